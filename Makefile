@@ -1,0 +1,161 @@
+# rlockrun: `make help` tells the targets. GNU make; hiredis by pkg-config.
+
+VERSION := 0.1.0
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+CPPFLAGS ?=
+LDFLAGS ?=
+PKG_CONFIG ?= pkg-config
+CLANG ?= clang
+CLANG_FORMAT ?= clang-format-14
+CLANG_TIDY ?= clang-tidy-14
+DESTDIR ?=
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+FUZZ_SECONDS ?= 20
+
+# One folder of objects for each variant: release, asan, fuzz, analyze, clang.
+VARIANT ?= release
+B := build/$(VARIANT)
+
+# Packagers may bring a level of their own, and without -O it is a warning.
+FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(if \
+	$(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+SANITIZE := -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined
+
+FLAGS_release = $(FORTIFY)
+FLAGS_asan := $(SANITIZE)
+FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
+FLAGS_analyze := -fanalyzer
+LINK_asan := $(SANITIZE)
+LINK_fuzz := $(SANITIZE),fuzzer
+
+# Asked once, and not before a recipe needs it: pkg-config may still have to be
+# installed. We include <hiredis/...>, some versions' flags mean <...>.
+pkg = $(or $(shell $(PKG_CONFIG) $(1) hiredis),$(error \
+	hiredis not found, `packaging/deps.sh build` installs it))
+HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
+	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags)))))$(HIREDIS_CFLAGS)
+HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs))$(HIREDIS_LIBS)
+
+DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' -Isrc $(HIREDIS_CFLAGS)
+ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \
+	-Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror) \
+	-fstack-protector-strong -fPIE $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
+
+SRC := $(wildcard src/*.c)
+OBJ := $(SRC:%.c=$(B)/%.o)
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+HEADERS := $(wildcard src/*.h tests/*/*.h)
+
+# Our own sub-makes use all cores unless the user said how many.
+PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
+
+all: $(B)/rlockrun ## build build/release/rlockrun (default)
+
+$(B)/rlockrun: $(OBJ)
+$(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/main.o,$(OBJ))
+$(B)/rlockrun $(UNIT) $(FUZZ):
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+
+install: all ## install program, man page and completions
+	install -Dm755 $(B)/rlockrun $(DESTDIR)$(BINDIR)/rlockrun
+	install -Dm644 man/rlockrun.1 $(DESTDIR)$(MANDIR)/man1/rlockrun.1
+	install -Dm644 completions/rlockrun.bash $(DESTDIR)$(BASHCOMPDIR)/rlockrun
+	install -Dm644 completions/_rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun
+	install -Dm644 completions/rlockrun.fish $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/rlockrun $(DESTDIR)$(MANDIR)/man1/rlockrun.1 \
+	    $(DESTDIR)$(BASHCOMPDIR)/rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun \
+	    $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
+
+demo: ## show the promises on a private server of its own
+	@packaging/deps.sh demo
+	@$(MAKE) $(PARALLEL) -s all
+	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
+
+check: ## unit tests and suites (TESTS="tests/x.bats ..." chooses)
+	@packaging/deps.sh check
+	@$(MAKE) $(PARALLEL) -s all $(UNIT)
+	@tests/run $(B)
+
+check-asan: ## the same, with address and undefined behaviour sanitizers (clang)
+	@packaging/deps.sh check fuzz
+	@$(MAKE) --no-print-directory VARIANT=asan CC=$(CLANG) check
+
+check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
+	@ALL=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check-asan
+	@$(MAKE) --no-print-directory fuzz
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
+	@packaging/deps.sh fuzz
+	@$(MAKE) $(PARALLEL) -s VARIANT=fuzz CC=$(CLANG) fuzz-run
+
+# Works on a copy: what the fuzzer finds must not end up in the tracked corpus.
+fuzz-run: $(FUZZ:%=%.run)
+$(FUZZ:%=%.run): %.run: %
+	@mkdir -p $*.corpus
+	@cp -R $(wildcard $(patsubst fuzz_%,tests/fuzz/corpus/%/.,$(notdir $*))) $*.corpus/ 2>/dev/null || :
+	@$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -artifact_prefix=$*. \
+	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
+	@echo "$(notdir $*): $$(tail -n 1 $*.log)"
+
+fmt: ## format the C sources in place
+	@packaging/deps.sh lint
+	@$(CLANG_FORMAT) -i $(wildcard src/*.[ch] tests/*/*.[ch])
+
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck shell man layers paths)
+lint: ## all linters, side by side; silent when all is well
+	@packaging/deps.sh lint
+	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
+
+lint-format:
+	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*.[ch] tests/*/*.[ch])
+lint-tidy: $(SRC:%=build/tidy/%)
+build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
+	@mkdir -p $(@D)
+	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@touch $@
+lint-gcc:
+	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
+lint-clang:
+	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
+objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o)
+lint-cppcheck:
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
+	    -D__linux__ --enable=warning,performance,portability -Isrc src
+lint-man:
+	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
+lint-shell lint-layers lint-paths: lint-%:
+	tests/lint/$*
+
+dist: ## build/rlockrun-VERSION.tar.gz of what is committed
+	@mkdir -p build
+	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
+	    printf '  %-11s %s\n' "$$target" "$$text"; done
+
+.PHONY: all install uninstall demo check check-asan check-all fuzz fuzz-run fmt lint $(LINTS) \
+	objects dist clean help $(FUZZ:%=%.run)
+.SECONDARY:
+.DELETE_ON_ERROR:

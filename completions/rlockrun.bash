@@ -1,0 +1,76 @@
+# bash completion for rlockrun(1); needs no bash-completion package.
+
+# Completes the command that starts at COMP_WORDS[$1].
+_rlockrun_command() {
+	if declare -F _command_offset >/dev/null; then
+		_command_offset "$1"
+	elif (($1 == COMP_CWORD)); then
+		mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+	else
+		compopt -o default 2>/dev/null || :
+	fi
+}
+
+# Completes the argument of option $1; true when it takes one.
+_rlockrun_argument() {
+	local cur=$2
+
+	case $1 in
+	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
+	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
+	--password-file) compopt -o default 2>/dev/null || : ;;
+	--key | --ttl | --wait | --timeout | --conflict-exit-code | --command | \
+		--kill-after | --server-timeout | --redis | --prefix | --user) ;;
+	--*) return 1 ;;
+	# In a group of short options only the last one can want the next word.
+	-*[ktwEcr]*) [[ $1 =~ ^-[^ktwEcr]*[ktwEcr]$ ]] ;;
+	*) return 1 ;;
+	esac
+}
+
+_rlockrun() {
+	local line=$COMP_LINE words=() starts=() i last word
+	local options='-k --key -e -x --exclusive -t --ttl
+		-n --nonblock --nb --nonblocking -w --wait --timeout
+		-E --conflict-exit-code -q --quiet -c --command --wait-all --on-lost
+		--kill-after --on-unavailable --server-timeout -r --redis --prefix
+		--user --password-file -v --verbose -h --help -V --version'
+
+	COMPREPLY=()
+	# Readline splits at ':' and '=', too: join what no blank separates.
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		if ((i == 0)) || [[ $line == [[:blank:]]* ]]; then
+			words+=('') starts+=("$i")
+			line=${line#"${line%%[![:blank:]]*}"}
+		fi
+		words[${#words[@]} - 1]+=${COMP_WORDS[i]}
+		line=${line#"${COMP_WORDS[i]}"}
+	done
+
+	last=$((${#words[@]} - 1))
+	for ((i = 1; i < last; i++)); do
+		case ${words[i]} in
+		--)
+			_rlockrun_command "${starts[i + 1]}"
+			return
+			;;
+		-?*) _rlockrun_argument "${words[i]}" '' && ((i++)) ;;
+		*) break ;;
+		esac
+	done
+	if ((i < last)) || [[ $i == "$last" && ${words[last]} != -* ]]; then
+		_rlockrun_command "${starts[i]}"
+		return
+	fi
+
+	word=${COMP_WORDS[COMP_CWORD]}
+	if ((i > last)); then
+		_rlockrun_argument "${words[last - 1]}" "$word"
+	elif [[ ${words[last]} == --*=* ]]; then
+		_rlockrun_argument "${words[last]%%=*}" "${word#=}"
+	else
+		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+	fi
+}
+
+complete -F _rlockrun rlockrun

@@ -1,0 +1,138 @@
+#!/bin/sh
+# Installs what building, the demo, the tests or the linters need and this
+# machine lacks:
+#
+#     packaging/deps.sh build|demo|check|fuzz|lint...
+#
+# Silent and quick when nothing is missing. Never installs a package that
+# starts a service.
+set -eu
+
+# mode, what to look for (a|b: either), package for apt-get, dnf and apk
+# (a,b: both; -: none). Debian's redis-server would start a daemon on the
+# default port; redis-check-rdb, in redis-tools, is the server when it is
+# called redis-server.
+table='
+build cc                           gcc               gcc                gcc
+build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
+build make                         make              make               make
+build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
+build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
+demo  bash                         bash              bash               bash
+demo  redis-cli                    redis-tools       redis              redis
+demo  redis-server|redis-check-rdb redis-tools       redis              redis
+check bats                         bats              bats               bats
+check parallel                     parallel          parallel           parallel
+check python3                      python3           python3            python3
+check mandoc                       mandoc            mandoc             mandoc
+check zsh                          zsh               zsh                zsh
+check fish                         fish              fish               fish
+check ps                           procps            procps-ng          procps
+check strace                       strace            strace             strace
+check socat                        socat             socat              socat
+check ip                           iproute2          iproute            iproute2
+check unshare                      util-linux        util-linux         util-linux
+fuzz  clang                        clang             clang              clang
+fuzz  sanitizers                   libclang-rt-14-dev compiler-rt       compiler-rt
+fuzz  llvm-symbolizer              llvm              llvm               llvm
+lint  git                          git               git                git
+lint  bash                         bash              bash               bash
+lint  gcc                          gcc               gcc                gcc
+lint  clang                        clang             clang              clang
+lint  clang-format-14              clang-format-14   -                  -
+lint  clang-tidy-14                clang-tidy-14     -                  -
+lint  cppcheck                     cppcheck          cppcheck           cppcheck
+lint  shellcheck                   shellcheck        ShellCheck         shellcheck
+lint  mandoc                       mandoc            mandoc             mandoc
+'
+
+# What a mode takes along.
+modes=' '
+for mode; do
+	case $mode in
+	build) modes="$modes build " ;;
+	demo) modes="$modes build demo " ;;
+	check) modes="$modes build demo check " ;;
+	fuzz) modes="$modes build fuzz " ;;
+	lint) modes="$modes build lint " ;;
+	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
+	esac
+done
+
+if command -v apt-get >/dev/null; then
+	manager='apt-get'
+elif command -v dnf >/dev/null; then
+	manager=dnf
+elif command -v apk >/dev/null; then
+	manager=apk
+else
+	manager=none
+fi
+
+present() {
+	case $1 in
+	*'|'*) present "${1%%|*}" || present "${1#*|}" ;;
+	/*) [ -e "$1" ] ;;
+	*.pc) "${PKG_CONFIG:-pkg-config}" --exists "${1%.pc}" 2>/dev/null ;;
+	sanitizers) for lib in "$(clang -print-runtime-dir 2>/dev/null)"/*fuzzer*; do
+		[ -e "$lib" ] && return
+	done && return 1 ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# Prints "what package" for each thing that is missing.
+missing() {
+	while read -r mode what apt dnf apk; do
+		case $modes in *" $mode "*) ;; *) continue ;; esac
+		present "$what" && continue
+		case $manager in
+		apt-get) package=$apt ;;
+		dnf) package=$dnf ;;
+		apk) package=$apk ;;
+		none) package=- ;;
+		esac
+		echo "$what $package"
+	done <<-END
+		$(echo "$table" | grep .)
+	END
+}
+
+found=$(missing)
+[ -n "$found" ] || exit 0
+
+orphans=$(echo "$found" | sed -n 's/ -$//p' | tr '\n' ' ')
+if [ -n "$orphans" ]; then
+	echo "deps.sh: no package is known here for: $orphans" >&2
+	exit 1
+fi
+packages=$(echo "$found" | sed 's/.* //' | tr ',' '\n' | sort -u | tr '\n' ' ')
+packages=${packages% }
+
+update=:
+case $manager in
+apt-get)
+	options='-y -qq --no-install-recommends -o DPkg::Lock::Timeout=300'
+	update='apt-get update -qq'
+	install="env DEBIAN_FRONTEND=noninteractive apt-get install $options $packages"
+	;;
+dnf) install="dnf install -y -q $packages" ;;
+apk) install="apk add -q $packages" ;;
+esac
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+	if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+		sudo=sudo
+	else
+		echo "deps.sh: packages are missing; as root, run:" >&2
+		echo "  $manager install $packages" |
+			sed 's/apk install/apk add/; s/apt-get install/& --no-install-recommends/' >&2
+		exit 1
+	fi
+fi
+
+echo "deps.sh: installing $packages"
+# The lists are fetched only when it doesn't work without.
+# shellcheck disable=SC2086 # commands and options are to be split
+$sudo $install >/dev/null 2>&1 || { $sudo $update && $sudo $install >/dev/null; }

@@ -1,0 +1,14 @@
+/* The only source of deadlines: CLOCK_BOOTTIME, which unlike CLOCK_MONOTONIC
+ * goes on while the machine is suspended, as a lease on the server does. */
+#ifndef CLOCK_H
+#define CLOCK_H
+
+#include <stdint.h>
+
+/* A time that never comes. */
+#define CLOCK_NEVER INT64_MAX
+
+/* Milliseconds since boot, rounded down. Async-signal-safe. */
+int64_t clock_now(void);
+
+#endif

@@ -1,0 +1,690 @@
+/* States of a connection:
+ *
+ *   CLOSED --send--> RESOLVING --> CONNECTING --> UP
+ *      ^                 |          |  next |      |
+ *      |                 |          +address+      |
+ *      +-----------------+----- any failure -------+
+ *
+ * A failure that is found while a command is being sent is told from the loop,
+ * by a timer that is due at once, so that no callback runs inside conn_send. */
+#include "conn.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "resolve.h"
+
+#define CONN_QUEUE_MAX 16
+/* No answer to a command of ours comes near this. */
+#define CONN_REPLY_MAX 65536
+#define CONN_READ_MAX 16384
+/* Of a server's words, and of a line that has the URL before them. */
+#define CONN_WORDS_MAX 256
+#define CONN_ERROR_MAX 1024
+
+/* A peer that has gone without a word is noticed even when nothing is sent. */
+enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
+enum { USER_TIMEOUT_MS = 20000 };
+
+enum conn_state { CONN_CLOSED, CONN_RESOLVING, CONN_CONNECTING, CONN_UP };
+
+struct pending {
+	conn_on_reply *on_reply;
+	void *arg;
+	int64_t deadline;
+	int64_t sent_at;
+};
+
+struct conn {
+	struct loop *loop;
+	const struct endpoint *endpoint;
+	enum conn_state state;
+	struct resolve resolve;
+	struct resolve_answer addresses;
+	size_t address; /* the one that is tried */
+	struct loop_fd fd;
+	struct loop_timer timer;
+	int64_t connect_by;
+	bool broken; /* fail as soon as the loop runs */
+	redisReader *reader;
+	size_t unparsed; /* bytes since the last whole reply */
+	char *out;	 /* what the socket didn't take yet */
+	size_t out_length;
+	struct pending queue[CONN_QUEUE_MAX];
+	size_t queued;
+	char error[CONN_ERROR_MAX];
+	char refusal[CONN_WORDS_MAX];
+	char complaint[CONN_WORDS_MAX]; /* said before it hung up */
+};
+
+static void try_address(struct conn *conn);
+
+struct conn *
+conn_new(struct loop *loop, const struct endpoint *endpoint)
+{
+	struct conn *conn = calloc(1, sizeof(*conn));
+
+	if (conn == NULL)
+		return NULL;
+	conn->loop = loop;
+	conn->endpoint = endpoint;
+	conn->fd.fd = -1;
+	return conn;
+}
+
+bool
+conn_is_up(const struct conn *conn)
+{
+	return conn->state == CONN_UP && !conn->broken;
+}
+
+const char *
+conn_error(const struct conn *conn)
+{
+	return conn->error;
+}
+
+const char *
+conn_refusal(const struct conn *conn)
+{
+	return conn->refusal[0] == '\0' ? NULL : conn->refusal;
+}
+
+static void
+close_socket(struct conn *conn)
+{
+	loop_remove(conn->loop, &conn->fd);
+	if (conn->fd.fd != -1)
+		close(conn->fd.fd);
+	conn->fd.fd = -1;
+}
+
+static void
+close_all(struct conn *conn)
+{
+	if (conn->state == CONN_RESOLVING)
+		resolve_cancel(&conn->resolve);
+	close_socket(conn);
+	loop_timer_remove(conn->loop, &conn->timer);
+	if (conn->reader != NULL)
+		redisReaderFree(conn->reader);
+	conn->reader = NULL;
+	free(conn->out);
+	conn->out = NULL;
+	conn->out_length = 0;
+	conn->broken = false;
+	conn->state = CONN_CLOSED;
+}
+
+void
+conn_free(struct conn *conn)
+{
+	if (conn == NULL)
+		return;
+	close_all(conn);
+	free(conn);
+}
+
+/* The commands are taken off before any is told, as a callback may send. */
+void
+conn_drop(struct conn *conn)
+{
+	struct pending told[CONN_QUEUE_MAX];
+	size_t count = conn->queued;
+
+	memcpy(told, conn->queue, count * sizeof(*told));
+	conn->queued = 0;
+	close_all(conn);
+	for (size_t i = 0; i < count; i++)
+		if (told[i].on_reply != NULL)
+			told[i].on_reply(told[i].arg, NULL, told[i].sent_at);
+}
+
+static void
+describe(struct conn *conn, const char *what, const char *why)
+{
+	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.256s", what,
+	    conn->endpoint->label, why);
+}
+
+static void
+fail(struct conn *conn, const char *what, const char *why)
+{
+	describe(conn, what, why);
+	conn_drop(conn);
+}
+
+static void
+fail_next_turn(struct conn *conn)
+{
+	conn->broken = true;
+	loop_timer_set(conn->loop, &conn->timer, clock_now());
+}
+
+static void
+fail_soon(struct conn *conn, const char *what, const char *why)
+{
+	describe(conn, what, why);
+	fail_next_turn(conn);
+}
+
+static int64_t
+earliest_deadline(const struct conn *conn)
+{
+	int64_t earliest = CLOCK_NEVER;
+
+	for (size_t i = 0; i < conn->queued; i++)
+		if (conn->queue[i].deadline < earliest)
+			earliest = conn->queue[i].deadline;
+	return earliest;
+}
+
+static void
+set_timer(struct conn *conn)
+{
+	int64_t at = earliest_deadline(conn);
+
+	if (conn->broken)
+		return;
+	if (conn->state == CONN_CONNECTING && conn->connect_by < at)
+		at = conn->connect_by;
+	loop_timer_set(conn->loop, &conn->timer, at);
+}
+
+/* What an unanswered deadline means depends on how far we came. */
+static void
+on_timer(void *arg)
+{
+	struct conn *conn = arg;
+
+	if (conn->broken)
+		conn_drop(conn);
+	else if (conn->state == CONN_RESOLVING)
+		fail(conn, "cannot resolve", "the name server does not answer");
+	else if (conn->state == CONN_UP)
+		fail(conn, "no answer from", strerror(ETIMEDOUT));
+	else if (clock_now() >= earliest_deadline(conn))
+		fail(conn, "cannot connect to", strerror(ETIMEDOUT));
+	else {
+		describe(conn, "cannot connect to", strerror(ETIMEDOUT));
+		conn->address++;
+		try_address(conn);
+	}
+}
+
+/* A time that starts the lease must lie before the write, and one that is too
+ * early only makes it shorter: so all that wait for the socket get the same. */
+static void
+stamp(struct conn *conn)
+{
+	int64_t now = clock_now();
+
+	for (size_t i = 0; i < conn->queued; i++)
+		if (conn->queue[i].sent_at == CLOCK_NEVER)
+			conn->queue[i].sent_at = now;
+}
+
+static void
+flush(struct conn *conn)
+{
+	ssize_t sent;
+
+	if (conn->out_length == 0)
+		return;
+	stamp(conn);
+	sent = send(conn->fd.fd, conn->out, conn->out_length, MSG_NOSIGNAL);
+	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
+		fail_soon(conn, "lost the connection to", strerror(errno));
+		return;
+	}
+	if (sent > 0) {
+		conn->out_length -= (size_t)sent;
+		memmove(conn->out, conn->out + sent, conn->out_length);
+	}
+	conn->fd.events = conn->out_length > 0 ? POLLIN | POLLOUT : POLLIN;
+}
+
+static int
+append(struct conn *conn, const struct conn_command *command)
+{
+	char *wire = NULL;
+	char *out;
+	long long length; /* int before hiredis 1.1 */
+
+	if (conn->queued == CONN_QUEUE_MAX)
+		return -1;
+	length =
+	    redisFormatCommandArgv(&wire, command->argc, command->argv, NULL);
+	if (length < 0)
+		return -1;
+	out = realloc(conn->out, conn->out_length + (size_t)length);
+	if (out == NULL) {
+		redisFreeCommand(wire);
+		return -1;
+	}
+	memcpy(out + conn->out_length, wire, (size_t)length);
+	redisFreeCommand(wire);
+	conn->out = out;
+	conn->out_length += (size_t)length;
+	conn->queue[conn->queued++] =
+	    (struct pending){.on_reply = command->on_reply,
+		.arg = command->arg,
+		.deadline = command->deadline,
+		.sent_at = CLOCK_NEVER};
+	return 0;
+}
+
+static void
+refuse(struct conn *conn, const char *error)
+{
+	if (error != NULL && conn->refusal[0] == '\0')
+		snprintf(conn->refusal, sizeof(conn->refusal), "%s", error);
+}
+
+/* A server that doesn't know AUTH repeats its arguments, cut somewhere. */
+static void
+on_auth(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct conn *conn = arg;
+	const char *error = conn_reply_error(reply);
+	const char *password = conn->endpoint->password;
+
+	(void)sent_at;
+	if (error != NULL &&
+	    (strncmp(error, "ERR unknown", strlen("ERR unknown")) == 0 ||
+		(password != NULL && *password != '\0' &&
+		    strstr(error, password) != NULL)))
+		error = "ERR it does not know the command AUTH";
+	refuse(conn, error);
+}
+
+static void
+on_select(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	(void)sent_at;
+	refuse(arg, conn_reply_error(reply));
+}
+
+/* The name is only for people who look at CLIENT LIST: it may be refused. As
+ * the first command of many connections it also meets what a server says to
+ * those that it hangs up on. */
+static void
+on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct conn *conn = arg;
+	const char *error = conn_reply_error(reply);
+
+	(void)sent_at;
+	if (error == NULL)
+		return;
+	snprintf(conn->complaint, sizeof(conn->complaint), "%s", error);
+	if (strncmp(error, "DENIED", strlen("DENIED")) == 0)
+		refuse(conn, error);
+}
+
+static int
+append_step(struct conn *conn, int argc, const char **argv, int64_t deadline,
+    conn_on_reply *on_reply)
+{
+	const struct conn_command command = {.argc = argc,
+	    .argv = argv,
+	    .deadline = deadline,
+	    .on_reply = on_reply,
+	    .arg = conn};
+
+	return append(conn, &command);
+}
+
+static int
+append_handshake(struct conn *conn, int64_t deadline)
+{
+	const struct endpoint *to = conn->endpoint;
+	const char *password = to->password == NULL ? "" : to->password;
+	char db[16];
+	char name[32];
+	const char *auth_user[] = {"AUTH", to->user, password};
+	const char *auth[] = {"AUTH", password};
+	const char *select_db[] = {"SELECT", db};
+	const char *setname[] = {"CLIENT", "SETNAME", name};
+
+	snprintf(db, sizeof(db), "%d", to->db);
+	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
+	if (to->user != NULL) {
+		if (append_step(conn, 3, auth_user, deadline, on_auth) == -1)
+			return -1;
+	} else if (to->password != NULL) {
+		if (append_step(conn, 2, auth, deadline, on_auth) == -1)
+			return -1;
+	}
+	if (to->db != 0 &&
+	    append_step(conn, 2, select_db, deadline, on_select) == -1)
+		return -1;
+	return append_step(conn, 3, setname, deadline, on_setname);
+}
+
+static void
+take_reply(struct conn *conn, redisReply *reply)
+{
+	struct pending first = conn->queue[0];
+
+	conn->unparsed = 0;
+	conn->queued--;
+	memmove(conn->queue, conn->queue + 1,
+	    conn->queued * sizeof(*conn->queue));
+	if (first.on_reply != NULL)
+		first.on_reply(first.arg, (struct conn_reply *)reply,
+		    first.sent_at);
+	freeReplyObject(reply);
+}
+
+/* The reader may go while a callback runs, when that gives the connection
+ * up. */
+static void
+parse(struct conn *conn)
+{
+	while (conn->state == CONN_UP && !conn->broken) {
+		void *reply = NULL;
+		if (redisReaderGetReply(conn->reader, &reply) != REDIS_OK) {
+			fail(conn, "no Redis server at", conn->reader->errstr);
+			return;
+		}
+		if (reply == NULL)
+			break;
+		if (conn->queued > 0) {
+			take_reply(conn, reply);
+			continue;
+		}
+		freeReplyObject(reply);
+		fail(conn, "no Redis server at", "it speaks unasked");
+		return;
+	}
+	if (conn->unparsed > CONN_REPLY_MAX)
+		fail(conn, "no Redis server at", "its answer is too large");
+}
+
+static void
+receive(struct conn *conn)
+{
+	char in[CONN_READ_MAX];
+	ssize_t got = recv(conn->fd.fd, in, sizeof(in), 0);
+
+	if (got == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got == -1) {
+		fail(conn, "lost the connection to", strerror(errno));
+		return;
+	}
+	if (got == 0) {
+		fail(conn, "lost the connection to",
+		    conn->complaint[0] != '\0' ? conn->complaint
+					       : "closed by the server");
+		return;
+	}
+	conn->unparsed += (size_t)got;
+	if (redisReaderFeed(conn->reader, in, (size_t)got) != REDIS_OK) {
+		fail(conn, "cannot read from", strerror(ENOMEM));
+		return;
+	}
+	parse(conn);
+}
+
+static void
+on_connected(struct conn *conn)
+{
+	conn->state = CONN_UP;
+	conn->fd.events = POLLIN;
+	conn->refusal[0] = '\0';
+	conn->complaint[0] = '\0';
+	conn->unparsed = 0;
+	conn->reader = redisReaderCreate();
+	if (conn->reader == NULL) {
+		fail_soon(conn, "cannot connect to", strerror(ENOMEM));
+		return;
+	}
+	flush(conn);
+}
+
+static void
+on_socket(void *arg, short revents)
+{
+	struct conn *conn = arg;
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	if (conn->broken)
+		return;
+	if (conn->state == CONN_CONNECTING) {
+		getsockopt(conn->fd.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+		if (error == 0) {
+			on_connected(conn);
+		} else {
+			describe(conn, "cannot connect to", strerror(error));
+			conn->address++;
+			try_address(conn);
+		}
+	} else {
+		if (revents & POLLOUT)
+			flush(conn);
+		if (revents & ~POLLOUT)
+			receive(conn);
+	}
+	set_timer(conn);
+}
+
+static void
+tune_tcp(int fd)
+{
+	const struct {
+		int level, name, value;
+	} tuned[] = {
+	    {IPPROTO_TCP, TCP_NODELAY, 1},
+	    {SOL_SOCKET, SO_KEEPALIVE, 1},
+	    {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+	    {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+	    {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
+	    {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+	};
+
+	/* Each is a help that the deadlines don't depend on. */
+	for (size_t i = 0; i < sizeof(tuned) / sizeof(*tuned); i++)
+		setsockopt(fd, tuned[i].level, tuned[i].name, &tuned[i].value,
+		    sizeof(tuned[i].value));
+}
+
+/* 1 connected, 0 on its way, -1 with errno. */
+static int
+start_connecting(struct conn *conn, const struct resolve_address *to)
+{
+	int fd = socket(to->addr.ss_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd == -1)
+		return -1;
+	if (to->addr.ss_family != AF_UNIX)
+		tune_tcp(fd);
+	conn->fd = (struct loop_fd){.fd = fd,
+	    .events = POLLOUT,
+	    .on_ready = on_socket,
+	    .arg = conn};
+	loop_add(conn->loop, &conn->fd);
+	if (connect(fd, (const struct sockaddr *)&to->addr, to->length) == 0)
+		return 1;
+	return errno == EINPROGRESS ? 0 : -1;
+}
+
+/* The addresses that are left share the time that is left. */
+static int64_t
+connect_deadline(const struct conn *conn)
+{
+	int64_t now = clock_now();
+	int64_t left = earliest_deadline(conn) - now;
+
+	return now + left / (int64_t)(conn->addresses.count - conn->address);
+}
+
+static void
+try_address(struct conn *conn)
+{
+	conn->state = CONN_CONNECTING;
+	for (; conn->address < conn->addresses.count; conn->address++) {
+		int begun;
+
+		close_socket(conn);
+		begun = start_connecting(conn,
+		    &conn->addresses.address[conn->address]);
+		if (begun == 1) {
+			on_connected(conn);
+			return;
+		}
+		if (begun == 0) {
+			conn->connect_by = connect_deadline(conn);
+			set_timer(conn);
+			return;
+		}
+		describe(conn, "cannot connect to", strerror(errno));
+	}
+	fail_next_turn(conn);
+}
+
+static void
+on_resolved(void *arg, const struct resolve_answer *answer)
+{
+	struct conn *conn = arg;
+
+	conn->state = CONN_CONNECTING;
+	if (answer->error != 0) {
+		fail(conn, "cannot resolve", gai_strerror(answer->error));
+		return;
+	}
+	conn->addresses = *answer;
+	conn->address = 0;
+	try_address(conn);
+}
+
+static void
+unix_address(const char *path, struct resolve_address *address)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
+	memcpy(&address->addr, &un, sizeof(un));
+	address->length = sizeof(un);
+}
+
+static void
+find_addresses(struct conn *conn)
+{
+	const struct endpoint *to = conn->endpoint;
+	struct resolve_address *first = &conn->addresses.address[0];
+
+	conn->state = CONN_CONNECTING;
+	conn->addresses.count = 1;
+	conn->address = 0;
+	if (to->transport == URL_UNIX) {
+		unix_address(to->host, first);
+		try_address(conn);
+		return;
+	}
+	if (resolve_numeric(to->host, to->port, first)) {
+		try_address(conn);
+		return;
+	}
+	conn->resolve.loop = conn->loop;
+	conn->resolve.on_answer = on_resolved;
+	conn->resolve.arg = conn;
+	if (resolve_start(&conn->resolve, to->host, to->port) == -1)
+		fail_soon(conn, "cannot resolve", strerror(errno));
+	else
+		conn->state = CONN_RESOLVING;
+}
+
+int
+conn_send(struct conn *conn, const struct conn_command *command)
+{
+	bool opening = conn->state == CONN_CLOSED;
+
+	if (opening) {
+		conn->timer =
+		    (struct loop_timer){.on_due = on_timer, .arg = conn};
+		if (append_handshake(conn, command->deadline) == -1)
+			goto out_of_memory;
+	}
+	if (append(conn, command) == -1)
+		goto out_of_memory;
+	if (command->more && !opening)
+		return 0;
+	if (opening)
+		find_addresses(conn);
+	else if (conn_is_up(conn))
+		flush(conn);
+	set_timer(conn);
+	return 0;
+
+out_of_memory:
+	if (opening) {
+		conn->queued = 0;
+		close_all(conn);
+	}
+	snprintf(conn->error, sizeof(conn->error), "%s", strerror(ENOMEM));
+	return -1;
+}
+
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+const char *
+conn_library(void)
+{
+	return "hiredis " VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR,
+	    HIREDIS_PATCH);
+}
+
+static const redisReply *
+plain(const struct conn_reply *reply)
+{
+	return (const redisReply *)reply;
+}
+
+const char *
+conn_reply_error(const struct conn_reply *reply)
+{
+	return reply != NULL && plain(reply)->type == REDIS_REPLY_ERROR
+		   ? plain(reply)->str
+		   : NULL;
+}
+
+const char *
+conn_reply_text(const struct conn_reply *reply)
+{
+	return reply != NULL && plain(reply)->type == REDIS_REPLY_STRING
+		   ? plain(reply)->str
+		   : NULL;
+}
+
+bool
+conn_reply_integer(const struct conn_reply *reply, int64_t *value)
+{
+	if (reply == NULL || plain(reply)->type != REDIS_REPLY_INTEGER)
+		return false;
+	*value = plain(reply)->integer;
+	return true;
+}
+
+const struct conn_reply *
+conn_reply_at(const struct conn_reply *reply, size_t index)
+{
+	if (reply == NULL || plain(reply)->type != REDIS_REPLY_ARRAY ||
+	    index >= plain(reply)->elements)
+		return NULL;
+	return (const struct conn_reply *)plain(reply)->element[index];
+}

@@ -1,0 +1,57 @@
+#include "reply.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct row {
+	const char *prefix;
+	enum reply_verdict verdict[3]; /* by phase */
+};
+
+#define SAME(v)         \
+	{               \
+		v, v, v \
+	}
+
+/* While holding, a refusal says nothing about the lock: passwords and rules
+ * change under long jobs, and may change back before the lease ends. */
+#define REFUSED                                          \
+	{                                                \
+		REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT \
+	}
+
+static const struct row rows[] = {
+    {"LOADING", SAME(REPLY_RETRY)},
+    {"BUSY", SAME(REPLY_RETRY)},
+    {"MASTERDOWN", SAME(REPLY_RETRY)},
+    {"NOREPLICAS", SAME(REPLY_RETRY)},
+    {"OOM", SAME(REPLY_RETRY)},
+    {"MISCONF", SAME(REPLY_RETRY)},
+    {"TRYAGAIN", SAME(REPLY_RETRY)},
+    {"CLUSTERDOWN", SAME(REPLY_RETRY)},
+    {"READONLY", SAME(REPLY_RECONNECT)},
+    {"UNBLOCKED", SAME(REPLY_RECONNECT)},
+    {"WRONGTYPE", {REPLY_NOT_A_LOCK, REPLY_LOST, REPLY_REPORT}},
+    {"NOAUTH", REFUSED},
+    {"WRONGPASS", REFUSED},
+    {"NOPERM", REFUSED},
+    {"DENIED", REFUSED},
+    /* Redis 6 words a denied command inside a script so. */
+    {"ERR The user executing the script", REFUSED},
+    /* Without EVAL there is no lock. */
+    {"ERR unknown command", REFUSED},
+};
+
+/* Errors that nobody foresaw: while acquiring they are told at once, while
+ * holding the lease decides. */
+static const struct row unknown = {NULL,
+    {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}};
+
+enum reply_verdict
+reply_judge(enum reply_phase phase, const char *error)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strncmp(error, rows[i].prefix, strlen(rows[i].prefix)) == 0)
+			return rows[i].verdict[phase];
+	return unknown.verdict[phase];
+}

@@ -1,0 +1,36 @@
+/* Server URLs, as in SERVERS of rlockrun(1):
+ *   redis://[user[:password]@]host[:port][/db]
+ *   unix://[user[:password]@]/path[?db=N]
+ * Pure: nothing is resolved or connected here. */
+#ifndef URL_H
+#define URL_H
+
+#include <stdbool.h>
+
+enum url_transport { URL_TCP, URL_UNIX };
+
+struct endpoint {
+	enum url_transport transport;
+	char *host; /* name or address without brackets; the socket's path */
+	int port;   /* 1 to 65535; 0 with URL_UNIX */
+	int db;	    /* 0 and up */
+	char *user; /* NULL when not given */
+	char *password; /* NULL when not given */
+	char *label;	/* the URL for messages: without user and password */
+};
+
+/* Parses text into *endpoint, which then wants endpoint_fini. NULL, or the
+ * reason as a static string that quotes nothing of the text (a password may be
+ * in it), with nothing to free. Percent-encoding is decoded in user, password
+ * and path; "%00" is refused. An empty user ("redis://:secret@h") or password
+ * ("user:@h") counts as not given. The label is a URL for the same server. */
+const char *url_parse(const char *text, struct endpoint *endpoint);
+
+/* Overwrites user and password with as many 'x', also in text that url_parse
+ * refuses: up to the last '@' all may be secret. Whether there were any. */
+bool url_wipe(char *text);
+
+/* Wipes the password and frees all members. */
+void endpoint_fini(struct endpoint *endpoint);
+
+#endif

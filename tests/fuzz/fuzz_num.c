@@ -1,0 +1,33 @@
+/* Numbers and durations: out of range never, half-written never. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "num.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check(int result, int64_t value, int64_t max)
+{
+	if (result < 0 ? value != -1 : value < 0 || value > max)
+		abort();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = strndup((const char *)data, size);
+	int64_t value = -1;
+	int result;
+
+	result = num_int(text, 0, INT64_MAX, &value);
+	check(result, value, INT64_MAX);
+	value = -1;
+	result = num_int(text, 0, 65535, &value);
+	check(result, value, 65535);
+	value = -1;
+	result = num_duration(text, &value);
+	check(result, value, NUM_DURATION_MAX_MS);
+	free(text);
+	return 0;
+}

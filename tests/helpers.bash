@@ -1,0 +1,217 @@
+# What all suites share: a real server for each file, a folder and a key for
+# each test, waiting for events, and a teardown that fails on what was left.
+# shellcheck shell=bash
+
+bats_require_minimum_version 1.5.0
+
+# --- the server -------------------------------------------------------------
+
+# redis-tools has the server's code under another name.
+server_binary() {
+	local tool
+	if [[ -n ${SERVER:-} ]]; then
+		echo "$SERVER"
+	elif tool=$(command -v redis-server || command -v valkey-server); then
+		echo "$tool"
+	else
+		ln -sf "$(command -v redis-check-rdb)" "$BATS_FILE_TMPDIR/redis-server"
+		echo "$BATS_FILE_TMPDIR/redis-server"
+	fi
+}
+
+# start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid.
+start_server() {
+	local dir=$1
+	shift
+	mkdir -p "$dir"
+	"$(server_binary)" --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
+		--dir "$dir" --daemonize no "$@" >"$dir/log" 2>&1 3>&- &
+	echo $! >"$dir/pid"
+	wait_until server_answers "$dir/s" || {
+		cat "$dir/log" >&2
+		return 1
+	}
+}
+
+server_answers() {
+	[[ $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
+}
+
+# stop_server FOLDER: also a frozen one.
+stop_server() {
+	local pid
+	pid=$(<"$1/pid") || return 0
+	kill -KILL "$pid" 2>/dev/null
+	wait_until gone "$pid"
+}
+
+# start_tcp_server FOLDER ADDRESSES [OPTION...]: the same, also on TCP; PORT is
+# its port, below those that the kernel gives away.
+start_tcp_server() {
+	PORT=$((20000 + RANDOM % 12000))
+	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do
+		PORT=$((20000 + RANDOM % 12000))
+	done
+	# shellcheck disable=SC2086 # several addresses are several words
+	start_server "$1" --port "$PORT" --bind $2 "${@:3}"
+}
+
+# own_server [OPTION...]: instead of the suite's, for this test alone, which may
+# freeze, flood and stop it.
+own_server() {
+	SUITE_DIR=$PWD/own
+	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+	start_server "$SUITE_DIR" "$@"
+}
+
+freeze() {
+	kill -STOP "$(<"$SUITE_DIR/pid")"
+}
+
+thaw() {
+	kill -CONT "$(<"$SUITE_DIR/pid")"
+}
+
+# In setup_file and teardown_file of a suite.
+start_suite_server() {
+	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
+	start_server "$SUITE_DIR" "$@"
+}
+
+stop_suite_server() {
+	stop_server "$SUITE_DIR"
+}
+
+# The suite's server.
+cli() {
+	redis-cli -s "$SUITE_DIR/s" "$@"
+}
+
+# --- one test ---------------------------------------------------------------
+
+# In setup: KEY is this test's own, rlockrun finds the suite's server.
+begin_test() {
+	unset "${!RLOCKRUN_@}" REDIS_URL
+	KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
+	export KEY RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+	cd "$BATS_TEST_TMPDIR" || return
+	STARTED=()
+}
+
+# In teardown: ends what the test started, then fails on what outlived it: a
+# process of ours (each has this test's folder in its environment or its working
+# directory) or a key other than the fence's.
+end_test() {
+	local pid
+	for pid in "${STARTED[@]}"; do
+		kill -CONT "$pid" 2>/dev/null
+		kill -TERM "$pid" 2>/dev/null
+	done
+	wait_until no_processes_left || {
+		echo "left running:" >&2
+		processes_left >&2
+		processes_left | while read -r pid _; do kill -KILL "$pid"; done
+		return 1
+	}
+}
+
+# In teardown, after end_test.
+stop_own_servers() {
+	local pid_file
+	for pid_file in "$BATS_TEST_TMPDIR"/*/pid; do
+		[[ ! -e $pid_file ]] || stop_server "${pid_file%/pid}"
+	done
+}
+
+# Live processes whose working directory is this test's folder, but for the
+# shells that run the test.
+processes_left() {
+	local cwd pid
+	# shellcheck disable=SC2044  # these names have no blanks
+	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$BATS_TEST_TMPDIR" 2>/dev/null); do
+		pid=${cwd#/proc/}
+		pid=${pid%/cwd}
+		gone "$pid" || is_above "$pid" ||
+			printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
+	done
+}
+
+# Whether PID is this shell or one of those above it.
+is_above() {
+	local pid=$BASHPID
+	while ((pid > 1)); do
+		((pid == $1)) && return
+		pid=$(($(ps -o ppid= -p "$pid"))) || return
+	done
+	return 1
+}
+
+no_processes_left() {
+	[[ -z $(processes_left) ]]
+}
+
+# Keys of this test's lock that are left, but for the fence.
+keys_left() {
+	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'
+}
+
+# --- doing ------------------------------------------------------------------
+
+# start COMMAND...: in the background, ended by teardown; PID is its pid and its
+# stderr is in err.N, N counting from 1, which is ERR.
+start() {
+	local n=$((${#STARTED[@]} + 1))
+	ERR=err.$n
+	"$@" >"out.$n" 2>"$ERR" </dev/null 3>&- &
+	PID=$!
+	STARTED+=("$PID")
+}
+
+# hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
+# until it does. PID is its pid.
+hold() {
+	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file job
+}
+
+# exits_with CODE PID: waits for a background process.
+exits_with() {
+	local code=0
+	wait "$2" || code=$?
+	[[ $code == "$1" ]] || {
+		echo "exit code $code, not $1" >&2
+		cat err.* >&2
+		return 1
+	}
+}
+
+# --- waiting for events, never for time ----------------------------------------
+
+WAIT_SECONDS=${WAIT_SECONDS:-20}
+
+wait_until() {
+	local end=$((SECONDS + WAIT_SECONDS))
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.02
+	done
+}
+
+# wait_for_file FILE: until it is there and not empty.
+wait_for_file() {
+	wait_until test -s "$1"
+}
+
+# A zombie is gone, too.
+gone() {
+	local stat
+	stat=$(ps -o stat= -p "$1" 2>/dev/null)
+	[[ -z $stat || $stat == Z* ]]
+}
+
+# Milliseconds of a monotonic clock.
+now_ms() {
+	local up
+	read -r up _ </proc/uptime
+	echo "$((10#${up/./} * 10))"
+}

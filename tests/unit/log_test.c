@@ -1,0 +1,205 @@
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+/* Puts a pipe in stderr's place and returns its read end. */
+static int
+open_pipe(void)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
+		abort();
+	dup2(ends[1], STDERR_FILENO);
+	/* Blocking for the writer, as a job's stderr is. */
+	fcntl(STDERR_FILENO, F_SETFL, 0);
+	close(ends[1]);
+	return ends[0];
+}
+
+/* What has arrived, until the next call. */
+static const char *
+drain(int fd)
+{
+	static char text[2 * PIPE_BUF];
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+
+	text[length > 0 ? length : 0] = '\0';
+	return text;
+}
+
+static const struct escape_case {
+	const char *text, *want;
+} escapes[] = {
+    {"plain", "plain"},
+    {"", ""},
+    {"a\nb", "a\\nb"},
+    {"a\tb\r", "a\\tb\\x0d"},
+    {"\033[2J", "\\x1b[2J"},
+    {"\177", "\\x7f"},
+    {"back\\slash", "back\\slash"},
+    {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92",
+	"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92"},
+    {"\xc2\x9b"
+     "2J",
+	"\\xc2\\x9b2J"},	/* C1 control: CSI */
+    {"\xc2\xa0", "\xc2\xa0"},	/* the first behind them */
+    {"\xff\x80", "\\xff\\x80"}, /* no UTF-8 */
+    {"\xc0\xaf", "\\xc0\\xaf"}, /* overlong */
+    {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},
+    {"\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf"},
+    {"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* surrogate */
+    {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+    {"\xe2\x82", "\\xe2\\x82"}, /* cut short */
+    {"\xf0\x9f\x94", "\\xf0\\x9f\\x94"},
+    {"\xc3", "\\xc3"},
+    {"\xe2\x82\n", "\\xe2\\x82\\n"},
+};
+
+static void
+test_escapes(int fd)
+{
+	char want[256];
+
+	for (size_t i = 0; i < LENGTH(escapes); i++) {
+		log_warnx("%s", escapes[i].text);
+		snprintf(want, sizeof(want), "rlockrun: %s\n", escapes[i].want);
+		is_text(drain(fd), want, "escape");
+	}
+}
+
+static void
+test_levels(int fd)
+{
+	log_info("silent");
+	is_text(drain(fd), "", "log_info without -v");
+	log_verbose(true);
+	log_info("loud %d", 1);
+	is_text(drain(fd), "rlockrun: loud 1\n", "log_info with -v");
+	log_verbose(false);
+	log_info("silent");
+	is_text(drain(fd), "", "log_info no longer verbose");
+	errno = ENOENT;
+	log_warn("cannot open %s", "x");
+	is_int(errno, ENOENT, "errno is kept");
+	is_text(drain(fd),
+	    "rlockrun: cannot open x: No such file or directory\n", "log_warn");
+}
+
+static void
+test_cut(int fd)
+{
+	char text[2 * PIPE_BUF];
+	const char *got;
+
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	log_warnx("%s", text);
+	got = drain(fd);
+	is_int((int64_t)strlen(got), PIPE_BUF, "a long message is cut");
+	is_int(got[PIPE_BUF - 1], '\n', "its newline is kept");
+	memset(text, '\1', sizeof(text) - 1);
+	log_warnx("%s", text);
+	got = drain(fd);
+	ok(strlen(got) <= PIPE_BUF, "escapes don't make it longer");
+	is_text(got + strlen(got) - 5, "\\x01\n", "no escape is cut");
+}
+
+static void
+fill(int fd)
+{
+	char page[PIPE_BUF] = "";
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	fcntl(fd, F_SETFL, 0);
+}
+
+static void
+test_full_pipe(void)
+{
+	int fd = open_pipe();
+
+	fill(STDERR_FILENO);
+	alarm(5); /* ends the test if it blocks */
+	errno = EXDEV;
+	log_warnx("dropped");
+	alarm(0);
+	ok(true, "a full pipe doesn't block");
+	is_int(errno, EXDEV, "errno is kept");
+	close(fd);
+}
+
+static void
+test_broken_pipe(void)
+{
+	int fd = open_pipe();
+
+	close(fd);
+	signal(SIGPIPE, SIG_DFL);
+	log_warnx("dropped");
+	ok(true, "no SIGPIPE from a pipe without a reader");
+}
+
+static void
+test_no_space(void)
+{
+	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	dup2(fd, STDERR_FILENO);
+	errno = EXDEV;
+	log_warnx("dropped");
+	is_int(errno, EXDEV, "a failing write: errno is kept");
+	close(fd);
+}
+
+static void
+test_closed(void)
+{
+	close(STDERR_FILENO);
+	errno = EXDEV;
+	log_warnx("dropped");
+	is_int(errno, EXDEV, "closed stderr: errno is kept");
+}
+
+static void
+test_die(void)
+{
+	int fd = open_pipe(), status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		log_die(78, "bad %s", "thing");
+	waitpid(child, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 78, "log_die exits");
+	is_text(drain(fd), "rlockrun: bad thing\n", "log_die says why");
+	close(fd);
+}
+
+int
+main(void)
+{
+	int fd = open_pipe();
+
+	test_escapes(fd);
+	test_levels(fd);
+	test_cut(fd);
+	close(fd);
+	test_full_pipe();
+	test_broken_pipe();
+	test_die();
+	test_no_space();
+	test_closed();
+	return tap_done();
+}

@@ -1,0 +1,124 @@
+#include "num.h"
+
+#include "tap.h"
+
+#define UNTOUCHED (-77)
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct int_case {
+	const char *text;
+	int64_t min, max, want; /* UNTOUCHED: refused */
+} ints[] = {
+    {"0", 0, 9, 0},
+    {"9", 0, 9, 9},
+    {"007", 0, 9, 7},
+    {"9223372036854775807", 0, INT64_MAX, INT64_MAX},
+    {"10", 0, 9, UNTOUCHED},
+    {"13", 0, 12, UNTOUCHED},
+    {"4", 5, 9, UNTOUCHED},
+    {"9223372036854775808", 0, INT64_MAX, UNTOUCHED},
+    {"18446744073709551617", 0, INT64_MAX, UNTOUCHED},
+    {"99999999999999999999999", 0, INT64_MAX, UNTOUCHED},
+    {"", 0, 9, UNTOUCHED},
+    {"-1", 0, 9, UNTOUCHED},
+    {"+1", 0, 9, UNTOUCHED},
+    {" 1", 0, 9, UNTOUCHED},
+    {"1 ", 0, 9, UNTOUCHED},
+    {"1\n", 0, 9, UNTOUCHED},
+    {"1x", 0, 9, UNTOUCHED},
+    {"0x1", 0, 9, UNTOUCHED},
+    {"1e0", 0, 9, UNTOUCHED},
+};
+
+static const struct duration_case {
+	const char *text;
+	int64_t want;
+} durations[] = {
+    {"0", 0},
+    {"1", 1000},
+    {"90", 90000},
+    {"0s", 0},
+    {"250ms", 250},
+    {"30s", 30000},
+    {"2m", 120000},
+    {"1h", 3600000},
+    {"1d", 86400000},
+    {"1.5h", 5400000},
+    {".5", 500},
+    {"0.25s", 250},
+    {"1.5ms", 2},
+    /* above zero stays above zero */
+    {"0.0000000001", 1},
+    {"0.00000000000000000000000000000000000000000000000001d", 1},
+    {"0.0", 0},
+    {"0.000000000000000000000000000000000000000000000000h", 0},
+    /* exact, where floating point is not */
+    {"0.1", 100},
+    {"4.35", 4350},
+    {"1.001", 1001},
+    {"1.0010", 1001},
+    {"1.0010000000000000000000000000000001", 1002},
+    {"0.999999999999999999999999999999999d", 86400000},
+    {"3653d", NUM_DURATION_MAX_MS},
+    {"315619200", NUM_DURATION_MAX_MS},
+    {"315619200000ms", NUM_DURATION_MAX_MS},
+    {"3653.0000000001d", UNTOUCHED},
+    {"3654d", UNTOUCHED},
+    {"315619200001ms", UNTOUCHED},
+    {"9223372036854775807", UNTOUCHED},
+    {"18446744073709551616ms", UNTOUCHED},
+    {"", UNTOUCHED},
+    {".", UNTOUCHED},
+    {"s", UNTOUCHED},
+    {".s", UNTOUCHED},
+    {"1.", UNTOUCHED},
+    {"1.s", UNTOUCHED},
+    {"1.2.3", UNTOUCHED},
+    {"1,5", UNTOUCHED},
+    {"-1", UNTOUCHED},
+    {"+1", UNTOUCHED},
+    {" 1", UNTOUCHED},
+    {"1 s", UNTOUCHED},
+    {"1s ", UNTOUCHED},
+    {"1S", UNTOUCHED},
+    {"30x", UNTOUCHED},
+    {"1sec", UNTOUCHED},
+    {"1e9", UNTOUCHED},
+    {"0x10", UNTOUCHED},
+    {"inf", UNTOUCHED},
+    {"nan", UNTOUCHED},
+    {"1h30m", UNTOUCHED},
+};
+
+static void
+test_int(const struct int_case *test)
+{
+	int64_t value = UNTOUCHED;
+	int want = test->want == UNTOUCHED ? -1 : 0;
+	int got = num_int(test->text, test->min, test->max, &value);
+
+	if (!ok(got == want && value == test->want, "int '%s'", test->text))
+		printf("# got %d, %" PRId64 "\n", got, value);
+}
+
+static void
+test_duration(const struct duration_case *test)
+{
+	int64_t value = UNTOUCHED;
+	int want = test->want == UNTOUCHED ? -1 : 0;
+	int got = num_duration(test->text, &value);
+
+	if (!ok(got == want && value == test->want, "duration '%s'",
+		test->text))
+		printf("# got %d, %" PRId64 "\n", got, value);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < LENGTH(ints); i++)
+		test_int(&ints[i]);
+	for (size_t i = 0; i < LENGTH(durations); i++)
+		test_duration(&durations[i]);
+	return tap_done();
+}

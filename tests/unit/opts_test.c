@@ -1,0 +1,767 @@
+#include "opts.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exitcode.h"
+#include "tap.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+#define MAX 8
+#define TRY "; try 'rlockrun --help'\n"
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define KEY_1024                                                        \
+	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED \
+	    HUNDRED HUNDRED TEN TEN "aaaa"
+
+/* One call of opts_init, with arguments, environment and stderr of its own.
+ * Both lists end with NULL; "rlockrun" comes before the arguments. */
+struct run {
+	int status;
+	struct opts opts;
+	char message[PIPE_BUF + 1];
+	char *argv[MAX + 2];
+	char *variables[MAX + 1]; /* their memory, whatever environ has now */
+	char *environment[MAX + 1];
+};
+
+static void
+copy_list(char **to, const char *const *from)
+{
+	for (; *from != NULL; from++)
+		*to++ = strdup(*from);
+	*to = NULL;
+}
+
+static void
+free_list(char **list)
+{
+	for (; *list != NULL; list++)
+		free(*list);
+}
+
+static void
+run_start(struct run *run, const char *const *args, const char *const *env)
+{
+	int ends[2], saved = dup(STDERR_FILENO), argc = 0;
+	ssize_t length;
+
+	memset(run, 0, sizeof(*run));
+	run->argv[0] = strdup("rlockrun");
+	copy_list(run->argv + 1, args);
+	copy_list(run->variables, env);
+	memcpy(run->environment, run->variables, sizeof(run->variables));
+	environ = run->environment;
+	while (run->argv[argc] != NULL)
+		argc++;
+
+	if (pipe2(ends, O_NONBLOCK) < 0)
+		abort();
+	dup2(ends[1], STDERR_FILENO);
+	run->status = opts_init(&run->opts, argc, run->argv);
+	dup2(saved, STDERR_FILENO);
+	length = read(ends[0], run->message, sizeof(run->message) - 1);
+	run->message[length > 0 ? length : 0] = '\0';
+	close(ends[0]);
+	close(ends[1]);
+	close(saved);
+}
+
+static void
+run_end(struct run *run)
+{
+	static char *nothing[] = {NULL};
+
+	opts_fini(&run->opts);
+	environ = nothing;
+	free_list(run->argv);
+	free_list(run->variables);
+}
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define NONE ((const char *const[]){NULL})
+
+static void
+test_defaults(void)
+{
+	struct run run;
+
+	run_start(&run, LIST("-k", "job", "ls", "-l", "-k"), NONE);
+	is_int(run.status, 0, "defaults are accepted");
+	is_text(run.message, "", "without a word");
+	is_int(run.opts.action, OPTS_RUN, "action");
+	is_text(run.opts.key, "job", "key");
+	is_text(run.opts.name, "job", "name");
+	is_text(run.opts.server.label, "redis://127.0.0.1:6379", "server");
+	is_text(run.opts.server.user, NULL, "user");
+	is_text(run.opts.server.password, NULL, "password");
+	is_int(run.opts.ttl_ms, 30000, "ttl");
+	is_int(run.opts.wait_ms, OPTS_WAIT_FOREVER, "wait");
+	is_int(run.opts.kill_after_ms, 5000, "kill-after");
+	is_int(run.opts.server_timeout_ms, 10000, "server-timeout");
+	is_int(run.opts.conflict_exit, 75, "conflict-exit-code");
+	ok(!run.opts.quiet && !run.opts.verbose && !run.opts.wait_all &&
+		!run.opts.lost_warn && !run.opts.unavailable_run,
+	    "switches are off");
+	is_text(run.opts.shell_command, NULL, "no shell command");
+	is_text(run.opts.command[0], "ls", "command");
+	is_text(run.opts.command[2], "-k", "the command's options are its own");
+	is_text(run.opts.command[3], NULL, "the command ends with NULL");
+	run_end(&run);
+}
+
+/* What one setting does, given as options or as one variable. */
+static const struct setting_case {
+	const char *args[MAX];
+	const char *variable;
+	const char *what; /* as told by describe(), below */
+} settings[] = {
+    {{"-e"}, NULL, ""},
+    {{"-x"}, NULL, ""},
+    {{"--exclusive"}, NULL, ""},
+    {{"--"}, NULL, ""},
+    {{"-t", "1"}, "RLOCKRUN_TTL=1s", "ttl=1000 kill=166 "},
+    {{"--ttl=2m"}, "RLOCKRUN_TTL=2m", "ttl=120000 "},
+    {{"-t365d"}, "RLOCKRUN_TTL=365d", "ttl=31536000000 "},
+    {{"-t", "9", "-t", "60"}, NULL, "ttl=60000 "},
+    {{"-n"}, "RLOCKRUN_NONBLOCK=1", "wait=0 "},
+    {{"--nb"}, "RLOCKRUN_NONBLOCK=yes", "wait=0 "},
+    {{"--nonblock"}, "RLOCKRUN_NONBLOCK=true", "wait=0 "},
+    {{"--nonblocking"}, "RLOCKRUN_NONBLOCK=on", "wait=0 "},
+    {{"-n", "-w", "0"}, NULL, "wait=0 "},
+    {{"-w", "0"}, "RLOCKRUN_WAIT=0", "wait=0 "},
+    {{"--wait", "1.5"}, "RLOCKRUN_WAIT=1.5", "wait=1500 "},
+    {{"--timeout=1h"}, "RLOCKRUN_WAIT=1h", "wait=3600000 "},
+    {{"-E", "0"}, "RLOCKRUN_CONFLICT_EXIT_CODE=0", "conflict=0 "},
+    {{"--conflict-exit-code=255"}, "RLOCKRUN_CONFLICT_EXIT_CODE=255",
+	"conflict=255 "},
+    {{"-q"}, "RLOCKRUN_QUIET=1", "quiet "},
+    {{"--quiet"}, "RLOCKRUN_QUIET=on", "quiet "},
+    {{"--wait-all"}, "RLOCKRUN_WAIT_ALL=yes", "wait-all "},
+    {{"--on-lost", "warn"}, "RLOCKRUN_ON_LOST=warn", "lost-warn "},
+    {{"--on-lost=stop"}, "RLOCKRUN_ON_LOST=stop", ""},
+    {{"--kill-after", "0"}, "RLOCKRUN_KILL_AFTER=0", "kill=0 "},
+    {{"--kill-after=1m"}, "RLOCKRUN_KILL_AFTER=1m", "kill=60000 "},
+    {{"--on-unavailable=run"}, "RLOCKRUN_ON_UNAVAILABLE=run",
+	"unavailable-run "},
+    {{"--on-unavailable=fail"}, "RLOCKRUN_ON_UNAVAILABLE=fail", ""},
+    {{"--server-timeout=.1"}, "RLOCKRUN_SERVER_TIMEOUT=100ms",
+	"server-timeout=100 "},
+    {{"-r", "redis://h:1"}, "RLOCKRUN_REDIS=redis://h:1",
+	"server=redis://h:1 "},
+    {{"--redis=unix:///s"}, "RLOCKRUN_REDIS=unix:///s", "server=unix:///s "},
+    {{"-rredis://u:p@h:1"}, "REDIS_URL=redis://u:p@h:1",
+	"server=redis://h:1 user=u password=p "},
+    {{"--prefix", "p:"}, "RLOCKRUN_PREFIX=p:", "key=p:job "},
+    {{"--user", "bob"}, "RLOCKRUN_USER=bob", "user=bob "},
+    {{"--user", ""}, "RLOCKRUN_USER=", ""},
+    {{"-v"}, "RLOCKRUN_VERBOSE=1", "verbose "},
+    {{"--verbose"}, "RLOCKRUN_VERBOSE=true", "verbose "},
+    {{"-qvn"}, NULL, "wait=0 quiet verbose "},
+    {{"--verb"}, NULL, "verbose "},
+    {{"--non"}, NULL, "wait=0 "},
+    {{NULL}, "RLOCKRUN_PASSWORD=secret", "password=secret "},
+    {{NULL}, "RLOCKRUN_PASSWORD=", ""},
+    {{NULL}, "RLOCKRUN_NONBLOCK=0", ""},
+    {{NULL}, "RLOCKRUN_NONBLOCK=no", ""},
+    {{NULL}, "RLOCKRUN_QUIET=false", ""},
+    {{NULL}, "RLOCKRUN_QUIET=off", ""},
+    {{NULL}, "RLOCKRUN_TTL=", ""},
+    {{NULL}, "RLOCKRUN_REDIS=", ""},
+    {{NULL}, "REDIS_URL=", ""},
+    /* not ours, or command line only */
+    {{NULL}, "RLOCKRUN_TTL_MS=1", ""},
+    {{NULL}, "RLOCKRUN_KEY=other", ""},
+    {{NULL}, "RLOCKRUN_COMMAND=other", ""},
+    {{NULL}, "RLOCKRUN_HELP=1", ""},
+    {{NULL}, "RLOCKRUN_USE=x", ""},
+    {{NULL}, "RLOCKRUN_USERS=x", ""},
+    {{NULL}, "XRLOCKRUN_USER=x", ""},
+    {{NULL}, "RLOCKRUN_USER", ""},
+};
+
+/* What differs from the defaults. */
+static void
+describe(const struct opts *opts, char *text, size_t size)
+{
+	FILE *out = fmemopen(text, size, "w");
+
+	if (strcmp(opts->key, "job") != 0)
+		fprintf(out, "key=%s ", opts->key);
+	if (strcmp(opts->server.label, "redis://127.0.0.1:6379") != 0)
+		fprintf(out, "server=%s ", opts->server.label);
+	if (opts->server.user != NULL)
+		fprintf(out, "user=%s ", opts->server.user);
+	if (opts->server.password != NULL)
+		fprintf(out, "password=%s ", opts->server.password);
+	if (opts->ttl_ms != 30000)
+		fprintf(out, "ttl=%" PRId64 " ", opts->ttl_ms);
+	if (opts->wait_ms != OPTS_WAIT_FOREVER)
+		fprintf(out, "wait=%" PRId64 " ", opts->wait_ms);
+	if (opts->kill_after_ms != 5000)
+		fprintf(out, "kill=%" PRId64 " ", opts->kill_after_ms);
+	if (opts->server_timeout_ms != 10000)
+		fprintf(out, "server-timeout=%" PRId64 " ",
+		    opts->server_timeout_ms);
+	if (opts->conflict_exit != 75)
+		fprintf(out, "conflict=%d ", opts->conflict_exit);
+	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",
+	    opts->verbose ? "verbose " : "", opts->wait_all ? "wait-all " : "",
+	    opts->lost_warn ? "lost-warn " : "",
+	    opts->unavailable_run ? "unavailable-run " : "");
+	fclose(out);
+}
+
+/* Behind args, the run gets what every run needs. */
+static void
+check_run(const char *const *args, const char *const *env, const char *want,
+    const char *title)
+{
+	const char *list[MAX + 1] = {"-k", "job"};
+	char got[256] = "";
+	struct run run;
+	size_t count = 2;
+
+	for (; *args != NULL && strcmp(*args, "--") != 0; args++)
+		list[count++] = *args;
+	list[count++] = "--";
+	list[count] = "ls";
+	run_start(&run, list, env);
+	is_text(run.message, "", title);
+	if (run.status == 0)
+		describe(&run.opts, got, sizeof(got));
+	is_text(got, want, "  sets what it should");
+	run_end(&run);
+}
+
+static void
+test_settings(void)
+{
+	for (size_t i = 0; i < LENGTH(settings); i++) {
+		const struct setting_case *test = &settings[i];
+
+		if (test->args[0] != NULL)
+			check_run(test->args, NONE, test->what, test->args[0]);
+		if (test->variable != NULL)
+			check_run(NONE, LIST(test->variable), test->what,
+			    test->variable);
+	}
+}
+
+static const struct precedence_case {
+	const char *args[MAX], *env[MAX], *what;
+} precedences[] = {
+    {{"-t", "60"}, {"RLOCKRUN_TTL=90"}, "ttl=60000 "},
+    {{"-t", "60"}, {"RLOCKRUN_TTL=nonsense"}, "ttl=60000 "},
+    {{"-t", "30"}, {"RLOCKRUN_TTL=90"}, ""},
+    {{"-n"}, {"RLOCKRUN_WAIT=9"}, "wait=0 "},
+    {{"-w", "9"}, {"RLOCKRUN_NONBLOCK=1"}, "wait=9000 "},
+    {{"-w", "9"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, "wait=9000 "},
+    {{NULL}, {"RLOCKRUN_NONBLOCK=0", "RLOCKRUN_WAIT=5"}, "wait=5000 "},
+    {{NULL}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=0"}, "wait=0 "},
+    {{"-r", "redis://a:1"}, {"RLOCKRUN_REDIS=redis://b"},
+	"server=redis://a:1 "},
+    {{"-r", "redis://a:1"}, {"RLOCKRUN_REDIS=bad", "REDIS_URL=bad"},
+	"server=redis://a:1 "},
+    {{NULL}, {"REDIS_URL=redis://c", "RLOCKRUN_REDIS=redis://b:2"},
+	"server=redis://b:2 "},
+    {{NULL}, {"REDIS_URL=bad", "RLOCKRUN_REDIS=redis://b:2"},
+	"server=redis://b:2 "},
+    {{NULL}, {"REDIS_URL=redis://c:3", "RLOCKRUN_REDIS="},
+	"server=redis://c:3 "},
+    {{"--user", "a"}, {"RLOCKRUN_USER=b", "RLOCKRUN_PASSWORD=p"},
+	"user=a password=p "},
+    {{"--user", "a", "-r", "redis://u:q@h:1"}, {"RLOCKRUN_PASSWORD=p"},
+	"server=redis://h:1 user=u password=q "},
+    {{"-r", "redis://u@h:1"}, {"RLOCKRUN_PASSWORD=p"},
+	"server=redis://h:1 user=u password=p "},
+    {{"-r", "redis://:q@h:1"}, {"RLOCKRUN_PASSWORD_FILE=/nonexistent"},
+	"server=redis://h:1 password=q "},
+};
+
+static void
+test_precedence(void)
+{
+	for (size_t i = 0; i < LENGTH(precedences); i++)
+		check_run(precedences[i].args, precedences[i].env,
+		    precedences[i].what, "precedence");
+}
+
+#define SWITCH "': neither yes nor no\n"
+
+static const struct bad_case {
+	const char *args[MAX], *env[MAX];
+	int status;
+	const char *message;
+} bad[] = {
+    {{NULL}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"ls"}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"-k"}, {NULL}, 64, "-k needs an argument" TRY},
+    {{"--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY},
+    {{"-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY},
+    {{"-k", "", "ls"}, {"RLOCKRUN_PREFIX=p"}, 64, "the key is empty" TRY},
+    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64,
+	"the key is longer than 1024 bytes" TRY},
+    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64,
+	"the key is longer than 1024 bytes" TRY},
+    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64,
+	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
+    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64,
+	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
+    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64,
+	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
+    {{"-k", "a", "-k", "b", "ls"}, {NULL}, 64, "-k can be given once" TRY},
+    {{"-k", "a", "--key=b", "ls"}, {NULL}, 64, "--key can be given once" TRY},
+    {{"-k", "a"}, {NULL}, 64, "no command given" TRY},
+    {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY},
+    {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY},
+    {{"-k", "a", "-c", ""}, {NULL}, 64, "the command is empty" TRY},
+    {{"-k", "a", "-c", "x", "y"}, {NULL}, 64,
+	"-c takes no further arguments" TRY},
+    {{"-k", "a", "-c", "x", "-c", "y"}, {NULL}, 64, "-c can be given once" TRY},
+    {{"-k", "a", "-t", "0", "ls"}, {NULL}, 64,
+	"-t '0': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "999ms", "ls"}, {NULL}, 64,
+	"-t '999ms': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "--ttl=366d", "ls"}, {NULL}, 64,
+	"--ttl '366d': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64,
+	"-t '30x': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64,
+	"-t '1e9': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64,
+	"-t '': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "\033", "ls"}, {NULL}, 64,
+	"-t '\\x1b': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_TTL=30x"}, 78,
+	"RLOCKRUN_TTL '30x': not a duration from 1s to 365d\n"},
+    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64,
+	"-w '-1': not a duration from 0 to 3653d" TRY},
+    {{"-k", "a", "--timeout", "x", "ls"}, {NULL}, 64,
+	"--wait 'x': not a duration from 0 to 3653d" TRY},
+    {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
+	"-n and -w exclude each other" TRY},
+    {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
+	"-n and -w exclude each other" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, 78,
+	"RLOCKRUN_NONBLOCK and RLOCKRUN_WAIT exclude each other\n"},
+    {{"-k", "a", "-E", "300", "ls"}, {NULL}, 64,
+	"-E '300': not a number from 0 to 255" TRY},
+    {{"-k", "a", "-E", "-1", "ls"}, {NULL}, 64,
+	"-E '-1': not a number from 0 to 255" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_CONFLICT_EXIT_CODE=256"}, 78,
+	"RLOCKRUN_CONFLICT_EXIT_CODE '256': not a number from 0 to 255\n"},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_QUIET=2"}, 78, "RLOCKRUN_QUIET '2" SWITCH},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_VERBOSE=YES"}, 78,
+	"RLOCKRUN_VERBOSE 'YES" SWITCH},
+    {{"-k", "a", "--on-lost", "die", "ls"}, {NULL}, 64,
+	"--on-lost 'die': neither stop nor warn" TRY},
+    {{"-k", "a", "--on-lost", "stop|warn", "ls"}, {NULL}, 64,
+	"--on-lost 'stop|warn': neither stop nor warn" TRY},
+    {{"-k", "a", "--on-lost", "sto", "ls"}, {NULL}, 64,
+	"--on-lost 'sto': neither stop nor warn" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_ON_UNAVAILABLE=x"}, 78,
+	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail nor run\n"},
+    {{"-k", "a", "--kill-after", "x", "ls"}, {NULL}, 64,
+	"--kill-after 'x': not a duration from 0 to 3653d" TRY},
+    {{"-k", "a", "--server-timeout", "0", "ls"}, {NULL}, 64,
+	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY},
+    {{"-k", "a", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
+	"-r can be given once" TRY},
+    {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
+	"-r: port must be 1 to 65535" TRY},
+    {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
+    {{"-k", "a", "-r", "", "ls"}, {NULL}, 64,
+	"-r: unknown scheme (redis:// or unix://)" TRY},
+    {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
+	"-r: bad character in the host name" TRY},
+    {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
+	"-r: bad percent-escape" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
+	"RLOCKRUN_REDIS: unknown scheme (redis:// or unix://)\n"},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a redis://b"}, 78,
+	"RLOCKRUN_REDIS: only one server is supported by this version\n"},
+    {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h"}, 78,
+	"REDIS_URL: rediss:// is not supported by this version\n"},
+    {{"-k", "a", "ls"},
+	{"RLOCKRUN_PASSWORD=p", "RLOCKRUN_PASSWORD_FILE=/nonexistent"}, 78,
+	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n"},
+    {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
+    {{"-s"}, {NULL}, 64, "unknown option -s" TRY},
+    {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY},
+    {{"--nope=redis://:pw@h"}, {NULL}, 64,
+	"unknown or ambiguous option --nope" TRY},
+    {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY},
+    {{"--password=pw"}, {NULL}, 64,
+	"--password: not here, where all can see it "
+	"(--password-file FILE)" TRY},
+    {{"--pass=pw"}, {NULL}, 64, "unknown or ambiguous option --pass" TRY},
+    {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY},
+    {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY},
+    {{"-z", "-t", "0", "-k"}, {"RLOCKRUN_WAIT=x"}, 64, "unknown option -z" TRY},
+    {{"-z", "-h"}, {NULL}, 64, "unknown option -z" TRY},
+};
+
+static void
+test_bad(void)
+{
+	char want[256];
+	struct run run;
+
+	for (size_t i = 0; i < LENGTH(bad); i++) {
+		run_start(&run, bad[i].args, bad[i].env);
+		snprintf(want, sizeof(want), "rlockrun: %s", bad[i].message);
+		is_text(run.message, want, "bad input");
+		is_int(run.status, bad[i].status, "  status");
+		run_end(&run);
+	}
+}
+
+static void
+test_actions(void)
+{
+	static const struct {
+		const char *arg;
+		enum opts_action action;
+	} cases[] = {
+	    {"-h", OPTS_HELP},
+	    {"--help", OPTS_HELP},
+	    {"-V", OPTS_VERSION},
+	    {"--version", OPTS_VERSION},
+	    {"--dump-options", OPTS_DUMP},
+	};
+	struct run run;
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		run_start(&run, LIST(cases[i].arg, "-t", "nonsense"),
+		    LIST("RLOCKRUN_TTL=nonsense"));
+		is_int(run.status, 0, cases[i].arg);
+		is_int(run.opts.action, cases[i].action, "  action");
+		run_end(&run);
+	}
+}
+
+static void
+test_shell(void)
+{
+	static const struct {
+		const char *variable, *shell;
+	} cases[] = {
+	    {"SHELL=/bin/zsh", "/bin/zsh"},
+	    {"SHELL=", "/bin/sh"},
+	    {"A=b", "/bin/sh"},
+	};
+	struct run run;
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		run_start(&run, LIST("-k", "a", "-c", "echo hi"),
+		    LIST(cases[i].variable));
+		is_text(run.opts.shell_command, "echo hi", "shell command");
+		is_text(run.opts.command[0], cases[i].shell, "  shell");
+		is_text(run.opts.command[1], "-c", "  -c");
+		is_text(run.opts.command[2], "echo hi", "  text");
+		is_text(run.opts.command[3], NULL, "  no more");
+		run_end(&run);
+	}
+}
+
+static void
+test_wiped_arguments(void)
+{
+	static const struct {
+		const char *args[MAX];
+		int at;
+		const char *want;
+	} cases[] = {
+	    {{"-k", "a", "-r", "redis://u:pw@h", "ls"}, 4, "redis://xxxx@h"},
+	    {{"-k", "a", "-rredis://u:pw@h", "ls"}, 3, "-rredis://xxxx@h"},
+	    {{"-k", "a", "--redis=redis://:pw@h", "ls"}, 3,
+		"--redis=redis://xxx@h"},
+	    {{"-k", "a", "--re", "redis://:pw@h", "ls"}, 4, "redis://xxx@h"},
+	    {{"-qrredis://:pw@h:70000"}, 1, "-qrredis://xxx@h:70000"},
+	    {{"-z", "-t", "0", "-r", "redis://:pw@h"}, 5, "redis://xxx@h"},
+	    {{"--password=pw"}, 1, "--password="},
+	    {{"-h", "-r", "redis://:pw@h"}, 3, "redis://xxx@h"},
+	    {{"-r", "redis://:a@h", "-r", "redis://:b@h"}, 4, "redis://xx@h"},
+	    /* the command's own */
+	    {{"-k", "a", "ls", "-r", "redis://:pw@h"}, 5, "redis://:pw@h"},
+	};
+	struct run run;
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		run_start(&run, cases[i].args, NONE);
+		is_text(run.argv[cases[i].at], cases[i].want, "argv is wiped");
+		run_end(&run);
+	}
+}
+
+static void
+test_wiped_environment(void)
+{
+	static const struct {
+		const char *args[MAX], *variable;
+		const char *memory; /* what stays of it in the old place */
+		const char *value;  /* what the job sees */
+	} cases[] = {
+	    {{"-k", "a", "ls"}, "RLOCKRUN_PASSWORD=pw",
+		"RLOCKRUN_PASSWORD=", NULL},
+	    {{"-k", "a", "--password-file", "/nonexistent", "ls"},
+		"RLOCKRUN_PASSWORD=pw", "RLOCKRUN_PASSWORD=", NULL},
+	    {{"-z"}, "RLOCKRUN_PASSWORD=pw", "RLOCKRUN_PASSWORD=", NULL},
+	    {{"-h"}, "RLOCKRUN_PASSWORD=", "RLOCKRUN_PASSWORD=", NULL},
+	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:pw@h/2",
+		"RLOCKRUN_REDIS=redis://xxxx@h/2", "redis://h:6379/2"},
+	    {{"-k", "a", "-r", "redis://i", "ls"},
+		"RLOCKRUN_REDIS=redis://u:pw@h",
+		"RLOCKRUN_REDIS=redis://xxxx@h", "redis://h:6379"},
+	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:pw@h:70000",
+		"RLOCKRUN_REDIS=redis://xxxx@h:70000", "redis://xxxx@h:70000"},
+	    {{"-z"}, "RLOCKRUN_REDIS=redis://u:pw@h",
+		"RLOCKRUN_REDIS=redis://xxxx@h", "redis://h:6379"},
+	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://h",
+		"RLOCKRUN_REDIS=redis://h", "redis://h"},
+	    {{"-k", "a", "ls"}, "REDIS_URL=redis://u:pw@h",
+		"REDIS_URL=redis://u:pw@h", "redis://u:pw@h"},
+	};
+	struct run run;
+	char name[32];
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		snprintf(name, sizeof(name), "%.*s",
+		    (int)strcspn(cases[i].variable, "="), cases[i].variable);
+		run_start(&run, cases[i].args, LIST(cases[i].variable, "A=b"));
+		is_text(run.variables[0], cases[i].memory, "memory is wiped");
+		is_text(getenv(name), cases[i].value, "  what the job gets");
+		is_text(getenv("A"), "b", "  the rest is as it was");
+		run_end(&run);
+	}
+}
+
+static void
+write_file(const char *path, const char *text, size_t length, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, text, length) != (ssize_t)length)
+		abort();
+	fchmod(fd, mode);
+	close(fd);
+}
+
+/* The password that the file gives, or NULL after that message. */
+static void
+check_file(const char *path, const char *password, const char *message,
+    const char *title)
+{
+	struct run run;
+	char want[512] = "";
+
+	if (message != NULL)
+		snprintf(want, sizeof(want), "rlockrun: password file %s: %s\n",
+		    path, message);
+	run_start(&run, LIST("-k", "a", "--password-file", path, "ls"),
+	    LIST("RLOCKRUN_PASSWORD=ignored"));
+	is_text(run.message, want, title);
+	is_int(run.status, message != NULL ? 78 : 0, "  status");
+	is_text(run.opts.server.password, password, "  password");
+	run_end(&run);
+}
+
+#define OPEN_TO_OTHERS "others can read or write it (chmod o-rwx)"
+
+static void
+test_password_file(const char *path)
+{
+	static const struct {
+		const char *text;
+		size_t length; /* 0: all of it */
+		mode_t mode;
+		const char *password, *message;
+	} cases[] = {
+	    {"secret", 0, 0600, "secret", NULL},
+	    {"secret\n", 0, 0640, "secret", NULL},
+	    {" s p \n", 0, 0400, " s p ", NULL},
+	    {"secret", 0, 0604, NULL, OPEN_TO_OTHERS},
+	    {"secret", 0, 0602, NULL, OPEN_TO_OTHERS},
+	    {"", 0, 0600, NULL, "empty"},
+	    {"\n", 0, 0600, NULL, "empty"},
+	    {"a\nb", 0, 0600, NULL, "more than one line"},
+	    {"a\n\n", 0, 0600, NULL, "more than one line"},
+	    {"a\0b\n", 4, 0600, NULL, "contains a NUL byte"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		size_t length = cases[i].length;
+
+		write_file(path, cases[i].text,
+		    length > 0 ? length : strlen(cases[i].text), cases[i].mode);
+		check_file(path, cases[i].password, cases[i].message,
+		    "password file");
+	}
+}
+
+static void
+test_password_lengths(const char *path)
+{
+	char text[4098];
+
+	memset(text, 'p', sizeof(text));
+	write_file(path, text, 4097, 0600);
+	check_file(path, NULL, "longer than 4096 bytes", "4097 bytes");
+	write_file(path, text, 4098, 0600);
+	check_file(path, NULL, "longer than 4096 bytes", "4098 bytes");
+	text[4096] = '\n';
+	write_file(path, text, 4097, 0600);
+	text[4096] = '\0';
+	check_file(path, text, NULL, "4096 bytes and a newline");
+}
+
+static void
+test_password_sources(const char *path)
+{
+	struct run run;
+	char variable[256];
+	int ends[2];
+
+	write_file(path, "secret\n", 7, 0600);
+	snprintf(variable, sizeof(variable), "RLOCKRUN_PASSWORD_FILE=%s", path);
+	run_start(&run, LIST("-k", "a", "ls"), LIST(variable));
+	is_text(run.opts.server.password, "secret", "RLOCKRUN_PASSWORD_FILE");
+	run_end(&run);
+
+	if (pipe(ends) < 0 || write(ends[1], "piped\n", 6) != 6)
+		abort();
+	close(ends[1]);
+	snprintf(variable, sizeof(variable), "/proc/self/fd/%d", ends[0]);
+	check_file(variable, "piped", NULL, "a pipe");
+	close(ends[0]);
+
+	unlink(path);
+	check_file(path, NULL, "No such file or directory", "missing file");
+	check_file("/dev/null", NULL, "neither a regular file nor a pipe",
+	    "a device");
+	check_file("/", NULL, "neither a regular file nor a pipe",
+	    "a directory");
+}
+
+static void
+test_passwords(void)
+{
+	char path[] = "/tmp/rlockrun-opts_test.XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		abort();
+	close(fd);
+	test_password_file(path);
+	test_password_lengths(path);
+	test_password_sources(path);
+}
+
+/* Runs print with a file as stdout; its text, to be freed. */
+static char *
+printed(int (*print)(void))
+{
+	int saved, fd = memfd_create("stdout", MFD_CLOEXEC);
+	char *text = calloc(1, 16384);
+
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	if (print() < 0)
+		abort();
+	dup2(saved, STDOUT_FILENO);
+	if (pread(fd, text, 16383, 0) <= 0)
+		abort();
+	close(saved);
+	close(fd);
+	return text;
+}
+
+static void
+test_help(void)
+{
+	char *text = printed(opts_print_help);
+	size_t widest = 0;
+
+	for (const char *line = text; *line != '\0';) {
+		size_t width = strcspn(line, "\n");
+
+		widest = width > widest ? width : widest;
+		line += width + 1;
+	}
+	ok(widest <= 80, "--help fits 80 columns");
+	ok(strstr(text, "  -w, --wait, --timeout DUR ") != NULL,
+	    "--help has all names");
+	ok(strstr(text, "dump-options") == NULL, "--help hides what's hidden");
+	free(text);
+}
+
+/* RLOCKRUN_ and the first long name in capitals. */
+static void
+variable_name(const char *longs, char *name)
+{
+	name = stpcpy(name, "RLOCKRUN_");
+	for (; *longs != '\0' && *longs != ','; longs++)
+		*name++ = *longs == '-' ? '_' : (char)(*longs - 'a' + 'A');
+	*name = '\0';
+}
+
+static void
+test_dump(void)
+{
+	char *text = printed(opts_print_dump), *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+		char *fields[6], want[64];
+		size_t count = 0;
+
+		while (count < 6 && (fields[count] = strsep(&line, "\t")))
+			count++;
+		ok(count == 6 && line == NULL, "--dump-options: six fields");
+		if (count < 6)
+			break;
+		variable_name(fields[1], want);
+		if (*fields[1] != '\0' && *fields[3] != '\0')
+			is_text(fields[3], want, "  variable and option agree");
+	}
+	free(text);
+}
+
+static void
+test_full_stdout(void)
+{
+	int saved = dup(STDOUT_FILENO), fd = open("/dev/full", O_WRONLY), got;
+
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	got = opts_print_help();
+	dup2(saved, STDOUT_FILENO);
+	clearerr(stdout);
+	is_int(got, -1, "--help tells that stdout is full");
+	close(saved);
+	close(fd);
+}
+
+int
+main(void)
+{
+	test_defaults();
+	test_settings();
+	test_precedence();
+	test_bad();
+	test_actions();
+	test_shell();
+	test_wiped_arguments();
+	test_wiped_environment();
+	test_passwords();
+	test_help();
+	test_dump();
+	test_full_stdout();
+	return tap_done();
+}

@@ -1,0 +1,218 @@
+#include "url.h"
+
+#include <stdlib.h>
+
+#include "tap.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+static const struct good_case {
+	const char *text;
+	struct endpoint want;
+} good[] = {
+    {"redis://h", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
+    {"redis://h/", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
+    {"redis://h:1/0", {.host = "h", .port = 1, .label = "redis://h:1"}},
+    {"redis://h:65535/15",
+	{.host = "h", .port = 65535, .db = 15, .label = "redis://h:65535/15"}},
+    {"redis://my-host_1.example.org",
+	{.host = "my-host_1.example.org",
+	    .port = 6379,
+	    .label = "redis://my-host_1.example.org:6379"}},
+    {"redis://10.0.0.1:7000",
+	{.host = "10.0.0.1", .port = 7000, .label = "redis://10.0.0.1:7000"}},
+    {"redis://[::1]",
+	{.host = "::1", .port = 6379, .label = "redis://[::1]:6379"}},
+    {"redis://[fe80::1:2]:7/2147483647",
+	{.host = "fe80::1:2",
+	    .port = 7,
+	    .db = 2147483647,
+	    .label = "redis://[fe80::1:2]:7/2147483647"}},
+    {"redis://u:p@h", {.host = "h",
+			  .port = 6379,
+			  .user = "u",
+			  .password = "p",
+			  .label = "redis://h:6379"}},
+    {"redis://:p@h", {.host = "h",
+			 .port = 6379,
+			 .password = "p",
+			 .label = "redis://h:6379"}},
+    {"redis://u@h",
+	{.host = "h", .port = 6379, .user = "u", .label = "redis://h:6379"}},
+    {"redis://u:@h",
+	{.host = "h", .port = 6379, .user = "u", .label = "redis://h:6379"}},
+    {"redis://@h", {.host = "h", .port = 6379, .label = "redis://h:6379"}},
+    {"redis://u%3a%40:p%2F%3f%25:x@h:1", {.host = "h",
+					     .port = 1,
+					     .user = "u:@",
+					     .password = "p/?%:x",
+					     .label = "redis://h:1"}},
+    {"redis://:p@ss@h:1",
+	{.host = "h", .port = 1, .password = "p@ss", .label = "redis://h:1"}},
+    {"unix:///run/redis.sock", {.transport = URL_UNIX,
+				   .host = "/run/redis.sock",
+				   .label = "unix:///run/redis.sock"}},
+    {"unix:///a%20b@c%3f?db=3", {.transport = URL_UNIX,
+				    .host = "/a b@c?",
+				    .db = 3,
+				    .label = "unix:///a%20b@c%3f?db=3"}},
+    {"unix://u:p%2f@/s@t", {.transport = URL_UNIX,
+			       .host = "/s@t",
+			       .user = "u",
+			       .password = "p/",
+			       .label = "unix:///s@t"}},
+    {"unix:///" HUNDRED "123456", {.transport = URL_UNIX,
+				      .host = "/" HUNDRED "123456",
+				      .label = "unix:///" HUNDRED "123456"}},
+};
+
+#define SCHEME "unknown scheme (redis:// or unix://)"
+#define HOST "bad character in the host name"
+#define PORT "port must be 1 to 65535"
+#define DB "db must be a number from 0 on"
+#define ESCAPE "bad percent-escape"
+#define QUERY "redis:// takes no query and no fragment"
+#define IPV6 "bad IPv6 address"
+#define REST "host and port must be followed by /db or nothing"
+#define PATH "the path of a socket must be absolute (unix:///path)"
+#define PATH_LENGTH "the path of a socket can't have more than 107 bytes"
+#define PATH_REST "only ?db=N can follow the path of a socket"
+
+static const struct bad_case {
+	const char *text, *reason;
+} bad[] = {
+    {"", SCHEME},
+    {"h:6379", SCHEME},
+    {"http://h", SCHEME},
+    {"REDIS://h", SCHEME},
+    {" redis://h", SCHEME},
+    {"redis:/h", SCHEME},
+    {"redis-sentinel://h/m", SCHEME},
+    {"rediss://h", "rediss:// is not supported by this version"},
+    {"redis://", "no host"},
+    {"redis:///0", "no host"},
+    {"redis://:6379", "no host"},
+    {"redis://u:p@", "no host"},
+    {"redis://u:p@:1", "no host"},
+    {"redis://h h", HOST},
+    {"redis://h\n", HOST},
+    {"redis://h%41", HOST},
+    {"redis://h,i", HOST},
+    {"redis://h:0", PORT},
+    {"redis://h:", PORT},
+    {"redis://h:70000", PORT},
+    {"redis://h:65536", PORT},
+    {"redis://h:000001", PORT},
+    {"redis://h:4294967297", PORT},
+    {"redis://h:-1", PORT},
+    {"redis://h:1x", PORT},
+    {"redis://h:1:2", PORT},
+    {"redis://h/x", DB},
+    {"redis://h/-1", DB},
+    {"redis://h/1/", DB},
+    {"redis://h/2147483648", DB},
+    {"redis://h?db=1", QUERY},
+    {"redis://h/1?x", QUERY},
+    {"redis://h/1#x", QUERY},
+    {"redis://u%:p@h", ESCAPE},
+    {"redis://u:p%@h", ESCAPE},
+    {"redis://u:p%4@h", ESCAPE},
+    {"redis://u:p%zz@h", ESCAPE},
+    {"redis://u:p%4g@h", ESCAPE},
+    {"redis://u:p%00@h", ESCAPE},
+    {"redis://[::1", IPV6},
+    {"redis://[]", IPV6},
+    {"redis://[1.2.3.4]", IPV6},
+    {"redis://[fe80::1%25eth0]", IPV6},
+    {"redis://[::1]x", REST},
+    {"redis://::1", "no host"},
+    {"unix://", PATH},
+    {"unix://run/sock", PATH},
+    {"unix://u:p@run/sock", PATH},
+    {"unix:///s%0", ESCAPE},
+    {"unix:///s%00t", ESCAPE},
+    {"unix:///s?", PATH_REST},
+    {"unix:///s?db=", DB},
+    {"unix:///s?db=x", DB},
+    {"unix:///s?db=1&x=2", DB},
+    {"unix:///s?x=1", PATH_REST},
+    {"unix:///s#f", PATH_REST},
+    {"unix:///" HUNDRED "1234567", PATH_LENGTH},
+};
+
+static const struct wipe_case {
+	const char *text, *want;
+	bool any;
+} wipes[] = {
+    {"redis://h", "redis://h", false},
+    {"redis://@h", "redis://@h", false},
+    {"redis://u:pw@h:1/2", "redis://xxxx@h:1/2", true},
+    {"redis://:p@ss@h", "redis://xxxxx@h", true},
+    {"redis://:pw@h:70000", "redis://xxx@h:70000", true},
+    {"redis://:p/w@h", "redis://xxxx@h", true},
+    {"redis:///:pw@h", "redis://xxxx@h", true},
+    {"redis-sentinel://:pw@h/m", "redis-sentinel://xxx@h/m", true},
+    {"u:pw@h", "xxxx@h", true},
+    {"u:p://w@h", "xxxxxxx@h", true},
+    {"redis://:a@h redis://:b@h", "redis://xxxxxxxxxxxxxxx@h", true},
+    {"unix://u:pw@/s", "unix://xxxx@/s", true},
+    {"unix:///s@t", "unix:///s@t", false},
+    {"", "", false},
+};
+
+static void
+test_good(const struct good_case *test)
+{
+	const struct endpoint *want = &test->want;
+	struct endpoint got, again;
+
+	is_text(url_parse(test->text, &got), NULL, test->text);
+	is_int(got.transport, want->transport, "  transport");
+	is_text(got.host, want->host, "  host");
+	is_int(got.port, want->port, "  port");
+	is_int(got.db, want->db, "  db");
+	is_text(got.user, want->user, "  user");
+	is_text(got.password, want->password, "  password");
+	is_text(got.label, want->label, "  label");
+	is_text(url_parse(got.label, &again), NULL, "  label is a URL");
+	is_text(again.host, want->host, "  of the same host");
+	is_int(again.port, want->port, "  and port");
+	is_int(again.db, want->db, "  and db");
+	endpoint_fini(&got);
+	endpoint_fini(&again);
+}
+
+static void
+test_bad(const struct bad_case *test)
+{
+	struct endpoint endpoint;
+
+	is_text(url_parse(test->text, &endpoint), test->reason, test->text);
+	ok(endpoint.host == NULL && endpoint.user == NULL &&
+		endpoint.password == NULL && endpoint.label == NULL,
+	    "  leaves nothing to free");
+}
+
+static void
+test_wipe(const struct wipe_case *test)
+{
+	char *text = strdup(test->text);
+
+	is_int(url_wipe(text), test->any, "wipe");
+	is_text(text, test->want, "  text");
+	free(text);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < LENGTH(good); i++)
+		test_good(&good[i]);
+	for (size_t i = 0; i < LENGTH(bad); i++)
+		test_bad(&bad[i]);
+	for (size_t i = 0; i < LENGTH(wipes); i++)
+		test_wipe(&wipes[i]);
+	return tap_done();
+}
