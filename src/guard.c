@@ -72,12 +72,15 @@ become_job(const struct watch *watch, struct child *child, int go, pid_t guard)
 	_exit(EXIT_FAILURE);
 }
 
-/* Whoever forks while we look is found in the next round. A process that can't
- * be killed (setuid, or stuck in the kernel) is waited for here for ever, which
- * is why rlockrun doesn't wait for us for ever. */
+/* The command first: finding the others takes its time where many processes
+ * run. Whoever forks while we look is found in the next round. A process that
+ * can't be killed (setuid, or stuck in the kernel) is waited for here for ever,
+ * which is why rlockrun doesn't wait for us for ever. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
+	if (watch->leader != 0)
+		kill(watch->leader, SIGKILL);
 	do {
 		tree_signal(getpid(), SIGKILL);
 		while (waitpid(-1, NULL, WNOHANG) > 0)

@@ -312,6 +312,15 @@ on_wait_over(struct run *run)
 	}
 }
 
+static void
+tell_unguarded(const struct run *run)
+{
+	int error = run->guard.failed;
+
+	log_warnx("%s: the job cannot be guarded: %s", run->opts->name,
+	    error != 0 ? strerror(error) : "the guard was killed");
+}
+
 /* What a signal does to a plain process, it does to one that waits. */
 static void
 obey_signals(struct run *run)
@@ -340,8 +349,7 @@ step_acquire(struct run *run)
 	if (run->state != RUN_ACQUIRE)
 		return;
 	if (run->guard.failed || run->guard.died) {
-		errno = run->guard.failed;
-		log_warn("%s: the job cannot be guarded", run->opts->name);
+		tell_unguarded(run);
 		cancel(run, EXITCODE_RESOURCE);
 	} else if (run->lock.state == LOCK_HELD) {
 		on_held(run);
@@ -555,6 +563,15 @@ watch_lease(struct run *run)
 	}
 }
 
+/* It had forked no job when it failed. */
+static void
+on_guard_failed(struct run *run)
+{
+	tell_unguarded(run);
+	run->result = EXITCODE_RESOURCE;
+	release(run);
+}
+
 static void
 on_guard_died(struct run *run)
 {
@@ -583,7 +600,9 @@ step_job(struct run *run)
 	forward_signals(run);
 	if (guard->enforced)
 		on_enforced(run);
-	else if (guard->failed || guard->died)
+	else if (guard->failed)
+		on_guard_failed(run);
+	else if (guard->died)
 		on_guard_died(run);
 	else if (guard->ended && !guard->gone && run->asked_to_end)
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
