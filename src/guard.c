@@ -108,7 +108,7 @@ reap(struct watch *watch)
 		    (struct report){REPORT_ENDED, status, clock_now()};
 	}
 	if (pid == -1 && errno == ECHILD)
-		words[count++] = (struct report){.kind = REPORT_GONE};
+		words[count++] = (struct report){REPORT_GONE, 0, clock_now()};
 	if (count == 0)
 		return;
 	send(watch->sock, words, count * sizeof(*words),
@@ -244,6 +244,7 @@ take_report(struct guard *guard, const struct report *word)
 		break;
 	case REPORT_GONE:
 		guard->gone = true;
+		guard->gone_at = word->at;
 		break;
 	case REPORT_ENFORCED:
 		guard->enforced = true;

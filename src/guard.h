@@ -29,9 +29,10 @@ struct guard {
 	int exec_error; /* errno: the command was never executed */
 	bool late;	/* the deadline had come before it could be executed */
 	bool gone;	/* all that the command started has ended too */
-	bool enforced;	/* the deadline came: the guard ended them all */
-	bool died;	/* the guard was killed under the job */
-	bool bereft;	/* after that: nothing of the job is left */
+	int64_t gone_at;
+	bool enforced; /* the deadline came: the guard ended them all */
+	bool died;     /* the guard was killed under the job */
+	bool bereft;   /* after that: nothing of the job is left */
 
 	pid_t pid; /* 0 when reaped */
 	struct guard_page *page;

@@ -345,10 +345,8 @@ try_again(struct lock *lock)
 {
 	int64_t at = clock_now() + next_backoff(lock);
 
-	if (at > silence_ends_at(lock))
-		fail(lock, LOCK_UNAVAILABLE);
-	else
-		loop_timer_set(lock->loop, &lock->timer, at);
+	loop_timer_set(lock->loop, &lock->timer,
+	    least(at, silence_ends_at(lock)));
 }
 
 /* With a password or a db that was refused the script may have run all the
@@ -503,6 +501,8 @@ send_try(struct lock *lock)
 	const struct conn_command how = {.on_reply = on_tried,
 	    .deadline = clock_now() + TRY_MS};
 
+	if (lock->answered)
+		lock->silent_since = clock_now();
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
@@ -634,6 +634,9 @@ on_due(void *arg)
 		lock_renew(lock);
 	else if (lock->state == LOCK_ACQUIRING && lock->in_flight)
 		give_up_trying(lock);
+	else if (lock->state == LOCK_ACQUIRING && !lock->answered &&
+		 clock_now() >= silence_ends_at(lock))
+		fail(lock, LOCK_UNAVAILABLE);
 	else if (lock->state == LOCK_ACQUIRING)
 		send_try(lock);
 	else if (lock->state == LOCK_RELEASING &&

@@ -416,9 +416,10 @@ static void
 finish_job(struct run *run)
 {
 	const struct guard *guard = &run->guard;
+	int64_t over_at =
+	    run->opts->wait_all ? guard->gone_at : guard->ended_at;
 
-	if (guard->late ||
-	    (run->locked && guard->ended_at >= run->lock.valid_until)) {
+	if (guard->late || (run->locked && over_at >= run->lock.valid_until)) {
 		log_warnx("%s was lost: its lease ended before the job",
 		    run->opts->name);
 		finish_lost(run);

@@ -1,22 +1,32 @@
 #include "script.h"
 
-/* pcall hands an error over as the server words it: Redis before 7 wraps what
- * call raises into a text of its own.
+/* pcall hands an error over as the server words it, where Redis before 7 wraps
+ * what call raises into a text of its own; the command is added, since a denied
+ * one is not named there.
  *
- * The lock is written last: a server that refuses any of the steps (OOM, an ACL
- * that lets us neither renew nor release) has granted nothing. The own token is
+ * The lock is written last, and PTTL and PEXPIRE are tried before anything is
+ * written: a server that refuses any step (OOM, an ACL that lets us neither
+ * renew nor release) has granted nothing and kept nothing. The own token is
  * granted anew, with a new fence: nobody has seen the one whose answer was
  * lost. */
 const char script_acquire[] =
     "local lock, fence, info = KEYS[1], KEYS[2], KEYS[3]\n"
     "local token, ttl, keep = ARGV[1], ARGV[2], ARGV[3]\n"
-    "local time = redis.call('TIME')\n"
+    "local function failure(command, reply)\n"
+    "  if type(reply) == 'table' and reply.err then\n"
+    "    return {err = reply.err .. ' (' .. command .. ')'}\n"
+    "  end\n"
+    "end\n"
+    "local owner = redis.pcall('GET', lock)\n"
+    "local left = redis.pcall('PTTL', lock)\n"
+    "local time = redis.pcall('TIME')\n"
+    "local failed = failure('GET', owner) or failure('PTTL', left)\n"
+    "  or failure('TIME', time)\n"
+    "if failed then return failed end\n"
     "local now_us = time[1] * 1000000 + time[2]\n"
     "local now_ms = math.floor(now_us / 1000)\n"
-    "local owner = redis.pcall('GET', lock)\n"
-    "if type(owner) == 'table' then return owner end\n"
     "if owner and owner ~= token then\n"
-    "  local busy = {0, redis.call('PTTL', lock)}\n"
+    "  local busy = {0, left}\n"
     "  local about = redis.pcall('HMGET', info,\n"
     "    'token', 'host', 'pid', 'user', 'since')\n"
     "  if about[1] == owner and tonumber(about[5]) then\n"
@@ -29,6 +39,7 @@ const char script_acquire[] =
     "last = type(last) == 'string' and tonumber(last) or 0\n"
     "local number = string.format('%.0f', math.max(last + 1, now_us))\n"
     "local steps = {\n"
+    "  {'PEXPIRE', info, keep},\n"
     "  {'SET', fence, number, 'PX', keep},\n"
     "  {'DEL', info},\n"
     "  {'HSET', info, 'token', token, 'host', ARGV[4], 'pid', ARGV[5],\n"
@@ -38,8 +49,8 @@ const char script_acquire[] =
     "  {'SET', lock, token, 'PX', ttl}\n"
     "}\n"
     "for _, step in ipairs(steps) do\n"
-    "  local done = redis.pcall(unpack(step))\n"
-    "  if type(done) == 'table' and done.err then return done end\n"
+    "  failed = failure(step[1], redis.pcall(unpack(step)))\n"
+    "  if failed then return failed end\n"
     "end\n"
     "return {1, number}\n";
 
