@@ -33,6 +33,14 @@ start_server() {
 	}
 }
 
+# A TCP port that nobody listens on.
+free_port() {
+	/usr/bin/python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
 server_answers() {
 	[[ $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
 }
@@ -111,11 +119,12 @@ end_test() {
 		echo "left running:" >&2
 		processes_left >&2
 		processes_left | while read -r pid _; do kill -KILL "$pid"; done
+		stop_own_servers
 		return 1
 	}
+	stop_own_servers
 }
 
-# In teardown, after end_test.
 stop_own_servers() {
 	local pid_file
 	for pid_file in "$BATS_TEST_TMPDIR"/*/pid; do
@@ -123,25 +132,31 @@ stop_own_servers() {
 	done
 }
 
-# Live processes whose working directory is this test's folder, but for the
-# shells that run the test.
+# Live processes whose working directory is this test's folder or below, but for
+# the shells that run the test and for its own servers.
 processes_left() {
 	local cwd pid
 	# shellcheck disable=SC2044  # these names have no blanks
-	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$BATS_TEST_TMPDIR" 2>/dev/null); do
+	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$BATS_TEST_TMPDIR" \
+		-o -lname "$BATS_TEST_TMPDIR/job" \) 2>/dev/null); do
 		pid=${cwd#/proc/}
 		pid=${pid%/cwd}
-		gone "$pid" || is_above "$pid" ||
+		gone "$pid" || is_above "$pid" || is_own_server "$pid" ||
 			printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
 	done
 }
 
-# Whether PID is this shell or one of those above it.
+is_own_server() {
+	cat "$BATS_TEST_TMPDIR"/*/pid 2>/dev/null | grep -qx "$1"
+}
+
+# Whether PID is this shell or one of those above it. (In teardown, which bats
+# runs in a trap, a plain `return` gives the status from before the trap.)
 is_above() {
 	local pid=$BASHPID
 	while ((pid > 1)); do
-		((pid == $1)) && return
-		pid=$(($(ps -o ppid= -p "$pid"))) || return
+		((pid == $1)) && return 0
+		pid=$(($(ps -o ppid= -p "$pid"))) || return 1
 	done
 	return 1
 }
@@ -205,7 +220,7 @@ wait_for_file() {
 # A zombie is gone, too.
 gone() {
 	local stat
-	stat=$(ps -o stat= -p "$1" 2>/dev/null)
+	stat=$(ps -o stat= -p "$1" 2>/dev/null) || return 0
 	[[ -z $stat || $stat == Z* ]]
 }
 
