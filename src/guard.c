@@ -26,6 +26,9 @@ struct guard_page {
 	_Atomic bool late;
 };
 
+/* Before a round through all of /proc again. */
+enum { QUICK_ROUNDS = 100 };
+
 enum order_kind { ORDER_LOOK, ORDER_SIGNAL, ORDER_TERMINATE };
 
 struct order {
@@ -72,20 +75,38 @@ become_job(const struct watch *watch, struct child *child, int go, pid_t guard)
 	_exit(EXIT_FAILURE);
 }
 
+/* False when no child is left. */
+static bool
+reap_dead(void)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		;
+	return pid == 0;
+}
+
 /* The command first: finding the others takes its time where many processes
- * run. Whoever forks while we look is found in the next round. A process that
- * can't be killed (setuid, or stuck in the kernel) is waited for here for ever,
- * which is why rlockrun doesn't wait for us for ever. */
+ * run. Orphans become our children, and looking through those alone is so quick
+ * that even a chain of processes that fork and exit can't run away from it.
+ *
+ * A process that can't be killed (setuid, or stuck in the kernel) is waited for
+ * here for ever, which is why rlockrun doesn't wait for us for ever. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
+	bool left = true;
+
 	if (watch->leader != 0)
 		kill(watch->leader, SIGKILL);
-	do {
+	while (left) {
 		tree_signal(getpid(), SIGKILL);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-	} while (waitpid(-1, NULL, 0) > 0);
+		for (int i = 0; left && i < QUICK_ROUNDS; i++) {
+			tree_kill_children();
+			left = reap_dead();
+		}
+		left = left && waitpid(-1, NULL, 0) > 0;
+	}
 	report(watch, REPORT_ENFORCED, 0);
 	_exit(EXIT_SUCCESS);
 }
@@ -379,8 +400,10 @@ guard_on_sigchld(struct guard *guard)
 	int status;
 	pid_t pid;
 
-	if (guard->died)
+	if (guard->died) {
 		tree_signal(getpid(), SIGKILL);
+		tree_kill_children();
+	}
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid != guard->pid)
 			continue;
@@ -393,15 +416,17 @@ guard_on_sigchld(struct guard *guard)
 		guard->bereft = true;
 }
 
+/* Killed before its socket is closed: it would take the end of file for our own
+ * end. */
 void
 guard_end(struct guard *guard)
 {
-	stop_listening(guard);
 	if (guard->pid > 0) {
 		kill(guard->pid, SIGKILL);
 		waitpid(guard->pid, NULL, 0);
 		guard->pid = 0;
 	}
+	stop_listening(guard);
 	/* A job that still waits dies with the guard, and is ours to reap. */
 	if (!guard->let_go && guard->page != NULL && guard->page->leader > 0)
 		waitpid(guard->page->leader, NULL, 0);

@@ -187,10 +187,35 @@ tree_signal(pid_t root, int signo)
 	return rc;
 }
 
+void
+tree_kill_children(void)
+{
+	FILE *children = fopen("/proc/thread-self/children", "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (children == NULL)
+		return;
+	while (getdelim(&line, &size, ' ', children) > 0) {
+		long pid = strtol(line, NULL, 10);
+		if (pid > 0)
+			kill((pid_t)pid, SIGKILL);
+	}
+	free(line);
+	fclose(children);
+}
+
 int
 tree_check(void)
 {
-	struct process self;
+	char text[16];
+	ssize_t length = readlink("/proc/self", text, sizeof(text) - 1);
 
-	return read_process(getpid(), &self) ? 0 : -1;
+	if (length == -1)
+		return -1;
+	text[length] = '\0';
+	if (strtol(text, NULL, 10) == getpid())
+		return 0;
+	errno = EXDEV;
+	return -1;
 }

@@ -10,7 +10,13 @@
  * /proc can't be read or memory is out. */
 int tree_signal(pid_t root, int signo);
 
-/* Whether descendants can be found on this machine at all. */
+/* Sends KILL to this process's own children, which keep their ids until they
+ * are reaped. Much quicker than tree_signal; does nothing on a kernel without
+ * CONFIG_PROC_CHILDREN. */
+void tree_kill_children(void);
+
+/* Whether descendants can be found on this machine at all: 0, or -1 with errno
+ * when there is no /proc or it is that of another pid namespace. */
 int tree_check(void);
 
 #endif
