@@ -37,6 +37,8 @@ enum run_state {
 	RUN_DONE,
 };
 
+enum { SIGNALS = 64 }; /* as many as a set of bits holds */
+
 enum {
 	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
@@ -65,7 +67,7 @@ struct run {
 	/* Facts. */
 	uint64_t caught;   /* signals, as bits */
 	uint64_t forward;  /* those of them that the job hasn't got yet */
-	bool suspended;	   /* by ourselves, and not continued yet */
+	bool suspended;	   /* together with the job, and not continued yet */
 	bool asked_to_end; /* the job has got TERM, INT, HUP or QUIT */
 
 	/* Decisions. */
@@ -132,7 +134,7 @@ on_signal(void *arg, short revents)
 		int signo = (int)info.ssi_signo;
 		run->caught |= bit(signo);
 		if (signo != SIGCHLD &&
-		    !(run->terminal && term_has_sent(&info)))
+		    !(run->terminal && term_has_sent_all(&info)))
 			run->forward |= bit(signo);
 	}
 }
@@ -316,16 +318,18 @@ static void
 tell_unguarded(const struct run *run)
 {
 	int error = run->guard.failed;
+	const char *why = error == 0	   ? "the guard was killed"
+			  : error == EXDEV ? "/proc is of another pid namespace"
+					   : strerror(error);
 
-	log_warnx("%s: the job cannot be guarded: %s", run->opts->name,
-	    error != 0 ? strerror(error) : "the guard was killed");
+	log_warnx("%s: the job cannot be guarded: %s", run->opts->name, why);
 }
 
 /* What a signal does to a plain process, it does to one that waits. */
 static void
 obey_signals(struct run *run)
 {
-	for (int signo = 1; signo < 64 && run->caught != 0; signo++) {
+	for (int signo = 1; signo <= SIGNALS && run->caught != 0; signo++) {
 		if (!take(&run->caught, signo))
 			continue;
 		switch (sig_default_action(signo)) {
@@ -333,7 +337,7 @@ obey_signals(struct run *run)
 			cancel(run, -signo);
 			return;
 		case SIG_STOPS:
-			term_suspend();
+			term_suspend(signo);
 			break;
 		case SIG_IGNORED:
 			break;
@@ -445,7 +449,7 @@ step_release(struct run *run)
 	if (lock->state == LOCK_RELEASING) {
 		if ((run->caught & ~bit(SIGCHLD)) == 0 || lock->answered)
 			return;
-		for (int signo = 1; signo < 64; signo++)
+		for (int signo = 1; signo <= SIGNALS; signo++)
 			if (take(&run->caught, signo) && sig_asks_to_end(signo))
 				run->state = RUN_DONE;
 		if (run->state != RUN_DONE)
@@ -478,35 +482,34 @@ begin_stop(struct run *run, int64_t stop_by)
 	guard_terminate(&run->guard);
 }
 
-/* The terminal stops the job by itself; when it is continued, so are we, by a
- * signal that goes to both. */
+/* With a terminal, the job stops too. Without one it leads a group that has
+ * nobody to continue it: the kernel stops no such group, so neither do we stop
+ * renewing. What stopped us both continues us both. */
 static void
-suspend(struct run *run)
+suspend(struct run *run, int signo, bool alone)
 {
-	run->suspended = run->terminal;
-	term_suspend();
+	if (run->terminal && term_suspend(signo))
+		run->suspended = !alone;
 }
 
 static void
 forward_signals(struct run *run)
 {
-	bool stop = false;
-
 	if (take(&run->caught, SIGCONT) && run->suspended) {
 		take(&run->forward, SIGCONT);
 		run->suspended = false;
 	}
-	for (int signo = 1; signo <= 64; signo++) {
+	for (int signo = 1; signo <= SIGNALS; signo++) {
 		bool caught = take(&run->caught, signo);
-		if (take(&run->forward, signo))
+		bool alone = take(&run->forward, signo);
+
+		if (alone)
 			guard_signal(&run->guard, signo);
 		if (caught && sig_asks_to_end(signo))
 			run->asked_to_end = true;
 		if (caught && sig_default_action(signo) == SIG_STOPS)
-			stop = true;
+			suspend(run, signo, alone);
 	}
-	if (stop)
-		suspend(run);
 }
 
 static void

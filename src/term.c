@@ -15,15 +15,28 @@ term_is_controlling(void)
 	return true;
 }
 
+/* A hang-up is told to the session's leader alone; the others hear of it when
+ * that one ends. */
 bool
-term_has_sent(const struct signalfd_siginfo *info)
+term_has_sent_all(const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_KERNEL;
+	if (info->ssi_code != SI_KERNEL)
+		return false;
+	return info->ssi_signo != SIGHUP || getsid(0) != getpid();
 }
 
-/* All that would stop us is blocked, but for this one. */
-void
-term_suspend(void)
+/* Not by SIGSTOP: the kernel is to decide for us as it does for the job. */
+bool
+term_suspend(int signo)
 {
-	raise(SIGSTOP);
+	sigset_t only;
+	sigset_t pending;
+
+	sigemptyset(&only);
+	sigaddset(&only, signo);
+	raise(signo);
+	sigprocmask(SIG_UNBLOCK, &only, NULL);
+	sigprocmask(SIG_BLOCK, &only, NULL);
+	sigpending(&pending);
+	return sigismember(&pending, SIGCONT) == 1;
 }

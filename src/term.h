@@ -10,10 +10,12 @@
 bool term_is_controlling(void);
 
 /* Whether the kernel sent the signal for the terminal (Ctrl-C, Ctrl-Z, a
- * resize, a hang-up), so that the whole foreground group has got it. */
-bool term_has_sent(const struct signalfd_siginfo *info);
+ * resize, a hang-up) to the whole foreground group, so that the job has it. */
+bool term_has_sent_all(const struct signalfd_siginfo *info);
 
-/* Stops this process as Ctrl-Z does; returns when it is continued. */
-void term_suspend(void);
+/* Does to this process what a terminal's stop signal does by default: stops it,
+ * unless its group is orphaned and nobody could continue it. Returns when it is
+ * continued, and whether it was stopped at all. */
+bool term_suspend(int signo);
 
 #endif
