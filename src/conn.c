@@ -28,6 +28,7 @@
 /* No answer to a command of ours comes near this. */
 #define CONN_REPLY_MAX 65536
 #define CONN_READ_MAX 16384
+#define CONN_ELEMENTS_MAX 64
 /* Of a server's words, and of a line that has the URL before them. */
 #define CONN_WORDS_MAX 256
 #define CONN_ERROR_MAX 1024
@@ -35,6 +36,12 @@
 /* A peer that has gone without a word is noticed even when nothing is sent. */
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
 enum { USER_TIMEOUT_MS = 20000 };
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t conn_elements;
+#else
+typedef int conn_elements;
+#endif
 
 enum conn_state { CONN_CLOSED, CONN_RESOLVING, CONN_CONNECTING, CONN_UP };
 
@@ -57,6 +64,8 @@ struct conn {
 	int64_t connect_by;
 	bool broken; /* fail as soon as the loop runs */
 	redisReader *reader;
+	redisReplyObjectFunctions objects; /* of the reader */
+	void *(*create_array)(const redisReadTask *task, conn_elements count);
 	size_t unparsed; /* bytes since the last whole reply */
 	char *out;	 /* what the socket didn't take yet */
 	size_t out_length;
@@ -328,7 +337,10 @@ on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	if (error == NULL)
 		return;
 	snprintf(conn->complaint, sizeof(conn->complaint), "%s", error);
-	if (strncmp(error, "DENIED", strlen("DENIED")) == 0)
+	/* Who isn't logged in may not send as much as a script takes: it is
+	 * hung up on. */
+	if (strncmp(error, "DENIED", strlen("DENIED")) == 0 ||
+	    strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
 		refuse(conn, error);
 }
 
@@ -395,7 +407,10 @@ parse(struct conn *conn)
 	while (conn->state == CONN_UP && !conn->broken) {
 		void *reply = NULL;
 		if (redisReaderGetReply(conn->reader, &reply) != REDIS_OK) {
-			fail(conn, "no Redis server at", conn->reader->errstr);
+			fail(conn, "no Redis server at",
+			    conn->reader->err == REDIS_ERR_OOM
+				? "its answer is too large"
+				: conn->reader->errstr);
 			return;
 		}
 		if (reply == NULL)
@@ -438,6 +453,31 @@ receive(struct conn *conn)
 	parse(conn);
 }
 
+/* The library would allocate an array of whatever size is announced. */
+static void *
+create_array(const redisReadTask *task, conn_elements count)
+{
+	const struct conn *conn = task->privdata;
+
+	return count > CONN_ELEMENTS_MAX ? NULL
+					 : conn->create_array(task, count);
+}
+
+static redisReader *
+new_reader(struct conn *conn)
+{
+	redisReader *reader = redisReaderCreate();
+
+	if (reader == NULL)
+		return NULL;
+	conn->create_array = reader->fn->createArray;
+	conn->objects = *reader->fn;
+	conn->objects.createArray = create_array;
+	reader->fn = &conn->objects;
+	reader->privdata = conn;
+	return reader;
+}
+
 static void
 on_connected(struct conn *conn)
 {
@@ -446,7 +486,7 @@ on_connected(struct conn *conn)
 	conn->refusal[0] = '\0';
 	conn->complaint[0] = '\0';
 	conn->unparsed = 0;
-	conn->reader = redisReaderCreate();
+	conn->reader = new_reader(conn);
 	if (conn->reader == NULL) {
 		fail_soon(conn, "cannot connect to", strerror(ENOMEM));
 		return;

@@ -174,7 +174,7 @@ static void
 note_answer(struct lock *lock)
 {
 	lock->answered = true;
-	lock->silent_since = clock_now();
+	lock->heard = true;
 	lock->backoff_ms = BACKOFF_MIN_MS;
 }
 
@@ -189,6 +189,7 @@ static void
 note_silence(struct lock *lock)
 {
 	lock->answered = false;
+	lock->heard = false;
 	snprintf(lock->error, sizeof(lock->error), "%s",
 	    conn_error(lock->conn));
 }
@@ -275,15 +276,26 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	}
 }
 
+static int
+eval_release(struct lock *lock, const struct conn_command *how)
+{
+	const char *key = lock->config->key;
+	const char *const release[] = {"2", key, lock->info_key, lock->token,
+	    NULL};
+	const char *const undo[] = {"3", key, lock->info_key, lock->fence_key,
+	    lock->token, lock->fence, NULL};
+
+	return eval(lock, script_release,
+	    lock->failure == LOCK_REFUSED ? undo : release, how);
+}
+
 static void
 send_release(struct lock *lock)
 {
-	const char *const words[] = {"2", lock->config->key, lock->info_key,
-	    lock->token, NULL};
 	const struct conn_command how = {.on_reply = on_released,
 	    .deadline = least(lock->give_up_at, clock_now() + RENEW_MS)};
 
-	if (eval(lock, script_release, words, &how) == -1) {
+	if (eval_release(lock, &how) == -1) {
 		retry_release(lock);
 		return;
 	}
@@ -345,8 +357,9 @@ try_again(struct lock *lock)
 {
 	int64_t at = clock_now() + next_backoff(lock);
 
-	loop_timer_set(lock->loop, &lock->timer,
-	    least(at, silence_ends_at(lock)));
+	if (!lock->heard)
+		at = least(at, silence_ends_at(lock));
+	loop_timer_set(lock->loop, &lock->timer, at);
 }
 
 /* With a password or a db that was refused the script may have run all the
@@ -374,8 +387,7 @@ on_try_error(struct lock *lock, const char *words)
 		fail(lock, LOCK_ERROR);
 	} else {
 		/* A server that says so is not silent: who waits goes on. */
-		if (lock->config->wait)
-			lock->silent_since = clock_now();
+		lock->heard = lock->config->wait;
 		if (verdict == REPLY_RECONNECT)
 			conn_drop(lock->conn);
 		try_again(lock);
@@ -436,7 +448,7 @@ prove(struct lock *lock, int64_t sent_at)
 /* A grant that has come so late that little is left of it is asked for again:
  * the own token is granted anew. */
 static void
-on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
+on_granted(struct lock *lock, int64_t sent_at)
 {
 	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
 		note_server_error(lock, "too slow for this ttl",
@@ -448,7 +460,6 @@ on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
 	}
 	note_answer(lock);
 	lock->unsure = false;
-	copy_text(lock->fence, sizeof(lock->fence), conn_reply_at(reply, 1));
 	lock->state = LOCK_HELD;
 	prove(lock, sent_at);
 }
@@ -466,10 +477,12 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	lock->in_flight = false;
 	if (conn_reply_integer(conn_reply_at(reply, 0), &granted)) {
 		lock->unsure = lock->unsure || granted == 1;
+		copy_text(lock->fence, sizeof(lock->fence),
+		    conn_reply_at(reply, 1));
 		if (refusal != NULL)
 			on_refused(lock, refusal);
 		else if (granted == 1)
-			on_granted(lock, reply, sent_at);
+			on_granted(lock, sent_at);
 		else
 			on_busy(lock, reply);
 	} else if (refusal != NULL &&
@@ -501,7 +514,7 @@ send_try(struct lock *lock)
 	const struct conn_command how = {.on_reply = on_tried,
 	    .deadline = clock_now() + TRY_MS};
 
-	if (lock->answered)
+	if (lock->heard)
 		lock->silent_since = clock_now();
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
@@ -514,15 +527,18 @@ send_try(struct lock *lock)
 	loop_timer_set(lock->loop, &lock->timer, silence_ends_at(lock));
 }
 
-/* Behind the try that is still out, so that a frozen server frees the lock
- * right after it has granted it; nobody waits for the answer. */
+/* Where a try is still out, a release goes behind it, so that a frozen server
+ * frees the lock right after it has granted it; nobody waits for the answer. */
 static void
 give_up_trying(struct lock *lock)
 {
+	bool may_be_ours = lock->unsure || lock->in_flight;
+
 	lock->answered = false;
-	lock->failure = LOCK_UNAVAILABLE;
 	lock->unsure = true;
-	begin_release(lock, clock_now());
+	fail(lock, LOCK_UNAVAILABLE);
+	if (may_be_ours && conn_is_up(lock->conn))
+		begin_release(lock, clock_now());
 }
 
 void
@@ -632,11 +648,10 @@ on_due(void *arg)
 
 	if (lock->state == LOCK_HELD)
 		lock_renew(lock);
-	else if (lock->state == LOCK_ACQUIRING && lock->in_flight)
+	else if (lock->state == LOCK_ACQUIRING &&
+		 (lock->in_flight ||
+		     (!lock->heard && clock_now() >= silence_ends_at(lock))))
 		give_up_trying(lock);
-	else if (lock->state == LOCK_ACQUIRING && !lock->answered &&
-		 clock_now() >= silence_ends_at(lock))
-		fail(lock, LOCK_UNAVAILABLE);
 	else if (lock->state == LOCK_ACQUIRING)
 		send_try(lock);
 	else if (lock->state == LOCK_RELEASING &&

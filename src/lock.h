@@ -61,6 +61,7 @@ struct lock {
 	struct loop_timer timer; /* next try, renewal or release */
 	char *fence_key;
 	char *info_key;
+	bool heard; /* the last try: the server was not silent */
 	int64_t silent_since;
 	int64_t backoff_ms;
 	int64_t give_up_at; /* of a release */

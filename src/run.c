@@ -209,8 +209,8 @@ tell_pause(struct run *run)
 	int64_t late = run->loop.late_ms;
 
 	if (late >= PAUSE_TOLD_MS && late >= run->opts->ttl_ms / 5)
-		log_warnx("%s: rlockrun was paused for %.1f s", run->opts->name,
-		    (double)late / 1000);
+		log_warnx("%s: rlockrun was paused for at least %.1f s",
+		    run->opts->name, (double)late / 1000);
 }
 
 /* --- done ------------------------------------------------------------- */
@@ -738,6 +738,7 @@ begin(struct run *run)
 
 	run->began_at = clock_now();
 	run->wait_until = wait_ms > 0 ? run->began_at + wait_ms : CLOCK_NEVER;
+	loop_timer_set(&run->loop, &run->timer, run->wait_until);
 	lock_acquire(&run->lock);
 	if (guard_start(&run->guard, &run->loop, &run->child) == 0)
 		return;

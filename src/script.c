@@ -4,11 +4,12 @@
  * what call raises into a text of its own; the command is added, since a denied
  * one is not named there.
  *
- * The lock is written last, and PTTL and PEXPIRE are tried before anything is
- * written: a server that refuses any step (OOM, an ACL that lets us neither
- * renew nor release) has granted nothing and kept nothing. The own token is
- * granted anew, with a new fence: nobody has seen the one whose answer was
- * lost. */
+ * The lock is written last: a server that refuses a step has granted nothing.
+ * SET comes first, as a full server refuses a script's first write only; PTTL
+ * and PEXPIRE are tried before anything without a life of its own is written,
+ * so that an ACL which would let us neither renew nor release is met here. The
+ * own token is granted anew, with a new fence: nobody has seen the one whose
+ * answer was lost. */
 const char script_acquire[] =
     "local lock, fence, info = KEYS[1], KEYS[2], KEYS[3]\n"
     "local token, ttl, keep = ARGV[1], ARGV[2], ARGV[3]\n"
@@ -39,8 +40,8 @@ const char script_acquire[] =
     "last = type(last) == 'string' and tonumber(last) or 0\n"
     "local number = string.format('%.0f', math.max(last + 1, now_us))\n"
     "local steps = {\n"
-    "  {'PEXPIRE', info, keep},\n"
     "  {'SET', fence, number, 'PX', keep},\n"
+    "  {'PEXPIRE', fence, keep},\n"
     "  {'DEL', info},\n"
     "  {'HSET', info, 'token', token, 'host', ARGV[4], 'pid', ARGV[5],\n"
     "    'user', ARGV[6], 'command', ARGV[7],\n"
@@ -73,4 +74,7 @@ const char script_release[] =
     "if owner ~= ARGV[1] then return 0 end\n"
     "local freed = redis.pcall('DEL', KEYS[1], KEYS[2])\n"
     "if type(freed) == 'table' then return freed end\n"
+    "if KEYS[3] and redis.pcall('GET', KEYS[3]) == ARGV[2] then\n"
+    "  redis.pcall('DEL', KEYS[3])\n"
+    "end\n"
     "return 1\n";

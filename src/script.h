@@ -17,7 +17,8 @@ extern const char script_acquire[];
 extern const char script_renew[];
 
 /* KEYS: the lock, its holder's record (:i). ARGV: token. 1: freed; 0: it was
- * not ours. */
+ * not ours. With the fence (:f) and the number that was granted behind them, a
+ * grant is undone that should never have been: that number goes, too. */
 extern const char script_release[];
 
 #endif
