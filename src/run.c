@@ -318,7 +318,7 @@ static void
 tell_unguarded(const struct run *run)
 {
 	int error = run->guard.failed;
-	const char *why = error == 0	   ? "the guard was killed"
+	const char *why = error == 0	   ? "its waiting process was killed"
 			  : error == EXDEV ? "/proc is of another pid namespace"
 					   : strerror(error);
 
@@ -352,7 +352,7 @@ step_acquire(struct run *run)
 	obey_signals(run);
 	if (run->state != RUN_ACQUIRE)
 		return;
-	if (run->guard.failed || run->guard.died) {
+	if (run->guard.failed || run->guard.died || run->guard.ended) {
 		tell_unguarded(run);
 		cancel(run, EXITCODE_RESOURCE);
 	} else if (run->lock.state == LOCK_HELD) {
