@@ -111,6 +111,7 @@ begin_test() {
 # directory) or a key other than the fence's.
 end_test() {
 	local pid
+	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
 	for pid in "${STARTED[@]}"; do
 		kill -CONT "$pid" 2>/dev/null
 		kill -TERM "$pid" 2>/dev/null
@@ -138,11 +139,11 @@ processes_left() {
 	local cwd pid
 	# shellcheck disable=SC2044  # these names have no blanks
 	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$BATS_TEST_TMPDIR" \
-		-o -lname "$BATS_TEST_TMPDIR/job" \) 2>/dev/null); do
+		-o -lname "$BATS_TEST_TMPDIR/below" \) 2>/dev/null); do
 		pid=${cwd#/proc/}
 		pid=${pid%/cwd}
 		gone "$pid" || is_above "$pid" || is_own_server "$pid" ||
-			printf '%s %s\n' "$pid" "$(tr '\0' ' ' <"/proc/$pid/cmdline")"
+			printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 }
 
