@@ -185,6 +185,9 @@ child_exec(const struct child *child)
 {
 	if (child->config->own_group)
 		setpgid(0, 0);
+	else
+		/* Takes back a Ctrl-Z that has come while we waited. */
+		kill(getpid(), SIGCONT);
 	sig_restore(child->config->sig);
 	execvpe(child->path, child->config->argv, child->env);
 	return errno;

@@ -390,6 +390,8 @@ take_reply(struct conn *conn, redisReply *reply)
 	struct pending first = conn->queue[0];
 
 	conn->unparsed = 0;
+	if (reply->type != REDIS_REPLY_ERROR)
+		conn->complaint[0] = '\0';
 	conn->queued--;
 	memmove(conn->queue, conn->queue + 1,
 	    conn->queued * sizeof(*conn->queue));

@@ -26,10 +26,16 @@ struct guard_page {
 	_Atomic bool late;
 };
 
-/* Before a round through all of /proc again. */
-enum { QUICK_ROUNDS = 100 };
+/* Between two rounds of KILL when nobody dies: what is stuck in the kernel must
+ * not keep us busy. */
+enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
-enum order_kind { ORDER_LOOK, ORDER_SIGNAL, ORDER_TERMINATE };
+enum order_kind {
+	ORDER_LOOK,
+	ORDER_SIGNAL,
+	ORDER_CONTINUE,
+	ORDER_TERMINATE,
+};
 
 struct order {
 	enum order_kind kind;
@@ -62,10 +68,24 @@ report(const struct watch *watch, enum report_kind kind, int value)
 	send(watch->sock, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* While it waits, a job must not hold a connection open that rlockrun has given
+ * up. Ours are close-on-exec, what was inherited is not, and the pipe was made
+ * last. */
+static void
+close_ours(int go)
+{
+	for (int fd = STDERR_FILENO + 1; fd <= go + 1; fd++) {
+		int flags = fd == go ? -1 : fcntl(fd, F_GETFD);
+		if (flags != -1 && (flags & FD_CLOEXEC))
+			close(fd);
+	}
+}
+
 static _Noreturn void
 become_job(const struct watch *watch, struct child *child, int go, pid_t guard)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_ours(go);
 	if (getppid() != guard || !child_await(child, go))
 		_exit(EXIT_FAILURE);
 	if (clock_now() >= watch->page->deadline)
@@ -86,27 +106,36 @@ reap_dead(void)
 	return pid == 0;
 }
 
+/* Until somebody dies, at most that long. */
+static void
+await_death(int64_t ms)
+{
+	const struct timespec timeout = {ms / 1000,
+	    (long)(ms % 1000) * 1000000};
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigtimedwait(&chld, NULL, &timeout);
+}
+
 /* The command first: finding the others takes its time where many processes
- * run. Orphans become our children, and looking through those alone is so quick
- * that even a chain of processes that fork and exit can't run away from it.
- *
- * A process that can't be killed (setuid, or stuck in the kernel) is waited for
- * here for ever, which is why rlockrun doesn't wait for us for ever. */
+ * run. Orphans become our children, and these alone are found so quickly that
+ * a chain of processes that fork and exit doesn't run away from us for long.
+ * Whoever was missed is met in the next round. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
-	bool left = true;
+	int64_t pause = ROUND_MIN_MS;
 
 	if (watch->leader != 0)
 		kill(watch->leader, SIGKILL);
-	while (left) {
-		tree_signal(getpid(), SIGKILL);
-		for (int i = 0; left && i < QUICK_ROUNDS; i++) {
-			tree_kill_children();
-			left = reap_dead();
-		}
-		left = left && waitpid(-1, NULL, 0) > 0;
-	}
+	do {
+		tree_signal(getpid(), 0, SIGKILL);
+		tree_kill_children();
+		await_death(pause);
+		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
+	} while (reap_dead());
 	report(watch, REPORT_ENFORCED, 0);
 	_exit(EXIT_SUCCESS);
 }
@@ -150,8 +179,11 @@ obey(struct watch *watch)
 		enforce(watch);
 	if (order.kind == ORDER_SIGNAL && watch->leader != 0)
 		kill(watch->leader, order.signo);
+	else if (order.kind == ORDER_CONTINUE && watch->leader != 0 &&
+		 tree_is_stopped(watch->leader))
+		kill(watch->leader, SIGCONT);
 	else if (order.kind == ORDER_TERMINATE)
-		tree_signal(getpid(), SIGTERM);
+		tree_signal(getpid(), 0, SIGTERM);
 }
 
 static void
@@ -209,8 +241,11 @@ prepare_watch(struct watch *watch)
 	watch->armed_at = CLOCK_NEVER;
 	watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (watch->timer == -1 || tree_check() == -1 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
+	    close_range(~0U, ~0U, 0) == -1) /* is there such a call? */
 		return -1;
+	/* When we are stopped, rlockrun's end has to wake us. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	return sigaction(SIGCHLD, &action, NULL);
 }
 
@@ -269,6 +304,7 @@ take_report(struct guard *guard, const struct report *word)
 		break;
 	case REPORT_ENFORCED:
 		guard->enforced = true;
+		guard->gone_at = word->at;
 		break;
 	}
 }
@@ -323,7 +359,8 @@ guard_start(struct guard *guard, struct loop *loop, struct child *child)
 
 	*guard = (struct guard){.loop = loop,
 	    .deadline = CLOCK_NEVER,
-	    .sock.fd = -1};
+	    .sock.fd = -1,
+	    .started_at = clock_now()};
 	guard->page = new_page();
 	if (guard->page == NULL || prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == -1)
@@ -389,6 +426,12 @@ guard_signal(struct guard *guard, int signo)
 }
 
 void
+guard_continue(struct guard *guard)
+{
+	order(guard, ORDER_CONTINUE, 0);
+}
+
+void
 guard_terminate(struct guard *guard)
 {
 	order(guard, ORDER_TERMINATE, 0);
@@ -400,10 +443,10 @@ guard_on_sigchld(struct guard *guard)
 	int status;
 	pid_t pid;
 
-	if (guard->died) {
-		tree_signal(getpid(), SIGKILL);
-		tree_kill_children();
-	}
+	/* Children that we had before, those of a script that became us by
+	 * exec, are none of the job's. */
+	if (guard->died)
+		tree_signal(getpid(), guard->started_at, SIGKILL);
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid != guard->pid)
 			continue;

@@ -41,9 +41,11 @@ struct guard {
 	int go;
 	bool let_go;
 	int64_t deadline;
+	int64_t started_at;
 };
 
-/* Forks the guard, which forks the waiting job. 0, or -1 with errno. */
+/* Forks the guard, which forks the waiting job. 0, or -1 with errno. Our
+ * descriptors of this moment are closed in both. */
 int guard_start(struct guard *guard, struct loop *loop, struct child *child);
 
 /* Arms the guard, then lets the job execute its command. 0, or -1 with errno:
@@ -55,11 +57,15 @@ void guard_set_deadline(struct guard *guard, int64_t deadline);
 
 /* Sends signo to the command, if it hasn't ended. */
 void guard_signal(struct guard *guard, int signo);
+/* Sends CONT to the command, if it is still stopped. */
+void guard_continue(struct guard *guard);
 /* Sends TERM to the command and all that descends from it. */
 void guard_terminate(struct guard *guard);
 
 /* Reaps children, continues a guard that was stopped, and where it died ends
- * what it left. To be called at each SIGCHLD. */
+ * what it left. To be called at each SIGCHLD, and after the guard's death from
+ * time to time until nothing is left: a process that is forked while we look
+ * for it is missed. */
 void guard_on_sigchld(struct guard *guard);
 
 /* From here on nobody is guarded: what the job left behind lives on. */

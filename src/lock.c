@@ -18,11 +18,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "num.h"
 #include "reply.h"
 #include "script.h"
 
 enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000 };
-enum { TRY_MS = 5000, RENEW_MS = 1000 }; /* an answer is awaited so long */
+/* An answer is awaited so long, on a connection that may have died unnoticed.
+ */
+enum { TRY_MS = 5000, RENEW_MS = 1000, RENEW_MAX_MS = 10000 };
 enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
 enum { RELEASE_MS = 10000, CANCEL_MS = 300 };
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
@@ -243,7 +246,7 @@ on_release_error(struct lock *lock, const char *words)
 		finish_release(lock, false);
 		return;
 	}
-	if (verdict == REPLY_RECONNECT)
+	if (verdict == REPLY_RECONNECT || conn_refusal(lock->conn) != NULL)
 		conn_drop(lock->conn);
 	retry_release(lock);
 }
@@ -330,10 +333,12 @@ lock_cancel(struct lock *lock)
 	if (lock->state == LOCK_RELEASING || lock->state == LOCK_RELEASED)
 		return;
 	lock->unsure = true;
-	if (may_be_ours && conn_is_up(lock->conn))
+	if (may_be_ours && conn_is_up(lock->conn)) {
 		begin_release(lock, clock_now() + CANCEL_MS);
-	else
+	} else {
 		finish_release(lock, !may_be_ours);
+		conn_drop(lock->conn); /* a try that isn't sent never is */
+	}
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -388,7 +393,8 @@ on_try_error(struct lock *lock, const char *words)
 	} else {
 		/* A server that says so is not silent: who waits goes on. */
 		lock->heard = lock->config->wait;
-		if (verdict == REPLY_RECONNECT)
+		if (verdict == REPLY_RECONNECT ||
+		    conn_refusal(lock->conn) != NULL)
 			conn_drop(lock->conn);
 		try_again(lock);
 	}
@@ -417,6 +423,8 @@ on_busy(struct lock *lock, const struct conn_reply *reply)
 	copy_text(holder->user, sizeof(holder->user), conn_reply_at(reply, 4));
 	holder->known =
 	    conn_reply_integer(conn_reply_at(reply, 5), &holder->held_ms);
+	if (holder->held_ms < 0 || holder->held_ms > NUM_DURATION_MAX_MS)
+		holder->known = false;
 	if (!lock->config->wait)
 		fail(lock, LOCK_BUSY);
 	else if (holder->left_ms >= 0)
@@ -455,12 +463,14 @@ on_granted(struct lock *lock, int64_t sent_at)
 		    "the answer came when half of the lease was over");
 		lock->unsure = true;
 		lock->answered = false;
+		lock->heard = false;
 		try_again(lock);
 		return;
 	}
 	note_answer(lock);
 	lock->unsure = false;
 	lock->state = LOCK_HELD;
+	lock->patience_ms = RENEW_MS;
 	prove(lock, sent_at);
 }
 
@@ -470,6 +480,8 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
 	const char *refusal = conn_refusal(lock->conn);
+	bool for_now = refusal != NULL &&
+		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
 	int64_t granted;
 
 	if (lock->state != LOCK_ACQUIRING)
@@ -479,15 +491,19 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		lock->unsure = lock->unsure || granted == 1;
 		copy_text(lock->fence, sizeof(lock->fence),
 		    conn_reply_at(reply, 1));
-		if (refusal != NULL)
+		if (refusal != NULL && (granted == 1 || !for_now))
 			on_refused(lock, refusal);
+		else if (refusal != NULL)
+			on_try_error(lock, refusal);
 		else if (granted == 1)
 			on_granted(lock, sent_at);
 		else
 			on_busy(lock, reply);
-	} else if (refusal != NULL &&
-		   reply_judge(REPLY_ACQUIRING, refusal) != REPLY_RETRY) {
-		on_refused(lock, refusal);
+	} else if (refusal != NULL) {
+		if (for_now)
+			on_try_error(lock, refusal);
+		else
+			on_refused(lock, refusal);
 	} else if (error != NULL) {
 		on_try_error(lock, error);
 	} else if (reply == NULL) {
@@ -511,11 +527,13 @@ send_try(struct lock *lock)
 	const char *const words[] = {"3", config->key, lock->fence_key,
 	    lock->info_key, lock->token, ttl, life, lock->record_host, pid,
 	    lock->record_user, config->command, NULL};
-	const struct conn_command how = {.on_reply = on_tried,
-	    .deadline = clock_now() + TRY_MS};
+	struct conn_command how = {.on_reply = on_tried};
 
 	if (lock->heard)
 		lock->silent_since = clock_now();
+	how.deadline = silence_ends_at(lock);
+	if (conn_is_up(lock->conn))
+		how.deadline = least(how.deadline, clock_now() + TRY_MS);
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
@@ -539,6 +557,8 @@ give_up_trying(struct lock *lock)
 	fail(lock, LOCK_UNAVAILABLE);
 	if (may_be_ours && conn_is_up(lock->conn))
 		begin_release(lock, clock_now());
+	else
+		conn_drop(lock->conn);
 }
 
 void
@@ -560,6 +580,16 @@ lose(struct lock *lock, const char *why)
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	lock->state = LOCK_LOST;
 	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
+}
+
+/* A server or a name server that is always slow must not lose us the lock, and
+ * one that went away must be noticed soon. */
+static void
+be_patient(struct lock *lock, int64_t ms)
+{
+	if (ms < RENEW_MS)
+		ms = RENEW_MS;
+	lock->patience_ms = least(ms, RENEW_MAX_MS);
 }
 
 static void
@@ -597,9 +627,11 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		on_renewal_error(lock, error);
 	} else if (!conn_reply_integer(reply, &ours)) {
 		note_silence(lock);
+		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
 	} else if (ours == 1) {
 		note_answer(lock);
+		be_patient(lock, 2 * (clock_now() - sent_at));
 		prove(lock, sent_at);
 	} else {
 		lose(lock, "its key was taken away or has expired");
@@ -612,7 +644,7 @@ static void
 send_renewal(struct lock *lock)
 {
 	int64_t ttl_ms = lock->config->ttl_ms;
-	int64_t deadline = clock_now() + least(RENEW_MS, ttl_ms / 4);
+	int64_t deadline = clock_now() + least(lock->patience_ms, ttl_ms / 4);
 	char ttl[24];
 	char life[24];
 	const char *const words[] = {"1", lock->config->key, lock->token, ttl,

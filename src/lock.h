@@ -64,9 +64,10 @@ struct lock {
 	bool heard; /* the last try: the server was not silent */
 	int64_t silent_since;
 	int64_t backoff_ms;
-	int64_t give_up_at; /* of a release */
-	bool in_flight;	    /* the state's own command is out */
-	bool unsure;	    /* whether the server has our token in the key */
+	int64_t patience_ms; /* a renewal's answer is awaited so long */
+	int64_t give_up_at;  /* of a release */
+	bool in_flight;	     /* the state's own command is out */
+	bool unsure;	     /* whether the server has our token in the key */
 	char record_host[256];
 	char record_user[64];
 };
@@ -86,8 +87,9 @@ void lock_renew(struct lock *lock);
 /* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). */
 void lock_release(struct lock *lock);
 
-/* From any state to RELEASED, by RELEASING for a moment where the server may
- * have granted us the lock: leaves nothing behind that can be helped. */
+/* From any state to RELEASED (FAILED, when the lock had failed), by RELEASING
+ * for a moment where the server may have granted us the lock: leaves nothing
+ * behind that can be helped. */
 void lock_cancel(struct lock *lock);
 
 #endif

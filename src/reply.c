@@ -21,6 +21,7 @@ struct row {
 	}
 
 static const struct row rows[] = {
+    {"ERR max number of clients", SAME(REPLY_RETRY)},
     {"LOADING", SAME(REPLY_RETRY)},
     {"BUSY", SAME(REPLY_RETRY)},
     {"MASTERDOWN", SAME(REPLY_RETRY)},

@@ -43,7 +43,8 @@ enum {
 	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
 	KILL_AHEAD_MIN_MS = 20,	  /* KILL takes time */
-	UNKILLABLE_MS = 5000,	  /* what outlives KILL is given up then */
+	ORPHANS_MS = 20, /* until the next look for what a dead guard left */
+	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
 	PAUSE_TOLD_MS = 200,
 	TROUBLE_TOLD_MS = 2000,
 };
@@ -71,8 +72,10 @@ struct run {
 	bool asked_to_end; /* the job has got TERM, INT, HUP or QUIT */
 
 	/* Decisions. */
-	bool locked; /* else the job runs without (--on-unavailable) */
-	bool lost;   /* the lock is gone, or is no longer proven */
+	bool locked;	  /* else the job runs without (--on-unavailable) */
+	bool lost;	  /* the lock is gone, or is no longer proven */
+	bool unavailable; /* cancelled as no server answered in time */
+	bool unfinished;  /* processes of the job are left to the guard */
 	bool told_waiting;
 	bool told_trouble;
 	int64_t last_chance_at;
@@ -310,6 +313,7 @@ on_wait_over(struct run *run)
 			    run->opts->name);
 		cancel(run, run->opts->conflict_exit);
 	} else {
+		run->unavailable = true;
 		cancel(run, EXITCODE_UNAVAILABLE);
 	}
 }
@@ -373,11 +377,10 @@ step_cancel(struct run *run)
 {
 	if (run->lock.state != LOCK_RELEASED && run->lock.state != LOCK_FAILED)
 		return;
-	if (run->result == EXITCODE_UNAVAILABLE) {
+	if (run->unavailable)
 		on_unavailable(run);
-		return;
-	}
-	leave(run, run->result);
+	else
+		leave(run, run->result);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -484,7 +487,7 @@ begin_stop(struct run *run, int64_t stop_by)
 
 /* With a terminal, the job stops too. Without one it leads a group that has
  * nobody to continue it: the kernel stops no such group, so neither do we stop
- * renewing. What stopped us both continues us both. */
+ * renewing. What stopped us both mostly continues us both. */
 static void
 suspend(struct run *run, int signo, bool alone)
 {
@@ -495,8 +498,9 @@ suspend(struct run *run, int signo, bool alone)
 static void
 forward_signals(struct run *run)
 {
-	if (take(&run->caught, SIGCONT) && run->suspended) {
+	if (run->suspended && take(&run->caught, SIGCONT)) {
 		take(&run->forward, SIGCONT);
+		guard_continue(&run->guard);
 		run->suspended = false;
 	}
 	for (int signo = 1; signo <= SIGNALS; signo++) {
@@ -549,7 +553,8 @@ on_lease_ending(struct run *run)
 	log_warnx("%s is being lost: its lease ends without a renewal; "
 		  "stopping the job",
 	    run->opts->name);
-	begin_stop(run, CLOCK_NEVER);
+	/* A renewal that comes yet keeps the lock, but not the job. */
+	begin_stop(run, kill_at(run));
 }
 
 static void
@@ -637,6 +642,7 @@ on_unkillable(struct run *run)
 	log_warnx("%s: processes of the job cannot be killed; the lock is left "
 		  "to its ttl",
 	    run->opts->name);
+	run->unfinished = true;
 	leave(run, run->lost ? EXITCODE_LOST : EXITCODE_RESOURCE);
 }
 
@@ -651,12 +657,19 @@ step_stop(struct run *run)
 		on_stopped(run);
 		return;
 	}
-	if (run->lock.state == LOCK_LOST)
-		run->lost = run->locked;
+	if (run->lock.state == LOCK_LOST && !run->lost) {
+		run->lost = true;
+		log_warnx("%s was lost: %s", run->opts->name, run->lock.error);
+	}
 	guard_set_deadline(&run->guard, deadline);
-	if (deadline != CLOCK_NEVER && clock_now() >= deadline + UNKILLABLE_MS)
+	if (deadline == CLOCK_NEVER)
+		return;
+	if (clock_now() >= deadline + UNKILLABLE_MS)
 		on_unkillable(run);
-	else if (deadline != CLOCK_NEVER)
+	else if (guard->died)
+		loop_timer_set(&run->loop, &run->timer,
+		    clock_now() + ORPHANS_MS);
+	else
 		loop_timer_set(&run->loop, &run->timer,
 		    deadline + UNKILLABLE_MS);
 }
@@ -673,7 +686,7 @@ run_step(struct run *run)
 	};
 	enum run_state before;
 
-	if (take(&run->caught, SIGCHLD))
+	if (take(&run->caught, SIGCHLD) || run->guard.died)
 		guard_on_sigchld(&run->guard);
 	do {
 		before = run->state;
@@ -738,7 +751,6 @@ begin(struct run *run)
 
 	run->began_at = clock_now();
 	run->wait_until = wait_ms > 0 ? run->began_at + wait_ms : CLOCK_NEVER;
-	loop_timer_set(&run->loop, &run->timer, run->wait_until);
 	lock_acquire(&run->lock);
 	if (guard_start(&run->guard, &run->loop, &run->child) == 0)
 		return;
@@ -749,13 +761,13 @@ begin(struct run *run)
 static void
 loop_until_done(struct run *run)
 {
-	while (run->state != RUN_DONE) {
+	for (run_step(run); run->state != RUN_DONE; run_step(run)) {
 		if (loop_turn(&run->loop) == -1) {
 			log_warn("cannot wait for events");
+			run->unfinished = true;
 			leave(run, EXITCODE_INTERNAL);
 			return;
 		}
-		run_step(run);
 	}
 }
 
@@ -771,7 +783,8 @@ run(const struct opts *opts, struct sig *sig)
 	if (result == 0) {
 		begin(run);
 		loop_until_done(run);
-		guard_end(&run->guard);
+		if (!run->unfinished)
+			guard_end(&run->guard);
 		result = run->result;
 	}
 	child_fini(&run->child);

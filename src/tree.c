@@ -130,7 +130,7 @@ parent_descends(const struct table *table, pid_t parent)
 
 /* One pass finds at least the next generation. */
 static void
-mark_descendants(struct table *table, pid_t root)
+mark_descendants(struct table *table, pid_t root, unsigned long long since)
 {
 	bool found = true;
 
@@ -138,7 +138,7 @@ mark_descendants(struct table *table, pid_t root)
 		found = false;
 		for (size_t i = 0; i < table->count; i++) {
 			struct process *p = &table->process[i];
-			if (!p->descends &&
+			if (!p->descends && p->started >= since &&
 			    (p->parent == root ||
 				parent_descends(table, p->parent)))
 				p->descends = found = true;
@@ -173,18 +173,30 @@ signal_one(const struct process *process, int signo)
 }
 
 int
-tree_signal(pid_t root, int signo)
+tree_signal(pid_t root, int64_t since, int signo)
 {
+	/* proc_pid_stat(5) counts in ticks since boot. */
+	unsigned long long since_ticks =
+	    (unsigned long long)since *
+	    (unsigned long long)sysconf(_SC_CLK_TCK) / 1000;
 	struct table table = {NULL, 0, 0};
 	int rc = read_all(&table);
 
 	if (table.count > 0)
-		mark_descendants(&table, root);
+		mark_descendants(&table, root, since_ticks);
 	for (size_t i = 0; i < table.count; i++)
 		if (table.process[i].descends && table.process[i].state != 'Z')
 			signal_one(&table.process[i], signo);
 	free(table.process);
 	return rc;
+}
+
+bool
+tree_is_stopped(pid_t pid)
+{
+	struct process process;
+
+	return read_process(pid, &process) && process.state == 'T';
 }
 
 void
@@ -210,12 +222,18 @@ tree_check(void)
 {
 	char text[16];
 	ssize_t length = readlink("/proc/self", text, sizeof(text) - 1);
+	int fd;
 
 	if (length == -1)
 		return -1;
 	text[length] = '\0';
-	if (strtol(text, NULL, 10) == getpid())
-		return 0;
-	errno = EXDEV;
-	return -1;
+	if (strtol(text, NULL, 10) != getpid()) {
+		errno = EXDEV;
+		return -1;
+	}
+	fd = pidfd_open_of(getpid());
+	if (fd == -1)
+		return -1;
+	close(fd);
+	return 0;
 }

@@ -8,6 +8,8 @@ static const struct cell {
 	const char *error;
 	enum reply_verdict acquiring, holding, releasing;
 } cells[] = {
+    {"ERR max number of clients reached", REPLY_RETRY, REPLY_RETRY,
+	REPLY_RETRY},
     {"LOADING Redis is loading the dataset in memory", REPLY_RETRY, REPLY_RETRY,
 	REPLY_RETRY},
     {"BUSY Redis is busy running a script", REPLY_RETRY, REPLY_RETRY,
