@@ -18,7 +18,7 @@
 #include "child.h"
 #include "loop.h"
 
-struct guard_page;
+struct watch_page;
 
 struct guard {
 	/* Facts, to be read only. */
@@ -35,7 +35,7 @@ struct guard {
 	bool bereft;   /* after that: nothing of the job is left */
 
 	pid_t pid; /* 0 when reaped */
-	struct guard_page *page;
+	struct watch_page *page;
 	struct loop *loop;
 	struct loop_fd sock;
 	int go;

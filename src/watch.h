@@ -1,0 +1,52 @@
+/* The guard's own process: the job's parent, its signaller and its reaper. Told
+ * by orders and by the deadline in the shared page, it answers by reports. */
+#ifndef WATCH_H
+#define WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "child.h"
+
+/* Shared with rlockrun, which alone writes the deadline, and with the job,
+ * which leaves a word in it when it can't execute its command. */
+struct watch_page {
+	_Atomic int64_t deadline; /* of clock_now: all must be dead by then */
+	_Atomic pid_t leader;	  /* the command's process */
+	_Atomic int exec_error;	  /* errno */
+	_Atomic bool late;	  /* the deadline had come before exec */
+};
+
+enum watch_order_kind {
+	WATCH_ORDER_LOOK,      /* at the deadline, which has come nearer */
+	WATCH_ORDER_SIGNAL,    /* send signo to the command */
+	WATCH_ORDER_CONTINUE,  /* continue the command where it is stopped */
+	WATCH_ORDER_TERMINATE, /* send TERM to it and all that descends */
+};
+
+struct watch_order {
+	enum watch_order_kind kind;
+	int signo;
+};
+
+enum watch_report_kind {
+	WATCH_REPORT_FAILED,   /* no job was forked; value: errno */
+	WATCH_REPORT_ENDED,    /* the command has; value: of waitpid(2) */
+	WATCH_REPORT_GONE,     /* nothing is left; the guard ends */
+	WATCH_REPORT_ENFORCED, /* the deadline came: likewise */
+};
+
+struct watch_report {
+	enum watch_report_kind kind;
+	int value;
+	int64_t at;
+};
+
+/* In the forked process: forks the waiting job, whose word comes from go, and
+ * keeps watch. sock's end of file is rlockrun's end. */
+_Noreturn void watch_main(struct watch_page *page, int sock,
+    struct child *child, int go);
+
+#endif
