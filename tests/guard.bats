@@ -1,0 +1,454 @@
+#!/usr/bin/env bats
+# The guard: the job never outlives rlockrun, nor its lease when rlockrun itself
+# can't act. Promises 2 and 3, scenario S22 and half of S6.
+#
+# Jobs run in the folder `below`, so that all that live there are rlockrun, its
+# guard and the job, whatever they did to their parents, groups and sessions.
+# shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+load helpers
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	HELPERS=$BATS_TEST_DIRNAME/helpers
+	JOB=$BATS_TEST_TMPDIR/below
+	mkdir below
+}
+teardown() {
+	[[ ${BATS_TEST_COMPLETED:-} ]] || end_all_below
+	end_test
+}
+
+# What a failed test of this file leaves may be many, and still forking.
+end_all_below() {
+	local pids
+	for _ in {1..100}; do
+		pids=$(alive | tr -dc '0-9\n')
+		# shellcheck disable=SC2086  # one word each
+		[[ ! $pids ]] || kill -KILL $pids 2>/dev/null
+	done
+}
+
+is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
+
+# launch [OPTION...] -- COMMAND...: a rlockrun in the folder `below`, without a
+# terminal; RUN is its pid, GUARD the guard's.
+launch() {
+	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" "$@"
+	RUN=$PID
+	wait_until find_guard || {
+		ps -o pid,ppid,stat,args -g "$RUN" >&2
+		cat err.* >&2
+		return 1
+	}
+}
+
+find_guard() {
+	GUARD=$(ps -o pid=,comm= --ppid "$RUN" | awk '$2 == "rlockrun-guard" { print $1 }')
+	[[ $GUARD ]]
+}
+
+alive() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$JOB" 2>/dev/null; }
+none_alive() { [[ -z $(alive) ]]; }
+count_alive() { alive | wc -l; }
+more_alive_than() { (($(count_alive) > $1)); }
+
+# within MILLISECONDS CONDITION...
+within() {
+	local limit=$1 since took
+	shift
+	since=$(now_ms)
+	wait_until "$@" || {
+		alive | while read -r cwd; do ps -o pid,ppid,pgid,sid,stat,args -p "${cwd//[!0-9]/}"; done
+		return 1
+	}
+	took=$(($(now_ms) - since))
+	echo "$took ms: $*"
+	((took <= limit))
+}
+
+# all_gone_after_kill [PID]: of rlockrun, when none is given.
+all_gone_after_kill() {
+	kill -KILL "${1:-$RUN}"
+	within 1000 none_alive
+}
+
+# --- kill -9 of rlockrun ----------------------------------------------------
+
+@test "S22: kill -9 of rlockrun ends a plain job" {
+	launch -- sh -c 'echo >ready; exec sleep 60'
+	wait_for_file below/ready
+	all_gone_after_kill
+	# Nobody could free the lock: it is left to its lease.
+	is_held
+	cli del "$KEY" >/dev/null
+}
+
+@test "S22: kill -9 ends a job with its shell's children and theirs" {
+	launch -- bash -c '(sleep 60 & sleep 61 | (sleep 62; :) ) & bash -c "sleep 63; :" & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends timeout 60 sleep 60 in a shell, which has its own group" {
+	launch -- sh -c 'timeout 60 sleep 60; :'
+	wait_until more_alive_than 4
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends an interactive-like shell's jobs, a group each" {
+	launch -- bash -mc 'sleep 60 & sleep 61 & sleep 62 & echo >ready; wait'
+	wait_for_file below/ready
+	wait_until more_alive_than 5
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends grandchildren that made a session of their own" {
+	launch -- sh -c 'setsid sh -c "setsid -f sleep 60; sleep 61; :" & echo >ready; wait'
+	wait_for_file below/ready
+	wait_until more_alive_than 5
+	all_gone_after_kill
+}
+
+# Forks, makes a session, forks again and lets its parents end.
+DAEMON='import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(1)
+        open("daemon", "w").write(str(os.getpid()))
+        time.sleep(60)
+    os._exit(0)
+os.wait()'
+
+@test "S22: kill -9 ends double-forked daemons" {
+	launch -- sh -c "/usr/bin/python3 -S -c '$DAEMON'; echo >ready; exec sleep 60"
+	wait_for_file below/ready
+	wait_for_file below/daemon
+	[[ $(ps -o ppid= -p "$(<below/daemon)") -eq $GUARD ]]
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends what ignores all signals" {
+	launch -- sh -c 'trap "" TERM INT HUP QUIT USR1 USR2; (trap "" TERM; sleep 60; :) & echo >ready; while :; do sleep 1; done'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends what is stopped" {
+	launch -- sh -c 'sleep 60 & kill -STOP $!; echo >ready; kill -STOP $$'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 of rlockrun's whole process group" {
+	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill "-$RUN"
+}
+
+@test "S22: kill -9 of the whole process group on a terminal, where the job is in it" {
+	start env -C below --default-signal "$HELPERS/on-pty" ../tty -- \
+		bash -mc "'$RLOCKRUN' -k '$KEY' -- sh -c 'setsid sleep 60 & timeout --foreground 60 sleep 61 & echo >ready; wait' & echo \$! >pid; wait"
+	wait_for_file below/ready
+	kill -KILL "-$(<below/pid)"
+	within 1000 none_alive_but_pty
+}
+
+# The driver and its shell live in that folder, too.
+none_alive_but_pty() {
+	! alive | while read -r cwd; do ps -o comm= -p "${cwd//[!0-9]/}"; done |
+		grep -qvxE 'python3|on-pty|bash'
+}
+
+# Two shells beside the command that never stop; a test that fails must not leave
+# them for ever.
+FORKING='forks() {
+	while ((SECONDS < 30)); do
+		(sleep 0.02 &)
+		(sleep 0.01; (sleep 0.05 &)) &
+	done
+}
+forks & forks & echo >ready; wait'
+
+@test "S22: kill -9 ends a job that keeps forking" {
+	launch -- bash -c "$FORKING"
+	wait_for_file below/ready
+	wait_until more_alive_than 10
+	all_gone_after_kill
+	none_alive
+}
+
+# bats test_tags=serial
+@test "S22: kill -9 ends 200 descendants within a second" {
+	launch -- bash -c 'for i in {1..20}; do (for j in {1..9}; do sleep 60 & done; wait) & done; wait'
+	wait_until more_alive_than 201
+	all_gone_after_kill
+}
+
+# bats test_tags=serial
+@test "S22: kill -9 ends chains of processes that fork and leave" {
+	# Each lives for about a millisecond; whoever looks for it is late.
+	launch -- /usr/bin/python3 -S -c 'import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for chain in range(3):
+    if os.fork() == 0:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            time.sleep(0.001)
+            if os.fork() != 0:
+                os._exit(0)
+        os._exit(0)
+open("ready", "w").write("yes")
+time.sleep(60)'
+	wait_for_file below/ready
+	all_gone_after_kill
+	# No link of a chain was between two looks.
+	sleep 0.2
+	none_alive
+}
+
+@test "S22: kill -9 of a waiter leaves no process" {
+	hold
+	for _ in {1..5}; do
+		launch -- sh -c 'echo ran >../ran'
+		kill -KILL "$RUN"
+	done
+	within 1000 none_alive
+	touch ./done
+	exits_with 0 "${STARTED[0]}"
+	[[ ! -e ran ]]
+}
+
+@test "S22: kill -9 while the lock is being asked for leaves no process" {
+	local i
+	for i in {1..30}; do
+		start env -C below "$RLOCKRUN" -k "$KEY:$i" -t 2 -- sleep 60
+		kill -KILL "$PID"
+	done
+	within 1000 none_alive
+}
+
+@test "S22: after kill -9 the lock comes back with its lease, and nothing overlaps" {
+	# `ran` holds the job's last sign of life and the next one's first.
+	launch -t 2 -- sh -c 'while :; do cut -d" " -f1 /proc/uptime >../beat; done'
+	wait_for_file beat
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'cut -d" " -f1 /proc/uptime >start'
+	wait_until grep -q waiting err.2
+	all_gone_after_kill
+	exits_with 0 "$PID"
+	awk 'FNR == NR { beat = $1; next } { exit !($1 > beat) }' beat start
+}
+
+@test "S22: nothing is left as a zombie" {
+	local guard
+	launch -- bash -c 'for i in {1..5}; do setsid sleep 60 & done; echo >ready; wait'
+	wait_for_file below/ready
+	guard=$GUARD
+	all_gone_after_kill
+	wait "$RUN" || :
+	wait_until none_left_in_sessions "$RUN,$guard"
+}
+
+# A zombie has no folder, but it keeps its session. What init has not reaped yet
+# is its affair.
+none_left_in_sessions() {
+	[[ -z $(ps -o ppid= -g "$1" | awk '$1 != 1') ]]
+}
+
+# --- the guard itself -------------------------------------------------------
+
+@test "the guard has a name of its own in ps, and a session of its own" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file below/ready
+	[[ $(ps -o comm= -p "$GUARD") == rlockrun-guard ]]
+	[[ $(ps -o ppid= -p "$GUARD") -eq $RUN ]]
+	[[ $(ps -o sid= -p "$GUARD") -eq $GUARD ]]
+	[[ $(ps -o sid= -p "$RUN") -ne $GUARD ]]
+	[[ $(ps -o comm= --ppid "$GUARD") == sh ]]
+	touch below/done
+	exits_with 0 "$RUN"
+}
+
+@test "the guard holds no descriptor but its socket and its timer" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done' 7<"$BATS_TEST_FILENAME"
+	wait_for_file below/ready
+	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//' | sort >fds
+	diff -u - fds <<<$'anon_inode:[timerfd]\nsocket:[]'
+	touch below/done
+	exits_with 0 "$RUN"
+}
+
+@test "the guard of a waiter holds no other either" {
+	hold
+	launch -- true
+	wait_until guard_holds_two
+	touch ./done
+	exits_with 0 "$RUN"
+}
+
+guard_holds_two() { [[ $(find "/proc/$GUARD/fd" -type l | wc -l) == 2 ]]; }
+
+@test "the guard ignores TERM, INT, HUP and all else that can be ignored" {
+	local name
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done; exit 3'
+	wait_for_file below/ready
+	for name in TERM INT HUP QUIT USR1 USR2 ALRM PIPE TSTP TTIN TTOU CONT WINCH PROF RTMAX; do
+		kill -s "$name" "$GUARD"
+	done
+	run ! gone "$GUARD"
+	touch below/done
+	exits_with 3 "$RUN"
+	is_free
+}
+
+@test "SIGSTOP of the guard: it is continued" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done; exit 3'
+	wait_for_file below/ready
+	kill -STOP "$GUARD"
+	wait_until guard_sleeps
+	kill -STOP "$GUARD"
+	wait_until guard_sleeps
+	all_gone_after_kill
+}
+
+guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
+
+@test "S22: kill -9 of the guard: all of the job is gone, the lock freed, 71" {
+	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	grep -q "guard was killed" err.1
+	is_free
+	[[ -z $(keys_left) ]]
+}
+
+@test "S22: kill -9 of the guard ends daemons and what ignores TERM, too" {
+	launch -- sh -c "trap '' TERM; /usr/bin/python3 -S -c '$DAEMON'; echo >ready; while :; do sleep 1; done"
+	wait_for_file below/ready
+	wait_for_file below/daemon
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	is_free
+}
+
+@test "S22: kill -9 of the guard ends a job that keeps forking" {
+	launch -- bash -c "$FORKING"
+	wait_for_file below/ready
+	wait_until more_alive_than 10
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	none_alive
+	is_free
+}
+
+@test "kill -9 of a waiter's guard: 71 at once, no job" {
+	hold
+	launch -- sh -c 'echo ran >../ran'
+	kill -KILL "$GUARD"
+	within 2000 gone "$RUN"
+	exits_with 71 "$RUN"
+	touch ./done
+	exits_with 0 "${STARTED[0]}"
+	[[ ! -e ran ]]
+}
+
+@test "what the command left running is not the guard's any more when it has ended" {
+	start env -C below "$RLOCKRUN" -k "$KEY" -- \
+		sh -c '(until [ -e done ]; do sleep 0.05; done) & echo $! >worker; echo $PPID >guard'
+	exits_with 0 "$PID"
+	gone "$(<below/guard)"
+	run ! gone "$(<below/worker)"
+	[[ $(count_alive) -le 2 ]] # it, and what it sleeps with
+	touch below/done
+}
+
+# --- the lease's end, without rlockrun --------------------------------------
+
+# bats test_tags=serial
+@test "S6: rlockrun stopped beyond the lease: the guard kills the job on time" {
+	local token_at ended
+	launch -t 2 -- sh -c 'trap "" TERM; echo >ready; setsid sleep 60 & while :; do sleep 0.01; done'
+	wait_for_file below/ready
+	token_at=$(now_ms)
+	kill -STOP "$RUN"
+	# The key still stands when the last of the job is gone.
+	wait_until only_rlockrun_alive
+	is_held
+	ended=$(($(now_ms) - token_at))
+	echo "ended after $ended ms"
+	((ended <= 2000))
+	start "$RLOCKRUN" -k "$KEY" -- true
+	exits_with 0 "$PID"
+	kill -CONT "$RUN"
+	exits_with 79 "$RUN"
+}
+
+only_rlockrun_alive() { [[ $(alive) == "/proc/$RUN/cwd" ]]; }
+
+# bats test_tags=serial
+@test "S6: rlockrun stopped for less than the lease: nothing is lost" {
+	launch -t 3 -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.01; done; exit 3'
+	wait_for_file below/ready
+	kill -STOP "$RUN"
+	sleep 1.2
+	kill -CONT "$RUN"
+	sleep 2.5
+	is_held
+	touch below/done
+	exits_with 3 "$RUN"
+}
+
+# --- as process 1 -----------------------------------------------------------
+
+need_pid_namespace() {
+	unshare --fork --pid --mount-proc true 2>/dev/null ||
+		skip "a pid namespace takes privileges"
+}
+
+@test "as process 1 of a namespace: the job's code, and orphans are reaped" {
+	need_pid_namespace
+	run -23 env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		bash -c 'for i in {1..20}; do (setsid true & setsid sleep 0.02 &); done
+			end=$((SECONDS + 10))
+			until [[ -z $(ps -e -o stat=,comm= | grep -E "^Z|sleep") ]] || ((SECONDS > end)); do
+				sleep 0.05
+			done
+			ps -e -o pid=,ppid=,stat=,comm= >processes
+			exit 23'
+	run ! grep -E ' Z| sleep' below/processes
+	grep -Eq '^ *1 +0 .* rlockrun$' below/processes
+	is_free
+	none_alive
+}
+
+@test "as process 1: a job's death by signal becomes 128 and its number" {
+	need_pid_namespace
+	run -143 unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- sh -c 'kill -TERM $$'
+	is_free
+}
+
+@test "as process 1: TERM reaches the job" {
+	need_pid_namespace
+	start env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		bash -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.02; done'
+	wait_for_file below/ready
+	kill -TERM "$(ps -o pid= --ppid "$PID" | tr -d ' ')"
+	exits_with 9 "$PID"
+	is_free
+}
+
+@test "as process 1: kill -9 of the guard ends the job, 71" {
+	need_pid_namespace
+	start env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		sh -c 'setsid sleep 60 & echo >ready; exec sleep 60'
+	wait_for_file below/ready
+	kill -KILL "$(ps -e -o pid=,ppid=,comm= | awk -v run="$(ps -o pid= --ppid "$PID")" '$2 == run + 0 && /rlockrun-guard/ { print $1 }')"
+	exits_with 71 "$PID"
+	is_free
+	none_alive
+}
