@@ -199,24 +199,6 @@ tree_is_stopped(pid_t pid)
 	return read_process(pid, &process) && process.state == 'T';
 }
 
-void
-tree_kill_children(void)
-{
-	FILE *children = fopen("/proc/thread-self/children", "re");
-	char *line = NULL;
-	size_t size = 0;
-
-	if (children == NULL)
-		return;
-	while (getdelim(&line, &size, ' ', children) > 0) {
-		long pid = strtol(line, NULL, 10);
-		if (pid > 0)
-			kill((pid_t)pid, SIGKILL);
-	}
-	free(line);
-	fclose(children);
-}
-
 int
 tree_check(void)
 {

@@ -16,11 +16,6 @@ int tree_signal(pid_t root, int64_t since, int signo);
 /* Whether the process has been stopped by a signal. */
 bool tree_is_stopped(pid_t pid);
 
-/* Sends KILL to this process's own children, which keep their ids until they
- * are reaped. Much quicker than tree_signal; does nothing on a kernel without
- * CONFIG_PROC_CHILDREN. */
-void tree_kill_children(void);
-
 /* Whether descendants can be found and held on to on this machine at all: 0, or
  * -1 with errno when there is no /proc, when it is that of another pid
  * namespace (EXDEV), or when the kernel has no pidfd_open(2). */

@@ -87,9 +87,8 @@ await_death(int64_t ms)
 }
 
 /* The command first: finding the others takes its time where many processes
- * run. Orphans become our children, and these alone are found so quickly that
- * a chain of processes that fork and exit doesn't run away from us for long.
- * Whoever was missed is met in the next round. */
+ * run. Whoever forks while we look is met in the next round, which begins as
+ * soon as somebody dies. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
@@ -99,7 +98,6 @@ enforce(const struct watch *watch)
 		kill(watch->leader, SIGKILL);
 	do {
 		tree_signal(getpid(), 0, SIGKILL);
-		tree_kill_children();
 		await_death(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
 	} while (reap_dead());
