@@ -149,33 +149,14 @@ child_fini(struct child *child)
 	free(child->path);
 }
 
-/* The environment's entry itself is sent, so that the forked process has
- * nothing to format. A single zero byte stands for none. */
-int
-child_let_go(int go_fd, const char *fence)
+void
+child_set_fence(struct child *child, const char *fence)
 {
-	char entry[CHILD_FENCE_SIZE] = "";
-	size_t length;
-
-	if (fence != NULL)
-		snprintf(entry, sizeof(entry), FENCE_ENTRY "%s", fence);
-	length = strlen(entry) + 1;
-	return write(go_fd, entry, length) == (ssize_t)length ? 0 : -1;
-}
-
-bool
-child_await(struct child *child, int go_fd)
-{
-	ssize_t got;
-
-	do
-		got = read(go_fd, child->fence, sizeof(child->fence) - 1);
-	while (got == -1 && errno == EINTR);
-	if (got <= 0)
-		return false;
-	if (child->fence[0] == '\0')
+	if (*fence == '\0')
 		child->env_token[0] = NULL;
-	return true;
+	else
+		snprintf(child->fence, sizeof(child->fence), FENCE_ENTRY "%s",
+		    fence);
 }
 
 /* The path has a slash in it: execvpe searches nothing, but hands a file that
@@ -185,9 +166,6 @@ child_exec(const struct child *child)
 {
 	if (child->config->own_group)
 		setpgid(0, 0);
-	else
-		/* Takes back a Ctrl-Z that has come while we waited. */
-		kill(getpid(), SIGCONT);
 	sig_restore(child->config->sig);
 	execvpe(child->path, child->config->argv, child->env);
 	return errno;

@@ -1,5 +1,5 @@
 /* The command of the job: found before the lock is taken, prepared before the
- * fork, executed after it, its end as an exit code. */
+ * fork, executed after it. */
 #ifndef CHILD_H
 #define CHILD_H
 
@@ -32,16 +32,12 @@ struct child {
 int child_init(struct child *child, const struct child_config *config);
 void child_fini(struct child *child);
 
-/* In the forked process: waits for the word of go_fd, written by
- * child_let_go. False when there will be none. Async-signal-safe. */
-bool child_await(struct child *child, int go_fd);
-
-/* Lets the waiting process execute the command, with that fencing number, or
- * without token and fence when it is NULL. 0, or -1 with errno. */
-int child_let_go(int go_fd, const char *fence);
+/* Gives the job its fencing number, or takes both token and fence from it when
+ * fence is empty. */
+void child_set_fence(struct child *child, const char *fence);
 
 /* In the forked process: becomes the command. Returns errno when it can't.
- * Async-signal-safe. */
+ * Async-signal-safe, and fit for vfork(2). */
 int child_exec(const struct child *child);
 
 /* Tells why exec failed: EXITCODE_NOT_FOUND or EXITCODE_CANNOT_RUN. */

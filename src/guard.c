@@ -1,9 +1,9 @@
 #include "guard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -21,12 +21,18 @@ take_report(struct guard *guard, const struct watch_report *word)
 	case WATCH_REPORT_FAILED:
 		guard->failed = word->value;
 		break;
+	case WATCH_REPORT_NOT_RUN:
+		guard->exec_error = word->value;
+		guard->ended = guard->gone = true;
+		guard->ended_at = guard->gone_at = word->at;
+		break;
+	case WATCH_REPORT_LATE:
+		guard->late = guard->ended = guard->gone = true;
+		break;
 	case WATCH_REPORT_ENDED:
 		guard->ended = true;
 		guard->status = word->value;
 		guard->ended_at = word->at;
-		guard->exec_error = guard->page->exec_error;
-		guard->late = guard->page->late;
 		break;
 	case WATCH_REPORT_GONE:
 		guard->gone = true;
@@ -84,7 +90,6 @@ int
 guard_start(struct guard *guard, struct loop *loop, struct child *child)
 {
 	int socks[2];
-	int go[2];
 
 	*guard = (struct guard){.loop = loop,
 	    .deadline = CLOCK_NEVER,
@@ -99,70 +104,66 @@ guard_start(struct guard *guard, struct loop *loop, struct child *child)
 	    .on_ready = on_report,
 	    .arg = guard};
 	loop_add(loop, &guard->sock);
-	if (pipe2(go, O_CLOEXEC) == -1)
-		return -1;
-	guard->go = go[1];
 	guard->pid = fork();
-	if (guard->pid == 0) {
-		/* Held here too, they would hide rlockrun's end. */
-		close(socks[0]);
-		close(go[1]);
-		watch_main(guard->page, socks[1], child, go[0]);
-	}
+	if (guard->pid == 0)
+		watch_main(guard->page, socks[1], child);
 	close(socks[1]);
-	close(go[0]);
 	return guard->pid == -1 ? -1 : 0;
 }
 
 static void
-order(struct guard *guard, enum watch_order_kind kind, int signo)
+give(struct guard *guard, const struct watch_order *order)
 {
-	const struct watch_order word = {kind, signo};
-
 	if (guard->sock.fd != -1)
-		send(guard->sock.fd, &word, sizeof(word),
+		send(guard->sock.fd, order, sizeof(*order),
 		    MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The guard has its order before the job has its own: it may be late to read
- * it, but nothing can keep it from doing so. */
-int
+void
 guard_go(struct guard *guard, const char *fence, int64_t deadline)
 {
-	guard->let_go = true;
-	guard_set_deadline(guard, deadline);
-	return child_let_go(guard->go, fence);
+	struct watch_order order = {.kind = WATCH_ORDER_GO};
+
+	snprintf(order.fence, sizeof(order.fence), "%s", fence);
+	guard->deadline = deadline;
+	guard->page->deadline = deadline;
+	give(guard, &order);
 }
 
 void
 guard_set_deadline(struct guard *guard, int64_t deadline)
 {
+	const struct watch_order order = {.kind = WATCH_ORDER_LOOK};
 	bool sooner = deadline < guard->deadline;
 
-	if (deadline == guard->deadline)
-		return;
 	guard->deadline = deadline;
 	guard->page->deadline = deadline;
 	if (sooner)
-		order(guard, WATCH_ORDER_LOOK, 0);
+		give(guard, &order);
 }
 
 void
 guard_signal(struct guard *guard, int signo)
 {
-	order(guard, WATCH_ORDER_SIGNAL, signo);
+	const struct watch_order order = {WATCH_ORDER_SIGNAL, signo, ""};
+
+	give(guard, &order);
 }
 
 void
 guard_continue(struct guard *guard)
 {
-	order(guard, WATCH_ORDER_CONTINUE, 0);
+	const struct watch_order order = {.kind = WATCH_ORDER_CONTINUE};
+
+	give(guard, &order);
 }
 
 void
 guard_terminate(struct guard *guard)
 {
-	order(guard, WATCH_ORDER_TERMINATE, 0);
+	const struct watch_order order = {.kind = WATCH_ORDER_TERMINATE};
+
+	give(guard, &order);
 }
 
 void
@@ -174,7 +175,8 @@ guard_on_sigchld(struct guard *guard)
 	/* Children that we had before, those of a script that became us by
 	 * exec, are none of the job's. */
 	if (guard->died)
-		tree_signal(getpid(), guard->started_at, SIGKILL);
+		guard->bereft =
+		    tree_signal(getpid(), guard->started_at, SIGKILL) == 0;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid != guard->pid)
 			continue;
@@ -183,8 +185,6 @@ guard_on_sigchld(struct guard *guard)
 		else
 			guard->pid = 0;
 	}
-	if (guard->died && pid == -1 && errno == ECHILD)
-		guard->bereft = true;
 }
 
 /* Killed before its socket is closed: it would take the end of file for our own
@@ -198,7 +198,4 @@ guard_end(struct guard *guard)
 		guard->pid = 0;
 	}
 	stop_listening(guard);
-	/* A job that still waits dies with the guard, and is ours to reap. */
-	if (!guard->let_go && guard->page != NULL && guard->page->leader > 0)
-		waitpid(guard->page->leader, NULL, 0);
 }

@@ -38,19 +38,17 @@ struct guard {
 	struct watch_page *page;
 	struct loop *loop;
 	struct loop_fd sock;
-	int go;
-	bool let_go;
 	int64_t deadline;
 	int64_t started_at;
 };
 
-/* Forks the guard, which forks the waiting job. 0, or -1 with errno. Our
- * descriptors of this moment are closed in both. */
+/* Forks the guard, which waits for the word to start the job. 0, or -1 with
+ * errno. Our descriptors of this moment are closed in it. */
 int guard_start(struct guard *guard, struct loop *loop, struct child *child);
 
-/* Arms the guard, then lets the job execute its command. 0, or -1 with errno:
- * then it never will. */
-int guard_go(struct guard *guard, const char *fence, int64_t deadline);
+/* Arms the guard and has it start the job, with that fencing number, or without
+ * token and fence when it is empty. */
+void guard_go(struct guard *guard, const char *fence, int64_t deadline);
 
 /* Moves the time by which all must be dead; CLOCK_NEVER: no limit. */
 void guard_set_deadline(struct guard *guard, int64_t deadline);

@@ -240,8 +240,7 @@ let_go(struct run *run, const char *fence)
 {
 	run->told_trouble = false;
 	run->state = RUN_JOB;
-	if (guard_go(&run->guard, fence, kill_at(run)) == -1)
-		log_warn("%s: the waiting job is gone", run->opts->name);
+	guard_go(&run->guard, fence, kill_at(run));
 }
 
 static void
@@ -260,7 +259,7 @@ on_unavailable(struct run *run)
 	if (run->opts->unavailable_run) {
 		log_warnx("%s: %s; running without the lock", run->opts->name,
 		    run->lock.error);
-		let_go(run, NULL);
+		let_go(run, "");
 		return;
 	}
 	log_warnx("%s: %s", run->opts->name, run->lock.error);
@@ -322,7 +321,7 @@ static void
 tell_unguarded(const struct run *run)
 {
 	int error = run->guard.failed;
-	const char *why = error == 0	   ? "its waiting process was killed"
+	const char *why = error == 0	   ? "the guard was killed"
 			  : error == EXDEV ? "/proc is of another pid namespace"
 					   : strerror(error);
 
@@ -356,7 +355,7 @@ step_acquire(struct run *run)
 	obey_signals(run);
 	if (run->state != RUN_ACQUIRE)
 		return;
-	if (run->guard.failed || run->guard.died || run->guard.ended) {
+	if (run->guard.failed || run->guard.died) {
 		tell_unguarded(run);
 		cancel(run, EXITCODE_RESOURCE);
 	} else if (run->lock.state == LOCK_HELD) {

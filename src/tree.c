@@ -181,14 +181,19 @@ tree_signal(pid_t root, int64_t since, int signo)
 	    (unsigned long long)sysconf(_SC_CLK_TCK) / 1000;
 	struct table table = {NULL, 0, 0};
 	int rc = read_all(&table);
+	int alive = 0;
 
 	if (table.count > 0)
 		mark_descendants(&table, root, since_ticks);
-	for (size_t i = 0; i < table.count; i++)
-		if (table.process[i].descends && table.process[i].state != 'Z')
-			signal_one(&table.process[i], signo);
+	for (size_t i = 0; i < table.count; i++) {
+		const struct process *p = &table.process[i];
+		if (p->descends && p->state != 'Z') {
+			signal_one(p, signo);
+			alive++;
+		}
+	}
 	free(table.process);
-	return rc;
+	return rc == -1 ? -1 : alive;
 }
 
 bool

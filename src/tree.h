@@ -9,8 +9,8 @@
 /* Sends signo to all that descend from root, root itself left out, by
  * processes that started at since (of clock_now) or later. What was stopped is
  * continued after a TERM, so that it can act on it. Whoever forks meanwhile may
- * be missed: repeat until none is left. 0, or -1 with errno when /proc can't be
- * read or memory is out. */
+ * be missed: repeat until none is left. The number of those found alive, or -1
+ * with errno when /proc can't be read or memory is out. */
 int tree_signal(pid_t root, int64_t since, int signo);
 
 /* Whether the process has been stopped by a signal. */

@@ -24,42 +24,19 @@ struct watch {
 	int sock;
 	int timer;
 	int64_t armed_at;
+	struct child *child;
+	bool started;
 	pid_t leader; /* the command, 0 when reaped */
+	int exec_error;
 };
 
-static void
-report(const struct watch *watch, enum watch_report_kind kind, int value)
-{
-	const struct watch_report word = {kind, value, clock_now()};
-
-	send(watch->sock, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* While it waits, a job must not hold a connection open that rlockrun has given
- * up. Ours are close-on-exec, what was inherited is not, and the pipe was made
- * last. */
-static void
-close_ours(int go)
-{
-	for (int fd = STDERR_FILENO + 1; fd <= go + 1; fd++) {
-		int flags = fd == go ? -1 : fcntl(fd, F_GETFD);
-		if (flags != -1 && (flags & FD_CLOEXEC))
-			close(fd);
-	}
-}
-
 static _Noreturn void
-become_job(const struct watch *watch, struct child *child, int go, pid_t guard)
+leave(const struct watch *watch, enum watch_report_kind kind, int value)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close_ours(go);
-	if (getppid() != guard || !child_await(child, go))
-		_exit(EXIT_FAILURE);
-	if (clock_now() >= watch->page->deadline)
-		watch->page->late = true;
-	else
-		watch->page->exec_error = child_exec(child);
-	_exit(EXIT_FAILURE);
+	const struct watch_report last = {kind, value, clock_now()};
+
+	send(watch->sock, &last, sizeof(last), MSG_NOSIGNAL | MSG_DONTWAIT);
+	_exit(EXIT_SUCCESS);
 }
 
 /* False when no child is left. */
@@ -94,6 +71,8 @@ enforce(const struct watch *watch)
 {
 	int64_t pause = ROUND_MIN_MS;
 
+	if (!watch->started)
+		leave(watch, WATCH_REPORT_LATE, 0);
 	if (watch->leader != 0)
 		kill(watch->leader, SIGKILL);
 	do {
@@ -101,8 +80,75 @@ enforce(const struct watch *watch)
 		await_death(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
 	} while (reap_dead());
-	report(watch, WATCH_REPORT_ENFORCED, 0);
-	_exit(EXIT_SUCCESS);
+	leave(watch, WATCH_REPORT_ENFORCED, 0);
+}
+
+static void
+arm(struct watch *watch)
+{
+	int64_t at = watch->page->deadline;
+	struct itimerspec spec = {{0, 0}, {0, 0}};
+
+	if (at == watch->armed_at)
+		return;
+	watch->armed_at = at;
+	if (at != CLOCK_NEVER) {
+		spec.it_value.tv_sec = at / 1000;
+		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+	}
+	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+/* Only its socket and its timer stay: a pipe to a pager, the server's
+ * connection and a deleted log file must not be held open by us. */
+static void
+close_others(const struct watch *watch)
+{
+	int a = watch->sock;
+	int b = watch->timer;
+	unsigned low = (unsigned)(a < b ? a : b);
+	unsigned high = (unsigned)(a < b ? b : a);
+
+	close_range(0, low - 1, 0);
+	if (high > low + 1)
+		close_range(low + 1, high - 1, 0);
+	close_range(high + 1, ~0U, 0);
+}
+
+static _Noreturn void
+become_job(struct watch *watch, pid_t guard)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == guard)
+		watch->exec_error = child_exec(watch->child);
+	_exit(EXIT_FAILURE);
+}
+
+/* Until the job is another program it runs in our memory while we wait: nothing
+ * is copied for it, and it tells why exec failed by writing it down. */
+static void
+start_job(struct watch *watch, const char *fence)
+{
+	pid_t guard = getpid();
+
+	arm(watch);
+	if (clock_now() >= watch->page->deadline)
+		leave(watch, WATCH_REPORT_LATE, 0);
+	child_set_fence(watch->child, fence);
+	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
+	watch->leader = vfork();
+	if (watch->leader == 0)
+		become_job(watch, guard);
+	if (watch->leader == -1)
+		leave(watch, WATCH_REPORT_FAILED, errno);
+	if (watch->exec_error != 0) {
+		waitpid(watch->leader, NULL, 0);
+		leave(watch, WATCH_REPORT_NOT_RUN, watch->exec_error);
+	}
+	watch->started = true;
+	/* The job has our session and terminal now; nothing of them is ours. */
+	setsid();
+	close_others(watch);
 }
 
 /* That the command has ended and that it left nothing is told in one breath:
@@ -143,29 +189,24 @@ obey(struct watch *watch)
 		return;
 	if (got != sizeof(order)) /* rlockrun is gone */
 		enforce(watch);
-	if (order.kind == WATCH_ORDER_SIGNAL && watch->leader != 0)
-		kill(watch->leader, order.signo);
-	else if (order.kind == WATCH_ORDER_CONTINUE && watch->leader != 0 &&
-		 tree_is_stopped(watch->leader))
-		kill(watch->leader, SIGCONT);
-	else if (order.kind == WATCH_ORDER_TERMINATE)
+	switch (order.kind) {
+	case WATCH_ORDER_LOOK:
+		break;
+	case WATCH_ORDER_GO:
+		start_job(watch, order.fence);
+		break;
+	case WATCH_ORDER_SIGNAL:
+		if (watch->leader != 0)
+			kill(watch->leader, order.signo);
+		break;
+	case WATCH_ORDER_CONTINUE:
+		if (watch->leader != 0 && tree_is_stopped(watch->leader))
+			kill(watch->leader, SIGCONT);
+		break;
+	case WATCH_ORDER_TERMINATE:
 		tree_signal(getpid(), 0, SIGTERM);
-}
-
-static void
-arm(struct watch *watch)
-{
-	int64_t at = watch->page->deadline;
-	struct itimerspec spec = {{0, 0}, {0, 0}};
-
-	if (at == watch->armed_at)
-		return;
-	watch->armed_at = at;
-	if (at != CLOCK_NEVER) {
-		spec.it_value.tv_sec = at / 1000;
-		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
+		break;
 	}
-	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
 /* Renewals move the deadline without a word to us: when the old one comes, we
@@ -183,7 +224,8 @@ stand_watch(struct watch *watch)
 		arm(watch);
 		if (clock_now() >= watch->page->deadline)
 			enforce(watch);
-		reap(watch);
+		if (watch->started)
+			reap(watch);
 		if (ppoll(polled, 2, NULL, &but_chld) > 0 &&
 		    polled[0].revents != 0)
 			obey(watch);
@@ -198,7 +240,7 @@ on_sigchld(int signo)
 	(void)signo; /* it only has to end ppoll(2) */
 }
 
-/* All that can fail comes before the job is forked. */
+/* All that can fail comes before the job. */
 static int
 prepare(struct watch *watch)
 {
@@ -215,36 +257,27 @@ prepare(struct watch *watch)
 	return sigaction(SIGCHLD, &action, NULL);
 }
 
-/* Only its socket and its timer stay: a pipe to a pager, the server's
- * connection and a deleted log file must not be held open by us. */
+/* A connection that rlockrun gives up must not live on in us, and our own copy
+ * of its end of the socket would hide its death. What is rlockrun's is
+ * close-on-exec, the rest is for the job, and our socket was made last. */
 static void
-close_others(int a, int b)
+close_ours(int sock)
 {
-	unsigned low = (unsigned)(a < b ? a : b);
-	unsigned high = (unsigned)(a < b ? b : a);
-
-	close_range(0, low - 1, 0);
-	if (high > low + 1)
-		close_range(low + 1, high - 1, 0);
-	close_range(high + 1, ~0U, 0);
+	for (int fd = STDERR_FILENO + 1; fd < sock; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+		if (flags != -1 && (flags & FD_CLOEXEC))
+			close(fd);
+	}
 }
 
 void
-watch_main(struct watch_page *page, int sock, struct child *child, int go)
+watch_main(struct watch_page *page, int sock, struct child *child)
 {
-	struct watch watch = {.page = page, .sock = sock};
-	pid_t self = getpid();
+	struct watch watch = {.page = page, .sock = sock, .child = child};
 
-	if (prepare(&watch) == -1 || (watch.leader = fork()) == -1) {
-		report(&watch, WATCH_REPORT_FAILED, errno);
-		_exit(EXIT_FAILURE);
-	}
-	if (watch.leader == 0)
-		become_job(&watch, child, go, self);
-	page->leader = watch.leader;
 	prctl(PR_SET_NAME, "rlockrun-guard");
-	/* The job has our session and terminal now; nothing of them is ours. */
-	setsid();
-	close_others(watch.sock, watch.timer);
+	close_ours(sock);
+	if (prepare(&watch) == -1)
+		leave(&watch, WATCH_REPORT_FAILED, errno);
 	stand_watch(&watch);
 }

@@ -10,16 +10,15 @@
 
 #include "child.h"
 
-/* Shared with rlockrun, which alone writes the deadline, and with the job,
- * which leaves a word in it when it can't execute its command. */
+/* Shared with rlockrun, which alone writes it. */
 struct watch_page {
 	_Atomic int64_t deadline; /* of clock_now: all must be dead by then */
-	_Atomic pid_t leader;	  /* the command's process */
-	_Atomic int exec_error;	  /* errno */
-	_Atomic bool late;	  /* the deadline had come before exec */
 };
 
+#define WATCH_FENCE_SIZE 24
+
 enum watch_order_kind {
+	WATCH_ORDER_GO,	       /* start the job, with that fence or without */
 	WATCH_ORDER_LOOK,      /* at the deadline, which has come nearer */
 	WATCH_ORDER_SIGNAL,    /* send signo to the command */
 	WATCH_ORDER_CONTINUE,  /* continue the command where it is stopped */
@@ -29,10 +28,13 @@ enum watch_order_kind {
 struct watch_order {
 	enum watch_order_kind kind;
 	int signo;
+	char fence[WATCH_FENCE_SIZE];
 };
 
 enum watch_report_kind {
-	WATCH_REPORT_FAILED,   /* no job was forked; value: errno */
+	WATCH_REPORT_FAILED,   /* the job can't be guarded; value: errno */
+	WATCH_REPORT_NOT_RUN,  /* exec failed; value: errno */
+	WATCH_REPORT_LATE,     /* the deadline had come before exec */
 	WATCH_REPORT_ENDED,    /* the command has; value: of waitpid(2) */
 	WATCH_REPORT_GONE,     /* nothing is left; the guard ends */
 	WATCH_REPORT_ENFORCED, /* the deadline came: likewise */
@@ -44,9 +46,10 @@ struct watch_report {
 	int64_t at;
 };
 
-/* In the forked process: forks the waiting job, whose word comes from go, and
- * keeps watch. sock's end of file is rlockrun's end. */
+/* In the forked process: waits for the order to go, starts the job and keeps
+ * watch over it. sock's end of file is rlockrun's end. After each report but
+ * that of the command's end, the guard ends. */
 _Noreturn void watch_main(struct watch_page *page, int sock,
-    struct child *child, int go);
+    struct child *child);
 
 #endif
