@@ -429,10 +429,23 @@ parse(struct conn *conn)
 		fail(conn, "no Redis server at", "its answer is too large");
 }
 
+/* Whom we have met instead, by the first bytes of an answer; NULL when they may
+ * be Redis'. 21, 3 is a TLS alert of any version (RFC 8446, 5.1). */
+static const char *
+other_protocol(const char *in, size_t length)
+{
+	if (length >= 5 && memcmp(in, "HTTP/", 5) == 0)
+		return "it speaks HTTP";
+	if (length >= 2 && memcmp(in, "\x15\x03", 2) == 0)
+		return "it speaks TLS";
+	return NULL;
+}
+
 static void
 receive(struct conn *conn)
 {
 	char in[CONN_READ_MAX];
+	const char *other;
 	ssize_t got = recv(conn->fd.fd, in, sizeof(in), 0);
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
@@ -445,6 +458,11 @@ receive(struct conn *conn)
 		fail(conn, "lost the connection to",
 		    conn->complaint[0] != '\0' ? conn->complaint
 					       : "closed by the server");
+		return;
+	}
+	other = conn->unparsed == 0 ? other_protocol(in, (size_t)got) : NULL;
+	if (other != NULL) {
+		fail(conn, "no Redis server at", other);
 		return;
 	}
 	conn->unparsed += (size_t)got;

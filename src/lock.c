@@ -197,6 +197,19 @@ note_silence(struct lock *lock)
 	    conn_error(lock->conn));
 }
 
+/* An answer that is none of our script's belongs to another command, or to
+ * another program: nothing on that connection can be believed any more. */
+static void
+note_no_answer(struct lock *lock, const struct conn_reply *reply)
+{
+	note_silence(lock);
+	if (reply == NULL)
+		return;
+	note_server_error(lock, "unexpected answer from",
+	    "not that of our script");
+	conn_drop(lock->conn);
+}
+
 /* Sends EVAL script with the number of keys, the keys and the arguments.
  * When memory is out, on_reply is not called: a failed contact like others. */
 static int
@@ -274,7 +287,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		finish_release(lock, true);
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
-		note_silence(lock);
+		note_no_answer(lock, reply);
 		retry_release(lock);
 	}
 }
@@ -506,14 +519,10 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 			on_refused(lock, refusal);
 	} else if (error != NULL) {
 		on_try_error(lock, error);
-	} else if (reply == NULL) {
-		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
-		note_silence(lock);
-		try_again(lock);
 	} else {
-		note_server_error(lock, "unexpected answer from",
-		    "not that of our script");
-		fail(lock, LOCK_ERROR);
+		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
+		note_no_answer(lock, reply);
+		try_again(lock);
 	}
 }
 
@@ -626,7 +635,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	} else if (error != NULL) {
 		on_renewal_error(lock, error);
 	} else if (!conn_reply_integer(reply, &ours)) {
-		note_silence(lock);
+		note_no_answer(lock, reply);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
 	} else if (ours == 1) {
