@@ -55,7 +55,7 @@ void guard_set_deadline(struct guard *guard, int64_t deadline);
 
 /* Sends signo to the command, if it hasn't ended. */
 void guard_signal(struct guard *guard, int signo);
-/* Sends CONT to the command, if it is still stopped. */
+/* Continues what of the job is still stopped. */
 void guard_continue(struct guard *guard);
 /* Sends TERM to the command and all that descends from it. */
 void guard_terminate(struct guard *guard);

@@ -173,6 +173,16 @@ next_backoff(struct lock *lock)
 	return ms;
 }
 
+/* A server or a name server that is always slow must not lose us the lock, and
+ * one that went away must be noticed soon. */
+static void
+be_patient(struct lock *lock, int64_t ms)
+{
+	if (ms < RENEW_MS)
+		ms = RENEW_MS;
+	lock->patience_ms = least(ms, RENEW_MAX_MS);
+}
+
 static void
 note_answer(struct lock *lock)
 {
@@ -288,6 +298,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
 		note_no_answer(lock, reply);
+		be_patient(lock, 2 * lock->patience_ms);
 		retry_release(lock);
 	}
 }
@@ -309,7 +320,8 @@ static void
 send_release(struct lock *lock)
 {
 	const struct conn_command how = {.on_reply = on_released,
-	    .deadline = least(lock->give_up_at, clock_now() + RENEW_MS)};
+	    .deadline =
+		least(lock->give_up_at, clock_now() + lock->patience_ms)};
 
 	if (eval_release(lock, &how) == -1) {
 		retry_release(lock);
@@ -483,7 +495,7 @@ on_granted(struct lock *lock, int64_t sent_at)
 	note_answer(lock);
 	lock->unsure = false;
 	lock->state = LOCK_HELD;
-	lock->patience_ms = RENEW_MS;
+	be_patient(lock, 2 * (clock_now() - sent_at));
 	prove(lock, sent_at);
 }
 
@@ -578,6 +590,7 @@ lock_acquire(struct lock *lock)
 	    lock->config->server->label);
 	lock->silent_since = clock_now();
 	lock->backoff_ms = BACKOFF_MIN_MS;
+	lock->patience_ms = RENEW_MS;
 	send_try(lock);
 }
 
@@ -589,16 +602,6 @@ lose(struct lock *lock, const char *why)
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	lock->state = LOCK_LOST;
 	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
-}
-
-/* A server or a name server that is always slow must not lose us the lock, and
- * one that went away must be noticed soon. */
-static void
-be_patient(struct lock *lock, int64_t ms)
-{
-	if (ms < RENEW_MS)
-		ms = RENEW_MS;
-	lock->patience_ms = least(ms, RENEW_MAX_MS);
 }
 
 static void

@@ -165,8 +165,9 @@ signal_one(const struct process *process, int signo)
 		return;
 	if (read_process(process->pid, &now) &&
 	    now.started == process->started) {
-		syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
-		if (signo == SIGTERM && now.state == 'T')
+		if (signo != SIGCONT)
+			syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
+		if (now.state == 'T' && (signo == SIGCONT || signo == SIGTERM))
 			syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
 	}
 	close(fd);
@@ -196,12 +197,24 @@ tree_signal(pid_t root, int64_t since, int signo)
 	return rc == -1 ? -1 : alive;
 }
 
-bool
-tree_is_stopped(pid_t pid)
+int
+tree_kill_children(void)
 {
-	struct process process;
+	FILE *children = fopen("/proc/thread-self/children", "re");
+	char *line = NULL;
+	size_t size = 0;
+	int count = 0;
 
-	return read_process(pid, &process) && process.state == 'T';
+	if (children == NULL)
+		return 0;
+	while (getdelim(&line, &size, ' ', children) > 0) {
+		long pid = strtol(line, NULL, 10);
+		if (pid > 0 && kill((pid_t)pid, SIGKILL) == 0)
+			count++;
+	}
+	free(line);
+	fclose(children);
+	return count;
 }
 
 int

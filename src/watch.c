@@ -17,7 +17,7 @@
 
 /* Between two rounds of KILL when nobody dies: what is stuck in the kernel must
  * not keep us busy. */
-enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
+enum { QUICK_ROUNDS = 100, ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
 struct watch {
 	struct watch_page *page;
@@ -64,8 +64,10 @@ await_death(int64_t ms)
 }
 
 /* The command first: finding the others takes its time where many processes
- * run. Whoever forks while we look is met in the next round, which begins as
- * soon as somebody dies. */
+ * run. Orphans become our children, and these alone are found so quickly that
+ * chains of processes that fork and exit don't outrun us on a loaded machine.
+ * Whoever was missed is met in the next round, which begins as soon as somebody
+ * dies. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
@@ -77,6 +79,9 @@ enforce(const struct watch *watch)
 		kill(watch->leader, SIGKILL);
 	do {
 		tree_signal(getpid(), 0, SIGKILL);
+		for (int i = 0; i < QUICK_ROUNDS && tree_kill_children() > 0;
+		     i++)
+			reap_dead();
 		await_death(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
 	} while (reap_dead());
@@ -200,8 +205,7 @@ obey(struct watch *watch)
 			kill(watch->leader, order.signo);
 		break;
 	case WATCH_ORDER_CONTINUE:
-		if (watch->leader != 0 && tree_is_stopped(watch->leader))
-			kill(watch->leader, SIGCONT);
+		tree_signal(getpid(), 0, SIGCONT);
 		break;
 	case WATCH_ORDER_TERMINATE:
 		tree_signal(getpid(), 0, SIGTERM);

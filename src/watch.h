@@ -21,7 +21,7 @@ enum watch_order_kind {
 	WATCH_ORDER_GO,	       /* start the job, with that fence or without */
 	WATCH_ORDER_LOOK,      /* at the deadline, which has come nearer */
 	WATCH_ORDER_SIGNAL,    /* send signo to the command */
-	WATCH_ORDER_CONTINUE,  /* continue the command where it is stopped */
+	WATCH_ORDER_CONTINUE,  /* continue what of the job is stopped */
 	WATCH_ORDER_TERMINATE, /* send TERM to it and all that descends */
 };
 

@@ -80,6 +80,40 @@ thaw() {
 	kill -CONT "$(<"$SUITE_DIR/pid")"
 }
 
+# start_proxy FOLDER [RULE...]: from here on rlockrun reaches this test's server by
+# way of helpers/fault-proxy, which listens on FOLDER/s and on PORT.
+start_proxy() {
+	mkdir "$1"
+	"$BATS_TEST_DIRNAME/helpers/fault-proxy" "$1" "$SUITE_DIR/s" "${@:2}" \
+		>"$1/out" 2>&1 3>&- &
+	echo $! >"$1/pid"
+	wait_for_file "$1/port" || {
+		cat "$1/out" >&2
+		return 1
+	}
+	# shellcheck disable=SC2034 # for the suites
+	PORT=$(<"$1/port")
+	RLOCKRUN_REDIS=unix://$PWD/$1/s
+}
+
+# set_rules FOLDER [RULE...]: in place of those of the proxy there.
+set_rules() {
+	local folder=$1
+	shift
+	rm "$folder/obeyed"
+	printf '%s' "${@/%/$'\n'}" >"$folder/rules.new"
+	mv "$folder/rules.new" "$folder/rules"
+	wait_until test -e "$folder/obeyed" || {
+		cat "$folder/out" >&2
+		return 1
+	}
+}
+
+# has_passed FOLDER NAME COUNT: so many requests of that name have.
+has_passed() {
+	(($(grep -c "^$2" "$1/log") >= $3))
+}
+
 # In setup_file and teardown_file of a suite.
 start_suite_server() {
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis

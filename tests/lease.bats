@@ -208,6 +208,42 @@ survives() {
 	exits_with 0 "$PID"
 }
 
+@test "a server that is always slow is waited for: nothing is lost" {
+	start_proxy slow delay:1100
+	hold -t 6
+	wait_until has_passed slow EVAL/1 2
+	set_rules slow
+	touch "done"
+	exits_with 0 "$PID"
+	run -1 grep lost "$ERR"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a release over a latency of 1.1 s is confirmed" {
+	start_proxy slow delay:1100
+	run -0 "$RLOCKRUN" -k "$KEY" -t 4 true
+	[[ -z $output ]]
+}
+
+@test "a server that is back between TERM and KILL: the job is killed, 79" {
+	own_server
+	job_of A -t 3 --kill-after 1
+	wait_for_file A.pid
+	freeze
+	wait_until grep -q "is being lost" "$ERR"
+	thaw
+	exits_with_soon 79 "$PID"
+	gone "$(<A.pid)"
+	flock -n witness true
+	[[ -z $(keys_left) ]]
+}
+
+# One that should have been killed may live for ever.
+exits_with_soon() {
+	wait_until gone "$2"
+	exits_with "$@"
+}
+
 @test "a server that is gone when the job ends: a warning, the job's status" {
 	own_server
 	start "$RLOCKRUN" -k "$KEY" -t 1 sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'

@@ -365,6 +365,54 @@ served() {
 	exits_with 3 "$PID"
 }
 
+@test "--on-unavailable run: a busy lock stays busy, with 69 for its status, too" {
+	hold
+	run -69 rl --on-unavailable run -E 69 -w 0.3 touch ran
+	[[ $output == *"still held, gave up waiting" ]]
+	run -69 rl --on-unavailable run -E 69 -n touch ran
+	[[ ! -e ran ]]
+}
+
+@test "--on-unavailable run: what wasn't sent when we gave up never is" {
+	start_proxy away hold
+	for limit in -w --server-timeout; do
+		start "$RLOCKRUN" -k "$KEY" -r "redis://127.0.0.1:$PORT" --on-unavailable run \
+			"$limit" 0.3 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 5'
+		wait_for_file job
+		rm job
+	done
+	set_rules away
+	# The kernel asks for a connection again a second after the first time.
+	sleep 1.2
+	run ! grep EVAL away/log
+	[[ -z $(keys_left) ]]
+	touch "done"
+	for pid in "${STARTED[@]}"; do
+		exits_with 5 "$pid"
+	done
+}
+
+# bats test_tags=serial
+@test "a server that gets too slow for the lease: 69 in time, what it granted is freed" {
+	cli set "$KEY" other
+	start_proxy slow
+	start "$RLOCKRUN" -k "$KEY" -t 2 --server-timeout 1.5 touch ran
+	wait_until grep -q waiting "$ERR"
+	set_rules slow delay:1200
+	since=$(now_ms)
+	cli del "$KEY"
+	wait_until gone "$PID"
+	since=$(($(now_ms) - since))
+	exits_with 69 "$PID"
+	echo "after $since ms"
+	((since > 1200 && since < 2500))
+	[[ $(tail -n 1 "$ERR") == *"too slow for this ttl unix://$PWD/slow/s: "* ]]
+	# Its lease would have lasted for another second.
+	wait_until has_passed slow EVAL/2 1
+	[[ -z $(keys_left) ]]
+	[[ ! -e ran ]]
+}
+
 # --- keys that are no locks, servers that are full ------------------------------
 
 @test "a key that holds something else: 76, and it stays" {
@@ -415,6 +463,65 @@ served() {
 
 busy() {
 	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
+}
+
+@test "a server that is busy: -w waits, also for another db, and the right one is used" {
+	own_server --busy-reply-threshold 50
+	start_proxy proxy
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until busy
+	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
+		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
+	wait_until has_passed proxy EVAL/3 2
+	cli script kill
+	exits_with 6 "$PID"
+	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
+	[[ -z $(keys_left) ]]
+	[[ $(cli -n 3 exists "$KEY") == 0 ]]
+}
+
+@test "a connection that is given up is closed: a waiter is one client" {
+	own_server --busy-reply-threshold 50
+	cli -n 3 set "$KEY" other
+	start_proxy proxy
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until busy
+	# Refused in another db it connects anew at each try.
+	start "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s?db=3" true
+	waiter=$PID
+	start "$RLOCKRUN" -k "$KEY" -r "$RLOCKRUN_REDIS?db=3" true
+	wait_until has_passed proxy EVAL/3 3
+	cli script kill
+	wait_until is_client "$waiter"
+	wait_until is_client "$PID"
+	wait_until only_clients 3 # the two, and who asks
+	cli -n 3 del "$KEY"
+	exits_with 0 "$waiter"
+	exits_with 0 "$PID"
+}
+
+only_clients() {
+	[[ $(cli client list | wc -l) == "$1" ]]
+}
+
+is_client() {
+	[[ $(cli client list) == *"name=rlockrun:$1 "*"cmd=eval"* ]]
+}
+
+@test "a server without room for another client is waited for, with a password, too" {
+	own_server --requirepass secret
+	export REDISCLI_AUTH=secret
+	start redis-cli -s "$SUITE_DIR/s" subscribe "$KEY"
+	wait_for_file out.1
+	cli config set maxclients 1
+	start_proxy proxy
+	RLOCKRUN_PASSWORD=secret start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
+	wait_until has_passed proxy EVAL/3 2
+	run -1 gone "$PID"
+	kill "${STARTED[0]}"
+	exits_with 6 "$PID"
+	wait_until cli config set maxclients 100
+	[[ -z $(keys_left) ]]
 }
 
 # --- no Redis server at all -----------------------------------------------------

@@ -632,6 +632,24 @@ JOB_OF_SHELL='echo $$ >job; until [ -e done ]; do sleep 0.05; done; echo ended >
 	fi
 }
 
+@test "P2: on a terminal: after Ctrl-Z, CONT sent to rlockrun alone continues the job" {
+	cat >typed <<-END
+		sh -c 'echo \$\$ >pid; exec "\$@"' - '$RLOCKRUN' -k '$KEY' -t 30 -- sh -c '$JOB_OF_SHELL'
+		until [ -e ended ]; do sleep 0.05; done
+	END
+	on_pty 'job:\x1a' -- dash -m typed
+	wait_for_file job
+	wait_until is_stopped "$(<pid)"
+	wait_until is_stopped "$(<job)"
+	kill -CONT "$(<pid)"
+	wait_until is_running "$(<pid)"
+	touch ./done
+	if ! wait_for_file ended; then
+		kill -CONT "$(<job)"
+		false
+	fi
+}
+
 @test "P2: a hang-up of the terminal ends the job and rlockrun, and frees the lock" {
 	on_pty -- sh -c "'$RLOCKRUN' -k '$KEY' -- sh -c 'echo \$\$ >job; exec sleep 60'; :"
 	wait_for_file job
