@@ -62,6 +62,7 @@ struct conn {
 	struct loop_fd fd;
 	struct loop_timer timer;
 	int64_t connect_by;
+	bool spoken; /* the server has sent anything at all */
 	bool broken; /* fail as soon as the loop runs */
 	redisReader *reader;
 	redisReplyObjectFunctions objects; /* of the reader */
@@ -434,11 +435,25 @@ parse(struct conn *conn)
 static const char *
 other_protocol(const char *in, size_t length)
 {
-	if (length >= 5 && memcmp(in, "HTTP/", 5) == 0)
+	if (in[0] == '<' || (length >= 5 && memcmp(in, "HTTP/", 5) == 0))
 		return "it speaks HTTP";
 	if (length >= 2 && memcmp(in, "\x15\x03", 2) == 0)
 		return "it speaks TLS";
 	return NULL;
+}
+
+/* error is 0 at the end of file. A TLS server mostly hangs up on who doesn't
+ * greet it in TLS, without an alert. */
+static const char *
+why_lost(const struct conn *conn, int error)
+{
+	if (!conn->spoken && conn->endpoint->transport == URL_TCP &&
+	    (error == 0 || error == ECONNRESET))
+		return "closed without a word, perhaps it wants TLS";
+	if (error != 0)
+		return strerror(error);
+	return conn->complaint[0] != '\0' ? conn->complaint
+					  : "closed by the server";
 }
 
 static void
@@ -450,16 +465,12 @@ receive(struct conn *conn)
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got == -1) {
-		fail(conn, "lost the connection to", strerror(errno));
-		return;
-	}
-	if (got == 0) {
+	if (got <= 0) {
 		fail(conn, "lost the connection to",
-		    conn->complaint[0] != '\0' ? conn->complaint
-					       : "closed by the server");
+		    why_lost(conn, got == 0 ? 0 : errno));
 		return;
 	}
+	conn->spoken = true;
 	other = conn->unparsed == 0 ? other_protocol(in, (size_t)got) : NULL;
 	if (other != NULL) {
 		fail(conn, "no Redis server at", other);
@@ -505,6 +516,7 @@ on_connected(struct conn *conn)
 	conn->fd.events = POLLIN;
 	conn->refusal[0] = '\0';
 	conn->complaint[0] = '\0';
+	conn->spoken = false;
 	conn->unparsed = 0;
 	conn->reader = new_reader(conn);
 	if (conn->reader == NULL) {

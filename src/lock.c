@@ -269,6 +269,9 @@ on_release_error(struct lock *lock, const char *words)
 		finish_release(lock, false);
 		return;
 	}
+	/* The helper keys have moved to another node, the lock itself has not.
+	 */
+	lock->key_alone = strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0;
 	if (verdict == REPLY_RECONNECT || conn_refusal(lock->conn) != NULL)
 		conn_drop(lock->conn);
 	retry_release(lock);
@@ -309,11 +312,15 @@ eval_release(struct lock *lock, const struct conn_command *how)
 	const char *key = lock->config->key;
 	const char *const release[] = {"2", key, lock->info_key, lock->token,
 	    NULL};
+	const char *const alone[] = {"1", key, lock->token, NULL};
 	const char *const undo[] = {"3", key, lock->info_key, lock->fence_key,
 	    lock->token, lock->fence, NULL};
 
-	return eval(lock, script_release,
-	    lock->failure == LOCK_REFUSED ? undo : release, how);
+	if (lock->key_alone)
+		return eval(lock, script_release, alone, how);
+	if (lock->failure == LOCK_REFUSED)
+		return eval(lock, script_release, undo, how);
+	return eval(lock, script_release, release, how);
 }
 
 static void
@@ -552,7 +559,8 @@ send_try(struct lock *lock)
 
 	if (lock->heard)
 		lock->silent_since = clock_now();
-	how.deadline = silence_ends_at(lock);
+	/* Our own timer comes first: it sends a release behind this. */
+	how.deadline = silence_ends_at(lock) + 1;
 	if (conn_is_up(lock->conn))
 		how.deadline = least(how.deadline, clock_now() + TRY_MS);
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
@@ -637,7 +645,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		conn_drop(lock->conn);
 	} else if (error != NULL) {
 		on_renewal_error(lock, error);
-	} else if (!conn_reply_integer(reply, &ours)) {
+	} else if (!conn_reply_integer(conn_reply_at(reply, 0), &ours)) {
 		note_no_answer(lock, reply);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));

@@ -66,6 +66,7 @@ struct lock {
 	int64_t backoff_ms;
 	int64_t patience_ms; /* a renewal's answer is awaited so long */
 	int64_t give_up_at;  /* of a release */
+	bool key_alone;	     /* released without its helper keys */
 	bool in_flight;	     /* the state's own command is out */
 	bool unsure;	     /* whether the server has our token in the key */
 	char record_host[256];

@@ -55,24 +55,27 @@ const char script_acquire[] =
     "end\n"
     "return {1, number}\n";
 
-/* Only ever lengthens: a nested run with a short ttl must not shorten it. */
+/* The answer has a shape of its own, so that none of a neighbouring command is
+ * taken for it. Only ever lengthens: a nested run with a short ttl must not
+ * shorten it. */
 const char script_renew[] =
     "local owner = redis.pcall('GET', KEYS[1])\n"
     "if type(owner) == 'table' then return owner end\n"
-    "if owner ~= ARGV[1] then return 0 end\n"
+    "if owner ~= ARGV[1] then return {0} end\n"
     "local left = redis.pcall('PTTL', KEYS[1])\n"
     "if type(left) == 'table' then return left end\n"
     "if left < tonumber(ARGV[2]) then\n"
     "  local set = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])\n"
     "  if type(set) == 'table' then return set end\n"
     "end\n"
-    "return 1\n";
+    "return {1}\n";
 
 const char script_release[] =
     "local owner = redis.pcall('GET', KEYS[1])\n"
     "if type(owner) == 'table' then return owner end\n"
     "if owner ~= ARGV[1] then return 0 end\n"
-    "local freed = redis.pcall('DEL', KEYS[1], KEYS[2])\n"
+    "local freed = KEYS[2] and redis.pcall('DEL', KEYS[1], KEYS[2])\n"
+    "  or redis.pcall('DEL', KEYS[1])\n"
     "if type(freed) == 'table' then return freed end\n"
     "if KEYS[3] and redis.pcall('GET', KEYS[3]) == ARGV[2] then\n"
     "  redis.pcall('DEL', KEYS[3])\n"

@@ -12,13 +12,14 @@
  * the record is that holder's: {0, ms left, host, pid, user, held for ms}. */
 extern const char script_acquire[];
 
-/* KEYS: the lock. ARGV: token, ttl in ms. 1: ours until ttl from now at least;
- * 0: lost. */
+/* KEYS: the lock. ARGV: token, ttl in ms. {1}: ours until ttl from now at
+ * least; {0}: lost. */
 extern const char script_renew[];
 
 /* KEYS: the lock, its holder's record (:i). ARGV: token. 1: freed; 0: it was
- * not ours. With the fence (:f) and the number that was granted behind them, a
- * grant is undone that should never have been: that number goes, too. */
+ * not ours. The lock alone does where its slot migrates. With the fence (:f)
+ * and the number that was granted behind them, a grant is undone that should
+ * never have been: that number goes, too. */
 extern const char script_release[];
 
 #endif
