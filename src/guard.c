@@ -29,6 +29,9 @@ take_report(struct guard *guard, const struct watch_report *word)
 	case WATCH_REPORT_LATE:
 		guard->late = guard->ended = guard->gone = true;
 		break;
+	case WATCH_REPORT_STOPPED:
+		guard->stopped = word->value;
+		break;
 	case WATCH_REPORT_ENDED:
 		guard->ended = true;
 		guard->status = word->value;

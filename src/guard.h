@@ -22,9 +22,10 @@ struct watch_page;
 
 struct guard {
 	/* Facts, to be read only. */
-	int failed; /* errno: the guard could not stand up */
-	bool ended; /* the command has ended: status, ended_at */
-	int status; /* of waitpid(2) */
+	int failed;    /* errno: the guard could not stand up */
+	pid_t stopped; /* the command was; whoever acts on it clears this */
+	bool ended;    /* the command has ended: status, ended_at */
+	int status;    /* of waitpid(2) */
 	int64_t ended_at;
 	int exec_error; /* errno: the command was never executed */
 	bool late;	/* the deadline had come before it could be executed */

@@ -11,6 +11,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include "loop.h"
 #include "mem.h"
 #include "term.h"
+#include "tree.h"
 
 enum run_state {
 	RUN_ACQUIRE,
@@ -340,7 +342,8 @@ obey_signals(struct run *run)
 			cancel(run, -signo);
 			return;
 		case SIG_STOPS:
-			term_suspend(signo);
+			if (term_suspend(signo))
+				guard_continue(&run->guard);
 			break;
 		case SIG_IGNORED:
 			break;
@@ -484,14 +487,17 @@ begin_stop(struct run *run, int64_t stop_by)
 	guard_terminate(&run->guard);
 }
 
-/* With a terminal, the job stops too. Without one it leads a group that has
- * nobody to continue it: the kernel stops no such group, so neither do we stop
- * renewing. What stopped us both mostly continues us both. */
+/* Whether a stop signal stops the job is the job's affair, or the kernel's.
+ * When it has stopped, so do we, so that the shell gets its terminal back.
+ * Without a terminal there is no such shell, and we go on renewing. */
 static void
-suspend(struct run *run, int signo, bool alone)
+follow_stop(struct run *run)
 {
-	if (run->terminal && term_suspend(signo))
-		run->suspended = !alone;
+	pid_t stopped = run->guard.stopped;
+
+	run->guard.stopped = 0;
+	if (stopped != 0 && run->terminal && tree_is_stopped(stopped))
+		run->suspended = term_suspend(SIGTSTP);
 }
 
 static void
@@ -503,16 +509,12 @@ forward_signals(struct run *run)
 		run->suspended = false;
 	}
 	for (int signo = 1; signo <= SIGNALS; signo++) {
-		bool caught = take(&run->caught, signo);
-		bool alone = take(&run->forward, signo);
-
-		if (alone)
+		if (take(&run->forward, signo))
 			guard_signal(&run->guard, signo);
-		if (caught && sig_asks_to_end(signo))
+		if (take(&run->caught, signo) && sig_asks_to_end(signo))
 			run->asked_to_end = true;
-		if (caught && sig_default_action(signo) == SIG_STOPS)
-			suspend(run, signo, alone);
 	}
+	follow_stop(run);
 }
 
 static void
@@ -742,6 +744,21 @@ set_up(struct run *run)
 	return find_command(run);
 }
 
+/* The guard has them for the job. Were they open here too, who reads from the
+ * job would not see that it has closed its stdout, nor who feeds it its stdin.
+ */
+static void
+leave_stdio_to_job(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null == -1)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
+}
+
 /* The first try is on its way to the server while the guard is forked. */
 static void
 begin(struct run *run)
@@ -751,8 +768,10 @@ begin(struct run *run)
 	run->began_at = clock_now();
 	run->wait_until = wait_ms > 0 ? run->began_at + wait_ms : CLOCK_NEVER;
 	lock_acquire(&run->lock);
-	if (guard_start(&run->guard, &run->loop, &run->child) == 0)
+	if (guard_start(&run->guard, &run->loop, &run->child) == 0) {
+		leave_stdio_to_job();
 		return;
+	}
 	log_warn("%s: the job cannot be guarded", run->opts->name);
 	cancel(run, EXITCODE_RESOURCE);
 }

@@ -197,6 +197,14 @@ tree_signal(pid_t root, int64_t since, int signo)
 	return rc == -1 ? -1 : alive;
 }
 
+bool
+tree_is_stopped(pid_t pid)
+{
+	struct process process;
+
+	return read_process(pid, &process) && process.state == 'T';
+}
+
 int
 tree_kill_children(void)
 {

@@ -2,6 +2,7 @@
 #ifndef TREE_H
 #define TREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,6 +13,9 @@
  * of those found alive, or -1 with errno when /proc can't be read or memory is
  * out. */
 int tree_signal(pid_t root, int64_t since, int signo);
+
+/* Whether the process is stopped by a signal. */
+bool tree_is_stopped(pid_t pid);
 
 /* Sends KILL to this process's own children, which keep their ids until they
  * are reaped, and returns how many there are. Much quicker than tree_signal,

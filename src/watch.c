@@ -17,6 +17,7 @@
 
 /* Between two rounds of KILL when nobody dies: what is stuck in the kernel must
  * not keep us busy. */
+enum { REPORTS_MAX = 4 };
 enum { QUICK_ROUNDS = 100, ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
 struct watch {
@@ -129,17 +130,44 @@ become_job(struct watch *watch, pid_t guard)
 	_exit(EXIT_FAILURE);
 }
 
+/* What a terminal has sent to the whole group, us among them: there was no job
+ * yet that could have got it. What somebody sends to us alone is nobody's. */
+static void
+take_from_terminal(sigset_t *taken)
+{
+	const struct timespec now = {0, 0};
+	sigset_t all;
+	siginfo_t info;
+
+	sigemptyset(taken);
+	sigfillset(&all);
+	sigdelset(&all, SIGCHLD);
+	while (sigtimedwait(&all, &info, &now) > 0)
+		if (info.si_code == SI_KERNEL)
+			sigaddset(taken, info.si_signo);
+}
+
+static void
+pass_on(const sigset_t *taken, pid_t leader)
+{
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigismember(taken, signo) == 1)
+			kill(leader, signo);
+}
+
 /* Until the job is another program it runs in our memory while we wait: nothing
  * is copied for it, and it tells why exec failed by writing it down. */
 static void
 start_job(struct watch *watch, const char *fence)
 {
 	pid_t guard = getpid();
+	sigset_t early;
 
 	arm(watch);
 	if (clock_now() >= watch->page->deadline)
 		leave(watch, WATCH_REPORT_LATE, 0);
 	child_set_fence(watch->child, fence);
+	take_from_terminal(&early);
 	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork) */
 	watch->leader = vfork();
 	if (watch->leader == 0)
@@ -151,9 +179,24 @@ start_job(struct watch *watch, const char *fence)
 		leave(watch, WATCH_REPORT_NOT_RUN, watch->exec_error);
 	}
 	watch->started = true;
+	pass_on(&early, watch->leader);
 	/* The job has our session and terminal now; nothing of them is ours. */
 	setsid();
 	close_others(watch);
+}
+
+static struct watch_report
+report_of(struct watch *watch, int status)
+{
+	struct watch_report word = {WATCH_REPORT_ENDED, status, clock_now()};
+
+	if (WIFSTOPPED(status)) {
+		word.kind = WATCH_REPORT_STOPPED;
+		word.value = watch->leader;
+	} else {
+		watch->leader = 0;
+	}
+	return word;
 }
 
 /* That the command has ended and that it left nothing is told in one breath:
@@ -161,18 +204,15 @@ start_job(struct watch *watch, const char *fence)
 static void
 reap(struct watch *watch)
 {
-	struct watch_report words[2];
+	struct watch_report words[REPORTS_MAX];
 	size_t count = 0;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid != watch->leader)
-			continue;
-		watch->leader = 0;
-		words[count++] = (struct watch_report){WATCH_REPORT_ENDED,
-		    status, clock_now()};
-	}
+	while (count < REPORTS_MAX - 1 &&
+	       (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+		if (pid == watch->leader)
+			words[count++] = report_of(watch, status);
 	if (pid == -1 && errno == ECHILD)
 		words[count++] =
 		    (struct watch_report){WATCH_REPORT_GONE, 0, clock_now()};
@@ -188,6 +228,7 @@ static void
 obey(struct watch *watch)
 {
 	struct watch_order order;
+	sigset_t over; /* a Ctrl-Z that has been dealt with */
 	ssize_t got = recv(watch->sock, &order, sizeof(order), MSG_DONTWAIT);
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
@@ -205,6 +246,8 @@ obey(struct watch *watch)
 			kill(watch->leader, order.signo);
 		break;
 	case WATCH_ORDER_CONTINUE:
+		if (!watch->started)
+			take_from_terminal(&over);
 		tree_signal(getpid(), 0, SIGCONT);
 		break;
 	case WATCH_ORDER_TERMINATE:

@@ -35,6 +35,7 @@ enum watch_report_kind {
 	WATCH_REPORT_FAILED,   /* the job can't be guarded; value: errno */
 	WATCH_REPORT_NOT_RUN,  /* exec failed; value: errno */
 	WATCH_REPORT_LATE,     /* the deadline had come before exec */
+	WATCH_REPORT_STOPPED,  /* the command has; value: its process id */
 	WATCH_REPORT_ENDED,    /* the command has; value: of waitpid(2) */
 	WATCH_REPORT_GONE,     /* nothing is left; the guard ends */
 	WATCH_REPORT_ENFORCED, /* the deadline came: likewise */
