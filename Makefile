@@ -33,6 +33,7 @@ FLAGS_asan := $(SANITIZE)
 FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 FLAGS_analyze := -fanalyzer
 LINK_asan := $(SANITIZE)
+LINK_valgrind := -Wl,--wrap=syscall
 LINK_fuzz := $(SANITIZE),fuzzer
 
 # Asked once, and not before a recipe needs it: pkg-config may still have to be
@@ -60,7 +61,11 @@ PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
 all: $(B)/rlockrun ## build build/release/rlockrun (default)
 
-$(B)/rlockrun: $(OBJ)
+# valgrind lacks system calls that the guard can't do without.
+EXTRA_valgrind := build/valgrind/tests/valgrind/pidfd.o
+
+$(B)/rlockrun: $(OBJ) $(EXTRA_$(VARIANT))
+$(UNIT) $(FUZZ): $(EXTRA_$(VARIANT))
 $(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/main.o,$(OBJ))
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
@@ -91,11 +96,28 @@ demo: ## show the promises on a private server of its own
 check: ## unit tests and suites (TESTS="tests/x.bats ..." chooses)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
+	-@$(MAKE) --no-print-directory -s $(CLIENTS)
 	@tests/run $(B)
+
+# The libraries that tests/clients.bats runs beside us. Where they can't be
+# fetched their tests are skipped, which STRICT=1 takes for a failure.
+CLIENTS := build/clients/node_modules/.package-lock.json
+$(CLIENTS): $(wildcard tests/clients/package*.json)
+	@mkdir -p build/clients
+	cp $^ build/clients
+	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
+	@touch $@
 
 check-asan: ## the same, with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
 	@$(MAKE) --no-print-directory VARIANT=asan CC=$(CLANG) check
+
+check-valgrind: ## unit tests and a choice of tests of the suites, under valgrind
+	@packaging/deps.sh check valgrind
+	@$(MAKE) $(PARALLEL) -s VARIANT=valgrind valgrind-run
+
+valgrind-run: all $(UNIT)
+	@tests/valgrind/check $(B)
 
 check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
 	@ALL=1 $(MAKE) --no-print-directory check
@@ -114,6 +136,15 @@ $(FUZZ:%=%.run): %.run: %
 	@$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -artifact_prefix=$*. \
 	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
 	@echo "$(notdir $*): $$(tail -n 1 $*.log)"
+
+bench: ## what a run costs, against flock(1) and others (RUNS=300)
+	@packaging/deps.sh bench
+	@$(MAKE) $(PARALLEL) -s all build/bench/pair
+	@tests/bench/run $(B)/rlockrun build/bench/pair
+
+build/bench/pair: tests/bench/pair.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
 
 fmt: ## format the C sources in place
 	@packaging/deps.sh lint
@@ -148,6 +179,10 @@ dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
 	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
 
+deb: ## a Debian package of the working tree, in build/
+	@packaging/deps.sh deb
+	@packaging/deb.sh $(VERSION)
+
 clean: ## remove build/
 	rm -rf build
 
@@ -155,7 +190,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-11s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-all fuzz fuzz-run fmt lint $(LINTS) \
-	objects dist clean help $(FUZZ:%=%.run)
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-all fuzz fuzz-run bench fmt lint $(LINTS) \
+	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

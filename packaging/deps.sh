@@ -2,16 +2,17 @@
 # Installs what building, the demo, the tests or the linters need and this
 # machine lacks:
 #
-#     packaging/deps.sh build|demo|check|fuzz|lint...
+#     packaging/deps.sh build|demo|check|valgrind|fuzz|bench|lint|deb...
 #
 # Silent and quick when nothing is missing. Never installs a package that
 # starts a service.
 set -eu
 
 # mode, what to look for (a|b: either), package for apt-get, dnf and apk
-# (a,b: both; -: none). Debian's redis-server would start a daemon on the
-# default port; redis-check-rdb, in redis-tools, is the server when it is
-# called redis-server.
+# (a,b: both; -: none; =: none, and it is done without). Debian's redis-server
+# would start a daemon on the default port; redis-check-rdb, in redis-tools, is
+# the server when it is called redis-server. Where there is an init already, no
+# systemd is put beside it for the sake of its tools.
 table='
 build cc                           gcc               gcc                gcc
 build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
@@ -27,11 +28,27 @@ check python3                      python3           python3            python3
 check mandoc                       mandoc            mandoc             mandoc
 check zsh                          zsh               zsh                zsh
 check fish                         fish              fish               fish
+check dash                         dash              dash               dash
+check less                         less              less               less
 check ps                           procps            procps-ng          procps
 check strace                       strace            strace             strace
 check socat                        socat             socat              socat
 check ip                           iproute2          iproute            iproute2
 check unshare                      util-linux        util-linux         util-linux
+check python3:yaml                 python3-yaml      python3-pyyaml     py3-yaml
+check python3:redis                python3-redis     python3-redis      py3-redis
+check node                         nodejs            nodejs             nodejs
+check npm                          npm               npm                npm
+check systemd-analyze|/sbin/init   systemd           systemd            =
+deb   dh                           debhelper         =                  =
+deb   dpkg-buildpackage            dpkg-dev          =                  =
+deb   lintian                      lintian           =                  =
+valgrind valgrind                  valgrind          valgrind           valgrind
+bench flock                        util-linux        util-linux         util-linux
+bench strace                       strace            strace             strace
+bench valgrind                     valgrind          valgrind           valgrind
+bench ps                           procps            procps-ng          procps
+bench python3:redis                python3-redis     python3-redis      py3-redis
 fuzz  clang                        clang             clang              clang
 fuzz  sanitizers                   libclang-rt-14-dev compiler-rt       compiler-rt
 fuzz  llvm-symbolizer              llvm              llvm               llvm
@@ -52,9 +69,12 @@ for mode; do
 	case $mode in
 	build) modes="$modes build " ;;
 	demo) modes="$modes build demo " ;;
-	check) modes="$modes build demo check " ;;
+	check) modes="$modes build demo check deb " ;;
 	fuzz) modes="$modes build fuzz " ;;
 	lint) modes="$modes build lint " ;;
+	deb) modes="$modes build deb " ;;
+	valgrind) modes="$modes build valgrind " ;;
+	bench) modes="$modes build demo bench " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
 	esac
 done
@@ -73,6 +93,7 @@ present() {
 	case $1 in
 	*'|'*) present "${1%%|*}" || present "${1#*|}" ;;
 	/*) [ -e "$1" ] ;;
+	python3:*) /usr/bin/python3 -c "import ${1#*:}" 2>/dev/null ;;
 	*.pc) "${PKG_CONFIG:-pkg-config}" --exists "${1%.pc}" 2>/dev/null ;;
 	sanitizers) for lib in "$(clang -print-runtime-dir 2>/dev/null)"/*fuzzer*; do
 		[ -e "$lib" ] && return
@@ -92,6 +113,7 @@ missing() {
 		apk) package=$apk ;;
 		none) package=- ;;
 		esac
+		[ "$package" != = ] || continue
 		echo "$what $package"
 	done <<-END
 		$(echo "$table" | grep .)
@@ -106,6 +128,26 @@ if [ -n "$orphans" ]; then
 	echo "deps.sh: no package is known here for: $orphans" >&2
 	exit 1
 fi
+
+# Debian's npm brings Debian's nodejs along. A node that is there stays as it is:
+# then npm is done without, and the tests that want it are skipped.
+spares_node() {
+	case $manager:$(command -v node) in
+	apt-get:/usr/bin/node | apt-get:/bin/node) ;;
+	*) return 0 ;; # none, or one that no package touches
+	esac
+	plan=$(apt-get -s install --no-install-recommends npm 2>/dev/null) || {
+		apt-get update -qq 2>/dev/null || :
+		plan=$(apt-get -s install --no-install-recommends npm 2>/dev/null) || return 1
+	}
+	! echo "$plan" | grep -Eq '^(Inst|Remv) nodejs '
+}
+if echo "$found" | grep -q ' npm$' && ! spares_node; then
+	echo "deps.sh: npm is missing, and none is known that goes with the node" \
+		"that is there: install the one it came with" >&2
+	found=$(echo "$found" | grep -v ' npm$') || exit 0
+fi
+
 packages=$(echo "$found" | sed 's/.* //' | tr ',' '\n' | sort -u | tr '\n' ' ')
 packages=${packages% }
 
