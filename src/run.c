@@ -128,6 +128,13 @@ bit(int signo)
 	return UINT64_C(1) << (signo - 1);
 }
 
+/* Which continues us when somebody has continued the job. */
+static bool
+comes_from_guard(const struct run *run, const struct signalfd_siginfo *info)
+{
+	return run->guard.pid > 0 && (pid_t)info->ssi_pid == run->guard.pid;
+}
+
 static void
 on_signal(void *arg, short revents)
 {
@@ -138,7 +145,7 @@ on_signal(void *arg, short revents)
 	while (sig_next(run->sig, &info)) {
 		int signo = (int)info.ssi_signo;
 		run->caught |= bit(signo);
-		if (signo != SIGCHLD &&
+		if (signo != SIGCHLD && !comes_from_guard(run, &info) &&
 		    !(run->terminal && term_has_sent_all(&info)))
 			run->forward |= bit(signo);
 	}

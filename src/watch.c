@@ -206,14 +206,16 @@ report_of(struct watch *watch, int status)
 static void
 reap(struct watch *watch)
 {
+	const int how = WNOHANG | WUNTRACED | WCONTINUED;
 	struct watch_report words[REPORTS_MAX];
 	size_t count = 0;
 	int status;
 	pid_t pid;
 
-	while (count < REPORTS_MAX - 1 &&
-	       (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
-		if (pid == watch->leader)
+	while (count < REPORTS_MAX - 1 && (pid = waitpid(-1, &status, how)) > 0)
+		if (pid == watch->leader && WIFCONTINUED(status))
+			kill(getppid(), SIGCONT); /* it may have followed */
+		else if (pid == watch->leader)
 			words[count++] = report_of(watch, status);
 	if (pid == -1 && errno == ECHILD)
 		words[count++] =

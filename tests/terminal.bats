@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=slow
 # On a terminal all is as without rlockrun. P2: bash, dash and zsh run in a pty of
 # their own, commands are typed into them and their screen is read. A scenario is
 # played twice in each shell, with the bare command and with rlockrun before it;
@@ -427,6 +428,8 @@ dies_while_stopped() {
 	# dash leaves it stopped, with a TERM that waits for CONT.
 	[[ $SHELL_NAME != dash ]] || say fg
 	wait_until both_gone
+	hang_up # bash may still take it for stopped, and not leave at once
+	wait_until gone "$TERMINAL"
 }
 
 @test "P2: Ctrl-Z and kill %1: the job dies, and so does rlockrun" {
