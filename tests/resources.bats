@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=native
 # Out of something: the status is 71, no job runs unguarded, the lock is freed.
 # shellcheck disable=SC2016  # what is in single quotes, the jobs expand
 load helpers
