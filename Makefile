@@ -166,7 +166,7 @@ lint-gcc:
 	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
 lint-clang:
 	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
-objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o)
+objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o) $(B)/tests/valgrind/pidfd.o
 lint-cppcheck:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
 	    -D__linux__ --enable=warning,performance,portability -Isrc src

@@ -1,4 +1,4 @@
-/* valgrind before 3.22 knows no descriptors of processes, without which the
+/* Debian 12's valgrind knows no descriptors of processes, without which the
  * guard refuses to stand up. For `make check-valgrind` alone a process's folder
  * in /proc stands in for one: it, too, belongs to one process and is empty when
  * that has gone. Linked with --wrap=syscall. */
@@ -10,10 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* NOLINTBEGIN: the linker wants these names. */
 long __real_syscall(long number, long a, long b, long c, long d);
 long __wrap_syscall(long number, long a, long b, long c, long d);
-/* NOLINTEND */
 
 static long
 open_process(long pid)
