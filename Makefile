@@ -43,6 +43,8 @@ pkg = $(or $(shell $(PKG_CONFIG) $(1) hiredis),$(error \
 HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
 	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags)))))$(HIREDIS_CFLAGS)
 HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs))$(HIREDIS_LIBS)
+# dlopen(3), before glibc 2.34.
+LIBS = $(HIREDIS_LIBS) -ldl
 
 DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' -Isrc $(HIREDIS_CFLAGS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \
@@ -68,7 +70,7 @@ $(B)/rlockrun: $(OBJ) $(EXTRA_$(VARIANT))
 $(UNIT) $(FUZZ): $(EXTRA_$(VARIANT))
 $(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/main.o,$(OBJ))
 $(B)/rlockrun $(UNIT) $(FUZZ):
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HIREDIS_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -139,12 +141,16 @@ $(FUZZ:%=%.run): %.run: %
 
 bench: ## what a run costs, against flock(1) and others (RUNS=300)
 	@packaging/deps.sh bench
-	@$(MAKE) $(PARALLEL) -s all build/bench/pair
-	@tests/bench/run $(B)/rlockrun build/bench/pair
+	@$(MAKE) $(PARALLEL) -s all build/bench/pair build/bench/stamp
+	@tests/bench/run $(B)/rlockrun build/bench/pair build/bench/stamp
 
-build/bench/pair: tests/bench/pair.c
+build/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
+
+model: ## check the model of the protocol and its broken variants (spin)
+	@packaging/deps.sh model
+	@tests/model/run build/model
 
 fmt: ## format the C sources in place
 	@packaging/deps.sh lint
@@ -190,7 +196,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-11s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-all fuzz fuzz-run bench fmt lint $(LINTS) \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

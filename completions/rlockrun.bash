@@ -18,23 +18,33 @@ _rlockrun_argument() {
 	case $1 in
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
 	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
-	--password-file) compopt -o default 2>/dev/null || : ;;
-	--key | --ttl | --wait | --timeout | --conflict-exit-code | --command | \
-		--kill-after | --server-timeout | --redis | --prefix | --user) ;;
+	--progress) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") ;;
+	--password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
+		compopt -o default 2>/dev/null || :
+		;;
+	--key | --permits | --ttl | --min-hold | --wait | --timeout | --conflict-exit-code | --command | \
+		--kill-after | --server-timeout | --redis | --prefix | --user | \
+		--sentinel-user | --max-waiters | --wait-replicas | --splay | --max-run | \
+		--warn-after | --older-than | --token) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
-	-*[ktwEcr]*) [[ $1 =~ ^-[^ktwEcr]*[ktwEcr]$ ]] ;;
+	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
 	*) return 1 ;;
 	esac
 }
 
 _rlockrun() {
 	local line=$COMP_LINE words=() starts=() i last word
-	local options='-k --key -e -x --exclusive -t --ttl
+	local options='-k --key -e -x --exclusive -s --shared -p --permits
+		-t --ttl --min-hold
 		-n --nonblock --nb --nonblocking -w --wait --timeout
-		-E --conflict-exit-code -q --quiet -c --command --wait-all --on-lost
-		--kill-after --on-unavailable --server-timeout -r --redis --prefix
-		--user --password-file -v --verbose -h --help -V --version'
+		--max-waiters -E --conflict-exit-code -q --quiet --splay -c --command
+		--wait-all --max-run --warn-after --on-lost
+		--kill-after --on-unavailable --server-timeout -r --redis
+		--wait-replicas --prefix
+		--user --password-file --sentinel-user --sentinel-password-file
+		--tls-ca --tls-cert --tls-key --status --list --force-release
+		--json --older-than --token --yes -v --verbose --progress -h --help -V --version'
 
 	COMPREPLY=()
 	# Readline splits at ':' and '=', too: join what no blank separates.

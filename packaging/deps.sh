@@ -2,7 +2,7 @@
 # Installs what building, the demo, the tests or the linters need and this
 # machine lacks:
 #
-#     packaging/deps.sh build|demo|check|valgrind|fuzz|bench|lint|deb...
+#     packaging/deps.sh build|demo|check|valgrind|fuzz|bench|model|lint|deb...
 #
 # Silent and quick when nothing is missing. Never installs a package that
 # starts a service.
@@ -19,6 +19,7 @@ build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev
 build make                         make              make               make
 build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
 build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
+build libssl.pc                    libssl-dev        openssl-devel      openssl-dev
 demo  bash                         bash              bash               bash
 demo  redis-cli                    redis-tools       redis              redis
 demo  redis-server|redis-check-rdb redis-tools       redis              redis
@@ -37,6 +38,7 @@ check ip                           iproute2          iproute            iproute2
 check unshare                      util-linux        util-linux         util-linux
 check python3:yaml                 python3-yaml      python3-pyyaml     py3-yaml
 check python3:redis                python3-redis     python3-redis      py3-redis
+check openssl                      openssl           openssl            openssl
 check node                         nodejs            nodejs             nodejs
 check npm                          npm               npm                npm
 check systemd-analyze|/sbin/init   systemd           systemd            =
@@ -49,6 +51,10 @@ bench strace                       strace            strace             strace
 bench valgrind                     valgrind          valgrind           valgrind
 bench ps                           procps            procps-ng          procps
 bench python3:redis                python3-redis     python3-redis      py3-redis
+model bash                         bash              bash               bash
+model cc                           gcc               gcc                gcc
+model /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
+model spin                         spin              -                  -
 fuzz  clang                        clang             clang              clang
 fuzz  sanitizers                   libclang-rt-14-dev compiler-rt       compiler-rt
 fuzz  llvm-symbolizer              llvm              llvm               llvm
@@ -75,6 +81,7 @@ for mode; do
 	deb) modes="$modes build deb " ;;
 	valgrind) modes="$modes build valgrind " ;;
 	bench) modes="$modes build demo bench " ;;
+	model) modes="$modes model " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
 	esac
 done

@@ -10,8 +10,6 @@
 #include "exitcode.h"
 #include "mem.h"
 
-#define FENCE_ENTRY "RLOCKRUN_FENCE="
-
 static bool
 is_file(const char *path)
 {
@@ -98,7 +96,7 @@ static bool
 is_ours(const char *entry)
 {
 	static const char *const names[] = {"RLOCKRUN_KEY=", "RLOCKRUN_TOKEN=",
-	    FENCE_ENTRY, "RLOCKRUN_TTL_MS="};
+	    "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=", "RLOCKRUN_HELD="};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strncmp(entry, names[i], strlen(names[i])) == 0)
@@ -115,15 +113,15 @@ build_env(struct child *child)
 
 	while (environ[count] != NULL)
 		count++;
-	child->env = to = mem_alloc((count + 5) * sizeof(*child->env));
+	child->env = to =
+	    mem_alloc((count + 3 + CHILD_LATE_MAX) * sizeof(*child->env));
+	*to++ = mem_printf("RLOCKRUN_KEY=%s", config->key);
+	*to++ = mem_printf("RLOCKRUN_TTL_MS=%lld", config->ttl_ms);
 	for (char **from = environ; *from != NULL; from++)
 		if (!is_ours(*from))
 			*to++ = *from;
-	*to++ = mem_printf("RLOCKRUN_KEY=%s", config->key);
-	*to++ = mem_printf("RLOCKRUN_TTL_MS=%lld", config->ttl_ms);
-	child->env_token = to;
-	*to++ = mem_printf("RLOCKRUN_TOKEN=%s", config->token);
-	*to = child->fence;
+	*to = NULL;
+	child->env_count = (size_t)(to - child->env);
 }
 
 int
@@ -141,22 +139,22 @@ void
 child_fini(struct child *child)
 {
 	if (child->env != NULL) {
-		free(child->env_token[-2]);
-		free(child->env_token[-1]);
-		free(child->env_token[0]);
+		free(child->env[0]);
+		free(child->env[1]);
 	}
 	free(child->env);
 	free(child->path);
 }
 
 void
-child_set_fence(struct child *child, const char *fence)
+child_add_env(struct child *child, char *entries, size_t length)
 {
-	if (*fence == '\0')
-		child->env_token[0] = NULL;
-	else
-		snprintf(child->fence, sizeof(child->fence), FENCE_ENTRY "%s",
-		    fence);
+	char **to = child->env + child->env_count;
+
+	for (size_t at = 0; at < length; at += strlen(entries + at) + 1)
+		if (to < child->env + child->env_count + CHILD_LATE_MAX)
+			*to++ = entries + at;
+	*to = NULL;
 }
 
 /* The path has a slash in it: execvpe searches nothing, but hands a file that

@@ -4,16 +4,16 @@
 #define CHILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sig.h"
 
-/* Room for "RLOCKRUN_FENCE=" and a number. */
-#define CHILD_FENCE_SIZE 48
+/* Entries that are known only when the lock is held. */
+#define CHILD_LATE_MAX 4
 
 struct child_config {
 	char **argv;
 	const char *key;
-	const char *token;
 	long long ttl_ms;
 	const struct sig *sig;
 	bool own_group; /* else it stays in ours, as a terminal wants it */
@@ -23,8 +23,7 @@ struct child {
 	const struct child_config *config;
 	char *path;
 	char **env;
-	char **env_token; /* the token's place in env, the fence's is next */
-	char fence[CHILD_FENCE_SIZE];
+	size_t env_count; /* without the late ones and the NULL */
 };
 
 /* Finds argv[0] as execvp(3) would and builds the job's environment. 0, or the
@@ -32,9 +31,9 @@ struct child {
 int child_init(struct child *child, const struct child_config *config);
 void child_fini(struct child *child);
 
-/* Gives the job its fencing number, or takes both token and fence from it when
- * fence is empty. */
-void child_set_fence(struct child *child, const char *fence);
+/* Gives the job what came with the lock: entries, each with its NUL, which must
+ * stay where they are. More than CHILD_LATE_MAX are ignored. */
+void child_add_env(struct child *child, char *entries, size_t length);
 
 /* In the forked process: becomes the command. Returns errno when it can't.
  * Async-signal-safe, and fit for vfork(2). */

@@ -1,9 +1,9 @@
 /* States of a connection:
  *
- *   CLOSED --send--> RESOLVING --> CONNECTING --> UP
- *      ^                 |          |  next |      |
- *      |                 |          +address+      |
- *      +-----------------+----- any failure -------+
+ *   CLOSED --send--> LOCATING --> RESOLVING --> CONNECTING --> SECURING --> UP
+ *      ^          (Sentinel) |            |    |  next |      (TLS)         |
+ *      |                     |            |    +address+         |          |
+ *      +---------------------+--- any failure ------+------------+----------+
  *
  * A failure that is found while a command is being sent is told from the loop,
  * by a timer that is due at once, so that no callback runs inside conn_send. */
@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,12 +24,13 @@
 #include <unistd.h>
 
 #include "resolve.h"
+#include "tls.h"
 
 #define CONN_QUEUE_MAX 16
-/* No answer to a command of ours comes near this. */
+/* No answer to a command about one lock comes near these. */
 #define CONN_REPLY_MAX 65536
-#define CONN_READ_MAX 16384
 #define CONN_ELEMENTS_MAX 64
+#define CONN_READ_MAX 16384
 /* Of a server's words, and of a line that has the URL before them. */
 #define CONN_WORDS_MAX 256
 #define CONN_ERROR_MAX 1024
@@ -43,32 +45,47 @@ typedef size_t conn_elements;
 typedef int conn_elements;
 #endif
 
-enum conn_state { CONN_CLOSED, CONN_RESOLVING, CONN_CONNECTING, CONN_UP };
+enum conn_state {
+	CONN_CLOSED,
+	CONN_LOCATING,
+	CONN_RESOLVING,
+	CONN_CONNECTING,
+	CONN_SECURING,
+	CONN_UP,
+};
 
 struct pending {
 	conn_on_reply *on_reply;
 	void *arg;
 	int64_t deadline;
 	int64_t sent_at;
+	bool keep; /* its answer is told with the next one's */
 };
 
 struct conn {
 	struct loop *loop;
 	const struct endpoint *endpoint;
+	const struct conn_locator *locator; /* NULL: the endpoint is known */
 	enum conn_state state;
 	struct resolve resolve;
 	struct resolve_answer addresses;
 	size_t address; /* the one that is tried */
 	struct loop_fd fd;
+	struct tls *tls; /* NULL without */
 	struct loop_timer timer;
 	int64_t connect_by;
-	bool spoken; /* the server has sent anything at all */
-	bool broken; /* fail as soon as the loop runs */
+	bool spoken;	  /* the server has sent anything at all */
+	bool broken;	  /* fail as soon as the loop runs */
+	bool stale;	  /* look for the primary anew */
+	redisReply *kept; /* the answer that waits for that to WAIT */
+	redisReply *acks; /* that, while both are told */
 	redisReader *reader;
 	redisReplyObjectFunctions objects; /* of the reader */
 	void *(*create_array)(const redisReadTask *task, conn_elements count);
 	size_t unparsed; /* bytes since the last whole reply */
-	char *out;	 /* what the socket didn't take yet */
+	size_t reply_max;
+	size_t elements_max;
+	char *out; /* what the socket didn't take yet */
 	size_t out_length;
 	struct pending queue[CONN_QUEUE_MAX];
 	size_t queued;
@@ -89,7 +106,21 @@ conn_new(struct loop *loop, const struct endpoint *endpoint)
 	conn->loop = loop;
 	conn->endpoint = endpoint;
 	conn->fd.fd = -1;
+	conn_allow(conn, CONN_REPLY_MAX, CONN_ELEMENTS_MAX);
 	return conn;
+}
+
+void
+conn_set_locator(struct conn *conn, const struct conn_locator *locator)
+{
+	conn->locator = locator;
+}
+
+void
+conn_allow(struct conn *conn, size_t bytes, size_t elements)
+{
+	conn->reply_max = bytes;
+	conn->elements_max = elements;
 }
 
 bool
@@ -104,6 +135,18 @@ conn_error(const struct conn *conn)
 	return conn->error;
 }
 
+const struct conn_reply *
+conn_acks(const struct conn *conn)
+{
+	return (const struct conn_reply *)conn->acks;
+}
+
+const char *
+conn_label(const struct conn *conn)
+{
+	return conn->endpoint->label;
+}
+
 const char *
 conn_refusal(const struct conn *conn)
 {
@@ -114,6 +157,8 @@ static void
 close_socket(struct conn *conn)
 {
 	loop_remove(conn->loop, &conn->fd);
+	tls_free(conn->tls);
+	conn->tls = NULL;
 	if (conn->fd.fd != -1)
 		close(conn->fd.fd);
 	conn->fd.fd = -1;
@@ -122,10 +167,15 @@ close_socket(struct conn *conn)
 static void
 close_all(struct conn *conn)
 {
+	if (conn->state == CONN_LOCATING)
+		conn->locator->cancel(conn->locator->arg);
 	if (conn->state == CONN_RESOLVING)
 		resolve_cancel(&conn->resolve);
 	close_socket(conn);
 	loop_timer_remove(conn->loop, &conn->timer);
+	if (conn->kept != NULL)
+		freeReplyObject(conn->kept);
+	conn->kept = NULL;
 	if (conn->reader != NULL)
 		redisReaderFree(conn->reader);
 	conn->reader = NULL;
@@ -133,6 +183,7 @@ close_all(struct conn *conn)
 	conn->out = NULL;
 	conn->out_length = 0;
 	conn->broken = false;
+	conn->stale = false;
 	conn->state = CONN_CLOSED;
 }
 
@@ -206,9 +257,23 @@ set_timer(struct conn *conn)
 
 	if (conn->broken)
 		return;
-	if (conn->state == CONN_CONNECTING && conn->connect_by < at)
+	if ((conn->state == CONN_CONNECTING || conn->state == CONN_SECURING) &&
+	    conn->connect_by < at)
 		at = conn->connect_by;
 	loop_timer_set(conn->loop, &conn->timer, at);
+}
+
+#define NOT_FOUND "cannot find the primary of"
+
+/* Redis without TLS says nothing to a TLS greeting, it waits for a line. */
+#define NO_HANDSHAKE \
+	"no answer to the TLS handshake, perhaps it does not speak TLS"
+
+static const char *
+why_not_connected(const struct conn *conn)
+{
+	return conn->state == CONN_SECURING ? NO_HANDSHAKE
+					    : strerror(ETIMEDOUT);
 }
 
 /* What an unanswered deadline means depends on how far we came. */
@@ -219,14 +284,16 @@ on_timer(void *arg)
 
 	if (conn->broken)
 		conn_drop(conn);
+	else if (conn->state == CONN_LOCATING)
+		fail(conn, NOT_FOUND, "the sentinels do not answer");
 	else if (conn->state == CONN_RESOLVING)
 		fail(conn, "cannot resolve", "the name server does not answer");
 	else if (conn->state == CONN_UP)
 		fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (clock_now() >= earliest_deadline(conn))
-		fail(conn, "cannot connect to", strerror(ETIMEDOUT));
+		fail(conn, "cannot connect to", why_not_connected(conn));
 	else {
-		describe(conn, "cannot connect to", strerror(ETIMEDOUT));
+		describe(conn, "cannot connect to", why_not_connected(conn));
 		conn->address++;
 		try_address(conn);
 	}
@@ -244,24 +311,63 @@ stamp(struct conn *conn)
 			conn->queue[i].sent_at = now;
 }
 
+static const char *
+io_error(const struct conn *conn, int error)
+{
+	return conn->tls != NULL && error == EPROTO ? tls_error(conn->tls)
+						    : strerror(error);
+}
+
+static ssize_t
+write_some(struct conn *conn)
+{
+	if (conn->tls != NULL)
+		return tls_write(conn->tls, conn->out, conn->out_length);
+	return send(conn->fd.fd, conn->out, conn->out_length, MSG_NOSIGNAL);
+}
+
+static ssize_t
+read_some(struct conn *conn, char *in, size_t size)
+{
+	if (conn->tls != NULL)
+		return tls_read(conn->tls, in, size);
+	return recv(conn->fd.fd, in, size, 0);
+}
+
+static bool
+tls_waits(const struct conn *conn)
+{
+	return conn->tls != NULL && tls_unsent(conn->tls);
+}
+
+/* Commands wait for the handshake, not for the socket. */
+static short
+events_for(const struct conn *conn)
+{
+	bool waits = conn->state == CONN_UP && conn->out_length > 0;
+
+	return waits || tls_waits(conn) ? POLLIN | POLLOUT : POLLIN;
+}
+
 static void
 flush(struct conn *conn)
 {
 	ssize_t sent;
 
-	if (conn->out_length == 0)
+	if (conn->out_length == 0 && !tls_waits(conn))
 		return;
 	stamp(conn);
-	sent = send(conn->fd.fd, conn->out, conn->out_length, MSG_NOSIGNAL);
+	sent = write_some(conn);
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
-		fail_soon(conn, "lost the connection to", strerror(errno));
+		fail_soon(conn, "lost the connection to",
+		    io_error(conn, errno));
 		return;
 	}
 	if (sent > 0) {
 		conn->out_length -= (size_t)sent;
 		memmove(conn->out, conn->out + sent, conn->out_length);
 	}
-	conn->fd.events = conn->out_length > 0 ? POLLIN | POLLOUT : POLLIN;
+	conn->fd.events = events_for(conn);
 }
 
 static int
@@ -282,9 +388,9 @@ append(struct conn *conn, const struct conn_command *command)
 		redisFreeCommand(wire);
 		return -1;
 	}
-	memcpy(out + conn->out_length, wire, (size_t)length);
-	redisFreeCommand(wire);
 	conn->out = out;
+	memcpy(conn->out + conn->out_length, wire, (size_t)length);
+	redisFreeCommand(wire);
 	conn->out_length += (size_t)length;
 	conn->queue[conn->queued++] =
 	    (struct pending){.on_reply = command->on_reply,
@@ -292,6 +398,31 @@ append(struct conn *conn, const struct conn_command *command)
 		.deadline = command->deadline,
 		.sent_at = CLOCK_NEVER};
 	return 0;
+}
+
+/* A command whose answer is kept, then WAIT, which is told for both. */
+static int
+append_replicated(struct conn *conn, const struct conn_command *command)
+{
+	char count[16];
+	char ms[24];
+	const char *wait[] = {"WAIT", count, ms};
+	struct conn_command first = *command;
+	struct conn_command second = *command;
+
+	if (command->replicas == 0)
+		return append(conn, command);
+	if (conn->queued + 2 > CONN_QUEUE_MAX)
+		return -1;
+	snprintf(count, sizeof(count), "%d", command->replicas);
+	snprintf(ms, sizeof(ms), "%" PRId64, command->replicas_ms);
+	first.on_reply = NULL;
+	second.argc = 3;
+	second.argv = wait;
+	if (append(conn, &first) == -1)
+		return -1;
+	conn->queue[conn->queued - 1].keep = true;
+	return append(conn, &second);
 }
 
 static void
@@ -345,6 +476,24 @@ on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		refuse(conn, error);
 }
 
+/* One that may not be asked refuses by itself what a replica must not run. */
+static void
+on_role(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct conn *conn = arg;
+	const char *role = conn_reply_text(conn_reply_at(reply, 0));
+
+	(void)sent_at;
+	if (reply == NULL)
+		return;
+	if (role == NULL || strcmp(role, "master") == 0)
+		conn->locator->on_primary(conn->locator->arg);
+	else if (strcmp(role, "slave") == 0)
+		fail(conn, "cannot use", "it is a replica, not the primary");
+	else
+		fail(conn, "cannot use", "it is not a primary");
+}
+
 static int
 append_step(struct conn *conn, int argc, const char **argv, int64_t deadline,
     conn_on_reply *on_reply)
@@ -369,6 +518,7 @@ append_handshake(struct conn *conn, int64_t deadline)
 	const char *auth[] = {"AUTH", password};
 	const char *select_db[] = {"SELECT", db};
 	const char *setname[] = {"CLIENT", "SETNAME", name};
+	const char *role[] = {"ROLE"};
 
 	snprintf(db, sizeof(db), "%d", to->db);
 	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
@@ -379,10 +529,41 @@ append_handshake(struct conn *conn, int64_t deadline)
 		if (append_step(conn, 2, auth, deadline, on_auth) == -1)
 			return -1;
 	}
+	if (conn->locator != NULL &&
+	    append_step(conn, 1, role, deadline, on_role) == -1)
+		return -1;
 	if (to->db != 0 &&
 	    append_step(conn, 2, select_db, deadline, on_select) == -1)
 		return -1;
 	return append_step(conn, 3, setname, deadline, on_setname);
+}
+
+/* Another may have become the primary meanwhile. */
+static void
+look_for_trouble(struct conn *conn, const char *error)
+{
+	if (strncmp(error, "LOADING", strlen("LOADING")) == 0 ||
+	    strncmp(error, "MASTERDOWN", strlen("MASTERDOWN")) == 0)
+		conn->stale = true;
+}
+
+/* A callback may give the connection up, or send anew. */
+static void
+tell(struct conn *conn, const struct pending *pending, redisReply *reply)
+{
+	redisReply *acks = conn->kept == NULL ? NULL : reply;
+
+	if (acks != NULL)
+		reply = conn->kept;
+	conn->kept = NULL;
+	conn->acks = acks;
+	if (pending->on_reply != NULL)
+		pending->on_reply(pending->arg, (struct conn_reply *)reply,
+		    pending->sent_at);
+	conn->acks = NULL;
+	freeReplyObject(reply);
+	if (acks != NULL)
+		freeReplyObject(acks);
 }
 
 static void
@@ -393,13 +574,15 @@ take_reply(struct conn *conn, redisReply *reply)
 	conn->unparsed = 0;
 	if (reply->type != REDIS_REPLY_ERROR)
 		conn->complaint[0] = '\0';
+	else if (conn->locator != NULL)
+		look_for_trouble(conn, reply->str);
 	conn->queued--;
 	memmove(conn->queue, conn->queue + 1,
 	    conn->queued * sizeof(*conn->queue));
-	if (first.on_reply != NULL)
-		first.on_reply(first.arg, (struct conn_reply *)reply,
-		    first.sent_at);
-	freeReplyObject(reply);
+	if (first.keep)
+		conn->kept = reply;
+	else
+		tell(conn, &first, reply);
 }
 
 /* The reader may go while a callback runs, when that gives the connection
@@ -426,7 +609,9 @@ parse(struct conn *conn)
 		fail(conn, "no Redis server at", "it speaks unasked");
 		return;
 	}
-	if (conn->unparsed > CONN_REPLY_MAX)
+	if (conn->stale && conn->queued == 0)
+		conn_drop(conn);
+	if (conn->unparsed > conn->reply_max)
 		fail(conn, "no Redis server at", "its answer is too large");
 }
 
@@ -447,41 +632,57 @@ other_protocol(const char *in, size_t length)
 static const char *
 why_lost(const struct conn *conn, int error)
 {
-	if (!conn->spoken && conn->endpoint->transport == URL_TCP &&
+	if (!conn->spoken && conn->tls == NULL &&
+	    conn->endpoint->transport == URL_TCP &&
 	    (error == 0 || error == ECONNRESET))
 		return "closed without a word, perhaps it wants TLS";
 	if (error != 0)
-		return strerror(error);
+		return io_error(conn, error);
 	return conn->complaint[0] != '\0' ? conn->complaint
 					  : "closed by the server";
 }
 
 static void
-receive(struct conn *conn)
+take_bytes(struct conn *conn, const char *in, size_t length)
 {
-	char in[CONN_READ_MAX];
 	const char *other;
-	ssize_t got = recv(conn->fd.fd, in, sizeof(in), 0);
 
-	if (got == -1 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (got <= 0) {
-		fail(conn, "lost the connection to",
-		    why_lost(conn, got == 0 ? 0 : errno));
-		return;
-	}
 	conn->spoken = true;
-	other = conn->unparsed == 0 ? other_protocol(in, (size_t)got) : NULL;
+	other = conn->unparsed == 0 ? other_protocol(in, length) : NULL;
 	if (other != NULL) {
 		fail(conn, "no Redis server at", other);
 		return;
 	}
-	conn->unparsed += (size_t)got;
-	if (redisReaderFeed(conn->reader, in, (size_t)got) != REDIS_OK) {
+	conn->unparsed += length;
+	if (redisReaderFeed(conn->reader, in, length) != REDIS_OK) {
 		fail(conn, "cannot read from", strerror(ENOMEM));
 		return;
 	}
 	parse(conn);
+}
+
+/* What TLS has read ahead makes no socket ready. */
+static void
+receive(struct conn *conn)
+{
+	char in[CONN_READ_MAX];
+	bool again;
+
+	do {
+		ssize_t got = read_some(conn, in, sizeof(in));
+		if (got == -1 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (got <= 0) {
+			fail(conn, "lost the connection to",
+			    why_lost(conn, got == 0 ? 0 : errno));
+			return;
+		}
+		take_bytes(conn, in, (size_t)got);
+		again = conn->tls != NULL && conn_is_up(conn) &&
+			tls_unread(conn->tls);
+	} while (again);
+	if (conn->state == CONN_UP)
+		conn->fd.events = events_for(conn);
 }
 
 /* The library would allocate an array of whatever size is announced. */
@@ -490,8 +691,9 @@ create_array(const redisReadTask *task, conn_elements count)
 {
 	const struct conn *conn = task->privdata;
 
-	return count > CONN_ELEMENTS_MAX ? NULL
-					 : conn->create_array(task, count);
+	return (size_t)count > conn->elements_max
+		   ? NULL
+		   : conn->create_array(task, count);
 }
 
 static redisReader *
@@ -510,7 +712,7 @@ new_reader(struct conn *conn)
 }
 
 static void
-on_connected(struct conn *conn)
+on_ready(struct conn *conn)
 {
 	conn->state = CONN_UP;
 	conn->fd.events = POLLIN;
@@ -524,6 +726,36 @@ on_connected(struct conn *conn)
 		return;
 	}
 	flush(conn);
+}
+
+static void
+secure(struct conn *conn)
+{
+	if (tls_handshake(conn->tls) == 0) {
+		on_ready(conn);
+	} else if (errno == EAGAIN) {
+		describe(conn, "cannot connect to", NO_HANDSHAKE);
+		conn->fd.events = events_for(conn);
+	} else {
+		fail_soon(conn, "cannot connect to", tls_error(conn->tls));
+	}
+}
+
+static void
+on_connected(struct conn *conn)
+{
+	const struct endpoint *to = conn->endpoint;
+
+	if (!to->tls) {
+		on_ready(conn);
+		return;
+	}
+	conn->state = CONN_SECURING;
+	conn->tls = tls_new(to->tls_context, conn->fd.fd, to->host);
+	if (conn->tls == NULL)
+		fail_soon(conn, "cannot connect to", strerror(ENOMEM));
+	else
+		secure(conn);
 }
 
 static void
@@ -544,6 +776,8 @@ on_socket(void *arg, short revents)
 			conn->address++;
 			try_address(conn);
 		}
+	} else if (conn->state == CONN_SECURING) {
+		secure(conn);
 	} else {
 		if (revents & POLLOUT)
 			flush(conn);
@@ -612,14 +846,15 @@ try_address(struct conn *conn)
 		int begun;
 
 		close_socket(conn);
+		conn->connect_by = connect_deadline(conn);
 		begun = start_connecting(conn,
 		    &conn->addresses.address[conn->address]);
 		if (begun == 1) {
 			on_connected(conn);
+			set_timer(conn);
 			return;
 		}
 		if (begun == 0) {
-			conn->connect_by = connect_deadline(conn);
 			set_timer(conn);
 			return;
 		}
@@ -680,6 +915,31 @@ find_addresses(struct conn *conn)
 		conn->state = CONN_RESOLVING;
 }
 
+void
+conn_found(struct conn *conn)
+{
+	find_addresses(conn);
+	set_timer(conn);
+}
+
+void
+conn_not_found(struct conn *conn, const char *why)
+{
+	conn->state = CONN_CONNECTING;
+	fail_soon(conn, NOT_FOUND, why);
+}
+
+static void
+open_conn(struct conn *conn)
+{
+	if (conn->locator == NULL) {
+		find_addresses(conn);
+		return;
+	}
+	conn->state = CONN_LOCATING;
+	conn->locator->start(conn->locator->arg, earliest_deadline(conn));
+}
+
 int
 conn_send(struct conn *conn, const struct conn_command *command)
 {
@@ -691,12 +951,12 @@ conn_send(struct conn *conn, const struct conn_command *command)
 		if (append_handshake(conn, command->deadline) == -1)
 			goto out_of_memory;
 	}
-	if (append(conn, command) == -1)
+	if (append_replicated(conn, command) == -1)
 		goto out_of_memory;
 	if (command->more && !opening)
 		return 0;
 	if (opening)
-		find_addresses(conn);
+		open_conn(conn);
 	else if (conn_is_up(conn))
 		flush(conn);
 	set_timer(conn);
@@ -750,6 +1010,12 @@ conn_reply_integer(const struct conn_reply *reply, int64_t *value)
 		return false;
 	*value = plain(reply)->integer;
 	return true;
+}
+
+bool
+conn_reply_is_nil(const struct conn_reply *reply)
+{
+	return reply != NULL && plain(reply)->type == REDIS_REPLY_NIL;
 }
 
 const struct conn_reply *

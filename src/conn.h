@@ -32,15 +32,47 @@ struct conn_command {
 	conn_on_reply *on_reply; /* NULL: the answer doesn't matter */
 	void *arg;
 	bool more; /* another follows at once: one write for both */
+	/* Above 0: WAIT for so many replicas, at most so long, follows in the
+	 * same write. on_reply is called when both are answered, and conn_acks
+	 * is the second answer. */
+	int replicas;
+	int64_t replicas_ms;
+};
+
+/* Finds out, each time a connection is opened, where the server is. */
+struct conn_locator {
+	/* Answers by conn_found, after it has changed the endpoint, or by
+	 * conn_not_found, in time for the deadline. */
+	void (*start)(void *arg, int64_t deadline);
+	void (*cancel)(void *arg);
+	/* The server has said that it is the primary. */
+	void (*on_primary)(void *arg);
+	void *arg;
 };
 
 /* The endpoint must outlive the connection. NULL when memory is out. */
 struct conn *conn_new(struct loop *loop, const struct endpoint *endpoint);
+
+/* From here on the locator says where the server is; it outlives the
+ * connection. Who is found must be a primary: ROLE travels with AUTH and the
+ * others, before the first command. A server that is LOADING, or whose primary
+ * is down, is not asked again but looked for anew. */
+void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
+void conn_found(struct conn *conn);
+void conn_not_found(struct conn *conn, const char *why);
+
 /* Closes without a word to those who wait; what was written still travels. */
 void conn_free(struct conn *conn);
 
+/* How large an answer may be, and each array in it; a larger one fails the
+ * connection. Without this: what suits commands about one lock. */
+void conn_allow(struct conn *conn, size_t bytes, size_t elements);
+
 /* 0, or -1 when memory is out or too many commands are unanswered. */
 int conn_send(struct conn *conn, const struct conn_command *command);
+
+/* During on_reply: what WAIT was answered, NULL without. */
+const struct conn_reply *conn_acks(const struct conn *conn);
 
 /* Whether commands can be written at once. */
 bool conn_is_up(const struct conn *conn);
@@ -49,8 +81,12 @@ bool conn_is_up(const struct conn *conn);
  * returns. */
 void conn_drop(struct conn *conn);
 
-/* Why the last one failed: one line that names the server. */
+/* Why the last one failed, or what the present one waits for: one line that
+ * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);
+
+/* The server, for messages. */
+const char *conn_label(const struct conn *conn);
 
 /* The server's words when it refused AUTH or SELECT on this connection, else
  * NULL. It may have run the commands behind them all the same. */
@@ -63,6 +99,7 @@ const char *conn_library(void);
 const char *conn_reply_error(const struct conn_reply *reply); /* or NULL */
 const char *conn_reply_text(const struct conn_reply *reply);  /* or NULL */
 bool conn_reply_integer(const struct conn_reply *reply, int64_t *value);
+bool conn_reply_is_nil(const struct conn_reply *reply);
 const struct conn_reply *conn_reply_at(const struct conn_reply *reply,
     size_t index); /* NULL when there is no such element */
 

@@ -14,6 +14,7 @@ enum exitcode {
 	EXITCODE_REFUSED = 77,	   /* the server refuses us */
 	EXITCODE_CONFIG = 78,	   /* wrong environment or password file */
 	EXITCODE_LOST = 79,	   /* the lock was lost under the job */
+	EXITCODE_OVERRUN = 124,	   /* stopped by --max-run */
 	EXITCODE_CANNOT_RUN = 126, /* the command can't be run */
 	EXITCODE_NOT_FOUND = 127,  /* the command is not found */
 	EXITCODE_SIGNAL = 128,	   /* plus the number of the signal */

@@ -28,6 +28,7 @@ take_report(struct guard *guard, const struct watch_report *word)
 		break;
 	case WATCH_REPORT_LATE:
 		guard->late = guard->ended = guard->gone = true;
+		guard->ended_at = guard->gone_at = word->at;
 		break;
 	case WATCH_REPORT_STOPPED:
 		guard->stopped = word->value;
@@ -89,15 +90,20 @@ new_page(void)
 	return page;
 }
 
+void
+guard_init(struct guard *guard, struct loop *loop)
+{
+	*guard = (struct guard){.loop = loop,
+	    .deadline = CLOCK_NEVER,
+	    .sock.fd = -1};
+}
+
 int
-guard_start(struct guard *guard, struct loop *loop, struct child *child)
+guard_start(struct guard *guard, struct child *child)
 {
 	int socks[2];
 
-	*guard = (struct guard){.loop = loop,
-	    .deadline = CLOCK_NEVER,
-	    .sock.fd = -1,
-	    .started_at = clock_now()};
+	guard->started_at = clock_now();
 	guard->page = new_page();
 	if (guard->page == NULL || prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == -1)
@@ -106,7 +112,7 @@ guard_start(struct guard *guard, struct loop *loop, struct child *child)
 	    .events = POLLIN,
 	    .on_ready = on_report,
 	    .arg = guard};
-	loop_add(loop, &guard->sock);
+	loop_add(guard->loop, &guard->sock);
 	guard->pid = fork();
 	if (guard->pid == 0)
 		watch_main(guard->page, socks[1], child);
@@ -123,14 +129,18 @@ give(struct guard *guard, const struct watch_order *order)
 }
 
 void
-guard_go(struct guard *guard, const char *fence, int64_t deadline)
+guard_go(struct guard *guard, const char *entries, size_t length,
+    int64_t deadline)
 {
-	struct watch_order order = {.kind = WATCH_ORDER_GO};
+	struct watch_order order = {WATCH_ORDER_GO, (int)length};
+	struct iovec parts[] = {{&order, sizeof(order)},
+	    {(void *)(uintptr_t)entries, length}};
+	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-	snprintf(order.fence, sizeof(order.fence), "%s", fence);
 	guard->deadline = deadline;
 	guard->page->deadline = deadline;
-	give(guard, &order);
+	if (guard->sock.fd != -1)
+		sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL);
 }
 
 void
@@ -148,7 +158,7 @@ guard_set_deadline(struct guard *guard, int64_t deadline)
 void
 guard_signal(struct guard *guard, int signo)
 {
-	const struct watch_order order = {WATCH_ORDER_SIGNAL, signo, ""};
+	const struct watch_order order = {WATCH_ORDER_SIGNAL, signo};
 
 	give(guard, &order);
 }

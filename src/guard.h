@@ -43,13 +43,17 @@ struct guard {
 	int64_t started_at;
 };
 
+/* Nobody is guarded yet: until guard_start all other calls do nothing. */
+void guard_init(struct guard *guard, struct loop *loop);
+
 /* Forks the guard, which waits for the word to start the job. 0, or -1 with
  * errno. Our descriptors of this moment are closed in it. */
-int guard_start(struct guard *guard, struct loop *loop, struct child *child);
+int guard_start(struct guard *guard, struct child *child);
 
-/* Arms the guard and has it start the job, with that fencing number, or without
- * token and fence when it is empty. */
-void guard_go(struct guard *guard, const char *fence, int64_t deadline);
+/* Arms the guard and has it start the job, with those entries in its
+ * environment, each of which ends with a NUL. */
+void guard_go(struct guard *guard, const char *entries, size_t length,
+    int64_t deadline);
 
 /* Moves the time by which all must be dead; CLOCK_NEVER: no limit. */
 void guard_set_deadline(struct guard *guard, int64_t deadline);

@@ -7,18 +7,36 @@
 #include <stdint.h>
 
 struct holder {
-	bool seen;	 /* the lock was met held */
-	bool known;	 /* by a rlockrun, which left a record */
-	int64_t left_ms; /* of the lease; -1: it has no end */
-	int64_t held_ms; /* since it was acquired */
-	int64_t told_at; /* when the server said so */
+	bool seen;	  /* the lock was met held, or with others in line */
+	bool nobody;	  /* the latter: nobody has it */
+	bool in_line;	  /* there is room, but others are in line */
+	bool known;	  /* by a rlockrun, which left a record */
+	bool kept;	  /* its job has ended: kept for --min-hold */
+	char kind;	  /* letter of struct kind */
+	int64_t count;	  /* how many have it */
+	int64_t permits;  /* how many may, where that is known, else 0 */
+	int permits_here; /* how many this run allows, else 0 */
+	int64_t left_ms;  /* of the lease; -1: it has no end */
+	int64_t held_ms;  /* since it was acquired */
+	int64_t told_at;  /* when the server said so */
 	char host[256];
 	char pid[16];
 	char user[64];
 };
 
+/* Host, pid and user of this process. The login name is taken from the
+ * environment: asking the user database would cost more than all the rest of a
+ * run. */
+void holder_self(struct holder *holder);
+
 /* "web-3 (pid 4121, deploy) since 12:03:11, 3m12s ago". The time is that of
  * this machine's wall clock, reckoned back from the server's answer. */
 void holder_describe(const struct holder *holder, char *text, size_t size);
+
+/* What is said of the lock: "is held by web-3 (...) and 2 others". */
+void holder_tell(const struct holder *holder, char *text, size_t size);
+
+/* "42s", "3m12s", "1h02m", "2d05h"; what is below zero counts as zero. */
+void holder_describe_age(int64_t ms, char *text, size_t size);
 
 #endif

@@ -7,7 +7,24 @@
  *             +--> FAILED          ACQUIRING --cancelled ---+
  *
  * Each of ACQUIRING, HELD and RELEASING has one command of its own that is out
- * or due (timer). Answers to a command of an earlier state are ignored. */
+ * or due (timer). Answers to a command of an earlier state are ignored.
+ *
+ * A waiter, within ACQUIRING. The try is claim, heartbeat and poll in one; a
+ * doorbell only hints that it is time for one:
+ *
+ *            +------------- time is up, or any doubt ----------------+
+ *            v                                                       |
+ *   --> a try is out --busy, in line--> blocked on the doorbell -----+
+ *         |  ^    |                         (BLPOP) | rung           |
+ *         |  |    |                                 v                |
+ *         |  |    |                              (a try)             |
+ *         |  |    +--foreign holder and head of the line, no queue,  |
+ *         |  |       no doorbell, server busy--> pause (timer) ------+
+ *         |  +--- cannot have a queue: once more without it
+ *         +--granted--> HELD
+ *
+ * A server's script is never interrupted, but the answer may be lost: whoever
+ * can't tell (unsure) goes on as if it had been granted to us. */
 #include "lock.h"
 
 #include <errno.h>
@@ -15,9 +32,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
+#include "dice.h"
+#include "held.h"
+#include "key.h"
 #include "num.h"
 #include "reply.h"
 #include "script.h"
@@ -26,11 +44,19 @@ enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000 };
 /* An answer is awaited so long, on a connection that may have died unnoticed.
  */
 enum { TRY_MS = 5000, RENEW_MS = 1000, RENEW_MAX_MS = 10000 };
+/* Between two tries of who has no place in line, and of the head of a line that
+ * a foreign holder keeps waiting: such a one rings no bell. */
 enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
+enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
+/* Who may be the next soon tells more often that he lives. The script takes
+ * three times as much for death. */
+enum { HEARTBEAT_MS = 5000, HEARTBEAT_NEXT_MS = 1500, NEXT_RANKS = 2 };
 enum { RELEASE_MS = 10000, CANCEL_MS = 300 };
+enum { RING_MAX = 50, WORDS_MAX = 2 * RING_MAX + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
+static void send_try(struct lock *lock);
 
 /* --- small arithmetic ------------------------------------------------- */
 
@@ -38,16 +64,6 @@ static int64_t
 least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-static int64_t
-random_between(int64_t low, int64_t high)
-{
-	uint32_t dice = 0;
-
-	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
-		return low;
-	return low + (int64_t)(dice % (uint64_t)(high - low + 1));
 }
 
 /* Clocks may differ by 1%, and 2 ms are for rounding on both sides. */
@@ -65,84 +81,73 @@ helper_life(int64_t ttl_ms)
 
 /* --- set-up ----------------------------------------------------------- */
 
-/* A version 4 UUID of RFC 9562. */
-static int
-make_token(char token[LOCK_TOKEN_SIZE])
-{
-	unsigned char b[16];
-
-	if (getrandom(b, sizeof(b), 0) != sizeof(b))
-		return -1;
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(token, LOCK_TOKEN_SIZE,
-	    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-	    "%02x%02x%02x%02x%02x%02x",
-	    b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
-	    b[11], b[12], b[13], b[14], b[15]);
-	return 0;
-}
-
-/* As Redis Cluster sees it: the first '{' with a later '}' and something
- * between them. */
 static bool
-has_hash_tag(const char *key)
+name_keys(struct lock *lock)
 {
-	const char *open = strchr(key, '{');
-	const char *close = open == NULL ? NULL : strchr(open, '}');
+	const char *key = lock->config->key;
+	struct lock_keys *keys = &lock->keys;
 
-	return close != NULL && close > open + 1;
+	keys->fence = key_helper(key, 'f');
+	keys->info = key_helper(key, 'i');
+	keys->queue = key_helper(key, 'q');
+	keys->alive = key_helper(key, 'l');
+	keys->nested = key_helper(key, 'n');
+	return keys->fence != NULL && keys->info != NULL &&
+	       keys->queue != NULL && keys->alive != NULL &&
+	       keys->nested != NULL;
 }
 
-/* In the same slot as the key itself. NULL when memory is out. */
-static char *
-helper_key(const char *key, char letter)
+/* A release that has been sent for a token may come late: it must meet nothing
+ * that was granted afterwards. */
+static bool
+take_new_token(struct lock *lock)
 {
-	size_t size = strlen(key) + sizeof("{}:rlkt:x");
-	char *helper = malloc(size);
-
-	if (helper == NULL)
-		return NULL;
-	if (has_hash_tag(key))
-		snprintf(helper, size, "%s:rlkt:%c", key, letter);
-	else
-		snprintf(helper, size, "{%s}:rlk:%c", key, letter);
-	return helper;
+	free(lock->keys.bell);
+	lock->keys.bell = NULL;
+	if (token_make(lock->token) == -1)
+		return false;
+	waiter_name(lock->waiter, *lock->config->kind->letter, lock->token,
+	    &lock->self);
+	lock->keys.bell = key_bell(lock->config->key, lock->token);
+	return lock->keys.bell != NULL;
 }
 
-/* The login name is taken from the environment: asking the user database would
- * cost more than all the rest of a run. */
+/* A nested run takes part in what those above it hold, by their token, as long
+ * as the server still knows it. */
 static void
-fill_record(struct lock *lock)
+find_outer(struct lock *lock)
 {
-	const char *user = getenv("LOGNAME");
+	char token[TOKEN_SIZE];
 
-	if (user == NULL || *user == '\0')
-		user = getenv("USER");
-	if (user != NULL && *user != '\0')
-		snprintf(lock->record_user, sizeof(lock->record_user), "%s",
-		    user);
-	else
-		snprintf(lock->record_user, sizeof(lock->record_user), "uid %u",
-		    (unsigned)getuid());
-	gethostname(lock->record_host, sizeof(lock->record_host) - 1);
+	lock->outer = held_find(lock->config->held, lock->config->key, token);
+	if (lock->outer == NULL)
+		return;
+	memcpy(lock->run, lock->token, sizeof(lock->run));
+	memcpy(lock->token, token, sizeof(lock->token));
+}
+
+static void
+forget_outer(struct lock *lock)
+{
+	lock->outer = NULL;
+	memcpy(lock->token, lock->run, sizeof(lock->token));
+	lock->run[0] = '\0';
 }
 
 int
 lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config)
 {
-	*lock = (struct lock){.config = config, .loop = loop};
+	*lock = (struct lock){.config = config,
+	    .loop = loop,
+	    .rank = -1,
+	    .poll_ms = FOREIGN_MIN_MS};
 	lock->timer = (struct loop_timer){.on_due = on_due, .arg = lock};
-	if (make_token(lock->token) == -1)
+	holder_self(&lock->self);
+	lock->node = node_new(loop, config->server);
+	if (lock->node == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
-	lock->conn = conn_new(loop, config->server);
-	lock->fence_key = helper_key(config->key, 'f');
-	lock->info_key = helper_key(config->key, 'i');
-	fill_record(lock);
-	if (lock->conn == NULL || lock->fence_key == NULL ||
-	    lock->info_key == NULL)
-		return -1;
+	find_outer(lock);
 	return 0;
 }
 
@@ -151,9 +156,13 @@ lock_fini(struct lock *lock)
 {
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->timer);
-	conn_free(lock->conn);
-	free(lock->fence_key);
-	free(lock->info_key);
+	node_free(lock->node);
+	free(lock->keys.fence);
+	free(lock->keys.info);
+	free(lock->keys.queue);
+	free(lock->keys.alive);
+	free(lock->keys.nested);
+	free(lock->keys.bell);
 }
 
 /* --- what all phases share -------------------------------------------- */
@@ -195,7 +204,14 @@ static void
 note_server_error(struct lock *lock, const char *what, const char *words)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s %.512s: %.256s", what,
-	    lock->config->server->label, words);
+	    node_label(lock->node), reply_explain(words));
+}
+
+static void
+note_reason(struct lock *lock)
+{
+	snprintf(lock->error, sizeof(lock->error), "%s",
+	    node_error(lock->node));
 }
 
 static void
@@ -203,8 +219,15 @@ note_silence(struct lock *lock)
 {
 	lock->answered = false;
 	lock->heard = false;
-	snprintf(lock->error, sizeof(lock->error), "%s",
-	    conn_error(lock->conn));
+	note_reason(lock);
+}
+
+/* Our time may be over before that of a connection that is being made. */
+static void
+note_obstacle(struct lock *lock)
+{
+	if (!node_is_up(lock->node) && *node_error(lock->node) != '\0')
+		note_reason(lock);
 }
 
 /* An answer that is none of our script's belongs to another command, or to
@@ -217,7 +240,7 @@ note_no_answer(struct lock *lock, const struct conn_reply *reply)
 		return;
 	note_server_error(lock, "unexpected answer from",
 	    "not that of our script");
-	conn_drop(lock->conn);
+	node_drop(lock->node);
 }
 
 /* Sends EVAL script with the number of keys, the keys and the arguments.
@@ -226,7 +249,7 @@ static int
 eval(struct lock *lock, const char *script, const char *const *words,
     const struct conn_command *how)
 {
-	const char *argv[16] = {"EVAL", script};
+	const char *argv[WORDS_MAX] = {"EVAL", script};
 	struct conn_command command = *how;
 
 	command.argc = 2;
@@ -234,11 +257,69 @@ eval(struct lock *lock, const char *script, const char *const *words,
 		argv[command.argc++] = *words++;
 	command.argv = argv;
 	command.arg = lock;
-	if (conn_send(lock->conn, &command) == -1) {
+	if (node_send(lock->node, &command) == -1) {
 		note_silence(lock);
 		return -1;
 	}
 	return 0;
+}
+
+/* --- the line ----------------------------------------------------------- */
+
+/* Whoever the server says is the first in line. What is no waiter's name has no
+ * doorbell that could be rung. */
+static void
+expect_next(struct lock *lock, const struct conn_reply *reply)
+{
+	const char *name = conn_reply_text(reply);
+	struct waiter waiter;
+
+	lock->next[0] = '\0';
+	if (name != NULL && strlen(name) < sizeof(lock->next) &&
+	    waiter_parse(&waiter, name))
+		memcpy(lock->next, name, strlen(name) + 1);
+}
+
+/* The doorbell of that waiter, to be freed; NULL for nobody. */
+static char *
+bell_of(const struct lock *lock, const char *name)
+{
+	struct waiter waiter;
+
+	if (!waiter_parse(&waiter, name))
+		return NULL;
+	return key_bell(lock->config->key, waiter.token);
+}
+
+/* Those whom the answer names from that element on. It is a hint, and what is
+ * answered no matter. */
+static void
+ring(struct lock *lock, const struct conn_reply *reply, size_t from)
+{
+	char count[16];
+	char *bells[RING_MAX];
+	const char *names[RING_MAX];
+	const char *words[2 * RING_MAX + 4] = {count, lock->keys.queue,
+	    lock->keys.alive};
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
+	const char *name;
+	size_t n = 0;
+
+	while (n < RING_MAX &&
+	       (name = conn_reply_text(conn_reply_at(reply, from++))) != NULL) {
+		bells[n] = bell_of(lock, name);
+		names[n] = name;
+		n += bells[n] != NULL;
+	}
+	if (n == 0)
+		return;
+	snprintf(count, sizeof(count), "%zu", n + 2);
+	memcpy(words + 3, bells, n * sizeof(*bells));
+	memcpy(words + 3 + n, names, n * sizeof(*names));
+	words[3 + 2 * n] = NULL;
+	eval(lock, script_ring, words, &how);
+	while (n > 0)
+		free(bells[--n]);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -272,8 +353,8 @@ on_release_error(struct lock *lock, const char *words)
 	/* The helper keys have moved to another node, the lock itself has not.
 	 */
 	lock->key_alone = strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0;
-	if (verdict == REPLY_RECONNECT || conn_refusal(lock->conn) != NULL)
-		conn_drop(lock->conn);
+	if (verdict == REPLY_RECONNECT || node_refusal(lock->node) != NULL)
+		node_drop(lock->node);
 	retry_release(lock);
 }
 
@@ -284,7 +365,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = conn_refusal(lock->conn);
+	const char *refusal = node_refusal(lock->node);
 	int64_t freed;
 
 	if (lock->state != LOCK_RELEASING)
@@ -294,9 +375,10 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		on_release_error(lock, refusal);
 	} else if (error != NULL) {
 		on_release_error(lock, error);
-	} else if (conn_reply_integer(reply, &freed)) {
+	} else if (conn_reply_integer(conn_reply_at(reply, 0), &freed)) {
 		lock->lost_at_release = freed == 0 && !lock->unsure &&
 					clock_now() < lock->valid_until;
+		ring(lock, reply, 1);
 		finish_release(lock, true);
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
@@ -306,21 +388,60 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	}
 }
 
+/* A nested run uses the lock as the run around it does. */
+static const struct kind *
+kind_in_use(const struct lock *lock)
+{
+	return lock->outer != NULL ? lock->outer : lock->config->kind;
+}
+
+/* 0 for other kinds. */
+static int
+permits_here(const struct lock *lock)
+{
+	const struct lock_config *config = lock->config;
+
+	return config->kind == &kind_permits ? config->permits : 0;
+}
+
+static void
+write_permits(const struct lock *lock, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (permits_here(lock) > 0)
+		snprintf(text, size, "%d", permits_here(lock));
+}
+
+/* Without the queue's keys where they could not be used. */
 static int
 eval_release(struct lock *lock, const struct conn_command *how)
 {
 	const char *key = lock->config->key;
-	const char *const release[] = {"2", key, lock->info_key, lock->token,
-	    NULL};
-	const char *const alone[] = {"1", key, lock->token, NULL};
-	const char *const undo[] = {"3", key, lock->info_key, lock->fence_key,
-	    lock->token, lock->fence, NULL};
+	const struct lock_keys *keys = &lock->keys;
+	const char *undo = lock->failure == LOCK_REFUSED ? lock->fence : "";
+	char *bell = bell_of(lock, lock->next);
+	const struct kind *kind = kind_in_use(lock);
+	char permits[16];
+	char kept[24];
+	const char *const alone[] = {"1", key, lock->token, kind->letter,
+	    permits, undo, kept, NULL};
+	const char *const simple[] = {"3", key, keys->info, keys->fence,
+	    lock->token, kind->letter, permits, undo, kept, NULL};
+	const char *const full[] = {"8", key, keys->info, keys->fence,
+	    keys->queue, keys->alive, keys->bell, keys->nested,
+	    bell != NULL ? bell : keys->bell, lock->token, kind->letter,
+	    permits, undo, kept, lock->waiter, lock->run, lock->next, NULL};
+	const char *const *words = lock->key_alone ? alone
+				   : lock->simple  ? simple
+						   : full;
+	int64_t keep_ms = lock->keep_until - clock_now();
+	int sent;
 
-	if (lock->key_alone)
-		return eval(lock, script_release, alone, how);
-	if (lock->failure == LOCK_REFUSED)
-		return eval(lock, script_release, undo, how);
-	return eval(lock, script_release, release, how);
+	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
+	write_permits(lock, permits, sizeof(permits));
+	sent = eval(lock, kind->release, words, how);
+	free(bell);
+	return sent;
 }
 
 static void
@@ -338,9 +459,28 @@ send_release(struct lock *lock)
 	loop_timer_set(lock->loop, &lock->timer, lock->give_up_at);
 }
 
+/* A nested run has nothing to undo but its place beside the others. */
+static void
+undo_try(struct lock *lock)
+{
+	const struct lock_keys *keys = &lock->keys;
+	const char *const full[] = {"5", lock->config->key, keys->info,
+	    keys->queue, keys->alive, keys->bell, lock->token, lock->waiter,
+	    NULL};
+	const char *const simple[] = {"2", lock->config->key, keys->info,
+	    lock->token, NULL};
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS,
+	    .more = true};
+
+	if (lock->outer == NULL)
+		eval(lock, script_undo, lock->simple ? simple : full, &how);
+}
+
 static void
 begin_release(struct lock *lock, int64_t give_up_at)
 {
+	if (lock->in_flight && lock->unsure)
+		undo_try(lock);
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
 	lock->backoff_ms = BACKOFF_MIN_MS;
@@ -348,9 +488,33 @@ begin_release(struct lock *lock, int64_t give_up_at)
 }
 
 void
-lock_release(struct lock *lock)
+lock_release(struct lock *lock, int64_t keep_until)
 {
+	lock->keep_until = keep_until;
 	begin_release(lock, least(lock->valid_until, clock_now() + RELEASE_MS));
+}
+
+/* A connection that is blocked, on the doorbell or until replicas have a grant,
+ * executes nothing that is sent behind, so that a fresh one is needed. */
+static bool
+leave_blocked(struct lock *lock)
+{
+	bool waits = lock->in_flight && lock->config->replicas > 0 &&
+		     node_is_up(lock->node);
+
+	if (!lock->blocked && !waits)
+		return false;
+	lock->state = LOCK_RELEASING;
+	node_drop(lock->node);
+	return true;
+}
+
+static void
+give_up_within(struct lock *lock, int64_t ms)
+{
+	lock->give_up_at = least(lock->give_up_at, clock_now() + ms);
+	loop_timer_set(lock->loop, &lock->timer,
+	    least(lock->timer.at, lock->give_up_at));
 }
 
 /* A try that is out is overtaken by nothing on its own connection. One that was
@@ -361,15 +525,21 @@ lock_cancel(struct lock *lock)
 {
 	bool may_be_ours =
 	    lock->state == LOCK_HELD || lock->unsure || lock->in_flight;
+	bool in_line = lock->rank != -1 && lock->answered;
+	bool left;
 
+	if (lock->state == LOCK_RELEASING)
+		give_up_within(lock, CANCEL_MS);
 	if (lock->state == LOCK_RELEASING || lock->state == LOCK_RELEASED)
 		return;
+	note_obstacle(lock);
 	lock->unsure = true;
-	if (may_be_ours && conn_is_up(lock->conn)) {
+	left = leave_blocked(lock);
+	if ((may_be_ours && (left || node_is_up(lock->node))) || in_line) {
 		begin_release(lock, clock_now() + CANCEL_MS);
 	} else {
 		finish_release(lock, !may_be_ours);
-		conn_drop(lock->conn); /* a try that isn't sent never is */
+		node_drop(lock->node); /* a try that isn't sent never is */
 	}
 }
 
@@ -409,13 +579,30 @@ on_refused(struct lock *lock, const char *words)
 	lock_cancel(lock);
 }
 
+/* What the queue's keys are to blame for shows when it goes without. */
+static bool
+try_without_queue(struct lock *lock)
+{
+	if (lock->simple || lock->outer != NULL)
+		return false;
+	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	lock->simple = true;
+	send_try(lock);
+	return true;
+}
+
 static void
 on_try_error(struct lock *lock, const char *words)
 {
 	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, words);
+	bool hopeless = verdict == REPLY_NOT_A_LOCK ||
+			verdict == REPLY_REFUSED || verdict == REPLY_REPORT;
 
 	note_server_error(lock, "error from", words);
 	lock->answered = false;
+	if (hopeless && node_refusal(lock->node) == NULL &&
+	    try_without_queue(lock))
+		return;
 	if (verdict == REPLY_NOT_A_LOCK) {
 		fail(lock, LOCK_NOT_A_LOCK);
 	} else if (verdict == REPLY_REFUSED) {
@@ -426,8 +613,8 @@ on_try_error(struct lock *lock, const char *words)
 		/* A server that says so is not silent: who waits goes on. */
 		lock->heard = lock->config->wait;
 		if (verdict == REPLY_RECONNECT ||
-		    conn_refusal(lock->conn) != NULL)
-			conn_drop(lock->conn);
+		    node_refusal(lock->node) != NULL)
+			node_drop(lock->node);
 		try_again(lock);
 	}
 }
@@ -440,29 +627,161 @@ copy_text(char *to, size_t size, const struct conn_reply *reply)
 	snprintf(to, size, "%s", text == NULL ? "" : text);
 }
 
+static int64_t
+number_at(const struct conn_reply *reply, size_t index)
+{
+	int64_t number = 0;
+
+	conn_reply_integer(conn_reply_at(reply, index), &number);
+	return number;
+}
+
+static bool
+text_is(const struct conn_reply *reply, const char *text)
+{
+	const char *is = conn_reply_text(reply);
+
+	return is != NULL && strcmp(is, text) == 0;
+}
+
+static void
+note_holder(struct lock *lock, const struct conn_reply *reply)
+{
+	struct holder *holder = &lock->holder;
+	const struct conn_reply *who = conn_reply_at(reply, 4);
+	char kind[2];
+
+	lock->rank = number_at(reply, 2);
+	lock->waiting = number_at(reply, 3);
+	copy_text(kind, sizeof(kind), conn_reply_at(reply, 5));
+	*holder = (struct holder){.seen = true,
+	    .nobody = text_is(who, "free"),
+	    .kept = text_is(who, "kept"),
+	    .told_at = clock_now(),
+	    .left_ms = number_at(reply, 1),
+	    .kind = *kind,
+	    .count = number_at(reply, 6),
+	    .permits = number_at(reply, 7),
+	    .permits_here = permits_here(lock),
+	    .held_ms = number_at(reply, 11),
+	    .in_line = number_at(reply, 12) == 1};
+	copy_text(holder->host, sizeof(holder->host), conn_reply_at(reply, 8));
+	copy_text(holder->pid, sizeof(holder->pid), conn_reply_at(reply, 9));
+	copy_text(holder->user, sizeof(holder->user), conn_reply_at(reply, 10));
+	holder->known = (holder->kept || text_is(who, "known")) &&
+			holder->held_ms >= 0 &&
+			holder->held_ms <= NUM_DURATION_MAX_MS;
+}
+
+/* The first ones in line wake when the lease ends, one after the other: nobody
+ * rings for a holder who has died. */
+static int64_t
+next_heartbeat(const struct lock *lock)
+{
+	static const int64_t after_end_ms[] = {2, 50, 100};
+	const int64_t ranks = sizeof(after_end_ms) / sizeof(*after_end_ms);
+	int64_t beat =
+	    lock->rank < NEXT_RANKS ? HEARTBEAT_NEXT_MS : HEARTBEAT_MS;
+	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);
+
+	if (lock->rank < ranks && lock->holder.left_ms >= 0)
+		ms = least(ms, lock->holder.left_ms + after_end_ms[lock->rank]);
+	return ms;
+}
+
+/* Whatever ends the wait, the next try tells what it was worth. */
+static void
+on_rung(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct lock *lock = arg;
+	const char *error = conn_reply_error(reply);
+
+	(void)sent_at;
+	lock->blocked = false;
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	if (error == NULL) {
+		send_try(lock);
+		return;
+	}
+	note_server_error(lock, "error from", error);
+	switch (reply_judge(REPLY_ACQUIRING, error)) {
+	case REPLY_RECONNECT:
+		node_drop(lock->node);
+		/* FALLTHROUGH */
+	case REPLY_RETRY:
+		try_again(lock);
+		break;
+	default:
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+		lock->deaf = true;
+		due_in(lock, POLL_MIN_MS);
+		break;
+	}
+}
+
+static void
+block_on_bell(struct lock *lock)
+{
+	int64_t ms = next_heartbeat(lock);
+	char seconds[32];
+	const char *argv[] = {"BLPOP", lock->keys.bell, seconds};
+	const struct conn_command command = {.argc = 3,
+	    .argv = argv,
+	    .deadline = clock_now() + ms + lock->patience_ms,
+	    .on_reply = on_rung,
+	    .arg = lock};
+
+	snprintf(seconds, sizeof(seconds), "%.3f", (double)ms / 1000);
+	if (node_send(lock->node, &command) == -1) {
+		due_in(lock, POLL_MIN_MS);
+		return;
+	}
+	lock->blocked = true;
+	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
+}
+
+static int64_t
+next_look(struct lock *lock)
+{
+	int64_t ms = lock->poll_ms;
+
+	lock->poll_ms = least(ms * 2, FOREIGN_MAX_MS);
+	return dice_between(ms - ms / 5, ms);
+}
+
+static void
+await_turn(struct lock *lock)
+{
+	bool foreign = !lock->holder.known && !lock->holder.nobody;
+	int64_t left = lock->holder.left_ms;
+	int64_t pause;
+
+	if (lock->rank == -1 || lock->deaf) {
+		pause = dice_between(POLL_MIN_MS, POLL_MAX_MS);
+	} else if (foreign && lock->rank == 0) {
+		pause = next_look(lock);
+	} else {
+		lock->poll_ms = FOREIGN_MIN_MS;
+		block_on_bell(lock);
+		return;
+	}
+	due_in(lock, left >= 0 ? least(pause, left + 2) : pause);
+}
+
 static void
 on_busy(struct lock *lock, const struct conn_reply *reply)
 {
-	struct holder *holder = &lock->holder;
-	int64_t pause = random_between(POLL_MIN_MS, POLL_MAX_MS);
+	const struct lock_config *config = lock->config;
 
 	note_answer(lock);
 	lock->unsure = false;
-	*holder = (struct holder){.seen = true, .told_at = clock_now()};
-	conn_reply_integer(conn_reply_at(reply, 1), &holder->left_ms);
-	copy_text(holder->host, sizeof(holder->host), conn_reply_at(reply, 2));
-	copy_text(holder->pid, sizeof(holder->pid), conn_reply_at(reply, 3));
-	copy_text(holder->user, sizeof(holder->user), conn_reply_at(reply, 4));
-	holder->known =
-	    conn_reply_integer(conn_reply_at(reply, 5), &holder->held_ms);
-	if (holder->held_ms < 0 || holder->held_ms > NUM_DURATION_MAX_MS)
-		holder->known = false;
-	if (!lock->config->wait)
+	note_holder(lock, reply);
+	ring(lock, reply, 13);
+	if (!config->wait || (lock->rank == -1 && !lock->simple))
 		fail(lock, LOCK_BUSY);
-	else if (holder->left_ms >= 0)
-		due_in(lock, least(pause, holder->left_ms + 2));
 	else
-		due_in(lock, pause);
+		await_turn(lock);
 }
 
 static void
@@ -471,7 +790,7 @@ schedule_renewal(struct lock *lock, int64_t since)
 	int64_t ttl = lock->config->ttl_ms;
 
 	loop_timer_set(lock->loop, &lock->timer,
-	    since + ttl / 3 + random_between(-ttl / 60, ttl / 60));
+	    since + ttl / 3 + dice_between(-ttl / 60, ttl / 60));
 }
 
 static void
@@ -485,10 +804,22 @@ prove(struct lock *lock, int64_t sent_at)
 	schedule_renewal(lock, sent_at);
 }
 
+/* The outer run doesn't wait for one that it can't see. */
+static void
+note_uncounted(struct lock *lock, const struct conn_reply *why)
+{
+	const char *words = conn_reply_text(why);
+
+	if (words == NULL || *words == '\0')
+		return;
+	note_server_error(lock, "error from", words);
+	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+}
+
 /* A grant that has come so late that little is left of it is asked for again:
  * the own token is granted anew. */
 static void
-on_granted(struct lock *lock, int64_t sent_at)
+on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
 {
 	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
 		note_server_error(lock, "too slow for this ttl",
@@ -502,8 +833,70 @@ on_granted(struct lock *lock, int64_t sent_at)
 	note_answer(lock);
 	lock->unsure = false;
 	lock->state = LOCK_HELD;
+	lock->acquired_at = sent_at;
+	expect_next(lock, conn_reply_at(reply, 2));
+	if (lock->outer != NULL) {
+		note_uncounted(lock, conn_reply_at(reply, 3));
+	} else {
+		lock->permits = number_at(reply, 3);
+		ring(lock, reply, 4);
+	}
 	be_patient(lock, 2 * (clock_now() - sent_at));
 	prove(lock, sent_at);
+}
+
+/* Whether as many replicas have it as are wanted; else error tells. */
+static bool
+is_replicated(struct lock *lock)
+{
+	const struct conn_reply *acks = node_acks(lock->node);
+	const char *refusal = conn_reply_error(acks);
+	char words[64];
+	int64_t count = 0;
+
+	if (lock->config->replicas == 0)
+		return true;
+	conn_reply_integer(acks, &count);
+	if (count >= lock->config->replicas)
+		return true;
+	snprintf(words, sizeof(words),
+	    "%" PRId64 " of %d replicas have the lock", count,
+	    lock->config->replicas);
+	note_server_error(lock, "not safe on",
+	    refusal == NULL ? words : refusal);
+	lock->answered = false;
+	return false;
+}
+
+/* Freed at once: it must not stay with whoever is not to have it. */
+static void
+on_unreplicated(struct lock *lock)
+{
+	const char *refusal = conn_reply_error(node_acks(lock->node));
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
+
+	if (refusal != NULL) {
+		on_refused(lock, refusal);
+		return;
+	}
+	eval_release(lock, &how);
+	if (lock->outer == NULL && !take_new_token(lock)) {
+		note_server_error(lock, "cannot try again at", "out of memory");
+		fail(lock, LOCK_ERROR);
+		return;
+	}
+	lock->heard = lock->config->wait;
+	try_again(lock);
+}
+
+/* The environment has outlived the run that it came from. */
+static void
+on_outer_gone(struct lock *lock)
+{
+	note_answer(lock);
+	lock->unsure = false;
+	forget_outer(lock);
+	send_try(lock);
 }
 
 static void
@@ -511,7 +904,7 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = conn_refusal(lock->conn);
+	const char *refusal = node_refusal(lock->node);
 	bool for_now = refusal != NULL &&
 		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
 	int64_t granted;
@@ -527,8 +920,14 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 			on_refused(lock, refusal);
 		else if (refusal != NULL)
 			on_try_error(lock, refusal);
+		else if (granted == 1 && !is_replicated(lock))
+			on_unreplicated(lock);
 		else if (granted == 1)
-			on_granted(lock, sent_at);
+			on_granted(lock, reply, sent_at);
+		else if (granted == 2)
+			fail(lock, LOCK_OTHER_KIND);
+		else if (lock->outer != NULL)
+			on_outer_gone(lock);
 		else
 			on_busy(lock, reply);
 	} else if (refusal != NULL) {
@@ -545,28 +944,54 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	}
 }
 
+static int
+eval_acquire(struct lock *lock, const struct conn_command *how)
+{
+	const struct lock_config *config = lock->config;
+	const struct lock_keys *keys = &lock->keys;
+	const struct holder *self = &lock->self;
+	char ttl[24];
+	char life[24];
+	char most[16] = "";
+	char permits[16];
+	const char *letter = kind_in_use(lock)->letter;
+	const char *const full[] = {"6", config->key, keys->fence, keys->info,
+	    keys->queue, keys->alive, keys->bell, lock->token, ttl, life,
+	    letter, permits, self->host, self->pid, self->user, config->command,
+	    lock->waiter, config->wait ? "1" : "0", most, NULL};
+	const char *const simple[] = {"3", config->key, keys->fence, keys->info,
+	    lock->token, ttl, life, letter, permits, self->host, self->pid,
+	    self->user, config->command, NULL};
+	const char *const join[] = {"3", config->key, keys->info, keys->nested,
+	    lock->token, ttl, letter, lock->run, life, config->kind->letter,
+	    NULL};
+
+	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
+	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
+	write_permits(lock, permits, sizeof(permits));
+	if (config->max_waiters != LOCK_ANY_WAITERS)
+		snprintf(most, sizeof(most), "%d", config->max_waiters);
+	if (lock->outer != NULL)
+		return eval(lock, lock->outer->join, join, how);
+	return eval(lock, config->kind->acquire, lock->simple ? simple : full,
+	    how);
+}
+
 static void
 send_try(struct lock *lock)
 {
-	const struct lock_config *config = lock->config;
-	char ttl[24];
-	char life[24];
-	char pid[16];
-	const char *const words[] = {"3", config->key, lock->fence_key,
-	    lock->info_key, lock->token, ttl, life, lock->record_host, pid,
-	    lock->record_user, config->command, NULL};
-	struct conn_command how = {.on_reply = on_tried};
+	struct conn_command how = {.on_reply = on_tried,
+	    .replicas = lock->config->replicas,
+	    .replicas_ms = lock->config->replicas_ms};
 
 	if (lock->heard)
 		lock->silent_since = clock_now();
 	/* Our own timer comes first: it sends a release behind this. */
 	how.deadline = silence_ends_at(lock) + 1;
-	if (conn_is_up(lock->conn))
-		how.deadline = least(how.deadline, clock_now() + TRY_MS);
-	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
-	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (eval(lock, script_acquire, words, &how) == -1) {
+	if (node_is_up(lock->node))
+		how.deadline = least(how.deadline,
+		    clock_now() + TRY_MS + lock->config->replicas_ms);
+	if (eval_acquire(lock, &how) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -581,13 +1006,16 @@ give_up_trying(struct lock *lock)
 {
 	bool may_be_ours = lock->unsure || lock->in_flight;
 
+	note_obstacle(lock);
 	lock->answered = false;
 	lock->unsure = true;
 	fail(lock, LOCK_UNAVAILABLE);
-	if (may_be_ours && conn_is_up(lock->conn))
+	if (may_be_ours && leave_blocked(lock))
+		begin_release(lock, clock_now() + CANCEL_MS);
+	else if (may_be_ours && node_is_up(lock->node))
 		begin_release(lock, clock_now());
 	else
-		conn_drop(lock->conn);
+		node_drop(lock->node);
 }
 
 void
@@ -595,7 +1023,7 @@ lock_acquire(struct lock *lock)
 {
 	lock->state = LOCK_ACQUIRING;
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    lock->config->server->label);
+	    node_label(lock->node));
 	lock->silent_since = clock_now();
 	lock->backoff_ms = BACKOFF_MIN_MS;
 	lock->patience_ms = RENEW_MS;
@@ -624,7 +1052,7 @@ on_renewal_error(struct lock *lock, const char *words)
 	note_server_error(lock, "error from", words);
 	lock->answered = false;
 	if (verdict == REPLY_RECONNECT)
-		conn_drop(lock->conn);
+		node_drop(lock->node);
 	due_in(lock, next_backoff(lock));
 }
 
@@ -634,7 +1062,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = conn_refusal(lock->conn);
+	const char *refusal = node_refusal(lock->node);
 	int64_t ours;
 
 	if (lock->state != LOCK_HELD)
@@ -642,12 +1070,14 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	lock->in_flight = false;
 	if (reply != NULL && refusal != NULL) {
 		on_renewal_error(lock, refusal);
-		conn_drop(lock->conn);
+		node_drop(lock->node);
 	} else if (error != NULL) {
 		on_renewal_error(lock, error);
 	} else if (!conn_reply_integer(conn_reply_at(reply, 0), &ours)) {
 		note_no_answer(lock, reply);
 		be_patient(lock, 2 * lock->patience_ms);
+		due_in(lock, next_backoff(lock));
+	} else if (ours == 1 && !is_replicated(lock)) {
 		due_in(lock, next_backoff(lock));
 	} else if (ours == 1) {
 		note_answer(lock);
@@ -658,29 +1088,62 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	}
 }
 
-/* The holder's record is re-armed by a command of its own: a renewal touches
+static void
+on_next(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	(void)sent_at;
+	expect_next(arg, conn_reply_at(reply, 0));
+}
+
+/* What goes along with a renewal, in the same write: a renewal itself touches
  * the lock's key alone (protocol rule R5). */
+static void
+send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
+{
+	const struct lock_keys *keys = &lock->keys;
+	char life[24];
+	const char *rearm[] = {"PEXPIRE", keys->info, life};
+	const char *next[] = {"ZRANGE", keys->queue, "0", "0"};
+	char run[2 * TOKEN_SIZE];
+	const char *const stay[] = {"1", keys->nested, run, ttl, life, NULL};
+	struct conn_command command = {.argc = 3,
+	    .argv = rearm,
+	    .deadline = deadline,
+	    .more = true};
+
+	snprintf(life, sizeof(life), "%" PRId64,
+	    helper_life(lock->config->ttl_ms));
+	node_send(lock->node, &command);
+	snprintf(run, sizeof(run), "%s:%s", lock->token, lock->run);
+	if (lock->outer != NULL)
+		eval(lock, script_stay, stay, &command);
+	if (lock->simple)
+		return;
+	command.argc = 4;
+	command.argv = next;
+	command.on_reply = on_next;
+	command.arg = lock;
+	node_send(lock->node, &command);
+}
+
 static void
 send_renewal(struct lock *lock)
 {
 	int64_t ttl_ms = lock->config->ttl_ms;
-	int64_t deadline = clock_now() + least(lock->patience_ms, ttl_ms / 4);
+	int64_t deadline = clock_now() + lock->config->replicas_ms +
+			   least(lock->patience_ms, ttl_ms / 4);
 	char ttl[24];
-	char life[24];
+	const struct kind *kind = kind_in_use(lock);
 	const char *const words[] = {"1", lock->config->key, lock->token, ttl,
-	    NULL};
-	const char *rearm[] = {"PEXPIRE", lock->info_key, life};
-	const struct conn_command rearming = {.argc = 3,
-	    .argv = rearm,
-	    .deadline = deadline,
-	    .more = true};
+	    kind->letter, NULL};
 	const struct conn_command renewal = {.on_reply = on_renewed,
-	    .deadline = deadline};
+	    .deadline = deadline,
+	    .replicas = lock->config->replicas,
+	    .replicas_ms = lock->config->replicas_ms};
 
 	snprintf(ttl, sizeof(ttl), "%" PRId64, ttl_ms);
-	snprintf(life, sizeof(life), "%" PRId64, helper_life(ttl_ms));
-	conn_send(lock->conn, &rearming);
-	if (eval(lock, script_renew, words, &renewal) == -1)
+	send_with_renewal(lock, ttl, deadline);
+	if (eval(lock, kind->renew, words, &renewal) == -1)
 		due_in(lock, next_backoff(lock));
 	else
 		lock->in_flight = true;
@@ -691,6 +1154,20 @@ lock_renew(struct lock *lock)
 {
 	if (lock->state == LOCK_HELD && !lock->in_flight)
 		send_renewal(lock);
+}
+
+int64_t
+lock_renewal_at(const struct lock *lock)
+{
+	bool planned = lock->state == LOCK_HELD && lock->answered;
+
+	return planned && !lock->in_flight ? lock->timer.at : CLOCK_NEVER;
+}
+
+void
+lock_renew_at(struct lock *lock, int64_t at)
+{
+	loop_timer_set(lock->loop, &lock->timer, at);
 }
 
 static void

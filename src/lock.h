@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conn.h"
 #include "holder.h"
+#include "kind.h"
 #include "loop.h"
+#include "node.h"
+#include "token.h"
+#include "waiter.h"
 
-#define LOCK_TOKEN_SIZE 37
 #define LOCK_ERROR_MAX 1024
+#define LOCK_ANY_WAITERS (-1)
 
 enum lock_state {
 	LOCK_IDLE,
@@ -26,20 +29,38 @@ enum lock_state {
 
 /* Why a lock was not acquired. */
 enum lock_failure {
-	LOCK_BUSY = 1,	  /* without waiting */
+	LOCK_BUSY = 1,	  /* without waiting, or too many wait already */
 	LOCK_UNAVAILABLE, /* the server was silent for too long */
 	LOCK_NOT_A_LOCK,  /* the key holds something else */
+	LOCK_OTHER_KIND,  /* we are within a run that holds it so */
 	LOCK_REFUSED,	  /* password, ACL */
 	LOCK_ERROR,	  /* the server said something unforeseen */
 };
 
 struct lock_config {
 	const char *key;
+	const char *name; /* of the lock, for messages */
 	const struct endpoint *server;
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* silence that is borne while acquiring */
 	bool wait;		   /* else LOCK_BUSY at once */
-	const char *command;	   /* for the holder's record */
+	int max_waiters;	   /* LOCK_BUSY when so many wait already */
+	int replicas;		   /* held only while so many have it */
+	int64_t replicas_ms;	   /* how long they have to say so */
+	const struct kind *kind;
+	int permits;	     /* of kind_permits */
+	const char *command; /* for the holder's record */
+	const char *held;    /* RLOCKRUN_HELD, or NULL */
+};
+
+/* Keys beside the lock's own: see PROTOCOL in rlockrun(1). */
+struct lock_keys {
+	char *fence;
+	char *info;
+	char *queue;
+	char *alive;
+	char *nested;
+	char *bell;
 };
 
 struct lock {
@@ -48,29 +69,41 @@ struct lock {
 	enum lock_failure failure;
 	char error[LOCK_ERROR_MAX]; /* of the last thing that went wrong */
 	bool answered;		    /* the last contact succeeded */
-	char token[LOCK_TOKEN_SIZE];
-	char fence[24];
+	char token[TOKEN_SIZE];
+	char fence[24];		  /* empty where a nested run can't learn it */
+	const struct kind *outer; /* of the run that holds it for us */
+	int64_t acquired_at;
 	int64_t valid_until; /* the lease holds until then, proven */
 	bool lost_at_release;
 	bool unconfirmed;     /* released, but no server said so */
 	struct holder holder; /* as the last busy try told */
+	int64_t rank;	      /* our place in line from 0; -1: none */
+	int64_t waiting;      /* how many are in line */
+	int64_t permits;      /* that others allow, where they disagree */
+	char no_queue[LOCK_ERROR_MAX]; /* why waiting is without, or empty */
 
 	const struct lock_config *config;
 	struct loop *loop;
-	struct conn *conn;
+	struct node *node;
 	struct loop_timer timer; /* next try, renewal or release */
-	char *fence_key;
-	char *info_key;
-	bool heard; /* the last try: the server was not silent */
+	struct lock_keys keys;
+	struct holder self;
+	char run[TOKEN_SIZE];	  /* of a nested run, else empty */
+	char waiter[WAITER_SIZE]; /* our name in line */
+	char next[WAITER_SIZE];	  /* who is to be rung, or empty */
+	bool simple;		  /* no queue: try again and again */
+	bool deaf;		  /* in line, but without a doorbell */
+	bool blocked;		  /* on the doorbell */
+	int64_t poll_ms;	  /* between two looks at a foreign holder */
+	bool heard;		  /* the last try: the server was not silent */
 	int64_t silent_since;
 	int64_t backoff_ms;
 	int64_t patience_ms; /* a renewal's answer is awaited so long */
 	int64_t give_up_at;  /* of a release */
+	int64_t keep_until;  /* after it, by the server */
 	bool key_alone;	     /* released without its helper keys */
 	bool in_flight;	     /* the state's own command is out */
 	bool unsure;	     /* whether the server has our token in the key */
-	char record_host[256];
-	char record_user[64];
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no
@@ -85,12 +118,20 @@ void lock_acquire(struct lock *lock);
 /* Asks for a renewal now, unless one is out already. */
 void lock_renew(struct lock *lock);
 
-/* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). */
-void lock_release(struct lock *lock);
+/* When the next one is sent. CLOCK_NEVER while one is out, while it is tried
+ * again since the last one failed, and in other states. */
+int64_t lock_renewal_at(const struct lock *lock);
+
+/* Moves it. Not where that is CLOCK_NEVER. */
+void lock_renew_at(struct lock *lock, int64_t at);
+
+/* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). The server
+ * keeps the lock until keep_until; a time that is over frees it at once. */
+void lock_release(struct lock *lock, int64_t keep_until);
 
 /* From any state to RELEASED (FAILED, when the lock had failed), by RELEASING
  * for a moment where the server may have granted us the lock: leaves nothing
- * behind that can be helped. */
+ * behind that can be helped. Cuts a release short. */
 void lock_cancel(struct lock *lock);
 
 #endif

@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "escape.h"
+
 #define PREFIX "rlockrun: "
+#define DEFAULT_COLUMNS 80
 
 /* A pipe takes up to PIPE_BUF bytes whole or not at all: the messages of all
  * that write to it stay apart. */
@@ -18,46 +22,17 @@ struct message {
 	size_t length;
 };
 
-/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the log level */
+#define ERASE_LINE "\r\033[K"
+
+/* NOLINTBEGIN(*-avoid-non-const-global-variables): the state of stderr */
 static bool verbose;
+static bool in_progress; /* such a line is shown */
+/* NOLINTEND(*-avoid-non-const-global-variables) */
 
 void
 log_verbose(bool on)
 {
 	verbose = on;
-}
-
-static bool
-is_continuation(unsigned char byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
-/* The bytes of the character at text when it is valid UTF-8 and no control
- * character, else 0. Reads nothing behind a terminating NUL. */
-static size_t
-printable_length(const unsigned char *text)
-{
-	unsigned char first = text[0], second;
-
-	if (first < 0x80)
-		return first >= 0x20 && first != 0x7f;
-	second = text[1];
-	if (first < 0xc2 || first > 0xf4 || !is_continuation(second))
-		return 0; /* a stray continuation, overlong, or not Unicode */
-	if (first < 0xe0)
-		/* U+0080 to U+009F: terminals obey these, too. */
-		return first == 0xc2 && second < 0xa0 ? 0 : 2;
-	if ((first == 0xe0 && second < 0xa0) || /* overlong */
-	    (first == 0xed && second > 0x9f) || /* surrogates */
-	    (first == 0xf0 && second < 0x90) || /* overlong */
-	    (first == 0xf4 && second > 0x8f))	/* above U+10FFFF */
-		return 0;
-	if (!is_continuation(text[2]))
-		return 0;
-	if (first < 0xf0)
-		return 3;
-	return is_continuation(text[3]) ? 4 : 0;
 }
 
 /* False when it doesn't fit beside the newline that is still to come. */
@@ -71,35 +46,16 @@ append(struct message *message, const char *text, size_t length)
 	return true;
 }
 
-static bool
-append_escape(struct message *message, unsigned char byte)
-{
-	char escape[sizeof("\\x00")];
-
-	if (byte == '\n')
-		return append(message, "\\n", 2);
-	if (byte == '\t')
-		return append(message, "\\t", 2);
-	snprintf(escape, sizeof(escape), "\\x%02x", (unsigned int)byte);
-	return append(message, escape, strlen(escape));
-}
-
 static void
 append_safe(struct message *message, const char *text)
 {
 	bool fits = true;
 
 	while (fits && *text != '\0') {
-		const unsigned char *bytes = (const unsigned char *)text;
-		size_t length = printable_length(bytes);
+		char out[ESCAPE_SIZE];
+		size_t length = escape_next(&text, ESCAPE_TEXT, out);
 
-		if (length > 0) {
-			fits = append(message, text, length);
-			text += length;
-		} else {
-			fits = append_escape(message, *bytes);
-			text++;
-		}
+		fits = append(message, out, length);
 	}
 }
 
@@ -111,7 +67,6 @@ send_message(struct message *message)
 {
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	message->text[message->length++] = '\n';
 	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
 	if (write(out.fd, message->text, message->length) < 0)
@@ -128,14 +83,69 @@ tell(int error, const char *format, va_list arguments)
 	char text[PIPE_BUF];
 
 	vsnprintf(text, sizeof(text), format, arguments);
+	if (in_progress)
+		append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	in_progress = false;
 	append(&message, PREFIX, strlen(PREFIX));
 	append_safe(&message, text);
 	if (error != 0) {
 		append_safe(&message, ": ");
 		append_safe(&message, strerror(error));
 	}
+	message.text[message.length++] = '\n';
 	send_message(&message);
 	errno = saved_errno;
+}
+
+/* Cut off before that column, as a line that wraps can't be erased. */
+static void
+cut(struct message *message, size_t from, size_t columns)
+{
+	size_t column = 0;
+
+	for (size_t at = from; at < message->length; at++) {
+		if (escape_continues(message->text[at]))
+			continue;
+		if (++column >= columns) {
+			message->length = at;
+			return;
+		}
+	}
+}
+
+void
+log_progress(const char *format, ...)
+{
+	struct message message = {.length = 0};
+	struct winsize size = {.ws_col = 0};
+	char text[PIPE_BUF / 2];
+	va_list arguments;
+	size_t start;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	start = message.length;
+	append(&message, PREFIX, strlen(PREFIX));
+	append_safe(&message, text);
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
+		size.ws_col = DEFAULT_COLUMNS;
+	cut(&message, start, size.ws_col);
+	send_message(&message);
+	in_progress = true;
+}
+
+void
+log_progress_end(void)
+{
+	struct message message = {.length = 0};
+
+	if (!in_progress)
+		return;
+	in_progress = false;
+	append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	send_message(&message);
 }
 
 void

@@ -17,6 +17,11 @@ void log_info(const char *format, ...) LOG_FORMAT(1, 2);  /* with -v only */
 void log_warn(const char *format, ...) LOG_FORMAT(1, 2);  /* ": strerror" */
 void log_warnx(const char *format, ...) LOG_FORMAT(1, 2); /* as it is */
 
+/* One line on a terminal, cut to its width, which the next one, a message or
+ * log_progress_end takes away. */
+void log_progress(const char *format, ...) LOG_FORMAT(1, 2);
+void log_progress_end(void);
+
 /* As log_warnx, then exit(status). Only before a job exists. */
 _Noreturn void log_die(int status, const char *format, ...) LOG_FORMAT(2, 3);
 

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "conn.h"
 #include "exitcode.h"
 #include "log.h"
 #include "opts.h"
 #include "run.h"
 #include "sig.h"
+#include "tls.h"
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go
@@ -26,7 +28,9 @@ fill_standard_fds(void)
 static int
 print_version(void)
 {
-	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n", conn_library());
+	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n"
+	       "TLS by OpenSSL, which is loaded when a URL asks for it\n",
+	    conn_library());
 	return fflush(stdout);
 }
 
@@ -43,23 +47,65 @@ print(enum opts_action action)
 	return EXITCODE_RESOURCE;
 }
 
+/* Before a job can exist: what is wrong with its files is told at once. */
+static void
+load_tls(struct opts *opts)
+{
+	const struct tls_config config = {.ca_file = opts->tls_ca,
+	    .cert_file = opts->tls_cert,
+	    .key_file = opts->tls_key};
+	char error[TLS_ERROR_MAX];
+	int rc = 0;
+
+	if (opts->server.tls)
+		rc = tls_context_new(&opts->server.tls_context, &config, error);
+	for (size_t i = 0; i < opts->server.sentinel_count; i++)
+		opts->server.sentinels[i].tls_context =
+		    opts->server.tls_context;
+	if (rc != 0)
+		log_die(rc == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s",
+		    error);
+}
+
+/* Signals are for what has a job to pass them on to. */
+static int
+run_job(const struct opts *opts)
+{
+	struct sig sig;
+
+	if (sig_init(&sig) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot read signals");
+	return run(opts, &sig);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct opts opts;
-	struct sig sig;
 	int result;
 
 	fill_standard_fds();
 	result = opts_init(&opts, argc, argv);
 	if (result != 0)
 		return result;
-	if (opts.action != OPTS_RUN)
-		return print(opts.action);
 	log_verbose(opts.verbose);
-	if (sig_init(&sig) == -1)
-		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	result = run(&opts, &sig);
+	load_tls(&opts);
+	switch (opts.action) {
+	case OPTS_RUN:
+		result = run_job(&opts);
+		break;
+	case OPTS_STATUS:
+	case OPTS_LIST:
+	case OPTS_FORCE_RELEASE:
+		result = admin(&opts);
+		break;
+	case OPTS_HELP:
+	case OPTS_VERSION:
+	case OPTS_DUMP:
+		result = print(opts.action);
+		break;
+	}
+	tls_context_free(opts.server.tls_context);
 	opts_fini(&opts);
 	if (result < 0)
 		sig_die(-result);

@@ -19,6 +19,10 @@
 #define DEFAULT_TTL_MS 30000
 #define DEFAULT_SERVER_TIMEOUT_MS 10000
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
+#define REPLICAS_MAX 1000
+#define REPLICAS_MAX_MS 1000 /* of the default only */
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
 
 enum {
@@ -33,25 +37,47 @@ enum {
 enum option_id {
 	OPT_KEY,
 	OPT_EXCLUSIVE,
+	OPT_SHARED,
+	OPT_PERMITS,
 	OPT_TTL,
+	OPT_MIN_HOLD,
 	OPT_NONBLOCK,
 	OPT_WAIT,
+	OPT_MAX_WAITERS,
 	OPT_CONFLICT_EXIT_CODE,
 	OPT_QUIET,
+	OPT_SPLAY,
 	OPT_COMMAND,
 	OPT_WAIT_ALL,
+	OPT_MAX_RUN,
+	OPT_WARN_AFTER,
 	OPT_ON_LOST,
 	OPT_KILL_AFTER,
 	OPT_ON_UNAVAILABLE,
 	OPT_SERVER_TIMEOUT,
 	OPT_REDIS,
 	OPT_REDIS_URL,
+	OPT_WAIT_REPLICAS,
 	OPT_PREFIX,
 	OPT_USER,
 	OPT_PASSWORD_FILE,
 	OPT_PASSWORD,
 	OPT_NO_PASSWORD,
+	OPT_SENTINEL_USER,
+	OPT_SENTINEL_PASSWORD_FILE,
+	OPT_SENTINEL_PASSWORD,
+	OPT_TLS_CA,
+	OPT_TLS_CERT,
+	OPT_TLS_KEY,
+	OPT_STATUS,
+	OPT_LIST,
+	OPT_FORCE_RELEASE,
+	OPT_JSON,
+	OPT_OLDER_THAN,
+	OPT_TOKEN,
+	OPT_YES,
 	OPT_VERBOSE,
+	OPT_PROGRESS,
 	OPT_HELP,
 	OPT_VERSION,
 	OPT_DUMP,
@@ -66,21 +92,25 @@ struct parser {
 	struct opts opts;
 	enum origin origins[OPT_COUNT];
 	char *environment[OPT_COUNT]; /* values; NULL for what is not set */
-	int given;	/* what getopt_long returned for this option */
-	int status;	/* of the first mistake; the rest is ignored */
-	bool exclusive; /* the only kind so far */
+	int given;  /* what getopt_long returned for this option */
+	int status; /* of the first mistake; the rest is ignored */
+	bool exclusive;
+	bool shared;
 	bool nonblock;
-	const char *name;
-	const char *prefix;
 	const char *user;
 	const char *password_file;
 	char *password;
+	const char *sentinel_user;
+	const char *sentinel_password_file;
+	char *sentinel_password;
 };
 
 /* A setting. Without longs: environment only. Without variable: command line
  * only. Without help: hidden. */
 struct option_row {
 	char shorts[SHORTS_MAX + 1];
+	bool once;			  /* on the command line */
+	bool secret;			  /* never quoted */
 	const char *longs[LONGS_MAX + 1]; /* the first names the variable */
 	const char *argument;		  /* NULL: a switch */
 	const char *variable;
@@ -93,8 +123,7 @@ struct option_row {
 	int64_t min, max;
 	const char *mistake; /* the reason, for what is not in that range */
 	enum opts_action action;
-	bool once;   /* on the command line */
-	bool secret; /* never quoted */
+	unsigned with; /* only with these actions, as bits */
 };
 
 static void *
@@ -122,22 +151,25 @@ set_switch(struct parser *parser, const struct option_row *row,
 	return "neither yes nor no";
 }
 
-/* The argument is "THIS|THAT", the field is true for THAT. */
+/* The argument is "THIS|THAT|...", the field becomes the word's place in it. */
 static const char *
 set_choice(struct parser *parser, const struct option_row *row,
     const char *text)
 {
-	bool *field = field_of(parser, row);
-	size_t length = strcspn(row->argument, "|");
+	int *field = field_of(parser, row);
+	const char *word = row->argument;
 
-	if (strcmp(text, row->argument + length + 1) == 0)
-		*field = true;
-	else if (strlen(text) == length &&
-		 strncmp(text, row->argument, length) == 0)
-		*field = false;
-	else
-		return row->mistake;
-	return NULL;
+	for (int place = 0;; place++) {
+		size_t length = strcspn(word, "|");
+		if (strlen(text) == length &&
+		    strncmp(text, word, length) == 0) {
+			*field = place;
+			return NULL;
+		}
+		if (word[length] == '\0')
+			return row->mistake;
+		word += length + 1;
+	}
 }
 
 static const char *
@@ -146,6 +178,18 @@ set_text(struct parser *parser, const struct option_row *row, const char *text)
 	const char **field = field_of(parser, row);
 
 	*field = text;
+	return NULL;
+}
+
+static const char *
+add_key(struct parser *parser, const struct option_row *row, const char *text)
+{
+	struct opts *opts = &parser->opts;
+
+	(void)row;
+	if (opts->key_count == OPTS_KEYS_MAX)
+		return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
+	opts->keys[opts->key_count++].name = text;
 	return NULL;
 }
 
@@ -186,6 +230,25 @@ set_server(struct parser *parser, const struct option_row *row,
 	return url_parse(text, &parser->opts.server);
 }
 
+static const char *
+set_replicas(struct parser *parser, const struct option_row *row,
+    const char *text)
+{
+	size_t length = strcspn(text, ":");
+	char digits[sizeof("1000")] = "";
+	int64_t count, ms = 0;
+
+	if (length < sizeof(digits))
+		memcpy(digits, text, length);
+	if (num_int(digits, row->min, row->max, &count) < 0 ||
+	    (text[length] == ':' &&
+		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		return row->mistake;
+	parser->opts.replicas = (int)count;
+	parser->opts.replicas_ms = ms;
+	return NULL;
+}
+
 /* REDIS_URL is the application's, so ours goes before it. */
 static const char *
 set_fallback_server(struct parser *parser, const struct option_row *row,
@@ -201,8 +264,9 @@ static const char *
 set_password(struct parser *parser, const struct option_row *row,
     const char *text)
 {
-	(void)row;
-	parser->password = mem_strdup(text);
+	char **field = field_of(parser, row);
+
+	*field = mem_strdup(text);
 	return NULL;
 }
 
@@ -228,21 +292,38 @@ set_action(struct parser *parser, const struct option_row *row,
 }
 
 #define FIELD(member) .field = offsetof(struct parser, member)
+#define ACTION(name) (1U << (name))
 
 /* clang-format off */
 static const struct option_row table[] = {
 	[OPT_KEY] = {
 		.shorts = "k", .longs = {"key"}, .argument = "NAME",
 		.section = "Lock",
-		.help = "name of the lock",
-		.set = set_text, FIELD(opts.name),
-		.once = true,
+		.help = "name of the lock; again: several, all or none",
+		.set = add_key,
 	},
 	[OPT_EXCLUSIVE] = {
 		.shorts = "ex", .longs = {"exclusive"},
+		.variable = "RLOCKRUN_EXCLUSIVE",
 		.section = "Lock",
 		.help = "one holder at a time (the default)",
 		.set = set_switch, FIELD(exclusive),
+	},
+	[OPT_SHARED] = {
+		.shorts = "s", .longs = {"shared"},
+		.variable = "RLOCKRUN_SHARED",
+		.section = "Lock",
+		.help = "together with all others who share it",
+		.set = set_switch, FIELD(shared),
+	},
+	[OPT_PERMITS] = {
+		.shorts = "p", .longs = {"permits"}, .argument = "N",
+		.variable = "RLOCKRUN_PERMITS",
+		.section = "Lock",
+		.help = "at most N holders at a time",
+		.set = set_number, FIELD(opts.permits),
+		.min = 1, .max = 1000000,
+		.mistake = "not a number from 1 to 1000000",
 	},
 	[OPT_TTL] = {
 		.shorts = "t", .longs = {"ttl"}, .argument = "DUR",
@@ -252,6 +333,15 @@ static const struct option_row table[] = {
 		.set = set_duration, FIELD(opts.ttl_ms),
 		.min = 1000, .max = TTL_MAX_MS,
 		.mistake = "not a duration from 1s to 365d",
+	},
+	[OPT_MIN_HOLD] = {
+		.longs = {"min-hold"}, .argument = "DUR",
+		.variable = "RLOCKRUN_MIN_HOLD",
+		.section = "Lock",
+		.help = "keep it this long, also after a short job",
+		.set = set_duration, FIELD(opts.min_hold_ms),
+		.max = TTL_MAX_MS,
+		.mistake = "not a duration from 0 to 365d",
 	},
 	[OPT_NONBLOCK] = {
 		.shorts = "n", .longs = {"nonblock", "nb", "nonblocking"},
@@ -269,6 +359,15 @@ static const struct option_row table[] = {
 		.max = NUM_DURATION_MAX_MS,
 		.mistake = "not a duration from 0 to 3653d",
 	},
+	[OPT_MAX_WAITERS] = {
+		.longs = {"max-waiters"}, .argument = "N",
+		.variable = "RLOCKRUN_MAX_WAITERS",
+		.section = "Waiting",
+		.help = "busy at once when N wait already",
+		.set = set_number, FIELD(opts.max_waiters),
+		.max = 1000000,
+		.mistake = "not a number from 0 to 1000000",
+	},
 	[OPT_CONFLICT_EXIT_CODE] = {
 		.shorts = "E", .longs = {"conflict-exit-code"}, .argument = "N",
 		.variable = "RLOCKRUN_CONFLICT_EXIT_CODE",
@@ -285,6 +384,15 @@ static const struct option_row table[] = {
 		.help = "print nothing when busy",
 		.set = set_switch, FIELD(opts.quiet),
 	},
+	[OPT_SPLAY] = {
+		.longs = {"splay"}, .argument = "DUR",
+		.variable = "RLOCKRUN_SPLAY",
+		.section = "Waiting",
+		.help = "first sleep a random time up to this [0]",
+		.set = set_duration, FIELD(opts.splay_ms),
+		.max = NUM_DURATION_MAX_MS,
+		.mistake = "not a duration from 0 to 3653d",
+	},
 	[OPT_COMMAND] = {
 		.shorts = "c", .longs = {"command"}, .argument = "STRING",
 		.section = "Job",
@@ -298,6 +406,24 @@ static const struct option_row table[] = {
 		.section = "Job",
 		.help = "keep the lock until all it started has ended",
 		.set = set_switch, FIELD(opts.wait_all),
+	},
+	[OPT_MAX_RUN] = {
+		.longs = {"max-run"}, .argument = "DUR",
+		.variable = "RLOCKRUN_MAX_RUN",
+		.section = "Job",
+		.help = "stop the job after this long, status 124",
+		.set = set_duration, FIELD(opts.max_run_ms),
+		.min = 1, .max = NUM_DURATION_MAX_MS,
+		.mistake = "not a duration above 0 and up to 3653d",
+	},
+	[OPT_WARN_AFTER] = {
+		.longs = {"warn-after"}, .argument = "DUR",
+		.variable = "RLOCKRUN_WARN_AFTER",
+		.section = "Job",
+		.help = "say when the lock is held for longer",
+		.set = set_duration, FIELD(opts.warn_after_ms),
+		.min = 1, .max = NUM_DURATION_MAX_MS,
+		.mistake = "not a duration above 0 and up to 3653d",
 	},
 	[OPT_ON_LOST] = {
 		.longs = {"on-lost"}, .argument = "stop|warn",
@@ -349,12 +475,20 @@ static const struct option_row table[] = {
 		.set = set_fallback_server,
 		.secret = true,
 	},
+	[OPT_WAIT_REPLICAS] = {
+		.longs = {"wait-replicas"}, .argument = "N[:DUR]",
+		.variable = "RLOCKRUN_WAIT_REPLICAS",
+		.section = "Server",
+		.help = "held only while N replicas have it",
+		.set = set_replicas, .max = REPLICAS_MAX,
+		.mistake = "not N or N:DUR, with N from 0 to 1000",
+	},
 	[OPT_PREFIX] = {
 		.longs = {"prefix"}, .argument = "TEXT",
 		.variable = "RLOCKRUN_PREFIX",
 		.section = "Server",
 		.help = "put before the name of the lock",
-		.set = set_text, FIELD(prefix),
+		.set = set_text, FIELD(opts.prefix),
 	},
 	[OPT_USER] = {
 		.longs = {"user"}, .argument = "NAME",
@@ -375,7 +509,7 @@ static const struct option_row table[] = {
 		.variable = "RLOCKRUN_PASSWORD",
 		.section = "Server",
 		.help = "the password itself, kept from the job",
-		.set = set_password,
+		.set = set_password, FIELD(password),
 		.secret = true,
 	},
 	[OPT_NO_PASSWORD] = {
@@ -383,12 +517,111 @@ static const struct option_row table[] = {
 		.set = refuse_password,
 		.secret = true,
 	},
+	[OPT_SENTINEL_USER] = {
+		.longs = {"sentinel-user"}, .argument = "NAME",
+		.variable = "RLOCKRUN_SENTINEL_USER",
+		.section = "Server",
+		.help = "user name at the sentinels",
+		.set = set_text, FIELD(sentinel_user),
+	},
+	[OPT_SENTINEL_PASSWORD_FILE] = {
+		.longs = {"sentinel-password-file"}, .argument = "FILE",
+		.variable = "RLOCKRUN_SENTINEL_PASSWORD_FILE",
+		.section = "Server",
+		.help = "holds the sentinels' password",
+		.set = set_text, FIELD(sentinel_password_file),
+	},
+	[OPT_SENTINEL_PASSWORD] = {
+		.argument = "TEXT",
+		.variable = "RLOCKRUN_SENTINEL_PASSWORD",
+		.section = "Server",
+		.help = "that password itself, kept from the job",
+		.set = set_password, FIELD(sentinel_password),
+		.secret = true,
+	},
+	[OPT_TLS_CA] = {
+		.longs = {"tls-ca"}, .argument = "FILE",
+		.variable = "RLOCKRUN_TLS_CA",
+		.section = "Server",
+		.help = "trust these CAs, not the system's",
+		.set = set_text, FIELD(opts.tls_ca),
+	},
+	[OPT_TLS_CERT] = {
+		.longs = {"tls-cert"}, .argument = "FILE",
+		.variable = "RLOCKRUN_TLS_CERT",
+		.section = "Server",
+		.help = "our certificate",
+		.set = set_text, FIELD(opts.tls_cert),
+	},
+	[OPT_TLS_KEY] = {
+		.longs = {"tls-key"}, .argument = "FILE",
+		.variable = "RLOCKRUN_TLS_KEY",
+		.section = "Server",
+		.help = "its key [the certificate's file]",
+		.set = set_text, FIELD(opts.tls_key),
+	},
+	[OPT_STATUS] = {
+		.longs = {"status"},
+		.section = "Look and act",
+		.help = "show who has the lock, and who waits for it",
+		.set = set_action, .action = OPTS_STATUS,
+	},
+	[OPT_LIST] = {
+		.longs = {"list"},
+		.section = "Look and act",
+		.help = "list the locks that are held (and match a GLOB)",
+		.set = set_action, .action = OPTS_LIST,
+	},
+	[OPT_FORCE_RELEASE] = {
+		.longs = {"force-release"},
+		.section = "Look and act",
+		.help = "take the lock away from its holder",
+		.set = set_action, .action = OPTS_FORCE_RELEASE,
+	},
+	[OPT_JSON] = {
+		.longs = {"json"},
+		.section = "Look and act",
+		.help = "show it as JSON",
+		.set = set_switch, FIELD(opts.json),
+		.with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST),
+	},
+	[OPT_OLDER_THAN] = {
+		.longs = {"older-than"}, .argument = "DUR",
+		.section = "Look and act",
+		.help = "list only locks that are held for longer",
+		.set = set_duration, FIELD(opts.older_than_ms),
+		.max = NUM_DURATION_MAX_MS,
+		.mistake = "not a duration from 0 to 3653d",
+		.with = ACTION(OPTS_LIST),
+	},
+	[OPT_TOKEN] = {
+		.longs = {"token"}, .argument = "TOKEN",
+		.section = "Look and act",
+		.help = "release it only if this holder has it",
+		.set = set_text, FIELD(opts.token),
+		.with = ACTION(OPTS_FORCE_RELEASE),
+	},
+	[OPT_YES] = {
+		.longs = {"yes"},
+		.section = "Look and act",
+		.help = "release it without a question",
+		.set = set_switch, FIELD(opts.yes),
+		.with = ACTION(OPTS_FORCE_RELEASE),
+	},
 	[OPT_VERBOSE] = {
 		.shorts = "v", .longs = {"verbose"},
 		.variable = "RLOCKRUN_VERBOSE",
 		.section = "General",
 		.help = "tell what is done",
 		.set = set_switch, FIELD(opts.verbose),
+	},
+	[OPT_PROGRESS] = {
+		.longs = {"progress"}, .argument = "auto|always|never",
+		.variable = "RLOCKRUN_PROGRESS",
+		.section = "General",
+		.help = "one line about waiting, kept up to date [auto]",
+		.set = set_choice, FIELD(opts.progress),
+		.mistake = "neither auto, always nor never",
 	},
 	[OPT_HELP] = {
 		.shorts = "h", .longs = {"help"},
@@ -445,6 +678,14 @@ setting_name(const struct parser *parser, enum option_id id, enum origin origin)
 	return mem_printf("--%s", table[id].longs[0]);
 }
 
+/* These only print what is built in: all else is of no account. */
+static bool
+is_about_itself(enum opts_action action)
+{
+	return action == OPTS_HELP || action == OPTS_VERSION ||
+	       action == OPTS_DUMP;
+}
+
 static void
 opt_set(struct parser *parser, enum option_id id, const char *text,
     enum origin origin)
@@ -454,7 +695,7 @@ opt_set(struct parser *parser, enum option_id id, const char *text,
 	const char *reason;
 	char *name;
 
-	if (parser->status != 0 || parser->opts.action != OPTS_RUN ||
+	if (parser->status != 0 || is_about_itself(parser->opts.action) ||
 	    parser->origins[id] > origin)
 		return;
 	parser->origins[id] = origin;
@@ -559,6 +800,21 @@ take_option(struct parser *parser, int given)
 		mem_wipe(optarg, strlen(optarg));
 }
 
+/* Options may stand behind a glob of --list, but not behind "--". */
+static bool
+take_glob(struct parser *parser, char **argv)
+{
+	char **end = parser->opts.globs;
+
+	if (parser->opts.action != OPTS_LIST || argv[optind] == NULL ||
+	    strcmp(argv[optind - 1], "--") == 0)
+		return false;
+	while (*end != NULL)
+		end++;
+	*end = argv[optind++];
+	return true;
+}
+
 /* Goes on after a mistake, so that no password stays in sight. */
 static void
 read_command_line(struct parser *parser, int argc, char **argv)
@@ -571,12 +827,13 @@ read_command_line(struct parser *parser, int argc, char **argv)
 	list_longs(longs);
 	opterr = 0;
 	optind = 0; /* makes getopt_long forget an earlier argv */
-	while ((given = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+	do {
+		given = getopt_long(argc, argv, shorts, longs, NULL);
 		if (given == '?' || given == ':')
 			refuse_option(parser, given == '?', argv[optind - 1]);
-		else
+		else if (given != -1)
 			take_option(parser, given);
-	}
+	} while (given != -1 || take_glob(parser, argv));
 }
 
 /* The value in "NAME=value", NULL for another name. */
@@ -618,15 +875,23 @@ hide_password_in_url(char *url)
 }
 
 static void
+hide_password(struct parser *parser, enum option_id id)
+{
+	char *password = parser->environment[id];
+
+	if (password == NULL)
+		return;
+	mem_wipe(password, strlen(password));
+	unsetenv(table[id].variable);
+}
+
+static void
 hide_secrets(struct parser *parser)
 {
-	char *password = parser->environment[OPT_PASSWORD];
 	char *url = parser->environment[OPT_REDIS];
 
-	if (password != NULL) {
-		mem_wipe(password, strlen(password));
-		unsetenv(table[OPT_PASSWORD].variable);
-	}
+	hide_password(parser, OPT_PASSWORD);
+	hide_password(parser, OPT_SENTINEL_PASSWORD);
 	if (url != NULL)
 		hide_password_in_url(url);
 }
@@ -645,26 +910,60 @@ read_environment(struct parser *parser)
 }
 
 static void
-check_key(struct parser *parser)
+check_key(struct parser *parser, struct opts_key *key)
 {
-	const char *name = parser->opts.name;
-	const char *prefix = parser->prefix != NULL ? parser->prefix : "";
-	char *key;
+	size_t length;
 
-	if (name == NULL || *name == '\0') {
-		fail(parser, EXITCODE_USAGE,
-		    name == NULL ? "no key given (-k NAME)"
-				 : "the key is empty");
-		return;
-	}
-	key = parser->opts.key = mem_printf("%s%s", prefix, name);
-	if (strlen(key) > OPTS_KEY_MAX)
+	key->key = mem_printf("%s%s", parser->opts.prefix, key->name);
+	length = strlen(key->key);
+	if (*key->name == '\0')
+		fail(parser, EXITCODE_USAGE, "the key is empty");
+	if (length > OPTS_KEY_MAX)
 		fail(parser, EXITCODE_USAGE, "the key is longer than %d bytes",
 		    OPTS_KEY_MAX);
 	/* The keys beside a lock's own are named so. */
-	if (strstr(key, ":rlk:") != NULL || strstr(key, ":rlkt:") != NULL)
+	if (strstr(key->key, ":rlk:") != NULL ||
+	    strstr(key->key, ":rlkt:") != NULL)
 		fail(parser, EXITCODE_USAGE,
 		    "a key can't contain ':rlk:' or ':rlkt:'");
+	/* The job gets them one a line. */
+	if (parser->opts.key_count > 1 && strchr(key->name, '\n') != NULL)
+		fail(parser, EXITCODE_USAGE,
+		    "one of several keys can't contain a newline");
+	for (struct opts_key *other = parser->opts.keys; other < key; other++)
+		if (strcmp(other->name, key->name) == 0)
+			fail(parser, EXITCODE_USAGE,
+			    "the same key is given twice: %s", key->name);
+}
+
+/* To be freed. */
+static char *
+join_names(const struct opts *opts, const char *separator)
+{
+	char *text = mem_strdup(opts->keys[0].name);
+
+	for (size_t i = 1; i < opts->key_count; i++) {
+		char *longer =
+		    mem_printf("%s%s%s", text, separator, opts->keys[i].name);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void
+check_keys(struct parser *parser)
+{
+	struct opts *opts = &parser->opts;
+
+	if (opts->key_count == 0) {
+		fail(parser, EXITCODE_USAGE, "no key given (-k NAME)");
+		return;
+	}
+	for (size_t i = 0; i < opts->key_count; i++)
+		check_key(parser, &opts->keys[i]);
+	opts->name = join_names(opts, ", ");
+	opts->names = join_names(opts, "\n");
 }
 
 static char **
@@ -698,6 +997,125 @@ check_command(struct parser *parser, char **rest)
 		opts->command = shell_command(shell);
 }
 
+/* One setting, too: who stands higher wins, two beside each other do not. */
+static void
+check_kind(struct parser *parser)
+{
+	const struct {
+		enum option_id id;
+		bool given;
+		char letter;
+	} kinds[] = {{OPT_EXCLUSIVE, parser->exclusive, 'x'},
+	    {OPT_SHARED, parser->shared, 's'},
+	    {OPT_PERMITS, parser->opts.permits > 0, 'p'}};
+	enum origin best = ORIGIN_DEFAULT;
+
+	parser->opts.kind = 'x';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		enum origin origin = parser->origins[kinds[i].id];
+
+		if (!kinds[i].given || origin < best)
+			continue;
+		if (origin == best)
+			fail(parser, status_of(origin),
+			    "only one of --exclusive, --shared and --permits "
+			    "can be given");
+		best = origin;
+		parser->opts.kind = kinds[i].letter;
+	}
+}
+
+/* "--status or --list" */
+static void
+name_actions(unsigned actions, char *text, size_t size)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		if (table[id].action == OPTS_RUN ||
+		    !(actions & ACTION(table[id].action)))
+			continue;
+		snprintf(text + length, size - length, "%s--%s",
+		    length > 0 ? " or " : "", table[id].longs[0]);
+		length = strlen(text);
+	}
+}
+
+/* Each action but running excludes all others. */
+static void
+check_action(struct parser *parser)
+{
+	enum opts_action action = parser->opts.action;
+	char given[64], names[64];
+
+	name_actions(ACTION(action), given, sizeof(given));
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct option_row *row = &table[id];
+
+		if (parser->origins[id] != ORIGIN_COMMAND_LINE)
+			continue;
+		name_actions(row->with, names, sizeof(names));
+		if (row->action != OPTS_RUN && row->action != action)
+			fail(parser, EXITCODE_USAGE,
+			    "--%s and %s exclude each other", row->longs[0],
+			    given);
+		else if (row->with != 0 && !(row->with & ACTION(action)))
+			fail(parser, EXITCODE_USAGE, "--%s needs %s",
+			    row->longs[0], names);
+	}
+}
+
+static void
+check_list(struct parser *parser, char **rest)
+{
+	char **end = parser->opts.globs;
+
+	if (parser->opts.key_count > 0)
+		fail(parser, EXITCODE_USAGE, "--list takes a GLOB, not -k");
+	while (*end != NULL)
+		end++;
+	while (*rest != NULL)
+		*end++ = *rest++;
+}
+
+/* What looks at one lock, or acts on it. */
+static void
+check_single(struct parser *parser, const char *name)
+{
+	const struct opts *opts = &parser->opts;
+
+	check_keys(parser);
+	if (opts->key_count > 1)
+		fail(parser, EXITCODE_USAGE, "%s takes one key", name);
+	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
+	    !opts->yes && !isatty(STDIN_FILENO))
+		fail(parser, EXITCODE_USAGE,
+		    "--force-release needs --token or --yes where it can't "
+		    "ask on a terminal");
+}
+
+/* What stands behind the options. */
+static void
+check_rest(struct parser *parser, char **rest)
+{
+	enum opts_action action = parser->opts.action;
+	char name[64];
+
+	name_actions(ACTION(action), name, sizeof(name));
+	if (action == OPTS_RUN) {
+		check_keys(parser);
+		check_command(parser, rest);
+	} else if (parser->opts.shell_command != NULL ||
+		   (action != OPTS_LIST && *rest != NULL)) {
+		fail(parser, EXITCODE_USAGE, "%s takes no command", name);
+	} else if (action == OPTS_LIST) {
+		check_list(parser, rest);
+	} else {
+		check_single(parser, name);
+	}
+}
+
 /* -n and -w are one setting. */
 static void
 check_wait(struct parser *parser)
@@ -716,15 +1134,40 @@ check_wait(struct parser *parser)
 	parser->opts.wait_ms = 0;
 }
 
-static void
-read_password_file(struct parser *parser)
+static char *
+read_password_file(struct parser *parser, const char *path)
 {
-	const char *path = parser->password_file;
-	const char *reason = password_read(path, &parser->opts.server.password);
+	char *password = NULL;
+	const char *reason = password_read(path, &password);
 
 	if (reason != NULL)
 		fail(parser, EXITCODE_CONFIG, "password file %s: %s", path,
 		    reason);
+	return password;
+}
+
+static void
+check_one_password(struct parser *parser, const char *password,
+    enum option_id text, enum option_id file)
+{
+	if (password != NULL && parser->origins[file] == ORIGIN_ENVIRONMENT)
+		fail(parser, EXITCODE_CONFIG, "%s and %s exclude each other",
+		    table[text].variable, table[file].variable);
+}
+
+static void
+forget_password(char **password)
+{
+	if (*password != NULL)
+		mem_wipe(*password, strlen(*password));
+	free(*password);
+	*password = NULL;
+}
+
+static char *
+strdup_unless_empty(const char *text)
+{
+	return text == NULL || *text == '\0' ? NULL : mem_strdup(text);
 }
 
 /* What the URL says wins. */
@@ -733,20 +1176,60 @@ fill_credentials(struct parser *parser)
 {
 	struct endpoint *server = &parser->opts.server;
 
-	if (server->user == NULL && parser->user != NULL &&
-	    *parser->user != '\0')
-		server->user = mem_strdup(parser->user);
-	if (parser->password != NULL &&
-	    parser->origins[OPT_PASSWORD_FILE] == ORIGIN_ENVIRONMENT) {
-		fail(parser, EXITCODE_CONFIG, "%s and %s exclude each other",
-		    table[OPT_PASSWORD].variable,
-		    table[OPT_PASSWORD_FILE].variable);
-	} else if (server->password == NULL && parser->password_file != NULL) {
-		read_password_file(parser);
+	check_one_password(parser, parser->password, OPT_PASSWORD,
+	    OPT_PASSWORD_FILE);
+	if (server->user == NULL)
+		server->user = strdup_unless_empty(parser->user);
+	if (server->password == NULL && parser->password_file != NULL) {
+		server->password =
+		    read_password_file(parser, parser->password_file);
 	} else if (server->password == NULL) {
 		server->password = parser->password;
 		parser->password = NULL;
 	}
+}
+
+/* They have credentials of their own or none: those of the server are not told
+ * to whoever needn't know them. */
+static void
+fill_sentinel_credentials(struct parser *parser)
+{
+	const struct endpoint *server = &parser->opts.server;
+	const char *path = parser->sentinel_password_file;
+
+	check_one_password(parser, parser->sentinel_password,
+	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
+	if (server->sentinel_count == 0)
+		return;
+	if (path != NULL) {
+		forget_password(&parser->sentinel_password);
+		parser->sentinel_password = read_password_file(parser, path);
+	}
+	for (size_t i = 0; i < server->sentinel_count; i++) {
+		struct endpoint *sentinel = &server->sentinels[i];
+		sentinel->user = strdup_unless_empty(parser->sentinel_user);
+		if (parser->sentinel_password != NULL)
+			sentinel->password =
+			    mem_strdup(parser->sentinel_password);
+	}
+}
+
+/* It is part of each renewal, of which several must fit into a ttl. */
+static void
+check_replicas(struct parser *parser)
+{
+	struct opts *opts = &parser->opts;
+	int64_t usual = opts->ttl_ms / 8;
+
+	if (opts->replicas_ms > opts->ttl_ms / 4)
+		fail(parser, status_of(parser->origins[OPT_WAIT_REPLICAS]),
+		    "--wait-replicas can't take longer than a quarter of the "
+		    "ttl");
+	if (opts->replicas == 0)
+		opts->replicas_ms = 0;
+	else if (opts->replicas_ms == 0)
+		opts->replicas_ms =
+		    usual < REPLICAS_MAX_MS ? usual : REPLICAS_MAX_MS;
 }
 
 static void
@@ -754,13 +1237,33 @@ fill_defaults(struct parser *parser)
 {
 	struct opts *opts = &parser->opts;
 
-	if (opts->server.host == NULL)
+	if (opts->server.label == NULL)
 		url_parse(DEFAULT_URL, &opts->server);
 	if (parser->origins[OPT_KILL_AFTER] != ORIGIN_DEFAULT)
 		return;
 	opts->kill_after_ms = opts->ttl_ms / 6;
 	if (opts->kill_after_ms > KILL_AFTER_MAX_MS)
 		opts->kill_after_ms = KILL_AFTER_MAX_MS;
+}
+
+/* A fleet may set the variables everywhere; who writes an option believes that
+ * TLS is spoken. */
+static void
+check_tls(struct parser *parser)
+{
+	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
+	    OPT_TLS_KEY};
+	const struct opts *opts = &parser->opts;
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (!opts->server.tls &&
+		    parser->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+			fail(parser, EXITCODE_USAGE,
+			    "--%s wants a server that speaks TLS (rediss://)",
+			    table[ids[i]].longs[0]);
+	if (opts->server.tls && opts->tls_key != NULL && opts->tls_cert == NULL)
+		fail(parser, status_of(parser->origins[OPT_TLS_KEY]),
+		    "a key without its certificate (--tls-cert)");
 }
 
 int
@@ -771,25 +1274,32 @@ opts_init(struct opts *opts, int argc, char **argv)
 		{
 		    .ttl_ms = DEFAULT_TTL_MS,
 		    .wait_ms = OPTS_WAIT_FOREVER,
+		    .max_waiters = OPTS_ANY_WAITERS,
 		    .server_timeout_ms = DEFAULT_SERVER_TIMEOUT_MS,
 		    .conflict_exit = EXITCODE_BUSY,
+		    .prefix = "",
+		    .globs =
+			mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
 		},
 	};
 
 	read_command_line(&parser, argc, argv);
 	read_environment(&parser);
-	if (parser.status == 0 && parser.opts.action == OPTS_RUN) {
-		check_key(&parser);
-		check_command(&parser, argv + optind);
+	if (parser.status == 0 && !is_about_itself(parser.opts.action)) {
+		check_action(&parser);
+		check_rest(&parser, argv + optind);
+		check_kind(&parser);
 		check_wait(&parser);
 		fill_defaults(&parser);
+		check_tls(&parser);
+		check_replicas(&parser);
 	}
-	if (parser.status == 0 && parser.opts.action == OPTS_RUN)
+	if (parser.status == 0 && !is_about_itself(parser.opts.action)) {
 		fill_credentials(&parser);
-	if (parser.password != NULL) {
-		mem_wipe(parser.password, strlen(parser.password));
-		free(parser.password);
+		fill_sentinel_credentials(&parser);
 	}
+	forget_password(&parser.password);
+	forget_password(&parser.sentinel_password);
 	*opts = parser.opts;
 	if (parser.status != 0)
 		opts_fini(opts);
@@ -800,7 +1310,11 @@ void
 opts_fini(struct opts *opts)
 {
 	endpoint_fini(&opts->server);
-	free(opts->key);
+	for (size_t i = 0; i < opts->key_count; i++)
+		free(opts->keys[i].key);
+	free(opts->name);
+	free(opts->names);
+	free(opts->globs);
 	if (opts->shell_command != NULL && opts->command != NULL) {
 		free(opts->command[2]);
 		free(opts->command);
@@ -843,6 +1357,9 @@ opts_print_help(void)
 
 	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
 	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
+	     "       rlockrun [options] --status -k NAME\n"
+	     "       rlockrun [options] --list [GLOB...]\n"
+	     "       rlockrun [options] --force-release -k NAME\n"
 	     "\n"
 	     "Run a command while holding a lock that all hosts share "
 	     "through Redis.");

@@ -4,37 +4,74 @@
 #define OPTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "url.h"
 
 #define OPTS_WAIT_FOREVER (-1)
+#define OPTS_ANY_WAITERS (-1)
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */
+#define OPTS_KEYS_MAX 32  /* each takes a connection */
 
 enum opts_action {
 	OPTS_RUN,
 	OPTS_HELP,
 	OPTS_VERSION,
 	OPTS_DUMP,
+	OPTS_STATUS,
+	OPTS_LIST,
+	OPTS_FORCE_RELEASE,
+};
+
+/* A line about waiting that is drawn again and again. */
+enum opts_progress {
+	OPTS_PROGRESS_AUTO, /* where stderr is a terminal that is ours */
+	OPTS_PROGRESS_ALWAYS,
+	OPTS_PROGRESS_NEVER,
+};
+
+struct opts_key {
+	const char *name; /* as the user gave it */
+	char *key;	  /* prefix and name */
 };
 
 struct opts {
 	enum opts_action action;
-	char *key;	  /* prefix and name */
-	const char *name; /* the name as the user gave it, for messages */
+	const char *prefix;		     /* of --prefix, or empty */
+	struct opts_key keys[OPTS_KEYS_MAX]; /* as given, none twice */
+	size_t key_count;
+	char *name;  /* the names, for messages: "a, b" */
+	char *names; /* the same, one a line, for the job */
 	struct endpoint server;
+	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;
 	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
 	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
 	int64_t server_timeout_ms;
-	int conflict_exit; /* -E */
+	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
+	int permits;	       /* 1 and up, of 'p' */
+	int64_t min_hold_ms;   /* 0: none */
+	int64_t splay_ms;      /* 0: none */
+	int64_t max_run_ms;    /* 0: without limit */
+	int64_t warn_after_ms; /* 0: never */
+	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
+	int replicas;	       /* --wait-replicas; 0: none is waited for */
+	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */
+	int conflict_exit;     /* -E */
+	int progress;	       /* enum opts_progress */
 	bool quiet;
 	bool verbose;
 	bool wait_all;
-	bool lost_warn;		   /* --on-lost warn */
-	bool unavailable_run;	   /* --on-unavailable run */
+	int lost_warn;		   /* 1: --on-lost warn */
+	int unavailable_run;	   /* 1: --on-unavailable run */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
+	char **globs;	/* of --list, NULL-terminated */
+	bool json;
+	bool yes;
+	const char *token;     /* NULL when not given */
+	int64_t older_than_ms; /* 0 when not given */
 };
 
 /* Fills *opts from the command line, then the environment, then defaults;
@@ -45,9 +82,9 @@ struct opts {
  * and what comes after them isn't looked at.
  *
  * Also on failure, passwords are wiped from argv and from the environment's
- * memory, RLOCKRUN_PASSWORD is unset, and RLOCKRUN_REDIS is left without user
- * and password for the job. What *opts holds points into argv and the
- * environment, and wants opts_fini. */
+ * memory, RLOCKRUN_PASSWORD and RLOCKRUN_SENTINEL_PASSWORD are unset, and
+ * RLOCKRUN_REDIS is left without user and password for the job. What *opts
+ * holds points into argv and the environment, and wants opts_fini. */
 int opts_init(struct opts *opts, int argc, char **argv);
 void opts_fini(struct opts *opts);
 

@@ -56,3 +56,16 @@ reply_judge(enum reply_phase phase, const char *error)
 			return rows[i].verdict[phase];
 	return unknown.verdict[phase];
 }
+
+/* A sentinel repeats the whole script in its answer. */
+const char *
+reply_explain(const char *error)
+{
+	static const char unknown_command[] = "ERR unknown command";
+
+	if (strncmp(error, unknown_command, strlen(unknown_command)) == 0 &&
+	    strstr(error, "EVAL") != NULL)
+		return "it does not know EVAL, perhaps it is a sentinel "
+		       "(redis-sentinel://HOST/MASTER)";
+	return error;
+}

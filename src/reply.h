@@ -17,4 +17,8 @@ enum reply_verdict {
 /* error is the reply's text without the leading '-'. */
 enum reply_verdict reply_judge(enum reply_phase phase, const char *error);
 
+/* The error in words that help, where the server's own don't; else as it is.
+ */
+const char *reply_explain(const char *error);
+
 #endif

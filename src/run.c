@@ -1,11 +1,12 @@
 /* States of a run. Callbacks only record facts; run_step alone acts on them:
  *
- *   ACQUIRE --held--> JOB --ended--------------------> RELEASE --> DONE
- *      |               |                                ^           ^
- *      |               +--lost, guard died, ended  --> STOP         |
- *      |                  after a TERM with others                  |
- *      |                  left                                      |
- *      +--signal, time out--> CANCEL -------------------------------+
+ *   SPLAY --> ACQUIRE --held--> JOB --ended------------> RELEASE --> DONE
+ *      |         |               |                        ^           ^
+ *      |         |               +--lost, too long,  --> STOP         |
+ *      |         |                  guard died, ended                 |
+ *      |         |                  after a TERM with                 |
+ *      |         |                  others left                       |
+ *      +---------+--signal, time out--> CANCEL -----------------------+
  *
  * After the job has been let go nobody leaves but through DONE. */
 #include "run.h"
@@ -21,16 +22,20 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "dice.h"
 #include "exitcode.h"
 #include "guard.h"
-#include "lock.h"
+#include "held.h"
 #include "log.h"
 #include "loop.h"
 #include "mem.h"
+#include "set.h"
+#include "tell.h"
 #include "term.h"
 #include "tree.h"
 
 enum run_state {
+	RUN_SPLAY,
 	RUN_ACQUIRE,
 	RUN_CANCEL,
 	RUN_JOB,
@@ -47,8 +52,6 @@ enum {
 	KILL_AHEAD_MIN_MS = 20,	  /* KILL takes time */
 	ORPHANS_MS = 20, /* until the next look for what a dead guard left */
 	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
-	PAUSE_TOLD_MS = 200,
-	TROUBLE_TOLD_MS = 2000,
 };
 
 struct run {
@@ -57,14 +60,15 @@ struct run {
 	struct loop loop;
 	struct loop_fd signals;
 	struct loop_timer timer; /* only wakes run_step */
-	struct lock_config lock_config;
-	struct lock lock;
+	struct lock_config lock_configs[OPTS_KEYS_MAX];
+	struct set set;
 	struct child_config child_config;
 	struct child child;
 	struct guard guard;
+	struct tell tell;
 	bool terminal;
 	enum run_state state;
-	int64_t began_at;
+	int64_t splay_until;
 	int64_t wait_until;
 
 	/* Facts. */
@@ -76,13 +80,16 @@ struct run {
 	/* Decisions. */
 	bool locked;	  /* else the job runs without (--on-unavailable) */
 	bool lost;	  /* the lock is gone, or is no longer proven */
+	bool overrun;	  /* stopped, or about to be, by --max-run */
+	bool unguarded;	  /* the guard died under the job */
 	bool unavailable; /* cancelled as no server answered in time */
 	bool unfinished;  /* processes of the job are left to the guard */
-	bool told_waiting;
-	bool told_trouble;
 	int64_t last_chance_at;
-	int64_t stop_by; /* KILL, apart from the lease's own end */
-	int result;	 /* of run() */
+	int64_t overrun_at; /* --max-run: when TERM is sent, */
+	int64_t killed_at;  /* and KILL */
+	int64_t warn_at;    /* --warn-after */
+	int64_t stop_by;    /* KILL, apart from the lease's own end */
+	int result;	    /* of run() */
 };
 
 /* --- the lease's deadlines -------------------------------------------- */
@@ -103,7 +110,7 @@ kill_at(const struct run *run)
 		return CLOCK_NEVER;
 	if (ahead < KILL_AHEAD_MIN_MS)
 		ahead = KILL_AHEAD_MIN_MS;
-	return run->lock.valid_until - ahead;
+	return run->set.valid_until - ahead;
 }
 
 static int64_t
@@ -119,6 +126,9 @@ term_at(const struct run *run)
 
 	return at == CLOCK_NEVER ? CLOCK_NEVER : at - grace(run);
 }
+
+static void begin(struct run *run);
+static void release(struct run *run);
 
 /* --- facts ------------------------------------------------------------ */
 
@@ -160,71 +170,6 @@ take(uint64_t *set, int signo)
 	return was;
 }
 
-/* --- messages --------------------------------------------------------- */
-
-static void
-tell_busy(struct run *run, const char *more)
-{
-	char holder[512];
-
-	if (run->opts->quiet)
-		return;
-	holder_describe(&run->lock.holder, holder, sizeof(holder));
-	log_warnx("%s is held by %s%s", run->opts->name, holder, more);
-}
-
-static void
-tell_waiting(struct run *run)
-{
-	if (run->told_waiting || !run->lock.holder.seen)
-		return;
-	run->told_waiting = true;
-	tell_busy(run, "; waiting");
-}
-
-/* A short trouble is none: a server that restarts is back in a moment. */
-static void
-tell_server_trouble(struct run *run)
-{
-	const struct lock *lock = &run->lock;
-
-	if (run->told_trouble || lock->answered ||
-	    clock_now() < run->began_at + TROUBLE_TOLD_MS)
-		return;
-	run->told_trouble = true;
-	log_warnx("%s: %s; trying again", run->opts->name, lock->error);
-}
-
-static void
-tell_renewal_trouble(struct run *run)
-{
-	const struct lock *lock = &run->lock;
-
-	if (lock->state != LOCK_HELD || lock->answered) {
-		if (run->told_trouble && lock->state == LOCK_HELD)
-			log_warnx("%s: renewed again", run->opts->name);
-		run->told_trouble = false;
-		return;
-	}
-	if (!run->told_trouble)
-		log_warnx("%s: cannot renew the lock, which lasts for another "
-			  "%.1f s: %s",
-		    run->opts->name,
-		    (double)(lock->valid_until - clock_now()) / 1000,
-		    lock->error);
-	run->told_trouble = true;
-}
-
-static void
-tell_pause(struct run *run)
-{
-	int64_t late = run->loop.late_ms;
-
-	if (late >= PAUSE_TOLD_MS && late >= run->opts->ttl_ms / 5)
-		log_warnx("%s: rlockrun was paused for at least %.1f s",
-		    run->opts->name, (double)late / 1000);
-}
-
 /* --- done ------------------------------------------------------------- */
 
 static void
@@ -244,46 +189,152 @@ status_result(int status)
 
 /* --- acquire ---------------------------------------------------------- */
 
-static void
-let_go(struct run *run, const char *fence)
+/* RLOCKRUN_HELD for the job, to be freed. NULL when memory is out. */
+static char *
+held_by_job(const struct run *run)
 {
-	run->told_trouble = false;
+	const char *above = getenv("RLOCKRUN_HELD");
+	char *held = NULL;
+
+	if (!run->locked)
+		return strdup(above != NULL ? above : "");
+	for (size_t i = 0; i < run->opts->key_count; i++) {
+		const struct lock_config *config = &run->lock_configs[i];
+		const char *token = set_lock(&run->set, config)->token;
+		char *with = held_with(above, config->key, config->kind, token);
+		free(held);
+		above = held = with;
+		if (held == NULL)
+			break;
+	}
+	return held;
+}
+
+/* One a line, in the order given. A nested run may not know all fences. */
+static void
+print_lock_env(const struct run *run, FILE *out)
+{
+	const char *separator = "";
+	bool fenced = false;
+
+	fputs("RLOCKRUN_TOKEN=", out);
+	for (size_t i = 0; i < run->opts->key_count; i++) {
+		const struct lock *lock =
+		    set_lock(&run->set, &run->lock_configs[i]);
+		fprintf(out, "%s%s", separator, lock->token);
+		separator = "\n";
+		fenced = fenced || lock->fence[0] != '\0';
+	}
+	fputc('\0', out);
+	if (!fenced)
+		return;
+	separator = "";
+	fputs("RLOCKRUN_FENCE=", out);
+	for (size_t i = 0; i < run->opts->key_count; i++) {
+		fprintf(out, "%s%s", separator,
+		    set_lock(&run->set, &run->lock_configs[i])->fence);
+		separator = "\n";
+	}
+	fputc('\0', out);
+}
+
+/* What the job learns of the lock, to be freed. NULL when memory is out. */
+static char *
+job_env(const struct run *run, size_t *length)
+{
+	char *held = held_by_job(run);
+	char *entries = NULL;
+	FILE *out = held == NULL ? NULL : open_memstream(&entries, length);
+
+	if (out != NULL && run->locked)
+		print_lock_env(run, out);
+	if (out != NULL && *held != '\0')
+		fprintf(out, "RLOCKRUN_HELD=%s%c", held, '\0');
+	free(held);
+	if (out == NULL || fclose(out) != 0)
+		return NULL;
+	return entries;
+}
+
+/* The job's own limits count from its start. */
+static void
+set_limits(struct run *run)
+{
+	const struct opts *opts = run->opts;
+	int64_t now = clock_now();
+
+	run->overrun_at = run->killed_at = run->warn_at = CLOCK_NEVER;
+	if (opts->max_run_ms != 0) {
+		run->overrun_at = now + opts->max_run_ms;
+		run->killed_at = run->overrun_at + opts->kill_after_ms;
+	}
+	if (opts->warn_after_ms != 0 && run->locked)
+		run->warn_at = now + opts->warn_after_ms;
+}
+
+static void
+let_go(struct run *run)
+{
+	size_t length;
+	char *entries = job_env(run, &length);
+
+	if (entries == NULL) {
+		log_warn("%s: cannot prepare the job", run->opts->name);
+		run->result = EXITCODE_RESOURCE;
+		release(run);
+		return;
+	}
+	tell_job_begins(&run->tell);
+	set_limits(run);
 	run->state = RUN_JOB;
-	guard_go(&run->guard, fence, kill_at(run));
+	guard_go(&run->guard, entries, length, kill_at(run));
+	free(entries);
 }
 
 static void
 on_held(struct run *run)
 {
 	run->locked = true;
-	log_info("%s: acquired on %s, fence %s, lease %" PRId64 " ms",
-	    run->opts->name, run->opts->server.label, run->lock.fence,
-	    run->opts->ttl_ms);
-	let_go(run, run->lock.fence);
+	for (size_t i = 0; i < run->opts->key_count; i++) {
+		const struct lock *lock =
+		    set_lock(&run->set, &run->lock_configs[i]);
+
+		tell_no_queue(&run->tell, lock);
+		tell_disagreement(&run->tell, lock);
+		log_info("%s: %s on %s, fence %s, lease %" PRId64 " ms",
+		    lock->config->name,
+		    lock->outer != NULL ? "joined the run that holds it"
+					: "acquired",
+		    run->opts->server.label, lock->fence, run->opts->ttl_ms);
+	}
+	let_go(run);
 }
 
 static void
 on_unavailable(struct run *run)
 {
+	const struct lock *lock = run->set.about;
+
 	if (run->opts->unavailable_run) {
 		log_warnx("%s: %s; running without the lock", run->opts->name,
-		    run->lock.error);
-		let_go(run, "");
+		    lock->error);
+		let_go(run);
 		return;
 	}
-	log_warnx("%s: %s", run->opts->name, run->lock.error);
+	log_warnx("%s: %s", lock->config->name, lock->error);
 	leave(run, EXITCODE_UNAVAILABLE);
 }
 
 static void
 on_failed(struct run *run)
 {
-	const char *name = run->opts->name;
-	const char *error = run->lock.error;
+	const struct lock *lock = run->set.about;
+	const char *name = lock->config->name;
+	const char *error = lock->error;
 
-	switch (run->lock.failure) {
+	switch (lock->failure) {
 	case LOCK_BUSY:
-		tell_busy(run, "");
+		tell_busy(&run->tell, lock);
 		leave(run, run->opts->conflict_exit);
 		break;
 	case LOCK_UNAVAILABLE:
@@ -292,6 +343,12 @@ on_failed(struct run *run)
 	case LOCK_NOT_A_LOCK:
 		log_warnx("%s is not a lock: %s", name, error);
 		leave(run, EXITCODE_NOT_A_LOCK);
+		break;
+	case LOCK_OTHER_KIND:
+		log_warnx("%s is held %s by the run around this one, which "
+			  "would wait for itself",
+		    name, lock->outer->held);
+		leave(run, EXITCODE_USAGE);
 		break;
 	case LOCK_REFUSED:
 		log_warnx("%s: %s", name, error);
@@ -309,16 +366,16 @@ cancel(struct run *run, int result)
 {
 	run->result = result;
 	run->state = RUN_CANCEL;
-	lock_cancel(&run->lock);
+	set_cancel(&run->set);
 }
 
 static void
 on_wait_over(struct run *run)
 {
-	if (run->lock.answered) {
+	if (run->set.answered) {
 		if (!run->opts->quiet)
 			log_warnx("%s: still held, gave up waiting",
-			    run->opts->name);
+			    run->set.about->config->name);
 		cancel(run, run->opts->conflict_exit);
 	} else {
 		run->unavailable = true;
@@ -359,6 +416,45 @@ obey_signals(struct run *run)
 	run->forward = 0;
 }
 
+/* There is no guard yet, and no word has gone to the server. */
+static void
+step_splay(struct run *run)
+{
+	obey_signals(run);
+	if (run->state != RUN_SPLAY)
+		return;
+	if (clock_now() >= run->splay_until)
+		begin(run);
+	else
+		loop_timer_set(&run->loop, &run->timer, run->splay_until);
+}
+
+/* When one has failed, nothing is waited for but the release of the others. */
+static void
+tell_progress(struct run *run)
+{
+	const struct lock *lock = run->set.about;
+
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	if (run->set.lost_early != NULL)
+		tell_lost_early(run->set.lost_early);
+	run->set.lost_early = NULL;
+	if (lock->holder.seen) {
+		tell_no_queue(&run->tell, lock);
+		tell_waiting(&run->tell, lock);
+	}
+	tell_server_trouble(&run->tell, lock);
+}
+
+static void
+step_wait(struct run *run)
+{
+	tell_progress(run);
+	loop_timer_set(&run->loop, &run->timer,
+	    least(run->wait_until, run->tell.redraw_at));
+}
+
 static void
 step_acquire(struct run *run)
 {
@@ -368,23 +464,21 @@ step_acquire(struct run *run)
 	if (run->guard.failed || run->guard.died) {
 		tell_unguarded(run);
 		cancel(run, EXITCODE_RESOURCE);
-	} else if (run->lock.state == LOCK_HELD) {
+	} else if (run->set.state == LOCK_HELD) {
 		on_held(run);
-	} else if (run->lock.state == LOCK_FAILED) {
+	} else if (run->set.state == LOCK_FAILED) {
 		on_failed(run);
 	} else if (clock_now() >= run->wait_until) {
 		on_wait_over(run);
 	} else {
-		tell_waiting(run);
-		tell_server_trouble(run);
-		loop_timer_set(&run->loop, &run->timer, run->wait_until);
+		step_wait(run);
 	}
 }
 
 static void
 step_cancel(struct run *run)
 {
-	if (run->lock.state != LOCK_RELEASED && run->lock.state != LOCK_FAILED)
+	if (run->set.state != LOCK_RELEASED)
 		return;
 	if (run->unavailable)
 		on_unavailable(run);
@@ -394,17 +488,22 @@ step_cancel(struct run *run)
 
 /* --- release ---------------------------------------------------------- */
 
+/* A command that couldn't be run has not had its turn. */
+static int64_t
+keep_until(const struct run *run)
+{
+	if (run->guard.exec_error != 0)
+		return 0;
+	return run->set.acquired_at + run->opts->min_hold_ms;
+}
+
 /* Sent first, so that the guard goes while the server answers. */
 static void
 release(struct run *run)
 {
 	run->state = RUN_RELEASE;
-	if (run->locked && run->lock.state == LOCK_HELD) {
-		if (clock_now() < run->lock.valid_until)
-			lock_release(&run->lock);
-		else
-			lock_cancel(&run->lock);
-	}
+	if (run->locked)
+		set_release(&run->set, keep_until(run));
 	guard_end(&run->guard);
 }
 
@@ -428,23 +527,45 @@ exec_failed(struct run *run)
 	return result;
 }
 
+static int
+job_result(struct run *run)
+{
+	const struct guard *guard = &run->guard;
+
+	if (run->overrun)
+		return EXITCODE_OVERRUN;
+	if (run->unguarded)
+		return EXITCODE_RESOURCE;
+	if (guard->exec_error != 0)
+		return exec_failed(run);
+	return status_result(guard->status);
+}
+
+/* When what needed the lock had ended. */
+static int64_t
+over_at(const struct run *run)
+{
+	const struct guard *guard = &run->guard;
+
+	if (guard->ended && !run->opts->wait_all && !run->overrun)
+		return guard->ended_at;
+	return guard->died ? clock_now() : guard->gone_at;
+}
+
 static void
 finish_job(struct run *run)
 {
-	const struct guard *guard = &run->guard;
-	int64_t over_at =
-	    run->opts->wait_all ? guard->gone_at : guard->ended_at;
+	bool late = run->guard.late && !run->overrun;
 
-	if (guard->late || (run->locked && over_at >= run->lock.valid_until)) {
-		log_warnx("%s was lost: its lease ended before the job",
-		    run->opts->name);
+	if (run->lost) {
 		finish_lost(run);
-	} else if (run->lost) {
+	} else if (late ||
+		   (run->locked && over_at(run) >= run->set.valid_until)) {
+		log_warnx("%s was lost: its lease ended before the job",
+		    run->set.about->config->name);
 		finish_lost(run);
 	} else {
-		run->result = guard->exec_error != 0
-				  ? exec_failed(run)
-				  : status_result(guard->status);
+		run->result = job_result(run);
 		release(run);
 	}
 }
@@ -452,14 +573,14 @@ finish_job(struct run *run)
 static void
 step_release(struct run *run)
 {
-	const struct lock *lock = &run->lock;
-	const char *name = run->opts->name;
+	const struct set *set = &run->set;
+	const struct lock *lock = set->about;
 
 	/* The job has ended: who doesn't want to wait for a server that is away
 	 * need not. */
 	run->forward = 0;
-	if (lock->state == LOCK_RELEASING) {
-		if ((run->caught & ~bit(SIGCHLD)) == 0 || lock->answered)
+	if (set->state == LOCK_RELEASING) {
+		if ((run->caught & ~bit(SIGCHLD)) == 0 || set->answered)
 			return;
 		for (int signo = 1; signo <= SIGNALS; signo++)
 			if (take(&run->caught, signo) && sig_asks_to_end(signo))
@@ -470,17 +591,17 @@ step_release(struct run *run)
 	run->state = RUN_DONE;
 	if (!run->locked || run->lost)
 		return;
-	if (lock->lost_at_release) {
+	if (set->lost_at_release) {
 		log_warnx("%s was lost: somebody took it away while the job "
 			  "ran",
-		    name);
+		    lock->config->name);
 		run->result = EXITCODE_LOST;
-	} else if (lock->state == LOCK_RELEASING || lock->unconfirmed) {
+	} else if (set->state == LOCK_RELEASING || set->unconfirmed) {
 		log_warnx("%s: cannot confirm the release, the lock may last "
 			  "for its ttl: %s",
-		    name, lock->error);
+		    lock->config->name, lock->error);
 	} else {
-		log_info("%s: released", name);
+		log_info("%s: released", run->opts->name);
 	}
 }
 
@@ -525,6 +646,15 @@ forward_signals(struct run *run)
 }
 
 static void
+tell_lost(const struct run *run, const char *consequence)
+{
+	const struct lock *lock = run->set.about;
+
+	log_warnx("%s was lost: %s%s", lock->config->name, lock->error,
+	    consequence);
+}
+
+static void
 on_lost(struct run *run)
 {
 	int64_t now = clock_now();
@@ -532,18 +662,19 @@ on_lost(struct run *run)
 	if (run->lost)
 		return;
 	run->lost = true;
-	log_warnx("%s was lost: %s; %s", run->opts->name, run->lock.error,
-	    run->opts->lost_warn ? "the job goes on without it"
-				 : "stopping the job");
+	run->warn_at = CLOCK_NEVER;
+	tell_lost(run, run->opts->lost_warn ? "; the job goes on without it"
+					    : "; stopping the job");
 	if (!run->opts->lost_warn)
 		begin_stop(run,
-		    least(run->lock.valid_until,
+		    least(run->set.valid_until,
 			now + least(grace(run), LOST_GRACE_MAX_MS)));
 }
 
 /* An outage that has lasted until here ends the job in time. After a pause of
- * our own the server is asked once more, and given a moment to answer. */
-static void
+ * our own the server is asked once more, and given a moment to answer. Returns
+ * when to look again. */
+static int64_t
 on_lease_ending(struct run *run)
 {
 	int64_t now = clock_now();
@@ -551,33 +682,67 @@ on_lease_ending(struct run *run)
 	if (run->loop.late_ms >= KILL_AHEAD_MIN_MS &&
 	    run->last_chance_at == 0) {
 		run->last_chance_at = least(now + LAST_CHANCE_MS, kill_at(run));
-		lock_renew(&run->lock);
+		set_renew(&run->set);
 	}
-	if (now < run->last_chance_at) {
-		loop_timer_set(&run->loop, &run->timer, run->last_chance_at);
-		return;
-	}
+	if (now < run->last_chance_at)
+		return run->last_chance_at;
 	run->lost = true;
 	log_warnx("%s is being lost: its lease ends without a renewal; "
 		  "stopping the job",
-	    run->opts->name);
+	    run->set.about->config->name);
 	/* A renewal that comes yet keeps the lock, but not the job. */
 	begin_stop(run, kill_at(run));
+	return CLOCK_NEVER;
 }
 
-static void
+/* Returns when to look again. */
+static int64_t
 watch_lease(struct run *run)
 {
-	tell_renewal_trouble(run);
-	if (run->lock.state == LOCK_LOST) {
+	tell_renewal_trouble(&run->tell, run->set.about);
+	if (run->set.state == LOCK_LOST) {
 		on_lost(run);
-	} else if (clock_now() >= term_at(run)) {
-		on_lease_ending(run);
-	} else {
-		run->last_chance_at = 0;
-		guard_set_deadline(&run->guard, kill_at(run));
-		loop_timer_set(&run->loop, &run->timer, term_at(run));
+		return CLOCK_NEVER;
 	}
+	if (clock_now() >= term_at(run))
+		return on_lease_ending(run);
+	run->last_chance_at = 0;
+	return term_at(run);
+}
+
+/* Returns when to look again. */
+static int64_t
+watch_limits(struct run *run)
+{
+	int64_t now = clock_now();
+
+	if (now >= run->overrun_at) {
+		run->overrun = true;
+		tell_overrun(&run->tell, "stopping it");
+		begin_stop(run, run->killed_at);
+		return CLOCK_NEVER;
+	}
+	if (now >= run->warn_at) {
+		tell_held_for(&run->tell, run->opts->warn_after_ms);
+		run->warn_at = CLOCK_NEVER;
+	}
+	return least(run->overrun_at, run->warn_at);
+}
+
+/* The guard keeps the job to --max-run, too: we may be stopped by then. */
+static void
+watch_job(struct run *run)
+{
+	int64_t look_at = CLOCK_NEVER;
+
+	if (run->locked)
+		look_at = watch_lease(run);
+	if (run->state == RUN_JOB)
+		look_at = least(look_at, watch_limits(run));
+	if (run->state != RUN_JOB)
+		return;
+	guard_set_deadline(&run->guard, least(kill_at(run), run->killed_at));
+	loop_timer_set(&run->loop, &run->timer, look_at);
 }
 
 /* It had forked no job when it failed. */
@@ -594,17 +759,26 @@ on_guard_died(struct run *run)
 {
 	log_warnx("%s: the guard was killed, and the job with it",
 	    run->opts->name);
-	run->result = EXITCODE_RESOURCE;
+	run->unguarded = true;
 	run->state = RUN_STOP;
 	run->stop_by = clock_now();
 }
 
+/* By the guard itself: we were stopped, or too slow. */
 static void
 on_enforced(struct run *run)
 {
-	log_warnx("%s was lost: its lease ended; the job was killed",
-	    run->opts->name);
-	finish_lost(run);
+	if (run->guard.gone_at >= run->killed_at) {
+		run->overrun = true;
+		tell_overrun(&run->tell, "it was killed");
+		finish_job(run);
+	} else if (run->guard.late) {
+		finish_job(run);
+	} else {
+		log_warnx("%s was lost: its lease ended; the job was killed",
+		    run->set.about->config->name);
+		finish_lost(run);
+	}
 }
 
 static void
@@ -613,9 +787,9 @@ step_job(struct run *run)
 	const struct guard *guard = &run->guard;
 	bool over = guard->ended && (guard->gone || !run->opts->wait_all);
 
-	tell_pause(run);
+	tell_pause(&run->tell, run->loop.late_ms);
 	forward_signals(run);
-	if (guard->enforced)
+	if (guard->enforced || guard->late)
 		on_enforced(run);
 	else if (guard->failed)
 		on_guard_failed(run);
@@ -625,22 +799,11 @@ step_job(struct run *run)
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
 	else if (over)
 		finish_job(run);
-	else if (run->locked)
-		watch_lease(run);
+	else
+		watch_job(run);
 }
 
 /* --- stop ------------------------------------------------------------- */
-
-static void
-on_stopped(struct run *run)
-{
-	if (run->lost)
-		finish_lost(run);
-	else if (run->guard.died)
-		release(run);
-	else
-		finish_job(run);
-}
 
 /* Whatever can't be killed (setuid, stuck in the kernel) still runs: the lock
  * is not freed under it. */
@@ -662,12 +825,12 @@ step_stop(struct run *run)
 
 	forward_signals(run);
 	if (guard->gone || guard->enforced || guard->bereft) {
-		on_stopped(run);
+		finish_job(run);
 		return;
 	}
-	if (run->lock.state == LOCK_LOST && !run->lost) {
+	if (run->set.state == LOCK_LOST && !run->lost) {
 		run->lost = true;
-		log_warnx("%s was lost: %s", run->opts->name, run->lock.error);
+		tell_lost(run, "");
 	}
 	guard_set_deadline(&run->guard, deadline);
 	if (deadline == CLOCK_NEVER)
@@ -686,6 +849,7 @@ static void
 run_step(struct run *run)
 {
 	static void (*const steps[])(struct run *) = {
+	    [RUN_SPLAY] = step_splay,
 	    [RUN_ACQUIRE] = step_acquire,
 	    [RUN_CANCEL] = step_cancel,
 	    [RUN_JOB] = step_job,
@@ -694,6 +858,7 @@ run_step(struct run *run)
 	};
 	enum run_state before;
 
+	set_step(&run->set);
 	if (take(&run->caught, SIGCHLD) || run->guard.died)
 		guard_on_sigchld(&run->guard);
 	do {
@@ -710,8 +875,7 @@ find_command(struct run *run)
 	int code;
 
 	run->child_config = (struct child_config){.argv = run->opts->command,
-	    .key = run->opts->name,
-	    .token = run->lock.token,
+	    .key = run->opts->names,
 	    .ttl_ms = run->opts->ttl_ms,
 	    .sig = run->sig,
 	    .own_group = !run->terminal};
@@ -723,6 +887,29 @@ find_command(struct run *run)
 	return code;
 }
 
+static void
+configure_locks(struct run *run)
+{
+	const struct opts *opts = run->opts;
+
+	for (size_t i = 0; i < opts->key_count; i++)
+		run->lock_configs[i] = (struct lock_config){
+		    .key = opts->keys[i].key,
+		    .name = opts->keys[i].name,
+		    .server = &opts->server,
+		    .ttl_ms = opts->ttl_ms,
+		    .server_timeout_ms = opts->server_timeout_ms,
+		    .wait = opts->wait_ms != 0,
+		    .max_waiters = opts->max_waiters,
+		    .replicas = opts->replicas,
+		    .replicas_ms = opts->replicas_ms,
+		    .kind = kind_of(opts->kind),
+		    .permits = opts->permits,
+		    .command = opts->command[0],
+		    .held = getenv("RLOCKRUN_HELD"),
+		};
+}
+
 static int
 set_up(struct run *run)
 {
@@ -732,18 +919,15 @@ set_up(struct run *run)
 		log_warn("cannot wait for events");
 		return EXITCODE_RESOURCE;
 	}
+	guard_init(&run->guard, &run->loop);
 	run->signals = (struct loop_fd){.fd = run->sig->fd,
 	    .events = POLLIN,
 	    .on_ready = on_signal,
 	    .arg = run};
 	loop_add(&run->loop, &run->signals);
-	run->lock_config = (struct lock_config){.key = opts->key,
-	    .server = &opts->server,
-	    .ttl_ms = opts->ttl_ms,
-	    .server_timeout_ms = opts->server_timeout_ms,
-	    .wait = opts->wait_ms != 0,
-	    .command = opts->command[0]};
-	if (lock_init(&run->lock, &run->loop, &run->lock_config) == -1) {
+	configure_locks(run);
+	if (set_init(&run->set, &run->loop, run->lock_configs,
+		opts->key_count) == -1) {
 		log_warn("%s: cannot prepare the lock", opts->name);
 		return EXITCODE_RESOURCE;
 	}
@@ -772,15 +956,28 @@ begin(struct run *run)
 {
 	int64_t wait_ms = run->opts->wait_ms;
 
-	run->began_at = clock_now();
-	run->wait_until = wait_ms > 0 ? run->began_at + wait_ms : CLOCK_NEVER;
-	lock_acquire(&run->lock);
-	if (guard_start(&run->guard, &run->loop, &run->child) == 0) {
+	run->state = RUN_ACQUIRE;
+	tell_init(&run->tell, run->opts);
+	run->wait_until = wait_ms > 0 ? clock_now() + wait_ms : CLOCK_NEVER;
+	set_acquire(&run->set);
+	if (guard_start(&run->guard, &run->child) == 0) {
 		leave_stdio_to_job();
 		return;
 	}
 	log_warn("%s: the job cannot be guarded", run->opts->name);
 	cancel(run, EXITCODE_RESOURCE);
+}
+
+/* The guard is forked after the delay: nobody needs it before. */
+static void
+splay(struct run *run)
+{
+	int64_t ms = dice_between(0, run->opts->splay_ms);
+
+	log_info("%s: the first try comes in %.1f s", run->opts->name,
+	    (double)ms / 1000);
+	run->state = RUN_SPLAY;
+	run->splay_until = clock_now() + ms;
 }
 
 static void
@@ -806,14 +1003,17 @@ run(const struct opts *opts, struct sig *sig)
 	run->sig = sig;
 	result = set_up(run);
 	if (result == 0) {
-		begin(run);
+		if (run->opts->splay_ms != 0)
+			splay(run);
+		else
+			begin(run);
 		loop_until_done(run);
 		if (!run->unfinished)
 			guard_end(&run->guard);
 		result = run->result;
 	}
 	child_fini(&run->child);
-	lock_fini(&run->lock);
+	set_fini(&run->set);
 	loop_fini(&run->loop);
 	free(run);
 	return result;

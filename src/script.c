@@ -1,83 +1,684 @@
 #include "script.h"
 
+/* Each line of Lua has its own line here: clang-format would fill them up. */
+/* clang-format off */
+
+/* --- what scripts are made of ------------------------------------------ */
+
 /* pcall hands an error over as the server words it, where Redis before 7 wraps
  * what call raises into a text of its own; the command is added, since a denied
- * one is not named there.
- *
- * The lock is written last: a server that refuses a step has granted nothing.
+ * one is not named there. */
+#define FAILURE \
+	"local function failure(command, reply)\n" \
+	"  if type(reply) == 'table' and reply.err then\n" \
+	"    return {err = reply.err .. ' (' .. command .. ')'}\n" \
+	"  end\n" \
+	"end\n"
+
+#define NOW \
+	"local time = redis.pcall('TIME')\n" \
+	"if failure('TIME', time) then return failure('TIME', time) end\n" \
+	"local now_us = time[1] * 1000000 + time[2]\n" \
+	"local now = math.floor(now_us / 1000)\n"
+
+/* A sorted set that never ends, or whose scores are no times, is somebody's data
+ * and no lock. Answers its ends where it is one, else an error. */
+#define ENDS \
+	"local function ends(lock, left)\n" \
+	"  local first = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')\n" \
+	"  if first.err then return failure('ZRANGE', first) end\n" \
+	"  local last = redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')\n" \
+	"  if left < 0 or tonumber(first[2]) < 1e12 or tonumber(last[2]) > 1e14 then\n" \
+	"    return {err = 'WRONGTYPE a sorted set, but none of leases'}\n" \
+	"  end\n" \
+	"  return {}, first, last\n" \
+	"end\n"
+
+/* Who has the lock: kind, how many, whose lease ends first and whose last, and
+ * in how many ms; or an error. Those whose lease has ended are taken out. */
+#define LOOK ENDS \
+	"local function look(lock, info, now)\n" \
+	"  local owner = redis.pcall('GET', lock)\n" \
+	"  local left = redis.pcall('PTTL', lock)\n" \
+	"  if failure('PTTL', left) then return failure('PTTL', left) end\n" \
+	"  if type(owner) == 'string' then\n" \
+	"    return {kind = 'x', count = 1, first = owner, last = owner,\n" \
+	"      first_left = left, last_left = left}\n" \
+	"  elseif not owner then\n" \
+	"    return {count = 0}\n" \
+	"  elseif string.sub(owner.err, 1, 9) ~= 'WRONGTYPE' then\n" \
+	"    return failure('GET', owner)\n" \
+	"  end\n" \
+	"  local wrong, first, last = ends(lock, left)\n" \
+	"  if wrong.err then return wrong end\n" \
+	"  local kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p'\n" \
+	"  while first[1] and tonumber(first[2]) < now do\n" \
+	"    local dead = redis.pcall('ZREM', lock, first[1])\n" \
+	"    if type(dead) == 'table' then return failure('ZREM', dead) end\n" \
+	"    local token = kind == 's' and string.sub(first[1], 3) or first[1]\n" \
+	"    if info then redis.pcall('HDEL', info, token) end\n" \
+	"    first = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')\n" \
+	"  end\n" \
+	"  if not first[1] then return {count = 0} end\n" \
+	"  local count = redis.pcall('ZCARD', lock)\n" \
+	"  if type(count) == 'table' then return failure('ZCARD', count) end\n" \
+	"  return {kind = kind, count = count,\n" \
+	"    first = first[1], first_left = first[2] - now,\n" \
+	"    last = last[1], last_left = last[2] - now}\n" \
+	"end\n"
+
+/* The first in line who is alive, false, or an error. Those before it who have
+ * stopped telling that they are, or whose time is further ahead than anybody
+ * may ask for (a clock was stepped), are taken out, and so is what is too long
+ * for an answer. Who asks is alive. */
+#define LIVE_HEAD \
+	"local function live_head(queue, alive, me, now)\n" \
+	"  while true do\n" \
+	"    local first = redis.pcall('ZRANGE', queue, 0, 0)\n" \
+	"    if first.err then return failure('ZRANGE', first) end\n" \
+	"    local head = first[1] or false\n" \
+	"    if not head or head == me then return head, now end\n" \
+	"    local till = redis.pcall('ZSCORE', alive, head)\n" \
+	"    if failure('ZSCORE', till) then return failure('ZSCORE', till) end\n" \
+	"    till = tonumber(till)\n" \
+	"    if till and till >= now and till <= now + 20000 and #head < 1024 then\n" \
+	"      return head, till\n" \
+	"    end\n" \
+	"    local failed = failure('ZREM', redis.pcall('ZREM', queue, head))\n" \
+	"    if failed then return failed end\n" \
+	"    redis.pcall('ZREM', alive, head)\n" \
+	"  end\n" \
+	"end\n"
+
+/* Those at the front of the line who may go together beside the holders, and
+ * are to be rung. Who has been rung before, or named (half a millisecond in its
+ * score), is left alone, but for the first when it is to be rung again: many who
+ * come together would all ring the same. Looked at from behind, as those before
+ * one who has been rung mostly have, too. */
+#define ROUSE \
+	"local function rouse(queue, alive, me, held, limit, now, again)\n" \
+	"  local list = {}\n" \
+	"  local head = live_head(queue, alive, me, now)\n" \
+	"  if type(head) ~= 'string' then return list end\n" \
+	"  local letter = string.sub(head, 1, 1)\n" \
+	"  local room = 50\n" \
+	"  if held.count > 0 and (letter == 'x' or letter ~= held.kind) then\n" \
+	"    return list\n" \
+	"  elseif letter == 'p' then\n" \
+	"    room = math.min((limit or held.count + 1) - held.count, room)\n" \
+	"  elseif letter ~= 's' then\n" \
+	"    room = 1\n" \
+	"  end\n" \
+	"  if room < 1 then return list end\n" \
+	"  local front = redis.pcall('ZRANGE', queue, 0, room - 1)\n" \
+	"  local i = 1\n" \
+	"  while front[i + 1] and string.sub(front[i + 1], 1, 1) == letter do\n" \
+	"    i = i + 1\n" \
+	"  end\n" \
+	"  while i > 0 do\n" \
+	"    local till = tonumber(redis.pcall('ZSCORE', alive, front[i]))\n" \
+	"    local is_new = till and till > now + 1000 and till % 1 == 0\n" \
+	"    if is_new then redis.pcall('ZADD', alive, till + 0.5, front[i]) end\n" \
+	"    if is_new or i == 1 and again then table.insert(list, 1, front[i]) end\n" \
+	"    if till and till >= now and not is_new then i = math.min(i, 2) end\n" \
+	"    i = i - 1\n" \
+	"  end\n" \
+	"  return list\n" \
+	"end\n"
+
+/* Who is rung has a second to come; in one step, as somebody who rings may die
+ * on the way. One element at most, and none that outlives a waiter who has
+ * gone. */
+#define RING \
+	"local function ring(queue, alive, waiter, bell, now)\n" \
+	"  if not redis.pcall('ZSCORE', queue, waiter) then return end\n" \
+	"  redis.pcall('ZADD', alive, now + 1000, waiter)\n" \
+	"  redis.pcall('DEL', bell)\n" \
+	"  redis.pcall('RPUSH', bell, 1)\n" \
+	"  redis.pcall('PEXPIRE', bell, 10000)\n" \
+	"end\n"
+
+/* --- the kinds --------------------------------------------------------- */
+
+/* Each kind tells: has it granted the lock to our token, how many more of us
+ * fit beside the holders, what it takes to grant it, to lengthen it, to free
+ * it, and to leave it to the server for some time. */
+#define EXCLUSIVE \
+	"local function owns()\n" \
+	"  local owner = redis.pcall('GET', lock)\n" \
+	"  if type(owner) == 'table' then return failure('GET', owner) end\n" \
+	"  return owner == token\n" \
+	"end\n" \
+	"local function room(held) return held.count == 0 and 1 or 0 end\n" \
+	"local function take(held, ttl, now, number)\n" \
+	"  return {{'DEL', info}, {'HSET', info, 'token', token, 'host', ARGV[6],\n" \
+	"    'pid', ARGV[7], 'user', ARGV[8], 'command', ARGV[9], 'fence', number,\n" \
+	"    'since', string.format('%.0f', now), 'kind', 'x'}},\n" \
+	"    {{'SET', lock, token, 'PX', ttl}}\n" \
+	"end\n" \
+	"local function lengthen(ttl)\n" \
+	"  local left = redis.pcall('PTTL', lock)\n" \
+	"  if type(left) == 'table' then return failure('PTTL', left) end\n" \
+	"  return left < ttl\n" \
+	"    and failure('PEXPIRE', redis.pcall('PEXPIRE', lock, ttl))\n" \
+	"end\n" \
+	"local function drop()\n" \
+	"  return failure('DEL', redis.pcall('DEL', unpack({lock, info})))\n" \
+	"end\n" \
+	"local function keep(ms)\n" \
+	"  if info then redis.pcall('HSET', info, 'kept', 1) end\n" \
+	"  return failure('PEXPIRE', redis.pcall('PEXPIRE', lock, ms))\n" \
+	"end\n"
+
+/* A sorted set, member -> end of its lease. Permits have the token itself as
+ * member, as DistributedLock.Redis has; readers another one, to be told apart.
+ */
+#define COUNTED \
+	"local member = letter == 's' and 's:' .. token or token\n" \
+	"local function owns()\n" \
+	"  local till = redis.pcall('ZSCORE', lock, member)\n" \
+	"  if type(till) == 'table' then\n" \
+	"    local other = string.sub(till.err, 1, 9) == 'WRONGTYPE'\n" \
+	"    return not other and failure('ZSCORE', till)\n" \
+	"  end\n" \
+	"  return till and tonumber(till) >= now\n" \
+	"end\n" \
+	"local function room(held)\n" \
+	"  if held.count > 0 and held.kind ~= letter then return 0 end\n" \
+	"  return (limit or math.huge) - held.count\n" \
+	"end\n" \
+	"local function take(held, ttl, now, number)\n" \
+	"  local about = string.format('%.0f', now) .. ' - ' .. number .. ' '\n" \
+	"    .. ARGV[7] .. ' ' .. ARGV[6] .. ' ' .. ARGV[8]\n" \
+	"  local life = math.max(3 * ttl, redis.pcall('PTTL', lock))\n" \
+	"  local record = {{'HSET', info, 'kind', letter, 'limit', limit or 0,\n" \
+	"    token, about}}\n" \
+	"  if held.count == 0 then table.insert(record, 1, {'DEL', info}) end\n" \
+	"  return record,\n" \
+	"    {{'ZADD', lock, now + ttl, member}, {'PEXPIRE', lock, life}}\n" \
+	"end\n" \
+	"local function lengthen(ttl)\n" \
+	"  local till = tonumber(redis.pcall('ZSCORE', lock, member)) or 0\n" \
+	"  local left = redis.pcall('PTTL', lock)\n" \
+	"  if type(left) == 'table' then return failure('PTTL', left) end\n" \
+	"  return till < now + ttl and failure('ZADD',\n" \
+	"      redis.pcall('ZADD', lock, 'XX', now + ttl, member))\n" \
+	"    or left < 3 * ttl\n" \
+	"      and failure('PEXPIRE', redis.pcall('PEXPIRE', lock, 3 * ttl))\n" \
+	"end\n" \
+	"local function drop()\n" \
+	"  local failed = failure('ZREM', redis.pcall('ZREM', lock, member))\n" \
+	"  if failed or not info then return failed end\n" \
+	"  redis.pcall('HDEL', info, token)\n" \
+	"  if redis.pcall('ZCARD', lock) == 0 then redis.pcall('DEL', info) end\n" \
+	"end\n" \
+	"local function keep(ms)\n" \
+	"  local record = info and redis.pcall('HGET', info, token)\n" \
+	"  if type(record) == 'string' then\n" \
+	"    redis.pcall('HSET', info, token, (string.gsub(record, ' %- ', ' k ', 1)))\n" \
+	"  end\n" \
+	"  local left = redis.pcall('PTTL', lock)\n" \
+	"  if type(left) == 'number' and left < ms then\n" \
+	"    redis.pcall('PEXPIRE', lock, ms)\n" \
+	"  end\n" \
+	"  return failure('ZADD', redis.pcall('ZADD', lock, 'XX', now + ms, member))\n" \
+	"end\n"
+
+/* --- acquire ----------------------------------------------------------- */
+
+/* The lock is written last: a server that refuses a step has granted nothing.
  * SET comes first, as a full server refuses a script's first write only; PTTL
  * and PEXPIRE are tried before anything without a life of its own is written,
  * so that an ACL which would let us neither renew nor release is met here. The
  * own token is granted anew, with a new fence: nobody has seen the one whose
- * answer was lost. */
-const char script_acquire[] =
-    "local lock, fence, info = KEYS[1], KEYS[2], KEYS[3]\n"
-    "local token, ttl, keep = ARGV[1], ARGV[2], ARGV[3]\n"
-    "local function failure(command, reply)\n"
-    "  if type(reply) == 'table' and reply.err then\n"
-    "    return {err = reply.err .. ' (' .. command .. ')'}\n"
-    "  end\n"
-    "end\n"
-    "local owner = redis.pcall('GET', lock)\n"
-    "local left = redis.pcall('PTTL', lock)\n"
-    "local time = redis.pcall('TIME')\n"
-    "local failed = failure('GET', owner) or failure('PTTL', left)\n"
-    "  or failure('TIME', time)\n"
-    "if failed then return failed end\n"
-    "local now_us = time[1] * 1000000 + time[2]\n"
-    "local now_ms = math.floor(now_us / 1000)\n"
-    "if owner and owner ~= token then\n"
-    "  local busy = {0, left}\n"
-    "  local about = redis.pcall('HMGET', info,\n"
-    "    'token', 'host', 'pid', 'user', 'since')\n"
-    "  if about[1] == owner and tonumber(about[5]) then\n"
-    "    for i = 2, 4 do busy[i + 1] = about[i] or '' end\n"
-    "    busy[6] = now_ms - about[5]\n"
-    "  end\n"
-    "  return busy\n"
-    "end\n"
-    "local last = redis.pcall('GET', fence)\n"
-    "last = type(last) == 'string' and tonumber(last) or 0\n"
-    "local number = string.format('%.0f', math.max(last + 1, now_us))\n"
-    "local steps = {\n"
-    "  {'SET', fence, number, 'PX', keep},\n"
-    "  {'PEXPIRE', fence, keep},\n"
-    "  {'DEL', info},\n"
-    "  {'HSET', info, 'token', token, 'host', ARGV[4], 'pid', ARGV[5],\n"
-    "    'user', ARGV[6], 'command', ARGV[7],\n"
-    "    'since', string.format('%.0f', now_ms), 'kind', 'x'},\n"
-    "  {'PEXPIRE', info, keep},\n"
-    "  {'SET', lock, token, 'PX', ttl}\n"
-    "}\n"
-    "for _, step in ipairs(steps) do\n"
-    "  failed = failure(step[1], redis.pcall(unpack(step)))\n"
-    "  if failed then return failed end\n"
-    "end\n"
-    "return {1, number}\n";
+ * answer was lost.
+ *
+ * Who finds the lock free behind another's back is told to ring that one, unless
+ * somebody has. */
+#define ACQUIRE_BEGIN FAILURE LIVE_HEAD ROUSE LOOK NOW \
+	"local lock, fence, info, queue, alive, bell = unpack(KEYS)\n" \
+	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
+	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
+	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n"
+
+/* Whether all before us can go together with us, and all find room. */
+#define IN_TURN \
+	"local function in_turn(head, rank, places)\n" \
+	"  if rank == 0 then return true end\n" \
+	"  if string.sub(head, 1, 1) ~= letter or (rank or 1) >= places then\n" \
+	"    return false\n" \
+	"  end\n" \
+	"  local most = rank or places < math.huge and places or 0\n" \
+	"  local ahead = redis.pcall('ZRANGE', queue, 0, most - 1)\n" \
+	"  if #ahead >= places then return false end\n" \
+	"  for _, waiter in ipairs(ahead) do\n" \
+	"    if string.sub(waiter, 1, 1) ~= letter then return false end\n" \
+	"  end\n" \
+	"  return true\n" \
+	"end\n"
+
+#define ENTER \
+	"local function enter(rank)\n" \
+	"  if not rank then\n" \
+	"    local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')\n" \
+	"    local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)\n" \
+	"    local failed = failure('ZADD', redis.pcall('ZADD', queue,\n" \
+	"      string.format('%.0f', ticket), me))\n" \
+	"    if failed then return failed end\n" \
+	"    rank = redis.pcall('ZRANK', queue, me)\n" \
+	"  end\n" \
+	"  local heartbeats = rank < 2 and 4500 or 15000\n" \
+	"  return failure('ZADD', redis.pcall('ZADD', alive, now + heartbeats, me))\n" \
+	"    or failure('PEXPIRE', redis.pcall('PEXPIRE', queue, 60000))\n" \
+	"    or failure('PEXPIRE', redis.pcall('PEXPIRE', alive, 60000)) or rank\n" \
+	"end\n"
+
+/* One of those who have it, into the busy answer, from 'free' to the time it has
+ * been held. */
+#define ABOUT \
+	"local function tell_holder(busy, held, one)\n" \
+	"  busy[5], busy[6], busy[7] = 'foreign', held.kind, held.count\n" \
+	"  if held.kind == 's' then one = string.sub(one, 3) end\n" \
+	"  local record = redis.pcall('HMGET', info, 'token', 'since', 'pid', 'host',\n" \
+	"    'user', 'kept', 'limit', one)\n" \
+	"  if record.err then return end\n" \
+	"  local since, flag, pid, host, user\n" \
+	"  if held.kind == 'x' and record[1] == one then\n" \
+	"    since, pid, host, user = record[2], record[3], record[4], record[5]\n" \
+	"    flag = record[6] and 'k'\n" \
+	"  elseif held.kind ~= 'x' and record[8] then\n" \
+	"    busy[8] = tonumber(record[7]) or 0\n" \
+	"    since, flag, pid, host, user =\n" \
+	"      string.match(record[8], '^(%d+) (.) %d+ (%S*) (%S*) (.*)$')\n" \
+	"  end\n" \
+	"  if not tonumber(since) then return end\n" \
+	"  busy[5] = flag == 'k' and 'kept' or 'known'\n" \
+	"  for i, field in ipairs({host or '', pid or '', user or ''}) do\n" \
+	"    busy[8 + i] = string.sub(field, 1, 255)\n" \
+	"  end\n" \
+	"  busy[12] = now - since\n" \
+	"end\n"
+
+#define ACQUIRE IN_TURN ENTER ABOUT \
+	"local held = look(lock, info, now)\n" \
+	"if held.err then return held end\n" \
+	"local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')\n" \
+	"  and owns()\n" \
+	"if type(own) == 'table' then return own end\n" \
+	"local places, head, till, rank = room(held), false, now, false\n" \
+	"if queue then\n" \
+	"  head, till = live_head(queue, alive, me, now)\n" \
+	"  if type(head) == 'table' then return head end\n" \
+	"  rank = head and redis.pcall('ZRANK', queue, me)\n" \
+	"  if type(rank) == 'table' then return failure('ZRANK', rank) end\n" \
+	"end\n" \
+	"if not own and (places < 1 or head and not in_turn(head, rank, places)) then\n" \
+	"  local busy = {0, 0, -1, 0, 'free', '', 0, 0, '', '', '', 0, 0}\n" \
+	"  local rings = {}\n" \
+	"  if held.count > 0 and held.kind == letter then\n" \
+	"    busy[2] = held.first_left\n" \
+	"    tell_holder(busy, held, held.first)\n" \
+	"  elseif held.count > 0 then\n" \
+	"    busy[2] = held.last_left\n" \
+	"    tell_holder(busy, held, held.last)\n" \
+	"  end\n" \
+	"  if places > 0 then\n" \
+	"    busy[13] = 1\n" \
+	"    rings = rouse(queue, alive, me, held, limit, now)\n" \
+	"    if held.count == 0 or string.sub(head, 1, 1) == letter then\n" \
+	"      busy[2] = math.min(till - now, 1000)\n" \
+	"    else\n" \
+	"      busy[2] = held.last_left\n" \
+	"    end\n" \
+	"  end\n" \
+	"  if queue and (wait or most) then\n" \
+	"    local waiting = redis.pcall('ZCOUNT', alive, now, now + 20000)\n" \
+	"    if type(waiting) == 'table' then return failure('ZCOUNT', waiting) end\n" \
+	"    busy[4] = waiting\n" \
+	"    if wait and (rank or not most or waiting < most) then\n" \
+	"      rank = enter(rank)\n" \
+	"      if type(rank) == 'table' then return rank end\n" \
+	"      busy[3] = rank\n" \
+	"    end\n" \
+	"  end\n" \
+	"  for i, waiter in ipairs(rings) do busy[13 + i] = waiter end\n" \
+	"  return busy\n" \
+	"end\n" \
+	"local last = redis.pcall('GET', fence)\n" \
+	"last = type(last) == 'string' and tonumber(last) or 0\n" \
+	"if not (last > 0 and last < 2 ^ 53 - 1) then last = 0 end\n" \
+	"local number = string.format('%.0f', math.max(last + 1, now_us))\n" \
+	"local said = held.count > 0 and held.kind == 'p'\n" \
+	"  and redis.pcall('HGET', info, 'limit')\n" \
+	"local steps = {{'SET', fence, number, 'PX', life},\n" \
+	"  {'PEXPIRE', fence, life}}\n" \
+	"local record, grant = take(held, ttl, now, number)\n" \
+	"for _, step in ipairs(record) do steps[#steps + 1] = step end\n" \
+	"steps[#steps + 1] = {'PEXPIRE', info, life}\n" \
+	"if head then\n" \
+	"  steps[#steps + 1] = {'DEL', bell}\n" \
+	"  steps[#steps + 1] = {'ZREM', queue, me}\n" \
+	"  steps[#steps + 1] = {'ZREM', alive, me}\n" \
+	"end\n" \
+	"for _, step in ipairs(grant) do steps[#steps + 1] = step end\n" \
+	"for _, step in ipairs(steps) do\n" \
+	"  local failed = failure(step[1], redis.pcall(unpack(step)))\n" \
+	"  if failed then return failed end\n" \
+	"end\n" \
+	"local granted = {1, number, '', tonumber(said) or 0}\n" \
+	"if not head then return granted end\n" \
+	"head = live_head(queue, alive, me, now)\n" \
+	"granted[3] = type(head) == 'string' and head or ''\n" \
+	"if places < 2 or not head then return granted end\n" \
+	"held.count, held.kind = held.count + 1, letter\n" \
+	"for i, waiter in ipairs(rouse(queue, alive, me, held, limit, now)) do\n" \
+	"  granted[4 + i] = waiter\n" \
+	"end\n" \
+	"return granted\n"
+
+const char script_acquire_exclusive[] = ACQUIRE_BEGIN EXCLUSIVE ACQUIRE;
+const char script_acquire_counted[] = ACQUIRE_BEGIN COUNTED ACQUIRE;
+
+/* --- renew ------------------------------------------------------------- */
 
 /* The answer has a shape of its own, so that none of a neighbouring command is
  * taken for it. Only ever lengthens: a nested run with a short ttl must not
  * shorten it. */
-const char script_renew[] =
-    "local owner = redis.pcall('GET', KEYS[1])\n"
-    "if type(owner) == 'table' then return owner end\n"
-    "if owner ~= ARGV[1] then return {0} end\n"
-    "local left = redis.pcall('PTTL', KEYS[1])\n"
-    "if type(left) == 'table' then return left end\n"
-    "if left < tonumber(ARGV[2]) then\n"
-    "  local set = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])\n"
-    "  if type(set) == 'table' then return set end\n"
-    "end\n"
-    "return {1}\n";
+#define RENEW_BEGIN FAILURE NOW \
+	"local lock, info, fence = KEYS[1]\n" \
+	"local token, ttl, letter, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n"
 
-const char script_release[] =
-    "local owner = redis.pcall('GET', KEYS[1])\n"
-    "if type(owner) == 'table' then return owner end\n"
-    "if owner ~= ARGV[1] then return 0 end\n"
-    "local freed = KEYS[2] and redis.pcall('DEL', KEYS[1], KEYS[2])\n"
-    "  or redis.pcall('DEL', KEYS[1])\n"
-    "if type(freed) == 'table' then return freed end\n"
-    "if KEYS[3] and redis.pcall('GET', KEYS[3]) == ARGV[2] then\n"
-    "  redis.pcall('DEL', KEYS[3])\n"
-    "end\n"
-    "return 1\n";
+#define RENEW \
+	"local owned = owns()\n" \
+	"if type(owned) == 'table' then return owned end\n" \
+	"if not owned then return {0} end\n" \
+	"return lengthen(ttl) or {1}\n"
+
+const char script_renew_exclusive[] = RENEW_BEGIN EXCLUSIVE RENEW;
+const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
+
+/* --- release ----------------------------------------------------------- */
+
+/* Nested runs of our token that are alive but for one, and whether the holder
+ * has released. */
+#define OTHERS \
+	"local function others(nested, run, now)\n" \
+	"  local count, released = 0, run == ''\n" \
+	"  local runs = redis.pcall('ZRANGE', nested, 0, -1, 'WITHSCORES')\n" \
+	"  for i = 1, #runs, 2 do\n" \
+	"    local whose, which = string.sub(runs[i], 1, #token), string.sub(runs[i], #token + 2)\n" \
+	"    if whose == token and which == 'released' then\n" \
+	"      released = true\n" \
+	"    elseif whose == token and which ~= run and tonumber(runs[i + 1]) >= now then\n" \
+	"      count = count + 1\n" \
+	"    end\n" \
+	"  end\n" \
+	"  return count, released, runs.err or #runs > 0\n" \
+	"end\n"
+
+/* Whatever becomes of the queue, the lock is freed. Whoever can go now is rung,
+ * also when it wasn't we who freed it: the answer of a first try may have been
+ * lost, or a waiter leaves who was rung, or whose kind kept others back. A lock
+ * that the server is to keep for some time is looked at anew by the first in
+ * line. */
+#define RELEASE_BEGIN FAILURE LIVE_HEAD ROUSE RING LOOK \
+	"local lock, info, fence, queue, alive, bell, nested, heads = unpack(KEYS)\n" \
+	"local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" \
+	"local number, kept, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]\n" \
+	"local run, expected = ARGV[7], ARGV[8]\n" \
+	"local time = redis.pcall('TIME')\n" \
+	"local now = time.err and 0\n" \
+	"  or time[1] * 1000 + math.floor(time[2] / 1000)\n"
+
+#define RELEASE OTHERS \
+	"local owned = owns()\n" \
+	"if type(owned) == 'table' then\n" \
+	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
+	"  owned = false\n" \
+	"end\n" \
+	"local any = false\n" \
+	"if nested then\n" \
+	"  local count, released\n" \
+	"  count, released, any = others(nested, run, now)\n" \
+	"  if run ~= '' then redis.pcall('ZREM', nested, token .. ':' .. run) end\n" \
+	"  if owned and count > 0 and run == '' then\n" \
+	"    redis.pcall('ZADD', nested, '+inf', token .. ':released')\n" \
+	"  end\n" \
+	"  if owned and (count > 0 or not released) then return {2} end\n" \
+	"  if any and released then\n" \
+	"    redis.pcall('ZREM', nested, token .. ':released')\n" \
+	"  end\n" \
+	"end\n" \
+	"local answer = {0}\n" \
+	"if owned and kept > 0 then\n" \
+	"  local failed = keep(kept)\n" \
+	"  if failed then return failed end\n" \
+	"  answer[2] = queue and redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
+	"  answer[1] = 3\n" \
+	"  return answer\n" \
+	"elseif owned then\n" \
+	"  local failed = drop()\n" \
+	"  if failed then return failed end\n" \
+	"  if number and number ~= ''\n" \
+	"    and redis.pcall('GET', fence) == number then\n" \
+	"    redis.pcall('DEL', fence)\n" \
+	"  end\n" \
+	"  answer[1] = 1\n" \
+	"elseif info and redis.pcall('HMGET', info, 'token')[1] == token then\n" \
+	"  redis.pcall('DEL', info)\n" \
+	"end\n" \
+	"local held = look(lock, info, now)\n" \
+	"if any and held.count == 0 then redis.pcall('DEL', nested) end\n" \
+	"if not queue then return answer end\n" \
+	"local first = redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
+	"if not first then return answer end\n" \
+	"redis.pcall('ZREM', queue, me)\n" \
+	"redis.pcall('ZREM', alive, me)\n" \
+	"redis.pcall('DEL', bell)\n" \
+	"if held.err then return answer end\n" \
+	"local again = owned and held.kind ~= 's' or first == me\n" \
+	"for _, waiter in ipairs(rouse(queue, alive, me, held, limit, now, again)) do\n" \
+	"  if waiter == expected then\n" \
+	"    ring(queue, alive, waiter, heads, now)\n" \
+	"  else\n" \
+	"    answer[#answer + 1] = waiter\n" \
+	"  end\n" \
+	"end\n" \
+	"return answer\n"
+
+const char script_release_exclusive[] = RELEASE_BEGIN EXCLUSIVE RELEASE;
+const char script_release_counted[] = RELEASE_BEGIN COUNTED RELEASE;
+
+const char script_ring[] = FAILURE NOW RING
+	"for i, waiter in ipairs(ARGV) do\n"
+	"  ring(KEYS[1], KEYS[2], waiter, KEYS[i + 2], now)\n"
+	"end\n"
+	"return 1\n";
+
+/* Of every kind, since what is short is the point of it. */
+const char script_undo[] =
+	"local lock, info, queue, alive, bell = unpack(KEYS)\n"
+	"local token, me = ARGV[1], ARGV[2]\n"
+	"if redis.pcall('GET', lock) == token then\n"
+	"  redis.pcall('DEL', lock, info)\n"
+	"else\n"
+	"  redis.pcall('ZREM', lock, token, 's:' .. token)\n"
+	"  redis.pcall('HDEL', info, token)\n"
+	"end\n"
+	"if queue then\n"
+	"  redis.pcall('ZREM', queue, me)\n"
+	"  redis.pcall('ZREM', alive, me)\n"
+	"  redis.pcall('DEL', bell)\n"
+	"end\n"
+	"return 1\n";
+
+/* --- nested runs ------------------------------------------------------- */
+
+/* A run of another kind is told so, and joins nothing. Who can't be counted takes
+ * part all the same, and loses the lock when the outer run ends first. */
+#define JOIN_BEGIN FAILURE NOW \
+	"local lock, info, nested = unpack(KEYS)\n" \
+	"local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
+	"local run, life, wanted, fence, limit = ARGV[4], ARGV[5], ARGV[6]\n"
+
+#define JOIN \
+	"local owned = owns()\n" \
+	"if type(owned) == 'table' then return owned end\n" \
+	"if not owned then return {0} end\n" \
+	"if wanted ~= letter then return {2} end\n" \
+	"local failed = lengthen(ttl)\n" \
+	"if failed then return failed end\n" \
+	"failed = failure('ZADD',\n" \
+	"    redis.pcall('ZADD', nested, now + ttl, token .. ':' .. run))\n" \
+	"  or failure('PEXPIRE', redis.pcall('PEXPIRE', nested, life))\n" \
+	"local about = redis.pcall('HMGET', info, 'token', 'fence', token)\n" \
+	"local number = about[1] == token and about[2] or about[3]\n" \
+	"  and string.match(about[3], '^%d+ . (%d+)')\n" \
+	"return {1, number or '', '', failed and failed.err or ''}\n"
+
+const char script_join_exclusive[] = JOIN_BEGIN EXCLUSIVE JOIN;
+const char script_join_counted[] = JOIN_BEGIN COUNTED JOIN;
+
+const char script_stay[] = FAILURE NOW
+	"redis.pcall('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])\n"
+	"return redis.pcall('PEXPIRE', KEYS[1], ARGV[3])\n";
+
+/* Garbage in a helper key is told, and costs no more than what it hides. Only
+ * whole numbers that Lua holds exactly are answered. */
+const char script_look[] = FAILURE ENDS NOW
+	"local lock, fence, info, queue, alive, nested = unpack(KEYS)\n"
+	"local most, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n"
+	"local problems = {}\n"
+	"local function whole(number)\n"
+	"  number = tonumber(number)\n"
+	"  if not number or not (number > 0) then return 0 end\n"
+	"  return math.floor(math.min(number, 9007199254740991))\n"
+	"end\n"
+	"local function exact(number)\n"
+	"  if not number or not string.find(number, '^%d+$')\n"
+	"    or tonumber(number) > 9007199254740991 then return '' end\n"
+	"  return number\n"
+	"end\n"
+	"local function ask(command, key, ...)\n"
+	"  local reply = redis.pcall(command, key, ...)\n"
+	"  local failed = failure(command, reply)\n"
+	"  if not failed then return reply end\n"
+	"  problems[#problems + 1] = key .. ': ' .. failed.err\n"
+	"end\n"
+	"local owner = redis.pcall('GET', lock)\n"
+	"local left = redis.pcall('PTTL', lock)\n"
+	"local failed = failure('PTTL', left)\n"
+	"if failed then return failed end\n"
+	"local kind, count, permits, members = '', 0, 0, {}\n"
+	"if type(owner) == 'string' then\n"
+	"  kind, count, members = 'x', 1, {owner, left}\n"
+	"elseif owner and string.sub(owner.err, 1, 9) ~= 'WRONGTYPE' then\n"
+	"  return failure('GET', owner)\n"
+	"elseif owner then\n"
+	"  local wrong, first, last = ends(lock, left)\n"
+	"  if wrong.err then return wrong end\n"
+	"  local dead = redis.pcall('ZCOUNT', lock, '-inf', '(' .. now)\n"
+	"  count = redis.pcall('ZCOUNT', lock, now, '+inf')\n"
+	"  if type(count) == 'table' then return failure('ZCOUNT', count) end\n"
+	"  left = last[2] - now\n"
+	"  if count > 0 then kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p' end\n"
+	"  if count > 0 and most > 0 then\n"
+	"    members = redis.pcall('ZRANGE', lock, dead, dead + most - 1, 'WITHSCORES')\n"
+	"    for i = 2, #members, 2 do members[i] = members[i] - now end\n"
+	"  end\n"
+	"end\n"
+	"local about = {}\n"
+	"if kind == 'x' then\n"
+	"  about = ask('HMGET', info, 'token', 'host', 'pid', 'user', 'command',\n"
+	"    'since', 'kept', 'fence') or {}\n"
+	"elseif kind == 'p' then\n"
+	"  permits = whole((ask('HMGET', info, 'limit') or {})[1])\n"
+	"end\n"
+	"local holders, tokens = {}, {}\n"
+	"for i = 1, #members, 2 do\n"
+	"  local token, one = members[i], {'', '', '', '', 0, 0, ''}\n"
+	"  if kind == 's' then token = string.sub(token, 3) end\n"
+	"  local known = 0\n"
+	"  if kind == 'x' and about[1] == token and tonumber(about[6]) then\n"
+	"    known, one = 1, {about[2] or '', about[3] or '', about[4] or '',\n"
+	"      about[5] or '', whole(about[6]), about[7] and 1 or 0, exact(about[8])}\n"
+	"  elseif kind ~= 'x' then\n"
+	"    local record = (ask('HMGET', info, token) or {})[1] or ''\n"
+	"    local since, flag, number, pid, host, user =\n"
+	"      string.match(record, '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')\n"
+	"    if since then\n"
+	"      known, one = 1, {host, pid, user, '', whole(since),\n"
+	"        flag == 'k' and 1 or 0, exact(number)}\n"
+	"    end\n"
+	"  end\n"
+	"  tokens[token] = true\n"
+	"  local digest = #token <= 1024 and redis.sha1hex(members[i]) or ''\n"
+	"  for _, field in ipairs({string.sub(token, 1, 1024), #token, digest,\n"
+	"    math.floor(members[i + 1]), known}) do\n"
+	"    holders[#holders + 1] = field\n"
+	"  end\n"
+	"  for _, field in ipairs(one) do holders[#holders + 1] = field end\n"
+	"end\n"
+	"local waiting = ask('ZCOUNT', alive, now, now + 20000)\n"
+	"local waiters = {}\n"
+	"local line = limit > 0 and\n"
+	"  ask('ZRANGE', queue, 0, limit - 1, 'WITHSCORES') or {}\n"
+	"if not waiting then line = {} end\n"
+	"for i = 1, #line, 2 do\n"
+	"  local lives = tonumber(ask('ZSCORE', alive, line[i]) or 0)\n"
+	"  if lives >= now and lives <= now + 20000 then\n"
+	"    waiters[#waiters + 1] = line[i]\n"
+	"    waiters[#waiters + 1] = whole((now_us - line[i + 1]) / 1000)\n"
+	"  end\n"
+	"end\n"
+	"local number = exact(ask('GET', fence))\n"
+	"local runs, released = 0, 0\n"
+	"local nest = ask('ZRANGE', nested, 0, 999, 'WITHSCORES') or {}\n"
+	"for i = 1, #nest, 2 do\n"
+	"  local token, run = string.match(nest[i], '^(.*):([^:]*)$')\n"
+	"  if token and tokens[token] and run == 'released' then\n"
+	"    released = 1\n"
+	"  elseif token and tokens[token] and tonumber(nest[i + 1]) > now then\n"
+	"    runs = runs + 1\n"
+	"  end\n"
+	"end\n"
+	"return {kind, count, permits, math.floor(left), now, holders, number,\n"
+	"  waiting or -1, waiters, runs, released, problems}\n";
+
+/* As a release, but by digests of what is in the key, which may be any bytes. */
+const char script_force[] = FAILURE LIVE_HEAD ROUSE RING LOOK NOW
+	"local lock, info, nested, queue, alive, bell = unpack(KEYS)\n"
+	"local held = look(lock, nil, now)\n"
+	"if held.err then return held end\n"
+	"local seen, freed = {}, held.count == 0 and 1 or 0\n"
+	"for i = 2, #ARGV do seen[ARGV[i]] = true end\n"
+	"local limit = redis.pcall('HMGET', info, 'limit')\n"
+	"limit = not limit.err and tonumber(limit[1]) or nil\n"
+	"if held.kind == 'x' then\n"
+	"  if not seen[redis.sha1hex(held.first)] then return {0} end\n"
+	"  freed, held.count = 1, 0\n"
+	"elseif held.count > 0 then\n"
+	"  for _, member in ipairs(redis.pcall('ZRANGE', lock, 0, -1)) do\n"
+	"    if seen[redis.sha1hex(member)] then\n"
+	"      local gone = redis.pcall('ZREM', lock, member)\n"
+	"      if type(gone) == 'table' then return failure('ZREM', gone) end\n"
+	"      freed, held.count = freed + gone, held.count - gone\n"
+	"    end\n"
+	"  end\n"
+	"  if freed == 0 then return {0} end\n"
+	"end\n"
+	"if held.count == 0 then\n"
+	"  local gone = redis.pcall('DEL', lock, info, nested)\n"
+	"  if type(gone) == 'table' then return gone end\n"
+	"end\n"
+	"local answer = {freed}\n"
+	"for _, waiter in ipairs(rouse(queue, alive, nil, held, limit, now, true)) do\n"
+	"  if waiter == ARGV[1] then\n"
+	"    ring(queue, alive, waiter, bell, now)\n"
+	"  else\n"
+	"    answer[#answer + 1] = waiter\n"
+	"  end\n"
+	"end\n"
+	"return answer\n";
+
+/* clang-format on */

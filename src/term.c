@@ -15,6 +15,12 @@ term_is_controlling(void)
 	return true;
 }
 
+bool
+term_is_seen(int fd)
+{
+	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
 /* A hang-up is told to the session's leader alone; the others hear of it when
  * that one ends. */
 bool

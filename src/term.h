@@ -9,6 +9,9 @@
 /* Whether this process has a controlling terminal. */
 bool term_is_controlling(void);
 
+/* Whether fd is a terminal whose foreground is ours. */
+bool term_is_seen(int fd);
+
 /* Whether the kernel sent the signal for the terminal (Ctrl-C, Ctrl-Z, a
  * resize, a hang-up) to the whole foreground group, so that the job has it. */
 bool term_has_sent_all(const struct signalfd_siginfo *info);

@@ -13,7 +13,11 @@
 #define TCP_SCHEME "redis://"
 #define UNIX_SCHEME "unix://"
 #define TLS_SCHEME "rediss://"
+#define SENTINEL_SCHEME "redis-sentinel://"
+#define TLS_SENTINEL_SCHEME "rediss-sentinel://"
 #define DEFAULT_PORT 6379
+#define DEFAULT_SENTINEL_PORT 26379
+#define SENTINELS_MAX 32
 #define SOCKET_PATH_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -113,7 +117,7 @@ parse_ipv6(const char **text, struct endpoint *endpoint)
 static const char *
 parse_host(const char **text, struct endpoint *endpoint)
 {
-	size_t length = strcspn(*text, ":/?#");
+	size_t length = strcspn(*text, ",:/?#");
 
 	if (**text == '[')
 		return parse_ipv6(text, endpoint);
@@ -127,17 +131,17 @@ parse_host(const char **text, struct endpoint *endpoint)
 }
 
 static const char *
-parse_port(const char **text, struct endpoint *endpoint)
+parse_port(const char **text, int usual, struct endpoint *endpoint)
 {
 	char digits[sizeof("65535")] = "";
 	size_t length;
 	int64_t port;
 
-	endpoint->port = DEFAULT_PORT;
+	endpoint->port = usual;
 	if (**text != ':')
 		return NULL;
 	++*text;
-	length = strcspn(*text, "/?#");
+	length = strcspn(*text, ",/?#");
 	if (length < sizeof(digits))
 		memcpy(digits, *text, length);
 	if (num_int(digits, 1, 65535, &port) < 0)
@@ -158,12 +162,14 @@ parse_db(const char *text, struct endpoint *endpoint)
 	return NULL;
 }
 
-/* The rest of a redis:// URL, behind host and port. */
+/* The rest of a redis:// or rediss:// URL, behind host and port. */
 static const char *
 parse_tcp_db(const char *text, struct endpoint *endpoint)
 {
 	if (strpbrk(text, "?#") != NULL)
-		return "redis:// takes no query and no fragment";
+		return "redis:// and rediss:// take no query and no fragment";
+	if (*text == ',')
+		return "several hosts want redis-sentinel://";
 	if (*text == '\0' || strcmp(text, "/") == 0)
 		return NULL;
 	if (*text != '/')
@@ -179,23 +185,112 @@ tcp_label(const struct endpoint *endpoint)
 
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
-	return mem_printf(TCP_SCHEME "%s%s%s:%d%s", ipv6 ? "[" : "",
+	return mem_printf("%s%s%s%s:%d%s",
+	    endpoint->tls ? TLS_SCHEME : TCP_SCHEME, ipv6 ? "[" : "",
 	    endpoint->host, ipv6 ? "]" : "", endpoint->port, db);
 }
 
 static const char *
-parse_tcp(const char *text, struct endpoint *endpoint)
+parse_tcp(const char *text, bool tls, struct endpoint *endpoint)
 {
-	const char *reason = parse_credentials(&text, endpoint);
+	const char *reason;
 
+	endpoint->tls = tls;
+	reason = parse_credentials(&text, endpoint);
 	if (reason == NULL)
 		reason = parse_host(&text, endpoint);
 	if (reason == NULL)
-		reason = parse_port(&text, endpoint);
+		reason = parse_port(&text, DEFAULT_PORT, endpoint);
 	if (reason == NULL)
 		reason = parse_tcp_db(text, endpoint);
 	if (reason == NULL)
 		endpoint->label = tcp_label(endpoint);
+	return reason;
+}
+
+/* Each takes its part, up to a comma or what follows the last. */
+static const char *
+parse_sentinels(const char **text, struct endpoint *endpoint)
+{
+	struct endpoint *list = mem_alloc(SENTINELS_MAX * sizeof(*list));
+	const char *reason = NULL;
+
+	endpoint->sentinels = list;
+	while (reason == NULL) {
+		struct endpoint *one = &list[endpoint->sentinel_count++];
+		one->tls = endpoint->tls;
+		reason = parse_host(text, one);
+		if (reason == NULL)
+			reason = parse_port(text, DEFAULT_SENTINEL_PORT, one);
+		if (reason != NULL)
+			break;
+		one->label = tcp_label(one);
+		if (**text != ',')
+			break;
+		++*text;
+		if (endpoint->sentinel_count == SENTINELS_MAX)
+			reason = "more than 32 sentinels";
+	}
+	return reason;
+}
+
+/* "/master[/db]" */
+static const char *
+parse_master(const char *text, struct endpoint *endpoint)
+{
+	const char *name = text + 1, *reason;
+	size_t length;
+
+	if (strpbrk(text, "?#") != NULL)
+		return "redis-sentinel:// takes no query and no fragment";
+	if (*text != '\0' && *text != '/')
+		return "hosts and ports must be followed by /MASTER";
+	length = *text == '\0' ? 0 : strcspn(name, "/");
+	if (length == 0)
+		return "no name of a master (redis-sentinel://HOST,.../MASTER)";
+	reason = decode(name, length, &endpoint->master);
+	if (reason != NULL || name[length] == '\0' || name[length + 1] == '\0')
+		return reason;
+	return parse_db(name + length + 1, endpoint);
+}
+
+/* The sentinels' own labels stand in it, without their schemes. master is the
+ * rest of the URL, where the name is escaped as it has to be. */
+static char *
+sentinel_label(const struct endpoint *endpoint, const char *master)
+{
+	size_t skip = strlen(endpoint->tls ? TLS_SCHEME : TCP_SCHEME);
+	char db[sizeof("/2147483647")] = "";
+	char *list = mem_strdup(""), *label;
+
+	for (size_t i = 0; i < endpoint->sentinel_count; i++) {
+		char *longer = mem_printf("%s%s%s", list, i > 0 ? "," : "",
+		    endpoint->sentinels[i].label + skip);
+		free(list);
+		list = longer;
+	}
+	if (endpoint->db > 0)
+		snprintf(db, sizeof(db), "/%d", endpoint->db);
+	label = mem_printf("%s%s/%.*s%s",
+	    endpoint->tls ? TLS_SENTINEL_SCHEME : SENTINEL_SCHEME, list,
+	    (int)strcspn(master, "/"), master, db);
+	free(list);
+	return label;
+}
+
+static const char *
+parse_sentinel(const char *text, bool tls, struct endpoint *endpoint)
+{
+	const char *reason;
+
+	endpoint->tls = tls;
+	reason = parse_credentials(&text, endpoint);
+	if (reason == NULL)
+		reason = parse_sentinels(&text, endpoint);
+	if (reason == NULL)
+		reason = parse_master(text, endpoint);
+	if (reason == NULL)
+		endpoint->label = sentinel_label(endpoint, text + 1);
 	return reason;
 }
 
@@ -245,13 +340,18 @@ url_parse(const char *text, struct endpoint *endpoint)
 
 	memset(endpoint, 0, sizeof(*endpoint));
 	if ((rest = after(text, TCP_SCHEME)) != NULL)
-		reason = parse_tcp(rest, endpoint);
+		reason = parse_tcp(rest, false, endpoint);
+	else if ((rest = after(text, TLS_SCHEME)) != NULL)
+		reason = parse_tcp(rest, true, endpoint);
 	else if ((rest = after(text, UNIX_SCHEME)) != NULL)
 		reason = parse_unix(rest, endpoint);
-	else if (after(text, TLS_SCHEME) != NULL)
-		reason = "rediss:// is not supported by this version";
+	else if ((rest = after(text, SENTINEL_SCHEME)) != NULL)
+		reason = parse_sentinel(rest, false, endpoint);
+	else if ((rest = after(text, TLS_SENTINEL_SCHEME)) != NULL)
+		reason = parse_sentinel(rest, true, endpoint);
 	else
-		reason = "unknown scheme (redis:// or unix://)";
+		reason = "unknown scheme (redis://, rediss://, unix:// or "
+			 "redis-sentinel://)";
 	if (reason != NULL)
 		endpoint_fini(endpoint);
 	return reason;
@@ -280,6 +380,10 @@ url_wipe(char *text)
 void
 endpoint_fini(struct endpoint *endpoint)
 {
+	for (size_t i = 0; i < endpoint->sentinel_count; i++)
+		endpoint_fini(&endpoint->sentinels[i]);
+	free(endpoint->sentinels);
+	free(endpoint->master);
 	if (endpoint->password != NULL)
 		mem_wipe(endpoint->password, strlen(endpoint->password));
 	free(endpoint->host);

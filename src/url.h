@@ -1,28 +1,44 @@
 /* Server URLs, as in SERVERS of rlockrun(1):
  *   redis://[user[:password]@]host[:port][/db]
+ *   rediss://..., the same over TLS
  *   unix://[user[:password]@]/path[?db=N]
+ *   redis-sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db]
+ *   rediss-sentinel://..., the same over TLS, to sentinels and primary
  * Pure: nothing is resolved or connected here. */
 #ifndef URL_H
 #define URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct tls_context;
 
 enum url_transport { URL_TCP, URL_UNIX };
 
 struct endpoint {
 	enum url_transport transport;
-	char *host; /* name or address without brackets; the socket's path */
-	int port;   /* 1 to 65535; 0 with URL_UNIX */
-	int db;	    /* 0 and up */
-	char *user; /* NULL when not given */
+	/* Name or address without brackets; the socket's path; NULL, and port
+	 * 0, where sentinels know the server. */
+	char *host;
+	int port;	/* 1 to 65535; 0 with URL_UNIX */
+	int db;		/* 0 and up */
+	char *user;	/* NULL when not given */
 	char *password; /* NULL when not given */
 	char *label;	/* the URL for messages: without user and password */
+	bool tls;	/* never with URL_UNIX */
+	/* To be set by whoever connects where tls is; stays the setter's. */
+	struct tls_context *tls_context;
+	char *master; /* its name at the sentinels, NULL without them */
+	/* Each is an endpoint without master, user, password and db. */
+	struct endpoint *sentinels;
+	size_t sentinel_count;
 };
 
 /* Parses text into *endpoint, which then wants endpoint_fini. NULL, or the
  * reason as a static string that quotes nothing of the text (a password may be
  * in it), with nothing to free. Percent-encoding is decoded in user, password
- * and path; "%00" is refused. An empty user ("redis://:secret@h") or password
+ * path and a master's name; "%00" is refused. An empty user
+ * ("redis://:secret@h") or password
  * ("user:@h") counts as not given. The label is a URL for the same server. */
 const char *url_parse(const char *text, struct endpoint *endpoint);
 

@@ -158,7 +158,7 @@ pass_on(const sigset_t *taken, pid_t leader)
 /* Until the job is another program it runs in our memory while we wait: nothing
  * is copied for it, and it tells why exec failed by writing it down. */
 static void
-start_job(struct watch *watch, const char *fence)
+start_job(struct watch *watch)
 {
 	pid_t guard = getpid();
 	sigset_t early;
@@ -166,7 +166,6 @@ start_job(struct watch *watch, const char *fence)
 	arm(watch);
 	if (clock_now() >= watch->page->deadline)
 		leave(watch, WATCH_REPORT_LATE, 0);
-	child_set_fence(watch->child, fence);
 	take_from_terminal(&early);
 	/* NOLINTBEGIN(*-unix.Vfork, *insecureAPI.vfork): it never returns from
 	 * here, and writes only what we read afterwards */
@@ -185,6 +184,19 @@ start_job(struct watch *watch, const char *fence)
 	/* The job has our session and terminal now; nothing of them is ours. */
 	setsid();
 	close_others(watch);
+}
+
+static void
+take_env(const struct watch *watch, size_t length)
+{
+	char *entries = malloc(length + 1);
+
+	if (entries == NULL)
+		leave(watch, WATCH_REPORT_FAILED, errno);
+	if (length > 0 &&
+	    recv(watch->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
+		enforce(watch); /* rlockrun is gone */
+	child_add_env(watch->child, entries, length);
 }
 
 static struct watch_report
@@ -243,11 +255,12 @@ obey(struct watch *watch)
 	case WATCH_ORDER_LOOK:
 		break;
 	case WATCH_ORDER_GO:
-		start_job(watch, order.fence);
+		take_env(watch, (size_t)order.value);
+		start_job(watch);
 		break;
 	case WATCH_ORDER_SIGNAL:
 		if (watch->leader != 0)
-			kill(watch->leader, order.signo);
+			kill(watch->leader, order.value);
 		break;
 	case WATCH_ORDER_CONTINUE:
 		if (!watch->started)

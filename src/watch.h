@@ -15,20 +15,17 @@ struct watch_page {
 	_Atomic int64_t deadline; /* of clock_now: all must be dead by then */
 };
 
-#define WATCH_FENCE_SIZE 24
-
 enum watch_order_kind {
-	WATCH_ORDER_GO,	       /* start the job, with that fence or without */
-	WATCH_ORDER_LOOK,      /* at the deadline, which has come nearer */
-	WATCH_ORDER_SIGNAL,    /* send signo to the command */
+	WATCH_ORDER_GO,	  /* start the job; value bytes follow: its late env */
+	WATCH_ORDER_LOOK, /* at the deadline, which has come nearer */
+	WATCH_ORDER_SIGNAL,    /* send value to the command */
 	WATCH_ORDER_CONTINUE,  /* continue what of the job is stopped */
 	WATCH_ORDER_TERMINATE, /* send TERM to it and all that descends */
 };
 
 struct watch_order {
 	enum watch_order_kind kind;
-	int signo;
-	char fence[WATCH_FENCE_SIZE];
+	int value;
 };
 
 enum watch_report_kind {

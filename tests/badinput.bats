@@ -44,7 +44,18 @@ wrong_variable() {
 	wrong "the key is empty" -k '' touch ran
 	wrong "the key is empty" --key= touch ran
 	wrong "-k needs an argument" -k
-	wrong "--key can be given once" --key a --key b touch ran
+}
+
+@test "several keys: one twice, an empty one, one with a newline, too many" {
+	wrong "the same key is given twice: a" --key a --key b -k a touch ran
+	wrong "the key is empty" -k a -k '' touch ran
+	wrong "one of several keys can't contain a newline" -k a -k $'b\nc' touch ran
+	wrong "one of several keys can't contain a newline" -k $'b\nc' -k a touch ran
+	wrong "longer than 1024 bytes" -k a -k "$(printf %01025d 0)" touch ran
+	wrong "--status takes one key" --status -k a -k b
+	wrong "--force-release takes one key" --force-release --yes -k a -k b
+	# shellcheck disable=SC2046 # many words
+	wrong "-k 'k33': more than 32 locks" $(printf -- '-k k%d ' {1..33}) touch ran
 }
 
 @test "a key that is too long, or is named like a helper's" {
@@ -102,6 +113,38 @@ wrong_variable() {
 		RLOCKRUN_PASSWORD=a RLOCKRUN_PASSWORD_FILE=b
 }
 
+@test "actions that exclude each other, or a command, or want a key" {
+	wrong "--status and --list exclude each other" --status --list -k "$KEY"
+	wrong "--list and --force-release exclude each other" --list -k "$KEY" --force-release
+	for action in --status --force-release; do
+		wrong "no key given" $action
+		wrong "the key is empty" $action -k ''
+		wrong "longer than 1024 bytes" $action -k "$(printf %01025d 0)"
+		wrong "can't contain ':rlk:'" $action -k 'a:rlk:b'
+		wrong "$action takes no command" $action -k "$KEY" touch ran
+		wrong "$action takes no command" $action -k "$KEY" -c 'touch ran'
+	done
+	wrong "--list takes a GLOB, not -k" --list -k "$KEY"
+	wrong "--list takes no command" --list -c 'touch ran'
+	wrong "unknown or ambiguous option --nope" --list 'a*' --nope
+	wrong "--status takes no argument" --status=yes -k "$KEY"
+}
+
+@test "options of other actions" {
+	wrong "--json needs --status or --list" --json -k "$KEY" touch ran
+	wrong "--json needs --status or --list" --json --force-release --yes -k "$KEY"
+	wrong "--older-than needs --list" --older-than 5 --status -k "$KEY"
+	wrong "--older-than needs --list" --older-than 5 -k "$KEY" touch ran
+	wrong "--token needs --force-release" --token x --list
+	wrong "--token needs --force-release" --token x -k "$KEY" touch ran
+	wrong "--yes needs --force-release" --yes --status -k "$KEY"
+	wrong "--token needs an argument" --force-release -k "$KEY" --token
+	for value in -1 5x '' soon; do
+		wrong "--older-than '$value': not a duration" --list --older-than "$value"
+	done
+	wrong "needs --token or --yes where it can't ask" --force-release -k "$KEY" </dev/null
+}
+
 @test "times and numbers that are none, or too small or too large" {
 	for value in 0 30x 1e9 999ms 0.9 -1 '' ' 5' '5 ' 5sec 1s1 366d 1,5 0x10 \
 		99999999999999999999 inf nan; do
@@ -116,7 +159,10 @@ wrong_variable() {
 	done
 	for value in 0 -1 x; do
 		wrong "--server-timeout '$value': not a" -k "$KEY" --server-timeout "$value" touch ran
+		wrong "--max-run '$value': not a" -k "$KEY" --max-run "$value" touch ran
+		wrong "--warn-after '$value': not a" -k "$KEY" --warn-after "$value" touch ran
 	done
+	wrong "--splay '-1': not a duration" -k "$KEY" --splay -1 touch ran
 	wrong "neither stop nor warn" -k "$KEY" --on-lost go touch ran
 	wrong "neither fail nor run" -k "$KEY" --on-unavailable runs touch ran
 }
@@ -159,11 +205,12 @@ wrong_url() {
 	done
 	wrong_url "db must be a number" "redis://h/x"
 	wrong_url "db must be a number" "redis://h/-1"
-	wrong_url "redis:// takes no query" "redis://h/0?db=1"
+	wrong_url "redis:// and rediss:// take no query" "redis://h/0?db=1"
+	wrong_url "redis:// and rediss:// take no query" "rediss://h/0?db=1"
 	wrong_url "the path of a socket must be absolute" "unix://s"
 	wrong_url "only ?db=N" "unix:///s?password=x"
 	wrong_url "the path of a socket can't have more than 107 bytes" "unix:///$(printf %0107d 0)"
-	wrong_url "rediss:// is not supported" "rediss://h"
+	wrong_url "no host" "rediss://:1"
 	wrong_url "only one server" "redis://a redis://b"
 	wrong "-r can be given once" -k "$KEY" -r redis://a -r redis://b touch ran
 }

@@ -10,7 +10,8 @@ setup_file() {
 	start_suite_server
 	# What the man page says a user needs, for all names.
 	cli acl setuser locker on '>secret' '~*' +eval +time +get +pttl +hmget +set \
-		+del +hset +pexpire '+client|setname'
+		+del +hset +pexpire +zrange +zscore +zrank +zcount +zadd +zrem +rpush +blpop \
+		'+client|setname'
 }
 
 teardown_file() { stop_suite_server; }
@@ -76,10 +77,11 @@ start_cron() {
 }
 
 # Of all that was started.
-only_one_runs() {
-	local pids
-	printf -v pids '%s,' "${STARTED[@]}"
-	(($(ps -o stat= -p "${pids%,}" | grep -vc '^Z') == 1))
+# It is kept for a minute by the server, where nothing else of it is left.
+forget_report() {
+	(($(cli pttl "$KEY:report") > 30000))
+	cli del "$KEY:report" "{$KEY:report}:rlk:i"
+	[[ -z $(keys_left) ]]
 }
 
 @test "cron: every line is one that cron takes" {
@@ -96,25 +98,19 @@ only_one_runs() {
 
 @test "cron: thirty hosts, one run, no mail" {
 	job nightly-report 'echo run >>runs'
-	job sleep 'echo "$1" >>slept' 'until [ -e done ]; do /bin/sleep 0.02; done'
 	for _ in {1..30}; do
 		start_cron
 	done
-	wait_until only_one_runs
-	wait_for_file slept
-	touch ./done
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
 	done
 	[[ $(<runs) == run ]]
-	[[ $(<slept) == 60 ]]
 	[[ -z $(cat out.* err.*) ]]
-	[[ -z $(keys_left) ]]
+	forget_report
 }
 
 @test "cron: the status is the report's, and what is wrong is told" {
 	job nightly-report 'exit 3'
-	job sleep
 	start_cron
 	exits_with 3 "$PID"
 	[[ -z $(<"$ERR") ]]
@@ -194,16 +190,13 @@ seconds() {
 
 @test "systemd: a second report is busy, which is no failure" {
 	job nightly-report 'echo run >>runs' 'exit 3'
-	job sleep 'echo "$1" >>slept' 'until [ -e done ]; do /bin/sleep 0.02; done'
 	start_unit report.service
-	first=$PID
-	wait_for_file slept
+	exits_with 3 "$PID"
 	start_unit report.service
 	exits_with "$(setting report.service SuccessExitStatus)" "$PID"
-	[[ $(<"$ERR") == 'rlockrun: report is held by '* ]]
-	touch ./done
-	exits_with 3 "$first"
+	[[ $(<"$ERR") == 'rlockrun: report is kept for '*'; it was held by '* ]]
 	[[ $(<runs) == run ]]
+	forget_report
 }
 
 @test "systemd: stopping the report ends all of it, each told once" {
@@ -215,9 +208,9 @@ seconds() {
 	# The lock outlives what the shell has left.
 	[[ -n $(keys_left) ]]
 	touch ./done
-	exits_with 143 "$PID"
+	exits_with 0 "$PID"
 	[[ $(<signals) == TERM ]]
-	[[ -z $(keys_left) ]]
+	forget_report
 }
 
 @test "systemd: one worker in the fleet, another takes over" {

@@ -31,9 +31,6 @@ end_all_below() {
 	done
 }
 
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
-is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
-
 # launch [OPTION...] -- COMMAND...: a rlockrun in the folder `below`, without a
 # terminal; RUN is its pid, GUARD the guard's.
 launch() {
@@ -56,9 +53,9 @@ none_alive() { [[ -z $(alive) ]]; }
 count_alive() { alive | wc -l; }
 more_alive_than() { (($(count_alive) > $1)); }
 
-# within MILLISECONDS CONDITION...
+# within MILLISECONDS CONDITION... (SLOWER: so many times that, under valgrind)
 within() {
-	local limit=$1 since took
+	local limit=$(($1 * ${SLOWER:-1})) since took
 	shift
 	since=$(now_ms)
 	wait_until "$@" || {

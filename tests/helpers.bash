@@ -24,6 +24,10 @@ start_server() {
 	local dir=$1
 	shift
 	mkdir -p "$dir"
+	if [[ -e $dir/pid ]] && ! gone "$(<"$dir/pid")"; then
+		echo "a server runs in $dir already" >&2
+		return 1
+	fi
 	"$(server_binary)" --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
 		--dir "$dir" --daemonize no "$@" >"$dir/log" 2>&1 3>&- &
 	echo $! >"$dir/pid"
@@ -48,20 +52,102 @@ server_answers() {
 # stop_server FOLDER: also a frozen one.
 stop_server() {
 	local pid
-	pid=$(<"$1/pid") || return 0
+	[[ -e $1/pid ]] || return 0
+	pid=$(<"$1/pid")
 	kill -KILL "$pid" 2>/dev/null
 	wait_until gone "$pid"
+	# Soon the number may be somebody else's.
+	rm "$1/pid"
 }
 
 # start_tcp_server FOLDER ADDRESSES [OPTION...]: the same, also on TCP; PORT is
 # its port, below those that the kernel gives away.
 start_tcp_server() {
+	choose_port
+	# shellcheck disable=SC2086 # several addresses are several words
+	start_server "$1" --port "$PORT" --bind $2 "${@:3}"
+}
+
+choose_port() {
 	PORT=$((20000 + RANDOM % 12000))
 	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do
 		PORT=$((20000 + RANDOM % 12000))
 	done
-	# shellcheck disable=SC2086 # several addresses are several words
-	start_server "$1" --port "$PORT" --bind $2 "${@:3}"
+}
+
+# start_tls_server FOLDER CERTIFICATE [OPTION...]: the same, over TLS, with one of
+# helpers/make-certificates' in CERTIFICATES.
+start_tls_server() {
+	choose_port
+	start_server "$1" --tls-port "$PORT" --bind 127.0.0.1 ::1 \
+		--tls-cert-file "$CERTIFICATES/$2.crt" \
+		--tls-key-file "$CERTIFICATES/$2.key" \
+		--tls-ca-cert-file "$CERTIFICATES/ca.crt" \
+		--tls-auth-clients no "${@:3}"
+}
+
+# start_sentinels FOLDER REPLICAS [OPTION...]: a primary FOLDER/p0, replicas of it
+# (FOLDER/p1 ...) and three sentinels (FOLDER/s0 ...) that know each other from the
+# start. PORTS are those of the servers, SENTINELS the sentinels' hosts and ports
+# as in a URL. The options are the servers'; those of the sentinels, one a line,
+# are in SENTINEL_OPTIONS, and SENTINEL_PORT is what stands before their port.
+start_sentinels() {
+	local dir=$1 count=$2 i
+	shift 2
+	PORTS=()
+	for ((i = 0; i <= count; i++)); do
+		local of=()
+		((i)) && of=(--replicaof 127.0.0.1 "${PORTS[0]}")
+		choose_port
+		PORTS+=("$PORT")
+		start_server "$dir/p$i" --port "$PORT" --bind 127.0.0.1 \
+			--repl-diskless-sync-delay 0 --repl-ping-replica-period 1 \
+			"${of[@]}" "$@" || return
+	done
+	((count == 0)) || wait_until replicates "$dir/p0" "$count" || return
+	run_sentinels "$dir"
+}
+
+run_sentinels() {
+	local dir=$1 ports=() ids=() i j
+	SENTINELS=
+	for i in 0 1 2; do
+		choose_port
+		ports+=("$PORT")
+		ids+=("$(printf %039d%d "$PORT" "$i")")
+		SENTINELS+=${SENTINELS:+,}127.0.0.1:$PORT
+	done
+	for i in 0 1 2; do
+		mkdir -p "$dir/s$i"
+		{
+			printf '%s\n' "bind 127.0.0.1" "unixsocket $dir/s$i/s" \
+				"${SENTINEL_PORT:-port} ${ports[i]}" \
+				"sentinel myid ${ids[i]}" \
+				"sentinel monitor primary 127.0.0.1 ${PORTS[0]} 2" \
+				"sentinel down-after-milliseconds primary 400" \
+				"sentinel failover-timeout primary 3000" \
+				"${SENTINEL_OPTIONS:-}"
+			for ((j = 1; j < ${#PORTS[@]}; j++)); do
+				echo "sentinel known-replica primary 127.0.0.1 ${PORTS[j]}"
+			done
+			for j in 0 1 2; do
+				((i == j)) || echo "sentinel known-sentinel primary 127.0.0.1 ${ports[j]} ${ids[j]}"
+			done
+		} >"$dir/s$i/conf"
+		"$(server_binary)" "$dir/s$i/conf" --sentinel --dir "$dir/s$i" \
+			--daemonize no >"$dir/s$i/log" 2>&1 3>&- &
+		echo $! >"$dir/s$i/pid"
+		wait_until server_answers "$dir/s$i/s" || {
+			cat "$dir/s$i/log" >&2
+			return 1
+		}
+	done
+}
+
+# replicates FOLDER COUNT: what is written there reaches so many replicas. One
+# that counts as online may not have got a thing yet.
+replicates() {
+	[[ $(printf 'set warm 1 px 1\nwait %d 300\n' "$2" | redis-cli -s "$1/s" | tail -n 1) == "$2" ]]
 }
 
 # own_server [OPTION...]: instead of the suite's, for this test alone, which may
@@ -147,6 +233,7 @@ end_test() {
 	local pid
 	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
 	for pid in "${STARTED[@]}"; do
+		is_ours "$pid" || continue
 		kill -CONT "$pid" 2>/dev/null
 		kill -TERM "$pid" 2>/dev/null
 	done
@@ -158,6 +245,13 @@ end_test() {
 		return 1
 	}
 	stop_own_servers
+}
+
+# A child of this shell or somebody in this test's folder: who has ended may have
+# left its number to a stranger.
+is_ours() {
+	[[ $(readlink "/proc/$1/cwd") == "$BATS_TEST_TMPDIR"* ]] ||
+		[[ $(ps -o ppid= -p "$1") -eq $BASHPID ]]
 }
 
 stop_own_servers() {
@@ -217,6 +311,11 @@ start() {
 	STARTED+=("$PID")
 }
 
+# The command that most tests run, which no test waits for longer than this.
+rl() {
+	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
+}
+
 # hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
 # until it does. PID is its pid.
 hold() {
@@ -235,6 +334,18 @@ exits_with() {
 	}
 }
 
+# --- looking ----------------------------------------------------------------
+
+is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
+is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+
+# The server's clock.
+server_ms() {
+	local time
+	mapfile -t time < <(cli --raw time)
+	echo $((time[0] * 1000 + time[1] / 1000))
+}
+
 # --- waiting for events, never for time ----------------------------------------
 
 WAIT_SECONDS=${WAIT_SECONDS:-20}
@@ -250,6 +361,13 @@ wait_until() {
 # wait_for_file FILE: until it is there and not empty.
 wait_for_file() {
 	wait_until test -s "$1"
+}
+
+# catch_up: until all that has happened is in the file MONITOR.
+catch_up() {
+	local mark=mark-$RANDOM$RANDOM
+	cli echo "$mark" >/dev/null
+	wait_until grep -q "$mark" "$MONITOR"
 }
 
 # A zombie is gone, too.

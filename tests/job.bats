@@ -28,9 +28,6 @@ ends_with() {
 	}
 }
 
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
-is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
-
 # same_with_and_without COMMAND...: what it prints doesn't depend on rlockrun.
 same_with_and_without() {
 	local prefix=()
@@ -297,20 +294,21 @@ print(open("/proc/self/comm").read())'
 
 # --- environment ------------------------------------------------------------
 
-@test "environment: key, token, fence and ttl are the lock's, over what was inherited" {
+@test "environment: key, token, fence, ttl and what is held are the lock's, over what was inherited" {
 	RLOCKRUN_KEY=old RLOCKRUN_TOKEN=old RLOCKRUN_FENCE=old RLOCKRUN_TTL_MS=old \
 		locked -t 7.5 -- sh -c "env; redis-cli -s '$SUITE_DIR/s' get '$KEY'" >out
-	[[ $(grep -c '^RLOCKRUN_' out) == 5 ]] # and RLOCKRUN_REDIS
-	run ! grep old out
+	[[ $(grep -c '^RLOCKRUN_' out) == 6 ]] # and RLOCKRUN_REDIS
+	run ! grep '=old$' out
 	grep -qx "RLOCKRUN_KEY=$KEY" out
 	grep -qx "RLOCKRUN_TTL_MS=7500" out
 	grep -qx "RLOCKRUN_FENCE=$(cli get "{$KEY}:rlk:f")" out
 	grep -qx "RLOCKRUN_TOKEN=$(tail -n 1 out)" out
+	grep -qx "RLOCKRUN_HELD=x:$(tail -n 1 out):$KEY" out
 }
 
 @test "environment: all else is as inherited" {
 	env >without
-	locked -- env | grep -v '^RLOCKRUN_\(KEY\|TOKEN\|FENCE\|TTL_MS\)=' >with
+	locked -- env | grep -v '^RLOCKRUN_\(KEY\|TOKEN\|FENCE\|TTL_MS\|HELD\)=' >with
 	diff -u <(grep -v '^_=' without) <(grep -v '^_=' with)
 }
 

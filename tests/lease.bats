@@ -14,10 +14,6 @@ setup() {
 }
 teardown() { end_test; }
 
-rl() {
-	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
-}
-
 # work NAME: all its processes hold a file lock, so that two jobs that overlap
 # find out; until file `done` is there it notes the time in NAME.alive, its own
 # id in NAME.pid and its fence in NAME.fence. Nothing but KILL ends it.
@@ -132,6 +128,18 @@ less_than() {
 	touch "done"
 	exits_with 79 "$PID"
 	[[ $(wc -l <"$ERR") == 1 ]]
+}
+
+@test "--on-lost warn: a loss is told once, also when the job outlives the lease" {
+	hold -t 1 --on-lost warn
+	cli del "$KEY"
+	wait_for_file "$ERR"
+	# Nothing happens when the lease is over: there is nothing to wait for.
+	sleep 1.1
+	run -1 gone "$(<job)"
+	touch "done"
+	exits_with 79 "$PID"
+	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"was lost: "*"; the job goes on without it" ]]
 }
 
 @test "--on-lost warn: the end of the lease doesn't stop the job either" {
@@ -372,4 +380,15 @@ exits_with_soon() {
 	[[ ! -e overlaps ]]
 	touch "done"
 	exits_with 0 "$PID"
+}
+
+@test "a lease that ran out before the release could be told leaves no record" {
+	hold -t 1
+	kill -STOP "$PID"
+	touch "done"
+	wait_until gone "$(<job)"
+	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
+	kill -CONT "$PID"
+	wait_until gone "$PID"
+	[[ -z $(keys_left) ]]
 }

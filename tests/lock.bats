@@ -11,10 +11,6 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-rl() {
-	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
-}
-
 # A job that counts, not atomically, and notices when it is not alone.
 write_counting_job() {
 	echo 0 >count
@@ -423,7 +419,7 @@ named() {
 	[[ -z $(keys_left) ]]
 	cli echo the-end
 	wait_until grep -q the-end "$monitor"
-	last=$(grep lua "$monitor" | tail -n 1)
+	last=$(grep -E 'lua\] "(DEL|PEXPIRE)"' "$monitor" | grep -F "\"$KEY\"" | tail -n 1)
 	[[ $last == *'"DEL" "'"$KEY"'"'* ]]
 	grep -q 'lua\] "PEXPIRE" "'"$KEY" "$monitor"
 }

@@ -125,7 +125,8 @@ make_here() {
 
 @test "make deb: no package starts a server because of ours" {
 	need_deb
-	[[ -z $(dpkg-deb -f "$DEB" Recommends Pre-Depends) ]]
+	[[ -z $(dpkg-deb -f "$DEB" Pre-Depends) ]]
+	[[ $(dpkg-deb -f "$DEB" Recommends) == 'libssl3t64 | libssl3' ]]
 	[[ $(dpkg-deb -f "$DEB" Suggests) == 'redis-server | valkey-server' ]]
 	dpkg-deb -e "$DEB" control
 	[[ $(files_in control) == $'/control\n/md5sums' ]]

@@ -10,8 +10,6 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
-
 # --- descriptors ------------------------------------------------------------
 
 @test "out of descriptors: 71 and no job, or the job as always" {
@@ -82,8 +80,8 @@ ready_or_gone() { [[ -s ready ]] || gone "$1"; }
 
 # --- processes --------------------------------------------------------------
 
-# Root has no limit, so it takes a user nobody else is.
-STRANGER=$((61000 + RANDOM % 4000))
+# Root has no limit, so it takes a user that nobody else is, no other test either.
+STRANGER=$((61000 + $$ % 4000))
 
 need_stranger() {
 	local folder=$BATS_TEST_TMPDIR
@@ -137,6 +135,67 @@ as_stranger() {
 	is_free
 }
 
+@test "out of processes for asking the name server: 71 at once, and no job" {
+	local since
+	need_stranger
+	export RLOCKRUN_REDIS=redis://localhost:1
+	since=$(now_ms)
+	run -71 --separate-stderr as_stranger 1 ./rlockrun -k "$KEY" --server-timeout 10 -- sh -c 'echo >ran'
+	since=$(($(now_ms) - since))
+	echo "$since ms: $stderr"
+	((since < 2000))
+	[[ -n $stderr && ! -e ran ]]
+}
+
+# A job that takes all the processes there are, each in a session of its own.
+# PID is rlockrun's.
+start_greedily() {
+	need_stranger
+	chmod 777 .
+	cat >greedy <<-'END'
+		import os, time
+		open("guard", "w").write(str(os.getppid()))
+		try:
+		    while True:
+		        if os.fork() == 0:
+		            os.setsid()
+		            time.sleep(60)
+		except OSError as error:
+		    open("ready", "w").write(str(error))
+		time.sleep(60)
+	END
+	start setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+		bash -c 'ulimit -u "$0"; exec "$@"' 20 \
+		./rlockrun -k "$KEY" -t 2 -- /usr/bin/python3 -S greedy
+	wait_for_file ready
+	(($(strangers) == 20))
+}
+
+strangers() {
+	ps -o stat= -u "$STRANGER" | awk '!/^Z/ { n++ } END { print n + 0 }'
+}
+
+@test "a job that has taken all processes is ended when its lock is lost" {
+	start_greedily
+	cli del "$KEY"
+	exits_with 79 "$PID"
+	[[ $(strangers) == 0 ]]
+}
+
+@test "a job that has taken all processes is ended when rlockrun is killed" {
+	start_greedily
+	kill -KILL "$PID"
+	wait_until eval '(($(strangers) == 0))'
+}
+
+@test "a job that has taken all processes is ended when the guard is killed" {
+	start_greedily
+	kill -KILL "$(<guard)"
+	exits_with 71 "$PID"
+	[[ $(strangers) == 0 ]]
+	is_free
+}
+
 # --- /proc ------------------------------------------------------------------
 
 @test "/proc is not mounted: 71, the job cannot be guarded" {
@@ -159,12 +218,151 @@ as_stranger() {
 
 # --- memory -----------------------------------------------------------------
 
-@test "little address space: the job runs or the status is 71, the lock is free" {
+# limited KB: a run with so much address space; sets code, makes ran and err.
+limited() {
+	rm -f ran
+	code=0
+	timeout -k 1 20 bash -c 'ulimit -v "$0" && exec "$@"' "$1" "$RLOCKRUN" -k "$KEY" -t 2 \
+		--server-timeout 3 -- /bin/sh -c 'echo >ran; exit 5' 2>err || code=$?
+}
+
+@test "little address space: 71 and no job, or the job as always, the lock is free" {
+	local code enough kb ran=0 refused=0
+	for ((enough = 1024; ; enough += 64)); do
+		limited "$enough"
+		((code != 5)) || break
+	done
+	for ((kb = enough - 256; kb < enough + 64; kb += 8)); do
+		limited "$kb"
+		echo "$kb: $code $(<err)"
+		if [[ $code == 5 ]]; then
+			[[ -e ran && ! -s err ]]
+			ran=1
+		else
+			[[ ! -e ran && -s err ]]
+			# Below that the loader fails, before there is a rlockrun.
+			[[ $code == 71 ]] || [[ $code == 127 && $(<err) != rlockrun:* ]]
+			[[ $code == 127 ]] || refused=1
+		fi
+		is_free
+	done
+	((ran && refused))
+}
+
+# From here on no more memory than it has for a rlockrun that holds the lock, and
+# for its guard; the job has a child in a session of its own. PID is rlockrun's.
+start_then_starve() {
+	start "$RLOCKRUN" -k "$KEY" -t 1 -- sh -c 'setsid sh -c "echo \$\$ >child; exec sleep 60" &
+		echo "$PPID" >guard
+		echo "$$" >ready
+		until [ -e done ]; do sleep 0.05; done
+		kill "$!"
+		exit 5'
+	wait_for_file ready
+	wait_for_file child
+	prlimit --as=1:1 --pid "$PID"
+	prlimit --as=1:1 --pid "$(<guard)"
+}
+
+job_gone() { gone "$(<ready)" && gone "$(<child)"; }
+
+lives_on_ms() {
+	local left
+	left=$(cli pttl "$KEY")
+	((left > $1))
+}
+
+@test "out of memory while the job runs: renewed, the job's status, released" {
+	start_then_starve
+	for _ in 1 2 3; do
+		wait_until lives_on_ms 900
+		wait_until eval '! lives_on_ms 800'
+	done
+	touch "done"
+	exits_with 5 "$PID"
+	is_free
+	[[ ! -s $ERR && -z $(keys_left) ]]
+}
+
+@test "out of memory and the connection is cut: connected anew, or 79 in time" {
 	local code=0
-	(
-		ulimit -v 20000
-		exec "$RLOCKRUN" -k "$KEY" -- /bin/true
-	) 2>err || code=$?
-	[[ $code == 0 || $code == 71 || $code == 127 ]]
+	start_then_starve
+	cli client kill type normal
+	wait_until eval 'lives_on_ms 900 || job_gone'
+	touch "done"
+	wait "$PID" || code=$?
+	echo "$code"
+	[[ $code == 5 || $code == 79 ]]
+	job_gone
+}
+
+@test "out of memory and the lock is lost: the job is ended, 79" {
+	start_then_starve
+	cli del "$KEY"
+	exits_with 79 "$PID"
+	job_gone
+}
+
+@test "out of memory and rlockrun is killed: the job is ended" {
+	start_then_starve
+	kill -KILL "$PID"
+	wait_until job_gone
+}
+
+@test "out of memory and the guard is killed: the job is ended, 71" {
+	start_then_starve
+	kill -KILL "$(<guard)"
+	exits_with 71 "$PID"
+	job_gone
+	is_free
+}
+
+# --- disk -------------------------------------------------------------------
+
+# on_full_disk COMMAND...: in a mount namespace where `full` has not a byte left.
+on_full_disk() {
+	mkdir -p full
+	timeout -k 1 20 unshare -m sh -c 'mount -t tmpfs -o size=16k none full &&
+		{ cat /dev/zero >full/all 2>/dev/null || :; } &&
+		: >full/out && : >full/err && exec "$@"' - "$@"
+}
+
+need_full_disk() {
+	on_full_disk true 2>/dev/null || skip "a mount namespace takes privileges"
+	run ! on_full_disk sh -c 'echo word >full/out'
+}
+
+@test "a full disk behind the job's output: its own status, the lock is free" {
+	need_full_disk
+	run -7 on_full_disk sh -c 'exec "$@" >full/out' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo word || exit 7'
+	is_free
+	run -0 on_full_disk sh -c 'exec "$@" >full/out' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo word 2>/dev/null; echo >ran'
+	[[ -e ran ]]
+	is_free
+	[[ -z $(keys_left) ]]
+}
+
+@test "a full disk behind stderr: the job and its status, the lock is free" {
+	need_full_disk
+	run -5 on_full_disk sh -c 'exec "$@" 2>full/err' - \
+		"$RLOCKRUN" -v -k "$KEY" -- sh -c 'echo >ran; exit 5'
+	[[ -e ran && -z $output ]]
+	is_free
+	[[ -z $(keys_left) ]]
+}
+
+@test "a full disk behind stderr: busy is 75, lost is 79, unavailable is 69" {
+	need_full_disk
+	hold
+	run -75 on_full_disk sh -c 'exec "$@" 2>full/err' - "$RLOCKRUN" -k "$KEY" -n true
+	run -75 on_full_disk sh -c 'exec "$@" 2>full/err' - "$RLOCKRUN" -k "$KEY" -w 0.2 true
+	touch "done"
+	exits_with 0 "$PID"
+	run -79 on_full_disk sh -c 'exec "$@" 2>full/err' - "$RLOCKRUN" -k "$KEY" \
+		sh -c 'redis-cli -s "$0" del "$1"; exit 5' "$SUITE_DIR/s" "$KEY"
+	run -69 on_full_disk sh -c 'exec "$@" 2>full/err' - "$RLOCKRUN" -k "$KEY" \
+		--redis unix:///nowhere/s --server-timeout 0.2 true
 	is_free
 }

@@ -11,10 +11,6 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-rl() {
-	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
-}
-
 # Whether a run on this server is one on ours.
 reaches() {
 	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
@@ -177,8 +173,13 @@ needed() {
 	echo eval time get pttl set del hset pexpire
 }
 
-@test "a user with no more than is needed" {
-	read -ra rule < <(needed)
+# What it takes to wait in line.
+for_queue() {
+	echo zrange zscore zrank zcount zadd zrem rpush blpop
+}
+
+@test "B6: a user with no more than is needed" {
+	read -ra rule < <(echo "$(needed) $(for_queue)")
 	user "~$KEY" "~{$KEY}:rlk:*" "${rule[@]/#/+}" +hmget
 	export RLOCKRUN_REDIS=$UNIX_URL
 	LOGNAME=deploy hold -t 1
@@ -188,6 +189,30 @@ needed() {
 	touch "done"
 	exits_with 0 "$PID"
 	[[ ! -s $ERR && -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "B6: a user without the queue's commands or keys waits without it, and is told" {
+	local -A rules=([keys]="~$KEY ~{$KEY}:rlk:f ~{$KEY}:rlk:i +@all")
+	local what command
+	for command in $(for_queue); do
+		[[ $command == @(rpush|zscore) ]] || rules[$command]="~* +@all -$command"
+	done
+	for what in "${!rules[@]}"; do
+		rm -f job ./done
+		# shellcheck disable=SC2086 # a rule is several words
+		user reset on '>secret' ${rules[$what]}
+		hold
+		start "$RLOCKRUN" -k "$KEY" -r "$UNIX_URL" sh -c 'echo ran >ran'
+		wait_until grep -q '; waiting' "$ERR"
+		touch ./done
+		exits_with 0 "$PID"
+		wait_for_file ran
+		rm ran
+		[[ $(wc -l <"$ERR") == 2 && $(<"$ERR") == *': the queue cannot be used: '* ]]
+		exits_with 0 "${STARTED[-2]}"
+	done
+	[[ -z $(keys_left) ]]
 	cli acl deluser "$KEY"
 }
 
@@ -398,9 +423,12 @@ served() {
 	start_proxy slow
 	start "$RLOCKRUN" -k "$KEY" -t 2 --server-timeout 1.5 touch ran
 	wait_until grep -q waiting "$ERR"
+	# A try in between would find it busy, and that late answer is one, too.
+	kill -STOP "$PID"
 	set_rules slow delay:1200
 	since=$(now_ms)
 	cli del "$KEY"
+	kill -CONT "$PID"
 	wait_until gone "$PID"
 	since=$(($(now_ms) - since))
 	exits_with 69 "$PID"
@@ -408,7 +436,7 @@ served() {
 	((since > 1200 && since < 2500))
 	[[ $(tail -n 1 "$ERR") == *"too slow for this ttl unix://$PWD/slow/s: "* ]]
 	# Its lease would have lasted for another second.
-	wait_until has_passed slow EVAL/2 1
+	wait_until has_passed slow EVAL/8 1
 	[[ -z $(keys_left) ]]
 	[[ ! -e ran ]]
 }
@@ -472,7 +500,7 @@ busy() {
 	wait_until busy
 	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
 		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
-	wait_until has_passed proxy EVAL/3 2
+	wait_until has_passed proxy EVAL/6 2
 	cli script kill
 	exits_with 6 "$PID"
 	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
@@ -490,7 +518,7 @@ busy() {
 	start "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s?db=3" true
 	waiter=$PID
 	start "$RLOCKRUN" -k "$KEY" -r "$RLOCKRUN_REDIS?db=3" true
-	wait_until has_passed proxy EVAL/3 3
+	wait_until has_passed proxy EVAL/6 3
 	cli script kill
 	wait_until is_client "$waiter"
 	wait_until is_client "$PID"
@@ -505,7 +533,7 @@ only_clients() {
 }
 
 is_client() {
-	[[ $(cli client list) == *"name=rlockrun:$1 "*"cmd=eval"* ]]
+	[[ $(cli client list) == *"name=rlockrun:$1 "*" cmd="@(eval|blpop)" "* ]]
 }
 
 @test "a server without room for another client is waited for, with a password, too" {
@@ -516,7 +544,7 @@ is_client() {
 	cli config set maxclients 1
 	start_proxy proxy
 	RLOCKRUN_PASSWORD=secret start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	wait_until has_passed proxy EVAL/3 2
+	wait_until has_passed proxy EVAL/6 2
 	run -1 gone "$PID"
 	kill "${STARTED[0]}"
 	exits_with 6 "$PID"
@@ -542,7 +570,7 @@ fake() {
 
 @test "a server that hangs up" {
 	fake true
-	takes_ms 0 2000 69 -n --server-timeout 0.5
+	takes_ms 0 4000 69 -n --server-timeout 2
 	[[ $output == *"rlockrun: $KEY: lost the connection to $RLOCKRUN_REDIS"* ]]
 }
 
@@ -596,7 +624,7 @@ survives() {
 	fake 'printf "%s\r\n" "-ERR unknown command AUTH, with args beginning with: hush" "+OK" "-ERR no" "-ERR no"; sleep 1'
 	run -77 rl -n --server-timeout 0.5 -r "unix://:hush@$PWD/f" true
 	[[ $output != *hush* ]]
-	fake 'printf "+OK\r\n-ERR \033[31mred\033]0;title\a\r\n"; sleep 1'
+	fake 'printf "+OK\r\n"; printf -- "-ERR \033[31mred\033]0;title\a\r\n%.0s" 1 2; sleep 1'
 	run -69 rl -n --server-timeout 0.5 true
 	[[ $output == *'\x1b[31mred'* && $output != *[[:cntrl:]]* ]]
 }

@@ -17,9 +17,6 @@ setup() {
 }
 teardown() { end_test; }
 
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
-is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
-
 # launch [OPTION...] -- COMMAND...: a rlockrun without a terminal, PID, whose end
 # will be told in `end`.
 launch() {
@@ -331,6 +328,8 @@ time.sleep(60)'
 	[[ ! -e ran ]]
 }
 
+is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
+
 @test "P3: a hundred waiters, all TERMed: nothing is left of them" {
 	local pids=() i
 	hold
@@ -338,6 +337,10 @@ time.sleep(60)'
 	for i in {1..100}; do
 		start env --default-signal "$RLOCKRUN" -q -k "$KEY" -- sh -c 'echo ran >ran'
 		pids+=("$PID")
+	done
+	# Before that they are copies of this shell, with the traps of bats.
+	for i in "${pids[@]}"; do
+		wait_until is_rlockrun "$i"
 	done
 	kill -TERM "${pids[@]}"
 	for i in "${pids[@]}"; do
@@ -367,6 +370,23 @@ STUBBORN='(trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done) & 
 	is_free
 	echo "after $since ms"
 	((since >= 1400 && since < 3000))
+}
+
+@test "P4: the guard is killed meanwhile: all is gone, the status is the command's" {
+	launch --kill-after 20 -- sh -c "trap 'echo >over; exit 7' TERM; $STUBBORN"
+	wait_for_file ready
+	kill -TERM "$PID"
+	wait_for_file over
+	wait_until command_ended
+	kill -KILL "$(pgrep -P "$PID" -x rlockrun-guard)"
+	ended_by "exit 7"
+	gone "$(<child)"
+	is_free
+}
+
+# What it left is the guard's child.
+command_ended() {
+	[[ $(ps -o ppid= -p "$(<child)") -eq $(pgrep -P "$PID" -x rlockrun-guard) ]]
 }
 
 @test "P4: a child that obeys TERM is gone at once, and the lock free" {
@@ -592,13 +612,15 @@ gone_leader() { [[ $(ps -o ppid= -p "$(<child)" | xargs ps -o comm= -p) == rlock
 	[[ $(<count/got) == INT$'\n'WINCH ]]
 }
 
-# Steps typed at an interactive shell; the job writes its pid.
-JOB_OF_SHELL='echo $$ >job; until [ -e done ]; do sleep 0.05; done; echo ended >ended'
+# Steps typed at an interactive shell; the job writes its pid. It forks nothing:
+# a shell whose child is stopped before it could exec waits for that, not stopped.
+JOB_OF_SHELL='mkfifo never; echo $$ >job
+	until [ -e done ]; do read -rt 0.05 _ <>never; done; echo ended >ended'
 
 @test "P2: on a terminal: Ctrl-Z stops both, fg continues both" {
 	cat >typed <<-END
 		set -m
-		'$RLOCKRUN' -k '$KEY' -t 30 -- sh -c '$JOB_OF_SHELL'
+		'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
 		jobs >stopped
 		fg
 		echo \$? >code
@@ -617,7 +639,7 @@ JOB_OF_SHELL='echo $$ >job; until [ -e done ]; do sleep 0.05; done; echo ended >
 
 @test "P2: on a terminal: TSTP and CONT sent to rlockrun alone stop and continue the job" {
 	# (dash: a bash leaves its loop when a child of it is stopped.)
-	on_pty -- dash -mc "'$RLOCKRUN' -k '$KEY' -t 30 -- sh -c '$JOB_OF_SHELL' & echo \$! >pid
+	on_pty -- dash -mc "'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL' & echo \$! >pid
 		until [ -e ended ]; do sleep 0.05; done"
 	wait_for_file job
 	kill -TSTP "$(<pid)"
@@ -634,7 +656,7 @@ JOB_OF_SHELL='echo $$ >job; until [ -e done ]; do sleep 0.05; done; echo ended >
 
 @test "P2: on a terminal: after Ctrl-Z, CONT sent to rlockrun alone continues the job" {
 	cat >typed <<-END
-		sh -c 'echo \$\$ >pid; exec "\$@"' - '$RLOCKRUN' -k '$KEY' -t 30 -- sh -c '$JOB_OF_SHELL'
+		sh -c 'echo \$\$ >pid; exec "\$@"' - '$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
 		until [ -e ended ]; do sleep 0.05; done
 	END
 	on_pty 'job:\x1a' -- dash -m typed

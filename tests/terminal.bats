@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# bats file_tags=slow
 # On a terminal all is as without rlockrun. P2: bash, dash and zsh run in a pty of
 # their own, commands are typed into them and their screen is read. A scenario is
 # played twice in each shell, with the bare command and with rlockrun before it;
@@ -19,6 +18,9 @@ setup() {
 	begin_test
 	HELPERS=$BATS_TEST_DIRNAME/helpers
 	EXTRA=()
+	SHELLS=(bash dash zsh)
+	# What sanitizers look for doesn't depend on the shell.
+	[[ $RLOCKRUN != */asan/* ]] || SHELLS=(bash)
 	ulimit -c 0
 	write_jobs
 }
@@ -61,9 +63,6 @@ job() {
 # Tells the job to go on behind `read <go`.
 go() { timeout "$WAIT_SECONDS" sh -c 'echo >go'; }
 
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
-is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
-
 # Nothing to hold without rlockrun.
 held() { [[ $MODE == bare ]] || is_held; }
 
@@ -97,7 +96,7 @@ more_have_come() { (($(grep -cx USR1 t/got) > $1)); }
 
 # in_each_shell SCENARIO
 in_each_shell() {
-	for SHELL_NAME in bash dash zsh; do
+	for SHELL_NAME in "${SHELLS[@]}"; do
 		session bare "$1"
 		mv t bare
 		show_screen >bare.screen
@@ -112,7 +111,7 @@ in_each_shell() {
 
 # locked_in_each_shell SCENARIO: where there is nothing to compare it with.
 locked_in_each_shell() {
-	for SHELL_NAME in bash dash zsh; do
+	for SHELL_NAME in "${SHELLS[@]}"; do
 		session locked "$1"
 		rm -rf t
 	done
@@ -147,7 +146,8 @@ open_shell() {
 	prompt
 }
 
-order() { printf '%s\n' "$*" >keys; }
+# Opened for reading, too, nobody waits for a terminal that has gone.
+order() { printf '%s\n' "$*" 1<>keys; }
 press() { order type "$1"; }
 say() { press "$1\n"; }
 
@@ -959,7 +959,7 @@ start_waiter() {
 	HOLDER=$PID
 	trace >before
 	say './run ./worker'
-	shows 'is held by .*; waiting'
+	shows 'waiting [0-9]+s, number 1 in line: '
 }
 
 go_free() {
@@ -993,7 +993,7 @@ waiter_stops_its_script() {
 	HOLDER=$PID
 	for interpreter in sh bash zsh; do
 		say "$interpreter script"
-		shows 'is held by .*; waiting'
+		shows 'waiting [0-9]+s, number 1 in line: '
 		press '\x03'
 		prompt
 		code 130
@@ -1119,7 +1119,7 @@ fits_ten_columns() {
 	rm -f job ./done
 	hold -v
 	HOLDER=$PID
-	echo 'exec ./run ./worker' >w
+	echo 'RLOCKRUN_PROGRESS=never exec ./run ./worker' >w
 	say '. ./w'
 	# Whole, on one line: wrapping is the terminal's affair.
 	shows "rlockrun: $KEY is held by $host"' \(pid [0-9]+, [^)]*\) since [^;]*; waiting'

@@ -38,11 +38,12 @@ check(int argc, char **argv)
 	    status != EXITCODE_CONFIG)
 		abort();
 	if (status == 0 && opts.action == OPTS_RUN &&
-	    (strlen(opts.key) > OPTS_KEY_MAX || opts.ttl_ms < 1000 ||
-		opts.wait_ms < OPTS_WAIT_FOREVER || opts.kill_after_ms < 0 ||
-		opts.server_timeout_ms < 1 || opts.conflict_exit < 0 ||
-		opts.conflict_exit > 255 || opts.server.host == NULL ||
-		opts.command[0] == NULL || *opts.command[0] == '\0'))
+	    (opts.key_count < 1 || strlen(opts.keys[0].key) > OPTS_KEY_MAX ||
+		opts.ttl_ms < 1000 || opts.wait_ms < OPTS_WAIT_FOREVER ||
+		opts.kill_after_ms < 0 || opts.server_timeout_ms < 1 ||
+		opts.conflict_exit < 0 || opts.conflict_exit > 255 ||
+		opts.server.label == NULL || opts.command[0] == NULL ||
+		*opts.command[0] == '\0'))
 		abort();
 	opts_fini(&opts);
 }

@@ -15,6 +15,34 @@ require(bool truth)
 		abort();
 }
 
+static bool
+same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void
+check_sentinels(const struct endpoint *endpoint)
+{
+	require(endpoint->host == NULL && endpoint->port == 0);
+	require(endpoint->transport == URL_TCP && *endpoint->master != '\0');
+	require(endpoint->sentinel_count > 0);
+	for (size_t i = 0; i < endpoint->sentinel_count; i++) {
+		const struct endpoint *one = &endpoint->sentinels[i];
+		require(*one->host != '\0' && one->tls == endpoint->tls);
+		require(one->port > 0 && one->port < 65536);
+	}
+}
+
+static void
+check_server(const struct endpoint *endpoint)
+{
+	require(*endpoint->host != '\0' && endpoint->sentinel_count == 0);
+	require(endpoint->transport == URL_UNIX
+		    ? endpoint->port == 0 && !endpoint->tls
+		    : endpoint->port > 0 && endpoint->port < 65536);
+}
+
 static void
 check_label(const struct endpoint *endpoint)
 {
@@ -23,8 +51,11 @@ check_label(const struct endpoint *endpoint)
 	require(url_parse(endpoint->label, &again) == NULL);
 	require(again.user == NULL && again.password == NULL);
 	require(again.transport == endpoint->transport);
-	require(strcmp(again.host, endpoint->host) == 0);
+	require(same(again.host, endpoint->host));
+	require(same(again.master, endpoint->master));
+	require(again.sentinel_count == endpoint->sentinel_count);
 	require(again.port == endpoint->port && again.db == endpoint->db);
+	require(again.tls == endpoint->tls);
 	require(strcmp(again.label, endpoint->label) == 0);
 	endpoint_fini(&again);
 }
@@ -52,10 +83,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct endpoint endpoint;
 
 	if (url_parse(text, &endpoint) == NULL) {
-		require(endpoint.db >= 0 && *endpoint.host != '\0');
-		require(endpoint.transport == URL_UNIX
-			    ? endpoint.port == 0
-			    : endpoint.port > 0 && endpoint.port < 65536);
+		require(endpoint.db >= 0);
+		if (endpoint.master != NULL)
+			check_sentinels(&endpoint);
+		else
+			check_server(&endpoint);
 		check_label(&endpoint);
 		endpoint_fini(&endpoint);
 	} else {

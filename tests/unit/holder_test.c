@@ -22,6 +22,101 @@ described(int64_t held_ms)
 	return text;
 }
 
+/* What is told, without what depends on the clock: "K is held by A". */
+static const char *
+told(const struct holder *holder)
+{
+	static char text[640];
+	char *from;
+	char *to;
+
+	holder_tell(holder, text, sizeof(text));
+	from = strstr(text, " (pid ");
+	to = strstr(text, " ago");
+	if (from != NULL && to != NULL)
+		memmove(from, to + 4, strlen(to + 4) + 1);
+	return text;
+}
+
+static void
+test_kinds(void)
+{
+	struct holder holder = {.seen = true,
+	    .known = true,
+	    .kind = 'x',
+	    .count = 1,
+	    .told_at = clock_now(),
+	    .left_ms = 99000,
+	    .host = "A",
+	    .pid = "1",
+	    .user = "u"};
+
+	is_text(told(&holder), "is held by A", "exclusive");
+	holder.kind = 's';
+	is_text(told(&holder), "is held shared by A", "a reader");
+	holder.count = 2;
+	is_text(told(&holder), "is held shared by A, and by 1 other",
+	    "two readers");
+	holder.count = 3;
+	holder.in_line = true;
+	is_text(told(&holder),
+	    "is held shared by A, and by 2 others, and others are in line",
+	    "readers, and a writer in line");
+	holder.kind = 'p';
+	holder.permits = 3;
+	holder.permits_here = 3;
+	holder.in_line = false;
+	is_text(told(&holder), "is held by A, and by 2 others (3 of 3 permits)",
+	    "permits");
+	holder.permits_here = 2;
+	is_text(told(&holder),
+	    "is held by A, and by 2 others (3 of 3 permits, but 2 here)",
+	    "permits, and disagreement");
+	holder.known = false;
+	is_text(told(&holder),
+	    "is held by another client (not a rlockrun), and by 2 others "
+	    "(3 of 3 permits, but 2 here)",
+	    "permits of others");
+	holder.nobody = true;
+	is_text(told(&holder), "is free, but others are in line for it",
+	    "free");
+}
+
+static void
+test_kept(void)
+{
+	struct holder holder = {.seen = true,
+	    .known = true,
+	    .kept = true,
+	    .kind = 'x',
+	    .count = 1,
+	    .told_at = clock_now(),
+	    .left_ms = 98500,
+	    .host = "A",
+	    .pid = "1",
+	    .user = "u"};
+
+	is_text(told(&holder), "is kept for 1m39s; it was held by A", "kept");
+	holder.told_at -= 60000;
+	is_text(told(&holder), "is kept for 39s; it was held by A",
+	    "less when time has passed");
+	holder.told_at -= 60000;
+	holder.kind = 's';
+	is_text(told(&holder), "is kept for 1s; it was held shared by A",
+	    "never nothing");
+	holder.kind = 'p';
+	holder.count = 2;
+	holder.permits = 2;
+	is_text(told(&holder),
+	    "is held by A, kept for 1s, and by 1 other (2 of 2 permits)",
+	    "one of two permits is kept");
+	holder.in_line = true;
+	is_text(told(&holder),
+	    "is held by A, and by 1 other (2 of 2 permits), "
+	    "and others are in line",
+	    "who is before us is waited for, not the end of what is kept");
+}
+
 static bool
 ends_with(const char *text, const char *end)
 {
@@ -54,5 +149,7 @@ main(void)
 	holder_describe(&endless, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun), without a time limit",
 	    "foreign, for ever");
+	test_kinds();
+	test_kept();
 	return tap_done();
 }

@@ -95,7 +95,7 @@ test_defaults(void)
 	is_int(run.status, 0, "defaults are accepted");
 	is_text(run.message, "", "without a word");
 	is_int(run.opts.action, OPTS_RUN, "action");
-	is_text(run.opts.key, "job", "key");
+	is_text(run.opts.keys[0].key, "job", "key");
 	is_text(run.opts.name, "job", "name");
 	is_text(run.opts.server.label, "redis://127.0.0.1:6379", "server");
 	is_text(run.opts.server.user, NULL, "user");
@@ -112,6 +112,24 @@ test_defaults(void)
 	is_text(run.opts.command[0], "ls", "command");
 	is_text(run.opts.command[2], "-k", "the command's options are its own");
 	is_text(run.opts.command[3], NULL, "the command ends with NULL");
+	run_end(&run);
+}
+
+static void
+test_several_keys(void)
+{
+	struct run run;
+
+	run_start(&run, LIST("-k", "b", "--key=a", "--prefix=p:", "ls"), NONE);
+	is_int(run.status, 0, "several keys are accepted");
+	is_int((int64_t)run.opts.key_count, 2, "all of them");
+	is_text(run.opts.keys[0].key, "p:b", "in the order given");
+	is_text(run.opts.keys[1].key, "p:a", "each with the prefix");
+	is_text(run.opts.name, "b, a", "for messages");
+	is_text(run.opts.names, "b\na", "for the job");
+	run_end(&run);
+	run_start(&run, LIST("-k", "a\nb", "ls"), NONE);
+	is_text(run.opts.names, "a\nb", "one alone may have a newline");
 	run_end(&run);
 }
 
@@ -152,6 +170,9 @@ static const struct setting_case {
     {{"--on-unavailable=fail"}, "RLOCKRUN_ON_UNAVAILABLE=fail", ""},
     {{"--server-timeout=.1"}, "RLOCKRUN_SERVER_TIMEOUT=100ms",
 	"server-timeout=100 "},
+    {{"--splay=30"}, "RLOCKRUN_SPLAY=0.5m", "splay=30000 "},
+    {{"--max-run", "1h"}, "RLOCKRUN_MAX_RUN=60m", "max-run=3600000 "},
+    {{"--warn-after=5m"}, "RLOCKRUN_WARN_AFTER=300", "warn-after=300000 "},
     {{"-r", "redis://h:1"}, "RLOCKRUN_REDIS=redis://h:1",
 	"server=redis://h:1 "},
     {{"--redis=unix:///s"}, "RLOCKRUN_REDIS=unix:///s", "server=unix:///s "},
@@ -191,8 +212,8 @@ describe(const struct opts *opts, char *text, size_t size)
 {
 	FILE *out = fmemopen(text, size, "w");
 
-	if (strcmp(opts->key, "job") != 0)
-		fprintf(out, "key=%s ", opts->key);
+	if (strcmp(opts->keys[0].key, "job") != 0)
+		fprintf(out, "key=%s ", opts->keys[0].key);
 	if (strcmp(opts->server.label, "redis://127.0.0.1:6379") != 0)
 		fprintf(out, "server=%s ", opts->server.label);
 	if (opts->server.user != NULL)
@@ -208,6 +229,12 @@ describe(const struct opts *opts, char *text, size_t size)
 	if (opts->server_timeout_ms != 10000)
 		fprintf(out, "server-timeout=%" PRId64 " ",
 		    opts->server_timeout_ms);
+	if (opts->splay_ms != 0)
+		fprintf(out, "splay=%" PRId64 " ", opts->splay_ms);
+	if (opts->max_run_ms != 0)
+		fprintf(out, "max-run=%" PRId64 " ", opts->max_run_ms);
+	if (opts->warn_after_ms != 0)
+		fprintf(out, "warn-after=%" PRId64 " ", opts->warn_after_ms);
 	if (opts->conflict_exit != 75)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
 	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",
@@ -250,6 +277,44 @@ test_settings(void)
 		if (test->variable != NULL)
 			check_run(NONE, LIST(test->variable), test->what,
 			    test->variable);
+	}
+}
+
+/* Each with the globs that it ends up with. */
+static const struct look_case {
+	const char *args[MAX];
+	enum opts_action action;
+	const char *globs;
+} looks[] = {
+    {{"--status", "-k", "a"}, OPTS_STATUS, ""},
+    {{"-k", "a", "--force-release", "--yes"}, OPTS_FORCE_RELEASE, ""},
+    {{"--list"}, OPTS_LIST, ""},
+    {{"--list", "a", "b"}, OPTS_LIST, "a b "},
+    {{"a", "--list", "b"}, OPTS_RUN, NULL}, /* the command comes first */
+    {{"--list", "a", "--json", "b", "-q"}, OPTS_LIST, "a b "},
+    {{"--list", "--", "--json", "--"}, OPTS_LIST, "--json -- "},
+    {{"--list", "a", "--", "-q"}, OPTS_LIST, "a -q "},
+    {{"--list", ""}, OPTS_LIST, " "},
+    {{"--list", "a", "--help"}, OPTS_HELP, "a "},
+};
+
+static void
+test_looks(void)
+{
+	for (size_t i = 0; i < LENGTH(looks); i++) {
+		const struct look_case *test = &looks[i];
+		char globs[64] = "";
+		struct run run;
+
+		run_start(&run, test->args, NONE);
+		is_int(run.status, test->globs == NULL ? 64 : 0, "action");
+		if (run.status == 0) {
+			is_int(run.opts.action, test->action, "  which");
+			for (char **glob = run.opts.globs; *glob; glob++)
+				strcat(strcat(globs, *glob), " ");
+			is_text(globs, test->globs, "  its globs");
+		}
+		run_end(&run);
 	}
 }
 
@@ -315,9 +380,21 @@ static const struct bad_case {
 	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
     {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64,
 	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
-    {{"-k", "a", "-k", "b", "ls"}, {NULL}, 64, "-k can be given once" TRY},
-    {{"-k", "a", "--key=b", "ls"}, {NULL}, 64, "--key can be given once" TRY},
+    {{"-k", "a", "-k", "b", "-k", "a", "ls"}, {NULL}, 64,
+	"the same key is given twice: a" TRY},
+    {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
+    {{"-k", "a", "-k", "b\nc", "ls"}, {NULL}, 64,
+	"one of several keys can't contain a newline" TRY},
     {{"-k", "a"}, {NULL}, 64, "no command given" TRY},
+    {{"--status"}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"--status", "-k", "a", "ls"}, {NULL}, 64,
+	"--status takes no command" TRY},
+    {{"--status", "--list"}, {NULL}, 64,
+	"--status and --list exclude each other" TRY},
+    {{"--list", "a", "-k", "b"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY},
+    {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY},
+    {{"--json", "-k", "a", "ls"}, {NULL}, 64,
+	"--json needs --status or --list" TRY},
     {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY},
     {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY},
     {{"-k", "a", "-c", ""}, {NULL}, 64, "the command is empty" TRY},
@@ -371,28 +448,40 @@ static const struct bad_case {
 	"--kill-after 'x': not a duration from 0 to 3653d" TRY},
     {{"-k", "a", "--server-timeout", "0", "ls"}, {NULL}, 64,
 	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY},
+    {{"-k", "a", "--max-run", "0", "ls"}, {NULL}, 64,
+	"--max-run '0': not a duration above 0 and up to 3653d" TRY},
     {{"-k", "a", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
 	"-r can be given once" TRY},
     {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
 	"-r: port must be 1 to 65535" TRY},
     {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
     {{"-k", "a", "-r", "", "ls"}, {NULL}, 64,
-	"-r: unknown scheme (redis:// or unix://)" TRY},
+	"-r: unknown scheme (redis://, rediss://, unix:// or "
+	"redis-sentinel://)" TRY},
     {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
 	"-r: bad character in the host name" TRY},
     {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
 	"-r: bad percent-escape" TRY},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
-	"RLOCKRUN_REDIS: unknown scheme (redis:// or unix://)\n"},
+	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix:// or "
+	"redis-sentinel://)\n"},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a redis://b"}, 78,
 	"RLOCKRUN_REDIS: only one server is supported by this version\n"},
-    {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h"}, 78,
-	"REDIS_URL: rediss:// is not supported by this version\n"},
+    {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
+	"REDIS_URL: redis:// and rediss:// take no query and no fragment\n"},
+    {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
+	"--tls-ca wants a server that speaks TLS (rediss://)" TRY},
+    {{"-k", "a", "-r", "unix:///s", "--tls-cert", "f", "ls"}, {NULL}, 64,
+	"--tls-cert wants a server that speaks TLS (rediss://)" TRY},
+    {{"-k", "a", "-r", "rediss://h", "--tls-key", "f", "ls"}, {NULL}, 64,
+	"a key without its certificate (--tls-cert)" TRY},
+    {{"-k", "a", "-r", "rediss://h", "ls"}, {"RLOCKRUN_TLS_KEY=f"}, 78,
+	"a key without its certificate (--tls-cert)\n"},
     {{"-k", "a", "ls"},
 	{"RLOCKRUN_PASSWORD=p", "RLOCKRUN_PASSWORD_FILE=/nonexistent"}, 78,
 	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n"},
     {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
-    {{"-s"}, {NULL}, 64, "unknown option -s" TRY},
+    {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
     {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY},
     {{"--nope=redis://:pw@h"}, {NULL}, 64,
 	"unknown or ambiguous option --nope" TRY},
@@ -545,8 +634,11 @@ test_wiped_environment(void)
 static void
 write_file(const char *path, const char *text, size_t length, mode_t mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd;
 
+	/* Only root may write to the one before when it is 0400. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, length) != (ssize_t)length)
 		abort();
 	fchmod(fd, mode);
@@ -752,7 +844,9 @@ int
 main(void)
 {
 	test_defaults();
+	test_several_keys();
 	test_settings();
+	test_looks();
 	test_precedence();
 	test_bad();
 	test_actions();

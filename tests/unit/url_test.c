@@ -51,6 +51,29 @@ static const struct good_case {
 					     .label = "redis://h:1"}},
     {"redis://:p@ss@h:1",
 	{.host = "h", .port = 1, .password = "p@ss", .label = "redis://h:1"}},
+    {"rediss://h",
+	{.host = "h", .port = 6379, .tls = true, .label = "rediss://h:6379"}},
+    {"rediss://u:p@[::1]:7/2", {.host = "::1",
+				   .port = 7,
+				   .db = 2,
+				   .tls = true,
+				   .user = "u",
+				   .password = "p",
+				   .label = "rediss://[::1]:7/2"}},
+    {"redis-sentinel://h/m", {.master = "m",
+				 .sentinel_count = 1,
+				 .label = "redis-sentinel://h:26379/m"}},
+    {"rediss-sentinel://u:p@a:1,[::1],b/my%2fm/7",
+	{.master = "my/m",
+	    .sentinel_count = 3,
+	    .db = 7,
+	    .tls = true,
+	    .user = "u",
+	    .password = "p",
+	    .label = "rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7"}},
+    {"redis-sentinel://h/0/", {.master = "0",
+				  .sentinel_count = 1,
+				  .label = "redis-sentinel://h:26379/0"}},
     {"unix:///run/redis.sock", {.transport = URL_UNIX,
 				   .host = "/run/redis.sock",
 				   .label = "unix:///run/redis.sock"}},
@@ -68,12 +91,14 @@ static const struct good_case {
 				      .label = "unix:///" HUNDRED "123456"}},
 };
 
-#define SCHEME "unknown scheme (redis:// or unix://)"
+#define SCHEME \
+	"unknown scheme (redis://, rediss://, unix:// or redis-sentinel://)"
+#define MASTER "no name of a master (redis-sentinel://HOST,.../MASTER)"
 #define HOST "bad character in the host name"
 #define PORT "port must be 1 to 65535"
 #define DB "db must be a number from 0 on"
 #define ESCAPE "bad percent-escape"
-#define QUERY "redis:// takes no query and no fragment"
+#define QUERY "redis:// and rediss:// take no query and no fragment"
 #define IPV6 "bad IPv6 address"
 #define REST "host and port must be followed by /db or nothing"
 #define PATH "the path of a socket must be absolute (unix:///path)"
@@ -89,8 +114,9 @@ static const struct bad_case {
     {"REDIS://h", SCHEME},
     {" redis://h", SCHEME},
     {"redis:/h", SCHEME},
-    {"redis-sentinel://h/m", SCHEME},
-    {"rediss://h", "rediss:// is not supported by this version"},
+    {"redissss://h", SCHEME},
+    {"rediss://", "no host"},
+    {"rediss://h?db=1", QUERY},
     {"redis://", "no host"},
     {"redis:///0", "no host"},
     {"redis://:6379", "no host"},
@@ -99,7 +125,28 @@ static const struct bad_case {
     {"redis://h h", HOST},
     {"redis://h\n", HOST},
     {"redis://h%41", HOST},
-    {"redis://h,i", HOST},
+    {"redis://h,i", "several hosts want redis-sentinel://"},
+    {"redis://h:1,i:2/0", "several hosts want redis-sentinel://"},
+    {"redis-sentinel://", "no host"},
+    {"redis-sentinel:///m", "no host"},
+    {"redis-sentinel://h,/m", "no host"},
+    {"redis-sentinel://,h/m", "no host"},
+    {"redis-sentinel://h,h:0/m", PORT},
+    {"redis-sentinel://h", MASTER},
+    {"redis-sentinel://h/", MASTER},
+    {"redis-sentinel://h,i:2//", MASTER},
+    {"redis-sentinel://h//0", MASTER},
+    {"redis-sentinel://h/m%", ESCAPE},
+    {"redis-sentinel://h/m%00", ESCAPE},
+    {"redis-sentinel://h/m/x", DB},
+    {"redis-sentinel://h/m/1/", DB},
+    {"redis-sentinel://h/m?db=1",
+	"redis-sentinel:// takes no query and no fragment"},
+    {"redis-sentinel://[::1]x/m",
+	"hosts and ports must be followed by /MASTER"},
+    {"redis-sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
+     "a,a,a,a,a,a/m",
+	"more than 32 sentinels"},
     {"redis://h:0", PORT},
     {"redis://h:", PORT},
     {"redis://h:70000", PORT},
@@ -173,6 +220,10 @@ test_good(const struct good_case *test)
 	is_text(got.host, want->host, "  host");
 	is_int(got.port, want->port, "  port");
 	is_int(got.db, want->db, "  db");
+	is_int(got.tls, want->tls, "  tls");
+	is_text(got.master, want->master, "  master");
+	is_int((int64_t)got.sentinel_count, (int64_t)want->sentinel_count,
+	    "  sentinels");
 	is_text(got.user, want->user, "  user");
 	is_text(got.password, want->password, "  password");
 	is_text(got.label, want->label, "  label");
@@ -180,6 +231,8 @@ test_good(const struct good_case *test)
 	is_text(again.host, want->host, "  of the same host");
 	is_int(again.port, want->port, "  and port");
 	is_int(again.db, want->db, "  and db");
+	is_int(again.tls, want->tls, "  and tls");
+	is_text(again.label, want->label, "  and label");
 	endpoint_fini(&got);
 	endpoint_fini(&again);
 }

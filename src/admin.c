@@ -1,0 +1,848 @@
+#include "admin.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "exitcode.h"
+#include "key.h"
+#include "log.h"
+#include "look.h"
+#include "loop.h"
+#include "mem.h"
+#include "node.h"
+#include "num.h"
+#include "reply.h"
+#include "script.h"
+#include "table.h"
+#include "waiter.h"
+
+enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_TOLD_MS = 2000 };
+enum { ERROR_MAX = 1024 };
+/* Pages of SCAN and long queues. */
+enum { ANSWER_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
+enum { QUEUE_SHOWN = 1000, HOLDERS_SHOWN = 100, HOLDERS_FORCED = 4000 };
+/* As many as the script rings. */
+enum { RING_MAX = 50 };
+/* As many as travel together; a connection keeps track of 16. */
+enum { LOOKS_AT_ONCE = 12 };
+enum { PAGE = 1000, SEEN_SLOTS = 4096 };
+
+/* Gets a good answer. 0, or -1 when it is none of the command's. */
+typedef int take_answer(void *arg, const struct conn_reply *reply);
+
+struct question {
+	struct admin *admin;
+	take_answer *take;
+	void *arg;
+};
+
+struct admin {
+	const struct opts *opts;
+	struct loop loop;
+	struct node *node;
+	struct loop_timer timer; /* only wakes the loop */
+	size_t unanswered;
+	int stdout_error; /* errno */
+
+	/* Of what failed last, since forget_failure. */
+	enum exitcode failure; /* EXITCODE_OK: nothing did */
+	bool again;	       /* it may go well in a moment */
+	char error[ERROR_MAX];
+};
+
+struct key_names {
+	const char *key; /* with the prefix */
+	char *fence, *info, *queue, *alive, *nested;
+};
+
+/* --- questions and answers -------------------------------------------- */
+
+static void
+forget_failure(struct admin *admin)
+{
+	admin->failure = EXITCODE_OK;
+	admin->again = false;
+}
+
+static void
+note_failure(struct admin *admin, enum exitcode failure, const char *what,
+    const char *words)
+{
+	admin->failure = failure;
+	snprintf(admin->error, sizeof(admin->error), "%s %.512s: %.256s", what,
+	    node_label(admin->node), words);
+}
+
+static void
+note_error(struct admin *admin, const char *words)
+{
+	switch (reply_judge(REPLY_ACQUIRING, words)) {
+	case REPLY_RETRY:
+	case REPLY_RECONNECT:
+		admin->again = true;
+		note_failure(admin, EXITCODE_UNAVAILABLE, "error from", words);
+		break;
+	case REPLY_NOT_A_LOCK:
+		note_failure(admin, EXITCODE_NOT_A_LOCK, "error from", words);
+		break;
+	case REPLY_REFUSED:
+		note_failure(admin, EXITCODE_REFUSED, "refused by", words);
+		break;
+	case REPLY_LOST:
+	case REPLY_REPORT:
+		note_failure(admin, EXITCODE_UNAVAILABLE, "error from", words);
+		break;
+	}
+}
+
+/* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
+static void
+note_refusal(struct admin *admin, const char *words)
+{
+	if (reply_judge(REPLY_ACQUIRING, words) == REPLY_RETRY)
+		note_error(admin, words);
+	else
+		note_failure(admin, EXITCODE_REFUSED, "refused by", words);
+}
+
+static void
+on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct question *question = arg;
+	struct admin *admin = question->admin;
+	const char *refusal = node_refusal(admin->node);
+	const char *error = conn_reply_error(reply);
+
+	(void)sent_at;
+	admin->unanswered--;
+	if (refusal != NULL) {
+		note_refusal(admin, refusal);
+	} else if (error != NULL) {
+		note_error(admin, error);
+	} else if (reply == NULL) {
+		admin->failure = EXITCODE_UNAVAILABLE;
+		admin->again = true;
+		snprintf(admin->error, sizeof(admin->error), "%s",
+		    node_error(admin->node));
+	} else if (question->take(question->arg, reply) == -1) {
+		note_failure(admin, EXITCODE_UNAVAILABLE,
+		    "unexpected answer from", "not that of our command");
+	}
+}
+
+/* argv ends with NULL. The question must last until its answer. */
+static void
+send_command(struct admin *admin, const char **argv, struct question *question,
+    bool more)
+{
+	struct conn_command command = {.argv = argv,
+	    .deadline = clock_now() + admin->opts->server_timeout_ms,
+	    .on_reply = on_answer,
+	    .arg = question,
+	    .more = more};
+
+	while (argv[command.argc] != NULL)
+		command.argc++;
+	if (node_send(admin->node, &command) == -1)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	admin->unanswered++;
+}
+
+static void
+turn(struct admin *admin)
+{
+	if (loop_turn(&admin->loop) == 0)
+		return;
+	log_warn("cannot wait for events");
+	exit(EXITCODE_INTERNAL);
+}
+
+static void
+await_answers(struct admin *admin)
+{
+	while (admin->unanswered > 0)
+		turn(admin);
+}
+
+static void
+pause_for(struct admin *admin, int64_t ms)
+{
+	int64_t until = clock_now() + ms;
+
+	node_drop(admin->node);
+	loop_timer_set(&admin->loop, &admin->timer, until);
+	while (clock_now() < until)
+		turn(admin);
+}
+
+/* Asks until there is an answer, for --server-timeout at most: a server that
+ * restarts is back in a moment. EXITCODE_OK, or the failure. */
+static enum exitcode
+ask(struct admin *admin, const char **argv, take_answer *take, void *arg)
+{
+	struct question question = {admin, take, arg};
+	int64_t began_at = clock_now();
+	int64_t give_up_at = began_at + admin->opts->server_timeout_ms;
+	int64_t backoff_ms = BACKOFF_MIN_MS;
+	bool told = false;
+
+	for (;;) {
+		forget_failure(admin);
+		send_command(admin, argv, &question, false);
+		await_answers(admin);
+		if (!admin->again || clock_now() + backoff_ms >= give_up_at)
+			return admin->failure;
+		if (!told && clock_now() >= began_at + TROUBLE_TOLD_MS) {
+			log_warnx("%s; trying again", admin->error);
+			told = true;
+		}
+		pause_for(admin, backoff_ms);
+		backoff_ms *= 2;
+		if (backoff_ms > BACKOFF_MAX_MS)
+			backoff_ms = BACKOFF_MAX_MS;
+	}
+}
+
+static int
+tell_failure(const struct admin *admin)
+{
+	const char *name = admin->opts->name;
+
+	if (name == NULL)
+		log_warnx("%s", admin->error);
+	else if (admin->failure == EXITCODE_NOT_A_LOCK)
+		log_warnx("%s is not a lock: %s", name, admin->error);
+	else
+		log_warnx("%s: %s", name, admin->error);
+	return (int)admin->failure;
+}
+
+/* To be called soon after what was printed: what has failed before anything
+ * else could is the reason. */
+static void
+note_stdout(struct admin *admin)
+{
+	if (ferror(stdout) && admin->stdout_error == 0)
+		admin->stdout_error = errno;
+}
+
+static int
+check_stdout(struct admin *admin)
+{
+	fflush(stdout);
+	note_stdout(admin);
+	if (admin->stdout_error == 0)
+		return EXITCODE_OK;
+	errno = admin->stdout_error;
+	log_warn("cannot write to stdout");
+	return EXITCODE_RESOURCE;
+}
+
+/* --- the keys of a lock ----------------------------------------------- */
+
+static char *
+helper(const char *key, char letter)
+{
+	char *name = key_helper(key, letter);
+
+	if (name == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	return name;
+}
+
+static void
+key_names_init(struct key_names *names, const char *key)
+{
+	*names = (struct key_names){.key = key,
+	    .fence = helper(key, 'f'),
+	    .info = helper(key, 'i'),
+	    .queue = helper(key, 'q'),
+	    .alive = helper(key, 'l'),
+	    .nested = helper(key, 'n')};
+}
+
+static void
+key_names_fini(struct key_names *names)
+{
+	free(names->fence);
+	free(names->info);
+	free(names->queue);
+	free(names->alive);
+	free(names->nested);
+}
+
+/* --- --status --------------------------------------------------------- */
+
+static int
+take_look(void *arg, const struct conn_reply *reply)
+{
+	return look_init(arg, reply);
+}
+
+/* EXITCODE_OK and *look filled in, or the failure. */
+static enum exitcode
+look_at(struct admin *admin, const struct key_names *names, int holders,
+    struct look *look)
+{
+	char most[16];
+	char limit[16];
+	const char *argv[] = {"EVAL", script_look, "6", names->key,
+	    names->fence, names->info, names->queue, names->alive,
+	    names->nested, most, limit, NULL};
+
+	snprintf(most, sizeof(most), "%d", holders);
+	snprintf(limit, sizeof(limit), "%d", QUEUE_SHOWN);
+	return ask(admin, argv, take_look, look);
+}
+
+static int
+show_status(struct admin *admin)
+{
+	const struct opts *opts = admin->opts;
+	struct key_names names;
+	struct look look = {.count = 0};
+	enum exitcode failure;
+
+	key_names_init(&names, opts->keys[0].key);
+	failure = look_at(admin, &names, HOLDERS_SHOWN, &look);
+	key_names_fini(&names);
+	if (failure != EXITCODE_OK)
+		return tell_failure(admin);
+	if (opts->json)
+		look_print_json(&look, opts->name, opts->keys[0].key, true);
+	else
+		look_print(&look, opts->name);
+	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
+		log_warnx("%s: damaged: %s", opts->name, look.problems[i]);
+	look_fini(&look);
+	return check_stdout(admin);
+}
+
+/* --- --list ----------------------------------------------------------- */
+
+/* SCAN may tell a key twice where the server's table shrinks meanwhile, the
+ * second time soon after the first: so what was shown lately is kept in mind,
+ * and no more. */
+struct list {
+	struct admin *admin;
+	struct table table;
+	char *cursor;
+	char **found; /* keys of this page, NULL-terminated */
+	char *seen[SEEN_SLOTS];
+};
+
+/* One of those that are asked about together. */
+struct list_item {
+	struct list *list;
+	struct question question;
+	char *key;
+	bool by_record; /* found by its holder's record, not by its queue */
+	struct key_names names;
+};
+
+static bool
+seen_lately(struct list *list, const char *key)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+	char **slot;
+
+	for (const char *byte = key; *byte != '\0'; byte++)
+		hash = (hash ^ (unsigned char)*byte) * UINT64_C(1099511628211);
+	slot = &list->seen[hash % SEEN_SLOTS];
+	if (*slot != NULL && strcmp(*slot, key) == 0)
+		return true;
+	free(*slot);
+	*slot = mem_strdup(key);
+	return false;
+}
+
+static const char *
+or_dash(const char *text)
+{
+	return *text != '\0' ? text : "-";
+}
+
+static void
+add_row(struct list *list, const struct look *look, const char *name)
+{
+	const struct look_holder *oldest = look_oldest(look);
+	char kind[64], age[32] = "-", left[48], waiting[24] = "?";
+	const char *cells[] = {name, kind, "(another client)", "-", "-", age,
+	    left, waiting, or_dash(look->fence)};
+
+	size_t length;
+
+	look_describe_kind(look, kind, sizeof(kind));
+	look_describe_left(look->left_ms, left, sizeof(left));
+	if (oldest != NULL) {
+		cells[2] = or_dash(oldest->who.host);
+		cells[3] = or_dash(oldest->who.pid);
+		cells[4] = or_dash(oldest->who.user);
+		holder_describe_age(oldest->who.held_ms, age, sizeof(age));
+		length = strlen(left);
+		if (oldest->who.kept)
+			snprintf(left + length, sizeof(left) - length, " kept");
+	} else {
+		cells[8] = "-"; /* that of an earlier holder */
+	}
+	if (look->waiting >= 0)
+		snprintf(waiting, sizeof(waiting), "%" PRId64, look->waiting);
+	table_add(&list->table, cells);
+}
+
+/* Nobody is told twice where there are both record and queue. */
+static bool
+is_wanted(const struct list_item *item, const struct look *look)
+{
+	int64_t older_than_ms = item->list->admin->opts->older_than_ms;
+	const struct look_holder *oldest = look_oldest(look);
+
+	if (look->kind == '\0' || item->by_record != (oldest != NULL))
+		return false;
+	return older_than_ms == 0 ||
+	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
+}
+
+static int
+take_item(void *arg, const struct conn_reply *reply)
+{
+	struct list_item *item = arg;
+	struct list *list = item->list;
+	const struct opts *opts = list->admin->opts;
+	const char *name = item->key + strlen(opts->prefix);
+	struct look look;
+
+	if (look_init(&look, reply) == -1)
+		return -1;
+	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
+		if (opts->json)
+			look_print_json(&look, name, item->key, false);
+		else
+			add_row(list, &look, name);
+		note_stdout(list->admin);
+	}
+	look_fini(&look);
+	return 0;
+}
+
+static void
+ask_about(struct list_item *item, bool more)
+{
+	struct key_names *names = &item->names;
+	char most[16];
+	const char *argv[] = {"EVAL", script_look, "6", item->key, names->fence,
+	    names->info, names->queue, names->alive, names->nested, most, "0",
+	    NULL};
+
+	snprintf(most, sizeof(most), "%d", HOLDERS_SHOWN);
+	item->question = (struct question){item->list->admin, take_item, item};
+	send_command(item->list->admin, argv, &item->question, more);
+}
+
+/* A key that has become something else meanwhile is no lock any more. */
+static enum exitcode
+ask_about_all(struct list_item *items, size_t count)
+{
+	struct admin *admin = items[0].list->admin;
+
+	forget_failure(admin);
+	for (size_t i = 0; i < count; i++)
+		ask_about(&items[i], i + 1 < count);
+	await_answers(admin);
+	for (size_t i = 0; i < count; i++) {
+		key_names_fini(&items[i].names);
+		free(items[i].key);
+	}
+	if (admin->failure == EXITCODE_NOT_A_LOCK)
+		return EXITCODE_OK;
+	return admin->failure;
+}
+
+/* The globs are matched as bytes: no locale is set. */
+static bool
+matches(const struct opts *opts, const char *key)
+{
+	size_t length = strlen(opts->prefix);
+
+	if (strncmp(key, opts->prefix, length) != 0)
+		return false;
+	if (*opts->globs == NULL)
+		return true;
+	for (char **glob = opts->globs; *glob != NULL; glob++)
+		if (fnmatch(*glob, key + length, 0) == 0)
+			return true;
+	return false;
+}
+
+static enum exitcode
+show_page(struct list *list)
+{
+	struct list_item items[LOOKS_AT_ONCE];
+	size_t count = 0;
+
+	for (char **found = list->found; *found != NULL; found++) {
+		char *key = key_of_helper(*found);
+
+		if (key != NULL && matches(list->admin->opts, key)) {
+			bool by_record = (*found)[strlen(*found) - 1] == 'i';
+			items[count] = (struct list_item){.list = list,
+			    .key = key,
+			    .by_record = by_record};
+			key_names_init(&items[count++].names, key);
+		} else {
+			free(key);
+		}
+		if (count == LOOKS_AT_ONCE || (found[1] == NULL && count > 0)) {
+			if (ask_about_all(items, count) != EXITCODE_OK)
+				return list->admin->failure;
+			count = 0;
+		}
+	}
+	return EXITCODE_OK;
+}
+
+static void
+forget_page(struct list *list)
+{
+	for (char **found = list->found; found != NULL && *found != NULL;
+	     found++)
+		free(*found);
+	free(list->found);
+	list->found = NULL;
+}
+
+static int
+take_page(void *arg, const struct conn_reply *reply)
+{
+	struct list *list = arg;
+	const char *cursor = conn_reply_text(conn_reply_at(reply, 0));
+	const struct conn_reply *keys = conn_reply_at(reply, 1);
+	size_t count = 0;
+
+	if (cursor == NULL || keys == NULL)
+		return -1;
+	free(list->cursor);
+	list->cursor = mem_strdup(cursor);
+	while (conn_reply_at(keys, count) != NULL)
+		count++;
+	list->found = mem_alloc((count + 1) * sizeof(*list->found));
+	for (size_t i = 0; i < count; i++) {
+		const char *key = conn_reply_text(conn_reply_at(keys, i));
+		list->found[i] = mem_strdup(key != NULL ? key : "");
+	}
+	return 0;
+}
+
+/* No titles where there is no server. */
+static void
+begin_table(struct list *list)
+{
+	static const char *const titles[] = {"NAME", "KIND", "HOLDER", "PID",
+	    "USER", "HELD", "TTL", "WAITING", "FENCE"};
+
+	if (!list->admin->opts->json && list->table.columns == 0)
+		table_init(&list->table, titles,
+		    sizeof(titles) / sizeof(*titles));
+}
+
+static int
+list_page(struct list *list)
+{
+	char size[16];
+	const char *argv[] = {"SCAN", list->cursor, "MATCH", "*:rlk*:[iq]",
+	    "COUNT", size, NULL};
+	enum exitcode failure;
+
+	snprintf(size, sizeof(size), "%d", PAGE);
+	failure = ask(list->admin, argv, take_page, list);
+	if (failure == EXITCODE_OK) {
+		begin_table(list);
+		failure = show_page(list);
+	}
+	forget_page(list);
+	if (failure != EXITCODE_OK)
+		return tell_failure(list->admin);
+	table_print_due(&list->table);
+	return check_stdout(list->admin);
+}
+
+static int
+show_list(struct admin *admin)
+{
+	struct list *list = mem_alloc(sizeof(*list));
+	int result;
+
+	list->admin = admin;
+	list->cursor = mem_strdup("0");
+	do
+		result = list_page(list);
+	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0);
+	table_print(&list->table);
+	if (result == EXITCODE_OK)
+		result = check_stdout(admin);
+	for (size_t i = 0; i < SEEN_SLOTS; i++)
+		free(list->seen[i]);
+	free(list->cursor);
+	free(list);
+	return result;
+}
+
+/* --- --force-release -------------------------------------------------- */
+
+struct forced {
+	int64_t freed;
+	char *waiters[RING_MAX + 1]; /* to be rung yet, NULL-terminated */
+};
+
+static int
+take_forced(void *arg, const struct conn_reply *reply)
+{
+	struct forced *forced = arg;
+	const char *waiter;
+
+	if (!conn_reply_integer(conn_reply_at(reply, 0), &forced->freed))
+		return -1;
+	for (size_t i = 0; i < RING_MAX; i++) {
+		waiter = conn_reply_text(conn_reply_at(reply, i + 1));
+		if (waiter == NULL)
+			break;
+		forced->waiters[i] = mem_strdup(waiter);
+	}
+	return 0;
+}
+
+static int
+take_nothing(void *arg, const struct conn_reply *reply)
+{
+	(void)arg;
+	(void)reply;
+	return 0;
+}
+
+/* The doorbell of the waiter, NULL when that is none. */
+static char *
+bell_of(const char *key, const char *name)
+{
+	struct waiter waiter;
+	char *bell;
+
+	if (!waiter_parse(&waiter, name))
+		return NULL;
+	bell = key_bell(key, waiter.token);
+	if (bell == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	return bell;
+}
+
+/* The lock is free already: who isn't rung comes at its heartbeat. */
+static void
+ring(struct admin *admin, const struct key_names *names, const char *name)
+{
+	char *bell = bell_of(names->key, name);
+	const char *argv[] = {"EVAL", script_ring, "3", names->queue,
+	    names->alive, bell, name, NULL};
+
+	if (bell != NULL && ask(admin, argv, take_nothing, NULL) != EXITCODE_OK)
+		log_warnx("%s: cannot wake the next: %s", admin->opts->name,
+		    admin->error);
+	free(bell);
+}
+
+/* Of the holder whose token was given, or of all that were seen. */
+static enum exitcode
+send_force(struct admin *admin, const struct key_names *names,
+    const struct look *look, const struct look_holder *only,
+    struct forced *forced)
+{
+	const char *head = look->queued > 0 ? look->queue[0].id : "";
+	char *bell = bell_of(names->key, head);
+	const char **argv = mem_alloc((look->listed + 12) * sizeof(*argv));
+	size_t argc = 0;
+	enum exitcode failure;
+
+	argv[argc++] = "EVAL";
+	argv[argc++] = script_force;
+	argv[argc++] = bell != NULL ? "6" : "5";
+	argv[argc++] = names->key;
+	argv[argc++] = names->info;
+	argv[argc++] = names->nested;
+	argv[argc++] = names->queue;
+	argv[argc++] = names->alive;
+	if (bell != NULL)
+		argv[argc++] = bell;
+	argv[argc++] = bell != NULL ? head : "";
+	for (size_t i = 0; i < look->listed; i++)
+		if (only == NULL || only == &look->holders[i])
+			argv[argc++] = look->holders[i].digest;
+	failure = ask(admin, argv, take_forced, forced);
+	free(argv);
+	free(bell);
+	return failure;
+}
+
+static void
+tell_forced(const struct admin *admin, const struct look *look,
+    const struct look_holder *only)
+{
+	char holder[512];
+
+	if (only != NULL)
+		holder_describe(&only->who, holder, sizeof(holder));
+	else
+		look_describe_holders(look, holder, sizeof(holder));
+	log_warnx("%s: released, it was held by %s", admin->opts->name, holder);
+	if (only == NULL && (int64_t)look->listed < look->count)
+		log_warnx("%s: %" PRId64 " others still have it; release it "
+			  "once more",
+		    admin->opts->name, look->count - (int64_t)look->listed);
+}
+
+static int
+take_away(struct admin *admin, const struct key_names *names,
+    const struct look *look, const struct look_holder *only)
+{
+	struct forced forced = {.freed = 0};
+	int result = EXITCODE_OK;
+
+	if (send_force(admin, names, look, only, &forced) != EXITCODE_OK) {
+		result = tell_failure(admin);
+	} else if (forced.freed == 0) {
+		log_warnx(
+		    "%s: somebody else has it by now; nothing was changed",
+		    admin->opts->name);
+		result = EXITCODE_BUSY;
+	} else {
+		tell_forced(admin, look, only);
+		for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
+			ring(admin, names, *waiter);
+	}
+	for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
+		free(*waiter);
+	return result;
+}
+
+/* Only a plain yes is one. */
+static bool
+ask_user(const struct admin *admin, const struct look *look)
+{
+	char *name = escape_text(admin->opts->name, ESCAPE_TEXT);
+	char text[512];
+	char *holder;
+	char *line = NULL;
+	size_t size = 0;
+	bool yes;
+
+	look_describe_holders(look, text, sizeof(text));
+	holder = escape_text(text, ESCAPE_TEXT);
+	fprintf(stderr, "rlockrun: %s is held by %s; take it away? [y/N] ",
+	    name, holder);
+	yes = getline(&line, &size, stdin) > 0 &&
+	      (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
+	free(line);
+	free(holder);
+	free(name);
+	return yes;
+}
+
+static const struct look_holder *
+holder_with(const struct look *look, const char *token)
+{
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+
+		if (holder->token_is_whole && strcmp(holder->token, token) == 0)
+			return holder;
+	}
+	return NULL;
+}
+
+static int
+consider(struct admin *admin, const struct key_names *names,
+    const struct look *look)
+{
+	const struct opts *opts = admin->opts;
+	const struct look_holder *only = NULL;
+	char holder[512];
+
+	if (look->listed == 0) {
+		log_warnx("%s is free already", opts->name);
+		return EXITCODE_OK;
+	}
+	if (opts->token != NULL)
+		only = holder_with(look, opts->token);
+	if (opts->token != NULL && only == NULL) {
+		look_describe_holders(look, holder, sizeof(holder));
+		log_warnx("%s is held by %s, not with that token; nothing was "
+			  "changed",
+		    opts->name, holder);
+		return EXITCODE_BUSY;
+	}
+	if (*look->holders[0].digest == '\0') {
+		log_warnx("%s is not a lock: it holds more than any token",
+		    opts->name);
+		return EXITCODE_NOT_A_LOCK;
+	}
+	if (opts->token == NULL && !opts->yes && !ask_user(admin, look)) {
+		log_warnx("%s: nothing was changed", opts->name);
+		return EXITCODE_BUSY;
+	}
+	return take_away(admin, names, look, only);
+}
+
+static int
+force_release(struct admin *admin)
+{
+	struct key_names names;
+	struct look look = {.count = 0};
+	int result;
+
+	key_names_init(&names, admin->opts->keys[0].key);
+	if (look_at(admin, &names, HOLDERS_FORCED, &look) == EXITCODE_OK) {
+		result = consider(admin, &names, &look);
+		look_fini(&look);
+	} else {
+		result = tell_failure(admin);
+	}
+	key_names_fini(&names);
+	return result;
+}
+
+/* ---------------------------------------------------------------------- */
+
+static int
+act(struct admin *admin)
+{
+	node_allow(admin->node, ANSWER_MAX, ELEMENTS_MAX);
+	if (admin->opts->action == OPTS_STATUS)
+		return show_status(admin);
+	if (admin->opts->action == OPTS_LIST)
+		return show_list(admin);
+	return force_release(admin);
+}
+
+int
+admin(const struct opts *opts)
+{
+	struct admin admin = {.opts = opts};
+	int result = EXITCODE_RESOURCE;
+
+	if (loop_init(&admin.loop) == -1) {
+		log_warn("cannot wait for events");
+		return EXITCODE_RESOURCE;
+	}
+	admin.node = node_new(&admin.loop, &opts->server);
+	if (admin.node != NULL)
+		result = act(&admin);
+	else
+		log_warnx("out of memory");
+	node_free(admin.node);
+	loop_timer_remove(&admin.loop, &admin.timer);
+	loop_fini(&admin.loop);
+	return result;
+}

@@ -1,0 +1,17 @@
+/* The names of the keys beside a lock's own. Each is a pure function of that
+ * key, and lies in its cluster slot. See Keys in PROTOCOL of rlockrun(1). */
+#ifndef KEY_H
+#define KEY_H
+
+/* The helper key with that letter, to be freed. NULL when memory is out. */
+char *key_helper(const char *key, char letter);
+
+/* The doorbell of the waiter with that token, to be freed. NULL when memory is
+ * out. */
+char *key_bell(const char *key, const char *token);
+
+/* The other way round: the key that has this helper, to be freed. NULL when it
+ * is not the helper of any, or memory is out. */
+char *key_of_helper(const char *helper);
+
+#endif

@@ -1,0 +1,22 @@
+/* Exclusive and counted locks as tables of scripts: nobody else asks which kind
+ * it is. */
+#ifndef KIND_H
+#define KIND_H
+
+struct kind {
+	char letter[2];	  /* in waiters' names and on the wire */
+	const char *held; /* how, in a sentence: "shared" */
+	const char *acquire;
+	const char *renew;
+	const char *release;
+	const char *join;
+};
+
+extern const struct kind kind_exclusive; /* a string, the token */
+extern const struct kind kind_shared;	 /* a sorted set of readers */
+extern const struct kind kind_permits;	 /* a sorted set of tokens */
+
+/* The kind with that letter; NULL for what is none. */
+const struct kind *kind_of(char letter);
+
+#endif

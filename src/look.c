@@ -1,0 +1,512 @@
+#include "look.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "escape.h"
+#include "mem.h"
+#include "num.h"
+#include "waiter.h"
+
+enum { TENTHS_BELOW_MS = 60000 };
+
+/* Places in the answer of script_look. */
+enum {
+	AT_KIND,
+	AT_COUNT,
+	AT_PERMITS,
+	AT_LEFT,
+	AT_NOW,
+	AT_HOLDERS,
+	AT_FENCE,
+	AT_WAITING,
+	AT_QUEUE,
+	AT_NESTED,
+	AT_RELEASED,
+	AT_PROBLEMS,
+};
+/* Those of a holder. */
+enum {
+	OF_TOKEN,
+	OF_TOKEN_LENGTH,
+	OF_DIGEST,
+	OF_LEFT,
+	OF_KNOWN,
+	OF_HOST,
+	OF_PID,
+	OF_USER,
+	OF_COMMAND,
+	OF_SINCE,
+	OF_KEPT,
+	OF_FENCE,
+	HOLDER_VALUES,
+};
+
+/* --- the answer ------------------------------------------------------- */
+
+static const char *
+text_at(const struct conn_reply *reply, size_t index)
+{
+	const char *text = conn_reply_text(conn_reply_at(reply, index));
+
+	return text != NULL ? text : "";
+}
+
+static int64_t
+integer_at(const struct conn_reply *reply, size_t index)
+{
+	int64_t value = 0;
+
+	conn_reply_integer(conn_reply_at(reply, index), &value);
+	return value;
+}
+
+static size_t
+count(const struct conn_reply *reply)
+{
+	size_t elements = 0;
+
+	while (conn_reply_at(reply, elements) != NULL)
+		elements++;
+	return elements;
+}
+
+static void
+take_holder(struct look_holder *holder, const struct conn_reply *values,
+    size_t first, int64_t now_ms)
+{
+	struct holder *who = &holder->who;
+
+	*holder = (struct look_holder){.token = mem_strdup(
+					   text_at(values, first + OF_TOKEN)),
+	    .command = mem_strdup(text_at(values, first + OF_COMMAND)),
+	    .fence = mem_strdup(text_at(values, first + OF_FENCE)),
+	    .since_ms = integer_at(values, first + OF_SINCE)};
+	holder->token_is_whole = (int64_t)strlen(holder->token) ==
+				 integer_at(values, first + OF_TOKEN_LENGTH);
+	snprintf(holder->digest, sizeof(holder->digest), "%s",
+	    text_at(values, first + OF_DIGEST));
+	*who = (struct holder){.seen = true,
+	    .known = integer_at(values, first + OF_KNOWN) == 1,
+	    .kept = integer_at(values, first + OF_KEPT) == 1,
+	    .left_ms = integer_at(values, first + OF_LEFT),
+	    .held_ms = now_ms - holder->since_ms,
+	    .told_at = clock_now()};
+	snprintf(who->host, sizeof(who->host), "%s",
+	    text_at(values, first + OF_HOST));
+	snprintf(who->pid, sizeof(who->pid), "%s",
+	    text_at(values, first + OF_PID));
+	snprintf(who->user, sizeof(who->user), "%s",
+	    text_at(values, first + OF_USER));
+}
+
+static void
+take_holders(struct look *look, const struct conn_reply *reply)
+{
+	const struct conn_reply *values = conn_reply_at(reply, AT_HOLDERS);
+	int64_t now_ms = integer_at(reply, AT_NOW);
+
+	look->listed = count(values) / HOLDER_VALUES;
+	look->holders = mem_alloc(look->listed * sizeof(*look->holders));
+	for (size_t i = 0; i < look->listed; i++)
+		take_holder(&look->holders[i], values, i * HOLDER_VALUES,
+		    now_ms);
+}
+
+/* Of what is no waiter's name, nothing is believed. */
+static void
+take_waiter(struct look_waiter *waiter, const char *name)
+{
+	struct waiter parsed;
+
+	waiter->id = mem_strdup(name);
+	if (!waiter_parse(&parsed, name)) {
+		waiter->pid = mem_strdup("?");
+		waiter->host = mem_strdup("?");
+		return;
+	}
+	waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
+	waiter->host = mem_strdup(parsed.host);
+}
+
+static void
+take_queue(struct look *look, const struct conn_reply *queue)
+{
+	look->queued = count(queue) / 2;
+	look->queue = mem_alloc(look->queued * sizeof(*look->queue));
+	for (size_t i = 0; i < look->queued; i++) {
+		take_waiter(&look->queue[i], text_at(queue, 2 * i));
+		look->queue[i].waiting_ms = integer_at(queue, 2 * i + 1);
+	}
+}
+
+static void
+take_problems(struct look *look, const struct conn_reply *problems)
+{
+	look->problem_count = count(problems);
+	look->problems =
+	    mem_alloc(look->problem_count * sizeof(*look->problems));
+	for (size_t i = 0; i < look->problem_count; i++)
+		look->problems[i] = mem_strdup(text_at(problems, i));
+}
+
+int
+look_init(struct look *look, const struct conn_reply *reply)
+{
+	*look = (struct look){.kind = *text_at(reply, AT_KIND),
+	    .count = integer_at(reply, AT_COUNT),
+	    .permits = integer_at(reply, AT_PERMITS),
+	    .left_ms = integer_at(reply, AT_LEFT)};
+	if (count(reply) != AT_PROBLEMS + 1)
+		return -1;
+	take_holders(look, reply);
+	look->fence = mem_strdup(text_at(reply, AT_FENCE));
+	look->waiting = integer_at(reply, AT_WAITING);
+	take_queue(look, conn_reply_at(reply, AT_QUEUE));
+	look->nested = integer_at(reply, AT_NESTED);
+	look->released = integer_at(reply, AT_RELEASED) == 1;
+	take_problems(look, conn_reply_at(reply, AT_PROBLEMS));
+	return 0;
+}
+
+void
+look_fini(struct look *look)
+{
+	for (size_t i = 0; i < look->queued; i++) {
+		free(look->queue[i].id);
+		free(look->queue[i].pid);
+		free(look->queue[i].host);
+	}
+	for (size_t i = 0; i < look->listed; i++) {
+		free(look->holders[i].token);
+		free(look->holders[i].command);
+		free(look->holders[i].fence);
+	}
+	for (size_t i = 0; i < look->problem_count; i++)
+		free(look->problems[i]);
+	free(look->holders);
+	free(look->queue);
+	free(look->problems);
+	free(look->fence);
+}
+
+/* --- for people ------------------------------------------------------- */
+
+void
+look_describe_holders(const struct look *look, char *text, size_t size)
+{
+	size_t length;
+
+	if (look->listed == 0) {
+		snprintf(text, size, "nobody");
+		return;
+	}
+	holder_describe(&look->holders[0].who, text, size);
+	length = strlen(text);
+	if (look->count > 1)
+		snprintf(text + length, size - length,
+		    ", and by %" PRId64 " other%s", look->count - 1,
+		    look->count > 2 ? "s" : "");
+}
+
+void
+look_describe_kind(const struct look *look, char *text, size_t size)
+{
+	if (look->kind == 'x')
+		snprintf(text, size, "exclusive");
+	else if (look->kind == 's')
+		snprintf(text, size, "%" PRId64 " shared", look->count);
+	else if (look->permits > 0)
+		snprintf(text, size, "%" PRId64 "/%" PRId64 " permits",
+		    look->count, look->permits);
+	else
+		snprintf(text, size, "%" PRId64 " permit%s", look->count,
+		    look->count == 1 ? "" : "s");
+}
+
+void
+look_describe_left(int64_t left_ms, char *text, size_t size)
+{
+	if (left_ms == -1)
+		snprintf(text, size, "no limit");
+	else if (left_ms < TENTHS_BELOW_MS)
+		snprintf(text, size, "%" PRId64 ".%ds", left_ms / 1000,
+		    (int)(left_ms % 1000 / 100));
+	else
+		holder_describe_age(left_ms, text, size);
+}
+
+const struct look_holder *
+look_oldest(const struct look *look)
+{
+	const struct look_holder *oldest = NULL;
+
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+
+		if (holder->who.known &&
+		    (oldest == NULL || holder->since_ms < oldest->since_ms))
+			oldest = holder;
+	}
+	return oldest;
+}
+
+static void
+print_line(const char *title, const char *text)
+{
+	char *escaped = escape_text(text, ESCAPE_TEXT);
+
+	printf("%-9s %s\n", title, escaped);
+	free(escaped);
+}
+
+static void
+print_queue(const struct look *look)
+{
+	char text[64], age[32];
+
+	if (look->waiting < 0)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, look->waiting);
+	print_line("waiting:", text);
+	for (size_t i = 0; i < look->queued; i++) {
+		const struct look_waiter *waiter = &look->queue[i];
+		char *host = escape_text(waiter->host, ESCAPE_TEXT);
+		char *pid = escape_text(waiter->pid, ESCAPE_TEXT);
+
+		holder_describe_age(waiter->waiting_ms, age, sizeof(age));
+		printf("%6zu.   %s (pid %s) for %s\n", i + 1, host, pid, age);
+		free(host);
+		free(pid);
+	}
+	if ((int64_t)look->queued < look->waiting)
+		printf("%6s    and %" PRId64 " more\n", "",
+		    look->waiting - (int64_t)look->queued);
+}
+
+static void
+print_nested(const struct look *look)
+{
+	char text[96];
+
+	if (look->nested == 0 && !look->released)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64 " run%s inside%s", look->nested,
+	    look->nested == 1 ? "" : "s",
+	    look->released ? "; the outer one has ended" : "");
+	print_line("nested:", text);
+}
+
+/* How many hold it, where more than one can. */
+static void
+print_kind(const struct look *look)
+{
+	int64_t free_permits = look->permits - look->count;
+	char text[128];
+
+	if (look->kind == 's')
+		snprintf(text, sizeof(text), "shared, %" PRId64 " holder%s",
+		    look->count, look->count == 1 ? "" : "s");
+	else if (look->permits > 0)
+		snprintf(text, sizeof(text),
+		    "%" PRId64 " permit%s, %" PRId64 " used, %" PRId64 " free",
+		    look->permits, look->permits == 1 ? "" : "s", look->count,
+		    free_permits > 0 ? free_permits : 0);
+	else
+		snprintf(text, sizeof(text), "permits, %" PRId64 " used",
+		    look->count);
+	print_line("kind:", text);
+}
+
+static void
+print_holder(const struct look_holder *holder)
+{
+	char text[512];
+
+	holder_describe(&holder->who, text, sizeof(text));
+	print_line("holder:", text);
+	if (holder->who.kept)
+		print_line("job:", "has ended; kept for --min-hold");
+	else if (*holder->command != '\0')
+		print_line("command:", holder->command);
+	print_line("token:", holder->token);
+	look_describe_left(holder->who.left_ms, text, sizeof(text));
+	print_line("ttl left:", text);
+}
+
+static void
+print_holders(const struct look *look)
+{
+	char text[64];
+
+	if (look->listed == 0)
+		print_line("holder:", "nobody");
+	else if (look->kind != 'x')
+		print_kind(look);
+	for (size_t i = 0; i < look->listed; i++)
+		print_holder(&look->holders[i]);
+	if ((int64_t)look->listed < look->count) {
+		snprintf(text, sizeof(text), "%" PRId64 " more",
+		    look->count - (int64_t)look->listed);
+		print_line("holders:", text);
+	}
+}
+
+void
+look_print(const struct look *look, const char *name)
+{
+	print_line("lock:", name);
+	print_holders(look);
+	if (*look->fence != '\0')
+		print_line("fence:", look->fence);
+	print_nested(look);
+	print_queue(look);
+	fflush(stdout);
+}
+
+/* --- JSON ------------------------------------------------------------- */
+
+/* ,"name":"text" */
+static void
+json_text(const char *name, const char *text)
+{
+	char *escaped = escape_text(text, ESCAPE_JSON);
+
+	printf(",\"%s\":\"%s\"", name, escaped);
+	free(escaped);
+}
+
+static void
+json_integer(const char *name, bool known, int64_t value)
+{
+	if (known)
+		printf(",\"%s\":%" PRId64, name, value);
+	else
+		printf(",\"%s\":null", name);
+}
+
+static void
+json_number(const char *name, const char *text)
+{
+	int64_t value = 0;
+	bool known = num_int(text, 0, INT64_MAX, &value) == 0;
+
+	json_integer(name, known, value);
+}
+
+static const char *
+kind_name(char kind)
+{
+	switch (kind) {
+	case 'x':
+		return "exclusive";
+	case 's':
+		return "shared";
+	default:
+		return "permits";
+	}
+}
+
+/* What a record tells; null for all of another client's. */
+static void
+json_who(const struct look_holder *holder)
+{
+	const struct holder *who = &holder->who;
+
+	if (!who->known) {
+		printf(",\"host\":null,\"pid\":null,\"user\":null,"
+		       "\"command\":null,\"since_ms\":null,"
+		       "\"held_ms\":null,\"ended\":null");
+		return;
+	}
+	json_text("host", who->host);
+	json_number("pid", who->pid);
+	json_text("user", who->user);
+	if (*holder->command != '\0')
+		json_text("command", holder->command);
+	else
+		printf(",\"command\":null");
+	json_integer("since_ms", true, holder->since_ms);
+	json_integer("held_ms", true, who->held_ms);
+	printf(",\"ended\":%s", who->kept ? "true" : "false");
+}
+
+static void
+json_holders(const struct look *look)
+{
+	int64_t unused = look->permits - look->count;
+
+	if (look->kind == '\0')
+		printf(",\"kind\":null");
+	else
+		json_text("kind", kind_name(look->kind));
+	json_integer("count", true, look->count);
+	json_integer("permits", look->permits > 0, look->permits);
+	json_integer("free", look->permits > 0, unused > 0 ? unused : 0);
+	printf(",\"holders\":[");
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+		char *token = escape_text(holder->token, ESCAPE_JSON);
+
+		printf("%s{\"token\":\"%s\"", i > 0 ? "," : "", token);
+		free(token);
+		json_integer("ttl_ms", holder->who.left_ms >= 0,
+		    holder->who.left_ms);
+		json_number("fence", holder->fence);
+		json_who(holder);
+		printf("}");
+	}
+	printf("]");
+}
+
+static void
+json_queue(const struct look *look)
+{
+	printf(",\"queue\":[");
+	for (size_t i = 0; i < look->queued; i++) {
+		const struct look_waiter *waiter = &look->queue[i];
+
+		printf("%s{\"place\":%zu", i > 0 ? "," : "", i + 1);
+		json_text("host", waiter->host);
+		json_number("pid", waiter->pid);
+		json_text("id", waiter->id);
+		json_integer("waiting_ms", true, waiter->waiting_ms);
+		printf("}");
+	}
+	printf("]");
+}
+
+static void
+json_problems(const struct look *look)
+{
+	printf(",\"problems\":[");
+	for (size_t i = 0; i < look->problem_count; i++) {
+		char *text = escape_text(look->problems[i], ESCAPE_JSON);
+
+		printf("%s\"%s\"", i > 0 ? "," : "", text);
+		free(text);
+	}
+	printf("]");
+}
+
+void
+look_print_json(const struct look *look, const char *name, const char *key,
+    bool with_queue)
+{
+	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
+	json_text("name", name);
+	json_text("key", key);
+	json_integer("ttl_ms", look->left_ms >= 0, look->left_ms);
+	json_number("fence", look->fence);
+	json_holders(look);
+	json_integer("nested", true, look->nested);
+	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
+	json_integer("waiting", look->waiting >= 0, look->waiting);
+	if (with_queue)
+		json_queue(look);
+	json_problems(look);
+	printf("}\n");
+}

@@ -1,0 +1,30 @@
+/* One logical primary: whoever talks to it need not know how it is found. The
+ * calls are those of conn.h, with the same contracts. */
+#ifndef NODE_H
+#define NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conn.h"
+#include "loop.h"
+#include "url.h"
+
+struct node;
+
+/* The URL must outlive the node. NULL when memory is out. */
+struct node *node_new(struct loop *loop, const struct endpoint *url);
+void node_free(struct node *node);
+
+void node_allow(struct node *node, size_t bytes, size_t elements);
+int node_send(struct node *node, const struct conn_command *command);
+const struct conn_reply *node_acks(const struct node *node);
+bool node_is_up(const struct node *node);
+void node_drop(struct node *node);
+const char *node_error(const struct node *node);
+const char *node_refusal(const struct node *node);
+
+/* The server that is talked to, for messages. */
+const char *node_label(const struct node *node);
+
+#endif

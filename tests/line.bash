@@ -1,0 +1,65 @@
+# What suites about waiting in line share: Q and L are the names of its keys, and
+# `turn` is a job that notes its turn in NAME.started.
+# shellcheck shell=bash
+
+# line_up NAME [OPTION...]: a waiter, and until it is in line. PID is its pid.
+line_up() {
+	start "$RLOCKRUN" -k "$KEY" "${@:2}" -- sh ./turn "$1"
+	wait_until is_in_line "$PID"
+}
+
+# holds NAME [OPTION...]: a holder whose job is a turn, too.
+holds() {
+	start "$RLOCKRUN" -k "$KEY" "${@:2}" -- sh ./turn "$1"
+	wait_for_file "$1.started"
+}
+
+is_in_line() {
+	cli --raw zrange "$Q" 0 -1 | grep -q ":$1@"
+}
+
+are_in_line() {
+	(($(cli zcard "$Q") == $1))
+}
+
+# started_ms NAME: when its turn began.
+started_ms() {
+	local up
+	up=$(<"$1.started")
+	echo $((10#${up/./} * 10))
+}
+
+# All that was started ends well.
+all_end_well() {
+	local pid
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+}
+
+# Every waiter has told that it is alive once more than until now.
+heartbeats_pass() {
+	cli --raw zrange "$L" 0 -1 withscores | paste - - | sort >before
+	wait_until all_beat_since
+}
+
+all_beat_since() {
+	cli --raw zrange "$L" 0 -1 withscores | paste - - | sort >after
+	join before after | awk '$3 <= $2 { late = 1 } END { exit late || NR == 0 }'
+}
+
+# monitor: from here on, in the file MONITOR; until end_monitor, or the teardown.
+monitor() {
+	MONITOR=$PWD/monitor
+	rm -f "$MONITOR" # of an earlier one
+	redis-cli -s "$SUITE_DIR/s" monitor >"$MONITOR" 2>&1 3>&- &
+	MONITOR_PID=$!
+	wait_for_file "$MONITOR"
+}
+
+end_monitor() {
+	[[ ${MONITOR_PID:-} ]] || return 0
+	kill "$MONITOR_PID"
+	wait "$MONITOR_PID" || true
+	MONITOR_PID=
+}

@@ -1,0 +1,594 @@
+/* The lock protocol between three clients and one server. README.md says what
+ * is left out and how time is abstracted, `run` which macros make which run.
+ *
+ * Every step is one that some party can take now: a client is paused by not
+ * being scheduled, while its guard, the network, the server and the clock go
+ * on. FAULTS is how many there may be, -1 any number; LIVE is for runs that
+ * look for cycles: there a lease ends early, or a waiter counts as dead, only
+ * by a fault. */
+
+/*
+ *      .--------------- a grant's lease is over, the answer lost
+ *      v                          |
+ *    ASK ---------------------> GRANTED ----------> RUN <-> RENEW
+ *     |^ ring, heartbeat,         |                  | job over
+ *     v| reconnect                v                  v
+ *    WAIT -------------------> LEAVE <---------------'
+ *                               | |^ whom to ring
+ *                               v v|
+ *                             GONE RING
+ *
+ * ASK, RENEW, LEAVE and RING have their command on the way. GONE is also what
+ * hasn't come yet, and what kill -9 makes of any of them; who has left no
+ * trace may come again, with a new token. */
+mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, OUT }
+
+/* What an abandoned connection still has to deliver; POP is the BLPOP that it
+ * still has at the server. RENEW_OVER is a renewal whose lock was released
+ * meanwhile. */
+mtype:stray = { NOTHING, ACQUIRE_L, RENEW_L, RENEW_OVER, RELEASE_L, RING_L, POP }
+
+/* A queued waiter's alive-until: ahead; about to pass though nobody has rung;
+ * past; past though nobody has rung. OFF is not queued. */
+mtype:life = { OFF, ALIVE, UNRUNG, DEAD, ROBBED }
+
+/* The server: whose tokens are in K (readers: more than one), the queue (its
+ * head in q[1], 0 is nobody), and doorbells, lists of at most one element. */
+bool hold[4];
+byte q[4];
+mtype:life mark[4] = OFF;
+bool bell[4];
+#ifdef SETNX_EXPIRE
+bool endless[4]; /* no TTL yet */
+#endif
+
+/* The network, beside what the clients' states tell: at most one straggler. */
+mtype:stray late = NOTHING;
+byte late_of;
+
+/* The clients. The job belongs to the guard, which ends it in time whatever
+ * becomes of the client. */
+mtype:state pc[4] = GONE;
+bool job[4];
+#ifdef RING_PLAIN
+byte whom[4]; /* to be rung by a command of i's own */
+#endif
+
+/* A late Acquire of i ran while it was leaving. */
+bool strayed[4];
+
+/* Scratch, empty between two steps. */
+byte x;
+mtype:state unread = GONE;
+
+short faults = FAULTS;
+#define fault_left (faults != 0)
+#define count_fault faults = (faults > 0 -> faults - 1 : faults)
+#define count_unless_gone(i) \
+	faults = (faults > 0 && pc[i] != GONE -> faults - 1 : faults)
+
+/* The properties, by the names that `run` shows. */
+bool one_at_a_time = true;
+bool no_renewal_after_release = true;
+bool nothing_left_of_a_leaver = true;
+bool the_living_keep_their_place = true;
+bool no_lock_for_the_dead = true;
+#define must(property, truth) property = (truth); assert(property)
+
+#define waiting(i) (pc[i] == ASK || pc[i] == WAIT)
+#define late_from(i, what) (late == what && late_of == i)
+#define traceless(i) (late_of != i && !hold[i] && mark[i] == OFF)
+#ifdef ONCE /* for short trails */
+bool came[4];
+#define may_come(i) !came[i]
+#else
+#ifdef TOKEN_AGAIN
+#define may_come(i) true
+#else
+#define may_come(i) traceless(i)
+#endif
+#endif
+#ifdef JOBS_MAY_LAST
+#define must_end(i) (pc[i] == GONE)
+#else
+#define must_end(i) true
+#endif
+#ifdef SETNX_EXPIRE
+#define lease_can_end(i) (!job[i] && !endless[i])
+#else
+#ifdef NO_GUARD
+#define lease_can_end(i) true
+#else
+#define lease_can_end(i) !job[i]
+#endif
+#endif
+#ifndef WHO
+#define WHO 1
+#endif
+
+#ifdef FIRST_READER
+#define reader(i) (i >= FIRST_READER)
+#else
+#define reader(i) false
+#endif
+
+/* A writer has room where nobody is, a reader where no writer is. */
+#define anyone(what) (what[1] || what[2] || what[3])
+#define writer(what, i) (what[i] && !reader(i))
+#define writers(what) (writer(what, 1) || writer(what, 2) || writer(what, 3))
+#define room(i, what) (!anyone(what) || (reader(i) && !writers(what)))
+
+/* It is i's turn when none but readers, which it may join, stand before it. */
+#define nobody_or(i, place) (q[place] == 0 || q[place] == i)
+#define turn(i) (nobody_or(i, 1) || (reader(i) && reader(q[1]) && \
+	(nobody_or(i, 2) || (reader(q[2]) && \
+	(nobody_or(i, 3) || reader(q[3]))))))
+
+/* ---- the server's scripts ---- */
+
+inline leave_queue(i)
+{
+	if
+	:: q[1] == i -> q[1] = q[2]; q[2] = q[3]; q[3] = 0
+	:: q[2] == i -> q[2] = q[3]; q[3] = 0
+	:: q[3] == i -> q[3] = 0
+	:: else
+	fi;
+	mark[i] = OFF
+}
+
+inline enter_queue(i)
+{
+	if
+	:: mark[i] != OFF
+	:: mark[i] == OFF && q[1] == 0 -> q[1] = i
+	:: mark[i] == OFF && q[1] && q[2] == 0 -> q[2] = i
+	:: mark[i] == OFF && q[2] -> q[3] = i
+	fi;
+	mark[i] = ALIVE
+}
+
+inline purge_dead_heads()
+{
+	do
+#ifndef NO_PURGE
+	:: q[1] && (mark[q[1]] == DEAD || mark[q[1]] == ROBBED) ->
+		x = q[1];
+		printf("server: %d is dead and leaves the queue\n", x);
+		must(the_living_keep_their_place, mark[x] != ROBBED);
+		leave_queue(x);
+		x = 0
+#endif
+	:: else -> break
+	od
+}
+
+inline acquire(i, becomes)
+{
+	becomes = GRANTED;
+	if
+	:: hold[i]
+	:: else ->
+		/* Its own mark first, or it would purge itself. */
+		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
+		purge_dead_heads();
+		if
+		:: room(i, hold) && turn(i) ->
+			hold[i] = true;
+#ifdef SETNX_EXPIRE
+			endless[i] = true;
+#endif
+			leave_queue(i)
+		:: else ->
+			enter_queue(i);
+			becomes = WAIT
+		fi
+	fi;
+#ifdef SETNX_EXPIRE
+	becomes = (becomes == GRANTED -> EXPIRE : becomes);
+#endif
+	printf("server: acquire of %d: %e\n", i, becomes)
+}
+
+inline renew(i)
+{
+#ifdef REPLANT
+	hold[i] = hold[i] || !anyone(hold);
+#endif
+	printf("server: renewal of %d: %d\n", i, hold[i])
+}
+
+inline call(i)
+{
+	printf("server: rings %d\n", i);
+	mark[i] = ALIVE; /* a second ahead: gone or paused is dead soon */
+	bell[i] = waiting(i) /* nobody else will look */
+}
+
+/* Cancel is the same script. It rings whoever can go now, be it that this run
+ * has freed K, or an earlier one whose answer was lost, or that it only was in
+ * the way. `right`: the doorbells among its KEYS are theirs. */
+inline release(i, becomes, right)
+{
+	printf("server: release of %d\n", i);
+#ifdef CANCEL_SILENT
+	x = hold[i] || pc[i] == RING;
+#endif
+	hold[i] = false;
+#ifdef NO_COMPARE
+	hold[1] = false;
+	hold[2] = false;
+	hold[3] = false;
+#endif
+	leave_queue(i);
+#ifndef TOKEN_AGAIN
+	late = (late_from(i, RENEW_L) -> RENEW_OVER : late);
+#endif
+	becomes = GONE;
+#ifdef CANCEL_SILENT
+	if
+	:: x -> x = 0; ring_who_can_go(i, becomes, right)
+	:: else
+	fi
+#else
+#ifdef RING_IF_FREE
+	if
+	:: !anyone(hold) -> ring_who_can_go(i, becomes, right)
+	:: else
+	fi
+#else
+	ring_who_can_go(i, becomes, right)
+#endif
+#endif
+}
+
+#ifdef HAND_OVER
+inline ring_who_can_go(i, becomes, right)
+{
+	purge_dead_heads();
+	if
+	:: q[1] && room(q[1], hold) ->
+		x = q[1];
+		printf("server: hands over to %d\n", x);
+		must(no_lock_for_the_dead, pc[x] != GONE);
+		hold[x] = true;
+		leave_queue(x);
+		bell[x] = waiting(x);
+		x = 0
+	:: else
+	fi
+}
+#else
+inline ring_who_can_go(i, becomes, right)
+{
+	purge_dead_heads();
+	if
+	:: q[1] && room(q[1], hold) && right ->
+		call(q[1]);
+#ifndef RING_ONE
+		if /* i isn't queued: there is no third */
+		:: reader(q[1]) && q[2] && reader(q[2]) -> call(q[2])
+		:: else
+		fi
+#else
+		skip
+#endif
+	:: q[1] && room(q[1], hold) && !right ->
+		printf("server: tells %d whom to ring\n", i);
+#ifdef RING_PLAIN
+		mark[q[1]] = UNRUNG;
+		whom[i] = q[1];
+#endif
+		becomes = RING
+	:: else
+	fi
+}
+#endif
+
+#ifdef RING_PLAIN
+inline ring(i)
+{
+	printf("client %d: rings %d\n", i, whom[i]);
+	bell[whom[i]] = waiting(whom[i]);
+	mark[whom[i]] = (mark[whom[i]] == UNRUNG -> ALIVE : mark[whom[i]]);
+	whom[i] = 0
+}
+#endif
+
+/* ---- clients, network, clock ---- */
+
+inline start_job(i)
+{
+	printf("client %d: the job starts\n", i);
+	must(one_at_a_time, room(i, job));
+	job[i] = true;
+	bell[i] = false;
+	pc[i] = RUN
+}
+
+/* What becomes of i once its release was executed. */
+inline released(i, becomes)
+{
+	pc[i] = becomes;
+	becomes = GONE;
+	must(nothing_left_of_a_leaver, strayed[i] ||
+	    (!hold[i] && mark[i] == OFF));
+	if
+	:: pc[i] == GONE -> strayed[i] = false; bell[i] = false
+	:: else
+	fi
+}
+
+/* The connection is given up, with what was on its way. */
+inline abandon(i)
+{
+	late_of = i;
+	if
+	:: pc[i] == ASK -> late = ACQUIRE_L
+	:: pc[i] == WAIT -> late = POP
+	:: pc[i] == RENEW -> late = RENEW_L
+	:: pc[i] == LEAVE -> late = RELEASE_L
+	:: pc[i] == RING -> late = RELEASE_L
+	:: else -> late = NOTHING; late_of = 0
+	fi
+}
+
+inline delivered(i)
+{
+	late = NOTHING;
+	late_of = 0
+}
+
+active [3] proctype party()
+{
+	byte me = _pid + 1;
+
+end:	do
+	/* Commands arrive. Whether a release named the right doorbells is
+	 * left open, so that nothing need be remembered. */
+	:: d_step { pc[me] == ASK -> acquire(me, pc[me]) }
+	:: d_step {
+		pc[me] == RENEW ->
+		renew(me);
+		if
+		:: hold[me] -> pc[me] = RUN
+		:: else -> job[me] = false; pc[me] = LEAVE
+		fi
+	}
+	:: d_step {
+		pc[me] == LEAVE ->
+		release(me, unread, true);
+		released(me, unread)
+	}
+	:: d_step {
+		pc[me] == LEAVE ->
+		release(me, unread, false);
+		released(me, unread)
+	}
+#ifndef RING_PLAIN
+	/* The same again, with what the answer said, and once more where a
+	 * fault has changed that meanwhile. */
+	:: d_step {
+		pc[me] == RING ->
+		release(me, unread, true);
+		released(me, unread)
+	}
+	:: d_step {
+		pc[me] == RING && fault_left ->
+		count_fault;
+		release(me, unread, false);
+		released(me, unread)
+	}
+#else
+	:: d_step { pc[me] == RING -> ring(me); pc[me] = GONE }
+#endif
+
+	/* Or they arrive late, and the answer reaches nobody. */
+	:: d_step {
+		late_from(me, ACQUIRE_L) ->
+		printf("late: ");
+		delivered(me);
+		strayed[me] = (pc[me] == LEAVE || pc[me] == RING);
+		acquire(me, unread);
+		unread = GONE
+	}
+	:: d_step {
+		late_from(me, RENEW_L) || late_from(me, RENEW_OVER) ->
+		printf("late: ");
+		renew(me);
+		must(no_renewal_after_release, !hold[me] || late == RENEW_L);
+		delivered(me)
+	}
+	:: d_step {
+		late_from(me, RELEASE_L) ->
+		printf("late: ");
+		delivered(me);
+		release(me, unread, true);
+		unread = GONE
+	}
+	:: d_step {
+		late_from(me, RELEASE_L) ->
+		printf("late: ");
+		delivered(me);
+		release(me, unread, false);
+		unread = GONE
+	}
+	:: d_step {
+		late_from(me, POP) && bell[me] ->
+		printf("late: a BLPOP eats the bell of %d\n", me);
+		delivered(me);
+		bell[me] = false
+	}
+
+	/* Clients come. */
+	:: d_step {
+		pc[me] == GONE && !job[me] && may_come(me) ->
+		printf("client %d: comes\n", me);
+#ifdef ONCE
+		came[me] = true;
+#endif
+		pc[me] = ASK
+	}
+#ifdef LIVE
+	:: d_step { pc[me] == GONE && !job[me] && traceless(me) -> pc[me] = OUT }
+#endif
+#ifdef SETNX_EXPIRE
+	:: d_step {
+		pc[me] == EXPIRE ->
+		endless[me] = false;
+		pc[me] = GRANTED
+	}
+#endif
+	:: d_step { pc[me] == GRANTED -> start_job(me) }
+	:: d_step {
+		pc[me] == WAIT && bell[me] ->
+		printf("client %d: hears its bell\n", me);
+		bell[me] = false;
+#ifdef TRUST_BELL
+		start_job(me)
+#else
+		pc[me] = ASK
+#endif
+	}
+#ifndef NO_TIMERS
+	:: d_step {
+		pc[me] == WAIT ->
+		printf("client %d: its heartbeat is due\n", me);
+		pc[me] = ASK
+	}
+#endif
+
+	/* The job ends, or its guard ends it: at the deadline, which a paused
+	 * client doesn't hinder, or because the client has died. A release
+	 * waits for the renewal that is out. */
+	:: d_step {
+		job[me] && must_end(me) ->
+		printf("job %d: ends\n", me);
+		job[me] = false
+	}
+#ifndef LIVE
+	:: d_step { pc[me] == RUN && job[me] -> pc[me] = RENEW }
+#endif
+	:: d_step { pc[me] == RUN && !job[me] -> pc[me] = LEAVE }
+
+	/* The clock. The server's lease never ends before the job is dead, as
+	 * the client counts from before it asked, and checks once more right
+	 * before exec. An alive-until passes when its owner is dead, paused or
+	 * cut off, or wasn't rung. */
+	:: d_step {
+		hold[me] && lease_can_end(me) &&
+		    (pc[me] == GONE || fault_left) ->
+		printf("server: the lease of %d ends\n", me);
+		count_unless_gone(me);
+		hold[me] = false;
+		pc[me] = (pc[me] == GRANTED -> ASK : pc[me])
+	}
+	:: d_step {
+		mark[me] == ALIVE && (pc[me] == GONE || fault_left) ->
+		printf("server: %d counts as dead\n", me);
+		count_unless_gone(me);
+		mark[me] = DEAD
+	}
+	:: d_step {
+		mark[me] == UNRUNG ->
+		printf("server: %d counts as dead, and nobody rang\n", me);
+		mark[me] = (waiting(me) -> ROBBED : DEAD)
+	}
+
+	/* kill -9; or a release that takes too long is given up. */
+	:: atomic {
+		pc[me] != GONE && pc[me] != OUT && fault_left ->
+		printf("client %d: dies\n", me);
+		count_fault;
+		if
+		:: abandon(me)
+		:: true
+		fi;
+		pc[me] = GONE;
+		bell[me] = false;
+		strayed[me] = false
+	}
+
+	/* The connection breaks, or no answer comes in time: all is sent anew
+	 * on the next one, and what was sent before comes later or never. */
+	:: atomic {
+		fault_left && (pc[me] == ASK || pc[me] == WAIT || pc[me] == RENEW ||
+		    pc[me] == LEAVE || pc[me] == RING || pc[me] == GRANTED) ->
+		printf("client %d: is cut off, connects anew\n", me);
+		count_fault;
+		if
+		:: abandon(me)
+		:: true
+		fi;
+		if
+		:: waiting(me) || pc[me] == GRANTED -> pc[me] = ASK
+		:: pc[me] == RENEW -> pc[me] = RUN
+		:: pc[me] == LEAVE || pc[me] == RING -> pc[me] = LEAVE
+		fi
+	}
+	:: d_step {
+		pc[me] == LEAVE && fault_left ->
+		count_fault;
+		release(me, unread, true);
+		unread = GONE;
+		printf("client %d: no answer, releases again\n", me)
+	}
+	od
+}
+
+/* Told to go away: through a fresh connection while blocked, else behind the
+ * answer that is still out. */
+inline give_up(i)
+{
+	d_step {
+		pc[i] == WAIT || pc[i] == GRANTED ->
+		printf("client %d: gives up\n", i);
+		pc[i] = LEAVE
+	}
+}
+
+#ifdef CANCEL_ASIDE
+inline give_up_aside(i)
+{
+	d_step {
+		pc[i] == ASK && late == NOTHING ->
+		printf("client %d: gives up, its acquire is out\n", i);
+		abandon(i);
+		pc[i] = LEAVE
+	}
+}
+#endif
+
+/* Apart from the clients, so that fairness obliges nobody to give up. */
+active proctype whims()
+{
+end:	do
+	:: give_up(1)
+	:: give_up(2)
+	:: give_up(3)
+#ifdef CANCEL_ASIDE
+	:: give_up_aside(1)
+	:: give_up_aside(2)
+	:: give_up_aside(3)
+#endif
+#ifdef JOBS_MAY_LAST
+	:: d_step { job[1] -> job[1] = false }
+	:: d_step { job[2] -> job[2] = false }
+	:: d_step { job[3] -> job[3] = false }
+#endif
+#ifdef LIVE
+	/* Always true (pan wants no plain `true`): fairness is satisfied, and
+	 * a standstill of all others is a run that can be judged. */
+	:: q[0] == 0
+#endif
+	od
+}
+
+#ifdef LIVE
+#define could_go(i) (waiting(i) && mark[i] != OFF && turn(i) && room(i, hold))
+#ifdef JOBS_MAY_LAST
+ltl taken { [] (could_go(WHO) -> <> !could_go(WHO)) }
+#else
+ltl served { [] (waiting(WHO) -> <> !waiting(WHO)) }
+#endif
+#endif

@@ -1,0 +1,27 @@
+#include "waiter.h"
+
+#include "tap.h"
+
+#define T "01234567-89ab-4def-8123-456789abcdef"
+
+int
+main(void)
+{
+	const struct holder self = {.host = "web-3", .pid = "4121"};
+	struct waiter waiter;
+	char name[WAITER_SIZE];
+
+	waiter_name(name, 's', T, &self);
+	is_text(name, "s:" T ":4121@web-3", "a name");
+	ok(waiter_parse(&waiter, name), "is one");
+	ok(waiter.kind == 's', "its kind");
+	is_text(waiter.token, T, "its token");
+	is_text(waiter.host, "web-3", "its host");
+	ok(waiter_parse(&waiter, "x:" T ":@"), "neither pid nor host");
+	ok(!waiter_parse(&waiter, ""), "nothing");
+	ok(!waiter_parse(&waiter, "x:" T), "a token alone");
+	ok(!waiter_parse(&waiter, "x:" T ":4121"), "no host");
+	ok(!waiter_parse(&waiter, "x;" T ":4121@h"), "no kind");
+	ok(!waiter_parse(&waiter, "x:short:1@h"), "a short token");
+	return tap_done();
+}
