@@ -836,7 +836,7 @@ admin(const struct opts *opts)
 		log_warn("cannot wait for events");
 		return EXITCODE_RESOURCE;
 	}
-	admin.node = node_new(&admin.loop, &opts->server);
+	admin.node = node_new(&admin.loop, &opts->servers[0]);
 	if (admin.node != NULL)
 		result = act(&admin);
 	else

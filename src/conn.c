@@ -1026,3 +1026,44 @@ conn_reply_at(const struct conn_reply *reply, size_t index)
 		return NULL;
 	return (const struct conn_reply *)plain(reply)->element[index];
 }
+
+static redisReply *
+copy_without_elements(const redisReply *reply)
+{
+	redisReply *copy = malloc(sizeof(*copy));
+
+	if (copy == NULL)
+		return NULL;
+	*copy = *reply;
+	copy->elements = 0;
+	copy->element = NULL;
+	if (reply->str == NULL)
+		return copy;
+	copy->str = malloc(reply->len + 1);
+	if (copy->str != NULL)
+		memcpy(copy->str, reply->str, reply->len + 1);
+	return copy;
+}
+
+struct conn_reply *
+conn_reply_copy(const struct conn_reply *reply)
+{
+	const redisReply *from = plain(reply);
+	redisReply *copy = from == NULL ? NULL : copy_without_elements(from);
+
+	if (copy == NULL || from->elements == 0)
+		return (struct conn_reply *)copy;
+	copy->element = calloc(from->elements, sizeof(redisReply *));
+	if (copy->element != NULL)
+		copy->elements = from->elements;
+	for (size_t i = 0; i < copy->elements; i++)
+		copy->element[i] = copy_without_elements(from->element[i]);
+	return (struct conn_reply *)copy;
+}
+
+void
+conn_reply_free(struct conn_reply *reply)
+{
+	if (reply != NULL)
+		freeReplyObject(reply);
+}

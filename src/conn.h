@@ -103,4 +103,9 @@ bool conn_reply_is_nil(const struct conn_reply *reply);
 const struct conn_reply *conn_reply_at(const struct conn_reply *reply,
     size_t index); /* NULL when there is no such element */
 
+/* One that outlives the callback; an array in an array is empty there. NULL
+ * when memory is out, and for NULL. */
+struct conn_reply *conn_reply_copy(const struct conn_reply *reply);
+void conn_reply_free(struct conn_reply *reply);
+
 #endif

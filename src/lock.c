@@ -37,6 +37,7 @@
 #include "held.h"
 #include "key.h"
 #include "num.h"
+#include "quorum.h"
 #include "reply.h"
 #include "script.h"
 
@@ -64,13 +65,6 @@ static int64_t
 least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-/* Clocks may differ by 1%, and 2 ms are for rounding on both sides. */
-static int64_t
-drift(int64_t ttl_ms)
-{
-	return ttl_ms / 100 + 2;
 }
 
 static int64_t
@@ -144,9 +138,10 @@ lock_init(struct lock *lock, struct loop *loop,
 	    .poll_ms = FOREIGN_MIN_MS};
 	lock->timer = (struct loop_timer){.on_due = on_due, .arg = lock};
 	holder_self(&lock->self);
-	lock->node = node_new(loop, config->server);
-	if (lock->node == NULL || !name_keys(lock) || !take_new_token(lock))
+	lock->nodes = nodes_new(loop, &config->nodes);
+	if (lock->nodes == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
+	lock->simple = !nodes_are_one(lock->nodes);
 	find_outer(lock);
 	return 0;
 }
@@ -156,7 +151,7 @@ lock_fini(struct lock *lock)
 {
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->timer);
-	node_free(lock->node);
+	nodes_free(lock->nodes);
 	free(lock->keys.fence);
 	free(lock->keys.info);
 	free(lock->keys.queue);
@@ -204,14 +199,14 @@ static void
 note_server_error(struct lock *lock, const char *what, const char *words)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s %.512s: %.256s", what,
-	    node_label(lock->node), reply_explain(words));
+	    nodes_label(lock->nodes), reply_explain(words));
 }
 
 static void
 note_reason(struct lock *lock)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s",
-	    node_error(lock->node));
+	    nodes_error(lock->nodes));
 }
 
 static void
@@ -226,7 +221,7 @@ note_silence(struct lock *lock)
 static void
 note_obstacle(struct lock *lock)
 {
-	if (!node_is_up(lock->node) && *node_error(lock->node) != '\0')
+	if (!nodes_are_up(lock->nodes) && *nodes_error(lock->nodes) != '\0')
 		note_reason(lock);
 }
 
@@ -240,14 +235,14 @@ note_no_answer(struct lock *lock, const struct conn_reply *reply)
 		return;
 	note_server_error(lock, "unexpected answer from",
 	    "not that of our script");
-	node_drop(lock->node);
+	nodes_drop(lock->nodes);
 }
 
 /* Sends EVAL script with the number of keys, the keys and the arguments.
  * When memory is out, on_reply is not called: a failed contact like others. */
 static int
 eval(struct lock *lock, const char *script, const char *const *words,
-    const struct conn_command *how)
+    const struct conn_command *how, enum nodes_ask ask)
 {
 	const char *argv[WORDS_MAX] = {"EVAL", script};
 	struct conn_command command = *how;
@@ -257,7 +252,7 @@ eval(struct lock *lock, const char *script, const char *const *words,
 		argv[command.argc++] = *words++;
 	command.argv = argv;
 	command.arg = lock;
-	if (node_send(lock->node, &command) == -1) {
+	if (nodes_send(lock->nodes, &command, ask) == -1) {
 		note_silence(lock);
 		return -1;
 	}
@@ -317,7 +312,7 @@ ring(struct lock *lock, const struct conn_reply *reply, size_t from)
 	memcpy(words + 3, bells, n * sizeof(*bells));
 	memcpy(words + 3 + n, names, n * sizeof(*names));
 	words[3 + 2 * n] = NULL;
-	eval(lock, script_ring, words, &how);
+	eval(lock, script_ring, words, &how, NODES_TELL);
 	while (n > 0)
 		free(bells[--n]);
 }
@@ -353,8 +348,8 @@ on_release_error(struct lock *lock, const char *words)
 	/* The helper keys have moved to another node, the lock itself has not.
 	 */
 	lock->key_alone = strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0;
-	if (verdict == REPLY_RECONNECT || node_refusal(lock->node) != NULL)
-		node_drop(lock->node);
+	if (verdict == REPLY_RECONNECT || nodes_refusal(lock->nodes) != NULL)
+		nodes_drop(lock->nodes);
 	retry_release(lock);
 }
 
@@ -365,7 +360,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = node_refusal(lock->node);
+	const char *refusal = nodes_refusal(lock->nodes);
 	int64_t freed;
 
 	if (lock->state != LOCK_RELEASING)
@@ -414,7 +409,8 @@ write_permits(const struct lock *lock, char *text, size_t size)
 
 /* Without the queue's keys where they could not be used. */
 static int
-eval_release(struct lock *lock, const struct conn_command *how)
+eval_release(struct lock *lock, const struct conn_command *how,
+    enum nodes_ask ask)
 {
 	const char *key = lock->config->key;
 	const struct lock_keys *keys = &lock->keys;
@@ -439,7 +435,7 @@ eval_release(struct lock *lock, const struct conn_command *how)
 
 	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
 	write_permits(lock, permits, sizeof(permits));
-	sent = eval(lock, kind->release, words, how);
+	sent = eval(lock, kind->release, words, how, ask);
 	free(bell);
 	return sent;
 }
@@ -451,7 +447,7 @@ send_release(struct lock *lock)
 	    .deadline =
 		least(lock->give_up_at, clock_now() + lock->patience_ms)};
 
-	if (eval_release(lock, &how) == -1) {
+	if (eval_release(lock, &how, NODES_RELEASE) == -1) {
 		retry_release(lock);
 		return;
 	}
@@ -473,7 +469,8 @@ undo_try(struct lock *lock)
 	    .more = true};
 
 	if (lock->outer == NULL)
-		eval(lock, script_undo, lock->simple ? simple : full, &how);
+		eval(lock, script_undo, lock->simple ? simple : full, &how,
+		    NODES_TELL);
 }
 
 static void
@@ -500,12 +497,12 @@ static bool
 leave_blocked(struct lock *lock)
 {
 	bool waits = lock->in_flight && lock->config->replicas > 0 &&
-		     node_is_up(lock->node);
+		     nodes_are_up(lock->nodes);
 
 	if (!lock->blocked && !waits)
 		return false;
 	lock->state = LOCK_RELEASING;
-	node_drop(lock->node);
+	nodes_drop(lock->nodes);
 	return true;
 }
 
@@ -535,11 +532,11 @@ lock_cancel(struct lock *lock)
 	note_obstacle(lock);
 	lock->unsure = true;
 	left = leave_blocked(lock);
-	if ((may_be_ours && (left || node_is_up(lock->node))) || in_line) {
+	if ((may_be_ours && (left || nodes_are_up(lock->nodes))) || in_line) {
 		begin_release(lock, clock_now() + CANCEL_MS);
 	} else {
 		finish_release(lock, !may_be_ours);
-		node_drop(lock->node); /* a try that isn't sent never is */
+		nodes_drop(lock->nodes); /* a try that isn't sent never is */
 	}
 }
 
@@ -600,7 +597,7 @@ on_try_error(struct lock *lock, const char *words)
 
 	note_server_error(lock, "error from", words);
 	lock->answered = false;
-	if (hopeless && node_refusal(lock->node) == NULL &&
+	if (hopeless && nodes_refusal(lock->nodes) == NULL &&
 	    try_without_queue(lock))
 		return;
 	if (verdict == REPLY_NOT_A_LOCK) {
@@ -613,8 +610,8 @@ on_try_error(struct lock *lock, const char *words)
 		/* A server that says so is not silent: who waits goes on. */
 		lock->heard = lock->config->wait;
 		if (verdict == REPLY_RECONNECT ||
-		    node_refusal(lock->node) != NULL)
-			node_drop(lock->node);
+		    nodes_refusal(lock->nodes) != NULL)
+			nodes_drop(lock->nodes);
 		try_again(lock);
 	}
 }
@@ -707,7 +704,7 @@ on_rung(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	note_server_error(lock, "error from", error);
 	switch (reply_judge(REPLY_ACQUIRING, error)) {
 	case REPLY_RECONNECT:
-		node_drop(lock->node);
+		nodes_drop(lock->nodes);
 		/* FALLTHROUGH */
 	case REPLY_RETRY:
 		try_again(lock);
@@ -733,7 +730,7 @@ block_on_bell(struct lock *lock)
 	    .arg = lock};
 
 	snprintf(seconds, sizeof(seconds), "%.3f", (double)ms / 1000);
-	if (node_send(lock->node, &command) == -1) {
+	if (nodes_send(lock->nodes, &command, NODES_TELL) == -1) {
 		due_in(lock, POLL_MIN_MS);
 		return;
 	}
@@ -797,7 +794,7 @@ static void
 prove(struct lock *lock, int64_t sent_at)
 {
 	int64_t ttl = lock->config->ttl_ms;
-	int64_t until = sent_at + ttl - drift(ttl);
+	int64_t until = quorum_valid_until(sent_at, ttl);
 
 	if (until > lock->valid_until)
 		lock->valid_until = until;
@@ -845,48 +842,40 @@ on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
 	prove(lock, sent_at);
 }
 
-/* Whether as many replicas have it as are wanted; else error tells. */
+/* What some have granted is freed at once: it must not stay with whoever is not
+ * to have it. False when nothing can be tried any more. */
 static bool
-is_replicated(struct lock *lock)
+withdraw(struct lock *lock)
 {
-	const struct conn_reply *acks = node_acks(lock->node);
-	const char *refusal = conn_reply_error(acks);
-	char words[64];
-	int64_t count = 0;
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
 
-	if (lock->config->replicas == 0)
+	eval_release(lock, &how, NODES_TELL);
+	if (lock->outer != NULL || take_new_token(lock))
 		return true;
-	conn_reply_integer(acks, &count);
-	if (count >= lock->config->replicas)
-		return true;
-	snprintf(words, sizeof(words),
-	    "%" PRId64 " of %d replicas have the lock", count,
-	    lock->config->replicas);
-	note_server_error(lock, "not safe on",
-	    refusal == NULL ? words : refusal);
-	lock->answered = false;
+	note_server_error(lock, "cannot try again at", "out of memory");
+	fail(lock, LOCK_ERROR);
 	return false;
 }
 
-/* Freed at once: it must not stay with whoever is not to have it. */
 static void
-on_unreplicated(struct lock *lock)
+on_unanswered(struct lock *lock, const struct conn_reply *reply,
+    int64_t sent_at)
 {
-	const char *refusal = conn_reply_error(node_acks(lock->node));
-	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
+	lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
+	note_no_answer(lock, reply);
+	lock->heard = lock->config->wait && nodes_are_heard(lock->nodes);
+	if (nodes_are_unfit(lock->nodes))
+		fail(lock, LOCK_MISCONFIGURED);
+	else
+		try_again(lock);
+}
 
-	if (refusal != NULL) {
-		on_refused(lock, refusal);
-		return;
-	}
-	eval_release(lock, &how);
-	if (lock->outer == NULL && !take_new_token(lock)) {
-		note_server_error(lock, "cannot try again at", "out of memory");
-		fail(lock, LOCK_ERROR);
-		return;
-	}
-	lock->heard = lock->config->wait;
-	try_again(lock);
+/* Several servers give none that could be compared. */
+static void
+note_fence(struct lock *lock, const struct conn_reply *number)
+{
+	if (nodes_are_one(lock->nodes))
+		copy_text(lock->fence, sizeof(lock->fence), number);
 }
 
 /* The environment has outlived the run that it came from. */
@@ -904,7 +893,7 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = node_refusal(lock->node);
+	const char *refusal = nodes_refusal(lock->nodes);
 	bool for_now = refusal != NULL &&
 		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
 	int64_t granted;
@@ -912,16 +901,15 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->in_flight = false;
+	if (nodes_are_partial(lock->nodes) && !withdraw(lock))
+		return;
 	if (conn_reply_integer(conn_reply_at(reply, 0), &granted)) {
 		lock->unsure = lock->unsure || granted == 1;
-		copy_text(lock->fence, sizeof(lock->fence),
-		    conn_reply_at(reply, 1));
+		note_fence(lock, conn_reply_at(reply, 1));
 		if (refusal != NULL && (granted == 1 || !for_now))
 			on_refused(lock, refusal);
 		else if (refusal != NULL)
 			on_try_error(lock, refusal);
-		else if (granted == 1 && !is_replicated(lock))
-			on_unreplicated(lock);
 		else if (granted == 1)
 			on_granted(lock, reply, sent_at);
 		else if (granted == 2)
@@ -938,14 +926,13 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	} else if (error != NULL) {
 		on_try_error(lock, error);
 	} else {
-		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
-		note_no_answer(lock, reply);
-		try_again(lock);
+		on_unanswered(lock, reply, sent_at);
 	}
 }
 
 static int
-eval_acquire(struct lock *lock, const struct conn_command *how)
+eval_acquire(struct lock *lock, const struct conn_command *how,
+    enum nodes_ask ask)
 {
 	const struct lock_config *config = lock->config;
 	const struct lock_keys *keys = &lock->keys;
@@ -972,9 +959,9 @@ eval_acquire(struct lock *lock, const struct conn_command *how)
 	if (config->max_waiters != LOCK_ANY_WAITERS)
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
 	if (lock->outer != NULL)
-		return eval(lock, lock->outer->join, join, how);
+		return eval(lock, lock->outer->join, join, how, ask);
 	return eval(lock, config->kind->acquire, lock->simple ? simple : full,
-	    how);
+	    how, ask);
 }
 
 static void
@@ -988,10 +975,10 @@ send_try(struct lock *lock)
 		lock->silent_since = clock_now();
 	/* Our own timer comes first: it sends a release behind this. */
 	how.deadline = silence_ends_at(lock) + 1;
-	if (node_is_up(lock->node))
+	if (nodes_are_up(lock->nodes))
 		how.deadline = least(how.deadline,
 		    clock_now() + TRY_MS + lock->config->replicas_ms);
-	if (eval_acquire(lock, &how) == -1) {
+	if (eval_acquire(lock, &how, NODES_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -1012,10 +999,10 @@ give_up_trying(struct lock *lock)
 	fail(lock, LOCK_UNAVAILABLE);
 	if (may_be_ours && leave_blocked(lock))
 		begin_release(lock, clock_now() + CANCEL_MS);
-	else if (may_be_ours && node_is_up(lock->node))
+	else if (may_be_ours && nodes_are_up(lock->nodes))
 		begin_release(lock, clock_now());
 	else
-		node_drop(lock->node);
+		nodes_drop(lock->nodes);
 }
 
 void
@@ -1023,7 +1010,7 @@ lock_acquire(struct lock *lock)
 {
 	lock->state = LOCK_ACQUIRING;
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    node_label(lock->node));
+	    nodes_label(lock->nodes));
 	lock->silent_since = clock_now();
 	lock->backoff_ms = BACKOFF_MIN_MS;
 	lock->patience_ms = RENEW_MS;
@@ -1052,8 +1039,19 @@ on_renewal_error(struct lock *lock, const char *words)
 	note_server_error(lock, "error from", words);
 	lock->answered = false;
 	if (verdict == REPLY_RECONNECT)
-		node_drop(lock->node);
+		nodes_drop(lock->nodes);
 	due_in(lock, next_backoff(lock));
+}
+
+/* A server that has come back without the lock gets it again. */
+static void
+plant(struct lock *lock)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + lock->patience_ms};
+
+	if (nodes_lack_it(lock->nodes))
+		eval_acquire(lock, &how, NODES_PLANT);
 }
 
 /* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
@@ -1062,7 +1060,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
-	const char *refusal = node_refusal(lock->node);
+	const char *refusal = nodes_refusal(lock->nodes);
 	int64_t ours;
 
 	if (lock->state != LOCK_HELD)
@@ -1070,19 +1068,18 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	lock->in_flight = false;
 	if (reply != NULL && refusal != NULL) {
 		on_renewal_error(lock, refusal);
-		node_drop(lock->node);
+		nodes_drop(lock->nodes);
 	} else if (error != NULL) {
 		on_renewal_error(lock, error);
 	} else if (!conn_reply_integer(conn_reply_at(reply, 0), &ours)) {
 		note_no_answer(lock, reply);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
-	} else if (ours == 1 && !is_replicated(lock)) {
-		due_in(lock, next_backoff(lock));
 	} else if (ours == 1) {
 		note_answer(lock);
 		be_patient(lock, 2 * (clock_now() - sent_at));
 		prove(lock, sent_at);
+		plant(lock);
 	} else {
 		lose(lock, "its key was taken away or has expired");
 	}
@@ -1113,17 +1110,17 @@ send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
 
 	snprintf(life, sizeof(life), "%" PRId64,
 	    helper_life(lock->config->ttl_ms));
-	node_send(lock->node, &command);
+	nodes_send(lock->nodes, &command, NODES_TELL);
 	snprintf(run, sizeof(run), "%s:%s", lock->token, lock->run);
 	if (lock->outer != NULL)
-		eval(lock, script_stay, stay, &command);
+		eval(lock, script_stay, stay, &command, NODES_TELL);
 	if (lock->simple)
 		return;
 	command.argc = 4;
 	command.argv = next;
 	command.on_reply = on_next;
 	command.arg = lock;
-	node_send(lock->node, &command);
+	nodes_send(lock->nodes, &command, NODES_TELL);
 }
 
 static void
@@ -1143,7 +1140,7 @@ send_renewal(struct lock *lock)
 
 	snprintf(ttl, sizeof(ttl), "%" PRId64, ttl_ms);
 	send_with_renewal(lock, ttl, deadline);
-	if (eval(lock, kind->renew, words, &renewal) == -1)
+	if (eval(lock, kind->renew, words, &renewal, NODES_RENEW) == -1)
 		due_in(lock, next_backoff(lock));
 	else
 		lock->in_flight = true;

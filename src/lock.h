@@ -1,4 +1,4 @@
-/* A named lock on one server: acquire, wait, renew, release, lost. Knows no
+/* A named lock: acquire, wait, renew, release, lost. Knows no
  * job. Callbacks of the loop only change the facts below; whoever runs the loop
  * looks at them after each turn. See PROTOCOL in rlockrun(1). */
 #ifndef LOCK_H
@@ -10,7 +10,7 @@
 #include "holder.h"
 #include "kind.h"
 #include "loop.h"
-#include "node.h"
+#include "nodes.h"
 #include "token.h"
 #include "waiter.h"
 
@@ -29,18 +29,19 @@ enum lock_state {
 
 /* Why a lock was not acquired. */
 enum lock_failure {
-	LOCK_BUSY = 1,	  /* without waiting, or too many wait already */
-	LOCK_UNAVAILABLE, /* the server was silent for too long */
-	LOCK_NOT_A_LOCK,  /* the key holds something else */
-	LOCK_OTHER_KIND,  /* we are within a run that holds it so */
-	LOCK_REFUSED,	  /* password, ACL */
-	LOCK_ERROR,	  /* the server said something unforeseen */
+	LOCK_BUSY = 1,	    /* without waiting, or too many wait already */
+	LOCK_UNAVAILABLE,   /* the server was silent for too long */
+	LOCK_NOT_A_LOCK,    /* the key holds something else */
+	LOCK_OTHER_KIND,    /* we are within a run that holds it so */
+	LOCK_REFUSED,	    /* password, ACL */
+	LOCK_ERROR,	    /* the server said something unforeseen */
+	LOCK_MISCONFIGURED, /* two servers are the same one */
 };
 
 struct lock_config {
 	const char *key;
 	const char *name; /* of the lock, for messages */
-	const struct endpoint *server;
+	struct nodes_config nodes;
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* silence that is borne while acquiring */
 	bool wait;		   /* else LOCK_BUSY at once */
@@ -84,7 +85,7 @@ struct lock {
 
 	const struct lock_config *config;
 	struct loop *loop;
-	struct node *node;
+	struct nodes *nodes;
 	struct loop_timer timer; /* next try, renewal or release */
 	struct lock_keys keys;
 	struct holder self;

@@ -47,24 +47,42 @@ print(enum opts_action action)
 	return EXITCODE_RESOURCE;
 }
 
-/* Before a job can exist: what is wrong with its files is told at once. */
-static void
-load_tls(struct opts *opts)
+/* Before a job can exist: what is wrong with its files is told at once. One
+ * context does for all servers. */
+static struct tls_context *
+load_tls(const struct opts *opts)
 {
 	const struct tls_config config = {.ca_file = opts->tls_ca,
 	    .cert_file = opts->tls_cert,
 	    .key_file = opts->tls_key};
+	struct tls_context *context = NULL;
 	char error[TLS_ERROR_MAX];
-	int rc = 0;
+	int rc;
 
-	if (opts->server.tls)
-		rc = tls_context_new(&opts->server.tls_context, &config, error);
-	for (size_t i = 0; i < opts->server.sentinel_count; i++)
-		opts->server.sentinels[i].tls_context =
-		    opts->server.tls_context;
+	rc = tls_context_new(&context, &config, error);
 	if (rc != 0)
 		log_die(rc == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s",
 		    error);
+	return context;
+}
+
+/* NULL where no server wants it. */
+static struct tls_context *
+set_tls(struct opts *opts)
+{
+	struct tls_context *context = NULL;
+
+	for (size_t i = 0; i < opts->server_count; i++) {
+		struct endpoint *server = &opts->servers[i];
+		if (!server->tls)
+			continue;
+		if (context == NULL)
+			context = load_tls(opts);
+		server->tls_context = context;
+		for (size_t j = 0; j < server->sentinel_count; j++)
+			server->sentinels[j].tls_context = context;
+	}
+	return context;
 }
 
 /* Signals are for what has a job to pass them on to. */
@@ -81,6 +99,7 @@ run_job(const struct opts *opts)
 int
 main(int argc, char **argv)
 {
+	struct tls_context *tls_context;
 	struct opts opts;
 	int result;
 
@@ -89,7 +108,7 @@ main(int argc, char **argv)
 	if (result != 0)
 		return result;
 	log_verbose(opts.verbose);
-	load_tls(&opts);
+	tls_context = set_tls(&opts);
 	switch (opts.action) {
 	case OPTS_RUN:
 		result = run_job(&opts);
@@ -105,7 +124,7 @@ main(int argc, char **argv)
 		result = print(opts.action);
 		break;
 	}
-	tls_context_free(opts.server.tls_context);
+	tls_context_free(tls_context);
 	opts_fini(&opts);
 	if (result < 0)
 		sig_die(-result);

@@ -19,6 +19,7 @@
 #define DEFAULT_TTL_MS 30000
 #define DEFAULT_SERVER_TIMEOUT_MS 10000
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
+#define MIN_UPTIME_MS 60000    /* likewise */
 #define REPLICAS_MAX 1000
 #define REPLICAS_MAX_MS 1000 /* of the default only */
 #define TEXT_OF(number) TEXT_OF_EXPANDED(number)
@@ -57,6 +58,7 @@ enum option_id {
 	OPT_SERVER_TIMEOUT,
 	OPT_REDIS,
 	OPT_REDIS_URL,
+	OPT_MIN_UPTIME,
 	OPT_WAIT_REPLICAS,
 	OPT_PREFIX,
 	OPT_USER,
@@ -221,13 +223,48 @@ set_duration(struct parser *parser, const struct option_row *row,
 }
 
 static const char *
+add_server(struct parser *parser, const char *url)
+{
+	struct opts *opts = &parser->opts;
+	const char *reason;
+
+	if (opts->server_count == OPTS_SERVERS_MAX)
+		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
+	reason = url_parse(url, &opts->servers[opts->server_count]);
+	if (reason == NULL)
+		opts->server_count++;
+	return reason;
+}
+
+static const char *
 set_server(struct parser *parser, const struct option_row *row,
     const char *text)
 {
 	(void)row;
 	if (strchr(text, ' ') != NULL)
-		return "only one server is supported by this version";
-	return url_parse(text, &parser->opts.server);
+		return "one server each time (-r URL -r URL)";
+	return add_server(parser, text);
+}
+
+/* The variable has all of them. */
+static const char *
+set_servers(struct parser *parser, const struct option_row *row,
+    const char *text)
+{
+	char *list, *rest, *url;
+	const char *reason = NULL;
+
+	if (parser->origins[OPT_REDIS] == ORIGIN_COMMAND_LINE)
+		return set_server(parser, row, text);
+	list = mem_strdup(text);
+	url = strtok_r(list, " ", &rest);
+	if (url == NULL)
+		reason = "no URL";
+	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
+		reason = add_server(parser, url);
+	mem_wipe(list, strlen(text));
+	free(list);
+	return reason;
 }
 
 static const char *
@@ -463,9 +500,9 @@ static const struct option_row table[] = {
 		.shorts = "r", .longs = {"redis"}, .argument = "URL",
 		.variable = "RLOCKRUN_REDIS",
 		.section = "Server",
-		.help = "server [" DEFAULT_URL "]",
-		.set = set_server,
-		.once = true, .secret = true,
+		.help = "server [" DEFAULT_URL "]; again: Redlock",
+		.set = set_servers,
+		.secret = true,
 	},
 	[OPT_REDIS_URL] = {
 		.argument = "URL",
@@ -474,6 +511,15 @@ static const struct option_row table[] = {
 		.help = "used without -r and RLOCKRUN_REDIS",
 		.set = set_fallback_server,
 		.secret = true,
+	},
+	[OPT_MIN_UPTIME] = {
+		.longs = {"min-uptime"}, .argument = "DUR",
+		.variable = "RLOCKRUN_MIN_UPTIME",
+		.section = "Server",
+		.help = "Redlock: not where it's up for less [60s, ttl]",
+		.set = set_duration, FIELD(opts.min_uptime_ms),
+		.max = NUM_DURATION_MAX_MS,
+		.mistake = "not a duration from 0 to 3653d",
 	},
 	[OPT_WAIT_REPLICAS] = {
 		.longs = {"wait-replicas"}, .argument = "N[:DUR]",
@@ -861,17 +907,44 @@ find_variables(struct parser *parser)
 	}
 }
 
-/* setenv alone would leave the old text in /proc/PID/environ. */
-static void
-hide_password_in_url(char *url)
+static char *
+append_label(char *labels, const char *label)
 {
-	struct endpoint endpoint;
-	bool usable = url_parse(url, &endpoint) == NULL;
+	char *longer =
+	    mem_printf("%s%s%s", labels, *labels == '\0' ? "" : " ", label);
 
-	if (url_wipe(url) && usable)
-		setenv(table[OPT_REDIS].variable, endpoint.label, 1);
+	free(labels);
+	return longer;
+}
+
+/* Wipes them; what is left to see of them, to be freed. NULL when one is no
+ * URL: then nobody knows where in the list there is a password. */
+static char *
+hide_passwords_in_urls(char *list)
+{
+	char *labels = mem_strdup("");
+	struct endpoint endpoint;
+	bool usable = true;
+
+	for (char *url = list, *next; usable && *url != '\0'; url = next) {
+		size_t length = strcspn(url, " ");
+		char end = url[length];
+
+		next = url + length + (end != '\0');
+		url[length] = '\0';
+		usable = length == 0 || url_parse(url, &endpoint) == NULL;
+		if (usable && length > 0) {
+			labels = append_label(labels, endpoint.label);
+			endpoint_fini(&endpoint);
+			url_wipe(url);
+		}
+		url[length] = end;
+	}
 	if (usable)
-		endpoint_fini(&endpoint);
+		return labels;
+	url_wipe(list);
+	free(labels);
+	return NULL;
 }
 
 static void
@@ -885,15 +958,21 @@ hide_password(struct parser *parser, enum option_id id)
 	unsetenv(table[id].variable);
 }
 
+/* setenv alone would leave the old text in /proc/PID/environ. */
 static void
 hide_secrets(struct parser *parser)
 {
-	char *url = parser->environment[OPT_REDIS];
+	char *urls = parser->environment[OPT_REDIS];
+	char *labels;
 
 	hide_password(parser, OPT_PASSWORD);
 	hide_password(parser, OPT_SENTINEL_PASSWORD);
-	if (url != NULL)
-		hide_password_in_url(url);
+	if (urls == NULL || strchr(urls, '@') == NULL)
+		return;
+	labels = hide_passwords_in_urls(urls);
+	if (labels != NULL)
+		setenv(table[OPT_REDIS].variable, labels, 1);
+	free(labels);
 }
 
 static void
@@ -1165,52 +1244,73 @@ forget_password(char **password)
 }
 
 static char *
+strdup_or_null(const char *text)
+{
+	return text == NULL ? NULL : mem_strdup(text);
+}
+
+static char *
 strdup_unless_empty(const char *text)
 {
 	return text == NULL || *text == '\0' ? NULL : mem_strdup(text);
 }
 
-/* What the URL says wins. */
+/* A file wins over the variable. */
+static void
+read_password(struct parser *parser, const char *path, char **password)
+{
+	if (path == NULL)
+		return;
+	forget_password(password);
+	*password = read_password_file(parser, path);
+}
+
+/* What the URL says wins. The file isn't read where nothing is missing. */
 static void
 fill_credentials(struct parser *parser)
 {
-	struct endpoint *server = &parser->opts.server;
+	const char *path = parser->password_file;
 
 	check_one_password(parser, parser->password, OPT_PASSWORD,
 	    OPT_PASSWORD_FILE);
-	if (server->user == NULL)
-		server->user = strdup_unless_empty(parser->user);
-	if (server->password == NULL && parser->password_file != NULL) {
-		server->password =
-		    read_password_file(parser, parser->password_file);
-	} else if (server->password == NULL) {
-		server->password = parser->password;
-		parser->password = NULL;
+	for (size_t i = 0; i < parser->opts.server_count; i++) {
+		struct endpoint *server = &parser->opts.servers[i];
+		if (server->user == NULL)
+			server->user = strdup_unless_empty(parser->user);
+		if (server->password != NULL)
+			continue;
+		read_password(parser, path, &parser->password);
+		path = NULL;
+		server->password = strdup_or_null(parser->password);
 	}
 }
 
 /* They have credentials of their own or none: those of the server are not told
  * to whoever needn't know them. */
 static void
-fill_sentinel_credentials(struct parser *parser)
+fill_sentinel_credentials(struct parser *parser, const struct endpoint *server)
 {
-	const struct endpoint *server = &parser->opts.server;
+	for (size_t i = 0; i < server->sentinel_count; i++) {
+		struct endpoint *sentinel = &server->sentinels[i];
+		sentinel->user = strdup_unless_empty(parser->sentinel_user);
+		sentinel->password = strdup_or_null(parser->sentinel_password);
+	}
+}
+
+static void
+fill_all_sentinel_credentials(struct parser *parser)
+{
+	const struct opts *opts = &parser->opts;
 	const char *path = parser->sentinel_password_file;
 
 	check_one_password(parser, parser->sentinel_password,
 	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
-	if (server->sentinel_count == 0)
-		return;
-	if (path != NULL) {
-		forget_password(&parser->sentinel_password);
-		parser->sentinel_password = read_password_file(parser, path);
-	}
-	for (size_t i = 0; i < server->sentinel_count; i++) {
-		struct endpoint *sentinel = &server->sentinels[i];
-		sentinel->user = strdup_unless_empty(parser->sentinel_user);
-		if (parser->sentinel_password != NULL)
-			sentinel->password =
-			    mem_strdup(parser->sentinel_password);
+	for (size_t i = 0; i < opts->server_count; i++) {
+		if (opts->servers[i].sentinel_count == 0)
+			continue;
+		read_password(parser, path, &parser->sentinel_password);
+		path = NULL;
+		fill_sentinel_credentials(parser, &opts->servers[i]);
 	}
 }
 
@@ -1237,13 +1337,60 @@ fill_defaults(struct parser *parser)
 {
 	struct opts *opts = &parser->opts;
 
-	if (opts->server.label == NULL)
-		url_parse(DEFAULT_URL, &opts->server);
-	if (parser->origins[OPT_KILL_AFTER] != ORIGIN_DEFAULT)
+	if (opts->server_count == 0)
+		add_server(parser, DEFAULT_URL);
+	if (parser->origins[OPT_KILL_AFTER] == ORIGIN_DEFAULT)
+		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
+					  ? opts->ttl_ms / 6
+					  : KILL_AFTER_MAX_MS;
+	if (parser->origins[OPT_MIN_UPTIME] == ORIGIN_DEFAULT)
+		opts->min_uptime_ms =
+		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
+}
+
+/* What the conflict with several servers is to be blamed on. */
+static enum exitcode
+blame(const struct parser *parser, enum option_id id)
+{
+	return parser->origins[id] == ORIGIN_COMMAND_LINE
+		   ? EXITCODE_USAGE
+		   : status_of(parser->origins[OPT_REDIS]);
+}
+
+static void
+check_servers(struct parser *parser)
+{
+	const struct opts *opts = &parser->opts;
+	const struct endpoint *servers = opts->servers;
+
+	for (size_t i = 0; i < opts->server_count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(servers[i].label, servers[j].label) == 0)
+				fail(parser,
+				    status_of(parser->origins[OPT_REDIS]),
+				    "the same server is given twice: %s",
+				    servers[i].label);
+	if (opts->server_count < 2 || opts->action != OPTS_RUN)
 		return;
-	opts->kill_after_ms = opts->ttl_ms / 6;
-	if (opts->kill_after_ms > KILL_AFTER_MAX_MS)
-		opts->kill_after_ms = KILL_AFTER_MAX_MS;
+	if (opts->kind != 'x')
+		fail(parser,
+		    blame(parser, opts->kind == 's' ? OPT_SHARED : OPT_PERMITS),
+		    "locks on several servers are exclusive");
+	if (opts->key_count > 1)
+		fail(parser, EXITCODE_USAGE,
+		    "several servers hold one lock, not several (-k)");
+	if (opts->max_waiters != OPTS_ANY_WAITERS)
+		fail(parser, blame(parser, OPT_MAX_WAITERS),
+		    "--max-waiters wants one server: several keep no line");
+}
+
+static bool
+any_speaks_tls(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->server_count; i++)
+		if (opts->servers[i].tls)
+			return true;
+	return false;
 }
 
 /* A fleet may set the variables everywhere; who writes an option believes that
@@ -1254,14 +1401,14 @@ check_tls(struct parser *parser)
 	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
 	    OPT_TLS_KEY};
 	const struct opts *opts = &parser->opts;
+	bool tls = any_speaks_tls(opts);
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (!opts->server.tls &&
-		    parser->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+		if (!tls && parser->origins[ids[i]] == ORIGIN_COMMAND_LINE)
 			fail(parser, EXITCODE_USAGE,
 			    "--%s wants a server that speaks TLS (rediss://)",
 			    table[ids[i]].longs[0]);
-	if (opts->server.tls && opts->tls_key != NULL && opts->tls_cert == NULL)
+	if (tls && opts->tls_key != NULL && opts->tls_cert == NULL)
 		fail(parser, status_of(parser->origins[OPT_TLS_KEY]),
 		    "a key without its certificate (--tls-cert)");
 }
@@ -1291,12 +1438,13 @@ opts_init(struct opts *opts, int argc, char **argv)
 		check_kind(&parser);
 		check_wait(&parser);
 		fill_defaults(&parser);
+		check_servers(&parser);
 		check_tls(&parser);
 		check_replicas(&parser);
 	}
 	if (parser.status == 0 && !is_about_itself(parser.opts.action)) {
 		fill_credentials(&parser);
-		fill_sentinel_credentials(&parser);
+		fill_all_sentinel_credentials(&parser);
 	}
 	forget_password(&parser.password);
 	forget_password(&parser.sentinel_password);
@@ -1309,7 +1457,8 @@ opts_init(struct opts *opts, int argc, char **argv)
 void
 opts_fini(struct opts *opts)
 {
-	endpoint_fini(&opts->server);
+	for (size_t i = 0; i < opts->server_count; i++)
+		endpoint_fini(&opts->servers[i]);
 	for (size_t i = 0; i < opts->key_count; i++)
 		free(opts->keys[i].key);
 	free(opts->name);

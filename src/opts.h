@@ -13,6 +13,7 @@
 #define OPTS_ANY_WAITERS (-1)
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */
 #define OPTS_KEYS_MAX 32  /* each takes a connection */
+#define OPTS_SERVERS_MAX 15
 
 enum opts_action {
 	OPTS_RUN,
@@ -43,7 +44,10 @@ struct opts {
 	size_t key_count;
 	char *name;  /* the names, for messages: "a, b" */
 	char *names; /* the same, one a line, for the job */
-	struct endpoint server;
+	/* One, or independent ones of which a majority decides. */
+	struct endpoint servers[OPTS_SERVERS_MAX];
+	size_t server_count;
+	int64_t min_uptime_ms;			 /* max(ttl, 60 s) filled in */
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;
 	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
@@ -83,7 +87,7 @@ struct opts {
  *
  * Also on failure, passwords are wiped from argv and from the environment's
  * memory, RLOCKRUN_PASSWORD and RLOCKRUN_SENTINEL_PASSWORD are unset, and
- * RLOCKRUN_REDIS is left without user and password for the job. What *opts
+ * RLOCKRUN_REDIS is left without users and passwords for the job. What *opts
  * holds points into argv and the environment, and wants opts_fini. */
 int opts_init(struct opts *opts, int argc, char **argv);
 void opts_fini(struct opts *opts);

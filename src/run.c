@@ -305,7 +305,9 @@ on_held(struct run *run)
 		    lock->config->name,
 		    lock->outer != NULL ? "joined the run that holds it"
 					: "acquired",
-		    run->opts->server.label, lock->fence, run->opts->ttl_ms);
+		    nodes_label(lock->nodes),
+		    lock->fence[0] != '\0' ? lock->fence : "none",
+		    run->opts->ttl_ms);
 	}
 	let_go(run);
 }
@@ -357,6 +359,10 @@ on_failed(struct run *run)
 	case LOCK_ERROR:
 		log_warnx("%s: %s", name, error);
 		leave(run, EXITCODE_UNAVAILABLE);
+		break;
+	case LOCK_MISCONFIGURED:
+		log_warnx("%s: %s", name, error);
+		leave(run, EXITCODE_USAGE);
 		break;
 	}
 }
@@ -589,7 +595,10 @@ step_release(struct run *run)
 			return;
 	}
 	run->state = RUN_DONE;
-	if (!run->locked || run->lost)
+	if (!run->locked)
+		return;
+	tell_twins(lock);
+	if (run->lost)
 		return;
 	if (set->lost_at_release) {
 		log_warnx("%s was lost: somebody took it away while the job "
@@ -896,7 +905,10 @@ configure_locks(struct run *run)
 		run->lock_configs[i] = (struct lock_config){
 		    .key = opts->keys[i].key,
 		    .name = opts->keys[i].name,
-		    .server = &opts->server,
+		    .nodes = {.servers = opts->servers,
+			.count = opts->server_count,
+			.ttl_ms = opts->ttl_ms,
+			.min_uptime_ms = opts->min_uptime_ms},
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
 		    .wait = opts->wait_ms != 0,
@@ -958,6 +970,7 @@ begin(struct run *run)
 
 	run->state = RUN_ACQUIRE;
 	tell_init(&run->tell, run->opts);
+	tell_servers(&run->tell);
 	run->wait_until = wait_ms > 0 ? clock_now() + wait_ms : CLOCK_NEVER;
 	set_acquire(&run->set);
 	if (guard_start(&run->guard, &run->child) == 0) {

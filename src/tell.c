@@ -123,6 +123,28 @@ tell_no_queue(struct tell *tell, const struct lock *lock)
 	    lock->no_queue);
 }
 
+void
+tell_servers(const struct tell *tell)
+{
+	size_t count = tell->opts->server_count;
+
+	if (count == 2)
+		log_warnx("with 2 servers no lock can be had while one of them "
+			  "is away; use 3");
+	else if (count % 2 == 0)
+		log_warnx("%zu servers can spare no more of them than %zu can",
+		    count, count - 1);
+}
+
+void
+tell_twins(const struct lock *lock)
+{
+	const char *twins = nodes_twins(lock->nodes);
+
+	if (twins != NULL)
+		log_warnx("%s: %s", name_of(lock), twins);
+}
+
 /* A server that restarts is back in a moment. */
 void
 tell_server_trouble(struct tell *tell, const struct lock *lock)

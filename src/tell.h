@@ -33,6 +33,12 @@ void tell_waiting(struct tell *tell, const struct lock *lock);
 void tell_disagreement(const struct tell *tell, const struct lock *lock);
 
 /* Why the line of waiters is not used, where it isn't. */
+/* What several servers are worth. */
+void tell_servers(const struct tell *tell);
+
+/* Two of them that are one. */
+void tell_twins(const struct lock *lock);
+
 void tell_no_queue(struct tell *tell, const struct lock *lock);
 
 /* That the server doesn't answer tries; a short trouble is none. */

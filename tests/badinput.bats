@@ -211,8 +211,7 @@ wrong_url() {
 	wrong_url "only ?db=N" "unix:///s?password=x"
 	wrong_url "the path of a socket can't have more than 107 bytes" "unix:///$(printf %0107d 0)"
 	wrong_url "no host" "rediss://:1"
-	wrong_url "only one server" "redis://a redis://b"
-	wrong "-r can be given once" -k "$KEY" -r redis://a -r redis://b touch ran
+	wrong "one server each time" -k "$KEY" -r "redis://a redis://b" touch ran
 }
 
 # --- password files -------------------------------------------------------------

@@ -42,7 +42,7 @@ check(int argc, char **argv)
 		opts.ttl_ms < 1000 || opts.wait_ms < OPTS_WAIT_FOREVER ||
 		opts.kill_after_ms < 0 || opts.server_timeout_ms < 1 ||
 		opts.conflict_exit < 0 || opts.conflict_exit > 255 ||
-		opts.server.label == NULL || opts.command[0] == NULL ||
+		opts.servers[0].label == NULL || opts.command[0] == NULL ||
 		*opts.command[0] == '\0'))
 		abort();
 	opts_fini(&opts);

@@ -97,9 +97,9 @@ test_defaults(void)
 	is_int(run.opts.action, OPTS_RUN, "action");
 	is_text(run.opts.keys[0].key, "job", "key");
 	is_text(run.opts.name, "job", "name");
-	is_text(run.opts.server.label, "redis://127.0.0.1:6379", "server");
-	is_text(run.opts.server.user, NULL, "user");
-	is_text(run.opts.server.password, NULL, "password");
+	is_text(run.opts.servers[0].label, "redis://127.0.0.1:6379", "server");
+	is_text(run.opts.servers[0].user, NULL, "user");
+	is_text(run.opts.servers[0].password, NULL, "password");
 	is_int(run.opts.ttl_ms, 30000, "ttl");
 	is_int(run.opts.wait_ms, OPTS_WAIT_FOREVER, "wait");
 	is_int(run.opts.kill_after_ms, 5000, "kill-after");
@@ -178,6 +178,12 @@ static const struct setting_case {
     {{"--redis=unix:///s"}, "RLOCKRUN_REDIS=unix:///s", "server=unix:///s "},
     {{"-rredis://u:p@h:1"}, "REDIS_URL=redis://u:p@h:1",
 	"server=redis://h:1 user=u password=p "},
+    {{"-r", "redis://u:p@h", "-runix:///s", "-r", "redis://i/2"},
+	"RLOCKRUN_REDIS=redis://u:p@h unix:///s  redis://i/2 ",
+	"server=redis://h:6379 user=u password=p server=unix:///s "
+	"server=redis://i:6379/2 "},
+    {{"--min-uptime", "0"}, "RLOCKRUN_MIN_UPTIME=0s", "min-uptime=0 "},
+    {{"-t", "2m", "--min-uptime=2m"}, NULL, "ttl=120000 "},
     {{"--prefix", "p:"}, "RLOCKRUN_PREFIX=p:", "key=p:job "},
     {{"--user", "bob"}, "RLOCKRUN_USER=bob", "user=bob "},
     {{"--user", ""}, "RLOCKRUN_USER=", ""},
@@ -214,12 +220,18 @@ describe(const struct opts *opts, char *text, size_t size)
 
 	if (strcmp(opts->keys[0].key, "job") != 0)
 		fprintf(out, "key=%s ", opts->keys[0].key);
-	if (strcmp(opts->server.label, "redis://127.0.0.1:6379") != 0)
-		fprintf(out, "server=%s ", opts->server.label);
-	if (opts->server.user != NULL)
-		fprintf(out, "user=%s ", opts->server.user);
-	if (opts->server.password != NULL)
-		fprintf(out, "password=%s ", opts->server.password);
+	for (size_t i = 0; i < opts->server_count; i++) {
+		const struct endpoint *server = &opts->servers[i];
+		if (strcmp(server->label, "redis://127.0.0.1:6379") != 0)
+			fprintf(out, "server=%s ", server->label);
+		if (server->user != NULL)
+			fprintf(out, "user=%s ", server->user);
+		if (server->password != NULL)
+			fprintf(out, "password=%s ", server->password);
+	}
+	if (opts->min_uptime_ms !=
+	    (opts->ttl_ms > 60000 ? opts->ttl_ms : 60000))
+		fprintf(out, "min-uptime=%" PRId64 " ", opts->min_uptime_ms);
 	if (opts->ttl_ms != 30000)
 		fprintf(out, "ttl=%" PRId64 " ", opts->ttl_ms);
 	if (opts->wait_ms != OPTS_WAIT_FOREVER)
@@ -450,8 +462,25 @@ static const struct bad_case {
 	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY},
     {{"-k", "a", "--max-run", "0", "ls"}, {NULL}, 64,
 	"--max-run '0': not a duration above 0 and up to 3653d" TRY},
-    {{"-k", "a", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
-	"-r can be given once" TRY},
+    {{"-k", "a", "-r", "redis://h", "-r", "redis://x:y@h:6379", "ls"}, {NULL},
+	64, "the same server is given twice: redis://h:6379" TRY},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://h"}, 78,
+	"the same server is given twice: redis://h:6379\n"},
+    {{"-k", "a", "-r", "redis://h redis://i", "ls"}, {NULL}, 64,
+	"-r: one server each time (-r URL -r URL)" TRY},
+    {{"-k", "a", "-s", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
+	"locks on several servers are exclusive" TRY},
+    {{"-k", "a", "-p", "2", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://i"}, 64,
+	"locks on several servers are exclusive" TRY},
+    {{"-k", "a", "ls"},
+	{"RLOCKRUN_SHARED=1", "RLOCKRUN_REDIS=redis://h redis://i"}, 78,
+	"locks on several servers are exclusive\n"},
+    {{"-k", "a", "-k", "b", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
+	"several servers hold one lock, not several (-k)" TRY},
+    {{"-k", "a", "--max-waiters=1", "-rredis://h", "-rredis://i", "ls"}, {NULL},
+	64, "--max-waiters wants one server: several keep no line" TRY},
+    {{"-k", "a", "--min-uptime", "-1", "ls"}, {NULL}, 64,
+	"--min-uptime '-1': not a duration from 0 to 3653d" TRY},
     {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
 	"-r: port must be 1 to 65535" TRY},
     {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
@@ -465,8 +494,12 @@ static const struct bad_case {
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
 	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix:// or "
 	"redis-sentinel://)\n"},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a redis://b"}, 78,
-	"RLOCKRUN_REDIS: only one server is supported by this version\n"},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n"},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a http://b"}, 78,
+	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix:// or "
+	"redis-sentinel://)\n"},
+    {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
+	"REDIS_URL: one server each time (-r URL -r URL)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
 	"REDIS_URL: redis:// and rediss:// take no query and no fragment\n"},
     {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
@@ -610,6 +643,12 @@ test_wiped_environment(void)
 		"RLOCKRUN_REDIS=redis://xxxx@h", "redis://h:6379"},
 	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:pw@h:70000",
 		"RLOCKRUN_REDIS=redis://xxxx@h:70000", "redis://xxxx@h:70000"},
+	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:pw@h  redis://:p@i ",
+		"RLOCKRUN_REDIS=redis://xxxx@h  redis://xx@i ",
+		"redis://h:6379 redis://i:6379"},
+	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://u:p w@h redis://i",
+		"RLOCKRUN_REDIS=redis://xxxxx@h redis://i",
+		"redis://xxxxx@h redis://i"},
 	    {{"-z"}, "RLOCKRUN_REDIS=redis://u:pw@h",
 		"RLOCKRUN_REDIS=redis://xxxx@h", "redis://h:6379"},
 	    {{"-k", "a", "ls"}, "RLOCKRUN_REDIS=redis://h",
@@ -660,7 +699,7 @@ check_file(const char *path, const char *password, const char *message,
 	    LIST("RLOCKRUN_PASSWORD=ignored"));
 	is_text(run.message, want, title);
 	is_int(run.status, message != NULL ? 78 : 0, "  status");
-	is_text(run.opts.server.password, password, "  password");
+	is_text(run.opts.servers[0].password, password, "  password");
 	run_end(&run);
 }
 
@@ -723,7 +762,8 @@ test_password_sources(const char *path)
 	write_file(path, "secret\n", 7, 0600);
 	snprintf(variable, sizeof(variable), "RLOCKRUN_PASSWORD_FILE=%s", path);
 	run_start(&run, LIST("-k", "a", "ls"), LIST(variable));
-	is_text(run.opts.server.password, "secret", "RLOCKRUN_PASSWORD_FILE");
+	is_text(run.opts.servers[0].password, "secret",
+	    "RLOCKRUN_PASSWORD_FILE");
 	run_end(&run);
 
 	if (pipe(ends) < 0 || write(ends[1], "piped\n", 6) != 6)

@@ -1,0 +1,80 @@
+/* The servers of a lock, as one. With one, commands and answers go straight
+ * through. With several, each gets what is sent, and a majority answers: see
+ * Several servers in PROTOCOL of rlockrun(1), and
+ * https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/. */
+#ifndef NODES_H
+#define NODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conn.h"
+#include "loop.h"
+#include "url.h"
+
+struct nodes;
+
+struct nodes_config {
+	const struct endpoint *servers;
+	size_t count;
+	int64_t ttl_ms;
+	int64_t min_uptime_ms; /* who is up for less doesn't count; 0: all do */
+};
+
+/* What a command is for. The scripts answer {1, ...} for yes, {0, ...} for
+ * no. */
+enum nodes_ask {
+	/* Is told to all, with several servers without an answer. */
+	NODES_TELL,
+	/* Yes, when a majority grants it in time. */
+	NODES_GRANT,
+	/* Yes or no, as a majority says. */
+	NODES_RENEW,
+	/* Answered when all have, or had time to. */
+	NODES_RELEASE,
+	/* A grant again from those who lacked it at the last renewal. It
+	 * counts for nothing and isn't answered. */
+	NODES_PLANT,
+};
+
+/* What config points at must outlive the nodes. NULL when memory is out. */
+struct nodes *nodes_new(struct loop *loop, const struct nodes_config *config);
+void nodes_free(struct nodes *nodes);
+
+/* As conn_send. There is one question at a time: the answer to an earlier one
+ * is not told any more. An answer that is not a good one of enough servers is
+ * told as none, NULL, and nodes_error says why. */
+int nodes_send(struct nodes *nodes, const struct conn_command *command,
+    enum nodes_ask ask);
+
+/* During on_reply: something may be granted although the answer isn't yes. It
+ * wants to be released. */
+bool nodes_are_partial(const struct nodes *nodes);
+
+/* During on_reply, without a reply: there were enough answers, though not the
+ * right ones, and it may go better in a moment. */
+bool nodes_are_heard(const struct nodes *nodes);
+
+/* During on_reply, without a reply: two URLs are the same server. */
+bool nodes_are_unfit(const struct nodes *nodes);
+
+/* Which two are; NULL while none are known to be. One that answers late shows
+ * it only when a majority is there already. */
+const char *nodes_twins(const struct nodes *nodes);
+
+/* Some lacked the lock at the last renewal. */
+bool nodes_lack_it(const struct nodes *nodes);
+
+/* Whether they are one logical server, which can keep a line of waiters and
+ * count fencing numbers: those of different majorities are not in order. */
+bool nodes_are_one(const struct nodes *nodes);
+
+/* As those of node.h, where any is up, for all, or for the one that spoke. */
+bool nodes_are_up(const struct nodes *nodes);
+void nodes_drop(struct nodes *nodes);
+const char *nodes_error(const struct nodes *nodes);
+const char *nodes_refusal(const struct nodes *nodes);
+const char *nodes_label(const struct nodes *nodes);
+
+#endif
