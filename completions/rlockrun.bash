@@ -24,7 +24,7 @@ _rlockrun_argument() {
 		;;
 	--key | --permits | --ttl | --min-hold | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
-		--sentinel-user | --max-waiters | --wait-replicas | --splay | --max-run | \
+		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
 		--warn-after | --older-than | --token) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
@@ -41,7 +41,7 @@ _rlockrun() {
 		--max-waiters -E --conflict-exit-code -q --quiet --splay -c --command
 		--wait-all --max-run --warn-after --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
-		--wait-replicas --prefix
+		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
 		--json --older-than --token --yes -v --verbose --progress -h --help -V --version'

@@ -7,7 +7,7 @@ function __rlockrun_command
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= n/nonblock nb nonblocking \
         w/wait= timeout= max-waiters= E/conflict-exit-code= q/quiet splay= c/command= \
         wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
-        wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
+        min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
         force-release json older-than= token= yes v/verbose progress= h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
@@ -52,7 +52,8 @@ complete -c rlockrun -n __rlockrun_no_command -l on-lost -x -a 'stop warn' -d 'W
 complete -c rlockrun -n __rlockrun_no_command -l kill-after -x -d 'Time from TERM to KILL'
 complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run' -d 'No server: give up or run unlocked'
 complete -c rlockrun -n __rlockrun_no_command -l server-timeout -x -d 'Longest silence before the job starts'
-complete -c rlockrun -n __rlockrun_no_command -s r -l redis -x -d Server
+complete -c rlockrun -n __rlockrun_no_command -s r -l redis -x -d 'Server; again: Redlock'
+complete -c rlockrun -n __rlockrun_no_command -l min-uptime -x -d 'Redlock: not where it is up for less'
 complete -c rlockrun -n __rlockrun_no_command -l wait-replicas -x -d 'Held only while N replicas have it'
 complete -c rlockrun -n __rlockrun_no_command -l prefix -x -d 'Put before the name of the lock'
 complete -c rlockrun -n __rlockrun_no_command -l user -x -d 'User name, when the URL has none'

@@ -301,6 +301,17 @@ look_at(struct admin *admin, const struct key_names *names, int holders,
 	return ask(admin, argv, take_look, look);
 }
 
+static void
+print_json(const struct admin *admin, const struct look *look, const char *name,
+    const char *key)
+{
+	const struct look_subject subject = {.name = name,
+	    .key = key,
+	    .server = node_label(admin->node)};
+
+	look_print_json(look, &subject, admin->opts->action == OPTS_STATUS);
+}
+
 static int
 show_status(struct admin *admin)
 {
@@ -315,7 +326,7 @@ show_status(struct admin *admin)
 	if (failure != EXITCODE_OK)
 		return tell_failure(admin);
 	if (opts->json)
-		look_print_json(&look, opts->name, opts->keys[0].key, true);
+		print_json(admin, &look, opts->name, opts->keys[0].key);
 	else
 		look_print(&look, opts->name);
 	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
@@ -422,7 +433,7 @@ take_item(void *arg, const struct conn_reply *reply)
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
 		if (opts->json)
-			look_print_json(&look, name, item->key, false);
+			print_json(list->admin, &look, name, item->key);
 		else
 			add_row(list, &look, name);
 		note_stdout(list->admin);
@@ -826,22 +837,54 @@ act(struct admin *admin)
 	return force_release(admin);
 }
 
+static int
+act_on(struct admin *admin, const struct endpoint *server)
+{
+	int result;
+
+	admin->node = node_new(&admin->loop, server);
+	if (admin->node == NULL) {
+		log_warnx("out of memory");
+		return EXITCODE_RESOURCE;
+	}
+	result = act(admin);
+	node_free(admin->node);
+	return result;
+}
+
+/* Several servers one after the other: who looks wants to see where they
+ * differ. */
+static int
+act_on_all(struct admin *admin)
+{
+	const struct opts *opts = admin->opts;
+	int result = EXITCODE_OK;
+
+	for (size_t i = 0; i < opts->server_count; i++) {
+		const struct endpoint *server = &opts->servers[i];
+		int one;
+
+		if (opts->server_count > 1 && !opts->json &&
+		    opts->action != OPTS_FORCE_RELEASE)
+			printf("%s%s:\n", i > 0 ? "\n" : "", server->label);
+		one = act_on(admin, server);
+		if (result == EXITCODE_OK)
+			result = one;
+	}
+	return result;
+}
+
 int
 admin(const struct opts *opts)
 {
 	struct admin admin = {.opts = opts};
-	int result = EXITCODE_RESOURCE;
+	int result;
 
 	if (loop_init(&admin.loop) == -1) {
 		log_warn("cannot wait for events");
 		return EXITCODE_RESOURCE;
 	}
-	admin.node = node_new(&admin.loop, &opts->servers[0]);
-	if (admin.node != NULL)
-		result = act(&admin);
-	else
-		log_warnx("out of memory");
-	node_free(admin.node);
+	result = act_on_all(&admin);
 	loop_timer_remove(&admin.loop, &admin.timer);
 	loop_fini(&admin.loop);
 	return result;

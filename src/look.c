@@ -493,12 +493,13 @@ json_problems(const struct look *look)
 }
 
 void
-look_print_json(const struct look *look, const char *name, const char *key,
+look_print_json(const struct look *look, const struct look_subject *subject,
     bool with_queue)
 {
 	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
-	json_text("name", name);
-	json_text("key", key);
+	json_text("name", subject->name);
+	json_text("key", subject->key);
+	json_text("server", subject->server);
 	json_integer("ttl_ms", look->left_ms >= 0, look->left_ms);
 	json_number("fence", look->fence);
 	json_holders(look);

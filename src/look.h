@@ -63,10 +63,16 @@ void look_describe_left(int64_t left_ms, char *text, size_t size);
 /* The one with a record who has held it for longest; NULL: there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
-/* Print to stdout; key is with the prefix, name without. Whether stdout took it
- * is left to ferror(3). */
+/* What an object of JSON says beside what was looked at. */
+struct look_subject {
+	const char *name; /* without the prefix */
+	const char *key;  /* with it */
+	const char *server;
+};
+
+/* Print to stdout. Whether stdout took it is left to ferror(3). */
 void look_print(const struct look *look, const char *name);
-void look_print_json(const struct look *look, const char *name, const char *key,
-    bool with_queue);
+void look_print_json(const struct look *look,
+    const struct look_subject *subject, bool with_queue);
 
 #endif
