@@ -141,7 +141,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->nodes = nodes_new(loop, &config->nodes);
 	if (lock->nodes == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
-	lock->simple = !nodes_are_one(lock->nodes);
+	lock->alone = !nodes_are_one(lock->nodes);
 	find_outer(lock);
 	return 0;
 }
@@ -470,13 +470,13 @@ undo_try(struct lock *lock)
 
 	if (lock->outer == NULL)
 		eval(lock, script_undo, lock->simple ? simple : full, &how,
-		    NODES_TELL);
+		    NODES_UNDO);
 }
 
 static void
 begin_release(struct lock *lock, int64_t give_up_at)
 {
-	if (lock->in_flight && lock->unsure)
+	if ((lock->in_flight && lock->unsure) || nodes_owe_grant(lock->nodes))
 		undo_try(lock);
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
@@ -580,9 +580,10 @@ on_refused(struct lock *lock, const char *words)
 static bool
 try_without_queue(struct lock *lock)
 {
-	if (lock->simple || lock->outer != NULL)
+	if (lock->alone || lock->outer != NULL)
 		return false;
 	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	lock->alone = true;
 	lock->simple = true;
 	send_try(lock);
 	return true;
@@ -775,7 +776,7 @@ on_busy(struct lock *lock, const struct conn_reply *reply)
 	lock->unsure = false;
 	note_holder(lock, reply);
 	ring(lock, reply, 13);
-	if (!config->wait || (lock->rank == -1 && !lock->simple))
+	if (!config->wait || (lock->rank == -1 && !lock->alone))
 		fail(lock, LOCK_BUSY);
 	else
 		await_turn(lock);
@@ -849,6 +850,8 @@ withdraw(struct lock *lock)
 {
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
 
+	if (nodes_owe_grant(lock->nodes))
+		undo_try(lock);
 	eval_release(lock, &how, NODES_TELL);
 	if (lock->outer != NULL || take_new_token(lock))
 		return true;
@@ -960,7 +963,7 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
 	if (lock->outer != NULL)
 		return eval(lock, lock->outer->join, join, how, ask);
-	return eval(lock, config->kind->acquire, lock->simple ? simple : full,
+	return eval(lock, config->kind->acquire, lock->alone ? simple : full,
 	    how, ask);
 }
 
@@ -1022,8 +1025,12 @@ lock_acquire(struct lock *lock)
 static void
 lose(struct lock *lock, const char *why)
 {
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
+
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	lock->state = LOCK_LOST;
+	if (!nodes_are_one(lock->nodes)) /* a minority still has it */
+		eval_release(lock, &how, NODES_TELL);
 	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
 }
 
@@ -1075,6 +1082,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		note_no_answer(lock, reply);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
+		plant(lock);
 	} else if (ours == 1) {
 		note_answer(lock);
 		be_patient(lock, 2 * (clock_now() - sent_at));
@@ -1114,7 +1122,7 @@ send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
 	snprintf(run, sizeof(run), "%s:%s", lock->token, lock->run);
 	if (lock->outer != NULL)
 		eval(lock, script_stay, stay, &command, NODES_TELL);
-	if (lock->simple)
+	if (lock->alone)
 		return;
 	command.argc = 4;
 	command.argv = next;

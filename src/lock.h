@@ -14,7 +14,7 @@
 #include "token.h"
 #include "waiter.h"
 
-#define LOCK_ERROR_MAX 1024
+#define LOCK_ERROR_MAX 2048
 #define LOCK_ANY_WAITERS (-1)
 
 enum lock_state {
@@ -92,7 +92,8 @@ struct lock {
 	char run[TOKEN_SIZE];	  /* of a nested run, else empty */
 	char waiter[WAITER_SIZE]; /* our name in line */
 	char next[WAITER_SIZE];	  /* who is to be rung, or empty */
-	bool simple;		  /* no queue: try again and again */
+	bool alone;		  /* in no line: tries again and again */
+	bool simple;		  /* only K, :f and :i may be used */
 	bool deaf;		  /* in line, but without a doorbell */
 	bool blocked;		  /* on the doorbell */
 	int64_t poll_ms;	  /* between two looks at a foreign holder */

@@ -33,12 +33,14 @@ struct member {
 		struct member *member;
 		enum nodes_ask ask;
 		unsigned question; /* 0: unused */
+		unsigned grant;	   /* the one that it is about */
 	} ballots[BALLOTS_MAX];
 	enum vote vote;
 	bool granted;  /* or perhaps: whatever the vote is */
 	bool heard;    /* absent, but it answered */
 	bool hopeless; /* absent, and it will be so again */
-	bool lacks;    /* the lock, when it was last to be renewed */
+	bool had;      /* the lock, with this token */
+	bool lacks;    /* it, when it was last to be renewed */
 	bool known;    /* what follows is about this connection's server */
 	int64_t started_at;
 	char run_id[RUN_ID_MAX];
@@ -53,6 +55,7 @@ struct nodes {
 	struct loop_timer timer; /* decides */
 	/* The question: */
 	unsigned question;
+	unsigned grant; /* the last question of that kind */
 	bool open;
 	enum nodes_ask ask;
 	conn_on_reply *on_reply;
@@ -68,7 +71,7 @@ struct nodes {
 	const struct member *speaker; /* NULL: all */
 	char twins[WHY_MAX];	      /* two that are one, or empty */
 	char label[1024];
-	char error[1024];
+	char error[2048];
 };
 
 /* --- set-up ----------------------------------------------------------- */
@@ -257,9 +260,15 @@ vote_yes(struct member *member, const struct conn_reply *reply)
 	keep_reply(nodes, VOTE_YES, reply);
 }
 
+/* What a server has never had it can't have lost. */
 static void
 vote_no(struct member *member, const struct conn_reply *reply)
 {
+	if (member->nodes->ask == NODES_RENEW && !member->had) {
+		be_absent(member, "not counted", "it has not got the lock");
+		member->heard = true;
+		return;
+	}
 	member->vote = VOTE_NO;
 	say_why(member, "%s denies it", node_label(member->node));
 	keep_reply(member->nodes, VOTE_NO, reply);
@@ -422,6 +431,7 @@ deny_grant(struct nodes *nodes, const struct quorum *votes)
 		tell_failure(nodes);
 }
 
+/* Where no majority answers, each one's reason is waited for. */
 static void
 decide_grant(struct nodes *nodes, const struct quorum *votes)
 {
@@ -433,7 +443,7 @@ decide_grant(struct nodes *nodes, const struct quorum *votes)
 		tell(nodes, VOTE_OUT);
 	} else if (quorum_agrees(votes)) {
 		tell(nodes, VOTE_YES);
-	} else if (!quorum_can_agree(votes)) {
+	} else if (!quorum_can_agree(votes) && quorum_has_spoken(votes)) {
 		deny_grant(nodes, votes);
 	}
 }
@@ -588,13 +598,27 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	ballot->question = 0;
 	if (reply == NULL)
 		member->known = false;
-	if (ballot->ask != NODES_RELEASE &&
-	    conn_reply_integer(conn_reply_at(reply, 0), &value))
+	if (ballot->ask != NODES_RELEASE && ballot->grant == nodes->grant &&
+	    conn_reply_integer(conn_reply_at(reply, 0), &value)) {
 		member->lacks = value == 0;
+		member->had = member->had || value == 1;
+	}
 	if (stale || !nodes->open || member->vote != VOTE_OUT)
 		return;
 	vote(member, reply, sent_at);
 	decide(nodes);
+}
+
+static bool
+owes_grant(const struct member *member)
+{
+	for (size_t i = 0; i < BALLOTS_MAX; i++) {
+		const struct ballot *ballot = &member->ballots[i];
+		if (ballot->question != 0 &&
+		    (ballot->ask == NODES_GRANT || ballot->ask == NODES_PLANT))
+			return true;
+	}
+	return false;
 }
 
 static size_t
@@ -616,7 +640,8 @@ new_ballot(struct member *member, enum nodes_ask ask)
 			continue;
 		*ballot = (struct ballot){.member = member,
 		    .ask = ask,
-		    .question = member->nodes->question};
+		    .question = member->nodes->question,
+		    .grant = member->nodes->grant};
 		return ballot;
 	}
 	return NULL;
@@ -646,6 +671,8 @@ put(struct member *member, const struct conn_command *command)
 {
 	struct nodes *nodes = member->nodes;
 
+	if (nodes->ask == NODES_GRANT)
+		member->had = member->lacks = false;
 	member->vote = VOTE_OUT;
 	member->granted = false;
 	member->heard = false;
@@ -664,14 +691,17 @@ put(struct member *member, const struct conn_command *command)
 }
 
 static void
-tell_all(struct nodes *nodes, const struct conn_command *command)
+tell_some(struct nodes *nodes, const struct conn_command *command,
+    enum nodes_ask ask)
 {
 	struct conn_command own = *command;
 
 	own.on_reply = NULL;
 	for (size_t i = 0; i < nodes->config->count; i++) {
 		struct member *member = &nodes->members[i];
-		if (node_is_up(member->node) || count_owed(member) > 0)
+		if (ask == NODES_UNDO
+			? owes_grant(member)
+			: node_is_up(member->node) || count_owed(member) > 0)
 			node_send(member->node, &own);
 	}
 }
@@ -709,6 +739,8 @@ put_to_all(struct nodes *nodes, const struct conn_command *command,
 	forget_replies(nodes);
 	nodes->question++;
 	nodes->question += nodes->question == 0;
+	if (ask == NODES_GRANT)
+		nodes->grant = nodes->question;
 	nodes->ask = ask;
 	nodes->on_reply = command->on_reply;
 	nodes->arg = command->arg;
@@ -782,7 +814,7 @@ send_to_one(struct nodes *nodes, const struct conn_command *command,
 {
 	if (ask == NODES_PLANT)
 		return 0;
-	if (ask != NODES_TELL)
+	if (ask != NODES_TELL && ask != NODES_UNDO)
 		forget_outcome(nodes);
 	if (command->replicas > 0)
 		return send_replicated(nodes, command, ask);
@@ -797,8 +829,8 @@ nodes_send(struct nodes *nodes, const struct conn_command *command,
 		return send_to_one(nodes, command, ask);
 	if (ask == NODES_PLANT) {
 		plant(nodes, command);
-	} else if (ask == NODES_TELL) {
-		tell_all(nodes, command);
+	} else if (ask == NODES_TELL || ask == NODES_UNDO) {
+		tell_some(nodes, command, ask);
 	} else {
 		forget_outcome(nodes);
 		put_to_all(nodes, command, ask);
@@ -837,6 +869,17 @@ nodes_lack_it(const struct nodes *nodes)
 		return false;
 	for (size_t i = 0; i < nodes->config->count; i++)
 		if (nodes->members[i].lacks)
+			return true;
+	return false;
+}
+
+bool
+nodes_owe_grant(const struct nodes *nodes)
+{
+	if (nodes_are_one(nodes))
+		return false;
+	for (size_t i = 0; i < nodes->config->count; i++)
+		if (owes_grant(&nodes->members[i]))
 			return true;
 	return false;
 }

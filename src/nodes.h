@@ -29,13 +29,15 @@ enum nodes_ask {
 	NODES_TELL,
 	/* Yes, when a majority grants it in time. */
 	NODES_GRANT,
-	/* Yes or no, as a majority says. */
+	/* Yes or no, as a majority says. No is the word of those who had it. */
 	NODES_RENEW,
 	/* Answered when all have, or had time to. */
 	NODES_RELEASE,
 	/* A grant again from those who lacked it at the last renewal. It
 	 * counts for nothing and isn't answered. */
 	NODES_PLANT,
+	/* With several servers, is told to those who owe a grant. */
+	NODES_UNDO,
 };
 
 /* What config points at must outlive the nodes. NULL when memory is out. */
@@ -63,8 +65,11 @@ bool nodes_are_unfit(const struct nodes *nodes);
  * it only when a majority is there already. */
 const char *nodes_twins(const struct nodes *nodes);
 
-/* Some lacked the lock at the last renewal. */
+/* Some lacked the lock at the last renewal. False for one server. */
 bool nodes_lack_it(const struct nodes *nodes);
+
+/* Some have not answered an earlier try. False for one server. */
+bool nodes_owe_grant(const struct nodes *nodes);
 
 /* Whether they are one logical server, which can keep a line of waiters and
  * count fencing numbers: those of different majorities are not in order. */

@@ -38,6 +38,13 @@ quorum_can_deny(const struct quorum *quorum)
 	return quorum->no + undecided(quorum) >= quorum_majority(quorum->size);
 }
 
+bool
+quorum_has_spoken(const struct quorum *quorum)
+{
+	return quorum->yes + quorum->no >= quorum_majority(quorum->size) ||
+	       undecided(quorum) == 0;
+}
+
 int64_t
 quorum_patience_ms(int64_t ttl_ms)
 {

@@ -26,6 +26,9 @@ bool quorum_denies(const struct quorum *quorum);
 bool quorum_can_agree(const struct quorum *quorum);
 bool quorum_can_deny(const struct quorum *quorum);
 
+/* Whether a majority has said yes or no, or all have voted. */
+bool quorum_has_spoken(const struct quorum *quorum);
+
 /* So many ms one of several servers has for an answer, with all that comes
  * before it. */
 int64_t quorum_patience_ms(int64_t ttl_ms);
