@@ -59,9 +59,8 @@ load_tls(struct opts *opts)
 
 	if (opts->server.tls)
 		rc = tls_context_new(&opts->server.tls_context, &config, error);
-	for (size_t i = 0; i < opts->server.sentinel_count; i++)
-		opts->server.sentinels[i].tls_context =
-		    opts->server.tls_context;
+	for (size_t i = 0; i < opts->server.host_count; i++)
+		opts->server.hosts[i].tls_context = opts->server.tls_context;
 	if (rc != 0)
 		log_die(rc == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s",
 		    error);

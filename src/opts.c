@@ -1199,14 +1199,14 @@ fill_sentinel_credentials(struct parser *parser)
 
 	check_one_password(parser, parser->sentinel_password,
 	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
-	if (server->sentinel_count == 0)
+	if (server->host_count == 0)
 		return;
 	if (path != NULL) {
 		forget_password(&parser->sentinel_password);
 		parser->sentinel_password = read_password_file(parser, path);
 	}
-	for (size_t i = 0; i < server->sentinel_count; i++) {
-		struct endpoint *sentinel = &server->sentinels[i];
+	for (size_t i = 0; i < server->host_count; i++) {
+		struct endpoint *sentinel = &server->hosts[i];
 		sentinel->user = strdup_unless_empty(parser->sentinel_user);
 		if (parser->sentinel_password != NULL)
 			sentinel->password =

@@ -17,7 +17,7 @@
 #define TLS_SENTINEL_SCHEME "rediss-sentinel://"
 #define DEFAULT_PORT 6379
 #define DEFAULT_SENTINEL_PORT 26379
-#define SENTINELS_MAX 32
+#define HOSTS_MAX 32
 #define SOCKET_PATH_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -210,26 +210,26 @@ parse_tcp(const char *text, bool tls, struct endpoint *endpoint)
 
 /* Each takes its part, up to a comma or what follows the last. */
 static const char *
-parse_sentinels(const char **text, struct endpoint *endpoint)
+parse_hosts(const char **text, int usual_port, struct endpoint *endpoint)
 {
-	struct endpoint *list = mem_alloc(SENTINELS_MAX * sizeof(*list));
+	struct endpoint *list = mem_alloc(HOSTS_MAX * sizeof(*list));
 	const char *reason = NULL;
 
-	endpoint->sentinels = list;
+	endpoint->hosts = list;
 	while (reason == NULL) {
-		struct endpoint *one = &list[endpoint->sentinel_count++];
+		struct endpoint *one = &list[endpoint->host_count++];
 		one->tls = endpoint->tls;
 		reason = parse_host(text, one);
 		if (reason == NULL)
-			reason = parse_port(text, DEFAULT_SENTINEL_PORT, one);
+			reason = parse_port(text, usual_port, one);
 		if (reason != NULL)
 			break;
 		one->label = tcp_label(one);
 		if (**text != ',')
 			break;
 		++*text;
-		if (endpoint->sentinel_count == SENTINELS_MAX)
-			reason = "more than 32 sentinels";
+		if (endpoint->host_count == HOSTS_MAX)
+			reason = "more than 32 hosts";
 	}
 	return reason;
 }
@@ -254,21 +254,29 @@ parse_master(const char *text, struct endpoint *endpoint)
 	return parse_db(name + length + 1, endpoint);
 }
 
-/* The sentinels' own labels stand in it, without their schemes. master is the
- * rest of the URL, where the name is escaped as it has to be. */
+/* Their own labels, without the schemes. */
 static char *
-sentinel_label(const struct endpoint *endpoint, const char *master)
+list_hosts(const struct endpoint *endpoint)
 {
 	size_t skip = strlen(endpoint->tls ? TLS_SCHEME : TCP_SCHEME);
-	char db[sizeof("/2147483647")] = "";
-	char *list = mem_strdup(""), *label;
+	char *list = mem_strdup("");
 
-	for (size_t i = 0; i < endpoint->sentinel_count; i++) {
+	for (size_t i = 0; i < endpoint->host_count; i++) {
 		char *longer = mem_printf("%s%s%s", list, i > 0 ? "," : "",
-		    endpoint->sentinels[i].label + skip);
+		    endpoint->hosts[i].label + skip);
 		free(list);
 		list = longer;
 	}
+	return list;
+}
+
+/* master is the rest of the URL, where the name is escaped as it has to be. */
+static char *
+sentinel_label(const struct endpoint *endpoint, const char *master)
+{
+	char db[sizeof("/2147483647")] = "";
+	char *list = list_hosts(endpoint), *label;
+
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
 	label = mem_printf("%s%s/%.*s%s",
@@ -286,7 +294,7 @@ parse_sentinel(const char *text, bool tls, struct endpoint *endpoint)
 	endpoint->tls = tls;
 	reason = parse_credentials(&text, endpoint);
 	if (reason == NULL)
-		reason = parse_sentinels(&text, endpoint);
+		reason = parse_hosts(&text, DEFAULT_SENTINEL_PORT, endpoint);
 	if (reason == NULL)
 		reason = parse_master(text, endpoint);
 	if (reason == NULL)
@@ -380,9 +388,9 @@ url_wipe(char *text)
 void
 endpoint_fini(struct endpoint *endpoint)
 {
-	for (size_t i = 0; i < endpoint->sentinel_count; i++)
-		endpoint_fini(&endpoint->sentinels[i]);
-	free(endpoint->sentinels);
+	for (size_t i = 0; i < endpoint->host_count; i++)
+		endpoint_fini(&endpoint->hosts[i]);
+	free(endpoint->hosts);
 	free(endpoint->master);
 	if (endpoint->password != NULL)
 		mem_wipe(endpoint->password, strlen(endpoint->password));

@@ -29,9 +29,10 @@ struct endpoint {
 	/* To be set by whoever connects where tls is; stays the setter's. */
 	struct tls_context *tls_context;
 	char *master; /* its name at the sentinels, NULL without them */
-	/* Each is an endpoint without master, user, password and db. */
-	struct endpoint *sentinels;
-	size_t sentinel_count;
+	/* Those that know the server, each an endpoint without master, user,
+	 * password and db. */
+	struct endpoint *hosts;
+	size_t host_count;
 };
 
 /* Parses text into *endpoint, which then wants endpoint_fini. NULL, or the

@@ -61,18 +61,18 @@ static const struct good_case {
 				   .password = "p",
 				   .label = "rediss://[::1]:7/2"}},
     {"redis-sentinel://h/m", {.master = "m",
-				 .sentinel_count = 1,
+				 .host_count = 1,
 				 .label = "redis-sentinel://h:26379/m"}},
     {"rediss-sentinel://u:p@a:1,[::1],b/my%2fm/7",
 	{.master = "my/m",
-	    .sentinel_count = 3,
+	    .host_count = 3,
 	    .db = 7,
 	    .tls = true,
 	    .user = "u",
 	    .password = "p",
 	    .label = "rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7"}},
     {"redis-sentinel://h/0/", {.master = "0",
-				  .sentinel_count = 1,
+				  .host_count = 1,
 				  .label = "redis-sentinel://h:26379/0"}},
     {"unix:///run/redis.sock", {.transport = URL_UNIX,
 				   .host = "/run/redis.sock",
@@ -146,7 +146,7 @@ static const struct bad_case {
 	"hosts and ports must be followed by /MASTER"},
     {"redis-sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
      "a,a,a,a,a,a/m",
-	"more than 32 sentinels"},
+	"more than 32 hosts"},
     {"redis://h:0", PORT},
     {"redis://h:", PORT},
     {"redis://h:70000", PORT},
@@ -222,8 +222,7 @@ test_good(const struct good_case *test)
 	is_int(got.db, want->db, "  db");
 	is_int(got.tls, want->tls, "  tls");
 	is_text(got.master, want->master, "  master");
-	is_int((int64_t)got.sentinel_count, (int64_t)want->sentinel_count,
-	    "  sentinels");
+	is_int((int64_t)got.host_count, (int64_t)want->host_count, "  hosts");
 	is_text(got.user, want->user, "  user");
 	is_text(got.password, want->password, "  password");
 	is_text(got.label, want->label, "  label");
