@@ -1199,7 +1199,7 @@ fill_sentinel_credentials(struct parser *parser)
 
 	check_one_password(parser, parser->sentinel_password,
 	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
-	if (server->host_count == 0)
+	if (server->master == NULL)
 		return;
 	if (path != NULL) {
 		forget_password(&parser->sentinel_password);

@@ -15,6 +15,8 @@
 #define TLS_SCHEME "rediss://"
 #define SENTINEL_SCHEME "redis-sentinel://"
 #define TLS_SENTINEL_SCHEME "rediss-sentinel://"
+#define CLUSTER_SCHEME "redis-cluster://"
+#define TLS_CLUSTER_SCHEME "rediss-cluster://"
 #define DEFAULT_PORT 6379
 #define DEFAULT_SENTINEL_PORT 26379
 #define HOSTS_MAX 32
@@ -169,7 +171,8 @@ parse_tcp_db(const char *text, struct endpoint *endpoint)
 	if (strpbrk(text, "?#") != NULL)
 		return "redis:// and rediss:// take no query and no fragment";
 	if (*text == ',')
-		return "several hosts want redis-sentinel://";
+		return "several hosts want redis-sentinel:// or "
+		       "redis-cluster://";
 	if (*text == '\0' || strcmp(text, "/") == 0)
 		return NULL;
 	if (*text != '/')
@@ -303,6 +306,45 @@ parse_sentinel(const char *text, bool tls, struct endpoint *endpoint)
 }
 
 static const char *
+parse_cluster_db(const char *text, struct endpoint *endpoint)
+{
+	const char *reason;
+
+	if (strpbrk(text, "?#") != NULL)
+		return "redis-cluster:// takes no query and no fragment";
+	if (*text == '\0' || strcmp(text, "/") == 0)
+		return NULL;
+	if (*text != '/')
+		return "hosts and ports must be followed by nothing";
+	reason = parse_db(text + 1, endpoint);
+	if (reason == NULL && endpoint->db != 0)
+		reason = "a cluster has db 0 only";
+	return reason;
+}
+
+static const char *
+parse_cluster(const char *text, bool tls, struct endpoint *endpoint)
+{
+	const char *reason;
+	char *list;
+
+	endpoint->tls = tls;
+	endpoint->cluster = true;
+	reason = parse_credentials(&text, endpoint);
+	if (reason == NULL)
+		reason = parse_hosts(&text, DEFAULT_PORT, endpoint);
+	if (reason == NULL)
+		reason = parse_cluster_db(text, endpoint);
+	if (reason != NULL)
+		return reason;
+	list = list_hosts(endpoint);
+	endpoint->label =
+	    mem_printf("%s%s", tls ? TLS_CLUSTER_SCHEME : CLUSTER_SCHEME, list);
+	free(list);
+	return NULL;
+}
+
+static const char *
 parse_path(const char **text, struct endpoint *endpoint)
 {
 	size_t length = strcspn(*text, "?#");
@@ -357,9 +399,13 @@ url_parse(const char *text, struct endpoint *endpoint)
 		reason = parse_sentinel(rest, false, endpoint);
 	else if ((rest = after(text, TLS_SENTINEL_SCHEME)) != NULL)
 		reason = parse_sentinel(rest, true, endpoint);
+	else if ((rest = after(text, CLUSTER_SCHEME)) != NULL)
+		reason = parse_cluster(rest, false, endpoint);
+	else if ((rest = after(text, TLS_CLUSTER_SCHEME)) != NULL)
+		reason = parse_cluster(rest, true, endpoint);
 	else
-		reason = "unknown scheme (redis://, rediss://, unix:// or "
-			 "redis-sentinel://)";
+		reason = "unknown scheme (redis://, rediss://, unix://, "
+			 "redis-sentinel:// or redis-cluster://)";
 	if (reason != NULL)
 		endpoint_fini(endpoint);
 	return reason;

@@ -22,10 +22,13 @@ same(const char *a, const char *b)
 }
 
 static void
-check_sentinels(const struct endpoint *endpoint)
+check_hosts(const struct endpoint *endpoint)
 {
 	require(endpoint->host == NULL && endpoint->port == 0);
-	require(endpoint->transport == URL_TCP && *endpoint->master != '\0');
+	require(endpoint->transport == URL_TCP);
+	require(endpoint->cluster
+		    ? endpoint->master == NULL && endpoint->db == 0
+		    : *endpoint->master != '\0');
 	require(endpoint->host_count > 0);
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		const struct endpoint *one = &endpoint->hosts[i];
@@ -56,6 +59,7 @@ check_label(const struct endpoint *endpoint)
 	require(again.host_count == endpoint->host_count);
 	require(again.port == endpoint->port && again.db == endpoint->db);
 	require(again.tls == endpoint->tls);
+	require(again.cluster == endpoint->cluster);
 	require(strcmp(again.label, endpoint->label) == 0);
 	endpoint_fini(&again);
 }
@@ -84,8 +88,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (url_parse(text, &endpoint) == NULL) {
 		require(endpoint.db >= 0);
-		if (endpoint.master != NULL)
-			check_sentinels(&endpoint);
+		if (endpoint.master != NULL || endpoint.cluster)
+			check_hosts(&endpoint);
 		else
 			check_server(&endpoint);
 		check_label(&endpoint);
