@@ -34,12 +34,19 @@ cancel_locating(void *arg)
 	sentinel_cancel(node->sentinel);
 }
 
-static void
-on_primary(void *arg)
+/* One that may not be asked refuses by itself what a replica must not run. */
+static const char *
+judge_role(void *arg, const struct conn_reply *reply)
 {
 	struct node *node = arg;
+	const char *role = conn_reply_text(conn_reply_at(reply, 0));
 
-	sentinel_confirm(node->sentinel);
+	if (role == NULL || strcmp(role, "master") == 0) {
+		sentinel_confirm(node->sentinel);
+		return NULL;
+	}
+	return strcmp(role, "slave") == 0 ? "it is a replica, not the primary"
+					  : "it is not a primary";
 }
 
 static void
@@ -60,12 +67,14 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	node->found.host = node->host;
 	node->found.port = answer->port;
 	node->found.label = node->label;
-	conn_found(node->conn);
+	conn_found(node->conn, CLOCK_NEVER);
 }
 
 static int
 set_up_sentinel(struct node *node, struct loop *loop)
 {
+	static const char *const role[] = {"ROLE", NULL};
+
 	node->found = *node->url;
 	node->sentinel = sentinel_new(loop, node->url, on_located, node);
 	node->conn = conn_new(loop, &node->found);
@@ -73,7 +82,8 @@ set_up_sentinel(struct node *node, struct loop *loop)
 		return -1;
 	node->locator = (struct conn_locator){.start = start_locating,
 	    .cancel = cancel_locating,
-	    .on_primary = on_primary,
+	    .greeting = role,
+	    .judge = judge_role,
 	    .arg = node};
 	conn_set_locator(node->conn, &node->locator);
 	return 0;
