@@ -836,7 +836,8 @@ admin(const struct opts *opts)
 		log_warn("cannot wait for events");
 		return EXITCODE_RESOURCE;
 	}
-	admin.node = node_new(&admin.loop, &opts->server);
+	admin.node = node_new(&admin.loop, &opts->server,
+	    opts->key_count > 0 ? opts->keys[0].key : NULL);
 	if (admin.node != NULL)
 		result = act(&admin);
 	else

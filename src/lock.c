@@ -144,7 +144,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	    .poll_ms = FOREIGN_MIN_MS};
 	lock->timer = (struct loop_timer){.on_due = on_due, .arg = lock};
 	holder_self(&lock->self);
-	lock->node = node_new(loop, config->server);
+	lock->node = node_new(loop, config->server, config->key);
 	if (lock->node == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
 	find_outer(lock);
