@@ -13,6 +13,7 @@
 #define CLUSTER_SLOTS 16384
 #define CLUSTER_ANY_SLOT (-1)
 #define CLUSTER_HOST_SIZE 256
+#define CLUSTER_LABEL_SIZE (CLUSTER_HOST_SIZE + 32)
 
 struct cluster_node {
 	char host[CLUSTER_HOST_SIZE];
@@ -43,6 +44,10 @@ int cluster_slot(const char *key);
  * it is that of the node which said so. */
 enum cluster_redirect cluster_redirect(const char *error,
     struct cluster_node *to);
+
+/* For messages: "redis://10.0.0.3:7001 (cluster)". */
+void cluster_describe(const struct cluster_node *node, bool tls,
+    char label[CLUSTER_LABEL_SIZE]);
 
 /* url is one of a cluster; slot may be CLUSTER_ANY_SLOT. 0, or -1 when memory
  * is out. */

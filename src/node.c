@@ -200,3 +200,12 @@ node_places(const struct node *node, const char *key)
 {
 	return node->slot == NULL || key_is_placeable(key);
 }
+
+int
+node_primaries(const struct node *node, const struct conn_reply *slots,
+    struct cluster_node **primaries)
+{
+	return node->slot == NULL
+		   ? -1
+		   : slot_primaries(node->slot, slots, primaries);
+}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cluster.h"
 #include "conn.h"
 #include "loop.h"
 #include "url.h"
@@ -28,6 +29,11 @@ const char *node_refusal(const struct node *node);
 
 /* Whether helper keys can lie beside that key. */
 bool node_places(const struct node *node, const char *key);
+
+/* The primaries in an answer to CLUSTER SLOTS that is being told, each once, to
+ * be freed: their number, or -1 when it is none, or memory is out. */
+int node_primaries(const struct node *node, const struct conn_reply *slots,
+    struct cluster_node **primaries);
 
 /* The server that is talked to, for messages. */
 const char *node_label(const struct node *node);

@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster.h"
-
 enum { HOPS_MAX = 5 };
 /* As for sentinels: one that is away must not cost all the time there is, and
  * one that is far away must be heard in the end. */
@@ -31,7 +29,7 @@ struct line {
 	struct conn *conn;
 	struct endpoint to; /* borrows credentials from the URL */
 	char host[CLUSTER_HOST_SIZE];
-	char label[CLUSTER_HOST_SIZE + 64];
+	char label[CLUSTER_LABEL_SIZE];
 };
 
 struct kept {
@@ -73,12 +71,8 @@ static void on_asked(void *arg, const struct conn_reply *reply,
 static void
 point(struct line *line, const struct cluster_node *node)
 {
-	bool ipv6 = strchr(node->host, ':') != NULL;
-
 	memcpy(line->host, node->host, sizeof(line->host));
-	snprintf(line->label, sizeof(line->label), "%s://%s%s%s:%d (cluster)",
-	    line->to.tls ? "rediss" : "redis", ipv6 ? "[" : "", line->host,
-	    ipv6 ? "]" : "", node->port);
+	cluster_describe(node, line->to.tls, line->label);
 	line->to.host = line->host;
 	line->to.port = node->port;
 	line->to.label = line->label;
@@ -538,4 +532,11 @@ const struct conn *
 slot_conn(const struct slot *slot)
 {
 	return slot->telling != NULL ? slot->telling : slot->owner.conn;
+}
+
+int
+slot_primaries(const struct slot *slot, const struct conn_reply *slots,
+    struct cluster_node **primaries)
+{
+	return cluster_primaries(slots, slot->owner.host, primaries);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cluster.h"
 #include "conn.h"
 #include "loop.h"
 #include "url.h"
@@ -28,6 +29,10 @@ int slot_send(struct slot *slot, const struct conn_command *command);
 bool slot_is_up(const struct slot *slot);
 void slot_drop(struct slot *slot);
 const char *slot_error(const struct slot *slot);
+
+/* As node_primaries. */
+int slot_primaries(const struct slot *slot, const struct conn_reply *slots,
+    struct cluster_node **primaries);
 
 /* During on_reply the connection that the answer came on, else that to the
  * owner: for questions only. */
