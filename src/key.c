@@ -56,8 +56,7 @@ key_bell(const char *key, const char *token)
 bool
 key_is_placeable(const char *key)
 {
-	return has_hash_tag(key) ||
-	       (*key != '\0' && strchr(key, '}') == NULL);
+	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
 }
 
 char *

@@ -230,9 +230,9 @@ keep(struct slot *slot, const struct conn_command *command)
 }
 
 static void
-forget(struct kept *kept)
+forget(struct slot *slot, struct kept *kept)
 {
-	struct kept **link = &kept->slot->first;
+	struct kept **link = &slot->first;
 
 	while (*link != kept)
 		link = &(*link)->next;
@@ -242,14 +242,13 @@ forget(struct kept *kept)
 
 /* The last thing that is done with it. */
 static void
-tell(struct kept *kept, const struct line *line, const struct conn_reply *reply,
-    int64_t sent_at)
+tell(struct slot *slot, struct kept *kept, const struct line *line,
+    const struct conn_reply *reply, int64_t sent_at)
 {
-	struct slot *slot = kept->slot;
 	const struct conn *outer = slot->telling;
 	const struct conn_command command = kept->command;
 
-	forget(kept);
+	forget(slot, kept);
 	if (command.on_reply == NULL)
 		return;
 	slot->telling = line->conn;
@@ -292,7 +291,7 @@ go_to_owner(struct slot *slot)
 	while ((kept = first_waiting(slot->first)) != NULL) {
 		bool more = first_waiting(kept->next) != NULL;
 		if (send_to_owner(kept, more) == -1)
-			tell(kept, &slot->owner, NULL, CLOCK_NEVER);
+			tell(slot, kept, &slot->owner, NULL, CLOCK_NEVER);
 	}
 }
 
@@ -339,7 +338,7 @@ may_hop(struct kept *kept, const struct line *from)
 		return true;
 	snprintf(slot->error, sizeof(slot->error),
 	    "redirected too often, last by %s", from->label);
-	tell(kept, from, NULL, CLOCK_NEVER);
+	tell(slot, kept, from, NULL, CLOCK_NEVER);
 	return false;
 }
 
@@ -360,7 +359,7 @@ follow(struct kept *kept, const struct line *from, enum cluster_redirect said,
 		kept->waits = true;
 		slot->moving = true;
 	} else if (send_asking(kept, to) == -1) {
-		tell(kept, &slot->other, NULL, CLOCK_NEVER);
+		tell(slot, kept, &slot->other, NULL, CLOCK_NEVER);
 	}
 }
 
@@ -389,7 +388,7 @@ on_silence(struct kept *kept, int64_t sent_at)
 	if (again && slot->moving)
 		kept->waits = true;
 	else if (!again || send_to_owner(kept, false) == -1)
-		tell(kept, &slot->owner, NULL, sent_at);
+		tell(slot, kept, &slot->owner, NULL, sent_at);
 }
 
 static void
@@ -412,7 +411,7 @@ on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
 			cluster_doubt(&slot->cluster);
 		else if (!slot->moving)
 			cluster_confirm(&slot->cluster);
-		tell(kept, &slot->owner, reply, sent_at);
+		tell(slot, kept, &slot->owner, reply, sent_at);
 	}
 	go_when_all_is_answered(slot);
 }
@@ -428,7 +427,7 @@ on_asked(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
 	if (said == CLUSTER_NONE)
-		tell(kept, &slot->other, reply, sent_at);
+		tell(slot, kept, &slot->other, reply, sent_at);
 	else
 		follow(kept, &slot->other, said, &to);
 	go_when_all_is_answered(slot);
@@ -496,7 +495,7 @@ slot_send(struct slot *slot, const struct conn_command *command)
 		learn(slot, true);
 	if (send_to_owner(kept, command->more) == 0)
 		return 0;
-	forget(kept);
+	forget(slot, kept);
 	return -1;
 }
 
@@ -517,7 +516,7 @@ slot_drop(struct slot *slot)
 	conn_drop(slot->owner.conn);
 	conn_drop(slot->other.conn);
 	while ((kept = first_waiting(slot->first)) != NULL)
-		tell(kept, &slot->owner, NULL, CLOCK_NEVER);
+		tell(slot, kept, &slot->owner, NULL, CLOCK_NEVER);
 	slot->dropping--;
 }
 
