@@ -40,11 +40,14 @@ struct question {
 	struct admin *admin;
 	take_answer *take;
 	void *arg;
+	/* Whether an error is none, or has been told; or NULL. */
+	bool (*excuse)(void *arg, const char *error);
 };
 
 struct admin {
 	const struct opts *opts;
 	struct loop loop;
+	const struct endpoint *server; /* the one that is acted on */
 	struct node *node;
 	struct loop_timer timer; /* only wakes the loop */
 	size_t unanswered;
@@ -76,7 +79,7 @@ note_failure(struct admin *admin, enum exitcode failure, const char *what,
 {
 	admin->failure = failure;
 	snprintf(admin->error, sizeof(admin->error), "%s %.512s: %.256s", what,
-	    node_label(admin->node), words);
+	    node_label(admin->node), reply_explain(words));
 }
 
 static void
@@ -124,7 +127,9 @@ on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	if (refusal != NULL) {
 		note_refusal(admin, refusal);
 	} else if (error != NULL) {
-		note_error(admin, error);
+		if (question->excuse == NULL ||
+		    !question->excuse(question->arg, error))
+			note_error(admin, error);
 	} else if (reply == NULL) {
 		admin->failure = EXITCODE_UNAVAILABLE;
 		admin->again = true;
@@ -186,7 +191,7 @@ pause_for(struct admin *admin, int64_t ms)
 static enum exitcode
 ask(struct admin *admin, const char **argv, take_answer *take, void *arg)
 {
-	struct question question = {admin, take, arg};
+	struct question question = {admin, take, arg, NULL};
 	int64_t began_at = clock_now();
 	int64_t give_up_at = began_at + admin->opts->server_timeout_ms;
 	int64_t backoff_ms = BACKOFF_MIN_MS;
@@ -295,10 +300,13 @@ look_at(struct admin *admin, const struct key_names *names, int holders,
 	const char *argv[] = {"EVAL", script_look, "6", names->key,
 	    names->fence, names->info, names->queue, names->alive,
 	    names->nested, most, limit, NULL};
+	const char *alone[] = {"EVAL", script_look, "1", names->key, most,
+	    limit, NULL};
 
 	snprintf(most, sizeof(most), "%d", holders);
 	snprintf(limit, sizeof(limit), "%d", QUEUE_SHOWN);
-	return ask(admin, argv, take_look, look);
+	return ask(admin, node_places(admin->node, names->key) ? argv : alone,
+	    take_look, look);
 }
 
 static void
@@ -346,6 +354,10 @@ struct list {
 	char *cursor;
 	char **found; /* keys of this page, NULL-terminated */
 	char *seen[SEEN_SLOTS];
+	bool incomplete;
+	/* Of a cluster: */
+	struct cluster_node *primaries;
+	int primary_count;
 };
 
 /* One of those that are asked about together. */
@@ -442,6 +454,28 @@ take_item(void *arg, const struct conn_reply *reply)
 	return 0;
 }
 
+/* Who has moved away is found where it is now. */
+static bool
+excuse_move(void *arg, const char *error)
+{
+	struct list_item *item = arg;
+	struct list *list = item->list;
+	const struct opts *opts = list->admin->opts;
+
+	if (!list->admin->server->cluster)
+		return false;
+	if (strncmp(error, "MOVED ", 6) == 0)
+		return true;
+	if (strncmp(error, "ASK ", 4) != 0 &&
+	    strncmp(error, "TRYAGAIN", 8) != 0)
+		return false;
+	if (!seen_lately(list, item->key))
+		log_warnx("%s: its slot is on its way to another node",
+		    item->key + strlen(opts->prefix));
+	list->incomplete = true;
+	return true;
+}
+
 static void
 ask_about(struct list_item *item, bool more)
 {
@@ -452,7 +486,8 @@ ask_about(struct list_item *item, bool more)
 	    NULL};
 
 	snprintf(most, sizeof(most), "%d", HOLDERS_SHOWN);
-	item->question = (struct question){item->list->admin, take_item, item};
+	item->question =
+	    (struct question){item->list->admin, take_item, item, excuse_move};
 	send_command(item->list->admin, argv, &item->question, more);
 }
 
@@ -584,22 +619,89 @@ list_page(struct list *list)
 }
 
 static int
+list_server(struct list *list)
+{
+	int result;
+
+	list->cursor = mem_strdup("0");
+	do
+		result = list_page(list);
+	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0);
+	free(list->cursor);
+	return result;
+}
+
+static int
+list_primary(struct list *list, const struct cluster_node *primary)
+{
+	struct admin *admin = list->admin;
+	struct node *any = admin->node;
+	char host[CLUSTER_HOST_SIZE];
+	char label[CLUSTER_LABEL_SIZE];
+	struct endpoint server = *admin->server;
+	int result;
+
+	memcpy(host, primary->host, sizeof(host));
+	server.cluster = false;
+	server.host_count = 0;
+	server.host = host;
+	server.port = primary->port;
+	server.label = label;
+	cluster_describe(primary, server.tls, label);
+	admin->node = node_new(&admin->loop, &server, NULL);
+	if (admin->node == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	node_allow(admin->node, ANSWER_MAX, ELEMENTS_MAX);
+	result = list_server(list);
+	node_free(admin->node);
+	admin->node = any;
+	return result;
+}
+
+static int
+take_primaries(void *arg, const struct conn_reply *reply)
+{
+	struct list *list = arg;
+
+	list->primary_count =
+	    node_primaries(list->admin->node, reply, &list->primaries);
+	return list->primary_count == -1 ? -1 : 0;
+}
+
+/* All that can be listed is. */
+static int
+list_cluster(struct list *list)
+{
+	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
+	int result = EXITCODE_OK;
+
+	if (ask(list->admin, argv, take_primaries, list) != EXITCODE_OK)
+		return tell_failure(list->admin);
+	for (int i = 0; i < list->primary_count; i++) {
+		int failure = list_primary(list, &list->primaries[i]);
+		if (failure != EXITCODE_OK)
+			result = failure;
+	}
+	free(list->primaries);
+	return result;
+}
+
+static int
 show_list(struct admin *admin)
 {
 	struct list *list = mem_alloc(sizeof(*list));
 	int result;
 
 	list->admin = admin;
-	list->cursor = mem_strdup("0");
-	do
-		result = list_page(list);
-	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0);
+	result =
+	    admin->server->cluster ? list_cluster(list) : list_server(list);
+	if (result == EXITCODE_OK && list->incomplete)
+		result = EXITCODE_UNAVAILABLE;
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
 		result = check_stdout(admin);
 	for (size_t i = 0; i < SEEN_SLOTS; i++)
 		free(list->seen[i]);
-	free(list->cursor);
 	free(list);
 	return result;
 }
@@ -673,18 +775,21 @@ send_force(struct admin *admin, const struct key_names *names,
 {
 	const char *head = look->queued > 0 ? look->queue[0].id : "";
 	char *bell = bell_of(names->key, head);
+	bool alone = !node_places(admin->node, names->key);
 	const char **argv = mem_alloc((look->listed + 12) * sizeof(*argv));
 	size_t argc = 0;
 	enum exitcode failure;
 
 	argv[argc++] = "EVAL";
 	argv[argc++] = script_force;
-	argv[argc++] = bell != NULL ? "6" : "5";
+	argv[argc++] = alone ? "1" : bell != NULL ? "6" : "5";
 	argv[argc++] = names->key;
-	argv[argc++] = names->info;
-	argv[argc++] = names->nested;
-	argv[argc++] = names->queue;
-	argv[argc++] = names->alive;
+	if (!alone) {
+		argv[argc++] = names->info;
+		argv[argc++] = names->nested;
+		argv[argc++] = names->queue;
+		argv[argc++] = names->alive;
+	}
 	if (bell != NULL)
 		argv[argc++] = bell;
 	argv[argc++] = bell != NULL ? head : "";
@@ -842,7 +947,9 @@ act_on(struct admin *admin, const struct endpoint *server)
 {
 	int result;
 
-	admin->node = node_new(&admin->loop, server);
+	admin->server = server;
+	admin->node = node_new(&admin->loop, server,
+	    admin->opts->key_count > 0 ? admin->opts->keys[0].key : NULL);
 	if (admin->node == NULL) {
 		log_warnx("out of memory");
 		return EXITCODE_RESOURCE;

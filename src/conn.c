@@ -1,7 +1,7 @@
 /* States of a connection:
  *
  *   CLOSED --send--> LOCATING --> RESOLVING --> CONNECTING --> SECURING --> UP
- *      ^          (Sentinel) |            |    |  next |      (TLS)         |
+ *      ^           (locator) |            |    |  next |      (TLS)         |
  *      |                     |            |    +address+         |          |
  *      +---------------------+--- any failure ------+------------+----------+
  *
@@ -27,6 +27,8 @@
 #include "tls.h"
 
 #define CONN_QUEUE_MAX 16
+/* Words of a locator's greeting. */
+#define CONN_GREETING_MAX 3
 /* No answer to a command about one lock comes near these. */
 #define CONN_REPLY_MAX 65536
 #define CONN_ELEMENTS_MAX 64
@@ -285,7 +287,7 @@ on_timer(void *arg)
 	if (conn->broken)
 		conn_drop(conn);
 	else if (conn->state == CONN_LOCATING)
-		fail(conn, NOT_FOUND, "the sentinels do not answer");
+		fail(conn, NOT_FOUND, "nobody who knows it answers");
 	else if (conn->state == CONN_RESOLVING)
 		fail(conn, "cannot resolve", "the name server does not answer");
 	else if (conn->state == CONN_UP)
@@ -476,74 +478,90 @@ on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		refuse(conn, error);
 }
 
-/* One that may not be asked refuses by itself what a replica must not run. */
 static void
-on_role(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_greeted(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct conn *conn = arg;
-	const char *role = conn_reply_text(conn_reply_at(reply, 0));
+	const struct conn_locator *locator = conn->locator;
+	const char *why;
 
 	(void)sent_at;
 	if (reply == NULL)
 		return;
-	if (role == NULL || strcmp(role, "master") == 0)
-		conn->locator->on_primary(conn->locator->arg);
-	else if (strcmp(role, "slave") == 0)
-		fail(conn, "cannot use", "it is a replica, not the primary");
-	else
-		fail(conn, "cannot use", "it is not a primary");
+	why = locator->judge(locator->arg, reply);
+	if (why != NULL && locator->for_good)
+		refuse(conn, why);
+	else if (why != NULL)
+		fail(conn, "cannot use", why);
 }
 
 static int
-append_step(struct conn *conn, int argc, const char **argv, int64_t deadline,
+append_step(struct conn *conn, const char **argv, int64_t deadline,
     conn_on_reply *on_reply)
 {
-	const struct conn_command command = {.argc = argc,
-	    .argv = argv,
+	struct conn_command command = {.argv = argv,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = conn};
 
+	while (argv[command.argc] != NULL)
+		command.argc++;
 	return append(conn, &command);
+}
+
+/* Without a user, AUTH begins with the password. */
+static int
+append_auth(struct conn *conn, int64_t deadline)
+{
+	const struct endpoint *to = conn->endpoint;
+	const char *password = to->password == NULL ? "" : to->password;
+	const char *auth_user[] = {"AUTH", to->user, password, NULL};
+	const char *auth[] = {"AUTH", password, NULL};
+
+	if (to->user == NULL && to->password == NULL)
+		return 0;
+	return append_step(conn, to->user != NULL ? auth_user : auth, deadline,
+	    on_auth);
+}
+
+static int
+append_greeting(struct conn *conn, int64_t deadline)
+{
+	const char *argv[CONN_GREETING_MAX + 1] = {NULL};
+
+	if (conn->locator == NULL)
+		return 0;
+	for (size_t i = 0; conn->locator->greeting[i] != NULL; i++)
+		argv[i] = conn->locator->greeting[i];
+	return append_step(conn, argv, deadline, on_greeted);
 }
 
 static int
 append_handshake(struct conn *conn, int64_t deadline)
 {
-	const struct endpoint *to = conn->endpoint;
-	const char *password = to->password == NULL ? "" : to->password;
 	char db[16];
 	char name[32];
-	const char *auth_user[] = {"AUTH", to->user, password};
-	const char *auth[] = {"AUTH", password};
-	const char *select_db[] = {"SELECT", db};
-	const char *setname[] = {"CLIENT", "SETNAME", name};
-	const char *role[] = {"ROLE"};
+	const char *select_db[] = {"SELECT", db, NULL};
+	const char *setname[] = {"CLIENT", "SETNAME", name, NULL};
 
-	snprintf(db, sizeof(db), "%d", to->db);
+	snprintf(db, sizeof(db), "%d", conn->endpoint->db);
 	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
-	if (to->user != NULL) {
-		if (append_step(conn, 3, auth_user, deadline, on_auth) == -1)
-			return -1;
-	} else if (to->password != NULL) {
-		if (append_step(conn, 2, auth, deadline, on_auth) == -1)
-			return -1;
-	}
-	if (conn->locator != NULL &&
-	    append_step(conn, 1, role, deadline, on_role) == -1)
+	if (append_auth(conn, deadline) == -1 ||
+	    append_greeting(conn, deadline) == -1)
 		return -1;
-	if (to->db != 0 &&
-	    append_step(conn, 2, select_db, deadline, on_select) == -1)
+	if (conn->endpoint->db != 0 &&
+	    append_step(conn, select_db, deadline, on_select) == -1)
 		return -1;
-	return append_step(conn, 3, setname, deadline, on_setname);
+	return append_step(conn, setname, deadline, on_setname);
 }
 
-/* Another may have become the primary meanwhile. */
+/* Another may have become the primary meanwhile, or know better. */
 static void
 look_for_trouble(struct conn *conn, const char *error)
 {
 	if (strncmp(error, "LOADING", strlen("LOADING")) == 0 ||
-	    strncmp(error, "MASTERDOWN", strlen("MASTERDOWN")) == 0)
+	    strncmp(error, "MASTERDOWN", strlen("MASTERDOWN")) == 0 ||
+	    strncmp(error, "CLUSTERDOWN", strlen("CLUSTERDOWN")) == 0)
 		conn->stale = true;
 }
 
@@ -916,8 +934,12 @@ find_addresses(struct conn *conn)
 }
 
 void
-conn_found(struct conn *conn)
+conn_found(struct conn *conn, int64_t greeted_by)
 {
+	for (size_t i = 0; i < conn->queued; i++)
+		if (conn->queue[i].on_reply == on_greeted &&
+		    greeted_by < conn->queue[i].deadline)
+			conn->queue[i].deadline = greeted_by;
 	find_addresses(conn);
 	set_timer(conn);
 }

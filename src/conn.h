@@ -45,8 +45,14 @@ struct conn_locator {
 	 * conn_not_found, in time for the deadline. */
 	void (*start)(void *arg, int64_t deadline);
 	void (*cancel)(void *arg);
-	/* The server has said that it is the primary. */
-	void (*on_primary)(void *arg);
+	/* A command that travels with AUTH, before the first of the others:
+	 * NULL-terminated. */
+	const char *const *greeting;
+	/* Its answer: NULL, or why this server can't be used. */
+	const char *(*judge)(void *arg, const struct conn_reply *reply);
+	/* Such a server never can: its commands are answered, and conn_refusal
+	 * tells why. Else it is left, as another can be found. */
+	bool for_good;
 	void *arg;
 };
 
@@ -54,11 +60,12 @@ struct conn_locator {
 struct conn *conn_new(struct loop *loop, const struct endpoint *endpoint);
 
 /* From here on the locator says where the server is; it outlives the
- * connection. Who is found must be a primary: ROLE travels with AUTH and the
- * others, before the first command. A server that is LOADING, or whose primary
- * is down, is not asked again but looked for anew. */
+ * connection. A server that is LOADING, whose primary is down, or that finds
+ * its cluster down, is not asked again but looked for anew. */
 void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
-void conn_found(struct conn *conn);
+/* CLOCK_NEVER, or when the greeting must be answered, so that there is time for
+ * another server. */
+void conn_found(struct conn *conn, int64_t greeted_by);
 void conn_not_found(struct conn *conn, const char *why);
 
 /* Closes without a word to those who wait; what was written still travels. */
@@ -88,8 +95,9 @@ const char *conn_error(const struct conn *conn);
 /* The server, for messages. */
 const char *conn_label(const struct conn *conn);
 
-/* The server's words when it refused AUTH or SELECT on this connection, else
- * NULL. It may have run the commands behind them all the same. */
+/* The server's words when it refused AUTH or SELECT on this connection, or why
+ * it can't be used; else NULL. It may have run the commands behind them all the
+ * same. */
 const char *conn_refusal(const struct conn *conn);
 
 /* Name and version of the library that was built in. */

@@ -1,6 +1,5 @@
 #include "key.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +51,12 @@ key_bell(const char *key, const char *token)
 	name = beside(key, suffix);
 	free(suffix);
 	return name;
+}
+
+bool
+key_is_placeable(const char *key)
+{
+	return has_hash_tag(key) || (*key != '\0' && strchr(key, '}') == NULL);
 }
 
 char *

@@ -1,7 +1,10 @@
 /* The names of the keys beside a lock's own. Each is a pure function of that
- * key, and lies in its cluster slot. See Keys in PROTOCOL of rlockrun(1). */
+ * key, and lies in its cluster slot where one can. See Keys in PROTOCOL of
+ * rlockrun(1). */
 #ifndef KEY_H
 #define KEY_H
+
+#include <stdbool.h>
 
 /* The helper key with that letter, to be freed. NULL when memory is out. */
 char *key_helper(const char *key, char letter);
@@ -9,6 +12,10 @@ char *key_helper(const char *key, char letter);
 /* The doorbell of the waiter with that token, to be freed. NULL when memory is
  * out. */
 char *key_bell(const char *key, const char *token);
+
+/* Whether those of that key do lie in its slot: not with a '}' in it, but
+ * without a hash tag. */
+bool key_is_placeable(const char *key);
 
 /* The other way round: the key that has this helper, to be freed. NULL when it
  * is not the helper of any, or memory is out. */

@@ -128,6 +128,18 @@ forget_outer(struct lock *lock)
 	lock->run[0] = '\0';
 }
 
+/* They would lie in another slot, and so mostly on another node. */
+static void
+go_without_helpers(struct lock *lock)
+{
+	lock->alone = true;
+	lock->simple = true;
+	lock->key_alone = true;
+	snprintf(lock->no_queue, sizeof(lock->no_queue),
+	    "in a cluster, no key can lie beside a name with a '}' but without "
+	    "a hash tag");
+}
+
 int
 lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config)
@@ -143,6 +155,8 @@ lock_init(struct lock *lock, struct loop *loop,
 		return -1;
 	lock->alone = !nodes_are_one(lock->nodes);
 	find_outer(lock);
+	if (!nodes_place(lock->nodes))
+		go_without_helpers(lock);
 	return 0;
 }
 
@@ -347,7 +361,8 @@ on_release_error(struct lock *lock, const char *words)
 	}
 	/* The helper keys have moved to another node, the lock itself has not.
 	 */
-	lock->key_alone = strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0;
+	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
+		lock->key_alone = true;
 	if (verdict == REPLY_RECONNECT || nodes_refusal(lock->nodes) != NULL)
 		nodes_drop(lock->nodes);
 	retry_release(lock);
@@ -420,7 +435,7 @@ eval_release(struct lock *lock, const struct conn_command *how,
 	char permits[16];
 	char kept[24];
 	const char *const alone[] = {"1", key, lock->token, kind->letter,
-	    permits, undo, kept, NULL};
+	    permits, undo, kept, lock->waiter, lock->run, NULL};
 	const char *const simple[] = {"3", key, keys->info, keys->fence,
 	    lock->token, kind->letter, permits, undo, kept, NULL};
 	const char *const full[] = {"8", key, keys->info, keys->fence,
@@ -465,12 +480,16 @@ undo_try(struct lock *lock)
 	    NULL};
 	const char *const simple[] = {"2", lock->config->key, keys->info,
 	    lock->token, NULL};
+	const char *const alone[] = {"1", lock->config->key, lock->token, NULL};
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS,
 	    .more = true};
 
 	if (lock->outer == NULL)
-		eval(lock, script_undo, lock->simple ? simple : full, &how,
-		    NODES_UNDO);
+		eval(lock, script_undo,
+		    lock->key_alone ? alone
+		    : lock->simple  ? simple
+				    : full,
+		    &how, NODES_UNDO);
 }
 
 static void
@@ -952,9 +971,14 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	const char *const simple[] = {"3", config->key, keys->fence, keys->info,
 	    lock->token, ttl, life, letter, permits, self->host, self->pid,
 	    self->user, config->command, NULL};
+	const char *const alone[] = {"1", config->key, lock->token, ttl, life,
+	    letter, permits, self->host, self->pid, self->user, config->command,
+	    NULL};
 	const char *const join[] = {"3", config->key, keys->info, keys->nested,
 	    lock->token, ttl, letter, lock->run, life, config->kind->letter,
 	    NULL};
+	const char *const join_alone[] = {"1", config->key, lock->token, ttl,
+	    letter, lock->run, life, config->kind->letter, NULL};
 
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
@@ -962,8 +986,12 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	if (config->max_waiters != LOCK_ANY_WAITERS)
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
 	if (lock->outer != NULL)
-		return eval(lock, lock->outer->join, join, how, ask);
-	return eval(lock, config->kind->acquire, lock->alone ? simple : full,
+		return eval(lock, lock->outer->join,
+		    lock->key_alone ? join_alone : join, how, ask);
+	return eval(lock, config->kind->acquire,
+	    lock->key_alone ? alone
+	    : lock->alone   ? simple
+			    : full,
 	    how, ask);
 }
 
@@ -1116,6 +1144,8 @@ send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
 	    .deadline = deadline,
 	    .more = true};
 
+	if (lock->key_alone)
+		return;
 	snprintf(life, sizeof(life), "%" PRId64,
 	    helper_life(lock->config->ttl_ms));
 	nodes_send(lock->nodes, &command, NODES_TELL);

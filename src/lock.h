@@ -103,7 +103,7 @@ struct lock {
 	int64_t patience_ms; /* a renewal's answer is awaited so long */
 	int64_t give_up_at;  /* of a release */
 	int64_t keep_until;  /* after it, by the server */
-	bool key_alone;	     /* released without its helper keys */
+	bool key_alone;	     /* without its helper keys */
 	bool in_flight;	     /* the state's own command is out */
 	bool unsure;	     /* whether the server has our token in the key */
 };

@@ -79,8 +79,8 @@ set_tls(struct opts *opts)
 		if (context == NULL)
 			context = load_tls(opts);
 		server->tls_context = context;
-		for (size_t j = 0; j < server->sentinel_count; j++)
-			server->sentinels[j].tls_context = context;
+		for (size_t j = 0; j < server->host_count; j++)
+			server->hosts[j].tls_context = context;
 	}
 	return context;
 }

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "key.h"
 #include "sentinel.h"
+#include "slot.h"
 
 struct node {
 	const struct endpoint *url;
-	struct conn *conn;
+	struct slot *slot; /* of a cluster, else NULL */
+	struct conn *conn; /* NULL with a slot */
 	/* Where sentinels know the server: */
 	struct sentinel *sentinel;
 	struct conn_locator locator;
@@ -34,12 +37,19 @@ cancel_locating(void *arg)
 	sentinel_cancel(node->sentinel);
 }
 
-static void
-on_primary(void *arg)
+/* One that may not be asked refuses by itself what a replica must not run. */
+static const char *
+judge_role(void *arg, const struct conn_reply *reply)
 {
 	struct node *node = arg;
+	const char *role = conn_reply_text(conn_reply_at(reply, 0));
 
-	sentinel_confirm(node->sentinel);
+	if (role == NULL || strcmp(role, "master") == 0) {
+		sentinel_confirm(node->sentinel);
+		return NULL;
+	}
+	return strcmp(role, "slave") == 0 ? "it is a replica, not the primary"
+					  : "it is not a primary";
 }
 
 static void
@@ -60,12 +70,14 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	node->found.host = node->host;
 	node->found.port = answer->port;
 	node->found.label = node->label;
-	conn_found(node->conn);
+	conn_found(node->conn, CLOCK_NEVER);
 }
 
 static int
 set_up_sentinel(struct node *node, struct loop *loop)
 {
+	static const char *const role[] = {"ROLE", NULL};
+
 	node->found = *node->url;
 	node->sentinel = sentinel_new(loop, node->url, on_located, node);
 	node->conn = conn_new(loop, &node->found);
@@ -73,15 +85,20 @@ set_up_sentinel(struct node *node, struct loop *loop)
 		return -1;
 	node->locator = (struct conn_locator){.start = start_locating,
 	    .cancel = cancel_locating,
-	    .on_primary = on_primary,
+	    .greeting = role,
+	    .judge = judge_role,
 	    .arg = node};
 	conn_set_locator(node->conn, &node->locator);
 	return 0;
 }
 
 static int
-set_up(struct node *node, struct loop *loop)
+set_up(struct node *node, struct loop *loop, const char *key)
 {
+	if (node->url->cluster) {
+		node->slot = slot_new(loop, node->url, key);
+		return node->slot == NULL ? -1 : 0;
+	}
 	if (node->url->master != NULL)
 		return set_up_sentinel(node, loop);
 	node->conn = conn_new(loop, node->url);
@@ -89,14 +106,14 @@ set_up(struct node *node, struct loop *loop)
 }
 
 struct node *
-node_new(struct loop *loop, const struct endpoint *url)
+node_new(struct loop *loop, const struct endpoint *url, const char *key)
 {
 	struct node *node = calloc(1, sizeof(*node));
 
 	if (node == NULL)
 		return NULL;
 	node->url = url;
-	if (set_up(node, loop) == -1) {
+	if (set_up(node, loop, key) == -1) {
 		node_free(node);
 		return NULL;
 	}
@@ -108,55 +125,87 @@ node_free(struct node *node)
 {
 	if (node == NULL)
 		return;
+	slot_free(node->slot);
 	conn_free(node->conn);
 	sentinel_free(node->sentinel);
 	free(node);
 }
 
+/* The one to be asked. */
+static const struct conn *
+conn_of(const struct node *node)
+{
+	return node->slot != NULL ? slot_conn(node->slot) : node->conn;
+}
+
 void
 node_allow(struct node *node, size_t bytes, size_t elements)
 {
-	conn_allow(node->conn, bytes, elements);
+	if (node->slot != NULL)
+		slot_allow(node->slot, bytes, elements);
+	else
+		conn_allow(node->conn, bytes, elements);
 }
 
 int
 node_send(struct node *node, const struct conn_command *command)
 {
-	return conn_send(node->conn, command);
+	return node->slot != NULL ? slot_send(node->slot, command)
+				  : conn_send(node->conn, command);
 }
 
 const struct conn_reply *
 node_acks(const struct node *node)
 {
-	return conn_acks(node->conn);
+	return conn_acks(conn_of(node));
 }
 
 bool
 node_is_up(const struct node *node)
 {
-	return conn_is_up(node->conn);
+	return node->slot != NULL ? slot_is_up(node->slot)
+				  : conn_is_up(node->conn);
 }
 
 void
 node_drop(struct node *node)
 {
-	conn_drop(node->conn);
+	if (node->slot != NULL)
+		slot_drop(node->slot);
+	else
+		conn_drop(node->conn);
 }
 
 const char *
 node_error(const struct node *node)
 {
-	return conn_error(node->conn);
+	return node->slot != NULL ? slot_error(node->slot)
+				  : conn_error(node->conn);
 }
 
 const char *
 node_refusal(const struct node *node)
 {
-	return conn_refusal(node->conn);
+	return conn_refusal(conn_of(node));
 }
 
 const char *
 node_label(const struct node *node)
 {
-	return conn_label(node->conn);
+	return conn_label(conn_of(node));
+}
+
+bool
+node_places(const struct node *node, const char *key)
+{
+	return node->slot == NULL || key_is_placeable(key);
+}
+
+int
+node_primaries(const struct node *node, const struct conn_reply *slots,
+    struct cluster_node **primaries)
+{
+	return node->slot == NULL
+		   ? -1
+		   : slot_primaries(node->slot, slots, primaries);
 }

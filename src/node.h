@@ -6,14 +6,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cluster.h"
 #include "conn.h"
 #include "loop.h"
 #include "url.h"
 
 struct node;
 
-/* The URL must outlive the node. NULL when memory is out. */
-struct node *node_new(struct loop *loop, const struct endpoint *url);
+/* The URL must outlive the node. All commands are about that key, or NULL: any
+ * node of a cluster will do. NULL when memory is out. */
+struct node *node_new(struct loop *loop, const struct endpoint *url,
+    const char *key);
 void node_free(struct node *node);
 
 void node_allow(struct node *node, size_t bytes, size_t elements);
@@ -23,6 +26,14 @@ bool node_is_up(const struct node *node);
 void node_drop(struct node *node);
 const char *node_error(const struct node *node);
 const char *node_refusal(const struct node *node);
+
+/* Whether helper keys can lie beside that key. */
+bool node_places(const struct node *node, const char *key);
+
+/* The primaries in an answer to CLUSTER SLOTS that is being told, each once, to
+ * be freed: their number, or -1 when it is none, or memory is out. */
+int node_primaries(const struct node *node, const struct conn_reply *slots,
+    struct cluster_node **primaries);
 
 /* The server that is talked to, for messages. */
 const char *node_label(const struct node *node);

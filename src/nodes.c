@@ -108,7 +108,7 @@ nodes_new(struct loop *loop, const struct nodes_config *config)
 	for (size_t i = 0; i < config->count; i++) {
 		struct member *member = &nodes->members[i];
 		member->nodes = nodes;
-		member->node = node_new(loop, &config->servers[i]);
+		member->node = node_new(loop, &config->servers[i], config->key);
 		if (member->node == NULL) {
 			nodes_free(nodes);
 			return NULL;
@@ -888,6 +888,17 @@ bool
 nodes_are_one(const struct nodes *nodes)
 {
 	return nodes->config->count == 1;
+}
+
+bool
+nodes_place(const struct nodes *nodes)
+{
+	const struct nodes_config *config = nodes->config;
+
+	for (size_t i = 0; i < config->count; i++)
+		if (!node_places(nodes->members[i].node, config->key))
+			return false;
+	return true;
 }
 
 bool

@@ -18,6 +18,7 @@ struct nodes;
 struct nodes_config {
 	const struct endpoint *servers;
 	size_t count;
+	const char *key; /* that all commands are about */
 	int64_t ttl_ms;
 	int64_t min_uptime_ms; /* who is up for less doesn't count; 0: all do */
 };
@@ -74,6 +75,9 @@ bool nodes_owe_grant(const struct nodes *nodes);
 /* Whether they are one logical server, which can keep a line of waiters and
  * count fencing numbers: those of different majorities are not in order. */
 bool nodes_are_one(const struct nodes *nodes);
+
+/* Whether helper keys can lie beside the key, on each. */
+bool nodes_place(const struct nodes *nodes);
 
 /* As those of node.h, where any is up, for all, or for the one that spoke. */
 bool nodes_are_up(const struct nodes *nodes);

@@ -1290,8 +1290,8 @@ fill_credentials(struct parser *parser)
 static void
 fill_sentinel_credentials(struct parser *parser, const struct endpoint *server)
 {
-	for (size_t i = 0; i < server->sentinel_count; i++) {
-		struct endpoint *sentinel = &server->sentinels[i];
+	for (size_t i = 0; i < server->host_count; i++) {
+		struct endpoint *sentinel = &server->hosts[i];
 		sentinel->user = strdup_unless_empty(parser->sentinel_user);
 		sentinel->password = strdup_or_null(parser->sentinel_password);
 	}
@@ -1306,7 +1306,7 @@ fill_all_sentinel_credentials(struct parser *parser)
 	check_one_password(parser, parser->sentinel_password,
 	    OPT_SENTINEL_PASSWORD, OPT_SENTINEL_PASSWORD_FILE);
 	for (size_t i = 0; i < opts->server_count; i++) {
-		if (opts->servers[i].sentinel_count == 0)
+		if (opts->servers[i].master == NULL)
 			continue;
 		read_password(parser, path, &parser->sentinel_password);
 		path = NULL;

@@ -1,5 +1,6 @@
 #include "reply.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -57,6 +58,18 @@ reply_judge(enum reply_phase phase, const char *error)
 	return unknown.verdict[phase];
 }
 
+/* Said by a node of a cluster to whoever doesn't know that it is one. */
+static bool
+is_of_a_cluster(const char *error)
+{
+	static const char *const words[] = {"MOVED ", "ASK ", "CROSSSLOT"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strncmp(error, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
+}
+
 /* A sentinel repeats the whole script in its answer. */
 const char *
 reply_explain(const char *error)
@@ -67,5 +80,7 @@ reply_explain(const char *error)
 	    strstr(error, "EVAL") != NULL)
 		return "it does not know EVAL, perhaps it is a sentinel "
 		       "(redis-sentinel://HOST/MASTER)";
+	if (is_of_a_cluster(error))
+		return "it is a node of a cluster (redis-cluster://HOST)";
 	return error;
 }

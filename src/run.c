@@ -907,6 +907,7 @@ configure_locks(struct run *run)
 		    .name = opts->keys[i].name,
 		    .nodes = {.servers = opts->servers,
 			.count = opts->server_count,
+			.key = opts->keys[i].key,
 			.ttl_ms = opts->ttl_ms,
 			.min_uptime_ms = opts->min_uptime_ms},
 		    .ttl_ms = opts->ttl_ms,

@@ -278,6 +278,7 @@
 #define ABOUT \
 	"local function tell_holder(busy, held, one)\n" \
 	"  busy[5], busy[6], busy[7] = 'foreign', held.kind, held.count\n" \
+	"  if not info then return end\n" \
 	"  if held.kind == 's' then one = string.sub(one, 3) end\n" \
 	"  local record = redis.pcall('HMGET', info, 'token', 'since', 'pid', 'host',\n" \
 	"    'user', 'kept', 'limit', one)\n" \
@@ -344,17 +345,19 @@
 	"  for i, waiter in ipairs(rings) do busy[13 + i] = waiter end\n" \
 	"  return busy\n" \
 	"end\n" \
-	"local last = redis.pcall('GET', fence)\n" \
+	"local last = fence and redis.pcall('GET', fence)\n" \
 	"last = type(last) == 'string' and tonumber(last) or 0\n" \
 	"if not (last > 0 and last < 2 ^ 53 - 1) then last = 0 end\n" \
 	"local number = string.format('%.0f', math.max(last + 1, now_us))\n" \
 	"local said = held.count > 0 and held.kind == 'p'\n" \
-	"  and redis.pcall('HGET', info, 'limit')\n" \
-	"local steps = {{'SET', fence, number, 'PX', life},\n" \
-	"  {'PEXPIRE', fence, life}}\n" \
+	"  and info and redis.pcall('HGET', info, 'limit')\n" \
 	"local record, grant = take(held, ttl, now, number)\n" \
-	"for _, step in ipairs(record) do steps[#steps + 1] = step end\n" \
-	"steps[#steps + 1] = {'PEXPIRE', info, life}\n" \
+	"local steps = {}\n" \
+	"if fence then\n" \
+	"  steps = {{'SET', fence, number, 'PX', life}, {'PEXPIRE', fence, life}}\n" \
+	"  for _, step in ipairs(record) do steps[#steps + 1] = step end\n" \
+	"  steps[#steps + 1] = {'PEXPIRE', info, life}\n" \
+	"end\n" \
 	"if head then\n" \
 	"  steps[#steps + 1] = {'DEL', bell}\n" \
 	"  steps[#steps + 1] = {'ZREM', queue, me}\n" \
@@ -365,7 +368,7 @@
 	"  local failed = failure(step[1], redis.pcall(unpack(step)))\n" \
 	"  if failed then return failed end\n" \
 	"end\n" \
-	"local granted = {1, number, '', tonumber(said) or 0}\n" \
+	"local granted = {1, fence and number or '', '', tonumber(said) or 0}\n" \
 	"if not head then return granted end\n" \
 	"head = live_head(queue, alive, me, now)\n" \
 	"granted[3] = type(head) == 'string' and head or ''\n" \
@@ -425,7 +428,7 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"local lock, info, fence, queue, alive, bell, nested, heads = unpack(KEYS)\n" \
 	"local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" \
 	"local number, kept, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]\n" \
-	"local run, expected = ARGV[7], ARGV[8]\n" \
+	"local run, expected = ARGV[7] or '', ARGV[8]\n" \
 	"local time = redis.pcall('TIME')\n" \
 	"local now = time.err and 0\n" \
 	"  or time[1] * 1000 + math.floor(time[2] / 1000)\n"
@@ -448,6 +451,8 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"  if any and released then\n" \
 	"    redis.pcall('ZREM', nested, token .. ':released')\n" \
 	"  end\n" \
+	"elseif run ~= '' then\n" \
+	"  return {owned and 2 or 0}\n" \
 	"end\n" \
 	"local answer = {0}\n" \
 	"if owned and kept > 0 then\n" \
@@ -500,10 +505,10 @@ const char script_undo[] =
 	"local lock, info, queue, alive, bell = unpack(KEYS)\n"
 	"local token, me = ARGV[1], ARGV[2]\n"
 	"if redis.pcall('GET', lock) == token then\n"
-	"  redis.pcall('DEL', lock, info)\n"
+	"  redis.pcall('DEL', unpack({lock, info}))\n"
 	"else\n"
 	"  redis.pcall('ZREM', lock, token, 's:' .. token)\n"
-	"  redis.pcall('HDEL', info, token)\n"
+	"  if info then redis.pcall('HDEL', info, token) end\n"
 	"end\n"
 	"if queue then\n"
 	"  redis.pcall('ZREM', queue, me)\n"
@@ -528,6 +533,7 @@ const char script_undo[] =
 	"if wanted ~= letter then return {2} end\n" \
 	"local failed = lengthen(ttl)\n" \
 	"if failed then return failed end\n" \
+	"if not info then return {1, '', '', 'no key can lie beside the lock'} end\n" \
 	"failed = failure('ZADD',\n" \
 	"    redis.pcall('ZADD', nested, now + ttl, token .. ':' .. run))\n" \
 	"  or failure('PEXPIRE', redis.pcall('PEXPIRE', nested, life))\n" \
@@ -560,6 +566,7 @@ const char script_look[] = FAILURE ENDS NOW
 	"  return number\n"
 	"end\n"
 	"local function ask(command, key, ...)\n"
+	"  if not key then return end\n"
 	"  local reply = redis.pcall(command, key, ...)\n"
 	"  local failed = failure(command, reply)\n"
 	"  if not failed then return reply end\n"
@@ -652,8 +659,8 @@ const char script_force[] = FAILURE LIVE_HEAD ROUSE RING LOOK NOW
 	"if held.err then return held end\n"
 	"local seen, freed = {}, held.count == 0 and 1 or 0\n"
 	"for i = 2, #ARGV do seen[ARGV[i]] = true end\n"
-	"local limit = redis.pcall('HMGET', info, 'limit')\n"
-	"limit = not limit.err and tonumber(limit[1]) or nil\n"
+	"local limit = info and redis.pcall('HMGET', info, 'limit')\n"
+	"limit = limit and not limit.err and tonumber(limit[1]) or nil\n"
 	"if held.kind == 'x' then\n"
 	"  if not seen[redis.sha1hex(held.first)] then return {0} end\n"
 	"  freed, held.count = 1, 0\n"
@@ -668,10 +675,11 @@ const char script_force[] = FAILURE LIVE_HEAD ROUSE RING LOOK NOW
 	"  if freed == 0 then return {0} end\n"
 	"end\n"
 	"if held.count == 0 then\n"
-	"  local gone = redis.pcall('DEL', lock, info, nested)\n"
+	"  local gone = redis.pcall('DEL', unpack({lock, info, nested}))\n"
 	"  if type(gone) == 'table' then return gone end\n"
 	"end\n"
 	"local answer = {freed}\n"
+	"if not queue then return answer end\n"
 	"for _, waiter in ipairs(rouse(queue, alive, nil, held, limit, now, true)) do\n"
 	"  if waiter == ARGV[1] then\n"
 	"    ring(queue, alive, waiter, bell, now)\n"

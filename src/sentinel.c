@@ -46,9 +46,9 @@ sentinel_new(struct loop *loop, const struct endpoint *url,
 	sentinel->on_answer = on_answer;
 	sentinel->arg = arg;
 	sentinel->ask_ms = ASK_MIN_MS;
-	sentinel->conns = calloc(url->sentinel_count, sizeof(struct conn *));
-	for (size_t i = 0; sentinel->conns && i < url->sentinel_count; i++) {
-		sentinel->conns[i] = conn_new(loop, &url->sentinels[i]);
+	sentinel->conns = calloc(url->host_count, sizeof(struct conn *));
+	for (size_t i = 0; sentinel->conns && i < url->host_count; i++) {
+		sentinel->conns[i] = conn_new(loop, &url->hosts[i]);
 		if (sentinel->conns[i] == NULL) {
 			sentinel_free(sentinel);
 			return NULL;
@@ -66,7 +66,7 @@ sentinel_free(struct sentinel *sentinel)
 {
 	if (sentinel == NULL)
 		return;
-	for (size_t i = 0; i < sentinel->url->sentinel_count; i++)
+	for (size_t i = 0; i < sentinel->url->host_count; i++)
 		conn_free(sentinel->conns[i]);
 	free(sentinel->conns);
 	free(sentinel);
@@ -99,7 +99,7 @@ answer(struct sentinel *sentinel, const char *host, int64_t port)
 static void
 give_up(struct sentinel *sentinel)
 {
-	size_t count = sentinel->url->sentinel_count;
+	size_t count = sentinel->url->host_count;
 	char last[WHY_MAX];
 
 	snprintf(last, sizeof(last), "%s", sentinel->why);
@@ -196,8 +196,8 @@ next_deadline(const struct sentinel *sentinel)
 {
 	int64_t now = clock_now();
 	int64_t left = sentinel->deadline - now;
-	int64_t share = left / (int64_t)(sentinel->url->sentinel_count -
-					 sentinel->asked + 1);
+	int64_t share =
+	    left / (int64_t)(sentinel->url->host_count - sentinel->asked + 1);
 
 	return now + (share < sentinel->ask_ms ? share : sentinel->ask_ms);
 }
@@ -212,8 +212,7 @@ ask_next(struct sentinel *sentinel)
 	    .on_reply = on_reply,
 	    .arg = sentinel};
 
-	for (; sentinel->asked < sentinel->url->sentinel_count;
-	     sentinel->asked++) {
+	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
 		command.deadline = next_deadline(sentinel);
 		if (conn_send(sentinel->conns[sentinel->asked], &command) == 0)
 			return;
@@ -226,7 +225,7 @@ void
 sentinel_ask(struct sentinel *sentinel, int64_t deadline)
 {
 	if (sentinel->doubtful)
-		move(sentinel, 0, sentinel->url->sentinel_count - 1);
+		move(sentinel, 0, sentinel->url->host_count - 1);
 	sentinel->doubtful = false;
 	sentinel->deadline = deadline;
 	sentinel->asked = 0;

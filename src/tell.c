@@ -114,13 +114,18 @@ tell_disagreement(const struct tell *tell, const struct lock *lock)
 void
 tell_no_queue(struct tell *tell, const struct lock *lock)
 {
+	const char *what;
+
 	if (tell->no_queue || lock->no_queue[0] == '\0')
 		return;
 	tell->no_queue = true;
-	log_warnx("%s: %s: %s", name_of(lock),
-	    lock->outer != NULL ? "the outer run cannot see this one"
-				: "the queue cannot be used",
-	    lock->no_queue);
+	what = lock->outer != NULL ? "the outer run cannot see this one"
+				   : "the queue cannot be used";
+	/* What is in the nature of the name needs nobody's care. */
+	if (lock->key_alone)
+		log_info("%s: %s: %s", name_of(lock), what, lock->no_queue);
+	else
+		log_warnx("%s: %s: %s", name_of(lock), what, lock->no_queue);
 }
 
 void

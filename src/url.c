@@ -15,9 +15,11 @@
 #define TLS_SCHEME "rediss://"
 #define SENTINEL_SCHEME "redis-sentinel://"
 #define TLS_SENTINEL_SCHEME "rediss-sentinel://"
+#define CLUSTER_SCHEME "redis-cluster://"
+#define TLS_CLUSTER_SCHEME "rediss-cluster://"
 #define DEFAULT_PORT 6379
 #define DEFAULT_SENTINEL_PORT 26379
-#define SENTINELS_MAX 32
+#define HOSTS_MAX 32
 #define SOCKET_PATH_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -169,7 +171,8 @@ parse_tcp_db(const char *text, struct endpoint *endpoint)
 	if (strpbrk(text, "?#") != NULL)
 		return "redis:// and rediss:// take no query and no fragment";
 	if (*text == ',')
-		return "several hosts want redis-sentinel://";
+		return "several hosts want redis-sentinel:// or "
+		       "redis-cluster://";
 	if (*text == '\0' || strcmp(text, "/") == 0)
 		return NULL;
 	if (*text != '/')
@@ -210,26 +213,26 @@ parse_tcp(const char *text, bool tls, struct endpoint *endpoint)
 
 /* Each takes its part, up to a comma or what follows the last. */
 static const char *
-parse_sentinels(const char **text, struct endpoint *endpoint)
+parse_hosts(const char **text, int usual_port, struct endpoint *endpoint)
 {
-	struct endpoint *list = mem_alloc(SENTINELS_MAX * sizeof(*list));
+	struct endpoint *list = mem_alloc(HOSTS_MAX * sizeof(*list));
 	const char *reason = NULL;
 
-	endpoint->sentinels = list;
+	endpoint->hosts = list;
 	while (reason == NULL) {
-		struct endpoint *one = &list[endpoint->sentinel_count++];
+		struct endpoint *one = &list[endpoint->host_count++];
 		one->tls = endpoint->tls;
 		reason = parse_host(text, one);
 		if (reason == NULL)
-			reason = parse_port(text, DEFAULT_SENTINEL_PORT, one);
+			reason = parse_port(text, usual_port, one);
 		if (reason != NULL)
 			break;
 		one->label = tcp_label(one);
 		if (**text != ',')
 			break;
 		++*text;
-		if (endpoint->sentinel_count == SENTINELS_MAX)
-			reason = "more than 32 sentinels";
+		if (endpoint->host_count == HOSTS_MAX)
+			reason = "more than 32 hosts";
 	}
 	return reason;
 }
@@ -254,21 +257,29 @@ parse_master(const char *text, struct endpoint *endpoint)
 	return parse_db(name + length + 1, endpoint);
 }
 
-/* The sentinels' own labels stand in it, without their schemes. master is the
- * rest of the URL, where the name is escaped as it has to be. */
+/* Their own labels, without the schemes. */
 static char *
-sentinel_label(const struct endpoint *endpoint, const char *master)
+list_hosts(const struct endpoint *endpoint)
 {
 	size_t skip = strlen(endpoint->tls ? TLS_SCHEME : TCP_SCHEME);
-	char db[sizeof("/2147483647")] = "";
-	char *list = mem_strdup(""), *label;
+	char *list = mem_strdup("");
 
-	for (size_t i = 0; i < endpoint->sentinel_count; i++) {
+	for (size_t i = 0; i < endpoint->host_count; i++) {
 		char *longer = mem_printf("%s%s%s", list, i > 0 ? "," : "",
-		    endpoint->sentinels[i].label + skip);
+		    endpoint->hosts[i].label + skip);
 		free(list);
 		list = longer;
 	}
+	return list;
+}
+
+/* master is the rest of the URL, where the name is escaped as it has to be. */
+static char *
+sentinel_label(const struct endpoint *endpoint, const char *master)
+{
+	char db[sizeof("/2147483647")] = "";
+	char *list = list_hosts(endpoint), *label;
+
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
 	label = mem_printf("%s%s/%.*s%s",
@@ -286,12 +297,51 @@ parse_sentinel(const char *text, bool tls, struct endpoint *endpoint)
 	endpoint->tls = tls;
 	reason = parse_credentials(&text, endpoint);
 	if (reason == NULL)
-		reason = parse_sentinels(&text, endpoint);
+		reason = parse_hosts(&text, DEFAULT_SENTINEL_PORT, endpoint);
 	if (reason == NULL)
 		reason = parse_master(text, endpoint);
 	if (reason == NULL)
 		endpoint->label = sentinel_label(endpoint, text + 1);
 	return reason;
+}
+
+static const char *
+parse_cluster_db(const char *text, struct endpoint *endpoint)
+{
+	const char *reason;
+
+	if (strpbrk(text, "?#") != NULL)
+		return "redis-cluster:// takes no query and no fragment";
+	if (*text == '\0' || strcmp(text, "/") == 0)
+		return NULL;
+	if (*text != '/')
+		return "hosts and ports must be followed by nothing";
+	reason = parse_db(text + 1, endpoint);
+	if (reason == NULL && endpoint->db != 0)
+		reason = "a cluster has db 0 only";
+	return reason;
+}
+
+static const char *
+parse_cluster(const char *text, bool tls, struct endpoint *endpoint)
+{
+	const char *reason;
+	char *list;
+
+	endpoint->tls = tls;
+	endpoint->cluster = true;
+	reason = parse_credentials(&text, endpoint);
+	if (reason == NULL)
+		reason = parse_hosts(&text, DEFAULT_PORT, endpoint);
+	if (reason == NULL)
+		reason = parse_cluster_db(text, endpoint);
+	if (reason != NULL)
+		return reason;
+	list = list_hosts(endpoint);
+	endpoint->label =
+	    mem_printf("%s%s", tls ? TLS_CLUSTER_SCHEME : CLUSTER_SCHEME, list);
+	free(list);
+	return NULL;
 }
 
 static const char *
@@ -349,9 +399,13 @@ url_parse(const char *text, struct endpoint *endpoint)
 		reason = parse_sentinel(rest, false, endpoint);
 	else if ((rest = after(text, TLS_SENTINEL_SCHEME)) != NULL)
 		reason = parse_sentinel(rest, true, endpoint);
+	else if ((rest = after(text, CLUSTER_SCHEME)) != NULL)
+		reason = parse_cluster(rest, false, endpoint);
+	else if ((rest = after(text, TLS_CLUSTER_SCHEME)) != NULL)
+		reason = parse_cluster(rest, true, endpoint);
 	else
-		reason = "unknown scheme (redis://, rediss://, unix:// or "
-			 "redis-sentinel://)";
+		reason = "unknown scheme (redis://, rediss://, unix://, "
+			 "redis-sentinel:// or redis-cluster://)";
 	if (reason != NULL)
 		endpoint_fini(endpoint);
 	return reason;
@@ -380,9 +434,9 @@ url_wipe(char *text)
 void
 endpoint_fini(struct endpoint *endpoint)
 {
-	for (size_t i = 0; i < endpoint->sentinel_count; i++)
-		endpoint_fini(&endpoint->sentinels[i]);
-	free(endpoint->sentinels);
+	for (size_t i = 0; i < endpoint->host_count; i++)
+		endpoint_fini(&endpoint->hosts[i]);
+	free(endpoint->hosts);
 	free(endpoint->master);
 	if (endpoint->password != NULL)
 		mem_wipe(endpoint->password, strlen(endpoint->password));

@@ -4,6 +4,8 @@
  *   unix://[user[:password]@]/path[?db=N]
  *   redis-sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db]
  *   rediss-sentinel://..., the same over TLS, to sentinels and primary
+ *   redis-cluster://[user[:password]@]host[:port][,host[:port]...]
+ *   rediss-cluster://..., the same over TLS, to all nodes
  * Pure: nothing is resolved or connected here. */
 #ifndef URL_H
 #define URL_H
@@ -18,7 +20,7 @@ enum url_transport { URL_TCP, URL_UNIX };
 struct endpoint {
 	enum url_transport transport;
 	/* Name or address without brackets; the socket's path; NULL, and port
-	 * 0, where sentinels know the server. */
+	 * 0, where others know the server. */
 	char *host;
 	int port;	/* 1 to 65535; 0 with URL_UNIX */
 	int db;		/* 0 and up */
@@ -29,9 +31,12 @@ struct endpoint {
 	/* To be set by whoever connects where tls is; stays the setter's. */
 	struct tls_context *tls_context;
 	char *master; /* its name at the sentinels, NULL without them */
-	/* Each is an endpoint without master, user, password and db. */
-	struct endpoint *sentinels;
-	size_t sentinel_count;
+	bool
+	    cluster; /* hosts are nodes of one, of which any knows the others */
+	/* Those that know the server, each an endpoint without master, user,
+	 * password and db. */
+	struct endpoint *hosts;
+	size_t host_count;
 };
 
 /* Parses text into *endpoint, which then wants endpoint_fini. NULL, or the

@@ -22,13 +22,16 @@ same(const char *a, const char *b)
 }
 
 static void
-check_sentinels(const struct endpoint *endpoint)
+check_hosts(const struct endpoint *endpoint)
 {
 	require(endpoint->host == NULL && endpoint->port == 0);
-	require(endpoint->transport == URL_TCP && *endpoint->master != '\0');
-	require(endpoint->sentinel_count > 0);
-	for (size_t i = 0; i < endpoint->sentinel_count; i++) {
-		const struct endpoint *one = &endpoint->sentinels[i];
+	require(endpoint->transport == URL_TCP);
+	require(endpoint->cluster
+		    ? endpoint->master == NULL && endpoint->db == 0
+		    : *endpoint->master != '\0');
+	require(endpoint->host_count > 0);
+	for (size_t i = 0; i < endpoint->host_count; i++) {
+		const struct endpoint *one = &endpoint->hosts[i];
 		require(*one->host != '\0' && one->tls == endpoint->tls);
 		require(one->port > 0 && one->port < 65536);
 	}
@@ -37,7 +40,7 @@ check_sentinels(const struct endpoint *endpoint)
 static void
 check_server(const struct endpoint *endpoint)
 {
-	require(*endpoint->host != '\0' && endpoint->sentinel_count == 0);
+	require(*endpoint->host != '\0' && endpoint->host_count == 0);
 	require(endpoint->transport == URL_UNIX
 		    ? endpoint->port == 0 && !endpoint->tls
 		    : endpoint->port > 0 && endpoint->port < 65536);
@@ -53,9 +56,10 @@ check_label(const struct endpoint *endpoint)
 	require(again.transport == endpoint->transport);
 	require(same(again.host, endpoint->host));
 	require(same(again.master, endpoint->master));
-	require(again.sentinel_count == endpoint->sentinel_count);
+	require(again.host_count == endpoint->host_count);
 	require(again.port == endpoint->port && again.db == endpoint->db);
 	require(again.tls == endpoint->tls);
+	require(again.cluster == endpoint->cluster);
 	require(strcmp(again.label, endpoint->label) == 0);
 	endpoint_fini(&again);
 }
@@ -84,8 +88,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (url_parse(text, &endpoint) == NULL) {
 		require(endpoint.db >= 0);
-		if (endpoint.master != NULL)
-			check_sentinels(&endpoint);
+		if (endpoint.master != NULL || endpoint.cluster)
+			check_hosts(&endpoint);
 		else
 			check_server(&endpoint);
 		check_label(&endpoint);

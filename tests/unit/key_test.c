@@ -2,21 +2,23 @@
 
 #include <stdlib.h>
 
+#include "cluster.h"
 #include "tap.h"
 
 static const struct {
 	const char *key, *helper, *bell;
+	bool placeable;
 } cases[] = {
-    {"job", "{job}:rlk:i", "{job}:rlk:m:t-1"},
-    {"", "{}:rlk:i", "{}:rlk:m:t-1"},
-    {"{a}b", "{a}b:rlkt:i", "{a}b:rlkt:m:t-1"},
-    {"x{{a}}", "x{{a}}:rlkt:i", "x{{a}}:rlkt:m:t-1"},
-    {"a}{b}", "a}{b}:rlkt:i", "a}{b}:rlkt:m:t-1"},
-    {"{}{a}", "{{}{a}}:rlk:i", "{{}{a}}:rlk:m:t-1"},
-    {"a{}b", "{a{}b}:rlk:i", "{a{}b}:rlk:m:t-1"},
-    {"a}b", "{a}b}:rlk:i", "{a}b}:rlk:m:t-1"},
-    {"{a", "{{a}:rlk:i", "{{a}:rlk:m:t-1"},
-    {"}{", "{}{}:rlk:i", "{}{}:rlk:m:t-1"},
+    {"job", "{job}:rlk:i", "{job}:rlk:m:t-1", true},
+    {"", "{}:rlk:i", "{}:rlk:m:t-1", false},
+    {"{a}b", "{a}b:rlkt:i", "{a}b:rlkt:m:t-1", true},
+    {"x{{a}}", "x{{a}}:rlkt:i", "x{{a}}:rlkt:m:t-1", true},
+    {"a}{b}", "a}{b}:rlkt:i", "a}{b}:rlkt:m:t-1", true},
+    {"{}{a}", "{{}{a}}:rlk:i", "{{}{a}}:rlk:m:t-1", false},
+    {"a{}b", "{a{}b}:rlk:i", "{a{}b}:rlk:m:t-1", false},
+    {"a}b", "{a}b}:rlk:i", "{a}b}:rlk:m:t-1", false},
+    {"{a", "{{a}:rlk:i", "{{a}:rlk:m:t-1", true},
+    {"}{", "{}{}:rlk:i", "{}{}:rlk:m:t-1", false},
 };
 
 static const char *const no_helpers[] = {"", ":", "i", "job", "job:rlk:i",
@@ -34,6 +36,11 @@ main(void)
 
 		is_text(helper, cases[i].helper, cases[i].key);
 		is_text(bell, cases[i].bell, cases[i].key);
+		is_int(key_is_placeable(cases[i].key), cases[i].placeable,
+		    "  in its slot");
+		is_int(cluster_slot(helper) == cluster_slot(cases[i].key) &&
+			   cluster_slot(bell) == cluster_slot(cases[i].key),
+		    cases[i].placeable, "  indeed");
 		back = key_of_helper(helper);
 		is_text(back, cases[i].key, "  and back");
 		free(back);

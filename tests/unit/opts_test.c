@@ -485,19 +485,19 @@ static const struct bad_case {
 	"-r: port must be 1 to 65535" TRY},
     {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
     {{"-k", "a", "-r", "", "ls"}, {NULL}, 64,
-	"-r: unknown scheme (redis://, rediss://, unix:// or "
-	"redis-sentinel://)" TRY},
+	"-r: unknown scheme (redis://, rediss://, unix://, "
+	"redis-sentinel:// or redis-cluster://)" TRY},
     {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
 	"-r: bad character in the host name" TRY},
     {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
 	"-r: bad percent-escape" TRY},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
-	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix:// or "
-	"redis-sentinel://)\n"},
+	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
+	"redis-sentinel:// or redis-cluster://)\n"},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n"},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a http://b"}, 78,
-	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix:// or "
-	"redis-sentinel://)\n"},
+	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
+	"redis-sentinel:// or redis-cluster://)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
 	"REDIS_URL: one server each time (-r URL -r URL)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,

@@ -60,19 +60,29 @@ static const struct good_case {
 				   .user = "u",
 				   .password = "p",
 				   .label = "rediss://[::1]:7/2"}},
+    {"redis-cluster://u:p@h,[::1]:7,i:8/0",
+	{.cluster = true,
+	    .host_count = 3,
+	    .user = "u",
+	    .password = "p",
+	    .label = "redis-cluster://h:6379,[::1]:7,i:8"}},
+    {"rediss-cluster://h/", {.cluster = true,
+				.host_count = 1,
+				.tls = true,
+				.label = "rediss-cluster://h:6379"}},
     {"redis-sentinel://h/m", {.master = "m",
-				 .sentinel_count = 1,
+				 .host_count = 1,
 				 .label = "redis-sentinel://h:26379/m"}},
     {"rediss-sentinel://u:p@a:1,[::1],b/my%2fm/7",
 	{.master = "my/m",
-	    .sentinel_count = 3,
+	    .host_count = 3,
 	    .db = 7,
 	    .tls = true,
 	    .user = "u",
 	    .password = "p",
 	    .label = "rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7"}},
     {"redis-sentinel://h/0/", {.master = "0",
-				  .sentinel_count = 1,
+				  .host_count = 1,
 				  .label = "redis-sentinel://h:26379/0"}},
     {"unix:///run/redis.sock", {.transport = URL_UNIX,
 				   .host = "/run/redis.sock",
@@ -91,8 +101,10 @@ static const struct good_case {
 				      .label = "unix:///" HUNDRED "123456"}},
 };
 
-#define SCHEME \
-	"unknown scheme (redis://, rediss://, unix:// or redis-sentinel://)"
+#define SCHEME                                                             \
+	"unknown scheme (redis://, rediss://, unix://, redis-sentinel:// " \
+	"or redis-cluster://)"
+#define SEVERAL "several hosts want redis-sentinel:// or redis-cluster://"
 #define MASTER "no name of a master (redis-sentinel://HOST,.../MASTER)"
 #define HOST "bad character in the host name"
 #define PORT "port must be 1 to 65535"
@@ -125,8 +137,8 @@ static const struct bad_case {
     {"redis://h h", HOST},
     {"redis://h\n", HOST},
     {"redis://h%41", HOST},
-    {"redis://h,i", "several hosts want redis-sentinel://"},
-    {"redis://h:1,i:2/0", "several hosts want redis-sentinel://"},
+    {"redis://h,i", SEVERAL},
+    {"redis://h:1,i:2/0", SEVERAL},
     {"redis-sentinel://", "no host"},
     {"redis-sentinel:///m", "no host"},
     {"redis-sentinel://h,/m", "no host"},
@@ -140,13 +152,21 @@ static const struct bad_case {
     {"redis-sentinel://h/m%00", ESCAPE},
     {"redis-sentinel://h/m/x", DB},
     {"redis-sentinel://h/m/1/", DB},
+    {"redis-cluster://", "no host"},
+    {"redis-cluster://a,", "no host"},
+    {"redis-cluster://a:0", PORT},
+    {"redis-cluster://a/3", "a cluster has db 0 only"},
+    {"redis-cluster://a/x", DB},
+    {"redis-cluster://[::1]x", "hosts and ports must be followed by nothing"},
+    {"redis-cluster://a?db=0",
+	"redis-cluster:// takes no query and no fragment"},
     {"redis-sentinel://h/m?db=1",
 	"redis-sentinel:// takes no query and no fragment"},
     {"redis-sentinel://[::1]x/m",
 	"hosts and ports must be followed by /MASTER"},
     {"redis-sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
      "a,a,a,a,a,a/m",
-	"more than 32 sentinels"},
+	"more than 32 hosts"},
     {"redis://h:0", PORT},
     {"redis://h:", PORT},
     {"redis://h:70000", PORT},
@@ -222,8 +242,8 @@ test_good(const struct good_case *test)
 	is_int(got.db, want->db, "  db");
 	is_int(got.tls, want->tls, "  tls");
 	is_text(got.master, want->master, "  master");
-	is_int((int64_t)got.sentinel_count, (int64_t)want->sentinel_count,
-	    "  sentinels");
+	is_int(got.cluster, want->cluster, "  cluster");
+	is_int((int64_t)got.host_count, (int64_t)want->host_count, "  hosts");
 	is_text(got.user, want->user, "  user");
 	is_text(got.password, want->password, "  password");
 	is_text(got.label, want->label, "  label");
