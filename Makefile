@@ -95,7 +95,7 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## unit tests and suites (TESTS="tests/x.bats ..." chooses)
+check: ## unit tests and suites (TESTS="tests/x.bats ..." and SERVER=PATH choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)

@@ -10,9 +10,8 @@ set -eu
 
 # mode, what to look for (a|b: either), package for apt-get, dnf and apk
 # (a,b: both; -: none; =: none, and it is done without). Debian's redis-server
-# would start a daemon on the default port; redis-check-rdb, in redis-tools, is
-# the server when it is called redis-server. Where there is an init already, no
-# systemd is put beside it for the sake of its tools.
+# would start a daemon on the default port: server.sh does with redis-tools. Where
+# there is an init already, no systemd is put beside it for the sake of its tools.
 table='
 build cc                           gcc               gcc                gcc
 build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
@@ -21,8 +20,8 @@ build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
 build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
 build libssl.pc                    libssl-dev        openssl-devel      openssl-dev
 demo  bash                         bash              bash               bash
-demo  redis-cli                    redis-tools       redis              redis
-demo  redis-server|redis-check-rdb redis-tools       redis              redis
+demo  redis-cli|valkey-cli         redis-tools       redis              redis
+demo  redis-server|redis-check-rdb|valkey-server|valkey-check-rdb redis-tools redis redis
 check bats                         bats              bats               bats
 check parallel                     parallel          parallel           parallel
 check python3                      python3           python3            python3

@@ -397,7 +397,7 @@ restart_loading() {
 	cli eval 'for i = 1, 1000 do redis.call("SET", "filler" .. i, string.rep("x", 2000)) end' 0
 	cli save
 	stop_server own
-	"$(server_binary)" --port 0 --unixsocket "$PWD/own/s" --save '' --appendonly no \
+	redis-server --port 0 --unixsocket "$PWD/own/s" --save '' --appendonly no \
 		--dir "$PWD/own" --daemonize no --rdbcompression no --key-load-delay 10000 \
 		--loading-process-events-interval-bytes 1024 >own/log 2>&1 3>&- &
 	echo $! >own/pid
