@@ -210,6 +210,10 @@ row() {
 	row 77 again told "ERR The user executing the script can't run this command or subcommand"
 }
 
+@test "reply table: a script's user who lacks a permission, since Redis 7.2" {
+	row 77 again told "ERR ACL failure in script: User u has no permissions to run the 'del' command"
+}
+
 @test "reply table: no EVAL" {
 	TOLD='does not know EVAL' row 77 again told "ERR unknown command 'EVAL', with args beginning with: 'local'"
 }
