@@ -531,6 +531,31 @@ leaves_no_trace() {
 	[[ -z $(keys_left) ]]
 }
 
+# is_listening PID: to its bell; sets ID, the number of its connection.
+is_listening() {
+	ID=$(cli client list | sed -n "s/^id=\([0-9]*\) .* name=rlockrun:$1 .* cmd=blpop .*/\1/p")
+	[[ $ID ]]
+}
+
+@test "a waiter that was rung while it was stopped and is the last leaves no bell" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	wait_until is_listening "$b"
+	kill -STOP "$b"
+	cli client unblock "$ID"
+	bell="{$KEY}:rlk:m:$(token_of "$b")"
+	touch go
+	exits_with 0 "$a"
+	[[ $(cli exists "$bell") == 1 ]]
+	# The next one takes it for dead, when its second has gone by.
+	run -0 rl -w 10 true
+	kill -CONT "$b"
+	exits_with 0 "$b"
+	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
+}
+
 @test "a waiter that can't start its job leaves the line" {
 	holds A
 	start "$RLOCKRUN" -k "$KEY" -- ./job
