@@ -43,6 +43,7 @@ check npm                          npm               npm                npm
 check systemd-analyze|/sbin/init   systemd           systemd            =
 deb   dh                           debhelper         =                  =
 deb   dpkg-buildpackage            dpkg-dev          =                  =
+deb   /usr/share/build-essential/list build-essential = =
 deb   lintian                      lintian           =                  =
 valgrind valgrind                  valgrind          valgrind           valgrind
 bench flock                        util-linux        util-linux         util-linux
