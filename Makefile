@@ -121,6 +121,10 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
 
+check-matrix: ## check with other servers, libraries and compilers (some need root)
+	-@packaging/deps.sh matrix
+	@tests/matrix/run $(PARTS)
+
 check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
 	@ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-asan
@@ -194,9 +198,9 @@ clean: ## remove build/
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
-	    printf '  %-11s %s\n' "$$target" "$$text"; done
+	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

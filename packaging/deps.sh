@@ -2,7 +2,7 @@
 # Installs what building, the demo, the tests or the linters need and this
 # machine lacks:
 #
-#     packaging/deps.sh build|demo|check|valgrind|fuzz|bench|model|lint|deb...
+#     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|bench|model|lint|deb...
 #
 # Silent and quick when nothing is missing. Never installs a package that
 # starts a service.
@@ -46,6 +46,9 @@ deb   dpkg-buildpackage            dpkg-dev          =                  =
 deb   /usr/share/build-essential/list build-essential = =
 deb   lintian                      lintian           =                  =
 valgrind valgrind                  valgrind          valgrind           valgrind
+matrix clang                       clang             clang              clang
+matrix unshare                     util-linux        util-linux         util-linux
+matrix debootstrap                 debootstrap       =                  =
 bench flock                        util-linux        util-linux         util-linux
 bench strace                       strace            strace             strace
 bench valgrind                     valgrind          valgrind           valgrind
@@ -80,6 +83,7 @@ for mode; do
 	lint) modes="$modes build lint " ;;
 	deb) modes="$modes build deb " ;;
 	valgrind) modes="$modes build valgrind " ;;
+	matrix) modes="$modes build demo check deb matrix " ;;
 	bench) modes="$modes build demo bench " ;;
 	model) modes="$modes model " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
