@@ -356,7 +356,7 @@ takes_ms() {
 	thaw
 	wait_until has_read 3
 	[[ -z $(keys_left) && $(cli info commandstats) =~ cmdstat_eval:calls=([0-9]*), ]]
-	# Valkey runs all that came before the connection's end, Redis perhaps not.
+	# Newer servers run all that came before the end of the connection.
 	((BASH_REMATCH[1] >= 6))
 }
 
