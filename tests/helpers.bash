@@ -326,6 +326,11 @@ exits_with() {
 is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
 is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
 
+# How long the lease still lasts.
+left_ms() { cli pttl "$KEY"; }
+left_above() { (($(left_ms) > $1)); }
+left_below() { (($(left_ms) < $1)); }
+
 # The server's clock.
 server_ms() {
 	local time

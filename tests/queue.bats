@@ -20,20 +20,6 @@ teardown() {
 	end_test
 }
 
-# turn NAME: notes its turn in `order` and its fence in `fences`, finds out when it
-# is not alone, and ends as soon as go.NAME is there, or `go`.
-write_turn() {
-	cat >turn <<-'END'
-		exec 9>witness
-		flock -n 9 || echo "$1" >>overlaps
-		echo "$RLOCKRUN_FENCE" >>fences
-		read -r up _ </proc/uptime
-		echo "$up" >"$1.started"
-		echo "$1" >>order
-		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
-	END
-}
-
 # member_of PID: its name in line.
 member_of() {
 	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
@@ -229,7 +215,7 @@ only_bells_left() {
 	for n in 1 2 3; do
 		line_up "$n" -t 3
 	done
-	wait_until eval '(($(cli pttl "$KEY") > 2900))'
+	wait_until left_above 2900
 	ends=$(($(now_ms) + 3000))
 	kill -KILL "$a"
 	wait_for_file 1.started
