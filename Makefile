@@ -95,7 +95,7 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## unit tests and suites (TESTS="tests/x.bats ..." chooses)
+check: ## unit tests and suites (TESTS="tests/x.bats ..." and SERVER=PATH choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)
@@ -120,6 +120,10 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
+
+check-matrix: ## check with other servers, libraries and compilers (some need root)
+	-@packaging/deps.sh matrix
+	@tests/matrix/run $(PARTS)
 
 check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
 	@ALL=1 $(MAKE) --no-print-directory check
@@ -194,9 +198,9 @@ clean: ## remove build/
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
-	    printf '  %-11s %s\n' "$$target" "$$text"; done
+	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -4,6 +4,7 @@
 set -u
 
 RLOCKRUN=$(realpath "${RLOCKRUN:?path of rlockrun}") || exit 1
+packaging=$(dirname "$(realpath "$0")")
 key=demo:sync
 failures=0
 
@@ -69,9 +70,9 @@ rlockrun() { exec "$RLOCKRUN" "$@"; } # in the background only: $! is rlockrun
 unset "${!RLOCKRUN_@}" REDIS_URL
 export XDG_CONFIG_HOME=$dir RLOCKRUN_REDIS=unix://$dir/redis.sock
 : >rlockrun.conf
-# Debian has the server in redis-tools too: called redis-check-rdb there.
-ln -s "$(command -v redis-server || command -v redis-check-rdb)" redis-server
-./redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' \
+"$packaging/server.sh" "$dir" >redis.log || exit
+PATH=$dir:$PATH
+redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' \
 	--appendonly no --daemonize no >redis.log 2>&1 &
 server=$!
 answers() { [[ $(redis-cli -s redis.sock ping 2>/dev/null) == PONG ]]; }

@@ -2,7 +2,7 @@
 # Installs what building, the demo, the tests or the linters need and this
 # machine lacks:
 #
-#     packaging/deps.sh build|demo|check|valgrind|fuzz|bench|model|lint|deb...
+#     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|bench|model|lint|deb...
 #
 # Silent and quick when nothing is missing. Never installs a package that
 # starts a service.
@@ -10,9 +10,8 @@ set -eu
 
 # mode, what to look for (a|b: either), package for apt-get, dnf and apk
 # (a,b: both; -: none; =: none, and it is done without). Debian's redis-server
-# would start a daemon on the default port; redis-check-rdb, in redis-tools, is
-# the server when it is called redis-server. Where there is an init already, no
-# systemd is put beside it for the sake of its tools.
+# would start a daemon on the default port: server.sh does with redis-tools. Where
+# there is an init already, no systemd is put beside it for the sake of its tools.
 table='
 build cc                           gcc               gcc                gcc
 build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
@@ -21,8 +20,8 @@ build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
 build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
 build libssl.pc                    libssl-dev        openssl-devel      openssl-dev
 demo  bash                         bash              bash               bash
-demo  redis-cli                    redis-tools       redis              redis
-demo  redis-server|redis-check-rdb redis-tools       redis              redis
+demo  redis-cli|valkey-cli         redis-tools       redis              redis
+demo  redis-server|redis-check-rdb|valkey-server|valkey-check-rdb redis-tools redis redis
 check bats                         bats              bats               bats
 check parallel                     parallel          parallel           parallel
 check python3                      python3           python3            python3
@@ -44,8 +43,12 @@ check npm                          npm               npm                npm
 check systemd-analyze|/sbin/init   systemd           systemd            =
 deb   dh                           debhelper         =                  =
 deb   dpkg-buildpackage            dpkg-dev          =                  =
+deb   /usr/share/build-essential/list build-essential = =
 deb   lintian                      lintian           =                  =
 valgrind valgrind                  valgrind          valgrind           valgrind
+matrix clang                       clang             clang              clang
+matrix unshare                     util-linux        util-linux         util-linux
+matrix debootstrap                 debootstrap       =                  =
 bench flock                        util-linux        util-linux         util-linux
 bench strace                       strace            strace             strace
 bench valgrind                     valgrind          valgrind           valgrind
@@ -80,6 +83,7 @@ for mode; do
 	lint) modes="$modes build lint " ;;
 	deb) modes="$modes build deb " ;;
 	valgrind) modes="$modes build valgrind " ;;
+	matrix) modes="$modes build demo check deb matrix " ;;
 	bench) modes="$modes build demo bench " ;;
 	model) modes="$modes model " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;

@@ -38,8 +38,9 @@ static const struct row rows[] = {
     {"WRONGPASS", REFUSED},
     {"NOPERM", REFUSED},
     {"DENIED", REFUSED},
-    /* Redis 6 words a denied command inside a script so. */
+    /* So a denied command inside a script is worded by Redis 6 and by 7.2. */
     {"ERR The user executing the script", REFUSED},
+    {"ERR ACL failure in script", REFUSED},
     /* Without EVAL there is no lock. */
     {"ERR unknown command", REFUSED},
 };

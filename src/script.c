@@ -358,8 +358,9 @@
 	"  for _, step in ipairs(record) do steps[#steps + 1] = step end\n" \
 	"  steps[#steps + 1] = {'PEXPIRE', info, life}\n" \
 	"end\n" \
+	/* Who was rung and then taken for dead may find no line, but a bell. */ \
+	"if queue and (head or wait) then steps[#steps + 1] = {'DEL', bell} end\n" \
 	"if head then\n" \
-	"  steps[#steps + 1] = {'DEL', bell}\n" \
 	"  steps[#steps + 1] = {'ZREM', queue, me}\n" \
 	"  steps[#steps + 1] = {'ZREM', alive, me}\n" \
 	"end\n" \

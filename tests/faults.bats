@@ -210,6 +210,10 @@ row() {
 	row 77 again told "ERR The user executing the script can't run this command or subcommand"
 }
 
+@test "reply table: a script's user who lacks a permission, since Redis 7.2" {
+	row 77 again told "ERR ACL failure in script: User u has no permissions to run the 'del' command"
+}
+
 @test "reply table: no EVAL" {
 	TOLD='does not know EVAL' row 77 again told "ERR unknown command 'EVAL', with args beginning with: 'local'"
 }
@@ -397,7 +401,7 @@ restart_loading() {
 	cli eval 'for i = 1, 1000 do redis.call("SET", "filler" .. i, string.rep("x", 2000)) end' 0
 	cli save
 	stop_server own
-	"$(server_binary)" --port 0 --unixsocket "$PWD/own/s" --save '' --appendonly no \
+	redis-server --port 0 --unixsocket "$PWD/own/s" --save '' --appendonly no \
 		--dir "$PWD/own" --daemonize no --rdbcompression no --key-load-delay 10000 \
 		--loading-process-events-interval-bytes 1024 >own/log 2>&1 3>&- &
 	echo $! >own/pid
@@ -523,21 +527,13 @@ serves() {
 	cli cluster setslot "$SLOT" migrating "$OTHER"
 	# What isn't the lock itself has gone already.
 	cli migrate 127.0.0.1 "$OTHER_PORT" '' 0 2000 keys "{$KEY}:rlk:i" "{$KEY}:rlk:f"
-	wait_until pttl_below 1500
-	wait_until pttl_above 1700
+	wait_until left_below 1500
+	wait_until left_above 1700
 	run -69 rl -n --server-timeout 0.3 touch ran
 	[[ ${#lines[@]} == 1 && $output == *TRYAGAIN* && ! -e ran ]]
 	[[ ! -s $ERR ]]
 	ends_well
 	[[ ! -s $ERR ]]
-}
-
-pttl_below() {
-	(($(cli pttl "$KEY") < $1))
-}
-
-pttl_above() {
-	(($(cli pttl "$KEY") > $1))
 }
 
 # --- the connection ends ------------------------------------------------------------
@@ -558,34 +554,27 @@ ends_at() {
 	ends_at lose:CLIENT:1
 }
 
-@test "the connection ends before the server hears of AUTH" {
+# auth_ends_at RULE: the same with a user's password.
+auth_ends_at() {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all
-	through lose:AUTH:1
+	through "$1"
 	RLOCKRUN_REDIS=unix://${KEY//:/%3a}:secret@$PWD/proxy/s
 	running -n
 	ends_well
 	[[ ! -s $ERR ]]
 	cli acl deluser "$KEY"
+}
+
+@test "the connection ends before the server hears of AUTH" {
+	auth_ends_at lose:AUTH:1
 }
 
 @test "the connection ends instead of the reply to AUTH" {
-	cli acl setuser "$KEY" on '>secret' '~*' +@all
-	through cut:AUTH:1
-	RLOCKRUN_REDIS=unix://${KEY//:/%3a}:secret@$PWD/proxy/s
-	running -n
-	ends_well
-	[[ ! -s $ERR ]]
-	cli acl deluser "$KEY"
+	auth_ends_at cut:AUTH:1
 }
 
 @test "the connection ends after AUTH" {
-	cli acl setuser "$KEY" on '>secret' '~*' +@all
-	through hangup:AUTH:1
-	RLOCKRUN_REDIS=unix://${KEY//:/%3a}:secret@$PWD/proxy/s
-	running -n
-	ends_well
-	[[ ! -s $ERR ]]
-	cli acl deluser "$KEY"
+	auth_ends_at hangup:AUTH:1
 }
 
 @test "the connection ends after the handshake" {
@@ -785,7 +774,7 @@ none_left() {
 	running -t 2
 	has_passed proxy EVAL/6 2
 	[[ $(cli get "$KEY") == "$(<token)" && $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
-	pttl_above 1000
+	left_above 1000
 	ends_well
 }
 

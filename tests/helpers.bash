@@ -6,19 +6,6 @@ bats_require_minimum_version 1.5.0
 
 # --- the server -------------------------------------------------------------
 
-# redis-tools has the server's code under another name.
-server_binary() {
-	local tool
-	if [[ -n ${SERVER:-} ]]; then
-		echo "$SERVER"
-	elif tool=$(command -v redis-server || command -v valkey-server); then
-		echo "$tool"
-	else
-		ln -sf "$(command -v redis-check-rdb)" "$BATS_FILE_TMPDIR/redis-server"
-		echo "$BATS_FILE_TMPDIR/redis-server"
-	fi
-}
-
 # start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid.
 start_server() {
 	local dir=$1
@@ -28,7 +15,7 @@ start_server() {
 		echo "a server runs in $dir already" >&2
 		return 1
 	fi
-	"$(server_binary)" --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
+	redis-server --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
 		--dir "$dir" --daemonize no "$@" >"$dir/log" 2>&1 3>&- &
 	echo $! >"$dir/pid"
 	wait_until server_answers "$dir/s" || {
@@ -134,7 +121,7 @@ run_sentinels() {
 				((i == j)) || echo "sentinel known-sentinel primary 127.0.0.1 ${ports[j]} ${ids[j]}"
 			done
 		} >"$dir/s$i/conf"
-		"$(server_binary)" "$dir/s$i/conf" --sentinel --dir "$dir/s$i" \
+		redis-server "$dir/s$i/conf" --sentinel --dir "$dir/s$i" \
 			--daemonize no >"$dir/s$i/log" 2>&1 3>&- &
 		echo $! >"$dir/s$i/pid"
 		wait_until server_answers "$dir/s$i/s" || {
@@ -338,6 +325,11 @@ exits_with() {
 
 is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
 is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+
+# How long the lease still lasts.
+left_ms() { cli pttl "$KEY"; }
+left_above() { (($(left_ms) > $1)); }
+left_below() { (($(left_ms) < $1)); }
 
 # The server's clock.
 server_ms() {

@@ -52,16 +52,6 @@ last_ms() {
 	echo $((10#${time/./} * 10))
 }
 
-left_ms() {
-	cli pttl "$KEY"
-}
-more_than() {
-	(($(left_ms) > $1))
-}
-less_than() {
-	(($(left_ms) < $1))
-}
-
 # --- the key is taken away ------------------------------------------------
 
 @test "S3: an overwritten key is left alone, and the holder exits 79" {
@@ -180,13 +170,13 @@ less_than() {
 # survives AT SECONDS: with AT ms of the lease left the server is away so long.
 survives() {
 	local back
-	wait_until more_than 1900
-	wait_until less_than "$1"
+	wait_until left_above 1900
+	wait_until left_below "$1"
 	freeze
 	sleep "$2"
 	back=$(now_ms)
 	thaw
-	wait_until more_than 1900
+	wait_until left_above 1900
 	back=$(($(now_ms) - back))
 	echo "renewed $back ms after its return"
 	((back < 1000))
@@ -208,7 +198,7 @@ survives() {
 @test "L13: server away for 0.6 TTL, right after a renewal: nothing is lost" {
 	own_server
 	hold -t 2
-	wait_until less_than 1500
+	wait_until left_below 1500
 	survives 2000 1.2
 	wait_until grep -q "renewed again" "$ERR"
 	grep -q "cannot renew the lock, which lasts for another [0-9.]* s" "$ERR"
@@ -281,8 +271,8 @@ exits_with_soon() {
 	stop_server "$SUITE_DIR"
 	start_server "$SUITE_DIR" --appendonly yes --appendfsync always
 	[[ $(cli get "$KEY") == "$token" ]]
-	wait_until less_than 2200
-	wait_until more_than 2700
+	wait_until left_below 2200
+	wait_until left_above 2700
 	touch "done"
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
@@ -305,7 +295,7 @@ exits_with_soon() {
 	cli acl setuser job on '>secret' '~*' +@all
 	export RLOCKRUN_REDIS=unix://job:secret@$SUITE_DIR/s
 	hold -t 3
-	wait_until more_than 2900
+	wait_until left_above 2900
 	cli acl setuser job off
 	cli client kill user job
 	wait_until grep -q "cannot renew" "$ERR"
@@ -324,7 +314,7 @@ exits_with_soon() {
 	wait_for_file A.pid
 	job_of B -t 1
 	wait_for_file "$ERR"
-	wait_until more_than 950
+	wait_until left_above 950
 	end=$(($(now_ms) + 1000))
 	kill -STOP "$holder"
 	sleep 2
@@ -343,12 +333,12 @@ exits_with_soon() {
 # bats test_tags=serial
 @test "S7: rlockrun stopped for 0.8 TTL after a renewal: a warning only" {
 	hold -t 2 --kill-after 600ms
-	wait_until less_than 1500
-	wait_until more_than 1900
+	wait_until left_below 1500
+	wait_until left_above 1900
 	kill -STOP "$PID"
 	sleep 1.6
 	kill -CONT "$PID"
-	wait_until more_than 1900
+	wait_until left_above 1900
 	touch "done"
 	exits_with 0 "$PID"
 	grep -q "rlockrun was paused for at least [01]\.[0-9] s" "$ERR"
@@ -365,8 +355,8 @@ exits_with_soon() {
 	rm overlaps # they are one job
 	job_of B -t 3
 	wait_for_file "$ERR"
-	wait_until less_than 2500
-	wait_until more_than 2900
+	wait_until left_below 2500
+	wait_until left_above 2900
 	kill -KILL "$holder"
 	killed=$(now_ms)
 	for name in A1 A2 A3; do

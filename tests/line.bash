@@ -1,6 +1,19 @@
-# What suites about waiting in line share: Q and L are the names of its keys, and
-# `turn` is a job that notes its turn in NAME.started.
+# What suites about waiting in line share: Q and L are the names of its keys.
 # shellcheck shell=bash
+
+# turn NAME: notes its turn in `order` and its fence in `fences`, finds out when it
+# is not alone, and ends as soon as go.NAME is there, or `go`.
+write_turn() {
+	cat >turn <<-'END'
+		exec 9>witness
+		flock -n 9 || echo "$1" >>overlaps
+		echo "$RLOCKRUN_FENCE" >>fences
+		read -r up _ </proc/uptime
+		echo "$up" >"$1.started"
+		echo "$1" >>order
+		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
+	END
+}
 
 # line_up NAME [OPTION...]: a waiter, and until it is in line. PID is its pid.
 line_up() {

@@ -44,10 +44,6 @@ is_free() {
 alive_until() {
 	cli --raw zrange "$N" 0 0 withscores | tail -n 1
 }
-left_ms() {
-	cli pttl "$KEY"
-}
-
 # outer SCRIPT [OPTION...]: a rlockrun with this job; PID is its pid.
 outer() {
 	start "$RLOCKRUN" -k "$KEY" "${@:2}" -- sh -c "$1"
@@ -164,7 +160,7 @@ outer() {
 	[[ $(cli get "$KEY") == "$(<in.token)" ]]
 	# It renews, also now.
 	cli pexpire "$KEY" 1200
-	wait_until eval '(($(left_ms) > 1500))'
+	wait_until left_above 1500
 	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo ran >ran'
 	wait_until eval '(($(cli zcard "{$KEY}:rlk:q") == 1))'
 	touch in.go

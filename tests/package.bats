@@ -219,3 +219,13 @@ make_here() {
 	make_here uninstall PREFIX=/opt/x
 	[[ -z $(files_in dest) ]]
 }
+
+@test "server.sh: what is no server is refused in one line" {
+	local none server_sh=$BATS_TEST_DIRNAME/../packaging/server.sh
+	for none in "$PWD/none" none ./none "$PWD" /etc/passwd true; do
+		SERVER=$none run -1 "$server_sh" "$PWD/bin"
+		[[ $output == "server.sh: SERVER="*" is no "* && ${#lines[@]} == 1 ]]
+	done
+	SERVER=$(type -P redis-server) run -0 "$server_sh" "$PWD/bin"
+	[[ $output == *" server v="* && -x bin/redis-server ]]
+}

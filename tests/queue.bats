@@ -20,20 +20,6 @@ teardown() {
 	end_test
 }
 
-# turn NAME: notes its turn in `order` and its fence in `fences`, finds out when it
-# is not alone, and ends as soon as go.NAME is there, or `go`.
-write_turn() {
-	cat >turn <<-'END'
-		exec 9>witness
-		flock -n 9 || echo "$1" >>overlaps
-		echo "$RLOCKRUN_FENCE" >>fences
-		read -r up _ </proc/uptime
-		echo "$up" >"$1.started"
-		echo "$1" >>order
-		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
-	END
-}
-
 # member_of PID: its name in line.
 member_of() {
 	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
@@ -229,7 +215,7 @@ only_bells_left() {
 	for n in 1 2 3; do
 		line_up "$n" -t 3
 	done
-	wait_until eval '(($(cli pttl "$KEY") > 2900))'
+	wait_until left_above 2900
 	ends=$(($(now_ms) + 3000))
 	kill -KILL "$a"
 	wait_for_file 1.started
@@ -529,6 +515,31 @@ leaves_no_trace() {
 	wait_until grep -qF "\" \"3\" \"{$KEY}:rlk:q\" \"{$KEY}:rlk:l\" \"{$KEY}:rlk:m:" "$MONITOR"
 	catch_up
 	[[ -z $(keys_left) ]]
+}
+
+# is_listening PID: to its bell; sets ID, the number of its connection.
+is_listening() {
+	ID=$(cli client list | sed -n "s/^id=\([0-9]*\) .* name=rlockrun:$1 .* cmd=blpop .*/\1/p")
+	[[ $ID ]]
+}
+
+@test "a waiter that was rung while it was stopped and is the last leaves no bell" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	wait_until is_listening "$b"
+	kill -STOP "$b"
+	cli client unblock "$ID"
+	bell="{$KEY}:rlk:m:$(token_of "$b")"
+	touch go
+	exits_with 0 "$a"
+	[[ $(cli exists "$bell") == 1 ]]
+	# The next one takes it for dead, when its second has gone by.
+	run -0 rl -w 10 true
+	kill -CONT "$b"
+	exits_with 0 "$b"
+	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
 }
 
 @test "a waiter that can't start its job leaves the line" {

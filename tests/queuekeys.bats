@@ -4,6 +4,7 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load helpers
+load line
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -17,17 +18,6 @@ setup() {
 	N="{$KEY}:rlk:n"
 }
 teardown() { end_test; }
-
-# turn NAME: notes its turn in `order`, finds out when it is not alone, and ends as
-# soon as `go` is there.
-write_turn() {
-	cat >turn <<-'END'
-		exec 9>witness
-		flock -n 9 || echo "$1" >>overlaps
-		echo "$1" >>order
-		until [ -e go ]; do sleep 0.02; done
-	END
-}
 
 has_lines() {
 	[[ $(wc -l <"$1") == "$2" ]]
@@ -77,7 +67,7 @@ becomes_useless() {
 	wait_for_file order
 	for n in 1 2; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
-		wait_until eval '(($(cli zcard "$Q") == n))'
+		wait_until are_in_line "$n"
 	done
 	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$1"
 	for n in 2 3; do
@@ -104,13 +94,13 @@ becomes_useless() {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
-	wait_until eval '(($(cli zcard "$Q") == 1))'
+	wait_until are_in_line 1
 	member=$(cli --raw zrange "$Q" 0 0)
 	member=${member#x:}
 	cli set "{$KEY}:rlk:m:${member%%:*}" garbage
 	wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " err.2
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
-	wait_until eval '(($(cli zcard "$Q") == 2))'
+	wait_until are_in_line 2
 	touch go
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
@@ -179,7 +169,7 @@ passes_over() {
 		cli zadd "$Q" "$score" garbage
 		cli zadd "$L" "$((now * 1000 + 19000))" garbage
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
-		wait_until eval '(($(cli zcard "$Q") == 2))'
+		wait_until are_in_line 2
 		touch go
 		exits_with 0 "$a"
 		exits_with 0 "$PID"

@@ -211,7 +211,7 @@ renewed() {
 	cli config set maxmemory 1
 	wait_until renewed
 	cli pexpire "$KEY" 500
-	wait_until eval '(($(cli pttl "$KEY") > 500))'
+	wait_until left_above 500
 	touch "done"
 	exits_with 0 "$PID"
 	[[ ! -s $ERR && -z $(keys_left) ]]
@@ -254,7 +254,7 @@ renewed() {
 	exits_with 0 "$PID"
 	cli config set maxmemory 1
 	cli pexpire "$KEY" 1000
-	wait_until eval '(($(cli pttl "$KEY") > 1500))'
+	wait_until left_above 1500
 	touch in.go
 	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
 	[[ -z $(keys_left) ]]

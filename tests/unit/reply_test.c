@@ -39,6 +39,8 @@ static const struct cell {
 	REPLY_REPORT},
     {"ERR The user executing the script can't run this command", REPLY_REFUSED,
 	REPLY_RETRY, REPLY_REPORT},
+    {"ERR ACL failure in script: User u has no permissions", REPLY_REFUSED,
+	REPLY_RETRY, REPLY_REPORT},
     {"ERR unknown command 'EVAL'", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
     {"ERR something else", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
     {"", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
