@@ -59,7 +59,8 @@ struct conn *conn_new(struct loop *loop, const struct endpoint *endpoint);
  * is down, is not asked again but looked for anew. */
 void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
 void conn_found(struct conn *conn);
-void conn_not_found(struct conn *conn, const char *why);
+/* hopeless: nor will it be found the next time. */
+void conn_not_found(struct conn *conn, const char *why, bool hopeless);
 
 /* Closes without a word to those who wait; what was written still travels. */
 void conn_free(struct conn *conn);
@@ -84,6 +85,11 @@ void conn_drop(struct conn *conn);
 /* Why the last one failed, or what the present one waits for: one line that
  * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);
+
+/* Whether it will fail again and again like the last time, until somebody
+ * changes a certificate, an option or the server: never once a server has
+ * answered here, as it may be changed back. */
+bool conn_is_hopeless(const struct conn *conn);
 
 /* The server, for messages. */
 const char *conn_label(const struct conn *conn);

@@ -57,6 +57,7 @@ enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
 static void send_try(struct lock *lock);
+static void give_up_trying(struct lock *lock);
 
 /* --- small arithmetic ------------------------------------------------- */
 
@@ -940,7 +941,10 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
 		note_no_answer(lock, reply);
-		try_again(lock);
+		if (node_is_hopeless(lock->node))
+			give_up_trying(lock);
+		else
+			try_again(lock);
 	}
 }
 

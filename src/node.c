@@ -49,7 +49,7 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	bool ipv6;
 
 	if (answer->host == NULL) {
-		conn_not_found(node->conn, answer->why);
+		conn_not_found(node->conn, answer->why, answer->hopeless);
 		return;
 	}
 	ipv6 = strchr(answer->host, ':') != NULL;
@@ -147,6 +147,12 @@ const char *
 node_error(const struct node *node)
 {
 	return conn_error(node->conn);
+}
+
+bool
+node_is_hopeless(const struct node *node)
+{
+	return conn_is_hopeless(node->conn);
 }
 
 const char *

@@ -22,6 +22,7 @@ const struct conn_reply *node_acks(const struct node *node);
 bool node_is_up(const struct node *node);
 void node_drop(struct node *node);
 const char *node_error(const struct node *node);
+bool node_is_hopeless(const struct node *node);
 const char *node_refusal(const struct node *node);
 
 /* The server that is talked to, for messages. */
