@@ -1034,6 +1034,12 @@ lock_acquire(struct lock *lock)
 	send_try(lock);
 }
 
+const char *
+lock_server(const struct lock *lock)
+{
+	return node_label(lock->node);
+}
+
 /* --- renew ------------------------------------------------------------ */
 
 static void

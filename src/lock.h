@@ -115,6 +115,9 @@ void lock_fini(struct lock *lock);
 /* IDLE -> ACQUIRING: sends the first try before it returns. */
 void lock_acquire(struct lock *lock);
 
+/* The server that has it, for messages. */
+const char *lock_server(const struct lock *lock);
+
 /* Asks for a renewal now, unless one is out already. */
 void lock_renew(struct lock *lock);
 

@@ -305,7 +305,7 @@ on_held(struct run *run)
 		    lock->config->name,
 		    lock->outer != NULL ? "joined the run that holds it"
 					: "acquired",
-		    run->opts->server.label, lock->fence, run->opts->ttl_ms);
+		    lock_server(lock), lock->fence, run->opts->ttl_ms);
 	}
 	let_go(run);
 }

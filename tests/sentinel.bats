@@ -92,6 +92,11 @@ liar() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "-v names the primary that was found" {
+	run -0 rl -v true
+	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
+}
+
 @test "one sentinel is enough, wherever it stands" {
 	last=${SENTINELS##*,}
 	run -0 rl -r "redis-sentinel://127.0.0.1:1,127.0.0.1:2,$last/primary" true
