@@ -92,7 +92,7 @@ liar() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "-v names the primary that was found" {
+@test "what is told with -v names the primary that was found" {
 	run -0 rl -v true
 	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
 }
