@@ -881,6 +881,7 @@ on_unreplicated(struct lock *lock)
 		return;
 	}
 	eval_release(lock, &how);
+	node_doubt(lock->node);
 	if (lock->outer == NULL && !take_new_token(lock)) {
 		note_server_error(lock, "cannot try again at", "out of memory");
 		fail(lock, LOCK_ERROR);
@@ -1088,6 +1089,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
 	} else if (ours == 1 && !is_replicated(lock)) {
+		node_doubt(lock->node);
 		due_in(lock, next_backoff(lock));
 	} else if (ours == 1) {
 		note_answer(lock);

@@ -143,6 +143,13 @@ node_drop(struct node *node)
 	conn_drop(node->conn);
 }
 
+void
+node_doubt(struct node *node)
+{
+	if (node->sentinel != NULL)
+		conn_drop(node->conn);
+}
+
 const char *
 node_error(const struct node *node)
 {

@@ -381,6 +381,16 @@ lose_writes() {
 	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
 }
 
+@test "--wait-replicas: who was replaced by hand is left before it knows" {
+	own_sentinels 2
+	hold -t 6 --wait-replicas 1
+	at s0 sentinel failover primary
+	wait_until grep -q 'renewed again' "$ERR"
+	is_primary p0
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 @test "S12: with --wait-replicas 1 the job never ran" {
 	own_sentinels 1
 	lose_writes
