@@ -95,7 +95,7 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## unit tests and suites (TESTS="tests/x.bats ..." chooses)
+check: ## unit tests and suites (TESTS="tests/x.bats ..." or TOPOLOGY=tls chooses)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)
@@ -121,7 +121,7 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
 
-check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
+check-all: ## everything: also what is tagged slow, all topologies, sanitizers, fuzzing
 	@ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz

@@ -11,12 +11,7 @@ setup_file() {
 	export SUITE_SENTINELS=$SENTINELS SUITE_PORTS=${PORTS[*]}
 }
 
-teardown_file() {
-	local pid
-	for pid in "$BATS_FILE_TMPDIR"/*/pid; do
-		stop_server "${pid%/pid}"
-	done
-}
+teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_test
@@ -158,9 +153,7 @@ liar() {
 }
 
 @test "over TLS, sentinels and servers" {
-	export CERTIFICATES=$PWD/certificates
-	mkdir "$CERTIFICATES"
-	"$BATS_TEST_DIRNAME/helpers/make-certificates" "$CERTIFICATES"
+	make_certificates
 	SUITE_DIR=$PWD/p0
 	start_tls_server "$SUITE_DIR" server
 	PORTS=("$PORT")

@@ -6,10 +6,8 @@
 load helpers
 
 setup_file() {
-	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
-	mkdir "$CERTIFICATES"
-	"$BATS_TEST_DIRNAME/helpers/make-certificates" "$CERTIFICATES"
+	make_certificates
 	start_tls_server "$SUITE_DIR" server
 	export SUITE_PORT=$PORT
 }
