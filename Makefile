@@ -95,7 +95,7 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## unit tests and suites (TESTS="tests/x.bats ..." and SERVER=PATH choose)
+check: ## unit tests and suites (TESTS, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)
@@ -125,7 +125,7 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
 
-check-all: ## everything: also what is tagged slow, sanitizers, fuzzing
+check-all: ## everything: also what is tagged slow, all topologies, sanitizers, fuzzing
 	@ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz

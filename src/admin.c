@@ -132,7 +132,7 @@ on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
 			note_error(admin, error);
 	} else if (reply == NULL) {
 		admin->failure = EXITCODE_UNAVAILABLE;
-		admin->again = true;
+		admin->again = !node_is_hopeless(admin->node);
 		snprintf(admin->error, sizeof(admin->error), "%s",
 		    node_error(admin->node));
 	} else if (question->take(question->arg, reply) == -1) {

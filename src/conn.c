@@ -5,6 +5,10 @@
  *      |                     |            |    +address+         |          |
  *      +---------------------+--- any failure ------+------------+----------+
  *
+ * A failure that could mean that TLS is spoken on one side only goes by way of
+ * PROBING, once: the address is asked whether it speaks the other language. A
+ * handshake that takes long asks beside it.
+ *
  * A failure that is found while a command is being sent is told from the loop,
  * by a timer that is due at once, so that no callback runs inside conn_send. */
 #include "conn.h"
@@ -23,6 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "probe.h"
 #include "resolve.h"
 #include "tls.h"
 
@@ -41,6 +46,9 @@
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
 enum { USER_TIMEOUT_MS = 20000 };
 
+/* After that a handshake that isn't answered makes us ask in plain words. */
+enum { SILENCE_MS = 1000 };
+
 #if HIREDIS_MAJOR >= 1
 typedef size_t conn_elements;
 #else
@@ -54,6 +62,7 @@ enum conn_state {
 	CONN_CONNECTING,
 	CONN_SECURING,
 	CONN_UP,
+	CONN_PROBING,
 };
 
 struct pending {
@@ -76,7 +85,12 @@ struct conn {
 	struct tls *tls; /* NULL without */
 	struct loop_timer timer;
 	int64_t connect_by;
+	struct probe probe;
+	int64_t probe_at; /* where the handshake isn't answered until then */
+	bool probed;
 	bool spoken;	  /* the server has sent anything at all */
+	bool met;	  /* it has answered once, on whatever connection */
+	bool hopeless;	  /* the last failure is for good */
 	bool broken;	  /* fail as soon as the loop runs */
 	bool stale;	  /* look for the primary anew */
 	redisReply *kept; /* the answer that waits for that to WAIT */
@@ -137,6 +151,12 @@ conn_error(const struct conn *conn)
 	return conn->error;
 }
 
+bool
+conn_is_hopeless(const struct conn *conn)
+{
+	return conn->hopeless && !conn->met;
+}
+
 const struct conn_reply *
 conn_acks(const struct conn *conn)
 {
@@ -159,6 +179,7 @@ static void
 close_socket(struct conn *conn)
 {
 	loop_remove(conn->loop, &conn->fd);
+	probe_cancel(&conn->probe);
 	tls_free(conn->tls);
 	conn->tls = NULL;
 	if (conn->fd.fd != -1)
@@ -262,6 +283,8 @@ set_timer(struct conn *conn)
 	if ((conn->state == CONN_CONNECTING || conn->state == CONN_SECURING) &&
 	    conn->connect_by < at)
 		at = conn->connect_by;
+	if (conn->state == CONN_SECURING && conn->probe_at < at)
+		at = conn->probe_at;
 	loop_timer_set(conn->loop, &conn->timer, at);
 }
 
@@ -270,6 +293,40 @@ set_timer(struct conn *conn)
 /* Redis without TLS says nothing to a TLS greeting, it waits for a line. */
 #define NO_HANDSHAKE \
 	"no answer to the TLS handshake, perhaps it does not speak TLS"
+
+static void
+on_probed(void *arg, bool speaks)
+{
+	struct conn *conn = arg;
+
+	conn->hopeless = speaks;
+	if (speaks && conn->endpoint->tls)
+		describe(conn, "cannot connect to", "it does not speak TLS");
+	else if (speaks)
+		describe(conn, "no Redis server at", "it speaks TLS");
+	if (speaks || conn->state == CONN_PROBING)
+		conn_drop(conn);
+}
+
+/* Once is enough, and only of who has never answered anything. */
+static void
+probe(struct conn *conn)
+{
+	conn->probed = true;
+	conn->probe_at = CLOCK_NEVER;
+	conn->probe = (struct probe){.loop = conn->loop,
+	    .language = conn->endpoint->tls ? PROBE_REDIS : PROBE_TLS,
+	    .on_answer = on_probed,
+	    .arg = conn};
+	probe_start(&conn->probe, &conn->addresses.address[conn->address]);
+}
+
+static bool
+wants_probe(const struct conn *conn)
+{
+	return !conn->probed && !conn->met &&
+	       conn->endpoint->transport == URL_TCP;
+}
 
 static const char *
 why_not_connected(const struct conn *conn)
@@ -284,7 +341,7 @@ on_timer(void *arg)
 {
 	struct conn *conn = arg;
 
-	if (conn->broken)
+	if (conn->broken || conn->state == CONN_PROBING)
 		conn_drop(conn);
 	else if (conn->state == CONN_LOCATING)
 		fail(conn, NOT_FOUND, "nobody who knows it answers");
@@ -294,7 +351,10 @@ on_timer(void *arg)
 		fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (clock_now() >= earliest_deadline(conn))
 		fail(conn, "cannot connect to", why_not_connected(conn));
-	else {
+	else if (clock_now() < conn->connect_by) {
+		probe(conn);
+		set_timer(conn);
+	} else {
 		describe(conn, "cannot connect to", why_not_connected(conn));
 		conn->address++;
 		try_address(conn);
@@ -318,6 +378,13 @@ io_error(const struct conn *conn, int error)
 {
 	return conn->tls != NULL && error == EPROTO ? tls_error(conn->tls)
 						    : strerror(error);
+}
+
+static void
+note_tls_error(struct conn *conn, int error)
+{
+	conn->hopeless =
+	    conn->tls != NULL && error == EPROTO && tls_is_hopeless(conn->tls);
 }
 
 static ssize_t
@@ -361,6 +428,7 @@ flush(struct conn *conn)
 	stamp(conn);
 	sent = write_some(conn);
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
+		note_tls_error(conn, errno);
 		fail_soon(conn, "lost the connection to",
 		    io_error(conn, errno));
 		return;
@@ -590,6 +658,7 @@ take_reply(struct conn *conn, redisReply *reply)
 	struct pending first = conn->queue[0];
 
 	conn->unparsed = 0;
+	conn->met = true;
 	if (reply->type != REDIS_REPLY_ERROR)
 		conn->complaint[0] = '\0';
 	else if (conn->locator != NULL)
@@ -647,17 +716,37 @@ other_protocol(const char *in, size_t length)
 
 /* error is 0 at the end of file. A TLS server mostly hangs up on who doesn't
  * greet it in TLS, without an alert. */
+static bool
+is_wordless(const struct conn *conn, int error)
+{
+	return !conn->spoken && conn->tls == NULL &&
+	       conn->endpoint->transport == URL_TCP &&
+	       (error == 0 || error == ECONNRESET);
+}
+
 static const char *
 why_lost(const struct conn *conn, int error)
 {
-	if (!conn->spoken && conn->tls == NULL &&
-	    conn->endpoint->transport == URL_TCP &&
-	    (error == 0 || error == ECONNRESET))
+	if (is_wordless(conn, error))
 		return "closed without a word, perhaps it wants TLS";
 	if (error != 0)
 		return io_error(conn, error);
 	return conn->complaint[0] != '\0' ? conn->complaint
 					  : "closed by the server";
+}
+
+static void
+on_hang_up(struct conn *conn, int error)
+{
+	note_tls_error(conn, error);
+	describe(conn, "lost the connection to", why_lost(conn, error));
+	if (!is_wordless(conn, error) || !wants_probe(conn)) {
+		conn_drop(conn);
+		return;
+	}
+	close_socket(conn);
+	conn->state = CONN_PROBING;
+	probe(conn);
 }
 
 static void
@@ -668,6 +757,7 @@ take_bytes(struct conn *conn, const char *in, size_t length)
 	conn->spoken = true;
 	other = conn->unparsed == 0 ? other_protocol(in, length) : NULL;
 	if (other != NULL) {
+		conn->hopeless = true;
 		fail(conn, "no Redis server at", other);
 		return;
 	}
@@ -691,8 +781,7 @@ receive(struct conn *conn)
 		if (got == -1 && (errno == EAGAIN || errno == EINTR))
 			break;
 		if (got <= 0) {
-			fail(conn, "lost the connection to",
-			    why_lost(conn, got == 0 ? 0 : errno));
+			on_hang_up(conn, got == 0 ? 0 : errno);
 			return;
 		}
 		take_bytes(conn, in, (size_t)got);
@@ -732,6 +821,7 @@ new_reader(struct conn *conn)
 static void
 on_ready(struct conn *conn)
 {
+	probe_cancel(&conn->probe);
 	conn->state = CONN_UP;
 	conn->fd.events = POLLIN;
 	conn->refusal[0] = '\0';
@@ -755,6 +845,7 @@ secure(struct conn *conn)
 		describe(conn, "cannot connect to", NO_HANDSHAKE);
 		conn->fd.events = events_for(conn);
 	} else {
+		note_tls_error(conn, errno);
 		fail_soon(conn, "cannot connect to", tls_error(conn->tls));
 	}
 }
@@ -769,6 +860,8 @@ on_connected(struct conn *conn)
 		return;
 	}
 	conn->state = CONN_SECURING;
+	conn->probe_at =
+	    wants_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
 	conn->tls = tls_new(to->tls_context, conn->fd.fd, to->host);
 	if (conn->tls == NULL)
 		fail_soon(conn, "cannot connect to", strerror(ENOMEM));
@@ -945,15 +1038,17 @@ conn_found(struct conn *conn, int64_t greeted_by)
 }
 
 void
-conn_not_found(struct conn *conn, const char *why)
+conn_not_found(struct conn *conn, const char *why, bool hopeless)
 {
 	conn->state = CONN_CONNECTING;
+	conn->hopeless = hopeless;
 	fail_soon(conn, NOT_FOUND, why);
 }
 
 static void
 open_conn(struct conn *conn)
 {
+	conn->hopeless = false;
 	if (conn->locator == NULL) {
 		find_addresses(conn);
 		return;

@@ -66,7 +66,8 @@ void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
 /* CLOCK_NEVER, or when the greeting must be answered, so that there is time for
  * another server. */
 void conn_found(struct conn *conn, int64_t greeted_by);
-void conn_not_found(struct conn *conn, const char *why);
+/* hopeless: nor will it be found the next time. */
+void conn_not_found(struct conn *conn, const char *why, bool hopeless);
 
 /* Closes without a word to those who wait; what was written still travels. */
 void conn_free(struct conn *conn);
@@ -91,6 +92,11 @@ void conn_drop(struct conn *conn);
 /* Why the last one failed, or what the present one waits for: one line that
  * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);
+
+/* Whether it will fail again and again like the last time, until somebody
+ * changes a certificate, an option or the server: never once a server has
+ * answered here, as it may be changed back. */
+bool conn_is_hopeless(const struct conn *conn);
 
 /* The server, for messages. */
 const char *conn_label(const struct conn *conn);

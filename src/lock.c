@@ -58,6 +58,7 @@ enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
 static void send_try(struct lock *lock);
+static void give_up_trying(struct lock *lock);
 
 /* --- small arithmetic ------------------------------------------------- */
 
@@ -569,6 +570,13 @@ fail(struct lock *lock, enum lock_failure failure)
 	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
 }
 
+static void
+free_and_fail(struct lock *lock, enum lock_failure failure)
+{
+	lock->failure = failure;
+	begin_release(lock, clock_now() + CANCEL_MS);
+}
+
 static int64_t
 silence_ends_at(const struct lock *lock)
 {
@@ -795,7 +803,9 @@ on_busy(struct lock *lock, const struct conn_reply *reply)
 	lock->unsure = false;
 	note_holder(lock, reply);
 	ring(lock, reply, 13);
-	if (!config->wait || (lock->rank == -1 && !lock->alone))
+	if (!config->wait && nodes_are_partial(lock->nodes))
+		free_and_fail(lock, LOCK_BUSY);
+	else if (!config->wait || (lock->rank == -1 && !lock->alone))
 		fail(lock, LOCK_BUSY);
 	else
 		await_turn(lock);
@@ -888,6 +898,8 @@ on_unanswered(struct lock *lock, const struct conn_reply *reply,
 	lock->heard = lock->config->wait && nodes_are_heard(lock->nodes);
 	if (nodes_are_unfit(lock->nodes))
 		fail(lock, LOCK_MISCONFIGURED);
+	else if (nodes_are_hopeless(lock->nodes))
+		give_up_trying(lock);
 	else
 		try_again(lock);
 }
@@ -910,6 +922,16 @@ on_outer_gone(struct lock *lock)
 	send_try(lock);
 }
 
+/* Who is busy without waiting has time to free what it was granted. */
+static bool
+goes_on(const struct lock *lock, const struct conn_reply *reply)
+{
+	int64_t granted = -1;
+
+	conn_reply_integer(conn_reply_at(reply, 0), &granted);
+	return lock->config->wait || lock->outer != NULL || granted != 0;
+}
+
 static void
 on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
@@ -923,7 +945,8 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->in_flight = false;
-	if (nodes_are_partial(lock->nodes) && !withdraw(lock))
+	if (nodes_are_partial(lock->nodes) && goes_on(lock, reply) &&
+	    !withdraw(lock))
 		return;
 	if (conn_reply_integer(conn_reply_at(reply, 0), &granted)) {
 		lock->unsure = lock->unsure || granted == 1;

@@ -59,7 +59,7 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	bool ipv6;
 
 	if (answer->host == NULL) {
-		conn_not_found(node->conn, answer->why);
+		conn_not_found(node->conn, answer->why, answer->hopeless);
 		return;
 	}
 	ipv6 = strchr(answer->host, ':') != NULL;
@@ -176,11 +176,25 @@ node_drop(struct node *node)
 		conn_drop(node->conn);
 }
 
+void
+node_doubt(struct node *node)
+{
+	if (node->sentinel != NULL)
+		conn_drop(node->conn);
+}
+
 const char *
 node_error(const struct node *node)
 {
 	return node->slot != NULL ? slot_error(node->slot)
 				  : conn_error(node->conn);
+}
+
+bool
+node_is_hopeless(const struct node *node)
+{
+	return node->slot != NULL ? slot_is_hopeless(node->slot)
+				  : conn_is_hopeless(node->conn);
 }
 
 const char *

@@ -24,7 +24,11 @@ int node_send(struct node *node, const struct conn_command *command);
 const struct conn_reply *node_acks(const struct node *node);
 bool node_is_up(const struct node *node);
 void node_drop(struct node *node);
+/* Something speaks against its being the primary: where that can be looked for,
+ * the next command does. */
+void node_doubt(struct node *node);
 const char *node_error(const struct node *node);
+bool node_is_hopeless(const struct node *node);
 const char *node_refusal(const struct node *node);
 
 /* Whether helper keys can lie beside that key. */

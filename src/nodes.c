@@ -39,6 +39,7 @@ struct member {
 	bool granted;  /* or perhaps: whatever the vote is */
 	bool heard;    /* absent, but it answered */
 	bool hopeless; /* absent, and it will be so again */
+	bool doubtful; /* it may not be the primary */
 	bool had;      /* the lock, with this token */
 	bool lacks;    /* it, when it was last to be renewed */
 	bool known;    /* what follows is about this connection's server */
@@ -66,6 +67,7 @@ struct nodes {
 	/* What is to be known of its answer: */
 	bool partial;
 	bool heard;
+	bool hopeless;
 	bool unfit;
 	const char *refusal;
 	const struct member *speaker; /* NULL: all */
@@ -248,8 +250,8 @@ vote_yes(struct member *member, const struct conn_reply *reply)
 	bool grant = nodes->ask == NODES_GRANT;
 	char doubt[WORDS_MAX];
 
-	if (lacks_replicas(member, doubt) ||
-	    (grant && is_too_young(member, doubt))) {
+	member->doubtful = lacks_replicas(member, doubt);
+	if (member->doubtful || (grant && is_too_young(member, doubt))) {
 		be_absent(member, "not counted", doubt);
 		member->heard = true;
 		member->hopeless = grant && member->secret[0] != '\0';
@@ -284,6 +286,7 @@ vote(struct member *member, const struct conn_reply *reply, int64_t sent_at)
 	if (reply == NULL) {
 		member->vote = VOTE_ABSENT;
 		member->granted = sent_at != CLOCK_NEVER;
+		member->hopeless = node_is_hopeless(member->node);
 		say_why(member, "%s", node_error(member->node));
 		return;
 	}
@@ -386,6 +389,7 @@ static void
 tell_obstacle(struct nodes *nodes, const struct member *obstacle)
 {
 	nodes->speaker = obstacle;
+	nodes->hopeless = !obstacle->heard;
 	if (obstacle->secret[0] != '\0')
 		nodes->refusal = obstacle->secret;
 	else
@@ -677,6 +681,9 @@ put(struct member *member, const struct conn_command *command)
 	member->granted = false;
 	member->heard = false;
 	member->hopeless = false;
+	if (member->doubtful)
+		node_doubt(member->node);
+	member->doubtful = false;
 	say_why(member, "%s has not answered", node_label(member->node));
 	if (!node_is_up(member->node))
 		member->known = false;
@@ -765,10 +772,12 @@ on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	const struct member *member = &nodes->members[0];
 	char words[WORDS_MAX];
 	int64_t value = 0;
+	bool doubtful;
 
 	conn_reply_integer(conn_reply_at(reply, 0), &value);
-	if (value == 1 && node_refusal(member->node) == NULL &&
-	    lacks_replicas(member, words)) {
+	doubtful = value == 1 && node_refusal(member->node) == NULL &&
+		   lacks_replicas(member, words);
+	if (doubtful) {
 		reply = NULL;
 		nodes->partial = nodes->ask == NODES_GRANT;
 		nodes->heard = true;
@@ -777,6 +786,8 @@ on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		    "not safe on %.512s: %s", node_label(member->node), words);
 	}
 	nodes->on_reply(nodes->arg, reply, sent_at);
+	if (doubtful)
+		node_doubt(member->node);
 }
 
 static int
@@ -801,6 +812,7 @@ forget_outcome(struct nodes *nodes)
 {
 	nodes->partial = false;
 	nodes->heard = false;
+	nodes->hopeless = false;
 	nodes->unfit = false;
 	nodes->refusal = NULL;
 	nodes->speaker = NULL;
@@ -848,6 +860,15 @@ bool
 nodes_are_heard(const struct nodes *nodes)
 {
 	return nodes->heard;
+}
+
+bool
+nodes_are_hopeless(const struct nodes *nodes)
+{
+	if (nodes_are_one(nodes))
+		return !nodes->heard &&
+		       node_is_hopeless(nodes->members[0].node);
+	return nodes->hopeless;
 }
 
 bool

@@ -59,6 +59,9 @@ bool nodes_are_partial(const struct nodes *nodes);
  * right ones, and it may go better in a moment. */
 bool nodes_are_heard(const struct nodes *nodes);
 
+/* During on_reply, without a reply: nor will there be one the next time. */
+bool nodes_are_hopeless(const struct nodes *nodes);
+
 /* During on_reply, without a reply: two URLs are the same server. */
 bool nodes_are_unfit(const struct nodes *nodes);
 

@@ -8,6 +8,7 @@
 
 #include "conn.h"
 #include "num.h"
+#include "reply.h"
 
 /* One that is away must not cost all the time there is, and one that is far
  * away must be heard in the end. */
@@ -25,6 +26,7 @@ struct sentinel {
 	bool asking;
 	bool doubtful;	 /* the first one's last answer isn't confirmed */
 	size_t ignorant; /* how many answered that they know no such master */
+	size_t hopeless; /* those, and others that need not be asked again */
 	int64_t ask_ms;
 	int64_t deadline;
 	char host[256];
@@ -90,7 +92,8 @@ answer(struct sentinel *sentinel, const char *host, int64_t port)
 {
 	const struct sentinel_answer told = {.host = host,
 	    .port = (int)port,
-	    .why = sentinel->why};
+	    .why = sentinel->why,
+	    .hopeless = sentinel->hopeless == sentinel->url->host_count};
 
 	sentinel->asking = false;
 	sentinel->on_answer(sentinel->arg, &told);
@@ -138,14 +141,16 @@ note_failure(struct sentinel *sentinel, struct conn *conn,
     const struct conn_reply *reply)
 {
 	const char *refusal = conn_refusal(conn);
-	const char *error = conn_reply_error(reply);
+	const char *error = refusal != NULL ? refusal : conn_reply_error(reply);
 
 	if (reply == NULL)
 		snprintf(sentinel->why, WHY_MAX, "%.250s", conn_error(conn));
 	else
 		snprintf(sentinel->why, WHY_MAX, "%.120s: %.120s",
-		    conn_label(conn),
-		    meaning(refusal != NULL ? refusal : error));
+		    conn_label(conn), meaning(error));
+	sentinel->hopeless += conn_is_hopeless(conn) ||
+			      (error != NULL && reply_judge(REPLY_ACQUIRING,
+						    error) == REPLY_REFUSED);
 }
 
 static bool
@@ -181,10 +186,12 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		answer(sentinel, sentinel->host, port);
 		return;
 	}
-	if (conn_reply_is_nil(reply))
+	if (conn_reply_is_nil(reply)) {
 		sentinel->ignorant++;
-	else
+		sentinel->hopeless++;
+	} else {
 		note_failure(sentinel, conn, reply);
+	}
 	sentinel->asked++;
 	conn_drop(conn);
 	ask_next(sentinel);
@@ -230,6 +237,7 @@ sentinel_ask(struct sentinel *sentinel, int64_t deadline)
 	sentinel->deadline = deadline;
 	sentinel->asked = 0;
 	sentinel->ignorant = 0;
+	sentinel->hopeless = 0;
 	sentinel->asking = true;
 	ask_next(sentinel);
 }

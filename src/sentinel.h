@@ -5,6 +5,7 @@
 #ifndef SENTINEL_H
 #define SENTINEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loop.h"
@@ -16,6 +17,7 @@ struct sentinel_answer {
 	const char *host; /* NULL: nobody knows, and why tells why */
 	int port;
 	const char *why;
+	bool hopeless; /* none of them will know, or answer, the next time */
 };
 
 typedef void sentinel_on_answer(void *arg,

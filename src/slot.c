@@ -53,6 +53,8 @@ struct slot {
 	bool moving;  /* send again when nothing is out there */
 	int dropping; /* nothing that fails is sent again */
 	int64_t greeting_ms;
+	bool unfit;	 /* the node that was picked is none of a cluster */
+	size_t hopeless; /* so many in a row can't be used, now or later */
 	const struct conn *telling;
 	char error[ERROR_MAX]; /* or empty: the connection's own */
 	struct loop *loop;
@@ -99,6 +101,7 @@ start_locating(void *arg, int64_t deadline)
 {
 	struct slot *slot = arg;
 
+	slot->unfit = false;
 	point(&slot->owner, cluster_pick(&slot->cluster));
 	conn_found(slot->owner.conn, greeted_by(slot, deadline));
 }
@@ -117,7 +120,9 @@ judge_mode(void *arg, const struct conn_reply *reply)
 	struct slot *slot = arg;
 	const char *error = conn_reply_error(reply);
 
-	if (error != NULL && strstr(error, "cluster support disabled") != NULL)
+	slot->unfit =
+	    error != NULL && strstr(error, "cluster support disabled");
+	if (slot->unfit)
 		return "it is not in cluster mode (redis://)";
 	if (slot->cluster.slot != CLUSTER_ANY_SLOT)
 		loop_timer_set(slot->loop, &slot->timer,
@@ -381,10 +386,12 @@ static void
 on_silence(struct kept *kept, int64_t sent_at)
 {
 	struct slot *slot = kept->slot;
+	bool hopeless = slot->unfit || conn_is_hopeless(slot->owner.conn);
 	bool again = sent_at == CLOCK_NEVER && slot->dropping == 0 &&
 		     kept->tries++ < slot->cluster.count &&
 		     clock_now() < kept->command.deadline;
 
+	slot->hopeless = hopeless ? slot->hopeless + 1 : 0;
 	if (again && slot->moving)
 		kept->waits = true;
 	else if (!again || send_to_owner(kept, false) == -1)
@@ -402,6 +409,8 @@ on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
 	slot->out--;
+	if (reply != NULL)
+		slot->hopeless = 0;
 	if (reply == NULL) {
 		on_silence(kept, sent_at);
 	} else if (said != CLUSTER_NONE) {
@@ -518,6 +527,12 @@ slot_drop(struct slot *slot)
 	while ((kept = first_waiting(slot->first)) != NULL)
 		tell(slot, kept, &slot->owner, NULL, CLOCK_NEVER);
 	slot->dropping--;
+}
+
+bool
+slot_is_hopeless(const struct slot *slot)
+{
+	return slot->hopeless >= slot->cluster.count;
 }
 
 const char *

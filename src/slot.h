@@ -28,6 +28,7 @@ void slot_allow(struct slot *slot, size_t bytes, size_t elements);
 int slot_send(struct slot *slot, const struct conn_command *command);
 bool slot_is_up(const struct slot *slot);
 void slot_drop(struct slot *slot);
+bool slot_is_hopeless(const struct slot *slot); /* nor are the others */
 const char *slot_error(const struct slot *slot);
 
 /* As node_primaries. */

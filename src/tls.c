@@ -110,6 +110,7 @@ struct tls {
 	bool open;    /* the handshake is done, and nothing went wrong since */
 	bool spoken;  /* the server has sent anything at all */
 	bool foreign; /* and that wasn't TLS */
+	bool hopeless;
 	char host[256];
 	char error[TLS_ERROR_MAX];
 };
@@ -361,6 +362,12 @@ tls_error(const struct tls *tls)
 	return tls->error;
 }
 
+bool
+tls_is_hopeless(const struct tls *tls)
+{
+	return tls->hopeless;
+}
+
 /* Sends what OpenSSL has written. 0, or -1 with errno. */
 static int
 push(struct tls *tls)
@@ -484,7 +491,8 @@ describe(struct tls *tls)
 		why = "it does not speak TLS 1.2 or newer";
 	else if (result != X509_V_OK)
 		why = certificate_fault(tls, result);
-	else if (why == NULL)
+	tls->hopeless = why != NULL;
+	if (why == NULL)
 		why = lib->ERR_reason_error_string(code);
 	if (!tls->foreign && (result == X509_V_ERR_HOSTNAME_MISMATCH ||
 				 result == X509_V_ERR_IP_ADDRESS_MISMATCH))

@@ -57,4 +57,8 @@ bool tls_unsent(const struct tls *tls);
 /* Why it failed, in a few words about the server. */
 const char *tls_error(const struct tls *tls);
 
+/* Whether it fails again until somebody changes a certificate, an option or the
+ * server. */
+bool tls_is_hopeless(const struct tls *tls);
+
 #endif

@@ -3,6 +3,8 @@
 # writes them, so that what is shown can be told beforehand.
 # shellcheck disable=SC2154 # run sets stderr and stderr_lines
 
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -75,6 +77,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
 }
 
+# bats test_tags=smoke
 @test "status of a lock that is held, with everything about its holder" {
 	LOGNAME=deploy hold -t 20
 	run -0 --separate-stderr rl --status -k "$KEY"
@@ -491,6 +494,7 @@ has_begun() {
 
 # --- force-release ------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "force-release: the holder stops its job at its next renewal" {
 	hold -t 1
 	run -0 rl --force-release --yes -k "$KEY"

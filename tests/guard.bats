@@ -5,6 +5,8 @@
 # Jobs run in the folder `below`, so that all that live there are rlockrun, its
 # guard and the job, whatever they did to their parents, groups and sessions.
 # shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }

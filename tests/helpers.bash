@@ -3,20 +3,23 @@
 # shellcheck shell=bash
 
 bats_require_minimum_version 1.5.0
+load topology
 
 # --- the server -------------------------------------------------------------
 
-# start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid.
+# start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid. Options
+# of a topology are in FOLDER/options, one a line.
 start_server() {
-	local dir=$1
+	local dir=$1 options=()
 	shift
 	mkdir -p "$dir"
+	[[ ! -e $dir/options ]] || mapfile -t options <"$dir/options"
 	if [[ -e $dir/pid ]] && ! gone "$(<"$dir/pid")"; then
 		echo "a server runs in $dir already" >&2
 		return 1
 	fi
 	redis-server --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
-		--dir "$dir" --daemonize no "$@" >"$dir/log" 2>&1 3>&- &
+		--dir "$dir" --daemonize no "${options[@]}" "$@" >"$dir/log" 2>&1 3>&- &
 	echo $! >"$dir/pid"
 	wait_until server_answers "$dir/s" || {
 		cat "$dir/log" >&2
@@ -95,16 +98,17 @@ start_sentinels() {
 	run_sentinels "$dir"
 }
 
+# run_sentinels FOLDER [COUNT]
 run_sentinels() {
-	local dir=$1 ports=() ids=() i j
+	local dir=$1 count=${2:-3} ports=() ids=() i j
 	SENTINELS=
-	for i in 0 1 2; do
+	for ((i = 0; i < count; i++)); do
 		choose_port
 		ports+=("$PORT")
 		ids+=("$(printf %039d%d "$PORT" "$i")")
 		SENTINELS+=${SENTINELS:+,}127.0.0.1:$PORT
 	done
-	for i in 0 1 2; do
+	for ((i = 0; i < count; i++)); do
 		mkdir -p "$dir/s$i"
 		{
 			printf '%s\n' "bind 127.0.0.1" "unixsocket $dir/s$i/s" \
@@ -117,7 +121,7 @@ run_sentinels() {
 			for ((j = 1; j < ${#PORTS[@]}; j++)); do
 				echo "sentinel known-replica primary 127.0.0.1 ${PORTS[j]}"
 			done
-			for j in 0 1 2; do
+			for ((j = 0; j < count; j++)); do
 				((i == j)) || echo "sentinel known-sentinel primary 127.0.0.1 ${ports[j]} ${ids[j]}"
 			done
 		} >"$dir/s$i/conf"
@@ -141,8 +145,8 @@ replicates() {
 # freeze, flood and stop it.
 own_server() {
 	SUITE_DIR=$PWD/own
-	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
-	start_server "$SUITE_DIR" "$@"
+	start_topology "$SUITE_DIR" "$@" || return
+	RLOCKRUN_REDIS=$URL
 }
 
 freeze() {
@@ -189,12 +193,20 @@ has_passed() {
 
 # In setup_file and teardown_file of a suite.
 start_suite_server() {
-	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
-	start_server "$SUITE_DIR" "$@"
+	export SUITE_DIR=$BATS_FILE_TMPDIR/redis SUITE_URL CERTIFICATES
+	[[ ${TOPOLOGY:-} != tls ]] || make_certificates
+	start_topology "$SUITE_DIR" "$@" || return
+	SUITE_URL=$URL
 }
 
 stop_suite_server() {
-	stop_server "$SUITE_DIR"
+	stop_servers "$BATS_FILE_TMPDIR"
+}
+
+make_certificates() {
+	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
+	mkdir "$CERTIFICATES"
+	"$BATS_TEST_DIRNAME/helpers/make-certificates" "$CERTIFICATES"
 }
 
 # The suite's server.
@@ -208,7 +220,7 @@ cli() {
 begin_test() {
 	unset "${!RLOCKRUN_@}" REDIS_URL
 	KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
-	export KEY RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
 	cd "$BATS_TEST_TMPDIR" || return
 	STARTED=()
 }
@@ -228,10 +240,10 @@ end_test() {
 		echo "left running:" >&2
 		processes_left >&2
 		processes_left | while read -r pid _; do kill -KILL "$pid"; done
-		stop_own_servers
+		stop_servers "$BATS_TEST_TMPDIR"
 		return 1
 	}
-	stop_own_servers
+	stop_servers "$BATS_TEST_TMPDIR"
 }
 
 # A child of this shell or somebody in this test's folder: who has ended may have
@@ -241,9 +253,10 @@ is_ours() {
 		[[ $(ps -o ppid= -p "$1") -eq $BASHPID ]]
 }
 
-stop_own_servers() {
+# stop_servers FOLDER: those whose folders are in there.
+stop_servers() {
 	local pid_file
-	for pid_file in "$BATS_TEST_TMPDIR"/*/pid; do
+	for pid_file in "$1"/*/pid; do
 		[[ ! -e $pid_file ]] || stop_server "${pid_file%/pid}"
 	done
 }

@@ -2,6 +2,8 @@
 # The job: how it is found and started, what it inherits, how its end is told.
 # Promises 4 and 7, scenarios P5, P6 and P7.
 # shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -306,6 +308,7 @@ print(open("/proc/self/comm").read())'
 	grep -qx "RLOCKRUN_HELD=x:$(tail -n 1 out):$KEY" out
 }
 
+# bats test_tags=smoke
 @test "environment: all else is as inherited" {
 	env >without
 	locked -- env | grep -v '^RLOCKRUN_\(KEY\|TOKEN\|FENCE\|TTL_MS\|HELD\)=' >with

@@ -3,6 +3,8 @@
 # is tagged serial.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
+# bats file_tags=everywhere
+
 load helpers
 load line
 
@@ -193,6 +195,7 @@ victim_of() {
 	[[ $(together log) != *together* ]]
 }
 
+# bats test_tags=smoke
 @test "L4: those who wait for permits start in the order in which they came" {
 	holds A -p 1
 	for n in {1..15}; do

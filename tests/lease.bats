@@ -3,6 +3,8 @@
 # the exit status tells when it was lost. What measures time is tagged serial.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -72,6 +74,7 @@ last_ms() {
 	wait_until gone "$(<job)"
 }
 
+# bats test_tags=smoke
 @test "S4: a key that is gone is not planted again; the job is stopped" {
 	hold -t 2
 	[[ $(cli del "$KEY") == 1 ]]
@@ -252,6 +255,7 @@ exits_with_soon() {
 	[[ $(tail -n 1 "$ERR") == *": cannot confirm the release, the lock may last for its ttl: "* ]]
 }
 
+# bats test_tags=smoke
 @test "a server that is frozen when the job ends: a warning, the job's status" {
 	own_server
 	start "$RLOCKRUN" -k "$KEY" -t 1 sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'
@@ -278,6 +282,7 @@ exits_with_soon() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=smoke
 @test "connections that are cut are opened anew" {
 	own_server
 	hold -t 1

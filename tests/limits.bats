@@ -2,6 +2,8 @@
 # What limits a run in time: --max-run ends the job, --warn-after says that it is
 # slow, --splay delays the first try.
 # shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }

@@ -3,6 +3,8 @@
 # the lock is freed when the last of them has ended.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -51,6 +53,7 @@ outer() {
 
 # --- the same name --------------------------------------------------------------
 
+# bats test_tags=smoke
 @test "B2: nested in the same name: no deadlock, the same token and fence" {
 	export N
 	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN $RLOCKRUN_FENCE"

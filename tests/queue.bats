@@ -3,6 +3,8 @@
 # somebody in it dies, stops or is cut off. What measures time is tagged serial.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
+# bats file_tags=everywhere
+
 load helpers
 load line
 
@@ -69,6 +71,7 @@ only_bells_left() {
 	[[ $(paste -sd ' ' order) == "A B C D" ]]
 }
 
+# bats test_tags=smoke
 @test "a newcomer does not overtake who was woken, nor with -n" {
 	holds A
 	line_up B
@@ -87,6 +90,7 @@ only_bells_left() {
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e ran && ! -e overlaps ]]
 }
 
+# bats test_tags=smoke
 @test "S9: FLUSHALL while 20 wait: all run, with growing fences" {
 	own_server
 	holds A -t 1
@@ -452,6 +456,7 @@ leaves_no_trace() {
 	[[ $(cli exists "{$KEY}:rlk:m:$token") == 0 && ! -e ran ]]
 }
 
+# bats test_tags=smoke
 @test "P3: a waiter dies at once by the signal and leaves no trace" {
 	holds A
 	leaves_no_trace TERM head

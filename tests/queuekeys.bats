@@ -3,6 +3,8 @@
 # simple tier or a second of patience, and exclusion as ever.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
+# bats file_tags=everywhere
+
 load helpers
 load line
 

@@ -11,12 +11,7 @@ setup_file() {
 	export SUITE_SENTINELS=$SENTINELS SUITE_PORTS=${PORTS[*]}
 }
 
-teardown_file() {
-	local pid
-	for pid in "$BATS_FILE_TMPDIR"/*/pid; do
-		stop_server "${pid%/pid}"
-	done
-}
+teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_test
@@ -46,8 +41,13 @@ is_replica() {
 	[[ $(at "$1" role 2>/dev/null) == slave* ]]
 }
 
-# refused WORDS ARGUMENT...: 69 with one line, and no job.
+# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
 refused() {
+	given_up "$1" --server-timeout 1h "${@:2}"
+}
+
+# given_up WORDS ARGUMENT...: the same, when the time is over.
+given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
@@ -85,6 +85,11 @@ liar() {
 	run -0 rl -r "$RLOCKRUN_REDIS/3" sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY"' "$SUITE_DIR/s"
 	[[ $output =~ ^[0-9a-f-]{36}$ ]]
 	[[ -z $(keys_left) ]]
+}
+
+@test "what is told with -v names the primary that was found" {
+	run -0 rl -v true
+	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
 }
 
 @test "one sentinel is enough, wherever it stands" {
@@ -148,9 +153,7 @@ liar() {
 }
 
 @test "over TLS, sentinels and servers" {
-	export CERTIFICATES=$PWD/certificates
-	mkdir "$CERTIFICATES"
-	"$BATS_TEST_DIRNAME/helpers/make-certificates" "$CERTIFICATES"
+	make_certificates
 	SUITE_DIR=$PWD/p0
 	start_tls_server "$SUITE_DIR" server
 	PORTS=("$PORT")
@@ -167,13 +170,14 @@ liar() {
 # --- nobody helps -----------------------------------------------------------------
 
 @test "no sentinel answers" {
-	refused 'no sentinel answers: cannot connect to redis://127.0.0.1:2: Connection refused' \
+	given_up 'no sentinel answers: cannot connect to redis://127.0.0.1:2: Connection refused' \
 		-r redis-sentinel://127.0.0.1:1,127.0.0.1:2/primary
 }
 
 @test "no sentinel knows the master" {
 	refused "its sentinels know no master 'other'" -r "redis-sentinel://$SENTINELS/other"
-	refused '1 of 2 sentinels answer, and know no such master' \
+	run -69 rl --server-timeout 1h --status -r "redis-sentinel://$SENTINELS/other"
+	given_up '1 of 2 sentinels answer, and know no such master' \
 		-r "redis-sentinel://${SENTINELS%%,*},127.0.0.1:1/other"
 }
 
@@ -194,9 +198,28 @@ liar() {
 	[[ ${#lines[@]} == 1 && $output == *'perhaps it is a sentinel'* && ! -e ran ]]
 }
 
+@test "who has met the server bears with sentinels that know it no more" {
+	own_sentinels 0
+	hold
+	start rl -t 2 touch second
+	wait_until grep -q waiting err.2
+	for i in 0 1 2; do
+		at "s$i" sentinel remove primary
+	done
+	cli client kill type normal skipme yes >/dev/null
+	wait_until grep -q "know no master 'primary'; trying again" err.2
+	for i in 0 1 2; do
+		at "s$i" sentinel monitor primary 127.0.0.1 "${PORTS[0]}" 2
+	done
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second && -z $(keys_left) ]]
+}
+
 @test "sentinels that disagree: who is no primary is not believed" {
 	liar "${PORTS[1]}"
-	refused "redis://127.0.0.1:${PORTS[1]} (primary): it is a replica, not the primary" \
+	given_up "redis://127.0.0.1:${PORTS[1]} (primary): it is a replica, not the primary" \
 		-r "redis-sentinel://127.0.0.1:$PORT/primary"
 	run -0 rl -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
 	liar 20001
@@ -209,7 +232,7 @@ liar() {
 		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
 		'HTTP/1.1 400 Bad Request\r\n\r\n'; do
 		answers "$words"
-		refused 'no sentinel answers' -r "redis-sentinel://127.0.0.1:$PORT/primary"
+		given_up 'no sentinel answers' -r "redis-sentinel://127.0.0.1:$PORT/primary"
 	done
 }
 
@@ -324,7 +347,7 @@ lose_writes() {
 
 @test "--wait-replicas: too few, 69; nothing is left" {
 	begun=$(now_ms)
-	refused "not safe on redis://127.0.0.1:${PORTS[0]} (primary): 1 of 2 replicas have the lock" \
+	given_up "not safe on redis://127.0.0.1:${PORTS[0]} (primary): 1 of 2 replicas have the lock" \
 		-n -t 2 --wait-replicas 2
 	run -69 rl -w 1 --wait-replicas 2:100ms touch ran
 	[[ $output == *'1 of 2 replicas have the lock' && ! -e ran ]]
@@ -349,6 +372,16 @@ lose_writes() {
 	kill -STOP "$(<p1/pid)"
 	exits_with 79 "$PID"
 	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
+}
+
+@test "--wait-replicas: who was replaced by hand is left before it knows" {
+	own_sentinels 2
+	hold -t 6 --wait-replicas 1
+	at s0 sentinel failover primary
+	wait_until grep -q 'renewed again' "$ERR"
+	is_primary p0
+	touch "done"
+	exits_with 0 "$PID"
 }
 
 @test "S12: with --wait-replicas 1 the job never ran" {

@@ -2,6 +2,8 @@
 # Several locks at once: all or none, in an order that can't deadlock. Scenario
 # B7. The locks are KEY:1, KEY:2 and so on.
 # shellcheck disable=SC2016 # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -98,6 +100,7 @@ all_turns() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=smoke
 @test "B7: 30 sets of three out of five, in any order" {
 	write_job
 	for _ in {1..30}; do

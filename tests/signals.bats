@@ -6,6 +6,8 @@
 # get them is started by `env --default-signal`. Nothing here has a terminal but
 # what on-pty runs: setsid sees to that.
 # shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
 load helpers
 
 setup_file() { start_suite_server; }
@@ -201,6 +203,7 @@ dump() {
 	done
 }
 
+# bats test_tags=smoke
 @test "P3: TERM to a waiter: it dies by it at once and leaves no trace" {
 	local since
 	hold
@@ -331,6 +334,7 @@ time.sleep(60)'
 is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
 
 @test "P3: a hundred waiters, all TERMed: nothing is left of them" {
+	not_over tls # a hundred handshakes take longer than a waiter may
 	local pids=() i
 	hold
 	dump >before

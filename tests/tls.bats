@@ -6,10 +6,8 @@
 load helpers
 
 setup_file() {
-	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
-	mkdir "$CERTIFICATES"
-	"$BATS_TEST_DIRNAME/helpers/make-certificates" "$CERTIFICATES"
+	make_certificates
 	start_tls_server "$SUITE_DIR" server
 	export SUITE_PORT=$PORT
 }
@@ -30,8 +28,13 @@ tls_server() {
 	export RLOCKRUN_REDIS=rediss://localhost:$PORT
 }
 
-# refused WORDS ARGUMENT...: 69 with one line, and no job.
+# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
 refused() {
+	given_up "$1" --server-timeout 1h "${@:2}"
+}
+
+# given_up WORDS ARGUMENT...: the same, when the time is over.
+given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"redis"*"//"*":$PORT: "*"$1"* ]]
@@ -132,13 +135,18 @@ reaches() {
 
 @test "a plain server at a TLS URL" {
 	SUITE_DIR=$PWD/own
-	start_tcp_server "$SUITE_DIR" 127.0.0.1
-	refused 'perhaps it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
-	refused 'perhaps it does not speak TLS' -r "rediss://127.0.0.1:$PORT" -w 0.2
+	start_tcp_server "$SUITE_DIR" 127.0.0.1 --requirepass secret
+	url=rediss://127.0.0.1:$PORT
+	refused 'it does not speak TLS' -r "$url"
+	given_up 'perhaps it does not speak TLS' -r "$url" -w 0.2
+	run -69 rl --server-timeout 1h --status -r "$url"
+	[[ $output == *'it does not speak TLS' ]]
 }
 
 @test "a TLS server at a plain URL" {
-	refused 'TLS' -r "redis://127.0.0.1:$PORT"
+	refused 'it speaks TLS' -r "redis://127.0.0.1:$PORT"
+	run -69 rl --server-timeout 1h --status -r "redis://127.0.0.1:$PORT"
+	[[ $output == *'it speaks TLS' ]]
 }
 
 # stranger COMMAND: takes connections on PORT and answers by that command.
@@ -156,11 +164,11 @@ listens() {
 	stranger 'echo "HTTP/1.1 400 Bad Request"'
 	refused 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
 	stranger 'head -c 1 >/dev/null'
-	refused 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
+	given_up 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
 	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\100\2\0"'
-	refused 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
+	given_up 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
 	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\4\0\0\0\0"; head -c 9999 >/dev/null'
-	refused '' -r "rediss://127.0.0.1:$PORT"
+	given_up '' -r "rediss://127.0.0.1:$PORT"
 }
 
 # --- files -------------------------------------------------------------------------
@@ -284,10 +292,45 @@ assert note[0]["priority"] == "recommended", note'
 	tls_server server
 	freeze
 	begun=$(now_ms)
-	refused 'no answer to the TLS handshake'
+	given_up 'no answer to the TLS handshake'
 	(($(now_ms) - begun < 2000))
 	run -69 rl -w 0.3 true
 	thaw
+}
+
+sockets() {
+	find "/proc/$PID/fd" -lname 'socket:*' -printf '%l\n'
+}
+
+@test "a handshake that comes late goes on" {
+	tls_server server
+	freeze
+	start "$RLOCKRUN" -k "$KEY" touch ran
+	wait_until eval '[[ $(sockets) ]]'
+	first=$(sockets)
+	sleep 2.4 # a second, and another one for whoever asks in plain words
+	[[ $(sockets) == "$first" ]]
+	thaw
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "who has met the server bears with a wrong certificate" {
+	tls_server server
+	hold -t 30
+	start rl -t 2 --server-timeout 20 touch second
+	wait_until grep -q waiting err.2
+	port=$PORT
+	choose_port() { PORT=$port; }
+	stop_server "$SUITE_DIR"
+	start_tls_server "$SUITE_DIR" expired
+	wait_until grep -q 'its certificate has expired; trying again' err.2
+	stop_server "$SUITE_DIR"
+	start_tls_server "$SUITE_DIR" server
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second ]]
+	touch "done"
+	exits_with 79 "${STARTED[0]}"
 }
 
 @test "a byte at a time" {
