@@ -463,14 +463,31 @@ decide_renewal(struct nodes *nodes, const struct quorum *votes)
 		tell_failure(nodes);
 }
 
+/* Its release isn't on its way yet. */
+static bool
+any_keeps_it(const struct nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->config->count; i++) {
+		const struct member *member = &nodes->members[i];
+		if (member->vote == VOTE_OUT && member->had &&
+		    !node_is_up(member->node))
+			return true;
+	}
+	return false;
+}
+
+/* What is written arrives, whether its answer is waited for or not. */
 static void
 decide_release(struct nodes *nodes, const struct quorum *votes)
 {
 	size_t answered = votes->yes + votes->no;
+	bool all = answered + votes->absent == votes->size;
 
-	if (answered + votes->absent < votes->size)
+	if (quorum_agrees(votes) && !any_keeps_it(nodes))
+		tell(nodes, VOTE_YES);
+	else if (!all)
 		return;
-	if (quorum_denies(votes))
+	else if (quorum_denies(votes))
 		tell(nodes, VOTE_NO);
 	else if (answered >= quorum_majority(votes->size))
 		tell(nodes, VOTE_YES);

@@ -32,7 +32,8 @@ enum nodes_ask {
 	NODES_GRANT,
 	/* Yes or no, as a majority says. No is the word of those who had it. */
 	NODES_RENEW,
-	/* Answered when all have, or had time to. */
+	/* Answered when a majority has freed it and the others will, or when
+	 * all have had time to answer. */
 	NODES_RELEASE,
 	/* A grant again from those who lacked it at the last renewal. It
 	 * counts for nothing and isn't answered. */

@@ -101,7 +101,7 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
 	wait_until all_have "$token" 1 2 3 4 5
 	touch "done"
 	exits_with 0 "$PID"
-	for i in 1 2 3 4 5; do [[ -z $(keys_left_on "$i") ]]; done
+	for i in 1 2 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
 @test "the job gets its token and no fence" {
@@ -134,7 +134,7 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
 	exits_with 0 "$holder"
 	exits_with 0 "$waiter"
 	[[ -s second ]]
-	none_of_ours 1 2 3 4 5
+	wait_until none_of_ours 1 2 3 4 5
 }
 
 # --- S14 ----------------------------------------------------------------------
@@ -156,7 +156,7 @@ each_subset() {
 			[[ ! -e ran ]]
 		fi
 		"$3" "$bad"
-		none_of_ours 1 2 3 4 5
+		wait_until none_of_ours 1 2 3 4 5
 	done
 }
 
@@ -204,7 +204,7 @@ says_each_reason() {
 	use 1 0 3 0 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
 	[[ ! -e ran ]]
-	none_of_ours 1 2 3
+	wait_until none_of_ours 1 2 3
 	on 1 del "$KEY"
 	on 2 del "$KEY"
 }
@@ -232,7 +232,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	for i in 3 4 5; do with_signal "$i" STOP; done
 	run -69 rl -n --server-timeout 0.5 -- touch ran
 	[[ ! -e ran ]]
-	none_of_ours 1 2
+	wait_until none_of_ours 1 2
 	for i in 3 4 5; do with_signal "$i" CONT; done
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
@@ -252,7 +252,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	wait_until all_have "$(<token)" 1 2 3
 	touch "done"
 	exits_with 0 "$PID"
-	none_of_ours 1 2 3 4 5
+	wait_until none_of_ours 1 2 3 4 5
 }
 
 @test "a server that has just started abstains, and says so" {
@@ -261,7 +261,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	run -69 rl -n --server-timeout 0.3 -- touch ran
 	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* ]]
 	[[ ! -e ran ]]
-	none_of_ours 1 2 3
+	wait_until none_of_ours 1 2 3
 	run -7 rl --min-uptime 10ms -- sh -c 'exit 7'
 }
 
@@ -309,7 +309,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	with_signal 3 STOP
 	touch "done"
 	exits_with 0 "$PID"
-	none_of_ours 1 2
+	wait_until none_of_ours 1 2
 	[[ ! -s $ERR ]]
 	with_signal 3 CONT
 	wait_until has_no_keys 3
@@ -340,7 +340,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	use 1 2 0 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
 	[[ $output == *"4 servers can spare no more of them than 3 can"* && ! -e ran ]]
-	none_of_ours 1 2
+	wait_until none_of_ours 1 2
 	use 1 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
 	[[ $output == *"with 2 servers no lock can be had while one of them is away"* ]]
@@ -361,7 +361,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	[[ ! -s $ERR ]]
 	for i in 1 2 3; do on "$i" set "$KEY" foreign; done
 	exits_with 79 "$PID"
-	none_of_ours 1 2 3 4 5
+	wait_until none_of_ours 1 2 3 4 5
 	for i in 1 2 3; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
 }
 
@@ -381,7 +381,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	exits_with 143 "$PID"
 	touch "done"
 	exits_with 0 "$holder"
-	none_of_ours 1 2 3 4 5
+	wait_until none_of_ours 1 2 3 4 5
 }
 
 @test "--min-hold keeps it on all of them" {
@@ -393,7 +393,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 
 @test "a nested run takes part" {
 	run -7 rl -- "$RLOCKRUN" -n -k "$KEY" -- sh -c 'exit 7'
-	none_of_ours 1 2 3 4 5
+	wait_until none_of_ours 1 2 3 4 5
 }
 
 # --- who refuses ----------------------------------------------------------------
@@ -419,7 +419,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	run -7 rl -- sh -c 'exit 7'
 	run -77 rl --min-uptime 10ms -- touch ran
 	[[ $output == *"NOPERM"*info* && ! -e ran ]]
-	none_of_ours 1 2 3
+	wait_until none_of_ours 1 2 3
 }
 
 @test "a key that is no lock on a majority: 76" {
@@ -440,11 +440,11 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	run -64 rl -- touch ran
 	[[ $output == *" and "*" are the same server"* ]]
 	[[ ! -e ran ]]
-	none_of_ours 1
+	wait_until none_of_ours 1
 	RLOCKRUN_REDIS+=" unix://$NODES/2/s unix://$NODES/3/s unix://$NODES/4/s"
 	run rl -- true
 	[[ $output == *"are the same server"* ]]
-	none_of_ours 1 2 3 4
+	wait_until none_of_ours 1 2 3 4
 }
 
 # --- contenders -------------------------------------------------------------------
@@ -468,7 +468,7 @@ contend() {
 		# None of the three may have had the majority: then it is free for the next.
 		run -0 rl -w 5 -- true
 	done
-	none_of_ours 1 2 3
+	wait_until none_of_ours 1 2 3
 }
 
 # All but a winner have ended.
@@ -496,5 +496,5 @@ decided() {
 	done
 	for pid in "${STARTED[@]}"; do exits_with 0 "$pid"; done
 	[[ ! -e overlap && $(wc -l <runs) == 12 ]]
-	none_of_ours 1 2 3
+	wait_until none_of_ours 1 2 3
 }
