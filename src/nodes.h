@@ -68,7 +68,7 @@ bool nodes_are_unfit(const struct nodes *nodes);
 
 /* Which two are; NULL while none are known to be. One that answers late shows
  * it only when a majority is there already. */
-const char *nodes_twins(const struct nodes *nodes);
+const char *nodes_twins(struct nodes *nodes);
 
 /* Some lacked the lock at the last renewal. False for one server. */
 bool nodes_lack_it(const struct nodes *nodes);
