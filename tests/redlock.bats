@@ -498,3 +498,78 @@ decided() {
 	[[ ! -e overlap && $(wc -l <runs) == 12 ]]
 	wait_until none_of_ours 1 2 3
 }
+
+# --- at random --------------------------------------------------------------------
+
+# Takes the lock again and again, and notes when it is not alone, or was not let.
+write_contender() {
+	cat >turn <<-'END'
+		exec 9>witness
+		flock -n 9 || echo "$RLOCKRUN_TOKEN" >>overlaps
+		echo >>turns
+		sleep "0.$(($$ % 10))"
+	END
+	cat >contender <<-'END'
+		until [ -e stop ]; do
+			"$RLOCKRUN" -k "$KEY" -t 1 --min-uptime 1s -q sh ./turn || echo "$?" >>codes
+		done
+	END
+}
+
+freeze_at_random() {
+	local number=$((1 + RANDOM % 5))
+	with_signal "$number" STOP
+	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
+	with_signal "$number" CONT
+}
+
+# Nobody may count on it before --min-uptime is over, and only one at a time may
+# have forgotten what it granted.
+restart_at_random() {
+	local number=$((1 + RANDOM % 5))
+	stop_server "$NODES/$number"
+	sleep "0.$((RANDOM % 10))"
+	start_server "$NODES/$number"
+	sleep 2.2
+}
+
+kill_at_random() {
+	local pids
+	mapfile -t pids < <(pgrep -x rlockrun -P "$(IFS=,; echo "${STARTED[*]}")" || :)
+	((${#pids[@]} == 0)) || kill -KILL "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || :
+	sleep "0.$((RANDOM % 10))"
+}
+
+# faults SECONDS: never two at a time, and the turns go on.
+faults() {
+	local end
+	own_nodes 5
+	RLOCKRUN_MIN_UPTIME=0 run -0 rl -- true
+	write_contender
+	for _ in 1 2 3 4; do
+		start sh ./contender
+	done
+	for ((end = SECONDS + $1; SECONDS < end; )); do
+		case $((RANDOM % 3)) in
+		0) freeze_at_random ;;
+		1) restart_at_random ;;
+		2) kill_at_random ;;
+		esac
+	done
+	touch stop
+	for PID in "${STARTED[@]}"; do
+		exits_with 0 "$PID"
+	done
+	[[ ! -e overlaps ]]
+	run ! grep -vx 137 codes
+	(($(wc -l <turns) >= $1 / 2))
+}
+
+@test "servers fall silent, restart empty, and holders are killed, at random" {
+	faults 8
+}
+
+# bats test_tags=slow
+@test "the same for a minute" {
+	faults 60
+}
