@@ -239,17 +239,23 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 
 # --- S16 ----------------------------------------------------------------------
 
+is_up_for() {
+	(($(on "$1" info server | sed -n 's/^uptime_in_seconds:\([0-9]*\).*/\1/p') >= $2))
+}
+
 @test "S16: one of three of A's restarts empty: B can't have it, A plants it again" {
 	own_nodes 5
-	take 4
-	take 5
-	start rl -t 3 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	wait_until is_up_for 5 3
+	use 1 2 3 0 0
+	start rl -t 5 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
 	wait_for_file token
+	use 1 2 3 4 5
 	stop_server "$NODES/1"
 	start_server "$NODES/1"
-	RLOCKRUN_MIN_UPTIME=1h run -75 rl -n -- touch ran
+	run -75 rl -n --min-uptime 2s -- touch ran
 	[[ ! -e ran ]]
 	wait_until all_have "$(<token)" 1 2 3
+	wait_until is_up_for 1 3
 	touch "done"
 	exits_with 0 "$PID"
 	wait_until none_of_ours 1 2 3 4 5
