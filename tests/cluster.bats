@@ -186,9 +186,12 @@ waiting_are() {
 	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" \
 		SYSTEM:'echo >>asked; head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
 	wait_until eval '(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null'
+	wait_for_file asked
 	: >asked
-	refused 69 'redirected too often, last by redis://127.0.0.1:' -n --server-timeout 0.1 -r "redis-cluster://127.0.0.1:$PORT"
-	(($(wc -l <asked) == 6))
+	run -69 rl --status --server-timeout 3 -r "redis-cluster://127.0.0.1:$PORT"
+	[[ $output == *"redirected too often, last by redis://127.0.0.1:$PORT (cluster)" ]]
+	# Each try follows five times.
+	(($(wc -l <asked) % 6 == 0))
 }
 
 @test "all nodes down" {
@@ -433,6 +436,7 @@ taken_over() {
 	kill -STOP "$(<"$PWD/c0/pid")"
 	touch "done"
 	exits_with 0 "$PID"
+	stop_server "$PWD/c0"
 	[[ ! -s $ERR && -z $(keys_left) ]]
 }
 
