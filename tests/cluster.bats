@@ -277,6 +277,20 @@ waiting_are() {
 	refused 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
 }
 
+@test "a user who may not ask about the cluster" {
+	for i in 0 1 2; do
+		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
+			-cluster -readwrite -asking >/dev/null
+	done
+	for i in 0 1 2; do
+		run -0 rl -r "redis-cluster://${KEY//:/%3a}:secret@127.0.0.1:${PORTS[i]}" true
+		[[ -z $output ]]
+	done
+	run -0 rl -t 3 -r "redis-cluster://${KEY//:/%3a}:secret@$NODES" sleep 2.5
+	[[ -z $output ]]
+	run -77 "$RLOCKRUN" --list -r "redis-cluster://${KEY//:/%3a}:secret@$NODES"
+}
+
 own_cluster_with_password() {
 	own_cluster 2 0
 	for i in 0 1; do
@@ -485,4 +499,71 @@ taken_over() {
 	exits_with 0 "$A"
 	exits_with 0 "$B"
 	[[ -e ran ]]
+}
+
+# --- at random ----------------------------------------------------------------------
+
+# Takes the lock again and again, and notes when it is not alone, or was not let.
+write_contender() {
+	cat >turn <<-'END'
+		exec 9>witness
+		flock -n 9 || echo "$RLOCKRUN_TOKEN" >>overlaps
+		echo "$RLOCKRUN_FENCE" >>fences
+		sleep "0.$(($$ % 10))"
+	END
+	cat >contender <<-'END'
+		until [ -e stop ]; do
+			"$RLOCKRUN" -k "$KEY" -t 3 --wait-replicas 1:300ms sh ./turn || echo "$?" >>codes
+		done
+	END
+}
+
+one_primary_of() {
+	local -a found=()
+	local i
+	for i in "${!PORTS[@]}"; do
+		[[ $(node_cli "$PWD/c$i" role) != master* ]] || found+=("$i")
+	done
+	echo "${found[RANDOM % ${#found[@]}]}"
+}
+
+move_slot_at_random() {
+	local from to
+	from=$(owner_of "$PWD" "$KEY")
+	to=$(one_primary_of)
+	[[ $from && $from != "$to" ]] || return 0
+	open_slot "$from" "$to"
+	sleep "0.$((RANDOM % 5))"
+	move_keys "$from" "$to"
+	sleep "0.$((RANDOM % 5))"
+	move_keys "$from" "$to"
+	close_slot "$from" "$to"
+	echo "$from $to" >>moves
+}
+
+freeze_at_random() {
+	local pid
+	pid=$(<"$PWD/c$((RANDOM % 6))/pid")
+	kill -STOP "$pid"
+	sleep "$((RANDOM % 4)).$((RANDOM % 10))"
+	kill -CONT "$pid"
+	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
+}
+
+# bats test_tags=slow
+@test "slots move and nodes fall silent at random: never two at a time" {
+	own_cluster 3 1
+	write_contender
+	for _ in 1 2 3 4 5; do
+		start sh ./contender
+	done
+	for ((end = SECONDS + 15; SECONDS < end; )); do move_slot_at_random; done
+	for ((end = SECONDS + 30; SECONDS < end; )); do freeze_at_random; done
+	touch stop
+	for PID in "${STARTED[@]}"; do
+		exits_with 0 "$PID"
+	done
+	[[ ! -e overlaps && ! -e codes ]]
+	(($(wc -l <fences) > 20 && $(wc -l <moves) > 3))
+	sort -c -n fences
 }
