@@ -402,6 +402,20 @@ renewed_again() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "list tells which locks are on their way" {
+	key_on 2
+	hold
+	open_slot 2 0
+	run -69 "$RLOCKRUN" --list "$KEY"
+	[[ ${lines[0]} == "rlockrun: $KEY: its slot is on its way to another node" ]]
+	move_keys 2 0
+	close_slot 2 0
+	run -0 "$RLOCKRUN" --list "$KEY"
+	[[ ${lines[1]} == "$KEY "* ]]
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 # --- nodes that die ---------------------------------------------------------------
 
 # own_failover_cluster: KEY lies on c0, whose replica is c3.
