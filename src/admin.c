@@ -454,6 +454,18 @@ take_item(void *arg, const struct conn_reply *reply)
 	return 0;
 }
 
+/* An empty host is that of the one which says so. */
+static bool
+is_asked(const struct list *list, const struct cluster_node *node)
+{
+	for (int i = 0; i < list->primary_count; i++)
+		if (list->primaries[i].port == node->port &&
+		    (*node->host == '\0' ||
+			strcmp(list->primaries[i].host, node->host) == 0))
+			return true;
+	return false;
+}
+
 /* Who has moved away is found where it is now. */
 static bool
 excuse_move(void *arg, const char *error)
@@ -461,13 +473,15 @@ excuse_move(void *arg, const char *error)
 	struct list_item *item = arg;
 	struct list *list = item->list;
 	const struct opts *opts = list->admin->opts;
+	enum cluster_redirect said;
+	struct cluster_node to;
 
 	if (!list->admin->server->cluster)
 		return false;
-	if (strncmp(error, "MOVED ", 6) == 0)
+	said = cluster_redirect(error, &to);
+	if (said == CLUSTER_MOVED && is_asked(list, &to))
 		return true;
-	if (strncmp(error, "ASK ", 4) != 0 &&
-	    strncmp(error, "TRYAGAIN", 8) != 0)
+	if (said == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(list, item->key))
 		log_warnx("%s: its slot is on its way to another node",

@@ -397,6 +397,7 @@ shows_lines() {
 }
 
 @test "list: any name, with a hash tag or without, and the prefix" {
+	not_over cluster # where nothing can lie beside some
 	own_server
 	n=0
 	for name in 'a b' $'line\nfeed' 'a}b' 'a{}b' '{}{a}b' '{a' '{a}b' 'x{{a}}' 'p:{q}r'; do
@@ -813,6 +814,7 @@ join_them() {
 # --- servers and stdout -----------------------------------------------------------
 
 @test "no server: 69; passwords and rules: 77" {
+	not_over cluster # which has no other db
 	for action in "--status -k a" --list "--force-release --yes -k a"; do
 		# shellcheck disable=SC2086
 		run -69 rl --server-timeout 0.2 -r "unix://$PWD/none" $action

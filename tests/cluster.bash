@@ -26,16 +26,6 @@ start_cluster() {
 	}
 }
 
-# The second port of a node is 10000 above: below those that the kernel gives
-# away, too.
-choose_bus_port() {
-	PORT=$((10500 + RANDOM % 9000))
-	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null ||
-		(: <"/dev/tcp/127.0.0.1/$((PORT + 10000))") 2>/dev/null; do
-		PORT=$((10500 + RANDOM % 9000))
-	done
-}
-
 join_cluster() {
 	local dir=$1 primaries=$2 count=$3 i from to
 	NODES=

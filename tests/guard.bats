@@ -166,6 +166,7 @@ os.wait()'
 	start env -C below --default-signal "$HELPERS/on-pty" ../tty -- \
 		bash -mc "'$RLOCKRUN' -k '$KEY' -- sh -c 'setsid sleep 60 & timeout --foreground 60 sleep 61 & echo >ready; wait' & echo \$! >pid; wait"
 	wait_for_file below/ready
+	wait_for_file below/pid
 	kill -KILL "-$(<below/pid)"
 	within 1000 none_alive_but_pty
 }

@@ -65,6 +65,15 @@ choose_port() {
 	done
 }
 
+# That of a cluster's node, whose second one, 10000 above, is below those, too.
+choose_bus_port() {
+	PORT=$((10500 + RANDOM % 9000))
+	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null ||
+		(: <"/dev/tcp/127.0.0.1/$((PORT + 10000))") 2>/dev/null; do
+		PORT=$((10500 + RANDOM % 9000))
+	done
+}
+
 # start_tls_server FOLDER CERTIFICATE [OPTION...]: the same, over TLS, with one of
 # helpers/make-certificates' in CERTIFICATES.
 start_tls_server() {

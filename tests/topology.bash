@@ -42,6 +42,20 @@ topology_sentinel() {
 	URL=redis-sentinel://$SENTINELS/primary
 }
 
+# One node that has all slots.
+topology_cluster() {
+	choose_bus_port
+	URL=redis-cluster://127.0.0.1:$PORT
+	keep_options "$1" --port "$PORT" --bind 127.0.0.1 --cluster-enabled yes
+	start_server "$@" || return
+	redis-cli -s "$1/s" cluster addslotsrange 0 16383 >/dev/null
+	wait_until is_whole "$1"
+}
+
+is_whole() {
+	[[ $(redis-cli -s "$1/s" cluster info) == *cluster_state:ok* ]]
+}
+
 keep_options() {
 	mkdir -p "$1"
 	printf '%s\n' "${@:2}" >"$1/options"
