@@ -37,14 +37,17 @@ cancel_locating(void *arg)
 	sentinel_cancel(node->sentinel);
 }
 
-/* One that may not be asked refuses by itself what a replica must not run. */
+/* One that may not be asked refuses by itself what a replica must not run; then
+ * another sentinel is asked. */
 static const char *
 judge_role(void *arg, const struct conn_reply *reply)
 {
 	struct node *node = arg;
 	const char *role = conn_reply_text(conn_reply_at(reply, 0));
 
-	if (role == NULL || strcmp(role, "master") == 0) {
+	if (role == NULL)
+		return NULL;
+	if (strcmp(role, "master") == 0) {
 		sentinel_confirm(node->sentinel);
 		return NULL;
 	}
