@@ -143,7 +143,7 @@ $(FUZZ:%=%.run): %.run: %
 	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
 	@echo "$(notdir $*): $$(tail -n 1 $*.log)"
 
-bench: ## what a run costs, against flock(1) and others (RUNS=300)
+bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@packaging/deps.sh bench
 	@$(MAKE) $(PARALLEL) -s all build/bench/pair build/bench/stamp
 	@tests/bench/run $(B)/rlockrun build/bench/pair build/bench/stamp

@@ -34,6 +34,7 @@ check ps                           procps            procps-ng          procps
 check strace                       strace            strace             strace
 check socat                        socat             socat              socat
 check ip                           iproute2          iproute            iproute2
+check tc                           iproute2          iproute-tc         iproute2
 check unshare                      util-linux        util-linux         util-linux
 check python3:yaml                 python3-yaml      python3-pyyaml     py3-yaml
 check python3:redis                python3-redis     python3-redis      py3-redis

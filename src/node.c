@@ -8,6 +8,9 @@
 #include "sentinel.h"
 #include "slot.h"
 
+/* One that is slow must be able to answer when time is short. */
+enum { ANSWER_MS = 2000 };
+
 struct node {
 	const struct endpoint *url;
 	struct slot *slot; /* of a cluster, else NULL */
@@ -37,14 +40,17 @@ cancel_locating(void *arg)
 	sentinel_cancel(node->sentinel);
 }
 
-/* One that may not be asked refuses by itself what a replica must not run. */
+/* One that may not be asked refuses by itself what a replica must not run; then
+ * another sentinel is asked. */
 static const char *
 judge_role(void *arg, const struct conn_reply *reply)
 {
 	struct node *node = arg;
 	const char *role = conn_reply_text(conn_reply_at(reply, 0));
 
-	if (role == NULL || strcmp(role, "master") == 0) {
+	if (role == NULL)
+		return NULL;
+	if (strcmp(role, "master") == 0) {
 		sentinel_confirm(node->sentinel);
 		return NULL;
 	}
@@ -147,11 +153,29 @@ node_allow(struct node *node, size_t bytes, size_t elements)
 		conn_allow(node->conn, bytes, elements);
 }
 
+/* Who is silent may have been replaced: half of the time that is left is for
+ * whoever the sentinels name then. */
+static int
+send_located(struct node *node, const struct conn_command *command)
+{
+	struct conn_command sooner = *command;
+	int64_t now = clock_now();
+	int64_t half_ms = (command->deadline - now) / 2;
+	int64_t by = now + (half_ms > ANSWER_MS ? half_ms : ANSWER_MS);
+
+	if (!conn_is_up(node->conn) && by < command->deadline)
+		sooner.deadline = by;
+	return conn_send(node->conn, &sooner);
+}
+
 int
 node_send(struct node *node, const struct conn_command *command)
 {
-	return node->slot != NULL ? slot_send(node->slot, command)
-				  : conn_send(node->conn, command);
+	if (node->slot != NULL)
+		return slot_send(node->slot, command);
+	if (node->sentinel != NULL)
+		return send_located(node, command);
+	return conn_send(node->conn, command);
 }
 
 const struct conn_reply *

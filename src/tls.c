@@ -427,7 +427,7 @@ certificate_fault(const struct tls *tls, long result)
 {
 	switch (result) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
-		return "its certificate has expired";
+		return "its certificate has expired, or its CA's has";
 	case X509_V_ERR_CERT_NOT_YET_VALID:
 		return "its certificate is not valid yet";
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:

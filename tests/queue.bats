@@ -71,7 +71,6 @@ only_bells_left() {
 	[[ $(paste -sd ' ' order) == "A B C D" ]]
 }
 
-# bats test_tags=smoke
 @test "a newcomer does not overtake who was woken, nor with -n" {
 	holds A
 	line_up B

@@ -4,6 +4,7 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load helpers
+load sentinels
 
 setup_file() {
 	export SUITE_DIR=$BATS_FILE_TMPDIR/p0
@@ -21,26 +22,6 @@ setup() {
 }
 teardown() { end_test; }
 
-# own_sentinels REPLICAS [OPTION...]: for this test alone.
-own_sentinels() {
-	SUITE_DIR=$PWD/p0
-	start_sentinels "$PWD" "$@"
-	RLOCKRUN_REDIS=redis-sentinel://$SENTINELS/primary
-}
-
-# The server in a folder.
-at() {
-	redis-cli -s "$PWD/$1/s" "${@:2}"
-}
-
-is_primary() {
-	[[ $(at "$1" role 2>/dev/null) == master* ]]
-}
-
-is_replica() {
-	[[ $(at "$1" role 2>/dev/null) == slave* ]]
-}
-
 # refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
 refused() {
 	given_up "$1" --server-timeout 1h "${@:2}"
@@ -51,30 +32,6 @@ given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
-}
-
-# stranger COMMAND: takes connections on PORT and answers by that command.
-stranger() {
-	choose_port
-	# shellcheck disable=SC2153 # that sets PORT
-	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:"$1"
-	wait_until listens
-}
-
-listens() {
-	(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
-}
-
-# answers TEXT: takes connections on PORT and answers that, with the escapes of
-# printf, to whatever is said.
-answers() {
-	printf %b "$1" >answer
-	stranger 'head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
-}
-
-# liar PORT: a sentinel that says the primary is there; its own port is PORT.
-liar() {
-	answers "+OK\r\n*2\r\n\$9\r\n127.0.0.1\r\n\$5\r\n$1\r\n"
 }
 
 # --- asking ---------------------------------------------------------------------
@@ -102,6 +59,7 @@ liar() {
 @test "a sentinel that says nothing costs a part of the time only" {
 	stranger 'head -c 99999 >/dev/null'
 	begun=$(now_ms)
+	# shellcheck disable=SC2153 # stranger sets PORT
 	run -0 rl --server-timeout 4 -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
 	(($(now_ms) - begun < 2000))
 }

@@ -111,9 +111,12 @@ reaches() {
 	refused 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
 }
 
-@test "an expired certificate" {
+@test "an expired certificate, or authority" {
 	tls_server expired
 	refused 'its certificate has expired'
+	stop_server "$SUITE_DIR"
+	tls_server late
+	refused "or its CA's has" --tls-ca "$CERTIFICATES/bygone.crt"
 }
 
 @test "a self-signed certificate" {
@@ -324,7 +327,7 @@ sockets() {
 	choose_port() { PORT=$port; }
 	stop_server "$SUITE_DIR"
 	start_tls_server "$SUITE_DIR" expired
-	wait_until grep -q 'its certificate has expired; trying again' err.2
+	wait_until grep -q 'its certificate has expired.*; trying again' err.2
 	stop_server "$SUITE_DIR"
 	start_tls_server "$SUITE_DIR" server
 	exits_with 0 "${STARTED[1]}"
