@@ -113,7 +113,8 @@ cancel_locating(void *arg)
 	(void)arg;
 }
 
-/* READWRITE costs a node nothing, and tells one that is none. */
+/* ASKING costs a node nothing, as it holds for one command, here CLIENT
+ * SETNAME, and tells one that is none. (Valkey 8 takes READWRITE anywhere.) */
 static const char *
 judge_mode(void *arg, const struct conn_reply *reply)
 {
@@ -142,7 +143,7 @@ init_line(struct line *line, struct loop *loop, const struct endpoint *url)
 struct slot *
 slot_new(struct loop *loop, const struct endpoint *url, const char *key)
 {
-	static const char *const readwrite[] = {"READWRITE", NULL};
+	static const char *const asking[] = {"ASKING", NULL};
 	struct slot *slot = calloc(1, sizeof(*slot));
 	int number = key == NULL ? CLUSTER_ANY_SLOT : cluster_slot(key);
 
@@ -161,7 +162,7 @@ slot_new(struct loop *loop, const struct endpoint *url, const char *key)
 	}
 	slot->locator = (struct conn_locator){.start = start_locating,
 	    .cancel = cancel_locating,
-	    .greeting = readwrite,
+	    .greeting = asking,
 	    .judge = judge_mode,
 	    .for_good = true,
 	    .arg = slot};
