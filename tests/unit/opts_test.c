@@ -25,7 +25,7 @@ struct run {
 	int status;
 	struct opts opts;
 	char message[PIPE_BUF + 1];
-	char *argv[MAX + 2];
+	char *argv[MAX + 6];
 	char *variables[MAX + 1]; /* their memory, whatever environ has now */
 	char *environment[MAX + 1];
 };
@@ -261,7 +261,7 @@ static void
 check_run(const char *const *args, const char *const *env, const char *want,
     const char *title)
 {
-	const char *list[MAX + 1] = {"-k", "job"};
+	const char *list[MAX + 5] = {"-k", "job"};
 	char got[256] = "";
 	struct run run;
 	size_t count = 2;
