@@ -236,7 +236,11 @@ note_silence(struct lock *lock)
 static void
 note_obstacle(struct lock *lock)
 {
-	if (!nodes_are_up(lock->nodes) && *nodes_error(lock->nodes) != '\0')
+	bool is_one = nodes_are_one(lock->nodes);
+
+	if (is_one ? nodes_are_up(lock->nodes) : !lock->in_flight)
+		return;
+	if (*nodes_error(lock->nodes) != '\0')
 		note_reason(lock);
 }
 
@@ -496,7 +500,8 @@ undo_try(struct lock *lock)
 static void
 begin_release(struct lock *lock, int64_t give_up_at)
 {
-	if ((lock->in_flight && lock->unsure) || nodes_owe_grant(lock->nodes))
+	if ((lock->in_flight && lock->unsure) ||
+	    (nodes_owe_grant(lock->nodes) && lock->keep_until <= clock_now()))
 		undo_try(lock);
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
@@ -945,8 +950,10 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->in_flight = false;
-	if (nodes_are_partial(lock->nodes) && goes_on(lock, reply) &&
-	    !withdraw(lock))
+	if (nodes_are_partial(lock->nodes) && refusal != NULL)
+		lock->unsure = true;
+	else if (nodes_are_partial(lock->nodes) && goes_on(lock, reply) &&
+		 !withdraw(lock))
 		return;
 	if (conn_reply_integer(conn_reply_at(reply, 0), &granted)) {
 		lock->unsure = lock->unsure || granted == 1;

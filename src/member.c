@@ -184,7 +184,12 @@ take_about(struct member *member, const char *info)
 	if (member->run_id[0] == '\0' ||
 	    num_int(uptime, 0, NUM_DURATION_MAX_MS / 1000, &seconds) == -1)
 		return false;
-	member->started_at = clock_now() - seconds * 1000;
+	/* The server takes the difference of two clocks that are cut to whole
+	 * seconds: it may be up for a second less. */
+	member->started_at =
+	    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
+	snprintf(member->about, sizeof(member->about), "%s",
+	    node_label(member->node));
 	return true;
 }
 
@@ -229,10 +234,12 @@ note_presence(struct member *member, const struct ballot *ballot,
 
 	if (ballot->phase == REPLY_RELEASING ||
 	    ballot->grant != member->grant ||
+	    node_refusal(member->node) != NULL ||
 	    !conn_reply_integer(conn_reply_at(reply, 0), &value))
 		return;
 	member->lacks = value == 0;
 	member->had = member->had || value == 1;
+	member->returned = member->returned && member->lacks;
 }
 
 static void
@@ -244,7 +251,9 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		      member->vote == MEMBER_OUT;
 
 	ballot->question = 0;
-	if (reply == NULL)
+	/* In a cluster another node may have answered than the one asked. */
+	if (reply == NULL ||
+	    strcmp(member->about, node_label(member->node)) != 0)
 		member->known = false;
 	note_presence(member, ballot, reply);
 	if (!counts)
@@ -312,7 +321,6 @@ forget_vote(struct member *member)
 	member->hopeless = false;
 	conn_reply_free(member->reply);
 	member->reply = NULL;
-	say_why(member, "%s has not answered", node_label(member->node));
 }
 
 static void
@@ -329,6 +337,16 @@ begin_question(struct member *member, const struct conn_command *command,
 	member->grant = member->question;
 	member->had = false;
 	member->lacks = false;
+	member->returned = false;
+}
+
+static void
+notice_gap(struct member *member)
+{
+	if (node_is_up(member->node))
+		return;
+	member->known = false;
+	member->returned = true;
 }
 
 void
@@ -341,12 +359,12 @@ member_ask(struct member *member, const struct conn_command *command,
 	if (member->doubtful)
 		node_doubt(member->node);
 	member->doubtful = false;
-	if (!node_is_up(member->node))
-		member->known = false;
+	notice_gap(member);
 	if (phase == REPLY_ACQUIRING && owes) {
-		be_absent(member, "no answer from", "not yet");
+		member->vote = MEMBER_ABSENT;
 		return;
 	}
+	say_why(member, "%s has not answered", node_label(member->node));
 	if (phase == REPLY_ACQUIRING)
 		ask_about(member, command->deadline);
 	if (send_ballot(member, command, phase, true) == -1)
@@ -363,7 +381,7 @@ member_be_late(struct member *member)
 void
 member_plant(struct member *member, const struct conn_command *command)
 {
-	if (member->lacks && !owes_answer(member) &&
+	if (member->lacks && !member_owes_grant(member) &&
 	    send_ballot(member, command, REPLY_ACQUIRING, false) == 0)
 		member->lacks = false;
 }
@@ -371,6 +389,7 @@ member_plant(struct member *member, const struct conn_command *command)
 void
 member_tell(struct member *member, const struct conn_command *command)
 {
-	if (node_is_up(member->node) || owes_answer(member))
+	notice_gap(member);
+	if (node_is_up(member->node) || owes_answer(member) || member->granted)
 		node_send(member->node, command);
 }

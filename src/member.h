@@ -42,12 +42,14 @@ struct member {
 	char why[320];		  /* it voted so */
 	/* about the lock, with the token of the last grant that was asked for,
 	 */
-	bool had;   /* it has been there once */
-	bool lacks; /* it was not there, as far as is known */
+	bool had;      /* it has been there once */
+	bool lacks;    /* it was not there, as far as is known */
+	bool returned; /* and since then there was no connection to it */
 	/* and about the server behind this connection. */
 	bool known;
-	int64_t started_at;
+	int64_t started_at; /* or up to a second earlier */
 	char run_id[64];
+	char about[320];	       /* whose label this was */
 	char secret[MEMBER_WORDS_MAX]; /* why it may not be asked, or empty */
 	struct node *node;
 
@@ -77,8 +79,8 @@ void member_fini(struct member *member);
  * unless the member is absent when this returns or before it votes. An answer
  * to an earlier question is not counted any more.
  *
- * Who still owes an answer to an earlier grant isn't sent another: all of them
- * would be run when a frozen server goes on. */
+ * Who still owes an answer to anything isn't sent a grant: all of them would be
+ * run when a frozen server goes on. */
 void member_ask(struct member *member, const struct conn_command *command,
     enum reply_phase phase);
 
@@ -88,7 +90,8 @@ void member_be_late(struct member *member);
 /* Without a vote: to grant the lock again, where it is lacking. */
 void member_plant(struct member *member, const struct conn_command *command);
 
-/* Without an answer, and only where it needs no new connection. */
+/* Without an answer, and only where it needs no new connection, or may have
+ * granted what was asked last. */
 void member_tell(struct member *member, const struct conn_command *command);
 
 /* It has not answered an earlier grant. */

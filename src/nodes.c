@@ -29,6 +29,7 @@ struct nodes {
 	void *arg;
 	int replicas;
 	int64_t asked_at;
+	bool agreed; /* that the last renewal counts */
 	/* What is to be known of its answer: */
 	bool partial;
 	bool heard;
@@ -286,7 +287,8 @@ decide_grant(struct nodes *nodes, const struct quorum *votes)
 static void
 decide_renewal(struct nodes *nodes, const struct quorum *votes)
 {
-	if (quorum_agrees(votes))
+	nodes->agreed = quorum_agrees(votes);
+	if (nodes->agreed)
 		tell_vote(nodes, MEMBER_YES);
 	else if (quorum_denies(votes))
 		tell_vote(nodes, MEMBER_NO);
@@ -307,18 +309,30 @@ any_keeps_it(const struct nodes *nodes)
 	return false;
 }
 
+static size_t
+count_lost(const struct nodes *nodes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < nodes->config->count; i++)
+		count += nodes->members[i].vote == MEMBER_NO &&
+			 nodes->members[i].had;
+	return count;
+}
+
 /* What is written arrives, whether its answer is waited for or not. */
 static void
 decide_release(struct nodes *nodes, const struct quorum *votes)
 {
+	size_t majority = quorum_majority(votes->size);
 	size_t answered = votes->yes + votes->no;
 	bool all = answered + votes->absent == votes->size;
-	bool freed =
-	    answered >= quorum_majority(votes->size) && !quorum_denies(votes);
+	bool lost = count_lost(nodes) >= majority;
+	bool freed = votes->yes > 0 && answered >= majority && !lost;
 
 	if ((all && freed) || (quorum_agrees(votes) && !any_keeps_it(nodes)))
 		tell_vote(nodes, MEMBER_YES);
-	else if (all && quorum_denies(votes))
+	else if (all && lost)
 		tell_vote(nodes, MEMBER_NO);
 	else if (all)
 		tell_failure(nodes);
@@ -362,8 +376,12 @@ tell_members(struct nodes *nodes, const struct conn_command *command,
 	own.on_reply = NULL;
 	for (size_t i = 0; i < nodes->config->count; i++) {
 		struct member *member = &nodes->members[i];
-		if (ask == NODES_PLANT)
+		/* Without a majority somebody may have taken it away; who has
+		 * been away himself has just forgotten it. */
+		if (ask == NODES_PLANT && (nodes->agreed || member->returned))
 			member_plant(member, command);
+		else if (ask == NODES_PLANT)
+			continue;
 		else if (ask == NODES_TELL || member_owes_grant(member))
 			member_tell(member, &own);
 	}
@@ -421,21 +439,24 @@ on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	const struct member *member = &nodes->members[0];
 	char words[MEMBER_WORDS_MAX];
 	int64_t value = 0;
-	bool doubtful;
+	bool lacking, refused;
 
 	conn_reply_integer(conn_reply_at(reply, 0), &value);
-	doubtful = value == 1 && node_refusal(member->node) == NULL &&
-		   member_lacks_replicas(member, nodes->replicas, words);
-	if (doubtful) {
+	lacking = value == 1 && node_refusal(member->node) == NULL &&
+		  member_lacks_replicas(member, nodes->replicas, words);
+	refused = lacking && conn_reply_error(node_acks(member->node));
+	if (refused) {
+		nodes->refusal = conn_reply_error(node_acks(member->node));
+	} else if (lacking) {
 		reply = NULL;
 		nodes->partial = nodes->ask == NODES_GRANT;
 		nodes->heard = true;
-		nodes->refusal = conn_reply_error(node_acks(member->node));
 		snprintf(nodes->error, sizeof(nodes->error),
 		    "not safe on %.512s: %s", node_label(member->node), words);
 	}
 	nodes->on_reply(nodes->arg, reply, sent_at);
-	if (doubtful)
+	nodes->refusal = NULL; /* it is freed with the reply */
+	if (lacking && !refused)
 		node_doubt(member->node);
 }
 
@@ -525,6 +546,18 @@ nodes_are_unfit(const struct nodes *nodes)
 }
 
 const char *
+nodes_misfit(const struct nodes *nodes, size_t index)
+{
+	const struct member *member;
+
+	if (nodes_are_one(nodes) || index >= nodes->config->count)
+		return NULL;
+	member = &nodes->members[index];
+	return member->vote == MEMBER_ABSENT && member->hopeless ? member->why
+								 : NULL;
+}
+
+const char *
 nodes_twins(struct nodes *nodes)
 {
 	find_twins(nodes);
@@ -587,8 +620,10 @@ nodes_drop(struct nodes *nodes)
 }
 
 const char *
-nodes_error(const struct nodes *nodes)
+nodes_error(struct nodes *nodes)
 {
+	if (nodes->open)
+		explain(nodes);
 	if (nodes_are_one(nodes) && nodes->error[0] == '\0')
 		return node_error(nodes->members[0].node);
 	return nodes->error;

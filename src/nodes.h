@@ -35,8 +35,9 @@ enum nodes_ask {
 	/* Answered when a majority has freed it and the others will, or when
 	 * all have had time to answer. */
 	NODES_RELEASE,
-	/* A grant again from those who lacked it at the last renewal. It
-	 * counts for nothing and isn't answered. */
+	/* A grant again from those who lacked it at the last renewal: when a
+	 * majority agreed to that from all, else from those who have been away
+	 * since they had it. It counts for nothing and isn't answered. */
 	NODES_PLANT,
 	/* With several servers, is told to those who owe a grant. */
 	NODES_UNDO,
@@ -70,10 +71,14 @@ bool nodes_are_unfit(const struct nodes *nodes);
  * it only when a majority is there already. */
 const char *nodes_twins(struct nodes *nodes);
 
+/* Why the server with that number, from 0, will never count, as far as the last
+ * question has shown; else NULL. */
+const char *nodes_misfit(const struct nodes *nodes, size_t index);
+
 /* Some lacked the lock at the last renewal. False for one server. */
 bool nodes_lack_it(const struct nodes *nodes);
 
-/* Some have not answered an earlier try. False for one server. */
+/* Some have not answered an earlier try, or planting. False for one server. */
 bool nodes_owe_grant(const struct nodes *nodes);
 
 /* Whether they are one logical server, which can keep a line of waiters and
@@ -86,7 +91,7 @@ bool nodes_place(const struct nodes *nodes);
 /* As those of node.h, where any is up, for all, or for the one that spoke. */
 bool nodes_are_up(const struct nodes *nodes);
 void nodes_drop(struct nodes *nodes);
-const char *nodes_error(const struct nodes *nodes);
+const char *nodes_error(struct nodes *nodes);
 const char *nodes_refusal(const struct nodes *nodes);
 const char *nodes_label(const struct nodes *nodes);
 

@@ -300,6 +300,7 @@ on_held(struct run *run)
 		    set_lock(&run->set, &run->lock_configs[i]);
 
 		tell_no_queue(&run->tell, lock);
+		tell_misfits(&run->tell, lock);
 		tell_disagreement(&run->tell, lock);
 		log_info("%s: %s on %s, fence %s, lease %" PRId64 " ms",
 		    lock->config->name,
@@ -508,8 +509,11 @@ static void
 release(struct run *run)
 {
 	run->state = RUN_RELEASE;
-	if (run->locked)
+	if (run->locked) {
+		/* By now all may have answered. */
+		tell_misfits(&run->tell, run->set.about);
 		set_release(&run->set, keep_until(run));
+	}
 	guard_end(&run->guard);
 }
 
@@ -597,7 +601,7 @@ step_release(struct run *run)
 	run->state = RUN_DONE;
 	if (!run->locked)
 		return;
-	tell_twins(lock);
+	tell_misfits(&run->tell, lock);
 	if (run->lost)
 		return;
 	if (set->lost_at_release) {

@@ -142,12 +142,19 @@ tell_servers(const struct tell *tell)
 }
 
 void
-tell_twins(const struct lock *lock)
+tell_misfits(struct tell *tell, const struct lock *lock)
 {
 	const char *twins = nodes_twins(lock->nodes);
 
-	if (twins != NULL)
+	if (twins != NULL && !tell->twins)
 		log_warnx("%s: %s", name_of(lock), twins);
+	tell->twins = twins != NULL;
+	for (size_t i = 0; i < tell->opts->server_count; i++) {
+		const char *why = nodes_misfit(lock->nodes, i);
+		if (why != NULL && !tell->misfits[i])
+			log_warnx("%s: %s", name_of(lock), why);
+		tell->misfits[i] = tell->misfits[i] || why != NULL;
+	}
 }
 
 /* A server that restarts is back in a moment. */

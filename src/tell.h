@@ -17,6 +17,8 @@ struct tell {
 	const struct lock *waiting; /* for which that was told */
 	bool no_queue;
 	const struct lock *trouble; /* likewise */
+	bool twins;
+	bool misfits[OPTS_SERVERS_MAX];
 };
 
 /* To be called when the first try is sent. */
@@ -32,13 +34,13 @@ void tell_waiting(struct tell *tell, const struct lock *lock);
 /* That other holders allow another number of permits. */
 void tell_disagreement(const struct tell *tell, const struct lock *lock);
 
-/* Why the line of waiters is not used, where it isn't. */
 /* What several servers are worth. */
 void tell_servers(const struct tell *tell);
 
-/* Two of them that are one. */
-void tell_twins(const struct lock *lock);
+/* Two of them that are one, and those that will never count: each once. */
+void tell_misfits(struct tell *tell, const struct lock *lock);
 
+/* Why the line of waiters is not used, where it isn't. */
 void tell_no_queue(struct tell *tell, const struct lock *lock);
 
 /* That the server doesn't answer tries; a short trouble is none. */

@@ -453,6 +453,81 @@ is_up_for() {
 	wait_until none_of_ours 1 2 3 4
 }
 
+@test "a server that refuses us is warned of, though a majority is enough" {
+	own_nodes 3
+	on 3 config set requirepass secret
+	run -0 rl -- sleep 0.3
+	[[ $output == *"unix://$NODES/3/s: NOAUTH"* ]]
+	(($(grep -c NOAUTH <<<"$output") == 1))
+}
+
+# --- what a review found ----------------------------------------------------------
+
+@test "the connection ends right after the grant: the own token is in nobody's way" {
+	own_nodes 3
+	# shellcheck disable=SC2034 # the proxies' servers
+	for i in 1 2; do
+		SUITE_DIR=$NODES/$i
+		start_proxy "proxy$i" cut:EVAL:1
+	done
+	RLOCKRUN_REDIS="unix://$PWD/proxy1/s unix://$PWD/proxy2/s unix://$NODES/3/s"
+	run -7 rl -n -- sh -c 'exit 7'
+	wait_until none_of_ours 1 2 3
+}
+
+@test "a server that always answers last is planted again, too" {
+	own_nodes 3
+	# shellcheck disable=SC2034 # the proxy's server
+	SUITE_DIR=$NODES/3
+	start_proxy proxy delay:30
+	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://$PWD/proxy/s"
+	start rl -t 1 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	on 3 del "$KEY"
+	wait_until all_have "$(<token)" 1 2 3
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "what a majority has lost is not planted again without one" {
+	own_nodes 5
+	take 4
+	take 5
+	start rl -t 2 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	on 1 del "$KEY"
+	on 2 del "$KEY"
+	exits_with 79 "$PID"
+	[[ -z $(on 1 get "$KEY") && -z $(on 2 get "$KEY") ]]
+}
+
+@test "one of three is taken away just before the end: not lost" {
+	own_nodes 5
+	take 4
+	take 5
+	start rl -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done; exit 7'
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	on 1 del "$KEY"
+	touch "done"
+	exits_with 7 "$PID"
+	wait_until none_of_ours 1 2 3
+}
+
+@test "--min-hold keeps it also where the answer to the grant comes last" {
+	own_nodes 3
+	# shellcheck disable=SC2034 # the proxy's server
+	SUITE_DIR=$NODES/3
+	start_proxy proxy delay:40
+	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://$PWD/proxy/s"
+	rl --min-hold 1m -- true
+	token=$(on 1 get "$KEY")
+	[[ ${#token} == 36 ]]
+	all_have "$token" 1 2 3
+}
+
 # --- contenders -------------------------------------------------------------------
 
 # contend ROUNDS: three at a time on three servers; each round one job, alone.

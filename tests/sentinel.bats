@@ -363,6 +363,7 @@ lose_writes() {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -wait
 	run -77 rl --wait-replicas 1 -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" touch ran
 	[[ ${#lines[@]} == 1 && $output == *wait* && ! -e ran && -z $(keys_left) ]]
+	[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
 	cli acl deluser "$KEY"
 }
 
