@@ -32,6 +32,7 @@ take_report(struct guard *guard, const struct watch_report *word)
 		break;
 	case WATCH_REPORT_STOPPED:
 		guard->stopped = word->value;
+		guard->stops++;
 		break;
 	case WATCH_REPORT_ENDED:
 		guard->ended = true;
@@ -166,7 +167,8 @@ guard_signal(struct guard *guard, int signo)
 void
 guard_continue(struct guard *guard)
 {
-	const struct watch_order order = {.kind = WATCH_ORDER_CONTINUE};
+	const struct watch_order order = {.kind = WATCH_ORDER_CONTINUE,
+	    .value = guard->stops};
 
 	give(guard, &order);
 }

@@ -24,6 +24,7 @@ struct guard {
 	/* Facts, to be read only. */
 	int failed;    /* errno: the guard could not stand up */
 	pid_t stopped; /* the command was; whoever acts on it clears this */
+	int stops;     /* how often it was */
 	bool ended;    /* the command has ended: status, ended_at */
 	int status;    /* of waitpid(2) */
 	int64_t ended_at;
@@ -60,7 +61,8 @@ void guard_set_deadline(struct guard *guard, int64_t deadline);
 
 /* Sends signo to the command, if it hasn't ended. */
 void guard_signal(struct guard *guard, int signo);
-/* Continues what of the job is still stopped. */
+/* Continues what of the job is still stopped, unless the command has been
+ * stopped once more by then. */
 void guard_continue(struct guard *guard);
 /* Sends TERM to the command and all that descends from it. */
 void guard_terminate(struct guard *guard);

@@ -28,6 +28,7 @@ struct watch {
 	struct child *child;
 	bool started;
 	pid_t leader; /* the command, 0 when reaped */
+	int stops;    /* of it, that were reported */
 	int exec_error;
 };
 
@@ -207,6 +208,7 @@ report_of(struct watch *watch, int status)
 	if (WIFSTOPPED(status)) {
 		word.kind = WATCH_REPORT_STOPPED;
 		word.value = watch->leader;
+		watch->stops++;
 	} else {
 		watch->leader = 0;
 	}
@@ -265,7 +267,10 @@ obey(struct watch *watch)
 	case WATCH_ORDER_CONTINUE:
 		if (!watch->started)
 			take_from_terminal(&over);
-		tree_signal(getpid(), 0, SIGCONT);
+		else
+			reap(watch); /* a stop may be waiting there */
+		if (order.value == watch->stops)
+			tree_signal(getpid(), 0, SIGCONT);
 		break;
 	case WATCH_ORDER_TERMINATE:
 		tree_signal(getpid(), 0, SIGTERM);

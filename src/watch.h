@@ -18,8 +18,10 @@ struct watch_page {
 enum watch_order_kind {
 	WATCH_ORDER_GO,	  /* start the job; value bytes follow: its late env */
 	WATCH_ORDER_LOOK, /* at the deadline, which has come nearer */
-	WATCH_ORDER_SIGNAL,    /* send value to the command */
-	WATCH_ORDER_CONTINUE,  /* continue what of the job is stopped */
+	WATCH_ORDER_SIGNAL, /* send value to the command */
+	/* Continue what of the job is stopped; value: how many reports of a
+	 * stop have come. After another one it is too late. */
+	WATCH_ORDER_CONTINUE,
 	WATCH_ORDER_TERMINATE, /* send TERM to it and all that descends */
 };
 

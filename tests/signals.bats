@@ -363,6 +363,7 @@ STUBBORN='(trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done) & 
 	local pid child since
 	launch --kill-after 1.5 -- sh -c "$STUBBORN"
 	wait_for_file ready
+	wait_for_file child
 	child=$(<child)
 	since=$(now_ms)
 	kill -TERM "$PID"
