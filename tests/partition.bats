@@ -201,7 +201,8 @@ a_holds_b_waits() {
 	touch "done"
 	exits_with 0 "${STARTED[MARK]}"
 	run -0 rl true # when its place in line has gone
-	[[ ! -e a && -z $(keys_left) ]]
+	# Who released may have rung for it: a bell lasts for 10 s.
+	[[ ! -e a && -z $(keys_left | grep -v ':rlk:m:') ]]
 }
 
 # bats test_tags=slow
