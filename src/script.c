@@ -93,8 +93,9 @@
 /* Those at the front of the line who may go together beside the holders, and
  * are to be rung. Who has been rung before, or named (half a millisecond in its
  * score), is left alone, but for the first when it is to be rung again: many who
- * come together would all ring the same. Looked at from behind, as those before
- * one who has been rung mostly have, too. */
+ * come together would all ring the same. What is no waiter's name has no bell, and
+ * a second. Looked at from behind, as those before one who has been rung mostly
+ * have, too. */
 #define ROUSE \
 	"local function rouse(queue, alive, me, held, limit, now, again)\n" \
 	"  local list = {}\n" \
@@ -118,7 +119,12 @@
 	"  while i > 0 do\n" \
 	"    local till = tonumber(redis.pcall('ZSCORE', alive, front[i]))\n" \
 	"    local is_new = till and till > now + 1000 and till % 1 == 0\n" \
-	"    if is_new then redis.pcall('ZADD', alive, till + 0.5, front[i]) end\n" \
+	"    if is_new then\n" \
+	"      local name = string.sub(front[i], 39, 39) == ':'\n" \
+	"        and string.find(front[i], '@', 40, true)\n" \
+	"      till = name and till + 0.5 or now + 1000\n" \
+	"      redis.pcall('ZADD', alive, till, front[i])\n" \
+	"    end\n" \
 	"    if is_new or i == 1 and again then table.insert(list, 1, front[i]) end\n" \
 	"    if till and till >= now and not is_new then i = math.min(i, 2) end\n" \
 	"    i = i - 1\n" \
