@@ -324,6 +324,8 @@ victim_of() {
 	exits_with 0 "${STARTED[0]}"
 }
 
+# Who gives up has 300 ms to hear whom to ring.
+# bats test_tags=serial
 @test "a writer who gives up lets the readers behind it go at once" {
 	holds R1 -s
 	line_up W
