@@ -239,7 +239,7 @@ note_presence(struct member *member, const struct ballot *ballot,
 		return;
 	member->lacks = value == 0;
 	member->had = member->had || value == 1;
-	member->returned = member->returned && member->lacks;
+	member->returned = member->returned && member->lacks && member->had;
 }
 
 static void
@@ -252,8 +252,8 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 
 	ballot->question = 0;
 	/* In a cluster another node may have answered than the one asked. */
-	if (reply == NULL ||
-	    strcmp(member->about, node_label(member->node)) != 0)
+	if (reply == NULL || strncmp(member->about, node_label(member->node),
+				 sizeof(member->about) - 1) != 0)
 		member->known = false;
 	note_presence(member, ballot, reply);
 	if (!counts)

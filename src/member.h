@@ -44,7 +44,7 @@ struct member {
 	 */
 	bool had;      /* it has been there once */
 	bool lacks;    /* it was not there, as far as is known */
-	bool returned; /* and since then there was no connection to it */
+	bool returned; /* had and lacks it, and was away in between */
 	/* and about the server behind this connection. */
 	bool known;
 	int64_t started_at; /* or up to a second earlier */
