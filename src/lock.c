@@ -211,6 +211,13 @@ note_answer(struct lock *lock)
 }
 
 static void
+note_round_trip(struct lock *lock, int64_t sent_at)
+{
+	lock->round_trip_ms = clock_now() - sent_at;
+	be_patient(lock, 2 * lock->round_trip_ms);
+}
+
+static void
 note_server_error(struct lock *lock, const char *what, const char *words)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s %.512s: %.256s", what,
@@ -467,6 +474,7 @@ send_release(struct lock *lock)
 	    .deadline =
 		least(lock->give_up_at, clock_now() + lock->patience_ms)};
 
+	lock->release_waits = false;
 	if (eval_release(lock, &how, NODES_RELEASE) == -1) {
 		retry_release(lock);
 		return;
@@ -497,6 +505,8 @@ undo_try(struct lock *lock)
 		    &how, NODES_UNDO);
 }
 
+/* A renewal that overtakes the release, on a connection of its own, would
+ * lengthen the lease of a lock that is to be kept for a while. */
 static void
 begin_release(struct lock *lock, int64_t give_up_at)
 {
@@ -506,14 +516,25 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
 	lock->backoff_ms = BACKOFF_MIN_MS;
-	send_release(lock);
+	lock->release_waits = nodes_renew_twice(lock->nodes);
+	if (lock->release_waits)
+		loop_timer_set(lock->loop, &lock->timer,
+		    least(clock_now() + lock->patience_ms, give_up_at));
+	else
+		send_release(lock);
+}
+
+static int64_t
+release_by(const struct lock *lock)
+{
+	return least(lock->valid_until, clock_now() + RELEASE_MS);
 }
 
 void
 lock_release(struct lock *lock, int64_t keep_until)
 {
 	lock->keep_until = keep_until;
-	begin_release(lock, least(lock->valid_until, clock_now() + RELEASE_MS));
+	begin_release(lock, release_by(lock));
 }
 
 /* A connection that is blocked, on the doorbell or until replicas have a grant,
@@ -873,7 +894,7 @@ on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
 		lock->permits = number_at(reply, 3);
 		ring(lock, reply, 4);
 	}
-	be_patient(lock, 2 * (clock_now() - sent_at));
+	note_round_trip(lock, sent_at);
 	prove(lock, sent_at);
 }
 
@@ -1119,6 +1140,16 @@ plant(struct lock *lock)
 		eval_acquire(lock, &how, NODES_PLANT);
 }
 
+static void
+release_after_renewal(struct lock *lock, const struct conn_reply *reply,
+    int64_t sent_at)
+{
+	if (number_at(reply, 0) == 1)
+		prove(lock, sent_at);
+	lock->give_up_at = release_by(lock);
+	send_release(lock);
+}
+
 /* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
 static void
 on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
@@ -1128,6 +1159,8 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	const char *refusal = nodes_refusal(lock->nodes);
 	int64_t ours;
 
+	if (lock->state == LOCK_RELEASING && lock->release_waits)
+		release_after_renewal(lock, reply, sent_at);
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->in_flight = false;
@@ -1143,7 +1176,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		plant(lock);
 	} else if (ours == 1) {
 		note_answer(lock);
-		be_patient(lock, 2 * (clock_now() - sent_at));
+		note_round_trip(lock, sent_at);
 		prove(lock, sent_at);
 		plant(lock);
 	} else {
@@ -1161,9 +1194,10 @@ on_next(void *arg, const struct conn_reply *reply, int64_t sent_at)
 /* What goes along with a renewal, in the same write: a renewal itself touches
  * the lock's key alone (protocol rule R5). */
 static void
-send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
+send_with_renewal(struct lock *lock, int64_t deadline)
 {
 	const struct lock_keys *keys = &lock->keys;
+	char ttl[24];
 	char life[24];
 	const char *rearm[] = {"PEXPIRE", keys->info, life};
 	const char *next[] = {"ZRANGE", keys->queue, "0", "0"};
@@ -1176,6 +1210,7 @@ send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
 
 	if (lock->key_alone)
 		return;
+	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64,
 	    helper_life(lock->config->ttl_ms));
 	nodes_send(lock->nodes, &command, NODES_TELL);
@@ -1191,12 +1226,17 @@ send_with_renewal(struct lock *lock, const char *ttl, int64_t deadline)
 	nodes_send(lock->nodes, &command, NODES_TELL);
 }
 
-static void
-send_renewal(struct lock *lock)
+/* How long a renewal's reply may take before a second connection asks, too. */
+static int64_t
+overdue_ms(const struct lock *lock)
 {
-	int64_t ttl_ms = lock->config->ttl_ms;
-	int64_t deadline = clock_now() + lock->config->replicas_ms +
-			   least(lock->patience_ms, ttl_ms / 4);
+	return lock->config->replicas_ms +
+	       least(lock->patience_ms, lock->config->ttl_ms / 4);
+}
+
+static int
+eval_renewal(struct lock *lock, int64_t deadline, enum nodes_ask ask)
+{
 	char ttl[24];
 	const struct kind *kind = kind_in_use(lock);
 	const char *const words[] = {"1", lock->config->key, lock->token, ttl,
@@ -1206,12 +1246,42 @@ send_renewal(struct lock *lock)
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
 
-	snprintf(ttl, sizeof(ttl), "%" PRId64, ttl_ms);
-	send_with_renewal(lock, ttl, deadline);
-	if (eval(lock, kind->renew, words, &renewal, NODES_RENEW) == -1)
+	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
+	return eval(lock, kind->renew, words, &renewal, ask);
+}
+
+/* With one server the reply is awaited as long as it can prove anything: a slow
+ * network is no reason to ask again from the start. A connection that has died
+ * unnoticed is what the second one is for. */
+static void
+send_renewal(struct lock *lock)
+{
+	int64_t now = clock_now();
+	int64_t deadline =
+	    now + (nodes_are_one(lock->nodes) ? lock->config->ttl_ms
+					      : overdue_ms(lock));
+
+	send_with_renewal(lock, deadline);
+	lock->overdue = false;
+	lock->in_flight = eval_renewal(lock, deadline, NODES_RENEW) == 0;
+	if (!lock->in_flight)
 		due_in(lock, next_backoff(lock));
-	else
-		lock->in_flight = true;
+	else if (nodes_are_one(lock->nodes))
+		due_in(lock, overdue_ms(lock));
+}
+
+/* No trouble where round trips always take that long. */
+static void
+renew_beside(struct lock *lock)
+{
+	if (lock->overdue || overdue_ms(lock) >= 2 * lock->round_trip_ms) {
+		note_server_error(lock, "no answer from", strerror(ETIMEDOUT));
+		lock->answered = false;
+		be_patient(lock, 2 * lock->patience_ms);
+	}
+	lock->overdue = true;
+	eval_renewal(lock, clock_now() + overdue_ms(lock), NODES_RENEW_BESIDE);
+	due_in(lock, overdue_ms(lock));
 }
 
 void
@@ -1240,7 +1310,9 @@ on_due(void *arg)
 {
 	struct lock *lock = arg;
 
-	if (lock->state == LOCK_HELD)
+	if (lock->state == LOCK_HELD && lock->in_flight)
+		renew_beside(lock);
+	else if (lock->state == LOCK_HELD)
 		lock_renew(lock);
 	else if (lock->state == LOCK_ACQUIRING &&
 		 (lock->in_flight ||

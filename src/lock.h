@@ -100,12 +100,15 @@ struct lock {
 	bool heard;		  /* the last try: the server was not silent */
 	int64_t silent_since;
 	int64_t backoff_ms;
-	int64_t patience_ms; /* a renewal's answer is awaited so long */
-	int64_t give_up_at;  /* of a release */
-	int64_t keep_until;  /* after it, by the server */
-	bool key_alone;	     /* without its helper keys */
-	bool in_flight;	     /* the state's own command is out */
-	bool unsure;	     /* whether the server has our token in the key */
+	int64_t patience_ms;   /* a renewal's answer is awaited so long */
+	int64_t round_trip_ms; /* of the last grant or renewal */
+	int64_t give_up_at;    /* of a release */
+	int64_t keep_until;    /* after it, by the server */
+	bool key_alone;	       /* without its helper keys */
+	bool in_flight;	       /* the state's own command is out */
+	bool overdue;	    /* a renewal is out on a second connection, too */
+	bool release_waits; /* for such a renewal's reply */
+	bool unsure;	    /* whether the server has our token in the key */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no

@@ -61,10 +61,10 @@ vote_by_words(struct member *member, const char *words)
 }
 
 bool
-member_lacks_replicas(const struct member *member, int replicas,
+member_lacks_replicas(const struct node *node, int replicas,
     char why[MEMBER_WORDS_MAX])
 {
-	const struct conn_reply *acks = node_acks(member->node);
+	const struct conn_reply *acks = node_acks(node);
 	const char *error = conn_reply_error(acks);
 	int64_t count = 0;
 
@@ -103,7 +103,8 @@ vote_yes(struct member *member)
 	bool grant = member->phase == REPLY_ACQUIRING;
 	char why[MEMBER_WORDS_MAX];
 
-	member->doubtful = member_lacks_replicas(member, member->replicas, why);
+	member->doubtful =
+	    member_lacks_replicas(member->node, member->replicas, why);
 	if (member->doubtful || (grant && is_too_young(member, why))) {
 		be_absent(member, "not counted", why);
 		member->heard = true;

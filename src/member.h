@@ -99,7 +99,7 @@ bool member_owes_grant(const struct member *member);
 
 /* During on_reply of a command with so many replicas: fewer have what it did.
  * The reason goes into why. */
-bool member_lacks_replicas(const struct member *member, int replicas,
+bool member_lacks_replicas(const struct node *node, int replicas,
     char why[MEMBER_WORDS_MAX]);
 
 #endif

@@ -233,6 +233,19 @@ node_label(const struct node *node)
 	return conn_label(conn_of(node));
 }
 
+static bool
+is_located(const struct node *node)
+{
+	return node->sentinel != NULL && node->found.label == node->label;
+}
+
+bool
+node_is_elsewhere(const struct node *node, const struct node *than)
+{
+	return is_located(node) && is_located(than) &&
+	       strcmp(node->label, than->label) != 0;
+}
+
 bool
 node_places(const struct node *node, const char *key)
 {

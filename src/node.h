@@ -31,6 +31,10 @@ const char *node_error(const struct node *node);
 bool node_is_hopeless(const struct node *node);
 const char *node_refusal(const struct node *node);
 
+/* Whether sentinels have named one primary to this node and another one to that
+ * node. */
+bool node_is_elsewhere(const struct node *node, const struct node *than);
+
 /* Whether helper keys can lie beside that key. */
 bool node_places(const struct node *node, const char *key);
 

@@ -17,10 +17,18 @@
 #include "quorum.h"
 #include "reply.h"
 
+/* One of the two connections that a renewal may use. */
+struct way {
+	struct nodes *nodes;
+	struct node *node;
+	bool out; /* its reply is awaited */
+};
+
 struct nodes {
 	struct loop *loop;
 	const struct nodes_config *config;
 	struct member *members;
+	struct way ways[2]; /* of one server; members[0] has the one in use */
 	struct loop_timer timer; /* decides */
 	/* The question: */
 	bool open;
@@ -91,8 +99,20 @@ nodes_new(struct loop *loop, const struct nodes_config *config)
 		nodes_free(nodes);
 		return NULL;
 	}
+	nodes->ways[0] =
+	    (struct way){.nodes = nodes, .node = nodes->members[0].node};
+	nodes->ways[1] = (struct way){.nodes = nodes};
 	write_label(nodes);
 	return nodes;
+}
+
+/* members[0] frees the one that is in use. */
+static void
+free_spare(struct nodes *nodes)
+{
+	for (size_t i = 0; nodes->members != NULL && i < 2; i++)
+		if (nodes->ways[i].node != nodes->members[0].node)
+			node_free(nodes->ways[i].node);
 }
 
 void
@@ -101,6 +121,7 @@ nodes_free(struct nodes *nodes)
 	if (nodes == NULL)
 		return;
 	loop_timer_remove(nodes->loop, &nodes->timer);
+	free_spare(nodes);
 	for (size_t i = 0; nodes->members && i < nodes->config->count; i++)
 		member_fini(&nodes->members[i]);
 	free(nodes->members);
@@ -431,11 +452,11 @@ ask_members(struct nodes *nodes, const struct conn_command *command,
 
 /* --- one server ------------------------------------------------------- */
 
-/* What its replicas don't have isn't granted, and not renewed. */
+/* What its replicas do not have is neither granted nor renewed. */
 static void
-on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
+tell_only_reply(struct nodes *nodes, const struct conn_reply *reply,
+    int64_t sent_at)
 {
-	struct nodes *nodes = arg;
 	const struct member *member = &nodes->members[0];
 	char words[MEMBER_WORDS_MAX];
 	int64_t value = 0;
@@ -443,7 +464,7 @@ on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 
 	conn_reply_integer(conn_reply_at(reply, 0), &value);
 	lacking = value == 1 && node_refusal(member->node) == NULL &&
-		  member_lacks_replicas(member, nodes->replicas, words);
+		  member_lacks_replicas(member->node, nodes->replicas, words);
 	refused = lacking && conn_reply_error(node_acks(member->node));
 	if (refused) {
 		nodes->refusal = conn_reply_error(node_acks(member->node));
@@ -460,19 +481,101 @@ on_only_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		node_doubt(member->node);
 }
 
+/* A yes or a no about the lock itself, from a server that may speak. */
+static bool
+is_decisive(const struct way *way, const struct conn_reply *reply)
+{
+	char words[MEMBER_WORDS_MAX];
+	int64_t value;
+
+	return conn_reply_integer(conn_reply_at(reply, 0), &value) &&
+	       node_refusal(way->node) == NULL &&
+	       (value != 1 || !member_lacks_replicas(way->node,
+				  way->nodes->replicas, words));
+}
+
+static struct way *
+other_way(struct way *way)
+{
+	return &way->nodes->ways[way == way->nodes->ways];
+}
+
+static void
+give_up_way(struct way *way)
+{
+	way->out = false;
+	if (way->node != NULL)
+		node_drop(way->node);
+}
+
+/* While both connections are out, only a reply that decides counts, and none of
+ * a server that the other connection no longer takes for the primary. */
+static void
+on_way_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
+{
+	struct way *way = arg;
+	struct way *other = other_way(way);
+
+	if (!way->out)
+		return;
+	way->out = false;
+	if (other->out && (!is_decisive(way, reply) ||
+			      node_is_elsewhere(other->node, way->node))) {
+		node_drop(way->node);
+		return;
+	}
+	if (other->out)
+		give_up_way(other);
+	way->nodes->members[0].node = way->node;
+	tell_only_reply(way->nodes, reply, sent_at);
+}
+
 static int
-send_replicated(struct nodes *nodes, const struct conn_command *command,
-    enum nodes_ask ask)
+send_by_way(struct way *way, const struct conn_command *command)
 {
 	struct conn_command own = *command;
+
+	own.on_reply = on_way_reply;
+	own.arg = way;
+	way->out = node_send(way->node, &own) == 0;
+	return way->out ? 0 : -1;
+}
+
+static struct way *
+way_in_use(struct nodes *nodes)
+{
+	return &nodes->ways[nodes->ways[0].node != nodes->members[0].node];
+}
+
+static int
+ask_one(struct nodes *nodes, const struct conn_command *command,
+    enum nodes_ask ask)
+{
+	struct way *way = way_in_use(nodes);
 
 	nodes->ask = ask;
 	nodes->replicas = command->replicas;
 	nodes->on_reply = command->on_reply;
 	nodes->arg = command->arg;
-	own.on_reply = on_only_reply;
-	own.arg = nodes;
-	return node_send(nodes->members[0].node, &own);
+	give_up_way(other_way(way));
+	return send_by_way(way, command);
+}
+
+static int
+ask_beside(struct nodes *nodes, const struct conn_command *command)
+{
+	struct way *first = way_in_use(nodes);
+	struct way *beside = other_way(first);
+
+	if (!first->out)
+		return -1;
+	if (beside->node == NULL)
+		beside->node = node_new(nodes->loop, nodes->config->servers,
+		    nodes->config->key);
+	if (beside->node == NULL)
+		return -1;
+	give_up_way(beside);
+	return send_by_way(beside, command);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -494,12 +597,23 @@ static int
 send_to_one(struct nodes *nodes, const struct conn_command *command,
     enum nodes_ask ask)
 {
-	if (ask == NODES_PLANT)
+	switch (ask) {
+	case NODES_PLANT:
 		return 0;
-	if (ask != NODES_TELL && ask != NODES_UNDO)
+	case NODES_RENEW_BESIDE:
+		return ask_beside(nodes, command);
+	case NODES_GRANT:
+	case NODES_RENEW:
 		forget_outcome(nodes);
-	if (command->replicas > 0)
-		return send_replicated(nodes, command, ask);
+		return ask_one(nodes, command, ask);
+	case NODES_RELEASE:
+		forget_outcome(nodes);
+		give_up_way(other_way(way_in_use(nodes)));
+		break;
+	case NODES_TELL:
+	case NODES_UNDO:
+		break;
+	}
 	return node_send(nodes->members[0].node, command);
 }
 
@@ -509,7 +623,10 @@ nodes_send(struct nodes *nodes, const struct conn_command *command,
 {
 	if (nodes_are_one(nodes))
 		return send_to_one(nodes, command, ask);
-	if (ask == NODES_PLANT || ask == NODES_TELL || ask == NODES_UNDO) {
+	if (ask == NODES_RENEW_BESIDE) {
+		return 0;
+	} else if (ask == NODES_PLANT || ask == NODES_TELL ||
+		   ask == NODES_UNDO) {
 		tell_members(nodes, command, ask);
 	} else {
 		forget_outcome(nodes);
@@ -587,6 +704,12 @@ nodes_owe_grant(const struct nodes *nodes)
 }
 
 bool
+nodes_renew_twice(const struct nodes *nodes)
+{
+	return nodes->ways[0].out && nodes->ways[1].out;
+}
+
+bool
 nodes_are_one(const struct nodes *nodes)
 {
 	return nodes->config->count == 1;
@@ -617,6 +740,8 @@ nodes_drop(struct nodes *nodes)
 {
 	for (size_t i = 0; i < nodes->config->count; i++)
 		node_drop(nodes->members[i].node);
+	if (nodes_are_one(nodes))
+		give_up_way(other_way(way_in_use(nodes)));
 }
 
 const char *

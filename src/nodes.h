@@ -32,6 +32,12 @@ enum nodes_ask {
 	NODES_GRANT,
 	/* Yes or no, as a majority says. No is the word of those who had it. */
 	NODES_RENEW,
+	/* The renewal once more, on a fresh connection beside the one that has
+	 * not answered yet. A yes or a no on either connection answers both;
+	 * a failure is reported when the other has failed, too. Replaces an
+	 * earlier one that is still out. With several servers nothing is
+	 * sent. -1 also when no renewal is out. */
+	NODES_RENEW_BESIDE,
 	/* Answered when a majority has freed it and the others will, or when
 	 * all have had time to answer. */
 	NODES_RELEASE,
@@ -80,6 +86,9 @@ bool nodes_lack_it(const struct nodes *nodes);
 
 /* Some have not answered an earlier try, or planting. False for one server. */
 bool nodes_owe_grant(const struct nodes *nodes);
+
+/* A renewal is out on two connections. */
+bool nodes_renew_twice(const struct nodes *nodes);
 
 /* Whether they are one logical server, which can keep a line of waiters and
  * count fencing numbers: those of different majorities are not in order. */

@@ -714,6 +714,47 @@ is_connecting() {
 	ends_well
 }
 
+@test "S28: round trips of 0.7 s and a ttl of 2 s: nothing is lost, nothing is said" {
+	through delay:700
+	running -t 2
+	passed EVAL/1 4
+	ends_well
+	[[ ! -s $ERR ]]
+}
+
+@test "S28: a second connection renews beside one that has died unnoticed" {
+	through
+	running -t 4
+	rules vanish:EVAL/1:1
+	says "renewed again"
+	grep -q 'cannot renew .*no answer from' "$ERR"
+	(($(connections) == 2))
+	ends_well
+}
+
+@test "a second connection finds the key taken away: lost, whatever the first would say" {
+	through delay:9000:EVAL/1:1
+	running -t 4
+	passed EVAL/1 1
+	cli del "$KEY"
+	exits_with 79 "$PID"
+	grep -q "$KEY was lost: its key was taken away or has expired; stopping the job" "$ERR"
+	has_passed proxy EVAL/1 2
+	[[ $(cli exists "$KEY") == 0 ]]
+	cli del "{$KEY}:rlk:i"
+}
+
+@test "a renewal that is out on two connections: the release waits for its reply" {
+	through
+	running -t 4 --min-hold 3s
+	rules delay:9000:EVAL/1:1 late:500:EVAL/1:2
+	passed CLIENT 2
+	touch "done"
+	exits_with 7 "$PID"
+	[[ $(grep '^EVAL' proxy/log | tail -n 2 | xargs) == 'EVAL/1 EVAL/8' ]]
+	cli del "$KEY" "{$KEY}:rlk:i"
+}
+
 @test "half-open when the job ends: freed by way of another connection" {
 	ends_at vanish:EVAL/8:1
 	(($(connections) == 2))

@@ -247,6 +247,42 @@ given_up() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
+@test "the old primary's reply counts for nothing once another one is known" {
+	own_sentinels 1
+	hold -t 12
+	freeze
+	wait_until all_name "${PORTS[1]}"
+	at p1 del "$KEY"
+	kill -STOP "$(<p1/pid)"
+	# The renewal is out on the old primary, and beside it on the new one.
+	wait_until has_connected "${PORTS[1]}"
+	thaw
+	wait_until is_renewed_on p0
+	kill -CONT "$(<p1/pid)"
+	exits_with 79 "$PID"
+	run ! grep -q 'renewed again' "$ERR"
+	SUITE_DIR=$PWD/p1
+	cli del "{$KEY}:rlk:i"
+}
+
+# Whether all sentinels take the server at that port for the primary.
+all_name() {
+	local i
+	for i in 0 1 2; do
+		at "s$i" sentinel get-master-addr-by-name primary | grep -qx "$1" || return
+	done
+}
+
+# Whether rlockrun has a connection to that port.
+has_connected() {
+	ss -Htnp state established dport = ":$1" | grep -q "pid=$PID,"
+}
+
+# Whether the lease that A had there has just been lengthened.
+is_renewed_on() {
+	(($(at "$1" pttl "$KEY") > 7500))
+}
+
 @test "failover while releasing" {
 	own_sentinels 1
 	hold -t 20
