@@ -20,7 +20,7 @@
  *         |  |    |                              (a try)             |
  *         |  |    +--foreign holder and head of the line, no queue,  |
  *         |  |       no doorbell, server busy--> pause (timer) ------+
- *         |  +--- cannot have a queue: once more without it
+ *         |  +--- some keys can't be used: once more without them
  *         +--granted--> HELD
  *
  * A server's script is never interrupted, but the answer may be lost: whoever
@@ -133,9 +133,7 @@ forget_outer(struct lock *lock)
 static void
 go_without_helpers(struct lock *lock)
 {
-	lock->alone = true;
-	lock->simple = true;
-	lock->key_alone = true;
+	lock->tier = LOCK_KEY_ONLY;
 	snprintf(lock->no_queue, sizeof(lock->no_queue),
 	    "in a cluster, no key can lie beside a name with a '}' but without "
 	    "a hash tag");
@@ -154,7 +152,8 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->nodes = nodes_new(loop, &config->nodes);
 	if (lock->nodes == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
-	lock->alone = !nodes_are_one(lock->nodes);
+	lock->tier =
+	    nodes_are_one(lock->nodes) ? LOCK_WITH_QUEUE : LOCK_WITH_NESTED;
 	find_outer(lock);
 	if (!nodes_place(lock->nodes))
 		go_without_helpers(lock);
@@ -262,6 +261,23 @@ note_no_answer(struct lock *lock, const struct conn_reply *reply)
 	note_server_error(lock, "unexpected answer from",
 	    "not that of our script");
 	nodes_drop(lock->nodes);
+}
+
+/* Writes how many keys the lock uses and which; returns the number of words. */
+static size_t
+put_keys(const struct lock *lock, const char **words)
+{
+	static const char *const counts[] = {[LOCK_KEY_ONLY] = "1",
+	    [LOCK_WITH_RECORD] = "3",
+	    [LOCK_WITH_NESTED] = "4",
+	    [LOCK_WITH_QUEUE] = "7"};
+	const struct lock_keys *keys = &lock->keys;
+	const char *const names[] = {lock->config->key, keys->fence, keys->info,
+	    keys->nested, keys->queue, keys->alive, keys->bell};
+
+	words[0] = counts[lock->tier];
+	memcpy(words + 1, names, lock->tier * sizeof(*names));
+	return lock->tier + 1;
 }
 
 /* Sends EVAL script with the number of keys, the keys and the arguments.
@@ -374,7 +390,7 @@ on_release_error(struct lock *lock, const char *words)
 	/* The helper keys have moved to another node, the lock itself has not.
 	 */
 	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
-		lock->key_alone = true;
+		lock->tier = LOCK_KEY_ONLY;
 	if (verdict == REPLY_RECONNECT || nodes_refusal(lock->nodes) != NULL)
 		nodes_drop(lock->nodes);
 	retry_release(lock);
@@ -434,32 +450,27 @@ write_permits(const struct lock *lock, char *text, size_t size)
 		snprintf(text, size, "%d", permits_here(lock));
 }
 
-/* Without the queue's keys where they could not be used. */
 static int
 eval_release(struct lock *lock, const struct conn_command *how,
     enum nodes_ask ask)
 {
-	const char *key = lock->config->key;
-	const struct lock_keys *keys = &lock->keys;
 	const char *undo = lock->failure == LOCK_REFUSED ? lock->fence : "";
 	char *bell = bell_of(lock, lock->next);
 	const struct kind *kind = kind_in_use(lock);
 	char permits[16];
 	char kept[24];
-	const char *const alone[] = {"1", key, lock->token, kind->letter,
-	    permits, undo, kept, lock->waiter, lock->run, NULL};
-	const char *const simple[] = {"3", key, keys->info, keys->fence,
-	    lock->token, kind->letter, permits, undo, kept, NULL};
-	const char *const full[] = {"8", key, keys->info, keys->fence,
-	    keys->queue, keys->alive, keys->bell, keys->nested,
-	    bell != NULL ? bell : keys->bell, lock->token, kind->letter,
-	    permits, undo, kept, lock->waiter, lock->run, lock->next, NULL};
-	const char *const *words = lock->key_alone ? alone
-				   : lock->simple  ? simple
-						   : full;
+	const char *const arguments[] = {lock->token, kind->letter, permits,
+	    undo, kept, lock->waiter, lock->run, lock->next, NULL};
+	const char *words[WORDS_MAX];
+	size_t count = put_keys(lock, words);
 	int64_t keep_ms = lock->keep_until - clock_now();
 	int sent;
 
+	if (lock->tier == LOCK_WITH_QUEUE) {
+		words[0] = "8";
+		words[count++] = bell != NULL ? bell : lock->keys.bell;
+	}
+	memcpy(words + count, arguments, sizeof(arguments));
 	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
 	write_permits(lock, permits, sizeof(permits));
 	sent = eval(lock, kind->release, words, how, ask);
@@ -483,25 +494,27 @@ send_release(struct lock *lock)
 	loop_timer_set(lock->loop, &lock->timer, lock->give_up_at);
 }
 
-/* A nested run has nothing to undo but its place beside the others. */
+/* A nested run has nothing to undo but its place beside the others. Only the
+ * keys that it needs: its bytes count, see script.h. */
 static void
 undo_try(struct lock *lock)
 {
 	const struct lock_keys *keys = &lock->keys;
-	const char *const full[] = {"5", lock->config->key, keys->info,
+	const char *const key_only[] = {"1", lock->config->key, lock->token,
+	    NULL};
+	const char *const with_record[] = {"2", lock->config->key, keys->info,
+	    lock->token, NULL};
+	const char *const with_queue[] = {"5", lock->config->key, keys->info,
 	    keys->queue, keys->alive, keys->bell, lock->token, lock->waiter,
 	    NULL};
-	const char *const simple[] = {"2", lock->config->key, keys->info,
-	    lock->token, NULL};
-	const char *const alone[] = {"1", lock->config->key, lock->token, NULL};
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS,
 	    .more = true};
 
 	if (lock->outer == NULL)
 		eval(lock, script_undo,
-		    lock->key_alone ? alone
-		    : lock->simple  ? simple
-				    : full,
+		    lock->tier == LOCK_WITH_QUEUE ? with_queue
+		    : lock->tier == LOCK_KEY_ONLY ? key_only
+						  : with_record,
 		    &how, NODES_UNDO);
 }
 
@@ -629,15 +642,22 @@ on_refused(struct lock *lock, const char *words)
 	lock_cancel(lock);
 }
 
-/* What the queue's keys are to blame for shows when it goes without. */
+/* With fewer keys, as long as others may be to blame. A nested run waits in no
+ * queue, and only permissions speak against the key of nested runs. */
 static bool
-try_without_queue(struct lock *lock)
+try_lower_tier(struct lock *lock, enum reply_verdict verdict)
 {
-	if (lock->alone || lock->outer != NULL)
+	bool nested = lock->outer != NULL;
+	bool refused = verdict == REPLY_REFUSED;
+
+	if (lock->tier == LOCK_WITH_QUEUE && (refused || !nested))
+		lock->tier = LOCK_WITH_NESTED;
+	else if (lock->tier == LOCK_WITH_NESTED && refused)
+		lock->tier = LOCK_WITH_RECORD;
+	else
 		return false;
-	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
-	lock->alone = true;
-	lock->simple = true;
+	if (!nested || lock->tier == LOCK_WITH_RECORD)
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 	send_try(lock);
 	return true;
 }
@@ -652,7 +672,7 @@ on_try_error(struct lock *lock, const char *words)
 	note_server_error(lock, "error from", words);
 	lock->answered = false;
 	if (hopeless && nodes_refusal(lock->nodes) == NULL &&
-	    try_without_queue(lock))
+	    try_lower_tier(lock, verdict))
 		return;
 	if (verdict == REPLY_NOT_A_LOCK) {
 		fail(lock, LOCK_NOT_A_LOCK);
@@ -831,7 +851,8 @@ on_busy(struct lock *lock, const struct conn_reply *reply)
 	ring(lock, reply, 13);
 	if (!config->wait && nodes_are_partial(lock->nodes))
 		free_and_fail(lock, LOCK_BUSY);
-	else if (!config->wait || (lock->rank == -1 && !lock->alone))
+	else if (!config->wait ||
+		 (lock->rank == -1 && lock->tier == LOCK_WITH_QUEUE))
 		fail(lock, LOCK_BUSY);
 	else
 		await_turn(lock);
@@ -1004,46 +1025,53 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 }
 
 static int
+eval_join(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
+{
+	const struct lock_config *config = lock->config;
+	char ttl[24];
+	char life[24];
+	const char *const arguments[] = {lock->token, ttl, lock->outer->letter,
+	    lock->run, life, config->kind->letter, NULL};
+	const char *words[WORDS_MAX];
+	size_t count = put_keys(lock, words);
+
+	memcpy(words + count, arguments, sizeof(arguments));
+	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
+	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
+	return eval(lock, lock->outer->join, words, how, ask);
+}
+
+static int
 eval_acquire(struct lock *lock, const struct conn_command *how,
     enum nodes_ask ask)
 {
 	const struct lock_config *config = lock->config;
-	const struct lock_keys *keys = &lock->keys;
 	const struct holder *self = &lock->self;
 	char ttl[24];
 	char life[24];
 	char most[16] = "";
 	char permits[16];
-	const char *letter = kind_in_use(lock)->letter;
-	const char *const full[] = {"6", config->key, keys->fence, keys->info,
-	    keys->queue, keys->alive, keys->bell, lock->token, ttl, life,
-	    letter, permits, self->host, self->pid, self->user, config->command,
-	    lock->waiter, config->wait ? "1" : "0", most, NULL};
-	const char *const simple[] = {"3", config->key, keys->fence, keys->info,
-	    lock->token, ttl, life, letter, permits, self->host, self->pid,
-	    self->user, config->command, NULL};
-	const char *const alone[] = {"1", config->key, lock->token, ttl, life,
-	    letter, permits, self->host, self->pid, self->user, config->command,
+	const char *const arguments[] = {lock->token, ttl, life,
+	    config->kind->letter, permits, self->host, self->pid, self->user,
+	    config->command, lock->waiter, config->wait ? "1" : "0", most,
 	    NULL};
-	const char *const join[] = {"3", config->key, keys->info, keys->nested,
-	    lock->token, ttl, letter, lock->run, life, config->kind->letter,
-	    NULL};
-	const char *const join_alone[] = {"1", config->key, lock->token, ttl,
-	    letter, lock->run, life, config->kind->letter, NULL};
+	const char *words[WORDS_MAX];
+	size_t count = put_keys(lock, words);
 
+	memcpy(words + count, arguments, sizeof(arguments));
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
 	write_permits(lock, permits, sizeof(permits));
 	if (config->max_waiters != LOCK_ANY_WAITERS)
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
-	if (lock->outer != NULL)
-		return eval(lock, lock->outer->join,
-		    lock->key_alone ? join_alone : join, how, ask);
-	return eval(lock, config->kind->acquire,
-	    lock->key_alone ? alone
-	    : lock->alone   ? simple
-			    : full,
-	    how, ask);
+	return eval(lock, config->kind->acquire, words, how, ask);
+}
+
+static int
+eval_try(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
+{
+	return lock->outer != NULL ? eval_join(lock, how, ask)
+				   : eval_acquire(lock, how, ask);
 }
 
 static void
@@ -1060,7 +1088,7 @@ send_try(struct lock *lock)
 	if (nodes_are_up(lock->nodes))
 		how.deadline = least(how.deadline,
 		    clock_now() + TRY_MS + lock->config->replicas_ms);
-	if (eval_acquire(lock, &how, NODES_GRANT) == -1) {
+	if (eval_try(lock, &how, NODES_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -1137,7 +1165,7 @@ plant(struct lock *lock)
 	    .deadline = clock_now() + lock->patience_ms};
 
 	if (nodes_lack_it(lock->nodes))
-		eval_acquire(lock, &how, NODES_PLANT);
+		eval_try(lock, &how, NODES_PLANT);
 }
 
 static void
@@ -1208,16 +1236,16 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 	    .deadline = deadline,
 	    .more = true};
 
-	if (lock->key_alone)
+	if (lock->tier == LOCK_KEY_ONLY)
 		return;
 	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64,
 	    helper_life(lock->config->ttl_ms));
 	nodes_send(lock->nodes, &command, NODES_TELL);
 	snprintf(run, sizeof(run), "%s:%s", lock->token, lock->run);
-	if (lock->outer != NULL)
+	if (lock->outer != NULL && lock->tier >= LOCK_WITH_NESTED)
 		eval(lock, script_stay, stay, &command, NODES_TELL);
-	if (lock->alone)
+	if (lock->tier < LOCK_WITH_QUEUE)
 		return;
 	command.argc = 4;
 	command.argv = next;

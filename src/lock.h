@@ -58,10 +58,20 @@ struct lock_config {
 struct lock_keys {
 	char *fence;
 	char *info;
+	char *nested;
 	char *queue;
 	char *alive;
-	char *nested;
 	char *bell;
+};
+
+/* How many of the keys, in the order of script.h, all commands use. Acquire and
+ * release use the same ones: a server that permits the former permits the
+ * latter. */
+enum lock_tier {
+	LOCK_KEY_ONLY = 1,    /* the lock's own */
+	LOCK_WITH_RECORD = 3, /* and fence and record of the holder */
+	LOCK_WITH_NESTED = 4, /* and nested runs */
+	LOCK_WITH_QUEUE = 7,  /* and queue, who is alive, the own doorbell */
 };
 
 struct lock {
@@ -81,7 +91,7 @@ struct lock {
 	int64_t rank;	      /* our place in line from 0; -1: none */
 	int64_t waiting;      /* how many are in line */
 	int64_t permits;      /* that others allow, where they disagree */
-	char no_queue[LOCK_ERROR_MAX]; /* why waiting is without, or empty */
+	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
 
 	const struct lock_config *config;
 	struct loop *loop;
@@ -92,8 +102,7 @@ struct lock {
 	char run[TOKEN_SIZE];	  /* of a nested run, else empty */
 	char waiter[WAITER_SIZE]; /* our name in line */
 	char next[WAITER_SIZE];	  /* who is to be rung, or empty */
-	bool alone;		  /* in no line: tries again and again */
-	bool simple;		  /* only K, :f and :i may be used */
+	enum lock_tier tier;	  /* below WITH_QUEUE: tries again and again */
 	bool deaf;		  /* in line, but without a doorbell */
 	bool blocked;		  /* on the doorbell */
 	int64_t poll_ms;	  /* between two looks at a foreign holder */
@@ -104,7 +113,6 @@ struct lock {
 	int64_t round_trip_ms; /* of the last grant or renewal */
 	int64_t give_up_at;    /* of a release */
 	int64_t keep_until;    /* after it, by the server */
-	bool key_alone;	       /* without its helper keys */
 	bool in_flight;	       /* the state's own command is out */
 	bool overdue;	    /* a renewal is out on a second connection, too */
 	bool release_waits; /* for such a renewal's reply */

@@ -242,7 +242,7 @@
  * Who finds the lock free behind another's back is told to ring that one, unless
  * somebody has. */
 #define ACQUIRE_BEGIN FAILURE LIVE_HEAD ROUSE LOOK NOW \
-	"local lock, fence, info, queue, alive, bell = unpack(KEYS)\n" \
+	"local lock, fence, info, nested, queue, alive, bell = unpack(KEYS)\n" \
 	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
 	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n"
@@ -432,7 +432,7 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
  * that the server is to keep for some time is looked at anew by the first in
  * line. */
 #define RELEASE_BEGIN FAILURE LIVE_HEAD ROUSE RING LOOK \
-	"local lock, info, fence, queue, alive, bell, nested, heads = unpack(KEYS)\n" \
+	"local lock, fence, info, nested, queue, alive, bell, heads = unpack(KEYS)\n" \
 	"local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" \
 	"local number, kept, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]\n" \
 	"local run, expected = ARGV[7] or '', ARGV[8]\n" \
@@ -529,9 +529,9 @@ const char script_undo[] =
 /* A run of another kind is told so, and joins nothing. Who can't be counted takes
  * part all the same, and loses the lock when the outer run ends first. */
 #define JOIN_BEGIN FAILURE NOW \
-	"local lock, info, nested = unpack(KEYS)\n" \
+	"local lock, fence, info, nested = unpack(KEYS)\n" \
 	"local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
-	"local run, life, wanted, fence, limit = ARGV[4], ARGV[5], ARGV[6]\n"
+	"local run, life, wanted, limit = ARGV[4], ARGV[5], ARGV[6]\n"
 
 #define JOIN \
 	"local owned = owns()\n" \
@@ -541,9 +541,9 @@ const char script_undo[] =
 	"local failed = lengthen(ttl)\n" \
 	"if failed then return failed end\n" \
 	"if not info then return {1, '', '', 'no key can lie beside the lock'} end\n" \
-	"failed = failure('ZADD',\n" \
+	"failed = nested and (failure('ZADD',\n" \
 	"    redis.pcall('ZADD', nested, now + ttl, token .. ':' .. run))\n" \
-	"  or failure('PEXPIRE', redis.pcall('PEXPIRE', nested, life))\n" \
+	"  or failure('PEXPIRE', redis.pcall('PEXPIRE', nested, life)))\n" \
 	"local about = redis.pcall('HMGET', info, 'token', 'fence', token)\n" \
 	"local number = about[1] == token and about[2] or about[3]\n" \
 	"  and string.match(about[3], '^%d+ . (%d+)')\n" \

@@ -8,12 +8,12 @@
 #ifndef SCRIPT_H
 #define SCRIPT_H
 
-/* KEYS: the lock, its fence (:f), its holder's record (:i), and for the queue
- *       (:q), who in it is alive (:l), the own doorbell (:m).
+/* KEYS: the lock, its fence (:f), its holder's record (:i), nested runs (:n),
+ *       the queue (:q), who in it is alive (:l), the own doorbell (:m); all of
+ *       them, or the first four, the first three or the lock alone.
  * ARGV: token, ttl in ms, life of the helper keys in ms, the kind's letter, how
- *       many permits or nothing, host, pid, user, command, and for the queue:
- *       the own name in it, 1 to wait in it or 0, how many may wait at most or
- *       nothing.
+ *       many permits or nothing, host, pid, user, command, the own name in the
+ *       queue, 1 to wait in it or 0, how many may wait at most or nothing.
  * Granted: {1, fence, first in line or '', how many permits the others allow or
  * 0, whom to ring...}. Else {0, ms to wait for (of the lease, -1: for ever; or
  * until the first in line has had his chance), own rank (-1: not in line), how
@@ -29,9 +29,8 @@ extern const char script_acquire_counted[];
 extern const char script_renew_exclusive[];
 extern const char script_renew_counted[];
 
-/* KEYS: the lock, its holder's record (:i), its fence (:f), and where there is
- *       a queue: it (:q), who is alive (:l), the own doorbell (:m), nested runs
- *       (:n), the doorbell of the first in line as far as is known.
+/* KEYS: as those of acquire; with the queue also the doorbell of the first in
+ *       line as far as is known.
  * ARGV: token, the kind's letter, how many permits or nothing, the fencing
  *       number where the grant is to be undone as it should never have been,
  *       ms to keep the lock for or 0, the own name in the queue, the nested run
@@ -45,20 +44,21 @@ extern const char script_release_counted[];
 /* What a release does, but for the ringing: goes in front of one where a try is
  * still out. A server that was frozen meanwhile reads 16 kB at a time, and
  * forgets the rest when it finds that we have gone: this comes through with the
- * try. KEYS: the lock, its holder's record (:i), and where there is a queue it
- * (:q), who is alive (:l), the own doorbell (:m). ARGV: token, the own name in
- * the queue. */
+ * try. KEYS: the lock, its holder's record (:i), and with the queue it (:q),
+ * who is alive (:l), the own doorbell (:m). ARGV: token, the own name in the
+ * queue.
+ */
 extern const char script_undo[];
 
 /* KEYS: the queue (:q), who is alive (:l), doorbells. ARGV: whose they are. Who
  * has left the queue in the meantime is not rung. */
 extern const char script_ring[];
 
-/* A nested run joins those that use the lock. KEYS: the lock, its holder's
- * record (:i), nested runs (:n). ARGV: token, ttl in ms, the outer kind's
- * letter, the run, life of :n in ms, the own kind's letter.
- * {1, fence or '', '', why it can't be counted among them or ''}; {0}: not held
- * by that token; {2}: held in another kind. */
+/* A nested run joins those that use the lock. KEYS: as those of acquire,
+ * without the queue. ARGV: token, ttl in ms, the outer kind's letter, the run,
+ * life of :n in ms, the own kind's letter. {1, fence or '', '', why it can't be
+ * counted among them or ''}; {0}: not held by that token; {2}: held in another
+ * kind. */
 extern const char script_join_exclusive[];
 extern const char script_join_counted[];
 

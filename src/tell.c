@@ -119,10 +119,14 @@ tell_no_queue(struct tell *tell, const struct lock *lock)
 	if (tell->no_queue || lock->no_queue[0] == '\0')
 		return;
 	tell->no_queue = true;
-	what = lock->outer != NULL ? "the outer run cannot see this one"
-				   : "the queue cannot be used";
+	if (lock->outer != NULL)
+		what = "the outer run cannot see this one";
+	else if (nodes_are_one(lock->nodes))
+		what = "the queue cannot be used";
+	else
+		what = "nested runs cannot be counted";
 	/* What is in the nature of the name needs nobody's care. */
-	if (lock->key_alone)
+	if (lock->tier == LOCK_KEY_ONLY)
 		log_info("%s: %s: %s", name_of(lock), what, lock->no_queue);
 	else
 		log_warnx("%s: %s: %s", name_of(lock), what, lock->no_queue);

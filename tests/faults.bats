@@ -67,8 +67,8 @@ says() {
 acquiring() {
 	local before status
 	before=$(connections)
-	# What isn't to be tried again is asked once more without the queue.
-	rules "answer:EVAL/6:1:-$1" "answer:EVAL/3:1:-$1"
+	# What isn't to be tried again is asked once more with fewer keys.
+	rules "answer:EVAL/7:1:-$1" "answer:EVAL/4:1:-$1" "answer:EVAL/3:1:-$1"
 	case $2 in
 	again | anew)
 		run -7 rl -n sh -c 'exit 7'
@@ -76,7 +76,7 @@ acquiring() {
 		[[ $2 == again ]] && before=$((before + 1)) || before=$((before + 2))
 		[[ $(connections) == "$before" ]]
 		# As long as the server speaks so there is no lock, and no loop either.
-		rules "answer:EVAL/6::-$1"
+		rules "answer:EVAL/7::-$1"
 		status=69
 		;;
 	*) status=$2 ;;
@@ -84,7 +84,7 @@ acquiring() {
 	run "-$status" rl -n --server-timeout 0.25 touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY"*"${TOLD:-${1%% *}}"* ]]
 	[[ ! -e ran && -z $(keys_left) ]]
-	(($(grep -c '^answered EVAL/6' proxy/log) < 20))
+	(($(grep -c '^answered EVAL/7' proxy/log) < 20))
 }
 
 # Who holds gets ERROR for a renewal: `again` and `anew` as above, or `lost`.
@@ -251,14 +251,14 @@ row() {
 @test "reply table: NOSCRIPT can't come up: scripts are sent whole, forgotten ones do no harm" {
 	through
 	job -t 2
-	passed EVAL/6 1
+	passed EVAL/7 1
 	cli script flush
 	passed EVAL/1 2
 	cli script flush
 	ends_well
 	[[ ! -s $ERR ]]
 	passed EVAL/8 1
-	run ! grep -v '^CLIENT$\|^EVAL/[168]$\|^PEXPIRE$\|^ZRANGE$' proxy/log
+	run ! grep -v '^CLIENT$\|^EVAL/[178]$\|^PEXPIRE$\|^ZRANGE$' proxy/log
 }
 
 @test "reply table: renew = 0 is a loss" {
@@ -304,7 +304,7 @@ has_expired() {
 	through
 	start "$RLOCKRUN" -k "$KEY" -w 1.5 --server-timeout 0.5 touch ran
 	says waiting
-	rules "answer:EVAL/6::-LOADING Redis is loading"
+	rules "answer:EVAL/7::-LOADING Redis is loading"
 	wait_until gone "$PID"
 	exits_with 69 "$PID"
 	[[ $(tail -n 1 "$ERR") == *LOADING* && ! -e ran ]]
@@ -332,7 +332,7 @@ trouble() {
 	touch "done"
 	through
 	RLOCKRUN_REDIS=unix://$PWD/proxy/s start "$RLOCKRUN" -k "$KEY:new" sh -c 'exit 6'
-	passed EVAL/6 1
+	passed EVAL/7 1
 	eval "cli $2"
 	exits_with 6 "$PID"
 	exits_with 7 "${STARTED[1]}"
@@ -427,7 +427,7 @@ make_haste() {
 	[[ $output == *LOADING* && ! -e ran ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	passed EVAL/6 1
+	passed EVAL/7 1
 	make_haste
 	exits_with 6 "$PID"
 	[[ -z $(keys_left) ]]
@@ -506,7 +506,7 @@ serves() {
 	[[ ${#lines[@]} == 1 && $output == *CLUSTERDOWN* ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	passed EVAL/6 1
+	passed EVAL/7 1
 	cli cluster addslotsrange 0 16383
 	exits_with 6 "$PID"
 	[[ -z $(keys_left) ]]
@@ -584,22 +584,22 @@ auth_ends_at() {
 }
 
 @test "the connection ends before the server hears of the acquire" {
-	ends_at lose:EVAL/6:1
+	ends_at lose:EVAL/7:1
 }
 
 @test "a lost reply of an acquire: nobody waits for his own lease" {
-	ends_at cut:EVAL/6:1
+	ends_at cut:EVAL/7:1
 	# The second try found its own token there, and was given a new fence.
-	has_passed proxy EVAL/6 2
+	has_passed proxy EVAL/7 2
 	[[ $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
 }
 
 @test "the connection ends after the acquire: it is opened anew for the release" {
-	ends_at hangup:EVAL/6:1
+	ends_at hangup:EVAL/7:1
 }
 
 @test "the connection ends while holding idle: it is opened anew for the renewal" {
-	through hangup:EVAL/6:1
+	through hangup:EVAL/7:1
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -609,9 +609,9 @@ auth_ends_at() {
 
 @test "the connection ends while waiting" {
 	cli set "$KEY" other
-	through hangup:EVAL/6:2 cut:EVAL/6:3 lose:EVAL/6:4
+	through hangup:EVAL/7:2 cut:EVAL/7:3 lose:EVAL/7:4
 	job
-	passed EVAL/6 6
+	passed EVAL/7 6
 	(($(connections) == 4))
 	cli del "$KEY"
 	wait_for_file job
@@ -689,7 +689,7 @@ is_connecting() {
 	through
 	job
 	says waiting
-	rules vanish:EVAL/6:1
+	rules vanish:EVAL/7:1
 	since=$(now_ms)
 	cli del "$KEY"
 	wait_for_file job
@@ -768,7 +768,7 @@ is_connecting() {
 # --- too late --------------------------------------------------------------------------
 
 @test "an acquire that arrives after -w is undone" {
-	through late:1500:EVAL/6:1
+	through late:1500:EVAL/7:1
 	run -69 rl -w 0.5 touch ran
 	[[ ! -e ran ]]
 	run ! has_passed proxy EVAL/8 1
@@ -777,7 +777,7 @@ is_connecting() {
 }
 
 @test "an acquire that arrives after --server-timeout is undone" {
-	through late:1500:EVAL/6:1
+	through late:1500:EVAL/7:1
 	run -69 rl --server-timeout 0.5 touch ran
 	[[ ! -e ran ]]
 	passed EVAL/8 1
@@ -785,7 +785,7 @@ is_connecting() {
 }
 
 @test "an acquire that arrives after a signal is undone" {
-	through late:1500:EVAL/6:1
+	through late:1500:EVAL/7:1
 	job
 	wait_until is_blocked "$PID"
 	kill -TERM "$PID"
@@ -805,7 +805,7 @@ none_left() {
 }
 
 @test "a retry that arrives after -w, and the first one's reply was lost: undone" {
-	through cut:EVAL/6:1 late:1500:EVAL/6:2
+	through cut:EVAL/7:1 late:1500:EVAL/7:2
 	run -69 rl -w 1 touch ran
 	[[ ! -e ran ]]
 	passed EVAL/8 1
@@ -813,16 +813,16 @@ none_left() {
 }
 
 @test "a grant that is 0.6 TTL late is asked for again, the job has a fresh lease" {
-	through delay:1200:EVAL/6:1
+	through delay:1200:EVAL/7:1
 	running -t 2
-	has_passed proxy EVAL/6 2
+	has_passed proxy EVAL/7 2
 	[[ $(cli get "$KEY") == "$(<token)" && $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
 	left_above 1000
 	ends_well
 }
 
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
-	through delay:1200:EVAL/6
+	through delay:1200:EVAL/7
 	run -69 rl -t 2 --server-timeout 3 touch ran
 	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
 	passed EVAL/8 1
@@ -830,7 +830,7 @@ none_left() {
 }
 
 @test "grants that are later than the lease: no job, 69, nothing is left" {
-	through delay:1300:EVAL/6
+	through delay:1300:EVAL/7
 	run -69 rl -t 1 -w 3 touch ran
 	[[ ! -e ran ]]
 	wait_until none_left
@@ -856,7 +856,7 @@ none_left() {
 }
 
 @test "a doubled reply of an acquire: the connection is opened anew" {
-	through twice:EVAL/6:1
+	through twice:EVAL/7:1
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -866,9 +866,9 @@ none_left() {
 
 @test "a doubled reply of a try that found it busy is not that of the next" {
 	cli set "$KEY" other
-	through twice:EVAL/6
+	through twice:EVAL/7
 	job
-	passed EVAL/6 4
+	passed EVAL/7 4
 	[[ ! -e job ]]
 	cli del "$KEY"
 	wait_for_file job
@@ -899,9 +899,9 @@ none_left() {
 
 @test "a server that speaks unasked while waiting" {
 	cli set "$KEY" other
-	through also:EVAL/6:2:+hello
+	through also:EVAL/7:2:+hello
 	job
-	passed EVAL/6 4
+	passed EVAL/7 4
 	(($(connections) == 2))
 	cli del "$KEY"
 	wait_for_file job
@@ -909,7 +909,7 @@ none_left() {
 }
 
 @test "a server that speaks unasked while holding" {
-	through 'also:EVAL/6:1::1'
+	through 'also:EVAL/7:1::1'
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -917,7 +917,7 @@ none_left() {
 }
 
 @test "a server that pushes while holding" {
-	through 'also:EVAL/6:1:>2\r\n+message\r\n+hello'
+	through 'also:EVAL/7:1:>2\r\n+message\r\n+hello'
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -946,7 +946,7 @@ peak_below() {
 # nonsense WORDS TEXT: TEXT as the reply of an acquire: 69 in time, with WORDS in one
 # line.
 nonsense() {
-	through "answer:EVAL/6::$2"
+	through "answer:EVAL/7::$2"
 	since=$(now_ms)
 	run -69 rl -n --server-timeout 0.3 touch ran
 	since=$(($(now_ms) - since))
@@ -965,9 +965,9 @@ always_nonsense() {
 	cli set "$KEY" other
 	job -t 2
 	says waiting
-	rules "answer:EVAL/6:1:$2"
-	wait_until answered EVAL/6
-	passed EVAL/6 3
+	rules "answer:EVAL/7:1:$2"
+	wait_until answered EVAL/7
+	passed EVAL/7 3
 	peak_below 8000
 	rules "answer:EVAL/1:1:$2"
 	cli del "$KEY"
@@ -1060,7 +1060,7 @@ stranger() {
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
 	[[ $output == "rlockrun: $KEY: no Redis server at $RLOCKRUN_REDIS: $1" ]]
-	rules hangup:EVAL/6:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
+	rules hangup:EVAL/7:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
 	running -t 3
 	says "no Redis server at $RLOCKRUN_REDIS: $1"
 	says "renewed again"

@@ -935,7 +935,7 @@ score_or_pttl() {
 		holds A $option
 		catch_up
 		fence=$(cli get "$F")
-		run -0 "$BATS_TEST_DIRNAME/helpers/again" "$MONITOR" "$SUITE_DIR/s" EVAL/6 1
+		run -0 "$BATS_TEST_DIRNAME/helpers/again" "$MONITOR" "$SUITE_DIR/s" EVAL/7 1
 		[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 		members 1
 		[[ $(cli hlen "$I") == 3 ]]

@@ -331,6 +331,35 @@ outer() {
 	[[ -z $(keys_left) ]]
 }
 
+# with_access PATTERN: to K and such helper keys; url is that user's.
+with_access() {
+	cli acl setuser "$KEY" reset on '>secret' +@all "~$KEY" "~{$KEY}:rlk:$1"
+	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
+}
+
+@test "without access to the key of the nested: released, the inner run takes part" {
+	with_access '[^n]*'
+	run -7 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -n -k "$KEY" sh -c "exit 7"' "$url"
+	echo "$output"
+	[[ $output == *"the outer run cannot see this one: "*NOPERM* ]]
+	[[ $output == *"the queue cannot be used: "*NOPERM* && ${#lines[@]} == 2 ]]
+	[[ -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "without access to the queue: the last of the nested frees the lock" {
+	with_access '[fin]'
+	export url
+	outer 'sh ./leave -r "$url" -k "$KEY" sh ./nest in; until [ -s in.pid ]; do sleep 0.02; done' -r "$url"
+	exits_with 0 "$PID"
+	[[ $(cli get "$KEY") == "$(<in.token)" ]]
+	touch in.go
+	wait_until is_free
+	wait_until gone "$(<leave.rlockrun)"
+	[[ ! -s leave.err && -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
 @test "a key of the nested that is another type is told, and does no harm" {
 	run -4 rl sh -c 'redis-cli -s "$0" set "$1" garbage >/dev/null
 		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s" "$N"

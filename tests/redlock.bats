@@ -428,6 +428,22 @@ is_up_for() {
 	wait_until none_of_ours 1 2 3
 }
 
+@test "S26: access to K, :f and :i alone: acquired, and released on all servers" {
+	local i
+	own_nodes 3
+	for i in 1 2 3; do
+		on "$i" acl setuser locker on nopass '~'"$KEY" "~{$KEY}:rlk:[fi]" +@all
+	done
+	RLOCKRUN_REDIS="unix://locker@$NODES/1/s unix://locker@$NODES/2/s unix://locker@$NODES/3/s"
+	run -7 rl -- sh -c 'exit 7'
+	[[ $output != *"cannot confirm"* ]]
+	[[ $output == *"nested runs cannot be counted: "*NOPERM* ]]
+	wait_until none_of_ours 1 2 3
+	run -7 rl -- "$RLOCKRUN" -n -k "$KEY" -- sh -c 'exit 7'
+	[[ $output != *"cannot confirm"* ]]
+	wait_until none_of_ours 1 2 3
+}
+
 @test "a key that is no lock on a majority: 76" {
 	on 1 rpush "$KEY" x
 	on 2 rpush "$KEY" x

@@ -65,7 +65,7 @@ state() {
 	fence=$(cli get "$F")
 	cli pexpire "$KEY" 1500
 	cli pexpire "$I" 1500
-	again EVAL/6 1
+	again EVAL/7 1
 	[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 	[[ $(cli get "$KEY") == "$token" && $(cli get "$F") == "${lines[1]}" ]]
 	[[ $(cli hget "$I" fence) == "${lines[1]}" ]]
@@ -81,9 +81,9 @@ state() {
 	wait_in_line
 	tickets=$(cli zrange "$Q" 0 -1 withscores)
 	state >before
-	again EVAL/6 2
+	again EVAL/7 2
 	[[ ${lines[0]} == 0 && ${lines[2]} == 0 ]]
-	again EVAL/6 3
+	again EVAL/7 3
 	[[ ${lines[0]} == 0 && ${lines[2]} == 1 ]]
 	[[ $(cli zrange "$Q" 0 -1 withscores) == "$tickets" ]]
 	state | diff before -
@@ -95,7 +95,7 @@ state() {
 
 @test "R2: an acquire of one who has gone keeps others waiting for a ttl at most" {
 	run -0 rl -t 1 true
-	again EVAL/6 1
+	again EVAL/7 1
 	[[ ${lines[0]} == 1 ]]
 	run -0 rl touch ran
 	[[ -e ran && -z $(keys_left) ]]
@@ -186,7 +186,7 @@ renewed() {
 	wait_for_file in
 	state >before
 	fence=$(cli get "$F")
-	again EVAL/3 1
+	again EVAL/7 2
 	[[ ${lines[0]} == 1 && ${lines[1]} == "$fence" ]]
 	state | diff before -
 	wait_until grep -qF ' "1" "'"$N"'" ' "$MONITOR"

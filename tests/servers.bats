@@ -502,7 +502,7 @@ busy() {
 	wait_until busy
 	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
 		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
-	wait_until has_passed proxy EVAL/6 2
+	wait_until has_passed proxy EVAL/7 2
 	cli script kill
 	exits_with 6 "$PID"
 	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
@@ -520,7 +520,7 @@ busy() {
 	start "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s?db=3" true
 	waiter=$PID
 	start "$RLOCKRUN" -k "$KEY" -r "$RLOCKRUN_REDIS?db=3" true
-	wait_until has_passed proxy EVAL/6 3
+	wait_until has_passed proxy EVAL/7 3
 	cli script kill
 	wait_until is_client "$waiter"
 	wait_until is_client "$PID"
@@ -546,7 +546,7 @@ is_client() {
 	cli config set maxclients 1
 	start_proxy proxy
 	RLOCKRUN_PASSWORD=secret start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	wait_until has_passed proxy EVAL/6 2
+	wait_until has_passed proxy EVAL/7 2
 	run -1 gone "$PID"
 	kill "${STARTED[0]}"
 	exits_with 6 "$PID"
