@@ -1,5 +1,6 @@
 #include "escape.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,27 +44,64 @@ character_length(const unsigned char *text)
 	return is_continuation(text[3]) ? 4 : 0;
 }
 
-/* U+0080 to U+009F: terminals obey these, too. */
-static bool
-is_control(const unsigned char *text, size_t length)
+static uint32_t
+code_point(const unsigned char *text, size_t length)
 {
-	if (length == 2)
-		return text[0] == 0xc2 && text[1] < 0xa0;
-	return text[0] < 0x20 || text[0] == 0x7f;
+	uint32_t code = length == 1 ? text[0] : text[0] & (0x7fU >> length);
+
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (text[i] & 0x3fU);
+	return code;
 }
 
+/* Controls (C0, C1: terminals obey both), the line and paragraph separators,
+ * and what reorders text or leaves no trace on a screen: Bidi_Control and
+ * Default_Ignorable_Code_Point of the Unicode Character Database (UAX #44), and
+ * interlinear annotations. Emoji lose their joiners and variation selectors,
+ * which would otherwise make two names look the same. */
+static bool
+is_unfit(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f},
+	    {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},
+	    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e},
+	    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},
+	    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
+	    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (code <= ranges[i].last)
+			return code >= ranges[i].first;
+	return false;
+}
+
+/* Above U+FFFF it takes two (RFC 8259, 7). */
+static int
+put_json(uint32_t code, char out[ESCAPE_SIZE])
+{
+	unsigned above = code - 0x10000;
+
+	if (code < 0x10000)
+		return snprintf(out, ESCAPE_SIZE, "\\u%04x", (unsigned)code);
+	return snprintf(out, ESCAPE_SIZE, "\\u%04x\\u%04x",
+	    0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
+}
+
+/* code is one byte of text, or a character of JSON. */
 static size_t
-put_escape(unsigned char byte, enum escape_style style, char out[ESCAPE_SIZE])
+put_escape(uint32_t code, enum escape_style style, char out[ESCAPE_SIZE])
 {
 	int length;
 
-	if (byte == '\n' || byte == '\t')
+	if (code == '\n' || code == '\t')
 		length = snprintf(out, ESCAPE_SIZE, "\\%c",
-		    byte == '\n' ? 'n' : 't');
+		    code == '\n' ? 'n' : 't');
 	else if (style == ESCAPE_JSON)
-		length = snprintf(out, ESCAPE_SIZE, "\\u%04x", byte);
+		length = put_json(code, out);
 	else
-		length = snprintf(out, ESCAPE_SIZE, "\\x%02x", byte);
+		length = snprintf(out, ESCAPE_SIZE, "\\x%02x", (unsigned)code);
 	return (size_t)length;
 }
 
@@ -72,15 +110,15 @@ escape_next(const char **text, enum escape_style style, char out[ESCAPE_SIZE])
 {
 	const unsigned char *bytes = (const unsigned char *)*text;
 	size_t length = character_length(bytes);
-	bool plain = length > 0 && !is_control(bytes, length);
-	/* For JSON a control character of two bytes is one: U+00XX. */
-	size_t taken = plain				     ? length
-		       : length == 2 && style == ESCAPE_JSON ? 2
-							     : 1;
+	uint32_t code = length > 0 ? code_point(bytes, length) : *bytes;
+	bool plain = length > 0 && !is_unfit(code);
 
-	*text += taken;
+	/* Otherwise the bytes that follow are stray ones. */
+	if (!plain && style == ESCAPE_TEXT)
+		code = *bytes;
+	*text += plain || (length > 0 && style == ESCAPE_JSON) ? length : 1;
 	if (!plain)
-		return put_escape(bytes[taken - 1], style, out);
+		return put_escape(code, style, out);
 	if (style == ESCAPE_JSON && (*bytes == '"' || *bytes == '\\')) {
 		out[0] = '\\';
 		out[1] = (char)*bytes;

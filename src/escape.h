@@ -1,17 +1,19 @@
-/* Text from the server and from others, made fit to be shown: control
- * characters (a terminal obeys them) and what is no UTF-8 are escaped. */
+/* Text from the server and from others, made fit to be shown. Escaped are
+ * control characters (a terminal obeys them), characters that reorder or hide
+ * text, and bytes that are not UTF-8. */
 #ifndef ESCAPE_H
 #define ESCAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ESCAPE_SIZE 8 /* room for one character or escape */
+#define ESCAPE_SIZE 16 /* room for one character or escape, and a NUL */
 
 enum escape_style {
 	ESCAPE_TEXT, /* \n, \t, \x1b for each byte */
-	/* In a string of JSON (RFC 8259): \u001b for a control character, and
-	 * for a byte that is no UTF-8, \u00XX with its value. */
+	/* In a string of JSON (RFC 8259): \u001b for such a character, two of
+	 * them above U+FFFF. A byte that is not UTF-8 becomes \u00XX with its
+	 * value. */
 	ESCAPE_JSON,
 };
 

@@ -779,14 +779,14 @@ join_them() {
 
 # --- names and records that mean harm -------------------------------------------
 
-@test "control characters are escaped in all that is shown" {
+@test "characters that control, reorder or hide text are escaped in all that is shown" {
 	own_server
-	evil=$'e\e]0;t\a\nrlockrun: \xc2\x9b\xff"\\'
+	evil=$'e\e]0;t\a\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\\'
 	held "$evil" "$evil"
 	cli hset "{$evil}:rlk:i" user "$evil" command "$evil" pid "$evil"
 	waiter "$evil" "$evil" 5000 9000
 	# shellcheck disable=SC1003 # that backslash is meant
-	escaped='e\x1b]0;t\x07\nrlockrun: \xc2\x9b\xff"\'
+	escaped='e\x1b]0;t\x07\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\'
 	run -0 rl --status -k "$evil"
 	[[ ${lines[0]} == "lock:     $escaped" ]]
 	[[ ${lines[1]} == "holder:   $escaped (pid "* ]]
@@ -803,7 +803,8 @@ join_them() {
 	done
 	run -0 rl --json --list
 	[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]]
-	is 'it["name"] == "e\x1b]0;t\x07\nrlockrun: \x9b\xff\"\\"' True
+	is 'it["name"] == "e\x1b]0;t\x07\nrlockrun: \x9b\xff\u202e\U000e0041\"\\"' True
+	[[ $output == *'\u202e\udb40\udc41'* ]]
 	is 'it["holders"][0]["host"] == it["name"] and it["holders"][0]["pid"] is None' True
 	cp /dev/null screen
 	KEY=$evil

@@ -24,7 +24,73 @@ static const struct {
     {"above Unicode", "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
 	"\\u00f4\\u0090\\u0080\\u0080"},
     {"cut off", "\xf0\x9f\x94", "\\xf0\\x9f\\x94", "\\u00f0\\u009f\\u0094"},
+    {"a bidirectional override", "a\u202eb", "a\\xe2\\x80\\xaeb", "a\\u202eb"},
+    {"a tag", "a\U000e0041b", "a\\xf3\\xa0\\x81\\x81b", "a\\udb40\\udc41b"},
 };
+
+/* The first and the last of each range that reorders or hides text, as listed
+ * in the Unicode Character Database: Bidi_Control,
+ * Default_Ignorable_Code_Point, and the line and paragraph separators. */
+static const unsigned long unfit[] = {0x80, 0x9f, 0xad, 0x34f, 0x61c, 0x115f,
+    0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x180f, 0x200b, 0x200d, 0x200e,
+    0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x2060, 0x2066, 0x2069, 0x206f,
+    0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfff9, 0xfffb, 0x1bca0,
+    0x1bca3, 0x1d173, 0x1d17a, 0xe0000, 0xe0001, 0xe007f, 0xe0100, 0xe01ef,
+    0xe0fff};
+
+/* Their neighbours, and text of many scripts. */
+static const unsigned long fit[] = {0xa0, 0xac, 0xae, 0x34e, 0x350, 0x5d0,
+    0x61b, 0x61d, 0x627, 0x115e, 0x1161, 0x17b3, 0x17b6, 0x180a, 0x1810, 0x200a,
+    0x2010, 0x2027, 0x202f, 0x205f, 0x2070, 0x3163, 0x3165, 0x4e00, 0xac00,
+    0xfdff, 0xfe10, 0xfefe, 0xff00, 0xff9f, 0xffa1, 0xffef, 0xfffc, 0xfffd,
+    0x1bc9f, 0x1bca4, 0x1d172, 0x1d17b, 0x1f512, 0xdffff, 0xe1000, 0x10ffff};
+
+/* As UTF-8 (RFC 3629). */
+static void
+encode(unsigned long code, char text[5])
+{
+	size_t length = code < 0x80	 ? 1
+			: code < 0x800	 ? 2
+			: code < 0x10000 ? 3
+					 : 4;
+
+	memset(text, 0, 5);
+	for (size_t i = length; i-- > 1; code >>= 6)
+		text[i] = (char)(0x80 | (code & 0x3f));
+	text[0] =
+	    (char)(length == 1 ? code : (0xf00UL >> length & 0xff) | code);
+}
+
+/* In a string of JSON. */
+static void
+expect_json(unsigned long code, char text[24])
+{
+	if (code < 0x10000)
+		snprintf(text, 24, "\\u%04lx", code);
+	else
+		snprintf(text, 24, "\\u%04lx\\u%04lx",
+		    0xd800 + ((code - 0x10000) >> 10),
+		    0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
+static void
+check_code(unsigned long code, bool is_fit)
+{
+	char text[5], shown[32] = "", json[24], what[32];
+	char *got_text, *got_json;
+
+	encode(code, text);
+	got_text = escape_text(text, ESCAPE_TEXT);
+	got_json = escape_text(text, ESCAPE_JSON);
+	for (size_t i = 0; text[i] != '\0'; i++)
+		snprintf(shown + 4 * i, 5, "\\x%02x", (unsigned char)text[i]);
+	expect_json(code, json);
+	snprintf(what, sizeof(what), "U+%04lX", code);
+	is_text(got_text, is_fit ? text : shown, what);
+	is_text(got_json, is_fit ? text : json, what);
+	free(got_text);
+	free(got_json);
+}
 
 int
 main(void)
@@ -38,5 +104,9 @@ main(void)
 		free(shown);
 		free(json);
 	}
+	for (size_t i = 0; i < sizeof(unfit) / sizeof(*unfit); i++)
+		check_code(unfit[i], false);
+	for (size_t i = 0; i < sizeof(fit) / sizeof(*fit); i++)
+		check_code(fit[i], true);
 	return tap_done();
 }
