@@ -3,16 +3,19 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* More than signals, guard, resolver and one server will ever need. */
-#define LOOP_FDS_MAX 64
+/* So many at a time are polled without memory, ours or the kernel's: poll(2)
+ * has room for this many waits on its stack. */
+#define LOOP_PART 8
+enum { LOOP_PART_MS = 10 };
 
 int
 loop_init(struct loop *loop)
 {
-	*loop = (struct loop){.armed_at = CLOCK_NEVER};
+	*loop = (struct loop){.armed_at = CLOCK_NEVER, .room = LOOP_PART};
 	loop->timer_fd =
 	    timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	return loop->timer_fd == -1 ? -1 : 0;
@@ -22,6 +25,7 @@ void
 loop_fini(struct loop *loop)
 {
 	close(loop->timer_fd);
+	free(loop->polled);
 }
 
 void
@@ -101,24 +105,73 @@ arm(struct loop *loop)
 	return timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-static int
-wait_for_events(struct loop *loop)
+/* False when there is no memory for all at once. */
+static bool
+has_room(struct loop *loop)
 {
-	struct pollfd polled[LOOP_FDS_MAX];
+	size_t count = 1; /* the timer's */
+	struct pollfd *more;
+
+	for (const struct loop_fd *fd = loop->fds; fd != NULL; fd = fd->next)
+		count++;
+	if (count <= loop->room)
+		return true;
+	more = reallocarray(loop->polled, 2 * count, sizeof(*more));
+	if (more == NULL)
+		return false;
+	loop->polled = more;
+	loop->room = 2 * count;
+	return true;
+}
+
+/* The timer, and as many from *next on as there is room for. */
+static int
+poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
+{
+	struct pollfd few[LOOP_PART];
+	struct pollfd *polled = room > LOOP_PART ? loop->polled : few;
+	struct loop_fd *first = *next, *fd;
 	nfds_t count = 0;
-	struct loop_fd *fd;
 
 	polled[count++] =
 	    (struct pollfd){.fd = loop->timer_fd, .events = POLLIN};
-	for (fd = loop->fds; fd != NULL && count < LOOP_FDS_MAX; fd = fd->next)
+	for (fd = first; fd != NULL && count < room; fd = fd->next)
 		polled[count++] =
 		    (struct pollfd){.fd = fd->fd, .events = fd->events};
-	if (poll(polled, count, -1) == -1)
-		return errno == EINTR ? 0 : -1;
-	count = 1;
-	for (fd = loop->fds; fd != NULL && count < LOOP_FDS_MAX; fd = fd->next)
-		fd->revents = polled[count++].revents;
+	*next = fd;
+	if (poll(polled, count, timeout_ms) == -1)
+		return -1;
+	for (count = 1; first != fd; first = first->next)
+		first->revents = polled[count++].revents;
 	return 0;
+}
+
+/* Each descriptor is looked at in each turn, if late: what is short of memory
+ * must neither be deaf nor end the run. */
+static int
+poll_in_parts(struct loop *loop)
+{
+	struct loop_fd *next = loop->fds;
+	int timeout_ms = LOOP_PART_MS;
+
+	do {
+		if (poll_from(loop, &next, LOOP_PART, timeout_ms) == -1)
+			return -1;
+		timeout_ms = 0;
+	} while (next != NULL);
+	return 0;
+}
+
+static int
+wait_for_events(struct loop *loop)
+{
+	struct loop_fd *next = loop->fds;
+	bool at_once = has_room(loop);
+	int rc = at_once ? poll_from(loop, &next, loop->room, -1) : -1;
+
+	if (!at_once || (rc == -1 && errno == ENOMEM))
+		rc = poll_in_parts(loop);
+	return rc == -1 && errno != EINTR ? -1 : 0;
 }
 
 /* Starts over after each callback, as it may have removed any of them. */

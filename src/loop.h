@@ -5,6 +5,7 @@
 #define LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "clock.h"
@@ -28,9 +29,13 @@ struct loop_timer {
 	struct loop_timer *next;
 };
 
+struct pollfd;
+
 struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
+	struct pollfd *polled; /* grows with the descriptors, or NULL */
+	size_t room;
 	int timer_fd;
 	int64_t armed_at;
 	int64_t late_ms; /* how late the last turn came to its nearest timer */
@@ -50,8 +55,9 @@ void loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at);
 void loop_timer_remove(struct loop *loop, struct loop_timer *timer);
 
 /* Waits until something happens, then dispatches descriptors before timers, so
- * that an expiry loses against an answer that has already come. 0, or -1 with
- * errno. */
+ * that an expiry loses against an answer that has already come. Without memory
+ * for all descriptors they are polled in parts, some milliseconds late. 0, or
+ * -1 with errno. */
 int loop_turn(struct loop *loop);
 
 #endif
