@@ -281,7 +281,9 @@ tls_context_free(struct tls_context *context)
 
 /* --- a session -------------------------------------------------------- */
 
-/* An address stands in no server name indication (RFC 6066, 3). */
+/* An address stands in no server name indication (RFC 6066, 3). A common name
+ * is no host name (RFC 9525, 6.3), but without this flag OpenSSL takes it for
+ * one where the certificate has no alternative names of type DNS. */
 static int
 set_host(struct tls *tls)
 {
@@ -291,7 +293,8 @@ set_host(struct tls *tls)
 	if (tls->numeric)
 		return lib->X509_VERIFY_PARAM_set1_ip_asc(param, tls->host);
 	lib->X509_VERIFY_PARAM_set_hostflags(param,
-	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+		X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	if (lib->X509_VERIFY_PARAM_set1_host(param, tls->host, 0) != 1)
 		return 0;
 	return (int)lib->SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
@@ -497,7 +500,9 @@ describe(struct tls *tls)
 	if (!tls->foreign && (result == X509_V_ERR_HOSTNAME_MISMATCH ||
 				 result == X509_V_ERR_IP_ADDRESS_MISMATCH))
 		snprintf(tls->error, sizeof(tls->error),
-		    "its certificate is not for %s", tls->host);
+		    "its certificate is not for %s: only its subjectAltName "
+		    "counts, not its common name",
+		    tls->host);
 	else
 		snprintf(tls->error, sizeof(tls->error), "%s",
 		    why == NULL ? "broken TLS" : why);

@@ -111,6 +111,15 @@ reaches() {
 	refused 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
 }
 
+@test "a certificate that names the host by its common name only" {
+	tls_server common
+	refused "its certificate is not for localhost: only its subjectAltName counts, not its common name"
+	stop_server "$SUITE_DIR"
+	tls_server address
+	refused "its certificate is not for localhost"
+	run -0 rl -r "rediss://127.0.0.1:$PORT" true
+}
+
 @test "an expired certificate, or authority" {
 	tls_server expired
 	refused 'its certificate has expired'
