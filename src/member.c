@@ -79,22 +79,30 @@ member_lacks_replicas(const struct node *node, int replicas,
 	return true;
 }
 
+/* One server behind two addresses would be a majority of itself. */
 static bool
-is_too_young(const struct member *member, char why[MEMBER_WORDS_MAX])
+is_identified(const struct member *member, char why[MEMBER_WORDS_MAX])
+{
+	if (member->known)
+		return true;
+	snprintf(why, MEMBER_WORDS_MAX, "%s",
+	    member->secret[0] != '\0' ? member->secret
+				      : "it is not identified yet");
+	return false;
+}
+
+static bool
+is_old_enough(const struct member *member, char why[MEMBER_WORDS_MAX])
 {
 	int64_t wanted = member->config.min_uptime_ms;
 	int64_t up_ms = clock_now() - member->started_at;
 
-	if (wanted == 0 || (member->known && up_ms >= wanted))
-		return false;
-	if (member->known)
-		snprintf(why, MEMBER_WORDS_MAX,
-		    "up for %.1f s only, so it abstains (--min-uptime)",
-		    (double)up_ms / 1000);
-	else
-		snprintf(why, MEMBER_WORDS_MAX,
-		    "it doesn't tell how long it is up (--min-uptime)");
-	return true;
+	if (wanted == 0 || up_ms >= wanted)
+		return true;
+	snprintf(why, MEMBER_WORDS_MAX,
+	    "up for %.1f s only, so it abstains (--min-uptime)",
+	    (double)up_ms / 1000);
+	return false;
 }
 
 static void
@@ -105,7 +113,8 @@ vote_yes(struct member *member)
 
 	member->doubtful =
 	    member_lacks_replicas(member->node, member->replicas, why);
-	if (member->doubtful || (grant && is_too_young(member, why))) {
+	if (member->doubtful || (grant && (!is_identified(member, why) ||
+					      !is_old_enough(member, why)))) {
 		be_absent(member, "not counted", why);
 		member->heard = true;
 		member->hopeless = grant && member->secret[0] != '\0';
@@ -194,18 +203,28 @@ take_about(struct member *member, const char *info)
 	return true;
 }
 
+/* A server that is busy with itself can be asked again. */
+static void
+note_secret(struct member *member, const char *error)
+{
+	if (error != NULL && reply_judge(REPLY_ACQUIRING, error) == REPLY_RETRY)
+		return;
+	snprintf(member->secret, sizeof(member->secret),
+	    "cannot be identified by INFO (+info): %s",
+	    error != NULL ? error : "no run_id and no uptime in it");
+}
+
 static void
 on_about(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
 	struct member *member = arg;
 	const char *info = conn_reply_text(reply);
-	const char *error = conn_reply_error(reply);
 
 	(void)sent_at;
 	member->secret[0] = '\0';
 	member->known = info != NULL && take_about(member, info);
-	if (member->config.min_uptime_ms > 0 && error != NULL)
-		snprintf(member->secret, sizeof(member->secret), "%s", error);
+	if (reply != NULL && !member->known)
+		note_secret(member, conn_reply_error(reply));
 }
 
 /* In the same write as the first try on a connection. */

@@ -27,7 +27,7 @@ enum member_vote {
 struct member_config {
 	const struct endpoint *server;
 	const char *key;       /* that all commands are about */
-	int64_t min_uptime_ms; /* who is up for less doesn't count; 0: all do */
+	int64_t min_uptime_ms; /* 0: of any age */
 	void (*on_vote)(void *arg);
 	void *arg;
 };
@@ -46,11 +46,11 @@ struct member {
 	bool lacks;    /* it was not there, as far as is known */
 	bool returned; /* had and lacks it, and was away in between */
 	/* and about the server behind this connection. */
-	bool known;
+	bool known;	    /* by INFO: the next three */
 	int64_t started_at; /* or up to a second earlier */
 	char run_id[64];
 	char about[320];	       /* whose label this was */
-	char secret[MEMBER_WORDS_MAX]; /* why it may not be asked, or empty */
+	char secret[MEMBER_WORDS_MAX]; /* why it is not known, for good */
 	struct node *node;
 
 	struct member_config config;

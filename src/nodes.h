@@ -20,7 +20,7 @@ struct nodes_config {
 	size_t count;
 	const char *key; /* that all commands are about */
 	int64_t ttl_ms;
-	int64_t min_uptime_ms; /* who is up for less doesn't count; 0: all do */
+	int64_t min_uptime_ms; /* 0: of any age */
 };
 
 /* What a command is for. The scripts answer {1, ...} for yes, {0, ...} for

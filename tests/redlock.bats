@@ -419,12 +419,47 @@ is_up_for() {
 	for i in 1 2 3; do redis-cli --no-auth-warning -a "pw$i" -s "$NODES/$i/s" config set requirepass ''; done
 }
 
-@test "who may not ask INFO can't use --min-uptime" {
+# not_identified WORDS [OPTION...]: 77 with them, and nothing is left.
+not_identified() {
+	run -77 rl "${@:2}" -- touch ran
+	echo "$output"
+	[[ $output == *"cannot be identified by INFO (+info): $1"* && ! -e ran ]]
+}
+
+@test "S27: a server that cannot be identified does not count" {
 	own_nodes 3
-	for i in 1 2 3; do on "$i" acl setuser default -info; done
-	run -7 rl -- sh -c 'exit 7'
-	run -77 rl --min-uptime 10ms -- touch ran
-	[[ $output == *"NOPERM"*info* && ! -e ran ]]
+	for i in 1 2; do on "$i" acl setuser default -info; done
+	not_identified NOPERM
+	not_identified NOPERM --min-uptime 10ms
+	wait_until none_of_ours 1 2 3
+	on 2 acl setuser default +info
+	run -7 rl -- sh -c 'sleep 0.3; exit 7'
+	[[ $output == *"unix://$NODES/1/s: cannot be identified by INFO (+info)"* ]]
+}
+
+@test "S27: one server under three addresses, INFO denied: no majority" {
+	own_nodes 1
+	on 1 acl setuser default -info
+	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/./1/s unix://$NODES/1/./s"
+	not_identified NOPERM
+	wait_until none_of_ours 1
+	on 1 acl setuser default +info
+	run -64 rl -- touch ran
+	[[ $output == *" are the same server"* && ! -e ran ]]
+}
+
+@test "S27: servers whose INFO is renamed, or doesn't say who they are" {
+	own_nodes 3 --rename-command INFO hidden
+	not_identified 'ERR unknown command'
+	stop_servers "$PWD"
+	own_nodes 3
+	for i in 1 2 3; do
+		# shellcheck disable=SC2034 # the proxy's server
+		SUITE_DIR=$NODES/$i
+		start_proxy "proxy$i" 'answer:INFO::$17\r\n# Server\r\nx:yes\r\n'
+	done
+	RLOCKRUN_REDIS="unix://$PWD/proxy1/s unix://$PWD/proxy2/s unix://$PWD/proxy3/s"
+	not_identified 'no run_id'
 	wait_until none_of_ours 1 2 3
 }
 
