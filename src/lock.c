@@ -44,7 +44,7 @@
 enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000 };
 /* An answer is awaited so long, on a connection that may have died unnoticed.
  */
-enum { TRY_MS = 5000, RENEW_MS = 1000, RENEW_MAX_MS = 10000 };
+enum { RENEW_MS = 1000, RENEW_MAX_MS = 10000 };
 /* Between two tries of who has no place in line, and of the head of a line that
  * a foreign holder keeps waiting: such a one rings no bell. */
 enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
@@ -105,6 +105,21 @@ take_new_token(struct lock *lock)
 	    &lock->self);
 	lock->keys.bell = key_bell(lock->config->key, lock->token);
 	return lock->keys.bell != NULL;
+}
+
+/* A try that was not answered may reach the server at any later time, and put
+ * its token into the key after the lock was granted to the next try, lost, and
+ * used by others. So the next try has another token, and names this one: what
+ * it has got, key or place in the queue, passes to the next. */
+static bool
+supersede_token(struct lock *lock)
+{
+	if (lock->former_count == LOCK_FORMER_MAX)
+		memmove(lock->former[0], lock->former[1],
+		    --lock->former_count * sizeof(*lock->former));
+	memcpy(lock->former[lock->former_count++], lock->token,
+	    sizeof(lock->token));
+	return take_new_token(lock);
 }
 
 /* A nested run takes part in what those above it hold, by their token, as long
@@ -278,6 +293,15 @@ put_keys(const struct lock *lock, const char **words)
 	words[0] = counts[lock->tier];
 	memcpy(words + 1, names, lock->tier * sizeof(*names));
 	return lock->tier + 1;
+}
+
+/* Writes the last arguments of a script, and the end. */
+static void
+put_former(const struct lock *lock, const char **words)
+{
+	for (size_t i = 0; i < lock->former_count; i++)
+		*words++ = lock->former[i];
+	*words = NULL;
 }
 
 /* Sends EVAL script with the number of keys, the keys and the arguments.
@@ -460,7 +484,7 @@ eval_release(struct lock *lock, const struct conn_command *how,
 	char permits[16];
 	char kept[24];
 	const char *const arguments[] = {lock->token, kind->letter, permits,
-	    undo, kept, lock->waiter, lock->run, lock->next, NULL};
+	    undo, kept, lock->waiter, lock->run, lock->next};
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
 	int64_t keep_ms = lock->keep_until - clock_now();
@@ -471,6 +495,8 @@ eval_release(struct lock *lock, const struct conn_command *how,
 		words[count++] = bell != NULL ? bell : lock->keys.bell;
 	}
 	memcpy(words + count, arguments, sizeof(arguments));
+	put_former(lock,
+	    words + count + sizeof(arguments) / sizeof(*arguments));
 	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
 	write_permits(lock, permits, sizeof(permits));
 	sent = eval(lock, kind->release, words, how, ask);
@@ -495,27 +521,27 @@ send_release(struct lock *lock)
 }
 
 /* A nested run has nothing to undo but its place beside the others. Only the
- * keys that it needs: its bytes count, see script.h. */
+ * keys that it needs: its bytes count, see script.h. more: a release follows.
+ */
 static void
-undo_try(struct lock *lock)
+undo_try(struct lock *lock, bool more)
 {
 	const struct lock_keys *keys = &lock->keys;
-	const char *const key_only[] = {"1", lock->config->key, lock->token,
-	    NULL};
-	const char *const with_record[] = {"2", lock->config->key, keys->info,
-	    lock->token, NULL};
-	const char *const with_queue[] = {"5", lock->config->key, keys->info,
-	    keys->queue, keys->alive, keys->bell, lock->token, lock->waiter,
-	    NULL};
+	const char *words[WORDS_MAX] = {"5", lock->config->key, keys->info,
+	    keys->queue, keys->alive, keys->bell};
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS,
-	    .more = true};
+	    .more = more};
+	size_t count = 6;
 
+	if (lock->tier < LOCK_WITH_QUEUE) {
+		count = lock->tier == LOCK_KEY_ONLY ? 2 : 3;
+		words[0] = lock->tier == LOCK_KEY_ONLY ? "1" : "2";
+	}
+	words[count++] = lock->token;
+	words[count++] = lock->waiter;
+	put_former(lock, words + count);
 	if (lock->outer == NULL)
-		eval(lock, script_undo,
-		    lock->tier == LOCK_WITH_QUEUE ? with_queue
-		    : lock->tier == LOCK_KEY_ONLY ? key_only
-						  : with_record,
-		    &how, NODES_UNDO);
+		eval(lock, script_undo, words, &how, NODES_UNDO);
 }
 
 /* A renewal that overtakes the release, on a connection of its own, would
@@ -525,7 +551,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 {
 	if ((lock->in_flight && lock->unsure) ||
 	    (nodes_owe_grant(lock->nodes) && lock->keep_until <= clock_now()))
-		undo_try(lock);
+		undo_try(lock, true);
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
 	lock->backoff_ms = BACKOFF_MIN_MS;
@@ -927,7 +953,7 @@ withdraw(struct lock *lock)
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
 
 	if (nodes_owe_grant(lock->nodes))
-		undo_try(lock);
+		undo_try(lock, true);
 	eval_release(lock, &how, NODES_TELL);
 	if (lock->outer != NULL || take_new_token(lock))
 		return true;
@@ -940,10 +966,16 @@ static void
 on_unanswered(struct lock *lock, const struct conn_reply *reply,
     int64_t sent_at)
 {
-	lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
+	bool may_come_late = sent_at != CLOCK_NEVER;
+
+	lock->unsure = lock->unsure || may_come_late;
+	lock->try_ms *= 2;
 	note_no_answer(lock, reply);
 	lock->heard = lock->config->wait && nodes_are_heard(lock->nodes);
-	if (nodes_are_unfit(lock->nodes))
+	if (may_come_late && lock->outer == NULL &&
+	    nodes_are_one(lock->nodes) && !supersede_token(lock))
+		fail(lock, LOCK_ERROR);
+	else if (nodes_are_unfit(lock->nodes))
 		fail(lock, LOCK_MISCONFIGURED);
 	else if (nodes_are_hopeless(lock->nodes))
 		give_up_trying(lock);
@@ -1053,12 +1085,13 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	char permits[16];
 	const char *const arguments[] = {lock->token, ttl, life,
 	    config->kind->letter, permits, self->host, self->pid, self->user,
-	    config->command, lock->waiter, config->wait ? "1" : "0", most,
-	    NULL};
+	    config->command, lock->waiter, config->wait ? "1" : "0", most};
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
 
 	memcpy(words + count, arguments, sizeof(arguments));
+	put_former(lock,
+	    words + count + sizeof(arguments) / sizeof(*arguments));
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
 	write_permits(lock, permits, sizeof(permits));
@@ -1074,6 +1107,17 @@ eval_try(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
 				   : eval_acquire(lock, how, ask);
 }
 
+/* When a fresh connection tries. The first gets a part of the time only, since
+ * its reply may have been lost; the later ones get twice as long each. */
+static int64_t
+try_ends_at(const struct lock *lock)
+{
+	return least(silence_ends_at(lock),
+	    lock->tried_at + lock->try_ms + lock->config->replicas_ms);
+}
+
+/* Our own timers come before the connection's: they send an undo behind the
+ * try. */
 static void
 send_try(struct lock *lock)
 {
@@ -1081,19 +1125,33 @@ send_try(struct lock *lock)
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
 
-	if (lock->heard)
-		lock->silent_since = clock_now();
-	/* Our own timer comes first: it sends a release behind this. */
-	how.deadline = silence_ends_at(lock) + 1;
-	if (nodes_are_up(lock->nodes))
-		how.deadline = least(how.deadline,
-		    clock_now() + TRY_MS + lock->config->replicas_ms);
+	lock->tried_at = clock_now();
+	if (lock->heard) {
+		lock->silent_since = lock->tried_at;
+		lock->try_ms = lock->config->try_ms;
+	}
+	how.deadline = try_ends_at(lock) + 1;
 	if (eval_try(lock, &how, NODES_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
 	lock->in_flight = true;
+	loop_timer_set(lock->loop, &lock->timer, how.deadline - 1);
+}
+
+/* An undo goes behind the try, which then leaves nothing whenever it comes. But
+ * for one that has a place in the queue: the next try inherits that. A
+ * connection that is not up ends by itself, and says how far it came. */
+static void
+abandon_try(struct lock *lock)
+{
 	loop_timer_set(lock->loop, &lock->timer, silence_ends_at(lock));
+	if (!nodes_are_one(lock->nodes) || !nodes_are_up(lock->nodes))
+		return;
+	if (lock->rank == -1 && lock->config->replicas == 0)
+		undo_try(lock, false);
+	nodes_drop(lock->nodes);
+	note_server_error(lock, "no answer from", strerror(ETIMEDOUT));
 }
 
 /* Where a try is still out, a release goes behind it, so that a frozen server
@@ -1122,6 +1180,7 @@ lock_acquire(struct lock *lock)
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
 	    nodes_label(lock->nodes));
 	lock->silent_since = clock_now();
+	lock->try_ms = lock->config->try_ms;
 	lock->backoff_ms = BACKOFF_MIN_MS;
 	lock->patience_ms = RENEW_MS;
 	send_try(lock);
@@ -1343,9 +1402,11 @@ on_due(void *arg)
 	else if (lock->state == LOCK_HELD)
 		lock_renew(lock);
 	else if (lock->state == LOCK_ACQUIRING &&
-		 (lock->in_flight ||
-		     (!lock->heard && clock_now() >= silence_ends_at(lock))))
+		 (lock->in_flight || !lock->heard) &&
+		 clock_now() >= silence_ends_at(lock))
 		give_up_trying(lock);
+	else if (lock->state == LOCK_ACQUIRING && lock->in_flight)
+		abandon_try(lock);
 	else if (lock->state == LOCK_ACQUIRING)
 		send_try(lock);
 	else if (lock->state == LOCK_RELEASING &&

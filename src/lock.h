@@ -16,6 +16,7 @@
 
 #define LOCK_ERROR_MAX 2048
 #define LOCK_ANY_WAITERS (-1)
+#define LOCK_FORMER_MAX 8
 
 enum lock_state {
 	LOCK_IDLE,
@@ -44,10 +45,11 @@ struct lock_config {
 	struct nodes_config nodes;
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* silence that is borne while acquiring */
-	bool wait;		   /* else LOCK_BUSY at once */
-	int max_waiters;	   /* LOCK_BUSY when so many wait already */
-	int replicas;		   /* held only while so many have it */
-	int64_t replicas_ms;	   /* how long they have to say so */
+	int64_t try_ms;	 /* after that much of it a fresh connection tries */
+	bool wait;	 /* else LOCK_BUSY at once */
+	int max_waiters; /* LOCK_BUSY when so many wait already */
+	int replicas;	 /* held only while so many have it */
+	int64_t replicas_ms; /* how long they have to say so */
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
 	const char *command; /* for the holder's record */
@@ -81,6 +83,10 @@ struct lock {
 	char error[LOCK_ERROR_MAX]; /* of the last thing that went wrong */
 	bool answered;		    /* the last contact succeeded */
 	char token[TOKEN_SIZE];
+	/* Tokens of tries that were not answered: one that comes late may still
+	 * put its token into the key. The newest last. */
+	char former[LOCK_FORMER_MAX][TOKEN_SIZE];
+	size_t former_count;
 	char fence[24];		  /* empty where a nested run can't learn it */
 	const struct kind *outer; /* of the run that holds it for us */
 	int64_t acquired_at;
@@ -108,6 +114,8 @@ struct lock {
 	int64_t poll_ms;	  /* between two looks at a foreign holder */
 	bool heard;		  /* the last try: the server was not silent */
 	int64_t silent_since;
+	int64_t tried_at;
+	int64_t try_ms; /* the present try's reply is awaited so long */
 	int64_t backoff_ms;
 	int64_t patience_ms;   /* a renewal's answer is awaited so long */
 	int64_t round_trip_ms; /* of the last grant or renewal */

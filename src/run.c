@@ -52,6 +52,8 @@ enum {
 	KILL_AHEAD_MIN_MS = 20,	  /* KILL takes time */
 	ORPHANS_MS = 20, /* until the next look for what a dead guard left */
 	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
+	TRY_MIN_MS = 1000,    /* an acquire's reply is awaited so long */
+	TRY_MAX_MS = 5000,
 };
 
 struct run {
@@ -900,6 +902,18 @@ find_command(struct run *run)
 	return code;
 }
 
+/* A third of the time that servers may be silent, as a reply that was lost
+ * never comes: then a second connection has its chance. */
+static int64_t
+try_ms(const struct opts *opts)
+{
+	int64_t ms = opts->server_timeout_ms;
+
+	if (opts->wait_ms > 0)
+		ms = least(ms, opts->wait_ms);
+	return least(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
+}
+
 static void
 configure_locks(struct run *run)
 {
@@ -916,6 +930,7 @@ configure_locks(struct run *run)
 			.min_uptime_ms = opts->min_uptime_ms},
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
+		    .try_ms = try_ms(opts),
 		    .wait = opts->wait_ms != 0,
 		    .max_waiters = opts->max_waiters,
 		    .replicas = opts->replicas,

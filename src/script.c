@@ -144,16 +144,38 @@
 	"  redis.pcall('PEXPIRE', bell, 10000)\n" \
 	"end\n"
 
+/* A waiter whose try was not answered tries again under a fresh token: the
+ * names that it had before. A name is KIND:TOKEN:PID@HOST. */
+#define FORMER_NAMES \
+	"local function former_names()\n" \
+	"  local names = {}\n" \
+	"  for i, other in ipairs(former) do\n" \
+	"    names[i] = string.sub(me, 1, 2) .. other .. string.sub(me, 39)\n" \
+	"  end\n" \
+	"  return names\n" \
+	"end\n"
+
 /* --- the kinds --------------------------------------------------------- */
 
 /* Each kind tells: has it granted the lock to our token, how many more of us
  * fit beside the holders, what it takes to grant it, to lengthen it, to free
- * it, and to leave it to the server for some time. */
+ * it, and to leave it to the server for some time; and about the former tokens,
+ * under which tries were not answered: has it granted the lock to one, and what
+ * it takes to free that. */
 #define EXCLUSIVE \
 	"local function owns()\n" \
 	"  local owner = redis.pcall('GET', lock)\n" \
 	"  if type(owner) == 'table' then return failure('GET', owner) end\n" \
 	"  return owner == token\n" \
+	"end\n" \
+	"local function inherits()\n" \
+	"  local owner = redis.pcall('GET', lock)\n" \
+	"  for _, other in ipairs(former) do\n" \
+	"    if owner == other then return true end\n" \
+	"  end\n" \
+	"end\n" \
+	"local function forget()\n" \
+	"  if inherits() then redis.pcall('DEL', unpack({lock, info})) end\n" \
 	"end\n" \
 	"local function room(held) return held.count == 0 and 1 or 0 end\n" \
 	"local function take(held, ttl, now, number)\n" \
@@ -180,14 +202,26 @@
  * member, as DistributedLock.Redis has; readers another one, to be told apart.
  */
 #define COUNTED \
-	"local member = letter == 's' and 's:' .. token or token\n" \
-	"local function owns()\n" \
-	"  local till = redis.pcall('ZSCORE', lock, member)\n" \
+	"local function member_of(one) return letter == 's' and 's:' .. one or one end\n" \
+	"local member = member_of(token)\n" \
+	"local function owns(one)\n" \
+	"  local till = redis.pcall('ZSCORE', lock, one or member)\n" \
 	"  if type(till) == 'table' then\n" \
 	"    local other = string.sub(till.err, 1, 9) == 'WRONGTYPE'\n" \
 	"    return not other and failure('ZSCORE', till)\n" \
 	"  end\n" \
 	"  return till and tonumber(till) >= now\n" \
+	"end\n" \
+	"local function inherits()\n" \
+	"  for _, other in ipairs(former) do\n" \
+	"    if owns(member_of(other)) == true then return true end\n" \
+	"  end\n" \
+	"end\n" \
+	"local function forget()\n" \
+	"  for _, other in ipairs(former) do\n" \
+	"    redis.pcall('ZREM', lock, member_of(other))\n" \
+	"    if info then redis.pcall('HDEL', info, other) end\n" \
+	"  end\n" \
 	"end\n" \
 	"local function room(held)\n" \
 	"  if held.count > 0 and held.kind ~= letter then return 0 end\n" \
@@ -200,8 +234,12 @@
 	"  local record = {{'HSET', info, 'kind', letter, 'limit', limit or 0,\n" \
 	"    token, about}}\n" \
 	"  if held.count == 0 then table.insert(record, 1, {'DEL', info}) end\n" \
-	"  return record,\n" \
-	"    {{'ZADD', lock, now + ttl, member}, {'PEXPIRE', lock, life}}\n" \
+	"  local grant = {{'ZADD', lock, now + ttl, member}, {'PEXPIRE', lock, life}}\n" \
+	"  for _, other in ipairs(former) do\n" \
+	"    record[#record + 1] = {'HDEL', info, other}\n" \
+	"    grant[#grant + 1] = {'ZREM', lock, member_of(other)}\n" \
+	"  end\n" \
+	"  return record, grant\n" \
 	"end\n" \
 	"local function lengthen(ttl)\n" \
 	"  local till = tonumber(redis.pcall('ZSCORE', lock, member)) or 0\n" \
@@ -245,7 +283,8 @@
 	"local lock, fence, info, nested, queue, alive, bell = unpack(KEYS)\n" \
 	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
-	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n"
+	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n" \
+	"local former = {unpack(ARGV, 13)}\n"
 
 /* Whether all before us can go together with us, and all find room. */
 #define IN_TURN \
@@ -279,6 +318,19 @@
 	"    or failure('PEXPIRE', redis.pcall('PEXPIRE', alive, 60000)) or rank\n" \
 	"end\n"
 
+/* The place in the queue of a try whose reply was lost. */
+#define INHERIT FORMER_NAMES \
+	"local function inherit()\n" \
+	"  for _, name in ipairs(former_names()) do\n" \
+	"    local ticket = redis.pcall('ZSCORE', queue, name)\n" \
+	"    local failed = failure('ZSCORE', ticket) or ticket and\n" \
+	"      failure('ZADD', redis.pcall('ZADD', queue, 'NX', ticket, me))\n" \
+	"    if failed then return failed end\n" \
+	"    if ticket then redis.pcall('ZREM', queue, name) end\n" \
+	"    redis.pcall('ZREM', alive, name)\n" \
+	"  end\n" \
+	"end\n"
+
 /* One of those who have it, into the busy answer, from 'free' to the time it has
  * been held. */
 #define ABOUT \
@@ -306,14 +358,16 @@
 	"  busy[12] = now - since\n" \
 	"end\n"
 
-#define ACQUIRE IN_TURN ENTER ABOUT \
+#define ACQUIRE IN_TURN ENTER INHERIT ABOUT \
 	"local held = look(lock, info, now)\n" \
 	"if held.err then return held end\n" \
 	"local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')\n" \
-	"  and owns()\n" \
+	"  and (owns() or inherits())\n" \
 	"if type(own) == 'table' then return own end\n" \
 	"local places, head, till, rank = room(held), false, now, false\n" \
 	"if queue then\n" \
+	"  local failed = inherit()\n" \
+	"  if failed then return failed end\n" \
 	"  head, till = live_head(queue, alive, me, now)\n" \
 	"  if type(head) == 'table' then return head end\n" \
 	"  rank = head and redis.pcall('ZRANK', queue, me)\n" \
@@ -380,7 +434,7 @@
 	"head = live_head(queue, alive, me, now)\n" \
 	"granted[3] = type(head) == 'string' and head or ''\n" \
 	"if places < 2 or not head then return granted end\n" \
-	"held.count, held.kind = held.count + 1, letter\n" \
+	"held.count, held.kind = held.count + (own and 0 or 1), letter\n" \
 	"for i, waiter in ipairs(rouse(queue, alive, me, held, limit, now)) do\n" \
 	"  granted[4 + i] = waiter\n" \
 	"end\n" \
@@ -395,7 +449,7 @@ const char script_acquire_counted[] = ACQUIRE_BEGIN COUNTED ACQUIRE;
  * taken for it. Only ever lengthens: a nested run with a short ttl must not
  * shorten it. */
 #define RENEW_BEGIN FAILURE NOW \
-	"local lock, info, fence = KEYS[1]\n" \
+	"local lock, info, fence, former = KEYS[1], nil, nil, {}\n" \
 	"local token, ttl, letter, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n"
 
 #define RENEW \
@@ -436,11 +490,12 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" \
 	"local number, kept, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]\n" \
 	"local run, expected = ARGV[7] or '', ARGV[8]\n" \
+	"local former = {unpack(ARGV, 9)}\n" \
 	"local time = redis.pcall('TIME')\n" \
 	"local now = time.err and 0\n" \
 	"  or time[1] * 1000 + math.floor(time[2] / 1000)\n"
 
-#define RELEASE OTHERS \
+#define RELEASE OTHERS FORMER_NAMES \
 	"local owned = owns()\n" \
 	"if type(owned) == 'table' then\n" \
 	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
@@ -479,16 +534,20 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"elseif info and redis.pcall('HMGET', info, 'token')[1] == token then\n" \
 	"  redis.pcall('DEL', info)\n" \
 	"end\n" \
+	"forget()\n" \
 	"local held = look(lock, info, now)\n" \
 	"if any and held.count == 0 then redis.pcall('DEL', nested) end\n" \
 	"if not queue then return answer end\n" \
 	"local first = redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
 	"if not first then return answer end\n" \
-	"redis.pcall('ZREM', queue, me)\n" \
-	"redis.pcall('ZREM', alive, me)\n" \
+	"local names = former_names()\n" \
+	"names[#names + 1] = me\n" \
+	"redis.pcall('ZREM', queue, unpack(names))\n" \
+	"redis.pcall('ZREM', alive, unpack(names))\n" \
 	"redis.pcall('DEL', bell)\n" \
 	"if held.err then return answer end\n" \
-	"local again = owned and held.kind ~= 's' or first == me\n" \
+	"local again = owned and held.kind ~= 's'\n" \
+	"for _, name in ipairs(names) do again = again or name == first end\n" \
 	"for _, waiter in ipairs(rouse(queue, alive, me, held, limit, now, again)) do\n" \
 	"  if waiter == expected then\n" \
 	"    ring(queue, alive, waiter, heads, now)\n" \
@@ -510,18 +569,21 @@ const char script_ring[] = FAILURE NOW RING
 /* Of every kind, since what is short is the point of it. */
 const char script_undo[] =
 	"local lock, info, queue, alive, bell = unpack(KEYS)\n"
-	"local token, me = ARGV[1], ARGV[2]\n"
-	"if redis.pcall('GET', lock) == token then\n"
-	"  redis.pcall('DEL', unpack({lock, info}))\n"
-	"else\n"
-	"  redis.pcall('ZREM', lock, token, 's:' .. token)\n"
-	"  if info then redis.pcall('HDEL', info, token) end\n"
+	"local me = ARGV[2]\n"
+	"for _, token in ipairs({ARGV[1], unpack(ARGV, 3)}) do\n"
+	"  if redis.pcall('GET', lock) == token then\n"
+	"    redis.pcall('DEL', unpack({lock, info}))\n"
+	"  else\n"
+	"    redis.pcall('ZREM', lock, token, 's:' .. token)\n"
+	"    if info then redis.pcall('HDEL', info, token) end\n"
+	"  end\n"
+	"  if queue then\n"
+	"    local name = string.sub(me, 1, 2) .. token .. string.sub(me, 39)\n"
+	"    redis.pcall('ZREM', queue, name)\n"
+	"    redis.pcall('ZREM', alive, name)\n"
+	"  end\n"
 	"end\n"
-	"if queue then\n"
-	"  redis.pcall('ZREM', queue, me)\n"
-	"  redis.pcall('ZREM', alive, me)\n"
-	"  redis.pcall('DEL', bell)\n"
-	"end\n"
+	"if queue then redis.pcall('DEL', bell) end\n"
 	"return 1\n";
 
 /* --- nested runs ------------------------------------------------------- */
@@ -531,7 +593,8 @@ const char script_undo[] =
 #define JOIN_BEGIN FAILURE NOW \
 	"local lock, fence, info, nested = unpack(KEYS)\n" \
 	"local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
-	"local run, life, wanted, limit = ARGV[4], ARGV[5], ARGV[6]\n"
+	"local run, life, wanted, limit = ARGV[4], ARGV[5], ARGV[6]\n" \
+	"local former = {}\n"
 
 #define JOIN \
 	"local owned = owns()\n" \

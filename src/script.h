@@ -13,7 +13,8 @@
  *       them, or the first four, the first three or the lock alone.
  * ARGV: token, ttl in ms, life of the helper keys in ms, the kind's letter, how
  *       many permits or nothing, host, pid, user, command, the own name in the
- *       queue, 1 to wait in it or 0, how many may wait at most or nothing.
+ *       queue, 1 to wait in it or 0, how many may wait at most or nothing, the
+ *       former tokens: what tries under these have got is ours now.
  * Granted: {1, fence, first in line or '', how many permits the others allow or
  * 0, whom to ring...}. Else {0, ms to wait for (of the lease, -1: for ever; or
  * until the first in line has had his chance), own rank (-1: not in line), how
@@ -34,7 +35,8 @@ extern const char script_renew_counted[];
  * ARGV: token, the kind's letter, how many permits or nothing, the fencing
  *       number where the grant is to be undone as it should never have been,
  *       ms to keep the lock for or 0, the own name in the queue, the nested run
- *       or nothing, the first in line as far as is known.
+ *       or nothing, the first in line as far as is known, the former tokens:
+ *       what these have got is freed, without a word.
  * {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; whom to
  * ring...}. The lock alone does where its slot migrates. Nothing of ours is
  * left in the queue: whoever gives up waiting uses it, too. */
@@ -46,8 +48,7 @@ extern const char script_release_counted[];
  * forgets the rest when it finds that we have gone: this comes through with the
  * try. KEYS: the lock, its holder's record (:i), and with the queue it (:q),
  * who is alive (:l), the own doorbell (:m). ARGV: token, the own name in the
- * queue.
- */
+ * queue, the former tokens. */
 extern const char script_undo[];
 
 /* KEYS: the queue (:q), who is alive (:l), doorbells. ARGV: whose they are. Who

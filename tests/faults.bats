@@ -714,6 +714,57 @@ is_connecting() {
 	ends_well
 }
 
+@test "S28: the first reply never comes: acquired on a second connection" {
+	through drop:CLIENT:1
+	run -7 rl --server-timeout 3 -n sh -c 'exit 7'
+	[[ -z $output && -z $(keys_left) ]]
+	(($(connections) == 2))
+}
+
+@test "S28: a waiter whose reply never comes keeps its place on a second connection" {
+	hold
+	first=$PID
+	through
+	start rl -w 20 --server-timeout 3 sh -c 'echo B >>order'
+	says waiting
+	rules drop:EVAL/7:1
+	passed EVAL/7 2
+	RLOCKRUN_REDIS=unix://$SUITE_DIR/s start rl -w 20 sh -c 'echo C >>order'
+	says waiting
+	passed EVAL/7 3
+	(($(connections) == 2))
+	touch "done"
+	wait_until eval '[[ -e order && $(wc -l <order) == 2 ]]'
+	[[ $(tr -d "\n" <order) == BC ]]
+	exits_with 0 "$first"
+	wait_until none_left
+}
+
+@test "S30: a try that comes late plants nothing that its owner believes" {
+	through late:3000:EVAL/7:1
+	running -t 12 --server-timeout 3
+	(($(connections) == 2))
+	[[ $(cli getdel "$KEY") == "$(<token)" ]]
+	RLOCKRUN_REDIS=unix://$SUITE_DIR/s run -0 rl true
+	[[ $(cli exists "$KEY") == 0 ]]
+	# The first try has arrived, and what it planted is not the job's token.
+	passed EVAL/7 2
+	exits_with 79 "$PID"
+	wait_until none_left
+}
+
+@test "S30: a job that ends before it learns of the loss exits 79, too" {
+	through late:3000:EVAL/7:1 lose:EVAL/5
+	running -t 60 --server-timeout 3
+	[[ $(cli getdel "$KEY") == "$(<token)" ]]
+	passed EVAL/7 2
+	wait_until eval '[[ $(cli exists "$KEY") == 1 ]]'
+	[[ $(cli get "$KEY") != "$(<token)" ]]
+	touch "done"
+	exits_with 79 "$PID"
+	wait_until none_left
+}
+
 @test "S28: round trips of 0.7 s and a ttl of 2 s: nothing is lost, nothing is said" {
 	through delay:700
 	running -t 2
