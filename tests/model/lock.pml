@@ -35,6 +35,7 @@ mtype:life = { OFF, ALIVE, UNRUNG, DEAD, ROBBED }
 /* The server: whose tokens are in K (readers: more than one), the queue (its
  * head in q[1], 0 is nobody), and doorbells, lists of at most one element. */
 bool hold[4];
+bool old[4]; /* K has a former token, under which a try was not answered */
 byte q[4];
 mtype:life mark[4] = OFF;
 bool bell[4];
@@ -57,6 +58,9 @@ byte whom[4]; /* to be rung by a command of i's own */
 /* A late Acquire of i ran while it was leaving. */
 bool strayed[4];
 
+/* K was taken away from under i's job. */
+bool gap[4];
+
 /* Scratch, empty between two steps. */
 byte x;
 mtype:state unread = GONE;
@@ -73,11 +77,12 @@ bool no_renewal_after_release = true;
 bool nothing_left_of_a_leaver = true;
 bool the_living_keep_their_place = true;
 bool no_lock_for_the_dead = true;
+bool no_lease_over_a_gap = true;
 #define must(property, truth) property = (truth); assert(property)
 
 #define waiting(i) (pc[i] == ASK || pc[i] == WAIT)
 #define late_from(i, what) (late == what && late_of == i)
-#define traceless(i) (late_of != i && !hold[i] && mark[i] == OFF)
+#define traceless(i) (late_of != i && !hold[i] && !old[i] && mark[i] == OFF)
 #ifdef ONCE /* for short trails */
 bool came[4];
 #define may_come(i) !came[i]
@@ -117,6 +122,7 @@ bool came[4];
 #define writer(what, i) (what[i] && !reader(i))
 #define writers(what) (writer(what, 1) || writer(what, 2) || writer(what, 3))
 #define room(i, what) (!anyone(what) || (reader(i) && !writers(what)))
+#define held_room(i) (room(i, hold) && room(i, old))
 
 /* It is i's turn when none but readers, which it may join, stand before it. */
 #define nobody_or(i, place) (q[place] == 0 || q[place] == i)
@@ -167,13 +173,13 @@ inline acquire(i, becomes)
 {
 	becomes = GRANTED;
 	if
-	:: hold[i]
+	:: hold[i] || old[i] -> hold[i] = true; old[i] = false
 	:: else ->
 		/* Its own mark first, or it would purge itself. */
 		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
 		purge_dead_heads();
 		if
-		:: room(i, hold) && turn(i) ->
+		:: held_room(i) && turn(i) ->
 			hold[i] = true;
 #ifdef SETNX_EXPIRE
 			endless[i] = true;
@@ -190,12 +196,39 @@ inline acquire(i, becomes)
 	printf("server: acquire of %d: %e\n", i, becomes)
 }
 
+/* The client has gone on to another token. */
+inline acquire_late(i)
+{
+#ifdef SAME_TOKEN
+	acquire(i, unread);
+	unread = GONE
+#else
+	if
+	:: pc[i] == GONE ->
+		acquire(i, unread);
+		unread = GONE
+	:: pc[i] != GONE && (hold[i] || old[i])
+	:: else ->
+		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
+		purge_dead_heads();
+		if
+		:: held_room(i) && turn(i) ->
+			printf("server: a former token of %d gets K\n", i);
+			old[i] = true;
+			leave_queue(i)
+		:: else -> enter_queue(i)
+		fi
+	fi
+#endif
+}
+
 inline renew(i)
 {
 #ifdef REPLANT
 	hold[i] = hold[i] || !anyone(hold);
 #endif
-	printf("server: renewal of %d: %d\n", i, hold[i])
+	printf("server: renewal of %d: %d\n", i, hold[i]);
+	must(no_lease_over_a_gap, !hold[i] || !gap[i])
 }
 
 inline call(i)
@@ -215,6 +248,7 @@ inline release(i, becomes, right)
 	x = hold[i] || pc[i] == RING;
 #endif
 	hold[i] = false;
+	old[i] = false;
 #ifdef NO_COMPARE
 	hold[1] = false;
 	hold[2] = false;
@@ -233,7 +267,7 @@ inline release(i, becomes, right)
 #else
 #ifdef RING_IF_FREE
 	if
-	:: !anyone(hold) -> ring_who_can_go(i, becomes, right)
+	:: !anyone(hold) && !anyone(old) -> ring_who_can_go(i, becomes, right)
 	:: else
 	fi
 #else
@@ -247,7 +281,7 @@ inline ring_who_can_go(i, becomes, right)
 {
 	purge_dead_heads();
 	if
-	:: q[1] && room(q[1], hold) ->
+	:: q[1] && held_room(q[1]) ->
 		x = q[1];
 		printf("server: hands over to %d\n", x);
 		must(no_lock_for_the_dead, pc[x] != GONE);
@@ -263,7 +297,7 @@ inline ring_who_can_go(i, becomes, right)
 {
 	purge_dead_heads();
 	if
-	:: q[1] && room(q[1], hold) && right ->
+	:: q[1] && held_room(q[1]) && right ->
 		call(q[1]);
 #ifndef RING_ONE
 		if /* i isn't queued: there is no third */
@@ -273,7 +307,7 @@ inline ring_who_can_go(i, becomes, right)
 #else
 		skip
 #endif
-	:: q[1] && room(q[1], hold) && !right ->
+	:: q[1] && held_room(q[1]) && !right ->
 		printf("server: tells %d whom to ring\n", i);
 #ifdef RING_PLAIN
 		mark[q[1]] = UNRUNG;
@@ -300,8 +334,11 @@ inline ring(i)
 inline start_job(i)
 {
 	printf("client %d: the job starts\n", i);
+#ifndef TAKEN
 	must(one_at_a_time, room(i, job));
+#endif
 	job[i] = true;
+	gap[i] = false;
 	bell[i] = false;
 	pc[i] = RUN
 }
@@ -389,8 +426,7 @@ end:	do
 		printf("late: ");
 		delivered(me);
 		strayed[me] = (pc[me] == LEAVE || pc[me] == RING);
-		acquire(me, unread);
-		unread = GONE
+		acquire_late(me)
 	}
 	:: d_step {
 		late_from(me, RENEW_L) || late_from(me, RENEW_OVER) ->
@@ -483,6 +519,21 @@ end:	do
 		hold[me] = false;
 		pc[me] = (pc[me] == GRANTED -> ASK : pc[me])
 	}
+	/* What nobody believes in, nobody renews. */
+	:: d_step {
+		old[me] ->
+		printf("server: the lease of a former token of %d ends\n", me);
+		old[me] = false
+	}
+#ifdef TAKEN
+	:: d_step {
+		hold[me] && job[me] && fault_left ->
+		printf("somebody takes K away from %d\n", me);
+		count_fault;
+		hold[me] = false;
+		gap[me] = true
+	}
+#endif
 	:: d_step {
 		mark[me] == ALIVE && (pc[me] == GONE || fault_left) ->
 		printf("server: %d counts as dead\n", me);
@@ -585,7 +636,7 @@ end:	do
 }
 
 #ifdef LIVE
-#define could_go(i) (waiting(i) && mark[i] != OFF && turn(i) && room(i, hold))
+#define could_go(i) (waiting(i) && mark[i] != OFF && turn(i) && held_room(i))
 #ifdef JOBS_MAY_LAST
 ltl taken { [] (could_go(WHO) -> <> !could_go(WHO)) }
 #else
