@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "escape.h"
 #include "exitcode.h"
 #include "key.h"
@@ -27,8 +28,6 @@ enum { ERROR_MAX = 1024 };
 /* Pages of SCAN and long queues. */
 enum { ANSWER_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
 enum { QUEUE_SHOWN = 1000, HOLDERS_SHOWN = 100, HOLDERS_FORCED = 4000 };
-/* As many as the script rings. */
-enum { RING_MAX = 50 };
 /* As many as travel together; a connection keeps track of 16. */
 enum { LOOKS_AT_ONCE = 12 };
 enum { PAGE = 1000, SEEN_SLOTS = 4096 };
@@ -287,7 +286,7 @@ key_names_fini(struct key_names *names)
 static int
 take_look(void *arg, const struct conn_reply *reply)
 {
-	return look_init(arg, reply);
+	return answer_look(arg, reply) ? 0 : -1;
 }
 
 /* EXITCODE_OK and *look filled in, or the failure. */
@@ -441,7 +440,7 @@ take_item(void *arg, const struct conn_reply *reply)
 	const char *name = item->key + strlen(opts->prefix);
 	struct look look;
 
-	if (look_init(&look, reply) == -1)
+	if (!answer_look(&look, reply))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
 		if (opts->json)
@@ -581,21 +580,12 @@ static int
 take_page(void *arg, const struct conn_reply *reply)
 {
 	struct list *list = arg;
-	const char *cursor = conn_reply_text(conn_reply_at(reply, 0));
-	const struct conn_reply *keys = conn_reply_at(reply, 1);
-	size_t count = 0;
+	const char *cursor;
 
-	if (cursor == NULL || keys == NULL)
+	if (!answer_page(&cursor, &list->found, reply))
 		return -1;
 	free(list->cursor);
 	list->cursor = mem_strdup(cursor);
-	while (conn_reply_at(keys, count) != NULL)
-		count++;
-	list->found = mem_alloc((count + 1) * sizeof(*list->found));
-	for (size_t i = 0; i < count; i++) {
-		const char *key = conn_reply_text(conn_reply_at(keys, i));
-		list->found[i] = mem_strdup(key != NULL ? key : "");
-	}
 	return 0;
 }
 
@@ -724,23 +714,20 @@ show_list(struct admin *admin)
 
 struct forced {
 	int64_t freed;
-	char *waiters[RING_MAX + 1]; /* to be rung yet, NULL-terminated */
+	char *waiters[ANSWER_RINGS_MAX + 1]; /* to be rung yet, then NULL */
 };
 
 static int
 take_forced(void *arg, const struct conn_reply *reply)
 {
 	struct forced *forced = arg;
-	const char *waiter;
+	struct answer_force answer;
 
-	if (!conn_reply_integer(conn_reply_at(reply, 0), &forced->freed))
+	if (!answer_force(&answer, reply))
 		return -1;
-	for (size_t i = 0; i < RING_MAX; i++) {
-		waiter = conn_reply_text(conn_reply_at(reply, i + 1));
-		if (waiter == NULL)
-			break;
-		forced->waiters[i] = mem_strdup(waiter);
-	}
+	forced->freed = answer.freed;
+	for (size_t i = 0; i < answer.rings.count; i++)
+		forced->waiters[i] = mem_strdup(answer.rings.waiters[i]);
 	return 0;
 }
 

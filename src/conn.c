@@ -68,6 +68,7 @@ enum conn_state {
 struct pending {
 	conn_on_reply *on_reply;
 	void *arg;
+	bool (*is_answer)(const struct conn_reply *reply);
 	int64_t deadline;
 	int64_t sent_at;
 	bool keep; /* its answer is told with the next one's */
@@ -465,6 +466,7 @@ append(struct conn *conn, const struct conn_command *command)
 	conn->queue[conn->queued++] =
 	    (struct pending){.on_reply = command->on_reply,
 		.arg = command->arg,
+		.is_answer = command->is_answer,
 		.deadline = command->deadline,
 		.sent_at = CLOCK_NEVER};
 	return 0;
@@ -489,6 +491,7 @@ append_replicated(struct conn *conn, const struct conn_command *command)
 	first.on_reply = NULL;
 	second.argc = 3;
 	second.argv = wait;
+	second.is_answer = NULL;
 	if (append(conn, &first) == -1)
 		return -1;
 	conn->queue[conn->queued - 1].keep = true;
@@ -652,6 +655,13 @@ tell(struct conn *conn, const struct pending *pending, redisReply *reply)
 		freeReplyObject(acks);
 }
 
+static bool
+is_answer(const struct pending *pending, const redisReply *reply)
+{
+	return pending->is_answer == NULL || reply->type == REDIS_REPLY_ERROR ||
+	       pending->is_answer((const struct conn_reply *)reply);
+}
+
 static void
 take_reply(struct conn *conn, redisReply *reply)
 {
@@ -663,6 +673,11 @@ take_reply(struct conn *conn, redisReply *reply)
 		conn->complaint[0] = '\0';
 	else if (conn->locator != NULL)
 		look_for_trouble(conn, reply->str);
+	if (!is_answer(&first, reply)) {
+		freeReplyObject(reply);
+		fail(conn, "unexpected answer from", "not that of our script");
+		return;
+	}
 	conn->queued--;
 	memmove(conn->queue, conn->queue + 1,
 	    conn->queued * sizeof(*conn->queue));
@@ -1142,6 +1157,16 @@ conn_reply_at(const struct conn_reply *reply, size_t index)
 	    index >= plain(reply)->elements)
 		return NULL;
 	return (const struct conn_reply *)plain(reply)->element[index];
+}
+
+bool
+conn_reply_count(const struct conn_reply *reply, size_t *count)
+{
+	*count = 0;
+	if (reply == NULL || plain(reply)->type != REDIS_REPLY_ARRAY)
+		return false;
+	*count = plain(reply)->elements;
+	return true;
 }
 
 static redisReply *

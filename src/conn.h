@@ -31,6 +31,9 @@ struct conn_command {
 	int64_t deadline;	 /* absolute: connecting and answer together */
 	conn_on_reply *on_reply; /* NULL: the answer doesn't matter */
 	void *arg;
+	/* Whether a reply that is no error answers this command; NULL: all do.
+	 * One that does not breaks the protocol, and fails the connection. */
+	bool (*is_answer)(const struct conn_reply *reply);
 	bool more; /* another follows at once: one write for both */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered, and conn_acks
@@ -116,6 +119,8 @@ bool conn_reply_integer(const struct conn_reply *reply, int64_t *value);
 bool conn_reply_is_nil(const struct conn_reply *reply);
 const struct conn_reply *conn_reply_at(const struct conn_reply *reply,
     size_t index); /* NULL when there is no such element */
+/* How many elements an array has; false and 0 for what is none. */
+bool conn_reply_count(const struct conn_reply *reply, size_t *count);
 
 /* One that outlives the callback; an array in an array is empty there. NULL
  * when memory is out, and for NULL. */

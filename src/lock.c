@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "dice.h"
 #include "held.h"
 #include "key.h"
@@ -53,7 +54,7 @@ enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
  * three times as much for death. */
 enum { HEARTBEAT_MS = 5000, HEARTBEAT_NEXT_MS = 1500, NEXT_RANKS = 2 };
 enum { RELEASE_MS = 10000, CANCEL_MS = 300 };
-enum { RING_MAX = 50, WORDS_MAX = 2 * RING_MAX + 8 }; /* of a command */
+enum { WORDS_MAX = 2 * ANSWER_RINGS_MAX + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
@@ -265,19 +266,6 @@ note_obstacle(struct lock *lock)
 		note_reason(lock);
 }
 
-/* An answer that is none of our script's belongs to another command, or to
- * another program: nothing on that connection can be believed any more. */
-static void
-note_no_answer(struct lock *lock, const struct conn_reply *reply)
-{
-	note_silence(lock);
-	if (reply == NULL)
-		return;
-	note_server_error(lock, "unexpected answer from",
-	    "not that of our script");
-	nodes_drop(lock->nodes);
-}
-
 /* Writes how many keys the lock uses and which; returns the number of words. */
 static size_t
 put_keys(const struct lock *lock, const char **words)
@@ -327,17 +315,11 @@ eval(struct lock *lock, const char *script, const char *const *words,
 
 /* --- the line ----------------------------------------------------------- */
 
-/* Whoever the server says is the first in line. What is no waiter's name has no
- * doorbell that could be rung. */
 static void
-expect_next(struct lock *lock, const struct conn_reply *reply)
+expect_next(struct lock *lock, const char *name)
 {
-	const char *name = conn_reply_text(reply);
-	struct waiter waiter;
-
 	lock->next[0] = '\0';
-	if (name != NULL && strlen(name) < sizeof(lock->next) &&
-	    waiter_parse(&waiter, name))
+	if (strlen(name) < sizeof(lock->next))
 		memcpy(lock->next, name, strlen(name) + 1);
 }
 
@@ -352,33 +334,27 @@ bell_of(const struct lock *lock, const char *name)
 	return key_bell(lock->config->key, waiter.token);
 }
 
-/* Those whom the answer names from that element on. It is a hint, and what is
- * answered no matter. */
+/* It is a hint, and what is answered no matter. */
 static void
-ring(struct lock *lock, const struct conn_reply *reply, size_t from)
+ring(struct lock *lock, const struct answer_rings *rings)
 {
 	char count[16];
-	char *bells[RING_MAX];
-	const char *names[RING_MAX];
-	const char *words[2 * RING_MAX + 4] = {count, lock->keys.queue,
+	char *bells[ANSWER_RINGS_MAX];
+	const char *words[2 * ANSWER_RINGS_MAX + 4] = {count, lock->keys.queue,
 	    lock->keys.alive};
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
-	const char *name;
+	const char **names = words + 3 + rings->count;
 	size_t n = 0;
 
-	while (n < RING_MAX &&
-	       (name = conn_reply_text(conn_reply_at(reply, from++))) != NULL) {
-		bells[n] = bell_of(lock, name);
-		names[n] = name;
-		n += bells[n] != NULL;
+	while (n < rings->count &&
+	       (bells[n] = bell_of(lock, rings->waiters[n])) != NULL) {
+		words[3 + n] = bells[n];
+		names[n] = rings->waiters[n];
+		n++;
 	}
-	if (n == 0)
-		return;
 	snprintf(count, sizeof(count), "%zu", n + 2);
-	memcpy(words + 3, bells, n * sizeof(*bells));
-	memcpy(words + 3 + n, names, n * sizeof(*names));
-	words[3 + 2 * n] = NULL;
-	eval(lock, script_ring, words, &how, NODES_TELL);
+	if (n > 0 && n == rings->count)
+		eval(lock, script_ring, words, &how, NODES_TELL);
 	while (n > 0)
 		free(bells[--n]);
 }
@@ -428,7 +404,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
 	const char *refusal = nodes_refusal(lock->nodes);
-	int64_t freed;
+	struct answer_release answer;
 
 	if (lock->state != LOCK_RELEASING)
 		return;
@@ -437,14 +413,15 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		on_release_error(lock, refusal);
 	} else if (error != NULL) {
 		on_release_error(lock, error);
-	} else if (conn_reply_integer(conn_reply_at(reply, 0), &freed)) {
-		lock->lost_at_release = freed == 0 && !lock->unsure &&
+	} else if (answer_release(&answer, reply)) {
+		lock->lost_at_release = answer.how == ANSWER_NOT_OURS &&
+					!lock->unsure &&
 					clock_now() < lock->valid_until;
-		ring(lock, reply, 1);
+		ring(lock, &answer.rings);
 		finish_release(lock, true);
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
-		note_no_answer(lock, reply);
+		note_silence(lock);
 		be_patient(lock, 2 * lock->patience_ms);
 		retry_release(lock);
 	}
@@ -488,8 +465,10 @@ eval_release(struct lock *lock, const struct conn_command *how,
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
 	int64_t keep_ms = lock->keep_until - clock_now();
+	struct conn_command own = *how;
 	int sent;
 
+	own.is_answer = answer_is_release;
 	if (lock->tier == LOCK_WITH_QUEUE) {
 		words[0] = "8";
 		words[count++] = bell != NULL ? bell : lock->keys.bell;
@@ -499,7 +478,7 @@ eval_release(struct lock *lock, const struct conn_command *how,
 	    words + count + sizeof(arguments) / sizeof(*arguments));
 	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
 	write_permits(lock, permits, sizeof(permits));
-	sent = eval(lock, kind->release, words, how, ask);
+	sent = eval(lock, kind->release, words, &own, ask);
 	free(bell);
 	return sent;
 }
@@ -717,57 +696,12 @@ on_try_error(struct lock *lock, const char *words)
 }
 
 static void
-copy_text(char *to, size_t size, const struct conn_reply *reply)
+note_holder(struct lock *lock, const struct answer_try *answer)
 {
-	const char *text = conn_reply_text(reply);
-
-	snprintf(to, size, "%s", text == NULL ? "" : text);
-}
-
-static int64_t
-number_at(const struct conn_reply *reply, size_t index)
-{
-	int64_t number = 0;
-
-	conn_reply_integer(conn_reply_at(reply, index), &number);
-	return number;
-}
-
-static bool
-text_is(const struct conn_reply *reply, const char *text)
-{
-	const char *is = conn_reply_text(reply);
-
-	return is != NULL && strcmp(is, text) == 0;
-}
-
-static void
-note_holder(struct lock *lock, const struct conn_reply *reply)
-{
-	struct holder *holder = &lock->holder;
-	const struct conn_reply *who = conn_reply_at(reply, 4);
-	char kind[2];
-
-	lock->rank = number_at(reply, 2);
-	lock->waiting = number_at(reply, 3);
-	copy_text(kind, sizeof(kind), conn_reply_at(reply, 5));
-	*holder = (struct holder){.seen = true,
-	    .nobody = text_is(who, "free"),
-	    .kept = text_is(who, "kept"),
-	    .told_at = clock_now(),
-	    .left_ms = number_at(reply, 1),
-	    .kind = *kind,
-	    .count = number_at(reply, 6),
-	    .permits = number_at(reply, 7),
-	    .permits_here = permits_here(lock),
-	    .held_ms = number_at(reply, 11),
-	    .in_line = number_at(reply, 12) == 1};
-	copy_text(holder->host, sizeof(holder->host), conn_reply_at(reply, 8));
-	copy_text(holder->pid, sizeof(holder->pid), conn_reply_at(reply, 9));
-	copy_text(holder->user, sizeof(holder->user), conn_reply_at(reply, 10));
-	holder->known = (holder->kept || text_is(who, "known")) &&
-			holder->held_ms >= 0 &&
-			holder->held_ms <= NUM_DURATION_MAX_MS;
+	lock->rank = answer->rank;
+	lock->waiting = answer->waiting;
+	lock->holder = answer->holder;
+	lock->holder.permits_here = permits_here(lock);
 }
 
 /* The first ones in line wake when the lease ends, one after the other: nobody
@@ -867,14 +801,14 @@ await_turn(struct lock *lock)
 }
 
 static void
-on_busy(struct lock *lock, const struct conn_reply *reply)
+on_busy(struct lock *lock, const struct answer_try *answer)
 {
 	const struct lock_config *config = lock->config;
 
 	note_answer(lock);
 	lock->unsure = false;
-	note_holder(lock, reply);
-	ring(lock, reply, 13);
+	note_holder(lock, answer);
+	ring(lock, &answer->rings);
 	if (!config->wait && nodes_are_partial(lock->nodes))
 		free_and_fail(lock, LOCK_BUSY);
 	else if (!config->wait ||
@@ -906,20 +840,18 @@ prove(struct lock *lock, int64_t sent_at)
 
 /* The outer run doesn't wait for one that it can't see. */
 static void
-note_uncounted(struct lock *lock, const struct conn_reply *why)
+note_uncounted(struct lock *lock, const char *why)
 {
-	const char *words = conn_reply_text(why);
-
-	if (words == NULL || *words == '\0')
+	if (*why == '\0')
 		return;
-	note_server_error(lock, "error from", words);
+	note_server_error(lock, "error from", why);
 	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 }
 
 /* A grant that has come so late that little is left of it is asked for again:
  * the own token is granted anew. */
 static void
-on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
+on_granted(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 {
 	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
 		note_server_error(lock, "too slow for this ttl",
@@ -934,13 +866,10 @@ on_granted(struct lock *lock, const struct conn_reply *reply, int64_t sent_at)
 	lock->unsure = false;
 	lock->state = LOCK_HELD;
 	lock->acquired_at = sent_at;
-	expect_next(lock, conn_reply_at(reply, 2));
-	if (lock->outer != NULL) {
-		note_uncounted(lock, conn_reply_at(reply, 3));
-	} else {
-		lock->permits = number_at(reply, 3);
-		ring(lock, reply, 4);
-	}
+	expect_next(lock, answer->next);
+	note_uncounted(lock, answer->uncounted);
+	lock->permits = answer->permits;
+	ring(lock, &answer->rings);
 	note_round_trip(lock, sent_at);
 	prove(lock, sent_at);
 }
@@ -963,14 +892,13 @@ withdraw(struct lock *lock)
 }
 
 static void
-on_unanswered(struct lock *lock, const struct conn_reply *reply,
-    int64_t sent_at)
+on_unanswered(struct lock *lock, int64_t sent_at)
 {
 	bool may_come_late = sent_at != CLOCK_NEVER;
 
 	lock->unsure = lock->unsure || may_come_late;
 	lock->try_ms *= 2;
-	note_no_answer(lock, reply);
+	note_silence(lock);
 	lock->heard = lock->config->wait && nodes_are_heard(lock->nodes);
 	if (may_come_late && lock->outer == NULL &&
 	    nodes_are_one(lock->nodes) && !supersede_token(lock))
@@ -985,10 +913,10 @@ on_unanswered(struct lock *lock, const struct conn_reply *reply,
 
 /* Several servers give none that could be compared. */
 static void
-note_fence(struct lock *lock, const struct conn_reply *number)
+note_fence(struct lock *lock, const char *number)
 {
 	if (nodes_are_one(lock->nodes))
-		copy_text(lock->fence, sizeof(lock->fence), number);
+		snprintf(lock->fence, sizeof(lock->fence), "%s", number);
 }
 
 /* The environment has outlived the run that it came from. */
@@ -1001,14 +929,31 @@ on_outer_gone(struct lock *lock)
 	send_try(lock);
 }
 
-/* Who is busy without waiting has time to free what it was granted. */
-static bool
-goes_on(const struct lock *lock, const struct conn_reply *reply)
+static void
+on_answered(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 {
-	int64_t granted = -1;
+	switch (answer->outcome) {
+	case ANSWER_BUSY:
+		on_busy(lock, answer);
+		break;
+	case ANSWER_GRANTED:
+		on_granted(lock, answer, sent_at);
+		break;
+	case ANSWER_NOT_HELD:
+		on_outer_gone(lock);
+		break;
+	case ANSWER_OTHER_KIND:
+		fail(lock, LOCK_OTHER_KIND);
+		break;
+	}
+}
 
-	conn_reply_integer(conn_reply_at(reply, 0), &granted);
-	return lock->config->wait || lock->outer != NULL || granted != 0;
+static bool
+read_try(const struct lock *lock, struct answer_try *answer,
+    const struct conn_reply *reply)
+{
+	return lock->outer != NULL ? answer_join(answer, reply)
+				   : answer_acquire(answer, reply);
 }
 
 static void
@@ -1019,41 +964,34 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	const char *refusal = nodes_refusal(lock->nodes);
 	bool for_now = refusal != NULL &&
 		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
-	int64_t granted;
+	struct answer_try answer;
+	bool answered, granted, busy;
 
 	if (lock->state != LOCK_ACQUIRING)
 		return;
+	answered = read_try(lock, &answer, reply);
+	granted = answered && answer.outcome == ANSWER_GRANTED;
+	busy = answered && answer.outcome == ANSWER_BUSY;
 	lock->in_flight = false;
+	/* Who is busy without waiting has time to free what it was granted. */
 	if (nodes_are_partial(lock->nodes) && refusal != NULL)
 		lock->unsure = true;
-	else if (nodes_are_partial(lock->nodes) && goes_on(lock, reply) &&
-		 !withdraw(lock))
+	else if (nodes_are_partial(lock->nodes) &&
+		 (lock->config->wait || !busy) && !withdraw(lock))
 		return;
-	if (conn_reply_integer(conn_reply_at(reply, 0), &granted)) {
-		lock->unsure = lock->unsure || granted == 1;
-		note_fence(lock, conn_reply_at(reply, 1));
-		if (refusal != NULL && (granted == 1 || !for_now))
-			on_refused(lock, refusal);
-		else if (refusal != NULL)
-			on_try_error(lock, refusal);
-		else if (granted == 1)
-			on_granted(lock, reply, sent_at);
-		else if (granted == 2)
-			fail(lock, LOCK_OTHER_KIND);
-		else if (lock->outer != NULL)
-			on_outer_gone(lock);
-		else
-			on_busy(lock, reply);
-	} else if (refusal != NULL) {
-		if (for_now)
-			on_try_error(lock, refusal);
-		else
-			on_refused(lock, refusal);
-	} else if (error != NULL) {
+	lock->unsure = lock->unsure || granted;
+	if (answered)
+		note_fence(lock, answer.fence);
+	if (refusal != NULL && for_now && !granted)
+		on_try_error(lock, refusal);
+	else if (refusal != NULL)
+		on_refused(lock, refusal);
+	else if (answered)
+		on_answered(lock, &answer, sent_at);
+	else if (error != NULL)
 		on_try_error(lock, error);
-	} else {
-		on_unanswered(lock, reply, sent_at);
-	}
+	else
+		on_unanswered(lock, sent_at);
 }
 
 static int
@@ -1067,10 +1005,13 @@ eval_join(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
 
+	struct conn_command own = *how;
+
+	own.is_answer = answer_is_join;
 	memcpy(words + count, arguments, sizeof(arguments));
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
-	return eval(lock, lock->outer->join, words, how, ask);
+	return eval(lock, lock->outer->join, words, &own, ask);
 }
 
 static int
@@ -1088,7 +1029,9 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	    config->command, lock->waiter, config->wait ? "1" : "0", most};
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
+	struct conn_command own = *how;
 
+	own.is_answer = answer_is_acquire;
 	memcpy(words + count, arguments, sizeof(arguments));
 	put_former(lock,
 	    words + count + sizeof(arguments) / sizeof(*arguments));
@@ -1097,7 +1040,7 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	write_permits(lock, permits, sizeof(permits));
 	if (config->max_waiters != LOCK_ANY_WAITERS)
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
-	return eval(lock, config->kind->acquire, words, how, ask);
+	return eval(lock, config->kind->acquire, words, &own, ask);
 }
 
 static int
@@ -1231,7 +1174,9 @@ static void
 release_after_renewal(struct lock *lock, const struct conn_reply *reply,
     int64_t sent_at)
 {
-	if (number_at(reply, 0) == 1)
+	bool ours;
+
+	if (answer_renew(&ours, reply) && ours)
 		prove(lock, sent_at);
 	lock->give_up_at = release_by(lock);
 	send_release(lock);
@@ -1244,7 +1189,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	struct lock *lock = arg;
 	const char *error = conn_reply_error(reply);
 	const char *refusal = nodes_refusal(lock->nodes);
-	int64_t ours;
+	bool ours;
 
 	if (lock->state == LOCK_RELEASING && lock->release_waits)
 		release_after_renewal(lock, reply, sent_at);
@@ -1256,12 +1201,12 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		nodes_drop(lock->nodes);
 	} else if (error != NULL) {
 		on_renewal_error(lock, error);
-	} else if (!conn_reply_integer(conn_reply_at(reply, 0), &ours)) {
-		note_no_answer(lock, reply);
+	} else if (!answer_renew(&ours, reply)) {
+		note_silence(lock);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
 		plant(lock);
-	} else if (ours == 1) {
+	} else if (ours) {
 		note_answer(lock);
 		note_round_trip(lock, sent_at);
 		prove(lock, sent_at);
@@ -1274,8 +1219,11 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 static void
 on_next(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
+	const char *name;
+
 	(void)sent_at;
-	expect_next(arg, conn_reply_at(reply, 0));
+	if (answer_next(&name, reply))
+		expect_next(arg, name);
 }
 
 /* What goes along with a renewal, in the same write: a renewal itself touches
@@ -1309,6 +1257,7 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 	command.argc = 4;
 	command.argv = next;
 	command.on_reply = on_next;
+	command.is_answer = answer_is_next;
 	command.arg = lock;
 	nodes_send(lock->nodes, &command, NODES_TELL);
 }
@@ -1329,6 +1278,7 @@ eval_renewal(struct lock *lock, int64_t deadline, enum nodes_ask ask)
 	const char *const words[] = {"1", lock->config->key, lock->token, ttl,
 	    kind->letter, NULL};
 	const struct conn_command renewal = {.on_reply = on_renewed,
+	    .is_answer = answer_is_renew,
 	    .deadline = deadline,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};

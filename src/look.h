@@ -1,5 +1,5 @@
-/* What there is to see of one lock, as script_look answers it: for people, and
- * as one line of JSON (OUTPUT in rlockrun(1)). */
+/* What there is to see of one lock: for people, and as one line of JSON (OUTPUT
+ * in rlockrun(1)). answer_look fills it in. */
 #ifndef LOOK_H
 #define LOOK_H
 
@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conn.h"
 #include "holder.h"
 
 #define LOOK_DIGEST_SIZE 41
@@ -46,9 +45,6 @@ struct look {
 	size_t problem_count;
 };
 
-/* Takes the answer; *look then wants look_fini. 0, or -1 when it is none of
- * script_look's, with nothing to free. Dies when memory is out. */
-int look_init(struct look *look, const struct conn_reply *reply);
 void look_fini(struct look *look);
 
 /* Who has it, in a few words. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer.h"
 #include "num.h"
 
 int
@@ -66,16 +67,15 @@ member_lacks_replicas(const struct node *node, int replicas,
 {
 	const struct conn_reply *acks = node_acks(node);
 	const char *error = conn_reply_error(acks);
-	int64_t count = 0;
+	int count = answer_replicas(acks);
 
-	conn_reply_integer(acks, &count);
 	if (count >= replicas)
 		return false;
 	if (error != NULL)
 		snprintf(why, MEMBER_WORDS_MAX, "%s", error);
 	else
 		snprintf(why, MEMBER_WORDS_MAX,
-		    "%d of %d replicas have the lock", (int)count, replicas);
+		    "%d of %d replicas have the lock", count, replicas);
 	return true;
 }
 
@@ -142,11 +142,10 @@ vote(struct member *member, const struct conn_reply *reply, int64_t sent_at)
 {
 	const char *refusal = node_refusal(member->node);
 	const char *error = conn_reply_error(reply);
-	int64_t value = 0;
+	int said = answer_vote(reply);
 
 	member->reply = conn_reply_copy(reply);
-	conn_reply_integer(conn_reply_at(reply, 0), &value);
-	member->granted = value == 1;
+	member->granted = said == 1;
 	if (reply == NULL) {
 		member->vote = MEMBER_ABSENT;
 		member->granted = sent_at != CLOCK_NEVER;
@@ -154,13 +153,8 @@ vote(struct member *member, const struct conn_reply *reply, int64_t sent_at)
 		say_why(member, "%s", node_error(member->node));
 	} else if (refusal != NULL || error != NULL) {
 		vote_by_words(member, refusal != NULL ? refusal : error);
-	} else if (!conn_reply_integer(conn_reply_at(reply, 0), &value)) {
-		member->granted = true;
-		be_absent(member, "unexpected answer from",
-		    "not that of our script");
-		node_drop(member->node);
-	} else if (value == 1 ||
-		   (value > 1 && member->phase == REPLY_RELEASING)) {
+	} else if (said == 1 ||
+		   (said > 1 && member->phase == REPLY_RELEASING)) {
 		vote_yes(member);
 	} else {
 		vote_no(member);
@@ -250,15 +244,14 @@ static void
 note_presence(struct member *member, const struct ballot *ballot,
     const struct conn_reply *reply)
 {
-	int64_t value;
+	int said = answer_vote(reply);
 
 	if (ballot->phase == REPLY_RELEASING ||
 	    ballot->grant != member->grant ||
-	    node_refusal(member->node) != NULL ||
-	    !conn_reply_integer(conn_reply_at(reply, 0), &value))
+	    node_refusal(member->node) != NULL || said == -1)
 		return;
-	member->lacks = value == 0;
-	member->had = member->had || value == 1;
+	member->lacks = said == 0;
+	member->had = member->had || said == 1;
 	member->returned = member->returned && member->lacks && member->had;
 }
 

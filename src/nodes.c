@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "member.h"
 #include "node.h"
 #include "quorum.h"
@@ -459,11 +460,10 @@ tell_only_reply(struct nodes *nodes, const struct conn_reply *reply,
 {
 	const struct member *member = &nodes->members[0];
 	char words[MEMBER_WORDS_MAX];
-	int64_t value = 0;
 	bool lacking, refused;
 
-	conn_reply_integer(conn_reply_at(reply, 0), &value);
-	lacking = value == 1 && node_refusal(member->node) == NULL &&
+	lacking = answer_vote(reply) == 1 &&
+		  node_refusal(member->node) == NULL &&
 		  member_lacks_replicas(member->node, nodes->replicas, words);
 	refused = lacking && conn_reply_error(node_acks(member->node));
 	if (refused) {
@@ -486,12 +486,11 @@ static bool
 is_decisive(const struct way *way, const struct conn_reply *reply)
 {
 	char words[MEMBER_WORDS_MAX];
-	int64_t value;
+	int said = answer_vote(reply);
 
-	return conn_reply_integer(conn_reply_at(reply, 0), &value) &&
-	       node_refusal(way->node) == NULL &&
-	       (value != 1 || !member_lacks_replicas(way->node,
-				  way->nodes->replicas, words));
+	return said != -1 && node_refusal(way->node) == NULL &&
+	       (said != 1 || !member_lacks_replicas(way->node,
+				 way->nodes->replicas, words));
 }
 
 static struct way *

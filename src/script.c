@@ -121,7 +121,7 @@
 	"    local is_new = till and till > now + 1000 and till % 1 == 0\n" \
 	"    if is_new then\n" \
 	"      local name = string.sub(front[i], 39, 39) == ':'\n" \
-	"        and string.find(front[i], '@', 40, true)\n" \
+	"        and string.find(front[i], '^[xsp]:[%x-]+:%d*@')\n" \
 	"      till = name and till + 0.5 or now + 1000\n" \
 	"      redis.pcall('ZADD', alive, till, front[i])\n" \
 	"    end\n" \
@@ -153,6 +153,21 @@
 	"    names[i] = string.sub(me, 1, 2) .. other .. string.sub(me, 39)\n" \
 	"  end\n" \
 	"  return names\n" \
+	"end\n"
+
+/* What a key holds is anybody's: a text that is a number up to that, or nil. No
+ * other is answered, as an answer out of range is a broken protocol. */
+#define DIGITS \
+	"local function digits(text, most)\n" \
+	"  return text and #text < 17 and string.find(text, '^%d+$')\n" \
+	"    and tonumber(text) <= most and text or nil\n" \
+	"end\n"
+
+/* The start of a holder, within ten years of now: clocks are stepped. */
+#define START \
+	"local function start(text, now)\n" \
+	"  local since = tonumber(digits(text, 2 ^ 53 - 1))\n" \
+	"  return since and math.abs(now - since) < 315619200000 and since\n" \
 	"end\n"
 
 /* --- the kinds --------------------------------------------------------- */
@@ -279,7 +294,7 @@
  *
  * Who finds the lock free behind another's back is told to ring that one, unless
  * somebody has. */
-#define ACQUIRE_BEGIN FAILURE LIVE_HEAD ROUSE LOOK NOW \
+#define ACQUIRE_BEGIN FAILURE DIGITS START LIVE_HEAD ROUSE LOOK NOW \
 	"local lock, fence, info, nested, queue, alive, bell = unpack(KEYS)\n" \
 	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
@@ -346,16 +361,17 @@
 	"    since, pid, host, user = record[2], record[3], record[4], record[5]\n" \
 	"    flag = record[6] and 'k'\n" \
 	"  elseif held.kind ~= 'x' and record[8] then\n" \
-	"    busy[8] = tonumber(record[7]) or 0\n" \
+	"    busy[8] = tonumber(digits(record[7], 1000000) or 0)\n" \
 	"    since, flag, pid, host, user =\n" \
 	"      string.match(record[8], '^(%d+) (.) %d+ (%S*) (%S*) (.*)$')\n" \
 	"  end\n" \
-	"  if not tonumber(since) then return end\n" \
+	"  since = start(since, now)\n" \
+	"  if not since then return end\n" \
 	"  busy[5] = flag == 'k' and 'kept' or 'known'\n" \
-	"  for i, field in ipairs({host or '', pid or '', user or ''}) do\n" \
+	"  for i, field in ipairs({host or '', digits(pid, 2 ^ 22) or '', user or ''}) do\n" \
 	"    busy[8 + i] = string.sub(field, 1, 255)\n" \
 	"  end\n" \
-	"  busy[12] = now - since\n" \
+	"  busy[12] = math.max(0, now - since)\n" \
 	"end\n"
 
 #define ACQUIRE IN_TURN ENTER INHERIT ABOUT \
@@ -402,6 +418,7 @@
 	"      busy[3] = rank\n" \
 	"    end\n" \
 	"  end\n" \
+	"  busy[2] = math.max(-1, math.min(busy[2], 3155760000000))\n" \
 	"  for i, waiter in ipairs(rings) do busy[13 + i] = waiter end\n" \
 	"  return busy\n" \
 	"end\n" \
@@ -409,8 +426,8 @@
 	"last = type(last) == 'string' and tonumber(last) or 0\n" \
 	"if not (last > 0 and last < 2 ^ 53 - 1) then last = 0 end\n" \
 	"local number = string.format('%.0f', math.max(last + 1, now_us))\n" \
-	"local said = held.count > 0 and held.kind == 'p'\n" \
-	"  and info and redis.pcall('HGET', info, 'limit')\n" \
+	"local said = held.count > 0 and held.kind == 'p' and info\n" \
+	"  and redis.pcall('HMGET', info, 'limit')[1] or nil\n" \
 	"local record, grant = take(held, ttl, now, number)\n" \
 	"local steps = {}\n" \
 	"if fence then\n" \
@@ -429,7 +446,8 @@
 	"  local failed = failure(step[1], redis.pcall(unpack(step)))\n" \
 	"  if failed then return failed end\n" \
 	"end\n" \
-	"local granted = {1, fence and number or '', '', tonumber(said) or 0}\n" \
+	"local granted = {1, fence and number or '', '',\n" \
+	"  tonumber(digits(said, 1000000) or 0)}\n" \
 	"if not head then return granted end\n" \
 	"head = live_head(queue, alive, me, now)\n" \
 	"granted[3] = type(head) == 'string' and head or ''\n" \
@@ -590,7 +608,7 @@ const char script_undo[] =
 
 /* A run of another kind is told so, and joins nothing. Who can't be counted takes
  * part all the same, and loses the lock when the outer run ends first. */
-#define JOIN_BEGIN FAILURE NOW \
+#define JOIN_BEGIN FAILURE DIGITS NOW \
 	"local lock, fence, info, nested = unpack(KEYS)\n" \
 	"local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local run, life, wanted, limit = ARGV[4], ARGV[5], ARGV[6]\n" \
@@ -603,14 +621,14 @@ const char script_undo[] =
 	"if wanted ~= letter then return {2} end\n" \
 	"local failed = lengthen(ttl)\n" \
 	"if failed then return failed end\n" \
-	"if not info then return {1, '', '', 'no key can lie beside the lock'} end\n" \
+	"if not info then return {1, '', 'no key can lie beside the lock'} end\n" \
 	"failed = nested and (failure('ZADD',\n" \
 	"    redis.pcall('ZADD', nested, now + ttl, token .. ':' .. run))\n" \
 	"  or failure('PEXPIRE', redis.pcall('PEXPIRE', nested, life)))\n" \
 	"local about = redis.pcall('HMGET', info, 'token', 'fence', token)\n" \
 	"local number = about[1] == token and about[2] or about[3]\n" \
 	"  and string.match(about[3], '^%d+ . (%d+)')\n" \
-	"return {1, number or '', '', failed and failed.err or ''}\n"
+	"return {1, digits(number, 2 ^ 53 - 1) or '', failed and failed.err or ''}\n"
 
 const char script_join_exclusive[] = JOIN_BEGIN EXCLUSIVE JOIN;
 const char script_join_counted[] = JOIN_BEGIN COUNTED JOIN;
@@ -621,7 +639,7 @@ const char script_stay[] = FAILURE NOW
 
 /* Garbage in a helper key is told, and costs no more than what it hides. Only
  * whole numbers that Lua holds exactly are answered. */
-const char script_look[] = FAILURE ENDS NOW
+const char script_look[] = FAILURE DIGITS START ENDS NOW
 	"local lock, fence, info, queue, alive, nested = unpack(KEYS)\n"
 	"local most, limit = tonumber(ARGV[1]), tonumber(ARGV[2])\n"
 	"local problems = {}\n"
@@ -630,10 +648,22 @@ const char script_look[] = FAILURE ENDS NOW
 	"  if not number or not (number > 0) then return 0 end\n"
 	"  return math.floor(math.min(number, 9007199254740991))\n"
 	"end\n"
-	"local function exact(number)\n"
-	"  if not number or not string.find(number, '^%d+$')\n"
-	"    or tonumber(number) > 9007199254740991 then return '' end\n"
-	"  return number\n"
+	"local function damaged(key, what)\n"
+	"  problems[#problems + 1] = key .. ': ' .. what .. ' is no number in range'\n"
+	"end\n"
+	"local function number(key, what, text, most)\n"
+	"  local good = digits(text, most)\n"
+	"  if text and not good then damaged(key, what) end\n"
+	"  return good or ''\n"
+	"end\n"
+	"local function describe(host, pid, user, command, since, kept, fenced)\n"
+	"  local began = start(since, now)\n"
+	"  if not began then damaged(info, 'since') end\n"
+	"  pid = number(info, 'pid', pid, 2 ^ 22)\n"
+	"  fenced = number(info, 'fence', fenced, 2 ^ 53 - 1)\n"
+	"  return began and 1 or 0, {string.sub(host or '', 1, 255), pid,\n"
+	"    string.sub(user or '', 1, 255), string.sub(command or '', 1, 1024),\n"
+	"    began or 0, kept and 1 or 0, fenced}\n"
 	"end\n"
 	"local function ask(command, key, ...)\n"
 	"  if not key then return end\n"
@@ -646,7 +676,7 @@ const char script_look[] = FAILURE ENDS NOW
 	"local left = redis.pcall('PTTL', lock)\n"
 	"local failed = failure('PTTL', left)\n"
 	"if failed then return failed end\n"
-	"local kind, count, permits, members = '', 0, 0, {}\n"
+	"local kind, count, permits, members = '', 0, '', {}\n"
 	"if type(owner) == 'string' then\n"
 	"  kind, count, members = 'x', 1, {owner, left}\n"
 	"elseif owner and string.sub(owner.err, 1, 9) ~= 'WRONGTYPE' then\n"
@@ -657,7 +687,7 @@ const char script_look[] = FAILURE ENDS NOW
 	"  local dead = redis.pcall('ZCOUNT', lock, '-inf', '(' .. now)\n"
 	"  count = redis.pcall('ZCOUNT', lock, now, '+inf')\n"
 	"  if type(count) == 'table' then return failure('ZCOUNT', count) end\n"
-	"  left = last[2] - now\n"
+	"  left = count > 0 and last[2] - now or -2\n"
 	"  if count > 0 then kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p' end\n"
 	"  if count > 0 and most > 0 then\n"
 	"    members = redis.pcall('ZRANGE', lock, dead, dead + most - 1, 'WITHSCORES')\n"
@@ -669,29 +699,27 @@ const char script_look[] = FAILURE ENDS NOW
 	"  about = ask('HMGET', info, 'token', 'host', 'pid', 'user', 'command',\n"
 	"    'since', 'kept', 'fence') or {}\n"
 	"elseif kind == 'p' then\n"
-	"  permits = whole((ask('HMGET', info, 'limit') or {})[1])\n"
+	"  permits = number(info, 'limit', (ask('HMGET', info, 'limit') or {})[1], 1000000)\n"
 	"end\n"
 	"local holders, tokens = {}, {}\n"
 	"for i = 1, #members, 2 do\n"
 	"  local token, one = members[i], {'', '', '', '', 0, 0, ''}\n"
 	"  if kind == 's' then token = string.sub(token, 3) end\n"
 	"  local known = 0\n"
-	"  if kind == 'x' and about[1] == token and tonumber(about[6]) then\n"
-	"    known, one = 1, {about[2] or '', about[3] or '', about[4] or '',\n"
-	"      about[5] or '', whole(about[6]), about[7] and 1 or 0, exact(about[8])}\n"
+	"  if kind == 'x' and about[1] == token then\n"
+	"    known, one = describe(unpack(about, 2, 8))\n"
 	"  elseif kind ~= 'x' then\n"
-	"    local record = (ask('HMGET', info, token) or {})[1] or ''\n"
-	"    local since, flag, number, pid, host, user =\n"
-	"      string.match(record, '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')\n"
-	"    if since then\n"
-	"      known, one = 1, {host, pid, user, '', whole(since),\n"
-	"        flag == 'k' and 1 or 0, exact(number)}\n"
+	"    local record = (ask('HMGET', info, token) or {})[1]\n"
+	"    local since, flag, fenced, pid, host, user =\n"
+	"      string.match(record or '', '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')\n"
+	"    if record then\n"
+	"      known, one = describe(host, pid, user, '', since, flag == 'k', fenced)\n"
 	"    end\n"
 	"  end\n"
 	"  tokens[token] = true\n"
 	"  local digest = #token <= 1024 and redis.sha1hex(members[i]) or ''\n"
 	"  for _, field in ipairs({string.sub(token, 1, 1024), #token, digest,\n"
-	"    math.floor(members[i + 1]), known}) do\n"
+	"    math.floor(math.min(members[i + 1], 3155760000000)), known}) do\n"
 	"    holders[#holders + 1] = field\n"
 	"  end\n"
 	"  for _, field in ipairs(one) do holders[#holders + 1] = field end\n"
@@ -708,7 +736,7 @@ const char script_look[] = FAILURE ENDS NOW
 	"    waiters[#waiters + 1] = whole((now_us - line[i + 1]) / 1000)\n"
 	"  end\n"
 	"end\n"
-	"local number = exact(ask('GET', fence))\n"
+	"local last = number(fence, 'the fence', ask('GET', fence), 2 ^ 53 - 1)\n"
 	"local runs, released = 0, 0\n"
 	"local nest = ask('ZRANGE', nested, 0, 999, 'WITHSCORES') or {}\n"
 	"for i = 1, #nest, 2 do\n"
@@ -719,18 +747,19 @@ const char script_look[] = FAILURE ENDS NOW
 	"    runs = runs + 1\n"
 	"  end\n"
 	"end\n"
-	"return {kind, count, permits, math.floor(left), now, holders, number,\n"
+	"left = math.floor(math.min(left, 3155760000000))\n"
+	"return {kind, count, tonumber(permits) or 0, left, now, holders, last,\n"
 	"  waiting or -1, waiters, runs, released, problems}\n";
 
 /* As a release, but by digests of what is in the key, which may be any bytes. */
-const char script_force[] = FAILURE LIVE_HEAD ROUSE RING LOOK NOW
+const char script_force[] = FAILURE DIGITS LIVE_HEAD ROUSE RING LOOK NOW
 	"local lock, info, nested, queue, alive, bell = unpack(KEYS)\n"
 	"local held = look(lock, nil, now)\n"
 	"if held.err then return held end\n"
 	"local seen, freed = {}, held.count == 0 and 1 or 0\n"
 	"for i = 2, #ARGV do seen[ARGV[i]] = true end\n"
 	"local limit = info and redis.pcall('HMGET', info, 'limit')\n"
-	"limit = limit and not limit.err and tonumber(limit[1]) or nil\n"
+	"limit = limit and tonumber(digits(limit[1], 1000000)) or nil\n"
 	"if held.kind == 'x' then\n"
 	"  if not seen[redis.sha1hex(held.first)] then return {0} end\n"
 	"  freed, held.count = 1, 0\n"

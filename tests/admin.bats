@@ -185,7 +185,8 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	waiter "$KEY" web-2 1000 9000
 	cli set "{$KEY}:rlk:f" nonsense
 	run -0 --separate-stderr rl --status -k "$KEY"
-	[[ -z $stderr && $output == *web-1*web-2* && $output != *fence* ]]
+	[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:f: the fence is no number in range" ]]
+	[[ $output == *web-1*web-2* && $output != *fence* ]]
 	for letter in f q l n; do
 		run -0 cli del "{$KEY}:rlk:$letter"
 		cli hset "{$KEY}:rlk:$letter" a b
@@ -215,6 +216,36 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 		is 'it["fence"], it["waiting"], it["nested"]' "(None, 2, 1)"
 	done
 	is 'it["holders"][0]["pid"]' None
+}
+
+@test "status: numbers of a record that are none are reported as damaged" {
+	own_server
+	held "$KEY" web-1
+	cli hset "{$KEY}:rlk:i" fence 17
+	run -0 --separate-stderr rl --status --json -k "$KEY"
+	is 'it["problems"], it["holders"][0]["pid"], it["holders"][0]["fence"]' "([], 41, 17)"
+	for field in pid fence; do
+		for value in x -1 0x10 1e3 9007199254740992 99999999999999999999; do
+			cli hset "{$KEY}:rlk:i" "$field" "$value"
+			run -0 --separate-stderr rl --status -k "$KEY"
+			[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: $field is no number in range" ]]
+			[[ $output == *"web-1 (pid "* && ($field == fence || $output == *"(pid ?, "*) ]]
+			run -0 rl --status --json -k "$KEY"
+			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
+			run -0 rl --list --json
+			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
+		done
+		cli hset "{$KEY}:rlk:i" "$field" 5
+	done
+	for value in x -1 0 nan 1e300 "$(($(server_ms) + 320000000000))"; do
+		cli hset "{$KEY}:rlk:i" since "$value"
+		run -0 --separate-stderr rl --status -k "$KEY"
+		[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: since is no number in range" ]]
+		[[ $output == *"another client"* ]]
+	done
+	counted "$KEY-p" p x a:web-1:1:20000:-
+	run -0 --separate-stderr rl --status -k "$KEY-p"
+	[[ $stderr == *": limit is no number in range" && $output == *"permits, 1 used"* ]]
 }
 
 # --- status of counted locks ------------------------------------------------
@@ -787,7 +818,8 @@ join_them() {
 	waiter "$evil" "$evil" 5000 9000
 	# shellcheck disable=SC1003 # that backslash is meant
 	escaped='e\x1b]0;t\x07\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\'
-	run -0 rl --status -k "$evil"
+	run -0 --separate-stderr rl --status -k "$evil"
+	[[ $stderr == *": pid is no number in range" && ! $stderr =~ [[:cntrl:]] ]]
 	[[ ${lines[0]} == "lock:     $escaped" ]]
 	[[ ${lines[1]} == "holder:   $escaped (pid "* ]]
 	[[ ${lines[2]} == "command:  $escaped" ]]

@@ -43,6 +43,12 @@ through() {
 	start_proxy proxy "$@"
 }
 
+stop_proxy() {
+	stop_server proxy
+	rm -r proxy
+	RLOCKRUN_REDIS=$SUITE_URL
+}
+
 rules() {
 	set_rules proxy "$@"
 }
@@ -1100,6 +1106,106 @@ answered() {
 
 @test "an answer of zeros" {
 	nonsense '' '\x00|\x00'
+}
+
+# reply WORD...: an array of texts, =TEXT, and of numbers.
+reply() {
+	local word
+	printf '*%d' $#
+	for word; do
+		case $word in
+		=*) printf '\\r\\n$%d\\r\\n%s' $((${#word} - 1)) "${word#=}" ;;
+		*) printf '\\r\\n:%s' "$word" ;;
+		esac
+	done
+}
+
+# is_refused WORD...: such an answer to an acquire, of one that waits and of one that
+# does not: 69 with one line, no crash, no job.
+is_refused() {
+	local options
+	rules "answer:EVAL/7::$(reply "$@")"
+	for options in -n '-w 5' "-p 3 -n"; do
+		# shellcheck disable=SC2086 # several words
+		run rl $options --server-timeout 0.2 touch ran
+		[[ $status == 69 && ${#lines[@]} == 1 && ! -e ran &&
+			$output == *"unexpected answer from $RLOCKRUN_REDIS: "* ]] || {
+			echo "$options, $*: $status, $output"
+			return 1
+		}
+	done
+}
+
+BIG=9223372036854775807
+
+@test "S29: numbers of a busy answer out of range: 69, no crash, no job" {
+	through
+	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u 5 0)"
+	run -75 rl -n touch ran
+	# left, rank, how many wait, who, kind, count, permits, host, pid, user, held
+	is_refused 0 "$BIG" 0 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 -2 0 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 -2 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 -1000000000 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 -"$BIG" 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 "$BIG" 1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 0 -1 =known =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =other =x 1 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =y 1 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =x -"$BIG" 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =x 0 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =free = 1 0 =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =x 1 -1 =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =x 1 "$BIG" =h =1 =u 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u -1 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u "$BIG" 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5 2
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 "=$(printf %0300d 0)" 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =x1 =u 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5 0 7
+}
+
+@test "S29: a grant out of range, or the answer to another question: 69, no job" {
+	local fence
+	through
+	is_refused 1
+	is_refused 2
+	is_refused 0
+	is_refused -1 =5 = 0
+	is_refused 1 =5 = -1
+	is_refused 1 =5 = "$BIG"
+	is_refused 1 5 = 0
+	for fence in x5 5x -5 0x5 9007199254740992 '5;6' ' 5' 00000000000000005; do
+		is_refused 1 "=$fence" = 0
+	done
+	# shellcheck disable=SC2046 # words
+	is_refused 1 =5 = 0 $(printf '=w%d ' {1..51})
+}
+
+@test "S29: to a nested run: 69, no crash, no job" {
+	export RLOCKRUN
+	for answer in "$(reply 2 =x)" "$(reply 3)" "$(reply 0 9 0 1 =known =x 1 0 =h =1 =u 5 0)" \
+		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0)"; do
+		through "answer:EVAL/7:2:$answer" "answer:EVAL/7:3:$answer" \
+			"answer:EVAL/7:4:$answer" "answer:EVAL/7:5:$answer"
+		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.2 touch ran
+			[ $? = 69 ] && exit 5'
+		[[ $output == *"unexpected answer from "* && ! -e ran ]]
+		stop_proxy
+	done
+}
+
+@test "S29: while holding and while releasing an answer out of range is none" {
+	local answer
+	for answer in "$(reply 2)" "$(reply -1)" "$(reply 1 1)" "$(reply 0 0)" "$(reply "$BIG")"; do
+		through "answer:EVAL/1:1:$answer" "answer:EVAL/8:1:$(reply 4)"
+		running -t 3
+		says "unexpected answer from "
+		says "renewed again"
+		ends_well
+		stop_proxy
+	done
 }
 
 # Of servers that speak something else the first words are the answer.

@@ -23,5 +23,10 @@ main(void)
 	ok(!waiter_parse(&waiter, "x:" T ":4121"), "no host");
 	ok(!waiter_parse(&waiter, "x;" T ":4121@h"), "no kind");
 	ok(!waiter_parse(&waiter, "x:short:1@h"), "a short token");
+	ok(!waiter_parse(&waiter, "x:" T "0:1@h"), "a long token");
+	ok(!waiter_parse(&waiter, "y:" T ":1@h"), "another kind");
+	ok(!waiter_parse(&waiter, "x:" T ":1x@h"), "a pid that is no number");
+	ok(!waiter_parse(&waiter, "x:}1234567-89ab-4def-8123-456789abcdef:1@h"),
+	    "a token that is no UUID");
 	return tap_done();
 }

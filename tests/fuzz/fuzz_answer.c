@@ -1,0 +1,161 @@
+/* What a server answers, byte for byte: each decoder takes it for an answer to
+ * its question with all numbers in range and all texts in place, or for none.
+ */
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "kind.h"
+#include "num.h"
+#include "waiter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+require(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static void
+check_number(const char *text)
+{
+	int64_t value;
+
+	require(*text == '\0' ||
+		num_int(text, 0, (INT64_C(1) << 53) - 1, &value) == 0);
+}
+
+static void
+check_rings(const struct answer_rings *rings)
+{
+	struct waiter waiter;
+
+	require(rings->count <= ANSWER_RINGS_MAX);
+	for (size_t i = 0; i < rings->count; i++)
+		require(waiter_parse(&waiter, rings->waiters[i]));
+}
+
+static void
+check_busy(const struct answer_try *answer)
+{
+	char text[640];
+
+	require(answer->rank >= -1 && answer->rank <= INT64_C(1) << 40);
+	require(answer->waiting >= 0 && answer->holder.left_ms >= -1);
+	require(answer->holder.held_ms >= 0);
+	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
+	require(answer->holder.left_ms <= 10 * NUM_DURATION_MAX_MS);
+	require(answer->holder.count > 0 || answer->holder.nobody);
+	require(answer->holder.nobody || kind_of(answer->holder.kind) != NULL);
+	holder_tell(&answer->holder, text, sizeof(text));
+}
+
+static void
+check_try(const struct answer_try *answer, int vote)
+{
+	check_rings(&answer->rings);
+	check_number(answer->fence);
+	require((vote == 1) == (answer->outcome == ANSWER_GRANTED));
+	if (answer->outcome == ANSWER_BUSY)
+		check_busy(answer);
+}
+
+static void
+check_look(const struct conn_reply *reply)
+{
+	struct look look;
+	char text[640];
+
+	if (!answer_look(&look, reply))
+		return;
+	look_describe_holders(&look, text, sizeof(text));
+	look_describe_kind(&look, text, sizeof(text));
+	look_describe_left(look.left_ms, text, sizeof(text));
+	look_oldest(&look);
+	check_number(look.fence);
+	for (size_t i = 0; i < look.listed; i++)
+		check_number(look.holders[i].fence);
+	look_fini(&look);
+}
+
+static void
+check_page(const struct conn_reply *reply)
+{
+	const char *cursor;
+	char **keys;
+
+	if (!answer_page(&cursor, &keys, reply))
+		return;
+	for (char **key = keys; *key != NULL; key++)
+		free(*key);
+	free(keys);
+}
+
+static void
+check(const struct conn_reply *reply)
+{
+	struct answer_try try;
+	struct answer_release release;
+	struct answer_force force;
+	int vote = answer_vote(reply);
+	bool is_acquire = answer_acquire(&try, reply);
+	const char *next;
+	bool held;
+
+	require(is_acquire == answer_is_acquire(reply));
+	if (is_acquire)
+		check_try(&try, vote);
+	if (answer_join(&try, reply)) {
+		require(!is_acquire);
+		check_try(&try, vote);
+	}
+	if (answer_renew(&held, reply))
+		require(held == (vote == 1));
+	if (answer_release(&release, reply))
+		check_rings(&release.rings);
+	if (answer_force(&force, reply))
+		check_rings(&force.rings);
+	answer_next(&next, reply);
+	require(answer_replicas(reply) >= 0);
+	check_look(reply);
+	check_page(reply);
+}
+
+/* Arrays that conn.c does not let hiredis allocate. */
+static bool
+is_huge(const char *wire)
+{
+	for (; *wire != '\0'; wire++)
+		if (strchr("*%~>", *wire) != NULL &&
+		    strspn(wire + 1, "0123456789") > 4)
+			return true;
+	return false;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	redisReader *reader = redisReaderCreate();
+	char *wire = strndup((const char *)data, size);
+	void *reply = NULL;
+
+	require(reader != NULL && wire != NULL);
+	if (!is_huge(wire))
+		redisReaderFeed(reader, wire, strlen(wire));
+	while (
+	    redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
+		struct conn_reply *copy = conn_reply_copy(reply);
+
+		check(reply);
+		check(copy);
+		conn_reply_free(copy);
+		freeReplyObject(reply);
+	}
+	redisReaderFree(reader);
+	free(wire);
+	return 0;
+}

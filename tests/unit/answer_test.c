@@ -1,0 +1,410 @@
+#include "answer.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+#define W "x:01234567-89ab-4def-8123-456789abcdef:7@web-3"
+#define MAX ":9223372036854775807\r\n"
+
+static void *
+parse(const char *wire)
+{
+	redisReader *reader = redisReaderCreate();
+	void *reply = NULL;
+
+	redisReaderFeed(reader, wire, strlen(wire));
+	redisReaderGetReply(reader, &reply);
+	redisReaderFree(reader);
+	if (reply == NULL)
+		abort();
+	return reply;
+}
+
+/* Elements, one a line: "+text" is a text, "[" and "]" enclose an array. */
+static size_t
+put_array(char *wire, size_t size, const char **line)
+{
+	char elements[8192] = "";
+	size_t length = 0;
+	int count = 0;
+
+	for (; **line != '\0' && **line != ']'; count++) {
+		const char *end = strchrnul(*line, '\n');
+		int words = (int)(end - *line);
+
+		if (**line == '[') {
+			*line += 2;
+			length += put_array(elements + length,
+			    sizeof(elements) - length, line);
+			end = strchrnul(*line, '\n');
+		} else if (**line == '+') {
+			length += (size_t)snprintf(elements + length,
+			    sizeof(elements) - length, "$%d\r\n%.*s\r\n",
+			    words - 1, words - 1, *line + 1);
+		} else {
+			length += (size_t)snprintf(elements + length,
+			    sizeof(elements) - length, ":%.*s\r\n", words,
+			    *line);
+		}
+		*line = *end == '\0' ? end : end + 1;
+	}
+	return (size_t)snprintf(wire, size, "*%d\r\n%s", count, elements);
+}
+
+static void *
+array(const char *lines)
+{
+	char wire[8300];
+
+	put_array(wire, sizeof(wire), &lines);
+	return parse(wire);
+}
+
+/* --- acquire, join ---------------------------------------------------- */
+
+static const struct {
+	const char *lines;
+	bool is_acquire;
+	bool is_join;
+} tries[] = {
+    {"1\n+5\n+\n0", true, false},
+    {"1\n+\n+" W "\n1000000\n+" W "\n+garbage", true, false},
+    {"1\n+9007199254740991\n+\n0", true, false},
+    {"1\n+9007199254740992\n+\n0", false, false},
+    {"1\n+5x\n+\n0", false, false},
+    {"1\n5\n+\n0", false, false},
+    {"1\n+5\n+\n1000001", false, false},
+    {"1\n+5\n+\n-1", false, false},
+    {"1\n+5\n+", false, true},
+    {"1\n+5\n+ERR why", false, true},
+    {"1\n+\n+", false, true},
+    {"1\n+x\n+", false, false},
+    {"1", false, false},
+    {"0", false, true},
+    {"2", false, true},
+    {"0\n0", false, false},
+    {"3", false, false},
+    {"", false, false},
+    {"+1\n+5\n+\n0", false, false},
+    {"0\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n1", true, false},
+    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0", true, false},
+    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0\n+" W, true, false},
+    {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n5\n0", true, false},
+    {"0\n3155760000000\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", true, false},
+    {"0\n3155760000001\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n-2\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n-2\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n-1\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+strange\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+z\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+sx\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+\n2\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+s\n0\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+free\n+s\n1\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7x\n+u\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+4194305\n+u\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n-1\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n315619200001\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0\n2", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0\n0\n5", false, false},
+};
+
+static void
+test_tries(void)
+{
+	struct answer_try answer;
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		void *reply = array(tries[i].lines);
+
+		ok(answer_acquire(&answer, reply) == tries[i].is_acquire &&
+			answer_is_acquire(reply) == tries[i].is_acquire,
+		    "acquire %zu", i);
+		ok(answer_join(&answer, reply) == tries[i].is_join &&
+			answer_is_join(reply) == tries[i].is_join,
+		    "join %zu", i);
+		freeReplyObject(reply);
+	}
+}
+
+static void
+test_busy(void)
+{
+	void *reply = array("0\n1500\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n5\n1\n"
+			    "+garbage\n+" W);
+	struct answer_try answer;
+
+	ok(answer_acquire(&answer, reply), "busy");
+	ok(answer.outcome == ANSWER_BUSY, "  is that");
+	is_int(answer.rank, 3, "  rank");
+	is_int(answer.waiting, 9, "  waiting");
+	is_int(answer.holder.left_ms, 1500, "  left");
+	is_int(answer.holder.held_ms, 5, "  held for");
+	is_int(answer.holder.count, 2, "  holders");
+	is_int(answer.holder.permits, 3, "  permits");
+	ok(answer.holder.kept && answer.holder.known && answer.holder.in_line,
+	    "  flags");
+	is_text(answer.holder.host, "h", "  host");
+	is_text(answer.holder.pid, "?", "  a pid that is none");
+	is_text(answer.holder.user, "u", "  user");
+	is_int((int64_t)answer.rings.count, 1, "  one has a doorbell");
+	is_text(answer.rings.waiters[0], W, "  its name");
+	is_text(answer.fence, "", "  no fence");
+	freeReplyObject(reply);
+}
+
+static void
+test_grant(void)
+{
+	void *reply = array("1\n+17\n+" W "\n4\n+" W);
+	void *join = array("1\n+17\n+why");
+	void *gone = array("0");
+	struct answer_try answer;
+
+	ok(answer_acquire(&answer, reply), "a grant");
+	ok(answer.outcome == ANSWER_GRANTED, "  is that");
+	is_text(answer.fence, "17", "  fence");
+	is_text(answer.next, W, "  next");
+	is_int(answer.permits, 4, "  permits");
+	is_int((int64_t)answer.rings.count, 1, "  rings");
+	ok(answer_join(&answer, join), "joined");
+	ok(answer.outcome == ANSWER_GRANTED, "  is that");
+	is_text(answer.fence, "17", "  fence");
+	is_text(answer.uncounted, "why", "  not counted");
+	is_text(answer.next, "", "  next");
+	ok(answer_join(&answer, gone) && answer.outcome == ANSWER_NOT_HELD,
+	    "not held");
+	freeReplyObject(reply);
+	freeReplyObject(join);
+	freeReplyObject(gone);
+}
+
+/* --- renew, release, the others --------------------------------------- */
+
+static const struct {
+	const char *lines;
+	int renew; /* 0, 1, or -1: no answer */
+	int release;
+	int force;
+} others[] = {
+    {"0", 0, ANSWER_NOT_OURS, 0},
+    {"1", 1, ANSWER_FREED, 1},
+    {"2", -1, ANSWER_LEFT, 2},
+    {"3", -1, ANSWER_KEPT, 3},
+    {"4", -1, -1, 4},
+    {"-1", -1, -1, -1},
+    {"9223372036854775807", -1, -1, -1},
+    {"1\n+" W, -1, ANSWER_FREED, 1},
+    {"1\n5", -1, -1, -1},
+    {"+1", -1, -1, -1},
+    {"", -1, -1, -1},
+    {"[\n]", -1, -1, -1},
+};
+
+static void
+test_others(void)
+{
+	struct answer_release release;
+	struct answer_force force;
+	bool held;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		void *reply = array(others[i].lines);
+		int renewed = answer_renew(&held, reply) ? held : -1;
+		int released =
+		    answer_release(&release, reply) ? (int)release.how : -1;
+		int forced =
+		    answer_force(&force, reply) ? (int)force.freed : -1;
+
+		ok(renewed == others[i].renew, "renew %zu", i);
+		ok(released == others[i].release, "release %zu", i);
+		ok(forced == others[i].force, "force %zu", i);
+		freeReplyObject(reply);
+	}
+}
+
+static void
+test_rings(void)
+{
+	char lines[60 * sizeof(W)] = "1";
+	struct answer_release answer;
+	void *reply;
+
+	for (int i = 0; i < ANSWER_RINGS_MAX; i++)
+		strcat(lines, "\n+" W);
+	reply = array(lines);
+	ok(answer_release(&answer, reply), "as many as a script names");
+	is_int((int64_t)answer.rings.count, ANSWER_RINGS_MAX, "  all");
+	freeReplyObject(reply);
+	strcat(lines, "\n+" W);
+	reply = array(lines);
+	ok(!answer_release(&answer, reply), "one more");
+	freeReplyObject(reply);
+}
+
+static void
+test_next(void)
+{
+	void *none = array("");
+	void *garbage = array("+garbage");
+	void *one = array("+" W);
+	void *two = array("+" W "\n+" W);
+	const char *name;
+
+	ok(answer_next(&name, none) && *name == '\0', "nobody is next");
+	ok(answer_next(&name, garbage) && *name == '\0', "nor is garbage");
+	ok(answer_next(&name, one), "a waiter is");
+	is_text(name, W, "  its name");
+	ok(!answer_next(&name, two), "two are not");
+	freeReplyObject(none);
+	freeReplyObject(garbage);
+	freeReplyObject(one);
+	freeReplyObject(two);
+}
+
+static void
+test_values(void)
+{
+	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
+	    ":1\r\n", "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
+	struct answer_try answer;
+	struct look look;
+	bool held;
+
+	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
+		void *reply = parse(wires[i]);
+		ok(!answer_acquire(&answer, reply) &&
+			!answer_join(&answer, reply) &&
+			!answer_renew(&held, reply) &&
+			!answer_look(&look, reply) && answer_vote(reply) == -1,
+		    "no array of ours: %zu", i);
+		freeReplyObject(reply);
+	}
+	ok(!answer_acquire(&answer, NULL) && answer_vote(NULL) == -1,
+	    "no reply");
+}
+
+static void
+test_replicas(void)
+{
+	static const struct {
+		const char *wire;
+		int count;
+	} acks[] = {{":0\r\n", 0}, {":3\r\n", 3}, {":-1\r\n", 0}, {MAX, 0},
+	    {"+OK\r\n", 0}, {"-ERR x\r\n", 0}};
+
+	for (size_t i = 0; i < sizeof(acks) / sizeof(*acks); i++) {
+		void *reply = parse(acks[i].wire);
+		ok(answer_replicas(reply) == acks[i].count, "WAIT %zu", i);
+		freeReplyObject(reply);
+	}
+}
+
+/* --- look ------------------------------------------------------------- */
+
+#define DIGEST "+0123456789012345678901234567890123456789\n"
+#define HOLDER "+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+sh\n900\n0\n+17\n"
+#define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n[\n]"
+
+static const struct {
+	const char *lines;
+	bool good;
+} looks[] = {
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, true},
+    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n[\n+a\n]", true},
+    {"+p\n2\n3\n-1\n1000\n[\n" HOLDER HOLDER "]\n" REST, true},
+    {"+x\n0\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
+    {"+\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n0\n-3\n1000\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n1000001\n1\n1000\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n0\n1500\n-1\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "5\n]\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n[\n5\n]\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n5\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST "\n5", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+x\n1\n[\n]\n0\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n-2\n[\n]\n0\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n]\n0\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n-1\n]\n0\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n-1\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n2\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n5\n]", false},
+};
+
+static void
+test_looks(void)
+{
+	struct look look;
+
+	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
+		void *reply = array(looks[i].lines);
+		bool good = answer_look(&look, reply);
+		ok(good == looks[i].good, "look %zu", i);
+		if (good)
+			look_fini(&look);
+		freeReplyObject(reply);
+	}
+}
+
+static void
+test_look(void)
+{
+	void *reply = array(looks[0].lines);
+	struct look look;
+
+	ok(answer_look(&look, reply), "a look");
+	ok(look.kind == 'x', "  kind");
+	is_int((int64_t)look.listed, 1, "  a holder");
+	is_text(look.holders[0].token, "token", "  its token");
+	ok(look.holders[0].token_is_whole, "  all of it");
+	is_int(look.holders[0].who.held_ms, 100, "  held for");
+	is_text(look.holders[0].who.pid, "7", "  pid");
+	is_text(look.holders[0].fence, "17", "  fence");
+	is_int((int64_t)look.queued, 1, "  a waiter");
+	is_text(look.queue[0].host, "web-3", "  its host");
+	is_text(look.queue[0].pid, "7", "  its pid");
+	look_fini(&look);
+	freeReplyObject(reply);
+}
+
+static void
+test_page(void)
+{
+	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+	void *none = parse("*1\r\n$1\r\n7\r\n");
+	const char *cursor;
+	char **keys;
+
+	ok(answer_page(&cursor, &keys, page), "a page");
+	is_text(cursor, "7", "  cursor");
+	is_text(keys[0], "a", "  the first key");
+	is_text(keys[1], "b", "  the last");
+	ok(keys[2] == NULL, "  the end");
+	free(keys[0]);
+	free(keys[1]);
+	free(keys);
+	ok(!answer_page(&cursor, &keys, none), "without keys it is none");
+	freeReplyObject(page);
+	freeReplyObject(none);
+}
+
+int
+main(void)
+{
+	test_tries();
+	test_busy();
+	test_grant();
+	test_others();
+	test_rings();
+	test_next();
+	test_values();
+	test_replicas();
+	test_looks();
+	test_look();
+	test_page();
+	return tap_done();
+}
