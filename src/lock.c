@@ -58,6 +58,7 @@ enum { WORDS_MAX = 2 * ANSWER_RINGS_MAX + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
+static void on_stray(void *arg);
 static void send_try(struct lock *lock);
 static void give_up_trying(struct lock *lock);
 
@@ -168,6 +169,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->nodes = nodes_new(loop, &config->nodes);
 	if (lock->nodes == NULL || !name_keys(lock) || !take_new_token(lock))
 		return -1;
+	nodes_watch_strays(lock->nodes, on_stray, lock);
 	lock->tier =
 	    nodes_are_one(lock->nodes) ? LOCK_WITH_QUEUE : LOCK_WITH_NESTED;
 	find_outer(lock);
@@ -503,7 +505,7 @@ send_release(struct lock *lock)
  * keys that it needs: its bytes count, see script.h. more: a release follows.
  */
 static void
-undo_try(struct lock *lock, bool more)
+undo_try(struct lock *lock, enum nodes_ask ask, bool more)
 {
 	const struct lock_keys *keys = &lock->keys;
 	const char *words[WORDS_MAX] = {"5", lock->config->key, keys->info,
@@ -520,7 +522,13 @@ undo_try(struct lock *lock, bool more)
 	words[count++] = lock->waiter;
 	put_former(lock, words + count);
 	if (lock->outer == NULL)
-		eval(lock, script_undo, words, &how, NODES_UNDO);
+		eval(lock, script_undo, words, &how, ask);
+}
+
+static void
+on_stray(void *arg)
+{
+	undo_try(arg, NODES_RECALL, false);
 }
 
 /* A renewal that overtakes the release, on a connection of its own, would
@@ -530,7 +538,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 {
 	if ((lock->in_flight && lock->unsure) ||
 	    (nodes_owe_grant(lock->nodes) && lock->keep_until <= clock_now()))
-		undo_try(lock, true);
+		undo_try(lock, NODES_UNDO, true);
 	lock->state = LOCK_RELEASING;
 	lock->give_up_at = give_up_at;
 	lock->backoff_ms = BACKOFF_MIN_MS;
@@ -882,7 +890,7 @@ withdraw(struct lock *lock)
 	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
 
 	if (nodes_owe_grant(lock->nodes))
-		undo_try(lock, true);
+		undo_try(lock, NODES_UNDO, true);
 	eval_release(lock, &how, NODES_TELL);
 	if (lock->outer != NULL || take_new_token(lock))
 		return true;
@@ -1092,7 +1100,7 @@ abandon_try(struct lock *lock)
 	if (!nodes_are_one(lock->nodes) || !nodes_are_up(lock->nodes))
 		return;
 	if (lock->rank == -1 && lock->config->replicas == 0)
-		undo_try(lock, false);
+		undo_try(lock, NODES_UNDO, false);
 	nodes_drop(lock->nodes);
 	note_server_error(lock, "no answer from", strerror(ETIMEDOUT));
 }

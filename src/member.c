@@ -255,6 +255,20 @@ note_presence(struct member *member, const struct ballot *ballot,
 	member->returned = member->returned && member->lacks && member->had;
 }
 
+/* What runs behind a refused AUTH or SELECT runs as the default user, or in db
+ * 0. An earlier grant was withdrawn with its token. */
+static bool
+is_stray(const struct member *member, const struct ballot *ballot,
+    const struct conn_reply *reply)
+{
+	int64_t value = 0;
+
+	conn_reply_integer(conn_reply_at(reply, 0), &value);
+	return value == 1 && ballot->phase == REPLY_ACQUIRING &&
+	       ballot->grant == member->grant &&
+	       node_refusal(member->node) != NULL;
+}
+
 static void
 on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
@@ -269,6 +283,9 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 				 sizeof(member->about) - 1) != 0)
 		member->known = false;
 	note_presence(member, ballot, reply);
+	member->stray = is_stray(member, ballot, reply);
+	if (member->stray)
+		member->config.on_stray(member->config.arg);
 	if (!counts)
 		return;
 	vote(member, reply, sent_at);
@@ -395,6 +412,7 @@ void
 member_plant(struct member *member, const struct conn_command *command)
 {
 	if (member->lacks && !member_owes_grant(member) &&
+	    node_refusal(member->node) == NULL &&
 	    send_ballot(member, command, REPLY_ACQUIRING, false) == 0)
 		member->lacks = false;
 }
@@ -405,4 +423,12 @@ member_tell(struct member *member, const struct conn_command *command)
 	notice_gap(member);
 	if (node_is_up(member->node) || owes_answer(member) || member->granted)
 		node_send(member->node, command);
+}
+
+void
+member_recall(struct member *member, const struct conn_command *command)
+{
+	if (member->stray && node_is_up(member->node))
+		node_send(member->node, command);
+	member->stray = false;
 }

@@ -29,6 +29,9 @@ struct member_config {
 	const char *key;       /* that all commands are about */
 	int64_t min_uptime_ms; /* 0: of any age */
 	void (*on_vote)(void *arg);
+	/* The server refuses us, and has granted the lock all the same: in
+	 * another db, or to another user. member_recall undoes it. */
+	void (*on_stray)(void *arg);
 	void *arg;
 };
 
@@ -45,6 +48,7 @@ struct member {
 	bool had;      /* it has been there once */
 	bool lacks;    /* it was not there, as far as is known */
 	bool returned; /* had and lacks it, and was away in between */
+	bool stray;    /* granted while it refuses us; to be recalled */
 	/* and about the server behind this connection. */
 	bool known;	    /* by INFO: the next three */
 	int64_t started_at; /* or up to a second earlier */
@@ -93,6 +97,9 @@ void member_plant(struct member *member, const struct conn_command *command);
 /* Without an answer, and only where it needs no new connection, or may have
  * granted what was asked last. */
 void member_tell(struct member *member, const struct conn_command *command);
+
+/* Where the last grant is stray: to undo it, on the same connection. */
+void member_recall(struct member *member, const struct conn_command *command);
 
 /* It has not answered an earlier grant. */
 bool member_owes_grant(const struct member *member);

@@ -31,6 +31,8 @@ struct nodes {
 	struct member *members;
 	struct way ways[2]; /* of one server; members[0] has the one in use */
 	struct loop_timer timer; /* decides */
+	void (*on_stray)(void *arg);
+	void *stray_arg;
 	/* The question: */
 	bool open;
 	enum nodes_ask ask;
@@ -54,6 +56,7 @@ struct nodes {
 /* --- set-up ----------------------------------------------------------- */
 
 static void decide(void *arg);
+static void on_stray_grant(void *arg);
 static void on_time(void *arg);
 
 static void
@@ -78,6 +81,7 @@ init_members(struct nodes *nodes, struct loop *loop)
 		    .key = config->key,
 		    .min_uptime_ms = config->min_uptime_ms,
 		    .on_vote = decide,
+		    .on_stray = on_stray_grant,
 		    .arg = nodes};
 		if (member_init(&nodes->members[i], loop, &own) == -1)
 			return -1;
@@ -127,6 +131,22 @@ nodes_free(struct nodes *nodes)
 		member_fini(&nodes->members[i]);
 	free(nodes->members);
 	free(nodes);
+}
+
+void
+nodes_watch_strays(struct nodes *nodes, void (*on_stray)(void *arg), void *arg)
+{
+	nodes->on_stray = on_stray;
+	nodes->stray_arg = arg;
+}
+
+static void
+on_stray_grant(void *arg)
+{
+	const struct nodes *nodes = arg;
+
+	if (nodes->on_stray != NULL)
+		nodes->on_stray(nodes->stray_arg);
 }
 
 /* --- the outcome ------------------------------------------------------ */
@@ -404,6 +424,8 @@ tell_members(struct nodes *nodes, const struct conn_command *command,
 			member_plant(member, command);
 		else if (ask == NODES_PLANT)
 			continue;
+		else if (ask == NODES_RECALL)
+			member_recall(member, &own);
 		else if (ask == NODES_TELL || member_owes_grant(member))
 			member_tell(member, &own);
 	}
@@ -598,6 +620,7 @@ send_to_one(struct nodes *nodes, const struct conn_command *command,
 {
 	switch (ask) {
 	case NODES_PLANT:
+	case NODES_RECALL:
 		return 0;
 	case NODES_RENEW_BESIDE:
 		return ask_beside(nodes, command);
@@ -625,7 +648,7 @@ nodes_send(struct nodes *nodes, const struct conn_command *command,
 	if (ask == NODES_RENEW_BESIDE) {
 		return 0;
 	} else if (ask == NODES_PLANT || ask == NODES_TELL ||
-		   ask == NODES_UNDO) {
+		   ask == NODES_UNDO || ask == NODES_RECALL) {
 		tell_members(nodes, command, ask);
 	} else {
 		forget_outcome(nodes);

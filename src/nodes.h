@@ -47,11 +47,19 @@ enum nodes_ask {
 	NODES_PLANT,
 	/* With several servers, is told to those who owe a grant. */
 	NODES_UNDO,
+	/* With several servers, is told to those whose grant is stray. */
+	NODES_RECALL,
 };
 
 /* What config points at must outlive the nodes. NULL when memory is out. */
 struct nodes *nodes_new(struct loop *loop, const struct nodes_config *config);
 void nodes_free(struct nodes *nodes);
+
+/* With several servers: on_stray is called, from the loop, when one that
+ * refuses us has granted what was asked last, in another db or to another user.
+ * It is to send what undoes that, as NODES_RECALL. */
+void nodes_watch_strays(struct nodes *nodes, void (*on_stray)(void *arg),
+    void *arg);
 
 /* As conn_send. There is one question at a time: the answer to an earlier one
  * is not told any more. An answer that is not a good one of enough servers is

@@ -512,6 +512,47 @@ not_identified() {
 	(($(grep -c NOAUTH <<<"$output") == 1))
 }
 
+# keeps_none_on_3 [RULE...]: while two of three hold the lock, the third, which
+# refuses us, does not keep what it granted in passing, late or not.
+keeps_none_on_3() {
+	# shellcheck disable=SC2034 # the proxy's server
+	SUITE_DIR=$NODES/3
+	start_proxy proxy "$@"
+	RLOCKRUN_REDIS="$URL_1 $URL_2 ${URL_3/NODE/$PWD\/proxy}"
+	start rl -t 5m -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'
+	wait_for_file job
+	wait_until has_passed proxy EVAL 2
+	wait_until has_no_keys 3
+	touch "done"
+	exits_with 7 "$PID"
+	rm -r "done" job proxy/log
+	kill "$(<proxy/pid)"
+	wait_until gone "$(<proxy/pid)"
+	rm -r proxy
+}
+
+has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
+
+@test "a minority that refuses the db keeps no lock in db 0" {
+	own_nodes 3
+	on 3 shutdown nosave || :
+	wait_until gone "$(<"$NODES/3/pid")"
+	rm "$NODES/3/pid"
+	start_server "$NODES/3" --databases 1
+	URL_1="unix://$NODES/1/s?db=9" URL_2="unix://$NODES/2/s?db=9" URL_3="unix://NODE/s?db=9"
+	keeps_none_on_3
+	has_granted
+	keeps_none_on_3 delay:40
+}
+
+@test "a minority that refuses the password keeps no lock of the default user's" {
+	own_nodes 3
+	URL_1="unix://$NODES/1/s" URL_2="unix://$NODES/2/s" URL_3="unix://:bad@NODE/s"
+	keeps_none_on_3
+	has_granted
+	keeps_none_on_3 delay:40
+}
+
 # --- what a review found ----------------------------------------------------------
 
 @test "the connection ends right after the grant: the own token is in nobody's way" {
