@@ -839,7 +839,6 @@ on_ready(struct conn *conn)
 	probe_cancel(&conn->probe);
 	conn->state = CONN_UP;
 	conn->fd.events = POLLIN;
-	conn->refusal[0] = '\0';
 	conn->complaint[0] = '\0';
 	conn->spoken = false;
 	conn->unparsed = 0;
@@ -1053,10 +1052,12 @@ conn_found(struct conn *conn, int64_t greeted_by)
 }
 
 void
-conn_not_found(struct conn *conn, const char *why, bool hopeless)
+conn_not_found(struct conn *conn, const char *why, bool refused, bool hopeless)
 {
 	conn->state = CONN_CONNECTING;
-	conn->hopeless = hopeless;
+	conn->hopeless = hopeless || refused;
+	if (refused && (hopeless || !conn->met))
+		refuse(conn, why);
 	fail_soon(conn, NOT_FOUND, why);
 }
 
@@ -1064,6 +1065,7 @@ static void
 open_conn(struct conn *conn)
 {
 	conn->hopeless = false;
+	conn->refusal[0] = '\0';
 	if (conn->locator == NULL) {
 		find_addresses(conn);
 		return;

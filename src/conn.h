@@ -69,8 +69,11 @@ void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
 /* CLOCK_NEVER, or when the greeting must be answered, so that there is time for
  * another server. */
 void conn_found(struct conn *conn, int64_t greeted_by);
-/* hopeless: nor will it be found the next time. */
-void conn_not_found(struct conn *conn, const char *why, bool hopeless);
+/* refused: by all who answered and might know it, which is a refusal unless a
+ * server has answered before and others might know it, too. hopeless: nor will
+ * it be found the next time. */
+void conn_not_found(struct conn *conn, const char *why, bool refused,
+    bool hopeless);
 
 /* Closes without a word to those who wait; what was written still travels. */
 void conn_free(struct conn *conn);
@@ -105,8 +108,8 @@ bool conn_is_hopeless(const struct conn *conn);
 const char *conn_label(const struct conn *conn);
 
 /* The server's words when it refused AUTH or SELECT on this connection, or why
- * it can't be used; else NULL. It may have run the commands behind them all the
- * same. */
+ * it can't be used, or why nobody says where it is; else NULL. It may have run
+ * the commands behind AUTH and SELECT all the same. */
 const char *conn_refusal(const struct conn *conn);
 
 /* Name and version of the library that was built in. */

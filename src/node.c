@@ -65,7 +65,8 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	bool ipv6;
 
 	if (answer->host == NULL) {
-		conn_not_found(node->conn, answer->why, answer->hopeless);
+		conn_not_found(node->conn, answer->why, answer->refused,
+		    answer->hopeless);
 		return;
 	}
 	ipv6 = strchr(answer->host, ':') != NULL;

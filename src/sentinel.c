@@ -26,11 +26,14 @@ struct sentinel {
 	bool asking;
 	bool doubtful;	 /* the first one's last answer isn't confirmed */
 	size_t ignorant; /* how many answered that they know no such master */
+	size_t refused;	 /* how many refused us */
+	size_t strange;	 /* how many answered something else */
 	size_t hopeless; /* those, and others that need not be asked again */
 	int64_t ask_ms;
 	int64_t deadline;
 	char host[256];
 	char why[WHY_MAX];
+	char refusal[WHY_MAX - sizeof("sentinel")]; /* the last one */
 };
 
 static void ask_next(struct sentinel *sentinel);
@@ -87,12 +90,21 @@ move(struct sentinel *sentinel, size_t from, size_t to)
 	sentinel->conns[to] = moved;
 }
 
+/* All that can be reached. */
+static bool
+all_refused(const struct sentinel *sentinel)
+{
+	return sentinel->refused > 0 && sentinel->ignorant == 0 &&
+	       sentinel->strange == 0;
+}
+
 static void
 answer(struct sentinel *sentinel, const char *host, int64_t port)
 {
 	const struct sentinel_answer told = {.host = host,
 	    .port = (int)port,
 	    .why = sentinel->why,
+	    .refused = host == NULL && all_refused(sentinel),
 	    .hopeless = sentinel->hopeless == sentinel->url->host_count};
 
 	sentinel->asking = false;
@@ -106,7 +118,10 @@ give_up(struct sentinel *sentinel)
 	char last[WHY_MAX];
 
 	snprintf(last, sizeof(last), "%s", sentinel->why);
-	if (sentinel->ignorant == count)
+	if (all_refused(sentinel))
+		snprintf(sentinel->why, WHY_MAX, "sentinel %s",
+		    sentinel->refusal);
+	else if (sentinel->ignorant == count)
 		snprintf(sentinel->why, WHY_MAX,
 		    "its sentinels know no master '%.200s'",
 		    sentinel->url->master);
@@ -122,6 +137,14 @@ give_up(struct sentinel *sentinel)
 	answer(sentinel, NULL, 0);
 }
 
+static bool
+is_unknown_command(const char *error)
+{
+	static const char words[] = "ERR unknown command";
+
+	return strncmp(error, words, strlen(words)) == 0;
+}
+
 /* What it said, in words that help. */
 static const char *
 meaning(const char *error)
@@ -130,10 +153,23 @@ meaning(const char *error)
 		return "an answer that is not understood";
 	if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
 		return "it wants a password (RLOCKRUN_SENTINEL_PASSWORD)";
-	if (strncmp(error, "ERR unknown command",
-		strlen("ERR unknown command")) == 0)
+	if (is_unknown_command(error))
 		return "it is not a sentinel";
 	return error;
+}
+
+/* Whoever is no sentinel refuses nothing. */
+static bool
+is_refusal(const char *refusal, const char *error)
+{
+	enum reply_verdict verdict;
+
+	if (error == NULL)
+		return false;
+	verdict = reply_judge(REPLY_ACQUIRING, error);
+	if (refusal != NULL)
+		return verdict != REPLY_RETRY;
+	return verdict == REPLY_REFUSED && !is_unknown_command(error);
 }
 
 static void
@@ -142,15 +178,20 @@ note_failure(struct sentinel *sentinel, struct conn *conn,
 {
 	const char *refusal = conn_refusal(conn);
 	const char *error = refusal != NULL ? refusal : conn_reply_error(reply);
+	bool refused = is_refusal(refusal, error);
 
-	if (reply == NULL)
+	if (reply == NULL && !refused)
 		snprintf(sentinel->why, WHY_MAX, "%.250s", conn_error(conn));
 	else
 		snprintf(sentinel->why, WHY_MAX, "%.120s: %.120s",
 		    conn_label(conn), meaning(error));
-	sentinel->hopeless += conn_is_hopeless(conn) ||
-			      (error != NULL && reply_judge(REPLY_ACQUIRING,
-						    error) == REPLY_REFUSED);
+	if (refused)
+		snprintf(sentinel->refusal, sizeof(sentinel->refusal), "%.240s",
+		    sentinel->why);
+	sentinel->refused += refused;
+	sentinel->strange += reply != NULL && !refused;
+	sentinel->hopeless += conn_is_hopeless(conn) || refused ||
+			      (error != NULL && is_unknown_command(error));
 }
 
 static bool
@@ -237,6 +278,8 @@ sentinel_ask(struct sentinel *sentinel, int64_t deadline)
 	sentinel->deadline = deadline;
 	sentinel->asked = 0;
 	sentinel->ignorant = 0;
+	sentinel->refused = 0;
+	sentinel->strange = 0;
 	sentinel->hopeless = 0;
 	sentinel->asking = true;
 	ask_next(sentinel);

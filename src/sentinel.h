@@ -17,6 +17,7 @@ struct sentinel_answer {
 	const char *host; /* NULL: nobody knows, and why tells why */
 	int port;
 	const char *why;
+	bool refused;  /* all that answered refuse us; why names one */
 	bool hopeless; /* none of them will know, or answer, the next time */
 };
 

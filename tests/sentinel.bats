@@ -27,6 +27,14 @@ refused() {
 	given_up "$1" --server-timeout 1h "${@:2}"
 }
 
+# denied WORDS ARGUMENT...: 77 with one line that names a sentinel, and no job.
+denied() {
+	run -77 rl --server-timeout 1h "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "* ]]
+	[[ $output == *": sentinel redis://127.0.0.1:"*": "*"$1"* && ! -e ran ]]
+}
+
 # given_up WORDS ARGUMENT...: the same, when the time is over.
 given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
@@ -88,20 +96,67 @@ given_up() {
 
 @test "a password for the sentinels" {
 	SENTINEL_OPTIONS='requirepass hush' own_sentinels 0
-	refused 'it wants a password (RLOCKRUN_SENTINEL_PASSWORD)'
+	denied 'it wants a password (RLOCKRUN_SENTINEL_PASSWORD)'
 	# The server's isn't told to them.
-	RLOCKRUN_PASSWORD=hush refused 'it wants a password'
+	RLOCKRUN_PASSWORD=hush denied 'it wants a password'
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl env
 	[[ $output != *hush* && $output != *SENTINEL_PASSWORD* ]]
 	(umask 077 && echo hush >password)
 	run -0 rl --sentinel-password-file password true
 	RLOCKRUN_SENTINEL_PASSWORD_FILE=password run -0 rl true
-	RLOCKRUN_SENTINEL_PASSWORD=wrong refused WRONGPASS
+	RLOCKRUN_SENTINEL_PASSWORD=wrong denied WRONGPASS
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl --sentinel-user default true
 	run -78 rl --sentinel-password-file nowhere touch ran
 	RLOCKRUN_SENTINEL_PASSWORD=hush RLOCKRUN_SENTINEL_PASSWORD_FILE=password \
 		run -78 rl touch ran
 	[[ $output == *'exclude each other' && ! -e ran ]]
+}
+
+# deny NUMBER...: those sentinels don't tell us who is the primary.
+deny() {
+	local i
+	for i; do at "s$i" acl setuser default -sentinel; done
+}
+
+@test "sentinels that deny the question: one that answers it is enough" {
+	own_sentinels 0
+	deny 1 2
+	run -0 rl true
+	run -0 rl -r "redis-sentinel://${SENTINELS#*,},${SENTINELS%%,*}/primary" true
+	deny 0
+	denied NOPERM
+	run -77 rl --status
+	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* ]]
+	# Three primaries whose sentinels refuse are no majority.
+	run -77 rl -r "$RLOCKRUN_REDIS" -r "$RLOCKRUN_REDIS/1" -r "$RLOCKRUN_REDIS/2" touch ran
+	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* && ! -e ran ]]
+}
+
+@test "sentinels that deny the question, and others that are away" {
+	own_sentinels 0
+	deny 1 2
+	stop_server "$PWD/s0"
+	denied NOPERM
+	# Those who know no such master may be asked by its right name.
+	deny 1
+	at s2 acl setuser default +sentinel
+	given_up 'know no such master' -r "${RLOCKRUN_REDIS%/*}/other"
+}
+
+@test "who has met the server bears with sentinels that are away while others deny" {
+	own_sentinels 0
+	hold
+	start rl touch second
+	wait_until grep -q waiting err.2
+	deny 1 2
+	kill -STOP "$(<s0/pid)"
+	cli client kill type normal skipme yes >/dev/null
+	wait_until grep -q "NOPERM.*; trying again" err.2
+	kill -CONT "$(<s0/pid)"
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second && -z $(keys_left) ]]
 }
 
 @test "a user who may not ask for the role" {
