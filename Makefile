@@ -99,6 +99,7 @@ check: ## unit tests and suites (TESTS, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)
+	-@$(MAKE) $(PARALLEL) -s $(FORMER)
 	@tests/run $(B)
 
 # The libraries that tests/clients.bats runs beside us. Where they can't be
@@ -109,6 +110,16 @@ $(CLIENTS): $(wildcard tests/clients/package*.json)
 	cp $^ build/clients
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
+
+# The version before the last change of the scripts, which tests/versions.bats runs
+# beside this one. Without the history its tests are skipped.
+FORMER_COMMIT := 9d58104
+FORMER := $(if $(shell git rev-parse -q --verify $(FORMER_COMMIT)^{commit} 2>/dev/null),build/former/rlockrun)
+build/former/rlockrun:
+	@mkdir -p build/former
+	git archive $(FORMER_COMMIT) Makefile src | tar -x -C build/former
+	$(MAKE) -C build/former -s VARIANT=release CFLAGS='-O1 -g0' WERROR= all
+	cp build/former/build/release/rlockrun $@
 
 check-asan: ## the same, with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
