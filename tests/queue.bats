@@ -670,11 +670,11 @@ said_busy() {
 	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, number 2 in line" ]]
 }
 
-# on_terminal ORDERS OPTION...: a waiter on a pty of its own, its job says `job`;
-# what appears is in `screen`.
+# on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
+# appears is in `screen`. It starts when the terminal has the size in `ready`.
 on_terminal() {
 	start "$BATS_TEST_DIRNAME/helpers/on-pty" screen "@orders" -- \
-		sh -c "until [ -e ready ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
+		sh -c "until [ -e ready ] && [ \"\$(stty size)\" = \"\$(cat ready)\" ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
 		"$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo job'
 	wait_until test -p orders
 }
@@ -688,7 +688,7 @@ screen_has() {
 	a=$PID
 	line_up B
 	on_terminal
-	touch ready
+	echo 24 80 >ready
 	line="rlockrun: waiting 0s, number 2 in line: $KEY is held by $(uname -n) \(pid $a, deploy\)"
 	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
 	wait_until screen_has 'waiting 1s, number 2 in line: '
@@ -706,7 +706,7 @@ screen_has() {
 	holds A
 	on_terminal
 	echo "resize 24 10" >orders
-	touch ready
+	echo 24 10 >ready
 	wait_until screen_has 'rlockrun'
 	wait_until eval '(($(grep -ao rlockrun screen | wc -l) >= 2))'
 	touch go
@@ -719,7 +719,7 @@ screen_has() {
 @test "--progress never, and a stderr that is no terminal: one plain line" {
 	holds A
 	on_terminal --progress never
-	touch ready
+	echo 24 80 >ready
 	wait_until screen_has 'ago; waiting'
 	line_up B
 	wait_for_file "$ERR"
