@@ -713,6 +713,7 @@ show_list(struct admin *admin)
 /* --- --force-release -------------------------------------------------- */
 
 struct forced {
+	bool unfinished; /* nothing is freed yet */
 	int64_t freed;
 	char *waiters[ANSWER_RINGS_MAX + 1]; /* to be rung yet, then NULL */
 };
@@ -725,8 +726,9 @@ take_forced(void *arg, const struct conn_reply *reply)
 
 	if (!answer_force(&answer, reply))
 		return -1;
+	forced->unfinished = answer.unfinished;
 	forced->freed = answer.freed;
-	for (size_t i = 0; i < answer.rings.count; i++)
+	for (size_t i = 0; i < answer.rings.count && !answer.unfinished; i++)
 		forced->waiters[i] = mem_strdup(answer.rings.waiters[i]);
 	return 0;
 }
@@ -778,6 +780,7 @@ send_force(struct admin *admin, const struct key_names *names,
 	char *bell = bell_of(names->key, head);
 	bool alone = !node_places(admin->node, names->key);
 	const char **argv = mem_alloc((look->listed + 12) * sizeof(*argv));
+	int64_t give_up_at = clock_now() + admin->opts->server_timeout_ms;
 	size_t argc = 0;
 	enum exitcode failure;
 
@@ -797,7 +800,15 @@ send_force(struct admin *admin, const struct key_names *names,
 	for (size_t i = 0; i < look->listed; i++)
 		if (only == NULL || only == &look->holders[i])
 			argv[argc++] = look->holders[i].digest;
-	failure = ask(admin, argv, take_forced, forced);
+	do
+		failure = ask(admin, argv, take_forced, forced);
+	while (failure == EXITCODE_OK && forced->unfinished &&
+	       clock_now() < give_up_at);
+	if (failure == EXITCODE_OK && forced->unfinished) {
+		failure = EXITCODE_UNAVAILABLE;
+		note_failure(admin, failure, "no result in time from",
+		    "expired entries are still being removed");
+	}
 	free(argv);
 	free(bell);
 	return failure;

@@ -194,12 +194,16 @@ bool
 answer_acquire(struct answer_try *answer, const struct conn_reply *reply)
 {
 	struct cursor cursor = read_array(reply);
+	int64_t code;
 
 	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
-	if (take_flag(&cursor))
+	code = take_integer(&cursor, -1, 1);
+	if (code == 1)
 		take_grant(&cursor, answer);
 	else
 		take_busy(&cursor, answer);
+	if (code == -1)
+		answer->outcome = ANSWER_UNFINISHED;
 	return is_done(&cursor);
 }
 
@@ -238,6 +242,7 @@ answer_release(struct answer_release *answer, const struct conn_reply *reply)
 	struct cursor cursor = read_array(reply);
 
 	answer->how = hows[take_integer(&cursor, 0, 3)];
+	answer->unfinished = take_flag(&cursor);
 	take_rings(&cursor, &answer->rings);
 	return is_done(&cursor);
 }
@@ -247,7 +252,8 @@ answer_force(struct answer_force *answer, const struct conn_reply *reply)
 {
 	struct cursor cursor = read_array(reply);
 
-	answer->freed = take_integer(&cursor, 0, COUNT_MAX);
+	answer->freed = take_integer(&cursor, -1, COUNT_MAX);
+	answer->unfinished = answer->freed == -1;
 	take_rings(&cursor, &answer->rings);
 	return is_done(&cursor);
 }
@@ -279,10 +285,10 @@ answer_vote(const struct conn_reply *reply)
 {
 	int64_t code;
 
-	if (!conn_reply_integer(conn_reply_at(reply, 0), &code) || code < 0 ||
+	if (!conn_reply_integer(conn_reply_at(reply, 0), &code) || code < -1 ||
 	    code > INT32_MAX)
 		return -1;
-	return (int)code;
+	return code == -1 ? ANSWER_NOT_YET : (int)code;
 }
 
 /* --- is_answer -------------------------------------------------------- */

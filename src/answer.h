@@ -31,6 +31,7 @@ struct answer_rings {
 
 enum answer_outcome {
 	ANSWER_BUSY,
+	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
 	ANSWER_NOT_HELD,   /* to a nested run: not by that token */
 	ANSWER_OTHER_KIND, /* likewise: held in another kind */
@@ -43,7 +44,7 @@ struct answer_try {
 	const char *next;      /* the first in line: a waiter's name */
 	int64_t permits;       /* that others allow, or 0 */
 	const char *uncounted; /* why a nested run is not counted */
-	/* BUSY: */
+	/* BUSY, UNFINISHED: */
 	int64_t rank;	 /* own place in line from 0; -1: none */
 	int64_t waiting; /* how many are in line */
 	struct holder holder;
@@ -60,11 +61,13 @@ enum answer_released {
 
 struct answer_release {
 	enum answer_released how;
+	bool unfinished; /* entries are left to remove: release again at once */
 	struct answer_rings rings;
 };
 
 struct answer_force {
-	int64_t freed; /* so many have lost it */
+	bool unfinished; /* only that: ask again at once */
+	int64_t freed;	 /* so many have lost it */
 	struct answer_rings rings;
 };
 
@@ -98,7 +101,9 @@ bool answer_is_release(const struct conn_reply *reply);
 bool answer_is_next(const struct conn_reply *reply);
 
 /* What any of the scripts about a lock says, when it has been checked: 1 is
- * yes, 0 is no; -1 for an error and for NULL. */
+ * yes, 0 is no; ANSWER_NOT_YET if the server has to be asked again; -1 for an
+ * error and for NULL. */
+#define ANSWER_NOT_YET (-2)
 int answer_vote(const struct conn_reply *reply);
 
 #endif

@@ -54,11 +54,16 @@ enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
  * three times as much for death. */
 enum { HEARTBEAT_MS = 5000, HEARTBEAT_NEXT_MS = 1500, NEXT_RANKS = 2 };
 enum { RELEASE_MS = 10000, CANCEL_MS = 300 };
+/* A holder that has released its lock removes expired entries of others so
+ * long, to find the waiter to ring; without it that one comes at its heartbeat.
+ */
+enum { SWEEP_MS = 1000 };
 enum { WORDS_MAX = 2 * ANSWER_RINGS_MAX + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 
 static void on_due(void *arg);
 static void on_stray(void *arg);
+static void send_release(struct lock *lock);
 static void send_try(struct lock *lock);
 static void give_up_trying(struct lock *lock);
 
@@ -366,9 +371,17 @@ ring(struct lock *lock, const struct answer_rings *rings)
 static void
 finish_release(struct lock *lock, bool confirmed)
 {
-	lock->unconfirmed = !confirmed;
+	lock->unconfirmed = !confirmed && !lock->settled;
 	lock->state = lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED;
 	loop_timer_set(lock->loop, &lock->timer, CLOCK_NEVER);
+}
+
+static void
+give_up_within(struct lock *lock, int64_t ms)
+{
+	lock->give_up_at = least(lock->give_up_at, clock_now() + ms);
+	loop_timer_set(lock->loop, &lock->timer,
+	    least(lock->timer.at, lock->give_up_at));
 }
 
 static void
@@ -398,8 +411,28 @@ on_release_error(struct lock *lock, const char *words)
 	retry_release(lock);
 }
 
-/* A release that went unanswered may have freed the lock: after it, "not yours"
- * means nothing. */
+/* The release is repeated until the server has removed what has expired: only
+ * then is it known who is next. After a release that may have freed the lock,
+ * "not yours" means nothing. */
+static void
+on_release_answer(struct lock *lock, const struct answer_release *answer)
+{
+	if (answer->how == ANSWER_NOT_OURS && !lock->unsure &&
+	    clock_now() < lock->valid_until)
+		lock->lost_at_release = true;
+	ring(lock, &answer->rings);
+	if (answer->how != ANSWER_LEFT && !lock->settled) {
+		lock->settled = true;
+		give_up_within(lock, SWEEP_MS);
+	}
+	if (answer->unfinished && clock_now() < lock->give_up_at) {
+		lock->unsure = true;
+		send_release(lock);
+	} else {
+		finish_release(lock, true);
+	}
+}
+
 static void
 on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
@@ -416,11 +449,7 @@ on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	} else if (error != NULL) {
 		on_release_error(lock, error);
 	} else if (answer_release(&answer, reply)) {
-		lock->lost_at_release = answer.how == ANSWER_NOT_OURS &&
-					!lock->unsure &&
-					clock_now() < lock->valid_until;
-		ring(lock, &answer.rings);
-		finish_release(lock, true);
+		on_release_answer(lock, &answer);
 	} else {
 		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
 		note_silence(lock);
@@ -540,6 +569,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	    (nodes_owe_grant(lock->nodes) && lock->keep_until <= clock_now()))
 		undo_try(lock, NODES_UNDO, true);
 	lock->state = LOCK_RELEASING;
+	lock->settled = false;
 	lock->give_up_at = give_up_at;
 	lock->backoff_ms = BACKOFF_MIN_MS;
 	lock->release_waits = nodes_renew_twice(lock->nodes);
@@ -576,14 +606,6 @@ leave_blocked(struct lock *lock)
 	lock->state = LOCK_RELEASING;
 	nodes_drop(lock->nodes);
 	return true;
-}
-
-static void
-give_up_within(struct lock *lock, int64_t ms)
-{
-	lock->give_up_at = least(lock->give_up_at, clock_now() + ms);
-	loop_timer_set(lock->loop, &lock->timer,
-	    least(lock->timer.at, lock->give_up_at));
 }
 
 /* A try that is out is overtaken by nothing on its own connection. One that was
@@ -826,6 +848,20 @@ on_busy(struct lock *lock, const struct answer_try *answer)
 		await_turn(lock);
 }
 
+/* The server has expired entries left to remove before it can say whether the
+ * lock is free: the same try goes on with that. */
+static void
+on_unfinished(struct lock *lock, const struct answer_try *answer)
+{
+	note_answer(lock);
+	lock->unsure = false;
+	lock->rank = answer->rank;
+	lock->heard = lock->config->wait;
+	snprintf(lock->error, sizeof(lock->error),
+	    "%.512s still removes expired entries", nodes_label(lock->nodes));
+	send_try(lock);
+}
+
 static void
 schedule_renewal(struct lock *lock, int64_t since)
 {
@@ -943,6 +979,9 @@ on_answered(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 	switch (answer->outcome) {
 	case ANSWER_BUSY:
 		on_busy(lock, answer);
+		break;
+	case ANSWER_UNFINISHED:
+		on_unfinished(lock, answer);
 		break;
 	case ANSWER_GRANTED:
 		on_granted(lock, answer, sent_at);

@@ -122,6 +122,7 @@ struct lock {
 	int64_t give_up_at;    /* of a release */
 	int64_t keep_until;    /* after it, by the server */
 	bool in_flight;	       /* the state's own command is out */
+	bool settled;	       /* released; what is sent still is for others */
 	bool overdue;	    /* a renewal is out on a second connection, too */
 	bool release_waits; /* for such a renewal's reply */
 	bool unsure;	    /* whether the server has our token in the key */

@@ -156,6 +156,10 @@ vote(struct member *member, const struct conn_reply *reply, int64_t sent_at)
 	} else if (said == 1 ||
 		   (said > 1 && member->phase == REPLY_RELEASING)) {
 		vote_yes(member);
+	} else if (said == ANSWER_NOT_YET) {
+		member->vote = MEMBER_NOT_YET;
+		say_why(member, "%s still removes expired entries",
+		    node_label(member->node));
 	} else {
 		vote_no(member);
 	}
@@ -250,7 +254,7 @@ note_presence(struct member *member, const struct ballot *ballot,
 	    ballot->grant != member->grant ||
 	    node_refusal(member->node) != NULL || said == -1)
 		return;
-	member->lacks = said == 0;
+	member->lacks = said != 1;
 	member->had = member->had || said == 1;
 	member->returned = member->returned && member->lacks && member->had;
 }

@@ -21,7 +21,8 @@ enum member_vote {
 	MEMBER_OUT, /* it may still come */
 	MEMBER_YES,
 	MEMBER_NO,
-	MEMBER_ABSENT, /* silent, failed, not to be counted */
+	MEMBER_NOT_YET, /* it cannot say before it is asked to grant it again */
+	MEMBER_ABSENT,	/* silent, failed, not to be counted */
 };
 
 struct member_config {
@@ -79,9 +80,9 @@ int member_init(struct member *member, struct loop *loop,
 void member_fini(struct member *member);
 
 /* Asks for a vote: to grant the lock, to renew it or to release it, as the
- * scripts answer, {1, ...} for yes and {0, ...} for no. on_vote is called once,
- * unless the member is absent when this returns or before it votes. An answer
- * to an earlier question is not counted any more.
+ * scripts answer, {1, ...} for yes, {0, ...} for no, {-1, ...} for not yet.
+ * on_vote is called once, unless the member is absent when this returns or
+ * before it votes. An answer to an earlier question is not counted any more.
  *
  * Who still owes an answer to anything isn't sent a grant: all of them would be
  * run when a frozen server goes on. */

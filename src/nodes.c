@@ -159,7 +159,7 @@ count_votes(const struct nodes *nodes)
 	for (size_t i = 0; i < quorum.size; i++) {
 		enum member_vote vote = nodes->members[i].vote;
 		quorum.yes += vote == MEMBER_YES;
-		quorum.no += vote == MEMBER_NO;
+		quorum.no += vote == MEMBER_NO || vote == MEMBER_NOT_YET;
 		quorum.absent += vote == MEMBER_ABSENT;
 	}
 	return quorum;
@@ -295,14 +295,43 @@ find_twins(struct nodes *nodes)
 				    node_label(members[i].node));
 }
 
+static size_t
+count_not_yet(const struct nodes *nodes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < nodes->config->count; i++)
+		count += nodes->members[i].vote == MEMBER_NOT_YET;
+	return count;
+}
+
+/* Whether a majority may agree when it is asked again at once, given that so
+ * many do not know yet. */
+static bool
+may_agree_soon(const struct quorum *votes, size_t not_yet)
+{
+	size_t against = votes->no - not_yet + votes->absent;
+
+	return not_yet > 0 &&
+	       votes->size - against >= quorum_majority(votes->size);
+}
+
 static void
 deny_grant(struct nodes *nodes, const struct quorum *votes)
 {
-	size_t answered = votes->yes + votes->no;
+	size_t not_yet = count_not_yet(nodes);
+	size_t denied = votes->no - not_yet;
+	size_t answered = votes->yes + denied;
+	bool all = answered + not_yet + votes->absent == votes->size;
 
+	/* A server that still owes its answer would not be asked again. */
+	if (may_agree_soon(votes, not_yet) && !all)
+		return;
 	nodes->partial = any_may_have_granted(nodes);
-	if (find_obstacle(nodes) == NULL && votes->no > 0 &&
-	    answered >= quorum_majority(votes->size))
+	if (may_agree_soon(votes, not_yet))
+		tell_vote(nodes, MEMBER_NOT_YET);
+	else if (find_obstacle(nodes) == NULL && denied > 0 &&
+		 answered >= quorum_majority(votes->size))
 		tell_vote(nodes, MEMBER_NO);
 	else
 		tell_failure(nodes);

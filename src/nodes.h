@@ -24,7 +24,7 @@ struct nodes_config {
 };
 
 /* What a command is for. The scripts answer {1, ...} for yes, {0, ...} for
- * no. */
+ * no, {-1, ...} for not yet known: a grant is to be asked for again at once. */
 enum nodes_ask {
 	/* Is told to all, with several servers without an answer. */
 	NODES_TELL,

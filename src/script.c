@@ -34,8 +34,50 @@
 	"  return {}, first, last\n" \
 	"end\n"
 
+/* A server does nothing else while a script runs, so one call removes 500 expired
+ * members from the front of a sorted set at most, fewer if they are long. stays()
+ * answers what makes a member stay, or an error; forget() cleans up after those
+ * that were removed. Returns the first member that stays and the reason, false if
+ * the set is empty now, true if the limit was reached first, or an error. */
+#define SWEEP \
+	"local function sweep(set, stays, forget)\n" \
+	"  local size, room = 1, 500\n" \
+	"  while room > 0 do\n" \
+	"    local front = redis.pcall('ZRANGE', set, 0, size - 1, 'WITHSCORES')\n" \
+	"    if front.err then return failure('ZRANGE', front) end\n" \
+	"    local dead, first, reason = {}, false, false\n" \
+	"    for i = 1, #front, 2 do\n" \
+	"      first, reason = front[i], stays(front[i], tonumber(front[i + 1]))\n" \
+	"      if reason then break end\n" \
+	"      dead[#dead + 1] = first\n" \
+	"      room = room - 1 - #first / 1000\n" \
+	"    end\n" \
+	"    if type(reason) == 'table' then return reason end\n" \
+	"    if #dead > 0 then\n" \
+	"      local gone = redis.pcall('ZREM', set, unpack(dead))\n" \
+	"      if type(gone) == 'table' then return failure('ZREM', gone) end\n" \
+	"      forget(dead)\n" \
+	"    end\n" \
+	"    if reason then return first, reason end\n" \
+	"    if #front < 2 * size then return false end\n" \
+	"    size = 50\n" \
+	"  end\n" \
+	"  return true\n" \
+	"end\n"
+
+/* UNLINK frees a large value in the background. DEL blocks for as long as that
+ * takes, but access rules that were made for earlier versions lack UNLINK. */
+#define WIPE \
+	"local function wipe(...)\n" \
+	"  local gone = redis.pcall('UNLINK', ...)\n" \
+	"  if type(gone) == 'table' then gone = redis.pcall('DEL', ...) end\n" \
+	"  return gone\n" \
+	"end\n"
+
 /* Who has the lock: kind, how many, whose lease ends first and whose last, and
- * in how many ms; or an error. Those whose lease has ended are taken out. */
+ * in how many ms; or an error. Expired holders are removed. They never count, but
+ * a lock that has only expired holders left is not free while there are more than
+ * one call removes: the kinds must not mix. */
 #define LOOK ENDS \
 	"local function look(lock, info, now)\n" \
 	"  local owner = redis.pcall('GET', lock)\n" \
@@ -51,43 +93,43 @@
 	"  end\n" \
 	"  local wrong, first, last = ends(lock, left)\n" \
 	"  if wrong.err then return wrong end\n" \
-	"  local kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p'\n" \
-	"  while first[1] and tonumber(first[2]) < now do\n" \
-	"    local dead = redis.pcall('ZREM', lock, first[1])\n" \
-	"    if type(dead) == 'table' then return failure('ZREM', dead) end\n" \
-	"    local token = kind == 's' and string.sub(first[1], 3) or first[1]\n" \
-	"    if info then redis.pcall('HDEL', info, token) end\n" \
-	"    first = redis.pcall('ZRANGE', lock, 0, 0, 'WITHSCORES')\n" \
+	"  local swept = tonumber(first[2]) < now and sweep(lock,\n" \
+	"    function(member, till) return till >= now end,\n" \
+	"    function(dead)\n" \
+	"      if not info then return end\n" \
+	"      for i, member in ipairs(dead) do\n" \
+	"        local reader = string.sub(member, 1, 2) == 's:'\n" \
+	"        dead[i] = reader and string.sub(member, 3) or member\n" \
+	"      end\n" \
+	"      redis.pcall('HDEL', info, unpack(dead))\n" \
+	"    end)\n" \
+	"  if type(swept) == 'table' then return swept end\n" \
+	"  local count = redis.pcall('ZCOUNT', lock, now, '+inf')\n" \
+	"  if type(count) == 'table' then return failure('ZCOUNT', count) end\n" \
+	"  if count == 0 then return {count = 0, unswept = swept == true} end\n" \
+	"  if swept then\n" \
+	"    first = redis.pcall('ZRANGE', lock, -count, -count, 'WITHSCORES')\n" \
 	"  end\n" \
-	"  if not first[1] then return {count = 0} end\n" \
-	"  local count = redis.pcall('ZCARD', lock)\n" \
-	"  if type(count) == 'table' then return failure('ZCARD', count) end\n" \
+	"  local kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p'\n" \
 	"  return {kind = kind, count = count,\n" \
 	"    first = first[1], first_left = first[2] - now,\n" \
 	"    last = last[1], last_left = last[2] - now}\n" \
 	"end\n"
 
-/* The first in line who is alive, false, or an error. Those before it who have
- * stopped telling that they are, or whose time is further ahead than anybody
- * may ask for (a clock was stepped), are taken out, and so is what is too long
- * for an answer. Who asks is alive. */
-#define LIVE_HEAD \
+/* The first waiter in the queue that is alive, and until when; or as sweep().
+ * Waiters whose heartbeats stopped are removed from before it. So are those whose
+ * time is further ahead than any heartbeat sets it (a clock was stepped), and
+ * names that are too long for an answer. The caller is alive. */
+#define LIVE_HEAD SWEEP \
 	"local function live_head(queue, alive, me, now)\n" \
-	"  while true do\n" \
-	"    local first = redis.pcall('ZRANGE', queue, 0, 0)\n" \
-	"    if first.err then return failure('ZRANGE', first) end\n" \
-	"    local head = first[1] or false\n" \
-	"    if not head or head == me then return head, now end\n" \
+	"  return sweep(queue, function(head)\n" \
+	"    if head == me then return now end\n" \
 	"    local till = redis.pcall('ZSCORE', alive, head)\n" \
 	"    if failure('ZSCORE', till) then return failure('ZSCORE', till) end\n" \
 	"    till = tonumber(till)\n" \
-	"    if till and till >= now and till <= now + 20000 and #head < 1024 then\n" \
-	"      return head, till\n" \
-	"    end\n" \
-	"    local failed = failure('ZREM', redis.pcall('ZREM', queue, head))\n" \
-	"    if failed then return failed end\n" \
-	"    redis.pcall('ZREM', alive, head)\n" \
-	"  end\n" \
+	"    return till and till >= now and till <= now + 20000\n" \
+	"      and #head < 1024 and till\n" \
+	"  end, function(dead) redis.pcall('ZREM', alive, unpack(dead)) end)\n" \
 	"end\n"
 
 /* Those at the front of the line who may go together beside the holders, and
@@ -95,12 +137,12 @@
  * score), is left alone, but for the first when it is to be rung again: many who
  * come together would all ring the same. What is no waiter's name has no bell, and
  * a second. Looked at from behind, as those before one who has been rung mostly
- * have, too. */
+ * have, too. Also returns what is the matter with the head, as live_head(). */
 #define ROUSE \
 	"local function rouse(queue, alive, me, held, limit, now, again)\n" \
 	"  local list = {}\n" \
 	"  local head = live_head(queue, alive, me, now)\n" \
-	"  if type(head) ~= 'string' then return list end\n" \
+	"  if type(head) ~= 'string' then return list, head end\n" \
 	"  local letter = string.sub(head, 1, 1)\n" \
 	"  local room = 50\n" \
 	"  if held.count > 0 and (letter == 'x' or letter ~= held.kind) then\n" \
@@ -192,6 +234,7 @@
 	"local function forget()\n" \
 	"  if inherits() then redis.pcall('DEL', unpack({lock, info})) end\n" \
 	"end\n" \
+	"local function holds(other) return other == token end\n" \
 	"local function room(held) return held.count == 0 and 1 or 0 end\n" \
 	"local function take(held, ttl, now, number)\n" \
 	"  return {{'DEL', info}, {'HSET', info, 'token', token, 'host', ARGV[6],\n" \
@@ -238,6 +281,7 @@
 	"    if info then redis.pcall('HDEL', info, other) end\n" \
 	"  end\n" \
 	"end\n" \
+	"local function holds(other) return owns(member_of(other)) == true end\n" \
 	"local function room(held)\n" \
 	"  if held.count > 0 and held.kind ~= letter then return 0 end\n" \
 	"  return (limit or math.huge) - held.count\n" \
@@ -269,7 +313,7 @@
 	"  local failed = failure('ZREM', redis.pcall('ZREM', lock, member))\n" \
 	"  if failed or not info then return failed end\n" \
 	"  redis.pcall('HDEL', info, token)\n" \
-	"  if redis.pcall('ZCARD', lock) == 0 then redis.pcall('DEL', info) end\n" \
+	"  if redis.pcall('ZCARD', lock) == 0 then wipe(info) end\n" \
 	"end\n" \
 	"local function keep(ms)\n" \
 	"  local record = info and redis.pcall('HGET', info, token)\n" \
@@ -294,14 +338,15 @@
  *
  * Who finds the lock free behind another's back is told to ring that one, unless
  * somebody has. */
-#define ACQUIRE_BEGIN FAILURE DIGITS START LIVE_HEAD ROUSE LOOK NOW \
+#define ACQUIRE_BEGIN FAILURE DIGITS START LIVE_HEAD ROUSE LOOK WIPE NOW \
 	"local lock, fence, info, nested, queue, alive, bell = unpack(KEYS)\n" \
 	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
 	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n" \
 	"local former = {unpack(ARGV, 13)}\n"
 
-/* Whether all before us can go together with us, and all find room. */
+/* Whether all before us can go together with us, and all find room. Nobody joins
+ * a group across more than 1,000 waiters. */
 #define IN_TURN \
 	"local function in_turn(head, rank, places)\n" \
 	"  if rank == 0 then return true end\n" \
@@ -309,8 +354,9 @@
 	"    return false\n" \
 	"  end\n" \
 	"  local most = rank or places < math.huge and places or 0\n" \
+	"  if most == 0 or most > 1000 then most = 1001 end\n" \
 	"  local ahead = redis.pcall('ZRANGE', queue, 0, most - 1)\n" \
-	"  if #ahead >= places then return false end\n" \
+	"  if #ahead >= places or #ahead > 1000 then return false end\n" \
 	"  for _, waiter in ipairs(ahead) do\n" \
 	"    if string.sub(waiter, 1, 1) ~= letter then return false end\n" \
 	"  end\n" \
@@ -389,8 +435,11 @@
 	"  rank = head and redis.pcall('ZRANK', queue, me)\n" \
 	"  if type(rank) == 'table' then return failure('ZRANK', rank) end\n" \
 	"end\n" \
-	"if not own and (places < 1 or head and not in_turn(head, rank, places)) then\n" \
-	"  local busy = {0, 0, -1, 0, 'free', '', 0, 0, '', '', '', 0, 0}\n" \
+	"local again = held.unswept or head == true and (wait or places > 0)\n" \
+	"if not own and (again or places < 1\n" \
+	"  or head and not in_turn(head, rank, places)) then\n" \
+	"  local busy = {again and -1 or 0, 0, -1, 0, 'free', '', 0, 0, '', '', '',\n" \
+	"    0, 0}\n" \
 	"  local rings = {}\n" \
 	"  if held.count > 0 and held.kind == letter then\n" \
 	"    busy[2] = held.first_left\n" \
@@ -399,7 +448,7 @@
 	"    busy[2] = held.last_left\n" \
 	"    tell_holder(busy, held, held.last)\n" \
 	"  end\n" \
-	"  if places > 0 then\n" \
+	"  if places > 0 and not again then\n" \
 	"    busy[13] = 1\n" \
 	"    rings = rouse(queue, alive, me, held, limit, now)\n" \
 	"    if held.count == 0 or string.sub(head, 1, 1) == letter then\n" \
@@ -443,7 +492,13 @@
 	"end\n" \
 	"for _, step in ipairs(grant) do steps[#steps + 1] = step end\n" \
 	"for _, step in ipairs(steps) do\n" \
-	"  local failed = failure(step[1], redis.pcall(unpack(step)))\n" \
+	"  local reply\n" \
+	"  if step[1] == 'DEL' then\n" \
+	"    reply = wipe(step[2])\n" \
+	"  else\n" \
+	"    reply = redis.pcall(unpack(step))\n" \
+	"  end\n" \
+	"  local failed = failure(step[1], reply)\n" \
 	"  if failed then return failed end\n" \
 	"end\n" \
 	"local granted = {1, fence and number or '', '',\n" \
@@ -451,7 +506,7 @@
 	"if not head then return granted end\n" \
 	"head = live_head(queue, alive, me, now)\n" \
 	"granted[3] = type(head) == 'string' and head or ''\n" \
-	"if places < 2 or not head then return granted end\n" \
+	"if places < 2 or type(head) ~= 'string' then return granted end\n" \
 	"held.count, held.kind = held.count + (own and 0 or 1), letter\n" \
 	"for i, waiter in ipairs(rouse(queue, alive, me, held, limit, now)) do\n" \
 	"  granted[4 + i] = waiter\n" \
@@ -481,21 +536,40 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 
 /* --- release ----------------------------------------------------------- */
 
-/* Nested runs of our token that are alive but for one, and whether the holder
- * has released. */
+/* Whether other nested runs of our token are alive, 'unknown' if one call cannot
+ * say; and whether there are members at all. Expired members are skipped, and
+ * those whose token does not hold the lock are removed, at most 500 in one call,
+ * if they are many. */
 #define OTHERS \
-	"local function others(nested, run, now)\n" \
-	"  local count, released = 0, run == ''\n" \
-	"  local runs = redis.pcall('ZRANGE', nested, 0, -1, 'WITHSCORES')\n" \
-	"  for i = 1, #runs, 2 do\n" \
-	"    local whose, which = string.sub(runs[i], 1, #token), string.sub(runs[i], #token + 2)\n" \
-	"    if whose == token and which == 'released' then\n" \
-	"      released = true\n" \
-	"    elseif whose == token and which ~= run and tonumber(runs[i + 1]) >= now then\n" \
-	"      count = count + 1\n" \
+	"local function have_others(nested, run, now)\n" \
+	"  local skip, kept, room = 0, 0, 500\n" \
+	"  while room > 0 do\n" \
+	"    local some = redis.pcall('ZRANGE', nested, skip, skip + 49, 'WITHSCORES')\n" \
+	"    if some.err or not some[1] then return false, some.err or skip > 0 end\n" \
+	"    local gone, expired = {}, false\n" \
+	"    for i = 1, #some, 2 do\n" \
+	"      local whose, which = string.match(some[i], '^(.*):([^:]*)$')\n" \
+	"      expired = tonumber(some[i + 1]) < now\n" \
+	"      if not expired and whose == token and which ~= run\n" \
+	"        and which ~= 'released' then\n" \
+	"        return true, true\n" \
+	"      elseif not expired and kept < 500 then\n" \
+	"        kept = kept + 1\n" \
+	"      elseif not expired and not (whose and holds(whose)) then\n" \
+	"        gone[#gone + 1] = some[i]\n" \
+	"        room = room - 1 - #some[i] / 1000\n" \
+	"      end\n" \
+	"    end\n" \
+	"    if #some < 100 then return false, true end\n" \
+	"    local dead = expired and skip == 0\n" \
+	"      and redis.pcall('ZCOUNT', nested, '-inf', '(' .. now)\n" \
+	"    skip = type(dead) == 'number' and dead or skip + 50\n" \
+	"    if gone[1] then\n" \
+	"      local removed = redis.pcall('ZREM', nested, unpack(gone))\n" \
+	"      if type(removed) == 'number' then skip = skip - #gone end\n" \
 	"    end\n" \
 	"  end\n" \
-	"  return count, released, runs.err or #runs > 0\n" \
+	"  return 'unknown', true\n" \
 	"end\n"
 
 /* Whatever becomes of the queue, the lock is freed. Whoever can go now is rung,
@@ -503,7 +577,7 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
  * lost, or a waiter leaves who was rung, or whose kind kept others back. A lock
  * that the server is to keep for some time is looked at anew by the first in
  * line. */
-#define RELEASE_BEGIN FAILURE LIVE_HEAD ROUSE RING LOOK \
+#define RELEASE_BEGIN FAILURE LIVE_HEAD ROUSE RING LOOK WIPE \
 	"local lock, fence, info, nested, queue, alive, bell, heads = unpack(KEYS)\n" \
 	"local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" \
 	"local number, kept, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]\n" \
@@ -519,26 +593,24 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
 	"  owned = false\n" \
 	"end\n" \
-	"local any = false\n" \
+	"local others, any, mark = false, true, token .. ':released'\n" \
 	"if nested then\n" \
-	"  local count, released\n" \
-	"  count, released, any = others(nested, run, now)\n" \
+	"  if owned then others, any = have_others(nested, run, now) end\n" \
+	"  local released = run == ''\n" \
+	"    or type(redis.pcall('ZSCORE', nested, mark)) == 'string'\n" \
 	"  if run ~= '' then redis.pcall('ZREM', nested, token .. ':' .. run) end\n" \
-	"  if owned and count > 0 and run == '' then\n" \
-	"    redis.pcall('ZADD', nested, '+inf', token .. ':released')\n" \
-	"  end\n" \
-	"  if owned and (count > 0 or not released) then return {2} end\n" \
-	"  if any and released then\n" \
-	"    redis.pcall('ZREM', nested, token .. ':released')\n" \
-	"  end\n" \
+	"  if others == 'unknown' then return {2, 1} end\n" \
+	"  if others and run == '' then redis.pcall('ZADD', nested, '+inf', mark) end\n" \
+	"  if owned and (others or not released) then return {2, 0} end\n" \
+	"  if any and released then redis.pcall('ZREM', nested, mark) end\n" \
 	"elseif run ~= '' then\n" \
-	"  return {owned and 2 or 0}\n" \
+	"  return {owned and 2 or 0, 0}\n" \
 	"end\n" \
-	"local answer = {0}\n" \
+	"local answer = {0, 0}\n" \
 	"if owned and kept > 0 then\n" \
 	"  local failed = keep(kept)\n" \
 	"  if failed then return failed end\n" \
-	"  answer[2] = queue and redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
+	"  answer[3] = queue and redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
 	"  answer[1] = 3\n" \
 	"  return answer\n" \
 	"elseif owned then\n" \
@@ -554,7 +626,13 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"end\n" \
 	"forget()\n" \
 	"local held = look(lock, info, now)\n" \
-	"if any and held.count == 0 then redis.pcall('DEL', nested) end\n" \
+	"if held.unswept then answer[2] = 1 end\n" \
+	"if nested and any and held.count == 0 then\n" \
+	"  local none = function() end\n" \
+	"  local swept = sweep(nested, none, none)\n" \
+	"  if swept == true then answer[2] = 1 end\n" \
+	"  if type(swept) == 'table' then redis.pcall('DEL', nested) end\n" \
+	"end\n" \
 	"if not queue then return answer end\n" \
 	"local first = redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
 	"if not first then return answer end\n" \
@@ -566,7 +644,9 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"if held.err then return answer end\n" \
 	"local again = owned and held.kind ~= 's'\n" \
 	"for _, name in ipairs(names) do again = again or name == first end\n" \
-	"for _, waiter in ipairs(rouse(queue, alive, me, held, limit, now, again)) do\n" \
+	"local rung, head = rouse(queue, alive, me, held, limit, now, again)\n" \
+	"if head == true then answer[2] = 1 end\n" \
+	"for _, waiter in ipairs(rung) do\n" \
 	"  if waiter == expected then\n" \
 	"    ring(queue, alive, waiter, heads, now)\n" \
 	"  else\n" \
@@ -758,10 +838,12 @@ const char script_look[] = FAILURE DIGITS START ENDS NOW
 	"  waiting or -1, waiters, runs, released, problems}\n";
 
 /* As a release, but by digests of what is in the key, which may be any bytes. */
-const char script_force[] = FAILURE DIGITS LIVE_HEAD ROUSE RING LOOK NOW
+const char script_force[] = FAILURE DIGITS LIVE_HEAD ROUSE RING LOOK WIPE NOW
 	"local lock, info, nested, queue, alive, bell = unpack(KEYS)\n"
 	"local held = look(lock, nil, now)\n"
 	"if held.err then return held end\n"
+	"local head = queue and live_head(queue, alive, nil, now)\n"
+	"if held.unswept or head == true then return {-1} end\n"
 	"local seen, freed = {}, held.count == 0 and 1 or 0\n"
 	"for i = 2, #ARGV do seen[ARGV[i]] = true end\n"
 	"local limit = info and redis.pcall('HMGET', info, 'limit')\n"
@@ -770,17 +852,19 @@ const char script_force[] = FAILURE DIGITS LIVE_HEAD ROUSE RING LOOK NOW
 	"  if not seen[redis.sha1hex(held.first)] then return {0} end\n"
 	"  freed, held.count = 1, 0\n"
 	"elseif held.count > 0 then\n"
-	"  for _, member in ipairs(redis.pcall('ZRANGE', lock, 0, -1)) do\n"
-	"    if seen[redis.sha1hex(member)] then\n"
-	"      local gone = redis.pcall('ZREM', lock, member)\n"
-	"      if type(gone) == 'table' then return failure('ZREM', gone) end\n"
-	"      freed, held.count = freed + gone, held.count - gone\n"
-	"    end\n"
+	"  local members = redis.pcall('ZRANGE', lock, -held.count,\n"
+	"    math.min(4999 - held.count, -1))\n"
+	"  local found = {}\n"
+	"  for _, member in ipairs(members) do\n"
+	"    if seen[redis.sha1hex(member)] then found[#found + 1] = member end\n"
 	"  end\n"
-	"  if freed == 0 then return {0} end\n"
+	"  if not found[1] then return {0} end\n"
+	"  freed = redis.pcall('ZREM', lock, unpack(found))\n"
+	"  if type(freed) == 'table' then return failure('ZREM', freed) end\n"
+	"  held.count = held.count - freed\n"
 	"end\n"
 	"if held.count == 0 then\n"
-	"  local gone = redis.pcall('DEL', unpack({lock, info, nested}))\n"
+	"  local gone = wipe(unpack({lock, info, nested}))\n"
 	"  if type(gone) == 'table' then return gone end\n"
 	"end\n"
 	"local answer = {freed}\n"

@@ -21,7 +21,10 @@
  * many wait, 'free', 'foreign', 'known' or 'kept' (for --min-hold), the
  * holder's kind, how many hold it, permits, host, pid, user, held for ms, 1
  * when there is room, but for those in line before, whom to ring...}. Of
- * several holders that one is told whose lease is waited for. */
+ * several holders that one is told whose lease is waited for. {-1, ...} with
+ * the same elements: one call has removed as many expired entries as it may,
+ * and there are more before it is known whether the lock is free. Whoever waits
+ * has its place in the queue. Ask again at once. */
 extern const char script_acquire_exclusive[];
 extern const char script_acquire_counted[];
 
@@ -37,9 +40,11 @@ extern const char script_renew_counted[];
  *       ms to keep the lock for or 0, the own name in the queue, the nested run
  *       or nothing, the first in line as far as is known, the former tokens:
  *       what these have got is freed, without a word.
- * {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; whom to
- * ring...}. The lock alone does where its slot migrates. Nothing of ours is
- * left in the queue: whoever gives up waiting uses it, too. */
+ * {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
+ * entries are left that hide who is to be rung, or whether nested runs use the
+ * lock: release again at once; whom to ring...}. The lock alone does where its
+ * slot migrates. Nothing of ours is left in the queue: whoever gives up waiting
+ * uses it, too. */
 extern const char script_release_exclusive[];
 extern const char script_release_counted[];
 
@@ -87,7 +92,8 @@ extern const char script_look[];
  * ARGV: the waiter that is thought to be first, or nothing; the digests of the
  * holders. Takes the lock away from those, and goes on as a release does:
  * {how many have lost it, 1 where it was free; whom to ring...}; {0}: it is
- * others who have it. */
+ * others who have it; {-1}: nothing was done but to remove expired entries, ask
+ * again at once. */
 extern const char script_force[];
 
 #endif

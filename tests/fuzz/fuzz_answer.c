@@ -60,6 +60,8 @@ check_try(const struct answer_try *answer, int vote)
 	check_rings(&answer->rings);
 	check_number(answer->fence);
 	require((vote == 1) == (answer->outcome == ANSWER_GRANTED));
+	require(
+	    (vote == ANSWER_NOT_YET) == (answer->outcome == ANSWER_UNFINISHED));
 	if (answer->outcome == ANSWER_BUSY)
 		check_busy(answer);
 }

@@ -90,6 +90,10 @@ static const struct {
     {"", false, false},
     {"+1\n+5\n+\n0", false, false},
     {"0\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n1", true, false},
+    {"-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0", true, false},
+    {"-2\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0", false, false},
+    {"-1\n5\n+\n0", false, false},
+    {"-1", false, false},
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0", true, false},
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0\n+" W, true, false},
     {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n5\n0", true, false},
@@ -191,14 +195,22 @@ static const struct {
 	int release;
 	int force;
 } others[] = {
-    {"0", 0, ANSWER_NOT_OURS, 0},
-    {"1", 1, ANSWER_FREED, 1},
-    {"2", -1, ANSWER_LEFT, 2},
-    {"3", -1, ANSWER_KEPT, 3},
-    {"4", -1, -1, 4},
-    {"-1", -1, -1, -1},
+    {"0", 0, -1, 0},
+    {"1", 1, -1, 1},
+    {"2", -1, -1, 2},
+    {"-2", -1, -1, -1},
     {"9223372036854775807", -1, -1, -1},
-    {"1\n+" W, -1, ANSWER_FREED, 1},
+    {"0\n0", -1, ANSWER_NOT_OURS, -1},
+    {"1\n0", -1, ANSWER_FREED, -1},
+    {"2\n0", -1, ANSWER_LEFT, -1},
+    {"3\n0", -1, ANSWER_KEPT, -1},
+    {"4\n0", -1, -1, -1},
+    {"-1\n0", -1, -1, -1},
+    {"1\n2", -1, -1, -1},
+    {"1\n-1", -1, -1, -1},
+    {"1\n0\n+" W, -1, ANSWER_FREED, -1},
+    {"1\n0\n5", -1, -1, -1},
+    {"1\n+" W, -1, -1, 1},
     {"1\n5", -1, -1, -1},
     {"+1", -1, -1, -1},
     {"", -1, -1, -1},
@@ -227,10 +239,40 @@ test_others(void)
 	}
 }
 
+/* Entries are left to remove. */
+static void
+test_unfinished(void)
+{
+	void *try = array("-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0");
+	void *more = array("2\n1");
+	void *less = array("2\n0");
+	void *forced = array("-1");
+	void *done = array("1");
+	struct answer_try answer;
+	struct answer_release release;
+	struct answer_force force;
+
+	ok(answer_acquire(&answer, try) && answer.outcome == ANSWER_UNFINISHED,
+	    "a try that is to be repeated");
+	is_int(answer_vote(try), ANSWER_NOT_YET, "  says neither yes nor no");
+	ok(answer_release(&release, more) && release.unfinished,
+	    "a release that is to be repeated");
+	ok(answer_release(&release, less) && !release.unfinished,
+	    "one that is not");
+	ok(answer_force(&force, forced) && force.unfinished,
+	    "a release by force that is to be repeated");
+	ok(answer_force(&force, done) && !force.unfinished, "one that is not");
+	freeReplyObject(try);
+	freeReplyObject(more);
+	freeReplyObject(less);
+	freeReplyObject(forced);
+	freeReplyObject(done);
+}
+
 static void
 test_rings(void)
 {
-	char lines[60 * sizeof(W)] = "1";
+	char lines[60 * sizeof(W)] = "1\n0";
 	struct answer_release answer;
 	void *reply;
 
@@ -399,6 +441,7 @@ main(void)
 	test_busy();
 	test_grant();
 	test_others();
+	test_unfinished();
 	test_rings();
 	test_next();
 	test_values();
