@@ -27,8 +27,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "mem.h"
 #include "probe.h"
 #include "resolve.h"
+#include "secret.h"
 #include "tls.h"
 
 #define CONN_QUEUE_MAX 16
@@ -38,6 +40,9 @@
 #define CONN_REPLY_MAX 65536
 #define CONN_ELEMENTS_MAX 64
 #define CONN_READ_MAX 16384
+/* A script and what goes before it. It is kept, so that a new connection needs
+ * no memory while a job runs. */
+#define CONN_OUT_ROOM 16000
 /* Of a server's words, and of a line that has the URL before them. */
 #define CONN_WORDS_MAX 256
 #define CONN_ERROR_MAX 1024
@@ -102,7 +107,7 @@ struct conn {
 	size_t unparsed; /* bytes since the last whole reply */
 	size_t reply_max;
 	size_t elements_max;
-	char *out; /* what the socket didn't take yet */
+	char *out; /* of secret.h: what the socket didn't take yet, and AUTH */
 	size_t out_length;
 	struct pending queue[CONN_QUEUE_MAX];
 	size_t queued;
@@ -123,6 +128,11 @@ conn_new(struct loop *loop, const struct endpoint *endpoint)
 	conn->loop = loop;
 	conn->endpoint = endpoint;
 	conn->fd.fd = -1;
+	conn->out = secret_alloc(CONN_OUT_ROOM);
+	if (conn->out == NULL) {
+		free(conn);
+		return NULL;
+	}
 	conn_allow(conn, CONN_REPLY_MAX, CONN_ELEMENTS_MAX);
 	return conn;
 }
@@ -203,8 +213,7 @@ close_all(struct conn *conn)
 	if (conn->reader != NULL)
 		redisReaderFree(conn->reader);
 	conn->reader = NULL;
-	free(conn->out);
-	conn->out = NULL;
+	explicit_bzero(conn->out, conn->out_length);
 	conn->out_length = 0;
 	conn->broken = false;
 	conn->stale = false;
@@ -217,6 +226,7 @@ conn_free(struct conn *conn)
 	if (conn == NULL)
 		return;
 	close_all(conn);
+	secret_free(conn->out);
 	free(conn);
 }
 
@@ -437,6 +447,7 @@ flush(struct conn *conn)
 	if (sent > 0) {
 		conn->out_length -= (size_t)sent;
 		memmove(conn->out, conn->out + sent, conn->out_length);
+		explicit_bzero(conn->out + conn->out_length, (size_t)sent);
 	}
 	conn->fd.events = events_for(conn);
 }
@@ -446,23 +457,25 @@ append(struct conn *conn, const struct conn_command *command)
 {
 	char *wire = NULL;
 	char *out;
-	long long length; /* int before hiredis 1.1 */
+	size_t length;
+	long long formatted; /* int before hiredis 1.1 */
 
 	if (conn->queued == CONN_QUEUE_MAX)
 		return -1;
-	length =
+	formatted =
 	    redisFormatCommandArgv(&wire, command->argc, command->argv, NULL);
-	if (length < 0)
+	if (formatted < 0)
 		return -1;
-	out = realloc(conn->out, conn->out_length + (size_t)length);
-	if (out == NULL) {
-		redisFreeCommand(wire);
-		return -1;
-	}
-	conn->out = out;
-	memcpy(conn->out + conn->out_length, wire, (size_t)length);
+	length = (size_t)formatted;
+	out = secret_grow(conn->out, conn->out_length + length);
+	if (out != NULL)
+		memcpy(out + conn->out_length, wire, length);
+	explicit_bzero(wire, length);
 	redisFreeCommand(wire);
-	conn->out_length += (size_t)length;
+	if (out == NULL)
+		return -1;
+	conn->out = out;
+	conn->out_length += length;
 	conn->queue[conn->queued++] =
 	    (struct pending){.on_reply = command->on_reply,
 		.arg = command->arg,
@@ -1064,6 +1077,7 @@ conn_not_found(struct conn *conn, const char *why, bool refused, bool hopeless)
 static void
 open_conn(struct conn *conn)
 {
+	mem_wipe_stack(); /* AUTH has just been formatted */
 	conn->hopeless = false;
 	conn->refusal[0] = '\0';
 	if (conn->locator == NULL) {

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "admin.h"
 #include "conn.h"
 #include "exitcode.h"
 #include "log.h"
+#include "mem.h"
 #include "opts.h"
 #include "run.h"
 #include "sig.h"
@@ -96,6 +98,10 @@ run_job(const struct opts *opts)
 	return run(opts, &sig);
 }
 
+/* Until the job is executed, which makes it like any other, nobody but root may
+ * read our memory or trace us, and we leave no core: there is a password. A
+ * limit on cores would reach the job, and not a core_pattern that is a pipe.
+ * What we fork, the guard and resolvers, inherits it. */
 int
 main(int argc, char **argv)
 {
@@ -103,8 +109,10 @@ main(int argc, char **argv)
 	struct opts opts;
 	int result;
 
+	prctl(PR_SET_DUMPABLE, 0);
 	fill_standard_fds();
 	result = opts_init(&opts, argc, argv);
+	mem_wipe_stack();
 	if (result != 0)
 		return result;
 	log_verbose(opts.verbose);

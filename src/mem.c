@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "exitcode.h"
+#include "secret.h"
+
+/* As deep as parsing options and formatting a command go. */
+enum { MEM_DEAD_STACK = 32768 };
 
 static void *
 or_die(void *memory)
@@ -51,8 +55,28 @@ mem_printf(const char *format, ...)
 	return or_die(text);
 }
 
+char *
+mem_secret(size_t size)
+{
+	return or_die(secret_alloc(size));
+}
+
+char *
+mem_secret_copy(const char *text, size_t length)
+{
+	return or_die(secret_copy(text, length));
+}
+
 void
 mem_wipe(void *secret, size_t length)
 {
 	explicit_bzero(secret, length);
+}
+
+__attribute__((noinline)) void
+mem_wipe_stack(void)
+{
+	char dead[MEM_DEAD_STACK];
+
+	explicit_bzero(dead, sizeof(dead));
 }

@@ -11,7 +11,15 @@ char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* As those of secret.h. */
+char *mem_secret(size_t size);
+char *mem_secret_copy(const char *text, size_t length);
+
 /* Overwrites a secret in a way that the compiler keeps. */
 void mem_wipe(void *secret, size_t length);
+
+/* Wipes what functions that have returned left on the stack. The dynamic linker
+ * puts vector registers there, in which string functions have had passwords. */
+void mem_wipe_stack(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include "mem.h"
 #include "num.h"
 #include "password.h"
+#include "secret.h"
 
 #define DEFAULT_URL "redis://127.0.0.1:6379"
 #define DEFAULT_TTL_MS 30000
@@ -256,14 +257,13 @@ set_servers(struct parser *parser, const struct option_row *row,
 
 	if (parser->origins[OPT_REDIS] == ORIGIN_COMMAND_LINE)
 		return set_server(parser, row, text);
-	list = mem_strdup(text);
+	list = mem_secret_copy(text, strlen(text));
 	url = strtok_r(list, " ", &rest);
 	if (url == NULL)
 		reason = "no URL";
 	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
 		reason = add_server(parser, url);
-	mem_wipe(list, strlen(text));
-	free(list);
+	secret_free(list);
 	return reason;
 }
 
@@ -296,6 +296,12 @@ set_fallback_server(struct parser *parser, const struct option_row *row,
 	return set_server(parser, row, text);
 }
 
+static char *
+secret_or_null(const char *text)
+{
+	return text == NULL ? NULL : mem_secret_copy(text, strlen(text));
+}
+
 /* Copied, since the environment's memory is about to be wiped. */
 static const char *
 set_password(struct parser *parser, const struct option_row *row,
@@ -303,7 +309,7 @@ set_password(struct parser *parser, const struct option_row *row,
 {
 	char **field = field_of(parser, row);
 
-	*field = mem_strdup(text);
+	*field = secret_or_null(text);
 	return NULL;
 }
 
@@ -947,32 +953,59 @@ hide_passwords_in_urls(char *list)
 	return NULL;
 }
 
+/* All of that name: execve(2) takes a name twice, and getenv(3) finds the
+ * first.
+ */
 static void
-hide_password(struct parser *parser, enum option_id id)
+hide_password(enum option_id id)
 {
-	char *password = parser->environment[id];
+	const char *name = table[id].variable;
 
-	if (password == NULL)
-		return;
-	mem_wipe(password, strlen(password));
-	unsetenv(table[id].variable);
+	for (char **entry = environ; entry && *entry; entry++) {
+		char *password = value_of(*entry, name);
+
+		if (password != NULL)
+			mem_wipe(password, strlen(password));
+	}
+	unsetenv(name);
 }
 
 /* setenv alone would leave the old text in /proc/PID/environ. */
 static void
-hide_secrets(struct parser *parser)
+hide_urls(const struct parser *parser)
 {
-	char *urls = parser->environment[OPT_REDIS];
-	char *labels;
+	const char *name = table[OPT_REDIS].variable;
+	const char *first = parser->environment[OPT_REDIS];
+	char *shown = NULL;
+	bool any = false;
 
-	hide_password(parser, OPT_PASSWORD);
-	hide_password(parser, OPT_SENTINEL_PASSWORD);
-	if (urls == NULL || strchr(urls, '@') == NULL)
-		return;
-	labels = hide_passwords_in_urls(urls);
-	if (labels != NULL)
-		setenv(table[OPT_REDIS].variable, labels, 1);
-	free(labels);
+	for (char **entry = environ; entry && *entry; entry++) {
+		char *urls = value_of(*entry, name), *labels;
+
+		if (urls == NULL || strchr(urls, '@') == NULL)
+			continue;
+		any = true;
+		labels = hide_passwords_in_urls(urls);
+		if (urls == first)
+			shown = labels;
+		else
+			free(labels);
+	}
+	if (any && shown == NULL)
+		shown = mem_strdup(first);
+	if (any) {
+		unsetenv(name);
+		setenv(name, shown, 1);
+	}
+	free(shown);
+}
+
+static void
+hide_secrets(const struct parser *parser)
+{
+	hide_password(OPT_PASSWORD);
+	hide_password(OPT_SENTINEL_PASSWORD);
+	hide_urls(parser);
 }
 
 static void
@@ -1237,16 +1270,8 @@ check_one_password(struct parser *parser, const char *password,
 static void
 forget_password(char **password)
 {
-	if (*password != NULL)
-		mem_wipe(*password, strlen(*password));
-	free(*password);
+	secret_free(*password);
 	*password = NULL;
-}
-
-static char *
-strdup_or_null(const char *text)
-{
-	return text == NULL ? NULL : mem_strdup(text);
 }
 
 static char *
@@ -1281,7 +1306,7 @@ fill_credentials(struct parser *parser)
 			continue;
 		read_password(parser, path, &parser->password);
 		path = NULL;
-		server->password = strdup_or_null(parser->password);
+		server->password = secret_or_null(parser->password);
 	}
 }
 
@@ -1293,7 +1318,7 @@ fill_sentinel_credentials(struct parser *parser, const struct endpoint *server)
 	for (size_t i = 0; i < server->host_count; i++) {
 		struct endpoint *sentinel = &server->hosts[i];
 		sentinel->user = strdup_unless_empty(parser->sentinel_user);
-		sentinel->password = strdup_or_null(parser->sentinel_password);
+		sentinel->password = secret_or_null(parser->sentinel_password);
 	}
 }
 

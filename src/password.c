@@ -67,7 +67,7 @@ read_password(int fd, char **password)
 		length--;
 	reason = text_mistake(text, (size_t)length);
 	if (reason == NULL)
-		*password = mem_strndup(text, (size_t)length);
+		*password = mem_secret_copy(text, (size_t)length);
 	mem_wipe(text, sizeof(text));
 	return reason;
 }

@@ -3,7 +3,7 @@
 #ifndef PASSWORD_H
 #define PASSWORD_H
 
-/* Sets *password, to be wiped and freed by the caller. NULL, or the reason
+/* Sets *password, memory of secret.h. NULL, or the reason
  * (which quotes nothing of the file) with *password untouched. */
 const char *password_read(const char *path, char **password);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "exitcode.h"
@@ -97,9 +96,6 @@ sig_die(int signo)
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t only;
 
-	/* A core of the job is its own affair; ours has a password in it. A
-	 * limit of zero would not keep it from a piped core_pattern. */
-	prctl(PR_SET_DUMPABLE, 0);
 	sigaction(signo, &dfl, NULL);
 	raise(signo);
 	sigemptyset(&only);

@@ -9,6 +9,7 @@
 
 #include "mem.h"
 #include "num.h"
+#include "secret.h"
 
 #define TCP_SCHEME "redis://"
 #define UNIX_SCHEME "unix://"
@@ -58,15 +59,9 @@ hex_byte(const char *digits, size_t length)
 	return high * 16 + low;
 }
 
-/* Percent-decodes into memory of its own; empty text becomes NULL. */
 static const char *
-decode(const char *text, size_t length, char **decoded)
+decode_into(const char *text, size_t length, char *decoded)
 {
-	size_t used = 0;
-
-	if (length == 0)
-		return NULL;
-	*decoded = mem_alloc(length + 1);
 	for (size_t i = 0; i < length; i++) {
 		int byte = (unsigned char)text[i];
 
@@ -76,9 +71,28 @@ decode(const char *text, size_t length, char **decoded)
 				return "bad percent-escape";
 			i += 2;
 		}
-		(*decoded)[used++] = (char)byte;
+		*decoded++ = (char)byte;
 	}
 	return NULL;
+}
+
+/* Percent-decodes into memory of its own; empty text becomes NULL. */
+static const char *
+decode(const char *text, size_t length, char **decoded)
+{
+	if (length == 0)
+		return NULL;
+	*decoded = mem_alloc(length + 1);
+	return decode_into(text, length, *decoded);
+}
+
+static const char *
+decode_secret(const char *text, size_t length, char **decoded)
+{
+	if (length == 0)
+		return NULL;
+	*decoded = mem_secret(length + 1);
+	return decode_into(text, length, *decoded);
 }
 
 /* The parse functions take their part off the front of *text. */
@@ -99,7 +113,7 @@ parse_credentials(const char **text, struct endpoint *endpoint)
 	if (reason != NULL)
 		return reason;
 	colon++;
-	return decode(colon, (size_t)(at - colon), &endpoint->password);
+	return decode_secret(colon, (size_t)(at - colon), &endpoint->password);
 }
 
 static const char *
@@ -438,11 +452,9 @@ endpoint_fini(struct endpoint *endpoint)
 		endpoint_fini(&endpoint->hosts[i]);
 	free(endpoint->hosts);
 	free(endpoint->master);
-	if (endpoint->password != NULL)
-		mem_wipe(endpoint->password, strlen(endpoint->password));
 	free(endpoint->host);
 	free(endpoint->user);
-	free(endpoint->password);
+	secret_free(endpoint->password);
 	free(endpoint->label);
 	memset(endpoint, 0, sizeof(*endpoint));
 }

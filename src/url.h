@@ -25,7 +25,7 @@ struct endpoint {
 	int port;	/* 1 to 65535; 0 with URL_UNIX */
 	int db;		/* 0 and up */
 	char *user;	/* NULL when not given */
-	char *password; /* NULL when not given */
+	char *password; /* of secret.h, or NULL when not given */
 	char *label;	/* the URL for messages: without user and password */
 	bool tls;	/* never with URL_UNIX */
 	/* To be set by whoever connects where tls is; stays the setter's. */
@@ -51,7 +51,7 @@ const char *url_parse(const char *text, struct endpoint *endpoint);
  * refuses: up to the last '@' all may be secret. Whether there were any. */
 bool url_wipe(char *text);
 
-/* Wipes the password and frees all members. */
+/* Frees all members. */
 void endpoint_fini(struct endpoint *endpoint);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "mem.h"
 #include "tree.h"
 
 /* Between two rounds of KILL when nobody dies: what is stuck in the kernel must
@@ -344,6 +345,7 @@ watch_main(struct watch_page *page, int sock, struct child *child)
 {
 	struct watch watch = {.page = page, .sock = sock, .child = child};
 
+	mem_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-guard");
 	close_ours(sock);
 	if (prepare(&watch) == -1)

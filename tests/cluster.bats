@@ -91,7 +91,7 @@ sent() {
 
 # bats test_tags=native
 @test "a good seed costs no round trip, a wrong one one redirect" {
-	type strace >/dev/null 2>&1 || skip 'no strace'
+	need_strace
 	key_on 1
 	[[ $(sent "127.0.0.1:${PORTS[1]}") == '1 2' ]]
 	[[ $(sent "127.0.0.1:${PORTS[0]}") == '2 3' ]]

@@ -343,6 +343,30 @@ exits_with() {
 	}
 }
 
+# A user that nobody else is, no other test either.
+STRANGER=$((61000 + $$ % 4000))
+
+# In a test that is run by root: that user can run ./rlockrun.
+need_stranger() {
+	local folder=$BATS_TEST_TMPDIR
+	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups true 2>/dev/null ||
+		skip "another user takes privileges"
+	while [[ $folder != / ]]; do
+		chmod o+x "$folder" 2>/dev/null || :
+		folder=$(dirname "$folder")
+	done
+	cp "$RLOCKRUN" rlockrun
+	chmod 755 rlockrun .
+	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups ./rlockrun --version >/dev/null ||
+		skip "another user can't reach the program"
+}
+
+# In a test that looks at what rlockrun sends.
+need_strace() {
+	type strace >/dev/null 2>&1 || skip 'no strace'
+	((EUID == 0)) || skip "reading rlockrun's memory takes privileges"
+}
+
 # --- looking ----------------------------------------------------------------
 
 is_held() { [[ $(cli exists "$KEY") == 1 ]]; }

@@ -444,6 +444,7 @@ traced_writes() {
 }
 
 @test "connecting, acquiring and releasing are three round trips" {
+	need_strace
 	not_over tls sentinel
 	traced_writes >writes
 	[[ $(wc -l <writes) == 2 ]]
@@ -452,6 +453,7 @@ traced_writes() {
 }
 
 @test "password and db go along in the first write" {
+	need_strace
 	not_over cluster # which has no other db
 	cli acl setuser "$KEY" on '>secret' '~*' +@all
 	traced_writes -r "unix://${KEY//:/%3A}:secret@$SUITE_DIR/s?db=3" >writes

@@ -80,22 +80,7 @@ ready_or_gone() { [[ -s ready ]] || gone "$1"; }
 
 # --- processes --------------------------------------------------------------
 
-# Root has no limit, so it takes a user that nobody else is, no other test either.
-STRANGER=$((61000 + $$ % 4000))
-
-need_stranger() {
-	local folder=$BATS_TEST_TMPDIR
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups true 2>/dev/null ||
-		skip "another user takes privileges"
-	while [[ $folder != / ]]; do
-		chmod o+x "$folder" 2>/dev/null || :
-		folder=$(dirname "$folder")
-	done
-	cp "$RLOCKRUN" rlockrun
-	chmod 755 rlockrun .
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups ./rlockrun --version >/dev/null ||
-		skip "another user can't reach the program"
-}
+# Root has no limit, so it takes a stranger.
 
 # as_stranger LIMIT COMMAND...: with so many processes.
 as_stranger() {

@@ -74,7 +74,7 @@ given_up() {
 
 # bats test_tags=native
 @test "sentinels add one question; ROLE travels with the first command" {
-	type strace >/dev/null 2>&1 || skip 'no strace'
+	need_strace
 	strace -f -o trace -e trace=connect,sendto "$RLOCKRUN" -k "$KEY" true
 	[[ $(grep -c 'connect(' trace) == 2 ]]
 	grep 'sendto([0-9]*, "\*' trace >sent

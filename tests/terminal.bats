@@ -1064,6 +1064,7 @@ waiter_misses_its_turn() {
 # told so, is slow. What the terminal sends now, nobody of the job is there to get.
 slow_start() {
 	local guard
+	need_strace
 	start_waiter
 	guard=$(ps -o pid= --ppid "$(<t/top)")
 	start strace -qq -o strace.out -e trace=recvfrom \

@@ -380,7 +380,7 @@ sends() {
 
 # bats test_tags=native
 @test "TLS adds its handshake and a goodbye, nothing else" {
-	type strace >/dev/null 2>&1 || skip 'no strace'
+	need_strace
 	# Greeting; the handshake's end with acquire; release; goodbye.
 	[[ $(sends "rediss://127.0.0.1:$PORT") == 4 ]]
 }

@@ -1,0 +1,44 @@
+#include "secret.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+/* How many of these bytes a child made by fork(2) finds. */
+static int
+left_in_child(const char *secret, size_t size)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		int left = 0;
+
+		for (size_t i = 0; i < size; i++)
+			left += secret[i] != '\0';
+		_exit(left > 0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int
+main(void)
+{
+	char *secret = secret_copy("hush, hush", 4);
+	char *grown;
+
+	is_text(secret, "hush", "a copy up to a length");
+	ok(secret_grow(secret, 100) == secret, "there is room in the page");
+	grown = secret_grow(secret, 100000);
+	is_text(grown, "hush", "grown, with what was in it");
+	memset(grown, 'x', 100000);
+	is_int(left_in_child(grown, 100000), 0, "wiped in a child");
+	is_int(grown[99999], 'x', "and not here");
+	secret_free(grown);
+	secret_free(NULL);
+	return tap_done();
+}
