@@ -14,21 +14,38 @@
 #include "tree.h"
 #include "watch.h"
 
+/* How long guard_end waits for a guard that was killed. */
+enum { END_MS = 1000 };
+
+static void
+finish(struct guard *guard, enum guard_state state, int64_t at)
+{
+	guard->state = state;
+	guard->gone_at = at;
+}
+
+static void
+finish_unstarted(struct guard *guard, enum guard_state state, int64_t at)
+{
+	guard->ended = true;
+	guard->ended_at = at;
+	finish(guard, state, at);
+}
+
 static void
 take_report(struct guard *guard, const struct watch_report *word)
 {
 	switch (word->kind) {
 	case WATCH_REPORT_FAILED:
-		guard->failed = word->value;
+		guard->error = word->value;
+		finish(guard, GUARD_FAILED, word->at);
 		break;
 	case WATCH_REPORT_NOT_RUN:
 		guard->exec_error = word->value;
-		guard->ended = guard->gone = true;
-		guard->ended_at = guard->gone_at = word->at;
+		finish_unstarted(guard, GUARD_GONE, word->at);
 		break;
 	case WATCH_REPORT_LATE:
-		guard->late = guard->ended = guard->gone = true;
-		guard->ended_at = guard->gone_at = word->at;
+		finish_unstarted(guard, GUARD_LATE, word->at);
 		break;
 	case WATCH_REPORT_STOPPED:
 		guard->stopped = word->value;
@@ -40,12 +57,10 @@ take_report(struct guard *guard, const struct watch_report *word)
 		guard->ended_at = word->at;
 		break;
 	case WATCH_REPORT_GONE:
-		guard->gone = true;
-		guard->gone_at = word->at;
+		finish(guard, GUARD_GONE, word->at);
 		break;
 	case WATCH_REPORT_ENFORCED:
-		guard->enforced = true;
-		guard->gone_at = word->at;
+		finish(guard, GUARD_ENFORCED, word->at);
 		break;
 	}
 }
@@ -64,9 +79,10 @@ on_report(void *arg, short revents)
 {
 	struct guard *guard = arg;
 	struct watch_report words[4];
-	ssize_t got = recv(guard->sock.fd, words, sizeof(words), MSG_DONTWAIT);
+	ssize_t got;
 
 	(void)revents;
+	got = recv(guard->sock.fd, words, sizeof(words), MSG_DONTWAIT);
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*words); i++)
@@ -74,9 +90,8 @@ on_report(void *arg, short revents)
 	if (got > 0)
 		return;
 	stop_listening(guard);
-	guard->died = !guard->failed && !guard->gone && !guard->enforced;
-	if (guard->died)
-		guard_on_sigchld(guard);
+	if (!guard_job_is_gone(guard))
+		guard->state = GUARD_DIED;
 }
 
 static struct watch_page *
@@ -91,12 +106,37 @@ new_page(void)
 	return page;
 }
 
-void
+bool
+guard_job_is_gone(const struct guard *guard)
+{
+	switch (guard->state) {
+	case GUARD_FAILED:
+	case GUARD_LATE:
+	case GUARD_GONE:
+	case GUARD_ENFORCED:
+	case GUARD_CLEARED:
+		return true;
+	case GUARD_WATCHING:
+	case GUARD_DIED:
+		break;
+	}
+	return false;
+}
+
+int
 guard_init(struct guard *guard, struct loop *loop)
 {
 	*guard = (struct guard){.loop = loop,
 	    .deadline = CLOCK_NEVER,
 	    .sock.fd = -1};
+	return tree_open(&guard->tree);
+}
+
+void
+guard_fini(struct guard *guard)
+{
+	stop_listening(guard);
+	tree_close(&guard->tree);
 }
 
 int
@@ -104,7 +144,6 @@ guard_start(struct guard *guard, struct child *child)
 {
 	int socks[2];
 
-	guard->started_at = clock_now();
 	guard->page = new_page();
 	if (guard->page == NULL || prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == -1)
@@ -181,18 +220,15 @@ guard_terminate(struct guard *guard)
 	give(guard, &order);
 }
 
-void
-guard_on_sigchld(struct guard *guard)
+/* For tree_kill. */
+static bool
+reap(void *arg)
 {
+	struct guard *guard = arg;
 	int status;
 	pid_t pid;
 
-	/* Children that we had before, those of a script that became us by
-	 * exec, are none of the job's. */
-	if (guard->died)
-		guard->bereft =
-		    tree_signal(getpid(), guard->started_at, SIGKILL) == 0;
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
 		if (pid != guard->pid)
 			continue;
 		if (WIFSTOPPED(status))
@@ -200,6 +236,26 @@ guard_on_sigchld(struct guard *guard)
 		else
 			guard->pid = 0;
 	}
+	return pid == 0 || errno != ECHILD;
+}
+
+void
+guard_on_sigchld(struct guard *guard)
+{
+	reap(guard);
+}
+
+void
+guard_end_job(struct guard *guard)
+{
+	if (tree_kill(&guard->tree, reap, guard))
+		finish(guard, GUARD_CLEARED, clock_now());
+}
+
+bool
+guard_has_earlier_children(const struct guard *guard)
+{
+	return guard->tree.earlier_count > 0;
 }
 
 /* Killed before its socket is closed: it would take the end of file for our own
@@ -207,10 +263,12 @@ guard_on_sigchld(struct guard *guard)
 void
 guard_end(struct guard *guard)
 {
-	if (guard->pid > 0) {
+	int64_t until = clock_now() + END_MS;
+	int64_t now;
+
+	if (guard->pid > 0)
 		kill(guard->pid, SIGKILL);
-		waitpid(guard->pid, NULL, 0);
-		guard->pid = 0;
-	}
+	while (reap(guard) && guard->pid > 0 && (now = clock_now()) < until)
+		tree_await_child(until - now);
 	stop_listening(guard);
 }

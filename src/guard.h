@@ -7,7 +7,12 @@
  *
  * rlockrun's death is an end of file to the guard; what the job left behind is
  * the guard's. The guard's death kills the command (PR_SET_PDEATHSIG); what it
- * left behind is rlockrun's. */
+ * left behind becomes children of rlockrun, which kills them.
+ *
+ *   WATCHING --> FAILED, LATE, GONE, ENFORCED
+ *      |
+ *      +--killed--> DIED --guard_end_job--> CLEARED
+ */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -17,35 +22,48 @@
 
 #include "child.h"
 #include "loop.h"
+#include "tree.h"
 
 struct watch_page;
 
+enum guard_state {
+	GUARD_WATCHING, /* also before the job starts */
+	GUARD_FAILED,	/* it could not guard: error; no job was started */
+	GUARD_LATE,	/* the deadline came before the job could start */
+	GUARD_GONE,	/* the command and all that it started have ended */
+	GUARD_ENFORCED, /* the deadline came: likewise, by the guard */
+	GUARD_DIED,	/* the guard was killed: part of the job may live */
+	GUARD_CLEARED,	/* after that: proven that nothing is left */
+};
+
 struct guard {
 	/* Facts, to be read only. */
-	int failed;    /* errno: the guard could not stand up */
+	enum guard_state state;
+	int error;     /* GUARD_FAILED: errno */
 	pid_t stopped; /* the command was; whoever acts on it clears this */
 	int stops;     /* how often it was */
 	bool ended;    /* the command has ended: status, ended_at */
 	int status;    /* of waitpid(2) */
 	int64_t ended_at;
-	int exec_error; /* errno: the command was never executed */
-	bool late;	/* the deadline had come before it could be executed */
-	bool gone;	/* all that the command started has ended too */
-	int64_t gone_at;
-	bool enforced; /* the deadline came: the guard ended them all */
-	bool died;     /* the guard was killed under the job */
-	bool bereft;   /* after that: nothing of the job is left */
+	int exec_error;	 /* errno: the command was never executed */
+	int64_t gone_at; /* since when no job lives */
 
-	pid_t pid; /* 0 when reaped */
+	pid_t pid;	  /* 0 when reaped */
+	struct tree tree; /* of rlockrun */
 	struct watch_page *page;
 	struct loop *loop;
 	struct loop_fd sock;
 	int64_t deadline;
-	int64_t started_at;
 };
 
-/* Nobody is guarded yet: until guard_start all other calls do nothing. */
-void guard_init(struct guard *guard, struct loop *loop);
+/* Whether no job lives: it never did, or its end is proven. */
+bool guard_job_is_gone(const struct guard *guard);
+
+/* To be called before this process forks. Nobody is guarded yet: until
+ * guard_start all other calls do nothing. 0, or -1 with errno of tree_open. */
+int guard_init(struct guard *guard, struct loop *loop);
+/* Allowed whether guard_init succeeded or not. Does not end the guard. */
+void guard_fini(struct guard *guard);
 
 /* Forks the guard, which waits for the word to start the job. 0, or -1 with
  * errno. Our descriptors of this moment are closed in it. */
@@ -67,13 +85,20 @@ void guard_continue(struct guard *guard);
 /* Sends TERM to the command and all that descends from it. */
 void guard_terminate(struct guard *guard);
 
-/* Reaps children, continues a guard that was stopped, and where it died ends
- * what it left. To be called at each SIGCHLD, and after the guard's death from
- * time to time until nothing is left: a process that is forked while we look
- * for it is missed. */
+/* Reaps children, and continues a guard that was stopped. To be called at each
+ * SIGCHLD. */
 void guard_on_sigchld(struct guard *guard);
 
-/* From here on nobody is guarded: what the job left behind lives on. */
+/* DIED -> CLEARED, as soon as it is proven that nothing of the job is left:
+ * kills all children of this process, resolvers too, but those it had before
+ * guard_init. To be called at each SIGCHLD and from time to time until then. */
+void guard_end_job(struct guard *guard);
+/* Whether children from before guard_init prevent that proof: as long as they
+ * live waitpid(2) cannot say ECHILD. */
+bool guard_has_earlier_children(const struct guard *guard);
+
+/* From here on nobody is guarded: what the job left behind lives on. Waits for
+ * the guard's end, but not long: a debugger can delay it. */
 void guard_end(struct guard *guard);
 
 #endif

@@ -90,8 +90,9 @@ struct run {
 	int64_t overrun_at; /* --max-run: when TERM is sent, */
 	int64_t killed_at;  /* and KILL */
 	int64_t warn_at;    /* --warn-after */
-	int64_t stop_by;    /* KILL, apart from the lease's own end */
-	int result;	    /* of run() */
+	int64_t stopping_since;
+	int64_t stop_by; /* KILL, apart from the lease's own end */
+	int result;	 /* of run() */
 };
 
 /* --- the lease's deadlines -------------------------------------------- */
@@ -393,10 +394,10 @@ on_wait_over(struct run *run)
 }
 
 static void
-tell_unguarded(const struct run *run)
+tell_unguarded(const struct run *run, int error)
 {
-	int error = run->guard.failed;
-	const char *why = error == 0	   ? "the guard was killed"
+	const char *why = error == 0	    ? "the guard was killed"
+			  : error == ENODEV ? "/proc is not mounted"
 			  : error == EXDEV ? "/proc is of another pid namespace"
 					   : strerror(error);
 
@@ -470,8 +471,9 @@ step_acquire(struct run *run)
 	obey_signals(run);
 	if (run->state != RUN_ACQUIRE)
 		return;
-	if (run->guard.failed || run->guard.died) {
-		tell_unguarded(run);
+	if (run->guard.state == GUARD_FAILED ||
+	    run->guard.state == GUARD_DIED) {
+		tell_unguarded(run, run->guard.error);
 		cancel(run, EXITCODE_RESOURCE);
 	} else if (run->set.state == LOCK_HELD) {
 		on_held(run);
@@ -561,13 +563,13 @@ over_at(const struct run *run)
 
 	if (guard->ended && !run->opts->wait_all && !run->overrun)
 		return guard->ended_at;
-	return guard->died ? clock_now() : guard->gone_at;
+	return guard->gone_at;
 }
 
 static void
 finish_job(struct run *run)
 {
-	bool late = run->guard.late && !run->overrun;
+	bool late = run->guard.state == GUARD_LATE && !run->overrun;
 
 	if (run->lost) {
 		finish_lost(run);
@@ -626,6 +628,7 @@ static void
 begin_stop(struct run *run, int64_t stop_by)
 {
 	run->state = RUN_STOP;
+	run->stopping_since = clock_now();
 	run->stop_by = stop_by;
 	guard_terminate(&run->guard);
 }
@@ -639,7 +642,8 @@ follow_stop(struct run *run)
 	pid_t stopped = run->guard.stopped;
 
 	run->guard.stopped = 0;
-	if (stopped != 0 && run->terminal && tree_is_stopped(stopped))
+	if (stopped != 0 && run->terminal &&
+	    tree_is_stopped(&run->guard.tree, stopped))
 		run->suspended = term_suspend(SIGTSTP);
 }
 
@@ -764,7 +768,7 @@ watch_job(struct run *run)
 static void
 on_guard_failed(struct run *run)
 {
-	tell_unguarded(run);
+	tell_unguarded(run, run->guard.error);
 	run->result = EXITCODE_RESOURCE;
 	release(run);
 }
@@ -775,8 +779,7 @@ on_guard_died(struct run *run)
 	log_warnx("%s: the guard was killed, and the job with it",
 	    run->opts->name);
 	run->unguarded = true;
-	run->state = RUN_STOP;
-	run->stop_by = clock_now();
+	begin_stop(run, clock_now());
 }
 
 /* By the guard itself: we were stopped, or too slow. */
@@ -787,7 +790,7 @@ on_enforced(struct run *run)
 		run->overrun = true;
 		tell_overrun(&run->tell, "it was killed");
 		finish_job(run);
-	} else if (run->guard.late) {
+	} else if (run->guard.state == GUARD_LATE) {
 		finish_job(run);
 	} else {
 		log_warnx("%s was lost: its lease ended; the job was killed",
@@ -800,17 +803,18 @@ static void
 step_job(struct run *run)
 {
 	const struct guard *guard = &run->guard;
-	bool over = guard->ended && (guard->gone || !run->opts->wait_all);
+	bool gone = guard->state == GUARD_GONE;
+	bool over = guard->ended && (gone || !run->opts->wait_all);
 
 	tell_pause(&run->tell, run->loop.late_ms);
 	forward_signals(run);
-	if (guard->enforced || guard->late)
+	if (guard->state == GUARD_ENFORCED || guard->state == GUARD_LATE)
 		on_enforced(run);
-	else if (guard->failed)
+	else if (guard->state == GUARD_FAILED)
 		on_guard_failed(run);
-	else if (guard->died)
+	else if (guard->state == GUARD_DIED)
 		on_guard_died(run);
-	else if (guard->ended && !guard->gone && run->asked_to_end)
+	else if (guard->ended && !gone && run->asked_to_end)
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
 	else if (over)
 		finish_job(run);
@@ -820,26 +824,50 @@ step_job(struct run *run)
 
 /* --- stop ------------------------------------------------------------- */
 
-/* Whatever can't be killed (setuid, stuck in the kernel) still runs: the lock
- * is not freed under it. */
+/* Whatever can't be killed (setuid, stuck in the kernel) still runs, or may do
+ * so where there is no proof: the lock is not freed under it. From here on it
+ * is not renewed either. */
 static void
 on_unkillable(struct run *run)
 {
-	log_warnx("%s: processes of the job cannot be killed; the lock is left "
-		  "to its ttl",
-	    run->opts->name);
+	bool unproven = run->guard.state == GUARD_DIED &&
+			guard_has_earlier_children(&run->guard);
+
+	log_warnx("%s: %s; the lock is left to its ttl", run->opts->name,
+	    unproven ? "cannot prove that the job has ended, as rlockrun "
+		       "inherited children that still run"
+		     : "processes of the job cannot be killed");
 	run->unfinished = true;
 	leave(run, run->lost ? EXITCODE_LOST : EXITCODE_RESOURCE);
+}
+
+/* Returns when to look again. */
+static int64_t
+watch_stop(struct run *run, int64_t deadline)
+{
+	/* We may have been stopped ourselves when it came. */
+	int64_t give_up_at =
+	    UNKILLABLE_MS +
+	    (deadline > run->stopping_since ? deadline : run->stopping_since);
+	int64_t now = clock_now();
+
+	if (now >= give_up_at) {
+		on_unkillable(run);
+		return CLOCK_NEVER;
+	}
+	return run->guard.state == GUARD_DIED ? now + ORPHANS_MS : give_up_at;
 }
 
 static void
 step_stop(struct run *run)
 {
-	const struct guard *guard = &run->guard;
+	struct guard *guard = &run->guard;
 	int64_t deadline = least(run->stop_by, kill_at(run));
 
 	forward_signals(run);
-	if (guard->gone || guard->enforced || guard->bereft) {
+	if (guard->state == GUARD_DIED)
+		guard_end_job(guard);
+	if (guard_job_is_gone(guard)) {
 		finish_job(run);
 		return;
 	}
@@ -847,17 +875,8 @@ step_stop(struct run *run)
 		run->lost = true;
 		tell_lost(run, "");
 	}
-	guard_set_deadline(&run->guard, deadline);
-	if (deadline == CLOCK_NEVER)
-		return;
-	if (clock_now() >= deadline + UNKILLABLE_MS)
-		on_unkillable(run);
-	else if (guard->died)
-		loop_timer_set(&run->loop, &run->timer,
-		    clock_now() + ORPHANS_MS);
-	else
-		loop_timer_set(&run->loop, &run->timer,
-		    deadline + UNKILLABLE_MS);
+	guard_set_deadline(guard, deadline);
+	loop_timer_set(&run->loop, &run->timer, watch_stop(run, deadline));
 }
 
 static void
@@ -874,7 +893,7 @@ run_step(struct run *run)
 	enum run_state before;
 
 	set_step(&run->set);
-	if (take(&run->caught, SIGCHLD) || run->guard.died)
+	if (take(&run->caught, SIGCHLD))
 		guard_on_sigchld(&run->guard);
 	do {
 		before = run->state;
@@ -947,11 +966,14 @@ set_up(struct run *run)
 {
 	const struct opts *opts = run->opts;
 
+	if (guard_init(&run->guard, &run->loop) == -1) {
+		tell_unguarded(run, errno);
+		return EXITCODE_RESOURCE;
+	}
 	if (loop_init(&run->loop) == -1) {
 		log_warn("cannot wait for events");
 		return EXITCODE_RESOURCE;
 	}
-	guard_init(&run->guard, &run->loop);
 	run->signals = (struct loop_fd){.fd = run->sig->fd,
 	    .events = POLLIN,
 	    .on_ready = on_signal,
@@ -1045,6 +1067,7 @@ run(const struct opts *opts, struct sig *sig)
 			guard_end(&run->guard);
 		result = run->result;
 	}
+	guard_fini(&run->guard);
 	child_fini(&run->child);
 	set_fini(&run->set);
 	loop_fini(&run->loop);

@@ -3,18 +3,26 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Rounds of KILL without a pause. They let a burst outrun processes that fork
+ * and exit, but must not keep a process busy when nobody dies. */
+enum { QUICK_ROUNDS = 100 };
 
 struct process {
 	pid_t pid;
 	pid_t parent;
 	char state;
+	long threads;
 	unsigned long long started; /* with pid, unique until the next boot */
 	bool descends;
 };
@@ -39,11 +47,11 @@ stat_field(const char *state, int n)
 	return field;
 }
 
-enum { FIELD_PARENT = 1, FIELD_STARTED = 19 };
+enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19 };
 
-/* False when the process has gone. */
+/* False if it cannot be read, whatever the reason. */
 static bool
-read_process(pid_t pid, struct process *process)
+read_process(const struct tree *tree, pid_t pid, struct process *process)
 {
 	char path[32];
 	char text[1024];
@@ -51,8 +59,8 @@ read_process(pid_t pid, struct process *process)
 	ssize_t got;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	fd = openat(tree->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return false;
 	got = read(fd, text, sizeof(text) - 1);
@@ -67,6 +75,7 @@ read_process(pid_t pid, struct process *process)
 	*process = (struct process){.pid = pid,
 	    .state = *state,
 	    .parent = (pid_t)strtol(stat_field(state, FIELD_PARENT), NULL, 10),
+	    .threads = strtol(stat_field(state, FIELD_THREADS), NULL, 10),
 	    .started = strtoull(stat_field(state, FIELD_STARTED), NULL, 10)};
 	return true;
 }
@@ -87,24 +96,37 @@ add(struct table *table, const struct process *process)
 	return 0;
 }
 
-static int
-read_all(struct table *table)
+/* NULL with errno. */
+static DIR *
+list_processes(const struct tree *tree)
 {
-	DIR *proc = opendir("/proc");
+	int fd = openat(tree->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd == -1 ? NULL : fdopendir(fd);
+
+	if (fd != -1 && list == NULL)
+		close(fd);
+	return list;
+}
+
+/* 0, or -1 with errno: then table holds what was found until then. */
+static int
+read_all(const struct tree *tree, struct table *table)
+{
+	DIR *list = list_processes(tree);
 	struct dirent *entry;
 	struct process process;
 	int rc = 0;
 
-	if (proc == NULL)
+	if (list == NULL)
 		return -1;
-	while (rc == 0 && (entry = readdir(proc)) != NULL) {
+	while (rc == 0 && (entry = readdir(list)) != NULL) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
-		    read_process((pid_t)pid, &process))
+		    read_process(tree, (pid_t)pid, &process))
 			rc = add(table, &process);
 	}
-	closedir(proc);
+	closedir(list);
 	return rc;
 }
 
@@ -118,19 +140,44 @@ by_pid(const void *a, const void *b)
 }
 
 /* The table is in order: /proc lists processes by ascending id. */
-static bool
-parent_descends(const struct table *table, pid_t parent)
+static const struct process *
+find(const struct table *table, pid_t pid)
 {
-	struct process key = {.pid = parent};
-	const struct process *found =
-	    bsearch(&key, table->process, table->count, sizeof(key), by_pid);
+	struct process key = {.pid = pid};
 
-	return found != NULL && found->descends;
+	if (table->count == 0)
+		return NULL;
+	return bsearch(&key, table->process, table->count, sizeof(key), by_pid);
+}
+
+/* A parent that started after its child only reuses the id of the real one,
+ * which has ended since the child was read. */
+static bool
+parent_descends(const struct table *table, const struct process *process)
+{
+	const struct process *parent = find(table, process->parent);
+
+	return parent != NULL && parent->descends &&
+	       parent->started <= process->started;
+}
+
+/* A start of 0 is one that could not be read. */
+static bool
+is_earlier(const struct tree *tree, const struct process *process)
+{
+	for (size_t i = 0; i < tree->earlier_count; i++) {
+		const struct process *earlier = &tree->earlier[i];
+		if (earlier->pid == process->pid &&
+		    (earlier->started == process->started ||
+			earlier->started == 0 || process->started == 0))
+			return true;
+	}
+	return false;
 }
 
 /* One pass finds at least the next generation. */
 static void
-mark_descendants(struct table *table, pid_t root, unsigned long long since)
+mark_descendants(const struct tree *tree, struct table *table)
 {
 	bool found = true;
 
@@ -138,12 +185,57 @@ mark_descendants(struct table *table, pid_t root, unsigned long long since)
 		found = false;
 		for (size_t i = 0; i < table->count; i++) {
 			struct process *p = &table->process[i];
-			if (!p->descends && p->started >= since &&
-			    (p->parent == root ||
-				parent_descends(table, p->parent)))
+			if (!p->descends &&
+			    (p->parent == getpid() ||
+				parent_descends(table, p)) &&
+			    !is_earlier(tree, p))
 				p->descends = found = true;
 		}
 	}
+}
+
+/* The list of this process's children, read without opening anything. It may
+ * miss children while others end: repeat. */
+struct children {
+	int fd;
+	size_t at;
+	size_t length;
+	char text[512];
+};
+
+static void
+list_children(const struct tree *tree, struct children *list)
+{
+	list->fd = tree->children;
+	list->at = list->length = 0;
+	if (list->fd != -1)
+		lseek(list->fd, 0, SEEK_SET);
+}
+
+/* -1 at the end. */
+static int
+next_char(struct children *list)
+{
+	if (list->at == list->length) {
+		ssize_t got = read(list->fd, list->text, sizeof(list->text));
+		if (got <= 0)
+			return -1;
+		list->at = 0;
+		list->length = (size_t)got;
+	}
+	return list->text[list->at++];
+}
+
+/* 0 at the end. */
+static pid_t
+next_child(struct children *list)
+{
+	pid_t pid = 0;
+	int c;
+
+	while ((c = next_char(list)) >= '0' && c <= '9')
+		pid = pid * 10 + (c - '0');
+	return pid;
 }
 
 static int
@@ -152,96 +244,231 @@ pidfd_open_of(pid_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
+static int
+pidfd_signal(int fd, int signo)
+{
+	return (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
+}
+
 /* Between reading /proc and here the process may have gone and its id may have
  * been given to a stranger: a descriptor holds on to one process, and what it
  * holds is looked at again before it is signalled. */
 static void
-signal_one(const struct process *process, int signo)
+signal_descendant(const struct tree *tree, const struct process *process,
+    int signo)
 {
 	struct process now;
 	int fd = pidfd_open_of(process->pid);
 
 	if (fd == -1)
 		return;
-	if (read_process(process->pid, &now) &&
+	if (read_process(tree, process->pid, &now) &&
 	    now.started == process->started) {
 		if (signo != SIGCONT)
-			syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
+			pidfd_signal(fd, signo);
 		if (now.state == 'T' && (signo == SIGCONT || signo == SIGTERM))
-			syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+			pidfd_signal(fd, SIGCONT);
 	}
 	close(fd);
 }
 
-int
-tree_signal(pid_t root, int64_t since, int signo)
+/* A child keeps its id until we reap it, so this needs no descriptor. */
+static void
+signal_child(const struct tree *tree, pid_t pid, int signo)
 {
-	/* proc_pid_stat(5) counts in ticks since boot. */
-	unsigned long long since_ticks =
-	    (unsigned long long)since *
-	    (unsigned long long)sysconf(_SC_CLK_TCK) / 1000;
-	struct table table = {NULL, 0, 0};
-	int rc = read_all(&table);
-	int alive = 0;
+	if (signo != SIGCONT)
+		kill(pid, signo);
+	if ((signo == SIGCONT || signo == SIGTERM) &&
+	    tree_is_stopped(tree, pid))
+		kill(pid, SIGCONT);
+}
 
-	if (table.count > 0)
-		mark_descendants(&table, root, since_ticks);
+/* A zombie with several threads lives: only its main thread has exited. */
+static bool
+is_alive(const struct process *process)
+{
+	return process->state != 'Z' || process->threads > 1;
+}
+
+void
+tree_signal(const struct tree *tree, int signo)
+{
+	struct table table = {NULL, 0, 0};
+	struct children list;
+	struct process child = {0};
+
+	read_all(tree, &table); /* what it has found so far must do */
+	mark_descendants(tree, &table);
 	for (size_t i = 0; i < table.count; i++) {
 		const struct process *p = &table.process[i];
-		if (p->descends && p->state != 'Z') {
-			signal_one(p, signo);
-			alive++;
-		}
+		if (!p->descends || !is_alive(p))
+			continue;
+		if (p->parent == getpid())
+			signal_child(tree, p->pid, signo);
+		else
+			signal_descendant(tree, p, signo);
 	}
+	list_children(tree, &list);
+	while ((child.pid = next_child(&list)) != 0)
+		if (find(&table, child.pid) == NULL &&
+		    !is_earlier(tree, &child))
+			signal_child(tree, child.pid, signo);
 	free(table.process);
-	return rc == -1 ? -1 : alive;
 }
 
-bool
-tree_is_stopped(pid_t pid)
+/* Returns how many. Much quicker than a scan. */
+static int
+kill_children(const struct tree *tree)
 {
-	struct process process;
-
-	return read_process(pid, &process) && process.state == 'T';
-}
-
-int
-tree_kill_children(void)
-{
-	FILE *children = fopen("/proc/thread-self/children", "re");
-	char *line = NULL;
-	size_t size = 0;
+	struct children list;
+	struct process child = {0};
 	int count = 0;
 
-	if (children == NULL)
-		return 0;
-	while (getdelim(&line, &size, ' ', children) > 0) {
-		long pid = strtol(line, NULL, 10);
-		if (pid > 0 && kill((pid_t)pid, SIGKILL) == 0)
+	list_children(tree, &list);
+	while ((child.pid = next_child(&list)) != 0) {
+		child.started = 0;
+		if (tree->earlier_count > 0)
+			read_process(tree, child.pid, &child);
+		if (!is_earlier(tree, &child) && kill(child.pid, SIGKILL) == 0)
 			count++;
 	}
-	free(line);
-	fclose(children);
 	return count;
 }
 
-int
-tree_check(void)
+/* A scan takes its time where many processes run, so the children come first.
+ * Orphans become our children, and the quick rounds find these alone. */
+bool
+tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg)
+{
+	kill_children(tree);
+	tree_signal(tree, SIGKILL);
+	for (int i = 0; i < QUICK_ROUNDS; i++) {
+		int killed = kill_children(tree);
+		if (!reap(arg))
+			return true;
+		if (killed == 0)
+			break;
+	}
+	return false;
+}
+
+bool
+tree_is_stopped(const struct tree *tree, pid_t pid)
+{
+	struct process process;
+
+	return read_process(tree, pid, &process) && process.state == 'T';
+}
+
+void
+tree_await_child(int64_t ms)
+{
+	const struct timespec timeout = {ms / 1000,
+	    (long)(ms % 1000) * 1000000};
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigtimedwait(&chld, NULL, &timeout);
+}
+
+static int
+open_proc(struct tree *tree)
 {
 	char text[16];
-	ssize_t length = readlink("/proc/self", text, sizeof(text) - 1);
-	int fd;
+	struct statfs fs;
+	ssize_t length;
 
-	if (length == -1)
+	tree->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (tree->proc == -1 || fstatfs(tree->proc, &fs) == -1)
 		return -1;
-	text[length] = '\0';
+	if (fs.f_type != PROC_SUPER_MAGIC) {
+		errno = ENODEV;
+		return -1;
+	}
+	length = readlinkat(tree->proc, "self", text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
 	if (strtol(text, NULL, 10) != getpid()) {
 		errno = EXDEV;
 		return -1;
 	}
-	fd = pidfd_open_of(getpid());
-	if (fd == -1)
-		return -1;
-	close(fd);
+	tree->children =
+	    openat(tree->proc, "thread-self/children", O_RDONLY | O_CLOEXEC);
+	return tree->children == -1 && errno != ENOENT ? -1 : 0;
+}
+
+static int
+probe_pidfd(void)
+{
+	int fd = pidfd_open_of(getpid());
+	int rc = fd == -1 ? -1 : pidfd_signal(fd, 0);
+	int error = errno;
+
+	if (fd != -1)
+		close(fd);
+	errno = error;
+	return rc;
+}
+
+/* What a scan does not show of them, the list of children may. */
+static int
+add_hidden_children(const struct tree *tree, struct table *table)
+{
+	const size_t seen = table->count;
+	struct children list;
+	struct process child = {0};
+
+	list_children(tree, &list);
+	while ((child.pid = next_child(&list)) != 0) {
+		struct table part = {table->process, seen, 0};
+		if (find(&part, child.pid) == NULL && add(table, &child) == -1)
+			return -1;
+	}
 	return 0;
+}
+
+static int
+note_earlier(struct tree *tree)
+{
+	struct table table = {NULL, 0, 0};
+	size_t kept = 0;
+	siginfo_t info;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1)
+		return errno == ECHILD ? 0 : -1;
+	if (read_all(tree, &table) == -1) {
+		free(table.process);
+		return -1;
+	}
+	mark_descendants(tree, &table);
+	for (size_t i = 0; i < table.count; i++)
+		if (table.process[i].descends)
+			table.process[kept++] = table.process[i];
+	table.count = kept;
+	if (add_hidden_children(tree, &table) == -1) {
+		free(table.process);
+		return -1;
+	}
+	tree->earlier = table.process;
+	tree->earlier_count = table.count;
+	return 0;
+}
+
+int
+tree_open(struct tree *tree)
+{
+	*tree = (struct tree){.proc = -1, .children = -1};
+	if (open_proc(tree) == -1 || probe_pidfd() == -1)
+		return -1;
+	return note_earlier(tree);
+}
+
+void
+tree_close(struct tree *tree)
+{
+	if (tree->proc != -1)
+		close(tree->proc);
+	if (tree->children != -1)
+		close(tree->children);
+	free(tree->earlier);
 }

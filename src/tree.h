@@ -1,30 +1,52 @@
-/* The living processes that descend from one, found through /proc. */
+/* This process's descendants: found through /proc, held by pidfd_open(2),
+ * signalled, and killed until none is left. What a scan of /proc does not show
+ * may still be alive: forks outrun the scan, hidepid hides processes, and an
+ * open may fail. The only proof that nothing is left is ECHILD from waitpid(2)
+ * in a subreaper. */
 #ifndef TREE_H
 #define TREE_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-/* Sends signo to all that descend from root, root itself left out, by
- * processes that started at since (of clock_now) or later. What was stopped is
- * continued after a TERM, so that it can act on it; what wasn't gets no CONT.
- * Whoever forks meanwhile may be missed: repeat until none is left. The number
- * of those found alive, or -1 with errno when /proc can't be read or memory is
- * out. */
-int tree_signal(pid_t root, int64_t since, int signo);
+struct process;
 
-/* Whether the process is stopped by a signal. */
-bool tree_is_stopped(pid_t pid);
+struct tree {
+	/* Both are opened before the job exists. What the job mounts over /proc
+	 * and a full descriptor table cannot take them away. */
+	int proc;     /* the root of procfs */
+	int children; /* list of this process's children; -1 if the kernel has
+		       * no CONFIG_PROC_CHILDREN */
+	/* Descendants from before tree_open: a script may have started them and
+	 * then become this process by exec. They are never signalled. */
+	struct process *earlier;
+	size_t earlier_count;
+};
 
-/* Sends KILL to this process's own children, which keep their ids until they
- * are reaped, and returns how many there are. Much quicker than tree_signal,
- * but finds nobody on a kernel without CONFIG_PROC_CHILDREN. */
-int tree_kill_children(void);
+/* To be called before this process forks. 0, or -1 with errno if descendants
+ * cannot be found or signalled on this machine: ENODEV if /proc is no procfs,
+ * EXDEV if it belongs to another pid namespace, ENOSYS if the kernel lacks
+ * pidfd_open(2) or pidfd_send_signal(2). */
+int tree_open(struct tree *tree);
+void tree_close(struct tree *tree);
 
-/* Whether descendants can be found and held on to on this machine at all: 0, or
- * -1 with errno when there is no /proc, when it is that of another pid
- * namespace (EXDEV), or when the kernel has no pidfd_open(2). */
-int tree_check(void);
+/* Sends signo to all descendants that are found. SIGTERM also continues those
+ * that are stopped, so that they can act on it, and no others; SIGCONT is sent
+ * only to those that are stopped. */
+void tree_signal(const struct tree *tree, int signo);
+
+/* Kills the descendants that are found, in rounds that do not wait. reap is
+ * called after each round. It collects children and returns false when
+ * waitpid(2) says ECHILD. Returns true as soon as reap returns false: nothing
+ * is left. Repeat on SIGCHLD, and after a while, until then. */
+bool tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg);
+
+/* Whether the process is stopped by a signal, as far as /proc shows. */
+bool tree_is_stopped(const struct tree *tree, pid_t pid);
+
+/* Waits until a child changes its state, at most that long. SIGCHLD must be
+ * blocked; the one waited for is consumed. */
+void tree_await_child(int64_t ms);
 
 #endif

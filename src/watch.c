@@ -16,15 +16,17 @@
 #include "mem.h"
 #include "tree.h"
 
-/* Between two rounds of KILL when nobody dies: what is stuck in the kernel must
+/* Between two bursts of KILL when nobody dies: what is stuck in the kernel must
  * not keep us busy. */
+enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
+
 enum { REPORTS_MAX = 4 };
-enum { QUICK_ROUNDS = 100, ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
 struct watch {
 	struct watch_page *page;
 	int sock;
 	int timer;
+	struct tree tree;
 	int64_t armed_at;
 	struct child *child;
 	bool started;
@@ -42,35 +44,19 @@ leave(const struct watch *watch, enum watch_report_kind kind, int value)
 	_exit(EXIT_SUCCESS);
 }
 
-/* False when no child is left. */
+/* For tree_kill. */
 static bool
-reap_dead(void)
+reap_dead(void *arg)
 {
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	(void)arg;
+	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 		;
-	return pid == 0;
+	return pid == 0 || errno != ECHILD;
 }
 
-/* Until somebody dies, at most that long. */
-static void
-await_death(int64_t ms)
-{
-	const struct timespec timeout = {ms / 1000,
-	    (long)(ms % 1000) * 1000000};
-	sigset_t chld;
-
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigtimedwait(&chld, NULL, &timeout);
-}
-
-/* The command first: finding the others takes its time where many processes
- * run. Orphans become our children, and these alone are found so quickly that
- * chains of processes that fork and exit don't outrun us on a loaded machine.
- * Whoever was missed is met in the next round, which begins as soon as somebody
- * dies. */
+/* The next burst begins as soon as somebody dies. */
 static _Noreturn void
 enforce(const struct watch *watch)
 {
@@ -80,14 +66,10 @@ enforce(const struct watch *watch)
 		leave(watch, WATCH_REPORT_LATE, 0);
 	if (watch->leader != 0)
 		kill(watch->leader, SIGKILL);
-	do {
-		tree_signal(getpid(), 0, SIGKILL);
-		for (int i = 0; i < QUICK_ROUNDS && tree_kill_children() > 0;
-		     i++)
-			reap_dead();
-		await_death(pause);
+	while (!tree_kill(&watch->tree, reap_dead, NULL)) {
+		tree_await_child(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
-	} while (reap_dead());
+	}
 	leave(watch, WATCH_REPORT_ENFORCED, 0);
 }
 
@@ -107,20 +89,21 @@ arm(struct watch *watch)
 	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-/* Only its socket and its timer stay: a pipe to a pager, the server's
- * connection and a deleted log file must not be held open by us. */
+/* Only what we need stays: a pipe to a pager, the server's connection and a
+ * deleted log file must not be held open by us. The standard descriptors were
+ * the job's, so their numbers come first. */
 static void
-close_others(const struct watch *watch)
+close_others(struct watch *watch)
 {
-	int a = watch->sock;
-	int b = watch->timer;
-	unsigned low = (unsigned)(a < b ? a : b);
-	unsigned high = (unsigned)(a < b ? b : a);
+	int *const kept[] = {&watch->timer, &watch->tree.proc, &watch->sock,
+	    &watch->tree.children};
+	const int count = sizeof(kept) / sizeof(*kept);
+	int next = 0;
 
-	close_range(0, low - 1, 0);
-	if (high > low + 1)
-		close_range(low + 1, high - 1, 0);
-	close_range(high + 1, ~0U, 0);
+	for (int i = 0; i < count; i++)
+		if (*kept[i] != -1)
+			*kept[i] = dup2(*kept[i], next++);
+	close_range((unsigned)next, ~0U, 0);
 }
 
 static _Noreturn void
@@ -221,7 +204,7 @@ report_of(struct watch *watch, int status)
 static void
 reap(struct watch *watch)
 {
-	const int how = WNOHANG | WUNTRACED | WCONTINUED;
+	const int how = WNOHANG | WUNTRACED | WCONTINUED | __WALL;
 	struct watch_report words[REPORTS_MAX];
 	size_t count = 0;
 	int status;
@@ -271,12 +254,26 @@ obey(struct watch *watch)
 		else
 			reap(watch); /* a stop may be waiting there */
 		if (order.value == watch->stops)
-			tree_signal(getpid(), 0, SIGCONT);
+			tree_signal(&watch->tree, SIGCONT);
 		break;
 	case WATCH_ORDER_TERMINATE:
-		tree_signal(getpid(), 0, SIGTERM);
+		tree_signal(&watch->tree, SIGTERM);
 		break;
 	}
+}
+
+static void
+wait_for_events(struct watch *watch, const sigset_t *mask)
+{
+	struct pollfd polled[] = {{.fd = watch->sock, .events = POLLIN},
+	    {.fd = watch->timer, .events = POLLIN}};
+
+	if (ppoll(polled, 2, NULL, mask) <= 0)
+		return;
+	if (polled[1].revents != 0)
+		watch->armed_at = 0;
+	if (polled[0].revents != 0)
+		obey(watch);
 }
 
 /* Renewals move the deadline without a word to us: when the old one comes, we
@@ -284,8 +281,6 @@ obey(struct watch *watch)
 static _Noreturn void
 stand_watch(struct watch *watch)
 {
-	struct pollfd polled[] = {{.fd = watch->sock, .events = POLLIN},
-	    {.fd = watch->timer, .events = POLLIN}};
 	sigset_t but_chld;
 
 	sigfillset(&but_chld);
@@ -296,11 +291,7 @@ stand_watch(struct watch *watch)
 			enforce(watch);
 		if (watch->started)
 			reap(watch);
-		if (ppoll(polled, 2, NULL, &but_chld) > 0 &&
-		    polled[0].revents != 0)
-			obey(watch);
-		if (polled[1].revents != 0)
-			watch->armed_at = 0;
+		wait_for_events(watch, &but_chld);
 	}
 }
 
@@ -318,7 +309,7 @@ prepare(struct watch *watch)
 
 	watch->armed_at = CLOCK_NEVER;
 	watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	if (watch->timer == -1 || tree_check() == -1 ||
+	if (watch->timer == -1 || tree_open(&watch->tree) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    close_range(~0U, ~0U, 0) == -1) /* is there such a call? */
 		return -1;
@@ -343,7 +334,10 @@ close_ours(int sock)
 void
 watch_main(struct watch_page *page, int sock, struct child *child)
 {
-	struct watch watch = {.page = page, .sock = sock, .child = child};
+	struct watch watch = {.page = page,
+	    .sock = sock,
+	    .tree = {.proc = -1, .children = -1},
+	    .child = child};
 
 	mem_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-guard");

@@ -286,16 +286,14 @@ none_left_in_sessions() {
 	exits_with 0 "$RUN"
 }
 
-@test "the guard holds no descriptor but its socket and its timer" {
+@test "the guard holds no descriptor but its socket, its timer and two of procfs" {
 	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done' 7<"$BATS_TEST_FILENAME"
 	wait_for_file below/ready
-	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//' | sort >fds
-	diff -u - fds <<<$'anon_inode:[timerfd]\nsocket:[]'
+	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//g' | sort >fds
+	diff -u - fds <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
 	touch below/done
 	exits_with 0 "$RUN"
 }
-
-guard_holds_two() { [[ $(find "/proc/$GUARD/fd" -type l | wc -l) == 2 ]]; }
 
 @test "the guard ignores TERM, INT, HUP and all else that can be ignored" {
 	local name
@@ -379,8 +377,8 @@ guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
 		descriptors_of "$pid" >others
 		run ! grep -xF -f <(grep '^socket:' rlockruns) others
 		# The job inherits what rlockrun has: until then the guard keeps it.
-		comm -13 inherited others | sed 's/[0-9]\+//' >added
-		diff -u - added <<<$'anon_inode:[timerfd]\nsocket:[]'
+		comm -13 inherited others | sed 's/[0-9]\+//g' >added
+		diff -u - added <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
 	done
 	touch ./done
 	exits_with 0 "$RUN"
@@ -388,20 +386,6 @@ guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
 
 descriptors_of() {
 	find "/proc/$1/fd" -type l -printf '%l\n' | grep -v "$BATS_TEST_TMPDIR" | sort
-}
-
-@test "kill -9 of the guard: what rlockrun's process had started before lives on" {
-	start env -C below sh -c 'sleep 77 & echo $! >mine; sleep 0.1; exec "$@"' - \
-		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
-	RUN=$PID
-	wait_for_file below/ready
-	find_guard
-	kill -KILL "$GUARD"
-	exits_with 71 "$RUN"
-	[[ $(alive) == "/proc/$(<below/mine)/cwd" ]]
-	run ! grep "cannot be killed" err.1
-	is_free
-	kill "$(<below/mine)"
 }
 
 @test "what the command left running is not the guard's any more when it has ended" {
@@ -412,6 +396,214 @@ descriptors_of() {
 	run ! gone "$(<below/worker)"
 	[[ $(count_alive) -le 2 ]] # it, and what it sleeps with
 	touch below/done
+}
+
+# --- a guard that is killed: S23 --------------------------------------------
+
+# A process whose main thread has exited: /proc shows a zombie, but another
+# thread works on. It is orphaned and has its own session, and it writes its pid
+# to `headless`.
+HEADLESS='import ctypes, os, threading, time
+def work():
+    open("headless", "w").write(str(os.getpid()))
+    time.sleep(40)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        threading.Thread(target=work).start()
+        ctypes.CDLL(None).pthread_exit(None)
+    os._exit(0)
+os.wait()
+time.sleep(40)'
+
+start_headless() {
+	launch "$@" -- /usr/bin/python3 -S -c "$HEADLESS"
+	wait_for_file below/headless
+	HEADLESS_PID=$(<below/headless)
+	wait_until main_thread_exited
+}
+
+main_thread_exited() { [[ $(ps -o stat=,nlwp= -p "$HEADLESS_PID") =~ ^Z.*\ 2$ ]]; }
+headless_ended() { ! [[ $(ps -o nlwp= -p "$HEADLESS_PID") -gt 1 ]]; }
+
+@test "S23: kill -9 of the guard ends a process whose main thread has exited" {
+	start_headless
+	kill -KILL "$GUARD"
+	exits_with 71 "$RUN"
+	headless_ended
+	is_free
+}
+
+@test "a process whose main thread has exited gets TERM, too" {
+	local since
+	start_headless --max-run 1.5 --kill-after 20
+	since=$(now_ms)
+	exits_with 124 "$RUN"
+	headless_ended
+	is_free
+	(($(now_ms) - since < 10000))
+}
+
+# A chain of processes in which each forks the next one and exits. It has 200
+# links at most: an unbounded one could fill the process table. It notes each
+# link in `links`.
+CHAIN='import os, time
+def chain():
+    log = os.open("links", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for link in range(200):
+        os.write(log, b".")
+        time.sleep(LIFE)
+        if os.fork() != 0:
+            os._exit(0)
+    open("complete", "w").write("yes")
+    os._exit(0)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        chain()
+    os._exit(0)
+os.wait()
+time.sleep(40)'
+
+# bats test_tags=serial
+@test "S23: kill -9 of the guard ends a chain of processes that fork and exit" {
+	local life links
+	for life in {0,0.0002,0.0005,0.001}{,,}; do
+		rm -f below/links below/complete
+		launch -- /usr/bin/python3 -S -c "LIFE=$life; $CHAIN"
+		wait_for_file below/links
+		kill -KILL "$GUARD"
+		exits_with 71 "$RUN"
+		links=$(stat -c %s below/links)
+		[[ ! -e below/complete ]]
+		sleep 0.1
+		[[ $(stat -c %s below/links) == "$links" ]]
+		is_free
+	done
+}
+
+@test "S23: kill -9 of the guard: no proof, no release, while there are earlier children" {
+	start env -C below sh -c 'sleep 77 & echo $! >mine; exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	kill -KILL "$GUARD"
+	within 1000 only_mine_alive
+	exits_with 71 "$RUN"
+	only_mine
+	grep -q "cannot prove that the job has ended.*the lock is left to its ttl" err.1
+	is_held
+	cli del "$KEY" >/dev/null
+	kill "$(<below/mine)"
+}
+
+# What of rlockrun is left, and what its process had before.
+only_mine_alive() {
+	[[ $(alive | tr -dc '0-9\n' | grep -vx "$RUN") == "$(<below/mine)" ]]
+}
+only_mine() { [[ $(alive) == "/proc/$(<below/mine)/cwd" ]]; }
+
+@test "S23: kill -9 of the guard: an earlier child that ends does not prevent the proof" {
+	start env -C below sh -c '(until [ -e done ]; do sleep 0.02; done) & exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	kill -KILL "$GUARD"
+	wait_until grep -q "guard was killed" err.1
+	touch below/done
+	exits_with 71 "$RUN"
+	none_alive
+	is_free
+}
+
+# A name server that never answers.
+BLACK_HOLE='import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.66.0.1", 53))
+open("bound", "w").write("yes")
+time.sleep(100)'
+
+@test "S23: kill -9 of the guard while a name is being looked up: all is gone, 71" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	start_tcp_server "$PWD/tcp" 127.0.0.1
+	SUITE_DIR=$PWD/tcp
+	start /usr/bin/python3 -S -c "$BLACK_HOLE"
+	wait_for_file bound
+	printf 'nameserver 127.66.0.1\noptions timeout:30\n' >resolv.conf
+	echo "127.0.0.1 lock.example" >hosts
+	start env -C below RLOCKRUN_REDIS="redis://lock.example:$PORT" unshare -m sh -c \
+		'mount --bind ../resolv.conf /etc/resolv.conf && mount --bind ../hosts /etc/hosts &&
+			exec "$@"' - "$RLOCKRUN" -k "$KEY" -- \
+		sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	: >hosts
+	cli client kill type normal
+	wait_until looks_up
+	# This lookup goes on, later ones succeed.
+	echo "127.0.0.1 lock.example" >hosts
+	kill -KILL "$GUARD"
+	within 1000 no_job
+	exits_with 71 "$RUN"
+	run ! grep "left to its ttl" "$ERR"
+	is_free
+	none_alive
+}
+
+looks_up() { [[ $(pgrep -c -P "$RUN" -x rlockrun) == 1 ]]; }
+
+no_job() { [[ -z $(job_alive) ]]; }
+
+# --- what the job does to /proc ---------------------------------------------
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing from the guard" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs --max-run 0.5 --kill-after 0.2
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing when rlockrun is killed" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs
+	all_gone_after_kill
+	cli del "$KEY" >/dev/null
+}
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing when the guard is killed" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	is_free
+}
+
+# bats test_tags=native
+@test "a child in a session of its own gets TERM below a /proc that is covered" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs --max-run 0.5 --kill-after 20
+	within 10000 gone "$RUN"
+	exits_with 124 "$RUN"
+	[[ $(<below/term) == yes ]]
+}
+
+# launch_under_tmpfs [OPTION...]: as launch. The job covers /proc and leaves a
+# child in a session of its own.
+launch_under_tmpfs() {
+	start env -C below --default-signal unshare -m "$RLOCKRUN" -k "$KEY" "$@" -- \
+		sh -c 'mount -t tmpfs none /proc || exit 9
+			setsid sh -c "trap \"echo yes >term; exit\" TERM; echo >ready; while :; do sleep 0.05; done" &
+			exec sleep 60'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
 }
 
 # --- the lease's end, without rlockrun --------------------------------------

@@ -78,6 +78,30 @@ ready_or_gone() { [[ -s ready ]] || gone "$1"; }
 	wait_until gone "$(<child)"
 }
 
+# limit_descriptors PID ROOM: it can open only so many more.
+limit_descriptors() {
+	local limit=0 room=$2
+	while [[ -e /proc/$1/fd/$limit ]] || ((room-- > 0)); do
+		limit=$((limit + 1))
+	done
+	prlimit --pid "$1" --nofile="$limit"
+}
+
+@test "S23: kill -9 of the guard with a full descriptor table: the job is ended, 71" {
+	local room
+	for room in 0 1 2; do
+		rm -f ready guard child
+		start "$RLOCKRUN" -k "$KEY" -- /usr/bin/python3 -S -c "$FRUGAL"
+		wait_for_file ready
+		limit_descriptors "$PID" "$room"
+		kill -KILL "$(<guard)"
+		exits_with 71 "$PID"
+		gone "$(<ready)"
+		gone "$(<child)"
+		is_free
+	done
+}
+
 # --- processes --------------------------------------------------------------
 
 # Root has no limit, so it takes a stranger.
@@ -199,6 +223,72 @@ strangers() {
 	[[ $stderr == *"cannot be guarded"* ]]
 	[[ ! -e ran ]]
 	is_free
+}
+
+# A process that nobody but root can look into: the program is not readable.
+# hidepid=2 hides it from its own user. (A mount of its own, as a remount would
+# change the one that all use.)
+start_hidden() {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	need_stranger
+	chmod 777 .
+	cp /bin/sleep hidden
+	chmod 711 hidden
+	cat >leave-hidden <<-'END'
+		setsid ./hidden 40 &
+		echo $! >child
+		echo $PPID >guard
+		echo $$ >ready
+		exec sleep 41
+	END
+	start unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - \
+		setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+		./rlockrun -k "$KEY" -- sh leave-hidden
+	wait_for_file ready
+	wait_until is_hidden
+}
+
+is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
+
+@test "S23: kill -9 of the guard with hidepid=2 and a process that it hides: 71, all is gone" {
+	start_hidden
+	kill -KILL "$(<guard)"
+	exits_with 71 "$PID"
+	gone "$(<child)"
+	gone "$(<ready)"
+	is_free
+}
+
+@test "hidepid=2 and a process that it hides: killed with rlockrun" {
+	start_hidden
+	kill -KILL "$PID"
+	wait_until gone "$(<child)"
+	wait_until gone "$(<ready)"
+}
+
+@test "hidepid=2 and a command that it hides gets TERM" {
+	local since
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	need_stranger
+	cp /bin/sleep hidden
+	chmod 711 hidden
+	start unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - \
+		setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+		./rlockrun -k "$KEY" --max-run 0.5 --kill-after 60 -- ./hidden 40
+	since=$(now_ms)
+	exits_with 124 "$PID"
+	(($(now_ms) - since < 10000))
+}
+
+@test "a kernel without pidfd_open or pidfd_send_signal: 71, the job cannot be guarded" {
+	local number
+	for number in 434 424; do
+		run -71 --separate-stderr "$BATS_TEST_DIRNAME/helpers/without-syscall" "$number" \
+			"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
+		[[ $stderr == *"cannot be guarded: Function not implemented" ]]
+		[[ ! -e ran ]]
+		is_free
+	done
 }
 
 # --- memory -----------------------------------------------------------------

@@ -1,0 +1,125 @@
+/* Which processes a made-up /proc declares descendants: a folder stands in for
+ * procfs, and two real children for the processes in it. */
+#include "tree.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+static char folder[] = "/tmp/tree_test.XXXXXX";
+
+static void
+write_stat(pid_t pid, pid_t parent, const char *state, int threads, int started)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%d/stat", folder, (int)pid);
+	file = fopen(path, "w");
+	if (file == NULL)
+		abort();
+	fprintf(file,
+	    "%d (a) b) %s %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 %d 0 %d 0\n",
+	    (int)pid, state, (int)parent, threads, started);
+	fclose(file);
+}
+
+static void
+remove_stat(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%d/stat", folder, (int)pid);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
+	rmdir(path);
+}
+
+static pid_t
+new_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		signal(SIGTERM, SIG_DFL);
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* Whether SIGTERM has ended it; ends it otherwise. TERM goes out before KILL,
+ * and of two pending signals the one with the lower number is delivered first:
+ * KILL. So the child gets time to die by TERM. */
+static bool
+was_terminated(pid_t pid)
+{
+	int status;
+
+	for (int i = 0; i < 20; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFSIGNALED(status) &&
+			       WTERMSIG(status) == SIGTERM;
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return false;
+}
+
+static void
+test_parents(const struct tree *tree, int parent_started, bool want,
+    const char *what)
+{
+	pid_t parent = new_child();
+	pid_t child = new_child();
+
+	write_stat(parent, getpid(), "S", 1, parent_started);
+	write_stat(child, parent, "S", 1, 2000);
+	tree_signal(tree, SIGTERM);
+	ok(was_terminated(parent), "%s: the child is signalled", what);
+	ok(was_terminated(child) == want, "%s: the grandchild is%s", what,
+	    want ? ", too" : " not");
+	remove_stat(parent);
+	remove_stat(child);
+}
+
+static void
+test_state(const struct tree *tree, const char *state, int threads, bool want)
+{
+	pid_t pid = new_child();
+
+	write_stat(pid, getpid(), state, threads, 1000);
+	tree_signal(tree, SIGTERM);
+	ok(was_terminated(pid) == want, "%s with %d threads is%s signalled",
+	    state, threads, want ? "" : " not");
+	remove_stat(pid);
+}
+
+int
+main(void)
+{
+	struct tree tree = {.proc = -1, .children = -1};
+
+	if (mkdtemp(folder) == NULL)
+		abort();
+	tree.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	test_parents(&tree, 1000, true, "an older parent");
+	test_parents(&tree, 2000, true, "a parent of the same tick");
+	test_parents(&tree, 3000, false, "a reused parent id");
+	test_state(&tree, "S", 1, true);
+	test_state(&tree, "Z", 1, false);
+	test_state(&tree, "Z", 2, true);
+	tree_close(&tree);
+	rmdir(folder);
+	return tap_done();
+}
