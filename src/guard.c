@@ -49,7 +49,7 @@ take_report(struct guard *guard, const struct watch_report *word)
 		break;
 	case WATCH_REPORT_STOPPED:
 		guard->stopped = word->value;
-		guard->stops++;
+		guard->stops = word->stops;
 		break;
 	case WATCH_REPORT_ENDED:
 		guard->ended = true;
@@ -82,12 +82,11 @@ on_report(void *arg, short revents)
 	ssize_t got;
 
 	(void)revents;
-	got = recv(guard->sock.fd, words, sizeof(words), MSG_DONTWAIT);
+	while ((got = recv(guard->sock.fd, words, sizeof(words),
+		    MSG_DONTWAIT)) > 0)
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(*words); i++)
+			take_report(guard, &words[i]);
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
-		return;
-	for (ssize_t i = 0; i < got / (ssize_t)sizeof(*words); i++)
-		take_report(guard, &words[i]);
-	if (got > 0)
 		return;
 	stop_listening(guard);
 	if (!guard_job_is_gone(guard))

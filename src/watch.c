@@ -20,7 +20,8 @@
  * not keep us busy. */
 enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
-enum { REPORTS_MAX = 4 };
+/* A stop, the command's end, and that nothing is left. */
+enum { REPORTS_MAX = 3 };
 
 struct watch {
 	struct watch_page *page;
@@ -31,16 +32,56 @@ struct watch {
 	struct child *child;
 	bool started;
 	pid_t leader; /* the command, 0 when reaped */
-	int stops;    /* of it, that were reported */
+	int stops;    /* of it */
 	int exec_error;
+	struct watch_report reports[REPORTS_MAX]; /* not sent yet */
+	size_t report_count;
 };
 
-static _Noreturn void
-leave(const struct watch *watch, enum watch_report_kind kind, int value)
+/* A stop that was not sent yet gives way to the next one: the reports that are
+ * queued can't be more than there is room for. */
+static void
+queue_report(struct watch *watch, enum watch_report_kind kind, int value)
 {
-	const struct watch_report last = {kind, value, clock_now()};
+	struct watch_report *last = &watch->reports[watch->report_count];
 
-	send(watch->sock, &last, sizeof(last), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (watch->report_count > 0 && kind == WATCH_REPORT_STOPPED &&
+	    last[-1].kind == WATCH_REPORT_STOPPED)
+		last--;
+	else if (watch->report_count < REPORTS_MAX)
+		watch->report_count++;
+	else
+		return;
+	*last = (struct watch_report){.kind = kind,
+	    .value = value,
+	    .at = clock_now(),
+	    .stops = watch->stops};
+}
+
+/* All in one write, so that rlockrun reads them in one turn. A stream socket of
+ * the unix domain takes such a small one as a whole or not at all. False when
+ * it must be repeated. */
+static bool
+send_reports(struct watch *watch, int flags)
+{
+	size_t size = watch->report_count * sizeof(*watch->reports);
+
+	if (size > 0 &&
+	    send(watch->sock, watch->reports, size, MSG_NOSIGNAL | flags) ==
+		-1 &&
+	    errno != EPIPE && errno != ECONNRESET)
+		return false;
+	watch->report_count = 0; /* nobody is there to read them after EPIPE */
+	return true;
+}
+
+/* Nothing is left to guard, so this may wait until rlockrun reads. */
+static _Noreturn void
+leave(struct watch *watch, enum watch_report_kind kind, int value)
+{
+	queue_report(watch, kind, value);
+	while (!send_reports(watch, 0))
+		tree_await_child(ROUND_MIN_MS);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -58,7 +99,7 @@ reap_dead(void *arg)
 
 /* The next burst begins as soon as somebody dies. */
 static _Noreturn void
-enforce(const struct watch *watch)
+enforce(struct watch *watch)
 {
 	int64_t pause = ROUND_MIN_MS;
 
@@ -172,7 +213,7 @@ start_job(struct watch *watch)
 }
 
 static void
-take_env(const struct watch *watch, size_t length)
+take_env(struct watch *watch, size_t length)
 {
 	char *entries = malloc(length + 1);
 
@@ -184,46 +225,35 @@ take_env(const struct watch *watch, size_t length)
 	child_add_env(watch->child, entries, length);
 }
 
-static struct watch_report
-report_of(struct watch *watch, int status)
+static void
+on_leader(struct watch *watch, int status)
 {
-	struct watch_report word = {WATCH_REPORT_ENDED, status, clock_now()};
-
-	if (WIFSTOPPED(status)) {
-		word.kind = WATCH_REPORT_STOPPED;
-		word.value = watch->leader;
+	if (WIFCONTINUED(status)) {
+		kill(getppid(), SIGCONT); /* it may have followed */
+	} else if (WIFSTOPPED(status)) {
 		watch->stops++;
+		queue_report(watch, WATCH_REPORT_STOPPED, watch->leader);
 	} else {
 		watch->leader = 0;
+		queue_report(watch, WATCH_REPORT_ENDED, status);
 	}
-	return word;
 }
 
-/* That the command has ended and that it left nothing is told in one breath:
+/* That the command has ended and that it left nothing goes out in one write:
  * between the two rlockrun would set out to end what isn't there. */
 static void
 reap(struct watch *watch)
 {
 	const int how = WNOHANG | WUNTRACED | WCONTINUED | __WALL;
-	struct watch_report words[REPORTS_MAX];
-	size_t count = 0;
 	int status;
 	pid_t pid;
 
-	while (count < REPORTS_MAX - 1 && (pid = waitpid(-1, &status, how)) > 0)
-		if (pid == watch->leader && WIFCONTINUED(status))
-			kill(getppid(), SIGCONT); /* it may have followed */
-		else if (pid == watch->leader)
-			words[count++] = report_of(watch, status);
+	while ((pid = waitpid(-1, &status, how)) > 0)
+		if (pid == watch->leader)
+			on_leader(watch, status);
 	if (pid == -1 && errno == ECHILD)
-		words[count++] =
-		    (struct watch_report){WATCH_REPORT_GONE, 0, clock_now()};
-	if (count == 0)
-		return;
-	send(watch->sock, words, count * sizeof(*words),
-	    MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (words[count - 1].kind == WATCH_REPORT_GONE)
-		_exit(EXIT_SUCCESS);
+		leave(watch, WATCH_REPORT_GONE, 0);
+	send_reports(watch, MSG_DONTWAIT);
 }
 
 static void
@@ -265,14 +295,17 @@ obey(struct watch *watch)
 static void
 wait_for_events(struct watch *watch, const sigset_t *mask)
 {
-	struct pollfd polled[] = {{.fd = watch->sock, .events = POLLIN},
+	bool unsent = watch->report_count > 0;
+	struct pollfd polled[] = {{.fd = watch->sock,
+				      .events =
+					  unsent ? POLLIN | POLLOUT : POLLIN},
 	    {.fd = watch->timer, .events = POLLIN}};
 
 	if (ppoll(polled, 2, NULL, mask) <= 0)
 		return;
 	if (polled[1].revents != 0)
 		watch->armed_at = 0;
-	if (polled[0].revents != 0)
+	if (polled[0].revents & ~POLLOUT)
 		obey(watch);
 }
 

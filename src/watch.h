@@ -19,8 +19,8 @@ enum watch_order_kind {
 	WATCH_ORDER_GO,	  /* start the job; value bytes follow: its late env */
 	WATCH_ORDER_LOOK, /* at the deadline, which has come nearer */
 	WATCH_ORDER_SIGNAL, /* send value to the command */
-	/* Continue what of the job is stopped; value: how many reports of a
-	 * stop have come. After another one it is too late. */
+	/* Continue what of the job is stopped; value: the stops of the last
+	 * report. After another stop it is too late. */
 	WATCH_ORDER_CONTINUE,
 	WATCH_ORDER_TERMINATE, /* send TERM to it and all that descends */
 };
@@ -44,11 +44,13 @@ struct watch_report {
 	enum watch_report_kind kind;
 	int value;
 	int64_t at;
+	int stops; /* how often the command has been stopped so far */
 };
 
 /* In the forked process: waits for the order to go, starts the job and keeps
- * watch over it. sock's end of file is rlockrun's end. After each report but
- * that of the command's end, the guard ends. */
+ * watch over it. sock's end of file is rlockrun's end. Reports that do not fit
+ * into the socket are queued, and the guard does not exit before rlockrun has
+ * its last one or has ended. */
 _Noreturn void watch_main(struct watch_page *page, int sock,
     struct child *child);
 

@@ -555,7 +555,51 @@ time.sleep(100)'
 
 looks_up() { [[ $(pgrep -c -P "$RUN" -x rlockrun) == 1 ]]; }
 
+# trace PID [keep]: attaches to it until the test ends.
+trace() {
+	start "$HELPERS/trace" "$1" "traced.$1" "${@:2}"
+	wait_for_file "traced.$1"
+}
+
 no_job() { [[ -z $(job_alive) ]]; }
+
+# --- reports ----------------------------------------------------------------
+
+# Stops and continues the command 600 times, then lets it end with status 3.
+STOPS='import os, signal, time
+def state():
+    return open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[0]
+if os.fork() == 0:
+    os.setsid()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    for _ in range(600):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        while state() != "T":
+            time.sleep(0.0001)
+        time.sleep(0.002)
+        os.kill(os.getppid(), signal.SIGCONT)
+        while state() == "T":
+            time.sleep(0.0001)
+    open("stopped", "w").write("yes")
+    os._exit(0)
+open("ready", "w").write("yes")
+while not os.path.exists("stopped"):
+    time.sleep(0.005)
+os._exit(3)'
+
+@test "reports that rlockrun cannot take for a while are not lost" {
+	launch -- /usr/bin/python3 -S -c "$STOPS"
+	wait_for_file below/ready
+	# SIGSTOP would not do: a job that is continued continues rlockrun.
+	trace "$RUN"
+	echo >below/go
+	wait_for_file below/stopped
+	wait_until no_job
+	kill -KILL "$PID"
+	exits_with 3 "$RUN"
+	is_free
+}
 
 # --- what the job does to /proc ---------------------------------------------
 
