@@ -59,6 +59,10 @@ take_report(struct guard *guard, const struct watch_report *word)
 	case WATCH_REPORT_GONE:
 		finish(guard, GUARD_GONE, word->at);
 		break;
+	case WATCH_REPORT_KILLING:
+		if (guard->state == GUARD_WATCHING)
+			guard->state = GUARD_KILLING;
+		break;
 	case WATCH_REPORT_ENFORCED:
 		finish(guard, GUARD_ENFORCED, word->at);
 		break;
@@ -74,6 +78,7 @@ stop_listening(struct guard *guard)
 	guard->sock.fd = -1;
 }
 
+/* Reads all there is: an old report must not pass for the guard's silence. */
 static void
 on_report(void *arg, short revents)
 {
@@ -116,6 +121,7 @@ guard_job_is_gone(const struct guard *guard)
 	case GUARD_CLEARED:
 		return true;
 	case GUARD_WATCHING:
+	case GUARD_KILLING:
 	case GUARD_DIED:
 		break;
 	}
@@ -242,6 +248,14 @@ void
 guard_on_sigchld(struct guard *guard)
 {
 	reap(guard);
+}
+
+void
+guard_kill(struct guard *guard)
+{
+	if (guard->pid > 0)
+		kill(guard->pid, SIGKILL);
+	guard->state = GUARD_DIED;
 }
 
 void

@@ -9,9 +9,10 @@
  * the guard's. The guard's death kills the command (PR_SET_PDEATHSIG); what it
  * left behind becomes children of rlockrun, which kills them.
  *
- *   WATCHING --> FAILED, LATE, GONE, ENFORCED
- *      |
- *      +--killed--> DIED --guard_end_job--> CLEARED
+ *   WATCHING --deadline--> KILLING --> ENFORCED
+ *      |  |                   |
+ *      |  +-------------------+--killed--> DIED --guard_end_job--> CLEARED
+ *      +--> FAILED, LATE, GONE
  */
 #ifndef GUARD_H
 #define GUARD_H
@@ -31,7 +32,8 @@ enum guard_state {
 	GUARD_FAILED,	/* it could not guard: error; no job was started */
 	GUARD_LATE,	/* the deadline came before the job could start */
 	GUARD_GONE,	/* the command and all that it started have ended */
-	GUARD_ENFORCED, /* the deadline came: likewise, by the guard */
+	GUARD_KILLING,	/* the deadline came: the guard kills the job */
+	GUARD_ENFORCED, /* likewise, and nothing is left */
 	GUARD_DIED,	/* the guard was killed: part of the job may live */
 	GUARD_CLEARED,	/* after that: proven that nothing is left */
 };
@@ -89,6 +91,8 @@ void guard_terminate(struct guard *guard);
  * SIGCHLD. */
 void guard_on_sigchld(struct guard *guard);
 
+/* Kills the guard, for one that does not act: -> DIED. */
+void guard_kill(struct guard *guard);
 /* DIED -> CLEARED, as soon as it is proven that nothing of the job is left:
  * kills all children of this process, resolvers too, but those it had before
  * guard_init. To be called at each SIGCHLD and from time to time until then. */

@@ -49,7 +49,8 @@ enum { SIGNALS = 64 }; /* as many as a set of bits holds */
 enum {
 	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
-	KILL_AHEAD_MIN_MS = 20,	  /* KILL takes time */
+	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
+	PAUSE_MIN_MS = 20,	  /* of our own: the server is asked again */
 	ORPHANS_MS = 20, /* until the next look for what a dead guard left */
 	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
 	TRY_MIN_MS = 1000,    /* an acquire's reply is awaited so long */
@@ -103,17 +104,23 @@ least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* KILL takes time. In the first half the guard must begin; in the second we can
+ * still do it without the guard. */
+static int64_t
+kill_ahead(const struct run *run)
+{
+	int64_t ahead = run->opts->ttl_ms / 100;
+
+	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
+}
+
 /* When KILL is sent for the job to be dead at the end of the lease. */
 static int64_t
 kill_at(const struct run *run)
 {
-	int64_t ahead = run->opts->ttl_ms / 100;
-
 	if (!run->locked || run->opts->lost_warn)
 		return CLOCK_NEVER;
-	if (ahead < KILL_AHEAD_MIN_MS)
-		ahead = KILL_AHEAD_MIN_MS;
-	return run->set.valid_until - ahead;
+	return run->set.valid_until - kill_ahead(run);
 }
 
 static int64_t
@@ -698,8 +705,7 @@ on_lease_ending(struct run *run)
 {
 	int64_t now = clock_now();
 
-	if (run->loop.late_ms >= KILL_AHEAD_MIN_MS &&
-	    run->last_chance_at == 0) {
+	if (run->loop.late_ms >= PAUSE_MIN_MS && run->last_chance_at == 0) {
 		run->last_chance_at = least(now + LAST_CHANCE_MS, kill_at(run));
 		set_renew(&run->set);
 	}
@@ -841,10 +847,21 @@ on_unkillable(struct run *run)
 	leave(run, run->lost ? EXITCODE_LOST : EXITCODE_RESOURCE);
 }
 
+/* A guard that is traced or stuck in the kernel reports nothing. Its death ends
+ * the command and makes us the parent of the rest. */
+static void
+replace_guard(struct run *run)
+{
+	log_warnx("%s: the guard did not act in time; killing it and the job",
+	    run->opts->name);
+	guard_kill(&run->guard);
+}
+
 /* Returns when to look again. */
 static int64_t
 watch_stop(struct run *run, int64_t deadline)
 {
+	int64_t replace_at = deadline + kill_ahead(run) / 2;
 	/* We may have been stopped ourselves when it came. */
 	int64_t give_up_at =
 	    UNKILLABLE_MS +
@@ -854,6 +871,11 @@ watch_stop(struct run *run, int64_t deadline)
 	if (now >= give_up_at) {
 		on_unkillable(run);
 		return CLOCK_NEVER;
+	}
+	if (run->guard.state == GUARD_WATCHING) {
+		if (now < replace_at)
+			return replace_at;
+		replace_guard(run);
 	}
 	return run->guard.state == GUARD_DIED ? now + ORPHANS_MS : give_up_at;
 }

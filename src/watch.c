@@ -20,8 +20,8 @@
  * not keep us busy. */
 enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
-/* A stop, the command's end, and that nothing is left. */
-enum { REPORTS_MAX = 3 };
+/* A stop, the command's end, the beginning and the end of the killing. */
+enum { REPORTS_MAX = 4 };
 
 struct watch {
 	struct watch_page *page;
@@ -97,7 +97,8 @@ reap_dead(void *arg)
 	return pid == 0 || errno != ECHILD;
 }
 
-/* The next burst begins as soon as somebody dies. */
+/* The report comes before the scan, which takes its time where many processes
+ * run. The next burst begins as soon as somebody dies. */
 static _Noreturn void
 enforce(struct watch *watch)
 {
@@ -107,9 +108,12 @@ enforce(struct watch *watch)
 		leave(watch, WATCH_REPORT_LATE, 0);
 	if (watch->leader != 0)
 		kill(watch->leader, SIGKILL);
+	queue_report(watch, WATCH_REPORT_KILLING, 0);
+	send_reports(watch, MSG_DONTWAIT);
 	while (!tree_kill(&watch->tree, reap_dead, NULL)) {
 		tree_await_child(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
+		send_reports(watch, MSG_DONTWAIT);
 	}
 	leave(watch, WATCH_REPORT_ENFORCED, 0);
 }

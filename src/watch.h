@@ -37,7 +37,8 @@ enum watch_report_kind {
 	WATCH_REPORT_STOPPED,  /* the command has; value: its process id */
 	WATCH_REPORT_ENDED,    /* the command has; value: of waitpid(2) */
 	WATCH_REPORT_GONE,     /* nothing is left; the guard ends */
-	WATCH_REPORT_ENFORCED, /* the deadline came: likewise */
+	WATCH_REPORT_KILLING,  /* the deadline came, and KILL was sent */
+	WATCH_REPORT_ENFORCED, /* after that nothing is left; the guard ends */
 };
 
 struct watch_report {

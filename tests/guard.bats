@@ -555,13 +555,97 @@ time.sleep(100)'
 
 looks_up() { [[ $(pgrep -c -P "$RUN" -x rlockrun) == 1 ]]; }
 
+# --- a guard that lives but cannot act: S24 ---------------------------------
+
 # trace PID [keep]: attaches to it until the test ends.
 trace() {
 	start "$HELPERS/trace" "$1" "traced.$1" "${@:2}"
 	wait_for_file "traced.$1"
 }
 
+# A job that ignores TERM, with a child in a session of its own. JOB_PIDS are
+# the pids.
+STUBBORN='trap "" TERM; setsid sh -c "trap \"\" TERM; echo >child; sleep 60; :" &
+echo >ready; while :; do sleep 1; done'
+
+launch_stubborn() {
+	launch "$@" -- sh -c "$STUBBORN"
+	wait_for_file below/ready
+	wait_for_file below/child
+}
+
+# lose_lock: the server has forgotten it. Within a ttl rlockrun finds out.
+lose_lock() {
+	cli del "$KEY" >/dev/null
+	wait_until grep -q "was lost" err.1
+}
+
+@test "S24: the guard is traced and the lock is lost: the job ends in the grace period, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	trace "$GUARD"
+	lose_lock
+	within 1000 no_job
+	exits_with 79 "$RUN"
+	none_alive
+	is_free
+}
+
 no_job() { [[ -z $(job_alive) ]]; }
+
+@test "S24: the guard remains a zombie of its tracer: the job ends all the same, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	trace "$GUARD" keep
+	lose_lock
+	within 1000 no_job
+	exits_with 79 "$RUN"
+}
+
+@test "S24: the guard is traced and the job runs too long: 124" {
+	launch_stubborn --max-run 0.5 --kill-after 0.2
+	trace "$GUARD"
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
+# bats test_tags=serial
+@test "S24: the guard is traced and the server is frozen: the job ends within the lease" {
+	local pids
+	start_proxy way
+	launch_stubborn -t 3
+	pids=$(job_alive)
+	# shellcheck disable=SC2086  # one word each
+	start "$HELPERS/watch-end" "$SUITE_DIR/s" "$KEY" left $pids
+	wait_for_file left.ready
+	trace "$GUARD"
+	kill -STOP "$(<way/pid)"
+	wait_for_file left
+	echo "$(<left) ms before the key expired"
+	(($(<left) > 0 && $(<left) < 1000))
+	kill -CONT "$(<way/pid)"
+	exits_with 79 "$RUN"
+	none_alive
+}
+
+@test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"
+	lose_lock
+	within 1500 no_job
+	exits_with 79 "$RUN"
+	none_alive
+}
+
+@test "the guard is traced when the job ends: rlockrun does not wait for ever" {
+	launch -t 2 -- sh -c 'sleep 60 & echo >ready; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file below/ready
+	trace "$GUARD" keep
+	touch below/done
+	# The guard cannot report that end, so the job counts as running.
+	cli del "$KEY"
+	exits_with 79 "$RUN"
+	none_alive
+}
 
 # --- reports ----------------------------------------------------------------
 
@@ -653,7 +737,7 @@ launch_under_tmpfs() {
 # --- the lease's end, without rlockrun --------------------------------------
 
 # What no shell is quick enough to see: the key still stands when the last of the
-# job is gone, which is 62 ms before it expires.
+# job is gone, which is 72 ms before it expires.
 # bats test_tags=serial
 @test "S6: rlockrun stopped beyond the lease: the guard kills the job on time" {
 	local pids
