@@ -243,6 +243,7 @@ answer_release(struct answer_release *answer, const struct conn_reply *reply)
 
 	answer->how = hows[take_integer(&cursor, 0, 3)];
 	answer->unfinished = take_flag(&cursor);
+	answer->kept_ms = take_integer(&cursor, 0, LEFT_MAX_MS);
 	take_rings(&cursor, &answer->rings);
 	return is_done(&cursor);
 }

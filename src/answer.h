@@ -33,7 +33,7 @@ enum answer_outcome {
 	ANSWER_BUSY,
 	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
-	ANSWER_NOT_HELD,   /* to a nested run: not by that token */
+	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
 	ANSWER_OTHER_KIND, /* likewise: held in another kind */
 };
 
@@ -55,13 +55,14 @@ struct answer_try {
 enum answer_released {
 	ANSWER_NOT_OURS,
 	ANSWER_FREED,
-	ANSWER_LEFT, /* to nested runs */
+	ANSWER_LEFT, /* to other runs of the nest */
 	ANSWER_KEPT, /* for --min-hold */
 };
 
 struct answer_release {
 	enum answer_released how;
 	bool unfinished; /* entries are left to remove: release again at once */
+	int64_t kept_ms; /* KEPT: for so long */
 	struct answer_rings rings;
 };
 

@@ -46,15 +46,16 @@ holder_describe_age(int64_t ms, char *text, size_t size)
 		    seconds / DAY_S, seconds % DAY_S / HOUR_S);
 }
 
-static void
-describe_start(int64_t seconds_ago, char *text, size_t size)
+void
+holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 {
-	time_t start = time(NULL) - (time_t)seconds_ago;
+	int64_t seconds = ms_from_now / SECOND_MS;
+	time_t at = time(NULL) + (time_t)seconds;
 	struct tm local;
 
-	if (localtime_r(&start, &local) == NULL)
+	if (localtime_r(&at, &local) == NULL)
 		snprintf(text, size, "?");
-	else if (seconds_ago < DAY_S)
+	else if (seconds > -DAY_S && seconds < DAY_S)
 		strftime(text, size, "%H:%M:%S", &local);
 	else
 		strftime(text, size, "%F %T", &local);
@@ -75,7 +76,7 @@ holder_describe(const struct holder *holder, char *text, size_t size)
 	if (held_ms < 0)
 		held_ms = 0;
 	holder_describe_age(held_ms, age, sizeof(age));
-	describe_start(held_ms / SECOND_MS, start, sizeof(start));
+	holder_describe_time(-held_ms, start, sizeof(start));
 	snprintf(text, size, "%s (pid %s, %s) since %s, %s ago", holder->host,
 	    holder->pid, holder->user, start, age);
 }

@@ -36,6 +36,9 @@ void holder_describe(const struct holder *holder, char *text, size_t size);
 /* What is said of the lock: "is held by web-3 (...) and 2 others". */
 void holder_tell(const struct holder *holder, char *text, size_t size);
 
+/* The wall clock's time in so many ms, or before: "12:03:11". */
+void holder_describe_time(int64_t ms_from_now, char *text, size_t size);
+
 /* "42s", "3m12s", "1h02m", "2d05h"; what is below zero counts as zero. */
 void holder_describe_age(int64_t ms, char *text, size_t size);
 

@@ -421,6 +421,10 @@ on_release_answer(struct lock *lock, const struct answer_release *answer)
 	    clock_now() < lock->valid_until)
 		lock->lost_at_release = true;
 	ring(lock, &answer->rings);
+	if (!lock->settled) {
+		lock->released = answer->how;
+		lock->kept_until = clock_now() + answer->kept_ms;
+	}
 	if (answer->how != ANSWER_LEFT && !lock->settled) {
 		lock->settled = true;
 		give_up_within(lock, SWEEP_MS);

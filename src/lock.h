@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answer.h"
 #include "holder.h"
 #include "kind.h"
 #include "loop.h"
@@ -92,11 +93,13 @@ struct lock {
 	int64_t acquired_at;
 	int64_t valid_until; /* the lease holds until then, proven */
 	bool lost_at_release;
-	bool unconfirmed;     /* released, but no server said so */
-	struct holder holder; /* as the last busy try told */
-	int64_t rank;	      /* our place in line from 0; -1: none */
-	int64_t waiting;      /* how many are in line */
-	int64_t permits;      /* that others allow, where they disagree */
+	enum answer_released released; /* in which way, when it was */
+	int64_t kept_until;	       /* KEPT: by the local clock */
+	bool unconfirmed;	       /* released, but no server said so */
+	struct holder holder;	       /* as the last busy try told */
+	int64_t rank;		       /* our place in line from 0; -1: none */
+	int64_t waiting;	       /* how many are in line */
+	int64_t permits; /* that others allow, where they disagree */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
 
 	const struct lock_config *config;

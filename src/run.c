@@ -592,6 +592,38 @@ finish_job(struct run *run)
 }
 
 static void
+report_lock_release(const struct lock *lock)
+{
+	const char *name = lock->config->name;
+	char until[32];
+
+	holder_describe_time(lock->kept_until - clock_now(), until,
+	    sizeof(until));
+	if (lock->released == ANSWER_LEFT)
+		log_info("%s: left to other runs", name);
+	else if (lock->released == ANSWER_KEPT)
+		log_info("%s: kept until %s", name, until);
+	else
+		log_info("%s: released", name);
+}
+
+/* In one line when all of them are free. */
+static void
+report_release(const struct run *run)
+{
+	const struct set *set = &run->set;
+	bool all_free = true;
+
+	for (size_t i = 0; i < set->count; i++)
+		all_free = all_free && set->locks[i].released != ANSWER_LEFT &&
+			   set->locks[i].released != ANSWER_KEPT;
+	if (all_free)
+		log_info("%s: released", run->opts->name);
+	for (size_t i = 0; !all_free && i < set->count; i++)
+		report_lock_release(set_lock(set, &run->lock_configs[i]));
+}
+
+static void
 step_release(struct run *run)
 {
 	const struct set *set = &run->set;
@@ -625,7 +657,7 @@ step_release(struct run *run)
 			  "for its ttl: %s",
 		    lock->config->name, lock->error);
 	} else {
-		log_info("%s: released", run->opts->name);
+		report_release(run);
 	}
 }
 

@@ -250,10 +250,17 @@
 	"end\n" \
 	"local function drop()\n" \
 	"  return failure('DEL', redis.pcall('DEL', unpack({lock, info})))\n" \
-	"end\n" \
+	"end\n"
+
+/* To leave it to the server for --min-hold, and whether that has been done. */
+#define KEEP_EXCLUSIVE \
 	"local function keep(ms)\n" \
 	"  if info then redis.pcall('HSET', info, 'kept', 1) end\n" \
 	"  return failure('PEXPIRE', redis.pcall('PEXPIRE', lock, ms))\n" \
+	"end\n" \
+	"local function is_kept()\n" \
+	"  local about = info and redis.pcall('HMGET', info, 'token', 'kept') or {}\n" \
+	"  return about[1] == token and about[2]\n" \
 	"end\n"
 
 /* A sorted set, member -> end of its lease. Permits have the token itself as
@@ -314,7 +321,9 @@
 	"  if failed or not info then return failed end\n" \
 	"  redis.pcall('HDEL', info, token)\n" \
 	"  if redis.pcall('ZCARD', lock) == 0 then wipe(info) end\n" \
-	"end\n" \
+	"end\n"
+
+#define KEEP_COUNTED \
 	"local function keep(ms)\n" \
 	"  local record = info and redis.pcall('HGET', info, token)\n" \
 	"  if type(record) == 'string' then\n" \
@@ -325,6 +334,10 @@
 	"    redis.pcall('PEXPIRE', lock, ms)\n" \
 	"  end\n" \
 	"  return failure('ZADD', redis.pcall('ZADD', lock, 'XX', now + ms, member))\n" \
+	"end\n" \
+	"local function is_kept()\n" \
+	"  local about = info and redis.pcall('HMGET', info, token) or {}\n" \
+	"  return about[1] and string.find(about[1], '^%d+ k ')\n" \
 	"end\n"
 
 /* --- acquire ----------------------------------------------------------- */
@@ -587,32 +600,47 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"local now = time.err and 0\n" \
 	"  or time[1] * 1000 + math.floor(time[2] / 1000)\n"
 
-#define RELEASE OTHERS FORMER_NAMES \
+/* Whoever leaves the lock to nested runs marks that with a score: +inf, or with
+ * --min-hold 10^15 and the server's time until which the last of them keeps it.
+ * The lease lasts that long, in case they are killed. */
+#define MARK \
+	"local mark = token .. ':released'\n" \
+	"local function leave_to_nested()\n" \
+	"  if kept > 0 then lengthen(kept) end\n" \
+	"  redis.pcall('ZADD', nested,\n" \
+	"    kept > 0 and string.format('%.0f', 1e15 + now + kept) or '+inf', mark)\n" \
+	"end\n" \
+	"local function left_to_keep()\n" \
+	"  local till = tonumber(redis.pcall('ZSCORE', nested, mark)) or 0\n" \
+	"  local left = math.floor(till - 1e15 - now)\n" \
+	"  return left > 0 and left <= 31536000000 and left or 0\n" \
+	"end\n"
+
+#define RELEASE OTHERS FORMER_NAMES MARK \
 	"local owned = owns()\n" \
 	"if type(owned) == 'table' then\n" \
 	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
 	"  owned = false\n" \
 	"end\n" \
-	"local others, any, mark = false, true, token .. ':released'\n" \
+	"local others, any = false, true\n" \
 	"if nested then\n" \
 	"  if owned then others, any = have_others(nested, run, now) end\n" \
 	"  local released = run == ''\n" \
 	"    or type(redis.pcall('ZSCORE', nested, mark)) == 'string'\n" \
 	"  if run ~= '' then redis.pcall('ZREM', nested, token .. ':' .. run) end\n" \
-	"  if others == 'unknown' then return {2, 1} end\n" \
-	"  if others and run == '' then redis.pcall('ZADD', nested, '+inf', mark) end\n" \
-	"  if owned and (others or not released) then return {2, 0} end\n" \
+	"  if others == 'unknown' then return {2, 1, 0} end\n" \
+	"  if others and run == '' then leave_to_nested() end\n" \
+	"  if owned and (others or not released) then return {2, 0, 0} end\n" \
+	"  if owned and run ~= '' then kept = math.max(kept, left_to_keep()) end\n" \
 	"  if any and released then redis.pcall('ZREM', nested, mark) end\n" \
 	"elseif run ~= '' then\n" \
-	"  return {owned and 2 or 0, 0}\n" \
+	"  return {owned and 2 or 0, 0, 0}\n" \
 	"end\n" \
-	"local answer = {0, 0}\n" \
+	"local answer = {0, 0, 0}\n" \
 	"if owned and kept > 0 then\n" \
 	"  local failed = keep(kept)\n" \
 	"  if failed then return failed end\n" \
-	"  answer[3] = queue and redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
-	"  answer[1] = 3\n" \
-	"  return answer\n" \
+	"  return {3, 0, kept, queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil}\n" \
 	"elseif owned then\n" \
 	"  local failed = drop()\n" \
 	"  if failed then return failed end\n" \
@@ -655,8 +683,9 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"end\n" \
 	"return answer\n"
 
-const char script_release_exclusive[] = RELEASE_BEGIN EXCLUSIVE RELEASE;
-const char script_release_counted[] = RELEASE_BEGIN COUNTED RELEASE;
+const char script_release_exclusive[] =
+	RELEASE_BEGIN EXCLUSIVE KEEP_EXCLUSIVE RELEASE;
+const char script_release_counted[] = RELEASE_BEGIN COUNTED KEEP_COUNTED RELEASE;
 
 const char script_ring[] = FAILURE NOW RING
 	"for i, waiter in ipairs(ARGV) do\n"
@@ -697,7 +726,7 @@ const char script_undo[] =
 #define JOIN \
 	"local owned = owns()\n" \
 	"if type(owned) == 'table' then return owned end\n" \
-	"if not owned then return {0} end\n" \
+	"if not owned or is_kept() then return {0} end\n" \
 	"if wanted ~= letter then return {2} end\n" \
 	"local failed = lengthen(ttl)\n" \
 	"if failed then return failed end\n" \
@@ -710,8 +739,8 @@ const char script_undo[] =
 	"  and string.match(about[3], '^%d+ . (%d+)')\n" \
 	"return {1, digits(number, 2 ^ 53 - 1) or '', failed and failed.err or ''}\n"
 
-const char script_join_exclusive[] = JOIN_BEGIN EXCLUSIVE JOIN;
-const char script_join_counted[] = JOIN_BEGIN COUNTED JOIN;
+const char script_join_exclusive[] = JOIN_BEGIN EXCLUSIVE KEEP_EXCLUSIVE JOIN;
+const char script_join_counted[] = JOIN_BEGIN COUNTED KEEP_COUNTED JOIN;
 
 const char script_stay[] = FAILURE NOW
 	"redis.pcall('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])\n"

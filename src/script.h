@@ -42,9 +42,9 @@ extern const char script_renew_counted[];
  *       what these have got is freed, without a word.
  * {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
  * entries are left that hide who is to be rung, or whether nested runs use the
- * lock: release again at once; whom to ring...}. The lock alone does where its
- * slot migrates. Nothing of ours is left in the queue: whoever gives up waiting
- * uses it, too. */
+ * lock: release again at once; ms that it is kept for; whom to ring...}. The
+ * lock alone does where its slot migrates. Nothing of ours is left in the
+ * queue: whoever gives up waiting uses it, too. */
 extern const char script_release_exclusive[];
 extern const char script_release_counted[];
 

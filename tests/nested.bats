@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Runs inside runs: the same name is no deadlock, the lease is never shortened, and
 # the lock is freed when the last of them has ended.
-# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2016,SC2154 # shells expand it, run --separate-stderr sets it
 
 # bats file_tags=everywhere
 
@@ -152,6 +152,80 @@ outer() {
 	touch in.go
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
+}
+
+# --- --min-hold -------------------------------------------------------------------
+
+# is_kept_from START MS OPTION: K can be had when MS have passed since then, and not
+# before.
+is_kept_from() {
+	wait_until rl -qn "$3" true
+	since=$(($(now_ms) - $1))
+	echo "freed after $since ms"
+	((since >= $2 && since < $2 + 3000))
+}
+
+@test "S25: --min-hold lasts when a nested run outlives the outer one" {
+	for option in -x -p1; do
+		rm -f in.*
+		since=$(now_ms)
+		outer "sh ./leave -v $option -t 60"' -k "$KEY" sh ./nest in
+			until [ -s in.pid ]; do sleep 0.02; done' -v $option --min-hold 4
+		exits_with 0 "$PID"
+		grep -q ": left to other runs$" "$ERR"
+		touch in.go
+		wait_until gone "$(<leave.rlockrun)"
+		grep -q ": kept until ..:..:..$" leave.err
+		run -75 rl -n $option true
+		[[ $output == *"is kept for "* ]]
+		is_kept_from "$since" 3900 "$option"
+		[[ -z $(keys_left) ]]
+	done
+}
+
+@test "S25: --min-hold that is over when the last nested run ends" {
+	outer 'sh ./leave -v -t 60 -k "$KEY" sh ./nest in
+		until [ -s in.pid ]; do sleep 0.02; done' --min-hold 1.5
+	exits_with 0 "$PID"
+	sleep 1.5
+	touch in.go
+	wait_until gone "$(<leave.rlockrun)"
+	grep -q ": released$" leave.err
+	[[ -z $(keys_left) ]]
+}
+
+@test "S25: --min-hold lasts when the nested run that outlives the outer is killed" {
+	since=$(now_ms)
+	outer 'sh ./leave -t 1 -k "$KEY" sh ./nest in
+		until [ -s in.pid ]; do sleep 0.02; done' -t 1 --min-hold 4
+	exits_with 0 "$PID"
+	kill -KILL "$(<leave.rlockrun)"
+	is_kept_from "$since" 3900 -x
+	[[ -z $(keys_left) ]]
+}
+
+@test "S25: a leftover child of a job under --min-hold is a run of its own" {
+	for option in -x -p1; do
+		rm -f late.*
+		run -0 --separate-stderr rl -v $option --min-hold 30 sh -c 'echo "$RLOCKRUN_HELD" >held'
+		[[ $stderr == *": kept until "??:??:?? ]]
+		export RLOCKRUN_HELD
+		RLOCKRUN_HELD=$(<held)
+		run -75 rl $option -n -t 10m touch ran
+		[[ $output == *"is kept for "* && ! -e ran ]]
+		(($(left_ms) < 95000))
+		unset RLOCKRUN_HELD
+		cli del "$KEY" "{$KEY}:rlk:i" "$N"
+	done
+}
+
+@test "-v: a release is reported as what it was" {
+	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
+	[[ ${stderr_lines[2]} == "rlockrun: $KEY: left to other runs" ]]
+	[[ ${stderr_lines[3]} == "rlockrun: $KEY: released" && ${#stderr_lines[@]} == 4 ]]
+	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 0.2 true
+	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]
+	wait_until is_free
 }
 
 # --- who ends first ---------------------------------------------------------------
