@@ -244,6 +244,7 @@ answer_release(struct answer_release *answer, const struct conn_reply *reply)
 	answer->how = hows[take_integer(&cursor, 0, 3)];
 	answer->unfinished = take_flag(&cursor);
 	answer->kept_ms = take_integer(&cursor, 0, LEFT_MAX_MS);
+	answer->behind = take_waiter(&cursor);
 	take_rings(&cursor, &answer->rings);
 	return is_done(&cursor);
 }

@@ -63,6 +63,7 @@ struct answer_release {
 	enum answer_released how;
 	bool unfinished; /* entries are left to remove: release again at once */
 	int64_t kept_ms; /* KEPT: for so long */
+	const char *behind; /* who is to be rung if the first is dead */
 	struct answer_rings rings;
 };
 

@@ -366,6 +366,24 @@ ring(struct lock *lock, const struct answer_rings *rings)
 		free(bells[--n]);
 }
 
+/* The first in line is the one that was expected, or the one named first. */
+static void
+ring_behind(struct lock *lock, const struct answer_release *answer)
+{
+	const struct answer_rings *rings = &answer->rings;
+	char *first =
+	    bell_of(lock, rings->count > 0 ? rings->waiters[0] : lock->next);
+	char *second = bell_of(lock, answer->behind);
+	const char *const words[] = {"4", lock->keys.queue, lock->keys.alive,
+	    first, second, answer->behind, NULL};
+	const struct conn_command how = {.deadline = clock_now() + RENEW_MS};
+
+	if (first != NULL && second != NULL)
+		eval(lock, script_ring_behind, words, &how, NODES_TELL);
+	free(first);
+	free(second);
+}
+
 /* --- release ---------------------------------------------------------- */
 
 static void
@@ -421,6 +439,7 @@ on_release_answer(struct lock *lock, const struct answer_release *answer)
 	    clock_now() < lock->valid_until)
 		lock->lost_at_release = true;
 	ring(lock, &answer->rings);
+	ring_behind(lock, answer);
 	if (!lock->settled) {
 		lock->released = answer->how;
 		lock->kept_until = clock_now() + answer->kept_ms;

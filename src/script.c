@@ -616,7 +616,16 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"  return left > 0 and left <= 31536000000 and left or 0\n" \
 	"end\n"
 
-#define RELEASE OTHERS FORMER_NAMES MARK \
+/* Who comes behind those that are rung, unless its heartbeat is that of ranks 0
+ * and 1: should the first be dead, it would notice after five seconds only. */
+#define SLOW_AT \
+	"local function slow_at(rank)\n" \
+	"  local waiter = redis.pcall('ZRANGE', queue, rank, rank)[1]\n" \
+	"  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))\n" \
+	"  return till and till > now + 4500 and till <= now + 20000 and waiter or ''\n" \
+	"end\n"
+
+#define RELEASE OTHERS FORMER_NAMES MARK SLOW_AT \
 	"local owned = owns()\n" \
 	"if type(owned) == 'table' then\n" \
 	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
@@ -628,19 +637,20 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"  local released = run == ''\n" \
 	"    or type(redis.pcall('ZSCORE', nested, mark)) == 'string'\n" \
 	"  if run ~= '' then redis.pcall('ZREM', nested, token .. ':' .. run) end\n" \
-	"  if others == 'unknown' then return {2, 1, 0} end\n" \
+	"  if others == 'unknown' then return {2, 1, 0, ''} end\n" \
 	"  if others and run == '' then leave_to_nested() end\n" \
-	"  if owned and (others or not released) then return {2, 0, 0} end\n" \
+	"  if owned and (others or not released) then return {2, 0, 0, ''} end\n" \
 	"  if owned and run ~= '' then kept = math.max(kept, left_to_keep()) end\n" \
 	"  if any and released then redis.pcall('ZREM', nested, mark) end\n" \
 	"elseif run ~= '' then\n" \
-	"  return {owned and 2 or 0, 0, 0}\n" \
+	"  return {owned and 2 or 0, 0, 0, ''}\n" \
 	"end\n" \
-	"local answer = {0, 0, 0}\n" \
+	"local answer = {0, 0, 0, ''}\n" \
 	"if owned and kept > 0 then\n" \
 	"  local failed = keep(kept)\n" \
 	"  if failed then return failed end\n" \
-	"  return {3, 0, kept, queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil}\n" \
+	"  local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil\n" \
+	"  return {3, 0, kept, '', first}\n" \
 	"elseif owned then\n" \
 	"  local failed = drop()\n" \
 	"  if failed then return failed end\n" \
@@ -674,6 +684,7 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"for _, name in ipairs(names) do again = again or name == first end\n" \
 	"local rung, head = rouse(queue, alive, me, held, limit, now, again)\n" \
 	"if head == true then answer[2] = 1 end\n" \
+	"if owned and rung[1] then answer[4] = slow_at(#rung) end\n" \
 	"for _, waiter in ipairs(rung) do\n" \
 	"  if waiter == expected then\n" \
 	"    ring(queue, alive, waiter, heads, now)\n" \
@@ -690,6 +701,13 @@ const char script_release_counted[] = RELEASE_BEGIN COUNTED KEEP_COUNTED RELEASE
 const char script_ring[] = FAILURE NOW RING
 	"for i, waiter in ipairs(ARGV) do\n"
 	"  ring(KEYS[1], KEYS[2], waiter, KEYS[i + 2], now)\n"
+	"end\n"
+	"return 1\n";
+
+/* BLPOP of a waiter that is there has taken the element by now. */
+const char script_ring_behind[] = FAILURE NOW RING
+	"if redis.pcall('PEXPIRE', KEYS[3], 10000) == 1 then\n"
+	"  ring(KEYS[1], KEYS[2], ARGV[1], KEYS[4], now)\n"
 	"end\n"
 	"return 1\n";
 

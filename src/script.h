@@ -42,9 +42,10 @@ extern const char script_renew_counted[];
  *       what these have got is freed, without a word.
  * {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
  * entries are left that hide who is to be rung, or whether nested runs use the
- * lock: release again at once; ms that it is kept for; whom to ring...}. The
- * lock alone does where its slot migrates. Nothing of ours is left in the
- * queue: whoever gives up waiting uses it, too. */
+ * lock: release again at once; ms that it is kept for; for script_ring_behind:
+ * who comes next, or ''; whom to ring...}. The lock alone does where its slot
+ * migrates. Nothing of ours is left in the queue: whoever gives up waiting uses
+ * it, too. */
 extern const char script_release_exclusive[];
 extern const char script_release_counted[];
 
@@ -59,6 +60,12 @@ extern const char script_undo[];
 /* KEYS: the queue (:q), who is alive (:l), doorbells. ARGV: whose they are. Who
  * has left the queue in the meantime is not rung. */
 extern const char script_ring[];
+
+/* KEYS: the queue (:q), who is alive (:l), the doorbell of the first in line,
+ * which was rung by an earlier command, and that of the next one. ARGV: the
+ * next one. It is rung when the first has not taken its ring, as it may be
+ * dead: so the next one learns in time that it has moved up. */
+extern const char script_ring_behind[];
 
 /* A nested run joins those that use the lock. KEYS: as those of acquire,
  * without the queue. ARGV: token, ttl in ms, the outer kind's letter, the run,

@@ -195,6 +195,30 @@ only_bells_left() {
 	only_bells_left
 }
 
+# bats test_tags=serial
+@test "L2: a head that was killed costs two seconds, whoever comes behind it" {
+	holds A
+	a=$PID
+	for n in B C D E; do
+		line_up "$n"
+	done
+	# D and E have last heard that they are far behind.
+	touch go.A
+	exits_with 0 "$a"
+	wait_for_file B.started
+	kill -KILL "${STARTED[2]}"
+	touch go.B
+	exits_with 0 "${STARTED[1]}"
+	freed=$(now_ms)
+	wait_for_file D.started
+	echo "D after $(($(started_ms D) - freed)) ms"
+	(($(started_ms D) - freed <= 2000))
+	touch go
+	exits_with 0 "${STARTED[4]}"
+	[[ $(paste -sd ' ' order) == "A B D E" && ! -e overlaps ]]
+	only_bells_left
+}
+
 @test "five in a row that were killed are passed over" {
 	holds A
 	a=$PID

@@ -206,18 +206,20 @@ static const struct {
     {"", -1, -1, -1},
     {"[\n]", -1, -1, -1},
     {"0\n0", -1, -1, -1},
-    {"0\n0\n0", -1, ANSWER_NOT_OURS, -1},
-    {"1\n0\n0", -1, ANSWER_FREED, -1},
-    {"2\n1\n0", -1, ANSWER_LEFT, -1},
-    {"3\n0\n5000", -1, ANSWER_KEPT, -1},
-    {"3\n0\n-1", -1, -1, -1},
-    {"3\n0\n9223372036854775807", -1, -1, -1},
-    {"4\n0\n0", -1, -1, -1},
-    {"-1\n0\n0", -1, -1, -1},
-    {"1\n2\n0", -1, -1, -1},
-    {"1\n-1\n0", -1, -1, -1},
-    {"1\n0\n0\n+" W, -1, ANSWER_FREED, -1},
+    {"0\n0\n0", -1, -1, -1},
+    {"0\n0\n0\n+", -1, ANSWER_NOT_OURS, -1},
+    {"1\n0\n0\n+", -1, ANSWER_FREED, -1},
+    {"2\n1\n0\n+", -1, ANSWER_LEFT, -1},
+    {"3\n0\n5000\n+", -1, ANSWER_KEPT, -1},
+    {"3\n0\n-1\n+", -1, -1, -1},
+    {"3\n0\n9223372036854775807\n+", -1, -1, -1},
+    {"4\n0\n0\n+", -1, -1, -1},
+    {"-1\n0\n0\n+", -1, -1, -1},
+    {"1\n2\n0\n+", -1, -1, -1},
+    {"1\n-1\n0\n+", -1, -1, -1},
+    {"1\n0\n0\n+" W "\n+" W, -1, ANSWER_FREED, -1},
     {"1\n0\n0\n5", -1, -1, -1},
+    {"1\n0\n0\n+\n5", -1, -1, -1},
 };
 
 static void
@@ -247,8 +249,8 @@ static void
 test_unfinished(void)
 {
 	void *try = array("-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0");
-	void *more = array("2\n1\n0");
-	void *less = array("2\n0\n0");
+	void *more = array("2\n1\n0\n+");
+	void *less = array("2\n0\n0\n+");
 	void *forced = array("-1");
 	void *done = array("1");
 	struct answer_try answer;
@@ -275,7 +277,7 @@ test_unfinished(void)
 static void
 test_rings(void)
 {
-	char lines[60 * sizeof(W)] = "1\n0\n0";
+	char lines[60 * sizeof(W)] = "1\n0\n0\n+";
 	struct answer_release answer;
 	void *reply;
 
