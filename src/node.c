@@ -19,6 +19,7 @@ struct node {
 	struct sentinel *sentinel;
 	struct conn_locator locator;
 	struct endpoint found; /* borrows credentials from the URL */
+	int64_t found_at;
 	char host[256];
 	char label[1024];
 };
@@ -77,6 +78,7 @@ on_located(void *arg, const struct sentinel_answer *answer)
 	node->found.host = node->host;
 	node->found.port = answer->port;
 	node->found.label = node->label;
+	node->found_at = clock_now();
 	conn_found(node->conn, CLOCK_NEVER);
 }
 
@@ -241,10 +243,11 @@ is_located(const struct node *node)
 }
 
 bool
-node_is_elsewhere(const struct node *node, const struct node *than)
+node_has_moved(const struct node *node, const struct node *from)
 {
-	return is_located(node) && is_located(than) &&
-	       strcmp(node->label, than->label) != 0;
+	return is_located(node) && is_located(from) &&
+	       node->found_at >= from->found_at &&
+	       strcmp(node->label, from->label) != 0;
 }
 
 bool

@@ -31,9 +31,9 @@ const char *node_error(const struct node *node);
 bool node_is_hopeless(const struct node *node);
 const char *node_refusal(const struct node *node);
 
-/* Whether sentinels have named one primary to this node and another one to that
- * node. */
-bool node_is_elsewhere(const struct node *node, const struct node *than);
+/* Whether sentinels have named a primary to this node, and before that another
+ * one to the node from. */
+bool node_has_moved(const struct node *node, const struct node *from);
 
 /* Whether helper keys can lie beside that key. */
 bool node_places(const struct node *node, const char *key);

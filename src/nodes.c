@@ -559,7 +559,7 @@ give_up_way(struct way *way)
 }
 
 /* While both connections are out, only a reply that decides counts, and none of
- * a server that the other connection no longer takes for the primary. */
+ * a server that was the primary before the other connection found a new one. */
 static void
 on_way_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 {
@@ -570,7 +570,7 @@ on_way_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		return;
 	way->out = false;
 	if (other->out && (!is_decisive(way, reply) ||
-			      node_is_elsewhere(other->node, way->node))) {
+			      node_has_moved(other->node, way->node))) {
 		node_drop(way->node);
 		return;
 	}

@@ -302,6 +302,19 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
+@test "failover by a primary that stays frozen: renewed on the new one" {
+	own_sentinels 1
+	hold -t 9
+	freeze
+	wait_until is_primary p1
+	# The renewal stays out on the old primary. The one beside it counts.
+	wait_until grep -q 'renewed again' "$ERR"
+	SUITE_DIR=$PWD/p1
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
 @test "the old primary's reply counts for nothing once another one is known" {
 	own_sentinels 1
 	hold -t 12
