@@ -1430,8 +1430,8 @@ on_due(void *arg)
 	else if (lock->state == LOCK_ACQUIRING)
 		send_try(lock);
 	else if (lock->state == LOCK_RELEASING &&
-		 clock_now() >= lock->give_up_at)
-		finish_release(lock, false);
-	else if (lock->state == LOCK_RELEASING)
+		 (lock->release_waits || clock_now() < lock->give_up_at))
 		send_release(lock);
+	else if (lock->state == LOCK_RELEASING)
+		finish_release(lock, false);
 }

@@ -812,6 +812,16 @@ is_connecting() {
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
+@test "a renewal that is out on two connections when the lease ends: freed all the same" {
+	through delay:9000:EVAL/1
+	running -t 2
+	passed EVAL/1 2
+	touch "done"
+	exits_with 7 "$PID"
+	passed EVAL/8 1
+	[[ $(cli exists "$KEY") == 0 && $(tail -n 1 "$ERR") == *"cannot confirm the release"* ]]
+}
+
 @test "half-open when the job ends: freed by way of another connection" {
 	ends_at vanish:EVAL/8:1
 	(($(connections) == 2))
