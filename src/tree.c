@@ -433,8 +433,10 @@ note_earlier(struct tree *tree)
 	struct table table = {NULL, 0, 0};
 	size_t kept = 0;
 	siginfo_t info;
+	/* __WALL: also children whose exit signal is not SIGCHLD. */
+	const int how = WEXITED | WNOHANG | WNOWAIT | __WALL;
 
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1)
+	if (waitid(P_ALL, 0, &info, how) == -1)
 		return errno == ECHILD ? 0 : -1;
 	if (read_all(tree, &table) == -1) {
 		free(table.process);

@@ -1,5 +1,6 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
- * procfs, and two real children for the processes in it. */
+ * procfs, and two real children for the processes in it. And which children
+ * from before tree_open are spared. */
 #include "tree.h"
 
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,11 +107,57 @@ test_state(const struct tree *tree, const char *state, int threads, bool want)
 	remove_stat(pid);
 }
 
+static bool
+reap_none(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/* The first two arguments are in another order on some machines, but both are 0
+ * when the exit signal is. */
+static pid_t
+clone_child(int exit_signal)
+{
+	pid_t pid = exit_signal == SIGCHLD
+			? fork()
+			: (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+
+	if (pid == 0) {
+		alarm(60);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* waitpid(2) and waitid(2) pass over a child whose exit signal is not SIGCHLD,
+ * unless they get __WALL. */
+static void
+test_earlier(int exit_signal, const char *what)
+{
+	pid_t pid = clone_child(exit_signal);
+	struct tree tree;
+	int status;
+
+	ok(tree_open(&tree) == 0, "%s: /proc can be read", what);
+	ok(tree.earlier_count == 1, "%s: it is noted", what);
+	tree_kill(&tree, reap_none, NULL);
+	usleep(100000);
+	ok(waitpid(pid, &status, WNOHANG | __WALL) == 0, "%s: it lives on",
+	    what);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, __WALL);
+	tree_close(&tree);
+}
+
 int
 main(void)
 {
 	struct tree tree = {.proc = -1, .children = -1};
 
+	test_earlier(SIGCHLD, "an earlier child");
+	test_earlier(0, "an earlier child without an exit signal");
 	if (mkdtemp(folder) == NULL)
 		abort();
 	tree.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
