@@ -837,25 +837,28 @@ on_enforced(struct run *run)
 	}
 }
 
+/* A command that has ended keeps its status, whatever the guard did or suffered
+ * after that while we were stopped. */
 static void
 step_job(struct run *run)
 {
 	const struct guard *guard = &run->guard;
-	bool gone = guard->state == GUARD_GONE;
-	bool over = guard->ended && (gone || !run->opts->wait_all);
+	bool gone = guard_job_is_gone(guard);
+	bool over = guard->ended &&
+		    (!run->opts->wait_all || guard->state == GUARD_GONE);
 
 	tell_pause(&run->tell, run->loop.late_ms);
 	forward_signals(run);
-	if (guard->state == GUARD_ENFORCED || guard->state == GUARD_LATE)
+	if (guard->ended && !gone && run->asked_to_end)
+		begin_stop(run, clock_now() + run->opts->kill_after_ms);
+	else if (over && guard->state != GUARD_LATE)
+		finish_job(run);
+	else if (guard->state == GUARD_ENFORCED || guard->state == GUARD_LATE)
 		on_enforced(run);
 	else if (guard->state == GUARD_FAILED)
 		on_guard_failed(run);
 	else if (guard->state == GUARD_DIED)
 		on_guard_died(run);
-	else if (guard->ended && !gone && run->asked_to_end)
-		begin_stop(run, clock_now() + run->opts->kill_after_ms);
-	else if (over)
-		finish_job(run);
 	else
 		watch_job(run);
 }

@@ -398,6 +398,60 @@ descriptors_of() {
 	touch below/done
 }
 
+# end_while_stopped [OPTION...]: while rlockrun is stopped the command ends with
+# status 7. What it leaves, a pid in `left`, goes on.
+end_while_stopped() {
+	launch "$@" -- sh -c 'sleep 60 & echo $! >left
+		until [ -e done ]; do sleep 0.02; done; echo $$ >ends; exit 7'
+	wait_for_file below/left
+	kill -STOP "$RUN"
+	touch below/done
+	wait_for_file below/ends
+	wait_until command_reaped
+}
+
+command_reaped() { [[ ! -e /proc/$(<below/ends) ]]; }
+
+@test "the guard is killed after the command has ended: the command's status" {
+	end_while_stopped
+	kill -KILL "$GUARD"
+	wait_until gone "$GUARD"
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	is_free
+	run ! gone "$(<below/left)"
+	kill "$(<below/left)"
+}
+
+@test "the guard is killed after the command has ended on TERM: that status, nothing left" {
+	launch -- sh -c 'trap "echo >told" TERM; sleep 60 & echo $! >left
+		until [ -e done ]; do sleep 0.02; done; echo $$ >ends; exit 7'
+	wait_for_file below/left
+	kill -TERM "$RUN"
+	wait_for_file below/told
+	kill -STOP "$RUN"
+	touch below/done
+	wait_for_file below/ends
+	wait_until command_reaped
+	kill -KILL "$GUARD"
+	wait_until gone "$GUARD"
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	none_alive
+	is_free
+}
+
+@test "the lease ends after the command, while rlockrun is stopped: the command's status" {
+	end_while_stopped -t 1
+	wait_until is_free
+	wait_until none_but_run
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	none_alive
+}
+
+none_but_run() { [[ $(alive | tr -dc '0-9\n') == "$RUN" ]]; }
+
 # --- a guard that is killed: S23 --------------------------------------------
 
 # A process whose main thread has exited: /proc shows a zombie, but another
