@@ -250,6 +250,14 @@ guard_on_sigchld(struct guard *guard)
 	reap(guard);
 }
 
+bool
+guard_is_idle(const struct guard *guard)
+{
+	return guard->state == GUARD_WATCHING ||
+	       (guard->state == GUARD_KILLING &&
+		   tree_is_halted(&guard->tree, guard->pid));
+}
+
 void
 guard_kill(struct guard *guard)
 {

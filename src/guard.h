@@ -91,6 +91,9 @@ void guard_terminate(struct guard *guard);
  * SIGCHLD. */
 void guard_on_sigchld(struct guard *guard);
 
+/* Whether the guard does not act, when it should have by now: it has not begun
+ * to kill, or a debugger holds it. */
+bool guard_is_idle(const struct guard *guard);
 /* Kills the guard, for one that does not act: -> DIED. */
 void guard_kill(struct guard *guard);
 /* DIED -> CLEARED, as soon as it is proven that nothing of the job is left:

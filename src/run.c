@@ -51,7 +51,8 @@ enum {
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
 	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
 	PAUSE_MIN_MS = 20,	  /* of our own: the server is asked again */
-	ORPHANS_MS = 20, /* until the next look for what a dead guard left */
+	LOOK_AGAIN_MS =
+	    20, /* at a guard that kills, or at what a dead one left */
 	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
 	TRY_MIN_MS = 1000,    /* an acquire's reply is awaited so long */
 	TRY_MAX_MS = 5000,
@@ -907,12 +908,11 @@ watch_stop(struct run *run, int64_t deadline)
 		on_unkillable(run);
 		return CLOCK_NEVER;
 	}
-	if (run->guard.state == GUARD_WATCHING) {
-		if (now < replace_at)
-			return replace_at;
+	if (now < replace_at && run->guard.state != GUARD_DIED)
+		return replace_at;
+	if (guard_is_idle(&run->guard))
 		replace_guard(run);
-	}
-	return run->guard.state == GUARD_DIED ? now + ORPHANS_MS : give_up_at;
+	return now + LOOK_AGAIN_MS;
 }
 
 static void

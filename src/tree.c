@@ -360,6 +360,15 @@ tree_is_stopped(const struct tree *tree, pid_t pid)
 	return read_process(tree, pid, &process) && process.state == 'T';
 }
 
+bool
+tree_is_halted(const struct tree *tree, pid_t pid)
+{
+	struct process process;
+
+	return read_process(tree, pid, &process) &&
+	       (process.state == 'T' || process.state == 't');
+}
+
 void
 tree_await_child(int64_t ms)
 {

@@ -44,6 +44,8 @@ bool tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg);
 
 /* Whether the process is stopped by a signal, as far as /proc shows. */
 bool tree_is_stopped(const struct tree *tree, pid_t pid);
+/* Whether it is stopped by a signal or by a debugger. */
+bool tree_is_halted(const struct tree *tree, pid_t pid);
 
 /* Waits until a child changes its state, at most that long. SIGCHLD must be
  * blocked; the one waited for is consumed. */

@@ -681,6 +681,21 @@ no_job() { [[ -z $(job_alive) ]]; }
 	none_alive
 }
 
+@test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
+	need_strace
+	launch_stubborn -t 2 --kill-after 0.5
+	# The third: TERM and KILL to the command go before the report of the killing.
+	start strace -qq -o /dev/null -p "$GUARD" -e trace=kill \
+		-e inject=kill:delay_enter=20000000:when=3
+	wait_until is_traced "$GUARD"
+	lose_lock
+	within 1500 no_job
+	# strace keeps the guard as a zombie for as long as it would delay it.
+	exits_with 79 "$RUN"
+}
+
+is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
+
 @test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
 	launch_stubborn -t 2 --kill-after 0.5
 	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"
