@@ -60,6 +60,7 @@ enum { RELEASE_MS = 10000, CANCEL_MS = 300 };
 enum { SWEEP_MS = 1000 };
 enum { WORDS_MAX = 2 * ANSWER_RINGS_MAX + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
+enum { READ_BYTES = 16384, SLACK_BYTES = 256, UNDO_REST_BYTES = 1024 };
 
 static void on_due(void *arg);
 static void on_stray(void *arg);
@@ -1084,6 +1085,37 @@ eval_join(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
 	return eval(lock, lock->outer->join, words, &own, ask);
 }
 
+/* Or up to SLACK_BYTES less. */
+static size_t
+wire_size(const char *const *words)
+{
+	size_t size = 0;
+
+	for (; *words != NULL; words++)
+		size += strlen(*words) + sizeof("$12345\r\n\r\n");
+	return size;
+}
+
+/* Redis reads READ_BYTES at a time. A server that was frozen executes what it
+ * has read, then notices that we have gone and drops the rest. So the undo that
+ * may follow a try must arrive with the try's end: in the same read if both fit
+ * there, else in the next one, which the try is padded to reach. */
+static const char *
+padding(const struct lock *lock, const char *script, const char *const *words)
+{
+	static char spaces[READ_BYTES + SLACK_BYTES + 1];
+	const size_t end = READ_BYTES + SLACK_BYTES;
+	const size_t keys = 5 * (strlen(lock->config->key) + TOKEN_SIZE);
+	const size_t undo = strlen(script_undo) + keys + UNDO_REST_BYTES;
+	const size_t size = strlen(script) + wire_size(words);
+
+	if (size >= end || size + undo < READ_BYTES)
+		return "";
+	memset(spaces, ' ', end - size);
+	spaces[end - size] = '\0';
+	return spaces;
+}
+
 static int
 eval_acquire(struct lock *lock, const struct conn_command *how,
     enum nodes_ask ask)
@@ -1096,20 +1128,21 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 	char permits[16];
 	const char *const arguments[] = {lock->token, ttl, life,
 	    config->kind->letter, permits, self->host, self->pid, self->user,
-	    config->command, lock->waiter, config->wait ? "1" : "0", most};
+	    config->command, lock->waiter, config->wait ? "1" : "0", most, ""};
 	const char *words[WORDS_MAX];
 	size_t count = put_keys(lock, words);
 	struct conn_command own = *how;
 
 	own.is_answer = answer_is_acquire;
 	memcpy(words + count, arguments, sizeof(arguments));
-	put_former(lock,
-	    words + count + sizeof(arguments) / sizeof(*arguments));
+	count += sizeof(arguments) / sizeof(*arguments);
+	put_former(lock, words + count);
 	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
 	write_permits(lock, permits, sizeof(permits));
 	if (config->max_waiters != LOCK_ANY_WAITERS)
 		snprintf(most, sizeof(most), "%d", config->max_waiters);
+	words[count - 1] = padding(lock, config->kind->acquire, words);
 	return eval(lock, config->kind->acquire, words, &own, ask);
 }
 

@@ -356,7 +356,7 @@
 	"local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]\n" \
 	"local letter, limit = ARGV[4], tonumber(ARGV[5])\n" \
 	"local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])\n" \
-	"local former = {unpack(ARGV, 13)}\n"
+	"local former = {unpack(ARGV, 14)}\n"
 
 /* Whether all before us can go together with us, and all find room. Nobody joins
  * a group across more than 1,000 waiters. */

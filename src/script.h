@@ -13,13 +13,13 @@
  *       them, or the first four, the first three or the lock alone.
  * ARGV: token, ttl in ms, life of the helper keys in ms, the kind's letter, how
  *       many permits or nothing, host, pid, user, command, the own name in the
- *       queue, 1 to wait in it or 0, how many may wait at most or nothing, the
- *       former tokens: what tries under these have got is ours now.
- * Granted: {1, fence, first in line or '', how many permits the others allow or
- * 0, whom to ring...}. Else {0, ms to wait for (of the lease, -1: for ever; or
- * until the first in line has had his chance), own rank (-1: not in line), how
- * many wait, 'free', 'foreign', 'known' or 'kept' (for --min-hold), the
- * holder's kind, how many hold it, permits, host, pid, user, held for ms, 1
+ *       queue, 1 to wait in it or 0, how many may wait at most or nothing,
+ *       padding, the former tokens: what tries under these have got is ours
+ * now. Granted: {1, fence, first in line or '', how many permits the others
+ * allow or 0, whom to ring...}. Else {0, ms to wait for (of the lease, -1: for
+ * ever; or until the first in line has had his chance), own rank (-1: not in
+ * line), how many wait, 'free', 'foreign', 'known' or 'kept' (for --min-hold),
+ * the holder's kind, how many hold it, permits, host, pid, user, held for ms, 1
  * when there is room, but for those in line before, whom to ring...}. Of
  * several holders that one is told whose lease is waited for. {-1, ...} with
  * the same elements: one call has removed as many expired entries as it may,
