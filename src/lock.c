@@ -1162,6 +1162,15 @@ try_ends_at(const struct lock *lock)
 	    lock->tried_at + lock->try_ms + lock->config->replicas_ms);
 }
 
+/* When a connection that was not up is given up. It gets twice the time: by
+ * default it takes 5 s to resolve a name past a dead name server
+ * (resolv.conf(5)). */
+static int64_t
+connect_ends_at(const struct lock *lock)
+{
+	return least(silence_ends_at(lock), try_ends_at(lock) + lock->try_ms);
+}
+
 /* Our own timers come before the connection's: they send an undo behind the
  * try. */
 static void
@@ -1176,13 +1185,14 @@ send_try(struct lock *lock)
 		lock->silent_since = lock->tried_at;
 		lock->try_ms = lock->config->try_ms;
 	}
-	how.deadline = try_ends_at(lock) + 1;
+	how.deadline = 1 + (nodes_are_up(lock->nodes) ? try_ends_at(lock)
+						      : connect_ends_at(lock));
 	if (eval_try(lock, &how, NODES_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
 	lock->in_flight = true;
-	loop_timer_set(lock->loop, &lock->timer, how.deadline - 1);
+	loop_timer_set(lock->loop, &lock->timer, try_ends_at(lock));
 }
 
 /* An undo goes behind the try, which then leaves nothing whenever it comes. But
@@ -1191,7 +1201,10 @@ send_try(struct lock *lock)
 static void
 abandon_try(struct lock *lock)
 {
-	loop_timer_set(lock->loop, &lock->timer, silence_ends_at(lock));
+	bool late = clock_now() >= connect_ends_at(lock);
+
+	loop_timer_set(lock->loop, &lock->timer,
+	    late ? silence_ends_at(lock) : connect_ends_at(lock));
 	if (!nodes_are_one(lock->nodes) || !nodes_are_up(lock->nodes))
 		return;
 	if (lock->rank == -1 && lock->config->replicas == 0)

@@ -345,6 +345,15 @@ takes_ms() {
 	takes_ms 390 900 69 -w 0.4
 }
 
+# bats test_tags=native
+@test "a slow name server is asked once" {
+	need_strace
+	tcp_server 127.0.0.1
+	run -0 strace -f -o trace -P /etc/hosts -e inject=openat:delay_enter=1500000 \
+		"$RLOCKRUN" -k "$KEY" -r "redis://localhost:$PORT" --server-timeout 3 true
+	[[ $(grep -c /etc/hosts trace) == 1 ]]
+}
+
 # bats test_tags=serial
 @test "a frozen server: 69 in time; what it does later is undone" {
 	own_server
