@@ -98,9 +98,9 @@ add(struct table *table, const struct process *process)
 
 /* NULL with errno. */
 static DIR *
-list_processes(const struct tree *tree)
+open_folder(const struct tree *tree, const char *path)
 {
-	int fd = openat(tree->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(tree->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd == -1 ? NULL : fdopendir(fd);
 
 	if (fd != -1 && list == NULL)
@@ -112,7 +112,7 @@ list_processes(const struct tree *tree)
 static int
 read_all(const struct tree *tree, struct table *table)
 {
-	DIR *list = list_processes(tree);
+	DIR *list = open_folder(tree, ".");
 	struct dirent *entry;
 	struct process process;
 	int rc = 0;
@@ -194,8 +194,8 @@ mark_descendants(const struct tree *tree, struct table *table)
 	}
 }
 
-/* The list of this process's children, read without opening anything. It may
- * miss children while others end: repeat. */
+/* A list of children. It may miss some while others end: repeat. That of this
+ * process is read without opening anything. */
 struct children {
 	int fd;
 	size_t at;
@@ -204,12 +204,12 @@ struct children {
 };
 
 static void
-list_children(const struct tree *tree, struct children *list)
+list_children(int fd, struct children *list)
 {
-	list->fd = tree->children;
+	list->fd = fd;
 	list->at = list->length = 0;
-	if (list->fd != -1)
-		lseek(list->fd, 0, SEEK_SET);
+	if (fd != -1)
+		lseek(fd, 0, SEEK_SET);
 }
 
 /* -1 at the end. */
@@ -272,6 +272,66 @@ signal_descendant(const struct tree *tree, const struct process *process,
 	close(fd);
 }
 
+static bool
+is_listed(int fd, pid_t pid)
+{
+	struct children list;
+	pid_t child;
+
+	list_children(fd, &list);
+	do
+		child = next_child(&list);
+	while (child != 0 && child != pid);
+	return child != 0;
+}
+
+/* Those of one thread, in that list. */
+static void
+signal_unseen(const struct table *table, int children, int signo)
+{
+	struct children list;
+	pid_t pid;
+
+	list_children(children, &list);
+	while ((pid = next_child(&list)) != 0) {
+		int fd = find(table, pid) == NULL ? pidfd_open_of(pid) : -1;
+		/* Is it still that child's descriptor? Then its id is, too. */
+		if (fd != -1 && is_listed(children, pid))
+			pidfd_signal(fd, signo);
+		if (fd != -1)
+			close(fd);
+	}
+}
+
+/* With hidepid, /proc hides processes that are not dumpable, such as a nested
+ * rlockrun, but lists them among their parents' children. */
+static void
+signal_unseen_children(const struct tree *tree, const struct table *table,
+    const struct process *parent, int signo)
+{
+	struct process now;
+	char path[64];
+	DIR *threads;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%d/task", (int)parent->pid);
+	threads = open_folder(tree, path);
+	if (threads == NULL)
+		return;
+	while ((entry = readdir(threads)) != NULL) {
+		int fd;
+		snprintf(path, sizeof(path), "%.20s/children", entry->d_name);
+		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
+		if (fd == -1)
+			continue;
+		if (read_process(tree, parent->pid, &now) &&
+		    now.started == parent->started)
+			signal_unseen(table, fd, signo);
+		close(fd);
+	}
+	closedir(threads);
+}
+
 /* A child keeps its id until we reap it, so this needs no descriptor. */
 static void
 signal_child(const struct tree *tree, pid_t pid, int signo)
@@ -303,12 +363,16 @@ tree_signal(const struct tree *tree, int signo)
 		const struct process *p = &table.process[i];
 		if (!p->descends || !is_alive(p))
 			continue;
+		/* Before it ends by the signal. KILL makes its children ours,
+		 * and finds them then. */
+		if (signo == SIGTERM)
+			signal_unseen_children(tree, &table, p, signo);
 		if (p->parent == getpid())
 			signal_child(tree, p->pid, signo);
 		else
 			signal_descendant(tree, p, signo);
 	}
-	list_children(tree, &list);
+	list_children(tree->children, &list);
 	while ((child.pid = next_child(&list)) != 0)
 		if (find(&table, child.pid) == NULL &&
 		    !is_earlier(tree, &child))
@@ -324,7 +388,7 @@ kill_children(const struct tree *tree)
 	struct process child = {0};
 	int count = 0;
 
-	list_children(tree, &list);
+	list_children(tree->children, &list);
 	while ((child.pid = next_child(&list)) != 0) {
 		child.started = 0;
 		if (tree->earlier_count > 0)
@@ -427,7 +491,7 @@ add_hidden_children(const struct tree *tree, struct table *table)
 	struct children list;
 	struct process child = {0};
 
-	list_children(tree, &list);
+	list_children(tree->children, &list);
 	while ((child.pid = next_child(&list)) != 0) {
 		struct table part = {table->process, seen, 0};
 		if (find(&part, child.pid) == NULL && add(table, &child) == -1)

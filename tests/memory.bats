@@ -157,3 +157,18 @@ stranger() {
 		sh -c 'trap "echo >told; exit" TERM; (trap "echo >told.too; exit" TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done'
 	[[ -e told && -e told.too ]]
 }
+
+# bats test_tags=native
+@test "with hidepid=2 a plain user's nested run, which it hides, gets TERM" {
+	need_stranger
+	unshare -m mount -t proc -o hidepid=2 proc /proc 2>/dev/null ||
+		skip "a mount namespace takes privileges"
+	chown "$STRANGER" .
+	RLOCKRUN_PASSWORD=$PASSWORD run -124 unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc &&
+		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$STRANGER" \
+		./rlockrun -k "$KEY" --max-run 2 --kill-after 20 -- sh -c '
+			RLOCKRUN_PASSWORD=$0 ./rlockrun -k "$RLOCKRUN_KEY.inner" -- sh -c "
+				trap \"echo >told; exit 3\" TERM; while :; do sleep 0.05; done"
+			:' "$PASSWORD"
+	[[ -e told ]]
+}
