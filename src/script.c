@@ -65,13 +65,13 @@
 	"  return true\n" \
 	"end\n"
 
-/* UNLINK frees a large value in the background. DEL blocks for as long as that
- * takes, but access rules that were made for earlier versions lack UNLINK. */
+/* UNLINK frees a large value in the background, but access rules that were made
+ * for earlier versions lack it. DEL follows in any case: a server that refuses it
+ * must refuse acquire, since a release needs it. */
 #define WIPE \
 	"local function wipe(...)\n" \
-	"  local gone = redis.pcall('UNLINK', ...)\n" \
-	"  if type(gone) == 'table' then gone = redis.pcall('DEL', ...) end\n" \
-	"  return gone\n" \
+	"  redis.pcall('UNLINK', ...)\n" \
+	"  return redis.pcall('DEL', ...)\n" \
 	"end\n"
 
 /* Who has the lock: kind, how many, whose lease ends first and whose last, and
