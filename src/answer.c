@@ -383,7 +383,7 @@ take_holders(struct cursor *cursor, struct look *look, int64_t now_ms)
 	cursor->bad = cursor->bad || !is_done(&values);
 }
 
-/* Of what is no waiter's name, nothing is believed. */
+/* Ignore queue members that are not valid waiter names. */
 static void
 name_waiter(struct look_waiter *waiter, const char *name)
 {

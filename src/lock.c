@@ -342,7 +342,7 @@ bell_of(const struct lock *lock, const char *name)
 	return key_bell(lock->config->key, waiter.token);
 }
 
-/* It is a hint, and what is answered no matter. */
+/* This is a hint: the reply does not matter. */
 static void
 ring(struct lock *lock, const struct answer_rings *rings)
 {
@@ -1044,7 +1044,7 @@ on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
 	granted = answered && answer.outcome == ANSWER_GRANTED;
 	busy = answered && answer.outcome == ANSWER_BUSY;
 	lock->in_flight = false;
-	/* Who is busy without waiting has time to free what it was granted. */
+	/* A try that is busy and does not wait has time to undo its grants. */
 	if (nodes_are_partial(lock->nodes) && refusal != NULL)
 		lock->unsure = true;
 	else if (nodes_are_partial(lock->nodes) &&

@@ -146,8 +146,8 @@ poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 	return 0;
 }
 
-/* Each descriptor is looked at in each turn, if late: what is short of memory
- * must neither be deaf nor end the run. */
+/* Polls every descriptor in each turn, if late: a lack of memory must neither
+ * hide an event nor end the run. */
 static int
 poll_in_parts(struct loop *loop)
 {

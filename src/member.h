@@ -99,7 +99,7 @@ void member_plant(struct member *member, const struct conn_command *command);
  * granted what was asked last. */
 void member_tell(struct member *member, const struct conn_command *command);
 
-/* Where the last grant is stray: to undo it, on the same connection. */
+/* Undoes the last grant on the same connection, if it is stray. */
 void member_recall(struct member *member, const struct conn_command *command);
 
 /* It has not answered an earlier grant. */

@@ -158,7 +158,7 @@ meaning(const char *error)
 	return error;
 }
 
-/* Whoever is no sentinel refuses nothing. */
+/* A server that is not a sentinel does not refuse us. */
 static bool
 is_refusal(const char *refusal, const char *error)
 {

@@ -108,7 +108,7 @@ open_folder(const struct tree *tree, const char *path)
 	return list;
 }
 
-/* 0, or -1 with errno: then table holds what was found until then. */
+/* 0, or -1 with errno: table then holds the processes found so far. */
 static int
 read_all(const struct tree *tree, struct table *table)
 {
@@ -357,7 +357,7 @@ tree_signal(const struct tree *tree, int signo)
 	struct children list;
 	struct process child = {0};
 
-	read_all(tree, &table); /* what it has found so far must do */
+	read_all(tree, &table); /* a partial table is better than none */
 	mark_descendants(tree, &table);
 	for (size_t i = 0; i < table.count; i++) {
 		const struct process *p = &table.process[i];
