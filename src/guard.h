@@ -97,8 +97,9 @@ bool guard_is_idle(const struct guard *guard);
 /* Kills the guard, for one that does not act: -> DIED. */
 void guard_kill(struct guard *guard);
 /* DIED -> CLEARED, as soon as it is proven that nothing of the job is left:
- * kills all children of this process, resolvers too, but those it had before
- * guard_init. To be called at each SIGCHLD and from time to time until then. */
+ * kills all children of this process, resolvers too, except those from before
+ * guard_init. Orphans that these leave later cannot be told from the job's and
+ * are killed. To be called at each SIGCHLD and from time to time until then. */
 void guard_end_job(struct guard *guard);
 /* Whether children from before guard_init prevent that proof: as long as they
  * live waitpid(2) cannot say ECHILD. */
