@@ -406,7 +406,9 @@ add_row(struct list *list, const struct look *look, const char *name)
 		cells[2] = or_dash(oldest->who.host);
 		cells[3] = or_dash(oldest->who.pid);
 		cells[4] = or_dash(oldest->who.user);
-		holder_describe_age(oldest->who.held_ms, age, sizeof(age));
+		if (oldest->who.held_ms >= 0)
+			holder_describe_age(oldest->who.held_ms, age,
+			    sizeof(age));
 		length = strlen(left);
 		if (oldest->who.kept)
 			snprintf(left + length, sizeof(left) - length, " kept");

@@ -357,6 +357,8 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	holder->since_ms = take_integer(cursor, 0, EXACT_MAX);
 	who->held_ms =
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
+	if (holder->since_ms == 0)
+		who->held_ms = -1;
 	who->kept = take_flag(cursor);
 	holder->fence = mem_strdup(take_number(cursor, EXACT_MAX));
 }

@@ -73,8 +73,11 @@ holder_describe(const struct holder *holder, char *text, size_t size)
 		    holder->left_ms == -1 ? ", without a time limit" : "");
 		return;
 	}
-	if (held_ms < 0)
-		held_ms = 0;
+	if (holder->held_ms == -1) {
+		snprintf(text, size, "%s (pid %s, %s)", holder->host,
+		    holder->pid, holder->user);
+		return;
+	}
 	holder_describe_age(held_ms, age, sizeof(age));
 	holder_describe_time(-held_ms, start, sizeof(start));
 	snprintf(text, size, "%s (pid %s, %s) since %s, %s ago", holder->host,

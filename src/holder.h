@@ -17,7 +17,7 @@ struct holder {
 	int64_t permits;  /* how many may, where that is known, else 0 */
 	int permits_here; /* how many this run allows, else 0 */
 	int64_t left_ms;  /* of the lease; -1: it has no end */
-	int64_t held_ms;  /* since it was acquired */
+	int64_t held_ms;  /* since it was acquired; -1: not known */
 	int64_t told_at;  /* when the server said so */
 	char host[256];
 	char pid[16];

@@ -88,7 +88,8 @@ look_oldest(const struct look *look)
 		const struct look_holder *holder = &look->holders[i];
 
 		if (holder->who.known &&
-		    (oldest == NULL || holder->since_ms < oldest->since_ms))
+		    (oldest == NULL ||
+			holder->who.held_ms > oldest->who.held_ms))
 			oldest = holder;
 	}
 	return oldest;
@@ -269,8 +270,8 @@ json_who(const struct look_holder *holder)
 		json_text("command", holder->command);
 	else
 		printf(",\"command\":null");
-	json_integer("since_ms", true, holder->since_ms);
-	json_integer("held_ms", true, who->held_ms);
+	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
+	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->kept ? "true" : "false");
 }
 

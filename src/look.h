@@ -24,7 +24,7 @@ struct look_holder {
 	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
 	struct holder who;	       /* known: a rlockrun, with a record */
 	char *command;
-	int64_t since_ms; /* by the server's clock */
+	int64_t since_ms; /* by the server's clock; 0: not known */
 	char *fence;	  /* decimal, or empty */
 };
 
@@ -56,7 +56,8 @@ void look_describe_kind(const struct look *look, char *text, size_t size);
 /* Of a lease: "12.3s", "no limit". */
 void look_describe_left(int64_t left_ms, char *text, size_t size);
 
-/* The one with a record who has held it for longest; NULL: there is none. */
+/* The one with a record who has held it for longest, as far as that is known;
+ * NULL: there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
 /* What an object of JSON says beside what was looked at. */

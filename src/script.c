@@ -788,7 +788,7 @@ const char script_look[] = FAILURE DIGITS START ENDS NOW
 	"  if not began then damaged(info, 'since') end\n"
 	"  pid = number(info, 'pid', pid, 2 ^ 22)\n"
 	"  fenced = number(info, 'fence', fenced, 2 ^ 53 - 1)\n"
-	"  return began and 1 or 0, {string.sub(host or '', 1, 255), pid,\n"
+	"  return since and 1 or 0, {string.sub(host or '', 1, 255), pid,\n"
 	"    string.sub(user or '', 1, 255), string.sub(command or '', 1, 1024),\n"
 	"    began or 0, kept and 1 or 0, fenced}\n"
 	"end\n"

@@ -87,7 +87,8 @@ extern const char script_stay[];
  *   the holders, those whose lease ends first before others; of each 12 values:
  *     token, of which 1024 bytes at most, and its length; the digest for
  *     script_force; ms left; 1 where there is a record of it, then host, pid,
- *     user, command, since (server's ms), 1 when its job has ended, fence
+ *     user, command, since (server's ms; 0: damaged), 1 when its job has
+ *     ended, fence
  *   the last fence; empty where there is none
  *   how many wait; -1 where that isn't known
  *   the queue: {waiter, waiting for ms, waiter, ...}

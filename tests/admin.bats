@@ -241,7 +241,13 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 		cli hset "{$KEY}:rlk:i" since "$value"
 		run -0 --separate-stderr rl --status -k "$KEY"
 		[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: since is no number in range" ]]
-		[[ $output == *"another client"* ]]
+		[[ $output == *"holder:   web-1 (pid 5, deploy)"$'\n'* ]]
+		run -0 rl --list
+		[[ ${lines[1]} =~ ^"$KEY  exclusive  web-1   5    deploy  -     " && ${#lines[@]} == 2 ]]
+		run -0 rl --list --json
+		is "it['holders'][0]['since_ms'], it['holders'][0]['held_ms']" "(None, None)"
+		run -0 rl --list --older-than 0.1
+		[[ ${#lines[@]} == 1 ]]
 	done
 	counted "$KEY-p" p x a:web-1:1:20000:-
 	run -0 --separate-stderr rl --status -k "$KEY-p"

@@ -144,6 +144,7 @@ main(void)
 	ok(strlen(described(93600 * 1000)) > strlen(described(3723 * 1000)),
 	    "the date stands where it is not today's");
 	ok(ends_with(described(-5000), ", 0s ago"), "no negative age");
+	is_text(described(-1), "web-3 (pid 4121, deploy)", "no known age");
 	holder_describe(&foreign, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun)", "foreign");
 	holder_describe(&endless, text, sizeof(text));
