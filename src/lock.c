@@ -640,7 +640,8 @@ lock_cancel(struct lock *lock)
 {
 	bool may_be_ours =
 	    lock->state == LOCK_HELD || lock->unsure || lock->in_flight;
-	bool in_line = lock->rank != -1 && lock->answered;
+	bool in_line = lock->rank != -1 &&
+		       (lock->answered || lock->former_count > 0);
 	bool left;
 
 	if (lock->state == LOCK_RELEASING)
