@@ -289,6 +289,12 @@ take_look(void *arg, const struct conn_reply *reply)
 	return answer_look(arg, reply) ? 0 : -1;
 }
 
+static bool
+has_helpers(const struct admin *admin, const char *key)
+{
+	return !node_is_clustered(admin->node) || key_is_placeable(key);
+}
+
 /* EXITCODE_OK and *look filled in, or the failure. */
 static enum exitcode
 look_at(struct admin *admin, const struct key_names *names, int holders,
@@ -304,7 +310,7 @@ look_at(struct admin *admin, const struct key_names *names, int holders,
 
 	snprintf(most, sizeof(most), "%d", holders);
 	snprintf(limit, sizeof(limit), "%d", QUEUE_SHOWN);
-	return ask(admin, node_places(admin->node, names->key) ? argv : alone,
+	return ask(admin, has_helpers(admin, names->key) ? argv : alone,
 	    take_look, look);
 }
 
@@ -780,7 +786,7 @@ send_force(struct admin *admin, const struct key_names *names,
 {
 	const char *head = look->queued > 0 ? look->queue[0].id : "";
 	char *bell = bell_of(names->key, head);
-	bool alone = !node_places(admin->node, names->key);
+	bool alone = !has_helpers(admin, names->key);
 	const char **argv = mem_alloc((look->listed + 12) * sizeof(*argv));
 	int64_t give_up_at = clock_now() + admin->opts->server_timeout_ms;
 	size_t argc = 0;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "key.h"
 #include "sentinel.h"
 #include "slot.h"
 
@@ -251,9 +250,9 @@ node_has_moved(const struct node *node, const struct node *from)
 }
 
 bool
-node_places(const struct node *node, const char *key)
+node_is_clustered(const struct node *node)
 {
-	return node->slot == NULL || key_is_placeable(key);
+	return node->slot != NULL;
 }
 
 int

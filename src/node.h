@@ -35,8 +35,8 @@ const char *node_refusal(const struct node *node);
  * one to the node from. */
 bool node_has_moved(const struct node *node, const struct node *from);
 
-/* Whether helper keys can lie beside that key. */
-bool node_places(const struct node *node, const char *key);
+/* Whether it is a cluster: a script's keys must lie in one hash slot there. */
+bool node_is_clustered(const struct node *node);
 
 /* The primaries in an answer to CLUSTER SLOTS that is being told, each once, to
  * be freed: their number, or -1 when it is none, or memory is out. */

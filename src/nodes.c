@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "key.h"
 #include "member.h"
 #include "node.h"
 #include "quorum.h"
@@ -772,7 +773,8 @@ nodes_place(const struct nodes *nodes)
 	const struct nodes_config *config = nodes->config;
 
 	for (size_t i = 0; i < config->count; i++)
-		if (!node_places(nodes->members[i].node, config->key))
+		if (node_is_clustered(nodes->members[i].node) &&
+		    !key_is_placeable(config->key))
 			return false;
 	return true;
 }
