@@ -52,11 +52,11 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 	-fstack-protector-strong -fPIE $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
-SRC := $(wildcard src/*.c)
+SRC := $(wildcard src/*/*.c)
 OBJ := $(SRC:%.c=$(B)/%.o)
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
-HEADERS := $(wildcard src/*.h tests/*/*.h)
+HEADERS := $(wildcard src/*/*.h tests/*/*.h)
 
 # Our own sub-makes use all cores unless the user said how many.
 PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
@@ -68,7 +68,7 @@ EXTRA_valgrind := build/valgrind/tests/valgrind/pidfd.o
 
 $(B)/rlockrun: $(OBJ) $(EXTRA_$(VARIANT))
 $(UNIT) $(FUZZ): $(EXTRA_$(VARIANT))
-$(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/main.o,$(OBJ))
+$(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -169,7 +169,7 @@ model: ## check the model of the protocol and its broken variants (spin)
 
 fmt: ## format the C sources in place
 	@packaging/deps.sh lint
-	@$(CLANG_FORMAT) -i $(wildcard src/*.[ch] tests/*/*.[ch])
+	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
 LINTS := $(addprefix lint-,format tidy gcc clang cppcheck shell man layers paths)
 lint: ## all linters, side by side; silent when all is well
@@ -177,7 +177,7 @@ lint: ## all linters, side by side; silent when all is well
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
 
 lint-format:
-	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*.[ch] tests/*/*.[ch])
+	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] tests/*/*.[ch])
 lint-tidy: $(SRC:%=build/tidy/%)
 build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
 	@mkdir -p $(@D)

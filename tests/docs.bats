@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What is documented is what is there: the table of options in src/opts.c and
-# the list in src/exitcode.h against man page, README and completions.
+# What is documented is what is there: the table of options in src/app/opts.c and
+# the list in src/base/exitcode.h against man page, README and completions.
 #
 # Options are compared one name a line, with a '=' behind what takes an
 # argument. Formats that are looked for:
@@ -59,7 +59,7 @@ variables() {
 # Exit statuses that are ours.
 statuses() {
 	sed -n 's/^\tEXITCODE_[A-Z_]* = \([1-9][0-9]*\),.*/\1/p' \
-		"$root/src/exitcode.h" >"$table.statuses"
+		"$root/src/base/exitcode.h" >"$table.statuses"
 	echo "$table.statuses"
 }
 

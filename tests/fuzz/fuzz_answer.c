@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "kind.h"
-#include "num.h"
-#include "waiter.h"
+#include "base/num.h"
+#include "lock/answer.h"
+#include "lock/kind.h"
+#include "lock/waiter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

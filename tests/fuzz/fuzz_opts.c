@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exitcode.h"
-#include "opts.h"
+#include "app/opts.h"
+#include "base/exitcode.h"
 
 #define LINES_MAX 64
 

@@ -1,4 +1,4 @@
-#include "answer.h"
+#include "lock/answer.h"
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>

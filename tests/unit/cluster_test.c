@@ -1,4 +1,4 @@
-#include "cluster.h"
+#include "redis/cluster.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>

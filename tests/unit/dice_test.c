@@ -1,4 +1,4 @@
-#include "dice.h"
+#include "base/dice.h"
 
 #include "tap.h"
 

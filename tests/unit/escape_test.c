@@ -1,4 +1,4 @@
-#include "escape.h"
+#include "base/escape.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "held.h"
+#include "lock/held.h"
 
 #include <stdlib.h>
 

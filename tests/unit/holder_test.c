@@ -1,9 +1,9 @@
-#include "holder.h"
+#include "lock/holder.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "tap.h"
 
 static const char *

@@ -1,8 +1,8 @@
-#include "key.h"
+#include "lock/key.h"
 
 #include <stdlib.h>
 
-#include "cluster.h"
+#include "redis/cluster.h"
 #include "tap.h"
 
 static const struct {

@@ -1,4 +1,4 @@
-#include "opts.h"
+#include "app/opts.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "exitcode.h"
+#include "base/exitcode.h"
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))

@@ -1,5 +1,5 @@
 /* Majorities, and how long what they say can be relied on. */
-#include "quorum.h"
+#include "lock/quorum.h"
 
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-#include "reply.h"
+#include "redis/reply.h"
 
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-#include "secret.h"
+#include "base/secret.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
  * procfs, and two real children for the processes in it. And which children
  * from before tree_open are spared. */
-#include "tree.h"
+#include "job/tree.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "url.h"
+#include "redis/url.h"
 
 #include <stdlib.h>
 

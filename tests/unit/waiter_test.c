@@ -1,4 +1,4 @@
-#include "waiter.h"
+#include "lock/waiter.h"
 
 #include "tap.h"
 

@@ -1,0 +1,140 @@
+/* rlockrun: run a command while holding a lock that a fleet shares. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "app/admin.h"
+#include "app/opts.h"
+#include "app/run.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/sig.h"
+#include "redis/conn.h"
+#include "redis/tls.h"
+
+/* Where stdin, stdout or stderr is closed, none of our descriptors may take its
+ * number: the job would see it closed all the same, but our messages would go
+ * to the server. */
+static void
+fill_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1 &&
+		    open("/dev/null", O_RDWR | O_CLOEXEC) == -1)
+			log_die(EXITCODE_RESOURCE, "cannot open /dev/null");
+}
+
+static int
+print_version(void)
+{
+	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n"
+	       "TLS by OpenSSL, which is loaded when a URL asks for it\n",
+	    conn_library());
+	return fflush(stdout);
+}
+
+static int
+print(enum opts_action action)
+{
+	int rc = action == OPTS_HELP	  ? opts_print_help()
+		 : action == OPTS_VERSION ? print_version()
+					  : opts_print_dump();
+
+	if (rc == 0)
+		return EXITCODE_OK;
+	log_warn("cannot write to stdout");
+	return EXITCODE_RESOURCE;
+}
+
+/* Before a job can exist: what is wrong with its files is told at once. One
+ * context does for all servers. */
+static struct tls_context *
+load_tls(const struct opts *opts)
+{
+	const struct tls_config config = {.ca_file = opts->tls_ca,
+	    .cert_file = opts->tls_cert,
+	    .key_file = opts->tls_key};
+	struct tls_context *context = NULL;
+	char error[TLS_ERROR_MAX];
+	int rc;
+
+	rc = tls_context_new(&context, &config, error);
+	if (rc != 0)
+		log_die(rc == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s",
+		    error);
+	return context;
+}
+
+/* NULL where no server wants it. */
+static struct tls_context *
+set_tls(struct opts *opts)
+{
+	struct tls_context *context = NULL;
+
+	for (size_t i = 0; i < opts->server_count; i++) {
+		struct endpoint *server = &opts->servers[i];
+		if (!server->tls)
+			continue;
+		if (context == NULL)
+			context = load_tls(opts);
+		server->tls_context = context;
+		for (size_t j = 0; j < server->host_count; j++)
+			server->hosts[j].tls_context = context;
+	}
+	return context;
+}
+
+/* Signals are for what has a job to pass them on to. */
+static int
+run_job(const struct opts *opts)
+{
+	struct sig sig;
+
+	if (sig_init(&sig) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot read signals");
+	return run(opts, &sig);
+}
+
+/* Until the job is executed, which makes it like any other, nobody but root may
+ * read our memory or trace us, and we leave no core: there is a password. A
+ * limit on cores would reach the job, and not a core_pattern that is a pipe.
+ * What we fork, the guard and resolvers, inherits it. */
+int
+main(int argc, char **argv)
+{
+	struct tls_context *tls_context;
+	struct opts opts;
+	int result;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	fill_standard_fds();
+	result = opts_init(&opts, argc, argv);
+	mem_wipe_stack();
+	if (result != 0)
+		return result;
+	log_verbose(opts.verbose);
+	tls_context = set_tls(&opts);
+	switch (opts.action) {
+	case OPTS_RUN:
+		result = run_job(&opts);
+		break;
+	case OPTS_STATUS:
+	case OPTS_LIST:
+	case OPTS_FORCE_RELEASE:
+		result = admin(&opts);
+		break;
+	case OPTS_HELP:
+	case OPTS_VERSION:
+	case OPTS_DUMP:
+		result = print(opts.action);
+		break;
+	}
+	tls_context_free(tls_context);
+	opts_fini(&opts);
+	if (result < 0)
+		sig_die(-result);
+	return result;
+}

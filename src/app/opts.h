@@ -1,0 +1,99 @@
+/* The one table of options: getopt, the environment, --help and
+ * --dump-options come from it. */
+#ifndef OPTS_H
+#define OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redis/url.h"
+
+#define OPTS_WAIT_FOREVER (-1)
+#define OPTS_ANY_WAITERS (-1)
+#define OPTS_KEY_MAX 1024 /* bytes, prefix included */
+#define OPTS_KEYS_MAX 32  /* each takes a connection */
+#define OPTS_SERVERS_MAX 15
+
+enum opts_action {
+	OPTS_RUN,
+	OPTS_HELP,
+	OPTS_VERSION,
+	OPTS_DUMP,
+	OPTS_STATUS,
+	OPTS_LIST,
+	OPTS_FORCE_RELEASE,
+};
+
+/* A line about waiting that is drawn again and again. */
+enum opts_progress {
+	OPTS_PROGRESS_AUTO, /* where stderr is a terminal that is ours */
+	OPTS_PROGRESS_ALWAYS,
+	OPTS_PROGRESS_NEVER,
+};
+
+struct opts_key {
+	const char *name; /* as the user gave it */
+	char *key;	  /* prefix and name */
+};
+
+struct opts {
+	enum opts_action action;
+	const char *prefix;		     /* of --prefix, or empty */
+	struct opts_key keys[OPTS_KEYS_MAX]; /* as given, none twice */
+	size_t key_count;
+	char *name;  /* the names, for messages: "a, b" */
+	char *names; /* the same, one a line, for the job */
+	/* One, or independent ones of which a majority decides. */
+	struct endpoint servers[OPTS_SERVERS_MAX];
+	size_t server_count;
+	int64_t min_uptime_ms;			 /* max(ttl, 60 s) filled in */
+	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
+	int64_t ttl_ms;
+	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
+	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
+	int64_t server_timeout_ms;
+	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
+	int permits;	       /* 1 and up, of 'p' */
+	int64_t min_hold_ms;   /* 0: none */
+	int64_t splay_ms;      /* 0: none */
+	int64_t max_run_ms;    /* 0: without limit */
+	int64_t warn_after_ms; /* 0: never */
+	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
+	int replicas;	       /* --wait-replicas; 0: none is waited for */
+	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */
+	int conflict_exit;     /* -E */
+	int progress;	       /* enum opts_progress */
+	bool quiet;
+	bool verbose;
+	bool wait_all;
+	int lost_warn;		   /* 1: --on-lost warn */
+	int unavailable_run;	   /* 1: --on-unavailable run */
+	const char *shell_command; /* -c, else NULL */
+	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
+	char **globs;	/* of --list, NULL-terminated */
+	bool json;
+	bool yes;
+	const char *token;     /* NULL when not given */
+	int64_t older_than_ms; /* 0 when not given */
+};
+
+/* Fills *opts from the command line, then the environment, then defaults;
+ * conflicts are checked once, at the end. 0, or the exit code after one line
+ * on stderr: EXITCODE_USAGE for what the command line got wrong,
+ * EXITCODE_CONFIG for the environment or a password file; then there is
+ * nothing to free. With -h and its like nothing but the action is filled in,
+ * and what comes after them isn't looked at.
+ *
+ * Also on failure, passwords are wiped from argv and from the environment's
+ * memory, RLOCKRUN_PASSWORD and RLOCKRUN_SENTINEL_PASSWORD are unset, and
+ * RLOCKRUN_REDIS is left without users and passwords for the job. What *opts
+ * holds points into argv and the environment, and wants opts_fini. */
+int opts_init(struct opts *opts, int argc, char **argv);
+void opts_fini(struct opts *opts);
+
+/* Print to stdout. 0, or -1 with errno when stdout can't take it. */
+int opts_print_help(void);
+int opts_print_dump(void);
+
+#endif

@@ -1,0 +1,224 @@
+#include "base/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* So many at a time are polled without memory, ours or the kernel's: poll(2)
+ * has room for this many waits on its stack. */
+#define LOOP_PART 8
+enum { LOOP_PART_MS = 10 };
+
+int
+loop_init(struct loop *loop)
+{
+	*loop = (struct loop){.armed_at = CLOCK_NEVER, .room = LOOP_PART};
+	loop->timer_fd =
+	    timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	return loop->timer_fd == -1 ? -1 : 0;
+}
+
+void
+loop_fini(struct loop *loop)
+{
+	close(loop->timer_fd);
+	free(loop->polled);
+}
+
+void
+loop_add(struct loop *loop, struct loop_fd *fd)
+{
+	struct loop_fd **end = &loop->fds;
+
+	while (*end != NULL)
+		end = &(*end)->next;
+	fd->revents = 0;
+	fd->next = NULL;
+	*end = fd;
+}
+
+void
+loop_remove(struct loop *loop, struct loop_fd *fd)
+{
+	for (struct loop_fd **p = &loop->fds; *p != NULL; p = &(*p)->next) {
+		if (*p == fd) {
+			*p = fd->next;
+			return;
+		}
+	}
+}
+
+void
+loop_timer_remove(struct loop *loop, struct loop_timer *timer)
+{
+	for (struct loop_timer **p = &loop->timers; *p != NULL;
+	     p = &(*p)->next) {
+		if (*p == timer) {
+			*p = timer->next;
+			return;
+		}
+	}
+}
+
+void
+loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at)
+{
+	loop_timer_remove(loop, timer);
+	timer->at = at;
+	if (at == CLOCK_NEVER)
+		return;
+	timer->next = loop->timers;
+	loop->timers = timer;
+}
+
+static struct loop_timer *
+nearest_timer(const struct loop *loop)
+{
+	struct loop_timer *nearest = loop->timers;
+
+	for (struct loop_timer *t = loop->timers; t != NULL; t = t->next)
+		if (t->at < nearest->at)
+			nearest = t;
+	return nearest;
+}
+
+/* Setting a timerfd also takes back an expiry that nobody has read. */
+static int
+arm(struct loop *loop)
+{
+	const struct loop_timer *nearest = nearest_timer(loop);
+	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
+	struct itimerspec spec = {{0, 0}, {0, 0}};
+
+	if (at == loop->armed_at)
+		return 0;
+	loop->armed_at = at;
+	if (at != CLOCK_NEVER) {
+		/* A time of zero would disarm. */
+		int64_t when = at < 1 ? 1 : at;
+		spec.it_value.tv_sec = when / 1000;
+		spec.it_value.tv_nsec = (long)(when % 1000) * 1000000;
+	}
+	return timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+/* False when there is no memory for all at once. */
+static bool
+has_room(struct loop *loop)
+{
+	size_t count = 1; /* the timer's */
+	struct pollfd *more;
+
+	for (const struct loop_fd *fd = loop->fds; fd != NULL; fd = fd->next)
+		count++;
+	if (count <= loop->room)
+		return true;
+	more = reallocarray(loop->polled, 2 * count, sizeof(*more));
+	if (more == NULL)
+		return false;
+	loop->polled = more;
+	loop->room = 2 * count;
+	return true;
+}
+
+/* The timer, and as many from *next on as there is room for. */
+static int
+poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
+{
+	struct pollfd few[LOOP_PART];
+	struct pollfd *polled = room > LOOP_PART ? loop->polled : few;
+	struct loop_fd *first = *next, *fd;
+	nfds_t count = 0;
+
+	polled[count++] =
+	    (struct pollfd){.fd = loop->timer_fd, .events = POLLIN};
+	for (fd = first; fd != NULL && count < room; fd = fd->next)
+		polled[count++] =
+		    (struct pollfd){.fd = fd->fd, .events = fd->events};
+	*next = fd;
+	if (poll(polled, count, timeout_ms) == -1)
+		return -1;
+	for (count = 1; first != fd; first = first->next)
+		first->revents = polled[count++].revents;
+	return 0;
+}
+
+/* Polls every descriptor in each turn, if late: a lack of memory must neither
+ * hide an event nor end the run. */
+static int
+poll_in_parts(struct loop *loop)
+{
+	struct loop_fd *next = loop->fds;
+	int timeout_ms = LOOP_PART_MS;
+
+	do {
+		if (poll_from(loop, &next, LOOP_PART, timeout_ms) == -1)
+			return -1;
+		timeout_ms = 0;
+	} while (next != NULL);
+	return 0;
+}
+
+static int
+wait_for_events(struct loop *loop)
+{
+	struct loop_fd *next = loop->fds;
+	bool at_once = has_room(loop);
+	int rc = at_once ? poll_from(loop, &next, loop->room, -1) : -1;
+
+	if (!at_once || (rc == -1 && errno == ENOMEM))
+		rc = poll_in_parts(loop);
+	return rc == -1 && errno != EINTR ? -1 : 0;
+}
+
+/* Starts over after each callback, as it may have removed any of them. */
+static void
+dispatch_fds(struct loop *loop)
+{
+	struct loop_fd *fd = loop->fds;
+
+	while (fd != NULL) {
+		short revents = fd->revents;
+		if (revents == 0) {
+			fd = fd->next;
+			continue;
+		}
+		fd->revents = 0;
+		fd->on_ready(fd->arg, revents);
+		fd = loop->fds;
+	}
+}
+
+static void
+dispatch_timers(struct loop *loop, int64_t now)
+{
+	struct loop_timer *due;
+
+	while ((due = nearest_timer(loop)) != NULL && due->at <= now) {
+		loop_timer_remove(loop, due);
+		due->at = CLOCK_NEVER;
+		if (due->on_due != NULL)
+			due->on_due(due->arg);
+	}
+}
+
+int
+loop_turn(struct loop *loop)
+{
+	int64_t now;
+
+	if (arm(loop) == -1 || wait_for_events(loop) == -1)
+		return -1;
+	now = clock_now();
+	loop->late_ms = 0;
+	if (now >= loop->armed_at) {
+		loop->late_ms = now - loop->armed_at;
+		loop->armed_at = CLOCK_NEVER - 1; /* expired: arm anew */
+	}
+	dispatch_fds(loop);
+	dispatch_timers(loop, now);
+	return 0;
+}

@@ -1,0 +1,82 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exitcode.h"
+#include "base/secret.h"
+
+/* As deep as parsing options and formatting a command go. */
+enum { MEM_DEAD_STACK = 32768 };
+
+static void *
+or_die(void *memory)
+{
+	static const char message[] = "rlockrun: out of memory\n";
+
+	if (memory != NULL)
+		return memory;
+	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
+		_exit(EXITCODE_RESOURCE);
+	exit(EXITCODE_RESOURCE);
+}
+
+void *
+mem_alloc(size_t size)
+{
+	return or_die(calloc(1, size > 0 ? size : 1));
+}
+
+char *
+mem_strdup(const char *text)
+{
+	return or_die(strdup(text));
+}
+
+char *
+mem_strndup(const char *text, size_t length)
+{
+	return or_die(strndup(text, length));
+}
+
+char *
+mem_printf(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	return or_die(text);
+}
+
+char *
+mem_secret(size_t size)
+{
+	return or_die(secret_alloc(size));
+}
+
+char *
+mem_secret_copy(const char *text, size_t length)
+{
+	return or_die(secret_copy(text, length));
+}
+
+void
+mem_wipe(void *secret, size_t length)
+{
+	explicit_bzero(secret, length);
+}
+
+__attribute__((noinline)) void
+mem_wipe_stack(void)
+{
+	char dead[MEM_DEAD_STACK];
+
+	explicit_bzero(dead, sizeof(dead));
+}

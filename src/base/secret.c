@@ -1,0 +1,69 @@
+#include "base/secret.h"
+
+#include <stdalign.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Before the memory that is handed out. */
+struct header {
+	alignas(max_align_t) size_t size; /* of all pages */
+};
+
+static struct header *
+header_of(void *secret)
+{
+	return (struct header *)secret - 1;
+}
+
+/* MADV_WIPEONFORK came with Linux 4.14. Where a kernel or a sandbox refuses
+ * either call, the process being non-dumpable still keeps others out. */
+void *
+secret_alloc(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t whole = (size + sizeof(struct header) + page - 1) / page * page;
+	struct header *header = mmap(NULL, whole, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (header == MAP_FAILED)
+		return NULL;
+	madvise(header, whole, MADV_WIPEONFORK);
+	madvise(header, whole, MADV_DONTDUMP);
+	header->size = whole;
+	return header + 1;
+}
+
+void *
+secret_grow(void *secret, size_t size)
+{
+	size_t room = header_of(secret)->size - sizeof(struct header);
+	void *larger;
+
+	if (size <= room)
+		return secret;
+	larger = secret_alloc(size);
+	if (larger == NULL)
+		return NULL;
+	memcpy(larger, secret, room);
+	secret_free(secret);
+	return larger;
+}
+
+char *
+secret_copy(const char *text, size_t length)
+{
+	char *copy = secret_alloc(length + 1);
+
+	if (copy != NULL)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+/* The kernel gives no page to anybody before it has zeroed it. */
+void
+secret_free(void *secret)
+{
+	if (secret != NULL)
+		munmap(header_of(secret), header_of(secret)->size);
+}

@@ -1,0 +1,90 @@
+#include "base/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+
+enum { WIDTH_MAX = 48, GAP = 2, HOLD_BACK_MS = 500 };
+
+/* What follows the first byte of a character takes no place of its own. */
+static size_t
+width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text != '\0'; text++)
+		width += !escape_continues(*text);
+	return width;
+}
+
+static void
+print_row(const struct table *table, char *const *cells)
+{
+	for (size_t i = 0; i < table->columns; i++) {
+		size_t width = width_of(cells[i]);
+
+		fputs(cells[i], stdout);
+		if (i + 1 == table->columns)
+			break;
+		printf("%*s", GAP, "");
+		for (; width < table->width[i]; width++)
+			putchar(' ');
+	}
+	putchar('\n');
+}
+
+/* A single long name doesn't push all others apart. */
+static void
+widen(struct table *table, char *const *cells)
+{
+	for (size_t i = 0; i < table->columns; i++) {
+		size_t width = width_of(cells[i]);
+
+		if (width > table->width[i] && width <= WIDTH_MAX)
+			table->width[i] = width;
+	}
+}
+
+void
+table_init(struct table *table, const char *const *titles, size_t columns)
+{
+	*table = (struct table){.columns = columns};
+	table_add(table, titles);
+}
+
+void
+table_add(struct table *table, const char *const *cells)
+{
+	char **row;
+
+	if (table->rows == TABLE_ROWS)
+		table_print(table);
+	if (table->rows == 0)
+		table->since = clock_now();
+	row = table->cell[table->rows++];
+	for (size_t i = 0; i < table->columns; i++)
+		row[i] = escape_text(cells[i], ESCAPE_TEXT);
+}
+
+void
+table_print_due(struct table *table)
+{
+	if (clock_now() >= table->since + HOLD_BACK_MS)
+		table_print(table);
+}
+
+void
+table_print(struct table *table)
+{
+	for (size_t row = 0; row < table->rows; row++)
+		widen(table, table->cell[row]);
+	for (size_t row = 0; row < table->rows; row++) {
+		print_row(table, table->cell[row]);
+		for (size_t i = 0; i < table->columns; i++)
+			free(table->cell[row][i]);
+	}
+	table->rows = 0;
+	fflush(stdout);
+}

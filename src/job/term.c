@@ -1,0 +1,48 @@
+#include "job/term.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+bool
+term_is_controlling(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (fd == -1)
+		return false;
+	close(fd);
+	return true;
+}
+
+bool
+term_is_seen(int fd)
+{
+	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+/* A hang-up is told to the session's leader alone; the others hear of it when
+ * that one ends. */
+bool
+term_has_sent_all(const struct signalfd_siginfo *info)
+{
+	if (info->ssi_code != SI_KERNEL)
+		return false;
+	return info->ssi_signo != SIGHUP || getsid(0) != getpid();
+}
+
+/* Not by SIGSTOP: the kernel is to decide for us as it does for the job. */
+bool
+term_suspend(int signo)
+{
+	sigset_t only;
+	sigset_t pending;
+
+	sigemptyset(&only);
+	sigaddset(&only, signo);
+	raise(signo);
+	sigprocmask(SIG_UNBLOCK, &only, NULL);
+	sigprocmask(SIG_BLOCK, &only, NULL);
+	sigpending(&pending);
+	return sigismember(&pending, SIGCONT) == 1;
+}

@@ -1,0 +1,475 @@
+#include "lock/answer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "lock/kind.h"
+#include "lock/waiter.h"
+
+/* Ranges. The scripts cut what keys hold to these, so that an answer out of
+ * range is never the fault of whoever wrote a key. */
+enum { TEXT_MAX = 255, TOKEN_MAX = 1024, DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
+enum { PERMITS_MAX = 1000000, PID_MAX = 1 << 22 };
+enum { HOLDER_VALUES = 12 }; /* of script_look, for each */
+#define COUNT_MAX (INT64_C(1) << 40)
+#define EXACT_MAX ((INT64_C(1) << 53) - 1)
+#define LEFT_MAX_MS (INT64_C(36525) * 24 * 60 * 60 * 1000)
+
+/* --- reading an array ------------------------------------------------- */
+
+/* Takes one element after the other. What does not fit makes it bad, and is
+ * taken for the least value, or for an empty text. */
+struct cursor {
+	const struct conn_reply *array;
+	size_t count;
+	size_t at;
+	bool bad;
+};
+
+static struct cursor
+read_array(const struct conn_reply *reply)
+{
+	struct cursor cursor = {.array = reply};
+
+	cursor.bad = !conn_reply_count(reply, &cursor.count);
+	return cursor;
+}
+
+static const struct conn_reply *
+take(struct cursor *cursor)
+{
+	return conn_reply_at(cursor->array, cursor->at++);
+}
+
+static bool
+is_done(const struct cursor *cursor)
+{
+	return !cursor->bad && cursor->at == cursor->count;
+}
+
+static int64_t
+take_integer(struct cursor *cursor, int64_t min, int64_t max)
+{
+	int64_t value;
+
+	if (conn_reply_integer(take(cursor), &value) && value >= min &&
+	    value <= max)
+		return value;
+	cursor->bad = true;
+	return min;
+}
+
+static bool
+take_flag(struct cursor *cursor)
+{
+	return take_integer(cursor, 0, 1) == 1;
+}
+
+static const char *
+take_text(struct cursor *cursor, size_t max)
+{
+	const char *text = conn_reply_text(take(cursor));
+
+	if (text != NULL && strlen(text) <= max)
+		return text;
+	cursor->bad = true;
+	return "";
+}
+
+/* Decimal digits, or nothing. */
+static const char *
+take_number(struct cursor *cursor, int64_t max)
+{
+	const char *text = take_text(cursor, DIGITS_MAX);
+	int64_t value;
+
+	if (*text == '\0' || num_int(text, 0, max, &value) == 0)
+		return text;
+	cursor->bad = true;
+	return "";
+}
+
+/* The letter of a kind; '\0' for a lock that nobody has. */
+static char
+take_kind(struct cursor *cursor)
+{
+	const char *letter = take_text(cursor, 1);
+
+	cursor->bad =
+	    cursor->bad || (*letter != '\0' && kind_of(*letter) == NULL);
+	return *letter;
+}
+
+/* A member of a queue may be any text. */
+static const char *
+take_waiter(struct cursor *cursor)
+{
+	const char *name = take_text(cursor, SIZE_MAX);
+	struct waiter waiter;
+
+	return waiter_parse(&waiter, name) ? name : "";
+}
+
+static void
+take_rings(struct cursor *cursor, struct answer_rings *rings)
+{
+	size_t most = cursor->at + ANSWER_RINGS_MAX;
+
+	rings->count = 0;
+	if (cursor->count > most)
+		cursor->bad = true;
+	while (!cursor->bad && cursor->at < cursor->count) {
+		const char *name = take_waiter(cursor);
+		rings->waiters[rings->count] = name;
+		rings->count += *name != '\0';
+	}
+}
+
+/* --- acquire, join ---------------------------------------------------- */
+
+static void
+take_grant(struct cursor *cursor, struct answer_try *answer)
+{
+	answer->outcome = ANSWER_GRANTED;
+	answer->fence = take_number(cursor, EXACT_MAX);
+	answer->next = take_waiter(cursor);
+	answer->permits = take_integer(cursor, 0, PERMITS_MAX);
+	take_rings(cursor, &answer->rings);
+}
+
+/* Who has the lock, and since when: "free", "foreign", "known" or "kept". */
+static void
+take_who(struct cursor *cursor, struct holder *holder)
+{
+	const char *who = take_text(cursor, TEXT_MAX);
+
+	holder->nobody = strcmp(who, "free") == 0;
+	holder->kept = strcmp(who, "kept") == 0;
+	holder->known = holder->kept || strcmp(who, "known") == 0;
+	if (!holder->nobody && !holder->known && strcmp(who, "foreign") != 0)
+		cursor->bad = true;
+}
+
+static void
+take_names(struct cursor *cursor, struct holder *holder)
+{
+	const char *host = take_text(cursor, TEXT_MAX);
+	const char *pid = take_number(cursor, PID_MAX);
+	const char *user = take_text(cursor, TEXT_MAX);
+
+	snprintf(holder->host, sizeof(holder->host), "%s", host);
+	snprintf(holder->pid, sizeof(holder->pid), "%s",
+	    *pid != '\0' ? pid : "?");
+	snprintf(holder->user, sizeof(holder->user), "%s", user);
+}
+
+static void
+take_busy(struct cursor *cursor, struct answer_try *answer)
+{
+	struct holder *holder = &answer->holder;
+
+	answer->outcome = ANSWER_BUSY;
+	holder->seen = true;
+	holder->told_at = clock_now();
+	holder->left_ms = take_integer(cursor, -1, LEFT_MAX_MS);
+	answer->rank = take_integer(cursor, -1, COUNT_MAX);
+	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
+	take_who(cursor, holder);
+	holder->kind = take_kind(cursor);
+	holder->count = take_integer(cursor, 0, COUNT_MAX);
+	holder->permits = take_integer(cursor, 0, PERMITS_MAX);
+	take_names(cursor, holder);
+	holder->held_ms = take_integer(cursor, 0, NUM_DURATION_MAX_MS);
+	holder->in_line = take_flag(cursor);
+	if (holder->nobody != (holder->count == 0) ||
+	    holder->nobody != (holder->kind == '\0'))
+		cursor->bad = true;
+	take_rings(cursor, &answer->rings);
+}
+
+bool
+answer_acquire(struct answer_try *answer, const struct conn_reply *reply)
+{
+	struct cursor cursor = read_array(reply);
+	int64_t code;
+
+	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
+	code = take_integer(&cursor, -1, 1);
+	if (code == 1)
+		take_grant(&cursor, answer);
+	else
+		take_busy(&cursor, answer);
+	if (code == -1)
+		answer->outcome = ANSWER_UNFINISHED;
+	return is_done(&cursor);
+}
+
+bool
+answer_join(struct answer_try *answer, const struct conn_reply *reply)
+{
+	static const enum answer_outcome outcomes[] = {ANSWER_NOT_HELD,
+	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
+	struct cursor cursor = read_array(reply);
+
+	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
+	answer->outcome = outcomes[take_integer(&cursor, 0, 2)];
+	if (answer->outcome == ANSWER_GRANTED) {
+		answer->fence = take_number(&cursor, EXACT_MAX);
+		answer->uncounted = take_text(&cursor, SIZE_MAX);
+	}
+	return is_done(&cursor);
+}
+
+/* --- renew, release --------------------------------------------------- */
+
+bool
+answer_renew(bool *held, const struct conn_reply *reply)
+{
+	struct cursor cursor = read_array(reply);
+
+	*held = take_flag(&cursor);
+	return is_done(&cursor);
+}
+
+bool
+answer_release(struct answer_release *answer, const struct conn_reply *reply)
+{
+	static const enum answer_released hows[] = {ANSWER_NOT_OURS,
+	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
+	struct cursor cursor = read_array(reply);
+
+	answer->how = hows[take_integer(&cursor, 0, 3)];
+	answer->unfinished = take_flag(&cursor);
+	answer->kept_ms = take_integer(&cursor, 0, LEFT_MAX_MS);
+	answer->behind = take_waiter(&cursor);
+	take_rings(&cursor, &answer->rings);
+	return is_done(&cursor);
+}
+
+bool
+answer_force(struct answer_force *answer, const struct conn_reply *reply)
+{
+	struct cursor cursor = read_array(reply);
+
+	answer->freed = take_integer(&cursor, -1, COUNT_MAX);
+	answer->unfinished = answer->freed == -1;
+	take_rings(&cursor, &answer->rings);
+	return is_done(&cursor);
+}
+
+bool
+answer_next(const char **name, const struct conn_reply *reply)
+{
+	struct cursor cursor = read_array(reply);
+
+	*name = "";
+	if (cursor.count > 0)
+		*name = take_waiter(&cursor);
+	return is_done(&cursor);
+}
+
+int
+answer_replicas(const struct conn_reply *reply)
+{
+	int64_t count;
+
+	if (!conn_reply_integer(reply, &count) || count < 0 ||
+	    count > INT32_MAX)
+		return 0;
+	return (int)count;
+}
+
+int
+answer_vote(const struct conn_reply *reply)
+{
+	int64_t code;
+
+	if (!conn_reply_integer(conn_reply_at(reply, 0), &code) || code < -1 ||
+	    code > INT32_MAX)
+		return -1;
+	return code == -1 ? ANSWER_NOT_YET : (int)code;
+}
+
+/* --- is_answer -------------------------------------------------------- */
+
+bool
+answer_is_acquire(const struct conn_reply *reply)
+{
+	struct answer_try answer;
+
+	return answer_acquire(&answer, reply);
+}
+
+bool
+answer_is_join(const struct conn_reply *reply)
+{
+	struct answer_try answer;
+
+	return answer_join(&answer, reply);
+}
+
+bool
+answer_is_renew(const struct conn_reply *reply)
+{
+	bool held;
+
+	return answer_renew(&held, reply);
+}
+
+bool
+answer_is_release(const struct conn_reply *reply)
+{
+	struct answer_release answer;
+
+	return answer_release(&answer, reply);
+}
+
+bool
+answer_is_next(const struct conn_reply *reply)
+{
+	const char *name;
+
+	return answer_next(&name, reply);
+}
+
+/* --- look ------------------------------------------------------------- */
+
+static void
+take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
+{
+	struct holder *who = &holder->who;
+	int64_t length;
+
+	holder->token = mem_strdup(take_text(cursor, TOKEN_MAX));
+	length = take_integer(cursor, 0, EXACT_MAX);
+	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
+	snprintf(holder->digest, sizeof(holder->digest), "%s",
+	    take_text(cursor, DIGEST_LENGTH));
+	who->seen = true;
+	who->told_at = clock_now();
+	who->left_ms = take_integer(cursor, -1, LEFT_MAX_MS);
+	who->known = take_flag(cursor);
+	take_names(cursor, who);
+	holder->command = mem_strdup(take_text(cursor, SIZE_MAX));
+	holder->since_ms = take_integer(cursor, 0, EXACT_MAX);
+	who->held_ms =
+	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
+	if (holder->since_ms == 0)
+		who->held_ms = -1;
+	who->kept = take_flag(cursor);
+	holder->fence = mem_strdup(take_number(cursor, EXACT_MAX));
+}
+
+/* An array within the array. */
+static struct cursor
+take_array(struct cursor *cursor)
+{
+	struct cursor inner = read_array(take(cursor));
+
+	cursor->bad = cursor->bad || inner.bad;
+	return inner;
+}
+
+static void
+take_holders(struct cursor *cursor, struct look *look, int64_t now_ms)
+{
+	struct cursor values = take_array(cursor);
+	size_t count = values.count / HOLDER_VALUES;
+
+	look->holders = mem_alloc(count * sizeof(*look->holders));
+	while (look->listed < count && !values.bad)
+		take_holder(&values, &look->holders[look->listed++], now_ms);
+	cursor->bad = cursor->bad || !is_done(&values);
+}
+
+/* Ignore queue members that are not valid waiter names. */
+static void
+name_waiter(struct look_waiter *waiter, const char *name)
+{
+	struct waiter parsed;
+
+	waiter->id = mem_strdup(name);
+	if (!waiter_parse(&parsed, name)) {
+		waiter->pid = mem_strdup("?");
+		waiter->host = mem_strdup("?");
+		return;
+	}
+	waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
+	waiter->host = mem_strdup(parsed.host);
+}
+
+static void
+take_queue(struct cursor *cursor, struct look *look)
+{
+	struct cursor values = take_array(cursor);
+	size_t count = values.count / 2;
+
+	look->queue = mem_alloc(count * sizeof(*look->queue));
+	while (look->queued < count && !values.bad) {
+		struct look_waiter *waiter = &look->queue[look->queued++];
+		name_waiter(waiter, take_text(&values, SIZE_MAX));
+		waiter->waiting_ms = take_integer(&values, 0, EXACT_MAX);
+	}
+	cursor->bad = cursor->bad || !is_done(&values);
+}
+
+static void
+take_problems(struct cursor *cursor, struct look *look)
+{
+	struct cursor texts = take_array(cursor);
+
+	look->problems = mem_alloc(texts.count * sizeof(*look->problems));
+	while (look->problem_count < texts.count && !texts.bad)
+		look->problems[look->problem_count++] =
+		    mem_strdup(take_text(&texts, SIZE_MAX));
+	cursor->bad = cursor->bad || !is_done(&texts);
+}
+
+bool
+answer_look(struct look *look, const struct conn_reply *reply)
+{
+	struct cursor cursor = read_array(reply);
+	int64_t now_ms;
+	bool good;
+
+	*look = (struct look){.kind = take_kind(&cursor)};
+	look->count = take_integer(&cursor, 0, COUNT_MAX);
+	look->permits = take_integer(&cursor, 0, PERMITS_MAX);
+	look->left_ms = take_integer(&cursor, -2, LEFT_MAX_MS);
+	now_ms = take_integer(&cursor, 0, EXACT_MAX);
+	if ((look->kind == '\0') != (look->count == 0))
+		cursor.bad = true;
+	take_holders(&cursor, look, now_ms);
+	look->fence = mem_strdup(take_number(&cursor, EXACT_MAX));
+	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
+	take_queue(&cursor, look);
+	look->nested = take_integer(&cursor, 0, COUNT_MAX);
+	look->released = take_flag(&cursor);
+	take_problems(&cursor, look);
+	good = is_done(&cursor);
+	if (!good)
+		look_fini(look);
+	return good;
+}
+
+/* --- scan ------------------------------------------------------------- */
+
+bool
+answer_page(const char **cursor, char ***keys, const struct conn_reply *reply)
+{
+	struct cursor page = read_array(reply);
+	struct cursor found;
+	char **key;
+
+	*cursor = take_text(&page, TEXT_MAX);
+	found = take_array(&page);
+	if (!is_done(&page))
+		return false;
+	*keys = key = mem_alloc((found.count + 1) * sizeof(**keys));
+	while (found.at < found.count)
+		*key++ = mem_strdup(take_text(&found, SIZE_MAX));
+	return true;
+}

@@ -1,0 +1,111 @@
+/* What servers answer to our commands, as typed values. Each reply is checked
+ * here, for the question that was asked: its shape, the range of each number,
+ * the length of each text. A reply that does not pass breaks the protocol:
+ * conn.h fails the connection, see is_answer in struct conn_command. Behind
+ * this module nobody looks into a reply.
+ *
+ * The functions return false for a reply that is no answer to their question,
+ * for an error and for NULL; *answer is undefined then. Texts lie in the reply,
+ * and last as long as it does; those that are missing are empty. Scripts and
+ * what they answer are described in script.h. */
+#ifndef ANSWER_H
+#define ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock/holder.h"
+#include "lock/look.h"
+#include "redis/conn.h"
+
+/* As many as a script names. */
+#define ANSWER_RINGS_MAX 50
+
+/* Whose doorbells are to be rung. Each name is one that waiter_parse takes:
+ * others have no doorbell, and are left out. */
+struct answer_rings {
+	size_t count;
+	const char *waiters[ANSWER_RINGS_MAX];
+};
+
+enum answer_outcome {
+	ANSWER_BUSY,
+	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
+	ANSWER_GRANTED,
+	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
+	ANSWER_OTHER_KIND, /* likewise: held in another kind */
+};
+
+struct answer_try {
+	enum answer_outcome outcome;
+	/* GRANTED: */
+	const char *fence;     /* decimal digits, below 2^53 */
+	const char *next;      /* the first in line: a waiter's name */
+	int64_t permits;       /* that others allow, or 0 */
+	const char *uncounted; /* why a nested run is not counted */
+	/* BUSY, UNFINISHED: */
+	int64_t rank;	 /* own place in line from 0; -1: none */
+	int64_t waiting; /* how many are in line */
+	struct holder holder;
+	/* Both: */
+	struct answer_rings rings;
+};
+
+enum answer_released {
+	ANSWER_NOT_OURS,
+	ANSWER_FREED,
+	ANSWER_LEFT, /* to other runs of the nest */
+	ANSWER_KEPT, /* for --min-hold */
+};
+
+struct answer_release {
+	enum answer_released how;
+	bool unfinished; /* entries are left to remove: release again at once */
+	int64_t kept_ms; /* KEPT: for so long */
+	const char *behind; /* who is to be rung if the first is dead */
+	struct answer_rings rings;
+};
+
+struct answer_force {
+	bool unfinished; /* only that: ask again at once */
+	int64_t freed;	 /* so many have lost it */
+	struct answer_rings rings;
+};
+
+bool answer_acquire(struct answer_try *answer, const struct conn_reply *reply);
+bool answer_join(struct answer_try *answer, const struct conn_reply *reply);
+bool answer_renew(bool *held, const struct conn_reply *reply);
+bool answer_release(struct answer_release *answer,
+    const struct conn_reply *reply);
+bool answer_force(struct answer_force *answer, const struct conn_reply *reply);
+
+/* Of ZRANGE :q 0 0: the first in line; empty when that is no waiter's name, or
+ * there is none. */
+bool answer_next(const char **name, const struct conn_reply *reply);
+
+/* Of WAIT: how many replicas have it; 0 when that isn't known. */
+int answer_replicas(const struct conn_reply *reply);
+
+/* Of SCAN: the next cursor, and the keys of this page: a list that ends with
+ * NULL, to be freed with what is in it. Dies when memory is out. */
+bool answer_page(const char **cursor, char ***keys,
+    const struct conn_reply *reply);
+
+/* *look then needs look_fini. Dies when memory is out. */
+bool answer_look(struct look *look, const struct conn_reply *reply);
+
+/* For is_answer of struct conn_command. */
+bool answer_is_acquire(const struct conn_reply *reply);
+bool answer_is_join(const struct conn_reply *reply);
+bool answer_is_renew(const struct conn_reply *reply);
+bool answer_is_release(const struct conn_reply *reply);
+bool answer_is_next(const struct conn_reply *reply);
+
+/* What any of the scripts about a lock says, when it has been checked: 1 is
+ * yes, 0 is no; ANSWER_NOT_YET if the server has to be asked again; -1 for an
+ * error and for NULL. */
+#define ANSWER_NOT_YET (-2)
+int answer_vote(const struct conn_reply *reply);
+
+#endif

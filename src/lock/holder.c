@@ -1,0 +1,151 @@
+#include "lock/holder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { HOLDER_TEXT_MAX = 480 };
+enum { SECOND_MS = 1000, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
+
+void
+holder_self(struct holder *holder)
+{
+	const char *user = getenv("LOGNAME");
+
+	*holder = (struct holder){.known = true};
+	if (user == NULL || *user == '\0')
+		user = getenv("USER");
+	if (user != NULL && *user != '\0')
+		snprintf(holder->user, sizeof(holder->user), "%s", user);
+	else
+		snprintf(holder->user, sizeof(holder->user), "uid %u",
+		    (unsigned)getuid());
+	snprintf(holder->pid, sizeof(holder->pid), "%d", (int)getpid());
+	gethostname(holder->host, sizeof(holder->host) - 1);
+}
+
+void
+holder_describe_age(int64_t ms, char *text, size_t size)
+{
+	int64_t seconds = ms > 0 ? ms / SECOND_MS : 0;
+
+	if (seconds < MINUTE_S)
+		snprintf(text, size, "%" PRId64 "s", seconds);
+	else if (seconds < HOUR_S)
+		snprintf(text, size, "%" PRId64 "m%02" PRId64 "s",
+		    seconds / MINUTE_S, seconds % MINUTE_S);
+	else if (seconds < DAY_S)
+		snprintf(text, size, "%" PRId64 "h%02" PRId64 "m",
+		    seconds / HOUR_S, seconds % HOUR_S / MINUTE_S);
+	else
+		snprintf(text, size, "%" PRId64 "d%02" PRId64 "h",
+		    seconds / DAY_S, seconds % DAY_S / HOUR_S);
+}
+
+void
+holder_describe_time(int64_t ms_from_now, char *text, size_t size)
+{
+	int64_t seconds = ms_from_now / SECOND_MS;
+	time_t at = time(NULL) + (time_t)seconds;
+	struct tm local;
+
+	if (localtime_r(&at, &local) == NULL)
+		snprintf(text, size, "?");
+	else if (seconds > -DAY_S && seconds < DAY_S)
+		strftime(text, size, "%H:%M:%S", &local);
+	else
+		strftime(text, size, "%F %T", &local);
+}
+
+void
+holder_describe(const struct holder *holder, char *text, size_t size)
+{
+	int64_t held_ms = holder->held_ms + clock_now() - holder->told_at;
+	char age[32];
+	char start[32];
+
+	if (!holder->known) {
+		snprintf(text, size, "another client (not a rlockrun)%s",
+		    holder->left_ms == -1 ? ", without a time limit" : "");
+		return;
+	}
+	if (holder->held_ms == -1) {
+		snprintf(text, size, "%s (pid %s, %s)", holder->host,
+		    holder->pid, holder->user);
+		return;
+	}
+	holder_describe_age(held_ms, age, sizeof(age));
+	holder_describe_time(-held_ms, start, sizeof(start));
+	snprintf(text, size, "%s (pid %s, %s) since %s, %s ago", holder->host,
+	    holder->pid, holder->user, start, age);
+}
+
+/* " and 2 others (3 of 3 permits)" */
+static void
+tell_others(const struct holder *holder, char *text, size_t size)
+{
+	int64_t others = holder->count - 1;
+	int length = 0;
+
+	text[0] = '\0';
+	if (others > 0)
+		length = snprintf(text, size, ", and by %" PRId64 " other%s",
+		    others, others > 1 ? "s" : "");
+	if (holder->permits == 0)
+		return;
+	length += snprintf(text + length, size - (size_t)length,
+	    " (%" PRId64 " of %" PRId64 " permits", holder->count,
+	    holder->permits);
+	if (holder->permits_here != 0 &&
+	    holder->permits_here != holder->permits)
+		length += snprintf(text + length, size - (size_t)length,
+		    ", but %d here", holder->permits_here);
+	snprintf(text + length, size - (size_t)length, ")");
+}
+
+/* For those who are to wait for that. */
+static bool
+is_kept(const struct holder *holder)
+{
+	return holder->kept && !holder->in_line;
+}
+
+/* What is left is told as of now, and never as nothing. */
+static void
+describe_kept(const struct holder *holder, char *text, size_t size)
+{
+	int64_t left_ms = holder->left_ms + holder->told_at - clock_now();
+
+	if (left_ms < 1)
+		left_ms = 1;
+	holder_describe_age(left_ms + SECOND_MS - 1, text, size);
+}
+
+void
+holder_tell(const struct holder *holder, char *text, size_t size)
+{
+	const char *how = holder->kind == 's' ? "shared " : "";
+	char who[HOLDER_TEXT_MAX];
+	char others[128];
+	char left[32];
+
+	if (holder->nobody) {
+		snprintf(text, size, "is free, but others are in line for it");
+		return;
+	}
+	holder_describe(holder, who, sizeof(who));
+	tell_others(holder, others, sizeof(others));
+	describe_kept(holder, left, sizeof(left));
+	if (is_kept(holder) && holder->count < 2)
+		snprintf(text, size, "is kept for %s; it was held %sby %s%s",
+		    left, how, who, others);
+	else
+		snprintf(text, size, "is held %sby %s%s%s%s%s", how, who,
+		    is_kept(holder) ? ", kept for " : "",
+		    is_kept(holder) ? left : "", others,
+		    holder->in_line ? ", and others are in line" : "");
+}

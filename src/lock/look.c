@@ -1,0 +1,354 @@
+#include "lock/look.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum { TENTHS_BELOW_MS = 60000 };
+
+void
+look_fini(struct look *look)
+{
+	for (size_t i = 0; i < look->queued; i++) {
+		free(look->queue[i].id);
+		free(look->queue[i].pid);
+		free(look->queue[i].host);
+	}
+	for (size_t i = 0; i < look->listed; i++) {
+		free(look->holders[i].token);
+		free(look->holders[i].command);
+		free(look->holders[i].fence);
+	}
+	for (size_t i = 0; i < look->problem_count; i++)
+		free(look->problems[i]);
+	free(look->holders);
+	free(look->queue);
+	free(look->problems);
+	free(look->fence);
+}
+
+/* --- for people ------------------------------------------------------- */
+
+void
+look_describe_holders(const struct look *look, char *text, size_t size)
+{
+	size_t length;
+
+	if (look->listed == 0) {
+		snprintf(text, size, "nobody");
+		return;
+	}
+	holder_describe(&look->holders[0].who, text, size);
+	length = strlen(text);
+	if (look->count > 1)
+		snprintf(text + length, size - length,
+		    ", and by %" PRId64 " other%s", look->count - 1,
+		    look->count > 2 ? "s" : "");
+}
+
+void
+look_describe_kind(const struct look *look, char *text, size_t size)
+{
+	if (look->kind == 'x')
+		snprintf(text, size, "exclusive");
+	else if (look->kind == 's')
+		snprintf(text, size, "%" PRId64 " shared", look->count);
+	else if (look->permits > 0)
+		snprintf(text, size, "%" PRId64 "/%" PRId64 " permits",
+		    look->count, look->permits);
+	else
+		snprintf(text, size, "%" PRId64 " permit%s", look->count,
+		    look->count == 1 ? "" : "s");
+}
+
+void
+look_describe_left(int64_t left_ms, char *text, size_t size)
+{
+	if (left_ms == -1)
+		snprintf(text, size, "no limit");
+	else if (left_ms < TENTHS_BELOW_MS)
+		snprintf(text, size, "%" PRId64 ".%ds", left_ms / 1000,
+		    (int)(left_ms % 1000 / 100));
+	else
+		holder_describe_age(left_ms, text, size);
+}
+
+const struct look_holder *
+look_oldest(const struct look *look)
+{
+	const struct look_holder *oldest = NULL;
+
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+
+		if (holder->who.known &&
+		    (oldest == NULL ||
+			holder->who.held_ms > oldest->who.held_ms))
+			oldest = holder;
+	}
+	return oldest;
+}
+
+static void
+print_line(const char *title, const char *text)
+{
+	char *escaped = escape_text(text, ESCAPE_TEXT);
+
+	printf("%-9s %s\n", title, escaped);
+	free(escaped);
+}
+
+static void
+print_queue(const struct look *look)
+{
+	char text[64], age[32];
+
+	if (look->waiting < 0)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, look->waiting);
+	print_line("waiting:", text);
+	for (size_t i = 0; i < look->queued; i++) {
+		const struct look_waiter *waiter = &look->queue[i];
+		char *host = escape_text(waiter->host, ESCAPE_TEXT);
+		char *pid = escape_text(waiter->pid, ESCAPE_TEXT);
+
+		holder_describe_age(waiter->waiting_ms, age, sizeof(age));
+		printf("%6zu.   %s (pid %s) for %s\n", i + 1, host, pid, age);
+		free(host);
+		free(pid);
+	}
+	if ((int64_t)look->queued < look->waiting)
+		printf("%6s    and %" PRId64 " more\n", "",
+		    look->waiting - (int64_t)look->queued);
+}
+
+static void
+print_nested(const struct look *look)
+{
+	char text[96];
+
+	if (look->nested == 0 && !look->released)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64 " run%s inside%s", look->nested,
+	    look->nested == 1 ? "" : "s",
+	    look->released ? "; the outer one has ended" : "");
+	print_line("nested:", text);
+}
+
+/* How many hold it, where more than one can. */
+static void
+print_kind(const struct look *look)
+{
+	int64_t free_permits = look->permits - look->count;
+	char text[128];
+
+	if (look->kind == 's')
+		snprintf(text, sizeof(text), "shared, %" PRId64 " holder%s",
+		    look->count, look->count == 1 ? "" : "s");
+	else if (look->permits > 0)
+		snprintf(text, sizeof(text),
+		    "%" PRId64 " permit%s, %" PRId64 " used, %" PRId64 " free",
+		    look->permits, look->permits == 1 ? "" : "s", look->count,
+		    free_permits > 0 ? free_permits : 0);
+	else
+		snprintf(text, sizeof(text), "permits, %" PRId64 " used",
+		    look->count);
+	print_line("kind:", text);
+}
+
+static void
+print_holder(const struct look_holder *holder)
+{
+	char text[512];
+
+	holder_describe(&holder->who, text, sizeof(text));
+	print_line("holder:", text);
+	if (holder->who.kept)
+		print_line("job:", "has ended; kept for --min-hold");
+	else if (*holder->command != '\0')
+		print_line("command:", holder->command);
+	print_line("token:", holder->token);
+	look_describe_left(holder->who.left_ms, text, sizeof(text));
+	print_line("ttl left:", text);
+}
+
+static void
+print_holders(const struct look *look)
+{
+	char text[64];
+
+	if (look->listed == 0)
+		print_line("holder:", "nobody");
+	else if (look->kind != 'x')
+		print_kind(look);
+	for (size_t i = 0; i < look->listed; i++)
+		print_holder(&look->holders[i]);
+	if ((int64_t)look->listed < look->count) {
+		snprintf(text, sizeof(text), "%" PRId64 " more",
+		    look->count - (int64_t)look->listed);
+		print_line("holders:", text);
+	}
+}
+
+void
+look_print(const struct look *look, const char *name)
+{
+	print_line("lock:", name);
+	print_holders(look);
+	if (*look->fence != '\0')
+		print_line("fence:", look->fence);
+	print_nested(look);
+	print_queue(look);
+	fflush(stdout);
+}
+
+/* --- JSON ------------------------------------------------------------- */
+
+/* ,"name":"text" */
+static void
+json_text(const char *name, const char *text)
+{
+	char *escaped = escape_text(text, ESCAPE_JSON);
+
+	printf(",\"%s\":\"%s\"", name, escaped);
+	free(escaped);
+}
+
+static void
+json_integer(const char *name, bool known, int64_t value)
+{
+	if (known)
+		printf(",\"%s\":%" PRId64, name, value);
+	else
+		printf(",\"%s\":null", name);
+}
+
+static void
+json_number(const char *name, const char *text)
+{
+	int64_t value = 0;
+	bool known = num_int(text, 0, INT64_MAX, &value) == 0;
+
+	json_integer(name, known, value);
+}
+
+static const char *
+kind_name(char kind)
+{
+	switch (kind) {
+	case 'x':
+		return "exclusive";
+	case 's':
+		return "shared";
+	default:
+		return "permits";
+	}
+}
+
+/* What a record tells; null for all of another client's. */
+static void
+json_who(const struct look_holder *holder)
+{
+	const struct holder *who = &holder->who;
+
+	if (!who->known) {
+		printf(",\"host\":null,\"pid\":null,\"user\":null,"
+		       "\"command\":null,\"since_ms\":null,"
+		       "\"held_ms\":null,\"ended\":null");
+		return;
+	}
+	json_text("host", who->host);
+	json_number("pid", who->pid);
+	json_text("user", who->user);
+	if (*holder->command != '\0')
+		json_text("command", holder->command);
+	else
+		printf(",\"command\":null");
+	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
+	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
+	printf(",\"ended\":%s", who->kept ? "true" : "false");
+}
+
+static void
+json_holders(const struct look *look)
+{
+	int64_t unused = look->permits - look->count;
+
+	if (look->kind == '\0')
+		printf(",\"kind\":null");
+	else
+		json_text("kind", kind_name(look->kind));
+	json_integer("count", true, look->count);
+	json_integer("permits", look->permits > 0, look->permits);
+	json_integer("free", look->permits > 0, unused > 0 ? unused : 0);
+	printf(",\"holders\":[");
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+		char *token = escape_text(holder->token, ESCAPE_JSON);
+
+		printf("%s{\"token\":\"%s\"", i > 0 ? "," : "", token);
+		free(token);
+		json_integer("ttl_ms", holder->who.left_ms >= 0,
+		    holder->who.left_ms);
+		json_number("fence", holder->fence);
+		json_who(holder);
+		printf("}");
+	}
+	printf("]");
+}
+
+static void
+json_queue(const struct look *look)
+{
+	printf(",\"queue\":[");
+	for (size_t i = 0; i < look->queued; i++) {
+		const struct look_waiter *waiter = &look->queue[i];
+
+		printf("%s{\"place\":%zu", i > 0 ? "," : "", i + 1);
+		json_text("host", waiter->host);
+		json_number("pid", waiter->pid);
+		json_text("id", waiter->id);
+		json_integer("waiting_ms", true, waiter->waiting_ms);
+		printf("}");
+	}
+	printf("]");
+}
+
+static void
+json_problems(const struct look *look)
+{
+	printf(",\"problems\":[");
+	for (size_t i = 0; i < look->problem_count; i++) {
+		char *text = escape_text(look->problems[i], ESCAPE_JSON);
+
+		printf("%s\"%s\"", i > 0 ? "," : "", text);
+		free(text);
+	}
+	printf("]");
+}
+
+void
+look_print_json(const struct look *look, const struct look_subject *subject,
+    bool with_queue)
+{
+	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
+	json_text("name", subject->name);
+	json_text("key", subject->key);
+	json_text("server", subject->server);
+	json_integer("ttl_ms", look->left_ms >= 0, look->left_ms);
+	json_number("fence", look->fence);
+	json_holders(look);
+	json_integer("nested", true, look->nested);
+	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
+	json_integer("waiting", look->waiting >= 0, look->waiting);
+	if (with_queue)
+		json_queue(look);
+	json_problems(look);
+	printf("}\n");
+}

@@ -1,0 +1,75 @@
+/* What there is to see of one lock: for people, and as one line of JSON (OUTPUT
+ * in rlockrun(1)). answer_look fills it in. */
+#ifndef LOOK_H
+#define LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock/holder.h"
+
+#define LOOK_DIGEST_SIZE 41
+
+struct look_waiter {
+	char *id; /* the member of the queue */
+	char *pid;
+	char *host;
+	int64_t waiting_ms;
+};
+
+struct look_holder {
+	char *token;		       /* or its beginning */
+	bool token_is_whole;	       /* and is no binary */
+	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
+	struct holder who;	       /* known: a rlockrun, with a record */
+	char *command;
+	int64_t since_ms; /* by the server's clock; 0: not known */
+	char *fence;	  /* decimal, or empty */
+};
+
+struct look {
+	char kind; /* letter of struct kind; '\0': free */
+	int64_t count;
+	int64_t permits; /* where they are known, else 0 */
+	int64_t left_ms; /* of the lease that ends last; -1: no end */
+	struct look_holder *holders;
+	size_t listed;	 /* of the holders; others are only counted */
+	char *fence;	 /* the last one: decimal, or empty */
+	int64_t waiting; /* -1: not known */
+	struct look_waiter *queue;
+	size_t queued; /* of the queue; those behind them are only counted */
+	int64_t nested;
+	bool released; /* the outermost of a nest has ended */
+	char **problems;
+	size_t problem_count;
+};
+
+void look_fini(struct look *look);
+
+/* Who has it, in a few words. */
+void look_describe_holders(const struct look *look, char *text, size_t size);
+
+/* "exclusive", "3 shared", "2/3 permits". */
+void look_describe_kind(const struct look *look, char *text, size_t size);
+
+/* Of a lease: "12.3s", "no limit". */
+void look_describe_left(int64_t left_ms, char *text, size_t size);
+
+/* The one with a record who has held it for longest, as far as that is known;
+ * NULL: there is none. */
+const struct look_holder *look_oldest(const struct look *look);
+
+/* What an object of JSON says beside what was looked at. */
+struct look_subject {
+	const char *name; /* without the prefix */
+	const char *key;  /* with it */
+	const char *server;
+};
+
+/* Print to stdout. Whether stdout took it is left to ferror(3). */
+void look_print(const struct look *look, const char *name);
+void look_print_json(const struct look *look,
+    const struct look_subject *subject, bool with_queue);
+
+#endif

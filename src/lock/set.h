@@ -1,0 +1,67 @@
+/* A set of locks, all or none: what lock.h is for one of them, with the same
+ * states. They are taken one after the other in the order of their keys,
+ * whatever order was given: sets that overlap then can't wait for each other in
+ * a circle. They are freed in reverse. Losing one is losing all, but the others
+ * are kept until they are released. See Several keys in PROTOCOL of
+ * rlockrun(1). */
+#ifndef SET_H
+#define SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "lock/lock.h"
+
+struct set {
+	/* Facts, to be read only. */
+	enum lock_state state;
+	const struct lock *about; /* whom they are about: the lock that is
+				   * waited for, has failed, is lost, or has
+				   * the worst prospects */
+	bool answered;		  /* all last contacts succeeded */
+	int64_t acquired_at;	  /* all of them */
+	int64_t valid_until;	  /* all leases hold until then, proven */
+	bool lost_at_release;	  /* likewise */
+	bool unconfirmed;
+	/* Lost while others were waited for, so that all started over. Whoever
+	 * acts on it clears this. */
+	const struct lock_config *lost_early;
+
+	struct loop *loop;
+	struct lock *locks; /* by key */
+	size_t count;
+	size_t at; /* ACQUIRING: those before it are held */
+	bool back; /* ACQUIRING: they are being released again */
+};
+
+/* The configs, in the order given and with no key twice, must outlive the set.
+ * 0, or -1 with errno. */
+int set_init(struct set *set, struct loop *loop,
+    const struct lock_config *configs, size_t count);
+void set_fini(struct set *set);
+
+/* IDLE -> ACQUIRING: sends the first try before it returns. FAILED comes when
+ * what was held already has been released. */
+void set_acquire(struct set *set);
+
+/* To be called after each turn of the loop: brings the facts up to date, and
+ * does what follows from them. */
+void set_step(struct set *set);
+
+/* Asks for a renewal of all, now. */
+void set_renew(struct set *set);
+
+/* HELD or LOST -> RELEASING -> RELEASED: what is still ours is freed, or kept
+ * by the server until keep_until. */
+void set_release(struct set *set, int64_t keep_until);
+
+/* From any state to RELEASED, as lock_cancel. */
+void set_cancel(struct set *set);
+
+/* The lock of that config. */
+const struct lock *set_lock(const struct set *set,
+    const struct lock_config *config);
+
+#endif

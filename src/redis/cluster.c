@@ -1,0 +1,252 @@
+#include "redis/cluster.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+/* Learnt ones, of which one that lives is enough. */
+enum { LEARNT_MAX = 32 };
+/* More primaries than the specification recommends nodes. */
+enum { PRIMARIES_MAX = 1024 };
+
+/* CRC16-CCITT (XMODEM), as in the specification's appendix. */
+static unsigned
+crc16(const char *text, size_t length)
+{
+	unsigned crc = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		crc ^= (unsigned)(unsigned char)text[i] << 8;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+	}
+	return crc & 0xffff;
+}
+
+int
+cluster_slot(const char *key)
+{
+	const char *open = strchr(key, '{');
+	const char *close = open == NULL ? NULL : strchr(open, '}');
+	const char *hashed = key;
+	size_t length = strlen(key);
+
+	if (close != NULL && close > open + 1) {
+		hashed = open + 1;
+		length = (size_t)(close - hashed);
+	}
+	return (int)(crc16(hashed, length) % CLUSTER_SLOTS);
+}
+
+static int
+set_node(struct cluster_node *node, const char *host, size_t length,
+    int64_t port)
+{
+	if (length >= sizeof(node->host))
+		return -1;
+	memcpy(node->host, host, length);
+	node->host[length] = '\0';
+	if (strcmp(node->host, "?") == 0)
+		node->host[0] = '\0';
+	node->port = (int)port;
+	return 0;
+}
+
+/* "MOVED 3999 10.0.0.3:6381": an IPv6 address stands without brackets. */
+enum cluster_redirect
+cluster_redirect(const char *error, struct cluster_node *to)
+{
+	enum cluster_redirect said = CLUSTER_NONE;
+	const char *host, *colon;
+	int64_t port;
+
+	if (strncmp(error, "MOVED ", 6) == 0)
+		said = CLUSTER_MOVED;
+	else if (strncmp(error, "ASK ", 4) == 0)
+		said = CLUSTER_ASK;
+	if (said == CLUSTER_NONE)
+		return CLUSTER_NONE;
+	host = strchr(strchr(error, ' ') + 1, ' ');
+	colon = host == NULL ? NULL : strrchr(host, ':');
+	if (colon == NULL || num_int(colon + 1, 1, 65535, &port) == -1)
+		return CLUSTER_NONE;
+	host++;
+	if (set_node(to, host, (size_t)(colon - host), port) == -1)
+		return CLUSTER_NONE;
+	return said;
+}
+
+void
+cluster_describe(const struct cluster_node *node, bool tls,
+    char label[CLUSTER_LABEL_SIZE])
+{
+	bool ipv6 = strchr(node->host, ':') != NULL;
+
+	snprintf(label, CLUSTER_LABEL_SIZE, "%s://%s%s%s:%d (cluster)",
+	    tls ? "rediss" : "redis", ipv6 ? "[" : "", node->host,
+	    ipv6 ? "]" : "", node->port);
+}
+
+int
+cluster_init(struct cluster *cluster, const struct endpoint *url, int slot)
+{
+	size_t count = url->host_count;
+
+	*cluster =
+	    (struct cluster){.slot = slot, .seeds = count, .count = count};
+	cluster->nodes = calloc(count + LEARNT_MAX, sizeof(*cluster->nodes));
+	if (cluster->nodes == NULL)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		snprintf(cluster->nodes[i].host, CLUSTER_HOST_SIZE, "%s",
+		    url->hosts[i].host);
+		cluster->nodes[i].port = url->hosts[i].port;
+	}
+	/* Mostly slots are dealt out in order, and nodes are named in order. */
+	if (slot != CLUSTER_ANY_SLOT)
+		cluster->next = (size_t)slot * count / CLUSTER_SLOTS;
+	return 0;
+}
+
+void
+cluster_fini(struct cluster *cluster)
+{
+	free(cluster->nodes);
+}
+
+const struct cluster_node *
+cluster_pick(struct cluster *cluster)
+{
+	if (!cluster->trusted) {
+		cluster->picked = cluster->nodes[cluster->next];
+		cluster->next = (cluster->next + 1) % cluster->count;
+		cluster->tried++;
+	}
+	cluster->trusted = false;
+	return &cluster->picked;
+}
+
+void
+cluster_confirm(struct cluster *cluster)
+{
+	cluster->trusted = true;
+	cluster->tried = 0;
+}
+
+void
+cluster_doubt(struct cluster *cluster)
+{
+	cluster->trusted = false;
+}
+
+void
+cluster_moved(struct cluster *cluster, const struct cluster_node *to)
+{
+	if (*to->host != '\0')
+		memcpy(cluster->picked.host, to->host, sizeof(to->host));
+	cluster->picked.port = to->port;
+	cluster->trusted = true;
+}
+
+static bool
+is_listed(const struct cluster_node *nodes, size_t count,
+    const struct cluster_node *node)
+{
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i].port == node->port &&
+		    strcmp(nodes[i].host, node->host) == 0)
+			return true;
+	return false;
+}
+
+/* {host, port, id...}; no host means that of the node which was asked. */
+static int
+read_node(const struct conn_reply *reply, const char *asked,
+    struct cluster_node *node)
+{
+	const char *host = conn_reply_text(conn_reply_at(reply, 0));
+	int64_t port;
+
+	if (!conn_reply_integer(conn_reply_at(reply, 1), &port) || port < 1 ||
+	    port > 65535)
+		return -1;
+	if (host == NULL)
+		host = "";
+	if (set_node(node, host, strlen(host), port) == -1)
+		return -1;
+	if (*node->host == '\0')
+		snprintf(node->host, sizeof(node->host), "%s", asked);
+	return 0;
+}
+
+/* Whether a range, {first slot, last slot, node...}, holds the slot. */
+static bool
+is_within(const struct conn_reply *range, int slot)
+{
+	int64_t first, last;
+
+	return conn_reply_integer(conn_reply_at(range, 0), &first) &&
+	       conn_reply_integer(conn_reply_at(range, 1), &last) &&
+	       first <= slot && slot <= last;
+}
+
+static void
+learn_range(struct cluster *cluster, const struct conn_reply *range)
+{
+	size_t most = cluster->seeds + LEARNT_MAX;
+	const struct conn_reply *reply;
+
+	for (size_t i = 2;
+	     cluster->count < most && (reply = conn_reply_at(range, i)) != NULL;
+	     i++) {
+		struct cluster_node *node = &cluster->nodes[cluster->count];
+		if (read_node(reply, cluster->picked.host, node) == 0 &&
+		    !is_listed(cluster->nodes, cluster->count, node))
+			cluster->count++;
+	}
+}
+
+int
+cluster_learn(struct cluster *cluster, const struct conn_reply *slots)
+{
+	const struct conn_reply *range;
+
+	if (conn_reply_at(conn_reply_at(slots, 0), 2) == NULL)
+		return -1;
+	cluster->count = cluster->seeds;
+	for (size_t i = 0; (range = conn_reply_at(slots, i)) != NULL; i++)
+		if (is_within(range, cluster->slot))
+			learn_range(cluster, range);
+	for (size_t i = 0; (range = conn_reply_at(slots, i)) != NULL; i++)
+		learn_range(cluster, range);
+	cluster->next %= cluster->count;
+	return 0;
+}
+
+int
+cluster_primaries(const struct conn_reply *slots, const char *host,
+    struct cluster_node **primaries)
+{
+	struct cluster_node *list;
+	const struct conn_reply *range;
+	size_t count = 0;
+
+	if (conn_reply_at(conn_reply_at(slots, 0), 2) == NULL)
+		return -1;
+	list = calloc(PRIMARIES_MAX, sizeof(*list));
+	if (list == NULL)
+		return -1;
+	for (size_t i = 0;
+	     count < PRIMARIES_MAX && (range = conn_reply_at(slots, i)) != NULL;
+	     i++) {
+		if (read_node(conn_reply_at(range, 2), host, &list[count]) ==
+			0 &&
+		    !is_listed(list, count, &list[count]))
+			count++;
+	}
+	*primaries = list;
+	return (int)count;
+}

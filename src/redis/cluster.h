@@ -1,0 +1,77 @@
+/* What a client knows of a Redis Cluster: to which slot a key belongs, which
+ * nodes there are, and who owns that slot: redis.io's "Redis cluster
+ * specification". Pure: nobody is asked here. */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "redis/conn.h"
+#include "redis/url.h"
+
+#define CLUSTER_SLOTS 16384
+#define CLUSTER_ANY_SLOT (-1)
+#define CLUSTER_HOST_SIZE 256
+#define CLUSTER_LABEL_SIZE (CLUSTER_HOST_SIZE + 32)
+
+struct cluster_node {
+	char host[CLUSTER_HOST_SIZE];
+	int port;
+};
+
+enum cluster_redirect {
+	CLUSTER_NONE,
+	CLUSTER_MOVED, /* the slot has another owner */
+	CLUSTER_ASK,   /* it is on its way there: this command only */
+};
+
+struct cluster {
+	int slot;
+	struct cluster_node *nodes; /* those of the URL, then those learnt */
+	size_t seeds, count;
+	size_t next; /* to be tried, when the owner isn't known */
+	struct cluster_node picked;
+	bool trusted; /* the next pick is the last one's again */
+	size_t tried; /* nodes, since the owner was known */
+};
+
+/* The slot of a key: of what stands in its first {}, where that is not empty.
+ */
+int cluster_slot(const char *key);
+
+/* What an error's text says. *to is set for a redirect; its host is empty where
+ * it is that of the node which said so. */
+enum cluster_redirect cluster_redirect(const char *error,
+    struct cluster_node *to);
+
+/* For messages: "redis://10.0.0.3:7001 (cluster)". */
+void cluster_describe(const struct cluster_node *node, bool tls,
+    char label[CLUSTER_LABEL_SIZE]);
+
+/* url is one of a cluster; slot may be CLUSTER_ANY_SLOT. 0, or -1 when memory
+ * is out. */
+int cluster_init(struct cluster *cluster, const struct endpoint *url, int slot);
+void cluster_fini(struct cluster *cluster);
+
+/* Whom to connect to. The owner is picked as long as it proves right, and once
+ * after that; then each of the nodes in turn. */
+const struct cluster_node *cluster_pick(struct cluster *cluster);
+
+/* About the one that was picked: it owns the slot; it should not be picked
+ * again at once; it says that this one owns the slot. */
+void cluster_confirm(struct cluster *cluster);
+void cluster_doubt(struct cluster *cluster);
+void cluster_moved(struct cluster *cluster, const struct cluster_node *to);
+
+/* An answer to CLUSTER SLOTS of the one that was picked. The nodes of our own
+ * slot come first, as they may take it over; not all are kept of many. -1 when
+ * it is no such answer, or memory is out: then nothing has changed. */
+int cluster_learn(struct cluster *cluster, const struct conn_reply *slots);
+
+/* The primaries in an answer to CLUSTER SLOTS of host, each once, to be freed;
+ * their number, or -1 as above. */
+int cluster_primaries(const struct conn_reply *slots, const char *host,
+    struct cluster_node **primaries);
+
+#endif

@@ -1,0 +1,133 @@
+/* One connection to one server: resolve, connect, authenticate, pipeline, a
+ * deadline for each command. hiredis formats and parses; the descriptor is
+ * ours: non-blocking, close-on-exec, never a SIGPIPE.
+ *
+ * It opens by itself when a command is sent, and AUTH, SELECT and CLIENT
+ * SETNAME travel in one write with that command. When anything fails it closes,
+ * and all commands that are still unanswered are told so. */
+#ifndef CONN_H
+#define CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "redis/url.h"
+
+struct conn;
+struct conn_reply;
+
+/* Called once for each command, never before conn_send returns. reply is valid
+ * during the call, NULL when there was none: conn_error says why. sent_at is
+ * the clock just before the command was written, CLOCK_NEVER when it never was:
+ * without a reply and with a sent_at the server may or may not have run it. */
+typedef void conn_on_reply(void *arg, const struct conn_reply *reply,
+    int64_t sent_at);
+
+struct conn_command {
+	int argc;
+	const char **argv;
+	int64_t deadline;	 /* absolute: connecting and answer together */
+	conn_on_reply *on_reply; /* NULL: the answer doesn't matter */
+	void *arg;
+	/* Whether a reply that is no error answers this command; NULL: all do.
+	 * One that does not breaks the protocol, and fails the connection. */
+	bool (*is_answer)(const struct conn_reply *reply);
+	bool more; /* another follows at once: one write for both */
+	/* Above 0: WAIT for so many replicas, at most so long, follows in the
+	 * same write. on_reply is called when both are answered, and conn_acks
+	 * is the second answer. */
+	int replicas;
+	int64_t replicas_ms;
+};
+
+/* Finds out, each time a connection is opened, where the server is. */
+struct conn_locator {
+	/* Answers by conn_found, after it has changed the endpoint, or by
+	 * conn_not_found, in time for the deadline. */
+	void (*start)(void *arg, int64_t deadline);
+	void (*cancel)(void *arg);
+	/* A command that travels with AUTH, before the first of the others:
+	 * NULL-terminated. */
+	const char *const *greeting;
+	/* Its answer: NULL, or why this server can't be used. */
+	const char *(*judge)(void *arg, const struct conn_reply *reply);
+	/* Such a server never can: its commands are answered, and conn_refusal
+	 * tells why. Else it is left, as another can be found. */
+	bool for_good;
+	void *arg;
+};
+
+/* The endpoint must outlive the connection. NULL when memory is out. */
+struct conn *conn_new(struct loop *loop, const struct endpoint *endpoint);
+
+/* From here on the locator says where the server is; it outlives the
+ * connection. A server that is LOADING, whose primary is down, or that finds
+ * its cluster down, is not asked again but looked for anew. */
+void conn_set_locator(struct conn *conn, const struct conn_locator *locator);
+/* CLOCK_NEVER, or when the greeting must be answered, so that there is time for
+ * another server. */
+void conn_found(struct conn *conn, int64_t greeted_by);
+/* refused: by all who answered and might know it, which is a refusal unless a
+ * server has answered before and others might know it, too. hopeless: nor will
+ * it be found the next time. */
+void conn_not_found(struct conn *conn, const char *why, bool refused,
+    bool hopeless);
+
+/* Closes without a word to those who wait; what was written still travels. */
+void conn_free(struct conn *conn);
+
+/* How large an answer may be, and each array in it; a larger one fails the
+ * connection. Without this: what suits commands about one lock. */
+void conn_allow(struct conn *conn, size_t bytes, size_t elements);
+
+/* 0, or -1 when memory is out or too many commands are unanswered. */
+int conn_send(struct conn *conn, const struct conn_command *command);
+
+/* During on_reply: what WAIT was answered, NULL without. */
+const struct conn_reply *conn_acks(const struct conn *conn);
+
+/* Whether commands can be written at once. */
+bool conn_is_up(const struct conn *conn);
+
+/* Gives the connection up: unanswered commands are told so before this
+ * returns. */
+void conn_drop(struct conn *conn);
+
+/* Why the last one failed, or what the present one waits for: one line that
+ * names the server, empty before the first failure. */
+const char *conn_error(const struct conn *conn);
+
+/* Whether it will fail again and again like the last time, until somebody
+ * changes a certificate, an option or the server: never once a server has
+ * answered here, as it may be changed back. */
+bool conn_is_hopeless(const struct conn *conn);
+
+/* The server, for messages. */
+const char *conn_label(const struct conn *conn);
+
+/* The server's words when it refused AUTH or SELECT on this connection, or why
+ * it can't be used, or why nobody says where it is; else NULL. It may have run
+ * the commands behind AUTH and SELECT all the same. */
+const char *conn_refusal(const struct conn *conn);
+
+/* Name and version of the library that was built in. */
+const char *conn_library(void);
+
+/* Reply accessors; each takes NULL for a reply that isn't there. */
+const char *conn_reply_error(const struct conn_reply *reply); /* or NULL */
+const char *conn_reply_text(const struct conn_reply *reply);  /* or NULL */
+bool conn_reply_integer(const struct conn_reply *reply, int64_t *value);
+bool conn_reply_is_nil(const struct conn_reply *reply);
+const struct conn_reply *conn_reply_at(const struct conn_reply *reply,
+    size_t index); /* NULL when there is no such element */
+/* How many elements an array has; false and 0 for what is none. */
+bool conn_reply_count(const struct conn_reply *reply, size_t *count);
+
+/* One that outlives the callback; an array in an array is empty there. NULL
+ * when memory is out, and for NULL. */
+struct conn_reply *conn_reply_copy(const struct conn_reply *reply);
+void conn_reply_free(struct conn_reply *reply);
+
+#endif

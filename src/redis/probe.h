@@ -1,0 +1,30 @@
+/* Whether an address speaks the other language, when it gave no answer to ours:
+ * a server without TLS waits in silence behind a TLS greeting, and one with TLS
+ * hangs up on anything else, both without a word. A connection of its own asks
+ * with a few bytes that such a server answers at once. */
+#ifndef PROBE_H
+#define PROBE_H
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+#include "redis/resolve.h"
+
+enum probe_language { PROBE_REDIS, PROBE_TLS };
+
+/* The owner sets the first four members and keeps the storage. */
+struct probe {
+	struct loop *loop;
+	enum probe_language language;
+	void (*on_answer)(void *arg, bool speaks);
+	void *arg;
+	struct loop_fd socket;
+	struct loop_timer timer;
+};
+
+/* on_answer is called once, within a second, never before this returns, unless
+ * probe_cancel comes first. It may be called on a probe that isn't out. */
+void probe_start(struct probe *probe, const struct resolve_address *address);
+void probe_cancel(struct probe *probe);
+
+#endif

@@ -1,0 +1,131 @@
+#include "redis/resolve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
+_Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
+
+bool
+resolve_numeric(const char *host, int port, struct resolve_address *address)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+	    .sin6_port = htons((uint16_t)port)};
+
+	if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+		address->length = sizeof(v4);
+		memcpy(&address->addr, &v4, sizeof(v4));
+		return true;
+	}
+	if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1) {
+		address->length = sizeof(v6);
+		memcpy(&address->addr, &v6, sizeof(v6));
+		return true;
+	}
+	return false;
+}
+
+static void
+look_up(const char *host, int port, struct resolve_answer *answer)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	char service[16];
+
+	snprintf(service, sizeof(service), "%d", port);
+	answer->error = getaddrinfo(host, service, &hints, &list);
+	if (answer->error != 0)
+		return;
+	for (struct addrinfo *ai = list;
+	     ai != NULL && answer->count < RESOLVE_MAX; ai = ai->ai_next) {
+		struct resolve_address *to = &answer->address[answer->count++];
+		to->length = ai->ai_addrlen;
+		memcpy(&to->addr, ai->ai_addr, ai->ai_addrlen);
+	}
+	freeaddrinfo(list);
+}
+
+/* We have no threads, so the helper may call what it likes after fork(2). It
+ * holds no descriptor of the job's or the server's, and it ends with us. */
+static _Noreturn void
+helper(const char *host, int port, int out, pid_t parent)
+{
+	static struct resolve_answer answer;
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	if (dup2(out, STDIN_FILENO) == -1 ||
+	    close_range(STDOUT_FILENO, ~0U, 0) == -1)
+		_exit(1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	look_up(host, port, &answer);
+	_exit(write(STDIN_FILENO, &answer, sizeof(answer)) == sizeof(answer)
+		  ? 0
+		  : 1);
+}
+
+static void
+on_pipe(void *arg, short revents)
+{
+	struct resolve *resolve = arg;
+	struct resolve_answer answer;
+	ssize_t got = read(resolve->pipe.fd, &answer, sizeof(answer));
+
+	(void)revents;
+	resolve_cancel(resolve);
+	if (got != sizeof(answer)) /* the helper was killed */
+		answer = (struct resolve_answer){.error = EAI_AGAIN};
+	resolve->on_answer(resolve->arg, &answer);
+}
+
+int
+resolve_start(struct resolve *resolve, const char *host, int port)
+{
+	int ends[2];
+	pid_t self = getpid();
+	pid_t pid;
+	int error;
+
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		helper(host, port, ends[1], self);
+	error = errno;
+	close(ends[1]);
+	if (pid == -1) {
+		close(ends[0]);
+		errno = error;
+		return -1;
+	}
+	resolve->pipe = (struct loop_fd){.fd = ends[0],
+	    .events = POLLIN,
+	    .on_ready = on_pipe,
+	    .arg = resolve};
+	loop_add(resolve->loop, &resolve->pipe);
+	return 0;
+}
+
+/* The helper that still looks meets a closed pipe and ends by SIGPIPE. */
+void
+resolve_cancel(struct resolve *resolve)
+{
+	loop_remove(resolve->loop, &resolve->pipe);
+	close(resolve->pipe.fd);
+	resolve->pipe.fd = -1;
+}
