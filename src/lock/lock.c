@@ -117,8 +117,9 @@ take_new_token(struct lock *lock)
 
 /* A try that was not answered may reach the server at any later time, and put
  * its token into the key after the lock was granted to the next try, lost, and
- * used by others. So the next try has another token, and names this one: what
- * it has got, key or place in the queue, passes to the next. */
+ * used by others. So the next try has another token and names the former ones:
+ * what these have got passes to it. The waiter's name in the queue stays, and
+ * so do its place and its doorbell. */
 static bool
 supersede_token(struct lock *lock)
 {
@@ -127,7 +128,7 @@ supersede_token(struct lock *lock)
 		    --lock->former_count * sizeof(*lock->former));
 	memcpy(lock->former[lock->former_count++], lock->token,
 	    sizeof(lock->token));
-	return take_new_token(lock);
+	return token_make(lock->token) == 0;
 }
 
 /* A nested run takes part in what those above it hold, by their token, as long

@@ -186,17 +186,6 @@
 	"  redis.pcall('PEXPIRE', bell, 10000)\n" \
 	"end\n"
 
-/* A waiter whose try was not answered tries again under a fresh token: the
- * names that it had before. A name is KIND:TOKEN:PID@HOST. */
-#define FORMER_NAMES \
-	"local function former_names()\n" \
-	"  local names = {}\n" \
-	"  for i, other in ipairs(former) do\n" \
-	"    names[i] = string.sub(me, 1, 2) .. other .. string.sub(me, 39)\n" \
-	"  end\n" \
-	"  return names\n" \
-	"end\n"
-
 /* What a key holds is anybody's: a text that is a number up to that, or nil. No
  * other is answered, as an answer out of range is a broken protocol. */
 #define DIGITS \
@@ -392,19 +381,6 @@
 	"    or failure('PEXPIRE', redis.pcall('PEXPIRE', alive, 60000)) or rank\n" \
 	"end\n"
 
-/* The place in the queue of a try whose reply was lost. */
-#define INHERIT FORMER_NAMES \
-	"local function inherit()\n" \
-	"  for _, name in ipairs(former_names()) do\n" \
-	"    local ticket = redis.pcall('ZSCORE', queue, name)\n" \
-	"    local failed = failure('ZSCORE', ticket) or ticket and\n" \
-	"      failure('ZADD', redis.pcall('ZADD', queue, 'NX', ticket, me))\n" \
-	"    if failed then return failed end\n" \
-	"    if ticket then redis.pcall('ZREM', queue, name) end\n" \
-	"    redis.pcall('ZREM', alive, name)\n" \
-	"  end\n" \
-	"end\n"
-
 /* One of those who have it, into the busy answer, from 'free' to the time it has
  * been held. */
 #define ABOUT \
@@ -433,7 +409,7 @@
 	"  busy[12] = math.max(0, now - since)\n" \
 	"end\n"
 
-#define ACQUIRE IN_TURN ENTER INHERIT ABOUT \
+#define ACQUIRE IN_TURN ENTER ABOUT \
 	"local held = look(lock, info, now)\n" \
 	"if held.err then return held end\n" \
 	"local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')\n" \
@@ -441,8 +417,6 @@
 	"if type(own) == 'table' then return own end\n" \
 	"local places, head, till, rank = room(held), false, now, false\n" \
 	"if queue then\n" \
-	"  local failed = inherit()\n" \
-	"  if failed then return failed end\n" \
 	"  head, till = live_head(queue, alive, me, now)\n" \
 	"  if type(head) == 'table' then return head end\n" \
 	"  rank = head and redis.pcall('ZRANK', queue, me)\n" \
@@ -625,7 +599,7 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"  return till and till > now + 4500 and till <= now + 20000 and waiter or ''\n" \
 	"end\n"
 
-#define RELEASE OTHERS FORMER_NAMES MARK SLOW_AT \
+#define RELEASE OTHERS MARK SLOW_AT \
 	"local owned = owns()\n" \
 	"if type(owned) == 'table' then\n" \
 	"  if string.sub(owned.err, 1, 9) ~= 'WRONGTYPE' then return owned end\n" \
@@ -674,14 +648,11 @@ const char script_renew_counted[] = RENEW_BEGIN COUNTED RENEW;
 	"if not queue then return answer end\n" \
 	"local first = redis.pcall('ZRANGE', queue, 0, 0)[1]\n" \
 	"if not first then return answer end\n" \
-	"local names = former_names()\n" \
-	"names[#names + 1] = me\n" \
-	"redis.pcall('ZREM', queue, unpack(names))\n" \
-	"redis.pcall('ZREM', alive, unpack(names))\n" \
+	"redis.pcall('ZREM', queue, me)\n" \
+	"redis.pcall('ZREM', alive, me)\n" \
 	"redis.pcall('DEL', bell)\n" \
 	"if held.err then return answer end\n" \
-	"local again = owned and held.kind ~= 's'\n" \
-	"for _, name in ipairs(names) do again = again or name == first end\n" \
+	"local again = owned and held.kind ~= 's' or first == me\n" \
 	"local rung, head = rouse(queue, alive, me, held, limit, now, again)\n" \
 	"if head == true then answer[2] = 1 end\n" \
 	"if owned and rung[1] then answer[4] = slow_at(#rung) end\n" \
@@ -714,7 +685,6 @@ const char script_ring_behind[] = FAILURE NOW RING
 /* Of every kind, since what is short is the point of it. */
 const char script_undo[] =
 	"local lock, info, queue, alive, bell = unpack(KEYS)\n"
-	"local me = ARGV[2]\n"
 	"for _, token in ipairs({ARGV[1], unpack(ARGV, 3)}) do\n"
 	"  if redis.pcall('GET', lock) == token then\n"
 	"    redis.pcall('DEL', unpack({lock, info}))\n"
@@ -722,13 +692,12 @@ const char script_undo[] =
 	"    redis.pcall('ZREM', lock, token, 's:' .. token)\n"
 	"    if info then redis.pcall('HDEL', info, token) end\n"
 	"  end\n"
-	"  if queue then\n"
-	"    local name = string.sub(me, 1, 2) .. token .. string.sub(me, 39)\n"
-	"    redis.pcall('ZREM', queue, name)\n"
-	"    redis.pcall('ZREM', alive, name)\n"
-	"  end\n"
 	"end\n"
-	"if queue then redis.pcall('DEL', bell) end\n"
+	"if queue then\n"
+	"  redis.pcall('ZREM', queue, ARGV[2])\n"
+	"  redis.pcall('ZREM', alive, ARGV[2])\n"
+	"  redis.pcall('DEL', bell)\n"
+	"end\n"
 	"return 1\n";
 
 /* --- nested runs ------------------------------------------------------- */
