@@ -140,7 +140,7 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 	take_rings(cursor, &answer->rings);
 }
 
-/* Who has the lock, and since when: "free", "foreign", "known" or "kept". */
+/* What is known about the holder: "free", "foreign", "known" or "kept". */
 static void
 take_who(struct cursor *cursor, struct holder *holder)
 {

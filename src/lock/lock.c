@@ -1197,9 +1197,10 @@ send_try(struct lock *lock)
 	loop_timer_set(lock->loop, &lock->timer, try_ends_at(lock));
 }
 
-/* An undo goes behind the try, which then leaves nothing whenever it comes. But
- * for one that has a place in the queue: the next try inherits that. A
- * connection that is not up ends by itself, and says how far it came. */
+/* An undo follows the try on its connection, so that a late try leaves nothing
+ * behind. A waiter with a place in the queue sends none: the undo would give up
+ * the place. A connection that is not up ends by itself, and its error says how
+ * far it came. */
 static void
 abandon_try(struct lock *lock)
 {
