@@ -102,16 +102,16 @@ check: ## unit tests and suites (TESTS, SERVER=PATH, TOPOLOGY=tls... choose)
 	-@$(MAKE) $(PARALLEL) -s $(FORMER)
 	@tests/run $(B)
 
-# The libraries that tests/clients.bats runs beside us. Where they can't be
+# The libraries that tests/lock/clients.bats runs beside us. Where they can't be
 # fetched their tests are skipped, which STRICT=1 takes for a failure.
 CLIENTS := build/clients/node_modules/.package-lock.json
-$(CLIENTS): $(wildcard tests/clients/package*.json)
+$(CLIENTS): $(wildcard tests/helpers/clients/package*.json)
 	@mkdir -p build/clients
 	cp $^ build/clients
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
 
-# The version before the last change of the scripts, which tests/versions.bats runs
+# The version before the last change of the scripts, which tests/lock/versions.bats runs
 # beside this one. Without the history its tests are skipped.
 FORMER_COMMIT := 9d58104
 FORMER := $(if $(shell git rev-parse -q --verify $(FORMER_COMMIT)^{commit} 2>/dev/null),build/former/rlockrun)

@@ -1,0 +1,426 @@
+# What all suites share: a real server for each file, a folder and a key for
+# each test, waiting for events, and a teardown that fails on what was left.
+# shellcheck shell=bash
+
+bats_require_minimum_version 1.5.0
+# The tree, and the folder of this file.
+ROOT=${BATS_TEST_DIRNAME%/*/*}
+HELPERS=$ROOT/tests/helpers
+load ../helpers/topology
+
+# --- the server -------------------------------------------------------------
+
+# start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid. Options
+# of a topology are in FOLDER/options, one a line.
+start_server() {
+	local dir=$1 options=()
+	shift
+	mkdir -p "$dir"
+	[[ ! -e $dir/options ]] || mapfile -t options <"$dir/options"
+	if [[ -e $dir/pid ]] && ! gone "$(<"$dir/pid")"; then
+		echo "a server runs in $dir already" >&2
+		return 1
+	fi
+	redis-server --port 0 --unixsocket "$dir/s" --save '' --appendonly no \
+		--dir "$dir" --daemonize no "${options[@]}" "$@" >"$dir/log" 2>&1 3>&- &
+	echo $! >"$dir/pid"
+	wait_until server_answers "$dir/s" || {
+		cat "$dir/log" >&2
+		return 1
+	}
+}
+
+# A TCP port that nobody listens on.
+free_port() {
+	/usr/bin/python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+server_answers() {
+	[[ $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
+}
+
+# stop_server FOLDER: also a frozen one.
+stop_server() {
+	local pid
+	[[ -e $1/pid ]] || return 0
+	pid=$(<"$1/pid")
+	kill -KILL "$pid" 2>/dev/null
+	wait_until gone "$pid"
+	# Soon the number may be somebody else's.
+	rm "$1/pid"
+}
+
+# start_tcp_server FOLDER ADDRESSES [OPTION...]: the same, also on TCP; PORT is
+# its port, below those that the kernel gives away.
+start_tcp_server() {
+	choose_port
+	# shellcheck disable=SC2086 # several addresses are several words
+	start_server "$1" --port "$PORT" --bind $2 "${@:3}"
+}
+
+choose_port() {
+	PORT=$((20000 + RANDOM % 12000))
+	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do
+		PORT=$((20000 + RANDOM % 12000))
+	done
+}
+
+# That of a cluster's node, whose second one, 10000 above, is below those, too.
+choose_bus_port() {
+	PORT=$((10500 + RANDOM % 9000))
+	while (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null ||
+		(: <"/dev/tcp/127.0.0.1/$((PORT + 10000))") 2>/dev/null; do
+		PORT=$((10500 + RANDOM % 9000))
+	done
+}
+
+# start_tls_server FOLDER CERTIFICATE [OPTION...]: the same, over TLS, with one of
+# helpers/make-certificates' in CERTIFICATES.
+start_tls_server() {
+	choose_port
+	start_server "$1" --tls-port "$PORT" --bind 127.0.0.1 ::1 \
+		--tls-cert-file "$CERTIFICATES/$2.crt" \
+		--tls-key-file "$CERTIFICATES/$2.key" \
+		--tls-ca-cert-file "$CERTIFICATES/ca.crt" \
+		--tls-auth-clients no "${@:3}"
+}
+
+# start_sentinels FOLDER REPLICAS [OPTION...]: a primary FOLDER/p0, replicas of it
+# (FOLDER/p1 ...) and three sentinels (FOLDER/s0 ...) that know each other from the
+# start. PORTS are those of the servers, SENTINELS the sentinels' hosts and ports
+# as in a URL. The options are the servers'; those of the sentinels, one a line,
+# are in SENTINEL_OPTIONS, and SENTINEL_PORT is what stands before their port.
+start_sentinels() {
+	local dir=$1 count=$2 i
+	shift 2
+	PORTS=()
+	for ((i = 0; i <= count; i++)); do
+		local of=()
+		((i)) && of=(--replicaof 127.0.0.1 "${PORTS[0]}")
+		choose_port
+		PORTS+=("$PORT")
+		start_server "$dir/p$i" --port "$PORT" --bind 127.0.0.1 \
+			--repl-diskless-sync-delay 0 --repl-ping-replica-period 1 \
+			"${of[@]}" "$@" || return
+	done
+	((count == 0)) || wait_until replicates "$dir/p0" "$count" || return
+	run_sentinels "$dir"
+}
+
+# run_sentinels FOLDER [COUNT]
+run_sentinels() {
+	local dir=$1 count=${2:-3} ports=() ids=() i j
+	SENTINELS=
+	for ((i = 0; i < count; i++)); do
+		choose_port
+		ports+=("$PORT")
+		ids+=("$(printf %039d%d "$PORT" "$i")")
+		SENTINELS+=${SENTINELS:+,}127.0.0.1:$PORT
+	done
+	for ((i = 0; i < count; i++)); do
+		mkdir -p "$dir/s$i"
+		{
+			printf '%s\n' "bind 127.0.0.1" "unixsocket $dir/s$i/s" \
+				"${SENTINEL_PORT:-port} ${ports[i]}" \
+				"sentinel myid ${ids[i]}" \
+				"sentinel monitor primary 127.0.0.1 ${PORTS[0]} 2" \
+				"sentinel down-after-milliseconds primary 400" \
+				"sentinel failover-timeout primary 3000" \
+				"${SENTINEL_OPTIONS:-}"
+			for ((j = 1; j < ${#PORTS[@]}; j++)); do
+				echo "sentinel known-replica primary 127.0.0.1 ${PORTS[j]}"
+			done
+			for ((j = 0; j < count; j++)); do
+				((i == j)) || echo "sentinel known-sentinel primary 127.0.0.1 ${ports[j]} ${ids[j]}"
+			done
+		} >"$dir/s$i/conf"
+		redis-server "$dir/s$i/conf" --sentinel --dir "$dir/s$i" \
+			--daemonize no >"$dir/s$i/log" 2>&1 3>&- &
+		echo $! >"$dir/s$i/pid"
+		wait_until server_answers "$dir/s$i/s" || {
+			cat "$dir/s$i/log" >&2
+			return 1
+		}
+	done
+}
+
+# replicates FOLDER COUNT: what is written there reaches so many replicas. One
+# that counts as online may not have got a thing yet.
+replicates() {
+	[[ $(printf 'set warm 1 px 1\nwait %d 300\n' "$2" | redis-cli -s "$1/s" | tail -n 1) == "$2" ]]
+}
+
+# own_server [OPTION...]: instead of the suite's, for this test alone, which may
+# freeze, flood and stop it.
+own_server() {
+	SUITE_DIR=$PWD/own
+	start_topology "$SUITE_DIR" "$@" || return
+	RLOCKRUN_REDIS=$URL
+}
+
+freeze() {
+	kill -STOP "$(<"$SUITE_DIR/pid")"
+}
+
+thaw() {
+	kill -CONT "$(<"$SUITE_DIR/pid")"
+}
+
+# start_proxy FOLDER [RULE...]: from here on rlockrun reaches this test's server by
+# way of helpers/fault-proxy, which listens on FOLDER/s and on PORT.
+start_proxy() {
+	mkdir "$1"
+	"$HELPERS/fault-proxy" "$1" "$SUITE_DIR/s" "${@:2}" \
+		>"$1/out" 2>&1 3>&- &
+	echo $! >"$1/pid"
+	wait_for_file "$1/port" || {
+		cat "$1/out" >&2
+		return 1
+	}
+	# shellcheck disable=SC2034 # for the suites
+	PORT=$(<"$1/port")
+	RLOCKRUN_REDIS=unix://$PWD/$1/s
+}
+
+# set_rules FOLDER [RULE...]: in place of those of the proxy there.
+set_rules() {
+	local folder=$1
+	shift
+	rm "$folder/obeyed"
+	printf '%s' "${@/%/$'\n'}" >"$folder/rules.new"
+	mv "$folder/rules.new" "$folder/rules"
+	wait_until test -e "$folder/obeyed" || {
+		cat "$folder/out" >&2
+		return 1
+	}
+}
+
+# has_passed FOLDER NAME COUNT: so many requests of that name have.
+has_passed() {
+	(($(grep -c "^$2" "$1/log") >= $3))
+}
+
+# In setup_file and teardown_file of a suite.
+start_suite_server() {
+	export SUITE_DIR=$BATS_FILE_TMPDIR/redis SUITE_URL CERTIFICATES
+	[[ ${TOPOLOGY:-} != tls ]] || make_certificates
+	start_topology "$SUITE_DIR" "$@" || return
+	SUITE_URL=$URL
+}
+
+stop_suite_server() {
+	stop_servers "$BATS_FILE_TMPDIR"
+}
+
+make_certificates() {
+	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
+	mkdir "$CERTIFICATES"
+	"$HELPERS/make-certificates" "$CERTIFICATES"
+}
+
+# The suite's server.
+cli() {
+	redis-cli -s "$SUITE_DIR/s" "$@"
+}
+
+# --- one test ---------------------------------------------------------------
+
+# In setup: KEY is this test's own, rlockrun finds the suite's server.
+begin_test() {
+	unset "${!RLOCKRUN_@}" REDIS_URL
+	KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
+	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
+	cd "$BATS_TEST_TMPDIR" || return
+	STARTED=()
+}
+
+# In teardown: ends what the test started, then fails on what outlived it: a
+# process of ours (each has this test's folder in its environment or its working
+# directory) or a key other than the fence's.
+end_test() {
+	local pid
+	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
+	for pid in "${STARTED[@]}"; do
+		is_ours "$pid" || continue
+		kill -CONT "$pid" 2>/dev/null
+		kill -TERM "$pid" 2>/dev/null
+	done
+	wait_until no_processes_left || {
+		echo "left running:" >&2
+		processes_left >&2
+		processes_left | while read -r pid _; do kill -KILL "$pid"; done
+		stop_servers "$BATS_TEST_TMPDIR"
+		return 1
+	}
+	stop_servers "$BATS_TEST_TMPDIR"
+}
+
+# A child of this shell or somebody in this test's folder: who has ended may have
+# left its number to a stranger.
+is_ours() {
+	[[ $(readlink "/proc/$1/cwd") == "$BATS_TEST_TMPDIR"* ]] ||
+		[[ $(ps -o ppid= -p "$1") -eq $BASHPID ]]
+}
+
+# stop_servers FOLDER: those whose folders are in there.
+stop_servers() {
+	local pid_file
+	for pid_file in "$1"/*/pid; do
+		[[ ! -e $pid_file ]] || stop_server "${pid_file%/pid}"
+	done
+}
+
+# Live processes whose working directory is this test's folder or below, but for
+# the shells that run the test and for its own servers.
+processes_left() {
+	local cwd pid
+	# shellcheck disable=SC2044  # these names have no blanks
+	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$BATS_TEST_TMPDIR" \
+		-o -lname "$BATS_TEST_TMPDIR/below" \) 2>/dev/null); do
+		pid=${cwd#/proc/}
+		pid=${pid%/cwd}
+		gone "$pid" || is_above "$pid" || is_own_server "$pid" ||
+			printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	done
+}
+
+is_own_server() {
+	cat "$BATS_TEST_TMPDIR"/*/pid 2>/dev/null | grep -qx "$1"
+}
+
+# Whether PID is this shell or one of those above it. (In teardown, which bats
+# runs in a trap, a plain `return` gives the status from before the trap.)
+is_above() {
+	local pid=$BASHPID
+	while ((pid > 1)); do
+		((pid == $1)) && return 0
+		pid=$(($(ps -o ppid= -p "$pid"))) || return 1
+	done
+	return 1
+}
+
+no_processes_left() {
+	[[ -z $(processes_left) ]]
+}
+
+# Keys of this test's lock that are left, but for the fence.
+keys_left() {
+	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'
+}
+
+# --- doing ------------------------------------------------------------------
+
+# start COMMAND...: in the background, ended by teardown; PID is its pid and its
+# stderr is in err.N, N counting from 1, which is ERR.
+start() {
+	local n=$((${#STARTED[@]} + 1))
+	ERR=err.$n
+	"$@" >"out.$n" 2>"$ERR" </dev/null 3>&- &
+	PID=$!
+	STARTED+=("$PID")
+}
+
+# The command that most tests run, which no test waits for longer than this.
+rl() {
+	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
+}
+
+# hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
+# until it does. PID is its pid.
+hold() {
+	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file job
+}
+
+# exits_with CODE PID: waits for a background process.
+exits_with() {
+	local code=0
+	wait "$2" || code=$?
+	[[ $code == "$1" ]] || {
+		echo "exit code $code, not $1" >&2
+		cat err.* >&2
+		return 1
+	}
+}
+
+# A user that nobody else is, no other test either.
+STRANGER=$((61000 + $$ % 4000))
+
+# In a test that is run by root: that user can run ./rlockrun.
+need_stranger() {
+	local folder=$BATS_TEST_TMPDIR
+	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups true 2>/dev/null ||
+		skip "another user takes privileges"
+	while [[ $folder != / ]]; do
+		chmod o+x "$folder" 2>/dev/null || :
+		folder=$(dirname "$folder")
+	done
+	cp "$RLOCKRUN" rlockrun
+	chmod 755 rlockrun .
+	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups ./rlockrun --version >/dev/null ||
+		skip "another user can't reach the program"
+}
+
+# In a test that looks at what rlockrun sends.
+need_strace() {
+	type strace >/dev/null 2>&1 || skip 'no strace'
+	((EUID == 0)) || skip "reading rlockrun's memory takes privileges"
+}
+
+# --- looking ----------------------------------------------------------------
+
+is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
+is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+
+# How long the lease still lasts.
+left_ms() { cli pttl "$KEY"; }
+left_above() { (($(left_ms) > $1)); }
+left_below() { (($(left_ms) < $1)); }
+
+# The server's clock.
+server_ms() {
+	local time
+	mapfile -t time < <(cli --raw time)
+	echo $((time[0] * 1000 + time[1] / 1000))
+}
+
+# --- waiting for events, never for time ----------------------------------------
+
+WAIT_SECONDS=${WAIT_SECONDS:-20}
+
+wait_until() {
+	local end=$((SECONDS + WAIT_SECONDS))
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.02
+	done
+}
+
+# wait_for_file FILE: until it is there and not empty.
+wait_for_file() {
+	wait_until test -s "$1"
+}
+
+# catch_up: until all that has happened is in the file MONITOR.
+catch_up() {
+	local mark=mark-$RANDOM$RANDOM
+	cli echo "$mark" >/dev/null
+	wait_until grep -q "$mark" "$MONITOR"
+}
+
+# A zombie is gone, too.
+gone() {
+	local stat
+	stat=$(ps -o stat= -p "$1" 2>/dev/null) || return 0
+	[[ -z $stat || $stat == Z* ]]
+}
+
+# Milliseconds of a monotonic clock.
+now_ms() {
+	local up
+	read -r up _ </proc/uptime
+	echo "$((10#${up/./} * 10))"
+}

@@ -1,0 +1,898 @@
+#!/usr/bin/env bats
+# The guard: the job never outlives rlockrun, nor its lease when rlockrun itself
+# can't act. Promises 2 and 3, scenario S22 and half of S6.
+#
+# Jobs run in the folder `below`, so that all that live there are rlockrun, its
+# guard and the job, whatever they did to their parents, groups and sessions.
+# shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# bats file_tags=everywhere
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	JOB=$BATS_TEST_TMPDIR/below
+	mkdir below
+}
+teardown() {
+	[[ ${BATS_TEST_COMPLETED:-} ]] || end_all_below
+	end_test
+}
+
+# What a failed test of this file leaves may be many, and still forking.
+end_all_below() {
+	local pids
+	for _ in {1..100}; do
+		pids=$(alive | tr -dc '0-9\n')
+		# shellcheck disable=SC2086  # one word each
+		[[ ! $pids ]] || kill -KILL $pids 2>/dev/null
+	done
+}
+
+# launch [OPTION...] -- COMMAND...: a rlockrun in the folder `below`, without a
+# terminal; RUN is its pid, GUARD the guard's.
+launch() {
+	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" "$@"
+	RUN=$PID
+	wait_until find_guard || {
+		ps -o pid,ppid,stat,args -g "$RUN" >&2
+		cat err.* >&2
+		return 1
+	}
+}
+
+find_guard() {
+	GUARD=$(ps -o pid=,comm= --ppid "$RUN" | awk '$2 == "rlockrun-guard" { print $1 }')
+	[[ $GUARD ]]
+}
+
+alive() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$JOB" 2>/dev/null; }
+none_alive() { [[ -z $(alive) ]]; }
+count_alive() { alive | wc -l; }
+more_alive_than() { (($(count_alive) > $1)); }
+
+# within MILLISECONDS CONDITION... (SLOWER: so many times that, under valgrind)
+within() {
+	local limit=$(($1 * ${SLOWER:-1})) since took
+	shift
+	since=$(now_ms)
+	wait_until "$@" || {
+		alive | while read -r cwd; do ps -o pid,ppid,pgid,sid,stat,args -p "${cwd//[!0-9]/}"; done
+		return 1
+	}
+	took=$(($(now_ms) - since))
+	echo "$took ms: $*"
+	((took <= limit))
+}
+
+# all_gone_after_kill [PID]: of rlockrun, when none is given.
+all_gone_after_kill() {
+	kill -KILL "${1:-$RUN}"
+	within 1000 none_alive
+}
+
+# --- kill -9 of rlockrun ----------------------------------------------------
+
+@test "S22: kill -9 of rlockrun ends a plain job" {
+	launch -- sh -c 'echo >ready; exec sleep 60'
+	wait_for_file below/ready
+	all_gone_after_kill
+	# Nobody could free the lock: it is left to its lease.
+	is_held
+	cli del "$KEY" >/dev/null
+}
+
+@test "S22: kill -9 ends a job with its shell's children and theirs" {
+	launch -- bash -c '(sleep 60 & sleep 61 | (sleep 62; :) ) & bash -c "sleep 63; :" & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends timeout 60 sleep 60 in a shell, which has its own group" {
+	launch -- sh -c 'timeout 60 sleep 60; :'
+	wait_until more_alive_than 4
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends an interactive-like shell's jobs, a group each" {
+	launch -- bash -mc 'sleep 60 & sleep 61 & sleep 62 & echo >ready; wait'
+	wait_for_file below/ready
+	wait_until more_alive_than 5
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends grandchildren that made a session of their own" {
+	launch -- sh -c 'setsid sh -c "setsid -f sleep 60; sleep 61; :" & echo >ready; wait'
+	wait_for_file below/ready
+	wait_until more_alive_than 5
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends the job also when rlockrun and the guard are stopped" {
+	launch -- sh -c 'echo >ready; exec sleep 60'
+	wait_for_file below/ready
+	# In this order: a stopped guard is continued.
+	kill -STOP "$RUN"
+	wait_until is_stopped "$RUN"
+	kill -STOP "$GUARD"
+	wait_until is_stopped "$GUARD"
+	all_gone_after_kill
+}
+
+is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
+
+# Forks, makes a session, forks again and lets its parents end.
+DAEMON='import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(1)
+        open("daemon", "w").write(str(os.getpid()))
+        time.sleep(60)
+    os._exit(0)
+os.wait()'
+
+@test "S22: kill -9 ends double-forked daemons" {
+	launch -- sh -c "/usr/bin/python3 -S -c '$DAEMON'; echo >ready; exec sleep 60"
+	wait_for_file below/ready
+	wait_for_file below/daemon
+	[[ $(ps -o ppid= -p "$(<below/daemon)") -eq $GUARD ]]
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends what ignores all signals" {
+	launch -- sh -c 'trap "" TERM INT HUP QUIT USR1 USR2; (trap "" TERM; sleep 60; :) & echo >ready; while :; do sleep 1; done'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 ends what is stopped" {
+	launch -- sh -c 'sleep 60 & kill -STOP $!; echo >ready; kill -STOP $$'
+	wait_for_file below/ready
+	all_gone_after_kill
+}
+
+@test "S22: kill -9 of rlockrun's whole process group" {
+	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill "-$RUN"
+}
+
+@test "S22: kill -9 of the whole process group on a terminal, where the job is in it" {
+	start env -C below --default-signal "$HELPERS/on-pty" ../tty -- \
+		bash -mc "'$RLOCKRUN' -k '$KEY' -- sh -c 'setsid sleep 60 & timeout --foreground 60 sleep 61 & echo >ready; wait' & echo \$! >pid; wait"
+	wait_for_file below/ready
+	wait_for_file below/pid
+	kill -KILL "-$(<below/pid)"
+	within 1000 none_alive_but_pty
+}
+
+# The driver and its shell live in that folder, too.
+none_alive_but_pty() {
+	! alive | while read -r cwd; do ps -o comm= -p "${cwd//[!0-9]/}"; done |
+		grep -qvxE 'python3|on-pty|bash'
+}
+
+# Two shells beside the command that never stop; a test that fails must not leave
+# them for ever.
+FORKING='forks() {
+	while ((SECONDS < 30)); do
+		(sleep 0.02 &)
+		(sleep 0.01; (sleep 0.05 &)) &
+	done
+}
+forks & forks & echo >ready; wait'
+
+@test "S22: kill -9 ends a job that keeps forking" {
+	launch -- bash -c "$FORKING"
+	wait_for_file below/ready
+	wait_until more_alive_than 10
+	all_gone_after_kill
+	none_alive
+}
+
+# bats test_tags=serial
+@test "S22: kill -9 ends 200 descendants within a second" {
+	launch -- bash -c 'for i in {1..20}; do (for j in {1..9}; do sleep 60 & done; wait) & done; wait'
+	wait_until more_alive_than 201
+	all_gone_after_kill
+}
+
+# bats test_tags=serial
+@test "S22: kill -9 ends chains of processes that fork and leave" {
+	# Each lives for about a millisecond; whoever looks for it is late.
+	launch -- /usr/bin/python3 -S -c 'import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for chain in range(3):
+    if os.fork() == 0:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            time.sleep(0.001)
+            if os.fork() != 0:
+                os._exit(0)
+        os._exit(0)
+open("ready", "w").write("yes")
+time.sleep(60)'
+	wait_for_file below/ready
+	all_gone_after_kill
+	# No link of a chain was between two looks.
+	sleep 0.2
+	none_alive
+}
+
+@test "S22: kill -9 of a waiter leaves no process" {
+	hold
+	for _ in {1..5}; do
+		launch -- sh -c 'echo ran >../ran'
+		kill -KILL "$RUN"
+	done
+	within 1000 none_alive
+	touch ./done
+	exits_with 0 "${STARTED[0]}"
+	[[ ! -e ran ]]
+}
+
+@test "S22: kill -9 while the lock is being asked for leaves no process" {
+	local i
+	for i in {1..30}; do
+		start env -C below "$RLOCKRUN" -k "$KEY:$i" -t 2 -- sleep 60
+		kill -KILL "$PID"
+	done
+	within 1000 none_alive
+}
+
+@test "S22: after kill -9 the lock comes back with its lease, and nothing overlaps" {
+	# `ran` holds the job's last sign of life and the next one's first.
+	launch -t 2 -- sh -c 'while :; do cut -d" " -f1 /proc/uptime >../beat; done'
+	wait_for_file beat
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'cut -d" " -f1 /proc/uptime >start'
+	wait_until grep -q waiting err.2
+	all_gone_after_kill
+	exits_with 0 "$PID"
+	awk 'FNR == NR { beat = $1; next } { exit !($1 > beat) }' beat start
+}
+
+@test "S22: nothing is left as a zombie" {
+	local guard
+	launch -- bash -c 'for i in {1..5}; do setsid sleep 60 & done; echo >ready; wait'
+	wait_for_file below/ready
+	guard=$GUARD
+	all_gone_after_kill
+	wait "$RUN" || :
+	wait_until none_left_in_sessions "$RUN,$guard"
+}
+
+# A zombie has no folder, but it keeps its session. What init has not reaped yet
+# is its affair.
+none_left_in_sessions() {
+	[[ -z $(ps -o ppid= -g "$1" | awk '$1 != 1') ]]
+}
+
+# --- the guard itself -------------------------------------------------------
+
+@test "the guard has a name of its own in ps, and a session of its own" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file below/ready
+	[[ $(ps -o comm= -p "$GUARD") == rlockrun-guard ]]
+	[[ $(ps -o ppid= -p "$GUARD") -eq $RUN ]]
+	[[ $(ps -o sid= -p "$GUARD") -eq $GUARD ]]
+	[[ $(ps -o sid= -p "$RUN") -ne $GUARD ]]
+	[[ $(ps -o comm= --ppid "$GUARD") == sh ]]
+	touch below/done
+	exits_with 0 "$RUN"
+}
+
+@test "the guard holds no descriptor but its socket, its timer and two of procfs" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done' 7<"$BATS_TEST_FILENAME"
+	wait_for_file below/ready
+	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//g' | sort >fds
+	diff -u - fds <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
+	touch below/done
+	exits_with 0 "$RUN"
+}
+
+@test "the guard ignores TERM, INT, HUP and all else that can be ignored" {
+	local name
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done; exit 3'
+	wait_for_file below/ready
+	for name in TERM INT HUP QUIT USR1 USR2 ALRM PIPE TSTP TTIN TTOU CONT WINCH PROF RTMAX; do
+		kill -s "$name" "$GUARD"
+	done
+	run ! gone "$GUARD"
+	touch below/done
+	exits_with 3 "$RUN"
+	is_free
+}
+
+@test "SIGSTOP of the guard: it is continued" {
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done; exit 3'
+	wait_for_file below/ready
+	kill -STOP "$GUARD"
+	wait_until guard_sleeps
+	kill -STOP "$GUARD"
+	wait_until guard_sleeps
+	all_gone_after_kill
+}
+
+guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
+
+@test "S22: kill -9 of the guard: all of the job is gone, the lock freed, 71" {
+	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
+	wait_for_file below/ready
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	grep -q "guard was killed" err.1
+	is_free
+	[[ -z $(keys_left) ]]
+}
+
+@test "S22: kill -9 of the guard ends daemons and what ignores TERM, too" {
+	launch -- sh -c "trap '' TERM; /usr/bin/python3 -S -c '$DAEMON'; echo >ready; while :; do sleep 1; done"
+	wait_for_file below/ready
+	wait_for_file below/daemon
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	is_free
+}
+
+@test "S22: kill -9 of the guard ends a job that keeps forking" {
+	launch -- bash -c "$FORKING"
+	wait_for_file below/ready
+	wait_until more_alive_than 10
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	none_alive
+	is_free
+}
+
+@test "kill -9 of a waiter's guard: 71 at once, no job" {
+	hold
+	launch -- sh -c 'echo ran >../ran'
+	kill -KILL "$GUARD"
+	within 2000 gone "$RUN"
+	exits_with 71 "$RUN"
+	[[ $(tail -n 1 err.2) == *"the job cannot be guarded: the guard was killed" ]]
+	touch ./done
+	exits_with 0 "${STARTED[0]}"
+	[[ ! -e ran ]]
+}
+
+@test "nobody but rlockrun itself holds a waiter's connection" {
+	local pid
+	start env -C below sleep 60
+	descriptors_of "$PID" >inherited
+	kill "$PID"
+	wait_until none_alive
+	hold
+	launch -- true
+	wait_until grep -q waiting err.3
+	descriptors_of "$RUN" >rlockruns
+	[[ $(grep -c '^socket:' rlockruns) == 2 ]] # the server's and the guard's
+	for pid in $(alive | tr -dc '0-9\n'); do
+		[[ $pid != "$RUN" ]] || continue
+		descriptors_of "$pid" >others
+		run ! grep -xF -f <(grep '^socket:' rlockruns) others
+		# The job inherits what rlockrun has: until then the guard keeps it.
+		comm -13 inherited others | sed 's/[0-9]\+//g' >added
+		diff -u - added <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
+	done
+	touch ./done
+	exits_with 0 "$RUN"
+}
+
+descriptors_of() {
+	find "/proc/$1/fd" -type l -printf '%l\n' | grep -v "$BATS_TEST_TMPDIR" | sort
+}
+
+@test "what the command left running is not the guard's any more when it has ended" {
+	start env -C below "$RLOCKRUN" -k "$KEY" -- \
+		sh -c '(until [ -e done ]; do sleep 0.05; done) & echo $! >worker; echo $PPID >guard'
+	exits_with 0 "$PID"
+	gone "$(<below/guard)"
+	run ! gone "$(<below/worker)"
+	[[ $(count_alive) -le 2 ]] # it, and what it sleeps with
+	touch below/done
+}
+
+# end_while_stopped [OPTION...]: while rlockrun is stopped the command ends with
+# status 7. What it leaves, a pid in `left`, goes on.
+end_while_stopped() {
+	launch "$@" -- sh -c 'sleep 60 & echo $! >left
+		until [ -e done ]; do sleep 0.02; done; echo $$ >ends; exit 7'
+	wait_for_file below/left
+	kill -STOP "$RUN"
+	touch below/done
+	wait_for_file below/ends
+	wait_until command_reaped
+}
+
+command_reaped() { [[ ! -e /proc/$(<below/ends) ]]; }
+
+@test "the guard is killed after the command has ended: the command's status" {
+	end_while_stopped
+	kill -KILL "$GUARD"
+	wait_until gone "$GUARD"
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	is_free
+	run ! gone "$(<below/left)"
+	kill "$(<below/left)"
+}
+
+@test "the guard is killed after the command has ended on TERM: that status, nothing left" {
+	launch -- sh -c 'trap "echo >told" TERM; sleep 60 & echo $! >left
+		until [ -e done ]; do sleep 0.02; done; echo $$ >ends; exit 7'
+	wait_for_file below/left
+	kill -TERM "$RUN"
+	wait_for_file below/told
+	kill -STOP "$RUN"
+	touch below/done
+	wait_for_file below/ends
+	wait_until command_reaped
+	kill -KILL "$GUARD"
+	wait_until gone "$GUARD"
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	none_alive
+	is_free
+}
+
+@test "the lease ends after the command, while rlockrun is stopped: the command's status" {
+	end_while_stopped -t 1
+	wait_until is_free
+	wait_until none_but_run
+	kill -CONT "$RUN"
+	exits_with 7 "$RUN"
+	none_alive
+}
+
+none_but_run() { [[ $(alive | tr -dc '0-9\n') == "$RUN" ]]; }
+
+# --- a guard that is killed: S23 --------------------------------------------
+
+# A process whose main thread has exited: /proc shows a zombie, but another
+# thread works on. It is orphaned and has its own session, and it writes its pid
+# to `headless`.
+HEADLESS='import ctypes, os, threading, time
+def work():
+    open("headless", "w").write(str(os.getpid()))
+    time.sleep(40)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        threading.Thread(target=work).start()
+        ctypes.CDLL(None).pthread_exit(None)
+    os._exit(0)
+os.wait()
+time.sleep(40)'
+
+start_headless() {
+	launch "$@" -- /usr/bin/python3 -S -c "$HEADLESS"
+	wait_for_file below/headless
+	HEADLESS_PID=$(<below/headless)
+	wait_until main_thread_exited
+}
+
+main_thread_exited() { [[ $(ps -o stat=,nlwp= -p "$HEADLESS_PID") =~ ^Z.*\ 2$ ]]; }
+headless_ended() { ! [[ $(ps -o nlwp= -p "$HEADLESS_PID") -gt 1 ]]; }
+
+@test "S23: kill -9 of the guard ends a process whose main thread has exited" {
+	start_headless
+	kill -KILL "$GUARD"
+	exits_with 71 "$RUN"
+	headless_ended
+	is_free
+}
+
+@test "a process whose main thread has exited gets TERM, too" {
+	local since
+	start_headless --max-run 1.5 --kill-after 20
+	since=$(now_ms)
+	exits_with 124 "$RUN"
+	headless_ended
+	is_free
+	(($(now_ms) - since < 10000))
+}
+
+# A chain of processes in which each forks the next one and exits. It has 200
+# links at most: an unbounded one could fill the process table. It notes each
+# link in `links`.
+CHAIN='import os, time
+def chain():
+    log = os.open("links", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for link in range(200):
+        os.write(log, b".")
+        time.sleep(LIFE)
+        if os.fork() != 0:
+            os._exit(0)
+    open("complete", "w").write("yes")
+    os._exit(0)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        chain()
+    os._exit(0)
+os.wait()
+time.sleep(40)'
+
+# bats test_tags=serial
+@test "S23: kill -9 of the guard ends a chain of processes that fork and exit" {
+	local life links
+	for life in {0,0.0002,0.0005,0.001}{,,}; do
+		rm -f below/links below/complete
+		launch -- /usr/bin/python3 -S -c "LIFE=$life; $CHAIN"
+		wait_for_file below/links
+		kill -KILL "$GUARD"
+		exits_with 71 "$RUN"
+		links=$(stat -c %s below/links)
+		[[ ! -e below/complete ]]
+		sleep 0.1
+		[[ $(stat -c %s below/links) == "$links" ]]
+		is_free
+	done
+}
+
+@test "S23: kill -9 of the guard: no proof, no release, while there are earlier children" {
+	start env -C below sh -c 'sleep 77 & echo $! >mine; exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	kill -KILL "$GUARD"
+	within 1000 only_mine_alive
+	exits_with 71 "$RUN"
+	only_mine
+	grep -q "cannot prove that the job has ended.*the lock is left to its ttl" err.1
+	is_held
+	cli del "$KEY" >/dev/null
+	kill "$(<below/mine)"
+}
+
+# What of rlockrun is left, and what its process had before.
+only_mine_alive() {
+	[[ $(alive | tr -dc '0-9\n' | grep -vx "$RUN") == "$(<below/mine)" ]]
+}
+only_mine() { [[ $(alive) == "/proc/$(<below/mine)/cwd" ]]; }
+
+@test "S23: kill -9 of the guard: an earlier child that ends does not prevent the proof" {
+	start env -C below sh -c '(until [ -e done ]; do sleep 0.02; done) & exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	kill -KILL "$GUARD"
+	wait_until grep -q "guard was killed" err.1
+	touch below/done
+	exits_with 71 "$RUN"
+	none_alive
+	is_free
+}
+
+# A name server that never answers.
+BLACK_HOLE='import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.66.0.1", 53))
+open("bound", "w").write("yes")
+time.sleep(100)'
+
+@test "S23: kill -9 of the guard while a name is being looked up: all is gone, 71" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	start_tcp_server "$PWD/tcp" 127.0.0.1
+	SUITE_DIR=$PWD/tcp
+	start /usr/bin/python3 -S -c "$BLACK_HOLE"
+	wait_for_file bound
+	printf 'nameserver 127.66.0.1\noptions timeout:30\n' >resolv.conf
+	echo "127.0.0.1 lock.example" >hosts
+	start env -C below RLOCKRUN_REDIS="redis://lock.example:$PORT" unshare -m sh -c \
+		'mount --bind ../resolv.conf /etc/resolv.conf && mount --bind ../hosts /etc/hosts &&
+			exec "$@"' - "$RLOCKRUN" -k "$KEY" -- \
+		sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+	: >hosts
+	cli client kill type normal
+	wait_until looks_up
+	# This lookup goes on, later ones succeed.
+	echo "127.0.0.1 lock.example" >hosts
+	kill -KILL "$GUARD"
+	within 1000 no_job
+	exits_with 71 "$RUN"
+	run ! grep "left to its ttl" "$ERR"
+	is_free
+	none_alive
+}
+
+looks_up() { [[ $(pgrep -c -P "$RUN" -x rlockrun) == 1 ]]; }
+
+# --- a guard that lives but cannot act: S24 ---------------------------------
+
+# trace PID [keep]: attaches to it until the test ends.
+trace() {
+	start "$HELPERS/trace" "$1" "traced.$1" "${@:2}"
+	wait_for_file "traced.$1"
+}
+
+# A job that ignores TERM, with a child in a session of its own. JOB_PIDS are
+# the pids.
+STUBBORN='trap "" TERM; setsid sh -c "trap \"\" TERM; echo >child; sleep 60; :" &
+echo >ready; while :; do sleep 1; done'
+
+launch_stubborn() {
+	launch "$@" -- sh -c "$STUBBORN"
+	wait_for_file below/ready
+	wait_for_file below/child
+}
+
+# lose_lock: the server has forgotten it. Within a ttl rlockrun finds out.
+lose_lock() {
+	cli del "$KEY" >/dev/null
+	wait_until grep -q "was lost" err.1
+}
+
+@test "S24: the guard is traced and the lock is lost: the job ends in the grace period, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	trace "$GUARD"
+	lose_lock
+	within 1000 no_job
+	exits_with 79 "$RUN"
+	none_alive
+	is_free
+}
+
+no_job() { [[ -z $(job_alive) ]]; }
+
+@test "S24: the guard remains a zombie of its tracer: the job ends all the same, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	trace "$GUARD" keep
+	lose_lock
+	within 1000 no_job
+	exits_with 79 "$RUN"
+}
+
+@test "S24: the guard is traced and the job runs too long: 124" {
+	launch_stubborn --max-run 0.5 --kill-after 0.2
+	trace "$GUARD"
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
+# bats test_tags=serial
+@test "S24: the guard is traced and the server is frozen: the job ends within the lease" {
+	local pids
+	start_proxy way
+	launch_stubborn -t 3
+	pids=$(job_alive)
+	# shellcheck disable=SC2086  # one word each
+	start "$HELPERS/watch-end" "$SUITE_DIR/s" "$KEY" left $pids
+	wait_for_file left.ready
+	trace "$GUARD"
+	kill -STOP "$(<way/pid)"
+	wait_for_file left
+	echo "$(<left) ms before the key expired"
+	(($(<left) > 0 && $(<left) < 1000))
+	kill -CONT "$(<way/pid)"
+	exits_with 79 "$RUN"
+	none_alive
+}
+
+@test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
+	need_strace
+	launch_stubborn -t 2 --kill-after 0.5
+	# The third: TERM and KILL to the command go before the report of the killing.
+	start strace -qq -o /dev/null -p "$GUARD" -e trace=kill \
+		-e inject=kill:delay_enter=20000000:when=3
+	wait_until is_traced "$GUARD"
+	lose_lock
+	within 1500 no_job
+	# strace keeps the guard as a zombie for as long as it would delay it.
+	exits_with 79 "$RUN"
+}
+
+is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
+
+@test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
+	launch_stubborn -t 2 --kill-after 0.5
+	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"
+	lose_lock
+	within 1500 no_job
+	exits_with 79 "$RUN"
+	none_alive
+}
+
+@test "the guard is traced when the job ends: rlockrun does not wait for ever" {
+	launch -t 2 -- sh -c 'sleep 60 & echo >ready; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file below/ready
+	trace "$GUARD" keep
+	touch below/done
+	# The guard cannot report that end, so the job counts as running.
+	cli del "$KEY"
+	exits_with 79 "$RUN"
+	none_alive
+}
+
+# --- reports ----------------------------------------------------------------
+
+# Stops and continues the command 600 times, then lets it end with status 3.
+STOPS='import os, signal, time
+def state():
+    return open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[0]
+if os.fork() == 0:
+    os.setsid()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    for _ in range(600):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        while state() != "T":
+            time.sleep(0.0001)
+        time.sleep(0.002)
+        os.kill(os.getppid(), signal.SIGCONT)
+        while state() == "T":
+            time.sleep(0.0001)
+    open("stopped", "w").write("yes")
+    os._exit(0)
+open("ready", "w").write("yes")
+while not os.path.exists("stopped"):
+    time.sleep(0.005)
+os._exit(3)'
+
+@test "reports that rlockrun cannot take for a while are not lost" {
+	launch -- /usr/bin/python3 -S -c "$STOPS"
+	wait_for_file below/ready
+	# SIGSTOP would not do: a job that is continued continues rlockrun.
+	trace "$RUN"
+	echo >below/go
+	wait_for_file below/stopped
+	wait_until no_job
+	kill -KILL "$PID"
+	exits_with 3 "$RUN"
+	is_free
+}
+
+# --- what the job does to /proc ---------------------------------------------
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing from the guard" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs --max-run 0.5 --kill-after 0.2
+	exits_with 124 "$RUN"
+	none_alive
+	is_free
+}
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing when rlockrun is killed" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs
+	all_gone_after_kill
+	cli del "$KEY" >/dev/null
+}
+
+# bats test_tags=native
+@test "a file system mounted over /proc hides nothing when the guard is killed" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs
+	all_gone_after_kill "$GUARD"
+	exits_with 71 "$RUN"
+	is_free
+}
+
+# bats test_tags=native
+@test "a child in a session of its own gets TERM below a /proc that is covered" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	launch_under_tmpfs --max-run 0.5 --kill-after 20
+	within 10000 gone "$RUN"
+	exits_with 124 "$RUN"
+	[[ $(<below/term) == yes ]]
+}
+
+# launch_under_tmpfs [OPTION...]: as launch. The job covers /proc and leaves a
+# child in a session of its own.
+launch_under_tmpfs() {
+	start env -C below --default-signal unshare -m "$RLOCKRUN" -k "$KEY" "$@" -- \
+		sh -c 'mount -t tmpfs none /proc || exit 9
+			setsid sh -c "trap \"echo yes >term; exit\" TERM; echo >ready; while :; do sleep 0.05; done" &
+			exec sleep 60'
+	RUN=$PID
+	wait_for_file below/ready
+	find_guard
+}
+
+# --- the lease's end, without rlockrun --------------------------------------
+
+# What no shell is quick enough to see: the key still stands when the last of the
+# job is gone, which is 72 ms before it expires.
+# bats test_tags=serial
+@test "S6: rlockrun stopped beyond the lease: the guard kills the job on time" {
+	local pids
+	launch -t 3 -- sh -c 'trap "" TERM; setsid sleep 60 & echo >ready; sleep 61; :'
+	wait_for_file below/ready
+	wait_until three_in_job
+	pids=$(job_alive)
+	# shellcheck disable=SC2086  # one word each
+	start "$HELPERS/watch-end" "$SUITE_DIR/s" "$KEY" left $pids
+	wait_for_file left.ready
+	kill -STOP "$RUN"
+	wait_for_file left
+	[[ -z $(job_alive) ]]
+	echo "$(<left) ms before the key expired"
+	(($(<left) > 0 && $(<left) < 1000)) # and not long before
+	start "$RLOCKRUN" -k "$KEY" -- true
+	exits_with 0 "$PID"
+	kill -CONT "$RUN"
+	exits_with 79 "$RUN"
+}
+
+# The job's processes, among all that live below.
+job_alive() {
+	alive | tr -dc '0-9\n' | grep -vxE "$RUN|$GUARD"
+}
+
+three_in_job() { [[ $(job_alive | wc -l) == 3 ]]; }
+
+# bats test_tags=serial
+@test "S6: rlockrun stopped for less than the lease: nothing is lost" {
+	launch -t 3 -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.01; done; exit 3'
+	wait_for_file below/ready
+	kill -STOP "$RUN"
+	sleep 1.2
+	kill -CONT "$RUN"
+	sleep 2.5
+	is_held
+	touch below/done
+	exits_with 3 "$RUN"
+}
+
+# --- as process 1 -----------------------------------------------------------
+
+need_pid_namespace() {
+	unshare --fork --pid --mount-proc true 2>/dev/null ||
+		skip "a pid namespace takes privileges"
+}
+
+@test "as process 1 of a namespace: the job's code, and orphans are reaped" {
+	need_pid_namespace
+	run -23 env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		bash -c 'for i in {1..20}; do (setsid true & setsid sleep 0.02 &); done
+			end=$((SECONDS + 10))
+			until [[ -z $(ps -e -o stat=,comm= | grep -E "^Z|sleep") ]] || ((SECONDS > end)); do
+				sleep 0.05
+			done
+			ps -e -o pid=,ppid=,stat=,comm= >processes
+			exit 23'
+	run ! grep -E ' Z| sleep' below/processes
+	grep -Eq '^ *1 +0 .* rlockrun$' below/processes
+	is_free
+	none_alive
+}
+
+@test "as process 1: a job's death by signal becomes 128 and its number" {
+	need_pid_namespace
+	run -143 unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- sh -c 'kill -TERM $$'
+	is_free
+}
+
+@test "as process 1: TERM reaches the job" {
+	need_pid_namespace
+	start env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		bash -c 'trap "exit 9" TERM; echo >ready; while :; do sleep 0.02; done'
+	wait_for_file below/ready
+	kill -TERM "$(ps -o pid= --ppid "$PID" | tr -d ' ')"
+	exits_with 9 "$PID"
+	is_free
+}
+
+@test "as process 1: kill -9 of the guard ends the job, 71" {
+	need_pid_namespace
+	start env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \
+		sh -c 'setsid sleep 60 & echo >ready; exec sleep 60'
+	wait_for_file below/ready
+	kill -KILL "$(ps -e -o pid=,ppid=,comm= | awk -v run="$(ps -o pid= --ppid "$PID")" '$2 == run + 0 && /rlockrun-guard/ { print $1 }')"
+	exits_with 71 "$PID"
+	is_free
+	none_alive
+}

@@ -1,0 +1,291 @@
+#!/usr/bin/env bats
+# I1: other libraries' locks and rlockrun exclude each other on one key, and
+# each frees only its own. The clients are in helpers/clients.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	CLIENTS=$HELPERS/clients
+	# In the build's folder: `make check` fetches them.
+	export NODE_PATH=$ROOT/build/clients/node_modules
+	write_turn
+}
+teardown() { end_test; }
+
+# A job that writes down when it comes and goes, in an order that only the
+# kernel makes, and counts in a way that two at once spoil.
+write_turn() {
+	echo 0 >count
+	cat >turn <<-'END'
+		echo "$1 comes" >>turns
+		read -r count <count
+		sleep "0.00$((RANDOM % 10))"
+		echo "$((count + 1))" >count
+		echo "$1 goes" >>turns
+	END
+}
+
+need() {
+	case $1 in
+	redis-py)
+		/usr/bin/python3 -c 'import redis' 2>/dev/null || skip "no redis-py"
+		;;
+	node-redlock)
+		node -e 'require("redlock")' 2>/dev/null ||
+			skip "no node-redlock: \`make check\` fetches it"
+		;;
+	esac
+}
+
+# client NAME TTL_MS WAIT_MS ROUNDS COMMAND...
+client() {
+	"$CLIENTS/$1" "$SUITE_DIR/s" "$KEY" "${@:2}"
+}
+
+# client_holds NAME TTL_MS: until file `released` is there; waits until it does.
+# CLIENT is its pid.
+client_holds() {
+	start "$CLIENTS/$1" "$SUITE_DIR/s" "$KEY" "$2" 0 1 \
+		sh -c 'echo >client-holds; until [ -e released ]; do sleep 0.02; done'
+	CLIENT=$PID
+	wait_for_file client-holds
+}
+
+# --- one after the other ----------------------------------------------------
+
+# Every line `X comes` is followed by `X goes`.
+no_overlap() {
+	awk 'NR % 2 { who = $1; if ($2 != "comes") exit 1; next }
+		$1 != who || $2 != "goes" { exit 1 }
+		END { if (NR % 2) exit 1 }' turns
+}
+
+# Whether each other kind that has turns left (`plan` tells how many it has in
+# all) has had one since the last of KIND.
+others_had_theirs() {
+	awk -v me="$1" 'FNR == NR { all[$1] = $2; next }
+		$2 == "goes" { had[$1]++; last[$1] = FNR }
+		END { for (who in all)
+			if (who != me && had[who] < all[who] && last[who] < last[me])
+				exit 1 }' plan turns
+}
+
+# Every kind has begun anew at least so many times after another one.
+all_have_met() {
+	awk -v least="$1" 'FNR == NR { met[$1] = 0; next }
+		$2 == "comes" { met[$1] += who != $1; who = $1 }
+		END { for (who in met) if (met[who] < least) exit 1 }' plan turns
+}
+
+# In its gaps of a few milliseconds a client that looks now and then needn't ever
+# find the lock free. So each kind has some turns as they come, BATCH of them, then
+# leaves the lock alone until all others have had it.
+BATCHES=4 BATCH=5
+
+# in_batches KIND COMMAND...
+in_batches() {
+	local kind=$1 n
+	shift
+	for ((n = 0; n < BATCHES; n++)); do
+		"$@" || return
+		WAIT_SECONDS=60 wait_until others_had_theirs "$kind" || return
+	done
+}
+
+rlockruns() {
+	local n
+	for ((n = 0; n < BATCH; n++)); do
+		"$RLOCKRUN" -k "$KEY" -w 60 bash ./turn rlockrun || return
+	done
+}
+
+# takes_turns CLIENT...: each client and two loops of rlockruns.
+takes_turns() {
+	local name pid each=$((BATCHES * BATCH)) all
+	all=$((each * ($# + 2)))
+	printf "%s $each\n" "$@" >plan
+	echo "rlockrun $((2 * each))" >>plan
+	: >turns
+	for name; do
+		start in_batches "$name" client "$name" 20000 60000 "$BATCH" bash ./turn "$name"
+	done
+	start in_batches rlockrun rlockruns
+	start in_batches rlockrun rlockruns
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	echo "$(<count) of $all turns:"
+	awk '$2 == "comes" { print $1 }' turns | uniq -c
+	[[ $(<count) == "$all" && $(wc -l <turns) == $((2 * all)) ]]
+	no_overlap
+	all_have_met $((BATCHES - 1))
+	[[ -z $(keys_left) ]]
+}
+
+@test "I1: redis-py and rlockrun take turns" {
+	need redis-py
+	takes_turns redis-py
+}
+
+@test "I1: node-redlock and rlockrun take turns" {
+	need node-redlock
+	takes_turns node-redlock
+}
+
+@test "I1: redis-cli SET NX PX and rlockrun take turns" {
+	takes_turns redis-cli
+}
+
+@test "I1: redis-py, node-redlock, redis-cli and rlockrun take turns on one key" {
+	need redis-py
+	need node-redlock
+	takes_turns redis-py node-redlock redis-cli
+}
+
+@test "I1: the check for overlaps finds one" {
+	printf '%s\n' 'a comes' 'a goes' 'b comes' 'b goes' >turns
+	no_overlap
+	printf '%s\n' 'a comes' 'b comes' 'a goes' 'b goes' >turns
+	run ! no_overlap
+	printf '%s\n' 'a comes' 'a goes' 'b comes' >turns
+	run ! no_overlap
+}
+
+@test "I1: the check for turns finds who had them all in one go" {
+	printf '%s 3\n' a b >plan
+	printf '%s comes\n' a b a b a b >turns
+	all_have_met 3
+	run ! all_have_met 4
+	printf '%s comes\n' a a b a b b >turns
+	all_have_met 2
+	run ! all_have_met 3
+	printf '%s comes\n' a a a >turns
+	run ! all_have_met 1
+}
+
+# --- rlockrun beside a holder -------------------------------------------------
+
+# While NAME holds the lock: busy, said in our words, and none of it is touched.
+keeps_rlockrun_out() {
+	local token
+	need "$1"
+	client_holds "$1" 60000
+	token=$(cli get "$KEY")
+	[[ -n $token ]]
+	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n touch ran
+	[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -w 0.3 touch ran
+	[[ ${lines[0]} == "rlockrun: $KEY is held by another client (not a rlockrun); waiting" ]]
+	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
+	start "$RLOCKRUN" -k "$KEY" touch ran
+	wait_for_file "$ERR"
+	touch released
+	exits_with 0 "$CLIENT"
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "I1: redis-py keeps rlockrun out until it releases" { keeps_rlockrun_out redis-py; }
+@test "I1: node-redlock keeps rlockrun out until it releases" { keeps_rlockrun_out node-redlock; }
+@test "I1: redis-cli keeps rlockrun out until it releases" { keeps_rlockrun_out redis-cli; }
+
+# A lock of NAME that nobody releases is taken over when its lease ends, not
+# before.
+is_taken_over() {
+	local left since
+	need "$1"
+	client_holds "$1" 3000
+	kill -KILL "$CLIENT"
+	left=$(cli pttl "$KEY")
+	since=$(now_ms)
+	((left > 0))
+	run -0 timeout 20 "$RLOCKRUN" -k "$KEY" -w 15 sh -c 'echo ran'
+	since=$(($(now_ms) - since))
+	echo "the lease had $left ms left; ran after $since ms"
+	((since >= left - 20)) # /proc/uptime counts in steps of 10
+	[[ ${lines[-1]} == ran && -z $(keys_left) ]]
+	touch released
+}
+
+@test "I1: a lock that a killed redis-py left is taken over" { is_taken_over redis-py; }
+@test "I1: a lock that a killed node-redlock left is taken over" { is_taken_over node-redlock; }
+@test "I1: a lock that a killed redis-cli left is taken over" { is_taken_over redis-cli; }
+
+# --- a client beside rlockrun -------------------------------------------------
+
+# NAME gets the lock neither at once nor by waiting while rlockrun holds it.
+is_kept_out() {
+	local token
+	need "$1"
+	hold
+	token=$(cli get "$KEY")
+	run -75 client "$1" 5000 0 1 touch ran
+	run -75 client "$1" 5000 300 1 touch ran
+	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
+	start client "$1" 5000 20000 1 touch ran
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "I1: rlockrun keeps redis-py out until its job ends" { is_kept_out redis-py; }
+@test "I1: rlockrun keeps node-redlock out until its job ends" { is_kept_out node-redlock; }
+@test "I1: rlockrun keeps redis-cli out until its job ends" { is_kept_out redis-cli; }
+
+# NAME overstays its lease and releases when rlockrun has the lock: NAME is told
+# that it wasn't its own, rlockrun keeps it.
+cannot_free_ours() {
+	local ours
+	need "$1"
+	client_holds "$1" 600
+	hold -w 15
+	ours=$(cli get "$KEY")
+	[[ ${#ours} == 36 ]]
+	touch released
+	exits_with 79 "$CLIENT"
+	[[ $(cli get "$KEY") == "$ours" ]]
+	run -75 client "$1" 5000 0 1 touch ran
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
+@test "I1: redis-py that overstays can't free rlockrun's lock" { cannot_free_ours redis-py; }
+@test "I1: node-redlock that overstays can't free rlockrun's lock" { cannot_free_ours node-redlock; }
+@test "I1: redis-cli that overstays can't free rlockrun's lock" { cannot_free_ours redis-cli; }
+
+# rlockrun's lock is taken away and NAME gets it: rlockrun tells the loss and
+# leaves the other's lock alone, with a job that ends first (no renewal has
+# found out) as with a renewal that comes first. It doesn't act in between.
+cannot_be_freed() {
+	local holder token
+	need "$1"
+	hold "${@:2}"
+	holder=$PID
+	kill -STOP "$holder"
+	cli del "$KEY"
+	client_holds "$1" 60000
+	token=$(cli get "$KEY")
+	(($# > 1)) || touch "done"
+	kill -CONT "$holder"
+	exits_with 79 "$holder"
+	[[ $(cli get "$KEY") == "$token" && $(cli pttl "$KEY") -gt 30000 ]]
+	# What is known of the one that lost it is not said of its successor.
+	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n true
+	[[ $output == *" is held by another client (not a rlockrun)" ]]
+	touch released
+	exits_with 0 "$CLIENT"
+	[[ $(cli exists "$KEY") == 0 ]]
+}
+
+@test "I1: rlockrun that lost its lock can't free redis-py's" { cannot_be_freed redis-py; }
+@test "I1: rlockrun that lost its lock can't free node-redlock's" { cannot_be_freed node-redlock; }
+@test "I1: rlockrun that lost its lock can't free redis-cli's" { cannot_be_freed redis-cli; }
+@test "I1: rlockrun that lost its lock can't renew redis-py's" { cannot_be_freed redis-py -t 3; }
+@test "I1: rlockrun that lost its lock can't renew node-redlock's" { cannot_be_freed node-redlock -t 3; }
+@test "I1: rlockrun that lost its lock can't renew redis-cli's" { cannot_be_freed redis-cli -t 3; }

@@ -1,0 +1,464 @@
+#!/usr/bin/env bats
+# The lock on one server: who gets it, who has to wait, what is on the wire and
+# what is left behind.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# A job that counts, not atomically, and notices when it is not alone.
+write_counting_job() {
+	echo 0 >count
+	cat >counting <<-'END'
+		mkdir inside || echo overlap >>overlaps
+		read -r count <count
+		echo "$((count + 1))" >count
+		rmdir inside
+	END
+}
+
+# Waits for all that was started.
+statuses() {
+	local pid code
+	for pid in "${STARTED[@]}"; do
+		code=0
+		wait "$pid" || code=$?
+		echo "$code"
+	done
+}
+
+# --- exclusion ----------------------------------------------------------------
+
+@test "S1: 100 at once, 5 rounds: exact count, no overlap, nothing left" {
+	write_counting_job
+	for round in {1..5}; do
+		STARTED=()
+		for _ in {1..100}; do
+			start "$RLOCKRUN" -k "$KEY" sh ./counting
+		done
+		for pid in "${STARTED[@]}"; do
+			wait "$pid"
+		done
+		[[ $(<count) == $((round * 100)) ]]
+	done
+	[[ ! -e overlaps ]]
+	[[ -z $(keys_left) ]]
+}
+
+# All but the one that runs have said why they don't.
+all_but_one_refused() {
+	[[ $(cat err.* | wc -l) == 49 ]]
+}
+
+# bats test_tags=smoke
+@test "S2: of 50 -n at once one runs, 49 exit 75" {
+	for _ in {1..50}; do
+		start "$RLOCKRUN" -k "$KEY" -n sh -c 'echo ran >>runs; until [ -e done ]; do sleep 0.05; done'
+	done
+	wait_until all_but_one_refused
+	touch "done"
+	statuses >codes
+	[[ $(grep -cx 0 codes) == 1 && $(grep -cx 75 codes) == 49 ]]
+	[[ $(wc -l <runs) == 1 ]]
+}
+
+@test "a plain SET NX PX keeps rlockrun out, until it is freed" {
+	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
+	run -75 rl -n touch ran
+	[[ ! -e ran ]]
+	[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+	[[ $(cli get "$KEY") == plain ]]
+	start "$RLOCKRUN" -k "$KEY" true
+	wait_for_file "$ERR"
+	[[ $(compare_and_delete plain) == 1 ]]
+	exits_with 0 "$PID"
+}
+
+compare_and_delete() {
+	cli eval "if redis.call('get', KEYS[1]) == ARGV[1] then
+		return redis.call('del', KEYS[1]) end return 0" 1 "$KEY" "$1"
+}
+
+@test "rlockrun keeps a plain SET NX PX out, and its compare-and-delete" {
+	hold
+	[[ -z $(cli set "$KEY" plain NX PX 60000) ]]
+	[[ $(compare_and_delete plain) == 0 ]]
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
+	[[ $(compare_and_delete plain) == 1 ]]
+}
+
+plain_turns() {
+	local token
+	for token in plain-{1..20}; do
+		until [[ $(cli set "$KEY" "$token" NX PX 60000) == OK ]]; do
+			sleep 0.01
+		done
+		sh ./counting
+		[[ $(compare_and_delete "$token") == 1 ]] || return
+	done
+}
+
+rlockrun_turns() {
+	for _ in {1..20}; do
+		rl sh ./counting || return
+	done
+}
+
+@test "plain lockers and rlockruns take turns without overlap" {
+	write_counting_job
+	start plain_turns
+	start plain_turns
+	start rlockrun_turns
+	start rlockrun_turns
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ $(<count) == 80 && ! -e overlaps ]]
+}
+
+@test "different names don't know of each other" {
+	hold
+	run -0 timeout 30 "$RLOCKRUN" -k "$KEY:other" -n true
+	KEY=${KEY/t/T}
+	run -0 rl -n true
+}
+
+# --- busy and waiting -------------------------------------------------------
+
+@test "busy says who has it" {
+	LOGNAME=deploy hold
+	run -75 rl -n true
+	[[ ${#lines[@]} == 1 ]]
+	pattern="^rlockrun: $KEY is held by $(uname -n) \(pid $PID, deploy\)"
+	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
+	[[ $output =~ $pattern ]]
+}
+
+@test "-n in all its spellings, and -w 0, don't wait" {
+	hold
+	for option in -n --nb --nonblock --nonblocking -w0 --wait=0 --timeout=0s; do
+		run -75 rl "$option" touch ran
+		[[ $output == *"is held by"* ]]
+	done
+	[[ ! -e ran ]]
+}
+
+@test "-E sets the status of busy, and of a wait that ran out" {
+	hold
+	run -0 rl -n -E 0 touch ran
+	run -3 rl -n -E 3 touch ran
+	run -255 rl -n --conflict-exit-code=255 touch ran
+	run -9 rl -w 0.1 -E 9 touch ran
+	[[ ! -e ran ]]
+}
+
+@test "-q says nothing when busy" {
+	hold
+	run -75 rl -q -n true
+	[[ -z $output ]]
+	run -75 rl -q -w 0.2 true
+	[[ -z $output ]]
+}
+
+@test "waiting is told once, and what came of it" {
+	hold
+	run -75 rl -w 0.6 true
+	[[ ${#lines[@]} == 2 ]]
+	[[ ${lines[0]} == "rlockrun: $KEY is held by "*" ago; waiting" ]]
+	[[ ${lines[1]} == "rlockrun: $KEY: still held, gave up waiting" ]]
+}
+
+@test "a waiter that gets the lock says nothing more" {
+	hold
+	holder=$PID
+	start "$RLOCKRUN" -k "$KEY" sh -c 'echo job; exit 5'
+	wait_for_file "$ERR"
+	touch "done"
+	exits_with 0 "$holder"
+	exits_with 5 "$PID"
+	[[ $(<out.2) == job ]]
+	[[ $(wc -l <"$ERR") == 1 ]]
+}
+
+# waits_for_ms WAIT: how long a rlockrun waited for a lock that stayed held.
+waits_for_ms() {
+	local start
+	start=$(now_ms)
+	run -75 rl -w "$1" touch ran
+	took=$(($(now_ms) - start))
+	echo "took $took ms"
+}
+
+# bats test_tags=serial
+@test "L7: -w 3 ends after 3 s and leaves nothing" {
+	cli set "$KEY" plain
+	waits_for_ms 3
+	((took >= 2990 && took <= 3400))
+	waits_for_ms 250ms
+	((took >= 240 && took <= 650))
+	[[ ! -e ran && $(keys_left) == "$KEY" ]]
+}
+
+@test "L7: a try that is granted after the time-out is undone" {
+	own_server
+	cli set "$KEY" plain PX 600
+	start "$RLOCKRUN" -k "$KEY" -w 1 touch ran
+	wait_for_file "$ERR"
+	freeze
+	exits_with 75 "$PID"
+	thaw
+	run -0 rl -n true
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
+# race KEY WAIT: a release and a time-out at about the same time.
+race() {
+	local code=0
+	timeout 30 "$RLOCKRUN" -k "$1" sh -c 'echo >"$0"; sleep 0.3' "held.$2" &
+	wait_for_file "held.$2"
+	timeout 30 "$RLOCKRUN" -q -k "$1" -w "$2" true || code=$?
+	((code == 0 || code == 75))
+	wait
+	timeout 30 "$RLOCKRUN" -k "$1" -n true
+}
+
+@test "L7: a release that races the time-out leaves nothing" {
+	not_over tls # whose handshakes take longer than these times
+	for wait in 0.2 0.24 0.26 0.28 0.29 0.3 0.31 0.32 0.34 0.4; do
+		start race "$KEY:$wait" "$wait"
+	done
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "a holder without a time limit is waited for, and told" {
+	cli set "$KEY" forever
+	start "$RLOCKRUN" -k "$KEY" true
+	wait_for_file "$ERR"
+	[[ $(<"$ERR") == *"held by another client (not a rlockrun), without a time limit; waiting" ]]
+	cli del "$KEY"
+	exits_with 0 "$PID"
+}
+
+# bats test_tags=smoke
+@test "L8: a server that restarts empty: the holder exits 79, the waiter runs" {
+	own_server
+	hold -t 1500ms
+	holder=$PID
+	start "$RLOCKRUN" -k "$KEY" touch ran
+	wait_for_file "$ERR"
+	stop_server "$SUITE_DIR"
+	start_server "$SUITE_DIR"
+	exits_with 79 "$holder"
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+renewed() {
+	[[ $(cli pttl "$KEY") -gt $1 ]]
+}
+
+@test "L9: SCRIPT FLUSH between commands has no effect" {
+	hold -t 1
+	holder=$PID
+	start "$RLOCKRUN" -k "$KEY" -t 1 sh -c 'exit 4'
+	wait_for_file "$ERR"
+	for _ in 1 2 3; do
+		cli script flush
+		wait_until renewed 900
+		wait_until eval "! renewed 750"
+	done
+	cli script flush
+	touch "done"
+	exits_with 0 "$holder"
+	exits_with 4 "$PID"
+	[[ ! -s err.1 && $(wc -l <"$ERR") == 1 ]]
+}
+
+# --- fences -----------------------------------------------------------------
+
+@test "S9: fences of 100 holders strictly increase, FLUSHALL or not" {
+	own_server
+	for turn in {1..100}; do
+		rl sh -c 'echo "$RLOCKRUN_FENCE"' >>fences
+		[[ $turn != 50 ]] || cli flushall
+	done
+	sort -c -n -u fences
+	[[ $(wc -l <fences) == 100 ]]
+}
+
+@test "a fence is printed exactly, and follows the one before" {
+	cli set "{$KEY}:rlk:f" 4503599627370497
+	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+	[[ $output == 4503599627370498 ]]
+	[[ $(cli get "{$KEY}:rlk:f") == 4503599627370498 ]]
+	cli del "{$KEY}:rlk:f"
+	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+	[[ $output =~ ^[0-9]{16}$ ]]
+	((output > 1 << 50))
+}
+
+@test "a fence key that holds something else costs nothing" {
+	cli set "{$KEY}:rlk:f" nonsense
+	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+	((output > 1 << 50))
+	cli del "{$KEY}:rlk:f"
+	cli rpush "{$KEY}:rlk:f" a b
+	run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+	((output > 1 << 50))
+}
+
+# --- keys -------------------------------------------------------------------
+
+# named KEY HELPERS: the lock's own key is KEY, those beside it begin so.
+named() {
+	KEY=$1
+	local inside='redis-cli -s "$0" exists "$RLOCKRUN_KEY" "$1f" "$1i"'
+	run -0 rl -n sh -c "$inside" "$SUITE_DIR/s" "$2"
+	[[ $output == 3 ]]
+	[[ $(cli exists "$1" "$2i") == 0 ]]
+	[[ $(cli exists "$2f") == 1 ]]
+}
+
+@test "any name will do, and the keys beside it are named after it" {
+	not_over cluster # where nothing can lie beside some
+	for name in 'a b' $'line\nfeed' 'ü/日本' '*?[x]' '"quoted\"' '-k' \
+		'a}b' 'a{}b' '{}{a}b' '{a' '}{'; do
+		named "$name:$KEY" "{$name:$KEY}:rlk:" || echo "$name" >>wrong
+		KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
+	done
+	for name in '{a}b' 'a{b}' 'x{{a}}' '{a}{}' 'a}{b}'; do
+		named "$name:$KEY" "$name:$KEY:rlkt:" || echo "$name" >>wrong
+		KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
+	done
+	cat wrong || true
+	[[ ! -e wrong ]]
+}
+
+@test "--prefix is put before the name" {
+	not_over cluster # where keys of several slots can't be counted at once
+	hold --prefix "app:"
+	[[ $(cli exists "app:$KEY" "{app:$KEY}:rlk:f" "{app:$KEY}:rlk:i" "$KEY") == 3 ]]
+	run -0 rl -n true
+	run -75 env RLOCKRUN_PREFIX=app: "$RLOCKRUN" -k "$KEY" -n true
+	[[ $output == "rlockrun: $KEY is held by "* ]]
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "control characters in a name or a record are escaped" {
+	export LOGNAME=$'evil\e]0;title\a\nrlockrun: all is well'
+	KEY+=$'\n\e[31m\xc2\x9bred'
+	hold
+	run -75 rl -n true
+	[[ ${#lines[@]} == 1 ]]
+	[[ $output != *[[:cntrl:]]* ]]
+	[[ $output == *':'*'\n\x1b[31m\xc2\x9bred is held by '* ]]
+	[[ $output == *'evil\x1b]0;title\x07\nrlockrun: all is well'* ]]
+}
+
+@test "the lock is a UUIDv4 with the ttl, and its record tells of the holder" {
+	uuid='^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
+	USER=deploy hold -t 5
+	token=$(cli get "$KEY")
+	[[ $token =~ $uuid ]]
+	left=$(cli pttl "$KEY")
+	((left > 3000 && left <= 5000))
+	grep -qzx "RLOCKRUN_TOKEN=$token" "/proc/$(<job)/environ"
+	[[ $(cli --raw hget "{$KEY}:rlk:i" token) == "$token" ]]
+	[[ $(cli --raw hget "{$KEY}:rlk:i" pid) == "$PID" ]]
+	[[ $(cli --raw hget "{$KEY}:rlk:i" host) == "$(uname -n)" ]]
+	[[ $(cli --raw hget "{$KEY}:rlk:i" command) == sh ]]
+	for key in "{$KEY}:rlk:i" "{$KEY}:rlk:f"; do
+		left=$(cli ttl "$key")
+		((left > 3500 && left <= 3600))
+	done
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN"'
+	[[ $output =~ $uuid && $output != "$token" ]]
+}
+
+# --- renewals ---------------------------------------------------------------
+
+# bats test_tags=smoke
+@test "a lease of 1 s is renewed for as long as the job runs" {
+	hold -t 1
+	least=1000
+	end=$((SECONDS + 3))
+	while ((SECONDS < end)); do
+		left=$(cli pttl "$KEY")
+		((left >= least)) || least=$left
+		sleep 0.02
+	done
+	echo "least: $least"
+	((least > 300))
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "nothing is renewed after the release, which waits for the renewal" {
+	own_server
+	start redis-cli -s "$SUITE_DIR/s" monitor
+	monitor=out.1
+	wait_for_file "$monitor"
+	hold -t 2
+	wait_until eval "! renewed 1450"
+	freeze
+	# The renewal is due now, the job ends while it is out.
+	sleep 0.3
+	touch "done"
+	wait_until gone "$(<job)"
+	thaw
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+	cli echo the-end
+	wait_until grep -q the-end "$monitor"
+	last=$(grep -E 'lua\] "(DEL|PEXPIRE)"' "$monitor" | grep -F "\"$KEY\"" | tail -n 1)
+	[[ $last == *'"DEL" "'"$KEY"'"'* ]]
+	grep -q 'lua\] "PEXPIRE" "'"$KEY" "$monitor"
+}
+
+# --- round trips ------------------------------------------------------------
+
+# What each write to the server holds, of a run with these options.
+traced_writes() {
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 timeout 30 \
+		strace -f -qq -s 5000 -o trace -e trace=connect,sendto,write,writev \
+		"$RLOCKRUN" "$@" -k "$KEY" true
+	[[ $(grep -c 'connect(' trace) == 1 ]]
+	grep -F '"*' trace
+}
+
+@test "connecting, acquiring and releasing are three round trips" {
+	need_strace
+	not_over tls sentinel
+	traced_writes >writes
+	[[ $(wc -l <writes) == 2 ]]
+	sed -n 1p writes | grep SETNAME | grep EVAL
+	sed -n 2p writes | grep EVAL
+}
+
+@test "password and db go along in the first write" {
+	need_strace
+	not_over cluster # which has no other db
+	cli acl setuser "$KEY" on '>secret' '~*' +@all
+	traced_writes -r "unix://${KEY//:/%3A}:secret@$SUITE_DIR/s?db=3" >writes
+	cli acl deluser "$KEY"
+	[[ $(wc -l <writes) == 2 ]]
+	sed -n 1p writes | grep 'AUTH.*SELECT.*SETNAME.*EVAL'
+	sed -n 2p writes | grep EVAL
+}

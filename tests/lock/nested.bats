@@ -1,0 +1,443 @@
+#!/usr/bin/env bats
+# Runs inside runs: the same name is no deadlock, the lease is never shortened, and
+# the lock is freed when the last of them has ended.
+# shellcheck disable=SC2016,SC2154 # shells expand it, run --separate-stderr sets it
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	N="{$KEY}:rlk:n"
+	write_nest
+}
+teardown() { end_test; }
+
+# nest NAME: notes token, fence and pid in NAME.*, and ends when NAME.go is there.
+# leave OPTION...: starts one that outlives this shell, whose job that is.
+write_nest() {
+	cat >nest <<-'END'
+		echo "$RLOCKRUN_TOKEN" >"$1.token"
+		echo "$RLOCKRUN_FENCE" >"$1.fence"
+		echo $$ >"$1.pid"
+		until [ -e "$1.go" ]; do sleep 0.02; done
+	END
+	cat >leave <<-'END'
+		setsid "$RLOCKRUN" "$@" </dev/null >/dev/null 2>leave.err &
+		echo $! >leave.rlockrun
+	END
+	export RLOCKRUN
+}
+
+members() {
+	cli zcard "$N"
+}
+has_members() {
+	[[ $(members) == "$1" ]]
+}
+is_free() {
+	[[ $(cli exists "$KEY") == 0 ]]
+}
+# Of the only one.
+alive_until() {
+	cli --raw zrange "$N" 0 0 withscores | tail -n 1
+}
+# outer SCRIPT [OPTION...]: a rlockrun with this job; PID is its pid.
+outer() {
+	start "$RLOCKRUN" -k "$KEY" "${@:2}" -- sh -c "$1"
+}
+
+# --- the same name --------------------------------------------------------------
+
+# bats test_tags=smoke
+@test "B2: nested in the same name: no deadlock, the same token and fence" {
+	export N
+	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN $RLOCKRUN_FENCE"
+		"$RLOCKRUN" -k "$KEY" sh -c "echo \$RLOCKRUN_TOKEN \$RLOCKRUN_FENCE"
+		redis-cli -s "$0" exists "$KEY" "$N"' "$SUITE_DIR/s"
+	echo "$output"
+	[[ ${lines[0]} == "${lines[1]}" && ${#lines[0]} -gt 50 ]]
+	[[ ${lines[2]} == 1 ]]
+	[[ ${#lines[@]} == 3 && -z $(keys_left) ]]
+}
+
+@test "nested with -n, -w, --max-waiters 0, and three levels deep" {
+	for options in -n '-w 0' '-w 5' '--max-waiters 0'; do
+		# shellcheck disable=SC2086 # several words
+		run -6 rl sh -c '"$RLOCKRUN" -k "$KEY" "$@" sh -c "exit 6"' - $options
+		[[ -z $output ]]
+	done
+	level='exec "$RLOCKRUN" -k "$KEY" -n sh -c'
+	run -3 rl -n sh -c "$level '$level \"exit 3\"'"
+	[[ -z $output && -z $(keys_left) ]]
+}
+
+@test "nested in any name: RLOCKRUN_HELD is printable ASCII" {
+	for name in 'a b' 'a%b' '%20' $'line\nfeed' 'ü/日本' ' ' '%' "it's" 'a:b' ':' \
+		$'tab\t' $'\x01\xff' "$(printf %0500d 0)"; do
+		KEY=$name:test:nested:$BATS_TEST_NUMBER
+		run -0 --separate-stderr rl sh -c '"$RLOCKRUN" -k "$KEY" -n sh -c '\''echo "$RLOCKRUN_HELD"'\'
+		[[ ${#lines[@]} == 1 && $output =~ ^x:[0-9a-f-]{36}:[!-~]+$ ]]
+		[[ $(cli exists "$KEY") == 0 ]]
+	done
+}
+
+@test "nested in another name: two locks; and in both, two levels deeper" {
+	export other=$KEY:other
+	run -0 rl sh -c '"$RLOCKRUN" -k "$other" sh -c '\''
+		echo "$RLOCKRUN_KEY"
+		echo "$RLOCKRUN_HELD" | wc -w
+		"$RLOCKRUN" -k "$KEY" -n true && "$RLOCKRUN" -k "$other" -n true && echo both
+		env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$KEY" -nq true; echo $?
+		env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$other" -nq true; echo $?'\'
+	echo "$output"
+	[[ $output == "$other"$'\n2\nboth\n75\n75' ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "nested under a prefix, and the same name without it" {
+	run -75 rl --prefix p: sh -c '"$RLOCKRUN" --prefix p: -k "$KEY" -n true && touch first
+		redis-cli -s "$0" set "$KEY" other PX 10000
+		"$RLOCKRUN" -k "$KEY" -n true' "$SUITE_DIR/s"
+	[[ -e first && $(cli get "$KEY") == other ]]
+	cli del "$KEY"
+}
+
+@test "two nested in one, side by side" {
+	outer '"$RLOCKRUN" -k "$KEY" sh ./nest one & "$RLOCKRUN" -k "$KEY" sh ./nest two & wait'
+	wait_for_file one.pid
+	wait_for_file two.pid
+	has_members 2
+	cmp one.token two.token
+	cmp one.fence two.fence
+	[[ $(<one.token) == "$(cli get "$KEY")" ]]
+	run -75 rl -n true
+	touch one.go
+	wait_until has_members 1
+	run -75 rl -n true
+	touch two.go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "the nested run's status is its job's, and the outer's its own" {
+	run -9 rl sh -c '"$RLOCKRUN" -k "$KEY" sh -c "exit 7"; [ $? = 7 ] && exit 9'
+}
+
+# --- the lease --------------------------------------------------------------------
+
+@test "S21: a nested run with a ttl of 1 s never shortens the lease of 60 s" {
+	outer '"$RLOCKRUN" -t 1 -k "$KEY" sh ./nest in' -t 60
+	wait_for_file in.pid
+	# It renews two times, at least.
+	for _ in 1 2; do
+		export alive
+		alive=$(alive_until)
+		wait_until eval '(($(alive_until) > alive))'
+		(($(left_ms) > 50000))
+	done
+	touch in.go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a nested run with a longer ttl lengthens the lease" {
+	outer '"$RLOCKRUN" -t 60 -k "$KEY" sh ./nest in' -t 2
+	wait_for_file in.pid
+	(($(left_ms) > 55000))
+	touch in.go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+# --- --min-hold -------------------------------------------------------------------
+
+# is_kept_from START MS OPTION: K can be had when MS have passed since then, and not
+# before.
+is_kept_from() {
+	wait_until rl -qn "$3" true
+	since=$(($(now_ms) - $1))
+	echo "freed after $since ms"
+	((since >= $2 && since < $2 + 3000))
+}
+
+@test "S25: --min-hold lasts when a nested run outlives the outer one" {
+	for option in -x -p1; do
+		rm -f in.*
+		since=$(now_ms)
+		outer "sh ./leave -v $option -t 60"' -k "$KEY" sh ./nest in
+			until [ -s in.pid ]; do sleep 0.02; done' -v $option --min-hold 4
+		exits_with 0 "$PID"
+		grep -q ": left to other runs$" "$ERR"
+		touch in.go
+		wait_until gone "$(<leave.rlockrun)"
+		grep -q ": kept until ..:..:..$" leave.err
+		run -75 rl -n $option true
+		[[ $output == *"is kept for "* ]]
+		is_kept_from "$since" 3900 "$option"
+		[[ -z $(keys_left) ]]
+	done
+}
+
+@test "S25: --min-hold that is over when the last nested run ends" {
+	outer 'sh ./leave -v -t 60 -k "$KEY" sh ./nest in
+		until [ -s in.pid ]; do sleep 0.02; done' --min-hold 1.5
+	exits_with 0 "$PID"
+	sleep 1.5
+	touch in.go
+	wait_until gone "$(<leave.rlockrun)"
+	grep -q ": released$" leave.err
+	[[ -z $(keys_left) ]]
+}
+
+@test "S25: --min-hold lasts when the nested run that outlives the outer is killed" {
+	since=$(now_ms)
+	outer 'sh ./leave -t 1 -k "$KEY" sh ./nest in
+		until [ -s in.pid ]; do sleep 0.02; done' -t 1 --min-hold 4
+	exits_with 0 "$PID"
+	kill -KILL "$(<leave.rlockrun)"
+	is_kept_from "$since" 3900 -x
+	[[ -z $(keys_left) ]]
+}
+
+@test "S25: a leftover child of a job under --min-hold is a run of its own" {
+	for option in -x -p1; do
+		rm -f late.*
+		run -0 --separate-stderr rl -v $option --min-hold 30 sh -c 'echo "$RLOCKRUN_HELD" >held'
+		[[ $stderr == *": kept until "??:??:?? ]]
+		export RLOCKRUN_HELD
+		RLOCKRUN_HELD=$(<held)
+		run -75 rl $option -n -t 10m touch ran
+		[[ $output == *"is kept for "* && ! -e ran ]]
+		(($(left_ms) < 95000))
+		unset RLOCKRUN_HELD
+		cli del "$KEY" "{$KEY}:rlk:i" "$N"
+	done
+}
+
+@test "-v: a release is reported as what it was" {
+	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
+	[[ ${stderr_lines[2]} == "rlockrun: $KEY: left to other runs" ]]
+	[[ ${stderr_lines[3]} == "rlockrun: $KEY: released" && ${#stderr_lines[@]} == 4 ]]
+	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 0.2 true
+	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]
+	wait_until is_free
+}
+
+# --- who ends first ---------------------------------------------------------------
+
+@test "B2: a nested run that outlives the outer keeps the lock, then frees it" {
+	outer 'sh ./leave -t 2 -k "$KEY" sh ./nest in; until [ -s in.pid ]; do sleep 0.02; done'
+	exits_with 0 "$PID"
+	run -75 rl -n true
+	[[ $(cli get "$KEY") == "$(<in.token)" ]]
+	# It renews, also now.
+	cli pexpire "$KEY" 1200
+	wait_until left_above 1500
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo ran >ran'
+	wait_until eval '(($(cli zcard "{$KEY}:rlk:q") == 1))'
+	touch in.go
+	wait_for_file ran
+	exits_with 0 "$PID"
+	wait_until gone "$(<leave.rlockrun)"
+	[[ ! -s leave.err && -z $(keys_left) ]]
+}
+
+@test "of two that outlive the outer the last frees the lock" {
+	outer 'for n in one two; do sh ./leave -k "$KEY" sh ./nest $n; done
+		until [ -s one.pid ] && [ -s two.pid ]; do sleep 0.02; done'
+	exits_with 0 "$PID"
+	has_members 3 # with the mark
+	touch one.go
+	wait_until has_members 2
+	run -75 rl -n true
+	touch two.go
+	wait_until is_free
+	[[ -z $(keys_left) ]]
+}
+
+@test "who waits behind is rung by the last of the nest" {
+	redis-cli -s "$SUITE_DIR/s" monitor >monitor.log 2>&1 3>&- &
+	monitor=$!
+	STARTED+=("$monitor")
+	wait_for_file monitor.log
+	outer 'sh ./leave -k "$KEY" sh ./nest in; until [ -s in.pid ]; do sleep 0.02; done'
+	exits_with 0 "$PID"
+	start "$RLOCKRUN" -k "$KEY" -- true
+	wait_until eval '(($(cli zcard "{$KEY}:rlk:q") == 1))'
+	kill -STOP "$PID" # so that it doesn't come by itself
+	touch in.go
+	wait_until is_free
+	cli echo the-end
+	wait_until grep -q the-end monitor.log
+	grep -F "RPUSH\" \"{$KEY}:rlk:m:" monitor.log
+	kill -CONT "$PID"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "kill -9 of the outer: all that runs inside dies, and the next runs" {
+	outer '"$RLOCKRUN" -t 1 -k "$KEY" sh ./nest in' -t 1
+	wait_for_file in.pid
+	kill -KILL "$PID"
+	wait_until gone "$(<in.pid)"
+	start "$RLOCKRUN" -k "$KEY" -- true
+	exits_with 0 "$PID"
+}
+
+@test "kill -9 of a nested run: the outer goes on, and frees the lock" {
+	outer '"$RLOCKRUN" -t 1 -k "$KEY" sh ./nest in & echo $! >nested; wait; echo on >on
+		until [ -e go ]; do sleep 0.02; done' -t 5
+	holder=$PID
+	wait_for_file in.pid
+	kill -KILL "$(<nested)"
+	wait_until gone "$(<in.pid)"
+	wait_for_file on
+	run -75 rl -n true
+	wait_until eval 'now=$(cli --raw time | head -n 1)000
+		(($(alive_until) < now))'
+	start "$RLOCKRUN" -k "$KEY" -- true
+	touch go
+	exits_with 0 "$holder"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "kill -9 of a nested run after the outer has ended: the lease runs out" {
+	outer 'sh ./leave -t 1 -k "$KEY" sh ./nest in; until [ -s in.pid ]; do sleep 0.02; done' -t 1
+	exits_with 0 "$PID"
+	kill -KILL "$(<leave.rlockrun)"
+	wait_until gone "$(<in.pid)"
+	# What the dead have left must not free the lock under the next one.
+	outer '"$RLOCKRUN" -k "$KEY" true; echo on >on; until [ -e go ]; do sleep 0.02; done'
+	wait_for_file on
+	run -75 rl -n true
+	touch go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a lock that was taken away under a nest: the next holder's release frees it" {
+	outer '"$RLOCKRUN" -t 60 -k "$KEY" sh ./nest in' -t 60
+	wait_for_file in.pid
+	cli del "$KEY"
+	# The nested run's place in :n is alive for another minute.
+	run -0 rl -n true
+	is_free
+	run -0 rl -n true
+	touch in.go
+	exits_with 79 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+# --- loss -------------------------------------------------------------------------
+
+@test "a lock that is lost is lost for both" {
+	outer '"$RLOCKRUN" -t 1 -k "$KEY" sh ./nest in; echo $? >in.code' -t 60
+	wait_for_file in.pid
+	cli set "$KEY" other PX 60000
+	wait_for_file in.code
+	[[ $(<in.code) == 79 ]]
+	exits_with 79 "$PID"
+	[[ $(cli get "$KEY") == other ]]
+}
+
+@test "a nested run that starts when the lock is lost waits like others" {
+	cli set "$KEY:gone" other PX 60000
+	outer 'redis-cli -s "'"$SUITE_DIR/s"'" set "$KEY" other PX 60000
+		"$RLOCKRUN" -k "$KEY" -n true; echo $? >code; exit 0' -t 60
+	exits_with 79 "$PID"
+	[[ $(<code) == 75 ]]
+	cli del "$KEY:gone" "$KEY"
+}
+
+# --- the environment ------------------------------------------------------------
+
+@test "an environment that has leaked to a daemon: it takes the lock normally" {
+	run -0 rl sh -c 'echo "$RLOCKRUN_HELD" >held'
+	export RLOCKRUN_HELD
+	RLOCKRUN_HELD=$(<held)
+	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN"'
+	[[ $output != "${RLOCKRUN_HELD%%:*}" && ${#output} == 36 ]]
+	env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$KEY" sh ./nest other 3>&- &
+	STARTED+=("$!")
+	wait_for_file other.pid
+	run -75 rl -n true
+	start "$RLOCKRUN" -k "$KEY" -- touch ran
+	wait_until eval '(($(cli zcard "{$KEY}:rlk:q") == 1))'
+	[[ ! -e ran ]]
+	touch other.go
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "garbage in RLOCKRUN_HELD is passed over" {
+	long=$(printf %0100000d 0)
+	uuid=00000000-0000-4000-8000-000000000000
+	for held in '' ' ' : "$uuid" "$uuid:" ":$KEY" "x:$KEY" "$uuid:$KEY" "$uuid $KEY" \
+		"$uuid:$KEY:" "$long" "$uuid:$long" $'\n\e\xff' "$uuid:%" "$uuid:%zz" '%s%n' \
+		"$uuid:$KEY $uuid:$KEY" "${uuid//0/%}:$KEY" "${uuid//0/ü}:$KEY"; do
+		RLOCKRUN_HELD=$held run -0 rl -n sh -c 'echo "$RLOCKRUN_TOKEN"'
+		[[ ${#lines[@]} == 1 && ${#output} == 36 && $output != "$uuid" ]]
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "nested on another server is another lock" {
+	own_server
+	here=$RLOCKRUN_REDIS
+	suite=unix://$BATS_FILE_TMPDIR/redis/s
+	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN"; "$RLOCKRUN" -r "$0" -k "$KEY" -n sh -c "echo \$RLOCKRUN_TOKEN"' "$suite"
+	[[ ${lines[0]} != "${lines[1]}" && ${#lines[1]} == 36 ]]
+	[[ -z $(keys_left) && $RLOCKRUN_REDIS == "$here" ]]
+}
+
+@test "a server that doesn't let nested runs be counted" {
+	cli acl setuser "$KEY" on '>secret' '~*' +@all -zadd
+	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
+	run -4 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -k "$KEY" sh -c "exit 4"' "$url"
+	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(ZADD)" ]]
+	cli acl deluser "$KEY"
+	[[ -z $(keys_left) ]]
+}
+
+# with_access PATTERN: to K and such helper keys; url is that user's.
+with_access() {
+	cli acl setuser "$KEY" reset on '>secret' +@all "~$KEY" "~{$KEY}:rlk:$1"
+	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
+}
+
+@test "without access to the key of the nested: released, the inner run takes part" {
+	with_access '[^n]*'
+	run -7 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -n -k "$KEY" sh -c "exit 7"' "$url"
+	echo "$output"
+	[[ $output == *"the outer run cannot see this one: "*NOPERM* ]]
+	[[ $output == *"the queue cannot be used: "*NOPERM* && ${#lines[@]} == 2 ]]
+	[[ -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "without access to the queue: the last of the nested frees the lock" {
+	with_access '[fin]'
+	export url
+	outer 'sh ./leave -r "$url" -k "$KEY" sh ./nest in; until [ -s in.pid ]; do sleep 0.02; done' -r "$url"
+	exits_with 0 "$PID"
+	[[ $(cli get "$KEY") == "$(<in.token)" ]]
+	touch in.go
+	wait_until is_free
+	wait_until gone "$(<leave.rlockrun)"
+	[[ ! -s leave.err && -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "a key of the nested that is another type is told, and does no harm" {
+	run -4 rl sh -c 'redis-cli -s "$0" set "$1" garbage >/dev/null
+		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s" "$N"
+	[[ ${#lines[@]} == 1 ]]
+	[[ $output == *": the outer run cannot see this one: error from "*": WRONGTYPE "* ]]
+	[[ -z $(keys_left) ]]
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/env bats
+# Each script by itself: sent once more, as after a lost answer, it does no harm
+# (R2); on a full server what frees still frees.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+
+setup() {
+	begin_test
+	own_server
+	F="{$KEY}:rlk:f" I="{$KEY}:rlk:i" N="{$KEY}:rlk:n" Q="{$KEY}:rlk:q"
+	MONITOR=$PWD/monitor.log
+	redis-cli -s "$SUITE_DIR/s" monitor >"$MONITOR" 2>&1 3>&- &
+	MONITOR_PID=$!
+	wait_for_file "$MONITOR"
+	export RLOCKRUN
+}
+teardown() {
+	kill "$MONITOR_PID"
+	end_test
+}
+
+# again NAME N: sends the Nth request of that name once more; the answer is in
+# lines.
+again() {
+	catch_up
+	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" "$@"
+	echo "again: $output"
+}
+
+# wait_in_line: a waiter, until it is in line. PID is its pid.
+wait_in_line() {
+	local before
+	before=$(cli zcard "$Q")
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo ran >>ran'
+	wait_until in_line $((before + 1))
+}
+in_line() {
+	[[ $(cli zcard "$Q") == "$1" ]]
+}
+
+# All that is on the server, but for what time changes.
+state() {
+	local key
+	cli --raw keys '*' | sort | while read -r key; do
+		echo "$key: $(cli --raw type "$key")"
+		case $key in
+		# A heartbeat in between changes who lives for longest.
+		*:rlk:[ln]) cli --raw zrange "$key" 0 -1 | sort ;;
+		*:rlk:q) cli --raw zrange "$key" 0 -1 ;;
+		*:rlk:i) cli --raw hget "$key" token ;;
+		*:rlk:m:*) cli --raw lrange "$key" 0 -1 ;;
+		*:rlk:f) ;;
+		*) cli --raw get "$key" ;;
+		esac
+	done
+}
+
+# --- twice (R2) -----------------------------------------------------------------
+
+@test "R2: an acquire that was granted is granted anew, with a new fence" {
+	hold
+	state >before
+	token=$(cli get "$KEY")
+	fence=$(cli get "$F")
+	cli pexpire "$KEY" 1500
+	cli pexpire "$I" 1500
+	again EVAL/7 1
+	[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
+	[[ $(cli get "$KEY") == "$token" && $(cli get "$F") == "${lines[1]}" ]]
+	[[ $(cli hget "$I" fence) == "${lines[1]}" ]]
+	(($(cli pttl "$KEY") > 25000 && $(cli pttl "$I") > 3000000))
+	state | diff before -
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "R2: an acquire that put one in line leaves it where it is" {
+	hold
+	wait_in_line
+	wait_in_line
+	tickets=$(cli zrange "$Q" 0 -1 withscores)
+	state >before
+	again EVAL/7 2
+	[[ ${lines[0]} == 0 && ${lines[2]} == 0 ]]
+	again EVAL/7 3
+	[[ ${lines[0]} == 0 && ${lines[2]} == 1 ]]
+	[[ $(cli zrange "$Q" 0 -1 withscores) == "$tickets" ]]
+	state | diff before -
+	touch "done"
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+}
+
+@test "R2: an acquire of one who has gone keeps others waiting for a ttl at most" {
+	run -0 rl -t 1 true
+	again EVAL/7 1
+	[[ ${lines[0]} == 1 ]]
+	run -0 rl touch ran
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+renewed() {
+	grep -F '"EVAL"' "$MONITOR" | grep -q ' "1" "'"$KEY"'" '
+}
+
+@test "R2: a renewal that comes twice, and too late" {
+	hold -t 1
+	wait_until renewed
+	state >before
+	again EVAL/1 1
+	[[ $output == 1 ]]
+	(($(cli pttl "$KEY") > 500))
+	state | diff before -
+	touch "done"
+	exits_with 0 "$PID"
+	again EVAL/1 1
+	[[ $output == 0 && -z $(keys_left) ]]
+	cli set "$KEY" other PX 500000
+	again EVAL/1 1
+	[[ $output == 0 && $(cli get "$KEY") == other ]]
+}
+
+@test "R2: a release that comes twice frees nobody else's, and rings nobody" {
+	hold
+	a=$PID
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >B; until [ -e B.go ]; do sleep 0.02; done'
+	b=$PID
+	wait_until in_line 1
+	touch "done"
+	exits_with 0 "$a"
+	wait_for_file B
+	wait_in_line
+	catch_up
+	rings=$(grep -c 'lua\] "RPUSH"' "$MONITOR")
+	state >before
+	again EVAL/8 1
+	[[ ${lines[0]} == 0 ]]
+	state | diff before -
+	catch_up
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == "$rings" ]]
+	touch B.go
+	exits_with 0 "$b"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "R2: who leaves the line leaves it once" {
+	hold
+	wait_in_line
+	run -75 rl -w 0.3 true
+	state >before
+	again EVAL/8 1
+	[[ ${lines[0]} == 0 ]]
+	state | diff before -
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "$PID"
+}
+
+@test "R2: a ring is one element, however often, and goes by itself" {
+	hold
+	wait_in_line
+	kill -STOP "$PID"
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	# The holder learnt of the head by its release's answer.
+	again EVAL/3 1
+	again EVAL/3 1
+	bell=$(cli --raw keys "{$KEY}:rlk:m:*")
+	[[ $(cli llen "$bell") == 1 ]]
+	left=$(cli pttl "$bell")
+	((left > 0 && left <= 10000))
+	kill -CONT "$PID"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+	again EVAL/3 1
+	[[ -z $(keys_left) ]]
+}
+
+@test "R2: a nested run that joins twice is one; who has left doesn't stay" {
+	start "$RLOCKRUN" -k "$KEY" -t 10 -- sh -c '"$RLOCKRUN" -t 1 -k "$KEY" sh -c "
+		echo >in; until [ -e in.go ]; do sleep 0.02; done"; echo >out
+		until [ -e go ]; do sleep 0.02; done'
+	wait_for_file in
+	state >before
+	fence=$(cli get "$F")
+	again EVAL/7 2
+	[[ ${lines[0]} == 1 && ${lines[1]} == "$fence" ]]
+	state | diff before -
+	wait_until grep -qF ' "1" "'"$N"'" ' "$MONITOR"
+	touch in.go
+	wait_for_file out
+	[[ $(cli exists "$N") == 0 ]]
+	# Its heartbeat comes late, and its goodbye again.
+	run -0 "$HELPERS/again" <(grep -F ' "1" "'"$N"'" ' "$MONITOR") \
+		"$SUITE_DIR/s" EVAL/1 1
+	[[ $(cli exists "$N") == 0 ]]
+	again EVAL/8 1
+	[[ ${lines[0]} == 2 && $(cli exists "$KEY") == 1 ]]
+	touch go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+# --- a full server ----------------------------------------------------------------
+
+@test "on a full server a holder renews and frees" {
+	hold -t 1
+	cli config set maxmemory 1
+	wait_until renewed
+	cli pexpire "$KEY" 500
+	wait_until left_above 500
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR && -z $(keys_left) ]]
+}
+
+@test "on a full server a release frees, with others in line; they run later" {
+	hold
+	wait_in_line
+	wait_in_line
+	cli config set maxmemory 1
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	[[ $(cli exists "$KEY") == 0 && ! -s err.1 ]]
+	cli config set maxmemory 0
+	exits_with 0 "${STARTED[1]}"
+	exits_with 0 "${STARTED[2]}"
+	[[ $(wc -l <ran) == 2 && -z $(keys_left) ]]
+}
+
+@test "on a full server nothing is left of who gave up, or wasn't let in" {
+	cli config set maxmemory 1
+	run -69 rl -n --server-timeout 0.5 touch ran
+	[[ $output == *OOM* && ! -e ran && -z $(keys_left) ]]
+	cli config set maxmemory 0
+	hold
+	wait_in_line
+	cli config set maxmemory 1
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	in_line 0
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	[[ -z $(keys_left) ]]
+}
+
+@test "on a full server the last of a nest frees the lock" {
+	start "$RLOCKRUN" -k "$KEY" -t 2 -- sh -c 'setsid "$RLOCKRUN" -t 2 -k "$KEY" sh -c "
+		echo >in; until [ -e in.go ]; do sleep 0.02; done" </dev/null >/dev/null 2>&1 &
+		until [ -s in ]; do sleep 0.02; done'
+	exits_with 0 "$PID"
+	cli config set maxmemory 1
+	cli pexpire "$KEY" 1000
+	wait_until left_above 1500
+	touch in.go
+	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
+	[[ -z $(keys_left) ]]
+}
+
+# A server may say so when it is full; the lock lasts while the first writes fail.
+@test "on a full server an outer run that ends before a nested one frees the lock" {
+	start "$RLOCKRUN" -k "$KEY" -t 2 -- sh -c 'setsid "$RLOCKRUN" -t 2 -k "$KEY" sh -c "
+		echo >in; until [ -e in.go ]; do sleep 0.02; done" </dev/null >/dev/null 2>&1 &
+		until [ -s in ] && [ -e out.go ]; do sleep 0.02; done'
+	wait_for_file in
+	cli config set maxmemory 1
+	touch out.go
+	exits_with 0 "$PID"
+	touch in.go
+	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
+}

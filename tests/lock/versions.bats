@@ -1,0 +1,169 @@
+#!/usr/bin/env bats
+# Two versions on one lock, as during an upgrade: this one, and the last one
+# whose scripts were different, built from the history of the repository.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	NEW=$RLOCKRUN
+	OLD=$ROOT/build/former/rlockrun
+	[[ -x $OLD ]] || skip "not here: no history to build the former version from"
+	write_work
+}
+teardown() { end_test; }
+
+# A job that finds out whether another one runs beside it.
+write_work() {
+	cat >work <<-'END'
+		exec 9>witness
+		flock -n 9 || echo "$1" >>overlaps
+		echo "$1" >>order
+		until [[ -e done || -e done.$1 ]]; do sleep 0.01; done
+	END
+}
+
+# work NAME BINARY [OPTION...]
+work() {
+	start "$2" -k "$KEY" "${@:3}" -- bash ./work "$1"
+}
+
+are_waiting() {
+	[[ $(cli zcard "{$KEY}:rlk:q") == "$1" ]]
+}
+
+none_left() {
+	[[ -z $(keys_left) ]]
+}
+
+in_order() {
+	[[ $(paste -sd ' ' order 2>/dev/null) == "$1" ]]
+}
+
+@test "waiters of both versions run in the order in which they came" {
+	local name binary=$OLD
+	work 0 "$OLD"
+	wait_until in_order 0
+	for name in 1 2 3 4 5 6; do
+		[[ $binary == "$OLD" ]] && binary=$NEW || binary=$OLD
+		work "$name" "$binary"
+		wait_until are_waiting "$name"
+	done
+	touch "done"
+	wait_until in_order "0 1 2 3 4 5 6"
+	wait_until none_left
+	[[ ! -e overlaps ]]
+}
+
+# turns BINARY: five runs that count in a way that two at once spoil.
+turns() {
+	local n
+	for ((n = 0; n < 5; n++)); do
+		"$1" -k "$KEY" sh -c 'read -r n <count; sleep 0.003; echo $((n + 1)) >count' || return
+	done
+}
+
+@test "crowds of both versions never run two jobs at once" {
+	local pid
+	echo 0 >count
+	for _ in 1 2 3 4; do
+		start turns "$OLD"
+		start turns "$NEW"
+	done
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ $(<count) == 40 && -z $(keys_left) ]]
+}
+
+# takes_over OLD-OR-NEW OTHER: the other one waits behind a holder that is killed.
+takes_over() {
+	work A "$1" -t 2
+	wait_until in_order A
+	local first=$PID
+	work B "$2"
+	wait_until are_waiting 1
+	kill -KILL "$first"
+	wait_until in_order "A B"
+	[[ ! -e overlaps ]]
+	touch "done"
+	exits_with 0 "$PID"
+	wait_until none_left
+}
+
+@test "the new version waits behind an old one that is killed" {
+	takes_over "$OLD" "$NEW"
+}
+
+@test "the old version waits behind a new one that is killed" {
+	takes_over "$NEW" "$OLD"
+}
+
+@test "readers of both versions go together, writers of both alone" {
+	local name binary
+	work W "$OLD"
+	wait_until in_order W
+	work R1 "$NEW" -s
+	wait_until are_waiting 1
+	work R2 "$OLD" -s
+	wait_until are_waiting 2
+	work X "$NEW"
+	wait_until are_waiting 3
+	touch done.W
+	wait_until eval '[[ $(sort order | paste -sd " ") == "R1 R2 W" ]]'
+	touch done.R1 done.R2
+	wait_until eval '[[ $(tail -n 1 order) == X ]]'
+	touch "done"
+	wait_until none_left
+}
+
+@test "permits are counted over both versions" {
+	work A "$OLD" --permits 2
+	work B "$NEW" --permits 2
+	wait_until eval '[[ -e order && $(wc -l <order) == 2 ]]'
+	run -75 "$OLD" -k "$KEY" --permits 2 -n true
+	run -75 "$NEW" -k "$KEY" --permits 2 -n true
+	touch done.A
+	wait_until gone "${STARTED[0]}"
+	run -0 "$NEW" -k "$KEY" --permits 2 -n "$OLD" -k "$KEY" --permits 2 -n true
+	touch "done"
+	wait_until none_left
+}
+
+# nested OUTER INNER: the inner run joins, and outlives the outer one.
+nested() {
+	start "$1" -k "$KEY" sh -c '"$1" -k "$KEY" sh -c "echo >inside; until [ -e done ]; do sleep 0.02; done" &
+		until [ -e inside ]; do sleep 0.02; done' _ "$2"
+	exits_with 0 "$PID"
+	run -75 "$1" -k "$KEY" -n true
+	run -75 "$2" -k "$KEY" -n true
+	touch "done"
+	wait_until none_left
+}
+
+@test "a nested run of the other version keeps the lock until it ends" {
+	nested "$OLD" "$NEW"
+	rm "done" inside
+	nested "$NEW" "$OLD"
+}
+
+# bystander LOOKER HOLDER: status and force-release across the versions.
+bystander() {
+	work A "$2" -t 1
+	wait_until in_order A
+	run -0 "$1" --status -k "$KEY"
+	[[ $output == *"(pid $PID, "* ]]
+	run -0 "$1" --force-release -k "$KEY" --yes
+	exits_with 79 "$PID"
+	rm order
+}
+
+@test "each version sees and takes away a lock of the other" {
+	bystander "$NEW" "$OLD"
+	bystander "$OLD" "$NEW"
+	wait_until none_left
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# `make deb`, what is in the package, installing and removing it in a root of its
+# own; `make install` and `make uninstall`.
+#
+# The package is built once, in a copy of the tree, and as an ordinary user when
+# the suite is run by root.
+
+load ../helpers/suite
+
+# as_user COMMAND...: in the copy, as an ordinary user, with a tidy environment.
+as_user() {
+	local become=()
+	((EUID)) || become=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	env -i --chdir="$PACKAGE_DIR/tree" PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin \
+		HOME="$PACKAGE_DIR/home" TMPDIR="$PACKAGE_DIR/tmp" "${become[@]}" "$@"
+}
+
+# copy_tree FOLDER: what a package is made of.
+copy_tree() {
+	mkdir "$1"
+	(cd "$ROOT" &&
+		cp -R -- *.md LICENSE Makefile completions man packaging src "$1")
+	((EUID)) || chown -R 65534:65534 "$1"
+}
+
+setup_file() {
+	start_suite_server
+	type dpkg-buildpackage dh lintian >/dev/null 2>&1 || return 0
+	# bats' folders are closed to others.
+	PACKAGE_DIR=$(mktemp -d /tmp/rlockrun-package.XXXXXX)
+	export PACKAGE_DIR
+	chmod 755 "$PACKAGE_DIR"
+	mkdir -m 1777 "$PACKAGE_DIR/home" "$PACKAGE_DIR/tmp"
+	copy_tree "$PACKAGE_DIR/tree"
+	as_user make --no-print-directory deb 3>&- \
+		>"$PACKAGE_DIR/log" 2>&1 || {
+		cat "$PACKAGE_DIR/log" >&2
+		return 1
+	}
+}
+
+teardown_file() {
+	stop_suite_server
+	[[ -z ${PACKAGE_DIR:-} ]] || rm -rf "$PACKAGE_DIR"
+}
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# Sets DEB, or skips the test: other systems have no such package.
+need_deb() {
+	[[ ${PACKAGE_DIR:-} ]] || skip 'no debhelper, dpkg-dev or lintian'
+	local built=("$PACKAGE_DIR"/tree/build/rlockrun_*.deb)
+	DEB=${built[0]}
+	[[ -s $DEB && ${#built[@]} == 1 ]]
+}
+
+version() {
+	sed -n 's/^VERSION := //p' "$ROOT/Makefile"
+}
+
+# All that isn't a folder, from FOLDER on, by name.
+files_in() {
+	(cd "$1" && find . ! -type d | sed 's/^\.//' | sort)
+}
+
+# in_root ARGUMENT...: dpkg on root/, whose only other packages are those that
+# ours depends on.
+in_root() {
+	PATH=$PATH:/usr/sbin:/sbin dpkg --root="$PWD/root" --log=/dev/null \
+		--force-not-root --force-script-chrootless "$@"
+}
+
+make_root() {
+	local names
+	mkdir -p root/var/lib/dpkg/{info,updates}
+	names=$(dpkg-deb -f "$DEB" Depends | tr ',' '\n' | awk '{ print $1 }')
+	# shellcheck disable=SC2086 # names have no blanks
+	dpkg-query -s $names >root/var/lib/dpkg/status
+}
+
+# make_here TARGET: in the tree, without building anything.
+make_here() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$ROOT" \
+		--no-print-directory -s -o all VARIANT="$(basename "$(dirname "$RLOCKRUN")")" \
+		DESTDIR="$PWD/dest" "$@"
+}
+
+@test "make deb: prints where the package is, and nothing else" {
+	need_deb
+	[[ $(<"$PACKAGE_DIR/log") == "$DEB" ]]
+	[[ $(basename "$DEB") == "rlockrun_$(version)-"[0-9]*_$(dpkg --print-architecture).deb ]]
+}
+
+@test "make deb: the versions of Makefile, changelog and program agree" {
+	line=$(head -n 1 "$ROOT/packaging/debian/changelog")
+	[[ $line == "rlockrun ($(version)-"[0-9]*') '* ]]
+	[[ $("$RLOCKRUN" -V) == *" $(version)"* ]]
+
+	need_deb
+	run -1 as_user packaging/deb.sh 9.9.9
+	[[ $output == *' is for '"$(version)-"*'VERSION is 9.9.9' ]]
+	[[ -s $DEB ]]
+}
+
+@test "make deb: lintian finds nothing" {
+	need_deb
+	run -0 as_user lintian --fail-on error,warning --display-info --pedantic \
+		"${DEB%.deb}.changes"
+	[[ -z $output ]]
+}
+
+@test "make deb: hardened, and linked against what it names" {
+	need_deb
+	dpkg-deb -x "$DEB" x
+	readelf --wide --dynamic --program-headers x/usr/bin/rlockrun >elf
+	grep -q 'FLAGS_1.*NOW.*PIE' elf
+	grep -q GNU_RELRO elf
+	grep 'GNU_STACK' elf | grep -qv RWE
+	while read -r name; do
+		package=$(dpkg-query -S "*/$name" | sed 's/:.*//' | head -n 1)
+		[[ ", $(dpkg-deb -f "$DEB" Depends)" == *", $package "* ]]
+	done < <(sed -n 's/.*NEEDED.*\[\(.*\)]/\1/p' elf)
+}
+
+@test "make deb: no package starts a server because of ours" {
+	need_deb
+	[[ -z $(dpkg-deb -f "$DEB" Pre-Depends) ]]
+	[[ $(dpkg-deb -f "$DEB" Recommends) == 'libssl3t64 | libssl3' ]]
+	[[ $(dpkg-deb -f "$DEB" Suggests) == 'redis-server | valkey-server' ]]
+	dpkg-deb -e "$DEB" control
+	[[ $(files_in control) == $'/control\n/md5sums' ]]
+}
+
+# bats test_tags=slow
+@test "make deb: the same bytes in another folder" {
+	need_deb
+	copy_tree "$PACKAGE_DIR/another-tree"
+	again=$(as_user make -C "$PACKAGE_DIR/another-tree" --no-print-directory deb 3>&-)
+	cmp "$DEB" "$again"
+}
+
+@test "dpkg: installs what belongs there, and it works" {
+	need_deb
+	make_root
+	in_root -i "$DEB"
+	[[ $(dpkg-query --admindir=root/var/lib/dpkg -W -f '${Status}' rlockrun) == \
+		'install ok installed' ]]
+
+	(cd root && find . ! -type d ! -path './var/*' | sed 's/^\.//' | sort) >got
+	{
+		cat <<-END
+			/usr/bin/rlockrun
+			/usr/share/bash-completion/completions/rlockrun
+			/usr/share/doc/rlockrun/README.md.gz
+			/usr/share/doc/rlockrun/changelog.Debian.gz
+			/usr/share/doc/rlockrun/changelog.gz
+			/usr/share/doc/rlockrun/copyright
+			/usr/share/fish/vendor_completions.d/rlockrun.fish
+			/usr/share/lintian/overrides/rlockrun
+			/usr/share/man/man1/rlockrun.1.gz
+			/usr/share/zsh/vendor-completions/_rlockrun
+		END
+		for file in "$ROOT"/packaging/examples/*; do
+			echo "/usr/share/doc/rlockrun/examples/$(basename "$file")"
+		done
+	} | sort | diff - got
+
+	zcat root/usr/share/man/man1/rlockrun.1.gz |
+		cmp - "$ROOT/man/rlockrun.1"
+	(cd root && md5sum --quiet -c var/lib/dpkg/info/rlockrun.md5sums)
+	[[ $(root/usr/bin/rlockrun -V) == *" $(version)"* ]]
+	run -7 root/usr/bin/rlockrun -k "$KEY" -- sh -c 'exit 7'
+	[[ -z $output ]]
+}
+
+@test "dpkg: removes all of it" {
+	need_deb
+	make_root
+	in_root -i "$DEB"
+	in_root -r rlockrun
+	[[ -z $(find root -mindepth 1 ! -path 'root/var' ! -path 'root/var/lib*') ]]
+	run -1 dpkg-query --admindir=root/var/lib/dpkg -s rlockrun
+}
+
+@test "dpkg: doesn't install without hiredis" {
+	need_deb
+	mkdir -p root/var/lib/dpkg/{info,updates}
+	dpkg-query -s libc6 >root/var/lib/dpkg/status
+	run -1 in_root -i "$DEB"
+	[[ $output == *'depends on libhiredis'*'not installed'* ]]
+}
+
+@test "make install and make uninstall: five files, then none" {
+	make_here install
+	files_in dest | diff - <(
+		cat <<-END
+			/usr/local/bin/rlockrun
+			/usr/local/share/bash-completion/completions/rlockrun
+			/usr/local/share/fish/vendor_completions.d/rlockrun.fish
+			/usr/local/share/man/man1/rlockrun.1
+			/usr/local/share/zsh/site-functions/_rlockrun
+		END
+	)
+	cmp "$RLOCKRUN" dest/usr/local/bin/rlockrun
+	[[ -x dest/usr/local/bin/rlockrun ]]
+
+	# Others' files stay.
+	touch dest/usr/local/bin/other
+	make_here uninstall
+	[[ $(files_in dest) == /usr/local/bin/other ]]
+	# It isn't an error to do it twice.
+	make_here uninstall
+}
+
+@test "make install: to another prefix" {
+	make_here install PREFIX=/opt/x
+	[[ $(files_in dest | grep -cv '^/opt/x/') == 0 ]]
+	make_here uninstall PREFIX=/opt/x
+	[[ -z $(files_in dest) ]]
+}
+
+@test "server.sh: what is no server is refused in one line" {
+	local none server_sh=$ROOT/packaging/server.sh
+	for none in "$PWD/none" none ./none "$PWD" /etc/passwd true; do
+		SERVER=$none run -1 "$server_sh" "$PWD/bin"
+		[[ $output == "server.sh: SERVER="*" is no "* && ${#lines[@]} == 1 ]]
+	done
+	SERVER=$(type -P redis-server) run -0 "$server_sh" "$PWD/bin"
+	[[ $output == *" server v="* && -x bin/redis-server ]]
+}

@@ -1,0 +1,767 @@
+#!/usr/bin/env bats
+# Waiting in line: who comes next, who is woken, and what becomes of the line when
+# somebody in it dies, stops or is cut off. What measures time is tagged serial.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	write_turn
+	Q="{$KEY}:rlk:q"
+	L="{$KEY}:rlk:l"
+}
+teardown() {
+	end_monitor
+	end_test
+}
+
+# member_of PID: its name in line.
+member_of() {
+	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
+}
+token_of() {
+	local member
+	member=$(member_of "$1")
+	member=${member#x:}
+	echo "${member%%:*}"
+}
+
+# Nothing is left but doorbells that were rung for those who were killed.
+only_bells_left() {
+	local key
+	keys_left >left || true
+	cat left
+	run -1 grep -v ':rlk:m:' left
+	while read -r key; do
+		(($(cli pttl "$key") <= 10000)) || return
+	done <left
+}
+
+# --- order ------------------------------------------------------------------
+
+@test "L4: 30 waiters run in the order in which they came, heartbeats or not" {
+	holds A
+	for n in {1..30}; do
+		line_up "$n"
+	done
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(tail -n 30 order) == "$(seq 30)" ]]
+	sort -c -n -u fences
+	[[ ! -e overlaps && -z $(keys_left) ]]
+}
+
+@test "tickets grow even when the clock does not" {
+	holds A
+	line_up B
+	# As if a clock that was an hour ahead had been put right.
+	cli zincrby "$Q" 3600000000 "$(member_of "$PID")"
+	line_up C
+	line_up D
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C D" ]]
+}
+
+@test "a newcomer does not overtake who was woken, nor with -n" {
+	holds A
+	line_up B
+	b=$PID
+	kill -STOP "$b"
+	touch go.A
+	exits_with 0 "${STARTED[0]}"
+	run -75 rl -n touch ran
+	[[ $output == "rlockrun: $KEY is free, but others are in line for it" ]]
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
+	wait_until is_in_line "$PID"
+	kill -CONT "$b"
+	touch go
+	exits_with 0 "$b"
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A B C" && ! -e ran && ! -e overlaps ]]
+}
+
+# bats test_tags=smoke
+@test "S9: FLUSHALL while 20 wait: all run, with growing fences" {
+	own_server
+	holds A -t 1
+	for n in {1..20}; do
+		line_up "$n" -t 1
+	done
+	cli flushall
+	exits_with 79 "${STARTED[0]}"
+	STARTED=("${STARTED[@]:1}")
+	touch go
+	all_end_well
+	[[ $(wc -l <order) == 21 ]]
+	sort -c -n -u fences
+	[[ -z $(keys_left) ]]
+}
+
+@test "L8: a server that restarts empty loses nobody who waits" {
+	own_server
+	holds A -t 1
+	for n in 1 2 3; do
+		line_up "$n"
+	done
+	stop_server "$SUITE_DIR"
+	start_server "$SUITE_DIR"
+	exits_with 79 "${STARTED[0]}"
+	STARTED=("${STARTED[@]:1}")
+	touch go
+	all_end_well
+	[[ $(wc -l <order) == 4 && -z $(keys_left) ]]
+}
+
+@test "S3: behind a key that was overwritten the line stays where it is" {
+	holds A
+	line_up B
+	line_up C
+	cli set "$KEY" other PX 60000
+	touch go
+	exits_with 79 "${STARTED[0]}"
+	heartbeats_pass
+	[[ $(<order) == A && $(cli get "$KEY") == other ]]
+	[[ $(cli del "$KEY") == 1 ]]
+	STARTED=("${STARTED[@]:1}")
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
+}
+
+@test "S4: the head takes a key that was deleted; the holder plants none again" {
+	holds A -t 2
+	line_up B -t 2
+	touch go.B
+	cli del "$KEY"
+	exits_with 0 "$PID"
+	[[ $(cli exists "$KEY") == 0 ]]
+	exits_with 79 "${STARTED[0]}"
+	[[ -z $(keys_left) ]]
+}
+
+# --- the head is gone ---------------------------------------------------------
+
+# bats test_tags=serial
+@test "S8: a head that is stopped costs two seconds, and starts nothing after" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	line_up C
+	kill -STOP "$b"
+	touch go.A
+	exits_with 0 "$a"
+	freed=$(now_ms)
+	wait_for_file C.started
+	echo "C after $(($(started_ms C) - freed)) ms"
+	(($(started_ms C) - freed <= 2000))
+	kill -CONT "$b"
+	wait_until is_in_line "$b"
+	[[ $(paste -sd ' ' order) == "A C" ]]
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A C B" && ! -e overlaps ]]
+	sort -c -n -u fences
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "L2: a head that was killed costs two seconds" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	line_up C
+	line_up D
+	kill -KILL "$b"
+	touch go.A
+	exits_with 0 "$a"
+	freed=$(now_ms)
+	wait_for_file C.started
+	echo "C after $(($(started_ms C) - freed)) ms"
+	(($(started_ms C) - freed <= 2000))
+	[[ ! -e D.started ]]
+	touch go
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A C D" && ! -e overlaps ]]
+	only_bells_left
+}
+
+# bats test_tags=serial
+@test "L2: a head that was killed costs two seconds, whoever comes behind it" {
+	holds A
+	a=$PID
+	for n in B C D E; do
+		line_up "$n"
+	done
+	# D and E have last heard that they are far behind.
+	touch go.A
+	exits_with 0 "$a"
+	wait_for_file B.started
+	kill -KILL "${STARTED[2]}"
+	touch go.B
+	exits_with 0 "${STARTED[1]}"
+	freed=$(now_ms)
+	wait_for_file D.started
+	echo "D after $(($(started_ms D) - freed)) ms"
+	(($(started_ms D) - freed <= 2000))
+	touch go
+	exits_with 0 "${STARTED[4]}"
+	[[ $(paste -sd ' ' order) == "A B D E" && ! -e overlaps ]]
+	only_bells_left
+}
+
+@test "five in a row that were killed are passed over" {
+	holds A
+	a=$PID
+	for n in {1..6}; do
+		line_up "$n"
+	done
+	for n in {1..5}; do
+		kill -KILL "${STARTED[n]}"
+	done
+	touch go
+	exits_with 0 "$a"
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A 6" ]]
+	only_bells_left
+}
+
+# bats test_tags=serial
+@test "L1: behind a holder that was killed only the head wakes, in time" {
+	holds A -t 3
+	a=$PID
+	for n in 1 2 3; do
+		line_up "$n" -t 3
+	done
+	wait_until left_above 2900
+	ends=$(($(now_ms) + 3000))
+	kill -KILL "$a"
+	wait_for_file 1.started
+	echo "1 $((ends - $(started_ms 1))) ms before that"
+	(($(started_ms 1) <= ends + 300))
+	touch go
+	STARTED=("${STARTED[@]:1}")
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A 1 2 3" && ! -e overlaps ]]
+}
+
+@test "S6: behind a holder that was stopped the line moves on in order" {
+	holds A -t 1
+	a=$PID
+	line_up B
+	line_up C
+	kill -STOP "$a"
+	wait_for_file B.started
+	touch go
+	kill -CONT "$a"
+	exits_with 79 "$a"
+	STARTED=("${STARTED[@]:1}")
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
+	sort -c -n -u fences
+}
+
+# --- doorbells ------------------------------------------------------------------
+
+# was_rung TOKEN
+was_rung() {
+	catch_up
+	grep -qF "lua] \"RPUSH\" \"{$KEY}:rlk:m:$1\"" "$MONITOR"
+}
+
+@test "a release rings the head and nobody else" {
+	holds A
+	line_up B
+	b=$(token_of "$PID")
+	line_up C
+	c=$(token_of "$PID")
+	monitor
+	touch go.A
+	wait_for_file B.started
+	was_rung "$b"
+	run -1 was_rung "$c"
+	touch go.B
+	wait_for_file C.started
+	was_rung "$c"
+	[[ $(grep -cF "lua] \"RPUSH\" \"{$KEY}:" "$MONITOR") == 2 ]]
+	touch go
+	all_end_well
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "L5: who was not rung starts within its heartbeat" {
+	cli set "$KEY" other
+	# Its record makes it one of ours, so that nobody looks after it.
+	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u \
+		since "$(cli --raw time | head -n 1)000"
+	line_up B
+	cli del "$KEY"
+	freed=$(now_ms)
+	wait_for_file B.started
+	cli del "{$KEY}:rlk:i"
+	echo "B after $(($(started_ms B) - freed)) ms"
+	(($(started_ms B) - freed <= 1850))
+	touch go
+	exits_with 0 "$PID"
+}
+
+@test "L5: a ring whose answer is lost, in five ways" {
+	for way in drop cut lose hangup vanish; do
+		rm -f go go.* B.started
+		export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+		holds A
+		a=$PID
+		start_proxy "$way" "$way:BLPOP:1"
+		line_up B
+		touch go
+		exits_with 0 "$a"
+		exits_with 0 "$PID"
+	done
+	[[ $(paste -sd ' ' order) == "A B A B A B A B A B" && ! -e overlaps ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "a waiter whose connection is cut again and again keeps its place" {
+	own_server
+	holds A
+	line_up B
+	line_up C
+	for _ in {1..10}; do
+		cli client kill type normal skipme yes
+		sleep 0.1
+	done
+	are_in_line 2
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
+}
+
+@test "L7: who gives up when it was just rung rings the next" {
+	holds A
+	a=$PID
+	# It is rung, but would hear of it after its time is up.
+	start_proxy slow delay:60000:BLPOP
+	line_up B -w 2
+	b=$PID
+	export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+	line_up C
+	c=$(token_of "$PID")
+	kill -STOP "$PID" # so that its own heartbeat doesn't come first
+	monitor
+	touch go.A
+	exits_with 0 "$a"
+	exits_with 75 "$b"
+	was_rung "$c"
+	kill -CONT "$PID"
+	touch go
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "L7: -w 3 in line: 3 s, and nothing left of it" {
+	holds A
+	line_up B
+	b=$PID
+	begin=$(now_ms)
+	run -75 rl -w 3 true
+	took=$(($(now_ms) - begin))
+	echo "took $took ms"
+	((took >= 2990 && took <= 3400))
+	[[ $(cli zcard "$Q") == 1 && $(cli zcard "$L") == 1 ]]
+	is_in_line "$b"
+	[[ -z $(cli --raw keys "{$KEY}:rlk:m:*") ]]
+	touch go
+	all_end_well
+	[[ -z $(keys_left) ]]
+}
+
+# --- foreign holders ------------------------------------------------------------
+
+# polled LEAST: somebody has tried so often.
+polled() {
+	local most
+	most=$(grep -F "'SET', lock" "$MONITOR" | grep -oE "\"x:[0-9a-f-]{36}:" |
+		sort | uniq -c | awk '$1 > most { most = $1 } END { print most + 0 }')
+	((most >= $1))
+}
+
+# bats test_tags=serial
+@test "I2: behind a foreign holder one of 50 polls, and starts within 600 ms" {
+	own_server
+	[[ $(cli set "$KEY" other NX PX 60000) == OK ]]
+	for n in {1..50}; do
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
+	done
+	wait_until are_in_line 50
+	monitor
+	wait_until polled 7
+	catch_up
+	run -0 "$HELPERS/commands" "$MONITOR" "$KEY"
+	echo "$output"
+	[[ ${output##* } == 1 ]]
+	[[ $(cli del "$KEY") == 1 ]]
+	freed=$(now_ms)
+	wait_for_file order
+	first=$(<order)
+	echo "after $(($(started_ms "$first") - freed)) ms"
+	(($(started_ms "$first") - freed <= 600))
+	touch go
+	all_end_well
+	[[ $(wc -l <order) == 50 && ! -e overlaps && -z $(keys_left) ]]
+}
+
+# --- cost -------------------------------------------------------------------------
+
+# costs N: that many take turns, from the first one's release on.
+costs() {
+	local granted sent heartbeats vain mark
+	own_server
+	monitor
+	holds A
+	for ((n = 1; n <= $1; n++)); do
+		start "$RLOCKRUN" -k "$KEY" -- sh -c 'exit 0'
+	done
+	WAIT_SECONDS=60 wait_until are_in_line "$1"
+	catch_up
+	mark=$(stat -c %s "$MONITOR")
+	touch go
+	all_end_well
+	catch_up
+	run -0 "$HELPERS/commands" "$MONITOR" "$KEY" "$mark"
+	read -r granted sent heartbeats vain _ <<<"$output"
+	echo "# $1 waiters: $sent commands, $heartbeats heartbeats, $vain in vain" >&3
+	[[ $granted == "$1" && -z $(keys_left) ]]
+	# Apart from the commands with which they lined up: name, try, BLPOP.
+	((sent <= 3 * $1 + 10))
+	# Several rings to one, when it came late: at most one or two by chance.
+	((vain <= 2))
+}
+
+@test "B1: 10 waiters: six commands or fewer for each acquisition" {
+	costs 10
+}
+
+@test "B1: 100 waiters: no more" {
+	costs 100
+}
+
+# bats test_tags=slow
+@test "B1: 500 waiters: no more" {
+	costs 500
+}
+
+# --- going away ---------------------------------------------------------------
+
+# leaves_no_trace SIGNAL NAME: nothing of a waiter that is told to go.
+leaves_no_trace() {
+	local pid token
+	start "$HELPERS/ended" "end.$2" "$RLOCKRUN" -k "$KEY" touch ran
+	wait_for_file "end.$2.pid"
+	pid=$(<"end.$2.pid")
+	wait_until is_in_line "$pid"
+	token=$(token_of "$pid")
+	kill -"$1" "$pid"
+	exits_with 0 "$PID"
+	[[ $(<"end.$2") == "signal $1" ]]
+	run -1 is_in_line "$pid"
+	[[ $(cli --raw zrange "$L" 0 -1) != *"$token"* ]]
+	[[ $(cli exists "{$KEY}:rlk:m:$token") == 0 && ! -e ran ]]
+}
+
+# bats test_tags=smoke
+@test "P3: a waiter dies at once by the signal and leaves no trace" {
+	holds A
+	leaves_no_trace TERM head
+	line_up B
+	for signal in TERM HUP USR1 USR2; do
+		leaves_no_trace "$signal" "$signal"
+	done
+	are_in_line 1
+	touch go
+	exits_with 0 "${STARTED[0]}"
+	wait_until test -e B.started
+	wait_until eval '[[ -z $(keys_left) ]]'
+}
+
+# bats test_tags=serial
+@test "P3: with the server frozen a waiter dies within half a second" {
+	own_server
+	holds A
+	line_up B
+	freeze
+	begin=$(now_ms)
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	took=$(($(now_ms) - begin))
+	thaw
+	echo "took $took ms"
+	((took <= 500))
+	touch go
+	exits_with 0 "${STARTED[0]}"
+}
+
+@test "P3: a head that is told to go when it was just rung rings the next" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	line_up C
+	kill -STOP "$b"
+	touch go.A
+	exits_with 0 "$a"
+	kill -TERM "$b"
+	kill -CONT "$b"
+	exits_with 143 "$b"
+	wait_for_file C.started
+	touch go
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
+}
+
+@test "a ring that comes when its waiter has gone leaves no bell" {
+	# It doesn't know that B is the first in line, and rings it late.
+	start_proxy late late:4000:EVAL/3
+	holds A
+	a=$PID
+	export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+	line_up B
+	monitor
+	touch go
+	exits_with 0 "$a"
+	exits_with 0 "$PID"
+	wait_until grep -qF "\" \"3\" \"{$KEY}:rlk:q\" \"{$KEY}:rlk:l\" \"{$KEY}:rlk:m:" "$MONITOR"
+	catch_up
+	[[ -z $(keys_left) ]]
+}
+
+# is_listening PID: to its bell; sets ID, the number of its connection.
+is_listening() {
+	ID=$(cli client list | sed -n "s/^id=\([0-9]*\) .* name=rlockrun:$1 .* cmd=blpop .*/\1/p")
+	[[ $ID ]]
+}
+
+@test "a waiter that was rung while it was stopped and is the last leaves no bell" {
+	holds A
+	a=$PID
+	line_up B
+	b=$PID
+	wait_until is_listening "$b"
+	kill -STOP "$b"
+	cli client unblock "$ID"
+	bell="{$KEY}:rlk:m:$(token_of "$b")"
+	touch go
+	exits_with 0 "$a"
+	[[ $(cli exists "$bell") == 1 ]]
+	# The next one takes it for dead, when its second has gone by.
+	run -0 rl -w 10 true
+	kill -CONT "$b"
+	exits_with 0 "$b"
+	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
+}
+
+@test "a waiter that can't start its job leaves the line" {
+	holds A
+	start "$RLOCKRUN" -k "$KEY" -- ./job
+	wait_until are_in_line 0
+	exits_with 127 "$PID"
+	printf '#!/nowhere\n' >job
+	chmod +x job
+	start "$RLOCKRUN" -k "$KEY" -- ./job
+	wait_until is_in_line "$PID"
+	line_up B
+	touch go
+	exits_with 126 "${STARTED[2]}"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+# B3, as far as it goes by hand: somebody deletes the key and rings.
+@test "B3: the lock is taken away by hand and the head rung: it runs at once" {
+	holds A -t 1
+	line_up B -t 1
+	line_up C -t 1
+	b=$(token_of "${STARTED[1]}")
+	cli eval "if redis.call('get', KEYS[1]) == ARGV[1] then
+		return redis.call('del', KEYS[1]) end return 0" 1 "$KEY" wrong
+	heartbeats_pass
+	[[ $(<order) == A ]]
+	cli del "$KEY"
+	cli rpush "{$KEY}:rlk:m:$b" 1
+	wait_for_file B.started
+	exits_with 79 "${STARTED[0]}"
+	touch go
+	exits_with 0 "${STARTED[1]}"
+	exits_with 0 "${STARTED[2]}"
+	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
+}
+
+# --- --max-waiters ------------------------------------------------------------
+
+@test "--max-waiters 0: a free lock is taken, a held one is busy at once" {
+	run -0 rl --max-waiters 0 true
+	holds A
+	run -75 rl --max-waiters 0 touch ran
+	[[ $output == "rlockrun: $KEY is held by "*" ago; 0 are waiting already" ]]
+	run -75 rl --max-waiters 0 -w 5 touch ran
+	run -75 rl -q --max-waiters=0 touch ran
+	[[ -z $output ]]
+	run -4 rl --max-waiters 0 -E 4 touch ran
+	RLOCKRUN_MAX_WAITERS=0 run -75 rl touch ran
+	[[ ! -e ran ]]
+	are_in_line 0
+	touch go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "--max-waiters 2: of 20 at once two wait, the others are busy" {
+	holds A
+	for n in {1..20}; do
+		start "$RLOCKRUN" -k "$KEY" --max-waiters 2 -- sh ./turn "$n"
+	done
+	wait_until said_busy 18
+	are_in_line 2
+	touch go
+	codes=
+	for pid in "${STARTED[@]}"; do
+		code=0
+		wait "$pid" || code=$?
+		codes+="$code "
+	done
+	[[ $(grep -o 75 <<<"$codes" | wc -l) == 18 ]]
+	[[ $(wc -l <order) == 3 && -z $(keys_left) ]]
+}
+said_busy() {
+	[[ $(cat err.* | grep -c "; 2 are waiting already") == "$1" ]]
+}
+
+@test "--max-waiters counts only those who are alive" {
+	holds A
+	line_up B
+	line_up C
+	c=$PID
+	run -75 rl --max-waiters 2 true
+	[[ $output == *"; 2 are waiting already" ]]
+	member=$(member_of "$c")
+	kill -KILL "$c"
+	# As if its heartbeats had been missing for long. It isn't the first in line,
+	# so that nobody has taken it out yet.
+	cli zadd "$L" 1 "$member"
+	line_up D --max-waiters 2
+	are_in_line 3
+	run -75 rl --max-waiters 2 true
+	[[ $output == *"; 2 are waiting already" ]]
+	touch go
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A B D" ]]
+	only_bells_left
+}
+
+@test "--max-waiters: who is in line stays, whoever comes" {
+	holds A
+	line_up B --max-waiters 1
+	line_up C
+	line_up D
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C D" ]]
+}
+
+# --- what is told ---------------------------------------------------------------
+
+@test "the place in line is told once, when waiting starts" {
+	holds A
+	line_up B
+	line_up C
+	wait_for_file "$ERR"
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
+	[[ $(<err.2) == "rlockrun: $KEY is held by "*" ago; waiting" ]]
+	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, number 2 in line" ]]
+}
+
+# on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
+# appears is in `screen`. It starts when the terminal has the size in `ready`.
+on_terminal() {
+	start "$HELPERS/on-pty" screen "@orders" -- \
+		sh -c "until [ -e ready ] && [ \"\$(stty size)\" = \"\$(cat ready)\" ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
+		"$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo job'
+	wait_until test -p orders
+}
+
+screen_has() {
+	grep -qaE "$1" screen
+}
+
+@test "--progress: one line on a terminal, erased when the job starts" {
+	LOGNAME=deploy holds A
+	a=$PID
+	line_up B
+	on_terminal
+	echo 24 80 >ready
+	line="rlockrun: waiting 0s, number 2 in line: $KEY is held by $(uname -n) \(pid $a, deploy\)"
+	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
+	wait_until screen_has 'waiting 1s, number 2 in line: '
+	wait_until screen_has 'waiting 2s, number 2 in line: '
+	touch go.A
+	wait_until screen_has 's, number 1 in line: '
+	touch go
+	exits_with 0 "$PID"
+	[[ $(tr -d '\r' <screen | tail -n 1) == $'\e[K'"job" || $(tail -n 1 screen) == *$'\r\e[K'"job"$'\r' ]]
+	# All on one line: the job's is the only end of line.
+	[[ $(grep -ac '' screen) == 1 ]]
+}
+
+@test "--progress: nothing wraps on a terminal of ten columns" {
+	holds A
+	on_terminal
+	echo "resize 24 10" >orders
+	echo 24 10 >ready
+	wait_until screen_has 'rlockrun'
+	wait_until eval '(($(grep -ao rlockrun screen | wc -l) >= 2))'
+	touch go
+	exits_with 0 "$PID"
+	tr '\r' '\n' <screen | sed 's/\x1b\[K//g' >lines
+	[[ $(awk 'length > 9' lines) == '' ]]
+	grep -qx job lines
+}
+
+@test "--progress never, and a stderr that is no terminal: one plain line" {
+	holds A
+	on_terminal --progress never
+	echo 24 80 >ready
+	wait_until screen_has 'ago; waiting'
+	line_up B
+	wait_for_file "$ERR"
+	heartbeats_pass
+	touch go
+	all_end_well
+	run -1 screen_has $'\e'
+	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, number 2 in line" ]]
+}
+
+@test "--progress always draws into a file, too; -q nowhere" {
+	holds A
+	line_up B --progress always
+	wait_until grep -q "waiting 1s, number 1 in line" "$ERR"
+	err=$ERR
+	line_up C --progress always -q
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(tail -c 4 "$err") == $'\r\e[K' && ! -s $ERR ]]
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/env bats
+# Keys beside a lock that hold something else, or garbage: a clear warning, the
+# simple tier or a second of patience, and exclusion as ever.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	write_turn
+	Q="{$KEY}:rlk:q"
+	L="{$KEY}:rlk:l"
+	I="{$KEY}:rlk:i"
+	N="{$KEY}:rlk:n"
+}
+teardown() { end_test; }
+
+has_lines() {
+	[[ $(wc -l <"$1") == "$2" ]]
+}
+
+# excludes TYPE: with such a helper key a holder, three who wait and one who
+# doesn't; each of them says what is wrong, once.
+excludes() {
+	local n pid
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+	wait_for_file order
+	run -75 rl -n touch ran
+	[[ $output == *"$KEY is held by "* ]]
+	for n in 1 2 3; do
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
+		wait_until has_lines "$ERR" 2
+	done
+	touch go
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	grep -h . err.* | sort | uniq -c
+	for n in 1 2 3 4; do
+		[[ $(grep -c "the queue cannot be used: error from .*: WRONGTYPE " "err.$n") == 1 ]]
+	done
+	[[ $(wc -l <order) == 4 && ! -e overlaps && ! -e ran ]]
+}
+
+@test "a queue that is a string" {
+	cli set "$Q" x
+	excludes
+	[[ $(cli get "$Q") == x && $(keys_left) == "$Q" ]]
+	cli del "$Q"
+}
+
+@test "a queue that is a list" {
+	cli rpush "$Q" x
+	excludes
+	[[ $(keys_left) == "$Q" ]]
+	cli del "$Q"
+}
+
+# becomes_useless KEY: while somebody holds the lock and two wait, this key turns
+# into something else.
+becomes_useless() {
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+	wait_for_file order
+	for n in 1 2; do
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
+		wait_until are_in_line "$n"
+	done
+	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$1"
+	for n in 2 3; do
+		wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " "err.$n"
+	done
+	touch go
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ $(wc -l <order) == 3 && ! -e overlaps ]]
+	cli del "$Q" "$L"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a queue that becomes a list while they wait" {
+	becomes_useless "$Q"
+}
+
+@test "a list of the living that becomes another kind of list while they wait" {
+	becomes_useless "$L"
+}
+
+@test "doorbells that can't be rung are done without" {
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+	wait_for_file order
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
+	wait_until are_in_line 1
+	member=$(cli --raw zrange "$Q" 0 0)
+	member=${member#x:}
+	cli set "{$KEY}:rlk:m:${member%%:*}" garbage
+	wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " err.2
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
+	wait_until are_in_line 2
+	touch go
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps && -z $(keys_left) ]]
+}
+
+# --- garbage in line ------------------------------------------------------------
+
+# passes_over MEMBER [SCORE]: somebody who is no waiter is the first in line, alive
+# for as long as it can be, or until SCORE.
+passes_over() {
+	local now
+	now=$(cli --raw time | head -n 1)
+	cli zadd "$Q" 1 "$1"
+	cli zadd "$L" "${2:-$((now * 1000 + 19000))}" "$1"
+	run -75 rl -n touch ran
+	[[ $output == "rlockrun: $KEY is free, but others are in line for it" ]]
+	run -0 timeout -k 1 12 "$RLOCKRUN" -k "$KEY" true
+	[[ -z $(keys_left) && ! -e ran ]]
+}
+
+@test "a first in line that is no waiter costs a second" {
+	passes_over garbage
+	passes_over ''
+	passes_over 'x:0:1@h'
+	passes_over $'x:\n\e[31m000000-0000-4000-8000-00000000000:1@h'
+	passes_over 'x:%n%s%n%s%n%s-0000-4000-8000-00000000000:%s@%n'
+}
+
+@test "a first in line whose name is too long for an answer is dead" {
+	now=$(cli --raw time | head -n 1)
+	for size in 1024 100000; do
+		garbage=$(printf "%0${size}d" 0)
+		cli zadd "$Q" 1 "$garbage"
+		cli zadd "$L" "$((now * 1000 + 19000))" "$garbage"
+		run -0 rl -n true
+		[[ -z $output && -z $(keys_left) ]]
+	done
+}
+
+@test "a first in line that is alive for too long is dead" {
+	for score in 99999999999999 1e300 +inf -inf 0 -1; do
+		cli zadd "$Q" -inf garbage
+		cli zadd "$L" "$score" garbage
+		run -0 rl -n true
+	done
+	cli zadd "$Q" 1 garbage
+	run -0 rl -n true
+	[[ -z $(keys_left) ]]
+}
+
+@test "a line of 100,000 dead is cleared away" {
+	cli eval 'for i = 1, 100000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
+	run -0 rl -n true
+	[[ -z $output && -z $(keys_left) ]]
+}
+
+@test "tickets out of this world" {
+	for score in 1e300 +inf -inf 9007199254740993; do
+		rm -f go order
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+		a=$PID
+		wait_for_file order
+		now=$(cli --raw time | head -n 1)
+		cli zadd "$Q" "$score" garbage
+		cli zadd "$L" "$((now * 1000 + 19000))" garbage
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
+		wait_until are_in_line 2
+		touch go
+		exits_with 0 "$a"
+		exits_with 0 "$PID"
+		cli del "$Q" "$L"
+	done
+	[[ ! -e overlaps && -z $(keys_left) ]]
+}
+
+@test "a member that rlockrun names to the next holder is no way into its keys" {
+	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+	wait_for_file order
+	now=$(cli --raw time | head -n 1)
+	evil="x:}victim{aaaaaaaaaaaaaaaaaaaaaaaaaaaa:1@h"
+	cli zadd "$Q" 1 "$evil"
+	cli zadd "$L" $((now * 1000 + 19000)) "$evil"
+	touch go
+	exits_with 0 "$PID"
+	[[ -z $(cli --raw keys '*victim') ]]
+	cli del "$Q" "$L"
+	cli --raw keys "*$KEY*" | grep ':m:' >bells || true
+	while read -r bell; do cli del "$bell"; done <bells
+}
+
+# --- garbage about the holder ---------------------------------------------------
+
+# told FIELD VALUE...: what -n says of a holder whose record has these.
+told() {
+	cli set "$KEY" token PX 60000
+	cli del "$I"
+	cli hset "$I" token token host h pid 1 user u \
+		since "$(cli --raw time | head -n 1)000" "$@" >/dev/null
+	run -75 rl -n touch ran
+	[[ ${#lines[@]} == 1 && $output != *[[:cntrl:]]* ]]
+	cli del "$KEY" "$I"
+}
+
+@test "a record of another type, or of none, is a foreign holder" {
+	for type in 'set x' 'rpush x' 'zadd 1 x'; do
+		cli set "$KEY" token PX 60000
+		read -r command value <<<"$type"
+		# shellcheck disable=SC2086 # several words
+		cli "$command" "$I" $value
+		run -75 rl -n true
+		[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+		cli del "$KEY"
+		run -0 rl -n true
+		[[ -z $output && -z $(keys_left) ]]
+	done
+}
+
+@test "a record with control characters, newlines, and much of it" {
+	told host $'a\nrlockrun: all is well\r\e[2J\x9b' user $'\x07\xc2\x85' pid $'1\n2'
+	[[ $output == *'is held by a\nrlockrun: all is well\x0d\x1b[2J\x9b (pid ?, \x07\xc2\x85) since '* ]]
+	told host "$(printf %0100000d 0)" user "$(printf %0100000d 0)" pid "$(printf %0100000d 0)"
+	((${#output} < 1200))
+	told host '%s%n%s%n' user '%n' pid '%x'
+	[[ $output == *'is held by %s%n%s%n (pid ?, %n) since '* ]]
+	told host '' user '' pid ''
+	[[ $output == *'is held by '* ]]
+}
+
+@test "a record with a time that is none" {
+	for since in nan inf -inf 1e300 -1e300 x '' 0x10 99999999999999999999 -1; do
+		told since "$since"
+		[[ $output == "rlockrun: $KEY is held by "* ]]
+	done
+}
+
+@test "a fence that is no number one can count on is not counted on" {
+	for fence in nan -nan inf -inf 1e300 -1e300 0x7fffffffffffffff 9007199254740992 \
+		99999999999999999999 ' 12 ' ''; do
+		cli set "{$KEY}:rlk:f" "$fence"
+		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+		first=$output
+		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
+		echo "'$fence': $first, $output"
+		[[ $first =~ ^[0-9]{16}$ && $output =~ ^[0-9]{16}$ ]]
+		((output > first && output < 1 << 53)) || return
+	done
+}
+
+# --- garbage about nested runs --------------------------------------------------
+
+@test "a key of the nested that is another type: the lock is freed all the same" {
+	for type in 'set x' 'rpush x'; do
+		rm -f go order
+		read -r command value <<<"$type"
+		cli "$command" "$N" "$value"
+		start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
+		wait_for_file order
+		touch go
+		exits_with 0 "$PID"
+		[[ $(cli exists "$KEY") == 0 ]]
+		cli del "$N"
+	done
+	[[ -z $(keys_left) ]]
+}

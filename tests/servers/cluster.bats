@@ -1,0 +1,583 @@
+#!/usr/bin/env bats
+# A Redis Cluster: whom a run asks, slots that move, nodes that die.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2030,SC2031 # a test's KEY is its own
+
+load ../helpers/suite
+load ../helpers/cluster
+
+setup_file() {
+	export SUITE_DIR=$BATS_FILE_TMPDIR
+	start_cluster "$SUITE_DIR" 3 1
+	export SUITE_NODES=$NODES SUITE_PORTS=${PORTS[*]}
+}
+
+teardown_file() {
+	local pid
+	for pid in "$BATS_FILE_TMPDIR"/*/pid; do
+		stop_server "${pid%/pid}"
+	done
+}
+
+setup() {
+	begin_test
+	NODES=$SUITE_NODES
+	read -ra PORTS <<<"$SUITE_PORTS"
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+}
+teardown() { end_test; }
+
+# own_cluster PRIMARIES REPLICAS [OPTION...]: for this test alone.
+own_cluster() {
+	SUITE_DIR=$PWD
+	start_cluster "$PWD" "$@"
+	# shellcheck disable=SC2034 # begin_test has exported it
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+}
+
+# At whichever node owns the key, from the first that lives.
+cli() {
+	local i
+	for i in "${!PORTS[@]}"; do
+		[[ $(node_cli "$SUITE_DIR/c$i" ping 2>/dev/null) == PONG ]] || continue
+		redis-cli -c -p "${PORTS[i]}" "$@"
+		return
+	done
+}
+
+# The keys of this test's lock that are left on any node, but for the fence.
+keys_left() {
+	local i
+	for i in "${!PORTS[@]}"; do
+		node_cli "$SUITE_DIR/c$i" --raw keys "*$KEY*" 2>/dev/null
+	done | grep -v ':rlkt\?:f$'
+}
+
+# key_on NODE: changes KEY to one that this primary of the suite owns.
+key_on() {
+	local base=${KEY%%/*} i
+	for ((i = 0; i < 100; i++)); do
+		KEY=$base/$i/
+		(($(slot_of "$SUITE_DIR" "$KEY") * 3 / 16384 == $1)) && return
+	done
+	return 1
+}
+
+# refused CODE WORDS ARGUMENT...: that status with one line, and no job.
+refused() {
+	run -"$1" rl --server-timeout 2 "${@:3}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$2"* && ! -e ran ]]
+}
+
+# --- whom it asks -------------------------------------------------------------
+
+@test "a lock in any slot; its keys lie on one node" {
+	for i in 0 1 2; do
+		key_on "$i"
+		run -0 rl sh -c 'redis-cli -p "$0" get "$RLOCKRUN_KEY"; redis-cli -p "$0" --raw keys "*$RLOCKRUN_KEY*" | wc -l' "${PORTS[i]}"
+		[[ ${lines[0]} =~ ^[0-9a-f-]{36}$ && ${lines[1]} == 3 ]]
+		[[ -z $(keys_left) ]]
+	done
+}
+
+# sent SEED...: how many connections a run made, and how many commands it sent.
+sent() {
+	local IFS=,
+	strace -f -o trace -e trace=connect,sendto \
+		"$RLOCKRUN" -r "redis-cluster://$*" -k "$KEY" true
+	echo "$(grep -c 'sin_port' trace) $(grep -c 'sendto([0-9]*, "\*' trace)"
+}
+
+# bats test_tags=native
+@test "a good seed costs no round trip, a wrong one one redirect" {
+	need_strace
+	key_on 1
+	[[ $(sent "127.0.0.1:${PORTS[1]}") == '1 2' ]]
+	[[ $(sent "127.0.0.1:${PORTS[0]}") == '2 3' ]]
+	for i in 0 1 2; do
+		key_on "$i"
+		[[ $(sent "$NODES") == '1 2' ]]
+	done
+	# It knows the slot of each name as the nodes do.
+	for KEY in "x{$KEY}y" "{$KEY" "{{$KEY}}" "$KEY{}" "}$KEY{a}" "{}$KEY" "ä$KEY" "$KEY $KEY"; do
+		[[ $(sent "$NODES") == '1 2' ]]
+	done
+}
+
+@test "seeds that are down, or unknown, are left behind at once" {
+	begun=$(now_ms)
+	run -0 rl -r "redis-cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:${PORTS[2]}" true
+	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[2]},127.0.0.1:1" true
+	run -0 rl -r "redis-cluster://nowhere.invalid,127.0.0.1:${PORTS[0]}" true
+	[[ -z $output ]]
+	(($(now_ms) - begun < 3000))
+}
+
+@test "a seed that says nothing costs a part of the time only" {
+	choose_port
+	# shellcheck disable=SC2153 # that sets PORT
+	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:'head -c 99999 >/dev/null'
+	mute=127.0.0.1:$PORT
+	wait_until eval '(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null'
+	begun=$(now_ms)
+	run -0 rl -r "redis-cluster://$mute,$mute,$mute,$NODES" --server-timeout 8 true
+	(($(now_ms) - begun < 6000))
+	begun=$(now_ms)
+	run -0 rl -r "redis-cluster://$mute,127.0.0.1:${PORTS[0]}" --server-timeout 3 true
+	(($(now_ms) - begun < 3000))
+}
+
+@test "several locks in several slots" {
+	keys=()
+	for i in 0 1 2; do
+		key_on "$i"
+		keys+=(-k "$KEY")
+	done
+	run -0 "$RLOCKRUN" "${keys[@]}" sh -c 'for k in $RLOCKRUN_KEY; do redis-cli -c -p "$0" exists "$k"; done' "${PORTS[0]}"
+	[[ ${lines[*]} == '1 1 1' ]]
+	run -0 rl -n true
+}
+
+@test "a replica as the only seed" {
+	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[4]}" true
+	[[ -z $output ]]
+}
+
+@test "waiters are served in order" {
+	hold
+	for i in 1 2 3 4; do
+		start "$RLOCKRUN" -k "$KEY" sh -c "echo $i >>order"
+		wait_until waiting_are "$i"
+	done
+	touch "done"
+	wait_until eval '[[ $(wc -l <order) == 4 ]]'
+	[[ $(tr -d '\n' <order) == 1234 ]]
+	wait_until eval '[[ -z $(keys_left) ]]'
+}
+
+waiting_are() {
+	[[ $(cli zcard "{$KEY}:rlk:q") == "$1" ]]
+}
+
+# --- what doesn't fit ------------------------------------------------------------
+
+@test "a plain server behind redis-cluster:// keeps nothing of ours" {
+	start_server "$PWD/plain" --port 0
+	choose_port
+	redis-cli -s "$PWD/plain/s" config set port "$PORT" >/dev/null
+	refused 77 'it is not in cluster mode (redis://)' -r "redis-cluster://127.0.0.1:$PORT"
+	[[ -z $(redis-cli -s "$PWD/plain/s" keys '*') ]]
+}
+
+@test "a node of a cluster behind redis://" {
+	key_on 0
+	refused 69 'it is a node of a cluster (redis-cluster://HOST)' -r "redis://127.0.0.1:${PORTS[1]}"
+	run -69 rl --status -r "redis://127.0.0.1:${PORTS[1]}"
+	[[ $output == *'it is a node of a cluster (redis-cluster://HOST)' ]]
+	KEY="a}$KEY"
+	refused 69 'it is a node of a cluster' -r "redis://127.0.0.1:${PORTS[1]}"
+}
+
+@test "nodes that point at each other for ever" {
+	printf '+OK\r\n+OK\r\n-MOVED 1 :%d\r\n' 1 >answer
+	choose_port
+	sed -i "s/:1\r/:$PORT\r/" answer
+	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" \
+		SYSTEM:'echo >>asked; head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
+	wait_until eval '(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null'
+	wait_for_file asked
+	: >asked
+	run -69 rl --status --server-timeout 3 -r "redis-cluster://127.0.0.1:$PORT"
+	[[ $output == *"redirected too often, last by redis://127.0.0.1:$PORT (cluster)" ]]
+	# Each try follows five times.
+	(($(wc -l <asked) % 6 == 0))
+}
+
+@test "all nodes down" {
+	refused 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
+	run -69 "$RLOCKRUN" --list --server-timeout 1 -r redis-cluster://127.0.0.1:1,127.0.0.1:2
+	[[ $output == *'Connection refused' ]]
+}
+
+@test "a name that no other key can lie beside goes without a queue" {
+	for name in "a}$KEY" "{}$KEY"; do
+		run -0 "$RLOCKRUN" -v -k "$name" sh -c 'echo "fence=[$RLOCKRUN_FENCE]"; redis-cli -c -p "$0" get "$RLOCKRUN_KEY"' "${PORTS[0]}"
+		[[ $output == *'the queue cannot be used'*'no key can lie beside'*'fence=[]'* ]]
+		run -0 "$RLOCKRUN" -k "$name" sh -c '"$RLOCKRUN" -k "$0" true && ! env -u RLOCKRUN_HELD "$RLOCKRUN" -q -n -k "$0" true' "$name"
+		[[ -z $output ]]
+		run -0 "$RLOCKRUN" -s -k "$name" env -u RLOCKRUN_HELD "$RLOCKRUN" -n -s -k "$name" true
+		run -0 "$RLOCKRUN" -p 2 -k "$name" env -u RLOCKRUN_HELD "$RLOCKRUN" -n -p 2 -k "$name" true
+		run -0 "$RLOCKRUN" -k "$name" "$RLOCKRUN" --status -k "$name"
+		[[ $output == *'lock:     '*'another client'* ]]
+		run -79 "$RLOCKRUN" -t 1 -k "$name" sh -c '"$RLOCKRUN" --force-release --yes -k "$0"; sleep 10' "$name"
+		[[ -z $(keys_left) ]]
+	done
+}
+
+@test "such a name is waited for, and its lease renewed" {
+	KEY="a}$KEY"
+	hold -t 1
+	start "$RLOCKRUN" -t 1 -k "$KEY" sh -c 'echo B >ran'
+	sleep 2
+	[[ ! -e ran ]]
+	touch "done"
+	wait_for_file ran
+	wait_until eval '[[ -z $(keys_left) ]]'
+}
+
+# --- looking and acting ------------------------------------------------------------
+
+@test "list over all primaries; status and force-release at the key's own" {
+	keys=()
+	for i in 0 1 2; do
+		key_on "$i"
+		keys+=(-k "$KEY")
+	done
+	start "$RLOCKRUN" -t 10 "${keys[@]}" sh -c 'echo $$ >job; sleep 30'
+	wait_for_file job
+	run -0 "$RLOCKRUN" --list "${keys[1]%%/*}/*"
+	((${#lines[@]} == 4))
+	run -0 "$RLOCKRUN" --list --json "${keys[1]%%/*}/*"
+	((${#lines[@]} == 3))
+	run -0 "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[5]}" "${keys[1]%%/*}/*"
+	((${#lines[@]} == 4))
+	for key in "${keys[1]}" "${keys[3]}" "${keys[5]}"; do
+		run -0 "$RLOCKRUN" --status -k "$key" -r "redis-cluster://127.0.0.1:${PORTS[0]}"
+		[[ $output == *"lock:     $key"*'holder: '* ]]
+	done
+	run -0 "$RLOCKRUN" --force-release --yes -k "$KEY"
+	exits_with 79 "$PID"
+}
+
+@test "list tells what it can when a primary is away" {
+	own_cluster 3 0 --cluster-require-full-coverage no
+	keys=()
+	for i in 0 1 2; do
+		key_on "$i"
+		keys+=("$KEY")
+		cli set "$KEY" token px 60000 >/dev/null
+		cli hset "{$KEY}:rlk:i" token token since 1 >/dev/null
+	done
+	stop_server "$PWD/c1"
+	run -69 --separate-stderr "$RLOCKRUN" --list --server-timeout 1
+	[[ $output == *"${keys[0]}"* && $output == *"${keys[2]}"* && $output != *"${keys[1]}"* ]]
+	# shellcheck disable=SC2154 # run sets it
+	[[ $stderr == *":${PORTS[1]} (cluster): Connection refused" ]]
+}
+
+# --- credentials, names ---------------------------------------------------------
+
+@test "a password, told to each node" {
+	own_cluster_with_password
+	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
+	[[ $output != *secret* ]]
+	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[1]}" true
+	refused 77 'NOAUTH'
+	refused 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
+}
+
+@test "a user who may not ask about the cluster" {
+	for i in 0 1 2; do
+		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
+			-cluster -readwrite -asking >/dev/null
+	done
+	for i in 0 1 2; do
+		run -0 rl -r "redis-cluster://${KEY//:/%3a}:secret@127.0.0.1:${PORTS[i]}" true
+		[[ -z $output ]]
+	done
+	run -0 rl -t 3 -r "redis-cluster://${KEY//:/%3a}:secret@$NODES" sleep 2.5
+	[[ -z $output ]]
+	run -77 "$RLOCKRUN" --list -r "redis-cluster://${KEY//:/%3a}:secret@$NODES"
+}
+
+own_cluster_with_password() {
+	own_cluster 2 0
+	for i in 0 1; do
+		node_cli "$PWD/c$i" config set requirepass secret >/dev/null
+	done
+}
+
+@test "nodes that don't tell their host" {
+	own_cluster 3 0 --cluster-preferred-endpoint-type unknown-endpoint
+	for i in 0 1 2; do
+		key_on "$i"
+		run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[0]}" true
+		[[ -z $output ]]
+	done
+	run -0 rl "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[0]}"
+	((${#lines[@]} == 2))
+}
+
+@test "TLS to each node" {
+	CERTIFICATES=$PWD/certificates
+	mkdir "$CERTIFICATES"
+	"$HELPERS/make-certificates" "$CERTIFICATES"
+	CLUSTER_PORT=--tls-port own_cluster 3 0 --port 0 --tls-cluster yes --tls-replication yes \
+		--tls-cert-file "$CERTIFICATES/server.crt" --tls-key-file "$CERTIFICATES/server.key" \
+		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
+	for i in 0 1 2; do
+		run -0 rl --tls-ca "$CERTIFICATES/ca.crt" -r "rediss-cluster://127.0.0.1:${PORTS[i]}" true
+		[[ -z $output ]]
+	done
+	refused 69 'certificate' -r "rediss-cluster://$NODES"
+}
+
+@test "replicas are waited for" {
+	run -0 rl --wait-replicas 1 true
+	refused 69 'of 2 replicas have the lock' --wait-replicas 2:100ms -n
+	[[ -z $(keys_left) ]]
+}
+
+# --- a slot that moves -----------------------------------------------------------
+
+# The slot of KEY, from the node FROM to the node TO, step by step.
+open_slot() {
+	SLOT=$(slot_of "$SUITE_DIR" "$KEY")
+	node_cli "$SUITE_DIR/c$2" cluster setslot "$SLOT" importing "$(id_of "$1")" >/dev/null
+	node_cli "$SUITE_DIR/c$1" cluster setslot "$SLOT" migrating "$(id_of "$2")" >/dev/null
+}
+
+move_keys() {
+	local keys
+	while mapfile -t keys < <(node_cli "$SUITE_DIR/c$1" --raw cluster getkeysinslot "$SLOT" 100) &&
+		[[ ${keys[0]} ]]; do
+		node_cli "$SUITE_DIR/c$1" migrate 127.0.0.1 "${PORTS[$2]}" '' 0 5000 keys "${keys[@]}" >/dev/null
+	done
+}
+
+close_slot() {
+	node_cli "$SUITE_DIR/c$2" cluster setslot "$SLOT" node "$(id_of "$2")" >/dev/null
+	node_cli "$SUITE_DIR/c$1" cluster setslot "$SLOT" node "$(id_of "$2")" >/dev/null
+}
+
+id_of() {
+	node_cli "$SUITE_DIR/c$1" cluster myid
+}
+
+renewed_again() {
+	(($(node_cli "$SUITE_DIR/c$1" pttl "$KEY") > 2500))
+}
+
+@test "L11: the slot moves while A holds and B waits" {
+	key_on 0
+	hold -t 3
+	A=$PID
+	start "$RLOCKRUN" -t 3 -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	wait_until waiting_are 1
+	open_slot 0 1
+	move_keys 0 1
+	# Half-way for longer than a lease.
+	sleep 3.5
+	[[ ! -e ran ]] && ! gone "$A" && ! gone "$B"
+	move_keys 0 1
+	close_slot 0 1
+	wait_until renewed_again 1
+	touch "done"
+	exits_with 0 "$A"
+	exits_with 0 "$B"
+	[[ -e ran ]]
+	run ! grep -i lost err.*
+	[[ -z $(keys_left) ]]
+}
+
+@test "released, taken and given up while the slot is half-way" {
+	key_on 1
+	hold -t 5
+	A=$PID
+	open_slot 1 2
+	touch "done"
+	exits_with 0 "$A"
+	is_free
+	# Nothing of it is there yet: it can't be taken before the slot has arrived.
+	start "$RLOCKRUN" -t 5 -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	run -69 rl -w 0.5 true
+	[[ $output == *TRYAGAIN* ]]
+	move_keys 1 2
+	close_slot 1 2
+	exits_with 0 "$B"
+	[[ -e ran ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "list tells which locks are on their way" {
+	key_on 2
+	hold
+	open_slot 2 0
+	run -69 "$RLOCKRUN" --list "$KEY"
+	[[ ${lines[0]} == "rlockrun: $KEY: its slot is on its way to another node" ]]
+	move_keys 2 0
+	close_slot 2 0
+	run -0 "$RLOCKRUN" --list "$KEY"
+	[[ ${lines[1]} == "$KEY "* ]]
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+# --- nodes that die ---------------------------------------------------------------
+
+# own_failover_cluster: KEY lies on c0, whose replica is c3.
+own_failover_cluster() {
+	own_cluster 3 1
+	key_on 0
+}
+
+# The replica of c0 has taken over.
+taken_over() {
+	[[ $(node_cli "$SUITE_DIR/c3" role 2>/dev/null) == master* ]] &&
+		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
+}
+
+@test "the owner dies while A holds and B waits" {
+	own_failover_cluster
+	hold -t 6
+	A=$PID
+	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	wait_until waiting_are 1
+	node_cli "$PWD/c0" wait 1 1000 >/dev/null
+	stop_server "$PWD/c0"
+	wait_until taken_over
+	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
+	[[ ! -e ran ]]
+	touch "done"
+	exits_with 0 "$A"
+	exits_with 0 "$B"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+# bats test_tags=slow
+@test "the owner dies before one acquires" {
+	own_failover_cluster
+	stop_server "$PWD/c0"
+	run -0 rl true
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=slow
+@test "the owner falls silent before one releases" {
+	own_failover_cluster
+	hold -t 20
+	node_cli "$PWD/c0" wait 1 1000 >/dev/null
+	kill -STOP "$(<"$PWD/c0/pid")"
+	touch "done"
+	exits_with 0 "$PID"
+	stop_server "$PWD/c0"
+	[[ ! -s $ERR && -z $(keys_left) ]]
+}
+
+# bats test_tags=slow
+@test "the owner dies, and nobody takes over" {
+	own_cluster 3 0
+	key_on 0
+	hold -t 4
+	stop_server "$PWD/c0"
+	touch "done"
+	exits_with 0 "$PID"
+	grep 'cannot confirm the release' "$ERR"
+}
+
+@test "the only seed dies" {
+	own_cluster 3 0 --cluster-require-full-coverage no
+	key_on 1
+	hold -t 4 -r "redis-cluster://127.0.0.1:${PORTS[0]}"
+	# It asks for the others after a second.
+	wait_until eval '[[ $(node_cli "$PWD/c1" info commandstats) == *cluster*slots:calls=* ]]'
+	calls=$(node_cli "$PWD/c1" client list | grep -c rlockrun)
+	((calls == 1))
+	stop_server "$PWD/c0"
+	node_cli "$PWD/c1" client kill type normal skipme yes >/dev/null
+	wait_until eval '(($(node_cli "$PWD/c1" pttl "$KEY") > 3500))'
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR ]]
+}
+
+@test "a cluster that is down is waited for" {
+	own_cluster 2 0
+	key_on 0
+	hold -t 8
+	A=$PID
+	stop_server "$PWD/c1"
+	wait_until eval '[[ $(node_cli "$PWD/c0" cluster info) == *state:fail* ]]'
+	refused 69 'CLUSTERDOWN\|refused' --server-timeout 1 -n || true
+	start "$RLOCKRUN" -k "$KEY" sh -c 'echo B >ran'
+	B=$PID
+	wait_until grep -q CLUSTERDOWN err.*
+	start_server "$PWD/c1" --port "${PORTS[1]}" --bind 127.0.0.1 --cluster-enabled yes \
+		--cluster-node-timeout 1000 --cluster-config-file "$PWD/c1/nodes.conf"
+	wait_until eval '[[ $(node_cli "$PWD/c0" cluster info) == *state:ok* ]]'
+	touch "done"
+	exits_with 0 "$A"
+	exits_with 0 "$B"
+	[[ -e ran ]]
+}
+
+# --- at random ----------------------------------------------------------------------
+
+# Takes the lock again and again, and notes when it is not alone, or was not let.
+write_contender() {
+	cat >turn <<-'END'
+		exec 9>witness
+		flock -n 9 || echo "$RLOCKRUN_TOKEN" >>overlaps
+		echo "$RLOCKRUN_FENCE" >>fences
+		sleep "0.$(($$ % 10))"
+	END
+	cat >contender <<-'END'
+		until [ -e stop ]; do
+			"$RLOCKRUN" -k "$KEY" -t 3 --wait-replicas 1:300ms sh ./turn || echo "$?" >>codes
+		done
+	END
+}
+
+one_primary_of() {
+	local -a found=()
+	local i
+	for i in "${!PORTS[@]}"; do
+		[[ $(node_cli "$PWD/c$i" role) != master* ]] || found+=("$i")
+	done
+	echo "${found[RANDOM % ${#found[@]}]}"
+}
+
+move_slot_at_random() {
+	local from to
+	from=$(owner_of "$PWD" "$KEY")
+	to=$(one_primary_of)
+	[[ $from && $from != "$to" ]] || return 0
+	open_slot "$from" "$to"
+	sleep "0.$((RANDOM % 5))"
+	move_keys "$from" "$to"
+	sleep "0.$((RANDOM % 5))"
+	move_keys "$from" "$to"
+	close_slot "$from" "$to"
+	echo "$from $to" >>moves
+}
+
+freeze_at_random() {
+	local pid
+	pid=$(<"$PWD/c$((RANDOM % 6))/pid")
+	kill -STOP "$pid"
+	sleep "$((RANDOM % 4)).$((RANDOM % 10))"
+	kill -CONT "$pid"
+	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
+}
+
+# bats test_tags=slow
+@test "slots move and nodes fall silent at random: never two at a time" {
+	own_cluster 3 1
+	write_contender
+	for _ in 1 2 3 4 5; do
+		start sh ./contender
+	done
+	for ((end = SECONDS + 15; SECONDS < end; )); do move_slot_at_random; done
+	for ((end = SECONDS + 30; SECONDS < end; )); do freeze_at_random; done
+	touch stop
+	for PID in "${STARTED[@]}"; do
+		exits_with 0 "$PID"
+	done
+	[[ ! -e overlaps && ! -e codes ]]
+	(($(wc -l <fences) > 20 && $(wc -l <moves) > 3))
+	sort -c -n fences
+}

@@ -1,0 +1,481 @@
+#!/usr/bin/env bats
+# Servers that sentinels know: who is asked, what is said when nobody helps, and
+# a failover in each state of a lock's life.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+load ../helpers/sentinel
+
+setup_file() {
+	export SUITE_DIR=$BATS_FILE_TMPDIR/p0
+	start_sentinels "$BATS_FILE_TMPDIR" 1
+	export SUITE_SENTINELS=$SENTINELS SUITE_PORTS=${PORTS[*]}
+}
+
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	SENTINELS=$SUITE_SENTINELS
+	read -ra PORTS <<<"$SUITE_PORTS"
+	RLOCKRUN_REDIS=redis-sentinel://$SENTINELS/primary
+}
+teardown() { end_test; }
+
+# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
+refused() {
+	given_up "$1" --server-timeout 1h "${@:2}"
+}
+
+# denied WORDS ARGUMENT...: 77 with one line that names a sentinel, and no job.
+denied() {
+	run -77 rl --server-timeout 1h "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "* ]]
+	[[ $output == *": sentinel redis://127.0.0.1:"*": "*"$1"* && ! -e ran ]]
+}
+
+# given_up WORDS ARGUMENT...: the same, when the time is over.
+given_up() {
+	run -69 rl --server-timeout 1 "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
+}
+
+# --- asking ---------------------------------------------------------------------
+
+@test "the primary, by its name; db" {
+	run -0 rl sh -c 'redis-cli -s "$0" get "$RLOCKRUN_KEY"' "$SUITE_DIR/s"
+	[[ $output =~ ^[0-9a-f-]{36}$ ]]
+	run -0 rl -r "$RLOCKRUN_REDIS/3" sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY"' "$SUITE_DIR/s"
+	[[ $output =~ ^[0-9a-f-]{36}$ ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "what is told with -v names the primary that was found" {
+	run -0 rl -v true
+	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
+}
+
+@test "one sentinel is enough, wherever it stands" {
+	last=${SENTINELS##*,}
+	run -0 rl -r "redis-sentinel://127.0.0.1:1,127.0.0.1:2,$last/primary" true
+	run -0 rl -r "redis-sentinel://$last,127.0.0.1:1/primary" true
+	run -0 rl -r "redis-sentinel://nowhere.invalid,$last/primary" true
+}
+
+@test "a sentinel that says nothing costs a part of the time only" {
+	stranger 'head -c 99999 >/dev/null'
+	begun=$(now_ms)
+	# shellcheck disable=SC2153 # stranger sets PORT
+	run -0 rl --server-timeout 4 -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
+	(($(now_ms) - begun < 2000))
+}
+
+# bats test_tags=native
+@test "sentinels add one question; ROLE travels with the first command" {
+	need_strace
+	strace -f -o trace -e trace=connect,sendto "$RLOCKRUN" -k "$KEY" true
+	[[ $(grep -c 'connect(' trace) == 2 ]]
+	grep 'sendto([0-9]*, "\*' trace >sent
+	[[ $(wc -l <sent) == 3 ]]
+	[[ $(sed -n 2p sent) == *ROLE* ]]
+}
+
+# --- credentials ------------------------------------------------------------------
+
+@test "a password for the server, none for the sentinels" {
+	SENTINEL_OPTIONS='sentinel auth-pass primary secret' \
+		own_sentinels 0 --requirepass secret
+	run -0 rl -r "redis-sentinel://:secret@$SENTINELS/primary" env
+	[[ $output != *secret* ]]
+	RLOCKRUN_PASSWORD=secret run -0 rl true
+	run -77 rl true
+	[[ $output == *"redis://127.0.0.1:${PORTS[0]} (primary): NOAUTH"* ]]
+}
+
+@test "a password for the sentinels" {
+	SENTINEL_OPTIONS='requirepass hush' own_sentinels 0
+	denied 'it wants a password (RLOCKRUN_SENTINEL_PASSWORD)'
+	# The server's isn't told to them.
+	RLOCKRUN_PASSWORD=hush denied 'it wants a password'
+	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl env
+	[[ $output != *hush* && $output != *SENTINEL_PASSWORD* ]]
+	(umask 077 && echo hush >password)
+	run -0 rl --sentinel-password-file password true
+	RLOCKRUN_SENTINEL_PASSWORD_FILE=password run -0 rl true
+	RLOCKRUN_SENTINEL_PASSWORD=wrong denied WRONGPASS
+	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl --sentinel-user default true
+	run -78 rl --sentinel-password-file nowhere touch ran
+	RLOCKRUN_SENTINEL_PASSWORD=hush RLOCKRUN_SENTINEL_PASSWORD_FILE=password \
+		run -78 rl touch ran
+	[[ $output == *'exclude each other' && ! -e ran ]]
+}
+
+# deny NUMBER...: those sentinels don't tell us who is the primary.
+deny() {
+	local i
+	for i; do at "s$i" acl setuser default -sentinel; done
+}
+
+@test "sentinels that deny the question: one that answers it is enough" {
+	own_sentinels 0
+	deny 1 2
+	run -0 rl true
+	run -0 rl -r "redis-sentinel://${SENTINELS#*,},${SENTINELS%%,*}/primary" true
+	deny 0
+	denied NOPERM
+	run -77 rl --status
+	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* ]]
+	# Three primaries whose sentinels refuse are no majority.
+	run -77 rl -r "$RLOCKRUN_REDIS" -r "$RLOCKRUN_REDIS/1" -r "$RLOCKRUN_REDIS/2" touch ran
+	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* && ! -e ran ]]
+}
+
+@test "sentinels that deny the question, and others that are away" {
+	own_sentinels 0
+	deny 1 2
+	stop_server "$PWD/s0"
+	denied NOPERM
+	# Those who know no such master may be asked by its right name.
+	deny 1
+	at s2 acl setuser default +sentinel
+	given_up 'know no such master' -r "${RLOCKRUN_REDIS%/*}/other"
+}
+
+@test "who has met the server bears with sentinels that are away while others deny" {
+	own_sentinels 0
+	hold
+	start rl touch second
+	wait_until grep -q waiting err.2
+	deny 1 2
+	kill -STOP "$(<s0/pid)"
+	cli client kill type normal skipme yes >/dev/null
+	wait_until grep -q "NOPERM.*; trying again" err.2
+	kill -CONT "$(<s0/pid)"
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second && -z $(keys_left) ]]
+}
+
+@test "a user who may not ask for the role" {
+	cli acl setuser "$KEY" on '>secret' '~*' +@all -role
+	run -0 rl -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" true
+	cli acl deluser "$KEY"
+}
+
+@test "over TLS, sentinels and servers" {
+	make_certificates
+	SUITE_DIR=$PWD/p0
+	start_tls_server "$SUITE_DIR" server
+	PORTS=("$PORT")
+	export SENTINEL_PORT
+	SENTINEL_PORT=$(printf 'tls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\ntls-auth-clients no\ntls-replication yes\nport 0\ntls-port' \
+		"$CERTIFICATES/server.crt" "$CERTIFICATES/server.key" "$CERTIFICATES/ca.crt")
+	run_sentinels "$PWD"
+	RLOCKRUN_REDIS=rediss-sentinel://$SENTINELS/primary
+	refused 'unknown CA'
+	run -0 rl --tls-ca "$CERTIFICATES/ca.crt" true
+	refused 'TLS' -r "redis-sentinel://$SENTINELS/primary"
+}
+
+# --- nobody helps -----------------------------------------------------------------
+
+@test "no sentinel answers" {
+	given_up 'no sentinel answers: cannot connect to redis://127.0.0.1:2: Connection refused' \
+		-r redis-sentinel://127.0.0.1:1,127.0.0.1:2/primary
+}
+
+@test "no sentinel knows the master" {
+	refused "its sentinels know no master 'other'" -r "redis-sentinel://$SENTINELS/other"
+	run -69 rl --server-timeout 1h --status -r "redis-sentinel://$SENTINELS/other"
+	given_up '1 of 2 sentinels answer, and know no such master' \
+		-r "redis-sentinel://${SENTINELS%%,*},127.0.0.1:1/other"
+}
+
+@test "no name of a master, and other URLs that are none: 64" {
+	for url in "redis-sentinel://$SENTINELS" "redis-sentinel://$SENTINELS/"; do
+		run -64 rl -r "$url" touch ran
+		[[ $output == *'no name of a master'* ]]
+	done
+	run -64 rl -r redis-sentinel://h,/m touch ran
+	run -64 rl -r redis-sentinel://h/m/x touch ran
+	[[ ! -e ran ]]
+}
+
+@test "a plain server at a sentinel URL, a sentinel at a plain one" {
+	refused "redis://127.0.0.1:${PORTS[0]}: it is not a sentinel" \
+		-r "redis-sentinel://127.0.0.1:${PORTS[0]}/primary"
+	run -77 rl -r "redis://${SENTINELS%%,*}" touch ran
+	[[ ${#lines[@]} == 1 && $output == *'perhaps it is a sentinel'* && ! -e ran ]]
+}
+
+@test "who has met the server bears with sentinels that know it no more" {
+	own_sentinels 0
+	hold
+	start rl -t 2 touch second
+	wait_until grep -q waiting err.2
+	for i in 0 1 2; do
+		at "s$i" sentinel remove primary
+	done
+	cli client kill type normal skipme yes >/dev/null
+	wait_until grep -q "know no master 'primary'; trying again" err.2
+	for i in 0 1 2; do
+		at "s$i" sentinel monitor primary 127.0.0.1 "${PORTS[0]}" 2
+	done
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second && -z $(keys_left) ]]
+}
+
+@test "sentinels that disagree: who is no primary is not believed" {
+	liar "${PORTS[1]}"
+	given_up "redis://127.0.0.1:${PORTS[1]} (primary): it is a replica, not the primary" \
+		-r "redis-sentinel://127.0.0.1:$PORT/primary"
+	run -0 rl -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
+	liar 20001
+	run -0 rl -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
+	[[ -z $(keys_left) ]]
+}
+
+@test "a sentinel that answers nonsense" {
+	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
+		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
+		'HTTP/1.1 400 Bad Request\r\n\r\n'; do
+		answers "$words"
+		given_up 'no sentinel answers' -r "redis-sentinel://127.0.0.1:$PORT/primary"
+	done
+}
+
+# --- failovers ----------------------------------------------------------------------
+
+@test "S13: a failover by hand while one holds and two wait" {
+	own_sentinels 1
+	hold
+	first=$PID
+	start rl sh -c 'echo B >>order'
+	wait_until grep -q waiting err.2
+	second=$PID
+	start rl sh -c 'echo C >>order'
+	wait_until grep -q waiting err.3
+	at s0 sentinel failover primary
+	# Until then, for eight seconds and more, both are primaries.
+	wait_until is_replica p0
+	kill -0 "$first"
+	[[ ! -e order ]]
+	SUITE_DIR=$PWD/p1
+	[[ $(cli exists "$KEY") == 1 ]]
+	touch "done"
+	exits_with 0 "$first"
+	exits_with 0 "$second"
+	exits_with 0 "$PID"
+	[[ $(sort order | tr -d '\n') == BC && -z $(keys_left) ]]
+}
+
+@test "failover while acquiring" {
+	own_sentinels 1
+	stop_server "$PWD/p0"
+	run -0 rl true
+	is_primary p1
+	SUITE_DIR=$PWD/p1
+	[[ -z $(keys_left) ]]
+}
+
+@test "failover while holding and while waiting, by a frozen primary" {
+	own_sentinels 1
+	hold -t 12
+	first=$PID
+	start rl -t 12 touch second
+	wait_until grep -q waiting err.2
+	freeze
+	wait_until is_primary p1
+	sleep 4.5 # a renewal is due after 4 s
+	kill -0 "$first"
+	thaw
+	SUITE_DIR=$PWD/p1
+	[[ ! -e second && $(cli exists "$KEY") == 1 ]]
+	touch "done"
+	exits_with 0 "$first"
+	exits_with 0 "$PID"
+	[[ -e second && -z $(keys_left) ]]
+}
+
+@test "failover by a primary that stays frozen: renewed on the new one" {
+	own_sentinels 1
+	hold -t 9
+	freeze
+	wait_until is_primary p1
+	# The renewal stays out on the old primary. The one beside it counts.
+	wait_until grep -q 'renewed again' "$ERR"
+	SUITE_DIR=$PWD/p1
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "the old primary's reply counts for nothing once another one is known" {
+	own_sentinels 1
+	hold -t 12
+	freeze
+	wait_until all_name "${PORTS[1]}"
+	at p1 del "$KEY"
+	kill -STOP "$(<p1/pid)"
+	# The renewal is out on the old primary, and beside it on the new one.
+	wait_until has_connected "${PORTS[1]}"
+	thaw
+	wait_until is_renewed_on p0
+	kill -CONT "$(<p1/pid)"
+	exits_with 79 "$PID"
+	run ! grep -q 'renewed again' "$ERR"
+	SUITE_DIR=$PWD/p1
+	cli del "{$KEY}:rlk:i"
+}
+
+# Whether all sentinels take the server at that port for the primary.
+all_name() {
+	local i
+	for i in 0 1 2; do
+		at "s$i" sentinel get-master-addr-by-name primary | grep -qx "$1" || return
+	done
+}
+
+# Whether rlockrun has a connection to that port.
+has_connected() {
+	ss -Htnp state established dport = ":$1" | grep -q "pid=$PID,"
+}
+
+# Whether the lease that A had there has just been lengthened.
+is_renewed_on() {
+	(($(at "$1" pttl "$KEY") > 7500))
+}
+
+@test "failover while releasing" {
+	own_sentinels 1
+	hold -t 20
+	stop_server "$PWD/p0"
+	touch "done"
+	exits_with 0 "$PID"
+	is_primary p1
+	SUITE_DIR=$PWD/p1
+	[[ -z $(keys_left) ]]
+}
+
+# lose_writes: from here on the replica gets nothing, and it can't come back as
+# long as it is frozen.
+lose_writes() {
+	kill -STOP "$(<p1/pid)"
+	at p0 client kill type replica >/dev/null
+}
+
+@test "S12: a failover that forgets the lock: 79" {
+	own_sentinels 1
+	lose_writes
+	hold -t 10
+	first=$PID
+	stop_server "$PWD/p0"
+	kill -CONT "$(<p1/pid)"
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	run -0 rl -t 10 true
+	exits_with 79 "$first"
+	[[ -z $(keys_left) ]]
+}
+
+@test "the sentinels go while it is held: nobody minds" {
+	own_sentinels 0
+	hold -t 1
+	for i in 0 1 2; do
+		stop_server "$PWD/s$i"
+	done
+	sleep 1.5
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR && -z $(keys_left) ]]
+}
+
+# --- replicas -------------------------------------------------------------------------
+
+@test "--wait-replicas: as many as are wanted have it" {
+	run -0 rl --wait-replicas 1 redis-cli -p "${PORTS[1]}" exists "$KEY"
+	[[ $output == 1 ]]
+	hold -t 1 --wait-replicas 1:200ms
+	sleep 1.5
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR && -z $(keys_left) ]]
+}
+
+@test "--wait-replicas: too few, 69; nothing is left" {
+	begun=$(now_ms)
+	given_up "not safe on redis://127.0.0.1:${PORTS[0]} (primary): 1 of 2 replicas have the lock" \
+		-n -t 2 --wait-replicas 2
+	run -69 rl -w 1 --wait-replicas 2:100ms touch ran
+	[[ $output == *'1 of 2 replicas have the lock' && ! -e ran ]]
+	[[ -z $(keys_left) ]]
+	(($(now_ms) - begun < 8000))
+}
+
+@test "--wait-replicas: one that comes later is enough" {
+	own_sentinels 1
+	kill -STOP "$(<p1/pid)"
+	start rl --wait-replicas 1:100ms touch ran
+	wait_until grep -q '0 of 1 replicas' "$ERR"
+	[[ ! -e ran ]]
+	kill -CONT "$(<p1/pid)"
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "--wait-replicas: a renewal that too few have doesn't count" {
+	own_sentinels 1
+	hold -t 2 --wait-replicas 1:100ms
+	kill -STOP "$(<p1/pid)"
+	exits_with 79 "$PID"
+	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
+}
+
+@test "--wait-replicas: who was replaced by hand is left before it knows" {
+	own_sentinels 2
+	hold -t 6 --wait-replicas 1
+	at s0 sentinel failover primary
+	wait_until grep -q 'renewed again' "$ERR"
+	is_primary p0
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "S12: with --wait-replicas 1 the job never ran" {
+	own_sentinels 1
+	lose_writes
+	start "$RLOCKRUN" -k "$KEY" -t 10 --wait-replicas 1:100ms touch ran
+	wait_until grep -q '0 of 1 replicas' "$ERR"
+	stop_server "$PWD/p0"
+	kill -CONT "$(<p1/pid)"
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	run -0 rl true
+	# There is no replica any more.
+	[[ ! -e ran ]]
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
+@test "--wait-replicas: a user who may not wait" {
+	cli acl setuser "$KEY" on '>secret' '~*' +@all -wait
+	run -77 rl --wait-replicas 1 -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" touch ran
+	[[ ${#lines[@]} == 1 && $output == *wait* && ! -e ran && -z $(keys_left) ]]
+	[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
+	cli acl deluser "$KEY"
+}
+
+@test "--wait-replicas: bad input" {
+	for value in x -1 1001 1: 1:0 1:x :1s '' 1:2:3; do
+		run -64 rl --wait-replicas "$value" touch ran
+	done
+	run -64 rl -t 4 --wait-replicas 1:1.1s touch ran
+	[[ $output == *'quarter of the ttl'* && ! -e ran ]]
+	run -0 rl --wait-replicas 0 true
+}

@@ -1,0 +1,660 @@
+#!/usr/bin/env bats
+# Which server, how we are let in, what happens when we are not, and servers
+# that are away, full, strange or hostile.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# Whether a run on this server is one on ours.
+reaches() {
+	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
+	run -0 rl -r "$1" sh -c "$inside" "$SUITE_DIR/s" "${2:-0}"
+	[[ $output =~ ^[0-9a-f-]{36}$ ]]
+	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
+}
+
+# with_two_addresses COMMAND...: needs a user and mount namespace of its own, where
+# the name `two` is ::1 and 127.0.0.1.
+with_two_addresses() {
+	printf '%s two\n' ::1 127.0.0.1 >hosts
+	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' - "$@"
+}
+
+tcp_server() {
+	SUITE_DIR=$PWD/own
+	start_tcp_server "$SUITE_DIR" "$@"
+}
+
+# user RULE...: a user for this test; UNIX_URL is its URL.
+user() {
+	cli acl setuser "$KEY" on '>secret' "$@"
+	UNIX_URL=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
+}
+
+# --- URLs ---------------------------------------------------------------------
+
+@test "TCP: IPv4, db, and a name" {
+	tcp_server 127.0.0.1
+	reaches "redis://127.0.0.1:$PORT"
+	reaches "redis://127.0.0.1:$PORT/"
+	reaches "redis://127.0.0.1:$PORT/7" 7
+	reaches "redis://localhost:$PORT"
+}
+
+@test "TCP: IPv6" {
+	tcp_server ::1
+	reaches "redis://[::1]:$PORT"
+	reaches "redis://[::1]:$PORT/7" 7
+}
+
+@test "every address of a name is tried" {
+	for address in ::1 127.0.0.1; do
+		tcp_server "$address"
+		run -0 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
+			-r "redis://two:$PORT" true
+		stop_server "$SUITE_DIR"
+	done
+	run -69 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
+		--server-timeout 0.3 -r "redis://two:$PORT" true
+	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused" ]]
+}
+
+@test "a name that doesn't exist" {
+	run -69 rl --server-timeout 0.5 -r redis://nowhere.invalid true
+	[[ $output == *"cannot resolve redis://nowhere.invalid:6379: "* ]]
+}
+
+@test "unix: db, and escapes in the path" {
+	reaches "unix://$SUITE_DIR/s?db=5" 5
+	mkdir 'a b'
+	ln -s "$SUITE_DIR/s" 'a b/100%'
+	reaches "unix://$PWD/a%20b/100%25"
+}
+
+@test "without a word it is the server on port 6379" {
+	run -69 env -u RLOCKRUN_REDIS unshare -rn timeout 30 "$RLOCKRUN" -k "$KEY" \
+		--server-timeout 0.2 true
+	[[ $output == *redis://127.0.0.1:6379* ]]
+}
+
+@test "-r over RLOCKRUN_REDIS over REDIS_URL; empty is unset" {
+	here=unix://$SUITE_DIR/s
+	away=unix://$PWD/away
+	reaches "$here"
+	RLOCKRUN_REDIS=$away REDIS_URL=$away reaches "$here"
+	RLOCKRUN_REDIS=$here REDIS_URL=$away run -0 rl true
+	RLOCKRUN_REDIS=$here REDIS_URL=nonsense run -0 rl true
+	RLOCKRUN_REDIS='' REDIS_URL=$here run -0 rl true
+	RLOCKRUN_REDIS=$away REDIS_URL=$here run -69 rl --server-timeout 0.2 true
+	RLOCKRUN_REDIS='' REDIS_URL=nonsense run -78 rl true
+}
+
+# --- credentials ----------------------------------------------------------------
+
+@test "user and password: in the URL, a file, the environment" {
+	user '~*' +@all
+	plain=unix://$SUITE_DIR/s
+	(umask 077 && echo secret >password)
+	run -0 rl -r "$UNIX_URL" redis-cli -s "$SUITE_DIR/s" client list
+	[[ $output == *" name=rlockrun:"*" user=$KEY "* ]]
+	run -0 rl -r "$plain" --user "$KEY" --password-file password true
+	run -0 rl -r "$plain" --user "$KEY" --password-file <(printf secret) true
+	RLOCKRUN_PASSWORD=secret run -0 rl -r "$plain" --user "$KEY" true
+	RLOCKRUN_PASSWORD=secret RLOCKRUN_USER=$KEY run -0 rl true
+	RLOCKRUN_PASSWORD=wrong run -0 rl -r "$UNIX_URL" true
+	cli acl deluser "$KEY"
+}
+
+@test "a password without a user" {
+	own_server --requirepass secret
+	run -0 rl -r "unix://:secret@$SUITE_DIR/s" true
+	RLOCKRUN_PASSWORD=secret run -0 rl true
+	run -77 rl true
+	[[ $output == *NOAUTH* ]]
+	run -77 rl -r "unix://:wrong@$SUITE_DIR/s" true
+	[[ $output == *WRONGPASS* && $output != *wrong@* ]]
+	run -77 rl -w 5 -r "unix://:wrong@$SUITE_DIR/s" true
+}
+
+@test "special characters in a password, percent-encoded" {
+	own_server
+	cli acl setuser 'a/b@c:d' on '~*' +@all '>p@s/s:w?o#r%d [ü]'
+	run -0 rl -r "unix://a%2Fb%40c%3Ad:p%40s%2fs%3aw%3Fo%23r%25d%20%5B%C3%BC%5d@$SUITE_DIR/s" true
+	run -77 rl -r "unix://a%2Fb%40c%3Ad:p@$SUITE_DIR/s" true
+}
+
+# refused WORDS URL: 77 with these words, and nothing in any db.
+refused() {
+	run -77 rl -n -r "$2" touch ran
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: refused by "*"$1"* ]]
+	run -77 rl -w 5 -r "$2" touch ran
+	[[ ! -e ran ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "a wrong password where the default user is open: 77, no lock is left" {
+	own_server
+	refused WRONGPASS "unix://ghost:boo@$SUITE_DIR/s"
+	refused 'without any password' "unix://:boo@$SUITE_DIR/s"
+}
+
+@test "a db that isn't there: 77, no lock is left" {
+	own_server
+	refused 'out of range' "unix://$SUITE_DIR/s?db=99"
+}
+
+@test "refused: not even a helper key is left" {
+	own_server
+	run -77 rl -n -r "unix://ghost:boo@$SUITE_DIR/s" true
+	run -77 rl -n -r "unix://$SUITE_DIR/s?db=99" true
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "refused: the lock of the db that was not meant stays with its holder" {
+	own_server
+	hold
+	token=$(cli get "$KEY")
+	run -77 rl -n -r "unix://$SUITE_DIR/s?db=99" true
+	[[ $(cli get "$KEY") == "$token" ]]
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+# --- permissions ----------------------------------------------------------------
+
+# What rlockrun can't do without, and what it needs to tell who holds the lock.
+needed() {
+	echo eval time get pttl set del hset pexpire
+}
+
+# What it takes to wait in line.
+for_queue() {
+	echo zrange zscore zrank zcount zadd zrem rpush blpop
+}
+
+@test "B6: a user with no more than is needed" {
+	read -ra rule < <(echo "$(needed) $(for_queue)")
+	user "~$KEY" "~{$KEY}:rlk:*" "${rule[@]/#/+}" +hmget
+	export RLOCKRUN_REDIS=$UNIX_URL
+	LOGNAME=deploy hold -t 1
+	run -75 rl -n true
+	[[ ${#lines[@]} == 1 && $output == *"(pid $PID, deploy)"* ]]
+	sleep 1.2
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR && -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "B6: a user without the queue's commands or keys waits without it, and is told" {
+	local -A rules=([keys]="~$KEY ~{$KEY}:rlk:f ~{$KEY}:rlk:i +@all")
+	local what command
+	for command in $(for_queue); do
+		[[ $command == @(rpush|zscore) ]] || rules[$command]="~* +@all -$command"
+	done
+	for what in "${!rules[@]}"; do
+		rm -f job ./done
+		# shellcheck disable=SC2086 # a rule is several words
+		user reset on '>secret' ${rules[$what]}
+		hold
+		start "$RLOCKRUN" -k "$KEY" -r "$UNIX_URL" sh -c 'echo ran >ran'
+		wait_until grep -q '; waiting' "$ERR"
+		touch ./done
+		exits_with 0 "$PID"
+		wait_for_file ran
+		rm ran
+		[[ $(wc -l <"$ERR") == 2 && $(<"$ERR") == *': the queue cannot be used: '* ]]
+		exits_with 0 "${STARTED[-2]}"
+	done
+	[[ -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "a user without any one of them: 77 names it, nothing is left" {
+	read -ra rule < <(needed)
+	for command in "${rule[@]}"; do
+		user reset on '>secret' '~*' +@all "-$command"
+		run -77 rl -n -r "$UNIX_URL" touch ran
+		[[ ${#lines[@]} == 1 && ${output,,} =~ [^a-z]${command}[^a-z] ]]
+		[[ ! -e ran ]]
+		[[ -z $(keys_left) ]] || echo "without $command: $(keys_left)" >>left
+	done
+	cli acl deluser "$KEY"
+	[[ ! -e left ]] || run -0 cat left
+	[[ ! -e left ]]
+}
+
+@test "a user who may not touch this key: 77, nothing is left" {
+	user "~other:*" +@all
+	run -77 rl -n -r "$UNIX_URL" touch ran
+	[[ $output == *NOPERM* || $output == *permission* ]]
+	user resetkeys "~$KEY"
+	run -77 rl -n -r "$UNIX_URL" touch ran
+	[[ ! -e ran && -z $(keys_left) ]]
+	cli acl deluser "$KEY"
+}
+
+@test "a user without client setname or hmget gets the lock all the same" {
+	user '~*' +@all -client -hmget
+	run -0 rl -n -r "$UNIX_URL" true
+	hold
+	run -75 rl -n -r "$UNIX_URL" true
+	cli acl deluser "$KEY"
+}
+
+# --- the password is nobody's business ----------------------------------------
+
+# Where a text can be seen: command lines and environments of all processes of
+# this test, and what was printed.
+sightings() {
+	local cwd files=()
+	# shellcheck disable=SC2044 # these names have no blanks
+	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$BATS_TEST_TMPDIR" 2>/dev/null); do
+		files+=("${cwd%cwd}cmdline" "${cwd%cwd}environ")
+	done
+	grep -a -l -s -F "$1" "${files[@]}" err.* out.* job.env
+}
+
+# unseen RLOCKRUN [OPTION...]: neither while it holds nor while it waits.
+unseen() {
+	start "$@" -v -k "$KEY" sh -c 'env >job.env; echo $$ >job; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file job
+	start "$@" -v -k "$KEY" true
+	wait_until grep -q waiting "$ERR"
+	[[ -z $(sightings hush) ]]
+	touch "done"
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ -z $(sightings hush) ]]
+	grep -q "acquired on unix://$SUITE_DIR/s" err.1
+}
+
+@test "a password in -r is not to be seen" {
+	user resetpass '>hush' '~*' +@all
+	unseen "$RLOCKRUN" -r "${UNIX_URL/secret/hush}"
+	cli acl deluser "$KEY"
+}
+
+@test "a password in RLOCKRUN_REDIS is not to be seen" {
+	user resetpass '>hush' '~*' +@all
+	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}" "$RLOCKRUN"
+	grep -qx "RLOCKRUN_REDIS=unix://$SUITE_DIR/s" job.env
+	cli acl deluser "$KEY"
+}
+
+@test "a password in RLOCKRUN_PASSWORD is not to be seen" {
+	user resetpass '>hush' '~*' +@all
+	unseen env RLOCKRUN_PASSWORD=hush "$RLOCKRUN" --user "$KEY"
+	cli acl deluser "$KEY"
+}
+
+@test "a password in a file is not to be seen" {
+	user resetpass '>hush' '~*' +@all
+	(umask 077 && echo hush >password)
+	unseen "$RLOCKRUN" --user "$KEY" --password-file password
+	cli acl deluser "$KEY"
+}
+
+@test "a password is not to be seen in messages about mistakes" {
+	for url in "redis://u:hush@h:70000" "redis://u:hush@" "http://u:hush@h" \
+		"redis://u:hush%zz@h" "hush@h" "redis://u:hush@h/x" "redis://u:hush@h h"; do
+		run -64 rl -r "$url" true
+		[[ ${#lines[@]} == 1 && $output != *hush* ]]
+		RLOCKRUN_REDIS=$url run -78 rl true
+		[[ ${#lines[@]} == 1 && $output != *hush* ]]
+		RLOCKRUN_REDIS='' REDIS_URL=$url run -78 rl true
+		[[ ${#lines[@]} == 1 && $output != *hush* ]]
+	done
+	run -64 rl --password hush true
+	[[ $output != *hush* ]]
+	run -64 rl --password=hush true
+	[[ $output != *hush* ]]
+	run -64 rl --passwd=hush true
+	[[ $output != *hush* ]]
+	run -69 rl -v --server-timeout 0.3 -r "unix://u:hush@$PWD/away" true
+	[[ $output != *hush* ]]
+}
+
+# --- no server ------------------------------------------------------------------
+
+# takes_ms FROM TO STATUS [OPTION...]
+takes_ms() {
+	local start took
+	start=$(now_ms)
+	run "-$3" rl "${@:4}" touch ran
+	took=$(($(now_ms) - start))
+	echo "took $took ms: $output"
+	((took >= $1 && took <= $2))
+	[[ ! -e ran ]]
+}
+
+# bats test_tags=serial
+@test "no server: 69 after --server-timeout, and at the end of -w" {
+	export RLOCKRUN_REDIS=unix://$PWD/away
+	takes_ms 400 1300 69 --server-timeout 0.8
+	[[ $output == *"rlockrun: $KEY: cannot connect to unix://$PWD/away: No such file or directory" ]]
+	takes_ms 400 1300 69 -n --server-timeout 0.8
+	takes_ms 400 1300 69 -w 5 --server-timeout 0.8
+	takes_ms 390 900 69 -w 0.4
+}
+
+# bats test_tags=native
+@test "a slow name server is asked once" {
+	need_strace
+	tcp_server 127.0.0.1
+	run -0 strace -f -o trace -P /etc/hosts -e inject=openat:delay_enter=1500000 \
+		"$RLOCKRUN" -k "$KEY" -r "redis://localhost:$PORT" --server-timeout 3 true
+	[[ $(grep -c /etc/hosts trace) == 1 ]]
+}
+
+# bats test_tags=serial
+@test "a frozen server: 69 in time; what it does later is undone" {
+	own_server
+	freeze
+	takes_ms 590 1300 69 -n --server-timeout 0.6
+	[[ $output == *"no answer from unix://$SUITE_DIR/s"* ]]
+	takes_ms 590 1300 69 --server-timeout 0.6
+	takes_ms 590 1300 69 -w 0.6
+	thaw
+	wait_until has_read 3
+	[[ -z $(keys_left) && $(cli info commandstats) =~ cmdstat_eval:calls=([0-9]*), ]]
+	# Newer servers run all that came before the end of the connection.
+	((BASH_REMATCH[1] >= 6))
+}
+
+@test "a frozen server: what it does later is undone, however long the name is" {
+	local length
+	own_server
+	for length in 100 250 350 450 600 800 1024; do
+		KEY=$(printf "%0${length}d" "$length")
+		freeze
+		run -69 rl -n --server-timeout 0.3 true
+		thaw
+		wait_until has_seen "$length"
+		wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
+	done
+}
+
+# Whether a try for a name of that length has been executed, or has been dropped.
+has_seen() {
+	cli ping >/dev/null
+	[[ $(cli client list) != *name=rlockrun* ]]
+}
+
+# Whether so many runs have been heard, with all that they sent first.
+has_read() {
+	[[ $(cli info commandstats) =~ cmdstat_client.setname:calls=$1, ]]
+}
+
+@test "--on-unavailable run: without the lock, with a warning" {
+	export RLOCKRUN_REDIS=unix://$PWD/away
+	export RLOCKRUN_TOKEN=inherited RLOCKRUN_FENCE=inherited
+	run -9 --separate-stderr rl --on-unavailable=run --server-timeout 0.2 sh -c 'env; exit 9'
+	[[ $output == *"RLOCKRUN_KEY=$KEY"* ]]
+	[[ $output != *RLOCKRUN_TOKEN* && $output != *RLOCKRUN_FENCE* ]]
+	# shellcheck disable=SC2154 # set by run
+	[[ ${stderr_lines[-1]} == "rlockrun: $KEY: cannot connect to $RLOCKRUN_REDIS: "*"; running without the lock" ]]
+	run -0 rl --on-unavailable run -w 0.2 touch ran
+	[[ -e ran ]]
+}
+
+@test "--on-unavailable run: busy stays busy, refused stays refused" {
+	hold
+	run -75 rl --on-unavailable run -n touch ran
+	run -75 rl --on-unavailable run -w 0.2 touch ran
+	run -77 rl --on-unavailable run -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
+	[[ ! -e ran ]]
+}
+
+@test "a server that comes late is found" {
+	export RLOCKRUN_REDIS=unix://$PWD/own/s
+	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 3'
+	own_server
+	exits_with 3 "$PID"
+}
+
+@test "--on-unavailable run: a busy lock stays busy, with 69 for its status, too" {
+	hold
+	run -69 rl --on-unavailable run -E 69 -w 0.3 touch ran
+	[[ $output == *"still held, gave up waiting" ]]
+	run -69 rl --on-unavailable run -E 69 -n touch ran
+	[[ ! -e ran ]]
+}
+
+@test "--on-unavailable run: what wasn't sent when we gave up never is" {
+	start_proxy away hold
+	for limit in -w --server-timeout; do
+		start "$RLOCKRUN" -k "$KEY" -r "redis://127.0.0.1:$PORT" --on-unavailable run \
+			"$limit" 0.3 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 5'
+		wait_for_file job
+		rm job
+	done
+	set_rules away
+	# The kernel asks for a connection again a second after the first time.
+	sleep 1.2
+	run ! grep EVAL away/log
+	[[ -z $(keys_left) ]]
+	touch "done"
+	for pid in "${STARTED[@]}"; do
+		exits_with 5 "$pid"
+	done
+}
+
+# bats test_tags=serial
+@test "a server that gets too slow for the lease: 69 in time, what it granted is freed" {
+	cli set "$KEY" other
+	start_proxy slow
+	start "$RLOCKRUN" -k "$KEY" -t 2 --server-timeout 4 touch ran
+	wait_until grep -q waiting "$ERR"
+	# A try in between would find it busy, and that late answer is one, too.
+	kill -STOP "$PID"
+	set_rules slow delay:1200
+	since=$(now_ms)
+	cli del "$KEY"
+	kill -CONT "$PID"
+	wait_until gone "$PID"
+	since=$(($(now_ms) - since))
+	exits_with 69 "$PID"
+	echo "after $since ms"
+	((since > 1200 && since < 5500))
+	[[ $(tail -n 1 "$ERR") == *"too slow for this ttl unix://$PWD/slow/s: "* ]]
+	# Its lease would have lasted for another second.
+	wait_until has_passed slow EVAL/8 1
+	[[ -z $(keys_left) ]]
+	[[ ! -e ran ]]
+}
+
+# --- keys that are no locks, servers that are full ------------------------------
+
+@test "a key that holds something else: 76, and it stays" {
+	cli rpush "$KEY" a
+	run -76 rl -n touch ran
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY is not a lock: "*WRONGTYPE* ]]
+	run -76 rl touch ran
+	[[ $(cli lrange "$KEY" 0 -1) == a ]]
+	cli del "$KEY"
+	cli hset "$KEY" field a
+	run -76 rl -n touch ran
+	[[ $(cli hget "$KEY" field) == a ]]
+	[[ ! -e ran && $(keys_left) == "$KEY" ]]
+}
+
+@test "a full server: no lock, but a held one is renewed and freed" {
+	own_server --maxmemory-policy noeviction
+	hold -t 1
+	cli config set maxmemory 1
+	KEY+=:other run -69 rl -n --server-timeout 0.3 touch ran
+	[[ $output == *OOM* && ! -e ran ]]
+	sleep 1.2
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a full server: who waits goes on until there is room" {
+	own_server --maxmemory-policy noeviction
+	cli config set maxmemory 1
+	start "$RLOCKRUN" -k "$KEY" --server-timeout 0.3 sh -c 'exit 6'
+	wait_for_file "$ERR"
+	grep -q OOM "$ERR"
+	sleep 0.5
+	cli config set maxmemory 0
+	exits_with 6 "$PID"
+}
+
+@test "a server that is busy with a script is waited for" {
+	own_server --busy-reply-threshold 50
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until busy
+	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
+	sleep 0.3
+	cli script kill
+	exits_with 6 "$PID"
+}
+
+busy() {
+	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
+}
+
+@test "a server that is busy: -w waits, also for another db, and the right one is used" {
+	own_server --busy-reply-threshold 50
+	start_proxy proxy
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until busy
+	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
+		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
+	wait_until has_passed proxy EVAL/7 2
+	cli script kill
+	exits_with 6 "$PID"
+	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
+	[[ -z $(keys_left) ]]
+	[[ $(cli -n 3 exists "$KEY") == 0 ]]
+}
+
+@test "a connection that is given up is closed: a waiter is one client" {
+	own_server --busy-reply-threshold 50
+	cli -n 3 set "$KEY" other
+	start_proxy proxy
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until busy
+	# Refused in another db it connects anew at each try.
+	start "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s?db=3" true
+	waiter=$PID
+	start "$RLOCKRUN" -k "$KEY" -r "$RLOCKRUN_REDIS?db=3" true
+	wait_until has_passed proxy EVAL/7 3
+	cli script kill
+	wait_until is_client "$waiter"
+	wait_until is_client "$PID"
+	wait_until only_clients 3 # the two, and who asks
+	cli -n 3 del "$KEY"
+	exits_with 0 "$waiter"
+	exits_with 0 "$PID"
+}
+
+only_clients() {
+	[[ $(cli client list | wc -l) == "$1" ]]
+}
+
+is_client() {
+	[[ $(cli client list) == *"name=rlockrun:$1 "*" cmd="@(eval|blpop)" "* ]]
+}
+
+@test "a server without room for another client is waited for, with a password, too" {
+	own_server --requirepass secret
+	export REDISCLI_AUTH=secret
+	start redis-cli -s "$SUITE_DIR/s" subscribe "$KEY"
+	wait_for_file out.1
+	cli config set maxclients 1
+	start_proxy proxy
+	RLOCKRUN_PASSWORD=secret start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
+	wait_until has_passed proxy EVAL/7 2
+	run -1 gone "$PID"
+	kill "${STARTED[0]}"
+	exits_with 6 "$PID"
+	wait_until cli config set maxclients 100
+	[[ -z $(keys_left) ]]
+}
+
+# --- no Redis server at all -----------------------------------------------------
+
+# fake SHELL-COMMAND: a server that does this with each connection.
+fake() {
+	printf '%s\n' "$1" >fake
+	start socat -U "UNIX-LISTEN:$PWD/f,fork" SYSTEM:'sh ./fake',pipes
+	wait_until test -S f
+	export RLOCKRUN_REDIS=unix://$PWD/f
+}
+
+@test "a server that speaks HTTP: a message that says so" {
+	fake 'printf "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"; sleep 0.1'
+	takes_ms 0 2000 69 -n --server-timeout 0.5
+	[[ $output == *"rlockrun: $KEY: no Redis server at $RLOCKRUN_REDIS: "* ]]
+}
+
+@test "a server that hangs up" {
+	fake true
+	takes_ms 0 4000 69 -n --server-timeout 2
+	[[ $output == *"rlockrun: $KEY: lost the connection to $RLOCKRUN_REDIS"* ]]
+}
+
+# peak_kb COMMAND...: runs it and prints its peak memory to file peak.
+peak_kb() {
+	timeout 30 python3 -c '
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,
+      file=open("peak", "w"))
+sys.exit(status)' "$@"
+}
+
+# survives SHELL-COMMAND: a hostile server costs neither much time nor memory.
+survives() {
+	local start took
+	fake "$1"
+	start=$(now_ms)
+	run -69 peak_kb "$RLOCKRUN" -k "$KEY" -n --server-timeout 0.5 touch ran
+	took=$(($(now_ms) - start))
+	echo "took $took ms and $(<peak) kB: $output"
+	((took < 3000))
+	[[ ! -e ran ]]
+	[[ $RLOCKRUN == */asan/* ]] || (($(<peak) < 40000))
+	((${#lines[@]} <= 5))
+	kill "$PID"
+	wait_until gone "$PID"
+}
+
+@test "servers that send endless garbage, or an endless answer" {
+	survives 'yes'
+	survives 'cat /dev/zero'
+	survives 'printf +; cat /dev/zero'
+	survives 'printf "\$1000000000\r\n"; cat /dev/zero'
+	survives 'yes "$(printf "+OK\r")"'
+	survives 'yes "$(printf "*1\r")"'
+	survives 'printf "*2147483647\r\n"; yes "$(printf ":1\r")"'
+	survives 'printf "+OK\r\n*3\r\n"; yes "$(printf "*2\r\n:1\r")"'
+	survives 'printf "+OK\r\n*2\r\n:1\r\n"; while printf "\$" 2>&-; do sleep 0.02; done'
+}
+
+@test "an answer that is not that of our script" {
+	survives 'printf "+OK\r\n:1\r\n"; sleep 1'
+	survives 'printf "+OK\r\n*2\r\n+1\r\n+2\r\n"; sleep 1'
+	survives 'printf "+OK\r\n*-1\r\n"; sleep 1'
+	survives 'printf "+OK\r\n*0\r\n"; sleep 1'
+	survives 'printf "+OK\r\n\$-1\r\n"; sleep 1'
+}
+
+@test "a server's words are escaped, and it can't make us tell the password" {
+	fake 'printf "%s\r\n" "-ERR unknown command AUTH, with args beginning with: hush" "+OK" "-ERR no" "-ERR no"; sleep 1'
+	run -77 rl -n --server-timeout 0.5 -r "unix://:hush@$PWD/f" true
+	[[ $output != *hush* ]]
+	fake 'printf "+OK\r\n"; printf -- "-ERR \033[31mred\033]0;title\a\r\n%.0s" 1 2; sleep 1'
+	run -69 rl -n --server-timeout 0.5 true
+	[[ $output == *'\x1b[31mred'* && $output != *[[:cntrl:]]* ]]
+}

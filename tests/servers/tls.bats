@@ -1,0 +1,386 @@
+#!/usr/bin/env bats
+# TLS: what is verified and what is said when it isn't right, client
+# certificates, a lock's life over TLS, and what runs without it don't pay.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+
+setup_file() {
+	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
+	make_certificates
+	start_tls_server "$SUITE_DIR" server
+	export SUITE_PORT=$PORT
+}
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	PORT=$SUITE_PORT
+	export RLOCKRUN_REDIS=rediss://localhost:$PORT
+	export RLOCKRUN_TLS_CA=$CERTIFICATES/ca.crt
+}
+teardown() { end_test; }
+
+# A server of this test's own.
+tls_server() {
+	SUITE_DIR=$PWD/own
+	start_tls_server "$SUITE_DIR" "$@"
+	export RLOCKRUN_REDIS=rediss://localhost:$PORT
+}
+
+# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
+refused() {
+	given_up "$1" --server-timeout 1h "${@:2}"
+}
+
+# given_up WORDS ARGUMENT...: the same, when the time is over.
+given_up() {
+	run -69 rl --server-timeout 1 "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"redis"*"//"*":$PORT: "*"$1"* ]]
+	[[ ! -e ran ]]
+}
+
+# Whether a run on this server is one on the suite's.
+reaches() {
+	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
+	run -0 rl -r "$1" sh -c "$inside" "$SUITE_DIR/s" "${2:-0}"
+	[[ $output =~ ^[0-9a-f-]{36}$ ]]
+	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
+}
+
+# --- good certificates ----------------------------------------------------------
+
+@test "a name, IPv4, IPv6, db" {
+	reaches "rediss://localhost:$PORT"
+	reaches "rediss://127.0.0.1:$PORT"
+	reaches "rediss://[::1]:$PORT/5" 5
+}
+
+@test "a password" {
+	tls_server server --requirepass secret
+	RLOCKRUN_PASSWORD=secret run -0 rl true
+	run -0 rl -r "rediss://:secret@localhost:$PORT" true
+	run -77 rl true
+	[[ $output == *"rediss://localhost:$PORT: NOAUTH"* ]]
+}
+
+@test "the system's authorities" {
+	unset RLOCKRUN_TLS_CA
+	SSL_CERT_FILE=$CERTIFICATES/ca.crt run -0 rl true
+	SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null refused 'unknown CA (--tls-ca'
+	# --tls-ca takes their place.
+	SSL_CERT_FILE=$CERTIFICATES/ca.crt refused 'unknown CA' \
+		--tls-ca "$CERTIFICATES/stranger.crt"
+}
+
+@test "a self-signed certificate that is trusted" {
+	tls_server self
+	run -0 rl --tls-ca "$CERTIFICATES/self.crt" true
+}
+
+@test "TLS 1.2" {
+	tls_server server --tls-protocols TLSv1.2
+	run -0 rl true
+	stop_server "$SUITE_DIR"
+	tls_server server --tls-protocols TLSv1.2 --tls-auth-clients yes
+	refused 'perhaps it wants a certificate (--tls-cert, --tls-key)'
+	run -0 rl --tls-cert "$CERTIFICATES/client.crt" \
+		--tls-key "$CERTIFICATES/client.key" true
+}
+
+@test "a client certificate" {
+	tls_server server --tls-auth-clients yes
+	refused 'it wants a certificate (--tls-cert, --tls-key)'
+	client=$CERTIFICATES/client
+	run -0 rl --tls-cert "$client.crt" --tls-key "$client.key" true
+	RLOCKRUN_TLS_CERT=$client.crt RLOCKRUN_TLS_KEY=$client.key run -0 rl true
+	cat "$client.crt" "$client.key" >both
+	run -0 rl --tls-cert both true
+	refused 'it refused our certificate' --tls-cert "$CERTIFICATES/unknown.crt" \
+		--tls-key "$CERTIFICATES/unknown.key"
+	refused 'our certificate has expired' --tls-cert "$CERTIFICATES/expired.crt" \
+		--tls-key "$CERTIFICATES/expired.key"
+}
+
+# --- bad ones ---------------------------------------------------------------------
+
+@test "the certificate of another host" {
+	tls_server other
+	refused 'its certificate is not for localhost'
+	refused 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
+}
+
+@test "a certificate that names the host by its common name only" {
+	tls_server common
+	refused "its certificate is not for localhost: only its subjectAltName counts, not its common name"
+	stop_server "$SUITE_DIR"
+	tls_server address
+	refused "its certificate is not for localhost"
+	run -0 rl -r "rediss://127.0.0.1:$PORT" true
+}
+
+@test "an expired certificate, or authority" {
+	tls_server expired
+	refused 'its certificate has expired'
+	stop_server "$SUITE_DIR"
+	tls_server late
+	refused "or its CA's has" --tls-ca "$CERTIFICATES/bygone.crt"
+}
+
+@test "a self-signed certificate" {
+	tls_server self
+	refused 'its certificate is self-signed (--tls-ca'
+}
+
+@test "the certificate of an unknown authority" {
+	tls_server unknown
+	refused 'its certificate is of an unknown CA (--tls-ca'
+}
+
+@test "nothing older than TLS 1.2" {
+	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
+	refused 'it does not speak TLS 1.2 or newer'
+}
+
+# --- not TLS -----------------------------------------------------------------------
+
+@test "a plain server at a TLS URL" {
+	SUITE_DIR=$PWD/own
+	start_tcp_server "$SUITE_DIR" 127.0.0.1 --requirepass secret
+	url=rediss://127.0.0.1:$PORT
+	refused 'it does not speak TLS' -r "$url"
+	given_up 'perhaps it does not speak TLS' -r "$url" -w 0.2
+	run -69 rl --server-timeout 1h --status -r "$url"
+	[[ $output == *'it does not speak TLS' ]]
+}
+
+@test "a TLS server at a plain URL" {
+	refused 'it speaks TLS' -r "redis://127.0.0.1:$PORT"
+	run -69 rl --server-timeout 1h --status -r "redis://127.0.0.1:$PORT"
+	[[ $output == *'it speaks TLS' ]]
+}
+
+# stranger COMMAND: takes connections on PORT and answers by that command.
+stranger() {
+	choose_port
+	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:"$1"
+	wait_until listens
+}
+
+listens() {
+	(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
+}
+
+@test "other strangers at a TLS URL" {
+	stranger 'echo "HTTP/1.1 400 Bad Request"'
+	refused 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
+	stranger 'head -c 1 >/dev/null'
+	given_up 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
+	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\100\2\0"'
+	given_up 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
+	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\4\0\0\0\0"; head -c 9999 >/dev/null'
+	given_up '' -r "rediss://127.0.0.1:$PORT"
+}
+
+# --- files -------------------------------------------------------------------------
+
+# bad_file WORDS ARGUMENT...: 78 before anybody is contacted.
+bad_file() {
+	run -78 rl "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: "*"$1"* && ! -e ran ]]
+}
+
+@test "files that are missing or hold something else: 78" {
+	client=$CERTIFICATES/client
+	bad_file 'CA file nowhere: No such file or directory' --tls-ca nowhere
+	bad_file 'CA file .: Is a directory' --tls-ca .
+	bad_file 'holds no certificate' --tls-ca "$client.key"
+	bad_file 'holds no certificate' --tls-ca /dev/null
+	bad_file 'certificate nowhere: No such' --tls-cert nowhere --tls-key "$client.key"
+	bad_file 'holds no certificate' --tls-cert "$client.key"
+	bad_file 'key nowhere: No such' --tls-cert "$client.crt" --tls-key nowhere
+	bad_file 'not in PEM format' --tls-cert "$client.crt"
+	bad_file 'not that of the certificate' --tls-cert "$client.crt" \
+		--tls-key "$CERTIFICATES/server.key"
+	RLOCKRUN_TLS_CA=nowhere bad_file 'CA file nowhere'
+}
+
+@test "a key with a passphrase: 78, nobody is asked for it" {
+	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
+		--tls-cert $CERTIFICATES/client.crt \
+		--tls-key $CERTIFICATES/client.locked touch ran" /dev/null </dev/null
+	[[ $output == *'encrypted'* && $output != *phrase* && ! -e ran ]]
+}
+
+@test "options for TLS without TLS" {
+	for option in --tls-ca --tls-cert --tls-key; do
+		run -64 rl -r "unix://$SUITE_DIR/s" "$option" "$CERTIFICATES/ca.crt" touch ran
+		[[ $output == *"$option wants a server that speaks TLS"* ]]
+	done
+	# A variable is for all servers.
+	RLOCKRUN_TLS_CA=nowhere run -0 rl -r "unix://$SUITE_DIR/s" true
+	run -64 rl --tls-key "$CERTIFICATES/client.key" touch ran
+	[[ ! -e ran ]]
+}
+
+# --- OpenSSL -----------------------------------------------------------------------
+
+@test "without OpenSSL: 71; runs without TLS don't need it" {
+	for name in libssl.so.3 libssl.so.1.1; do
+		echo 'none' >"$name"
+	done
+	export LD_LIBRARY_PATH=$PWD
+	run -71 timeout -k 1 30 "$RLOCKRUN" -k "$KEY" touch ran
+	[[ ${#lines[@]} == 1 && ! -e ran ]]
+	[[ $output == "rlockrun: TLS needs OpenSSL, which can't be loaded: "*libssl.so.3* ]]
+	run -0 "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s" true
+}
+
+@test "OpenSSL is loaded for TLS only" {
+	hold
+	grep -q libssl "/proc/$PID/maps"
+	touch "done"
+	exits_with 0 "$PID"
+	rm job "done"
+	hold -r "unix://$SUITE_DIR/s"
+	run -1 grep libssl "/proc/$PID/maps"
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "the program's note tells packagers what is loaded" {
+	type readelf >/dev/null 2>&1 || skip 'no readelf'
+	readelf -p .note.dlopen "$RLOCKRUN" | sed -n 's/^ *\[ *[0-9a-f]*\] *\(\[.*\)/\1/p' >note
+	python3 -c 'import json
+note = json.load(open("note"))
+assert note[0]["soname"][0] == "libssl.so.3", note
+assert note[0]["priority"] == "recommended", note'
+}
+
+# --- a lock's life -------------------------------------------------------------------
+
+@test "held for longer than its ttl, waited for, and freed" {
+	hold -t 1
+	first=$PID
+	start rl -t 1 sh -c 'echo second >second'
+	sleep 1.5
+	[[ $(cli exists "$KEY") == 1 && ! -e second ]]
+	touch "done"
+	exits_with 0 "$first"
+	exits_with 0 "$PID"
+	[[ -e second && ! -s err.1 && -z $(keys_left) ]]
+}
+
+@test "S5: the server is frozen; the job is dead when its lease ends" {
+	tls_server server
+	start rl -t 1 sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.05; done'
+	wait_for_file job
+	freeze
+	begun=$(now_ms)
+	exits_with 79 "$PID"
+	(($(now_ms) - begun < 1500))
+	gone "$(<job)"
+	thaw
+}
+
+@test "the server is killed and comes back: 79, or the next one runs" {
+	tls_server server
+	hold -t 2
+	start rl -t 2 touch second
+	wait_until grep -q waiting err.2
+	stop_server "$SUITE_DIR"
+	start_server "$SUITE_DIR" --tls-port "$PORT" \
+		--tls-cert-file "$CERTIFICATES/server.crt" \
+		--tls-key-file "$CERTIFICATES/server.key" \
+		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
+	exits_with 79 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second ]]
+}
+
+@test "a server that is frozen when we connect: 69 in time" {
+	tls_server server
+	freeze
+	begun=$(now_ms)
+	given_up 'no answer to the TLS handshake'
+	(($(now_ms) - begun < 2000))
+	run -69 rl -w 0.3 true
+	thaw
+}
+
+sockets() {
+	find "/proc/$PID/fd" -lname 'socket:*' -printf '%l\n'
+}
+
+@test "a handshake that comes late goes on" {
+	tls_server server
+	freeze
+	start "$RLOCKRUN" -k "$KEY" touch ran
+	wait_until eval '[[ $(sockets) ]]'
+	first=$(sockets)
+	sleep 2.4 # a second, and another one for whoever asks in plain words
+	[[ $(sockets) == "$first" ]]
+	thaw
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
+
+@test "who has met the server bears with a wrong certificate" {
+	tls_server server
+	hold -t 30
+	start rl -t 2 --server-timeout 20 touch second
+	wait_until grep -q waiting err.2
+	port=$PORT
+	choose_port() { PORT=$port; }
+	stop_server "$SUITE_DIR"
+	start_tls_server "$SUITE_DIR" expired
+	wait_until grep -q 'its certificate has expired.*; trying again' err.2
+	stop_server "$SUITE_DIR"
+	start_tls_server "$SUITE_DIR" server
+	exits_with 0 "${STARTED[1]}"
+	[[ -e second ]]
+	touch "done"
+	exits_with 79 "${STARTED[0]}"
+}
+
+@test "a byte at a time" {
+	to=$PORT
+	choose_port
+	start socat -b 1 "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" "TCP:127.0.0.1:$to"
+	wait_until listens
+	run -0 rl -r "rediss://127.0.0.1:$PORT" echo ran
+	[[ $output == ran && -z $(keys_left) ]]
+}
+
+@test "cut off while it is held: connects anew" {
+	hold -t 1
+	for _ in 1 2 3; do
+		cli client kill type normal skipme yes >/dev/null
+		sleep 0.4
+	done
+	touch "done"
+	exits_with 0 "$PID"
+}
+
+@test "the job gets none of it" {
+	run -0 rl sh -c 'ls -l /proc/self/fd; env'
+	[[ $output != *socket* && $output != *libssl* ]]
+}
+
+# --- round trips ---------------------------------------------------------------------
+
+# sends URL: how often a run writes to its server.
+sends() {
+	rm -f trace
+	strace -f -o trace -e trace=connect,sendto "$RLOCKRUN" -k "$KEY" -r "$1" true
+	grep -o "sendto($(sed -n 's/.*connect(\([0-9]*\),.*sin_port=htons('"$PORT"').*/\1/p' trace | tail -n 1)," trace | wc -l
+}
+
+# bats test_tags=native
+@test "TLS adds its handshake and a goodbye, nothing else" {
+	need_strace
+	# Greeting; the handshake's end with acquire; release; goodbye.
+	[[ $(sends "rediss://127.0.0.1:$PORT") == 4 ]]
+}
