@@ -33,7 +33,7 @@ enum { LOOKS_AT_ONCE = 12 };
 enum { PAGE = 1000, SEEN_SLOTS = 4096 };
 
 /* Gets a good answer. 0, or -1 when it is none of the command's. */
-typedef int take_answer(void *arg, const struct conn_reply *reply);
+typedef int take_answer(void *arg, const struct value *reply);
 
 struct question {
 	struct admin *admin;
@@ -114,12 +114,12 @@ note_refusal(struct admin *admin, const char *words)
 }
 
 static void
-on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_answer(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct question *question = arg;
 	struct admin *admin = question->admin;
 	const char *refusal = node_refusal(admin->node);
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 
 	(void)sent_at;
 	admin->unanswered--;
@@ -284,7 +284,7 @@ key_names_fini(struct key_names *names)
 /* --- --status --------------------------------------------------------- */
 
 static int
-take_look(void *arg, const struct conn_reply *reply)
+take_look(void *arg, const struct value *reply)
 {
 	return answer_look(arg, reply) ? 0 : -1;
 }
@@ -440,7 +440,7 @@ is_wanted(const struct list_item *item, const struct look *look)
 }
 
 static int
-take_item(void *arg, const struct conn_reply *reply)
+take_item(void *arg, const struct value *reply)
 {
 	struct list_item *item = arg;
 	struct list *list = item->list;
@@ -585,7 +585,7 @@ forget_page(struct list *list)
 }
 
 static int
-take_page(void *arg, const struct conn_reply *reply)
+take_page(void *arg, const struct value *reply)
 {
 	struct list *list = arg;
 	const char *cursor;
@@ -671,7 +671,7 @@ list_primary(struct list *list, const struct cluster_node *primary)
 }
 
 static int
-take_primaries(void *arg, const struct conn_reply *reply)
+take_primaries(void *arg, const struct value *reply)
 {
 	struct list *list = arg;
 
@@ -727,7 +727,7 @@ struct forced {
 };
 
 static int
-take_forced(void *arg, const struct conn_reply *reply)
+take_forced(void *arg, const struct value *reply)
 {
 	struct forced *forced = arg;
 	struct answer_force answer;
@@ -742,7 +742,7 @@ take_forced(void *arg, const struct conn_reply *reply)
 }
 
 static int
-take_nothing(void *arg, const struct conn_reply *reply)
+take_nothing(void *arg, const struct value *reply)
 {
 	(void)arg;
 	(void)reply;

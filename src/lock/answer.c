@@ -23,25 +23,25 @@ enum { HOLDER_VALUES = 12 }; /* of script_look, for each */
 /* Takes one element after the other. What does not fit makes it bad, and is
  * taken for the least value, or for an empty text. */
 struct cursor {
-	const struct conn_reply *array;
+	const struct value *array;
 	size_t count;
 	size_t at;
 	bool bad;
 };
 
 static struct cursor
-read_array(const struct conn_reply *reply)
+read_array(const struct value *reply)
 {
 	struct cursor cursor = {.array = reply};
 
-	cursor.bad = !conn_reply_count(reply, &cursor.count);
+	cursor.bad = !value_count(reply, &cursor.count);
 	return cursor;
 }
 
-static const struct conn_reply *
+static const struct value *
 take(struct cursor *cursor)
 {
-	return conn_reply_at(cursor->array, cursor->at++);
+	return value_at(cursor->array, cursor->at++);
 }
 
 static bool
@@ -55,8 +55,7 @@ take_integer(struct cursor *cursor, int64_t min, int64_t max)
 {
 	int64_t value;
 
-	if (conn_reply_integer(take(cursor), &value) && value >= min &&
-	    value <= max)
+	if (value_integer(take(cursor), &value) && value >= min && value <= max)
 		return value;
 	cursor->bad = true;
 	return min;
@@ -71,7 +70,7 @@ take_flag(struct cursor *cursor)
 static const char *
 take_text(struct cursor *cursor, size_t max)
 {
-	const char *text = conn_reply_text(take(cursor));
+	const char *text = value_text(take(cursor));
 
 	if (text != NULL && strlen(text) <= max)
 		return text;
@@ -191,7 +190,7 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 }
 
 bool
-answer_acquire(struct answer_try *answer, const struct conn_reply *reply)
+answer_acquire(struct answer_try *answer, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 	int64_t code;
@@ -208,7 +207,7 @@ answer_acquire(struct answer_try *answer, const struct conn_reply *reply)
 }
 
 bool
-answer_join(struct answer_try *answer, const struct conn_reply *reply)
+answer_join(struct answer_try *answer, const struct value *reply)
 {
 	static const enum answer_outcome outcomes[] = {ANSWER_NOT_HELD,
 	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
@@ -226,7 +225,7 @@ answer_join(struct answer_try *answer, const struct conn_reply *reply)
 /* --- renew, release --------------------------------------------------- */
 
 bool
-answer_renew(bool *held, const struct conn_reply *reply)
+answer_renew(bool *held, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 
@@ -235,7 +234,7 @@ answer_renew(bool *held, const struct conn_reply *reply)
 }
 
 bool
-answer_release(struct answer_release *answer, const struct conn_reply *reply)
+answer_release(struct answer_release *answer, const struct value *reply)
 {
 	static const enum answer_released hows[] = {ANSWER_NOT_OURS,
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
@@ -250,7 +249,7 @@ answer_release(struct answer_release *answer, const struct conn_reply *reply)
 }
 
 bool
-answer_force(struct answer_force *answer, const struct conn_reply *reply)
+answer_force(struct answer_force *answer, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 
@@ -261,7 +260,7 @@ answer_force(struct answer_force *answer, const struct conn_reply *reply)
 }
 
 bool
-answer_next(const char **name, const struct conn_reply *reply)
+answer_next(const char **name, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 
@@ -272,22 +271,21 @@ answer_next(const char **name, const struct conn_reply *reply)
 }
 
 int
-answer_replicas(const struct conn_reply *reply)
+answer_replicas(const struct value *reply)
 {
 	int64_t count;
 
-	if (!conn_reply_integer(reply, &count) || count < 0 ||
-	    count > INT32_MAX)
+	if (!value_integer(reply, &count) || count < 0 || count > INT32_MAX)
 		return 0;
 	return (int)count;
 }
 
 int
-answer_vote(const struct conn_reply *reply)
+answer_vote(const struct value *reply)
 {
 	int64_t code;
 
-	if (!conn_reply_integer(conn_reply_at(reply, 0), &code) || code < -1 ||
+	if (!value_integer(value_at(reply, 0), &code) || code < -1 ||
 	    code > INT32_MAX)
 		return -1;
 	return code == -1 ? ANSWER_NOT_YET : (int)code;
@@ -296,7 +294,7 @@ answer_vote(const struct conn_reply *reply)
 /* --- is_answer -------------------------------------------------------- */
 
 bool
-answer_is_acquire(const struct conn_reply *reply)
+answer_is_acquire(const struct value *reply)
 {
 	struct answer_try answer;
 
@@ -304,7 +302,7 @@ answer_is_acquire(const struct conn_reply *reply)
 }
 
 bool
-answer_is_join(const struct conn_reply *reply)
+answer_is_join(const struct value *reply)
 {
 	struct answer_try answer;
 
@@ -312,7 +310,7 @@ answer_is_join(const struct conn_reply *reply)
 }
 
 bool
-answer_is_renew(const struct conn_reply *reply)
+answer_is_renew(const struct value *reply)
 {
 	bool held;
 
@@ -320,7 +318,7 @@ answer_is_renew(const struct conn_reply *reply)
 }
 
 bool
-answer_is_release(const struct conn_reply *reply)
+answer_is_release(const struct value *reply)
 {
 	struct answer_release answer;
 
@@ -328,7 +326,7 @@ answer_is_release(const struct conn_reply *reply)
 }
 
 bool
-answer_is_next(const struct conn_reply *reply)
+answer_is_next(const struct value *reply)
 {
 	const char *name;
 
@@ -429,7 +427,7 @@ take_problems(struct cursor *cursor, struct look *look)
 }
 
 bool
-answer_look(struct look *look, const struct conn_reply *reply)
+answer_look(struct look *look, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 	int64_t now_ms;
@@ -458,7 +456,7 @@ answer_look(struct look *look, const struct conn_reply *reply)
 /* --- scan ------------------------------------------------------------- */
 
 bool
-answer_page(const char **cursor, char ***keys, const struct conn_reply *reply)
+answer_page(const char **cursor, char ***keys, const struct value *reply)
 {
 	struct cursor page = read_array(reply);
 	struct cursor found;

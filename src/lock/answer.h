@@ -17,7 +17,7 @@
 
 #include "lock/holder.h"
 #include "lock/look.h"
-#include "redis/conn.h"
+#include "redis/value.h"
 
 /* As many as a script names. */
 #define ANSWER_RINGS_MAX 50
@@ -73,39 +73,37 @@ struct answer_force {
 	struct answer_rings rings;
 };
 
-bool answer_acquire(struct answer_try *answer, const struct conn_reply *reply);
-bool answer_join(struct answer_try *answer, const struct conn_reply *reply);
-bool answer_renew(bool *held, const struct conn_reply *reply);
-bool answer_release(struct answer_release *answer,
-    const struct conn_reply *reply);
-bool answer_force(struct answer_force *answer, const struct conn_reply *reply);
+bool answer_acquire(struct answer_try *answer, const struct value *reply);
+bool answer_join(struct answer_try *answer, const struct value *reply);
+bool answer_renew(bool *held, const struct value *reply);
+bool answer_release(struct answer_release *answer, const struct value *reply);
+bool answer_force(struct answer_force *answer, const struct value *reply);
 
 /* Of ZRANGE :q 0 0: the first in line; empty when that is no waiter's name, or
  * there is none. */
-bool answer_next(const char **name, const struct conn_reply *reply);
+bool answer_next(const char **name, const struct value *reply);
 
 /* Of WAIT: how many replicas have it; 0 when that isn't known. */
-int answer_replicas(const struct conn_reply *reply);
+int answer_replicas(const struct value *reply);
 
 /* Of SCAN: the next cursor, and the keys of this page: a list that ends with
  * NULL, to be freed with what is in it. Dies when memory is out. */
-bool answer_page(const char **cursor, char ***keys,
-    const struct conn_reply *reply);
+bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 
 /* *look then needs look_fini. Dies when memory is out. */
-bool answer_look(struct look *look, const struct conn_reply *reply);
+bool answer_look(struct look *look, const struct value *reply);
 
 /* For is_answer of struct conn_command. */
-bool answer_is_acquire(const struct conn_reply *reply);
-bool answer_is_join(const struct conn_reply *reply);
-bool answer_is_renew(const struct conn_reply *reply);
-bool answer_is_release(const struct conn_reply *reply);
-bool answer_is_next(const struct conn_reply *reply);
+bool answer_is_acquire(const struct value *reply);
+bool answer_is_join(const struct value *reply);
+bool answer_is_renew(const struct value *reply);
+bool answer_is_release(const struct value *reply);
+bool answer_is_next(const struct value *reply);
 
 /* What any of the scripts about a lock says, when it has been checked: 1 is
  * yes, 0 is no; ANSWER_NOT_YET if the server has to be asked again; -1 for an
  * error and for NULL. */
 #define ANSWER_NOT_YET (-2)
-int answer_vote(const struct conn_reply *reply);
+int answer_vote(const struct value *reply);
 
 #endif

@@ -459,10 +459,10 @@ on_release_answer(struct lock *lock, const struct answer_release *answer)
 }
 
 static void
-on_released(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_released(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	const char *refusal = nodes_refusal(lock->nodes);
 	struct answer_release answer;
 
@@ -778,10 +778,10 @@ next_heartbeat(const struct lock *lock)
 
 /* Whatever ends the wait, the next try tells what it was worth. */
 static void
-on_rung(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_rung(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 
 	(void)sent_at;
 	lock->blocked = false;
@@ -1023,17 +1023,17 @@ on_answered(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 
 static bool
 read_try(const struct lock *lock, struct answer_try *answer,
-    const struct conn_reply *reply)
+    const struct value *reply)
 {
 	return lock->outer != NULL ? answer_join(answer, reply)
 				   : answer_acquire(answer, reply);
 }
 
 static void
-on_tried(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_tried(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	const char *refusal = nodes_refusal(lock->nodes);
 	bool for_now = refusal != NULL &&
 		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
@@ -1290,7 +1290,7 @@ plant(struct lock *lock)
 }
 
 static void
-release_after_renewal(struct lock *lock, const struct conn_reply *reply,
+release_after_renewal(struct lock *lock, const struct value *reply,
     int64_t sent_at)
 {
 	bool ours;
@@ -1303,10 +1303,10 @@ release_after_renewal(struct lock *lock, const struct conn_reply *reply,
 
 /* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
 static void
-on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_renewed(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct lock *lock = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	const char *refusal = nodes_refusal(lock->nodes);
 	bool ours;
 
@@ -1336,7 +1336,7 @@ on_renewed(void *arg, const struct conn_reply *reply, int64_t sent_at)
 }
 
 static void
-on_next(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_next(void *arg, const struct value *reply, int64_t sent_at)
 {
 	const char *name;
 

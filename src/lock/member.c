@@ -20,7 +20,7 @@ void
 member_fini(struct member *member)
 {
 	node_free(member->node);
-	conn_reply_free(member->reply);
+	value_free(member->reply);
 }
 
 /* --- votes ------------------------------------------------------------ */
@@ -65,8 +65,8 @@ bool
 member_lacks_replicas(const struct node *node, int replicas,
     char why[MEMBER_WORDS_MAX])
 {
-	const struct conn_reply *acks = node_acks(node);
-	const char *error = conn_reply_error(acks);
+	const struct value *acks = node_acks(node);
+	const char *error = value_error(acks);
 	int count = answer_replicas(acks);
 
 	if (count >= replicas)
@@ -138,13 +138,13 @@ vote_no(struct member *member)
 }
 
 static void
-vote(struct member *member, const struct conn_reply *reply, int64_t sent_at)
+vote(struct member *member, const struct value *reply, int64_t sent_at)
 {
 	const char *refusal = node_refusal(member->node);
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	int said = answer_vote(reply);
 
-	member->reply = conn_reply_copy(reply);
+	member->reply = value_copy(reply);
 	member->granted = said == 1;
 	if (reply == NULL) {
 		member->vote = MEMBER_ABSENT;
@@ -213,16 +213,16 @@ note_secret(struct member *member, const char *error)
 }
 
 static void
-on_about(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_about(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct member *member = arg;
-	const char *info = conn_reply_text(reply);
+	const char *info = value_text(reply);
 
 	(void)sent_at;
 	member->secret[0] = '\0';
 	member->known = info != NULL && take_about(member, info);
 	if (reply != NULL && !member->known)
-		note_secret(member, conn_reply_error(reply));
+		note_secret(member, value_error(reply));
 }
 
 /* In the same write as the first try on a connection. */
@@ -246,7 +246,7 @@ ask_about(struct member *member, int64_t deadline)
 /* Also a late answer tells whether the lock is there. */
 static void
 note_presence(struct member *member, const struct ballot *ballot,
-    const struct conn_reply *reply)
+    const struct value *reply)
 {
 	int said = answer_vote(reply);
 
@@ -263,18 +263,18 @@ note_presence(struct member *member, const struct ballot *ballot,
  * 0. An earlier grant was withdrawn with its token. */
 static bool
 is_stray(const struct member *member, const struct ballot *ballot,
-    const struct conn_reply *reply)
+    const struct value *reply)
 {
 	int64_t value = 0;
 
-	conn_reply_integer(conn_reply_at(reply, 0), &value);
+	value_integer(value_at(reply, 0), &value);
 	return value == 1 && ballot->phase == REPLY_ACQUIRING &&
 	       ballot->grant == member->grant &&
 	       node_refusal(member->node) != NULL;
 }
 
 static void
-on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_reply(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct ballot *ballot = arg;
 	struct member *member = ballot->member;
@@ -353,7 +353,7 @@ forget_vote(struct member *member)
 	member->granted = false;
 	member->heard = false;
 	member->hopeless = false;
-	conn_reply_free(member->reply);
+	value_free(member->reply);
 	member->reply = NULL;
 }
 

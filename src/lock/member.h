@@ -39,11 +39,11 @@ struct member_config {
 struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
-	struct conn_reply *reply; /* that it voted with, or NULL */
-	bool granted;		  /* or perhaps: whatever the vote is */
-	bool heard;		  /* absent, but it answered */
-	bool hopeless;		  /* absent, and it will be so again */
-	char why[320];		  /* it voted so */
+	struct value *reply; /* that it voted with, or NULL */
+	bool granted;	     /* or perhaps: whatever the vote is */
+	bool heard;	     /* absent, but it answered */
+	bool hopeless;	     /* absent, and it will be so again */
+	char why[320];	     /* it voted so */
 	/* about the lock, with the token of the last grant that was asked for,
 	 */
 	bool had;      /* it has been there once */

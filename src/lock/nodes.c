@@ -212,7 +212,7 @@ explain(struct nodes *nodes)
 }
 
 static void
-tell(struct nodes *nodes, const struct conn_reply *reply)
+tell(struct nodes *nodes, const struct value *reply)
 {
 	bool is_sent = reply != NULL || nodes->ask != NODES_GRANT;
 
@@ -229,21 +229,21 @@ static void
 tell_vote(struct nodes *nodes, enum member_vote vote)
 {
 	struct member *member = nodes->members;
-	struct conn_reply *reply;
+	struct value *reply;
 
 	while (member->vote != vote)
 		member++;
 	reply = member->reply;
 	member->reply = NULL;
 	tell(nodes, reply);
-	conn_reply_free(reply);
+	value_free(reply);
 }
 
 /* As the first obstacle words it. */
 static void
 tell_obstacle(struct nodes *nodes, struct member *obstacle)
 {
-	struct conn_reply *reply = obstacle->reply;
+	struct value *reply = obstacle->reply;
 
 	obstacle->reply = NULL;
 	nodes->speaker = obstacle;
@@ -253,7 +253,7 @@ tell_obstacle(struct nodes *nodes, struct member *obstacle)
 	else
 		nodes->refusal = node_refusal(obstacle->node);
 	tell(nodes, nodes->refusal != NULL ? NULL : reply);
-	conn_reply_free(reply);
+	value_free(reply);
 }
 
 static void
@@ -507,8 +507,7 @@ ask_members(struct nodes *nodes, const struct conn_command *command,
 
 /* What its replicas do not have is neither granted nor renewed. */
 static void
-tell_only_reply(struct nodes *nodes, const struct conn_reply *reply,
-    int64_t sent_at)
+tell_only_reply(struct nodes *nodes, const struct value *reply, int64_t sent_at)
 {
 	const struct member *member = &nodes->members[0];
 	char words[MEMBER_WORDS_MAX];
@@ -517,9 +516,9 @@ tell_only_reply(struct nodes *nodes, const struct conn_reply *reply,
 	lacking = answer_vote(reply) == 1 &&
 		  node_refusal(member->node) == NULL &&
 		  member_lacks_replicas(member->node, nodes->replicas, words);
-	refused = lacking && conn_reply_error(node_acks(member->node));
+	refused = lacking && value_error(node_acks(member->node));
 	if (refused) {
-		nodes->refusal = conn_reply_error(node_acks(member->node));
+		nodes->refusal = value_error(node_acks(member->node));
 	} else if (lacking) {
 		reply = NULL;
 		nodes->partial = nodes->ask == NODES_GRANT;
@@ -535,7 +534,7 @@ tell_only_reply(struct nodes *nodes, const struct conn_reply *reply,
 
 /* A yes or a no about the lock itself, from a server that may speak. */
 static bool
-is_decisive(const struct way *way, const struct conn_reply *reply)
+is_decisive(const struct way *way, const struct value *reply)
 {
 	char words[MEMBER_WORDS_MAX];
 	int said = answer_vote(reply);
@@ -562,7 +561,7 @@ give_up_way(struct way *way)
 /* While both connections are out, only a reply that decides counts, and none of
  * a server that was the primary before the other connection found a new one. */
 static void
-on_way_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_way_reply(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct way *way = arg;
 	struct way *other = other_way(way);

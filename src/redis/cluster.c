@@ -164,13 +164,13 @@ is_listed(const struct cluster_node *nodes, size_t count,
 
 /* {host, port, id...}; no host means that of the node which was asked. */
 static int
-read_node(const struct conn_reply *reply, const char *asked,
+read_node(const struct value *reply, const char *asked,
     struct cluster_node *node)
 {
-	const char *host = conn_reply_text(conn_reply_at(reply, 0));
+	const char *host = value_text(value_at(reply, 0));
 	int64_t port;
 
-	if (!conn_reply_integer(conn_reply_at(reply, 1), &port) || port < 1 ||
+	if (!value_integer(value_at(reply, 1), &port) || port < 1 ||
 	    port > 65535)
 		return -1;
 	if (host == NULL)
@@ -184,23 +184,23 @@ read_node(const struct conn_reply *reply, const char *asked,
 
 /* Whether a range, {first slot, last slot, node...}, holds the slot. */
 static bool
-is_within(const struct conn_reply *range, int slot)
+is_within(const struct value *range, int slot)
 {
 	int64_t first, last;
 
-	return conn_reply_integer(conn_reply_at(range, 0), &first) &&
-	       conn_reply_integer(conn_reply_at(range, 1), &last) &&
-	       first <= slot && slot <= last;
+	return value_integer(value_at(range, 0), &first) &&
+	       value_integer(value_at(range, 1), &last) && first <= slot &&
+	       slot <= last;
 }
 
 static void
-learn_range(struct cluster *cluster, const struct conn_reply *range)
+learn_range(struct cluster *cluster, const struct value *range)
 {
 	size_t most = cluster->seeds + LEARNT_MAX;
-	const struct conn_reply *reply;
+	const struct value *reply;
 
 	for (size_t i = 2;
-	     cluster->count < most && (reply = conn_reply_at(range, i)) != NULL;
+	     cluster->count < most && (reply = value_at(range, i)) != NULL;
 	     i++) {
 		struct cluster_node *node = &cluster->nodes[cluster->count];
 		if (read_node(reply, cluster->picked.host, node) == 0 &&
@@ -210,40 +210,39 @@ learn_range(struct cluster *cluster, const struct conn_reply *range)
 }
 
 int
-cluster_learn(struct cluster *cluster, const struct conn_reply *slots)
+cluster_learn(struct cluster *cluster, const struct value *slots)
 {
-	const struct conn_reply *range;
+	const struct value *range;
 
-	if (conn_reply_at(conn_reply_at(slots, 0), 2) == NULL)
+	if (value_at(value_at(slots, 0), 2) == NULL)
 		return -1;
 	cluster->count = cluster->seeds;
-	for (size_t i = 0; (range = conn_reply_at(slots, i)) != NULL; i++)
+	for (size_t i = 0; (range = value_at(slots, i)) != NULL; i++)
 		if (is_within(range, cluster->slot))
 			learn_range(cluster, range);
-	for (size_t i = 0; (range = conn_reply_at(slots, i)) != NULL; i++)
+	for (size_t i = 0; (range = value_at(slots, i)) != NULL; i++)
 		learn_range(cluster, range);
 	cluster->next %= cluster->count;
 	return 0;
 }
 
 int
-cluster_primaries(const struct conn_reply *slots, const char *host,
+cluster_primaries(const struct value *slots, const char *host,
     struct cluster_node **primaries)
 {
 	struct cluster_node *list;
-	const struct conn_reply *range;
+	const struct value *range;
 	size_t count = 0;
 
-	if (conn_reply_at(conn_reply_at(slots, 0), 2) == NULL)
+	if (value_at(value_at(slots, 0), 2) == NULL)
 		return -1;
 	list = calloc(PRIMARIES_MAX, sizeof(*list));
 	if (list == NULL)
 		return -1;
 	for (size_t i = 0;
-	     count < PRIMARIES_MAX && (range = conn_reply_at(slots, i)) != NULL;
+	     count < PRIMARIES_MAX && (range = value_at(slots, i)) != NULL;
 	     i++) {
-		if (read_node(conn_reply_at(range, 2), host, &list[count]) ==
-			0 &&
+		if (read_node(value_at(range, 2), host, &list[count]) == 0 &&
 		    !is_listed(list, count, &list[count]))
 			count++;
 	}

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/conn.h"
 #include "redis/url.h"
+#include "redis/value.h"
 
 #define CLUSTER_SLOTS 16384
 #define CLUSTER_ANY_SLOT (-1)
@@ -67,11 +67,11 @@ void cluster_moved(struct cluster *cluster, const struct cluster_node *to);
 /* An answer to CLUSTER SLOTS of the one that was picked. The nodes of our own
  * slot come first, as they may take it over; not all are kept of many. -1 when
  * it is no such answer, or memory is out: then nothing has changed. */
-int cluster_learn(struct cluster *cluster, const struct conn_reply *slots);
+int cluster_learn(struct cluster *cluster, const struct value *slots);
 
 /* The primaries in an answer to CLUSTER SLOTS of host, each once, to be freed;
  * their number, or -1 as above. */
-int cluster_primaries(const struct conn_reply *slots, const char *host,
+int cluster_primaries(const struct value *slots, const char *host,
     struct cluster_node **primaries);
 
 #endif

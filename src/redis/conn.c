@@ -73,7 +73,7 @@ enum conn_state {
 struct pending {
 	conn_on_reply *on_reply;
 	void *arg;
-	bool (*is_answer)(const struct conn_reply *reply);
+	bool (*is_answer)(const struct value *reply);
 	int64_t deadline;
 	int64_t sent_at;
 	bool keep; /* its answer is told with the next one's */
@@ -168,10 +168,10 @@ conn_is_hopeless(const struct conn *conn)
 	return conn->hopeless && !conn->met;
 }
 
-const struct conn_reply *
+const struct value *
 conn_acks(const struct conn *conn)
 {
-	return (const struct conn_reply *)conn->acks;
+	return (const struct value *)conn->acks;
 }
 
 const char *
@@ -520,10 +520,10 @@ refuse(struct conn *conn, const char *error)
 
 /* A server that doesn't know AUTH repeats its arguments, cut somewhere. */
 static void
-on_auth(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_auth(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct conn *conn = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	const char *password = conn->endpoint->password;
 
 	(void)sent_at;
@@ -536,20 +536,20 @@ on_auth(void *arg, const struct conn_reply *reply, int64_t sent_at)
 }
 
 static void
-on_select(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_select(void *arg, const struct value *reply, int64_t sent_at)
 {
 	(void)sent_at;
-	refuse(arg, conn_reply_error(reply));
+	refuse(arg, value_error(reply));
 }
 
 /* The name is only for people who look at CLIENT LIST: it may be refused. As
  * the first command of many connections it also meets what a server says to
  * those that it hangs up on. */
 static void
-on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_setname(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct conn *conn = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 
 	(void)sent_at;
 	if (error == NULL)
@@ -563,7 +563,7 @@ on_setname(void *arg, const struct conn_reply *reply, int64_t sent_at)
 }
 
 static void
-on_greeted(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_greeted(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct conn *conn = arg;
 	const struct conn_locator *locator = conn->locator;
@@ -660,7 +660,7 @@ tell(struct conn *conn, const struct pending *pending, redisReply *reply)
 	conn->kept = NULL;
 	conn->acks = acks;
 	if (pending->on_reply != NULL)
-		pending->on_reply(pending->arg, (struct conn_reply *)reply,
+		pending->on_reply(pending->arg, (struct value *)reply,
 		    pending->sent_at);
 	conn->acks = NULL;
 	freeReplyObject(reply);
@@ -672,7 +672,7 @@ static bool
 is_answer(const struct pending *pending, const redisReply *reply)
 {
 	return pending->is_answer == NULL || reply->type == REDIS_REPLY_ERROR ||
-	       pending->is_answer((const struct conn_reply *)reply);
+	       pending->is_answer((const struct value *)reply);
 }
 
 static void
@@ -1127,101 +1127,4 @@ conn_library(void)
 {
 	return "hiredis " VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR,
 	    HIREDIS_PATCH);
-}
-
-static const redisReply *
-plain(const struct conn_reply *reply)
-{
-	return (const redisReply *)reply;
-}
-
-const char *
-conn_reply_error(const struct conn_reply *reply)
-{
-	return reply != NULL && plain(reply)->type == REDIS_REPLY_ERROR
-		   ? plain(reply)->str
-		   : NULL;
-}
-
-const char *
-conn_reply_text(const struct conn_reply *reply)
-{
-	return reply != NULL && plain(reply)->type == REDIS_REPLY_STRING
-		   ? plain(reply)->str
-		   : NULL;
-}
-
-bool
-conn_reply_integer(const struct conn_reply *reply, int64_t *value)
-{
-	if (reply == NULL || plain(reply)->type != REDIS_REPLY_INTEGER)
-		return false;
-	*value = plain(reply)->integer;
-	return true;
-}
-
-bool
-conn_reply_is_nil(const struct conn_reply *reply)
-{
-	return reply != NULL && plain(reply)->type == REDIS_REPLY_NIL;
-}
-
-const struct conn_reply *
-conn_reply_at(const struct conn_reply *reply, size_t index)
-{
-	if (reply == NULL || plain(reply)->type != REDIS_REPLY_ARRAY ||
-	    index >= plain(reply)->elements)
-		return NULL;
-	return (const struct conn_reply *)plain(reply)->element[index];
-}
-
-bool
-conn_reply_count(const struct conn_reply *reply, size_t *count)
-{
-	*count = 0;
-	if (reply == NULL || plain(reply)->type != REDIS_REPLY_ARRAY)
-		return false;
-	*count = plain(reply)->elements;
-	return true;
-}
-
-static redisReply *
-copy_without_elements(const redisReply *reply)
-{
-	redisReply *copy = malloc(sizeof(*copy));
-
-	if (copy == NULL)
-		return NULL;
-	*copy = *reply;
-	copy->elements = 0;
-	copy->element = NULL;
-	if (reply->str == NULL)
-		return copy;
-	copy->str = malloc(reply->len + 1);
-	if (copy->str != NULL)
-		memcpy(copy->str, reply->str, reply->len + 1);
-	return copy;
-}
-
-struct conn_reply *
-conn_reply_copy(const struct conn_reply *reply)
-{
-	const redisReply *from = plain(reply);
-	redisReply *copy = from == NULL ? NULL : copy_without_elements(from);
-
-	if (copy == NULL || from->elements == 0)
-		return (struct conn_reply *)copy;
-	copy->element = calloc(from->elements, sizeof(redisReply *));
-	if (copy->element != NULL)
-		copy->elements = from->elements;
-	for (size_t i = 0; i < copy->elements; i++)
-		copy->element[i] = copy_without_elements(from->element[i]);
-	return (struct conn_reply *)copy;
-}
-
-void
-conn_reply_free(struct conn_reply *reply)
-{
-	if (reply != NULL)
-		freeReplyObject(reply);
 }

@@ -14,15 +14,15 @@
 
 #include "base/loop.h"
 #include "redis/url.h"
+#include "redis/value.h"
 
 struct conn;
-struct conn_reply;
 
 /* Called once for each command, never before conn_send returns. reply is valid
  * during the call, NULL when there was none: conn_error says why. sent_at is
  * the clock just before the command was written, CLOCK_NEVER when it never was:
  * without a reply and with a sent_at the server may or may not have run it. */
-typedef void conn_on_reply(void *arg, const struct conn_reply *reply,
+typedef void conn_on_reply(void *arg, const struct value *reply,
     int64_t sent_at);
 
 struct conn_command {
@@ -33,7 +33,7 @@ struct conn_command {
 	void *arg;
 	/* Whether a reply that is no error answers this command; NULL: all do.
 	 * One that does not breaks the protocol, and fails the connection. */
-	bool (*is_answer)(const struct conn_reply *reply);
+	bool (*is_answer)(const struct value *reply);
 	bool more; /* another follows at once: one write for both */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered, and conn_acks
@@ -52,7 +52,7 @@ struct conn_locator {
 	 * NULL-terminated. */
 	const char *const *greeting;
 	/* Its answer: NULL, or why this server can't be used. */
-	const char *(*judge)(void *arg, const struct conn_reply *reply);
+	const char *(*judge)(void *arg, const struct value *reply);
 	/* Such a server never can: its commands are answered, and conn_refusal
 	 * tells why. Else it is left, as another can be found. */
 	bool for_good;
@@ -86,7 +86,7 @@ void conn_allow(struct conn *conn, size_t bytes, size_t elements);
 int conn_send(struct conn *conn, const struct conn_command *command);
 
 /* During on_reply: what WAIT was answered, NULL without. */
-const struct conn_reply *conn_acks(const struct conn *conn);
+const struct value *conn_acks(const struct conn *conn);
 
 /* Whether commands can be written at once. */
 bool conn_is_up(const struct conn *conn);
@@ -114,20 +114,5 @@ const char *conn_refusal(const struct conn *conn);
 
 /* Name and version of the library that was built in. */
 const char *conn_library(void);
-
-/* Reply accessors; each takes NULL for a reply that isn't there. */
-const char *conn_reply_error(const struct conn_reply *reply); /* or NULL */
-const char *conn_reply_text(const struct conn_reply *reply);  /* or NULL */
-bool conn_reply_integer(const struct conn_reply *reply, int64_t *value);
-bool conn_reply_is_nil(const struct conn_reply *reply);
-const struct conn_reply *conn_reply_at(const struct conn_reply *reply,
-    size_t index); /* NULL when there is no such element */
-/* How many elements an array has; false and 0 for what is none. */
-bool conn_reply_count(const struct conn_reply *reply, size_t *count);
-
-/* One that outlives the callback; an array in an array is empty there. NULL
- * when memory is out, and for NULL. */
-struct conn_reply *conn_reply_copy(const struct conn_reply *reply);
-void conn_reply_free(struct conn_reply *reply);
 
 #endif

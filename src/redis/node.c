@@ -43,10 +43,10 @@ cancel_locating(void *arg)
 /* One that may not be asked refuses by itself what a replica must not run; then
  * another sentinel is asked. */
 static const char *
-judge_role(void *arg, const struct conn_reply *reply)
+judge_role(void *arg, const struct value *reply)
 {
 	struct node *node = arg;
-	const char *role = conn_reply_text(conn_reply_at(reply, 0));
+	const char *role = value_text(value_at(reply, 0));
 
 	if (role == NULL)
 		return NULL;
@@ -180,7 +180,7 @@ node_send(struct node *node, const struct conn_command *command)
 	return conn_send(node->conn, command);
 }
 
-const struct conn_reply *
+const struct value *
 node_acks(const struct node *node)
 {
 	return conn_acks(conn_of(node));
@@ -256,7 +256,7 @@ node_is_clustered(const struct node *node)
 }
 
 int
-node_primaries(const struct node *node, const struct conn_reply *slots,
+node_primaries(const struct node *node, const struct value *slots,
     struct cluster_node **primaries)
 {
 	return node->slot == NULL

@@ -21,7 +21,7 @@ void node_free(struct node *node);
 
 void node_allow(struct node *node, size_t bytes, size_t elements);
 int node_send(struct node *node, const struct conn_command *command);
-const struct conn_reply *node_acks(const struct node *node);
+const struct value *node_acks(const struct node *node);
 bool node_is_up(const struct node *node);
 void node_drop(struct node *node);
 /* Something speaks against its being the primary: where that can be looked for,
@@ -40,7 +40,7 @@ bool node_is_clustered(const struct node *node);
 
 /* The primaries in an answer to CLUSTER SLOTS that is being told, each once, to
  * be freed: their number, or -1 when it is none, or memory is out. */
-int node_primaries(const struct node *node, const struct conn_reply *slots,
+int node_primaries(const struct node *node, const struct value *slots,
     struct cluster_node **primaries);
 
 /* The server that is talked to, for messages. */

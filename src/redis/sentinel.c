@@ -174,10 +174,10 @@ is_refusal(const char *refusal, const char *error)
 
 static void
 note_failure(struct sentinel *sentinel, struct conn *conn,
-    const struct conn_reply *reply)
+    const struct value *reply)
 {
 	const char *refusal = conn_refusal(conn);
-	const char *error = refusal != NULL ? refusal : conn_reply_error(reply);
+	const char *error = refusal != NULL ? refusal : value_error(reply);
 	bool refused = is_refusal(refusal, error);
 
 	if (reply == NULL && !refused)
@@ -195,11 +195,11 @@ note_failure(struct sentinel *sentinel, struct conn *conn,
 }
 
 static bool
-take_address(struct sentinel *sentinel, const struct conn_reply *reply,
+take_address(struct sentinel *sentinel, const struct value *reply,
     int64_t *port)
 {
-	const char *host = conn_reply_text(conn_reply_at(reply, 0));
-	const char *digits = conn_reply_text(conn_reply_at(reply, 1));
+	const char *host = value_text(value_at(reply, 0));
+	const char *digits = value_text(value_at(reply, 1));
 
 	if (host == NULL || digits == NULL || *host == '\0' ||
 	    strlen(host) >= sizeof(sentinel->host) ||
@@ -210,7 +210,7 @@ take_address(struct sentinel *sentinel, const struct conn_reply *reply,
 }
 
 static void
-on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_reply(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct sentinel *sentinel = arg;
 	struct conn *conn = sentinel->conns[sentinel->asked];
@@ -227,7 +227,7 @@ on_reply(void *arg, const struct conn_reply *reply, int64_t sent_at)
 		answer(sentinel, sentinel->host, port);
 		return;
 	}
-	if (conn_reply_is_nil(reply)) {
+	if (value_is_nil(reply)) {
 		sentinel->ignorant++;
 		sentinel->hopeless++;
 	} else {

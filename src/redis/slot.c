@@ -63,10 +63,8 @@ struct slot {
 	int unlearnt;		 /* how often that failed in a row */
 };
 
-static void on_answer(void *arg, const struct conn_reply *reply,
-    int64_t sent_at);
-static void on_asked(void *arg, const struct conn_reply *reply,
-    int64_t sent_at);
+static void on_answer(void *arg, const struct value *reply, int64_t sent_at);
+static void on_asked(void *arg, const struct value *reply, int64_t sent_at);
 
 /* --- set-up ----------------------------------------------------------- */
 
@@ -116,10 +114,10 @@ cancel_locating(void *arg)
 /* ASKING costs a node nothing, as it holds for one command, here CLIENT
  * SETNAME, and tells one that is none. (Valkey 8 takes READWRITE anywhere.) */
 static const char *
-judge_mode(void *arg, const struct conn_reply *reply)
+judge_mode(void *arg, const struct value *reply)
 {
 	struct slot *slot = arg;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 
 	slot->unfit =
 	    error != NULL && strstr(error, "cluster support disabled");
@@ -249,7 +247,7 @@ forget(struct slot *slot, struct kept *kept)
 /* The last thing that is done with it. */
 static void
 tell(struct slot *slot, struct kept *kept, const struct line *line,
-    const struct conn_reply *reply, int64_t sent_at)
+    const struct value *reply, int64_t sent_at)
 {
 	const struct conn *outer = slot->telling;
 	const struct conn_command command = kept->command;
@@ -400,11 +398,11 @@ on_silence(struct kept *kept, int64_t sent_at)
 }
 
 static void
-on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_answer(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	struct cluster_node to;
 	enum cluster_redirect said =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
@@ -427,11 +425,11 @@ on_answer(void *arg, const struct conn_reply *reply, int64_t sent_at)
 }
 
 static void
-on_asked(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_asked(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
-	const char *error = conn_reply_error(reply);
+	const char *error = value_error(reply);
 	struct cluster_node to;
 	enum cluster_redirect said =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
@@ -446,7 +444,7 @@ on_asked(void *arg, const struct conn_reply *reply, int64_t sent_at)
 /* --- who else there is ------------------------------------------------ */
 
 static void
-on_learnt(void *arg, const struct conn_reply *reply, int64_t sent_at)
+on_learnt(void *arg, const struct value *reply, int64_t sent_at)
 {
 	struct slot *slot = arg;
 
@@ -550,7 +548,7 @@ slot_conn(const struct slot *slot)
 }
 
 int
-slot_primaries(const struct slot *slot, const struct conn_reply *slots,
+slot_primaries(const struct slot *slot, const struct value *slots,
     struct cluster_node **primaries)
 {
 	return cluster_primaries(slots, slot->owner.host, primaries);

@@ -32,7 +32,7 @@ bool slot_is_hopeless(const struct slot *slot); /* nor are the others */
 const char *slot_error(const struct slot *slot);
 
 /* As node_primaries. */
-int slot_primaries(const struct slot *slot, const struct conn_reply *slots,
+int slot_primaries(const struct slot *slot, const struct value *slots,
     struct cluster_node **primaries);
 
 /* During on_reply the connection that the answer came on, else that to the

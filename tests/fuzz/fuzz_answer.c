@@ -67,7 +67,7 @@ check_try(const struct answer_try *answer, int vote)
 }
 
 static void
-check_look(const struct conn_reply *reply)
+check_look(const struct value *reply)
 {
 	struct look look;
 	char text[640];
@@ -85,7 +85,7 @@ check_look(const struct conn_reply *reply)
 }
 
 static void
-check_page(const struct conn_reply *reply)
+check_page(const struct value *reply)
 {
 	const char *cursor;
 	char **keys;
@@ -98,7 +98,7 @@ check_page(const struct conn_reply *reply)
 }
 
 static void
-check(const struct conn_reply *reply)
+check(const struct value *reply)
 {
 	struct answer_try try;
 	struct answer_release release;
@@ -150,11 +150,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		redisReaderFeed(reader, wire, strlen(wire));
 	while (
 	    redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
-		struct conn_reply *copy = conn_reply_copy(reply);
+		struct value *copy = value_copy(reply);
 
 		check(reply);
 		check(copy);
-		conn_reply_free(copy);
+		value_free(copy);
 		freeReplyObject(reply);
 	}
 	redisReaderFree(reader);

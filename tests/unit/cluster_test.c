@@ -48,7 +48,7 @@ static const struct {
 static void *parsed[16];
 static size_t parsed_count;
 
-static const struct conn_reply *
+static const struct value *
 parse(const char *wire)
 {
 	redisReader *reader = redisReaderCreate();
@@ -121,7 +121,7 @@ test_learning(void)
 {
 	struct endpoint hosts[] = {{.host = "c", .port = 9}};
 	struct endpoint url = {.hosts = hosts, .host_count = 1};
-	const struct conn_reply *slots = parse(SLOTS);
+	const struct value *slots = parse(SLOTS);
 	struct cluster cluster;
 	struct cluster_node *primaries = NULL;
 
