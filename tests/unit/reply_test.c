@@ -46,6 +46,23 @@ static const struct cell {
     {"", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
 };
 
+#define IN_CLUSTER "it is a node of a cluster (redis-cluster://HOST)"
+
+static const struct {
+	const char *error, *words;
+} explained[] = {
+    {"ERR unknown command 'EVAL', with args beginning with: ...",
+	"it does not know EVAL, perhaps it is a sentinel "
+	"(redis-sentinel://HOST/MASTER)"},
+    {"ERR unknown command 'WAIT'", "ERR unknown command 'WAIT'"},
+    {"MOVED 3999 127.0.0.1:6381", IN_CLUSTER},
+    {"ASK 3999 127.0.0.1:6381", IN_CLUSTER},
+    {"CROSSSLOT Keys in request don't hash to the same slot", IN_CLUSTER},
+    {"MOVEDNOT", "MOVEDNOT"},
+    {"OOM command not allowed", "OOM command not allowed"},
+    {"", ""},
+};
+
 int
 main(void)
 {
@@ -59,5 +76,8 @@ main(void)
 		is_int(reply_judge(REPLY_RELEASING, error), cells[i].releasing,
 		    error);
 	}
+	for (size_t i = 0; i < LENGTH(explained); i++)
+		is_text(reply_explain(explained[i].error), explained[i].words,
+		    explained[i].error);
 	return tap_done();
 }
