@@ -33,7 +33,7 @@ enum { LOOKS_AT_ONCE = 12 };
 enum { PAGE = 1000, SEEN_SLOTS = 4096 };
 
 /* Gets a good answer. 0, or -1 when it is none of the command's. */
-typedef int take_answer(void *arg, const struct value *reply);
+typedef int take_answer(void *arg, const struct value *value);
 
 struct question {
 	struct admin *admin;
@@ -74,69 +74,71 @@ forget_failure(struct admin *admin)
 
 static void
 note_failure(struct admin *admin, enum exitcode failure, const char *what,
-    const char *words)
+    const char *label, const char *words)
 {
 	admin->failure = failure;
 	snprintf(admin->error, sizeof(admin->error), "%s %.512s: %.256s", what,
-	    node_label(admin->node), reply_explain(words));
+	    label, reply_explain(words));
 }
 
 static void
-note_error(struct admin *admin, const char *words)
+note_error(struct admin *admin, const struct reply *reply)
 {
-	switch (reply_judge(REPLY_ACQUIRING, words)) {
+	enum exitcode failure = EXITCODE_UNAVAILABLE;
+	const char *what = "error from";
+
+	switch (reply_judge(REPLY_ACQUIRING, reply->error)) {
 	case REPLY_RETRY:
 	case REPLY_RECONNECT:
 		admin->again = true;
-		note_failure(admin, EXITCODE_UNAVAILABLE, "error from", words);
 		break;
 	case REPLY_NOT_A_LOCK:
-		note_failure(admin, EXITCODE_NOT_A_LOCK, "error from", words);
+		failure = EXITCODE_NOT_A_LOCK;
 		break;
 	case REPLY_REFUSED:
-		note_failure(admin, EXITCODE_REFUSED, "refused by", words);
+		failure = EXITCODE_REFUSED;
+		what = "refused by";
 		break;
 	case REPLY_LOST:
 	case REPLY_REPORT:
-		note_failure(admin, EXITCODE_UNAVAILABLE, "error from", words);
 		break;
 	}
+	note_failure(admin, failure, what, reply->label, reply->error);
 }
 
 /* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
 static void
-note_refusal(struct admin *admin, const char *words)
+note_refusal(struct admin *admin, const struct reply *reply)
 {
-	if (reply_judge(REPLY_ACQUIRING, words) == REPLY_RETRY)
-		note_error(admin, words);
+	if (reply_judge(REPLY_ACQUIRING, reply->error) == REPLY_RETRY)
+		note_error(admin, reply);
 	else
-		note_failure(admin, EXITCODE_REFUSED, "refused by", words);
+		note_failure(admin, EXITCODE_REFUSED, "refused by",
+		    reply->label, reply->error);
 }
 
 static void
-on_answer(void *arg, const struct value *reply, int64_t sent_at)
+on_answer(void *arg, const struct reply *reply)
 {
 	struct question *question = arg;
 	struct admin *admin = question->admin;
-	const char *refusal = node_refusal(admin->node);
-	const char *error = value_error(reply);
 
-	(void)sent_at;
 	admin->unanswered--;
-	if (refusal != NULL) {
-		note_refusal(admin, refusal);
-	} else if (error != NULL) {
+	if (reply->kind == REPLY_NO_ACCESS) {
+		note_refusal(admin, reply);
+	} else if (reply->kind == REPLY_ERROR) {
 		if (question->excuse == NULL ||
-		    !question->excuse(question->arg, error))
-			note_error(admin, error);
-	} else if (reply == NULL) {
+		    !question->excuse(question->arg, reply->error))
+			note_error(admin, reply);
+	} else if (reply->value == NULL) {
 		admin->failure = EXITCODE_UNAVAILABLE;
-		admin->again = !node_is_hopeless(admin->node);
+		admin->again = !reply->permanent;
 		snprintf(admin->error, sizeof(admin->error), "%s",
-		    node_error(admin->node));
-	} else if (question->take(question->arg, reply) == -1) {
+		    reply->failure);
+	} else if (question->take(question->arg, reply->value) == -1) {
 		note_failure(admin, EXITCODE_UNAVAILABLE,
-		    "unexpected answer from", "not that of our command");
+		    "unexpected answer from", reply->label,
+		    "not that of our command");
 	}
 }
 
@@ -815,6 +817,7 @@ send_force(struct admin *admin, const struct key_names *names,
 	if (failure == EXITCODE_OK && forced->unfinished) {
 		failure = EXITCODE_UNAVAILABLE;
 		note_failure(admin, failure, "no result in time from",
+		    node_label(admin->node),
 		    "expired entries are still being removed");
 	}
 	free(argv);

@@ -242,25 +242,19 @@ note_round_trip(struct lock *lock, int64_t sent_at)
 }
 
 static void
-note_server_error(struct lock *lock, const char *what, const char *words)
+note_server_error(struct lock *lock, const char *what, const char *label,
+    const char *words)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s %.512s: %.256s", what,
-	    nodes_label(lock->nodes), reply_explain(words));
+	    label, reply_explain(words));
 }
 
 static void
-note_reason(struct lock *lock)
-{
-	snprintf(lock->error, sizeof(lock->error), "%s",
-	    nodes_error(lock->nodes));
-}
-
-static void
-note_silence(struct lock *lock)
+note_silence(struct lock *lock, const char *why)
 {
 	lock->answered = false;
 	lock->heard = false;
-	note_reason(lock);
+	snprintf(lock->error, sizeof(lock->error), "%s", why);
 }
 
 /* Our time may be over before that of a connection that is being made. */
@@ -272,7 +266,8 @@ note_obstacle(struct lock *lock)
 	if (is_one ? nodes_are_up(lock->nodes) : !lock->in_flight)
 		return;
 	if (*nodes_error(lock->nodes) != '\0')
-		note_reason(lock);
+		snprintf(lock->error, sizeof(lock->error), "%s",
+		    nodes_error(lock->nodes));
 }
 
 /* Writes how many keys the lock uses and which; returns the number of words. */
@@ -316,7 +311,7 @@ eval(struct lock *lock, const char *script, const char *const *words,
 	command.argv = argv;
 	command.arg = lock;
 	if (nodes_send(lock->nodes, &command, ask) == -1) {
-		note_silence(lock);
+		note_silence(lock, nodes_error(lock->nodes));
 		return -1;
 	}
 	return 0;
@@ -413,11 +408,12 @@ retry_release(struct lock *lock)
 }
 
 static void
-on_release_error(struct lock *lock, const char *words)
+on_release_error(struct lock *lock, const struct reply *reply,
+    const char *words)
 {
 	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
 
-	note_server_error(lock, "error from", words);
+	note_server_error(lock, "error from", reply->label, words);
 	if (verdict == REPLY_REPORT) {
 		finish_release(lock, false);
 		return;
@@ -426,7 +422,7 @@ on_release_error(struct lock *lock, const char *words)
 	 */
 	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
 		lock->tier = LOCK_KEY_ONLY;
-	if (verdict == REPLY_RECONNECT || nodes_refusal(lock->nodes) != NULL)
+	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
 		nodes_drop(lock->nodes);
 	retry_release(lock);
 }
@@ -459,25 +455,23 @@ on_release_answer(struct lock *lock, const struct answer_release *answer)
 }
 
 static void
-on_released(void *arg, const struct value *reply, int64_t sent_at)
+on_released(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const char *error = value_error(reply);
-	const char *refusal = nodes_refusal(lock->nodes);
+	const char *error =
+	    lock->failure == 0 ? reply->error : value_error(reply->value);
 	struct answer_release answer;
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->in_flight = false;
-	if (refusal != NULL && lock->failure == 0) {
-		on_release_error(lock, refusal);
-	} else if (error != NULL) {
-		on_release_error(lock, error);
-	} else if (answer_release(&answer, reply)) {
+	if (error != NULL) {
+		on_release_error(lock, reply, error);
+	} else if (answer_release(&answer, reply->value)) {
 		on_release_answer(lock, &answer);
 	} else {
-		lock->unsure = lock->unsure || sent_at != CLOCK_NEVER;
-		note_silence(lock);
+		lock->unsure = lock->unsure || reply->sent_at != CLOCK_NEVER;
+		note_silence(lock, reply->failure);
 		be_patient(lock, 2 * lock->patience_ms);
 		retry_release(lock);
 	}
@@ -696,9 +690,9 @@ try_again(struct lock *lock)
 /* With a password or a db that was refused the script may have run all the
  * same, as an open default user or in db 0. */
 static void
-on_refused(struct lock *lock, const char *words)
+on_refused(struct lock *lock, const struct reply *reply)
 {
-	note_server_error(lock, "refused by", words);
+	note_server_error(lock, "refused by", reply->label, reply->error);
 	lock->failure = LOCK_REFUSED;
 	lock_cancel(lock);
 }
@@ -724,16 +718,16 @@ try_lower_tier(struct lock *lock, enum reply_verdict verdict)
 }
 
 static void
-on_try_error(struct lock *lock, const char *words)
+on_try_error(struct lock *lock, const struct reply *reply)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, words);
+	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
+	bool refused = reply->kind == REPLY_NO_ACCESS;
 	bool hopeless = verdict == REPLY_NOT_A_LOCK ||
 			verdict == REPLY_REFUSED || verdict == REPLY_REPORT;
 
-	note_server_error(lock, "error from", words);
+	note_server_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (hopeless && nodes_refusal(lock->nodes) == NULL &&
-	    try_lower_tier(lock, verdict))
+	if (hopeless && !refused && try_lower_tier(lock, verdict))
 		return;
 	if (verdict == REPLY_NOT_A_LOCK) {
 		fail(lock, LOCK_NOT_A_LOCK);
@@ -744,8 +738,7 @@ on_try_error(struct lock *lock, const char *words)
 	} else {
 		/* A server that says so is not silent: who waits goes on. */
 		lock->heard = lock->config->wait;
-		if (verdict == REPLY_RECONNECT ||
-		    nodes_refusal(lock->nodes) != NULL)
+		if (verdict == REPLY_RECONNECT || refused)
 			nodes_drop(lock->nodes);
 		try_again(lock);
 	}
@@ -778,12 +771,11 @@ next_heartbeat(const struct lock *lock)
 
 /* Whatever ends the wait, the next try tells what it was worth. */
 static void
-on_rung(void *arg, const struct value *reply, int64_t sent_at)
+on_rung(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const char *error = value_error(reply);
+	const char *error = value_error(reply->value);
 
-	(void)sent_at;
 	lock->blocked = false;
 	if (lock->state != LOCK_ACQUIRING)
 		return;
@@ -791,7 +783,7 @@ on_rung(void *arg, const struct value *reply, int64_t sent_at)
 		send_try(lock);
 		return;
 	}
-	note_server_error(lock, "error from", error);
+	note_server_error(lock, "error from", reply->label, error);
 	switch (reply_judge(REPLY_ACQUIRING, error)) {
 	case REPLY_RECONNECT:
 		nodes_drop(lock->nodes);
@@ -857,7 +849,7 @@ await_turn(struct lock *lock)
 }
 
 static void
-on_busy(struct lock *lock, const struct answer_try *answer)
+on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 {
 	const struct lock_config *config = lock->config;
 
@@ -865,7 +857,7 @@ on_busy(struct lock *lock, const struct answer_try *answer)
 	lock->unsure = false;
 	note_holder(lock, answer);
 	ring(lock, &answer->rings);
-	if (!config->wait && nodes_are_partial(lock->nodes))
+	if (!config->wait && partial)
 		free_and_fail(lock, LOCK_BUSY);
 	else if (!config->wait ||
 		 (lock->rank == -1 && lock->tier == LOCK_WITH_QUEUE))
@@ -877,14 +869,15 @@ on_busy(struct lock *lock, const struct answer_try *answer)
 /* The server has expired entries left to remove before it can say whether the
  * lock is free: the same try goes on with that. */
 static void
-on_unfinished(struct lock *lock, const struct answer_try *answer)
+on_unfinished(struct lock *lock, const struct answer_try *answer,
+    const char *label)
 {
 	note_answer(lock);
 	lock->unsure = false;
 	lock->rank = answer->rank;
 	lock->heard = lock->config->wait;
 	snprintf(lock->error, sizeof(lock->error),
-	    "%.512s still removes expired entries", nodes_label(lock->nodes));
+	    "%.512s still removes expired entries", label);
 	send_try(lock);
 }
 
@@ -910,21 +903,24 @@ prove(struct lock *lock, int64_t sent_at)
 
 /* The outer run doesn't wait for one that it can't see. */
 static void
-note_uncounted(struct lock *lock, const char *why)
+note_uncounted(struct lock *lock, const char *label, const char *why)
 {
 	if (*why == '\0')
 		return;
-	note_server_error(lock, "error from", why);
+	note_server_error(lock, "error from", label, why);
 	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 }
 
 /* A grant that has come so late that little is left of it is asked for again:
  * the own token is granted anew. */
 static void
-on_granted(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
+on_granted(struct lock *lock, const struct answer_try *answer,
+    const struct reply *reply)
 {
+	int64_t sent_at = reply->sent_at;
+
 	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
-		note_server_error(lock, "too slow for this ttl",
+		note_server_error(lock, "too slow for this ttl", reply->label,
 		    "the answer came when half of the lease was over");
 		lock->unsure = true;
 		lock->answered = false;
@@ -937,7 +933,7 @@ on_granted(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 	lock->state = LOCK_HELD;
 	lock->acquired_at = sent_at;
 	expect_next(lock, answer->next);
-	note_uncounted(lock, answer->uncounted);
+	note_uncounted(lock, reply->label, answer->uncounted);
 	lock->permits = answer->permits;
 	ring(lock, &answer->rings);
 	note_round_trip(lock, sent_at);
@@ -956,26 +952,27 @@ withdraw(struct lock *lock)
 	eval_release(lock, &how, NODES_TELL);
 	if (lock->outer != NULL || take_new_token(lock))
 		return true;
-	note_server_error(lock, "cannot try again at", "out of memory");
+	note_server_error(lock, "cannot try again at", nodes_label(lock->nodes),
+	    "out of memory");
 	fail(lock, LOCK_ERROR);
 	return false;
 }
 
 static void
-on_unanswered(struct lock *lock, int64_t sent_at)
+on_unanswered(struct lock *lock, const struct reply *reply)
 {
-	bool may_come_late = sent_at != CLOCK_NEVER;
+	bool may_come_late = reply->sent_at != CLOCK_NEVER;
 
 	lock->unsure = lock->unsure || may_come_late;
 	lock->try_ms *= 2;
-	note_silence(lock);
-	lock->heard = lock->config->wait && nodes_are_heard(lock->nodes);
+	note_silence(lock, reply->failure);
+	lock->heard = lock->config->wait && reply->kind == REPLY_TOO_FEW;
 	if (may_come_late && lock->outer == NULL &&
 	    nodes_are_one(lock->nodes) && !supersede_token(lock))
 		fail(lock, LOCK_ERROR);
-	else if (nodes_are_unfit(lock->nodes))
+	else if (reply->kind == REPLY_DUPLICATE)
 		fail(lock, LOCK_MISCONFIGURED);
-	else if (nodes_are_hopeless(lock->nodes))
+	else if (reply->permanent)
 		give_up_trying(lock);
 	else
 		try_again(lock);
@@ -1000,17 +997,18 @@ on_outer_gone(struct lock *lock)
 }
 
 static void
-on_answered(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
+on_answered(struct lock *lock, const struct answer_try *answer,
+    const struct reply *reply)
 {
 	switch (answer->outcome) {
 	case ANSWER_BUSY:
-		on_busy(lock, answer);
+		on_busy(lock, answer, reply->partial);
 		break;
 	case ANSWER_UNFINISHED:
-		on_unfinished(lock, answer);
+		on_unfinished(lock, answer, reply->label);
 		break;
 	case ANSWER_GRANTED:
-		on_granted(lock, answer, sent_at);
+		on_granted(lock, answer, reply);
 		break;
 	case ANSWER_NOT_HELD:
 		on_outer_gone(lock);
@@ -1023,48 +1021,45 @@ on_answered(struct lock *lock, const struct answer_try *answer, int64_t sent_at)
 
 static bool
 read_try(const struct lock *lock, struct answer_try *answer,
-    const struct value *reply)
+    const struct value *value)
 {
-	return lock->outer != NULL ? answer_join(answer, reply)
-				   : answer_acquire(answer, reply);
+	return lock->outer != NULL ? answer_join(answer, value)
+				   : answer_acquire(answer, value);
 }
 
 static void
-on_tried(void *arg, const struct value *reply, int64_t sent_at)
+on_tried(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const char *error = value_error(reply);
-	const char *refusal = nodes_refusal(lock->nodes);
-	bool for_now = refusal != NULL &&
-		       reply_judge(REPLY_ACQUIRING, refusal) == REPLY_RETRY;
+	bool refused = reply->kind == REPLY_NO_ACCESS;
+	bool for_now = refused && reply_judge(REPLY_ACQUIRING, reply->error) ==
+				      REPLY_RETRY;
 	struct answer_try answer;
 	bool answered, granted, busy;
 
 	if (lock->state != LOCK_ACQUIRING)
 		return;
-	answered = read_try(lock, &answer, reply);
+	answered = read_try(lock, &answer, reply->value);
 	granted = answered && answer.outcome == ANSWER_GRANTED;
 	busy = answered && answer.outcome == ANSWER_BUSY;
 	lock->in_flight = false;
 	/* A try that is busy and does not wait has time to undo its grants. */
-	if (nodes_are_partial(lock->nodes) && refusal != NULL)
+	if (reply->partial && refused)
 		lock->unsure = true;
-	else if (nodes_are_partial(lock->nodes) &&
-		 (lock->config->wait || !busy) && !withdraw(lock))
+	else if (reply->partial && (lock->config->wait || !busy) &&
+		 !withdraw(lock))
 		return;
 	lock->unsure = lock->unsure || granted;
 	if (answered)
 		note_fence(lock, answer.fence);
-	if (refusal != NULL && for_now && !granted)
-		on_try_error(lock, refusal);
-	else if (refusal != NULL)
-		on_refused(lock, refusal);
+	if (refused && !(for_now && !granted))
+		on_refused(lock, reply);
+	else if (reply->error != NULL)
+		on_try_error(lock, reply);
 	else if (answered)
-		on_answered(lock, &answer, sent_at);
-	else if (error != NULL)
-		on_try_error(lock, error);
+		on_answered(lock, &answer, reply);
 	else
-		on_unanswered(lock, sent_at);
+		on_unanswered(lock, reply);
 }
 
 static int
@@ -1213,7 +1208,8 @@ abandon_try(struct lock *lock)
 	if (lock->rank == -1 && lock->config->replicas == 0)
 		undo_try(lock, NODES_UNDO, false);
 	nodes_drop(lock->nodes);
-	note_server_error(lock, "no answer from", strerror(ETIMEDOUT));
+	note_server_error(lock, "no answer from", nodes_label(lock->nodes),
+	    strerror(ETIMEDOUT));
 }
 
 /* Where a try is still out, a release goes behind it, so that a frozen server
@@ -1263,15 +1259,15 @@ lose(struct lock *lock, const char *why)
 }
 
 static void
-on_renewal_error(struct lock *lock, const char *words)
+on_renewal_error(struct lock *lock, const struct reply *reply)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, words);
+	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
 
 	if (verdict == REPLY_LOST) {
 		lose(lock, "its key holds something else now");
 		return;
 	}
-	note_server_error(lock, "error from", words);
+	note_server_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
 	if (verdict == REPLY_RECONNECT)
 		nodes_drop(lock->nodes);
@@ -1290,45 +1286,42 @@ plant(struct lock *lock)
 }
 
 static void
-release_after_renewal(struct lock *lock, const struct value *reply,
-    int64_t sent_at)
+release_after_renewal(struct lock *lock, const struct reply *reply)
 {
 	bool ours;
 
-	if (answer_renew(&ours, reply) && ours)
-		prove(lock, sent_at);
+	if (answer_renew(&ours, reply->value) && ours)
+		prove(lock, reply->sent_at);
 	lock->give_up_at = release_by(lock);
 	send_release(lock);
 }
 
 /* Where AUTH or SELECT was refused an answer speaks of another db, perhaps. */
 static void
-on_renewed(void *arg, const struct value *reply, int64_t sent_at)
+on_renewed(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const char *error = value_error(reply);
-	const char *refusal = nodes_refusal(lock->nodes);
 	bool ours;
 
 	if (lock->state == LOCK_RELEASING && lock->release_waits)
-		release_after_renewal(lock, reply, sent_at);
+		release_after_renewal(lock, reply);
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->in_flight = false;
-	if (reply != NULL && refusal != NULL) {
-		on_renewal_error(lock, refusal);
+	if (reply->value != NULL && reply->kind == REPLY_NO_ACCESS) {
+		on_renewal_error(lock, reply);
 		nodes_drop(lock->nodes);
-	} else if (error != NULL) {
-		on_renewal_error(lock, error);
-	} else if (!answer_renew(&ours, reply)) {
-		note_silence(lock);
+	} else if (reply->kind == REPLY_ERROR) {
+		on_renewal_error(lock, reply);
+	} else if (!answer_renew(&ours, reply->value)) {
+		note_silence(lock, reply->failure);
 		be_patient(lock, 2 * lock->patience_ms);
 		due_in(lock, next_backoff(lock));
 		plant(lock);
 	} else if (ours) {
 		note_answer(lock);
-		note_round_trip(lock, sent_at);
-		prove(lock, sent_at);
+		note_round_trip(lock, reply->sent_at);
+		prove(lock, reply->sent_at);
 		plant(lock);
 	} else {
 		lose(lock, "its key was taken away or has expired");
@@ -1336,12 +1329,11 @@ on_renewed(void *arg, const struct value *reply, int64_t sent_at)
 }
 
 static void
-on_next(void *arg, const struct value *reply, int64_t sent_at)
+on_next(void *arg, const struct reply *reply)
 {
 	const char *name;
 
-	(void)sent_at;
-	if (answer_next(&name, reply))
+	if (answer_next(&name, reply->value))
 		expect_next(arg, name);
 }
 
@@ -1431,7 +1423,8 @@ static void
 renew_beside(struct lock *lock)
 {
 	if (lock->overdue || overdue_ms(lock) >= 2 * lock->round_trip_ms) {
-		note_server_error(lock, "no answer from", strerror(ETIMEDOUT));
+		note_server_error(lock, "no answer from",
+		    nodes_label(lock->nodes), strerror(ETIMEDOUT));
 		lock->answered = false;
 		be_patient(lock, 2 * lock->patience_ms);
 	}

@@ -43,16 +43,15 @@ be_absent(struct member *member, const char *what, const char *words)
 	    words);
 }
 
-/* Words are the server's: an error, or why it has refused the connection. */
 static void
-vote_by_words(struct member *member, const char *words)
+vote_by_error(struct member *member, const struct reply *reply)
 {
-	bool refused = node_refusal(member->node) != NULL;
-	enum reply_verdict verdict = reply_judge(member->phase, words);
+	bool refused = reply->kind == REPLY_NO_ACCESS;
+	enum reply_verdict verdict = reply_judge(member->phase, reply->error);
 	bool anew = verdict == REPLY_RECONNECT;
 
 	be_absent(member, refused ? "refused by" : "error from",
-	    reply_explain(words));
+	    reply_explain(reply->error));
 	member->heard = true;
 	member->hopeless = verdict != REPLY_RETRY && !anew;
 	if (verdict == REPLY_LOST && member->had)
@@ -62,12 +61,11 @@ vote_by_words(struct member *member, const char *words)
 }
 
 bool
-member_lacks_replicas(const struct node *node, int replicas,
+member_lacks_replicas(const struct reply *reply, int replicas,
     char why[MEMBER_WORDS_MAX])
 {
-	const struct value *acks = node_acks(node);
-	const char *error = value_error(acks);
-	int count = answer_replicas(acks);
+	const char *error = value_error(reply->acks);
+	int count = answer_replicas(reply->acks);
 
 	if (count >= replicas)
 		return false;
@@ -106,13 +104,12 @@ is_old_enough(const struct member *member, char why[MEMBER_WORDS_MAX])
 }
 
 static void
-vote_yes(struct member *member)
+vote_yes(struct member *member, const struct reply *reply)
 {
 	bool grant = member->phase == REPLY_ACQUIRING;
 	char why[MEMBER_WORDS_MAX];
 
-	member->doubtful =
-	    member_lacks_replicas(member->node, member->replicas, why);
+	member->doubtful = member_lacks_replicas(reply, member->replicas, why);
 	if (member->doubtful || (grant && (!is_identified(member, why) ||
 					      !is_old_enough(member, why)))) {
 		be_absent(member, "not counted", why);
@@ -138,24 +135,25 @@ vote_no(struct member *member)
 }
 
 static void
-vote(struct member *member, const struct value *reply, int64_t sent_at)
+vote(struct member *member, const struct reply *reply)
 {
-	const char *refusal = node_refusal(member->node);
-	const char *error = value_error(reply);
-	int said = answer_vote(reply);
+	int said = answer_vote(reply->value);
 
-	member->reply = value_copy(reply);
+	member->reply = value_copy(reply->value);
 	member->granted = said == 1;
-	if (reply == NULL) {
+	if (reply->kind == REPLY_NO_ACCESS)
+		snprintf(member->refusal, sizeof(member->refusal), "%s",
+		    reply->error);
+	if (reply->value == NULL) {
 		member->vote = MEMBER_ABSENT;
-		member->granted = sent_at != CLOCK_NEVER;
-		member->hopeless = node_is_hopeless(member->node);
-		say_why(member, "%s", node_error(member->node));
-	} else if (refusal != NULL || error != NULL) {
-		vote_by_words(member, refusal != NULL ? refusal : error);
+		member->granted = reply->sent_at != CLOCK_NEVER;
+		member->hopeless = reply->permanent;
+		say_why(member, "%s", reply->failure);
+	} else if (reply->error != NULL) {
+		vote_by_error(member, reply);
 	} else if (said == 1 ||
 		   (said > 1 && member->phase == REPLY_RELEASING)) {
-		vote_yes(member);
+		vote_yes(member, reply);
 	} else if (said == ANSWER_NOT_YET) {
 		member->vote = MEMBER_NOT_YET;
 		say_why(member, "%s still removes expired entries",
@@ -182,7 +180,7 @@ find_value(const char *lines, const char *name, char *value, size_t size)
 }
 
 static bool
-take_about(struct member *member, const char *info)
+take_about(struct member *member, const char *info, const char *label)
 {
 	char uptime[24];
 	int64_t seconds;
@@ -196,8 +194,7 @@ take_about(struct member *member, const char *info)
 	 * seconds: it may be up for a second less. */
 	member->started_at =
 	    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
-	snprintf(member->about, sizeof(member->about), "%s",
-	    node_label(member->node));
+	snprintf(member->about, sizeof(member->about), "%s", label);
 	return true;
 }
 
@@ -213,16 +210,15 @@ note_secret(struct member *member, const char *error)
 }
 
 static void
-on_about(void *arg, const struct value *reply, int64_t sent_at)
+on_about(void *arg, const struct reply *reply)
 {
 	struct member *member = arg;
-	const char *info = value_text(reply);
+	const char *info = value_text(reply->value);
 
-	(void)sent_at;
 	member->secret[0] = '\0';
-	member->known = info != NULL && take_about(member, info);
-	if (reply != NULL && !member->known)
-		note_secret(member, value_error(reply));
+	member->known = info != NULL && take_about(member, info, reply->label);
+	if (reply->value != NULL && !member->known)
+		note_secret(member, value_error(reply->value));
 }
 
 /* In the same write as the first try on a connection. */
@@ -246,13 +242,13 @@ ask_about(struct member *member, int64_t deadline)
 /* Also a late answer tells whether the lock is there. */
 static void
 note_presence(struct member *member, const struct ballot *ballot,
-    const struct value *reply)
+    const struct reply *reply)
 {
-	int said = answer_vote(reply);
+	int said = answer_vote(reply->value);
 
 	if (ballot->phase == REPLY_RELEASING ||
-	    ballot->grant != member->grant ||
-	    node_refusal(member->node) != NULL || said == -1)
+	    ballot->grant != member->grant || reply->kind == REPLY_NO_ACCESS ||
+	    said == -1)
 		return;
 	member->lacks = said != 1;
 	member->had = member->had || said == 1;
@@ -263,18 +259,17 @@ note_presence(struct member *member, const struct ballot *ballot,
  * 0. An earlier grant was withdrawn with its token. */
 static bool
 is_stray(const struct member *member, const struct ballot *ballot,
-    const struct value *reply)
+    const struct reply *reply)
 {
-	int64_t value = 0;
+	int64_t said = 0;
 
-	value_integer(value_at(reply, 0), &value);
-	return value == 1 && ballot->phase == REPLY_ACQUIRING &&
-	       ballot->grant == member->grant &&
-	       node_refusal(member->node) != NULL;
+	value_integer(value_at(reply->value, 0), &said);
+	return said == 1 && ballot->phase == REPLY_ACQUIRING &&
+	       ballot->grant == member->grant && reply->kind == REPLY_NO_ACCESS;
 }
 
 static void
-on_reply(void *arg, const struct value *reply, int64_t sent_at)
+on_reply(void *arg, const struct reply *reply)
 {
 	struct ballot *ballot = arg;
 	struct member *member = ballot->member;
@@ -283,16 +278,17 @@ on_reply(void *arg, const struct value *reply, int64_t sent_at)
 
 	ballot->question = 0;
 	/* In a cluster another node may have answered than the one asked. */
-	if (reply == NULL || strncmp(member->about, node_label(member->node),
-				 sizeof(member->about) - 1) != 0)
+	if (reply->value == NULL || strncmp(member->about, reply->label,
+					sizeof(member->about) - 1) != 0)
 		member->known = false;
+	member->refuses = reply->kind == REPLY_NO_ACCESS;
 	note_presence(member, ballot, reply);
 	member->stray = is_stray(member, ballot, reply);
 	if (member->stray)
 		member->config.on_stray(member->config.arg);
 	if (!counts)
 		return;
-	vote(member, reply, sent_at);
+	vote(member, reply);
 	member->config.on_vote(member->config.arg);
 }
 
@@ -355,6 +351,7 @@ forget_vote(struct member *member)
 	member->hopeless = false;
 	value_free(member->reply);
 	member->reply = NULL;
+	member->refusal[0] = '\0';
 }
 
 static void
@@ -380,6 +377,7 @@ notice_gap(struct member *member)
 	if (node_is_up(member->node))
 		return;
 	member->known = false;
+	member->refuses = false;
 	member->returned = true;
 }
 
@@ -415,8 +413,7 @@ member_be_late(struct member *member)
 void
 member_plant(struct member *member, const struct conn_command *command)
 {
-	if (member->lacks && !member_owes_grant(member) &&
-	    node_refusal(member->node) == NULL &&
+	if (member->lacks && !member_owes_grant(member) && !member->refuses &&
 	    send_ballot(member, command, REPLY_ACQUIRING, false) == 0)
 		member->lacks = false;
 }

@@ -40,6 +40,7 @@ struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
 	struct value *reply; /* that it voted with, or NULL */
+	char refusal[256];   /* it was refused so, or empty */
 	bool granted;	     /* or perhaps: whatever the vote is */
 	bool heard;	     /* absent, but it answered */
 	bool hopeless;	     /* absent, and it will be so again */
@@ -56,6 +57,7 @@ struct member {
 	char run_id[64];
 	char about[320];	       /* whose label this was */
 	char secret[MEMBER_WORDS_MAX]; /* why it is not known, for good */
+	bool refuses;		       /* us, by its last reply */
 	struct node *node;
 
 	struct member_config config;
@@ -105,9 +107,9 @@ void member_recall(struct member *member, const struct conn_command *command);
 /* It has not answered an earlier grant. */
 bool member_owes_grant(const struct member *member);
 
-/* During on_reply of a command with so many replicas: fewer have what it did.
- * The reason goes into why. */
-bool member_lacks_replicas(const struct node *node, int replicas,
+/* For the reply to a command with so many replicas: fewer have what it did. The
+ * reason goes into why. */
+bool member_lacks_replicas(const struct reply *reply, int replicas,
     char why[MEMBER_WORDS_MAX]);
 
 #endif

@@ -37,19 +37,12 @@ struct nodes {
 	/* The question: */
 	bool open;
 	enum nodes_ask ask;
-	conn_on_reply *on_reply;
+	reply_handler *on_reply;
 	void *arg;
 	int replicas;
 	int64_t asked_at;
-	bool agreed; /* that the last renewal counts */
-	/* What is to be known of its answer: */
-	bool partial;
-	bool heard;
-	bool hopeless;
-	bool unfit;
-	const char *refusal;
-	const struct member *speaker; /* NULL: all */
-	char twins[320];	      /* two that are one, or empty */
+	bool agreed;	 /* that the last renewal counts */
+	char twins[320]; /* two that are one, or empty */
 	char label[1024];
 	char error[2048];
 };
@@ -212,63 +205,80 @@ explain(struct nodes *nodes)
 }
 
 static void
-tell(struct nodes *nodes, const struct value *reply)
+deliver(struct nodes *nodes, struct reply *reply)
 {
-	bool is_sent = reply != NULL || nodes->ask != NODES_GRANT;
+	bool is_sent = reply->value != NULL || nodes->ask != NODES_GRANT;
 
+	reply->sent_at = is_sent ? nodes->asked_at : CLOCK_NEVER;
+	if (reply->label == NULL)
+		reply->label = nodes->label;
+	if (reply->value == NULL)
+		reply->failure = nodes->error;
 	nodes->open = false;
 	loop_timer_set(nodes->loop, &nodes->timer, CLOCK_NEVER);
 	if (nodes->on_reply != NULL)
-		nodes->on_reply(nodes->arg, reply,
-		    is_sent ? nodes->asked_at : CLOCK_NEVER);
+		nodes->on_reply(nodes->arg, reply);
 }
 
 /* In the words of the first who voted so. The answer may lead to another
  * question, which forgets these votes. */
 static void
-tell_vote(struct nodes *nodes, enum member_vote vote)
+deliver_vote(struct nodes *nodes, enum member_vote vote, bool partial)
 {
 	struct member *member = nodes->members;
-	struct value *reply;
+	struct value *value;
+	struct reply reply = {.kind = REPLY_VALUE, .partial = partial};
 
 	while (member->vote != vote)
 		member++;
-	reply = member->reply;
+	value = member->reply;
 	member->reply = NULL;
-	tell(nodes, reply);
-	value_free(reply);
+	reply.value = value;
+	deliver(nodes, &reply);
+	value_free(value);
 }
 
 /* As the first obstacle words it. */
 static void
-tell_obstacle(struct nodes *nodes, struct member *obstacle)
+deliver_obstacle(struct nodes *nodes, struct member *obstacle, bool partial)
 {
-	struct value *reply = obstacle->reply;
+	struct value *value = obstacle->reply;
+	char refusal[sizeof(obstacle->refusal)];
+	struct reply reply = {.kind = REPLY_NONE,
+	    .label = node_label(obstacle->node),
+	    .permanent = !obstacle->heard,
+	    .partial = partial};
 
 	obstacle->reply = NULL;
-	nodes->speaker = obstacle;
-	nodes->hopeless = !obstacle->heard;
-	if (obstacle->secret[0] != '\0')
-		nodes->refusal = obstacle->secret;
-	else
-		nodes->refusal = node_refusal(obstacle->node);
-	tell(nodes, nodes->refusal != NULL ? NULL : reply);
-	value_free(reply);
+	snprintf(refusal, sizeof(refusal), "%s",
+	    obstacle->secret[0] != '\0' ? obstacle->secret : obstacle->refusal);
+	if (refusal[0] != '\0') {
+		reply.kind = REPLY_NO_ACCESS;
+		reply.error = refusal;
+	} else if (value != NULL) {
+		reply.kind = REPLY_ERROR;
+		reply.value = value;
+		reply.error = value_error(value);
+	}
+	deliver(nodes, &reply);
+	value_free(value);
 }
 
 static void
-tell_failure(struct nodes *nodes)
+deliver_failure(struct nodes *nodes, bool partial)
 {
 	struct member *obstacle = find_obstacle(nodes);
 	struct quorum votes = count_votes(nodes);
+	bool heard = votes.yes + votes.no + count_heard(nodes) >=
+		     quorum_majority(votes.size);
+	struct reply reply = {.kind = heard ? REPLY_TOO_FEW : REPLY_NONE,
+	    .partial = partial};
 
 	explain(nodes);
-	nodes->heard = votes.yes + votes.no + count_heard(nodes) >=
-		       quorum_majority(votes.size);
 	if (obstacle != NULL && nodes->ask != NODES_RENEW)
-		tell_obstacle(nodes, obstacle);
+		deliver_obstacle(nodes, obstacle, partial);
 	else
-		tell(nodes, NULL);
+		deliver(nodes, &reply);
 }
 
 static bool
@@ -324,33 +334,34 @@ deny_grant(struct nodes *nodes, const struct quorum *votes)
 	size_t denied = votes->no - not_yet;
 	size_t answered = votes->yes + denied;
 	bool all = answered + not_yet + votes->absent == votes->size;
+	bool partial;
 
 	/* A server that still owes its answer would not be asked again. */
 	if (may_agree_soon(votes, not_yet) && !all)
 		return;
-	nodes->partial = any_may_have_granted(nodes);
+	partial = any_may_have_granted(nodes);
 	if (may_agree_soon(votes, not_yet))
-		tell_vote(nodes, MEMBER_NOT_YET);
+		deliver_vote(nodes, MEMBER_NOT_YET, partial);
 	else if (find_obstacle(nodes) == NULL && denied > 0 &&
 		 answered >= quorum_majority(votes->size))
-		tell_vote(nodes, MEMBER_NO);
+		deliver_vote(nodes, MEMBER_NO, partial);
 	else
-		tell_failure(nodes);
+		deliver_failure(nodes, partial);
 }
 
 /* Where no majority answers, each one's reason is waited for. */
 static void
 decide_grant(struct nodes *nodes, const struct quorum *votes)
 {
+	struct reply reply = {.kind = REPLY_DUPLICATE, .partial = true};
+
 	find_twins(nodes);
 	if (nodes->twins[0] != '\0') {
-		nodes->unfit = true;
-		nodes->partial = true;
 		snprintf(nodes->error, sizeof(nodes->error), "%s",
 		    nodes->twins);
-		tell(nodes, NULL);
+		deliver(nodes, &reply);
 	} else if (quorum_agrees(votes)) {
-		tell_vote(nodes, MEMBER_YES);
+		deliver_vote(nodes, MEMBER_YES, false);
 	} else if (!quorum_can_agree(votes) && quorum_has_spoken(votes)) {
 		deny_grant(nodes, votes);
 	}
@@ -361,11 +372,11 @@ decide_renewal(struct nodes *nodes, const struct quorum *votes)
 {
 	nodes->agreed = quorum_agrees(votes);
 	if (nodes->agreed)
-		tell_vote(nodes, MEMBER_YES);
+		deliver_vote(nodes, MEMBER_YES, false);
 	else if (quorum_denies(votes))
-		tell_vote(nodes, MEMBER_NO);
+		deliver_vote(nodes, MEMBER_NO, false);
 	else if (!quorum_can_agree(votes) && !quorum_can_deny(votes))
-		tell_failure(nodes);
+		deliver_failure(nodes, false);
 }
 
 /* Its release isn't on its way yet. */
@@ -403,11 +414,11 @@ decide_release(struct nodes *nodes, const struct quorum *votes)
 	bool freed = votes->yes > 0 && answered >= majority && !lost;
 
 	if ((all && freed) || (quorum_agrees(votes) && !any_keeps_it(nodes)))
-		tell_vote(nodes, MEMBER_YES);
+		deliver_vote(nodes, MEMBER_YES, false);
 	else if (all && lost)
-		tell_vote(nodes, MEMBER_NO);
+		deliver_vote(nodes, MEMBER_NO, false);
 	else if (all)
-		tell_failure(nodes);
+		deliver_failure(nodes, false);
 }
 
 static void
@@ -507,41 +518,40 @@ ask_members(struct nodes *nodes, const struct conn_command *command,
 
 /* What its replicas do not have is neither granted nor renewed. */
 static void
-tell_only_reply(struct nodes *nodes, const struct value *reply, int64_t sent_at)
+deliver_only_reply(struct nodes *nodes, const struct reply *only)
 {
-	const struct member *member = &nodes->members[0];
+	struct reply reply = *only;
 	char words[MEMBER_WORDS_MAX];
-	bool lacking, refused;
+	bool lacking = only->kind == REPLY_VALUE &&
+		       answer_vote(only->value) == 1 &&
+		       member_lacks_replicas(only, nodes->replicas, words);
 
-	lacking = answer_vote(reply) == 1 &&
-		  node_refusal(member->node) == NULL &&
-		  member_lacks_replicas(member->node, nodes->replicas, words);
-	refused = lacking && value_error(node_acks(member->node));
-	if (refused) {
-		nodes->refusal = value_error(node_acks(member->node));
+	reply.error = lacking ? value_error(only->acks) : only->error;
+	if (lacking && reply.error != NULL) {
+		reply.kind = REPLY_NO_ACCESS;
 	} else if (lacking) {
-		reply = NULL;
-		nodes->partial = nodes->ask == NODES_GRANT;
-		nodes->heard = true;
+		reply.kind = REPLY_TOO_FEW;
+		reply.value = NULL;
+		reply.partial = nodes->ask == NODES_GRANT;
+		reply.failure = nodes->error;
 		snprintf(nodes->error, sizeof(nodes->error),
-		    "not safe on %.512s: %s", node_label(member->node), words);
+		    "not safe on %.512s: %s", only->label, words);
 	}
-	nodes->on_reply(nodes->arg, reply, sent_at);
-	nodes->refusal = NULL; /* it is freed with the reply */
-	if (lacking && !refused)
-		node_doubt(member->node);
+	nodes->on_reply(nodes->arg, &reply);
+	if (reply.kind == REPLY_TOO_FEW)
+		node_doubt(nodes->members[0].node);
 }
 
 /* A yes or a no about the lock itself, from a server that may speak. */
 static bool
-is_decisive(const struct way *way, const struct value *reply)
+is_decisive(const struct way *way, const struct reply *reply)
 {
 	char words[MEMBER_WORDS_MAX];
-	int said = answer_vote(reply);
+	int said = answer_vote(reply->value);
 
-	return said != -1 && node_refusal(way->node) == NULL &&
-	       (said != 1 || !member_lacks_replicas(way->node,
-				 way->nodes->replicas, words));
+	return said != -1 && reply->kind == REPLY_VALUE &&
+	       (said != 1 ||
+		   !member_lacks_replicas(reply, way->nodes->replicas, words));
 }
 
 static struct way *
@@ -561,7 +571,7 @@ give_up_way(struct way *way)
 /* While both connections are out, only a reply that decides counts, and none of
  * a server that was the primary before the other connection found a new one. */
 static void
-on_way_reply(void *arg, const struct value *reply, int64_t sent_at)
+on_way_reply(void *arg, const struct reply *reply)
 {
 	struct way *way = arg;
 	struct way *other = other_way(way);
@@ -577,7 +587,7 @@ on_way_reply(void *arg, const struct value *reply, int64_t sent_at)
 	if (other->out)
 		give_up_way(other);
 	way->nodes->members[0].node = way->node;
-	tell_only_reply(way->nodes, reply, sent_at);
+	deliver_only_reply(way->nodes, reply);
 }
 
 static int
@@ -630,19 +640,6 @@ ask_beside(struct nodes *nodes, const struct conn_command *command)
 
 /* ---------------------------------------------------------------------- */
 
-static void
-forget_outcome(struct nodes *nodes)
-{
-	nodes->partial = false;
-	nodes->heard = false;
-	nodes->hopeless = false;
-	nodes->unfit = false;
-	nodes->refusal = NULL;
-	nodes->speaker = NULL;
-	if (nodes_are_one(nodes))
-		nodes->error[0] = '\0';
-}
-
 static int
 send_to_one(struct nodes *nodes, const struct conn_command *command,
     enum nodes_ask ask)
@@ -655,10 +652,10 @@ send_to_one(struct nodes *nodes, const struct conn_command *command,
 		return ask_beside(nodes, command);
 	case NODES_GRANT:
 	case NODES_RENEW:
-		forget_outcome(nodes);
+		nodes->error[0] = '\0';
 		return ask_one(nodes, command, ask);
 	case NODES_RELEASE:
-		forget_outcome(nodes);
+		nodes->error[0] = '\0';
 		give_up_way(other_way(way_in_use(nodes)));
 		break;
 	case NODES_TELL:
@@ -680,37 +677,9 @@ nodes_send(struct nodes *nodes, const struct conn_command *command,
 		   ask == NODES_UNDO || ask == NODES_RECALL) {
 		tell_members(nodes, command, ask);
 	} else {
-		forget_outcome(nodes);
 		ask_members(nodes, command, ask);
 	}
 	return 0;
-}
-
-bool
-nodes_are_partial(const struct nodes *nodes)
-{
-	return nodes->partial;
-}
-
-bool
-nodes_are_heard(const struct nodes *nodes)
-{
-	return nodes->heard;
-}
-
-bool
-nodes_are_hopeless(const struct nodes *nodes)
-{
-	if (nodes_are_one(nodes))
-		return !nodes->heard &&
-		       node_is_hopeless(nodes->members[0].node);
-	return nodes->hopeless;
-}
-
-bool
-nodes_are_unfit(const struct nodes *nodes)
-{
-	return nodes->unfit;
 }
 
 const char *
@@ -807,18 +776,8 @@ nodes_error(struct nodes *nodes)
 }
 
 const char *
-nodes_refusal(const struct nodes *nodes)
-{
-	if (nodes_are_one(nodes) && nodes->refusal == NULL)
-		return node_refusal(nodes->members[0].node);
-	return nodes->refusal;
-}
-
-const char *
 nodes_label(const struct nodes *nodes)
 {
-	if (nodes->speaker != NULL)
-		return node_label(nodes->speaker->node);
 	return nodes_are_one(nodes) ? node_label(nodes->members[0].node)
 				    : nodes->label;
 }

@@ -61,25 +61,12 @@ void nodes_free(struct nodes *nodes);
 void nodes_watch_strays(struct nodes *nodes, void (*on_stray)(void *arg),
     void *arg);
 
-/* As conn_send. There is one question at a time: the answer to an earlier one
- * is not told any more. An answer that is not a good one of enough servers is
- * told as none, NULL, and nodes_error says why. */
+/* As conn_send. There is one question at a time: the reply to an earlier one is
+ * not delivered any more. An answer of too few servers, or that too few
+ * replicas have, is delivered as no value: see REPLY_TOO_FEW and partial in
+ * reply.h. */
 int nodes_send(struct nodes *nodes, const struct conn_command *command,
     enum nodes_ask ask);
-
-/* During on_reply: something may be granted although the answer isn't yes. It
- * wants to be released. */
-bool nodes_are_partial(const struct nodes *nodes);
-
-/* During on_reply, without a reply: there were enough answers, though not the
- * right ones, and it may go better in a moment. */
-bool nodes_are_heard(const struct nodes *nodes);
-
-/* During on_reply, without a reply: nor will there be one the next time. */
-bool nodes_are_hopeless(const struct nodes *nodes);
-
-/* During on_reply, without a reply: two URLs are the same server. */
-bool nodes_are_unfit(const struct nodes *nodes);
 
 /* Which two are; NULL while none are known to be. One that answers late shows
  * it only when a majority is there already. */
@@ -105,11 +92,10 @@ bool nodes_are_one(const struct nodes *nodes);
 /* Whether helper keys can lie beside the key, on each. */
 bool nodes_place(const struct nodes *nodes);
 
-/* As those of node.h, where any is up, for all, or for the one that spoke. */
+/* As those of node.h, where any is up, or for all. */
 bool nodes_are_up(const struct nodes *nodes);
 void nodes_drop(struct nodes *nodes);
 const char *nodes_error(struct nodes *nodes);
-const char *nodes_refusal(const struct nodes *nodes);
 const char *nodes_label(const struct nodes *nodes);
 
 #endif

@@ -71,12 +71,12 @@ enum conn_state {
 };
 
 struct pending {
-	conn_on_reply *on_reply;
+	reply_handler *on_reply;
 	void *arg;
-	bool (*is_answer)(const struct value *reply);
+	bool (*is_answer)(const struct value *value);
 	int64_t deadline;
 	int64_t sent_at;
-	bool keep; /* its answer is told with the next one's */
+	bool keep; /* its answer is delivered with the next one's */
 };
 
 struct conn {
@@ -94,13 +94,12 @@ struct conn {
 	struct probe probe;
 	int64_t probe_at; /* where the handshake isn't answered until then */
 	bool probed;
-	bool spoken;	  /* the server has sent anything at all */
-	bool met;	  /* it has answered once, on whatever connection */
-	bool hopeless;	  /* the last failure is for good */
-	bool broken;	  /* fail as soon as the loop runs */
-	bool stale;	  /* look for the primary anew */
-	redisReply *kept; /* the answer that waits for that to WAIT */
-	redisReply *acks; /* that, while both are told */
+	bool spoken;	    /* the server has sent anything at all */
+	bool met;	    /* it has answered once, on whatever connection */
+	bool hopeless;	    /* the last failure is for good */
+	bool broken;	    /* fail as soon as the loop runs */
+	bool stale;	    /* look for the primary anew */
+	struct value *kept; /* the answer that waits for that to WAIT */
 	redisReader *reader;
 	redisReplyObjectFunctions objects; /* of the reader */
 	void *(*create_array)(const redisReadTask *task, conn_elements count);
@@ -162,28 +161,10 @@ conn_error(const struct conn *conn)
 	return conn->error;
 }
 
-bool
-conn_is_hopeless(const struct conn *conn)
-{
-	return conn->hopeless && !conn->met;
-}
-
-const struct value *
-conn_acks(const struct conn *conn)
-{
-	return (const struct value *)conn->acks;
-}
-
 const char *
 conn_label(const struct conn *conn)
 {
 	return conn->endpoint->label;
-}
-
-const char *
-conn_refusal(const struct conn *conn)
-{
-	return conn->refusal[0] == '\0' ? NULL : conn->refusal;
 }
 
 static void
@@ -207,8 +188,7 @@ close_all(struct conn *conn)
 		resolve_cancel(&conn->resolve);
 	close_socket(conn);
 	loop_timer_remove(conn->loop, &conn->timer);
-	if (conn->kept != NULL)
-		freeReplyObject(conn->kept);
+	value_free(conn->kept);
 	conn->kept = NULL;
 	if (conn->reader != NULL)
 		redisReaderFree(conn->reader);
@@ -230,19 +210,38 @@ conn_free(struct conn *conn)
 	free(conn);
 }
 
-/* The commands are taken off before any is told, as a callback may send. */
+static bool
+is_refused(const struct conn *conn)
+{
+	return conn->refusal[0] != '\0';
+}
+
+/* A handler may send anew, so that all it is given is copied before. */
 void
 conn_drop(struct conn *conn)
 {
-	struct pending told[CONN_QUEUE_MAX];
+	struct pending dropped[CONN_QUEUE_MAX];
 	size_t count = conn->queued;
+	char refusal[CONN_WORDS_MAX], failure[CONN_ERROR_MAX];
+	struct reply reply = {.kind = REPLY_NONE,
+	    .failure = failure,
+	    .label = conn->endpoint->label,
+	    .permanent = conn->hopeless && !conn->met};
 
-	memcpy(told, conn->queue, count * sizeof(*told));
+	memcpy(failure, conn->error, sizeof(failure));
+	if (is_refused(conn)) {
+		memcpy(refusal, conn->refusal, sizeof(refusal));
+		reply.kind = REPLY_NO_ACCESS;
+		reply.error = refusal;
+	}
+	memcpy(dropped, conn->queue, count * sizeof(*dropped));
 	conn->queued = 0;
 	close_all(conn);
-	for (size_t i = 0; i < count; i++)
-		if (told[i].on_reply != NULL)
-			told[i].on_reply(told[i].arg, NULL, told[i].sent_at);
+	for (size_t i = 0; i < count; i++) {
+		reply.sent_at = dropped[i].sent_at;
+		if (dropped[i].on_reply != NULL)
+			dropped[i].on_reply(dropped[i].arg, &reply);
+	}
 }
 
 static void
@@ -485,7 +484,7 @@ append(struct conn *conn, const struct conn_command *command)
 	return 0;
 }
 
-/* A command whose answer is kept, then WAIT, which is told for both. */
+/* A command whose answer is kept, then WAIT: one reply for both. */
 static int
 append_replicated(struct conn *conn, const struct conn_command *command)
 {
@@ -520,13 +519,12 @@ refuse(struct conn *conn, const char *error)
 
 /* A server that doesn't know AUTH repeats its arguments, cut somewhere. */
 static void
-on_auth(void *arg, const struct value *reply, int64_t sent_at)
+on_auth(void *arg, const struct reply *reply)
 {
 	struct conn *conn = arg;
-	const char *error = value_error(reply);
+	const char *error = value_error(reply->value);
 	const char *password = conn->endpoint->password;
 
-	(void)sent_at;
 	if (error != NULL &&
 	    (strncmp(error, "ERR unknown", strlen("ERR unknown")) == 0 ||
 		(password != NULL && *password != '\0' &&
@@ -536,22 +534,20 @@ on_auth(void *arg, const struct value *reply, int64_t sent_at)
 }
 
 static void
-on_select(void *arg, const struct value *reply, int64_t sent_at)
+on_select(void *arg, const struct reply *reply)
 {
-	(void)sent_at;
-	refuse(arg, value_error(reply));
+	refuse(arg, value_error(reply->value));
 }
 
 /* The name is only for people who look at CLIENT LIST: it may be refused. As
  * the first command of many connections it also meets what a server says to
  * those that it hangs up on. */
 static void
-on_setname(void *arg, const struct value *reply, int64_t sent_at)
+on_setname(void *arg, const struct reply *reply)
 {
 	struct conn *conn = arg;
-	const char *error = value_error(reply);
+	const char *error = value_error(reply->value);
 
-	(void)sent_at;
 	if (error == NULL)
 		return;
 	snprintf(conn->complaint, sizeof(conn->complaint), "%s", error);
@@ -563,16 +559,15 @@ on_setname(void *arg, const struct value *reply, int64_t sent_at)
 }
 
 static void
-on_greeted(void *arg, const struct value *reply, int64_t sent_at)
+on_greeted(void *arg, const struct reply *reply)
 {
 	struct conn *conn = arg;
 	const struct conn_locator *locator = conn->locator;
 	const char *why;
 
-	(void)sent_at;
-	if (reply == NULL)
+	if (reply->value == NULL)
 		return;
-	why = locator->judge(locator->arg, reply);
+	why = locator->judge(locator->arg, reply->value);
 	if (why != NULL && locator->for_good)
 		refuse(conn, why);
 	else if (why != NULL)
@@ -581,7 +576,7 @@ on_greeted(void *arg, const struct value *reply, int64_t sent_at)
 
 static int
 append_step(struct conn *conn, const char **argv, int64_t deadline,
-    conn_on_reply *on_reply)
+    reply_handler *on_reply)
 {
 	struct conn_command command = {.argv = argv,
 	    .deadline = deadline,
@@ -649,45 +644,50 @@ look_for_trouble(struct conn *conn, const char *error)
 		conn->stale = true;
 }
 
-/* A callback may give the connection up, or send anew. */
+/* A handler may give the connection up, or send anew. */
 static void
-tell(struct conn *conn, const struct pending *pending, redisReply *reply)
+deliver(struct conn *conn, const struct pending *pending, struct value *value)
 {
-	redisReply *acks = conn->kept == NULL ? NULL : reply;
+	struct value *acks = conn->kept == NULL ? NULL : value;
+	struct reply reply = {.kind = REPLY_VALUE,
+	    .label = conn->endpoint->label,
+	    .sent_at = pending->sent_at};
 
 	if (acks != NULL)
-		reply = conn->kept;
+		value = conn->kept;
 	conn->kept = NULL;
-	conn->acks = acks;
+	reply.value = value;
+	reply.acks = acks;
+	reply.error = is_refused(conn) ? conn->refusal : value_error(value);
+	if (reply.error != NULL)
+		reply.kind = is_refused(conn) ? REPLY_NO_ACCESS : REPLY_ERROR;
 	if (pending->on_reply != NULL)
-		pending->on_reply(pending->arg, (struct value *)reply,
-		    pending->sent_at);
-	conn->acks = NULL;
-	freeReplyObject(reply);
-	if (acks != NULL)
-		freeReplyObject(acks);
+		pending->on_reply(pending->arg, &reply);
+	value_free(value);
+	value_free(acks);
 }
 
 static bool
-is_answer(const struct pending *pending, const redisReply *reply)
+is_answer(const struct pending *pending, const struct value *value)
 {
-	return pending->is_answer == NULL || reply->type == REDIS_REPLY_ERROR ||
-	       pending->is_answer((const struct value *)reply);
+	return pending->is_answer == NULL || value_error(value) != NULL ||
+	       pending->is_answer(value);
 }
 
 static void
-take_reply(struct conn *conn, redisReply *reply)
+take_value(struct conn *conn, struct value *value)
 {
 	struct pending first = conn->queue[0];
+	const char *error = value_error(value);
 
 	conn->unparsed = 0;
 	conn->met = true;
-	if (reply->type != REDIS_REPLY_ERROR)
+	if (error == NULL)
 		conn->complaint[0] = '\0';
 	else if (conn->locator != NULL)
-		look_for_trouble(conn, reply->str);
-	if (!is_answer(&first, reply)) {
-		freeReplyObject(reply);
+		look_for_trouble(conn, error);
+	if (!is_answer(&first, value)) {
+		value_free(value);
 		fail(conn, "unexpected answer from", "not that of our script");
 		return;
 	}
@@ -695,9 +695,9 @@ take_reply(struct conn *conn, redisReply *reply)
 	memmove(conn->queue, conn->queue + 1,
 	    conn->queued * sizeof(*conn->queue));
 	if (first.keep)
-		conn->kept = reply;
+		conn->kept = value;
 	else
-		tell(conn, &first, reply);
+		deliver(conn, &first, value);
 }
 
 /* The reader may go while a callback runs, when that gives the connection
@@ -706,21 +706,21 @@ static void
 parse(struct conn *conn)
 {
 	while (conn->state == CONN_UP && !conn->broken) {
-		void *reply = NULL;
-		if (redisReaderGetReply(conn->reader, &reply) != REDIS_OK) {
+		void *value = NULL;
+		if (redisReaderGetReply(conn->reader, &value) != REDIS_OK) {
 			fail(conn, "no Redis server at",
 			    conn->reader->err == REDIS_ERR_OOM
 				? "its answer is too large"
 				: conn->reader->errstr);
 			return;
 		}
-		if (reply == NULL)
+		if (value == NULL)
 			break;
 		if (conn->queued > 0) {
-			take_reply(conn, reply);
+			take_value(conn, value);
 			continue;
 		}
-		freeReplyObject(reply);
+		value_free(value);
 		fail(conn, "no Redis server at", "it speaks unasked");
 		return;
 	}

@@ -13,31 +13,25 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "redis/reply.h"
 #include "redis/url.h"
-#include "redis/value.h"
 
 struct conn;
-
-/* Called once for each command, never before conn_send returns. reply is valid
- * during the call, NULL when there was none: conn_error says why. sent_at is
- * the clock just before the command was written, CLOCK_NEVER when it never was:
- * without a reply and with a sent_at the server may or may not have run it. */
-typedef void conn_on_reply(void *arg, const struct value *reply,
-    int64_t sent_at);
 
 struct conn_command {
 	int argc;
 	const char **argv;
-	int64_t deadline;	 /* absolute: connecting and answer together */
-	conn_on_reply *on_reply; /* NULL: the answer doesn't matter */
+	int64_t deadline; /* absolute: connecting and answer together */
+	/* Called once, never before conn_send returns; NULL: the reply does
+	 * not matter. */
+	reply_handler *on_reply;
 	void *arg;
 	/* Whether a reply that is no error answers this command; NULL: all do.
 	 * One that does not breaks the protocol, and fails the connection. */
-	bool (*is_answer)(const struct value *reply);
+	bool (*is_answer)(const struct value *value);
 	bool more; /* another follows at once: one write for both */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
-	 * same write. on_reply is called when both are answered, and conn_acks
-	 * is the second answer. */
+	 * same write. on_reply is called when both are answered. */
 	int replicas;
 	int64_t replicas_ms;
 };
@@ -52,9 +46,9 @@ struct conn_locator {
 	 * NULL-terminated. */
 	const char *const *greeting;
 	/* Its answer: NULL, or why this server can't be used. */
-	const char *(*judge)(void *arg, const struct value *reply);
-	/* Such a server never can: its commands are answered, and conn_refusal
-	 * tells why. Else it is left, as another can be found. */
+	const char *(*judge)(void *arg, const struct value *value);
+	/* Such a server never can: its commands are answered, without access.
+	 * Otherwise it is left, as another can be found. */
 	bool for_good;
 	void *arg;
 };
@@ -85,13 +79,10 @@ void conn_allow(struct conn *conn, size_t bytes, size_t elements);
 /* 0, or -1 when memory is out or too many commands are unanswered. */
 int conn_send(struct conn *conn, const struct conn_command *command);
 
-/* During on_reply: what WAIT was answered, NULL without. */
-const struct value *conn_acks(const struct conn *conn);
-
 /* Whether commands can be written at once. */
 bool conn_is_up(const struct conn *conn);
 
-/* Gives the connection up: unanswered commands are told so before this
+/* Gives the connection up: unanswered commands get a reply before this
  * returns. */
 void conn_drop(struct conn *conn);
 
@@ -99,18 +90,8 @@ void conn_drop(struct conn *conn);
  * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);
 
-/* Whether it will fail again and again like the last time, until somebody
- * changes a certificate, an option or the server: never once a server has
- * answered here, as it may be changed back. */
-bool conn_is_hopeless(const struct conn *conn);
-
 /* The server, for messages. */
 const char *conn_label(const struct conn *conn);
-
-/* The server's words when it refused AUTH or SELECT on this connection, or why
- * it can't be used, or why nobody says where it is; else NULL. It may have run
- * the commands behind AUTH and SELECT all the same. */
-const char *conn_refusal(const struct conn *conn);
 
 /* Name and version of the library that was built in. */
 const char *conn_library(void);

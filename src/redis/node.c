@@ -43,10 +43,10 @@ cancel_locating(void *arg)
 /* One that may not be asked refuses by itself what a replica must not run; then
  * another sentinel is asked. */
 static const char *
-judge_role(void *arg, const struct value *reply)
+judge_role(void *arg, const struct value *value)
 {
 	struct node *node = arg;
-	const char *role = value_text(value_at(reply, 0));
+	const char *role = value_text(value_at(value, 0));
 
 	if (role == NULL)
 		return NULL;
@@ -139,13 +139,6 @@ node_free(struct node *node)
 	free(node);
 }
 
-/* The one to be asked. */
-static const struct conn *
-conn_of(const struct node *node)
-{
-	return node->slot != NULL ? slot_conn(node->slot) : node->conn;
-}
-
 void
 node_allow(struct node *node, size_t bytes, size_t elements)
 {
@@ -180,12 +173,6 @@ node_send(struct node *node, const struct conn_command *command)
 	return conn_send(node->conn, command);
 }
 
-const struct value *
-node_acks(const struct node *node)
-{
-	return conn_acks(conn_of(node));
-}
-
 bool
 node_is_up(const struct node *node)
 {
@@ -216,23 +203,11 @@ node_error(const struct node *node)
 				  : conn_error(node->conn);
 }
 
-bool
-node_is_hopeless(const struct node *node)
-{
-	return node->slot != NULL ? slot_is_hopeless(node->slot)
-				  : conn_is_hopeless(node->conn);
-}
-
-const char *
-node_refusal(const struct node *node)
-{
-	return conn_refusal(conn_of(node));
-}
-
 const char *
 node_label(const struct node *node)
 {
-	return conn_label(conn_of(node));
+	return node->slot != NULL ? slot_label(node->slot)
+				  : conn_label(node->conn);
 }
 
 static bool

@@ -21,15 +21,12 @@ void node_free(struct node *node);
 
 void node_allow(struct node *node, size_t bytes, size_t elements);
 int node_send(struct node *node, const struct conn_command *command);
-const struct value *node_acks(const struct node *node);
 bool node_is_up(const struct node *node);
 void node_drop(struct node *node);
 /* Something speaks against its being the primary: where that can be looked for,
  * the next command does. */
 void node_doubt(struct node *node);
 const char *node_error(const struct node *node);
-bool node_is_hopeless(const struct node *node);
-const char *node_refusal(const struct node *node);
 
 /* Whether sentinels have named a primary to this node, and before that another
  * one to the node from. */
@@ -38,8 +35,8 @@ bool node_has_moved(const struct node *node, const struct node *from);
 /* Whether it is a cluster: a script's keys must lie in one hash slot there. */
 bool node_is_clustered(const struct node *node);
 
-/* The primaries in an answer to CLUSTER SLOTS that is being told, each once, to
- * be freed: their number, or -1 when it is none, or memory is out. */
+/* The primaries in an answer to CLUSTER SLOTS of this node, each once, to be
+ * freed: their number, or -1 when it is none, or memory is out. */
 int node_primaries(const struct node *node, const struct value *slots,
     struct cluster_node **primaries);
 

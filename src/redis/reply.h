@@ -1,7 +1,53 @@
-/* What an error reply means, by what was going on: the table of PROTOCOL in
- * rlockrun(1). */
+/* What is known about one exchange with a server: what it answered, or why it
+ * did not. And what an error means: the table of PROTOCOL in rlockrun(1). */
 #ifndef REPLY_H
 #define REPLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis/value.h"
+
+enum reply_kind {
+	REPLY_VALUE, /* the server answered the command */
+	REPLY_ERROR, /* the server answered with an error */
+	/* The server refused AUTH or SELECT on this connection, or it cannot
+	 * be used, or no sentinel reveals it. It may have run the command all
+	 * the same, as another user or in another db. */
+	REPLY_NO_ACCESS,
+	REPLY_NONE, /* nothing was received */
+	/* Only lock/nodes.h answers so: */
+	REPLY_TOO_FEW,	 /* servers, or replicas, agree; it may pass */
+	REPLY_DUPLICATE, /* two addresses lead to the same server */
+};
+
+/* Valid while it is handled, with all that it points at, unless the handler
+ * sends anew before it reads. */
+struct reply {
+	enum reply_kind kind;
+	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
+	 * perhaps with REPLY_NO_ACCESS. */
+	const struct value *value;
+	/* The words of the error, or of the refusal; else NULL. */
+	const char *error;
+	/* Without a value, why there is none: a line that names the server. */
+	const char *failure;
+	const struct value *acks; /* of WAIT, NULL without */
+	const char *label;	  /* of the server, for messages */
+	/* The clock just before the command was written, CLOCK_NEVER when it
+	 * never was. Without a value and with a sent_at the server may or may
+	 * not have run it. */
+	int64_t sent_at;
+	/* Without a value: the next command will fail in the same way, until
+	 * a certificate, an option or the server is changed. Never once the
+	 * server has answered, as that may be changed back. */
+	bool permanent;
+	/* Some servers may have done what was asked although the reply does
+	 * not say yes; this is to be undone. */
+	bool partial;
+};
+
+typedef void reply_handler(void *arg, const struct reply *reply);
 
 enum reply_phase { REPLY_ACQUIRING, REPLY_HOLDING, REPLY_RELEASING };
 
@@ -9,16 +55,15 @@ enum reply_verdict {
 	REPLY_RETRY,	  /* the server is busy with itself: back off */
 	REPLY_RECONNECT,  /* not the server to talk to: resolve and connect */
 	REPLY_NOT_A_LOCK, /* the key holds something else */
-	REPLY_REFUSED,	  /* password, ACL: people must act */
+	REPLY_REFUSED,	  /* password, ACL: a person must act */
 	REPLY_LOST,	  /* the lock is gone */
-	REPLY_REPORT,	  /* say it, there is nothing else to do */
+	REPLY_REPORT,	  /* report it, there is nothing else to do */
 };
 
-/* error is the reply's text without the leading '-'. */
+/* error is the text of an error, without the leading '-'. */
 enum reply_verdict reply_judge(enum reply_phase phase, const char *error);
 
-/* The error in words that help, where the server's own don't; else as it is.
- */
+/* The error in words that help, if the server's own do not; else as it is. */
 const char *reply_explain(const char *error);
 
 #endif

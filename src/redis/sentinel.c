@@ -160,46 +160,44 @@ meaning(const char *error)
 
 /* A server that is not a sentinel does not refuse us. */
 static bool
-is_refusal(const char *refusal, const char *error)
+is_refusal(const struct reply *reply)
 {
 	enum reply_verdict verdict;
 
-	if (error == NULL)
+	if (reply->error == NULL)
 		return false;
-	verdict = reply_judge(REPLY_ACQUIRING, error);
-	if (refusal != NULL)
+	verdict = reply_judge(REPLY_ACQUIRING, reply->error);
+	if (reply->kind == REPLY_NO_ACCESS)
 		return verdict != REPLY_RETRY;
-	return verdict == REPLY_REFUSED && !is_unknown_command(error);
+	return verdict == REPLY_REFUSED && !is_unknown_command(reply->error);
 }
 
 static void
-note_failure(struct sentinel *sentinel, struct conn *conn,
-    const struct value *reply)
+note_failure(struct sentinel *sentinel, const struct reply *reply)
 {
-	const char *refusal = conn_refusal(conn);
-	const char *error = refusal != NULL ? refusal : value_error(reply);
-	bool refused = is_refusal(refusal, error);
+	const char *error = reply->error;
+	bool refused = is_refusal(reply);
 
-	if (reply == NULL && !refused)
-		snprintf(sentinel->why, WHY_MAX, "%.250s", conn_error(conn));
+	if (reply->value == NULL && !refused)
+		snprintf(sentinel->why, WHY_MAX, "%.250s", reply->failure);
 	else
-		snprintf(sentinel->why, WHY_MAX, "%.120s: %.120s",
-		    conn_label(conn), meaning(error));
+		snprintf(sentinel->why, WHY_MAX, "%.120s: %.120s", reply->label,
+		    meaning(error));
 	if (refused)
 		snprintf(sentinel->refusal, sizeof(sentinel->refusal), "%.240s",
 		    sentinel->why);
 	sentinel->refused += refused;
-	sentinel->strange += reply != NULL && !refused;
-	sentinel->hopeless += conn_is_hopeless(conn) || refused ||
+	sentinel->strange += reply->value != NULL && !refused;
+	sentinel->hopeless += reply->permanent || refused ||
 			      (error != NULL && is_unknown_command(error));
 }
 
 static bool
-take_address(struct sentinel *sentinel, const struct value *reply,
+take_address(struct sentinel *sentinel, const struct value *value,
     int64_t *port)
 {
-	const char *host = value_text(value_at(reply, 0));
-	const char *digits = value_text(value_at(reply, 1));
+	const char *host = value_text(value_at(value, 0));
+	const char *digits = value_text(value_at(value, 1));
 
 	if (host == NULL || digits == NULL || *host == '\0' ||
 	    strlen(host) >= sizeof(sentinel->host) ||
@@ -210,16 +208,15 @@ take_address(struct sentinel *sentinel, const struct value *reply,
 }
 
 static void
-on_reply(void *arg, const struct value *reply, int64_t sent_at)
+on_reply(void *arg, const struct reply *reply)
 {
 	struct sentinel *sentinel = arg;
 	struct conn *conn = sentinel->conns[sentinel->asked];
 	int64_t port;
 
-	(void)sent_at;
 	if (!sentinel->asking)
 		return;
-	if (take_address(sentinel, reply, &port)) {
+	if (take_address(sentinel, reply->value, &port)) {
 		move(sentinel, sentinel->asked, 0);
 		sentinel->doubtful = true;
 		sentinel->ask_ms = ASK_MIN_MS;
@@ -227,11 +224,11 @@ on_reply(void *arg, const struct value *reply, int64_t sent_at)
 		answer(sentinel, sentinel->host, port);
 		return;
 	}
-	if (value_is_nil(reply)) {
+	if (value_is_nil(reply->value)) {
 		sentinel->ignorant++;
 		sentinel->hopeless++;
 	} else {
-		note_failure(sentinel, conn, reply);
+		note_failure(sentinel, reply);
 	}
 	sentinel->asked++;
 	conn_drop(conn);

@@ -1,8 +1,8 @@
-/* A command's way, from slot_send until it is told:
+/* A command's way, from slot_send until its reply is delivered:
  *
  *        +--------------- no connection, the next node ---------+
  *        v                                                      |
- *   --> OUT on the owner's connection --ASK--> OUT on the other one --> told
+ *   --> OUT on the owner's connection --ASK--> OUT on the other one --> done
  *        |  ^    |                               |                       ^
  *        |  |    +--MOVED--> WAITS <--MOVED------+                       |
  *        |  |                  |                                         |
@@ -22,7 +22,7 @@ enum { HOPS_MAX = 5 };
 enum { GREETING_MIN_MS = 1000, GREETING_MAX_MS = 8000 };
 /* A short job doesn't pay for what only a long one may need. */
 enum { LEARN_AFTER_MS = 1000, LEARN_MS = 10000, LEARN_TRIES = 3 };
-enum { LEARN_BYTES = 1 << 20, ERROR_MAX = 1024 };
+enum { LEARN_BYTES = 1 << 20, FAILURE_MAX = 1024 };
 
 /* A connection to whichever node it is pointed at. */
 struct line {
@@ -55,16 +55,15 @@ struct slot {
 	int64_t greeting_ms;
 	bool unfit;	 /* the node that was picked is none of a cluster */
 	size_t hopeless; /* so many in a row can't be used, now or later */
-	const struct conn *telling;
-	char error[ERROR_MAX]; /* or empty: the connection's own */
+	bool counted;	 /* the present connection is, if it fails */
 	struct loop *loop;
 	struct loop_timer timer; /* learn who else there is */
 	bool learn_next;	 /* before the next command */
 	int unlearnt;		 /* how often that failed in a row */
 };
 
-static void on_answer(void *arg, const struct value *reply, int64_t sent_at);
-static void on_asked(void *arg, const struct value *reply, int64_t sent_at);
+static void on_answer(void *arg, const struct reply *reply);
+static void on_asked(void *arg, const struct reply *reply);
 
 /* --- set-up ----------------------------------------------------------- */
 
@@ -100,6 +99,7 @@ start_locating(void *arg, int64_t deadline)
 	struct slot *slot = arg;
 
 	slot->unfit = false;
+	slot->counted = false;
 	point(&slot->owner, cluster_pick(&slot->cluster));
 	conn_found(slot->owner.conn, greeted_by(slot, deadline));
 }
@@ -114,10 +114,10 @@ cancel_locating(void *arg)
 /* ASKING costs a node nothing, as it holds for one command, here CLIENT
  * SETNAME, and tells one that is none. (Valkey 8 takes READWRITE anywhere.) */
 static const char *
-judge_mode(void *arg, const struct value *reply)
+judge_mode(void *arg, const struct value *value)
 {
 	struct slot *slot = arg;
-	const char *error = value_error(reply);
+	const char *error = value_error(value);
 
 	slot->unfit =
 	    error != NULL && strstr(error, "cluster support disabled");
@@ -246,18 +246,41 @@ forget(struct slot *slot, struct kept *kept)
 
 /* The last thing that is done with it. */
 static void
-tell(struct slot *slot, struct kept *kept, const struct line *line,
-    const struct value *reply, int64_t sent_at)
+deliver(struct kept *kept, const struct reply *reply)
 {
-	const struct conn *outer = slot->telling;
 	const struct conn_command command = kept->command;
 
-	forget(slot, kept);
-	if (command.on_reply == NULL)
-		return;
-	slot->telling = line->conn;
-	command.on_reply(command.arg, reply, sent_at);
-	slot->telling = outer;
+	forget(kept->slot, kept);
+	if (command.on_reply != NULL)
+		command.on_reply(command.arg, reply);
+}
+
+static bool
+is_permanent(const struct slot *slot)
+{
+	return slot->hopeless >= slot->cluster.count;
+}
+
+/* It was not run, as far as we know. */
+static void
+deliver_failure(struct kept *kept, const struct line *line, const char *failure)
+{
+	const struct reply reply = {.kind = REPLY_NONE,
+	    .failure = failure,
+	    .label = line->to.label,
+	    .sent_at = CLOCK_NEVER,
+	    .permanent = is_permanent(kept->slot)};
+
+	deliver(kept, &reply);
+}
+
+static void
+deliver_silence(struct kept *kept, const struct reply *silence)
+{
+	struct reply reply = *silence;
+
+	reply.permanent = is_permanent(kept->slot);
+	deliver(kept, &reply);
 }
 
 /* --- sending ---------------------------------------------------------- */
@@ -295,7 +318,7 @@ go_to_owner(struct slot *slot)
 	while ((kept = first_waiting(slot->first)) != NULL) {
 		bool more = first_waiting(kept->next) != NULL;
 		if (send_to_owner(kept, more) == -1)
-			tell(slot, kept, &slot->owner, NULL, CLOCK_NEVER);
+			deliver_failure(kept, &slot->owner, slot_error(slot));
 	}
 }
 
@@ -332,17 +355,16 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 
 /* --- following -------------------------------------------------------- */
 
-/* It was not run: whoever hears of silence hears that it was never sent. */
 static bool
 may_hop(struct kept *kept, const struct line *from)
 {
-	struct slot *slot = kept->slot;
+	char failure[FAILURE_MAX];
 
 	if (++kept->hops <= HOPS_MAX && clock_now() < kept->command.deadline)
 		return true;
-	snprintf(slot->error, sizeof(slot->error),
-	    "redirected too often, last by %s", from->label);
-	tell(slot, kept, from, NULL, CLOCK_NEVER);
+	snprintf(failure, sizeof(failure), "redirected too often, last by %s",
+	    from->label);
+	deliver_failure(kept, from, failure);
 	return false;
 }
 
@@ -363,7 +385,8 @@ follow(struct kept *kept, const struct line *from, enum cluster_redirect said,
 		kept->waits = true;
 		slot->moving = true;
 	} else if (send_asking(kept, to) == -1) {
-		tell(slot, kept, &slot->other, NULL, CLOCK_NEVER);
+		deliver_failure(kept, &slot->other,
+		    conn_error(slot->other.conn));
 	}
 }
 
@@ -382,36 +405,38 @@ is_doubtful(const char *error)
 
 /* What reached nobody is sent to the next node. */
 static void
-on_silence(struct kept *kept, int64_t sent_at)
+on_silence(struct kept *kept, const struct reply *reply)
 {
 	struct slot *slot = kept->slot;
-	bool hopeless = slot->unfit || conn_is_hopeless(slot->owner.conn);
-	bool again = sent_at == CLOCK_NEVER && slot->dropping == 0 &&
+	bool hopeless = slot->unfit || reply->permanent;
+	bool again = reply->sent_at == CLOCK_NEVER && slot->dropping == 0 &&
 		     kept->tries++ < slot->cluster.count &&
 		     clock_now() < kept->command.deadline;
 
-	slot->hopeless = hopeless ? slot->hopeless + 1 : 0;
+	if (!slot->counted)
+		slot->hopeless = hopeless ? slot->hopeless + 1 : 0;
+	slot->counted = true;
 	if (again && slot->moving)
 		kept->waits = true;
 	else if (!again || send_to_owner(kept, false) == -1)
-		tell(slot, kept, &slot->owner, NULL, sent_at);
+		deliver_silence(kept, reply);
 }
 
 static void
-on_answer(void *arg, const struct value *reply, int64_t sent_at)
+on_answer(void *arg, const struct reply *reply)
 {
 	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
-	const char *error = value_error(reply);
+	const char *error = value_error(reply->value);
 	struct cluster_node to;
 	enum cluster_redirect said =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
 	slot->out--;
-	if (reply != NULL)
+	if (reply->value != NULL)
 		slot->hopeless = 0;
-	if (reply == NULL) {
-		on_silence(kept, sent_at);
+	if (reply->value == NULL) {
+		on_silence(kept, reply);
 	} else if (said != CLUSTER_NONE) {
 		follow(kept, &slot->owner, said, &to);
 	} else {
@@ -419,23 +444,25 @@ on_answer(void *arg, const struct value *reply, int64_t sent_at)
 			cluster_doubt(&slot->cluster);
 		else if (!slot->moving)
 			cluster_confirm(&slot->cluster);
-		tell(slot, kept, &slot->owner, reply, sent_at);
+		deliver(kept, reply);
 	}
 	go_when_all_is_answered(slot);
 }
 
 static void
-on_asked(void *arg, const struct value *reply, int64_t sent_at)
+on_asked(void *arg, const struct reply *reply)
 {
 	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
-	const char *error = value_error(reply);
+	const char *error = value_error(reply->value);
 	struct cluster_node to;
 	enum cluster_redirect said =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
-	if (said == CLUSTER_NONE)
-		tell(slot, kept, &slot->other, reply, sent_at);
+	if (reply->value == NULL)
+		deliver_silence(kept, reply);
+	else if (said == CLUSTER_NONE)
+		deliver(kept, reply);
 	else
 		follow(kept, &slot->other, said, &to);
 	go_when_all_is_answered(slot);
@@ -444,12 +471,11 @@ on_asked(void *arg, const struct value *reply, int64_t sent_at)
 /* --- who else there is ------------------------------------------------ */
 
 static void
-on_learnt(void *arg, const struct value *reply, int64_t sent_at)
+on_learnt(void *arg, const struct reply *reply)
 {
 	struct slot *slot = arg;
 
-	(void)sent_at;
-	if (cluster_learn(&slot->cluster, reply) == 0)
+	if (cluster_learn(&slot->cluster, reply->value) == 0)
 		slot->unlearnt = 0;
 	else
 		slot->unlearnt++;
@@ -494,7 +520,6 @@ slot_send(struct slot *slot, const struct conn_command *command)
 
 	if (kept == NULL)
 		return -1;
-	slot->error[0] = '\0';
 	if (slot->moving) {
 		kept->waits = true;
 		return 0;
@@ -524,27 +549,20 @@ slot_drop(struct slot *slot)
 	conn_drop(slot->owner.conn);
 	conn_drop(slot->other.conn);
 	while ((kept = first_waiting(slot->first)) != NULL)
-		tell(slot, kept, &slot->owner, NULL, CLOCK_NEVER);
+		deliver_failure(kept, &slot->owner, slot_error(slot));
 	slot->dropping--;
-}
-
-bool
-slot_is_hopeless(const struct slot *slot)
-{
-	return slot->hopeless >= slot->cluster.count;
 }
 
 const char *
 slot_error(const struct slot *slot)
 {
-	return slot->error[0] != '\0' ? slot->error
-				      : conn_error(slot_conn(slot));
+	return conn_error(slot->owner.conn);
 }
 
-const struct conn *
-slot_conn(const struct slot *slot)
+const char *
+slot_label(const struct slot *slot)
 {
-	return slot->telling != NULL ? slot->telling : slot->owner.conn;
+	return conn_label(slot->owner.conn);
 }
 
 int

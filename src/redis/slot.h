@@ -4,7 +4,8 @@
  * Each command is kept until it is answered. A redirect shows that the node did
  * not run it: it is sent again where it was pointed to, within its deadline, in
  * the order of all that were under way. Other answers, and silence once it was
- * written, are told: whoever sent it knows whether it may run twice. */
+ * written, are delivered: the sender knows whether it may run twice. A failure
+ * is permanent when all nodes have failed so, one after the other. */
 #ifndef SLOT_H
 #define SLOT_H
 
@@ -28,15 +29,11 @@ void slot_allow(struct slot *slot, size_t bytes, size_t elements);
 int slot_send(struct slot *slot, const struct conn_command *command);
 bool slot_is_up(const struct slot *slot);
 void slot_drop(struct slot *slot);
-bool slot_is_hopeless(const struct slot *slot); /* nor are the others */
 const char *slot_error(const struct slot *slot);
+const char *slot_label(const struct slot *slot); /* of the owner */
 
 /* As node_primaries. */
 int slot_primaries(const struct slot *slot, const struct value *slots,
     struct cluster_node **primaries);
-
-/* During on_reply the connection that the answer came on, else that to the
- * owner: for questions only. */
-const struct conn *slot_conn(const struct slot *slot);
 
 #endif
