@@ -11,7 +11,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/sig.h"
+#include "job/signals.h"
 #include "redis/conn.h"
 #include "redis/tls.h"
 
@@ -91,9 +91,9 @@ set_tls(struct opts *opts)
 static int
 run_job(const struct opts *opts)
 {
-	struct sig sig;
+	struct signals sig;
 
-	if (sig_init(&sig) == -1)
+	if (signals_init(&sig) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
 	return run(opts, &sig);
 }
@@ -135,6 +135,6 @@ main(int argc, char **argv)
 	tls_context_free(tls_context);
 	opts_fini(&opts);
 	if (result < 0)
-		sig_die(-result);
+		signals_die(-result);
 	return result;
 }

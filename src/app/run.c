@@ -28,9 +28,9 @@
 #include "base/loop.h"
 #include "base/mem.h"
 #include "job/child.h"
+#include "job/descendants.h"
 #include "job/guard.h"
-#include "job/term.h"
-#include "job/tree.h"
+#include "job/terminal.h"
 #include "lock/held.h"
 #include "lock/set.h"
 
@@ -60,7 +60,7 @@ enum {
 
 struct run {
 	const struct opts *opts;
-	struct sig *sig;
+	struct signals *sig;
 	struct loop loop;
 	struct loop_fd signals;
 	struct loop_timer timer; /* only wakes run_step */
@@ -163,11 +163,11 @@ on_signal(void *arg, short revents)
 	struct signalfd_siginfo info;
 
 	(void)revents;
-	while (sig_next(run->sig, &info)) {
+	while (signals_next(run->sig, &info)) {
 		int signo = (int)info.ssi_signo;
 		run->caught |= bit(signo);
 		if (signo != SIGCHLD && !comes_from_guard(run, &info) &&
-		    !(run->terminal && term_has_sent_all(&info)))
+		    !(run->terminal && terminal_sent_to_group(&info)))
 			run->forward |= bit(signo);
 	}
 }
@@ -419,15 +419,15 @@ obey_signals(struct run *run)
 	for (int signo = 1; signo <= SIGNALS && run->caught != 0; signo++) {
 		if (!take(&run->caught, signo))
 			continue;
-		switch (sig_default_action(signo)) {
-		case SIG_ENDS:
+		switch (signals_default_action(signo)) {
+		case SIGNALS_END:
 			cancel(run, -signo);
 			return;
-		case SIG_STOPS:
-			if (term_suspend(signo))
+		case SIGNALS_STOP:
+			if (terminal_suspend(signo))
 				guard_continue(&run->guard);
 			break;
-		case SIG_IGNORED:
+		case SIGNALS_IGNORE:
 			break;
 		}
 	}
@@ -637,7 +637,8 @@ step_release(struct run *run)
 		if ((run->caught & ~bit(SIGCHLD)) == 0 || set->answered)
 			return;
 		for (int signo = 1; signo <= SIGNALS; signo++)
-			if (take(&run->caught, signo) && sig_asks_to_end(signo))
+			if (take(&run->caught, signo) &&
+			    signals_asks_to_end(signo))
 				run->state = RUN_DONE;
 		if (run->state != RUN_DONE)
 			return;
@@ -683,8 +684,8 @@ follow_stop(struct run *run)
 
 	run->guard.stopped = 0;
 	if (stopped != 0 && run->terminal &&
-	    tree_is_stopped(&run->guard.tree, stopped))
-		run->suspended = term_suspend(SIGTSTP);
+	    descendants_is_stopped(&run->guard.descendants, stopped))
+		run->suspended = terminal_suspend(SIGTSTP);
 }
 
 static void
@@ -698,7 +699,7 @@ forward_signals(struct run *run)
 	for (int signo = 1; signo <= SIGNALS; signo++) {
 		if (take(&run->forward, signo))
 			guard_signal(&run->guard, signo);
-		if (take(&run->caught, signo) && sig_asks_to_end(signo))
+		if (take(&run->caught, signo) && signals_asks_to_end(signo))
 			run->asked_to_end = true;
 	}
 	follow_stop(run);
@@ -968,7 +969,7 @@ find_command(struct run *run)
 	run->child_config = (struct child_config){.argv = run->opts->command,
 	    .key = run->opts->names,
 	    .ttl_ms = run->opts->ttl_ms,
-	    .sig = run->sig,
+	    .signals = run->sig,
 	    .own_group = !run->terminal};
 	code = child_init(&run->child, &run->child_config);
 	if (code != 0)
@@ -1042,7 +1043,7 @@ set_up(struct run *run)
 		log_warn("%s: cannot prepare the lock", opts->name);
 		return EXITCODE_RESOURCE;
 	}
-	run->terminal = term_is_controlling();
+	run->terminal = terminal_is_controlling();
 	return find_command(run);
 }
 
@@ -1106,7 +1107,7 @@ loop_until_done(struct run *run)
 }
 
 int
-run(const struct opts *opts, struct sig *sig)
+run(const struct opts *opts, struct signals *sig)
 {
 	struct run *run = mem_alloc(sizeof(*run));
 	int result;

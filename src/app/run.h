@@ -3,10 +3,10 @@
 #define RUN_H
 
 #include "app/opts.h"
-#include "job/sig.h"
+#include "job/signals.h"
 
 /* Takes the lock, runs the job, frees the lock. Returns the exit code, or a
  * signal's number as -N where this process has to end by it. */
-int run(const struct opts *opts, struct sig *sig);
+int run(const struct opts *opts, struct signals *sig);
 
 #endif

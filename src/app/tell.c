@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "job/term.h"
+#include "job/terminal.h"
 #include "lock/holder.h"
 
 enum { HOLDER_MAX = 640, SECOND_MS = 1000 };
@@ -51,7 +51,7 @@ wants_progress(const struct tell *tell)
 	case OPTS_PROGRESS_NEVER:
 		return false;
 	default:
-		return term_is_seen(STDERR_FILENO);
+		return terminal_is_foreground(STDERR_FILENO);
 	}
 }
 

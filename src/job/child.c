@@ -164,7 +164,7 @@ child_exec(const struct child *child)
 {
 	if (child->config->own_group)
 		setpgid(0, 0);
-	sig_restore(child->config->sig);
+	signals_restore(child->config->signals);
 	execvpe(child->path, child->config->argv, child->env);
 	return errno;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "job/sig.h"
+#include "job/signals.h"
 
 /* Entries that are known only when the lock is held. */
 #define CHILD_LATE_MAX 4
@@ -15,7 +15,7 @@ struct child_config {
 	char **argv;
 	const char *key;
 	long long ttl_ms;
-	const struct sig *sig;
+	const struct signals *signals;
 	bool own_group; /* else it stays in ours, as a terminal wants it */
 };
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "job/tree.h"
-#include "job/watch.h"
+#include "job/descendants.h"
+#include "job/supervisor.h"
 
 /* How long guard_end waits for a guard that was killed. */
 enum { END_MS = 1000 };
@@ -33,37 +33,37 @@ finish_unstarted(struct guard *guard, enum guard_state state, int64_t at)
 }
 
 static void
-take_report(struct guard *guard, const struct watch_report *word)
+take_report(struct guard *guard, const struct report *word)
 {
 	switch (word->kind) {
-	case WATCH_REPORT_FAILED:
+	case REPORT_FAILED:
 		guard->error = word->value;
 		finish(guard, GUARD_FAILED, word->at);
 		break;
-	case WATCH_REPORT_NOT_RUN:
+	case REPORT_NOT_RUN:
 		guard->exec_error = word->value;
 		finish_unstarted(guard, GUARD_GONE, word->at);
 		break;
-	case WATCH_REPORT_LATE:
+	case REPORT_LATE:
 		finish_unstarted(guard, GUARD_LATE, word->at);
 		break;
-	case WATCH_REPORT_STOPPED:
+	case REPORT_STOPPED:
 		guard->stopped = word->value;
 		guard->stops = word->stops;
 		break;
-	case WATCH_REPORT_ENDED:
+	case REPORT_ENDED:
 		guard->ended = true;
 		guard->status = word->value;
 		guard->ended_at = word->at;
 		break;
-	case WATCH_REPORT_GONE:
+	case REPORT_GONE:
 		finish(guard, GUARD_GONE, word->at);
 		break;
-	case WATCH_REPORT_KILLING:
+	case REPORT_KILLING:
 		if (guard->state == GUARD_WATCHING)
 			guard->state = GUARD_KILLING;
 		break;
-	case WATCH_REPORT_ENFORCED:
+	case REPORT_ENFORCED:
 		finish(guard, GUARD_ENFORCED, word->at);
 		break;
 	}
@@ -83,7 +83,7 @@ static void
 on_report(void *arg, short revents)
 {
 	struct guard *guard = arg;
-	struct watch_report words[4];
+	struct report words[4];
 	ssize_t got;
 
 	(void)revents;
@@ -98,10 +98,10 @@ on_report(void *arg, short revents)
 		guard->state = GUARD_DIED;
 }
 
-static struct watch_page *
+static struct supervisor_page *
 new_page(void)
 {
-	struct watch_page *page = mmap(NULL, sizeof(*page),
+	struct supervisor_page *page = mmap(NULL, sizeof(*page),
 	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
@@ -134,14 +134,14 @@ guard_init(struct guard *guard, struct loop *loop)
 	*guard = (struct guard){.loop = loop,
 	    .deadline = CLOCK_NEVER,
 	    .sock.fd = -1};
-	return tree_open(&guard->tree);
+	return descendants_open(&guard->descendants);
 }
 
 void
 guard_fini(struct guard *guard)
 {
 	stop_listening(guard);
-	tree_close(&guard->tree);
+	descendants_close(&guard->descendants);
 }
 
 int
@@ -160,13 +160,13 @@ guard_start(struct guard *guard, struct child *child)
 	loop_add(guard->loop, &guard->sock);
 	guard->pid = fork();
 	if (guard->pid == 0)
-		watch_main(guard->page, socks[1], child);
+		supervisor_main(guard->page, socks[1], child);
 	close(socks[1]);
 	return guard->pid == -1 ? -1 : 0;
 }
 
 static void
-give(struct guard *guard, const struct watch_order *order)
+give(struct guard *guard, const struct order *order)
 {
 	if (guard->sock.fd != -1)
 		send(guard->sock.fd, order, sizeof(*order),
@@ -177,7 +177,7 @@ void
 guard_go(struct guard *guard, const char *entries, size_t length,
     int64_t deadline)
 {
-	struct watch_order order = {WATCH_ORDER_GO, (int)length};
+	struct order order = {ORDER_GO, (int)length};
 	struct iovec parts[] = {{&order, sizeof(order)},
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -191,7 +191,7 @@ guard_go(struct guard *guard, const char *entries, size_t length,
 void
 guard_set_deadline(struct guard *guard, int64_t deadline)
 {
-	const struct watch_order order = {.kind = WATCH_ORDER_LOOK};
+	const struct order order = {.kind = ORDER_LOOK};
 	bool sooner = deadline < guard->deadline;
 
 	guard->deadline = deadline;
@@ -203,7 +203,7 @@ guard_set_deadline(struct guard *guard, int64_t deadline)
 void
 guard_signal(struct guard *guard, int signo)
 {
-	const struct watch_order order = {WATCH_ORDER_SIGNAL, signo};
+	const struct order order = {ORDER_SIGNAL, signo};
 
 	give(guard, &order);
 }
@@ -211,7 +211,7 @@ guard_signal(struct guard *guard, int signo)
 void
 guard_continue(struct guard *guard)
 {
-	const struct watch_order order = {.kind = WATCH_ORDER_CONTINUE,
+	const struct order order = {.kind = ORDER_CONTINUE,
 	    .value = guard->stops};
 
 	give(guard, &order);
@@ -220,12 +220,12 @@ guard_continue(struct guard *guard)
 void
 guard_terminate(struct guard *guard)
 {
-	const struct watch_order order = {.kind = WATCH_ORDER_TERMINATE};
+	const struct order order = {.kind = ORDER_TERMINATE};
 
 	give(guard, &order);
 }
 
-/* For tree_kill. */
+/* For descendants_kill. */
 static bool
 reap(void *arg)
 {
@@ -255,7 +255,7 @@ guard_is_idle(const struct guard *guard)
 {
 	return guard->state == GUARD_WATCHING ||
 	       (guard->state == GUARD_KILLING &&
-		   tree_is_halted(&guard->tree, guard->pid));
+		   descendants_is_halted(&guard->descendants, guard->pid));
 }
 
 void
@@ -269,14 +269,14 @@ guard_kill(struct guard *guard)
 void
 guard_end_job(struct guard *guard)
 {
-	if (tree_kill(&guard->tree, reap, guard))
+	if (descendants_kill(&guard->descendants, reap, guard))
 		finish(guard, GUARD_CLEARED, clock_now());
 }
 
 bool
 guard_has_earlier_children(const struct guard *guard)
 {
-	return guard->tree.earlier_count > 0;
+	return guard->descendants.earlier_count > 0;
 }
 
 /* Killed before its socket is closed: it would take the end of file for our own
@@ -290,6 +290,6 @@ guard_end(struct guard *guard)
 	if (guard->pid > 0)
 		kill(guard->pid, SIGKILL);
 	while (reap(guard) && guard->pid > 0 && (now = clock_now()) < until)
-		tree_await_child(until - now);
+		signals_await_child(until - now);
 	stop_listening(guard);
 }

@@ -23,9 +23,9 @@
 
 #include "base/loop.h"
 #include "job/child.h"
-#include "job/tree.h"
+#include "job/descendants.h"
 
-struct watch_page;
+struct supervisor_page;
 
 enum guard_state {
 	GUARD_WATCHING, /* also before the job starts */
@@ -50,9 +50,9 @@ struct guard {
 	int exec_error;	 /* errno: the command was never executed */
 	int64_t gone_at; /* since when no job lives */
 
-	pid_t pid;	  /* 0 when reaped */
-	struct tree tree; /* of rlockrun */
-	struct watch_page *page;
+	pid_t pid;			/* 0 when reaped */
+	struct descendants descendants; /* of rlockrun */
+	struct supervisor_page *page;
 	struct loop *loop;
 	struct loop_fd sock;
 	int64_t deadline;
@@ -62,7 +62,8 @@ struct guard {
 bool guard_job_is_gone(const struct guard *guard);
 
 /* To be called before this process forks. Nobody is guarded yet: until
- * guard_start all other calls do nothing. 0, or -1 with errno of tree_open. */
+ * guard_start all other calls do nothing. 0, or -1 with errno of
+ * descendants_open. */
 int guard_init(struct guard *guard, struct loop *loop);
 /* Allowed whether guard_init succeeded or not. Does not end the guard. */
 void guard_fini(struct guard *guard);

@@ -1,39 +1,44 @@
 /* Signals as a descriptor. All that can be are blocked before anything else
  * happens and read from a signalfd, so nothing is done in handlers and nothing
  * is lost; what was inherited is given back to the job. */
-#ifndef SIG_H
-#define SIG_H
+#ifndef SIGNALS_H
+#define SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
 
-struct sig {
+struct signals {
 	int fd;
 	sigset_t inherited_mask;
 	struct sigaction inherited_chld;
 };
 
 /* 0, or -1 with errno. */
-int sig_init(struct sig *sig);
-void sig_fini(struct sig *sig);
+int signals_init(struct signals *signals);
+void signals_fini(struct signals *signals);
 
 /* The next signal that has come, false when there is none. One that was
  * inherited as ignored, or that we caused ourselves (SIGPIPE), is left out. */
-bool sig_next(struct sig *sig, struct signalfd_siginfo *info);
+bool signals_next(struct signals *signals, struct signalfd_siginfo *info);
 
 /* Mask and SIGCHLD as inherited, for the job. Async-signal-safe. */
-void sig_restore(const struct sig *sig);
+void signals_restore(const struct signals *signals);
 
 /* What a signal does to a process that hasn't asked for anything else. */
-enum sig_default { SIG_IGNORED, SIG_STOPS, SIG_ENDS };
-enum sig_default sig_default_action(int signo);
+enum signals_action { SIGNALS_IGNORE, SIGNALS_STOP, SIGNALS_END };
+enum signals_action signals_default_action(int signo);
 
 /* Asks a job to come to its end: HUP, INT, QUIT, TERM. */
-bool sig_asks_to_end(int signo);
+bool signals_asks_to_end(int signo);
+
+/* Waits until a child changes its state, at most that long. SIGCHLD must be
+ * blocked; the one waited for is consumed. */
+void signals_await_child(int64_t ms);
 
 /* Ends this process by signo, without a core file of ours; by exit status
  * 128+signo where that can't be done (as PID 1). */
-_Noreturn void sig_die(int signo);
+_Noreturn void signals_die(int signo);
 
 #endif

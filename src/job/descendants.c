@@ -1,4 +1,4 @@
-#include "job/tree.h"
+#include "job/descendants.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Rounds of KILL without a pause. They let a burst outrun processes that fork
@@ -51,7 +50,8 @@ enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19 };
 
 /* False if it cannot be read, whatever the reason. */
 static bool
-read_process(const struct tree *tree, pid_t pid, struct process *process)
+read_process(const struct descendants *descendants, pid_t pid,
+    struct process *process)
 {
 	char path[32];
 	char text[1024];
@@ -60,7 +60,7 @@ read_process(const struct tree *tree, pid_t pid, struct process *process)
 	int fd;
 
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	fd = openat(tree->proc, path, O_RDONLY | O_CLOEXEC);
+	fd = openat(descendants->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return false;
 	got = read(fd, text, sizeof(text) - 1);
@@ -98,9 +98,10 @@ add(struct table *table, const struct process *process)
 
 /* NULL with errno. */
 static DIR *
-open_folder(const struct tree *tree, const char *path)
+open_folder(const struct descendants *descendants, const char *path)
 {
-	int fd = openat(tree->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd =
+	    openat(descendants->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd == -1 ? NULL : fdopendir(fd);
 
 	if (fd != -1 && list == NULL)
@@ -110,9 +111,9 @@ open_folder(const struct tree *tree, const char *path)
 
 /* 0, or -1 with errno: table then holds the processes found so far. */
 static int
-read_all(const struct tree *tree, struct table *table)
+read_all(const struct descendants *descendants, struct table *table)
 {
-	DIR *list = open_folder(tree, ".");
+	DIR *list = open_folder(descendants, ".");
 	struct dirent *entry;
 	struct process process;
 	int rc = 0;
@@ -123,7 +124,7 @@ read_all(const struct tree *tree, struct table *table)
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
-		    read_process(tree, (pid_t)pid, &process))
+		    read_process(descendants, (pid_t)pid, &process))
 			rc = add(table, &process);
 	}
 	closedir(list);
@@ -163,10 +164,10 @@ parent_descends(const struct table *table, const struct process *process)
 
 /* A start of 0 is one that could not be read. */
 static bool
-is_earlier(const struct tree *tree, const struct process *process)
+is_earlier(const struct descendants *descendants, const struct process *process)
 {
-	for (size_t i = 0; i < tree->earlier_count; i++) {
-		const struct process *earlier = &tree->earlier[i];
+	for (size_t i = 0; i < descendants->earlier_count; i++) {
+		const struct process *earlier = &descendants->earlier[i];
 		if (earlier->pid == process->pid &&
 		    (earlier->started == process->started ||
 			earlier->started == 0 || process->started == 0))
@@ -177,7 +178,7 @@ is_earlier(const struct tree *tree, const struct process *process)
 
 /* One pass finds at least the next generation. */
 static void
-mark_descendants(const struct tree *tree, struct table *table)
+mark_descendants(const struct descendants *descendants, struct table *table)
 {
 	bool found = true;
 
@@ -188,7 +189,7 @@ mark_descendants(const struct tree *tree, struct table *table)
 			if (!p->descends &&
 			    (p->parent == getpid() ||
 				parent_descends(table, p)) &&
-			    !is_earlier(tree, p))
+			    !is_earlier(descendants, p))
 				p->descends = found = true;
 		}
 	}
@@ -254,15 +255,15 @@ pidfd_signal(int fd, int signo)
  * been given to a stranger: a descriptor holds on to one process, and what it
  * holds is looked at again before it is signalled. */
 static void
-signal_descendant(const struct tree *tree, const struct process *process,
-    int signo)
+signal_descendant(const struct descendants *descendants,
+    const struct process *process, int signo)
 {
 	struct process now;
 	int fd = pidfd_open_of(process->pid);
 
 	if (fd == -1)
 		return;
-	if (read_process(tree, process->pid, &now) &&
+	if (read_process(descendants, process->pid, &now) &&
 	    now.started == process->started) {
 		if (signo != SIGCONT)
 			pidfd_signal(fd, signo);
@@ -306,8 +307,8 @@ signal_unseen(const struct table *table, int children, int signo)
 /* With hidepid, /proc hides processes that are not dumpable, such as a nested
  * rlockrun, but lists them among their parents' children. */
 static void
-signal_unseen_children(const struct tree *tree, const struct table *table,
-    const struct process *parent, int signo)
+signal_unseen_children(const struct descendants *descendants,
+    const struct table *table, const struct process *parent, int signo)
 {
 	struct process now;
 	char path[64];
@@ -315,7 +316,7 @@ signal_unseen_children(const struct tree *tree, const struct table *table,
 	struct dirent *entry;
 
 	snprintf(path, sizeof(path), "%d/task", (int)parent->pid);
-	threads = open_folder(tree, path);
+	threads = open_folder(descendants, path);
 	if (threads == NULL)
 		return;
 	while ((entry = readdir(threads)) != NULL) {
@@ -324,7 +325,7 @@ signal_unseen_children(const struct tree *tree, const struct table *table,
 		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
 		if (fd == -1)
 			continue;
-		if (read_process(tree, parent->pid, &now) &&
+		if (read_process(descendants, parent->pid, &now) &&
 		    now.started == parent->started)
 			signal_unseen(table, fd, signo);
 		close(fd);
@@ -334,12 +335,12 @@ signal_unseen_children(const struct tree *tree, const struct table *table,
 
 /* A child keeps its id until we reap it, so this needs no descriptor. */
 static void
-signal_child(const struct tree *tree, pid_t pid, int signo)
+signal_child(const struct descendants *descendants, pid_t pid, int signo)
 {
 	if (signo != SIGCONT)
 		kill(pid, signo);
 	if ((signo == SIGCONT || signo == SIGTERM) &&
-	    tree_is_stopped(tree, pid))
+	    descendants_is_stopped(descendants, pid))
 		kill(pid, SIGCONT);
 }
 
@@ -351,14 +352,14 @@ is_alive(const struct process *process)
 }
 
 void
-tree_signal(const struct tree *tree, int signo)
+descendants_signal(const struct descendants *descendants, int signo)
 {
 	struct table table = {NULL, 0, 0};
 	struct children list;
 	struct process child = {0};
 
-	read_all(tree, &table); /* a partial table is better than none */
-	mark_descendants(tree, &table);
+	read_all(descendants, &table); /* a partial table is better than none */
+	mark_descendants(descendants, &table);
 	for (size_t i = 0; i < table.count; i++) {
 		const struct process *p = &table.process[i];
 		if (!p->descends || !is_alive(p))
@@ -366,34 +367,35 @@ tree_signal(const struct tree *tree, int signo)
 		/* Before it ends by the signal. KILL makes its children ours,
 		 * and finds them then. */
 		if (signo == SIGTERM)
-			signal_unseen_children(tree, &table, p, signo);
+			signal_unseen_children(descendants, &table, p, signo);
 		if (p->parent == getpid())
-			signal_child(tree, p->pid, signo);
+			signal_child(descendants, p->pid, signo);
 		else
-			signal_descendant(tree, p, signo);
+			signal_descendant(descendants, p, signo);
 	}
-	list_children(tree->children, &list);
+	list_children(descendants->children, &list);
 	while ((child.pid = next_child(&list)) != 0)
 		if (find(&table, child.pid) == NULL &&
-		    !is_earlier(tree, &child))
-			signal_child(tree, child.pid, signo);
+		    !is_earlier(descendants, &child))
+			signal_child(descendants, child.pid, signo);
 	free(table.process);
 }
 
 /* Returns how many. Much quicker than a scan. */
 static int
-kill_children(const struct tree *tree)
+kill_children(const struct descendants *descendants)
 {
 	struct children list;
 	struct process child = {0};
 	int count = 0;
 
-	list_children(tree->children, &list);
+	list_children(descendants->children, &list);
 	while ((child.pid = next_child(&list)) != 0) {
 		child.started = 0;
-		if (tree->earlier_count > 0)
-			read_process(tree, child.pid, &child);
-		if (!is_earlier(tree, &child) && kill(child.pid, SIGKILL) == 0)
+		if (descendants->earlier_count > 0)
+			read_process(descendants, child.pid, &child);
+		if (!is_earlier(descendants, &child) &&
+		    kill(child.pid, SIGKILL) == 0)
 			count++;
 	}
 	return count;
@@ -402,12 +404,13 @@ kill_children(const struct tree *tree)
 /* A scan takes its time where many processes run, so the children come first.
  * Orphans become our children, and the quick rounds find these alone. */
 bool
-tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg)
+descendants_kill(const struct descendants *descendants, bool (*reap)(void *arg),
+    void *arg)
 {
-	kill_children(tree);
-	tree_signal(tree, SIGKILL);
+	kill_children(descendants);
+	descendants_signal(descendants, SIGKILL);
 	for (int i = 0; i < QUICK_ROUNDS; i++) {
-		int killed = kill_children(tree);
+		int killed = kill_children(descendants);
 		if (!reap(arg))
 			return true;
 		if (killed == 0)
@@ -417,57 +420,45 @@ tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg)
 }
 
 bool
-tree_is_stopped(const struct tree *tree, pid_t pid)
+descendants_is_stopped(const struct descendants *descendants, pid_t pid)
 {
 	struct process process;
 
-	return read_process(tree, pid, &process) && process.state == 'T';
+	return read_process(descendants, pid, &process) && process.state == 'T';
 }
 
 bool
-tree_is_halted(const struct tree *tree, pid_t pid)
+descendants_is_halted(const struct descendants *descendants, pid_t pid)
 {
 	struct process process;
 
-	return read_process(tree, pid, &process) &&
+	return read_process(descendants, pid, &process) &&
 	       (process.state == 'T' || process.state == 't');
 }
 
-void
-tree_await_child(int64_t ms)
-{
-	const struct timespec timeout = {ms / 1000,
-	    (long)(ms % 1000) * 1000000};
-	sigset_t chld;
-
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	sigtimedwait(&chld, NULL, &timeout);
-}
-
 static int
-open_proc(struct tree *tree)
+open_proc(struct descendants *descendants)
 {
 	char text[16];
 	struct statfs fs;
 	ssize_t length;
 
-	tree->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (tree->proc == -1 || fstatfs(tree->proc, &fs) == -1)
+	descendants->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (descendants->proc == -1 || fstatfs(descendants->proc, &fs) == -1)
 		return -1;
 	if (fs.f_type != PROC_SUPER_MAGIC) {
 		errno = ENODEV;
 		return -1;
 	}
-	length = readlinkat(tree->proc, "self", text, sizeof(text) - 1);
+	length = readlinkat(descendants->proc, "self", text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
 	if (strtol(text, NULL, 10) != getpid()) {
 		errno = EXDEV;
 		return -1;
 	}
-	tree->children =
-	    openat(tree->proc, "thread-self/children", O_RDONLY | O_CLOEXEC);
-	return tree->children == -1 && errno != ENOENT ? -1 : 0;
+	descendants->children = openat(descendants->proc,
+	    "thread-self/children", O_RDONLY | O_CLOEXEC);
+	return descendants->children == -1 && errno != ENOENT ? -1 : 0;
 }
 
 static int
@@ -485,13 +476,13 @@ probe_pidfd(void)
 
 /* What a scan does not show of them, the list of children may. */
 static int
-add_hidden_children(const struct tree *tree, struct table *table)
+add_hidden_children(const struct descendants *descendants, struct table *table)
 {
 	const size_t seen = table->count;
 	struct children list;
 	struct process child = {0};
 
-	list_children(tree->children, &list);
+	list_children(descendants->children, &list);
 	while ((child.pid = next_child(&list)) != 0) {
 		struct table part = {table->process, seen, 0};
 		if (find(&part, child.pid) == NULL && add(table, &child) == -1)
@@ -501,7 +492,7 @@ add_hidden_children(const struct tree *tree, struct table *table)
 }
 
 static int
-note_earlier(struct tree *tree)
+note_earlier(struct descendants *descendants)
 {
 	struct table table = {NULL, 0, 0};
 	size_t kept = 0;
@@ -511,39 +502,39 @@ note_earlier(struct tree *tree)
 
 	if (waitid(P_ALL, 0, &info, how) == -1)
 		return errno == ECHILD ? 0 : -1;
-	if (read_all(tree, &table) == -1) {
+	if (read_all(descendants, &table) == -1) {
 		free(table.process);
 		return -1;
 	}
-	mark_descendants(tree, &table);
+	mark_descendants(descendants, &table);
 	for (size_t i = 0; i < table.count; i++)
 		if (table.process[i].descends)
 			table.process[kept++] = table.process[i];
 	table.count = kept;
-	if (add_hidden_children(tree, &table) == -1) {
+	if (add_hidden_children(descendants, &table) == -1) {
 		free(table.process);
 		return -1;
 	}
-	tree->earlier = table.process;
-	tree->earlier_count = table.count;
+	descendants->earlier = table.process;
+	descendants->earlier_count = table.count;
 	return 0;
 }
 
 int
-tree_open(struct tree *tree)
+descendants_open(struct descendants *descendants)
 {
-	*tree = (struct tree){.proc = -1, .children = -1};
-	if (open_proc(tree) == -1 || probe_pidfd() == -1)
+	*descendants = (struct descendants){.proc = -1, .children = -1};
+	if (open_proc(descendants) == -1 || probe_pidfd() == -1)
 		return -1;
-	return note_earlier(tree);
+	return note_earlier(descendants);
 }
 
 void
-tree_close(struct tree *tree)
+descendants_close(struct descendants *descendants)
 {
-	if (tree->proc != -1)
-		close(tree->proc);
-	if (tree->children != -1)
-		close(tree->children);
-	free(tree->earlier);
+	if (descendants->proc != -1)
+		close(descendants->proc);
+	if (descendants->children != -1)
+		close(descendants->children);
+	free(descendants->earlier);
 }

@@ -1,11 +1,11 @@
-#include "job/term.h"
+#include "job/terminal.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 bool
-term_is_controlling(void)
+terminal_is_controlling(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
@@ -16,7 +16,7 @@ term_is_controlling(void)
 }
 
 bool
-term_is_seen(int fd)
+terminal_is_foreground(int fd)
 {
 	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
 }
@@ -24,7 +24,7 @@ term_is_seen(int fd)
 /* A hang-up is told to the session's leader alone; the others hear of it when
  * that one ends. */
 bool
-term_has_sent_all(const struct signalfd_siginfo *info)
+terminal_sent_to_group(const struct signalfd_siginfo *info)
 {
 	if (info->ssi_code != SI_KERNEL)
 		return false;
@@ -33,7 +33,7 @@ term_has_sent_all(const struct signalfd_siginfo *info)
 
 /* Not by SIGSTOP: the kernel is to decide for us as it does for the job. */
 bool
-term_suspend(int signo)
+terminal_suspend(int signo)
 {
 	sigset_t only;
 	sigset_t pending;

@@ -3,8 +3,8 @@
  * may still be alive: forks outrun the scan, hidepid hides processes, and an
  * open may fail. The only proof that nothing is left is ECHILD from waitpid(2)
  * in a subreaper. */
-#ifndef TREE_H
-#define TREE_H
+#ifndef DESCENDANTS_H
+#define DESCENDANTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,14 +12,15 @@
 
 struct process;
 
-struct tree {
+struct descendants {
 	/* Both are opened before the job exists. What the job mounts over /proc
 	 * and a full descriptor table cannot take them away. */
 	int proc;     /* the root of procfs */
 	int children; /* list of this process's children; -1 if the kernel has
 		       * no CONFIG_PROC_CHILDREN */
-	/* Descendants from before tree_open: a script may have started them and
-	 * then become this process by exec. They are never signalled. */
+	/* Descendants from before descendants_open: a script may have started
+	 * them and then become this process by exec. They are never signalled.
+	 */
 	struct process *earlier;
 	size_t earlier_count;
 };
@@ -28,27 +29,24 @@ struct tree {
  * cannot be found or signalled on this machine: ENODEV if /proc is no procfs,
  * EXDEV if it belongs to another pid namespace, ENOSYS if the kernel lacks
  * pidfd_open(2) or pidfd_send_signal(2). */
-int tree_open(struct tree *tree);
-void tree_close(struct tree *tree);
+int descendants_open(struct descendants *descendants);
+void descendants_close(struct descendants *descendants);
 
 /* Sends signo to all descendants that are found. SIGTERM also continues those
  * that are stopped, so that they can act on it, and no others; SIGCONT is sent
  * only to those that are stopped. */
-void tree_signal(const struct tree *tree, int signo);
+void descendants_signal(const struct descendants *descendants, int signo);
 
 /* Kills the descendants that are found, in rounds that do not wait. reap is
  * called after each round. It collects children and returns false when
  * waitpid(2) says ECHILD. Returns true as soon as reap returns false: nothing
  * is left. Repeat on SIGCHLD, and after a while, until then. */
-bool tree_kill(const struct tree *tree, bool (*reap)(void *arg), void *arg);
+bool descendants_kill(const struct descendants *descendants,
+    bool (*reap)(void *arg), void *arg);
 
 /* Whether the process is stopped by a signal, as far as /proc shows. */
-bool tree_is_stopped(const struct tree *tree, pid_t pid);
+bool descendants_is_stopped(const struct descendants *descendants, pid_t pid);
 /* Whether it is stopped by a signal or by a debugger. */
-bool tree_is_halted(const struct tree *tree, pid_t pid);
-
-/* Waits until a child changes its state, at most that long. SIGCHLD must be
- * blocked; the one waited for is consumed. */
-void tree_await_child(int64_t ms);
+bool descendants_is_halted(const struct descendants *descendants, pid_t pid);
 
 #endif

@@ -1,7 +1,7 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
  * procfs, and two real children for the processes in it. And which children
- * from before tree_open are spared. */
-#include "job/tree.h"
+ * from before descendants_open are spared. */
+#include "job/descendants.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "tap.h"
 
-static char folder[] = "/tmp/tree_test.XXXXXX";
+static char folder[] = "/tmp/descendants_test.XXXXXX";
 
 static void
 write_stat(pid_t pid, pid_t parent, const char *state, int threads, int started)
@@ -79,15 +79,15 @@ was_terminated(pid_t pid)
 }
 
 static void
-test_parents(const struct tree *tree, int parent_started, bool want,
-    const char *what)
+test_parents(const struct descendants *descendants, int parent_started,
+    bool want, const char *what)
 {
 	pid_t parent = new_child();
 	pid_t child = new_child();
 
 	write_stat(parent, getpid(), "S", 1, parent_started);
 	write_stat(child, parent, "S", 1, 2000);
-	tree_signal(tree, SIGTERM);
+	descendants_signal(descendants, SIGTERM);
 	ok(was_terminated(parent), "%s: the child is signalled", what);
 	ok(was_terminated(child) == want, "%s: the grandchild is%s", what,
 	    want ? ", too" : " not");
@@ -96,12 +96,13 @@ test_parents(const struct tree *tree, int parent_started, bool want,
 }
 
 static void
-test_state(const struct tree *tree, const char *state, int threads, bool want)
+test_state(const struct descendants *descendants, const char *state,
+    int threads, bool want)
 {
 	pid_t pid = new_child();
 
 	write_stat(pid, getpid(), state, threads, 1000);
-	tree_signal(tree, SIGTERM);
+	descendants_signal(descendants, SIGTERM);
 	ok(was_terminated(pid) == want, "%s with %d threads is%s signalled",
 	    state, threads, want ? "" : " not");
 	remove_stat(pid);
@@ -137,37 +138,37 @@ static void
 test_earlier(int exit_signal, const char *what)
 {
 	pid_t pid = clone_child(exit_signal);
-	struct tree tree;
+	struct descendants descendants;
 	int status;
 
-	ok(tree_open(&tree) == 0, "%s: /proc can be read", what);
-	ok(tree.earlier_count == 1, "%s: it is noted", what);
-	tree_kill(&tree, reap_none, NULL);
+	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
+	ok(descendants.earlier_count == 1, "%s: it is noted", what);
+	descendants_kill(&descendants, reap_none, NULL);
 	usleep(100000);
 	ok(waitpid(pid, &status, WNOHANG | __WALL) == 0, "%s: it lives on",
 	    what);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, __WALL);
-	tree_close(&tree);
+	descendants_close(&descendants);
 }
 
 int
 main(void)
 {
-	struct tree tree = {.proc = -1, .children = -1};
+	struct descendants descendants = {.proc = -1, .children = -1};
 
 	test_earlier(SIGCHLD, "an earlier child");
 	test_earlier(0, "an earlier child without an exit signal");
 	if (mkdtemp(folder) == NULL)
 		abort();
-	tree.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	test_parents(&tree, 1000, true, "an older parent");
-	test_parents(&tree, 2000, true, "a parent of the same tick");
-	test_parents(&tree, 3000, false, "a reused parent id");
-	test_state(&tree, "S", 1, true);
-	test_state(&tree, "Z", 1, false);
-	test_state(&tree, "Z", 2, true);
-	tree_close(&tree);
+	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	test_parents(&descendants, 1000, true, "an older parent");
+	test_parents(&descendants, 2000, true, "a parent of the same tick");
+	test_parents(&descendants, 3000, false, "a reused parent id");
+	test_state(&descendants, "S", 1, true);
+	test_state(&descendants, "Z", 1, false);
+	test_state(&descendants, "Z", 2, true);
+	descendants_close(&descendants);
 	rmdir(folder);
 	return tap_done();
 }

@@ -1,8 +1,9 @@
-#include "job/sig.h"
+#include "job/signals.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/exitcode.h"
@@ -12,7 +13,7 @@ static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
     SIGTRAP};
 
 int
-sig_init(struct sig *sig)
+signals_init(struct signals *signals)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t all;
@@ -20,19 +21,19 @@ sig_init(struct sig *sig)
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
 		sigdelset(&all, synchronous[i]);
-	if (sigprocmask(SIG_SETMASK, &all, &sig->inherited_mask) == -1)
+	if (sigprocmask(SIG_SETMASK, &all, &signals->inherited_mask) == -1)
 		return -1;
 	/* Inherited as ignored, children would vanish unwaited. */
-	if (sigaction(SIGCHLD, &dfl, &sig->inherited_chld) == -1)
+	if (sigaction(SIGCHLD, &dfl, &signals->inherited_chld) == -1)
 		return -1;
-	sig->fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-	return sig->fd == -1 ? -1 : 0;
+	signals->fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+	return signals->fd == -1 ? -1 : 0;
 }
 
 void
-sig_fini(struct sig *sig)
+signals_fini(struct signals *signals)
 {
-	close(sig->fd);
+	close(signals->fd);
 }
 
 /* A blocked signal is queued even when its action is to ignore it. */
@@ -46,9 +47,9 @@ is_ignored(int signo)
 }
 
 bool
-sig_next(struct sig *sig, struct signalfd_siginfo *info)
+signals_next(struct signals *signals, struct signalfd_siginfo *info)
 {
-	while (read(sig->fd, info, sizeof(*info)) == sizeof(*info)) {
+	while (read(signals->fd, info, sizeof(*info)) == sizeof(*info)) {
 		int signo = (int)info->ssi_signo;
 		bool ours =
 		    signo == SIGPIPE && info->ssi_pid == (unsigned)getpid();
@@ -59,39 +60,51 @@ sig_next(struct sig *sig, struct signalfd_siginfo *info)
 }
 
 void
-sig_restore(const struct sig *sig)
+signals_restore(const struct signals *signals)
 {
-	sigaction(SIGCHLD, &sig->inherited_chld, NULL);
-	sigprocmask(SIG_SETMASK, &sig->inherited_mask, NULL);
+	sigaction(SIGCHLD, &signals->inherited_chld, NULL);
+	sigprocmask(SIG_SETMASK, &signals->inherited_mask, NULL);
 }
 
-enum sig_default
-sig_default_action(int signo)
+enum signals_action
+signals_default_action(int signo)
 {
 	switch (signo) {
 	case SIGCHLD:
 	case SIGCONT:
 	case SIGURG:
 	case SIGWINCH:
-		return SIG_IGNORED;
+		return SIGNALS_IGNORE;
 	case SIGTSTP:
 	case SIGTTIN:
 	case SIGTTOU:
-		return SIG_STOPS;
+		return SIGNALS_STOP;
 	default:
-		return SIG_ENDS;
+		return SIGNALS_END;
 	}
 }
 
 bool
-sig_asks_to_end(int signo)
+signals_asks_to_end(int signo)
 {
 	return signo == SIGHUP || signo == SIGINT || signo == SIGQUIT ||
 	       signo == SIGTERM;
 }
 
 void
-sig_die(int signo)
+signals_await_child(int64_t ms)
+{
+	const struct timespec timeout = {ms / 1000,
+	    (long)(ms % 1000) * 1000000};
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigtimedwait(&chld, NULL, &timeout);
+}
+
+void
+signals_die(int signo)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t only;

@@ -1,4 +1,4 @@
-#include "job/watch.h"
+#include "job/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "job/tree.h"
+#include "job/descendants.h"
 
 /* Between two bursts of KILL when nobody dies: what is stuck in the kernel must
  * not keep us busy. */
@@ -23,69 +23,68 @@ enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 /* A stop, the command's end, the beginning and the end of the killing. */
 enum { REPORTS_MAX = 4 };
 
-struct watch {
-	struct watch_page *page;
+struct supervisor {
+	struct supervisor_page *page;
 	int sock;
 	int timer;
-	struct tree tree;
+	struct descendants descendants;
 	int64_t armed_at;
 	struct child *child;
 	bool started;
 	pid_t leader; /* the command, 0 when reaped */
 	int stops;    /* of it */
 	int exec_error;
-	struct watch_report reports[REPORTS_MAX]; /* not sent yet */
+	struct report reports[REPORTS_MAX]; /* not sent yet */
 	size_t report_count;
 };
 
 /* A stop that was not sent yet gives way to the next one: the reports that are
  * queued can't be more than there is room for. */
 static void
-queue_report(struct watch *watch, enum watch_report_kind kind, int value)
+queue_report(struct supervisor *self, enum report_kind kind, int value)
 {
-	struct watch_report *last = &watch->reports[watch->report_count];
+	struct report *last = &self->reports[self->report_count];
 
-	if (watch->report_count > 0 && kind == WATCH_REPORT_STOPPED &&
-	    last[-1].kind == WATCH_REPORT_STOPPED)
+	if (self->report_count > 0 && kind == REPORT_STOPPED &&
+	    last[-1].kind == REPORT_STOPPED)
 		last--;
-	else if (watch->report_count < REPORTS_MAX)
-		watch->report_count++;
+	else if (self->report_count < REPORTS_MAX)
+		self->report_count++;
 	else
 		return;
-	*last = (struct watch_report){.kind = kind,
+	*last = (struct report){.kind = kind,
 	    .value = value,
 	    .at = clock_now(),
-	    .stops = watch->stops};
+	    .stops = self->stops};
 }
 
 /* All in one write, so that rlockrun reads them in one turn. A stream socket of
  * the unix domain takes such a small one as a whole or not at all. False when
  * it must be repeated. */
 static bool
-send_reports(struct watch *watch, int flags)
+send_reports(struct supervisor *self, int flags)
 {
-	size_t size = watch->report_count * sizeof(*watch->reports);
+	size_t size = self->report_count * sizeof(*self->reports);
 
 	if (size > 0 &&
-	    send(watch->sock, watch->reports, size, MSG_NOSIGNAL | flags) ==
-		-1 &&
+	    send(self->sock, self->reports, size, MSG_NOSIGNAL | flags) == -1 &&
 	    errno != EPIPE && errno != ECONNRESET)
 		return false;
-	watch->report_count = 0; /* nobody is there to read them after EPIPE */
+	self->report_count = 0; /* nobody is there to read them after EPIPE */
 	return true;
 }
 
 /* Nothing is left to guard, so this may wait until rlockrun reads. */
 static _Noreturn void
-leave(struct watch *watch, enum watch_report_kind kind, int value)
+leave(struct supervisor *self, enum report_kind kind, int value)
 {
-	queue_report(watch, kind, value);
-	while (!send_reports(watch, 0))
-		tree_await_child(ROUND_MIN_MS);
+	queue_report(self, kind, value);
+	while (!send_reports(self, 0))
+		signals_await_child(ROUND_MIN_MS);
 	_exit(EXIT_SUCCESS);
 }
 
-/* For tree_kill. */
+/* For descendants_kill. */
 static bool
 reap_dead(void *arg)
 {
@@ -100,48 +99,48 @@ reap_dead(void *arg)
 /* The report comes before the scan, which takes its time where many processes
  * run. The next burst begins as soon as somebody dies. */
 static _Noreturn void
-enforce(struct watch *watch)
+enforce(struct supervisor *self)
 {
 	int64_t pause = ROUND_MIN_MS;
 
-	if (!watch->started)
-		leave(watch, WATCH_REPORT_LATE, 0);
-	if (watch->leader != 0)
-		kill(watch->leader, SIGKILL);
-	queue_report(watch, WATCH_REPORT_KILLING, 0);
-	send_reports(watch, MSG_DONTWAIT);
-	while (!tree_kill(&watch->tree, reap_dead, NULL)) {
-		tree_await_child(pause);
+	if (!self->started)
+		leave(self, REPORT_LATE, 0);
+	if (self->leader != 0)
+		kill(self->leader, SIGKILL);
+	queue_report(self, REPORT_KILLING, 0);
+	send_reports(self, MSG_DONTWAIT);
+	while (!descendants_kill(&self->descendants, reap_dead, NULL)) {
+		signals_await_child(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
-		send_reports(watch, MSG_DONTWAIT);
+		send_reports(self, MSG_DONTWAIT);
 	}
-	leave(watch, WATCH_REPORT_ENFORCED, 0);
+	leave(self, REPORT_ENFORCED, 0);
 }
 
 static void
-arm(struct watch *watch)
+arm(struct supervisor *self)
 {
-	int64_t at = watch->page->deadline;
+	int64_t at = self->page->deadline;
 	struct itimerspec spec = {{0, 0}, {0, 0}};
 
-	if (at == watch->armed_at)
+	if (at == self->armed_at)
 		return;
-	watch->armed_at = at;
+	self->armed_at = at;
 	if (at != CLOCK_NEVER) {
 		spec.it_value.tv_sec = at / 1000;
 		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
 	}
-	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+	timerfd_settime(self->timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
 /* Only what we need stays: a pipe to a pager, the server's connection and a
  * deleted log file must not be held open by us. The standard descriptors were
  * the job's, so their numbers come first. */
 static void
-close_others(struct watch *watch)
+close_others(struct supervisor *self)
 {
-	int *const kept[] = {&watch->timer, &watch->tree.proc, &watch->sock,
-	    &watch->tree.children};
+	int *const kept[] = {&self->timer, &self->descendants.proc, &self->sock,
+	    &self->descendants.children};
 	const int count = sizeof(kept) / sizeof(*kept);
 	int next = 0;
 
@@ -152,11 +151,11 @@ close_others(struct watch *watch)
 }
 
 static _Noreturn void
-become_job(struct watch *watch, pid_t guard)
+become_job(struct supervisor *self, pid_t guard)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == guard)
-		watch->exec_error = child_exec(watch->child);
+		self->exec_error = child_exec(self->child);
 	_exit(EXIT_FAILURE);
 }
 
@@ -188,147 +187,147 @@ pass_on(const sigset_t *taken, pid_t leader)
 /* Until the job is another program it runs in our memory while we wait: nothing
  * is copied for it, and it tells why exec failed by writing it down. */
 static void
-start_job(struct watch *watch)
+start_job(struct supervisor *self)
 {
 	pid_t guard = getpid();
 	sigset_t early;
 
-	arm(watch);
-	if (clock_now() >= watch->page->deadline)
-		leave(watch, WATCH_REPORT_LATE, 0);
+	arm(self);
+	if (clock_now() >= self->page->deadline)
+		leave(self, REPORT_LATE, 0);
 	take_from_terminal(&early);
 	/* NOLINTBEGIN(*-unix.Vfork, *insecureAPI.vfork): it never returns from
 	 * here, and writes only what we read afterwards */
-	watch->leader = vfork();
-	if (watch->leader == 0)
-		become_job(watch, guard);
+	self->leader = vfork();
+	if (self->leader == 0)
+		become_job(self, guard);
 	/* NOLINTEND(*-unix.Vfork, *insecureAPI.vfork) */
-	if (watch->leader == -1)
-		leave(watch, WATCH_REPORT_FAILED, errno);
-	if (watch->exec_error != 0) {
-		waitpid(watch->leader, NULL, 0);
-		leave(watch, WATCH_REPORT_NOT_RUN, watch->exec_error);
+	if (self->leader == -1)
+		leave(self, REPORT_FAILED, errno);
+	if (self->exec_error != 0) {
+		waitpid(self->leader, NULL, 0);
+		leave(self, REPORT_NOT_RUN, self->exec_error);
 	}
-	watch->started = true;
-	pass_on(&early, watch->leader);
+	self->started = true;
+	pass_on(&early, self->leader);
 	/* The job has our session and terminal now; nothing of them is ours. */
 	setsid();
-	close_others(watch);
+	close_others(self);
 }
 
 static void
-take_env(struct watch *watch, size_t length)
+take_env(struct supervisor *self, size_t length)
 {
 	char *entries = malloc(length + 1);
 
 	if (entries == NULL)
-		leave(watch, WATCH_REPORT_FAILED, errno);
+		leave(self, REPORT_FAILED, errno);
 	if (length > 0 &&
-	    recv(watch->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
-		enforce(watch); /* rlockrun is gone */
-	child_add_env(watch->child, entries, length);
+	    recv(self->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
+		enforce(self); /* rlockrun is gone */
+	child_add_env(self->child, entries, length);
 }
 
 static void
-on_leader(struct watch *watch, int status)
+on_leader(struct supervisor *self, int status)
 {
 	if (WIFCONTINUED(status)) {
 		kill(getppid(), SIGCONT); /* it may have followed */
 	} else if (WIFSTOPPED(status)) {
-		watch->stops++;
-		queue_report(watch, WATCH_REPORT_STOPPED, watch->leader);
+		self->stops++;
+		queue_report(self, REPORT_STOPPED, self->leader);
 	} else {
-		watch->leader = 0;
-		queue_report(watch, WATCH_REPORT_ENDED, status);
+		self->leader = 0;
+		queue_report(self, REPORT_ENDED, status);
 	}
 }
 
 /* That the command has ended and that it left nothing goes out in one write:
  * between the two rlockrun would set out to end what isn't there. */
 static void
-reap(struct watch *watch)
+reap(struct supervisor *self)
 {
 	const int how = WNOHANG | WUNTRACED | WCONTINUED | __WALL;
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, how)) > 0)
-		if (pid == watch->leader)
-			on_leader(watch, status);
+		if (pid == self->leader)
+			on_leader(self, status);
 	if (pid == -1 && errno == ECHILD)
-		leave(watch, WATCH_REPORT_GONE, 0);
-	send_reports(watch, MSG_DONTWAIT);
+		leave(self, REPORT_GONE, 0);
+	send_reports(self, MSG_DONTWAIT);
 }
 
 static void
-obey(struct watch *watch)
+obey(struct supervisor *self)
 {
-	struct watch_order order;
+	struct order order;
 	sigset_t over; /* a Ctrl-Z that has been dealt with */
-	ssize_t got = recv(watch->sock, &order, sizeof(order), MSG_DONTWAIT);
+	ssize_t got = recv(self->sock, &order, sizeof(order), MSG_DONTWAIT);
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got != sizeof(order)) /* rlockrun is gone */
-		enforce(watch);
+		enforce(self);
 	switch (order.kind) {
-	case WATCH_ORDER_LOOK:
+	case ORDER_LOOK:
 		break;
-	case WATCH_ORDER_GO:
-		take_env(watch, (size_t)order.value);
-		start_job(watch);
+	case ORDER_GO:
+		take_env(self, (size_t)order.value);
+		start_job(self);
 		break;
-	case WATCH_ORDER_SIGNAL:
-		if (watch->leader != 0)
-			kill(watch->leader, order.value);
+	case ORDER_SIGNAL:
+		if (self->leader != 0)
+			kill(self->leader, order.value);
 		break;
-	case WATCH_ORDER_CONTINUE:
-		if (!watch->started)
+	case ORDER_CONTINUE:
+		if (!self->started)
 			take_from_terminal(&over);
 		else
-			reap(watch); /* a stop may be waiting there */
-		if (order.value == watch->stops)
-			tree_signal(&watch->tree, SIGCONT);
+			reap(self); /* a stop may be waiting there */
+		if (order.value == self->stops)
+			descendants_signal(&self->descendants, SIGCONT);
 		break;
-	case WATCH_ORDER_TERMINATE:
-		tree_signal(&watch->tree, SIGTERM);
+	case ORDER_TERMINATE:
+		descendants_signal(&self->descendants, SIGTERM);
 		break;
 	}
 }
 
 static void
-wait_for_events(struct watch *watch, const sigset_t *mask)
+wait_for_events(struct supervisor *self, const sigset_t *mask)
 {
-	bool unsent = watch->report_count > 0;
-	struct pollfd polled[] = {{.fd = watch->sock,
+	bool unsent = self->report_count > 0;
+	struct pollfd polled[] = {{.fd = self->sock,
 				      .events =
 					  unsent ? POLLIN | POLLOUT : POLLIN},
-	    {.fd = watch->timer, .events = POLLIN}};
+	    {.fd = self->timer, .events = POLLIN}};
 
 	if (ppoll(polled, 2, NULL, mask) <= 0)
 		return;
 	if (polled[1].revents != 0)
-		watch->armed_at = 0;
+		self->armed_at = 0;
 	if (polled[0].revents & ~POLLOUT)
-		obey(watch);
+		obey(self);
 }
 
 /* Renewals move the deadline without a word to us: when the old one comes, we
  * look and sleep on. */
 static _Noreturn void
-stand_watch(struct watch *watch)
+stand_watch(struct supervisor *self)
 {
 	sigset_t but_chld;
 
 	sigfillset(&but_chld);
 	sigdelset(&but_chld, SIGCHLD);
 	for (;;) {
-		arm(watch);
-		if (clock_now() >= watch->page->deadline)
-			enforce(watch);
-		if (watch->started)
-			reap(watch);
-		wait_for_events(watch, &but_chld);
+		arm(self);
+		if (clock_now() >= self->page->deadline)
+			enforce(self);
+		if (self->started)
+			reap(self);
+		wait_for_events(self, &but_chld);
 	}
 }
 
@@ -340,13 +339,13 @@ on_sigchld(int signo)
 
 /* All that can fail comes before the job. */
 static int
-prepare(struct watch *watch)
+prepare(struct supervisor *self)
 {
 	struct sigaction action = {.sa_handler = on_sigchld};
 
-	watch->armed_at = CLOCK_NEVER;
-	watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	if (watch->timer == -1 || tree_open(&watch->tree) == -1 ||
+	self->armed_at = CLOCK_NEVER;
+	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	if (self->timer == -1 || descendants_open(&self->descendants) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    close_range(~0U, ~0U, 0) == -1) /* is there such a call? */
 		return -1;
@@ -369,17 +368,17 @@ close_ours(int sock)
 }
 
 void
-watch_main(struct watch_page *page, int sock, struct child *child)
+supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 {
-	struct watch watch = {.page = page,
+	struct supervisor self = {.page = page,
 	    .sock = sock,
-	    .tree = {.proc = -1, .children = -1},
+	    .descendants = {.proc = -1, .children = -1},
 	    .child = child};
 
 	mem_wipe_stack();
 	prctl(PR_SET_NAME, "rlockrun-guard");
 	close_ours(sock);
-	if (prepare(&watch) == -1)
-		leave(&watch, WATCH_REPORT_FAILED, errno);
-	stand_watch(&watch);
+	if (prepare(&self) == -1)
+		leave(&self, REPORT_FAILED, errno);
+	stand_watch(&self);
 }
