@@ -28,7 +28,6 @@
 #include "base/loop.h"
 #include "base/mem.h"
 #include "job/child.h"
-#include "job/descendants.h"
 #include "job/guard.h"
 #include "job/terminal.h"
 #include "lock/held.h"
@@ -298,7 +297,7 @@ let_go(struct run *run)
 	tell_job_begins(&run->tell);
 	set_limits(run);
 	run->state = RUN_JOB;
-	guard_go(&run->guard, entries, length, kill_at(run));
+	guard_start_job(&run->guard, entries, length, kill_at(run));
 	free(entries);
 }
 
@@ -479,9 +478,9 @@ step_acquire(struct run *run)
 	obey_signals(run);
 	if (run->state != RUN_ACQUIRE)
 		return;
-	if (run->guard.state == GUARD_FAILED ||
-	    run->guard.state == GUARD_DIED) {
-		tell_unguarded(run, run->guard.error);
+	if (run->guard.job.state == JOB_FAILED ||
+	    run->guard.job.state == JOB_UNGUARDED) {
+		tell_unguarded(run, run->guard.job.error);
 		cancel(run, EXITCODE_RESOURCE);
 	} else if (run->set.state == LOCK_HELD) {
 		on_held(run);
@@ -511,7 +510,7 @@ step_cancel(struct run *run)
 static int64_t
 keep_until(const struct run *run)
 {
-	if (run->guard.exec_error != 0)
+	if (run->guard.job.exec_error != 0)
 		return 0;
 	return run->set.acquired_at + run->opts->min_hold_ms;
 }
@@ -526,7 +525,7 @@ release(struct run *run)
 		tell_misfits(&run->tell, run->set.about);
 		set_release(&run->set, keep_until(run));
 	}
-	guard_end(&run->guard);
+	guard_dismiss(&run->guard);
 }
 
 static void
@@ -540,7 +539,7 @@ finish_lost(struct run *run)
 static int
 exec_failed(struct run *run)
 {
-	int error = run->guard.exec_error;
+	int error = run->guard.job.exec_error;
 	int result = child_exec_exit_code(&run->child, error);
 	bool there = result == EXITCODE_CANNOT_RUN && error == ENOENT;
 
@@ -558,9 +557,9 @@ job_result(struct run *run)
 		return EXITCODE_OVERRUN;
 	if (run->unguarded)
 		return EXITCODE_RESOURCE;
-	if (guard->exec_error != 0)
+	if (guard->job.exec_error != 0)
 		return exec_failed(run);
-	return status_result(guard->status);
+	return status_result(guard->job.status);
 }
 
 /* When what needed the lock had ended. */
@@ -569,15 +568,15 @@ over_at(const struct run *run)
 {
 	const struct guard *guard = &run->guard;
 
-	if (guard->ended && !run->opts->wait_all && !run->overrun)
-		return guard->ended_at;
-	return guard->gone_at;
+	if (guard->job.ended && !run->opts->wait_all && !run->overrun)
+		return guard->job.ended_at;
+	return guard->job.gone_at;
 }
 
 static void
 finish_job(struct run *run)
 {
-	bool late = run->guard.state == GUARD_LATE && !run->overrun;
+	bool late = run->guard.job.state == JOB_LATE && !run->overrun;
 
 	if (run->lost) {
 		finish_lost(run);
@@ -680,11 +679,7 @@ begin_stop(struct run *run, int64_t stop_by)
 static void
 follow_stop(struct run *run)
 {
-	pid_t stopped = run->guard.stopped;
-
-	run->guard.stopped = 0;
-	if (stopped != 0 && run->terminal &&
-	    descendants_is_stopped(&run->guard.descendants, stopped))
+	if (run->terminal && guard_take_stop(&run->guard))
 		run->suspended = terminal_suspend(SIGTSTP);
 }
 
@@ -808,7 +803,7 @@ watch_job(struct run *run)
 static void
 on_guard_failed(struct run *run)
 {
-	tell_unguarded(run, run->guard.error);
+	tell_unguarded(run, run->guard.job.error);
 	run->result = EXITCODE_RESOURCE;
 	release(run);
 }
@@ -826,11 +821,11 @@ on_guard_died(struct run *run)
 static void
 on_enforced(struct run *run)
 {
-	if (run->guard.gone_at >= run->killed_at) {
+	if (run->guard.job.gone_at >= run->killed_at) {
 		run->overrun = true;
 		tell_overrun(&run->tell, "it was killed");
 		finish_job(run);
-	} else if (run->guard.state == GUARD_LATE) {
+	} else if (run->guard.job.state == JOB_LATE) {
 		finish_job(run);
 	} else {
 		log_warnx("%s was lost: its lease ended; the job was killed",
@@ -846,20 +841,20 @@ step_job(struct run *run)
 {
 	const struct guard *guard = &run->guard;
 	bool gone = guard_job_is_gone(guard);
-	bool over = guard->ended &&
-		    (!run->opts->wait_all || guard->state == GUARD_GONE);
+	bool over = guard->job.ended &&
+		    (!run->opts->wait_all || guard->job.state == JOB_GONE);
 
 	tell_pause(&run->tell, run->loop.late_ms);
 	forward_signals(run);
-	if (guard->ended && !gone && run->asked_to_end)
+	if (guard->job.ended && !gone && run->asked_to_end)
 		begin_stop(run, clock_now() + run->opts->kill_after_ms);
-	else if (over && guard->state != GUARD_LATE)
+	else if (over && guard->job.state != JOB_LATE)
 		finish_job(run);
-	else if (guard->state == GUARD_ENFORCED || guard->state == GUARD_LATE)
+	else if (guard->job.state == JOB_KILLED || guard->job.state == JOB_LATE)
 		on_enforced(run);
-	else if (guard->state == GUARD_FAILED)
+	else if (guard->job.state == JOB_FAILED)
 		on_guard_failed(run);
-	else if (guard->state == GUARD_DIED)
+	else if (guard->job.state == JOB_UNGUARDED)
 		on_guard_died(run);
 	else
 		watch_job(run);
@@ -873,7 +868,7 @@ step_job(struct run *run)
 static void
 on_unkillable(struct run *run)
 {
-	bool unproven = run->guard.state == GUARD_DIED &&
+	bool unproven = run->guard.job.state == JOB_UNGUARDED &&
 			guard_has_earlier_children(&run->guard);
 
 	log_warnx("%s: %s; the lock is left to its ttl", run->opts->name,
@@ -909,9 +904,9 @@ watch_stop(struct run *run, int64_t deadline)
 		on_unkillable(run);
 		return CLOCK_NEVER;
 	}
-	if (now < replace_at && run->guard.state != GUARD_DIED)
+	if (now < replace_at && run->guard.job.state != JOB_UNGUARDED)
 		return replace_at;
-	if (guard_is_idle(&run->guard))
+	if (guard_is_unresponsive(&run->guard))
 		replace_guard(run);
 	return now + LOOK_AGAIN_MS;
 }
@@ -923,8 +918,8 @@ step_stop(struct run *run)
 	int64_t deadline = least(run->stop_by, kill_at(run));
 
 	forward_signals(run);
-	if (guard->state == GUARD_DIED)
-		guard_end_job(guard);
+	if (guard->job.state == JOB_UNGUARDED)
+		guard_kill_job(guard);
 	if (guard_job_is_gone(guard)) {
 		finish_job(run);
 		return;
@@ -1073,7 +1068,7 @@ begin(struct run *run)
 	tell_servers(&run->tell);
 	run->wait_until = wait_ms > 0 ? clock_now() + wait_ms : CLOCK_NEVER;
 	set_acquire(&run->set);
-	if (guard_start(&run->guard, &run->child) == 0) {
+	if (guard_fork(&run->guard, &run->child) == 0) {
 		leave_stdio_to_job();
 		return;
 	}
@@ -1122,7 +1117,7 @@ run(const struct opts *opts, struct signals *sig)
 			begin(run);
 		loop_until_done(run);
 		if (!run->unfinished)
-			guard_end(&run->guard);
+			guard_dismiss(&run->guard);
 		result = run->result;
 	}
 	guard_fini(&run->guard);

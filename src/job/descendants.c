@@ -401,17 +401,31 @@ kill_children(const struct descendants *descendants)
 	return count;
 }
 
+/* __WALL: also children whose exit signal is not SIGCHLD. */
+bool
+descendants_reap(void (*on_child)(void *arg, pid_t pid, int status), void *arg)
+{
+	const int how = WNOHANG | WUNTRACED | WCONTINUED | __WALL;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, how)) > 0)
+		if (on_child != NULL)
+			on_child(arg, pid, status);
+	return pid == 0 || errno != ECHILD;
+}
+
 /* A scan takes its time where many processes run, so the children come first.
  * Orphans become our children, and the quick rounds find these alone. */
 bool
-descendants_kill(const struct descendants *descendants, bool (*reap)(void *arg),
-    void *arg)
+descendants_kill(const struct descendants *descendants,
+    void (*on_child)(void *arg, pid_t pid, int status), void *arg)
 {
 	kill_children(descendants);
 	descendants_signal(descendants, SIGKILL);
 	for (int i = 0; i < QUICK_ROUNDS; i++) {
 		int killed = kill_children(descendants);
-		if (!reap(arg))
+		if (!descendants_reap(on_child, arg))
 			return true;
 		if (killed == 0)
 			break;
@@ -497,7 +511,6 @@ note_earlier(struct descendants *descendants)
 	struct table table = {NULL, 0, 0};
 	size_t kept = 0;
 	siginfo_t info;
-	/* __WALL: also children whose exit signal is not SIGCHLD. */
 	const int how = WEXITED | WNOHANG | WNOWAIT | __WALL;
 
 	if (waitid(P_ALL, 0, &info, how) == -1)

@@ -37,12 +37,17 @@ void descendants_close(struct descendants *descendants);
  * only to those that are stopped. */
 void descendants_signal(const struct descendants *descendants, int signo);
 
-/* Kills the descendants that are found, in rounds that do not wait. reap is
- * called after each round. It collects children and returns false when
- * waitpid(2) says ECHILD. Returns true as soon as reap returns false: nothing
- * is left. Repeat on SIGCHLD, and after a while, until then. */
+/* Collects children that have ended, stopped or continued, without waiting, and
+ * passes each with its status of waitpid(2) to on_child, which may be NULL.
+ * False when no child is left (ECHILD). */
+bool descendants_reap(void (*on_child)(void *arg, pid_t pid, int status),
+    void *arg);
+
+/* Kills the descendants that are found, in rounds that do not wait, and reaps
+ * after each round. True as soon as nothing is left. Repeat on SIGCHLD, and
+ * after a while, until then. */
 bool descendants_kill(const struct descendants *descendants,
-    bool (*reap)(void *arg), void *arg);
+    void (*on_child)(void *arg, pid_t pid, int status), void *arg);
 
 /* Whether the process is stopped by a signal, as far as /proc shows. */
 bool descendants_is_stopped(const struct descendants *descendants, pid_t pid);

@@ -11,91 +11,71 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "job/descendants.h"
 #include "job/supervisor.h"
 
-/* How long guard_end waits for a guard that was killed. */
-enum { END_MS = 1000 };
+/* How long guard_dismiss waits for a guard that was killed. */
+enum { DISMISS_MS = 1000 };
 
-static void
-finish(struct guard *guard, enum guard_state state, int64_t at)
+int
+guard_init(struct guard *guard, struct loop *loop)
 {
-	guard->state = state;
-	guard->gone_at = at;
+	*guard = (struct guard){.loop = loop,
+	    .deadline = CLOCK_NEVER,
+	    .sock.fd = -1};
+	return descendants_open(&guard->descendants);
 }
 
 static void
-finish_unstarted(struct guard *guard, enum guard_state state, int64_t at)
+close_socket(struct guard *guard)
 {
-	guard->ended = true;
-	guard->ended_at = at;
-	finish(guard, state, at);
-}
-
-static void
-take_report(struct guard *guard, const struct report *word)
-{
-	switch (word->kind) {
-	case REPORT_FAILED:
-		guard->error = word->value;
-		finish(guard, GUARD_FAILED, word->at);
-		break;
-	case REPORT_NOT_RUN:
-		guard->exec_error = word->value;
-		finish_unstarted(guard, GUARD_GONE, word->at);
-		break;
-	case REPORT_LATE:
-		finish_unstarted(guard, GUARD_LATE, word->at);
-		break;
-	case REPORT_STOPPED:
-		guard->stopped = word->value;
-		guard->stops = word->stops;
-		break;
-	case REPORT_ENDED:
-		guard->ended = true;
-		guard->status = word->value;
-		guard->ended_at = word->at;
-		break;
-	case REPORT_GONE:
-		finish(guard, GUARD_GONE, word->at);
-		break;
-	case REPORT_KILLING:
-		if (guard->state == GUARD_WATCHING)
-			guard->state = GUARD_KILLING;
-		break;
-	case REPORT_ENFORCED:
-		finish(guard, GUARD_ENFORCED, word->at);
-		break;
-	}
-}
-
-static void
-stop_listening(struct guard *guard)
-{
+	if (guard->sock.fd == -1)
+		return;
 	loop_remove(guard->loop, &guard->sock);
-	if (guard->sock.fd != -1)
-		close(guard->sock.fd);
+	close(guard->sock.fd);
 	guard->sock.fd = -1;
 }
 
-/* Reads all there is: an old report must not pass for the guard's silence. */
+void
+guard_fini(struct guard *guard)
+{
+	close_socket(guard);
+	descendants_close(&guard->descendants);
+}
+
+/* The report of a guard that we have killed counts if it proves the job's end.
+ */
+static void
+take_report(struct guard *guard, const struct job *report)
+{
+	bool unguarded = guard->job.state == JOB_UNGUARDED;
+
+	if (guard_job_is_gone(guard))
+		return;
+	if (report->stops > guard->job.stops)
+		guard->stopped = true;
+	guard->job = *report;
+	if (unguarded && !guard_job_is_gone(guard))
+		guard->job.state = JOB_UNGUARDED;
+}
+
+/* Reads all reports: an old one must not be mistaken for the guard's silence.
+ */
 static void
 on_report(void *arg, short revents)
 {
 	struct guard *guard = arg;
-	struct report words[4];
+	struct job report;
 	ssize_t got;
 
 	(void)revents;
-	while ((got = recv(guard->sock.fd, words, sizeof(words),
-		    MSG_DONTWAIT)) > 0)
-		for (ssize_t i = 0; i < got / (ssize_t)sizeof(*words); i++)
-			take_report(guard, &words[i]);
+	while ((got = recv(guard->sock.fd, &report, sizeof(report),
+		    MSG_DONTWAIT)) == sizeof(report))
+		take_report(guard, &report);
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	stop_listening(guard);
+	close_socket(guard);
 	if (!guard_job_is_gone(guard))
-		guard->state = GUARD_DIED;
+		guard->job.state = JOB_UNGUARDED;
 }
 
 static struct supervisor_page *
@@ -110,42 +90,8 @@ new_page(void)
 	return page;
 }
 
-bool
-guard_job_is_gone(const struct guard *guard)
-{
-	switch (guard->state) {
-	case GUARD_FAILED:
-	case GUARD_LATE:
-	case GUARD_GONE:
-	case GUARD_ENFORCED:
-	case GUARD_CLEARED:
-		return true;
-	case GUARD_WATCHING:
-	case GUARD_KILLING:
-	case GUARD_DIED:
-		break;
-	}
-	return false;
-}
-
 int
-guard_init(struct guard *guard, struct loop *loop)
-{
-	*guard = (struct guard){.loop = loop,
-	    .deadline = CLOCK_NEVER,
-	    .sock.fd = -1};
-	return descendants_open(&guard->descendants);
-}
-
-void
-guard_fini(struct guard *guard)
-{
-	stop_listening(guard);
-	descendants_close(&guard->descendants);
-}
-
-int
-guard_start(struct guard *guard, struct child *child)
+guard_fork(struct guard *guard, struct child *child)
 {
 	int socks[2];
 
@@ -165,19 +111,11 @@ guard_start(struct guard *guard, struct child *child)
 	return guard->pid == -1 ? -1 : 0;
 }
 
-static void
-give(struct guard *guard, const struct order *order)
-{
-	if (guard->sock.fd != -1)
-		send(guard->sock.fd, order, sizeof(*order),
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 void
-guard_go(struct guard *guard, const char *entries, size_t length,
+guard_start_job(struct guard *guard, const char *entries, size_t length,
     int64_t deadline)
 {
-	struct order order = {ORDER_GO, (int)length};
+	struct order order = {ORDER_START, (int)length};
 	struct iovec parts[] = {{&order, sizeof(order)},
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -188,73 +126,85 @@ guard_go(struct guard *guard, const char *entries, size_t length,
 		sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL);
 }
 
+static void
+send_order(struct guard *guard, enum order_kind kind, int value)
+{
+	const struct order order = {kind, value};
+
+	if (guard->sock.fd != -1)
+		send(guard->sock.fd, &order, sizeof(order),
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void
 guard_set_deadline(struct guard *guard, int64_t deadline)
 {
-	const struct order order = {.kind = ORDER_LOOK};
 	bool sooner = deadline < guard->deadline;
 
 	guard->deadline = deadline;
 	guard->page->deadline = deadline;
 	if (sooner)
-		give(guard, &order);
+		send_order(guard, ORDER_CHECK_DEADLINE, 0);
 }
 
 void
 guard_signal(struct guard *guard, int signo)
 {
-	const struct order order = {ORDER_SIGNAL, signo};
-
-	give(guard, &order);
+	send_order(guard, ORDER_SIGNAL, signo);
 }
 
 void
 guard_continue(struct guard *guard)
 {
-	const struct order order = {.kind = ORDER_CONTINUE,
-	    .value = guard->stops};
-
-	give(guard, &order);
+	send_order(guard, ORDER_CONTINUE, guard->job.stops);
 }
 
 void
 guard_terminate(struct guard *guard)
 {
-	const struct order order = {.kind = ORDER_TERMINATE};
-
-	give(guard, &order);
+	send_order(guard, ORDER_TERMINATE, 0);
 }
 
-/* For descendants_kill. */
-static bool
-reap(void *arg)
+bool
+guard_take_stop(struct guard *guard)
+{
+	bool stopped = guard->stopped;
+
+	guard->stopped = false;
+	return stopped && guard->job.leader != 0 &&
+	       descendants_is_stopped(&guard->descendants, guard->job.leader);
+}
+
+static void
+on_child(void *arg, pid_t pid, int status)
 {
 	struct guard *guard = arg;
-	int status;
-	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
-		if (pid != guard->pid)
-			continue;
-		if (WIFSTOPPED(status))
-			kill(guard->pid, SIGCONT);
-		else
-			guard->pid = 0;
-	}
-	return pid == 0 || errno != ECHILD;
+	if (pid != guard->pid)
+		return;
+	if (WIFSTOPPED(status))
+		kill(pid, SIGCONT);
+	else if (!WIFCONTINUED(status))
+		guard->pid = 0;
 }
 
 void
 guard_on_sigchld(struct guard *guard)
 {
-	reap(guard);
+	descendants_reap(on_child, guard);
 }
 
 bool
-guard_is_idle(const struct guard *guard)
+guard_job_is_gone(const struct guard *guard)
 {
-	return guard->state == GUARD_WATCHING ||
-	       (guard->state == GUARD_KILLING &&
+	return guard->job.state > JOB_UNGUARDED;
+}
+
+bool
+guard_is_unresponsive(const struct guard *guard)
+{
+	return guard->job.state < JOB_KILLING ||
+	       (guard->job.state == JOB_KILLING &&
 		   descendants_is_halted(&guard->descendants, guard->pid));
 }
 
@@ -263,14 +213,16 @@ guard_kill(struct guard *guard)
 {
 	if (guard->pid > 0)
 		kill(guard->pid, SIGKILL);
-	guard->state = GUARD_DIED;
+	guard->job.state = JOB_UNGUARDED;
 }
 
 void
-guard_end_job(struct guard *guard)
+guard_kill_job(struct guard *guard)
 {
-	if (descendants_kill(&guard->descendants, reap, guard))
-		finish(guard, GUARD_CLEARED, clock_now());
+	if (!descendants_kill(&guard->descendants, on_child, guard))
+		return;
+	guard->job.state = JOB_CLEARED;
+	guard->job.gone_at = clock_now();
 }
 
 bool
@@ -279,17 +231,18 @@ guard_has_earlier_children(const struct guard *guard)
 	return guard->descendants.earlier_count > 0;
 }
 
-/* Killed before its socket is closed: it would take the end of file for our own
- * end. */
+/* Killed before its socket is closed: otherwise the guard would take the end of
+ * file for rlockrun's end and kill what the command left behind. */
 void
-guard_end(struct guard *guard)
+guard_dismiss(struct guard *guard)
 {
-	int64_t until = clock_now() + END_MS;
+	int64_t until = clock_now() + DISMISS_MS;
 	int64_t now;
 
 	if (guard->pid > 0)
 		kill(guard->pid, SIGKILL);
-	while (reap(guard) && guard->pid > 0 && (now = clock_now()) < until)
+	while (descendants_reap(on_child, guard) && guard->pid > 0 &&
+	       (now = clock_now()) < until)
 		signals_await_child(until - now);
-	stop_listening(guard);
+	close_socket(guard);
 }

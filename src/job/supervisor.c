@@ -15,106 +15,77 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "job/descendants.h"
+#include "job/job.h"
 
-/* Between two bursts of KILL when nobody dies: what is stuck in the kernel must
- * not keep us busy. */
+/* Between two bursts of KILL when nothing dies: a process stuck in the kernel
+ * must not keep us busy. */
 enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
 
-/* A stop, the command's end, the beginning and the end of the killing. */
-enum { REPORTS_MAX = 4 };
-
 struct supervisor {
+	struct job job;
+	bool unreported; /* rlockrun has not got the facts as they are now */
 	struct supervisor_page *page;
 	int sock;
 	int timer;
 	struct descendants descendants;
 	int64_t armed_at;
 	struct child *child;
-	bool started;
-	pid_t leader; /* the command, 0 when reaped */
-	int stops;    /* of it */
-	int exec_error;
-	struct report reports[REPORTS_MAX]; /* not sent yet */
-	size_t report_count;
 };
 
-/* A stop that was not sent yet gives way to the next one: the reports that are
- * queued can't be more than there is room for. */
-static void
-queue_report(struct supervisor *self, enum report_kind kind, int value)
-{
-	struct report *last = &self->reports[self->report_count];
-
-	if (self->report_count > 0 && kind == REPORT_STOPPED &&
-	    last[-1].kind == REPORT_STOPPED)
-		last--;
-	else if (self->report_count < REPORTS_MAX)
-		self->report_count++;
-	else
-		return;
-	*last = (struct report){.kind = kind,
-	    .value = value,
-	    .at = clock_now(),
-	    .stops = self->stops};
-}
-
-/* All in one write, so that rlockrun reads them in one turn. A stream socket of
- * the unix domain takes such a small one as a whole or not at all. False when
- * it must be repeated. */
+/* A stream socket of the unix domain takes so few bytes as a whole or not at
+ * all. False if rlockrun has to read first. After EPIPE nobody is left to read.
+ */
 static bool
-send_reports(struct supervisor *self, int flags)
+report(struct supervisor *self, int flags)
 {
-	size_t size = self->report_count * sizeof(*self->reports);
-
-	if (size > 0 &&
-	    send(self->sock, self->reports, size, MSG_NOSIGNAL | flags) == -1 &&
+	if (self->unreported &&
+	    send(self->sock, &self->job, sizeof(self->job),
+		MSG_NOSIGNAL | flags) == -1 &&
 	    errno != EPIPE && errno != ECONNRESET)
 		return false;
-	self->report_count = 0; /* nobody is there to read them after EPIPE */
+	self->unreported = false;
 	return true;
 }
 
 /* Nothing is left to guard, so this may wait until rlockrun reads. */
 static _Noreturn void
-leave(struct supervisor *self, enum report_kind kind, int value)
+leave(struct supervisor *self, enum job_state state)
 {
-	queue_report(self, kind, value);
-	while (!send_reports(self, 0))
+	self->job.state = state;
+	self->job.gone_at = clock_now();
+	self->unreported = true;
+	while (!report(self, 0))
 		signals_await_child(ROUND_MIN_MS);
 	_exit(EXIT_SUCCESS);
 }
 
-/* For descendants_kill. */
-static bool
-reap_dead(void *arg)
+static _Noreturn void
+leave_failed(struct supervisor *self)
 {
-	pid_t pid;
-
-	(void)arg;
-	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
-		;
-	return pid == 0 || errno != ECHILD;
+	self->job.error = errno;
+	leave(self, JOB_FAILED);
 }
 
 /* The report comes before the scan, which takes its time where many processes
- * run. The next burst begins as soon as somebody dies. */
+ * run. The next burst begins as soon as a child ends. */
 static _Noreturn void
-enforce(struct supervisor *self)
+kill_job(struct supervisor *self)
 {
 	int64_t pause = ROUND_MIN_MS;
 
-	if (!self->started)
-		leave(self, REPORT_LATE, 0);
-	if (self->leader != 0)
-		kill(self->leader, SIGKILL);
-	queue_report(self, REPORT_KILLING, 0);
-	send_reports(self, MSG_DONTWAIT);
-	while (!descendants_kill(&self->descendants, reap_dead, NULL)) {
+	if (self->job.state == JOB_PENDING)
+		leave(self, JOB_LATE);
+	if (self->job.leader != 0)
+		kill(self->job.leader, SIGKILL);
+	self->job.state = JOB_KILLING;
+	self->unreported = true;
+	report(self, MSG_DONTWAIT);
+	while (!descendants_kill(&self->descendants, NULL, NULL)) {
 		signals_await_child(pause);
 		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
-		send_reports(self, MSG_DONTWAIT);
+		report(self, MSG_DONTWAIT);
 	}
-	leave(self, REPORT_ENFORCED, 0);
+	leave(self, JOB_KILLED);
 }
 
 static void
@@ -155,7 +126,7 @@ become_job(struct supervisor *self, pid_t guard)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == guard)
-		self->exec_error = child_exec(self->child);
+		self->job.exec_error = child_exec(self->child);
 	_exit(EXIT_FAILURE);
 }
 
@@ -184,109 +155,117 @@ pass_on(const sigset_t *taken, pid_t leader)
 			kill(leader, signo);
 }
 
-/* Until the job is another program it runs in our memory while we wait: nothing
- * is copied for it, and it tells why exec failed by writing it down. */
+static void
+on_command_end(struct supervisor *self, int status)
+{
+	self->job.leader = 0;
+	self->job.ended = true;
+	self->job.status = status;
+	self->job.ended_at = clock_now();
+	self->unreported = true;
+}
+
+/* vfork(2): until the job is another program it runs in our memory while we
+ * wait. Nothing is copied for it, and it can store why exec failed. */
 static void
 start_job(struct supervisor *self)
 {
 	pid_t guard = getpid();
 	sigset_t early;
+	int status;
 
 	arm(self);
 	if (clock_now() >= self->page->deadline)
-		leave(self, REPORT_LATE, 0);
+		leave(self, JOB_LATE);
 	take_from_terminal(&early);
 	/* NOLINTBEGIN(*-unix.Vfork, *insecureAPI.vfork): it never returns from
 	 * here, and writes only what we read afterwards */
-	self->leader = vfork();
-	if (self->leader == 0)
+	self->job.leader = vfork();
+	if (self->job.leader == 0)
 		become_job(self, guard);
 	/* NOLINTEND(*-unix.Vfork, *insecureAPI.vfork) */
-	if (self->leader == -1)
-		leave(self, REPORT_FAILED, errno);
-	if (self->exec_error != 0) {
-		waitpid(self->leader, NULL, 0);
-		leave(self, REPORT_NOT_RUN, self->exec_error);
+	if (self->job.leader == -1)
+		leave_failed(self);
+	if (self->job.exec_error != 0) {
+		waitpid(self->job.leader, &status, 0);
+		on_command_end(self, status);
+		leave(self, JOB_GONE);
 	}
-	self->started = true;
-	pass_on(&early, self->leader);
-	/* The job has our session and terminal now; nothing of them is ours. */
+	self->job.state = JOB_RUNNING;
+	pass_on(&early, self->job.leader);
+	/* The session and the terminal are the job's now. */
 	setsid();
 	close_others(self);
 }
 
 static void
-take_env(struct supervisor *self, size_t length)
+read_env(struct supervisor *self, size_t length)
 {
 	char *entries = malloc(length + 1);
 
 	if (entries == NULL)
-		leave(self, REPORT_FAILED, errno);
+		leave_failed(self);
 	if (length > 0 &&
 	    recv(self->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
-		enforce(self); /* rlockrun is gone */
+		kill_job(self); /* rlockrun has ended */
 	child_add_env(self->child, entries, length);
 }
 
 static void
-on_leader(struct supervisor *self, int status)
+on_child(void *arg, pid_t pid, int status)
 {
+	struct supervisor *self = arg;
+
+	if (pid != self->job.leader)
+		return;
 	if (WIFCONTINUED(status)) {
 		kill(getppid(), SIGCONT); /* it may have followed */
 	} else if (WIFSTOPPED(status)) {
-		self->stops++;
-		queue_report(self, REPORT_STOPPED, self->leader);
+		self->job.stops++;
+		self->unreported = true;
 	} else {
-		self->leader = 0;
-		queue_report(self, REPORT_ENDED, status);
+		on_command_end(self, status);
 	}
 }
 
-/* That the command has ended and that it left nothing goes out in one write:
- * between the two rlockrun would set out to end what isn't there. */
+/* One report says that the command has ended and that nothing is left: between
+ * two, rlockrun would begin to end what does not exist. */
 static void
 reap(struct supervisor *self)
 {
-	const int how = WNOHANG | WUNTRACED | WCONTINUED | __WALL;
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, how)) > 0)
-		if (pid == self->leader)
-			on_leader(self, status);
-	if (pid == -1 && errno == ECHILD)
-		leave(self, REPORT_GONE, 0);
-	send_reports(self, MSG_DONTWAIT);
+	if (!descendants_reap(on_child, self))
+		leave(self, JOB_GONE);
+	report(self, MSG_DONTWAIT);
 }
 
 static void
 obey(struct supervisor *self)
 {
 	struct order order;
-	sigset_t over; /* a Ctrl-Z that has been dealt with */
+	sigset_t outdated; /* a Ctrl-Z that rlockrun has acted on */
 	ssize_t got = recv(self->sock, &order, sizeof(order), MSG_DONTWAIT);
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got != sizeof(order)) /* rlockrun is gone */
-		enforce(self);
+	if (got != sizeof(order)) /* rlockrun has ended */
+		kill_job(self);
 	switch (order.kind) {
-	case ORDER_LOOK:
+	case ORDER_CHECK_DEADLINE:
 		break;
-	case ORDER_GO:
-		take_env(self, (size_t)order.value);
+	case ORDER_START:
+		read_env(self, (size_t)order.value);
 		start_job(self);
 		break;
 	case ORDER_SIGNAL:
-		if (self->leader != 0)
-			kill(self->leader, order.value);
+		if (self->job.leader != 0)
+			kill(self->job.leader, order.value);
 		break;
 	case ORDER_CONTINUE:
-		if (!self->started)
-			take_from_terminal(&over);
+		if (self->job.state == JOB_PENDING)
+			take_from_terminal(&outdated);
 		else
-			reap(self); /* a stop may be waiting there */
-		if (order.value == self->stops)
+			reap(self); /* it may find a newer stop */
+		if (order.value == self->job.stops)
 			descendants_signal(&self->descendants, SIGCONT);
 		break;
 	case ORDER_TERMINATE:
@@ -298,10 +277,10 @@ obey(struct supervisor *self)
 static void
 wait_for_events(struct supervisor *self, const sigset_t *mask)
 {
-	bool unsent = self->report_count > 0;
 	struct pollfd polled[] = {{.fd = self->sock,
-				      .events =
-					  unsent ? POLLIN | POLLOUT : POLLIN},
+				      .events = self->unreported
+						    ? POLLIN | POLLOUT
+						    : POLLIN},
 	    {.fd = self->timer, .events = POLLIN}};
 
 	if (ppoll(polled, 2, NULL, mask) <= 0)
@@ -312,10 +291,10 @@ wait_for_events(struct supervisor *self, const sigset_t *mask)
 		obey(self);
 }
 
-/* Renewals move the deadline without a word to us: when the old one comes, we
- * look and sleep on. */
+/* A renewal moves the deadline without an order: at the old one the guard wakes
+ * up, looks and sleeps again. */
 static _Noreturn void
-stand_watch(struct supervisor *self)
+supervise(struct supervisor *self)
 {
 	sigset_t but_chld;
 
@@ -324,8 +303,8 @@ stand_watch(struct supervisor *self)
 	for (;;) {
 		arm(self);
 		if (clock_now() >= self->page->deadline)
-			enforce(self);
-		if (self->started)
+			kill_job(self);
+		if (self->job.state == JOB_RUNNING)
 			reap(self);
 		wait_for_events(self, &but_chld);
 	}
@@ -379,6 +358,6 @@ supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 	prctl(PR_SET_NAME, "rlockrun-guard");
 	close_ours(sock);
 	if (prepare(&self) == -1)
-		leave(&self, REPORT_FAILED, errno);
-	stand_watch(&self);
+		leave_failed(&self);
+	supervise(&self);
 }

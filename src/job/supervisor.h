@@ -1,12 +1,11 @@
-/* The guard's own process: the job's parent, its signaller and its reaper. Told
- * by orders and by the deadline in the shared page, it answers by reports. */
+/* The guard's own process: parent, signaller and reaper of the job. It acts on
+ * orders and on the deadline in the shared page, and reports the facts about
+ * the job as struct job. */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "job/child.h"
 
@@ -16,13 +15,14 @@ struct supervisor_page {
 };
 
 enum order_kind {
-	ORDER_GO,     /* start the job; value bytes follow: its late env */
-	ORDER_LOOK,   /* at the deadline, which has come nearer */
-	ORDER_SIGNAL, /* send value to the command */
-	/* Continue what of the job is stopped; value: the stops of the last
-	 * report. After another stop it is too late. */
+	/* Start the job; value bytes follow: entries of its environment. */
+	ORDER_START,
+	ORDER_CHECK_DEADLINE, /* it has come nearer */
+	ORDER_SIGNAL,	      /* send signal number value to the command */
+	/* Continue stopped processes of the job, unless the command was stopped
+	 * again: value is the number of stops of the last report. */
 	ORDER_CONTINUE,
-	ORDER_TERMINATE, /* send TERM to it and all that descends */
+	ORDER_TERMINATE, /* send TERM to the command and all descendants */
 };
 
 struct order {
@@ -30,28 +30,9 @@ struct order {
 	int value;
 };
 
-enum report_kind {
-	REPORT_FAILED,	 /* the job can't be guarded; value: errno */
-	REPORT_NOT_RUN,	 /* exec failed; value: errno */
-	REPORT_LATE,	 /* the deadline had come before exec */
-	REPORT_STOPPED,	 /* the command has; value: its process id */
-	REPORT_ENDED,	 /* the command has; value: of waitpid(2) */
-	REPORT_GONE,	 /* nothing is left; the guard ends */
-	REPORT_KILLING,	 /* the deadline came, and KILL was sent */
-	REPORT_ENFORCED, /* after that nothing is left; the guard ends */
-};
-
-struct report {
-	enum report_kind kind;
-	int value;
-	int64_t at;
-	int stops; /* how often the command has been stopped so far */
-};
-
-/* In the forked process: waits for the order to go, starts the job and keeps
- * watch over it. sock's end of file is rlockrun's end. Reports that do not fit
- * into the socket are queued, and the guard does not exit before rlockrun has
- * its last one or has ended. */
+/* In the forked process: waits for the order to start the job, and supervises
+ * it. An end of file on sock is the end of rlockrun. The guard does not exit
+ * before rlockrun has its last report or has ended. */
 _Noreturn void supervisor_main(struct supervisor_page *page, int sock,
     struct child *child);
 

@@ -108,13 +108,6 @@ test_state(const struct descendants *descendants, const char *state,
 	remove_stat(pid);
 }
 
-static bool
-reap_none(void *arg)
-{
-	(void)arg;
-	return true;
-}
-
 /* The first two arguments are in another order on some machines, but both are 0
  * when the exit signal is. */
 static pid_t
@@ -143,7 +136,7 @@ test_earlier(int exit_signal, const char *what)
 
 	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
 	ok(descendants.earlier_count == 1, "%s: it is noted", what);
-	descendants_kill(&descendants, reap_none, NULL);
+	descendants_kill(&descendants, NULL, NULL);
 	usleep(100000);
 	ok(waitpid(pid, &status, WNOHANG | __WALL) == 0, "%s: it lives on",
 	    what);
