@@ -65,7 +65,6 @@ struct run {
 	struct loop_timer timer; /* only wakes run_step */
 	struct lock_config lock_configs[OPTS_KEYS_MAX];
 	struct set set;
-	struct child_config child_config;
 	struct child child;
 	struct guard guard;
 	struct tell tell;
@@ -248,7 +247,8 @@ print_lock_env(const struct run *run, FILE *out)
 	fputc('\0', out);
 }
 
-/* What the job learns of the lock, to be freed. NULL when memory is out. */
+/* The variables of the job's environment, to be freed. NULL when memory is out.
+ */
 static char *
 job_env(const struct run *run, size_t *length)
 {
@@ -256,6 +256,9 @@ job_env(const struct run *run, size_t *length)
 	char *entries = NULL;
 	FILE *out = held == NULL ? NULL : open_memstream(&entries, length);
 
+	if (out != NULL)
+		fprintf(out, "RLOCKRUN_KEY=%s%cRLOCKRUN_TTL_MS=%" PRId64 "%c",
+		    run->opts->names, '\0', run->opts->ttl_ms, '\0');
 	if (out != NULL && run->locked)
 		print_lock_env(run, out);
 	if (out != NULL && *held != '\0')
@@ -961,12 +964,10 @@ find_command(struct run *run)
 {
 	int code;
 
-	run->child_config = (struct child_config){.argv = run->opts->command,
-	    .key = run->opts->names,
-	    .ttl_ms = run->opts->ttl_ms,
+	run->child = (struct child){.argv = run->opts->command,
 	    .signals = run->sig,
 	    .own_group = !run->terminal};
-	code = child_init(&run->child, &run->child_config);
+	code = child_find(&run->child);
 	if (code != 0)
 		log_warnx("%s: %s", run->opts->command[0],
 		    code == EXITCODE_NOT_FOUND ? "command not found"

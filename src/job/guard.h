@@ -50,8 +50,8 @@ void guard_fini(struct guard *guard);
  * close-on-exec descriptors. 0, or -1 with errno. */
 int guard_fork(struct guard *guard, struct child *child);
 
-/* Arms the guard and has it start the job, with those entries in its
- * environment, each of which ends with a NUL. */
+/* Arms the guard and has it start the job with those entries of child_set_env,
+ * at least one. */
 void guard_start_job(struct guard *guard, const char *entries, size_t length,
     int64_t deadline);
 

@@ -201,14 +201,14 @@ start_job(struct supervisor *self)
 static void
 read_env(struct supervisor *self, size_t length)
 {
-	char *entries = malloc(length + 1);
+	char *entries = malloc(length);
 
 	if (entries == NULL)
 		leave_failed(self);
-	if (length > 0 &&
-	    recv(self->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
+	if (recv(self->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
 		kill_job(self); /* rlockrun has ended */
-	child_add_env(self->child, entries, length);
+	if (child_set_env(entries, length) == -1)
+		leave_failed(self);
 }
 
 static void
