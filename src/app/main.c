@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "app/admin.h"
-#include "app/opts.h"
+#include "app/opts_parse.h"
+#include "app/opts_table.h"
 #include "app/run.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -39,9 +40,9 @@ print_version(void)
 static int
 print(enum opts_action action)
 {
-	int rc = action == OPTS_HELP	  ? opts_print_help()
+	int rc = action == OPTS_HELP	  ? opts_table_print_help()
 		 : action == OPTS_VERSION ? print_version()
-					  : opts_print_dump();
+					  : opts_table_print_dump();
 
 	if (rc == 0)
 		return EXITCODE_OK;
@@ -111,7 +112,7 @@ main(int argc, char **argv)
 
 	prctl(PR_SET_DUMPABLE, 0);
 	fill_standard_fds();
-	result = opts_init(&opts, argc, argv);
+	result = opts_parse(&opts, argc, argv);
 	mem_wipe_stack();
 	if (result != 0)
 		return result;

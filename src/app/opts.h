@@ -1,5 +1,5 @@
-/* The one table of options: getopt, the environment, --help and
- * --dump-options come from it. */
+/* The options of a run, or of what else is to be done: checked, and with all
+ * defaults filled in. */
 #ifndef OPTS_H
 #define OPTS_H
 
@@ -37,6 +37,12 @@ struct opts_key {
 	char *key;	  /* prefix and name */
 };
 
+struct opts_login {
+	const char *user;
+	const char *password_file;
+	char *password; /* of the environment; see credentials.h */
+};
+
 struct opts {
 	enum opts_action action;
 	const char *prefix;		     /* of --prefix, or empty */
@@ -47,12 +53,14 @@ struct opts {
 	/* One, or independent ones of which a majority decides. */
 	struct endpoint servers[OPTS_SERVERS_MAX];
 	size_t server_count;
-	int64_t min_uptime_ms;			 /* max(ttl, 60 s) filled in */
+	int64_t min_uptime_ms; /* max(ttl, 60 s) filled in */
+	struct opts_login login, sentinel_login;
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;
 	int64_t wait_ms;       /* OPTS_WAIT_FOREVER, or 0 and up */
 	int64_t kill_after_ms; /* default min(ttl/6, 5 s) filled in */
 	int64_t server_timeout_ms;
+	bool exclusive, shared, nonblock; /* become kind and wait_ms */
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
 	int64_t min_hold_ms;   /* 0: none */
@@ -78,22 +86,6 @@ struct opts {
 	int64_t older_than_ms; /* 0 when not given */
 };
 
-/* Fills *opts from the command line, then the environment, then defaults;
- * conflicts are checked once, at the end. 0, or the exit code after one line
- * on stderr: EXITCODE_USAGE for what the command line got wrong,
- * EXITCODE_CONFIG for the environment or a password file; then there is
- * nothing to free. With -h and its like nothing but the action is filled in,
- * and what comes after them isn't looked at.
- *
- * Also on failure, passwords are wiped from argv and from the environment's
- * memory, RLOCKRUN_PASSWORD and RLOCKRUN_SENTINEL_PASSWORD are unset, and
- * RLOCKRUN_REDIS is left without users and passwords for the job. What *opts
- * holds points into argv and the environment, and wants opts_fini. */
-int opts_init(struct opts *opts, int argc, char **argv);
 void opts_fini(struct opts *opts);
-
-/* Print to stdout. 0, or -1 with errno when stdout can't take it. */
-int opts_print_help(void);
-int opts_print_dump(void);
 
 #endif

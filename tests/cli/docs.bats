@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What is documented is what is there: the table of options in src/app/opts.c and
+# What is documented is what is there: the table of options in src/app/opts_table.c and
 # the list in src/base/exitcode.h against man page, README and completions.
 #
 # Options are compared one name a line, with a '=' behind what takes an

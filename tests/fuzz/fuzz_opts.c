@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/opts.h"
+#include "app/opts_parse.h"
 #include "base/exitcode.h"
 
 #define LINES_MAX 64
@@ -32,7 +32,7 @@ static void
 check(int argc, char **argv)
 {
 	struct opts opts;
-	int status = opts_init(&opts, argc, argv);
+	int status = opts_parse(&opts, argc, argv);
 
 	if (status != 0 && status != EXITCODE_USAGE &&
 	    status != EXITCODE_CONFIG)

@@ -1,4 +1,5 @@
-#include "app/opts.h"
+#include "app/opts_parse.h"
+#include "app/opts_table.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +20,7 @@
 	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED \
 	    HUNDRED HUNDRED TEN TEN "aaaa"
 
-/* One call of opts_init, with arguments, environment and stderr of its own.
+/* One call of opts_parse, with arguments, environment and stderr of its own.
  * Both lists end with NULL; "rlockrun" comes before the arguments. */
 struct run {
 	int status;
@@ -63,7 +64,7 @@ run_start(struct run *run, const char *const *args, const char *const *env)
 	if (pipe2(ends, O_NONBLOCK) < 0)
 		abort();
 	dup2(ends[1], STDERR_FILENO);
-	run->status = opts_init(&run->opts, argc, run->argv);
+	run->status = opts_parse(&run->opts, argc, run->argv);
 	dup2(saved, STDERR_FILENO);
 	length = read(ends[0], run->message, sizeof(run->message) - 1);
 	run->message[length > 0 ? length : 0] = '\0';
@@ -818,7 +819,7 @@ printed(int (*print)(void))
 static void
 test_help(void)
 {
-	char *text = printed(opts_print_help);
+	char *text = printed(opts_table_print_help);
 	size_t widest = 0;
 
 	for (const char *line = text; *line != '\0';) {
@@ -847,7 +848,7 @@ variable_name(const char *longs, char *name)
 static void
 test_dump(void)
 {
-	char *text = printed(opts_print_dump), *rest = text, *line;
+	char *text = printed(opts_table_print_dump), *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
 		char *fields[6], want[64];
@@ -872,7 +873,7 @@ test_full_stdout(void)
 
 	fflush(stdout);
 	dup2(fd, STDOUT_FILENO);
-	got = opts_print_help();
+	got = opts_table_print_help();
 	dup2(saved, STDOUT_FILENO);
 	clearerr(stdout);
 	is_int(got, -1, "--help tells that stdout is full");

@@ -1,0 +1,16 @@
+/* Users and passwords that the URLs don't have, from options, the environment
+ * and password files. Such a file is one line of at most 4096 bytes, in a
+ * regular file or a pipe that others can neither read nor write. */
+#ifndef CREDENTIALS_H
+#define CREDENTIALS_H
+
+#include "app/settings.h"
+
+/* Gives each server and each sentinel what it lacks. Mistakes go to
+ * settings_fail. */
+void credentials_fill(struct settings *settings);
+
+/* Wipes the copies in opts that are no server's. */
+void credentials_forget(struct opts *opts);
+
+#endif

@@ -1,0 +1,361 @@
+#include "app/opts_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/opts_table.h"
+#include "base/mem.h"
+
+#define KILL_AFTER_MAX_MS 5000 /* of the default only */
+#define MIN_UPTIME_MS 60000    /* likewise */
+#define REPLICAS_MAX_MS 1000   /* likewise */
+
+static void
+check_key(struct settings *settings, struct opts_key *key)
+{
+	size_t length;
+
+	key->key = mem_printf("%s%s", settings->opts->prefix, key->name);
+	length = strlen(key->key);
+	if (*key->name == '\0')
+		settings_fail(settings, EXITCODE_USAGE, "the key is empty");
+	if (length > OPTS_KEY_MAX)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "the key is longer than %d bytes", OPTS_KEY_MAX);
+	/* The keys beside a lock's own are named so. */
+	if (strstr(key->key, ":rlk:") != NULL ||
+	    strstr(key->key, ":rlkt:") != NULL)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "a key can't contain ':rlk:' or ':rlkt:'");
+	/* The job gets them one a line. */
+	if (settings->opts->key_count > 1 && strchr(key->name, '\n') != NULL)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "one of several keys can't contain a newline");
+	for (struct opts_key *other = settings->opts->keys; other < key;
+	     other++)
+		if (strcmp(other->name, key->name) == 0)
+			settings_fail(settings, EXITCODE_USAGE,
+			    "the same key is given twice: %s", key->name);
+}
+
+/* To be freed. */
+static char *
+join_names(const struct opts *opts, const char *separator)
+{
+	char *text = mem_strdup(opts->keys[0].name);
+
+	for (size_t i = 1; i < opts->key_count; i++) {
+		char *longer =
+		    mem_printf("%s%s%s", text, separator, opts->keys[i].name);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void
+check_keys(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->key_count == 0) {
+		settings_fail(settings, EXITCODE_USAGE,
+		    "no key given (-k NAME)");
+		return;
+	}
+	for (size_t i = 0; i < opts->key_count; i++)
+		check_key(settings, &opts->keys[i]);
+	opts->name = join_names(opts, ", ");
+	opts->names = join_names(opts, "\n");
+}
+
+static char **
+shell_command(const char *text)
+{
+	char **command = mem_alloc(4 * sizeof(*command));
+	char *shell = getenv("SHELL");
+
+	command[0] = shell != NULL && *shell != '\0' ? shell : "/bin/sh";
+	command[1] = "-c";
+	command[2] = mem_strdup(text);
+	return command;
+}
+
+static void
+check_command(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+	const char *shell = opts->shell_command;
+	const char *first = shell != NULL ? shell : *rest;
+
+	if (first == NULL)
+		settings_fail(settings, EXITCODE_USAGE, "no command given");
+	else if (*first == '\0')
+		settings_fail(settings, EXITCODE_USAGE, "the command is empty");
+	else if (shell == NULL)
+		opts->command = rest;
+	else if (*rest != NULL)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "-c takes no further arguments");
+	else
+		opts->command = shell_command(shell);
+}
+
+/* One setting, too: who stands higher wins, two beside each other do not. */
+static void
+check_kind(struct settings *settings)
+{
+	const struct {
+		enum option_id id;
+		bool given;
+		char letter;
+	} kinds[] = {{OPT_EXCLUSIVE, settings->opts->exclusive, 'x'},
+	    {OPT_SHARED, settings->opts->shared, 's'},
+	    {OPT_PERMITS, settings->opts->permits > 0, 'p'}};
+	enum origin best = ORIGIN_DEFAULT;
+
+	settings->opts->kind = 'x';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		enum origin origin = settings->origins[kinds[i].id];
+
+		if (!kinds[i].given || origin < best)
+			continue;
+		if (origin == best)
+			settings_fail(settings,
+			    settings_blame(settings, kinds[i].id),
+			    "only one of --exclusive, --shared and --permits "
+			    "can be given");
+		best = origin;
+		settings->opts->kind = kinds[i].letter;
+	}
+}
+
+/* "--status or --list" */
+static void
+name_actions(unsigned actions, char *text, size_t size)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		if (opts_table[id].action == OPTS_RUN ||
+		    !(actions & OPTS_ACTION_BIT(opts_table[id].action)))
+			continue;
+		snprintf(text + length, size - length, "%s--%s",
+		    length > 0 ? " or " : "", opts_table[id].longs[0]);
+		length = strlen(text);
+	}
+}
+
+/* Each action but running excludes all others. */
+static void
+check_action(struct settings *settings)
+{
+	enum opts_action action = settings->opts->action;
+	char given[64], names[64];
+
+	name_actions(OPTS_ACTION_BIT(action), given, sizeof(given));
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+
+		if (settings->origins[id] != ORIGIN_COMMAND_LINE)
+			continue;
+		name_actions(row->with, names, sizeof(names));
+		if (row->action != OPTS_RUN && row->action != action)
+			settings_fail(settings, EXITCODE_USAGE,
+			    "--%s and %s exclude each other", row->longs[0],
+			    given);
+		else if (row->with != 0 &&
+			 !(row->with & OPTS_ACTION_BIT(action)))
+			settings_fail(settings, EXITCODE_USAGE, "--%s needs %s",
+			    row->longs[0], names);
+	}
+}
+
+static void
+check_list(struct settings *settings, char **rest)
+{
+	char **end = settings->opts->globs;
+
+	if (settings->opts->key_count > 0)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "--list takes a GLOB, not -k");
+	while (*end != NULL)
+		end++;
+	while (*rest != NULL)
+		*end++ = *rest++;
+}
+
+/* What looks at one lock, or acts on it. */
+static void
+check_single(struct settings *settings, const char *name)
+{
+	const struct opts *opts = settings->opts;
+
+	check_keys(settings);
+	if (opts->key_count > 1)
+		settings_fail(settings, EXITCODE_USAGE, "%s takes one key",
+		    name);
+	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
+	    !opts->yes && !isatty(STDIN_FILENO))
+		settings_fail(settings, EXITCODE_USAGE,
+		    "--force-release needs --token or --yes where it can't "
+		    "ask on a terminal");
+}
+
+/* What stands behind the options. */
+static void
+check_rest(struct settings *settings, char **rest)
+{
+	enum opts_action action = settings->opts->action;
+	char name[64];
+
+	name_actions(OPTS_ACTION_BIT(action), name, sizeof(name));
+	if (action == OPTS_RUN) {
+		check_keys(settings);
+		check_command(settings, rest);
+	} else if (settings->opts->shell_command != NULL ||
+		   (action != OPTS_LIST && *rest != NULL)) {
+		settings_fail(settings, EXITCODE_USAGE, "%s takes no command",
+		    name);
+	} else if (action == OPTS_LIST) {
+		check_list(settings, rest);
+	} else {
+		check_single(settings, name);
+	}
+}
+
+/* -n and -w are one setting. */
+static void
+check_wait(struct settings *settings)
+{
+	enum origin nonblock = settings->origins[OPT_NONBLOCK];
+	enum origin wait = settings->origins[OPT_WAIT];
+	bool here = nonblock == ORIGIN_COMMAND_LINE;
+
+	if (!settings->opts->nonblock || nonblock < wait)
+		return;
+	if (nonblock == wait && settings->opts->wait_ms > 0)
+		settings_fail(settings, settings_blame(settings, OPT_NONBLOCK),
+		    "%s and %s exclude each other",
+		    here ? "-n" : opts_table[OPT_NONBLOCK].variable,
+		    here ? "-w" : opts_table[OPT_WAIT].variable);
+	settings->opts->wait_ms = 0;
+}
+
+/* It is part of each renewal, of which several must fit into a ttl. */
+static void
+check_replicas(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	int64_t usual = opts->ttl_ms / 8;
+
+	if (opts->replicas_ms > opts->ttl_ms / 4)
+		settings_fail(settings,
+		    settings_blame(settings, OPT_WAIT_REPLICAS),
+		    "--wait-replicas can't take longer than a quarter of the "
+		    "ttl");
+	if (opts->replicas == 0)
+		opts->replicas_ms = 0;
+	else if (opts->replicas_ms == 0)
+		opts->replicas_ms =
+		    usual < REPLICAS_MAX_MS ? usual : REPLICAS_MAX_MS;
+}
+
+static void
+fill_defaults(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->server_count == 0)
+		settings_set(settings, OPT_REDIS, OPTS_DEFAULT_URL,
+		    ORIGIN_DEFAULT);
+	if (settings->origins[OPT_KILL_AFTER] == ORIGIN_DEFAULT)
+		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
+					  ? opts->ttl_ms / 6
+					  : KILL_AFTER_MAX_MS;
+	if (settings->origins[OPT_MIN_UPTIME] == ORIGIN_DEFAULT)
+		opts->min_uptime_ms =
+		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
+}
+
+/* What the conflict with several servers is to be blamed on. */
+static enum exitcode
+blame(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] == ORIGIN_COMMAND_LINE
+		   ? EXITCODE_USAGE
+		   : settings_blame(settings, OPT_REDIS);
+}
+
+static void
+check_servers(struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	const struct endpoint *servers = opts->servers;
+
+	for (size_t i = 0; i < opts->server_count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(servers[i].label, servers[j].label) == 0)
+				settings_fail(settings,
+				    settings_blame(settings, OPT_REDIS),
+				    "the same server is given twice: %s",
+				    servers[i].label);
+	if (opts->server_count < 2 || opts->action != OPTS_RUN)
+		return;
+	if (opts->kind != 'x')
+		settings_fail(settings,
+		    blame(settings,
+			opts->kind == 's' ? OPT_SHARED : OPT_PERMITS),
+		    "locks on several servers are exclusive");
+	if (opts->key_count > 1)
+		settings_fail(settings, EXITCODE_USAGE,
+		    "several servers hold one lock, not several (-k)");
+	if (opts->max_waiters != OPTS_ANY_WAITERS)
+		settings_fail(settings, blame(settings, OPT_MAX_WAITERS),
+		    "--max-waiters wants one server: several keep no line");
+}
+
+static bool
+any_speaks_tls(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->server_count; i++)
+		if (opts->servers[i].tls)
+			return true;
+	return false;
+}
+
+/* A fleet may set the variables everywhere; who writes an option believes that
+ * TLS is spoken. */
+static void
+check_tls(struct settings *settings)
+{
+	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
+	    OPT_TLS_KEY};
+	const struct opts *opts = settings->opts;
+	bool tls = any_speaks_tls(opts);
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (!tls && settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+			settings_fail(settings, EXITCODE_USAGE,
+			    "--%s wants a server that speaks TLS (rediss://)",
+			    opts_table[ids[i]].longs[0]);
+	if (tls && opts->tls_key != NULL && opts->tls_cert == NULL)
+		settings_fail(settings, settings_blame(settings, OPT_TLS_KEY),
+		    "a key without its certificate (--tls-cert)");
+}
+
+void
+opts_check(struct settings *settings, char **rest)
+{
+	check_action(settings);
+	check_rest(settings, rest);
+	check_kind(settings);
+	check_wait(settings);
+	fill_defaults(settings);
+	check_servers(settings);
+	check_tls(settings);
+	check_replicas(settings);
+}

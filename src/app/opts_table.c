@@ -1,0 +1,390 @@
+#include "app/opts_table.h"
+
+#include <stdio.h>
+
+#include "base/num.h"
+
+#define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
+#define REPLICAS_MAX 1000
+
+enum { HELP_COLUMN = 33 }; /* of the help texts */
+
+/* clang-format off */
+#define ACTION(name) OPTS_ACTION_BIT(name)
+#define FIELD(member) .field = offsetof(struct opts, member)
+#define NUMBER(from, to) \
+	.type = OPTS_NUMBER, .min = (from), .max = (to), \
+	.mistake = "not a number from " #from " to " #to
+#define DURATION \
+	.type = OPTS_DURATION, .max = NUM_DURATION_MAX_MS, \
+	.mistake = "not a duration from 0 to 3653d"
+#define LIMIT \
+	.type = OPTS_DURATION, .min = 1, .max = NUM_DURATION_MAX_MS, \
+	.mistake = "not a duration above 0 and up to 3653d"
+
+const struct opts_row opts_table[OPT_COUNT] = {
+	[OPT_KEY] = {
+	    .section = "Lock",
+	    .shorts = "k", .longs = {"key"}, .argument = "NAME",
+	    .help = "name of the lock; again: several, all or none",
+	    .type = OPTS_KEY,
+	},
+	[OPT_EXCLUSIVE] = {
+	    .shorts = "ex", .longs = {"exclusive"},
+	    .variable = "RLOCKRUN_EXCLUSIVE",
+	    .help = "one holder at a time (the default)",
+	    .type = OPTS_SWITCH, FIELD(exclusive),
+	},
+	[OPT_SHARED] = {
+	    .shorts = "s", .longs = {"shared"}, .variable = "RLOCKRUN_SHARED",
+	    .help = "together with all others who share it",
+	    .type = OPTS_SWITCH, FIELD(shared),
+	},
+	[OPT_PERMITS] = {
+	    .shorts = "p", .longs = {"permits"}, .argument = "N",
+	    .variable = "RLOCKRUN_PERMITS",
+	    .help = "at most N holders at a time",
+	    NUMBER(1, 1000000), FIELD(permits),
+	},
+	[OPT_TTL] = {
+	    .shorts = "t", .longs = {"ttl"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_TTL",
+	    .help = "lease, renewed while the job runs [30s]",
+	    .type = OPTS_DURATION, FIELD(ttl_ms), .min = 1000,
+	    .max = TTL_MAX_MS, .mistake = "not a duration from 1s to 365d",
+	},
+	[OPT_MIN_HOLD] = {
+	    .longs = {"min-hold"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_MIN_HOLD",
+	    .help = "keep it this long, also after a short job",
+	    .type = OPTS_DURATION, FIELD(min_hold_ms), .max = TTL_MAX_MS,
+	    .mistake = "not a duration from 0 to 365d",
+	},
+	[OPT_NONBLOCK] = {
+	    .section = "Waiting",
+	    .shorts = "n", .longs = {"nonblock", "nb", "nonblocking"},
+	    .variable = "RLOCKRUN_NONBLOCK",
+	    .help = "don't wait for the lock",
+	    .type = OPTS_SWITCH, FIELD(nonblock),
+	},
+	[OPT_WAIT] = {
+	    .shorts = "w", .longs = {"wait", "timeout"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_WAIT",
+	    .help = "wait at most this long; 0 is -n [for ever]",
+	    DURATION, FIELD(wait_ms),
+	},
+	[OPT_MAX_WAITERS] = {
+	    .longs = {"max-waiters"}, .argument = "N",
+	    .variable = "RLOCKRUN_MAX_WAITERS",
+	    .help = "busy at once when N wait already",
+	    NUMBER(0, 1000000), FIELD(max_waiters),
+	},
+	[OPT_CONFLICT_EXIT_CODE] = {
+	    .shorts = "E", .longs = {"conflict-exit-code"}, .argument = "N",
+	    .variable = "RLOCKRUN_CONFLICT_EXIT_CODE",
+	    .help = "status when busy or the wait ran out [75]",
+	    NUMBER(0, 255), FIELD(conflict_exit),
+	},
+	[OPT_QUIET] = {
+	    .shorts = "q", .longs = {"quiet"}, .variable = "RLOCKRUN_QUIET",
+	    .help = "print nothing when busy",
+	    .type = OPTS_SWITCH, FIELD(quiet),
+	},
+	[OPT_SPLAY] = {
+	    .longs = {"splay"}, .argument = "DUR", .variable = "RLOCKRUN_SPLAY",
+	    .help = "first sleep a random time up to this [0]",
+	    DURATION, FIELD(splay_ms),
+	},
+	[OPT_COMMAND] = {
+	    .section = "Job",
+	    .shorts = "c", .longs = {"command"}, .argument = "STRING",
+	    .help = "run STRING through $SHELL -c",
+	    .type = OPTS_TEXT, FIELD(shell_command), .once = true,
+	},
+	[OPT_WAIT_ALL] = {
+	    .longs = {"wait-all"}, .variable = "RLOCKRUN_WAIT_ALL",
+	    .help = "keep the lock until all it started has ended",
+	    .type = OPTS_SWITCH, FIELD(wait_all),
+	},
+	[OPT_MAX_RUN] = {
+	    .longs = {"max-run"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_MAX_RUN",
+	    .help = "stop the job after this long, status 124",
+	    LIMIT, FIELD(max_run_ms),
+	},
+	[OPT_WARN_AFTER] = {
+	    .longs = {"warn-after"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_WARN_AFTER",
+	    .help = "say when the lock is held for longer",
+	    LIMIT, FIELD(warn_after_ms),
+	},
+	[OPT_ON_LOST] = {
+	    .longs = {"on-lost"}, .argument = "stop|warn",
+	    .variable = "RLOCKRUN_ON_LOST",
+	    .help = "what to do when the lock is lost [stop]",
+	    .type = OPTS_CHOICE, FIELD(lost_warn),
+	    .mistake = "neither stop nor warn",
+	},
+	[OPT_KILL_AFTER] = {
+	    .longs = {"kill-after"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_KILL_AFTER",
+	    .help = "time from TERM to KILL [ttl/6, at most 5s]",
+	    DURATION, FIELD(kill_after_ms),
+	},
+	[OPT_ON_UNAVAILABLE] = {
+	    .section = "Server",
+	    .longs = {"on-unavailable"}, .argument = "fail|run",
+	    .variable = "RLOCKRUN_ON_UNAVAILABLE",
+	    .help = "no server: give up or run unlocked [fail]",
+	    .type = OPTS_CHOICE, FIELD(unavailable_run),
+	    .mistake = "neither fail nor run",
+	},
+	[OPT_SERVER_TIMEOUT] = {
+	    .longs = {"server-timeout"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_SERVER_TIMEOUT",
+	    .help = "longest silence before the job starts [10s]",
+	    LIMIT, FIELD(server_timeout_ms),
+	},
+	[OPT_REDIS] = {
+	    .shorts = "r", .longs = {"redis"}, .argument = "URL",
+	    .variable = "RLOCKRUN_REDIS",
+	    .help = "server [" OPTS_DEFAULT_URL "]; again: Redlock",
+	    .type = OPTS_SERVER, .secret = true,
+	},
+	[OPT_REDIS_URL] = {
+	    .argument = "URL", .variable = "REDIS_URL",
+	    .help = "used without -r and RLOCKRUN_REDIS",
+	    .type = OPTS_FALLBACK_SERVER, .secret = true,
+	},
+	[OPT_MIN_UPTIME] = {
+	    .longs = {"min-uptime"}, .argument = "DUR",
+	    .variable = "RLOCKRUN_MIN_UPTIME",
+	    .help = "Redlock: not where it's up for less [60s, ttl]",
+	    DURATION, FIELD(min_uptime_ms),
+	},
+	[OPT_WAIT_REPLICAS] = {
+	    .longs = {"wait-replicas"}, .argument = "N[:DUR]",
+	    .variable = "RLOCKRUN_WAIT_REPLICAS",
+	    .help = "held only while N replicas have it",
+	    .type = OPTS_REPLICAS, .max = REPLICAS_MAX,
+	    .mistake = "not N or N:DUR, with N from 0 to 1000",
+	},
+	[OPT_PREFIX] = {
+	    .longs = {"prefix"}, .argument = "TEXT",
+	    .variable = "RLOCKRUN_PREFIX",
+	    .help = "put before the name of the lock",
+	    .type = OPTS_TEXT, FIELD(prefix),
+	},
+	[OPT_USER] = {
+	    .longs = {"user"}, .argument = "NAME", .variable = "RLOCKRUN_USER",
+	    .help = "user name, when the URL has none",
+	    .type = OPTS_TEXT, FIELD(login.user),
+	},
+	[OPT_PASSWORD_FILE] = {
+	    .longs = {"password-file"}, .argument = "FILE",
+	    .variable = "RLOCKRUN_PASSWORD_FILE",
+	    .help = "holds the password, when the URL has none",
+	    .type = OPTS_TEXT, FIELD(login.password_file),
+	},
+	[OPT_PASSWORD] = {
+	    .argument = "TEXT", .variable = "RLOCKRUN_PASSWORD",
+	    .help = "the password itself, kept from the job",
+	    .type = OPTS_PASSWORD, FIELD(login.password), .secret = true,
+	},
+	[OPT_NO_PASSWORD] = {
+	    .longs = {"password"}, .argument = "TEXT",
+	    .type = OPTS_REFUSED, .secret = true,
+	},
+	[OPT_SENTINEL_USER] = {
+	    .longs = {"sentinel-user"}, .argument = "NAME",
+	    .variable = "RLOCKRUN_SENTINEL_USER",
+	    .help = "user name at the sentinels",
+	    .type = OPTS_TEXT, FIELD(sentinel_login.user),
+	},
+	[OPT_SENTINEL_PASSWORD_FILE] = {
+	    .longs = {"sentinel-password-file"}, .argument = "FILE",
+	    .variable = "RLOCKRUN_SENTINEL_PASSWORD_FILE",
+	    .help = "holds the sentinels' password",
+	    .type = OPTS_TEXT, FIELD(sentinel_login.password_file),
+	},
+	[OPT_SENTINEL_PASSWORD] = {
+	    .argument = "TEXT", .variable = "RLOCKRUN_SENTINEL_PASSWORD",
+	    .help = "that password itself, kept from the job",
+	    .type = OPTS_PASSWORD, FIELD(sentinel_login.password),
+	    .secret = true,
+	},
+	[OPT_TLS_CA] = {
+	    .longs = {"tls-ca"}, .argument = "FILE",
+	    .variable = "RLOCKRUN_TLS_CA",
+	    .help = "trust these CAs, not the system's",
+	    .type = OPTS_TEXT, FIELD(tls_ca),
+	},
+	[OPT_TLS_CERT] = {
+	    .longs = {"tls-cert"}, .argument = "FILE",
+	    .variable = "RLOCKRUN_TLS_CERT",
+	    .help = "our certificate",
+	    .type = OPTS_TEXT, FIELD(tls_cert),
+	},
+	[OPT_TLS_KEY] = {
+	    .longs = {"tls-key"}, .argument = "FILE",
+	    .variable = "RLOCKRUN_TLS_KEY",
+	    .help = "its key [the certificate's file]",
+	    .type = OPTS_TEXT, FIELD(tls_key),
+	},
+	[OPT_STATUS] = {
+	    .section = "Look and act",
+	    .longs = {"status"},
+	    .help = "show who has the lock, and who waits for it",
+	    .type = OPTS_ACTION, .action = OPTS_STATUS,
+	},
+	[OPT_LIST] = {
+	    .longs = {"list"},
+	    .help = "list the locks that are held (and match a GLOB)",
+	    .type = OPTS_ACTION, .action = OPTS_LIST,
+	},
+	[OPT_FORCE_RELEASE] = {
+	    .longs = {"force-release"},
+	    .help = "take the lock away from its holder",
+	    .type = OPTS_ACTION, .action = OPTS_FORCE_RELEASE,
+	},
+	[OPT_JSON] = {
+	    .longs = {"json"},
+	    .help = "show it as JSON",
+	    .type = OPTS_SWITCH, FIELD(json),
+	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST),
+	},
+	[OPT_OLDER_THAN] = {
+	    .longs = {"older-than"}, .argument = "DUR",
+	    .help = "list only locks that are held for longer",
+	    DURATION, FIELD(older_than_ms), .with = ACTION(OPTS_LIST),
+	},
+	[OPT_TOKEN] = {
+	    .longs = {"token"}, .argument = "TOKEN",
+	    .help = "release it only if this holder has it",
+	    .type = OPTS_TEXT, FIELD(token), .with = ACTION(OPTS_FORCE_RELEASE),
+	},
+	[OPT_YES] = {
+	    .longs = {"yes"},
+	    .help = "release it without a question",
+	    .type = OPTS_SWITCH, FIELD(yes), .with = ACTION(OPTS_FORCE_RELEASE),
+	},
+	[OPT_VERBOSE] = {
+	    .section = "General",
+	    .shorts = "v", .longs = {"verbose"}, .variable = "RLOCKRUN_VERBOSE",
+	    .help = "tell what is done",
+	    .type = OPTS_SWITCH, FIELD(verbose),
+	},
+	[OPT_PROGRESS] = {
+	    .longs = {"progress"}, .argument = "auto|always|never",
+	    .variable = "RLOCKRUN_PROGRESS",
+	    .help = "one line about waiting, kept up to date [auto]",
+	    .type = OPTS_CHOICE, FIELD(progress),
+	    .mistake = "neither auto, always nor never",
+	},
+	[OPT_HELP] = {
+	    .shorts = "h", .longs = {"help"},
+	    .help = "print this",
+	    .type = OPTS_ACTION, .action = OPTS_HELP,
+	},
+	[OPT_VERSION] = {
+	    .shorts = "V", .longs = {"version"},
+	    .help = "print the version",
+	    .type = OPTS_ACTION, .action = OPTS_VERSION,
+	},
+	[OPT_DUMP] = {
+	    .longs = {"dump-options"},
+	    .type = OPTS_ACTION, .action = OPTS_DUMP,
+	},
+};
+/* clang-format on */
+
+/* Returns the width. */
+static int
+print_names(const struct opts_row *row)
+{
+	const char *separator = "";
+	int width = printf(row->shorts[0] != '\0' ? "  " : "      ");
+
+	for (const char *name = row->shorts; *name != '\0'; name++) {
+		width += printf("%s-%c", separator, *name);
+		separator = ", ";
+	}
+	for (const char *const *name = row->longs; *name != NULL; name++) {
+		width += printf("%s--%s", separator, *name);
+		separator = ", ";
+	}
+	if (row->longs[0] == NULL)
+		width += printf("%s", row->variable);
+	else if (row->argument != NULL)
+		width += printf(" %s", row->argument);
+	return width;
+}
+
+static int
+flush_stdout(void)
+{
+	return ferror(stdout) || fflush(stdout) == EOF ? -1 : 0;
+}
+
+int
+opts_table_print_help(void)
+{
+	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
+	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
+	     "       rlockrun [options] --status -k NAME\n"
+	     "       rlockrun [options] --list [GLOB...]\n"
+	     "       rlockrun [options] --force-release -k NAME\n"
+	     "\n"
+	     "Run a command while holding a lock that all hosts share "
+	     "through Redis.");
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		int width;
+
+		if (row->help == NULL)
+			continue;
+		if (row->section != NULL)
+			printf("\n%s:\n", row->section);
+		width = print_names(row);
+		if (width + 2 > HELP_COLUMN) {
+			putchar('\n');
+			width = 0;
+		}
+		printf("%*s%s\n", HELP_COLUMN - width, "", row->help);
+	}
+	puts("\n"
+	     "DUR is a number with an optional unit: ms, s (default), m, h, d."
+	     "\n"
+	     "--ttl can also be set as RLOCKRUN_TTL, and so on: "
+	     "see rlockrun(1).");
+	return flush_stdout();
+}
+
+static const char *
+or_empty(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
+int
+opts_table_print_dump(void)
+{
+	const char *section = "";
+
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+
+		if (row->help == NULL)
+			continue;
+		if (row->section != NULL)
+			section = row->section;
+		for (const char *name = row->shorts; *name != '\0'; name++)
+			printf("%s%c", name > row->shorts ? "," : "", *name);
+		putchar('\t');
+		for (const char *const *name = row->longs; *name; name++)
+			printf("%s%s", name > row->longs ? "," : "", *name);
+		printf("\t%s\t%s\t%s\t%s\n", or_empty(row->argument),
+		    or_empty(row->variable), section, row->help);
+	}
+	return flush_stdout();
+}

@@ -1,0 +1,252 @@
+#include "app/settings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/secret.h"
+
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
+
+/* --- text to value: NULL, or the reason why not ----------------------- */
+
+static const char *
+set_switch(bool *field, const char *text)
+{
+	static const char *const words[][2] = {{"0", "1"}, {"no", "yes"},
+	    {"false", "true"}, {"off", "on"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		for (int value = 0; value < 2; value++) {
+			if (strcmp(text, words[i][value]) == 0) {
+				*field = value;
+				return NULL;
+			}
+		}
+	}
+	return "neither yes nor no";
+}
+
+/* The argument is "THIS|THAT|...", the field becomes the word's place in it. */
+static const char *
+set_choice(int *field, const struct opts_row *row, const char *text)
+{
+	const char *word = row->argument;
+
+	for (int place = 0;; place++) {
+		size_t length = strcspn(word, "|");
+		if (strlen(text) == length &&
+		    strncmp(text, word, length) == 0) {
+			*field = place;
+			return NULL;
+		}
+		if (word[length] == '\0')
+			return row->mistake;
+		word += length + 1;
+	}
+}
+
+static const char *
+set_number(int *field, const struct opts_row *row, const char *text)
+{
+	int64_t value;
+
+	if (num_int(text, row->min, row->max, &value) < 0)
+		return row->mistake;
+	*field = (int)value;
+	return NULL;
+}
+
+static const char *
+set_duration(int64_t *field, const struct opts_row *row, const char *text)
+{
+	int64_t value;
+
+	if (num_duration(text, &value) < 0 || value < row->min ||
+	    value > row->max)
+		return row->mistake;
+	*field = value;
+	return NULL;
+}
+
+static const char *
+set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
+{
+	size_t length = strcspn(text, ":");
+	char digits[sizeof("1000")] = "";
+	int64_t count, ms = 0;
+
+	if (length < sizeof(digits))
+		memcpy(digits, text, length);
+	if (num_int(digits, row->min, row->max, &count) < 0 ||
+	    (text[length] == ':' &&
+		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		return row->mistake;
+	opts->replicas = (int)count;
+	opts->replicas_ms = ms;
+	return NULL;
+}
+
+static const char *
+add_key(struct opts *opts, const char *text)
+{
+	if (opts->key_count == OPTS_KEYS_MAX)
+		return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
+	opts->keys[opts->key_count++].name = text;
+	return NULL;
+}
+
+static const char *
+add_server(struct opts *opts, const char *url)
+{
+	const char *reason;
+
+	if (strchr(url, ' ') != NULL)
+		return "one server each time (-r URL -r URL)";
+	if (opts->server_count == OPTS_SERVERS_MAX)
+		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
+	reason = url_parse(url, &opts->servers[opts->server_count]);
+	if (reason == NULL)
+		opts->server_count++;
+	return reason;
+}
+
+/* The variable has all of them. */
+static const char *
+add_servers(struct opts *opts, const char *text)
+{
+	char *list = mem_secret_copy(text, strlen(text));
+	char *rest, *url = strtok_r(list, " ", &rest);
+	const char *reason = url == NULL ? "no URL" : NULL;
+
+	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
+		reason = add_server(opts, url);
+	secret_free(list);
+	return reason;
+}
+
+static const char *
+set_value(struct settings *settings, const struct opts_row *row,
+    const char *text)
+{
+	struct opts *opts = settings->opts;
+	void *field = (char *)opts + row->field;
+	enum origin servers = settings->origins[OPT_REDIS];
+
+	switch (row->type) {
+	case OPTS_SWITCH:
+		return set_switch(field, text);
+	case OPTS_CHOICE:
+		return set_choice(field, row, text);
+	case OPTS_NUMBER:
+		return set_number(field, row, text);
+	case OPTS_DURATION:
+		return set_duration(field, row, text);
+	case OPTS_REPLICAS:
+		return set_replicas(opts, row, text);
+	case OPTS_KEY:
+		return add_key(opts, text);
+	case OPTS_SERVER:
+		return servers == ORIGIN_COMMAND_LINE ? add_server(opts, text)
+						      : add_servers(opts, text);
+	case OPTS_FALLBACK_SERVER: /* the application's: ours goes before it */
+		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
+						 : NULL;
+	case OPTS_TEXT:
+		*(const char **)field = text;
+		return NULL;
+	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
+		*(char **)field = mem_secret_copy(text, strlen(text));
+		return NULL;
+	case OPTS_ACTION:
+		opts->action = row->action;
+		return NULL;
+	case OPTS_REFUSED:
+		break;
+	}
+	/* --password: were it no option, getopt_long would take it for
+	 * --password-file, and a message would quote it. */
+	return "not here, where all can see it (--password-file FILE)";
+}
+
+/* ---------------------------------------------------------------------- */
+
+void
+settings_fail(struct settings *settings, enum exitcode status,
+    const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+
+	if (settings->status != 0)
+		return;
+	settings->status = (int)status;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (status == EXITCODE_USAGE)
+		log_warnx("%s; try 'rlockrun --help'", text);
+	else
+		log_warnx("%s", text);
+}
+
+enum exitcode
+settings_blame(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] == ORIGIN_COMMAND_LINE ? EXITCODE_USAGE
+							    : EXITCODE_CONFIG;
+}
+
+char *
+settings_name(const struct settings *settings, enum option_id id,
+    enum origin origin)
+{
+	if (origin == ORIGIN_ENVIRONMENT)
+		return mem_strdup(opts_table[id].variable);
+	if (settings->given < SETTINGS_LONG_OPTION)
+		return mem_printf("-%c", settings->given);
+	return mem_printf("--%s", opts_table[id].longs[0]);
+}
+
+bool
+settings_are_moot(const struct settings *settings)
+{
+	enum opts_action action = settings->opts->action;
+
+	return action == OPTS_HELP || action == OPTS_VERSION ||
+	       action == OPTS_DUMP;
+}
+
+void
+settings_set(struct settings *settings, enum option_id id, const char *text,
+    enum origin origin)
+{
+	const struct opts_row *row = &opts_table[id];
+	bool again = row->once && settings->origins[id] == ORIGIN_COMMAND_LINE;
+	const char *reason;
+	char *name;
+
+	if (settings->status != 0 || settings_are_moot(settings) ||
+	    settings->origins[id] > origin)
+		return;
+	settings->origins[id] = origin;
+	reason = again ? "can be given once" : set_value(settings, row, text);
+	if (reason == NULL)
+		return;
+	name = settings_name(settings, id, origin);
+	if (again)
+		settings_fail(settings, settings_blame(settings, id), "%s %s",
+		    name, reason);
+	else if (row->secret)
+		settings_fail(settings, settings_blame(settings, id), "%s: %s",
+		    name, reason);
+	else
+		settings_fail(settings, settings_blame(settings, id),
+		    "%s '%s': %s", name, text, reason);
+	free(name);
+}
