@@ -11,4 +11,7 @@
 /* Milliseconds since boot, rounded down. Async-signal-safe. */
 int64_t clock_now(void);
 
+/* The earlier of two times, or the shorter of two durations. */
+int64_t clock_min(int64_t a, int64_t b);
+
 #endif
