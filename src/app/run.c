@@ -209,7 +209,7 @@ held_by_job(const struct run *run)
 		return strdup(above != NULL ? above : "");
 	for (size_t i = 0; i < run->opts->key_count; i++) {
 		const struct lock_config *config = &run->lock_configs[i];
-		const char *token = set_lock(&run->set, config)->token;
+		const char *token = set_lock(&run->set, config)->claim.token;
 		char *with = held_with(above, config->key, config->kind, token);
 		free(held);
 		above = held = with;
@@ -230,7 +230,7 @@ print_lock_env(const struct run *run, FILE *out)
 	for (size_t i = 0; i < run->opts->key_count; i++) {
 		const struct lock *lock =
 		    set_lock(&run->set, &run->lock_configs[i]);
-		fprintf(out, "%s%s", separator, lock->token);
+		fprintf(out, "%s%s", separator, lock->claim.token);
 		separator = "\n";
 		fenced = fenced || lock->fence[0] != '\0';
 	}
@@ -317,8 +317,8 @@ on_held(struct run *run)
 		tell_disagreement(&run->tell, lock);
 		log_info("%s: %s on %s, fence %s, lease %" PRId64 " ms",
 		    lock->config->name,
-		    lock->outer != NULL ? "joined the run that holds it"
-					: "acquired",
+		    lock->claim.outer != NULL ? "joined the run that holds it"
+					      : "acquired",
 		    nodes_label(lock->nodes),
 		    lock->fence[0] != '\0' ? lock->fence : "none",
 		    run->opts->ttl_ms);
@@ -363,7 +363,7 @@ on_failed(struct run *run)
 	case LOCK_OTHER_KIND:
 		log_warnx("%s is held %s by the run around this one, which "
 			  "would wait for itself",
-		    name, lock->outer->held);
+		    name, lock->claim.outer->held);
 		leave(run, EXITCODE_USAGE);
 		break;
 	case LOCK_REFUSED:
@@ -600,11 +600,11 @@ report_lock_release(const struct lock *lock)
 	const char *name = lock->config->name;
 	char until[32];
 
-	holder_describe_time(lock->kept_until - clock_now(), until,
+	holder_describe_time(lock->release.kept_until - clock_now(), until,
 	    sizeof(until));
-	if (lock->released == ANSWER_LEFT)
+	if (lock->release.outcome == LOCK_LEFT)
 		log_info("%s: left to other runs", name);
-	else if (lock->released == ANSWER_KEPT)
+	else if (lock->release.outcome == LOCK_KEPT)
 		log_info("%s: kept until %s", name, until);
 	else
 		log_info("%s: released", name);
@@ -618,8 +618,9 @@ report_release(const struct run *run)
 	bool all_free = true;
 
 	for (size_t i = 0; i < set->count; i++)
-		all_free = all_free && set->locks[i].released != ANSWER_LEFT &&
-			   set->locks[i].released != ANSWER_KEPT;
+		all_free = all_free &&
+			   set->locks[i].release.outcome != LOCK_LEFT &&
+			   set->locks[i].release.outcome != LOCK_KEPT;
 	if (all_free)
 		log_info("%s: released", run->opts->name);
 	for (size_t i = 0; !all_free && i < set->count; i++)

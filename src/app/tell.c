@@ -36,7 +36,7 @@ tell_busy(const struct tell *tell, const struct lock *lock)
 	holder_tell(&lock->holder, holder, sizeof(holder));
 	if (lock->config->wait)
 		log_warnx("%s %s; %" PRId64 " are waiting already",
-		    name_of(lock), holder, lock->waiting);
+		    name_of(lock), holder, lock->queue.length);
 	else
 		log_warnx("%s %s", name_of(lock), holder);
 }
@@ -64,9 +64,9 @@ show_waiting(struct tell *tell, const struct lock *lock)
 	int64_t seconds = (clock_now() - tell->began_at) / SECOND_MS;
 
 	holder_tell(&lock->holder, holder, sizeof(holder));
-	if (lock->rank >= 0)
+	if (lock->queue.position >= 0)
 		snprintf(place, sizeof(place), ", number %" PRId64 " in line",
-		    lock->rank + 1);
+		    lock->queue.position + 1);
 	log_progress("waiting %" PRId64 "s%s: %s %s", seconds, place,
 	    name_of(lock), holder);
 	tell->redraw_at = tell->began_at + (seconds + 1) * SECOND_MS;
@@ -81,9 +81,9 @@ say_waiting(struct tell *tell, const struct lock *lock)
 		return;
 	tell->waiting = lock;
 	holder_tell(&lock->holder, holder, sizeof(holder));
-	if (lock->rank > 0)
+	if (lock->queue.position > 0)
 		log_warnx("%s %s; waiting, number %" PRId64 " in line",
-		    name_of(lock), holder, lock->rank + 1);
+		    name_of(lock), holder, lock->queue.position + 1);
 	else
 		log_warnx("%s %s; waiting", name_of(lock), holder);
 }
@@ -119,14 +119,14 @@ tell_no_queue(struct tell *tell, const struct lock *lock)
 	if (tell->no_queue || lock->no_queue[0] == '\0')
 		return;
 	tell->no_queue = true;
-	if (lock->outer != NULL)
+	if (lock->claim.outer != NULL)
 		what = "the outer run cannot see this one";
 	else if (nodes_are_one(lock->nodes))
 		what = "the queue cannot be used";
 	else
 		what = "nested runs cannot be counted";
 	/* What is in the nature of the name needs nobody's care. */
-	if (lock->tier == LOCK_KEY_ONLY)
+	if (lock->claim.tier == CLAIM_KEY_ONLY)
 		log_info("%s: %s: %s", name_of(lock), what, lock->no_queue);
 	else
 		log_warnx("%s: %s: %s", name_of(lock), what, lock->no_queue);

@@ -1,6 +1,7 @@
-/* A named lock: acquire, wait, renew, release, lost. Knows no
- * job. Callbacks of the loop only change the facts below; whoever runs the loop
- * looks at them after each turn. See PROTOCOL in rlockrun(1). */
+/* A named lock: its states and the facts about it. acquire.h, lease.h and
+ * release.h move it from state to state. Knows no job. Callbacks of the loop
+ * only change the facts below; whoever runs the loop looks at them after each
+ * turn. See PROTOCOL in rlockrun(1). */
 #ifndef LOCK_H
 #define LOCK_H
 
@@ -8,17 +9,21 @@
 #include <stdint.h>
 
 #include "base/loop.h"
-#include "lock/answer.h"
+#include "lock/claim.h"
+#include "lock/config.h"
 #include "lock/holder.h"
-#include "lock/kind.h"
 #include "lock/nodes.h"
-#include "lock/token.h"
-#include "lock/waiter.h"
+#include "lock/queue.h"
 
 #define LOCK_ERROR_MAX 2048
-#define LOCK_ANY_WAITERS (-1)
-#define LOCK_FORMER_MAX 8
 
+/* IDLE --> ACQUIRING --granted--> HELD --released--> RELEASING --> RELEASED
+ *           |  ^  |                |  renewal = 0         ^
+ *           |  +--+ busy, silent   +--------> LOST        |
+ *           |                                             |
+ *           +--> FAILED          ACQUIRING --cancelled ---+
+ *
+ * Replies to a command of an earlier state are ignored. */
 enum lock_state {
 	LOCK_IDLE,
 	LOCK_ACQUIRING, /* a try is out, or the next one is due soon */
@@ -34,47 +39,43 @@ enum lock_failure {
 	LOCK_BUSY = 1,	    /* without waiting, or too many wait already */
 	LOCK_UNAVAILABLE,   /* the server was silent for too long */
 	LOCK_NOT_A_LOCK,    /* the key holds something else */
-	LOCK_OTHER_KIND,    /* we are within a run that holds it so */
+	LOCK_OTHER_KIND,    /* an outer run holds it in that kind */
 	LOCK_REFUSED,	    /* password, ACL */
-	LOCK_ERROR,	    /* the server said something unforeseen */
+	LOCK_ERROR,	    /* an unforeseen error reply */
 	LOCK_MISCONFIGURED, /* two servers are the same one */
 };
 
-struct lock_config {
-	const char *key;
-	const char *name; /* of the lock, for messages */
-	struct nodes_config nodes;
-	int64_t ttl_ms;
-	int64_t server_timeout_ms; /* silence that is borne while acquiring */
-	int64_t try_ms;	 /* after that much of it a fresh connection tries */
-	bool wait;	 /* else LOCK_BUSY at once */
-	int max_waiters; /* LOCK_BUSY when so many wait already */
-	int replicas;	 /* held only while so many have it */
-	int64_t replicas_ms; /* how long they have to say so */
-	const struct kind *kind;
-	int permits;	     /* of kind_permits */
-	const char *command; /* for the holder's record */
-	const char *held;    /* RLOCKRUN_HELD, or NULL */
+/* The command of the present state: a try, a renewal, a release. */
+enum lock_command {
+	LOCK_NONE_OUT,	  /* the timer says when it is sent */
+	LOCK_OUT,	  /* its reply is awaited */
+	LOCK_OUT_TWICE,	  /* a renewal, on two connections; RELEASING: both
+			   * have to be answered before the release is sent */
+	LOCK_ON_DOORBELL, /* BLPOP is out, the try follows */
 };
 
-/* Keys beside the lock's own: see PROTOCOL in rlockrun(1). */
-struct lock_keys {
-	char *fence;
-	char *info;
-	char *nested;
-	char *queue;
-	char *alive;
-	char *bell;
+/* What a release came to. */
+enum lock_released {
+	LOCK_NOT_HELD,	  /* nothing of ours was there to be released */
+	LOCK_UNCONFIRMED, /* no server has replied */
+	LOCK_WAS_LOST,	  /* the lock was not ours any more, within its lease */
+	LOCK_FREED,
+	LOCK_LEFT, /* to other runs of the nest */
+	LOCK_KEPT, /* for --min-hold */
 };
 
-/* How many of the keys, in the order of script.h, all commands use. Acquire and
- * release use the same ones: a server that permits the former permits the
- * latter. */
-enum lock_tier {
-	LOCK_KEY_ONLY = 1,    /* the lock's own */
-	LOCK_WITH_RECORD = 3, /* and fence and record of the holder */
-	LOCK_WITH_NESTED = 4, /* and nested runs */
-	LOCK_WITH_QUEUE = 7,  /* and queue, who is alive, the own doorbell */
+struct lock_try {
+	int64_t sent_at;
+	int64_t silent_since; /* the first try of those without a reply; 0: the
+			       * server has replied */
+	int64_t reply_ms;     /* after that a fresh connection tries */
+};
+
+struct lock_release {
+	enum lock_released outcome;
+	int64_t give_up_at;
+	int64_t keep_until; /* the server is to keep the lock until then */
+	int64_t kept_until; /* LOCK_KEPT: it does, by the local clock */
 };
 
 struct lock {
@@ -83,52 +84,26 @@ struct lock {
 	enum lock_failure failure;
 	char error[LOCK_ERROR_MAX]; /* of the last thing that went wrong */
 	bool answered;		    /* the last contact succeeded */
-	char token[TOKEN_SIZE];
-	/* Tokens of tries that were not answered: one that comes late may still
-	 * put its token into the key. The newest last. */
-	char former[LOCK_FORMER_MAX][TOKEN_SIZE];
-	size_t former_count;
-	char fence[24];		  /* empty where a nested run can't learn it */
-	const struct kind *outer; /* of the run that holds it for us */
+	char fence[24];		    /* empty if a nested run cannot learn it */
 	int64_t acquired_at;
-	int64_t valid_until; /* the lease holds until then, proven */
-	bool lost_at_release;
-	enum answer_released released; /* in which way, when it was */
-	int64_t kept_until;	       /* KEPT: by the local clock */
-	bool unconfirmed;	       /* released, but no server said so */
-	struct holder holder;	       /* as the last busy try told */
-	int64_t rank;		       /* our place in line from 0; -1: none */
-	int64_t waiting;	       /* how many are in line */
-	int64_t permits; /* that others allow, where they disagree */
+	int64_t valid_until;	       /* the lease holds until then, proven */
+	int64_t permits;	       /* of other holders, if they disagree */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
+	struct holder holder;	       /* by the reply to the last busy try */
+	struct queue queue;	       /* likewise */
+	struct claim claim;
+	struct lock_try try;
+	struct lock_release release;
 
 	const struct lock_config *config;
 	struct loop *loop;
 	struct nodes *nodes;
 	struct loop_timer timer; /* next try, renewal or release */
-	struct lock_keys keys;
-	struct holder self;
-	char run[TOKEN_SIZE];	  /* of a nested run, else empty */
-	char waiter[WAITER_SIZE]; /* our name in line */
-	char next[WAITER_SIZE];	  /* who is to be rung, or empty */
-	enum lock_tier tier;	  /* below WITH_QUEUE: tries again and again */
-	bool deaf;		  /* in line, but without a doorbell */
-	bool blocked;		  /* on the doorbell */
-	int64_t poll_ms;	  /* between two looks at a foreign holder */
-	bool heard;		  /* the last try: the server was not silent */
-	int64_t silent_since;
-	int64_t tried_at;
-	int64_t try_ms; /* the present try's reply is awaited so long */
+	enum lock_command command;
+	bool grant_unknown; /* whether the server has our token in the key */
 	int64_t backoff_ms;
-	int64_t patience_ms;   /* a renewal's answer is awaited so long */
+	int64_t patience_ms;   /* how long a renewal's reply is awaited */
 	int64_t round_trip_ms; /* of the last grant or renewal */
-	int64_t give_up_at;    /* of a release */
-	int64_t keep_until;    /* after it, by the server */
-	bool in_flight;	       /* the state's own command is out */
-	bool settled;	       /* released; what is sent still is for others */
-	bool overdue;	    /* a renewal is out on a second connection, too */
-	bool release_waits; /* for such a renewal's reply */
-	bool unsure;	    /* whether the server has our token in the key */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no
@@ -137,26 +112,36 @@ int lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config);
 void lock_fini(struct lock *lock);
 
-/* IDLE -> ACQUIRING: sends the first try before it returns. */
-void lock_acquire(struct lock *lock);
+/* --- for acquire, lease, release and request alone ---------------------- */
 
-/* Asks for a renewal now, unless one is out already. */
-void lock_renew(struct lock *lock);
+#define LOCK_BACKOFF_MIN_MS 100
+/* How long a reply is awaited at least, on a connection that may have died
+ * unnoticed. */
+#define LOCK_REPLY_MS 1000
 
-/* When the next one is sent. CLOCK_NEVER while one is out, while it is tried
- * again since the last one failed, and in other states. */
-int64_t lock_renewal_at(const struct lock *lock);
+/* Enters that state: on_due is what its timer calls. */
+void lock_enter(struct lock *lock, enum lock_state state,
+    void (*on_due)(void *arg));
+/* Enters a state that has no timer. */
+void lock_end(struct lock *lock, enum lock_state state);
 
-/* Moves it. Not where that is CLOCK_NEVER. */
-void lock_renew_at(struct lock *lock, int64_t at);
+void lock_due_at(struct lock *lock, int64_t at);
+void lock_due_in(struct lock *lock, int64_t ms);
+int64_t lock_next_backoff(struct lock *lock);
 
-/* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). The server
- * keeps the lock until keep_until; a time that is over frees it at once. */
-void lock_release(struct lock *lock, int64_t keep_until);
+/* A server or a name server that is always slow must not cost us the lock, and
+ * an unresponsive one must be noticed soon. */
+void lock_be_patient(struct lock *lock, int64_t ms);
 
-/* From any state to RELEASED (FAILED, when the lock had failed), by RELEASING
- * for a moment where the server may have granted us the lock: leaves nothing
- * behind that can be helped. Cuts a release short. */
-void lock_cancel(struct lock *lock);
+/* Record what the last contact brought: a reply, its round trip, */
+void lock_note_reply(struct lock *lock);
+void lock_note_round_trip(struct lock *lock, int64_t sent_at);
+/* an error ("error from", the server's label, its words), no reply, */
+void lock_note_error(struct lock *lock, const char *what, const char *label,
+    const char *words);
+void lock_note_silence(struct lock *lock, const char *why);
+/* or why a command is not even sent: the time may be over while the connection
+ * is still being established. */
+void lock_note_obstacle(struct lock *lock);
 
 #endif

@@ -16,6 +16,9 @@
 
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "lock/acquire.h"
+#include "lock/lease.h"
+#include "lock/release.h"
 
 /* --- set-up ----------------------------------------------------------- */
 
@@ -99,9 +102,9 @@ release(struct lock *lock, int64_t keep_until)
 	if (lock->state != LOCK_HELD)
 		return;
 	if (clock_now() < lock->valid_until)
-		lock_release(lock, keep_until);
+		release_start(lock, keep_until);
 	else
-		lock_cancel(lock);
+		release_at_once(lock);
 }
 
 /* They are all renewed with the one whose turn comes first, so that we wake up
@@ -114,13 +117,13 @@ renew_in_step(struct set *set)
 	if (set->count == 1)
 		return;
 	for (size_t i = 0; i < set->count; i++) {
-		int64_t at = lock_renewal_at(&set->locks[i]);
+		int64_t at = lease_renewal_at(&set->locks[i]);
 		if (at < first_at)
 			first_at = at;
 	}
 	for (size_t i = 0; i < set->count; i++)
-		if (lock_renewal_at(&set->locks[i]) != CLOCK_NEVER)
-			lock_renew_at(&set->locks[i], first_at);
+		if (lease_renewal_at(&set->locks[i]) != CLOCK_NEVER)
+			lease_renew_at(&set->locks[i], first_at);
 }
 
 /* Whose lease is in greater danger. */
@@ -161,7 +164,7 @@ turn_back(struct set *set)
 
 		if (lock->state == LOCK_ACQUIRING ||
 		    (lock->state == LOCK_HELD && !lock->answered))
-			lock_cancel(lock);
+			release_at_once(lock);
 		else
 			release(lock, 0);
 	}
@@ -204,7 +207,7 @@ go_on(struct set *set)
 		return;
 	if (set->at + 1 < set->count) {
 		set->about = &set->locks[++set->at];
-		lock_acquire(&set->locks[set->at]);
+		acquire_start(&set->locks[set->at]);
 	} else if (set->count == 1 || all_fresh(set)) {
 		set->state = LOCK_HELD;
 		set->acquired_at = lock->acquired_at;
@@ -242,7 +245,7 @@ set_acquire(struct set *set)
 	set->at = 0;
 	set->back = false;
 	set->about = set->locks;
-	lock_acquire(&set->locks[0]);
+	acquire_start(&set->locks[0]);
 }
 
 /* --- hold ------------------------------------------------------------- */
@@ -274,7 +277,7 @@ void
 set_renew(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		lock_renew(&set->locks[i]);
+		lease_renew(&set->locks[i]);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -286,14 +289,15 @@ step_releasing(struct set *set)
 	set->answered = true;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
+		bool unconfirmed = lock->state != LOCK_RELEASING &&
+				   lock->release.outcome == LOCK_UNCONFIRMED;
 
-		if (lock->lost_at_release) {
+		if (lock->release.outcome == LOCK_WAS_LOST) {
 			set->lost_at_release = true;
 			set->about = lock;
-		} else if (lock->state == LOCK_RELEASING || lock->unconfirmed) {
+		} else if (lock->state == LOCK_RELEASING || unconfirmed) {
 			set->answered = set->answered && lock->answered;
-			set->unconfirmed =
-			    set->unconfirmed || lock->unconfirmed;
+			set->unconfirmed = set->unconfirmed || unconfirmed;
 			if (!set->lost_at_release)
 				set->about = lock;
 		}
@@ -318,7 +322,7 @@ set_cancel(struct set *set)
 		return;
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;)
-		lock_cancel(&set->locks[i]);
+		release_at_once(&set->locks[i]);
 	step_releasing(set);
 }
 

@@ -57,7 +57,7 @@ void set_renew(struct set *set);
  * by the server until keep_until. */
 void set_release(struct set *set, int64_t keep_until);
 
-/* From any state to RELEASED, as lock_cancel. */
+/* From any state to RELEASED, as release_at_once. */
 void set_cancel(struct set *set);
 
 /* The lock of that config. */

@@ -1,0 +1,473 @@
+/* A waiter. The try is claim, heartbeat and poll in one; a doorbell only hints
+ * that it is time for one:
+ *
+ *            +------------- time is up, or any doubt ----------------+
+ *            v                                                       |
+ *   --> a try is out --busy, queued---> blocked on the doorbell -----+
+ *         |  ^    |                         (BLPOP) | rung           |
+ *         |  |    |                                 v                |
+ *         |  |    |                              (a try)             |
+ *         |  |    +--any other way to wait: see queue.h,             |
+ *         |  |       the server is busy--> pause (timer) ------------+
+ *         |  +--- some keys can't be used: once more without them
+ *         +--granted--> HELD
+ *
+ * A server's script is never interrupted, but its reply may be lost: then the
+ * grant is unknown, and we go on as if the lock had been granted to us. */
+#include "lock/acquire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lock/answer.h"
+#include "lock/lease.h"
+#include "lock/release.h"
+#include "lock/request.h"
+#include "redis/reply.h"
+
+static void send_try(struct lock *lock);
+
+static void
+fail(struct lock *lock, enum lock_failure failure)
+{
+	lock->failure = failure;
+	lock_end(lock, LOCK_FAILED);
+}
+
+static int64_t
+silence_ends_at(const struct lock *lock)
+{
+	if (lock->try.silent_since == 0)
+		return CLOCK_NEVER;
+	return lock->try.silent_since + lock->config->server_timeout_ms;
+}
+
+static void
+try_again(struct lock *lock)
+{
+	int64_t at = clock_now() + lock_next_backoff(lock);
+
+	lock_due_at(lock, clock_min(at, silence_ends_at(lock)));
+}
+
+/* A server that sends error replies is not silent: a waiter goes on. A run that
+ * does not wait gives the server the time it gives a silent one. */
+static void
+note_sign_of_life(struct lock *lock)
+{
+	if (lock->config->wait)
+		lock->try.silent_since = 0;
+}
+
+/* After a refused AUTH or SELECT the script may have run all the same, as an
+ * open default user or in db 0. */
+static void
+on_refused(struct lock *lock, const struct reply *reply)
+{
+	lock_note_error(lock, "refused by", reply->label, reply->error);
+	lock->failure = LOCK_REFUSED;
+	release_at_once(lock);
+}
+
+static void
+give_up(struct lock *lock)
+{
+	lock_note_obstacle(lock);
+	lock->answered = false;
+	fail(lock, LOCK_UNAVAILABLE);
+	release_silently(lock);
+}
+
+/* --- error replies ---------------------------------------------------- */
+
+/* With fewer keys, as long as others may be to blame. */
+static bool
+try_lower_tier(struct lock *lock, bool refused)
+{
+	struct claim *claim = &lock->claim;
+
+	if (!claim_lower_tier(claim, refused))
+		return false;
+	if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	send_try(lock);
+	return true;
+}
+
+/* 0 for an error that may pass. */
+static enum lock_failure
+failure_of(enum reply_verdict verdict)
+{
+	switch (verdict) {
+	case REPLY_NOT_A_LOCK:
+		return LOCK_NOT_A_LOCK;
+	case REPLY_REFUSED:
+		return LOCK_REFUSED;
+	case REPLY_REPORT:
+		return LOCK_ERROR;
+	default:
+		return 0;
+	}
+}
+
+static void
+on_error(struct lock *lock, const struct reply *reply)
+{
+	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
+	enum lock_failure failure = failure_of(verdict);
+	bool refused = reply->kind == REPLY_NO_ACCESS;
+
+	lock_note_error(lock, "error from", reply->label, reply->error);
+	lock->answered = false;
+	if (failure != 0 && !refused &&
+	    try_lower_tier(lock, verdict == REPLY_REFUSED))
+		return;
+	if (failure != 0) {
+		fail(lock, failure);
+		return;
+	}
+	note_sign_of_life(lock);
+	if (verdict == REPLY_RECONNECT || refused)
+		nodes_drop(lock->nodes);
+	try_again(lock);
+}
+
+/* --- waiting ---------------------------------------------------------- */
+
+/* Whatever ends the wait, the next try shows what it was worth. */
+static void
+on_doorbell(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	const char *error = value_error(reply->value);
+
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	lock->command = LOCK_NONE_OUT;
+	if (error == NULL) {
+		send_try(lock);
+		return;
+	}
+	lock_note_error(lock, "error from", reply->label, error);
+	switch (reply_judge(REPLY_ACQUIRING, error)) {
+	case REPLY_RECONNECT:
+		nodes_drop(lock->nodes);
+		/* FALLTHROUGH */
+	case REPLY_RETRY:
+		try_again(lock);
+		break;
+	default:
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+		lock_due_in(lock, queue_refuse_doorbell(&lock->queue));
+		break;
+	}
+}
+
+static void
+wait_for_turn(struct lock *lock)
+{
+	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
+	char seconds[32];
+	const char *argv[] = {"BLPOP", lock->claim.keys.bell, seconds};
+	const struct conn_command command = {.argc = 3,
+	    .argv = argv,
+	    .deadline = clock_now() + ms + lock->patience_ms,
+	    .on_reply = on_doorbell,
+	    .arg = lock};
+
+	lock_due_in(lock, ms);
+	if (lock->queue.way != QUEUE_DOORBELL)
+		return;
+	snprintf(seconds, sizeof(seconds), "%.3f", (double)ms / 1000);
+	if (nodes_send(lock->nodes, &command, NODES_TELL) == -1) {
+		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
+		return;
+	}
+	lock->command = LOCK_ON_DOORBELL;
+	lock_due_at(lock, CLOCK_NEVER);
+}
+
+/* --- replies ---------------------------------------------------------- */
+
+static void
+on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
+{
+	bool wait = lock->config->wait;
+
+	lock_note_reply(lock);
+	lock->grant_unknown = false;
+	lock->queue.position = answer->rank;
+	lock->queue.length = answer->waiting;
+	lock->holder = answer->holder;
+	lock->holder.permits_here = claim_permits(&lock->claim);
+	request_rings(lock, &answer->rings);
+	if (!wait && partial) {
+		lock->failure = LOCK_BUSY;
+		release_withdraw(lock);
+	} else if (!wait || (answer->rank == -1 &&
+				lock->claim.tier == CLAIM_WITH_QUEUE)) {
+		fail(lock, LOCK_BUSY);
+	} else {
+		wait_for_turn(lock);
+	}
+}
+
+/* The server has expired entries left to remove before it can say whether the
+ * lock is free: the same try goes on with that. */
+static void
+on_unfinished(struct lock *lock, const struct answer_try *answer,
+    const char *label)
+{
+	int64_t silent_since = lock->try.silent_since;
+
+	lock_note_reply(lock);
+	lock->try.silent_since = silent_since;
+	note_sign_of_life(lock);
+	lock->grant_unknown = false;
+	lock->queue.position = answer->rank;
+	snprintf(lock->error, sizeof(lock->error),
+	    "%.512s still removes expired entries", label);
+	send_try(lock);
+}
+
+/* The outer run does not wait for a run that it cannot see. */
+static void
+note_uncounted(struct lock *lock, const char *label, const char *why)
+{
+	if (*why == '\0')
+		return;
+	lock_note_error(lock, "error from", label, why);
+	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+}
+
+/* A grant that arrives so late that little is left of it is asked for again:
+ * the own token is granted anew. */
+static void
+on_granted(struct lock *lock, const struct answer_try *answer,
+    const struct reply *reply)
+{
+	int64_t sent_at = reply->sent_at;
+
+	if (clock_now() > sent_at + lock->config->ttl_ms / 2) {
+		lock_note_error(lock, "too slow for this ttl", reply->label,
+		    "the answer came when half of the lease was over");
+		lock->answered = false;
+		try_again(lock);
+		return;
+	}
+	lock_note_reply(lock);
+	lock->grant_unknown = false;
+	claim_expect_next(&lock->claim, answer->next);
+	note_uncounted(lock, reply->label, answer->uncounted);
+	lock->permits = answer->permits;
+	request_rings(lock, &answer->rings);
+	lock_note_round_trip(lock, sent_at);
+	lease_begin(lock, sent_at);
+}
+
+/* What a minority has granted is freed at once: nobody is to hold it. False if
+ * nothing can be tried any more. */
+static bool
+withdraw(struct lock *lock)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + LOCK_REPLY_MS};
+
+	if (nodes_owe_grant(lock->nodes))
+		request_undo(lock, NODES_UNDO, true);
+	request_release(lock, &how, NODES_TELL);
+	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
+		return true;
+	lock_note_error(lock, "cannot try again at", nodes_label(lock->nodes),
+	    "out of memory");
+	fail(lock, LOCK_ERROR);
+	return false;
+}
+
+static void
+on_silence(struct lock *lock, const struct reply *reply)
+{
+	bool may_come_late = reply->sent_at != CLOCK_NEVER;
+
+	lock->grant_unknown = lock->grant_unknown || may_come_late;
+	lock->try.reply_ms *= 2;
+	lock_note_silence(lock, reply->failure);
+	if (reply->kind == REPLY_TOO_FEW)
+		note_sign_of_life(lock);
+	if (may_come_late && lock->claim.outer == NULL &&
+	    nodes_are_one(lock->nodes) && !claim_supersede_token(&lock->claim))
+		fail(lock, LOCK_ERROR);
+	else if (reply->kind == REPLY_DUPLICATE)
+		fail(lock, LOCK_MISCONFIGURED);
+	else if (reply->permanent)
+		give_up(lock);
+	else
+		try_again(lock);
+}
+
+/* RLOCKRUN_HELD has outlived the run that it came from. */
+static void
+on_outer_gone(struct lock *lock)
+{
+	lock_note_reply(lock);
+	lock->grant_unknown = false;
+	claim_forget_outer(&lock->claim);
+	send_try(lock);
+}
+
+static void
+on_answer(struct lock *lock, const struct answer_try *answer,
+    const struct reply *reply)
+{
+	switch (answer->outcome) {
+	case ANSWER_BUSY:
+		on_busy(lock, answer, reply->partial);
+		break;
+	case ANSWER_UNFINISHED:
+		on_unfinished(lock, answer, reply->label);
+		break;
+	case ANSWER_GRANTED:
+		on_granted(lock, answer, reply);
+		break;
+	case ANSWER_NOT_HELD:
+		on_outer_gone(lock);
+		break;
+	case ANSWER_OTHER_KIND:
+		fail(lock, LOCK_OTHER_KIND);
+		break;
+	}
+}
+
+static void
+on_tried(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	bool refused = reply->kind == REPLY_NO_ACCESS;
+	bool for_now = refused && reply_judge(REPLY_ACQUIRING, reply->error) ==
+				      REPLY_RETRY;
+	struct answer_try answer;
+	bool answered, granted, busy;
+
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	answered = lock->claim.outer != NULL
+		       ? answer_join(&answer, reply->value)
+		       : answer_acquire(&answer, reply->value);
+	granted = answered && answer.outcome == ANSWER_GRANTED;
+	busy = answered && answer.outcome == ANSWER_BUSY;
+	lock->command = LOCK_NONE_OUT;
+	/* A try that is busy and does not wait has time to undo its grants. */
+	if (reply->partial && refused)
+		lock->grant_unknown = true;
+	else if (reply->partial && (lock->config->wait || !busy) &&
+		 !withdraw(lock))
+		return;
+	lock->grant_unknown = lock->grant_unknown || granted;
+	/* Fencing numbers of different majorities cannot be compared. */
+	if (answered && nodes_are_one(lock->nodes))
+		snprintf(lock->fence, sizeof(lock->fence), "%s", answer.fence);
+	if (refused && !(for_now && !granted))
+		on_refused(lock, reply);
+	else if (reply->error != NULL)
+		on_error(lock, reply);
+	else if (answered)
+		on_answer(lock, &answer, reply);
+	else
+		on_silence(lock, reply);
+}
+
+/* --- tries ------------------------------------------------------------ */
+
+/* When a fresh connection tries. The first gets a part of the time only, since
+ * its reply may have been lost; the later ones get twice as long each. */
+static int64_t
+try_ends_at(const struct lock *lock)
+{
+	return clock_min(silence_ends_at(lock),
+	    lock->try.sent_at + lock->try.reply_ms + lock->config->replicas_ms);
+}
+
+/* When a connection that was not up is given up. It gets twice the time: by
+ * default it takes 5 s to resolve a name past a dead name server
+ * (resolv.conf(5)). */
+static int64_t
+connect_ends_at(const struct lock *lock)
+{
+	return clock_min(silence_ends_at(lock),
+	    try_ends_at(lock) + lock->try.reply_ms);
+}
+
+/* Our own timers come before the connection's: they send an undo behind the
+ * try. */
+static void
+send_try(struct lock *lock)
+{
+	struct conn_command how = {.on_reply = on_tried,
+	    .replicas = lock->config->replicas,
+	    .replicas_ms = lock->config->replicas_ms};
+
+	lock->try.sent_at = clock_now();
+	if (lock->try.silent_since == 0) {
+		lock->try.silent_since = lock->try.sent_at;
+		lock->try.reply_ms = lock->config->try_ms;
+	}
+	how.deadline = 1 + (nodes_are_up(lock->nodes) ? try_ends_at(lock)
+						      : connect_ends_at(lock));
+	if (request_try(lock, &how, NODES_GRANT) == -1) {
+		try_again(lock);
+		return;
+	}
+	lock->command = LOCK_OUT;
+	lock_due_at(lock, try_ends_at(lock));
+}
+
+/* An undo follows the try on its connection, so that a late try leaves nothing
+ * behind. A waiter with a position in the queue sends none: the undo would give
+ * up the position. A connection that is not up ends by itself, and its error
+ * says how far it came. */
+static void
+abandon_try(struct lock *lock)
+{
+	bool late = clock_now() >= connect_ends_at(lock);
+
+	lock_due_at(lock, late ? silence_ends_at(lock) : connect_ends_at(lock));
+	if (!nodes_are_one(lock->nodes) || !nodes_are_up(lock->nodes))
+		return;
+	if (lock->queue.position == -1 && lock->config->replicas == 0)
+		request_undo(lock, NODES_UNDO, false);
+	nodes_drop(lock->nodes);
+	lock_note_error(lock, "no answer from", nodes_label(lock->nodes),
+	    strerror(ETIMEDOUT));
+}
+
+static void
+on_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (clock_now() >= silence_ends_at(lock))
+		give_up(lock);
+	else if (lock->command == LOCK_OUT)
+		abandon_try(lock);
+	else
+		send_try(lock);
+}
+
+static void
+on_stray(void *arg)
+{
+	request_undo(arg, NODES_RECALL, false);
+}
+
+void
+acquire_start(struct lock *lock)
+{
+	lock_enter(lock, LOCK_ACQUIRING, on_due);
+	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
+	    nodes_label(lock->nodes));
+	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	lock->patience_ms = LOCK_REPLY_MS;
+	nodes_watch_strays(lock->nodes, on_stray, lock);
+	send_try(lock);
+}

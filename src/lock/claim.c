@@ -1,0 +1,129 @@
+#include "lock/claim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lock/held.h"
+#include "lock/key.h"
+
+static bool
+name_keys(struct claim *claim)
+{
+	const char *key = claim->config->key;
+	struct claim_keys *keys = &claim->keys;
+
+	keys->fence = key_helper(key, 'f');
+	keys->info = key_helper(key, 'i');
+	keys->queue = key_helper(key, 'q');
+	keys->alive = key_helper(key, 'l');
+	keys->nested = key_helper(key, 'n');
+	return keys->fence != NULL && keys->info != NULL &&
+	       keys->queue != NULL && keys->alive != NULL &&
+	       keys->nested != NULL;
+}
+
+static void
+find_outer(struct claim *claim)
+{
+	char token[TOKEN_SIZE];
+
+	claim->outer =
+	    held_find(claim->config->held, claim->config->key, token);
+	if (claim->outer == NULL)
+		return;
+	memcpy(claim->run, claim->token, sizeof(claim->run));
+	memcpy(claim->token, token, sizeof(claim->token));
+}
+
+int
+claim_init(struct claim *claim, const struct lock_config *config)
+{
+	*claim = (struct claim){.config = config};
+	holder_self(&claim->self);
+	if (!name_keys(claim) || !claim_change_token(claim))
+		return -1;
+	claim->tier =
+	    config->nodes.count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
+	find_outer(claim);
+	return 0;
+}
+
+void
+claim_fini(struct claim *claim)
+{
+	free(claim->keys.fence);
+	free(claim->keys.info);
+	free(claim->keys.queue);
+	free(claim->keys.alive);
+	free(claim->keys.nested);
+	free(claim->keys.bell);
+}
+
+bool
+claim_change_token(struct claim *claim)
+{
+	free(claim->keys.bell);
+	claim->keys.bell = NULL;
+	if (token_make(claim->token) == -1)
+		return false;
+	waiter_name(claim->waiter, *claim->config->kind->letter, claim->token,
+	    &claim->self);
+	claim->keys.bell = key_bell(claim->config->key, claim->token);
+	return claim->keys.bell != NULL;
+}
+
+bool
+claim_supersede_token(struct claim *claim)
+{
+	if (claim->former_count == CLAIM_FORMER_MAX)
+		memmove(claim->former[0], claim->former[1],
+		    --claim->former_count * sizeof(*claim->former));
+	memcpy(claim->former[claim->former_count++], claim->token,
+	    sizeof(claim->token));
+	return token_make(claim->token) == 0;
+}
+
+void
+claim_forget_outer(struct claim *claim)
+{
+	claim->outer = NULL;
+	memcpy(claim->token, claim->run, sizeof(claim->token));
+	claim->run[0] = '\0';
+}
+
+/* A nested run waits in no queue, and only permissions speak against the key of
+ * nested runs. */
+bool
+claim_lower_tier(struct claim *claim, bool refused)
+{
+	if (claim->tier == CLAIM_WITH_QUEUE &&
+	    (refused || claim->outer == NULL))
+		claim->tier = CLAIM_WITH_NESTED;
+	else if (claim->tier == CLAIM_WITH_NESTED && refused)
+		claim->tier = CLAIM_WITH_RECORD;
+	else
+		return false;
+	return true;
+}
+
+void
+claim_expect_next(struct claim *claim, const char *waiter)
+{
+	claim->next[0] = '\0';
+	if (strlen(waiter) < sizeof(claim->next))
+		memcpy(claim->next, waiter, strlen(waiter) + 1);
+}
+
+const struct kind *
+claim_kind(const struct claim *claim)
+{
+	return claim->outer != NULL ? claim->outer : claim->config->kind;
+}
+
+int
+claim_permits(const struct claim *claim)
+{
+	const struct lock_config *config = claim->config;
+
+	return config->kind == &kind_permits ? config->permits : 0;
+}

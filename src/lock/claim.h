@@ -1,0 +1,87 @@
+/* Who we are to the servers: the tokens and names that stand for us, and which
+ * keys our requests use. Sends nothing. See Keys in PROTOCOL of rlockrun(1). */
+#ifndef CLAIM_H
+#define CLAIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lock/config.h"
+#include "lock/holder.h"
+#include "lock/kind.h"
+#include "lock/token.h"
+#include "lock/waiter.h"
+
+#define CLAIM_FORMER_MAX 8
+
+/* How many keys, in the order of script.h, all requests use. Acquire and
+ * release use the same ones: a server that permits the former permits the
+ * latter. */
+enum claim_tier {
+	CLAIM_KEY_ONLY = 1,    /* the lock's own */
+	CLAIM_WITH_RECORD = 3, /* and fence and record of the holder */
+	CLAIM_WITH_NESTED = 4, /* and nested runs */
+	CLAIM_WITH_QUEUE = 7,  /* and queue, heartbeats, the own doorbell */
+};
+
+/* Keys beside the lock's own. */
+struct claim_keys {
+	char *fence;
+	char *info;
+	char *nested;
+	char *queue;
+	char *alive;
+	char *bell;
+};
+
+struct claim {
+	const struct lock_config *config;
+	enum claim_tier tier;
+	struct claim_keys keys;
+	struct holder self;
+	char token[TOKEN_SIZE];
+	/* Tokens of tries without a reply, the newest last: a try that arrives
+	 * late may still put its token into the key. */
+	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
+	size_t former_count;
+	char waiter[WAITER_SIZE]; /* our name in the queue */
+	char next[WAITER_SIZE];	  /* the head of the queue, or empty */
+	const struct kind *outer; /* of the run that holds the lock for us */
+	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
+};
+
+/* The config must outlive the claim. A key that an outer run holds, by
+ * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno (no randomness,
+ * no memory); claim_fini is due in any case. */
+int claim_init(struct claim *claim, const struct lock_config *config);
+void claim_fini(struct claim *claim);
+
+/* Another token, waiter's name and doorbell: a release that was sent for the
+ * token may arrive late, and must not free what is granted afterwards. False
+ * without randomness or memory. */
+bool claim_change_token(struct claim *claim);
+
+/* Another token for the next try, which names the former ones and takes over
+ * what they have got. A try without a reply may reach the server at any later
+ * time, even after the lock was granted to the next try, lost, and used by
+ * others; so its token must not be used again. The waiter's name stays, and
+ * with it position and doorbell. False without randomness. */
+bool claim_supersede_token(struct claim *claim);
+
+/* The outer run has ended: from here on the lock is claimed as our own. */
+void claim_forget_outer(struct claim *claim);
+
+/* The next lower tier that an error reply leaves us, if there is one. refused:
+ * for lack of permission. */
+bool claim_lower_tier(struct claim *claim, bool refused);
+
+/* Remembers the head of the queue, which a release notifies. */
+void claim_expect_next(struct claim *claim, const char *waiter);
+
+/* A nested run uses the lock in the outer run's kind. */
+const struct kind *claim_kind(const struct claim *claim);
+
+/* How many permits the lock has here; 0 for other kinds. */
+int claim_permits(const struct claim *claim);
+
+#endif

@@ -1,0 +1,30 @@
+/* What is asked of a lock. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/kind.h"
+#include "lock/nodes.h"
+
+#define CONFIG_ANY_WAITERS (-1)
+
+struct lock_config {
+	const char *key;
+	const char *name; /* of the lock, for messages */
+	struct nodes_config nodes;
+	int64_t ttl_ms;
+	int64_t server_timeout_ms; /* of silence while acquiring */
+	int64_t try_ms;		   /* after that a fresh connection is tried */
+	bool wait;		   /* otherwise LOCK_BUSY at once */
+	int max_waiters;	   /* LOCK_BUSY when so many wait already */
+	int replicas;		   /* that must acknowledge what is written */
+	int64_t replicas_ms;	   /* how long they have for that */
+	const struct kind *kind;
+	int permits;	     /* of kind_permits */
+	const char *command; /* for the holder's record */
+	const char *held;    /* RLOCKRUN_HELD, or NULL */
+};
+
+#endif

@@ -1,0 +1,195 @@
+#include "lock/lease.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dice.h"
+#include "lock/answer.h"
+#include "lock/quorum.h"
+#include "lock/release.h"
+#include "lock/request.h"
+#include "redis/reply.h"
+
+static bool
+is_out(const struct lock *lock)
+{
+	return lock->command != LOCK_NONE_OUT;
+}
+
+static void
+prove(struct lock *lock, int64_t sent_at)
+{
+	int64_t ttl = lock->config->ttl_ms;
+	int64_t until = quorum_valid_until(sent_at, ttl);
+
+	if (until > lock->valid_until)
+		lock->valid_until = until;
+	lock_due_at(lock,
+	    sent_at + ttl / 3 + dice_between(-ttl / 60, ttl / 60));
+}
+
+static void
+lose(struct lock *lock, const char *why)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + LOCK_REPLY_MS};
+
+	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	if (!nodes_are_one(lock->nodes)) /* a minority still has it */
+		request_release(lock, &how, NODES_TELL);
+	lock_end(lock, LOCK_LOST);
+}
+
+static void
+on_error(struct lock *lock, const struct reply *reply)
+{
+	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
+
+	if (verdict == REPLY_LOST) {
+		lose(lock, "its key holds something else now");
+		return;
+	}
+	lock_note_error(lock, "error from", reply->label, reply->error);
+	lock->answered = false;
+	if (verdict == REPLY_RECONNECT)
+		nodes_drop(lock->nodes);
+	lock_due_in(lock, lock_next_backoff(lock));
+}
+
+/* A server that has come back without the lock gets it again. */
+static void
+plant(struct lock *lock)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + lock->patience_ms};
+
+	if (nodes_lack_it(lock->nodes))
+		request_try(lock, &how, NODES_PLANT);
+}
+
+/* After a refused AUTH or SELECT a value may be about another db. */
+static void
+on_renewed(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	bool ours = false;
+	bool replied = answer_renew(&ours, reply->value);
+
+	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE) {
+		if (replied && ours)
+			prove(lock, reply->sent_at);
+		release_go_on(lock);
+	}
+	if (lock->state != LOCK_HELD)
+		return;
+	lock->command = LOCK_NONE_OUT;
+	if (reply->value != NULL && reply->kind == REPLY_NO_ACCESS) {
+		on_error(lock, reply);
+		nodes_drop(lock->nodes);
+	} else if (reply->kind == REPLY_ERROR) {
+		on_error(lock, reply);
+	} else if (!replied) {
+		lock_note_silence(lock, reply->failure);
+		lock_be_patient(lock, 2 * lock->patience_ms);
+		lock_due_in(lock, lock_next_backoff(lock));
+		plant(lock);
+	} else if (ours) {
+		lock_note_reply(lock);
+		lock_note_round_trip(lock, reply->sent_at);
+		prove(lock, reply->sent_at);
+		plant(lock);
+	} else {
+		lose(lock, "its key was taken away or has expired");
+	}
+}
+
+/* How long a renewal's reply may take before a second connection asks, too. */
+static int64_t
+overdue_ms(const struct lock *lock)
+{
+	return lock->config->replicas_ms +
+	       clock_min(lock->patience_ms, lock->config->ttl_ms / 4);
+}
+
+static int
+send_renewal(struct lock *lock, int64_t deadline, enum nodes_ask ask)
+{
+	const struct conn_command how = {.on_reply = on_renewed,
+	    .deadline = deadline,
+	    .replicas = lock->config->replicas,
+	    .replicas_ms = lock->config->replicas_ms};
+
+	return request_renewal(lock, &how, ask);
+}
+
+/* With one server the reply is awaited as long as it can prove anything: a slow
+ * network is no reason to ask again from the start. A connection that has died
+ * unnoticed is what the second one is for. */
+void
+lease_renew(struct lock *lock)
+{
+	bool is_one = nodes_are_one(lock->nodes);
+	int64_t deadline =
+	    clock_now() + (is_one ? lock->config->ttl_ms : overdue_ms(lock));
+
+	if (lock->state != LOCK_HELD || is_out(lock))
+		return;
+	request_with_renewal(lock, deadline);
+	if (send_renewal(lock, deadline, NODES_RENEW) == -1) {
+		lock_due_in(lock, lock_next_backoff(lock));
+		return;
+	}
+	lock->command = LOCK_OUT;
+	if (is_one)
+		lock_due_in(lock, overdue_ms(lock));
+}
+
+/* That is no trouble if round trips always take so long. */
+static void
+renew_beside(struct lock *lock)
+{
+	if (lock->command == LOCK_OUT_TWICE ||
+	    overdue_ms(lock) >= 2 * lock->round_trip_ms) {
+		lock_note_error(lock, "no answer from",
+		    nodes_label(lock->nodes), strerror(ETIMEDOUT));
+		lock->answered = false;
+		lock_be_patient(lock, 2 * lock->patience_ms);
+	}
+	lock->command = LOCK_OUT_TWICE;
+	send_renewal(lock, clock_now() + overdue_ms(lock), NODES_RENEW_BESIDE);
+	lock_due_in(lock, overdue_ms(lock));
+}
+
+int64_t
+lease_renewal_at(const struct lock *lock)
+{
+	bool planned = lock->state == LOCK_HELD && lock->answered;
+
+	return planned && !is_out(lock) ? lock->timer.at : CLOCK_NEVER;
+}
+
+void
+lease_renew_at(struct lock *lock, int64_t at)
+{
+	lock_due_at(lock, at);
+}
+
+static void
+on_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (is_out(lock))
+		renew_beside(lock);
+	else
+		lease_renew(lock);
+}
+
+void
+lease_begin(struct lock *lock, int64_t sent_at)
+{
+	lock_enter(lock, LOCK_HELD, on_due);
+	lock->acquired_at = sent_at;
+	prove(lock, sent_at);
+}

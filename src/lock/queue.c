@@ -1,0 +1,72 @@
+#include "lock/queue.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/dice.h"
+
+enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
+enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
+/* The waiters that may be next soon send heartbeats more often. The script
+ * declares a waiter dead after three times as long. */
+enum { HEARTBEAT_MS = 5000, HEARTBEAT_NEXT_MS = 1500, NEXT_POSITIONS = 2 };
+
+void
+queue_init(struct queue *queue)
+{
+	*queue = (struct queue){.position = -1, .poll_ms = FOREIGN_MIN_MS};
+}
+
+/* The first waiters wake one after the other when the lease ends: nobody
+ * notifies them if the holder has died. */
+static int64_t
+heartbeat_ms(const struct queue *queue, const struct holder *holder)
+{
+	static const int64_t after_end_ms[] = {2, 50, 100};
+	const int64_t first = sizeof(after_end_ms) / sizeof(*after_end_ms);
+	int64_t beat =
+	    queue->position < NEXT_POSITIONS ? HEARTBEAT_NEXT_MS : HEARTBEAT_MS;
+	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);
+
+	if (queue->position >= first || holder->left_ms < 0)
+		return ms;
+	return clock_min(ms, holder->left_ms + after_end_ms[queue->position]);
+}
+
+static enum queue_way
+choose_way(const struct queue *queue, const struct holder *holder)
+{
+	bool foreign = !holder->known && !holder->nobody;
+
+	if (queue->position == -1)
+		return QUEUE_OUTSIDE;
+	if (queue->way == QUEUE_NO_DOORBELL)
+		return QUEUE_NO_DOORBELL;
+	return foreign && queue->position == 0 ? QUEUE_FOREIGN : QUEUE_DOORBELL;
+}
+
+int64_t
+queue_wait_ms(struct queue *queue, const struct holder *holder)
+{
+	int64_t ms = queue->poll_ms;
+
+	queue->way = choose_way(queue, holder);
+	if (queue->way == QUEUE_DOORBELL) {
+		queue->poll_ms = FOREIGN_MIN_MS;
+		return heartbeat_ms(queue, holder);
+	}
+	if (queue->way == QUEUE_FOREIGN) {
+		queue->poll_ms = clock_min(ms * 2, FOREIGN_MAX_MS);
+		ms = dice_between(ms - ms / 5, ms);
+	} else {
+		ms = dice_between(POLL_MIN_MS, POLL_MAX_MS);
+	}
+	return holder->left_ms < 0 ? ms : clock_min(ms, holder->left_ms + 2);
+}
+
+int64_t
+queue_refuse_doorbell(struct queue *queue)
+{
+	queue->way = QUEUE_NO_DOORBELL;
+	return POLL_MIN_MS;
+}

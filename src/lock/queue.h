@@ -1,0 +1,39 @@
+/* How a waiter waits for its next try. Pure but for chance. See Waiting in
+ * PROTOCOL of rlockrun(1). */
+#ifndef QUEUE_H
+#define QUEUE_H
+
+#include <stdint.h>
+
+#include "lock/holder.h"
+
+enum queue_way {
+	/* No position in the queue: polls. */
+	QUEUE_OUTSIDE,
+	/* Has a position and blocks on its doorbell. */
+	QUEUE_DOORBELL,
+	/* Head of the queue, behind another client's lock: its release notifies
+	 * nobody, so the waiter polls, less and less often. */
+	QUEUE_FOREIGN,
+	/* Has a position, but the server refuses the doorbell: polls. */
+	QUEUE_NO_DOORBELL,
+};
+
+struct queue {
+	enum queue_way way;
+	int64_t position; /* from 0; -1: none */
+	int64_t length;
+	int64_t poll_ms; /* of QUEUE_FOREIGN */
+};
+
+void queue_init(struct queue *queue);
+
+/* Chooses the way to wait, given the reply to the last try, and returns how
+ * long until the next one at the latest. Each try is a heartbeat, too. */
+int64_t queue_wait_ms(struct queue *queue, const struct holder *holder);
+
+/* The server does not permit the doorbell; returns how long until the next try.
+ */
+int64_t queue_refuse_doorbell(struct queue *queue);
+
+#endif

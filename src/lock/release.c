@@ -1,0 +1,263 @@
+#include "lock/release.h"
+
+#include <string.h>
+
+#include "lock/answer.h"
+#include "lock/request.h"
+#include "redis/reply.h"
+
+enum { RELEASE_MS = 10000, WITHDRAW_MS = 300 };
+/* A released lock's expired entries are removed so long, to find the waiter to
+ * notify; without that, the waiter comes at its next heartbeat. */
+enum { SWEEP_MS = 1000 };
+
+static void send_release(struct lock *lock);
+
+static void
+finish(struct lock *lock)
+{
+	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
+}
+
+static void
+give_up_within(struct lock *lock, int64_t ms)
+{
+	int64_t *give_up_at = &lock->release.give_up_at;
+
+	*give_up_at = clock_min(*give_up_at, clock_now() + ms);
+	lock_due_at(lock, clock_min(lock->timer.at, *give_up_at));
+}
+
+static void
+retry(struct lock *lock)
+{
+	int64_t at = clock_now() + lock_next_backoff(lock);
+
+	lock_due_at(lock, clock_min(at, lock->release.give_up_at));
+}
+
+static void
+on_error(struct lock *lock, const struct reply *reply, const char *words)
+{
+	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
+
+	lock_note_error(lock, "error from", reply->label, words);
+	if (verdict == REPLY_REPORT) {
+		finish(lock);
+		return;
+	}
+	/* The helper keys have moved to another node, the lock itself has not.
+	 */
+	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
+		lock->claim.tier = CLAIM_KEY_ONLY;
+	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+		nodes_drop(lock->nodes);
+	retry(lock);
+}
+
+/* If the lock may have been freed already, or never granted, "not yours" means
+ * nothing. */
+static enum lock_released
+outcome_of(const struct lock *lock, enum answer_released how)
+{
+	switch (how) {
+	case ANSWER_FREED:
+		return LOCK_FREED;
+	case ANSWER_LEFT:
+		return LOCK_LEFT;
+	case ANSWER_KEPT:
+		return LOCK_KEPT;
+	default:
+		return lock->grant_unknown || clock_now() >= lock->valid_until
+			   ? LOCK_NOT_HELD
+			   : LOCK_WAS_LOST;
+	}
+}
+
+/* The release is repeated until the server has removed what has expired: only
+ * then is the next waiter known. The first reply that frees the lock counts. */
+static void
+on_answer(struct lock *lock, const struct answer_release *answer)
+{
+	struct lock_release *release = &lock->release;
+	bool again = answer->unfinished && clock_now() < release->give_up_at;
+	bool left = answer->how == ANSWER_LEFT;
+
+	request_rings(lock, &answer->rings);
+	request_ring_behind(lock, answer);
+	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
+		release->outcome = outcome_of(lock, answer->how);
+		release->kept_until = clock_now() + answer->kept_ms;
+		if (!left)
+			give_up_within(lock, SWEEP_MS);
+	}
+	lock->grant_unknown = lock->grant_unknown || again;
+	if (again)
+		send_release(lock);
+	else
+		finish(lock);
+}
+
+static void
+on_released(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	const char *error =
+	    lock->failure == 0 ? reply->error : value_error(reply->value);
+	struct answer_release answer;
+
+	if (lock->state != LOCK_RELEASING)
+		return;
+	lock->command = LOCK_NONE_OUT;
+	if (error != NULL) {
+		on_error(lock, reply, error);
+	} else if (answer_release(&answer, reply->value)) {
+		on_answer(lock, &answer);
+	} else {
+		if (reply->sent_at != CLOCK_NEVER)
+			lock->grant_unknown = true;
+		lock_note_silence(lock, reply->failure);
+		lock_be_patient(lock, 2 * lock->patience_ms);
+		retry(lock);
+	}
+}
+
+static void
+send_release(struct lock *lock)
+{
+	int64_t give_up_at = lock->release.give_up_at;
+	const struct conn_command how = {.on_reply = on_released,
+	    .deadline = clock_min(give_up_at, clock_now() + lock->patience_ms)};
+
+	lock->command = LOCK_NONE_OUT;
+	if (request_release(lock, &how, NODES_RELEASE) == -1) {
+		retry(lock);
+		return;
+	}
+	lock->command = LOCK_OUT;
+	lock_due_at(lock, give_up_at);
+}
+
+static void
+on_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (lock->command == LOCK_OUT_TWICE ||
+	    clock_now() < lock->release.give_up_at)
+		send_release(lock);
+	else
+		finish(lock);
+}
+
+/* A renewal that overtakes the release, on a connection of its own, would
+ * lengthen the lease of a lock that is to be kept for a while. */
+static void
+begin(struct lock *lock, int64_t give_up_at)
+{
+	bool is_out =
+	    lock->command == LOCK_OUT || lock->command == LOCK_OUT_TWICE;
+
+	if ((is_out && lock->grant_unknown) ||
+	    (nodes_owe_grant(lock->nodes) &&
+		lock->release.keep_until <= clock_now()))
+		request_undo(lock, NODES_UNDO, true);
+	lock_enter(lock, LOCK_RELEASING, on_due);
+	lock->release.outcome = LOCK_UNCONFIRMED;
+	lock->release.give_up_at = give_up_at;
+	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	if (nodes_renew_twice(lock->nodes)) {
+		lock->command = LOCK_OUT_TWICE;
+		lock_due_at(lock,
+		    clock_min(clock_now() + lock->patience_ms, give_up_at));
+	} else {
+		send_release(lock);
+	}
+}
+
+static int64_t
+release_by(const struct lock *lock)
+{
+	return clock_min(lock->valid_until, clock_now() + RELEASE_MS);
+}
+
+void
+release_start(struct lock *lock, int64_t keep_until)
+{
+	lock->release.keep_until = keep_until;
+	begin(lock, release_by(lock));
+}
+
+void
+release_go_on(struct lock *lock)
+{
+	lock->release.give_up_at = release_by(lock);
+	send_release(lock);
+}
+
+void
+release_withdraw(struct lock *lock)
+{
+	begin(lock, clock_now() + WITHDRAW_MS);
+}
+
+/* A connection that is blocked, on the doorbell or until replicas have a grant,
+ * executes nothing that is sent behind, so a fresh one is needed. */
+static bool
+leave_blocked(struct lock *lock)
+{
+	bool waits = lock->command == LOCK_OUT && lock->config->replicas > 0 &&
+		     nodes_are_up(lock->nodes);
+
+	if (lock->command != LOCK_ON_DOORBELL && !waits)
+		return false;
+	lock->state = LOCK_RELEASING;
+	nodes_drop(lock->nodes);
+	return true;
+}
+
+/* A release follows a try that is still out, so that a frozen server frees the
+ * lock right after it has granted it. */
+void
+release_silently(struct lock *lock)
+{
+	bool may_be_ours = lock->grant_unknown || lock->command == LOCK_OUT;
+
+	lock->grant_unknown = true;
+	if (may_be_ours && leave_blocked(lock))
+		release_withdraw(lock);
+	else if (may_be_ours && nodes_are_up(lock->nodes))
+		begin(lock, clock_now());
+	else
+		nodes_drop(lock->nodes);
+}
+
+/* Nothing overtakes a try that is out on its own connection. One that was sent
+ * on an earlier connection may still come later: that costs others a ttl and
+ * can't be helped. */
+void
+release_at_once(struct lock *lock)
+{
+	bool may_be_ours = lock->state == LOCK_HELD || lock->grant_unknown ||
+			   lock->command == LOCK_OUT ||
+			   lock->command == LOCK_OUT_TWICE;
+	bool queued = lock->queue.position != -1 &&
+		      (lock->answered || lock->claim.former_count > 0);
+	bool left;
+
+	if (lock->state == LOCK_RELEASING)
+		give_up_within(lock, WITHDRAW_MS);
+	if (lock->state == LOCK_RELEASING || lock->state == LOCK_RELEASED)
+		return;
+	lock_note_obstacle(lock);
+	lock->grant_unknown = true;
+	left = leave_blocked(lock);
+	if ((may_be_ours && (left || nodes_are_up(lock->nodes))) || queued) {
+		release_withdraw(lock);
+		return;
+	}
+	if (may_be_ours && lock->release.outcome == LOCK_NOT_HELD)
+		lock->release.outcome = LOCK_UNCONFIRMED;
+	finish(lock);
+	nodes_drop(lock->nodes); /* a try that isn't sent never is */
+}

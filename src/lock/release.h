@@ -1,0 +1,31 @@
+/* The end of a lock: released after it was held, or withdrawn earlier. */
+#ifndef RELEASE_H
+#define RELEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/lock.h"
+
+/* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). The server
+ * keeps the lock until keep_until; a time in the past frees it at once. */
+void release_start(struct lock *lock, int64_t keep_until);
+
+/* From any state to RELEASED (FAILED, if the lock had failed), by RELEASING for
+ * a moment if the server may have granted us the lock: leaves nothing behind
+ * that can be helped. Cuts a release short. */
+void release_at_once(struct lock *lock);
+
+/* --- for acquire and lease alone ---------------------------------------- */
+
+/* RELEASING, until a moment from now: undoes what a try may have got. */
+void release_withdraw(struct lock *lock);
+
+/* The same after a silence that has lasted too long: nobody waits for the
+ * reply, unless the connection was blocked. */
+void release_silently(struct lock *lock);
+
+/* The renewals that a release has waited for are answered. */
+void release_go_on(struct lock *lock);
+
+#endif

@@ -1,0 +1,106 @@
+/* How a waiter waits, and for how long. */
+#include "lock/queue.h"
+
+#include "tap.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct holder ours = {.known = true, .left_ms = -1};
+static const struct holder ours_1s = {.known = true, .left_ms = 1000};
+static const struct holder foreign = {.left_ms = -1};
+static const struct holder foreign_20ms = {.left_ms = 20};
+static const struct holder none = {.nobody = true, .left_ms = -1};
+
+static void
+test_ways(void)
+{
+	static const struct {
+		enum queue_way before;
+		int64_t position;
+		const struct holder *holder;
+		enum queue_way way;
+		int64_t least_ms, most_ms;
+		const char *what;
+	} cases[] = {
+	    {QUEUE_OUTSIDE, -1, &ours, QUEUE_OUTSIDE, 50, 250, "no position"},
+	    {QUEUE_OUTSIDE, -1, &foreign_20ms, QUEUE_OUTSIDE, 22, 22,
+		"no position, the lease ends soon"},
+	    {QUEUE_OUTSIDE, 0, &ours, QUEUE_DOORBELL, 1350, 1650, "head"},
+	    {QUEUE_OUTSIDE, 0, &none, QUEUE_DOORBELL, 1350, 1650,
+		"head of a free lock"},
+	    {QUEUE_OUTSIDE, 1, &ours, QUEUE_DOORBELL, 1350, 1650, "second"},
+	    {QUEUE_OUTSIDE, 2, &ours, QUEUE_DOORBELL, 4500, 5500, "third"},
+	    {QUEUE_OUTSIDE, 0, &ours_1s, QUEUE_DOORBELL, 1002, 1002,
+		"head, at the end of the lease"},
+	    {QUEUE_OUTSIDE, 1, &ours_1s, QUEUE_DOORBELL, 1050, 1050,
+		"second, at the end of the lease"},
+	    {QUEUE_OUTSIDE, 2, &ours_1s, QUEUE_DOORBELL, 1100, 1100,
+		"third, at the end of the lease"},
+	    {QUEUE_OUTSIDE, 3, &ours_1s, QUEUE_DOORBELL, 4500, 5500,
+		"fourth: does not wait for the lease"},
+	    {QUEUE_DOORBELL, 0, &foreign, QUEUE_FOREIGN, 80, 100,
+		"head behind another client"},
+	    {QUEUE_DOORBELL, 0, &foreign_20ms, QUEUE_FOREIGN, 22, 22,
+		"head, the other client's lease ends soon"},
+	    {QUEUE_DOORBELL, 1, &foreign, QUEUE_DOORBELL, 1350, 1650,
+		"second behind another client"},
+	    {QUEUE_NO_DOORBELL, 2, &ours, QUEUE_NO_DOORBELL, 50, 250,
+		"doorbell refused"},
+	    {QUEUE_NO_DOORBELL, 0, &foreign, QUEUE_NO_DOORBELL, 50, 250,
+		"doorbell refused, another client"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct queue queue;
+		int64_t ms;
+
+		queue_init(&queue);
+		queue.way = cases[i].before;
+		queue.position = cases[i].position;
+		ms = queue_wait_ms(&queue, cases[i].holder);
+		is_int(queue.way, cases[i].way, cases[i].what);
+		ok(ms >= cases[i].least_ms && ms <= cases[i].most_ms,
+		    "  %" PRId64 " ms", ms);
+	}
+}
+
+static void
+test_foreign_backs_off(void)
+{
+	static const int64_t most_ms[] = {100, 200, 400, 500, 500};
+	struct queue queue;
+
+	queue_init(&queue);
+	queue.position = 0;
+	for (size_t i = 0; i < LENGTH(most_ms); i++) {
+		int64_t ms = queue_wait_ms(&queue, &foreign);
+		ok(ms >= most_ms[i] - most_ms[i] / 5 && ms <= most_ms[i],
+		    "poll %zu of another client's lock", i + 1);
+	}
+	queue_wait_ms(&queue, &ours);
+	ok(queue_wait_ms(&queue, &foreign) <= 100,
+	    "polls quickly again after another holder");
+}
+
+static void
+test_refusal(void)
+{
+	struct queue queue;
+
+	queue_init(&queue);
+	is_int(queue.position, -1, "no position at first");
+	queue.position = 1;
+	queue_wait_ms(&queue, &ours);
+	is_int(queue_refuse_doorbell(&queue), 50, "polls at once");
+	queue_wait_ms(&queue, &ours);
+	is_int(queue.way, QUEUE_NO_DOORBELL, "and from then on");
+}
+
+int
+main(void)
+{
+	test_ways();
+	test_foreign_backs_off();
+	test_refusal();
+	return tap_done();
+}
