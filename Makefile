@@ -53,7 +53,9 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 SRC := $(wildcard src/*/*.c)
-OBJ := $(SRC:%.c=$(B)/%.o)
+LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
+SCRIPTS := $(B)/src/lock/scripts
+OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 HEADERS := $(wildcard src/*/*.h tests/*/*.h)
@@ -74,6 +76,13 @@ $(B)/rlockrun $(UNIT) $(FUZZ):
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# Beside it, in a folder of the same name, each script as it is sent.
+$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
+	@rm -rf $(SCRIPTS) && mkdir -p $(SCRIPTS)
+	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(wildcard src/lock/script/*.lua) >$@
+$(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
@@ -171,7 +180,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck shell man layers paths)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell man layers paths)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -191,6 +200,10 @@ objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o) $(B)/tests/valgrind/pidfd.o
 lint-cppcheck:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
 	    -D__linux__ --enable=warning,performance,portability -Isrc src
+lint-lua: $(SCRIPTS).c
+	luac5.1 -p $(SCRIPTS)/*.lua
+	luacheck --quiet --no-color $(SCRIPTS)/*.lua >$(SCRIPTS)/luacheck.log || \
+	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
 	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
 lint-shell lint-layers lint-paths: lint-%:

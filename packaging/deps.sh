@@ -16,6 +16,7 @@ table='
 build cc                           gcc               gcc                gcc
 build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
 build make                         make              make               make
+build awk                          mawk              gawk               =
 build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
 build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
 build libssl.pc                    libssl-dev        openssl-devel      openssl-dev
@@ -68,6 +69,8 @@ lint  gcc                          gcc               gcc                gcc
 lint  clang                        clang             clang              clang
 lint  clang-format-14              clang-format-14   -                  -
 lint  clang-tidy-14                clang-tidy-14     -                  -
+lint  luac5.1|luac-5.1             lua5.1            compat-lua         lua5.1
+lint  luacheck                     lua-check         luacheck           luacheck
 lint  cppcheck                     cppcheck          cppcheck           cppcheck
 lint  shellcheck                   shellcheck        ShellCheck         shellcheck
 lint  mandoc                       mandoc            mandoc             mandoc

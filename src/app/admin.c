@@ -725,7 +725,7 @@ show_list(struct admin *admin)
 struct forced {
 	bool unfinished; /* nothing is freed yet */
 	int64_t freed;
-	char *waiters[ANSWER_RINGS_MAX + 1]; /* to be rung yet, then NULL */
+	char *waiters[LIMIT_NOTIFY + 1]; /* to be rung yet, then NULL */
 };
 
 static int
@@ -771,7 +771,7 @@ static void
 ring(struct admin *admin, const struct key_names *names, const char *name)
 {
 	char *bell = bell_of(names->key, name);
-	const char *argv[] = {"EVAL", script_ring, "3", names->queue,
+	const char *argv[] = {"EVAL", script_notify, "3", names->queue,
 	    names->alive, bell, name, NULL};
 
 	if (bell != NULL && ask(admin, argv, take_nothing, NULL) != EXITCODE_OK)

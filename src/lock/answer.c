@@ -7,16 +7,13 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "lock/kind.h"
+#include "lock/limit.h"
 #include "lock/waiter.h"
 
-/* Ranges. The scripts cut what keys hold to these, so that an answer out of
- * range is never the fault of whoever wrote a key. */
-enum { TEXT_MAX = 255, TOKEN_MAX = 1024, DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
-enum { PERMITS_MAX = 1000000, PID_MAX = 1 << 22 };
-enum { HOLDER_VALUES = 12 }; /* of script_look, for each */
+enum { DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
+enum { HOLDER_VALUES = 12 }; /* of look.lua, for each */
 #define COUNT_MAX (INT64_C(1) << 40)
-#define EXACT_MAX ((INT64_C(1) << 53) - 1)
-#define LEFT_MAX_MS (INT64_C(36525) * 24 * 60 * 60 * 1000)
+_Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
 /* --- reading an array ------------------------------------------------- */
 
@@ -115,7 +112,7 @@ take_waiter(struct cursor *cursor)
 static void
 take_rings(struct cursor *cursor, struct answer_rings *rings)
 {
-	size_t most = cursor->at + ANSWER_RINGS_MAX;
+	size_t most = cursor->at + LIMIT_NOTIFY;
 
 	rings->count = 0;
 	if (cursor->count > most)
@@ -133,9 +130,9 @@ static void
 take_grant(struct cursor *cursor, struct answer_try *answer)
 {
 	answer->outcome = ANSWER_GRANTED;
-	answer->fence = take_number(cursor, EXACT_MAX);
+	answer->fence = take_number(cursor, LIMIT_EXACT);
 	answer->next = take_waiter(cursor);
-	answer->permits = take_integer(cursor, 0, PERMITS_MAX);
+	answer->permits = take_integer(cursor, 0, LIMIT_PERMITS);
 	take_rings(cursor, &answer->rings);
 }
 
@@ -143,7 +140,7 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 static void
 take_who(struct cursor *cursor, struct holder *holder)
 {
-	const char *who = take_text(cursor, TEXT_MAX);
+	const char *who = take_text(cursor, LIMIT_TEXT);
 
 	holder->nobody = strcmp(who, "free") == 0;
 	holder->kept = strcmp(who, "kept") == 0;
@@ -155,9 +152,9 @@ take_who(struct cursor *cursor, struct holder *holder)
 static void
 take_names(struct cursor *cursor, struct holder *holder)
 {
-	const char *host = take_text(cursor, TEXT_MAX);
-	const char *pid = take_number(cursor, PID_MAX);
-	const char *user = take_text(cursor, TEXT_MAX);
+	const char *host = take_text(cursor, LIMIT_TEXT);
+	const char *pid = take_number(cursor, LIMIT_PID);
+	const char *user = take_text(cursor, LIMIT_TEXT);
 
 	snprintf(holder->host, sizeof(holder->host), "%s", host);
 	snprintf(holder->pid, sizeof(holder->pid), "%s",
@@ -173,15 +170,15 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	answer->outcome = ANSWER_BUSY;
 	holder->seen = true;
 	holder->told_at = clock_now();
-	holder->left_ms = take_integer(cursor, -1, LEFT_MAX_MS);
+	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	answer->rank = take_integer(cursor, -1, COUNT_MAX);
 	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
 	take_who(cursor, holder);
 	holder->kind = take_kind(cursor);
 	holder->count = take_integer(cursor, 0, COUNT_MAX);
-	holder->permits = take_integer(cursor, 0, PERMITS_MAX);
+	holder->permits = take_integer(cursor, 0, LIMIT_PERMITS);
 	take_names(cursor, holder);
-	holder->held_ms = take_integer(cursor, 0, NUM_DURATION_MAX_MS);
+	holder->held_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
 	holder->in_line = take_flag(cursor);
 	if (holder->nobody != (holder->count == 0) ||
 	    holder->nobody != (holder->kind == '\0'))
@@ -216,7 +213,7 @@ answer_join(struct answer_try *answer, const struct value *reply)
 	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
 	answer->outcome = outcomes[take_integer(&cursor, 0, 2)];
 	if (answer->outcome == ANSWER_GRANTED) {
-		answer->fence = take_number(&cursor, EXACT_MAX);
+		answer->fence = take_number(&cursor, LIMIT_EXACT);
 		answer->uncounted = take_text(&cursor, SIZE_MAX);
 	}
 	return is_done(&cursor);
@@ -242,7 +239,7 @@ answer_release(struct answer_release *answer, const struct value *reply)
 
 	answer->how = hows[take_integer(&cursor, 0, 3)];
 	answer->unfinished = take_flag(&cursor);
-	answer->kept_ms = take_integer(&cursor, 0, LEFT_MAX_MS);
+	answer->kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
 	answer->behind = take_waiter(&cursor);
 	take_rings(&cursor, &answer->rings);
 	return is_done(&cursor);
@@ -341,24 +338,24 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	struct holder *who = &holder->who;
 	int64_t length;
 
-	holder->token = mem_strdup(take_text(cursor, TOKEN_MAX));
-	length = take_integer(cursor, 0, EXACT_MAX);
+	holder->token = mem_strdup(take_text(cursor, LIMIT_LONG_TEXT));
+	length = take_integer(cursor, 0, LIMIT_EXACT);
 	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
 	snprintf(holder->digest, sizeof(holder->digest), "%s",
 	    take_text(cursor, DIGEST_LENGTH));
 	who->seen = true;
 	who->told_at = clock_now();
-	who->left_ms = take_integer(cursor, -1, LEFT_MAX_MS);
+	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	who->known = take_flag(cursor);
 	take_names(cursor, who);
 	holder->command = mem_strdup(take_text(cursor, SIZE_MAX));
-	holder->since_ms = take_integer(cursor, 0, EXACT_MAX);
+	holder->since_ms = take_integer(cursor, 0, LIMIT_EXACT);
 	who->held_ms =
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
 	if (holder->since_ms == 0)
 		who->held_ms = -1;
 	who->kept = take_flag(cursor);
-	holder->fence = mem_strdup(take_number(cursor, EXACT_MAX));
+	holder->fence = mem_strdup(take_number(cursor, LIMIT_EXACT));
 }
 
 /* An array within the array. */
@@ -409,7 +406,7 @@ take_queue(struct cursor *cursor, struct look *look)
 	while (look->queued < count && !values.bad) {
 		struct look_waiter *waiter = &look->queue[look->queued++];
 		name_waiter(waiter, take_text(&values, SIZE_MAX));
-		waiter->waiting_ms = take_integer(&values, 0, EXACT_MAX);
+		waiter->waiting_ms = take_integer(&values, 0, LIMIT_EXACT);
 	}
 	cursor->bad = cursor->bad || !is_done(&values);
 }
@@ -435,13 +432,13 @@ answer_look(struct look *look, const struct value *reply)
 
 	*look = (struct look){.kind = take_kind(&cursor)};
 	look->count = take_integer(&cursor, 0, COUNT_MAX);
-	look->permits = take_integer(&cursor, 0, PERMITS_MAX);
-	look->left_ms = take_integer(&cursor, -2, LEFT_MAX_MS);
-	now_ms = take_integer(&cursor, 0, EXACT_MAX);
+	look->permits = take_integer(&cursor, 0, LIMIT_PERMITS);
+	look->left_ms = take_integer(&cursor, -2, LIMIT_LEFT_MS);
+	now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
 	take_holders(&cursor, look, now_ms);
-	look->fence = mem_strdup(take_number(&cursor, EXACT_MAX));
+	look->fence = mem_strdup(take_number(&cursor, LIMIT_EXACT));
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
 	take_queue(&cursor, look);
 	look->nested = take_integer(&cursor, 0, COUNT_MAX);
@@ -462,7 +459,7 @@ answer_page(const char **cursor, char ***keys, const struct value *reply)
 	struct cursor found;
 	char **key;
 
-	*cursor = take_text(&page, TEXT_MAX);
+	*cursor = take_text(&page, LIMIT_TEXT);
 	found = take_array(&page);
 	if (!is_done(&page))
 		return false;

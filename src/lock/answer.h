@@ -6,8 +6,8 @@
  *
  * The functions return false for a reply that is no answer to their question,
  * for an error and for NULL; *answer is undefined then. Texts lie in the reply,
- * and last as long as it does; those that are missing are empty. Scripts and
- * what they answer are described in script.h. */
+ * and last as long as it does; those that are missing are empty. What scripts
+ * answer is described at their heads. */
 #ifndef ANSWER_H
 #define ANSWER_H
 
@@ -16,17 +16,15 @@
 #include <stdint.h>
 
 #include "lock/holder.h"
+#include "lock/limit.h"
 #include "lock/look.h"
 #include "redis/value.h"
-
-/* As many as a script names. */
-#define ANSWER_RINGS_MAX 50
 
 /* Whose doorbells are to be rung. Each name is one that waiter_parse takes:
  * others have no doorbell, and are left out. */
 struct answer_rings {
 	size_t count;
-	const char *waiters[ANSWER_RINGS_MAX];
+	const char *waiters[LIMIT_NOTIFY];
 };
 
 enum answer_outcome {

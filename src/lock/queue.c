@@ -4,12 +4,10 @@
 
 #include "base/clock.h"
 #include "base/dice.h"
+#include "lock/limit.h"
 
 enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
 enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
-/* The waiters that may be next soon send heartbeats more often. The script
- * declares a waiter dead after three times as long. */
-enum { HEARTBEAT_MS = 5000, HEARTBEAT_NEXT_MS = 1500, NEXT_POSITIONS = 2 };
 
 void
 queue_init(struct queue *queue)
@@ -24,8 +22,9 @@ heartbeat_ms(const struct queue *queue, const struct holder *holder)
 {
 	static const int64_t after_end_ms[] = {2, 50, 100};
 	const int64_t first = sizeof(after_end_ms) / sizeof(*after_end_ms);
-	int64_t beat =
-	    queue->position < NEXT_POSITIONS ? HEARTBEAT_NEXT_MS : HEARTBEAT_MS;
+	int64_t beat = queue->position < LIMIT_NEXT_RANKS
+			   ? LIMIT_HEARTBEAT_NEXT_MS
+			   : LIMIT_HEARTBEAT_MS;
 	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);
 
 	if (queue->position >= first || holder->left_ms < 0)

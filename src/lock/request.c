@@ -9,7 +9,7 @@
 #include "lock/key.h"
 #include "lock/script.h"
 
-enum { WORDS_MAX = 2 * ANSWER_RINGS_MAX + 8 }; /* of a command */
+enum { WORDS_MAX = 2 * LIMIT_NOTIFY + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 enum { READ_BYTES = 16384, SLACK_BYTES = 256, UNDO_REST_BYTES = 1024 };
 
@@ -81,8 +81,8 @@ void
 request_rings(struct lock *lock, const struct answer_rings *rings)
 {
 	char count[16];
-	char *bells[ANSWER_RINGS_MAX];
-	const char *words[2 * ANSWER_RINGS_MAX + 4] = {count,
+	char *bells[LIMIT_NOTIFY];
+	const char *words[2 * LIMIT_NOTIFY + 4] = {count,
 	    lock->claim.keys.queue, lock->claim.keys.alive};
 	const struct conn_command how = {
 	    .deadline = clock_now() + LOCK_REPLY_MS};
@@ -97,7 +97,7 @@ request_rings(struct lock *lock, const struct answer_rings *rings)
 	}
 	snprintf(count, sizeof(count), "%zu", n + 2);
 	if (n > 0 && n == rings->count)
-		eval(lock, script_ring, words, &how, NODES_TELL);
+		eval(lock, script_notify, words, &how, NODES_TELL);
 	while (n > 0)
 		free(bells[--n]);
 }
@@ -116,7 +116,7 @@ request_ring_behind(struct lock *lock, const struct answer_release *answer)
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 
 	if (first != NULL && second != NULL)
-		eval(lock, script_ring_behind, words, &how, NODES_TELL);
+		eval(lock, script_notify_behind, words, &how, NODES_TELL);
 	free(first);
 	free(second);
 }

@@ -34,7 +34,7 @@ check_rings(const struct answer_rings *rings)
 {
 	struct waiter waiter;
 
-	require(rings->count <= ANSWER_RINGS_MAX);
+	require(rings->count <= LIMIT_NOTIFY);
 	for (size_t i = 0; i < rings->count; i++)
 		require(waiter_parse(&waiter, rings->waiters[i]));
 }

@@ -281,11 +281,11 @@ test_rings(void)
 	struct answer_release answer;
 	void *reply;
 
-	for (int i = 0; i < ANSWER_RINGS_MAX; i++)
+	for (int i = 0; i < LIMIT_NOTIFY; i++)
 		strcat(lines, "\n+" W);
 	reply = array(lines);
 	ok(answer_release(&answer, reply), "as many as a script names");
-	is_int((int64_t)answer.rings.count, ANSWER_RINGS_MAX, "  all");
+	is_int((int64_t)answer.rings.count, LIMIT_NOTIFY, "  all");
 	freeReplyObject(reply);
 	strcat(lines, "\n+" W);
 	reply = array(lines);

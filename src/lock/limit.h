@@ -1,0 +1,29 @@
+/* Numbers that both sides of the protocol know: the scripts on the server, and
+ * whoever sends them. The build writes each into the Lua sources by its name,
+ * so each is one literal here. */
+#ifndef LIMIT_H
+#define LIMIT_H
+
+/* Entries that one call of a script removes: the server does nothing else
+ * meanwhile. */
+#define LIMIT_ENTRIES 500
+/* Waiters that one call names, to be notified. */
+#define LIMIT_NOTIFY 50
+/* Between two heartbeats of a waiter, and of those in the first positions. A
+ * waiter is dead after three. */
+#define LIMIT_HEARTBEAT_MS 5000
+#define LIMIT_HEARTBEAT_NEXT_MS 1500
+#define LIMIT_NEXT_RANKS 2
+
+/* Ranges of the answers. Scripts cut what keys hold to these, so that an answer
+ * out of range is never the fault of whoever wrote a key. */
+#define LIMIT_TEXT 255
+#define LIMIT_LONG_TEXT 1024 /* tokens, commands, names in the queue */
+#define LIMIT_PID 4194304
+#define LIMIT_PERMITS 1000000
+#define LIMIT_EXACT 9007199254740991  /* the last whole number of a double */
+#define LIMIT_LEFT_MS 3155760000000   /* of a lease: 100 years */
+#define LIMIT_AGE_MS 315619200000     /* of a holder: NUM_DURATION_MAX_MS */
+#define LIMIT_MIN_HOLD_MS 31536000000 /* 365 days */
+
+#endif

@@ -1,0 +1,191 @@
+-- Grants the lock, or says who holds it and enters the queue.
+--
+-- KEYS: the lock, its last fence (:f), the record of its holders (:i), nested
+--   runs (:n), the queue (:q), until when its waiters are alive (:l), the own
+--   doorbell (:m); all of them, or the first four, three or one.
+-- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
+--   number of permits or '', host, pid, user, command, own name in the queue,
+--   1 to wait in it or 0, how many may wait at most or '', padding, the former
+--   tokens: whatever tries under these were granted is ours now.
+-- Granted: {1, fence, first in the queue or '', how many permits the others
+--   allow or 0, waiters to notify...}.
+-- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
+--   'foreign' (a holder without a record), 'known' or 'kept' (for --min-hold),
+--   the holder's kind, how many hold it, permits or 0, host, pid, user, held
+--   for ms, 1 when there is room but for those in front, waiters to notify...}.
+--   The ms are those left of the lease (-1: it has no end), or when there is
+--   room, those until the head of the queue has had its chance. Of several
+--   holders the one is described whose lease is waited for.
+-- Unfinished: {-1, ...} with the same elements. One call has removed as many
+--   expired entries as it may, and more of them hide whether the lock is free.
+--   A waiter has its place in the queue. Call again at once.
+local lock, fence, info, _, queue, alive, bell = unpack(KEYS)
+local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local letter, limit = ARGV[4], tonumber(ARGV[5])
+local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8], command = ARGV[9]}
+local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])
+local former = {unpack(ARGV, 14)}
+-- include: call
+-- include: time
+-- include: sweep
+-- include: holders
+-- include: record
+-- include: queue
+-- include: KIND
+
+-- Whether all in front of us can go together with us, and all find a place.
+-- Nobody joins a group across more than 1,000 waiters.
+local function in_turn(head, rank, places)
+  if rank == 0 then return true end
+  if string.sub(head, 1, 1) ~= letter or (rank or 1) >= places then
+    return false
+  end
+  local count = rank or places < math.huge and places or 0
+  if count == 0 or count > 1000 then count = 1001 end
+  local ahead = redis.pcall('ZRANGE', queue, 0, count - 1)
+  if #ahead >= places or #ahead > 1000 then return false end
+  for _, waiter in ipairs(ahead) do
+    if string.sub(waiter, 1, 1) ~= letter then return false end
+  end
+  return true
+end
+
+-- Enters the queue or sends a heartbeat. Returns an error or nil, then the rank.
+local function enter(rank)
+  if not rank then
+    local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
+    local ticket = math.max(now_us(), (tonumber(last[2]) or 0) + 1)
+    local failed = call('ZADD', queue, string.format('%.0f', ticket), me)
+    if failed then return failed end
+    rank = redis.pcall('ZRANK', queue, me)
+  end
+  local heartbeat = rank < LIMIT_NEXT_RANKS and LIMIT_HEARTBEAT_NEXT_MS
+    or LIMIT_HEARTBEAT_MS
+  return call('ZADD', alive, now + 3 * heartbeat, me)
+    or call('PEXPIRE', queue, 60000) or call('PEXPIRE', alive, 60000), rank
+end
+
+-- Writes one of the holders into the busy answer.
+local function describe_holder(busy, held, member)
+  busy[5], busy[6], busy[7] = 'foreign', held.kind, held.count
+  if not info then return end
+  local one = held.kind == 's' and token_of(member) or member
+  local failed, records, permits = read_records(held.kind, {one})
+  local record = records and records[1]
+  if failed or not record then return end
+  if held.kind ~= 'x' then
+    busy[8] = tonumber(digits(permits, LIMIT_PERMITS) or 0)
+  end
+  local since = start_of(record.since)
+  if not since then return end
+  busy[5] = record.kept and 'kept' or 'known'
+  busy[9], busy[11] = record.host, record.user
+  busy[10] = digits(record.pid, LIMIT_PID) or ''
+  busy[12] = math.max(0, now - since)
+end
+
+-- Who holds the lock, and whether it is our turn.
+local held = find_holders(remove_expired)
+if held.err then return held end
+local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
+  and (owns() or former_owns())
+if type(own) == 'table' then return own end
+local places, head, till, rank = free_places(held), false, now, false
+if queue then
+  head, till = live_head(me)
+  if type(head) == 'table' then return head end
+  if head then
+    local failed
+    failed, rank = call('ZRANK', queue, me)
+    if failed then return failed end
+  end
+end
+
+-- Busy. A newcomer that finds the lock free with others in front of it is asked
+-- to notify these, unless somebody has.
+local again = held.unswept or head == true and (wait or places > 0)
+if not own and (again or places < 1
+  or head and not in_turn(head, rank, places)) then
+  local busy = {again and -1 or 0, 0, -1, 0, 'free', '', 0, 0, '', '', '',
+    0, 0}
+  local waiters = {}
+  if held.count > 0 and held.kind == letter then
+    busy[2] = held.first_left
+    describe_holder(busy, held, held.first)
+  elseif held.count > 0 then
+    busy[2] = held.last_left
+    describe_holder(busy, held, held.last)
+  end
+  if places > 0 and not again then
+    busy[13] = 1
+    waiters = waiters_to_notify(me, held, limit)
+    if held.count == 0 or string.sub(head, 1, 1) == letter then
+      busy[2] = math.min(till - now, 1000)
+    else
+      busy[2] = held.last_left
+    end
+  end
+  if queue and (wait or most) then
+    local failed, waiting =
+      call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
+    if failed then return failed end
+    busy[4] = waiting
+    if wait and (rank or not most or waiting < most) then
+      failed, busy[3] = enter(rank)
+      if failed then return failed end
+    end
+  end
+  busy[2] = math.max(-1, math.min(busy[2], LIMIT_LEFT_MS))
+  for i, waiter in ipairs(waiters) do busy[13 + i] = waiter end
+  return busy
+end
+
+-- Granted. The own token is granted anew, with a new fence: nobody has seen the
+-- one whose answer was lost. The lock is written last: a server that refuses a
+-- step has granted nothing. SET comes first, because a full server refuses a
+-- script's first write only. PTTL and PEXPIRE come before anything without a
+-- life of its own is written: they fail here if an ACL would let us neither
+-- renew nor release.
+local last = fence and redis.pcall('GET', fence)
+last = type(last) == 'string' and tonumber(last) or 0
+if not (last > 0 and last < LIMIT_EXACT) then last = 0 end
+local number = string.format('%.0f', math.max(last + 1, now_us()))
+local others_permits = held.count > 0 and held.kind == 'p' and info
+  and redis.pcall('HMGET', info, 'limit')[1] or nil
+local record, grant = grant_steps(held, ttl, number)
+local steps = {}
+if fence then
+  steps = {{'SET', fence, number, 'PX', life}, {'PEXPIRE', fence, life}}
+  for _, step in ipairs(record) do steps[#steps + 1] = step end
+  steps[#steps + 1] = {'PEXPIRE', info, life}
+end
+-- A waiter that was notified and then taken for dead may find no queue, but its
+-- doorbell.
+if queue and (head or wait) then steps[#steps + 1] = {'DEL', bell} end
+if head then
+  steps[#steps + 1] = {'ZREM', queue, me}
+  steps[#steps + 1] = {'ZREM', alive, me}
+end
+for _, step in ipairs(grant) do steps[#steps + 1] = step end
+for _, step in ipairs(steps) do
+  local failed
+  if step[1] == 'DEL' then
+    failed = wipe(step[2])
+  else
+    failed = call(unpack(step))
+  end
+  if failed then return failed end
+end
+
+local granted = {1, fence and number or '', '',
+  tonumber(digits(others_permits, LIMIT_PERMITS) or 0)}
+if not head then return granted end
+head = live_head(me)
+if type(head) ~= 'string' then return granted end
+granted[3] = head
+if places < 2 then return granted end
+held.count, held.kind = held.count + (own and 0 or 1), letter
+for i, waiter in ipairs(waiters_to_notify(me, held, limit)) do
+  granted[4 + i] = waiter
+end
+return granted

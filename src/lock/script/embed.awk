@@ -1,0 +1,111 @@
+# Puts the scripts together and prints them as C strings. Each EVAL carries its
+# script, so comments, indentation and unused functions are left out.
+#
+#     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
+#
+# Three rules for the Lua sources:
+#   -- include: NAME   stands for shared/NAME.lua. KIND as a name stands for
+#                      exclusive and counted, and makes two scripts of one.
+#   LIMIT_...          stands for the number of that name in LIMITS.H.
+#   A comment, a function's first line and its end have lines of their own.
+# OUT gets each script as it is sent, for the linters.
+
+function fail(text) {
+	print "embed.awk: " text >"/dev/stderr"
+	exit 1
+}
+
+function read_limits(file,  line, word) {
+	while ((getline line <file) > 0)
+		if (split(line, word) > 2 && word[1] == "#define")
+			limit[word[2]] = word[3]
+}
+
+function read_lua(file, kind,  line, name, status) {
+	while ((status = (getline line <file)) > 0) {
+		if (line ~ /^-- include: /) {
+			name = substr(line, 13)
+			read_lua(folder "shared/" (name == "KIND" ? kind : name) ".lua")
+		} else if (line !~ /^ *(--|$)/) {
+			lines[++count] = line
+		}
+	}
+	if (status < 0)
+		fail("cannot read " file)
+	close(file)
+}
+
+# Whether any line but those from first to last has the name.
+function is_used(name, first, last,  i) {
+	for (i = 1; i <= count; i++)
+		if ((i < first || i > last) &&
+		    lines[i] ~ "(^|[^A-Za-z0-9_.])" name "([^A-Za-z0-9_]|$)")
+			return 1
+	return 0
+}
+
+function drop_unused_functions(  first, last, name, again) {
+	for (first = 1; first <= count; first++) {
+		if (lines[first] !~ /^local function /)
+			continue
+		name = lines[first]
+		gsub(/^local function |[(].*/, "", name)
+		for (last = first; lines[last] != "end" && last < count;)
+			last++
+		if (is_used(name, first, last))
+			continue
+		for (; first <= last; first++)
+			lines[first] = ""
+		again = 1
+	}
+	if (again)
+		drop_unused_functions()
+}
+
+function with_limits(line,  name) {
+	while (match(line, /LIMIT_[A-Z_]+/)) {
+		name = substr(line, RSTART, RLENGTH)
+		if (!(name in limit))
+			fail("unknown " name)
+		line = substr(line, 1, RSTART - 1) limit[name] substr(line, RSTART + RLENGTH)
+	}
+	return line
+}
+
+function embed(name, file, kind,  i, line) {
+	count = 0
+	read_lua(file, kind)
+	drop_unused_functions()
+	print "\nconst char script_" name "[] ="
+	for (i = 1; i <= count; i++) {
+		line = with_limits(lines[i])
+		sub(/^ */, "", line)
+		if (line == "")
+			continue
+		print line >(out "/" name ".lua")
+		gsub(/[\\"]/, "\\\\&", line)
+		print "\t\"" line "\\n\""
+	}
+	print "\t;"
+	close(out "/" name ".lua")
+}
+
+BEGIN {
+	read_limits(ARGV[1])
+	print "#include \"lock/script.h\""
+	for (at = 2; at < ARGC; at++) {
+		folder = name = ARGV[at]
+		sub(/[^\/]*$/, "", folder)
+		gsub(/.*\/|[.]lua$/, "", name)
+		has_kinds = 0
+		while ((getline line <ARGV[at]) > 0)
+			has_kinds += line == "-- include: KIND"
+		close(ARGV[at])
+		if (has_kinds) {
+			embed(name "_exclusive", ARGV[at], "exclusive")
+			embed(name "_counted", ARGV[at], "counted")
+		} else {
+			embed(name, ARGV[at])
+		}
+	}
+}

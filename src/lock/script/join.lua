@@ -1,0 +1,33 @@
+-- A nested run joins those that use the lock. One of another kind joins nothing.
+-- One that cannot be counted takes part all the same, and loses the lock when the
+-- outer run ends first.
+--
+-- KEYS: as those of acquire, without the queue.
+-- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life of
+--   :n in ms, letter of the own kind.
+-- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that token;
+-- {2}: held in another kind.
+local lock, _, info, nested = unpack(KEYS)
+local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]
+-- include: call
+-- include: time
+-- include: record
+-- include: KIND
+
+local owned = owns()
+if type(owned) == 'table' then return owned end
+local record = {}
+if info then
+  local _, records = read_records(letter, {token})
+  record = records and records[1] or {}
+end
+if not owned or record.kept then return {0} end
+if wanted ~= letter then return {2} end
+local failed = lengthen(ttl)
+if failed then return failed end
+if not info then return {1, '', 'no key can lie beside the lock'} end
+failed = nested and (call('ZADD', nested, now + ttl, token .. ':' .. run)
+  or call('PEXPIRE', nested, life))
+return {1, digits(record.fence, LIMIT_EXACT) or '',
+  failed and failed.err or ''}

@@ -1,0 +1,155 @@
+-- Frees the lock, or leaves it to nested runs or to the server, and notifies
+-- those that can go now. Leaves nothing of ours in the queue: a waiter that gives
+-- up calls it, too. Whatever becomes of the queue, the lock is freed.
+--
+-- KEYS: as those of acquire; with the queue also the doorbell of the waiter that
+--   is expected to be its head.
+-- ARGV: token, letter of the kind, number of permits or '', the fence if the
+--   grant is to be undone because it should never have been, ms to keep the lock
+--   for or 0, own name in the queue, the nested run or '', the waiter that is
+--   expected to be the head or '', the former tokens: whatever these were granted
+--   is freed, without a word.
+-- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
+--   entries are left that hide the next waiter, or whether nested runs use the
+--   lock: release again at once; ms that it is kept for; who comes behind those
+--   that are notified (for notify_behind), or ''; waiters to notify...}.
+-- The lock alone does where its slot migrates.
+local lock, fence, info, nested, queue, alive, bell, next_bell = unpack(KEYS)
+local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local number, keep_ms, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]
+local run, expected = ARGV[7] or '', ARGV[8]
+local former = {unpack(ARGV, 9)}
+-- include: call
+-- A server that denies TIME must not keep the lock from being freed.
+local no_time, time = call('TIME')
+local now = no_time and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
+-- include: sweep
+-- include: holders
+-- include: queue
+-- include: KIND
+
+-- Whether other nested runs of our token are alive, 'unknown' if one call cannot
+-- say; and whether there are members at all. Expired members are skipped. If
+-- there are many, those whose token does not hold the lock are removed, so many
+-- in one call.
+local function has_other_runs()
+  local skip, spared, room = 0, 0, LIMIT_ENTRIES
+  while room > 0 do
+    local some = redis.pcall('ZRANGE', nested, skip, skip + 49, 'WITHSCORES')
+    if some.err or not some[1] then return false, some.err or skip > 0 end
+    local gone, expired = {}, false
+    for i = 1, #some, 2 do
+      local whose, which = string.match(some[i], '^(.*):([^:]*)$')
+      expired = tonumber(some[i + 1]) < now
+      if not expired and whose == token and which ~= run
+        and which ~= 'released' then
+        return true, true
+      elseif not expired and spared < LIMIT_ENTRIES then
+        spared = spared + 1
+      elseif not expired and not (whose and is_holder(whose)) then
+        gone[#gone + 1] = some[i]
+        room = room - 1 - #some[i] / 1000
+      end
+    end
+    if #some < 100 then return false, true end
+    local dead = expired and skip == 0
+      and redis.pcall('ZCOUNT', nested, '-inf', '(' .. now)
+    skip = type(dead) == 'number' and dead or skip + 50
+    if gone[1] then
+      local removed = redis.pcall('ZREM', nested, unpack(gone))
+      if type(removed) == 'number' then skip = skip - #gone end
+    end
+  end
+  return 'unknown', true
+end
+
+-- A mark says that the lock was left to nested runs. Its score is +inf, or with
+-- --min-hold 10^15 and the server's time until which the last of them keeps it.
+-- The lease lasts that long, in case they are killed.
+local mark = token .. ':released'
+
+local function leave_to_nested()
+  if keep_ms > 0 then lengthen(keep_ms) end
+  redis.pcall('ZADD', nested, keep_ms > 0
+    and string.format('%.0f', 1e15 + now + keep_ms) or '+inf', mark)
+end
+
+local function left_to_keep()
+  local till = tonumber(redis.pcall('ZSCORE', nested, mark)) or 0
+  local left = math.floor(till - 1e15 - now)
+  return left > 0 and left <= LIMIT_MIN_HOLD_MS and left or 0
+end
+
+-- The waiter behind those that are notified, unless its heartbeat is that of the
+-- first ranks: if the head is dead, it would notice after a long time only.
+local function slow_waiter_at(rank)
+  local waiter = redis.pcall('ZRANGE', queue, rank, rank)[1]
+  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
+  return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
+    and till <= now + 4 * LIMIT_HEARTBEAT_MS and waiter or ''
+end
+
+-- Nested runs that use the lock keep it.
+local owned = owns()
+if type(owned) == 'table' then
+  if not string.find(owned.err, '^WRONGTYPE') then return owned end
+  owned = false
+end
+local others, any = false, true
+if nested then
+  if owned then others, any = has_other_runs() end
+  local released = run == ''
+    or type(redis.pcall('ZSCORE', nested, mark)) == 'string'
+  if run ~= '' then redis.pcall('ZREM', nested, token .. ':' .. run) end
+  if others == 'unknown' then return {2, 1, 0, ''} end
+  if others and run == '' then leave_to_nested() end
+  if owned and (others or not released) then return {2, 0, 0, ''} end
+  if owned and run ~= '' then keep_ms = math.max(keep_ms, left_to_keep()) end
+  if any and released then redis.pcall('ZREM', nested, mark) end
+elseif run ~= '' then
+  return {owned and 2 or 0, 0, 0, ''}
+end
+
+-- The head of the queue looks again at a lock that the server is to keep.
+local answer = {0, 0, 0, ''}
+if owned and keep_ms > 0 then
+  local failed = keep_for(keep_ms)
+  if failed then return failed end
+  local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
+  return {3, 0, keep_ms, '', first}
+elseif owned then
+  local failed = drop()
+  if failed then return failed end
+  if number and number ~= ''
+    and redis.pcall('GET', fence) == number then
+    redis.pcall('DEL', fence)
+  end
+  answer[1] = 1
+elseif info and redis.pcall('HMGET', info, 'token')[1] == token then
+  redis.pcall('DEL', info)
+end
+drop_former()
+
+-- Those that can go now are notified, even if it was not we who freed the lock:
+-- the answer of a first try may have been lost, or this is a waiter that leaves
+-- after it was notified, or whose kind kept others back.
+local held = find_holders(remove_expired)
+if held.unswept then answer[2] = 1 end
+if nested and any and held.count == 0 then
+  local nothing = function() end
+  local swept = sweep(nested, nothing, nothing)
+  if swept == true then answer[2] = 1 end
+  if type(swept) == 'table' then redis.pcall('DEL', nested) end
+end
+if not queue then return answer end
+local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
+if not first then return answer end
+redis.pcall('ZREM', queue, me)
+redis.pcall('ZREM', alive, me)
+redis.pcall('DEL', bell)
+if held.err then return answer end
+local again = owned and held.kind ~= 's' or first == me
+local waiters, why_none = waiters_to_notify(me, held, limit, again)
+if why_none == true then answer[2] = 1 end
+if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
+return notify_expected(waiters, expected, next_bell, answer)

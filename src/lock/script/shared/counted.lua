@@ -1,0 +1,81 @@
+-- Shared locks and permits are a sorted set, member -> end of its lease. Permits
+-- have the token itself as member, as DistributedLock.Redis has; shared holders
+-- another one, to be told apart. Uses lock, info, token, letter, former, now.
+
+local function member_of(one)
+  return letter == 's' and 's:' .. one or one
+end
+local member = member_of(token)
+
+local function owns(one)
+  local failed, till = call('ZSCORE', lock, one or member)
+  if failed then return not string.find(failed.err, '^WRONGTYPE') and failed end
+  return till and tonumber(till) >= now
+end
+
+local function is_holder(other)
+  return owns(member_of(other)) == true
+end
+
+-- Whether a try under a former token, which was never answered, has the lock.
+local function former_owns()
+  for _, other in ipairs(former) do
+    if is_holder(other) then return true end
+  end
+end
+
+local function drop_former()
+  for _, other in ipairs(former) do
+    redis.pcall('ZREM', lock, member_of(other))
+    if info then redis.pcall('HDEL', info, other) end
+  end
+end
+
+local function free_places(held)
+  if held.count > 0 and held.kind ~= letter then return 0 end
+  return (limit or math.huge) - held.count
+end
+
+-- The commands that write the record, and those that write the lock.
+local function grant_steps(held, ttl, number)
+  local about = string.format('%.0f', now) .. ' - ' .. number .. ' '
+    .. self.pid .. ' ' .. self.host .. ' ' .. self.user
+  local life = math.max(3 * ttl, redis.pcall('PTTL', lock))
+  local record = {{'HSET', info, 'kind', letter, 'limit', limit or 0,
+    token, about}}
+  if held.count == 0 then table.insert(record, 1, {'DEL', info}) end
+  local grant = {{'ZADD', lock, now + ttl, member}, {'PEXPIRE', lock, life}}
+  for _, other in ipairs(former) do
+    record[#record + 1] = {'HDEL', info, other}
+    grant[#grant + 1] = {'ZREM', lock, member_of(other)}
+  end
+  return record, grant
+end
+
+local function lengthen(ms)
+  local till = tonumber(redis.pcall('ZSCORE', lock, member)) or 0
+  local failed, left = call('PTTL', lock)
+  if failed then return failed end
+  return till < now + ms and call('ZADD', lock, 'XX', now + ms, member)
+    or left < 3 * ms and call('PEXPIRE', lock, 3 * ms)
+end
+
+local function drop()
+  local failed = call('ZREM', lock, member)
+  if failed or not info then return failed end
+  redis.pcall('HDEL', info, token)
+  if redis.pcall('ZCARD', lock) == 0 then wipe(info) end
+end
+
+-- Leaves the lock to the server, for --min-hold.
+local function keep_for(ms)
+  local record = info and redis.pcall('HGET', info, token)
+  if type(record) == 'string' then
+    redis.pcall('HSET', info, token, (string.gsub(record, ' %- ', ' k ', 1)))
+  end
+  local left = redis.pcall('PTTL', lock)
+  if type(left) == 'number' and left < ms then
+    redis.pcall('PEXPIRE', lock, ms)
+  end
+  return call('ZADD', lock, 'XX', now + ms, member)
+end

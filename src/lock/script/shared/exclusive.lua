@@ -1,0 +1,50 @@
+-- An exclusive lock is a string, the token. Uses lock, info, token, former, now.
+
+local function owns()
+  local failed, owner = call('GET', lock)
+  return failed or owner == token
+end
+
+-- Whether a try under a former token, which was never answered, has the lock.
+local function former_owns()
+  local owner = redis.pcall('GET', lock)
+  for _, other in ipairs(former) do
+    if owner == other then return true end
+  end
+end
+
+local function drop_former()
+  if former_owns() then redis.pcall('DEL', unpack({lock, info})) end
+end
+
+local function is_holder(other)
+  return other == token
+end
+
+local function free_places(held)
+  return held.count == 0 and 1 or 0
+end
+
+-- The commands that write the record, and those that write the lock.
+local function grant_steps(_, ttl, number)
+  return {{'DEL', info}, {'HSET', info, 'token', token, 'host', self.host,
+    'pid', self.pid, 'user', self.user, 'command', self.command,
+    'fence', number, 'since', string.format('%.0f', now), 'kind', 'x'}},
+    {{'SET', lock, token, 'PX', ttl}}
+end
+
+local function lengthen(ms)
+  local failed, left = call('PTTL', lock)
+  if failed then return failed end
+  return left < ms and call('PEXPIRE', lock, ms)
+end
+
+local function drop()
+  return call('DEL', unpack({lock, info}))
+end
+
+-- Leaves the lock to the server, for --min-hold.
+local function keep_for(ms)
+  if info then redis.pcall('HSET', info, 'kept', 1) end
+  return call('PEXPIRE', lock, ms)
+end

@@ -1,0 +1,39 @@
+-- Uses info and now. The text of any key may be anybody's: only what is in range
+-- is passed on, because an answer out of range breaks the protocol.
+
+-- The text if it is a whole number up to that, or nil.
+local function digits(text, most)
+  return text and #text < 17 and string.find(text, '^%d+$')
+    and tonumber(text) <= most and text or nil
+end
+
+-- The start of a holder, or nil unless it is near now: clocks are stepped.
+local function start_of(text)
+  local since = tonumber(digits(text, LIMIT_EXACT))
+  return since and math.abs(now - since) < LIMIT_AGE_MS and since
+end
+
+-- The records of the holders with these tokens, false for one that has none; and
+-- the number of permits. Counted locks keep a text for each token:
+-- since, '-' or 'k' (kept for --min-hold), fence, pid, host, user.
+local function read_records(kind, tokens)
+  local failed, about = call('HMGET', info, 'token', 'since', 'kept', 'fence',
+    'pid', 'host', 'user', 'command', 'limit', unpack(tokens))
+  if failed then return failed end
+  local records = {}
+  for i, token in ipairs(tokens) do
+    local since, kept, fence, pid, host, user, command = unpack(about, 2, 8)
+    local exists = about[1] == token
+    if kind ~= 'x' then
+      exists = about[9 + i]
+      since, kept, fence, pid, host, user =
+        string.match(exists or '', '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')
+      kept, command = kept == 'k', ''
+    end
+    records[i] = exists and {since = since, kept = kept, fence = fence,
+      pid = pid, host = string.sub(host or '', 1, LIMIT_TEXT),
+      user = string.sub(user or '', 1, LIMIT_TEXT),
+      command = string.sub(command or '', 1, LIMIT_LONG_TEXT)}
+  end
+  return nil, records, about[9]
+end
