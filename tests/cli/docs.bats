@@ -50,6 +50,20 @@ rows() {
 	echo "$table.rows"
 }
 
+# descriptions: one name a line, and its help text without the default.
+descriptions() {
+	awk -F'\t' '$2 != "" {
+		sub(/ \[[^]]*\]$/, "", $6)
+		count = split($1, part, ",")
+		for (i = 1; i <= count; i++)
+			print "-" part[i] " " $6
+		count = split($2, part, ",")
+		for (i = 1; i <= count; i++)
+			print "--" part[i] " " $6
+	}' "$table" >"$table.descriptions"
+	echo "$table.descriptions"
+}
+
 # The table's variables.
 variables() {
 	cut -f4 "$table" | grep . >"$table.variables"
@@ -152,6 +166,16 @@ section() {
 		grep -oE -- '--?[[:alpha:]][[:alpha:]-]*')
 }
 
+@test "zsh completion: descriptions are those of --help" {
+	# {-k+,--key=}'[text]:argument' or '--json[text]', with \: for a colon.
+	sed -nE "s/^[[:blank:]]*(['*]*\([^)]*\)'|'\*')?([^[]*)\[([^]]*)\].*/\2 \3/p" \
+		"$root/completions/_rlockrun" | sed 's/\\:/:/g' |
+		while read -r list text; do
+			grep -oE -- '--?[[:alpha:]][[:alpha:]-]*' <<<"$list" |
+				sed "s|\$| $text|"
+		done | same_as _rlockrun "$(descriptions)"
+}
+
 @test "fish completion: options" {
 	awk '/^complete .* -[sl] / {
 		argument = / -[xr] / ? "=" : ""
@@ -164,7 +188,23 @@ section() {
 	}' "$root/completions/rlockrun.fish" | same_as rlockrun.fish <(names)
 }
 
-@test "fish completion: what tells options from the command" {
+@test "fish completion: descriptions are those of --help" {
+	# They begin with a capital letter.
+	awk '/^complete .* -d / {
+		text = $0
+		sub(/.* -d ./, "", text)
+		text = tolower(substr(text, 1, 1)) substr(text, 2, length(text) - 2)
+		for (i = 1; $i != "-d"; i++) {
+			if ($i == "-s")
+				print "-" $++i " " text
+			else if ($i == "-l")
+				print "--" $++i " " text
+		}
+	}' "$root/completions/rlockrun.fish" |
+		same_as rlockrun.fish <(sed -E 's/^(-[^ ]* )(.)/\1\L\2/' "$(descriptions)")
+}
+
+@test "fish completion: options are told apart from the command" {
 	# x/long= is a short and a long name, a single letter a short one.
 	sed -n '/set -l options/,/[^\\]$/p' "$root/completions/rlockrun.fish" |
 		sed 's/set -l options//' | grep -oE '[a-zA-Z/=-]+' |
