@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "app/admin.h"
+#include "app/force_release.h"
+#include "app/list.h"
 #include "app/opts_parse.h"
 #include "app/opts_table.h"
 #include "app/run.h"
+#include "app/status.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -123,9 +125,13 @@ main(int argc, char **argv)
 		result = run_job(&opts);
 		break;
 	case OPTS_STATUS:
+		result = client_visit_servers(&opts, status_show);
+		break;
 	case OPTS_LIST:
+		result = client_visit_servers(&opts, list_show);
+		break;
 	case OPTS_FORCE_RELEASE:
-		result = admin(&opts);
+		result = client_visit_servers(&opts, force_release);
 		break;
 	case OPTS_HELP:
 	case OPTS_VERSION:

@@ -1,0 +1,73 @@
+/* One server, asked without a lock of our own: a command is sent, and its reply
+ * awaited. The commands that look at locks or act on them share it. Signals do
+ * what they do to a plain process. */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "app/opts.h"
+#include "app/output.h"
+#include "base/exitcode.h"
+#include "base/loop.h"
+#include "lock/look.h"
+#include "redis/node.h"
+
+struct client {
+	const struct opts *opts;
+	struct loop loop;
+	const struct endpoint *server;
+	struct node *node;
+	struct loop_timer timer; /* only wakes the loop */
+	size_t unanswered;
+	struct output output;
+
+	/* Of what failed last, since client_forget_failure. */
+	enum exitcode failure; /* EXITCODE_OK: nothing did */
+	bool transient;	       /* it may go well in a moment */
+	char error[1024];
+};
+
+/* Takes the answer. 0, or -1 when it is none to the command. */
+typedef int client_take(void *arg, const struct value *value);
+
+struct client_command {
+	struct client *client;
+	client_take *take;
+	void *arg;
+	/* Whether an error reply is no failure; or NULL. */
+	bool (*excuse)(void *arg, const char *error);
+};
+
+/* Does that on each of the servers, one after the other: whoever looks wants to
+ * see where they differ. The exit code. */
+int client_visit_servers(const struct opts *opts,
+    int (*act)(struct client *client));
+
+/* Sends what follows to this server instead, and to any node of it. Returns the
+ * node that was in use, for client_return. */
+struct node *client_switch(struct client *client,
+    const struct endpoint *server);
+void client_return(struct client *client, struct node *former);
+
+/* Sends argv, which ends with NULL. The command must last until its reply;
+ * more: others follow at once. */
+void client_send(struct client_command *command, const char **argv, bool more);
+
+/* Awaits the replies to all that was sent. */
+void client_wait(struct client *client);
+
+/* Sends argv until there is a reply, for --server-timeout at most: a server
+ * that restarts is back in a moment. EXITCODE_OK, or the failure. */
+enum exitcode client_ask(struct client *client, const char **argv,
+    client_take *take, void *arg);
+
+void client_forget_failure(struct client *client);
+/* "WHAT SERVER: WHY" */
+void client_fail(struct client *client, enum exitcode failure, const char *what,
+    const char *why);
+/* Prints the failure, and returns it. */
+int client_report_failure(const struct client *client);
+
+#endif

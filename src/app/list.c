@@ -1,0 +1,381 @@
+#include "app/list.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/lookup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "lock/answer.h"
+#include "lock/key.h"
+#include "lock/script.h"
+
+#define HOLDERS_SHOWN "100"
+#define PAGE "1000" /* of SCAN */
+
+/* As many as travel together; a connection keeps track of 16. */
+enum { LOOKS_AT_ONCE = 12, SEEN_SLOTS = 4096 };
+
+/* SCAN may tell a key twice where the server's table shrinks meanwhile, the
+ * second time soon after the first: so what was shown lately is kept in mind,
+ * and no more. */
+struct list {
+	struct client *client;
+	struct table table;
+	char *cursor;
+	char **found; /* keys of this page, NULL-terminated */
+	char *seen[SEEN_SLOTS];
+	bool incomplete;
+	/* Of a cluster: */
+	struct cluster_node *primaries;
+	int primary_count;
+};
+
+/* One of those that are asked about together. */
+struct list_item {
+	struct list *list;
+	struct client_command command;
+	char *key;
+	bool by_record; /* found by its holder's record, not by its queue */
+};
+
+static bool
+seen_lately(struct list *list, const char *key)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+	char **slot;
+
+	for (const char *byte = key; *byte != '\0'; byte++)
+		hash = (hash ^ (unsigned char)*byte) * UINT64_C(1099511628211);
+	slot = &list->seen[hash % SEEN_SLOTS];
+	if (*slot != NULL && strcmp(*slot, key) == 0)
+		return true;
+	free(*slot);
+	*slot = mem_strdup(key);
+	return false;
+}
+
+static const char *
+or_dash(const char *text)
+{
+	return *text != '\0' ? text : "-";
+}
+
+static void
+add_row(struct list *list, const struct look *look, const char *name)
+{
+	const struct look_holder *oldest = look_oldest(look);
+	char kind[64], age[32] = "-", left[48], waiting[24] = "?";
+	const char *cells[] = {name, kind, "(another client)", "-", "-", age,
+	    left, waiting, or_dash(look->fence)};
+	size_t length;
+
+	look_describe_kind(look, kind, sizeof(kind));
+	look_describe_left(look->left_ms, left, sizeof(left));
+	if (oldest != NULL) {
+		cells[2] = or_dash(oldest->who.host);
+		cells[3] = or_dash(oldest->who.pid);
+		cells[4] = or_dash(oldest->who.user);
+		if (oldest->who.held_ms >= 0)
+			holder_describe_age(oldest->who.held_ms, age,
+			    sizeof(age));
+		length = strlen(left);
+		if (oldest->who.kept)
+			snprintf(left + length, sizeof(left) - length, " kept");
+	} else {
+		cells[8] = "-"; /* that of an earlier holder */
+	}
+	if (look->waiting >= 0)
+		snprintf(waiting, sizeof(waiting), "%" PRId64, look->waiting);
+	table_add(&list->table, cells);
+}
+
+/* Nobody is told twice where there are both record and queue. */
+static bool
+is_wanted(const struct list_item *item, const struct look *look)
+{
+	int64_t older_than_ms = item->list->client->opts->older_than_ms;
+	const struct look_holder *oldest = look_oldest(look);
+
+	if (look->kind == '\0' || item->by_record != (oldest != NULL))
+		return false;
+	return older_than_ms == 0 ||
+	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
+}
+
+static int
+take_look(void *arg, const struct value *value)
+{
+	struct list_item *item = arg;
+	struct list *list = item->list;
+	const struct opts *opts = list->client->opts;
+	const char *name = item->key + strlen(opts->prefix);
+	struct look look;
+
+	if (!answer_look(&look, value))
+		return -1;
+	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
+		if (opts->json)
+			lookup_print_json(list->client, &look, item->key);
+		else
+			add_row(list, &look, name);
+		output_note(&list->client->output);
+	}
+	look_fini(&look);
+	return 0;
+}
+
+/* An empty host is that of the one which says so. */
+static bool
+is_asked(const struct list *list, const struct cluster_node *node)
+{
+	for (int i = 0; i < list->primary_count; i++)
+		if (list->primaries[i].port == node->port &&
+		    (*node->host == '\0' ||
+			strcmp(list->primaries[i].host, node->host) == 0))
+			return true;
+	return false;
+}
+
+/* Who has moved away is found where it is now. */
+static bool
+excuse_move(void *arg, const char *error)
+{
+	struct list_item *item = arg;
+	struct list *list = item->list;
+	const struct opts *opts = list->client->opts;
+	enum cluster_redirect said;
+	struct cluster_node to;
+
+	if (!list->client->server->cluster)
+		return false;
+	said = cluster_redirect(error, &to);
+	if (said == CLUSTER_MOVED && is_asked(list, &to))
+		return true;
+	if (said == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
+		return false;
+	if (!seen_lately(list, item->key))
+		log_warnx("%s: its slot is on its way to another node",
+		    item->key + strlen(opts->prefix));
+	list->incomplete = true;
+	return true;
+}
+
+static void
+send_look(struct list_item *item, bool more)
+{
+	struct lookup_keys keys;
+	const char *argv[] = {"EVAL", script_look, "6", item->key, NULL, NULL,
+	    NULL, NULL, NULL, HOLDERS_SHOWN, "0", NULL};
+
+	lookup_keys_init(&keys, item->key);
+	argv[4] = keys.fence;
+	argv[5] = keys.info;
+	argv[6] = keys.queue;
+	argv[7] = keys.alive;
+	argv[8] = keys.nested;
+	item->command = (struct client_command){item->list->client, take_look,
+	    item, excuse_move};
+	client_send(&item->command, argv, more);
+	lookup_keys_fini(&keys);
+}
+
+/* A key that has become something else meanwhile is no lock any more. */
+static enum exitcode
+look_at_all(struct list_item *items, size_t count)
+{
+	struct client *client = items[0].list->client;
+
+	client_forget_failure(client);
+	for (size_t i = 0; i < count; i++)
+		send_look(&items[i], i + 1 < count);
+	client_wait(client);
+	for (size_t i = 0; i < count; i++)
+		free(items[i].key);
+	if (client->failure == EXITCODE_NOT_A_LOCK)
+		return EXITCODE_OK;
+	return client->failure;
+}
+
+/* The globs are matched as bytes: no locale is set. */
+static bool
+matches(const struct opts *opts, const char *key)
+{
+	size_t length = strlen(opts->prefix);
+
+	if (strncmp(key, opts->prefix, length) != 0)
+		return false;
+	if (*opts->globs == NULL)
+		return true;
+	for (char **glob = opts->globs; *glob != NULL; glob++)
+		if (fnmatch(*glob, key + length, 0) == 0)
+			return true;
+	return false;
+}
+
+static enum exitcode
+show_page(struct list *list)
+{
+	struct list_item items[LOOKS_AT_ONCE];
+	size_t count = 0;
+
+	for (char **found = list->found; *found != NULL; found++) {
+		char *key = key_of_helper(*found);
+
+		if (key != NULL && matches(list->client->opts, key)) {
+			bool by_record = (*found)[strlen(*found) - 1] == 'i';
+			items[count++] = (struct list_item){.list = list,
+			    .key = key,
+			    .by_record = by_record};
+		} else {
+			free(key);
+		}
+		if (count == LOOKS_AT_ONCE || (found[1] == NULL && count > 0)) {
+			if (look_at_all(items, count) != EXITCODE_OK)
+				return list->client->failure;
+			count = 0;
+		}
+	}
+	return EXITCODE_OK;
+}
+
+static void
+forget_page(struct list *list)
+{
+	for (char **found = list->found; found != NULL && *found != NULL;
+	     found++)
+		free(*found);
+	free(list->found);
+	list->found = NULL;
+}
+
+static int
+take_page(void *arg, const struct value *value)
+{
+	struct list *list = arg;
+	const char *cursor;
+
+	if (!answer_page(&cursor, &list->found, value))
+		return -1;
+	free(list->cursor);
+	list->cursor = mem_strdup(cursor);
+	return 0;
+}
+
+/* No titles where there is no server. */
+static void
+begin_table(struct list *list)
+{
+	static const char *const titles[] = {"NAME", "KIND", "HOLDER", "PID",
+	    "USER", "HELD", "TTL", "WAITING", "FENCE"};
+
+	if (!list->client->opts->json && list->table.columns == 0)
+		table_init(&list->table, titles,
+		    sizeof(titles) / sizeof(*titles));
+}
+
+static int
+list_page(struct list *list)
+{
+	const char *argv[] = {"SCAN", list->cursor, "MATCH", "*:rlk*:[iq]",
+	    "COUNT", PAGE, NULL};
+	enum exitcode failure = client_ask(list->client, argv, take_page, list);
+
+	if (failure == EXITCODE_OK) {
+		begin_table(list);
+		failure = show_page(list);
+	}
+	forget_page(list);
+	if (failure != EXITCODE_OK)
+		return client_report_failure(list->client);
+	table_print_due(&list->table);
+	return output_check(&list->client->output);
+}
+
+static int
+list_server(struct list *list)
+{
+	int result;
+
+	list->cursor = mem_strdup("0");
+	do
+		result = list_page(list);
+	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0);
+	free(list->cursor);
+	return result;
+}
+
+static int
+list_primary(struct list *list, const struct cluster_node *primary)
+{
+	struct client *client = list->client;
+	struct endpoint server = *client->server;
+	char host[CLUSTER_HOST_SIZE];
+	char label[CLUSTER_LABEL_SIZE];
+	struct node *any;
+	int result;
+
+	memcpy(host, primary->host, sizeof(host));
+	server.cluster = false;
+	server.host_count = 0;
+	server.host = host;
+	server.port = primary->port;
+	server.label = label;
+	cluster_describe(primary, server.tls, label);
+	any = client_switch(client, &server);
+	result = list_server(list);
+	client_return(client, any);
+	return result;
+}
+
+static int
+take_primaries(void *arg, const struct value *value)
+{
+	struct list *list = arg;
+
+	list->primary_count =
+	    node_primaries(list->client->node, value, &list->primaries);
+	return list->primary_count == -1 ? -1 : 0;
+}
+
+/* All that can be listed is. */
+static int
+list_cluster(struct list *list)
+{
+	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
+	int result = EXITCODE_OK;
+
+	if (client_ask(list->client, argv, take_primaries, list) != EXITCODE_OK)
+		return client_report_failure(list->client);
+	for (int i = 0; i < list->primary_count; i++) {
+		int failure = list_primary(list, &list->primaries[i]);
+		if (failure != EXITCODE_OK)
+			result = failure;
+	}
+	free(list->primaries);
+	return result;
+}
+
+int
+list_show(struct client *client)
+{
+	struct list *list = mem_alloc(sizeof(*list));
+	int result;
+
+	list->client = client;
+	result =
+	    client->server->cluster ? list_cluster(list) : list_server(list);
+	if (result == EXITCODE_OK && list->incomplete)
+		result = EXITCODE_UNAVAILABLE;
+	table_print(&list->table);
+	if (result == EXITCODE_OK)
+		result = output_check(&list->client->output);
+	for (size_t i = 0; i < SEEN_SLOTS; i++)
+		free(list->seen[i]);
+	free(list);
+	return result;
+}

@@ -1,0 +1,27 @@
+/* A look at one lock: at its key and at the keys beside it. */
+#ifndef LOOKUP_H
+#define LOOKUP_H
+
+#include "app/client.h"
+
+struct lookup_keys {
+	const char *key; /* with the prefix */
+	char *fence, *info, *queue, *alive, *nested;
+};
+
+void lookup_keys_init(struct lookup_keys *keys, const char *key);
+void lookup_keys_fini(struct lookup_keys *keys);
+
+/* Whether all of them lie in the key's slot, if it is a cluster. */
+bool lookup_has_helpers(const struct client *client, const char *key);
+
+/* EXITCODE_OK and *look filled in, with so many holders at most; or the
+ * failure. */
+enum exitcode lookup(struct client *client, const struct lookup_keys *keys,
+    int holders, struct look *look);
+
+/* Prints it as one line of JSON. */
+void lookup_print_json(const struct client *client, const struct look *look,
+    const char *key);
+
+#endif
