@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Rounds of KILL without a pause. They let a burst outrun processes that fork
- * and exit, but must not keep a process busy when nobody dies. */
+ * and exit, but must not keep a process busy when nothing dies. */
 enum { QUICK_ROUNDS = 100 };
 
 struct process {
@@ -22,18 +22,17 @@ struct process {
 	pid_t parent;
 	char state;
 	long threads;
-	unsigned long long started; /* with pid, unique until the next boot */
+	unsigned long long started; /* with pid, unique until the next boot;
+				     * 0 if it could not be read */
 	bool descends;
 };
 
-struct table {
-	struct process *process;
-	size_t count;
-	size_t room;
-};
+/* --- reading /proc ---------------------------------------------------- */
+
+enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19 };
 
 /* Field n of proc_pid_stat(5), counted from the state as 0: the name before it
- * may hold blanks and parentheses. Empty when there is none. */
+ * may contain blanks and parentheses. Empty when there is none. */
 static const char *
 stat_field(const char *state, int n)
 {
@@ -46,12 +45,9 @@ stat_field(const char *state, int n)
 	return field;
 }
 
-enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19 };
-
 /* False if it cannot be read, whatever the reason. */
 static bool
-read_process(const struct descendants *descendants, pid_t pid,
-    struct process *process)
+read_process(int proc, pid_t pid, struct process *process)
 {
 	char path[32];
 	char text[1024];
@@ -60,7 +56,7 @@ read_process(const struct descendants *descendants, pid_t pid,
 	int fd;
 
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	fd = openat(descendants->proc, path, O_RDONLY | O_CLOEXEC);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return false;
 	got = read(fd, text, sizeof(text) - 1);
@@ -81,53 +77,53 @@ read_process(const struct descendants *descendants, pid_t pid,
 }
 
 static int
-add(struct table *table, const struct process *process)
+add(struct processes *processes, const struct process *process)
 {
-	if (table->count == table->room) {
-		size_t room = table->room == 0 ? 256 : table->room * 2;
+	if (processes->count == processes->room) {
+		size_t room = processes->room == 0 ? 256 : processes->room * 2;
 		struct process *more =
-		    realloc(table->process, room * sizeof(*more));
+		    reallocarray(processes->list, room, sizeof(*more));
 		if (more == NULL)
 			return -1;
-		table->process = more;
-		table->room = room;
+		processes->list = more;
+		processes->room = room;
 	}
-	table->process[table->count++] = *process;
+	processes->list[processes->count++] = *process;
 	return 0;
 }
 
 /* NULL with errno. */
 static DIR *
-open_folder(const struct descendants *descendants, const char *path)
+open_folder(int proc, const char *path)
 {
-	int fd =
-	    openat(descendants->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *list = fd == -1 ? NULL : fdopendir(fd);
+	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd == -1 ? NULL : fdopendir(fd);
 
-	if (fd != -1 && list == NULL)
+	if (fd != -1 && folder == NULL)
 		close(fd);
-	return list;
+	return folder;
 }
 
-/* 0, or -1 with errno: table then holds the processes found so far. */
+/* By ascending id, as /proc lists them. 0, or -1 with errno: then these are the
+ * processes found so far. */
 static int
-read_all(const struct descendants *descendants, struct table *table)
+read_all(int proc, struct processes *processes)
 {
-	DIR *list = open_folder(descendants, ".");
+	DIR *folder = open_folder(proc, ".");
 	struct dirent *entry;
 	struct process process;
 	int rc = 0;
 
-	if (list == NULL)
+	if (folder == NULL)
 		return -1;
-	while (rc == 0 && (entry = readdir(list)) != NULL) {
+	while (rc == 0 && (entry = readdir(folder)) != NULL) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
-		    read_process(descendants, (pid_t)pid, &process))
-			rc = add(table, &process);
+		    read_process(proc, (pid_t)pid, &process))
+			rc = add(processes, &process);
 	}
-	closedir(list);
+	closedir(folder);
 	return rc;
 }
 
@@ -140,63 +136,20 @@ by_pid(const void *a, const void *b)
 	return (p->pid > q->pid) - (p->pid < q->pid);
 }
 
-/* The table is in order: /proc lists processes by ascending id. */
 static const struct process *
-find(const struct table *table, pid_t pid)
+find(const struct processes *processes, pid_t pid)
 {
 	struct process key = {.pid = pid};
 
-	if (table->count == 0)
+	if (processes->count == 0)
 		return NULL;
-	return bsearch(&key, table->process, table->count, sizeof(key), by_pid);
+	return bsearch(&key, processes->list, processes->count, sizeof(key),
+	    by_pid);
 }
 
-/* A parent that started after its child only reuses the id of the real one,
- * which has ended since the child was read. */
-static bool
-parent_descends(const struct table *table, const struct process *process)
-{
-	const struct process *parent = find(table, process->parent);
-
-	return parent != NULL && parent->descends &&
-	       parent->started <= process->started;
-}
-
-/* A start of 0 is one that could not be read. */
-static bool
-is_earlier(const struct descendants *descendants, const struct process *process)
-{
-	for (size_t i = 0; i < descendants->earlier_count; i++) {
-		const struct process *earlier = &descendants->earlier[i];
-		if (earlier->pid == process->pid &&
-		    (earlier->started == process->started ||
-			earlier->started == 0 || process->started == 0))
-			return true;
-	}
-	return false;
-}
-
-/* One pass finds at least the next generation. */
-static void
-mark_descendants(const struct descendants *descendants, struct table *table)
-{
-	bool found = true;
-
-	while (found) {
-		found = false;
-		for (size_t i = 0; i < table->count; i++) {
-			struct process *p = &table->process[i];
-			if (!p->descends &&
-			    (p->parent == getpid() ||
-				parent_descends(table, p)) &&
-			    !is_earlier(descendants, p))
-				p->descends = found = true;
-		}
-	}
-}
-
-/* A list of children. It may miss some while others end: repeat. That of this
- * process is read without opening anything. */
+/* An open list of children, ids with a blank behind each. It may lack some
+ * while others end: repeat. That of this process is read without opening
+ * anything. */
 struct children {
 	int fd;
 	size_t at;
@@ -205,144 +158,200 @@ struct children {
 };
 
 static void
-list_children(int fd, struct children *list)
+rewind_children(struct children *children, int fd)
 {
-	list->fd = fd;
-	list->at = list->length = 0;
+	children->fd = fd;
+	children->at = children->length = 0;
 	if (fd != -1)
 		lseek(fd, 0, SEEK_SET);
 }
 
-/* -1 at the end. */
-static int
-next_char(struct children *list)
-{
-	if (list->at == list->length) {
-		ssize_t got = read(list->fd, list->text, sizeof(list->text));
-		if (got <= 0)
-			return -1;
-		list->at = 0;
-		list->length = (size_t)got;
-	}
-	return list->text[list->at++];
-}
-
 /* 0 at the end. */
 static pid_t
-next_child(struct children *list)
+next_child(struct children *children)
 {
 	pid_t pid = 0;
-	int c;
+	char c;
 
-	while ((c = next_char(list)) >= '0' && c <= '9')
-		pid = pid * 10 + (c - '0');
+	do {
+		if (children->at == children->length) {
+			ssize_t got = read(children->fd, children->text,
+			    sizeof(children->text));
+			if (got <= 0)
+				return 0;
+			children->at = 0;
+			children->length = (size_t)got;
+		}
+		c = children->text[children->at++];
+		if (c >= '0' && c <= '9')
+			pid = pid * 10 + (c - '0');
+	} while (c != ' ');
 	return pid;
 }
 
+/* --- who descends ----------------------------------------------------- */
+
+static bool
+is_earlier(const struct descendants *self, const struct process *process)
+{
+	for (size_t i = 0; i < self->earlier.count; i++) {
+		const struct process *earlier = &self->earlier.list[i];
+		if (earlier->pid == process->pid &&
+		    (earlier->started == process->started ||
+			earlier->started == 0 || process->started == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_earlier_child(const struct descendants *self, pid_t pid)
+{
+	struct process child = {.pid = pid};
+
+	if (self->earlier.count > 0)
+		read_process(self->proc, pid, &child);
+	return is_earlier(self, &child);
+}
+
+/* A parent that started after its child only reuses the id of the real one,
+ * which has ended since the child was read. */
+static bool
+parent_descends(const struct processes *all, const struct process *process)
+{
+	const struct process *parent = find(all, process->parent);
+
+	return parent != NULL && parent->descends &&
+	       parent->started <= process->started;
+}
+
+/* Each pass finds at least the next generation. */
+static void
+mark_descendants(const struct descendants *self, struct processes *all)
+{
+	bool found = true;
+
+	while (found) {
+		found = false;
+		for (size_t i = 0; i < all->count; i++) {
+			struct process *p = &all->list[i];
+			if (!p->descends &&
+			    (p->parent == getpid() ||
+				parent_descends(all, p)) &&
+			    !is_earlier(self, p))
+				p->descends = found = true;
+		}
+	}
+}
+
+/* --- open ------------------------------------------------------------- */
+
 static int
-pidfd_open_of(pid_t pid)
+open_proc(struct descendants *self)
+{
+	char text[16];
+	struct statfs fs;
+	ssize_t length;
+
+	self->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (self->proc == -1 || fstatfs(self->proc, &fs) == -1)
+		return -1;
+	if (fs.f_type != PROC_SUPER_MAGIC) {
+		errno = ENODEV;
+		return -1;
+	}
+	length = readlinkat(self->proc, "self", text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	if (strtol(text, NULL, 10) != getpid()) {
+		errno = EXDEV;
+		return -1;
+	}
+	self->children =
+	    openat(self->proc, "thread-self/children", O_RDONLY | O_CLOEXEC);
+	return self->children == -1 && errno != ENOENT ? -1 : 0;
+}
+
+/* The wrappers of glibc came with 2.36. */
+static int
+open_pidfd(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
 static int
-pidfd_signal(int fd, int signo)
+signal_pidfd(int fd, int signo)
 {
 	return (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
 }
 
-/* Between reading /proc and here the process may have gone and its id may have
- * been given to a stranger: a descriptor holds on to one process, and what it
- * holds is looked at again before it is signalled. */
-static void
-signal_descendant(const struct descendants *descendants,
-    const struct process *process, int signo)
+static int
+probe_pidfd(void)
 {
-	struct process now;
-	int fd = pidfd_open_of(process->pid);
+	int fd = open_pidfd(getpid());
+	int rc = fd == -1 ? -1 : signal_pidfd(fd, 0);
+	int error = errno;
 
-	if (fd == -1)
-		return;
-	if (read_process(descendants, process->pid, &now) &&
-	    now.started == process->started) {
-		if (signo != SIGCONT)
-			pidfd_signal(fd, signo);
-		if (now.state == 'T' && (signo == SIGCONT || signo == SIGTERM))
-			pidfd_signal(fd, SIGCONT);
-	}
-	close(fd);
-}
-
-static bool
-is_listed(int fd, pid_t pid)
-{
-	struct children list;
-	pid_t child;
-
-	list_children(fd, &list);
-	do
-		child = next_child(&list);
-	while (child != 0 && child != pid);
-	return child != 0;
-}
-
-/* Those of one thread, in that list. */
-static void
-signal_unseen(const struct table *table, int children, int signo)
-{
-	struct children list;
-	pid_t pid;
-
-	list_children(children, &list);
-	while ((pid = next_child(&list)) != 0) {
-		int fd = find(table, pid) == NULL ? pidfd_open_of(pid) : -1;
-		/* Is it still that child's descriptor? Then its id is, too. */
-		if (fd != -1 && is_listed(children, pid))
-			pidfd_signal(fd, signo);
-		if (fd != -1)
-			close(fd);
-	}
-}
-
-/* With hidepid, /proc hides processes that are not dumpable, such as a nested
- * rlockrun, but lists them among their parents' children. */
-static void
-signal_unseen_children(const struct descendants *descendants,
-    const struct table *table, const struct process *parent, int signo)
-{
-	struct process now;
-	char path[64];
-	DIR *threads;
-	struct dirent *entry;
-
-	snprintf(path, sizeof(path), "%d/task", (int)parent->pid);
-	threads = open_folder(descendants, path);
-	if (threads == NULL)
-		return;
-	while ((entry = readdir(threads)) != NULL) {
-		int fd;
-		snprintf(path, sizeof(path), "%.20s/children", entry->d_name);
-		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
-		if (fd == -1)
-			continue;
-		if (read_process(descendants, parent->pid, &now) &&
-		    now.started == parent->started)
-			signal_unseen(table, fd, signo);
+	if (fd != -1)
 		close(fd);
-	}
-	closedir(threads);
+	errno = error;
+	return rc;
 }
 
-/* A child keeps its id until we reap it, so this needs no descriptor. */
-static void
-signal_child(const struct descendants *descendants, pid_t pid, int signo)
+/* The list of children may show some that the scan does not (hidepid).
+ * __WALL: also children whose exit signal is not SIGCHLD. */
+static int
+note_earlier(struct descendants *self)
 {
-	if (signo != SIGCONT)
-		kill(pid, signo);
-	if ((signo == SIGCONT || signo == SIGTERM) &&
-	    descendants_is_stopped(descendants, pid))
-		kill(pid, SIGCONT);
+	struct processes all = {NULL, 0, 0};
+	struct children children;
+	struct process child = {0};
+	siginfo_t info;
+	int rc;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == -1)
+		return errno == ECHILD ? 0 : -1;
+	rc = read_all(self->proc, &all);
+	mark_descendants(self, &all);
+	for (size_t i = 0; rc == 0 && i < all.count; i++)
+		if (all.list[i].descends)
+			rc = add(&self->earlier, &all.list[i]);
+	free(all.list);
+	rewind_children(&children, self->children);
+	while (rc == 0 && (child.pid = next_child(&children)) != 0)
+		if (!is_earlier(self, &child))
+			rc = add(&self->earlier, &child);
+	return rc;
 }
+
+int
+descendants_open(struct descendants *self)
+{
+	*self = (struct descendants){.proc = -1, .children = -1};
+	if (open_proc(self) == -1 || probe_pidfd() == -1)
+		return -1;
+	return note_earlier(self);
+}
+
+void
+descendants_close(struct descendants *self)
+{
+	if (self->proc != -1)
+		close(self->proc);
+	if (self->children != -1)
+		close(self->children);
+	free(self->earlier.list);
+}
+
+char
+descendants_state(const struct descendants *self, pid_t pid)
+{
+	struct process process = {.state = '\0'};
+
+	read_process(self->proc, pid, &process);
+	return process.state;
+}
+
+/* --- signal ----------------------------------------------------------- */
 
 /* A zombie with several threads lives: only its main thread has exited. */
 static bool
@@ -351,53 +360,151 @@ is_alive(const struct process *process)
 	return process->state != 'Z' || process->threads > 1;
 }
 
-void
-descendants_signal(const struct descendants *descendants, int signo)
+/* Since /proc was read the process may have ended and its id may have been
+ * reused. A pidfd refers to one process, which is compared once it is open. */
+static int
+open_descendant(const struct descendants *self, const struct process *process)
 {
-	struct table table = {NULL, 0, 0};
-	struct children list;
-	struct process child = {0};
+	struct process now;
+	int fd = open_pidfd(process->pid);
 
-	read_all(descendants, &table); /* a partial table is better than none */
-	mark_descendants(descendants, &table);
-	for (size_t i = 0; i < table.count; i++) {
-		const struct process *p = &table.process[i];
+	if (fd == -1 || (read_process(self->proc, process->pid, &now) &&
+			    now.started == process->started))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Without a descriptor only to a child, which keeps its id until we reap it. */
+static void
+send_signal(int fd, pid_t pid, int signo)
+{
+	if (fd != -1)
+		signal_pidfd(fd, signo);
+	else
+		kill(pid, signo);
+}
+
+static void
+signal_process(const struct descendants *self, const struct process *process,
+    int signo)
+{
+	bool is_child = process->parent == getpid();
+	int fd = is_child ? -1 : open_descendant(self, process);
+	pid_t pid = process->pid;
+
+	if (!is_child && fd == -1)
+		return;
+	if (signo != SIGCONT)
+		send_signal(fd, pid, signo);
+	if ((signo == SIGCONT || signo == SIGTERM) &&
+	    descendants_state(self, pid) == 'T')
+		send_signal(fd, pid, SIGCONT);
+	if (fd != -1)
+		close(fd);
+}
+
+static bool
+is_listed(int fd, pid_t pid)
+{
+	struct children children;
+	pid_t child;
+
+	rewind_children(&children, fd);
+	while ((child = next_child(&children)) != 0)
+		if (child == pid)
+			return true;
+	return false;
+}
+
+/* Those in one list that the scan has not found. An id that is still listed
+ * after its descriptor was opened is that child's. */
+static void
+signal_unseen(const struct processes *seen, int list, int signo)
+{
+	struct children children;
+	pid_t pid;
+
+	rewind_children(&children, list);
+	while ((pid = next_child(&children)) != 0) {
+		int fd = find(seen, pid) == NULL ? open_pidfd(pid) : -1;
+		if (fd != -1 && is_listed(list, pid))
+			signal_pidfd(fd, signo);
+		if (fd != -1)
+			close(fd);
+	}
+}
+
+/* With hidepid, /proc hides processes that are not dumpable, such as a nested
+ * rlockrun, but lists them among the children of their parents' threads. */
+static void
+signal_unseen_children(const struct descendants *self,
+    const struct processes *seen, const struct process *parent, int signo)
+{
+	struct process now;
+	char path[64];
+	DIR *threads;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%d/task", (int)parent->pid);
+	threads = open_folder(self->proc, path);
+	if (threads == NULL)
+		return;
+	while ((entry = readdir(threads)) != NULL) {
+		int fd;
+		snprintf(path, sizeof(path), "%.20s/children", entry->d_name);
+		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
+		if (fd == -1)
+			continue;
+		if (read_process(self->proc, parent->pid, &now) &&
+		    now.started == parent->started)
+			signal_unseen(seen, fd, signo);
+		close(fd);
+	}
+	closedir(threads);
+}
+
+void
+descendants_signal(const struct descendants *self, int signo)
+{
+	struct processes all = {NULL, 0, 0};
+	struct children children;
+	struct process child = {.parent = getpid()};
+
+	read_all(self->proc, &all); /* some are better than none */
+	mark_descendants(self, &all);
+	for (size_t i = 0; i < all.count; i++) {
+		const struct process *p = &all.list[i];
 		if (!p->descends || !is_alive(p))
 			continue;
-		/* Before it ends by the signal. KILL makes its children ours,
-		 * and finds them then. */
+		/* Before the parent ends by the signal. KILL makes its children
+		 * ours, and finds them then. */
 		if (signo == SIGTERM)
-			signal_unseen_children(descendants, &table, p, signo);
-		if (p->parent == getpid())
-			signal_child(descendants, p->pid, signo);
-		else
-			signal_descendant(descendants, p, signo);
+			signal_unseen_children(self, &all, p, signo);
+		signal_process(self, p, signo);
 	}
-	list_children(descendants->children, &list);
-	while ((child.pid = next_child(&list)) != 0)
-		if (find(&table, child.pid) == NULL &&
-		    !is_earlier(descendants, &child))
-			signal_child(descendants, child.pid, signo);
-	free(table.process);
+	rewind_children(&children, self->children);
+	while ((child.pid = next_child(&children)) != 0)
+		if (find(&all, child.pid) == NULL &&
+		    !is_earlier_child(self, child.pid))
+			signal_process(self, &child, signo);
+	free(all.list);
 }
+
+/* --- kill ------------------------------------------------------------- */
 
 /* Returns how many. Much quicker than a scan. */
 static int
-kill_children(const struct descendants *descendants)
+kill_children(const struct descendants *self)
 {
-	struct children list;
-	struct process child = {0};
+	struct children children;
+	pid_t pid;
 	int count = 0;
 
-	list_children(descendants->children, &list);
-	while ((child.pid = next_child(&list)) != 0) {
-		child.started = 0;
-		if (descendants->earlier_count > 0)
-			read_process(descendants, child.pid, &child);
-		if (!is_earlier(descendants, &child) &&
-		    kill(child.pid, SIGKILL) == 0)
+	rewind_children(&children, self->children);
+	while ((pid = next_child(&children)) != 0)
+		if (!is_earlier_child(self, pid) && kill(pid, SIGKILL) == 0)
 			count++;
-	}
 	return count;
 }
 
@@ -418,136 +525,17 @@ descendants_reap(void (*on_child)(void *arg, pid_t pid, int status), void *arg)
 /* A scan takes its time where many processes run, so the children come first.
  * Orphans become our children, and the quick rounds find these alone. */
 bool
-descendants_kill(const struct descendants *descendants,
+descendants_kill(const struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg)
 {
-	kill_children(descendants);
-	descendants_signal(descendants, SIGKILL);
+	kill_children(self);
+	descendants_signal(self, SIGKILL);
 	for (int i = 0; i < QUICK_ROUNDS; i++) {
-		int killed = kill_children(descendants);
+		int killed = kill_children(self);
 		if (!descendants_reap(on_child, arg))
 			return true;
 		if (killed == 0)
 			break;
 	}
 	return false;
-}
-
-bool
-descendants_is_stopped(const struct descendants *descendants, pid_t pid)
-{
-	struct process process;
-
-	return read_process(descendants, pid, &process) && process.state == 'T';
-}
-
-bool
-descendants_is_halted(const struct descendants *descendants, pid_t pid)
-{
-	struct process process;
-
-	return read_process(descendants, pid, &process) &&
-	       (process.state == 'T' || process.state == 't');
-}
-
-static int
-open_proc(struct descendants *descendants)
-{
-	char text[16];
-	struct statfs fs;
-	ssize_t length;
-
-	descendants->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (descendants->proc == -1 || fstatfs(descendants->proc, &fs) == -1)
-		return -1;
-	if (fs.f_type != PROC_SUPER_MAGIC) {
-		errno = ENODEV;
-		return -1;
-	}
-	length = readlinkat(descendants->proc, "self", text, sizeof(text) - 1);
-	text[length > 0 ? length : 0] = '\0';
-	if (strtol(text, NULL, 10) != getpid()) {
-		errno = EXDEV;
-		return -1;
-	}
-	descendants->children = openat(descendants->proc,
-	    "thread-self/children", O_RDONLY | O_CLOEXEC);
-	return descendants->children == -1 && errno != ENOENT ? -1 : 0;
-}
-
-static int
-probe_pidfd(void)
-{
-	int fd = pidfd_open_of(getpid());
-	int rc = fd == -1 ? -1 : pidfd_signal(fd, 0);
-	int error = errno;
-
-	if (fd != -1)
-		close(fd);
-	errno = error;
-	return rc;
-}
-
-/* What a scan does not show of them, the list of children may. */
-static int
-add_hidden_children(const struct descendants *descendants, struct table *table)
-{
-	const size_t seen = table->count;
-	struct children list;
-	struct process child = {0};
-
-	list_children(descendants->children, &list);
-	while ((child.pid = next_child(&list)) != 0) {
-		struct table part = {table->process, seen, 0};
-		if (find(&part, child.pid) == NULL && add(table, &child) == -1)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-note_earlier(struct descendants *descendants)
-{
-	struct table table = {NULL, 0, 0};
-	size_t kept = 0;
-	siginfo_t info;
-	const int how = WEXITED | WNOHANG | WNOWAIT | __WALL;
-
-	if (waitid(P_ALL, 0, &info, how) == -1)
-		return errno == ECHILD ? 0 : -1;
-	if (read_all(descendants, &table) == -1) {
-		free(table.process);
-		return -1;
-	}
-	mark_descendants(descendants, &table);
-	for (size_t i = 0; i < table.count; i++)
-		if (table.process[i].descends)
-			table.process[kept++] = table.process[i];
-	table.count = kept;
-	if (add_hidden_children(descendants, &table) == -1) {
-		free(table.process);
-		return -1;
-	}
-	descendants->earlier = table.process;
-	descendants->earlier_count = table.count;
-	return 0;
-}
-
-int
-descendants_open(struct descendants *descendants)
-{
-	*descendants = (struct descendants){.proc = -1, .children = -1};
-	if (open_proc(descendants) == -1 || probe_pidfd() == -1)
-		return -1;
-	return note_earlier(descendants);
-}
-
-void
-descendants_close(struct descendants *descendants)
-{
-	if (descendants->proc != -1)
-		close(descendants->proc);
-	if (descendants->children != -1)
-		close(descendants->children);
-	free(descendants->earlier);
 }

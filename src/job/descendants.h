@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct process;
+struct processes {
+	struct process *list;
+	size_t count;
+	size_t room;
+};
 
 struct descendants {
 	/* Both are opened before the job exists. What the job mounts over /proc
@@ -21,21 +25,20 @@ struct descendants {
 	/* Descendants from before descendants_open: a script may have started
 	 * them and then become this process by exec. They are never signalled.
 	 */
-	struct process *earlier;
-	size_t earlier_count;
+	struct processes earlier;
 };
 
 /* To be called before this process forks. 0, or -1 with errno if descendants
  * cannot be found or signalled on this machine: ENODEV if /proc is no procfs,
  * EXDEV if it belongs to another pid namespace, ENOSYS if the kernel lacks
  * pidfd_open(2) or pidfd_send_signal(2). */
-int descendants_open(struct descendants *descendants);
-void descendants_close(struct descendants *descendants);
+int descendants_open(struct descendants *self);
+void descendants_close(struct descendants *self);
 
 /* Sends signo to all descendants that are found. SIGTERM also continues those
  * that are stopped, so that they can act on it, and no others; SIGCONT is sent
  * only to those that are stopped. */
-void descendants_signal(const struct descendants *descendants, int signo);
+void descendants_signal(const struct descendants *self, int signo);
 
 /* Collects children that have ended, stopped or continued, without waiting, and
  * passes each with its status of waitpid(2) to on_child, which may be NULL.
@@ -46,12 +49,11 @@ bool descendants_reap(void (*on_child)(void *arg, pid_t pid, int status),
 /* Kills the descendants that are found, in rounds that do not wait, and reaps
  * after each round. True as soon as nothing is left. Repeat on SIGCHLD, and
  * after a while, until then. */
-bool descendants_kill(const struct descendants *descendants,
+bool descendants_kill(const struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg);
 
-/* Whether the process is stopped by a signal, as far as /proc shows. */
-bool descendants_is_stopped(const struct descendants *descendants, pid_t pid);
-/* Whether it is stopped by a signal or by a debugger. */
-bool descendants_is_halted(const struct descendants *descendants, pid_t pid);
+/* The letter of proc_pid_stat(5): T if a signal has stopped the process, t if a
+ * debugger has. NUL if it is not known. */
+char descendants_state(const struct descendants *self, pid_t pid);
 
 #endif

@@ -172,7 +172,7 @@ guard_take_stop(struct guard *guard)
 
 	guard->stopped = false;
 	return stopped && guard->job.leader != 0 &&
-	       descendants_is_stopped(&guard->descendants, guard->job.leader);
+	       descendants_state(&guard->descendants, guard->job.leader) == 'T';
 }
 
 static void
@@ -203,9 +203,12 @@ guard_job_is_gone(const struct guard *guard)
 bool
 guard_is_unresponsive(const struct guard *guard)
 {
-	return guard->job.state < JOB_KILLING ||
-	       (guard->job.state == JOB_KILLING &&
-		   descendants_is_halted(&guard->descendants, guard->pid));
+	char state;
+
+	if (guard->job.state != JOB_KILLING)
+		return guard->job.state < JOB_KILLING;
+	state = descendants_state(&guard->descendants, guard->pid);
+	return state == 'T' || state == 't';
 }
 
 void
@@ -228,7 +231,7 @@ guard_kill_job(struct guard *guard)
 bool
 guard_has_earlier_children(const struct guard *guard)
 {
-	return guard->descendants.earlier_count > 0;
+	return guard->descendants.earlier.count > 0;
 }
 
 /* Killed before its socket is closed: otherwise the guard would take the end of

@@ -135,7 +135,7 @@ test_earlier(int exit_signal, const char *what)
 	int status;
 
 	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
-	ok(descendants.earlier_count == 1, "%s: it is noted", what);
+	ok(descendants.earlier.count == 1, "%s: it is noted", what);
 	descendants_kill(&descendants, NULL, NULL);
 	usleep(100000);
 	ok(waitpid(pid, &status, WNOHANG | __WALL) == 0, "%s: it lives on",
