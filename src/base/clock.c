@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <sys/timerfd.h>
 #include <time.h>
 
 int64_t
@@ -16,4 +17,18 @@ int64_t
 clock_min(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+int
+clock_arm(int timer_fd, int64_t at)
+{
+	struct itimerspec spec = {{0, 0}, {0, 0}};
+
+	if (at != CLOCK_NEVER) {
+		/* A time of zero would disarm. */
+		int64_t when = at < 1 ? 1 : at;
+		spec.it_value.tv_sec = when / 1000;
+		spec.it_value.tv_nsec = (long)(when % 1000) * 1000000;
+	}
+	return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }

@@ -1,5 +1,5 @@
 /* The only source of deadlines: CLOCK_BOOTTIME, which unlike CLOCK_MONOTONIC
- * goes on while the machine is suspended, as a lease on the server does. */
+ * continues while the machine is suspended, as a lease on the server does. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
@@ -13,5 +13,9 @@ int64_t clock_now(void);
 
 /* The earlier of two times, or the shorter of two durations. */
 int64_t clock_min(int64_t a, int64_t b);
+
+/* Arms a timerfd of CLOCK_BOOTTIME, and discards an expiry that was not read.
+ * CLOCK_NEVER disarms it. 0, or -1 with errno. */
+int clock_arm(int timer_fd, int64_t at);
 
 #endif

@@ -7,8 +7,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* So many at a time are polled without memory, ours or the kernel's: poll(2)
- * has room for this many waits on its stack. */
+/* How many descriptors are polled at a time without allocating memory, here or
+ * in the kernel: poll(2) keeps this many waits on its stack. */
 #define LOOP_PART 8
 enum { LOOP_PART_MS = 10 };
 
@@ -85,27 +85,19 @@ nearest_timer(const struct loop *loop)
 	return nearest;
 }
 
-/* Setting a timerfd also takes back an expiry that nobody has read. */
 static int
 arm(struct loop *loop)
 {
 	const struct loop_timer *nearest = nearest_timer(loop);
 	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
-	struct itimerspec spec = {{0, 0}, {0, 0}};
 
 	if (at == loop->armed_at)
 		return 0;
 	loop->armed_at = at;
-	if (at != CLOCK_NEVER) {
-		/* A time of zero would disarm. */
-		int64_t when = at < 1 ? 1 : at;
-		spec.it_value.tv_sec = when / 1000;
-		spec.it_value.tv_nsec = (long)(when % 1000) * 1000000;
-	}
-	return timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	return clock_arm(loop->timer_fd, at);
 }
 
-/* False when there is no memory for all at once. */
+/* False without memory for all descriptors at once. */
 static bool
 has_room(struct loop *loop)
 {
@@ -124,7 +116,8 @@ has_room(struct loop *loop)
 	return true;
 }
 
-/* The timer, and as many from *next on as there is room for. */
+/* Polls the timer and the descriptors from *next on, as many as there is room
+ * for, and moves *next past them. */
 static int
 poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 {
@@ -146,35 +139,26 @@ poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 	return 0;
 }
 
-/* Polls every descriptor in each turn, if late: a lack of memory must neither
- * hide an event nor end the run. */
-static int
-poll_in_parts(struct loop *loop)
-{
-	struct loop_fd *next = loop->fds;
-	int timeout_ms = LOOP_PART_MS;
-
-	do {
-		if (poll_from(loop, &next, LOOP_PART, timeout_ms) == -1)
-			return -1;
-		timeout_ms = 0;
-	} while (next != NULL);
-	return 0;
-}
-
+/* In parts, each descriptor is still polled in each turn: a lack of memory must
+ * neither hide an event nor end the run. */
 static int
 wait_for_events(struct loop *loop)
 {
 	struct loop_fd *next = loop->fds;
-	bool at_once = has_room(loop);
-	int rc = at_once ? poll_from(loop, &next, loop->room, -1) : -1;
+	int timeout_ms = LOOP_PART_MS;
+	int rc = has_room(loop) ? poll_from(loop, &next, loop->room, -1) : -1;
 
-	if (!at_once || (rc == -1 && errno == ENOMEM))
-		rc = poll_in_parts(loop);
+	if (rc == -1 && errno == ENOMEM) {
+		next = loop->fds;
+		do {
+			rc = poll_from(loop, &next, LOOP_PART, timeout_ms);
+			timeout_ms = 0;
+		} while (rc == 0 && next != NULL);
+	}
 	return rc == -1 && errno != EINTR ? -1 : 0;
 }
 
-/* Starts over after each callback, as it may have removed any of them. */
+/* Starts again after each callback, which may have removed any descriptor. */
 static void
 dispatch_fds(struct loop *loop)
 {

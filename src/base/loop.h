@@ -1,6 +1,6 @@
-/* Descriptors and timers on one poll(2). Time is waited for with a timerfd on
- * CLOCK_BOOTTIME, since poll's own time-out stops while the machine is
- * suspended. Knows neither Redis nor children. */
+/* Descriptors and timers on one poll(2). Timers use a timerfd on
+ * CLOCK_BOOTTIME, since poll's own timeout stops while the machine is
+ * suspended. */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* The owner fills the first four members and keeps the storage. */
+/* The owner sets the first four members and keeps the storage. */
 struct loop_fd {
 	int fd;
 	short events; /* of poll(2); may be changed at any time */
@@ -20,8 +20,8 @@ struct loop_fd {
 	struct loop_fd *next;
 };
 
-/* The owner fills on_due (NULL: only wake up) and arg, keeps the storage, and
- * sets the time through loop_timer_set alone. */
+/* The owner sets on_due (NULL: only wake up) and arg, and keeps the storage.
+ * loop_timer_set sets the time. */
 struct loop_timer {
 	void (*on_due)(void *arg);
 	void *arg;
@@ -35,18 +35,19 @@ struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
 	struct pollfd *polled; /* grows with the descriptors, or NULL */
-	size_t room;
+	size_t room;	       /* in it, or LOOP_PART */
 	int timer_fd;
 	int64_t armed_at;
-	int64_t late_ms; /* how late the last turn came to its nearest timer */
+	int64_t late_ms; /* how late the last turn was for its nearest timer */
 };
 
 /* 0, or -1 with errno. */
 int loop_init(struct loop *loop);
 void loop_fini(struct loop *loop);
 
-/* What is added first is dispatched first. Removing is allowed at any time,
- * from callbacks too; what is not in the loop is ignored. */
+/* Descriptors are dispatched in the order in which they were added. Removing is
+ * allowed at any time, also from callbacks, and does nothing if the descriptor
+ * is not in the loop. */
 void loop_add(struct loop *loop, struct loop_fd *fd);
 void loop_remove(struct loop *loop, struct loop_fd *fd);
 
@@ -54,8 +55,8 @@ void loop_remove(struct loop *loop, struct loop_fd *fd);
 void loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at);
 void loop_timer_remove(struct loop *loop, struct loop_timer *timer);
 
-/* Waits until something happens, then dispatches descriptors before timers, so
- * that an expiry loses against an answer that has already come. Without memory
+/* Waits for an event or a timer, then dispatches descriptors before timers, so
+ * that a reply which has already arrived wins over a timeout. Without memory
  * for all descriptors they are polled in parts, some milliseconds late. 0, or
  * -1 with errno. */
 int loop_turn(struct loop *loop);

@@ -92,21 +92,15 @@ static void
 arm(struct supervisor *self)
 {
 	int64_t at = self->page->deadline;
-	struct itimerspec spec = {{0, 0}, {0, 0}};
 
-	if (at == self->armed_at)
-		return;
+	if (at != self->armed_at)
+		clock_arm(self->timer, at);
 	self->armed_at = at;
-	if (at != CLOCK_NEVER) {
-		spec.it_value.tv_sec = at / 1000;
-		spec.it_value.tv_nsec = (long)(at % 1000) * 1000000;
-	}
-	timerfd_settime(self->timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-/* Only what we need stays: a pipe to a pager, the server's connection and a
- * deleted log file must not be held open by us. The standard descriptors were
- * the job's, so their numbers come first. */
+/* The guard must not hold a pipe to a pager, a connection or a deleted log file
+ * open: only its own descriptors stay. The standard ones were the job's, so
+ * theirs are the first numbers to be reused. */
 static void
 close_others(struct supervisor *self)
 {
@@ -130,8 +124,8 @@ become_job(struct supervisor *self, pid_t guard)
 	_exit(EXIT_FAILURE);
 }
 
-/* What a terminal has sent to the whole group, us among them: there was no job
- * yet that could have got it. What somebody sends to us alone is nobody's. */
+/* Signals that a terminal sent to the whole process group before the job could
+ * receive them. A signal sent only to the guard is ignored. */
 static void
 take_from_terminal(sigset_t *taken)
 {
@@ -328,14 +322,14 @@ prepare(struct supervisor *self)
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
 	    close_range(~0U, ~0U, 0) == -1) /* is there such a call? */
 		return -1;
-	/* When we are stopped, rlockrun's end has to wake us. */
+	/* If we are stopped, rlockrun's end must continue us. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	return sigaction(SIGCHLD, &action, NULL);
 }
 
-/* A connection that rlockrun gives up must not live on in us, and our own copy
- * of its end of the socket would hide its death. What is rlockrun's is
- * close-on-exec, the rest is for the job, and our socket was made last. */
+/* A connection that rlockrun closes must not stay open here, and a copy of its
+ * end of the socket would hide its death. rlockrun's descriptors are
+ * close-on-exec and older than our socket; the others are for the job. */
 static void
 close_ours(int sock)
 {
