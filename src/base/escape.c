@@ -6,29 +6,24 @@
 
 #include "base/mem.h"
 
-static bool
-is_continuation(unsigned char byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
 bool
 escape_continues(char byte)
 {
-	return is_continuation((unsigned char)byte);
+	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The bytes of the character at text, 0 when it is not valid UTF-8. Reads
- * nothing behind a terminating NUL. */
+/* The number of bytes of the character at text, 0 if it is not valid UTF-8.
+ * Reads nothing past a terminating NUL. */
 static size_t
-character_length(const unsigned char *text)
+character_length(const char *text)
 {
-	unsigned char first = text[0], second;
+	unsigned char first = (unsigned char)text[0];
+	unsigned char second;
 
 	if (first < 0x80)
 		return 1;
-	second = text[1];
-	if (first < 0xc2 || first > 0xf4 || !is_continuation(second))
+	second = (unsigned char)text[1];
+	if (first < 0xc2 || first > 0xf4 || !escape_continues(text[1]))
 		return 0; /* a stray continuation, overlong, or not Unicode */
 	if (first < 0xe0)
 		return 2;
@@ -37,20 +32,22 @@ character_length(const unsigned char *text)
 	    (first == 0xf0 && second < 0x90) || /* overlong */
 	    (first == 0xf4 && second > 0x8f))	/* above U+10FFFF */
 		return 0;
-	if (!is_continuation(text[2]))
+	if (!escape_continues(text[2]))
 		return 0;
 	if (first < 0xf0)
 		return 3;
-	return is_continuation(text[3]) ? 4 : 0;
+	return escape_continues(text[3]) ? 4 : 0;
 }
 
 static uint32_t
-code_point(const unsigned char *text, size_t length)
+code_point(const char *text, size_t length)
 {
-	uint32_t code = length == 1 ? text[0] : text[0] & (0x7fU >> length);
+	uint32_t code = (unsigned char)text[0];
 
+	if (length > 1)
+		code &= 0x7fU >> length;
 	for (size_t i = 1; i < length; i++)
-		code = code << 6 | (text[i] & 0x3fU);
+		code = code << 6 | ((unsigned char)text[i] & 0x3fU);
 	return code;
 }
 
@@ -60,7 +57,7 @@ code_point(const unsigned char *text, size_t length)
  * interlinear annotations. Emoji lose their joiners and variation selectors,
  * which would otherwise make two names look the same. */
 static bool
-is_unfit(uint32_t code)
+is_unsafe(uint32_t code)
 {
 	static const struct {
 		uint32_t first, last;
@@ -77,55 +74,49 @@ is_unfit(uint32_t code)
 	return false;
 }
 
-/* Above U+FFFF it takes two (RFC 8259, 7). */
-static int
-put_json(uint32_t code, char out[ESCAPE_SIZE])
-{
-	unsigned above = code - 0x10000;
-
-	if (code < 0x10000)
-		return snprintf(out, ESCAPE_SIZE, "\\u%04x", (unsigned)code);
-	return snprintf(out, ESCAPE_SIZE, "\\u%04x\\u%04x",
-	    0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
-}
-
 /* code is one byte of text, or a character of JSON. */
 static size_t
 put_escape(uint32_t code, enum escape_style style, char out[ESCAPE_SIZE])
 {
+	unsigned above = code - 0x10000;
 	int length;
 
 	if (code == '\n' || code == '\t')
 		length = snprintf(out, ESCAPE_SIZE, "\\%c",
 		    code == '\n' ? 'n' : 't');
-	else if (style == ESCAPE_JSON)
-		length = put_json(code, out);
-	else
-		length = snprintf(out, ESCAPE_SIZE, "\\x%02x", (unsigned)code);
+	else if (style == ESCAPE_TEXT)
+		length = snprintf(out, ESCAPE_SIZE, "\\x%02x", code);
+	else if (code < 0x10000)
+		length = snprintf(out, ESCAPE_SIZE, "\\u%04x", code);
+	else /* RFC 8259, section 7 */
+		length = snprintf(out, ESCAPE_SIZE, "\\u%04x\\u%04x",
+		    0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
 	return (size_t)length;
 }
 
 size_t
 escape_next(const char **text, enum escape_style style, char out[ESCAPE_SIZE])
 {
-	const unsigned char *bytes = (const unsigned char *)*text;
+	const char *bytes = *text;
 	size_t length = character_length(bytes);
-	uint32_t code = length > 0 ? code_point(bytes, length) : *bytes;
-	bool plain = length > 0 && !is_unfit(code);
+	bool valid = length > 0;
+	uint32_t code = code_point(bytes, valid ? length : 1);
 
-	/* Otherwise the bytes that follow are stray ones. */
-	if (!plain && style == ESCAPE_TEXT)
-		code = *bytes;
-	*text += plain || (length > 0 && style == ESCAPE_JSON) ? length : 1;
-	if (!plain)
-		return put_escape(code, style, out);
-	if (style == ESCAPE_JSON && (*bytes == '"' || *bytes == '\\')) {
+	if (valid && !is_unsafe(code)) {
+		bool quoted =
+		    style == ESCAPE_JSON && (code == '"' || code == '\\');
+		*text += length;
 		out[0] = '\\';
-		out[1] = (char)*bytes;
-		return 2;
+		memcpy(out + quoted, bytes, length);
+		return length + quoted;
 	}
-	memcpy(out, bytes, length);
-	return length;
+	/* In text the other bytes of the character follow as stray ones. */
+	if (valid && style == ESCAPE_JSON) {
+		*text += length;
+		return put_escape(code, style, out);
+	}
+	*text += 1;
+	return put_escape((unsigned char)*bytes, style, out);
 }
 
 char *

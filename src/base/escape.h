@@ -1,6 +1,6 @@
-/* Text from the server and from others, made fit to be shown. Escaped are
- * control characters (a terminal obeys them), characters that reorder or hide
- * text, and bytes that are not UTF-8. */
+/* Text from the server and from other sources, made safe to show. Control
+ * characters (a terminal obeys them), characters that reorder or hide text, and
+ * bytes that are not UTF-8 are escaped. */
 #ifndef ESCAPE_H
 #define ESCAPE_H
 
@@ -11,23 +11,23 @@
 
 enum escape_style {
 	ESCAPE_TEXT, /* \n, \t, \x1b for each byte */
-	/* In a string of JSON (RFC 8259): \u001b for such a character, two of
+	/* In a string of JSON (RFC 8259): \u001b for each character, two of
 	 * them above U+FFFF. A byte that is not UTF-8 becomes \u00XX with its
 	 * value. */
 	ESCAPE_JSON,
 };
 
-/* Moves *text, which has not ended, behind its next character, and puts that as
- * it is to be shown into out, without a NUL. The number of bytes put there.
- * Allocates nothing. */
+/* Moves *text, which must not be empty, past its next character, and writes
+ * that character to out, escaped if necessary, without a NUL. Returns the
+ * number of bytes written. Allocates nothing. */
 size_t escape_next(const char **text, enum escape_style style,
     char out[ESCAPE_SIZE]);
 
-/* Whether the byte goes on with a character of UTF-8, and takes no column of
- * its own. */
+/* Whether the byte continues a character of UTF-8, and takes no column of its
+ * own. */
 bool escape_continues(char byte);
 
-/* All of text; to be freed. Dies when memory is out. */
+/* A copy of text, escaped; to be freed. Dies when memory is out. */
 char *escape_text(const char *text, enum escape_style style);
 
 #endif

@@ -15,8 +15,8 @@
 #define PREFIX "rlockrun: "
 #define DEFAULT_COLUMNS 80
 
-/* A pipe takes up to PIPE_BUF bytes whole or not at all: the messages of all
- * that write to it stay apart. */
+/* A write of up to PIPE_BUF bytes to a pipe is atomic: messages of several
+ * processes do not mix. */
 struct message {
 	char text[PIPE_BUF];
 	size_t length;
@@ -26,7 +26,7 @@ struct message {
 
 /* NOLINTBEGIN(*-avoid-non-const-global-variables): the state of stderr */
 static bool verbose;
-static bool in_progress; /* such a line is shown */
+static bool in_progress; /* a progress line is shown */
 /* NOLINTEND(*-avoid-non-const-global-variables) */
 
 void
@@ -35,7 +35,7 @@ log_verbose(bool on)
 	verbose = on;
 }
 
-/* False when it doesn't fit beside the newline that is still to come. */
+/* False if it does not fit beside the newline that follows. */
 static bool
 append(struct message *message, const char *text, size_t length)
 {
@@ -59,9 +59,9 @@ append_safe(struct message *message, const char *text)
 	}
 }
 
-/* A job's time limit must not hang on whoever reads our stderr, and O_NONBLOCK
- * would change the job's descriptor, too: so ask before writing. POLLERR is a
- * pipe without a reader, where write would raise SIGPIPE. */
+/* The job's time limit must not depend on the reader of our stderr, and
+ * O_NONBLOCK would change the job's descriptor, too: so poll before writing.
+ * POLLERR is a pipe without a reader, where write would raise SIGPIPE. */
 static void
 send_message(struct message *message)
 {
@@ -70,24 +70,34 @@ send_message(struct message *message)
 	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
 	if (write(out.fd, message->text, message->length) < 0)
-		return; /* nobody left to tell */
+		return; /* there is no other place to report it */
 }
 
-/* error 0 is a message without a reason. */
+/* "rlockrun: text", in place of a progress line. */
 LOG_FORMAT(2, 0)
 static void
-tell(int error, const char *format, va_list arguments)
+compose(struct message *message, const char *format, va_list arguments)
 {
-	int saved_errno = errno;
-	struct message message = {.length = 0};
 	char text[PIPE_BUF];
 
 	vsnprintf(text, sizeof(text), format, arguments);
+	message->length = 0;
 	if (in_progress)
-		append(&message, ERASE_LINE, strlen(ERASE_LINE));
+		append(message, ERASE_LINE, strlen(ERASE_LINE));
+	append(message, PREFIX, strlen(PREFIX));
+	append_safe(message, text);
+}
+
+/* error: errno to append, or 0. */
+LOG_FORMAT(2, 0)
+static void
+log_message(int error, const char *format, va_list arguments)
+{
+	int saved_errno = errno;
+	struct message message;
+
+	compose(&message, format, arguments);
 	in_progress = false;
-	append(&message, PREFIX, strlen(PREFIX));
-	append_safe(&message, text);
 	if (error != 0) {
 		append_safe(&message, ": ");
 		append_safe(&message, strerror(error));
@@ -97,7 +107,7 @@ tell(int error, const char *format, va_list arguments)
 	errno = saved_errno;
 }
 
-/* Cut off before that column, as a line that wraps can't be erased. */
+/* A line that wraps cannot be erased. */
 static void
 cut(struct message *message, size_t from, size_t columns)
 {
@@ -116,24 +126,18 @@ cut(struct message *message, size_t from, size_t columns)
 void
 log_progress(const char *format, ...)
 {
-	struct message message = {.length = 0};
+	struct message message;
 	struct winsize size = {.ws_col = 0};
-	char text[PIPE_BUF / 2];
 	va_list arguments;
-	size_t start;
 
+	in_progress = true;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	compose(&message, format, arguments);
 	va_end(arguments);
-	append(&message, ERASE_LINE, strlen(ERASE_LINE));
-	start = message.length;
-	append(&message, PREFIX, strlen(PREFIX));
-	append_safe(&message, text);
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
 		size.ws_col = DEFAULT_COLUMNS;
-	cut(&message, start, size.ws_col);
+	cut(&message, strlen(ERASE_LINE), size.ws_col);
 	send_message(&message);
-	in_progress = true;
 }
 
 void
@@ -156,7 +160,7 @@ log_info(const char *format, ...)
 	if (!verbose)
 		return;
 	va_start(arguments, format);
-	tell(0, format, arguments);
+	log_message(0, format, arguments);
 	va_end(arguments);
 }
 
@@ -166,7 +170,7 @@ log_warn(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(errno, format, arguments);
+	log_message(errno, format, arguments);
 	va_end(arguments);
 }
 
@@ -176,7 +180,7 @@ log_warnx(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(0, format, arguments);
+	log_message(0, format, arguments);
 	va_end(arguments);
 }
 
@@ -186,7 +190,7 @@ log_die(int status, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(0, format, arguments);
+	log_message(0, format, arguments);
 	va_end(arguments);
 	exit(status);
 }

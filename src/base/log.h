@@ -1,8 +1,9 @@
 /* Messages to people, on stderr: "rlockrun: text", lower case, no full stop.
- * Control characters and invalid UTF-8 are escaped, since text from the server
- * and from others passes through. A message is one write(2) of at most PIPE_BUF
- * bytes (longer ones are cut) that never blocks: when stderr is closed, full or
- * not read, the message is dropped and nothing else changes. errno is kept. */
+ * Control characters and invalid UTF-8 are escaped, since messages contain text
+ * from the server and from other sources. A message is one write(2) of at most
+ * PIPE_BUF bytes (longer ones are cut) that never blocks: if stderr is closed
+ * or full, the message is dropped and nothing else changes. errno is
+ * preserved. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -10,19 +11,19 @@
 
 #define LOG_FORMAT(text, first) __attribute__((format(printf, text, first)))
 
-/* Whether log_info is told (-v). */
+/* Whether log_info prints (-v). */
 void log_verbose(bool on);
 
-void log_info(const char *format, ...) LOG_FORMAT(1, 2);  /* with -v only */
+void log_info(const char *format, ...) LOG_FORMAT(1, 2);  /* only with -v */
 void log_warn(const char *format, ...) LOG_FORMAT(1, 2);  /* ": strerror" */
 void log_warnx(const char *format, ...) LOG_FORMAT(1, 2); /* as it is */
 
-/* One line on a terminal, cut to its width, which the next one, a message or
- * log_progress_end takes away. */
+/* One line on a terminal, cut to its width. The next one, a message or
+ * log_progress_end erases it. */
 void log_progress(const char *format, ...) LOG_FORMAT(1, 2);
 void log_progress_end(void);
 
-/* As log_warnx, then exit(status). Only before a job exists. */
+/* log_warnx, then exit(status). Only before a job exists. */
 _Noreturn void log_die(int status, const char *format, ...) LOG_FORMAT(2, 3);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/exitcode.h"
 #include "base/secret.h"
 
-/* As deep as parsing options and formatting a command go. */
+/* At least as deep as parsing options and formatting a command. */
 enum { MEM_DEAD_STACK = 32768 };
 
 static void *

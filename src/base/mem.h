@@ -1,6 +1,6 @@
-/* Allocation for the time before a job exists: these die with
- * EXITCODE_RESOURCE when memory is out. What runs beside a job uses malloc(3)
- * and handles its failure. */
+/* Allocation before a job exists: these functions end the program with
+ * EXITCODE_RESOURCE when memory is out. Code that runs beside a job uses
+ * malloc(3) and handles its failure. */
 #ifndef MEM_H
 #define MEM_H
 
@@ -11,7 +11,7 @@ char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As those of secret.h. */
+/* As the functions of secret.h. */
 char *mem_secret(size_t size);
 char *mem_secret_copy(const char *text, size_t length);
 
@@ -19,7 +19,7 @@ char *mem_secret_copy(const char *text, size_t length);
 void mem_wipe(void *secret, size_t length);
 
 /* Wipes what functions that have returned left on the stack. The dynamic linker
- * puts vector registers there, in which string functions have had passwords. */
+ * saves vector registers there, which string functions use for passwords. */
 void mem_wipe_stack(void);
 
 #endif

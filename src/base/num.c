@@ -22,7 +22,7 @@ static const struct unit {
     {"d", DAY_MS},
 };
 
-/* The milliseconds in one of what the name says, or 0. */
+/* The milliseconds in that unit, 0 if there is no such unit. */
 static int64_t
 unit_ms(const char *name)
 {

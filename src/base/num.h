@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Longest duration that is taken: ten years. */
+/* The longest duration: ten years. */
 #define NUM_DURATION_MAX_MS (INT64_C(3653) * 24 * 60 * 60 * 1000)
 
 /* Decimal digits only (no sign, no blanks), min <= *out <= max.

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Before the memory that is handed out. */
+/* Precedes the memory that the caller gets. */
 struct header {
 	alignas(max_align_t) size_t size; /* of all pages */
 };
@@ -16,8 +16,8 @@ header_of(void *secret)
 	return (struct header *)secret - 1;
 }
 
-/* MADV_WIPEONFORK came with Linux 4.14. Where a kernel or a sandbox refuses
- * either call, the process being non-dumpable still keeps others out. */
+/* MADV_WIPEONFORK came with Linux 4.14. If a kernel or a sandbox refuses either
+ * call, others still cannot read the memory, as the process is not dumpable. */
 void *
 secret_alloc(size_t size)
 {
@@ -60,7 +60,7 @@ secret_copy(const char *text, size_t length)
 	return copy;
 }
 
-/* The kernel gives no page to anybody before it has zeroed it. */
+/* The kernel zeroes a page before it is mapped again. */
 void
 secret_free(void *secret)
 {

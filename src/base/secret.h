@@ -1,16 +1,15 @@
-/* Memory for passwords and for what is made of them. It belongs to this process
- * alone: a child made by fork(2) finds zeros in it, and no core dump has it.
- * Freeing wipes it. */
+/* Memory for passwords and for data derived from them. A child made by fork(2)
+ * finds zeros in it, and core dumps do not contain it. Freeing wipes it. */
 #ifndef SECRET_H
 #define SECRET_H
 
 #include <stddef.h>
 
-/* Zeroed; NULL with errno. Takes whole pages. */
+/* Zeroed; NULL with errno. Uses whole pages. */
 void *secret_alloc(size_t size);
 
-/* At least that size, with what was in it; NULL with errno, and the old memory
- * as it was. */
+/* At least that size, with the former contents. NULL with errno: then the old
+ * memory is unchanged. */
 void *secret_grow(void *secret, size_t size);
 
 /* A copy of text up to that length; NULL with errno. */

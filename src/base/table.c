@@ -8,7 +8,6 @@
 
 enum { WIDTH_MAX = 48, GAP = 2, HOLD_BACK_MS = 500 };
 
-/* What follows the first byte of a character takes no place of its own. */
 static size_t
 width_of(const char *text)
 {
@@ -35,7 +34,7 @@ print_row(const struct table *table, char *const *cells)
 	putchar('\n');
 }
 
-/* A single long name doesn't push all others apart. */
+/* A single long name does not widen its column for all rows. */
 static void
 widen(struct table *table, char *const *cells)
 {

@@ -1,5 +1,5 @@
-/* A table on stdout whose rows may never end: they are held back until their
- * widths are known, but not for long, and not many. */
+/* A table on stdout, also of endless rows. Rows are held back until the widths
+ * of their columns are known, but only for a short time, and only so many. */
 #ifndef TABLE_H
 #define TABLE_H
 
@@ -7,25 +7,26 @@
 #include <stdint.h>
 
 #define TABLE_COLUMNS 9
-#define TABLE_ROWS 200 /* at most held back */
+#define TABLE_ROWS 200 /* held back at most */
 
 struct table {
 	size_t columns;
 	size_t width[TABLE_COLUMNS];
 	size_t rows;
-	int64_t since; /* when the first of them came */
+	int64_t since; /* when the first of them was added */
 	char *cell[TABLE_ROWS][TABLE_COLUMNS];
 };
 
-/* With a first row of titles. */
+/* Begins with a row of titles. */
 void table_init(struct table *table, const char *const *titles, size_t columns);
 
 /* Adds a row of copies, escaped for a terminal. Dies when memory is out. */
 void table_add(struct table *table, const char *const *cells);
 
-/* Prints what has been held back for long enough, to be called from time to
- * time; or all. Whether stdout took it is left to ferror(3). */
-void table_print_due(struct table *table);
+/* Prints all rows that are held back. ferror(3) on stdout shows a failure. */
 void table_print(struct table *table);
+/* Likewise, if the first has been held back long enough. To be called from time
+ * to time. */
+void table_print_due(struct table *table);
 
 #endif
