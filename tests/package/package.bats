@@ -229,3 +229,25 @@ make_here() {
 	SERVER=$(type -P redis-server) run -0 "$server_sh" "$PWD/bin"
 	[[ $output == *" server v="* && -x bin/redis-server ]]
 }
+
+@test "hosted CI: the workflow fetches the history and runs scripts of the tree" {
+	run -0 /usr/bin/python3 - "$ROOT/.github/workflows/ci.yml" <<-'END'
+		import sys, yaml
+
+		with open(sys.argv[1], encoding="ascii") as file:
+		    document = yaml.safe_load(file)
+		# YAML 1.1 takes "on" for a truth value.
+		assert set(document) == {"name", True, "permissions", "jobs"}, document
+		job = document["jobs"]["check"]
+		steps = job["steps"]
+		actions = [step for step in steps if "uses" in step]
+		assert [step["uses"].split("@")[0] for step in actions] == ["actions/checkout"]
+		assert actions[0]["with"]["fetch-depth"] == 0
+		assert "git" in steps[0]["run"].split(), "git precedes the checkout"
+		assert steps[-1]["run"] == "${{ matrix.command }}"
+		for row in job["strategy"]["matrix"]["include"]:
+		    print(row["image"], row["command"])
+	END
+	[[ ${#lines[@]} == 2 && ${lines[0]} == 'debian:12 .ci/run' && -x $ROOT/.ci/run ]]
+	[[ ${lines[1]} == 'debian:13 make '* ]]
+}
