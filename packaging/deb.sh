@@ -1,7 +1,7 @@
 #!/bin/sh
-# `make deb`: builds a Debian package of the working tree, with all that dpkg
-# writes beside it, into build/. Needs no root. The package is built in a copy,
-# where packaging/debian stands as debian/.
+# `make deb`: builds a Debian package of the working tree, and the other files
+# that dpkg writes, in build/. Does not require root. The package is built in a
+# copy, in which packaging/debian is debian/.
 #
 #     packaging/deb.sh VERSION
 set -eu
@@ -10,7 +10,7 @@ version=${1:?usage: packaging/deb.sh VERSION}
 
 packaged=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
 if [ "${packaged%-*}" != "$version" ]; then
-	echo "deb.sh: packaging/debian/changelog is for $packaged, the Makefile's VERSION is $version" >&2
+	echo "deb.sh: packaging/debian/changelog is for $packaged, but VERSION in the Makefile is $version" >&2
 	exit 1
 fi
 
@@ -20,7 +20,7 @@ mkdir -p build/deb
 cp -R -- *.md LICENSE Makefile completions man packaging src build/deb
 mv build/deb/packaging/debian build/deb/debian
 
-# What another make or the user chose for the tree isn't meant for the package.
+# Settings for the tree, from another make or the user, do not apply to the package.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
 	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR
 cd build/deb

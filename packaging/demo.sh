@@ -1,17 +1,17 @@
 #!/bin/bash
-# `make demo`: shows what rlockrun promises, on a Redis server of its own, and
-# checks what it claims. Wants RLOCKRUN=/path/of/rlockrun.
+# `make demo`: shows what rlockrun promises, on a private Redis server, and
+# verifies each claim. Requires RLOCKRUN=/path/of/rlockrun.
 set -u
 
-RLOCKRUN=$(realpath "${RLOCKRUN:?path of rlockrun}") || exit 1
+RLOCKRUN=$(realpath "${RLOCKRUN:?the path of rlockrun}") || exit 1
 packaging=$(dirname "$(realpath "$0")")
 key=demo:sync
 failures=0
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rlockrun-demo.XXXXXX") && cd "$dir" || exit 1
 
-# What this script started and hasn't ended, job scripts included: a rlockrun
-# that was told to stop takes its job along.
+# Ends the processes that this script started, job scripts included: a rlockrun
+# that is terminated ends its job.
 cleanup() {
 	trap '' INT TERM
 	local pid
@@ -33,7 +33,7 @@ trap 'exit 143' TERM
 title() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
 command_line() { printf '  %s$ %s%s\n' "$bold" "$1" "$plain"; }
 show() { sed 's/^/  /' "$@"; }
-verify() { # CLAIM CONDITION...: says the claim, and whether it was so
+verify() { # CLAIM CONDITION...: prints the claim, and whether it held
 	local claim=$1
 	shift
 	if "$@"; then
@@ -66,7 +66,7 @@ no_jobs() { ! jobs -pr | grep -qvx "${server:-0}"; }
 count() { grep -c -- "$1" "$2"; }
 rlockrun() { exec "$RLOCKRUN" "$@"; } # in the background only: $! is rlockrun
 
-# A private server: no port, no files, nobody else.
+# A private server: no port, no files, no other clients.
 unset "${!RLOCKRUN_@}" REDIS_URL
 export XDG_CONFIG_HOME=$dir RLOCKRUN_REDIS=unix://$dir/redis.sock
 : >rlockrun.conf
@@ -78,10 +78,10 @@ server=$!
 answers() { [[ $(redis-cli -s redis.sock ping 2>/dev/null) == PONG ]]; }
 if ! wait_until 100 answers; then
 	cat redis.log
-	echo 'demo: the redis server does not start'
+	echo 'demo: the redis server did not start'
 	exit 1
 fi
-echo "A private server listens on $dir/redis.sock; it goes when we go."
+echo "A private server listens on $dir/redis.sock until the demo ends."
 
 cat >sync.sh <<'END'
 #!/bin/sh
@@ -97,7 +97,7 @@ wait
 END
 chmod +x sync.sh long.sh
 
-title '1. Five hosts, one crontab: five copies start at once, one runs'
+title '1. Five hosts share a crontab: five copies start at once, one runs'
 command_line "rlockrun -n -k $key -- ./sync.sh     # five times"
 pids=()
 for i in 1 2 3 4 5; do
@@ -114,12 +114,12 @@ for i in 1 2 3 4 5; do
 	echo "    -> host-$i: exit status $status"
 done
 cat out.? >outputs
-verify 'one ran (0), four were told that it is busy (75)' \
+verify 'one ran (exit status 0), four reported that the lock is busy (75)' \
 	test "$ran $busy $(count starts journal)" = '1 4 1'
-verify 'the four were told who holds the lock' \
+verify 'the four reported who holds the lock' \
 	test "$(count "$key is held by" outputs)" = 4
 
-title '2. Without -n it waits for its turn'
+title '2. Without -n it waits for the lock'
 : >journal
 command_line "rlockrun -k $key -- ./sync.sh first &"
 rlockrun -k "$key" -- ./sync.sh first >out.first 2>&1 &
@@ -133,18 +133,18 @@ first=$?
 wait "$second"
 second=$?
 show journal
-verify 'the second started when the first had ended, and both exit 0' test \
+verify 'the second started after the first had ended, and both exited 0' test \
 	"$(tr '\n' ',' <journal)$first$second" = \
 	'first starts,first ends,second starts,second ends,00'
 
-title '3. kill -9 of the wrapper: its job dies too, and the lock comes back'
+title '3. kill -9 of rlockrun: its job dies too, and the lock becomes free'
 : >journal
 command_line "rlockrun -t 3 -k $key -- ./long.sh &     # would run for five minutes"
 rlockrun -t 3 -k "$key" -- ./long.sh >out.long 2>&1 &
 wrapper=$!
 if ! wait_until 100 test -s pids; then
 	show out.long
-	echo 'demo: the job does not start'
+	echo 'demo: the job did not start'
 	exit 1
 fi
 read -r job child <pids
@@ -155,9 +155,9 @@ command_line "kill -9 $wrapper"
 wait_until 50 gone "$job" "$child"
 dead=$?
 now && took=$((time - killed))
-printf '  the job (%d) and what it had started (%d): gone after %d ms\n' \
+printf '  the job (%d) and its child (%d): ended after %d ms\n' \
 	"$job" "$child" $((took * 10))
-verify 'nothing of the job was left within a second' \
+verify 'within a second no process of the job was left' \
 	test "$before $dead $((took <= 100))" = 'alive 0 1'
 
 command_line "rlockrun -k $key -- ./sync.sh next"
@@ -169,12 +169,12 @@ wait "$next"
 status=$?
 show out.next
 printf '  started %d ms after the kill\n' $((took * 10))
-verify 'nobody released the lock: its lease of 3 s ended, then the next one ran' \
+verify 'the lock was not released: its lease of 3 s ended, then the next job ran' \
 	test "$status $((took <= 400))" = '0 1'
 
 echo
 if ((failures)); then
-	echo "demo: $failures of the claims did not hold"
+	echo "demo: $failures claims did not hold"
 	exit 1
 fi
-echo 'All of it was so. Server and files are gone now; nothing else was touched.'
+echo 'All claims held. The server and its files are removed.'

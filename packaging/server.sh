@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes FOLDER/redis-server, which demo, suites and bench start, and, where only
-# Valkey's is there, FOLDER/redis-cli; FOLDER is to stand first in PATH. Says which
-# server that is.
+# Creates FOLDER/redis-server for the demo, the suites and the benchmark, and
+# FOLDER/redis-cli if only that of Valkey is installed. FOLDER must come first in
+# PATH. Prints the version of the server.
 #
 #     packaging/server.sh FOLDER
 #
@@ -10,13 +10,13 @@ set -eu
 
 folder=${1:?usage: packaging/server.sh FOLDER}
 
-# Debian has the server in redis-tools and valkey-tools, too: it is one when it is
-# called so.
+# In Debian, redis-tools and valkey-tools contain the server as redis-check-rdb and
+# valkey-check-rdb: the name decides what the program does.
 installed() {
 	for name in redis-server redis-check-rdb valkey-server valkey-check-rdb; do
 		command -v "$name" && return
 	done
-	echo 'server.sh: no redis-server and no valkey-server is installed' >&2
+	echo 'server.sh: neither redis-server nor valkey-server is installed' >&2
 	return 1
 }
 
@@ -27,7 +27,7 @@ case $server in
 *) server=$(command -v "$server") || server=$SERVER ;;
 esac
 if [[ ! -f $server || ! -x $server ]]; then
-	echo "server.sh: SERVER=$server is no program that can be run" >&2
+	echo "server.sh: SERVER=$server is no executable program" >&2
 	exit 1
 fi
 
@@ -35,7 +35,7 @@ mkdir -p "$folder"
 [[ $server -ef $folder/redis-server ]] || ln -sf "$server" "$folder/redis-server"
 if ! version=$("$folder/redis-server" --version 2>/dev/null </dev/null) ||
 	[[ $version != *" server v="* ]]; then
-	echo "server.sh: SERVER=$server is no server of Redis or Valkey" >&2
+	echo "server.sh: SERVER=$server is no Redis or Valkey server" >&2
 	exit 1
 fi
 command -v redis-cli >/dev/null || ln -sf "$(command -v valkey-cli)" "$folder/redis-cli"
