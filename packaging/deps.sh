@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs what building, the demo, the tests or the linters need and this
-# machine lacks:
+# Installs the packages that are missing for building, the demo, the tests or the
+# linters:
 #
 #     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|bench|model|lint|deb...
 #
-# Silent and quick when nothing is missing. Never installs a package that
-# starts a service.
+# Silent and quick if nothing is missing. Never installs a package that starts a
+# service.
 set -eu
 
-# mode, what to look for (a|b: either), package for apt-get, dnf and apk
-# (a,b: both; -: none; =: none, and it is done without). Debian's redis-server
-# would start a daemon on the default port: server.sh does with redis-tools. Where
-# there is an init already, no systemd is put beside it for the sake of its tools.
+# mode, what to look for (a|b: either), package for apt-get, dnf and apk (a,b: both;
+# -: none is known; =: none exists, and it is optional). Debian's redis-server would
+# start a daemon on the default port, but redis-tools contains the server as well.
+# A system that has another init does not get systemd for its tools.
 table='
 build cc                           gcc               gcc                gcc
 build /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
@@ -76,7 +76,7 @@ lint  shellcheck                   shellcheck        ShellCheck         shellche
 lint  mandoc                       mandoc            mandoc             mandoc
 '
 
-# What a mode takes along.
+# The modes that each mode includes.
 modes=' '
 for mode; do
 	case $mode in
@@ -144,12 +144,12 @@ if [ -n "$orphans" ]; then
 	exit 1
 fi
 
-# Debian's npm brings Debian's nodejs along. A node that is there stays as it is:
-# then npm is done without, and the tests that want it are skipped.
+# Debian's npm requires Debian's nodejs. An installed node is not replaced: then
+# npm is not installed, and the tests that require it are skipped.
 spares_node() {
 	case $manager:$(command -v node) in
 	apt-get:/usr/bin/node | apt-get:/bin/node) ;;
-	*) return 0 ;; # none, or one that no package touches
+	*) return 0 ;; # there is none, or no package replaces it
 	esac
 	plan=$(apt-get -s install --no-install-recommends npm 2>/dev/null) || {
 		apt-get update -qq 2>/dev/null || :
@@ -158,8 +158,8 @@ spares_node() {
 	! echo "$plan" | grep -Eq '^(Inst|Remv) nodejs '
 }
 if echo "$found" | grep -q ' npm$' && ! spares_node; then
-	echo "deps.sh: npm is missing, and none is known that goes with the node" \
-		"that is there: install the one it came with" >&2
+	echo "deps.sh: npm is missing, and Debian's would replace the installed" \
+		"node: install the npm that belongs to this node" >&2
 	found=$(echo "$found" | grep -v ' npm$') || exit 0
 fi
 
@@ -190,6 +190,6 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "deps.sh: installing $packages"
-# The lists are fetched only when it doesn't work without.
-# shellcheck disable=SC2086 # commands and options are to be split
+# The lists are updated only if the installation fails without.
+# shellcheck disable=SC2086 # commands and options must be split
 $sudo $install >/dev/null 2>&1 || { $sudo $update && $sudo $install >/dev/null; }

@@ -3,24 +3,24 @@
 #
 #     deploy.sh shop.tar.gz
 #
-# Each release gets a folder of its own, and `current` is switched to it when it
-# is complete. Needs GNU tar and coreutils.
+# Each release gets a folder of its own. `current` is switched to it once it is
+# complete. Requires GNU tar and coreutils.
 set -eu
 
 archive=${1:?usage: deploy.sh ARCHIVE}
 root=${DEPLOY_DIR:-/srv/shop}
 key=deploy:shop
 
-# Runs itself again, under the lock. exec: a shell in between would not pass
-# signals on. The status then says it all: 75, somebody else was deploying for ten
-# minutes; 69, no server; 79, the lock was lost and the deploy stopped.
+# Runs itself again, under the lock. exec: a shell in between would not forward
+# signals. Exit status 75: another deploy held the lock for ten minutes; 69: no
+# server was reachable; 79: the lock was lost and the deploy was stopped.
 if [ "${RLOCKRUN_KEY-}" != "$key" ]; then
 	RLOCKRUN_REDIS=${RLOCKRUN_REDIS:-redis://locks.example.com}
 	export RLOCKRUN_REDIS
 	exec rlockrun -w 10m -t 2m --kill-after 1m -k "$key" -- sh "$0" "$@"
 fi
 
-# However it ends, a lost lock included: no half a release is left.
+# An incomplete release is removed, also when the lock is lost.
 release=releases/$RLOCKRUN_FENCE
 trap 'rm -rf "$root/$release.part"' EXIT
 trap 'exit 129' HUP
@@ -31,12 +31,12 @@ mkdir -p "$root/$release.part"
 tar -C "$root/$release.part" -xf "$archive"
 mv "$root/$release.part" "$root/$release"
 
-# The number grows from one holder of the lock to the next. When a greater one is
-# there, this machine was paused for so long that another deploy has begun since,
-# and finished.
+# Each holder of the lock gets a greater number than those before. If `current` has
+# a greater one, this machine was paused for so long that another deploy has begun
+# and finished in the meantime.
 last=$(readlink "$root/current" || echo releases/0)
 if [ "${last##*/}" -ge "$RLOCKRUN_FENCE" ]; then
-	echo "deploy.sh: $last is newer than this, nothing was switched" >&2
+	echo "deploy.sh: $last is newer than this release; not switched" >&2
 	rm -rf "${root:?}/$release"
 	exit 1
 fi
