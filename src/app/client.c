@@ -73,7 +73,7 @@ void
 client_fail(struct client *client, enum exitcode failure, const char *what,
     const char *why)
 {
-	const struct reply reply = {.label = node_label(client->node),
+	const struct reply reply = {.label = server_label(client->node),
 	    .error = why};
 
 	fail(client, failure, what, &reply);
@@ -91,7 +91,7 @@ client_send(struct client_command *command, const char **argv, bool more)
 
 	while (argv[sent.argc] != NULL)
 		sent.argc++;
-	if (node_send(client->node, &sent) == -1)
+	if (server_send(client->node, &sent) == -1)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	client->unanswered++;
 }
@@ -117,7 +117,7 @@ pause_for(struct client *client, int64_t ms)
 {
 	int64_t until = clock_now() + ms;
 
-	node_drop(client->node);
+	server_drop(client->node);
 	loop_timer_set(&client->loop, &client->timer, until);
 	while (clock_now() < until)
 		turn(client);
@@ -171,25 +171,25 @@ static void
 connect_to(struct client *client, const struct endpoint *server,
     const char *key)
 {
-	client->node = node_new(&client->loop, server, key);
+	client->node = server_new(&client->loop, server, key);
 	if (client->node == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
-	node_allow(client->node, REPLY_MAX, ELEMENTS_MAX);
+	server_allow(client->node, REPLY_MAX, ELEMENTS_MAX);
 }
 
-struct node *
+struct server *
 client_switch(struct client *client, const struct endpoint *server)
 {
-	struct node *former = client->node;
+	struct server *former = client->node;
 
 	connect_to(client, server, NULL);
 	return former;
 }
 
 void
-client_return(struct client *client, struct node *former)
+client_return(struct client *client, struct server *former)
 {
-	node_free(client->node);
+	server_free(client->node);
 	client->node = former;
 }
 
@@ -217,7 +217,7 @@ client_visit_servers(const struct opts *opts, int (*act)(struct client *client))
 		one = act(&client);
 		if (result == EXITCODE_OK)
 			result = one;
-		node_free(client.node);
+		server_free(client.node);
 	}
 	loop_timer_remove(&client.loop, &client.timer);
 	loop_fini(&client.loop);

@@ -12,13 +12,13 @@
 #include "base/exitcode.h"
 #include "base/loop.h"
 #include "lock/look.h"
-#include "redis/node.h"
+#include "redis/server.h"
 
 struct client {
 	const struct opts *opts;
 	struct loop loop;
 	const struct endpoint *server;
-	struct node *node;
+	struct server *node;
 	struct loop_timer timer; /* only wakes the loop */
 	size_t unanswered;
 	struct output output;
@@ -47,9 +47,9 @@ int client_visit_servers(const struct opts *opts,
 
 /* Sends what follows to this server instead, and to any node of it. Returns the
  * node that was in use, for client_return. */
-struct node *client_switch(struct client *client,
+struct server *client_switch(struct client *client,
     const struct endpoint *server);
-void client_return(struct client *client, struct node *former);
+void client_return(struct client *client, struct server *former);
 
 /* Sends argv, which ends with NULL. The command must last until its reply;
  * more: others follow at once. */

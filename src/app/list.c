@@ -316,7 +316,7 @@ list_primary(struct list *list, const struct cluster_node *primary)
 	struct endpoint server = *client->server;
 	char host[CLUSTER_HOST_SIZE];
 	char label[CLUSTER_LABEL_SIZE];
-	struct node *any;
+	struct server *any;
 	int result;
 
 	memcpy(host, primary->host, sizeof(host));
@@ -338,7 +338,7 @@ take_primaries(void *arg, const struct value *value)
 	struct list *list = arg;
 
 	list->primary_count =
-	    node_primaries(list->client->node, value, &list->primaries);
+	    server_primaries(list->client->node, value, &list->primaries);
 	return list->primary_count == -1 ? -1 : 0;
 }
 

@@ -45,7 +45,7 @@ lookup_keys_fini(struct lookup_keys *keys)
 bool
 lookup_has_helpers(const struct client *client, const char *key)
 {
-	return !node_is_clustered(client->node) || key_is_placeable(key);
+	return !server_is_clustered(client->node) || key_is_placeable(key);
 }
 
 static int
@@ -79,7 +79,7 @@ lookup_print_json(const struct client *client, const struct look *look,
 	const struct opts *opts = client->opts;
 	const struct look_subject subject = {.name = key + strlen(opts->prefix),
 	    .key = key,
-	    .server = node_label(client->node)};
+	    .server = server_label(client->node)};
 
 	look_print_json(look, &subject, opts->action == OPTS_STATUS);
 }

@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/signals.h"
-#include "redis/conn.h"
 #include "redis/tls.h"
+#include "redis/value.h"
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go
@@ -35,7 +35,7 @@ print_version(void)
 {
 	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n"
 	       "TLS by OpenSSL, which is loaded when a URL asks for it\n",
-	    conn_library());
+	    value_library());
 	return fflush(stdout);
 }
 

@@ -12,14 +12,14 @@ member_init(struct member *member, struct loop *loop,
     const struct member_config *config)
 {
 	*member = (struct member){.config = *config};
-	member->node = node_new(loop, config->server, config->key);
+	member->node = server_new(loop, config->server, config->key);
 	return member->node == NULL ? -1 : 0;
 }
 
 void
 member_fini(struct member *member)
 {
-	node_free(member->node);
+	server_free(member->node);
 	value_free(member->reply);
 }
 
@@ -39,7 +39,7 @@ static void
 be_absent(struct member *member, const char *what, const char *words)
 {
 	member->vote = MEMBER_ABSENT;
-	say_why(member, "%s %.120s: %.180s", what, node_label(member->node),
+	say_why(member, "%s %.120s: %.180s", what, server_label(member->node),
 	    words);
 }
 
@@ -57,7 +57,7 @@ vote_by_error(struct member *member, const struct reply *reply)
 	if (verdict == REPLY_LOST && member->had)
 		member->vote = MEMBER_NO;
 	if (anew || (refused && !member->hopeless))
-		node_drop(member->node);
+		server_drop(member->node);
 }
 
 bool
@@ -118,7 +118,7 @@ vote_yes(struct member *member, const struct reply *reply)
 		return;
 	}
 	member->vote = MEMBER_YES;
-	say_why(member, "%s agrees", node_label(member->node));
+	say_why(member, "%s agrees", server_label(member->node));
 }
 
 /* What a server has never had it can't have lost. */
@@ -131,7 +131,7 @@ vote_no(struct member *member)
 		return;
 	}
 	member->vote = MEMBER_NO;
-	say_why(member, "%s denies it", node_label(member->node));
+	say_why(member, "%s denies it", server_label(member->node));
 }
 
 static void
@@ -157,7 +157,7 @@ vote(struct member *member, const struct reply *reply)
 	} else if (said == ANSWER_NOT_YET) {
 		member->vote = MEMBER_NOT_YET;
 		say_why(member, "%s still removes expired entries",
-		    node_label(member->node));
+		    server_label(member->node));
 	} else {
 		vote_no(member);
 	}
@@ -234,7 +234,7 @@ ask_about(struct member *member, int64_t deadline)
 	    .more = true};
 
 	if (!member->known)
-		node_send(member->node, &command);
+		server_send(member->node, &command);
 }
 
 /* --- questions -------------------------------------------------------- */
@@ -317,7 +317,7 @@ send_ballot(struct member *member, const struct conn_command *command,
 	    .counts = counts};
 	own.on_reply = on_reply;
 	own.arg = ballot;
-	if (node_send(member->node, &own) == 0)
+	if (server_send(member->node, &own) == 0)
 		return 0;
 	ballot->question = 0;
 	return -1;
@@ -374,7 +374,7 @@ begin_question(struct member *member, const struct conn_command *command,
 static void
 notice_gap(struct member *member)
 {
-	if (node_is_up(member->node))
+	if (server_is_up(member->node))
 		return;
 	member->known = false;
 	member->refuses = false;
@@ -389,14 +389,14 @@ member_ask(struct member *member, const struct conn_command *command,
 
 	begin_question(member, command, phase);
 	if (member->doubtful)
-		node_doubt(member->node);
+		server_doubt(member->node);
 	member->doubtful = false;
 	notice_gap(member);
 	if (phase == REPLY_ACQUIRING && owes) {
 		member->vote = MEMBER_ABSENT;
 		return;
 	}
-	say_why(member, "%s has not answered", node_label(member->node));
+	say_why(member, "%s has not answered", server_label(member->node));
 	if (phase == REPLY_ACQUIRING)
 		ask_about(member, command->deadline);
 	if (send_ballot(member, command, phase, true) == -1)
@@ -422,14 +422,15 @@ void
 member_tell(struct member *member, const struct conn_command *command)
 {
 	notice_gap(member);
-	if (node_is_up(member->node) || owes_answer(member) || member->granted)
-		node_send(member->node, command);
+	if (server_is_up(member->node) || owes_answer(member) ||
+	    member->granted)
+		server_send(member->node, command);
 }
 
 void
 member_recall(struct member *member, const struct conn_command *command)
 {
-	if (member->stray && node_is_up(member->node))
-		node_send(member->node, command);
+	if (member->stray && server_is_up(member->node))
+		server_send(member->node, command);
 	member->stray = false;
 }

@@ -9,8 +9,8 @@
 
 #include "base/loop.h"
 #include "redis/conn.h"
-#include "redis/node.h"
 #include "redis/reply.h"
+#include "redis/server.h"
 #include "redis/url.h"
 
 /* Answers that one server may owe. */
@@ -58,7 +58,7 @@ struct member {
 	char about[320];	       /* whose label this was */
 	char secret[MEMBER_WORDS_MAX]; /* why it is not known, for good */
 	bool refuses;		       /* us, by its last reply */
-	struct node *node;
+	struct server *node;
 
 	struct member_config config;
 	unsigned question; /* counts them; never 0 */

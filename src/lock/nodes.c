@@ -16,13 +16,13 @@
 #include "lock/key.h"
 #include "lock/member.h"
 #include "lock/quorum.h"
-#include "redis/node.h"
 #include "redis/reply.h"
+#include "redis/server.h"
 
 /* One of the two connections that a renewal may use. */
 struct way {
 	struct nodes *nodes;
-	struct node *node;
+	struct server *node;
 	bool out; /* its reply is awaited */
 };
 
@@ -111,7 +111,7 @@ free_spare(struct nodes *nodes)
 {
 	for (size_t i = 0; nodes->members != NULL && i < 2; i++)
 		if (nodes->ways[i].node != nodes->members[0].node)
-			node_free(nodes->ways[i].node);
+			server_free(nodes->ways[i].node);
 }
 
 void
@@ -245,7 +245,7 @@ deliver_obstacle(struct nodes *nodes, struct member *obstacle, bool partial)
 	struct value *value = obstacle->reply;
 	char refusal[sizeof(obstacle->refusal)];
 	struct reply reply = {.kind = REPLY_NONE,
-	    .label = node_label(obstacle->node),
+	    .label = server_label(obstacle->node),
 	    .permanent = !obstacle->heard,
 	    .partial = partial};
 
@@ -302,8 +302,8 @@ find_twins(struct nodes *nodes)
 			    strcmp(members[i].run_id, members[j].run_id) == 0)
 				snprintf(nodes->twins, sizeof(nodes->twins),
 				    "%.120s and %.120s are the same server",
-				    node_label(members[j].node),
-				    node_label(members[i].node));
+				    server_label(members[j].node),
+				    server_label(members[i].node));
 }
 
 static size_t
@@ -386,7 +386,7 @@ any_keeps_it(const struct nodes *nodes)
 	for (size_t i = 0; i < nodes->config->count; i++) {
 		const struct member *member = &nodes->members[i];
 		if (member->vote == MEMBER_OUT && member->had &&
-		    !node_is_up(member->node))
+		    !server_is_up(member->node))
 			return true;
 	}
 	return false;
@@ -539,7 +539,7 @@ deliver_only_reply(struct nodes *nodes, const struct reply *only)
 	}
 	nodes->on_reply(nodes->arg, &reply);
 	if (reply.kind == REPLY_TOO_FEW)
-		node_doubt(nodes->members[0].node);
+		server_doubt(nodes->members[0].node);
 }
 
 /* A yes or a no about the lock itself, from a server that may speak. */
@@ -565,7 +565,7 @@ give_up_way(struct way *way)
 {
 	way->out = false;
 	if (way->node != NULL)
-		node_drop(way->node);
+		server_drop(way->node);
 }
 
 /* While both connections are out, only a reply that decides counts, and none of
@@ -580,8 +580,8 @@ on_way_reply(void *arg, const struct reply *reply)
 		return;
 	way->out = false;
 	if (other->out && (!is_decisive(way, reply) ||
-			      node_has_moved(other->node, way->node))) {
-		node_drop(way->node);
+			      server_has_moved(other->node, way->node))) {
+		server_drop(way->node);
 		return;
 	}
 	if (other->out)
@@ -597,7 +597,7 @@ send_by_way(struct way *way, const struct conn_command *command)
 
 	own.on_reply = on_way_reply;
 	own.arg = way;
-	way->out = node_send(way->node, &own) == 0;
+	way->out = server_send(way->node, &own) == 0;
 	return way->out ? 0 : -1;
 }
 
@@ -630,7 +630,7 @@ ask_beside(struct nodes *nodes, const struct conn_command *command)
 	if (!first->out)
 		return -1;
 	if (beside->node == NULL)
-		beside->node = node_new(nodes->loop, nodes->config->servers,
+		beside->node = server_new(nodes->loop, nodes->config->servers,
 		    nodes->config->key);
 	if (beside->node == NULL)
 		return -1;
@@ -662,7 +662,7 @@ send_to_one(struct nodes *nodes, const struct conn_command *command,
 	case NODES_UNDO:
 		break;
 	}
-	return node_send(nodes->members[0].node, command);
+	return server_send(nodes->members[0].node, command);
 }
 
 int
@@ -741,7 +741,7 @@ nodes_place(const struct nodes *nodes)
 	const struct nodes_config *config = nodes->config;
 
 	for (size_t i = 0; i < config->count; i++)
-		if (node_is_clustered(nodes->members[i].node) &&
+		if (server_is_clustered(nodes->members[i].node) &&
 		    !key_is_placeable(config->key))
 			return false;
 	return true;
@@ -751,7 +751,7 @@ bool
 nodes_are_up(const struct nodes *nodes)
 {
 	for (size_t i = 0; i < nodes->config->count; i++)
-		if (node_is_up(nodes->members[i].node))
+		if (server_is_up(nodes->members[i].node))
 			return true;
 	return false;
 }
@@ -760,7 +760,7 @@ void
 nodes_drop(struct nodes *nodes)
 {
 	for (size_t i = 0; i < nodes->config->count; i++)
-		node_drop(nodes->members[i].node);
+		server_drop(nodes->members[i].node);
 	if (nodes_are_one(nodes))
 		give_up_way(other_way(way_in_use(nodes)));
 }
@@ -771,13 +771,13 @@ nodes_error(struct nodes *nodes)
 	if (nodes->open)
 		explain(nodes);
 	if (nodes_are_one(nodes) && nodes->error[0] == '\0')
-		return node_error(nodes->members[0].node);
+		return server_error(nodes->members[0].node);
 	return nodes->error;
 }
 
 const char *
 nodes_label(const struct nodes *nodes)
 {
-	return nodes_are_one(nodes) ? node_label(nodes->members[0].node)
+	return nodes_are_one(nodes) ? server_label(nodes->members[0].node)
 				    : nodes->label;
 }

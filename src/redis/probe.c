@@ -3,19 +3,16 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { PROBE_MS = 1000 };
 
-struct language {
+/* What a server that speaks the language answers also to a client that is not
+ * logged in: Redis answers PING, and TLS an empty ClientHello by an alert (RFC
+ * 8446, 6.2). */
+static const struct language {
 	const char *words;
 	size_t length;
-};
-
-/* An empty ClientHello, which is answered by an alert (RFC 8446, 6.2), and what
- * Redis answers also to who isn't logged in. */
-static const struct language languages[] = {
+} languages[] = {
     [PROBE_REDIS] = {"PING\r\n", 6},
     [PROBE_TLS] = {"\x16\x03\x01\x00\x04\x01\x00\x00\x00", 9},
 };
@@ -33,10 +30,8 @@ probe_cancel(struct probe *probe)
 {
 	if (probe->loop == NULL)
 		return;
-	loop_remove(probe->loop, &probe->socket);
+	stream_close(&probe->stream);
 	loop_timer_remove(probe->loop, &probe->timer);
-	if (probe->socket.fd != -1)
-		close(probe->socket.fd);
 	probe->loop = NULL;
 }
 
@@ -62,12 +57,11 @@ on_socket(void *arg, short revents)
 	ssize_t got;
 
 	if (revents & POLLOUT) {
-		probe->socket.events = POLLIN;
-		send(probe->socket.fd, language->words, language->length,
-		    MSG_NOSIGNAL);
+		probe->stream.fd.events = POLLIN;
+		stream_write(&probe->stream, language->words, language->length);
 		return;
 	}
-	got = recv(probe->socket.fd, in, sizeof(in), 0);
+	got = stream_read(&probe->stream, in, sizeof(in));
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	answer(probe, is_answer(probe->language, in, got));
@@ -76,20 +70,12 @@ on_socket(void *arg, short revents)
 void
 probe_start(struct probe *probe, const struct resolve_address *address)
 {
-	int64_t wait_ms = PROBE_MS;
-	int fd = socket(address->addr.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int opened;
 
-	probe->socket = (struct loop_fd){.fd = fd,
-	    .events = POLLOUT,
-	    .on_ready = on_socket,
-	    .arg = probe};
+	probe->stream = (struct stream){.loop = probe->loop,
+	    .fd = {.on_ready = on_socket, .arg = probe}};
 	probe->timer = (struct loop_timer){.on_due = on_due, .arg = probe};
-	if (fd != -1)
-		loop_add(probe->loop, &probe->socket);
-	if (fd == -1 || (connect(fd, (const struct sockaddr *)&address->addr,
-			     address->length) == -1 &&
-			    errno != EINPROGRESS))
-		wait_ms = 0;
-	loop_timer_set(probe->loop, &probe->timer, clock_now() + wait_ms);
+	opened = stream_open(&probe->stream, address);
+	loop_timer_set(probe->loop, &probe->timer,
+	    opened == -1 ? clock_now() : clock_now() + PROBE_MS);
 }

@@ -10,10 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
+
+void
+resolve_path(const char *path, struct resolve_address *address)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s", path);
+	memcpy(&address->addr, &un, sizeof(un));
+	address->length = sizeof(un);
+}
 
 bool
 resolve_numeric(const char *host, int port, struct resolve_address *address)

@@ -1,6 +1,6 @@
-/* Names to addresses without blocking. Numeric ones are told at once; a name
- * is looked up by a short-lived helper process, since getaddrinfo(3) can hang
- * for as long as a name server likes. */
+/* Names to addresses without blocking. A name is looked up by a short-lived
+ * helper process, since getaddrinfo(3) can hang for as long as a name server
+ * likes. */
 #ifndef RESOLVE_H
 #define RESOLVE_H
 
@@ -28,6 +28,9 @@ struct resolve {
 	void (*on_answer)(void *arg, const struct resolve_answer *answer);
 	void *arg;
 };
+
+/* The address of a socket in the file system. */
+void resolve_path(const char *path, struct resolve_address *address);
 
 /* Whether host is a numeric address: then *address is filled in. */
 bool resolve_numeric(const char *host, int port,

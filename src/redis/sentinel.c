@@ -1,68 +1,83 @@
 #include "redis/sentinel.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "redis/conn.h"
 #include "redis/reply.h"
 
-/* One that is away must not cost all the time there is, and one that is far
- * away must be heard in the end. */
+/* An unreachable sentinel must not use up all the time there is, and a distant
+ * one must be waited for in the end. */
 enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
 
-enum { WHY_MAX = 256 };
+enum { WHY_MAX = 256, HOST_MAX = 256 };
+
+/* What the sentinels answered since they were asked. */
+struct tally {
+	size_t ignorant;  /* so many know no such master */
+	size_t refused;	  /* so many refused us */
+	size_t strange;	  /* so many answered something else */
+	size_t permanent; /* the first two, and others that will fail again */
+};
 
 struct sentinel {
-	struct loop *loop;
 	const struct endpoint *url;
-	sentinel_on_answer *on_answer;
-	void *arg;
+	struct conn *primary;
 	struct conn **conns; /* in the order in which they are asked */
 	size_t asked;	     /* the one whose answer is awaited */
 	bool asking;
-	bool doubtful;	 /* the first one's last answer isn't confirmed */
-	size_t ignorant; /* how many answered that they know no such master */
-	size_t refused;	 /* how many refused us */
-	size_t strange;	 /* how many answered something else */
-	size_t hopeless; /* those, and others that need not be asked again */
+	bool doubtful; /* the first one's last answer isn't confirmed */
+	struct tally tally;
 	int64_t ask_ms;
 	int64_t deadline;
-	char host[256];
+	int64_t found_at; /* CLOCK_NEVER while the primary is not known */
+	char host[HOST_MAX];
+	int port;
 	char why[WHY_MAX];
 	char refusal[WHY_MAX - sizeof("sentinel")]; /* the last one */
 };
 
 static void ask_next(struct sentinel *sentinel);
+static void start(void *arg, int64_t deadline);
+static void cancel(void *arg);
+static const char *judge_role(void *arg, const struct value *value);
+
+static const struct conn_locator locator = {.start = start,
+    .cancel = cancel,
+    .greeting = {.command = "ROLE", .judge = judge_role}};
+
+static int
+connect_all(struct sentinel *sentinel, struct loop *loop)
+{
+	const struct endpoint *url = sentinel->url;
+
+	sentinel->conns = calloc(url->host_count, sizeof(struct conn *));
+	for (size_t i = 0; sentinel->conns && i < url->host_count; i++) {
+		sentinel->conns[i] = conn_new(loop, &url->hosts[i]);
+		if (sentinel->conns[i] == NULL)
+			return -1;
+	}
+	return sentinel->conns == NULL ? -1 : 0;
+}
 
 struct sentinel *
-sentinel_new(struct loop *loop, const struct endpoint *url,
-    sentinel_on_answer *on_answer, void *arg)
+sentinel_new(struct loop *loop, const struct endpoint *url, struct conn *conn)
 {
 	struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
 
 	if (sentinel == NULL)
 		return NULL;
-	sentinel->loop = loop;
 	sentinel->url = url;
-	sentinel->on_answer = on_answer;
-	sentinel->arg = arg;
+	sentinel->primary = conn;
 	sentinel->ask_ms = ASK_MIN_MS;
-	sentinel->conns = calloc(url->host_count, sizeof(struct conn *));
-	for (size_t i = 0; sentinel->conns && i < url->host_count; i++) {
-		sentinel->conns[i] = conn_new(loop, &url->hosts[i]);
-		if (sentinel->conns[i] == NULL) {
-			sentinel_free(sentinel);
-			return NULL;
-		}
-	}
-	if (sentinel->conns == NULL) {
-		free(sentinel);
+	sentinel->found_at = CLOCK_NEVER;
+	if (connect_all(sentinel, loop) == -1) {
+		sentinel_free(sentinel);
 		return NULL;
 	}
+	conn_set_locator(conn, &locator, sentinel);
 	return sentinel;
 }
 
@@ -71,11 +86,42 @@ sentinel_free(struct sentinel *sentinel)
 {
 	if (sentinel == NULL)
 		return;
-	for (size_t i = 0; i < sentinel->url->host_count; i++)
+	for (size_t i = 0; sentinel->conns && i < sentinel->url->host_count;
+	     i++)
 		conn_free(sentinel->conns[i]);
 	free(sentinel->conns);
 	free(sentinel);
 }
+
+/* A server that does not permit ROLE, and is a replica, refuses by itself what
+ * a replica must not run; then another sentinel is asked. */
+static const char *
+judge_role(void *arg, const struct value *value)
+{
+	struct sentinel *sentinel = arg;
+	const char *role = value_text(value_at(value, 0));
+
+	if (role == NULL)
+		return NULL;
+	if (strcmp(role, "master") == 0) {
+		sentinel->doubtful = false;
+		return NULL;
+	}
+	return strcmp(role, "slave") == 0 ? "it is a replica, not the primary"
+					  : "it is not a primary";
+}
+
+bool
+sentinel_has_moved(const struct sentinel *here, const struct sentinel *there)
+{
+	return here->found_at != CLOCK_NEVER &&
+	       there->found_at != CLOCK_NEVER &&
+	       here->found_at >= there->found_at &&
+	       (here->port != there->port ||
+		   strcmp(here->host, there->host) != 0);
+}
+
+/* --- asking ----------------------------------------------------------- */
 
 /* Moves one to another place, and those between them by one. */
 static void
@@ -90,51 +136,38 @@ move(struct sentinel *sentinel, size_t from, size_t to)
 	sentinel->conns[to] = moved;
 }
 
-/* All that can be reached. */
+/* Each one that can be reached. */
 static bool
-all_refused(const struct sentinel *sentinel)
+all_refused(const struct tally *tally)
 {
-	return sentinel->refused > 0 && sentinel->ignorant == 0 &&
-	       sentinel->strange == 0;
-}
-
-static void
-answer(struct sentinel *sentinel, const char *host, int64_t port)
-{
-	const struct sentinel_answer told = {.host = host,
-	    .port = (int)port,
-	    .why = sentinel->why,
-	    .refused = host == NULL && all_refused(sentinel),
-	    .hopeless = sentinel->hopeless == sentinel->url->host_count};
-
-	sentinel->asking = false;
-	sentinel->on_answer(sentinel->arg, &told);
+	return tally->refused > 0 && tally->ignorant == 0 &&
+	       tally->strange == 0;
 }
 
 static void
 give_up(struct sentinel *sentinel)
 {
+	const struct tally *tally = &sentinel->tally;
 	size_t count = sentinel->url->host_count;
-	char last[WHY_MAX];
+	char why[WHY_MAX];
 
-	snprintf(last, sizeof(last), "%s", sentinel->why);
-	if (all_refused(sentinel))
-		snprintf(sentinel->why, WHY_MAX, "sentinel %s",
-		    sentinel->refusal);
-	else if (sentinel->ignorant == count)
-		snprintf(sentinel->why, WHY_MAX,
-		    "its sentinels know no master '%.200s'",
+	if (all_refused(tally))
+		snprintf(why, WHY_MAX, "sentinel %s", sentinel->refusal);
+	else if (tally->ignorant == count)
+		snprintf(why, WHY_MAX, "its sentinels know no master '%.200s'",
 		    sentinel->url->master);
-	else if (sentinel->ignorant > 0)
-		snprintf(sentinel->why, WHY_MAX,
+	else if (tally->ignorant > 0)
+		snprintf(why, WHY_MAX,
 		    "%zu of %zu sentinels answer, and know no such master",
-		    sentinel->ignorant, count);
+		    tally->ignorant, count);
 	else
-		snprintf(sentinel->why, WHY_MAX, "no sentinel answers: %.230s",
-		    last);
+		snprintf(why, WHY_MAX, "no sentinel answers: %.230s",
+		    sentinel->why);
 	if (sentinel->ask_ms < ASK_MAX_MS)
 		sentinel->ask_ms *= 2;
-	answer(sentinel, NULL, 0);
+	sentinel->asking = false;
+	conn_not_found(sentinel->primary, why, all_refused(tally),
+	    tally->permanent == count);
 }
 
 static bool
@@ -145,7 +178,7 @@ is_unknown_command(const char *error)
 	return strncmp(error, words, strlen(words)) == 0;
 }
 
-/* What it said, in words that help. */
+/* The error in words that help. */
 static const char *
 meaning(const char *error)
 {
@@ -186,52 +219,60 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 	if (refused)
 		snprintf(sentinel->refusal, sizeof(sentinel->refusal), "%.240s",
 		    sentinel->why);
-	sentinel->refused += refused;
-	sentinel->strange += reply->value != NULL && !refused;
-	sentinel->hopeless += reply->permanent || refused ||
-			      (error != NULL && is_unknown_command(error));
+	sentinel->tally.refused += refused;
+	sentinel->tally.strange += reply->value != NULL && !refused;
+	sentinel->tally.permanent +=
+	    reply->permanent || refused ||
+	    (error != NULL && is_unknown_command(error));
 }
 
 static bool
-take_address(struct sentinel *sentinel, const struct value *value,
-    int64_t *port)
+take_address(struct sentinel *sentinel, const struct value *value)
 {
 	const char *host = value_text(value_at(value, 0));
 	const char *digits = value_text(value_at(value, 1));
+	int64_t port;
 
 	if (host == NULL || digits == NULL || *host == '\0' ||
 	    strlen(host) >= sizeof(sentinel->host) ||
-	    num_int(digits, 1, 65535, port) == -1)
+	    num_int(digits, 1, 65535, &port) == -1)
 		return false;
 	snprintf(sentinel->host, sizeof(sentinel->host), "%s", host);
+	sentinel->port = (int)port;
 	return true;
+}
+
+static void
+on_address(struct sentinel *sentinel)
+{
+	move(sentinel, sentinel->asked, 0);
+	sentinel->doubtful = true;
+	sentinel->ask_ms = ASK_MIN_MS;
+	sentinel->found_at = clock_now();
+	sentinel->asking = false;
+	conn_drop(sentinel->conns[0]);
+	conn_found(sentinel->primary, sentinel->host, sentinel->port,
+	    CLOCK_NEVER);
 }
 
 static void
 on_reply(void *arg, const struct reply *reply)
 {
 	struct sentinel *sentinel = arg;
-	struct conn *conn = sentinel->conns[sentinel->asked];
-	int64_t port;
 
 	if (!sentinel->asking)
 		return;
-	if (take_address(sentinel, reply->value, &port)) {
-		move(sentinel, sentinel->asked, 0);
-		sentinel->doubtful = true;
-		sentinel->ask_ms = ASK_MIN_MS;
-		conn_drop(conn);
-		answer(sentinel, sentinel->host, port);
+	if (take_address(sentinel, reply->value)) {
+		on_address(sentinel);
 		return;
 	}
 	if (value_is_nil(reply->value)) {
-		sentinel->ignorant++;
-		sentinel->hopeless++;
+		sentinel->tally.ignorant++;
+		sentinel->tally.permanent++;
 	} else {
 		note_failure(sentinel, reply);
 	}
-	sentinel->asked++;
-	conn_drop(conn);
+	conn_drop(sentinel->conns[sentinel->asked++]);
 	ask_next(sentinel);
 }
 
@@ -266,33 +307,29 @@ ask_next(struct sentinel *sentinel)
 	give_up(sentinel);
 }
 
-void
-sentinel_ask(struct sentinel *sentinel, int64_t deadline)
+static void
+start(void *arg, int64_t deadline)
 {
+	struct sentinel *sentinel = arg;
+
 	if (sentinel->doubtful)
 		move(sentinel, 0, sentinel->url->host_count - 1);
 	sentinel->doubtful = false;
+	sentinel->found_at = CLOCK_NEVER;
 	sentinel->deadline = deadline;
 	sentinel->asked = 0;
-	sentinel->ignorant = 0;
-	sentinel->refused = 0;
-	sentinel->strange = 0;
-	sentinel->hopeless = 0;
+	sentinel->tally = (struct tally){0};
 	sentinel->asking = true;
 	ask_next(sentinel);
 }
 
-void
-sentinel_cancel(struct sentinel *sentinel)
+static void
+cancel(void *arg)
 {
+	struct sentinel *sentinel = arg;
+
 	if (!sentinel->asking)
 		return;
 	sentinel->asking = false;
 	conn_drop(sentinel->conns[sentinel->asked]);
-}
-
-void
-sentinel_confirm(struct sentinel *sentinel)
-{
-	sentinel->doubtful = false;
 }

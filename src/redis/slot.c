@@ -16,66 +16,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/cluster.h"
+
 enum { HOPS_MAX = 5 };
-/* As for sentinels: one that is away must not cost all the time there is, and
- * one that is far away must be heard in the end. */
+/* As for sentinels: an unreachable node must not use up all the time there is,
+ * and a distant one must be waited for in the end. */
 enum { GREETING_MIN_MS = 1000, GREETING_MAX_MS = 8000 };
 /* A short job doesn't pay for what only a long one may need. */
 enum { LEARN_AFTER_MS = 1000, LEARN_MS = 10000, LEARN_TRIES = 3 };
 enum { LEARN_BYTES = 1 << 20, FAILURE_MAX = 1024 };
-
-/* A connection to whichever node it is pointed at. */
-struct line {
-	struct conn *conn;
-	struct endpoint to; /* borrows credentials from the URL */
-	char host[CLUSTER_HOST_SIZE];
-	char label[CLUSTER_LABEL_SIZE];
-};
 
 struct kept {
 	struct kept *next;
 	struct slot *slot;
 	struct conn_command command;
 	bool waits; /* for the move, then it is sent again */
+	bool asked; /* of the node that ASK named */
 	int hops;
 	size_t tries; /* how often nobody was reached */
 	const char *argv[];
 };
 
 struct slot {
-	const struct endpoint *url;
 	struct cluster cluster;
-	struct line owner;
-	struct line other; /* where ASK points */
-	struct conn_locator locator;
+	struct conn *owner;
+	struct conn *other; /* where ASK points */
+	struct cluster_node other_node;
 	struct kept *first;
 	size_t out;   /* on the owner's connection */
 	bool moving;  /* send again when nothing is out there */
 	int dropping; /* nothing that fails is sent again */
 	int64_t greeting_ms;
-	bool unfit;	 /* the node that was picked is none of a cluster */
-	size_t hopeless; /* so many in a row can't be used, now or later */
-	bool counted;	 /* the present connection is, if it fails */
+	size_t failed; /* so many nodes in a row failed permanently */
+	/* What the present connection to the owner has shown. */
+	enum { NODE_UNKNOWN, NODE_MISFIT, NODE_COUNTED } node;
 	struct loop *loop;
 	struct loop_timer timer; /* learn who else there is */
 	bool learn_next;	 /* before the next command */
 	int unlearnt;		 /* how often that failed in a row */
 };
 
-static void on_answer(void *arg, const struct reply *reply);
-static void on_asked(void *arg, const struct reply *reply);
+static void on_reply(void *arg, const struct reply *reply);
+static void on_learn_due(void *arg);
 
 /* --- set-up ----------------------------------------------------------- */
-
-static void
-point(struct line *line, const struct cluster_node *node)
-{
-	memcpy(line->host, node->host, sizeof(line->host));
-	cluster_describe(node, line->to.tls, line->label);
-	line->to.host = line->host;
-	line->to.port = node->port;
-	line->to.label = line->label;
-}
 
 /* Half of the time that is left is for those that come after it. */
 static int64_t
@@ -94,77 +78,58 @@ greeted_by(struct slot *slot, int64_t deadline)
 }
 
 static void
-start_locating(void *arg, int64_t deadline)
+start(void *arg, int64_t deadline)
 {
 	struct slot *slot = arg;
+	const struct cluster_node *node = cluster_pick(&slot->cluster);
 
-	slot->unfit = false;
-	slot->counted = false;
-	point(&slot->owner, cluster_pick(&slot->cluster));
-	conn_found(slot->owner.conn, greeted_by(slot, deadline));
+	slot->node = NODE_UNKNOWN;
+	conn_found(slot->owner, node->host, node->port,
+	    greeted_by(slot, deadline));
 }
 
-/* It is told where to look before this could be called. */
-static void
-cancel_locating(void *arg)
-{
-	(void)arg;
-}
-
-/* ASKING costs a node nothing, as it holds for one command, here CLIENT
- * SETNAME, and tells one that is none. (Valkey 8 takes READWRITE anywhere.) */
 static const char *
 judge_mode(void *arg, const struct value *value)
 {
 	struct slot *slot = arg;
 	const char *error = value_error(value);
 
-	slot->unfit =
-	    error != NULL && strstr(error, "cluster support disabled");
-	if (slot->unfit)
+	if (error != NULL && strstr(error, "cluster support disabled")) {
+		slot->node = NODE_MISFIT;
 		return "it is not in cluster mode (redis://)";
+	}
 	if (slot->cluster.slot != CLUSTER_ANY_SLOT)
 		loop_timer_set(slot->loop, &slot->timer,
 		    clock_now() + LEARN_AFTER_MS);
 	return NULL;
 }
 
-static void on_learn_due(void *arg);
-
-static void
-init_line(struct line *line, struct loop *loop, const struct endpoint *url)
-{
-	line->to = *url;
-	line->conn = conn_new(loop, &line->to);
-}
+/* ASKING costs a node nothing, as it holds for one command, here CLIENT
+ * SETNAME, and a server outside a cluster refuses it. (Valkey 8 accepts
+ * READWRITE anywhere.) */
+static const struct conn_locator locator = {.start = start,
+    .greeting = {.command = "ASKING", .judge = judge_mode, .permanent = true}};
 
 struct slot *
-slot_new(struct loop *loop, const struct endpoint *url, const char *key)
+slot_new(struct loop *loop, const struct endpoint *url, const char *key,
+    struct conn *conn)
 {
-	static const char *const asking[] = {"ASKING", NULL};
 	struct slot *slot = calloc(1, sizeof(*slot));
 	int number = key == NULL ? CLUSTER_ANY_SLOT : cluster_slot(key);
 
 	if (slot == NULL)
 		return NULL;
 	slot->loop = loop;
-	slot->url = url;
 	slot->greeting_ms = GREETING_MIN_MS;
 	slot->timer = (struct loop_timer){.on_due = on_learn_due, .arg = slot};
-	init_line(&slot->owner, loop, url);
-	init_line(&slot->other, loop, url);
+	slot->owner = conn;
+	slot->other = conn_new(loop, url);
 	if (cluster_init(&slot->cluster, url, number) == -1 ||
-	    slot->owner.conn == NULL || slot->other.conn == NULL) {
+	    slot->other == NULL) {
 		slot_free(slot);
 		return NULL;
 	}
-	slot->locator = (struct conn_locator){.start = start_locating,
-	    .cancel = cancel_locating,
-	    .greeting = asking,
-	    .judge = judge_mode,
-	    .for_good = true,
-	    .arg = slot};
-	conn_set_locator(slot->owner.conn, &slot->locator);
+	conn_set_locator(conn, &locator, slot);
 	return slot;
 }
 
@@ -176,8 +141,7 @@ slot_free(struct slot *slot)
 	if (slot == NULL)
 		return;
 	loop_timer_remove(slot->loop, &slot->timer);
-	conn_free(slot->owner.conn);
-	conn_free(slot->other.conn);
+	conn_free(slot->other);
 	for (kept = slot->first; kept != NULL; kept = next) {
 		next = kept->next;
 		free(kept);
@@ -189,8 +153,8 @@ slot_free(struct slot *slot)
 void
 slot_allow(struct slot *slot, size_t bytes, size_t elements)
 {
-	conn_allow(slot->owner.conn, bytes, elements);
-	conn_allow(slot->other.conn, bytes, elements);
+	conn_allow(slot->owner, bytes, elements);
+	conn_allow(slot->other, bytes, elements);
 }
 
 /* --- commands that are kept ------------------------------------------- */
@@ -255,48 +219,43 @@ deliver(struct kept *kept, const struct reply *reply)
 		command.on_reply(command.arg, reply);
 }
 
-static bool
-is_permanent(const struct slot *slot)
+static void
+deliver_silence(struct kept *kept, const struct reply *silence)
 {
-	return slot->hopeless >= slot->cluster.count;
+	const struct slot *slot = kept->slot;
+	struct reply reply = *silence;
+
+	reply.permanent = slot->failed >= slot->cluster.count;
+	deliver(kept, &reply);
 }
 
 /* It was not run, as far as we know. */
 static void
-deliver_failure(struct kept *kept, const struct line *line, const char *failure)
+deliver_failure(struct kept *kept, const struct conn *conn, const char *failure)
 {
 	const struct reply reply = {.kind = REPLY_NONE,
 	    .failure = failure,
-	    .label = line->to.label,
-	    .sent_at = CLOCK_NEVER,
-	    .permanent = is_permanent(kept->slot)};
+	    .label = conn_label(conn),
+	    .sent_at = CLOCK_NEVER};
 
-	deliver(kept, &reply);
-}
-
-static void
-deliver_silence(struct kept *kept, const struct reply *silence)
-{
-	struct reply reply = *silence;
-
-	reply.permanent = is_permanent(kept->slot);
-	deliver(kept, &reply);
+	deliver_silence(kept, &reply);
 }
 
 /* --- sending ---------------------------------------------------------- */
 
 static int
-send_to_owner(struct kept *kept, bool more)
+send_kept(struct kept *kept, struct conn *conn, bool more)
 {
 	struct conn_command command = kept->command;
 
-	command.on_reply = on_answer;
+	command.on_reply = on_reply;
 	command.arg = kept;
 	command.more = more;
-	if (conn_send(kept->slot->owner.conn, &command) == -1)
+	if (conn_send(conn, &command) == -1)
 		return -1;
+	kept->asked = conn == kept->slot->other;
+	kept->slot->out += !kept->asked;
 	kept->waits = false;
-	kept->slot->out++;
 	return 0;
 }
 
@@ -314,83 +273,67 @@ go_to_owner(struct slot *slot)
 	struct kept *kept;
 
 	slot->moving = false;
-	conn_drop(slot->owner.conn);
+	conn_drop(slot->owner);
 	while ((kept = first_waiting(slot->first)) != NULL) {
 		bool more = first_waiting(kept->next) != NULL;
-		if (send_to_owner(kept, more) == -1)
-			deliver_failure(kept, &slot->owner, slot_error(slot));
+		if (send_kept(kept, slot->owner, more) == -1)
+			deliver_failure(kept, slot->owner,
+			    conn_error(slot->owner));
 	}
 }
 
+/* Commands for a node that cannot be asked now follow the first one's ASK. */
 static void
-go_when_all_is_answered(struct slot *slot)
-{
-	if (slot->moving && slot->out == 0)
-		go_to_owner(slot);
-}
-
-/* Whoever can't be asked now is asked as often as by a first ASK. */
-static int
 send_asking(struct kept *kept, const struct cluster_node *to)
 {
-	struct line *line = &kept->slot->other;
+	struct slot *slot = kept->slot;
+	struct conn *other = slot->other;
 	const char *asking[] = {"ASKING"};
-	struct conn_command command = kept->command;
 	const struct conn_command before = {.argc = 1,
 	    .argv = asking,
-	    .deadline = command.deadline,
+	    .deadline = kept->command.deadline,
 	    .more = true};
 
-	if (line->to.port != to->port || strcmp(line->host, to->host) != 0)
-		conn_drop(line->conn);
-	if (!conn_is_up(line->conn))
-		point(line, to);
-	command.on_reply = on_asked;
-	command.arg = kept;
-	command.more = false;
-	if (conn_send(line->conn, &before) == -1)
-		return -1;
-	return conn_send(line->conn, &command);
+	if (slot->other_node.port != to->port ||
+	    strcmp(slot->other_node.host, to->host) != 0)
+		conn_drop(other);
+	if (!conn_is_up(other)) {
+		slot->other_node = *to;
+		conn_point(other, to->host, to->port);
+	}
+	if (conn_send(other, &before) == -1 ||
+	    send_kept(kept, other, false) == -1)
+		deliver_failure(kept, other, conn_error(other));
 }
 
 /* --- following -------------------------------------------------------- */
 
-static bool
-may_hop(struct kept *kept, const struct line *from)
-{
-	char failure[FAILURE_MAX];
-
-	if (++kept->hops <= HOPS_MAX && clock_now() < kept->command.deadline)
-		return true;
-	snprintf(failure, sizeof(failure), "redirected too often, last by %s",
-	    from->label);
-	deliver_failure(kept, from, failure);
-	return false;
-}
-
-/* An empty host is that of whoever says so. */
+/* An empty host in a redirect is that of the node which sent it. */
 static void
-follow(struct kept *kept, const struct line *from, enum cluster_redirect said,
+follow(struct kept *kept, enum cluster_redirect redirect,
     struct cluster_node *to)
 {
 	struct slot *slot = kept->slot;
+	const struct conn *from = kept->asked ? slot->other : slot->owner;
+	char failure[FAILURE_MAX];
 
 	if (*to->host == '\0')
-		memcpy(to->host, from->host, sizeof(to->host));
-	if (said == CLUSTER_MOVED)
+		snprintf(to->host, sizeof(to->host), "%s", conn_host(from));
+	if (redirect == CLUSTER_MOVED)
 		cluster_moved(&slot->cluster, to);
-	if (!may_hop(kept, from))
-		return;
-	if (said == CLUSTER_MOVED) {
+	if (++kept->hops > HOPS_MAX || clock_now() >= kept->command.deadline) {
+		snprintf(failure, sizeof(failure),
+		    "redirected too often, last by %.960s", conn_label(from));
+		deliver_failure(kept, from, failure);
+	} else if (redirect == CLUSTER_MOVED) {
 		kept->waits = true;
 		slot->moving = true;
-	} else if (send_asking(kept, to) == -1) {
-		deliver_failure(kept, &slot->other,
-		    conn_error(slot->other.conn));
+	} else {
+		send_asking(kept, to);
 	}
 }
 
-/* After these somebody else may be the owner, and the others know. */
+/* After these another node may be the owner, and the others know. */
 static bool
 is_doubtful(const char *error)
 {
@@ -403,69 +346,62 @@ is_doubtful(const char *error)
 	return false;
 }
 
-/* What reached nobody is sent to the next node. */
+/* A command that reached no owner is sent to the next node. */
 static void
 on_silence(struct kept *kept, const struct reply *reply)
 {
 	struct slot *slot = kept->slot;
-	bool hopeless = slot->unfit || reply->permanent;
-	bool again = reply->sent_at == CLOCK_NEVER && slot->dropping == 0 &&
+	bool permanent = slot->node == NODE_MISFIT || reply->permanent;
+	bool again = !kept->asked && reply->sent_at == CLOCK_NEVER &&
+		     slot->dropping == 0 &&
 		     kept->tries++ < slot->cluster.count &&
 		     clock_now() < kept->command.deadline;
 
-	if (!slot->counted)
-		slot->hopeless = hopeless ? slot->hopeless + 1 : 0;
-	slot->counted = true;
+	if (!kept->asked && slot->node != NODE_COUNTED) {
+		slot->failed = permanent ? slot->failed + 1 : 0;
+		slot->node = NODE_COUNTED;
+	}
 	if (again && slot->moving)
 		kept->waits = true;
-	else if (!again || send_to_owner(kept, false) == -1)
+	else if (!again || send_kept(kept, slot->owner, false) == -1)
 		deliver_silence(kept, reply);
 }
 
 static void
-on_answer(void *arg, const struct reply *reply)
+on_answer(struct kept *kept, const struct reply *reply)
 {
-	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
 	const char *error = value_error(reply->value);
 	struct cluster_node to;
-	enum cluster_redirect said =
+	enum cluster_redirect redirect =
 	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
-	slot->out--;
-	if (reply->value != NULL)
-		slot->hopeless = 0;
-	if (reply->value == NULL) {
-		on_silence(kept, reply);
-	} else if (said != CLUSTER_NONE) {
-		follow(kept, &slot->owner, said, &to);
-	} else {
-		if (error != NULL && is_doubtful(error))
-			cluster_doubt(&slot->cluster);
-		else if (!slot->moving)
-			cluster_confirm(&slot->cluster);
-		deliver(kept, reply);
+	if (!kept->asked)
+		slot->failed = 0;
+	if (redirect != CLUSTER_NONE) {
+		follow(kept, redirect, &to);
+		return;
 	}
-	go_when_all_is_answered(slot);
+	if (!kept->asked && error != NULL && is_doubtful(error))
+		cluster_doubt(&slot->cluster);
+	else if (!kept->asked && !slot->moving)
+		cluster_confirm(&slot->cluster);
+	deliver(kept, reply);
 }
 
 static void
-on_asked(void *arg, const struct reply *reply)
+on_reply(void *arg, const struct reply *reply)
 {
 	struct kept *kept = arg;
 	struct slot *slot = kept->slot;
-	const char *error = value_error(reply->value);
-	struct cluster_node to;
-	enum cluster_redirect said =
-	    error == NULL ? CLUSTER_NONE : cluster_redirect(error, &to);
 
+	slot->out -= !kept->asked;
 	if (reply->value == NULL)
-		deliver_silence(kept, reply);
-	else if (said == CLUSTER_NONE)
-		deliver(kept, reply);
+		on_silence(kept, reply);
 	else
-		follow(kept, &slot->other, said, &to);
-	go_when_all_is_answered(slot);
+		on_answer(kept, reply);
+	if (slot->moving && slot->out == 0)
+		go_to_owner(slot);
 }
 
 /* --- who else there is ------------------------------------------------ */
@@ -494,10 +430,10 @@ learn(struct slot *slot, bool more)
 	    .more = more};
 
 	slot->learn_next = false;
-	if (slot->unlearnt >= LEARN_TRIES || !conn_is_up(slot->owner.conn))
+	if (slot->unlearnt >= LEARN_TRIES || !conn_is_up(slot->owner))
 		return;
 	slot_allow(slot, LEARN_BYTES, CLUSTER_SLOTS);
-	conn_send(slot->owner.conn, &command);
+	conn_send(slot->owner, &command);
 }
 
 static void
@@ -526,7 +462,7 @@ slot_send(struct slot *slot, const struct conn_command *command)
 	}
 	if (slot->learn_next)
 		learn(slot, true);
-	if (send_to_owner(kept, command->more) == 0)
+	if (send_kept(kept, slot->owner, command->more) == 0)
 		return 0;
 	forget(slot, kept);
 	return -1;
@@ -535,10 +471,10 @@ slot_send(struct slot *slot, const struct conn_command *command)
 bool
 slot_is_up(const struct slot *slot)
 {
-	return conn_is_up(slot->owner.conn) && !slot->moving;
+	return conn_is_up(slot->owner) && !slot->moving;
 }
 
-/* A callback may send anew: that stays. */
+/* A handler may send anew: that stays. */
 void
 slot_drop(struct slot *slot)
 {
@@ -546,28 +482,9 @@ slot_drop(struct slot *slot)
 
 	slot->dropping++;
 	slot->moving = false;
-	conn_drop(slot->owner.conn);
-	conn_drop(slot->other.conn);
+	conn_drop(slot->owner);
+	conn_drop(slot->other);
 	while ((kept = first_waiting(slot->first)) != NULL)
-		deliver_failure(kept, &slot->owner, slot_error(slot));
+		deliver_failure(kept, slot->owner, conn_error(slot->owner));
 	slot->dropping--;
-}
-
-const char *
-slot_error(const struct slot *slot)
-{
-	return conn_error(slot->owner.conn);
-}
-
-const char *
-slot_label(const struct slot *slot)
-{
-	return conn_label(slot->owner.conn);
-}
-
-int
-slot_primaries(const struct slot *slot, const struct value *slots,
-    struct cluster_node **primaries)
-{
-	return cluster_primaries(slots, slot->owner.host, primaries);
 }

@@ -110,7 +110,7 @@ struct tls {
 	bool open;    /* the handshake is done, and nothing went wrong since */
 	bool spoken;  /* the server has sent anything at all */
 	bool foreign; /* and that wasn't TLS */
-	bool hopeless;
+	bool permanent;
 	char host[256];
 	char error[TLS_ERROR_MAX];
 };
@@ -366,9 +366,9 @@ tls_error(const struct tls *tls)
 }
 
 bool
-tls_is_hopeless(const struct tls *tls)
+tls_is_permanent(const struct tls *tls)
 {
-	return tls->hopeless;
+	return tls->permanent;
 }
 
 /* Sends what OpenSSL has written. 0, or -1 with errno. */
@@ -494,7 +494,7 @@ describe(struct tls *tls)
 		why = "it does not speak TLS 1.2 or newer";
 	else if (result != X509_V_OK)
 		why = certificate_fault(tls, result);
-	tls->hopeless = why != NULL;
+	tls->permanent = why != NULL;
 	if (why == NULL)
 		why = lib->ERR_reason_error_string(code);
 	if (!tls->foreign && (result == X509_V_ERR_HOSTNAME_MISMATCH ||

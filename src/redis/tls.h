@@ -59,6 +59,6 @@ const char *tls_error(const struct tls *tls);
 
 /* Whether it fails again until somebody changes a certificate, an option or the
  * server. */
-bool tls_is_hopeless(const struct tls *tls);
+bool tls_is_permanent(const struct tls *tls);
 
 #endif

@@ -5,6 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_count;
+#else
+typedef int element_count;
+#endif
+
+struct value_reader {
+	redisReader *parser;
+	redisReplyObjectFunctions functions; /* of the parser */
+	void *(*create_array)(const redisReadTask *task, element_count count);
+	const struct value_limits *limits;
+	size_t unparsed; /* bytes since the last whole value */
+	bool too_large;
+};
+
 /* NULL when the value is missing or of another type. */
 static const redisReply *
 as(const struct value *value, int type)
@@ -105,4 +120,95 @@ value_free(struct value *value)
 {
 	if (value != NULL)
 		freeReplyObject(value);
+}
+
+/* --- parsing ---------------------------------------------------------- */
+
+/* The library would allocate an array of whatever size is announced. */
+static void *
+create_array(const redisReadTask *task, element_count count)
+{
+	const struct value_reader *reader = task->privdata;
+
+	return (size_t)count > reader->limits->elements
+		   ? NULL
+		   : reader->create_array(task, count);
+}
+
+struct value_reader *
+value_reader_new(const struct value_limits *limits)
+{
+	struct value_reader *reader = calloc(1, sizeof(*reader));
+
+	if (reader == NULL)
+		return NULL;
+	reader->limits = limits;
+	reader->parser = redisReaderCreate();
+	if (reader->parser == NULL) {
+		free(reader);
+		return NULL;
+	}
+	reader->create_array = reader->parser->fn->createArray;
+	reader->functions = *reader->parser->fn;
+	reader->functions.createArray = create_array;
+	reader->parser->fn = &reader->functions;
+	reader->parser->privdata = reader;
+	return reader;
+}
+
+void
+value_reader_free(struct value_reader *reader)
+{
+	if (reader != NULL)
+		redisReaderFree(reader->parser);
+	free(reader);
+}
+
+int
+value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
+{
+	reader->unparsed += length;
+	return redisReaderFeed(reader->parser, bytes, length) == REDIS_OK ? 0
+									  : -1;
+}
+
+int
+value_reader_next(struct value_reader *reader, struct value **value)
+{
+	void *reply = NULL;
+
+	if (redisReaderGetReply(reader->parser, &reply) != REDIS_OK) {
+		reader->too_large = reader->parser->err == REDIS_ERR_OOM;
+		return -1;
+	}
+	if (reply == NULL) {
+		reader->too_large = reader->unparsed > reader->limits->bytes;
+		return reader->too_large ? -1 : 0;
+	}
+	reader->unparsed = 0;
+	*value = reply;
+	return 1;
+}
+
+bool
+value_reader_is_empty(const struct value_reader *reader)
+{
+	return reader->unparsed == 0;
+}
+
+const char *
+value_reader_error(const struct value_reader *reader)
+{
+	return reader->too_large ? "its answer is too large"
+				 : reader->parser->errstr;
+}
+
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+const char *
+value_library(void)
+{
+	return "hiredis " VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR,
+	    HIREDIS_PATCH);
 }

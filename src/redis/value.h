@@ -22,6 +22,36 @@ const struct value *value_at(const struct value *value, size_t index);
 /* The number of elements; false and 0 when it is not an array. */
 bool value_count(const struct value *value, size_t *count);
 
+/* Parses the bytes of one connection. */
+struct value_reader;
+
+/* Of an answer, and of each array in it: a larger one is an error. */
+struct value_limits {
+	size_t bytes;
+	size_t elements;
+};
+
+/* The limits must outlive it, and may change. NULL when memory is out. */
+struct value_reader *value_reader_new(const struct value_limits *limits);
+void value_reader_free(struct value_reader *reader);
+
+/* 0, or -1 when memory is out. */
+int value_reader_feed(struct value_reader *reader, const char *bytes,
+    size_t length);
+
+/* 1 and the next value, which is the caller's; 0 when more bytes are needed; -1
+ * when these are not the protocol of Redis, or too many. */
+int value_reader_next(struct value_reader *reader, struct value **value);
+
+/* Whether no value has begun. */
+bool value_reader_is_empty(const struct value_reader *reader);
+
+/* Why value_reader_next failed. */
+const char *value_reader_error(const struct value_reader *reader);
+
+/* Name and version of the library behind this. */
+const char *value_library(void);
+
 /* A copy for the caller to free, two levels deep: an array inside an array is
  * empty in it. NULL when memory is out, and for NULL. */
 struct value *value_copy(const struct value *value);

@@ -1,0 +1,143 @@
+#include "redis/handshake.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+handshake_refuse(struct handshake *handshake, const char *why)
+{
+	if (handshake->refusal[0] == '\0')
+		snprintf(handshake->refusal, sizeof(handshake->refusal), "%s",
+		    why);
+}
+
+/* A server that does not know AUTH repeats its arguments, cut somewhere. */
+static void
+on_auth(void *arg, const struct reply *reply)
+{
+	struct handshake *handshake = arg;
+	const char *error = value_error(reply->value);
+	const char *password = handshake->password;
+
+	if (error == NULL)
+		return;
+	if (strncmp(error, "ERR unknown", strlen("ERR unknown")) == 0 ||
+	    (*password != '\0' && strstr(error, password) != NULL))
+		error = "ERR it does not know the command AUTH";
+	handshake_refuse(handshake, error);
+}
+
+static void
+on_select(void *arg, const struct reply *reply)
+{
+	const char *error = value_error(reply->value);
+
+	if (error != NULL)
+		handshake_refuse(arg, error);
+}
+
+/* The name only helps people who read CLIENT LIST: it may be refused. As the
+ * first command of many connections it also meets what a server says to those
+ * that it hangs up on. */
+static void
+on_setname(void *arg, const struct reply *reply)
+{
+	struct handshake *handshake = arg;
+	const char *error = value_error(reply->value);
+
+	if (error == NULL)
+		return;
+	snprintf(handshake->complaint, sizeof(handshake->complaint), "%s",
+	    error);
+	/* A client that is not logged in may not send as much as a script: the
+	 * server hangs up on it. */
+	if (strncmp(error, "DENIED", strlen("DENIED")) == 0 ||
+	    strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
+		handshake_refuse(handshake, error);
+}
+
+static void
+on_greeting(void *arg, const struct reply *reply)
+{
+	struct handshake *handshake = arg;
+	const char *why;
+
+	if (reply->value == NULL)
+		return;
+	why = handshake->greeting->judge(handshake->arg, reply->value);
+	if (why != NULL && handshake->greeting->permanent)
+		handshake_refuse(handshake, why);
+	else
+		handshake->misfit = why;
+}
+
+void
+handshake_hurry(struct pipeline *pipeline, int64_t deadline)
+{
+	pipeline_hurry(pipeline, on_greeting, deadline);
+}
+
+static int
+append(struct handshake *handshake, struct pipeline *pipeline,
+    const char **argv, int64_t deadline, reply_handler *on_reply)
+{
+	struct conn_command command = {.argv = argv,
+	    .deadline = deadline,
+	    .on_reply = on_reply,
+	    .arg = handshake};
+
+	while (argv[command.argc] != NULL)
+		command.argc++;
+	return pipeline_append(pipeline, &command);
+}
+
+/* Without a user, AUTH begins with the password. */
+static int
+append_auth(struct handshake *handshake, struct pipeline *pipeline,
+    const struct endpoint *to, int64_t deadline)
+{
+	const char *auth[] = {"AUTH", to->user, handshake->password, NULL};
+
+	if (to->user == NULL && to->password == NULL)
+		return 0;
+	auth[1] = to->user == NULL ? handshake->password : to->user;
+	auth[2] = to->user == NULL ? NULL : handshake->password;
+	return append(handshake, pipeline, auth, deadline, on_auth);
+}
+
+static int
+append_greeting(struct handshake *handshake, struct pipeline *pipeline,
+    int64_t deadline)
+{
+	const char *argv[] = {NULL, NULL};
+
+	if (handshake->greeting == NULL)
+		return 0;
+	argv[0] = handshake->greeting->command;
+	return append(handshake, pipeline, argv, deadline, on_greeting);
+}
+
+int
+handshake_append(struct handshake *handshake, struct pipeline *pipeline,
+    const struct endpoint *to, int64_t deadline)
+{
+	char db[16];
+	char name[32];
+	const char *select_db[] = {"SELECT", db, NULL};
+	const char *setname[] = {"CLIENT", "SETNAME", name, NULL};
+
+	handshake->password = to->password == NULL ? "" : to->password;
+	handshake->refusal[0] = '\0';
+	handshake->misfit = NULL;
+	handshake->complaint[0] = '\0';
+	snprintf(db, sizeof(db), "%d", to->db);
+	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
+	if (append_auth(handshake, pipeline, to, deadline) == -1 ||
+	    append_greeting(handshake, pipeline, deadline) == -1)
+		return -1;
+	if (to->db != 0 &&
+	    append(handshake, pipeline, select_db, deadline, on_select) == -1)
+		return -1;
+	return append(handshake, pipeline, setname, deadline, on_setname);
+}

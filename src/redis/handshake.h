@@ -1,0 +1,48 @@
+/* What a connection says first: AUTH, a greeting that checks which server it
+ * is, SELECT and CLIENT SETNAME. All travel in one write with the first
+ * command, and that one may run although they are refused. */
+#ifndef HANDSHAKE_H
+#define HANDSHAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis/pipeline.h"
+#include "redis/url.h"
+#include "redis/value.h"
+
+#define HANDSHAKE_WORDS_MAX 256
+
+struct greeting {
+	const char *command; /* a single word */
+	/* Its answer: NULL, or why this server can't be used. */
+	const char *(*judge)(void *arg, const struct value *value);
+	/* Such a server never can: it refuses us. Otherwise it is left, as
+	 * another can be found. */
+	bool permanent;
+};
+
+struct handshake {
+	const struct greeting *greeting; /* NULL: none */
+	void *arg;			 /* of judge */
+	const char *password;		 /* that was sent */
+	/* The words of the server that refused us, or why it never can be used;
+	 * empty when it did not. */
+	char refusal[HANDSHAKE_WORDS_MAX];
+	const char *misfit; /* why this server must be left; else NULL */
+	/* What it said before it hung up, or empty. */
+	char complaint[HANDSHAKE_WORDS_MAX];
+};
+
+/* Begins a new handshake: forgets what came of the last one. 0, or -1 as
+ * pipeline_append. */
+int handshake_append(struct handshake *handshake, struct pipeline *pipeline,
+    const struct endpoint *to, int64_t deadline);
+
+/* When the greeting must be answered. */
+void handshake_hurry(struct pipeline *pipeline, int64_t deadline);
+
+/* The first refusal counts. */
+void handshake_refuse(struct handshake *handshake, const char *why);
+
+#endif

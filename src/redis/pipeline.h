@@ -1,0 +1,84 @@
+/* The commands of one connection, in the order in which they travel: bytes that
+ * are not written yet, and handlers that await their reply. */
+#ifndef PIPELINE_H
+#define PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "redis/reply.h"
+#include "redis/value.h"
+
+#define PIPELINE_MAX 16 /* commands that may be unanswered */
+
+struct conn_command {
+	int argc;
+	const char **argv;
+	int64_t deadline; /* absolute: connecting and answer together */
+	/* Called once, never before the command's sender returns; NULL: the
+	 * reply does not matter. */
+	reply_handler *on_reply;
+	void *arg;
+	/* Whether a reply that is no error answers this command; NULL: all do.
+	 * One that does not breaks the protocol, and fails the connection. */
+	bool (*is_answer)(const struct value *value);
+	bool more; /* another follows at once: one write for both */
+	/* Above 0: WAIT for so many replicas, at most so long, follows in the
+	 * same write. on_reply is called when both are answered. */
+	int replicas;
+	int64_t replicas_ms;
+};
+
+struct pending {
+	reply_handler *on_reply;
+	void *arg;
+	bool (*is_answer)(const struct value *value);
+	int64_t deadline;
+	int64_t sent_at;
+	bool joined; /* its answer is delivered with the next one's, WAIT's */
+};
+
+struct pipeline {
+	struct pending queue[PIPELINE_MAX];
+	size_t queued;
+	struct value *first_answer; /* until WAIT is answered */
+	char *out; /* of secret.h: what is not written yet, AUTH included */
+	size_t out_length;
+};
+
+/* 0, or -1 when memory is out. */
+int pipeline_init(struct pipeline *pipeline);
+void pipeline_fini(struct pipeline *pipeline);
+
+/* 0, or -1 when memory is out or too many commands are unanswered. */
+int pipeline_append(struct pipeline *pipeline,
+    const struct conn_command *command);
+
+/* The earliest one, CLOCK_NEVER without commands. */
+int64_t pipeline_deadline(const struct pipeline *pipeline);
+
+/* Lowers the deadline of the commands with this handler. */
+void pipeline_hurry(struct pipeline *pipeline, reply_handler *on_reply,
+    int64_t deadline);
+
+/* Before a write: gives commands that were never written their sent_at. */
+void pipeline_stamp(struct pipeline *pipeline);
+
+/* After a write: so many bytes are gone. */
+void pipeline_wrote(struct pipeline *pipeline, size_t length);
+
+/* Delivers the answer to the oldest command, as a reply that the caller has
+ * begun: its label, and for REPLY_NO_ACCESS its kind and error. Takes the
+ * value. False, and nothing is delivered, when it does not answer the command.
+ * The handler may do anything but end the pipeline. */
+bool pipeline_deliver(struct pipeline *pipeline, struct value *value,
+    struct reply *reply);
+
+/* Takes all commands off, those not written included. Returns how many, which
+ * are to be failed. */
+size_t pipeline_drain(struct pipeline *pipeline,
+    struct pending drained[PIPELINE_MAX]);
+
+#endif

@@ -1,0 +1,46 @@
+/* A connected socket, with TLS on it or without: non-blocking, close-on-exec,
+ * never a SIGPIPE. */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "redis/resolve.h"
+#include "redis/tls.h"
+
+/* The owner sets the first member, and on_ready and arg of fd. */
+struct stream {
+	struct loop *loop;
+	struct loop_fd fd;
+	struct tls *tls; /* NULL without */
+};
+
+/* Begins to connect, and watches the socket: 1 connected, 0 under way until it
+ * can be written, -1 with errno. stream_close is due in each case. */
+int stream_open(struct stream *stream, const struct resolve_address *to);
+void stream_close(struct stream *stream);
+
+/* What came of a connection that was under way: 0, or an errno. */
+int stream_connected(const struct stream *stream);
+
+/* As recv(2) and send(2), or as tls_read and tls_write. Bytes that TLS holds
+ * back go along with any write, which may be empty. */
+ssize_t stream_read(struct stream *stream, void *data, size_t size);
+ssize_t stream_write(struct stream *stream, const void *data, size_t size);
+
+/* Whether TLS holds back bytes that are to be sent, or has some that are to be
+ * read although the socket isn't ready. */
+bool stream_has_unsent(const struct stream *stream);
+bool stream_has_unread(const struct stream *stream);
+
+/* What that errno means, in a few words about the server. */
+const char *stream_error(const struct stream *stream, int error);
+
+/* Whether it will fail so until a certificate, an option or the server is
+ * changed. */
+bool stream_is_permanent(const struct stream *stream, int error);
+
+#endif
