@@ -319,7 +319,7 @@ on_held(struct run *run)
 		    lock->config->name,
 		    lock->claim.outer != NULL ? "joined the run that holds it"
 					      : "acquired",
-		    nodes_label(lock->nodes),
+		    quorum_label(lock->quorum),
 		    lock->fence[0] != '\0' ? lock->fence : "none",
 		    run->opts->ttl_ms);
 	}
@@ -988,6 +988,8 @@ try_ms(const struct opts *opts)
 	return least(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
 }
 
+_Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
+
 static void
 configure_locks(struct run *run)
 {
@@ -997,7 +999,7 @@ configure_locks(struct run *run)
 		run->lock_configs[i] = (struct lock_config){
 		    .key = opts->keys[i].key,
 		    .name = opts->keys[i].name,
-		    .nodes = {.servers = opts->servers,
+		    .quorum = {.servers = opts->servers,
 			.count = opts->server_count,
 			.key = opts->keys[i].key,
 			.ttl_ms = opts->ttl_ms,

@@ -121,7 +121,7 @@ tell_no_queue(struct tell *tell, const struct lock *lock)
 	tell->no_queue = true;
 	if (lock->claim.outer != NULL)
 		what = "the outer run cannot see this one";
-	else if (nodes_are_one(lock->nodes))
+	else if (quorum_is_one(lock->quorum))
 		what = "the queue cannot be used";
 	else
 		what = "nested runs cannot be counted";
@@ -148,13 +148,13 @@ tell_servers(const struct tell *tell)
 void
 tell_misfits(struct tell *tell, const struct lock *lock)
 {
-	const char *twins = nodes_twins(lock->nodes);
+	struct quorum_faults faults = quorum_faults(lock->quorum);
 
-	if (twins != NULL && !tell->twins)
-		log_warnx("%s: %s", name_of(lock), twins);
-	tell->twins = twins != NULL;
+	if (faults.duplicates != NULL && !tell->twins)
+		log_warnx("%s: %s", name_of(lock), faults.duplicates);
+	tell->twins = faults.duplicates != NULL;
 	for (size_t i = 0; i < tell->opts->server_count; i++) {
-		const char *why = nodes_misfit(lock->nodes, i);
+		const char *why = faults.unusable[i];
 		if (why != NULL && !tell->misfits[i])
 			log_warnx("%s: %s", name_of(lock), why);
 		tell->misfits[i] = tell->misfits[i] || why != NULL;

@@ -129,7 +129,7 @@ on_error(struct lock *lock, const struct reply *reply)
 	}
 	note_sign_of_life(lock);
 	if (verdict == REPLY_RECONNECT || refused)
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 	try_again(lock);
 }
 
@@ -152,7 +152,7 @@ on_doorbell(void *arg, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, error);
 	switch (reply_judge(REPLY_ACQUIRING, error)) {
 	case REPLY_RECONNECT:
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 		/* FALLTHROUGH */
 	case REPLY_RETRY:
 		try_again(lock);
@@ -180,7 +180,7 @@ wait_for_turn(struct lock *lock)
 	if (lock->queue.way != QUEUE_DOORBELL)
 		return;
 	snprintf(seconds, sizeof(seconds), "%.3f", (double)ms / 1000);
-	if (nodes_send(lock->nodes, &command, NODES_TELL) == -1) {
+	if (quorum_send(lock->quorum, &command, QUORUM_SEND) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
 		return;
 	}
@@ -274,12 +274,12 @@ withdraw(struct lock *lock)
 	const struct conn_command how = {
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 
-	if (nodes_owe_grant(lock->nodes))
-		request_undo(lock, NODES_UNDO, true);
-	request_release(lock, &how, NODES_TELL);
+	if (quorum_owes_grant(lock->quorum))
+		request_undo(lock, QUORUM_UNDO, true);
+	request_release(lock, &how, QUORUM_SEND);
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
-	lock_note_error(lock, "cannot try again at", nodes_label(lock->nodes),
+	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
 	    "out of memory");
 	fail(lock, LOCK_ERROR);
 	return false;
@@ -296,7 +296,7 @@ on_silence(struct lock *lock, const struct reply *reply)
 	if (reply->kind == REPLY_TOO_FEW)
 		note_sign_of_life(lock);
 	if (may_come_late && lock->claim.outer == NULL &&
-	    nodes_are_one(lock->nodes) && !claim_supersede_token(&lock->claim))
+	    quorum_is_one(lock->quorum) && !claim_supersede_token(&lock->claim))
 		fail(lock, LOCK_ERROR);
 	else if (reply->kind == REPLY_DUPLICATE)
 		fail(lock, LOCK_MISCONFIGURED);
@@ -365,7 +365,7 @@ on_tried(void *arg, const struct reply *reply)
 		return;
 	lock->grant_unknown = lock->grant_unknown || granted;
 	/* Fencing numbers of different majorities cannot be compared. */
-	if (answered && nodes_are_one(lock->nodes))
+	if (answered && quorum_is_one(lock->quorum))
 		snprintf(lock->fence, sizeof(lock->fence), "%s", answer.fence);
 	if (refused && !(for_now && !granted))
 		on_refused(lock, reply);
@@ -412,9 +412,9 @@ send_try(struct lock *lock)
 		lock->try.silent_since = lock->try.sent_at;
 		lock->try.reply_ms = lock->config->try_ms;
 	}
-	how.deadline = 1 + (nodes_are_up(lock->nodes) ? try_ends_at(lock)
-						      : connect_ends_at(lock));
-	if (request_try(lock, &how, NODES_GRANT) == -1) {
+	how.deadline = 1 + (quorum_is_up(lock->quorum) ? try_ends_at(lock)
+						       : connect_ends_at(lock));
+	if (request_try(lock, &how, QUORUM_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -432,12 +432,12 @@ abandon_try(struct lock *lock)
 	bool late = clock_now() >= connect_ends_at(lock);
 
 	lock_due_at(lock, late ? silence_ends_at(lock) : connect_ends_at(lock));
-	if (!nodes_are_one(lock->nodes) || !nodes_are_up(lock->nodes))
+	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		request_undo(lock, NODES_UNDO, false);
-	nodes_drop(lock->nodes);
-	lock_note_error(lock, "no answer from", nodes_label(lock->nodes),
+		request_undo(lock, QUORUM_UNDO, false);
+	quorum_drop(lock->quorum);
+	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));
 }
 
@@ -457,7 +457,7 @@ on_due(void *arg)
 static void
 on_stray(void *arg)
 {
-	request_undo(arg, NODES_RECALL, false);
+	request_undo(arg, QUORUM_RECALL, false);
 }
 
 void
@@ -465,9 +465,9 @@ acquire_start(struct lock *lock)
 {
 	lock_enter(lock, LOCK_ACQUIRING, on_due);
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
-	    nodes_label(lock->nodes));
+	    quorum_label(lock->quorum));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
-	nodes_watch_strays(lock->nodes, on_stray, lock);
+	quorum_watch_strays(lock->quorum, on_stray, lock);
 	send_try(lock);
 }

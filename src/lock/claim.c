@@ -43,7 +43,7 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	if (!name_keys(claim) || !claim_change_token(claim))
 		return -1;
 	claim->tier =
-	    config->nodes.count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
+	    config->quorum.count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
 	find_outer(claim);
 	return 0;
 }

@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 #include "lock/kind.h"
-#include "lock/nodes.h"
+#include "lock/quorum.h"
 
 #define CONFIG_ANY_WAITERS (-1)
 
 struct lock_config {
 	const char *key;
 	const char *name; /* of the lock, for messages */
-	struct nodes_config nodes;
+	struct quorum_config quorum;
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* of silence while acquiring */
 	int64_t try_ms;		   /* after that a fresh connection is tried */

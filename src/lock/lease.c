@@ -6,10 +6,15 @@
 
 #include "base/dice.h"
 #include "lock/answer.h"
-#include "lock/quorum.h"
 #include "lock/release.h"
 #include "lock/request.h"
 #include "redis/reply.h"
+
+int64_t
+lease_valid_until(int64_t sent_at, int64_t ttl_ms)
+{
+	return sent_at + ttl_ms - (ttl_ms / 100 + 2);
+}
 
 static bool
 is_out(const struct lock *lock)
@@ -21,7 +26,7 @@ static void
 prove(struct lock *lock, int64_t sent_at)
 {
 	int64_t ttl = lock->config->ttl_ms;
-	int64_t until = quorum_valid_until(sent_at, ttl);
+	int64_t until = lease_valid_until(sent_at, ttl);
 
 	if (until > lock->valid_until)
 		lock->valid_until = until;
@@ -36,8 +41,8 @@ lose(struct lock *lock, const char *why)
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
-	if (!nodes_are_one(lock->nodes)) /* a minority still has it */
-		request_release(lock, &how, NODES_TELL);
+	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
+		request_release(lock, &how, QUORUM_SEND);
 	lock_end(lock, LOCK_LOST);
 }
 
@@ -53,7 +58,7 @@ on_error(struct lock *lock, const struct reply *reply)
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
 	if (verdict == REPLY_RECONNECT)
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 	lock_due_in(lock, lock_next_backoff(lock));
 }
 
@@ -64,8 +69,8 @@ plant(struct lock *lock)
 	const struct conn_command how = {
 	    .deadline = clock_now() + lock->patience_ms};
 
-	if (nodes_lack_it(lock->nodes))
-		request_try(lock, &how, NODES_PLANT);
+	if (quorum_lacks_lock(lock->quorum))
+		request_try(lock, &how, QUORUM_PLANT);
 }
 
 /* After a refused AUTH or SELECT a value may be about another db. */
@@ -86,7 +91,7 @@ on_renewed(void *arg, const struct reply *reply)
 	lock->command = LOCK_NONE_OUT;
 	if (reply->value != NULL && reply->kind == REPLY_NO_ACCESS) {
 		on_error(lock, reply);
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 	} else if (reply->kind == REPLY_ERROR) {
 		on_error(lock, reply);
 	} else if (!replied) {
@@ -113,7 +118,7 @@ overdue_ms(const struct lock *lock)
 }
 
 static int
-send_renewal(struct lock *lock, int64_t deadline, enum nodes_ask ask)
+send_renewal(struct lock *lock, int64_t deadline, enum quorum_ask ask)
 {
 	const struct conn_command how = {.on_reply = on_renewed,
 	    .deadline = deadline,
@@ -129,14 +134,14 @@ send_renewal(struct lock *lock, int64_t deadline, enum nodes_ask ask)
 void
 lease_renew(struct lock *lock)
 {
-	bool is_one = nodes_are_one(lock->nodes);
+	bool is_one = quorum_is_one(lock->quorum);
 	int64_t deadline =
 	    clock_now() + (is_one ? lock->config->ttl_ms : overdue_ms(lock));
 
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
 	request_with_renewal(lock, deadline);
-	if (send_renewal(lock, deadline, NODES_RENEW) == -1) {
+	if (send_renewal(lock, deadline, QUORUM_RENEW) == -1) {
 		lock_due_in(lock, lock_next_backoff(lock));
 		return;
 	}
@@ -152,12 +157,12 @@ renew_beside(struct lock *lock)
 	if (lock->command == LOCK_OUT_TWICE ||
 	    overdue_ms(lock) >= 2 * lock->round_trip_ms) {
 		lock_note_error(lock, "no answer from",
-		    nodes_label(lock->nodes), strerror(ETIMEDOUT));
+		    quorum_label(lock->quorum), strerror(ETIMEDOUT));
 		lock->answered = false;
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	send_renewal(lock, clock_now() + overdue_ms(lock), NODES_RENEW_BESIDE);
+	send_renewal(lock, clock_now() + overdue_ms(lock), QUORUM_RENEW_AGAIN);
 	lock_due_in(lock, overdue_ms(lock));
 }
 

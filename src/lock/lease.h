@@ -1,10 +1,15 @@
-/* What a held lock does: it is renewed, or lost. */
+/* What a held lock does: it is renewed, or lost. See Lease arithmetic in
+ * PROTOCOL of rlockrun(1). */
 #ifndef LEASE_H
 #define LEASE_H
 
 #include <stdint.h>
 
 #include "lock/lock.h"
+
+/* Until when a lease is proven by a command that was sent then: clocks may
+ * differ by 1%, and 2 ms are for rounding on both sides. */
+int64_t lease_valid_until(int64_t sent_at, int64_t ttl_ms);
 
 /* Asks for a renewal now, unless one is out already. */
 void lease_renew(struct lock *lock);

@@ -13,10 +13,10 @@ lock_init(struct lock *lock, struct loop *loop,
 	*lock = (struct lock){.config = config, .loop = loop};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->nodes = nodes_new(loop, &config->nodes);
-	if (claim_init(&lock->claim, config) == -1 || lock->nodes == NULL)
+	lock->quorum = quorum_new(loop, &config->quorum);
+	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
-	if (nodes_place(lock->nodes))
+	if (quorum_takes_helpers(lock->quorum))
 		return 0;
 	/* The helper keys would lie in another slot, mostly on another node. */
 	lock->claim.tier = CLAIM_KEY_ONLY;
@@ -31,7 +31,7 @@ lock_fini(struct lock *lock)
 {
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->timer);
-	nodes_free(lock->nodes);
+	quorum_free(lock->quorum);
 	claim_fini(&lock->claim);
 }
 
@@ -111,10 +111,10 @@ lock_note_silence(struct lock *lock, const char *why)
 void
 lock_note_obstacle(struct lock *lock)
 {
-	bool is_one = nodes_are_one(lock->nodes);
-	const char *error = nodes_error(lock->nodes);
+	bool is_one = quorum_is_one(lock->quorum);
+	const char *error = quorum_error(lock->quorum);
 
-	if (is_one ? nodes_are_up(lock->nodes) : lock->command != LOCK_OUT)
+	if (is_one ? quorum_is_up(lock->quorum) : lock->command != LOCK_OUT)
 		return;
 	if (*error != '\0')
 		snprintf(lock->error, sizeof(lock->error), "%s", error);

@@ -12,8 +12,8 @@
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/holder.h"
-#include "lock/nodes.h"
 #include "lock/queue.h"
+#include "lock/quorum.h"
 
 #define LOCK_ERROR_MAX 2048
 
@@ -97,7 +97,7 @@ struct lock {
 
 	const struct lock_config *config;
 	struct loop *loop;
-	struct nodes *nodes;
+	struct quorum *quorum;
 	struct loop_timer timer; /* next try, renewal or release */
 	enum lock_command command;
 	bool grant_unknown; /* whether the server has our token in the key */

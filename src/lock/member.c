@@ -25,22 +25,52 @@ member_fini(struct member *member)
 
 /* --- votes ------------------------------------------------------------ */
 
-__attribute__((format(printf, 2, 3))) static void
-say_why(struct member *member, const char *format, ...)
+bool
+member_is_absent_for_good(const struct member *member)
+{
+	return member->vote == MEMBER_UNREACHABLE ||
+	       member->vote == MEMBER_UNUSABLE;
+}
+
+bool
+member_has_answered(const struct member *member)
+{
+	return member->vote != MEMBER_OUT && member->vote != MEMBER_SILENT &&
+	       member->vote != MEMBER_UNREACHABLE;
+}
+
+bool
+member_had_lock(const struct member *member)
+{
+	return member->presence == MEMBER_HAS ||
+	       member->presence == MEMBER_LOST;
+}
+
+bool
+member_lacks_lock(const struct member *member)
+{
+	return member->presence == MEMBER_NEVER_HAD ||
+	       member->presence == MEMBER_LOST;
+}
+
+__attribute__((format(printf, 3, 4))) static void
+set_vote(struct member *member, enum member_vote vote, const char *format, ...)
 {
 	va_list arguments;
 
+	member->vote = vote;
 	va_start(arguments, format);
 	vsnprintf(member->why, sizeof(member->why), format, arguments);
 	va_end(arguments);
 }
 
+/* why: what happened, and the reason. */
 static void
-be_absent(struct member *member, const char *what, const char *words)
+set_absent(struct member *member, enum member_vote vote, const char *what,
+    const char *why)
 {
-	member->vote = MEMBER_ABSENT;
-	say_why(member, "%s %.120s: %.180s", what, server_label(member->node),
-	    words);
+	set_vote(member, vote, "%s %.120s: %.180s", what,
+	    server_label(member->node), why);
 }
 
 static void
@@ -49,14 +79,13 @@ vote_by_error(struct member *member, const struct reply *reply)
 	bool refused = reply->kind == REPLY_NO_ACCESS;
 	enum reply_verdict verdict = reply_judge(member->phase, reply->error);
 	bool anew = verdict == REPLY_RECONNECT;
+	bool transient = verdict == REPLY_RETRY || anew;
 
-	be_absent(member, refused ? "refused by" : "error from",
-	    reply_explain(reply->error));
-	member->heard = true;
-	member->hopeless = verdict != REPLY_RETRY && !anew;
-	if (verdict == REPLY_LOST && member->had)
+	set_absent(member, transient ? MEMBER_FAILED : MEMBER_UNUSABLE,
+	    refused ? "refused by" : "error from", reply_explain(reply->error));
+	if (verdict == REPLY_LOST && member_had_lock(member))
 		member->vote = MEMBER_NO;
-	if (anew || (refused && !member->hopeless))
+	if (anew || (refused && transient))
 		server_drop(member->node);
 }
 
@@ -81,21 +110,22 @@ member_lacks_replicas(const struct reply *reply, int replicas,
 static bool
 is_identified(const struct member *member, char why[MEMBER_WORDS_MAX])
 {
-	if (member->known)
+	const char *obstacle = member->identity.obstacle;
+
+	if (member->identity.known)
 		return true;
 	snprintf(why, MEMBER_WORDS_MAX, "%s",
-	    member->secret[0] != '\0' ? member->secret
-				      : "it is not identified yet");
+	    *obstacle != '\0' ? obstacle : "it is not identified yet");
 	return false;
 }
 
 static bool
 is_old_enough(const struct member *member, char why[MEMBER_WORDS_MAX])
 {
-	int64_t wanted = member->config.min_uptime_ms;
-	int64_t up_ms = clock_now() - member->started_at;
+	int64_t required = member->config.min_uptime_ms;
+	int64_t up_ms = clock_now() - member->identity.started_at;
 
-	if (wanted == 0 || up_ms >= wanted)
+	if (required == 0 || up_ms >= required)
 		return true;
 	snprintf(why, MEMBER_WORDS_MAX,
 	    "up for %.1f s only, so it abstains (--min-uptime)",
@@ -107,31 +137,31 @@ static void
 vote_yes(struct member *member, const struct reply *reply)
 {
 	bool grant = member->phase == REPLY_ACQUIRING;
+	bool for_good = grant && member->identity.obstacle[0] != '\0';
 	char why[MEMBER_WORDS_MAX];
 
-	member->doubtful = member_lacks_replicas(reply, member->replicas, why);
-	if (member->doubtful || (grant && (!is_identified(member, why) ||
-					      !is_old_enough(member, why)))) {
-		be_absent(member, "not counted", why);
-		member->heard = true;
-		member->hopeless = grant && member->secret[0] != '\0';
-		return;
-	}
-	member->vote = MEMBER_YES;
-	say_why(member, "%s agrees", server_label(member->node));
+	member->may_be_replica =
+	    member_lacks_replicas(reply, member->replicas, why);
+	if (member->may_be_replica ||
+	    (grant &&
+		(!is_identified(member, why) || !is_old_enough(member, why))))
+		set_absent(member, for_good ? MEMBER_UNUSABLE : MEMBER_FAILED,
+		    "not counted", why);
+	else
+		set_vote(member, MEMBER_YES, "%s agrees",
+		    server_label(member->node));
 }
 
-/* What a server has never had it can't have lost. */
+/* A server that never stored the lock cannot have lost it. */
 static void
 vote_no(struct member *member)
 {
-	if (member->phase == REPLY_HOLDING && !member->had) {
-		be_absent(member, "not counted", "it has not got the lock");
-		member->heard = true;
-		return;
-	}
-	member->vote = MEMBER_NO;
-	say_why(member, "%s denies it", server_label(member->node));
+	if (member->phase == REPLY_HOLDING && !member_had_lock(member))
+		set_absent(member, MEMBER_FAILED, "not counted",
+		    "it has not got the lock");
+	else
+		set_vote(member, MEMBER_NO, "%s denies it",
+		    server_label(member->node));
 }
 
 static void
@@ -140,23 +170,23 @@ vote(struct member *member, const struct reply *reply)
 	int said = answer_vote(reply->value);
 
 	member->reply = value_copy(reply->value);
-	member->granted = said == 1;
+	member->may_have_granted = said == 1;
 	if (reply->kind == REPLY_NO_ACCESS)
 		snprintf(member->refusal, sizeof(member->refusal), "%s",
 		    reply->error);
 	if (reply->value == NULL) {
-		member->vote = MEMBER_ABSENT;
-		member->granted = reply->sent_at != CLOCK_NEVER;
-		member->hopeless = reply->permanent;
-		say_why(member, "%s", reply->failure);
+		member->may_have_granted = reply->sent_at != CLOCK_NEVER;
+		set_vote(member,
+		    reply->permanent ? MEMBER_UNREACHABLE : MEMBER_SILENT, "%s",
+		    reply->failure);
 	} else if (reply->error != NULL) {
 		vote_by_error(member, reply);
 	} else if (said == 1 ||
 		   (said > 1 && member->phase == REPLY_RELEASING)) {
 		vote_yes(member, reply);
 	} else if (said == ANSWER_NOT_YET) {
-		member->vote = MEMBER_NOT_YET;
-		say_why(member, "%s still removes expired entries",
+		set_vote(member, MEMBER_NOT_YET,
+		    "%s still removes expired entries",
 		    server_label(member->node));
 	} else {
 		vote_no(member);
@@ -165,8 +195,7 @@ vote(struct member *member, const struct reply *reply)
 
 /* --- which server it is ------------------------------------------------ */
 
-/* What stands behind the name in these lines, up to the end of its own, or an
- * empty text. */
+/* The rest of the line that begins with that name, or an empty text. */
 static void
 find_value(const char *lines, const char *name, char *value, size_t size)
 {
@@ -180,66 +209,65 @@ find_value(const char *lines, const char *name, char *value, size_t size)
 }
 
 static bool
-take_about(struct member *member, const char *info, const char *label)
+read_info(struct member_identity *identity, const char *info, const char *label)
 {
 	char uptime[24];
 	int64_t seconds;
 
-	find_value(info, "\nrun_id:", member->run_id, sizeof(member->run_id));
+	find_value(info, "\nrun_id:", identity->run_id,
+	    sizeof(identity->run_id));
 	find_value(info, "\nuptime_in_seconds:", uptime, sizeof(uptime));
-	if (member->run_id[0] == '\0' ||
+	if (identity->run_id[0] == '\0' ||
 	    num_int(uptime, 0, NUM_DURATION_MAX_MS / 1000, &seconds) == -1)
 		return false;
 	/* The server takes the difference of two clocks that are cut to whole
 	 * seconds: it may be up for a second less. */
-	member->started_at =
+	identity->started_at =
 	    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
-	snprintf(member->about, sizeof(member->about), "%s", label);
+	snprintf(identity->label, sizeof(identity->label), "%s", label);
 	return true;
 }
 
 /* A server that is busy with itself can be asked again. */
 static void
-note_secret(struct member *member, const char *error)
+on_info(void *arg, const struct reply *reply)
 {
-	if (error != NULL && reply_judge(REPLY_ACQUIRING, error) == REPLY_RETRY)
+	struct member *member = arg;
+	struct member_identity *identity = &member->identity;
+	const char *info = value_text(reply->value);
+	const char *error = value_error(reply->value);
+
+	identity->obstacle[0] = '\0';
+	identity->known =
+	    info != NULL && read_info(identity, info, reply->label);
+	if (reply->value == NULL || identity->known ||
+	    (error != NULL &&
+		reply_judge(REPLY_ACQUIRING, error) == REPLY_RETRY))
 		return;
-	snprintf(member->secret, sizeof(member->secret),
+	snprintf(identity->obstacle, sizeof(identity->obstacle),
 	    "cannot be identified by INFO (+info): %s",
 	    error != NULL ? error : "no run_id and no uptime in it");
 }
 
-static void
-on_about(void *arg, const struct reply *reply)
-{
-	struct member *member = arg;
-	const char *info = value_text(reply->value);
-
-	member->secret[0] = '\0';
-	member->known = info != NULL && take_about(member, info, reply->label);
-	if (reply->value != NULL && !member->known)
-		note_secret(member, value_error(reply->value));
-}
-
 /* In the same write as the first try on a connection. */
 static void
-ask_about(struct member *member, int64_t deadline)
+ask_info(struct member *member, int64_t deadline)
 {
 	const char *argv[] = {"INFO", "server"};
 	const struct conn_command command = {.argc = 2,
 	    .argv = argv,
 	    .deadline = deadline,
-	    .on_reply = on_about,
+	    .on_reply = on_info,
 	    .arg = member,
 	    .more = true};
 
-	if (!member->known)
+	if (!member->identity.known)
 		server_send(member->node, &command);
 }
 
 /* --- questions -------------------------------------------------------- */
 
-/* Also a late answer tells whether the lock is there. */
+/* A late reply also shows whether the lock is there. */
 static void
 note_presence(struct member *member, const struct ballot *ballot,
     const struct reply *reply)
@@ -250,22 +278,32 @@ note_presence(struct member *member, const struct ballot *ballot,
 	    ballot->grant != member->grant || reply->kind == REPLY_NO_ACCESS ||
 	    said == -1)
 		return;
-	member->lacks = said != 1;
-	member->had = member->had || said == 1;
-	member->returned = member->returned && member->lacks && member->had;
+	if (said == 1)
+		member->presence = MEMBER_HAS;
+	else
+		member->presence =
+		    member_had_lock(member) ? MEMBER_LOST : MEMBER_NEVER_HAD;
+	member->was_away = member->was_away && member->presence == MEMBER_LOST;
 }
 
 /* What runs behind a refused AUTH or SELECT runs as the default user, or in db
  * 0. An earlier grant was withdrawn with its token. */
-static bool
-is_stray(const struct member *member, const struct ballot *ballot,
+static void
+note_access(struct member *member, const struct ballot *ballot,
     const struct reply *reply)
 {
 	int64_t said = 0;
 
 	value_integer(value_at(reply->value, 0), &said);
-	return said == 1 && ballot->phase == REPLY_ACQUIRING &&
-	       ballot->grant == member->grant && reply->kind == REPLY_NO_ACCESS;
+	if (reply->kind != REPLY_NO_ACCESS)
+		member->access = MEMBER_ADMITS;
+	else if (said == 1 && ballot->phase == REPLY_ACQUIRING &&
+		 ballot->grant == member->grant)
+		member->access = MEMBER_STRAY;
+	else
+		member->access = MEMBER_REFUSES;
+	if (member->access == MEMBER_STRAY)
+		member->config.on_stray(member->config.arg);
 }
 
 static void
@@ -273,19 +311,18 @@ on_reply(void *arg, const struct reply *reply)
 {
 	struct ballot *ballot = arg;
 	struct member *member = ballot->member;
+	const char *label = member->identity.label;
 	bool counts = ballot->counts && ballot->question == member->question &&
 		      member->vote == MEMBER_OUT;
 
 	ballot->question = 0;
 	/* In a cluster another node may have answered than the one asked. */
-	if (reply->value == NULL || strncmp(member->about, reply->label,
-					sizeof(member->about) - 1) != 0)
-		member->known = false;
-	member->refuses = reply->kind == REPLY_NO_ACCESS;
+	if (reply->value == NULL ||
+	    strncmp(label, reply->label, sizeof(member->identity.label) - 1) !=
+		0)
+		member->identity.known = false;
 	note_presence(member, ballot, reply);
-	member->stray = is_stray(member, ballot, reply);
-	if (member->stray)
-		member->config.on_stray(member->config.arg);
+	note_access(member, ballot, reply);
 	if (!counts)
 		return;
 	vote(member, reply);
@@ -324,7 +361,7 @@ send_ballot(struct member *member, const struct conn_command *command,
 }
 
 static bool
-owes_answer(const struct member *member)
+owes_reply(const struct member *member)
 {
 	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
 		if (member->ballots[i].question != 0)
@@ -343,22 +380,14 @@ member_owes_grant(const struct member *member)
 }
 
 static void
-forget_vote(struct member *member)
-{
-	member->vote = MEMBER_OUT;
-	member->granted = false;
-	member->heard = false;
-	member->hopeless = false;
-	value_free(member->reply);
-	member->reply = NULL;
-	member->refusal[0] = '\0';
-}
-
-static void
 begin_question(struct member *member, const struct conn_command *command,
     enum reply_phase phase)
 {
-	forget_vote(member);
+	value_free(member->reply);
+	member->reply = NULL;
+	member->refusal[0] = '\0';
+	member->vote = MEMBER_OUT;
+	member->may_have_granted = false;
 	member->question++;
 	member->question += member->question == 0;
 	member->phase = phase;
@@ -366,9 +395,8 @@ begin_question(struct member *member, const struct conn_command *command,
 	if (phase != REPLY_ACQUIRING)
 		return;
 	member->grant = member->question;
-	member->had = false;
-	member->lacks = false;
-	member->returned = false;
+	member->presence = MEMBER_UNKNOWN;
+	member->was_away = false;
 }
 
 static void
@@ -376,61 +404,69 @@ notice_gap(struct member *member)
 {
 	if (server_is_up(member->node))
 		return;
-	member->known = false;
-	member->refuses = false;
-	member->returned = true;
+	member->identity.known = false;
+	member->access = MEMBER_ADMITS;
+	member->was_away = true;
 }
 
 void
 member_ask(struct member *member, const struct conn_command *command,
     enum reply_phase phase)
 {
-	bool owes = owes_answer(member);
+	bool owes = owes_reply(member);
 
 	begin_question(member, command, phase);
-	if (member->doubtful)
+	if (member->may_be_replica)
 		server_doubt(member->node);
-	member->doubtful = false;
+	member->may_be_replica = false;
 	notice_gap(member);
 	if (phase == REPLY_ACQUIRING && owes) {
-		member->vote = MEMBER_ABSENT;
+		member->vote = MEMBER_SILENT;
 		return;
 	}
-	say_why(member, "%s has not answered", server_label(member->node));
+	set_vote(member, MEMBER_OUT, "%s has not answered",
+	    server_label(member->node));
 	if (phase == REPLY_ACQUIRING)
-		ask_about(member, command->deadline);
+		ask_info(member, command->deadline);
 	if (send_ballot(member, command, phase, true) == -1)
-		be_absent(member, "cannot ask", "too much is unanswered");
+		set_absent(member, MEMBER_SILENT, "cannot ask",
+		    "too much is unanswered");
 }
 
 void
-member_be_late(struct member *member)
+member_time_out(struct member *member)
 {
-	member->granted = true;
-	be_absent(member, "no answer from", "not within its time");
+	member->may_have_granted = true;
+	set_absent(member, MEMBER_SILENT, "no answer from",
+	    "not within its time");
 }
 
 void
 member_plant(struct member *member, const struct conn_command *command)
 {
-	if (member->lacks && !member_owes_grant(member) && !member->refuses &&
-	    send_ballot(member, command, REPLY_ACQUIRING, false) == 0)
-		member->lacks = false;
+	if (!member_lacks_lock(member) || member_owes_grant(member) ||
+	    member->access != MEMBER_ADMITS ||
+	    send_ballot(member, command, REPLY_ACQUIRING, false) == -1)
+		return;
+	member->presence =
+	    member_had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
 }
 
 void
-member_tell(struct member *member, const struct conn_command *command)
+member_send(struct member *member, const struct conn_command *command)
 {
 	notice_gap(member);
-	if (server_is_up(member->node) || owes_answer(member) ||
-	    member->granted)
+	if (server_is_up(member->node) || owes_reply(member) ||
+	    member->may_have_granted)
 		server_send(member->node, command);
 }
 
 void
 member_recall(struct member *member, const struct conn_command *command)
 {
-	if (member->stray && server_is_up(member->node))
+	if (member->access != MEMBER_STRAY)
+		return;
+	member->access = MEMBER_REFUSES;
+	if (server_is_up(member->node))
 		server_send(member->node, command);
-	member->stray = false;
 }

@@ -13,16 +13,38 @@
 #include "redis/server.h"
 #include "redis/url.h"
 
-/* Answers that one server may owe. */
+/* Replies that one server may owe. */
 #define MEMBER_OWED_MAX 8
 #define MEMBER_WORDS_MAX 192
 
 enum member_vote {
-	MEMBER_OUT, /* it may still come */
+	MEMBER_OUT, /* it may still vote */
 	MEMBER_YES,
 	MEMBER_NO,
-	MEMBER_NOT_YET, /* it cannot say before it is asked to grant it again */
-	MEMBER_ABSENT,	/* silent, failed, not to be counted */
+	MEMBER_NOT_YET, /* it cannot say before it is asked again */
+	/* Absent, from here on: no reply, and none the next time either, */
+	MEMBER_SILENT,
+	MEMBER_UNREACHABLE,
+	/* or a reply that does not count, nor will it the next time. */
+	MEMBER_FAILED,
+	MEMBER_UNUSABLE,
+};
+
+/* Whether it has the lock, by the token of the last grant that was asked for.
+ */
+enum member_presence {
+	MEMBER_UNKNOWN,
+	MEMBER_HAS,
+	MEMBER_NEVER_HAD,
+	MEMBER_LOST,
+};
+
+/* By its last reply. */
+enum member_access {
+	MEMBER_ADMITS,
+	MEMBER_REFUSES, /* AUTH or SELECT */
+	MEMBER_STRAY, /* and has granted the lock: in another db, or to another
+		       * user. To be recalled. */
 };
 
 struct member_config {
@@ -30,42 +52,42 @@ struct member_config {
 	const char *key;       /* that all commands are about */
 	int64_t min_uptime_ms; /* 0: of any age */
 	void (*on_vote)(void *arg);
-	/* The server refuses us, and has granted the lock all the same: in
-	 * another db, or to another user. member_recall undoes it. */
+	/* It has become MEMBER_STRAY: member_recall undoes that. */
 	void (*on_stray)(void *arg);
 	void *arg;
+};
+
+/* Which server it is, by INFO. */
+struct member_identity {
+	bool known;
+	int64_t started_at; /* or up to a second earlier */
+	char run_id[64];
+	char label[320];		 /* of the server that replied so */
+	char obstacle[MEMBER_WORDS_MAX]; /* why it can never be known, or empty
+					  */
 };
 
 struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
-	struct value *reply; /* that it voted with, or NULL */
-	char refusal[256];   /* it was refused so, or empty */
-	bool granted;	     /* or perhaps: whatever the vote is */
-	bool heard;	     /* absent, but it answered */
-	bool hopeless;	     /* absent, and it will be so again */
-	char why[320];	     /* it voted so */
-	/* about the lock, with the token of the last grant that was asked for,
-	 */
-	bool had;      /* it has been there once */
-	bool lacks;    /* it was not there, as far as is known */
-	bool returned; /* had and lacks it, and was away in between */
-	bool stray;    /* granted while it refuses us; to be recalled */
-	/* and about the server behind this connection. */
-	bool known;	    /* by INFO: the next three */
-	int64_t started_at; /* or up to a second earlier */
-	char run_id[64];
-	char about[320];	       /* whose label this was */
-	char secret[MEMBER_WORDS_MAX]; /* why it is not known, for good */
-	bool refuses;		       /* us, by its last reply */
+	struct value *reply;   /* that it voted with, or NULL */
+	char refusal[256];     /* of AUTH or SELECT, or empty */
+	char why[320];	       /* it voted so */
+	bool may_have_granted; /* whatever the vote is */
+	/* about the lock, */
+	enum member_presence presence;
+	bool was_away; /* since it had the lock */
+	/* and about the server. */
+	enum member_access access;
+	struct member_identity identity;
 	struct server *node;
 
 	struct member_config config;
 	unsigned question; /* counts them; never 0 */
-	unsigned grant;	   /* the last one of that kind */
+	unsigned grant;	   /* the last question of that kind */
 	enum reply_phase phase;
 	int replicas;
-	bool doubtful; /* it may not be the primary */
+	bool may_be_replica;
 	struct ballot {
 		struct member *member;
 		enum reply_phase phase;
@@ -84,25 +106,32 @@ void member_fini(struct member *member);
 /* Asks for a vote: to grant the lock, to renew it or to release it, as the
  * scripts answer, {1, ...} for yes, {0, ...} for no, {-1, ...} for not yet.
  * on_vote is called once, unless the member is absent when this returns or
- * before it votes. An answer to an earlier question is not counted any more.
+ * before it votes. A reply to an earlier question is not counted any more.
  *
- * Who still owes an answer to anything isn't sent a grant: all of them would be
- * run when a frozen server goes on. */
+ * A member that owes a reply to anything is not sent a grant: all of them would
+ * be run when a frozen server goes on. */
 void member_ask(struct member *member, const struct conn_command *command,
     enum reply_phase phase);
 
-/* Its time is up. It may still do what was asked. */
-void member_be_late(struct member *member);
+/* The time for votes is over. The server may still do what was asked. */
+void member_time_out(struct member *member);
 
-/* Without a vote: to grant the lock again, where it is lacking. */
+/* Grants the lock again where it is missing. No vote. */
 void member_plant(struct member *member, const struct conn_command *command);
 
-/* Without an answer, and only where it needs no new connection, or may have
- * granted what was asked last. */
-void member_tell(struct member *member, const struct conn_command *command);
+/* Sends what needs no reply, but only if that takes no new connection, or if
+ * the member may have granted what was asked last. */
+void member_send(struct member *member, const struct conn_command *command);
 
 /* Undoes the last grant on the same connection, if it is stray. */
 void member_recall(struct member *member, const struct conn_command *command);
+
+bool member_is_absent_for_good(const struct member *member);
+bool member_has_answered(const struct member *member);
+
+/* It has had the lock; it lacks it now. */
+bool member_had_lock(const struct member *member);
+bool member_lacks_lock(const struct member *member);
 
 /* It has not answered an earlier grant. */
 bool member_owes_grant(const struct member *member);

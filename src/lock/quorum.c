@@ -1,62 +1,536 @@
+/* A question, with several servers:
+ *
+ *   quorum_send --> each votes: yes, no, or absent --> enough? --> delivered
+ *
+ * The answer is delivered as soon as the votes that are out can't change it.
+ * Later ones only show whether that server has the lock. Nothing is sent to a
+ * server twice for one question, and what is sent behind something arrives
+ * behind it: a release undoes a grant that is still on its way. */
 #include "lock/quorum.h"
 
-enum { PATIENCE_MIN_MS = 50, PATIENCE_MAX_MS = 500 };
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-size_t
-quorum_majority(size_t size)
+#include "lock/key.h"
+#include "lock/member.h"
+#include "lock/single.h"
+#include "lock/votes.h"
+#include "redis/reply.h"
+#include "redis/server.h"
+
+struct quorum {
+	struct loop *loop;
+	const struct quorum_config *config;
+	struct single *single; /* or, with several servers: */
+	struct member *members;
+	size_t count;
+	struct loop_timer timer; /* ends the time for votes */
+	void (*on_stray)(void *arg);
+	void *stray_arg;
+	/* The question: */
+	bool open;
+	enum quorum_ask ask;
+	reply_handler *on_reply;
+	void *arg;
+	int64_t asked_at;
+	bool agreed;	      /* to the last renewal, by a majority */
+	char duplicates[320]; /* see quorum_faults; never forgotten */
+	char label[1024];
+	char error[2048];
+};
+
+static void decide(void *arg);
+static void on_time(void *arg);
+
+/* --- set-up ----------------------------------------------------------- */
+
+static void
+on_stray_grant(void *arg)
 {
-	return size / 2 + 1;
+	const struct quorum *quorum = arg;
+
+	if (quorum->on_stray != NULL)
+		quorum->on_stray(quorum->stray_arg);
 }
+
+static int
+add_member(struct quorum *quorum, const struct endpoint *server)
+{
+	const struct quorum_config *config = quorum->config;
+	const struct member_config own = {.server = server,
+	    .key = config->key,
+	    .min_uptime_ms = config->min_uptime_ms,
+	    .on_vote = decide,
+	    .on_stray = on_stray_grant,
+	    .arg = quorum};
+	size_t length = strlen(quorum->label);
+
+	snprintf(quorum->label + length, sizeof(quorum->label) - length, "%s%s",
+	    length > 0 ? ", " : "", server->label);
+	return member_init(&quorum->members[quorum->count++], quorum->loop,
+	    &own);
+}
+
+static int
+add_servers(struct quorum *quorum)
+{
+	const struct quorum_config *config = quorum->config;
+
+	if (config->count == 1) {
+		quorum->single =
+		    single_new(quorum->loop, config->servers, config->key);
+		return quorum->single == NULL ? -1 : 0;
+	}
+	quorum->members = calloc(config->count, sizeof(*quorum->members));
+	if (quorum->members == NULL)
+		return -1;
+	for (size_t i = 0; i < config->count; i++)
+		if (add_member(quorum, &config->servers[i]) == -1)
+			return -1;
+	return 0;
+}
+
+struct quorum *
+quorum_new(struct loop *loop, const struct quorum_config *config)
+{
+	struct quorum *quorum = calloc(1, sizeof(*quorum));
+
+	if (quorum == NULL)
+		return NULL;
+	quorum->loop = loop;
+	quorum->config = config;
+	quorum->timer = (struct loop_timer){.on_due = on_time, .arg = quorum};
+	if (add_servers(quorum) == 0)
+		return quorum;
+	quorum_free(quorum);
+	return NULL;
+}
+
+void
+quorum_free(struct quorum *quorum)
+{
+	if (quorum == NULL)
+		return;
+	loop_timer_remove(quorum->loop, &quorum->timer);
+	single_free(quorum->single);
+	for (size_t i = 0; i < quorum->count; i++)
+		member_fini(&quorum->members[i]);
+	free(quorum->members);
+	free(quorum);
+}
+
+void
+quorum_watch_strays(struct quorum *quorum, void (*on_stray)(void *arg),
+    void *arg)
+{
+	quorum->on_stray = on_stray;
+	quorum->stray_arg = arg;
+}
+
+/* --- counting --------------------------------------------------------- */
 
 static size_t
-undecided(const struct quorum *quorum)
+count(const struct quorum *quorum, bool (*is)(const struct member *member))
 {
-	return quorum->size - quorum->yes - quorum->no - quorum->absent;
+	size_t found = 0;
+
+	for (size_t i = 0; i < quorum->count; i++)
+		found += is(&quorum->members[i]);
+	return found;
+}
+
+static bool
+is_up(const struct member *member)
+{
+	return server_is_up(member->node);
+}
+
+static bool
+is_clustered(const struct member *member)
+{
+	return server_is_clustered(member->node);
+}
+
+static bool
+may_have_granted(const struct member *member)
+{
+	return member->may_have_granted || member->vote == MEMBER_OUT;
+}
+
+static bool
+may_release_late(const struct member *member)
+{
+	return member->vote == MEMBER_OUT && member_had_lock(member) &&
+	       !is_up(member);
+}
+
+static bool
+has_lost(const struct member *member)
+{
+	return member->vote == MEMBER_NO && member_had_lock(member);
+}
+
+static struct votes
+count_votes(const struct quorum *quorum)
+{
+	struct votes votes = {.size = quorum->count,
+	    .unsent = count(quorum, may_release_late),
+	    .lost = count(quorum, has_lost),
+	    .permanent = count(quorum, member_is_absent_for_good)};
+
+	for (size_t i = 0; i < quorum->count; i++) {
+		enum member_vote vote = quorum->members[i].vote;
+		votes.out += vote == MEMBER_OUT;
+		votes.yes += vote == MEMBER_YES;
+		votes.no += vote == MEMBER_NO;
+		votes.not_yet += vote == MEMBER_NOT_YET;
+	}
+	return votes;
+}
+
+static void
+find_duplicates(struct quorum *quorum)
+{
+	const struct member *members = quorum->members;
+
+	for (size_t i = 0; i < quorum->count; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct member_identity *a = &members[j].identity;
+			const struct member_identity *b = &members[i].identity;
+
+			if (a->known && b->known &&
+			    strcmp(a->run_id, b->run_id) == 0)
+				snprintf(quorum->duplicates,
+				    sizeof(quorum->duplicates),
+				    "%.120s and %.120s are the same server",
+				    server_label(members[j].node),
+				    server_label(members[i].node));
+		}
+}
+
+/* --- the answer ------------------------------------------------------- */
+
+/* Why there is no majority, by each server. */
+static void
+explain(struct quorum *quorum)
+{
+	char *error = quorum->error;
+	size_t size = sizeof(quorum->error);
+
+	snprintf(error, size, "no majority of %zu servers", quorum->count);
+	for (size_t i = 0; i < quorum->count; i++) {
+		size_t length = strlen(error);
+		snprintf(error + length, size - length, "%s%s",
+		    i == 0 ? ": " : "; ", quorum->members[i].why);
+	}
+}
+
+/* Of the member that speaks for all, or of nobody. The handler may ask the next
+ * question, which forgets the votes on this one. */
+static void
+deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
+{
+	struct value *value = speaker == NULL ? NULL : speaker->reply;
+
+	if (speaker != NULL)
+		speaker->reply = NULL;
+	reply->value = reply->kind == REPLY_NO_ACCESS ? NULL : value;
+	reply->sent_at = reply->value == NULL && quorum->ask == QUORUM_GRANT
+			     ? CLOCK_NEVER
+			     : quorum->asked_at;
+	if (reply->label == NULL)
+		reply->label = quorum->label;
+	if (reply->value == NULL)
+		reply->failure = quorum->error;
+	quorum->open = false;
+	loop_timer_set(quorum->loop, &quorum->timer, CLOCK_NEVER);
+	if (quorum->on_reply != NULL)
+		quorum->on_reply(quorum->arg, reply);
+	value_free(value);
+}
+
+/* In the words of the first that voted so. */
+static void
+deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
+{
+	struct reply reply = {.kind = REPLY_VALUE, .partial = partial};
+	struct member *member = quorum->members;
+
+	while (member->vote != vote)
+		member++;
+	deliver(quorum, &reply, member);
+}
+
+/* In the words of the first of those that make a majority impossible. */
+static void
+deliver_obstacle(struct quorum *quorum, bool partial)
+{
+	struct member *member = quorum->members;
+	struct reply reply = {.kind = REPLY_NONE, .partial = partial};
+	char refusal[sizeof(member->refusal)];
+	const char *unknown;
+
+	while (!member_is_absent_for_good(member))
+		member++;
+	unknown = member->identity.obstacle;
+	snprintf(refusal, sizeof(refusal), "%s",
+	    *unknown != '\0' ? unknown : member->refusal);
+	reply.label = server_label(member->node);
+	reply.permanent = member->vote == MEMBER_UNREACHABLE;
+	if (*refusal != '\0') {
+		reply.kind = REPLY_NO_ACCESS;
+		reply.error = refusal;
+	} else if (member->reply != NULL) {
+		reply.kind = REPLY_ERROR;
+		reply.error = value_error(member->reply);
+	}
+	deliver(quorum, &reply, member);
+}
+
+/* Error says why. */
+static void
+deliver_none(struct quorum *quorum, enum reply_kind kind, bool partial)
+{
+	struct reply reply = {.kind = kind, .partial = partial};
+
+	deliver(quorum, &reply, NULL);
+}
+
+static void
+deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
+{
+	bool heard =
+	    count(quorum, member_has_answered) >= votes_majority(votes->size);
+
+	explain(quorum);
+	if (votes_never_agree(votes) && quorum->ask != QUORUM_RENEW)
+		deliver_obstacle(quorum, partial);
+	else
+		deliver_none(quorum, heard ? REPLY_TOO_FEW : REPLY_NONE,
+		    partial);
+}
+
+static enum votes_decision
+decide_on(enum quorum_ask ask, const struct votes *votes)
+{
+	if (ask == QUORUM_GRANT)
+		return votes_on_grant(votes);
+	return ask == QUORUM_RENEW ? votes_on_renewal(votes)
+				   : votes_on_release(votes);
+}
+
+static void
+decide(void *arg)
+{
+	struct quorum *quorum = arg;
+	struct votes votes = count_votes(quorum);
+	enum votes_decision decision = decide_on(quorum->ask, &votes);
+	bool grant = quorum->ask == QUORUM_GRANT;
+	bool partial = grant && count(quorum, may_have_granted) > 0;
+
+	if (!quorum->open)
+		return;
+	if (grant)
+		find_duplicates(quorum);
+	if (quorum->ask == QUORUM_RENEW)
+		quorum->agreed = decision == VOTES_YES;
+	if (grant && quorum->duplicates[0] != '\0') {
+		snprintf(quorum->error, sizeof(quorum->error), "%s",
+		    quorum->duplicates);
+		deliver_none(quorum, REPLY_DUPLICATE, true);
+	} else if (decision == VOTES_YES) {
+		deliver_vote(quorum, MEMBER_YES, false);
+	} else if (decision == VOTES_NO) {
+		deliver_vote(quorum, MEMBER_NO, partial);
+	} else if (decision == VOTES_NOT_YET) {
+		deliver_vote(quorum, MEMBER_NOT_YET, partial);
+	} else if (decision == VOTES_FAILED) {
+		deliver_failure(quorum, &votes, partial);
+	}
+}
+
+static void
+on_time(void *arg)
+{
+	struct quorum *quorum = arg;
+
+	for (size_t i = 0; i < quorum->count; i++)
+		if (quorum->open && quorum->members[i].vote == MEMBER_OUT)
+			member_time_out(&quorum->members[i]);
+	decide(quorum);
+}
+
+/* --- questions -------------------------------------------------------- */
+
+/* A grant has to come soon, or little would be left of the lease. A renewal has
+ * as long as the command. */
+static int64_t
+votes_due_at(const struct quorum *quorum, const struct conn_command *command)
+{
+	int64_t ms = votes_patience_ms(quorum->config->ttl_ms);
+
+	if (quorum->ask == QUORUM_RENEW)
+		return CLOCK_NEVER;
+	return clock_min(command->deadline,
+	    quorum->asked_at + command->replicas_ms + ms);
+}
+
+static void
+ask_members(struct quorum *quorum, const struct conn_command *command,
+    enum quorum_ask ask)
+{
+	enum reply_phase phase = ask == QUORUM_GRANT   ? REPLY_ACQUIRING
+				 : ask == QUORUM_RENEW ? REPLY_HOLDING
+						       : REPLY_RELEASING;
+	size_t out = 0;
+
+	quorum->ask = ask;
+	quorum->on_reply = command->on_reply;
+	quorum->arg = command->arg;
+	quorum->asked_at = clock_now();
+	quorum->open = false;
+	for (size_t i = 0; i < quorum->count; i++) {
+		member_ask(&quorum->members[i], command, phase);
+		out += quorum->members[i].vote == MEMBER_OUT;
+	}
+	quorum->open = true;
+	loop_timer_set(quorum->loop, &quorum->timer,
+	    out == 0 ? clock_now() : votes_due_at(quorum, command));
+}
+
+/* Without a majority for the renewal another client may have taken the lock
+ * from a member; one that was away has just forgotten it. */
+static void
+send_to_member(struct quorum *quorum, struct member *member,
+    const struct conn_command *command, enum quorum_ask ask)
+{
+	if (ask == QUORUM_PLANT && (quorum->agreed || member->was_away))
+		member_plant(member, command);
+	else if (ask == QUORUM_RECALL)
+		member_recall(member, command);
+	else if (ask == QUORUM_SEND ||
+		 (ask == QUORUM_UNDO && member_owes_grant(member)))
+		member_send(member, command);
+}
+
+static int
+send_to_single(struct single *single, const struct conn_command *command,
+    enum quorum_ask ask)
+{
+	switch (ask) {
+	case QUORUM_GRANT:
+	case QUORUM_RENEW:
+		return single_ask(single, command, ask == QUORUM_GRANT);
+	case QUORUM_RENEW_AGAIN:
+		return single_ask_again(single, command);
+	case QUORUM_RELEASE:
+		return single_release(single, command);
+	case QUORUM_SEND:
+	case QUORUM_UNDO:
+		return single_send(single, command);
+	default:
+		return 0;
+	}
+}
+
+int
+quorum_send(struct quorum *quorum, const struct conn_command *command,
+    enum quorum_ask ask)
+{
+	struct conn_command own = *command;
+
+	if (quorum->single != NULL)
+		return send_to_single(quorum->single, command, ask);
+	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW ||
+	    ask == QUORUM_RELEASE) {
+		ask_members(quorum, command, ask);
+		return 0;
+	}
+	own.on_reply = NULL;
+	for (size_t i = 0; i < quorum->count; i++)
+		send_to_member(quorum, &quorum->members[i], &own, ask);
+	return 0;
+}
+
+/* --- facts ------------------------------------------------------------ */
+
+struct quorum_faults
+quorum_faults(struct quorum *quorum)
+{
+	struct quorum_faults faults = {0};
+
+	find_duplicates(quorum);
+	if (quorum->duplicates[0] != '\0')
+		faults.duplicates = quorum->duplicates;
+	for (size_t i = 0; i < quorum->count; i++)
+		if (member_is_absent_for_good(&quorum->members[i]))
+			faults.unusable[i] = quorum->members[i].why;
+	return faults;
 }
 
 bool
-quorum_agrees(const struct quorum *quorum)
+quorum_lacks_lock(const struct quorum *quorum)
 {
-	return quorum->yes >= quorum_majority(quorum->size);
+	return count(quorum, member_lacks_lock) > 0;
 }
 
 bool
-quorum_denies(const struct quorum *quorum)
+quorum_owes_grant(const struct quorum *quorum)
 {
-	return quorum->no >= quorum_majority(quorum->size);
+	return count(quorum, member_owes_grant) > 0;
 }
 
 bool
-quorum_can_agree(const struct quorum *quorum)
+quorum_renews_twice(const struct quorum *quorum)
 {
-	return quorum->yes + undecided(quorum) >= quorum_majority(quorum->size);
+	return quorum->single != NULL && single_asks_twice(quorum->single);
 }
 
 bool
-quorum_can_deny(const struct quorum *quorum)
+quorum_is_one(const struct quorum *quorum)
 {
-	return quorum->no + undecided(quorum) >= quorum_majority(quorum->size);
+	return quorum->single != NULL;
 }
 
 bool
-quorum_has_spoken(const struct quorum *quorum)
+quorum_takes_helpers(const struct quorum *quorum)
 {
-	return quorum->yes + quorum->no >= quorum_majority(quorum->size) ||
-	       undecided(quorum) == 0;
+	if (key_is_placeable(quorum->config->key))
+		return true;
+	return quorum->single != NULL ? !single_is_clustered(quorum->single)
+				      : count(quorum, is_clustered) == 0;
 }
 
-int64_t
-quorum_patience_ms(int64_t ttl_ms)
+bool
+quorum_is_up(const struct quorum *quorum)
 {
-	int64_t ms = ttl_ms / 20;
-
-	if (ms < PATIENCE_MIN_MS)
-		return PATIENCE_MIN_MS;
-	return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
+	return quorum->single != NULL ? single_is_up(quorum->single)
+				      : count(quorum, is_up) > 0;
 }
 
-int64_t
-quorum_valid_until(int64_t sent_at, int64_t ttl_ms)
+void
+quorum_drop(struct quorum *quorum)
 {
-	return sent_at + ttl_ms - (ttl_ms / 100 + 2);
+	if (quorum->single != NULL)
+		single_drop(quorum->single);
+	for (size_t i = 0; i < quorum->count; i++)
+		server_drop(quorum->members[i].node);
+}
+
+const char *
+quorum_error(struct quorum *quorum)
+{
+	if (quorum->single != NULL)
+		return single_error(quorum->single);
+	if (quorum->open)
+		explain(quorum);
+	return quorum->error;
+}
+
+const char *
+quorum_label(const struct quorum *quorum)
+{
+	return quorum->single != NULL ? single_label(quorum->single)
+				      : quorum->label;
 }

@@ -1,6 +1,8 @@
-/* When the answers of several independent servers are one answer, and how long
- * a lease can be relied on. Pure. See Several servers and Lease arithmetic in
- * PROTOCOL of rlockrun(1). */
+/* The servers of a lock, as one: the only place that knows how many there are.
+ * With one server, commands and replies go straight through. With several, each
+ * is sent what is asked, and a majority answers: see Several servers in
+ * PROTOCOL of rlockrun(1), and
+ * https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/. */
 #ifndef QUORUM_H
 #define QUORUM_H
 
@@ -8,33 +10,100 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many servers there are, and how they have voted. Who is in none of the
- * last three may still vote. */
-struct quorum {
-	size_t size;
-	size_t yes;
-	size_t no;
-	size_t absent; /* for good: silent, failed, not to be counted */
+#include "base/loop.h"
+#include "redis/conn.h"
+#include "redis/url.h"
+
+#define QUORUM_SERVERS_MAX 15
+
+struct quorum;
+
+struct quorum_config {
+	const struct endpoint *servers;
+	size_t count;
+	const char *key; /* that all commands are about */
+	int64_t ttl_ms;
+	int64_t min_uptime_ms; /* 0: of any age */
 };
 
-size_t quorum_majority(size_t size);
+/* What a command is for. The scripts answer {1, ...} for yes, {0, ...} for
+ * no, {-1, ...} for not yet known: a grant is to be asked for again at once. */
+enum quorum_ask {
+	/* Yes, if a majority grants it in time. */
+	QUORUM_GRANT,
+	/* Yes or no, as a majority says. A no counts only from a server that
+	 * had the lock. */
+	QUORUM_RENEW,
+	/* The renewal once more, as single_ask_again. With several servers
+	 * nothing is sent. */
+	QUORUM_RENEW_AGAIN,
+	/* Answered when a majority has freed it and the others will, or when
+	 * all have had time to answer. */
+	QUORUM_RELEASE,
+	/* Sent to all; with several servers, the reply is not delivered. */
+	QUORUM_SEND,
+	/* Sent to the servers that owe a grant; to a single one in any case. */
+	QUORUM_UNDO,
+	/* The rest is for several servers alone. A grant again from those that
+	 * lacked it at the last renewal: if a majority agreed to that from all,
+	 * otherwise from those that have been away since they had it. It counts
+	 * for nothing, and no reply is delivered. */
+	QUORUM_PLANT,
+	/* Sent to the servers with a stray grant. */
+	QUORUM_RECALL,
+};
 
-bool quorum_agrees(const struct quorum *quorum);
-bool quorum_denies(const struct quorum *quorum);
+/* What config points at must outlive the quorum. NULL when memory is out. */
+struct quorum *quorum_new(struct loop *loop,
+    const struct quorum_config *config);
+void quorum_free(struct quorum *quorum);
 
-/* Whether they might still agree, or deny. */
-bool quorum_can_agree(const struct quorum *quorum);
-bool quorum_can_deny(const struct quorum *quorum);
+/* With several servers: on_stray is called, from the loop, when one that
+ * refuses us has granted what was asked last, in another db or to another user.
+ * It is to send what undoes that, as QUORUM_RECALL. */
+void quorum_watch_strays(struct quorum *quorum, void (*on_stray)(void *arg),
+    void *arg);
 
-/* Whether a majority has said yes or no, or all have voted. */
-bool quorum_has_spoken(const struct quorum *quorum);
+/* As conn_send. There is one question at a time: the reply to an earlier one is
+ * not delivered any more. An answer of too few servers, or that too few
+ * replicas have, is delivered as no value: see REPLY_TOO_FEW and partial in
+ * reply.h. */
+int quorum_send(struct quorum *quorum, const struct conn_command *command,
+    enum quorum_ask ask);
 
-/* So many ms one of several servers has for an answer, with all that comes
- * before it. */
-int64_t quorum_patience_ms(int64_t ttl_ms);
+/* Why servers do not count, for messages. */
+struct quorum_faults {
+	/* Two that are the same server, or NULL. A server that replies late
+	 * shows it only when a majority is there already. */
+	const char *duplicates;
+	/* Why that server, from 0, will never count, as far as the last
+	 * question has shown; NULL otherwise. */
+	const char *unusable[QUORUM_SERVERS_MAX];
+};
 
-/* Until when a lease is proven by a command that was sent then: clocks may
- * differ by 1%, and 2 ms are for rounding on both sides. */
-int64_t quorum_valid_until(int64_t sent_at, int64_t ttl_ms);
+/* Valid until the next question. None of a single server. */
+struct quorum_faults quorum_faults(struct quorum *quorum);
+
+/* Some lacked the lock at the last renewal. False for one server. */
+bool quorum_lacks_lock(const struct quorum *quorum);
+
+/* Some have not answered an earlier try, or planting. False for one server. */
+bool quorum_owes_grant(const struct quorum *quorum);
+
+/* A renewal is out on two connections. */
+bool quorum_renews_twice(const struct quorum *quorum);
+
+/* Whether there is one logical server, which can keep a queue of waiters and
+ * count fencing numbers: those of different majorities are not in order. */
+bool quorum_is_one(const struct quorum *quorum);
+
+/* Whether helper keys can lie beside the key, on each server. */
+bool quorum_takes_helpers(const struct quorum *quorum);
+
+/* As those of node.h: any is up, all are dropped. */
+bool quorum_is_up(const struct quorum *quorum);
+void quorum_drop(struct quorum *quorum);
+const char *quorum_error(struct quorum *quorum);
+const char *quorum_label(const struct quorum *quorum);
 
 #endif

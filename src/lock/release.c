@@ -51,7 +51,7 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
 		lock->claim.tier = CLAIM_KEY_ONLY;
 	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 	retry(lock);
 }
 
@@ -130,7 +130,7 @@ send_release(struct lock *lock)
 	    .deadline = clock_min(give_up_at, clock_now() + lock->patience_ms)};
 
 	lock->command = LOCK_NONE_OUT;
-	if (request_release(lock, &how, NODES_RELEASE) == -1) {
+	if (request_release(lock, &how, QUORUM_RELEASE) == -1) {
 		retry(lock);
 		return;
 	}
@@ -159,14 +159,14 @@ begin(struct lock *lock, int64_t give_up_at)
 	    lock->command == LOCK_OUT || lock->command == LOCK_OUT_TWICE;
 
 	if ((is_out && lock->grant_unknown) ||
-	    (nodes_owe_grant(lock->nodes) &&
+	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		request_undo(lock, NODES_UNDO, true);
+		request_undo(lock, QUORUM_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
-	if (nodes_renew_twice(lock->nodes)) {
+	if (quorum_renews_twice(lock->quorum)) {
 		lock->command = LOCK_OUT_TWICE;
 		lock_due_at(lock,
 		    clock_min(clock_now() + lock->patience_ms, give_up_at));
@@ -207,12 +207,12 @@ static bool
 leave_blocked(struct lock *lock)
 {
 	bool waits = lock->command == LOCK_OUT && lock->config->replicas > 0 &&
-		     nodes_are_up(lock->nodes);
+		     quorum_is_up(lock->quorum);
 
 	if (lock->command != LOCK_ON_DOORBELL && !waits)
 		return false;
 	lock->state = LOCK_RELEASING;
-	nodes_drop(lock->nodes);
+	quorum_drop(lock->quorum);
 	return true;
 }
 
@@ -226,10 +226,10 @@ release_silently(struct lock *lock)
 	lock->grant_unknown = true;
 	if (may_be_ours && leave_blocked(lock))
 		release_withdraw(lock);
-	else if (may_be_ours && nodes_are_up(lock->nodes))
+	else if (may_be_ours && quorum_is_up(lock->quorum))
 		begin(lock, clock_now());
 	else
-		nodes_drop(lock->nodes);
+		quorum_drop(lock->quorum);
 }
 
 /* Nothing overtakes a try that is out on its own connection. One that was sent
@@ -252,12 +252,12 @@ release_at_once(struct lock *lock)
 	lock_note_obstacle(lock);
 	lock->grant_unknown = true;
 	left = leave_blocked(lock);
-	if ((may_be_ours && (left || nodes_are_up(lock->nodes))) || queued) {
+	if ((may_be_ours && (left || quorum_is_up(lock->quorum))) || queued) {
 		release_withdraw(lock);
 		return;
 	}
 	if (may_be_ours && lock->release.outcome == LOCK_NOT_HELD)
 		lock->release.outcome = LOCK_UNCONFIRMED;
 	finish(lock);
-	nodes_drop(lock->nodes); /* a try that isn't sent never is */
+	quorum_drop(lock->quorum); /* a try that isn't sent never is */
 }

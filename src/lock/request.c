@@ -49,7 +49,7 @@ put_former(const struct lock *lock, const char **words)
  * When memory is out, on_reply is not called: a failed contact like others. */
 static int
 eval(struct lock *lock, const char *script, const char *const *words,
-    const struct conn_command *how, enum nodes_ask ask)
+    const struct conn_command *how, enum quorum_ask ask)
 {
 	const char *argv[WORDS_MAX] = {"EVAL", script};
 	struct conn_command command = *how;
@@ -59,8 +59,8 @@ eval(struct lock *lock, const char *script, const char *const *words,
 		argv[command.argc++] = *words++;
 	command.argv = argv;
 	command.arg = lock;
-	if (nodes_send(lock->nodes, &command, ask) == -1) {
-		lock_note_silence(lock, nodes_error(lock->nodes));
+	if (quorum_send(lock->quorum, &command, ask) == -1) {
+		lock_note_silence(lock, quorum_error(lock->quorum));
 		return -1;
 	}
 	return 0;
@@ -97,7 +97,7 @@ request_rings(struct lock *lock, const struct answer_rings *rings)
 	}
 	snprintf(count, sizeof(count), "%zu", n + 2);
 	if (n > 0 && n == rings->count)
-		eval(lock, script_notify, words, &how, NODES_TELL);
+		eval(lock, script_notify, words, &how, QUORUM_SEND);
 	while (n > 0)
 		free(bells[--n]);
 }
@@ -116,7 +116,7 @@ request_ring_behind(struct lock *lock, const struct answer_release *answer)
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 
 	if (first != NULL && second != NULL)
-		eval(lock, script_notify_behind, words, &how, NODES_TELL);
+		eval(lock, script_notify_behind, words, &how, QUORUM_SEND);
 	free(first);
 	free(second);
 }
@@ -131,7 +131,7 @@ write_permits(const struct lock *lock, char *text, size_t size)
 
 int
 request_release(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask)
+    enum quorum_ask ask)
 {
 	const char *undo = lock->failure == LOCK_REFUSED ? lock->fence : "";
 	char *bell = bell_of(lock, lock->claim.next);
@@ -164,7 +164,7 @@ request_release(struct lock *lock, const struct conn_command *how,
 
 /* Only the keys that it needs: its bytes count, see script.h. */
 void
-request_undo(struct lock *lock, enum nodes_ask ask, bool more)
+request_undo(struct lock *lock, enum quorum_ask ask, bool more)
 {
 	const struct claim_keys *keys = &lock->claim.keys;
 	const char *words[WORDS_MAX] = {"5", lock->config->key, keys->info,
@@ -186,7 +186,8 @@ request_undo(struct lock *lock, enum nodes_ask ask, bool more)
 }
 
 static int
-eval_join(struct lock *lock, const struct conn_command *how, enum nodes_ask ask)
+eval_join(struct lock *lock, const struct conn_command *how,
+    enum quorum_ask ask)
 {
 	const struct lock_config *config = lock->config;
 	char ttl[24];
@@ -239,7 +240,7 @@ padding(const struct lock *lock, const char *script, const char *const *words)
 
 static int
 eval_acquire(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask)
+    enum quorum_ask ask)
 {
 	const struct lock_config *config = lock->config;
 	const struct holder *self = &lock->claim.self;
@@ -270,7 +271,7 @@ eval_acquire(struct lock *lock, const struct conn_command *how,
 
 int
 request_try(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask)
+    enum quorum_ask ask)
 {
 	return lock->claim.outer != NULL ? eval_join(lock, how, ask)
 					 : eval_acquire(lock, how, ask);
@@ -305,10 +306,10 @@ request_with_renewal(struct lock *lock, int64_t deadline)
 	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
 	snprintf(life, sizeof(life), "%" PRId64,
 	    helper_life(lock->config->ttl_ms));
-	nodes_send(lock->nodes, &command, NODES_TELL);
+	quorum_send(lock->quorum, &command, QUORUM_SEND);
 	snprintf(run, sizeof(run), "%s:%s", lock->claim.token, lock->claim.run);
 	if (lock->claim.outer != NULL && lock->claim.tier >= CLAIM_WITH_NESTED)
-		eval(lock, script_stay, stay, &command, NODES_TELL);
+		eval(lock, script_stay, stay, &command, QUORUM_SEND);
 	if (lock->claim.tier < CLAIM_WITH_QUEUE)
 		return;
 	command.argc = 4;
@@ -316,12 +317,12 @@ request_with_renewal(struct lock *lock, int64_t deadline)
 	command.on_reply = on_next;
 	command.is_answer = answer_is_next;
 	command.arg = &lock->claim;
-	nodes_send(lock->nodes, &command, NODES_TELL);
+	quorum_send(lock->quorum, &command, QUORUM_SEND);
 }
 
 int
 request_renewal(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask)
+    enum quorum_ask ask)
 {
 	char ttl[24];
 	const struct kind *kind = claim_kind(&lock->claim);

@@ -13,21 +13,21 @@
 
 /* A try, or a planting: acquires the lock, or joins the outer run. */
 int request_try(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask);
+    enum quorum_ask ask);
 
 int request_renewal(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask);
+    enum quorum_ask ask);
 
 /* What goes along with a renewal, in the same write: a renewal itself touches
  * the lock's key alone (protocol rule R5). */
 void request_with_renewal(struct lock *lock, int64_t deadline);
 
 int request_release(struct lock *lock, const struct conn_command *how,
-    enum nodes_ask ask);
+    enum quorum_ask ask);
 
 /* Withdraws a try; a nested run has nothing to undo but its place beside the
  * others. more: a release follows in the same write. */
-void request_undo(struct lock *lock, enum nodes_ask ask, bool more);
+void request_undo(struct lock *lock, enum quorum_ask ask, bool more);
 
 /* Rings the doorbells of these waiters. The reply does not matter. */
 void request_rings(struct lock *lock, const struct answer_rings *rings);

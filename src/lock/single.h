@@ -1,0 +1,47 @@
+/* The only server of a lock. Commands and replies go straight through, but for
+ * two things: what too few replicas have counts as not done, and a renewal that
+ * is overdue can be sent once more on a second connection. */
+#ifndef SINGLE_H
+#define SINGLE_H
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+#include "redis/conn.h"
+#include "redis/url.h"
+
+struct single;
+
+/* The endpoint must outlive it. All commands are about that key. NULL when
+ * memory is out. */
+struct single *single_new(struct loop *loop, const struct endpoint *server,
+    const char *key);
+void single_free(struct single *single);
+
+/* As conn_send, for what is neither granted, renewed nor released. */
+int single_send(struct single *single, const struct conn_command *command);
+
+/* A grant, or a renewal. What fewer than command->replicas have is delivered as
+ * REPLY_TOO_FEW. */
+int single_ask(struct single *single, const struct conn_command *command,
+    bool grant);
+
+/* The renewal that is out once more, on a fresh connection. A yes or a no on
+ * either connection answers both; a failure is delivered when the other has
+ * failed, too. Replaces an earlier one. -1 also when no renewal is out. */
+int single_ask_again(struct single *single, const struct conn_command *command);
+
+/* A renewal is out on two connections. */
+bool single_asks_twice(const struct single *single);
+
+/* Gives the second connection up first: no renewal is to overtake a release. */
+int single_release(struct single *single, const struct conn_command *command);
+
+/* As those of node.h, for the connection in use. */
+void single_drop(struct single *single);
+bool single_is_up(const struct single *single);
+bool single_is_clustered(const struct single *single);
+const char *single_error(const struct single *single);
+const char *single_label(const struct single *single);
+
+#endif

@@ -1,0 +1,80 @@
+#include "lock/votes.h"
+
+enum { PATIENCE_MIN_MS = 50, PATIENCE_MAX_MS = 500 };
+
+size_t
+votes_majority(size_t size)
+{
+	return size / 2 + 1;
+}
+
+int64_t
+votes_patience_ms(int64_t ttl_ms)
+{
+	int64_t ms = ttl_ms / 20;
+
+	if (ms < PATIENCE_MIN_MS)
+		return PATIENCE_MIN_MS;
+	return ms < PATIENCE_MAX_MS ? ms : PATIENCE_MAX_MS;
+}
+
+bool
+votes_never_agree(const struct votes *votes)
+{
+	return votes->size - votes->permanent < votes_majority(votes->size);
+}
+
+enum votes_decision
+votes_on_grant(const struct votes *votes)
+{
+	size_t majority = votes_majority(votes->size);
+	size_t denied = votes->no + votes->not_yet;
+	bool soon = votes->not_yet > 0 &&
+		    votes->yes + votes->out + votes->not_yet >= majority;
+
+	if (votes->yes >= majority)
+		return VOTES_YES;
+	if (votes->yes + votes->out >= majority)
+		return VOTES_WAIT;
+	if (votes->out > 0 && votes->yes + denied < majority)
+		return VOTES_WAIT;
+	/* A server that still owes its answer would not be asked again. */
+	if (soon)
+		return votes->out > 0 ? VOTES_WAIT : VOTES_NOT_YET;
+	if (votes->no > 0 && votes->yes + votes->no >= majority &&
+	    !votes_never_agree(votes))
+		return VOTES_NO;
+	return VOTES_FAILED;
+}
+
+enum votes_decision
+votes_on_renewal(const struct votes *votes)
+{
+	size_t majority = votes_majority(votes->size);
+	size_t denied = votes->no + votes->not_yet;
+
+	if (votes->yes >= majority)
+		return VOTES_YES;
+	if (denied >= majority)
+		return VOTES_NO;
+	if (votes->yes + votes->out >= majority ||
+	    denied + votes->out >= majority)
+		return VOTES_WAIT;
+	return VOTES_FAILED;
+}
+
+enum votes_decision
+votes_on_release(const struct votes *votes)
+{
+	size_t majority = votes_majority(votes->size);
+	size_t denied = votes->no + votes->not_yet;
+
+	if (votes->yes >= majority && votes->unsent == 0)
+		return VOTES_YES;
+	if (votes->out > 0)
+		return VOTES_WAIT;
+	if (votes->lost >= majority)
+		return VOTES_NO;
+	return votes->yes > 0 && votes->yes + denied >= majority ? VOTES_YES
+								 : VOTES_FAILED;
+}

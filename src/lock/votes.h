@@ -1,0 +1,52 @@
+/* When the votes of several servers decide. Pure. See Several servers in
+ * PROTOCOL of rlockrun(1). */
+#ifndef VOTES_H
+#define VOTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How many servers there are, and how they have voted so far. */
+struct votes {
+	size_t size;
+	size_t out; /* may still vote */
+	size_t yes;
+	size_t no;
+	size_t not_yet; /* would have to be asked again */
+	/* The rest is absent: silent, failed, not to be counted. */
+	size_t unsent;	  /* of out: the release is not on its way yet */
+	size_t lost;	  /* of no: had the lock before */
+	size_t permanent; /* of the absent: they will be so the next time */
+};
+
+enum votes_decision {
+	VOTES_WAIT, /* a vote that is out may change it */
+	VOTES_YES,
+	VOTES_NO,
+	VOTES_NOT_YET, /* a majority may agree if it is asked again at once */
+	VOTES_FAILED,  /* neither yes nor no: too few votes */
+};
+
+size_t votes_majority(size_t size);
+
+/* How long one of several servers has for its vote, with all that comes before
+ * it. */
+int64_t votes_patience_ms(int64_t ttl_ms);
+
+/* So many servers are absent for good that no majority can agree. */
+bool votes_never_agree(const struct votes *votes);
+
+/* A majority grants the lock, or it cannot any more. Then enough votes are
+ * waited for to say whether the lock is held by others, or servers have failed.
+ */
+enum votes_decision votes_on_grant(const struct votes *votes);
+
+/* A majority still has the lock, or has lost it. */
+enum votes_decision votes_on_renewal(const struct votes *votes);
+
+/* A majority has freed it and the other releases are on their way, or all have
+ * voted. What is written arrives, whether its reply is awaited or not. */
+enum votes_decision votes_on_release(const struct votes *votes);
+
+#endif
