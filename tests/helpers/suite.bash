@@ -30,16 +30,8 @@ start_server() {
 	}
 }
 
-# A TCP port that nobody listens on.
-free_port() {
-	/usr/bin/python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 server_answers() {
-	[[ $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
+	[[ -S $1 && $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
 }
 
 # stop_server FOLDER: also a frozen one.
@@ -48,7 +40,8 @@ stop_server() {
 	[[ -e $1/pid ]] || return 0
 	pid=$(<"$1/pid")
 	kill -KILL "$pid" 2>/dev/null
-	wait_until gone "$pid"
+	# Of a child's end bash says nothing then.
+	wait "$pid" 2>/dev/null || wait_until gone "$pid"
 	# Soon the number may be somebody else's.
 	rm "$1/pid"
 }
@@ -241,7 +234,8 @@ begin_test() {
 # process of ours (each has this test's folder in its environment or its working
 # directory) or a key other than the fence's.
 end_test() {
-	local pid
+	local - pid
+	set +T
 	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
 	for pid in "${STARTED[@]}"; do
 		is_ours "$pid" || continue
@@ -261,8 +255,9 @@ end_test() {
 # A child of this shell or somebody in this test's folder: who has ended may have
 # left its number to a stranger.
 is_ours() {
-	[[ $(readlink "/proc/$1/cwd") == "$BATS_TEST_TMPDIR"* ]] ||
-		[[ $(ps -o ppid= -p "$1") -eq $BASHPID ]]
+	local STATE PARENT
+	read_state "$1" || return 1
+	((PARENT == BASHPID)) || [[ $(readlink "/proc/$1/cwd") == "$BATS_TEST_TMPDIR"* ]]
 }
 
 # stop_servers FOLDER: those whose folders are in there.
@@ -276,30 +271,39 @@ stop_servers() {
 # Live processes whose working directory is this test's folder or below, but for
 # the shells that run the test and for its own servers.
 processes_left() {
-	local cwd pid
-	# shellcheck disable=SC2044  # these names have no blanks
-	for cwd in $(find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$BATS_TEST_TMPDIR" \
-		-o -lname "$BATS_TEST_TMPDIR/below" \) 2>/dev/null); do
-		pid=${cwd#/proc/}
-		pid=${pid%/cwd}
+	local pid
+	for pid in $(live_in "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/below"); do
 		gone "$pid" || is_above "$pid" || is_own_server "$pid" ||
 			printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 }
 
+# live_in FOLDER...: pids of those whose working directory it is; no zombies.
+live_in() {
+	local process folder
+	for process in /proc/[0-9]*; do
+		for folder; do
+			[[ ! $process/cwd -ef $folder ]] || echo "${process#/proc/}"
+		done
+	done
+}
+
 is_own_server() {
-	cat "$BATS_TEST_TMPDIR"/*/pid 2>/dev/null | grep -qx "$1"
+	local pid_file
+	for pid_file in "$BATS_TEST_TMPDIR"/*/pid; do
+		[[ ! -e $pid_file || $(<"$pid_file") != "$1" ]] || return 0
+	done
+	return 1
 }
 
 # Whether PID is this shell or one of those above it. (In teardown, which bats
 # runs in a trap, a plain `return` gives the status from before the trap.)
 is_above() {
-	local pid=$BASHPID
-	while ((pid > 1)); do
-		((pid == $1)) && return 0
-		pid=$(($(ps -o ppid= -p "$pid"))) || return 1
+	local STATE PARENT=$BASHPID
+	until ((PARENT == $1)); do
+		{ ((PARENT > 1)) && read_state "$PARENT"; } || return 1
 	done
-	return 1
+	return 0
 }
 
 no_processes_left() {
@@ -309,6 +313,10 @@ no_processes_left() {
 # Keys of this test's lock that are left, but for the fence.
 keys_left() {
 	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'
+}
+
+none_left() {
+	[[ -z $(keys_left) ]]
 }
 
 # --- doing ------------------------------------------------------------------
@@ -391,11 +399,23 @@ server_ms() {
 
 WAIT_SECONDS=${WAIT_SECONDS:-20}
 
+# wait_until COMMAND...: in which bats notes no lines. It does so before each
+# command in case that one fails, which takes longer than most commands.
 wait_until() {
-	local end=$((SECONDS + WAIT_SECONDS))
+	local -
+	set +T
+	poll "$@"
+}
+
+# Looks again after 10 ms, then ever less often up to each 50 ms. Reads from a pipe
+# that nobody writes to, as sleep(1) would be a process.
+poll() {
+	local end=$((SECONDS + WAIT_SECONDS)) pause=10 never=$BATS_FILE_TMPDIR/never
+	[[ -p $never ]] || mkfifo "$never" 2>/dev/null || :
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.02
+		read -rt 0.0$pause _ <>"$never" || :
+		pause=$((pause < 50 ? pause + 10 : 50))
 	done
 }
 
@@ -413,9 +433,43 @@ catch_up() {
 
 # A zombie is gone, too.
 gone() {
+	local STATE PARENT
+	! read_state "$1" || [[ $STATE == [ZX] ]]
+}
+
+# has_state LETTERS PID
+has_state() {
+	local STATE PARENT
+	read_state "$2" && [[ $STATE == [$1] ]]
+}
+
+is_stopped() { has_state Tt "$1"; }
+is_running() { has_state SRD "$1"; }
+
+# is_child_of PID PARENT
+is_child_of() {
+	local STATE PARENT
+	read_state "$1" && [[ $PARENT == "$2" ]]
+}
+
+# find_guard PID: of that rlockrun; into GUARD.
+find_guard() {
+	local children child name
+	GUARD=
+	{ read -ra children <"/proc/$1/task/$1/children" || :; } 2>/dev/null
+	for child in "${children[@]}"; do
+		{ read -r name <"/proc/$child/comm"; } 2>/dev/null || continue
+		[[ $name != rlockrun-guard ]] || GUARD=$child
+	done
+	[[ $GUARD ]]
+}
+
+# read_state PID: STATE is its letter, PARENT its parent's pid. The name before
+# them may hold anything.
+read_state() {
 	local stat
-	stat=$(ps -o stat= -p "$1" 2>/dev/null) || return 0
-	[[ -z $stat || $stat == Z* ]]
+	{ read -rd '' stat <"/proc/$1/stat" || [[ $stat ]]; } 2>/dev/null || return 1
+	read -r STATE PARENT _ <<<"${stat##*) }"
 }
 
 # Milliseconds of a monotonic clock.

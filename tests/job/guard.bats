@@ -26,7 +26,7 @@ teardown() {
 end_all_below() {
 	local pids
 	for _ in {1..100}; do
-		pids=$(alive | tr -dc '0-9\n')
+		pids=$(alive)
 		# shellcheck disable=SC2086  # one word each
 		[[ ! $pids ]] || kill -KILL $pids 2>/dev/null
 	done
@@ -37,19 +37,14 @@ end_all_below() {
 launch() {
 	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" "$@"
 	RUN=$PID
-	wait_until find_guard || {
+	wait_until find_guard "$RUN" || {
 		ps -o pid,ppid,stat,args -g "$RUN" >&2
 		cat err.* >&2
 		return 1
 	}
 }
 
-find_guard() {
-	GUARD=$(ps -o pid=,comm= --ppid "$RUN" | awk '$2 == "rlockrun-guard" { print $1 }')
-	[[ $GUARD ]]
-}
-
-alive() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$JOB" 2>/dev/null; }
+alive() { live_in "$JOB"; }
 none_alive() { [[ -z $(alive) ]]; }
 count_alive() { alive | wc -l; }
 more_alive_than() { (($(count_alive) > $1)); }
@@ -60,7 +55,7 @@ within() {
 	shift
 	since=$(now_ms)
 	wait_until "$@" || {
-		alive | while read -r cwd; do ps -o pid,ppid,pgid,sid,stat,args -p "${cwd//[!0-9]/}"; done
+		alive | while read -r pid; do ps -o pid,ppid,pgid,sid,stat,args -p "$pid"; done
 		return 1
 	}
 	took=$(($(now_ms) - since))
@@ -122,8 +117,6 @@ all_gone_after_kill() {
 	all_gone_after_kill
 }
 
-is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
-
 # Forks, makes a session, forks again and lets its parents end.
 DAEMON='import os, time
 if os.fork() == 0:
@@ -139,7 +132,7 @@ os.wait()'
 	launch -- sh -c "/usr/bin/python3 -S -c '$DAEMON'; echo >ready; exec sleep 60"
 	wait_for_file below/ready
 	wait_for_file below/daemon
-	[[ $(ps -o ppid= -p "$(<below/daemon)") -eq $GUARD ]]
+	is_child_of "$(<below/daemon)" "$GUARD"
 	all_gone_after_kill
 }
 
@@ -172,7 +165,7 @@ os.wait()'
 
 # The driver and its shell live in that folder, too.
 none_alive_but_pty() {
-	! alive | while read -r cwd; do ps -o comm= -p "${cwd//[!0-9]/}"; done |
+	! alive | while read -r pid; do cat "/proc/$pid/comm"; done |
 		grep -qvxE 'python3|on-pty|bash'
 }
 
@@ -317,7 +310,7 @@ none_left_in_sessions() {
 	all_gone_after_kill
 }
 
-guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
+guard_sleeps() { has_state S "$GUARD"; }
 
 @test "S22: kill -9 of the guard: all of the job is gone, the lock freed, 71" {
 	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
@@ -371,7 +364,7 @@ guard_sleeps() { [[ $(ps -o stat= -p "$GUARD") == S* ]]; }
 	wait_until grep -q waiting err.3
 	descriptors_of "$RUN" >rlockruns
 	[[ $(grep -c '^socket:' rlockruns) == 2 ]] # the server's and the guard's
-	for pid in $(alive | tr -dc '0-9\n'); do
+	for pid in $(alive); do
 		[[ $pid != "$RUN" ]] || continue
 		descriptors_of "$pid" >others
 		run ! grep -xF -f <(grep '^socket:' rlockruns) others
@@ -449,7 +442,7 @@ command_reaped() { [[ ! -e /proc/$(<below/ends) ]]; }
 	none_alive
 }
 
-none_but_run() { [[ $(alive | tr -dc '0-9\n') == "$RUN" ]]; }
+none_but_run() { [[ $(alive) == "$RUN" ]]; }
 
 # --- a guard that is killed: S23 --------------------------------------------
 
@@ -540,7 +533,7 @@ time.sleep(40)'
 		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
 	RUN=$PID
 	wait_for_file below/ready
-	find_guard
+	find_guard "$RUN"
 	kill -KILL "$GUARD"
 	within 1000 only_mine_alive
 	exits_with 71 "$RUN"
@@ -553,16 +546,16 @@ time.sleep(40)'
 
 # What of rlockrun is left, and what its process had before.
 only_mine_alive() {
-	[[ $(alive | tr -dc '0-9\n' | grep -vx "$RUN") == "$(<below/mine)" ]]
+	[[ $(alive | grep -vx "$RUN") == "$(<below/mine)" ]]
 }
-only_mine() { [[ $(alive) == "/proc/$(<below/mine)/cwd" ]]; }
+only_mine() { [[ $(alive) == "$(<below/mine)" ]]; }
 
 @test "S23: kill -9 of the guard: an earlier child that ends does not prevent the proof" {
 	start env -C below sh -c '(until [ -e done ]; do sleep 0.02; done) & exec "$@"' - \
 		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
 	RUN=$PID
 	wait_for_file below/ready
-	find_guard
+	find_guard "$RUN"
 	kill -KILL "$GUARD"
 	wait_until grep -q "guard was killed" err.1
 	touch below/done
@@ -592,7 +585,7 @@ time.sleep(100)'
 		sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
 	RUN=$PID
 	wait_for_file below/ready
-	find_guard
+	find_guard "$RUN"
 	: >hosts
 	cli client kill type normal
 	wait_until looks_up
@@ -799,7 +792,7 @@ launch_under_tmpfs() {
 			exec sleep 60'
 	RUN=$PID
 	wait_for_file below/ready
-	find_guard
+	find_guard "$RUN"
 }
 
 # --- the lease's end, without rlockrun --------------------------------------
@@ -829,7 +822,7 @@ launch_under_tmpfs() {
 
 # The job's processes, among all that live below.
 job_alive() {
-	alive | tr -dc '0-9\n' | grep -vxE "$RUN|$GUARD"
+	alive | grep -vxE "$RUN|$GUARD"
 }
 
 three_in_job() { [[ $(job_alive | wc -l) == 3 ]]; }

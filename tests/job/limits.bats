@@ -14,8 +14,6 @@ setup() {
 }
 teardown() { end_test; }
 
-rl() { "$RLOCKRUN" -k "$KEY" "$@"; }
-
 # launch [OPTION...] -- COMMAND...: a rlockrun without a terminal, PID.
 launch() {
 	start env --default-signal setsid "$RLOCKRUN" -k "$KEY" "$@"
@@ -156,7 +154,8 @@ all_gone() {
 	launch --max-run 0.2 --kill-after 20 -- sh -c 'trap "echo >told" TERM
 		echo $$ >job; while :; do sleep 0.02; done'
 	wait_for_file told
-	kill -KILL "$(ps -o pid=,comm= --ppid "$PID" | awk '$2 == "rlockrun-guard" { print $1 }')"
+	find_guard "$PID"
+	kill -KILL "$GUARD"
 	exits_with 124 "$PID"
 	all_gone "$(<job)"
 	is_free

@@ -20,8 +20,8 @@ teardown() { end_test; }
 hold_by() {
 	start "$@" -k "$KEY" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done'
 	wait_for_file job
-	GUARD=$(($(ps -o ppid= -p "$(<job)")))
-	[[ $(ps -o comm= -p "$GUARD") == rlockrun-guard ]]
+	find_guard "$PID"
+	is_child_of "$(<job)" "$GUARD"
 }
 
 let_go() {
@@ -100,19 +100,15 @@ only_root() {
 	start_proxy proxy hold
 	start env RLOCKRUN_PASSWORD="$PASSWORD" "$RLOCKRUN" -r "redis://127.0.0.1:$PORT" \
 		-k "$KEY" true
-	wait_until has_guard "$PID"
+	wait_until find_guard "$PID"
 	[[ $(copies "$GUARD") == 0 ]]
 	kill "$PID"
 	wait_until gone "$PID"
 }
 
-has_guard() {
-	GUARD=$(pgrep -P "$1" -x rlockrun-guard)
-}
-
 # --- others -----------------------------------------------------------------------
 
-stranger() {
+as_stranger() {
 	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups "$@"
 }
 
@@ -123,12 +119,12 @@ stranger() {
 		--regid "$STRANGER" --clear-groups ./rlockrun
 	for pid in "$PID" "$GUARD"; do
 		for file in environ mem maps auxv; do
-			run ! stranger cat "/proc/$pid/$file"
+			run ! as_stranger cat "/proc/$pid/$file"
 			[[ $output == *"Permission denied"* ]]
 		done
-		run ! stranger ls "/proc/$pid/fd"
+		run ! as_stranger ls "/proc/$pid/fd"
 	done
-	stranger cat "/proc/$(<job)/environ" | grep -qz '^RLOCKRUN_KEY='
+	as_stranger cat "/proc/$(<job)/environ" | grep -qz '^RLOCKRUN_KEY='
 	let_go
 }
 

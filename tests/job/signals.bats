@@ -43,13 +43,9 @@ on_pty() { start env --default-signal "$HELPERS/on-pty" tty "$@"; }
 
 # How many rlockruns and guards live in this test.
 count_ours() {
-	processes_left | while read -r pid _; do ps -o comm= -p "$pid"; done |
+	processes_left | while read -r pid _; do cat "/proc/$pid/comm"; done |
 		grep -cE '^rlockrun(-guard)?$'
 }
-
-state_of() { ps -o stat= -p "$1"; }
-is_stopped() { [[ $(state_of "$1") == [Tt]* ]]; }
-is_running() { [[ $(state_of "$1") == [SRD]* ]]; }
 
 # A job that counts signals; JOB is its pid.
 launch_counter() {
@@ -82,7 +78,7 @@ got() { grep -qx "$1" count/got; }
 		PWR RTMIN RTMAX; do
 		[[ $name != TT* ]] || continue
 		kill -s "$name" "$PID"
-		wait_until got "${name/#IO/POLL}" || got "$name"
+		wait_until got "${name/#IO/\\(IO\\|POLL\\)}"
 	done
 	touch count/done
 	ended_by "exit 0"
@@ -289,7 +285,7 @@ dump() {
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	kill -STOP "$(<own/pid)"
 	launch -- sh -c 'echo ran >ran'
-	wait_until has_guard
+	wait_until find_guard "$PID"
 	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
@@ -302,7 +298,6 @@ dump() {
 	wait_until own_is_free
 }
 
-has_guard() { [[ $(ps -o comm= --ppid "$PID") == *rlockrun-guard* ]]; }
 own_is_free() { [[ $(redis-cli -s own/s exists "$KEY") == 0 ]]; }
 
 @test "P3: TERM while the connection hangs ends it at once" {
@@ -320,7 +315,7 @@ open("port", "w").write(str(s.getsockname()[1]))
 time.sleep(60)'
 	wait_for_file port
 	launch -r "redis://127.0.0.1:$(<port)" -- sh -c 'echo ran >ran'
-	wait_until has_guard
+	wait_until find_guard "$PID"
 	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
@@ -382,7 +377,8 @@ STUBBORN='(trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done) & 
 	kill -TERM "$PID"
 	wait_for_file over
 	wait_until command_ended
-	kill -KILL "$(pgrep -P "$PID" -x rlockrun-guard)"
+	find_guard "$PID"
+	kill -KILL "$GUARD"
 	ended_by "exit 7"
 	gone "$(<child)"
 	is_free
@@ -390,7 +386,7 @@ STUBBORN='(trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done) & 
 
 # What it left is the guard's child.
 command_ended() {
-	[[ $(ps -o ppid= -p "$(<child)") -eq $(pgrep -P "$PID" -x rlockrun-guard) ]]
+	find_guard "$PID" && is_child_of "$(<child)" "$GUARD"
 }
 
 @test "P4: a child that obeys TERM is gone at once, and the lock free" {
@@ -438,7 +434,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 	launch --kill-after 1 -- sh -c "$STUBBORN"
 	wait_for_file ready
 	kill -TERM "$PID"
-	wait_until gone_leader
+	wait_until command_ended
 	kill -TERM "$PID"
 	kill -INT "$PID"
 	is_held
@@ -446,8 +442,6 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 	gone "$(<child)"
 	is_free
 }
-
-gone_leader() { [[ $(ps -o ppid= -p "$(<child)" | xargs ps -o comm= -p) == rlockrun-guard ]]; }
 
 @test "P4: USR1 is no request to end: what the command left goes on" {
 	launch -- sh -c 'trap "exit 3" USR1
@@ -722,4 +716,4 @@ JOB_OF_SHELL='mkfifo never; echo $$ >job
 	wait_until own_is_free
 }
 
-has_no_guard() { [[ -z $(ps -o comm= --ppid "$PID") ]]; }
+has_no_guard() { ! find_guard "$PID"; }

@@ -65,15 +65,6 @@ go() { timeout "$WAIT_SECONDS" sh -c 'echo >go'; }
 # Nothing to hold without rlockrun.
 held() { [[ $MODE == bare ]] || is_held; }
 
-# has_state LETTERS PID
-has_state() {
-	local stat
-	{ read -r stat <"/proc/$2/stat"; } 2>/dev/null && [[ ${stat##*) } == [$1]* ]]
-}
-
-is_stopped() { has_state Tt "$1"; }
-is_running() { has_state SRD "$1"; }
-
 both_stopped() { is_stopped "$(<t/job)" && is_stopped "$(<t/top)"; }
 both_running() { is_running "$(<t/job)" && is_running "$(<t/top)"; }
 both_gone() { gone "$(<t/job)" && gone "$(<t/top)"; }

@@ -36,10 +36,6 @@ are_waiting() {
 	[[ $(cli zcard "{$KEY}:rlk:q") == "$1" ]]
 }
 
-none_left() {
-	[[ -z $(keys_left) ]]
-}
-
 in_order() {
 	[[ $(paste -sd ' ' order 2>/dev/null) == "$1" ]]
 }

@@ -4,7 +4,7 @@
 load ../helpers/suite
 
 setup_file() {
-	PORT=$(free_port)
+	choose_port
 	export PORT
 	start_suite_server --port "$PORT"
 }

@@ -867,10 +867,6 @@ is_blocked() {
 	grep -q '^CLIENT' proxy/log
 }
 
-none_left() {
-	[[ -z $(keys_left) ]]
-}
-
 @test "a retry that arrives after -w, and the first one's reply was lost: undone" {
 	through cut:EVAL/7:1 late:1500:EVAL/7:2
 	run -69 rl -w 1 touch ran
