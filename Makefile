@@ -104,7 +104,7 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## unit tests and suites (TESTS, SERVER=PATH, TOPOLOGY=tls... choose)
+check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
 	-@$(MAKE) --no-print-directory -s $(CLIENTS)
@@ -130,7 +130,7 @@ build/former/rlockrun:
 	$(MAKE) -C build/former -s VARIANT=release CFLAGS='-O1 -g0' WERROR= all
 	cp build/former/build/release/rlockrun $@
 
-check-asan: ## the same, with address and undefined behaviour sanitizers (clang)
+check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz
 	@$(MAKE) --no-print-directory VARIANT=asan CC=$(CLANG) check
 
@@ -145,8 +145,10 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
 
-check-all: ## everything: also what is tagged slow, all topologies, sanitizers, fuzzing
-	@ALL=1 $(MAKE) --no-print-directory check
+# As .ci/run does. What can fail first comes first.
+check-all: ## check, all other tests, all topologies, check-asan, fuzz
+	@$(MAKE) --no-print-directory check
+	@REST=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz
 

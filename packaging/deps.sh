@@ -24,7 +24,6 @@ demo  bash                         bash              bash               bash
 demo  redis-cli|valkey-cli         redis-tools       redis              redis
 demo  redis-server|redis-check-rdb|valkey-server|valkey-check-rdb redis-tools redis redis
 check bats                         bats              bats               bats
-check parallel                     parallel          parallel           parallel
 check python3                      python3           python3            python3
 check mandoc                       mandoc            mandoc             mandoc
 check zsh                          zsh               zsh                zsh

@@ -198,22 +198,22 @@ chaos() {
 	chaos 40
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "40 more" {
 	chaos 40
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "another 40" {
 	chaos 40
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "another 40, once more" {
 	chaos 40
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "and 40 to make it 200" {
 	chaos 40
 }

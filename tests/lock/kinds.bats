@@ -108,7 +108,7 @@ together() {
 
 # dies_or_ends: a job that notes when it has the permit; in the middle a third of
 # the rlockruns is killed, which a turn can't note: so the killer does.
-# bats test_tags=slow
+# bats test_tags=extra
 @test "S20: 3 permits, 50 runs, kill -9 at random: never above 3, and back to 3" {
 	permits_under_fire 50
 }
@@ -266,7 +266,7 @@ victim_of() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "of 80 readers behind a writer each is rung once" {
 	own_server
 	holds W

@@ -79,7 +79,7 @@ all_turns() {
 	all_turns 25
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "B7: {1,2}, {2,3}, {3,1} at once, 200 rounds: no overlap, no deadlock" {
 	all_turns 200
 }

@@ -70,7 +70,7 @@ soak() {
 	soak 20 10
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "2,000 short runs: no key left, no renewal after a release" {
 	soak 40 50
 }

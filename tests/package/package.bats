@@ -132,7 +132,7 @@ make_here() {
 	[[ $(files_in control) == $'/control\n/md5sums' ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "make deb: the same bytes in another folder" {
 	need_deb
 	copy_tree "$PACKAGE_DIR/another-tree"

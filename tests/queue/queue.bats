@@ -456,7 +456,7 @@ costs() {
 	costs 100
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "B1: 500 waiters: no more" {
 	costs 500
 }

@@ -448,7 +448,7 @@ taken_over() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the owner dies before one acquires" {
 	own_failover_cluster
 	stop_server "$PWD/c0"
@@ -456,7 +456,7 @@ taken_over() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the owner falls silent before one releases" {
 	own_failover_cluster
 	hold -t 20
@@ -468,7 +468,7 @@ taken_over() {
 	[[ ! -s $ERR && -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the owner dies, and nobody takes over" {
 	own_cluster 3 0
 	key_on 0
@@ -564,7 +564,7 @@ freeze_at_random() {
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "slots move and nodes fall silent at random: never two at a time" {
 	own_cluster 3 1
 	write_contender

@@ -71,11 +71,11 @@ acquiring() {
 	nothing_left
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "acquiring: killed" { acquiring killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "acquiring: frozen" { acquiring frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "acquiring: told" { acquiring told; }
 
 # The try is out when the primary goes, which lets nobody write until then.
@@ -90,9 +90,9 @@ trying() {
 	nothing_left
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "a try is out: killed" { trying killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "a try is out: frozen" { trying frozen; }
 
 in_line() {
@@ -111,9 +111,9 @@ in_line() {
 }
 
 @test "in line: killed" { in_line killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "in line: frozen" { in_line frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "in line: told" { in_line told; }
 
 # holding HOW [OPTION...]: for longer than a ttl, so that it was renewed there.
@@ -132,12 +132,12 @@ outlives() {
 	gone "${STARTED[0]}" || (($(now_ms) > $1))
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding: killed" { holding killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding: frozen" { holding frozen; }
 # The old primary is one for longer than this lease: --wait-replicas tells.
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding: told" { holding told --wait-replicas 1; }
 
 several() {
@@ -147,11 +147,11 @@ several() {
 	ends 0
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding several: killed" { several killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding several: frozen" { several frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "holding several: told" { several told; }
 
 releasing() {
@@ -164,11 +164,11 @@ releasing() {
 	run -0 rl -t 1 true
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "releasing: killed" { releasing killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "releasing: frozen" { releasing frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "releasing: told" { releasing told; }
 
 nested() {
@@ -181,11 +181,11 @@ nested() {
 	ends 3
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "nested: killed" { nested killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "nested: frozen" { nested frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "nested: told" { nested told; }
 
 permits() {
@@ -202,16 +202,16 @@ permits() {
 	[[ -e third ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "permits: killed" { permits killed; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "permits: frozen" { permits frozen; }
-# bats test_tags=slow
+# bats test_tags=extra
 @test "permits: told" { permits told; }
 
 # --- servers that are not ready --------------------------------------------------
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "LOADING: a primary that is back and loads is waited for, or another is found" {
 	cli config set rdbcompression no
 	cli eval 'for i = 1, 300 do redis.call("SET", "filler" .. i, string.rep("x", 2000)) end' 0

@@ -129,7 +129,7 @@ a_holds_b_waits() {
 	heal a
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "while holding, for less than the lease: nothing is lost" {
 	a_holds_b_waits 8
 	for how in cut cut_answers; do
@@ -148,7 +148,7 @@ a_holds_b_waits() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "a waiter that is cut off: the next goes on, and it runs when it is back" {
 	hold -t 30
 	on a --server-timeout 30 sh -c "$STAMP" a
@@ -169,7 +169,7 @@ a_holds_b_waits() {
 	[[ -e a && -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "a waiter that is cut off for less than its heartbeat keeps its place" {
 	hold -t 30
 	on a sh -c "$STAMP" a
@@ -206,7 +206,7 @@ a_holds_b_waits() {
 	run ! grep -v ':rlk:m:' <(keys_left)
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "while connecting: 69 in time, or the lock when the cable is whole in time" {
 	cut a
 	begun=$(hundredths)
@@ -221,7 +221,7 @@ a_holds_b_waits() {
 	[[ -e a && -z $(keys_left) ]]
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the grant doesn't arrive: 69, no job, and the next when its lease ends at the latest" {
 	hold -t 5
 	on a -t 4 --server-timeout 3 touch a
@@ -240,7 +240,7 @@ a_holds_b_waits() {
 	heal a
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the release isn't answered: the job's status, a warning, and the next runs" {
 	a_holds_b_waits 6
 	cut_answers a

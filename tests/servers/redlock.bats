@@ -657,7 +657,7 @@ decided() {
 	contend 10
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "three contenders, 100 rounds: at most one winner, one in the end" {
 	contend 100
 }
@@ -742,7 +742,7 @@ faults() {
 	faults 8
 }
 
-# bats test_tags=slow
+# bats test_tags=extra
 @test "the same for a minute" {
 	faults 60
 }
