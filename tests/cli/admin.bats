@@ -203,6 +203,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	is 'len(it["problems"]), it["waiting"], it["queue"]' "(5, None, [])"
 }
 
+# bats test_tags=extra
 @test "status: records with absurd numbers do no harm" {
 	cli set "$KEY" t px 60000
 	for since in 1e300 -1e300 -5 99999999999999999999 nan inf 0x10; do
@@ -218,6 +219,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	is 'it["holders"][0]["pid"]' None
 }
 
+# bats test_tags=extra
 @test "status: numbers of a record that are none are reported as damaged" {
 	own_server
 	held "$KEY" web-1
@@ -331,6 +333,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	is 'it["count"], len(it["holders"])' "(3000, 100)"
 }
 
+# bats test_tags=extra
 @test "status: records of counted locks with anything in them do no harm" {
 	for record in '' x '1 2' '1e300 - 1 2 h u' '99999999999999999999 - 99999999999999999999 p h u' \
 		$'5 - 5 p\e h\e u\e\nv' '5 -  p h u'; do
@@ -488,6 +491,7 @@ bulk() {
 		end' 0 "$1" >/dev/null
 }
 
+# bats test_tags=extra
 @test "list: each of 20,000 locks once, among as many other keys, by SCAN" {
 	own_server
 	bulk 20000
@@ -503,6 +507,7 @@ has_begun() {
 	(($(wc -l <out.1) > 300))
 }
 
+# bats test_tags=extra
 @test "list: 200,000 locks stream in little memory, and can be interrupted" {
 	own_server
 	bulk 200000
@@ -867,6 +872,7 @@ join_them() {
 	done
 }
 
+# bats test_tags=extra
 @test "a server that comes back in time is asked again" {
 	own_server
 	held "$KEY" web-1

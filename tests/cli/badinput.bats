@@ -188,6 +188,7 @@ wrong_url() {
 	wrong_variable "REDIS_URL: $1" RLOCKRUN_REDIS= "REDIS_URL=$2"
 }
 
+# bats test_tags=extra
 @test "URLs that are none" {
 	for port in 70000 65536 0 -1 x 1x '' 99999999999999999999; do
 		wrong_url "port must be 1 to 65535" "redis://h:$port"

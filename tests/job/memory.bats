@@ -59,7 +59,7 @@ only_root() {
 	one_copy "$RLOCKRUN" -r "redis://localhost:$PORT" --password-file password
 }
 
-# bats test_tags=native
+# bats test_tags=native,extra
 @test "over TLS it does, too" {
 	only_root
 	make_certificates
@@ -153,7 +153,7 @@ as_stranger() {
 	[[ -e told && -e told.too ]]
 }
 
-# bats test_tags=native
+# bats test_tags=native,extra
 @test "with hidepid=2 a plain user's nested run, which it hides, gets TERM" {
 	need_stranger
 	unshare -m mount -t proc -o hidepid=2 proc /proc 2>/dev/null ||

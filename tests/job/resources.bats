@@ -301,6 +301,7 @@ limited() {
 		--server-timeout 3 -- /bin/sh -c 'echo >ran; exit 5' 2>err || code=$?
 }
 
+# bats test_tags=extra
 @test "little address space: 71 and no job, or the job as always, the lock is free" {
 	local code enough kb ran=0 refused=0
 	for ((enough = 1024; ; enough += 64)); do

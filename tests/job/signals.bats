@@ -133,6 +133,7 @@ got() { grep -qx "$1" count/got; }
 	done
 }
 
+# bats test_tags=extra
 @test "P1: a signal that comes just after the start ends the job" {
 	for _ in {1..20}; do
 		launch -- sleep 60
@@ -327,6 +328,7 @@ time.sleep(60)'
 
 is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
 
+# bats test_tags=extra
 @test "P3: a hundred waiters, all TERMed: nothing is left of them" {
 	not_over tls # a hundred handshakes take longer than a waiter may
 	local pids=() i
@@ -457,6 +459,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 
 # --- stopping ---------------------------------------------------------------
 
+# bats test_tags=extra
 @test "without a terminal: TSTP and CONT do the same to rlockrun and to its job" {
 	# The kernel drops TSTP in a group that nobody's shell controls. Either both
 	# stop or both run: a job that outlives its paused keeper loses the lock.

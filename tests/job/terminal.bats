@@ -207,6 +207,7 @@ dies_of_quit() {
 	both_gone
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-\\: so it is with QUIT" {
 	in_each_shell dies_of_quit
 }
@@ -231,6 +232,7 @@ handles_ctrl_c() {
 	in_each_shell handles_ctrl_c
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-C: a job that ignores it goes on" {
 	job worker 'trap "" INT; echo $$ >t/job; read -r _ <go; exit 7'
 	in_each_shell ignores_ctrl_c
@@ -273,6 +275,7 @@ dies_of_ctrl_c_redirected() {
 	both_gone
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-C: so it is without a terminal among the descriptors" {
 	in_each_shell without_terminal_descriptors
 }
@@ -327,6 +330,7 @@ script_with_a_job_that_handles_it() {
 
 both_gone_counted() { gone "$(<t/ready)" && gone "$(<t/top)"; }
 
+# bats test_tags=extra
 @test "P2: a script goes on after Ctrl-C when the job handled it, if it would without rlockrun" {
 	in_each_shell script_with_a_job_that_handles_it
 }
@@ -394,6 +398,7 @@ stops_twice() {
 	code 5
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z and fg, again and again" {
 	in_each_shell stops_twice
 }
@@ -410,6 +415,7 @@ is_told_of_ctrl_z() {
 	diff -u - t/got <<<$'TSTP\nUSR1'
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z: a job that handles it and doesn't stop gets it once and keeps the terminal" {
 	in_each_shell is_told_of_ctrl_z
 }
@@ -425,6 +431,7 @@ dies_while_stopped() {
 	wait_until gone "$TERMINAL"
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z and kill %1: the job dies, and so does rlockrun" {
 	SCREENS=differ
 	in_each_shell dies_while_stopped
@@ -446,6 +453,7 @@ stops_a_pipeline() {
 	prompt
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z and fg with a pipeline" {
 	in_each_shell stops_a_pipeline
 }
@@ -466,7 +474,7 @@ outlives_the_lease() {
 	is_free
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "P2: stopped for longer than the lease: the job is dead when it ends, 79 after fg" {
 	EXTRA=(-t 1)
 	locked_in_each_shell outlives_the_lease
@@ -487,17 +495,20 @@ stops_itself() {
 	code 3
 }
 
+# bats test_tags=extra
 @test "P2: a job that stops itself with STOP gives the terminal back, fg continues it" {
 	SCREENS=differ # zsh tells which signal it was
 	job stopper 'echo $$ >t/job; kill -STOP $$; exit 3'
 	in_each_shell stops_itself
 }
 
+# bats test_tags=extra
 @test "P2: a job that stops itself with TSTP gives the terminal back, fg continues it" {
 	job stopper 'echo $$ >t/job; kill -TSTP $$; exit 3'
 	in_each_shell stops_itself
 }
 
+# bats test_tags=extra
 @test "P2: a job that stops its group with STOP gives the terminal back, fg continues it" {
 	job stopper 'echo $$ >t/job; kill -STOP 0; exit 3'
 	in_each_shell stops_itself
@@ -515,6 +526,7 @@ continues_from_elsewhere() {
 	code 5
 }
 
+# bats test_tags=extra
 @test "P2: who continues the job after Ctrl-Z continues rlockrun, which keeps the lock" {
 	SCREENS=differ
 	in_each_shell continues_from_elsewhere
@@ -531,6 +543,7 @@ reads_lines() {
 	[[ $(<t/line) == 'what is typed' ]]
 }
 
+# bats test_tags=extra
 @test "P2: a job reads lines from the terminal" {
 	in_each_shell reads_lines
 }
@@ -545,6 +558,7 @@ reads_end_of_file() {
 	[[ $(<t/copy) == 'a line' ]]
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-D ends a job's input" {
 	in_each_shell reads_end_of_file
 }
@@ -584,6 +598,7 @@ sets_modes_in_the_background() {
 	code 0
 }
 
+# bats test_tags=extra
 @test "P2: a background job that sets terminal modes stops until fg" {
 	SCREENS=differ
 	job setter 'echo $$ >t/job; stty -echo; echo >t/set
@@ -601,6 +616,7 @@ hides_what_is_typed() {
 	run ! grep -q secret screen
 }
 
+# bats test_tags=extra
 @test "P2: a job that turns the echo off" {
 	job asker 'stty -echo; echo >t/ready; read -r answer; echo "$answer" >t/answer; stty echo'
 	in_each_shell hides_what_is_typed
@@ -637,6 +653,7 @@ stops_from_raw_mode() {
 	diff -u - t/keys <<<$'raw\n26\nback\n97\n113'
 }
 
+# bats test_tags=extra
 @test "P2: an editor that stops its group at Ctrl-Z, and fg" {
 	in_each_shell stops_from_raw_mode
 }
@@ -685,6 +702,7 @@ has_a_shell_inside() {
 	code 4
 }
 
+# bats test_tags=extra
 @test "P2: a job that is itself a shell with jobs" {
 	SCREENS=differ
 	in_each_shell has_a_shell_inside_of_each_kind
@@ -712,6 +730,7 @@ pages() {
 	[[ $(<t/code) == 141 ]]
 }
 
+# bats test_tags=extra
 @test "P2: a pager gets the keys, and when it is left the job dies of SIGPIPE" {
 	SCREENS=differ
 	in_each_shell pages
@@ -731,6 +750,7 @@ stops_a_pager() {
 	prompt
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z in a pager that a job feeds, and fg" {
 	SCREENS=differ
 	job lines 'seq 100; echo $$ >t/job; read -r _ <go'
@@ -771,6 +791,7 @@ closes_its_stdout() {
 	prompt
 }
 
+# bats test_tags=extra
 @test "P2: a job that closes its stdout: who reads it sees the end, though rlockrun lives on" {
 	job closer 'echo $$ >t/job; exec >&-; read -r _ <go'
 	in_each_shell closes_its_stdout
@@ -785,6 +806,7 @@ closes_its_stdin() {
 	[[ $(<t/code) == 141 ]]
 }
 
+# bats test_tags=extra
 @test "P2: a job that closes its stdin: who feeds it gets SIGPIPE, though rlockrun lives on" {
 	job closer 'echo $$ >t/job; exec <&-; read -r _ <go'
 	in_each_shell closes_its_stdin
@@ -801,6 +823,7 @@ is_killed_by_the_shell() {
 	both_gone
 }
 
+# bats test_tags=extra
 @test "P2: kill %1: job and rlockrun die of TERM, 143" {
 	SCREENS=differ
 	in_each_shell is_killed_by_the_shell
@@ -822,6 +845,7 @@ is_told_by_the_shell() {
 	(($(grep -c TERM got) <= $([[ $MODE == bare ]] && echo 1 || echo 2)))
 }
 
+# bats test_tags=extra
 @test "P2: kill %1: a job with a handler gets TERM from the shell, and again from rlockrun" {
 	SCREENS=differ
 	in_each_shell is_told_by_the_shell
@@ -852,6 +876,7 @@ ends_with_its_terminal_in_the_background() {
 	wait_until both_gone
 }
 
+# bats test_tags=extra
 @test "P2: so it is with a background job" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_in_the_background
@@ -864,6 +889,7 @@ ends_with_its_terminal_while_stopped() {
 	wait_until both_gone
 }
 
+# bats test_tags=extra
 @test "P2: so it is with a stopped job" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_while_stopped
@@ -883,6 +909,7 @@ outlives_its_terminal() {
 	wait_until both_gone_counted
 }
 
+# bats test_tags=extra
 @test "P2: a job that handles HUP outlives its terminal, locked until it ends" {
 	SCREENS=differ
 	in_each_shell outlives_its_terminal
@@ -899,6 +926,7 @@ ignores_its_terminals_end() {
 	wait_until both_gone
 }
 
+# bats test_tags=extra
 @test "P2: under nohup both outlive the terminal" {
 	SCREENS=differ
 	in_each_shell ignores_its_terminals_end
@@ -919,6 +947,7 @@ closes_its_terminal() {
 	code 6
 }
 
+# bats test_tags=extra
 @test "P2: a job that closes all that it has of the terminal: Ctrl-Z, fg, its code" {
 	job closer 'exec <&- >&- 2>&-; echo $$ >t/job; read -r _ <go; exit 6'
 	in_each_shell closes_its_terminal
@@ -931,6 +960,7 @@ has_no_input() {
 	[[ $(<t/line) == '' ]]
 }
 
+# bats test_tags=extra
 @test "P2: stdin from /dev/null: the job sees the end of file" {
 	in_each_shell has_no_input
 }
@@ -995,6 +1025,7 @@ waiter_stops_its_script() {
 	go_free
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-C at a waiter ends the script around it" {
 	locked_in_each_shell waiter_stops_its_script
 }
@@ -1044,6 +1075,7 @@ waiter_misses_its_turn() {
 	is_free
 }
 
+# bats test_tags=extra
 @test "P2: a waiter that is stopped while the lock is freed gets it after bg" {
 	locked_in_each_shell waiter_misses_its_turn
 }
@@ -1091,12 +1123,14 @@ ctrl_z_before_the_job() {
 	code 5
 }
 
+# bats test_tags=extra
 @test "P2: Ctrl-Z between the lock and the job, and fg" {
 	EXTRA=(-v)
 	locked_in_each_shell ctrl_z_before_the_job
 }
 
 # All this takes a few milliseconds, so the moments are close together.
+# bats test_tags=extra
 @test "P2: Ctrl-C at any moment of a start isn't lost" {
 	env --default-signal "$HELPERS/ctrl-c-at" 0 5000 50 "$RLOCKRUN" -k "$KEY" -- \
 		sleep 60

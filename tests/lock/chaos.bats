@@ -194,8 +194,8 @@ chaos() {
 	[[ $(find . -name started | wc -l) == "${RUNS:-$1}" ]]
 }
 
-@test "40 runs with one that is killed, stopped or cut off at random" {
-	chaos 40
+@test "8 runs with one that is killed, stopped or cut off at random" {
+	chaos 8
 }
 
 # bats test_tags=extra
@@ -214,6 +214,6 @@ chaos() {
 }
 
 # bats test_tags=extra
-@test "and 40 to make it 200" {
-	chaos 40
+@test "and 32 to make it 200" {
+	chaos 32
 }

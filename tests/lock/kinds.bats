@@ -172,6 +172,7 @@ victim_of() {
 
 # --- order ------------------------------------------------------------------------
 
+# bats test_tags=extra
 @test "L4: readers and writers start in the order in which they came" {
 	holds W0
 	for n in {1..20}; do
@@ -195,7 +196,7 @@ victim_of() {
 	[[ $(together log) != *together* ]]
 }
 
-# bats test_tags=smoke
+# bats test_tags=extra
 @test "L4: those who wait for permits start in the order in which they came" {
 	holds A -p 1
 	for n in {1..15}; do
@@ -285,7 +286,7 @@ victim_of() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L2: a reader or a permit in line that was killed costs two seconds" {
 	for option in -s "-p 1"; do
 		rm -f ./*.started go* log
@@ -311,6 +312,7 @@ victim_of() {
 	done
 }
 
+# bats test_tags=extra
 @test "a writer in line that was killed doesn't keep readers from each other" {
 	holds R1 -s
 	line_up W
@@ -348,6 +350,7 @@ victim_of() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=smoke
 @test "permits: all that fit are rung together" {
 	holds W
 	for n in {1..5}; do
@@ -456,7 +459,7 @@ costs() {
 
 # --- leases -------------------------------------------------------------------------
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L1: a reader that was killed frees within its ttl" {
 	holds R1 -s -t 1
 	holds R2 -s -t 60
@@ -793,7 +796,7 @@ net() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "--min-hold: a waiter takes over when it ends, not a heartbeat later" {
 	for option in -x -s '-p 1'; do
 		rm -f ./*.started go*
@@ -826,6 +829,7 @@ score_or_pttl() {
 	fi
 }
 
+# bats test_tags=extra
 @test "--min-hold: a waiter learns what is left when the job ends" {
 	holds A --min-hold 30 -t 1
 	line_up B --progress always
@@ -841,6 +845,7 @@ score_or_pttl() {
 	exits_with 0 "$PID"
 }
 
+# bats test_tags=extra
 @test "--min-hold: when rlockrun is killed only the ttl is left" {
 	holds A --min-hold 300 -t 2
 	kill -KILL "$PID"
@@ -892,7 +897,7 @@ score_or_pttl() {
 	cli del "$KEY" "$I"
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "R2: a release with --min-hold that comes twice keeps it no longer" {
 	own_server
 	for option in -x -s; do

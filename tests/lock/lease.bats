@@ -123,6 +123,7 @@ last_ms() {
 	[[ $(wc -l <"$ERR") == 1 ]]
 }
 
+# bats test_tags=extra
 @test "--on-lost warn: a loss is told once, also when the job outlives the lease" {
 	hold -t 1 --on-lost warn
 	cli del "$KEY"
@@ -135,6 +136,7 @@ last_ms() {
 	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"was lost: "*"; the job goes on without it" ]]
 }
 
+# bats test_tags=extra
 @test "--on-lost warn: the end of the lease doesn't stop the job either" {
 	own_server
 	hold -t 1 --on-lost=warn
@@ -209,6 +211,7 @@ survives() {
 	exits_with 0 "$PID"
 }
 
+# bats test_tags=extra
 @test "a server that is always slow is waited for: nothing is lost" {
 	start_proxy slow delay:1100
 	hold -t 6
@@ -220,12 +223,14 @@ survives() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a release over a latency of 1.1 s is confirmed" {
 	start_proxy slow delay:1100
 	run -0 "$RLOCKRUN" -k "$KEY" -t 4 true
 	[[ -z $output ]]
 }
 
+# bats test_tags=extra
 @test "a server that is back between TERM and KILL: the job is killed, 79" {
 	own_server
 	job_of A -t 3 --kill-after 1

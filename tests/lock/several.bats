@@ -260,6 +260,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	done <triples
 }
 
+# bats test_tags=extra
 @test "what is held already is renewed while the others are waited for" {
 	local left
 	take_foreign 2
@@ -312,6 +313,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	is_free 2
 }
 
+# bats test_tags=extra
 @test "--on-lost warn: the others are kept until the job ends" {
 	start rl '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file ready

@@ -2,8 +2,8 @@
 # `make deb`, what is in the package, installing and removing it in a root of its
 # own; `make install` and `make uninstall`.
 #
-# The package is built once, in a copy of the tree, and as an ordinary user when
-# the suite is run by root.
+# The package is built once, by the first test that needs it, in a copy of the
+# tree, and as an ordinary user when the suite is run by root.
 
 load ../helpers/suite
 
@@ -31,6 +31,9 @@ setup_file() {
 	export PACKAGE_DIR
 	chmod 755 "$PACKAGE_DIR"
 	mkdir -m 1777 "$PACKAGE_DIR/home" "$PACKAGE_DIR/tmp"
+}
+
+build_deb() {
 	copy_tree "$PACKAGE_DIR/tree"
 	as_user make --no-print-directory deb 3>&- \
 		>"$PACKAGE_DIR/log" 2>&1 || {
@@ -50,6 +53,7 @@ teardown() { end_test; }
 # Sets DEB, or skips the test: other systems have no such package.
 need_deb() {
 	[[ ${PACKAGE_DIR:-} ]] || skip 'no debhelper, dpkg-dev or lintian'
+	[[ -e $PACKAGE_DIR/tree ]] || build_deb || return
 	local built=("$PACKAGE_DIR"/tree/build/rlockrun_*.deb)
 	DEB=${built[0]}
 	[[ -s $DEB && ${#built[@]} == 1 ]]
@@ -86,12 +90,14 @@ make_here() {
 		DESTDIR="$PWD/dest" "$@"
 }
 
+# bats test_tags=extra
 @test "make deb: prints where the package is, and nothing else" {
 	need_deb
 	[[ $(<"$PACKAGE_DIR/log") == "$DEB" ]]
 	[[ $(basename "$DEB") == "rlockrun_$(version)-"[0-9]*_$(dpkg --print-architecture).deb ]]
 }
 
+# bats test_tags=extra
 @test "make deb: the versions of Makefile, changelog and program agree" {
 	line=$(head -n 1 "$ROOT/packaging/debian/changelog")
 	[[ $line == "rlockrun ($(version)-"[0-9]*') '* ]]
@@ -103,6 +109,7 @@ make_here() {
 	[[ -s $DEB ]]
 }
 
+# bats test_tags=extra
 @test "make deb: lintian finds nothing" {
 	need_deb
 	run -0 as_user lintian --fail-on error,warning --display-info --pedantic \
@@ -110,6 +117,7 @@ make_here() {
 	[[ -z $output ]]
 }
 
+# bats test_tags=extra
 @test "make deb: hardened, and linked against what it names" {
 	need_deb
 	dpkg-deb -x "$DEB" x
@@ -123,6 +131,7 @@ make_here() {
 	done < <(sed -n 's/.*NEEDED.*\[\(.*\)]/\1/p' elf)
 }
 
+# bats test_tags=extra
 @test "make deb: no package starts a server because of ours" {
 	need_deb
 	[[ -z $(dpkg-deb -f "$DEB" Pre-Depends) ]]
@@ -140,6 +149,7 @@ make_here() {
 	cmp "$DEB" "$again"
 }
 
+# bats test_tags=extra
 @test "dpkg: installs what belongs there, and it works" {
 	need_deb
 	make_root
@@ -174,6 +184,7 @@ make_here() {
 	[[ -z $output ]]
 }
 
+# bats test_tags=extra
 @test "dpkg: removes all of it" {
 	need_deb
 	make_root
@@ -183,6 +194,7 @@ make_here() {
 	run -1 dpkg-query --admindir=root/var/lib/dpkg -s rlockrun
 }
 
+# bats test_tags=extra
 @test "dpkg: doesn't install without hiredis" {
 	need_deb
 	mkdir -p root/var/lib/dpkg/{info,updates}

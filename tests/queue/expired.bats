@@ -391,6 +391,7 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	for i in 1 2; do stop_server "$PWD/more.$i"; done
 }
 
+# bats test_tags=extra
 @test "a server that never comes to an end is given up with -n" {
 	start_proxy proxy 'answer:EVAL::*13\r\n:-1\r\n:0\r\n:-1\r\n:0\r\n$4\r\nfree\r\n$0\r\n\r\n:0\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n:0\r\n:0'
 	run -69 rl -n --server-timeout 2 touch ran

@@ -89,7 +89,7 @@ only_bells_left() {
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e ran && ! -e overlaps ]]
 }
 
-# bats test_tags=smoke
+# bats test_tags=extra
 @test "S9: FLUSHALL while 20 wait: all run, with growing fences" {
 	own_server
 	holds A -t 1
@@ -106,6 +106,7 @@ only_bells_left() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=smoke
 @test "L8: a server that restarts empty loses nobody who waits" {
 	own_server
 	holds A -t 1
@@ -195,7 +196,7 @@ only_bells_left() {
 	only_bells_left
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L2: a head that was killed costs two seconds, whoever comes behind it" {
 	holds A
 	a=$PID
@@ -219,6 +220,7 @@ only_bells_left() {
 	only_bells_left
 }
 
+# bats test_tags=extra
 @test "five in a row that were killed are passed over" {
 	holds A
 	a=$PID
@@ -235,7 +237,7 @@ only_bells_left() {
 	only_bells_left
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L1: behind a holder that was killed only the head wakes, in time" {
 	holds A -t 3
 	a=$PID
@@ -315,6 +317,7 @@ was_rung() {
 	exits_with 0 "$PID"
 }
 
+# bats test_tags=extra
 @test "L5: a ring whose answer is lost, in five ways" {
 	for way in drop cut lose hangup vanish; do
 		rm -f go go.* B.started
@@ -368,7 +371,7 @@ was_rung() {
 	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L7: -w 3 in line: 3 s, and nothing left of it" {
 	holds A
 	line_up B
@@ -452,6 +455,7 @@ costs() {
 	costs 10
 }
 
+# bats test_tags=extra
 @test "B1: 100 waiters: no more" {
 	costs 100
 }
@@ -529,6 +533,7 @@ leaves_no_trace() {
 	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a ring that comes when its waiter has gone leaves no bell" {
 	# It doesn't know that B is the first in line, and rings it late.
 	start_proxy late late:4000:EVAL/3
@@ -668,6 +673,7 @@ said_busy() {
 	only_bells_left
 }
 
+# bats test_tags=extra
 @test "--max-waiters: who is in line stays, whoever comes" {
 	holds A
 	line_up B --max-waiters 1
@@ -754,6 +760,7 @@ screen_has() {
 	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, number 2 in line" ]]
 }
 
+# bats test_tags=extra
 @test "--progress always draws into a file, too; -q nowhere" {
 	holds A
 	line_up B --progress always

@@ -88,6 +88,7 @@ becomes_useless() {
 	becomes_useless "$Q"
 }
 
+# bats test_tags=extra
 @test "a list of the living that becomes another kind of list while they wait" {
 	becomes_useless "$L"
 }
@@ -125,6 +126,7 @@ passes_over() {
 	[[ -z $(keys_left) && ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "a first in line that is no waiter costs a second" {
 	passes_over garbage
 	passes_over ''
@@ -161,6 +163,7 @@ passes_over() {
 	[[ -z $output && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "tickets out of this world" {
 	for score in 1e300 +inf -inf 9007199254740993; do
 		rm -f go order

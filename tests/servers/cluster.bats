@@ -179,6 +179,7 @@ waiting_are() {
 	refused 69 'it is a node of a cluster' -r "redis://127.0.0.1:${PORTS[1]}"
 }
 
+# bats test_tags=extra
 @test "nodes that point at each other for ever" {
 	printf '+OK\r\n+OK\r\n-MOVED 1 :%d\r\n' 1 >answer
 	choose_port
@@ -194,6 +195,7 @@ waiting_are() {
 	(($(wc -l <asked) % 6 == 0))
 }
 
+# bats test_tags=extra
 @test "all nodes down" {
 	refused 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
 	run -69 "$RLOCKRUN" --list --server-timeout 1 -r redis-cluster://127.0.0.1:1,127.0.0.1:2
@@ -215,6 +217,7 @@ waiting_are() {
 	done
 }
 
+# bats test_tags=extra
 @test "such a name is waited for, and its lease renewed" {
 	KEY="a}$KEY"
 	hold -t 1
@@ -250,6 +253,7 @@ waiting_are() {
 	exits_with 79 "$PID"
 }
 
+# bats test_tags=extra
 @test "list tells what it can when a primary is away" {
 	own_cluster 3 0 --cluster-require-full-coverage no
 	keys=()
@@ -268,6 +272,7 @@ waiting_are() {
 
 # --- credentials, names ---------------------------------------------------------
 
+# bats test_tags=extra
 @test "a password, told to each node" {
 	own_cluster_with_password
 	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
@@ -277,6 +282,7 @@ waiting_are() {
 	refused 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
 }
 
+# bats test_tags=extra
 @test "a user who may not ask about the cluster" {
 	for i in 0 1 2; do
 		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
@@ -298,6 +304,7 @@ own_cluster_with_password() {
 	done
 }
 
+# bats test_tags=extra
 @test "nodes that don't tell their host" {
 	own_cluster 3 0 --cluster-preferred-endpoint-type unknown-endpoint
 	for i in 0 1 2; do
@@ -309,6 +316,7 @@ own_cluster_with_password() {
 	((${#lines[@]} == 2))
 }
 
+# bats test_tags=extra
 @test "TLS to each node" {
 	CERTIFICATES=$PWD/certificates
 	mkdir "$CERTIFICATES"
@@ -430,6 +438,7 @@ taken_over() {
 		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
 }
 
+# bats test_tags=extra
 @test "the owner dies while A holds and B waits" {
 	own_failover_cluster
 	hold -t 6
@@ -479,6 +488,7 @@ taken_over() {
 	grep 'cannot confirm the release' "$ERR"
 }
 
+# bats test_tags=extra
 @test "the only seed dies" {
 	own_cluster 3 0 --cluster-require-full-coverage no
 	key_on 1
@@ -495,6 +505,7 @@ taken_over() {
 	[[ ! -s $ERR ]]
 }
 
+# bats test_tags=extra
 @test "a cluster that is down is waited for" {
 	own_cluster 2 0
 	key_on 0

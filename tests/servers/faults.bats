@@ -157,14 +157,17 @@ row() {
 	row again again again "LOADING Redis is loading the dataset in memory"
 }
 
+# bats test_tags=extra
 @test "reply table: BUSY" {
 	row again again again "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 }
 
+# bats test_tags=extra
 @test "reply table: MASTERDOWN" {
 	row again again again "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 }
 
+# bats test_tags=extra
 @test "reply table: NOREPLICAS" {
 	row again again again "NOREPLICAS Not enough good replicas to write."
 }
@@ -173,14 +176,17 @@ row() {
 	row again again again "OOM command not allowed when used memory > 'maxmemory'."
 }
 
+# bats test_tags=extra
 @test "reply table: MISCONF" {
 	row again again again "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
 }
 
+# bats test_tags=extra
 @test "reply table: TRYAGAIN" {
 	row again again freed "TRYAGAIN Multiple keys request during rehashing of slot"
 }
 
+# bats test_tags=extra
 @test "reply table: CLUSTERDOWN" {
 	row again again again "CLUSTERDOWN The cluster is down"
 }
@@ -189,6 +195,7 @@ row() {
 	row anew anew anew "READONLY You can't write against a read only replica."
 }
 
+# bats test_tags=extra
 @test "reply table: UNBLOCKED" {
 	row anew anew anew "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 }
@@ -201,6 +208,7 @@ row() {
 	row 77 again told "NOAUTH Authentication required."
 }
 
+# bats test_tags=extra
 @test "reply table: WRONGPASS" {
 	row 77 again told "WRONGPASS invalid username-password pair or user is disabled."
 }
@@ -209,18 +217,22 @@ row() {
 	row 77 again told "NOPERM this user has no permissions to run the 'eval' command"
 }
 
+# bats test_tags=extra
 @test "reply table: DENIED" {
 	row 77 again told "DENIED Redis is running in protected mode"
 }
 
+# bats test_tags=extra
 @test "reply table: a script's user who lacks a permission" {
 	row 77 again told "ERR The user executing the script can't run this command or subcommand"
 }
 
+# bats test_tags=extra
 @test "reply table: a script's user who lacks a permission, since Redis 7.2" {
 	row 77 again told "ERR ACL failure in script: User u has no permissions to run the 'del' command"
 }
 
+# bats test_tags=extra
 @test "reply table: no EVAL" {
 	TOLD='does not know EVAL' row 77 again told "ERR unknown command 'EVAL', with args beginning with: 'local'"
 }
@@ -229,10 +241,12 @@ row() {
 	row 69 again told "ERR the moon is full"
 }
 
+# bats test_tags=extra
 @test "reply table: an error without a word" {
 	row 69 again told ''
 }
 
+# bats test_tags=extra
 @test "reply table: no room for another client" {
 	row again again again "ERR max number of clients reached"
 }
@@ -241,10 +255,12 @@ row() {
 	TOLD='a node of a cluster' row 69 again told "MOVED 3999 127.0.0.1:6381"
 }
 
+# bats test_tags=extra
 @test "reply table: ASK" {
 	TOLD='a node of a cluster' row 69 again told "ASK 3999 127.0.0.1:6381"
 }
 
+# bats test_tags=extra
 @test "reply table: REDIRECT" {
 	row 69 again told "REDIRECT 127.0.0.1:6381"
 }
@@ -254,6 +270,7 @@ row() {
 	row 69 again told "NOSCRIPT No matching script. Please use EVAL."
 }
 
+# bats test_tags=extra
 @test "reply table: NOSCRIPT can't come up: scripts are sent whole, forgotten ones do no harm" {
 	through
 	job -t 2
@@ -350,16 +367,19 @@ trouble() {
 	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' READONLY
 }
 
+# bats test_tags=extra
 @test "a real replica that may not serve: MASTERDOWN" {
 	own_server --replica-serve-stale-data no
 	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' MASTERDOWN
 }
 
+# bats test_tags=extra
 @test "a real server that misses its replicas: NOREPLICAS" {
 	own_server
 	trouble 'config set min-replicas-to-write 1' 'config set min-replicas-to-write 0' NOREPLICAS
 }
 
+# bats test_tags=extra
 @test "a real server that can't save: MISCONF" {
 	own_server
 	mkdir own/dump.rdb
@@ -371,6 +391,7 @@ misconfigured() {
 	[[ $(cli set "{$KEY}:rlk:i" 1 xx 2>&1) == MISCONF* ]]
 }
 
+# bats test_tags=extra
 @test "a real server that is busy with a script: BUSY" {
 	own_server --busy-reply-threshold 50
 	running -t 3
@@ -425,6 +446,7 @@ make_haste() {
 	cli eval 'for i = 1, 1000 do redis.call("DEL", "filler" .. i) end' 0
 }
 
+# bats test_tags=extra
 @test "a real server that restarts and loads: who acquires waits for it" {
 	own_server
 	restart_loading
@@ -439,6 +461,7 @@ make_haste() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a real server that restarts and loads: who holds is renewed again" {
 	own_server
 	running -t 6
@@ -506,6 +529,7 @@ serves() {
 	[[ $(cli get "$KEY" 2>&1) != CLUSTERDOWN* ]]
 }
 
+# bats test_tags=extra
 @test "a real cluster: CLUSTERDOWN is waited out, MOVED and ASK end with 69" {
 	cluster_of_two
 	run -69 rl -n --server-timeout 0.3 touch ran
@@ -526,6 +550,7 @@ serves() {
 	[[ ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "a real cluster: while its slot migrates a lock is renewed and freed" {
 	cluster_of_two
 	cli cluster addslotsrange 0 16383
@@ -604,6 +629,7 @@ auth_ends_at() {
 	ends_at hangup:EVAL/7:1
 }
 
+# bats test_tags=extra
 @test "the connection ends while holding idle: it is opened anew for the renewal" {
 	through hangup:EVAL/7:1
 	running -t 2
@@ -613,6 +639,7 @@ auth_ends_at() {
 	[[ ! -s $ERR ]]
 }
 
+# bats test_tags=extra
 @test "the connection ends while waiting" {
 	cli set "$KEY" other
 	through hangup:EVAL/7:2 cut:EVAL/7:3 lose:EVAL/7:4
@@ -663,6 +690,7 @@ auth_ends_at() {
 
 # --- the other end is gone and says nothing --------------------------------------------
 
+# bats test_tags=extra
 @test "half-open while connecting: by way of another connection" {
 	through hold
 	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
@@ -688,7 +716,7 @@ is_connecting() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "half-open while waiting: noticed within 5 s, then it goes on" {
 	local since
 	cli set "$KEY" other
@@ -713,6 +741,7 @@ is_connecting() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "silence instead of the reply to a renewal: renewed again" {
 	through drop:EVAL/1:1
 	running -t 3
@@ -727,6 +756,7 @@ is_connecting() {
 	(($(connections) == 2))
 }
 
+# bats test_tags=extra
 @test "S28: a waiter whose reply never comes keeps its place on a second connection" {
 	hold
 	first=$PID
@@ -759,6 +789,7 @@ is_connecting() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "S30: a job that ends before it learns of the loss exits 79, too" {
 	through late:3000:EVAL/7:1 lose:EVAL/5
 	running -t 60 --server-timeout 3
@@ -771,6 +802,7 @@ is_connecting() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "S28: round trips of 0.7 s and a ttl of 2 s: nothing is lost, nothing is said" {
 	through delay:700
 	running -t 2
@@ -779,6 +811,7 @@ is_connecting() {
 	[[ ! -s $ERR ]]
 }
 
+# bats test_tags=extra
 @test "S28: a second connection renews beside one that has died unnoticed" {
 	through
 	running -t 4
@@ -789,6 +822,7 @@ is_connecting() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "a second connection finds the key taken away: lost, whatever the first would say" {
 	through delay:9000:EVAL/1:1
 	running -t 4
@@ -801,6 +835,7 @@ is_connecting() {
 	cli del "{$KEY}:rlk:i"
 }
 
+# bats test_tags=extra
 @test "a renewal that is out on two connections: the release waits for its reply" {
 	through
 	running -t 4 --min-hold 3s
@@ -812,6 +847,7 @@ is_connecting() {
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
+# bats test_tags=extra
 @test "a renewal that is out on two connections when the lease ends: freed all the same" {
 	through delay:9000:EVAL/1
 	running -t 2
@@ -822,11 +858,13 @@ is_connecting() {
 	[[ $(cli exists "$KEY") == 0 && $(tail -n 1 "$ERR") == *"cannot confirm the release"* ]]
 }
 
+# bats test_tags=extra
 @test "half-open when the job ends: freed by way of another connection" {
 	ends_at vanish:EVAL/8:1
 	(($(connections) == 2))
 }
 
+# bats test_tags=extra
 @test "silence instead of the reply to a release: the job's status, freed, not lost" {
 	ends_at drop:EVAL/8:1
 	has_passed proxy EVAL/8 2
@@ -843,6 +881,7 @@ is_connecting() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "an acquire that arrives after --server-timeout is undone" {
 	through late:1500:EVAL/7:1
 	run -69 rl --server-timeout 0.5 touch ran
@@ -851,6 +890,7 @@ is_connecting() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "an acquire that arrives after a signal is undone" {
 	through late:1500:EVAL/7:1
 	job
@@ -867,6 +907,7 @@ is_blocked() {
 	grep -q '^CLIENT' proxy/log
 }
 
+# bats test_tags=extra
 @test "a retry that arrives after -w, and the first one's reply was lost: undone" {
 	through cut:EVAL/7:1 late:1500:EVAL/7:2
 	run -69 rl -w 1 touch ran
@@ -884,6 +925,7 @@ is_blocked() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
 	through delay:1200:EVAL/7
 	run -69 rl -t 2 --server-timeout 3 touch ran
@@ -892,6 +934,7 @@ is_blocked() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "grants that are later than the lease: no job, 69, nothing is left" {
 	through delay:1300:EVAL/7
 	run -69 rl -t 1 -w 3 touch ran
@@ -899,6 +942,7 @@ is_blocked() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "renewals that are 0.6 TTL late: never a job beyond its lease" {
 	through delay:1200:EVAL/1
 	job -t 2
@@ -927,6 +971,7 @@ is_blocked() {
 	[[ ! -s $ERR ]]
 }
 
+# bats test_tags=extra
 @test "a doubled reply of a try that found it busy is not that of the next" {
 	cli set "$KEY" other
 	through twice:EVAL/7
@@ -939,6 +984,7 @@ is_blocked() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "a doubled reply is not that of a renewal which never was" {
 	through twice:PEXPIRE late:5000:EVAL/1
 	running -t 1
@@ -948,6 +994,7 @@ is_blocked() {
 	run ! grep -q "renewed again" "$ERR"
 }
 
+# bats test_tags=extra
 @test "a doubled reply of a renewal: renewed again on another connection" {
 	through twice:EVAL/1:1
 	running -t 2
@@ -960,6 +1007,7 @@ is_blocked() {
 	ends_at twice:EVAL/8:1
 }
 
+# bats test_tags=extra
 @test "a server that speaks unasked while waiting" {
 	cli set "$KEY" other
 	through also:EVAL/7:2:+hello
@@ -979,6 +1027,7 @@ is_blocked() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "a server that pushes while holding" {
 	through 'also:EVAL/7:1:>2\r\n+message\r\n+hello'
 	running -t 2
@@ -987,6 +1036,7 @@ is_blocked() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "a server that speaks before a renewal's reply: not taken for it" {
 	through 'also:PEXPIRE::+hello' late:5000:EVAL/1
 	running -t 1
@@ -1046,22 +1096,27 @@ answered() {
 	grep -q "^answered $1" proxy/log
 }
 
+# bats test_tags=extra
 @test "an answer of a gigabyte" {
 	always_nonsense 'too large' '$1000000000\r\n|x'
 }
 
+# bats test_tags=extra
 @test "an answer that is nested 10,000 deep" {
 	always_nonsense '' "$(printf '*1\\r\\n%.0s' {1..10000}):1"
 }
 
+# bats test_tags=extra
 @test "an answer that is nested without end" {
 	nonsense '' '|*1\r\n'
 }
 
+# bats test_tags=extra
 @test "an answer of one line that never ends" {
 	always_nonsense 'too large' '+|x'
 }
 
+# bats test_tags=extra
 @test "an answer of 2,147,483,647 parts" {
 	nonsense '' '*2147483647\r\n|:1\r\n'
 }
@@ -1070,26 +1125,32 @@ answered() {
 	nonsense '' '*-5'
 }
 
+# bats test_tags=extra
 @test "an answer of 10,000 strings" {
 	nonsense '' '*10000\r\n|$1\r\nx\r\n'
 }
 
+# bats test_tags=extra
 @test "an answer that is a string" {
 	always_nonsense '' '$5\r\nhello'
 }
 
+# bats test_tags=extra
 @test "an answer that is a status" {
 	always_nonsense '' '+OK'
 }
 
+# bats test_tags=extra
 @test "an answer that is nothing" {
 	always_nonsense '' '$-1'
 }
 
+# bats test_tags=extra
 @test "an answer that is an array of nothing" {
 	always_nonsense '' '*0'
 }
 
+# bats test_tags=extra
 @test "an answer with parts of the wrong type" {
 	always_nonsense '' '*3\r\n$1\r\n1\r\n*1\r\n:1\r\n+x'
 }
@@ -1098,6 +1159,7 @@ answered() {
 	nonsense '' ':99999999999999999999999999'
 }
 
+# bats test_tags=extra
 @test "an answer with a number that is none" {
 	nonsense '' ':1x'
 }
@@ -1106,6 +1168,7 @@ answered() {
 	nonsense '' '>2\r\n+message\r\n+hello'
 }
 
+# bats test_tags=extra
 @test "an answer of RESP3: a map" {
 	nonsense '' '%1\r\n+proto\r\n:3'
 }
@@ -1144,6 +1207,7 @@ is_refused() {
 
 BIG=9223372036854775807
 
+# bats test_tags=extra
 @test "S29: numbers of a busy answer out of range: 69, no crash, no job" {
 	through
 	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u 5 0)"
@@ -1172,6 +1236,7 @@ BIG=9223372036854775807
 	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5 0 7
 }
 
+# bats test_tags=extra
 @test "S29: a grant out of range, or the answer to another question: 69, no job" {
 	local fence
 	through
@@ -1202,6 +1267,7 @@ BIG=9223372036854775807
 	done
 }
 
+# bats test_tags=extra
 @test "S29: while holding and while releasing an answer out of range is none" {
 	local answer
 	for answer in "$(reply 2)" "$(reply -1)" "$(reply 1 1)" "$(reply 0 0)" "$(reply "$BIG")"; do
@@ -1230,10 +1296,12 @@ stranger() {
 	ends_well
 }
 
+# bats test_tags=extra
 @test "a server that speaks HTTP: named as such" {
 	stranger "it speaks HTTP" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n'
 }
 
+# bats test_tags=extra
 @test "a server that sends a TLS alert: named as such" {
 	stranger "it speaks TLS" '\x15\x03\x01\x00\x02\x02\x46'
 }

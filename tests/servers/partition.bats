@@ -115,6 +115,7 @@ a_holds_b_waits() {
 	heal a
 }
 
+# bats test_tags=extra
 @test "requests arrive, answers don't, while holding: dead in time, then the next" {
 	a_holds_b_waits 3
 	cut=$(hundredths)
@@ -188,6 +189,7 @@ a_holds_b_waits() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a waiter that is cut off for longer than --server-timeout: 69" {
 	hold -t 30
 	on a --server-timeout 2 touch a

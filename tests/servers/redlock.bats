@@ -171,6 +171,7 @@ some_taken() {
 
 says_who() { (($1 <= 2)) || [[ $output == *"$KEY is held by "* ]]; }
 
+# bats test_tags=extra
 @test "S14: of 5 any subset is taken: acquired when 3 are free, else nothing is left" {
 	each_subset some_taken 75 says_who
 	for i in 1 2 3 4 5; do on "$i" del "$KEY"; done
@@ -192,6 +193,7 @@ says_each_reason() {
 	}
 }
 
+# bats test_tags=extra
 @test "S14: of 5 any subset is away: acquired when 3 are there, else each reason is told" {
 	each_subset some_away 69 says_each_reason
 }
@@ -211,6 +213,7 @@ says_each_reason() {
 
 # --- S15 ----------------------------------------------------------------------
 
+# bats test_tags=extra
 @test "S15: answers delayed by 0.6 of the ttl: not acquired, all are cleaned up" {
 	own_nodes 3
 	for i in 1 2 3; do
@@ -295,6 +298,7 @@ is_up_for() {
 	[[ -e second ]]
 }
 
+# bats test_tags=extra
 @test "a minority lost while holding: renewed on; a majority: the job is stopped in time" {
 	own_nodes 3
 	start rl -t 2 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
@@ -321,6 +325,7 @@ is_up_for() {
 	wait_until has_no_keys 3
 }
 
+# bats test_tags=extra
 @test "a majority gone at the release: said, the job's status stays" {
 	own_nodes 3
 	start rl -t 1 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'
@@ -332,6 +337,7 @@ is_up_for() {
 	grep -q "cannot confirm the release" "$ERR"
 }
 
+# bats test_tags=extra
 @test "all servers away: 69; the waiter goes on when they are back" {
 	own_nodes 3
 	for i in 1 2 3; do stop_server "$NODES/$i"; done
@@ -342,6 +348,7 @@ is_up_for() {
 	[[ -e ran ]]
 }
 
+# bats test_tags=extra
 @test "exactly half of the servers away: 69, and the number was warned of" {
 	use 1 2 0 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
@@ -404,6 +411,7 @@ is_up_for() {
 
 # --- who refuses ----------------------------------------------------------------
 
+# bats test_tags=extra
 @test "passwords may differ; one that is wrong matters where it is the majority's" {
 	own_nodes 3
 	for i in 1 2 3; do on "$i" config set requirepass "pw$i"; done
@@ -448,6 +456,7 @@ not_identified() {
 	[[ $output == *" are the same server"* && ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "S27: servers whose INFO is renamed, or doesn't say who they are" {
 	own_nodes 3 --rename-command INFO hidden
 	not_identified 'ERR unknown command'
@@ -533,6 +542,7 @@ keeps_none_on_3() {
 
 has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 
+# bats test_tags=extra
 @test "a minority that refuses the db keeps no lock in db 0" {
 	own_nodes 3
 	on 3 shutdown nosave || :
@@ -545,6 +555,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	keeps_none_on_3 delay:40
 }
 
+# bats test_tags=extra
 @test "a minority that refuses the password keeps no lock of the default user's" {
 	own_nodes 3
 	URL_1="unix://$NODES/1/s" URL_2="unix://$NODES/2/s" URL_3="unix://:bad@NODE/s"
@@ -555,6 +566,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 
 # --- what a review found ----------------------------------------------------------
 
+# bats test_tags=extra
 @test "the connection ends right after the grant: the own token is in nobody's way" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxies' servers
@@ -567,6 +579,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
+# bats test_tags=extra
 @test "a server that always answers last is planted again, too" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
@@ -582,6 +595,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	exits_with 0 "$PID"
 }
 
+# bats test_tags=extra
 @test "what a majority has lost is not planted again without one" {
 	own_nodes 5
 	take 4
@@ -595,6 +609,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3 4 5
 }
 
+# bats test_tags=extra
 @test "one of three is taken away just before the end: not lost" {
 	own_nodes 5
 	take 4
@@ -608,6 +623,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
+# bats test_tags=extra
 @test "--min-hold keeps it also where the answer to the grant comes last" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
@@ -653,6 +669,7 @@ decided() {
 	((left == 0)) || { ((left == 1)) && [[ -s winners ]]; }
 }
 
+# bats test_tags=extra
 @test "three contenders, 10 rounds: at most one winner, one in the end" {
 	contend 10
 }
@@ -738,6 +755,7 @@ faults() {
 	(($(wc -l <turns) >= $1 / 2))
 }
 
+# bats test_tags=extra
 @test "servers fall silent, restart empty, and holders are killed, at random" {
 	faults 8
 }

@@ -132,6 +132,7 @@ deny() {
 	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* && ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "sentinels that deny the question, and others that are away" {
 	own_sentinels 0
 	deny 1 2
@@ -143,6 +144,7 @@ deny() {
 	given_up 'know no such master' -r "${RLOCKRUN_REDIS%/*}/other"
 }
 
+# bats test_tags=extra
 @test "who has met the server bears with sentinels that are away while others deny" {
 	own_sentinels 0
 	hold
@@ -211,6 +213,7 @@ deny() {
 	[[ ${#lines[@]} == 1 && $output == *'perhaps it is a sentinel'* && ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "who has met the server bears with sentinels that know it no more" {
 	own_sentinels 0
 	hold
@@ -240,6 +243,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a sentinel that answers nonsense" {
 	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
 		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
@@ -283,6 +287,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "failover while holding and while waiting, by a frozen primary" {
 	own_sentinels 1
 	hold -t 12
@@ -302,6 +307,7 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "failover by a primary that stays frozen: renewed on the new one" {
 	own_sentinels 1
 	hold -t 9
@@ -315,6 +321,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "the old primary's reply counts for nothing once another one is known" {
 	own_sentinels 1
 	hold -t 12
@@ -351,6 +358,7 @@ is_renewed_on() {
 	(($(at "$1" pttl "$KEY") > 7500))
 }
 
+# bats test_tags=extra
 @test "failover while releasing" {
 	own_sentinels 1
 	hold -t 20
@@ -417,6 +425,7 @@ lose_writes() {
 	(($(now_ms) - begun < 8000))
 }
 
+# bats test_tags=extra
 @test "--wait-replicas: one that comes later is enough" {
 	own_sentinels 1
 	kill -STOP "$(<p1/pid)"
@@ -428,6 +437,7 @@ lose_writes() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "--wait-replicas: a renewal that too few have doesn't count" {
 	own_sentinels 1
 	hold -t 2 --wait-replicas 1:100ms
@@ -436,6 +446,7 @@ lose_writes() {
 	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
 }
 
+# bats test_tags=extra
 @test "--wait-replicas: who was replaced by hand is left before it knows" {
 	own_sentinels 2
 	hold -t 6 --wait-replicas 1

@@ -369,6 +369,7 @@ takes_ms() {
 	((BASH_REMATCH[1] >= 6))
 }
 
+# bats test_tags=extra
 @test "a frozen server: what it does later is undone, however long the name is" {
 	local length
 	own_server
@@ -428,6 +429,7 @@ has_read() {
 	[[ ! -e ran ]]
 }
 
+# bats test_tags=extra
 @test "--on-unavailable run: what wasn't sent when we gave up never is" {
 	start_proxy away hold
 	for limit in -w --server-timeout; do
@@ -447,7 +449,7 @@ has_read() {
 	done
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "a server that gets too slow for the lease: 69 in time, what it granted is freed" {
 	cli set "$KEY" other
 	start_proxy slow
@@ -498,6 +500,7 @@ has_read() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a full server: who waits goes on until there is room" {
 	own_server --maxmemory-policy noeviction
 	cli config set maxmemory 1
@@ -523,6 +526,7 @@ busy() {
 	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
 }
 
+# bats test_tags=extra
 @test "a server that is busy: -w waits, also for another db, and the right one is used" {
 	own_server --busy-reply-threshold 50
 	start_proxy proxy
@@ -538,6 +542,7 @@ busy() {
 	[[ $(cli -n 3 exists "$KEY") == 0 ]]
 }
 
+# bats test_tags=extra
 @test "a connection that is given up is closed: a waiter is one client" {
 	own_server --busy-reply-threshold 50
 	cli -n 3 set "$KEY" other
@@ -566,6 +571,7 @@ is_client() {
 	[[ $(cli client list) == *"name=rlockrun:$1 "*" cmd="@(eval|blpop)" "* ]]
 }
 
+# bats test_tags=extra
 @test "a server without room for another client is waited for, with a password, too" {
 	own_server --requirepass secret
 	export REDISCLI_AUTH=secret
@@ -598,6 +604,7 @@ fake() {
 	[[ $output == *"rlockrun: $KEY: no Redis server at $RLOCKRUN_REDIS: "* ]]
 }
 
+# bats test_tags=extra
 @test "a server that hangs up" {
 	fake true
 	takes_ms 0 4000 69 -n --server-timeout 2
@@ -630,6 +637,7 @@ survives() {
 	wait_until gone "$PID"
 }
 
+# bats test_tags=extra
 @test "servers that send endless garbage, or an endless answer" {
 	survives 'yes'
 	survives 'cat /dev/zero'
@@ -642,6 +650,7 @@ survives() {
 	survives 'printf "+OK\r\n*2\r\n:1\r\n"; while printf "\$" 2>&-; do sleep 0.02; done'
 }
 
+# bats test_tags=extra
 @test "an answer that is not that of our script" {
 	survives 'printf "+OK\r\n:1\r\n"; sleep 1'
 	survives 'printf "+OK\r\n*2\r\n+1\r\n+2\r\n"; sleep 1'

@@ -172,6 +172,7 @@ listens() {
 	(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
 }
 
+# bats test_tags=extra
 @test "other strangers at a TLS URL" {
 	stranger 'echo "HTTP/1.1 400 Bad Request"'
 	refused 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
@@ -273,6 +274,7 @@ assert note[0]["priority"] == "recommended", note'
 	[[ -e second && ! -s err.1 && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "S5: the server is frozen; the job is dead when its lease ends" {
 	tls_server server
 	start rl -t 1 sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.05; done'
@@ -300,6 +302,7 @@ assert note[0]["priority"] == "recommended", note'
 	[[ -e second ]]
 }
 
+# bats test_tags=extra
 @test "a server that is frozen when we connect: 69 in time" {
 	tls_server server
 	freeze
@@ -314,6 +317,7 @@ sockets() {
 	find "/proc/$PID/fd" -lname 'socket:*' -printf '%l\n'
 }
 
+# bats test_tags=extra
 @test "a handshake that comes late goes on" {
 	tls_server server
 	freeze
@@ -327,6 +331,7 @@ sockets() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "who has met the server bears with a wrong certificate" {
 	tls_server server
 	hold -t 30
