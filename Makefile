@@ -182,7 +182,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell man layers paths)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell man layers paths tags)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -208,7 +208,7 @@ lint-lua: $(SCRIPTS).c
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
 	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
-lint-shell lint-layers lint-paths: lint-%:
+lint-shell lint-layers lint-paths lint-tags: lint-%:
 	tests/lint/$*
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed

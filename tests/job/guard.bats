@@ -4,7 +4,7 @@
 #
 # Jobs run in the folder `below`, so that all that live there are rlockrun, its
 # guard and the job, whatever they did to their parents, groups and sessions.
-# shellcheck disable=SC2016  # what is in single quotes, the jobs expand
+# shellcheck disable=SC2016,SC2153  # what is in single quotes, the jobs expand; find_guard sets GUARD
 # bats file_tags=everywhere
 
 load ../helpers/suite
