@@ -10,10 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
-#include "lock/key.h"
-#include "lock/limit.h"
-#include "lock/script.h"
-#include "lock/waiter.h"
+#include "lock/request.h"
 
 enum { HOLDERS_FORCED = 4000 };
 
@@ -46,68 +43,35 @@ take_nothing(void *arg, const struct value *value)
 	return 0;
 }
 
-/* The doorbell of the waiter, NULL when that is none. */
-static char *
-bell_of(const char *key, const char *name)
-{
-	struct waiter waiter;
-	char *bell;
-
-	if (!waiter_parse(&waiter, name))
-		return NULL;
-	bell = key_bell(key, waiter.token);
-	if (bell == NULL)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-	return bell;
-}
-
-/* The lock is free already: who isn't rung comes at its heartbeat. */
+/* The lock is free already: a waiter that is not notified comes at its next
+ * heartbeat. */
 static void
-ring(struct client *client, const struct lookup_keys *keys, const char *name)
+notify(struct client *client, const struct key_names *keys, const char *waiter)
 {
-	char *bell = bell_of(keys->key, name);
-	const char *argv[] = {"EVAL", script_notify, "3", keys->queue,
-	    keys->alive, bell, name, NULL};
+	struct request request;
 
-	if (bell != NULL &&
-	    client_ask(client, argv, take_nothing, NULL) != EXITCODE_OK)
+	request_notify(&request, keys, &waiter, 1);
+	if (request.argc > 0 &&
+	    client_ask(client, request.argv, take_nothing, NULL) != EXITCODE_OK)
 		log_warnx("%s: cannot wake the next: %s", client->opts->name,
 		    client->error);
-	free(bell);
+	request_fini(&request);
 }
 
 /* Of the holder whose token was given, or of all that were seen. */
 static enum exitcode
-send_force(struct client *client, const struct lookup_keys *keys,
+send_force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only,
     struct forced *forced)
 {
-	const char *head = look->queued > 0 ? look->queue[0].id : "";
-	char *bell = bell_of(keys->key, head);
-	bool alone = !lookup_has_helpers(client, keys->key);
-	const char **argv = mem_alloc((look->listed + 12) * sizeof(*argv));
 	int64_t give_up_at = clock_now() + client->opts->server_timeout_ms;
-	size_t argc = 0;
+	struct request request;
 	enum exitcode failure;
 
-	argv[argc++] = "EVAL";
-	argv[argc++] = script_force;
-	argv[argc++] = alone ? "1" : bell != NULL ? "6" : "5";
-	argv[argc++] = keys->key;
-	if (!alone) {
-		argv[argc++] = keys->info;
-		argv[argc++] = keys->nested;
-		argv[argc++] = keys->queue;
-		argv[argc++] = keys->alive;
-	}
-	if (bell != NULL)
-		argv[argc++] = bell;
-	argv[argc++] = bell != NULL ? head : "";
-	for (size_t i = 0; i < look->listed; i++)
-		if (only == NULL || only == &look->holders[i])
-			argv[argc++] = look->holders[i].digest;
+	request_force(&request, keys, lookup_has_helpers(client, keys->lock),
+	    look, only);
 	do
-		failure = client_ask(client, argv, take_forced, forced);
+		failure = client_ask(client, request.argv, take_forced, forced);
 	while (failure == EXITCODE_OK && forced->unfinished &&
 	       clock_now() < give_up_at);
 	if (failure == EXITCODE_OK && forced->unfinished) {
@@ -115,8 +79,7 @@ send_force(struct client *client, const struct lookup_keys *keys,
 		client_fail(client, failure, "no result in time from",
 		    "expired entries are still being removed");
 	}
-	free(argv);
-	free(bell);
+	request_fini(&request);
 	return failure;
 }
 
@@ -139,7 +102,7 @@ tell_forced(const struct client *client, const struct look *look,
 }
 
 static int
-take_away(struct client *client, const struct lookup_keys *keys,
+take_away(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	struct forced forced = {.freed = 0};
@@ -155,7 +118,7 @@ take_away(struct client *client, const struct lookup_keys *keys,
 	} else {
 		tell_forced(client, look, only);
 		for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
-			ring(client, keys, *waiter);
+			notify(client, keys, *waiter);
 	}
 	for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
 		free(*waiter);
@@ -198,7 +161,7 @@ holder_with(const struct look *look, const char *token)
 }
 
 static int
-consider(struct client *client, const struct lookup_keys *keys,
+consider(struct client *client, const struct key_names *keys,
     const struct look *look)
 {
 	const struct opts *opts = client->opts;
@@ -233,17 +196,17 @@ consider(struct client *client, const struct lookup_keys *keys,
 int
 force_release(struct client *client)
 {
-	struct lookup_keys keys;
+	struct key_names keys;
 	struct look look = {.count = 0};
 	int result;
 
-	lookup_keys_init(&keys, client->opts->keys[0].key);
+	key_names_init(&keys, client->opts->keys[0].key);
 	if (lookup(client, &keys, HOLDERS_FORCED, &look) == EXITCODE_OK) {
 		result = consider(client, &keys, &look);
 		look_fini(&look);
 	} else {
 		result = client_report_failure(client);
 	}
-	lookup_keys_fini(&keys);
+	key_names_fini(&keys);
 	return result;
 }

@@ -12,9 +12,9 @@
 #include "base/table.h"
 #include "lock/answer.h"
 #include "lock/key.h"
-#include "lock/script.h"
+#include "lock/request.h"
 
-#define HOLDERS_SHOWN "100"
+enum { HOLDERS_SHOWN = 100 };
 #define PAGE "1000" /* of SCAN */
 
 /* As many as travel together; a connection keeps track of 16. */
@@ -168,20 +168,16 @@ excuse_move(void *arg, const char *error)
 static void
 send_look(struct list_item *item, bool more)
 {
-	struct lookup_keys keys;
-	const char *argv[] = {"EVAL", script_look, "6", item->key, NULL, NULL,
-	    NULL, NULL, NULL, HOLDERS_SHOWN, "0", NULL};
+	struct key_names keys;
+	struct request request;
 
-	lookup_keys_init(&keys, item->key);
-	argv[4] = keys.fence;
-	argv[5] = keys.info;
-	argv[6] = keys.queue;
-	argv[7] = keys.alive;
-	argv[8] = keys.nested;
+	key_names_init(&keys, item->key);
+	request_look(&request, &keys, true, HOLDERS_SHOWN, 0);
 	item->command = (struct client_command){item->list->client, take_look,
 	    item, excuse_move};
-	client_send(&item->command, argv, more);
-	lookup_keys_fini(&keys);
+	client_send(&item->command, request.argv, more);
+	request_fini(&request);
+	key_names_fini(&keys);
 }
 
 /* A key that has become something else meanwhile is no lock any more. */

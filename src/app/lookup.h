@@ -3,21 +3,14 @@
 #define LOOKUP_H
 
 #include "app/client.h"
+#include "lock/key.h"
 
-struct lookup_keys {
-	const char *key; /* with the prefix */
-	char *fence, *info, *queue, *alive, *nested;
-};
-
-void lookup_keys_init(struct lookup_keys *keys, const char *key);
-void lookup_keys_fini(struct lookup_keys *keys);
-
-/* Whether all of them lie in the key's slot, if it is a cluster. */
+/* Whether the helper keys lie in the key's slot, if it is a cluster. */
 bool lookup_has_helpers(const struct client *client, const char *key);
 
 /* EXITCODE_OK and *look filled in, with so many holders at most; or the
  * failure. */
-enum exitcode lookup(struct client *client, const struct lookup_keys *keys,
+enum exitcode lookup(struct client *client, const struct key_names *keys,
     int holders, struct look *look);
 
 /* Prints it as one line of JSON. */

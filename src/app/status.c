@@ -10,13 +10,13 @@ status_show(struct client *client)
 {
 	const struct opts *opts = client->opts;
 	const char *key = opts->keys[0].key;
-	struct lookup_keys keys;
+	struct key_names keys;
 	struct look look = {.count = 0};
 	enum exitcode failure;
 
-	lookup_keys_init(&keys, key);
+	key_names_init(&keys, key);
 	failure = lookup(client, &keys, HOLDERS_SHOWN, &look);
-	lookup_keys_fini(&keys);
+	key_names_fini(&keys);
 	if (failure != EXITCODE_OK)
 		return client_report_failure(client);
 	if (opts->json)

@@ -23,7 +23,6 @@
 #include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/release.h"
-#include "lock/request.h"
 #include "redis/reply.h"
 
 static void send_try(struct lock *lock);
@@ -168,19 +167,15 @@ static void
 wait_for_turn(struct lock *lock)
 {
 	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
-	char seconds[32];
-	const char *argv[] = {"BLPOP", lock->claim.keys.bell, seconds};
-	const struct conn_command command = {.argc = 3,
-	    .argv = argv,
-	    .deadline = clock_now() + ms + lock->patience_ms,
-	    .on_reply = on_doorbell,
-	    .arg = lock};
+	const struct conn_command how = {.on_reply = on_doorbell,
+	    .deadline = clock_now() + ms + lock->patience_ms};
+	struct request request;
 
 	lock_due_in(lock, ms);
 	if (lock->queue.way != QUEUE_DOORBELL)
 		return;
-	snprintf(seconds, sizeof(seconds), "%.3f", (double)ms / 1000);
-	if (quorum_send(lock->quorum, &command, QUORUM_SEND) == -1) {
+	request_doorbell(&request, &lock->claim, ms);
+	if (lock_send(lock, &request, &how, QUORUM_SEND) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
 		return;
 	}
@@ -201,7 +196,7 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	lock->queue.length = answer->waiting;
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
-	request_rings(lock, &answer->rings);
+	lock_notify(lock, &answer->rings);
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
@@ -261,7 +256,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 	claim_expect_next(&lock->claim, answer->next);
 	note_uncounted(lock, reply->label, answer->uncounted);
 	lock->permits = answer->permits;
-	request_rings(lock, &answer->rings);
+	lock_notify(lock, &answer->rings);
 	lock_note_round_trip(lock, sent_at);
 	lease_begin(lock, sent_at);
 }
@@ -275,8 +270,8 @@ withdraw(struct lock *lock)
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 
 	if (quorum_owes_grant(lock->quorum))
-		request_undo(lock, QUORUM_UNDO, true);
-	request_release(lock, &how, QUORUM_SEND);
+		lock_send_undo(lock, QUORUM_UNDO, true);
+	lock_send_release(lock, &how, QUORUM_SEND);
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
 	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
@@ -406,6 +401,7 @@ send_try(struct lock *lock)
 	struct conn_command how = {.on_reply = on_tried,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
+	struct request request;
 
 	lock->try.sent_at = clock_now();
 	if (lock->try.silent_since == 0) {
@@ -414,7 +410,8 @@ send_try(struct lock *lock)
 	}
 	how.deadline = 1 + (quorum_is_up(lock->quorum) ? try_ends_at(lock)
 						       : connect_ends_at(lock));
-	if (request_try(lock, &how, QUORUM_GRANT) == -1) {
+	request_try(&request, &lock->claim);
+	if (lock_send(lock, &request, &how, QUORUM_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -435,7 +432,7 @@ abandon_try(struct lock *lock)
 	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		request_undo(lock, QUORUM_UNDO, false);
+		lock_send_undo(lock, QUORUM_UNDO, false);
 	quorum_drop(lock->quorum);
 	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));
@@ -457,7 +454,7 @@ on_due(void *arg)
 static void
 on_stray(void *arg)
 {
-	request_undo(arg, QUORUM_RECALL, false);
+	lock_send_undo(arg, QUORUM_RECALL, false);
 }
 
 void

@@ -1,26 +1,11 @@
 #include "lock/claim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lock/held.h"
 #include "lock/key.h"
-
-static bool
-name_keys(struct claim *claim)
-{
-	const char *key = claim->config->key;
-	struct claim_keys *keys = &claim->keys;
-
-	keys->fence = key_helper(key, 'f');
-	keys->info = key_helper(key, 'i');
-	keys->queue = key_helper(key, 'q');
-	keys->alive = key_helper(key, 'l');
-	keys->nested = key_helper(key, 'n');
-	return keys->fence != NULL && keys->info != NULL &&
-	       keys->queue != NULL && keys->alive != NULL &&
-	       keys->nested != NULL;
-}
 
 static void
 find_outer(struct claim *claim)
@@ -33,6 +18,8 @@ find_outer(struct claim *claim)
 		return;
 	memcpy(claim->run, claim->token, sizeof(claim->run));
 	memcpy(claim->token, token, sizeof(claim->token));
+	snprintf(claim->member, sizeof(claim->member), "%s:%s", claim->token,
+	    claim->run);
 }
 
 int
@@ -40,7 +27,8 @@ claim_init(struct claim *claim, const struct lock_config *config)
 {
 	*claim = (struct claim){.config = config};
 	holder_self(&claim->self);
-	if (!name_keys(claim) || !claim_change_token(claim))
+	key_names_init(&claim->keys, config->key);
+	if (!claim_change_token(claim))
 		return -1;
 	claim->tier =
 	    config->quorum.count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
@@ -51,25 +39,21 @@ claim_init(struct claim *claim, const struct lock_config *config)
 void
 claim_fini(struct claim *claim)
 {
-	free(claim->keys.fence);
-	free(claim->keys.info);
-	free(claim->keys.queue);
-	free(claim->keys.alive);
-	free(claim->keys.nested);
-	free(claim->keys.bell);
+	key_names_fini(&claim->keys);
+	free(claim->doorbell);
 }
 
 bool
 claim_change_token(struct claim *claim)
 {
-	free(claim->keys.bell);
-	claim->keys.bell = NULL;
+	free(claim->doorbell);
+	claim->doorbell = NULL;
 	if (token_make(claim->token) == -1)
 		return false;
 	waiter_name(claim->waiter, *claim->config->kind->letter, claim->token,
 	    &claim->self);
-	claim->keys.bell = key_bell(claim->config->key, claim->token);
-	return claim->keys.bell != NULL;
+	claim->doorbell = key_bell(claim->config->key, claim->token);
+	return claim->doorbell != NULL;
 }
 
 bool

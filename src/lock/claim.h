@@ -8,6 +8,7 @@
 
 #include "lock/config.h"
 #include "lock/holder.h"
+#include "lock/key.h"
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "lock/waiter.h"
@@ -24,30 +25,22 @@ enum claim_tier {
 	CLAIM_WITH_QUEUE = 7,  /* and queue, heartbeats, the own doorbell */
 };
 
-/* Keys beside the lock's own. */
-struct claim_keys {
-	char *fence;
-	char *info;
-	char *nested;
-	char *queue;
-	char *alive;
-	char *bell;
-};
-
 struct claim {
 	const struct lock_config *config;
 	enum claim_tier tier;
-	struct claim_keys keys;
+	struct key_names keys;
+	char *doorbell; /* our own */
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives
 	 * late may still put its token into the key. */
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
-	char waiter[WAITER_SIZE]; /* our name in the queue */
-	char next[WAITER_SIZE];	  /* the head of the queue, or empty */
-	const struct kind *outer; /* of the run that holds the lock for us */
-	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
+	char waiter[WAITER_SIZE];    /* our name in the queue */
+	char next[WAITER_SIZE];	     /* the head of the queue, or empty */
+	const struct kind *outer;    /* of the run that holds the lock for us */
+	char run[TOKEN_SIZE];	     /* our id as a nested run, or empty */
+	char member[2 * TOKEN_SIZE]; /* token:run, what we are among these */
 };
 
 /* The config must outlive the claim. A key that an outer run holds, by

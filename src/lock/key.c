@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 /* As Redis Cluster sees it: the first '{' with a later '}' and something
  * between them. */
 static bool
@@ -15,42 +17,44 @@ has_hash_tag(const char *key)
 	return close != NULL && close > open + 1;
 }
 
-static char *
-beside(const char *key, const char *suffix)
-{
-	size_t size = strlen(key) + sizeof("{}:rlkt:") + strlen(suffix);
-	char *name = malloc(size);
-
-	if (name == NULL)
-		return NULL;
-	if (has_hash_tag(key))
-		snprintf(name, size, "%s:rlkt:%s", key, suffix);
-	else
-		snprintf(name, size, "{%s}:rlk:%s", key, suffix);
-	return name;
-}
-
 char *
 key_helper(const char *key, char letter)
 {
-	const char suffix[] = {letter, '\0'};
-
-	return beside(key, suffix);
+	return mem_printf(has_hash_tag(key) ? "%s:rlkt:%c" : "{%s}:rlk:%c", key,
+	    letter);
 }
 
 char *
 key_bell(const char *key, const char *token)
 {
-	size_t size = sizeof("m:") + strlen(token);
-	char *suffix = malloc(size);
 	char *name;
 
-	if (suffix == NULL)
+	if (asprintf(&name,
+		has_hash_tag(key) ? "%s:rlkt:m:%s" : "{%s}:rlk:m:%s", key,
+		token) == -1)
 		return NULL;
-	snprintf(suffix, size, "m:%s", token);
-	name = beside(key, suffix);
-	free(suffix);
 	return name;
+}
+
+void
+key_names_init(struct key_names *names, const char *key)
+{
+	*names = (struct key_names){.lock = key,
+	    .fence = key_helper(key, 'f'),
+	    .info = key_helper(key, 'i'),
+	    .nested = key_helper(key, 'n'),
+	    .queue = key_helper(key, 'q'),
+	    .alive = key_helper(key, 'l')};
+}
+
+void
+key_names_fini(struct key_names *names)
+{
+	free(names->fence);
+	free(names->info);
+	free(names->nested);
+	free(names->queue);
+	free(names->alive);
 }
 
 bool
@@ -79,7 +83,7 @@ key_of_helper(const char *helper)
 	if (key == NULL)
 		return NULL;
 	same = key_helper(key, end[1]);
-	if (same == NULL || strcmp(same, helper) != 0) {
+	if (strcmp(same, helper) != 0) {
 		free(key);
 		key = NULL;
 	}

@@ -6,7 +6,21 @@
 
 #include <stdbool.h>
 
-/* The helper key with that letter, to be freed. NULL when memory is out. */
+/* The key and its helper keys. */
+struct key_names {
+	const char *lock;
+	char *fence;
+	char *info;
+	char *nested;
+	char *queue;
+	char *alive;
+};
+
+/* The key must outlive the names. Dies when memory is out. */
+void key_names_init(struct key_names *names, const char *key);
+void key_names_fini(struct key_names *names);
+
+/* The helper key with that letter, to be freed. Dies when memory is out. */
 char *key_helper(const char *key, char letter);
 
 /* The doorbell of the waiter with that token, to be freed. NULL when memory is
@@ -18,7 +32,7 @@ char *key_bell(const char *key, const char *token);
 bool key_is_placeable(const char *key);
 
 /* The other way round: the key that has this helper, to be freed. NULL when it
- * is not the helper of any, or memory is out. */
+ * is not the helper of any. Dies when memory is out. */
 char *key_of_helper(const char *helper);
 
 #endif

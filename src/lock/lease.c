@@ -7,7 +7,6 @@
 #include "base/dice.h"
 #include "lock/answer.h"
 #include "lock/release.h"
-#include "lock/request.h"
 #include "redis/reply.h"
 
 int64_t
@@ -42,7 +41,7 @@ lose(struct lock *lock, const char *why)
 
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
-		request_release(lock, &how, QUORUM_SEND);
+		lock_send_release(lock, &how, QUORUM_SEND);
 	lock_end(lock, LOCK_LOST);
 }
 
@@ -68,9 +67,12 @@ plant(struct lock *lock)
 {
 	const struct conn_command how = {
 	    .deadline = clock_now() + lock->patience_ms};
+	struct request request;
 
-	if (quorum_lacks_lock(lock->quorum))
-		request_try(lock, &how, QUORUM_PLANT);
+	if (!quorum_lacks_lock(lock->quorum))
+		return;
+	request_try(&request, &lock->claim);
+	lock_send(lock, &request, &how, QUORUM_PLANT);
 }
 
 /* After a refused AUTH or SELECT a value may be about another db. */
@@ -124,8 +126,36 @@ send_renewal(struct lock *lock, int64_t deadline, enum quorum_ask ask)
 	    .deadline = deadline,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
+	struct request request;
 
-	return request_renewal(lock, &how, ask);
+	request_renewal(&request, &lock->claim);
+	return lock_send(lock, &request, &how, ask);
+}
+
+static void
+on_head(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	const char *waiter;
+
+	if (answer_next(&waiter, reply->value))
+		claim_expect_next(&lock->claim, waiter);
+}
+
+/* In the same write as the renewal that follows. */
+static void
+send_with_renewal(struct lock *lock, int64_t deadline)
+{
+	struct conn_command how = {.deadline = deadline, .more = true};
+	struct request request;
+
+	request_record(&request, &lock->claim);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+	request_stay(&request, &lock->claim);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+	how.on_reply = on_head;
+	request_head(&request, &lock->claim);
+	lock_send(lock, &request, &how, QUORUM_SEND);
 }
 
 /* With one server the reply is awaited as long as it can prove anything: a slow
@@ -140,7 +170,7 @@ lease_renew(struct lock *lock)
 
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
-	request_with_renewal(lock, deadline);
+	send_with_renewal(lock, deadline);
 	if (send_renewal(lock, deadline, QUORUM_RENEW) == -1) {
 		lock_due_in(lock, lock_next_backoff(lock));
 		return;

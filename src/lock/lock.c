@@ -35,6 +35,61 @@ lock_fini(struct lock *lock)
 	claim_fini(&lock->claim);
 }
 
+int
+lock_send(struct lock *lock, struct request *request,
+    const struct conn_command *how, enum quorum_ask ask)
+{
+	struct conn_command command = *how;
+	int sent = 0;
+
+	command.argc = request->argc;
+	command.argv = request->argv;
+	command.is_answer = request->is_answer;
+	command.arg = lock;
+	if (request->argc > 0)
+		sent = quorum_send(lock->quorum, &command, ask);
+	if (sent == -1)
+		lock_note_silence(lock, quorum_error(lock->quorum));
+	request_fini(request);
+	return sent;
+}
+
+int
+lock_send_release(struct lock *lock, const struct conn_command *how,
+    enum quorum_ask ask)
+{
+	struct request request;
+
+	request_release(&request, &lock->claim,
+	    lock->failure == LOCK_REFUSED ? lock->fence : "",
+	    lock->release.keep_until - clock_now());
+	return lock_send(lock, &request, how, ask);
+}
+
+void
+lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
+{
+	const struct conn_command how = {.deadline =
+					     clock_now() + LOCK_REPLY_MS,
+	    .more = more};
+	struct request request;
+
+	request_undo(&request, &lock->claim);
+	lock_send(lock, &request, &how, ask);
+}
+
+void
+lock_notify(struct lock *lock, const struct answer_rings *waiters)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + LOCK_REPLY_MS};
+	struct request request;
+
+	request_notify(&request, &lock->claim.keys, waiters->waiters,
+	    waiters->count);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+}
+
 void
 lock_enter(struct lock *lock, enum lock_state state, void (*on_due)(void *arg))
 {

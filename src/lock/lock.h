@@ -14,6 +14,7 @@
 #include "lock/holder.h"
 #include "lock/queue.h"
 #include "lock/quorum.h"
+#include "lock/request.h"
 
 #define LOCK_ERROR_MAX 2048
 
@@ -112,12 +113,24 @@ int lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config);
 void lock_fini(struct lock *lock);
 
-/* --- for acquire, lease, release and request alone ---------------------- */
+/* --- for acquire, lease and release alone ---------------------- */
 
 #define LOCK_BACKOFF_MIN_MS 100
 /* How long a reply is awaited at least, on a connection that may have died
  * unnoticed. */
 #define LOCK_REPLY_MS 1000
+
+/* Sends a request and ends it. argc, argv, is_answer and arg of how are filled
+ * in. One without words counts as sent. -1 when memory is out: a failed contact
+ * like others, but on_reply is not called. */
+int lock_send(struct lock *lock, struct request *request,
+    const struct conn_command *how, enum quorum_ask ask);
+int lock_send_release(struct lock *lock, const struct conn_command *how,
+    enum quorum_ask ask);
+/* Withdraws a try. more: a release follows in the same write. */
+void lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more);
+/* Rings the doorbells of these waiters. */
+void lock_notify(struct lock *lock, const struct answer_rings *waiters);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,

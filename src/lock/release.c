@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lock/answer.h"
-#include "lock/request.h"
 #include "redis/reply.h"
 
 enum { RELEASE_MS = 10000, WITHDRAW_MS = 300 };
@@ -74,6 +73,17 @@ outcome_of(const struct lock *lock, enum answer_released how)
 	}
 }
 
+static void
+notify_behind(struct lock *lock, const struct answer_release *answer)
+{
+	const struct conn_command how = {
+	    .deadline = clock_now() + LOCK_REPLY_MS};
+	struct request request;
+
+	request_notify_behind(&request, &lock->claim, answer);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+}
+
 /* The release is repeated until the server has removed what has expired: only
  * then is the next waiter known. The first reply that frees the lock counts. */
 static void
@@ -83,8 +93,8 @@ on_answer(struct lock *lock, const struct answer_release *answer)
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
 	bool left = answer->how == ANSWER_LEFT;
 
-	request_rings(lock, &answer->rings);
-	request_ring_behind(lock, answer);
+	lock_notify(lock, &answer->rings);
+	notify_behind(lock, answer);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
 		release->outcome = outcome_of(lock, answer->how);
 		release->kept_until = clock_now() + answer->kept_ms;
@@ -130,7 +140,7 @@ send_release(struct lock *lock)
 	    .deadline = clock_min(give_up_at, clock_now() + lock->patience_ms)};
 
 	lock->command = LOCK_NONE_OUT;
-	if (request_release(lock, &how, QUORUM_RELEASE) == -1) {
+	if (lock_send_release(lock, &how, QUORUM_RELEASE) == -1) {
 		retry(lock);
 		return;
 	}
@@ -161,7 +171,7 @@ begin(struct lock *lock, int64_t give_up_at)
 	if ((is_out && lock->grant_unknown) ||
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		request_undo(lock, QUORUM_UNDO, true);
+		lock_send_undo(lock, QUORUM_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;

@@ -1,220 +1,134 @@
 #include "lock/request.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/answer.h"
-#include "lock/key.h"
+#include "base/mem.h"
 #include "lock/script.h"
+#include "lock/waiter.h"
 
-enum { WORDS_MAX = 2 * LIMIT_NOTIFY + 8 }; /* of a command */
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
 enum { READ_BYTES = 16384, SLACK_BYTES = 256, UNDO_REST_BYTES = 1024 };
 
-static int64_t
-helper_life(int64_t ttl_ms)
+/* --- words ------------------------------------------------------------ */
+
+/* Adds words up to a NULL. */
+static void __attribute__((sentinel)) add(struct request *request, ...)
 {
-	return ttl_ms * 10 > HELPER_LIFE_MS ? ttl_ms * 10 : HELPER_LIFE_MS;
+	va_list words;
+	const char *word;
+
+	va_start(words, request);
+	while ((word = va_arg(words, const char *)) != NULL)
+		request->argv[request->argc++] = word;
+	va_end(words);
+	request->argv[request->argc] = NULL;
 }
 
-/* Writes how many keys the lock uses and which; returns the number of words. */
-static size_t
-put_keys(const struct lock *lock, const char **words)
+static const char *
+number(struct request *request, int64_t value)
 {
-	static const char *const counts[] = {[CLAIM_KEY_ONLY] = "1",
-	    [CLAIM_WITH_RECORD] = "3",
-	    [CLAIM_WITH_NESTED] = "4",
-	    [CLAIM_WITH_QUEUE] = "7"};
-	const struct claim_keys *keys = &lock->claim.keys;
-	const char *const names[] = {lock->config->key, keys->fence, keys->info,
-	    keys->nested, keys->queue, keys->alive, keys->bell};
+	char *text = request->numbers[request->number_count++];
 
-	words[0] = counts[lock->claim.tier];
-	memcpy(words + 1, names, lock->claim.tier * sizeof(*names));
-	return lock->claim.tier + 1;
+	snprintf(text, sizeof(*request->numbers), "%" PRId64, value);
+	return text;
 }
 
-/* Writes the last arguments of a script, and the end. */
 static void
-put_former(const struct lock *lock, const char **words)
+begin(struct request *request)
 {
-	for (size_t i = 0; i < lock->claim.former_count; i++)
-		*words++ = lock->claim.former[i];
-	*words = NULL;
+	request->argc = 0;
+	request->argv = request->words;
+	request->is_answer = NULL;
+	request->more_words = NULL;
+	request->number_count = 0;
+	request->doorbell_count = 0;
 }
 
-/* Sends EVAL script with the number of keys, the keys and the arguments.
- * When memory is out, on_reply is not called: a failed contact like others. */
-static int
-eval(struct lock *lock, const char *script, const char *const *words,
-    const struct conn_command *how, enum quorum_ask ask)
+/* The arguments follow. */
+static void
+add_script(struct request *request, const char *script,
+    const char *const *names, size_t count)
 {
-	const char *argv[WORDS_MAX] = {"EVAL", script};
-	struct conn_command command = *how;
-
-	command.argc = 2;
-	while (*words != NULL)
-		argv[command.argc++] = *words++;
-	command.argv = argv;
-	command.arg = lock;
-	if (quorum_send(lock->quorum, &command, ask) == -1) {
-		lock_note_silence(lock, quorum_error(lock->quorum));
-		return -1;
-	}
-	return 0;
+	add(request, "EVAL", script, number(request, (int64_t)count), NULL);
+	for (size_t i = 0; i < count; i++)
+		add(request, names[i], NULL);
 }
 
-/* The doorbell of that waiter, to be freed; NULL for nobody. */
-static char *
-bell_of(const struct lock *lock, const char *name)
+void
+request_fini(struct request *request)
+{
+	while (request->doorbell_count > 0)
+		free(request->doorbells[--request->doorbell_count]);
+	free(request->more_words);
+}
+
+/* The doorbell of that waiter; NULL if the name is not one, or when memory is
+ * out. */
+static const char *
+doorbell_of(struct request *request, const char *key, const char *name)
 {
 	struct waiter waiter;
+	char *doorbell;
 
 	if (!waiter_parse(&waiter, name))
 		return NULL;
-	return key_bell(lock->config->key, waiter.token);
+	doorbell = key_bell(key, waiter.token);
+	if (doorbell != NULL)
+		request->doorbells[request->doorbell_count++] = doorbell;
+	return doorbell;
 }
 
-void
-request_rings(struct lock *lock, const struct answer_rings *rings)
+/* The keys of acquire, release and join. */
+static void
+begin_claim(struct request *request, const char *script,
+    const struct claim *claim)
 {
-	char count[16];
-	char *bells[LIMIT_NOTIFY];
-	const char *words[2 * LIMIT_NOTIFY + 4] = {count,
-	    lock->claim.keys.queue, lock->claim.keys.alive};
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
-	const char **names = words + 3 + rings->count;
-	size_t n = 0;
+	const struct key_names *keys = &claim->keys;
+	const char *const names[] = {keys->lock, keys->fence, keys->info,
+	    keys->nested, keys->queue, keys->alive, claim->doorbell};
 
-	while (n < rings->count &&
-	       (bells[n] = bell_of(lock, rings->waiters[n])) != NULL) {
-		words[3 + n] = bells[n];
-		names[n] = rings->waiters[n];
-		n++;
-	}
-	snprintf(count, sizeof(count), "%zu", n + 2);
-	if (n > 0 && n == rings->count)
-		eval(lock, script_notify, words, &how, QUORUM_SEND);
-	while (n > 0)
-		free(bells[--n]);
+	begin(request);
+	add_script(request, script, names, claim->tier);
 }
 
-/* The head of the queue is the one expected, or the one named first. */
-void
-request_ring_behind(struct lock *lock, const struct answer_release *answer)
+static const char *
+permits(struct request *request, const struct claim *claim)
 {
-	const struct answer_rings *rings = &answer->rings;
-	char *first = bell_of(lock,
-	    rings->count > 0 ? rings->waiters[0] : lock->claim.next);
-	char *second = bell_of(lock, answer->behind);
-	const char *const words[] = {"4", lock->claim.keys.queue,
-	    lock->claim.keys.alive, first, second, answer->behind, NULL};
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
+	int count = claim_permits(claim);
 
-	if (first != NULL && second != NULL)
-		eval(lock, script_notify_behind, words, &how, QUORUM_SEND);
-	free(first);
-	free(second);
+	return count > 0 ? number(request, count) : "";
 }
 
 static void
-write_permits(const struct lock *lock, char *text, size_t size)
+add_former(struct request *request, const struct claim *claim)
 {
-	text[0] = '\0';
-	if (claim_permits(&lock->claim) > 0)
-		snprintf(text, size, "%d", claim_permits(&lock->claim));
+	for (size_t i = 0; i < claim->former_count; i++)
+		add(request, claim->former[i], NULL);
 }
 
-int
-request_release(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask)
+static const char *
+helper_life(struct request *request, const struct claim *claim)
 {
-	const char *undo = lock->failure == LOCK_REFUSED ? lock->fence : "";
-	char *bell = bell_of(lock, lock->claim.next);
-	const struct kind *kind = claim_kind(&lock->claim);
-	char permits[16];
-	char kept[24];
-	const char *const arguments[] = {lock->claim.token, kind->letter,
-	    permits, undo, kept, lock->claim.waiter, lock->claim.run,
-	    lock->claim.next};
-	const char *words[WORDS_MAX];
-	size_t count = put_keys(lock, words);
-	int64_t keep_ms = lock->release.keep_until - clock_now();
-	struct conn_command own = *how;
-	int sent;
+	int64_t life_ms = 10 * claim->config->ttl_ms;
 
-	own.is_answer = answer_is_release;
-	if (lock->claim.tier == CLAIM_WITH_QUEUE) {
-		words[0] = "8";
-		words[count++] = bell != NULL ? bell : lock->claim.keys.bell;
-	}
-	memcpy(words + count, arguments, sizeof(arguments));
-	put_former(lock,
-	    words + count + sizeof(arguments) / sizeof(*arguments));
-	snprintf(kept, sizeof(kept), "%" PRId64, keep_ms > 0 ? keep_ms : 0);
-	write_permits(lock, permits, sizeof(permits));
-	sent = eval(lock, kind->release, words, &own, ask);
-	free(bell);
-	return sent;
+	return number(request,
+	    life_ms > HELPER_LIFE_MS ? life_ms : HELPER_LIFE_MS);
 }
 
-/* Only the keys that it needs: its bytes count, see script.h. */
-void
-request_undo(struct lock *lock, enum quorum_ask ask, bool more)
-{
-	const struct claim_keys *keys = &lock->claim.keys;
-	const char *words[WORDS_MAX] = {"5", lock->config->key, keys->info,
-	    keys->queue, keys->alive, keys->bell};
-	const struct conn_command how = {.deadline =
-					     clock_now() + LOCK_REPLY_MS,
-	    .more = more};
-	size_t count = 6;
-
-	if (lock->claim.tier < CLAIM_WITH_QUEUE) {
-		count = lock->claim.tier == CLAIM_KEY_ONLY ? 2 : 3;
-		words[0] = lock->claim.tier == CLAIM_KEY_ONLY ? "1" : "2";
-	}
-	words[count++] = lock->claim.token;
-	words[count++] = lock->claim.waiter;
-	put_former(lock, words + count);
-	if (lock->claim.outer == NULL)
-		eval(lock, script_undo, words, &how, ask);
-}
-
-static int
-eval_join(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask)
-{
-	const struct lock_config *config = lock->config;
-	char ttl[24];
-	char life[24];
-	const char *const arguments[] = {lock->claim.token, ttl,
-	    lock->claim.outer->letter, lock->claim.run, life,
-	    config->kind->letter, NULL};
-	const char *words[WORDS_MAX];
-	size_t count = put_keys(lock, words);
-
-	struct conn_command own = *how;
-
-	own.is_answer = answer_is_join;
-	memcpy(words + count, arguments, sizeof(arguments));
-	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
-	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
-	return eval(lock, lock->claim.outer->join, words, &own, ask);
-}
+/* --- acquire ---------------------------------------------------------- */
 
 /* Or up to SLACK_BYTES less. */
 static size_t
-wire_size(const char *const *words)
+wire_size(const struct request *request)
 {
 	size_t size = 0;
 
-	for (; *words != NULL; words++)
-		size += strlen(*words) + sizeof("$12345\r\n\r\n");
+	for (int i = 0; i < request->argc; i++)
+		size += strlen(request->argv[i]) + sizeof("$12345\r\n\r\n");
 	return size;
 }
 
@@ -223,13 +137,13 @@ wire_size(const char *const *words)
  * may follow a try must arrive with the try's end: in the same read if both fit
  * there, else in the next one, which the try is padded to reach. */
 static const char *
-padding(const struct lock *lock, const char *script, const char *const *words)
+padding(const struct request *request, const struct claim *claim)
 {
 	static char spaces[READ_BYTES + SLACK_BYTES + 1];
 	const size_t end = READ_BYTES + SLACK_BYTES;
-	const size_t keys = 5 * (strlen(lock->config->key) + TOKEN_SIZE);
+	const size_t keys = 5 * (strlen(claim->keys.lock) + TOKEN_SIZE);
 	const size_t undo = strlen(script_undo) + keys + UNDO_REST_BYTES;
-	const size_t size = strlen(script) + wire_size(words);
+	const size_t size = wire_size(request);
 
 	if (size >= end || size + undo < READ_BYTES)
 		return "";
@@ -238,99 +152,217 @@ padding(const struct lock *lock, const char *script, const char *const *words)
 	return spaces;
 }
 
-static int
-eval_acquire(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask)
+static void
+request_acquire(struct request *request, const struct claim *claim)
 {
-	const struct lock_config *config = lock->config;
-	const struct holder *self = &lock->claim.self;
-	char ttl[24];
-	char life[24];
-	char most[16] = "";
-	char permits[16];
-	const char *const arguments[] = {lock->claim.token, ttl, life,
-	    config->kind->letter, permits, self->host, self->pid, self->user,
-	    config->command, lock->claim.waiter, config->wait ? "1" : "0", most,
-	    ""};
-	const char *words[WORDS_MAX];
-	size_t count = put_keys(lock, words);
-	struct conn_command own = *how;
+	const struct lock_config *config = claim->config;
+	const struct holder *self = &claim->self;
+	const char *most =
+	    config->max_waiters == CONFIG_ANY_WAITERS ? "" : NULL;
+	int padded;
 
-	own.is_answer = answer_is_acquire;
-	memcpy(words + count, arguments, sizeof(arguments));
-	count += sizeof(arguments) / sizeof(*arguments);
-	put_former(lock, words + count);
-	snprintf(ttl, sizeof(ttl), "%" PRId64, config->ttl_ms);
-	snprintf(life, sizeof(life), "%" PRId64, helper_life(config->ttl_ms));
-	write_permits(lock, permits, sizeof(permits));
-	if (config->max_waiters != CONFIG_ANY_WAITERS)
-		snprintf(most, sizeof(most), "%d", config->max_waiters);
-	words[count - 1] = padding(lock, config->kind->acquire, words);
-	return eval(lock, config->kind->acquire, words, &own, ask);
-}
-
-int
-request_try(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask)
-{
-	return lock->claim.outer != NULL ? eval_join(lock, how, ask)
-					 : eval_acquire(lock, how, ask);
+	begin_claim(request, config->kind->acquire, claim);
+	if (most == NULL)
+		most = number(request, config->max_waiters);
+	add(request, claim->token, number(request, config->ttl_ms),
+	    helper_life(request, claim), config->kind->letter,
+	    permits(request, claim), self->host, self->pid, self->user,
+	    config->command, claim->waiter, config->wait ? "1" : "0", most,
+	    NULL);
+	padded = request->argc;
+	add(request, "", NULL);
+	add_former(request, claim);
+	request->argv[padded] = padding(request, claim);
+	request->is_answer = answer_is_acquire;
 }
 
 static void
-on_next(void *arg, const struct reply *reply)
+request_join(struct request *request, const struct claim *claim)
 {
-	const char *name;
-
-	if (answer_next(&name, reply->value))
-		claim_expect_next(arg, name);
+	begin_claim(request, claim->outer->join, claim);
+	add(request, claim->token, number(request, claim->config->ttl_ms),
+	    claim->outer->letter, claim->run, helper_life(request, claim),
+	    claim->config->kind->letter, NULL);
+	request->is_answer = answer_is_join;
 }
 
 void
-request_with_renewal(struct lock *lock, int64_t deadline)
+request_try(struct request *request, const struct claim *claim)
 {
-	const struct claim_keys *keys = &lock->claim.keys;
-	char ttl[24];
-	char life[24];
-	const char *rearm[] = {"PEXPIRE", keys->info, life};
-	const char *next[] = {"ZRANGE", keys->queue, "0", "0"};
-	char run[2 * TOKEN_SIZE];
-	const char *const stay[] = {"1", keys->nested, run, ttl, life, NULL};
-	struct conn_command command = {.argc = 3,
-	    .argv = rearm,
-	    .deadline = deadline,
-	    .more = true};
-
-	if (lock->claim.tier == CLAIM_KEY_ONLY)
-		return;
-	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
-	snprintf(life, sizeof(life), "%" PRId64,
-	    helper_life(lock->config->ttl_ms));
-	quorum_send(lock->quorum, &command, QUORUM_SEND);
-	snprintf(run, sizeof(run), "%s:%s", lock->claim.token, lock->claim.run);
-	if (lock->claim.outer != NULL && lock->claim.tier >= CLAIM_WITH_NESTED)
-		eval(lock, script_stay, stay, &command, QUORUM_SEND);
-	if (lock->claim.tier < CLAIM_WITH_QUEUE)
-		return;
-	command.argc = 4;
-	command.argv = next;
-	command.on_reply = on_next;
-	command.is_answer = answer_is_next;
-	command.arg = &lock->claim;
-	quorum_send(lock->quorum, &command, QUORUM_SEND);
+	if (claim->outer != NULL)
+		request_join(request, claim);
+	else
+		request_acquire(request, claim);
 }
 
-int
-request_renewal(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask)
-{
-	char ttl[24];
-	const struct kind *kind = claim_kind(&lock->claim);
-	const char *const words[] = {"1", lock->config->key, lock->claim.token,
-	    ttl, kind->letter, NULL};
-	struct conn_command own = *how;
+/* --- renew ------------------------------------------------------------ */
 
-	own.is_answer = answer_is_renew;
-	snprintf(ttl, sizeof(ttl), "%" PRId64, lock->config->ttl_ms);
-	return eval(lock, kind->renew, words, &own, ask);
+void
+request_renewal(struct request *request, const struct claim *claim)
+{
+	const struct kind *kind = claim_kind(claim);
+
+	begin(request);
+	add_script(request, kind->renew, &claim->keys.lock, 1);
+	add(request, claim->token, number(request, claim->config->ttl_ms),
+	    kind->letter, NULL);
+	request->is_answer = answer_is_renew;
+}
+
+void
+request_record(struct request *request, const struct claim *claim)
+{
+	begin(request);
+	if (claim->tier >= CLAIM_WITH_RECORD)
+		add(request, "PEXPIRE", claim->keys.info,
+		    helper_life(request, claim), NULL);
+}
+
+void
+request_stay(struct request *request, const struct claim *claim)
+{
+	const char *const names[] = {claim->keys.nested};
+
+	begin(request);
+	if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
+		return;
+	add_script(request, script_stay, names, 1);
+	add(request, claim->member, number(request, claim->config->ttl_ms),
+	    helper_life(request, claim), NULL);
+}
+
+void
+request_head(struct request *request, const struct claim *claim)
+{
+	begin(request);
+	if (claim->tier == CLAIM_WITH_QUEUE)
+		add(request, "ZRANGE", claim->keys.queue, "0", "0", NULL);
+	request->is_answer = answer_is_next;
+}
+
+/* --- release ---------------------------------------------------------- */
+
+void
+request_release(struct request *request, const struct claim *claim,
+    const char *undo_fence, int64_t keep_ms)
+{
+	const struct kind *kind = claim_kind(claim);
+	const char *doorbell;
+
+	begin_claim(request, kind->release, claim);
+	if (claim->tier == CLAIM_WITH_QUEUE) {
+		doorbell = doorbell_of(request, claim->keys.lock, claim->next);
+		request->argv[2] = number(request, claim->tier + 1);
+		add(request, doorbell != NULL ? doorbell : claim->doorbell,
+		    NULL);
+	}
+	add(request, claim->token, kind->letter, permits(request, claim),
+	    undo_fence, number(request, keep_ms > 0 ? keep_ms : 0),
+	    claim->waiter, claim->run, claim->next, NULL);
+	add_former(request, claim);
+	request->is_answer = answer_is_release;
+}
+
+/* Only with the keys that it needs: its bytes count, see padding(). */
+void
+request_undo(struct request *request, const struct claim *claim)
+{
+	const struct key_names *keys = &claim->keys;
+	const char *const names[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive, claim->doorbell};
+	size_t count = sizeof(names) / sizeof(*names);
+
+	begin(request);
+	if (claim->outer != NULL)
+		return;
+	if (claim->tier < CLAIM_WITH_QUEUE)
+		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
+	add_script(request, script_undo, names, count);
+	add(request, claim->token, claim->waiter, NULL);
+	add_former(request, claim);
+}
+
+/* --- doorbells -------------------------------------------------------- */
+
+void
+request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
+{
+	char *seconds = request->numbers[0];
+
+	begin(request);
+	snprintf(seconds, sizeof(*request->numbers), "%.3f", (double)ms / 1000);
+	add(request, "BLPOP", claim->doorbell, seconds, NULL);
+}
+
+void
+request_notify(struct request *request, const struct key_names *keys,
+    const char *const *waiters, size_t count)
+{
+	const char *names[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
+
+	begin(request);
+	for (size_t i = 0; i < count; i++)
+		names[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
+	if (count == 0 || request->doorbell_count < count)
+		return;
+	add_script(request, script_notify, names, count + 2);
+	for (size_t i = 0; i < count; i++)
+		add(request, waiters[i], NULL);
+}
+
+/* The head of the queue is the one expected, or the one named first. */
+void
+request_notify_behind(struct request *request, const struct claim *claim,
+    const struct answer_release *answer)
+{
+	const struct answer_rings *named = &answer->rings;
+	const char *head = named->count > 0 ? named->waiters[0] : claim->next;
+	const char *names[] = {claim->keys.queue, claim->keys.alive, NULL,
+	    NULL};
+
+	begin(request);
+	names[2] = doorbell_of(request, claim->keys.lock, head);
+	names[3] = doorbell_of(request, claim->keys.lock, answer->behind);
+	if (request->doorbell_count < 2)
+		return;
+	add_script(request, script_notify_behind, names, 4);
+	add(request, answer->behind, NULL);
+}
+
+/* --- for people ------------------------------------------------------- */
+
+void
+request_look(struct request *request, const struct key_names *keys,
+    bool helpers, int holders, int waiters)
+{
+	const char *const names[] = {keys->lock, keys->fence, keys->info,
+	    keys->queue, keys->alive, keys->nested};
+
+	begin(request);
+	add_script(request, script_look, names, helpers ? 6 : 1);
+	add(request, number(request, holders), number(request, waiters), NULL);
+}
+
+void
+request_force(struct request *request, const struct key_names *keys,
+    bool helpers, const struct look *look, const struct look_holder *only)
+{
+	const char *head = look->queued > 0 ? look->queue[0].id : "";
+	const char *names[] = {keys->lock, keys->info, keys->nested,
+	    keys->queue, keys->alive, NULL};
+	size_t count = helpers ? 5 : 1;
+
+	begin(request);
+	request->argv = request->more_words =
+	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
+	names[count] = doorbell_of(request, keys->lock, head);
+	if (names[count] != NULL)
+		count++;
+	else
+		head = "";
+	add_script(request, script_force, names, count);
+	add(request, head, NULL);
+	for (size_t i = 0; i < look->listed; i++)
+		if (only == NULL || only == &look->holders[i])
+			add(request, look->holders[i].digest, NULL);
 }

@@ -1,39 +1,78 @@
-/* What is sent for a lock: which keys and arguments each script gets. The
- * functions return 0, or -1 when nothing could be sent: on_reply is not called
- * then, and the lock's error says why. */
+/* What is sent for a lock: the keys and arguments of each script, and of the
+ * few plain commands. What they mean is described at the heads of
+ * script/NAME.lua; answer.h decodes what comes back. Sends nothing. */
 #ifndef REQUEST_H
 #define REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lock/answer.h"
-#include "lock/lock.h"
-#include "redis/conn.h"
+#include "lock/claim.h"
+#include "lock/key.h"
+#include "lock/look.h"
 
-/* A try, or a planting: acquires the lock, or joins the outer run. */
-int request_try(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask);
+enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 8, REQUEST_NUMBERS = 6 };
 
-int request_renewal(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask);
+/* The words of a command. They point into the request, the claim, the names of
+ * the keys and the answer that it was made from, and last as long as those. */
+struct request {
+	int argc;	   /* 0: there is nothing to send */
+	const char **argv; /* ends with NULL, too */
+	bool (*is_answer)(const struct value *value); /* as in conn_command */
 
-/* What goes along with a renewal, in the same write: a renewal itself touches
- * the lock's key alone (protocol rule R5). */
-void request_with_renewal(struct lock *lock, int64_t deadline);
+	const char *words[REQUEST_WORDS];
+	const char **more_words; /* NULL unless these were too few */
+	char numbers[REQUEST_NUMBERS][24];
+	size_t number_count;
+	char *doorbells[LIMIT_NOTIFY];
+	size_t doorbell_count;
+};
 
-int request_release(struct lock *lock, const struct conn_command *how,
-    enum quorum_ask ask);
+/* Each of the following fills in a request, which then needs this. */
+void request_fini(struct request *request);
 
-/* Withdraws a try; a nested run has nothing to undo but its place beside the
- * others. more: a release follows in the same write. */
-void request_undo(struct lock *lock, enum quorum_ask ask, bool more);
+/* Acquires the lock, or joins the outer run. */
+void request_try(struct request *request, const struct claim *claim);
 
-/* Rings the doorbells of these waiters. The reply does not matter. */
-void request_rings(struct lock *lock, const struct answer_rings *rings);
+void request_renewal(struct request *request, const struct claim *claim);
 
-/* Rings the waiter behind the head of the queue, if the head is dead. */
-void request_ring_behind(struct lock *lock,
+/* What goes along with a renewal: the holder's record lives on, and so does the
+ * place of a nested run; who is the head of the queue. Nothing to send if the
+ * tier lacks the keys. A renewal itself touches the lock's key alone (protocol
+ * rule R5). */
+void request_record(struct request *request, const struct claim *claim);
+void request_stay(struct request *request, const struct claim *claim);
+void request_head(struct request *request, const struct claim *claim);
+
+/* undo_fence: the fence of a grant that should never have been, or "". */
+void request_release(struct request *request, const struct claim *claim,
+    const char *undo_fence, int64_t keep_ms);
+
+/* Withdraws a try. Nothing to send for a nested run: all it has to undo is its
+ * place beside the others. */
+void request_undo(struct request *request, const struct claim *claim);
+
+/* Waits for the own doorbell. */
+void request_doorbell(struct request *request, const struct claim *claim,
+    int64_t ms);
+
+/* Rings the doorbells of these waiters. Nothing to send without any, if
+ * a name is none, or when memory is out: a doorbell is a hint. */
+void request_notify(struct request *request, const struct key_names *keys,
+    const char *const *waiters, size_t count);
+
+/* Rings the doorbell of the waiter behind the head of the queue, if the head is
+ * dead. */
+void request_notify_behind(struct request *request, const struct claim *claim,
     const struct answer_release *answer);
+
+/* Without helpers only the lock's own key is used. Die when memory is out. */
+void request_look(struct request *request, const struct key_names *keys,
+    bool helpers, int holders, int waiters);
+/* Takes the lock away from only, or from all holders that are listed. */
+void request_force(struct request *request, const struct key_names *keys,
+    bool helpers, const struct look *look, const struct look_holder *only);
 
 #endif
