@@ -13,7 +13,7 @@
  * waiter is dead after three. */
 #define LIMIT_HEARTBEAT_MS 5000
 #define LIMIT_HEARTBEAT_NEXT_MS 1500
-#define LIMIT_NEXT_RANKS 2
+#define LIMIT_NEXT_POSITIONS 2
 
 /* Ranges of the answers. Scripts cut what keys hold to these, so that an answer
  * out of range is never the fault of whoever wrote a key. */

@@ -22,7 +22,7 @@ heartbeat_ms(const struct queue *queue, const struct holder *holder)
 {
 	static const int64_t after_end_ms[] = {2, 50, 100};
 	const int64_t first = sizeof(after_end_ms) / sizeof(*after_end_ms);
-	int64_t beat = queue->position < LIMIT_NEXT_RANKS
+	int64_t beat = queue->position < LIMIT_NEXT_POSITIONS
 			   ? LIMIT_HEARTBEAT_NEXT_MS
 			   : LIMIT_HEARTBEAT_MS;
 	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);

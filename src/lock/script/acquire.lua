@@ -27,6 +27,7 @@ local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])
 local former = {unpack(ARGV, 14)}
 -- include: call
 -- include: time
+local now_us = time[1] * 1000000 + time[2]
 -- include: sweep
 -- include: holders
 -- include: record
@@ -50,19 +51,19 @@ local function in_turn(head, rank, places)
   return true
 end
 
--- Enters the queue or sends a heartbeat. Returns an error or nil, then the rank.
+-- Enters the queue or sends a heartbeat; returns the position.
 local function enter(rank)
   if not rank then
     local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
-    local ticket = math.max(now_us(), (tonumber(last[2]) or 0) + 1)
-    local failed = call('ZADD', queue, string.format('%.0f', ticket), me)
-    if failed then return failed end
-    rank = redis.pcall('ZRANK', queue, me)
+    local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)
+    call('ZADD', queue, string.format('%.0f', ticket), me)
+    rank = call('ZRANK', queue, me)
   end
-  local heartbeat = rank < LIMIT_NEXT_RANKS and LIMIT_HEARTBEAT_NEXT_MS
-    or LIMIT_HEARTBEAT_MS
-  return call('ZADD', alive, now + 3 * heartbeat, me)
-    or call('PEXPIRE', queue, 60000) or call('PEXPIRE', alive, 60000), rank
+  call('ZADD', alive, now + 3 * (rank < LIMIT_NEXT_POSITIONS
+    and LIMIT_HEARTBEAT_NEXT_MS or LIMIT_HEARTBEAT_MS), me)
+  call('PEXPIRE', queue, 60000)
+  call('PEXPIRE', alive, 60000)
+  return rank
 end
 
 -- Writes one of the holders into the busy answer.
@@ -70,9 +71,9 @@ local function describe_holder(busy, held, member)
   busy[5], busy[6], busy[7] = 'foreign', held.kind, held.count
   if not info then return end
   local one = held.kind == 's' and token_of(member) or member
-  local failed, records, permits = read_records(held.kind, {one})
-  local record = records and records[1]
-  if failed or not record then return end
+  local done, records, permits = pcall(read_records, held.kind, {one})
+  local record = done and records[1]
+  if not record then return end
   if held.kind ~= 'x' then
     busy[8] = tonumber(digits(permits, LIMIT_PERMITS) or 0)
   end
@@ -84,28 +85,9 @@ local function describe_holder(busy, held, member)
   busy[12] = math.max(0, now - since)
 end
 
--- Who holds the lock, and whether it is our turn.
-local held = find_holders(remove_expired)
-if held.err then return held end
-local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
-  and (owns() or former_owns())
-if type(own) == 'table' then return own end
-local places, head, till, rank = free_places(held), false, now, false
-if queue then
-  head, till = live_head(me)
-  if type(head) == 'table' then return head end
-  if head then
-    local failed
-    failed, rank = call('ZRANK', queue, me)
-    if failed then return failed end
-  end
-end
-
--- Busy. A newcomer that finds the lock free with others in front of it is asked
--- to notify these, unless somebody has.
-local again = held.unswept or head == true and (wait or places > 0)
-if not own and (again or places < 1
-  or head and not in_turn(head, rank, places)) then
+-- The answer when it is not our turn. A newcomer that finds places with others in
+-- front of it is asked to notify these, unless somebody has.
+local function answer_busy(held, places, head, till, rank, again)
   local busy = {again and -1 or 0, 0, -1, 0, 'free', '', 0, 0, '', '', '',
     0, 0}
   local waiters = {}
@@ -119,20 +101,15 @@ if not own and (again or places < 1
   if places > 0 and not again then
     busy[13] = 1
     waiters = waiters_to_notify(me, held, limit)
+    busy[2] = held.last_left
     if held.count == 0 or string.sub(head, 1, 1) == letter then
       busy[2] = math.min(till - now, 1000)
-    else
-      busy[2] = held.last_left
     end
   end
   if queue and (wait or most) then
-    local failed, waiting =
-      call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
-    if failed then return failed end
-    busy[4] = waiting
-    if wait and (rank or not most or waiting < most) then
-      failed, busy[3] = enter(rank)
-      if failed then return failed end
+    busy[4] = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
+    if wait and (rank or not most or busy[4] < most) then
+      busy[3] = enter(rank)
     end
   end
   busy[2] = math.max(-1, math.min(busy[2], LIMIT_LEFT_MS))
@@ -140,52 +117,69 @@ if not own and (again or places < 1
   return busy
 end
 
--- Granted. The own token is granted anew, with a new fence: nobody has seen the
--- one whose answer was lost. The lock is written last: a server that refuses a
--- step has granted nothing. SET comes first, because a full server refuses a
--- script's first write only. PTTL and PEXPIRE come before anything without a
--- life of its own is written: they fail here if an ACL would let us neither
--- renew nor release.
-local last = fence and redis.pcall('GET', fence)
-last = type(last) == 'string' and tonumber(last) or 0
-if not (last > 0 and last < LIMIT_EXACT) then last = 0 end
-local number = string.format('%.0f', math.max(last + 1, now_us()))
-local others_permits = held.count > 0 and held.kind == 'p' and info
-  and redis.pcall('HMGET', info, 'limit')[1] or nil
-local record, grant = grant_steps(held, ttl, number)
-local steps = {}
-if fence then
-  steps = {{'SET', fence, number, 'PX', life}, {'PEXPIRE', fence, life}}
-  for _, step in ipairs(record) do steps[#steps + 1] = step end
-  steps[#steps + 1] = {'PEXPIRE', info, life}
-end
--- A waiter that was notified and then taken for dead may find no queue, but its
--- doorbell.
-if queue and (head or wait) then steps[#steps + 1] = {'DEL', bell} end
-if head then
-  steps[#steps + 1] = {'ZREM', queue, me}
-  steps[#steps + 1] = {'ZREM', alive, me}
-end
-for _, step in ipairs(grant) do steps[#steps + 1] = step end
-for _, step in ipairs(steps) do
-  local failed
-  if step[1] == 'DEL' then
-    failed = wipe(step[2])
-  else
-    failed = call(unpack(step))
+-- The lock is written last: a server that refuses a step has granted nothing. SET
+-- comes first, because a full server refuses a script's first write only. PTTL
+-- and PEXPIRE come before anything without a life of its own is written: they
+-- fail here if an ACL would let us neither renew nor release.
+local function grant(held, in_queue, number)
+  local record, grant = grant_steps(held, ttl, number)
+  local steps = {}
+  if fence then
+    steps = {{'SET', fence, number, 'PX', life}, {'PEXPIRE', fence, life}}
+    for _, step in ipairs(record) do steps[#steps + 1] = step end
+    steps[#steps + 1] = {'PEXPIRE', info, life}
   end
-  if failed then return failed end
+  -- A waiter that was notified and then taken for dead may find no queue, but
+  -- its doorbell.
+  if queue and (in_queue or wait) then steps[#steps + 1] = {'DEL', bell} end
+  if in_queue then
+    steps[#steps + 1] = {'ZREM', queue, me}
+    steps[#steps + 1] = {'ZREM', alive, me}
+  end
+  for _, step in ipairs(grant) do steps[#steps + 1] = step end
+  for _, step in ipairs(steps) do
+    if step[1] == 'DEL' then wipe(step[2]) else call(unpack(step)) end
+  end
 end
 
-local granted = {1, fence and number or '', '',
-  tonumber(digits(others_permits, LIMIT_PERMITS) or 0)}
-if not head then return granted end
-head = live_head(me)
-if type(head) ~= 'string' then return granted end
-granted[3] = head
-if places < 2 then return granted end
-held.count, held.kind = held.count + (own and 0 or 1), letter
-for i, waiter in ipairs(waiters_to_notify(me, held, limit)) do
-  granted[4 + i] = waiter
+-- The own token is granted anew, with a new fence: nobody has seen the one whose
+-- answer was lost.
+local function next_fence()
+  local last = fence and redis.pcall('GET', fence)
+  last = type(last) == 'string' and tonumber(last) or 0
+  if not (last > 0 and last < LIMIT_EXACT) then last = 0 end
+  return string.format('%.0f', math.max(last + 1, now_us))
 end
-return granted
+
+return answer_of(function()
+  local held = find_holders(remove_expired)
+  local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
+    and (owns() or former_owns())
+  local places, head, till, rank = free_places(held), false, now, false
+  if queue then
+    head, till = live_head(me)
+    rank = head and call('ZRANK', queue, me)
+  end
+  local again = held.unswept or head == true and (wait or places > 0)
+  if not own and (again or places < 1
+    or head and not in_turn(head, rank, places)) then
+    return answer_busy(held, places, head, till, rank, again)
+  end
+
+  local number = next_fence()
+  local others = held.count > 0 and held.kind == 'p' and info
+    and redis.pcall('HMGET', info, 'limit')[1] or nil
+  grant(held, head, number)
+  local granted = {1, fence and number or '', '',
+    tonumber(digits(others, LIMIT_PERMITS) or 0)}
+  if not head then return granted end
+  local done, follower = pcall(live_head, me)
+  if not done or type(follower) ~= 'string' then return granted end
+  granted[3] = follower
+  if places < 2 then return granted end
+  held.count, held.kind = held.count + (own and 0 or 1), letter
+  for i, waiter in ipairs(waiters_to_notify(me, held, limit)) do
+    granted[4 + i] = waiter
+  end
+  return granted
+end)

@@ -1,5 +1,5 @@
 # Puts the scripts together and prints them as C strings. Each EVAL carries its
-# script, so comments, indentation and unused functions are left out.
+# script, so comments, spaces and unused functions are left out.
 #
 #     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
 #
@@ -7,8 +7,9 @@
 #   -- include: NAME   stands for shared/NAME.lua. KIND as a name stands for
 #                      exclusive and counted, and makes two scripts of one.
 #   LIMIT_...          stands for the number of that name in LIMITS.H.
-#   A comment, a function's first line and its end have lines of their own.
-# OUT gets each script as it is sent, for the linters.
+#   A comment has lines of its own, a string has single quotes. A function has
+#   its first line and its end on lines of their own, or is one line.
+# FOLDER gets each script as it is sent, for the linters.
 
 function fail(text) {
 	print "embed.awk: " text >"/dev/stderr"
@@ -50,8 +51,10 @@ function drop_unused_functions(  first, last, name, again) {
 			continue
 		name = lines[first]
 		gsub(/^local function |[(].*/, "", name)
-		for (last = first; lines[last] != "end" && last < count;)
-			last++
+		last = first
+		if (lines[first] !~ / end$/)
+			while (lines[last] != "end" && last < count)
+				last++
 		if (is_used(name, first, last))
 			continue
 		for (; first <= last; first++)
@@ -72,14 +75,32 @@ function with_limits(line,  name) {
 	return line
 }
 
+# Without indentation, and without spaces that Lua does not need. Strings stand
+# between single quotes.
+function squeezed(line,  part, count, i, text) {
+	sub(/^ */, "", line)
+	count = split(line, part, "'")
+	for (i = 1; i <= count; i++) {
+		if (i % 2 == 1) {
+			gsub(/, /, ",", part[i])
+			gsub(/ = /, "=", part[i])
+			gsub(/ == /, "==", part[i])
+			gsub(/ < /, "<", part[i])
+			gsub(/ > /, ">", part[i])
+			gsub(/ [+] /, "+", part[i])
+		}
+		text = text (i > 1 ? "'" : "") part[i]
+	}
+	return text
+}
+
 function embed(name, file, kind,  i, line) {
 	count = 0
 	read_lua(file, kind)
 	drop_unused_functions()
 	print "\nconst char script_" name "[] ="
 	for (i = 1; i <= count; i++) {
-		line = with_limits(lines[i])
-		sub(/^ */, "", line)
+		line = squeezed(with_limits(lines[i]))
 		if (line == "")
 			continue
 		print line >(out "/" name ".lua")

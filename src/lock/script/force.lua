@@ -14,31 +14,29 @@ local lock, info, nested, queue, alive, bell = unpack(KEYS)
 -- include: record
 -- include: queue
 
-local held = find_holders(remove_expired)
-if held.err then return held end
-if held.unswept or queue and live_head() == true then return {-1} end
-local limit = info and redis.pcall('HMGET', info, 'limit')
-limit = limit and tonumber(digits(limit[1], LIMIT_PERMITS)) or nil
-local named, freed = {}, held.count == 0 and 1 or 0
-for i = 2, #ARGV do named[ARGV[i]] = true end
-if held.kind == 'x' then
-  if not named[redis.sha1hex(held.first)] then return {0} end
-  freed, held.count = 1, 0
-elseif held.count > 0 then
-  local found = {}
-  for _, member in ipairs(list_members(held, 5000)) do
-    if named[redis.sha1hex(member)] then found[#found + 1] = member end
+return answer_of(function()
+  local held = find_holders(remove_expired)
+  if held.unswept or queue and select(2, pcall(live_head)) == true then
+    return {-1}
   end
-  if not found[1] then return {0} end
-  local failed
-  failed, freed = call('ZREM', lock, unpack(found))
-  if failed then return failed end
-  held.count = held.count - freed
-end
-if held.count == 0 then
-  local failed = wipe(unpack({lock, info, nested}))
-  if failed then return failed end
-end
-if not queue then return {freed} end
-local waiters = waiters_to_notify(nil, held, limit, true)
-return notify_expected(waiters, ARGV[1], bell, {freed})
+  local limit = info and redis.pcall('HMGET', info, 'limit')
+  limit = limit and tonumber(digits(limit[1], LIMIT_PERMITS)) or nil
+  local named, freed = {}, held.count == 0 and 1 or 0
+  for i = 2, #ARGV do named[ARGV[i]] = true end
+  if held.kind == 'x' then
+    if not named[redis.sha1hex(held.first)] then return {0} end
+    freed, held.count = 1, 0
+  elseif held.count > 0 then
+    local found = {}
+    for _, member in ipairs(list_members(held, 5000)) do
+      if named[redis.sha1hex(member)] then found[#found + 1] = member end
+    end
+    if not found[1] then return {0} end
+    freed = call('ZREM', lock, unpack(found))
+    held.count = held.count - freed
+  end
+  if held.count == 0 then wipe(unpack({lock, info, nested})) end
+  if not queue then return {freed} end
+  local waiters = waiters_to_notify(nil, held, limit, true)
+  return notify_expected(waiters, ARGV[1], bell, {freed})
+end)

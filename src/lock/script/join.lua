@@ -15,19 +15,21 @@ local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]
 -- include: record
 -- include: KIND
 
-local owned = owns()
-if type(owned) == 'table' then return owned end
-local record = {}
-if info then
-  local _, records = read_records(letter, {token})
-  record = records and records[1] or {}
-end
-if not owned or record.kept then return {0} end
-if wanted ~= letter then return {2} end
-local failed = lengthen(ttl)
-if failed then return failed end
-if not info then return {1, '', 'no key can lie beside the lock'} end
-failed = nested and (call('ZADD', nested, now + ttl, token .. ':' .. run)
-  or call('PEXPIRE', nested, life))
-return {1, digits(record.fence, LIMIT_EXACT) or '',
-  failed and failed.err or ''}
+return answer_of(function()
+  local owned, record = owns(), {}
+  if info then
+    local done, records = pcall(read_records, letter, {token})
+    record = done and records[1] or {}
+  end
+  if not owned or record.kept then return {0} end
+  if wanted ~= letter then return {2} end
+  lengthen(ttl)
+  if not info then return {1, '', 'no key can lie beside the lock'} end
+  local counted, failure = pcall(function()
+    if not nested then return end
+    call('ZADD', nested, now + ttl, token .. ':' .. run)
+    call('PEXPIRE', nested, life)
+  end)
+  return {1, digits(record.fence, LIMIT_EXACT) or '',
+    counted and '' or failure}
+end)

@@ -38,81 +38,93 @@ local function number(key, what, text, max)
   return good or ''
 end
 
--- The reply of a command, or nil and a problem.
-local function ask(command, key, ...)
+-- What the function returns, or nil and a problem.
+local function ask(key, ask_it, ...)
   if not key then return end
-  local failed, reply = call(command, key, ...)
-  if not failed then return reply end
-  report(key, failed.err)
+  local done, reply, more = pcall(ask_it, ...)
+  if done then return reply, more end
+  report(key, reply)
 end
 
-local held = find_holders()
-if held.err then return held end
-local kind, left = held.kind or '', held.last_left or -2
-local members = kind == 'x' and {held.first, left}
-  or kind ~= '' and list_members(held, most, 'WITHSCORES') or {}
-local tokens, is_holder = {}, {}
-for i = 1, #members, 2 do
-  local token = kind == 's' and token_of(members[i]) or members[i]
-  tokens[#tokens + 1], is_holder[token] = token, true
-end
-
-local failed, records, permits
-if kind ~= '' and info then
-  failed, records, permits = read_records(kind, tokens)
-  if failed then report(info, failed.err) end
-end
-records = records or {}
-permits = kind == 'p' and number(info, 'limit', permits, LIMIT_PERMITS)
-
-local holders = {}
-for i, token in ipairs(tokens) do
-  local member, lease_left = members[2 * i - 1], members[2 * i]
-  if kind ~= 'x' then lease_left = lease_left - now end
-  local record = records[i] or {}
-  local since = start_of(record.since)
-  if records[i] and not since then
-    report(info, 'since is no number in range')
+-- The holders, by a token each, and all that the answer says about them.
+local function list_holders(held)
+  local members = held.kind == 'x' and {held.first, held.first_left}
+    or held.kind and list_members(held, most, 'WITHSCORES') or {}
+  local tokens, values = {}, {}
+  for i = 1, #members, 2 do
+    tokens[#tokens + 1] = held.kind == 's' and token_of(members[i])
+      or members[i]
   end
-  for _, value in ipairs({string.sub(token, 1, LIMIT_LONG_TEXT), #token,
-    #token <= LIMIT_LONG_TEXT and redis.sha1hex(member) or '',
-    math.floor(math.min(lease_left, LIMIT_LEFT_MS)),
-    record.since and 1 or 0, record.host or '',
-    number(info, 'pid', record.pid, LIMIT_PID), record.user or '',
-    record.command or '', since or 0, record.kept and 1 or 0,
-    number(info, 'fence', record.fence, LIMIT_EXACT)}) do
-    holders[#holders + 1] = value
+  local records, permits =
+    ask(held.kind and info, read_records, held.kind, tokens)
+  permits = held.kind == 'p'
+    and number(info, 'limit', permits, LIMIT_PERMITS)
+  for i, token in ipairs(tokens) do
+    local member, left = members[2 * i - 1], members[2 * i]
+    if held.kind ~= 'x' then left = left - now end
+    local record = records and records[i]
+    local since = record and start_of(record.since)
+    if record and not since then
+      report(info, 'since is no number in range')
+    end
+    record = record or {}
+    for _, value in ipairs({string.sub(token, 1, LIMIT_LONG_TEXT), #token,
+      #token <= LIMIT_LONG_TEXT and redis.sha1hex(member) or '',
+      math.floor(math.min(left, LIMIT_LEFT_MS)),
+      record.since and 1 or 0, record.host or '',
+      number(info, 'pid', record.pid, LIMIT_PID), record.user or '',
+      record.command or '', since or 0, record.kept and 1 or 0,
+      number(info, 'fence', record.fence, LIMIT_EXACT)}) do
+      values[#values + 1] = value
+    end
   end
+  return tokens, values, tonumber(permits or 0) or 0
 end
 
-local alive_until = now + 4 * LIMIT_HEARTBEAT_MS
-local waiting = ask('ZCOUNT', alive, now, alive_until)
-local listed = queue_most > 0
-  and ask('ZRANGE', queue, 0, queue_most - 1, 'WITHSCORES')
-if not (waiting and listed) then listed = {} end
-local waiters = {}
-for i = 1, #listed, 2 do
-  local till = tonumber(ask('ZSCORE', alive, listed[i]) or 0)
-  if till >= now and till <= alive_until then
-    waiters[#waiters + 1] = listed[i]
-    waiters[#waiters + 1] = math.max(0, math.min(LIMIT_EXACT,
-      math.floor(now - listed[i + 1] / 1000)))
+-- How many wait, and the first of them.
+local function list_waiters()
+  local alive_until = now + 4 * LIMIT_HEARTBEAT_MS
+  local waiting = ask(alive, call, 'ZCOUNT', alive, now, alive_until)
+  local listed = queue_most > 0 and ask(queue, call, 'ZRANGE', queue, 0,
+    queue_most - 1, 'WITHSCORES')
+  local waiters = {}
+  if not waiting or not listed then return waiting or -1, waiters end
+  for i = 1, #listed, 2 do
+    local till =
+      tonumber(ask(alive, call, 'ZSCORE', alive, listed[i]) or 0)
+    if till >= now and till <= alive_until then
+      waiters[#waiters + 1] = listed[i]
+      waiters[#waiters + 1] = math.max(0, math.min(LIMIT_EXACT,
+        math.floor(now - listed[i + 1] / 1000)))
+    end
   end
+  return waiting, waiters
 end
 
-local last = number(fence, 'the fence', ask('GET', fence), LIMIT_EXACT)
-local runs, released = 0, 0
-local nest = ask('ZRANGE', nested, -1000, -1, 'WITHSCORES') or {}
-for i = 1, #nest, 2 do
-  local token, run = string.match(nest[i], '^(.*):([^:]*)$')
-  if token and is_holder[token] then
-    if run == 'released' then
+-- How many nested runs use the lock, and 1 if an outermost has ended.
+local function count_nested(tokens)
+  local is_holder, runs, released = {}, 0, 0
+  for _, token in ipairs(tokens) do is_holder[token] = true end
+  local listed = ask(nested, call, 'ZRANGE', nested, -1000, -1, 'WITHSCORES')
+  for i = 1, #(listed or {}), 2 do
+    local token, run = string.match(listed[i], '^(.*):([^:]*)$')
+    if token and is_holder[token] and run == 'released' then
       released = 1
-    elseif tonumber(nest[i + 1]) > now then
+    elseif token and is_holder[token] and tonumber(listed[i + 1]) > now then
       runs = runs + 1
     end
   end
+  return runs, released
 end
-return {kind, held.count, tonumber(permits or 0) or 0,
-  math.floor(math.min(left, LIMIT_LEFT_MS)), now, holders, last,
-  waiting or -1, waiters, runs, released, problems}
+
+return answer_of(function()
+  local held = find_holders()
+  local tokens, holders, permits = list_holders(held)
+  local waiting, waiters = list_waiters()
+  local last = number(fence, 'the fence', ask(fence, call, 'GET', fence),
+    LIMIT_EXACT)
+  local runs, released = count_nested(tokens)
+  return {held.kind or '', held.count, permits,
+    math.floor(math.min(held.last_left or -2, LIMIT_LEFT_MS)), now, holders,
+    last, waiting, waiters, runs, released, problems}
+end)

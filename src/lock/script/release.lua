@@ -21,8 +21,8 @@ local run, expected = ARGV[7] or '', ARGV[8]
 local former = {unpack(ARGV, 9)}
 -- include: call
 -- A server that denies TIME must not keep the lock from being freed.
-local no_time, time = call('TIME')
-local now = no_time and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
+local time = redis.pcall('TIME')
+local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: sweep
 -- include: holders
 -- include: queue
@@ -69,7 +69,7 @@ end
 local mark = token .. ':released'
 
 local function leave_to_nested()
-  if keep_ms > 0 then lengthen(keep_ms) end
+  if keep_ms > 0 then pcall(lengthen, keep_ms) end
   redis.pcall('ZADD', nested, keep_ms > 0
     and string.format('%.0f', 1e15 + now + keep_ms) or '+inf', mark)
 end
@@ -80,23 +80,11 @@ local function left_to_keep()
   return left > 0 and left <= LIMIT_MIN_HOLD_MS and left or 0
 end
 
--- The waiter behind those that are notified, unless its heartbeat is that of the
--- first ranks: if the head is dead, it would notice after a long time only.
-local function slow_waiter_at(rank)
-  local waiter = redis.pcall('ZRANGE', queue, rank, rank)[1]
-  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
-  return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
-    and till <= now + 4 * LIMIT_HEARTBEAT_MS and waiter or ''
-end
-
--- Nested runs that use the lock keep it.
-local owned = owns()
-if type(owned) == 'table' then
-  if not string.find(owned.err, '^WRONGTYPE') then return owned end
-  owned = false
-end
-local others, any = false, true
-if nested then
+-- Nested runs that use the lock keep it: returns the answer then. Otherwise nil,
+-- and whether nested runs are left.
+local function leave(owned)
+  if not nested then return run ~= '' and {owned and 2 or 0, 0, 0, ''} end
+  local others, any = false, true
   if owned then others, any = has_other_runs() end
   local released = run == ''
     or type(redis.pcall('ZSCORE', nested, mark)) == 'string'
@@ -106,50 +94,66 @@ if nested then
   if owned and (others or not released) then return {2, 0, 0, ''} end
   if owned and run ~= '' then keep_ms = math.max(keep_ms, left_to_keep()) end
   if any and released then redis.pcall('ZREM', nested, mark) end
-elseif run ~= '' then
-  return {owned and 2 or 0, 0, 0, ''}
+  return nil, any
 end
 
--- The head of the queue looks again at a lock that the server is to keep.
-local answer = {0, 0, 0, ''}
-if owned and keep_ms > 0 then
-  local failed = keep_for(keep_ms)
-  if failed then return failed end
-  local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
-  return {3, 0, keep_ms, '', first}
-elseif owned then
-  local failed = drop()
-  if failed then return failed end
-  if number and number ~= ''
-    and redis.pcall('GET', fence) == number then
-    redis.pcall('DEL', fence)
+local function free(owned)
+  if owned then
+    drop()
+    if number and number ~= '' and redis.pcall('GET', fence) == number then
+      redis.pcall('DEL', fence)
+    end
+  elseif info and redis.pcall('HMGET', info, 'token')[1] == token then
+    redis.pcall('DEL', info)
   end
-  answer[1] = 1
-elseif info and redis.pcall('HMGET', info, 'token')[1] == token then
-  redis.pcall('DEL', info)
+  drop_former()
 end
-drop_former()
 
--- Those that can go now are notified, even if it was not we who freed the lock:
--- the answer of a first try may have been lost, or this is a waiter that leaves
--- after it was notified, or whose kind kept others back.
-local held = find_holders(remove_expired)
-if held.unswept then answer[2] = 1 end
-if nested and any and held.count == 0 then
-  local nothing = function() end
-  local swept = sweep(nested, nothing, nothing)
-  if swept == true then answer[2] = 1 end
-  if type(swept) == 'table' then redis.pcall('DEL', nested) end
+-- The waiter behind those that are notified, unless its heartbeat is that of the
+-- first positions: if the head is dead, it would notice after a long time only.
+local function slow_waiter_at(rank)
+  local waiter = redis.pcall('ZRANGE', queue, rank, rank)[1]
+  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
+  return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
+    and till <= now + 4 * LIMIT_HEARTBEAT_MS and waiter or ''
 end
-if not queue then return answer end
-local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
-if not first then return answer end
-redis.pcall('ZREM', queue, me)
-redis.pcall('ZREM', alive, me)
-redis.pcall('DEL', bell)
-if held.err then return answer end
-local again = owned and held.kind ~= 's' or first == me
-local waiters, why_none = waiters_to_notify(me, held, limit, again)
-if why_none == true then answer[2] = 1 end
-if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
-return notify_expected(waiters, expected, next_bell, answer)
+
+return answer_of(function()
+  local known, owned = pcall(owns)
+  if not known then
+    if not is_wrong_type(owned) then error(owned, 0) end
+    owned = false
+  end
+  local left, any = leave(owned)
+  if left then return left end
+  local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
+  if owned and keep_ms > 0 then
+    keep_for(keep_ms)
+    -- The head of the queue looks at the lock anew.
+    return {3, 0, keep_ms, '', first}
+  end
+  free(owned)
+
+  -- Those that can go now are notified, even if it was not we who freed the
+  -- lock: the answer of a first try may have been lost, or this is a waiter that
+  -- leaves after it was notified, or whose kind kept others back.
+  local answer = {owned and 1 or 0, 0, 0, ''}
+  local is_lock, held = pcall(find_holders, remove_expired)
+  if held.unswept then answer[2] = 1 end
+  if any and held.count == 0 then
+    local nothing = function() end
+    local done, swept = pcall(sweep, nested, nothing, nothing)
+    if swept == true then answer[2] = 1 end
+    if not done then redis.pcall('DEL', nested) end
+  end
+  if not first then return answer end
+  redis.pcall('ZREM', queue, me)
+  redis.pcall('ZREM', alive, me)
+  redis.pcall('DEL', bell)
+  if not is_lock then return answer end
+  local waiters, unfinished = waiters_to_notify(me, held, limit,
+    owned and held.kind ~= 's' or first == me)
+  if unfinished then answer[2] = 1 end
+  if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
+  return notify_expected(waiters, expected, next_bell, answer)
+end)

@@ -10,7 +10,8 @@ local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 -- include: time
 -- include: KIND
 
-local owned = owns()
-if type(owned) == 'table' then return owned end
-if not owned then return {0} end
-return lengthen(ttl) or {1}
+return answer_of(function()
+  if not owns() then return {0} end
+  lengthen(ttl)
+  return {1}
+end)

@@ -2,20 +2,16 @@
 -- have the token itself as member, as DistributedLock.Redis has; shared holders
 -- another one, to be told apart. Uses lock, info, token, letter, former, now.
 
-local function member_of(one)
-  return letter == 's' and 's:' .. one or one
-end
+local function member_of(one) return letter == 's' and 's:' .. one or one end
 local member = member_of(token)
 
 local function owns(one)
-  local failed, till = call('ZSCORE', lock, one or member)
-  if failed then return not string.find(failed.err, '^WRONGTYPE') and failed end
-  return till and tonumber(till) >= now
+  local done, till = pcall(call, 'ZSCORE', lock, one or member)
+  if done then return till and tonumber(till) >= now end
+  return not is_wrong_type(till) and error(till, 0)
 end
 
-local function is_holder(other)
-  return owns(member_of(other)) == true
-end
+local function is_holder(other) return owns(member_of(other)) end
 
 -- Whether a try under a former token, which was never answered, has the lock.
 local function former_owns()
@@ -54,15 +50,14 @@ end
 
 local function lengthen(ms)
   local till = tonumber(redis.pcall('ZSCORE', lock, member)) or 0
-  local failed, left = call('PTTL', lock)
-  if failed then return failed end
-  return till < now + ms and call('ZADD', lock, 'XX', now + ms, member)
-    or left < 3 * ms and call('PEXPIRE', lock, 3 * ms)
+  local left = call('PTTL', lock)
+  if till < now + ms then call('ZADD', lock, 'XX', now + ms, member) end
+  if left < 3 * ms then call('PEXPIRE', lock, 3 * ms) end
 end
 
 local function drop()
-  local failed = call('ZREM', lock, member)
-  if failed or not info then return failed end
+  call('ZREM', lock, member)
+  if not info then return end
   redis.pcall('HDEL', info, token)
   if redis.pcall('ZCARD', lock) == 0 then wipe(info) end
 end
@@ -77,5 +72,5 @@ local function keep_for(ms)
   if type(left) == 'number' and left < ms then
     redis.pcall('PEXPIRE', lock, ms)
   end
-  return call('ZADD', lock, 'XX', now + ms, member)
+  call('ZADD', lock, 'XX', now + ms, member)
 end

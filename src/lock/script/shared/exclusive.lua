@@ -1,9 +1,8 @@
 -- An exclusive lock is a string, the token. Uses lock, info, token, former, now.
 
-local function owns()
-  local failed, owner = call('GET', lock)
-  return failed or owner == token
-end
+local function owns() return call('GET', lock) == token end
+local function is_holder(other) return other == token end
+local function free_places(held) return held.count == 0 and 1 or 0 end
 
 -- Whether a try under a former token, which was never answered, has the lock.
 local function former_owns()
@@ -17,14 +16,6 @@ local function drop_former()
   if former_owns() then redis.pcall('DEL', unpack({lock, info})) end
 end
 
-local function is_holder(other)
-  return other == token
-end
-
-local function free_places(held)
-  return held.count == 0 and 1 or 0
-end
-
 -- The commands that write the record, and those that write the lock.
 local function grant_steps(_, ttl, number)
   return {{'DEL', info}, {'HSET', info, 'token', token, 'host', self.host,
@@ -34,17 +25,13 @@ local function grant_steps(_, ttl, number)
 end
 
 local function lengthen(ms)
-  local failed, left = call('PTTL', lock)
-  if failed then return failed end
-  return left < ms and call('PEXPIRE', lock, ms)
+  if call('PTTL', lock) < ms then call('PEXPIRE', lock, ms) end
 end
 
-local function drop()
-  return call('DEL', unpack({lock, info}))
-end
+local function drop() call('DEL', unpack({lock, info})) end
 
 -- Leaves the lock to the server, for --min-hold.
 local function keep_for(ms)
   if info then redis.pcall('HSET', info, 'kept', 1) end
-  return call('PEXPIRE', lock, ms)
+  call('PEXPIRE', lock, ms)
 end

@@ -15,36 +15,30 @@ local function remove_expired()
 end
 
 -- Who holds the lock: the kind, how many, whose lease ends first and last, and
--- in how many ms; or an error. Expired holders never count; remove is nil or
--- what removes them. A lock with more expired holders than one call removes, and
--- no other, is not free (unswept): the kinds must not mix. A sorted set that
--- never expires, or whose scores are no times, is somebody's data and no lock.
+-- in how many ms. Expired holders never count; remove is nil or what removes
+-- them. A lock with more expired holders than one call removes, and no other, is
+-- not free (unswept): the kinds must not mix. A sorted set that never expires, or
+-- whose scores are no times, is somebody's data and no lock.
 local function find_holders(remove)
-  local no_string, owner = call('GET', lock)
-  local failed, left = call('PTTL', lock)
-  if failed then return failed end
-  if owner then
+  local owner = redis.pcall('GET', lock)
+  local left = call('PTTL', lock)
+  if type(owner) == 'string' then
     return {kind = 'x', count = 1, first = owner, last = owner,
       first_left = left, last_left = left}
-  elseif not no_string then
+  elseif not owner then
     return {count = 0}
-  elseif not string.find(no_string.err, '^WRONGTYPE') then
-    return no_string
+  elseif not is_wrong_type(owner.err) then
+    call('GET', lock)
   end
-  local wrong, first = call('ZRANGE', lock, 0, 0, 'WITHSCORES')
-  if wrong then return wrong end
-  local last = redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+  local first = call('ZRANGE', lock, 0, 0, 'WITHSCORES')
+  local last = call('ZRANGE', lock, -1, -1, 'WITHSCORES')
   if left < 0 or tonumber(first[2]) < 1e12 or tonumber(last[2]) > 1e14 then
-    return {err = 'WRONGTYPE a sorted set, but none of leases'}
+    error('WRONGTYPE a sorted set, but none of leases', 0)
   end
   local swept = tonumber(first[2]) < now and (not remove or remove())
-  if type(swept) == 'table' then return swept end
-  local uncounted, count = call('ZCOUNT', lock, now, '+inf')
-  if uncounted then return uncounted end
+  local count = call('ZCOUNT', lock, now, '+inf')
   if count == 0 then return {count = 0, unswept = swept == true} end
-  if swept then
-    first = redis.pcall('ZRANGE', lock, -count, -count, 'WITHSCORES')
-  end
+  if swept then first = call('ZRANGE', lock, -count, -count, 'WITHSCORES') end
   return {kind = string.sub(first[1], 1, 2) == 's:' and 's' or 'p',
     count = count, first = first[1], first_left = first[2] - now,
     last = last[1], last_left = last[2] - now}

@@ -7,34 +7,35 @@
 local function live_head(me)
   return sweep(queue, function(head)
     if head == me then return now end
-    local failed, till = call('ZSCORE', alive, head)
-    if failed then return failed end
-    till = tonumber(till)
+    local till = tonumber(call('ZSCORE', alive, head))
     return till and till >= now and till <= now + 4 * LIMIT_HEARTBEAT_MS
       and #head < LIMIT_LONG_TEXT and till
   end, function(dead) redis.pcall('ZREM', alive, unpack(dead)) end)
 end
 
--- The waiters at the front of the queue that can go together beside the holders,
--- and are to be notified; then, if there is no live head, what live_head()
--- returned. One that was notified or returned before is left out (its score
--- ends in half a millisecond), unless it is the first and again is set: many who
--- come together would all notify the same one. A name that no waiter has gets no
--- doorbell, and one second. The search starts from behind, because all before
--- one that was notified mostly were, too.
+-- How many waiters can go at once beside the holders, if one of this kind is the
+-- head of the queue.
+local function free_for(letter, held, limit)
+  if held.count > 0 and (letter == 'x' or letter ~= held.kind) then return 0 end
+  if letter == 'p' then
+    return math.min((limit or held.count + 1) - held.count, LIMIT_NOTIFY)
+  end
+  return letter == 's' and LIMIT_NOTIFY or 1
+end
+
+-- The waiters at the front of the queue that can go now, and are to be notified;
+-- and true if one call cannot find the head of the queue. One that was notified
+-- or returned before is left out (its score ends in half a millisecond), unless
+-- it is the first and again is set: many who come together would all notify the
+-- same one. A name that no waiter has gets no doorbell, and one second. The
+-- search starts from behind, because all before one that was notified mostly
+-- were, too.
 local function waiters_to_notify(me, held, limit, again)
   local list = {}
-  local head = live_head(me)
-  if type(head) ~= 'string' then return list, head end
+  local done, head = pcall(live_head, me)
+  if not done or type(head) ~= 'string' then return list, head == true end
   local letter = string.sub(head, 1, 1)
-  local room = LIMIT_NOTIFY
-  if held.count > 0 and (letter == 'x' or letter ~= held.kind) then
-    return list
-  elseif letter == 'p' then
-    room = math.min((limit or held.count + 1) - held.count, room)
-  elseif letter ~= 's' then
-    room = 1
-  end
+  local room = free_for(letter, held, limit)
   if room < 1 then return list end
   local front = redis.pcall('ZRANGE', queue, 0, room - 1)
   local i = 1

@@ -17,9 +17,8 @@ end
 -- the number of permits. Counted locks keep a text for each token:
 -- since, '-' or 'k' (kept for --min-hold), fence, pid, host, user.
 local function read_records(kind, tokens)
-  local failed, about = call('HMGET', info, 'token', 'since', 'kept', 'fence',
-    'pid', 'host', 'user', 'command', 'limit', unpack(tokens))
-  if failed then return failed end
+  local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
+    'host', 'user', 'command', 'limit', unpack(tokens))
   local records = {}
   for i, token in ipairs(tokens) do
     local since, kept, fence, pid, host, user, command = unpack(about, 2, 8)
@@ -35,5 +34,5 @@ local function read_records(kind, tokens)
       user = string.sub(user or '', 1, LIMIT_TEXT),
       command = string.sub(command or '', 1, LIMIT_LONG_TEXT)}
   end
-  return nil, records, about[9]
+  return records, about[9]
 end

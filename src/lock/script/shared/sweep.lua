@@ -1,14 +1,12 @@
 -- Removes expired members from the front of a sorted set. The server does
 -- nothing else meanwhile, so one call removes a limited number, fewer if their
--- names are long. stays() returns why a member stays, or an error; forget()
--- cleans up after those that were removed. Returns the first member that stays
--- and why, false if the set is empty now, true if the limit was reached first,
--- or an error.
+-- names are long. stays() returns why a member stays; forget() cleans up after
+-- those that were removed. Returns the first member that stays and why, false if
+-- the set is empty now, or true if the limit was reached first.
 local function sweep(set, stays, forget)
   local size, room = 1, LIMIT_ENTRIES
   while room > 0 do
-    local failed, front = call('ZRANGE', set, 0, size - 1, 'WITHSCORES')
-    if failed then return failed end
+    local front = call('ZRANGE', set, 0, size - 1, 'WITHSCORES')
     local dead, first, reason = {}, false, false
     for i = 1, #front, 2 do
       first, reason = front[i], stays(front[i], tonumber(front[i + 1]))
@@ -16,10 +14,8 @@ local function sweep(set, stays, forget)
       dead[#dead + 1] = first
       room = room - 1 - #first / 1000
     end
-    if type(reason) == 'table' then return reason end
     if #dead > 0 then
-      failed = call('ZREM', set, unpack(dead))
-      if failed then return failed end
+      call('ZREM', set, unpack(dead))
       forget(dead)
     end
     if reason then return first, reason end
