@@ -370,6 +370,16 @@ owes_reply(const struct member *member)
 }
 
 bool
+member_owes_earlier(const struct member *member)
+{
+	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
+		if (member->ballots[i].question != 0 &&
+		    member->ballots[i].question != member->question)
+			return true;
+	return false;
+}
+
+bool
 member_owes_grant(const struct member *member)
 {
 	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)

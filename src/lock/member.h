@@ -133,7 +133,8 @@ bool member_has_answered(const struct member *member);
 bool member_had_lock(const struct member *member);
 bool member_lacks_lock(const struct member *member);
 
-/* It has not answered an earlier grant. */
+/* It has not answered an earlier question, or an earlier grant. */
+bool member_owes_earlier(const struct member *member);
 bool member_owes_grant(const struct member *member);
 
 /* For the reply to a command with so many replicas: fewer have what it did. The

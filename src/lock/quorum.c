@@ -158,11 +158,14 @@ may_have_granted(const struct member *member)
 	return member->may_have_granted || member->vote == MEMBER_OUT;
 }
 
+/* A server that cannot send the reply to an earlier command, as we have gone,
+ * does not read the release behind it. */
 static bool
-may_release_late(const struct member *member)
+may_miss_release(const struct member *member)
 {
-	return member->vote == MEMBER_OUT && member_had_lock(member) &&
-	       !is_up(member);
+	return member->vote == MEMBER_OUT &&
+	       (member_owes_earlier(member) ||
+		   (member_had_lock(member) && !is_up(member)));
 }
 
 static bool
@@ -175,7 +178,7 @@ static struct votes
 count_votes(const struct quorum *quorum)
 {
 	struct votes votes = {.size = quorum->count,
-	    .unsent = count(quorum, may_release_late),
+	    .unsent = count(quorum, may_miss_release),
 	    .lost = count(quorum, has_lost),
 	    .permanent = count(quorum, member_is_absent_for_good)};
 

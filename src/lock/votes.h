@@ -15,7 +15,7 @@ struct votes {
 	size_t no;
 	size_t not_yet; /* would have to be asked again */
 	/* The rest is absent: silent, failed, not to be counted. */
-	size_t unsent;	  /* of out: the release is not on its way yet */
+	size_t unsent;	  /* of out: would miss the release if we went */
 	size_t lost;	  /* of no: had the lock before */
 	size_t permanent; /* of the absent: they will be so the next time */
 };
@@ -46,7 +46,7 @@ enum votes_decision votes_on_grant(const struct votes *votes);
 enum votes_decision votes_on_renewal(const struct votes *votes);
 
 /* A majority has freed it and the other releases are on their way, or all have
- * voted. What is written arrives, whether its reply is awaited or not. */
+ * voted. */
 enum votes_decision votes_on_release(const struct votes *votes);
 
 #endif

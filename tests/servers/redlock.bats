@@ -580,6 +580,18 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 }
 
 # bats test_tags=extra
+# A server that cannot send the reply to the grant drops the release behind it.
+@test "a grant that is still being executed: its release is waited for" {
+	own_nodes 3
+	# shellcheck disable=SC2034 # the proxy's server
+	SUITE_DIR=$NODES/3
+	start_proxy proxy busy:150:EVAL:1
+	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://$PWD/proxy/s"
+	run -0 rl -t 60 -- true
+	wait_until none_of_ours 1 2 3
+}
+
+# bats test_tags=extra
 @test "a server that always answers last is planted again, too" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
