@@ -24,13 +24,19 @@ is_out(const struct lock *lock)
 static void
 prove(struct lock *lock, int64_t sent_at)
 {
-	int64_t ttl = lock->config->ttl_ms;
-	int64_t until = lease_valid_until(sent_at, ttl);
+	int64_t until = lease_valid_until(sent_at, lock->config->ttl_ms);
 
 	if (until > lock->valid_until)
 		lock->valid_until = until;
-	lock_due_at(lock,
-	    sent_at + ttl / 3 + dice_between(-ttl / 60, ttl / 60));
+}
+
+static void
+schedule_renewal(struct lock *lock, int64_t sent_at)
+{
+	int64_t ttl = lock->config->ttl_ms;
+	int64_t jitter = dice_between(-ttl / 60, ttl / 60);
+
+	lock_due_at(lock, sent_at + ttl / 3 + jitter);
 }
 
 static void
@@ -105,6 +111,7 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_reply(lock);
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
+		schedule_renewal(lock, reply->sent_at);
 		plant(lock);
 	} else {
 		lose(lock, "its key was taken away or has expired");
@@ -227,4 +234,5 @@ lease_begin(struct lock *lock, int64_t sent_at)
 	lock_enter(lock, LOCK_HELD, on_due);
 	lock->acquired_at = sent_at;
 	prove(lock, sent_at);
+	schedule_renewal(lock, sent_at);
 }

@@ -50,7 +50,7 @@ enum lock_failure {
 enum lock_command {
 	LOCK_NONE_OUT,	  /* the timer says when it is sent */
 	LOCK_OUT,	  /* its reply is awaited */
-	LOCK_OUT_TWICE,	  /* a renewal, on two connections; RELEASING: both
+	LOCK_OUT_TWICE,	  /* a renewal, on two connections; RELEASING: they
 			   * have to be answered before the release is sent */
 	LOCK_ON_DOORBELL, /* BLPOP is out, the try follows */
 };

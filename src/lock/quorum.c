@@ -491,6 +491,13 @@ quorum_renews_twice(const struct quorum *quorum)
 }
 
 bool
+quorum_await_quiet(struct quorum *quorum, void (*on_quiet)(void *arg))
+{
+	return quorum->single != NULL &&
+	       single_await_quiet(quorum->single, on_quiet);
+}
+
+bool
 quorum_is_one(const struct quorum *quorum)
 {
 	return quorum->single != NULL;

@@ -11,6 +11,7 @@ enum { RELEASE_MS = 10000, WITHDRAW_MS = 300 };
 enum { SWEEP_MS = 1000 };
 
 static void send_release(struct lock *lock);
+static void on_quiet(void *arg);
 
 static void
 finish(struct lock *lock)
@@ -160,8 +161,19 @@ on_due(void *arg)
 		finish(lock);
 }
 
-/* A renewal that overtakes the release, on a connection of its own, would
- * lengthen the lease of a lock that is to be kept for a while. */
+/* A renewal that is executed after the release would lengthen the lease of a
+ * lock that the server is to keep, so it is waited for. Without that it is
+ * harmless, and the wait ends with the first reply: it shows which connection
+ * works. */
+static bool
+must_wait(struct lock *lock)
+{
+	bool keep = lock->release.keep_until > clock_now();
+
+	return quorum_renews_twice(lock->quorum) ||
+	       (keep && quorum_await_quiet(lock->quorum, on_quiet));
+}
+
 static void
 begin(struct lock *lock, int64_t give_up_at)
 {
@@ -176,7 +188,7 @@ begin(struct lock *lock, int64_t give_up_at)
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
-	if (quorum_renews_twice(lock->quorum)) {
+	if (must_wait(lock)) {
 		lock->command = LOCK_OUT_TWICE;
 		lock_due_at(lock,
 		    clock_min(clock_now() + lock->patience_ms, give_up_at));
@@ -202,7 +214,14 @@ void
 release_go_on(struct lock *lock)
 {
 	lock->release.give_up_at = release_by(lock);
-	send_release(lock);
+	if (!must_wait(lock))
+		send_release(lock);
+}
+
+static void
+on_quiet(void *arg)
+{
+	release_go_on(arg);
 }
 
 void

@@ -25,7 +25,7 @@ void release_withdraw(struct lock *lock);
  * reply, unless the connection was blocked. */
 void release_silently(struct lock *lock);
 
-/* The renewals that a release has waited for are answered. */
+/* A renewal that the release has waited for is answered. */
 void release_go_on(struct lock *lock);
 
 #endif

@@ -8,39 +8,48 @@
 #include "redis/reply.h"
 #include "redis/server.h"
 
+enum path_state {
+	PATH_QUIET,
+	PATH_AWAITED, /* its reply counts */
+	PATH_IGNORED, /* another reply was quicker; the server may still do
+		       * what was asked */
+};
+
 struct path {
 	struct single *single;
-	struct server *node;
-	bool out; /* its reply is awaited */
+	struct server *server;
+	enum path_state state;
 };
 
 struct single {
 	struct loop *loop;
-	const struct endpoint *server;
+	const struct endpoint *endpoint;
 	const char *key;
-	struct path paths[2]; /* the second one has no node before it is used */
+	struct path paths[2]; /* the second one has no server before its use */
 	struct path *in_use;
 	/* What is asked: */
 	bool grant;
 	int replicas;
 	reply_handler *on_reply;
+	void (*on_quiet)(void *arg);
 	void *arg;
 	char error[1024]; /* of too few replicas, or empty */
 };
 
 struct single *
-single_new(struct loop *loop, const struct endpoint *server, const char *key)
+single_new(struct loop *loop, const struct endpoint *endpoint, const char *key)
 {
 	struct single *single = calloc(1, sizeof(*single));
 
 	if (single == NULL)
 		return NULL;
-	*single = (struct single){.loop = loop, .server = server, .key = key};
+	*single =
+	    (struct single){.loop = loop, .endpoint = endpoint, .key = key};
 	single->paths[0].single = single;
 	single->paths[1].single = single;
 	single->in_use = &single->paths[0];
-	single->in_use->node = server_new(loop, server, key);
-	if (single->in_use->node != NULL)
+	single->in_use->server = server_new(loop, endpoint, key);
+	if (single->in_use->server != NULL)
 		return single;
 	free(single);
 	return NULL;
@@ -51,8 +60,8 @@ single_free(struct single *single)
 {
 	if (single == NULL)
 		return;
-	server_free(single->paths[0].node);
-	server_free(single->paths[1].node);
+	server_free(single->paths[0].server);
+	server_free(single->paths[1].server);
 	free(single);
 }
 
@@ -67,9 +76,9 @@ other(const struct path *path)
 static void
 drop(struct path *path)
 {
-	path->out = false;
-	if (path->node != NULL)
-		server_drop(path->node);
+	path->state = PATH_QUIET;
+	if (path->server != NULL)
+		server_drop(path->server);
 }
 
 static void
@@ -95,7 +104,7 @@ deliver(struct single *single, const struct reply *received)
 	}
 	single->on_reply(single->arg, &reply);
 	if (reply.kind == REPLY_TOO_FEW)
-		server_doubt(single->in_use->node);
+		server_doubt(single->in_use->server);
 }
 
 /* A yes or a no about the lock itself, from a server that may say so. */
@@ -110,7 +119,18 @@ is_decisive(const struct single *single, const struct reply *reply)
 		   !member_lacks_replicas(reply, single->replicas, why));
 }
 
-/* While both connections are out, only a decisive reply counts, and none of a
+static void
+notify_if_quiet(struct single *single)
+{
+	void (*on_quiet)(void *arg) = single->on_quiet;
+
+	if (on_quiet == NULL || other(single->in_use)->state != PATH_QUIET)
+		return;
+	single->on_quiet = NULL;
+	on_quiet(single->arg);
+}
+
+/* While both replies are awaited, only a decisive one counts, and none of a
  * server that was the primary before the other connection found a new one. */
 static void
 on_reply(void *arg, const struct reply *reply)
@@ -118,19 +138,20 @@ on_reply(void *arg, const struct reply *reply)
 	struct path *path = arg;
 	struct single *single = path->single;
 	bool both = single_asks_twice(single);
+	enum path_state state = path->state;
 
-	if (!path->out)
-		return;
-	path->out = false;
-	if (both && (!is_decisive(single, reply) ||
-			server_has_moved(other(path)->node, path->node))) {
-		server_drop(path->node);
-		return;
+	path->state = PATH_QUIET;
+	if (state == PATH_AWAITED && both &&
+	    (!is_decisive(single, reply) ||
+		server_has_moved(other(path)->server, path->server))) {
+		server_drop(path->server);
+	} else if (state == PATH_AWAITED) {
+		if (both)
+			other(path)->state = PATH_IGNORED;
+		single->in_use = path;
+		deliver(single, reply);
 	}
-	if (both)
-		drop(other(path));
-	single->in_use = path;
-	deliver(single, reply);
+	notify_if_quiet(single);
 }
 
 static int
@@ -140,14 +161,17 @@ send_on(struct path *path, const struct conn_command *command)
 
 	own.on_reply = on_reply;
 	own.arg = path;
-	path->out = server_send(path->node, &own) == 0;
-	return path->out ? 0 : -1;
+	path->state = PATH_QUIET;
+	if (server_send(path->server, &own) == -1)
+		return -1;
+	path->state = PATH_AWAITED;
+	return 0;
 }
 
 int
 single_send(struct single *single, const struct conn_command *command)
 {
-	return server_send(single->in_use->node, command);
+	return server_send(single->in_use->server, command);
 }
 
 int
@@ -159,7 +183,8 @@ single_ask(struct single *single, const struct conn_command *command,
 	single->replicas = command->replicas;
 	single->on_reply = command->on_reply;
 	single->arg = command->arg;
-	drop(other(single->in_use));
+	if (grant)
+		drop(other(single->in_use));
 	return send_on(single->in_use, command);
 }
 
@@ -168,12 +193,12 @@ single_ask_again(struct single *single, const struct conn_command *command)
 {
 	struct path *second = other(single->in_use);
 
-	if (!single->in_use->out)
+	if (single->in_use->state != PATH_AWAITED)
 		return -1;
-	if (second->node == NULL)
-		second->node =
-		    server_new(single->loop, single->server, single->key);
-	if (second->node == NULL)
+	if (second->server == NULL)
+		second->server =
+		    server_new(single->loop, single->endpoint, single->key);
+	if (second->server == NULL)
 		return -1;
 	drop(second);
 	return send_on(second, command);
@@ -182,45 +207,54 @@ single_ask_again(struct single *single, const struct conn_command *command)
 bool
 single_asks_twice(const struct single *single)
 {
-	return single->paths[0].out && single->paths[1].out;
+	return single->paths[0].state == PATH_AWAITED &&
+	       single->paths[1].state == PATH_AWAITED;
+}
+
+bool
+single_await_quiet(struct single *single, void (*on_quiet)(void *arg))
+{
+	single->on_quiet = on_quiet;
+	return other(single->in_use)->state != PATH_QUIET;
 }
 
 int
 single_release(struct single *single, const struct conn_command *command)
 {
 	single->error[0] = '\0';
+	single->on_quiet = NULL;
 	drop(other(single->in_use));
-	return server_send(single->in_use->node, command);
+	return server_send(single->in_use->server, command);
 }
 
 void
 single_drop(struct single *single)
 {
-	server_drop(single->in_use->node);
+	server_drop(single->in_use->server);
 	drop(other(single->in_use));
 }
 
 bool
 single_is_up(const struct single *single)
 {
-	return server_is_up(single->in_use->node);
+	return server_is_up(single->in_use->server);
 }
 
 bool
 single_is_clustered(const struct single *single)
 {
-	return server_is_clustered(single->in_use->node);
+	return server_is_clustered(single->in_use->server);
 }
 
 const char *
 single_error(const struct single *single)
 {
 	return *single->error != '\0' ? single->error
-				      : server_error(single->in_use->node);
+				      : server_error(single->in_use->server);
 }
 
 const char *
 single_label(const struct single *single)
 {
-	return server_label(single->in_use->node);
+	return server_label(single->in_use->server);
 }

@@ -14,7 +14,7 @@ struct single;
 
 /* The endpoint must outlive it. All commands are about that key. NULL when
  * memory is out. */
-struct single *single_new(struct loop *loop, const struct endpoint *server,
+struct single *single_new(struct loop *loop, const struct endpoint *endpoint,
     const char *key);
 void single_free(struct single *single);
 
@@ -28,13 +28,20 @@ int single_ask(struct single *single, const struct conn_command *command,
 
 /* The renewal that is out once more, on a fresh connection. A yes or a no on
  * either connection answers both; a failure is delivered when the other has
- * failed, too. Replaces an earlier one. -1 also when no renewal is out. */
+ * failed, too. The other connection is left open until its reply. Replaces an
+ * earlier one. -1 also when no renewal is out. */
 int single_ask_again(struct single *single, const struct conn_command *command);
 
-/* A renewal is out on two connections. */
+/* The replies of a renewal on two connections are both awaited. */
 bool single_asks_twice(const struct single *single);
 
-/* Gives the second connection up first: no renewal is to overtake a release. */
+/* Whether the server may still execute a renewal that was sent on another
+ * connection than the one in use. Then on_quiet is called once, with the
+ * argument of on_reply, as soon as that is answered or has failed, unless a
+ * release is sent before. */
+bool single_await_quiet(struct single *single, void (*on_quiet)(void *arg));
+
+/* Gives the second connection up. */
 int single_release(struct single *single, const struct conn_command *command);
 
 /* As those of node.h, for the connection in use. */

@@ -848,6 +848,18 @@ is_connecting() {
 }
 
 # bats test_tags=extra
+@test "a renewal that reaches the server late does not lengthen a kept lock" {
+	through
+	running -t 4 --min-hold 8s
+	rules late:1500:EVAL/1:1
+	passed EVAL/1 1 # on the second connection
+	touch "done"
+	exits_with 7 "$PID"
+	[[ $(grep '^EVAL' proxy/log | tail -n 3 | xargs) == 'EVAL/1 EVAL/1 EVAL/8' ]]
+	cli del "$KEY" "{$KEY}:rlk:i"
+}
+
+# bats test_tags=extra
 @test "a renewal that is out on two connections when the lease ends: freed all the same" {
 	through delay:9000:EVAL/1
 	running -t 2

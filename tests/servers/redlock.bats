@@ -579,8 +579,8 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
-# bats test_tags=extra
 # A server that cannot send the reply to the grant drops the release behind it.
+# bats test_tags=extra
 @test "a grant that is still being executed: its release is waited for" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
