@@ -1,7 +1,7 @@
 /* What servers answer to our commands, as typed values. Each reply is checked
  * here, for the question that was asked: its shape, the range of each number,
  * the length of each text. A reply that does not pass breaks the protocol:
- * conn.h fails the connection, see is_answer in struct conn_command. Behind
+ * it fails the connection, see is_answer in struct conn_command. Behind
  * this module nobody looks into a reply.
  *
  * The functions return false for a reply that is no answer to their question,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
-#include "redis/conn.h"
+#include "redis/pipeline.h"
 #include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/url.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
-#include "redis/conn.h"
+#include "redis/pipeline.h"
 #include "redis/url.h"
 
 #define QUORUM_SERVERS_MAX 15

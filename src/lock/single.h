@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
-#include "redis/conn.h"
+#include "redis/pipeline.h"
 #include "redis/url.h"
 
 struct single;

@@ -210,35 +210,36 @@ forget(struct slot *slot, struct kept *kept)
 
 /* The last thing that is done with it. */
 static void
-deliver(struct kept *kept, const struct reply *reply)
+deliver(struct slot *slot, struct kept *kept, const struct reply *reply)
 {
 	const struct conn_command command = kept->command;
 
-	forget(kept->slot, kept);
+	forget(slot, kept);
 	if (command.on_reply != NULL)
 		command.on_reply(command.arg, reply);
 }
 
 static void
-deliver_silence(struct kept *kept, const struct reply *silence)
+deliver_silence(struct slot *slot, struct kept *kept,
+    const struct reply *silence)
 {
-	const struct slot *slot = kept->slot;
 	struct reply reply = *silence;
 
 	reply.permanent = slot->failed >= slot->cluster.count;
-	deliver(kept, &reply);
+	deliver(slot, kept, &reply);
 }
 
 /* It was not run, as far as we know. */
 static void
-deliver_failure(struct kept *kept, const struct conn *conn, const char *failure)
+deliver_failure(struct slot *slot, struct kept *kept, const struct conn *conn,
+    const char *failure)
 {
 	const struct reply reply = {.kind = REPLY_NONE,
 	    .failure = failure,
 	    .label = conn_label(conn),
 	    .sent_at = CLOCK_NEVER};
 
-	deliver_silence(kept, &reply);
+	deliver_silence(slot, kept, &reply);
 }
 
 /* --- sending ---------------------------------------------------------- */
@@ -277,7 +278,7 @@ go_to_owner(struct slot *slot)
 	while ((kept = first_waiting(slot->first)) != NULL) {
 		bool more = first_waiting(kept->next) != NULL;
 		if (send_kept(kept, slot->owner, more) == -1)
-			deliver_failure(kept, slot->owner,
+			deliver_failure(slot, kept, slot->owner,
 			    conn_error(slot->owner));
 	}
 }
@@ -303,7 +304,7 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 	}
 	if (conn_send(other, &before) == -1 ||
 	    send_kept(kept, other, false) == -1)
-		deliver_failure(kept, other, conn_error(other));
+		deliver_failure(slot, kept, other, conn_error(other));
 }
 
 /* --- following -------------------------------------------------------- */
@@ -324,7 +325,7 @@ follow(struct kept *kept, enum cluster_redirect redirect,
 	if (++kept->hops > HOPS_MAX || clock_now() >= kept->command.deadline) {
 		snprintf(failure, sizeof(failure),
 		    "redirected too often, last by %.960s", conn_label(from));
-		deliver_failure(kept, from, failure);
+		deliver_failure(slot, kept, from, failure);
 	} else if (redirect == CLUSTER_MOVED) {
 		kept->waits = true;
 		slot->moving = true;
@@ -364,7 +365,7 @@ on_silence(struct kept *kept, const struct reply *reply)
 	if (again && slot->moving)
 		kept->waits = true;
 	else if (!again || send_kept(kept, slot->owner, false) == -1)
-		deliver_silence(kept, reply);
+		deliver_silence(slot, kept, reply);
 }
 
 static void
@@ -386,7 +387,7 @@ on_answer(struct kept *kept, const struct reply *reply)
 		cluster_doubt(&slot->cluster);
 	else if (!kept->asked && !slot->moving)
 		cluster_confirm(&slot->cluster);
-	deliver(kept, reply);
+	deliver(slot, kept, reply);
 }
 
 static void
@@ -485,6 +486,7 @@ slot_drop(struct slot *slot)
 	conn_drop(slot->owner);
 	conn_drop(slot->other);
 	while ((kept = first_waiting(slot->first)) != NULL)
-		deliver_failure(kept, slot->owner, conn_error(slot->owner));
+		deliver_failure(slot, kept, slot->owner,
+		    conn_error(slot->owner));
 	slot->dropping--;
 }
