@@ -11,20 +11,35 @@
 #include "base/num.h"
 #include "base/secret.h"
 
-#define TCP_SCHEME "redis://"
-#define UNIX_SCHEME "unix://"
-#define TLS_SCHEME "rediss://"
-#define SENTINEL_SCHEME "redis-sentinel://"
-#define TLS_SENTINEL_SCHEME "rediss-sentinel://"
-#define CLUSTER_SCHEME "redis-cluster://"
-#define TLS_CLUSTER_SCHEME "rediss-cluster://"
-#define DEFAULT_PORT 6379
-#define DEFAULT_SENTINEL_PORT 26379
 #define HOSTS_MAX 32
 #define SOCKET_PATH_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define HOST_NAME LETTERS "0123456789.-_"
+
+enum kind { KIND_TCP, KIND_UNIX, KIND_SENTINEL, KIND_CLUSTER };
+
+static const struct scheme {
+	const char *prefix;
+	enum kind kind;
+	bool tls;
+} schemes[] = {
+    {"redis://", KIND_TCP, false},
+    {"rediss://", KIND_TCP, true},
+    {"unix://", KIND_UNIX, false},
+    {"redis-sentinel://", KIND_SENTINEL, false},
+    {"rediss-sentinel://", KIND_SENTINEL, true},
+    {"redis-cluster://", KIND_CLUSTER, false},
+    {"rediss-cluster://", KIND_CLUSTER, true},
+};
+
+static const int usual_ports[] =
+    {[KIND_TCP] = 6379, [KIND_SENTINEL] = 26379, [KIND_CLUSTER] = 6379};
+static const char *const wrong_rests[] = {
+    [KIND_TCP] = "host and port must be followed by /db or nothing",
+    [KIND_SENTINEL] = "hosts and ports must be followed by /MASTER",
+    [KIND_CLUSTER] = "hosts and ports must be followed by nothing",
+};
 
 /* Where text goes on behind the prefix, or NULL. */
 static const char *
@@ -38,13 +53,10 @@ after(const char *text, const char *prefix)
 static int
 hex_digit(char digit)
 {
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return -1;
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	const char *at = memchr(digits, digit, sizeof(digits) - 1);
+
+	return at == NULL ? -1 : (int)(at - digits) % 16;
 }
 
 /* The byte that the digits stand for; -1 for none, and for NUL. */
@@ -59,9 +71,16 @@ hex_byte(const char *digits, size_t length)
 	return high * 16 + low;
 }
 
+/* Percent-decodes into memory of its own; empty text becomes NULL. */
 static const char *
-decode_into(const char *text, size_t length, char *decoded)
+decode(const char *text, size_t length, bool secret, char **decoded)
 {
+	char *to;
+
+	if (length == 0)
+		return NULL;
+	to = secret ? mem_secret(length + 1) : mem_alloc(length + 1);
+	*decoded = to;
 	for (size_t i = 0; i < length; i++) {
 		int byte = (unsigned char)text[i];
 
@@ -71,28 +90,9 @@ decode_into(const char *text, size_t length, char *decoded)
 				return "bad percent-escape";
 			i += 2;
 		}
-		*decoded++ = (char)byte;
+		*to++ = (char)byte;
 	}
 	return NULL;
-}
-
-/* Percent-decodes into memory of its own; empty text becomes NULL. */
-static const char *
-decode(const char *text, size_t length, char **decoded)
-{
-	if (length == 0)
-		return NULL;
-	*decoded = mem_alloc(length + 1);
-	return decode_into(text, length, *decoded);
-}
-
-static const char *
-decode_secret(const char *text, size_t length, char **decoded)
-{
-	if (length == 0)
-		return NULL;
-	*decoded = mem_secret(length + 1);
-	return decode_into(text, length, *decoded);
 }
 
 /* The parse functions take their part off the front of *text. */
@@ -107,13 +107,12 @@ parse_credentials(const char **text, struct endpoint *endpoint)
 		return NULL;
 	*text = at + 1;
 	colon = memchr(user, ':', (size_t)(at - user));
-	if (colon == NULL)
-		return decode(user, (size_t)(at - user), &endpoint->user);
-	reason = decode(user, (size_t)(colon - user), &endpoint->user);
-	if (reason != NULL)
+	reason = decode(user, (size_t)((colon == NULL ? at : colon) - user),
+	    false, &endpoint->user);
+	if (reason != NULL || colon == NULL)
 		return reason;
-	colon++;
-	return decode_secret(colon, (size_t)(at - colon), &endpoint->password);
+	return decode(colon + 1, (size_t)(at - colon - 1), true,
+	    &endpoint->password);
 }
 
 static const char *
@@ -178,51 +177,52 @@ parse_db(const char *text, struct endpoint *endpoint)
 	return NULL;
 }
 
-/* The rest of a redis:// or rediss:// URL, behind host and port. */
-static const char *
-parse_tcp_db(const char *text, struct endpoint *endpoint)
+/* host:port, with brackets around an IPv6 address. */
+static char *
+describe_host(const struct endpoint *endpoint, const char *prefix)
 {
-	if (strpbrk(text, "?#") != NULL)
-		return "redis:// and rediss:// take no query and no fragment";
-	if (*text == ',')
-		return "several hosts want redis-sentinel:// or "
-		       "redis-cluster://";
-	if (*text == '\0' || strcmp(text, "/") == 0)
-		return NULL;
-	if (*text != '/')
-		return "host and port must be followed by /db or nothing";
-	return parse_db(text + 1, endpoint);
+	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+
+	return mem_printf("%s%s%s%s:%d", prefix, ipv6 ? "[" : "",
+	    endpoint->host, ipv6 ? "]" : "", endpoint->port);
 }
 
 static char *
-tcp_label(const struct endpoint *endpoint)
+describe_hosts(const struct endpoint *endpoint)
 {
-	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+	char *list = mem_strdup("");
+
+	for (size_t i = 0; i < endpoint->host_count; i++) {
+		char *host = describe_host(&endpoint->hosts[i], "");
+		char *longer =
+		    mem_printf("%s%s%s", list, i > 0 ? "," : "", host);
+		free(host);
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+/* rest follows the hosts: the name of a master is in it, escaped as it has to
+ * be. */
+static char *
+make_label(const struct endpoint *endpoint, const struct scheme *scheme,
+    const char *rest)
+{
 	char db[sizeof("/2147483647")] = "";
+	char *hosts = endpoint->host_count > 0 ? describe_hosts(endpoint)
+					       : describe_host(endpoint, "");
+	int master = 0;
+	char *label;
 
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
-	return mem_printf("%s%s%s%s:%d%s",
-	    endpoint->tls ? TLS_SCHEME : TCP_SCHEME, ipv6 ? "[" : "",
-	    endpoint->host, ipv6 ? "]" : "", endpoint->port, db);
-}
-
-static const char *
-parse_tcp(const char *text, bool tls, struct endpoint *endpoint)
-{
-	const char *reason;
-
-	endpoint->tls = tls;
-	reason = parse_credentials(&text, endpoint);
-	if (reason == NULL)
-		reason = parse_host(&text, endpoint);
-	if (reason == NULL)
-		reason = parse_port(&text, DEFAULT_PORT, endpoint);
-	if (reason == NULL)
-		reason = parse_tcp_db(text, endpoint);
-	if (reason == NULL)
-		endpoint->label = tcp_label(endpoint);
-	return reason;
+	if (endpoint->master != NULL)
+		master = 1 + (int)strcspn(rest + 1, "/");
+	label =
+	    mem_printf("%s%s%.*s%s", scheme->prefix, hosts, master, rest, db);
+	free(hosts);
+	return label;
 }
 
 /* Each takes its part, up to a comma or what follows the last. */
@@ -230,196 +230,136 @@ static const char *
 parse_hosts(const char **text, int usual_port, struct endpoint *endpoint)
 {
 	struct endpoint *list = mem_alloc(HOSTS_MAX * sizeof(*list));
-	const char *reason = NULL;
 
 	endpoint->hosts = list;
-	while (reason == NULL) {
+	for (;;) {
 		struct endpoint *one = &list[endpoint->host_count++];
+		const char *reason = parse_host(text, one);
+
 		one->tls = endpoint->tls;
-		reason = parse_host(text, one);
 		if (reason == NULL)
 			reason = parse_port(text, usual_port, one);
 		if (reason != NULL)
-			break;
-		one->label = tcp_label(one);
+			return reason;
+		one->label =
+		    describe_host(one, one->tls ? "rediss://" : "redis://");
 		if (**text != ',')
-			break;
+			return NULL;
 		++*text;
 		if (endpoint->host_count == HOSTS_MAX)
-			reason = "more than 32 hosts";
+			return "more than 32 hosts";
 	}
-	return reason;
 }
 
-/* "/master[/db]" */
+/* "/master", and what may follow it. */
 static const char *
-parse_master(const char *text, struct endpoint *endpoint)
+parse_master(const char **text, struct endpoint *endpoint)
 {
-	const char *name = text + 1, *reason;
-	size_t length;
+	const char *name = *text + 1;
+	size_t length = **text == '\0' ? 0 : strcspn(name, "/");
 
-	if (strpbrk(text, "?#") != NULL)
-		return "redis-sentinel:// takes no query and no fragment";
-	if (*text != '\0' && *text != '/')
-		return "hosts and ports must be followed by /MASTER";
-	length = *text == '\0' ? 0 : strcspn(name, "/");
 	if (length == 0)
 		return "no name of a master (redis-sentinel://HOST,.../MASTER)";
-	reason = decode(name, length, &endpoint->master);
-	if (reason != NULL || name[length] == '\0' || name[length + 1] == '\0')
-		return reason;
-	return parse_db(name + length + 1, endpoint);
+	*text = name + length;
+	return decode(name, length, false, &endpoint->master);
 }
 
-/* Their own labels, without the schemes. */
-static char *
-list_hosts(const struct endpoint *endpoint)
-{
-	size_t skip = strlen(endpoint->tls ? TLS_SCHEME : TCP_SCHEME);
-	char *list = mem_strdup("");
-
-	for (size_t i = 0; i < endpoint->host_count; i++) {
-		char *longer = mem_printf("%s%s%s", list, i > 0 ? "," : "",
-		    endpoint->hosts[i].label + skip);
-		free(list);
-		list = longer;
-	}
-	return list;
-}
-
-/* master is the rest of the URL, where the name is escaped as it has to be. */
-static char *
-sentinel_label(const struct endpoint *endpoint, const char *master)
-{
-	char db[sizeof("/2147483647")] = "";
-	char *list = list_hosts(endpoint), *label;
-
-	if (endpoint->db > 0)
-		snprintf(db, sizeof(db), "/%d", endpoint->db);
-	label = mem_printf("%s%s/%.*s%s",
-	    endpoint->tls ? TLS_SENTINEL_SCHEME : SENTINEL_SCHEME, list,
-	    (int)strcspn(master, "/"), master, db);
-	free(list);
-	return label;
-}
-
+/* What follows host and port, or hosts and ports. */
 static const char *
-parse_sentinel(const char *text, bool tls, struct endpoint *endpoint)
+parse_rest(const char *text, enum kind kind, struct endpoint *endpoint)
 {
-	const char *reason;
-
-	endpoint->tls = tls;
-	reason = parse_credentials(&text, endpoint);
-	if (reason == NULL)
-		reason = parse_hosts(&text, DEFAULT_SENTINEL_PORT, endpoint);
-	if (reason == NULL)
-		reason = parse_master(text, endpoint);
-	if (reason == NULL)
-		endpoint->label = sentinel_label(endpoint, text + 1);
-	return reason;
-}
-
-static const char *
-parse_cluster_db(const char *text, struct endpoint *endpoint)
-{
-	const char *reason;
+	const char *reason = NULL;
 
 	if (strpbrk(text, "?#") != NULL)
-		return "redis-cluster:// takes no query and no fragment";
-	if (*text == '\0' || strcmp(text, "/") == 0)
-		return NULL;
-	if (*text != '/')
-		return "hosts and ports must be followed by nothing";
+		return "only unix:// takes a query (?db=N), and no URL takes "
+		       "a fragment";
+	if (*text == ',')
+		return "several hosts require redis-sentinel:// or "
+		       "redis-cluster://";
+	if (*text != '\0' && *text != '/')
+		return wrong_rests[kind];
+	if (kind == KIND_SENTINEL)
+		reason = parse_master(&text, endpoint);
+	if (reason != NULL || *text == '\0' || text[1] == '\0')
+		return reason;
 	reason = parse_db(text + 1, endpoint);
-	if (reason == NULL && endpoint->db != 0)
+	if (reason == NULL && kind == KIND_CLUSTER && endpoint->db != 0)
 		reason = "a cluster has db 0 only";
 	return reason;
 }
 
 static const char *
-parse_cluster(const char *text, bool tls, struct endpoint *endpoint)
+parse_network(const char *text, const struct scheme *scheme,
+    struct endpoint *endpoint)
 {
-	const char *reason;
-	char *list;
-
-	endpoint->tls = tls;
-	endpoint->cluster = true;
-	reason = parse_credentials(&text, endpoint);
-	if (reason == NULL)
-		reason = parse_hosts(&text, DEFAULT_PORT, endpoint);
-	if (reason == NULL)
-		reason = parse_cluster_db(text, endpoint);
-	if (reason != NULL)
-		return reason;
-	list = list_hosts(endpoint);
-	endpoint->label =
-	    mem_printf("%s%s", tls ? TLS_CLUSTER_SCHEME : CLUSTER_SCHEME, list);
-	free(list);
-	return NULL;
-}
-
-static const char *
-parse_path(const char **text, struct endpoint *endpoint)
-{
-	size_t length = strcspn(*text, "?#");
+	int usual_port = usual_ports[scheme->kind];
 	const char *reason;
 
-	if (**text != '/')
-		return "the path of a socket must be absolute (unix:///path)";
-	reason = decode(*text, length, &endpoint->host);
-	if (reason != NULL)
-		return reason;
-	if (strlen(endpoint->host) >= SOCKET_PATH_SIZE)
-		return "the path of a socket can't have more than 107 bytes";
-	*text += length;
-	return NULL;
+	if (scheme->kind == KIND_TCP) {
+		reason = parse_host(&text, endpoint);
+		if (reason == NULL)
+			reason = parse_port(&text, usual_port, endpoint);
+	} else {
+		reason = parse_hosts(&text, usual_port, endpoint);
+	}
+	if (reason == NULL)
+		reason = parse_rest(text, scheme->kind, endpoint);
+	if (reason == NULL)
+		endpoint->label = make_label(endpoint, scheme, text);
+	return reason;
 }
 
+/* "/path[?db=N]" */
 static const char *
 parse_unix(const char *text, struct endpoint *endpoint)
 {
-	const char *reason = parse_credentials(&text, endpoint);
-	const char *path = text, *db;
+	size_t length = strcspn(text, "?#");
+	const char *reason = decode(text, length, false, &endpoint->host);
+	const char *db = after(text + length, "?db=");
 
 	endpoint->transport = URL_UNIX;
-	if (reason == NULL)
-		reason = parse_path(&text, endpoint);
+	if (*text != '/')
+		return "the path of a socket must be absolute (unix:///path)";
 	if (reason != NULL)
 		return reason;
-	if (*text != '\0') {
-		db = after(text, "?db=");
-		if (db == NULL)
-			return "only ?db=N can follow the path of a socket";
+	if (strlen(endpoint->host) >= SOCKET_PATH_SIZE)
+		return "the path of a socket cannot have more than 107 bytes";
+	if (db == NULL && text[length] != '\0')
+		return "only ?db=N can follow the path of a socket";
+	if (db != NULL)
 		reason = parse_db(db, endpoint);
-	}
 	if (reason == NULL)
-		endpoint->label = mem_printf(UNIX_SCHEME "%s", path);
+		endpoint->label = mem_printf("unix://%s", text);
 	return reason;
+}
+
+static const struct scheme *
+find_scheme(const char *text)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+		if (after(text, schemes[i].prefix) != NULL)
+			return &schemes[i];
+	return NULL;
 }
 
 const char *
 url_parse(const char *text, struct endpoint *endpoint)
 {
-	const char *rest, *reason;
+	const struct scheme *scheme = find_scheme(text);
+	const char *reason;
 
 	memset(endpoint, 0, sizeof(*endpoint));
-	if ((rest = after(text, TCP_SCHEME)) != NULL)
-		reason = parse_tcp(rest, false, endpoint);
-	else if ((rest = after(text, TLS_SCHEME)) != NULL)
-		reason = parse_tcp(rest, true, endpoint);
-	else if ((rest = after(text, UNIX_SCHEME)) != NULL)
-		reason = parse_unix(rest, endpoint);
-	else if ((rest = after(text, SENTINEL_SCHEME)) != NULL)
-		reason = parse_sentinel(rest, false, endpoint);
-	else if ((rest = after(text, TLS_SENTINEL_SCHEME)) != NULL)
-		reason = parse_sentinel(rest, true, endpoint);
-	else if ((rest = after(text, CLUSTER_SCHEME)) != NULL)
-		reason = parse_cluster(rest, false, endpoint);
-	else if ((rest = after(text, TLS_CLUSTER_SCHEME)) != NULL)
-		reason = parse_cluster(rest, true, endpoint);
-	else
-		reason = "unknown scheme (redis://, rediss://, unix://, "
-			 "redis-sentinel:// or redis-cluster://)";
+	if (scheme == NULL)
+		return "unknown scheme (redis://, rediss://, unix://, "
+		       "redis-sentinel:// or redis-cluster://)";
+	text += strlen(scheme->prefix);
+	endpoint->tls = scheme->tls;
+	endpoint->cluster = scheme->kind == KIND_CLUSTER;
+	reason = parse_credentials(&text, endpoint);
+	if (reason == NULL)
+		reason = scheme->kind == KIND_UNIX
+			     ? parse_unix(text, endpoint)
+			     : parse_network(text, scheme, endpoint);
 	if (reason != NULL)
 		endpoint_fini(endpoint);
 	return reason;
@@ -431,17 +371,16 @@ url_wipe(char *text)
 	size_t scheme = strspn(text, LETTERS "-");
 	char *at = strrchr(text, '@');
 	char *secret = text;
-	bool any = false;
+	bool any;
 
 	/* An '@' in a plain socket path hides nothing. */
-	if (at == NULL || after(text, UNIX_SCHEME "/") != NULL)
+	if (at == NULL || after(text, "unix:///") != NULL)
 		return false;
 	if (strncmp(text + scheme, "://", 3) == 0)
 		secret += scheme + 3;
-	for (; secret < at; secret++) {
-		*secret = 'x';
-		any = true;
-	}
+	any = secret < at;
+	while (secret < at)
+		*secret++ = 'x';
 	return any;
 }
 

@@ -206,11 +206,11 @@ wrong_url() {
 	done
 	wrong_url "db must be a number" "redis://h/x"
 	wrong_url "db must be a number" "redis://h/-1"
-	wrong_url "redis:// and rediss:// take no query" "redis://h/0?db=1"
-	wrong_url "redis:// and rediss:// take no query" "rediss://h/0?db=1"
+	wrong_url "only unix:// takes a query" "redis://h/0?db=1"
+	wrong_url "only unix:// takes a query" "rediss://h/0?db=1"
 	wrong_url "the path of a socket must be absolute" "unix://s"
 	wrong_url "only ?db=N" "unix:///s?password=x"
-	wrong_url "the path of a socket can't have more than 107 bytes" "unix:///$(printf %0107d 0)"
+	wrong_url "the path of a socket cannot have more than 107 bytes" "unix:///$(printf %0107d 0)"
 	wrong_url "no host" "rediss://:1"
 	wrong "one server each time" -k "$KEY" -r "redis://a redis://b" touch ran
 }

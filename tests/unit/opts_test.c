@@ -502,7 +502,8 @@ static const struct bad_case {
     {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
 	"REDIS_URL: one server each time (-r URL -r URL)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
-	"REDIS_URL: redis:// and rediss:// take no query and no fragment\n"},
+	"REDIS_URL: only unix:// takes a query (?db=N), and no URL takes "
+	"a fragment\n"},
     {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
 	"--tls-ca wants a server that speaks TLS (rediss://)" TRY},
     {{"-k", "a", "-r", "unix:///s", "--tls-cert", "f", "ls"}, {NULL}, 64,

@@ -104,17 +104,17 @@ static const struct good_case {
 #define SCHEME                                                             \
 	"unknown scheme (redis://, rediss://, unix://, redis-sentinel:// " \
 	"or redis-cluster://)"
-#define SEVERAL "several hosts want redis-sentinel:// or redis-cluster://"
+#define SEVERAL "several hosts require redis-sentinel:// or redis-cluster://"
 #define MASTER "no name of a master (redis-sentinel://HOST,.../MASTER)"
 #define HOST "bad character in the host name"
 #define PORT "port must be 1 to 65535"
 #define DB "db must be a number from 0 on"
 #define ESCAPE "bad percent-escape"
-#define QUERY "redis:// and rediss:// take no query and no fragment"
+#define QUERY "only unix:// takes a query (?db=N), and no URL takes a fragment"
 #define IPV6 "bad IPv6 address"
 #define REST "host and port must be followed by /db or nothing"
 #define PATH "the path of a socket must be absolute (unix:///path)"
-#define PATH_LENGTH "the path of a socket can't have more than 107 bytes"
+#define PATH_LENGTH "the path of a socket cannot have more than 107 bytes"
 #define PATH_REST "only ?db=N can follow the path of a socket"
 
 static const struct bad_case {
@@ -158,10 +158,8 @@ static const struct bad_case {
     {"redis-cluster://a/3", "a cluster has db 0 only"},
     {"redis-cluster://a/x", DB},
     {"redis-cluster://[::1]x", "hosts and ports must be followed by nothing"},
-    {"redis-cluster://a?db=0",
-	"redis-cluster:// takes no query and no fragment"},
-    {"redis-sentinel://h/m?db=1",
-	"redis-sentinel:// takes no query and no fragment"},
+    {"redis-cluster://a?db=0", QUERY},
+    {"redis-sentinel://h/m?db=1", QUERY},
     {"redis-sentinel://[::1]x/m",
 	"hosts and ports must be followed by /MASTER"},
     {"redis-sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,"
