@@ -11,7 +11,7 @@ char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As the functions of secret.h. */
+/* secret_alloc, and a copy of text in such memory. */
 char *mem_secret(size_t size);
 char *mem_secret_copy(const char *text, size_t length);
 

@@ -50,16 +50,6 @@ secret_grow(void *secret, size_t size)
 	return larger;
 }
 
-char *
-secret_copy(const char *text, size_t length)
-{
-	char *copy = secret_alloc(length + 1);
-
-	if (copy != NULL)
-		memcpy(copy, text, length);
-	return copy;
-}
-
 /* The kernel zeroes a page before it is mapped again. */
 void
 secret_free(void *secret)

@@ -12,9 +12,6 @@ void *secret_alloc(size_t size);
  * memory is unchanged. */
 void *secret_grow(void *secret, size_t size);
 
-/* A copy of text up to that length; NULL with errno. */
-char *secret_copy(const char *text, size_t length);
-
 /* secret may be NULL. */
 void secret_free(void *secret);
 

@@ -19,9 +19,7 @@ enum { DISMISS_MS = 1000 };
 int
 guard_init(struct guard *guard, struct loop *loop)
 {
-	*guard = (struct guard){.loop = loop,
-	    .deadline = CLOCK_NEVER,
-	    .sock.fd = -1};
+	*guard = (struct guard){.loop = loop, .sock.fd = -1};
 	return descendants_open(&guard->descendants);
 }
 
@@ -120,7 +118,6 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-	guard->deadline = deadline;
 	guard->page->deadline = deadline;
 	if (guard->sock.fd != -1)
 		sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL);
@@ -139,9 +136,8 @@ send_order(struct guard *guard, enum order_kind kind, int value)
 void
 guard_set_deadline(struct guard *guard, int64_t deadline)
 {
-	bool sooner = deadline < guard->deadline;
+	bool sooner = deadline < guard->page->deadline;
 
-	guard->deadline = deadline;
 	guard->page->deadline = deadline;
 	if (sooner)
 		send_order(guard, ORDER_CHECK_DEADLINE, 0);

@@ -37,7 +37,6 @@ struct guard {
 	struct supervisor_page *page;
 	struct loop *loop;
 	struct loop_fd sock;
-	int64_t deadline;
 };
 
 /* Must be called before this process forks. All calls below do nothing before

@@ -8,7 +8,8 @@
 
 #include "base/exitcode.h"
 
-/* Raised by our own faults: blocked they would only end us without a trace. */
+/* Raised by our own faults. If one is blocked, the kernel ends the process
+ * without calling a handler, such as that of a sanitizer. */
 static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
     SIGTRAP};
 
@@ -23,20 +24,14 @@ signals_init(struct signals *signals)
 		sigdelset(&all, synchronous[i]);
 	if (sigprocmask(SIG_SETMASK, &all, &signals->inherited_mask) == -1)
 		return -1;
-	/* Inherited as ignored, children would vanish unwaited. */
+	/* If SIGCHLD is ignored, the kernel reaps children without us. */
 	if (sigaction(SIGCHLD, &dfl, &signals->inherited_chld) == -1)
 		return -1;
 	signals->fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
 	return signals->fd == -1 ? -1 : 0;
 }
 
-void
-signals_fini(struct signals *signals)
-{
-	close(signals->fd);
-}
-
-/* A blocked signal is queued even when its action is to ignore it. */
+/* The kernel queues a blocked signal even if its action is to ignore it. */
 static bool
 is_ignored(int signo)
 {

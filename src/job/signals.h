@@ -1,6 +1,6 @@
-/* Signals as a descriptor. All that can be are blocked before anything else
- * happens and read from a signalfd, so nothing is done in handlers and nothing
- * is lost; what was inherited is given back to the job. */
+/* Signals as a descriptor. Before anything else they are blocked, except those
+ * that our own faults raise, and then read from a signalfd: no handler runs,
+ * and none is lost. The job gets the inherited mask back. */
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
@@ -17,28 +17,26 @@ struct signals {
 
 /* 0, or -1 with errno. */
 int signals_init(struct signals *signals);
-void signals_fini(struct signals *signals);
 
-/* The next signal that has come, false when there is none. One that was
- * inherited as ignored, or that we caused ourselves (SIGPIPE), is left out. */
+/* The next pending signal, false if there is none. Signals that were inherited
+ * as ignored, and SIGPIPE from our own writes, are skipped. */
 bool signals_next(struct signals *signals, struct signalfd_siginfo *info);
 
 /* Mask and SIGCHLD as inherited, for the job. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 
-/* What a signal does to a process that hasn't asked for anything else. */
+/* What a signal does by default, as in signal(7). */
 enum signals_action { SIGNALS_IGNORE, SIGNALS_STOP, SIGNALS_END };
 enum signals_action signals_default_action(int signo);
 
-/* Asks a job to come to its end: HUP, INT, QUIT, TERM. */
+/* Whether the signal asks a job to end: HUP, INT, QUIT, TERM. */
 bool signals_asks_to_end(int signo);
 
-/* Waits until a child changes its state, at most that long. SIGCHLD must be
- * blocked; the one waited for is consumed. */
+/* Waits for SIGCHLD, at most that long. It must be blocked, and is consumed. */
 void signals_await_child(int64_t ms);
 
-/* Ends this process by signo, without a core file of ours; by exit status
- * 128+signo where that can't be done (as PID 1). */
+/* Ends this process by signo, or with exit status 128+signo if that is not
+ * possible (as PID 1). */
 _Noreturn void signals_die(int signo);
 
 #endif

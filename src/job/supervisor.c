@@ -82,7 +82,7 @@ kill_job(struct supervisor *self)
 	report(self, MSG_DONTWAIT);
 	while (!descendants_kill(&self->descendants, NULL, NULL)) {
 		signals_await_child(pause);
-		pause = pause * 2 < ROUND_MAX_MS ? pause * 2 : ROUND_MAX_MS;
+		pause = clock_min(pause * 2, ROUND_MAX_MS);
 		report(self, MSG_DONTWAIT);
 	}
 	leave(self, JOB_KILLED);

@@ -21,8 +21,8 @@ terminal_is_foreground(int fd)
 	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
 }
 
-/* A hang-up is told to the session's leader alone; the others hear of it when
- * that one ends. */
+/* The kernel sends a hang-up first to the leader of the session, and to the
+ * foreground group only when the leader ends. */
 bool
 terminal_sent_to_group(const struct signalfd_siginfo *info)
 {
@@ -31,7 +31,8 @@ terminal_sent_to_group(const struct signalfd_siginfo *info)
 	return info->ssi_signo != SIGHUP || getsid(0) != getpid();
 }
 
-/* Not by SIGSTOP: the kernel is to decide for us as it does for the job. */
+/* Not SIGSTOP: for an orphaned group the kernel ignores the other stop signals,
+ * for us as for the job. */
 bool
 terminal_suspend(int signo)
 {

@@ -1,5 +1,5 @@
-/* What a controlling terminal changes: the job stays in our process group, and
- * what the terminal sends, it sends to both. */
+/* The controlling terminal. With one, the job stays in our process group, and
+ * signals of the terminal reach both. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
@@ -9,16 +9,16 @@
 /* Whether this process has a controlling terminal. */
 bool terminal_is_controlling(void);
 
-/* Whether fd is a terminal whose foreground is ours. */
+/* Whether fd is a terminal and our process group is in its foreground. */
 bool terminal_is_foreground(int fd);
 
-/* Whether the kernel sent the signal for the terminal (Ctrl-C, Ctrl-Z, a
- * resize, a hang-up) to the whole foreground group, so that the job has it. */
+/* Whether the terminal sent the signal (Ctrl-C, Ctrl-Z, a resize, a hang-up) to
+ * the whole foreground group, so that the job has received it, too. */
 bool terminal_sent_to_group(const struct signalfd_siginfo *info);
 
-/* Does to this process what a terminal's stop signal does by default: stops it,
- * unless its group is orphaned and nobody could continue it. Returns when it is
- * continued, and whether it was stopped at all. */
+/* Does what a stop signal of a terminal does by default: stops this process,
+ * unless its group is orphaned and no shell could continue it. Returns when it
+ * is continued, and whether it was stopped. */
 bool terminal_suspend(int signo);
 
 #endif

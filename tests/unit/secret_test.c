@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "tap.h"
 
 /* How many of these bytes a child made by fork(2) finds. */
@@ -28,7 +29,7 @@ left_in_child(const char *secret, size_t size)
 int
 main(void)
 {
-	char *secret = secret_copy("hush, hush", 4);
+	char *secret = mem_secret_copy("hush, hush", 4);
 	char *grown;
 
 	is_text(secret, "hush", "a copy up to a length");
