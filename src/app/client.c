@@ -1,8 +1,11 @@
 #include "app/client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/exitcode.h"
 #include "base/log.h"
 #include "redis/reply.h"
 
@@ -13,12 +16,12 @@ enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
 void
 client_forget_failure(struct client *client)
 {
-	client->failure = EXITCODE_OK;
+	client->failure = ENDING_NONE;
 	client->transient = false;
 }
 
 static void
-fail(struct client *client, enum exitcode failure, const char *what,
+fail(struct client *client, enum ending_reason failure, const char *what,
     const struct reply *reply)
 {
 	client->failure = failure;
@@ -34,14 +37,14 @@ on_error(struct client *client, const struct reply *reply)
 	/* If AUTH or SELECT was refused, the answer may be of another db. */
 	if (verdict == REPLY_REFUSED ||
 	    (reply->kind == REPLY_NO_ACCESS && verdict != REPLY_RETRY)) {
-		fail(client, EXITCODE_REFUSED, "refused by", reply);
+		fail(client, ENDING_REFUSED, "refused by", reply);
 		return;
 	}
 	if (verdict == REPLY_RETRY || verdict == REPLY_RECONNECT)
 		client->transient = true;
 	fail(client,
-	    verdict == REPLY_NOT_A_LOCK ? EXITCODE_NOT_A_LOCK
-					: EXITCODE_UNAVAILABLE,
+	    verdict == REPLY_NOT_A_LOCK ? ENDING_NOT_A_LOCK
+					: ENDING_SERVER_ERROR,
 	    "error from", reply);
 }
 
@@ -59,21 +62,21 @@ on_reply(void *arg, const struct reply *reply)
 		    !command->excuse(command->arg, reply->error))
 			on_error(client, reply);
 	} else if (reply->value == NULL) {
-		client->failure = EXITCODE_UNAVAILABLE;
+		client->failure = ENDING_UNAVAILABLE;
 		client->transient = !reply->permanent;
 		snprintf(client->error, sizeof(client->error), "%s",
 		    reply->failure);
 	} else if (command->take(command->arg, reply->value) == -1) {
-		client_fail(client, EXITCODE_UNAVAILABLE,
+		client_fail(client, ENDING_SERVER_ERROR,
 		    "unexpected answer from", "not that of our command");
 	}
 }
 
 void
-client_fail(struct client *client, enum exitcode failure, const char *what,
+client_fail(struct client *client, enum ending_reason failure, const char *what,
     const char *why)
 {
-	const struct reply reply = {.label = server_label(client->node),
+	const struct reply reply = {.label = server_label(client->server),
 	    .error = why};
 
 	fail(client, failure, what, &reply);
@@ -91,7 +94,7 @@ client_send(struct client_command *command, const char **argv, bool more)
 
 	while (argv[sent.argc] != NULL)
 		sent.argc++;
-	if (server_send(client->node, &sent) == -1)
+	if (server_send(client->server, &sent) == -1)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	client->unanswered++;
 }
@@ -99,7 +102,7 @@ client_send(struct client_command *command, const char **argv, bool more)
 static void
 turn(struct client *client)
 {
-	if (loop_turn(&client->loop) == 0)
+	if (loop_turn(client->loop) == 0)
 		return;
 	log_warn("cannot wait for events");
 	exit(EXITCODE_INTERNAL);
@@ -117,13 +120,13 @@ pause_for(struct client *client, int64_t ms)
 {
 	int64_t until = clock_now() + ms;
 
-	server_drop(client->node);
-	loop_timer_set(&client->loop, &client->timer, until);
+	server_drop(client->server);
+	loop_timer_set(client->loop, &client->timer, until);
 	while (clock_now() < until)
 		turn(client);
 }
 
-enum exitcode
+bool
 client_ask(struct client *client, const char **argv, client_take *take,
     void *arg)
 {
@@ -139,9 +142,11 @@ client_ask(struct client *client, const char **argv, client_take *take,
 		client_wait(client);
 		if (!client->transient ||
 		    clock_now() + backoff_ms >= give_up_at)
-			return client->failure;
+			return client->failure == ENDING_NONE;
 		if (!reported && clock_now() >= began_at + TROUBLE_TOLD_MS) {
-			log_warnx("%s; trying again", client->error);
+			client_emit(client,
+			    (struct event){.type = EVENT_NO_REPLY,
+				.why = client->error});
 			reported = true;
 		}
 		pause_for(client, backoff_ms);
@@ -151,18 +156,40 @@ client_ask(struct client *client, const char **argv, client_take *take,
 	}
 }
 
+void
+client_emit(const struct client *client, struct event event)
+{
+	if (event.name == NULL)
+		event.name = client->opts->name;
+	events_emit(client->events, &event);
+}
+
 int
 client_report_failure(const struct client *client)
 {
-	const char *name = client->opts->name;
+	client_emit(client, (struct event){.type = EVENT_ENDING,
+				.ending = &ending_rows[client->failure],
+				.why = client->error});
+	return ending_rows[client->failure].status;
+}
 
-	if (name == NULL)
-		log_warnx("%s", client->error);
-	else if (client->failure == EXITCODE_NOT_A_LOCK)
-		log_warnx("%s is not a lock: %s", name, client->error);
-	else
-		log_warnx("%s: %s", name, client->error);
-	return (int)client->failure;
+void
+client_note_output(struct client *client)
+{
+	if (ferror(stdout) && client->output_error == 0)
+		client->output_error = errno;
+}
+
+int
+client_check_output(struct client *client)
+{
+	fflush(stdout);
+	client_note_output(client);
+	if (client->output_error == 0)
+		return EXITCODE_OK;
+	client_emit(client, (struct event){.type = EVENT_NO_OUTPUT,
+				.why = strerror(client->output_error)});
+	return EXITCODE_RESOURCE;
 }
 
 /* --- which server ----------------------------------------------------- */
@@ -171,16 +198,16 @@ static void
 connect_to(struct client *client, const struct endpoint *server,
     const char *key)
 {
-	client->node = server_new(&client->loop, server, key);
-	if (client->node == NULL)
+	client->server = server_new(client->loop, server, key);
+	if (client->server == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
-	server_allow(client->node, REPLY_MAX, ELEMENTS_MAX);
+	server_allow(client->server, REPLY_MAX, ELEMENTS_MAX);
 }
 
 struct server *
 client_switch(struct client *client, const struct endpoint *server)
 {
-	struct server *former = client->node;
+	struct server *former = client->server;
 
 	connect_to(client, server, NULL);
 	return former;
@@ -189,37 +216,33 @@ client_switch(struct client *client, const struct endpoint *server)
 void
 client_return(struct client *client, struct server *former)
 {
-	server_free(client->node);
-	client->node = former;
+	server_free(client->server);
+	client->server = former;
 }
 
 int
-client_visit_servers(const struct opts *opts, int (*act)(struct client *client))
+client_visit_servers(const struct opts *opts, struct loop *loop,
+    const struct events *events, int (*act)(struct client *client))
 {
-	struct client client = {.opts = opts};
+	struct client client = {.opts = opts, .loop = loop, .events = events};
 	bool titled = opts->server_count > 1 && !opts->json &&
 		      opts->action != OPTS_FORCE_RELEASE;
 	int result = EXITCODE_OK;
 
-	if (loop_init(&client.loop) == -1) {
-		log_warn("cannot wait for events");
-		return EXITCODE_RESOURCE;
-	}
 	for (size_t i = 0; i < opts->server_count; i++) {
 		int one;
 
-		client.server = &opts->servers[i];
+		client.endpoint = &opts->servers[i];
 		if (titled)
 			printf("%s%s:\n", i > 0 ? "\n" : "",
-			    client.server->label);
-		connect_to(&client, client.server,
+			    client.endpoint->label);
+		connect_to(&client, client.endpoint,
 		    opts->key_count > 0 ? opts->keys[0].key : NULL);
 		one = act(&client);
 		if (result == EXITCODE_OK)
 			result = one;
-		server_free(client.node);
+		server_free(client.server);
 	}
-	loop_timer_remove(&client.loop, &client.timer);
-	loop_fini(&client.loop);
+	loop_timer_remove(loop, &client.timer);
 	return result;
 }

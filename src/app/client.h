@@ -7,25 +7,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "app/ending.h"
+#include "app/event.h"
 #include "app/opts.h"
-#include "app/output.h"
-#include "base/exitcode.h"
 #include "base/loop.h"
 #include "lock/look.h"
 #include "redis/server.h"
 
 struct client {
 	const struct opts *opts;
-	struct loop loop;
-	const struct endpoint *server;
-	struct server *node;
+	const struct events *events;
+	struct loop *loop;
+	const struct endpoint *endpoint;
+	struct server *server;
 	struct loop_timer timer; /* only wakes the loop */
 	size_t unanswered;
-	struct output output;
+	int output_error; /* errno of the first failure to print, or 0 */
 
 	/* Of what failed last, since client_forget_failure. */
-	enum exitcode failure; /* EXITCODE_OK: nothing did */
-	bool transient;	       /* it may go well in a moment */
+	enum ending_reason failure; /* ENDING_NONE: nothing did */
+	bool transient;		    /* it may go well in a moment */
 	char error[1024];
 };
 
@@ -42,13 +43,13 @@ struct client_command {
 
 /* Does that on each of the servers, one after the other: whoever looks wants to
  * see where they differ. The exit code. */
-int client_visit_servers(const struct opts *opts,
-    int (*act)(struct client *client));
+int client_visit_servers(const struct opts *opts, struct loop *loop,
+    const struct events *events, int (*act)(struct client *client));
 
 /* Sends what follows to this server instead, and to any node of it. Returns the
- * node that was in use, for client_return. */
+ * server that was in use, for client_return. */
 struct server *client_switch(struct client *client,
-    const struct endpoint *server);
+    const struct endpoint *endpoint);
 void client_return(struct client *client, struct server *former);
 
 /* Sends argv, which ends with NULL. The command must last until its reply;
@@ -59,15 +60,24 @@ void client_send(struct client_command *command, const char **argv, bool more);
 void client_wait(struct client *client);
 
 /* Sends argv until there is a reply, for --server-timeout at most: a server
- * that restarts is back in a moment. EXITCODE_OK, or the failure. */
-enum exitcode client_ask(struct client *client, const char **argv,
-    client_take *take, void *arg);
+ * that restarts is back in a moment. False after a failure. */
+bool client_ask(struct client *client, const char **argv, client_take *take,
+    void *arg);
 
 void client_forget_failure(struct client *client);
 /* "WHAT SERVER: WHY" */
-void client_fail(struct client *client, enum exitcode failure, const char *what,
-    const char *why);
-/* Prints the failure, and returns it. */
+void client_fail(struct client *client, enum ending_reason failure,
+    const char *what, const char *why);
+/* Emits the failure, and returns its exit code. */
 int client_report_failure(const struct client *client);
+
+/* Emits an event about the lock of that name. */
+void client_emit(const struct client *client, struct event event);
+
+/* To be called soon after what was printed to stdout: what has failed before
+ * anything else could is the reason. */
+void client_note_output(struct client *client);
+/* Flushes stdout. The exit code. */
+int client_check_output(struct client *client);
 
 #endif

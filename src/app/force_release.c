@@ -1,12 +1,12 @@
 #include "app/force_release.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/lookup.h"
 #include "base/escape.h"
+#include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
@@ -52,71 +52,66 @@ notify(struct client *client, const struct key_names *keys, const char *waiter)
 
 	request_notify(&request, keys, &waiter, 1);
 	if (request.argc > 0 &&
-	    client_ask(client, request.argv, take_nothing, NULL) != EXITCODE_OK)
-		log_warnx("%s: cannot wake the next: %s", client->opts->name,
-		    client->error);
+	    !client_ask(client, request.argv, take_nothing, NULL))
+		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
+					.why = client->error});
 	request_fini(&request);
 }
 
 /* Of the holder whose token was given, or of all that were seen. */
-static enum exitcode
+static bool
 send_force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only,
     struct forced *forced)
 {
 	int64_t give_up_at = clock_now() + client->opts->server_timeout_ms;
 	struct request request;
-	enum exitcode failure;
+	bool replied;
 
 	request_force(&request, keys, lookup_has_helpers(client, keys->lock),
 	    look, only);
 	do
-		failure = client_ask(client, request.argv, take_forced, forced);
-	while (failure == EXITCODE_OK && forced->unfinished &&
-	       clock_now() < give_up_at);
-	if (failure == EXITCODE_OK && forced->unfinished) {
-		failure = EXITCODE_UNAVAILABLE;
-		client_fail(client, failure, "no result in time from",
+		replied = client_ask(client, request.argv, take_forced, forced);
+	while (replied && forced->unfinished && clock_now() < give_up_at);
+	if (replied && forced->unfinished)
+		client_fail(client, ENDING_UNAVAILABLE,
+		    "no result in time from",
 		    "expired entries are still being removed");
-	}
 	request_fini(&request);
-	return failure;
+	return replied && !forced->unfinished;
 }
 
 static void
-tell_forced(const struct client *client, const struct look *look,
+report_forced(const struct client *client, const struct look *look,
     const struct look_holder *only)
 {
-	char holder[512];
+	int64_t others = look->count - (int64_t)look->listed;
+	char who[512];
 
 	if (only != NULL)
-		holder_describe(&only->who, holder, sizeof(holder));
+		holder_describe(&only->who, who, sizeof(who));
 	else
-		look_describe_holders(look, holder, sizeof(holder));
-	log_warnx("%s: released, it was held by %s", client->opts->name,
-	    holder);
-	if (only == NULL && (int64_t)look->listed < look->count)
-		log_warnx("%s: %" PRId64 " others still have it; release it "
-			  "once more",
-		    client->opts->name, look->count - (int64_t)look->listed);
+		look_describe_holders(look, who, sizeof(who));
+	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
+	if (only == NULL && others > 0)
+		client_emit(client,
+		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
 }
 
 static int
-take_away(struct client *client, const struct key_names *keys,
+force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	struct forced forced = {.freed = 0};
 	int result = EXITCODE_OK;
 
-	if (send_force(client, keys, look, only, &forced) != EXITCODE_OK) {
+	if (!send_force(client, keys, look, only, &forced)) {
 		result = client_report_failure(client);
 	} else if (forced.freed == 0) {
-		log_warnx(
-		    "%s: somebody else has it by now; nothing was changed",
-		    client->opts->name);
+		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
 		result = EXITCODE_BUSY;
 	} else {
-		tell_forced(client, look, only);
+		report_forced(client, look, only);
 		for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
 			notify(client, keys, *waiter);
 	}
@@ -166,31 +161,32 @@ consider(struct client *client, const struct key_names *keys,
 {
 	const struct opts *opts = client->opts;
 	const struct look_holder *only = NULL;
-	char holder[512];
+	struct event event = {.type = EVENT_COUNT};
+	char who[512];
 
+	look_describe_holders(look, who, sizeof(who));
+	event.who = who;
 	if (look->listed == 0) {
-		log_warnx("%s is free already", opts->name);
+		event.type = EVENT_FORCE_FREE;
+		client_emit(client, event);
 		return EXITCODE_OK;
 	}
 	if (opts->token != NULL)
 		only = holder_with(look, opts->token);
 	if (opts->token != NULL && only == NULL) {
-		look_describe_holders(look, holder, sizeof(holder));
-		log_warnx("%s is held by %s, not with that token; nothing was "
-			  "changed",
-		    opts->name, holder);
-		return EXITCODE_BUSY;
+		event.type = EVENT_FORCE_OTHER_TOKEN;
+	} else if (*look->holders[0].digest == '\0') {
+		event.type = EVENT_ENDING;
+		event.ending = &ending_rows[ENDING_NOT_A_LOCK];
+		event.why = "it holds more than any token";
+	} else if (opts->token == NULL && !opts->yes &&
+		   !ask_user(client, look)) {
+		event.type = EVENT_FORCE_DECLINED;
+	} else {
+		return force(client, keys, look, only);
 	}
-	if (*look->holders[0].digest == '\0') {
-		log_warnx("%s is not a lock: it holds more than any token",
-		    opts->name);
-		return EXITCODE_NOT_A_LOCK;
-	}
-	if (opts->token == NULL && !opts->yes && !ask_user(client, look)) {
-		log_warnx("%s: nothing was changed", opts->name);
-		return EXITCODE_BUSY;
-	}
-	return take_away(client, keys, look, only);
+	client_emit(client, event);
+	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
 }
 
 int
@@ -201,7 +197,7 @@ force_release(struct client *client)
 	int result;
 
 	key_names_init(&keys, client->opts->keys[0].key);
-	if (lookup(client, &keys, HOLDERS_FORCED, &look) == EXITCODE_OK) {
+	if (lookup(client, &keys, HOLDERS_FORCED, &look)) {
 		result = consider(client, &keys, &look);
 		look_fini(&look);
 	} else {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "app/lookup.h"
-#include "base/log.h"
+#include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/table.h"
 #include "lock/answer.h"
@@ -123,7 +123,7 @@ take_look(void *arg, const struct value *value)
 			lookup_print_json(list->client, &look, item->key);
 		else
 			add_row(list, &look, name);
-		output_note(&list->client->output);
+		client_note_output(list->client);
 	}
 	look_fini(&look);
 	return 0;
@@ -151,7 +151,7 @@ excuse_move(void *arg, const char *error)
 	enum cluster_redirect said;
 	struct cluster_node to;
 
-	if (!list->client->server->cluster)
+	if (!list->client->endpoint->cluster)
 		return false;
 	said = cluster_redirect(error, &to);
 	if (said == CLUSTER_MOVED && is_asked(list, &to))
@@ -159,8 +159,9 @@ excuse_move(void *arg, const char *error)
 	if (said == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(list, item->key))
-		log_warnx("%s: its slot is on its way to another node",
-		    item->key + strlen(opts->prefix));
+		client_emit(list->client,
+		    (struct event){.type = EVENT_SLOT_MOVING,
+			.name = item->key + strlen(opts->prefix)});
 	list->incomplete = true;
 	return true;
 }
@@ -181,7 +182,7 @@ send_look(struct list_item *item, bool more)
 }
 
 /* A key that has become something else meanwhile is no lock any more. */
-static enum exitcode
+static bool
 look_at_all(struct list_item *items, size_t count)
 {
 	struct client *client = items[0].list->client;
@@ -192,9 +193,8 @@ look_at_all(struct list_item *items, size_t count)
 	client_wait(client);
 	for (size_t i = 0; i < count; i++)
 		free(items[i].key);
-	if (client->failure == EXITCODE_NOT_A_LOCK)
-		return EXITCODE_OK;
-	return client->failure;
+	return client->failure == ENDING_NONE ||
+	       client->failure == ENDING_NOT_A_LOCK;
 }
 
 /* The globs are matched as bytes: no locale is set. */
@@ -213,7 +213,7 @@ matches(const struct opts *opts, const char *key)
 	return false;
 }
 
-static enum exitcode
+static bool
 show_page(struct list *list)
 {
 	struct list_item items[LOOKS_AT_ONCE];
@@ -231,12 +231,12 @@ show_page(struct list *list)
 			free(key);
 		}
 		if (count == LOOKS_AT_ONCE || (found[1] == NULL && count > 0)) {
-			if (look_at_all(items, count) != EXITCODE_OK)
-				return list->client->failure;
+			if (!look_at_all(items, count))
+				return false;
 			count = 0;
 		}
 	}
-	return EXITCODE_OK;
+	return true;
 }
 
 static void
@@ -279,17 +279,17 @@ list_page(struct list *list)
 {
 	const char *argv[] = {"SCAN", list->cursor, "MATCH", "*:rlk*:[iq]",
 	    "COUNT", PAGE, NULL};
-	enum exitcode failure = client_ask(list->client, argv, take_page, list);
+	bool shown = client_ask(list->client, argv, take_page, list);
 
-	if (failure == EXITCODE_OK) {
+	if (shown) {
 		begin_table(list);
-		failure = show_page(list);
+		shown = show_page(list);
 	}
 	forget_page(list);
-	if (failure != EXITCODE_OK)
+	if (!shown)
 		return client_report_failure(list->client);
 	table_print_due(&list->table);
-	return output_check(&list->client->output);
+	return client_check_output(list->client);
 }
 
 static int
@@ -309,7 +309,7 @@ static int
 list_primary(struct list *list, const struct cluster_node *primary)
 {
 	struct client *client = list->client;
-	struct endpoint server = *client->server;
+	struct endpoint server = *client->endpoint;
 	char host[CLUSTER_HOST_SIZE];
 	char label[CLUSTER_LABEL_SIZE];
 	struct server *any;
@@ -334,7 +334,7 @@ take_primaries(void *arg, const struct value *value)
 	struct list *list = arg;
 
 	list->primary_count =
-	    server_primaries(list->client->node, value, &list->primaries);
+	    server_primaries(list->client->server, value, &list->primaries);
 	return list->primary_count == -1 ? -1 : 0;
 }
 
@@ -345,7 +345,7 @@ list_cluster(struct list *list)
 	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
 	int result = EXITCODE_OK;
 
-	if (client_ask(list->client, argv, take_primaries, list) != EXITCODE_OK)
+	if (!client_ask(list->client, argv, take_primaries, list))
 		return client_report_failure(list->client);
 	for (int i = 0; i < list->primary_count; i++) {
 		int failure = list_primary(list, &list->primaries[i]);
@@ -364,12 +364,12 @@ list_show(struct client *client)
 
 	list->client = client;
 	result =
-	    client->server->cluster ? list_cluster(list) : list_server(list);
+	    client->endpoint->cluster ? list_cluster(list) : list_server(list);
 	if (result == EXITCODE_OK && list->incomplete)
 		result = EXITCODE_UNAVAILABLE;
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
-		result = output_check(&list->client->output);
+		result = client_check_output(list->client);
 	for (size_t i = 0; i < SEEN_SLOTS; i++)
 		free(list->seen[i]);
 	free(list);

@@ -10,7 +10,7 @@ enum { QUEUE_SHOWN = 1000 };
 bool
 lookup_has_helpers(const struct client *client, const char *key)
 {
-	return !server_is_clustered(client->node) || key_is_placeable(key);
+	return !server_is_clustered(client->server) || key_is_placeable(key);
 }
 
 static int
@@ -19,18 +19,18 @@ take_look(void *arg, const struct value *value)
 	return answer_look(arg, value) ? 0 : -1;
 }
 
-enum exitcode
+bool
 lookup(struct client *client, const struct key_names *keys, int holders,
     struct look *look)
 {
 	struct request request;
-	enum exitcode failure;
+	bool found;
 
 	request_look(&request, keys, lookup_has_helpers(client, keys->lock),
 	    holders, QUEUE_SHOWN);
-	failure = client_ask(client, request.argv, take_look, look);
+	found = client_ask(client, request.argv, take_look, look);
 	request_fini(&request);
-	return failure;
+	return found;
 }
 
 void
@@ -40,7 +40,7 @@ lookup_print_json(const struct client *client, const struct look *look,
 	const struct opts *opts = client->opts;
 	const struct look_subject subject = {.name = key + strlen(opts->prefix),
 	    .key = key,
-	    .server = server_label(client->node)};
+	    .server = server_label(client->server)};
 
 	look_print_json(look, &subject, opts->action == OPTS_STATUS);
 }

@@ -8,10 +8,9 @@
 /* Whether the helper keys lie in the key's slot, if it is a cluster. */
 bool lookup_has_helpers(const struct client *client, const char *key);
 
-/* EXITCODE_OK and *look filled in, with so many holders at most; or the
- * failure. */
-enum exitcode lookup(struct client *client, const struct key_names *keys,
-    int holders, struct look *look);
+/* Fills in *look, with so many holders at most. False after a failure. */
+bool lookup(struct client *client, const struct key_names *keys, int holders,
+    struct look *look);
 
 /* Prints it as one line of JSON. */
 void lookup_print_json(const struct client *client, const struct look *look,

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "app/event_text.h"
 #include "app/force_release.h"
 #include "app/list.h"
 #include "app/opts_parse.h"
@@ -17,6 +18,9 @@
 #include "job/signals.h"
 #include "redis/tls.h"
 #include "redis/value.h"
+
+/* All who read what happens. */
+static const struct event_sink *const sinks[] = {&event_text, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go
@@ -92,13 +96,36 @@ set_tls(struct opts *opts)
 
 /* Signals are for what has a job to pass them on to. */
 static int
-run_job(const struct opts *opts)
+run_job(const struct opts *opts, struct loop *loop, const struct events *events)
 {
-	struct signals sig;
+	struct signals signals;
 
-	if (signals_init(&sig) == -1)
+	if (signals_init(&signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	return run(opts, &sig);
+	return run(opts, loop, events, &signals);
+}
+
+static int
+act(const struct opts *opts)
+{
+	struct events events = {.count = 0};
+	struct loop loop;
+	int result;
+
+	if (loop_init(&loop) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot wait for events");
+	for (size_t i = 0; sinks[i] != NULL; i++)
+		events_open(&events, sinks[i], opts, &loop);
+	if (opts->action == OPTS_RUN)
+		result = run_job(opts, &loop, &events);
+	else
+		result = client_visit_servers(opts, &loop, &events,
+		    opts->action == OPTS_STATUS ? status_show
+		    : opts->action == OPTS_LIST ? list_show
+						: force_release);
+	events_close(&events);
+	loop_fini(&loop);
+	return result;
 }
 
 /* Until the job is executed, which makes it like any other, nobody but root may
@@ -121,22 +148,13 @@ main(int argc, char **argv)
 	log_verbose(opts.verbose);
 	tls_context = set_tls(&opts);
 	switch (opts.action) {
-	case OPTS_RUN:
-		result = run_job(&opts);
-		break;
-	case OPTS_STATUS:
-		result = client_visit_servers(&opts, status_show);
-		break;
-	case OPTS_LIST:
-		result = client_visit_servers(&opts, list_show);
-		break;
-	case OPTS_FORCE_RELEASE:
-		result = client_visit_servers(&opts, force_release);
-		break;
 	case OPTS_HELP:
 	case OPTS_VERSION:
 	case OPTS_DUMP:
 		result = print(opts.action);
+		break;
+	default:
+		result = act(&opts);
 		break;
 	}
 	tls_context_free(tls_context);

@@ -1,35 +1,32 @@
 /* States of a run. Callbacks only record facts; run_step alone acts on them:
  *
- *   SPLAY --> ACQUIRE --held--> JOB --ended------------> RELEASE --> DONE
- *      |         |               |                        ^           ^
- *      |         |               +--lost, too long,  --> STOP         |
- *      |         |                  guard died, ended                 |
- *      |         |                  after a TERM with                 |
- *      |         |                  others left                       |
- *      +---------+--signal, time out--> CANCEL -----------------------+
+ *   SPLAY --> ACQUIRE --held--> JOB --over--> RELEASE --> DONE
+ *      |         |               |                         ^
+ *      |         |               +--abandoned--------------+
+ *      |         |                                         |
+ *      +---------+--signal, time out--> CANCEL ------------+
  *
- * After the job has been let go nobody leaves but through DONE. */
+ * After the job has been started nobody leaves but through DONE. */
 #include "app/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/tell.h"
+#include "app/ending.h"
+#include "app/job_watch.h"
+#include "app/observer.h"
+#include "app/relay.h"
+#include "base/clock.h"
 #include "base/dice.h"
 #include "base/exitcode.h"
-#include "base/log.h"
-#include "base/loop.h"
 #include "base/mem.h"
 #include "job/child.h"
 #include "job/guard.h"
-#include "job/terminal.h"
 #include "lock/held.h"
 #include "lock/set.h"
 
@@ -38,176 +35,49 @@ enum run_state {
 	RUN_ACQUIRE,
 	RUN_CANCEL,
 	RUN_JOB,
-	RUN_STOP,
 	RUN_RELEASE,
 	RUN_DONE,
 };
 
-enum { SIGNALS = 64 }; /* as many as a set of bits holds */
-
-enum {
-	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
-	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
-	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
-	PAUSE_MIN_MS = 20,	  /* of our own: the server is asked again */
-	LOOK_AGAIN_MS =
-	    20, /* at a guard that kills, or at what a dead one left */
-	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
-	TRY_MIN_MS = 1000,    /* an acquire's reply is awaited so long */
-	TRY_MAX_MS = 5000,
-};
+/* An acquire's reply is awaited so long. */
+enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
 
 struct run {
 	const struct opts *opts;
-	struct signals *sig;
-	struct loop loop;
-	struct loop_fd signals;
+	struct loop *loop;
 	struct loop_timer timer; /* only wakes run_step */
 	struct lock_config lock_configs[OPTS_KEYS_MAX];
 	struct set set;
+	struct observer observer;
+	struct relay relay;
 	struct child child;
 	struct guard guard;
-	struct tell tell;
-	bool terminal;
+	struct job_watch watch;
+
 	enum run_state state;
-	int64_t splay_until;
-	int64_t wait_until;
-
-	/* Facts. */
-	uint64_t caught;   /* signals, as bits */
-	uint64_t forward;  /* those of them that the job hasn't got yet */
-	bool suspended;	   /* together with the job, and not continued yet */
-	bool asked_to_end; /* the job has got TERM, INT, HUP or QUIT */
-
-	/* Decisions. */
-	bool locked;	  /* else the job runs without (--on-unavailable) */
-	bool lost;	  /* the lock is gone, or is no longer proven */
-	bool overrun;	  /* stopped, or about to be, by --max-run */
-	bool unguarded;	  /* the guard died under the job */
-	bool unavailable; /* cancelled as no server answered in time */
-	bool unfinished;  /* processes of the job are left to the guard */
-	int64_t last_chance_at;
-	int64_t overrun_at; /* --max-run: when TERM is sent, */
-	int64_t killed_at;  /* and KILL */
-	int64_t warn_at;    /* --warn-after */
-	int64_t stopping_since;
-	int64_t stop_by; /* KILL, apart from the lease's own end */
-	int result;	 /* of run() */
+	struct ending ending;
+	int64_t wait_until; /* SPLAY, ACQUIRE */
 };
 
-/* --- the lease's deadlines -------------------------------------------- */
-
-static int64_t
-least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* KILL takes time. In the first half the guard must begin; in the second we can
- * still do it without the guard. */
-static int64_t
-kill_ahead(const struct run *run)
-{
-	int64_t ahead = run->opts->ttl_ms / 100;
-
-	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
-}
-
-/* When KILL is sent for the job to be dead at the end of the lease. */
-static int64_t
-kill_at(const struct run *run)
-{
-	if (!run->locked || run->opts->lost_warn)
-		return CLOCK_NEVER;
-	return run->set.valid_until - kill_ahead(run);
-}
-
-static int64_t
-grace(const struct run *run)
-{
-	return least(run->opts->kill_after_ms, run->opts->ttl_ms / 2);
-}
-
-static int64_t
-term_at(const struct run *run)
-{
-	int64_t at = kill_at(run);
-
-	return at == CLOCK_NEVER ? CLOCK_NEVER : at - grace(run);
-}
-
-static void begin(struct run *run);
-static void release(struct run *run);
-
-/* --- facts ------------------------------------------------------------ */
-
-static uint64_t
-bit(int signo)
-{
-	return UINT64_C(1) << (signo - 1);
-}
-
-/* Which continues us when somebody has continued the job. */
-static bool
-comes_from_guard(const struct run *run, const struct signalfd_siginfo *info)
-{
-	return run->guard.pid > 0 && (pid_t)info->ssi_pid == run->guard.pid;
-}
-
 static void
-on_signal(void *arg, short revents)
+emit(const struct run *run, struct event event)
 {
-	struct run *run = arg;
-	struct signalfd_siginfo info;
-
-	(void)revents;
-	while (signals_next(run->sig, &info)) {
-		int signo = (int)info.ssi_signo;
-		run->caught |= bit(signo);
-		if (signo != SIGCHLD && !comes_from_guard(run, &info) &&
-		    !(run->terminal && terminal_sent_to_group(&info)))
-			run->forward |= bit(signo);
-	}
+	event.name = run->opts->name;
+	events_emit(run->ending.events, &event);
 }
 
-static bool
-take(uint64_t *set, int signo)
-{
-	bool was = *set & bit(signo);
+/* --- the job's environment -------------------------------------------- */
 
-	*set &= ~bit(signo);
-	return was;
-}
-
-/* --- done ------------------------------------------------------------- */
-
-static void
-leave(struct run *run, int result)
-{
-	run->result = result;
-	run->state = RUN_DONE;
-}
-
-static int
-status_result(int status)
-{
-	if (WIFSIGNALED(status))
-		return -WTERMSIG(status);
-	return WEXITSTATUS(status);
-}
-
-/* --- acquire ---------------------------------------------------------- */
-
-/* RLOCKRUN_HELD for the job, to be freed. NULL when memory is out. */
+/* RLOCKRUN_HELD, to be freed. NULL when memory is out. */
 static char *
 held_by_job(const struct run *run)
 {
 	const char *above = getenv("RLOCKRUN_HELD");
 	char *held = NULL;
 
-	if (!run->locked)
+	if (!run->watch.locked)
 		return strdup(above != NULL ? above : "");
-	for (size_t i = 0; i < run->opts->key_count; i++) {
+	for (size_t i = 0; i < run->set.count; i++) {
 		const struct lock_config *config = &run->lock_configs[i];
 		const char *token = set_lock(&run->set, config)->claim.token;
 		char *with = held_with(above, config->key, config->kind, token);
@@ -223,11 +93,10 @@ held_by_job(const struct run *run)
 static void
 print_lock_env(const struct run *run, FILE *out)
 {
-	const char *separator = "";
+	const char *separator = "RLOCKRUN_TOKEN=";
 	bool fenced = false;
 
-	fputs("RLOCKRUN_TOKEN=", out);
-	for (size_t i = 0; i < run->opts->key_count; i++) {
+	for (size_t i = 0; i < run->set.count; i++) {
 		const struct lock *lock =
 		    set_lock(&run->set, &run->lock_configs[i]);
 		fprintf(out, "%s%s", separator, lock->claim.token);
@@ -235,20 +104,18 @@ print_lock_env(const struct run *run, FILE *out)
 		fenced = fenced || lock->fence[0] != '\0';
 	}
 	fputc('\0', out);
-	if (!fenced)
-		return;
-	separator = "";
-	fputs("RLOCKRUN_FENCE=", out);
-	for (size_t i = 0; i < run->opts->key_count; i++) {
+	separator = "RLOCKRUN_FENCE=";
+	for (size_t i = 0; fenced && i < run->set.count; i++) {
 		fprintf(out, "%s%s", separator,
 		    set_lock(&run->set, &run->lock_configs[i])->fence);
 		separator = "\n";
 	}
-	fputc('\0', out);
+	if (fenced)
+		fputc('\0', out);
 }
 
-/* The variables of the job's environment, to be freed. NULL when memory is out.
- */
+/* The variables of the job's environment, each with its NUL, to be freed. NULL
+ * with errno when memory is out. */
 static char *
 job_env(const struct run *run, size_t *length)
 {
@@ -259,7 +126,7 @@ job_env(const struct run *run, size_t *length)
 	if (out != NULL)
 		fprintf(out, "RLOCKRUN_KEY=%s%cRLOCKRUN_TTL_MS=%" PRId64 "%c",
 		    run->opts->names, '\0', run->opts->ttl_ms, '\0');
-	if (out != NULL && run->locked)
+	if (out != NULL && run->watch.locked)
 		print_lock_env(run, out);
 	if (out != NULL && *held != '\0')
 		fprintf(out, "RLOCKRUN_HELD=%s%c", held, '\0');
@@ -269,230 +136,146 @@ job_env(const struct run *run, size_t *length)
 	return entries;
 }
 
-/* The job's own limits count from its start. */
-static void
-set_limits(struct run *run)
-{
-	const struct opts *opts = run->opts;
-	int64_t now = clock_now();
+/* --- acquire ---------------------------------------------------------- */
 
-	run->overrun_at = run->killed_at = run->warn_at = CLOCK_NEVER;
-	if (opts->max_run_ms != 0) {
-		run->overrun_at = now + opts->max_run_ms;
-		run->killed_at = run->overrun_at + opts->kill_after_ms;
-	}
-	if (opts->warn_after_ms != 0 && run->locked)
-		run->warn_at = now + opts->warn_after_ms;
+static void begin(struct run *run);
+static void release(struct run *run);
+
+static void
+wake_at(struct run *run, int64_t at)
+{
+	loop_timer_set(run->loop, &run->timer, at);
 }
 
 static void
-let_go(struct run *run)
+start_job(struct run *run)
 {
 	size_t length;
 	char *entries = job_env(run, &length);
 
 	if (entries == NULL) {
-		log_warn("%s: cannot prepare the job", run->opts->name);
-		run->result = EXITCODE_RESOURCE;
+		ending_add_text(&run->ending, ENDING_NO_JOB, strerror(errno));
 		release(run);
 		return;
 	}
-	tell_job_begins(&run->tell);
-	set_limits(run);
+	emit(run, (struct event){.type = EVENT_JOB_STARTED});
 	run->state = RUN_JOB;
-	guard_start_job(&run->guard, entries, length, kill_at(run));
+	guard_start_job(&run->guard, entries, length,
+	    job_watch_start(&run->watch));
 	free(entries);
 }
 
 static void
 on_held(struct run *run)
 {
-	run->locked = true;
-	for (size_t i = 0; i < run->opts->key_count; i++) {
-		const struct lock *lock =
-		    set_lock(&run->set, &run->lock_configs[i]);
-
-		tell_no_queue(&run->tell, lock);
-		tell_misfits(&run->tell, lock);
-		tell_disagreement(&run->tell, lock);
-		log_info("%s: %s on %s, fence %s, lease %" PRId64 " ms",
-		    lock->config->name,
-		    lock->claim.outer != NULL ? "joined the run that holds it"
-					      : "acquired",
-		    quorum_label(lock->quorum),
-		    lock->fence[0] != '\0' ? lock->fence : "none",
-		    run->opts->ttl_ms);
-	}
-	let_go(run);
+	run->watch.locked = true;
+	for (size_t i = 0; i < run->opts->key_count; i++)
+		observer_report_acquired(&run->observer,
+		    set_lock(&run->set, &run->lock_configs[i]));
+	start_job(run);
 }
 
 static void
 on_unavailable(struct run *run)
 {
-	const struct lock *lock = run->set.about;
-
 	if (run->opts->unavailable_run) {
-		log_warnx("%s: %s; running without the lock", run->opts->name,
-		    lock->error);
-		let_go(run);
+		emit(run, (struct event){.type = EVENT_UNLOCKED,
+			      .why = run->set.about->error});
+		start_job(run);
 		return;
 	}
-	log_warnx("%s: %s", lock->config->name, lock->error);
-	leave(run, EXITCODE_UNAVAILABLE);
+	ending_add_lock(&run->ending, ENDING_UNAVAILABLE, run->set.about,
+	    EVENT_THEN_NOTHING);
+	run->state = RUN_DONE;
 }
 
 static void
 on_failed(struct run *run)
 {
+	static const enum ending_reason endings[] = {
+	    [LOCK_NOT_A_LOCK] = ENDING_NOT_A_LOCK,
+	    [LOCK_OTHER_KIND] = ENDING_OTHER_KIND,
+	    [LOCK_REFUSED] = ENDING_REFUSED,
+	    [LOCK_ERROR] = ENDING_SERVER_ERROR,
+	    [LOCK_MISCONFIGURED] = ENDING_MISCONFIGURED,
+	};
 	const struct lock *lock = run->set.about;
-	const char *name = lock->config->name;
-	const char *error = lock->error;
+	struct event event = {.name = lock->config->name,
+	    .why = lock->error,
+	    .holder = &lock->holder,
+	    .count = lock->queue.length};
 
-	switch (lock->failure) {
-	case LOCK_BUSY:
-		tell_busy(&run->tell, lock);
-		leave(run, run->opts->conflict_exit);
-		break;
-	case LOCK_UNAVAILABLE:
+	if (lock->failure == LOCK_UNAVAILABLE) {
 		on_unavailable(run);
-		break;
-	case LOCK_NOT_A_LOCK:
-		log_warnx("%s is not a lock: %s", name, error);
-		leave(run, EXITCODE_NOT_A_LOCK);
-		break;
-	case LOCK_OTHER_KIND:
-		log_warnx("%s is held %s by the run around this one, which "
-			  "would wait for itself",
-		    name, lock->claim.outer->held);
-		leave(run, EXITCODE_USAGE);
-		break;
-	case LOCK_REFUSED:
-		log_warnx("%s: %s", name, error);
-		leave(run, EXITCODE_REFUSED);
-		break;
-	case LOCK_ERROR:
-		log_warnx("%s: %s", name, error);
-		leave(run, EXITCODE_UNAVAILABLE);
-		break;
-	case LOCK_MISCONFIGURED:
-		log_warnx("%s: %s", name, error);
-		leave(run, EXITCODE_USAGE);
-		break;
+		return;
 	}
+	if (lock->failure == LOCK_OTHER_KIND)
+		event.why = lock->claim.outer->held;
+	if (lock->failure == LOCK_BUSY)
+		ending_add(&run->ending,
+		    lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY,
+		    event);
+	else
+		ending_add(&run->ending, endings[lock->failure], event);
+	run->state = RUN_DONE;
 }
 
+/* Without an ending it is that no server has answered. */
 static void
-cancel(struct run *run, int result)
+cancel(struct run *run)
 {
-	run->result = result;
 	run->state = RUN_CANCEL;
 	set_cancel(&run->set);
 }
 
-static void
-on_wait_over(struct run *run)
-{
-	if (run->set.answered) {
-		if (!run->opts->quiet)
-			log_warnx("%s: still held, gave up waiting",
-			    run->set.about->config->name);
-		cancel(run, run->opts->conflict_exit);
-	} else {
-		run->unavailable = true;
-		cancel(run, EXITCODE_UNAVAILABLE);
-	}
-}
-
-static void
-tell_unguarded(const struct run *run, int error)
-{
-	const char *why = error == 0	    ? "the guard was killed"
-			  : error == ENODEV ? "/proc is not mounted"
-			  : error == EXDEV ? "/proc is of another pid namespace"
-					   : strerror(error);
-
-	log_warnx("%s: the job cannot be guarded: %s", run->opts->name, why);
-}
-
-/* What a signal does to a plain process, it does to one that waits. */
-static void
+static bool
 obey_signals(struct run *run)
 {
-	for (int signo = 1; signo <= SIGNALS && run->caught != 0; signo++) {
-		if (!take(&run->caught, signo))
-			continue;
-		switch (signals_default_action(signo)) {
-		case SIGNALS_END:
-			cancel(run, -signo);
-			return;
-		case SIGNALS_STOP:
-			if (terminal_suspend(signo))
-				guard_continue(&run->guard);
-			break;
-		case SIGNALS_IGNORE:
-			break;
-		}
-	}
-	run->forward = 0;
+	int signo = relay_obey(&run->relay);
+
+	if (signo == 0)
+		return false;
+	ending_add(&run->ending, ENDING_SIGNAL,
+	    (struct event){.status = -signo});
+	cancel(run);
+	return true;
 }
 
 /* There is no guard yet, and no word has gone to the server. */
 static void
 step_splay(struct run *run)
 {
-	obey_signals(run);
-	if (run->state != RUN_SPLAY)
+	if (obey_signals(run))
 		return;
-	if (clock_now() >= run->splay_until)
+	if (clock_now() >= run->wait_until)
 		begin(run);
 	else
-		loop_timer_set(&run->loop, &run->timer, run->splay_until);
-}
-
-/* When one has failed, nothing is waited for but the release of the others. */
-static void
-tell_progress(struct run *run)
-{
-	const struct lock *lock = run->set.about;
-
-	if (lock->state != LOCK_ACQUIRING)
-		return;
-	if (run->set.lost_early != NULL)
-		tell_lost_early(run->set.lost_early);
-	run->set.lost_early = NULL;
-	if (lock->holder.seen) {
-		tell_no_queue(&run->tell, lock);
-		tell_waiting(&run->tell, lock);
-	}
-	tell_server_trouble(&run->tell, lock);
-}
-
-static void
-step_wait(struct run *run)
-{
-	tell_progress(run);
-	loop_timer_set(&run->loop, &run->timer,
-	    least(run->wait_until, run->tell.redraw_at));
+		wake_at(run, run->wait_until);
 }
 
 static void
 step_acquire(struct run *run)
 {
-	obey_signals(run);
-	if (run->state != RUN_ACQUIRE)
+	const struct guard *guard = &run->guard;
+
+	if (obey_signals(run))
 		return;
-	if (run->guard.job.state == JOB_FAILED ||
-	    run->guard.job.state == JOB_UNGUARDED) {
-		tell_unguarded(run, run->guard.job.error);
-		cancel(run, EXITCODE_RESOURCE);
+	if (guard->job.state == JOB_FAILED ||
+	    guard->job.state == JOB_UNGUARDED) {
+		ending_add_unguarded(&run->ending, guard->job.error);
+		cancel(run);
 	} else if (run->set.state == LOCK_HELD) {
 		on_held(run);
 	} else if (run->set.state == LOCK_FAILED) {
 		on_failed(run);
 	} else if (clock_now() >= run->wait_until) {
-		on_wait_over(run);
+		if (run->set.answered)
+			ending_add_lock(&run->ending, ENDING_WAIT_OVER,
+			    run->set.about, EVENT_THEN_NOTHING);
+		cancel(run);
 	} else {
-		step_wait(run);
+		observer_watch_acquire(&run->observer, &run->set);
+		wake_at(run, run->wait_until);
 	}
 }
 
@@ -501,10 +284,10 @@ step_cancel(struct run *run)
 {
 	if (run->set.state != LOCK_RELEASED)
 		return;
-	if (run->unavailable)
+	if (run->ending.reason == ENDING_NONE)
 		on_unavailable(run);
 	else
-		leave(run, run->result);
+		run->state = RUN_DONE;
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -523,108 +306,12 @@ static void
 release(struct run *run)
 {
 	run->state = RUN_RELEASE;
-	if (run->locked) {
+	if (run->watch.locked) {
 		/* By now all may have answered. */
-		tell_misfits(&run->tell, run->set.about);
+		observer_watch_servers(&run->observer, run->set.about);
 		set_release(&run->set, keep_until(run));
 	}
 	guard_dismiss(&run->guard);
-}
-
-static void
-finish_lost(struct run *run)
-{
-	run->lost = true;
-	run->result = EXITCODE_LOST;
-	release(run);
-}
-
-static int
-exec_failed(struct run *run)
-{
-	int error = run->guard.job.exec_error;
-	int result = child_exec_exit_code(&run->child, error);
-	bool there = result == EXITCODE_CANNOT_RUN && error == ENOENT;
-
-	log_warnx("%s: cannot run %s: %s", run->opts->name, run->child.path,
-	    there ? "its interpreter is not found" : strerror(error));
-	return result;
-}
-
-static int
-job_result(struct run *run)
-{
-	const struct guard *guard = &run->guard;
-
-	if (run->overrun)
-		return EXITCODE_OVERRUN;
-	if (run->unguarded)
-		return EXITCODE_RESOURCE;
-	if (guard->job.exec_error != 0)
-		return exec_failed(run);
-	return status_result(guard->job.status);
-}
-
-/* When what needed the lock had ended. */
-static int64_t
-over_at(const struct run *run)
-{
-	const struct guard *guard = &run->guard;
-
-	if (guard->job.ended && !run->opts->wait_all && !run->overrun)
-		return guard->job.ended_at;
-	return guard->job.gone_at;
-}
-
-static void
-finish_job(struct run *run)
-{
-	bool late = run->guard.job.state == JOB_LATE && !run->overrun;
-
-	if (run->lost) {
-		finish_lost(run);
-	} else if (late ||
-		   (run->locked && over_at(run) >= run->set.valid_until)) {
-		log_warnx("%s was lost: its lease ended before the job",
-		    run->set.about->config->name);
-		finish_lost(run);
-	} else {
-		run->result = job_result(run);
-		release(run);
-	}
-}
-
-static void
-report_lock_release(const struct lock *lock)
-{
-	const char *name = lock->config->name;
-	char until[32];
-
-	holder_describe_time(lock->release.kept_until - clock_now(), until,
-	    sizeof(until));
-	if (lock->release.outcome == LOCK_LEFT)
-		log_info("%s: left to other runs", name);
-	else if (lock->release.outcome == LOCK_KEPT)
-		log_info("%s: kept until %s", name, until);
-	else
-		log_info("%s: released", name);
-}
-
-/* In one line when all of them are free. */
-static void
-report_release(const struct run *run)
-{
-	const struct set *set = &run->set;
-	bool all_free = true;
-
-	for (size_t i = 0; i < set->count; i++)
-		all_free = all_free &&
-			   set->locks[i].release.outcome != LOCK_LEFT &&
-			   set->locks[i].release.outcome != LOCK_KEPT;
-	if (all_free)
-		log_info("%s: released", run->opts->name);
-	for (size_t i = 0; !all_free && i < set->count; i++)
-		report_lock_release(set_lock(set, &run->lock_configs[i]));
 }
 
 static void
@@ -632,308 +319,42 @@ step_release(struct run *run)
 {
 	const struct set *set = &run->set;
 	const struct lock *lock = set->about;
+	bool asked_to_end = relay_take_end(&run->relay);
 
 	/* The job has ended: who doesn't want to wait for a server that is away
 	 * need not. */
-	run->forward = 0;
-	if (set->state == LOCK_RELEASING) {
-		if ((run->caught & ~bit(SIGCHLD)) == 0 || set->answered)
-			return;
-		for (int signo = 1; signo <= SIGNALS; signo++)
-			if (take(&run->caught, signo) &&
-			    signals_asks_to_end(signo))
-				run->state = RUN_DONE;
-		if (run->state != RUN_DONE)
-			return;
-	}
+	if (set->state == LOCK_RELEASING && (set->answered || !asked_to_end))
+		return;
 	run->state = RUN_DONE;
-	if (!run->locked)
+	if (!run->watch.locked)
 		return;
-	tell_misfits(&run->tell, lock);
-	if (run->lost)
+	observer_watch_servers(&run->observer, lock);
+	if (ending_is_lost(&run->ending))
 		return;
-	if (set->lost_at_release) {
-		log_warnx("%s was lost: somebody took it away while the job "
-			  "ran",
-		    lock->config->name);
-		run->result = EXITCODE_LOST;
-	} else if (set->state == LOCK_RELEASING || set->unconfirmed) {
-		log_warnx("%s: cannot confirm the release, the lock may last "
-			  "for its ttl: %s",
-		    lock->config->name, lock->error);
-	} else {
-		report_release(run);
-	}
+	if (set->lost_at_release)
+		ending_add_lock(&run->ending, ENDING_TAKEN, run->set.about,
+		    EVENT_THEN_NOTHING);
+	else if (set->state == LOCK_RELEASING || set->unconfirmed)
+		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
+			      .name = lock->config->name,
+			      .why = lock->error});
+	else
+		observer_report_release(&run->observer, set, run->lock_configs);
 }
 
 /* --- the job ---------------------------------------------------------- */
 
 static void
-begin_stop(struct run *run, int64_t stop_by)
-{
-	run->state = RUN_STOP;
-	run->stopping_since = clock_now();
-	run->stop_by = stop_by;
-	guard_terminate(&run->guard);
-}
-
-/* Whether a stop signal stops the job is the job's affair, or the kernel's.
- * When it has stopped, so do we, so that the shell gets its terminal back.
- * Without a terminal there is no such shell, and we go on renewing. */
-static void
-follow_stop(struct run *run)
-{
-	if (run->terminal && guard_take_stop(&run->guard))
-		run->suspended = terminal_suspend(SIGTSTP);
-}
-
-static void
-forward_signals(struct run *run)
-{
-	if (run->suspended && take(&run->caught, SIGCONT)) {
-		take(&run->forward, SIGCONT);
-		guard_continue(&run->guard);
-		run->suspended = false;
-	}
-	for (int signo = 1; signo <= SIGNALS; signo++) {
-		if (take(&run->forward, signo))
-			guard_signal(&run->guard, signo);
-		if (take(&run->caught, signo) && signals_asks_to_end(signo))
-			run->asked_to_end = true;
-	}
-	follow_stop(run);
-}
-
-static void
-tell_lost(const struct run *run, const char *consequence)
-{
-	const struct lock *lock = run->set.about;
-
-	log_warnx("%s was lost: %s%s", lock->config->name, lock->error,
-	    consequence);
-}
-
-static void
-on_lost(struct run *run)
-{
-	int64_t now = clock_now();
-
-	if (run->lost)
-		return;
-	run->lost = true;
-	run->warn_at = CLOCK_NEVER;
-	tell_lost(run, run->opts->lost_warn ? "; the job goes on without it"
-					    : "; stopping the job");
-	if (!run->opts->lost_warn)
-		begin_stop(run,
-		    least(run->set.valid_until,
-			now + least(grace(run), LOST_GRACE_MAX_MS)));
-}
-
-/* An outage that has lasted until here ends the job in time. After a pause of
- * our own the server is asked once more, and given a moment to answer. Returns
- * when to look again. */
-static int64_t
-on_lease_ending(struct run *run)
-{
-	int64_t now = clock_now();
-
-	if (run->loop.late_ms >= PAUSE_MIN_MS && run->last_chance_at == 0) {
-		run->last_chance_at = least(now + LAST_CHANCE_MS, kill_at(run));
-		set_renew(&run->set);
-	}
-	if (now < run->last_chance_at)
-		return run->last_chance_at;
-	run->lost = true;
-	log_warnx("%s is being lost: its lease ends without a renewal; "
-		  "stopping the job",
-	    run->set.about->config->name);
-	/* A renewal that comes yet keeps the lock, but not the job. */
-	begin_stop(run, kill_at(run));
-	return CLOCK_NEVER;
-}
-
-/* Returns when to look again. */
-static int64_t
-watch_lease(struct run *run)
-{
-	tell_renewal_trouble(&run->tell, run->set.about);
-	if (run->set.state == LOCK_LOST) {
-		on_lost(run);
-		return CLOCK_NEVER;
-	}
-	if (clock_now() >= term_at(run))
-		return on_lease_ending(run);
-	run->last_chance_at = 0;
-	return term_at(run);
-}
-
-/* Returns when to look again. */
-static int64_t
-watch_limits(struct run *run)
-{
-	int64_t now = clock_now();
-
-	if (now >= run->overrun_at) {
-		run->overrun = true;
-		tell_overrun(&run->tell, "stopping it");
-		begin_stop(run, run->killed_at);
-		return CLOCK_NEVER;
-	}
-	if (now >= run->warn_at) {
-		tell_held_for(&run->tell, run->opts->warn_after_ms);
-		run->warn_at = CLOCK_NEVER;
-	}
-	return least(run->overrun_at, run->warn_at);
-}
-
-/* The guard keeps the job to --max-run, too: we may be stopped by then. */
-static void
-watch_job(struct run *run)
-{
-	int64_t look_at = CLOCK_NEVER;
-
-	if (run->locked)
-		look_at = watch_lease(run);
-	if (run->state == RUN_JOB)
-		look_at = least(look_at, watch_limits(run));
-	if (run->state != RUN_JOB)
-		return;
-	guard_set_deadline(&run->guard, least(kill_at(run), run->killed_at));
-	loop_timer_set(&run->loop, &run->timer, look_at);
-}
-
-/* It had forked no job when it failed. */
-static void
-on_guard_failed(struct run *run)
-{
-	tell_unguarded(run, run->guard.job.error);
-	run->result = EXITCODE_RESOURCE;
-	release(run);
-}
-
-static void
-on_guard_died(struct run *run)
-{
-	log_warnx("%s: the guard was killed, and the job with it",
-	    run->opts->name);
-	run->unguarded = true;
-	begin_stop(run, clock_now());
-}
-
-/* By the guard itself: we were stopped, or too slow. */
-static void
-on_enforced(struct run *run)
-{
-	if (run->guard.job.gone_at >= run->killed_at) {
-		run->overrun = true;
-		tell_overrun(&run->tell, "it was killed");
-		finish_job(run);
-	} else if (run->guard.job.state == JOB_LATE) {
-		finish_job(run);
-	} else {
-		log_warnx("%s was lost: its lease ended; the job was killed",
-		    run->set.about->config->name);
-		finish_lost(run);
-	}
-}
-
-/* A command that has ended keeps its status, whatever the guard did or suffered
- * after that while we were stopped. */
-static void
 step_job(struct run *run)
 {
-	const struct guard *guard = &run->guard;
-	bool gone = guard_job_is_gone(guard);
-	bool over = guard->job.ended &&
-		    (!run->opts->wait_all || guard->job.state == JOB_GONE);
+	int64_t look_at = job_watch_step(&run->watch);
 
-	tell_pause(&run->tell, run->loop.late_ms);
-	forward_signals(run);
-	if (guard->job.ended && !gone && run->asked_to_end)
-		begin_stop(run, clock_now() + run->opts->kill_after_ms);
-	else if (over && guard->job.state != JOB_LATE)
-		finish_job(run);
-	else if (guard->job.state == JOB_KILLED || guard->job.state == JOB_LATE)
-		on_enforced(run);
-	else if (guard->job.state == JOB_FAILED)
-		on_guard_failed(run);
-	else if (guard->job.state == JOB_UNGUARDED)
-		on_guard_died(run);
+	if (run->watch.state == JOB_WATCH_OVER)
+		release(run);
+	else if (run->watch.state == JOB_WATCH_ABANDONED)
+		run->state = RUN_DONE;
 	else
-		watch_job(run);
-}
-
-/* --- stop ------------------------------------------------------------- */
-
-/* Whatever can't be killed (setuid, stuck in the kernel) still runs, or may do
- * so where there is no proof: the lock is not freed under it. From here on it
- * is not renewed either. */
-static void
-on_unkillable(struct run *run)
-{
-	bool unproven = run->guard.job.state == JOB_UNGUARDED &&
-			guard_has_earlier_children(&run->guard);
-
-	log_warnx("%s: %s; the lock is left to its ttl", run->opts->name,
-	    unproven ? "cannot prove that the job has ended, as rlockrun "
-		       "inherited children that still run"
-		     : "processes of the job cannot be killed");
-	run->unfinished = true;
-	leave(run, run->lost ? EXITCODE_LOST : EXITCODE_RESOURCE);
-}
-
-/* A guard that is traced or stuck in the kernel reports nothing. Its death ends
- * the command and makes us the parent of the rest. */
-static void
-replace_guard(struct run *run)
-{
-	log_warnx("%s: the guard did not act in time; killing it and the job",
-	    run->opts->name);
-	guard_kill(&run->guard);
-}
-
-/* Returns when to look again. */
-static int64_t
-watch_stop(struct run *run, int64_t deadline)
-{
-	int64_t replace_at = deadline + kill_ahead(run) / 2;
-	/* We may have been stopped ourselves when it came. */
-	int64_t give_up_at =
-	    UNKILLABLE_MS +
-	    (deadline > run->stopping_since ? deadline : run->stopping_since);
-	int64_t now = clock_now();
-
-	if (now >= give_up_at) {
-		on_unkillable(run);
-		return CLOCK_NEVER;
-	}
-	if (now < replace_at && run->guard.job.state != JOB_UNGUARDED)
-		return replace_at;
-	if (guard_is_unresponsive(&run->guard))
-		replace_guard(run);
-	return now + LOOK_AGAIN_MS;
-}
-
-static void
-step_stop(struct run *run)
-{
-	struct guard *guard = &run->guard;
-	int64_t deadline = least(run->stop_by, kill_at(run));
-
-	forward_signals(run);
-	if (guard->job.state == JOB_UNGUARDED)
-		guard_kill_job(guard);
-	if (guard_job_is_gone(guard)) {
-		finish_job(run);
-		return;
-	}
-	if (run->set.state == LOCK_LOST && !run->lost) {
-		run->lost = true;
-		tell_lost(run, "");
-	}
-	guard_set_deadline(guard, deadline);
-	loop_timer_set(&run->loop, &run->timer, watch_stop(run, deadline));
+		wake_at(run, look_at);
 }
 
 static void
@@ -944,13 +365,12 @@ run_step(struct run *run)
 	    [RUN_ACQUIRE] = step_acquire,
 	    [RUN_CANCEL] = step_cancel,
 	    [RUN_JOB] = step_job,
-	    [RUN_STOP] = step_stop,
 	    [RUN_RELEASE] = step_release,
 	};
 	enum run_state before;
 
 	set_step(&run->set);
-	if (take(&run->caught, SIGCHLD))
+	if (relay_take_child(&run->relay))
 		guard_on_sigchld(&run->guard);
 	do {
 		before = run->state;
@@ -960,20 +380,22 @@ run_step(struct run *run)
 
 /* --- set-up ----------------------------------------------------------- */
 
-static int
+static void
 find_command(struct run *run)
 {
-	int code;
+	int status;
 
 	run->child = (struct child){.argv = run->opts->command,
-	    .signals = run->sig,
-	    .own_group = !run->terminal};
-	code = child_find(&run->child);
-	if (code != 0)
-		log_warnx("%s: %s", run->opts->command[0],
-		    code == EXITCODE_NOT_FOUND ? "command not found"
-					       : strerror(errno));
-	return code;
+	    .signals = run->relay.signals,
+	    .own_group = !run->relay.terminal};
+	status = child_find(&run->child);
+	if (status != 0)
+		ending_add(&run->ending, ENDING_NO_COMMAND,
+		    (struct event){.command = run->opts->command[0],
+			.why = status == EXITCODE_NOT_FOUND
+				   ? "command not found"
+				   : strerror(errno),
+			.status = status});
 }
 
 /* A third of the time that servers may be silent, as a reply that was lost
@@ -984,8 +406,8 @@ try_ms(const struct opts *opts)
 	int64_t ms = opts->server_timeout_ms;
 
 	if (opts->wait_ms > 0)
-		ms = least(ms, opts->wait_ms);
-	return least(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
+		ms = clock_min(ms, opts->wait_ms);
+	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
 }
 
 _Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
@@ -1018,32 +440,29 @@ configure_locks(struct run *run)
 		};
 }
 
-static int
-set_up(struct run *run)
+/* Unless an ending has come up, the run can begin. */
+static void
+set_up(struct run *run, struct signals *signals)
 {
-	const struct opts *opts = run->opts;
-
-	if (guard_init(&run->guard, &run->loop) == -1) {
-		tell_unguarded(run, errno);
-		return EXITCODE_RESOURCE;
+	if (guard_init(&run->guard, run->loop) == -1) {
+		ending_add_unguarded(&run->ending, errno);
+		return;
 	}
-	if (loop_init(&run->loop) == -1) {
-		log_warn("cannot wait for events");
-		return EXITCODE_RESOURCE;
-	}
-	run->signals = (struct loop_fd){.fd = run->sig->fd,
-	    .events = POLLIN,
-	    .on_ready = on_signal,
-	    .arg = run};
-	loop_add(&run->loop, &run->signals);
+	relay_init(&run->relay, run->loop, signals, &run->guard);
+	run->watch = (struct job_watch){.opts = run->opts,
+	    .loop = run->loop,
+	    .ending = &run->ending,
+	    .observer = &run->observer,
+	    .relay = &run->relay,
+	    .guard = &run->guard,
+	    .child = &run->child,
+	    .set = &run->set};
 	configure_locks(run);
-	if (set_init(&run->set, &run->loop, run->lock_configs,
-		opts->key_count) == -1) {
-		log_warn("%s: cannot prepare the lock", opts->name);
-		return EXITCODE_RESOURCE;
-	}
-	run->terminal = terminal_is_controlling();
-	return find_command(run);
+	if (set_init(&run->set, run->loop, run->lock_configs,
+		run->opts->key_count) == -1)
+		ending_add_text(&run->ending, ENDING_NO_LOCK, strerror(errno));
+	else
+		find_command(run);
 }
 
 /* The guard has them for the job. Were they open here too, who reads from the
@@ -1068,66 +487,68 @@ begin(struct run *run)
 	int64_t wait_ms = run->opts->wait_ms;
 
 	run->state = RUN_ACQUIRE;
-	tell_init(&run->tell, run->opts);
-	tell_servers(&run->tell);
+	observer_init(&run->observer, run->opts, run->ending.events);
 	run->wait_until = wait_ms > 0 ? clock_now() + wait_ms : CLOCK_NEVER;
 	set_acquire(&run->set);
 	if (guard_fork(&run->guard, &run->child) == 0) {
 		leave_stdio_to_job();
 		return;
 	}
-	log_warn("%s: the job cannot be guarded", run->opts->name);
-	cancel(run, EXITCODE_RESOURCE);
+	ending_add_unguarded(&run->ending, errno);
+	cancel(run);
 }
 
 /* The guard is forked after the delay: nobody needs it before. */
 static void
-splay(struct run *run)
+begin_splay(struct run *run)
 {
 	int64_t ms = dice_between(0, run->opts->splay_ms);
 
-	log_info("%s: the first try comes in %.1f s", run->opts->name,
-	    (double)ms / 1000);
+	emit(run, (struct event){.type = EVENT_DELAYED, .ms = ms});
 	run->state = RUN_SPLAY;
-	run->splay_until = clock_now() + ms;
+	run->wait_until = clock_now() + ms;
 }
 
-static void
+/* False when the loop has failed. */
+static bool
 loop_until_done(struct run *run)
 {
 	for (run_step(run); run->state != RUN_DONE; run_step(run)) {
-		if (loop_turn(&run->loop) == -1) {
-			log_warn("cannot wait for events");
-			run->unfinished = true;
-			leave(run, EXITCODE_INTERNAL);
-			return;
-		}
+		if (loop_turn(run->loop) == 0)
+			continue;
+		ending_add_text(&run->ending, ENDING_LOOP_FAILED,
+		    strerror(errno));
+		return false;
 	}
+	return true;
 }
 
 int
-run(const struct opts *opts, struct signals *sig)
+run(const struct opts *opts, struct loop *loop, const struct events *events,
+    struct signals *signals)
 {
 	struct run *run = mem_alloc(sizeof(*run));
-	int result;
+	int status;
 
 	run->opts = opts;
-	run->sig = sig;
-	result = set_up(run);
-	if (result == 0) {
-		if (run->opts->splay_ms != 0)
-			splay(run);
+	run->loop = loop;
+	run->ending = (struct ending){.opts = opts, .events = events};
+	set_up(run, signals);
+	if (run->ending.reason == ENDING_NONE) {
+		if (opts->splay_ms != 0)
+			begin_splay(run);
 		else
 			begin(run);
-		loop_until_done(run);
-		if (!run->unfinished)
+		if (loop_until_done(run) &&
+		    run->watch.state != JOB_WATCH_ABANDONED)
 			guard_dismiss(&run->guard);
-		result = run->result;
 	}
+	status = run->ending.status;
+	relay_fini(&run->relay, loop);
+	loop_timer_remove(loop, &run->timer);
 	guard_fini(&run->guard);
 	child_fini(&run->child);
 	set_fini(&run->set);
-	loop_fini(&run->loop);
 	free(run);
-	return result;
+	return status;
 }

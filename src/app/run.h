@@ -2,11 +2,14 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include "app/event.h"
 #include "app/opts.h"
+#include "base/loop.h"
 #include "job/signals.h"
 
-/* Takes the lock, runs the job, frees the lock. Returns the exit code, or a
- * signal's number as -N where this process has to end by it. */
-int run(const struct opts *opts, struct signals *sig);
+/* Acquires the lock, runs the job, releases the lock. Returns the exit code, or
+ * a signal's number as -N if this process has to end by it. */
+int run(const struct opts *opts, struct loop *loop, const struct events *events,
+    struct signals *signals);
 
 #endif

@@ -1,7 +1,6 @@
 #include "app/status.h"
 
 #include "app/lookup.h"
-#include "base/log.h"
 
 enum { HOLDERS_SHOWN = 100 };
 
@@ -12,20 +11,21 @@ status_show(struct client *client)
 	const char *key = opts->keys[0].key;
 	struct key_names keys;
 	struct look look = {.count = 0};
-	enum exitcode failure;
+	bool found;
 
 	key_names_init(&keys, key);
-	failure = lookup(client, &keys, HOLDERS_SHOWN, &look);
+	found = lookup(client, &keys, HOLDERS_SHOWN, &look);
 	key_names_fini(&keys);
-	if (failure != EXITCODE_OK)
+	if (!found)
 		return client_report_failure(client);
 	if (opts->json)
 		lookup_print_json(client, &look, key);
 	else
 		look_print(&look, opts->name);
-	output_note(&client->output);
+	client_note_output(client);
 	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
-		log_warnx("%s: damaged: %s", opts->name, look.problems[i]);
+		client_emit(client, (struct event){.type = EVENT_DAMAGED,
+					.why = look.problems[i]});
 	look_fini(&look);
-	return output_check(&client->output);
+	return client_check_output(client);
 }

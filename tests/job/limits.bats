@@ -34,7 +34,7 @@ all_gone() {
 	exits_with 124 "$PID"
 	[[ $(<got) == TERM ]]
 	# The job's shell may tell of its sleep's end.
-	[[ $(grep rlockrun: err.1) == "rlockrun: $KEY: the job has run for 0s; stopping it" ]]
+	[[ $(grep rlockrun: err.1) == "rlockrun: $KEY: the job has run for 0s; stopping the job" ]]
 	is_free
 }
 
@@ -103,7 +103,7 @@ all_gone() {
 	[[ $(cli del "$KEY") == 1 ]]
 	exits_with 79 "$PID"
 	grep -q "the job goes on without it" err.1
-	grep -q "the job has run for 2s; stopping it" err.1
+	grep -q "the job has run for 2s; stopping the job" err.1
 }
 
 @test "max-run: the guard enforces it while rlockrun is stopped" {
@@ -114,7 +114,7 @@ all_gone() {
 	is_held
 	kill -CONT "$PID"
 	exits_with 124 "$PID"
-	grep -q "the job has run for 0s; it was killed" err.1
+	grep -q "the job has run for 0s; the job was killed" err.1
 	is_free
 }
 
@@ -138,7 +138,7 @@ all_gone() {
 	run -124 --separate-stderr rl -r "unix://$PWD/away" --server-timeout 0.1 --on-unavailable run \
 		--max-run 0.2 -- sleep 60
 	# shellcheck disable=SC2154 # of run
-	[[ $stderr == *"the job has run for 0s; stopping it" ]]
+	[[ $stderr == *"the job has run for 0s; stopping the job" ]]
 }
 
 @test "max-run: a nested run stops its own job only, and its outer run goes on" {

@@ -1,0 +1,77 @@
+/* Why a run ends: one row says for each reason the message, the exit status and
+ * whether the lock was lost. */
+#ifndef ENDING_H
+#define ENDING_H
+
+#include <stdbool.h>
+
+#include "app/event.h"
+#include "app/opts.h"
+#include "lock/lock.h"
+
+#define ENDING_OWN_STATUS (-1) /* it comes with the reason */
+
+/* By rank: when there are two reasons, the later one counts. But the first loss
+ * counts more than anything. */
+enum ending_reason {
+	ENDING_NONE,
+	ENDING_JOB,    /* the job ended by itself: its status */
+	ENDING_SIGNAL, /* rlockrun was to end before there was a job */
+	ENDING_BUSY,   /* EXITCODE_BUSY stands for --conflict-exit-code */
+	ENDING_QUEUE_FULL,
+	ENDING_WAIT_OVER,
+	ENDING_UNAVAILABLE, /* no server answered in time */
+	ENDING_SERVER_ERROR,
+	ENDING_REFUSED, /* password, ACL */
+	ENDING_NOT_A_LOCK,
+	ENDING_OTHER_KIND,    /* we are within a run that holds it so */
+	ENDING_MISCONFIGURED, /* two servers are the same one */
+	ENDING_NO_COMMAND,    /* found before the lock was acquired */
+	ENDING_NOT_RUN,	      /* exec failed */
+	ENDING_NO_LOCK,
+	ENDING_NO_JOB,
+	ENDING_UNGUARDED,
+	ENDING_LOOP_FAILED,
+	ENDING_GUARD_DIED,
+	ENDING_OVERRUN, /* --max-run */
+	ENDING_UNKILLABLE,
+	ENDING_LOST,	    /* the token is not in the key any more */
+	ENDING_NOT_RENEWED, /* the job is stopped before the lease ends */
+	ENDING_LEASE_OVER,  /* the guard has killed the job */
+	ENDING_JOB_LATE,    /* the lease ended before the job */
+	ENDING_TAKEN,	    /* the release has shown it */
+	ENDING_COUNT,
+};
+
+struct ending_row {
+	const char *message; /* see event_text.c; NULL: none */
+	int status;
+	bool lost;
+};
+
+extern const struct ending_row ending_rows[ENDING_COUNT];
+
+struct ending {
+	const struct opts *opts;
+	const struct events *events;
+	/* Facts, to be read only: of the reason that counts so far. */
+	enum ending_reason reason;
+	int status; /* a signal's number as -N */
+};
+
+/* A reason has come up: emits it, with these facts. */
+void ending_add(struct ending *ending, enum ending_reason reason,
+    struct event event);
+/* The same with a text only, which may be NULL, */
+void ending_add_text(struct ending *ending, enum ending_reason reason,
+    const char *why);
+/* and with what went wrong with that lock. */
+void ending_add_lock(struct ending *ending, enum ending_reason reason,
+    const struct lock *lock, enum event_then then);
+
+/* and that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
+void ending_add_unguarded(struct ending *ending, int error);
+
+bool ending_is_lost(const struct ending *ending);
+
+#endif

@@ -1,0 +1,24 @@
+#include "app/event.h"
+
+void
+events_open(struct events *events, const struct event_sink *sink,
+    const struct opts *opts, struct loop *loop)
+{
+	events->sinks[events->count] = sink;
+	events->states[events->count++] = sink->open(opts, loop);
+}
+
+void
+events_close(struct events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		events->sinks[i]->close(events->states[i]);
+	events->count = 0;
+}
+
+void
+events_emit(const struct events *events, const struct event *event)
+{
+	for (size_t i = 0; i < events->count; i++)
+		events->sinks[i]->take(events->states[i], event);
+}

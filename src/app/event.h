@@ -1,0 +1,114 @@
+/* What happens to a run, or to a command that looks at locks or acts on them:
+ * one struct with its facts. What lasts is emitted once, and again when it has
+ * changed: whoever emits it remembers that, so that the sinks agree on what has
+ * happened and none needs a memory for it. */
+#ifndef EVENT_H
+#define EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/opts.h"
+#include "base/loop.h"
+#include "lock/holder.h"
+
+enum event_type {
+	/* A run. */
+	EVENT_ENDING,	       /* a reason for its end has come up */
+	EVENT_DELAYED,	       /* --splay: by ms */
+	EVENT_TWO_SERVERS,     /* which is worse than one */
+	EVENT_EVEN_SERVERS,    /* count of them */
+	EVENT_UNUSABLE_SERVER, /* a server will never count */
+	EVENT_WAITING,	/* for ms; also a new position, or another holder */
+	EVENT_NO_REPLY, /* so far; it is tried again */
+	EVENT_NO_QUEUE,
+	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
+	EVENT_NEST_UNCOUNTED, /* nested runs are not counted */
+	EVENT_LOST_EARLY,     /* while others were waited for */
+	EVENT_ACQUIRED,	      /* for ms at first */
+	EVENT_JOINED,	      /* likewise: the outer run holds it */
+	EVENT_PERMITS_DIFFER, /* permits here, count elsewhere */
+	EVENT_UNLOCKED,	      /* --on-unavailable run */
+	EVENT_JOB_STARTED,
+	EVENT_RENEWAL_FAILED, /* the lease lasts for another ms */
+	EVENT_RENEWED_AGAIN,
+	EVENT_PAUSED,	 /* we were, for ms */
+	EVENT_HELD_LONG, /* --warn-after: ms */
+	EVENT_GUARD_STUCK,
+	EVENT_JOB_ENDED,
+	EVENT_RELEASED,
+	EVENT_KEPT, /* --min-hold: for ms */
+	EVENT_LEFT, /* to other runs of the nest */
+	EVENT_UNCONFIRMED,
+	/* A command. */
+	EVENT_DAMAGED, /* what a lock consists of */
+	EVENT_SLOT_MOVING,
+	EVENT_FORCED,	   /* who held it */
+	EVENT_FORCE_AGAIN, /* count others hold it still */
+	EVENT_FORCE_FREE,  /* it was free */
+	EVENT_FORCE_LATE,  /* it had another holder by then */
+	EVENT_FORCE_OTHER_TOKEN,
+	EVENT_FORCE_DECLINED,
+	EVENT_NOT_WOKEN, /* the next waiter */
+	EVENT_NO_OUTPUT,
+	EVENT_COUNT,
+};
+
+/* What follows for the job. */
+enum event_then {
+	EVENT_THEN_NOTHING,
+	EVENT_THEN_STOPPED,
+	EVENT_THEN_KILLED,
+	EVENT_THEN_CONTINUES,
+	EVENT_THEN_COUNT,
+};
+
+struct ending_row;
+
+/* Texts are NULL and numbers are 0 if they are unknown or do not matter. They
+ * are valid during the call. */
+struct event {
+	enum event_type type;
+	const struct ending_row *ending; /* of EVENT_ENDING */
+	enum event_then then;
+	bool minor;	  /* nothing that could be mended */
+	const char *name; /* of the lock, or of all of them */
+	const char *why;
+	const char *server;
+	const char *fence;
+	const char *command;
+	const char *who;	     /* holds it */
+	const struct holder *holder; /* likewise */
+	int64_t position;	     /* in the queue, from 1 */
+	int64_t count;
+	int64_t permits;
+	int64_t ms;
+	int status; /* a signal's number as -N */
+};
+
+/* One who reads events. */
+struct event_sink {
+	/* What it returns is its state. Dies when memory is out. */
+	void *(*open)(const struct opts *opts, struct loop *loop);
+	void (*take)(void *state, const struct event *event);
+	void (*close)(void *state);
+};
+
+enum { EVENT_SINKS_MAX = 8 };
+
+/* The stream of events, and all who read it. */
+struct events {
+	const struct event_sink *sinks[EVENT_SINKS_MAX];
+	void *states[EVENT_SINKS_MAX];
+	size_t count;
+};
+
+/* The sinks set timers in the loop while they are open. */
+void events_open(struct events *events, const struct event_sink *sink,
+    const struct opts *opts, struct loop *loop);
+void events_close(struct events *events);
+
+void events_emit(const struct events *events, const struct event *event);
+
+#endif

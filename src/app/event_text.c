@@ -1,0 +1,330 @@
+/* In a message {fact} stands for a fact of the event. A part in brackets is
+ * left out if a fact in it is unknown. */
+#include "app/event_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/ending.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/terminal.h"
+
+enum { TEXT_MAX = 4096, FACT_MAX = 640, SECOND_MS = 1000 };
+
+enum level {
+	LEVEL_NONE,
+	LEVEL_INFO, /* with -v */
+	LEVEL_WARNING,
+	LEVEL_BUSY, /* without -q */
+};
+
+/* clang-format off */
+static const struct {
+	enum level level;
+	const char *message;
+} rows[EVENT_COUNT] = {
+	[EVENT_DELAYED] = {LEVEL_INFO,
+	    "{name}: the first try comes in {seconds} s"},
+	[EVENT_TWO_SERVERS] = {LEVEL_WARNING,
+	    "with 2 servers no lock can be had while one of them is away; "
+	    "use 3"},
+	[EVENT_EVEN_SERVERS] = {LEVEL_WARNING,
+	    "{count} servers can spare no more of them than one less can"},
+	[EVENT_UNUSABLE_SERVER] = {LEVEL_WARNING, "{name}: {why}"},
+	[EVENT_WAITING] = {LEVEL_BUSY,
+	    "{name} {holder}; waiting[, number {position} in line]"},
+	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
+	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
+	    "{name}: the queue cannot be used: {why}"},
+	[EVENT_NEST_HIDDEN] = {LEVEL_WARNING,
+	    "{name}: the outer run cannot see this one: {why}"},
+	[EVENT_NEST_UNCOUNTED] = {LEVEL_WARNING,
+	    "{name}: nested runs cannot be counted: {why}"},
+	[EVENT_LOST_EARLY] = {LEVEL_WARNING,
+	    "{name} was lost while others were waited for; starting over"},
+	[EVENT_ACQUIRED] = {LEVEL_INFO,
+	    "{name}: acquired on {server}, fence {fence}, lease {ms} ms"},
+	[EVENT_JOINED] = {LEVEL_INFO,
+	    "{name}: joined the run that holds it on {server}, fence {fence}, "
+	    "lease {ms} ms"},
+	[EVENT_PERMITS_DIFFER] = {LEVEL_WARNING,
+	    "{name}: {permits} permits here, but another holder was started "
+	    "with {count}"},
+	[EVENT_UNLOCKED] = {LEVEL_WARNING,
+	    "{name}: {why}; running without the lock"},
+	[EVENT_RENEWAL_FAILED] = {LEVEL_WARNING,
+	    "{name}: cannot renew the lock, which lasts for another {seconds} "
+	    "s: {why}"},
+	[EVENT_RENEWED_AGAIN] = {LEVEL_WARNING, "{name}: renewed again"},
+	[EVENT_PAUSED] = {LEVEL_WARNING,
+	    "{name}: rlockrun was paused for at least {seconds} s"},
+	[EVENT_HELD_LONG] = {LEVEL_WARNING, "{name} has been held for {age}"},
+	[EVENT_GUARD_STUCK] = {LEVEL_WARNING,
+	    "{name}: the guard did not act in time; killing it and the job"},
+	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
+	[EVENT_KEPT] = {LEVEL_INFO, "{name}: kept until {until}"},
+	[EVENT_LEFT] = {LEVEL_INFO, "{name}: left to other runs"},
+	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
+	    "{name}: cannot confirm the release, the lock may last for its "
+	    "ttl: {why}"},
+	[EVENT_DAMAGED] = {LEVEL_WARNING, "{name}: damaged: {why}"},
+	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
+	    "{name}: its slot is on its way to another node"},
+	[EVENT_FORCED] = {LEVEL_WARNING,
+	    "{name}: released, it was held by {who}"},
+	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,
+	    "{name}: {count} others still have it; release it once more"},
+	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is free already"},
+	[EVENT_FORCE_LATE] = {LEVEL_WARNING,
+	    "{name}: somebody else has it by now; nothing was changed"},
+	[EVENT_FORCE_OTHER_TOKEN] = {LEVEL_WARNING,
+	    "{name} is held by {who}, not with that token; nothing was "
+	    "changed"},
+	[EVENT_FORCE_DECLINED] = {LEVEL_WARNING,
+	    "{name}: nothing was changed"},
+	[EVENT_NOT_WOKEN] = {LEVEL_WARNING,
+	    "{name}: cannot wake the next: {why}"},
+	[EVENT_NO_OUTPUT] = {LEVEL_WARNING,
+	    "cannot write to stdout: {why}"},
+};
+/* clang-format on */
+
+static const char *const thens[EVENT_THEN_COUNT] = {[EVENT_THEN_STOPPED] =
+							"stopping the job",
+    [EVENT_THEN_KILLED] = "the job was killed",
+    [EVENT_THEN_CONTINUES] = "the job goes on without it"};
+
+/* --- a message -------------------------------------------------------- */
+
+enum { FACTS = 15 };
+
+struct facts {
+	char holder[FACT_MAX];
+	char position[24], count[24], permits[24], ms[24];
+	char seconds[24], age[32], until[32];
+	struct {
+		const char *word;
+		const char *text; /* NULL or empty: unknown */
+	} list[FACTS];
+};
+
+static void
+describe_facts(struct facts *facts, const struct event *event)
+{
+	*facts = (struct facts){
+	    .list = {{"name", event->name}, {"why", event->why},
+		{"server", event->server}, {"fence", event->fence},
+		{"command", event->command}, {"who", event->who},
+		{"then", thens[event->then]}, {"holder", facts->holder},
+		{"position", facts->position}, {"count", facts->count},
+		{"permits", facts->permits}, {"ms", facts->ms},
+		{"seconds", facts->seconds}, {"age", facts->age},
+		{"until", facts->until}}};
+	if (event->holder != NULL)
+		holder_tell(event->holder, facts->holder,
+		    sizeof(facts->holder));
+	/* Who is first needs no number. */
+	if (event->position > 1)
+		snprintf(facts->position, sizeof(facts->position), "%" PRId64,
+		    event->position);
+	snprintf(facts->count, sizeof(facts->count), "%" PRId64, event->count);
+	snprintf(facts->permits, sizeof(facts->permits), "%" PRId64,
+	    event->permits);
+	snprintf(facts->ms, sizeof(facts->ms), "%" PRId64, event->ms);
+	snprintf(facts->seconds, sizeof(facts->seconds), "%.1f",
+	    (double)event->ms / SECOND_MS);
+	holder_describe_age(event->ms, facts->age, sizeof(facts->age));
+	if (event->type == EVENT_KEPT)
+		holder_describe_time(event->ms, facts->until,
+		    sizeof(facts->until));
+}
+
+/* Of the word up to the brace. */
+static const char *
+find_fact(const struct facts *facts, const char *word)
+{
+	size_t length = strcspn(word, "}");
+
+	for (int i = 0; i < FACTS; i++) {
+		const char *text = facts->list[i].text;
+
+		if (strlen(facts->list[i].word) == length &&
+		    strncmp(facts->list[i].word, word, length) == 0)
+			return text != NULL ? text : "";
+	}
+	return "";
+}
+
+/* size is at least 1; what does not fit is cut off. */
+static void
+fill_in(const char *message, const struct facts *facts, char *text, size_t size)
+{
+	size_t length = 0, part = 0;
+	bool unknown = false;
+
+	text[0] = '\0';
+	for (; *message != '\0'; message++) {
+		char letter[2] = {*message, '\0'};
+		const char *piece = letter;
+
+		if (*message == '[') {
+			part = length;
+			unknown = false;
+			continue;
+		}
+		if (*message == ']') {
+			length = unknown ? part : length;
+			text[length] = '\0';
+			continue;
+		}
+		if (*message == '{') {
+			piece = find_fact(facts, message + 1);
+			unknown = unknown || *piece == '\0';
+			message = strchr(message, '}');
+		}
+		snprintf(text + length, size - length, "%s", piece);
+		length += strlen(text + length);
+	}
+}
+
+static const char *
+message_for(const struct event *event, enum level *level)
+{
+	*level = rows[event->type].level;
+	if (event->minor)
+		*level = LEVEL_INFO;
+	if (event->type != EVENT_ENDING)
+		return rows[event->type].message;
+	*level =
+	    event->ending->status == EXITCODE_BUSY ? LEVEL_BUSY : LEVEL_WARNING;
+	return event->ending->message;
+}
+
+void
+event_text_format(const struct event *event, char *text, size_t size)
+{
+	enum level level;
+	const char *message = message_for(event, &level);
+	struct facts facts;
+
+	describe_facts(&facts, event);
+	fill_in(message != NULL ? message : "", &facts, text, size);
+}
+
+/* --- on stderr -------------------------------------------------------- */
+
+struct event_text {
+	const struct opts *opts;
+	struct loop *loop;
+	struct loop_timer redraw;
+	/* The last EVENT_WAITING. */
+	struct event waiting;
+	struct holder holder;
+	int64_t since;
+	const char
+	    *printed; /* the lock for which it was printed as a message */
+};
+
+static void
+print(struct event_text *state, const struct event *event)
+{
+	char text[TEXT_MAX];
+	enum level level;
+
+	if (message_for(event, &level) == NULL ||
+	    (level == LEVEL_INFO && !state->opts->verbose) ||
+	    (level == LEVEL_BUSY && state->opts->quiet))
+		return;
+	event_text_format(event, text, sizeof(text));
+	log_warnx("%s", text);
+}
+
+static bool
+may_draw(const struct event_text *state)
+{
+	enum opts_progress when = (enum opts_progress)state->opts->progress;
+
+	if (state->opts->quiet || when == OPTS_PROGRESS_NEVER)
+		return false;
+	return when == OPTS_PROGRESS_ALWAYS || isatty(STDERR_FILENO);
+}
+
+/* Not while we are in the background: then a message is printed, once. */
+static bool
+is_seen(const struct event_text *state)
+{
+	return state->opts->progress == OPTS_PROGRESS_ALWAYS ||
+	       terminal_is_foreground(STDERR_FILENO);
+}
+
+static void
+show_waiting(void *arg)
+{
+	struct event_text *state = arg;
+	const struct event *event = &state->waiting;
+	int64_t seconds = (clock_now() - state->since) / SECOND_MS;
+	char place[48] = "", holder[FACT_MAX];
+
+	if (may_draw(state))
+		loop_timer_set(state->loop, &state->redraw,
+		    state->since + (seconds + 1) * SECOND_MS);
+	if (may_draw(state) && is_seen(state)) {
+		holder_tell(&state->holder, holder, sizeof(holder));
+		if (event->position > 0)
+			snprintf(place, sizeof(place),
+			    ", number %" PRId64 " in line", event->position);
+		log_progress("waiting %" PRId64 "s%s: %s %s", seconds, place,
+		    event->name, holder);
+	} else if (state->printed != event->name) {
+		state->printed = event->name;
+		print(state, event);
+	}
+}
+
+static void
+take(void *arg, const struct event *event)
+{
+	struct event_text *state = arg;
+
+	if (event->type == EVENT_WAITING) {
+		state->waiting = *event;
+		state->holder = *event->holder;
+		state->waiting.holder = &state->holder;
+		state->since = clock_now() - event->ms;
+		show_waiting(state);
+		return;
+	}
+	print(state, event);
+	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_ENDING) {
+		loop_timer_remove(state->loop, &state->redraw);
+		log_progress_end();
+	}
+}
+
+static void *
+open_text(const struct opts *opts, struct loop *loop)
+{
+	struct event_text *state = mem_alloc(sizeof(*state));
+
+	state->opts = opts;
+	state->loop = loop;
+	state->redraw =
+	    (struct loop_timer){.on_due = show_waiting, .arg = state};
+	return state;
+}
+
+static void
+close_text(void *arg)
+{
+	struct event_text *state = arg;
+
+	loop_timer_remove(state->loop, &state->redraw);
+	free(state);
+}
+
+const struct event_sink event_text = {open_text, take, close_text};

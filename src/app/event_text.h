@@ -1,0 +1,13 @@
+/* Events as text for people, on stderr: messages, and on a terminal one line
+ * about waiting that is drawn again and again. */
+#ifndef EVENT_TEXT_H
+#define EVENT_TEXT_H
+
+#include "app/event.h"
+
+extern const struct event_sink event_text;
+
+/* The message for the event, or an empty text if there is none for it. */
+void event_text_format(const struct event *event, char *text, size_t size);
+
+#endif

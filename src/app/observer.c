@@ -1,0 +1,213 @@
+#include "app/observer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000 };
+
+static void
+emit(const struct observer *observer, const struct lock *lock,
+    struct event event)
+{
+	event.name = lock->config->name;
+	events_emit(observer->events, &event);
+}
+
+void
+observer_init(struct observer *observer, const struct opts *opts,
+    const struct events *events)
+{
+	struct event event = {.count = (int64_t)opts->server_count};
+
+	*observer = (struct observer){.opts = opts,
+	    .events = events,
+	    .began_at = clock_now()};
+	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
+	if (event.count % 2 == 0)
+		events_emit(events, &event);
+}
+
+/* --- acquire ---------------------------------------------------------- */
+
+static bool
+is_same_holder(const struct holder *a, const struct holder *b)
+{
+	return a->known == b->known && a->nobody == b->nobody &&
+	       a->in_line == b->in_line && a->kept == b->kept &&
+	       a->count == b->count && a->permits == b->permits &&
+	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0;
+}
+
+static void
+watch_wait(struct observer *observer, const struct lock *lock)
+{
+	if (observer->waiting == lock &&
+	    observer->position == lock->queue.position &&
+	    is_same_holder(&observer->holder, &lock->holder))
+		return;
+	observer->waiting = lock;
+	observer->position = lock->queue.position;
+	observer->holder = lock->holder;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_WAITING,
+		.ms = clock_now() - observer->began_at,
+		.holder = &lock->holder,
+		.position = lock->queue.position + 1});
+}
+
+static void
+watch_queue(struct observer *observer, const struct lock *lock)
+{
+	struct event event = {.type = EVENT_NO_QUEUE,
+	    .why = lock->no_queue,
+	    /* It is in the nature of the key's name. */
+	    .minor = lock->claim.tier == CLAIM_KEY_ONLY};
+
+	if (observer->no_queue || lock->no_queue[0] == '\0')
+		return;
+	observer->no_queue = true;
+	if (lock->claim.outer != NULL)
+		event.type = EVENT_NEST_HIDDEN;
+	else if (!quorum_is_one(lock->quorum))
+		event.type = EVENT_NEST_UNCOUNTED;
+	emit(observer, lock, event);
+}
+
+/* A server that restarts is back in a moment. */
+static void
+watch_silence(struct observer *observer, const struct lock *lock)
+{
+	if (observer->in_trouble != NULL || lock->answered ||
+	    clock_now() < observer->began_at + TROUBLE_MIN_MS)
+		return;
+	observer->in_trouble = lock;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_NO_REPLY, .why = lock->error});
+}
+
+void
+observer_watch_acquire(struct observer *observer, struct set *set)
+{
+	const struct lock *lock = set->about;
+
+	/* When one has failed, only the release of the others is awaited. */
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	if (set->lost_early != NULL)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_LOST_EARLY,
+			.name = set->lost_early->name});
+	set->lost_early = NULL;
+	if (lock->holder.seen) {
+		watch_queue(observer, lock);
+		watch_wait(observer, lock);
+	}
+	watch_silence(observer, lock);
+}
+
+void
+observer_report_acquired(struct observer *observer, const struct lock *lock)
+{
+	const struct opts *opts = observer->opts;
+
+	observer->in_trouble = NULL;
+	watch_queue(observer, lock);
+	observer_watch_servers(observer, lock);
+	if (opts->kind == 'p' && lock->permits != 0 &&
+	    lock->permits != opts->permits)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_PERMITS_DIFFER,
+			.permits = opts->permits,
+			.count = lock->permits});
+	emit(observer, lock,
+	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
+							     : EVENT_ACQUIRED,
+		.server = quorum_label(lock->quorum),
+		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
+		.ms = opts->ttl_ms});
+}
+
+/* --- hold ------------------------------------------------------------- */
+
+void
+observer_watch_servers(struct observer *observer, const struct lock *lock)
+{
+	struct quorum_faults faults = quorum_faults(lock->quorum);
+
+	if (faults.duplicates != NULL && !observer->duplicates)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER,
+			.why = faults.duplicates});
+	observer->duplicates = faults.duplicates != NULL;
+	for (size_t i = 0; i < observer->opts->server_count; i++) {
+		const char *why = faults.unusable[i];
+
+		if (why == NULL || observer->unusable[i])
+			continue;
+		observer->unusable[i] = true;
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
+	}
+}
+
+void
+observer_watch_lease(struct observer *observer, const struct lock *lock)
+{
+	const struct lock *before = observer->in_trouble;
+	bool fails = lock->state == LOCK_HELD && !lock->answered;
+
+	observer->in_trouble = fails ? lock : NULL;
+	if (fails && before == NULL)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_RENEWAL_FAILED,
+			.ms = lock->valid_until - clock_now(),
+			.why = lock->error});
+	else if (!fails && before != NULL && lock->state == LOCK_HELD)
+		emit(observer, before,
+		    (struct event){.type = EVENT_RENEWED_AGAIN});
+}
+
+void
+observer_watch_pause(const struct observer *observer, int64_t late_ms)
+{
+	const struct opts *opts = observer->opts;
+
+	if (late_ms >= PAUSE_MIN_MS && late_ms >= opts->ttl_ms / 5)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_PAUSED,
+			.name = opts->name,
+			.ms = late_ms});
+}
+
+/* --- release ---------------------------------------------------------- */
+
+static enum event_type
+kind_of_release(const struct lock *lock)
+{
+	return lock->release.outcome == LOCK_LEFT   ? EVENT_LEFT
+	       : lock->release.outcome == LOCK_KEPT ? EVENT_KEPT
+						    : EVENT_RELEASED;
+}
+
+void
+observer_report_release(const struct observer *observer, const struct set *set,
+    const struct lock_config *configs)
+{
+	bool all_free = true;
+
+	for (size_t i = 0; i < set->count; i++)
+		all_free = all_free &&
+			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
+	if (all_free)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_RELEASED,
+			.name = observer->opts->name});
+	for (size_t i = 0; !all_free && i < set->count; i++) {
+		const struct lock *lock = set_lock(set, &configs[i]);
+
+		emit(observer, lock,
+		    (struct event){.type = kind_of_release(lock),
+			.ms = lock->release.kept_until - clock_now()});
+	}
+}
