@@ -321,7 +321,7 @@ list_primary(struct list *list, const struct cluster_node *primary)
 	server.host = host;
 	server.port = primary->port;
 	server.label = label;
-	cluster_describe(primary, server.tls, label);
+	endpoint_describe(&server, "cluster", label, sizeof(label));
 	any = client_switch(client, &server);
 	result = list_server(list);
 	client_return(client, any);

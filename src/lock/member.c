@@ -169,7 +169,7 @@ vote(struct member *member, const struct reply *reply)
 {
 	int said = answer_vote(reply->value);
 
-	member->reply = value_copy(reply->value);
+	member->reply = reply_take_value(reply);
 	member->may_have_granted = said == 1;
 	if (reply->kind == REPLY_NO_ACCESS)
 		snprintf(member->refusal, sizeof(member->refusal), "%s",

@@ -79,17 +79,6 @@ cluster_redirect(const char *error, struct cluster_node *to)
 	return said;
 }
 
-void
-cluster_describe(const struct cluster_node *node, bool tls,
-    char label[CLUSTER_LABEL_SIZE])
-{
-	bool ipv6 = strchr(node->host, ':') != NULL;
-
-	snprintf(label, CLUSTER_LABEL_SIZE, "%s://%s%s%s:%d (cluster)",
-	    tls ? "rediss" : "redis", ipv6 ? "[" : "", node->host,
-	    ipv6 ? "]" : "", node->port);
-}
-
 int
 cluster_init(struct cluster *cluster, const struct endpoint *url, int slot)
 {

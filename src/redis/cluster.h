@@ -45,10 +45,6 @@ int cluster_slot(const char *key);
 enum cluster_redirect cluster_redirect(const char *error,
     struct cluster_node *to);
 
-/* For messages: "redis://10.0.0.3:7001 (cluster)". */
-void cluster_describe(const struct cluster_node *node, bool tls,
-    char label[CLUSTER_LABEL_SIZE]);
-
 /* url is one of a cluster; slot may be CLUSTER_ANY_SLOT. 0, or -1 when memory
  * is out. */
 int cluster_init(struct cluster *cluster, const struct endpoint *url, int slot);

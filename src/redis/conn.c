@@ -336,7 +336,7 @@ on_timer(void *arg)
 
 	switch (conn->state) {
 	case CONN_LOCATING:
-		fail(conn, NOT_FOUND, "nobody who knows it answers");
+		fail(conn, NOT_FOUND, "no sentinel answers in time");
 		break;
 	case CONN_RESOLVING:
 		fail(conn, "cannot resolve", "the name server does not answer");
@@ -391,15 +391,6 @@ flush(struct conn *conn)
 
 /* --- reading ---------------------------------------------------------- */
 
-/* Another server may have become the primary, or know better. */
-static bool
-is_doubtful(const char *error)
-{
-	return strncmp(error, "LOADING", strlen("LOADING")) == 0 ||
-	       strncmp(error, "MASTERDOWN", strlen("MASTERDOWN")) == 0 ||
-	       strncmp(error, "CLUSTERDOWN", strlen("CLUSTERDOWN")) == 0;
-}
-
 static void
 take_value(struct conn *conn, struct value *value)
 {
@@ -410,7 +401,7 @@ take_value(struct conn *conn, struct value *value)
 	conn->permanent = false;
 	if (error == NULL)
 		conn->handshake.complaint[0] = '\0';
-	else if (conn->locator != NULL && is_doubtful(error))
+	else if (conn->locator != NULL && reply_is_doubtful(error))
 		conn->stale = true;
 	if (!pipeline_deliver(&conn->pipeline, value, &reply))
 		fail(conn, "unexpected answer from", "not that of our script");
@@ -434,7 +425,8 @@ parse(struct conn *conn)
 			take_value(conn, value);
 		} else {
 			value_free(value);
-			fail(conn, NOT_REDIS, "it speaks unasked");
+			fail(conn, NOT_REDIS,
+			    "it sends what was not asked for");
 		}
 	}
 	if (conn->stale && conn->pipeline.queued == 0)
@@ -476,20 +468,20 @@ take_bytes(struct conn *conn, const char *in, size_t length)
 static void
 on_hang_up(struct conn *conn, int error)
 {
-	bool wordless = !conn->received && !conn->to.tls &&
+	bool no_reply = !conn->received && !conn->to.tls &&
 			conn->to.transport == URL_TCP &&
 			(error == 0 || error == ECONNRESET);
 	const char *why = "closed by the server";
 
-	if (wordless)
-		why = "closed without a word, perhaps it wants TLS";
+	if (no_reply)
+		why = "closed without a reply, perhaps it requires TLS";
 	else if (error != 0)
 		why = stream_error(&conn->stream, error);
 	else if (conn->handshake.complaint[0] != '\0')
 		why = conn->handshake.complaint;
 	note_permanence(conn, stream_is_permanent(&conn->stream, error));
 	describe(conn, "lost the connection to", why);
-	if (!wordless || !may_probe(conn)) {
+	if (!no_reply || !may_probe(conn)) {
 		conn_drop(conn);
 		return;
 	}
@@ -656,42 +648,32 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 static void
 find_addresses(struct conn *conn)
 {
-	const struct endpoint *to = &conn->to;
-	struct resolve_address *first = &conn->addresses.address[0];
+	int resolved;
 
 	conn->address = 0;
-	conn->addresses.count = 1;
-	if (to->transport == URL_UNIX) {
-		resolve_path(to->host, first);
-		try_address(conn);
-		return;
-	}
-	if (resolve_numeric(to->host, to->port, first)) {
-		try_address(conn);
-		return;
-	}
 	conn->resolve.loop = conn->loop;
 	conn->resolve.on_answer = on_resolved;
 	conn->resolve.arg = conn;
-	if (resolve_start(&conn->resolve, to->host, to->port) == -1)
-		fail_soon(conn, "cannot resolve", strerror(errno));
-	else
+	resolved = resolve_start(&conn->resolve, &conn->to, &conn->addresses);
+	if (resolved == 1)
+		try_address(conn);
+	else if (resolved == 0)
 		conn->state = CONN_RESOLVING;
+	else
+		fail_soon(conn, "cannot resolve", strerror(errno));
 }
 
 void
 conn_point(struct conn *conn, const char *host, int port)
 {
 	const struct endpoint *url = conn->url;
-	bool ipv6 = strchr(host, ':') != NULL;
 
 	snprintf(conn->host, sizeof(conn->host), "%s", host);
-	snprintf(conn->label, sizeof(conn->label), "%s://%s%s%s:%d (%s)",
-	    url->tls ? "rediss" : "redis", ipv6 ? "[" : "", conn->host,
-	    ipv6 ? "]" : "", port, url->cluster ? "cluster" : url->master);
 	conn->to.host = conn->host;
 	conn->to.port = port;
 	conn->to.label = conn->label;
+	endpoint_describe(&conn->to, url->cluster ? "cluster" : url->master,
+	    conn->label, sizeof(conn->label));
 }
 
 void

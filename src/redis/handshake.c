@@ -22,7 +22,7 @@ on_auth(void *arg, const struct reply *reply)
 
 	if (error == NULL)
 		return;
-	if (strncmp(error, "ERR unknown", strlen("ERR unknown")) == 0 ||
+	if (reply_is(error, "ERR unknown") ||
 	    (*password != '\0' && strstr(error, password) != NULL))
 		error = "ERR it does not know the command AUTH";
 	handshake_refuse(handshake, error);
@@ -52,8 +52,7 @@ on_setname(void *arg, const struct reply *reply)
 	    error);
 	/* A client that is not logged in may not send as much as a script: the
 	 * server hangs up on it. */
-	if (strncmp(error, "DENIED", strlen("DENIED")) == 0 ||
-	    strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
+	if (reply_is(error, "DENIED") || reply_is(error, "NOAUTH"))
 		handshake_refuse(handshake, error);
 }
 
@@ -79,8 +78,8 @@ handshake_hurry(struct pipeline *pipeline, int64_t deadline)
 }
 
 static int
-append(struct handshake *handshake, struct pipeline *pipeline,
-    const char **argv, int64_t deadline, reply_handler *on_reply)
+append(struct handshake *handshake, struct pipeline *pipeline, int64_t deadline,
+    const char **argv, reply_handler *on_reply)
 {
 	struct conn_command command = {.argv = argv,
 	    .deadline = deadline,
@@ -93,51 +92,40 @@ append(struct handshake *handshake, struct pipeline *pipeline,
 }
 
 /* Without a user, AUTH begins with the password. */
-static int
-append_auth(struct handshake *handshake, struct pipeline *pipeline,
-    const struct endpoint *to, int64_t deadline)
-{
-	const char *auth[] = {"AUTH", to->user, handshake->password, NULL};
-
-	if (to->user == NULL && to->password == NULL)
-		return 0;
-	auth[1] = to->user == NULL ? handshake->password : to->user;
-	auth[2] = to->user == NULL ? NULL : handshake->password;
-	return append(handshake, pipeline, auth, deadline, on_auth);
-}
-
-static int
-append_greeting(struct handshake *handshake, struct pipeline *pipeline,
-    int64_t deadline)
-{
-	const char *argv[] = {NULL, NULL};
-
-	if (handshake->greeting == NULL)
-		return 0;
-	argv[0] = handshake->greeting->command;
-	return append(handshake, pipeline, argv, deadline, on_greeting);
-}
-
 int
 handshake_append(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline)
 {
+	const struct greeting *greeting = handshake->greeting;
+	const char *password = to->password == NULL ? "" : to->password;
 	char db[16];
 	char name[32];
+	const char *auth_user[] = {"AUTH", to->user, password, NULL};
+	const char *auth[] = {"AUTH", password, NULL};
+	const char *greet[] = {greeting ? greeting->command : NULL, NULL};
 	const char *select_db[] = {"SELECT", db, NULL};
 	const char *setname[] = {"CLIENT", "SETNAME", name, NULL};
+	const struct {
+		bool due;
+		const char **argv;
+		reply_handler *on_reply;
+	} steps[] = {
+	    {to->user != NULL, auth_user, on_auth},
+	    {to->user == NULL && to->password != NULL, auth, on_auth},
+	    {greeting != NULL, greet, on_greeting},
+	    {to->db != 0, select_db, on_select},
+	    {true, setname, on_setname},
+	};
 
-	handshake->password = to->password == NULL ? "" : to->password;
+	handshake->password = password;
 	handshake->refusal[0] = '\0';
 	handshake->misfit = NULL;
 	handshake->complaint[0] = '\0';
 	snprintf(db, sizeof(db), "%d", to->db);
 	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
-	if (append_auth(handshake, pipeline, to, deadline) == -1 ||
-	    append_greeting(handshake, pipeline, deadline) == -1)
-		return -1;
-	if (to->db != 0 &&
-	    append(handshake, pipeline, select_db, deadline, on_select) == -1)
-		return -1;
-	return append(handshake, pipeline, setname, deadline, on_setname);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		if (steps[i].due && append(handshake, pipeline, deadline,
+					steps[i].argv, steps[i].on_reply) == -1)
+			return -1;
+	return 0;
 }

@@ -194,8 +194,14 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
 	pipeline->first_answer = oldest.joined ? value : NULL;
 	if (oldest.joined)
 		return true;
-	reply->value = first == NULL ? value : first;
-	reply->acks = first == NULL ? NULL : value;
+	if (first != NULL) {
+		reply->acks = value;
+		reply->value = first;
+		reply->owned = &first;
+	} else {
+		reply->value = value;
+		reply->owned = &value;
+	}
 	call_handler(&oldest, reply);
 	value_free(value);
 	value_free(first);

@@ -1,87 +1,103 @@
 #include "redis/reply.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-struct row {
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct row {
 	const char *prefix;
 	enum reply_verdict verdict[3]; /* by phase */
-};
-
-#define SAME(v)         \
-	{               \
-		v, v, v \
-	}
-
-/* While holding, a refusal says nothing about the lock: passwords and rules
- * change under long jobs, and may change back before the lease ends. */
-#define REFUSED                                          \
-	{                                                \
-		REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT \
-	}
-
-static const struct row rows[] = {
-    {"ERR max number of clients", SAME(REPLY_RETRY)},
-    {"LOADING", SAME(REPLY_RETRY)},
-    {"BUSY", SAME(REPLY_RETRY)},
-    {"MASTERDOWN", SAME(REPLY_RETRY)},
-    {"NOREPLICAS", SAME(REPLY_RETRY)},
-    {"OOM", SAME(REPLY_RETRY)},
-    {"MISCONF", SAME(REPLY_RETRY)},
-    {"TRYAGAIN", SAME(REPLY_RETRY)},
-    {"CLUSTERDOWN", SAME(REPLY_RETRY)},
-    {"READONLY", SAME(REPLY_RECONNECT)},
-    {"UNBLOCKED", SAME(REPLY_RECONNECT)},
+} rows[] = {
+    {"ERR max number of clients", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"LOADING", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"BUSY", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"MASTERDOWN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"NOREPLICAS", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"OOM", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"MISCONF", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"TRYAGAIN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"CLUSTERDOWN", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
+    {"READONLY", {REPLY_RECONNECT, REPLY_RECONNECT, REPLY_RECONNECT}},
+    {"UNBLOCKED", {REPLY_RECONNECT, REPLY_RECONNECT, REPLY_RECONNECT}},
     {"WRONGTYPE", {REPLY_NOT_A_LOCK, REPLY_LOST, REPLY_REPORT}},
-    {"NOAUTH", REFUSED},
-    {"WRONGPASS", REFUSED},
-    {"NOPERM", REFUSED},
-    {"DENIED", REFUSED},
-    /* So a denied command inside a script is worded by Redis 6 and by 7.2. */
-    {"ERR The user executing the script", REFUSED},
-    {"ERR ACL failure in script", REFUSED},
+    /* While holding, a refusal says nothing about the lock: passwords and
+     * rules change under long jobs, and may change back before the lease
+     * ends. */
+    {"NOAUTH", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"WRONGPASS", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"NOPERM", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"DENIED", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    /* A denied command inside a script, in Redis 6 and in 7.2. */
+    {"ERR The user executing the script",
+	{REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR ACL failure in script", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     /* Without EVAL there is no lock. */
-    {"ERR unknown command", REFUSED},
+    {"ERR unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    /* Any other error: while acquiring it is reported at once, while holding
+     * the lease decides. */
+    {"", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
 };
 
-/* Errors that nobody foresaw: while acquiring they are told at once, while
- * holding the lease decides. */
-static const struct row unknown = {NULL,
-    {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}};
+static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
+    "READONLY", "UNBLOCKED"};
+
+/* What a node of a cluster answers to a client that takes it for a server of
+ * its own. */
+static const char *const of_a_cluster[] = {"MOVED ", "ASK ", "CROSSSLOT"};
+
+struct value *
+reply_take_value(const struct reply *reply)
+{
+	struct value *value = NULL;
+
+	if (reply->value != NULL) {
+		value = *reply->owned;
+		*reply->owned = NULL;
+	}
+	return value;
+}
+
+bool
+reply_is(const char *error, const char *prefix)
+{
+	return strncmp(error, prefix, strlen(prefix)) == 0;
+}
+
+static bool
+is_any(const char *error, const char *const *prefixes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (reply_is(error, prefixes[i]))
+			return true;
+	return false;
+}
 
 enum reply_verdict
 reply_judge(enum reply_phase phase, const char *error)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (strncmp(error, rows[i].prefix, strlen(rows[i].prefix)) == 0)
-			return rows[i].verdict[phase];
-	return unknown.verdict[phase];
+	const struct row *row = rows;
+
+	while (!reply_is(error, row->prefix))
+		row++;
+	return row->verdict[phase];
 }
 
-/* Said by a node of a cluster to whoever doesn't know that it is one. */
-static bool
-is_of_a_cluster(const char *error)
+bool
+reply_is_doubtful(const char *error)
 {
-	static const char *const words[] = {"MOVED ", "ASK ", "CROSSSLOT"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strncmp(error, words[i], strlen(words[i])) == 0)
-			return true;
-	return false;
+	return is_any(error, doubtful, LENGTH(doubtful));
 }
 
 /* A sentinel repeats the whole script in its answer. */
 const char *
 reply_explain(const char *error)
 {
-	static const char unknown_command[] = "ERR unknown command";
-
-	if (strncmp(error, unknown_command, strlen(unknown_command)) == 0 &&
+	if (reply_is(error, "ERR unknown command") &&
 	    strstr(error, "EVAL") != NULL)
 		return "it does not know EVAL, perhaps it is a sentinel "
 		       "(redis-sentinel://HOST/MASTER)";
-	if (is_of_a_cluster(error))
+	if (is_any(error, of_a_cluster, LENGTH(of_a_cluster)))
 		return "it is a node of a cluster (redis-cluster://HOST)";
 	return error;
 }

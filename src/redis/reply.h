@@ -28,6 +28,7 @@ struct reply {
 	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
 	 * perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
+	struct value **owned; /* what frees it, see reply_take_value */
 	/* The words of the error, or of the refusal; else NULL. */
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
@@ -49,6 +50,9 @@ struct reply {
 
 typedef void reply_handler(void *arg, const struct reply *reply);
 
+/* The value, for the caller to free, or NULL: it outlives the handler then. */
+struct value *reply_take_value(const struct reply *reply);
+
 enum reply_phase { REPLY_ACQUIRING, REPLY_HOLDING, REPLY_RELEASING };
 
 enum reply_verdict {
@@ -62,6 +66,13 @@ enum reply_verdict {
 
 /* error is the text of an error, without the leading '-'. */
 enum reply_verdict reply_judge(enum reply_phase phase, const char *error);
+
+/* Whether another server may be the one to talk to now: the primary, or the
+ * owner of the slot. */
+bool reply_is_doubtful(const char *error);
+
+/* Whether the error is of that kind: "NOAUTH", "ERR unknown command". */
+bool reply_is(const char *error, const char *prefix);
 
 /* The error in words that help, if the server's own do not; else as it is. */
 const char *reply_explain(const char *error);

@@ -16,8 +16,8 @@
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
 
-void
-resolve_path(const char *path, struct resolve_address *address)
+static void
+read_path(const char *path, struct resolve_address *address)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 
@@ -26,8 +26,8 @@ resolve_path(const char *path, struct resolve_address *address)
 	address->length = sizeof(un);
 }
 
-bool
-resolve_numeric(const char *host, int port, struct resolve_address *address)
+static bool
+read_numeric(const char *host, int port, struct resolve_address *address)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET,
 	    .sin_port = htons((uint16_t)port)};
@@ -104,8 +104,8 @@ on_pipe(void *arg, short revents)
 	resolve->on_answer(resolve->arg, &answer);
 }
 
-int
-resolve_start(struct resolve *resolve, const char *host, int port)
+static int
+start_helper(struct resolve *resolve, const char *host, int port)
 {
 	int ends[2];
 	pid_t self = getpid();
@@ -130,6 +130,20 @@ resolve_start(struct resolve *resolve, const char *host, int port)
 	    .arg = resolve};
 	loop_add(resolve->loop, &resolve->pipe);
 	return 0;
+}
+
+int
+resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
+    struct resolve_answer *answer)
+{
+	struct resolve_address *first = &answer->address[0];
+
+	answer->count = 1;
+	if (endpoint->transport == URL_UNIX)
+		read_path(endpoint->host, first);
+	else if (!read_numeric(endpoint->host, endpoint->port, first))
+		return start_helper(resolve, endpoint->host, endpoint->port);
+	return 1;
 }
 
 /* The helper that still looks meets a closed pipe and ends by SIGPIPE. */

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/loop.h"
+#include "redis/url.h"
 
 #define RESOLVE_MAX 16 /* addresses of one name that are tried */
 
@@ -29,17 +30,12 @@ struct resolve {
 	void *arg;
 };
 
-/* The address of a socket in the file system. */
-void resolve_path(const char *path, struct resolve_address *address);
-
-/* Whether host is a numeric address: then *address is filled in. */
-bool resolve_numeric(const char *host, int port,
-    struct resolve_address *address);
-
-/* Looks host up; the caller has set loop, on_answer and arg. on_answer is
- * called once, never before this returns, unless resolve_cancel comes first.
- * 0, or -1 with errno when no helper could be started. */
-int resolve_start(struct resolve *resolve, const char *host, int port);
+/* Looks the endpoint's host up; the caller has set loop, on_answer and arg.
+ * 1 with *answer filled in, for a numeric address and for a socket in the file
+ * system. 0, and on_answer is called once, never before this returns, unless
+ * resolve_cancel comes first. -1 with errno when no helper could be started. */
+int resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
+    struct resolve_answer *answer);
 void resolve_cancel(struct resolve *resolve);
 
 #endif

@@ -12,6 +12,9 @@
  * one must be waited for in the end. */
 enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
 
+/* What a server that is no sentinel answers. */
+#define UNKNOWN_COMMAND "ERR unknown command"
+
 enum { WHY_MAX = 256, HOST_MAX = 256 };
 
 /* What the sentinels answered since they were asked. */
@@ -170,23 +173,15 @@ give_up(struct sentinel *sentinel)
 	    tally->permanent == count);
 }
 
-static bool
-is_unknown_command(const char *error)
-{
-	static const char words[] = "ERR unknown command";
-
-	return strncmp(error, words, strlen(words)) == 0;
-}
-
 /* The error in words that help. */
 static const char *
 meaning(const char *error)
 {
 	if (error == NULL)
 		return "an answer that is not understood";
-	if (strncmp(error, "NOAUTH", strlen("NOAUTH")) == 0)
-		return "it wants a password (RLOCKRUN_SENTINEL_PASSWORD)";
-	if (is_unknown_command(error))
+	if (reply_is(error, "NOAUTH"))
+		return "it requires a password (RLOCKRUN_SENTINEL_PASSWORD)";
+	if (reply_is(error, UNKNOWN_COMMAND))
 		return "it is not a sentinel";
 	return error;
 }
@@ -202,7 +197,8 @@ is_refusal(const struct reply *reply)
 	verdict = reply_judge(REPLY_ACQUIRING, reply->error);
 	if (reply->kind == REPLY_NO_ACCESS)
 		return verdict != REPLY_RETRY;
-	return verdict == REPLY_REFUSED && !is_unknown_command(reply->error);
+	return verdict == REPLY_REFUSED &&
+	       !reply_is(reply->error, UNKNOWN_COMMAND);
 }
 
 static void
@@ -223,7 +219,7 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 	sentinel->tally.strange += reply->value != NULL && !refused;
 	sentinel->tally.permanent +=
 	    reply->permanent || refused ||
-	    (error != NULL && is_unknown_command(error));
+	    (error != NULL && reply_is(error, UNKNOWN_COMMAND));
 }
 
 static bool

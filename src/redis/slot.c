@@ -334,19 +334,6 @@ follow(struct kept *kept, enum cluster_redirect redirect,
 	}
 }
 
-/* After these another node may be the owner, and the others know. */
-static bool
-is_doubtful(const char *error)
-{
-	static const char *const doubts[] = {"CLUSTERDOWN", "LOADING",
-	    "MASTERDOWN", "READONLY", "UNBLOCKED"};
-
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++)
-		if (strncmp(error, doubts[i], strlen(doubts[i])) == 0)
-			return true;
-	return false;
-}
-
 /* A command that reached no owner is sent to the next node. */
 static void
 on_silence(struct kept *kept, const struct reply *reply)
@@ -383,7 +370,7 @@ on_answer(struct kept *kept, const struct reply *reply)
 		follow(kept, redirect, &to);
 		return;
 	}
-	if (!kept->asked && error != NULL && is_doubtful(error))
+	if (!kept->asked && error != NULL && reply_is_doubtful(error))
 		cluster_doubt(&slot->cluster);
 	else if (!kept->asked && !slot->moving)
 		cluster_confirm(&slot->cluster);

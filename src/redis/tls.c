@@ -80,7 +80,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Tells packagers what is loaded (systemd.io/ELF_DLOPEN_METADATA). */
+/* For packagers: what is loaded (systemd.io/ELF_DLOPEN_METADATA). */
 #define NOTE_TEXT                                                      \
 	"[{\"feature\":\"tls\",\"description\":\"rediss:// servers\"," \
 	"\"priority\":\"recommended\","                                \
@@ -117,7 +117,7 @@ struct tls {
 
 /* --- the context ------------------------------------------------------ */
 
-/* The first library's absence is told: it is the one to install. */
+/* The absence of the first one is reported: it is the one to install. */
 static void *
 open_library(char *error)
 {
@@ -125,7 +125,7 @@ open_library(char *error)
 
 	if (handle == NULL)
 		snprintf(error, TLS_ERROR_MAX,
-		    "TLS needs OpenSSL, which can't be loaded: %s", dlerror());
+		    "TLS needs OpenSSL, which cannot be loaded: %s", dlerror());
 	for (size_t i = 1;
 	     handle == NULL && i < sizeof(sonames) / sizeof(*sonames); i++)
 		handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
@@ -172,7 +172,7 @@ mistake(char *error, const char *what, const char *path, const char *why)
 	return 1;
 }
 
-/* What OpenSSL says of a missing file is no help to anybody. */
+/* OpenSSL's own words about a missing file are no help. */
 static bool
 readable(const char *path)
 {
@@ -447,7 +447,7 @@ certificate_fault(const struct tls *tls, long result)
 	}
 }
 
-/* What the server complained of, NULL for anything else. */
+/* What an alert of the server means, NULL for anything else. */
 static const char *
 alert_text(const struct tls *tls, int alert)
 {
@@ -459,11 +459,12 @@ alert_text(const struct tls *tls, int alert)
 	case SSL_AD_UNRECOGNIZED_NAME:
 		return "it does not know that host name";
 	case SSL_AD_HANDSHAKE_FAILURE:
-		return certified ? "it refused the handshake"
-				 : "it refused the handshake, perhaps it wants "
-				   "a certificate (--tls-cert, --tls-key)";
+		return certified
+			   ? "it refused the handshake"
+			   : "it refused the handshake, perhaps it requires "
+			     "a certificate (--tls-cert, --tls-key)";
 	case SSL_AD_CERTIFICATE_EXPIRED:
-		return "our certificate has expired, it says";
+		return "it reports that our certificate has expired";
 	case SSL_AD_BAD_CERTIFICATE:
 	case SSL_AD_UNSUPPORTED_CERTIFICATE:
 	case SSL_AD_CERTIFICATE_REVOKED:
@@ -473,7 +474,7 @@ alert_text(const struct tls *tls, int alert)
 	case SSL_AD_DECRYPT_ERROR:
 		return "it refused our certificate";
 	case TLS13_AD_CERTIFICATE_REQUIRED:
-		return "it wants a certificate (--tls-cert, --tls-key)";
+		return "it requires a certificate (--tls-cert, --tls-key)";
 	default:
 		return NULL;
 	}

@@ -385,6 +385,17 @@ url_wipe(char *text)
 }
 
 void
+endpoint_describe(const struct endpoint *endpoint, const char *name,
+    char *label, size_t size)
+{
+	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+
+	snprintf(label, size, "%s://%s%s%s:%d (%s)",
+	    endpoint->tls ? "rediss" : "redis", ipv6 ? "[" : "", endpoint->host,
+	    ipv6 ? "]" : "", endpoint->port, name);
+}
+
+void
 endpoint_fini(struct endpoint *endpoint)
 {
 	for (size_t i = 0; i < endpoint->host_count; i++)

@@ -51,6 +51,11 @@ const char *url_parse(const char *text, struct endpoint *endpoint);
  * refuses: up to the last '@' all may be secret. Whether there were any. */
 bool url_wipe(char *text);
 
+/* For messages: "redis://10.0.0.3:7001 (NAME)", of a server that was found in
+ * the cluster or under the master's name. */
+void endpoint_describe(const struct endpoint *endpoint, const char *name,
+    char *label, size_t size);
+
 /* Frees all members. */
 void endpoint_fini(struct endpoint *endpoint);
 

@@ -3,7 +3,6 @@
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
-#include <string.h>
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -79,40 +78,6 @@ value_count(const struct value *value, size_t *count)
 
 	*count = array == NULL ? 0 : array->elements;
 	return array != NULL;
-}
-
-static redisReply *
-copy_without_elements(const redisReply *reply)
-{
-	redisReply *copy = malloc(sizeof(*copy));
-
-	if (copy == NULL)
-		return NULL;
-	*copy = *reply;
-	copy->elements = 0;
-	copy->element = NULL;
-	if (reply->str == NULL)
-		return copy;
-	copy->str = malloc(reply->len + 1);
-	if (copy->str != NULL)
-		memcpy(copy->str, reply->str, reply->len + 1);
-	return copy;
-}
-
-struct value *
-value_copy(const struct value *value)
-{
-	const redisReply *from = (const redisReply *)value;
-	redisReply *copy = from == NULL ? NULL : copy_without_elements(from);
-
-	if (copy == NULL || from->elements == 0)
-		return (struct value *)copy;
-	copy->element = calloc(from->elements, sizeof(redisReply *));
-	if (copy->element != NULL)
-		copy->elements = from->elements;
-	for (size_t i = 0; i < copy->elements; i++)
-		copy->element[i] = copy_without_elements(from->element[i]);
-	return (struct value *)copy;
 }
 
 void

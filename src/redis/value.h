@@ -52,9 +52,6 @@ const char *value_reader_error(const struct value_reader *reader);
 /* Name and version of the library behind this. */
 const char *value_library(void);
 
-/* A copy for the caller to free, two levels deep: an array inside an array is
- * empty in it. NULL when memory is out, and for NULL. */
-struct value *value_copy(const struct value *value);
-void value_free(struct value *value);
+void value_free(struct value *value); /* NULL is ignored */
 
 #endif

@@ -96,9 +96,9 @@ given_up() {
 
 @test "a password for the sentinels" {
 	SENTINEL_OPTIONS='requirepass hush' own_sentinels 0
-	denied 'it wants a password (RLOCKRUN_SENTINEL_PASSWORD)'
+	denied 'it requires a password (RLOCKRUN_SENTINEL_PASSWORD)'
 	# The server's isn't told to them.
-	RLOCKRUN_PASSWORD=hush denied 'it wants a password'
+	RLOCKRUN_PASSWORD=hush denied 'it requires a password'
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl env
 	[[ $output != *hush* && $output != *SENTINEL_PASSWORD* ]]
 	(umask 077 && echo hush >password)

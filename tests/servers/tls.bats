@@ -84,14 +84,14 @@ reaches() {
 	run -0 rl true
 	stop_server "$SUITE_DIR"
 	tls_server server --tls-protocols TLSv1.2 --tls-auth-clients yes
-	refused 'perhaps it wants a certificate (--tls-cert, --tls-key)'
+	refused 'perhaps it requires a certificate (--tls-cert, --tls-key)'
 	run -0 rl --tls-cert "$CERTIFICATES/client.crt" \
 		--tls-key "$CERTIFICATES/client.key" true
 }
 
 @test "a client certificate" {
 	tls_server server --tls-auth-clients yes
-	refused 'it wants a certificate (--tls-cert, --tls-key)'
+	refused 'it requires a certificate (--tls-cert, --tls-key)'
 	client=$CERTIFICATES/client
 	run -0 rl --tls-cert "$client.crt" --tls-key "$client.key" true
 	RLOCKRUN_TLS_CERT=$client.crt RLOCKRUN_TLS_KEY=$client.key run -0 rl true
@@ -235,7 +235,7 @@ bad_file() {
 	export LD_LIBRARY_PATH=$PWD
 	run -71 timeout -k 1 30 "$RLOCKRUN" -k "$KEY" touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
-	[[ $output == "rlockrun: TLS needs OpenSSL, which can't be loaded: "*libssl.so.3* ]]
+	[[ $output == "rlockrun: TLS needs OpenSSL, which cannot be loaded: "*libssl.so.3* ]]
 	run -0 "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s" true
 }
 
