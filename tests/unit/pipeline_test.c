@@ -1,0 +1,243 @@
+#include "redis/pipeline.h"
+
+#include <stdlib.h>
+
+#include "tap.h"
+
+/* What a handler got, copied: a reply ends with its handler. */
+static struct seen {
+	int calls;
+	enum reply_kind kind;
+	char error[64], acks[64];
+	int64_t number, sent_at;
+} seen;
+
+static void
+on_reply(void *arg, const struct reply *reply)
+{
+	struct seen *to = arg;
+	int64_t acks = -1;
+
+	to->calls++;
+	to->kind = reply->kind;
+	to->sent_at = reply->sent_at;
+	to->number = -1;
+	value_integer(reply->value, &to->number);
+	snprintf(to->error, sizeof(to->error), "%s",
+	    reply->error == NULL ? "" : reply->error);
+	value_integer(reply->acks, &acks);
+	snprintf(to->acks, sizeof(to->acks), "%d", (int)acks);
+}
+
+static struct value *taken;
+
+static void
+on_reply_take(void *arg, const struct reply *reply)
+{
+	on_reply(arg, reply);
+	taken = reply_take_value(reply);
+	ok(taken == reply->value, "  a value is taken");
+	ok(reply_take_value(reply) == NULL, "  once");
+}
+
+static bool
+is_one(const struct value *value)
+{
+	int64_t number;
+
+	return value_integer(value, &number) && number == 1;
+}
+
+static struct conn_command
+ping(int64_t deadline)
+{
+	static const char *argv[] = {"PING"};
+
+	return (struct conn_command){.argc = 1,
+	    .argv = argv,
+	    .deadline = deadline,
+	    .on_reply = on_reply,
+	    .arg = &seen};
+}
+
+static struct value *
+parse(const char *wire)
+{
+	static const struct value_limits limits = {1024, 8};
+	struct value_reader *reader = value_reader_new(&limits);
+	struct value *value = NULL;
+
+	value_reader_feed(reader, wire, strlen(wire));
+	value_reader_next(reader, &value);
+	value_reader_free(reader);
+	return value;
+}
+
+static bool
+deliver(struct pipeline *pipeline, const char *wire, const char *refusal)
+{
+	struct reply reply = {.kind = REPLY_NONE, .label = "server"};
+
+	if (refusal != NULL) {
+		reply.kind = REPLY_NO_ACCESS;
+		reply.error = refusal;
+	}
+	return pipeline_deliver(pipeline, parse(wire), &reply);
+}
+
+static void
+is_out(const struct pipeline *pipeline, const char *bytes)
+{
+	is_int((int64_t)pipeline->out_length, (int64_t)strlen(bytes), "length");
+	ok(memcmp(pipeline->out, bytes, strlen(bytes)) == 0, "bytes");
+}
+
+static void
+test_bytes(struct pipeline *pipeline)
+{
+	static const char set[] = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$20000\r\nxx";
+	static char long_word[20001];
+	const char *argv[] = {"SET", "", long_word};
+	struct conn_command command = ping(1);
+	struct pending drained[PIPELINE_MAX];
+
+	pipeline_append(pipeline, &command);
+	is_out(pipeline, "*1\r\n$4\r\nPING\r\n");
+	pipeline_wrote(pipeline, 4);
+	is_out(pipeline, "$4\r\nPING\r\n");
+	memset(long_word, 'x', sizeof(long_word) - 1);
+	command.argc = 3;
+	command.argv = argv;
+	is_int(pipeline_append(pipeline, &command), 0, "more than the room");
+	is_int((int64_t)pipeline->out_length, 10 + 4 + 9 + 6 + 8 + 20000 + 2,
+	    "  length");
+	ok(memcmp(pipeline->out + 10, set, strlen(set)) == 0, "  bytes");
+	is_int((int64_t)pipeline_drain(pipeline, drained), 2, "drain");
+	is_int((int64_t)pipeline->out_length, 0, "  leaves no bytes");
+	is_int(pipeline_deadline(pipeline), CLOCK_NEVER, "  nor a deadline");
+}
+
+static void
+test_kinds(struct pipeline *pipeline)
+{
+	struct conn_command command = ping(1);
+
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, ":7\r\n", NULL), "a value");
+	is_int(seen.kind, REPLY_VALUE, "  kind");
+	is_int(seen.number, 7, "  value");
+	is_text(seen.error, "", "  no error");
+	is_int(seen.sent_at, CLOCK_NEVER, "  never stamped");
+	pipeline_append(pipeline, &command);
+	pipeline_stamp(pipeline);
+	ok(deliver(pipeline, "-BUSY x\r\n", NULL), "an error");
+	is_int(seen.kind, REPLY_ERROR, "  kind");
+	is_text(seen.error, "BUSY x", "  error");
+	ok(seen.sent_at <= clock_now(), "  stamped");
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, ":7\r\n", "WRONGPASS"), "a value without access");
+	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
+	is_int(seen.number, 7, "  value");
+	is_text(seen.error, "WRONGPASS", "  error");
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, "-BUSY\r\n", "NOAUTH"), "an error without access");
+	is_int(seen.kind, REPLY_NO_ACCESS, "  kind");
+	is_text(seen.error, "NOAUTH", "  the refusal's words");
+	command.on_reply = on_reply_take;
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, ":7\r\n", NULL), "a value that outlives it");
+	value_free(taken);
+}
+
+static void
+test_answers(struct pipeline *pipeline)
+{
+	struct conn_command command = ping(1);
+	struct pending drained[PIPELINE_MAX];
+	int calls = seen.calls;
+
+	command.is_answer = is_one;
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, ":1\r\n", NULL), "what answers the command");
+	pipeline_append(pipeline, &command);
+	ok(deliver(pipeline, "-ERR\r\n", NULL), "an error always does");
+	pipeline_append(pipeline, &command);
+	ok(!deliver(pipeline, ":2\r\n", NULL), "what does not");
+	is_int(seen.calls, calls + 2, "  is not delivered");
+	pipeline_drain(pipeline, drained);
+}
+
+static void
+test_replicas(struct pipeline *pipeline)
+{
+	struct conn_command command = ping(1);
+	struct pending drained[PIPELINE_MAX];
+	int calls = seen.calls;
+
+	command.replicas = 2;
+	command.replicas_ms = 500;
+	command.is_answer = is_one;
+	pipeline_append(pipeline, &command);
+	is_out(pipeline, "*1\r\n$4\r\nPING\r\n"
+			 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n");
+	ok(deliver(pipeline, ":1\r\n", NULL), "the answer");
+	is_int(seen.calls, calls, "  awaits that of WAIT");
+	ok(deliver(pipeline, ":2\r\n", NULL), "WAIT's");
+	is_int(seen.calls, calls + 1, "  both in one reply");
+	is_int(seen.number, 1, "  the command's");
+	is_text(seen.acks, "2", "  the replicas'");
+	pipeline_append(pipeline, &command);
+	deliver(pipeline, ":1\r\n", NULL);
+	is_int((int64_t)pipeline_drain(pipeline, drained), 1,
+	    "drained in between");
+	is_int(seen.calls, calls + 1, "  nothing is delivered");
+	command.replicas = 0;
+	pipeline_append(pipeline, &command);
+	deliver(pipeline, ":1\r\n", NULL);
+	is_text(seen.acks, "-1", "  nor anything left for the next");
+	pipeline_drain(pipeline, drained);
+}
+
+static void
+test_deadlines(struct pipeline *pipeline)
+{
+	struct conn_command first = ping(50);
+	struct conn_command second = ping(30);
+	struct pending drained[PIPELINE_MAX];
+
+	second.on_reply = on_reply_take;
+	pipeline_append(pipeline, &first);
+	pipeline_append(pipeline, &second);
+	is_int(pipeline_deadline(pipeline), 30, "the earliest deadline");
+	pipeline_hurry(pipeline, on_reply, 20);
+	is_int(pipeline_deadline(pipeline), 20, "  is lowered");
+	pipeline_hurry(pipeline, on_reply, 25);
+	is_int(pipeline_deadline(pipeline), 20, "  but never raised");
+	while (pipeline->queued < PIPELINE_MAX - 1)
+		pipeline_append(pipeline, &first);
+	first.replicas = 1;
+	is_int(pipeline_append(pipeline, &first), -1, "no room for two");
+	first.replicas = 0;
+	is_int(pipeline_append(pipeline, &first), 0, "room for one");
+	is_int(pipeline_append(pipeline, &first), -1, "no room");
+	is_int((int64_t)pipeline_drain(pipeline, drained), PIPELINE_MAX,
+	    "all are drained");
+	is_int(drained[0].deadline, 20, "  in order");
+	is_int(drained[1].deadline, 30, "  as they were");
+}
+
+int
+main(void)
+{
+	struct pipeline pipeline;
+
+	if (pipeline_init(&pipeline) == -1)
+		return 1;
+	test_bytes(&pipeline);
+	test_kinds(&pipeline);
+	test_answers(&pipeline);
+	test_replicas(&pipeline);
+	test_deadlines(&pipeline);
+	pipeline_fini(&pipeline);
+	return tap_done();
+}
