@@ -59,15 +59,15 @@ set_node(struct cluster_node *node, const char *host, size_t length,
 enum cluster_redirect
 cluster_redirect(const char *error, struct cluster_node *to)
 {
-	enum cluster_redirect said = CLUSTER_NONE;
+	enum cluster_redirect redirect = CLUSTER_NONE;
 	const char *host, *colon;
 	int64_t port;
 
 	if (strncmp(error, "MOVED ", 6) == 0)
-		said = CLUSTER_MOVED;
+		redirect = CLUSTER_MOVED;
 	else if (strncmp(error, "ASK ", 4) == 0)
-		said = CLUSTER_ASK;
-	if (said == CLUSTER_NONE)
+		redirect = CLUSTER_ASK;
+	if (redirect == CLUSTER_NONE)
 		return CLUSTER_NONE;
 	host = strchr(strchr(error, ' ') + 1, ' ');
 	colon = host == NULL ? NULL : strrchr(host, ':');
@@ -76,7 +76,7 @@ cluster_redirect(const char *error, struct cluster_node *to)
 	host++;
 	if (set_node(to, host, (size_t)(colon - host), port) == -1)
 		return CLUSTER_NONE;
-	return said;
+	return redirect;
 }
 
 int

@@ -1,6 +1,6 @@
 /* What a client knows of a Redis Cluster: to which slot a key belongs, which
  * nodes there are, and who owns that slot: redis.io's "Redis cluster
- * specification". Pure: nobody is asked here. */
+ * specification". Pure: no node is asked here. */
 #ifndef CLUSTER_H
 #define CLUSTER_H
 
@@ -30,7 +30,7 @@ struct cluster {
 	int slot;
 	struct cluster_node *nodes; /* those of the URL, then those learnt */
 	size_t seeds, count;
-	size_t next; /* to be tried, when the owner isn't known */
+	size_t next; /* to be tried, when the owner is not known */
 	struct cluster_node picked;
 	bool trusted; /* the next pick is the last one's again */
 	size_t tried; /* nodes, since the owner was known */
@@ -40,8 +40,8 @@ struct cluster {
  */
 int cluster_slot(const char *key);
 
-/* What an error's text says. *to is set for a redirect; its host is empty where
- * it is that of the node which said so. */
+/* Whether an error is a redirect, and to which node. The host is empty if it is
+ * that of the node which sent the redirect. */
 enum cluster_redirect cluster_redirect(const char *error,
     struct cluster_node *to);
 
@@ -50,12 +50,12 @@ enum cluster_redirect cluster_redirect(const char *error,
 int cluster_init(struct cluster *cluster, const struct endpoint *url, int slot);
 void cluster_fini(struct cluster *cluster);
 
-/* Whom to connect to. The owner is picked as long as it proves right, and once
- * after that; then each of the nodes in turn. */
+/* The node to connect to. The owner is picked as long as it proves right, and
+ * once after that; then each of the nodes in turn. */
 const struct cluster_node *cluster_pick(struct cluster *cluster);
 
 /* About the one that was picked: it owns the slot; it should not be picked
- * again at once; it says that this one owns the slot. */
+ * again at once; it names the owner of the slot. */
 void cluster_confirm(struct cluster *cluster);
 void cluster_doubt(struct cluster *cluster);
 void cluster_moved(struct cluster *cluster, const struct cluster_node *to);

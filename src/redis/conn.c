@@ -53,7 +53,7 @@ enum conn_contact { CONN_NEVER_MET, CONN_PROBED, CONN_HAS_ANSWERED };
 struct conn {
 	struct loop *loop;
 	const struct endpoint *url;
-	const struct conn_locator *locator; /* NULL: the URL says it all */
+	const struct conn_locator *locator; /* NULL: the URL is the server */
 	void *locator_arg;
 	struct endpoint to; /* the URL, or what was found; borrows from it */
 	char host[HOST_MAX];
@@ -358,11 +358,12 @@ on_timer(void *arg)
 
 /* --- writing ---------------------------------------------------------- */
 
+/* Commands wait for the TLS handshake, not for the socket. */
 static void
 watch_socket(struct conn *conn)
 {
-	bool unsent =
-	    conn->pipeline.out_length > 0 || stream_has_unsent(&conn->stream);
+	bool unsent = stream_has_unsent(&conn->stream) ||
+		      (conn->state == CONN_UP && conn->pipeline.out_length > 0);
 
 	conn->stream.fd.events = unsent ? POLLIN | POLLOUT : POLLIN;
 }
@@ -433,23 +434,11 @@ parse(struct conn *conn)
 		conn_drop(conn);
 }
 
-/* Which other protocol the first bytes of an answer belong to; NULL when they
- * may be Redis'. 21, 3 is a TLS alert of any version (RFC 8446, 5.1). */
-static const char *
-other_protocol(const char *in, size_t length)
-{
-	if (in[0] == '<' || (length >= 5 && memcmp(in, "HTTP/", 5) == 0))
-		return "it speaks HTTP";
-	if (length >= 2 && memcmp(in, "\x15\x03", 2) == 0)
-		return "it speaks TLS";
-	return NULL;
-}
-
 static void
 take_bytes(struct conn *conn, const char *in, size_t length)
 {
 	const char *other = value_reader_is_empty(conn->reader)
-				? other_protocol(in, length)
+				? probe_recognize(in, length)
 				: NULL;
 
 	conn->received = true;
@@ -535,8 +524,7 @@ secure(struct conn *conn)
 		on_ready(conn);
 	} else if (errno == EAGAIN) {
 		describe(conn, NO_CONNECTION, NO_HANDSHAKE);
-		stream->fd.events =
-		    stream_has_unsent(stream) ? POLLIN | POLLOUT : POLLIN;
+		watch_socket(conn);
 	} else {
 		note_permanence(conn, stream_is_permanent(stream, errno));
 		fail_soon(conn, NO_CONNECTION, tls_error(stream->tls));

@@ -38,8 +38,8 @@ on_select(void *arg, const struct reply *reply)
 }
 
 /* The name only helps people who read CLIENT LIST: it may be refused. As the
- * first command of many connections it also meets what a server says to those
- * that it hangs up on. */
+ * first command of many connections it also gets the error that a server sends
+ * before it hangs up. */
 static void
 on_setname(void *arg, const struct reply *reply)
 {

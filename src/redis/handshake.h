@@ -1,5 +1,5 @@
-/* What a connection says first: AUTH, a greeting that checks which server it
- * is, SELECT and CLIENT SETNAME. All travel in one write with the first
+/* The first commands of a connection: AUTH, a greeting that checks which server
+ * it is, SELECT and CLIENT SETNAME. All travel in one write with the first
  * command, and that one may run although they are refused. */
 #ifndef HANDSHAKE_H
 #define HANDSHAKE_H
@@ -15,7 +15,7 @@
 
 struct greeting {
 	const char *command; /* a single word */
-	/* Its answer: NULL, or why this server can't be used. */
+	/* Its answer: NULL, or why this server cannot be used. */
 	const char *(*judge)(void *arg, const struct value *value);
 	/* Such a server never can: it refuses us. Otherwise it is left, as
 	 * another can be found. */
@@ -30,7 +30,8 @@ struct handshake {
 	 * empty when it did not. */
 	char refusal[HANDSHAKE_WORDS_MAX];
 	const char *misfit; /* why this server must be left; else NULL */
-	/* What it said before it hung up, or empty. */
+	/* An error of the server that may be followed by a hang-up, or empty.
+	 */
 	char complaint[HANDSHAKE_WORDS_MAX];
 };
 

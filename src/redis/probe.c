@@ -17,11 +17,26 @@ static const struct language {
     [PROBE_TLS] = {"\x16\x03\x01\x00\x04\x01\x00\x00\x00", 9},
 };
 
+/* 21, 3 is an alert of any version (RFC 8446, 5.1). */
 static bool
-is_answer(enum probe_language language, const char *in, ssize_t length)
+is_tls(const char *in, size_t length)
+{
+	return length >= 2 && memcmp(in, "\x15\x03", 2) == 0;
+}
+
+const char *
+probe_recognize(const char *in, size_t length)
+{
+	if (in[0] == '<' || (length >= 5 && memcmp(in, "HTTP/", 5) == 0))
+		return "it speaks HTTP";
+	return is_tls(in, length) ? "it speaks TLS" : NULL;
+}
+
+static bool
+is_answer(enum probe_language language, const char *in, size_t length)
 {
 	if (language == PROBE_TLS)
-		return length >= 2 && memcmp(in, "\x15\x03", 2) == 0;
+		return is_tls(in, length);
 	return length >= 1 && (*in == '+' || *in == '-');
 }
 
@@ -64,7 +79,7 @@ on_socket(void *arg, short revents)
 	got = stream_read(&probe->stream, in, sizeof(in));
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	answer(probe, is_answer(probe->language, in, got));
+	answer(probe, got > 0 && is_answer(probe->language, in, (size_t)got));
 }
 
 void

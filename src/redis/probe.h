@@ -6,6 +6,7 @@
 #define PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/loop.h"
 #include "redis/resolve.h"
@@ -27,5 +28,9 @@ struct probe {
  * probe_cancel comes first. That may be called when no probe is out. */
 void probe_start(struct probe *probe, const struct resolve_address *address);
 void probe_cancel(struct probe *probe);
+
+/* Which other protocol the first bytes of an answer belong to: "it speaks
+ * HTTP"; NULL when they may be Redis'. */
+const char *probe_recognize(const char *in, size_t length);
 
 #endif

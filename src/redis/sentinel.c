@@ -31,7 +31,7 @@ struct sentinel {
 	struct conn **conns; /* in the order in which they are asked */
 	size_t asked;	     /* the one whose answer is awaited */
 	bool asking;
-	bool doubtful; /* the first one's last answer isn't confirmed */
+	bool doubtful; /* the first one's last answer is not confirmed */
 	struct tally tally;
 	int64_t ask_ms;
 	int64_t deadline;

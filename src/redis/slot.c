@@ -11,7 +11,6 @@
  */
 #include "redis/slot.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ enum { HOPS_MAX = 5 };
 /* As for sentinels: an unreachable node must not use up all the time there is,
  * and a distant one must be waited for in the end. */
 enum { GREETING_MIN_MS = 1000, GREETING_MAX_MS = 8000 };
-/* A short job doesn't pay for what only a long one may need. */
+/* A short job does not pay for what only a long one may need. */
 enum { LEARN_AFTER_MS = 1000, LEARN_MS = 10000, LEARN_TRIES = 3 };
 enum { LEARN_BYTES = 1 << 20, FAILURE_MAX = 1024 };
 
@@ -33,7 +32,7 @@ struct kept {
 	bool waits; /* for the move, then it is sent again */
 	bool asked; /* of the node that ASK named */
 	int hops;
-	size_t tries; /* how often nobody was reached */
+	size_t tries; /* how often no owner was reached */
 	const char *argv[];
 };
 
@@ -51,7 +50,7 @@ struct slot {
 	/* What the present connection to the owner has shown. */
 	enum { NODE_UNKNOWN, NODE_MISFIT, NODE_COUNTED } node;
 	struct loop *loop;
-	struct loop_timer timer; /* learn who else there is */
+	struct loop_timer timer; /* learn the other nodes */
 	bool learn_next;	 /* before the next command */
 	int unlearnt;		 /* how often that failed in a row */
 };
@@ -161,10 +160,11 @@ slot_allow(struct slot *slot, size_t bytes, size_t elements)
 
 /* In one piece: the words lie behind the pointers to them. */
 static struct kept *
-copy(struct slot *slot, const struct conn_command *command)
+keep(struct slot *slot, const struct conn_command *command)
 {
 	size_t count = (size_t)command->argc;
 	size_t size = sizeof(struct kept) + count * sizeof(char *);
+	struct kept **end = &slot->first;
 	struct kept *kept;
 	char *word;
 
@@ -180,17 +180,6 @@ copy(struct slot *slot, const struct conn_command *command)
 		word = stpcpy(word, command->argv[i]) + 1;
 	}
 	kept->command.argv = kept->argv;
-	return kept;
-}
-
-static struct kept *
-keep(struct slot *slot, const struct conn_command *command)
-{
-	struct kept *kept = copy(slot, command);
-	struct kept **end = &slot->first;
-
-	if (kept == NULL)
-		return NULL;
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = kept;
@@ -392,7 +381,7 @@ on_reply(void *arg, const struct reply *reply)
 		go_to_owner(slot);
 }
 
-/* --- who else there is ------------------------------------------------ */
+/* --- the other nodes -------------------------------------------------- */
 
 static void
 on_learnt(void *arg, const struct reply *reply)

@@ -32,7 +32,7 @@ ssize_t stream_read(struct stream *stream, void *data, size_t size);
 ssize_t stream_write(struct stream *stream, const void *data, size_t size);
 
 /* Whether TLS holds back bytes that are to be sent, or has some that are to be
- * read although the socket isn't ready. */
+ * read although the socket is not ready. */
 bool stream_has_unsent(const struct stream *stream);
 bool stream_has_unread(const struct stream *stream);
 

@@ -511,10 +511,10 @@ describe(struct tls *tls)
 
 /* --- reading and writing ---------------------------------------------- */
 
-/* After a call of OpenSSL's that gave rc: pushes what it wrote. 0 when it
- * wants more to read, -1 with errno: EPROTO when it gave up. */
+/* After a call of OpenSSL that returned rc: pushes what it wrote. 0 when it
+ * needs more input, -1 with errno: EPROTO when it gave up. */
 static int
-wants_more(struct tls *tls, int rc)
+needs_input(struct tls *tls, int rc)
 {
 	const struct library *lib = &tls->context->lib;
 
@@ -556,7 +556,7 @@ tls_handshake(struct tls *tls)
 		rc = lib->SSL_do_handshake(tls->ssl);
 		if (rc == 1)
 			break;
-		if (wants_more(tls, rc) == -1)
+		if (needs_input(tls, rc) == -1)
 			return fail_handshake(tls, -1);
 		got = pull(tls);
 		if (got <= 0)
@@ -583,7 +583,7 @@ tls_read(struct tls *tls, void *data, size_t size)
 			return rc;
 		if (lib->SSL_get_error(tls->ssl, rc) == SSL_ERROR_ZERO_RETURN)
 			return 0;
-		if (wants_more(tls, rc) == -1)
+		if (needs_input(tls, rc) == -1)
 			return -1;
 		got = pull(tls);
 		if (got <= 0)
@@ -604,7 +604,7 @@ tls_write(struct tls *tls, const void *data, size_t size)
 		lib->ERR_clear_error();
 		rc = lib->SSL_write(tls->ssl, data, (int)size);
 		if (rc <= 0) {
-			if (wants_more(tls, rc) == 0)
+			if (needs_input(tls, rc) == 0)
 				errno = EAGAIN;
 			return -1;
 		}

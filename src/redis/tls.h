@@ -1,6 +1,6 @@
 /* TLS on a non-blocking descriptor: handshake, read, write; never a SIGPIPE.
  * OpenSSL is loaded when the first context is made, so that a run without TLS
- * doesn't pay for it. No type of OpenSSL's leaves this module.
+ * does not pay for it. No type of OpenSSL leaves this module.
  *
  * The server's certificate chain and its host name or address are always
  * verified, and nothing older than TLS 1.2 is spoken. */
@@ -26,7 +26,7 @@ struct tls_context;
 struct tls;
 
 /* 0; -1 when OpenSSL is missing; 1 when a file is wrong. Without a context
- * error, of TLS_ERROR_MAX bytes, tells in one line why. */
+ * error, of TLS_ERROR_MAX bytes, gives the reason in one line. */
 int tls_context_new(struct tls_context **context,
     const struct tls_config *config, char *error);
 void tls_context_free(struct tls_context *context);
@@ -39,17 +39,17 @@ struct tls *tls_new(struct tls_context *context, int fd, const char *host);
 /* Says goodbye where that can be done at once, and frees the session. */
 void tls_free(struct tls *tls);
 
-/* To be called when the descriptor is ready, until it answers 0. -1 with errno:
- * EAGAIN, go on when it can be read, or written where tls_unsent says so; else
- * it failed for good, and tls_error tells why. */
+/* To be called when the descriptor is ready, until it returns 0. -1 with errno:
+ * EAGAIN, to be called again when it can be read, or written if tls_unsent;
+ * otherwise it failed, and tls_error is the reason. */
 int tls_handshake(struct tls *tls);
 
-/* As recv(2) and send(2). What went wrong with TLS itself is EPROTO, and
- * tls_error tells what. Writing nothing sends what is left from before. */
+/* As recv(2) and send(2). A failure of TLS itself is EPROTO, and
+ * tls_error is the reason. Writing nothing sends what is left from before. */
 ssize_t tls_read(struct tls *tls, void *data, size_t size);
 ssize_t tls_write(struct tls *tls, const void *data, size_t size);
 
-/* Whether more can be read although the descriptor isn't ready, and whether
+/* Whether more can be read although the descriptor is not ready, and whether
  * what was taken by tls_write still waits for it. */
 bool tls_unread(const struct tls *tls);
 bool tls_unsent(const struct tls *tls);
@@ -57,8 +57,8 @@ bool tls_unsent(const struct tls *tls);
 /* Why it failed, in a few words about the server. */
 const char *tls_error(const struct tls *tls);
 
-/* Whether it fails again until somebody changes a certificate, an option or the
- * server. */
+/* Whether it fails again until a certificate, an option or the server is
+ * changed. */
 bool tls_is_permanent(const struct tls *tls);
 
 #endif

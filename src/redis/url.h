@@ -28,7 +28,7 @@ struct endpoint {
 	char *password; /* of secret.h, or NULL when not given */
 	char *label;	/* the URL for messages: without user and password */
 	bool tls;	/* never with URL_UNIX */
-	/* To be set by whoever connects where tls is; stays the setter's. */
+	/* With tls, to be set before connecting; stays the setter's. */
 	struct tls_context *tls_context;
 	char *master; /* its name at the sentinels, NULL without them */
 	bool
@@ -39,7 +39,7 @@ struct endpoint {
 	size_t host_count;
 };
 
-/* Parses text into *endpoint, which then wants endpoint_fini. NULL, or the
+/* Parses text into *endpoint, to be freed by endpoint_fini. NULL, or the
  * reason as a static string that quotes nothing of the text (a password may be
  * in it), with nothing to free. Percent-encoding is decoded in user, password
  * path and a master's name; "%00" is refused. An empty user
