@@ -451,12 +451,6 @@ on_due(void *arg)
 		send_try(lock);
 }
 
-static void
-on_stray(void *arg)
-{
-	lock_send_undo(arg, QUORUM_RECALL, false);
-}
-
 void
 acquire_start(struct lock *lock)
 {
@@ -465,6 +459,5 @@ acquire_start(struct lock *lock)
 	    quorum_label(lock->quorum));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
-	quorum_watch_strays(lock->quorum, on_stray, lock);
 	send_try(lock);
 }

@@ -6,6 +6,12 @@
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 
+static void
+on_stray(void *arg)
+{
+	lock_send_undo(arg, QUORUM_RECALL, false);
+}
+
 int
 lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config)
@@ -13,7 +19,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	*lock = (struct lock){.config = config, .loop = loop};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->quorum = quorum_new(loop, &config->quorum);
+	lock->quorum = quorum_new(loop, &config->quorum, on_stray, lock);
 	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
 	if (quorum_takes_helpers(lock->quorum))

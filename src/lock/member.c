@@ -12,15 +12,15 @@ member_init(struct member *member, struct loop *loop,
     const struct member_config *config)
 {
 	*member = (struct member){.config = *config};
-	member->node = server_new(loop, config->server, config->key);
-	return member->node == NULL ? -1 : 0;
+	member->server = server_new(loop, config->server, config->key);
+	return member->server == NULL ? -1 : 0;
 }
 
 void
 member_fini(struct member *member)
 {
-	server_free(member->node);
-	value_free(member->reply);
+	server_free(member->server);
+	value_free(member->value);
 }
 
 /* --- votes ------------------------------------------------------------ */
@@ -53,6 +53,12 @@ member_lacks_lock(const struct member *member)
 	       member->presence == MEMBER_LOST;
 }
 
+static const char *
+label(const struct member *member)
+{
+	return server_label(member->server);
+}
+
 __attribute__((format(printf, 3, 4))) static void
 set_vote(struct member *member, enum member_vote vote, const char *format, ...)
 {
@@ -69,8 +75,7 @@ static void
 set_absent(struct member *member, enum member_vote vote, const char *what,
     const char *why)
 {
-	set_vote(member, vote, "%s %.120s: %.180s", what,
-	    server_label(member->node), why);
+	set_vote(member, vote, "%s %.120s: %.180s", what, label(member), why);
 }
 
 static void
@@ -86,7 +91,7 @@ vote_by_error(struct member *member, const struct reply *reply)
 	if (verdict == REPLY_LOST && member_had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))
-		server_drop(member->node);
+		server_drop(member->server);
 }
 
 bool
@@ -106,91 +111,81 @@ member_lacks_replicas(const struct reply *reply, int replicas,
 	return true;
 }
 
-/* One server behind two addresses would be a majority of itself. */
 static bool
-is_identified(const struct member *member, char why[MEMBER_WORDS_MAX])
+does_count(struct member *member, const struct reply *reply,
+    char why[MEMBER_WORDS_MAX])
 {
-	const char *obstacle = member->identity.obstacle;
-
-	if (member->identity.known)
-		return true;
-	snprintf(why, MEMBER_WORDS_MAX, "%s",
-	    *obstacle != '\0' ? obstacle : "it is not identified yet");
-	return false;
-}
-
-static bool
-is_old_enough(const struct member *member, char why[MEMBER_WORDS_MAX])
-{
-	int64_t required = member->config.min_uptime_ms;
-	int64_t up_ms = clock_now() - member->identity.started_at;
-
-	if (required == 0 || up_ms >= required)
-		return true;
-	snprintf(why, MEMBER_WORDS_MAX,
-	    "up for %.1f s only, so it abstains (--min-uptime)",
-	    (double)up_ms / 1000);
-	return false;
-}
-
-static void
-vote_yes(struct member *member, const struct reply *reply)
-{
-	bool grant = member->phase == REPLY_ACQUIRING;
-	bool for_good = grant && member->identity.obstacle[0] != '\0';
-	char why[MEMBER_WORDS_MAX];
+	const struct member_identity *identity = &member->identity;
+	int64_t up_ms = clock_now() - identity->started_at;
 
 	member->may_be_replica =
 	    member_lacks_replicas(reply, member->replicas, why);
-	if (member->may_be_replica ||
-	    (grant &&
-		(!is_identified(member, why) || !is_old_enough(member, why))))
-		set_absent(member, for_good ? MEMBER_UNUSABLE : MEMBER_FAILED,
-		    "not counted", why);
+	if (member->may_be_replica || member->phase != REPLY_ACQUIRING)
+		return !member->may_be_replica;
+	/* One server behind two addresses would be a majority of itself. */
+	if (!identity->known)
+		snprintf(why, MEMBER_WORDS_MAX, "%s",
+		    *identity->obstacle != '\0' ? identity->obstacle
+						: "it is not identified yet");
+	else if (up_ms < member->config.min_uptime_ms)
+		snprintf(why, MEMBER_WORDS_MAX,
+		    "up for %.1f s only, so it abstains (--min-uptime)",
+		    (double)up_ms / 1000);
 	else
-		set_vote(member, MEMBER_YES, "%s agrees",
-		    server_label(member->node));
+		return true;
+	return false;
 }
 
 /* A server that never stored the lock cannot have lost it. */
 static void
-vote_no(struct member *member)
+vote_by_value(struct member *member, const struct reply *reply)
 {
-	if (member->phase == REPLY_HOLDING && !member_had_lock(member))
+	int said = answer_vote(reply->value);
+	bool unknown = member->phase == REPLY_ACQUIRING &&
+		       member->identity.obstacle[0] != '\0';
+	char why[MEMBER_WORDS_MAX];
+
+	if (said == 1 || (said > 1 && member->phase == REPLY_RELEASING)) {
+		set_vote(member, MEMBER_YES, "%s agrees", label(member));
+		if (!does_count(member, reply, why))
+			set_absent(member,
+			    unknown ? MEMBER_UNUSABLE : MEMBER_FAILED,
+			    "not counted", why);
+	} else if (said == ANSWER_NOT_YET) {
+		set_vote(member, MEMBER_NOT_YET,
+		    "%s still removes expired entries", label(member));
+	} else if (member->phase == REPLY_HOLDING && !member_had_lock(member)) {
 		set_absent(member, MEMBER_FAILED, "not counted",
 		    "it has not got the lock");
-	else
-		set_vote(member, MEMBER_NO, "%s denies it",
-		    server_label(member->node));
+	} else {
+		set_vote(member, MEMBER_NO, "%s denies it", label(member));
+	}
 }
 
 static void
 vote(struct member *member, const struct reply *reply)
 {
-	int said = answer_vote(reply->value);
+	const char *refusal =
+	    reply->kind == REPLY_NO_ACCESS ? reply->error : "";
 
-	member->reply = reply_take_value(reply);
-	member->may_have_granted = said == 1;
-	if (reply->kind == REPLY_NO_ACCESS)
-		snprintf(member->refusal, sizeof(member->refusal), "%s",
-		    reply->error);
-	if (reply->value == NULL) {
-		member->may_have_granted = reply->sent_at != CLOCK_NEVER;
+	member->value = reply_take_value(reply);
+	member->may_have_granted = reply->value == NULL
+				       ? reply->sent_at != CLOCK_NEVER
+				       : answer_vote(reply->value) == 1;
+	if (reply->value == NULL)
 		set_vote(member,
 		    reply->permanent ? MEMBER_UNREACHABLE : MEMBER_SILENT, "%s",
 		    reply->failure);
-	} else if (reply->error != NULL) {
+	else if (reply->error != NULL)
 		vote_by_error(member, reply);
-	} else if (said == 1 ||
-		   (said > 1 && member->phase == REPLY_RELEASING)) {
-		vote_yes(member, reply);
-	} else if (said == ANSWER_NOT_YET) {
-		set_vote(member, MEMBER_NOT_YET,
-		    "%s still removes expired entries",
-		    server_label(member->node));
-	} else {
-		vote_no(member);
+	else
+		vote_by_value(member, reply);
+	member->kind = reply->kind;
+	if (member->vote == MEMBER_UNUSABLE && *member->identity.obstacle) {
+		member->kind = REPLY_NO_ACCESS;
+		refusal = member->identity.obstacle;
 	}
+	snprintf(member->refusal, sizeof(member->refusal), "%s", refusal);
 }
 
 /* --- which server it is ------------------------------------------------ */
@@ -262,7 +257,7 @@ ask_info(struct member *member, int64_t deadline)
 	    .more = true};
 
 	if (!member->identity.known)
-		server_send(member->node, &command);
+		server_send(member->server, &command);
 }
 
 /* --- questions -------------------------------------------------------- */
@@ -303,7 +298,7 @@ note_access(struct member *member, const struct ballot *ballot,
 	else
 		member->access = MEMBER_REFUSES;
 	if (member->access == MEMBER_STRAY)
-		member->config.on_stray(member->config.arg);
+		member->config.on_stray(member->config.stray_arg);
 }
 
 static void
@@ -311,14 +306,14 @@ on_reply(void *arg, const struct reply *reply)
 {
 	struct ballot *ballot = arg;
 	struct member *member = ballot->member;
-	const char *label = member->identity.label;
+	const char *known = member->identity.label;
 	bool counts = ballot->counts && ballot->question == member->question &&
 		      member->vote == MEMBER_OUT;
 
 	ballot->question = 0;
 	/* In a cluster another node may have answered than the one asked. */
 	if (reply->value == NULL ||
-	    strncmp(label, reply->label, sizeof(member->identity.label) - 1) !=
+	    strncmp(known, reply->label, sizeof(member->identity.label) - 1) !=
 		0)
 		member->identity.known = false;
 	note_presence(member, ballot, reply);
@@ -326,26 +321,20 @@ on_reply(void *arg, const struct reply *reply)
 	if (!counts)
 		return;
 	vote(member, reply);
-	member->config.on_vote(member->config.arg);
-}
-
-static struct ballot *
-find_unused(struct member *member)
-{
-	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
-		if (member->ballots[i].question == 0)
-			return &member->ballots[i];
-	return NULL;
+	member->config.on_vote(member->config.vote_arg);
 }
 
 static int
 send_ballot(struct member *member, const struct conn_command *command,
     enum reply_phase phase, bool counts)
 {
+	struct ballot *ballot = member->ballots;
+	struct ballot *end = ballot + MEMBER_OWED_MAX;
 	struct conn_command own = *command;
-	struct ballot *ballot = find_unused(member);
 
-	if (ballot == NULL)
+	while (ballot < end && ballot->question != 0)
+		ballot++;
+	if (ballot == end)
 		return -1;
 	*ballot = (struct ballot){.member = member,
 	    .phase = phase,
@@ -354,65 +343,42 @@ send_ballot(struct member *member, const struct conn_command *command,
 	    .counts = counts};
 	own.on_reply = on_reply;
 	own.arg = ballot;
-	if (server_send(member->node, &own) == 0)
+	if (server_send(member->server, &own) == 0)
 		return 0;
 	ballot->question = 0;
 	return -1;
 }
 
+/* A reply to any question but this one, or to a grant alone. */
 static bool
-owes_reply(const struct member *member)
+owes(const struct member *member, unsigned but, bool grant)
 {
-	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
-		if (member->ballots[i].question != 0)
+	for (size_t i = 0; i < MEMBER_OWED_MAX; i++) {
+		const struct ballot *ballot = &member->ballots[i];
+
+		if (ballot->question != 0 && ballot->question != but &&
+		    (!grant || ballot->phase == REPLY_ACQUIRING))
 			return true;
+	}
 	return false;
 }
 
 bool
 member_owes_earlier(const struct member *member)
 {
-	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
-		if (member->ballots[i].question != 0 &&
-		    member->ballots[i].question != member->question)
-			return true;
-	return false;
+	return owes(member, member->question, false);
 }
 
 bool
 member_owes_grant(const struct member *member)
 {
-	for (size_t i = 0; i < MEMBER_OWED_MAX; i++)
-		if (member->ballots[i].question != 0 &&
-		    member->ballots[i].phase == REPLY_ACQUIRING)
-			return true;
-	return false;
-}
-
-static void
-begin_question(struct member *member, const struct conn_command *command,
-    enum reply_phase phase)
-{
-	value_free(member->reply);
-	member->reply = NULL;
-	member->refusal[0] = '\0';
-	member->vote = MEMBER_OUT;
-	member->may_have_granted = false;
-	member->question++;
-	member->question += member->question == 0;
-	member->phase = phase;
-	member->replicas = command->replicas;
-	if (phase != REPLY_ACQUIRING)
-		return;
-	member->grant = member->question;
-	member->presence = MEMBER_UNKNOWN;
-	member->was_away = false;
+	return owes(member, 0, true);
 }
 
 static void
 notice_gap(struct member *member)
 {
-	if (server_is_up(member->node))
+	if (server_is_up(member->server))
 		return;
 	member->identity.known = false;
 	member->access = MEMBER_ADMITS;
@@ -423,20 +389,31 @@ void
 member_ask(struct member *member, const struct conn_command *command,
     enum reply_phase phase)
 {
-	bool owes = owes_reply(member);
+	bool grant = phase == REPLY_ACQUIRING;
+	bool owes_any = owes(member, 0, false);
 
-	begin_question(member, command, phase);
+	value_free(member->value);
+	member->value = NULL;
+	member->may_have_granted = false;
+	member->question++;
+	member->question += member->question == 0;
+	member->phase = phase;
+	member->replicas = command->replicas;
+	if (grant) {
+		member->grant = member->question;
+		member->presence = MEMBER_UNKNOWN;
+		member->was_away = false;
+	}
 	if (member->may_be_replica)
-		server_doubt(member->node);
+		server_doubt(member->server);
 	member->may_be_replica = false;
 	notice_gap(member);
-	if (phase == REPLY_ACQUIRING && owes) {
+	if (grant && owes_any) {
 		member->vote = MEMBER_SILENT;
 		return;
 	}
-	set_vote(member, MEMBER_OUT, "%s has not answered",
-	    server_label(member->node));
-	if (phase == REPLY_ACQUIRING)
+	set_vote(member, MEMBER_OUT, "%s has not answered", label(member));
+	if (grant)
 		ask_info(member, command->deadline);
 	if (send_ballot(member, command, phase, true) == -1)
 		set_absent(member, MEMBER_SILENT, "cannot ask",
@@ -466,9 +443,9 @@ void
 member_send(struct member *member, const struct conn_command *command)
 {
 	notice_gap(member);
-	if (server_is_up(member->node) || owes_reply(member) ||
+	if (server_is_up(member->server) || owes(member, 0, false) ||
 	    member->may_have_granted)
-		server_send(member->node, command);
+		server_send(member->server, command);
 }
 
 void
@@ -477,6 +454,6 @@ member_recall(struct member *member, const struct conn_command *command)
 	if (member->access != MEMBER_STRAY)
 		return;
 	member->access = MEMBER_REFUSES;
-	if (server_is_up(member->node))
-		server_send(member->node, command);
+	if (server_is_up(member->server))
+		server_send(member->server, command);
 }

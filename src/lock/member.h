@@ -52,9 +52,10 @@ struct member_config {
 	const char *key;       /* that all commands are about */
 	int64_t min_uptime_ms; /* 0: of any age */
 	void (*on_vote)(void *arg);
+	void *vote_arg;
 	/* It has become MEMBER_STRAY: member_recall undoes that. */
 	void (*on_stray)(void *arg);
-	void *arg;
+	void *stray_arg;
 };
 
 /* Which server it is, by INFO. */
@@ -70,7 +71,8 @@ struct member_identity {
 struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
-	struct value *reply;   /* that it voted with, or NULL */
+	struct value *value;   /* that it voted with, or NULL */
+	enum reply_kind kind;  /* of that reply */
 	char refusal[256];     /* of AUTH or SELECT, or empty */
 	char why[320];	       /* it voted so */
 	bool may_have_granted; /* whatever the vote is */
@@ -80,7 +82,7 @@ struct member {
 	/* and about the server. */
 	enum member_access access;
 	struct member_identity identity;
-	struct server *node;
+	struct server *server;
 
 	struct member_config config;
 	unsigned question; /* counts them; never 0 */

@@ -22,12 +22,10 @@
 struct quorum {
 	struct loop *loop;
 	const struct quorum_config *config;
+	size_t count;
 	struct single *single; /* or, with several servers: */
 	struct member *members;
-	size_t count;
 	struct loop_timer timer; /* ends the time for votes */
-	void (*on_stray)(void *arg);
-	void *stray_arg;
 	/* The question: */
 	bool open;
 	enum quorum_ask ask;
@@ -45,54 +43,36 @@ static void on_time(void *arg);
 
 /* --- set-up ----------------------------------------------------------- */
 
-static void
-on_stray_grant(void *arg)
-{
-	const struct quorum *quorum = arg;
-
-	if (quorum->on_stray != NULL)
-		quorum->on_stray(quorum->stray_arg);
-}
-
 static int
-add_member(struct quorum *quorum, const struct endpoint *server)
-{
-	const struct quorum_config *config = quorum->config;
-	const struct member_config own = {.server = server,
-	    .key = config->key,
-	    .min_uptime_ms = config->min_uptime_ms,
-	    .on_vote = decide,
-	    .on_stray = on_stray_grant,
-	    .arg = quorum};
-	size_t length = strlen(quorum->label);
-
-	snprintf(quorum->label + length, sizeof(quorum->label) - length, "%s%s",
-	    length > 0 ? ", " : "", server->label);
-	return member_init(&quorum->members[quorum->count++], quorum->loop,
-	    &own);
-}
-
-static int
-add_servers(struct quorum *quorum)
+add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 {
 	const struct quorum_config *config = quorum->config;
 
-	if (config->count == 1) {
-		quorum->single =
-		    single_new(quorum->loop, config->servers, config->key);
-		return quorum->single == NULL ? -1 : 0;
-	}
 	quorum->members = calloc(config->count, sizeof(*quorum->members));
 	if (quorum->members == NULL)
 		return -1;
-	for (size_t i = 0; i < config->count; i++)
-		if (add_member(quorum, &config->servers[i]) == -1)
+	while (quorum->count < config->count) {
+		size_t i = quorum->count++;
+		size_t length = strlen(quorum->label);
+		const struct member_config own = {.server = &config->servers[i],
+		    .key = config->key,
+		    .min_uptime_ms = config->min_uptime_ms,
+		    .on_vote = decide,
+		    .vote_arg = quorum,
+		    .on_stray = on_stray,
+		    .stray_arg = arg};
+
+		snprintf(quorum->label + length, sizeof(quorum->label) - length,
+		    "%s%s", i > 0 ? ", " : "", own.server->label);
+		if (member_init(&quorum->members[i], quorum->loop, &own) == -1)
 			return -1;
+	}
 	return 0;
 }
 
 struct quorum *
-quorum_new(struct loop *loop, const struct quorum_config *config)
+quorum_new(struct loop *loop, const struct quorum_config *config,
+    void (*on_stray)(void *arg), void *arg)
 {
 	struct quorum *quorum = calloc(1, sizeof(*quorum));
 
@@ -101,7 +81,10 @@ quorum_new(struct loop *loop, const struct quorum_config *config)
 	quorum->loop = loop;
 	quorum->config = config;
 	quorum->timer = (struct loop_timer){.on_due = on_time, .arg = quorum};
-	if (add_servers(quorum) == 0)
+	if (config->count == 1)
+		quorum->single = single_new(loop, config->servers, config->key);
+	if (quorum->single != NULL ||
+	    (config->count > 1 && add_members(quorum, on_stray, arg) == 0))
 		return quorum;
 	quorum_free(quorum);
 	return NULL;
@@ -120,14 +103,6 @@ quorum_free(struct quorum *quorum)
 	free(quorum);
 }
 
-void
-quorum_watch_strays(struct quorum *quorum, void (*on_stray)(void *arg),
-    void *arg)
-{
-	quorum->on_stray = on_stray;
-	quorum->stray_arg = arg;
-}
-
 /* --- counting --------------------------------------------------------- */
 
 static size_t
@@ -140,54 +115,30 @@ count(const struct quorum *quorum, bool (*is)(const struct member *member))
 	return found;
 }
 
-static bool
-is_up(const struct member *member)
-{
-	return server_is_up(member->node);
-}
-
-static bool
-is_clustered(const struct member *member)
-{
-	return server_is_clustered(member->node);
-}
-
-static bool
-may_have_granted(const struct member *member)
-{
-	return member->may_have_granted || member->vote == MEMBER_OUT;
-}
-
-/* A server that cannot send the reply to an earlier command, as we have gone,
- * does not read the release behind it. */
-static bool
-may_miss_release(const struct member *member)
-{
-	return member->vote == MEMBER_OUT &&
-	       (member_owes_earlier(member) ||
-		   (member_had_lock(member) && !is_up(member)));
-}
-
-static bool
-has_lost(const struct member *member)
-{
-	return member->vote == MEMBER_NO && member_had_lock(member);
-}
-
 static struct votes
 count_votes(const struct quorum *quorum)
 {
 	struct votes votes = {.size = quorum->count,
-	    .unsent = count(quorum, may_miss_release),
-	    .lost = count(quorum, has_lost),
+	    .answered = count(quorum, member_has_answered),
 	    .permanent = count(quorum, member_is_absent_for_good)};
 
 	for (size_t i = 0; i < quorum->count; i++) {
-		enum member_vote vote = quorum->members[i].vote;
-		votes.out += vote == MEMBER_OUT;
-		votes.yes += vote == MEMBER_YES;
-		votes.no += vote == MEMBER_NO;
-		votes.not_yet += vote == MEMBER_NOT_YET;
+		const struct member *member = &quorum->members[i];
+		bool out = member->vote == MEMBER_OUT;
+		bool no = member->vote == MEMBER_NO;
+		bool had = member_had_lock(member);
+
+		votes.out += out;
+		votes.yes += member->vote == MEMBER_YES;
+		votes.no += no;
+		votes.not_yet += member->vote == MEMBER_NOT_YET;
+		votes.lost += no && had;
+		votes.maybe_granted += out || member->may_have_granted;
+		/* A server that cannot send the reply to an earlier command, as
+		 * we have gone, does not read the release behind it. */
+		votes.unsent +=
+		    out && (member_owes_earlier(member) ||
+			       (had && !server_is_up(member->server)));
 	}
 	return votes;
 }
@@ -207,8 +158,8 @@ find_duplicates(struct quorum *quorum)
 				snprintf(quorum->duplicates,
 				    sizeof(quorum->duplicates),
 				    "%.120s and %.120s are the same server",
-				    server_label(members[j].node),
-				    server_label(members[i].node));
+				    server_label(members[j].server),
+				    server_label(members[i].server));
 		}
 }
 
@@ -229,15 +180,15 @@ explain(struct quorum *quorum)
 	}
 }
 
-/* Of the member that speaks for all, or of nobody. The handler may ask the next
- * question, which forgets the votes on this one. */
+/* For the speaker, or without a value. The handler may ask the next question,
+ * which forgets the votes on this one. */
 static void
 deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
 {
-	struct value *value = speaker == NULL ? NULL : speaker->reply;
+	struct value *value = speaker == NULL ? NULL : speaker->value;
 
 	if (speaker != NULL)
-		speaker->reply = NULL;
+		speaker->value = NULL;
 	reply->value = reply->kind == REPLY_NO_ACCESS ? NULL : value;
 	reply->sent_at = reply->value == NULL && quorum->ask == QUORUM_GRANT
 			     ? CLOCK_NEVER
@@ -265,62 +216,30 @@ deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
 	deliver(quorum, &reply, member);
 }
 
-/* In the words of the first of those that make a majority impossible. */
-static void
-deliver_obstacle(struct quorum *quorum, bool partial)
-{
-	struct member *member = quorum->members;
-	struct reply reply = {.kind = REPLY_NONE, .partial = partial};
-	char refusal[sizeof(member->refusal)];
-	const char *unknown;
-
-	while (!member_is_absent_for_good(member))
-		member++;
-	unknown = member->identity.obstacle;
-	snprintf(refusal, sizeof(refusal), "%s",
-	    *unknown != '\0' ? unknown : member->refusal);
-	reply.label = server_label(member->node);
-	reply.permanent = member->vote == MEMBER_UNREACHABLE;
-	if (*refusal != '\0') {
-		reply.kind = REPLY_NO_ACCESS;
-		reply.error = refusal;
-	} else if (member->reply != NULL) {
-		reply.kind = REPLY_ERROR;
-		reply.error = value_error(member->reply);
-	}
-	deliver(quorum, &reply, member);
-}
-
-/* Error says why. */
-static void
-deliver_none(struct quorum *quorum, enum reply_kind kind, bool partial)
-{
-	struct reply reply = {.kind = kind, .partial = partial};
-
-	deliver(quorum, &reply, NULL);
-}
-
+/* In the words of the first of those that make a majority impossible, if there
+ * are any. */
 static void
 deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
 {
-	bool heard =
-	    count(quorum, member_has_answered) >= votes_majority(votes->size);
+	bool heard = votes->answered >= votes_majority(votes->size);
+	struct member *member = quorum->members;
+	struct reply reply = {.kind = heard ? REPLY_TOO_FEW : REPLY_NONE,
+	    .partial = partial};
 
 	explain(quorum);
-	if (votes_never_agree(votes) && quorum->ask != QUORUM_RENEW)
-		deliver_obstacle(quorum, partial);
-	else
-		deliver_none(quorum, heard ? REPLY_TOO_FEW : REPLY_NONE,
-		    partial);
-}
-
-static enum votes_decision
-decide_on(enum quorum_ask ask, const struct votes *votes)
-{
-	if (ask == QUORUM_GRANT)
-		return votes_on_grant(votes);
-	return ask == QUORUM_RENEW ? votes_on_renewal(votes)
-				   : votes_on_release(votes);
+	if (!votes_never_agree(votes) || quorum->ask == QUORUM_RENEW) {
+		deliver(quorum, &reply, NULL);
+		return;
+	}
+	while (!member_is_absent_for_good(member))
+		member++;
+	reply.kind = member->kind;
+	reply.error = member->kind == REPLY_NO_ACCESS
+			  ? member->refusal
+			  : value_error(member->value);
+	reply.label = server_label(member->server);
+	reply.permanent = member->vote == MEMBER_UNREACHABLE;
+	deliver(quorum, &reply, member);
 }
 
 static void
@@ -328,9 +247,13 @@ decide(void *arg)
 {
 	struct quorum *quorum = arg;
 	struct votes votes = count_votes(quorum);
-	enum votes_decision decision = decide_on(quorum->ask, &votes);
 	bool grant = quorum->ask == QUORUM_GRANT;
-	bool partial = grant && count(quorum, may_have_granted) > 0;
+	bool partial = grant && votes.maybe_granted > 0;
+	struct reply duplicate = {.kind = REPLY_DUPLICATE, .partial = true};
+	enum votes_decision decision = grant ? votes_on_grant(&votes)
+				       : quorum->ask == QUORUM_RENEW
+					   ? votes_on_renewal(&votes)
+					   : votes_on_release(&votes);
 
 	if (!quorum->open)
 		return;
@@ -341,7 +264,7 @@ decide(void *arg)
 	if (grant && quorum->duplicates[0] != '\0') {
 		snprintf(quorum->error, sizeof(quorum->error), "%s",
 		    quorum->duplicates);
-		deliver_none(quorum, REPLY_DUPLICATE, true);
+		deliver(quorum, &duplicate, NULL);
 	} else if (decision == VOTES_YES) {
 		deliver_vote(quorum, MEMBER_YES, false);
 	} else if (decision == VOTES_NO) {
@@ -368,17 +291,6 @@ on_time(void *arg)
 
 /* A grant has to come soon, or little would be left of the lease. A renewal has
  * as long as the command. */
-static int64_t
-votes_due_at(const struct quorum *quorum, const struct conn_command *command)
-{
-	int64_t ms = votes_patience_ms(quorum->config->ttl_ms);
-
-	if (quorum->ask == QUORUM_RENEW)
-		return CLOCK_NEVER;
-	return clock_min(command->deadline,
-	    quorum->asked_at + command->replicas_ms + ms);
-}
-
 static void
 ask_members(struct quorum *quorum, const struct conn_command *command,
     enum quorum_ask ask)
@@ -386,20 +298,25 @@ ask_members(struct quorum *quorum, const struct conn_command *command,
 	enum reply_phase phase = ask == QUORUM_GRANT   ? REPLY_ACQUIRING
 				 : ask == QUORUM_RENEW ? REPLY_HOLDING
 						       : REPLY_RELEASING;
+	int64_t now = clock_now();
+	int64_t due_at = clock_min(command->deadline,
+	    now + command->replicas_ms +
+		votes_patience_ms(quorum->config->ttl_ms));
 	size_t out = 0;
 
 	quorum->ask = ask;
 	quorum->on_reply = command->on_reply;
 	quorum->arg = command->arg;
-	quorum->asked_at = clock_now();
+	quorum->asked_at = now;
 	quorum->open = false;
 	for (size_t i = 0; i < quorum->count; i++) {
 		member_ask(&quorum->members[i], command, phase);
 		out += quorum->members[i].vote == MEMBER_OUT;
 	}
 	quorum->open = true;
-	loop_timer_set(quorum->loop, &quorum->timer,
-	    out == 0 ? clock_now() : votes_due_at(quorum, command));
+	if (ask == QUORUM_RENEW)
+		due_at = CLOCK_NEVER;
+	loop_timer_set(quorum->loop, &quorum->timer, out == 0 ? now : due_at);
 }
 
 /* Without a majority for the renewal another client may have taken the lock
@@ -421,20 +338,15 @@ static int
 send_to_single(struct single *single, const struct conn_command *command,
     enum quorum_ask ask)
 {
-	switch (ask) {
-	case QUORUM_GRANT:
-	case QUORUM_RENEW:
+	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW)
 		return single_ask(single, command, ask == QUORUM_GRANT);
-	case QUORUM_RENEW_AGAIN:
+	if (ask == QUORUM_RENEW_AGAIN)
 		return single_ask_again(single, command);
-	case QUORUM_RELEASE:
+	if (ask == QUORUM_RELEASE)
 		return single_release(single, command);
-	case QUORUM_SEND:
-	case QUORUM_UNDO:
-		return single_send(single, command);
-	default:
-		return 0;
-	}
+	if (ask == QUORUM_SEND || ask == QUORUM_UNDO)
+		return server_send(single_server(single), command);
+	return 0;
 }
 
 int
@@ -503,20 +415,30 @@ quorum_is_one(const struct quorum *quorum)
 	return quorum->single != NULL;
 }
 
+static struct server *
+server_at(const struct quorum *quorum, size_t i)
+{
+	return quorum->single != NULL ? single_server(quorum->single)
+				      : quorum->members[i].server;
+}
+
 bool
 quorum_takes_helpers(const struct quorum *quorum)
 {
-	if (key_is_placeable(quorum->config->key))
-		return true;
-	return quorum->single != NULL ? !single_is_clustered(quorum->single)
-				      : count(quorum, is_clustered) == 0;
+	for (size_t i = 0; i < quorum->config->count; i++)
+		if (server_is_clustered(server_at(quorum, i)) &&
+		    !key_is_placeable(quorum->config->key))
+			return false;
+	return true;
 }
 
 bool
 quorum_is_up(const struct quorum *quorum)
 {
-	return quorum->single != NULL ? single_is_up(quorum->single)
-				      : count(quorum, is_up) > 0;
+	for (size_t i = 0; i < quorum->config->count; i++)
+		if (server_is_up(server_at(quorum, i)))
+			return true;
+	return false;
 }
 
 void
@@ -525,7 +447,7 @@ quorum_drop(struct quorum *quorum)
 	if (quorum->single != NULL)
 		single_drop(quorum->single);
 	for (size_t i = 0; i < quorum->count; i++)
-		server_drop(quorum->members[i].node);
+		server_drop(quorum->members[i].server);
 }
 
 const char *
@@ -541,6 +463,7 @@ quorum_error(struct quorum *quorum)
 const char *
 quorum_label(const struct quorum *quorum)
 {
-	return quorum->single != NULL ? single_label(quorum->single)
-				      : quorum->label;
+	return quorum->single != NULL
+		   ? server_label(single_server(quorum->single))
+		   : quorum->label;
 }

@@ -53,16 +53,13 @@ enum quorum_ask {
 	QUORUM_RECALL,
 };
 
-/* What config points at must outlive the quorum. NULL when memory is out. */
-struct quorum *quorum_new(struct loop *loop,
-    const struct quorum_config *config);
+/* What config points at must outlive the quorum. NULL when memory is out. With
+ * several servers on_stray is called, from the loop, when one that refuses us
+ * has granted what was asked last, in another db or to another user. It is to
+ * send what undoes that, as QUORUM_RECALL. */
+struct quorum *quorum_new(struct loop *loop, const struct quorum_config *config,
+    void (*on_stray)(void *arg), void *arg);
 void quorum_free(struct quorum *quorum);
-
-/* With several servers: on_stray is called, from the loop, when one that
- * refuses us has granted what was asked last, in another db or to another user.
- * It is to send what undoes that, as QUORUM_RECALL. */
-void quorum_watch_strays(struct quorum *quorum, void (*on_stray)(void *arg),
-    void *arg);
 
 /* As conn_send. There is one question at a time: the reply to an earlier one is
  * not delivered any more. An answer of too few servers, or that too few

@@ -169,12 +169,6 @@ send_on(struct path *path, const struct conn_command *command)
 }
 
 int
-single_send(struct single *single, const struct conn_command *command)
-{
-	return server_send(single->in_use->server, command);
-}
-
-int
 single_ask(struct single *single, const struct conn_command *command,
     bool grant)
 {
@@ -234,18 +228,6 @@ single_drop(struct single *single)
 	drop(other(single->in_use));
 }
 
-bool
-single_is_up(const struct single *single)
-{
-	return server_is_up(single->in_use->server);
-}
-
-bool
-single_is_clustered(const struct single *single)
-{
-	return server_is_clustered(single->in_use->server);
-}
-
 const char *
 single_error(const struct single *single)
 {
@@ -253,8 +235,8 @@ single_error(const struct single *single)
 				      : server_error(single->in_use->server);
 }
 
-const char *
-single_label(const struct single *single)
+struct server *
+single_server(const struct single *single)
 {
-	return server_label(single->in_use->server);
+	return single->in_use->server;
 }

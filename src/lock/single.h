@@ -18,9 +18,6 @@ struct single *single_new(struct loop *loop, const struct endpoint *endpoint,
     const char *key);
 void single_free(struct single *single);
 
-/* As conn_send, for what is neither granted, renewed nor released. */
-int single_send(struct single *single, const struct conn_command *command);
-
 /* A grant, or a renewal. What fewer than command->replicas have is delivered as
  * REPLY_TOO_FEW. */
 int single_ask(struct single *single, const struct conn_command *command,
@@ -44,11 +41,12 @@ bool single_await_quiet(struct single *single, void (*on_quiet)(void *arg));
 /* Gives the second connection up. */
 int single_release(struct single *single, const struct conn_command *command);
 
-/* As those of node.h, for the connection in use. */
+/* The one in use. What is neither granted, renewed nor released is sent there.
+ */
+struct server *single_server(const struct single *single);
+
+/* As those of server.h. */
 void single_drop(struct single *single);
-bool single_is_up(const struct single *single);
-bool single_is_clustered(const struct single *single);
 const char *single_error(const struct single *single);
-const char *single_label(const struct single *single);
 
 #endif

@@ -18,6 +18,8 @@ struct votes {
 	size_t unsent;	  /* of out: would miss the release if we went */
 	size_t lost;	  /* of no: had the lock before */
 	size_t permanent; /* of the absent: they will be so the next time */
+	size_t answered;  /* with any vote, or with one that does not count */
+	size_t maybe_granted;
 };
 
 enum votes_decision {
