@@ -331,10 +331,11 @@ step_release(struct run *run)
 	observer_watch_servers(&run->observer, lock);
 	if (ending_is_lost(&run->ending))
 		return;
-	if (set->lost_at_release)
+	if (set->outcome == LOCK_WAS_LOST)
 		ending_add_lock(&run->ending, ENDING_TAKEN, run->set.about,
 		    EVENT_THEN_NOTHING);
-	else if (set->state == LOCK_RELEASING || set->unconfirmed)
+	else if (set->state == LOCK_RELEASING ||
+		 set->outcome == LOCK_UNCONFIRMED)
 		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
 			      .name = lock->config->name,
 			      .why = lock->error});

@@ -59,16 +59,6 @@ note_sign_of_life(struct lock *lock)
 		lock->try.silent_since = 0;
 }
 
-/* After a refused AUTH or SELECT the script may have run all the same, as an
- * open default user or in db 0. */
-static void
-on_refused(struct lock *lock, const struct reply *reply)
-{
-	lock_note_error(lock, "refused by", reply->label, reply->error);
-	lock->failure = LOCK_REFUSED;
-	release_at_once(lock);
-}
-
 static void
 give_up(struct lock *lock)
 {
@@ -80,56 +70,34 @@ give_up(struct lock *lock)
 
 /* --- error replies ---------------------------------------------------- */
 
-/* With fewer keys, as long as others may be to blame. */
-static bool
-try_lower_tier(struct lock *lock, bool refused)
-{
-	struct claim *claim = &lock->claim;
-
-	if (!claim_lower_tier(claim, refused))
-		return false;
-	if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
-		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
-	send_try(lock);
-	return true;
-}
-
-/* 0 for an error that may pass. */
-static enum lock_failure
-failure_of(enum reply_verdict verdict)
-{
-	switch (verdict) {
-	case REPLY_NOT_A_LOCK:
-		return LOCK_NOT_A_LOCK;
-	case REPLY_REFUSED:
-		return LOCK_REFUSED;
-	case REPLY_REPORT:
-		return LOCK_ERROR;
-	default:
-		return 0;
-	}
-}
-
+/* Other keys than the lock's own may be to blame: then it is tried without. */
 static void
 on_error(struct lock *lock, const struct reply *reply)
 {
+	static const enum lock_failure failures[] = {[REPLY_NOT_A_LOCK] =
+							 LOCK_NOT_A_LOCK,
+	    [REPLY_REFUSED] = LOCK_REFUSED,
+	    [REPLY_REPORT] = LOCK_ERROR};
 	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
-	enum lock_failure failure = failure_of(verdict);
-	bool refused = reply->kind == REPLY_NO_ACCESS;
+	bool no_access = reply->kind == REPLY_NO_ACCESS;
+	struct claim *claim = &lock->claim;
 
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (failure != 0 && !refused &&
-	    try_lower_tier(lock, verdict == REPLY_REFUSED))
-		return;
-	if (failure != 0) {
-		fail(lock, failure);
-		return;
+	if (failures[verdict] == 0) {
+		note_sign_of_life(lock);
+		if (verdict == REPLY_RECONNECT || no_access)
+			quorum_drop(lock->quorum);
+		try_again(lock);
+	} else if (!no_access &&
+		   claim_lower_tier(claim, verdict == REPLY_REFUSED)) {
+		if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
+			memcpy(lock->no_queue, lock->error,
+			    sizeof(lock->no_queue));
+		send_try(lock);
+	} else {
+		fail(lock, failures[verdict]);
 	}
-	note_sign_of_life(lock);
-	if (verdict == REPLY_RECONNECT || refused)
-		quorum_drop(lock->quorum);
-	try_again(lock);
 }
 
 /* --- waiting ---------------------------------------------------------- */
@@ -191,7 +159,6 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	bool wait = lock->config->wait;
 
 	lock_note_reply(lock);
-	lock->grant_unknown = false;
 	lock->queue.position = answer->rank;
 	lock->queue.length = answer->waiting;
 	lock->holder = answer->holder;
@@ -219,21 +186,10 @@ on_unfinished(struct lock *lock, const struct answer_try *answer,
 	lock_note_reply(lock);
 	lock->try.silent_since = silent_since;
 	note_sign_of_life(lock);
-	lock->grant_unknown = false;
 	lock->queue.position = answer->rank;
 	snprintf(lock->error, sizeof(lock->error),
 	    "%.512s still removes expired entries", label);
 	send_try(lock);
-}
-
-/* The outer run does not wait for a run that it cannot see. */
-static void
-note_uncounted(struct lock *lock, const char *label, const char *why)
-{
-	if (*why == '\0')
-		return;
-	lock_note_error(lock, "error from", label, why);
-	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 }
 
 /* A grant that arrives so late that little is left of it is asked for again:
@@ -252,9 +208,13 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 		return;
 	}
 	lock_note_reply(lock);
-	lock->grant_unknown = false;
 	claim_expect_next(&lock->claim, answer->next);
-	note_uncounted(lock, reply->label, answer->uncounted);
+	/* The outer run does not wait for a run that it cannot see. */
+	if (*answer->uncounted != '\0') {
+		lock_note_error(lock, "error from", reply->label,
+		    answer->uncounted);
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	}
 	lock->permits = answer->permits;
 	lock_notify(lock, &answer->rings);
 	lock_note_round_trip(lock, sent_at);
@@ -301,16 +261,6 @@ on_silence(struct lock *lock, const struct reply *reply)
 		try_again(lock);
 }
 
-/* RLOCKRUN_HELD has outlived the run that it came from. */
-static void
-on_outer_gone(struct lock *lock)
-{
-	lock_note_reply(lock);
-	lock->grant_unknown = false;
-	claim_forget_outer(&lock->claim);
-	send_try(lock);
-}
-
 static void
 on_answer(struct lock *lock, const struct answer_try *answer,
     const struct reply *reply)
@@ -325,8 +275,10 @@ on_answer(struct lock *lock, const struct answer_try *answer,
 	case ANSWER_GRANTED:
 		on_granted(lock, answer, reply);
 		break;
-	case ANSWER_NOT_HELD:
-		on_outer_gone(lock);
+	case ANSWER_NOT_HELD: /* the outer run has ended */
+		lock_note_reply(lock);
+		claim_forget_outer(&lock->claim);
+		send_try(lock);
 		break;
 	case ANSWER_OTHER_KIND:
 		fail(lock, LOCK_OTHER_KIND);
@@ -339,8 +291,6 @@ on_tried(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	bool for_now = refused && reply_judge(REPLY_ACQUIRING, reply->error) ==
-				      REPLY_RETRY;
 	struct answer_try answer;
 	bool answered, granted, busy;
 
@@ -362,14 +312,20 @@ on_tried(void *arg, const struct reply *reply)
 	/* Fencing numbers of different majorities cannot be compared. */
 	if (answered && quorum_is_one(lock->quorum))
 		snprintf(lock->fence, sizeof(lock->fence), "%s", answer.fence);
-	if (refused && !(for_now && !granted))
-		on_refused(lock, reply);
-	else if (reply->error != NULL)
+	if (refused && (granted || reply_judge(REPLY_ACQUIRING, reply->error) !=
+				       REPLY_RETRY)) {
+		/* The script may have run all the same, as an open default user
+		 * or in db 0. */
+		lock_note_error(lock, "refused by", reply->label, reply->error);
+		lock->failure = LOCK_REFUSED;
+		release_at_once(lock);
+	} else if (reply->error != NULL) {
 		on_error(lock, reply);
-	else if (answered)
+	} else if (answered) {
 		on_answer(lock, &answer, reply);
-	else
+	} else {
 		on_silence(lock, reply);
+	}
 }
 
 /* --- tries ------------------------------------------------------------ */

@@ -214,7 +214,8 @@ lease_renewal_at(const struct lock *lock)
 void
 lease_renew_at(struct lock *lock, int64_t at)
 {
-	lock_due_at(lock, at);
+	if (lease_renewal_at(lock) != CLOCK_NEVER)
+		lock_due_at(lock, at);
 }
 
 static void

@@ -18,7 +18,7 @@ void lease_renew(struct lock *lock);
  * again since the last one failed, and in other states. */
 int64_t lease_renewal_at(const struct lock *lock);
 
-/* Moves it. Not if that is CLOCK_NEVER. */
+/* Moves it, unless that is CLOCK_NEVER. */
 void lease_renew_at(struct lock *lock, int64_t at);
 
 /* -> HELD, by a grant that was asked for at sent_at. For acquire alone. */

@@ -143,6 +143,7 @@ void
 lock_note_reply(struct lock *lock)
 {
 	lock->answered = true;
+	lock->grant_unknown = false;
 	lock->try.silent_since = 0;
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 }

@@ -56,48 +56,32 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 }
 
 /* If the lock may have been freed already, or never granted, "not yours" means
- * nothing. */
-static enum lock_released
-outcome_of(const struct lock *lock, enum answer_released how)
-{
-	switch (how) {
-	case ANSWER_FREED:
-		return LOCK_FREED;
-	case ANSWER_LEFT:
-		return LOCK_LEFT;
-	case ANSWER_KEPT:
-		return LOCK_KEPT;
-	default:
-		return lock->grant_unknown || clock_now() >= lock->valid_until
-			   ? LOCK_NOT_HELD
-			   : LOCK_WAS_LOST;
-	}
-}
-
-static void
-notify_behind(struct lock *lock, const struct answer_release *answer)
-{
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
-	struct request request;
-
-	request_notify_behind(&request, &lock->claim, answer);
-	lock_send(lock, &request, &how, QUORUM_SEND);
-}
-
-/* The release is repeated until the server has removed what has expired: only
- * then is the next waiter known. The first reply that frees the lock counts. */
+ * nothing. The first reply that frees the lock counts; the release is repeated
+ * until the server has removed what has expired: only then is the next waiter
+ * known. */
 static void
 on_answer(struct lock *lock, const struct answer_release *answer)
 {
+	static const enum lock_released outcomes[] = {[ANSWER_NOT_OURS] =
+							  LOCK_NOT_HELD,
+	    [ANSWER_FREED] = LOCK_FREED,
+	    [ANSWER_LEFT] = LOCK_LEFT,
+	    [ANSWER_KEPT] = LOCK_KEPT};
+	const struct conn_command how = {
+	    .deadline = clock_now() + LOCK_REPLY_MS};
 	struct lock_release *release = &lock->release;
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
 	bool left = answer->how == ANSWER_LEFT;
+	struct request request;
 
 	lock_notify(lock, &answer->rings);
-	notify_behind(lock, answer);
+	request_notify_behind(&request, &lock->claim, answer);
+	lock_send(lock, &request, &how, QUORUM_SEND);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
-		release->outcome = outcome_of(lock, answer->how);
+		release->outcome = outcomes[answer->how];
+		if (answer->how == ANSWER_NOT_OURS && !lock->grant_unknown &&
+		    clock_now() < lock->valid_until)
+			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
 		if (!left)
 			give_up_within(lock, SWEEP_MS);

@@ -70,21 +70,28 @@ set_lock(const struct set *set, const struct lock_config *config)
 
 /* --- what all phases share -------------------------------------------- */
 
-/* Nothing of it is under way. */
-static bool
-is_settled(const struct lock *lock)
-{
-	return lock->state == LOCK_IDLE || lock->state == LOCK_LOST ||
-	       lock->state == LOCK_RELEASED || lock->state == LOCK_FAILED;
-}
-
+/* Nothing is under way. */
 static bool
 all_settled(const struct set *set)
 {
-	for (size_t i = 0; i < set->count; i++)
-		if (!is_settled(&set->locks[i]))
+	for (size_t i = 0; i < set->count; i++) {
+		enum lock_state state = set->locks[i].state;
+
+		if (state == LOCK_ACQUIRING || state == LOCK_HELD ||
+		    state == LOCK_RELEASING)
 			return false;
+	}
 	return true;
+}
+
+static int64_t
+first_end(const struct set *set)
+{
+	int64_t end = CLOCK_NEVER;
+
+	for (size_t i = 0; i < set->count; i++)
+		end = clock_min(end, set->locks[i].valid_until);
+	return end;
 }
 
 static const struct lock *
@@ -105,34 +112,6 @@ release(struct lock *lock, int64_t keep_until)
 		release_start(lock, keep_until);
 	else
 		release_at_once(lock);
-}
-
-/* They are all renewed with the one whose turn comes first, so that we wake up
- * once for all. */
-static void
-renew_in_step(struct set *set)
-{
-	int64_t first_at = CLOCK_NEVER;
-
-	if (set->count == 1)
-		return;
-	for (size_t i = 0; i < set->count; i++) {
-		int64_t at = lease_renewal_at(&set->locks[i]);
-		if (at < first_at)
-			first_at = at;
-	}
-	for (size_t i = 0; i < set->count; i++)
-		if (lease_renewal_at(&set->locks[i]) != CLOCK_NEVER)
-			lease_renew_at(&set->locks[i], first_at);
-}
-
-/* Whose lease is in greater danger. */
-static bool
-is_worse(const struct lock *lock, const struct lock *other)
-{
-	if (lock->answered != other->answered)
-		return !lock->answered;
-	return lock->valid_until < other->valid_until;
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -170,49 +149,30 @@ turn_back(struct set *set)
 	}
 }
 
-/* The job isn't to be stopped as soon as it has started, since a lease that was
- * taken long ago can't be renewed. */
-static bool
-all_fresh(const struct set *set)
-{
-	int64_t now = clock_now();
-
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lock *lock = &set->locks[i];
-		if (lock->valid_until - now < lock->config->ttl_ms / 3)
-			return false;
-	}
-	return true;
-}
-
-static bool
-any_expired(const struct set *set)
-{
-	int64_t now = clock_now();
-
-	for (size_t i = 0; i < set->count; i++)
-		if (now >= set->locks[i].valid_until)
-			return true;
-	return false;
-}
-
 static void step_held(struct set *set);
 
+/* The last one is held only while all leases are fresh: a lease that was taken
+ * long ago and cannot be renewed would stop the job as soon as it has started.
+ */
 static void
 go_on(struct set *set)
 {
 	const struct lock *lock = &set->locks[set->at];
+	int64_t left_ms;
 
 	if (lock->state != LOCK_HELD)
 		return;
 	if (set->at + 1 < set->count) {
 		set->about = &set->locks[++set->at];
 		acquire_start(&set->locks[set->at]);
-	} else if (set->count == 1 || all_fresh(set)) {
+		return;
+	}
+	left_ms = first_end(set) - clock_now();
+	if (set->count == 1 || left_ms >= lock->config->ttl_ms / 3) {
 		set->state = LOCK_HELD;
 		set->acquired_at = lock->acquired_at;
 		step_held(set);
-	} else if (any_expired(set)) {
+	} else if (left_ms <= 0) {
 		turn_back(set);
 	}
 }
@@ -250,27 +210,32 @@ set_acquire(struct set *set)
 
 /* --- hold ------------------------------------------------------------- */
 
+/* All are renewed with the one whose turn comes first, so that we wake up once
+ * for all. They are about the lock whose lease is in the greatest danger. */
 static void
 step_held(struct set *set)
 {
 	const struct lock *lost = find_lost(set);
 	const struct lock *worst = &set->locks[0];
+	int64_t renewal_at = CLOCK_NEVER;
 
 	set->answered = true;
-	set->valid_until = CLOCK_NEVER;
+	set->valid_until = first_end(set);
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
 
 		set->answered = set->answered && lock->answered;
-		if (lock->valid_until < set->valid_until)
-			set->valid_until = lock->valid_until;
-		if (is_worse(lock, worst))
+		renewal_at = clock_min(renewal_at, lease_renewal_at(lock));
+		if (lock->answered != worst->answered
+			? !lock->answered
+			: lock->valid_until < worst->valid_until)
 			worst = lock;
 	}
 	set->about = lost != NULL ? lost : worst;
 	if (lost != NULL)
 		set->state = LOCK_LOST;
-	renew_in_step(set);
+	for (size_t i = 0; set->count > 1 && i < set->count; i++)
+		lease_renew_at(&set->locks[i], renewal_at);
 }
 
 void
@@ -289,17 +254,19 @@ step_releasing(struct set *set)
 	set->answered = true;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock *lock = &set->locks[i];
-		bool unconfirmed = lock->state != LOCK_RELEASING &&
-				   lock->release.outcome == LOCK_UNCONFIRMED;
+		enum lock_released outcome = lock->release.outcome;
+		bool releasing = lock->state == LOCK_RELEASING;
 
-		if (lock->release.outcome == LOCK_WAS_LOST) {
-			set->lost_at_release = true;
+		if (outcome == LOCK_WAS_LOST) {
+			set->outcome = LOCK_WAS_LOST;
 			set->about = lock;
-		} else if (lock->state == LOCK_RELEASING || unconfirmed) {
+		} else if (releasing || outcome == LOCK_UNCONFIRMED) {
 			set->answered = set->answered && lock->answered;
-			set->unconfirmed = set->unconfirmed || unconfirmed;
-			if (!set->lost_at_release)
-				set->about = lock;
+			if (set->outcome == LOCK_WAS_LOST)
+				continue;
+			set->about = lock;
+			if (!releasing)
+				set->outcome = LOCK_UNCONFIRMED;
 		}
 	}
 	if (all_settled(set))

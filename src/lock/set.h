@@ -17,14 +17,14 @@
 struct set {
 	/* Facts, to be read only. */
 	enum lock_state state;
-	const struct lock *about; /* whom they are about: the lock that is
-				   * waited for, has failed, is lost, or has
-				   * the worst prospects */
+	const struct lock *about; /* the lock that these facts are about: it is
+				   * waited for, has failed, is lost, or its
+				   * lease is in the greatest danger */
 	bool answered;		  /* all last contacts succeeded */
 	int64_t acquired_at;	  /* all of them */
 	int64_t valid_until;	  /* all leases hold until then, proven */
-	bool lost_at_release;	  /* likewise */
-	bool unconfirmed;
+	/* LOCK_WAS_LOST or LOCK_UNCONFIRMED: at least one of them is. */
+	enum lock_released outcome;
 	/* Lost while others were waited for, so that all started over. Whoever
 	 * acts on it clears this. */
 	const struct lock_config *lost_early;
