@@ -134,7 +134,7 @@ holder_tell(const struct holder *holder, char *text, size_t size)
 	char left[32];
 
 	if (holder->nobody) {
-		snprintf(text, size, "is free, but others are in line for it");
+		snprintf(text, size, "is free, but others are queued for it");
 		return;
 	}
 	holder_describe(holder, who, sizeof(who));
@@ -147,5 +147,5 @@ holder_tell(const struct holder *holder, char *text, size_t size)
 		snprintf(text, size, "is held %sby %s%s%s%s%s", how, who,
 		    is_kept(holder) ? ", kept for " : "",
 		    is_kept(holder) ? left : "", others,
-		    holder->in_line ? ", and others are in line" : "");
+		    holder->in_line ? ", and others are queued" : "");
 }

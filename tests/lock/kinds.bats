@@ -214,9 +214,9 @@ victim_of() {
 	holds R1 -s
 	line_up W
 	run -75 rl -n -s touch ran
-	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are in line" ]]
+	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are queued" ]]
 	line_up R2 -s
-	[[ $(<"$ERR") == *" ago, and others are in line; waiting, number 2 in line" ]]
+	[[ $(<"$ERR") == *" ago, and others are queued; waiting, number 2 in line" ]]
 	heartbeats_pass
 	[[ ! -e R2.started && ! -e W.started ]]
 	touch go.R1
@@ -617,7 +617,7 @@ rules_of_manual() {
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is free, but others are in line for it" ]]
+	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
 	line_up C
 	kill -CONT "${STARTED[1]}"
 	touch go

@@ -79,7 +79,7 @@ only_bells_left() {
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is free, but others are in line for it" ]]
+	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
 	wait_until is_in_line "$PID"
 	kill -CONT "$b"

@@ -121,7 +121,7 @@ passes_over() {
 	cli zadd "$Q" 1 "$1"
 	cli zadd "$L" "${2:-$((now * 1000 + 19000))}" "$1"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is free, but others are in line for it" ]]
+	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
 	run -0 timeout -k 1 12 "$RLOCKRUN" -k "$KEY" true
 	[[ -z $(keys_left) && ! -e ran ]]
 }

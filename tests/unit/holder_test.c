@@ -60,7 +60,7 @@ test_kinds(void)
 	holder.count = 3;
 	holder.in_line = true;
 	is_text(told(&holder),
-	    "is held shared by A, and by 2 others, and others are in line",
+	    "is held shared by A, and by 2 others, and others are queued",
 	    "readers, and a writer in line");
 	holder.kind = 'p';
 	holder.permits = 3;
@@ -78,7 +78,7 @@ test_kinds(void)
 	    "(3 of 3 permits, but 2 here)",
 	    "permits of others");
 	holder.nobody = true;
-	is_text(told(&holder), "is free, but others are in line for it",
+	is_text(told(&holder), "is free, but others are queued for it",
 	    "free");
 }
 
@@ -113,7 +113,7 @@ test_kept(void)
 	holder.in_line = true;
 	is_text(told(&holder),
 	    "is held by A, and by 1 other (2 of 2 permits), "
-	    "and others are in line",
+	    "and others are queued",
 	    "who is before us is waited for, not the end of what is kept");
 }
 
