@@ -1,14 +1,14 @@
-/* RLOCKRUN_HELD: which locks those above us hold, for nested runs. Entries
- * "<kind>:<token>:<key>" with blanks between them; what is no printable ASCII
- * in a key, and '%', is percent-encoded. */
+/* RLOCKRUN_HELD: which locks the outer runs hold, for nested runs. Entries
+ * "<kind>:<token>:<key>" with blanks between them; '%' and all but printable
+ * ASCII are percent-encoded in a key. */
 #ifndef HELD_H
 #define HELD_H
 
 #include "lock/kind.h"
 #include "lock/token.h"
 
-/* Of which kind key is held there, and by which token; NULL when it isn't. held
- * may be NULL, or anything that somebody put there. */
+/* In which kind that key is held, and by which token; NULL if it is not. held
+ * may be NULL, or hold anything. */
 const struct kind *held_find(const char *held, const char *key,
     char token[TOKEN_SIZE]);
 

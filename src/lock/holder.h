@@ -1,4 +1,4 @@
-/* Who has a lock, for people. */
+/* The holder of a lock, for people. */
 #ifndef HOLDER_H
 #define HOLDER_H
 

@@ -251,7 +251,7 @@ kind_name(char kind)
 	}
 }
 
-/* What a record tells; null for all of another client's. */
+/* The record of a holder; all null for another client. */
 static void
 json_who(const struct look_holder *holder)
 {

@@ -1,4 +1,4 @@
-/* What there is to see of one lock: for people, and as one line of JSON (OUTPUT
+/* What a server shows of one lock: for people, and as one line of JSON (OUTPUT
  * in rlockrun(1)). answer_look fills it in. */
 #ifndef LOOK_H
 #define LOOK_H
@@ -47,7 +47,7 @@ struct look {
 
 void look_fini(struct look *look);
 
-/* Who has it, in a few words. */
+/* The holders, in a few words. */
 void look_describe_holders(const struct look *look, char *text, size_t size);
 
 /* "exclusive", "3 shared", "2/3 permits". */
@@ -56,18 +56,18 @@ void look_describe_kind(const struct look *look, char *text, size_t size);
 /* Of a lease: "12.3s", "no limit". */
 void look_describe_left(int64_t left_ms, char *text, size_t size);
 
-/* The one with a record who has held it for longest, as far as that is known;
- * NULL: there is none. */
+/* The holder with a record that has held the lock for longest, if that is
+ * known; NULL if there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
-/* What an object of JSON says beside what was looked at. */
+/* What an object of JSON names beside what the server shows. */
 struct look_subject {
 	const char *name; /* without the prefix */
 	const char *key;  /* with it */
 	const char *server;
 };
 
-/* Print to stdout. Whether stdout took it is left to ferror(3). */
+/* Print to stdout. ferror(3) shows whether that could be written. */
 void look_print(const struct look *look, const char *name);
 void look_print_json(const struct look *look,
     const struct look_subject *subject, bool with_queue);

@@ -2,7 +2,7 @@
  *
  *   --> try the next --held--> all held and fresh? --> HELD
  *         ^    |                  |
- *         |    +--failed----------|------> back: release what is held
+ *         |    +--failed----------|------> back out: release the held
  *         |                       |          |              |
  *         |                       +--lost--->+              +--> FAILED
  *         |                                  |
@@ -133,11 +133,11 @@ start_over(struct set *set)
 	set_acquire(set);
 }
 
-/* Who has failed may still be cleaning up. */
+/* A lock that has failed may still be releasing what it was granted. */
 static void
-turn_back(struct set *set)
+back_out(struct set *set)
 {
-	set->back = true;
+	set->backing_out = true;
 	for (size_t i = set->count; i-- > 0;) {
 		struct lock *lock = &set->locks[i];
 
@@ -173,7 +173,7 @@ go_on(struct set *set)
 		set->acquired_at = lock->acquired_at;
 		step_held(set);
 	} else if (left_ms <= 0) {
-		turn_back(set);
+		back_out(set);
 	}
 }
 
@@ -183,13 +183,13 @@ step_acquiring(struct set *set)
 	const struct lock *lost = find_lost(set);
 	const struct lock *current = &set->locks[set->at];
 
-	if (!set->back && lost != NULL)
+	if (!set->backing_out && lost != NULL)
 		set->lost_early = lost->config;
-	if (!set->back && (lost != NULL || current->failure != 0))
-		turn_back(set);
-	else if (!set->back)
+	if (!set->backing_out && (lost != NULL || current->failure != 0))
+		back_out(set);
+	else if (!set->backing_out)
 		go_on(set);
-	if (set->back && all_settled(set)) {
+	if (set->backing_out && all_settled(set)) {
 		if (current->failure != 0)
 			set->state = LOCK_FAILED;
 		else
@@ -203,7 +203,7 @@ set_acquire(struct set *set)
 {
 	set->state = LOCK_ACQUIRING;
 	set->at = 0;
-	set->back = false;
+	set->backing_out = false;
 	set->about = set->locks;
 	acquire_start(&set->locks[0]);
 }

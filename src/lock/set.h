@@ -1,9 +1,8 @@
-/* A set of locks, all or none: what lock.h is for one of them, with the same
- * states. They are taken one after the other in the order of their keys,
- * whatever order was given: sets that overlap then can't wait for each other in
- * a circle. They are freed in reverse. Losing one is losing all, but the others
- * are kept until they are released. See Several keys in PROTOCOL of
- * rlockrun(1). */
+/* A set of locks, all or none, with the states of a lock. They are acquired one
+ * after the other in the order of their keys, whatever order was given: sets
+ * that overlap cannot deadlock. They are released in reverse. Losing one is
+ * losing all, but the others stay held until they are released. See Several
+ * keys in PROTOCOL of rlockrun(1). */
 #ifndef SET_H
 #define SET_H
 
@@ -25,15 +24,15 @@ struct set {
 	int64_t valid_until;	  /* all leases hold until then, proven */
 	/* LOCK_WAS_LOST or LOCK_UNCONFIRMED: at least one of them is. */
 	enum lock_released outcome;
-	/* Lost while others were waited for, so that all started over. Whoever
-	 * acts on it clears this. */
+	/* This one was lost while others were waited for, so all started over.
+	 * The caller clears it. */
 	const struct lock_config *lost_early;
 
 	struct loop *loop;
 	struct lock *locks; /* by key */
 	size_t count;
-	size_t at; /* ACQUIRING: those before it are held */
-	bool back; /* ACQUIRING: they are being released again */
+	size_t at;	  /* ACQUIRING: those before it are held */
+	bool backing_out; /* ACQUIRING: they are being released again */
 };
 
 /* The configs, in the order given and with no key twice, must outlive the set.
@@ -53,8 +52,8 @@ void set_step(struct set *set);
 /* Asks for a renewal of all, now. */
 void set_renew(struct set *set);
 
-/* HELD or LOST -> RELEASING -> RELEASED: what is still ours is freed, or kept
- * by the server until keep_until. */
+/* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
+ * freed, or kept by the server until keep_until. */
 void set_release(struct set *set, int64_t keep_until);
 
 /* From any state to RELEASED, as release_at_once. */

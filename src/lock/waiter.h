@@ -1,4 +1,4 @@
-/* A waiter's name in the queue: kind, token and, for people, where it is.
+/* A waiter's name in the queue: kind, token and, for people, pid and host.
  * "x:<token>:<pid>@<host>". */
 #ifndef WAITER_H
 #define WAITER_H
@@ -22,8 +22,8 @@ struct waiter {
 void waiter_name(char name[WAITER_SIZE], char kind, const char *token,
     const struct holder *self);
 
-/* Whether it is such a name; else *waiter is undefined. What is found points
- * into it. */
+/* Whether it is such a name; *waiter is undefined otherwise. Its texts point
+ * into the name. */
 bool waiter_parse(struct waiter *waiter, const char *name);
 
 #endif

@@ -78,8 +78,7 @@ test_kinds(void)
 	    "(3 of 3 permits, but 2 here)",
 	    "permits of others");
 	holder.nobody = true;
-	is_text(told(&holder), "is free, but others are queued for it",
-	    "free");
+	is_text(told(&holder), "is free, but others are queued for it", "free");
 }
 
 static void
