@@ -31,7 +31,7 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	if (!claim_change_token(claim))
 		return -1;
 	claim->tier =
-	    config->quorum.count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
+	    config->server_count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
 	find_outer(claim);
 	return 0;
 }

@@ -3,17 +3,20 @@
 #define CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lock/kind.h"
-#include "lock/quorum.h"
+#include "redis/url.h"
 
 #define CONFIG_ANY_WAITERS (-1)
 
 struct lock_config {
 	const char *key;
 	const char *name; /* of the lock, for messages */
-	struct quorum_config quorum;
+	const struct endpoint *servers;
+	size_t server_count;
+	int64_t min_uptime_ms; /* of a server that counts; 0: any */
 	int64_t ttl_ms;
 	int64_t server_timeout_ms; /* of silence while acquiring */
 	int64_t try_ms;		   /* after that a fresh connection is tried */

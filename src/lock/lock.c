@@ -19,7 +19,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	*lock = (struct lock){.config = config, .loop = loop};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->quorum = quorum_new(loop, &config->quorum, on_stray, lock);
+	lock->quorum = quorum_new(loop, config, on_stray, lock);
 	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
 	if (quorum_takes_helpers(lock->quorum))

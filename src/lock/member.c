@@ -12,7 +12,7 @@ member_init(struct member *member, struct loop *loop,
     const struct member_config *config)
 {
 	*member = (struct member){.config = *config};
-	member->server = server_new(loop, config->server, config->key);
+	member->server = server_new(loop, config->server, config->lock->key);
 	return member->server == NULL ? -1 : 0;
 }
 
@@ -127,7 +127,7 @@ does_count(struct member *member, const struct reply *reply,
 		snprintf(why, MEMBER_WORDS_MAX, "%s",
 		    *identity->obstacle != '\0' ? identity->obstacle
 						: "it is not identified yet");
-	else if (up_ms < member->config.min_uptime_ms)
+	else if (up_ms < member->config.lock->min_uptime_ms)
 		snprintf(why, MEMBER_WORDS_MAX,
 		    "up for %.1f s only, so it abstains (--min-uptime)",
 		    (double)up_ms / 1000);

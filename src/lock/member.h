@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/config.h"
 #include "redis/pipeline.h"
 #include "redis/reply.h"
 #include "redis/server.h"
-#include "redis/url.h"
 
 /* Replies that one server may owe. */
 #define MEMBER_OWED_MAX 8
@@ -49,8 +49,7 @@ enum member_access {
 
 struct member_config {
 	const struct endpoint *server;
-	const char *key;       /* that all commands are about */
-	int64_t min_uptime_ms; /* 0: of any age */
+	const struct lock_config *lock;
 	void (*on_vote)(void *arg);
 	void *vote_arg;
 	/* It has become MEMBER_STRAY: member_recall undoes that. */

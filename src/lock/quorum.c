@@ -21,7 +21,7 @@
 
 struct quorum {
 	struct loop *loop;
-	const struct quorum_config *config;
+	const struct lock_config *config;
 	size_t count;
 	struct single *single; /* or, with several servers: */
 	struct member *members;
@@ -46,17 +46,17 @@ static void on_time(void *arg);
 static int
 add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 {
-	const struct quorum_config *config = quorum->config;
+	const struct lock_config *config = quorum->config;
 
-	quorum->members = calloc(config->count, sizeof(*quorum->members));
+	quorum->members =
+	    calloc(config->server_count, sizeof(*quorum->members));
 	if (quorum->members == NULL)
 		return -1;
-	while (quorum->count < config->count) {
+	while (quorum->count < config->server_count) {
 		size_t i = quorum->count++;
 		size_t length = strlen(quorum->label);
 		const struct member_config own = {.server = &config->servers[i],
-		    .key = config->key,
-		    .min_uptime_ms = config->min_uptime_ms,
+		    .lock = config,
 		    .on_vote = decide,
 		    .vote_arg = quorum,
 		    .on_stray = on_stray,
@@ -71,7 +71,7 @@ add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 }
 
 struct quorum *
-quorum_new(struct loop *loop, const struct quorum_config *config,
+quorum_new(struct loop *loop, const struct lock_config *config,
     void (*on_stray)(void *arg), void *arg)
 {
 	struct quorum *quorum = calloc(1, sizeof(*quorum));
@@ -81,10 +81,11 @@ quorum_new(struct loop *loop, const struct quorum_config *config,
 	quorum->loop = loop;
 	quorum->config = config;
 	quorum->timer = (struct loop_timer){.on_due = on_time, .arg = quorum};
-	if (config->count == 1)
+	if (config->server_count == 1)
 		quorum->single = single_new(loop, config->servers, config->key);
 	if (quorum->single != NULL ||
-	    (config->count > 1 && add_members(quorum, on_stray, arg) == 0))
+	    (config->server_count > 1 &&
+		add_members(quorum, on_stray, arg) == 0))
 		return quorum;
 	quorum_free(quorum);
 	return NULL;
@@ -425,7 +426,7 @@ server_at(const struct quorum *quorum, size_t i)
 bool
 quorum_takes_helpers(const struct quorum *quorum)
 {
-	for (size_t i = 0; i < quorum->config->count; i++)
+	for (size_t i = 0; i < quorum->config->server_count; i++)
 		if (server_is_clustered(server_at(quorum, i)) &&
 		    !key_is_placeable(quorum->config->key))
 			return false;
@@ -435,7 +436,7 @@ quorum_takes_helpers(const struct quorum *quorum)
 bool
 quorum_is_up(const struct quorum *quorum)
 {
-	for (size_t i = 0; i < quorum->config->count; i++)
+	for (size_t i = 0; i < quorum->config->server_count; i++)
 		if (server_is_up(server_at(quorum, i)))
 			return true;
 	return false;

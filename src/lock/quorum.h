@@ -11,20 +11,12 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/config.h"
 #include "redis/pipeline.h"
-#include "redis/url.h"
 
 #define QUORUM_SERVERS_MAX 15
 
 struct quorum;
-
-struct quorum_config {
-	const struct endpoint *servers;
-	size_t count;
-	const char *key; /* that all commands are about */
-	int64_t ttl_ms;
-	int64_t min_uptime_ms; /* 0: of any age */
-};
 
 /* What a command is for. The scripts answer {1, ...} for yes, {0, ...} for
  * no, {-1, ...} for not yet known: a grant is to be asked for again at once. */
@@ -53,11 +45,11 @@ enum quorum_ask {
 	QUORUM_RECALL,
 };
 
-/* What config points at must outlive the quorum. NULL when memory is out. With
+/* The config must outlive the quorum. NULL when memory is out. With
  * several servers on_stray is called, from the loop, when one that refuses us
  * has granted what was asked last, in another db or to another user. It is to
  * send what undoes that, as QUORUM_RECALL. */
-struct quorum *quorum_new(struct loop *loop, const struct quorum_config *config,
+struct quorum *quorum_new(struct loop *loop, const struct lock_config *config,
     void (*on_stray)(void *arg), void *arg);
 void quorum_free(struct quorum *quorum);
 
