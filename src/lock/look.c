@@ -1,6 +1,7 @@
 #include "lock/look.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,12 @@ look_fini(struct look *look)
 	free(look->fence);
 }
 
+static const char *
+plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* --- for people ------------------------------------------------------- */
 
 void
@@ -49,7 +56,7 @@ look_describe_holders(const struct look *look, char *text, size_t size)
 	if (look->count > 1)
 		snprintf(text + length, size - length,
 		    ", and by %" PRId64 " other%s", look->count - 1,
-		    look->count > 2 ? "s" : "");
+		    plural(look->count - 1));
 }
 
 void
@@ -64,7 +71,7 @@ look_describe_kind(const struct look *look, char *text, size_t size)
 		    look->count, look->permits);
 	else
 		snprintf(text, size, "%" PRId64 " permit%s", look->count,
-		    look->count == 1 ? "" : "s");
+		    plural(look->count));
 }
 
 void
@@ -95,115 +102,99 @@ look_oldest(const struct look *look)
 	return oldest;
 }
 
-static void
-print_line(const char *title, const char *text)
+__attribute__((format(printf, 2, 3))) static void
+print_line(const char *title, const char *format, ...)
 {
-	char *escaped = escape_text(text, ESCAPE_TEXT);
+	va_list arguments;
+	char *text, *escaped;
 
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) == -1)
+		text = NULL;
+	va_end(arguments);
+	escaped = escape_text(text != NULL ? text : "", ESCAPE_TEXT);
 	printf("%-9s %s\n", title, escaped);
 	free(escaped);
+	free(text);
 }
 
 static void
 print_queue(const struct look *look)
 {
-	char text[64], age[32];
+	int64_t others = look->waiting - (int64_t)look->queued;
 
 	if (look->waiting < 0)
 		return;
-	snprintf(text, sizeof(text), "%" PRId64, look->waiting);
-	print_line("waiting:", text);
+	print_line("waiting:", "%" PRId64, look->waiting);
 	for (size_t i = 0; i < look->queued; i++) {
 		const struct look_waiter *waiter = &look->queue[i];
 		char *host = escape_text(waiter->host, ESCAPE_TEXT);
 		char *pid = escape_text(waiter->pid, ESCAPE_TEXT);
+		char age[32];
 
 		holder_describe_age(waiter->waiting_ms, age, sizeof(age));
 		printf("%6zu.   %s (pid %s) for %s\n", i + 1, host, pid, age);
 		free(host);
 		free(pid);
 	}
-	if ((int64_t)look->queued < look->waiting)
-		printf("%6s    and %" PRId64 " more\n", "",
-		    look->waiting - (int64_t)look->queued);
+	if (others > 0)
+		printf("%6s    and %" PRId64 " more\n", "", others);
 }
 
-static void
-print_nested(const struct look *look)
-{
-	char text[96];
-
-	if (look->nested == 0 && !look->released)
-		return;
-	snprintf(text, sizeof(text), "%" PRId64 " run%s inside%s", look->nested,
-	    look->nested == 1 ? "" : "s",
-	    look->released ? "; the outer one has ended" : "");
-	print_line("nested:", text);
-}
-
-/* How many hold it, where more than one can. */
+/* How many hold it, if more than one can. */
 static void
 print_kind(const struct look *look)
 {
-	int64_t free_permits = look->permits - look->count;
-	char text[128];
+	int64_t unused = look->permits - look->count;
 
 	if (look->kind == 's')
-		snprintf(text, sizeof(text), "shared, %" PRId64 " holder%s",
-		    look->count, look->count == 1 ? "" : "s");
+		print_line("kind:", "shared, %" PRId64 " holder%s", look->count,
+		    plural(look->count));
 	else if (look->permits > 0)
-		snprintf(text, sizeof(text),
+		print_line("kind:",
 		    "%" PRId64 " permit%s, %" PRId64 " used, %" PRId64 " free",
-		    look->permits, look->permits == 1 ? "" : "s", look->count,
-		    free_permits > 0 ? free_permits : 0);
+		    look->permits, plural(look->permits), look->count,
+		    unused > 0 ? unused : 0);
 	else
-		snprintf(text, sizeof(text), "permits, %" PRId64 " used",
-		    look->count);
-	print_line("kind:", text);
+		print_line("kind:", "permits, %" PRId64 " used", look->count);
 }
 
 static void
 print_holder(const struct look_holder *holder)
 {
-	char text[512];
+	char who[512], left[32];
 
-	holder_describe(&holder->who, text, sizeof(text));
-	print_line("holder:", text);
+	holder_describe(&holder->who, who, sizeof(who));
+	print_line("holder:", "%s", who);
 	if (holder->who.kept)
 		print_line("job:", "has ended; kept for --min-hold");
 	else if (*holder->command != '\0')
-		print_line("command:", holder->command);
-	print_line("token:", holder->token);
-	look_describe_left(holder->who.left_ms, text, sizeof(text));
-	print_line("ttl left:", text);
+		print_line("command:", "%s", holder->command);
+	print_line("token:", "%s", holder->token);
+	look_describe_left(holder->who.left_ms, left, sizeof(left));
+	print_line("ttl left:", "%s", left);
 }
 
-static void
-print_holders(const struct look *look)
+void
+look_print(const struct look *look, const char *name)
 {
-	char text[64];
+	int64_t others = look->count - (int64_t)look->listed;
 
+	print_line("lock:", "%s", name);
 	if (look->listed == 0)
 		print_line("holder:", "nobody");
 	else if (look->kind != 'x')
 		print_kind(look);
 	for (size_t i = 0; i < look->listed; i++)
 		print_holder(&look->holders[i]);
-	if ((int64_t)look->listed < look->count) {
-		snprintf(text, sizeof(text), "%" PRId64 " more",
-		    look->count - (int64_t)look->listed);
-		print_line("holders:", text);
-	}
-}
-
-void
-look_print(const struct look *look, const char *name)
-{
-	print_line("lock:", name);
-	print_holders(look);
+	if (others > 0)
+		print_line("holders:", "%" PRId64 " more", others);
 	if (*look->fence != '\0')
-		print_line("fence:", look->fence);
-	print_nested(look);
+		print_line("fence:", "%s", look->fence);
+	if (look->nested > 0 || look->released)
+		print_line("nested:", "%" PRId64 " run%s inside%s",
+		    look->nested, plural(look->nested),
+		    look->released ? "; the outer one has ended" : "");
 	print_queue(look);
 	fflush(stdout);
 }
@@ -238,19 +229,6 @@ json_number(const char *name, const char *text)
 	json_integer(name, known, value);
 }
 
-static const char *
-kind_name(char kind)
-{
-	switch (kind) {
-	case 'x':
-		return "exclusive";
-	case 's':
-		return "shared";
-	default:
-		return "permits";
-	}
-}
-
 /* The record of a holder; all null for another client. */
 static void
 json_who(const struct look_holder *holder)
@@ -283,7 +261,9 @@ json_holders(const struct look *look)
 	if (look->kind == '\0')
 		printf(",\"kind\":null");
 	else
-		json_text("kind", kind_name(look->kind));
+		json_text("kind", look->kind == 'x'   ? "exclusive"
+				  : look->kind == 's' ? "shared"
+						      : "permits");
 	json_integer("count", true, look->count);
 	json_integer("permits", look->permits > 0, look->permits);
 	json_integer("free", look->permits > 0, unused > 0 ? unused : 0);
