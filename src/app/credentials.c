@@ -69,7 +69,7 @@ read_password_from(int fd, char **password)
 	reason = text_mistake(text, (size_t)length);
 	if (reason == NULL)
 		*password = mem_secret_copy(text, (size_t)length);
-	mem_wipe(text, sizeof(text));
+	explicit_bzero(text, sizeof(text));
 	return reason;
 }
 

@@ -102,7 +102,7 @@ take_option(struct settings *settings, int given)
 	if (id == OPT_REDIS)
 		url_wipe(optarg);
 	else if (opts_table[id].secret)
-		mem_wipe(optarg, strlen(optarg));
+		explicit_bzero(optarg, strlen(optarg));
 }
 
 /* Options may stand behind a glob of --list, but not behind "--". */
@@ -206,7 +206,7 @@ hide_password(enum option_id id)
 		char *password = value_of(*entry, name);
 
 		if (password != NULL)
-			mem_wipe(password, strlen(password));
+			explicit_bzero(password, strlen(password));
 	}
 	unsetenv(name);
 }

@@ -67,12 +67,6 @@ mem_secret_copy(const char *text, size_t length)
 	return memcpy(mem_secret(length + 1), text, length);
 }
 
-void
-mem_wipe(void *secret, size_t length)
-{
-	explicit_bzero(secret, length);
-}
-
 __attribute__((noinline)) void
 mem_wipe_stack(void)
 {
