@@ -29,21 +29,9 @@ struct process {
 
 /* --- reading /proc ---------------------------------------------------- */
 
-enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19 };
-
-/* Field n of proc_pid_stat(5), counted from the state as 0: the name before it
- * may contain blanks and parentheses. Empty when there is none. */
-static const char *
-stat_field(const char *state, int n)
-{
-	const char *field = state;
-
-	while (n-- > 0) {
-		field += strcspn(field, " ");
-		field += strspn(field, " ");
-	}
-	return field;
-}
+/* Fields of proc_pid_stat(5), counted from the state as 0: the name before it
+ * may contain blanks and parentheses. */
+enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19, FIELDS };
 
 /* False if it cannot be read, whatever the reason. */
 static bool
@@ -51,7 +39,8 @@ read_process(int proc, pid_t pid, struct process *process)
 {
 	char path[32];
 	char text[1024];
-	const char *state;
+	unsigned long long fields[FIELDS] = {0};
+	char *state, *at;
 	ssize_t got;
 	int fd;
 
@@ -68,11 +57,14 @@ read_process(int proc, pid_t pid, struct process *process)
 	if (state == NULL || strlen(state) < sizeof(") S"))
 		return false;
 	state += strlen(") ");
+	at = state + 1;
+	for (int i = FIELD_PARENT; i < FIELDS; i++)
+		fields[i] = strtoull(at, &at, 10);
 	*process = (struct process){.pid = pid,
 	    .state = *state,
-	    .parent = (pid_t)strtol(stat_field(state, FIELD_PARENT), NULL, 10),
-	    .threads = strtol(stat_field(state, FIELD_THREADS), NULL, 10),
-	    .started = strtoull(stat_field(state, FIELD_STARTED), NULL, 10)};
+	    .parent = (pid_t)fields[FIELD_PARENT],
+	    .threads = (long)fields[FIELD_THREADS],
+	    .started = fields[FIELD_STARTED]};
 	return true;
 }
 
