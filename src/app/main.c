@@ -145,7 +145,6 @@ main(int argc, char **argv)
 	mem_wipe_stack();
 	if (result != 0)
 		return result;
-	log_verbose(opts.verbose);
 	tls_context = set_tls(&opts);
 	switch (opts.action) {
 	case OPTS_HELP:

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,16 +25,8 @@ struct message {
 
 #define ERASE_LINE "\r\033[K"
 
-/* NOLINTBEGIN(*-avoid-non-const-global-variables): the state of stderr */
-static bool verbose;
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the state of stderr */
 static bool in_progress; /* a progress line is shown */
-/* NOLINTEND(*-avoid-non-const-global-variables) */
-
-void
-log_verbose(bool on)
-{
-	verbose = on;
-}
 
 /* False if it does not fit beside the newline that follows. */
 static bool
@@ -150,18 +143,6 @@ log_progress_end(void)
 	in_progress = false;
 	append(&message, ERASE_LINE, strlen(ERASE_LINE));
 	send_message(&message);
-}
-
-void
-log_info(const char *format, ...)
-{
-	va_list arguments;
-
-	if (!verbose)
-		return;
-	va_start(arguments, format);
-	log_message(0, format, arguments);
-	va_end(arguments);
 }
 
 void

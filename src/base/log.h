@@ -7,16 +7,10 @@
 #ifndef LOG_H
 #define LOG_H
 
-#include <stdbool.h>
-
 #define LOG_FORMAT(text, first) __attribute__((format(printf, text, first)))
 
-/* Whether log_info prints (-v). */
-void log_verbose(bool on);
-
-void log_info(const char *format, ...) LOG_FORMAT(1, 2);  /* only with -v */
-void log_warn(const char *format, ...) LOG_FORMAT(1, 2);  /* ": strerror" */
-void log_warnx(const char *format, ...) LOG_FORMAT(1, 2); /* as it is */
+void log_warn(const char *format, ...) LOG_FORMAT(1, 2); /* ": strerror" */
+void log_warnx(const char *format, ...) LOG_FORMAT(1, 2);
 
 /* One line on a terminal, cut to its width. The next one, a message or
  * log_progress_end erases it. */

@@ -79,16 +79,8 @@ test_escapes(int fd)
 }
 
 static void
-test_levels(int fd)
+test_errno(int fd)
 {
-	log_info("silent");
-	is_text(drain(fd), "", "log_info without -v");
-	log_verbose(true);
-	log_info("loud %d", 1);
-	is_text(drain(fd), "rlockrun: loud 1\n", "log_info with -v");
-	log_verbose(false);
-	log_info("silent");
-	is_text(drain(fd), "", "log_info no longer verbose");
 	errno = ENOENT;
 	log_warn("cannot open %s", "x");
 	is_int(errno, ENOENT, "errno is kept");
@@ -193,7 +185,7 @@ main(void)
 	int fd = open_pipe();
 
 	test_escapes(fd);
-	test_levels(fd);
+	test_errno(fd);
 	test_cut(fd);
 	close(fd);
 	test_full_pipe();
