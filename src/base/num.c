@@ -5,31 +5,25 @@
 
 #define DIGITS "0123456789"
 
-#define SECOND_MS INT64_C(1000)
-#define MINUTE_MS (INT64_C(60) * SECOND_MS)
-#define HOUR_MS (INT64_C(60) * MINUTE_MS)
-#define DAY_MS (INT64_C(24) * HOUR_MS)
-
 static const struct unit {
 	const char *name;
 	int64_t ms;
 } units[] = {
-    {"", SECOND_MS},
+    {"", 1000},
     {"ms", 1},
-    {"s", SECOND_MS},
-    {"m", MINUTE_MS},
-    {"h", HOUR_MS},
-    {"d", DAY_MS},
+    {"s", 1000},
+    {"m", 60 * 1000},
+    {"h", 60 * 60 * 1000},
+    {"d", 24 * 60 * 60 * 1000},
 };
 
 /* The milliseconds in that unit, 0 if there is no such unit. */
 static int64_t
 unit_ms(const char *name)
 {
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (strcmp(name, units[i].name) == 0)
 			return units[i].ms;
-	}
 	return 0;
 }
 
