@@ -98,7 +98,8 @@ forget_password(char **password)
 
 /* A file wins over the variable. */
 static void
-read_password(struct settings *settings, struct opts_login *login)
+read_password(struct settings *settings, struct opts_login *login,
+    enum option_id id)
 {
 	const char *reason;
 
@@ -107,7 +108,7 @@ read_password(struct settings *settings, struct opts_login *login)
 	forget_password(&login->password);
 	reason = read_file(login->password_file, &login->password);
 	if (reason != NULL)
-		settings_fail(settings, EXITCODE_CONFIG, "password file %s: %s",
+		settings_fail(settings, id, "password file %s: %s",
 		    login->password_file, reason);
 	login->password_file = NULL;
 }
@@ -138,7 +139,7 @@ fill_server(struct settings *settings, struct endpoint *server)
 		server->user = copy_user(login);
 	if (server->password != NULL)
 		return;
-	read_password(settings, login);
+	read_password(settings, login, OPT_PASSWORD_FILE);
 	server->password = copy_password(login);
 }
 
@@ -151,7 +152,7 @@ fill_sentinels(struct settings *settings, const struct endpoint *server)
 
 	if (server->master == NULL)
 		return;
-	read_password(settings, login);
+	read_password(settings, login, OPT_SENTINEL_PASSWORD_FILE);
 	for (size_t i = 0; i < server->host_count; i++) {
 		server->hosts[i].user = copy_user(login);
 		server->hosts[i].password = copy_password(login);
@@ -163,9 +164,8 @@ check_one_password(struct settings *settings, const char *password,
     enum option_id text, enum option_id file)
 {
 	if (password != NULL && settings->origins[file] == ORIGIN_ENVIRONMENT)
-		settings_fail(settings, EXITCODE_CONFIG,
-		    "%s and %s exclude each other", opts_table[text].variable,
-		    opts_table[file].variable);
+		settings_fail(settings, file, "%s and %s exclude each other",
+		    opts_table[text].variable, opts_table[file].variable);
 }
 
 void

@@ -20,23 +20,23 @@ check_key(struct settings *settings, struct opts_key *key)
 	key->key = mem_printf("%s%s", settings->opts->prefix, key->name);
 	length = strlen(key->key);
 	if (*key->name == '\0')
-		settings_fail(settings, EXITCODE_USAGE, "the key is empty");
+		settings_fail(settings, OPT_KEY, "the key is empty");
 	if (length > OPTS_KEY_MAX)
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_KEY,
 		    "the key is longer than %d bytes", OPTS_KEY_MAX);
 	/* The keys beside a lock's own are named so. */
 	if (strstr(key->key, ":rlk:") != NULL ||
 	    strstr(key->key, ":rlkt:") != NULL)
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_KEY,
 		    "a key can't contain ':rlk:' or ':rlkt:'");
 	/* The job gets them one a line. */
 	if (settings->opts->key_count > 1 && strchr(key->name, '\n') != NULL)
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_KEY,
 		    "one of several keys can't contain a newline");
 	for (struct opts_key *other = settings->opts->keys; other < key;
 	     other++)
 		if (strcmp(other->name, key->name) == 0)
-			settings_fail(settings, EXITCODE_USAGE,
+			settings_fail(settings, OPT_KEY,
 			    "the same key is given twice: %s", key->name);
 }
 
@@ -61,8 +61,7 @@ check_keys(struct settings *settings)
 	struct opts *opts = settings->opts;
 
 	if (opts->key_count == 0) {
-		settings_fail(settings, EXITCODE_USAGE,
-		    "no key given (-k NAME)");
+		settings_fail(settings, OPT_KEY, "no key given (-k NAME)");
 		return;
 	}
 	for (size_t i = 0; i < opts->key_count; i++)
@@ -91,13 +90,13 @@ check_command(struct settings *settings, char **rest)
 	const char *first = shell != NULL ? shell : *rest;
 
 	if (first == NULL)
-		settings_fail(settings, EXITCODE_USAGE, "no command given");
+		settings_fail(settings, OPT_COMMAND, "no command given");
 	else if (*first == '\0')
-		settings_fail(settings, EXITCODE_USAGE, "the command is empty");
+		settings_fail(settings, OPT_COMMAND, "the command is empty");
 	else if (shell == NULL)
 		opts->command = rest;
 	else if (*rest != NULL)
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_COMMAND,
 		    "-c takes no further arguments");
 	else
 		opts->command = shell_command(shell);
@@ -123,8 +122,7 @@ check_kind(struct settings *settings)
 		if (!kinds[i].given || origin < best)
 			continue;
 		if (origin == best)
-			settings_fail(settings,
-			    settings_blame(settings, kinds[i].id),
+			settings_fail(settings, kinds[i].id,
 			    "only one of --exclusive, --shared and --permits "
 			    "can be given");
 		best = origin;
@@ -164,12 +162,12 @@ check_action(struct settings *settings)
 			continue;
 		name_actions(row->with, names, sizeof(names));
 		if (row->action != OPTS_RUN && row->action != action)
-			settings_fail(settings, EXITCODE_USAGE,
+			settings_fail(settings, id,
 			    "--%s and %s exclude each other", row->longs[0],
 			    given);
 		else if (row->with != 0 &&
 			 !(row->with & OPTS_ACTION_BIT(action)))
-			settings_fail(settings, EXITCODE_USAGE, "--%s needs %s",
+			settings_fail(settings, id, "--%s needs %s",
 			    row->longs[0], names);
 	}
 }
@@ -180,8 +178,7 @@ check_list(struct settings *settings, char **rest)
 	char **end = settings->opts->globs;
 
 	if (settings->opts->key_count > 0)
-		settings_fail(settings, EXITCODE_USAGE,
-		    "--list takes a GLOB, not -k");
+		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
 	while (*end != NULL)
 		end++;
 	while (*rest != NULL)
@@ -196,11 +193,10 @@ check_single(struct settings *settings, const char *name)
 
 	check_keys(settings);
 	if (opts->key_count > 1)
-		settings_fail(settings, EXITCODE_USAGE, "%s takes one key",
-		    name);
+		settings_fail(settings, OPT_KEY, "%s takes one key", name);
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
 	    !opts->yes && !isatty(STDIN_FILENO))
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_FORCE_RELEASE,
 		    "--force-release needs --token or --yes where it can't "
 		    "ask on a terminal");
 }
@@ -218,7 +214,7 @@ check_rest(struct settings *settings, char **rest)
 		check_command(settings, rest);
 	} else if (settings->opts->shell_command != NULL ||
 		   (action != OPTS_LIST && *rest != NULL)) {
-		settings_fail(settings, EXITCODE_USAGE, "%s takes no command",
+		settings_fail(settings, OPT_COMMAND, "%s takes no command",
 		    name);
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
@@ -238,7 +234,7 @@ check_wait(struct settings *settings)
 	if (!settings->opts->nonblock || nonblock < wait)
 		return;
 	if (nonblock == wait && settings->opts->wait_ms > 0)
-		settings_fail(settings, settings_blame(settings, OPT_NONBLOCK),
+		settings_fail(settings, OPT_NONBLOCK,
 		    "%s and %s exclude each other",
 		    here ? "-n" : opts_table[OPT_NONBLOCK].variable,
 		    here ? "-w" : opts_table[OPT_WAIT].variable);
@@ -253,8 +249,7 @@ check_replicas(struct settings *settings)
 	int64_t usual = opts->ttl_ms / 8;
 
 	if (opts->replicas_ms > opts->ttl_ms / 4)
-		settings_fail(settings,
-		    settings_blame(settings, OPT_WAIT_REPLICAS),
+		settings_fail(settings, OPT_WAIT_REPLICAS,
 		    "--wait-replicas can't take longer than a quarter of the "
 		    "ttl");
 	if (opts->replicas == 0)
@@ -281,13 +276,12 @@ fill_defaults(struct settings *settings)
 		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
 }
 
-/* What the conflict with several servers is to be blamed on. */
-static enum exitcode
+/* What is to blame for a conflict with several servers: the option, if it was
+ * given, or the list of servers. */
+static enum option_id
 blame(const struct settings *settings, enum option_id id)
 {
-	return settings->origins[id] == ORIGIN_COMMAND_LINE
-		   ? EXITCODE_USAGE
-		   : settings_blame(settings, OPT_REDIS);
+	return settings->origins[id] == ORIGIN_COMMAND_LINE ? id : OPT_REDIS;
 }
 
 static void
@@ -299,8 +293,7 @@ check_servers(struct settings *settings)
 	for (size_t i = 0; i < opts->server_count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(servers[i].label, servers[j].label) == 0)
-				settings_fail(settings,
-				    settings_blame(settings, OPT_REDIS),
+				settings_fail(settings, OPT_REDIS,
 				    "the same server is given twice: %s",
 				    servers[i].label);
 	if (opts->server_count < 2 || opts->action != OPTS_RUN)
@@ -311,11 +304,12 @@ check_servers(struct settings *settings)
 			opts->kind == 's' ? OPT_SHARED : OPT_PERMITS),
 		    "locks on several servers are exclusive");
 	if (opts->key_count > 1)
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_KEY,
 		    "several servers hold one lock, not several (-k)");
 	if (opts->max_waiters != OPTS_ANY_WAITERS)
 		settings_fail(settings, blame(settings, OPT_MAX_WAITERS),
-		    "--max-waiters wants one server: several keep no line");
+		    "--max-waiters needs a single server: several servers "
+		    "keep no queue");
 }
 
 static bool
@@ -339,11 +333,11 @@ check_tls(struct settings *settings)
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
 		if (!tls && settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
-			settings_fail(settings, EXITCODE_USAGE,
-			    "--%s wants a server that speaks TLS (rediss://)",
+			settings_fail(settings, ids[i],
+			    "--%s needs a server with TLS (rediss://)",
 			    opts_table[ids[i]].longs[0]);
 	if (tls && opts->tls_key != NULL && opts->tls_cert == NULL)
-		settings_fail(settings, settings_blame(settings, OPT_TLS_KEY),
+		settings_fail(settings, OPT_TLS_KEY,
 		    "a key without its certificate (--tls-cert)");
 }
 

@@ -9,6 +9,7 @@
 #include "app/opts_check.h"
 #include "app/opts_table.h"
 #include "app/settings.h"
+#include "base/exitcode.h"
 #include "base/mem.h"
 
 #define DEFAULT_TTL_MS 30000
@@ -71,19 +72,18 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 
 	if (optopt == 0) {
 		/* Behind '=', a password may stand. */
-		settings_fail(settings, EXITCODE_USAGE,
+		settings_fail(settings, OPT_HELP,
 		    "unknown or ambiguous option %.*s", (int)strcspn(word, "="),
 		    word);
 		return;
 	}
 	settings->given = optopt;
 	if (unknown && optopt < SETTINGS_LONG_OPTION) {
-		settings_fail(settings, EXITCODE_USAGE, "unknown option -%c",
-		    optopt);
+		settings_fail(settings, OPT_HELP, "unknown option -%c", optopt);
 		return;
 	}
 	name = settings_name(settings, id_of(optopt), ORIGIN_COMMAND_LINE);
-	settings_fail(settings, EXITCODE_USAGE, "%s %s argument", name,
+	settings_fail(settings, OPT_HELP, "%s %s argument", name,
 	    unknown ? "takes no" : "needs an");
 	free(name);
 }

@@ -69,6 +69,7 @@ enum opts_type {
 	OPTS_SWITCH,
 	OPTS_CHOICE, /* a word of the argument: becomes its place in it */
 	OPTS_TEXT,
+	OPTS_FILE,
 	OPTS_NUMBER,
 	OPTS_DURATION,
 	OPTS_KEY,

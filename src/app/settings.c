@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -158,6 +159,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
 						 : NULL;
 	case OPTS_TEXT:
+	case OPTS_FILE:
 		*(const char **)field = text;
 		return NULL;
 	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
@@ -177,29 +179,21 @@ set_value(struct settings *settings, const struct opts_row *row,
 /* ---------------------------------------------------------------------- */
 
 void
-settings_fail(struct settings *settings, enum exitcode status,
-    const char *format, ...)
+settings_fail(struct settings *settings, enum option_id id, const char *format,
+    ...)
 {
+	bool config = settings->origins[id] == ORIGIN_ENVIRONMENT ||
+		      opts_table[id].type == OPTS_FILE;
 	char text[1024];
 	va_list arguments;
 
 	if (settings->status != 0)
 		return;
-	settings->status = (int)status;
+	settings->status = config ? EXITCODE_CONFIG : EXITCODE_USAGE;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	if (status == EXITCODE_USAGE)
-		log_warnx("%s; try 'rlockrun --help'", text);
-	else
-		log_warnx("%s", text);
-}
-
-enum exitcode
-settings_blame(const struct settings *settings, enum option_id id)
-{
-	return settings->origins[id] == ORIGIN_COMMAND_LINE ? EXITCODE_USAGE
-							    : EXITCODE_CONFIG;
+	log_warnx("%s%s", text, config ? "" : "; try 'rlockrun --help'");
 }
 
 char *
@@ -240,13 +234,10 @@ settings_set(struct settings *settings, enum option_id id, const char *text,
 		return;
 	name = settings_name(settings, id, origin);
 	if (again)
-		settings_fail(settings, settings_blame(settings, id), "%s %s",
-		    name, reason);
+		settings_fail(settings, id, "%s %s", name, reason);
 	else if (row->secret)
-		settings_fail(settings, settings_blame(settings, id), "%s: %s",
-		    name, reason);
+		settings_fail(settings, id, "%s: %s", name, reason);
 	else
-		settings_fail(settings, settings_blame(settings, id),
-		    "%s '%s': %s", name, text, reason);
+		settings_fail(settings, id, "%s '%s': %s", name, text, reason);
 	free(name);
 }

@@ -7,7 +7,6 @@
 
 #include "app/opts.h"
 #include "app/opts_table.h"
-#include "base/exitcode.h"
 
 /* The higher one wins. */
 enum origin { ORIGIN_DEFAULT, ORIGIN_ENVIRONMENT, ORIGIN_COMMAND_LINE };
@@ -28,13 +27,10 @@ struct settings {
 void settings_set(struct settings *settings, enum option_id id,
     const char *text, enum origin origin);
 
-/* Prints the first mistake, and keeps its status. */
-void settings_fail(struct settings *settings, enum exitcode status,
+/* Prints the first mistake, and sets its status: EXITCODE_CONFIG if the option
+ * is set by the environment or names a file, otherwise EXITCODE_USAGE. */
+void settings_fail(struct settings *settings, enum option_id id,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* The status of a mistake in that option: EXITCODE_USAGE or EXITCODE_CONFIG. */
-enum exitcode settings_blame(const struct settings *settings,
-    enum option_id id);
 
 /* The option as it was given, or the variable; to be freed. */
 char *settings_name(const struct settings *settings, enum option_id id,

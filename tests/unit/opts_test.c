@@ -479,7 +479,9 @@ static const struct bad_case {
     {{"-k", "a", "-k", "b", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
 	"several servers hold one lock, not several (-k)" TRY},
     {{"-k", "a", "--max-waiters=1", "-rredis://h", "-rredis://i", "ls"}, {NULL},
-	64, "--max-waiters wants one server: several keep no line" TRY},
+	64,
+	"--max-waiters needs a single server: several servers keep no "
+	"queue" TRY},
     {{"-k", "a", "--min-uptime", "-1", "ls"}, {NULL}, 64,
 	"--min-uptime '-1': not a duration from 0 to 3653d" TRY},
     {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
@@ -505,9 +507,9 @@ static const struct bad_case {
 	"REDIS_URL: only unix:// takes a query (?db=N), and no URL takes "
 	"a fragment\n"},
     {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
-	"--tls-ca wants a server that speaks TLS (rediss://)" TRY},
+	"--tls-ca needs a server with TLS (rediss://)" TRY},
     {{"-k", "a", "-r", "unix:///s", "--tls-cert", "f", "ls"}, {NULL}, 64,
-	"--tls-cert wants a server that speaks TLS (rediss://)" TRY},
+	"--tls-cert needs a server with TLS (rediss://)" TRY},
     {{"-k", "a", "-r", "rediss://h", "--tls-key", "f", "ls"}, {NULL}, 64,
 	"a key without its certificate (--tls-cert)" TRY},
     {{"-k", "a", "-r", "rediss://h", "ls"}, {"RLOCKRUN_TLS_KEY=f"}, 78,
