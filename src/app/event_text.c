@@ -157,7 +157,7 @@ find_fact(const struct facts *facts, const char *word)
 		    strncmp(facts->list[i].word, word, length) == 0)
 			return text != NULL ? text : "";
 	}
-	return "";
+	return "{?}";
 }
 
 /* size is at least 1; what does not fit is cut off. */

@@ -218,7 +218,7 @@ bad_file() {
 @test "options for TLS without TLS" {
 	for option in --tls-ca --tls-cert --tls-key; do
 		run -64 rl -r "unix://$SUITE_DIR/s" "$option" "$CERTIFICATES/ca.crt" touch ran
-		[[ $output == *"$option wants a server that speaks TLS"* ]]
+		[[ $output == *"$option needs a server with TLS"* ]]
 	done
 	# A variable is for all servers.
 	RLOCKRUN_TLS_CA=nowhere run -0 rl -r "unix://$SUITE_DIR/s" true

@@ -1,0 +1,158 @@
+#include "app/event.h"
+
+#include <string.h>
+
+#include "app/ending.h"
+#include "app/event_text.h"
+#include "base/exitcode.h"
+#include "tap.h"
+
+static const struct holder holder = {.known = true,
+    .count = 1,
+    .held_ms = -1,
+    .host = "web-3",
+    .pid = "4121",
+    .user = "deploy"};
+
+/* With all facts known. */
+static struct event
+full_event(enum event_type type, enum ending_reason reason)
+{
+	return (struct event){.type = type,
+	    .ending = &ending_rows[reason],
+	    .then = EVENT_THEN_STOPPED,
+	    .name = "NAME",
+	    .why = "WHY",
+	    .server = "SERVER",
+	    .fence = "FENCE",
+	    .command = "COMMAND",
+	    .who = "WHO",
+	    .holder = &holder,
+	    .position = 3,
+	    .count = 4,
+	    .permits = 5,
+	    .ms = 6000,
+	    .status = 7};
+}
+
+static bool
+is_filled_in(const struct event *event)
+{
+	char text[4096];
+
+	event_text_format(event, text, sizeof(text));
+	if (strpbrk(text, "{}[]") == NULL && strstr(text, "  ") == NULL &&
+	    strstr(text, ": :") == NULL)
+		return true;
+	printf("# %s\n", text);
+	return false;
+}
+
+static void
+test_all_messages(void)
+{
+	for (int type = 0; type < EVENT_COUNT; type++) {
+		struct event event =
+		    full_event((enum event_type)type, ENDING_LOST);
+		ok(is_filled_in(&event), "message of event %d", type);
+	}
+	for (int reason = 0; reason < ENDING_COUNT; reason++) {
+		struct event event =
+		    full_event(EVENT_ENDING, (enum ending_reason)reason);
+		ok(is_filled_in(&event), "message of ending %d", reason);
+	}
+}
+
+static void
+test_messages(void)
+{
+	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
+	char text[4096], little[8];
+
+	event_text_format(&event, text, sizeof(text));
+	is_text(text,
+	    "NAME is held by web-3 (pid 4121, deploy); waiting, number 3 in "
+	    "line",
+	    "a part with a known fact");
+	event.position = 1;
+	event_text_format(&event, text, sizeof(text));
+	is_text(text, "NAME is held by web-3 (pid 4121, deploy); waiting",
+	    "who is first gets no number");
+	event_text_format(&event, little, sizeof(little));
+	is_text(little, "NAME is", "what does not fit is cut off");
+	event = full_event(EVENT_ENDING, ENDING_LOST);
+	event_text_format(&event, text, sizeof(text));
+	is_text(text, "NAME was lost: WHY; stopping the job", "what follows");
+	event.then = EVENT_THEN_NOTHING;
+	event_text_format(&event, text, sizeof(text));
+	is_text(text, "NAME was lost: WHY", "nothing follows");
+	event = full_event(EVENT_NO_REPLY, ENDING_NONE);
+	event.name = NULL;
+	event_text_format(&event, text, sizeof(text));
+	is_text(text, "WHY; trying again", "an unknown fact at the start");
+	event = full_event(EVENT_JOB_STARTED, ENDING_NONE);
+	event_text_format(&event, text, sizeof(text));
+	is_text(text, "", "an event without a message");
+}
+
+/* --- endings ---------------------------------------------------------- */
+
+static void
+take(void *state, const struct event *event)
+{
+	*(struct event *)state = *event;
+}
+
+static void
+test_endings(void)
+{
+	static const struct event_sink sink = {.take = take};
+	static const struct opts opts = {.conflict_exit = 3, .name = "a, b"};
+	struct event last;
+	struct events events = {.sinks = {&sink},
+	    .states = {&last},
+	    .count = 1};
+	struct ending ending = {.opts = &opts, .events = &events};
+
+	ending_add_text(&ending, ENDING_BUSY, NULL);
+	is_int(ending.status, 3, "--conflict-exit-code");
+	is_text(last.name, "a, b", "all locks by default");
+	ending_add(&ending, ENDING_SIGNAL, (struct event){.status = -15});
+	is_int(ending.status, 3, "an earlier one in the enum does not count");
+	ending_add_text(&ending, ENDING_OVERRUN, NULL);
+	is_int(ending.status, EXITCODE_OVERRUN, "a later one does");
+	ok(!ending_is_lost(&ending), "not lost");
+	ending_add_text(&ending, ENDING_UNKILLABLE, NULL);
+	is_int(ending.status, EXITCODE_RESOURCE, "nor at the end");
+	ending_add_text(&ending, ENDING_LOST, NULL);
+	is_int(ending.status, EXITCODE_LOST, "a loss counts more");
+	ok(ending_is_lost(&ending), "lost");
+	ending_add_text(&ending, ENDING_JOB_LATE, NULL);
+	is_int(ending.reason, ENDING_LOST, "the first loss counts");
+	ending_add_text(&ending, ENDING_UNKILLABLE, NULL);
+	is_int(ending.status, EXITCODE_LOST, "and stays");
+	is_int(last.status, EXITCODE_RESOURCE, "but all are emitted");
+}
+
+/* A lost lock never looks like success. */
+static void
+test_ending_rows(void)
+{
+	for (int reason = 0; reason < ENDING_COUNT; reason++) {
+		const struct ending_row *row = &ending_rows[reason];
+		ok(row->lost == (row->status == EXITCODE_LOST),
+		    "status of ending %d", reason);
+		ok(row->message != NULL || reason <= ENDING_SIGNAL,
+		    "ending %d has a row", reason);
+	}
+}
+
+int
+main(void)
+{
+	test_all_messages();
+	test_messages();
+	test_endings();
+	test_ending_rows();
+	return tap_done();
+}
