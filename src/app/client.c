@@ -66,7 +66,7 @@ on_reply(void *arg, const struct reply *reply)
 		client->transient = !reply->permanent;
 		snprintf(client->error, sizeof(client->error), "%s",
 		    reply->failure);
-	} else if (command->take(command->arg, reply->value) == -1) {
+	} else if (command->read(command->arg, reply->value) == -1) {
 		client_fail(client, ENDING_SERVER_ERROR,
 		    "unexpected answer from", "not that of our command");
 	}
@@ -127,10 +127,10 @@ pause_for(struct client *client, int64_t ms)
 }
 
 bool
-client_ask(struct client *client, const char **argv, client_take *take,
+client_ask(struct client *client, const char **argv, client_read *read,
     void *arg)
 {
-	struct client_command command = {client, take, arg, NULL};
+	struct client_command command = {client, read, arg, NULL};
 	int64_t began_at = clock_now();
 	int64_t give_up_at = began_at + client->opts->server_timeout_ms;
 	int64_t backoff_ms = BACKOFF_MIN_MS;

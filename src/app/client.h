@@ -30,19 +30,19 @@ struct client {
 	char error[1024];
 };
 
-/* Takes the answer. 0, or -1 when it is none to the command. */
-typedef int client_take(void *arg, const struct value *value);
+/* Reads the answer. 0, or -1 when it is none to the command. */
+typedef int client_read(void *arg, const struct value *value);
 
 struct client_command {
 	struct client *client;
-	client_take *take;
+	client_read *read;
 	void *arg;
 	/* Whether an error reply is no failure; or NULL. */
 	bool (*excuse)(void *arg, const char *error);
 };
 
-/* Does that on each of the servers, one after the other: whoever looks wants to
- * see where they differ. The exit code. */
+/* Calls act for each of the servers in turn, so that differences between them
+ * show. The exit code. */
 int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client));
 
@@ -61,7 +61,7 @@ void client_wait(struct client *client);
 
 /* Sends argv until there is a reply, for --server-timeout at most: a server
  * that restarts is back in a moment. False after a failure. */
-bool client_ask(struct client *client, const char **argv, client_take *take,
+bool client_ask(struct client *client, const char **argv, client_read *read,
     void *arg);
 
 void client_forget_failure(struct client *client);

@@ -58,7 +58,7 @@ read_all(int fd, char *text, size_t size)
 static const char *
 read_password_from(int fd, char **password)
 {
-	char text[PASSWORD_MAX + sizeof("\n")]; /* one to tell "too long" */
+	char text[PASSWORD_MAX + sizeof("\n")]; /* shows what is too long */
 	ssize_t length = read_all(fd, text, sizeof(text));
 	const char *reason;
 
@@ -96,7 +96,7 @@ forget_password(char **password)
 	*password = NULL;
 }
 
-/* A file wins over the variable. */
+/* A file has precedence over the variable. */
 static void
 read_password(struct settings *settings, struct opts_login *login,
     enum option_id id)
@@ -129,7 +129,7 @@ copy_user(const struct opts_login *login)
 	return text == NULL || *text == '\0' ? NULL : mem_strdup(text);
 }
 
-/* What the URL says wins. The file isn't read where nothing is missing. */
+/* The URL has precedence. The file is read only if a password is missing. */
 static void
 fill_server(struct settings *settings, struct endpoint *server)
 {
@@ -143,8 +143,8 @@ fill_server(struct settings *settings, struct endpoint *server)
 	server->password = copy_password(login);
 }
 
-/* They have credentials of their own or none: those of the server are not told
- * to whoever needn't know them. */
+/* Sentinels have credentials of their own or none: they never get those of the
+ * server. */
 static void
 fill_sentinels(struct settings *settings, const struct endpoint *server)
 {

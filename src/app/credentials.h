@@ -1,6 +1,6 @@
-/* Users and passwords that the URLs don't have, from options, the environment
- * and password files. Such a file is one line of at most 4096 bytes, in a
- * regular file or a pipe that others can neither read nor write. */
+/* Users and passwords for servers whose URLs have none: from options, the
+ * environment and password files. Such a file is one line of at most 4096
+ * bytes, in a regular file or a pipe that others can neither read nor write. */
 #ifndef CREDENTIALS_H
 #define CREDENTIALS_H
 
@@ -10,7 +10,7 @@
  * settings_fail. */
 void credentials_fill(struct settings *settings);
 
-/* Wipes the copies in opts that are no server's. */
+/* Wipes the passwords in opts apart from those of the servers. */
 void credentials_forget(struct opts *opts);
 
 #endif

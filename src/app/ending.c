@@ -20,8 +20,8 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	[ENDING_REFUSED] = {"[{name}: ]{why}", EXITCODE_REFUSED, false},
 	[ENDING_NOT_A_LOCK] = {"{name} is not a lock: {why}",
 	    EXITCODE_NOT_A_LOCK, false},
-	[ENDING_OTHER_KIND] = {"{name} is held {why} by the run around this "
-	    "one, which would wait for itself", EXITCODE_USAGE, false},
+	[ENDING_OTHER_KIND] = {"{name} is held {why} by the outer run, which "
+	    "would wait for itself", EXITCODE_USAGE, false},
 	[ENDING_MISCONFIGURED] = {"{name}: {why}", EXITCODE_USAGE, false},
 	[ENDING_NO_COMMAND] = {"{command}: {why}", ENDING_OWN_STATUS, false},
 	[ENDING_NOT_RUN] = {"{name}: cannot run {command}: {why}",
@@ -38,7 +38,7 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	    "it", EXITCODE_RESOURCE, false},
 	[ENDING_OVERRUN] = {"{name}: the job has run for {age}; {then}",
 	    EXITCODE_OVERRUN, false},
-	[ENDING_UNKILLABLE] = {"{name}: {why}; the lock is left to its ttl",
+	[ENDING_UNKILLABLE] = {"{name}: {why}; the lock stays until its ttl ends",
 	    EXITCODE_RESOURCE, false},
 	[ENDING_LOST] = {"{name} was lost: {why}[; {then}]",
 	    EXITCODE_LOST, true},
@@ -48,8 +48,8 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	    EXITCODE_LOST, true},
 	[ENDING_JOB_LATE] = {"{name} was lost: its lease ended before the job",
 	    EXITCODE_LOST, true},
-	[ENDING_TAKEN] = {"{name} was lost: somebody took it away while the "
-	    "job ran", EXITCODE_LOST, true},
+	[ENDING_TAKEN] = {"{name} was lost: another client removed it while "
+	    "the job ran", EXITCODE_LOST, true},
 };
 /* clang-format on */
 
@@ -102,8 +102,9 @@ ending_add_unguarded(struct ending *ending, int error)
 {
 	const char *why = error == 0	    ? "the guard was killed"
 			  : error == ENODEV ? "/proc is not mounted"
-			  : error == EXDEV ? "/proc is of another pid namespace"
-					   : strerror(error);
+			  : error == EXDEV
+			      ? "/proc belongs to another pid namespace"
+			      : strerror(error);
 
 	ending_add_text(ending, ENDING_UNGUARDED, why);
 }

@@ -9,22 +9,22 @@
 #include "app/opts.h"
 #include "lock/lock.h"
 
-#define ENDING_OWN_STATUS (-1) /* it comes with the reason */
+#define ENDING_OWN_STATUS (-1) /* the event has it */
 
-/* By rank: when there are two reasons, the later one counts. But the first loss
- * counts more than anything. */
+/* By rank: of two reasons the later one in this list counts. But once a lock is
+ * lost, that reason stays. */
 enum ending_reason {
 	ENDING_NONE,
 	ENDING_JOB,    /* the job ended by itself: its status */
-	ENDING_SIGNAL, /* rlockrun was to end before there was a job */
-	ENDING_BUSY,   /* EXITCODE_BUSY stands for --conflict-exit-code */
+	ENDING_SIGNAL, /* a signal ended rlockrun before there was a job */
+	ENDING_BUSY,   /* here EXITCODE_BUSY means --conflict-exit-code */
 	ENDING_QUEUE_FULL,
 	ENDING_WAIT_OVER,
 	ENDING_UNAVAILABLE, /* no server answered in time */
 	ENDING_SERVER_ERROR,
 	ENDING_REFUSED, /* password, ACL */
 	ENDING_NOT_A_LOCK,
-	ENDING_OTHER_KIND,    /* we are within a run that holds it so */
+	ENDING_OTHER_KIND,    /* the outer run holds it in that kind */
 	ENDING_MISCONFIGURED, /* two servers are the same one */
 	ENDING_NO_COMMAND,    /* found before the lock was acquired */
 	ENDING_NOT_RUN,	      /* exec failed */
@@ -35,11 +35,11 @@ enum ending_reason {
 	ENDING_GUARD_DIED,
 	ENDING_OVERRUN, /* --max-run */
 	ENDING_UNKILLABLE,
-	ENDING_LOST,	    /* the token is not in the key any more */
+	ENDING_LOST,	    /* the key no longer holds our token */
 	ENDING_NOT_RENEWED, /* the job is stopped before the lease ends */
 	ENDING_LEASE_OVER,  /* the guard has killed the job */
 	ENDING_JOB_LATE,    /* the lease ended before the job */
-	ENDING_TAKEN,	    /* the release has shown it */
+	ENDING_TAKEN,	    /* as the release has shown */
 	ENDING_COUNT,
 };
 

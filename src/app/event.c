@@ -20,5 +20,5 @@ void
 events_emit(const struct events *events, const struct event *event)
 {
 	for (size_t i = 0; i < events->count; i++)
-		events->sinks[i]->take(events->states[i], event);
+		events->sinks[i]->on_event(events->states[i], event);
 }

@@ -1,6 +1,6 @@
 /* What happens to a run, or to a command that looks at locks or acts on them:
  * one struct with its facts. What lasts is emitted once, and again when it has
- * changed: whoever emits it remembers that, so that the sinks agree on what has
+ * changed: the emitter remembers that, so that all sinks agree on what has
  * happened and none needs a memory for it. */
 #ifndef EVENT_H
 #define EVENT_H
@@ -72,7 +72,7 @@ struct event {
 	enum event_type type;
 	const struct ending_row *ending; /* of EVENT_ENDING */
 	enum event_then then;
-	bool minor;	  /* nothing that could be mended */
+	bool minor;	  /* nothing that anyone can mend */
 	const char *name; /* of the lock, or of all of them */
 	const char *why;
 	const char *server;
@@ -87,17 +87,17 @@ struct event {
 	int status; /* a signal's number as -N */
 };
 
-/* One who reads events. */
+/* A reader of events. */
 struct event_sink {
 	/* What it returns is its state. Dies when memory is out. */
 	void *(*open)(const struct opts *opts, struct loop *loop);
-	void (*take)(void *state, const struct event *event);
+	void (*on_event)(void *state, const struct event *event);
 	void (*close)(void *state);
 };
 
 enum { EVENT_SINKS_MAX = 8 };
 
-/* The stream of events, and all who read it. */
+/* The stream of events, and its readers. */
 struct events {
 	const struct event_sink *sinks[EVENT_SINKS_MAX];
 	void *states[EVENT_SINKS_MAX];

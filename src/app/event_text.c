@@ -31,13 +31,13 @@ static const struct {
 	[EVENT_DELAYED] = {LEVEL_INFO,
 	    "{name}: the first try comes in {seconds} s"},
 	[EVENT_TWO_SERVERS] = {LEVEL_WARNING,
-	    "with 2 servers no lock can be had while one of them is away; "
-	    "use 3"},
+	    "with 2 servers no lock can be acquired while one of them is "
+	    "unreachable; use 3"},
 	[EVENT_EVEN_SERVERS] = {LEVEL_WARNING,
-	    "{count} servers can spare no more of them than one less can"},
+	    "{count} servers tolerate no more failures than one server fewer"},
 	[EVENT_UNUSABLE_SERVER] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_WAITING] = {LEVEL_BUSY,
-	    "{name} {holder}; waiting[, number {position} in line]"},
+	    "{name} {holder}; waiting[, position {position} in the queue]"},
 	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
 	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
 	    "{name}: the queue cannot be used: {why}"},
@@ -68,27 +68,27 @@ static const struct {
 	    "{name}: the guard did not act in time; killing it and the job"},
 	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
 	[EVENT_KEPT] = {LEVEL_INFO, "{name}: kept until {until}"},
-	[EVENT_LEFT] = {LEVEL_INFO, "{name}: left to other runs"},
+	[EVENT_LEFT] = {LEVEL_INFO, "{name}: still held by other runs"},
 	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
 	    "{name}: cannot confirm the release, the lock may last for its "
 	    "ttl: {why}"},
 	[EVENT_DAMAGED] = {LEVEL_WARNING, "{name}: damaged: {why}"},
 	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
-	    "{name}: its slot is on its way to another node"},
+	    "{name}: its slot is moving to another node"},
 	[EVENT_FORCED] = {LEVEL_WARNING,
 	    "{name}: released, it was held by {who}"},
 	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,
-	    "{name}: {count} others still have it; release it once more"},
+	    "{name}: {count} others still hold it; release it again"},
 	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is free already"},
 	[EVENT_FORCE_LATE] = {LEVEL_WARNING,
-	    "{name}: somebody else has it by now; nothing was changed"},
+	    "{name}: it has another holder by now; nothing was changed"},
 	[EVENT_FORCE_OTHER_TOKEN] = {LEVEL_WARNING,
 	    "{name} is held by {who}, not with that token; nothing was "
 	    "changed"},
 	[EVENT_FORCE_DECLINED] = {LEVEL_WARNING,
 	    "{name}: nothing was changed"},
 	[EVENT_NOT_WOKEN] = {LEVEL_WARNING,
-	    "{name}: cannot wake the next: {why}"},
+	    "{name}: cannot notify the next waiter: {why}"},
 	[EVENT_NO_OUTPUT] = {LEVEL_WARNING,
 	    "cannot write to stdout: {why}"},
 };
@@ -97,7 +97,7 @@ static const struct {
 static const char *const thens[EVENT_THEN_COUNT] = {[EVENT_THEN_STOPPED] =
 							"stopping the job",
     [EVENT_THEN_KILLED] = "the job was killed",
-    [EVENT_THEN_CONTINUES] = "the job goes on without it"};
+    [EVENT_THEN_CONTINUES] = "the job continues without it"};
 
 /* --- a message -------------------------------------------------------- */
 
@@ -128,7 +128,7 @@ describe_facts(struct facts *facts, const struct event *event)
 	if (event->holder != NULL)
 		holder_tell(event->holder, facts->holder,
 		    sizeof(facts->holder));
-	/* Who is first needs no number. */
+	/* The head of the queue waits for the holder alone. */
 	if (event->position > 1)
 		snprintf(facts->position, sizeof(facts->position), "%" PRId64,
 		    event->position);
@@ -144,7 +144,7 @@ describe_facts(struct facts *facts, const struct event *event)
 		    sizeof(facts->until));
 }
 
-/* Of the word up to the brace. */
+/* The fact whose name ends at the brace. An unknown name is to be noticed. */
 static const char *
 find_fact(const struct facts *facts, const char *word)
 {
@@ -277,7 +277,8 @@ show_waiting(void *arg)
 		holder_tell(&state->holder, holder, sizeof(holder));
 		if (event->position > 0)
 			snprintf(place, sizeof(place),
-			    ", number %" PRId64 " in line", event->position);
+			    ", position %" PRId64 " in the queue",
+			    event->position);
 		log_progress("waiting %" PRId64 "s%s: %s %s", seconds, place,
 		    event->name, holder);
 	} else if (state->printed != event->name) {
@@ -287,7 +288,7 @@ show_waiting(void *arg)
 }
 
 static void
-take(void *arg, const struct event *event)
+on_event(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
 
@@ -327,4 +328,4 @@ close_text(void *arg)
 	free(state);
 }
 
-const struct event_sink event_text = {open_text, take, close_text};
+const struct event_sink event_text = {open_text, on_event, close_text};

@@ -17,11 +17,11 @@ enum { HOLDERS_FORCED = 4000 };
 struct forced {
 	bool unfinished; /* nothing is freed yet */
 	int64_t freed;
-	char *waiters[LIMIT_NOTIFY + 1]; /* to be rung yet, then NULL */
+	char *waiters[LIMIT_NOTIFY + 1]; /* to be notified, then NULL */
 };
 
 static int
-take_forced(void *arg, const struct value *value)
+read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
 	struct answer_force answer;
@@ -36,7 +36,7 @@ take_forced(void *arg, const struct value *value)
 }
 
 static int
-take_nothing(void *arg, const struct value *value)
+ignore_answer(void *arg, const struct value *value)
 {
 	(void)arg;
 	(void)value;
@@ -52,7 +52,7 @@ notify(struct client *client, const struct key_names *keys, const char *waiter)
 
 	request_notify(&request, keys, &waiter, 1);
 	if (request.argc > 0 &&
-	    !client_ask(client, request.argv, take_nothing, NULL))
+	    !client_ask(client, request.argv, ignore_answer, NULL))
 		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
 					.why = client->error});
 	request_fini(&request);
@@ -71,7 +71,7 @@ send_force(struct client *client, const struct key_names *keys,
 	request_force(&request, keys, lookup_has_helpers(client, keys->lock),
 	    look, only);
 	do
-		replied = client_ask(client, request.argv, take_forced, forced);
+		replied = client_ask(client, request.argv, read_forced, forced);
 	while (replied && forced->unfinished && clock_now() < give_up_at);
 	if (replied && forced->unfinished)
 		client_fail(client, ENDING_UNAVAILABLE,
@@ -120,7 +120,7 @@ force(struct client *client, const struct key_names *keys,
 	return result;
 }
 
-/* Only a plain yes is one. */
+/* Anything but "y" or "yes" means no. */
 static bool
 ask_user(const struct client *client, const struct look *look)
 {
@@ -133,8 +133,8 @@ ask_user(const struct client *client, const struct look *look)
 
 	look_describe_holders(look, text, sizeof(text));
 	holder = escape_text(text, ESCAPE_TEXT);
-	fprintf(stderr, "rlockrun: %s is held by %s; take it away? [y/N] ",
-	    name, holder);
+	fprintf(stderr, "rlockrun: %s is held by %s; release it? [y/N] ", name,
+	    holder);
 	yes = getline(&line, &size, stdin) > 0 &&
 	      (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
 	free(line);

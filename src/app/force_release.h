@@ -1,4 +1,4 @@
-/* --force-release: takes a lock away from its holder, or from all of them. */
+/* --force-release: releases a lock, whoever holds it. */
 #ifndef FORCE_RELEASE_H
 #define FORCE_RELEASE_H
 

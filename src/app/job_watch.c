@@ -13,7 +13,8 @@ enum {
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
 	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
 	LOOK_AGAIN_MS = 20, /* at a guard that kills, or what a dead one left */
-	UNKILLABLE_MS = 5000, /* what outlives KILL is given up then */
+	UNKILLABLE_MS =
+	    5000, /* processes that outlive KILL are given up then */
 };
 
 static void
@@ -241,7 +242,7 @@ on_killed(struct job_watch *watch)
 	finish(watch);
 }
 
-/* A command that has ended keeps its status, whatever the guard did or suffered
+/* A command that has ended keeps its status, whatever happened to the guard
  * after that while we were stopped. The guard keeps the job to --max-run, too:
  * we may be stopped by then. Returns when to look again. */
 static int64_t
@@ -280,9 +281,9 @@ step_running(struct job_watch *watch)
 
 /* --- STOPPING --------------------------------------------------------- */
 
-/* Whatever can't be killed (setuid, stuck in the kernel) still runs, or may do
- * so where there is no proof: the lock is not released under it. From here on
- * it is not renewed either. */
+/* A process that cannot be killed (setuid, stuck in the kernel) still runs, or
+ * may run if nothing proves its end: the lock is not released under it. From
+ * here on it is not renewed either. */
 static void
 abandon(struct job_watch *watch)
 {

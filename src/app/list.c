@@ -20,9 +20,8 @@ enum { HOLDERS_SHOWN = 100 };
 /* As many as travel together; a connection keeps track of 16. */
 enum { LOOKS_AT_ONCE = 12, SEEN_SLOTS = 4096 };
 
-/* SCAN may tell a key twice where the server's table shrinks meanwhile, the
- * second time soon after the first: so what was shown lately is kept in mind,
- * and no more. */
+/* SCAN may return a key twice if the server shrinks its table meanwhile, the
+ * second time soon after the first. So only recent keys are remembered. */
 struct list {
 	struct client *client;
 	struct table table;
@@ -94,7 +93,7 @@ add_row(struct list *list, const struct look *look, const char *name)
 	table_add(&list->table, cells);
 }
 
-/* Nobody is told twice where there are both record and queue. */
+/* A lock with both a record and a queue is shown once. */
 static bool
 is_wanted(const struct list_item *item, const struct look *look)
 {
@@ -108,7 +107,7 @@ is_wanted(const struct list_item *item, const struct look *look)
 }
 
 static int
-take_look(void *arg, const struct value *value)
+read_look(void *arg, const struct value *value)
 {
 	struct list_item *item = arg;
 	struct list *list = item->list;
@@ -129,7 +128,7 @@ take_look(void *arg, const struct value *value)
 	return 0;
 }
 
-/* An empty host is that of the one which says so. */
+/* An empty host is that of the node that sent the redirect. */
 static bool
 is_asked(const struct list *list, const struct cluster_node *node)
 {
@@ -141,22 +140,22 @@ is_asked(const struct list *list, const struct cluster_node *node)
 	return false;
 }
 
-/* Who has moved away is found where it is now. */
+/* A lock whose slot has moved is found at its new node. */
 static bool
 excuse_move(void *arg, const char *error)
 {
 	struct list_item *item = arg;
 	struct list *list = item->list;
 	const struct opts *opts = list->client->opts;
-	enum cluster_redirect said;
+	enum cluster_redirect redirect;
 	struct cluster_node to;
 
 	if (!list->client->endpoint->cluster)
 		return false;
-	said = cluster_redirect(error, &to);
-	if (said == CLUSTER_MOVED && is_asked(list, &to))
+	redirect = cluster_redirect(error, &to);
+	if (redirect == CLUSTER_MOVED && is_asked(list, &to))
 		return true;
-	if (said == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
+	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(list, item->key))
 		client_emit(list->client,
@@ -174,14 +173,14 @@ send_look(struct list_item *item, bool more)
 
 	key_names_init(&keys, item->key);
 	request_look(&request, &keys, true, HOLDERS_SHOWN, 0);
-	item->command = (struct client_command){item->list->client, take_look,
+	item->command = (struct client_command){item->list->client, read_look,
 	    item, excuse_move};
 	client_send(&item->command, request.argv, more);
 	request_fini(&request);
 	key_names_fini(&keys);
 }
 
-/* A key that has become something else meanwhile is no lock any more. */
+/* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct list_item *items, size_t count)
 {
@@ -250,7 +249,7 @@ forget_page(struct list *list)
 }
 
 static int
-take_page(void *arg, const struct value *value)
+read_page(void *arg, const struct value *value)
 {
 	struct list *list = arg;
 	const char *cursor;
@@ -279,7 +278,7 @@ list_page(struct list *list)
 {
 	const char *argv[] = {"SCAN", list->cursor, "MATCH", "*:rlk*:[iq]",
 	    "COUNT", PAGE, NULL};
-	bool shown = client_ask(list->client, argv, take_page, list);
+	bool shown = client_ask(list->client, argv, read_page, list);
 
 	if (shown) {
 		begin_table(list);
@@ -329,7 +328,7 @@ list_primary(struct list *list, const struct cluster_node *primary)
 }
 
 static int
-take_primaries(void *arg, const struct value *value)
+read_primaries(void *arg, const struct value *value)
 {
 	struct list *list = arg;
 
@@ -345,7 +344,7 @@ list_cluster(struct list *list)
 	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
 	int result = EXITCODE_OK;
 
-	if (!client_ask(list->client, argv, take_primaries, list))
+	if (!client_ask(list->client, argv, read_primaries, list))
 		return client_report_failure(list->client);
 	for (int i = 0; i < list->primary_count; i++) {
 		int failure = list_primary(list, &list->primaries[i]);

@@ -14,7 +14,7 @@ lookup_has_helpers(const struct client *client, const char *key)
 }
 
 static int
-take_look(void *arg, const struct value *value)
+read_look(void *arg, const struct value *value)
 {
 	return answer_look(arg, value) ? 0 : -1;
 }
@@ -28,7 +28,7 @@ lookup(struct client *client, const struct key_names *keys, int holders,
 
 	request_look(&request, keys, lookup_has_helpers(client, keys->lock),
 	    holders, QUEUE_SHOWN);
-	found = client_ask(client, request.argv, take_look, look);
+	found = client_ask(client, request.argv, read_look, look);
 	request_fini(&request);
 	return found;
 }

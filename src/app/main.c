@@ -19,7 +19,7 @@
 #include "redis/tls.h"
 #include "redis/value.h"
 
-/* All who read what happens. */
+/* The sinks of the events. */
 static const struct event_sink *const sinks[] = {&event_text, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
@@ -56,7 +56,7 @@ print(enum opts_action action)
 	return EXITCODE_RESOURCE;
 }
 
-/* Before a job can exist: what is wrong with its files is told at once. One
+/* Before a job can exist, so that unusable files are reported at once. One
  * context does for all servers. */
 static struct tls_context *
 load_tls(const struct opts *opts)
@@ -75,7 +75,7 @@ load_tls(const struct opts *opts)
 	return context;
 }
 
-/* NULL where no server wants it. */
+/* NULL if no server needs it. */
 static struct tls_context *
 set_tls(struct opts *opts)
 {
@@ -94,7 +94,7 @@ set_tls(struct opts *opts)
 	return context;
 }
 
-/* Signals are for what has a job to pass them on to. */
+/* Only a run reads signals: it has a job to pass them on to. */
 static int
 run_job(const struct opts *opts, struct loop *loop, const struct events *events)
 {

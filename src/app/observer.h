@@ -14,7 +14,7 @@ struct observer {
 	const struct lock *waiting; /* the lock of the next two */
 	struct holder holder;
 	int64_t position;
-	const struct lock *in_trouble; /* its server does not reply */
+	const struct lock *in_trouble; /* no reply to its last command */
 	bool no_queue;
 	bool duplicates;
 	bool unusable[OPTS_SERVERS_MAX];

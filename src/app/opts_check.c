@@ -102,7 +102,8 @@ check_command(struct settings *settings, char **rest)
 		opts->command = shell_command(shell);
 }
 
-/* One setting, too: who stands higher wins, two beside each other do not. */
+/* They are one setting: the source with the higher precedence wins; two of
+ * equal precedence conflict. */
 static void
 check_kind(struct settings *settings)
 {
@@ -197,11 +198,11 @@ check_single(struct settings *settings, const char *name)
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
 	    !opts->yes && !isatty(STDIN_FILENO))
 		settings_fail(settings, OPT_FORCE_RELEASE,
-		    "--force-release needs --token or --yes where it can't "
+		    "--force-release needs --token or --yes if it cannot "
 		    "ask on a terminal");
 }
 
-/* What stands behind the options. */
+/* The arguments that follow the options. */
 static void
 check_rest(struct settings *settings, char **rest)
 {
@@ -250,8 +251,8 @@ check_replicas(struct settings *settings)
 
 	if (opts->replicas_ms > opts->ttl_ms / 4)
 		settings_fail(settings, OPT_WAIT_REPLICAS,
-		    "--wait-replicas can't take longer than a quarter of the "
-		    "ttl");
+		    "--wait-replicas cannot take longer than a quarter of "
+		    "the ttl");
 	if (opts->replicas == 0)
 		opts->replicas_ms = 0;
 	else if (opts->replicas_ms == 0)
@@ -321,8 +322,8 @@ any_speaks_tls(const struct opts *opts)
 	return false;
 }
 
-/* A fleet may set the variables everywhere; who writes an option believes that
- * TLS is spoken. */
+/* The variables may be set on all hosts of a fleet. An option shows that the
+ * user expects TLS. */
 static void
 check_tls(struct settings *settings)
 {

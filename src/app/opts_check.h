@@ -1,11 +1,11 @@
-/* Checks how the options go together, and fills in the defaults that depend on
- * others. */
+/* Checks combinations of options, and fills in defaults that depend on other
+ * options. */
 #ifndef OPTS_CHECK_H
 #define OPTS_CHECK_H
 
 #include "app/settings.h"
 
-/* rest is what stands behind the options. Mistakes go to settings_fail. */
+/* rest is what follows the options. Mistakes go to settings_fail. */
 void opts_check(struct settings *settings, char **rest);
 
 #endif

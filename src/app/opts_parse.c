@@ -32,8 +32,8 @@ id_of(int given)
 static void
 list_shorts(char *list)
 {
-	/* '+': options behind the command are the command's.
-	 * ':': tell a missing argument from an unknown option. */
+	/* '+': stop at the command, whose options are its own.
+	 * ':': distinguish a missing argument from an unknown option. */
 	list = stpcpy(list, "+:");
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		for (const char *name = opts_table[id].shorts; *name; name++) {
@@ -71,7 +71,7 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 	char *name;
 
 	if (optopt == 0) {
-		/* Behind '=', a password may stand. */
+		/* A password may follow '='. */
 		settings_fail(settings, OPT_HELP,
 		    "unknown or ambiguous option %.*s", (int)strcspn(word, "="),
 		    word);
@@ -89,7 +89,7 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 }
 
 static void
-take_option(struct settings *settings, int given)
+set_option(struct settings *settings, int given)
 {
 	enum option_id id = id_of(given);
 
@@ -105,9 +105,9 @@ take_option(struct settings *settings, int given)
 		explicit_bzero(optarg, strlen(optarg));
 }
 
-/* Options may stand behind a glob of --list, but not behind "--". */
+/* Options may follow a glob of --list, but not "--". */
 static bool
-take_glob(struct settings *settings, char **argv)
+add_glob(struct settings *settings, char **argv)
 {
 	char **end = settings->opts->globs;
 
@@ -120,7 +120,7 @@ take_glob(struct settings *settings, char **argv)
 	return true;
 }
 
-/* Goes on after a mistake, so that no password stays in sight. */
+/* Continues after a mistake, so that no password stays visible in argv. */
 static void
 read_command_line(struct settings *settings, int argc, char **argv)
 {
@@ -137,8 +137,8 @@ read_command_line(struct settings *settings, int argc, char **argv)
 		if (given == '?' || given == ':')
 			refuse_option(settings, given == '?', argv[optind - 1]);
 		else if (given != -1)
-			take_option(settings, given);
-	} while (given != -1 || take_glob(settings, argv));
+			set_option(settings, given);
+	} while (given != -1 || add_glob(settings, argv));
 }
 
 /* --- the environment -------------------------------------------------- */

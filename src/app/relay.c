@@ -21,7 +21,7 @@ remove_signal(uint64_t *set, int signo)
 	return was;
 }
 
-/* Which continues us when somebody has continued the job. */
+/* The guard continues us when somebody has continued the job. */
 static bool
 comes_from_guard(const struct relay *relay, const struct signalfd_siginfo *info)
 {
@@ -93,8 +93,8 @@ relay_obey(struct relay *relay)
 	return 0;
 }
 
-/* Whether a stop signal stops the job is the job's affair, or the kernel's.
- * When it has stopped, so do we, so that the shell gets its terminal back.
+/* The job, or the kernel, decides whether a stop signal stops the job. When it
+ * has stopped, so do we, so that the shell gets its terminal back.
  * Without a terminal there is no such shell, and we go on renewing. */
 static void
 follow_stop(struct relay *relay)

@@ -20,7 +20,7 @@ struct relay {
 	struct loop_fd fd;
 	bool suspended;	  /* together with the job, and not continued yet */
 	uint64_t caught;  /* signals, as bits */
-	uint64_t forward; /* those of them that the job hasn't got yet */
+	uint64_t forward; /* those that the job has not got yet */
 };
 
 /* Adds the signals to the loop; all must outlive the relay. */

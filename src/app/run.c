@@ -6,7 +6,7 @@
  *      |         |                                         |
  *      +---------+--signal, time out--> CANCEL ------------+
  *
- * After the job has been started nobody leaves but through DONE. */
+ * After the job has been started the only way out is DONE. */
 #include "app/run.h"
 
 #include <errno.h>
@@ -220,7 +220,7 @@ on_failed(struct run *run)
 	run->state = RUN_DONE;
 }
 
-/* Without an ending it is that no server has answered. */
+/* Without an ending the reason is that no server has replied. */
 static void
 cancel(struct run *run)
 {
@@ -241,7 +241,7 @@ obey_signals(struct run *run)
 	return true;
 }
 
-/* There is no guard yet, and no word has gone to the server. */
+/* There is no guard yet, and nothing has been sent to a server. */
 static void
 step_splay(struct run *run)
 {
@@ -292,7 +292,7 @@ step_cancel(struct run *run)
 
 /* --- release ---------------------------------------------------------- */
 
-/* A command that couldn't be run has not had its turn. */
+/* --min-hold does not count for a command that could not be run. */
 static int64_t
 keep_until(const struct run *run)
 {
@@ -321,8 +321,8 @@ step_release(struct run *run)
 	const struct lock *lock = set->about;
 	bool asked_to_end = relay_take_end(&run->relay);
 
-	/* The job has ended: who doesn't want to wait for a server that is away
-	 * need not. */
+	/* The job has ended: a signal ends the wait for an unreachable
+	 * server. */
 	if (set->state == LOCK_RELEASING && (set->answered || !asked_to_end))
 		return;
 	run->state = RUN_DONE;
@@ -399,8 +399,8 @@ find_command(struct run *run)
 			.status = status});
 }
 
-/* A third of the time that servers may be silent, as a reply that was lost
- * never comes: then a second connection has its chance. */
+/* A third of the time that servers may be silent: a reply that was lost never
+ * comes, and a second connection is to have its chance. */
 static int64_t
 try_ms(const struct opts *opts)
 {
@@ -464,9 +464,9 @@ set_up(struct run *run, struct signals *signals)
 		find_command(run);
 }
 
-/* The guard has them for the job. Were they open here too, who reads from the
- * job would not see that it has closed its stdout, nor who feeds it its stdin.
- */
+/* The guard has them for the job. If they stayed open here, too, a reader of
+ * the job's stdout would not see end of file when the job closes it, nor would
+ * the writer of its stdin get SIGPIPE. */
 static void
 leave_stdio_to_job(void)
 {

@@ -33,7 +33,7 @@ set_switch(bool *field, const char *text)
 	return "neither yes nor no";
 }
 
-/* The argument is "THIS|THAT|...", the field becomes the word's place in it. */
+/* The argument is "THIS|THAT|...". The field becomes the index of the word. */
 static const char *
 set_choice(int *field, const struct opts_row *row, const char *text)
 {
@@ -108,7 +108,7 @@ add_server(struct opts *opts, const char *url)
 	const char *reason;
 
 	if (strchr(url, ' ') != NULL)
-		return "one server each time (-r URL -r URL)";
+		return "one server per -r (-r URL -r URL)";
 	if (opts->server_count == OPTS_SERVERS_MAX)
 		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
 	reason = url_parse(url, &opts->servers[opts->server_count]);
@@ -117,7 +117,7 @@ add_server(struct opts *opts, const char *url)
 	return reason;
 }
 
-/* The variable has all of them. */
+/* The variable lists all servers. */
 static const char *
 add_servers(struct opts *opts, const char *text)
 {
@@ -155,7 +155,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_SERVER:
 		return servers == ORIGIN_COMMAND_LINE ? add_server(opts, text)
 						      : add_servers(opts, text);
-	case OPTS_FALLBACK_SERVER: /* the application's: ours goes before it */
+	case OPTS_FALLBACK_SERVER: /* the application's: ours has precedence */
 		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
 						 : NULL;
 	case OPTS_TEXT:
@@ -173,7 +173,8 @@ set_value(struct settings *settings, const struct opts_row *row,
 	}
 	/* --password: were it no option, getopt_long would take it for
 	 * --password-file, and a message would quote it. */
-	return "not here, where all can see it (--password-file FILE)";
+	return "not accepted here, where everyone can see it "
+	       "(--password-file FILE)";
 }
 
 /* ---------------------------------------------------------------------- */

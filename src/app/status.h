@@ -1,4 +1,4 @@
-/* --status: who has a lock, and who waits for it. */
+/* --status: the holders and the waiters of a lock. */
 #ifndef STATUS_H
 #define STATUS_H
 

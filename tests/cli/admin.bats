@@ -734,7 +734,7 @@ has_begun() {
 		end
 		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
 	run -0 rl --force-release --yes -k "$KEY"
-	[[ ${lines[1]} == "rlockrun: $KEY: 1000 others still have it; release it once more" ]]
+	[[ ${lines[1]} == "rlockrun: $KEY: 1000 others still hold it; release it again" ]]
 	[[ $(cli zcard "$KEY") == 1000 ]]
 	run -0 rl --force-release --yes -k "$KEY"
 	[[ ${#lines[@]} == 1 && $(cli exists "$KEY") == 0 ]]
@@ -752,7 +752,7 @@ on_terminal() {
 	LOGNAME=deploy hold -t 30
 	for answer in 'n\n' '\n' '\x04' 'yep\n' 'yn\n' 'nein y\n'; do
 		run -75 on_terminal "$answer"
-		grep -qE "^rlockrun: $KEY is held by $(uname -n) \(pid $PID, deploy\) since .* ago; take it away\? \[y/N\] " screen
+		grep -qE "^rlockrun: $KEY is held by $(uname -n) \(pid $PID, deploy\) since .* ago; release it\? \[y/N\] " screen
 		grep -q "rlockrun: $KEY: nothing was changed" screen
 		[[ -n $(cli get "$KEY") ]]
 	done
@@ -769,7 +769,7 @@ on_terminal() {
 	grep -q "is free already" screen
 	cli set "$KEY" plain
 	run -0 on_terminal '' --token plain
-	grep -vq "take it away" screen
+	grep -vq "release it?" screen
 }
 
 # asked_and_then FUNCTION: answers yes when that has been done.
@@ -777,7 +777,7 @@ asked_and_then() {
 	rm -f fifo screen
 	timeout 30 "$HELPERS/on-pty" screen @fifo -- \
 		"$RLOCKRUN" --force-release -k "$KEY" &
-	wait_until grep -qs "take it away" screen
+	wait_until grep -qs "release it?" screen
 	"$1"
 	printf '%s\n' 'type y\n' >fifo
 	code=0
@@ -796,7 +796,7 @@ free() { cli del "$KEY"; }
 	cli set "$KEY" plain
 	asked_and_then change_hands
 	[[ $code == 75 && $(cli get "$KEY") == other ]]
-	grep -q "somebody else has it by now; nothing was changed" screen
+	grep -q "it has another holder by now; nothing was changed" screen
 	asked_and_then free
 	[[ $code == 0 ]]
 }

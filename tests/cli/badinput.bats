@@ -142,7 +142,7 @@ wrong_variable() {
 	for value in -1 5x '' soon; do
 		wrong "--older-than '$value': not a duration" --list --older-than "$value"
 	done
-	wrong "needs --token or --yes where it can't ask" --force-release -k "$KEY" </dev/null
+	wrong "needs --token or --yes if it cannot ask" --force-release -k "$KEY" </dev/null
 }
 
 @test "times and numbers that are none, or too small or too large" {
@@ -212,7 +212,7 @@ wrong_url() {
 	wrong_url "only ?db=N" "unix:///s?password=x"
 	wrong_url "the path of a socket cannot have more than 107 bytes" "unix:///$(printf %0107d 0)"
 	wrong_url "no host" "rediss://:1"
-	wrong "one server each time" -k "$KEY" -r "redis://a redis://b" touch ran
+	wrong "one server per -r" -k "$KEY" -r "redis://a redis://b" touch ran
 }
 
 # --- password files -------------------------------------------------------------

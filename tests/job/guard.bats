@@ -541,7 +541,7 @@ time.sleep(40)'
 	within 1000 only_mine_alive
 	exits_with 71 "$RUN"
 	only_mine
-	grep -q "cannot prove that the job has ended.*the lock is left to its ttl" err.1
+	grep -q "cannot prove that the job has ended.*the lock is stays until its ttl ends" err.1
 	is_held
 	cli del "$KEY" >/dev/null
 	kill "$(<below/mine)"
@@ -598,7 +598,7 @@ time.sleep(100)'
 	kill -KILL "$GUARD"
 	within 1000 no_job
 	exits_with 71 "$RUN"
-	run ! grep "left to its ttl" "$ERR"
+	run ! grep "stays until its ttl ends" "$ERR"
 	is_free
 	none_alive
 }

@@ -102,7 +102,7 @@ all_gone() {
 	wait_for_file ready
 	[[ $(cli del "$KEY") == 1 ]]
 	exits_with 79 "$PID"
-	grep -q "the job goes on without it" err.1
+	grep -q "the job continues without it" err.1
 	grep -q "the job has run for 2s; stopping the job" err.1
 }
 

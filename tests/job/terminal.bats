@@ -982,7 +982,7 @@ start_waiter() {
 	HOLDER=$PID
 	trace >before
 	say './run ./worker'
-	shows 'waiting [0-9]+s, number 1 in line: '
+	shows 'waiting [0-9]+s, position 1 in the queue: '
 }
 
 go_free() {
@@ -1016,7 +1016,7 @@ waiter_stops_its_script() {
 	HOLDER=$PID
 	for interpreter in sh bash zsh; do
 		say "$interpreter script"
-		shows 'waiting [0-9]+s, number 1 in line: '
+		shows 'waiting [0-9]+s, position 1 in the queue: '
 		press '\x03'
 		prompt
 		code 130

@@ -216,7 +216,7 @@ victim_of() {
 	run -75 rl -n -s touch ran
 	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are queued" ]]
 	line_up R2 -s
-	[[ $(<"$ERR") == *" ago, and others are queued; waiting, number 2 in line" ]]
+	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
 	heartbeats_pass
 	[[ ! -e R2.started && ! -e W.started ]]
 	touch go.R1

@@ -62,7 +62,7 @@ last_ms() {
 	touch "done"
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-	[[ $(<"$ERR") == "rlockrun: $KEY was lost: somebody took it away while the job ran" ]]
+	[[ $(<"$ERR") == "rlockrun: $KEY was lost: another client removed it while the job ran" ]]
 }
 
 @test "S3: an overwritten key is noticed by a renewal, too" {
@@ -115,7 +115,7 @@ last_ms() {
 	hold -t 1 --on-lost warn
 	cli del "$KEY"
 	wait_for_file "$ERR"
-	[[ $(<"$ERR") == *"was lost: "*"; the job goes on without it" ]]
+	[[ $(<"$ERR") == *"was lost: "*"; the job continues without it" ]]
 	run -0 rl -n true
 	run -1 gone "$(<job)"
 	touch "done"
@@ -133,7 +133,7 @@ last_ms() {
 	run -1 gone "$(<job)"
 	touch "done"
 	exits_with 79 "$PID"
-	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"was lost: "*"; the job goes on without it" ]]
+	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"was lost: "*"; the job continues without it" ]]
 }
 
 # bats test_tags=extra

@@ -173,7 +173,7 @@ is_kept_from() {
 		outer "sh ./leave -v $option -t 60"' -k "$KEY" sh ./nest in
 			until [ -s in.pid ]; do sleep 0.02; done' -v $option --min-hold 4
 		exits_with 0 "$PID"
-		grep -q ": left to other runs$" "$ERR"
+		grep -q ": still held by other runs$" "$ERR"
 		touch in.go
 		wait_until gone "$(<leave.rlockrun)"
 		grep -q ": kept until ..:..:..$" leave.err
@@ -223,7 +223,7 @@ is_kept_from() {
 
 @test "-v: a release is reported as what it was" {
 	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
-	[[ ${stderr_lines[2]} == "rlockrun: $KEY: left to other runs" ]]
+	[[ ${stderr_lines[2]} == "rlockrun: $KEY: still held by other runs" ]]
 	[[ ${stderr_lines[3]} == "rlockrun: $KEY: released" && ${#stderr_lines[@]} == 4 ]]
 	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 0.2 true
 	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]

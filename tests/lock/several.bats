@@ -309,7 +309,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "one that was lost is found out at the release: 79, and the others are free" {
 	run -79 rl '1 2' -- redis-cli -s "$SUITE_DIR/s" del "$KEY:1"
-	[[ $output == *"$KEY:1 was lost: somebody took it away while the job ran" ]]
+	[[ $output == *"$KEY:1 was lost: another client removed it while the job ran" ]]
 	is_free 2
 }
 

@@ -325,7 +325,7 @@ outlived() {
 	cli pexpire "$KEY" 600000
 	monitor
 	run -0 "$RLOCKRUN" --force-release --yes -k "$KEY"
-	[[ ${lines[1]} == *": 26000 others still have it; release it once more" ]]
+	[[ ${lines[1]} == *": 26000 others still hold it; release it again" ]]
 	calls_are_short 2
 	cli del "$KEY"
 }

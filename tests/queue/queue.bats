@@ -697,7 +697,7 @@ said_busy() {
 	all_end_well
 	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
 	[[ $(<err.2) == "rlockrun: $KEY is held by "*" ago; waiting" ]]
-	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, number 2 in line" ]]
+	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, position 2 in the queue" ]]
 }
 
 # on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
@@ -719,12 +719,12 @@ screen_has() {
 	line_up B
 	on_terminal
 	echo 24 80 >ready
-	line="rlockrun: waiting 0s, number 2 in line: $KEY is held by $(uname -n) \(pid $a, deploy\)"
+	line="rlockrun: waiting 0s, position 2 in the queue: $KEY is held by $(uname -n) \(pid $a, deploy\)"
 	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
-	wait_until screen_has 'waiting 1s, number 2 in line: '
-	wait_until screen_has 'waiting 2s, number 2 in line: '
+	wait_until screen_has 'waiting 1s, position 2 in the queue: '
+	wait_until screen_has 'waiting 2s, position 2 in the queue: '
 	touch go.A
-	wait_until screen_has 's, number 1 in line: '
+	wait_until screen_has 's, position 1 in the queue: '
 	touch go
 	exits_with 0 "$PID"
 	[[ $(tr -d '\r' <screen | tail -n 1) == $'\e[K'"job" || $(tail -n 1 screen) == *$'\r\e[K'"job"$'\r' ]]
@@ -757,14 +757,14 @@ screen_has() {
 	touch go
 	all_end_well
 	run -1 screen_has $'\e'
-	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, number 2 in line" ]]
+	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, position 2 in the queue" ]]
 }
 
 # bats test_tags=extra
 @test "--progress always draws into a file, too; -q nowhere" {
 	holds A
 	line_up B --progress always
-	wait_until grep -q "waiting 1s, number 1 in line" "$ERR"
+	wait_until grep -q "waiting 1s, position 1 in the queue" "$ERR"
 	err=$ERR
 	line_up C --progress always -q
 	heartbeats_pass

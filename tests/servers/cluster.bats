@@ -415,7 +415,7 @@ renewed_again() {
 	hold
 	open_slot 2 0
 	run -69 "$RLOCKRUN" --list "$KEY"
-	[[ ${lines[0]} == "rlockrun: $KEY: its slot is on its way to another node" ]]
+	[[ ${lines[0]} == "rlockrun: $KEY: its slot is moving to another node" ]]
 	move_keys 2 0
 	close_slot 2 0
 	run -0 "$RLOCKRUN" --list "$KEY"

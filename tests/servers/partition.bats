@@ -157,7 +157,7 @@ a_holds_b_waits() {
 	wait_until grep -q waiting "$ERR"
 	on b sh -c "$STAMP" b
 	B=$PID
-	wait_until grep -q 'number 2 in line' "$ERR"
+	wait_until grep -q 'position 2 in the queue' "$ERR"
 	cut a
 	sleep 6 # its heartbeat is three times late
 	touch "done"
@@ -177,7 +177,7 @@ a_holds_b_waits() {
 	A=$PID
 	wait_until grep -q waiting "$ERR"
 	on b sh -c "$STAMP" b
-	wait_until grep -q 'number 2 in line' "$ERR"
+	wait_until grep -q 'position 2 in the queue' "$ERR"
 	cut a
 	sleep 1.5
 	heal a
@@ -231,7 +231,7 @@ a_holds_b_waits() {
 	wait_until grep -q waiting "$ERR"
 	on b -t 4 sh -c "$STAMP" b
 	B=$PID
-	wait_until grep -q 'number 2 in line' "$ERR"
+	wait_until grep -q 'position 2 in the queue' "$ERR"
 	cut_answers a
 	released=$(hundredths)
 	touch "done"

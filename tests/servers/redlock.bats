@@ -352,11 +352,11 @@ is_up_for() {
 @test "exactly half of the servers away: 69, and the number was warned of" {
 	use 1 2 0 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
-	[[ $output == *"4 servers can spare no more of them than 3 can"* && ! -e ran ]]
+	[[ $output == *"4 servers tolerate no more failures than one server fewer"* && ! -e ran ]]
 	wait_until none_of_ours 1 2
 	use 1 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
-	[[ $output == *"with 2 servers no lock can be had while one of them is away"* ]]
+	[[ $output == *"with 2 servers no lock can be acquired while one of them is unreachable"* ]]
 	use 1 2 3
 	run -0 rl -- true
 	[[ -z $output ]]

@@ -71,13 +71,13 @@ test_messages(void)
 
 	event_text_format(&event, text, sizeof(text));
 	is_text(text,
-	    "NAME is held by web-3 (pid 4121, deploy); waiting, number 3 in "
-	    "line",
+	    "NAME is held by web-3 (pid 4121, deploy); waiting, position 3 in "
+	    "the queue",
 	    "a part with a known fact");
 	event.position = 1;
 	event_text_format(&event, text, sizeof(text));
 	is_text(text, "NAME is held by web-3 (pid 4121, deploy); waiting",
-	    "who is first gets no number");
+	    "the head of the queue gets no position");
 	event_text_format(&event, little, sizeof(little));
 	is_text(little, "NAME is", "what does not fit is cut off");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
@@ -98,7 +98,7 @@ test_messages(void)
 /* --- endings ---------------------------------------------------------- */
 
 static void
-take(void *state, const struct event *event)
+on_event(void *state, const struct event *event)
 {
 	*(struct event *)state = *event;
 }
@@ -106,7 +106,7 @@ take(void *state, const struct event *event)
 static void
 test_endings(void)
 {
-	static const struct event_sink sink = {.take = take};
+	static const struct event_sink sink = {.on_event = on_event};
 	static const struct opts opts = {.conflict_exit = 3, .name = "a, b"};
 	struct event last;
 	struct events events = {.sinks = {&sink},

@@ -468,7 +468,7 @@ static const struct bad_case {
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://h"}, 78,
 	"the same server is given twice: redis://h:6379\n"},
     {{"-k", "a", "-r", "redis://h redis://i", "ls"}, {NULL}, 64,
-	"-r: one server each time (-r URL -r URL)" TRY},
+	"-r: one server per -r (-r URL -r URL)" TRY},
     {{"-k", "a", "-s", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
 	"locks on several servers are exclusive" TRY},
     {{"-k", "a", "-p", "2", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://i"}, 64,
@@ -502,7 +502,7 @@ static const struct bad_case {
 	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
 	"redis-sentinel:// or redis-cluster://)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
-	"REDIS_URL: one server each time (-r URL -r URL)\n"},
+	"REDIS_URL: one server per -r (-r URL -r URL)\n"},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
 	"REDIS_URL: only unix:// takes a query (?db=N), and no URL takes "
 	"a fragment\n"},
@@ -524,7 +524,7 @@ static const struct bad_case {
 	"unknown or ambiguous option --nope" TRY},
     {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY},
     {{"--password=pw"}, {NULL}, 64,
-	"--password: not here, where all can see it "
+	"--password: not accepted here, where everyone can see it "
 	"(--password-file FILE)" TRY},
     {{"--pass=pw"}, {NULL}, 64, "unknown or ambiguous option --pass" TRY},
     {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY},
