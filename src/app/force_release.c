@@ -30,8 +30,9 @@ read_forced(void *arg, const struct value *value)
 		return -1;
 	forced->unfinished = answer.unfinished;
 	forced->freed = answer.freed;
-	for (size_t i = 0; i < answer.rings.count && !answer.unfinished; i++)
-		forced->waiters[i] = mem_strdup(answer.rings.waiters[i]);
+	for (size_t i = 0; i < answer.to_notify.count && !answer.unfinished;
+	     i++)
+		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
 	return 0;
 }
 

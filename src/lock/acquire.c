@@ -159,15 +159,15 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	bool wait = lock->config->wait;
 
 	lock_note_reply(lock);
-	lock->queue.position = answer->rank;
+	lock->queue.position = answer->position;
 	lock->queue.length = answer->waiting;
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
-	lock_notify(lock, &answer->rings);
+	lock_notify(lock, &answer->to_notify);
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
-	} else if (!wait || (answer->rank == -1 &&
+	} else if (!wait || (answer->position == -1 &&
 				lock->claim.tier == CLAIM_WITH_QUEUE)) {
 		fail(lock, LOCK_BUSY);
 	} else {
@@ -186,7 +186,7 @@ on_unfinished(struct lock *lock, const struct answer_try *answer,
 	lock_note_reply(lock);
 	lock->try.silent_since = silent_since;
 	note_sign_of_life(lock);
-	lock->queue.position = answer->rank;
+	lock->queue.position = answer->position;
 	snprintf(lock->error, sizeof(lock->error),
 	    "%.512s still removes expired entries", label);
 	send_try(lock);
@@ -208,7 +208,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 		return;
 	}
 	lock_note_reply(lock);
-	claim_expect_next(&lock->claim, answer->next);
+	claim_expect_head(&lock->claim, answer->head);
 	/* The outer run does not wait for a run that it cannot see. */
 	if (*answer->uncounted != '\0') {
 		lock_note_error(lock, "error from", reply->label,
@@ -216,7 +216,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 	}
 	lock->permits = answer->permits;
-	lock_notify(lock, &answer->rings);
+	lock_notify(lock, &answer->to_notify);
 	lock_note_round_trip(lock, sent_at);
 	lease_begin(lock, sent_at);
 }

@@ -110,17 +110,17 @@ take_waiter(struct cursor *cursor)
 }
 
 static void
-take_rings(struct cursor *cursor, struct answer_rings *rings)
+take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 {
 	size_t most = cursor->at + LIMIT_NOTIFY;
 
-	rings->count = 0;
+	waiters->count = 0;
 	if (cursor->count > most)
 		cursor->bad = true;
 	while (!cursor->bad && cursor->at < cursor->count) {
 		const char *name = take_waiter(cursor);
-		rings->waiters[rings->count] = name;
-		rings->count += *name != '\0';
+		waiters->names[waiters->count] = name;
+		waiters->count += *name != '\0';
 	}
 }
 
@@ -131,9 +131,9 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 {
 	answer->outcome = ANSWER_GRANTED;
 	answer->fence = take_number(cursor, LIMIT_EXACT);
-	answer->next = take_waiter(cursor);
+	answer->head = take_waiter(cursor);
 	answer->permits = take_integer(cursor, 0, LIMIT_PERMITS);
-	take_rings(cursor, &answer->rings);
+	take_waiters(cursor, &answer->to_notify);
 }
 
 /* What is known about the holder: "free", "foreign", "known" or "kept". */
@@ -171,7 +171,7 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	holder->seen = true;
 	holder->told_at = clock_now();
 	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	answer->rank = take_integer(cursor, -1, COUNT_MAX);
+	answer->position = take_integer(cursor, -1, COUNT_MAX);
 	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
 	take_who(cursor, holder);
 	holder->kind = take_kind(cursor);
@@ -183,7 +183,7 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	if (holder->nobody != (holder->count == 0) ||
 	    holder->nobody != (holder->kind == '\0'))
 		cursor->bad = true;
-	take_rings(cursor, &answer->rings);
+	take_waiters(cursor, &answer->to_notify);
 }
 
 bool
@@ -192,7 +192,7 @@ answer_acquire(struct answer_try *answer, const struct value *reply)
 	struct cursor cursor = read_array(reply);
 	int64_t code;
 
-	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
+	*answer = (struct answer_try){.fence = "", .head = "", .uncounted = ""};
 	code = take_integer(&cursor, -1, 1);
 	if (code == 1)
 		take_grant(&cursor, answer);
@@ -210,7 +210,7 @@ answer_join(struct answer_try *answer, const struct value *reply)
 	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
 	struct cursor cursor = read_array(reply);
 
-	*answer = (struct answer_try){.fence = "", .next = "", .uncounted = ""};
+	*answer = (struct answer_try){.fence = "", .head = "", .uncounted = ""};
 	answer->outcome = outcomes[take_integer(&cursor, 0, 2)];
 	if (answer->outcome == ANSWER_GRANTED) {
 		answer->fence = take_number(&cursor, LIMIT_EXACT);
@@ -241,7 +241,7 @@ answer_release(struct answer_release *answer, const struct value *reply)
 	answer->unfinished = take_flag(&cursor);
 	answer->kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
 	answer->behind = take_waiter(&cursor);
-	take_rings(&cursor, &answer->rings);
+	take_waiters(&cursor, &answer->to_notify);
 	return is_done(&cursor);
 }
 
@@ -252,12 +252,12 @@ answer_force(struct answer_force *answer, const struct value *reply)
 
 	answer->freed = take_integer(&cursor, -1, COUNT_MAX);
 	answer->unfinished = answer->freed == -1;
-	take_rings(&cursor, &answer->rings);
+	take_waiters(&cursor, &answer->to_notify);
 	return is_done(&cursor);
 }
 
 bool
-answer_next(const char **name, const struct value *reply)
+answer_head(const char **name, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 
@@ -323,11 +323,11 @@ answer_is_release(const struct value *reply)
 }
 
 bool
-answer_is_next(const struct value *reply)
+answer_is_head(const struct value *reply)
 {
 	const char *name;
 
-	return answer_next(&name, reply);
+	return answer_head(&name, reply);
 }
 
 /* --- look ------------------------------------------------------------- */

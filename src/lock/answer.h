@@ -20,11 +20,11 @@
 #include "lock/look.h"
 #include "redis/value.h"
 
-/* Whose doorbells are to be rung. Each name is one that waiter_parse takes:
- * others have no doorbell, and are left out. */
-struct answer_rings {
+/* The waiters to notify. Each name is one that waiter_parse takes: others have
+ * no doorbell, and are left out. */
+struct answer_waiters {
 	size_t count;
-	const char *waiters[LIMIT_NOTIFY];
+	const char *names[LIMIT_NOTIFY];
 };
 
 enum answer_outcome {
@@ -39,15 +39,15 @@ struct answer_try {
 	enum answer_outcome outcome;
 	/* GRANTED: */
 	const char *fence;     /* decimal digits, below 2^53 */
-	const char *next;      /* the first in line: a waiter's name */
+	const char *head;      /* of the queue: a waiter's name */
 	int64_t permits;       /* that others allow, or 0 */
 	const char *uncounted; /* why a nested run is not counted */
 	/* BUSY, UNFINISHED: */
-	int64_t rank;	 /* own place in line from 0; -1: none */
-	int64_t waiting; /* how many are in line */
+	int64_t position; /* in the queue, from 0; -1: none */
+	int64_t waiting;  /* how many are in the queue */
 	struct holder holder;
 	/* Both: */
-	struct answer_rings rings;
+	struct answer_waiters to_notify;
 };
 
 enum answer_released {
@@ -61,14 +61,14 @@ struct answer_release {
 	enum answer_released how;
 	bool unfinished; /* entries are left to remove: release again at once */
 	int64_t kept_ms; /* KEPT: for so long */
-	const char *behind; /* who is to be rung if the first is dead */
-	struct answer_rings rings;
+	const char *behind; /* the waiter to notify if the head is dead */
+	struct answer_waiters to_notify;
 };
 
 struct answer_force {
 	bool unfinished; /* only that: ask again at once */
 	int64_t freed;	 /* so many have lost it */
-	struct answer_rings rings;
+	struct answer_waiters to_notify;
 };
 
 bool answer_acquire(struct answer_try *answer, const struct value *reply);
@@ -77,9 +77,9 @@ bool answer_renew(bool *held, const struct value *reply);
 bool answer_release(struct answer_release *answer, const struct value *reply);
 bool answer_force(struct answer_force *answer, const struct value *reply);
 
-/* Of ZRANGE :q 0 0: the first in line; empty when that is no waiter's name, or
- * there is none. */
-bool answer_next(const char **name, const struct value *reply);
+/* Of ZRANGE :q 0 0: the head of the queue; empty if that is no waiter's name,
+ * or there is none. */
+bool answer_head(const char **waiter, const struct value *reply);
 
 /* Of WAIT: how many replicas have it; 0 when that isn't known. */
 int answer_replicas(const struct value *reply);
@@ -96,7 +96,7 @@ bool answer_is_acquire(const struct value *reply);
 bool answer_is_join(const struct value *reply);
 bool answer_is_renew(const struct value *reply);
 bool answer_is_release(const struct value *reply);
-bool answer_is_next(const struct value *reply);
+bool answer_is_head(const struct value *reply);
 
 /* What any of the scripts about a lock says, when it has been checked: 1 is
  * yes, 0 is no; ANSWER_NOT_YET if the server has to be asked again; -1 for an

@@ -52,7 +52,7 @@ claim_change_token(struct claim *claim)
 		return false;
 	waiter_name(claim->waiter, *claim->config->kind->letter, claim->token,
 	    &claim->self);
-	claim->doorbell = key_bell(claim->config->key, claim->token);
+	claim->doorbell = key_doorbell(claim->config->key, claim->token);
 	return claim->doorbell != NULL;
 }
 
@@ -91,11 +91,11 @@ claim_lower_tier(struct claim *claim, bool refused)
 }
 
 void
-claim_expect_next(struct claim *claim, const char *waiter)
+claim_expect_head(struct claim *claim, const char *waiter)
 {
-	claim->next[0] = '\0';
-	if (strlen(waiter) < sizeof(claim->next))
-		memcpy(claim->next, waiter, strlen(waiter) + 1);
+	claim->head[0] = '\0';
+	if (strlen(waiter) < sizeof(claim->head))
+		memcpy(claim->head, waiter, strlen(waiter) + 1);
 }
 
 const struct kind *

@@ -37,7 +37,7 @@ struct claim {
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
 	char waiter[WAITER_SIZE];    /* our name in the queue */
-	char next[WAITER_SIZE];	     /* the head of the queue, or empty */
+	char head[WAITER_SIZE];	     /* the head of the queue, or empty */
 	const struct kind *outer;    /* of the run that holds the lock for us */
 	char run[TOKEN_SIZE];	     /* our id as a nested run, or empty */
 	char member[2 * TOKEN_SIZE]; /* token:run, what we are among these */
@@ -69,7 +69,7 @@ void claim_forget_outer(struct claim *claim);
 bool claim_lower_tier(struct claim *claim, bool refused);
 
 /* Remembers the head of the queue, which a release notifies. */
-void claim_expect_next(struct claim *claim, const char *waiter);
+void claim_expect_head(struct claim *claim, const char *waiter);
 
 /* A nested run uses the lock in the outer run's kind. */
 const struct kind *claim_kind(const struct claim *claim);

@@ -25,7 +25,7 @@ key_helper(const char *key, char letter)
 }
 
 char *
-key_bell(const char *key, const char *token)
+key_doorbell(const char *key, const char *token)
 {
 	char *name;
 

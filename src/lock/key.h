@@ -25,7 +25,7 @@ char *key_helper(const char *key, char letter);
 
 /* The doorbell of the waiter with that token, to be freed. NULL when memory is
  * out. */
-char *key_bell(const char *key, const char *token);
+char *key_doorbell(const char *key, const char *token);
 
 /* Whether those of that key do lie in its slot: not with a '}' in it, but
  * without a hash tag. */

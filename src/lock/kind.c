@@ -20,14 +20,11 @@ const struct kind kind_permits = {.letter = "p", .held = "by permit", COUNTED};
 const struct kind *
 kind_of(char letter)
 {
-	switch (letter) {
-	case 'x':
-		return &kind_exclusive;
-	case 's':
-		return &kind_shared;
-	case 'p':
-		return &kind_permits;
-	default:
-		return NULL;
-	}
+	static const struct kind *const kinds[] = {&kind_exclusive,
+	    &kind_shared, &kind_permits};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (*kinds[i]->letter == letter)
+			return kinds[i];
+	return NULL;
 }

@@ -1,5 +1,5 @@
-/* Exclusive and counted locks as tables of scripts: nobody else asks which kind
- * it is. */
+/* Exclusive and counted locks as tables of scripts: no other module asks which
+ * kind a lock has. */
 #ifndef KIND_H
 #define KIND_H
 
@@ -16,7 +16,7 @@ extern const struct kind kind_exclusive; /* a string, the token */
 extern const struct kind kind_shared;	 /* a sorted set of readers */
 extern const struct kind kind_permits;	 /* a sorted set of tokens */
 
-/* The kind with that letter; NULL for what is none. */
+/* The kind with that letter, or NULL. */
 const struct kind *kind_of(char letter);
 
 #endif

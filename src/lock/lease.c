@@ -145,8 +145,8 @@ on_head(void *arg, const struct reply *reply)
 	struct lock *lock = arg;
 	const char *waiter;
 
-	if (answer_next(&waiter, reply->value))
-		claim_expect_next(&lock->claim, waiter);
+	if (answer_head(&waiter, reply->value))
+		claim_expect_head(&lock->claim, waiter);
 }
 
 /* In the same write as the renewal that follows. */

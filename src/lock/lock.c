@@ -85,13 +85,13 @@ lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
 }
 
 void
-lock_notify(struct lock *lock, const struct answer_rings *waiters)
+lock_notify(struct lock *lock, const struct answer_waiters *waiters)
 {
 	const struct conn_command how = {
 	    .deadline = clock_now() + LOCK_REPLY_MS};
 	struct request request;
 
-	request_notify(&request, &lock->claim.keys, waiters->waiters,
+	request_notify(&request, &lock->claim.keys, waiters->names,
 	    waiters->count);
 	lock_send(lock, &request, &how, QUORUM_SEND);
 }

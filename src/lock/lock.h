@@ -130,7 +130,7 @@ int lock_send_release(struct lock *lock, const struct conn_command *how,
 /* Withdraws a try. more: a release follows in the same write. */
 void lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more);
 /* Rings the doorbells of these waiters. */
-void lock_notify(struct lock *lock, const struct answer_rings *waiters);
+void lock_notify(struct lock *lock, const struct answer_waiters *waiters);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,

@@ -74,7 +74,7 @@ on_answer(struct lock *lock, const struct answer_release *answer)
 	bool left = answer->how == ANSWER_LEFT;
 	struct request request;
 
-	lock_notify(lock, &answer->rings);
+	lock_notify(lock, &answer->to_notify);
 	request_notify_behind(&request, &lock->claim, answer);
 	lock_send(lock, &request, &how, QUORUM_SEND);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {

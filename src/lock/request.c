@@ -40,12 +40,7 @@ number(struct request *request, int64_t value)
 static void
 begin(struct request *request)
 {
-	request->argc = 0;
-	request->argv = request->words;
-	request->is_answer = NULL;
-	request->more_words = NULL;
-	request->number_count = 0;
-	request->doorbell_count = 0;
+	*request = (struct request){.argv = request->words};
 }
 
 /* The arguments follow. */
@@ -76,7 +71,7 @@ doorbell_of(struct request *request, const char *key, const char *name)
 
 	if (!waiter_parse(&waiter, name))
 		return NULL;
-	doorbell = key_bell(key, waiter.token);
+	doorbell = key_doorbell(key, waiter.token);
 	if (doorbell != NULL)
 		request->doorbells[request->doorbell_count++] = doorbell;
 	return doorbell;
@@ -237,7 +232,7 @@ request_head(struct request *request, const struct claim *claim)
 	begin(request);
 	if (claim->tier == CLAIM_WITH_QUEUE)
 		add(request, "ZRANGE", claim->keys.queue, "0", "0", NULL);
-	request->is_answer = answer_is_next;
+	request->is_answer = answer_is_head;
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -251,14 +246,14 @@ request_release(struct request *request, const struct claim *claim,
 
 	begin_claim(request, kind->release, claim);
 	if (claim->tier == CLAIM_WITH_QUEUE) {
-		doorbell = doorbell_of(request, claim->keys.lock, claim->next);
+		doorbell = doorbell_of(request, claim->keys.lock, claim->head);
 		request->argv[2] = number(request, claim->tier + 1);
 		add(request, doorbell != NULL ? doorbell : claim->doorbell,
 		    NULL);
 	}
 	add(request, claim->token, kind->letter, permits(request, claim),
 	    undo_fence, number(request, keep_ms > 0 ? keep_ms : 0),
-	    claim->waiter, claim->run, claim->next, NULL);
+	    claim->waiter, claim->run, claim->head, NULL);
 	add_former(request, claim);
 	request->is_answer = answer_is_release;
 }
@@ -315,8 +310,8 @@ void
 request_notify_behind(struct request *request, const struct claim *claim,
     const struct answer_release *answer)
 {
-	const struct answer_rings *named = &answer->rings;
-	const char *head = named->count > 0 ? named->waiters[0] : claim->next;
+	const struct answer_waiters *named = &answer->to_notify;
+	const char *head = named->count > 0 ? named->names[0] : claim->head;
 	const char *names[] = {claim->keys.queue, claim->keys.alive, NULL,
 	    NULL};
 

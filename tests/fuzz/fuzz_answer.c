@@ -30,13 +30,13 @@ check_number(const char *text)
 }
 
 static void
-check_rings(const struct answer_rings *rings)
+check_waiters(const struct answer_waiters *waiters)
 {
 	struct waiter waiter;
 
-	require(rings->count <= LIMIT_NOTIFY);
-	for (size_t i = 0; i < rings->count; i++)
-		require(waiter_parse(&waiter, rings->waiters[i]));
+	require(waiters->count <= LIMIT_NOTIFY);
+	for (size_t i = 0; i < waiters->count; i++)
+		require(waiter_parse(&waiter, waiters->names[i]));
 }
 
 static void
@@ -44,7 +44,7 @@ check_busy(const struct answer_try *answer)
 {
 	char text[640];
 
-	require(answer->rank >= -1 && answer->rank <= INT64_C(1) << 40);
+	require(answer->position >= -1 && answer->position <= INT64_C(1) << 40);
 	require(answer->waiting >= 0 && answer->holder.left_ms >= -1);
 	require(answer->holder.held_ms >= 0);
 	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
@@ -57,7 +57,7 @@ check_busy(const struct answer_try *answer)
 static void
 check_try(const struct answer_try *answer, int vote)
 {
-	check_rings(&answer->rings);
+	check_waiters(&answer->to_notify);
 	check_number(answer->fence);
 	require((vote == 1) == (answer->outcome == ANSWER_GRANTED));
 	require(
@@ -118,10 +118,10 @@ check(const struct value *reply)
 	if (answer_renew(&held, reply))
 		require(held == (vote == 1));
 	if (answer_release(&release, reply))
-		check_rings(&release.rings);
+		check_waiters(&release.to_notify);
 	if (answer_force(&force, reply))
-		check_rings(&force.rings);
-	answer_next(&next, reply);
+		check_waiters(&force.to_notify);
+	answer_head(&next, reply);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);
 	check_page(reply);

@@ -394,7 +394,7 @@ was_rung() {
 # polled LEAST: somebody has tried so often.
 polled() {
 	local most
-	most=$(grep -F "'SET', lock" "$MONITOR" | grep -oE "\"x:[0-9a-f-]{36}:" |
+	most=$(grep -F 'in_turn(' "$MONITOR" | grep -oE "\"x:[0-9a-f-]{36}:" |
 		sort | uniq -c | awk '$1 > most { most = $1 } END { print most + 0 }')
 	((most >= $1))
 }

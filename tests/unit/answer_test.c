@@ -144,7 +144,7 @@ test_busy(void)
 
 	ok(answer_acquire(&answer, reply), "busy");
 	ok(answer.outcome == ANSWER_BUSY, "  is that");
-	is_int(answer.rank, 3, "  rank");
+	is_int(answer.position, 3, "  position");
 	is_int(answer.waiting, 9, "  waiting");
 	is_int(answer.holder.left_ms, 1500, "  left");
 	is_int(answer.holder.held_ms, 5, "  held for");
@@ -155,8 +155,8 @@ test_busy(void)
 	is_text(answer.holder.host, "h", "  host");
 	is_text(answer.holder.pid, "?", "  a pid that is none");
 	is_text(answer.holder.user, "u", "  user");
-	is_int((int64_t)answer.rings.count, 1, "  one has a doorbell");
-	is_text(answer.rings.waiters[0], W, "  its name");
+	is_int((int64_t)answer.to_notify.count, 1, "  one has a doorbell");
+	is_text(answer.to_notify.names[0], W, "  its name");
 	is_text(answer.fence, "", "  no fence");
 	freeReplyObject(reply);
 }
@@ -172,14 +172,14 @@ test_grant(void)
 	ok(answer_acquire(&answer, reply), "a grant");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
-	is_text(answer.next, W, "  next");
+	is_text(answer.head, W, "  head");
 	is_int(answer.permits, 4, "  permits");
-	is_int((int64_t)answer.rings.count, 1, "  rings");
+	is_int((int64_t)answer.to_notify.count, 1, "  to notify");
 	ok(answer_join(&answer, join), "joined");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
 	is_text(answer.uncounted, "why", "  not counted");
-	is_text(answer.next, "", "  next");
+	is_text(answer.head, "", "  head");
 	ok(answer_join(&answer, gone) && answer.outcome == ANSWER_NOT_HELD,
 	    "not held");
 	freeReplyObject(reply);
@@ -275,7 +275,7 @@ test_unfinished(void)
 }
 
 static void
-test_rings(void)
+test_waiters(void)
 {
 	char lines[60 * sizeof(W)] = "1\n0\n0\n+";
 	struct answer_release answer;
@@ -285,7 +285,7 @@ test_rings(void)
 		strcat(lines, "\n+" W);
 	reply = array(lines);
 	ok(answer_release(&answer, reply), "as many as a script names");
-	is_int((int64_t)answer.rings.count, LIMIT_NOTIFY, "  all");
+	is_int((int64_t)answer.to_notify.count, LIMIT_NOTIFY, "  all");
 	freeReplyObject(reply);
 	strcat(lines, "\n+" W);
 	reply = array(lines);
@@ -302,11 +302,11 @@ test_next(void)
 	void *two = array("+" W "\n+" W);
 	const char *name;
 
-	ok(answer_next(&name, none) && *name == '\0', "nobody is next");
-	ok(answer_next(&name, garbage) && *name == '\0', "nor is garbage");
-	ok(answer_next(&name, one), "a waiter is");
+	ok(answer_head(&name, none) && *name == '\0', "nobody is next");
+	ok(answer_head(&name, garbage) && *name == '\0', "nor is garbage");
+	ok(answer_head(&name, one), "a waiter is");
 	is_text(name, W, "  its name");
-	ok(!answer_next(&name, two), "two are not");
+	ok(!answer_head(&name, two), "two are not");
 	freeReplyObject(none);
 	freeReplyObject(garbage);
 	freeReplyObject(one);
@@ -447,7 +447,7 @@ main(void)
 	test_grant();
 	test_others();
 	test_unfinished();
-	test_rings();
+	test_waiters();
 	test_next();
 	test_values();
 	test_replicas();

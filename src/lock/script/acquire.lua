@@ -19,7 +19,7 @@
 -- Unfinished: {-1, ...} with the same elements. One call has removed as many
 --   expired entries as it may, and more of them hide whether the lock is free.
 --   A waiter has its place in the queue. Call again at once.
-local lock, fence, info, _, queue, alive, bell = unpack(KEYS)
+local lock, fence, info, _, queue, alive, doorbell = unpack(KEYS)
 local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local letter, limit = ARGV[4], tonumber(ARGV[5])
 local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8], command = ARGV[9]}
@@ -36,12 +36,12 @@ local now_us = time[1] * 1000000 + time[2]
 
 -- Whether all in front of us can go together with us, and all find a place.
 -- Nobody joins a group across more than 1,000 waiters.
-local function in_turn(head, rank, places)
-  if rank == 0 then return true end
-  if string.sub(head, 1, 1) ~= letter or (rank or 1) >= places then
+local function in_turn(head, position, places)
+  if position == 0 then return true end
+  if string.sub(head, 1, 1) ~= letter or (position or 1) >= places then
     return false
   end
-  local count = rank or places < math.huge and places or 0
+  local count = position or places < math.huge and places or 0
   if count == 0 or count > 1000 then count = 1001 end
   local ahead = redis.pcall('ZRANGE', queue, 0, count - 1)
   if #ahead >= places or #ahead > 1000 then return false end
@@ -52,18 +52,18 @@ local function in_turn(head, rank, places)
 end
 
 -- Enters the queue or sends a heartbeat; returns the position.
-local function enter(rank)
-  if not rank then
+local function enter(position)
+  if not position then
     local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
     local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)
     call('ZADD', queue, string.format('%.0f', ticket), me)
-    rank = call('ZRANK', queue, me)
+    position = call('ZRANK', queue, me)
   end
-  call('ZADD', alive, now + 3 * (rank < LIMIT_NEXT_POSITIONS
+  call('ZADD', alive, now + 3 * (position < LIMIT_NEXT_POSITIONS
     and LIMIT_HEARTBEAT_NEXT_MS or LIMIT_HEARTBEAT_MS), me)
   call('PEXPIRE', queue, 60000)
   call('PEXPIRE', alive, 60000)
-  return rank
+  return position
 end
 
 -- Writes one of the holders into the busy answer.
@@ -85,9 +85,9 @@ local function describe_holder(busy, held, member)
   busy[12] = math.max(0, now - since)
 end
 
--- The answer when it is not our turn. A newcomer that finds places with others in
--- front of it is asked to notify these, unless somebody has.
-local function answer_busy(held, places, head, till, rank, again)
+-- The answer when it is not our turn. A newcomer that finds places with others
+-- in front of it is asked to notify these, unless somebody has.
+local function answer_busy(held, places, head, till, position, again)
   local busy = {again and -1 or 0, 0, -1, 0, 'free', '', 0, 0, '', '', '',
     0, 0}
   local waiters = {}
@@ -108,8 +108,8 @@ local function answer_busy(held, places, head, till, rank, again)
   end
   if queue and (wait or most) then
     busy[4] = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
-    if wait and (rank or not most or busy[4] < most) then
-      busy[3] = enter(rank)
+    if wait and (position or not most or busy[4] < most) then
+      busy[3] = enter(position)
     end
   end
   busy[2] = math.max(-1, math.min(busy[2], LIMIT_LEFT_MS))
@@ -117,10 +117,10 @@ local function answer_busy(held, places, head, till, rank, again)
   return busy
 end
 
--- The lock is written last: a server that refuses a step has granted nothing. SET
--- comes first, because a full server refuses a script's first write only. PTTL
--- and PEXPIRE come before anything without a life of its own is written: they
--- fail here if an ACL would let us neither renew nor release.
+-- The lock is written last: a server that refuses a step has granted nothing.
+-- SET comes first, because a full server refuses a script's first write only.
+-- PTTL and PEXPIRE come before anything without a life of its own is written:
+-- they fail here if an ACL would let us neither renew nor release.
 local function grant(held, in_queue, number)
   local record, grant = grant_steps(held, ttl, number)
   local steps = {}
@@ -131,7 +131,7 @@ local function grant(held, in_queue, number)
   end
   -- A waiter that was notified and then taken for dead may find no queue, but
   -- its doorbell.
-  if queue and (in_queue or wait) then steps[#steps + 1] = {'DEL', bell} end
+  if queue and (in_queue or wait) then steps[#steps + 1] = {'DEL', doorbell} end
   if in_queue then
     steps[#steps + 1] = {'ZREM', queue, me}
     steps[#steps + 1] = {'ZREM', alive, me}
@@ -142,8 +142,8 @@ local function grant(held, in_queue, number)
   end
 end
 
--- The own token is granted anew, with a new fence: nobody has seen the one whose
--- answer was lost.
+-- The own token is granted anew, with a new fence: nobody has seen the one
+-- whose answer was lost.
 local function next_fence()
   local last = fence and redis.pcall('GET', fence)
   last = type(last) == 'string' and tonumber(last) or 0
@@ -155,15 +155,15 @@ return answer_of(function()
   local held = find_holders(remove_expired)
   local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
     and (owns() or former_owns())
-  local places, head, till, rank = free_places(held), false, now, false
+  local places, head, till, position = free_places(held), false, now, false
   if queue then
     head, till = live_head(me)
-    rank = head and call('ZRANK', queue, me)
+    position = head and call('ZRANK', queue, me)
   end
   local again = held.unswept or head == true and (wait or places > 0)
   if not own and (again or places < 1
-    or head and not in_turn(head, rank, places)) then
-    return answer_busy(held, places, head, till, rank, again)
+    or head and not in_turn(head, position, places)) then
+    return answer_busy(held, places, head, till, position, again)
   end
 
   local number = next_fence()

@@ -4,9 +4,10 @@
 -- KEYS: the lock, :i, :n, :q, :l, and if ARGV names a waiter its doorbell.
 -- ARGV: the waiter that is expected to be the head of the queue or '', the
 --   digests of the holders.
--- {how many have lost it, or 1 if it was free; waiters to notify...}; {0}: others
--- hold it; {-1}: nothing was done but to remove expired entries, call again.
-local lock, info, nested, queue, alive, bell = unpack(KEYS)
+-- {how many have lost it, or 1 if it was free; waiters to notify...}; {0}:
+-- others hold it; {-1}: nothing was done but to remove expired entries, call
+-- again.
+local lock, info, nested, queue, alive, doorbell = unpack(KEYS)
 -- include: call
 -- include: time
 -- include: sweep
@@ -38,5 +39,5 @@ return answer_of(function()
   if held.count == 0 then wipe(unpack({lock, info, nested})) end
   if not queue then return {freed} end
   local waiters = waiters_to_notify(nil, held, limit, true)
-  return notify_expected(waiters, ARGV[1], bell, {freed})
+  return notify_expected(waiters, ARGV[1], doorbell, {freed})
 end)

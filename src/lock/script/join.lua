@@ -1,12 +1,12 @@
--- A nested run joins those that use the lock. One of another kind joins nothing.
--- One that cannot be counted takes part all the same, and loses the lock when the
--- outer run ends first.
+-- A nested run joins those that use the lock. One of another kind joins
+-- nothing. One that cannot be counted takes part all the same, and loses the
+-- lock when the outer run ends first.
 --
 -- KEYS: as those of acquire, without the queue.
--- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life of
---   :n in ms, letter of the own kind.
--- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that token;
--- {2}: held in another kind.
+-- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life
+--   of :n in ms, letter of the own kind.
+-- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that
+-- token; {2}: held in another kind.
 local lock, _, info, nested = unpack(KEYS)
 local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]

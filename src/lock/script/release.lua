@@ -1,20 +1,21 @@
 -- Frees the lock, or leaves it to nested runs or to the server, and notifies
--- those that can go now. Leaves nothing of ours in the queue: a waiter that gives
--- up calls it, too. Whatever becomes of the queue, the lock is freed.
+-- those that can go now. Leaves nothing of ours in the queue: a waiter that
+-- gives up calls it, too. Whatever becomes of the queue, the lock is freed.
 --
--- KEYS: as those of acquire; with the queue also the doorbell of the waiter that
---   is expected to be its head.
+-- KEYS: as those of acquire; with the queue also the doorbell of the waiter
+--   that is expected to be its head.
 -- ARGV: token, letter of the kind, number of permits or '', the fence if the
---   grant is to be undone because it should never have been, ms to keep the lock
---   for or 0, own name in the queue, the nested run or '', the waiter that is
---   expected to be the head or '', the former tokens: whatever these were granted
---   is freed, without a word.
+--   grant is to be undone because it should never have been, ms to keep the
+--   lock for or 0, own name in the queue, the nested run or '', the waiter that
+--   is expected to be the head or '', the former tokens: whatever these were
+--   granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
 --   lock: release again at once; ms that it is kept for; who comes behind those
 --   that are notified (for notify_behind), or ''; waiters to notify...}.
 -- The lock alone does where its slot migrates.
-local lock, fence, info, nested, queue, alive, bell, next_bell = unpack(KEYS)
+local lock, fence, info, nested, queue, alive, doorbell, head_doorbell =
+  unpack(KEYS)
 local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local number, keep_ms, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]
 local run, expected = ARGV[7] or '', ARGV[8]
@@ -28,10 +29,10 @@ local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: queue
 -- include: KIND
 
--- Whether other nested runs of our token are alive, 'unknown' if one call cannot
--- say; and whether there are members at all. Expired members are skipped. If
--- there are many, those whose token does not hold the lock are removed, so many
--- in one call.
+-- Whether other nested runs of our token are alive, 'unknown' if one call
+-- cannot say; and whether there are members at all. Expired members are
+-- skipped. If there are many, those whose token does not hold the lock are
+-- removed, so many in one call.
 local function has_other_runs()
   local skip, spared, room = 0, 0, LIMIT_ENTRIES
   while room > 0 do
@@ -80,8 +81,8 @@ local function left_to_keep()
   return left > 0 and left <= LIMIT_MIN_HOLD_MS and left or 0
 end
 
--- Nested runs that use the lock keep it: returns the answer then. Otherwise nil,
--- and whether nested runs are left.
+-- Nested runs that use the lock keep it: returns the answer then. Otherwise
+-- nil, and whether nested runs are left.
 local function leave(owned)
   if not nested then return run ~= '' and {owned and 2 or 0, 0, 0, ''} end
   local others, any = false, true
@@ -109,10 +110,11 @@ local function free(owned)
   drop_former()
 end
 
--- The waiter behind those that are notified, unless its heartbeat is that of the
--- first positions: if the head is dead, it would notice after a long time only.
-local function slow_waiter_at(rank)
-  local waiter = redis.pcall('ZRANGE', queue, rank, rank)[1]
+-- The waiter behind those that are notified, unless its heartbeat is that of
+-- the first positions: if the head is dead, it would notice after a long time
+-- only.
+local function slow_waiter_at(position)
+  local waiter = redis.pcall('ZRANGE', queue, position, position)[1]
   local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
   return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
     and till <= now + 4 * LIMIT_HEARTBEAT_MS and waiter or ''
@@ -135,8 +137,8 @@ return answer_of(function()
   free(owned)
 
   -- Those that can go now are notified, even if it was not we who freed the
-  -- lock: the answer of a first try may have been lost, or this is a waiter that
-  -- leaves after it was notified, or whose kind kept others back.
+  -- lock: the answer of a first try may have been lost, or this is a waiter
+  -- that leaves after it was notified, or whose kind kept others back.
   local answer = {owned and 1 or 0, 0, 0, ''}
   local is_lock, held = pcall(find_holders, remove_expired)
   if held.unswept then answer[2] = 1 end
@@ -149,11 +151,11 @@ return answer_of(function()
   if not first then return answer end
   redis.pcall('ZREM', queue, me)
   redis.pcall('ZREM', alive, me)
-  redis.pcall('DEL', bell)
+  redis.pcall('DEL', doorbell)
   if not is_lock then return answer end
   local waiters, unfinished = waiters_to_notify(me, held, limit,
     owned and held.kind ~= 's' or first == me)
   if unfinished then answer[2] = 1 end
   if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
-  return notify_expected(waiters, expected, next_bell, answer)
+  return notify_expected(waiters, expected, head_doorbell, answer)
 end)

@@ -1,6 +1,6 @@
 -- Runs a command and returns its reply; raises the text of an error. So does
--- redis.call, but Redis before 7 wraps it into a text of its own. The command is
--- added, because the server does not name one that an ACL denies.
+-- redis.call, but Redis before 7 wraps it into a text of its own. The command
+-- is added, because the server does not name one that an ACL denies.
 local function call(command, ...)
   local reply = redis.pcall(command, ...)
   if type(reply) == 'table' and reply.err then

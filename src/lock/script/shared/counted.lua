@@ -1,6 +1,7 @@
--- Shared locks and permits are a sorted set, member -> end of its lease. Permits
--- have the token itself as member, as DistributedLock.Redis has; shared holders
--- another one, to be told apart. Uses lock, info, token, letter, former, now.
+-- Shared locks and permits are a sorted set, member -> end of its lease.
+-- Permits have the token itself as member, as DistributedLock.Redis has; shared
+-- holders another one, to be told apart. Uses lock, info, token, letter,
+-- former, now.
 
 local function member_of(one) return letter == 's' and 's:' .. one or one end
 local member = member_of(token)

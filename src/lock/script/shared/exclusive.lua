@@ -1,4 +1,5 @@
--- An exclusive lock is a string, the token. Uses lock, info, token, former, now.
+-- An exclusive lock is a string, the token. Uses lock, info, token, former,
+-- now.
 
 local function owns() return call('GET', lock) == token end
 local function is_holder(other) return other == token end

@@ -1,6 +1,7 @@
 -- Uses lock, info and now.
 
--- The token of a member of a counted lock: a shared holder's has 's:' before it.
+-- The token of a member of a counted lock: a shared holder's has 's:' before
+-- it.
 local function token_of(member)
   return string.sub(member, 1, 2) == 's:' and string.sub(member, 3) or member
 end
@@ -16,9 +17,9 @@ end
 
 -- Who holds the lock: the kind, how many, whose lease ends first and last, and
 -- in how many ms. Expired holders never count; remove is nil or what removes
--- them. A lock with more expired holders than one call removes, and no other, is
--- not free (unswept): the kinds must not mix. A sorted set that never expires, or
--- whose scores are no times, is somebody's data and no lock.
+-- them. A lock with more expired holders than one call removes, and no other,
+-- is not free (unswept): the kinds must not mix. A sorted set that never
+-- expires, or whose scores are no times, is somebody's data and no lock.
 local function find_holders(remove)
   local owner = redis.pcall('GET', lock)
   local left = call('PTTL', lock)

@@ -13,8 +13,8 @@ local function live_head(me)
   end, function(dead) redis.pcall('ZREM', alive, unpack(dead)) end)
 end
 
--- How many waiters can go at once beside the holders, if one of this kind is the
--- head of the queue.
+-- How many waiters can go at once beside the holders, if one of this kind is
+-- the head of the queue.
 local function free_for(letter, held, limit)
   if held.count > 0 and (letter == 'x' or letter ~= held.kind) then return 0 end
   if letter == 'p' then
@@ -23,13 +23,13 @@ local function free_for(letter, held, limit)
   return letter == 's' and LIMIT_NOTIFY or 1
 end
 
--- The waiters at the front of the queue that can go now, and are to be notified;
--- and true if one call cannot find the head of the queue. One that was notified
--- or returned before is left out (its score ends in half a millisecond), unless
--- it is the first and again is set: many who come together would all notify the
--- same one. A name that no waiter has gets no doorbell, and one second. The
--- search starts from behind, because all before one that was notified mostly
--- were, too.
+-- The waiters at the front of the queue that can go now, and are to be
+-- notified; and true if one call cannot find the head of the queue. One that
+-- was notified or returned before is left out (its score ends in half a
+-- millisecond), unless it is the first and again is set: many who come together
+-- would all notify the same one. A name that no waiter has gets no doorbell,
+-- and one second. The search starts from behind, because all before one that
+-- was notified mostly were, too.
 local function waiters_to_notify(me, held, limit, again)
   local list = {}
   local done, head = pcall(live_head, me)
@@ -61,20 +61,20 @@ end
 -- Rings the doorbell of a waiter that is still in the queue, and gives it one
 -- second to come: all in one step, because the one who notifies may die on the
 -- way. The list has one element at most, and does not outlive its waiter.
-local function notify(waiter, bell)
+local function notify(waiter, doorbell)
   if not redis.pcall('ZSCORE', queue, waiter) then return end
   redis.pcall('ZADD', alive, now + 1000, waiter)
-  redis.pcall('DEL', bell)
-  redis.pcall('RPUSH', bell, 1)
-  redis.pcall('PEXPIRE', bell, 10000)
+  redis.pcall('DEL', doorbell)
+  redis.pcall('RPUSH', doorbell, 1)
+  redis.pcall('PEXPIRE', doorbell, 10000)
 end
 
 -- Notifies that one of the waiters whose doorbell is known; the others go into
 -- the answer.
-local function notify_expected(waiters, expected, bell, answer)
+local function notify_expected(waiters, expected, doorbell, answer)
   for _, waiter in ipairs(waiters) do
     if waiter == expected then
-      notify(waiter, bell)
+      notify(waiter, doorbell)
     else
       answer[#answer + 1] = waiter
     end

@@ -1,5 +1,5 @@
--- Uses info and now. The text of any key may be anybody's: only what is in range
--- is passed on, because an answer out of range breaks the protocol.
+-- Uses info and now. The text of any key may be anybody's: only what is in
+-- range is passed on, because an answer out of range breaks the protocol.
 
 -- The text if it is a whole number up to that, or nil.
 local function digits(text, most)
@@ -13,9 +13,9 @@ local function start_of(text)
   return since and math.abs(now - since) < LIMIT_AGE_MS and since
 end
 
--- The records of the holders with these tokens, false for one that has none; and
--- the number of permits. Counted locks keep a text for each token:
--- since, '-' or 'k' (kept for --min-hold), fence, pid, host, user.
+-- The records of the holders with these tokens, false for one that has none;
+-- and the number of permits. Counted locks keep a text for each token: since,
+-- '-' or 'k' (kept for --min-hold), fence, pid, host, user.
 local function read_records(kind, tokens)
   local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
     'host', 'user', 'command', 'limit', unpack(tokens))

@@ -1,8 +1,8 @@
 -- Removes expired members from the front of a sorted set. The server does
 -- nothing else meanwhile, so one call removes a limited number, fewer if their
 -- names are long. stays() returns why a member stays; forget() cleans up after
--- those that were removed. Returns the first member that stays and why, false if
--- the set is empty now, or true if the limit was reached first.
+-- those that were removed. Returns the first member that stays and why, false
+-- if the set is empty now, or true if the limit was reached first.
 local function sweep(set, stays, forget)
   local size, room = 1, LIMIT_ENTRIES
   while room > 0 do
