@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
-# What is documented is what is there: the table of options in src/app/opts_table.c and
-# the list in src/base/exitcode.h against man page, README and completions.
+# The documents agree with the program: the table of options in
+# src/app/opts_table.c and the statuses in src/base/exitcode.h with the manual
+# page, the README and the completions; the walks in src/README.md with the
+# functions.
 #
 # Options are compared one name a line, with a '=' behind what takes an
 # argument. Formats that are looked for:
@@ -210,4 +212,29 @@ section() {
 		sed 's/set -l options//' | grep -oE '[a-zA-Z/=-]+' |
 		sed -E 's/^(.)\/([^=]*)(=?)$/-\1\3\n--\2\3/; t; s/^.=?$/-&/; t; s/^/--/' |
 		same_as rlockrun.fish <(names)
+}
+
+@test "src/README: the functions of the walks are in the files named beside them" {
+	local name file count=0
+	while read -r name file; do
+		grep -q "^$name(" "$root/src/$file" || {
+			echo "src/$file has no function $name"
+			return 1
+		}
+		count=$((count + 1))
+	done < <(sed -n 's/^| .\([a-z_]*\). | \[\([a-z_/.]*\)\].*/\1 \2/p' \
+		"$root/src/README.md")
+	((count > 10))
+}
+
+@test "links between the documents lead to files" {
+	local page link
+	for page in "$root"/*.md "$root"/src/*.md "$root"/src/*/*.md "$root"/tests/*.md; do
+		while read -r link; do
+			[[ -e $(dirname "$page")/$link ]] || {
+				echo "$page: $link does not exist"
+				return 1
+			}
+		done < <(sed 's/](/\n](/g' "$page" | sed -n 's/^](\([^):#]*\)[)#].*/\1/p')
+	done
 }
