@@ -1,0 +1,151 @@
+#include <stdlib.h>
+
+#include "lock/request.h"
+#include "lock/script.h"
+#include "tap.h"
+
+enum { READ_BYTES = 16384, KEY_MAX = 4000 };
+
+static const struct {
+	enum claim_tier tier;
+	int acquire, release, undo; /* how many keys they get */
+} tiers[] = {
+    {CLAIM_KEY_ONLY, 1, 1, 1},
+    {CLAIM_WITH_RECORD, 3, 3, 2},
+    {CLAIM_WITH_NESTED, 4, 4, 2},
+    {CLAIM_WITH_QUEUE, 7, 8, 5},
+};
+
+static struct lock_config config = {.quorum.count = 1,
+    .ttl_ms = 30000,
+    .wait = true,
+    .max_waiters = CONFIG_ANY_WAITERS,
+    .kind = &kind_exclusive,
+    .command = "backup"};
+
+static size_t
+wire_bytes(const struct request *request)
+{
+	int size = snprintf(NULL, 0, "*%d\r\n", request->argc);
+
+	for (int i = 0; i < request->argc; i++)
+		size += snprintf(NULL, 0, "$%zu\r\n%s\r\n",
+		    strlen(request->argv[i]), request->argv[i]);
+	return (size_t)size;
+}
+
+static void
+check_keys(const struct request *request, int count, const char *what)
+{
+	is_text(request->argv[0], "EVAL", what);
+	is_int(atoi(request->argv[2]), count, "  its number of keys");
+	is_text(request->argv[3], "job", "  the first is the lock's");
+	is_text(request->argv[request->argc], NULL, "  ends with NULL");
+}
+
+static void
+test_tiers(void)
+{
+	struct claim claim;
+	struct request request;
+
+	config.key = "job";
+	claim_init(&claim, &config);
+	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
+		claim.tier = tiers[i].tier;
+		request_try(&request, &claim);
+		check_keys(&request, tiers[i].acquire, "acquire");
+		is_text(request.argv[3 + tiers[i].acquire], claim.token,
+		    "  then the token");
+		request_fini(&request);
+		request_release(&request, &claim, "", -5);
+		check_keys(&request, tiers[i].release, "release");
+		is_text(request.argv[3 + tiers[i].release + 4], "0",
+		    "  keeps for no time that is over");
+		request_fini(&request);
+		request_undo(&request, &claim);
+		check_keys(&request, tiers[i].undo, "undo");
+		request_fini(&request);
+		request_renewal(&request, &claim);
+		check_keys(&request, 1, "renew, in each tier");
+		request_fini(&request);
+		request_record(&request, &claim);
+		is_int(request.argc, claim.tier > CLAIM_KEY_ONLY ? 3 : 0,
+		    "the record's life");
+		request_head(&request, &claim);
+		is_int(request.argc, claim.tier == CLAIM_WITH_QUEUE ? 4 : 0,
+		    "the head of the queue");
+		request_stay(&request, &claim);
+		is_int(request.argc, 0, "no nested run");
+	}
+	claim_fini(&claim);
+}
+
+/* The try and an undo behind it fit into one read of the server, or the try
+ * reaches into the next one. */
+static void
+test_padding(const struct kind *kind)
+{
+	static char key[KEY_MAX + 1];
+	int padded = 0, wrong = 0;
+
+	config.kind = kind;
+	config.key = key;
+	for (size_t length = 1; length <= KEY_MAX; length += 7) {
+		struct claim claim;
+		struct request try, undo;
+
+		memset(key, 'k', length);
+		claim_init(&claim, &config);
+		for (size_t i = 0; i < length % (CLAIM_FORMER_MAX + 1); i++)
+			claim_supersede_token(&claim);
+		request_try(&try, &claim);
+		request_undo(&undo, &claim);
+		if (wire_bytes(&try) < READ_BYTES &&
+		    wire_bytes(&try) + wire_bytes(&undo) > READ_BYTES)
+			wrong++;
+		padded += wire_bytes(&try) > READ_BYTES;
+		request_fini(&try);
+		request_fini(&undo);
+		claim_fini(&claim);
+	}
+	is_int(wrong, 0, "an undo arrives with its try");
+	ok(padded > 0, "  which long keys make reach into the next read");
+}
+
+static void
+test_notify(void)
+{
+	const char *const names[] = {
+	    "x:01234567-89ab-cdef-0123-456789abcdef:1@h",
+	    "s:11234567-89ab-cdef-0123-456789abcdef:2@h", "no waiter"};
+	struct key_names keys;
+	struct request request;
+
+	key_names_init(&keys, "job");
+	request_notify(&request, &keys, names, 2);
+	is_int(atoi(request.argv[2]), 4, "queue, heartbeats, two doorbells");
+	is_text(request.argv[6],
+	    "{job}:rlk:m:11234567-89ab-cdef-0123-456789abcdef",
+	    "  the second one's");
+	is_text(request.argv[8], names[1], "  and its name");
+	is_int(request.argc, 9, "  nothing else");
+	request_fini(&request);
+	request_notify(&request, &keys, names, 3);
+	is_int(request.argc, 0, "nothing, if one name is no waiter's");
+	request_fini(&request);
+	request_notify(&request, &keys, names, 0);
+	is_int(request.argc, 0, "nothing, for no waiter");
+	request_fini(&request);
+	key_names_fini(&keys);
+}
+
+int
+main(void)
+{
+	test_tiers();
+	test_padding(&kind_exclusive);
+	test_padding(&kind_permits);
+	test_notify();
+	return tap_done();
+}
