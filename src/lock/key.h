@@ -1,5 +1,5 @@
 /* The names of the keys beside a lock's own. Each is a pure function of that
- * key, and lies in its cluster slot where one can. See Keys in PROTOCOL of
+ * key, and lies in that key's cluster slot if one can. See Keys in PROTOCOL of
  * rlockrun(1). */
 #ifndef KEY_H
 #define KEY_H
@@ -27,8 +27,8 @@ char *key_helper(const char *key, char letter);
  * out. */
 char *key_doorbell(const char *key, const char *token);
 
-/* Whether those of that key do lie in its slot: not with a '}' in it, but
- * without a hash tag. */
+/* Whether the helper keys lie in the key's slot: all do, unless it has a '}'
+ * but no hash tag. */
 bool key_is_placeable(const char *key);
 
 /* The other way round: the key that has this helper, to be freed. NULL when it

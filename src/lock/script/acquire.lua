@@ -66,55 +66,52 @@ local function enter(position)
   return position
 end
 
--- Writes one of the holders into the busy answer.
-local function describe_holder(busy, held, member)
-  busy[5], busy[6], busy[7] = 'foreign', held.kind, held.count
-  if not info then return end
+-- What is known about the holder whose lease is waited for.
+local function describe_holder(held, member)
+  local about = {who = held.count > 0 and 'foreign' or 'free', permits = 0,
+    host = '', pid = '', user = '', held_ms = 0}
+  if held.count == 0 or not info then return about end
   local one = held.kind == 's' and token_of(member) or member
   local done, records, permits = pcall(read_records, held.kind, {one})
   local record = done and records[1]
-  if not record then return end
+  if not record then return about end
   if held.kind ~= 'x' then
-    busy[8] = tonumber(digits(permits, LIMIT_PERMITS) or 0)
+    about.permits = tonumber(digits(permits, LIMIT_PERMITS) or 0)
   end
   local since = start_of(record.since)
-  if not since then return end
-  busy[5] = record.kept and 'kept' or 'known'
-  busy[9], busy[11] = record.host, record.user
-  busy[10] = digits(record.pid, LIMIT_PID) or ''
-  busy[12] = math.max(0, now - since)
+  if not since then return about end
+  about.who = record.kept and 'kept' or 'known'
+  about.host, about.user = record.host, record.user
+  about.pid = digits(record.pid, LIMIT_PID) or ''
+  about.held_ms = math.max(0, now - since)
+  return about
 end
 
 -- The answer when it is not our turn. A newcomer that finds places with others
 -- in front of it is asked to notify these, unless somebody has.
 local function answer_busy(held, places, head, till, position, again)
-  local busy = {again and -1 or 0, 0, -1, 0, 'free', '', 0, 0, '', '', '',
-    0, 0}
-  local waiters = {}
-  if held.count > 0 and held.kind == letter then
-    busy[2] = held.first_left
-    describe_holder(busy, held, held.first)
-  elseif held.count > 0 then
-    busy[2] = held.last_left
-    describe_holder(busy, held, held.last)
-  end
-  if places > 0 and not again then
-    busy[13] = 1
+  local is_ours = held.kind == letter
+  local left = is_ours and held.first_left or held.last_left or 0
+  local about = describe_holder(held, is_ours and held.first or held.last)
+  local has_room = places > 0 and not again
+  local waiters, waiting, entered = {}, 0, -1
+  if has_room then
     waiters = waiters_to_notify(me, held, limit)
-    busy[2] = held.last_left
+    left = held.last_left
     if held.count == 0 or string.sub(head, 1, 1) == letter then
-      busy[2] = math.min(till - now, 1000)
+      left = math.min(till - now, 1000)
     end
   end
   if queue and (wait or most) then
-    busy[4] = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
-    if wait and (position or not most or busy[4] < most) then
-      busy[3] = enter(position)
+    waiting = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
+    if wait and (position or not most or waiting < most) then
+      entered = enter(position)
     end
   end
-  busy[2] = math.max(-1, math.min(busy[2], LIMIT_LEFT_MS))
-  for i, waiter in ipairs(waiters) do busy[13 + i] = waiter end
-  return busy
+  return {again and -1 or 0, math.max(-1, math.min(left, LIMIT_LEFT_MS)),
+    entered, waiting, about.who, held.kind or '', held.count, about.permits,
+    about.host, about.pid, about.user, about.held_ms, has_room and 1 or 0,
+    unpack(waiters)}
 end
 
 -- The lock is written last: a server that refuses a step has granted nothing.
@@ -122,24 +119,20 @@ end
 -- PTTL and PEXPIRE come before anything without a life of its own is written:
 -- they fail here if an ACL would let us neither renew nor release.
 local function grant(held, in_queue, number)
-  local record, grant = grant_steps(held, ttl, number)
-  local steps = {}
   if fence then
-    steps = {{'SET', fence, number, 'PX', life}, {'PEXPIRE', fence, life}}
-    for _, step in ipairs(record) do steps[#steps + 1] = step end
-    steps[#steps + 1] = {'PEXPIRE', info, life}
+    call('SET', fence, number, 'PX', life)
+    call('PEXPIRE', fence, life)
+    write_record(held, number)
+    call('PEXPIRE', info, life)
   end
   -- A waiter that was notified and then taken for dead may find no queue, but
   -- its doorbell.
-  if queue and (in_queue or wait) then steps[#steps + 1] = {'DEL', doorbell} end
+  if queue and (in_queue or wait) then wipe(doorbell) end
   if in_queue then
-    steps[#steps + 1] = {'ZREM', queue, me}
-    steps[#steps + 1] = {'ZREM', alive, me}
+    call('ZREM', queue, me)
+    call('ZREM', alive, me)
   end
-  for _, step in ipairs(grant) do steps[#steps + 1] = step end
-  for _, step in ipairs(steps) do
-    if step[1] == 'DEL' then wipe(step[2]) else call(unpack(step)) end
-  end
+  write_lock()
 end
 
 -- The own token is granted anew, with a new fence: nobody has seen the one

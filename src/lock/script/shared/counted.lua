@@ -33,20 +33,18 @@ local function free_places(held)
   return (limit or math.huge) - held.count
 end
 
--- The commands that write the record, and those that write the lock.
-local function grant_steps(held, ttl, number)
-  local about = string.format('%.0f', now) .. ' - ' .. number .. ' '
-    .. self.pid .. ' ' .. self.host .. ' ' .. self.user
+local function write_record(held, number)
+  if held.count == 0 then wipe(info) end
+  call('HSET', info, 'kind', letter, 'limit', limit or 0, token, string.format(
+    '%.0f - %s %s %s %s', now, number, self.pid, self.host, self.user))
+  for _, other in ipairs(former) do call('HDEL', info, other) end
+end
+
+local function write_lock()
   local life = math.max(3 * ttl, redis.pcall('PTTL', lock))
-  local record = {{'HSET', info, 'kind', letter, 'limit', limit or 0,
-    token, about}}
-  if held.count == 0 then table.insert(record, 1, {'DEL', info}) end
-  local grant = {{'ZADD', lock, now + ttl, member}, {'PEXPIRE', lock, life}}
-  for _, other in ipairs(former) do
-    record[#record + 1] = {'HDEL', info, other}
-    grant[#grant + 1] = {'ZREM', lock, member_of(other)}
-  end
-  return record, grant
+  call('ZADD', lock, now + ttl, member)
+  call('PEXPIRE', lock, life)
+  for _, other in ipairs(former) do call('ZREM', lock, member_of(other)) end
 end
 
 local function lengthen(ms)

@@ -17,13 +17,14 @@ local function drop_former()
   if former_owns() then redis.pcall('DEL', unpack({lock, info})) end
 end
 
--- The commands that write the record, and those that write the lock.
-local function grant_steps(_, ttl, number)
-  return {{'DEL', info}, {'HSET', info, 'token', token, 'host', self.host,
-    'pid', self.pid, 'user', self.user, 'command', self.command,
-    'fence', number, 'since', string.format('%.0f', now), 'kind', 'x'}},
-    {{'SET', lock, token, 'PX', ttl}}
+local function write_record(_, number)
+  wipe(info)
+  call('HSET', info, 'token', token, 'host', self.host, 'pid', self.pid,
+    'user', self.user, 'command', self.command, 'fence', number,
+    'since', string.format('%.0f', now), 'kind', 'x')
 end
+
+local function write_lock() call('SET', lock, token, 'PX', ttl) end
 
 local function lengthen(ms)
   if call('PTTL', lock) < ms then call('PEXPIRE', lock, ms) end
