@@ -90,6 +90,7 @@ client_send(struct client_command *command, const char **argv, bool more)
 	    .deadline = clock_now() + client->opts->server_timeout_ms,
 	    .on_reply = on_reply,
 	    .arg = command,
+	    .limits = {REPLY_MAX, ELEMENTS_MAX},
 	    .more = more};
 
 	while (argv[sent.argc] != NULL)
@@ -201,7 +202,6 @@ connect_to(struct client *client, const struct endpoint *server,
 	client->server = server_new(client->loop, server, key);
 	if (client->server == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
-	server_allow(client->server, REPLY_MAX, ELEMENTS_MAX);
 }
 
 struct server *

@@ -28,8 +28,7 @@
 #include "redis/tls.h"
 #include "redis/value.h"
 
-/* No answer to a command about one lock comes near these. */
-enum { ANSWER_BYTES = 65536, ANSWER_ELEMENTS = 64, READ_BYTES = 16384 };
+enum { READ_BYTES = 16384 };
 /* Of a line that has the URL and the server's words in it. */
 enum { ERROR_MAX = 1024, LABEL_MAX = 1024, HOST_MAX = 256 };
 
@@ -74,7 +73,6 @@ struct conn {
 	struct handshake handshake;
 	struct pipeline pipeline;
 	struct value_reader *reader;
-	struct value_limits limits;
 	char error[ERROR_MAX];
 };
 
@@ -95,7 +93,6 @@ conn_new(struct loop *loop, const struct endpoint *url)
 	conn->timer = (struct loop_timer){.on_due = on_timer, .arg = conn};
 	conn->stream = (struct stream){.loop = loop,
 	    .fd = {.fd = -1, .on_ready = on_socket, .arg = conn}};
-	conn_allow(conn, ANSWER_BYTES, ANSWER_ELEMENTS);
 	if (pipeline_init(&conn->pipeline) == -1) {
 		free(conn);
 		return NULL;
@@ -111,12 +108,6 @@ conn_set_locator(struct conn *conn, const struct conn_locator *locator,
 	conn->locator_arg = arg;
 	conn->handshake.greeting = &locator->greeting;
 	conn->handshake.arg = arg;
-}
-
-void
-conn_allow(struct conn *conn, size_t bytes, size_t elements)
-{
-	conn->limits = (struct value_limits){bytes, elements};
 }
 
 bool
@@ -416,7 +407,8 @@ parse(struct conn *conn)
 {
 	while (conn->state == CONN_UP) {
 		struct value *value;
-		int parsed = value_reader_next(conn->reader, &value);
+		int parsed = value_reader_next(conn->reader,
+		    pipeline_limits(&conn->pipeline), &value);
 
 		if (parsed == 0)
 			break;
@@ -508,7 +500,7 @@ on_ready(struct conn *conn)
 	conn->state = CONN_UP;
 	conn->stream.fd.events = POLLIN;
 	conn->received = false;
-	conn->reader = value_reader_new(&conn->limits);
+	conn->reader = value_reader_new();
 	if (conn->reader == NULL)
 		fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
 	else

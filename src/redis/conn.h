@@ -54,10 +54,6 @@ void conn_point(struct conn *conn, const char *host, int port);
 /* Closes without replies; what was written still travels. */
 void conn_free(struct conn *conn);
 
-/* How large an answer may be, and each array in it; a larger one fails the
- * connection. Without this: what suits commands about one lock. */
-void conn_allow(struct conn *conn, size_t bytes, size_t elements);
-
 /* 0, or -1 as pipeline_append. */
 int conn_send(struct conn *conn, const struct conn_command *command);
 

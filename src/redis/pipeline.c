@@ -9,6 +9,8 @@
 /* A script and what goes before it. It is kept, so that a new connection needs
  * no memory while a job runs. */
 enum { OUT_ROOM = 16000 };
+/* No answer to a command about one lock comes near these. */
+static const struct value_limits usual_limits = {65536, 64};
 /* Of "$N\r\n" and of the end of the argument behind it. */
 enum { HEAD_MAX = 32 };
 
@@ -84,6 +86,7 @@ append(struct pipeline *pipeline, const struct conn_command *command)
 	    (struct pending){.on_reply = command->on_reply,
 		.arg = command->arg,
 		.is_answer = command->is_answer,
+		.limits = command->limits,
 		.deadline = command->deadline,
 		.sent_at = CLOCK_NEVER};
 	return 0;
@@ -109,6 +112,7 @@ pipeline_append(struct pipeline *pipeline, const struct conn_command *command)
 	wait.argc = 3;
 	wait.argv = argv;
 	wait.is_answer = NULL;
+	wait.limits = usual_limits;
 	if (append(pipeline, &first) == -1)
 		return -1;
 	pipeline->queue[pipeline->queued - 1].joined = true;
@@ -124,6 +128,14 @@ pipeline_deadline(const struct pipeline *pipeline)
 		if (pipeline->queue[i].deadline < earliest)
 			earliest = pipeline->queue[i].deadline;
 	return earliest;
+}
+
+struct value_limits
+pipeline_limits(const struct pipeline *pipeline)
+{
+	if (pipeline->queued == 0 || pipeline->queue[0].limits.bytes == 0)
+		return usual_limits;
+	return pipeline->queue[0].limits;
 }
 
 void

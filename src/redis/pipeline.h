@@ -24,6 +24,8 @@ struct conn_command {
 	/* Whether a reply that is no error answers this command; NULL: all do.
 	 * One that does not breaks the protocol, and fails the connection. */
 	bool (*is_answer)(const struct value *value);
+	/* Of its answer; 0, 0: what suits commands about one lock. */
+	struct value_limits limits;
 	bool more; /* another follows at once: one write for both */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered. */
@@ -35,6 +37,7 @@ struct pending {
 	reply_handler *on_reply;
 	void *arg;
 	bool (*is_answer)(const struct value *value);
+	struct value_limits limits;
 	int64_t deadline;
 	int64_t sent_at;
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
@@ -58,6 +61,9 @@ int pipeline_append(struct pipeline *pipeline,
 
 /* The earliest one, CLOCK_NEVER without commands. */
 int64_t pipeline_deadline(const struct pipeline *pipeline);
+
+/* Of the next answer. */
+struct value_limits pipeline_limits(const struct pipeline *pipeline);
 
 /* Lowers the deadline of the commands with this handler. */
 void pipeline_hurry(struct pipeline *pipeline, reply_handler *on_reply,

@@ -105,15 +105,6 @@ server_is_up(const struct server *server)
 				    : conn_is_up(server->conn);
 }
 
-void
-server_allow(struct server *server, size_t bytes, size_t elements)
-{
-	if (server->slot != NULL)
-		slot_allow(server->slot, bytes, elements);
-	else
-		conn_allow(server->conn, bytes, elements);
-}
-
 const char *
 server_error(const struct server *server)
 {

@@ -33,10 +33,6 @@ void server_doubt(struct server *server);
 /* Whether commands can be written at once. */
 bool server_is_up(const struct server *server);
 
-/* How large an answer may be, and each array in it. Without this: what suits
- * commands about one lock. */
-void server_allow(struct server *server, size_t bytes, size_t elements);
-
 /* What is waited for, or why the last connection failed: one line that names
  * the server, empty before the first failure. */
 const char *server_error(const struct server *server);

@@ -149,13 +149,6 @@ slot_free(struct slot *slot)
 	free(slot);
 }
 
-void
-slot_allow(struct slot *slot, size_t bytes, size_t elements)
-{
-	conn_allow(slot->owner, bytes, elements);
-	conn_allow(slot->other, bytes, elements);
-}
-
 /* --- commands that are kept ------------------------------------------- */
 
 /* In one piece: the words lie behind the pointers to them. */
@@ -404,12 +397,12 @@ learn(struct slot *slot, bool more)
 	    .deadline = clock_now() + LEARN_MS,
 	    .on_reply = on_learnt,
 	    .arg = slot,
+	    .limits = {LEARN_BYTES, CLUSTER_SLOTS},
 	    .more = more};
 
 	slot->learn_next = false;
 	if (slot->unlearnt >= LEARN_TRIES || !conn_is_up(slot->owner))
 		return;
-	slot_allow(slot, LEARN_BYTES, CLUSTER_SLOTS);
 	conn_send(slot->owner, &command);
 }
 

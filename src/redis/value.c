@@ -14,7 +14,7 @@ struct value_reader {
 	redisReader *parser;
 	redisReplyObjectFunctions functions; /* of the parser */
 	void *(*create_array)(const redisReadTask *task, element_count count);
-	const struct value_limits *limits;
+	struct value_limits limits;
 	size_t unparsed; /* bytes since the last whole value */
 	bool too_large;
 };
@@ -95,19 +95,18 @@ create_array(const redisReadTask *task, element_count count)
 {
 	const struct value_reader *reader = task->privdata;
 
-	return (size_t)count > reader->limits->elements
+	return (size_t)count > reader->limits.elements
 		   ? NULL
 		   : reader->create_array(task, count);
 }
 
 struct value_reader *
-value_reader_new(const struct value_limits *limits)
+value_reader_new(void)
 {
 	struct value_reader *reader = calloc(1, sizeof(*reader));
 
 	if (reader == NULL)
 		return NULL;
-	reader->limits = limits;
 	reader->parser = redisReaderCreate();
 	if (reader->parser == NULL) {
 		free(reader);
@@ -138,16 +137,18 @@ value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
 }
 
 int
-value_reader_next(struct value_reader *reader, struct value **value)
+value_reader_next(struct value_reader *reader, struct value_limits limits,
+    struct value **value)
 {
 	void *reply = NULL;
 
+	reader->limits = limits;
 	if (redisReaderGetReply(reader->parser, &reply) != REDIS_OK) {
 		reader->too_large = reader->parser->err == REDIS_ERR_OOM;
 		return -1;
 	}
 	if (reply == NULL) {
-		reader->too_large = reader->unparsed > reader->limits->bytes;
+		reader->too_large = reader->unparsed > limits.bytes;
 		return reader->too_large ? -1 : 0;
 	}
 	reader->unparsed = 0;

@@ -25,14 +25,14 @@ bool value_count(const struct value *value, size_t *count);
 /* Parses the bytes of one connection. */
 struct value_reader;
 
-/* Of an answer, and of each array in it: a larger one is an error. */
+/* Of an answer, and of each array in it. */
 struct value_limits {
 	size_t bytes;
 	size_t elements;
 };
 
-/* The limits must outlive it, and may change. NULL when memory is out. */
-struct value_reader *value_reader_new(const struct value_limits *limits);
+/* NULL when memory is out. */
+struct value_reader *value_reader_new(void);
 void value_reader_free(struct value_reader *reader);
 
 /* 0, or -1 when memory is out. */
@@ -40,8 +40,9 @@ int value_reader_feed(struct value_reader *reader, const char *bytes,
     size_t length);
 
 /* 1 and the next value, which is the caller's; 0 when more bytes are needed; -1
- * when these are not the protocol of Redis, or too many. */
-int value_reader_next(struct value_reader *reader, struct value **value);
+ * when these are not the protocol of Redis, or beyond the limits. */
+int value_reader_next(struct value_reader *reader, struct value_limits limits,
+    struct value **value);
 
 /* Whether no value has begun. */
 bool value_reader_is_empty(const struct value_reader *reader);

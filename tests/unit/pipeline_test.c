@@ -63,12 +63,12 @@ ping(int64_t deadline)
 static struct value *
 parse(const char *wire)
 {
-	static const struct value_limits limits = {1024, 8};
-	struct value_reader *reader = value_reader_new(&limits);
+	const struct value_limits limits = {1024, 8};
+	struct value_reader *reader = value_reader_new();
 	struct value *value = NULL;
 
 	value_reader_feed(reader, wire, strlen(wire));
-	value_reader_next(reader, &value);
+	value_reader_next(reader, limits, &value);
 	value_reader_free(reader);
 	return value;
 }
@@ -206,8 +206,11 @@ test_deadlines(struct pipeline *pipeline)
 	struct pending drained[PIPELINE_MAX];
 
 	second.on_reply = on_reply_take;
+	second.limits.bytes = 5;
+	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "usual limits");
 	pipeline_append(pipeline, &first);
 	pipeline_append(pipeline, &second);
+	is_int((int64_t)pipeline_limits(pipeline).bytes, 65536, "the first's");
 	is_int(pipeline_deadline(pipeline), 30, "the earliest deadline");
 	pipeline_hurry(pipeline, on_reply, 20);
 	is_int(pipeline_deadline(pipeline), 20, "  is lowered");
@@ -224,6 +227,43 @@ test_deadlines(struct pipeline *pipeline)
 	    "all are drained");
 	is_int(drained[0].deadline, 20, "  in order");
 	is_int(drained[1].deadline, 30, "  as they were");
+	pipeline_append(pipeline, &second);
+	is_int((int64_t)pipeline_limits(pipeline).bytes, 5, "its own limits");
+	pipeline_drain(pipeline, drained);
+}
+
+/* What the parser makes of that, within 64 bytes and 4 elements. */
+static void
+is_parsed(const char *wire, int want, const char *error)
+{
+	const struct value_limits limits = {64, 4};
+	struct value_reader *reader = value_reader_new();
+	struct value *value = NULL;
+
+	value_reader_feed(reader, wire, strlen(wire));
+	is_int(value_reader_next(reader, limits, &value), want, wire);
+	if (want == -1)
+		is_text(value_reader_error(reader), error, "  error");
+	ok(value_reader_is_empty(reader) == (want == 1), "  rest");
+	value_free(value);
+	value_reader_free(reader);
+}
+
+static void
+test_parsing(void)
+{
+	const char *large = "its answer is too large";
+
+	is_parsed(":1\r\n", 1, NULL);
+	is_parsed("*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n", 1, NULL);
+	is_parsed("*5\r\n:1\r\n", -1, large);
+	is_parsed("*1\r\n*5\r\n", -1, large);
+	is_parsed("$3\r\nab", 0, NULL);
+	is_parsed("$300\r\n0123456789012345678901234567890123456789"
+		  "012345678901234567890123456789",
+	    -1, large);
+	is_parsed("HTTP/1.1 400 Bad Request\r\n", -1,
+	    "Protocol error, got \"H\" as reply type byte");
 }
 
 int
@@ -238,6 +278,7 @@ main(void)
 	test_answers(&pipeline);
 	test_replicas(&pipeline);
 	test_deadlines(&pipeline);
+	test_parsing();
 	pipeline_fini(&pipeline);
 	return tap_done();
 }
