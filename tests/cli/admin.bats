@@ -13,7 +13,7 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-rl() {
+rlockrun() {
 	timeout -k 1 60 "$RLOCKRUN" "$@"
 }
 
@@ -66,12 +66,12 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 # --- status -------------------------------------------------------------------
 
 @test "status of a lock that is free" {
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${#lines[@]} == 3 ]]
 	[[ ${lines[0]} == "lock:     $KEY" ]]
 	[[ ${lines[1]} == "holder:   nobody" ]]
 	[[ ${lines[2]} == "waiting:  0" ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"]' False
 	is '[it[k] for k in ("kind", "ttl_ms", "fence", "holders", "permits", "free")]' '[None, None, None, [], None, None]'
 	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
@@ -80,7 +80,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 # bats test_tags=smoke
 @test "status of a lock that is held, with everything about its holder" {
 	LOGNAME=deploy hold -t 20
-	run -0 --separate-stderr rl --status -k "$KEY"
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
 	[[ -z $stderr && ${#lines[@]} == 7 ]]
 	pattern="^holder:   $(uname -n) \(pid $PID, deploy\)"
 	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
@@ -91,7 +91,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	[[ ${lines[4]} =~ $pattern ]]
 	[[ ${lines[5]} == "fence:    $(cli get "{$KEY}:rlk:f")" ]]
 	[[ ${lines[6]} == "waiting:  0" ]]
-	run -0 --separate-stderr rl --status --json -k "$KEY"
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["name"] == it["key"], it["waiting"], it["problems"]' \
 		'(True, True, 0, [])'
 	is 'it["holders"][0]["token"]' "$(cli get "$KEY")"
@@ -107,25 +107,25 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 
 @test "status: the prefix makes the key, and is not shown in the name" {
 	hold --prefix app:
-	run -0 rl --status --prefix app: -k "$KEY"
+	run -0 rlockrun --status --prefix app: -k "$KEY"
 	[[ ${lines[0]} == "lock:     $KEY" && ${lines[2]} == "command:  sh" ]]
-	run -0 rl --status --json --prefix app: -k "$KEY"
+	run -0 rlockrun --status --json --prefix app: -k "$KEY"
 	is 'it["name"], it["key"]' "('$KEY', 'app:$KEY')"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *nobody* ]]
 }
 
 @test "status: another client's lock is said to be that" {
 	cli set "$KEY" plain
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "holder:   another client (not a rlockrun), without a time limit" ]]
 	[[ ${lines[2]} == "token:    plain" && ${lines[3]} == "ttl left: no limit" ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
 	# A record that is not this holder's is not believed.
 	held "$KEY" web-1
 	cli set "$KEY" plain PX 100000
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *"another client"*"ttl left: 1m"* && $output != *web-1* ]]
 }
 
@@ -137,12 +137,12 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	waiter "$KEY" early 65000 9000
 	cli zadd "{$KEY}:rlk:q" 5 "$(printf 'no\nwaiter')"
 	cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" "$(printf 'no\nwaiter')"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[*]} == *"waiting:  3 "* ]]
 	[[ ${lines[-3]} == "     1.   ? (pid ?) for "* ]]
 	[[ ${lines[-2]} =~ ^'     2.   early (pid 77) for 1m0'[5-9]s$ ]]
 	[[ ${lines[-1]} =~ ^'     3.   late (pid 77) for '[2-6]s$ ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["waiting"]' 3
 	is '[(w["place"], w["host"], w["pid"]) for w in it["queue"]]' \
 		"[(1, '?', None), (2, 'early', 77), (3, 'late', 77)]"
@@ -158,10 +158,10 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 			redis.call("ZADD", KEYS[1], i, w)
 			redis.call("ZADD", KEYS[2], t[1] * 1000 + 15000, w)
 		end' 2 "{$KEY}:rlk:q" "{$KEY}:rlk:l"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *"waiting:  3000"*"     1.   host-1 (pid 1)"*"  1000.   host-1000 (pid 1000)"* ]]
 	[[ ${lines[-1]} == *"and 2000 more" ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["waiting"], len(it["queue"])' "(3000, 1000)"
 }
 
@@ -170,13 +170,13 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	now=$(server_ms)
 	cli zadd "{$KEY}:rlk:n" $((now + 9000)) "token of $KEY:one" \
 		$((now - 1)) "token of $KEY:gone" +inf "another:released" +inf another:run
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *"nested:   1 run inside"* && $output != *ended* ]]
 	cli zadd "{$KEY}:rlk:n" $((now + 9000)) "token of $KEY:two" \
 		+inf "token of $KEY:released"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *"nested:   2 runs inside; the outer one has ended"* ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["nested"], it["outer_ended"]' "(2, True)"
 }
 
@@ -184,21 +184,21 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	held "$KEY" web-1
 	waiter "$KEY" web-2 1000 9000
 	cli set "{$KEY}:rlk:f" nonsense
-	run -0 --separate-stderr rl --status -k "$KEY"
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
 	[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:f: the fence is no number in range" ]]
 	[[ $output == *web-1*web-2* && $output != *fence* ]]
 	for letter in f q l n; do
 		run -0 cli del "{$KEY}:rlk:$letter"
 		cli hset "{$KEY}:rlk:$letter" a b
-		run -0 --separate-stderr rl --status -k "$KEY"
+		run -0 --separate-stderr rlockrun --status -k "$KEY"
 		[[ $output == *"holder:   web-1"* ]]
 		[[ $stderr == *"rlockrun: $KEY: damaged: {$KEY}:rlk:$letter: WRONGTYPE "* ]]
 	done
 	run -0 cli del "{$KEY}:rlk:i"
 	cli rpush "{$KEY}:rlk:i" a
-	run -0 --separate-stderr rl --status -k "$KEY"
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
 	[[ $output == *"another client"* && ${#stderr_lines[@]} == 5 ]]
-	run -0 --separate-stderr rl --status --json -k "$KEY"
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
 	[[ -z $stderr ]]
 	is 'len(it["problems"]), it["waiting"], it["queue"]' "(5, None, [])"
 }
@@ -212,8 +212,8 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 		cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" a "$(($(server_ms) + 9000))" b inf c
 		cli zadd "{$KEY}:rlk:n" inf t:a -inf t:b inf t inf a:b
 		cli set "{$KEY}:rlk:f" 99999999999999999999
-		run -0 rl --status -k "$KEY"
-		run -0 rl --status --json -k "$KEY"
+		run -0 rlockrun --status -k "$KEY"
+		run -0 rlockrun --status --json -k "$KEY"
 		is 'it["fence"], it["waiting"], it["nested"]' "(None, 2, 1)"
 	done
 	is 'it["holders"][0]["pid"]' None
@@ -224,35 +224,35 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	own_server
 	held "$KEY" web-1
 	cli hset "{$KEY}:rlk:i" fence 17
-	run -0 --separate-stderr rl --status --json -k "$KEY"
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
 	is 'it["problems"], it["holders"][0]["pid"], it["holders"][0]["fence"]' "([], 41, 17)"
 	for field in pid fence; do
 		for value in x -1 0x10 1e3 9007199254740992 99999999999999999999; do
 			cli hset "{$KEY}:rlk:i" "$field" "$value"
-			run -0 --separate-stderr rl --status -k "$KEY"
+			run -0 --separate-stderr rlockrun --status -k "$KEY"
 			[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: $field is no number in range" ]]
 			[[ $output == *"web-1 (pid "* && ($field == fence || $output == *"(pid ?, "*) ]]
-			run -0 rl --status --json -k "$KEY"
+			run -0 rlockrun --status --json -k "$KEY"
 			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
-			run -0 rl --list --json
+			run -0 rlockrun --list --json
 			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
 		done
 		cli hset "{$KEY}:rlk:i" "$field" 5
 	done
 	for value in x -1 0 nan 1e300 "$(($(server_ms) + 320000000000))"; do
 		cli hset "{$KEY}:rlk:i" since "$value"
-		run -0 --separate-stderr rl --status -k "$KEY"
+		run -0 --separate-stderr rlockrun --status -k "$KEY"
 		[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: since is no number in range" ]]
 		[[ $output == *"holder:   web-1 (pid 5, deploy)"$'\n'* ]]
-		run -0 rl --list
+		run -0 rlockrun --list
 		[[ ${lines[1]} =~ ^"$KEY  exclusive  web-1   5    deploy  -     " && ${#lines[@]} == 2 ]]
-		run -0 rl --list --json
+		run -0 rlockrun --list --json
 		is "it['holders'][0]['since_ms'], it['holders'][0]['held_ms']" "(None, None)"
-		run -0 rl --list --older-than 0.1
+		run -0 rlockrun --list --older-than 0.1
 		[[ ${#lines[@]} == 1 ]]
 	done
 	counted "$KEY-p" p x a:web-1:1:20000:-
-	run -0 --separate-stderr rl --status -k "$KEY-p"
+	run -0 --separate-stderr rlockrun --status -k "$KEY-p"
 	[[ $stderr == *": limit is no number in range" && $output == *"permits, 1 used"* ]]
 }
 
@@ -262,7 +262,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	counted "$KEY" s 0 a:web-1:65000:20000:- b:web-2:5000:30500:k \
 		dead:web-3:5000:-1:- c::0:40000:-
 	waiter "$KEY" web-9 2000 9000
-	run -0 --separate-stderr rl --status -k "$KEY"
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
 	[[ -z $stderr && ${#lines[@]} == 14 ]]
 	[[ ${lines[1]} == "kind:     shared, 3 holders" ]]
 	[[ ${lines[2]} == "holder:   web-1 (pid 41, deploy) since "*", 1m"[01]?"s ago" ]]
@@ -273,7 +273,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	[[ ${lines[9]} == "holder:   another client (not a rlockrun)" ]]
 	[[ ${lines[10]} == "token:    c" && ${lines[12]} == "waiting:  1" ]]
 	[[ $output != *web-3* ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["kind"], it["count"], it["permits"], it["free"]' \
 		"(True, 'shared', 3, None, None)"
 	is '[(h["token"], h["host"], h["pid"], h["fence"], h["ended"]) for h in it["holders"]]' \
@@ -285,38 +285,38 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 
 @test "status of permits: used and free, also of one who is alone" {
 	hold -p 3
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "kind:     3 permits, 1 used, 2 free" ]]
 	[[ ${lines[2]} == "holder:   $(uname -n) (pid $PID, "* ]]
 	[[ ${lines[3]} == "token:    $(cli --raw zrange "$KEY" 0 0)" ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["kind"], it["count"], it["permits"], it["free"]' "('permits', 1, 3, 2)"
 	is 'it["holders"][0]["fence"] == it["fence"]' True
 	touch "done"
 	exits_with 0 "$PID"
 	# Fewer permits than holders, and nothing that tells how many.
 	counted "$KEY" p 1 a:web-1:5000:20000:- b:web-2:5000:30500:-
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "kind:     1 permit, 2 used, 0 free" ]]
 	cli del "{$KEY}:rlk:i"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "kind:     permits, 2 used" && $output == *"another client"* ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["permits"], it["free"], it["count"]' "(None, None, 2)"
 }
 
 @test "status: an exclusive lock that is kept; a counted one whose holders are dead" {
 	held "$KEY" web-1
 	cli hset "{$KEY}:rlk:i" kept 1
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[2]} == "job:      has ended; kept for --min-hold" && $output != *command* ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["holders"][0]["ended"]' True
 	cli del "$KEY" "{$KEY}:rlk:i"
 	counted "$KEY" s 0 a:web-1:65000:-5:-
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "holder:   nobody" ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["kind"], it["count"]' "(False, None, 0)"
 }
 
@@ -326,10 +326,10 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 			redis.call("ZADD", KEYS[1], t[1] * 1000 + 60000 + i, "s:" .. i)
 		end
 		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "kind:     shared, 3000 holders" ]]
 	[[ $(grep -c ^holder: <<<"$output") == 100 && $output == *"holders:  2900 more"* ]]
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["count"], len(it["holders"])' "(3000, 100)"
 }
 
@@ -339,11 +339,11 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 		$'5 - 5 p\e h\e u\e\nv' '5 -  p h u'; do
 		counted "$KEY" s 0 a:web-1:1:20000:-
 		cli hset "{$KEY}:rlk:i" a "$record"
-		run -0 rl --status -k "$KEY"
+		run -0 rlockrun --status -k "$KEY"
 		[[ $output == *"token:    a"* && ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
-		run -0 rl --status --json -k "$KEY"
+		run -0 rlockrun --status --json -k "$KEY"
 		is 'it["count"]' 1
-		run -75 rl -n -k "$KEY" true
+		run -75 rlockrun -n -k "$KEY" true
 		[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]]
 	done
 }
@@ -354,7 +354,7 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 	waiter "$KEY" dead 9000 -1
 	cli config resetstat
 	before=$(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1)
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 	[[ $(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1) == "$before" ]]
 	[[ $(cli info commandstats) == *cmdstat_eval:calls=1,* ]]
 	[[ ! $(cli info commandstats) =~ cmdstat_(z(add|rem)|del|pexpire|set|hset) ]]
@@ -364,21 +364,21 @@ print(eval(sys.argv[2], {"it": json.loads(sys.argv[1])}))' "$output" "$1")
 
 # The names that a list shows, sorted.
 names() {
-	rl --list "$@" >rows || return
+	rlockrun --list "$@" >rows || return
 	[[ $(head -n 1 rows) == "NAME "* ]]
 	sed 1d rows | awk '{ print $1 }' | sort | paste -sd' '
 }
 
 @test "list: locks that are held, aligned" {
 	own_server
-	[[ $(rl --list) == "NAME  KIND  HOLDER  PID  USER  HELD  TTL  WAITING  FENCE" ]]
+	[[ $(rlockrun --list) == "NAME  KIND  HOLDER  PID  USER  HELD  TTL  WAITING  FENCE" ]]
 	held job:b web-12345 3723
 	held ü:日本 h
 	cli set job:b:stale x
 	held gone h && cli del gone
 	held stolen h && cli set stolen somebody
 	waiter job:b web-2 1000 9000
-	rl --list >out
+	rlockrun --list >out
 	cat out
 	[[ $(wc -l <out) == 3 ]]
 	[[ $(sed -n 1p out) == "NAME   KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE" ]]
@@ -403,14 +403,14 @@ names() {
 	counted dead p 3 a:web-3:5000:-5:-
 	counted net p 0 a::5000:20000:-
 	waiter net web-9 1000 9000
-	rl --list >out
+	rlockrun --list >out
 	cat out
 	[[ $(wc -l <out) == 4 ]]
 	grep -qxE 'readers +2 shared +web-2 +41 +deploy +1m[01][0-9]s +[23][0-9]\.[0-9]s +0 +-' out
 	grep -qxE 'three +1/3 permits +web-3 +41 +deploy +1h02m +[12][0-9]\.[0-9]s kept +0 +-' out
 	grep -qxE 'net +1 permit +\(another client\) +- +- +- +[12][0-9]\.[0-9]s +1 +-' out
 	[[ $(names --older-than 1h) == three && $(names --older-than 1m) == "readers three" ]]
-	run -0 rl --list --json three
+	run -0 rlockrun --list --json three
 	is 'it["kind"], it["free"], it["holders"][0]["ended"]' "('permits', 2, True)"
 }
 
@@ -428,12 +428,12 @@ names() {
 	[[ $(names -- -d) == "-d" ]]
 	[[ -z $(names -- --json) ]]
 	[[ $(names '[[:alpha:]]:1') == "a:1" ]]
-	run -0 rl --list 'a:1' --json
+	run -0 rlockrun --list 'a:1' --json
 	is 'it["name"], it["holders"][0]["host"], "queue" in it' "('a:1', 'h', False)"
 }
 
 shows_lines() {
-	[[ $(rl --list "${@:2}" | wc -l) == "$1" ]]
+	[[ $(rlockrun --list "${@:2}" | wc -l) == "$1" ]]
 }
 
 @test "list: any name, with a hash tag or without, and the prefix" {
@@ -445,10 +445,10 @@ shows_lines() {
 		n=$((n + 1))
 	done
 	wait_until shows_lines "$n" --json
-	rl --list --json | /usr/bin/python3 -c 'import json, sys
+	rlockrun --list --json | /usr/bin/python3 -c 'import json, sys
 print(sorted(json.loads(line)["name"] for line in sys.stdin))' >got
 	[[ $(<got) == "['a b', 'a{}b', 'a}b', 'line\\nfeed', 'p:{q}r', 'x{{a}}', '{a', '{a}b', '{}{a}b']" ]]
-	run -0 rl --list --json --prefix p:
+	run -0 rlockrun --list --json --prefix p:
 	[[ ${#lines[@]} == 1 ]]
 	is 'it["name"], it["key"]' "('{q}r', 'p:{q}r')"
 	[[ $(names --prefix p: '*r') == "{q}r" ]]
@@ -497,7 +497,7 @@ bulk() {
 	bulk 20000
 	cli eval 'for i = 1, 20000 do redis.call("SET", "other:" .. i, i) end' 0
 	cli config resetstat
-	rl --list >out
+	rlockrun --list >out
 	[[ $(wc -l <out) == 20001 ]]
 	[[ $(sed 1d out | awk '{ print $1 }' | sort -u | wc -l) == 20000 ]]
 	[[ $(cli info commandstats) != *cmdstat_keys* ]]
@@ -520,7 +520,7 @@ has_begun() {
 	kill -INT "$PID"
 	exits_with 130 "$PID"
 	[[ ! -s $ERR && $(wc -l <out.1) -lt 200000 ]]
-	run -0 rl --list 'bulk:123456' --json
+	run -0 rlockrun --list 'bulk:123456' --json
 	is 'it["name"]' bulk:123456
 }
 
@@ -530,7 +530,7 @@ has_begun() {
 	for option in '' --json; do
 		code=0
 		# shellcheck disable=SC2086
-		{ rl --list $option 2>err || echo $? >code; } | head -n 2 >out
+		{ rlockrun --list $option 2>err || echo $? >code; } | head -n 2 >out
 		[[ $(wc -l <out) == 2 && ! -s err && $(<code) == 141 ]]
 	done
 }
@@ -540,7 +540,7 @@ has_begun() {
 # bats test_tags=smoke
 @test "force-release: the holder stops its job at its next renewal" {
 	hold -t 1
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $output =~ ^"rlockrun: $KEY: released, it was held by $(uname -n) (pid $PID, " ]]
 	exits_with 79 "$PID"
 	[[ -z $(keys_left) ]]
@@ -552,14 +552,14 @@ has_begun() {
 	cli zadd "{$KEY}:rlk:n" "$(($(server_ms) + 9000))" nested
 	before=$(cli --raw hgetall "{$KEY}:rlk:i")
 	for token in wrong '' "$(cli get "$KEY")x" 'x*'; do
-		run -75 rl --force-release --token "$token" -k "$KEY"
+		run -75 rlockrun --force-release --token "$token" -k "$KEY"
 		[[ ${#lines[@]} == 1 ]]
 		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid $PID, "*", not with that token; nothing was changed" ]]
-		run -75 rl --force-release --yes --token "$token" -k "$KEY"
+		run -75 rlockrun --force-release --yes --token "$token" -k "$KEY"
 	done
 	[[ $(cli --raw hgetall "{$KEY}:rlk:i") == "$before" && -n $(cli get "$KEY") ]]
 	[[ $(cli exists "{$KEY}:rlk:n" "{$KEY}:rlk:m:$TOKEN") == 1 ]]
-	run -0 rl --force-release --token "$(cli get "$KEY")" -k "$KEY"
+	run -0 rlockrun --force-release --token "$(cli get "$KEY")" -k "$KEY"
 	[[ $output == *": released, it was held by "* ]]
 	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:n") == 0 ]]
 	[[ $(cli exists "{$KEY}:rlk:f" "{$KEY}:rlk:m:$TOKEN") == 2 ]]
@@ -574,10 +574,10 @@ has_begun() {
 	start "$RLOCKRUN" -k "$KEY" sh -c 'cut -d" " -f1 /proc/uptime >began'
 	waiter=$PID
 	wait_for_file "$ERR"
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is '[w["pid"] for w in it["queue"]]' "[$waiter]"
 	released=$(cut -d' ' -f1 /proc/uptime)
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	exits_with 0 "$waiter"
 	exits_with 79 "$holder"
 	grep -q "$KEY was lost: its key was taken away" err.1
@@ -588,24 +588,24 @@ has_begun() {
 }
 
 @test "force-release: what is free is free already" {
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $output == "rlockrun: $KEY is free already" ]]
-	run -0 rl --force-release --token any -k "$KEY"
+	run -0 rlockrun --force-release --token any -k "$KEY"
 	[[ $output == "rlockrun: $KEY is free already" ]]
 }
 
 @test "force-release: another client's lock, whatever its token" {
 	cli set "$KEY" plain
-	run -75 rl --force-release --token plai -k "$KEY"
-	run -0 rl --force-release --token plain -k "$KEY"
+	run -75 rlockrun --force-release --token plai -k "$KEY"
+	run -0 rlockrun --force-release --token plain -k "$KEY"
 	[[ $output == *"released, it was held by another client (not a rlockrun), without a time limit" ]]
 	[[ $(cli exists "$KEY") == 0 ]]
 	printf 'SET "%s" "a\\x00b\\xff"\n' "$KEY" | redis-cli -s "$SUITE_DIR/s"
-	run -75 rl --force-release --token a -k "$KEY"
-	run -0 rl --force-release --yes -k "$KEY"
+	run -75 rlockrun --force-release --token a -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli exists "$KEY") == 0 ]]
 	cli set "$KEY" ''
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli exists "$KEY") == 0 ]]
 }
 
@@ -617,15 +617,15 @@ has_begun() {
 		name=$KEY:${name%% *}
 		for action in '--status' '--force-release --yes' '--force-release --token x'; do
 			# shellcheck disable=SC2086
-			run -76 rl $action -k "$name"
+			run -76 rlockrun $action -k "$name"
 			[[ ${#lines[@]} == 1 && $output == "rlockrun: $name is not a lock: "* ]]
 		done
 		[[ $(cli exists "$name") == 1 ]]
 	done
 	cli set "$KEY" "$(printf %02000d 0)"
-	run -76 rl --force-release --yes -k "$KEY"
+	run -76 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli strlen "$KEY") == 2000 ]]
-	run -0 rl --status -k "$KEY"
+	run -0 rlockrun --status -k "$KEY"
 }
 
 @test "force-release wakes the first who is alive, and gives it a second" {
@@ -636,7 +636,7 @@ has_begun() {
 	waiter "$KEY" first 5000 9000
 	bell="{$KEY}:rlk:m:$TOKEN" first=$WAITER
 	waiter "$KEY" second 1000 9000
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli llen "$bell") == 1 && $(cli pttl "$bell") -gt 5000 ]]
 	[[ $(cli exists "{$KEY}:rlk:m:$TOKEN") == 0 ]]
 	[[ $(cli --raw zrange "{$KEY}:rlk:q" 0 -1) == "$first"$'\n'"$WAITER" ]]
@@ -646,7 +646,7 @@ has_begun() {
 	# A bell never holds more than one.
 	cli set "$KEY" plain
 	cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" "$first"
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli llen "$bell") == 1 ]]
 }
 
@@ -654,14 +654,14 @@ has_begun() {
 	for letter in i q l n f; do
 		cli set "$KEY" plain
 		cli set "{$KEY}:rlk:$letter" garbage
-		run -0 rl --force-release --yes -k "$KEY"
+		run -0 rlockrun --force-release --yes -k "$KEY"
 		[[ $(cli exists "$KEY") == 0 ]]
 	done
 	cli del "{$KEY}:rlk:q" "{$KEY}:rlk:l"
 	cli set "$KEY" plain
 	waiter "$KEY" first 5000 9000
 	cli set "{$KEY}:rlk:m:$TOKEN" garbage
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli exists "$KEY") == 0 ]]
 }
 
@@ -674,11 +674,11 @@ has_begun() {
 	rm job
 	hold -s -t 1
 	for wrong in x "$token" "${token#s:}x"; do
-		run -75 rl --force-release --yes --token "$wrong" -k "$KEY"
+		run -75 rlockrun --force-release --yes --token "$wrong" -k "$KEY"
 		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid "*", and by 1 other, not with that token; nothing was changed" ]]
 	done
 	[[ $(cli zcard "$KEY") == 2 ]]
-	run -0 rl --force-release --token "${token#s:}" -k "$KEY"
+	run -0 rlockrun --force-release --token "${token#s:}" -k "$KEY"
 	[[ $output == "rlockrun: $KEY: released, it was held by $(uname -n) (pid $a, "*" ago" ]]
 	exits_with 79 "$a"
 	[[ $(cli zcard "$KEY") == 1 ]]
@@ -692,7 +692,7 @@ has_begun() {
 	a=$PID
 	rm job
 	hold -s -t 1
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $output == *": released, it was held by "*" ago, and by 1 other" ]]
 	exits_with 79 "$a"
 	exits_with 79 "$PID"
@@ -707,23 +707,23 @@ has_begun() {
 		cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" "p${WAITER#x}"
 		bells+=("{$KEY}:rlk:m:$TOKEN")
 	done
-	run -0 rl --force-release --token b -k "$KEY"
+	run -0 rlockrun --force-release --token b -k "$KEY"
 	[[ $(cli exists "${bells[@]}") == 1 && $(cli llen "${bells[0]}") == 1 ]]
-	run -0 rl --force-release --token c -k "$KEY"
+	run -0 rlockrun --force-release --token c -k "$KEY"
 	[[ $(cli exists "${bells[@]}") == 2 && $(cli llen "${bells[1]}") == 1 ]]
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli exists "${bells[@]}") == 3 && $(cli exists "$KEY" "{$KEY}:rlk:i") == 0 ]]
 }
 
 @test "force-release: a foreign permit, and one whose token is no text" {
 	counted "$KEY" p 3 a:web-1:5000:20000:- net::0:30000:-
-	run -0 rl --force-release --token net -k "$KEY"
+	run -0 rlockrun --force-release --token net -k "$KEY"
 	[[ $output == *"released, it was held by another client (not a rlockrun)" ]]
 	[[ $(cli --raw zrange "$KEY" 0 -1) == a ]]
 	printf 'ZADD "%s" %s "a\\x00b\\xff"\n' "$KEY" $(($(server_ms) + 60000)) | redis-cli -s "$SUITE_DIR/s"
-	run -0 rl --status --json -k "$KEY"
+	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["count"]' 2
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $(cli exists "$KEY") == 0 ]]
 }
 
@@ -733,10 +733,10 @@ has_begun() {
 			redis.call("ZADD", KEYS[1], t[1] * 1000 + 60000 + i, "s:" .. i)
 		end
 		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ ${lines[1]} == "rlockrun: $KEY: 1000 others still hold it; release it again" ]]
 	[[ $(cli zcard "$KEY") == 1000 ]]
-	run -0 rl --force-release --yes -k "$KEY"
+	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ ${#lines[@]} == 1 && $(cli exists "$KEY") == 0 ]]
 }
 
@@ -829,22 +829,22 @@ join_them() {
 	waiter "$evil" "$evil" 5000 9000
 	# shellcheck disable=SC1003 # that backslash is meant
 	escaped='e\x1b]0;t\x07\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\'
-	run -0 --separate-stderr rl --status -k "$evil"
+	run -0 --separate-stderr rlockrun --status -k "$evil"
 	[[ $stderr == *": pid is no number in range" && ! $stderr =~ [[:cntrl:]] ]]
 	[[ ${lines[0]} == "lock:     $escaped" ]]
 	[[ ${lines[1]} == "holder:   $escaped (pid "* ]]
 	[[ ${lines[2]} == "command:  $escaped" ]]
 	[[ ${lines[-1]} == "     1.   $escaped (pid 77) for "* ]]
 	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
-	run -0 rl --list
+	run -0 rlockrun --list
 	[[ ${#lines[@]} == 2 && ${lines[1]} == "$escaped  exclusive  $escaped  "* ]]
 	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
 	for action in "--status -k" --list; do
 		# shellcheck disable=SC2086
-		run -0 rl --json $action "${evil//\\/\\}"
+		run -0 rlockrun --json $action "${evil//\\/\\}"
 		[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]] || [[ $action == --list ]]
 	done
-	run -0 rl --json --list
+	run -0 rlockrun --json --list
 	[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]]
 	is 'it["name"] == "e\x1b]0;t\x07\nrlockrun: \x9b\xff\u202e\U000e0041\"\\"' True
 	[[ $output == *'\u202e\udb40\udc41'* ]]
@@ -861,13 +861,13 @@ join_them() {
 	not_over cluster # which has no other db
 	for action in "--status -k a" --list "--force-release --yes -k a"; do
 		# shellcheck disable=SC2086
-		run -69 rl --server-timeout 0.2 -r "unix://$PWD/none" $action
+		run -69 rlockrun --server-timeout 0.2 -r "unix://$PWD/none" $action
 		[[ ${#lines[@]} == 1 && $output == *"cannot connect to unix://$PWD/none: "* ]]
 		# shellcheck disable=SC2086
-		run -77 rl -r "unix://ghost:boo@$SUITE_DIR/s" $action
+		run -77 rlockrun -r "unix://ghost:boo@$SUITE_DIR/s" $action
 		[[ ${#lines[@]} == 1 && $output == *"refused by "*WRONGPASS* ]]
 		# shellcheck disable=SC2086
-		run -77 rl -r "unix://$SUITE_DIR/s?db=16" $action
+		run -77 rlockrun -r "unix://$SUITE_DIR/s?db=16" $action
 		[[ $output == *"DB index is out of range"* ]]
 	done
 }
@@ -893,22 +893,22 @@ join_them() {
 	# shellcheck disable=SC2086
 	cli acl setuser viewer on '>v' '~job:*' '~{job:*}:rlk:*' $look
 	url=unix://viewer:v@$SUITE_DIR/s
-	run -0 --separate-stderr rl -r "$url" --status -k job:1
+	run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
 	[[ -z $stderr && $output == *web-1*web-2* ]]
-	run -77 rl -r "$url" --list
+	run -77 rlockrun -r "$url" --list
 	[[ $output == *"'scan'"* ]]
 	cli acl setuser viewer +scan
-	run -0 --separate-stderr rl -r "$url" --list
+	run -0 --separate-stderr rlockrun -r "$url" --list
 	[[ -z $stderr && $output == *job:1*web-1* ]]
-	run -77 rl -r "$url" --force-release --yes -k job:1
+	run -77 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 1 ]]
 	cli acl setuser viewer +del +zadd +zrem +rpush +pexpire
-	run -0 rl -r "$url" --force-release --yes -k job:1
+	run -0 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 0 && $(cli llen "{job:1}:rlk:m:$TOKEN") == 1 ]]
 	held job:1 web-1
 	for rule in +hmget +zcount +zrange +zscore; do
 		cli acl setuser viewer "-${rule#+}"
-		run -0 --separate-stderr rl -r "$url" --status -k job:1
+		run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
 		[[ $stderr == *"damaged: "* ]] || [[ $rule == +zscore ]]
 		cli acl setuser viewer "$rule"
 	done
@@ -920,13 +920,13 @@ join_them() {
 	for action in "--status -k bulk:1" --list "--list --json" "--status --json -k bulk:1"; do
 		code=0
 		# shellcheck disable=SC2086
-		rl $action >/dev/full 2>err || code=$?
+		rlockrun $action >/dev/full 2>err || code=$?
 		[[ $code == 71 && $(<err) == "rlockrun: cannot write to stdout: No space left on device" ]]
 		rm -f closed code
 		# shellcheck disable=SC2086
 		{
 			wait_for_file closed
-			(trap '' PIPE && rl $action) 2>err || echo $? >code
+			(trap '' PIPE && rlockrun $action) 2>err || echo $? >code
 		} | {
 			exec <&-
 			echo >closed

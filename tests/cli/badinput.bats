@@ -247,8 +247,8 @@ wrong_url() {
 
 # --- what the server refuses ----------------------------------------------------
 
-# refused STATUS URL: on a server of the test's own. Of the lock, nothing is left.
-refused() {
+# fails_at STATUS URL: on a server of the test's own. Of the lock, nothing is left.
+fails_at() {
 	run -"$1" --separate-stderr timeout -k 1 30 "$RLOCKRUN" -k "$KEY" -n -r "$2" touch ran
 	[[ -z $output && ${#stderr_lines[@]} == 1 && ! -e ran ]]
 	[[ -z $(keys_left) ]]
@@ -256,14 +256,14 @@ refused() {
 
 @test "wrong passwords, dbs that aren't there, users without scripts: 77" {
 	own_server
-	refused 77 "unix://ghost:boo@$SUITE_DIR/s"
-	refused 77 "unix://:boo@$SUITE_DIR/s"
-	refused 77 "unix://$SUITE_DIR/s?db=16"
-	refused 77 "unix://ghost:boo@$SUITE_DIR/s?db=16"
+	fails_at 77 "unix://ghost:boo@$SUITE_DIR/s"
+	fails_at 77 "unix://:boo@$SUITE_DIR/s"
+	fails_at 77 "unix://$SUITE_DIR/s?db=16"
+	fails_at 77 "unix://ghost:boo@$SUITE_DIR/s?db=16"
 	cli acl setuser job on '>secret' '~*' +@all -@scripting
-	refused 77 "unix://job:secret@$SUITE_DIR/s"
+	fails_at 77 "unix://job:secret@$SUITE_DIR/s"
 	cli acl setuser job +@all -eval
-	refused 77 "unix://job:secret@$SUITE_DIR/s"
+	fails_at 77 "unix://job:secret@$SUITE_DIR/s"
 }
 
 @test "a key that is no lock is not touched: 76" {

@@ -253,7 +253,7 @@ end_test() {
 }
 
 # A child of this shell or somebody in this test's folder: who has ended may have
-# left its number to a stranger.
+# left its number to another process.
 is_ours() {
 	local STATE PARENT
 	read_state "$1" || return 1
@@ -354,13 +354,17 @@ exits_with() {
 	}
 }
 
-# A user that nobody else is, no other test either.
-STRANGER=$((61000 + $$ % 4000))
+# A user without any other process, also of other tests.
+OTHER_USER=$((61000 + $$ % 4000))
 
-# In a test that is run by root: that user can run ./rlockrun.
-need_stranger() {
+as_other_user() {
+	setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups "$@"
+}
+
+# In a test that needs such a user: it can run ./rlockrun.
+need_other_user() {
 	local folder=$BATS_TEST_TMPDIR
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups true 2>/dev/null ||
+	as_other_user true 2>/dev/null ||
 		skip "another user takes privileges"
 	while [[ $folder != / ]]; do
 		chmod o+x "$folder" 2>/dev/null || :
@@ -368,7 +372,7 @@ need_stranger() {
 	done
 	cp "$RLOCKRUN" rlockrun
 	chmod 755 rlockrun .
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups ./rlockrun --version >/dev/null ||
+	as_other_user ./rlockrun --version >/dev/null ||
 		skip "another user can't reach the program"
 }
 
@@ -382,6 +386,14 @@ need_strace() {
 
 is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
 is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+
+# Each key of this test's lock, and its type.
+list_keys() {
+	local key
+	cli --raw keys "*$KEY*" | sort | while read -r key; do
+		echo "$key $(cli type "$key")"
+	done
+}
 
 # How long the lease still lasts.
 left_ms() { cli pttl "$KEY"; }

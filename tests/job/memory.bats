@@ -108,23 +108,19 @@ only_root() {
 
 # --- others -----------------------------------------------------------------------
 
-as_stranger() {
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups "$@"
-}
-
 @test "the job's user can read neither us nor the guard, but the job" {
-	need_stranger
-	chown "$STRANGER" .
-	hold_by env RLOCKRUN_PASSWORD="$PASSWORD" setpriv --reuid "$STRANGER" \
-		--regid "$STRANGER" --clear-groups ./rlockrun
+	need_other_user
+	chown "$OTHER_USER" .
+	hold_by env RLOCKRUN_PASSWORD="$PASSWORD" setpriv --reuid "$OTHER_USER" \
+		--regid "$OTHER_USER" --clear-groups ./rlockrun
 	for pid in "$PID" "$GUARD"; do
 		for file in environ mem maps auxv; do
-			run ! as_stranger cat "/proc/$pid/$file"
+			run ! as_other_user cat "/proc/$pid/$file"
 			[[ $output == *"Permission denied"* ]]
 		done
-		run ! as_stranger ls "/proc/$pid/fd"
+		run ! as_other_user ls "/proc/$pid/fd"
 	done
-	as_stranger cat "/proc/$(<job)/environ" | grep -qz '^RLOCKRUN_KEY='
+	as_other_user cat "/proc/$(<job)/environ" | grep -qz '^RLOCKRUN_KEY='
 	let_go
 }
 
@@ -142,12 +138,12 @@ as_stranger() {
 
 # bats test_tags=native
 @test "with hidepid=2 a plain user's job and all it started are stopped as ever" {
-	need_stranger
+	need_other_user
 	unshare -m mount -t proc -o hidepid=2 proc /proc 2>/dev/null ||
 		skip "a mount namespace takes privileges"
-	chown "$STRANGER" .
+	chown "$OTHER_USER" .
 	RLOCKRUN_PASSWORD=$PASSWORD run -124 unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc &&
-		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$STRANGER" \
+		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$OTHER_USER" \
 		./rlockrun -k "$KEY" --max-run 0.3 -- \
 		sh -c 'trap "echo >told; exit" TERM; (trap "echo >told.too; exit" TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done'
 	[[ -e told && -e told.too ]]
@@ -155,12 +151,12 @@ as_stranger() {
 
 # bats test_tags=native,extra
 @test "with hidepid=2 a plain user's nested run, which it hides, gets TERM" {
-	need_stranger
+	need_other_user
 	unshare -m mount -t proc -o hidepid=2 proc /proc 2>/dev/null ||
 		skip "a mount namespace takes privileges"
-	chown "$STRANGER" .
+	chown "$OTHER_USER" .
 	RLOCKRUN_PASSWORD=$PASSWORD run -124 unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc &&
-		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$STRANGER" \
+		exec setpriv --reuid "$0" --regid "$0" --clear-groups "$@"' "$OTHER_USER" \
 		./rlockrun -k "$KEY" --max-run 2 --kill-after 20 -- sh -c '
 			RLOCKRUN_PASSWORD=$0 ./rlockrun -k "$RLOCKRUN_KEY.inner" -- sh -c "
 				trap \"echo >told; exit 3\" TERM; while :; do sleep 0.05; done"

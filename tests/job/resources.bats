@@ -104,17 +104,16 @@ limit_descriptors() {
 
 # --- processes --------------------------------------------------------------
 
-# Root has no limit, so it takes a stranger.
+# Root has no limit, so another user is needed.
 
-# as_stranger LIMIT COMMAND...: with so many processes.
-as_stranger() {
-	setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
-		bash -c 'ulimit -u "$0"; exec "$@"' "$@"
+# as_user_with_limit LIMIT COMMAND...: with so many processes.
+as_user_with_limit() {
+	as_other_user bash -c 'ulimit -u "$0"; exec "$@"' "$@"
 }
 
 @test "out of processes for the guard: 71 and the lock is free" {
-	need_stranger
-	run -71 --separate-stderr as_stranger 1 ./rlockrun -k "$KEY" -- sh -c 'echo >ran'
+	need_other_user
+	run -71 --separate-stderr as_user_with_limit 1 ./rlockrun -k "$KEY" -- sh -c 'echo >ran'
 	# shellcheck disable=SC2154 # bats sets it
 	[[ $stderr == *"cannot be guarded"* ]]
 	[[ ! -e ran ]]
@@ -124,10 +123,10 @@ as_stranger() {
 
 @test "out of processes for the job: 71 at once and the lock is free" {
 	local since
-	need_stranger
+	need_other_user
 	for _ in {1..10}; do
 		since=$(now_ms)
-		run -71 --separate-stderr as_stranger 2 ./rlockrun -k "$KEY" -- sh -c 'echo >ran'
+		run -71 --separate-stderr as_user_with_limit 2 ./rlockrun -k "$KEY" -- sh -c 'echo >ran'
 		since=$(($(now_ms) - since))
 		echo "$since ms: $stderr"
 		((since < 2000))
@@ -139,17 +138,17 @@ as_stranger() {
 }
 
 @test "out of processes inside the job is the job's affair" {
-	need_stranger
-	run -9 as_stranger 3 ./rlockrun -k "$KEY" -- bash -c 'exit 9'
+	need_other_user
+	run -9 as_user_with_limit 3 ./rlockrun -k "$KEY" -- bash -c 'exit 9'
 	is_free
 }
 
 @test "out of processes for asking the name server: 71 at once, and no job" {
 	local since
-	need_stranger
+	need_other_user
 	export RLOCKRUN_REDIS=redis://localhost:1
 	since=$(now_ms)
-	run -71 --separate-stderr as_stranger 1 ./rlockrun -k "$KEY" --server-timeout 10 -- sh -c 'echo >ran'
+	run -71 --separate-stderr as_user_with_limit 1 ./rlockrun -k "$KEY" --server-timeout 10 -- sh -c 'echo >ran'
 	since=$(($(now_ms) - since))
 	echo "$since ms: $stderr"
 	((since < 2000))
@@ -159,7 +158,7 @@ as_stranger() {
 # A job that takes all the processes there are, each in a session of its own.
 # PID is rlockrun's.
 start_greedily() {
-	need_stranger
+	need_other_user
 	chmod 777 .
 	cat >greedy <<-'END'
 		import os, time
@@ -173,35 +172,35 @@ start_greedily() {
 		    open("ready", "w").write(str(error))
 		time.sleep(60)
 	END
-	start setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+	start setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
 		bash -c 'ulimit -u "$0"; exec "$@"' 20 \
 		./rlockrun -k "$KEY" -t 2 -- /usr/bin/python3 -S greedy
 	wait_for_file ready
-	(($(strangers) == 20))
+	(($(processes_of_user) == 20))
 }
 
-strangers() {
-	ps -o stat= -u "$STRANGER" | awk '!/^Z/ { n++ } END { print n + 0 }'
+processes_of_user() {
+	ps -o stat= -u "$OTHER_USER" | awk '!/^Z/ { n++ } END { print n + 0 }'
 }
 
 @test "a job that has taken all processes is ended when its lock is lost" {
 	start_greedily
 	cli del "$KEY"
 	exits_with 79 "$PID"
-	[[ $(strangers) == 0 ]]
+	[[ $(processes_of_user) == 0 ]]
 }
 
 @test "a job that has taken all processes is ended when rlockrun is killed" {
 	start_greedily
 	kill -KILL "$PID"
-	wait_until eval '(($(strangers) == 0))'
+	wait_until eval '(($(processes_of_user) == 0))'
 }
 
 @test "a job that has taken all processes is ended when the guard is killed" {
 	start_greedily
 	kill -KILL "$(<guard)"
 	exits_with 71 "$PID"
-	[[ $(strangers) == 0 ]]
+	[[ $(processes_of_user) == 0 ]]
 	is_free
 }
 
@@ -230,7 +229,7 @@ strangers() {
 # change the one that all use.)
 start_hidden() {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
-	need_stranger
+	need_other_user
 	chmod 777 .
 	cp /bin/sleep hidden
 	chmod 711 hidden
@@ -242,7 +241,7 @@ start_hidden() {
 		exec sleep 41
 	END
 	start unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - \
-		setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+		setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
 		./rlockrun -k "$KEY" -- sh leave-hidden
 	wait_for_file ready
 	wait_until is_hidden
@@ -269,11 +268,11 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 @test "hidepid=2 and a command that it hides gets TERM" {
 	local since
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
-	need_stranger
+	need_other_user
 	cp /bin/sleep hidden
 	chmod 711 hidden
 	start unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - \
-		setpriv --reuid "$STRANGER" --regid "$STRANGER" --clear-groups \
+		setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
 		./rlockrun -k "$KEY" --max-run 0.5 --kill-after 60 -- ./hidden 40
 	since=$(now_ms)
 	exits_with 124 "$PID"

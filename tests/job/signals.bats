@@ -191,19 +191,11 @@ waiter() {
 	wait_until grep -q waiting "err.$((${#STARTED[@]} - 1))"
 }
 
-# Lines of what the server knows about this lock.
-dump() {
-	local key
-	cli --raw keys "*$KEY*" | sort | while read -r key; do
-		echo "$key $(cli type "$key")"
-	done
-}
-
 # bats test_tags=smoke
 @test "P3: TERM to a waiter: it dies by it at once and leaves no trace" {
 	local since
 	hold
-	dump >before
+	list_keys >before
 	waiter
 	since=$(now_ms)
 	kill -TERM "$PID"
@@ -211,7 +203,7 @@ dump() {
 	since=$(($(now_ms) - since))
 	echo "after $since ms"
 	((since < 400))
-	dump | diff -u before -
+	list_keys | diff -u before -
 	[[ $(count_ours) == 2 ]] # the holder and its guard
 	touch ./done
 	exits_with 0 "${STARTED[0]}"
@@ -222,12 +214,12 @@ dump() {
 	local name
 	ulimit -c unlimited 2>/dev/null || :
 	hold
-	dump >before
+	list_keys >before
 	for name in INT HUP QUIT USR1 ALRM RTMIN; do
 		waiter
 		kill -s "$name" "$PID"
 		ended_by "signal $name"
-		dump | diff -u before -
+		list_keys | diff -u before -
 	done
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
 }
@@ -333,7 +325,7 @@ is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
 	not_over tls # a hundred handshakes take longer than a waiter may
 	local pids=() i
 	hold
-	dump >before
+	list_keys >before
 	for i in {1..100}; do
 		start env --default-signal "$RLOCKRUN" -q -k "$KEY" -- sh -c 'echo ran >ran'
 		pids+=("$PID")
@@ -346,7 +338,7 @@ is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
 	for i in "${pids[@]}"; do
 		exits_with 143 "$i"
 	done
-	dump | diff -u before -
+	list_keys | diff -u before -
 	[[ $(count_ours) == 2 ]]
 	[[ ! -e ran ]]
 }

@@ -967,20 +967,12 @@ has_no_input() {
 
 # --- waiting in the foreground ----------------------------------------------
 
-# What the server knows about this lock.
-trace() {
-	local key
-	cli --raw keys "*$KEY*" | sort | while read -r key; do
-		echo "$key $(cli type "$key")"
-	done
-}
-
 # start_waiter: behind one that `go_free` ends.
 start_waiter() {
 	rm -f job ./done ended
 	hold
 	HOLDER=$PID
-	trace >before
+	list_keys >before
 	say './run ./worker'
 	shows 'waiting [0-9]+s, position 1 in the queue: '
 }
@@ -1000,7 +992,7 @@ waiter_dies_of_ctrl_c() {
 	code 130
 	gone "$(<t/top)"
 	[[ ! -e t/job ]]
-	trace | diff -u before -
+	list_keys | diff -u before -
 	go_free
 	is_free
 }

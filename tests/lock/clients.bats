@@ -12,13 +12,13 @@ setup() {
 	CLIENTS=$HELPERS/clients
 	# In the build's folder: `make check` fetches them.
 	export NODE_PATH=$ROOT/build/clients/node_modules
-	write_turn
+	write_counting_turn
 }
 teardown() { end_test; }
 
 # A job that writes down when it comes and goes, in an order that only the
 # kernel makes, and counts in a way that two at once spoil.
-write_turn() {
+write_counting_turn() {
 	echo 0 >count
 	cat >turn <<-'END'
 		echo "$1 comes" >>turns

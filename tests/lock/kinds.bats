@@ -13,7 +13,7 @@ teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_test
-	write_turn
+	write_logged_turn
 	Q="{$KEY}:rlk:q"
 	L="{$KEY}:rlk:l"
 	I="{$KEY}:rlk:i"
@@ -27,7 +27,7 @@ teardown() {
 
 # turn NAME: notes in `log` that it starts and that it ends, and when it started;
 # ends as soon as go.NAME is there, or `go`.
-write_turn() {
+write_logged_turn() {
 	cat >turn <<-'END'
 		read -r up _ </proc/uptime
 		echo "+ $1" >>log

@@ -39,9 +39,6 @@ members() {
 has_members() {
 	[[ $(members) == "$1" ]]
 }
-is_free() {
-	[[ $(cli exists "$KEY") == 0 ]]
-}
 # Of the only one.
 alive_until() {
 	cli --raw zrange "$N" 0 0 withscores | tail -n 1

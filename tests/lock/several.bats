@@ -14,8 +14,8 @@ setup() {
 }
 teardown() { end_test; }
 
-# rl KEYS [OPTION...] -- COMMAND...: of the locks with these numbers.
-rl() {
+# rl_keys KEYS [OPTION...] -- COMMAND...: of the locks with these numbers.
+rl_keys() {
 	local keys=() number
 	for number in $1; do
 		keys+=(-k "$KEY:$number")
@@ -23,14 +23,14 @@ rl() {
 	timeout -k 1 60 "$RLOCKRUN" "${keys[@]}" "${@:2}"
 }
 
-is_free() { [[ $(cli exists "$KEY:$1") == 0 ]]; }
-is_held() { [[ $(cli exists "$KEY:$1") == 1 ]]; }
+is_free_key() { [[ $(cli exists "$KEY:$1") == 0 ]]; }
+is_held_key() { [[ $(cli exists "$KEY:$1") == 1 ]]; }
 
 # hold_numbers KEYS [OPTION...]: a rlockrun that holds them until the file
 # `done` is there.
 hold_numbers() {
 	rm -f held
-	start rl "$1" "${@:2}" -- sh -c 'echo >held; until [ -e done ]; do sleep 0.02; done'
+	start rl_keys "$1" "${@:2}" -- sh -c 'echo >held; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file held
 }
 
@@ -56,7 +56,7 @@ write_job() {
 turns() {
 	local turn
 	for ((turn = 0; turn < $2; turn++)); do
-		rl "$1" -q -- sh ./job || return
+		rl_keys "$1" -q -- sh ./job || return
 	done
 }
 
@@ -89,7 +89,7 @@ all_turns() {
 	write_job
 	for _ in {1..8}; do
 		for keys in '1 2' '2 3' '3 1'; do
-			start rl "$keys" -n -E 0 -q -- sh ./job
+			start rl_keys "$keys" -n -E 0 -q -- sh ./job
 		done
 	done
 	for pid in "${STARTED[@]}"; do
@@ -103,7 +103,7 @@ all_turns() {
 @test "B7: 30 sets of three out of five, in any order" {
 	write_job
 	for _ in {1..30}; do
-		start rl "$(shuf -n 3 -e 1 2 3 4 5 | tr '\n' ' ')" -q -- sh ./job
+		start rl_keys "$(shuf -n 3 -e 1 2 3 4 5 | tr '\n' ' ')" -q -- sh ./job
 	done
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
@@ -117,18 +117,18 @@ all_turns() {
 @test "one that is held: busy, the others are free again, and it is named" {
 	take_foreign 2
 	for keys in '1 2 3' '3 2 1' '2 3 1' '2 1'; do
-		run -75 rl "$keys" -n -- touch ran
+		run -75 rl_keys "$keys" -n -- touch ran
 		echo "$output"
 		[[ $output == "rlockrun: $KEY:2 is held by another client (not a rlockrun)" ]]
-		is_free 1
-		is_free 3
+		is_free_key 1
+		is_free_key 3
 	done
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
 @test "-w is one limit for all, and what was held is freed when it is over" {
 	take_foreign 2
-	run -75 rl '1 2' -w 0.3 -- touch ran
+	run -75 rl_keys '1 2' -w 0.3 -- touch ran
 	[[ ${lines[0]} == "rlockrun: $KEY:2 is held by another client (not a rlockrun); waiting" ]]
 	[[ ${lines[1]} == "rlockrun: $KEY:2: still held, gave up waiting" ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
@@ -137,11 +137,11 @@ all_turns() {
 @test "the wait for each of them is told, and they run when all are free" {
 	take_foreign 1
 	take_foreign 2
-	start rl '1 2' -- touch ran
+	start rl_keys '1 2' -- touch ran
 	wait_until grep -q "$KEY:1 is held by.*; waiting" err.1
 	cli del "$KEY:1"
 	wait_until grep -q "$KEY:2 is held by.*; waiting" err.1
-	is_held 1
+	is_held_key 1
 	cli del "$KEY:2"
 	exits_with 0 "$PID"
 	[[ -e ran && $(wc -l <err.1) == 2 && -z $(keys_left) ]]
@@ -149,13 +149,13 @@ all_turns() {
 
 @test "a key that is no lock: 76, it is named, and the others are free" {
 	cli rpush "$KEY:2" a
-	run -76 rl '1 2' -n -- touch ran
+	run -76 rl_keys '1 2' -n -- touch ran
 	[[ $output == "rlockrun: $KEY:2 is not a lock: "* ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
 @test "a command that isn't found: no lock is taken" {
-	run -127 rl '1 2' -- no-such-command
+	run -127 rl_keys '1 2' -- no-such-command
 	[[ -z $(cli --raw keys "*$KEY*") ]]
 }
 
@@ -163,7 +163,7 @@ all_turns() {
 	take_foreign 2
 	start env --default-signal "$HELPERS/ended" end "$RLOCKRUN" -k "$KEY:2" -k "$KEY:1" -- touch ran
 	wait_until grep -q waiting err.1
-	is_held 1
+	is_held_key 1
 	wait_for_file end.pid
 	kill -TERM "$(<end.pid)"
 	wait_for_file end
@@ -174,7 +174,7 @@ all_turns() {
 @test "a server that goes away while a part is held: 69, in time" {
 	own_server
 	take_foreign 2
-	start rl '1 2' --server-timeout 1 -t 2 -- touch ran
+	start rl_keys '1 2' --server-timeout 1 -t 2 -- touch ran
 	wait_until grep -q waiting err.1
 	stop_server "$SUITE_DIR"
 	exits_with 69 "$PID"
@@ -182,7 +182,7 @@ all_turns() {
 }
 
 @test "no server and --on-unavailable run: without any of them" {
-	run -0 --separate-stderr rl '1 2' -r "unix://$PWD/away" --server-timeout 0.1 \
+	run -0 --separate-stderr rl_keys '1 2' -r "unix://$PWD/away" --server-timeout 0.1 \
 		--on-unavailable run -- sh -c 'echo "${RLOCKRUN_TOKEN-none}${RLOCKRUN_FENCE-none}"'
 	[[ $output == nonenone ]]
 }
@@ -200,29 +200,29 @@ start_monitor() {
 	wait_for_file out.1
 }
 
-end_monitor() {
+await_monitor() {
 	cli echo the-end
 	wait_until grep -q the-end out.1
 }
 
 @test "taken in the order of the keys, freed in reverse, whatever order was given" {
 	start_monitor
-	rl '3 1 2' -- true
-	end_monitor
+	rl_keys '3 1 2' -- true
+	await_monitor
 	[[ $(seen_by_monitor | xargs) == "SET 1 SET 2 SET 3 DEL 3 DEL 2 DEL 1" ]]
 }
 
 @test "what is held already is freed in reverse when one can't be had" {
 	start_monitor
 	take_foreign 3
-	run -75 rl '3 1 2' -n -- true
-	end_monitor
+	run -75 rl_keys '3 1 2' -n -- true
+	await_monitor
 	[[ $(seen_by_monitor | xargs) == "SET 1 SET 2 DEL 2 DEL 1" ]]
 	cli del "$KEY:3"
 }
 
 @test "the job's variables are in the order given" {
-	run -0 rl '2 1' --prefix p: -- sh -c 'echo "$RLOCKRUN_KEY"
+	run -0 rl_keys '2 1' --prefix p: -- sh -c 'echo "$RLOCKRUN_KEY"
 		for key in $RLOCKRUN_KEY; do redis-cli -s "$0" get "p:$key"; done
 		for key in $RLOCKRUN_KEY; do redis-cli -s "$0" get "{p:$key}:rlk:f"; done
 		echo "$RLOCKRUN_TOKEN"
@@ -234,7 +234,7 @@ end_monitor() {
 }
 
 @test "-v names each, and all when they are released" {
-	run -0 rl '2 1' -v -- true
+	run -0 rl_keys '2 1' -v -- true
 	[[ ${lines[0]} == "rlockrun: $KEY:2: acquired on "* ]]
 	[[ ${lines[1]} == "rlockrun: $KEY:1: acquired on "* ]]
 	[[ ${lines[2]} == "rlockrun: $KEY:2, $KEY:1: released" ]]
@@ -250,7 +250,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	wait_until renewals 18
 	touch "done"
 	exits_with 0 "$PID"
-	end_monitor
+	await_monitor
 	seen_by_monitor | grep PEXPIRE | head -n 18 | while read -r a && read -r b && read -r c; do
 		echo "$a $b $c"
 	done >triples
@@ -264,7 +264,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 @test "what is held already is renewed while the others are waited for" {
 	local left
 	take_foreign 2
-	start rl '1 2' -t 1 -- sh -c 'exit 3'
+	start rl_keys '1 2' -t 1 -- sh -c 'exit 3'
 	wait_until grep -q waiting err.1
 	left=$(cli get "$KEY:1")
 	sleep 2
@@ -276,14 +276,14 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "a part that is lost while the others are waited for: it starts over" {
 	take_foreign 2
-	start rl '1 2' -t 1 -- sh -c 'exit 3'
+	start rl_keys '1 2' -t 1 -- sh -c 'exit 3'
 	wait_until grep -q waiting err.1
 	[[ $(cli del "$KEY:1") == 1 ]]
 	take_foreign 1
 	wait_until grep -q "$KEY:1 was lost while others were waited for; starting over" err.1
 	cli del "$KEY:2"
 	wait_until grep -q "$KEY:1 is held by.*; waiting" err.1
-	is_free 2
+	is_free_key 2
 	cli del "$KEY:1"
 	exits_with 3 "$PID"
 	[[ -z $(keys_left) ]]
@@ -292,38 +292,38 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 # --- losing one is losing all -------------------------------------------------
 
 @test "losing one stops the job; the others are kept until it is dead, then freed" {
-	start rl '1 2 3' -t 2 --kill-after 1 -- sh -c '
+	start rl_keys '1 2 3' -t 2 --kill-after 1 -- sh -c '
 		trap "echo >told; until [ -e go ]; do sleep 0.02; done; exit" TERM
 		echo >ready; while :; do sleep 0.02; done'
 	wait_for_file ready
 	[[ $(cli del "$KEY:2") == 1 ]]
 	wait_for_file told
-	is_held 1
-	is_held 3
+	is_held_key 1
+	is_held_key 3
 	touch go
 	exits_with 79 "$PID"
 	[[ $(grep rlockrun: err.1) == "rlockrun: $KEY:2 was lost: its key was taken away or has expired; stopping the job" ]]
-	is_free 1
-	is_free 3
+	is_free_key 1
+	is_free_key 3
 }
 
 @test "one that was lost is found out at the release: 79, and the others are free" {
-	run -79 rl '1 2' -- redis-cli -s "$SUITE_DIR/s" del "$KEY:1"
+	run -79 rl_keys '1 2' -- redis-cli -s "$SUITE_DIR/s" del "$KEY:1"
 	[[ $output == *"$KEY:1 was lost: another client removed it while the job ran" ]]
-	is_free 2
+	is_free_key 2
 }
 
 # bats test_tags=extra
 @test "--on-lost warn: the others are kept until the job ends" {
-	start rl '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
+	start rl_keys '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file ready
 	cli del "$KEY:1"
 	wait_until grep -q "$KEY:1 was lost" err.1
 	sleep 1.2
-	is_held 2
+	is_held_key 2
 	touch "done"
 	exits_with 79 "$PID"
-	is_free 2
+	is_free_key 2
 }
 
 @test "a server that is frozen for longer than the lease: the job is dead, 79" {
@@ -339,13 +339,13 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	start "$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" -t 1 -- sh -c 'echo >held; sleep 60'
 	wait_for_file held
 	kill -KILL "$PID"
-	run -0 rl '2 1' -w 10 -- true
+	run -0 rl_keys '2 1' -w 10 -- true
 }
 
 # --- nested runs --------------------------------------------------------------
 
 @test "nested: what is held above is joined, the rest is taken" {
-	start rl '2' -- sh -c 'echo "$RLOCKRUN_TOKEN" >outer
+	start rl_keys '2' -- sh -c 'echo "$RLOCKRUN_TOKEN" >outer
 		"$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" -- sh -c "
 			echo \"\$RLOCKRUN_TOKEN\" >inner
 			\"\$RLOCKRUN\" -n -k \"\$KEY:2\" -k \"\$KEY:1\" -- true"
@@ -353,8 +353,8 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 		until [ -e done ]; do sleep 0.02; done'
 	wait_for_file status
 	[[ $(<status) == 0 && $(sed -n 2p inner) == "$(<outer)" ]]
-	is_free 1
-	is_held 2
+	is_free_key 1
+	is_held_key 2
 	touch "done"
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
@@ -362,7 +362,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "nested: one that can't be had gives back the rest and leaves the outer run alone" {
 	take_foreign 3
-	run -75 rl '2' -- sh -c '"$RLOCKRUN" -n -k "$KEY:1" -k "$KEY:2" -k "$KEY:3" touch ran
+	run -75 rl_keys '2' -- sh -c '"$RLOCKRUN" -n -k "$KEY:1" -k "$KEY:2" -k "$KEY:3" touch ran
 		code=$?
 		[ "$(redis-cli -s "$0" get "$KEY:2")" = "$RLOCKRUN_TOKEN" ] &&
 			[ "$(redis-cli -s "$0" exists "$KEY:1")" = 0 ] && exit $code' "$SUITE_DIR/s"
@@ -372,7 +372,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 # --- the limits of a run --------------------------------------------------------
 
 @test "--max-run frees all of them: 124" {
-	run -124 rl '1 2' --max-run 0.2 -- sleep 60
+	run -124 rl_keys '1 2' --max-run 0.2 -- sleep 60
 	[[ $output == "rlockrun: $KEY:1, $KEY:2: the job has run for 0s; stopping the job" ]]
 	[[ -z $(keys_left) ]]
 }

@@ -21,7 +21,7 @@ setup() {
 }
 teardown() { end_test; }
 
-has_lines() {
+has_exactly() {
 	[[ $(wc -l <"$1") == "$2" ]]
 }
 
@@ -35,7 +35,7 @@ excludes() {
 	[[ $output == *"$KEY is held by "* ]]
 	for n in 1 2 3; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
-		wait_until has_lines "$ERR" 2
+		wait_until has_exactly "$ERR" 2
 	done
 	touch go
 	for pid in "${STARTED[@]}"; do

@@ -63,8 +63,8 @@ key_on() {
 	return 1
 }
 
-# refused CODE WORDS ARGUMENT...: that status with one line, and no job.
-refused() {
+# fails STATUS WORDS ARGUMENT...: that status with one line, and no job.
+fails() {
 	run -"$1" rl --server-timeout 2 "${@:3}" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$2"* && ! -e ran ]]
@@ -166,17 +166,17 @@ waiting_are() {
 	start_server "$PWD/plain" --port 0
 	choose_port
 	redis-cli -s "$PWD/plain/s" config set port "$PORT" >/dev/null
-	refused 77 'it is not in cluster mode (redis://)' -r "redis-cluster://127.0.0.1:$PORT"
+	fails 77 'it is not in cluster mode (redis://)' -r "redis-cluster://127.0.0.1:$PORT"
 	[[ -z $(redis-cli -s "$PWD/plain/s" keys '*') ]]
 }
 
 @test "a node of a cluster behind redis://" {
 	key_on 0
-	refused 69 'it is a node of a cluster (redis-cluster://HOST)' -r "redis://127.0.0.1:${PORTS[1]}"
+	fails 69 'it is a node of a cluster (redis-cluster://HOST)' -r "redis://127.0.0.1:${PORTS[1]}"
 	run -69 rl --status -r "redis://127.0.0.1:${PORTS[1]}"
 	[[ $output == *'it is a node of a cluster (redis-cluster://HOST)' ]]
 	KEY="a}$KEY"
-	refused 69 'it is a node of a cluster' -r "redis://127.0.0.1:${PORTS[1]}"
+	fails 69 'it is a node of a cluster' -r "redis://127.0.0.1:${PORTS[1]}"
 }
 
 # bats test_tags=extra
@@ -197,7 +197,7 @@ waiting_are() {
 
 # bats test_tags=extra
 @test "all nodes down" {
-	refused 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
+	fails 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
 	run -69 "$RLOCKRUN" --list --server-timeout 1 -r redis-cluster://127.0.0.1:1,127.0.0.1:2
 	[[ $output == *'Connection refused' ]]
 }
@@ -278,8 +278,8 @@ waiting_are() {
 	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
 	[[ $output != *secret* ]]
 	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[1]}" true
-	refused 77 'NOAUTH'
-	refused 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
+	fails 77 'NOAUTH'
+	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
 }
 
 # bats test_tags=extra
@@ -328,12 +328,12 @@ own_cluster_with_password() {
 		run -0 rl --tls-ca "$CERTIFICATES/ca.crt" -r "rediss-cluster://127.0.0.1:${PORTS[i]}" true
 		[[ -z $output ]]
 	done
-	refused 69 'certificate' -r "rediss-cluster://$NODES"
+	fails 69 'certificate' -r "rediss-cluster://$NODES"
 }
 
 @test "replicas are waited for" {
 	run -0 rl --wait-replicas 1 true
-	refused 69 'of 2 replicas have the lock' --wait-replicas 2:100ms -n
+	fails 69 'of 2 replicas have the lock' --wait-replicas 2:100ms -n
 	[[ -z $(keys_left) ]]
 }
 
@@ -513,7 +513,7 @@ taken_over() {
 	A=$PID
 	stop_server "$PWD/c1"
 	wait_until eval '[[ $(node_cli "$PWD/c0" cluster info) == *state:fail* ]]'
-	refused 69 'CLUSTERDOWN\|refused' --server-timeout 1 -n || true
+	fails 69 'CLUSTERDOWN\|refused' --server-timeout 1 -n || true
 	start "$RLOCKRUN" -k "$KEY" sh -c 'echo B >ran'
 	B=$PID
 	wait_until grep -q CLUSTERDOWN err.*

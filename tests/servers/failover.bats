@@ -232,7 +232,7 @@ permits() {
 	done
 	# A sentinel that names the replica, which doesn't tell its role.
 	at p1 replicaof 127.0.0.1 1
-	liar "${PORTS[1]}"
+	false_sentinel "${PORTS[1]}"
 	[[ $(at p1 get "$KEY" 2>&1) == MASTERDOWN* ]]
 	begun=$(now_ms)
 	run -0 rl -r "redis-sentinel://locker:secret@127.0.0.1:$PORT,$SENTINELS/primary" echo ran

@@ -1294,9 +1294,9 @@ BIG=9223372036854775807
 
 # Of servers that speak something else the first words are the answer.
 
-# stranger WORDS TEXT: a server that meets us with TEXT, at first and in the middle
+# foreign_server WORDS TEXT: a server that meets us with TEXT, at first and in the middle
 # of a job, is told by WORDS; when it is Redis again nothing is lost.
-stranger() {
+foreign_server() {
 	through "answer:CLIENT::$2" answer:EVAL::+OK
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
@@ -1310,17 +1310,17 @@ stranger() {
 
 # bats test_tags=extra
 @test "a server that speaks HTTP: named as such" {
-	stranger "it speaks HTTP" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n'
+	foreign_server "it speaks HTTP" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n'
 }
 
 # bats test_tags=extra
 @test "a server that sends a TLS alert: named as such" {
-	stranger "it speaks TLS" '\x15\x03\x01\x00\x02\x02\x46'
+	foreign_server "it speaks TLS" '\x15\x03\x01\x00\x02\x02\x46'
 }
 
-# real_stranger NAME PYTHON: a program that prints its port, and may use what it
+# real_foreign_server NAME PYTHON: a program that prints its port, and may use what it
 # finds in the standard library.
-real_stranger() {
+real_foreign_server() {
 	/usr/bin/python3 -u -c "$2" >port 2>/dev/null 3>&- &
 	STARTED+=("$!")
 	wait_for_file port
@@ -1331,7 +1331,7 @@ real_stranger() {
 }
 
 @test "a real HTTP server: named as such" {
-	real_stranger HTTP '
+	real_foreign_server HTTP '
 import http.server
 server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
 print(server.server_port)
@@ -1340,7 +1340,7 @@ server.serve_forever()'
 
 # OpenSSL hangs up without an alert on who does not greet it.
 @test "a real TLS server: named as such" {
-	real_stranger TLS '
+	real_foreign_server TLS '
 import socket, ssl
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 listener = socket.create_server(("127.0.0.1", 0))

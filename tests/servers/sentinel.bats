@@ -22,24 +22,12 @@ setup() {
 }
 teardown() { end_test; }
 
-# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
-refused() {
-	given_up "$1" --server-timeout 1h "${@:2}"
-}
-
 # denied WORDS ARGUMENT...: 77 with one line that names a sentinel, and no job.
 denied() {
 	run -77 rl --server-timeout 1h "${@:2}" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "* ]]
 	[[ $output == *": sentinel redis://127.0.0.1:"*": "*"$1"* && ! -e ran ]]
-}
-
-# given_up WORDS ARGUMENT...: the same, when the time is over.
-given_up() {
-	run -69 rl --server-timeout 1 "${@:2}" touch ran
-	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
 }
 
 # --- asking ---------------------------------------------------------------------
@@ -65,9 +53,9 @@ given_up() {
 }
 
 @test "a sentinel that says nothing costs a part of the time only" {
-	stranger 'head -c 99999 >/dev/null'
+	serve 'head -c 99999 >/dev/null'
 	begun=$(now_ms)
-	# shellcheck disable=SC2153 # stranger sets PORT
+	# shellcheck disable=SC2153 # serve sets PORT
 	run -0 rl --server-timeout 4 -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
 	(($(now_ms) - begun < 2000))
 }
@@ -234,11 +222,11 @@ deny() {
 }
 
 @test "sentinels that disagree: who is no primary is not believed" {
-	liar "${PORTS[1]}"
+	false_sentinel "${PORTS[1]}"
 	given_up "redis://127.0.0.1:${PORTS[1]} (primary): it is a replica, not the primary" \
 		-r "redis-sentinel://127.0.0.1:$PORT/primary"
 	run -0 rl -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
-	liar 20001
+	false_sentinel 20001
 	run -0 rl -r "redis-sentinel://127.0.0.1:$PORT,$SENTINELS/primary" true
 	[[ -z $(keys_left) ]]
 }
@@ -248,7 +236,7 @@ deny() {
 	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
 		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
 		'HTTP/1.1 400 Bad Request\r\n\r\n'; do
-		answers "$words"
+		serve_text "$words"
 		given_up 'no sentinel answers' -r "redis-sentinel://127.0.0.1:$PORT/primary"
 	done
 }

@@ -4,20 +4,13 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
+load ../helpers/connect
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
 setup() { begin_test; }
 teardown() { end_test; }
-
-# Whether a run on this server is one on ours.
-reaches() {
-	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
-	run -0 rl -r "$1" sh -c "$inside" "$SUITE_DIR/s" "${2:-0}"
-	[[ $output =~ ^[0-9a-f-]{36}$ ]]
-	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
-}
 
 # with_two_addresses COMMAND...: needs a user and mount namespace of its own, where
 # the name `two` is ::1 and 127.0.0.1.
@@ -129,8 +122,8 @@ user() {
 	run -77 rl -r "unix://a%2Fb%40c%3Ad:p@$SUITE_DIR/s" true
 }
 
-# refused WORDS URL: 77 with these words, and nothing in any db.
-refused() {
+# denied WORDS URL: 77 with these words, and nothing in any db.
+denied() {
 	run -77 rl -n -r "$2" touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: refused by "*"$1"* ]]
 	run -77 rl -w 5 -r "$2" touch ran
@@ -140,13 +133,13 @@ refused() {
 
 @test "a wrong password where the default user is open: 77, no lock is left" {
 	own_server
-	refused WRONGPASS "unix://ghost:boo@$SUITE_DIR/s"
-	refused 'without any password' "unix://:boo@$SUITE_DIR/s"
+	denied WRONGPASS "unix://ghost:boo@$SUITE_DIR/s"
+	denied 'without any password' "unix://:boo@$SUITE_DIR/s"
 }
 
 @test "a db that isn't there: 77, no lock is left" {
 	own_server
-	refused 'out of range' "unix://$SUITE_DIR/s?db=99"
+	denied 'out of range' "unix://$SUITE_DIR/s?db=99"
 }
 
 @test "refused: not even a helper key is left" {

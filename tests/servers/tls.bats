@@ -4,6 +4,7 @@
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
+load ../helpers/connect
 
 setup_file() {
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
@@ -28,25 +29,15 @@ tls_server() {
 	export RLOCKRUN_REDIS=rediss://localhost:$PORT
 }
 
-# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
-refused() {
-	given_up "$1" --server-timeout 1h "${@:2}"
+# refused_there WORDS ARGUMENT...: and the message has the port.
+refused_there() {
+	refused "$@"
+	[[ $output == *"redis"*"//"*":$PORT: "*"$1"* ]]
 }
 
-# given_up WORDS ARGUMENT...: the same, when the time is over.
-given_up() {
-	run -69 rl --server-timeout 1 "${@:2}" touch ran
-	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"redis"*"//"*":$PORT: "*"$1"* ]]
-	[[ ! -e ran ]]
-}
-
-# Whether a run on this server is one on the suite's.
-reaches() {
-	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
-	run -0 rl -r "$1" sh -c "$inside" "$SUITE_DIR/s" "${2:-0}"
-	[[ $output =~ ^[0-9a-f-]{36}$ ]]
-	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
+given_up_there() {
+	given_up "$@"
+	[[ $output == *"redis"*"//"*":$PORT: "*"$1"* ]]
 }
 
 # --- good certificates ----------------------------------------------------------
@@ -68,9 +59,9 @@ reaches() {
 @test "the system's authorities" {
 	unset RLOCKRUN_TLS_CA
 	SSL_CERT_FILE=$CERTIFICATES/ca.crt run -0 rl true
-	SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null refused 'unknown CA (--tls-ca'
+	SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/dev/null refused_there 'unknown CA (--tls-ca'
 	# --tls-ca takes their place.
-	SSL_CERT_FILE=$CERTIFICATES/ca.crt refused 'unknown CA' \
+	SSL_CERT_FILE=$CERTIFICATES/ca.crt refused_there 'unknown CA' \
 		--tls-ca "$CERTIFICATES/stranger.crt"
 }
 
@@ -84,22 +75,22 @@ reaches() {
 	run -0 rl true
 	stop_server "$SUITE_DIR"
 	tls_server server --tls-protocols TLSv1.2 --tls-auth-clients yes
-	refused 'perhaps it requires a certificate (--tls-cert, --tls-key)'
+	refused_there 'perhaps it requires a certificate (--tls-cert, --tls-key)'
 	run -0 rl --tls-cert "$CERTIFICATES/client.crt" \
 		--tls-key "$CERTIFICATES/client.key" true
 }
 
 @test "a client certificate" {
 	tls_server server --tls-auth-clients yes
-	refused 'it requires a certificate (--tls-cert, --tls-key)'
+	refused_there 'it requires a certificate (--tls-cert, --tls-key)'
 	client=$CERTIFICATES/client
 	run -0 rl --tls-cert "$client.crt" --tls-key "$client.key" true
 	RLOCKRUN_TLS_CERT=$client.crt RLOCKRUN_TLS_KEY=$client.key run -0 rl true
 	cat "$client.crt" "$client.key" >both
 	run -0 rl --tls-cert both true
-	refused 'it refused our certificate' --tls-cert "$CERTIFICATES/unknown.crt" \
+	refused_there 'it refused our certificate' --tls-cert "$CERTIFICATES/unknown.crt" \
 		--tls-key "$CERTIFICATES/unknown.key"
-	refused 'our certificate has expired' --tls-cert "$CERTIFICATES/expired.crt" \
+	refused_there 'our certificate has expired' --tls-cert "$CERTIFICATES/expired.crt" \
 		--tls-key "$CERTIFICATES/expired.key"
 }
 
@@ -107,40 +98,40 @@ reaches() {
 
 @test "the certificate of another host" {
 	tls_server other
-	refused 'its certificate is not for localhost'
-	refused 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
+	refused_there 'its certificate is not for localhost'
+	refused_there 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
 }
 
 @test "a certificate that names the host by its common name only" {
 	tls_server common
-	refused "its certificate is not for localhost: only its subjectAltName counts, not its common name"
+	refused_there "its certificate is not for localhost: only its subjectAltName counts, not its common name"
 	stop_server "$SUITE_DIR"
 	tls_server address
-	refused "its certificate is not for localhost"
+	refused_there "its certificate is not for localhost"
 	run -0 rl -r "rediss://127.0.0.1:$PORT" true
 }
 
 @test "an expired certificate, or authority" {
 	tls_server expired
-	refused 'its certificate has expired'
+	refused_there 'its certificate has expired'
 	stop_server "$SUITE_DIR"
 	tls_server late
-	refused "or its CA's has" --tls-ca "$CERTIFICATES/bygone.crt"
+	refused_there "or its CA's has" --tls-ca "$CERTIFICATES/bygone.crt"
 }
 
 @test "a self-signed certificate" {
 	tls_server self
-	refused 'its certificate is self-signed (--tls-ca'
+	refused_there 'its certificate is self-signed (--tls-ca'
 }
 
 @test "the certificate of an unknown authority" {
 	tls_server unknown
-	refused 'its certificate is of an unknown CA (--tls-ca'
+	refused_there 'its certificate is of an unknown CA (--tls-ca'
 }
 
 @test "nothing older than TLS 1.2" {
 	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
-	refused 'it does not speak TLS 1.2 or newer'
+	refused_there 'it does not speak TLS 1.2 or newer'
 }
 
 # --- not TLS -----------------------------------------------------------------------
@@ -149,39 +140,28 @@ reaches() {
 	SUITE_DIR=$PWD/own
 	start_tcp_server "$SUITE_DIR" 127.0.0.1 --requirepass secret
 	url=rediss://127.0.0.1:$PORT
-	refused 'it does not speak TLS' -r "$url"
-	given_up 'perhaps it does not speak TLS' -r "$url" -w 0.2
+	refused_there 'it does not speak TLS' -r "$url"
+	given_up_there 'perhaps it does not speak TLS' -r "$url" -w 0.2
 	run -69 rl --server-timeout 1h --status -r "$url"
 	[[ $output == *'it does not speak TLS' ]]
 }
 
 @test "a TLS server at a plain URL" {
-	refused 'it speaks TLS' -r "redis://127.0.0.1:$PORT"
+	refused_there 'it speaks TLS' -r "redis://127.0.0.1:$PORT"
 	run -69 rl --server-timeout 1h --status -r "redis://127.0.0.1:$PORT"
 	[[ $output == *'it speaks TLS' ]]
 }
 
-# stranger COMMAND: takes connections on PORT and answers by that command.
-stranger() {
-	choose_port
-	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:"$1"
-	wait_until listens
-}
-
-listens() {
-	(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
-}
-
 # bats test_tags=extra
-@test "other strangers at a TLS URL" {
-	stranger 'echo "HTTP/1.1 400 Bad Request"'
-	refused 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
-	stranger 'head -c 1 >/dev/null'
-	given_up 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
-	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\100\2\0"'
-	given_up 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
-	stranger 'head -c 1 >/dev/null; printf "\26\3\3\0\4\0\0\0\0"; head -c 9999 >/dev/null'
-	given_up '' -r "rediss://127.0.0.1:$PORT"
+@test "other servers without TLS at a TLS URL" {
+	serve 'echo "HTTP/1.1 400 Bad Request"'
+	refused_there 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
+	serve 'head -c 1 >/dev/null'
+	given_up_there 'closed during the TLS handshake, perhaps' -r "rediss://127.0.0.1:$PORT"
+	serve 'head -c 1 >/dev/null; printf "\26\3\3\0\100\2\0"'
+	given_up_there 'closed during the TLS handshake' -r "rediss://127.0.0.1:$PORT"
+	serve 'head -c 1 >/dev/null; printf "\26\3\3\0\4\0\0\0\0"; head -c 9999 >/dev/null'
+	given_up_there '' -r "rediss://127.0.0.1:$PORT"
 }
 
 # --- files -------------------------------------------------------------------------
@@ -307,7 +287,7 @@ assert note[0]["priority"] == "recommended", note'
 	tls_server server
 	freeze
 	begun=$(now_ms)
-	given_up 'no answer to the TLS handshake'
+	given_up_there 'no answer to the TLS handshake'
 	(($(now_ms) - begun < 2000))
 	run -69 rl -w 0.3 true
 	thaw

@@ -1,0 +1,40 @@
+# What suites about reaching servers share. Their jobs would touch `ran`.
+# shellcheck shell=bash disable=SC2154 # run sets output and lines
+
+# reaches URL [DB]: a run there holds its lock on the suite's server.
+reaches() {
+	# shellcheck disable=SC2016 # the job's shell is to expand that
+	local inside='redis-cli -s "$0" -n "$1" get "$RLOCKRUN_KEY"'
+	run -0 rl -r "$1" sh -c "$inside" "$SUITE_DIR/s" "${2:-0}"
+	[[ $output =~ ^[0-9a-f-]{36}$ ]]
+	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
+}
+
+# refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
+refused() {
+	given_up "$1" --server-timeout 1h "${@:2}"
+}
+
+# given_up WORDS ARGUMENT...: the same when --server-timeout has passed.
+given_up() {
+	run -69 rl --server-timeout 1 "${@:2}" touch ran
+	echo "$output"
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
+}
+
+# serve COMMAND: accepts connections on PORT, and replies with what it prints.
+serve() {
+	choose_port
+	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:"$1"
+	wait_until listens
+}
+
+listens() {
+	(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null
+}
+
+# serve_text TEXT: the same with a text, in which printf's escapes are replaced.
+serve_text() {
+	printf %b "$1" >answer
+	serve 'head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
+}
