@@ -16,7 +16,7 @@ static const struct {
     {CLAIM_WITH_QUEUE, 7, 8, 5},
 };
 
-static struct lock_config config = {.quorum.count = 1,
+static struct lock_config config = {.server_count = 1,
     .ttl_ms = 30000,
     .wait = true,
     .max_waiters = CONFIG_ANY_WAITERS,
