@@ -79,6 +79,7 @@ struct conn {
 static void on_socket(void *arg, short revents);
 static void on_timer(void *arg);
 static void try_address(struct conn *conn);
+static void try_next_address(struct conn *conn, const char *why);
 
 struct conn *
 conn_new(struct loop *loop, const struct endpoint *url)
@@ -314,9 +315,7 @@ on_connecting_late(struct conn *conn)
 		probe(conn);
 		set_timer(conn);
 	} else {
-		describe(conn, NO_CONNECTION, why);
-		conn->address++;
-		try_address(conn);
+		try_next_address(conn, why);
 	}
 }
 
@@ -544,28 +543,19 @@ on_connected(struct conn *conn)
 }
 
 static void
-on_connect_result(struct conn *conn)
-{
-	int error = stream_connected(&conn->stream);
-
-	if (error == 0) {
-		on_connected(conn);
-		return;
-	}
-	describe(conn, NO_CONNECTION, strerror(error));
-	conn->address++;
-	try_address(conn);
-}
-
-static void
 on_socket(void *arg, short revents)
 {
 	struct conn *conn = arg;
+	int error;
 
 	if (conn->state == CONN_FAILED)
 		return;
 	if (conn->state == CONN_CONNECTING) {
-		on_connect_result(conn);
+		error = stream_connected(&conn->stream);
+		if (error == 0)
+			on_connected(conn);
+		else
+			try_next_address(conn, strerror(error));
 	} else if (conn->state == CONN_SECURING) {
 		secure(conn);
 	} else {
@@ -578,24 +568,19 @@ on_socket(void *arg, short revents)
 }
 
 /* The addresses that are left share the time that is left. */
-static int64_t
-connect_deadline(const struct conn *conn)
-{
-	int64_t now = clock_now();
-	int64_t left = pipeline_deadline(&conn->pipeline) - now;
-
-	return now + left / (int64_t)(conn->addresses.count - conn->address);
-}
-
 static void
 try_address(struct conn *conn)
 {
 	conn->state = CONN_CONNECTING;
 	for (; conn->address < conn->addresses.count; conn->address++) {
+		size_t left = conn->addresses.count - conn->address;
+		int64_t now = clock_now();
 		int opened;
 
 		close_socket(conn);
-		conn->connect_by = connect_deadline(conn);
+		conn->connect_by =
+		    now +
+		    (pipeline_deadline(&conn->pipeline) - now) / (int64_t)left;
 		opened = stream_open(&conn->stream,
 		    &conn->addresses.address[conn->address]);
 		if (opened == 1)
@@ -607,6 +592,14 @@ try_address(struct conn *conn)
 		describe(conn, NO_CONNECTION, strerror(errno));
 	}
 	fail_next_turn(conn);
+}
+
+static void
+try_next_address(struct conn *conn, const char *why)
+{
+	describe(conn, NO_CONNECTION, why);
+	conn->address++;
+	try_address(conn);
 }
 
 /* --- finding ---------------------------------------------------------- */

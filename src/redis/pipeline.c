@@ -28,16 +28,6 @@ pipeline_fini(struct pipeline *pipeline)
 	secret_free(pipeline->out);
 }
 
-static size_t
-size_on_wire(const struct conn_command *command)
-{
-	size_t size = HEAD_MAX;
-
-	for (int i = 0; i < command->argc; i++)
-		size += strlen(command->argv[i]) + HEAD_MAX;
-	return size;
-}
-
 static char *
 put_head(char *end, char type, size_t number)
 {
@@ -58,10 +48,12 @@ put_head(char *end, char type, size_t number)
 static int
 format(struct pipeline *pipeline, const struct conn_command *command)
 {
-	char *out = secret_grow(pipeline->out,
-	    pipeline->out_length + size_on_wire(command));
-	char *end;
+	size_t size = pipeline->out_length + HEAD_MAX;
+	char *out, *end;
 
+	for (int i = 0; i < command->argc; i++)
+		size += strlen(command->argv[i]) + HEAD_MAX;
+	out = secret_grow(pipeline->out, size);
 	if (out == NULL)
 		return -1;
 	end = out + pipeline->out_length;

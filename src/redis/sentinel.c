@@ -239,19 +239,6 @@ take_address(struct sentinel *sentinel, const struct value *value)
 }
 
 static void
-on_address(struct sentinel *sentinel)
-{
-	move(sentinel, sentinel->asked, 0);
-	sentinel->doubtful = true;
-	sentinel->ask_ms = ASK_MIN_MS;
-	sentinel->found_at = clock_now();
-	sentinel->asking = false;
-	conn_drop(sentinel->conns[0]);
-	conn_found(sentinel->primary, sentinel->host, sentinel->port,
-	    CLOCK_NEVER);
-}
-
-static void
 on_reply(void *arg, const struct reply *reply)
 {
 	struct sentinel *sentinel = arg;
@@ -259,7 +246,14 @@ on_reply(void *arg, const struct reply *reply)
 	if (!sentinel->asking)
 		return;
 	if (take_address(sentinel, reply->value)) {
-		on_address(sentinel);
+		move(sentinel, sentinel->asked, 0);
+		sentinel->doubtful = true;
+		sentinel->ask_ms = ASK_MIN_MS;
+		sentinel->found_at = clock_now();
+		sentinel->asking = false;
+		conn_drop(sentinel->conns[0]);
+		conn_found(sentinel->primary, sentinel->host, sentinel->port,
+		    CLOCK_NEVER);
 		return;
 	}
 	if (value_is_nil(reply->value)) {

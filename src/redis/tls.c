@@ -396,14 +396,6 @@ push(struct tls *tls)
 	return 0;
 }
 
-/* A handshake (22) or an alert (21) comes first (RFC 8446, 5.1). */
-static void
-look_at_first(struct tls *tls, unsigned char first)
-{
-	tls->foreign = !tls->spoken && first != 22 && first != 21;
-	tls->spoken = true;
-}
-
 /* Reads what OpenSSL is to read. As recv(2). */
 static ssize_t
 pull(struct tls *tls)
@@ -415,7 +407,9 @@ pull(struct tls *tls)
 		errno = EAGAIN;
 	if (got <= 0)
 		return got;
-	look_at_first(tls, chunk[0]);
+	/* A handshake (22) or an alert (21) comes first (RFC 8446, 5.1). */
+	tls->foreign = !tls->spoken && chunk[0] != 22 && chunk[0] != 21;
+	tls->spoken = true;
 	if (tls->context->lib.BIO_write(tls->in, chunk, (int)got) != got) {
 		errno = ENOMEM;
 		return -1;
