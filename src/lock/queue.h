@@ -1,5 +1,5 @@
-/* How a waiter waits for its next try. Pure but for chance. See Waiting in
- * PROTOCOL of rlockrun(1). */
+/* How a waiter waits for its next try. Pure but for chance. See Queue
+ * and doorbells in PROTOCOL of rlockrun(1). */
 #ifndef QUEUE_H
 #define QUEUE_H
 

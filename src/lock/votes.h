@@ -1,5 +1,5 @@
-/* When the votes of several servers decide. Pure. See Several servers in
- * PROTOCOL of rlockrun(1). */
+/* When the votes of several servers decide. Pure. See Votes of several servers
+ * in PROTOCOL of rlockrun(1). */
 #ifndef VOTES_H
 #define VOTES_H
 
