@@ -241,8 +241,8 @@ wrong_url() {
 }
 
 @test "no option takes a password" {
-	wrong "--password: not here" -k "$KEY" --password secret touch ran
-	wrong "--password: not here" -k "$KEY" --password=secret touch ran
+	wrong "--password: not accepted here" -k "$KEY" --password secret touch ran
+	wrong "--password: not accepted here" -k "$KEY" --password=secret touch ran
 }
 
 # --- what the server refuses ----------------------------------------------------
