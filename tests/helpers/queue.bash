@@ -1,5 +1,12 @@
-# What suites about waiting in line share: Q and L are the names of its keys.
+# What suites about the queue share: Q and L are the names of its keys.
 # shellcheck shell=bash
+
+begin_queue_test() {
+	begin_test
+	write_turn
+	Q="{$KEY}:rlk:q"
+	L="{$KEY}:rlk:l"
+}
 
 # turn NAME: notes its turn in `order` and its fence in `fences`, finds out when it
 # is not alone, and ends as soon as go.NAME is there, or `go`.
@@ -15,10 +22,10 @@ write_turn() {
 	END
 }
 
-# line_up NAME [OPTION...]: a waiter, and until it is in line. PID is its pid.
-line_up() {
+# enqueue NAME [OPTION...]: a waiter, and until it is in the queue. PID is its pid.
+enqueue() {
 	start "$RLOCKRUN" -k "$KEY" "${@:2}" -- sh ./turn "$1"
-	wait_until is_in_line "$PID"
+	wait_until is_queued "$PID"
 }
 
 # holds NAME [OPTION...]: a holder whose job is a turn, too.
@@ -27,11 +34,11 @@ holds() {
 	wait_for_file "$1.started"
 }
 
-is_in_line() {
+is_queued() {
 	cli --raw zrange "$Q" 0 -1 | grep -q ":$1@"
 }
 
-are_in_line() {
+are_queued() {
 	(($(cli zcard "$Q") == $1))
 }
 
@@ -75,4 +82,26 @@ end_monitor() {
 	kill "$MONITOR_PID"
 	wait "$MONITOR_PID" || true
 	MONITOR_PID=
+}
+
+# member_of PID: its name in line.
+member_of() {
+	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
+}
+token_of() {
+	local member
+	member=$(member_of "$1")
+	member=${member#x:}
+	echo "${member%%:*}"
+}
+
+# Nothing is left but doorbells that were rung for those who were killed.
+only_bells_left() {
+	local key
+	keys_left >left || true
+	cat left
+	run -1 grep -v ':rlk:m:' left
+	while read -r key; do
+		(($(cli pttl "$key") <= 10000)) || return
+	done <left
 }

@@ -1,74 +1,21 @@
 #!/usr/bin/env bats
-# Readers, permits, and locks that are kept after a short job. What measures time
-# is tagged serial.
+# Readers and permits: who holds the lock together, what each of them keeps, and
+# which permissions that needs. What measures time is tagged serial.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 # bats file_tags=everywhere
 
 load ../helpers/suite
 load ../helpers/queue
+load ../helpers/kinds
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
-setup() {
-	begin_test
-	write_logged_turn
-	Q="{$KEY}:rlk:q"
-	L="{$KEY}:rlk:l"
-	I="{$KEY}:rlk:i"
-	F="{$KEY}:rlk:f"
-	export RLOCKRUN
-}
+setup() { begin_kinds_test; }
 teardown() {
 	end_monitor
 	end_test
-}
-
-# turn NAME: notes in `log` that it starts and that it ends, and when it started;
-# ends as soon as go.NAME is there, or `go`.
-write_logged_turn() {
-	cat >turn <<-'END'
-		read -r up _ </proc/uptime
-		echo "+ $1" >>log
-		echo "$RLOCKRUN_FENCE" >>fences
-		echo "$up" >"$1.started"
-		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
-		echo "- $1" >>log
-	END
-}
-
-has_started() {
-	local name
-	for name in "$@"; do
-		[[ -s $name.started ]] || return 1
-	done
-}
-members() {
-	[[ $(cli zcard "$KEY") == "$1" ]]
-}
-live_members() {
-	(($(cli zcount "$KEY" "$(server_ms)" +inf) == $1))
-}
-# In which order turns began.
-order() {
-	sed -n 's/^+ //p' log | paste -sd ' '
-}
-# together LOG: the most that were in a turn at once, by the first letter of their
-# names; the other letters never at the same time.
-together() {
-	awk '{ letter = substr($2, 1, 1) }
-		$1 == "+" && !($2 in inside) { inside[$2]; n[letter]++ }
-		$1 == "-" && ($2 in inside) { delete inside[$2]; n[letter]-- }
-		{
-			kinds = 0
-			for (one in n) {
-				kinds += n[one] > 0
-				if (n[one] > most[one]) most[one] = n[one]
-			}
-			if (kinds > 1) print "together: line " NR
-		}
-		END { for (one in most) print one, most[one] }' "$1" | sort
 }
 
 # --- all kinds --------------------------------------------------------------------
@@ -95,7 +42,7 @@ together() {
 		((n % 4)) || start "$RLOCKRUN" -k "$KEY" -- bash ./spell "W$n"
 	done
 	start sh ./plain
-	wait_until are_in_line 25
+	wait_until are_queued 25
 	touch go
 	all_end_well
 	run -0 together log
@@ -115,10 +62,6 @@ together() {
 
 @test "S20: 3 permits, 15 runs, kill -9 at random" {
 	permits_under_fire 15
-}
-
-has_lines() {
-	(($(wc -l <"$1") >= $2))
 }
 
 # permits_under_fire RUNS: each job holds one of three places (flock tells that it
@@ -142,7 +85,7 @@ permits_under_fire() {
 		start "$RLOCKRUN" -k "$KEY" -p 3 -t 1 -- bash -c 'exec bash ./place'
 	done
 	wait_until has_lines runs 3
-	wait_until are_in_line $((count - 3))
+	wait_until are_queued $((count - 3))
 	while ((victims < count / 3)); do
 		before=$(wc -l <runs)
 		victim=$(victim_of "$KEY")
@@ -170,300 +113,13 @@ victim_of() {
 	cli --raw hget "{$1}:rlk:i" "$token" | cut -d ' ' -f 4
 }
 
-# --- order ------------------------------------------------------------------------
-
-# bats test_tags=extra
-@test "L4: readers and writers start in the order in which they came" {
-	holds W0
-	for n in {1..20}; do
-		if ((n % 5)); then
-			line_up "R$n" -s
-		else
-			line_up "W$n"
-		fi
-	done
-	heartbeats_pass
-	touch go
-	all_end_well
-	# Neighbouring readers in any order, as they start together.
-	run -0 order
-	[[ $(tr -d '0-9' <<<"$output") == "W R R R R W R R R R W R R R R W R R R R W" ]]
-	# Those between two writers are of one group of five.
-	tr ' ' '\n' <<<"$output" | tr -d 'RW' |
-		awk '{ if (int($1 / 5) < last) exit 1; last = int($1 / 5) }'
-	sort -n -u fences >sorted
-	[[ $(wc -l <sorted) == 21 && -z $(keys_left) ]]
-	[[ $(together log) != *together* ]]
-}
-
-# bats test_tags=extra
-@test "L4: those who wait for permits start in the order in which they came" {
-	holds A -p 1
-	for n in {1..15}; do
-		line_up "$n" -p 1
-	done
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(order) == "A $(seq -s ' ' 15)" ]]
-	sort -c -n -u fences
-	[[ $(together log) != *together* && -z $(keys_left) ]]
-}
-
-@test "a newcomer does not overtake a writer or a permit before it" {
-	holds R1 -s
-	line_up W
-	run -75 rl -n -s touch ran
-	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are queued" ]]
-	line_up R2 -s
-	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
-	heartbeats_pass
-	[[ ! -e R2.started && ! -e W.started ]]
-	touch go.R1
-	wait_for_file W.started
-	[[ ! -e R2.started ]]
-	touch go
-	all_end_well
-	[[ $(order) == "R1 W R2" && ! -e ran ]]
-}
-
-@test "a writer among readers that keep coming gets its turn" {
-	cat >stream <<-'END'
-		n=0
-		until [ -e enough ]; do
-			"$RLOCKRUN" -k "$KEY" -s -- sh -c 'sleep 0.1; echo >>reads'
-		done
-	END
-	for _ in {1..20}; do
-		start bash ./stream
-	done
-	wait_until has_lines reads 20
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'wc -l <reads >at; echo >enough'
-	wait_for_file at
-	all_end_well
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=serial
-@test "50 readers behind a writer start together, and are rung in one burst" {
-	own_server
-	holds W
-	for n in {1..50}; do
-		start "$RLOCKRUN" -k "$KEY" -s -- sh ./turn "R$n"
-	done
-	wait_until are_in_line 50
-	monitor
-	touch go.W
-	wait_until eval '(($(ls | grep -c "^R.*started") == 50))'
-	catch_up
-	# None waits for another's end: all are in their turn now.
-	[[ $(grep -c '^-' log) == 1 ]]
-	members 50
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 50 ]]
-	# One by the release itself, all others by one command of its own.
-	[[ $(grep '"EVAL"' "$MONITOR" | grep -c ' "[0-9]*" "'"$Q"'" "'"$L"'" ') == 1 ]]
-	touch go
-	all_end_well
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=extra
-@test "of 80 readers behind a writer each is rung once" {
-	own_server
-	holds W
-	for n in {1..80}; do
-		start "$RLOCKRUN" -k "$KEY" -s -- true
-	done
-	wait_until are_in_line 80
-	monitor
-	touch go
-	all_end_well
-	catch_up
-	# By chance one has a heartbeat between that it is named and that it is rung.
-	rings=$(grep -c 'lua\] "RPUSH"' "$MONITOR")
-	echo "$rings rings"
-	((rings <= 84))
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=serial,extra
-@test "L2: a reader or a permit in line that was killed costs two seconds" {
-	for option in -s "-p 1"; do
-		rm -f ./*.started go* log
-		STARTED=()
-		holds A
-		a=$PID
-		# shellcheck disable=SC2086
-		line_up B $option
-		b=$PID
-		line_up C
-		line_up D
-		kill -KILL "$b"
-		touch go.A
-		exits_with 0 "$a"
-		freed=$(now_ms)
-		wait_for_file C.started
-		echo "$option: C after $(($(started_ms C) - freed)) ms"
-		(($(started_ms C) - freed <= 2000))
-		[[ ! -e D.started ]]
-		touch go
-		exits_with 0 "$PID"
-		[[ $(order) == "A C D" ]]
-	done
-}
-
-# bats test_tags=extra
-@test "a writer in line that was killed doesn't keep readers from each other" {
-	holds R1 -s
-	line_up W
-	w=$PID
-	line_up R2 -s
-	kill -KILL "$w"
-	wait_for_file R2.started
-	members 2
-	touch go
-	exits_with 0 "$PID"
-	exits_with 0 "${STARTED[0]}"
-}
-
-# Who gives up has 300 ms to hear whom to ring.
-# bats test_tags=serial
-@test "a writer who gives up lets the readers behind it go at once" {
-	holds R1 -s
-	line_up W
-	w=$PID
-	line_up R2 -s
-	line_up R3 -s
-	# So that their heartbeats don't come first.
-	kill -STOP "${STARTED[2]}" "${STARTED[3]}"
-	monitor
-	kill -TERM "$w"
-	exits_with 143 "$w"
-	catch_up
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 2 ]]
-	kill -CONT "${STARTED[2]}" "${STARTED[3]}"
-	wait_until has_started R2 R3
-	touch go
-	exits_with 0 "${STARTED[0]}"
-	exits_with 0 "${STARTED[2]}"
-	exits_with 0 "${STARTED[3]}"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=smoke
-@test "permits: all that fit are rung together" {
-	holds W
-	for n in {1..5}; do
-		line_up "P$n" -p 3
-	done
-	monitor
-	touch go.W
-	wait_until has_started P1 P2 P3
-	catch_up
-	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 3 ]]
-	members 3
-	are_in_line 2
-	touch go.P2
-	wait_for_file P4.started
-	[[ ! -e P5.started ]]
-	touch go
-	all_end_well
-	[[ $(together log) != *together* && $(together log) == *"P 3"* && -z $(keys_left) ]]
-}
-
-# --- what is told -------------------------------------------------------------------
-
-@test "the kinds meet: each tells how the lock is held" {
-	holds A -s
-	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is held shared by $(uname -n) (pid $PID, "*" ago" ]]
-	run -75 rl -n -p 2 touch ran
-	[[ $output == "rlockrun: $KEY is held shared by "*" ago" ]]
-	holds B -s
-	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 1 other" ]]
-	holds C -s
-	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 2 others" ]]
-	touch go
-	all_end_well
-	rm go
-	STARTED=()
-	holds X
-	for option in -s '-p 3'; do
-		# shellcheck disable=SC2086
-		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid $PID, "*" ago" ]]
-	done
-	touch go
-	all_end_well
-	rm go
-	STARTED=()
-	holds P1 -p 2
-	run -75 rl -n -s touch ran
-	[[ $output == *"is held by "*" ago (1 of 2 permits)" ]]
-	holds P2 -p 2
-	run -75 rl -n -p 2 touch ran
-	[[ $output == *" ago, and by 1 other (2 of 2 permits)" ]]
-	touch go
-	all_end_well
-	[[ ! -e ran && -z $(keys_left) ]]
-}
-
-@test "disagreement about N is told, and everyone goes by its own" {
-	holds A -p 3
-	run -75 rl -n -p 1 touch ran
-	[[ $output == *" ago (1 of 3 permits, but 1 here)" ]]
-	run -0 rl -p 2 true
-	[[ $output == "rlockrun: $KEY: 2 permits here, but another holder was started with 3" ]]
-	run -0 rl -p 2 -n true
-	touch go
-	all_end_well
-	run -0 rl -p 2 true
-	[[ -z $output && ! -e ran && -z $(keys_left) ]]
-}
-
-# --- cost ---------------------------------------------------------------------------
-
-# costs COUNT OPTION...: of so many who take turns, all of them in line before.
-# Heartbeats don't count.
-costs() {
-	local count=$1 n sent
-	shift
-	own_server
-	holds W
-	for ((n = 0; n < count; n++)); do
-		start "$RLOCKRUN" -k "$KEY" "$@" -- true
-	done
-	wait_until are_in_line "$count"
-	monitor
-	touch go
-	all_end_well
-	catch_up
-	# A try that comes 1.3 s after the last BLPOP, and the next BLPOP, are one.
-	sent=$("$HELPERS/commands" "$MONITOR" "$KEY" | cut -d ' ' -f 2)
-	echo "# $* $count: $sent commands" >&3
-	# Try, release, the ring of those whom nobody expected, and now and then a
-	# try and a BLPOP more, of who came too early.
-	((sent <= 5 * count + 10))
-	[[ -z $(keys_left) ]]
-}
-
-@test "B1: 30 readers: a constant number of commands for each" {
-	costs 30 -s
-}
-
-@test "B1: 30 in line for 3 permits: a constant number of commands for each" {
-	costs 30 -p 3
-}
-
 # --- leases -------------------------------------------------------------------------
 
 # bats test_tags=serial,extra
 @test "L1: a reader that was killed frees within its ttl" {
 	holds R1 -s -t 1
 	holds R2 -s -t 60
-	line_up W
+	enqueue W
 	touch go.R2
 	exits_with 0 "${STARTED[1]}"
 	# From now on it knows whose lease is the last.
@@ -479,9 +135,6 @@ costs() {
 	[[ -z $(keys_left) ]]
 }
 
-score_of_first() {
-	cli --raw zrange "$KEY" 0 0 withscores | tail -n 1
-}
 has_grown() {
 	(($(score_of_first) > $1))
 }
@@ -612,13 +265,13 @@ rules_of_manual() {
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"
 	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
 	holds A
-	line_up B
+	enqueue B
 	kill -STOP "$PID"
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
 	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
-	line_up C
+	enqueue C
 	kill -CONT "${STARTED[1]}"
 	touch go
 	exits_with 0 "${STARTED[1]}"
@@ -637,10 +290,10 @@ rules_of_manual() {
 	holds R1 -s -t 1
 	holds R2 -s
 	cli zadd "$KEY" $(($(server_ms) - 5)) s:dead
-	line_up W
-	line_up P1 -p 2
-	line_up P2 -p 2
-	line_up R3 -s
+	enqueue W
+	enqueue P1 -p 2
+	enqueue P2 -p 2
+	enqueue R3 -s
 	touch go
 	all_end_well
 	run -0 rl -p 2 --min-hold 0.1 true
@@ -678,7 +331,7 @@ net() {
 	[[ $(net acquire 2 60000 net-2) == 0 ]]
 	run -75 rl -n -p 2 touch ran
 	run -75 rl -n -s touch ran
-	line_up B -p 2
+	enqueue B -p 2
 	[[ $(net release 2 0 net-1) == 1 ]]
 	wait_for_file B.started
 	touch go.A
@@ -754,176 +407,6 @@ net() {
 	rl sh ./turn W
 	[[ $(wc -l <fences) == 9 ]]
 	sort -c -n -u fences
-}
-
-# --- --min-hold -------------------------------------------------------------------------
-
-@test "--min-hold: of 30 that come within two seconds one runs" {
-	for n in {1..30}; do
-		start "$RLOCKRUN" -k "$KEY" -n --min-hold 20 -- sh -c 'echo >>ran'
-		[[ $n != 1 ]] || wait_for_file ran
-		sleep 0.05
-	done
-	codes=
-	for pid in "${STARTED[@]}"; do
-		code=0
-		wait "$pid" || code=$?
-		codes+="$code "
-	done
-	[[ $(wc -l <ran) == 1 && $(grep -o 75 <<<"$codes" | wc -l) == 29 ]]
-	grep -qE " is kept for [0-9]+s; it was held by .* ago$" err.30
-	cli del "$KEY" "$I"
-}
-
-# bats test_tags=serial
-@test "--min-hold: counted from the start, for all kinds; freed when it is over" {
-	for option in -x -s '-p 1'; do
-		begin=$(now_ms)
-		# shellcheck disable=SC2086
-		run -0 rl $option --min-hold 3 -t 60 sleep 0.5
-		took=$(($(now_ms) - begin))
-		echo "$option: $took ms"
-		((took < 2500))
-		run -75 rl -n touch ran
-		[[ $output == *" is kept for "[123]"s; it was held "*"by "*" ago"* ]]
-		left=$(cli pttl "$KEY")
-		[[ $option == -x ]] || left=$(($(score_of_first) - $(server_ms)))
-		now=$(now_ms)
-		((left > 0 && left <= begin + 3000 - now + took + 20))
-		((now + left >= begin + 2970))
-		cli del "$KEY" "$I"
-	done
-	[[ ! -e ran ]]
-}
-
-# bats test_tags=serial,extra
-@test "--min-hold: a waiter takes over when it ends, not a heartbeat later" {
-	for option in -x -s '-p 1'; do
-		rm -f ./*.started go*
-		STARTED=()
-		# shellcheck disable=SC2086
-		holds A $option --min-hold 3.3 -t 60
-		line_up B
-		line_up C
-		touch go.A
-		exits_with 0 "${STARTED[0]}"
-		left=$(score_or_pttl)
-		ends=$(($(now_ms) + left))
-		run -75 rl -n touch ran
-		[[ $output == *" is kept for "[1-4]"s; it was held "* ]]
-		wait_for_file B.started
-		late=$(($(started_ms B) - ends))
-		echo "$option: B $late ms after it"
-		((late >= -200 && late <= 150))
-		touch go
-		all_end_well
-		[[ -z $(keys_left) ]]
-	done
-	[[ ! -e ran ]]
-}
-score_or_pttl() {
-	if [[ $(cli type "$KEY") == string ]]; then
-		cli pttl "$KEY"
-	else
-		echo $(($(score_of_first) - $(server_ms)))
-	fi
-}
-
-# bats test_tags=extra
-@test "--min-hold: a waiter learns what is left when the job ends" {
-	holds A --min-hold 30 -t 1
-	line_up B --progress always
-	err=$ERR
-	wait_until grep -q " is held by " "$err"
-	touch go.A
-	exits_with 0 "${STARTED[0]}"
-	wait_until grep -qE " is kept for (30|2[0-9])s;" "$err"
-	wait_until grep -qE " is kept for 2[0-8]s" "$err"
-	[[ ! -e B.started ]]
-	cli del "$KEY" "$I"
-	touch go
-	exits_with 0 "$PID"
-}
-
-# bats test_tags=extra
-@test "--min-hold: when rlockrun is killed only the ttl is left" {
-	holds A --min-hold 300 -t 2
-	kill -KILL "$PID"
-	left=$(cli pttl "$KEY")
-	((left <= 2000))
-	run -0 rl -w 10 true
-}
-
-@test "--min-hold shorter than the job, or 0: freed at once" {
-	for hold in 0 0.1; do
-		run -0 rl --min-hold "$hold" sleep 0.2
-		[[ -z $(keys_left) ]]
-	done
-}
-
-@test "--min-hold longer than the ttl lasts, on the server alone" {
-	for option in -x -s '-p 2'; do
-		# shellcheck disable=SC2086
-		run -0 rl $option -t 1 --min-hold 1h true
-		left=$(score_or_pttl)
-		((left > 3500000 && left <= 3600000 && $(cli pttl "$KEY") >= left - 2000))
-		run -75 rl -n touch ran
-		[[ $output == *" is kept for 1h00m; "* || $output == *" is kept for 59m"??"s; "* ]]
-		# Who is known, for as long as it lasts.
-		(($(cli pttl "$I") >= left - 2000))
-		cli del "$KEY" "$I"
-	done
-	[[ ! -e ran ]]
-}
-
-@test "--min-hold: what could not be executed is not kept" {
-	printf '#!/nowhere\n' >job
-	chmod +x job
-	run -126 rl --min-hold 60 ./job
-	[[ -z $(keys_left) ]]
-}
-
-@test "--min-hold: one of several readers that is kept lets others in" {
-	run -0 rl -s --min-hold 60 true
-	run -0 rl -s -n true
-	run -75 rl -n touch ran
-	[[ $output == *" is kept for "*"; it was held shared by "* ]]
-	holds B -s
-	run -75 rl -n touch ran
-	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other" ]]
-	touch go
-	exits_with 0 "$PID"
-	[[ ! -e ran ]]
-	cli del "$KEY" "$I"
-}
-
-# bats test_tags=serial,extra
-@test "R2: a release with --min-hold that comes twice keeps it no longer" {
-	own_server
-	for option in -x -s; do
-		monitor
-		# shellcheck disable=SC2086
-		run -0 rl $option --min-hold 30 true
-		catch_up
-		first=$(score_or_pttl)
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
-		[[ ${lines[0]} == 3 ]]
-		(($(score_or_pttl) <= first + 500))
-		cli del "$KEY" "$I"
-		end_monitor
-	done
-	# Its answer lost, it is sent again, with what is left by then.
-	own=$RLOCKRUN_REDIS
-	start_proxy cut cut:EVAL/8:1
-	run -0 rl --min-hold 30 true
-	RLOCKRUN_REDIS=$own
-	(($(cli pttl "$KEY") <= 30000 && $(cli pttl "$KEY") > 25000))
-	start_proxy drop drop:EVAL/8:1
-	KEY=$KEY:late
-	run -0 rl --min-hold 1 true
-	[[ $(cli exists "$KEY") == 0 ]]
-	KEY=${KEY%:late}
-	cli del "$KEY" "$I"
 }
 
 # --- the scripts, twice (R2) ---------------------------------------------------------------

@@ -106,8 +106,8 @@ calls_are_short() {
 
 @test "a release rings the waiter behind 2,000 dead ones, and the order is kept" {
 	holds A
-	line_up B
-	line_up C
+	enqueue B
+	enqueue C
 	# No heartbeat is to find the lock free.
 	kill -STOP "${STARTED[@]:1}"
 	fill "$Q" 2000 1 x: :1@h
@@ -128,7 +128,7 @@ calls_are_short() {
 @test "a call that reaches its limit grants nothing, and keeps the place in the queue" {
 	holds A
 	monitor
-	line_up B
+	enqueue B
 	catch_up
 	fill "$Q" 2000 1 x: :1@h
 	ticket=$(cli --raw zrange "$Q" -1 -1 withscores | tail -n 1)
@@ -350,8 +350,8 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	[[ -z $(keys_left) ]]
 	holds A
 	fill "$Q" 3000 1 x: :1@h
-	line_up B
-	line_up C
+	enqueue B
+	enqueue C
 	touch go
 	all_end_well
 	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Waiting in line: who comes next, who is woken, and what becomes of the line when
-# somebody in it dies, stops or is cut off. What measures time is tagged serial.
+# Waiting in the queue: who comes next, who is woken, and what becomes of the queue
+# when a waiter dies, stops or is cut off. What measures time is tagged serial.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 # bats file_tags=everywhere
@@ -11,37 +11,10 @@ load ../helpers/queue
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
-setup() {
-	begin_test
-	write_turn
-	Q="{$KEY}:rlk:q"
-	L="{$KEY}:rlk:l"
-}
+setup() { begin_queue_test; }
 teardown() {
 	end_monitor
 	end_test
-}
-
-# member_of PID: its name in line.
-member_of() {
-	cli --raw zrange "$Q" 0 -1 | grep ":$1@"
-}
-token_of() {
-	local member
-	member=$(member_of "$1")
-	member=${member#x:}
-	echo "${member%%:*}"
-}
-
-# Nothing is left but doorbells that were rung for those who were killed.
-only_bells_left() {
-	local key
-	keys_left >left || true
-	cat left
-	run -1 grep -v ':rlk:m:' left
-	while read -r key; do
-		(($(cli pttl "$key") <= 10000)) || return
-	done <left
 }
 
 # --- order ------------------------------------------------------------------
@@ -49,7 +22,7 @@ only_bells_left() {
 @test "L4: 30 waiters run in the order in which they came, heartbeats or not" {
 	holds A
 	for n in {1..30}; do
-		line_up "$n"
+		enqueue "$n"
 	done
 	heartbeats_pass
 	touch go
@@ -61,11 +34,11 @@ only_bells_left() {
 
 @test "tickets grow even when the clock does not" {
 	holds A
-	line_up B
+	enqueue B
 	# As if a clock that was an hour ahead had been put right.
 	cli zincrby "$Q" 3600000000 "$(member_of "$PID")"
-	line_up C
-	line_up D
+	enqueue C
+	enqueue D
 	touch go
 	all_end_well
 	[[ $(paste -sd ' ' order) == "A B C D" ]]
@@ -73,7 +46,7 @@ only_bells_left() {
 
 @test "a newcomer does not overtake who was woken, nor with -n" {
 	holds A
-	line_up B
+	enqueue B
 	b=$PID
 	kill -STOP "$b"
 	touch go.A
@@ -81,7 +54,7 @@ only_bells_left() {
 	run -75 rl -n touch ran
 	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
-	wait_until is_in_line "$PID"
+	wait_until is_queued "$PID"
 	kill -CONT "$b"
 	touch go
 	exits_with 0 "$b"
@@ -94,7 +67,7 @@ only_bells_left() {
 	own_server
 	holds A -t 1
 	for n in {1..20}; do
-		line_up "$n" -t 1
+		enqueue "$n" -t 1
 	done
 	cli flushall
 	exits_with 79 "${STARTED[0]}"
@@ -111,7 +84,7 @@ only_bells_left() {
 	own_server
 	holds A -t 1
 	for n in 1 2 3; do
-		line_up "$n"
+		enqueue "$n"
 	done
 	stop_server "$SUITE_DIR"
 	start_server "$SUITE_DIR"
@@ -124,8 +97,8 @@ only_bells_left() {
 
 @test "S3: behind a key that was overwritten the line stays where it is" {
 	holds A
-	line_up B
-	line_up C
+	enqueue B
+	enqueue C
 	cli set "$KEY" other PX 60000
 	touch go
 	exits_with 79 "${STARTED[0]}"
@@ -139,7 +112,7 @@ only_bells_left() {
 
 @test "S4: the head takes a key that was deleted; the holder plants none again" {
 	holds A -t 2
-	line_up B -t 2
+	enqueue B -t 2
 	touch go.B
 	cli del "$KEY"
 	exits_with 0 "$PID"
@@ -154,9 +127,9 @@ only_bells_left() {
 @test "S8: a head that is stopped costs two seconds, and starts nothing after" {
 	holds A
 	a=$PID
-	line_up B
+	enqueue B
 	b=$PID
-	line_up C
+	enqueue C
 	kill -STOP "$b"
 	touch go.A
 	exits_with 0 "$a"
@@ -165,7 +138,7 @@ only_bells_left() {
 	echo "C after $(($(started_ms C) - freed)) ms"
 	(($(started_ms C) - freed <= 2000))
 	kill -CONT "$b"
-	wait_until is_in_line "$b"
+	wait_until is_queued "$b"
 	[[ $(paste -sd ' ' order) == "A C" ]]
 	touch go
 	all_end_well
@@ -178,10 +151,10 @@ only_bells_left() {
 @test "L2: a head that was killed costs two seconds" {
 	holds A
 	a=$PID
-	line_up B
+	enqueue B
 	b=$PID
-	line_up C
-	line_up D
+	enqueue C
+	enqueue D
 	kill -KILL "$b"
 	touch go.A
 	exits_with 0 "$a"
@@ -201,7 +174,7 @@ only_bells_left() {
 	holds A
 	a=$PID
 	for n in B C D E; do
-		line_up "$n"
+		enqueue "$n"
 	done
 	# D and E have last heard that they are far behind.
 	touch go.A
@@ -225,7 +198,7 @@ only_bells_left() {
 	holds A
 	a=$PID
 	for n in {1..6}; do
-		line_up "$n"
+		enqueue "$n"
 	done
 	for n in {1..5}; do
 		kill -KILL "${STARTED[n]}"
@@ -242,7 +215,7 @@ only_bells_left() {
 	holds A -t 3
 	a=$PID
 	for n in 1 2 3; do
-		line_up "$n" -t 3
+		enqueue "$n" -t 3
 	done
 	wait_until left_above 2900
 	ends=$(($(now_ms) + 3000))
@@ -259,8 +232,8 @@ only_bells_left() {
 @test "S6: behind a holder that was stopped the line moves on in order" {
 	holds A -t 1
 	a=$PID
-	line_up B
-	line_up C
+	enqueue B
+	enqueue C
 	kill -STOP "$a"
 	wait_for_file B.started
 	touch go
@@ -282,9 +255,9 @@ was_rung() {
 
 @test "a release rings the head and nobody else" {
 	holds A
-	line_up B
+	enqueue B
 	b=$(token_of "$PID")
-	line_up C
+	enqueue C
 	c=$(token_of "$PID")
 	monitor
 	touch go.A
@@ -306,7 +279,7 @@ was_rung() {
 	# Its record makes it one of ours, so that nobody looks after it.
 	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u \
 		since "$(cli --raw time | head -n 1)000"
-	line_up B
+	enqueue B
 	cli del "$KEY"
 	freed=$(now_ms)
 	wait_for_file B.started
@@ -325,7 +298,7 @@ was_rung() {
 		holds A
 		a=$PID
 		start_proxy "$way" "$way:BLPOP:1"
-		line_up B
+		enqueue B
 		touch go
 		exits_with 0 "$a"
 		exits_with 0 "$PID"
@@ -337,13 +310,13 @@ was_rung() {
 @test "a waiter whose connection is cut again and again keeps its place" {
 	own_server
 	holds A
-	line_up B
-	line_up C
+	enqueue B
+	enqueue C
 	for _ in {1..10}; do
 		cli client kill type normal skipme yes
 		sleep 0.1
 	done
-	are_in_line 2
+	are_queued 2
 	touch go
 	all_end_well
 	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
@@ -354,10 +327,10 @@ was_rung() {
 	a=$PID
 	# It is rung, but would hear of it after its time is up.
 	start_proxy slow delay:60000:BLPOP
-	line_up B -w 2
+	enqueue B -w 2
 	b=$PID
 	export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
-	line_up C
+	enqueue C
 	c=$(token_of "$PID")
 	kill -STOP "$PID" # so that its own heartbeat doesn't come first
 	monitor
@@ -374,7 +347,7 @@ was_rung() {
 # bats test_tags=serial,extra
 @test "L7: -w 3 in line: 3 s, and nothing left of it" {
 	holds A
-	line_up B
+	enqueue B
 	b=$PID
 	begin=$(now_ms)
 	run -75 rl -w 3 true
@@ -382,7 +355,7 @@ was_rung() {
 	echo "took $took ms"
 	((took >= 2990 && took <= 3400))
 	[[ $(cli zcard "$Q") == 1 && $(cli zcard "$L") == 1 ]]
-	is_in_line "$b"
+	is_queued "$b"
 	[[ -z $(cli --raw keys "{$KEY}:rlk:m:*") ]]
 	touch go
 	all_end_well
@@ -406,7 +379,7 @@ polled() {
 	for n in {1..50}; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
 	done
-	wait_until are_in_line 50
+	wait_until are_queued 50
 	monitor
 	wait_until polled 7
 	catch_up
@@ -435,7 +408,7 @@ costs() {
 	for ((n = 1; n <= $1; n++)); do
 		start "$RLOCKRUN" -k "$KEY" -- sh -c 'exit 0'
 	done
-	WAIT_SECONDS=60 wait_until are_in_line "$1"
+	WAIT_SECONDS=60 wait_until are_queued "$1"
 	catch_up
 	mark=$(stat -c %s "$MONITOR")
 	touch go
@@ -473,12 +446,12 @@ leaves_no_trace() {
 	start "$HELPERS/ended" "end.$2" "$RLOCKRUN" -k "$KEY" touch ran
 	wait_for_file "end.$2.pid"
 	pid=$(<"end.$2.pid")
-	wait_until is_in_line "$pid"
+	wait_until is_queued "$pid"
 	token=$(token_of "$pid")
 	kill -"$1" "$pid"
 	exits_with 0 "$PID"
 	[[ $(<"end.$2") == "signal $1" ]]
-	run -1 is_in_line "$pid"
+	run -1 is_queued "$pid"
 	[[ $(cli --raw zrange "$L" 0 -1) != *"$token"* ]]
 	[[ $(cli exists "{$KEY}:rlk:m:$token") == 0 && ! -e ran ]]
 }
@@ -487,11 +460,11 @@ leaves_no_trace() {
 @test "P3: a waiter dies at once by the signal and leaves no trace" {
 	holds A
 	leaves_no_trace TERM head
-	line_up B
+	enqueue B
 	for signal in TERM HUP USR1 USR2; do
 		leaves_no_trace "$signal" "$signal"
 	done
-	are_in_line 1
+	are_queued 1
 	touch go
 	exits_with 0 "${STARTED[0]}"
 	wait_until test -e B.started
@@ -502,7 +475,7 @@ leaves_no_trace() {
 @test "P3: with the server frozen a waiter dies within half a second" {
 	own_server
 	holds A
-	line_up B
+	enqueue B
 	freeze
 	begin=$(now_ms)
 	kill -TERM "$PID"
@@ -518,9 +491,9 @@ leaves_no_trace() {
 @test "P3: a head that is told to go when it was just rung rings the next" {
 	holds A
 	a=$PID
-	line_up B
+	enqueue B
 	b=$PID
-	line_up C
+	enqueue C
 	kill -STOP "$b"
 	touch go.A
 	exits_with 0 "$a"
@@ -540,7 +513,7 @@ leaves_no_trace() {
 	holds A
 	a=$PID
 	export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
-	line_up B
+	enqueue B
 	monitor
 	touch go
 	exits_with 0 "$a"
@@ -559,7 +532,7 @@ is_listening() {
 @test "a waiter that was rung while it was stopped and is the last leaves no bell" {
 	holds A
 	a=$PID
-	line_up B
+	enqueue B
 	b=$PID
 	wait_until is_listening "$b"
 	kill -STOP "$b"
@@ -578,13 +551,13 @@ is_listening() {
 @test "a waiter that can't start its job leaves the line" {
 	holds A
 	start "$RLOCKRUN" -k "$KEY" -- ./job
-	wait_until are_in_line 0
+	wait_until are_queued 0
 	exits_with 127 "$PID"
 	printf '#!/nowhere\n' >job
 	chmod +x job
 	start "$RLOCKRUN" -k "$KEY" -- ./job
-	wait_until is_in_line "$PID"
-	line_up B
+	wait_until is_queued "$PID"
+	enqueue B
 	touch go
 	exits_with 126 "${STARTED[2]}"
 	exits_with 0 "$PID"
@@ -594,8 +567,8 @@ is_listening() {
 # B3, as far as it goes by hand: somebody deletes the key and rings.
 @test "B3: the lock is taken away by hand and the head rung: it runs at once" {
 	holds A -t 1
-	line_up B -t 1
-	line_up C -t 1
+	enqueue B -t 1
+	enqueue C -t 1
 	b=$(token_of "${STARTED[1]}")
 	cli eval "if redis.call('get', KEYS[1]) == ARGV[1] then
 		return redis.call('del', KEYS[1]) end return 0" 1 "$KEY" wrong
@@ -609,166 +582,4 @@ is_listening() {
 	exits_with 0 "${STARTED[1]}"
 	exits_with 0 "${STARTED[2]}"
 	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
-}
-
-# --- --max-waiters ------------------------------------------------------------
-
-@test "--max-waiters 0: a free lock is taken, a held one is busy at once" {
-	run -0 rl --max-waiters 0 true
-	holds A
-	run -75 rl --max-waiters 0 touch ran
-	[[ $output == "rlockrun: $KEY is held by "*" ago; 0 are waiting already" ]]
-	run -75 rl --max-waiters 0 -w 5 touch ran
-	run -75 rl -q --max-waiters=0 touch ran
-	[[ -z $output ]]
-	run -4 rl --max-waiters 0 -E 4 touch ran
-	RLOCKRUN_MAX_WAITERS=0 run -75 rl touch ran
-	[[ ! -e ran ]]
-	are_in_line 0
-	touch go
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-@test "--max-waiters 2: of 20 at once two wait, the others are busy" {
-	holds A
-	for n in {1..20}; do
-		start "$RLOCKRUN" -k "$KEY" --max-waiters 2 -- sh ./turn "$n"
-	done
-	wait_until said_busy 18
-	are_in_line 2
-	touch go
-	codes=
-	for pid in "${STARTED[@]}"; do
-		code=0
-		wait "$pid" || code=$?
-		codes+="$code "
-	done
-	[[ $(grep -o 75 <<<"$codes" | wc -l) == 18 ]]
-	[[ $(wc -l <order) == 3 && -z $(keys_left) ]]
-}
-said_busy() {
-	[[ $(cat err.* | grep -c "; 2 are waiting already") == "$1" ]]
-}
-
-@test "--max-waiters counts only those who are alive" {
-	holds A
-	line_up B
-	line_up C
-	c=$PID
-	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already" ]]
-	member=$(member_of "$c")
-	kill -KILL "$c"
-	# As if its heartbeats had been missing for long. It isn't the first in line,
-	# so that nobody has taken it out yet.
-	cli zadd "$L" 1 "$member"
-	line_up D --max-waiters 2
-	are_in_line 3
-	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already" ]]
-	touch go
-	exits_with 0 "$PID"
-	[[ $(paste -sd ' ' order) == "A B D" ]]
-	only_bells_left
-}
-
-# bats test_tags=extra
-@test "--max-waiters: who is in line stays, whoever comes" {
-	holds A
-	line_up B --max-waiters 1
-	line_up C
-	line_up D
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C D" ]]
-}
-
-# --- what is told ---------------------------------------------------------------
-
-@test "the place in line is told once, when waiting starts" {
-	holds A
-	line_up B
-	line_up C
-	wait_for_file "$ERR"
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
-	[[ $(<err.2) == "rlockrun: $KEY is held by "*" ago; waiting" ]]
-	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, position 2 in the queue" ]]
-}
-
-# on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
-# appears is in `screen`. It starts when the terminal has the size in `ready`.
-on_terminal() {
-	start "$HELPERS/on-pty" screen "@orders" -- \
-		sh -c "until [ -e ready ] && [ \"\$(stty size)\" = \"\$(cat ready)\" ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
-		"$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo job'
-	wait_until test -p orders
-}
-
-screen_has() {
-	grep -qaE "$1" screen
-}
-
-@test "--progress: one line on a terminal, erased when the job starts" {
-	LOGNAME=deploy holds A
-	a=$PID
-	line_up B
-	on_terminal
-	echo 24 80 >ready
-	line="rlockrun: waiting 0s, position 2 in the queue: $KEY is held by $(uname -n) \(pid $a, deploy\)"
-	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
-	wait_until screen_has 'waiting 1s, position 2 in the queue: '
-	wait_until screen_has 'waiting 2s, position 2 in the queue: '
-	touch go.A
-	wait_until screen_has 's, position 1 in the queue: '
-	touch go
-	exits_with 0 "$PID"
-	[[ $(tr -d '\r' <screen | tail -n 1) == $'\e[K'"job" || $(tail -n 1 screen) == *$'\r\e[K'"job"$'\r' ]]
-	# All on one line: the job's is the only end of line.
-	[[ $(grep -ac '' screen) == 1 ]]
-}
-
-@test "--progress: nothing wraps on a terminal of ten columns" {
-	holds A
-	on_terminal
-	echo "resize 24 10" >orders
-	echo 24 10 >ready
-	wait_until screen_has 'rlockrun'
-	wait_until eval '(($(grep -ao rlockrun screen | wc -l) >= 2))'
-	touch go
-	exits_with 0 "$PID"
-	tr '\r' '\n' <screen | sed 's/\x1b\[K//g' >lines
-	[[ $(awk 'length > 9' lines) == '' ]]
-	grep -qx job lines
-}
-
-@test "--progress never, and a stderr that is no terminal: one plain line" {
-	holds A
-	on_terminal --progress never
-	echo 24 80 >ready
-	wait_until screen_has 'ago; waiting'
-	line_up B
-	wait_for_file "$ERR"
-	heartbeats_pass
-	touch go
-	all_end_well
-	run -1 screen_has $'\e'
-	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, position 2 in the queue" ]]
-}
-
-# bats test_tags=extra
-@test "--progress always draws into a file, too; -q nowhere" {
-	holds A
-	line_up B --progress always
-	wait_until grep -q "waiting 1s, position 1 in the queue" "$ERR"
-	err=$ERR
-	line_up C --progress always -q
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(tail -c 4 "$err") == $'\r\e[K' && ! -s $ERR ]]
 }

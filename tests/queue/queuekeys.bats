@@ -69,7 +69,7 @@ becomes_useless() {
 	wait_for_file order
 	for n in 1 2; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
-		wait_until are_in_line "$n"
+		wait_until are_queued "$n"
 	done
 	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$1"
 	for n in 2 3; do
@@ -97,13 +97,13 @@ becomes_useless() {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
-	wait_until are_in_line 1
+	wait_until are_queued 1
 	member=$(cli --raw zrange "$Q" 0 0)
 	member=${member#x:}
 	cli set "{$KEY}:rlk:m:${member%%:*}" garbage
 	wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " err.2
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
-	wait_until are_in_line 2
+	wait_until are_queued 2
 	touch go
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
@@ -174,7 +174,7 @@ passes_over() {
 		cli zadd "$Q" "$score" garbage
 		cli zadd "$L" "$((now * 1000 + 19000))" garbage
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
-		wait_until are_in_line 2
+		wait_until are_queued 2
 		touch go
 		exits_with 0 "$a"
 		exits_with 0 "$PID"

@@ -1,0 +1,214 @@
+#!/usr/bin/env bats
+# --list: which locks are held, by name and by age; names and records that would do
+# harm on a screen.
+# shellcheck disable=SC2034,SC2153,SC2154 # helpers and run set and use these
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/admin
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# --- list ---------------------------------------------------------------------
+
+# The names that a list shows, sorted.
+names() {
+	rlockrun --list "$@" >rows || return
+	[[ $(head -n 1 rows) == "NAME "* ]]
+	sed 1d rows | awk '{ print $1 }' | sort | paste -sd' '
+}
+
+@test "list: locks that are held, aligned" {
+	own_server
+	[[ $(rlockrun --list) == "NAME  KIND  HOLDER  PID  USER  HELD  TTL  WAITING  FENCE" ]]
+	held job:b web-12345 3723
+	held ü:日本 h
+	cli set job:b:stale x
+	held gone h && cli del gone
+	held stolen h && cli set stolen somebody
+	waiter job:b web-2 1000 9000
+	rlockrun --list >out
+	cat out
+	[[ $(wc -l <out) == 3 ]]
+	[[ $(sed -n 1p out) == "NAME   KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE" ]]
+	grep -qxE 'job:b  exclusive  web-12345  41   deploy  1h02m  9m5[0-9]s  1        -' out
+	grep -qxE 'ü:日本   exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -' out
+}
+
+@test "list: another client's lock, when a rlockrun waits for it" {
+	own_server
+	cli set plain t px 60000
+	cli set lonely t px 60000
+	waiter plain web-2 1000 9000
+	[[ $(names) == plain ]]
+	grep -qE '^plain +exclusive +\(another client\) +- +- +- +(1m00|5[0-9]\.[0-9])s +1 +-$' rows
+	[[ -z $(names --older-than 0.001) ]]
+}
+
+@test "list: kinds, the one who has held it for longest, and what is kept" {
+	own_server
+	counted readers s 0 a:web-1:5000:20000:- b:web-2:65000:30500:-
+	counted three p 3 a:web-3:3723000:20000:k
+	counted dead p 3 a:web-3:5000:-5:-
+	counted net p 0 a::5000:20000:-
+	waiter net web-9 1000 9000
+	rlockrun --list >out
+	cat out
+	[[ $(wc -l <out) == 4 ]]
+	grep -qxE 'readers +2 shared +web-2 +41 +deploy +1m[01][0-9]s +[23][0-9]\.[0-9]s +0 +-' out
+	grep -qxE 'three +1/3 permits +web-3 +41 +deploy +1h02m +[12][0-9]\.[0-9]s kept +0 +-' out
+	grep -qxE 'net +1 permit +\(another client\) +- +- +- +[12][0-9]\.[0-9]s +1 +-' out
+	[[ $(names --older-than 1h) == three && $(names --older-than 1m) == "readers three" ]]
+	run -0 rlockrun --list --json three
+	is 'it["kind"], it["free"], it["holders"][0]["ended"]' "('permits', 2, True)"
+}
+
+@test "list: globs, several of them, and options behind them" {
+	own_server
+	for name in a:1 a:2 b/1 'c*' '-d'; do
+		held "$name" h
+	done
+	[[ $(names) == "-d a:1 a:2 b/1 c*" ]]
+	[[ $(names 'a:*') == "a:1 a:2" ]]
+	[[ $(names 'a:[2-9]' '?/?' --server-timeout 5) == "a:2 b/1" ]]
+	[[ $(names '*1') == "a:1 b/1" ]]
+	[[ $(names 'c\*') == "c*" ]]
+	[[ -z $(names 'a') ]]
+	[[ $(names -- -d) == "-d" ]]
+	[[ -z $(names -- --json) ]]
+	[[ $(names '[[:alpha:]]:1') == "a:1" ]]
+	run -0 rlockrun --list 'a:1' --json
+	is 'it["name"], it["holders"][0]["host"], "queue" in it' "('a:1', 'h', False)"
+}
+
+shows_lines() {
+	[[ $(rlockrun --list "${@:2}" | wc -l) == "$1" ]]
+}
+
+@test "list: any name, with a hash tag or without, and the prefix" {
+	not_over cluster # where nothing can lie beside some
+	own_server
+	n=0
+	for name in 'a b' $'line\nfeed' 'a}b' 'a{}b' '{}{a}b' '{a' '{a}b' 'x{{a}}' 'p:{q}r'; do
+		start "$RLOCKRUN" -k "$name" sleep 30
+		n=$((n + 1))
+	done
+	wait_until shows_lines "$n" --json
+	rlockrun --list --json | /usr/bin/python3 -c 'import json, sys
+print(sorted(json.loads(line)["name"] for line in sys.stdin))' >got
+	[[ $(<got) == "['a b', 'a{}b', 'a}b', 'line\\nfeed', 'p:{q}r', 'x{{a}}', '{a', '{a}b', '{}{a}b']" ]]
+	run -0 rlockrun --list --json --prefix p:
+	[[ ${#lines[@]} == 1 ]]
+	is 'it["name"], it["key"]' "('{q}r', 'p:{q}r')"
+	[[ $(names --prefix p: '*r') == "{q}r" ]]
+	[[ -z $(names --prefix p: 'p*') ]]
+}
+
+@test "list: only locks that are held for longer" {
+	own_server
+	held young h 5
+	held old h 7200
+	[[ $(names --older-than 1h) == old ]]
+	[[ $(names --older-than 1) == "old young" ]]
+	[[ $(names --older-than 0) == "old young" ]]
+	[[ -z $(names --older-than 1d) ]]
+	[[ $(names 'y*' --older-than 1s) == young ]]
+}
+
+@test "list: what looks like a helper key and is none does no harm" {
+	own_server
+	held good h
+	cli hset "{bad}:rlk:i" a b
+	cli rpush bad 1
+	cli set ":rlk:i" x
+	cli set "{a{b}:rlk:i" x
+	cli set "x:rlkt:i" x
+	cli set "{s}:rlk:i" x
+	cli set s x
+	printf 'SET "{nul\\x00}:rlk:i" x\n' | redis-cli -s "$SUITE_DIR/s"
+	[[ $(names) == good ]]
+}
+
+# bats test_tags=extra
+@test "list: each of 20,000 locks once, among as many other keys, by SCAN" {
+	own_server
+	bulk 20000
+	cli eval 'for i = 1, 20000 do redis.call("SET", "other:" .. i, i) end' 0
+	cli config resetstat
+	rlockrun --list >out
+	[[ $(wc -l <out) == 20001 ]]
+	[[ $(sed 1d out | awk '{ print $1 }' | sort -u | wc -l) == 20000 ]]
+	[[ $(cli info commandstats) != *cmdstat_keys* ]]
+}
+
+has_begun() {
+	(($(wc -l <out.1) > 300))
+}
+
+# bats test_tags=extra
+@test "list: 200,000 locks stream in little memory, and can be interrupted" {
+	own_server
+	bulk 200000
+	# A background process of a script ignores INT.
+	start env --default-signal=INT "$RLOCKRUN" --list
+	wait_until has_begun
+	peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$PID/status")
+	echo "peak: $peak kB"
+	[[ $RLOCKRUN == */asan/* || $RLOCKRUN == */valgrind/* ]] || ((peak < 8000))
+	kill -INT "$PID"
+	exits_with 130 "$PID"
+	[[ ! -s $ERR && $(wc -l <out.1) -lt 200000 ]]
+	run -0 rlockrun --list 'bulk:123456' --json
+	is 'it["name"]' bulk:123456
+}
+
+@test "list: who closes the pipe ends it" {
+	own_server
+	bulk 5000
+	for option in '' --json; do
+		# shellcheck disable=SC2086
+		{ rlockrun --list $option 2>err || echo $? >code; } | head -n 2 >out
+		[[ $(wc -l <out) == 2 && ! -s err && $(<code) == 141 ]]
+	done
+}
+
+# --- names and records that mean harm -------------------------------------------
+
+@test "characters that control, reorder or hide text are escaped in all that is shown" {
+	own_server
+	evil=$'e\e]0;t\a\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\\'
+	held "$evil" "$evil"
+	cli hset "{$evil}:rlk:i" user "$evil" command "$evil" pid "$evil"
+	waiter "$evil" "$evil" 5000 9000
+	# shellcheck disable=SC1003 # that backslash is meant
+	escaped='e\x1b]0;t\x07\nrlockrun: \xc2\x9b\xff\xe2\x80\xae\xf3\xa0\x81\x81"\'
+	run -0 --separate-stderr rlockrun --status -k "$evil"
+	[[ $stderr == *": pid is no number in range" && ! $stderr =~ [[:cntrl:]] ]]
+	[[ ${lines[0]} == "lock:     $escaped" ]]
+	[[ ${lines[1]} == "holder:   $escaped (pid "* ]]
+	[[ ${lines[2]} == "command:  $escaped" ]]
+	[[ ${lines[-1]} == "     1.   $escaped (pid 77) for "* ]]
+	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
+	run -0 rlockrun --list
+	[[ ${#lines[@]} == 2 && ${lines[1]} == "$escaped  exclusive  $escaped  "* ]]
+	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
+	for action in "--status -k" --list; do
+		# shellcheck disable=SC2086
+		run -0 rlockrun --json $action "${evil//\\/\\}"
+		[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]] || [[ $action == --list ]]
+	done
+	run -0 rlockrun --json --list
+	[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]]
+	is 'it["name"] == "e\x1b]0;t\x07\nrlockrun: \x9b\xff\u202e\U000e0041\"\\"' True
+	[[ $output == *'\u202e\udb40\udc41'* ]]
+	is 'it["holders"][0]["host"] == it["name"] and it["holders"][0]["pid"] is None' True
+	cp /dev/null screen
+	KEY=$evil
+	run -75 on_terminal 'n\n'
+	[[ $(tr -d '\r\n' <screen) != *[[:cntrl:]]* ]]
+}

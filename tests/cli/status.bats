@@ -1,0 +1,391 @@
+#!/usr/bin/env bats
+# --status: the holders of a lock and its queue, as text and as JSON.
+# shellcheck disable=SC2034,SC2153,SC2154 # helpers and run set and use these
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/admin
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# --- status -------------------------------------------------------------------
+
+@test "status of a lock that is free" {
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${#lines[@]} == 3 ]]
+	[[ ${lines[0]} == "lock:     $KEY" ]]
+	[[ ${lines[1]} == "holder:   nobody" ]]
+	[[ ${lines[2]} == "waiting:  0" ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["held"]' False
+	is '[it[k] for k in ("kind", "ttl_ms", "fence", "holders", "permits", "free")]' '[None, None, None, [], None, None]'
+	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
+}
+
+# bats test_tags=smoke
+@test "status of a lock that is held, with everything about its holder" {
+	LOGNAME=deploy hold -t 20
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
+	[[ -z $stderr && ${#lines[@]} == 7 ]]
+	pattern="^holder:   $(uname -n) \(pid $PID, deploy\)"
+	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
+	[[ ${lines[1]} =~ $pattern ]]
+	[[ ${lines[2]} == "command:  sh" ]]
+	[[ ${lines[3]} == "token:    $(cli get "$KEY")" ]]
+	pattern='^ttl left: (1[0-9]|20)\.[0-9]s$'
+	[[ ${lines[4]} =~ $pattern ]]
+	[[ ${lines[5]} == "fence:    $(cli get "{$KEY}:rlk:f")" ]]
+	[[ ${lines[6]} == "waiting:  0" ]]
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
+	is 'it["held"], it["name"] == it["key"], it["waiting"], it["problems"]' \
+		'(True, True, 0, [])'
+	is 'it["holders"][0]["token"]' "$(cli get "$KEY")"
+	is 'it["fence"]' "$(cli get "{$KEY}:rlk:f")"
+	is '10000 < it["ttl_ms"] <= 20000' True
+	is 'it["holders"][0]["pid"]' "$PID"
+	is 'it["holders"][0]["host"]' "$(uname -n)"
+	is 'it["holders"][0]["fence"]' "$(cli get "{$KEY}:rlk:f")"
+	is 'it["holders"][0]["user"], it["holders"][0]["command"], it["kind"]' \
+		"('deploy', 'sh', 'exclusive')"
+	is 'abs(it["holders"][0]["since_ms"] + it["holders"][0]["held_ms"] - '"$(server_ms)) < 5000" True
+}
+
+@test "status: the prefix makes the key, and is not shown in the name" {
+	hold --prefix app:
+	run -0 rlockrun --status --prefix app: -k "$KEY"
+	[[ ${lines[0]} == "lock:     $KEY" && ${lines[2]} == "command:  sh" ]]
+	run -0 rlockrun --status --json --prefix app: -k "$KEY"
+	is 'it["name"], it["key"]' "('$KEY', 'app:$KEY')"
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *nobody* ]]
+}
+
+@test "status: another client's lock is said to be that" {
+	cli set "$KEY" plain
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "holder:   another client (not a rlockrun), without a time limit" ]]
+	[[ ${lines[2]} == "token:    plain" && ${lines[3]} == "ttl left: no limit" ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
+	# A record that is not this holder's is not believed.
+	held "$KEY" web-1
+	cli set "$KEY" plain PX 100000
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"another client"*"ttl left: 1m"* && $output != *web-1* ]]
+}
+
+@test "status: the queue in order, without the dead" {
+	held "$KEY" web-1
+	waiter "$KEY" late 2000 9000
+	waiter "$KEY" dead 90000 -1
+	waiter "$KEY" stepped 80000 3600000
+	waiter "$KEY" early 65000 9000
+	cli zadd "{$KEY}:rlk:q" 5 "$(printf 'no\nwaiter')"
+	cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" "$(printf 'no\nwaiter')"
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[*]} == *"waiting:  3 "* ]]
+	[[ ${lines[-3]} == "     1.   ? (pid ?) for "* ]]
+	[[ ${lines[-2]} =~ ^'     2.   early (pid 77) for 1m0'[5-9]s$ ]]
+	[[ ${lines[-1]} =~ ^'     3.   late (pid 77) for '[2-6]s$ ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["waiting"]' 3
+	is '[(w["place"], w["host"], w["pid"]) for w in it["queue"]]' \
+		"[(1, '?', None), (2, 'early', 77), (3, 'late', 77)]"
+	is 'it["queue"][0]["id"]' "$(printf 'no\nwaiter')"
+	is '65000 <= it["queue"][1]["waiting_ms"] < 75000' True
+}
+
+@test "status: of very many waiters the first thousand" {
+	held "$KEY" web-1
+	cli eval 'local t = redis.call("TIME")
+		for i = 1, 3000 do
+			local w = string.format("x:%036d:%d@host-%d", i, i, i)
+			redis.call("ZADD", KEYS[1], i, w)
+			redis.call("ZADD", KEYS[2], t[1] * 1000 + 15000, w)
+		end' 2 "{$KEY}:rlk:q" "{$KEY}:rlk:l"
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"waiting:  3000"*"     1.   host-1 (pid 1)"*"  1000.   host-1000 (pid 1000)"* ]]
+	[[ ${lines[-1]} == *"and 2000 more" ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["waiting"], len(it["queue"])' "(3000, 1000)"
+}
+
+@test "status: nested runs that live, and that the outer one has ended" {
+	held "$KEY" web-1
+	now=$(server_ms)
+	cli zadd "{$KEY}:rlk:n" $((now + 9000)) "token of $KEY:one" \
+		$((now - 1)) "token of $KEY:gone" +inf "another:released" +inf another:run
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"nested:   1 run inside"* && $output != *ended* ]]
+	cli zadd "{$KEY}:rlk:n" $((now + 9000)) "token of $KEY:two" \
+		+inf "token of $KEY:released"
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"nested:   2 runs inside; the outer one has ended"* ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["nested"], it["outer_ended"]' "(2, True)"
+}
+
+@test "status: damaged keys beside the lock are told, the rest is shown" {
+	held "$KEY" web-1
+	waiter "$KEY" web-2 1000 9000
+	cli set "{$KEY}:rlk:f" nonsense
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
+	[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:f: the fence is no number in range" ]]
+	[[ $output == *web-1*web-2* && $output != *fence* ]]
+	for letter in f q l n; do
+		run -0 cli del "{$KEY}:rlk:$letter"
+		cli hset "{$KEY}:rlk:$letter" a b
+		run -0 --separate-stderr rlockrun --status -k "$KEY"
+		[[ $output == *"holder:   web-1"* ]]
+		[[ $stderr == *"rlockrun: $KEY: damaged: {$KEY}:rlk:$letter: WRONGTYPE "* ]]
+	done
+	run -0 cli del "{$KEY}:rlk:i"
+	cli rpush "{$KEY}:rlk:i" a
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
+	[[ $output == *"another client"* && ${#stderr_lines[@]} == 5 ]]
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
+	[[ -z $stderr ]]
+	is 'len(it["problems"]), it["waiting"], it["queue"]' "(5, None, [])"
+}
+
+# bats test_tags=extra
+@test "status: records with absurd numbers do no harm" {
+	cli set "$KEY" t px 60000
+	for since in 1e300 -1e300 -5 99999999999999999999 nan inf 0x10; do
+		cli hset "{$KEY}:rlk:i" token t host h pid "-1 or so" user u since "$since"
+		cli zadd "{$KEY}:rlk:q" inf a -inf b 1e300 c
+		cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 9000))" a "$(($(server_ms) + 9000))" b inf c
+		cli zadd "{$KEY}:rlk:n" inf t:a -inf t:b inf t inf a:b
+		cli set "{$KEY}:rlk:f" 99999999999999999999
+		run -0 rlockrun --status -k "$KEY"
+		run -0 rlockrun --status --json -k "$KEY"
+		is 'it["fence"], it["waiting"], it["nested"]' "(None, 2, 1)"
+	done
+	is 'it["holders"][0]["pid"]' None
+}
+
+# bats test_tags=extra
+@test "status: numbers of a record that are none are reported as damaged" {
+	own_server
+	held "$KEY" web-1
+	cli hset "{$KEY}:rlk:i" fence 17
+	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
+	is 'it["problems"], it["holders"][0]["pid"], it["holders"][0]["fence"]' "([], 41, 17)"
+	for field in pid fence; do
+		for value in x -1 0x10 1e3 9007199254740992 99999999999999999999; do
+			cli hset "{$KEY}:rlk:i" "$field" "$value"
+			run -0 --separate-stderr rlockrun --status -k "$KEY"
+			[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: $field is no number in range" ]]
+			[[ $output == *"web-1 (pid "* && ($field == fence || $output == *"(pid ?, "*) ]]
+			run -0 rlockrun --status --json -k "$KEY"
+			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
+			run -0 rlockrun --list --json
+			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
+		done
+		cli hset "{$KEY}:rlk:i" "$field" 5
+	done
+	for value in x -1 0 nan 1e300 "$(($(server_ms) + 320000000000))"; do
+		cli hset "{$KEY}:rlk:i" since "$value"
+		run -0 --separate-stderr rlockrun --status -k "$KEY"
+		[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: since is no number in range" ]]
+		[[ $output == *"holder:   web-1 (pid 5, deploy)"$'\n'* ]]
+		run -0 rlockrun --list
+		[[ ${lines[1]} =~ ^"$KEY  exclusive  web-1   5    deploy  -     " && ${#lines[@]} == 2 ]]
+		run -0 rlockrun --list --json
+		is "it['holders'][0]['since_ms'], it['holders'][0]['held_ms']" "(None, None)"
+		run -0 rlockrun --list --older-than 0.1
+		[[ ${#lines[@]} == 1 ]]
+	done
+	counted "$KEY-p" p x a:web-1:1:20000:-
+	run -0 --separate-stderr rlockrun --status -k "$KEY-p"
+	[[ $stderr == *": limit is no number in range" && $output == *"permits, 1 used"* ]]
+}
+
+# --- status of counted locks ------------------------------------------------
+
+@test "status of readers: each, and those who were killed not" {
+	counted "$KEY" s 0 a:web-1:65000:20000:- b:web-2:5000:30500:k \
+		dead:web-3:5000:-1:- c::0:40000:-
+	waiter "$KEY" web-9 2000 9000
+	run -0 --separate-stderr rlockrun --status -k "$KEY"
+	[[ -z $stderr && ${#lines[@]} == 14 ]]
+	[[ ${lines[1]} == "kind:     shared, 3 holders" ]]
+	[[ ${lines[2]} == "holder:   web-1 (pid 41, deploy) since "*", 1m"[01]?"s ago" ]]
+	[[ ${lines[3]} == "token:    a" && ${lines[4]} =~ ^"ttl left: "(1[0-9]|20).[0-9]s$ ]]
+	[[ ${lines[5]} == "holder:   web-2 (pid 41, deploy) since "*"s ago" ]]
+	[[ ${lines[6]} == "job:      has ended; kept for --min-hold" ]]
+	[[ ${lines[7]} == "token:    b" && ${lines[8]} =~ ^"ttl left: "[23][0-9].[0-9]s$ ]]
+	[[ ${lines[9]} == "holder:   another client (not a rlockrun)" ]]
+	[[ ${lines[10]} == "token:    c" && ${lines[12]} == "waiting:  1" ]]
+	[[ $output != *web-3* ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["held"], it["kind"], it["count"], it["permits"], it["free"]' \
+		"(True, 'shared', 3, None, None)"
+	is '[(h["token"], h["host"], h["pid"], h["fence"], h["ended"]) for h in it["holders"]]' \
+		"[('a', 'web-1', 41, 765000, False), ('b', 'web-2', 41, 75000, True), ('c', None, None, None, None)]"
+	is '30000 < it["ttl_ms"] <= 40000 and 65000 <= it["holders"][0]["held_ms"] < 75000' True
+	is 'len(it["queue"])' 1
+	[[ $(cli zcard "$KEY") == 4 ]]
+}
+
+@test "status of permits: used and free, also of one who is alone" {
+	hold -p 3
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "kind:     3 permits, 1 used, 2 free" ]]
+	[[ ${lines[2]} == "holder:   $(uname -n) (pid $PID, "* ]]
+	[[ ${lines[3]} == "token:    $(cli --raw zrange "$KEY" 0 0)" ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["kind"], it["count"], it["permits"], it["free"]' "('permits', 1, 3, 2)"
+	is 'it["holders"][0]["fence"] == it["fence"]' True
+	touch "done"
+	exits_with 0 "$PID"
+	# Fewer permits than holders, and nothing that tells how many.
+	counted "$KEY" p 1 a:web-1:5000:20000:- b:web-2:5000:30500:-
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "kind:     1 permit, 2 used, 0 free" ]]
+	cli del "{$KEY}:rlk:i"
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "kind:     permits, 2 used" && $output == *"another client"* ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["permits"], it["free"], it["count"]' "(None, None, 2)"
+}
+
+@test "status: an exclusive lock that is kept; a counted one whose holders are dead" {
+	held "$KEY" web-1
+	cli hset "{$KEY}:rlk:i" kept 1
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[2]} == "job:      has ended; kept for --min-hold" && $output != *command* ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["holders"][0]["ended"]' True
+	cli del "$KEY" "{$KEY}:rlk:i"
+	counted "$KEY" s 0 a:web-1:65000:-5:-
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "holder:   nobody" ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["held"], it["kind"], it["count"]' "(False, None, 0)"
+}
+
+@test "status: of very many readers a hundred" {
+	cli eval 'local t = redis.call("TIME")
+		for i = 1, 3000 do
+			redis.call("ZADD", KEYS[1], t[1] * 1000 + 60000 + i, "s:" .. i)
+		end
+		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "kind:     shared, 3000 holders" ]]
+	[[ $(grep -c ^holder: <<<"$output") == 100 && $output == *"holders:  2900 more"* ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is 'it["count"], len(it["holders"])' "(3000, 100)"
+}
+
+# bats test_tags=extra
+@test "status: records of counted locks with anything in them do no harm" {
+	for record in '' x '1 2' '1e300 - 1 2 h u' '99999999999999999999 - 99999999999999999999 p h u' \
+		$'5 - 5 p\e h\e u\e\nv' '5 -  p h u'; do
+		counted "$KEY" s 0 a:web-1:1:20000:-
+		cli hset "{$KEY}:rlk:i" a "$record"
+		run -0 rlockrun --status -k "$KEY"
+		[[ $output == *"token:    a"* && ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
+		run -0 rlockrun --status --json -k "$KEY"
+		is 'it["count"]' 1
+		run -75 rlockrun -n -k "$KEY" true
+		[[ ${#lines[@]} == 1 && ! $output =~ [[:cntrl:]] ]]
+	done
+}
+
+@test "status changes nothing, and is one script" {
+	own_server
+	held "$KEY" web-1
+	waiter "$KEY" dead 9000 -1
+	cli config resetstat
+	before=$(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1)
+	run -0 rlockrun --status -k "$KEY"
+	[[ $(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1) == "$before" ]]
+	[[ $(cli info commandstats) == *cmdstat_eval:calls=1,* ]]
+	[[ ! $(cli info commandstats) =~ cmdstat_(z(add|rem)|del|pexpire|set|hset) ]]
+}
+
+# --- servers and stdout -----------------------------------------------------------
+
+@test "no server: 69; passwords and rules: 77" {
+	not_over cluster # which has no other db
+	for action in "--status -k a" --list "--force-release --yes -k a"; do
+		# shellcheck disable=SC2086
+		run -69 rlockrun --server-timeout 0.2 -r "unix://$PWD/none" $action
+		[[ ${#lines[@]} == 1 && $output == *"cannot connect to unix://$PWD/none: "* ]]
+		# shellcheck disable=SC2086
+		run -77 rlockrun -r "unix://ghost:boo@$SUITE_DIR/s" $action
+		[[ ${#lines[@]} == 1 && $output == *"refused by "*WRONGPASS* ]]
+		# shellcheck disable=SC2086
+		run -77 rlockrun -r "unix://$SUITE_DIR/s?db=16" $action
+		[[ $output == *"DB index is out of range"* ]]
+	done
+}
+
+# bats test_tags=extra
+@test "a server that comes back in time is asked again" {
+	own_server
+	held "$KEY" web-1
+	stop_server "$SUITE_DIR"
+	start "$RLOCKRUN" --status -k "$KEY"
+	sleep 0.3
+	start_server "$SUITE_DIR"
+	exits_with 0 "$PID"
+	[[ $(<out.1) == *"holder:   nobody"* ]]
+}
+
+@test "the access rules of the man page are enough, and each is needed" {
+	own_server
+	held job:1 web-1
+	waiter job:1 dead 9000 -1
+	waiter job:1 web-2 1000 9000
+	look="+eval +time +get +pttl +hmget +zcount +zrange +zscore +client|setname"
+	# shellcheck disable=SC2086
+	cli acl setuser viewer on '>v' '~job:*' '~{job:*}:rlk:*' $look
+	url=unix://viewer:v@$SUITE_DIR/s
+	run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
+	[[ -z $stderr && $output == *web-1*web-2* ]]
+	run -77 rlockrun -r "$url" --list
+	[[ $output == *"'scan'"* ]]
+	cli acl setuser viewer +scan
+	run -0 --separate-stderr rlockrun -r "$url" --list
+	[[ -z $stderr && $output == *job:1*web-1* ]]
+	run -77 rlockrun -r "$url" --force-release --yes -k job:1
+	[[ $(cli exists job:1) == 1 ]]
+	cli acl setuser viewer +del +zadd +zrem +rpush +pexpire
+	run -0 rlockrun -r "$url" --force-release --yes -k job:1
+	[[ $(cli exists job:1) == 0 && $(cli llen "{job:1}:rlk:m:$TOKEN") == 1 ]]
+	held job:1 web-1
+	for rule in +hmget +zcount +zrange +zscore; do
+		cli acl setuser viewer "-${rule#+}"
+		run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
+		[[ $stderr == *"damaged: "* ]] || [[ $rule == +zscore ]]
+		cli acl setuser viewer "$rule"
+	done
+}
+
+@test "what stdout doesn't take: 71" {
+	own_server
+	bulk 300
+	for action in "--status -k bulk:1" --list "--list --json" "--status --json -k bulk:1"; do
+		code=0
+		# shellcheck disable=SC2086
+		rlockrun $action >/dev/full 2>err || code=$?
+		[[ $code == 71 && $(<err) == "rlockrun: cannot write to stdout: No space left on device" ]]
+		rm -f closed code
+		# shellcheck disable=SC2086
+		{
+			wait_for_file closed
+			(trap '' PIPE && rlockrun $action) 2>err || echo $? >code
+		} | {
+			exec <&-
+			echo >closed
+		}
+		[[ $(<code) == 71 && $(<err) == "rlockrun: cannot write to stdout: Broken pipe" ]]
+	done
+}

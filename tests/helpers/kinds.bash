@@ -1,0 +1,67 @@
+# What suites about readers, permits and locks that are kept share: a job whose turns
+# are logged. Q, L, I and F are the names of the lock's keys.
+# shellcheck shell=bash disable=SC2034 # suites use what is set
+
+begin_kinds_test() {
+	begin_test
+	write_logged_turn
+	Q="{$KEY}:rlk:q"
+	L="{$KEY}:rlk:l"
+	I="{$KEY}:rlk:i"
+	F="{$KEY}:rlk:f"
+	export RLOCKRUN
+}
+
+# turn NAME: notes in `log` that it starts and that it ends, and when it started;
+# ends as soon as go.NAME is there, or `go`.
+write_logged_turn() {
+	cat >turn <<-'END'
+		read -r up _ </proc/uptime
+		echo "+ $1" >>log
+		echo "$RLOCKRUN_FENCE" >>fences
+		echo "$up" >"$1.started"
+		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
+		echo "- $1" >>log
+	END
+}
+
+has_started() {
+	local name
+	for name in "$@"; do
+		[[ -s $name.started ]] || return 1
+	done
+}
+members() {
+	[[ $(cli zcard "$KEY") == "$1" ]]
+}
+live_members() {
+	(($(cli zcount "$KEY" "$(server_ms)" +inf) == $1))
+}
+# In which order turns began.
+order() {
+	sed -n 's/^+ //p' log | paste -sd ' '
+}
+# together LOG: the most that were in a turn at once, by the first letter of their
+# names; the other letters never at the same time.
+together() {
+	awk '{ letter = substr($2, 1, 1) }
+		$1 == "+" && !($2 in inside) { inside[$2]; n[letter]++ }
+		$1 == "-" && ($2 in inside) { delete inside[$2]; n[letter]-- }
+		{
+			kinds = 0
+			for (one in n) {
+				kinds += n[one] > 0
+				if (n[one] > most[one]) most[one] = n[one]
+			}
+			if (kinds > 1) print "together: line " NR
+		}
+		END { for (one in most) print one, most[one] }' "$1" | sort
+}
+
+score_of_first() {
+	cli --raw zrange "$KEY" 0 0 withscores | tail -n 1
+}
+
+has_lines() {
+	(($(wc -l <"$1") >= $2))
+}

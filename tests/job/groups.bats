@@ -1,0 +1,247 @@
+#!/usr/bin/env bats
+# Stopping and continuing, process groups, sessions and terminals: which signals
+# reach which process (P2).
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/signals
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# --- stopping ---------------------------------------------------------------
+
+# bats test_tags=extra
+@test "without a terminal: TSTP and CONT do the same to rlockrun and to its job" {
+	# The kernel drops TSTP in a group that nobody's shell controls. Either both
+	# stop or both run: a job that outlives its paused keeper loses the lock.
+	launch -t 1 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 4'
+	wait_for_file job
+	kill -TSTP "$PID"
+	sleep 0.3
+	if is_stopped "$PID"; then
+		is_stopped "$(<job)"
+	fi
+	kill -CONT "$PID"
+	wait_until is_running "$PID"
+	wait_until is_running "$(<job)"
+	sleep 1.2
+	touch ./done
+	ended_by "exit 4"
+	is_free
+}
+
+@test "without a terminal: a job that obeys TSTP by itself stops, CONT continues it" {
+	launch_counter
+	kill -TSTP "$PID"
+	wait_until got TSTP
+	kill -CONT "$PID"
+	wait_until got CONT
+	touch count/done
+	ended_by "exit 0"
+	[[ $(<count/got) == TSTP$'\n'CONT ]]
+}
+
+@test "rlockrun stopped and continued within the lease loses nothing" {
+	launch -t 5 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 4'
+	wait_for_file job
+	kill -STOP "$PID"
+	wait_until is_stopped "$PID"
+	is_running "$(<job)"
+	kill -CONT "$PID"
+	touch ./done
+	ended_by "exit 4"
+}
+
+@test "a stopped job is ended by TERM" {
+	launch --kill-after 5 -- sh -c 'sleep 60 & echo $! >child; exec sleep 60'
+	wait_for_file child
+	kill -STOP "$(<child)"
+	kill -TERM "$PID"
+	ended_by "signal TERM"
+	gone "$(<child)"
+}
+
+# --- groups and terminals ---------------------------------------------------
+
+@test "without a terminal the job leads a group of its own" {
+	launch -- sh -c 'ps -o pid=,pgid= -p $$ >ids'
+	ended_by "exit 0"
+	read -r pid group <ids
+	[[ $pid == "$group" ]]
+}
+
+@test "with a terminal the job stays in rlockrun's group and session" {
+	"$HELPERS/on-pty" tty -- "$RLOCKRUN" -k "$KEY" -- \
+		sh -c 'ps -o pgid=,sid=,tpgid= -p $$ >ids' || { cat tty >&2 && false; }
+	read -r group session foreground <ids
+	[[ $group == "$session" && $group == "$foreground" ]]
+}
+
+@test "on a terminal: Ctrl-C reaches the job once" {
+	mkdir count
+	on_pty 'count/ready:\x03' -- \
+		sh -c "trap : INT; '$RLOCKRUN' -k '$KEY' -- '$HELPERS/count-signals' count; echo \$? >code"
+	wait_for_file count/ready
+	wait_until got INT
+	# All that could come after it would be on its way by now.
+	redis-cli -s "$SUITE_DIR/s" ping >/dev/null
+	sleep 0.3
+	touch count/done
+	wait_for_file code
+	[[ $(<code) == 0 ]]
+	[[ $(<count/got) == INT ]]
+}
+
+@test "on a terminal: Ctrl-\\ reaches the job once" {
+	mkdir count
+	on_pty 'count/ready:\x1c' -- \
+		sh -c "trap : QUIT; '$RLOCKRUN' -k '$KEY' -- '$HELPERS/count-signals' count; echo \$? >code"
+	wait_for_file count/ready
+	wait_until got QUIT
+	sleep 0.3
+	touch count/done
+	wait_for_file code
+	[[ $(<count/got) == QUIT ]]
+}
+
+@test "on a terminal: a job without a handler dies of Ctrl-C, and rlockrun by INT" {
+	"$HELPERS/on-pty" tty 'ready:\x03' -- "$HELPERS/ended" end \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ready; exec sleep 60' || :
+	# The helper, on the same terminal, may have died of it before it could tell.
+	[[ ! -e end || $(<end) == "signal INT" ]]
+	wait_until is_free
+}
+
+@test "on a terminal: a script with rlockrun in it stops at Ctrl-C" {
+	cat >script <<-END
+		#!/bin/bash
+		'$RLOCKRUN' -k '$KEY' -- sh -c 'echo >ready; exec sleep 60'
+		echo went on >went-on
+	END
+	chmod +x script
+	run -130 "$HELPERS/on-pty" tty 'ready:\x03' -- ./script
+	[[ ! -e went-on ]]
+	wait_until is_free
+}
+
+@test "on a terminal: a script goes on when the job has handled Ctrl-C" {
+	cat >script <<-END
+		#!/bin/bash
+		'$RLOCKRUN' -k '$KEY' -- bash -c 'trap "exit 5" INT; echo >ready; while :; do sleep 0.05; done'
+		echo \$? >went-on
+	END
+	chmod +x script
+	"$HELPERS/on-pty" tty 'ready:\x03' -- ./script || :
+	[[ $(<went-on) == 5 ]]
+	is_free
+}
+
+@test "on a terminal: Ctrl-C ends a waiter at once, the script with it" {
+	cat >script <<-END
+		#!/bin/bash
+		'$RLOCKRUN' -k '$KEY' -- echo ran >ran 2>waiting
+		echo went on >went-on
+	END
+	chmod +x script
+	hold
+	run -130 "$HELPERS/on-pty" tty 'waiting:\x03' -- ./script
+	[[ ! -e went-on && ! -s ran ]]
+	touch ./done
+	exits_with 0 "$PID"
+}
+
+@test "on a terminal: a signal sent to rlockrun alone is forwarded once" {
+	mkdir count
+	on_pty -- "$HELPERS/ended" end \
+		"$RLOCKRUN" -k "$KEY" -- "$HELPERS/count-signals" count
+	wait_for_file count/ready
+	kill -INT "$(<end.pid)"
+	wait_until got INT
+	kill -WINCH "$(<end.pid)"
+	wait_until got WINCH
+	touch count/done
+	wait_for_file end
+	[[ $(<count/got) == INT$'\n'WINCH ]]
+}
+
+# Steps typed at an interactive shell; the job writes its pid. It forks nothing:
+# a shell whose child is stopped before it could exec waits for that, not stopped.
+JOB_OF_SHELL='mkfifo never; echo $$ >job
+	until [ -e done ]; do read -rt 0.05 _ <>never; done; echo ended >ended'
+
+@test "P2: on a terminal: Ctrl-Z stops both, fg continues both" {
+	cat >typed <<-END
+		set -m
+		'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
+		jobs >stopped
+		fg
+		echo \$? >code
+		exit
+	END
+	# Lines are read one by one, so the shell is asked to take them from a file.
+	on_pty 'job:\x1a' -- bash --norc -i typed
+	wait_for_file stopped
+	grep -q Stopped stopped
+	wait_until is_running "$(<job)"
+	touch ./done
+	wait_for_file code
+	[[ $(<code) == 0 && $(<ended) == ended ]]
+	is_free
+}
+
+@test "P2: on a terminal: TSTP and CONT sent to rlockrun alone stop and continue the job" {
+	# (dash: a bash leaves its loop when a child of it is stopped.)
+	on_pty -- dash -mc "'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL' & echo \$! >pid
+		until [ -e ended ]; do sleep 0.05; done"
+	wait_for_file job
+	kill -TSTP "$(<pid)"
+	wait_until is_stopped "$(<pid)"
+	wait_until is_stopped "$(<job)"
+	kill -CONT "$(<pid)"
+	wait_until is_running "$(<pid)"
+	touch ./done
+	if ! wait_for_file ended; then
+		kill -CONT "$(<job)"
+		false
+	fi
+}
+
+@test "P2: on a terminal: after Ctrl-Z, CONT sent to rlockrun alone continues the job" {
+	cat >typed <<-END
+		sh -c 'echo \$\$ >pid; exec "\$@"' - '$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
+		until [ -e ended ]; do sleep 0.05; done
+	END
+	on_pty 'job:\x1a' -- dash -m typed
+	wait_for_file job
+	wait_until is_stopped "$(<pid)"
+	wait_until is_stopped "$(<job)"
+	kill -CONT "$(<pid)"
+	wait_until is_running "$(<pid)"
+	touch ./done
+	if ! wait_for_file ended; then
+		kill -CONT "$(<job)"
+		false
+	fi
+}
+
+@test "P2: a hang-up of the terminal ends the job and rlockrun, and frees the lock" {
+	on_pty -- sh -c "'$RLOCKRUN' -k '$KEY' -- sh -c 'echo \$\$ >job; exec sleep 60'; :"
+	wait_for_file job
+	kill -KILL "$PID"
+	wait_until gone "$(<job)"
+	wait_until is_free
+}
+
+@test "P2: so does one where rlockrun leads the terminal's session, as ssh -t runs it" {
+	# The kernel tells the leader alone.
+	on_pty -- "$RLOCKRUN" -k "$KEY" -- sh -c 'echo $$ >job; exec sleep 60'
+	wait_for_file job
+	kill -KILL "$PID"
+	wait_until gone "$(<job)"
+	wait_until is_free
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# --min-hold: a lock that is kept after a short job. What measures time is tagged
+# serial.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+load ../helpers/kinds
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_kinds_test; }
+teardown() {
+	end_monitor
+	end_test
+}
+
+# --- --min-hold -------------------------------------------------------------------------
+
+@test "--min-hold: of 30 that come within two seconds one runs" {
+	for n in {1..30}; do
+		start "$RLOCKRUN" -k "$KEY" -n --min-hold 20 -- sh -c 'echo >>ran'
+		[[ $n != 1 ]] || wait_for_file ran
+		sleep 0.05
+	done
+	codes=
+	for pid in "${STARTED[@]}"; do
+		code=0
+		wait "$pid" || code=$?
+		codes+="$code "
+	done
+	[[ $(wc -l <ran) == 1 && $(grep -o 75 <<<"$codes" | wc -l) == 29 ]]
+	grep -qE " is kept for [0-9]+s; it was held by .* ago$" err.30
+	cli del "$KEY" "$I"
+}
+
+# bats test_tags=serial
+@test "--min-hold: counted from the start, for all kinds; freed when it is over" {
+	for option in -x -s '-p 1'; do
+		begin=$(now_ms)
+		# shellcheck disable=SC2086
+		run -0 rl $option --min-hold 3 -t 60 sleep 0.5
+		took=$(($(now_ms) - begin))
+		echo "$option: $took ms"
+		((took < 2500))
+		run -75 rl -n touch ran
+		[[ $output == *" is kept for "[123]"s; it was held "*"by "*" ago"* ]]
+		left=$(cli pttl "$KEY")
+		[[ $option == -x ]] || left=$(($(score_of_first) - $(server_ms)))
+		now=$(now_ms)
+		((left > 0 && left <= begin + 3000 - now + took + 20))
+		((now + left >= begin + 2970))
+		cli del "$KEY" "$I"
+	done
+	[[ ! -e ran ]]
+}
+
+# bats test_tags=serial,extra
+@test "--min-hold: a waiter takes over when it ends, not a heartbeat later" {
+	for option in -x -s '-p 1'; do
+		rm -f ./*.started go*
+		STARTED=()
+		# shellcheck disable=SC2086
+		holds A $option --min-hold 3.3 -t 60
+		enqueue B
+		enqueue C
+		touch go.A
+		exits_with 0 "${STARTED[0]}"
+		left=$(score_or_pttl)
+		ends=$(($(now_ms) + left))
+		run -75 rl -n touch ran
+		[[ $output == *" is kept for "[1-4]"s; it was held "* ]]
+		wait_for_file B.started
+		late=$(($(started_ms B) - ends))
+		echo "$option: B $late ms after it"
+		((late >= -200 && late <= 150))
+		touch go
+		all_end_well
+		[[ -z $(keys_left) ]]
+	done
+	[[ ! -e ran ]]
+}
+score_or_pttl() {
+	if [[ $(cli type "$KEY") == string ]]; then
+		cli pttl "$KEY"
+	else
+		echo $(($(score_of_first) - $(server_ms)))
+	fi
+}
+
+# bats test_tags=extra
+@test "--min-hold: a waiter learns what is left when the job ends" {
+	holds A --min-hold 30 -t 1
+	enqueue B --progress always
+	err=$ERR
+	wait_until grep -q " is held by " "$err"
+	touch go.A
+	exits_with 0 "${STARTED[0]}"
+	wait_until grep -qE " is kept for (30|2[0-9])s;" "$err"
+	wait_until grep -qE " is kept for 2[0-8]s" "$err"
+	[[ ! -e B.started ]]
+	cli del "$KEY" "$I"
+	touch go
+	exits_with 0 "$PID"
+}
+
+# bats test_tags=extra
+@test "--min-hold: when rlockrun is killed only the ttl is left" {
+	holds A --min-hold 300 -t 2
+	kill -KILL "$PID"
+	left=$(cli pttl "$KEY")
+	((left <= 2000))
+	run -0 rl -w 10 true
+}
+
+@test "--min-hold shorter than the job, or 0: freed at once" {
+	for hold in 0 0.1; do
+		run -0 rl --min-hold "$hold" sleep 0.2
+		[[ -z $(keys_left) ]]
+	done
+}
+
+@test "--min-hold longer than the ttl lasts, on the server alone" {
+	for option in -x -s '-p 2'; do
+		# shellcheck disable=SC2086
+		run -0 rl $option -t 1 --min-hold 1h true
+		left=$(score_or_pttl)
+		((left > 3500000 && left <= 3600000 && $(cli pttl "$KEY") >= left - 2000))
+		run -75 rl -n touch ran
+		[[ $output == *" is kept for 1h00m; "* || $output == *" is kept for 59m"??"s; "* ]]
+		# Who is known, for as long as it lasts.
+		(($(cli pttl "$I") >= left - 2000))
+		cli del "$KEY" "$I"
+	done
+	[[ ! -e ran ]]
+}
+
+@test "--min-hold: what could not be executed is not kept" {
+	printf '#!/nowhere\n' >job
+	chmod +x job
+	run -126 rl --min-hold 60 ./job
+	[[ -z $(keys_left) ]]
+}
+
+@test "--min-hold: one of several readers that is kept lets others in" {
+	run -0 rl -s --min-hold 60 true
+	run -0 rl -s -n true
+	run -75 rl -n touch ran
+	[[ $output == *" is kept for "*"; it was held shared by "* ]]
+	holds B -s
+	run -75 rl -n touch ran
+	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other" ]]
+	touch go
+	exits_with 0 "$PID"
+	[[ ! -e ran ]]
+	cli del "$KEY" "$I"
+}
+
+# bats test_tags=serial,extra
+@test "R2: a release with --min-hold that comes twice keeps it no longer" {
+	own_server
+	for option in -x -s; do
+		monitor
+		# shellcheck disable=SC2086
+		run -0 rl $option --min-hold 30 true
+		catch_up
+		first=$(score_or_pttl)
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
+		[[ ${lines[0]} == 3 ]]
+		(($(score_or_pttl) <= first + 500))
+		cli del "$KEY" "$I"
+		end_monitor
+	done
+	# Its answer lost, it is sent again, with what is left by then.
+	own=$RLOCKRUN_REDIS
+	start_proxy cut cut:EVAL/8:1
+	run -0 rl --min-hold 30 true
+	RLOCKRUN_REDIS=$own
+	(($(cli pttl "$KEY") <= 30000 && $(cli pttl "$KEY") > 25000))
+	start_proxy drop drop:EVAL/8:1
+	KEY=$KEY:late
+	run -0 rl --min-hold 1 true
+	[[ $(cli exists "$KEY") == 0 ]]
+	KEY=${KEY%:late}
+	cli del "$KEY" "$I"
+}

@@ -1,0 +1,306 @@
+#!/usr/bin/env bats
+# Readers, writers and permits in the queue: in which order they start, what they
+# report, and what that costs. What measures time is tagged serial.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+load ../helpers/kinds
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_kinds_test; }
+teardown() {
+	end_monitor
+	end_test
+}
+
+# --- order ------------------------------------------------------------------------
+
+# bats test_tags=extra
+@test "L4: readers and writers start in the order in which they came" {
+	holds W0
+	for n in {1..20}; do
+		if ((n % 5)); then
+			enqueue "R$n" -s
+		else
+			enqueue "W$n"
+		fi
+	done
+	heartbeats_pass
+	touch go
+	all_end_well
+	# Neighbouring readers in any order, as they start together.
+	run -0 order
+	[[ $(tr -d '0-9' <<<"$output") == "W R R R R W R R R R W R R R R W R R R R W" ]]
+	# Those between two writers are of one group of five.
+	tr ' ' '\n' <<<"$output" | tr -d 'RW' |
+		awk '{ if (int($1 / 5) < last) exit 1; last = int($1 / 5) }'
+	sort -n -u fences >sorted
+	[[ $(wc -l <sorted) == 21 && -z $(keys_left) ]]
+	[[ $(together log) != *together* ]]
+}
+
+# bats test_tags=extra
+@test "L4: those who wait for permits start in the order in which they came" {
+	holds A -p 1
+	for n in {1..15}; do
+		enqueue "$n" -p 1
+	done
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(order) == "A $(seq -s ' ' 15)" ]]
+	sort -c -n -u fences
+	[[ $(together log) != *together* && -z $(keys_left) ]]
+}
+
+@test "a newcomer does not overtake a writer or a permit before it" {
+	holds R1 -s
+	enqueue W
+	run -75 rl -n -s touch ran
+	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are queued" ]]
+	enqueue R2 -s
+	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
+	heartbeats_pass
+	[[ ! -e R2.started && ! -e W.started ]]
+	touch go.R1
+	wait_for_file W.started
+	[[ ! -e R2.started ]]
+	touch go
+	all_end_well
+	[[ $(order) == "R1 W R2" && ! -e ran ]]
+}
+
+@test "a writer among readers that keep coming gets its turn" {
+	cat >stream <<-'END'
+		n=0
+		until [ -e enough ]; do
+			"$RLOCKRUN" -k "$KEY" -s -- sh -c 'sleep 0.1; echo >>reads'
+		done
+	END
+	for _ in {1..20}; do
+		start bash ./stream
+	done
+	wait_until has_lines reads 20
+	start "$RLOCKRUN" -k "$KEY" -- sh -c 'wc -l <reads >at; echo >enough'
+	wait_for_file at
+	all_end_well
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "50 readers behind a writer start together, and are rung in one burst" {
+	own_server
+	holds W
+	for n in {1..50}; do
+		start "$RLOCKRUN" -k "$KEY" -s -- sh ./turn "R$n"
+	done
+	wait_until are_queued 50
+	monitor
+	touch go.W
+	wait_until eval '(($(ls | grep -c "^R.*started") == 50))'
+	catch_up
+	# None waits for another's end: all are in their turn now.
+	[[ $(grep -c '^-' log) == 1 ]]
+	members 50
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 50 ]]
+	# One by the release itself, all others by one command of its own.
+	[[ $(grep '"EVAL"' "$MONITOR" | grep -c ' "[0-9]*" "'"$Q"'" "'"$L"'" ') == 1 ]]
+	touch go
+	all_end_well
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=extra
+@test "of 80 readers behind a writer each is rung once" {
+	own_server
+	holds W
+	for n in {1..80}; do
+		start "$RLOCKRUN" -k "$KEY" -s -- true
+	done
+	wait_until are_queued 80
+	monitor
+	touch go
+	all_end_well
+	catch_up
+	# By chance one has a heartbeat between that it is named and that it is rung.
+	rings=$(grep -c 'lua\] "RPUSH"' "$MONITOR")
+	echo "$rings rings"
+	((rings <= 84))
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=serial,extra
+@test "L2: a reader or a permit in line that was killed costs two seconds" {
+	for option in -s "-p 1"; do
+		rm -f ./*.started go* log
+		STARTED=()
+		holds A
+		a=$PID
+		# shellcheck disable=SC2086
+		enqueue B $option
+		b=$PID
+		enqueue C
+		enqueue D
+		kill -KILL "$b"
+		touch go.A
+		exits_with 0 "$a"
+		freed=$(now_ms)
+		wait_for_file C.started
+		echo "$option: C after $(($(started_ms C) - freed)) ms"
+		(($(started_ms C) - freed <= 2000))
+		[[ ! -e D.started ]]
+		touch go
+		exits_with 0 "$PID"
+		[[ $(order) == "A C D" ]]
+	done
+}
+
+# bats test_tags=extra
+@test "a writer in line that was killed doesn't keep readers from each other" {
+	holds R1 -s
+	enqueue W
+	w=$PID
+	enqueue R2 -s
+	kill -KILL "$w"
+	wait_for_file R2.started
+	members 2
+	touch go
+	exits_with 0 "$PID"
+	exits_with 0 "${STARTED[0]}"
+}
+
+# Who gives up has 300 ms to hear whom to ring.
+# bats test_tags=serial
+@test "a writer who gives up lets the readers behind it go at once" {
+	holds R1 -s
+	enqueue W
+	w=$PID
+	enqueue R2 -s
+	enqueue R3 -s
+	# So that their heartbeats don't come first.
+	kill -STOP "${STARTED[2]}" "${STARTED[3]}"
+	monitor
+	kill -TERM "$w"
+	exits_with 143 "$w"
+	catch_up
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 2 ]]
+	kill -CONT "${STARTED[2]}" "${STARTED[3]}"
+	wait_until has_started R2 R3
+	touch go
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[2]}"
+	exits_with 0 "${STARTED[3]}"
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=smoke
+@test "permits: all that fit are rung together" {
+	holds W
+	for n in {1..5}; do
+		enqueue "P$n" -p 3
+	done
+	monitor
+	touch go.W
+	wait_until has_started P1 P2 P3
+	catch_up
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 3 ]]
+	members 3
+	are_queued 2
+	touch go.P2
+	wait_for_file P4.started
+	[[ ! -e P5.started ]]
+	touch go
+	all_end_well
+	[[ $(together log) != *together* && $(together log) == *"P 3"* && -z $(keys_left) ]]
+}
+
+# --- what is told -------------------------------------------------------------------
+
+@test "the kinds meet: each tells how the lock is held" {
+	holds A -s
+	run -75 rl -n touch ran
+	[[ $output == "rlockrun: $KEY is held shared by $(uname -n) (pid $PID, "*" ago" ]]
+	run -75 rl -n -p 2 touch ran
+	[[ $output == "rlockrun: $KEY is held shared by "*" ago" ]]
+	holds B -s
+	run -75 rl -n touch ran
+	[[ $output == *" ago, and by 1 other" ]]
+	holds C -s
+	run -75 rl -n touch ran
+	[[ $output == *" ago, and by 2 others" ]]
+	touch go
+	all_end_well
+	rm go
+	STARTED=()
+	holds X
+	for option in -s '-p 3'; do
+		# shellcheck disable=SC2086
+		run -75 rl -n $option touch ran
+		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid $PID, "*" ago" ]]
+	done
+	touch go
+	all_end_well
+	rm go
+	STARTED=()
+	holds P1 -p 2
+	run -75 rl -n -s touch ran
+	[[ $output == *"is held by "*" ago (1 of 2 permits)" ]]
+	holds P2 -p 2
+	run -75 rl -n -p 2 touch ran
+	[[ $output == *" ago, and by 1 other (2 of 2 permits)" ]]
+	touch go
+	all_end_well
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
+@test "disagreement about N is told, and everyone goes by its own" {
+	holds A -p 3
+	run -75 rl -n -p 1 touch ran
+	[[ $output == *" ago (1 of 3 permits, but 1 here)" ]]
+	run -0 rl -p 2 true
+	[[ $output == "rlockrun: $KEY: 2 permits here, but another holder was started with 3" ]]
+	run -0 rl -p 2 -n true
+	touch go
+	all_end_well
+	run -0 rl -p 2 true
+	[[ -z $output && ! -e ran && -z $(keys_left) ]]
+}
+
+# --- cost ---------------------------------------------------------------------------
+
+# costs COUNT OPTION...: of so many who take turns, all of them in line before.
+# Heartbeats don't count.
+costs() {
+	local count=$1 n sent
+	shift
+	own_server
+	holds W
+	for ((n = 0; n < count; n++)); do
+		start "$RLOCKRUN" -k "$KEY" "$@" -- true
+	done
+	wait_until are_queued "$count"
+	monitor
+	touch go
+	all_end_well
+	catch_up
+	# A try that comes 1.3 s after the last BLPOP, and the next BLPOP, are one.
+	sent=$("$HELPERS/commands" "$MONITOR" "$KEY" | cut -d ' ' -f 2)
+	echo "# $* $count: $sent commands" >&3
+	# Try, release, the ring of those whom nobody expected, and now and then a
+	# try and a BLPOP more, of who came too early.
+	((sent <= 5 * count + 10))
+	[[ -z $(keys_left) ]]
+}
+
+@test "B1: 30 readers: a constant number of commands for each" {
+	costs 30 -s
+}
+
+@test "B1: 30 in line for 3 permits: a constant number of commands for each" {
+	costs 30 -p 3
+}

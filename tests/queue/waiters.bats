@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# How many may wait (--max-waiters), and what a waiter reports (--progress).
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_queue_test; }
+teardown() {
+	end_monitor
+	end_test
+}
+
+# --- --max-waiters ------------------------------------------------------------
+
+@test "--max-waiters 0: a free lock is taken, a held one is busy at once" {
+	run -0 rl --max-waiters 0 true
+	holds A
+	run -75 rl --max-waiters 0 touch ran
+	[[ $output == "rlockrun: $KEY is held by "*" ago; 0 are waiting already" ]]
+	run -75 rl --max-waiters 0 -w 5 touch ran
+	run -75 rl -q --max-waiters=0 touch ran
+	[[ -z $output ]]
+	run -4 rl --max-waiters 0 -E 4 touch ran
+	RLOCKRUN_MAX_WAITERS=0 run -75 rl touch ran
+	[[ ! -e ran ]]
+	are_queued 0
+	touch go
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "--max-waiters 2: of 20 at once two wait, the others are busy" {
+	holds A
+	for n in {1..20}; do
+		start "$RLOCKRUN" -k "$KEY" --max-waiters 2 -- sh ./turn "$n"
+	done
+	wait_until said_busy 18
+	are_queued 2
+	touch go
+	codes=
+	for pid in "${STARTED[@]}"; do
+		code=0
+		wait "$pid" || code=$?
+		codes+="$code "
+	done
+	[[ $(grep -o 75 <<<"$codes" | wc -l) == 18 ]]
+	[[ $(wc -l <order) == 3 && -z $(keys_left) ]]
+}
+said_busy() {
+	[[ $(cat err.* | grep -c "; 2 are waiting already") == "$1" ]]
+}
+
+@test "--max-waiters counts only those who are alive" {
+	holds A
+	enqueue B
+	enqueue C
+	c=$PID
+	run -75 rl --max-waiters 2 true
+	[[ $output == *"; 2 are waiting already" ]]
+	member=$(member_of "$c")
+	kill -KILL "$c"
+	# As if its heartbeats had been missing for long. It isn't the first in line,
+	# so that nobody has taken it out yet.
+	cli zadd "$L" 1 "$member"
+	enqueue D --max-waiters 2
+	are_queued 3
+	run -75 rl --max-waiters 2 true
+	[[ $output == *"; 2 are waiting already" ]]
+	touch go
+	exits_with 0 "$PID"
+	[[ $(paste -sd ' ' order) == "A B D" ]]
+	only_bells_left
+}
+
+# bats test_tags=extra
+@test "--max-waiters: who is in line stays, whoever comes" {
+	holds A
+	enqueue B --max-waiters 1
+	enqueue C
+	enqueue D
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C D" ]]
+}
+
+# --- what is told ---------------------------------------------------------------
+
+@test "the place in line is told once, when waiting starts" {
+	holds A
+	enqueue B
+	enqueue C
+	wait_for_file "$ERR"
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
+	[[ $(<err.2) == "rlockrun: $KEY is held by "*" ago; waiting" ]]
+	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, position 2 in the queue" ]]
+}
+
+# on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
+# appears is in `screen`. It starts when the terminal has the size in `ready`.
+on_terminal() {
+	start "$HELPERS/on-pty" screen "@orders" -- \
+		sh -c "until [ -e ready ] && [ \"\$(stty size)\" = \"\$(cat ready)\" ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
+		"$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo job'
+	wait_until test -p orders
+}
+
+screen_has() {
+	grep -qaE "$1" screen
+}
+
+@test "--progress: one line on a terminal, erased when the job starts" {
+	LOGNAME=deploy holds A
+	a=$PID
+	enqueue B
+	on_terminal
+	echo 24 80 >ready
+	line="rlockrun: waiting 0s, position 2 in the queue: $KEY is held by $(uname -n) \(pid $a, deploy\)"
+	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
+	wait_until screen_has 'waiting 1s, position 2 in the queue: '
+	wait_until screen_has 'waiting 2s, position 2 in the queue: '
+	touch go.A
+	wait_until screen_has 's, position 1 in the queue: '
+	touch go
+	exits_with 0 "$PID"
+	[[ $(tr -d '\r' <screen | tail -n 1) == $'\e[K'"job" || $(tail -n 1 screen) == *$'\r\e[K'"job"$'\r' ]]
+	# All on one line: the job's is the only end of line.
+	[[ $(grep -ac '' screen) == 1 ]]
+}
+
+@test "--progress: nothing wraps on a terminal of ten columns" {
+	holds A
+	on_terminal
+	echo "resize 24 10" >orders
+	echo 24 10 >ready
+	wait_until screen_has 'rlockrun'
+	wait_until eval '(($(grep -ao rlockrun screen | wc -l) >= 2))'
+	touch go
+	exits_with 0 "$PID"
+	tr '\r' '\n' <screen | sed 's/\x1b\[K//g' >lines
+	[[ $(awk 'length > 9' lines) == '' ]]
+	grep -qx job lines
+}
+
+@test "--progress never, and a stderr that is no terminal: one plain line" {
+	holds A
+	on_terminal --progress never
+	echo 24 80 >ready
+	wait_until screen_has 'ago; waiting'
+	enqueue B
+	wait_for_file "$ERR"
+	heartbeats_pass
+	touch go
+	all_end_well
+	run -1 screen_has $'\e'
+	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, position 2 in the queue" ]]
+}
+
+# bats test_tags=extra
+@test "--progress always draws into a file, too; -q nowhere" {
+	holds A
+	enqueue B --progress always
+	wait_until grep -q "waiting 1s, position 1 in the queue" "$ERR"
+	err=$ERR
+	enqueue C --progress always -q
+	heartbeats_pass
+	touch go
+	all_end_well
+	[[ $(tail -c 4 "$err") == $'\r\e[K' && ! -s $ERR ]]
+}
