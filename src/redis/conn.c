@@ -25,7 +25,6 @@
 #include "redis/probe.h"
 #include "redis/resolve.h"
 #include "redis/stream.h"
-#include "redis/tls.h"
 #include "redis/value.h"
 
 enum { READ_BYTES = 16384 };
@@ -511,14 +510,14 @@ secure(struct conn *conn)
 {
 	struct stream *stream = &conn->stream;
 
-	if (tls_handshake(stream->tls) == 0) {
+	if (stream_handshake(stream) == 0) {
 		on_ready(conn);
 	} else if (errno == EAGAIN) {
 		describe(conn, NO_CONNECTION, NO_HANDSHAKE);
 		watch_socket(conn);
 	} else {
 		note_permanence(conn, stream_is_permanent(stream, errno));
-		fail_soon(conn, NO_CONNECTION, tls_error(stream->tls));
+		fail_soon(conn, NO_CONNECTION, stream_error(stream, errno));
 	}
 }
 
@@ -534,9 +533,7 @@ on_connected(struct conn *conn)
 	conn->state = CONN_SECURING;
 	conn->probe_at =
 	    may_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
-	conn->stream.tls =
-	    tls_new(to->tls_context, conn->stream.fd.fd, to->host);
-	if (conn->stream.tls == NULL)
+	if (stream_start_tls(&conn->stream, to->tls_context, to->host) == -1)
 		fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
 	else
 		secure(conn);

@@ -11,11 +11,13 @@
 #include "redis/resolve.h"
 #include "redis/tls.h"
 
+struct stream_tls;
+
 /* The owner sets the first member, and on_ready and arg of fd. */
 struct stream {
 	struct loop *loop;
 	struct loop_fd fd;
-	struct tls *tls; /* NULL without */
+	struct stream_tls *tls; /* NULL without */
 };
 
 /* Begins to connect, and watches the socket: 1 connected, 0 under way until it
@@ -26,8 +28,18 @@ void stream_close(struct stream *stream);
 /* What came of a connection that was under way: 0, or an errno. */
 int stream_connected(const struct stream *stream);
 
-/* As recv(2) and send(2), or as tls_read and tls_write. Bytes that TLS holds
- * back go along with any write, which may be empty. */
+/* From now on with TLS. The host is what the certificate must be for, a name or
+ * an address. 0, or -1 when memory is out. */
+int stream_start_tls(struct stream *stream, const struct tls_context *context,
+    const char *host);
+
+/* To be called when the socket is ready, until it returns 0. -1 with errno:
+ * EAGAIN, to be called again when the socket can be read, or written if
+ * stream_has_unsent; otherwise it failed. */
+int stream_handshake(struct stream *stream);
+
+/* As recv(2) and send(2). A failure of TLS itself is EPROTO. What TLS holds
+ * back goes along with any write, which may be empty. */
 ssize_t stream_read(struct stream *stream, void *data, size_t size);
 ssize_t stream_write(struct stream *stream, const void *data, size_t size);
 

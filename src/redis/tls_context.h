@@ -1,0 +1,65 @@
+/* What tls.c loads, for stream.c. No type of OpenSSL leaves these two. */
+#ifndef TLS_CONTEXT_H
+#define TLS_CONTEXT_H
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdbool.h>
+
+/* What is loaded, with the types of the headers. libssl's handle finds
+ * libcrypto's names, too. */
+#define FUNCTIONS(DO)                          \
+	DO(TLS_client_method)                  \
+	DO(SSL_CTX_new)                        \
+	DO(SSL_CTX_free)                       \
+	DO(SSL_CTX_ctrl)                       \
+	DO(SSL_CTX_set_verify)                 \
+	DO(SSL_CTX_set_default_passwd_cb)      \
+	DO(SSL_CTX_load_verify_locations)      \
+	DO(SSL_CTX_set_default_verify_paths)   \
+	DO(SSL_CTX_use_certificate_chain_file) \
+	DO(SSL_CTX_use_PrivateKey_file)        \
+	DO(SSL_CTX_check_private_key)          \
+	DO(SSL_new)                            \
+	DO(SSL_free)                           \
+	DO(SSL_ctrl)                           \
+	DO(SSL_get0_param)                     \
+	DO(SSL_set_bio)                        \
+	DO(SSL_set_connect_state)              \
+	DO(SSL_do_handshake)                   \
+	DO(SSL_read)                           \
+	DO(SSL_write)                          \
+	DO(SSL_pending)                        \
+	DO(SSL_shutdown)                       \
+	DO(SSL_get_error)                      \
+	DO(SSL_get_verify_result)              \
+	DO(X509_VERIFY_PARAM_set1_host)        \
+	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
+	DO(X509_VERIFY_PARAM_set_hostflags)    \
+	DO(X509_verify_cert_error_string)      \
+	DO(BIO_s_mem)                          \
+	DO(BIO_new)                            \
+	DO(BIO_free)                           \
+	DO(BIO_read)                           \
+	DO(BIO_write)                          \
+	DO(BIO_ctrl)                           \
+	DO(BIO_ctrl_pending)                   \
+	DO(ERR_clear_error)                    \
+	DO(ERR_peek_last_error)                \
+	DO(ERR_reason_error_string)
+
+/* clang-format off */
+#define MEMBER(name) __typeof__(name) *name; /* NOLINT */
+struct library {
+	FUNCTIONS(MEMBER)
+};
+/* clang-format on */
+
+struct tls_context {
+	struct library lib;
+	SSL_CTX *ctx;
+	bool certified; /* we have a certificate of our own */
+};
+
+#endif
