@@ -171,6 +171,16 @@ read_node(const struct value *reply, const char *asked,
 	return 0;
 }
 
+/* Adds a node of an answer to the list, once. */
+static void
+add_node(struct cluster_node *nodes, size_t *count, const struct value *value,
+    const char *asked)
+{
+	if (read_node(value, asked, &nodes[*count]) == 0 &&
+	    !is_listed(nodes, *count, &nodes[*count]))
+		++*count;
+}
+
 /* Whether a range, {first slot, last slot, node...}, holds the slot. */
 static bool
 is_within(const struct value *range, int slot)
@@ -186,16 +196,12 @@ static void
 learn_range(struct cluster *cluster, const struct value *range)
 {
 	size_t most = cluster->seeds + LEARNT_MAX;
-	const struct value *reply;
+	const struct value *node;
 
 	for (size_t i = 2;
-	     cluster->count < most && (reply = value_at(range, i)) != NULL;
-	     i++) {
-		struct cluster_node *node = &cluster->nodes[cluster->count];
-		if (read_node(reply, cluster->picked.host, node) == 0 &&
-		    !is_listed(cluster->nodes, cluster->count, node))
-			cluster->count++;
-	}
+	     cluster->count < most && (node = value_at(range, i)) != NULL; i++)
+		add_node(cluster->nodes, &cluster->count, node,
+		    cluster->picked.host);
 }
 
 int
@@ -229,12 +235,8 @@ cluster_primaries(const struct value *slots, const char *host,
 	if (list == NULL)
 		return -1;
 	for (size_t i = 0;
-	     count < PRIMARIES_MAX && (range = value_at(slots, i)) != NULL;
-	     i++) {
-		if (read_node(value_at(range, 2), host, &list[count]) == 0 &&
-		    !is_listed(list, count, &list[count]))
-			count++;
-	}
+	     count < PRIMARIES_MAX && (range = value_at(slots, i)) != NULL; i++)
+		add_node(list, &count, value_at(range, 2), host);
 	*primaries = list;
 	return (int)count;
 }

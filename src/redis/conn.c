@@ -48,6 +48,16 @@ enum conn_state {
 /* What is known about the server, on whatever connection. */
 enum conn_contact { CONN_NEVER_MET, CONN_PROBED, CONN_HAS_ANSWERED };
 
+/* What is needed until the connection is up. */
+struct dial {
+	struct resolve resolve;
+	struct resolve_answer addresses;
+	size_t address; /* the one that is tried */
+	int64_t connect_by;
+	int64_t probe_at; /* if the TLS handshake is not answered until then */
+	struct probe probe;
+};
+
 struct conn {
 	struct loop *loop;
 	const struct endpoint *url;
@@ -61,20 +71,16 @@ struct conn {
 	bool permanent; /* the last failure will happen again */
 	bool stale;	/* look for the server anew when all is answered */
 	bool received;	/* any bytes on this connection */
-	struct resolve resolve;
-	struct resolve_answer addresses;
-	size_t address; /* the one that is tried */
+	struct dial dial;
 	struct stream stream;
 	struct loop_timer timer;
-	int64_t connect_by;
-	int64_t probe_at; /* if the TLS handshake is not answered until then */
-	struct probe probe;
 	struct handshake handshake;
 	struct pipeline pipeline;
 	struct value_reader *reader;
 	char error[ERROR_MAX];
 };
 
+static void on_resolved(void *arg, const struct resolve_answer *answer);
 static void on_socket(void *arg, short revents);
 static void on_timer(void *arg);
 static void try_address(struct conn *conn);
@@ -91,6 +97,9 @@ conn_new(struct loop *loop, const struct endpoint *url)
 	conn->url = url;
 	conn->to = *url;
 	conn->timer = (struct loop_timer){.on_due = on_timer, .arg = conn};
+	conn->dial.resolve = (struct resolve){.loop = loop,
+	    .on_answer = on_resolved,
+	    .arg = conn};
 	conn->stream = (struct stream){.loop = loop,
 	    .fd = {.fd = -1, .on_ready = on_socket, .arg = conn}};
 	if (pipeline_init(&conn->pipeline) == -1) {
@@ -139,7 +148,7 @@ conn_label(const struct conn *conn)
 static void
 close_socket(struct conn *conn)
 {
-	probe_cancel(&conn->probe);
+	probe_cancel(&conn->dial.probe);
 	stream_close(&conn->stream);
 }
 
@@ -149,7 +158,7 @@ close_all(struct conn *conn)
 	if (conn->state == CONN_LOCATING && conn->locator->cancel != NULL)
 		conn->locator->cancel(conn->locator_arg);
 	if (conn->state == CONN_RESOLVING)
-		resolve_cancel(&conn->resolve);
+		resolve_cancel(&conn->dial.resolve);
 	close_socket(conn);
 	loop_timer_remove(conn->loop, &conn->timer);
 	value_reader_free(conn->reader);
@@ -270,12 +279,13 @@ static void
 probe(struct conn *conn)
 {
 	conn->contact = CONN_PROBED;
-	conn->probe_at = CLOCK_NEVER;
-	conn->probe = (struct probe){.loop = conn->loop,
+	conn->dial.probe_at = CLOCK_NEVER;
+	conn->dial.probe = (struct probe){.loop = conn->loop,
 	    .language = conn->to.tls ? PROBE_REDIS : PROBE_TLS,
 	    .on_answer = on_probed,
 	    .arg = conn};
-	probe_start(&conn->probe, &conn->addresses.address[conn->address]);
+	probe_start(&conn->dial.probe,
+	    &conn->dial.addresses.address[conn->dial.address]);
 }
 
 static bool
@@ -294,10 +304,10 @@ set_timer(struct conn *conn)
 	if (conn->state == CONN_FAILED)
 		return;
 	if ((conn->state == CONN_CONNECTING || conn->state == CONN_SECURING) &&
-	    conn->connect_by < at)
-		at = conn->connect_by;
-	if (conn->state == CONN_SECURING && conn->probe_at < at)
-		at = conn->probe_at;
+	    conn->dial.connect_by < at)
+		at = conn->dial.connect_by;
+	if (conn->state == CONN_SECURING && conn->dial.probe_at < at)
+		at = conn->dial.probe_at;
 	loop_timer_set(conn->loop, &conn->timer, at);
 }
 
@@ -310,7 +320,7 @@ on_connecting_late(struct conn *conn)
 
 	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
 		fail(conn, NO_CONNECTION, why);
-	} else if (clock_now() < conn->connect_by) {
+	} else if (clock_now() < conn->dial.connect_by) {
 		probe(conn);
 		set_timer(conn);
 	} else {
@@ -323,26 +333,16 @@ on_timer(void *arg)
 {
 	struct conn *conn = arg;
 
-	switch (conn->state) {
-	case CONN_LOCATING:
+	if (conn->state == CONN_LOCATING)
 		fail(conn, NOT_FOUND, "no sentinel answers in time");
-		break;
-	case CONN_RESOLVING:
+	else if (conn->state == CONN_RESOLVING)
 		fail(conn, "cannot resolve", "the name server does not answer");
-		break;
-	case CONN_CONNECTING:
-	case CONN_SECURING:
-		on_connecting_late(conn);
-		break;
-	case CONN_UP:
+	else if (conn->state == CONN_UP)
 		fail(conn, "no answer from", strerror(ETIMEDOUT));
-		break;
-	case CONN_CLOSED:
-	case CONN_PROBING:
-	case CONN_FAILED:
+	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
+		on_connecting_late(conn);
+	else
 		conn_drop(conn);
-		break;
-	}
 }
 
 /* --- writing ---------------------------------------------------------- */
@@ -494,7 +494,7 @@ receive(struct conn *conn)
 static void
 on_ready(struct conn *conn)
 {
-	probe_cancel(&conn->probe);
+	probe_cancel(&conn->dial.probe);
 	conn->state = CONN_UP;
 	conn->stream.fd.events = POLLIN;
 	conn->received = false;
@@ -531,7 +531,7 @@ on_connected(struct conn *conn)
 		return;
 	}
 	conn->state = CONN_SECURING;
-	conn->probe_at =
+	conn->dial.probe_at =
 	    may_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
 	if (stream_start_tls(&conn->stream, to->tls_context, to->host) == -1)
 		fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
@@ -568,18 +568,19 @@ on_socket(void *arg, short revents)
 static void
 try_address(struct conn *conn)
 {
+	struct dial *dial = &conn->dial;
+
 	conn->state = CONN_CONNECTING;
-	for (; conn->address < conn->addresses.count; conn->address++) {
-		size_t left = conn->addresses.count - conn->address;
+	for (; dial->address < dial->addresses.count; dial->address++) {
 		int64_t now = clock_now();
+		int64_t left_ms = pipeline_deadline(&conn->pipeline) - now;
+		size_t left = dial->addresses.count - dial->address;
 		int opened;
 
 		close_socket(conn);
-		conn->connect_by =
-		    now +
-		    (pipeline_deadline(&conn->pipeline) - now) / (int64_t)left;
+		dial->connect_by = now + left_ms / (int64_t)left;
 		opened = stream_open(&conn->stream,
-		    &conn->addresses.address[conn->address]);
+		    &dial->addresses.address[dial->address]);
 		if (opened == 1)
 			on_connected(conn);
 		if (opened != -1) {
@@ -595,7 +596,7 @@ static void
 try_next_address(struct conn *conn, const char *why)
 {
 	describe(conn, NO_CONNECTION, why);
-	conn->address++;
+	conn->dial.address++;
 	try_address(conn);
 }
 
@@ -611,20 +612,18 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 		fail(conn, "cannot resolve", gai_strerror(answer->error));
 		return;
 	}
-	conn->addresses = *answer;
+	conn->dial.addresses = *answer;
 	try_address(conn);
 }
 
 static void
 find_addresses(struct conn *conn)
 {
+	struct dial *dial = &conn->dial;
 	int resolved;
 
-	conn->address = 0;
-	conn->resolve.loop = conn->loop;
-	conn->resolve.on_answer = on_resolved;
-	conn->resolve.arg = conn;
-	resolved = resolve_start(&conn->resolve, &conn->to, &conn->addresses);
+	dial->address = 0;
+	resolved = resolve_start(&dial->resolve, &conn->to, &dial->addresses);
 	if (resolved == 1)
 		try_address(conn);
 	else if (resolved == 0)
