@@ -126,7 +126,7 @@ describe_facts(struct facts *facts, const struct event *event)
 		{"seconds", facts->seconds}, {"age", facts->age},
 		{"until", facts->until}}};
 	if (event->holder != NULL)
-		holder_tell(event->holder, facts->holder,
+		holder_describe_lock(event->holder, facts->holder,
 		    sizeof(facts->holder));
 	/* The head of the queue waits for the holder alone. */
 	if (event->position > 1)
@@ -274,7 +274,7 @@ show_waiting(void *arg)
 		loop_timer_set(state->loop, &state->redraw,
 		    state->since + (seconds + 1) * SECOND_MS);
 	if (may_draw(state) && is_seen(state)) {
-		holder_tell(&state->holder, holder, sizeof(holder));
+		holder_describe_lock(&state->holder, holder, sizeof(holder));
 		if (event->position > 0)
 			snprintf(place, sizeof(place),
 			    ", position %" PRId64 " in the queue",

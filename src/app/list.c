@@ -83,7 +83,7 @@ add_row(struct list *list, const struct look *look, const char *name)
 			holder_describe_age(oldest->who.held_ms, age,
 			    sizeof(age));
 		length = strlen(left);
-		if (oldest->who.kept)
+		if (oldest->who.state == HOLDER_ENDED)
 			snprintf(left + length, sizeof(left) - length, " kept");
 	} else {
 		cells[8] = "-"; /* that of an earlier holder */

@@ -33,8 +33,7 @@ observer_init(struct observer *observer, const struct opts *opts,
 static bool
 is_same_holder(const struct holder *a, const struct holder *b)
 {
-	return a->known == b->known && a->nobody == b->nobody &&
-	       a->in_line == b->in_line && a->kept == b->kept &&
+	return a->state == b->state && a->others_queued == b->others_queued &&
 	       a->count == b->count && a->permits == b->permits &&
 	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0;
 }
@@ -99,7 +98,7 @@ observer_watch_acquire(struct observer *observer, struct set *set)
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
-	if (lock->holder.seen) {
+	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(observer, lock);
 		watch_wait(observer, lock);
 	}

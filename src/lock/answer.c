@@ -140,12 +140,16 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 static void
 take_who(struct cursor *cursor, struct holder *holder)
 {
+	static const char *const states[] = {[HOLDER_NONE] = "free",
+	    [HOLDER_FOREIGN] = "foreign",
+	    [HOLDER_KNOWN] = "known",
+	    [HOLDER_ENDED] = "kept"};
 	const char *who = take_text(cursor, LIMIT_TEXT);
 
-	holder->nobody = strcmp(who, "free") == 0;
-	holder->kept = strcmp(who, "kept") == 0;
-	holder->known = holder->kept || strcmp(who, "known") == 0;
-	if (!holder->nobody && !holder->known && strcmp(who, "foreign") != 0)
+	for (int i = HOLDER_NONE; i <= HOLDER_ENDED; i++)
+		if (strcmp(who, states[i]) == 0)
+			holder->state = (enum holder_state)i;
+	if (holder->state == HOLDER_UNSEEN)
 		cursor->bad = true;
 }
 
@@ -168,8 +172,7 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	struct holder *holder = &answer->holder;
 
 	answer->outcome = ANSWER_BUSY;
-	holder->seen = true;
-	holder->told_at = clock_now();
+	holder->reported_at = clock_now();
 	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	answer->position = take_integer(cursor, -1, COUNT_MAX);
 	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
@@ -179,9 +182,9 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	holder->permits = take_integer(cursor, 0, LIMIT_PERMITS);
 	take_names(cursor, holder);
 	holder->held_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	holder->in_line = take_flag(cursor);
-	if (holder->nobody != (holder->count == 0) ||
-	    holder->nobody != (holder->kind == '\0'))
+	holder->others_queued = take_flag(cursor);
+	if ((holder->state == HOLDER_NONE) != (holder->count == 0) ||
+	    (holder->state == HOLDER_NONE) != (holder->kind == '\0'))
 		cursor->bad = true;
 	take_waiters(cursor, &answer->to_notify);
 }
@@ -343,10 +346,9 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
 	snprintf(holder->digest, sizeof(holder->digest), "%s",
 	    take_text(cursor, DIGEST_LENGTH));
-	who->seen = true;
-	who->told_at = clock_now();
+	who->reported_at = clock_now();
 	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	who->known = take_flag(cursor);
+	who->state = take_flag(cursor) ? HOLDER_KNOWN : HOLDER_FOREIGN;
 	take_names(cursor, who);
 	holder->command = mem_strdup(take_text(cursor, SIZE_MAX));
 	holder->since_ms = take_integer(cursor, 0, LIMIT_EXACT);
@@ -354,7 +356,8 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
 	if (holder->since_ms == 0)
 		who->held_ms = -1;
-	who->kept = take_flag(cursor);
+	if (take_flag(cursor))
+		who->state = HOLDER_ENDED;
 	holder->fence = mem_strdup(take_number(cursor, LIMIT_EXACT));
 }
 

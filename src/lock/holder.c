@@ -11,12 +11,18 @@
 enum { HOLDER_TEXT_MAX = 480 };
 enum { SECOND_MS = 1000, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
 
+bool
+holder_is_known(const struct holder *holder)
+{
+	return holder->state == HOLDER_KNOWN || holder->state == HOLDER_ENDED;
+}
+
 void
 holder_self(struct holder *holder)
 {
 	const char *user = getenv("LOGNAME");
 
-	*holder = (struct holder){.known = true};
+	*holder = (struct holder){.state = HOLDER_KNOWN};
 	if (user == NULL || *user == '\0')
 		user = getenv("USER");
 	if (user != NULL && *user != '\0')
@@ -64,11 +70,11 @@ holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 void
 holder_describe(const struct holder *holder, char *text, size_t size)
 {
-	int64_t held_ms = holder->held_ms + clock_now() - holder->told_at;
+	int64_t held_ms = holder->held_ms + clock_now() - holder->reported_at;
 	char age[32];
 	char start[32];
 
-	if (!holder->known) {
+	if (!holder_is_known(holder)) {
 		snprintf(text, size, "another client (not a rlockrun)%s",
 		    holder->left_ms == -1 ? ", without a time limit" : "");
 		return;
@@ -86,7 +92,7 @@ holder_describe(const struct holder *holder, char *text, size_t size)
 
 /* " and 2 others (3 of 3 permits)" */
 static void
-tell_others(const struct holder *holder, char *text, size_t size)
+describe_others(const struct holder *holder, char *text, size_t size)
 {
 	int64_t others = holder->count - 1;
 	int length = 0;
@@ -107,18 +113,11 @@ tell_others(const struct holder *holder, char *text, size_t size)
 	snprintf(text + length, size - (size_t)length, ")");
 }
 
-/* For those who are to wait for that. */
-static bool
-is_kept(const struct holder *holder)
-{
-	return holder->kept && !holder->in_line;
-}
-
-/* What is left is told as of now, and never as nothing. */
+/* Of a lock that is kept: as of now, and never nothing. */
 static void
-describe_kept(const struct holder *holder, char *text, size_t size)
+describe_rest(const struct holder *holder, char *text, size_t size)
 {
-	int64_t left_ms = holder->left_ms + holder->told_at - clock_now();
+	int64_t left_ms = holder->left_ms + holder->reported_at - clock_now();
 
 	if (left_ms < 1)
 		left_ms = 1;
@@ -126,26 +125,28 @@ describe_kept(const struct holder *holder, char *text, size_t size)
 }
 
 void
-holder_tell(const struct holder *holder, char *text, size_t size)
+holder_describe_lock(const struct holder *holder, char *text, size_t size)
 {
 	const char *how = holder->kind == 's' ? "shared " : "";
 	char who[HOLDER_TEXT_MAX];
 	char others[128];
 	char left[32];
+	/* With others queued, the end of --min-hold is not what is waited for.
+	 */
+	bool kept = holder->state == HOLDER_ENDED && !holder->others_queued;
 
-	if (holder->nobody) {
+	if (holder->state == HOLDER_NONE) {
 		snprintf(text, size, "is free, but others are queued for it");
 		return;
 	}
 	holder_describe(holder, who, sizeof(who));
-	tell_others(holder, others, sizeof(others));
-	describe_kept(holder, left, sizeof(left));
-	if (is_kept(holder) && holder->count < 2)
+	describe_others(holder, others, sizeof(others));
+	describe_rest(holder, left, sizeof(left));
+	if (kept && holder->count < 2)
 		snprintf(text, size, "is kept for %s; it was held %sby %s%s",
 		    left, how, who, others);
 	else
 		snprintf(text, size, "is held %sby %s%s%s%s%s", how, who,
-		    is_kept(holder) ? ", kept for " : "",
-		    is_kept(holder) ? left : "", others,
-		    holder->in_line ? ", and others are queued" : "");
+		    kept ? ", kept for " : "", kept ? left : "", others,
+		    holder->others_queued ? ", and others are queued" : "");
 }

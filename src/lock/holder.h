@@ -6,23 +6,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum holder_state {
+	HOLDER_UNSEEN,	/* the server has not described it yet */
+	HOLDER_NONE,	/* the lock is free, but others are queued for it */
+	HOLDER_FOREIGN, /* another client, or one without a record */
+	HOLDER_KNOWN,	/* a rlockrun, which left a record */
+	HOLDER_ENDED,	/* likewise; its job has ended, --min-hold lasts */
+};
+
 struct holder {
-	bool seen;	  /* the lock was met held, or with others in line */
-	bool nobody;	  /* the latter: nobody has it */
-	bool in_line;	  /* there is room, but others are in line */
-	bool known;	  /* by a rlockrun, which left a record */
-	bool kept;	  /* its job has ended: kept for --min-hold */
-	char kind;	  /* letter of struct kind */
-	int64_t count;	  /* how many have it */
-	int64_t permits;  /* how many may, where that is known, else 0 */
-	int permits_here; /* how many this run allows, else 0 */
-	int64_t left_ms;  /* of the lease; -1: it has no end */
-	int64_t held_ms;  /* since it was acquired; -1: not known */
-	int64_t told_at;  /* when the server said so */
+	enum holder_state state;
+	bool others_queued;  /* though there is room */
+	char kind;	     /* letter of struct kind */
+	int64_t count;	     /* how many have it */
+	int64_t permits;     /* how many may, where that is known, else 0 */
+	int permits_here;    /* how many this run allows, else 0 */
+	int64_t left_ms;     /* of the lease; -1: it has no end */
+	int64_t held_ms;     /* since it was acquired; -1: not known */
+	int64_t reported_at; /* when the server sent this */
 	char host[256];
 	char pid[16];
 	char user[64];
 };
+
+/* It is a rlockrun, and has left a record. */
+bool holder_is_known(const struct holder *holder);
 
 /* Host, pid and user of this process. The login name is taken from the
  * environment: asking the user database would cost more than all the rest of a
@@ -33,8 +41,8 @@ void holder_self(struct holder *holder);
  * this machine's wall clock, reckoned back from the server's answer. */
 void holder_describe(const struct holder *holder, char *text, size_t size);
 
-/* What is said of the lock: "is held by web-3 (...) and 2 others". */
-void holder_tell(const struct holder *holder, char *text, size_t size);
+/* The lock, after its name: "is held by web-3 (...) and 2 others". */
+void holder_describe_lock(const struct holder *holder, char *text, size_t size);
 
 /* The wall clock's time in so many ms, or before: "12:03:11". */
 void holder_describe_time(int64_t ms_from_now, char *text, size_t size);

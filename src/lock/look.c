@@ -94,7 +94,7 @@ look_oldest(const struct look *look)
 	for (size_t i = 0; i < look->listed; i++) {
 		const struct look_holder *holder = &look->holders[i];
 
-		if (holder->who.known &&
+		if (holder_is_known(&holder->who) &&
 		    (oldest == NULL ||
 			holder->who.held_ms > oldest->who.held_ms))
 			oldest = holder;
@@ -166,7 +166,7 @@ print_holder(const struct look_holder *holder)
 
 	holder_describe(&holder->who, who, sizeof(who));
 	print_line("holder:", "%s", who);
-	if (holder->who.kept)
+	if (holder->who.state == HOLDER_ENDED)
 		print_line("job:", "has ended; kept for --min-hold");
 	else if (*holder->command != '\0')
 		print_line("command:", "%s", holder->command);
@@ -235,7 +235,7 @@ json_who(const struct look_holder *holder)
 {
 	const struct holder *who = &holder->who;
 
-	if (!who->known) {
+	if (!holder_is_known(who)) {
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
 		       "\"command\":null,\"since_ms\":null,"
 		       "\"held_ms\":null,\"ended\":null");
@@ -250,7 +250,7 @@ json_who(const struct look_holder *holder)
 		printf(",\"command\":null");
 	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
 	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
-	printf(",\"ended\":%s", who->kept ? "true" : "false");
+	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
 }
 
 static void

@@ -35,7 +35,7 @@ heartbeat_ms(const struct queue *queue, const struct holder *holder)
 static enum queue_way
 choose_way(const struct queue *queue, const struct holder *holder)
 {
-	bool foreign = !holder->known && !holder->nobody;
+	bool foreign = holder->state == HOLDER_FOREIGN;
 
 	if (queue->position == -1)
 		return QUEUE_OUTSIDE;

@@ -49,9 +49,11 @@ check_busy(const struct answer_try *answer)
 	require(answer->holder.held_ms >= 0);
 	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
 	require(answer->holder.left_ms <= 10 * NUM_DURATION_MAX_MS);
-	require(answer->holder.count > 0 || answer->holder.nobody);
-	require(answer->holder.nobody || kind_of(answer->holder.kind) != NULL);
-	holder_tell(&answer->holder, text, sizeof(text));
+	require(
+	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
+	require(answer->holder.state == HOLDER_NONE ||
+		kind_of(answer->holder.kind) != NULL);
+	holder_describe_lock(&answer->holder, text, sizeof(text));
 }
 
 static void

@@ -150,7 +150,7 @@ test_busy(void)
 	is_int(answer.holder.held_ms, 5, "  held for");
 	is_int(answer.holder.count, 2, "  holders");
 	is_int(answer.holder.permits, 3, "  permits");
-	ok(answer.holder.kept && answer.holder.known && answer.holder.in_line,
+	ok(answer.holder.state == HOLDER_ENDED && answer.holder.others_queued,
 	    "  flags");
 	is_text(answer.holder.host, "h", "  host");
 	is_text(answer.holder.pid, "?", "  a pid that is none");

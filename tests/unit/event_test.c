@@ -7,7 +7,7 @@
 #include "base/exitcode.h"
 #include "tap.h"
 
-static const struct holder holder = {.known = true,
+static const struct holder holder = {.state = HOLDER_KNOWN,
     .count = 1,
     .held_ms = -1,
     .host = "web-3",

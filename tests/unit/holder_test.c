@@ -10,10 +10,9 @@ static const char *
 described(int64_t held_ms)
 {
 	static char text[512];
-	struct holder holder = {.seen = true,
-	    .known = true,
+	struct holder holder = {.state = HOLDER_KNOWN,
 	    .held_ms = held_ms,
-	    .told_at = clock_now(),
+	    .reported_at = clock_now(),
 	    .host = "web-3",
 	    .pid = "4121",
 	    .user = "deploy"};
@@ -22,15 +21,15 @@ described(int64_t held_ms)
 	return text;
 }
 
-/* What is told, without what depends on the clock: "K is held by A". */
+/* The lock, without what depends on the clock: "K is held by A". */
 static const char *
-told(const struct holder *holder)
+described_lock(const struct holder *holder)
 {
 	static char text[640];
 	char *from;
 	char *to;
 
-	holder_tell(holder, text, sizeof(text));
+	holder_describe_lock(holder, text, sizeof(text));
 	from = strstr(text, " (pid ");
 	to = strstr(text, " ago");
 	if (from != NULL && to != NULL)
@@ -41,76 +40,75 @@ told(const struct holder *holder)
 static void
 test_kinds(void)
 {
-	struct holder holder = {.seen = true,
-	    .known = true,
+	struct holder holder = {.state = HOLDER_KNOWN,
 	    .kind = 'x',
 	    .count = 1,
-	    .told_at = clock_now(),
+	    .reported_at = clock_now(),
 	    .left_ms = 99000,
 	    .host = "A",
 	    .pid = "1",
 	    .user = "u"};
 
-	is_text(told(&holder), "is held by A", "exclusive");
+	is_text(described_lock(&holder), "is held by A", "exclusive");
 	holder.kind = 's';
-	is_text(told(&holder), "is held shared by A", "a reader");
+	is_text(described_lock(&holder), "is held shared by A", "a reader");
 	holder.count = 2;
-	is_text(told(&holder), "is held shared by A, and by 1 other",
+	is_text(described_lock(&holder), "is held shared by A, and by 1 other",
 	    "two readers");
 	holder.count = 3;
-	holder.in_line = true;
-	is_text(told(&holder),
+	holder.others_queued = true;
+	is_text(described_lock(&holder),
 	    "is held shared by A, and by 2 others, and others are queued",
 	    "readers, and a writer in line");
 	holder.kind = 'p';
 	holder.permits = 3;
 	holder.permits_here = 3;
-	holder.in_line = false;
-	is_text(told(&holder), "is held by A, and by 2 others (3 of 3 permits)",
-	    "permits");
+	holder.others_queued = false;
+	is_text(described_lock(&holder),
+	    "is held by A, and by 2 others (3 of 3 permits)", "permits");
 	holder.permits_here = 2;
-	is_text(told(&holder),
+	is_text(described_lock(&holder),
 	    "is held by A, and by 2 others (3 of 3 permits, but 2 here)",
 	    "permits, and disagreement");
-	holder.known = false;
-	is_text(told(&holder),
+	holder.state = HOLDER_FOREIGN;
+	is_text(described_lock(&holder),
 	    "is held by another client (not a rlockrun), and by 2 others "
 	    "(3 of 3 permits, but 2 here)",
 	    "permits of others");
-	holder.nobody = true;
-	is_text(told(&holder), "is free, but others are queued for it", "free");
+	holder.state = HOLDER_NONE;
+	is_text(described_lock(&holder),
+	    "is free, but others are queued for it", "free");
 }
 
 static void
 test_kept(void)
 {
-	struct holder holder = {.seen = true,
-	    .known = true,
-	    .kept = true,
+	struct holder holder = {.state = HOLDER_ENDED,
 	    .kind = 'x',
 	    .count = 1,
-	    .told_at = clock_now(),
+	    .reported_at = clock_now(),
 	    .left_ms = 98500,
 	    .host = "A",
 	    .pid = "1",
 	    .user = "u"};
 
-	is_text(told(&holder), "is kept for 1m39s; it was held by A", "kept");
-	holder.told_at -= 60000;
-	is_text(told(&holder), "is kept for 39s; it was held by A",
+	is_text(described_lock(&holder), "is kept for 1m39s; it was held by A",
+	    "kept");
+	holder.reported_at -= 60000;
+	is_text(described_lock(&holder), "is kept for 39s; it was held by A",
 	    "less when time has passed");
-	holder.told_at -= 60000;
+	holder.reported_at -= 60000;
 	holder.kind = 's';
-	is_text(told(&holder), "is kept for 1s; it was held shared by A",
-	    "never nothing");
+	is_text(described_lock(&holder),
+	    "is kept for 1s; it was held shared by A", "never nothing");
 	holder.kind = 'p';
 	holder.count = 2;
 	holder.permits = 2;
-	is_text(told(&holder),
+	is_text(described_lock(&holder),
 	    "is held by A, kept for 1s, and by 1 other (2 of 2 permits)",
 	    "one of two permits is kept");
-	holder.in_line = true;
-	is_text(told(&holder),
+	holder.others_queued = true;
+	is_text(described_lock(&holder),
 	    "is held by A, and by 1 other (2 of 2 permits), "
 	    "and others are queued",
 	    "who is before us is waited for, not the end of what is kept");
@@ -128,8 +126,9 @@ ends_with(const char *text, const char *end)
 int
 main(void)
 {
-	const struct holder foreign = {.seen = true, .left_ms = 5000};
-	const struct holder endless = {.seen = true, .left_ms = -1};
+	const struct holder foreign = {.state = HOLDER_FOREIGN,
+	    .left_ms = 5000};
+	const struct holder endless = {.state = HOLDER_FOREIGN, .left_ms = -1};
 	char text[512];
 
 	setenv("TZ", "UTC", 1);

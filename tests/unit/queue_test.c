@@ -5,11 +5,12 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-static const struct holder ours = {.known = true, .left_ms = -1};
-static const struct holder ours_1s = {.known = true, .left_ms = 1000};
-static const struct holder foreign = {.left_ms = -1};
-static const struct holder foreign_20ms = {.left_ms = 20};
-static const struct holder none = {.nobody = true, .left_ms = -1};
+static const struct holder ours = {.state = HOLDER_KNOWN, .left_ms = -1};
+static const struct holder ours_1s = {.state = HOLDER_KNOWN, .left_ms = 1000};
+static const struct holder foreign = {.state = HOLDER_FOREIGN, .left_ms = -1};
+static const struct holder foreign_20ms = {.state = HOLDER_FOREIGN,
+    .left_ms = 20};
+static const struct holder none = {.state = HOLDER_NONE, .left_ms = -1};
 
 static void
 test_ways(void)
