@@ -7,8 +7,11 @@
 
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "lock/answer.h"
+#include "lock/request.h"
 #include "redis/reply.h"
 
+enum { QUEUE_SHOWN = 1000 }; /* waiters */
 enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_TOLD_MS = 2000 };
 /* Pages of SCAN and long queues. */
 enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
@@ -191,6 +194,46 @@ client_check_output(struct client *client)
 	client_emit(client, (struct event){.type = EVENT_NO_OUTPUT,
 				.why = strerror(client->output_error)});
 	return EXITCODE_RESOURCE;
+}
+
+/* --- a look at a lock ------------------------------------------------- */
+
+bool
+client_reaches_helpers(const struct client *client, const char *key)
+{
+	return !server_is_clustered(client->server) || key_is_placeable(key);
+}
+
+static int
+read_look(void *arg, const struct value *value)
+{
+	return answer_look(arg, value) ? 0 : -1;
+}
+
+bool
+client_look(struct client *client, const struct key_names *keys, int holders,
+    struct look *look)
+{
+	struct request request;
+	bool found;
+
+	request_look(&request, keys, client_reaches_helpers(client, keys->lock),
+	    holders, QUEUE_SHOWN);
+	found = client_ask(client, request.argv, read_look, look);
+	request_fini(&request);
+	return found;
+}
+
+void
+client_print_json(const struct client *client, const struct look *look,
+    const char *key)
+{
+	const struct opts *opts = client->opts;
+	const struct look_subject subject = {.name = key + strlen(opts->prefix),
+	    .key = key,
+	    .server = server_label(client->server)};
+
+	look_print_json(look, &subject, opts->action == OPTS_STATUS);
 }
 
 /* --- which server ----------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "app/event.h"
 #include "app/opts.h"
 #include "base/loop.h"
+#include "lock/key.h"
 #include "lock/look.h"
 #include "redis/server.h"
 
@@ -79,5 +80,16 @@ void client_emit(const struct client *client, struct event event);
 void client_note_output(struct client *client);
 /* Flushes stdout. The exit code. */
 int client_check_output(struct client *client);
+
+/* Looks at one lock: fills in *look, with so many holders at most. False after
+ * a failure. */
+bool client_look(struct client *client, const struct key_names *keys,
+    int holders, struct look *look);
+/* Prints it as one line of JSON. */
+void client_print_json(const struct client *client, const struct look *look,
+    const char *key);
+
+/* Whether the helper keys lie in the key's slot, if it is a cluster. */
+bool client_reaches_helpers(const struct client *client, const char *key);
 
 #endif

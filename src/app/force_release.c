@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/lookup.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -17,7 +16,8 @@ enum { HOLDERS_FORCED = 4000 };
 struct forced {
 	bool unfinished; /* nothing is freed yet */
 	int64_t freed;
-	char *waiters[LIMIT_NOTIFY + 1]; /* to be notified, then NULL */
+	size_t waiter_count;
+	char *waiters[LIMIT_NOTIFY]; /* to be notified */
 };
 
 static int
@@ -30,8 +30,9 @@ read_forced(void *arg, const struct value *value)
 		return -1;
 	forced->unfinished = answer.unfinished;
 	forced->freed = answer.freed;
-	for (size_t i = 0; i < answer.to_notify.count && !answer.unfinished;
-	     i++)
+	if (!answer.unfinished)
+		forced->waiter_count = answer.to_notify.count;
+	for (size_t i = 0; i < forced->waiter_count; i++)
 		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
 	return 0;
 }
@@ -47,11 +48,13 @@ ignore_answer(void *arg, const struct value *value)
 /* The lock is free already: a waiter that is not notified comes at its next
  * heartbeat. */
 static void
-notify(struct client *client, const struct key_names *keys, const char *waiter)
+notify_waiters(struct client *client, const struct key_names *keys,
+    const struct forced *forced)
 {
 	struct request request;
 
-	request_notify(&request, keys, &waiter, 1);
+	request_notify(&request, keys, (const char *const *)forced->waiters,
+	    forced->waiter_count);
 	if (request.argc > 0 &&
 	    !client_ask(client, request.argv, ignore_answer, NULL))
 		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
@@ -69,8 +72,8 @@ send_force(struct client *client, const struct key_names *keys,
 	struct request request;
 	bool replied;
 
-	request_force(&request, keys, lookup_has_helpers(client, keys->lock),
-	    look, only);
+	request_force(&request, keys,
+	    client_reaches_helpers(client, keys->lock), look, only);
 	do
 		replied = client_ask(client, request.argv, read_forced, forced);
 	while (replied && forced->unfinished && clock_now() < give_up_at);
@@ -113,11 +116,10 @@ force(struct client *client, const struct key_names *keys,
 		result = EXITCODE_BUSY;
 	} else {
 		report_forced(client, look, only);
-		for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
-			notify(client, keys, *waiter);
+		notify_waiters(client, keys, &forced);
 	}
-	for (char **waiter = forced.waiters; *waiter != NULL; waiter++)
-		free(*waiter);
+	for (size_t i = 0; i < forced.waiter_count; i++)
+		free(forced.waiters[i]);
 	return result;
 }
 
@@ -198,7 +200,7 @@ force_release(struct client *client)
 	int result;
 
 	key_names_init(&keys, client->opts->keys[0].key);
-	if (lookup(client, &keys, HOLDERS_FORCED, &look)) {
+	if (client_look(client, &keys, HOLDERS_FORCED, &look)) {
 		result = consider(client, &keys, &look);
 		look_fini(&look);
 	} else {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/lookup.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/table.h"
@@ -119,7 +118,7 @@ read_look(void *arg, const struct value *value)
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
 		if (opts->json)
-			lookup_print_json(list->client, &look, item->key);
+			client_print_json(list->client, &look, item->key);
 		else
 			add_row(list, &look, name);
 		client_note_output(list->client);

@@ -1,7 +1,5 @@
 #include "app/status.h"
 
-#include "app/lookup.h"
-
 enum { HOLDERS_SHOWN = 100 };
 
 int
@@ -14,12 +12,12 @@ status_show(struct client *client)
 	bool found;
 
 	key_names_init(&keys, key);
-	found = lookup(client, &keys, HOLDERS_SHOWN, &look);
+	found = client_look(client, &keys, HOLDERS_SHOWN, &look);
 	key_names_fini(&keys);
 	if (!found)
 		return client_report_failure(client);
 	if (opts->json)
-		lookup_print_json(client, &look, key);
+		client_print_json(client, &look, key);
 	else
 		look_print(&look, opts->name);
 	client_note_output(client);
