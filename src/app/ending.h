@@ -65,11 +65,10 @@ void ending_add(struct ending *ending, enum ending_reason reason,
 /* The same with a text only, which may be NULL, */
 void ending_add_text(struct ending *ending, enum ending_reason reason,
     const char *why);
-/* and with what went wrong with that lock. */
+/* with what went wrong with that lock, */
 void ending_add_lock(struct ending *ending, enum ending_reason reason,
     const struct lock *lock, enum event_then then);
-
-/* and that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
+/* or that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
 void ending_add_unguarded(struct ending *ending, int error);
 
 bool ending_is_lost(const struct ending *ending);

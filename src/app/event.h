@@ -31,12 +31,14 @@ enum event_type {
 	EVENT_PERMITS_DIFFER, /* permits here, count elsewhere */
 	EVENT_UNLOCKED,	      /* --on-unavailable run */
 	EVENT_JOB_STARTED,
-	EVENT_RENEWAL_FAILED, /* the lease lasts for another ms */
+	EVENT_RENEWED,	      /* the lease lasts for another ms */
+	EVENT_RENEWAL_FAILED, /* likewise */
 	EVENT_RENEWED_AGAIN,
 	EVENT_PAUSED,	 /* we were, for ms */
 	EVENT_HELD_LONG, /* --warn-after: ms */
 	EVENT_GUARD_STUCK,
-	EVENT_JOB_ENDED,
+	EVENT_JOB_STOPPING, /* it gets TERM */
+	EVENT_JOB_ENDED,    /* with that status */
 	EVENT_RELEASED,
 	EVENT_KEPT, /* --min-hold: for ms */
 	EVENT_LEFT, /* to other runs of the nest */

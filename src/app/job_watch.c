@@ -18,10 +18,10 @@ enum {
 };
 
 static void
-emit(const struct job_watch *watch, enum event_type type, int64_t ms)
+emit(const struct job_watch *watch, struct event event)
 {
-	events_emit(watch->ending->events,
-	    &(struct event){.type = type, .name = watch->opts->name, .ms = ms});
+	event.name = watch->opts->name;
+	events_emit(watch->ending->events, &event);
 }
 
 static void
@@ -127,9 +127,10 @@ finish(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 	struct ending *ending = watch->ending;
-	struct event event = {.status = job_status(job)};
+	struct event event = {.type = EVENT_JOB_ENDED,
+	    .status = job_status(job)};
 
-	emit(watch, EVENT_JOB_ENDED, 0);
+	emit(watch, event);
 	watch->state = JOB_WATCH_OVER;
 	if (!ending_is_lost(ending) && is_late(watch))
 		add_lock_ending(watch, ENDING_JOB_LATE, EVENT_THEN_NOTHING);
@@ -147,6 +148,7 @@ begin_stop(struct job_watch *watch, int64_t stop_by)
 	watch->state = JOB_WATCH_STOPPING;
 	watch->stopping_since = clock_now();
 	watch->stop_by = stop_by;
+	emit(watch, (struct event){.type = EVENT_JOB_STOPPING});
 	guard_terminate(watch->guard);
 }
 
@@ -193,7 +195,7 @@ on_lease_ending(struct job_watch *watch)
 static int64_t
 watch_lease(struct job_watch *watch)
 {
-	observer_watch_lease(watch->observer, watch->set->about);
+	observer_watch_lease(watch->observer, watch->set);
 	if (watch->set->state == LOCK_LOST) {
 		on_lost(watch);
 		return CLOCK_NEVER;
@@ -223,7 +225,8 @@ watch_limits(struct job_watch *watch)
 		return CLOCK_NEVER;
 	}
 	if (now >= watch->warn_at) {
-		emit(watch, EVENT_HELD_LONG, watch->opts->warn_after_ms);
+		emit(watch, (struct event){.type = EVENT_HELD_LONG,
+				.ms = watch->opts->warn_after_ms});
 		watch->warn_at = CLOCK_NEVER;
 	}
 	return clock_min(watch->overrun_at, watch->warn_at);
@@ -315,7 +318,7 @@ watch_guard(struct job_watch *watch, int64_t deadline)
 	if (now < replace_at && watch->guard->job.state != JOB_UNGUARDED)
 		return replace_at;
 	if (guard_is_unresponsive(watch->guard)) {
-		emit(watch, EVENT_GUARD_STUCK, 0);
+		emit(watch, (struct event){.type = EVENT_GUARD_STUCK});
 		guard_kill(watch->guard);
 	}
 	return now + LOOK_AGAIN_MS;

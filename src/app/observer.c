@@ -151,11 +151,19 @@ observer_watch_servers(struct observer *observer, const struct lock *lock)
 }
 
 void
-observer_watch_lease(struct observer *observer, const struct lock *lock)
+observer_watch_lease(struct observer *observer, const struct set *set)
 {
+	const struct lock *lock = set->about;
 	const struct lock *before = observer->in_trouble;
 	bool fails = lock->state == LOCK_HELD && !lock->answered;
 
+	if (set->valid_until > observer->valid_until &&
+	    observer->valid_until != 0)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_RENEWED,
+			.name = observer->opts->name,
+			.ms = set->valid_until - clock_now()});
+	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
 	if (fails && before == NULL)
 		emit(observer, lock,

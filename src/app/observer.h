@@ -14,6 +14,7 @@ struct observer {
 	const struct lock *waiting; /* the lock of the next two */
 	struct holder holder;
 	int64_t position;
+	int64_t valid_until;
 	const struct lock *in_trouble; /* no reply to its last command */
 	bool no_queue;
 	bool duplicates;
@@ -27,7 +28,7 @@ void observer_init(struct observer *observer, const struct opts *opts,
 /* To be called after each turn of the loop: while the locks are acquired, */
 void observer_watch_acquire(struct observer *observer, struct set *set);
 /* and while they are held. late_ms is how late that turn was. */
-void observer_watch_lease(struct observer *observer, const struct lock *lock);
+void observer_watch_lease(struct observer *observer, const struct set *set);
 void observer_watch_pause(const struct observer *observer, int64_t late_ms);
 /* By now more servers may have replied. */
 void observer_watch_servers(struct observer *observer, const struct lock *lock);

@@ -4,6 +4,7 @@
 
 #include "app/ending.h"
 #include "app/event_text.h"
+#include "app/observer.h"
 #include "base/exitcode.h"
 #include "tap.h"
 
@@ -95,6 +96,61 @@ test_messages(void)
 	is_text(text, "", "an event without a message");
 }
 
+/* --- observer --------------------------------------------------------- */
+
+struct log {
+	enum event_type types[8];
+	size_t count;
+};
+
+static void
+add_to_log(void *state, const struct event *event)
+{
+	struct log *log = state;
+
+	log->types[log->count++ % 8] = event->type;
+}
+
+static void
+test_renewals(void)
+{
+	static const struct event_sink sink = {.on_event = add_to_log};
+	static const struct opts opts = {.server_count = 1, .name = "a"};
+	const struct lock_config config = {.name = "a"};
+	struct log log = {.count = 0};
+	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
+	struct lock lock = {.state = LOCK_HELD,
+	    .answered = true,
+	    .config = &config};
+	struct set set = {.about = &lock, .valid_until = 1000};
+	struct observer observer;
+
+	observer_init(&observer, &opts, &events);
+	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer, &set);
+	is_int((int64_t)log.count, 0, "nothing has changed");
+	set.valid_until = 2000;
+	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer, &set);
+	is_int((int64_t)log.count, 1, "a renewal is emitted once");
+	is_int(log.types[0], EVENT_RENEWED, "as such");
+	lock.answered = false;
+	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer, &set);
+	is_int((int64_t)log.count, 2, "a failure is emitted once");
+	is_int(log.types[1], EVENT_RENEWAL_FAILED, "as such");
+	lock.answered = true;
+	set.valid_until = 3000;
+	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer, &set);
+	is_int((int64_t)log.count, 4, "so is the end of the trouble");
+	is_int(log.types[3], EVENT_RENEWED_AGAIN, "as such");
+	lock.answered = false;
+	lock.state = LOCK_LOST;
+	observer_watch_lease(&observer, &set);
+	is_int((int64_t)log.count, 4, "a lost lock is not renewed");
+}
+
 /* --- endings ---------------------------------------------------------- */
 
 static void
@@ -152,6 +208,7 @@ main(void)
 {
 	test_all_messages();
 	test_messages();
+	test_renewals();
 	test_endings();
 	test_ending_rows();
 	return tap_done();
