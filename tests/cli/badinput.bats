@@ -9,17 +9,23 @@ setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
 setup() { begin_test; }
-teardown() { end_test; }
+teardown() {
+	end_test
+	server_is_untouched
+}
 
-# mistake STATUS WORDS ARGUMENT...: no test in this file writes to the suite's
-# server, so that it stays empty.
+# No test in this file writes to the suite's server, so that it stays empty.
+server_is_untouched() {
+	[[ $(cli info keyspace) != *db* && $(cli info commandstats) != *eval* ]]
+}
+
+# mistake STATUS WORDS ARGUMENT...: that status with one line, and no job.
 mistake() {
 	run -"$1" --separate-stderr timeout -k 1 30 "$RLOCKRUN" "${@:3}"
 	echo "$stderr"
 	[[ -z $output && ${#stderr_lines[@]} == 1 ]]
 	[[ $stderr == "rlockrun: "*"$2"* ]]
 	[[ ! -e ran ]]
-	[[ $(cli info keyspace) != *db* && $(cli info commandstats) != *eval* ]]
 }
 
 # wrong WORDS ARGUMENT...: on the command line.

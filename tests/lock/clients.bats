@@ -203,8 +203,8 @@ is_taken_over() {
 	need "$1"
 	client_holds "$1" 3000
 	kill -KILL "$CLIENT"
-	left=$(cli pttl "$KEY")
 	since=$(now_ms)
+	left=$(cli pttl "$KEY")
 	((left > 0))
 	run -0 timeout 20 "$RLOCKRUN" -k "$KEY" -w 15 sh -c 'echo ran'
 	since=$(($(now_ms) - since))
