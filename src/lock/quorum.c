@@ -398,16 +398,11 @@ quorum_owes_grant(const struct quorum *quorum)
 }
 
 bool
-quorum_renews_twice(const struct quorum *quorum)
-{
-	return quorum->single != NULL && single_asks_twice(quorum->single);
-}
-
-bool
-quorum_await_quiet(struct quorum *quorum, void (*on_quiet)(void *arg))
+quorum_await_renewals(struct quorum *quorum, bool keep,
+    void (*on_quiet)(void *arg))
 {
 	return quorum->single != NULL &&
-	       single_await_quiet(quorum->single, on_quiet);
+	       single_await_renewals(quorum->single, keep, on_quiet);
 }
 
 bool

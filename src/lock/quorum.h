@@ -79,9 +79,9 @@ bool quorum_lacks_lock(const struct quorum *quorum);
 /* Some have not answered an earlier try, or planting. False for one server. */
 bool quorum_owes_grant(const struct quorum *quorum);
 
-/* As those of single.h; false for several servers. */
-bool quorum_renews_twice(const struct quorum *quorum);
-bool quorum_await_quiet(struct quorum *quorum, void (*on_quiet)(void *arg));
+/* As that of single.h; false for several servers. */
+bool quorum_await_renewals(struct quorum *quorum, bool keep,
+    void (*on_quiet)(void *arg));
 
 /* Whether there is one logical server, which can keep a queue of waiters and
  * count fencing numbers: those of different majorities are not in order. */

@@ -145,17 +145,11 @@ on_due(void *arg)
 		finish(lock);
 }
 
-/* A renewal that is executed after the release would lengthen the lease of a
- * lock that the server is to keep, so it is waited for. Without that it is
- * harmless, and the wait ends with the first reply: it shows which connection
- * works. */
 static bool
 must_wait(struct lock *lock)
 {
-	bool keep = lock->release.keep_until > clock_now();
-
-	return quorum_renews_twice(lock->quorum) ||
-	       (keep && quorum_await_quiet(lock->quorum, on_quiet));
+	return quorum_await_renewals(lock->quorum,
+	    lock->release.keep_until > clock_now(), on_quiet);
 }
 
 static void

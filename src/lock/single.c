@@ -119,6 +119,13 @@ is_decisive(const struct single *single, const struct reply *reply)
 		   !member_lacks_replicas(reply, single->replicas, why));
 }
 
+static bool
+asks_twice(const struct single *single)
+{
+	return single->paths[0].state == PATH_AWAITED &&
+	       single->paths[1].state == PATH_AWAITED;
+}
+
 static void
 notify_if_quiet(struct single *single)
 {
@@ -137,7 +144,7 @@ on_reply(void *arg, const struct reply *reply)
 {
 	struct path *path = arg;
 	struct single *single = path->single;
-	bool both = single_asks_twice(single);
+	bool both = asks_twice(single);
 	enum path_state state = path->state;
 
 	path->state = PATH_QUIET;
@@ -199,17 +206,12 @@ single_ask_again(struct single *single, const struct conn_command *command)
 }
 
 bool
-single_asks_twice(const struct single *single)
-{
-	return single->paths[0].state == PATH_AWAITED &&
-	       single->paths[1].state == PATH_AWAITED;
-}
-
-bool
-single_await_quiet(struct single *single, void (*on_quiet)(void *arg))
+single_await_renewals(struct single *single, bool keep,
+    void (*on_quiet)(void *arg))
 {
 	single->on_quiet = on_quiet;
-	return other(single->in_use)->state != PATH_QUIET;
+	return asks_twice(single) ||
+	       (keep && other(single->in_use)->state != PATH_QUIET);
 }
 
 int

@@ -29,14 +29,13 @@ int single_ask(struct single *single, const struct conn_command *command,
  * earlier one. -1 also when no renewal is out. */
 int single_ask_again(struct single *single, const struct conn_command *command);
 
-/* The replies of a renewal on two connections are both awaited. */
-bool single_asks_twice(const struct single *single);
-
-/* Whether the server may still execute a renewal that was sent on another
- * connection than the one in use. Then on_quiet is called once, with the
- * argument of on_reply, as soon as that is answered or has failed, unless a
- * release is sent before. */
-bool single_await_quiet(struct single *single, void (*on_quiet)(void *arg));
+/* Whether a release must wait for a renewal that is out on two connections:
+ * until the first reply, which shows which connection works; and if the lock is
+ * to be kept, until the second, as a renewal that is executed after the release
+ * would lengthen the lease. Then on_quiet is called, with the argument of
+ * on_reply, when neither is out, unless a release is sent before. */
+bool single_await_renewals(struct single *single, bool keep,
+    void (*on_quiet)(void *arg));
 
 /* Gives the second connection up. */
 int single_release(struct single *single, const struct conn_command *command);
