@@ -194,7 +194,7 @@ vote(struct member *member, const struct reply *reply)
 static void
 find_value(const char *lines, const char *name, char *value, size_t size)
 {
-	const char *line = strstr(lines, name);
+	const char *line = lines == NULL ? NULL : strstr(lines, name);
 	size_t skip = strlen(name);
 
 	value[0] = '\0';
@@ -203,45 +203,37 @@ find_value(const char *lines, const char *name, char *value, size_t size)
 		    line + skip);
 }
 
-static bool
-read_info(struct member_identity *identity, const char *info, const char *label)
+/* The server takes the difference of two clocks that are cut to whole seconds:
+ * it may be up for a second less. A server that is busy with itself can be
+ * asked again. */
+static void
+on_info(void *arg, const struct reply *reply)
 {
+	struct member_identity *identity = arg;
+	const char *info = value_text(reply->value);
+	const char *error = value_error(reply->value);
 	char uptime[24];
 	int64_t seconds;
 
 	find_value(info, "\nrun_id:", identity->run_id,
 	    sizeof(identity->run_id));
 	find_value(info, "\nuptime_in_seconds:", uptime, sizeof(uptime));
-	if (identity->run_id[0] == '\0' ||
-	    num_int(uptime, 0, NUM_DURATION_MAX_MS / 1000, &seconds) == -1)
-		return false;
-	/* The server takes the difference of two clocks that are cut to whole
-	 * seconds: it may be up for a second less. */
-	identity->started_at =
-	    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
-	snprintf(identity->label, sizeof(identity->label), "%s", label);
-	return true;
-}
-
-/* A server that is busy with itself can be asked again. */
-static void
-on_info(void *arg, const struct reply *reply)
-{
-	struct member *member = arg;
-	struct member_identity *identity = &member->identity;
-	const char *info = value_text(reply->value);
-	const char *error = value_error(reply->value);
-
 	identity->obstacle[0] = '\0';
 	identity->known =
-	    info != NULL && read_info(identity, info, reply->label);
-	if (reply->value == NULL || identity->known ||
-	    (error != NULL &&
-		reply_judge(REPLY_ACQUIRING, error) == REPLY_RETRY))
-		return;
-	snprintf(identity->obstacle, sizeof(identity->obstacle),
-	    "cannot be identified by INFO (+info): %s",
-	    error != NULL ? error : "no run_id and no uptime in it");
+	    identity->run_id[0] != '\0' &&
+	    num_int(uptime, 0, NUM_DURATION_MAX_MS / 1000, &seconds) == 0;
+	if (identity->known) {
+		identity->started_at =
+		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
+		snprintf(identity->label, sizeof(identity->label), "%s",
+		    reply->label);
+	} else if (reply->value != NULL &&
+		   (error == NULL ||
+		       reply_judge(REPLY_ACQUIRING, error) != REPLY_RETRY)) {
+		snprintf(identity->obstacle, sizeof(identity->obstacle),
+		    "cannot be identified by INFO (+info): %s",
+		    error != NULL ? error : "no run_id and no uptime in it");
+	}
 }
 
 /* In the same write as the first try on a connection. */
@@ -253,7 +245,7 @@ ask_info(struct member *member, int64_t deadline)
 	    .argv = argv,
 	    .deadline = deadline,
 	    .on_reply = on_info,
-	    .arg = member,
+	    .arg = &member->identity,
 	    .more = true};
 
 	if (!member->identity.known)
