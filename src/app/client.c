@@ -12,7 +12,7 @@
 #include "redis/reply.h"
 
 enum { QUEUE_SHOWN = 1000 }; /* waiters */
-enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_TOLD_MS = 2000 };
+enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_MIN_MS = 2000 };
 /* Pages of SCAN and long queues. */
 enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
 
@@ -147,7 +147,7 @@ client_ask(struct client *client, const char **argv, client_read *read,
 		if (!client->transient ||
 		    clock_now() + backoff_ms >= give_up_at)
 			return client->failure == ENDING_NONE;
-		if (!reported && clock_now() >= began_at + TROUBLE_TOLD_MS) {
+		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
 			client_emit(client,
 			    (struct event){.type = EVENT_NO_REPLY,
 				.why = client->error});

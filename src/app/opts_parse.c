@@ -274,9 +274,9 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	};
 	read_command_line(&settings, argc, argv);
 	read_environment(&settings);
-	if (settings.status == 0 && !settings_are_moot(&settings))
+	if (settings.status == 0 && !settings_are_ignored(&settings))
 		opts_check(&settings, argv + optind);
-	if (settings.status == 0 && !settings_are_moot(&settings))
+	if (settings.status == 0 && !settings_are_ignored(&settings))
 		credentials_fill(&settings);
 	credentials_forget(opts);
 	if (settings.status != 0)

@@ -209,7 +209,7 @@ settings_name(const struct settings *settings, enum option_id id,
 }
 
 bool
-settings_are_moot(const struct settings *settings)
+settings_are_ignored(const struct settings *settings)
 {
 	enum opts_action action = settings->opts->action;
 
@@ -226,7 +226,7 @@ settings_set(struct settings *settings, enum option_id id, const char *text,
 	const char *reason;
 	char *name;
 
-	if (settings->status != 0 || settings_are_moot(settings) ||
+	if (settings->status != 0 || settings_are_ignored(settings) ||
 	    settings->origins[id] > origin)
 		return;
 	settings->origins[id] = origin;

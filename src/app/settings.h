@@ -37,6 +37,6 @@ char *settings_name(const struct settings *settings, enum option_id id,
     enum origin origin);
 
 /* Whether the action only prints what is built in: then nothing else counts. */
-bool settings_are_moot(const struct settings *settings);
+bool settings_are_ignored(const struct settings *settings);
 
 #endif
