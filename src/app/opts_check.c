@@ -131,45 +131,31 @@ check_kind(struct settings *settings)
 	}
 }
 
-/* "--status or --list" */
-static void
-name_actions(unsigned actions, char *text, size_t size)
-{
-	size_t length = 0;
-
-	text[0] = '\0';
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		if (opts_table[id].action == OPTS_RUN ||
-		    !(actions & OPTS_ACTION_BIT(opts_table[id].action)))
-			continue;
-		snprintf(text + length, size - length, "%s--%s",
-		    length > 0 ? " or " : "", opts_table[id].longs[0]);
-		length = strlen(text);
-	}
-}
+static const char *const action_names[] = {
+    [OPTS_STATUS] = "--status",
+    [OPTS_LIST] = "--list",
+    [OPTS_FORCE_RELEASE] = "--force-release",
+};
 
 /* Each action but running excludes all others. */
 static void
 check_action(struct settings *settings)
 {
 	enum opts_action action = settings->opts->action;
-	char given[64], names[64];
 
-	name_actions(OPTS_ACTION_BIT(action), given, sizeof(given));
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 
 		if (settings->origins[id] != ORIGIN_COMMAND_LINE)
 			continue;
-		name_actions(row->with, names, sizeof(names));
 		if (row->action != OPTS_RUN && row->action != action)
 			settings_fail(settings, id,
 			    "--%s and %s exclude each other", row->longs[0],
-			    given);
+			    action_names[action]);
 		else if (row->with != 0 &&
 			 !(row->with & OPTS_ACTION_BIT(action)))
 			settings_fail(settings, id, "--%s needs %s",
-			    row->longs[0], names);
+			    row->longs[0], row->with_names);
 	}
 }
 
@@ -207,9 +193,8 @@ static void
 check_rest(struct settings *settings, char **rest)
 {
 	enum opts_action action = settings->opts->action;
-	char name[64];
+	const char *name = action_names[action];
 
-	name_actions(OPTS_ACTION_BIT(action), name, sizeof(name));
 	if (action == OPTS_RUN) {
 		check_keys(settings);
 		check_command(settings, rest);

@@ -97,7 +97,8 @@ struct opts_row {
 	int64_t min, max;
 	const char *mistake; /* the reason, for what is not in that range */
 	enum opts_action action;
-	unsigned with; /* only with these actions, as bits */
+	unsigned with;		/* only with these actions, as bits, */
+	const char *with_names; /* and in words */
 };
 
 #define OPTS_ACTION_BIT(action) (1U << (action))
