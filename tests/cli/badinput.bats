@@ -100,7 +100,7 @@ wrong_variable() {
 
 # --- options --------------------------------------------------------------------
 
-@test "options that aren't there" {
+@test "unknown options" {
 	wrong "unknown option -z" -z -k "$KEY" touch ran
 	wrong "unknown option -z" -nz -k "$KEY" touch ran
 	wrong "unknown or ambiguous option --nope" --nope -k "$KEY" touch ran
@@ -119,7 +119,7 @@ wrong_variable() {
 		RLOCKRUN_PASSWORD=a RLOCKRUN_PASSWORD_FILE=b
 }
 
-@test "actions that exclude each other, or a command, or want a key" {
+@test "actions that exclude each other or a command, or require a key" {
 	wrong "--status and --list exclude each other" --status --list -k "$KEY"
 	wrong "--list and --force-release exclude each other" --list -k "$KEY" --force-release
 	for action in --status --force-release; do
@@ -181,7 +181,7 @@ wrong_variable() {
 	wrong_variable "RLOCKRUN_ON_LOST 'go'" RLOCKRUN_ON_LOST=go
 }
 
-@test "an option given well on the command line hides a bad variable" {
+@test "a valid option on the command line overrides a bad variable" {
 	RLOCKRUN_TTL=0 mistake 127 "command not found" -k "$KEY" -t 5 no-such-command
 }
 

@@ -106,7 +106,7 @@ teardown() { end_test; }
 	run -0 rlockrun --status -k "$KEY"
 }
 
-@test "force-release wakes the first who is alive, and gives it a second" {
+@test "force-release wakes the first live waiter, and gives it a second" {
 	cli set "$KEY" plain
 	waiter "$KEY" dead 9000 -1
 	dead=$WAITER
@@ -165,7 +165,7 @@ teardown() { end_test; }
 	[[ -z $(keys_left) ]]
 }
 
-@test "force-release of all who share a lock, and those in line are rung" {
+@test "force-release of all holders of a shared lock wakes the waiters" {
 	hold -s -t 1
 	a=$PID
 	rm job
@@ -262,7 +262,7 @@ change_queue() {
 }
 free() { cli del "$KEY"; }
 
-@test "force-release: who got the lock during the question keeps it" {
+@test "force-release: a holder that acquired during the question keeps the lock" {
 	cli set "$KEY" plain
 	asked_and_then change_hands
 	[[ $code == 75 && $(cli get "$KEY") == other ]]
@@ -275,13 +275,13 @@ join_them() {
 	cli zadd "$KEY" $(($(server_ms) + 50000)) s:later
 }
 
-@test "force-release: a reader who came during the question keeps the lock" {
+@test "force-release: a reader that came during the question keeps the lock" {
 	counted "$KEY" s 0 a:web-1:5000:20000:- b:web-2:5000:30000:-
 	asked_and_then join_them
 	[[ $code == 0 && $(cli --raw zrange "$KEY" 0 -1) == s:later ]]
 }
 
-@test "force-release: who came first during the question is woken" {
+@test "force-release: a waiter that became the head during the question is woken" {
 	cli set "$KEY" plain
 	waiter "$KEY" first 5000 9000
 	asked_and_then change_queue

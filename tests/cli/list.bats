@@ -50,7 +50,7 @@ names() {
 	[[ -z $(names --older-than 0.001) ]]
 }
 
-@test "list: kinds, the one who has held it for longest, and what is kept" {
+@test "list: kinds, the holder of longest standing, and locks that are kept" {
 	own_server
 	counted readers s 0 a:web-1:5000:20000:- b:web-2:65000:30500:-
 	counted three p 3 a:web-3:3723000:20000:k
@@ -167,7 +167,7 @@ has_begun() {
 	is 'it["name"]' bulk:123456
 }
 
-@test "list: who closes the pipe ends it" {
+@test "list: a reader that closes the pipe ends it" {
 	own_server
 	bulk 5000
 	for option in '' --json; do

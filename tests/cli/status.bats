@@ -130,7 +130,7 @@ teardown() { end_test; }
 	is 'it["nested"], it["outer_ended"]' "(2, True)"
 }
 
-@test "status: damaged keys beside the lock are told, the rest is shown" {
+@test "status: damaged keys beside the lock are reported, the rest is shown" {
 	held "$KEY" web-1
 	waiter "$KEY" web-2 1000 9000
 	cli set "{$KEY}:rlk:f" nonsense
@@ -208,7 +208,7 @@ teardown() { end_test; }
 
 # --- status of counted locks ------------------------------------------------
 
-@test "status of readers: each, and those who were killed not" {
+@test "status of readers: each, except those that were killed" {
 	counted "$KEY" s 0 a:web-1:65000:20000:- b:web-2:5000:30500:k \
 		dead:web-3:5000:-1:- c::0:40000:-
 	waiter "$KEY" web-9 2000 9000
@@ -233,7 +233,7 @@ teardown() { end_test; }
 	[[ $(cli zcard "$KEY") == 4 ]]
 }
 
-@test "status of permits: used and free, also of one who is alone" {
+@test "status of permits: used and free, also of a single holder" {
 	hold -p 3
 	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[1]} == "kind:     3 permits, 1 used, 2 free" ]]

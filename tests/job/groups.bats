@@ -237,7 +237,7 @@ JOB_OF_SHELL='mkfifo never; echo $$ >job
 	wait_until is_free
 }
 
-@test "P2: so does one where rlockrun leads the terminal's session, as ssh -t runs it" {
+@test "P2: a hang-up ends them also where rlockrun leads the session, as with ssh -t" {
 	# The kernel tells the leader alone.
 	on_pty -- "$RLOCKRUN" -k "$KEY" -- sh -c 'echo $$ >job; exec sleep 60'
 	wait_for_file job

@@ -298,7 +298,7 @@ guard_sleeps() { has_state S "$GUARD"; }
 	[[ ! -e ran ]]
 }
 
-@test "nobody but rlockrun itself holds a waiter's connection" {
+@test "only rlockrun itself holds a waiter's connection" {
 	local pid
 	start env -C below sleep 60
 	descriptors_of "$PID" >inherited

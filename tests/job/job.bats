@@ -92,7 +92,7 @@ os._exit(99)' "$(kill -l "$1")" 2>err
 	done
 }
 
-@test "P5: a job ended by a signal that is ignored or blocked here is told all the same" {
+@test "P5: a job ended by a signal that is ignored or blocked here is reported correctly" {
 	env --ignore-signal=TERM "$HELPERS/ended" end "$RLOCKRUN" -k "$KEY" -- \
 		env --default-signal=TERM sh -c 'kill -TERM $$; sleep 20'
 	[[ $(<end) == "signal TERM" ]]
@@ -267,14 +267,14 @@ SIGNALS=(grep -E '^Sig(Pnd|Blk|Ign|Cgt)|^ShdPnd' /proc/self/status)
 	grep -q '^SigIgn:.*[02468ace]...$' with
 }
 
-@test "P6: SIGCHLD ignored as inherited stays so, and the exit code is told" {
+@test "P6: SIGCHLD stays ignored as inherited, and the exit code is reported" {
 	same_with_and_without env --ignore-signal=CHLD -- "${SIGNALS[@]}"
 	grep -q '^SigIgn:.*[1-9a-f]....$' with
 	ends_with 7 env --ignore-signal=CHLD "$RLOCKRUN" -k "$KEY" -- \
 		sh -c 'exit 7'
 }
 
-@test "P6: SIGCHLD blocked as inherited stays so, and the exit code is told" {
+@test "P6: SIGCHLD stays blocked as inherited, and the exit code is reported" {
 	ends_with 7 env --block-signal=CHLD "$RLOCKRUN" -k "$KEY" -- \
 		sh -c 'exit 7'
 }
@@ -507,7 +507,7 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 
 WORKER='(until [ -e done ]; do sleep 0.05; done; echo >finished) >/dev/null 2>&1 & echo $! >worker'
 
-@test "P7: a command that ends by itself frees the lock; what it left goes on" {
+@test "P7: a command that ends by itself frees the lock; what it left continues" {
 	local i
 	for i in {1..30}; do
 		ends_with 3 locked -- sh -c "$WORKER; exit 3"
@@ -523,7 +523,7 @@ WORKER='(until [ -e done ]; do sleep 0.05; done; echo >finished) >/dev/null 2>&1
 	wait_for_file finished
 }
 
-@test "P7: also a worker in a session of its own goes on" {
+@test "P7: a worker in a session of its own continues, too" {
 	ends_with 3 locked -- setsid -w sh -c "$WORKER; exit 3"
 	is_free
 	run ! gone "$(<worker)"

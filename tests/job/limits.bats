@@ -38,7 +38,7 @@ all_gone() {
 	is_free
 }
 
-@test "max-run: a job that ends before keeps its status, and nothing is said" {
+@test "max-run: a job that ends before keeps its status, without a message" {
 	run -3 --separate-stderr rl --max-run 1h -- sh -c 'exit 3'
 	# shellcheck disable=SC2154 # of run
 	[[ -z $stderr ]]
@@ -79,14 +79,14 @@ all_gone() {
 	all_gone "$(<left)"
 }
 
-@test "max-run: what a command left behind goes on, unlocked" {
+@test "max-run: what a command left behind continues, unlocked" {
 	launch --max-run 1 -- sh -c 'sleep 60 & echo $! >left; exit 3'
 	exits_with 3 "$PID"
 	run -1 gone "$(<left)"
 	kill "$(<left)"
 }
 
-@test "max-run: a lock that is lost while the job is stopped is told: 79" {
+@test "max-run: a lock that is lost while the job is stopped is reported: 79" {
 	launch --max-run 0.3 --kill-after 20 -t 1 -- sh -c 'trap "echo >told" TERM
 		until [ -e done ]; do sleep 0.02; done'
 	wait_for_file told
@@ -141,7 +141,7 @@ all_gone() {
 	[[ $stderr == *"the job has run for 0s; stopping the job" ]]
 }
 
-@test "max-run: a nested run stops its own job only, and its outer run goes on" {
+@test "max-run: a nested run stops its own job only, and its outer run continues" {
 	start "$RLOCKRUN" -k "$KEY" -- sh -c '"$RLOCKRUN" -k "$KEY" --max-run 0.2 sleep 60
 		echo $? >inner; until [ -e done ]; do sleep 0.02; done; exit 4'
 	wait_for_file inner
@@ -234,7 +234,7 @@ all_gone() {
 	[[ ! -e ran ]]
 }
 
-@test "splay: a command that isn't found is told before" {
+@test "splay: a command that does not exist is reported before" {
 	run -127 rl --splay 3653d no-such-command
 }
 

@@ -27,7 +27,7 @@ teardown() { end_test; }
 	diff -u - count/got <<<$'TERM\nINT\nHUP\nQUIT\nUSR1\nUSR2\nWINCH\nCONT'
 }
 
-@test "P1: so do all others that can be caught" {
+@test "P1: all other signals that can be caught reach the job" {
 	local name
 	launch_counter
 	for name in ABRT PIPE ALRM STKFLT TTIN TTOU URG XCPU XFSZ VTALRM PROF IO \
@@ -69,7 +69,7 @@ teardown() { end_test; }
 	[[ $(grep -c USR2 count/got) == 1 ]]
 }
 
-@test "P1: a real handler runs, and the job's own exit code is told" {
+@test "P1: a real handler runs, and the job's own exit code is reported" {
 	launch -- sh -c 'trap "exit 42" TERM; echo >ready; while :; do sleep 0.05; done'
 	wait_for_file ready
 	kill -TERM "$PID"
@@ -160,7 +160,7 @@ teardown() { end_test; }
 	[[ ! -e ran ]]
 }
 
-@test "P3: so do INT HUP QUIT USR1 ALRM and RTMIN, without a core" {
+@test "P3: INT HUP QUIT USR1 ALRM and RTMIN end a waiter, without a core" {
 	local name
 	ulimit -c unlimited 2>/dev/null || :
 	hold
@@ -174,7 +174,7 @@ teardown() { end_test; }
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
 }
 
-@test "P3: so does the last real-time signal" {
+@test "P3: the last real-time signal ends a waiter" {
 	hold
 	waiter
 	kill -s RTMAX "$PID"
@@ -387,7 +387,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 	is_free
 }
 
-@test "P4: USR1 is no request to end: what the command left goes on" {
+@test "P4: USR1 is no request to end: what the command left continues" {
 	launch -- sh -c 'trap "exit 3" USR1
 		(until [ -e done ]; do sleep 0.05; done; echo >finished) & echo $! >child
 		while :; do sleep 0.05; done'
@@ -401,7 +401,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 
 # --- during the release -----------------------------------------------------
 
-@test "signals around the end of the job are harmless: its code is told, the lock freed" {
+@test "signals around the end of the job are harmless: its code is reported, the lock freed" {
 	for _ in {1..15}; do
 		launch -- sh -c 'exec sleep 0.03'
 		while [[ ! -e end ]]; do
@@ -413,7 +413,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 	done
 }
 
-@test "TERM during the release: the job's code is told" {
+@test "TERM during the release: the job's code is reported" {
 	start_server "$PWD/own"
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done; exit 5'

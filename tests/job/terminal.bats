@@ -37,7 +37,7 @@ dies_of_quit() {
 }
 
 # bats test_tags=extra
-@test "P2: Ctrl-\\: so it is with QUIT" {
+@test "P2: Ctrl-\\: the job dies of QUIT, rlockrun too" {
 	in_each_shell dies_of_quit
 }
 
@@ -57,12 +57,12 @@ handles_ctrl_c() {
 	diff -u - t/got <<<$'INT\nUSR1\nQUIT\nUSR1'
 }
 
-@test "P2: Ctrl-C and Ctrl-\\: a job with handlers gets each once, its code is told" {
+@test "P2: Ctrl-C and Ctrl-\\: a job with handlers gets each once, its code is reported" {
 	in_each_shell handles_ctrl_c
 }
 
 # bats test_tags=extra
-@test "P2: Ctrl-C: a job that ignores it goes on" {
+@test "P2: Ctrl-C: a job that ignores it continues" {
 	job worker 'trap "" INT; echo $$ >t/job; read -r _ <go; exit 7'
 	in_each_shell ignores_ctrl_c
 }
@@ -105,7 +105,7 @@ dies_of_ctrl_c_redirected() {
 }
 
 # bats test_tags=extra
-@test "P2: Ctrl-C: so it is without a terminal among the descriptors" {
+@test "P2: Ctrl-C: the job dies of it without a terminal among its descriptors" {
 	in_each_shell without_terminal_descriptors
 }
 
@@ -158,7 +158,7 @@ script_with_a_job_that_handles_it() {
 }
 
 # bats test_tags=extra
-@test "P2: a script goes on after Ctrl-C when the job handled it, if it would without rlockrun" {
+@test "P2: a script continues after Ctrl-C that the job handled, if it would without rlockrun" {
 	in_each_shell script_with_a_job_that_handles_it
 }
 
@@ -203,7 +203,7 @@ goes_on_in_the_background() {
 	code 5
 }
 
-@test "P2: Ctrl-Z and bg: the job goes on in the background, fg takes it back" {
+@test "P2: Ctrl-Z and bg: the job continues in the background, fg brings it back" {
 	SCREENS=differ
 	in_each_shell goes_on_in_the_background
 }
@@ -354,7 +354,7 @@ continues_from_elsewhere() {
 }
 
 # bats test_tags=extra
-@test "P2: who continues the job after Ctrl-Z continues rlockrun, which keeps the lock" {
+@test "P2: continuing the job after Ctrl-Z continues rlockrun, which keeps the lock" {
 	SCREENS=differ
 	in_each_shell continues_from_elsewhere
 }

@@ -112,7 +112,7 @@ takes_raw_keys() {
 	diff -u - t/keys <<<$'raw\n3\n28\n4\n113'
 }
 
-@test "P2: in raw mode the job gets the keys, nobody a signal" {
+@test "P2: in raw mode the job gets the keys, and no process a signal" {
 	in_each_shell takes_raw_keys
 }
 
@@ -273,7 +273,7 @@ closes_its_stdout() {
 }
 
 # bats test_tags=extra
-@test "P2: a job that closes its stdout: who reads it sees the end, though rlockrun lives on" {
+@test "P2: a job that closes its stdout: the reader sees the end although rlockrun lives" {
 	job closer 'echo $$ >t/job; exec >&-; read -r _ <go'
 	in_each_shell closes_its_stdout
 }
@@ -288,7 +288,7 @@ closes_its_stdin() {
 }
 
 # bats test_tags=extra
-@test "P2: a job that closes its stdin: who feeds it gets SIGPIPE, though rlockrun lives on" {
+@test "P2: a job that closes its stdin: the writer gets SIGPIPE although rlockrun lives" {
 	job closer 'echo $$ >t/job; exec <&-; read -r _ <go'
 	in_each_shell closes_its_stdin
 }
@@ -358,7 +358,7 @@ ends_with_its_terminal_in_the_background() {
 }
 
 # bats test_tags=extra
-@test "P2: so it is with a background job" {
+@test "P2: a terminal that goes away ends a background job, too" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_in_the_background
 }
@@ -371,7 +371,7 @@ ends_with_its_terminal_while_stopped() {
 }
 
 # bats test_tags=extra
-@test "P2: so it is with a stopped job" {
+@test "P2: a terminal that goes away ends a stopped job, too" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_while_stopped
 }

@@ -158,7 +158,7 @@ takes_turns() {
 	run ! no_overlap
 }
 
-@test "I1: the check for turns finds who had them all in one go" {
+@test "I1: the check for turns finds a client that had all of them in a row" {
 	printf '%s 3\n' a b >plan
 	printf '%s comes\n' a b a b a b >turns
 	all_have_met 3

@@ -202,7 +202,7 @@ has_grown() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a sorted set that is somebody's data is refused, and left alone: 76" {
+@test "a sorted set with other data is refused, and left alone: 76" {
 	now=$(server_ms)
 	for data in "1 a 2 b" "$now a inf b" "$now a $((now * 1000)) b" "-inf a"; do
 		for life in 0 60000; do
@@ -259,7 +259,7 @@ rules_of_manual() {
 	fi
 }
 
-@test "B6: the access rules of the man page are enough to stand in line" {
+@test "B6: the access rules of the man page are enough to wait in the queue" {
 	own_server
 	mapfile -t rules < <(rules_of_manual)
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" "${rules[@]}"

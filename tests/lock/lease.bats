@@ -111,7 +111,7 @@ last_ms() {
 	flock -n witness true
 }
 
-@test "--on-lost warn: the job goes on, and 79 tells" {
+@test "--on-lost warn: the job continues, and the status is 79" {
 	hold -t 1 --on-lost warn
 	cli del "$KEY"
 	wait_for_file "$ERR"
@@ -124,7 +124,7 @@ last_ms() {
 }
 
 # bats test_tags=extra
-@test "--on-lost warn: a loss is told once, also when the job outlives the lease" {
+@test "--on-lost warn: a loss is reported once, also when the job outlives the lease" {
 	hold -t 1 --on-lost warn
 	cli del "$KEY"
 	wait_for_file "$ERR"
@@ -188,7 +188,7 @@ survives() {
 }
 
 # bats test_tags=serial
-@test "L13: server away for 0.4 TTL, starting anywhere: nothing is lost" {
+@test "L13: server unresponsive for 0.4 TTL, starting anywhere: nothing is lost" {
 	own_server
 	hold -t 2
 	survives 2000 0.8
@@ -200,7 +200,7 @@ survives() {
 }
 
 # bats test_tags=serial
-@test "L13: server away for 0.6 TTL, right after a renewal: nothing is lost" {
+@test "L13: server unresponsive for 0.6 TTL, right after a renewal: nothing is lost" {
 	own_server
 	hold -t 2
 	wait_until left_below 1500
@@ -383,7 +383,7 @@ exits_with_soon() {
 	exits_with 0 "$PID"
 }
 
-@test "a lease that ran out before the release could be told leaves no record" {
+@test "a lease that ran out before the release was sent leaves no record" {
 	hold -t 1
 	kill -STOP "$PID"
 	touch "done"

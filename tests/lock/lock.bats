@@ -125,7 +125,7 @@ rlockrun_turns() {
 	[[ $(<count) == 80 && ! -e overlaps ]]
 }
 
-@test "different names don't know of each other" {
+@test "different names are independent" {
 	hold
 	run -0 timeout 30 "$RLOCKRUN" -k "$KEY:other" -n true
 	KEY=${KEY/t/T}
@@ -134,7 +134,7 @@ rlockrun_turns() {
 
 # --- busy and waiting -------------------------------------------------------
 
-@test "busy says who has it" {
+@test "busy names the holder" {
 	LOGNAME=deploy hold
 	run -75 rl -n true
 	[[ ${#lines[@]} == 1 ]]
@@ -169,7 +169,7 @@ rlockrun_turns() {
 	[[ -z $output ]]
 }
 
-@test "waiting is told once, and what came of it" {
+@test "waiting is reported once, and its outcome" {
 	hold
 	run -75 rl -w 0.6 true
 	[[ ${#lines[@]} == 2 ]]
@@ -177,7 +177,7 @@ rlockrun_turns() {
 	[[ ${lines[1]} == "rlockrun: $KEY: still held, gave up waiting" ]]
 }
 
-@test "a waiter that gets the lock says nothing more" {
+@test "a waiter that acquires reports nothing more" {
 	hold
 	holder=$PID
 	start "$RLOCKRUN" -k "$KEY" sh -c 'echo job; exit 5'
@@ -242,7 +242,7 @@ race() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a holder without a time limit is waited for, and told" {
+@test "a holder without a time limit is waited for, and reported" {
 	cli set "$KEY" forever
 	start "$RLOCKRUN" -k "$KEY" true
 	wait_for_file "$ERR"
@@ -369,7 +369,7 @@ named() {
 	[[ $output == *'evil\x1b]0;title\x07\nrlockrun: all is well'* ]]
 }
 
-@test "the lock is a UUIDv4 with the ttl, and its record tells of the holder" {
+@test "the lock is a UUIDv4 with the ttl, and its record describes the holder" {
 	uuid='^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
 	USER=deploy hold -t 5
 	token=$(cli get "$KEY")

@@ -259,7 +259,7 @@ is_kept_from() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "who waits behind is rung by the last of the nest" {
+@test "the last of nested runs wakes the next waiter" {
 	redis-cli -s "$SUITE_DIR/s" monitor >monitor.log 2>&1 3>&- &
 	monitor=$!
 	STARTED+=("$monitor")
@@ -345,7 +345,7 @@ is_kept_from() {
 	[[ $(cli get "$KEY") == other ]]
 }
 
-@test "a nested run that starts when the lock is lost waits like others" {
+@test "a nested run that starts when the lock is lost waits like any other" {
 	cli set "$KEY:gone" other PX 60000
 	outer 'redis-cli -s "'"$SUITE_DIR/s"'" set "$KEY" other PX 60000
 		"$RLOCKRUN" -k "$KEY" -n true; echo $? >code; exit 0' -t 60
@@ -433,7 +433,7 @@ with_access() {
 	cli acl deluser "$KEY"
 }
 
-@test "a key of the nested that is another type is told, and does no harm" {
+@test "a key of the nested runs of another type is reported, and does no harm" {
 	run -4 rl sh -c 'redis-cli -s "$0" set "$1" garbage >/dev/null
 		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s" "$N"
 	[[ ${#lines[@]} == 1 ]]

@@ -75,7 +75,7 @@ state() {
 	exits_with 0 "$PID"
 }
 
-@test "R2: an acquire that put one in line leaves it where it is" {
+@test "R2: a repeated acquire of a waiter keeps its position in the queue" {
 	hold
 	wait_in_line
 	wait_in_line
@@ -93,7 +93,7 @@ state() {
 	done
 }
 
-@test "R2: an acquire of one who has gone keeps others waiting for a ttl at most" {
+@test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
 	run -0 rl -t 1 true
 	again EVAL/7 1
 	[[ ${lines[0]} == 1 ]]
@@ -122,7 +122,7 @@ renewed() {
 	[[ $output == 0 && $(cli get "$KEY") == other ]]
 }
 
-@test "R2: a release that comes twice frees nobody else's, and rings nobody" {
+@test "R2: a release that comes twice frees no other lock, and rings no doorbell" {
 	hold
 	a=$PID
 	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >B; until [ -e B.go ]; do sleep 0.02; done'
@@ -146,7 +146,7 @@ renewed() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "R2: who leaves the line leaves it once" {
+@test "R2: a waiter leaves the queue once" {
 	hold
 	wait_in_line
 	run -75 rl -w 0.3 true
@@ -159,7 +159,7 @@ renewed() {
 	exits_with 0 "$PID"
 }
 
-@test "R2: a ring is one element, however often, and goes by itself" {
+@test "R2: a doorbell holds one element, however often it is rung, and expires" {
 	hold
 	wait_in_line
 	kill -STOP "$PID"
@@ -179,7 +179,7 @@ renewed() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "R2: a nested run that joins twice is one; who has left doesn't stay" {
+@test "R2: a nested run that joins twice counts once; one that has left does not count" {
 	start "$RLOCKRUN" -k "$KEY" -t 10 -- sh -c '"$RLOCKRUN" -t 1 -k "$KEY" sh -c "
 		echo >in; until [ -e in.go ]; do sleep 0.02; done"; echo >out
 		until [ -e go ]; do sleep 0.02; done'
@@ -217,7 +217,7 @@ renewed() {
 	[[ ! -s $ERR && -z $(keys_left) ]]
 }
 
-@test "on a full server a release frees, with others in line; they run later" {
+@test "on a full server a release frees, with others in the queue; they run later" {
 	hold
 	wait_in_line
 	wait_in_line
@@ -231,7 +231,7 @@ renewed() {
 	[[ $(wc -l <ran) == 2 && -z $(keys_left) ]]
 }
 
-@test "on a full server nothing is left of who gave up, or wasn't let in" {
+@test "on a full server nothing is left of a waiter that gave up or was not admitted" {
 	cli config set maxmemory 1
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ $output == *OOM* && ! -e ran && -z $(keys_left) ]]

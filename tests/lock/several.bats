@@ -134,7 +134,7 @@ all_turns() {
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
-@test "the wait for each of them is told, and they run when all are free" {
+@test "the wait for each of them is reported, and the job runs when all are free" {
 	take_foreign 1
 	take_foreign 2
 	start rl_keys '1 2' -- touch ran
@@ -171,7 +171,7 @@ all_turns() {
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
-@test "a server that goes away while a part is held: 69, in time" {
+@test "a server that becomes unreachable while a part is held: 69, in time" {
 	own_server
 	take_foreign 2
 	start rl_keys '1 2' --server-timeout 1 -t 2 -- touch ran
@@ -212,7 +212,7 @@ await_monitor() {
 	[[ $(seen_by_monitor | xargs) == "SET 1 SET 2 SET 3 DEL 3 DEL 2 DEL 1" ]]
 }
 
-@test "what is held already is freed in reverse when one can't be had" {
+@test "what is held already is freed in reverse when one cannot be acquired" {
 	start_monitor
 	take_foreign 3
 	run -75 rl_keys '3 1 2' -n -- true
@@ -360,7 +360,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	[[ -z $(keys_left) ]]
 }
 
-@test "nested: one that can't be had gives back the rest and leaves the outer run alone" {
+@test "nested: one that cannot be acquired frees the rest and leaves the outer run alone" {
 	take_foreign 3
 	run -75 rl_keys '2' -- sh -c '"$RLOCKRUN" -n -k "$KEY:1" -k "$KEY:2" -k "$KEY:3" touch ran
 		code=$?

@@ -84,7 +84,7 @@ forget_report() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "cron: every line is one that cron takes" {
+@test "cron: every line is valid" {
 	[[ $(cron_jobs | wc -l) == 1 ]]
 	cron_jobs | grep -qE '^([0-9*,/-]+ +){5}[a-z_][a-z0-9_-]* +[^ ]'
 	# It would be a newline.
@@ -109,7 +109,7 @@ forget_report() {
 	forget_report
 }
 
-@test "cron: the status is the report's, and what is wrong is told" {
+@test "cron: the status is the report's, and errors are mailed" {
 	job nightly-report 'exit 3'
 	start_cron
 	exits_with 3 "$PID"
@@ -199,7 +199,7 @@ seconds() {
 	forget_report
 }
 
-@test "systemd: stopping the report ends all of it, each told once" {
+@test "systemd: stopping the report ends all of it, with one signal each" {
 	patient_job nightly-report
 	start_unit report.service
 	wait_for_file runs
@@ -449,7 +449,7 @@ start_deploy() {
 	[[ $(find shop -mindepth 1 -maxdepth 2 | wc -l) == 3 ]]
 }
 
-@test "deploy.sh: wants an archive, before it asks for the lock" {
+@test "deploy.sh: requires an archive before it asks for the lock" {
 	run -2 env "${SERVER_HERE[@]}" PATH="$PWD/bin:$PATH" sh "$EXAMPLES/deploy.sh"
 	[[ $output == *'usage: deploy.sh ARCHIVE'* ]]
 }

@@ -45,7 +45,7 @@ teardown() {
 }
 
 # bats test_tags=extra
-@test "L4: those who wait for permits start in the order in which they came" {
+@test "L4: waiters for permits start in the order in which they came" {
 	holds A -p 1
 	for n in {1..15}; do
 		enqueue "$n" -p 1
@@ -93,7 +93,7 @@ teardown() {
 }
 
 # bats test_tags=serial
-@test "50 readers behind a writer start together, and are rung in one burst" {
+@test "50 readers behind a writer start together, and are woken in one burst" {
 	own_server
 	holds W
 	for n in {1..50}; do
@@ -116,7 +116,7 @@ teardown() {
 }
 
 # bats test_tags=extra
-@test "of 80 readers behind a writer each is rung once" {
+@test "of 80 readers behind a writer each is woken once" {
 	own_server
 	holds W
 	for n in {1..80}; do
@@ -135,7 +135,7 @@ teardown() {
 }
 
 # bats test_tags=serial,extra
-@test "L2: a reader or a permit in line that was killed costs two seconds" {
+@test "L2: a reader or a permit in the queue that was killed costs two seconds" {
 	for option in -s "-p 1"; do
 		rm -f ./*.started go* log
 		STARTED=()
@@ -161,7 +161,7 @@ teardown() {
 }
 
 # bats test_tags=extra
-@test "a writer in line that was killed doesn't keep readers from each other" {
+@test "a writer in the queue that was killed does not separate readers" {
 	holds R1 -s
 	enqueue W
 	w=$PID
@@ -176,7 +176,7 @@ teardown() {
 
 # Who gives up has 300 ms to hear whom to ring.
 # bats test_tags=serial
-@test "a writer who gives up lets the readers behind it go at once" {
+@test "a writer that gives up lets the readers behind it start at once" {
 	holds R1 -s
 	enqueue W
 	w=$PID
@@ -199,7 +199,7 @@ teardown() {
 }
 
 # bats test_tags=smoke
-@test "permits: all that fit are rung together" {
+@test "permits: all that fit are woken together" {
 	holds W
 	for n in {1..5}; do
 		enqueue "P$n" -p 3
@@ -221,7 +221,7 @@ teardown() {
 
 # --- what is told -------------------------------------------------------------------
 
-@test "the kinds meet: each tells how the lock is held" {
+@test "the kinds meet: each reports how the lock is held" {
 	holds A -s
 	run -75 rl -n touch ran
 	[[ $output == "rlockrun: $KEY is held shared by $(uname -n) (pid $PID, "*" ago" ]]
@@ -258,7 +258,7 @@ teardown() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-@test "disagreement about N is told, and everyone goes by its own" {
+@test "disagreement about N is reported, and each applies its own" {
 	holds A -p 3
 	run -75 rl -n -p 1 touch ran
 	[[ $output == *" ago (1 of 3 permits, but 1 here)" ]]
@@ -301,6 +301,6 @@ costs() {
 	costs 30 -s
 }
 
-@test "B1: 30 in line for 3 permits: a constant number of commands for each" {
+@test "B1: 30 waiters for 3 permits: a constant number of commands for each" {
 	costs 30 -p 3
 }

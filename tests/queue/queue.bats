@@ -44,7 +44,7 @@ teardown() {
 	[[ $(paste -sd ' ' order) == "A B C D" ]]
 }
 
-@test "a newcomer does not overtake who was woken, nor with -n" {
+@test "a newcomer does not overtake a waiter that was woken, nor with -n" {
 	holds A
 	enqueue B
 	b=$PID
@@ -80,7 +80,7 @@ teardown() {
 }
 
 # bats test_tags=smoke
-@test "L8: a server that restarts empty loses nobody who waits" {
+@test "L8: a server that restarts empty loses no waiter" {
 	own_server
 	holds A -t 1
 	for n in 1 2 3; do
@@ -95,7 +95,7 @@ teardown() {
 	[[ $(wc -l <order) == 4 && -z $(keys_left) ]]
 }
 
-@test "S3: behind a key that was overwritten the line stays where it is" {
+@test "S3: behind a key that was overwritten the queue stays" {
 	holds A
 	enqueue B
 	enqueue C
@@ -194,7 +194,7 @@ teardown() {
 }
 
 # bats test_tags=extra
-@test "five in a row that were killed are passed over" {
+@test "five heads in a row that were killed are skipped" {
 	holds A
 	a=$PID
 	for n in {1..6}; do
@@ -229,7 +229,7 @@ teardown() {
 	[[ $(paste -sd ' ' order) == "A 1 2 3" && ! -e overlaps ]]
 }
 
-@test "S6: behind a holder that was stopped the line moves on in order" {
+@test "S6: behind a holder that was stopped the queue moves on in order" {
 	holds A -t 1
 	a=$PID
 	enqueue B
@@ -253,7 +253,7 @@ was_rung() {
 	grep -qF "lua] \"RPUSH\" \"{$KEY}:rlk:m:$1\"" "$MONITOR"
 }
 
-@test "a release rings the head and nobody else" {
+@test "a release wakes the head and no other waiter" {
 	holds A
 	enqueue B
 	b=$(token_of "$PID")
@@ -274,7 +274,7 @@ was_rung() {
 }
 
 # bats test_tags=serial
-@test "L5: who was not rung starts within its heartbeat" {
+@test "L5: a waiter that was not woken starts within its heartbeat" {
 	cli set "$KEY" other
 	# Its record makes it one of ours, so that nobody looks after it.
 	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u \
@@ -291,7 +291,7 @@ was_rung() {
 }
 
 # bats test_tags=extra
-@test "L5: a ring whose answer is lost, in five ways" {
+@test "L5: a wake-up whose reply is lost, in five ways" {
 	for way in drop cut lose hangup vanish; do
 		rm -f go go.* B.started
 		export RLOCKRUN_REDIS=unix://$SUITE_DIR/s
@@ -307,7 +307,7 @@ was_rung() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a waiter whose connection is cut again and again keeps its place" {
+@test "a waiter whose connection is cut again and again keeps its position" {
 	own_server
 	holds A
 	enqueue B
@@ -322,7 +322,7 @@ was_rung() {
 	[[ $(paste -sd ' ' order) == "A B C" && -z $(keys_left) ]]
 }
 
-@test "L7: who gives up when it was just rung rings the next" {
+@test "L7: a waiter that gives up when it was just woken wakes the next" {
 	holds A
 	a=$PID
 	# It is rung, but would hear of it after its time is up.
@@ -345,7 +345,7 @@ was_rung() {
 }
 
 # bats test_tags=serial,extra
-@test "L7: -w 3 in line: 3 s, and nothing left of it" {
+@test "L7: -w 3 in the queue: 3 s, and nothing left of it" {
 	holds A
 	enqueue B
 	b=$PID
@@ -488,7 +488,7 @@ leaves_no_trace() {
 	exits_with 0 "${STARTED[0]}"
 }
 
-@test "P3: a head that is told to go when it was just rung rings the next" {
+@test "P3: a head that is signalled when it was just woken wakes the next" {
 	holds A
 	a=$PID
 	enqueue B
@@ -507,7 +507,7 @@ leaves_no_trace() {
 }
 
 # bats test_tags=extra
-@test "a ring that comes when its waiter has gone leaves no bell" {
+@test "a doorbell that is rung when its waiter is gone does not stay" {
 	# It doesn't know that B is the first in line, and rings it late.
 	start_proxy late late:4000:EVAL/3
 	holds A
@@ -529,7 +529,7 @@ is_listening() {
 	[[ $ID ]]
 }
 
-@test "a waiter that was rung while it was stopped and is the last leaves no bell" {
+@test "the last waiter leaves no doorbell when it was woken while stopped" {
 	holds A
 	a=$PID
 	enqueue B
@@ -548,7 +548,7 @@ is_listening() {
 	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
 }
 
-@test "a waiter that can't start its job leaves the line" {
+@test "a waiter that cannot start its job leaves the queue" {
 	holds A
 	start "$RLOCKRUN" -k "$KEY" -- ./job
 	wait_until are_queued 0
@@ -565,7 +565,7 @@ is_listening() {
 }
 
 # B3, as far as it goes by hand: somebody deletes the key and rings.
-@test "B3: the lock is taken away by hand and the head rung: it runs at once" {
+@test "B3: the lock is deleted by hand and the head woken: it runs at once" {
 	holds A -t 1
 	enqueue B -t 1
 	enqueue C -t 1

@@ -93,7 +93,7 @@ becomes_useless() {
 	becomes_useless "$L"
 }
 
-@test "doorbells that can't be rung are done without" {
+@test "without doorbells that can be rung waiters poll" {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
@@ -127,7 +127,7 @@ passes_over() {
 }
 
 # bats test_tags=extra
-@test "a first in line that is no waiter costs a second" {
+@test "a head that is no waiter costs a second" {
 	passes_over garbage
 	passes_over ''
 	passes_over 'x:0:1@h'
@@ -135,7 +135,7 @@ passes_over() {
 	passes_over 'x:%n%s%n%s%n%s-0000-4000-8000-00000000000:%s@%n'
 }
 
-@test "a first in line whose name is too long for an answer is dead" {
+@test "a head whose name is too long for a reply counts as dead" {
 	now=$(cli --raw time | head -n 1)
 	for size in 1024 100000; do
 		garbage=$(printf "%0${size}d" 0)
@@ -146,7 +146,7 @@ passes_over() {
 	done
 }
 
-@test "a first in line that is alive for too long is dead" {
+@test "a head that is alive for too long counts as dead" {
 	for score in 99999999999999 1e300 +inf -inf 0 -1; do
 		cli zadd "$Q" -inf garbage
 		cli zadd "$L" "$score" garbage
@@ -157,7 +157,7 @@ passes_over() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a line of 100,000 dead is cleared away" {
+@test "a queue of 100,000 dead waiters is cleared" {
 	cli eval 'for i = 1, 100000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
 	run -0 rl -n true
 	[[ -z $output && -z $(keys_left) ]]

@@ -56,7 +56,7 @@ said_busy() {
 	[[ $(cat err.* | grep -c "; 2 are waiting already") == "$1" ]]
 }
 
-@test "--max-waiters counts only those who are alive" {
+@test "--max-waiters counts only live waiters" {
 	holds A
 	enqueue B
 	enqueue C
@@ -79,7 +79,7 @@ said_busy() {
 }
 
 # bats test_tags=extra
-@test "--max-waiters: who is in line stays, whoever comes" {
+@test "--max-waiters: a waiter in the queue stays, whatever arrives" {
 	holds A
 	enqueue B --max-waiters 1
 	enqueue C
@@ -92,7 +92,7 @@ said_busy() {
 
 # --- what is told ---------------------------------------------------------------
 
-@test "the place in line is told once, when waiting starts" {
+@test "the position in the queue is reported once, when waiting starts" {
 	holds A
 	enqueue B
 	enqueue C

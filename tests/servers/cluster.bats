@@ -254,7 +254,7 @@ waiting_are() {
 }
 
 # bats test_tags=extra
-@test "list tells what it can when a primary is away" {
+@test "list shows what it can when a primary is unreachable" {
 	own_cluster 3 0 --cluster-require-full-coverage no
 	keys=()
 	for i in 0 1 2; do
@@ -273,7 +273,7 @@ waiting_are() {
 # --- credentials, names ---------------------------------------------------------
 
 # bats test_tags=extra
-@test "a password, told to each node" {
+@test "a password, sent to each node" {
 	own_cluster_with_password
 	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
 	[[ $output != *secret* ]]
@@ -283,7 +283,7 @@ waiting_are() {
 }
 
 # bats test_tags=extra
-@test "a user who may not ask about the cluster" {
+@test "a user without permission to ask about the cluster" {
 	for i in 0 1 2; do
 		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
 			-cluster -readwrite -asking >/dev/null
@@ -305,7 +305,7 @@ own_cluster_with_password() {
 }
 
 # bats test_tags=extra
-@test "nodes that don't tell their host" {
+@test "nodes that do not report their host" {
 	own_cluster 3 0 --cluster-preferred-endpoint-type unknown-endpoint
 	for i in 0 1 2; do
 		key_on "$i"
@@ -410,7 +410,7 @@ renewed_again() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "list tells which locks are on their way" {
+@test "list reports locks whose slot is moving" {
 	key_on 2
 	hold
 	open_slot 2 0
@@ -466,7 +466,7 @@ taken_over() {
 }
 
 # bats test_tags=extra
-@test "the owner falls silent before one releases" {
+@test "the owner stops replying before a release" {
 	own_failover_cluster
 	hold -t 20
 	node_cli "$PWD/c0" wait 1 1000 >/dev/null
@@ -478,7 +478,7 @@ taken_over() {
 }
 
 # bats test_tags=extra
-@test "the owner dies, and nobody takes over" {
+@test "the owner dies, and no node takes over" {
 	own_cluster 3 0
 	key_on 0
 	hold -t 4
@@ -576,7 +576,7 @@ freeze_at_random() {
 }
 
 # bats test_tags=extra
-@test "slots move and nodes fall silent at random: never two at a time" {
+@test "slots move and nodes freeze at random: never two holders at a time" {
 	own_cluster 3 1
 	write_contender
 	for _ in 1 2 3 4 5; do

@@ -76,7 +76,7 @@ acquiring() {
 # bats test_tags=extra
 @test "acquiring: frozen" { acquiring frozen; }
 # bats test_tags=extra
-@test "acquiring: told" { acquiring told; }
+@test "acquiring: SENTINEL FAILOVER" { acquiring told; }
 
 # The try is out when the primary goes, which lets nobody write until then.
 trying() {
@@ -110,11 +110,11 @@ in_line() {
 	[[ $(sort order | tr -d '\n') == BC ]]
 }
 
-@test "in line: killed" { in_line killed; }
+@test "waiting: killed" { in_line killed; }
 # bats test_tags=extra
-@test "in line: frozen" { in_line frozen; }
+@test "waiting: frozen" { in_line frozen; }
 # bats test_tags=extra
-@test "in line: told" { in_line told; }
+@test "waiting: SENTINEL FAILOVER" { in_line told; }
 
 # holding HOW [OPTION...]: for longer than a ttl, so that it was renewed there.
 holding() {
@@ -138,7 +138,7 @@ outlives() {
 @test "holding: frozen" { holding frozen; }
 # The old primary is one for longer than this lease: --wait-replicas tells.
 # bats test_tags=extra
-@test "holding: told" { holding told --wait-replicas 1; }
+@test "holding: SENTINEL FAILOVER" { holding told --wait-replicas 1; }
 
 several() {
 	hold -t 12 -k "$KEY:2"
@@ -152,7 +152,7 @@ several() {
 # bats test_tags=extra
 @test "holding several: frozen" { several frozen; }
 # bats test_tags=extra
-@test "holding several: told" { several told; }
+@test "holding several: SENTINEL FAILOVER" { several told; }
 
 releasing() {
 	hold -t 10
@@ -169,7 +169,7 @@ releasing() {
 # bats test_tags=extra
 @test "releasing: frozen" { releasing frozen; }
 # bats test_tags=extra
-@test "releasing: told" { releasing told; }
+@test "releasing: SENTINEL FAILOVER" { releasing told; }
 
 nested() {
 	start rl -t 12 sh -c '"$RLOCKRUN" -t 12 -k "$KEY" sh -c "echo \$RLOCKRUN_TOKEN >inner
@@ -186,7 +186,7 @@ nested() {
 # bats test_tags=extra
 @test "nested: frozen" { nested frozen; }
 # bats test_tags=extra
-@test "nested: told" { nested told; }
+@test "nested: SENTINEL FAILOVER" { nested told; }
 
 permits() {
 	KIND=(-p 2)
@@ -207,7 +207,7 @@ permits() {
 # bats test_tags=extra
 @test "permits: frozen" { permits frozen; }
 # bats test_tags=extra
-@test "permits: told" { permits told; }
+@test "permits: SENTINEL FAILOVER" { permits told; }
 
 # --- servers that are not ready --------------------------------------------------
 
@@ -225,7 +225,7 @@ permits() {
 	[[ -e ran ]]
 }
 
-@test "MASTERDOWN: a replica without its primary is left for who is one" {
+@test "MASTERDOWN: a replica without its primary is left for a primary" {
 	for i in 0 1 2; do
 		at "p$i" config set replica-serve-stale-data no
 		at "p$i" acl setuser locker on '>secret' '~*' +@all -role

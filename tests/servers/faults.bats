@@ -61,7 +61,7 @@ auth_ends_at() {
 	ends_at lose:EVAL/7:1
 }
 
-@test "a lost reply of an acquire: nobody waits for his own lease" {
+@test "a lost reply of an acquire: the waiter does not wait for its own lease" {
 	ends_at cut:EVAL/7:1
 	# The second try found its own token there, and was given a new fence.
 	has_passed proxy EVAL/7 2
@@ -116,7 +116,7 @@ auth_ends_at() {
 	(($(connections) == 2))
 }
 
-@test "a lost reply of a release: the job's status, the lock is free, nobody says lost" {
+@test "a lost reply of a release: the job's status, the lock is free, no loss is reported" {
 	ends_at cut:EVAL/8:1
 	has_passed proxy EVAL/8 2
 }
@@ -160,7 +160,7 @@ is_connecting() {
 }
 
 # bats test_tags=serial,extra
-@test "half-open while waiting: noticed within 5 s, then it goes on" {
+@test "half-open while waiting: noticed within 5 s, then the wait continues" {
 	local since
 	cli set "$KEY" other
 	through
@@ -266,7 +266,7 @@ is_connecting() {
 }
 
 # bats test_tags=extra
-@test "a second connection finds the key taken away: lost, whatever the first would say" {
+@test "a second connection finds the key deleted: lost, whatever the first would reply" {
 	through delay:9000:EVAL/1:1
 	running -t 4
 	passed EVAL/1 1

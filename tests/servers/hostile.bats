@@ -63,83 +63,83 @@ answered() {
 }
 
 # bats test_tags=extra
-@test "an answer of a gigabyte" {
+@test "a reply of a gigabyte" {
 	always_nonsense 'too large' '$1000000000\r\n|x'
 }
 
 # bats test_tags=extra
-@test "an answer that is nested 10,000 deep" {
+@test "a reply that is nested 10,000 deep" {
 	always_nonsense '' "$(printf '*1\\r\\n%.0s' {1..10000}):1"
 }
 
 # bats test_tags=extra
-@test "an answer that is nested without end" {
+@test "a reply that is nested without end" {
 	nonsense '' '|*1\r\n'
 }
 
 # bats test_tags=extra
-@test "an answer of one line that never ends" {
+@test "a reply of one line that never ends" {
 	always_nonsense 'too large' '+|x'
 }
 
 # bats test_tags=extra
-@test "an answer of 2,147,483,647 parts" {
+@test "a reply of 2,147,483,647 parts" {
 	nonsense '' '*2147483647\r\n|:1\r\n'
 }
 
-@test "an answer of -5 parts" {
+@test "a reply of -5 parts" {
 	nonsense '' '*-5'
 }
 
 # bats test_tags=extra
-@test "an answer of 10,000 strings" {
+@test "a reply of 10,000 strings" {
 	nonsense '' '*10000\r\n|$1\r\nx\r\n'
 }
 
 # bats test_tags=extra
-@test "an answer that is a string" {
+@test "a reply that is a string" {
 	always_nonsense '' '$5\r\nhello'
 }
 
 # bats test_tags=extra
-@test "an answer that is a status" {
+@test "a reply that is a status" {
 	always_nonsense '' '+OK'
 }
 
 # bats test_tags=extra
-@test "an answer that is nothing" {
+@test "a reply that is nothing" {
 	always_nonsense '' '$-1'
 }
 
 # bats test_tags=extra
-@test "an answer that is an array of nothing" {
+@test "a reply that is an array of nothing" {
 	always_nonsense '' '*0'
 }
 
 # bats test_tags=extra
-@test "an answer with parts of the wrong type" {
+@test "a reply with parts of the wrong type" {
 	always_nonsense '' '*3\r\n$1\r\n1\r\n*1\r\n:1\r\n+x'
 }
 
-@test "an answer with a number out of range" {
+@test "a reply with a number out of range" {
 	nonsense '' ':99999999999999999999999999'
 }
 
 # bats test_tags=extra
-@test "an answer with a number that is none" {
+@test "a reply with a number that is none" {
 	nonsense '' ':1x'
 }
 
-@test "an answer of RESP3: a push" {
+@test "a reply of RESP3: a push" {
 	nonsense '' '>2\r\n+message\r\n+hello'
 }
 
 # bats test_tags=extra
-@test "an answer of RESP3: a map" {
+@test "a reply of RESP3: a map" {
 	nonsense '' '%1\r\n+proto\r\n:3'
 }
 
-@test "an answer of zeros" {
+@test "a reply of zeros" {
 	nonsense '' '\x00|\x00'
 }
 
@@ -174,7 +174,7 @@ is_refused() {
 BIG=9223372036854775807
 
 # bats test_tags=extra
-@test "S29: numbers of a busy answer out of range: 69, no crash, no job" {
+@test "S29: numbers of a busy reply out of range: 69, no crash, no job" {
 	through
 	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u 5 0)"
 	run -75 rl -n touch ran
@@ -203,7 +203,7 @@ BIG=9223372036854775807
 }
 
 # bats test_tags=extra
-@test "S29: a grant out of range, or the answer to another question: 69, no job" {
+@test "S29: a grant out of range, or the reply to another request: 69, no job" {
 	local fence
 	through
 	is_refused 1
@@ -234,7 +234,7 @@ BIG=9223372036854775807
 }
 
 # bats test_tags=extra
-@test "S29: while holding and while releasing an answer out of range is none" {
+@test "S29: while holding and releasing, a reply out of range counts as none" {
 	local answer
 	for answer in "$(reply 2)" "$(reply -1)" "$(reply 1 1)" "$(reply 0 0)" "$(reply "$BIG")"; do
 		through "answer:EVAL/1:1:$answer" "answer:EVAL/8:1:$(reply 4)"
@@ -306,7 +306,7 @@ while True:
         pass'
 }
 
-@test "words of a server that take up a whole answer are cut" {
+@test "words of a server that fill a whole reply are cut" {
 	through "answer:EVAL::-ERR $(printf 'x%.0s' {1..60000})"
 	run -69 rl -n touch ran
 	[[ ${#lines[@]} == 1 && ${#output} -lt 1000 && ! -e ran ]]

@@ -116,7 +116,7 @@ a_holds_b_waits() {
 }
 
 # bats test_tags=extra
-@test "requests arrive, answers don't, while holding: dead in time, then the next" {
+@test "requests arrive, replies do not, while holding: dead in time, then the next" {
 	a_holds_b_waits 3
 	cut=$(hundredths)
 	cut_answers a
@@ -243,7 +243,7 @@ a_holds_b_waits() {
 }
 
 # bats test_tags=extra
-@test "the release isn't answered: the job's status, a warning, and the next runs" {
+@test "the release gets no reply: the job's status, a warning, and the next runs" {
 	a_holds_b_waits 6
 	cut_answers a
 	released=$(hundredths)

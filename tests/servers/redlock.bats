@@ -121,7 +121,7 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
 	exits_with 0 "$PID"
 }
 
-@test "busy says who has it; -w ends with 75; who waits comes after the holder" {
+@test "busy names the holder; -w ends with 75; a waiter follows the holder" {
 	hold
 	run -75 rl -n -- true
 	[[ $output == *"$KEY is held by "*"(pid $PID, "* ]]
@@ -172,7 +172,7 @@ some_taken() {
 says_who() { (($1 <= 2)) || [[ $output == *"$KEY is held by "* ]]; }
 
 # bats test_tags=extra
-@test "S14: of 5 any subset is taken: acquired when 3 are free, else nothing is left" {
+@test "S14: of 5 any subset is held: acquired when 3 are free, otherwise nothing is left" {
 	each_subset some_taken 75 says_who
 	for i in 1 2 3 4 5; do on "$i" del "$KEY"; done
 }
@@ -194,11 +194,11 @@ says_each_reason() {
 }
 
 # bats test_tags=extra
-@test "S14: of 5 any subset is away: acquired when 3 are there, else each reason is told" {
+@test "S14: of 5 any subset is unreachable: acquired with 3, otherwise each reason is reported" {
 	each_subset some_away 69 says_each_reason
 }
 
-@test "S14: two taken, two away: no majority answers that it is free, none is left" {
+@test "S14: two held, two unreachable: no majority reports it free, nothing is left" {
 	take 1
 	take 2
 	use 1 2 3 0 0
@@ -214,7 +214,7 @@ says_each_reason() {
 # --- S15 ----------------------------------------------------------------------
 
 # bats test_tags=extra
-@test "S15: answers delayed by 0.6 of the ttl: not acquired, all are cleaned up" {
+@test "S15: replies delayed by 0.6 of the ttl: not acquired, all are cleaned up" {
 	own_nodes 3
 	for i in 1 2 3; do
 		# shellcheck disable=SC2034 # the proxy's server
@@ -313,7 +313,7 @@ is_up_for() {
 	grep -q "cannot renew the lock.*no majority of 3 servers" "$ERR"
 }
 
-@test "frozen while releasing: not waited for for long, freed when it goes on" {
+@test "frozen while releasing: not waited for long, freed when it continues" {
 	own_nodes 3
 	hold
 	with_signal 3 STOP
@@ -338,7 +338,7 @@ is_up_for() {
 }
 
 # bats test_tags=extra
-@test "all servers away: 69; the waiter goes on when they are back" {
+@test "all servers unreachable: 69; a waiter continues when they are back" {
 	own_nodes 3
 	for i in 1 2 3; do stop_server "$NODES/$i"; done
 	run -69 rl -n --server-timeout 0.3 -- touch ran
@@ -349,7 +349,7 @@ is_up_for() {
 }
 
 # bats test_tags=extra
-@test "exactly half of the servers away: 69, and the number was warned of" {
+@test "exactly half of the servers unreachable: 69, and the number is warned of" {
 	use 1 2 0 0
 	run -69 rl -n --server-timeout 0.3 -- touch ran
 	[[ $output == *"4 servers tolerate no more failures than one server fewer"* && ! -e ran ]]
@@ -364,7 +364,7 @@ is_up_for() {
 
 # --- a lock that is lost --------------------------------------------------------
 
-@test "taken away on a minority: planted again; on a majority: lost" {
+@test "deleted on a minority: planted again; on a majority: lost" {
 	start rl -t 1 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
 	wait_for_file token
 	wait_until all_have "$(<token)" 1 2 3 4 5
@@ -457,7 +457,7 @@ not_identified() {
 }
 
 # bats test_tags=extra
-@test "S27: servers whose INFO is renamed, or doesn't say who they are" {
+@test "S27: servers whose INFO is renamed, or does not identify them" {
 	own_nodes 3 --rename-command INFO hidden
 	not_identified 'ERR unknown command'
 	stop_servers "$PWD"
@@ -567,7 +567,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 # --- what a review found ----------------------------------------------------------
 
 # bats test_tags=extra
-@test "the connection ends right after the grant: the own token is in nobody's way" {
+@test "the connection ends right after the grant: the own token blocks no retry" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxies' servers
 	for i in 1 2; do
@@ -592,7 +592,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 }
 
 # bats test_tags=extra
-@test "a server that always answers last is planted again, too" {
+@test "a server that always replies last is planted again, too" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/3
@@ -622,7 +622,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 }
 
 # bats test_tags=extra
-@test "one of three is taken away just before the end: not lost" {
+@test "one of three is deleted just before the end: not lost" {
 	own_nodes 5
 	take 4
 	take 5
@@ -636,7 +636,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 }
 
 # bats test_tags=extra
-@test "--min-hold keeps it also where the answer to the grant comes last" {
+@test "--min-hold keeps it also where the reply to the acquire comes last" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/3
@@ -768,7 +768,7 @@ faults() {
 }
 
 # bats test_tags=extra
-@test "servers fall silent, restart empty, and holders are killed, at random" {
+@test "servers freeze, restart empty, and holders are killed, at random" {
 	faults 8
 }
 

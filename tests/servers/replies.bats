@@ -170,12 +170,12 @@ row() {
 }
 
 # bats test_tags=extra
-@test "reply table: a script's user who lacks a permission" {
+@test "reply table: a script's user without a permission" {
 	row 77 again told "ERR The user executing the script can't run this command or subcommand"
 }
 
 # bats test_tags=extra
-@test "reply table: a script's user who lacks a permission, since Redis 7.2" {
+@test "reply table: a script's user without a permission, since Redis 7.2" {
 	row 77 again told "ERR ACL failure in script: User u has no permissions to run the 'del' command"
 }
 
@@ -184,7 +184,7 @@ row() {
 	TOLD='does not know EVAL' row 77 again told "ERR unknown command 'EVAL', with args beginning with: 'local'"
 }
 
-@test "reply table: an error that nobody foresaw" {
+@test "reply table: an unknown error" {
 	row 69 again told "ERR the moon is full"
 }
 
@@ -390,7 +390,7 @@ make_haste() {
 }
 
 # bats test_tags=extra
-@test "a real server that restarts and loads: who acquires waits for it" {
+@test "a real server that restarts and loads: an acquire waits for it" {
 	own_server
 	restart_loading
 	run -69 rl -n --server-timeout 1 touch ran
@@ -405,7 +405,7 @@ make_haste() {
 }
 
 # bats test_tags=extra
-@test "a real server that restarts and loads: who holds is renewed again" {
+@test "a real server that restarts and loads: a held lock is renewed again" {
 	own_server
 	running -t 6
 	restart_loading
@@ -416,7 +416,7 @@ make_haste() {
 	ends_well
 }
 
-@test "a real server that restarts and loads: who releases does it then" {
+@test "a real server that restarts and loads: a release waits for it" {
 	own_server
 	running
 	restart_loading

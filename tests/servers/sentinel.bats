@@ -40,7 +40,7 @@ denied() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "what is told with -v names the primary that was found" {
+@test "-v names the primary that was found" {
 	run -0 rl -v true
 	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
 }
@@ -106,7 +106,7 @@ deny() {
 	for i; do at "s$i" acl setuser default -sentinel; done
 }
 
-@test "sentinels that deny the question: one that answers it is enough" {
+@test "sentinels that refuse the query: one that replies is enough" {
 	own_sentinels 0
 	deny 1 2
 	run -0 rl true
@@ -121,7 +121,7 @@ deny() {
 }
 
 # bats test_tags=extra
-@test "sentinels that deny the question, and others that are away" {
+@test "sentinels that refuse the query, and others that are unreachable" {
 	own_sentinels 0
 	deny 1 2
 	stop_server "$PWD/s0"
@@ -133,7 +133,7 @@ deny() {
 }
 
 # bats test_tags=extra
-@test "who has met the server bears with sentinels that are away while others deny" {
+@test "once connected, sentinels may be unreachable while others refuse" {
 	own_sentinels 0
 	hold
 	start rl touch second
@@ -149,7 +149,7 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
-@test "a user who may not ask for the role" {
+@test "a user without permission to ask for the role" {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -role
 	run -0 rl -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" true
 	cli acl deluser "$KEY"
@@ -172,7 +172,7 @@ deny() {
 
 # --- nobody helps -----------------------------------------------------------------
 
-@test "no sentinel answers" {
+@test "no sentinel replies" {
 	given_up 'no sentinel answers: cannot connect to redis://127.0.0.1:2: Connection refused' \
 		-r redis-sentinel://127.0.0.1:1,127.0.0.1:2/primary
 }
@@ -202,7 +202,7 @@ deny() {
 }
 
 # bats test_tags=extra
-@test "who has met the server bears with sentinels that know it no more" {
+@test "once connected, sentinels may forget the server for a while" {
 	own_sentinels 0
 	hold
 	start rl -t 2 touch second
@@ -221,7 +221,7 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
-@test "sentinels that disagree: who is no primary is not believed" {
+@test "sentinels that disagree: a server that is no primary is not used" {
 	false_sentinel "${PORTS[1]}"
 	given_up "redis://127.0.0.1:${PORTS[1]} (primary): it is a replica, not the primary" \
 		-r "redis-sentinel://127.0.0.1:$PORT/primary"
@@ -232,7 +232,7 @@ deny() {
 }
 
 # bats test_tags=extra
-@test "a sentinel that answers nonsense" {
+@test "a sentinel that replies with nonsense" {
 	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
 		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
 		'HTTP/1.1 400 Bad Request\r\n\r\n'; do
@@ -379,7 +379,7 @@ lose_writes() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "the sentinels go while it is held: nobody minds" {
+@test "the sentinels end while the lock is held: no effect" {
 	own_sentinels 0
 	hold -t 1
 	for i in 0 1 2; do
@@ -435,7 +435,7 @@ lose_writes() {
 }
 
 # bats test_tags=extra
-@test "--wait-replicas: who was replaced by hand is left before it knows" {
+@test "--wait-replicas: a primary that was replaced by hand is left before it knows" {
 	own_sentinels 2
 	hold -t 6 --wait-replicas 1
 	at s0 sentinel failover primary
@@ -462,7 +462,7 @@ lose_writes() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-@test "--wait-replicas: a user who may not wait" {
+@test "--wait-replicas: a user without permission to wait" {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -wait
 	run -77 rl --wait-replicas 1 -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" touch ran
 	[[ ${#lines[@]} == 1 && $output == *wait* && ! -e ran && -z $(keys_left) ]]

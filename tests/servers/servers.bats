@@ -185,7 +185,7 @@ for_queue() {
 	cli acl deluser "$KEY"
 }
 
-@test "B6: a user without the queue's commands or keys waits without it, and is told" {
+@test "B6: a user without the queue's commands or keys waits without it, with a warning" {
 	local -A rules=([keys]="~$KEY ~{$KEY}:rlk:f ~{$KEY}:rlk:i +@all")
 	local what command
 	for command in $(for_queue); do
@@ -223,7 +223,7 @@ for_queue() {
 	[[ ! -e left ]]
 }
 
-@test "a user who may not touch this key: 77, nothing is left" {
+@test "a user without permission for this key: 77, nothing is left" {
 	user "~other:*" +@all
 	run -77 rl -n -r "$UNIX_URL" touch ran
 	[[ $output == *NOPERM* || $output == *permission* ]]
@@ -423,7 +423,7 @@ has_read() {
 }
 
 # bats test_tags=extra
-@test "--on-unavailable run: what wasn't sent when we gave up never is" {
+@test "--on-unavailable run: what was not sent when rlockrun gave up is never sent" {
 	start_proxy away hold
 	for limit in -w --server-timeout; do
 		start "$RLOCKRUN" -k "$KEY" -r "redis://127.0.0.1:$PORT" --on-unavailable run \
@@ -494,7 +494,7 @@ has_read() {
 }
 
 # bats test_tags=extra
-@test "a full server: who waits goes on until there is room" {
+@test "a full server: a waiter waits until there is room" {
 	own_server --maxmemory-policy noeviction
 	cli config set maxmemory 1
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 0.3 sh -c 'exit 6'
@@ -631,7 +631,7 @@ survives() {
 }
 
 # bats test_tags=extra
-@test "servers that send endless garbage, or an endless answer" {
+@test "servers that send endless garbage, or an endless reply" {
 	survives 'yes'
 	survives 'cat /dev/zero'
 	survives 'printf +; cat /dev/zero'
@@ -644,7 +644,7 @@ survives() {
 }
 
 # bats test_tags=extra
-@test "an answer that is not that of our script" {
+@test "a reply that is not that of our script" {
 	survives 'printf "+OK\r\n:1\r\n"; sleep 1'
 	survives 'printf "+OK\r\n*2\r\n+1\r\n+2\r\n"; sleep 1'
 	survives 'printf "+OK\r\n*-1\r\n"; sleep 1'
@@ -652,7 +652,7 @@ survives() {
 	survives 'printf "+OK\r\n\$-1\r\n"; sleep 1'
 }
 
-@test "a server's words are escaped, and it can't make us tell the password" {
+@test "a server's words are escaped, and cannot make rlockrun print the password" {
 	fake 'printf "%s\r\n" "-ERR unknown command AUTH, with args beginning with: hush" "+OK" "-ERR no" "-ERR no"; sleep 1'
 	run -77 rl -n --server-timeout 0.5 -r "unix://:hush@$PWD/f" true
 	[[ $output != *hush* ]]

@@ -188,7 +188,7 @@ bad_file() {
 	RLOCKRUN_TLS_CA=nowhere bad_file 'CA file nowhere'
 }
 
-@test "a key with a passphrase: 78, nobody is asked for it" {
+@test "a key with a passphrase: 78, without a prompt" {
 	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
 		--tls-cert $CERTIFICATES/client.crt \
 		--tls-key $CERTIFICATES/client.locked touch ran" /dev/null </dev/null
@@ -231,7 +231,7 @@ bad_file() {
 	exits_with 0 "$PID"
 }
 
-@test "the program's note tells packagers what is loaded" {
+@test "the program's note lists for packagers what is loaded" {
 	type readelf >/dev/null 2>&1 || skip 'no readelf'
 	readelf -p .note.dlopen "$RLOCKRUN" | sed -n 's/^ *\[ *[0-9a-f]*\] *\(\[.*\)/\1/p' >note
 	python3 -c 'import json
@@ -298,7 +298,7 @@ sockets() {
 }
 
 # bats test_tags=extra
-@test "a handshake that comes late goes on" {
+@test "a handshake that comes late continues" {
 	tls_server server
 	freeze
 	start "$RLOCKRUN" -k "$KEY" touch ran
@@ -312,7 +312,7 @@ sockets() {
 }
 
 # bats test_tags=extra
-@test "who has met the server bears with a wrong certificate" {
+@test "once connected, a wrong certificate is retried" {
 	tls_server server
 	hold -t 30
 	start rl -t 2 --server-timeout 20 touch second
