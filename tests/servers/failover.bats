@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # A failover in each state of a lock's life, with a primary, two replicas and
-# three sentinels: the primary is killed, frozen, or told to go (SENTINEL
+# three sentinels: the primary is killed, frozen, or replaced by hand (SENTINEL
 # FAILOVER, after which it believes for ten seconds more that it is one).
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
@@ -22,7 +22,7 @@ begin_failover() {
 	case $1 in
 	killed) stop_server "$PWD/p0" ;;
 	frozen) freeze ;;
-	told) at s0 sentinel failover primary ;;
+	switched) at s0 sentinel failover primary ;;
 	esac
 }
 
@@ -52,10 +52,10 @@ ends() {
 	nothing_left
 }
 
-# What was freed on a primary that was told to go and doesn't know it yet lasts for
+# What was freed on a primary that was replaced by hand and does not know it yet lasts for
 # a ttl on the new one.
 nothing_left() {
-	if [[ $HOW == told ]]; then
+	if [[ $HOW == switched ]]; then
 		rl -t 1 "${KIND[@]}" true
 	else
 		[[ -z $(keys_left) ]]
@@ -76,7 +76,7 @@ acquiring() {
 # bats test_tags=extra
 @test "acquiring: frozen" { acquiring frozen; }
 # bats test_tags=extra
-@test "acquiring: SENTINEL FAILOVER" { acquiring told; }
+@test "acquiring: SENTINEL FAILOVER" { acquiring switched; }
 
 # The try is out when the primary goes, which lets nobody write until then.
 trying() {
@@ -95,7 +95,7 @@ trying() {
 # bats test_tags=extra
 @test "a try is out: frozen" { trying frozen; }
 
-in_line() {
+waiting() {
 	hold -t 20
 	start rl -t 20 sh -c 'echo B >>order'
 	wait_until grep -q waiting err.2
@@ -110,11 +110,11 @@ in_line() {
 	[[ $(sort order | tr -d '\n') == BC ]]
 }
 
-@test "waiting: killed" { in_line killed; }
+@test "waiting: killed" { waiting killed; }
 # bats test_tags=extra
-@test "waiting: frozen" { in_line frozen; }
+@test "waiting: frozen" { waiting frozen; }
 # bats test_tags=extra
-@test "waiting: SENTINEL FAILOVER" { in_line told; }
+@test "waiting: SENTINEL FAILOVER" { waiting switched; }
 
 # holding HOW [OPTION...]: for longer than a ttl, so that it was renewed there.
 holding() {
@@ -138,7 +138,7 @@ outlives() {
 @test "holding: frozen" { holding frozen; }
 # The old primary is one for longer than this lease: --wait-replicas tells.
 # bats test_tags=extra
-@test "holding: SENTINEL FAILOVER" { holding told --wait-replicas 1; }
+@test "holding: SENTINEL FAILOVER" { holding switched --wait-replicas 1; }
 
 several() {
 	hold -t 12 -k "$KEY:2"
@@ -152,7 +152,7 @@ several() {
 # bats test_tags=extra
 @test "holding several: frozen" { several frozen; }
 # bats test_tags=extra
-@test "holding several: SENTINEL FAILOVER" { several told; }
+@test "holding several: SENTINEL FAILOVER" { several switched; }
 
 releasing() {
 	hold -t 10
@@ -169,7 +169,7 @@ releasing() {
 # bats test_tags=extra
 @test "releasing: frozen" { releasing frozen; }
 # bats test_tags=extra
-@test "releasing: SENTINEL FAILOVER" { releasing told; }
+@test "releasing: SENTINEL FAILOVER" { releasing switched; }
 
 nested() {
 	start rl -t 12 sh -c '"$RLOCKRUN" -t 12 -k "$KEY" sh -c "echo \$RLOCKRUN_TOKEN >inner
@@ -186,7 +186,7 @@ nested() {
 # bats test_tags=extra
 @test "nested: frozen" { nested frozen; }
 # bats test_tags=extra
-@test "nested: SENTINEL FAILOVER" { nested told; }
+@test "nested: SENTINEL FAILOVER" { nested switched; }
 
 permits() {
 	KIND=(-p 2)
@@ -207,7 +207,7 @@ permits() {
 # bats test_tags=extra
 @test "permits: frozen" { permits frozen; }
 # bats test_tags=extra
-@test "permits: SENTINEL FAILOVER" { permits told; }
+@test "permits: SENTINEL FAILOVER" { permits switched; }
 
 # --- servers that are not ready --------------------------------------------------
 
