@@ -107,8 +107,7 @@ demo: ## show the promises on a private server of its own
 check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT)
-	-@$(MAKE) --no-print-directory -s $(CLIENTS)
-	-@$(MAKE) $(PARALLEL) -s $(FORMER)
+	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
 	@tests/run $(B)
 
 # The libraries that tests/lock/clients.bats runs beside us. Where they can't be
@@ -145,7 +144,7 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
 
-# As .ci/run does. What can fail first comes first.
+# .ci/run does the same, step by step.
 check-all: ## check, all other tests, all topologies, check-asan, fuzz
 	@$(MAKE) --no-print-directory check
 	@REST=1 $(MAKE) --no-print-directory check
