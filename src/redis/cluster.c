@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 
-/* Learnt ones, of which one that lives is enough. */
+/* Nodes that are learnt: one of them that is alive is enough. */
 enum { LEARNT_MAX = 32 };
 /* More primaries than the specification recommends nodes. */
 enum { PRIMARIES_MAX = 1024 };
@@ -55,7 +55,7 @@ set_node(struct cluster_node *node, const char *host, size_t length,
 	return 0;
 }
 
-/* "MOVED 3999 10.0.0.3:6381": an IPv6 address stands without brackets. */
+/* "MOVED 3999 10.0.0.3:6381": an IPv6 address has no brackets. */
 enum cluster_redirect
 cluster_redirect(const char *error, struct cluster_node *to)
 {
@@ -94,7 +94,7 @@ cluster_init(struct cluster *cluster, const struct endpoint *url, int slot)
 		    url->hosts[i].host);
 		cluster->nodes[i].port = url->hosts[i].port;
 	}
-	/* Mostly slots are dealt out in order, and nodes are named in order. */
+	/* Mostly slots are assigned in order, and nodes are named in order. */
 	if (slot != CLUSTER_ANY_SLOT)
 		cluster->next = (size_t)slot * count / CLUSTER_SLOTS;
 	return 0;

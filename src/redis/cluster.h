@@ -36,8 +36,7 @@ struct cluster {
 	size_t tried; /* nodes, since the owner was known */
 };
 
-/* The slot of a key: of what stands in its first {}, where that is not empty.
- */
+/* The slot of a key: of the text in its first {} unless that is empty. */
 int cluster_slot(const char *key);
 
 /* Whether an error is a redirect, and to which node. The host is empty if it is
@@ -61,8 +60,8 @@ void cluster_doubt(struct cluster *cluster);
 void cluster_moved(struct cluster *cluster, const struct cluster_node *to);
 
 /* An answer to CLUSTER SLOTS of the one that was picked. The nodes of our own
- * slot come first, as they may take it over; not all are kept of many. -1 when
- * it is no such answer, or memory is out: then nothing has changed. */
+ * slot come first, as they may take it over; there is room for some only. -1
+ * when it is no such answer, or memory is out: then nothing has changed. */
 int cluster_learn(struct cluster *cluster, const struct value *slots);
 
 /* The primaries in an answer to CLUSTER SLOTS of host, each once, to be freed;

@@ -146,7 +146,7 @@ resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
 	return 1;
 }
 
-/* The helper that still looks meets a closed pipe and ends by SIGPIPE. */
+/* A helper that is still running writes to a closed pipe: SIGPIPE ends it. */
 void
 resolve_cancel(struct resolve *resolve)
 {

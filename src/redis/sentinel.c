@@ -139,7 +139,7 @@ move(struct sentinel *sentinel, size_t from, size_t to)
 	sentinel->conns[to] = moved;
 }
 
-/* Each one that can be reached. */
+/* All that can be reached. */
 static bool
 all_refused(const struct tally *tally)
 {
@@ -173,7 +173,7 @@ give_up(struct sentinel *sentinel)
 	    tally->permanent == count);
 }
 
-/* The error in words that help. */
+/* The error, in words that help if there are any. */
 static const char *
 meaning(const char *error)
 {
@@ -266,7 +266,7 @@ on_reply(void *arg, const struct reply *reply)
 	ask_next(sentinel);
 }
 
-/* Those that are left and the primary share the time that is left. */
+/* The sentinels that are left and the primary share the time that is left. */
 static int64_t
 next_deadline(const struct sentinel *sentinel)
 {

@@ -34,7 +34,7 @@ struct stream_tls {
 	bool numeric;
 	bool open;    /* the handshake is done, and nothing went wrong since */
 	bool spoken;  /* the server has sent anything at all */
-	bool foreign; /* and that wasn't TLS */
+	bool foreign; /* and that was not TLS */
 	bool permanent;
 	char host[256];
 	char error[TLS_ERROR_MAX];
@@ -92,7 +92,7 @@ stream_connected(const struct stream *stream)
 
 /* --- TLS -------------------------------------------------------------- */
 
-/* An address stands in no server name indication (RFC 6066, 3). A common name
+/* An address is not sent as server name indication (RFC 6066, 3). A common name
  * is no host name (RFC 9525, 6.3), but without this flag OpenSSL takes it for
  * one where the certificate has no alternative names of type DNS. */
 static int
@@ -349,7 +349,7 @@ stream_handshake(struct stream *stream)
 		if (got <= 0)
 			return fail_handshake(tls, got);
 	}
-	/* Its last words go out together with the first command. */
+	/* Its last record goes out together with the first command. */
 	tls->open = true;
 	return 0;
 }
@@ -446,7 +446,7 @@ stream_is_permanent(const struct stream *stream, int error)
 	return stream->tls != NULL && error == EPROTO && stream->tls->permanent;
 }
 
-/* Says goodbye if that can be done at once. */
+/* Sends close_notify if that can be done at once. */
 void
 stream_close(struct stream *stream)
 {

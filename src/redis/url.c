@@ -41,7 +41,7 @@ static const char *const wrong_rests[] = {
     [KIND_CLUSTER] = "hosts and ports must be followed by nothing",
 };
 
-/* Where text goes on behind the prefix, or NULL. */
+/* The text behind the prefix, or NULL. */
 static const char *
 after(const char *text, const char *prefix)
 {
@@ -59,7 +59,7 @@ hex_digit(char digit)
 	return at == NULL ? -1 : (int)(at - digits) % 16;
 }
 
-/* The byte that the digits stand for; -1 for none, and for NUL. */
+/* The byte that two digits mean; -1 for none, and for NUL. */
 static int
 hex_byte(const char *digits, size_t length)
 {
@@ -95,7 +95,7 @@ decode(const char *text, size_t length, bool secret, char **decoded)
 	return NULL;
 }
 
-/* The parse functions take their part off the front of *text. */
+/* The parse functions move *text behind the part that they parse. */
 
 static const char *
 parse_credentials(const char **text, struct endpoint *endpoint)
@@ -225,7 +225,7 @@ make_label(const struct endpoint *endpoint, const struct scheme *scheme,
 	return label;
 }
 
-/* Each takes its part, up to a comma or what follows the last. */
+/* Separated by commas. */
 static const char *
 parse_hosts(const char **text, int usual_port, struct endpoint *endpoint)
 {

@@ -31,8 +31,7 @@ struct endpoint {
 	/* With tls, to be set before connecting; stays the setter's. */
 	struct tls_context *tls_context;
 	char *master; /* its name at the sentinels, NULL without them */
-	bool
-	    cluster; /* hosts are nodes of one, of which any knows the others */
+	bool cluster; /* hosts are nodes of one; each knows the others */
 	/* Those that know the server, each an endpoint without master, user,
 	 * password and db. */
 	struct endpoint *hosts;
@@ -41,14 +40,15 @@ struct endpoint {
 
 /* Parses text into *endpoint, to be freed by endpoint_fini. NULL, or the
  * reason as a static string that quotes nothing of the text (a password may be
- * in it), with nothing to free. Percent-encoding is decoded in user, password
+ * in it), with nothing to free. Percent-encoding is decoded in user, password,
  * path and a master's name; "%00" is refused. An empty user
- * ("redis://:secret@h") or password
- * ("user:@h") counts as not given. The label is a URL for the same server. */
+ * ("redis://:secret@h") or password ("user:@h") counts as not given. The label
+ * is a URL for the same server. */
 const char *url_parse(const char *text, struct endpoint *endpoint);
 
 /* Overwrites user and password with as many 'x', also in text that url_parse
- * refuses: up to the last '@' all may be secret. Whether there were any. */
+ * refuses: all up to the last '@' may be secret. False if there was nothing to
+ * overwrite. */
 bool url_wipe(char *text);
 
 /* For messages: "redis://10.0.0.3:7001 (NAME)", of a server that was found in
