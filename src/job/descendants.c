@@ -483,6 +483,21 @@ descendants_signal(const struct descendants *self, int signo)
 	free(all.list);
 }
 
+void
+descendants_continue(const struct descendants *self,
+    bool (*is_outdated)(void *arg), void *arg)
+{
+	struct processes all = {NULL, 0, 0};
+
+	read_all(self->proc, &all); /* some are better than none */
+	mark_descendants(self, &all);
+	if (!is_outdated(arg))
+		for (size_t i = 0; i < all.count; i++)
+			if (all.list[i].descends && all.list[i].state == 'T')
+				signal_process(self, &all.list[i], SIGCONT);
+	free(all.list);
+}
+
 /* --- kill ------------------------------------------------------------- */
 
 /* Returns how many. Much quicker than a scan. */

@@ -35,10 +35,16 @@ struct descendants {
 int descendants_open(struct descendants *self);
 void descendants_close(struct descendants *self);
 
-/* Sends signo to all descendants that are found. SIGTERM also continues those
- * that are stopped, so that they can act on it, and no others; SIGCONT is sent
- * only to those that are stopped. */
+/* Sends SIGTERM or SIGKILL to all descendants that are found. SIGTERM also
+ * continues those that are stopped, so that they can act on it, and no others.
+ */
 void descendants_signal(const struct descendants *self, int signo);
+
+/* Continues stopped descendants, unless is_outdated, called once they are
+ * found, returns true: a scan takes long enough for them to be stopped again.
+ */
+void descendants_continue(const struct descendants *self,
+    bool (*is_outdated)(void *arg), void *arg);
 
 /* Collects children that have ended, stopped or continued, without waiting, and
  * passes each with its status of waitpid(2) to on_child, which may be NULL.

@@ -29,6 +29,7 @@ struct supervisor {
 	int timer;
 	struct descendants descendants;
 	int64_t armed_at;
+	int handled_stops; /* of the job's, those that rlockrun has acted on */
 	struct child *child;
 };
 
@@ -232,6 +233,15 @@ reap(struct supervisor *self)
 	report(self, MSG_DONTWAIT);
 }
 
+static bool
+is_stopped_again(void *arg)
+{
+	struct supervisor *self = arg;
+
+	reap(self);
+	return self->job.stops != self->handled_stops;
+}
+
 static void
 obey(struct supervisor *self)
 {
@@ -255,12 +265,12 @@ obey(struct supervisor *self)
 			kill(self->job.leader, order.value);
 		break;
 	case ORDER_CONTINUE:
+		self->handled_stops = order.value;
 		if (self->job.state == JOB_PENDING)
 			take_from_terminal(&outdated);
 		else
-			reap(self); /* it may find a newer stop */
-		if (order.value == self->job.stops)
-			descendants_signal(&self->descendants, SIGCONT);
+			descendants_continue(&self->descendants,
+			    is_stopped_again, self);
 		break;
 	case ORDER_TERMINATE:
 		descendants_signal(&self->descendants, SIGTERM);
