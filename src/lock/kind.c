@@ -21,10 +21,10 @@ const struct kind *
 kind_of(char letter)
 {
 	static const struct kind *const kinds[] = {&kind_exclusive,
-	    &kind_shared, &kind_permits};
+	    &kind_shared, &kind_permits, NULL};
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (*kinds[i]->letter == letter)
-			return kinds[i];
+	for (const struct kind *const *kind = kinds; *kind != NULL; kind++)
+		if (*(*kind)->letter == letter)
+			return *kind;
 	return NULL;
 }

@@ -1,7 +1,6 @@
 #include "lock/request.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +14,15 @@ enum { READ_BYTES = 16384, SLACK_BYTES = 256, UNDO_REST_BYTES = 1024 };
 
 /* --- words ------------------------------------------------------------ */
 
-/* Adds words up to a NULL. */
-static void __attribute__((sentinel)) add(struct request *request, ...)
-{
-	va_list words;
-	const char *word;
+/* Adds these words. */
+#define ADD(request, ...) \
+	add_words(request, (const char *const[]){__VA_ARGS__, NULL})
 
-	va_start(words, request);
-	while ((word = va_arg(words, const char *)) != NULL)
-		request->argv[request->argc++] = word;
-	va_end(words);
+static void
+add_words(struct request *request, const char *const *words)
+{
+	while (*words != NULL)
+		request->argv[request->argc++] = *words++;
 	request->argv[request->argc] = NULL;
 }
 
@@ -48,9 +46,9 @@ static void
 add_script(struct request *request, const char *script,
     const char *const *names, size_t count)
 {
-	add(request, "EVAL", script, number(request, (int64_t)count), NULL);
+	ADD(request, "EVAL", script, number(request, (int64_t)count));
 	for (size_t i = 0; i < count; i++)
-		add(request, names[i], NULL);
+		ADD(request, names[i]);
 }
 
 void
@@ -102,7 +100,7 @@ static void
 add_former(struct request *request, const struct claim *claim)
 {
 	for (size_t i = 0; i < claim->former_count; i++)
-		add(request, claim->former[i], NULL);
+		ADD(request, claim->former[i]);
 }
 
 static const char *
@@ -159,13 +157,12 @@ request_acquire(struct request *request, const struct claim *claim)
 	begin_claim(request, config->kind->acquire, claim);
 	if (most == NULL)
 		most = number(request, config->max_waiters);
-	add(request, claim->token, number(request, config->ttl_ms),
+	ADD(request, claim->token, number(request, config->ttl_ms),
 	    helper_life(request, claim), config->kind->letter,
 	    permits(request, claim), self->host, self->pid, self->user,
-	    config->command, claim->waiter, config->wait ? "1" : "0", most,
-	    NULL);
+	    config->command, claim->waiter, config->wait ? "1" : "0", most);
 	padded = request->argc;
-	add(request, "", NULL);
+	ADD(request, "");
 	add_former(request, claim);
 	request->argv[padded] = padding(request, claim);
 	request->is_answer = answer_is_acquire;
@@ -175,9 +172,9 @@ static void
 request_join(struct request *request, const struct claim *claim)
 {
 	begin_claim(request, claim->outer->join, claim);
-	add(request, claim->token, number(request, claim->config->ttl_ms),
+	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    claim->outer->letter, claim->run, helper_life(request, claim),
-	    claim->config->kind->letter, NULL);
+	    claim->config->kind->letter);
 	request->is_answer = answer_is_join;
 }
 
@@ -199,8 +196,8 @@ request_renewal(struct request *request, const struct claim *claim)
 
 	begin(request);
 	add_script(request, kind->renew, &claim->keys.lock, 1);
-	add(request, claim->token, number(request, claim->config->ttl_ms),
-	    kind->letter, NULL);
+	ADD(request, claim->token, number(request, claim->config->ttl_ms),
+	    kind->letter);
 	request->is_answer = answer_is_renew;
 }
 
@@ -209,8 +206,8 @@ request_record(struct request *request, const struct claim *claim)
 {
 	begin(request);
 	if (claim->tier >= CLAIM_WITH_RECORD)
-		add(request, "PEXPIRE", claim->keys.info,
-		    helper_life(request, claim), NULL);
+		ADD(request, "PEXPIRE", claim->keys.info,
+		    helper_life(request, claim));
 }
 
 void
@@ -222,8 +219,8 @@ request_stay(struct request *request, const struct claim *claim)
 	if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
 		return;
 	add_script(request, script_stay, names, 1);
-	add(request, claim->member, number(request, claim->config->ttl_ms),
-	    helper_life(request, claim), NULL);
+	ADD(request, claim->member, number(request, claim->config->ttl_ms),
+	    helper_life(request, claim));
 }
 
 void
@@ -231,7 +228,7 @@ request_head(struct request *request, const struct claim *claim)
 {
 	begin(request);
 	if (claim->tier == CLAIM_WITH_QUEUE)
-		add(request, "ZRANGE", claim->keys.queue, "0", "0", NULL);
+		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
 	request->is_answer = answer_is_head;
 }
 
@@ -248,12 +245,11 @@ request_release(struct request *request, const struct claim *claim,
 	if (claim->tier == CLAIM_WITH_QUEUE) {
 		doorbell = doorbell_of(request, claim->keys.lock, claim->head);
 		request->argv[2] = number(request, claim->tier + 1);
-		add(request, doorbell != NULL ? doorbell : claim->doorbell,
-		    NULL);
+		ADD(request, doorbell != NULL ? doorbell : claim->doorbell);
 	}
-	add(request, claim->token, kind->letter, permits(request, claim),
+	ADD(request, claim->token, kind->letter, permits(request, claim),
 	    undo_fence, number(request, keep_ms > 0 ? keep_ms : 0),
-	    claim->waiter, claim->run, claim->head, NULL);
+	    claim->waiter, claim->run, claim->head);
 	add_former(request, claim);
 	request->is_answer = answer_is_release;
 }
@@ -273,7 +269,7 @@ request_undo(struct request *request, const struct claim *claim)
 	if (claim->tier < CLAIM_WITH_QUEUE)
 		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
 	add_script(request, script_undo, names, count);
-	add(request, claim->token, claim->waiter, NULL);
+	ADD(request, claim->token, claim->waiter);
 	add_former(request, claim);
 }
 
@@ -286,7 +282,7 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 
 	begin(request);
 	snprintf(seconds, sizeof(*request->numbers), "%.3f", (double)ms / 1000);
-	add(request, "BLPOP", claim->doorbell, seconds, NULL);
+	ADD(request, "BLPOP", claim->doorbell, seconds);
 }
 
 void
@@ -302,7 +298,7 @@ request_notify(struct request *request, const struct key_names *keys,
 		return;
 	add_script(request, script_notify, names, count + 2);
 	for (size_t i = 0; i < count; i++)
-		add(request, waiters[i], NULL);
+		ADD(request, waiters[i]);
 }
 
 /* The head of the queue is the one expected, or the one named first. */
@@ -321,7 +317,7 @@ request_notify_behind(struct request *request, const struct claim *claim,
 	if (request->doorbell_count < 2)
 		return;
 	add_script(request, script_notify_behind, names, 4);
-	add(request, answer->behind, NULL);
+	ADD(request, answer->behind);
 }
 
 /* --- for people ------------------------------------------------------- */
@@ -335,7 +331,7 @@ request_look(struct request *request, const struct key_names *keys,
 
 	begin(request);
 	add_script(request, script_look, names, helpers ? 6 : 1);
-	add(request, number(request, holders), number(request, waiters), NULL);
+	ADD(request, number(request, holders), number(request, waiters));
 }
 
 void
@@ -356,8 +352,8 @@ request_force(struct request *request, const struct key_names *keys,
 	else
 		head = "";
 	add_script(request, script_force, names, count);
-	add(request, head, NULL);
+	ADD(request, head);
 	for (size_t i = 0; i < look->listed; i++)
 		if (only == NULL || only == &look->holders[i])
-			add(request, look->holders[i].digest, NULL);
+			ADD(request, look->holders[i].digest);
 }
