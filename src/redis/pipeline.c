@@ -169,24 +169,13 @@ is_answer(const struct pending *pending, const struct value *value)
 	       pending->is_answer(value);
 }
 
-static void
-call_handler(const struct pending *pending, struct reply *reply)
-{
-	if (reply->kind != REPLY_NO_ACCESS) {
-		reply->error = value_error(reply->value);
-		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
-	}
-	reply->sent_at = pending->sent_at;
-	if (pending->on_reply != NULL)
-		pending->on_reply(pending->arg, reply);
-}
-
 bool
 pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    struct reply *reply)
+    const struct reply *begun)
 {
 	struct pending oldest = pipeline->queue[0];
 	struct value *first = pipeline->first_answer;
+	struct reply reply = *begun;
 
 	if (!is_answer(&oldest, value)) {
 		value_free(value);
@@ -198,15 +187,16 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
 	pipeline->first_answer = oldest.joined ? value : NULL;
 	if (oldest.joined)
 		return true;
-	if (first != NULL) {
-		reply->acks = value;
-		reply->value = first;
-		reply->owned = &first;
-	} else {
-		reply->value = value;
-		reply->owned = &value;
+	reply.acks = first == NULL ? NULL : value;
+	reply.value = first == NULL ? value : first;
+	reply.owned = first == NULL ? &value : &first;
+	if (reply.kind != REPLY_NO_ACCESS) {
+		reply.error = value_error(reply.value);
+		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
-	call_handler(&oldest, reply);
+	reply.sent_at = oldest.sent_at;
+	if (oldest.on_reply != NULL)
+		oldest.on_reply(oldest.arg, &reply);
 	value_free(value);
 	value_free(first);
 	return true;

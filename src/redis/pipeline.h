@@ -80,7 +80,7 @@ void pipeline_wrote(struct pipeline *pipeline, size_t length);
  * value. False, and nothing is delivered, when it does not answer the command.
  * The handler may do anything but end the pipeline. */
 bool pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    struct reply *reply);
+    const struct reply *begun);
 
 /* Takes all commands off, those not written included. Returns how many, which
  * are to be failed. */
