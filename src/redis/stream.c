@@ -31,10 +31,8 @@ struct stream_tls {
 	int fd;
 	SSL *ssl;
 	BIO *in, *out; /* the SSL's own */
-	bool numeric;
-	bool open;    /* the handshake is done, and nothing went wrong since */
-	bool spoken;  /* the server has sent anything at all */
-	bool foreign; /* and that was not TLS */
+	bool open;     /* the handshake is done, and nothing went wrong since */
+	enum { PEER_SILENT, PEER_TLS, PEER_OTHER } peer; /* by its first byte */
 	bool permanent;
 	char host[256];
 	char error[TLS_ERROR_MAX];
@@ -100,8 +98,10 @@ set_host(struct stream_tls *tls)
 {
 	const struct library *lib = &tls->context->lib;
 	X509_VERIFY_PARAM *param = lib->SSL_get0_param(tls->ssl);
+	unsigned char address[sizeof(struct in6_addr)];
 
-	if (tls->numeric)
+	if (inet_pton(AF_INET, tls->host, address) == 1 ||
+	    inet_pton(AF_INET6, tls->host, address) == 1)
 		return lib->X509_VERIFY_PARAM_set1_ip_asc(param, tls->host);
 	lib->X509_VERIFY_PARAM_set_hostflags(param,
 	    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
@@ -148,15 +148,12 @@ stream_start_tls(struct stream *stream, const struct tls_context *context,
 {
 	const struct library *lib = &context->lib;
 	struct stream_tls *tls = calloc(1, sizeof(*tls));
-	unsigned char address[sizeof(struct in6_addr)];
 
 	if (tls == NULL)
 		return -1;
 	tls->context = context;
 	tls->fd = stream->fd.fd;
 	snprintf(tls->host, sizeof(tls->host), "%s", host);
-	tls->numeric = inet_pton(AF_INET, host, address) == 1 ||
-		       inet_pton(AF_INET6, host, address) == 1;
 	tls->ssl = lib->SSL_new(context->ctx);
 	if (tls->ssl == NULL || set_bios(tls) != 1 || set_host(tls) != 1) {
 		free_tls(tls);
@@ -204,8 +201,10 @@ pull(struct stream_tls *tls)
 	if (got <= 0)
 		return got;
 	/* A handshake (22) or an alert (21) comes first (RFC 8446, 5.1). */
-	tls->foreign = !tls->spoken && chunk[0] != 22 && chunk[0] != 21;
-	tls->spoken = true;
+	if (tls->peer == PEER_SILENT && chunk[0] != 22 && chunk[0] != 21)
+		tls->peer = PEER_OTHER;
+	else
+		tls->peer = PEER_TLS;
 	if (tls->context->lib.BIO_write(tls->in, chunk, (int)got) != got) {
 		errno = ENOMEM;
 		return -1;
@@ -279,7 +278,7 @@ describe(struct stream_tls *tls)
 	long result = lib->SSL_get_verify_result(tls->ssl);
 	const char *why = alert_text(tls, reason - ALERT);
 
-	if (tls->foreign)
+	if (tls->peer == PEER_OTHER)
 		why = "it does not speak TLS";
 	else if (reason == SSL_R_UNSUPPORTED_PROTOCOL)
 		why = "it does not speak TLS 1.2 or newer";
@@ -288,8 +287,9 @@ describe(struct stream_tls *tls)
 	tls->permanent = why != NULL;
 	if (why == NULL)
 		why = lib->ERR_reason_error_string(code);
-	if (!tls->foreign && (result == X509_V_ERR_HOSTNAME_MISMATCH ||
-				 result == X509_V_ERR_IP_ADDRESS_MISMATCH))
+	if (tls->peer != PEER_OTHER &&
+	    (result == X509_V_ERR_HOSTNAME_MISMATCH ||
+		result == X509_V_ERR_IP_ADDRESS_MISMATCH))
 		snprintf(tls->error, sizeof(tls->error),
 		    "its certificate is not for %s: only its subjectAltName "
 		    "counts, not its common name",
@@ -321,9 +321,10 @@ fail_handshake(struct stream_tls *tls, ssize_t got)
 {
 	if (got == 0 || errno == ECONNRESET) {
 		snprintf(tls->error, sizeof(tls->error), "%s",
-		    tls->spoken ? "closed during the TLS handshake"
-				: "closed during the TLS handshake, perhaps "
-				  "it does not speak TLS");
+		    tls->peer != PEER_SILENT
+			? "closed during the TLS handshake"
+			: "closed during the TLS handshake, perhaps it does "
+			  "not speak TLS");
 		errno = ECONNRESET;
 	}
 	return -1;
