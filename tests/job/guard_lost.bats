@@ -108,7 +108,7 @@ time.sleep(40)'
 	within 1000 only_mine_alive
 	exits_with 71 "$RUN"
 	only_mine
-	grep -q "cannot prove that the job has ended.*the lock is stays until its ttl ends" err.1
+	grep -q "cannot prove that the job has ended.*the lock stays until its ttl ends" err.1
 	is_held
 	cli del "$KEY" >/dev/null
 	kill "$(<below/mine)"
