@@ -105,7 +105,7 @@ make_here() {
 
 	need_deb
 	run -1 as_user packaging/deb.sh 9.9.9
-	[[ $output == *' is for '"$(version)-"*'VERSION is 9.9.9' ]]
+	[[ $output == *' is for '"$(version)-"*'VERSION in the Makefile is 9.9.9' ]]
 	[[ -s $DEB ]]
 }
 
