@@ -174,3 +174,13 @@ show_screen() {
 }
 
 both_gone_counted() { gone "$(<t/ready)" && gone "$(<t/top)"; }
+
+stop() {
+	say './run ./worker'
+	wait_for_file t/job
+	press '\x1a'
+	shows 'Stopped|suspended'
+	prompt
+	wait_until both_stopped
+	held
+}

@@ -164,16 +164,6 @@ script_with_a_job_that_handles_it() {
 
 # --- Ctrl-Z -----------------------------------------------------------------
 
-stop() {
-	say './run ./worker'
-	wait_for_file t/job
-	press '\x1a'
-	shows 'Stopped|suspended'
-	prompt
-	wait_until both_stopped
-	held
-}
-
 stops_and_continues() {
 	stop
 	code $((128 + 20))
