@@ -226,8 +226,9 @@ BIG=9223372036854775807
 		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0)"; do
 		through "answer:EVAL/7:2:$answer" "answer:EVAL/7:3:$answer" \
 			"answer:EVAL/7:4:$answer" "answer:EVAL/7:5:$answer"
-		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.2 touch ran
+		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.5 touch ran
 			[ $? = 69 ] && exit 5'
+		echo "$answer: $output"
 		[[ $output == *"unexpected answer from "* && ! -e ran ]]
 		stop_proxy
 	done
