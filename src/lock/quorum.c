@@ -209,11 +209,13 @@ deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
 static void
 deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
 {
-	struct reply reply = {.kind = REPLY_VALUE, .partial = partial};
+	struct reply reply = {.partial = partial};
 	struct member *member = quorum->members;
 
 	while (member->vote != vote)
 		member++;
+	reply.kind = member->kind;
+	reply.error = value_error(member->value);
 	deliver(quorum, &reply, member);
 }
 

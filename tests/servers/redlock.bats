@@ -378,6 +378,18 @@ is_up_for() {
 	for i in 1 2 3; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
 }
 
+@test "a key that turns into a list on a majority is lost, and kept" {
+	start rl -t 10 -- sh -c 'echo >job; exec sleep 60'
+	wait_for_file job
+	for i in 1 2 3; do
+		on "$i" eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "a")' 1 "$KEY"
+	done
+	exits_with 79 "$PID"
+	[[ $(<"$ERR") == *"holds something else now; stopping the job" ]]
+	for i in 1 2 3; do [[ $(on "$i" lrange "$KEY" 0 -1) == a ]]; done
+	for i in 1 2 3; do on "$i" del "$KEY"; done
+}
+
 @test "kill -9 of the holder: the next has it when the lease has ended" {
 	hold -t 1
 	kill -KILL "$PID"
