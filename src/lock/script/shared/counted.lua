@@ -58,7 +58,8 @@ local function drop()
   call('ZREM', lock, member)
   if not info then return end
   redis.pcall('HDEL', info, token)
-  if redis.pcall('ZCARD', lock) == 0 then wipe(info) end
+  -- The lock is free by now; a record that cannot be deleted ends by itself.
+  if redis.pcall('ZCARD', lock) == 0 then pcall(wipe, info) end
 end
 
 -- Leaves the lock to the server, for --min-hold.
