@@ -319,11 +319,11 @@ step_release(struct run *run)
 {
 	const struct set *set = &run->set;
 	const struct lock *lock = set->about;
-	bool asked_to_end = relay_take_end(&run->relay);
 
-	/* The job has ended: a signal ends the wait for an unreachable
-	 * server. */
-	if (set->state == LOCK_RELEASING && (set->answered || !asked_to_end))
+	/* The job has ended: a signal ends the wait for an unreachable server,
+	 * and is kept until the server is found to be one. */
+	if (set->state == LOCK_RELEASING &&
+	    (set->answered || !relay_take_end(&run->relay)))
 		return;
 	run->state = RUN_DONE;
 	if (!run->watch.locked)
