@@ -138,7 +138,8 @@ notify_if_quiet(struct single *single)
 }
 
 /* While both replies are awaited, only a decisive one counts, and none of a
- * server that was the primary before the other connection found a new one. */
+ * server that was the primary before the other connection found a new one. The
+ * connection that is not needed any more is closed. */
 static void
 on_reply(void *arg, const struct reply *reply)
 {
@@ -148,9 +149,10 @@ on_reply(void *arg, const struct reply *reply)
 	enum path_state state = path->state;
 
 	path->state = PATH_QUIET;
-	if (state == PATH_AWAITED && both &&
-	    (!is_decisive(single, reply) ||
-		server_has_moved(other(path)->server, path->server))) {
+	if (state == PATH_IGNORED ||
+	    (state == PATH_AWAITED && both &&
+		(!is_decisive(single, reply) ||
+		    server_has_moved(other(path)->server, path->server)))) {
 		server_drop(path->server);
 	} else if (state == PATH_AWAITED) {
 		if (both)

@@ -223,6 +223,18 @@ survives() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "a second connection that a late renewal needs is closed again" {
+	start_proxy slow delay:1500:EVAL/1:1
+	hold -t 4
+	has_connections() { (($(cli client list | grep -c "name=rlockrun:$PID ") == $1)); }
+	wait_until has_connections 2
+	wait_until has_connections 1
+	[[ -s job ]]
+	touch "done"
+	exits_with 0 "$PID"
+	run -1 grep lost "$ERR"
+}
+
 # bats test_tags=extra
 @test "a release over a latency of 1.1 s is confirmed" {
 	start_proxy slow delay:1100
