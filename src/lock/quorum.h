@@ -90,7 +90,7 @@ bool quorum_is_one(const struct quorum *quorum);
 /* Whether helper keys can lie beside the key, on each server. */
 bool quorum_takes_helpers(const struct quorum *quorum);
 
-/* As those of node.h: any is up, all are dropped. */
+/* As those of server.h: any is up, all are dropped. */
 bool quorum_is_up(const struct quorum *quorum);
 void quorum_drop(struct quorum *quorum);
 const char *quorum_error(struct quorum *quorum);

@@ -16,7 +16,7 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/nodes.h answers so: */
+	/* Only lock/quorum.h answers so: */
 	REPLY_TOO_FEW,	 /* servers, or replicas, agree; it may pass */
 	REPLY_DUPLICATE, /* two addresses lead to the same server */
 };
