@@ -15,7 +15,7 @@ struct value_reader {
 	redisReplyObjectFunctions functions; /* of the parser */
 	void *(*create_array)(const redisReadTask *task, element_count count);
 	struct value_limits limits;
-	size_t unparsed; /* bytes since the last whole value */
+	size_t unparsed; /* bytes behind the last whole value */
 	bool too_large;
 };
 
@@ -151,7 +151,7 @@ value_reader_next(struct value_reader *reader, struct value_limits limits,
 		reader->too_large = reader->unparsed > limits.bytes;
 		return reader->too_large ? -1 : 0;
 	}
-	reader->unparsed = 0;
+	reader->unparsed = reader->parser->len - reader->parser->pos;
 	*value = reply;
 	return 1;
 }

@@ -266,6 +266,27 @@ test_parsing(void)
 	    "Protocol error, got \"H\" as reply type byte");
 }
 
+/* What follows a value in the same read may be the first part of the next. */
+static void
+test_rest(void)
+{
+	const struct value_limits limits = {64, 4};
+	struct value_reader *reader = value_reader_new();
+	struct value *value = NULL;
+
+	value_reader_feed(reader, ":1\r\n$5\r\n", 8);
+	is_int(value_reader_next(reader, limits, &value), 1, "a value");
+	value_free(value);
+	ok(!value_reader_is_empty(reader), "  the next one has begun");
+	is_int(value_reader_next(reader, limits, &value), 0, "  a part of it");
+	value_reader_feed(reader, "<a/>.\r\n", 7);
+	is_int(value_reader_next(reader, limits, &value), 1, "  the rest");
+	is_text(value_text(value), "<a/>.", "  its text");
+	ok(value_reader_is_empty(reader), "  nothing is left");
+	value_free(value);
+	value_reader_free(reader);
+}
+
 int
 main(void)
 {
@@ -279,6 +300,7 @@ main(void)
 	test_replicas(&pipeline);
 	test_deadlines(&pipeline);
 	test_parsing();
+	test_rest();
 	pipeline_fini(&pipeline);
 	return tap_done();
 }
