@@ -163,8 +163,6 @@ client_ask(struct client *client, const char **argv, client_read *read,
 void
 client_emit(const struct client *client, struct event event)
 {
-	if (event.name == NULL)
-		event.name = client->opts->name;
 	events_emit(client->events, &event);
 }
 

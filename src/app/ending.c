@@ -68,8 +68,6 @@ ending_add(struct ending *ending, enum ending_reason reason, struct event event)
 		status = ending->opts->conflict_exit;
 	if (status != ENDING_OWN_STATUS)
 		event.status = status;
-	if (event.name == NULL)
-		event.name = ending->opts->name;
 	event.type = EVENT_ENDING;
 	event.ending = &ending_rows[reason];
 	events_emit(ending->events, &event);

@@ -75,7 +75,7 @@ struct event {
 	const struct ending_row *ending; /* of EVENT_ENDING */
 	enum event_then then;
 	bool minor;	  /* nothing that anyone can mend */
-	const char *name; /* of the lock, or of all of them */
+	const char *name; /* of the lock; NULL: all locks of the options */
 	const char *why;
 	const char *server;
 	const char *fence;

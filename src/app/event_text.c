@@ -104,6 +104,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {[EVENT_THEN_STOPPED] =
 enum { FACTS = 15 };
 
 struct facts {
+	char name[TEXT_MAX];
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
@@ -114,10 +115,29 @@ struct facts {
 };
 
 static void
-describe_facts(struct facts *facts, const struct event *event)
+describe_names(const struct event *event, const struct opts *opts, char *text,
+    size_t size)
+{
+	size_t length = 0;
+
+	if (event->name != NULL) {
+		snprintf(text, size, "%s", event->name);
+		return;
+	}
+	text[0] = '\0';
+	for (size_t i = 0; i < opts->key_count; i++) {
+		snprintf(text + length, size - length, "%s%s",
+		    i > 0 ? ", " : "", opts->keys[i].name);
+		length += strlen(text + length);
+	}
+}
+
+static void
+describe_facts(struct facts *facts, const struct event *event,
+    const struct opts *opts)
 {
 	*facts = (struct facts){
-	    .list = {{"name", event->name}, {"why", event->why},
+	    .list = {{"name", facts->name}, {"why", event->why},
 		{"server", event->server}, {"fence", event->fence},
 		{"command", event->command}, {"who", event->who},
 		{"then", thens[event->then]}, {"holder", facts->holder},
@@ -125,6 +145,7 @@ describe_facts(struct facts *facts, const struct event *event)
 		{"permits", facts->permits}, {"ms", facts->ms},
 		{"seconds", facts->seconds}, {"age", facts->age},
 		{"until", facts->until}}};
+	describe_names(event, opts, facts->name, sizeof(facts->name));
 	if (event->holder != NULL)
 		holder_describe_lock(event->holder, facts->holder,
 		    sizeof(facts->holder));
@@ -206,13 +227,14 @@ message_for(const struct event *event, enum level *level)
 }
 
 void
-event_text_format(const struct event *event, char *text, size_t size)
+event_text_format(const struct event *event, const struct opts *opts,
+    char *text, size_t size)
 {
 	enum level level;
 	const char *message = message_for(event, &level);
 	struct facts facts;
 
-	describe_facts(&facts, event);
+	describe_facts(&facts, event, opts);
 	fill_in(message != NULL ? message : "", &facts, text, size);
 }
 
@@ -240,7 +262,7 @@ print(struct event_text *state, const struct event *event)
 	    (level == LEVEL_INFO && !state->opts->verbose) ||
 	    (level == LEVEL_BUSY && state->opts->quiet))
 		return;
-	event_text_format(event, text, sizeof(text));
+	event_text_format(event, state->opts, text, sizeof(text));
 	log_warnx("%s", text);
 }
 

@@ -8,6 +8,7 @@
 extern const struct event_sink event_text;
 
 /* The message for the event, or an empty text if there is none for it. */
-void event_text_format(const struct event *event, char *text, size_t size);
+void event_text_format(const struct event *event, const struct opts *opts,
+    char *text, size_t size);
 
 #endif

@@ -127,7 +127,7 @@ force(struct client *client, const struct key_names *keys,
 static bool
 ask_user(const struct client *client, const struct look *look)
 {
-	char *name = escape_text(client->opts->name, ESCAPE_TEXT);
+	char *name = escape_text(client->opts->keys[0].name, ESCAPE_TEXT);
 	char text[512];
 	char *holder;
 	char *line = NULL;

@@ -20,7 +20,6 @@ enum {
 static void
 emit(const struct job_watch *watch, struct event event)
 {
-	event.name = watch->opts->name;
 	events_emit(watch->ending->events, &event);
 }
 

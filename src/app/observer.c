@@ -161,7 +161,6 @@ observer_watch_lease(struct observer *observer, const struct set *set)
 	    observer->valid_until != 0)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RENEWED,
-			.name = observer->opts->name,
 			.ms = set->valid_until - clock_now()});
 	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
@@ -182,9 +181,7 @@ observer_watch_pause(const struct observer *observer, int64_t late_ms)
 
 	if (late_ms >= PAUSE_MIN_MS && late_ms >= opts->ttl_ms / 5)
 		events_emit(observer->events,
-		    &(struct event){.type = EVENT_PAUSED,
-			.name = opts->name,
-			.ms = late_ms});
+		    &(struct event){.type = EVENT_PAUSED, .ms = late_ms});
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -208,8 +205,7 @@ observer_report_release(const struct observer *observer, const struct set *set,
 			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
 	if (all_free)
 		events_emit(observer->events,
-		    &(struct event){.type = EVENT_RELEASED,
-			.name = observer->opts->name});
+		    &(struct event){.type = EVENT_RELEASED});
 	for (size_t i = 0; !all_free && i < set->count; i++) {
 		const struct lock *lock = set_lock(set, &configs[i]);
 

@@ -10,7 +10,6 @@ opts_fini(struct opts *opts)
 		endpoint_fini(&opts->servers[i]);
 	for (size_t i = 0; i < opts->key_count; i++)
 		free(opts->keys[i].key);
-	free(opts->name);
 	free(opts->names);
 	free(opts->globs);
 	if (opts->shell_command != NULL && opts->command != NULL) {

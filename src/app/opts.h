@@ -48,8 +48,7 @@ struct opts {
 	const char *prefix;		     /* of --prefix, or empty */
 	struct opts_key keys[OPTS_KEYS_MAX]; /* as given, none twice */
 	size_t key_count;
-	char *name;  /* the names, for messages: "a, b" */
-	char *names; /* the same, one a line, for the job */
+	char *names; /* of all keys, one a line, for the job */
 	/* One, or independent ones of which a majority decides. */
 	struct endpoint servers[OPTS_SERVERS_MAX];
 	size_t server_count;

@@ -42,13 +42,13 @@ check_key(struct settings *settings, struct opts_key *key)
 
 /* To be freed. */
 static char *
-join_names(const struct opts *opts, const char *separator)
+join_names(const struct opts *opts)
 {
 	char *text = mem_strdup(opts->keys[0].name);
 
 	for (size_t i = 1; i < opts->key_count; i++) {
-		char *longer =
-		    mem_printf("%s%s%s", text, separator, opts->keys[i].name);
+		char *longer = mem_printf("%s\n%s", text, opts->keys[i].name);
+
 		free(text);
 		text = longer;
 	}
@@ -66,8 +66,7 @@ check_keys(struct settings *settings)
 	}
 	for (size_t i = 0; i < opts->key_count; i++)
 		check_key(settings, &opts->keys[i]);
-	opts->name = join_names(opts, ", ");
-	opts->names = join_names(opts, "\n");
+	opts->names = join_names(opts);
 }
 
 static char **

@@ -62,7 +62,6 @@ struct run {
 static void
 emit(const struct run *run, struct event event)
 {
-	event.name = run->opts->name;
 	events_emit(run->ending.events, &event);
 }
 
@@ -337,7 +336,6 @@ step_release(struct run *run)
 	else if (set->state == LOCK_RELEASING ||
 		 set->outcome == LOCK_UNCONFIRMED)
 		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
-			      .name = lock->config->name,
 			      .why = lock->error});
 	else
 		observer_report_release(&run->observer, set, run->lock_configs);

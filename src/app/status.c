@@ -19,7 +19,7 @@ status_show(struct client *client)
 	if (opts->json)
 		client_print_json(client, &look, key);
 	else
-		look_print(&look, opts->name);
+		look_print(&look, opts->keys[0].name);
 	client_note_output(client);
 	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
 		client_emit(client, (struct event){.type = EVENT_DAMAGED,

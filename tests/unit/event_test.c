@@ -15,6 +15,11 @@ static const struct holder holder = {.state = HOLDER_KNOWN,
     .pid = "4121",
     .user = "deploy"};
 
+static const struct opts opts = {.conflict_exit = 3,
+    .server_count = 1,
+    .keys = {{.name = "a"}, {.name = "b"}},
+    .key_count = 2};
+
 /* With all facts known. */
 static struct event
 full_event(enum event_type type, enum ending_reason reason)
@@ -41,7 +46,7 @@ is_filled_in(const struct event *event)
 {
 	char text[4096];
 
-	event_text_format(event, text, sizeof(text));
+	event_text_format(event, &opts, text, sizeof(text));
 	if (strpbrk(text, "{}[]") == NULL && strstr(text, "  ") == NULL &&
 	    strstr(text, ": :") == NULL)
 		return true;
@@ -67,32 +72,35 @@ test_all_messages(void)
 static void
 test_messages(void)
 {
+	static const struct opts no_keys = {.key_count = 0};
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
 	char text[4096], little[8];
 
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text,
 	    "NAME is held by web-3 (pid 4121, deploy); waiting, position 3 in "
 	    "the queue",
 	    "a part with a known fact");
 	event.position = 1;
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "NAME is held by web-3 (pid 4121, deploy); waiting",
 	    "the head of the queue gets no position");
-	event_text_format(&event, little, sizeof(little));
+	event_text_format(&event, &opts, little, sizeof(little));
 	is_text(little, "NAME is", "what does not fit is cut off");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "NAME was lost: WHY; stopping the job", "what follows");
 	event.then = EVENT_THEN_NOTHING;
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "NAME was lost: WHY", "nothing follows");
 	event = full_event(EVENT_NO_REPLY, ENDING_NONE);
 	event.name = NULL;
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
+	is_text(text, "a, b: WHY; trying again", "all locks by default");
+	event_text_format(&event, &no_keys, text, sizeof(text));
 	is_text(text, "WHY; trying again", "an unknown fact at the start");
 	event = full_event(EVENT_JOB_STARTED, ENDING_NONE);
-	event_text_format(&event, text, sizeof(text));
+	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "", "an event without a message");
 }
 
@@ -115,7 +123,6 @@ static void
 test_renewals(void)
 {
 	static const struct event_sink sink = {.on_event = add_to_log};
-	static const struct opts opts = {.server_count = 1, .name = "a"};
 	const struct lock_config config = {.name = "a"};
 	struct log log = {.count = 0};
 	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
@@ -163,7 +170,6 @@ static void
 test_endings(void)
 {
 	static const struct event_sink sink = {.on_event = on_event};
-	static const struct opts opts = {.conflict_exit = 3, .name = "a, b"};
 	struct event last;
 	struct events events = {.sinks = {&sink},
 	    .states = {&last},
@@ -172,7 +178,6 @@ test_endings(void)
 
 	ending_add_text(&ending, ENDING_BUSY, NULL);
 	is_int(ending.status, 3, "--conflict-exit-code");
-	is_text(last.name, "a, b", "all locks by default");
 	ending_add(&ending, ENDING_SIGNAL, (struct event){.status = -15});
 	is_int(ending.status, 3, "an earlier one in the enum does not count");
 	ending_add_text(&ending, ENDING_OVERRUN, NULL);

@@ -97,7 +97,7 @@ test_defaults(void)
 	is_text(run.message, "", "without a word");
 	is_int(run.opts.action, OPTS_RUN, "action");
 	is_text(run.opts.keys[0].key, "job", "key");
-	is_text(run.opts.name, "job", "name");
+	is_text(run.opts.names, "job", "name");
 	is_text(run.opts.servers[0].label, "redis://127.0.0.1:6379", "server");
 	is_text(run.opts.servers[0].user, NULL, "user");
 	is_text(run.opts.servers[0].password, NULL, "password");
@@ -126,7 +126,6 @@ test_several_keys(void)
 	is_int((int64_t)run.opts.key_count, 2, "all of them");
 	is_text(run.opts.keys[0].key, "p:b", "in the order given");
 	is_text(run.opts.keys[1].key, "p:a", "each with the prefix");
-	is_text(run.opts.name, "b, a", "for messages");
 	is_text(run.opts.names, "b\na", "for the job");
 	run_end(&run);
 	run_start(&run, LIST("-k", "a\nb", "ls"), NONE);
