@@ -117,7 +117,7 @@ cat out.? >outputs
 verify 'one ran (exit status 0), four reported that the lock is busy (75)' \
 	test "$ran $busy $(count starts journal)" = '1 4 1'
 verify 'the four reported who holds the lock' \
-	test "$(count "$key is held by" outputs)" = 4
+	test "$(count "\"$key\" is held by" outputs)" = 4
 
 title '2. Without -n it waits for the lock'
 : >journal

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "base/mem.h"
 #include "base/secret.h"
 
@@ -102,14 +104,16 @@ read_password(struct settings *settings, struct opts_login *login,
     enum option_id id)
 {
 	const char *reason;
+	char name[PATH_MAX];
 
 	if (login->password_file == NULL)
 		return;
 	forget_password(&login->password);
 	reason = read_file(login->password_file, &login->password);
+	escape_quote(login->password_file, name, sizeof(name));
 	if (reason != NULL)
-		settings_fail(settings, id, "password file %s: %s",
-		    login->password_file, reason);
+		settings_fail(settings, id, "password file %s: %s", name,
+		    reason);
 	login->password_file = NULL;
 }
 

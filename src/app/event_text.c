@@ -1,5 +1,6 @@
 /* In a message {fact} stands for a fact of the event. A part in brackets is
- * left out if a fact in it is unknown. */
+ * left out if a fact in it is unknown. Names of locks and files come in quotes,
+ * so that a name cannot be taken for a part of the message. */
 #include "app/event_text.h"
 
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/ending.h"
+#include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -104,7 +106,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {[EVENT_THEN_STOPPED] =
 enum { FACTS = 15 };
 
 struct facts {
-	char name[TEXT_MAX];
+	char name[TEXT_MAX], command[TEXT_MAX];
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
@@ -121,13 +123,17 @@ describe_names(const struct event *event, const struct opts *opts, char *text,
 	size_t length = 0;
 
 	if (event->name != NULL) {
-		snprintf(text, size, "%s", event->name);
+		escape_quote(event->name, text, size);
 		return;
 	}
 	text[0] = '\0';
 	for (size_t i = 0; i < opts->key_count; i++) {
-		snprintf(text + length, size - length, "%s%s",
-		    i > 0 ? ", " : "", opts->keys[i].name);
+		if (i > 0)
+			snprintf(text + length, size - length, ", ");
+		length += strlen(text + length);
+		if (size - length < sizeof("\"\""))
+			return;
+		escape_quote(opts->keys[i].name, text + length, size - length);
 		length += strlen(text + length);
 	}
 }
@@ -139,13 +145,16 @@ describe_facts(struct facts *facts, const struct event *event,
 	*facts = (struct facts){
 	    .list = {{"name", facts->name}, {"why", event->why},
 		{"server", event->server}, {"fence", event->fence},
-		{"command", event->command}, {"who", event->who},
+		{"command", facts->command}, {"who", event->who},
 		{"then", thens[event->then]}, {"holder", facts->holder},
 		{"position", facts->position}, {"count", facts->count},
 		{"permits", facts->permits}, {"ms", facts->ms},
 		{"seconds", facts->seconds}, {"age", facts->age},
 		{"until", facts->until}}};
 	describe_names(event, opts, facts->name, sizeof(facts->name));
+	if (event->command != NULL)
+		escape_quote(event->command, facts->command,
+		    sizeof(facts->command));
 	if (event->holder != NULL)
 		holder_describe_lock(event->holder, facts->holder,
 		    sizeof(facts->holder));
@@ -290,7 +299,7 @@ show_waiting(void *arg)
 	struct event_text *state = arg;
 	const struct event *event = &state->waiting;
 	int64_t seconds = (clock_now() - state->since) / SECOND_MS;
-	char place[48] = "", holder[FACT_MAX];
+	char place[48] = "", name[TEXT_MAX], holder[FACT_MAX];
 
 	if (may_draw(state))
 		loop_timer_set(state->loop, &state->redraw,
@@ -301,8 +310,9 @@ show_waiting(void *arg)
 			snprintf(place, sizeof(place),
 			    ", position %" PRId64 " in the queue",
 			    event->position);
+		escape_quote(event->name, name, sizeof(name));
 		log_progress("waiting %" PRId64 "s%s: %s %s", seconds, place,
-		    event->name, holder);
+		    name, holder);
 	} else if (state->printed != event->name) {
 		state->printed = event->name;
 		print(state, event);

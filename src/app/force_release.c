@@ -127,7 +127,7 @@ force(struct client *client, const struct key_names *keys,
 static bool
 ask_user(const struct client *client, const struct look *look)
 {
-	char *name = escape_text(client->opts->keys[0].name, ESCAPE_TEXT);
+	char name[OPTS_KEY_MAX * 4 + sizeof("\"\"")];
 	char text[512];
 	char *holder;
 	char *line = NULL;
@@ -136,13 +136,13 @@ ask_user(const struct client *client, const struct look *look)
 
 	look_describe_holders(look, text, sizeof(text));
 	holder = escape_text(text, ESCAPE_TEXT);
+	escape_quote(client->opts->keys[0].name, name, sizeof(name));
 	fprintf(stderr, "rlockrun: %s is held by %s; release it? [y/N] ", name,
 	    holder);
 	yes = getline(&line, &size, stdin) > 0 &&
 	      (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
 	free(line);
 	free(holder);
-	free(name);
 	return yes;
 }
 

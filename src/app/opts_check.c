@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/opts_table.h"
+#include "base/escape.h"
 #include "base/mem.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -15,6 +16,7 @@
 static void
 check_key(struct settings *settings, struct opts_key *key)
 {
+	char name[OPTS_KEY_MAX];
 	size_t length;
 
 	key->key = mem_printf("%s%s", settings->opts->prefix, key->name);
@@ -33,11 +35,12 @@ check_key(struct settings *settings, struct opts_key *key)
 	if (settings->opts->key_count > 1 && strchr(key->name, '\n') != NULL)
 		settings_fail(settings, OPT_KEY,
 		    "one of several keys can't contain a newline");
+	escape_quote(key->name, name, sizeof(name));
 	for (struct opts_key *other = settings->opts->keys; other < key;
 	     other++)
 		if (strcmp(other->name, key->name) == 0)
 			settings_fail(settings, OPT_KEY,
-			    "the same key is given twice: %s", key->name);
+			    "the same key is given twice: %s", name);
 }
 
 /* To be freed. */

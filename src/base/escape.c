@@ -84,7 +84,7 @@ put_escape(uint32_t code, enum escape_style style, char out[ESCAPE_SIZE])
 	if (code == '\n' || code == '\t')
 		length = snprintf(out, ESCAPE_SIZE, "\\%c",
 		    code == '\n' ? 'n' : 't');
-	else if (style == ESCAPE_TEXT)
+	else if (style != ESCAPE_JSON)
 		length = snprintf(out, ESCAPE_SIZE, "\\x%02x", code);
 	else if (code < 0x10000)
 		length = snprintf(out, ESCAPE_SIZE, "\\u%04x", code);
@@ -104,7 +104,7 @@ escape_next(const char **text, enum escape_style style, char out[ESCAPE_SIZE])
 
 	if (valid && !is_unsafe(code)) {
 		bool quoted =
-		    style == ESCAPE_JSON && (code == '"' || code == '\\');
+		    style != ESCAPE_TEXT && (code == '"' || code == '\\');
 		*text += length;
 		out[0] = '\\';
 		memcpy(out + quoted, bytes, length);
@@ -117,6 +117,24 @@ escape_next(const char **text, enum escape_style style, char out[ESCAPE_SIZE])
 	}
 	*text += 1;
 	return put_escape((unsigned char)*bytes, style, out);
+}
+
+void
+escape_quote(const char *name, char *text, size_t size)
+{
+	size_t length = 0;
+
+	text[length++] = '"';
+	while (*name != '\0') {
+		char out[ESCAPE_SIZE];
+		size_t added = escape_next(&name, ESCAPE_QUOTED, out);
+
+		if (added > size - length - sizeof("\""))
+			break;
+		memcpy(text + length, out, added);
+		length += added;
+	}
+	memcpy(text + length, "\"", sizeof("\""));
 }
 
 char *

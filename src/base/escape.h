@@ -10,7 +10,8 @@
 #define ESCAPE_SIZE 16 /* room for one character or escape, and a NUL */
 
 enum escape_style {
-	ESCAPE_TEXT, /* \n, \t, \x1b for each byte */
+	ESCAPE_TEXT,   /* \n, \t, \x1b for each byte */
+	ESCAPE_QUOTED, /* likewise, and \" and \\: see escape_quote */
 	/* In a string of JSON (RFC 8259): \u001b for each character, two of
 	 * them above U+FFFF. A byte that is not UTF-8 becomes \u00XX with its
 	 * value. */
@@ -26,6 +27,11 @@ size_t escape_next(const char **text, enum escape_style style,
 /* Whether the byte continues a character of UTF-8, and takes no column of its
  * own. */
 bool escape_continues(char byte);
+
+/* Writes name in double quotes, for a message: the first quote that has no
+ * backslash ends it. size is at least 3; what does not fit is cut off, but not
+ * the second quote. Allocates nothing. */
+void escape_quote(const char *name, char *text, size_t size);
 
 /* A copy of text, escaped; to be freed. Dies when memory is out. */
 char *escape_text(const char *text, enum escape_style style);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "lock/acquire.h"
@@ -123,12 +124,14 @@ start_over(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		const struct lock_config *config = set->locks[i].config;
+		char name[LOCK_ERROR_MAX];
 
 		lock_fini(&set->locks[i]);
-		if (lock_init(&set->locks[i], set->loop, config) == -1)
-			log_die(EXITCODE_RESOURCE,
-			    "%s: cannot prepare the lock: %s", config->name,
-			    strerror(errno));
+		if (lock_init(&set->locks[i], set->loop, config) == 0)
+			continue;
+		escape_quote(config->name, name, sizeof(name));
+		log_die(EXITCODE_RESOURCE, "%s: cannot prepare the lock: %s",
+		    name, strerror(errno));
 	}
 	set_acquire(set);
 }

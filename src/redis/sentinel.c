@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/num.h"
 #include "redis/reply.h"
 
@@ -152,13 +153,14 @@ give_up(struct sentinel *sentinel)
 {
 	const struct tally *tally = &sentinel->tally;
 	size_t count = sentinel->url->host_count;
-	char why[WHY_MAX];
+	char why[WHY_MAX], master[WHY_MAX - 40];
 
+	escape_quote(sentinel->url->master, master, sizeof(master));
 	if (all_refused(tally))
 		snprintf(why, WHY_MAX, "sentinel %s", sentinel->refusal);
 	else if (tally->ignorant == count)
-		snprintf(why, WHY_MAX, "its sentinels know no master '%.200s'",
-		    sentinel->url->master);
+		snprintf(why, WHY_MAX, "its sentinels know no master %s",
+		    master);
 	else if (tally->ignorant > 0)
 		snprintf(why, WHY_MAX,
 		    "%zu of %zu sentinels answer, and know no such master",

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "redis/tls_context.h"
 
 /* clang-format off */
@@ -88,7 +89,10 @@ no_passphrase(char *text, int size, int writing, void *arg)
 static int
 mistake(char *error, const char *what, const char *path, const char *why)
 {
-	snprintf(error, TLS_ERROR_MAX, "%s %s: %s", what, path, why);
+	char name[TLS_ERROR_MAX / 2];
+
+	escape_quote(path, name, sizeof(name));
+	snprintf(error, TLS_ERROR_MAX, "%s %s: %s", what, name, why);
 	return 1;
 }
 

@@ -53,7 +53,7 @@ wrong_variable() {
 }
 
 @test "several keys: one twice, an empty one, one with a newline, too many" {
-	wrong "the same key is given twice: a" --key a --key b -k a touch ran
+	wrong "the same key is given twice: \"a\"" --key a --key b -k a touch ran
 	wrong "the key is empty" -k a -k '' touch ran
 	wrong "one of several keys can't contain a newline" -k a -k $'b\nc' touch ran
 	wrong "one of several keys can't contain a newline" -k $'b\nc' -k a touch ran
@@ -226,7 +226,7 @@ wrong_url() {
 @test "password files that are missing, open to others or no passwords" {
 	file=$PWD/password
 	given=(-k "$KEY" --password-file "$file" touch ran)
-	mistake 78 "password file $file: No such file or directory" "${given[@]}"
+	mistake 78 "password file \"$file\": No such file or directory" "${given[@]}"
 	(umask 077 && echo secret >"$file")
 	for mode in 604 602 606 644; do
 		chmod "$mode" "$file"
@@ -234,7 +234,7 @@ wrong_url() {
 	done
 	chmod 600 "$file"
 	: >"$file"
-	mistake 78 "password file $file: empty" "${given[@]}"
+	mistake 78 "password file \"$file\": empty" "${given[@]}"
 	printf 'two\nlines\n' >"$file"
 	mistake 78 "more than one line" "${given[@]}"
 	printf 'a\0b' >"$file"
@@ -243,7 +243,7 @@ wrong_url() {
 	mistake 78 "longer than 4096 bytes" "${given[@]}"
 	rm "$file" && mkdir "$file"
 	mistake 78 "neither a regular file nor a pipe" "${given[@]}"
-	wrong_variable "password file $file: neither" "RLOCKRUN_PASSWORD_FILE=$file"
+	wrong_variable "password file \"$file\": neither" "RLOCKRUN_PASSWORD_FILE=$file"
 }
 
 @test "no option takes a password" {

@@ -19,7 +19,7 @@ teardown() { end_test; }
 @test "force-release: the holder stops its job at its next renewal" {
 	hold -t 1
 	run -0 rlockrun --force-release --yes -k "$KEY"
-	[[ $output =~ ^"rlockrun: $KEY: released, it was held by $(uname -n) (pid $PID, " ]]
+	[[ $output =~ ^"rlockrun: \"$KEY\": released, it was held by $(uname -n) (pid $PID, " ]]
 	exits_with 79 "$PID"
 	[[ -z $(keys_left) ]]
 }
@@ -32,7 +32,7 @@ teardown() { end_test; }
 	for token in wrong '' "$(cli get "$KEY")x" 'x*'; do
 		run -75 rlockrun --force-release --token "$token" -k "$KEY"
 		[[ ${#lines[@]} == 1 ]]
-		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid $PID, "*", not with that token; nothing was changed" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, "*", not with that token; nothing was changed" ]]
 		run -75 rlockrun --force-release --yes --token "$token" -k "$KEY"
 	done
 	[[ $(cli --raw hgetall "{$KEY}:rlk:i") == "$before" && -n $(cli get "$KEY") ]]
@@ -58,7 +58,7 @@ teardown() { end_test; }
 	run -0 rlockrun --force-release --yes -k "$KEY"
 	exits_with 0 "$waiter"
 	exits_with 79 "$holder"
-	grep -q "$KEY was lost: its key was taken away" err.1
+	grep -q "\"$KEY\" was lost: its key was taken away" err.1
 	took=$(awk -v from="$released" '{ printf "%d", ($1 - from) * 1000 }' began)
 	echo "took $took ms, with the start of the force-release"
 	((took <= 100))
@@ -67,9 +67,9 @@ teardown() { end_test; }
 
 @test "force-release: what is free is free already" {
 	run -0 rlockrun --force-release --yes -k "$KEY"
-	[[ $output == "rlockrun: $KEY is free already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free already" ]]
 	run -0 rlockrun --force-release --token any -k "$KEY"
-	[[ $output == "rlockrun: $KEY is free already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free already" ]]
 }
 
 @test "force-release: another client's lock, whatever its token" {
@@ -96,7 +96,7 @@ teardown() { end_test; }
 		for action in '--status' '--force-release --yes' '--force-release --token x'; do
 			# shellcheck disable=SC2086
 			run -76 rlockrun $action -k "$name"
-			[[ ${#lines[@]} == 1 && $output == "rlockrun: $name is not a lock: "* ]]
+			[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$name\" is not a lock: "* ]]
 		done
 		[[ $(cli exists "$name") == 1 ]]
 	done
@@ -153,11 +153,11 @@ teardown() { end_test; }
 	hold -s -t 1
 	for wrong in x "$token" "${token#s:}x"; do
 		run -75 rlockrun --force-release --yes --token "$wrong" -k "$KEY"
-		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid "*", and by 1 other, not with that token; nothing was changed" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid "*", and by 1 other, not with that token; nothing was changed" ]]
 	done
 	[[ $(cli zcard "$KEY") == 2 ]]
 	run -0 rlockrun --force-release --token "${token#s:}" -k "$KEY"
-	[[ $output == "rlockrun: $KEY: released, it was held by $(uname -n) (pid $a, "*" ago" ]]
+	[[ $output == "rlockrun: \"$KEY\": released, it was held by $(uname -n) (pid $a, "*" ago" ]]
 	exits_with 79 "$a"
 	[[ $(cli zcard "$KEY") == 1 ]]
 	touch "done"
@@ -212,7 +212,7 @@ teardown() { end_test; }
 		end
 		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
 	run -0 rlockrun --force-release --yes -k "$KEY"
-	[[ ${lines[1]} == "rlockrun: $KEY: 1000 others still hold it; release it again" ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY\": 1000 others still hold it; release it again" ]]
 	[[ $(cli zcard "$KEY") == 1000 ]]
 	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ ${#lines[@]} == 1 && $(cli exists "$KEY") == 0 ]]
@@ -222,8 +222,8 @@ teardown() { end_test; }
 	LOGNAME=deploy hold -t 30
 	for answer in 'n\n' '\n' '\x04' 'yep\n' 'yn\n' 'nein y\n'; do
 		run -75 on_terminal "$answer"
-		grep -qE "^rlockrun: $KEY is held by $(uname -n) \(pid $PID, deploy\) since .* ago; release it\? \[y/N\] " screen
-		grep -q "rlockrun: $KEY: nothing was changed" screen
+		grep -qE "^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\) since .* ago; release it\? \[y/N\] " screen
+		grep -q "rlockrun: \"$KEY\": nothing was changed" screen
 		[[ -n $(cli get "$KEY") ]]
 	done
 	run -130 on_terminal '\x03'

@@ -135,14 +135,14 @@ teardown() { end_test; }
 	waiter "$KEY" web-2 1000 9000
 	cli set "{$KEY}:rlk:f" nonsense
 	run -0 --separate-stderr rlockrun --status -k "$KEY"
-	[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:f: the fence is no number in range" ]]
+	[[ $stderr == "rlockrun: \"$KEY\": damaged: {$KEY}:rlk:f: the fence is no number in range" ]]
 	[[ $output == *web-1*web-2* && $output != *fence* ]]
 	for letter in f q l n; do
 		run -0 cli del "{$KEY}:rlk:$letter"
 		cli hset "{$KEY}:rlk:$letter" a b
 		run -0 --separate-stderr rlockrun --status -k "$KEY"
 		[[ $output == *"holder:   web-1"* ]]
-		[[ $stderr == *"rlockrun: $KEY: damaged: {$KEY}:rlk:$letter: WRONGTYPE "* ]]
+		[[ $stderr == *"rlockrun: \"$KEY\": damaged: {$KEY}:rlk:$letter: WRONGTYPE "* ]]
 	done
 	run -0 cli del "{$KEY}:rlk:i"
 	cli rpush "{$KEY}:rlk:i" a
@@ -180,7 +180,7 @@ teardown() { end_test; }
 		for value in x -1 0x10 1e3 9007199254740992 99999999999999999999; do
 			cli hset "{$KEY}:rlk:i" "$field" "$value"
 			run -0 --separate-stderr rlockrun --status -k "$KEY"
-			[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: $field is no number in range" ]]
+			[[ $stderr == "rlockrun: \"$KEY\": damaged: {$KEY}:rlk:i: $field is no number in range" ]]
 			[[ $output == *"web-1 (pid "* && ($field == fence || $output == *"(pid ?, "*) ]]
 			run -0 rlockrun --status --json -k "$KEY"
 			is "it['holders'][0]['$field'], len(it['problems'])" "(None, 1)"
@@ -192,7 +192,7 @@ teardown() { end_test; }
 	for value in x -1 0 nan 1e300 "$(($(server_ms) + 320000000000))"; do
 		cli hset "{$KEY}:rlk:i" since "$value"
 		run -0 --separate-stderr rlockrun --status -k "$KEY"
-		[[ $stderr == "rlockrun: $KEY: damaged: {$KEY}:rlk:i: since is no number in range" ]]
+		[[ $stderr == "rlockrun: \"$KEY\": damaged: {$KEY}:rlk:i: since is no number in range" ]]
 		[[ $output == *"holder:   web-1 (pid 5, deploy)"$'\n'* ]]
 		run -0 rlockrun --list
 		[[ ${lines[1]} =~ ^"$KEY  exclusive  web-1   5    deploy  -     " && ${#lines[@]} == 2 ]]

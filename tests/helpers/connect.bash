@@ -19,7 +19,7 @@ refused() {
 given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$1"* && ! -e ran ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"$1"* && ! -e ran ]]
 }
 
 # serve COMMAND: accepts connections on PORT, and replies with what it prints.

@@ -34,7 +34,7 @@ all_gone() {
 	exits_with 124 "$PID"
 	[[ $(<got) == TERM ]]
 	# The job's shell may tell of its sleep's end.
-	[[ $(grep rlockrun: err.1) == "rlockrun: $KEY: the job has run for 0s; stopping the job" ]]
+	[[ $(grep rlockrun: err.1) == "rlockrun: \"$KEY\": the job has run for 0s; stopping the job" ]]
 	is_free
 }
 
@@ -170,7 +170,7 @@ all_gone() {
 	wait_for_file err.1
 	touch "done"
 	exits_with 5 "$PID"
-	[[ $(<err.1) == "rlockrun: $KEY has been held for 1s" ]]
+	[[ $(<err.1) == "rlockrun: \"$KEY\" has been held for 1s" ]]
 }
 
 # bats test_tags=extra

@@ -526,7 +526,7 @@ fits_ten_columns() {
 	echo 'RLOCKRUN_PROGRESS=never exec ./run ./worker' >w
 	say '. ./w'
 	# Whole, on one line: wrapping is the terminal's affair.
-	shows "rlockrun: $KEY is held by $host"' \(pid [0-9]+, [^)]*\) since [^;]*; waiting'
+	shows "rlockrun: \"$KEY\" is held by $host"' \(pid [0-9]+, [^)]*\) since [^;]*; waiting'
 	press '\x03'
 	wait_until gone "$TERMINAL"
 	rm keys

@@ -180,9 +180,9 @@ keeps_rlockrun_out() {
 	token=$(cli get "$KEY")
 	[[ -n $token ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n touch ran
-	[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -w 0.3 touch ran
-	[[ ${lines[0]} == "rlockrun: $KEY is held by another client (not a rlockrun); waiting" ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); waiting" ]]
 	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
 	start "$RLOCKRUN" -k "$KEY" touch ran
 	wait_for_file "$ERR"

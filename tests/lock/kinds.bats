@@ -169,7 +169,7 @@ has_grown() {
 			overwritten) cli set "$KEY" other PX 60000 ;;
 			esac
 			exits_with 79 "$PID"
-			grep -q "$KEY was lost" "$ERR"
+			grep -q "\"$KEY\" was lost" "$ERR"
 			[[ $way != overwritten || $(cli get "$KEY") == other ]]
 			cli del "$KEY" "$I"
 		done
@@ -217,7 +217,7 @@ has_grown() {
 				[[ $option != --* ]] || args=()
 				# shellcheck disable=SC2086
 				run -76 rl $option "${args[@]}"
-				[[ $output == *"$KEY is not a lock"* ]]
+				[[ $output == *"\"$KEY\" is not a lock"* ]]
 			done
 			[[ $(cli --raw zrange "$KEY" 0 -1 withscores) == "$before" ]]
 		done
@@ -242,7 +242,7 @@ has_grown() {
 		[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
 		# shellcheck disable=SC2086
 		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
 		cli del "$KEY"
 	done
 	[[ ! -e ran ]]
@@ -270,7 +270,7 @@ rules_of_manual() {
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it" ]]
 	enqueue C
 	kill -CONT "${STARTED[1]}"
 	touch go

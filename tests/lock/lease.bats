@@ -62,7 +62,7 @@ last_ms() {
 	touch "done"
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-	[[ $(<"$ERR") == "rlockrun: $KEY was lost: another client removed it while the job ran" ]]
+	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: another client removed it while the job ran" ]]
 }
 
 @test "S3: an overwritten key is noticed by a renewal, too" {
@@ -70,7 +70,7 @@ last_ms() {
 	cli set "$KEY" other PX 60000
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-	[[ $(<"$ERR") == "rlockrun: $KEY was lost: "*"; stopping the job" ]]
+	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: "*"; stopping the job" ]]
 	wait_until gone "$(<job)"
 }
 

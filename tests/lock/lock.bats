@@ -73,7 +73,7 @@ all_but_one_refused() {
 	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
 	run -75 rl -n touch ran
 	[[ ! -e ran ]]
-	[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
 	[[ $(cli get "$KEY") == plain ]]
 	start "$RLOCKRUN" -k "$KEY" true
 	wait_for_file "$ERR"
@@ -138,7 +138,7 @@ rlockrun_turns() {
 	LOGNAME=deploy hold
 	run -75 rl -n true
 	[[ ${#lines[@]} == 1 ]]
-	pattern="^rlockrun: $KEY is held by $(uname -n) \(pid $PID, deploy\)"
+	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\)"
 	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
 	[[ $output =~ $pattern ]]
 }
@@ -173,8 +173,8 @@ rlockrun_turns() {
 	hold
 	run -75 rl -w 0.6 true
 	[[ ${#lines[@]} == 2 ]]
-	[[ ${lines[0]} == "rlockrun: $KEY is held by "*" ago; waiting" ]]
-	[[ ${lines[1]} == "rlockrun: $KEY: still held, gave up waiting" ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by "*" ago; waiting" ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY\": still held, gave up waiting" ]]
 }
 
 @test "a waiter that acquires reports nothing more" {
@@ -352,7 +352,7 @@ named() {
 	[[ $(cli exists "app:$KEY" "{app:$KEY}:rlk:f" "{app:$KEY}:rlk:i" "$KEY") == 3 ]]
 	run -0 rl -n true
 	run -75 env RLOCKRUN_PREFIX=app: "$RLOCKRUN" -k "$KEY" -n true
-	[[ $output == "rlockrun: $KEY is held by "* ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by "* ]]
 	touch "done"
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
@@ -365,7 +365,7 @@ named() {
 	run -75 rl -n true
 	[[ ${#lines[@]} == 1 ]]
 	[[ $output != *[[:cntrl:]]* ]]
-	[[ $output == *':'*'\n\x1b[31m\xc2\x9bred is held by '* ]]
+	[[ $output == 'rlockrun: "'*'\n\x1b[31m\xc2\x9bred" is held by '* ]]
 	[[ $output == *'evil\x1b]0;title\x07\nrlockrun: all is well'* ]]
 }
 

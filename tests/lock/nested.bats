@@ -220,8 +220,8 @@ is_kept_from() {
 
 @test "-v: a release is reported as what it was" {
 	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
-	[[ ${stderr_lines[2]} == "rlockrun: $KEY: still held by other runs" ]]
-	[[ ${stderr_lines[3]} == "rlockrun: $KEY: released" && ${#stderr_lines[@]} == 4 ]]
+	[[ ${stderr_lines[2]} == "rlockrun: \"$KEY\": still held by other runs" ]]
+	[[ ${stderr_lines[3]} == "rlockrun: \"$KEY\": released" && ${#stderr_lines[@]} == 4 ]]
 	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 0.2 true
 	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]
 	wait_until is_free

@@ -119,7 +119,7 @@ all_turns() {
 	for keys in '1 2 3' '3 2 1' '2 3 1' '2 1'; do
 		run -75 rl_keys "$keys" -n -- touch ran
 		echo "$output"
-		[[ $output == "rlockrun: $KEY:2 is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun)" ]]
 		is_free_key 1
 		is_free_key 3
 	done
@@ -129,8 +129,8 @@ all_turns() {
 @test "-w is one limit for all, and what was held is freed when it is over" {
 	take_foreign 2
 	run -75 rl_keys '1 2' -w 0.3 -- touch ran
-	[[ ${lines[0]} == "rlockrun: $KEY:2 is held by another client (not a rlockrun); waiting" ]]
-	[[ ${lines[1]} == "rlockrun: $KEY:2: still held, gave up waiting" ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); waiting" ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY:2\": still held, gave up waiting" ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
@@ -138,9 +138,9 @@ all_turns() {
 	take_foreign 1
 	take_foreign 2
 	start rl_keys '1 2' -- touch ran
-	wait_until grep -q "$KEY:1 is held by.*; waiting" err.1
+	wait_until grep -q "\"$KEY:1\" is held by.*; waiting" err.1
 	cli del "$KEY:1"
-	wait_until grep -q "$KEY:2 is held by.*; waiting" err.1
+	wait_until grep -q "\"$KEY:2\" is held by.*; waiting" err.1
 	is_held_key 1
 	cli del "$KEY:2"
 	exits_with 0 "$PID"
@@ -150,7 +150,7 @@ all_turns() {
 @test "a key that is no lock: 76, it is named, and the others are free" {
 	cli rpush "$KEY:2" a
 	run -76 rl_keys '1 2' -n -- touch ran
-	[[ $output == "rlockrun: $KEY:2 is not a lock: "* ]]
+	[[ $output == "rlockrun: \"$KEY:2\" is not a lock: "* ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 
@@ -235,9 +235,9 @@ await_monitor() {
 
 @test "-v names each, and all when they are released" {
 	run -0 rl_keys '2 1' -v -- true
-	[[ ${lines[0]} == "rlockrun: $KEY:2: acquired on "* ]]
-	[[ ${lines[1]} == "rlockrun: $KEY:1: acquired on "* ]]
-	[[ ${lines[2]} == "rlockrun: $KEY:2, $KEY:1: released" ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY:2\": acquired on "* ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY:1\": acquired on "* ]]
+	[[ ${lines[2]} == "rlockrun: \"$KEY:2\", \"$KEY:1\": released" ]]
 }
 
 # --- renewal ----------------------------------------------------------------
@@ -280,9 +280,9 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	wait_until grep -q waiting err.1
 	# In one step: a renewal in between would start over too soon.
 	cli set "$KEY:1" foreign XX PX 60000
-	wait_until grep -q "$KEY:1 was lost while others were waited for; starting over" err.1
+	wait_until grep -q "\"$KEY:1\" was lost while others were waited for; starting over" err.1
 	cli del "$KEY:2"
-	wait_until grep -q "$KEY:1 is held by.*; waiting" err.1
+	wait_until grep -q "\"$KEY:1\" is held by.*; waiting" err.1
 	is_free_key 2
 	cli del "$KEY:1"
 	exits_with 3 "$PID"
@@ -302,14 +302,14 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	is_held_key 3
 	touch go
 	exits_with 79 "$PID"
-	[[ $(grep rlockrun: err.1) == "rlockrun: $KEY:2 was lost: its key was taken away or has expired; stopping the job" ]]
+	[[ $(grep rlockrun: err.1) == "rlockrun: \"$KEY:2\" was lost: its key was taken away or has expired; stopping the job" ]]
 	is_free_key 1
 	is_free_key 3
 }
 
 @test "one that was lost is found out at the release: 79, and the others are free" {
 	run -79 rl_keys '1 2' -- redis-cli -s "$SUITE_DIR/s" del "$KEY:1"
-	[[ $output == *"$KEY:1 was lost: another client removed it while the job ran" ]]
+	[[ $output == *"\"$KEY:1\" was lost: another client removed it while the job ran" ]]
 	is_free_key 2
 }
 
@@ -318,7 +318,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	start rl_keys '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file ready
 	cli del "$KEY:1"
-	wait_until grep -q "$KEY:1 was lost" err.1
+	wait_until grep -q "\"$KEY:1\" was lost" err.1
 	sleep 1.2
 	is_held_key 2
 	touch "done"
@@ -373,6 +373,6 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "--max-run frees all of them: 124" {
 	run -124 rl_keys '1 2' --max-run 0.2 -- sleep 60
-	[[ $output == "rlockrun: $KEY:1, $KEY:2: the job has run for 0s; stopping the job" ]]
+	[[ $output == "rlockrun: \"$KEY:1\", \"$KEY:2\": the job has run for 0s; stopping the job" ]]
 	[[ -z $(keys_left) ]]
 }

@@ -194,7 +194,7 @@ seconds() {
 	exits_with 3 "$PID"
 	start_unit report.service
 	exits_with "$(setting report.service SuccessExitStatus)" "$PID"
-	[[ $(<"$ERR") == 'rlockrun: report is kept for '*'; it was held by '* ]]
+	[[ $(<"$ERR") == 'rlockrun: "report" is kept for '*'; it was held by '* ]]
 	[[ $(<runs) == run ]]
 	forget_report
 }
@@ -221,7 +221,7 @@ seconds() {
 	start_unit worker.service
 	second=$PID
 	wait_for_file "$ERR"
-	[[ $(<"$ERR") == 'rlockrun: worker is held by '* ]]
+	[[ $(<"$ERR") == 'rlockrun: "worker" is held by '* ]]
 	[[ $(lines_in runs) == 1 ]]
 
 	kill -TERM "$first"
@@ -308,7 +308,7 @@ ci_passes_on_and_waits() {
 	rm runs
 	hold_elsewhere ci:test-system
 	start_ci "$1"
-	wait_until grep -q 'ci:test-system is held by' "$ERR"
+	wait_until grep -q '"ci:test-system" is held by' "$ERR"
 	[[ ! -e runs ]]
 	touch ./done
 	exits_with 2 "$PID"
@@ -403,7 +403,7 @@ start_deploy() {
 	archive one
 	hold_elsewhere deploy:shop
 	start_deploy sh one.tar
-	wait_until grep -q 'deploy:shop is held by' "$ERR"
+	wait_until grep -q '"deploy:shop" is held by' "$ERR"
 	[[ ! -e shop ]]
 	touch ./done
 	exits_with 0 "$PID"

@@ -62,7 +62,7 @@ teardown() {
 	holds R1 -s
 	enqueue W
 	run -75 rl -n -s touch ran
-	[[ $output == "rlockrun: $KEY is held shared by "*" ago, and others are queued" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued" ]]
 	enqueue R2 -s
 	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
 	heartbeats_pass
@@ -224,9 +224,9 @@ teardown() {
 @test "the kinds meet: each reports how the lock is held" {
 	holds A -s
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is held shared by $(uname -n) (pid $PID, "*" ago" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by $(uname -n) (pid $PID, "*" ago" ]]
 	run -75 rl -n -p 2 touch ran
-	[[ $output == "rlockrun: $KEY is held shared by "*" ago" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago" ]]
 	holds B -s
 	run -75 rl -n touch ran
 	[[ $output == *" ago, and by 1 other" ]]
@@ -241,7 +241,7 @@ teardown() {
 	for option in -s '-p 3'; do
 		# shellcheck disable=SC2086
 		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: $KEY is held by $(uname -n) (pid $PID, "*" ago" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, "*" ago" ]]
 	done
 	touch go
 	all_end_well
@@ -263,7 +263,7 @@ teardown() {
 	run -75 rl -n -p 1 touch ran
 	[[ $output == *" ago (1 of 3 permits, but 1 here)" ]]
 	run -0 rl -p 2 true
-	[[ $output == "rlockrun: $KEY: 2 permits here, but another holder was started with 3" ]]
+	[[ $output == "rlockrun: \"$KEY\": 2 permits here, but another holder was started with 3" ]]
 	run -0 rl -p 2 -n true
 	touch go
 	all_end_well

@@ -32,7 +32,7 @@ excludes() {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
 	run -75 rl -n touch ran
-	[[ $output == *"$KEY is held by "* ]]
+	[[ $output == *"\"$KEY\" is held by "* ]]
 	for n in 1 2 3; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
 		wait_until has_exactly "$ERR" 2
@@ -121,7 +121,7 @@ passes_over() {
 	cli zadd "$Q" 1 "$1"
 	cli zadd "$L" "${2:-$((now * 1000 + 19000))}" "$1"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: $KEY is free, but others are queued for it" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it" ]]
 	run -0 timeout -k 1 12 "$RLOCKRUN" -k "$KEY" true
 	[[ -z $(keys_left) && ! -e ran ]]
 }
@@ -218,7 +218,7 @@ told() {
 		# shellcheck disable=SC2086 # several words
 		cli "$command" "$I" $value
 		run -75 rl -n true
-		[[ $output == "rlockrun: $KEY is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
 		cli del "$KEY"
 		run -0 rl -n true
 		[[ -z $output && -z $(keys_left) ]]
@@ -239,7 +239,7 @@ told() {
 @test "a record with a time that is none" {
 	for since in nan inf -inf 1e300 -1e300 x '' 0x10 99999999999999999999 -1; do
 		told since "$since"
-		[[ $output == "rlockrun: $KEY is held by "* ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by "* ]]
 	done
 }
 

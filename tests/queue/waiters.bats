@@ -22,7 +22,7 @@ teardown() {
 	run -0 rl --max-waiters 0 true
 	holds A
 	run -75 rl --max-waiters 0 touch ran
-	[[ $output == "rlockrun: $KEY is held by "*" ago; 0 are waiting already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by "*" ago; 0 are waiting already" ]]
 	run -75 rl --max-waiters 0 -w 5 touch ran
 	run -75 rl -q --max-waiters=0 touch ran
 	[[ -z $output ]]
@@ -101,8 +101,8 @@ said_busy() {
 	touch go
 	all_end_well
 	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
-	[[ $(<err.2) == "rlockrun: $KEY is held by "*" ago; waiting" ]]
-	[[ $(<err.3) == "rlockrun: $KEY is held by "*" ago; waiting, position 2 in the queue" ]]
+	[[ $(<err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting" ]]
+	[[ $(<err.3) == "rlockrun: \"$KEY\" is held by "*" ago; waiting, position 2 in the queue" ]]
 }
 
 # on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
@@ -124,7 +124,7 @@ screen_has() {
 	enqueue B
 	on_terminal
 	echo 24 80 >ready
-	line="rlockrun: waiting 0s, position 2 in the queue: $KEY is held by $(uname -n) \(pid $a, deploy\)"
+	line="rlockrun: waiting 0s, position 2 in the queue: \"$KEY\" is held by $(uname -n) \(pid $a, deploy\)"
 	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
 	wait_until screen_has 'waiting 1s, position 2 in the queue: '
 	wait_until screen_has 'waiting 2s, position 2 in the queue: '

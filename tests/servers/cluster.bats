@@ -67,7 +67,7 @@ key_on() {
 fails() {
 	run -"$1" rl --server-timeout 2 "${@:3}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$2"* && ! -e ran ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"$2"* && ! -e ran ]]
 }
 
 # --- whom it asks -------------------------------------------------------------
@@ -415,7 +415,7 @@ renewed_again() {
 	hold
 	open_slot 2 0
 	run -69 "$RLOCKRUN" --list "$KEY"
-	[[ ${lines[0]} == "rlockrun: $KEY: its slot is moving to another node" ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY\": its slot is moving to another node" ]]
 	move_keys 2 0
 	close_slot 2 0
 	run -0 "$RLOCKRUN" --list "$KEY"

@@ -272,7 +272,7 @@ is_connecting() {
 	passed EVAL/1 1
 	cli del "$KEY"
 	exits_with 79 "$PID"
-	grep -q "$KEY was lost: its key was taken away or has expired; stopping the job" "$ERR"
+	grep -q "\"$KEY\" was lost: its key was taken away or has expired; stopping the job" "$ERR"
 	has_passed proxy EVAL/1 2
 	[[ $(cli exists "$KEY") == 0 ]]
 	cli del "{$KEY}:rlk:i"

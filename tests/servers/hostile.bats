@@ -31,7 +31,7 @@ nonsense() {
 	since=$(($(now_ms) - since))
 	echo "after $since ms: ${output:0:1000}"
 	((since < 4000))
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"$RLOCKRUN_REDIS: "*$1* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"$RLOCKRUN_REDIS: "*$1* ]]
 	[[ ! -e ran ]]
 }
 
@@ -255,7 +255,7 @@ foreign_server() {
 	through "answer:CLIENT::$2" answer:EVAL::+OK
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
-	[[ $output == "rlockrun: $KEY: no Redis server at $RLOCKRUN_REDIS: $1" ]]
+	[[ $output == "rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: $1" ]]
 	rules hangup:EVAL/7:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
 	running -t 3
 	says "no Redis server at $RLOCKRUN_REDIS: $1"
@@ -281,7 +281,7 @@ real_foreign_server() {
 	wait_for_file port
 	run -69 rl -n --server-timeout 0.5 -r "redis://127.0.0.1:$(<port)" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "*"redis://127.0.0.1:$(<port): "*"$1"* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"redis://127.0.0.1:$(<port): "*"$1"* ]]
 	[[ ! -e ran ]]
 }
 

@@ -124,7 +124,7 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
 @test "busy names the holder; -w ends with 75; a waiter follows the holder" {
 	hold
 	run -75 rl -n -- true
-	[[ $output == *"$KEY is held by "*"(pid $PID, "* ]]
+	[[ $output == *"\"$KEY\" is held by "*"(pid $PID, "* ]]
 	run -75 rl -w 0.3 -- true
 	local holder=$PID
 	start rl -- sh -c 'date +%s%N >second'
@@ -169,7 +169,7 @@ some_taken() {
 	return 0
 }
 
-says_who() { (($1 <= 2)) || [[ $output == *"$KEY is held by "* ]]; }
+says_who() { (($1 <= 2)) || [[ $output == *"\"$KEY\" is held by "* ]]; }
 
 # bats test_tags=extra
 @test "S14: of 5 any subset is held: acquired when 3 are free, otherwise nothing is left" {

@@ -35,7 +35,7 @@ acquiring() {
 	*) status=$2 ;;
 	esac
 	run "-$status" rl -n --server-timeout 0.25 touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY"*"${TOLD:-${1%% *}}"* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${TOLD:-${1%% *}}"* ]]
 	[[ ! -e ran && -z $(keys_left) ]]
 	(($(grep -c '^answered EVAL/7' proxy/log) < 20))
 }
@@ -57,7 +57,7 @@ holding() {
 	lost)
 		wait_until gone "$PID"
 		exits_with 79 "$PID"
-		grep -q "$KEY was lost: .*; stopping the job" "$ERR"
+		grep -q "\"$KEY\" was lost: .*; stopping the job" "$ERR"
 		gone "$(<job)"
 		cli del "$KEY" "{$KEY}:rlk:i"
 		;;
@@ -86,7 +86,7 @@ releasing() {
 	told)
 		touch "done"
 		exits_with 7 "$PID"
-		[[ $(<"$ERR") == "rlockrun: $KEY: cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"${TOLD:-$1}"* ]]
+		[[ $(<"$ERR") == "rlockrun: \"$KEY\": cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"${TOLD:-$1}"* ]]
 		[[ $(cli del "$KEY" "{$KEY}:rlk:i") == 2 ]]
 		;;
 	esac
@@ -236,7 +236,7 @@ row() {
 	[[ $(cli del "$KEY") == 1 ]]
 	wait_until gone "$PID"
 	exits_with 79 "$PID"
-	[[ $(<"$ERR") == "rlockrun: $KEY was lost: its key was taken away or has expired; stopping the job" ]]
+	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: its key was taken away or has expired; stopping the job" ]]
 	gone "$(<job)"
 	[[ $(cli del "{$KEY}:rlk:i") == 1 && -z $(keys_left) ]]
 }
@@ -486,10 +486,10 @@ serves() {
 	cli del "{$KEY}:rlk:f"
 	cli cluster setslot "$SLOT" migrating "$OTHER"
 	run -69 rl -n touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
 	cli cluster setslot "$SLOT" node "$OTHER"
 	run -69 rl touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
 	[[ ! -e ran ]]
 }
 

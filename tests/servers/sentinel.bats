@@ -26,7 +26,7 @@ teardown() { end_test; }
 denied() {
 	run -77 rl --server-timeout 1h "${@:2}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: "* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "* ]]
 	[[ $output == *": sentinel redis://127.0.0.1:"*": "*"$1"* && ! -e ran ]]
 }
 
@@ -42,7 +42,7 @@ denied() {
 
 @test "-v names the primary that was found" {
 	run -0 rl -v true
-	[[ ${lines[0]} == "rlockrun: $KEY: acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
+	[[ ${lines[0]} == "rlockrun: \"$KEY\": acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
 }
 
 @test "one sentinel is enough, wherever it stands" {
@@ -178,7 +178,7 @@ deny() {
 }
 
 @test "no sentinel knows the master" {
-	refused "its sentinels know no master 'other'" -r "redis-sentinel://$SENTINELS/other"
+	refused 'its sentinels know no master "other"' -r "redis-sentinel://$SENTINELS/other"
 	run -69 rl --server-timeout 1h --status -r "redis-sentinel://$SENTINELS/other"
 	given_up '1 of 2 sentinels answer, and know no such master' \
 		-r "redis-sentinel://${SENTINELS%%,*},127.0.0.1:1/other"
@@ -211,7 +211,7 @@ deny() {
 		at "s$i" sentinel remove primary
 	done
 	cli client kill type normal skipme yes >/dev/null
-	wait_until grep -q "know no master 'primary'; trying again" err.2
+	wait_until grep -q 'know no master "primary"; trying again' err.2
 	for i in 0 1 2; do
 		at "s$i" sentinel monitor primary 127.0.0.1 "${PORTS[0]}" 2
 	done

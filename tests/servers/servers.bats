@@ -125,7 +125,7 @@ user() {
 # denied WORDS URL: 77 with these words, and nothing in any db.
 denied() {
 	run -77 rl -n -r "$2" touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY: refused by "*"$1"* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": refused by "*"$1"* ]]
 	run -77 rl -w 5 -r "$2" touch ran
 	[[ ! -e ran ]]
 	[[ -z $(keys_left) ]]
@@ -332,7 +332,7 @@ takes_ms() {
 @test "no server: 69 after --server-timeout, and at the end of -w" {
 	export RLOCKRUN_REDIS=unix://$PWD/away
 	takes_ms 400 1300 69 --server-timeout 0.8
-	[[ $output == *"rlockrun: $KEY: cannot connect to unix://$PWD/away: No such file or directory" ]]
+	[[ $output == *"rlockrun: \"$KEY\": cannot connect to unix://$PWD/away: No such file or directory" ]]
 	takes_ms 400 1300 69 -n --server-timeout 0.8
 	takes_ms 400 1300 69 -w 5 --server-timeout 0.8
 	takes_ms 390 900 69 -w 0.4
@@ -394,7 +394,7 @@ has_read() {
 	[[ $output == *"RLOCKRUN_KEY=$KEY"* ]]
 	[[ $output != *RLOCKRUN_TOKEN* && $output != *RLOCKRUN_FENCE* ]]
 	# shellcheck disable=SC2154 # set by run
-	[[ ${stderr_lines[-1]} == "rlockrun: $KEY: cannot connect to $RLOCKRUN_REDIS: "*"; running without the lock" ]]
+	[[ ${stderr_lines[-1]} == "rlockrun: \"$KEY\": cannot connect to $RLOCKRUN_REDIS: "*"; running without the lock" ]]
 	run -0 rl --on-unavailable run -w 0.2 touch ran
 	[[ -e ran ]]
 }
@@ -471,7 +471,7 @@ has_read() {
 @test "a key that holds something else: 76, and it stays" {
 	cli rpush "$KEY" a
 	run -76 rl -n touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: $KEY is not a lock: "*WRONGTYPE* ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\" is not a lock: "*WRONGTYPE* ]]
 	run -76 rl touch ran
 	[[ $(cli lrange "$KEY" 0 -1) == a ]]
 	cli del "$KEY"
@@ -594,14 +594,14 @@ fake() {
 @test "a server that speaks HTTP: a message that says so" {
 	fake 'printf "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"; sleep 0.1'
 	takes_ms 0 2000 69 -n --server-timeout 0.5
-	[[ $output == *"rlockrun: $KEY: no Redis server at $RLOCKRUN_REDIS: "* ]]
+	[[ $output == *"rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: "* ]]
 }
 
 # bats test_tags=extra
 @test "a server that hangs up" {
 	fake true
 	takes_ms 0 4000 69 -n --server-timeout 2
-	[[ $output == *"rlockrun: $KEY: lost the connection to $RLOCKRUN_REDIS"* ]]
+	[[ $output == *"rlockrun: \"$KEY\": lost the connection to $RLOCKRUN_REDIS"* ]]
 }
 
 # peak_kb COMMAND...: runs it and prints its peak memory to file peak.

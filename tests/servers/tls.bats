@@ -175,11 +175,11 @@ bad_file() {
 
 @test "files that are missing or hold something else: 78" {
 	client=$CERTIFICATES/client
-	bad_file 'CA file nowhere: No such file or directory' --tls-ca nowhere
-	bad_file 'CA file .: Is a directory' --tls-ca .
+	bad_file 'CA file "nowhere": No such file or directory' --tls-ca nowhere
+	bad_file 'CA file ".": Is a directory' --tls-ca .
 	bad_file 'holds no certificate' --tls-ca "$client.key"
 	bad_file 'holds no certificate' --tls-ca /dev/null
-	bad_file 'certificate nowhere: No such' --tls-cert nowhere --tls-key "$client.key"
+	bad_file 'certificate "nowhere": No such' --tls-cert nowhere --tls-key "$client.key"
 	bad_file 'holds no certificate' --tls-cert "$client.key"
 	bad_file 'key nowhere: No such' --tls-cert "$client.crt" --tls-key nowhere
 	bad_file 'not in PEM format' --tls-cert "$client.crt"

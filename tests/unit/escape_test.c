@@ -92,9 +92,34 @@ check_code(unsigned long code, bool is_fit)
 	free(got_json);
 }
 
+/* The first quote without a backslash ends a name. */
+static void
+test_quotes(void)
+{
+	char text[64], little[8];
+
+	escape_quote("", text, sizeof(text));
+	is_text(text, "\"\"", "an empty name in quotes");
+	escape_quote("a\" is free; \"b", text, sizeof(text));
+	is_text(text, "\"a\\\" is free; \\\"b\"", "quotes in quotes");
+	escape_quote("a\\", text, sizeof(text));
+	is_text(text, "\"a\\\\\"", "a backslash at the end of a name");
+	escape_quote("\n\x1b\u00e9", text, sizeof(text));
+	is_text(text, "\"\\n\\x1b\u00e9\"", "the rest is escaped as in text");
+	escape_quote("abcde", little, sizeof(little));
+	is_text(little, "\"abcde\"", "a name that just fits");
+	escape_quote("abcdef", little, sizeof(little));
+	is_text(little, "\"abcde\"", "a name that is cut off");
+	escape_quote("abc\x1b", little, sizeof(little));
+	is_text(little, "\"abc\"", "no escape is cut in two");
+	escape_quote("a", little, sizeof("\"\""));
+	is_text(little, "\"\"", "no room for any of it");
+}
+
 int
 main(void)
 {
+	test_quotes();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *shown = escape_text(cases[i].text, ESCAPE_TEXT);
 		char *json = escape_text(cases[i].text, ESCAPE_JSON);

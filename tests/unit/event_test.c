@@ -78,25 +78,27 @@ test_messages(void)
 
 	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text,
-	    "NAME is held by web-3 (pid 4121, deploy); waiting, position 3 in "
-	    "the queue",
+	    "\"NAME\" is held by web-3 (pid 4121, deploy); waiting, position 3 "
+	    "in the queue",
 	    "a part with a known fact");
 	event.position = 1;
 	event_text_format(&event, &opts, text, sizeof(text));
-	is_text(text, "NAME is held by web-3 (pid 4121, deploy); waiting",
+	is_text(text, "\"NAME\" is held by web-3 (pid 4121, deploy); waiting",
 	    "the head of the queue gets no position");
 	event_text_format(&event, &opts, little, sizeof(little));
-	is_text(little, "NAME is", "what does not fit is cut off");
+	is_text(little, "\"NAME\" ", "what does not fit is cut off");
 	event = full_event(EVENT_ENDING, ENDING_LOST);
 	event_text_format(&event, &opts, text, sizeof(text));
-	is_text(text, "NAME was lost: WHY; stopping the job", "what follows");
+	is_text(text, "\"NAME\" was lost: WHY; stopping the job",
+	    "what follows");
 	event.then = EVENT_THEN_NOTHING;
 	event_text_format(&event, &opts, text, sizeof(text));
-	is_text(text, "NAME was lost: WHY", "nothing follows");
+	is_text(text, "\"NAME\" was lost: WHY", "nothing follows");
 	event = full_event(EVENT_NO_REPLY, ENDING_NONE);
 	event.name = NULL;
 	event_text_format(&event, &opts, text, sizeof(text));
-	is_text(text, "a, b: WHY; trying again", "all locks by default");
+	is_text(text, "\"a\", \"b\": WHY; trying again",
+	    "all locks by default");
 	event_text_format(&event, &no_keys, text, sizeof(text));
 	is_text(text, "WHY; trying again", "an unknown fact at the start");
 	event = full_event(EVENT_JOB_STARTED, ENDING_NONE);

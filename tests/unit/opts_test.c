@@ -393,7 +393,7 @@ static const struct bad_case {
     {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64,
 	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
     {{"-k", "a", "-k", "b", "-k", "a", "ls"}, {NULL}, 64,
-	"the same key is given twice: a" TRY},
+	"the same key is given twice: \"a\"" TRY},
     {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
     {{"-k", "a", "-k", "b\nc", "ls"}, {NULL}, 64,
 	"one of several keys can't contain a newline" TRY},
@@ -696,8 +696,8 @@ check_file(const char *path, const char *password, const char *message,
 	char want[512] = "";
 
 	if (message != NULL)
-		snprintf(want, sizeof(want), "rlockrun: password file %s: %s\n",
-		    path, message);
+		snprintf(want, sizeof(want),
+		    "rlockrun: password file \"%s\": %s\n", path, message);
 	run_start(&run, LIST("-k", "a", "--password-file", path, "ls"),
 	    LIST("RLOCKRUN_PASSWORD=ignored"));
 	is_text(run.message, want, title);
