@@ -57,9 +57,10 @@ enum event_type {
 	EVENT_COUNT,
 };
 
-/* What follows for the job. */
+/* What follows for the job; nothing if there is none to be run. */
 enum event_then {
 	EVENT_THEN_NOTHING,
+	EVENT_THEN_NOT_STARTED,
 	EVENT_THEN_STOPPED,
 	EVENT_THEN_KILLED,
 	EVENT_THEN_CONTINUES,

@@ -96,10 +96,12 @@ static const struct {
 };
 /* clang-format on */
 
-static const char *const thens[EVENT_THEN_COUNT] = {[EVENT_THEN_STOPPED] =
-							"stopping the job",
+static const char *const thens[EVENT_THEN_COUNT] = {
+    [EVENT_THEN_NOT_STARTED] = "command not started",
+    [EVENT_THEN_STOPPED] = "stopping the job",
     [EVENT_THEN_KILLED] = "the job was killed",
-    [EVENT_THEN_CONTINUES] = "the job continues without it"};
+    [EVENT_THEN_CONTINUES] = "the job continues without it",
+};
 
 /* --- a message -------------------------------------------------------- */
 

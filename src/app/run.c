@@ -184,7 +184,7 @@ on_unavailable(struct run *run)
 		return;
 	}
 	ending_add_lock(&run->ending, ENDING_UNAVAILABLE, run->set.about,
-	    EVENT_THEN_NOTHING);
+	    EVENT_THEN_NOT_STARTED);
 	run->state = RUN_DONE;
 }
 
@@ -201,6 +201,7 @@ on_failed(struct run *run)
 	const struct lock *lock = run->set.about;
 	struct event event = {.name = lock->config->name,
 	    .why = lock->error,
+	    .then = EVENT_THEN_NOT_STARTED,
 	    .holder = &lock->holder,
 	    .count = lock->queue.length};
 
@@ -270,7 +271,7 @@ step_acquire(struct run *run)
 	} else if (clock_now() >= run->wait_until) {
 		if (run->set.answered)
 			ending_add_lock(&run->ending, ENDING_WAIT_OVER,
-			    run->set.about, EVENT_THEN_NOTHING);
+			    run->set.about, EVENT_THEN_NOT_STARTED);
 		cancel(run);
 	} else {
 		observer_watch_acquire(&run->observer, &run->set);

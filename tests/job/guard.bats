@@ -292,7 +292,7 @@ guard_sleeps() { has_state S "$GUARD"; }
 	kill -KILL "$GUARD"
 	within 2000 gone "$RUN"
 	exits_with 71 "$RUN"
-	[[ $(tail -n 1 err.2) == *"the job cannot be guarded: the guard was killed" ]]
+	[[ $(tail -n 1 err.2) == *"the job cannot be guarded: the guard was killed; command not started" ]]
 	touch ./done
 	exits_with 0 "${STARTED[0]}"
 	[[ ! -e ran ]]

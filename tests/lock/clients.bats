@@ -180,7 +180,7 @@ keeps_rlockrun_out() {
 	token=$(cli get "$KEY")
 	[[ -n $token ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -w 0.3 touch ran
 	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); waiting" ]]
 	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
@@ -284,7 +284,7 @@ cannot_be_freed() {
 	[[ $(cli get "$KEY") == "$token" && $(cli pttl "$KEY") -gt 30000 ]]
 	# What is known of the one that lost it is not said of its successor.
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n true
-	[[ $output == *" is held by another client (not a rlockrun)" ]]
+	[[ $output == *" is held by another client (not a rlockrun); command not started" ]]
 	touch released
 	exits_with 0 "$CLIENT"
 	[[ $(cli exists "$KEY") == 0 ]]

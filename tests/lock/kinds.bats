@@ -242,7 +242,7 @@ has_grown() {
 		[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
 		# shellcheck disable=SC2086
 		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
 		cli del "$KEY"
 	done
 	[[ ! -e ran ]]
@@ -270,7 +270,7 @@ rules_of_manual() {
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
 	enqueue C
 	kill -CONT "${STARTED[1]}"
 	touch go

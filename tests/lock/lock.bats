@@ -73,7 +73,7 @@ all_but_one_refused() {
 	[[ $(cli set "$KEY" plain NX PX 60000) == OK ]]
 	run -75 rl -n touch ran
 	[[ ! -e ran ]]
-	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
 	[[ $(cli get "$KEY") == plain ]]
 	start "$RLOCKRUN" -k "$KEY" true
 	wait_for_file "$ERR"
@@ -139,7 +139,7 @@ rlockrun_turns() {
 	run -75 rl -n true
 	[[ ${#lines[@]} == 1 ]]
 	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\)"
-	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
+	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago; command not started$'
 	[[ $output =~ $pattern ]]
 }
 
@@ -174,7 +174,7 @@ rlockrun_turns() {
 	run -75 rl -w 0.6 true
 	[[ ${#lines[@]} == 2 ]]
 	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by "*" ago; waiting" ]]
-	[[ ${lines[1]} == "rlockrun: \"$KEY\": still held, gave up waiting" ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY\": still held, gave up waiting; command not started" ]]
 }
 
 @test "a waiter that acquires reports nothing more" {

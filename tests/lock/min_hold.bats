@@ -33,7 +33,7 @@ teardown() {
 		codes+="$code "
 	done
 	[[ $(wc -l <ran) == 1 && $(grep -o 75 <<<"$codes" | wc -l) == 29 ]]
-	grep -qE " is kept for [0-9]+s; it was held by .* ago$" err.30
+	grep -qE " is kept for [0-9]+s; it was held by .* ago; command not started$" err.30
 	cli del "$KEY" "$I"
 }
 
@@ -152,7 +152,7 @@ score_or_pttl() {
 	[[ $output == *" is kept for "*"; it was held shared by "* ]]
 	holds B -s
 	run -75 rl -n touch ran
-	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other" ]]
+	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other; command not started" ]]
 	touch go
 	exits_with 0 "$PID"
 	[[ ! -e ran ]]

@@ -119,7 +119,7 @@ all_turns() {
 	for keys in '1 2 3' '3 2 1' '2 3 1' '2 1'; do
 		run -75 rl_keys "$keys" -n -- touch ran
 		echo "$output"
-		[[ $output == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); command not started" ]]
 		is_free_key 1
 		is_free_key 3
 	done
@@ -130,7 +130,7 @@ all_turns() {
 	take_foreign 2
 	run -75 rl_keys '1 2' -w 0.3 -- touch ran
 	[[ ${lines[0]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); waiting" ]]
-	[[ ${lines[1]} == "rlockrun: \"$KEY:2\": still held, gave up waiting" ]]
+	[[ ${lines[1]} == "rlockrun: \"$KEY:2\": still held, gave up waiting; command not started" ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
 }
 

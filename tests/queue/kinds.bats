@@ -62,7 +62,7 @@ teardown() {
 	holds R1 -s
 	enqueue W
 	run -75 rl -n -s touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued; command not started" ]]
 	enqueue R2 -s
 	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
 	heartbeats_pass
@@ -224,15 +224,15 @@ teardown() {
 @test "the kinds meet: each reports how the lock is held" {
 	holds A -s
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by $(uname -n) (pid $PID, "*" ago" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by $(uname -n) (pid $PID, "*" ago; command not started" ]]
 	run -75 rl -n -p 2 touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago; command not started" ]]
 	holds B -s
 	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 1 other" ]]
+	[[ $output == *" ago, and by 1 other; command not started" ]]
 	holds C -s
 	run -75 rl -n touch ran
-	[[ $output == *" ago, and by 2 others" ]]
+	[[ $output == *" ago, and by 2 others; command not started" ]]
 	touch go
 	all_end_well
 	rm go
@@ -241,7 +241,7 @@ teardown() {
 	for option in -s '-p 3'; do
 		# shellcheck disable=SC2086
 		run -75 rl -n $option touch ran
-		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, "*" ago" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, "*" ago; command not started" ]]
 	done
 	touch go
 	all_end_well
@@ -249,10 +249,10 @@ teardown() {
 	STARTED=()
 	holds P1 -p 2
 	run -75 rl -n -s touch ran
-	[[ $output == *"is held by "*" ago (1 of 2 permits)" ]]
+	[[ $output == *"is held by "*" ago (1 of 2 permits); command not started" ]]
 	holds P2 -p 2
 	run -75 rl -n -p 2 touch ran
-	[[ $output == *" ago, and by 1 other (2 of 2 permits)" ]]
+	[[ $output == *" ago, and by 1 other (2 of 2 permits); command not started" ]]
 	touch go
 	all_end_well
 	[[ ! -e ran && -z $(keys_left) ]]
@@ -261,7 +261,7 @@ teardown() {
 @test "disagreement about N is reported, and each applies its own" {
 	holds A -p 3
 	run -75 rl -n -p 1 touch ran
-	[[ $output == *" ago (1 of 3 permits, but 1 here)" ]]
+	[[ $output == *" ago (1 of 3 permits, but 1 here); command not started" ]]
 	run -0 rl -p 2 true
 	[[ $output == "rlockrun: \"$KEY\": 2 permits here, but another holder was started with 3" ]]
 	run -0 rl -p 2 -n true

@@ -52,7 +52,7 @@ teardown() {
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
 	wait_until is_queued "$PID"
 	kill -CONT "$b"

@@ -121,7 +121,7 @@ passes_over() {
 	cli zadd "$Q" 1 "$1"
 	cli zadd "$L" "${2:-$((now * 1000 + 19000))}" "$1"
 	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it" ]]
+	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
 	run -0 timeout -k 1 12 "$RLOCKRUN" -k "$KEY" true
 	[[ -z $(keys_left) && ! -e ran ]]
 }
@@ -218,7 +218,7 @@ told() {
 		# shellcheck disable=SC2086 # several words
 		cli "$command" "$I" $value
 		run -75 rl -n true
-		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun)" ]]
+		[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
 		cli del "$KEY"
 		run -0 rl -n true
 		[[ -z $output && -z $(keys_left) ]]

@@ -22,7 +22,7 @@ teardown() {
 	run -0 rl --max-waiters 0 true
 	holds A
 	run -75 rl --max-waiters 0 touch ran
-	[[ $output == "rlockrun: \"$KEY\" is held by "*" ago; 0 are waiting already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is held by "*" ago; 0 are waiting already; command not started" ]]
 	run -75 rl --max-waiters 0 -w 5 touch ran
 	run -75 rl -q --max-waiters=0 touch ran
 	[[ -z $output ]]
@@ -62,7 +62,7 @@ said_busy() {
 	enqueue C
 	c=$PID
 	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already" ]]
+	[[ $output == *"; 2 are waiting already; command not started" ]]
 	member=$(member_of "$c")
 	kill -KILL "$c"
 	# As if its heartbeats had been missing for long. It isn't the first in line,
@@ -71,7 +71,7 @@ said_busy() {
 	enqueue D --max-waiters 2
 	are_queued 3
 	run -75 rl --max-waiters 2 true
-	[[ $output == *"; 2 are waiting already" ]]
+	[[ $output == *"; 2 are waiting already; command not started" ]]
 	touch go
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A B D" ]]

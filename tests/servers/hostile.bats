@@ -255,7 +255,7 @@ foreign_server() {
 	through "answer:CLIENT::$2" answer:EVAL::+OK
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
-	[[ $output == "rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: $1" ]]
+	[[ $output == "rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: $1; command not started" ]]
 	rules hangup:EVAL/7:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
 	running -t 3
 	says "no Redis server at $RLOCKRUN_REDIS: $1"

@@ -486,10 +486,10 @@ serves() {
 	cli del "{$KEY}:rlk:f"
 	cli cluster setslot "$SLOT" migrating "$OTHER"
 	run -69 rl -n touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST); command not started" ]]
 	cli cluster setslot "$SLOT" node "$OTHER"
 	run -69 rl touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST)" ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST); command not started" ]]
 	[[ ! -e ran ]]
 }
 

@@ -55,7 +55,7 @@ user() {
 	done
 	run -69 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
 		--server-timeout 0.3 -r "redis://two:$PORT" true
-	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused" ]]
+	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused; command not started" ]]
 }
 
 @test "a name that doesn't exist" {
@@ -332,7 +332,7 @@ takes_ms() {
 @test "no server: 69 after --server-timeout, and at the end of -w" {
 	export RLOCKRUN_REDIS=unix://$PWD/away
 	takes_ms 400 1300 69 --server-timeout 0.8
-	[[ $output == *"rlockrun: \"$KEY\": cannot connect to unix://$PWD/away: No such file or directory" ]]
+	[[ $output == *"rlockrun: \"$KEY\": cannot connect to unix://$PWD/away: No such file or directory; command not started" ]]
 	takes_ms 400 1300 69 -n --server-timeout 0.8
 	takes_ms 400 1300 69 -w 5 --server-timeout 0.8
 	takes_ms 390 900 69 -w 0.4
@@ -417,7 +417,7 @@ has_read() {
 @test "--on-unavailable run: a busy lock stays busy, with 69 for its status, too" {
 	hold
 	run -69 rl --on-unavailable run -E 69 -w 0.3 touch ran
-	[[ $output == *"still held, gave up waiting" ]]
+	[[ $output == *"still held, gave up waiting; command not started" ]]
 	run -69 rl --on-unavailable run -E 69 -n touch ran
 	[[ ! -e ran ]]
 }
