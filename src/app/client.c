@@ -89,7 +89,7 @@ void
 client_send(struct client_command *command, const char **argv, bool more)
 {
 	struct client *client = command->client;
-	struct conn_command sent = {.argv = argv,
+	struct command sent = {.argv = argv,
 	    .deadline = clock_now() + client->opts->server_timeout_ms,
 	    .on_reply = on_reply,
 	    .arg = command,

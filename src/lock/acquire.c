@@ -135,7 +135,7 @@ static void
 wait_for_turn(struct lock *lock)
 {
 	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
-	const struct conn_command how = {.on_reply = on_doorbell,
+	const struct command how = {.on_reply = on_doorbell,
 	    .deadline = clock_now() + ms + lock->patience_ms};
 	struct request request;
 
@@ -226,8 +226,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 static bool
 withdraw(struct lock *lock)
 {
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 
 	if (quorum_owes_grant(lock->quorum))
 		lock_send_undo(lock, QUORUM_UNDO, true);
@@ -354,7 +353,7 @@ connect_ends_at(const struct lock *lock)
 static void
 send_try(struct lock *lock)
 {
-	struct conn_command how = {.on_reply = on_tried,
+	struct command how = {.on_reply = on_tried,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
 	struct request request;

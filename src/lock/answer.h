@@ -1,7 +1,7 @@
 /* What servers answer to our commands, as typed values. Each reply is checked
  * here, for the question that was asked: its shape, the range of each number,
  * the length of each text. A reply that does not pass breaks the protocol:
- * it fails the connection, see is_answer in struct conn_command. Behind
+ * it fails the connection, see is_answer in struct command. Behind
  * this module nobody looks into a reply.
  *
  * The functions return false for a reply that is no answer to their question,
@@ -91,7 +91,7 @@ bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 /* *look then needs look_fini. Dies when memory is out. */
 bool answer_look(struct look *look, const struct value *reply);
 
-/* For is_answer of struct conn_command. */
+/* For is_answer of struct command. */
 bool answer_is_acquire(const struct value *reply);
 bool answer_is_join(const struct value *reply);
 bool answer_is_renew(const struct value *reply);

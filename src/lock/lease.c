@@ -42,8 +42,7 @@ schedule_renewal(struct lock *lock, int64_t sent_at)
 static void
 lose(struct lock *lock, const char *why)
 {
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
@@ -71,7 +70,7 @@ on_error(struct lock *lock, const struct reply *reply)
 static void
 plant(struct lock *lock)
 {
-	const struct conn_command how = {
+	const struct command how = {
 	    .deadline = clock_now() + lock->patience_ms};
 	struct request request;
 
@@ -129,7 +128,7 @@ overdue_ms(const struct lock *lock)
 static int
 send_renewal(struct lock *lock, int64_t deadline, enum quorum_ask ask)
 {
-	const struct conn_command how = {.on_reply = on_renewed,
+	const struct command how = {.on_reply = on_renewed,
 	    .deadline = deadline,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
@@ -153,7 +152,7 @@ on_head(void *arg, const struct reply *reply)
 static void
 send_with_renewal(struct lock *lock, int64_t deadline)
 {
-	struct conn_command how = {.deadline = deadline, .more = true};
+	struct command how = {.deadline = deadline, .more = true};
 	struct request request;
 
 	request_record(&request, &lock->claim);

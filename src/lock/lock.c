@@ -42,10 +42,10 @@ lock_fini(struct lock *lock)
 }
 
 int
-lock_send(struct lock *lock, struct request *request,
-    const struct conn_command *how, enum quorum_ask ask)
+lock_send(struct lock *lock, struct request *request, const struct command *how,
+    enum quorum_ask ask)
 {
-	struct conn_command command = *how;
+	struct command command = *how;
 	int sent = 0;
 
 	command.argc = request->argc;
@@ -61,7 +61,7 @@ lock_send(struct lock *lock, struct request *request,
 }
 
 int
-lock_send_release(struct lock *lock, const struct conn_command *how,
+lock_send_release(struct lock *lock, const struct command *how,
     enum quorum_ask ask)
 {
 	struct request request;
@@ -75,8 +75,7 @@ lock_send_release(struct lock *lock, const struct conn_command *how,
 void
 lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
 {
-	const struct conn_command how = {.deadline =
-					     clock_now() + LOCK_REPLY_MS,
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
 	    .more = more};
 	struct request request;
 
@@ -87,8 +86,7 @@ lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
 void
 lock_notify(struct lock *lock, const struct answer_waiters *waiters)
 {
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct request request;
 
 	request_notify(&request, &lock->claim.keys, waiters->names,

@@ -124,8 +124,8 @@ void lock_fini(struct lock *lock);
  * in. One without words counts as sent. -1 when memory is out: a failed contact
  * like others, but on_reply is not called. */
 int lock_send(struct lock *lock, struct request *request,
-    const struct conn_command *how, enum quorum_ask ask);
-int lock_send_release(struct lock *lock, const struct conn_command *how,
+    const struct command *how, enum quorum_ask ask);
+int lock_send_release(struct lock *lock, const struct command *how,
     enum quorum_ask ask);
 /* Withdraws a try. more: a release follows in the same write. */
 void lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more);

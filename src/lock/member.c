@@ -241,7 +241,7 @@ static void
 ask_info(struct member *member, int64_t deadline)
 {
 	const char *argv[] = {"INFO", "server"};
-	const struct conn_command command = {.argc = 2,
+	const struct command command = {.argc = 2,
 	    .argv = argv,
 	    .deadline = deadline,
 	    .on_reply = on_info,
@@ -317,12 +317,12 @@ on_reply(void *arg, const struct reply *reply)
 }
 
 static int
-send_ballot(struct member *member, const struct conn_command *command,
+send_ballot(struct member *member, const struct command *command,
     enum reply_phase phase, bool counts)
 {
 	struct ballot *ballot = member->ballots;
 	struct ballot *end = ballot + MEMBER_OWED_MAX;
-	struct conn_command own = *command;
+	struct command own = *command;
 
 	while (ballot < end && ballot->question != 0)
 		ballot++;
@@ -378,7 +378,7 @@ notice_gap(struct member *member)
 }
 
 void
-member_ask(struct member *member, const struct conn_command *command,
+member_ask(struct member *member, const struct command *command,
     enum reply_phase phase)
 {
 	bool grant = phase == REPLY_ACQUIRING;
@@ -421,7 +421,7 @@ member_time_out(struct member *member)
 }
 
 void
-member_plant(struct member *member, const struct conn_command *command)
+member_plant(struct member *member, const struct command *command)
 {
 	if (!member_lacks_lock(member) || member_owes_grant(member) ||
 	    member->access != MEMBER_ADMITS ||
@@ -432,7 +432,7 @@ member_plant(struct member *member, const struct conn_command *command)
 }
 
 void
-member_send(struct member *member, const struct conn_command *command)
+member_send(struct member *member, const struct command *command)
 {
 	notice_gap(member);
 	if (server_is_up(member->server) || owes(member, 0, false) ||
@@ -441,7 +441,7 @@ member_send(struct member *member, const struct conn_command *command)
 }
 
 void
-member_recall(struct member *member, const struct conn_command *command)
+member_recall(struct member *member, const struct command *command)
 {
 	if (member->access != MEMBER_STRAY)
 		return;

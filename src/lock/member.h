@@ -111,21 +111,21 @@ void member_fini(struct member *member);
  *
  * A member that owes a reply to anything is not sent a grant: all of them would
  * be run when a frozen server goes on. */
-void member_ask(struct member *member, const struct conn_command *command,
+void member_ask(struct member *member, const struct command *command,
     enum reply_phase phase);
 
 /* The time for votes is over. The server may still do what was asked. */
 void member_time_out(struct member *member);
 
 /* Grants the lock again where it is missing. No vote. */
-void member_plant(struct member *member, const struct conn_command *command);
+void member_plant(struct member *member, const struct command *command);
 
 /* Sends what needs no reply, but only if that takes no new connection, or if
  * the member may have granted what was asked last. */
-void member_send(struct member *member, const struct conn_command *command);
+void member_send(struct member *member, const struct command *command);
 
 /* Undoes the last grant on the same connection, if it is stray. */
-void member_recall(struct member *member, const struct conn_command *command);
+void member_recall(struct member *member, const struct command *command);
 
 bool member_is_absent_for_good(const struct member *member);
 bool member_has_answered(const struct member *member);

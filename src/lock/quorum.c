@@ -295,7 +295,7 @@ on_time(void *arg)
 /* A grant has to come soon, or little would be left of the lease. A renewal has
  * as long as the command. */
 static void
-ask_members(struct quorum *quorum, const struct conn_command *command,
+ask_members(struct quorum *quorum, const struct command *command,
     enum quorum_ask ask)
 {
 	enum reply_phase phase = ask == QUORUM_GRANT   ? REPLY_ACQUIRING
@@ -326,7 +326,7 @@ ask_members(struct quorum *quorum, const struct conn_command *command,
  * from a member; one that was away has just forgotten it. */
 static void
 send_to_member(struct quorum *quorum, struct member *member,
-    const struct conn_command *command, enum quorum_ask ask)
+    const struct command *command, enum quorum_ask ask)
 {
 	if (ask == QUORUM_PLANT && (quorum->agreed || member->was_away))
 		member_plant(member, command);
@@ -338,7 +338,7 @@ send_to_member(struct quorum *quorum, struct member *member,
 }
 
 static int
-send_to_single(struct single *single, const struct conn_command *command,
+send_to_single(struct single *single, const struct command *command,
     enum quorum_ask ask)
 {
 	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW)
@@ -353,10 +353,10 @@ send_to_single(struct single *single, const struct conn_command *command,
 }
 
 int
-quorum_send(struct quorum *quorum, const struct conn_command *command,
+quorum_send(struct quorum *quorum, const struct command *command,
     enum quorum_ask ask)
 {
-	struct conn_command own = *command;
+	struct command own = *command;
 
 	if (quorum->single != NULL)
 		return send_to_single(quorum->single, command, ask);

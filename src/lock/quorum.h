@@ -57,7 +57,7 @@ void quorum_free(struct quorum *quorum);
  * not delivered any more. An answer of too few servers, or that too few
  * replicas have, is delivered as no value: see REPLY_TOO_FEW and partial in
  * reply.h. */
-int quorum_send(struct quorum *quorum, const struct conn_command *command,
+int quorum_send(struct quorum *quorum, const struct command *command,
     enum quorum_ask ask);
 
 /* Why servers do not count, for messages. */

@@ -67,8 +67,7 @@ on_answer(struct lock *lock, const struct answer_release *answer)
 	    [ANSWER_FREED] = LOCK_FREED,
 	    [ANSWER_LEFT] = LOCK_LEFT,
 	    [ANSWER_KEPT] = LOCK_KEPT};
-	const struct conn_command how = {
-	    .deadline = clock_now() + LOCK_REPLY_MS};
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct lock_release *release = &lock->release;
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
 	bool left = answer->how == ANSWER_LEFT;
@@ -121,7 +120,7 @@ static void
 send_release(struct lock *lock)
 {
 	int64_t give_up_at = lock->release.give_up_at;
-	const struct conn_command how = {.on_reply = on_released,
+	const struct command how = {.on_reply = on_released,
 	    .deadline = clock_min(give_up_at, clock_now() + lock->patience_ms)};
 
 	lock->command = LOCK_NONE_OUT;

@@ -20,7 +20,7 @@ enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 8, REQUEST_NUMBERS = 6 };
 struct request {
 	int argc;	   /* 0: there is nothing to send */
 	const char **argv; /* ends with NULL, too */
-	bool (*is_answer)(const struct value *value); /* as in conn_command */
+	bool (*is_answer)(const struct value *value); /* as in command */
 
 	const char *words[REQUEST_WORDS];
 	const char **more_words; /* NULL unless these were too few */

@@ -164,9 +164,9 @@ on_reply(void *arg, const struct reply *reply)
 }
 
 static int
-send_on(struct path *path, const struct conn_command *command)
+send_on(struct path *path, const struct command *command)
 {
-	struct conn_command own = *command;
+	struct command own = *command;
 
 	own.on_reply = on_reply;
 	own.arg = path;
@@ -178,8 +178,7 @@ send_on(struct path *path, const struct conn_command *command)
 }
 
 int
-single_ask(struct single *single, const struct conn_command *command,
-    bool grant)
+single_ask(struct single *single, const struct command *command, bool grant)
 {
 	single->error[0] = '\0';
 	single->grant = grant;
@@ -192,7 +191,7 @@ single_ask(struct single *single, const struct conn_command *command,
 }
 
 int
-single_ask_again(struct single *single, const struct conn_command *command)
+single_ask_again(struct single *single, const struct command *command)
 {
 	struct path *second = other(single->in_use);
 
@@ -217,7 +216,7 @@ single_await_renewals(struct single *single, bool keep,
 }
 
 int
-single_release(struct single *single, const struct conn_command *command)
+single_release(struct single *single, const struct command *command)
 {
 	single->error[0] = '\0';
 	single->on_quiet = NULL;

@@ -20,14 +20,14 @@ void single_free(struct single *single);
 
 /* A grant, or a renewal. What fewer than command->replicas have is delivered as
  * REPLY_TOO_FEW. */
-int single_ask(struct single *single, const struct conn_command *command,
+int single_ask(struct single *single, const struct command *command,
     bool grant);
 
 /* The renewal that is out once more, on a fresh connection. A yes or a no on
  * either connection answers both; a failure is delivered when the other has
  * failed, too. The other connection is left open until its reply. Replaces an
  * earlier one. -1 also when no renewal is out. */
-int single_ask_again(struct single *single, const struct conn_command *command);
+int single_ask_again(struct single *single, const struct command *command);
 
 /* Whether a release must wait for a renewal that is out on two connections:
  * until the first reply, which shows which connection works; and if the lock is
@@ -38,7 +38,7 @@ bool single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg));
 
 /* Gives the second connection up. */
-int single_release(struct single *single, const struct conn_command *command);
+int single_release(struct single *single, const struct command *command);
 
 /* The one in use. What is neither granted, renewed nor released is sent there.
  */

@@ -681,7 +681,7 @@ open_conn(struct conn *conn)
 }
 
 int
-conn_send(struct conn *conn, const struct conn_command *command)
+conn_send(struct conn *conn, const struct command *command)
 {
 	bool opening = conn->state == CONN_CLOSED;
 	struct pending drained[PIPELINE_MAX];

@@ -55,7 +55,7 @@ void conn_point(struct conn *conn, const char *host, int port);
 void conn_free(struct conn *conn);
 
 /* 0, or -1 as pipeline_append. */
-int conn_send(struct conn *conn, const struct conn_command *command);
+int conn_send(struct conn *conn, const struct command *command);
 
 /* Whether commands can be written at once. */
 bool conn_is_up(const struct conn *conn);

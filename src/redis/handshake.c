@@ -81,7 +81,7 @@ static int
 append(struct handshake *handshake, struct pipeline *pipeline, int64_t deadline,
     const char **argv, reply_handler *on_reply)
 {
-	struct conn_command command = {.argv = argv,
+	struct command command = {.argv = argv,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = handshake};

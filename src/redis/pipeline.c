@@ -46,7 +46,7 @@ put_head(char *end, char type, size_t number)
 /* redis.io's "Redis serialization protocol specification": an array of bulk
  * strings. Formatted in place, as a copy of AUTH would have to be wiped. */
 static int
-format(struct pipeline *pipeline, const struct conn_command *command)
+format(struct pipeline *pipeline, const struct command *command)
 {
 	size_t size = pipeline->out_length + HEAD_MAX;
 	char *out, *end;
@@ -70,7 +70,7 @@ format(struct pipeline *pipeline, const struct conn_command *command)
 }
 
 static int
-append(struct pipeline *pipeline, const struct conn_command *command)
+append(struct pipeline *pipeline, const struct command *command)
 {
 	if (pipeline->queued == PIPELINE_MAX || format(pipeline, command) == -1)
 		return -1;
@@ -86,13 +86,13 @@ append(struct pipeline *pipeline, const struct conn_command *command)
 
 /* The command's answer is kept until WAIT has its own. */
 int
-pipeline_append(struct pipeline *pipeline, const struct conn_command *command)
+pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
 	char count[16];
 	char ms[24];
 	const char *argv[] = {"WAIT", count, ms};
-	struct conn_command first = *command;
-	struct conn_command wait = *command;
+	struct command first = *command;
+	struct command wait = *command;
 
 	if (command->replicas == 0)
 		return append(pipeline, command);

@@ -13,7 +13,7 @@
 
 #define PIPELINE_MAX 16 /* commands that may be unanswered */
 
-struct conn_command {
+struct command {
 	int argc;
 	const char **argv;
 	int64_t deadline; /* absolute: connecting and answer together */
@@ -56,8 +56,7 @@ int pipeline_init(struct pipeline *pipeline);
 void pipeline_fini(struct pipeline *pipeline);
 
 /* 0, or -1 when memory is out or too many commands are unanswered. */
-int pipeline_append(struct pipeline *pipeline,
-    const struct conn_command *command);
+int pipeline_append(struct pipeline *pipeline, const struct command *command);
 
 /* The earliest one, CLOCK_NEVER without commands. */
 int64_t pipeline_deadline(const struct pipeline *pipeline);

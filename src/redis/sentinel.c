@@ -285,7 +285,7 @@ ask_next(struct sentinel *sentinel)
 {
 	const char *argv[] = {"SENTINEL", "get-master-addr-by-name",
 	    sentinel->url->master};
-	struct conn_command command = {.argc = 3,
+	struct command command = {.argc = 3,
 	    .argv = argv,
 	    .on_reply = on_reply,
 	    .arg = sentinel};

@@ -60,9 +60,9 @@ server_free(struct server *server)
 /* A primary that is silent may have been replaced: half of the time that is
  * left is for the one that the sentinels name then. */
 static int
-send_located(struct server *server, const struct conn_command *command)
+send_located(struct server *server, const struct command *command)
 {
-	struct conn_command sooner = *command;
+	struct command sooner = *command;
 	int64_t now = clock_now();
 	int64_t half_ms = (command->deadline - now) / 2;
 	int64_t by = now + (half_ms > ANSWER_MS ? half_ms : ANSWER_MS);
@@ -73,7 +73,7 @@ send_located(struct server *server, const struct conn_command *command)
 }
 
 int
-server_send(struct server *server, const struct conn_command *command)
+server_send(struct server *server, const struct command *command)
 {
 	if (server->slot != NULL)
 		return slot_send(server->slot, command);

@@ -20,7 +20,7 @@ struct server *server_new(struct loop *loop, const struct endpoint *url,
 void server_free(struct server *server);
 
 /* 0, or -1 when memory is out or too many commands are unanswered. */
-int server_send(struct server *server, const struct conn_command *command);
+int server_send(struct server *server, const struct command *command);
 
 /* Gives the connection up: unanswered commands get a reply before this
  * returns. */

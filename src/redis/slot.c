@@ -28,7 +28,7 @@ enum { LEARN_BYTES = 1 << 20, FAILURE_MAX = 1024 };
 struct kept {
 	struct kept *next;
 	struct slot *slot;
-	struct conn_command command;
+	struct command command;
 	bool waits; /* for the move, then it is sent again */
 	bool asked; /* of the node that ASK named */
 	int hops;
@@ -153,7 +153,7 @@ slot_free(struct slot *slot)
 
 /* In one piece: the words lie behind the pointers to them. */
 static struct kept *
-keep(struct slot *slot, const struct conn_command *command)
+keep(struct slot *slot, const struct command *command)
 {
 	size_t count = (size_t)command->argc;
 	size_t size = sizeof(struct kept) + count * sizeof(char *);
@@ -194,7 +194,7 @@ forget(struct slot *slot, struct kept *kept)
 static void
 deliver(struct slot *slot, struct kept *kept, const struct reply *reply)
 {
-	const struct conn_command command = kept->command;
+	const struct command command = kept->command;
 
 	forget(slot, kept);
 	if (command.on_reply != NULL)
@@ -229,7 +229,7 @@ deliver_failure(struct slot *slot, struct kept *kept, const struct conn *conn,
 static int
 send_kept(struct kept *kept, struct conn *conn, bool more)
 {
-	struct conn_command command = kept->command;
+	struct command command = kept->command;
 
 	command.on_reply = on_reply;
 	command.arg = kept;
@@ -272,7 +272,7 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 	struct slot *slot = kept->slot;
 	struct conn *other = slot->other;
 	const char *asking[] = {"ASKING"};
-	const struct conn_command before = {.argc = 1,
+	const struct command before = {.argc = 1,
 	    .argv = asking,
 	    .deadline = kept->command.deadline,
 	    .more = true};
@@ -392,7 +392,7 @@ static void
 learn(struct slot *slot, bool more)
 {
 	const char *argv[] = {"CLUSTER", "SLOTS"};
-	const struct conn_command command = {.argc = 2,
+	const struct command command = {.argc = 2,
 	    .argv = argv,
 	    .deadline = clock_now() + LEARN_MS,
 	    .on_reply = on_learnt,
@@ -420,7 +420,7 @@ on_learn_due(void *arg)
 /* --- the calls -------------------------------------------------------- */
 
 int
-slot_send(struct slot *slot, const struct conn_command *command)
+slot_send(struct slot *slot, const struct command *command)
 {
 	struct kept *kept = keep(slot, command);
 

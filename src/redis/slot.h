@@ -26,7 +26,7 @@ struct slot *slot_new(struct loop *loop, const struct endpoint *url,
 void slot_free(struct slot *slot);
 
 /* As those of conn.h. */
-int slot_send(struct slot *slot, const struct conn_command *command);
+int slot_send(struct slot *slot, const struct command *command);
 bool slot_is_up(const struct slot *slot);
 void slot_drop(struct slot *slot);
 

@@ -48,12 +48,12 @@ is_one(const struct value *value)
 	return value_integer(value, &number) && number == 1;
 }
 
-static struct conn_command
+static struct command
 ping(int64_t deadline)
 {
 	static const char *argv[] = {"PING"};
 
-	return (struct conn_command){.argc = 1,
+	return (struct command){.argc = 1,
 	    .argv = argv,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
@@ -98,7 +98,7 @@ test_bytes(struct pipeline *pipeline)
 	static const char set[] = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$20000\r\nxx";
 	static char long_word[20001];
 	const char *argv[] = {"SET", "", long_word};
-	struct conn_command command = ping(1);
+	struct command command = ping(1);
 	struct pending drained[PIPELINE_MAX];
 
 	pipeline_append(pipeline, &command);
@@ -120,7 +120,7 @@ test_bytes(struct pipeline *pipeline)
 static void
 test_kinds(struct pipeline *pipeline)
 {
-	struct conn_command command = ping(1);
+	struct command command = ping(1);
 
 	pipeline_append(pipeline, &command);
 	ok(deliver(pipeline, ":7\r\n", NULL), "a value");
@@ -152,7 +152,7 @@ test_kinds(struct pipeline *pipeline)
 static void
 test_answers(struct pipeline *pipeline)
 {
-	struct conn_command command = ping(1);
+	struct command command = ping(1);
 	struct pending drained[PIPELINE_MAX];
 	int calls = seen.calls;
 
@@ -170,7 +170,7 @@ test_answers(struct pipeline *pipeline)
 static void
 test_replicas(struct pipeline *pipeline)
 {
-	struct conn_command command = ping(1);
+	struct command command = ping(1);
 	struct pending drained[PIPELINE_MAX];
 	int calls = seen.calls;
 
@@ -201,8 +201,8 @@ test_replicas(struct pipeline *pipeline)
 static void
 test_deadlines(struct pipeline *pipeline)
 {
-	struct conn_command first = ping(50);
-	struct conn_command second = ping(30);
+	struct command first = ping(50);
+	struct command second = ping(30);
 	struct pending drained[PIPELINE_MAX];
 
 	second.on_reply = on_reply_take;
