@@ -119,7 +119,7 @@ $(CLIENTS): $(wildcard tests/helpers/clients/package*.json)
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
 
-# The version before the last change of the scripts, which tests/lock/versions.bats runs
+# A version with other scripts on the wire, which tests/lock/versions.bats runs
 # beside this one. Without the history its tests are skipped.
 FORMER_COMMIT := 9d58104
 FORMER := $(if $(shell git rev-parse -q --verify $(FORMER_COMMIT)^{commit} 2>/dev/null),build/former/rlockrun)
