@@ -213,11 +213,10 @@ deliver_silence(struct slot *slot, struct kept *kept,
 
 /* It was not run, as far as we know. */
 static void
-deliver_failure(struct slot *slot, struct kept *kept, const struct conn *conn,
-    const char *failure)
+deliver_failure(struct slot *slot, struct kept *kept, const struct conn *conn)
 {
 	const struct reply reply = {.kind = REPLY_NONE,
-	    .failure = failure,
+	    .failure = conn_error(conn),
 	    .label = conn_label(conn),
 	    .sent_at = CLOCK_NEVER};
 
@@ -260,8 +259,7 @@ go_to_owner(struct slot *slot)
 	while ((kept = first_waiting(slot->first)) != NULL) {
 		bool more = first_waiting(kept->next) != NULL;
 		if (send_kept(kept, slot->owner, more) == -1)
-			deliver_failure(slot, kept, slot->owner,
-			    conn_error(slot->owner));
+			deliver_failure(slot, kept, slot->owner);
 	}
 }
 
@@ -286,28 +284,45 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 	}
 	if (conn_send(other, &before) == -1 ||
 	    send_kept(kept, other, false) == -1)
-		deliver_failure(slot, kept, other, conn_error(other));
+		deliver_failure(slot, kept, other);
 }
 
 /* --- following -------------------------------------------------------- */
 
+/* A redirect is not followed for ever. If the node also refused us, that is
+ * what is to be mended. */
+static void
+stop_following(struct kept *kept, const struct reply *redirect)
+{
+	struct reply reply = *redirect;
+	char failure[FAILURE_MAX];
+
+	snprintf(failure, sizeof(failure),
+	    "redirected too often, last by %.960s", reply.label);
+	reply.failure = failure;
+	reply.value = NULL;
+	reply.sent_at = CLOCK_NEVER;
+	if (reply.kind != REPLY_NO_ACCESS) {
+		reply.kind = REPLY_NONE;
+		reply.error = NULL;
+	}
+	deliver_silence(kept->slot, kept, &reply);
+}
+
 /* An empty host in a redirect is that of the node which sent it. */
 static void
-follow(struct kept *kept, enum cluster_redirect redirect,
-    struct cluster_node *to)
+follow(struct kept *kept, const struct reply *reply,
+    enum cluster_redirect redirect, struct cluster_node *to)
 {
 	struct slot *slot = kept->slot;
 	const struct conn *from = kept->asked ? slot->other : slot->owner;
-	char failure[FAILURE_MAX];
 
 	if (*to->host == '\0')
 		snprintf(to->host, sizeof(to->host), "%s", conn_host(from));
 	if (redirect == CLUSTER_MOVED)
 		cluster_moved(&slot->cluster, to);
 	if (++kept->hops > HOPS_MAX || clock_now() >= kept->command.deadline) {
-		snprintf(failure, sizeof(failure),
-		    "redirected too often, last by %.960s", conn_label(from));
-		deliver_failure(slot, kept, from, failure);
+		stop_following(kept, reply);
 	} else if (redirect == CLUSTER_MOVED) {
 		kept->waits = true;
 		slot->moving = true;
@@ -349,7 +364,7 @@ on_answer(struct kept *kept, const struct reply *reply)
 	if (!kept->asked)
 		slot->failed = 0;
 	if (redirect != CLUSTER_NONE) {
-		follow(kept, redirect, &to);
+		follow(kept, reply, redirect, &to);
 		return;
 	}
 	if (!kept->asked && error != NULL && reply_is_doubtful(error))
@@ -455,7 +470,6 @@ slot_drop(struct slot *slot)
 	conn_drop(slot->owner);
 	conn_drop(slot->other);
 	while ((kept = first_waiting(slot->first)) != NULL)
-		deliver_failure(slot, kept, slot->owner,
-		    conn_error(slot->owner));
+		deliver_failure(slot, kept, slot->owner);
 	slot->dropping--;
 }

@@ -179,20 +179,33 @@ waiting_are() {
 	fails 69 'it is a node of a cluster' -r "redis://127.0.0.1:${PORTS[1]}"
 }
 
-# bats test_tags=extra
-@test "nodes that point at each other for ever" {
-	printf '+OK\r\n+OK\r\n-MOVED 1 :%d\r\n' 1 >answer
+# points_at_itself REPLIES: a node on PORT that sends these, and that it is the owner
+# itself. File `asked` gets a line for each connection.
+points_at_itself() {
 	choose_port
-	sed -i "s/:1\r/:$PORT\r/" answer
+	printf '%b-MOVED 1 :%d\r\n' "$1" "$PORT" >answer
 	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" \
 		SYSTEM:'echo >>asked; head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
 	wait_until eval '(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null'
 	wait_for_file asked
 	: >asked
+}
+
+# bats test_tags=extra
+@test "nodes that point at each other for ever" {
+	points_at_itself '+OK\r\n+OK\r\n'
 	run -69 rl --status --server-timeout 3 -r "redis-cluster://127.0.0.1:$PORT"
 	[[ $output == *"redirected too often, last by redis://127.0.0.1:$PORT (cluster)" ]]
 	# Each try follows five times.
 	(($(wc -l <asked) % 6 == 0))
+}
+
+@test "nodes that point at each other and refuse the password: 77" {
+	points_at_itself '-WRONGPASS invalid\r\n+OK\r\n+OK\r\n'
+	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	(($(wc -l <asked) == 6))
+	run -77 rl --status -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid" ]]
 }
 
 # bats test_tags=extra
