@@ -12,9 +12,9 @@ static const struct unit {
     {"", 1000},
     {"ms", 1},
     {"s", 1000},
-    {"m", 60 * 1000},
-    {"h", 60 * 60 * 1000},
-    {"d", 24 * 60 * 60 * 1000},
+    {"m", 60000},
+    {"h", 3600000},
+    {"d", 86400000},
 };
 
 /* The milliseconds in that unit, 0 if there is no such unit. */

@@ -278,9 +278,10 @@ request_undo(struct request *request, const struct claim *claim)
 void
 request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 {
-	char *seconds = request->numbers[0];
+	char *seconds;
 
 	begin(request);
+	seconds = request->numbers[0];
 	snprintf(seconds, sizeof(*request->numbers), "%.3f", (double)ms / 1000);
 	ADD(request, "BLPOP", claim->doorbell, seconds);
 }
