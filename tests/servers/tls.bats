@@ -181,11 +181,11 @@ bad_file() {
 	bad_file 'holds no certificate' --tls-ca /dev/null
 	bad_file 'certificate "nowhere": No such' --tls-cert nowhere --tls-key "$client.key"
 	bad_file 'holds no certificate' --tls-cert "$client.key"
-	bad_file 'key nowhere: No such' --tls-cert "$client.crt" --tls-key nowhere
+	bad_file 'key "nowhere": No such' --tls-cert "$client.crt" --tls-key nowhere
 	bad_file 'not in PEM format' --tls-cert "$client.crt"
 	bad_file 'not that of the certificate' --tls-cert "$client.crt" \
 		--tls-key "$CERTIFICATES/server.key"
-	RLOCKRUN_TLS_CA=nowhere bad_file 'CA file nowhere'
+	RLOCKRUN_TLS_CA=nowhere bad_file 'CA file "nowhere"'
 }
 
 @test "a key with a passphrase: 78, without a prompt" {
