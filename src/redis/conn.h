@@ -18,9 +18,9 @@
 
 struct conn;
 
-/* Finds out, each time a connection is opened, where the server is. A server
- * that is LOADING, whose primary is down, or that finds its cluster down, is
- * then not asked again but looked for anew. */
+/* Finds out, each time a connection is opened, where the server is. After an
+ * error which is doubtful (reply_is_doubtful) the connection is closed, so that
+ * the server is looked for anew. */
 struct conn_locator {
 	/* Answers by conn_found or conn_not_found, perhaps before it returns,
 	 * in time for the deadline. */
