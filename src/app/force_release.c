@@ -127,7 +127,7 @@ force(struct client *client, const struct key_names *keys,
 static bool
 ask_user(const struct client *client, const struct look *look)
 {
-	char name[OPTS_KEY_MAX * 4 + sizeof("\"\"")];
+	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
 	char text[512];
 	char *holder;
 	char *line = NULL;
