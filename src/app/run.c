@@ -337,6 +337,7 @@ step_release(struct run *run)
 	else if (set->state == LOCK_RELEASING ||
 		 set->outcome == LOCK_UNCONFIRMED)
 		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
+			      .name = lock->config->name,
 			      .why = lock->error});
 	else
 		observer_report_release(&run->observer, set, run->lock_configs);

@@ -313,6 +313,16 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	is_free_key 2
 }
 
+@test "one whose release cannot be confirmed: it alone is named" {
+	own_server
+	cli acl setuser job on '>secret' '~*' +@all
+	RLOCKRUN_REDIS=unix://job:secret@$SUITE_DIR/s run -0 rl_keys '1 2' -- \
+		redis-cli -s "$SUITE_DIR/s" acl setuser job resetkeys "~$KEY:1" "~{$KEY:1}:*"
+	[[ $output == *"rlockrun: \"$KEY:2\": cannot confirm the release"* ]]
+	is_free_key 1
+	cli del "$KEY:2"
+}
+
 # bats test_tags=extra
 @test "--on-lost warn: the others are kept until the job ends" {
 	start rl_keys '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
