@@ -1,4 +1,4 @@
-/* One run: the only file that knows both the lock and the job. */
+/* One run: the lock, and the job under it. */
 #ifndef RUN_H
 #define RUN_H
 
