@@ -284,7 +284,7 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 	for number in 434 424; do
 		run -71 --separate-stderr "$HELPERS/without-syscall" "$number" \
 			"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
-		[[ $stderr == *"cannot be guarded: Function not implemented" ]]
+		[[ $stderr == *"cannot be guarded: Function not implemented; command not started" ]]
 		[[ ! -e ran ]]
 		is_free
 	done

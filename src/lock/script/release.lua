@@ -141,8 +141,8 @@ return answer_of(function()
   -- that leaves after it was notified, or whose kind kept others back.
   local answer = {owned and 1 or 0, 0, 0, ''}
   local is_lock, held = pcall(find_holders, remove_expired)
-  if held.unswept then answer[2] = 1 end
-  if any and held.count == 0 then
+  if is_lock and held.unswept then answer[2] = 1 end
+  if any and is_lock and held.count == 0 then
     local nothing = function() end
     local done, swept = pcall(sweep, nested, nothing, nothing)
     if swept == true then answer[2] = 1 end
