@@ -234,12 +234,14 @@ begin_test() {
 # process of ours (each has this test's folder in its environment or its working
 # directory) or a key other than the fence's.
 end_test() {
-	local - pid
+	local - pid STATE PARENT
 	set +T
 	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
+	# Only what is stopped is continued: SIGCONT takes away the SIGSTOP by which
+	# the leak checker of a process that ends attaches to it, and waits for ever.
 	for pid in "${STARTED[@]}"; do
 		is_ours "$pid" || continue
-		kill -CONT "$pid" 2>/dev/null
+		read_state "$pid" && [[ $STATE == T ]] && kill -CONT "$pid" 2>/dev/null
 		kill -TERM "$pid" 2>/dev/null
 	done
 	wait_until no_processes_left || {
