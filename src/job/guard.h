@@ -83,8 +83,8 @@ bool guard_is_unresponsive(const struct guard *guard);
 void guard_kill(struct guard *guard);
 /* JOB_UNGUARDED -> JOB_CLEARED, as soon as it is proven that nothing of the job
  * is left: kills all children of this process, resolvers too, except those from
- * before guard_init. Orphans that these leave later cannot be told from the
- * job's and are killed. To be called at each SIGCHLD and from time to time
+ * before guard_init. Orphans that these leave later look like those of the job
+ * and are killed. To be called at each SIGCHLD and from time to time
  * until then. */
 void guard_kill_job(struct guard *guard);
 /* Whether children from before guard_init prevent that proof: waitpid(2) cannot

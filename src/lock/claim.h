@@ -15,7 +15,7 @@
 
 #define CLAIM_FORMER_MAX 8
 
-/* How many keys, in the order of script.h, all requests use. Acquire and
+/* How many keys, in the order of acquire.lua, all requests use. Acquire and
  * release use the same ones: a server that permits the former permits the
  * latter. */
 enum claim_tier {

@@ -53,8 +53,8 @@ struct quorum *quorum_new(struct loop *loop, const struct lock_config *config,
     void (*on_stray)(void *arg), void *arg);
 void quorum_free(struct quorum *quorum);
 
-/* As conn_send. There is one question at a time: the reply to an earlier one is
- * not delivered any more. An answer of too few servers, or that too few
+/* As server_send. There is one question at a time: the reply to an earlier one
+ * is not delivered any more. An answer of too few servers, or that too few
  * replicas have, is delivered as no value: see REPLY_TOO_FEW and partial in
  * reply.h. */
 int quorum_send(struct quorum *quorum, const struct command *command,
