@@ -1,0 +1,441 @@
+# The checker of chaos: each violation that is planted into a history is found, the
+# same history without it is clean, and what CAVEATS explains is excused.
+# bats file_tags=native
+
+bats_require_minimum_version 1.5.0
+
+# is_clean TOPOLOGY STATEMENT...: a history without findings. All statements are those
+# of `tale`.
+is_clean() {
+	check "$@"
+	[[ $status == 0 && $output == *'findings: none; excused: none' ]] || explain
+}
+
+# finds KIND[,KIND...] TOPOLOGY STATEMENT...: findings of these kinds, and no others.
+finds() {
+	local kinds
+	check "${@:2}"
+	kinds=$(sed -n '$s/^findings: \(.*\); excused: .*/\1/p' <<<"$output" |
+		sed 's/ x [0-9]*//g; s/, /\n/g' | sort | paste -sd,)
+	[[ $status == 1 && $kinds == "$1" ]] || explain
+}
+
+# excuses REASON TOPOLOGY STATEMENT...: all findings are excused, at least one so.
+excuses() {
+	check "${@:2}"
+	[[ $status == 0 && ${lines[-1]} == *'findings: none; excused: '*"$1"* ]] || explain
+}
+
+check() {
+	"$BATS_TEST_DIRNAME/tale" "$@" >"$BATS_TEST_TMPDIR/history" || return
+	run "$BATS_TEST_DIRNAME/check.py" "$BATS_TEST_TMPDIR/history"
+}
+
+# says TEXT: the last check has printed it.
+says() {
+	[[ $output == *"$1"* ]] || explain
+}
+
+explain() {
+	echo "status $status: $output"
+	return 1
+}
+
+# --- one at a time ----------------------------------------------------------
+
+@test "an overlap by stamps is found" {
+	is_clean one 'job(1, 1000, 2000)' 'job(2, 2000, 3000)'
+	is_clean one 'job(1, 1000, 2000)' 'job(2, 1500, 3000, keys=["b"])'
+	is_clean one 'job(1, 1000, 2000, mode="shared")' 'job(2, 1500, 3000, mode="shared")'
+	finds overlap,status one 'job(1, 1000, 2000)' 'job(2, 1990, 3000)'
+	says 'overlap at 1.990 s: jobs of "a" ran at the same time: exclusive since 1.000 s, exclusive since 1.990 s, for 10.0 ms (runs 1, 2)'
+	finds overlap one 'job(1, 1000, 2000, mode="shared")' \
+		'job(2, 1500, 3000, mode="permits", permits=2)'
+	finds overlap redlock3 'job(1, 1000, 2000, keys=["a", "b"])' 'job(2, 1500, 3000, keys=["b", "c"])'
+}
+
+@test "an overlap that the later job saw is found" {
+	# A stopped process does not stamp.
+	local first='job(1, 1000, 2000, True, 79, mode="%s", ended=2900)'
+	local struck='fault("job", "stop", 2000, 2800, run=1)'
+	is_clean one "${first/\%s/exclusive}" "$struck" 'job(2, 2100, 3000)'
+	finds overlap one "${first/\%s/exclusive}" "$struck" 'job(2, 2100, 3000, saw=[1])'
+	is_clean one "${first/\%s/shared}" "$struck" 'job(2, 2100, 3000, saw=[1], mode="shared")'
+}
+
+@test "processes belong to the job until its command ends by itself" {
+	is_clean one 'job(1, 1000, 2000)' 'child(1, 1100, 2500)' 'job(2, 2100, 3000)'
+	finds overlap one 'job(1, 1000, 2000, wait_all=True, ended=2600)' \
+		'child(1, 1100, 2500)' 'job(2, 2100, 3000)'
+	finds overlap one 'job(1, 1000, 2000, True, -15, ended=2500)' 'child(1, 1100, 2500)' \
+		'fault("wrapper", "term", 1900, run=1)' 'job(2, 2100, 3000)'
+	is_clean one 'job(1, 1000, 2000, True, -9)' 'child(1, 1100, 2500)' \
+		'fault("job", "kill", 2000, run=1)' 'job(2, 2100, 3000, saw=[1])'
+}
+
+@test "nested runs belong to the outer one" {
+	is_clean one 'job(1, 1000, 2000)' 'job(2, 1200, 1800, token="token-1", outer=1)'
+	finds overlap one 'job(1, 1000, 1500)' 'job(2, 1200, 1800, token="token-1", outer=1)' \
+		'job(3, 1700, 2500)'
+}
+
+@test "too many holders of permits are found" {
+	local two=('job(1, 1000, 2000, mode="permits", permits=2)'
+		'job(2, 1100, 2000, mode="permits", permits=2)')
+	is_clean one "${two[@]}"
+	is_clean one "${two[@]}" 'job(3, 2000, 2500, mode="permits", permits=2)'
+	finds permits one "${two[@]}" 'job(3, 1900, 2500, mode="permits", permits=2)'
+	says 'the job is one of 3 of "a", with 2 permits'
+}
+
+@test "a job without a lock is found, but not with --on-unavailable run" {
+	finds unlocked one 'job(1, 1000, 2000, token=None)'
+	finds unlocked one 'job(1, 1000, 2000, token=None, on_unavailable="run")'
+	is_clean one 'job(1, 4000, 5000, begun=900, token=None, on_unavailable="run")' \
+		'fault("server", "stop", 800, 4500)'
+	excuses 'without the lock' one 'fault("server", "stop", 800, 4500)' 'job(2, 3900, 4800)' \
+		'job(1, 4000, 5000, begun=900, token=None, on_unavailable="run")'
+}
+
+# --- excuses of an overlap --------------------------------------------------
+
+@test "an overlap is excused by a server that lost the lock" {
+	local jobs=('job(1, 1000, 2400, True, 79)' 'job(2, 2000, 3000)')
+	finds overlap,status one "${jobs[@]}"
+	local fault
+	for fault in 'fault("server", "kill", 1500, 1600)' 'fault("server", "flush", 1500)' \
+		'fault("lock", "shorten", 1500, key="a")'; do
+		excuses 'overlap (' one "${jobs[@]}" "$fault"
+		excuses 'overlap (' tls "${jobs[@]}" "$fault"
+	done
+	# It keeps what it had, the key is another, it was before or after.
+	finds overlap one "${jobs[@]}" 'fault("server", "stop", 1500, 1900)'
+	finds overlap one "${jobs[@]}" 'fault("lock", "shorten", 1500, key="b")'
+	finds overlap one 'job(1, 4000, 5400, True, 79)' 'job(2, 5000, 6000)' \
+		'fault("server", "flush", 1500)'
+	finds overlap one "${jobs[@]}" 'fault("server", "flush", 2300)'
+}
+
+@test "a lost lock excuses no longer than its holder may believe in it" {
+	# The next renewal reports the loss, unless it cannot pass.
+	excuses flushed one 'job(1, 1000, 4000, True, 79, ttl_ms=4000)' 'job(2, 2000, 4500)' \
+		'fault("server", "flush", 1600)'
+	finds overlap one 'job(1, 1000, 5500, True, 79, ttl_ms=4000)' 'job(2, 2000, 6000)' \
+		'fault("server", "flush", 1600)'
+	excuses flushed one 'job(1, 1000, 5500, True, 79, ttl_ms=4000)' 'job(2, 2000, 6000)' \
+		'fault("server", "flush", 1600)' 'fault("wrapper", "stop", 1700, 5400, run=1)'
+	finds overlap one 'job(1, 1000, 5700, True, 79, ttl_ms=4000)' 'job(2, 2000, 6000)' \
+		'fault("server", "flush", 1600)' 'fault("wrapper", "stop", 1700, 5400, run=1)'
+}
+
+@test "an overlap is excused by a failover, but not with --wait-replicas" {
+	local one two topology fault
+	one='job(1, 1000, 2400, True, 79, wait_replicas=%d)'
+	two='job(2, 2000, 3000, wait_replicas=%d)'
+	for topology in sentinel cluster; do
+		for fault in 'fault("server", "failover", 1500)' 'fault("server", "stop", 800, 2100)' \
+			'fault("server", "kill", 1500, 9000)'; do
+			# shellcheck disable=SC2059 # the formats are those above
+			excuses 'without --wait-replicas' $topology "$(printf "$one" 0)" \
+				"$(printf "$two" 2)" "$fault"
+			# shellcheck disable=SC2059
+			finds overlap $topology "$(printf "$one" 2)" "$(printf "$two" 2)" "$fault"
+		done
+		finds overlap $topology "${one/\%d/0}" "${two/\%d/0}" 'fault("server", "stop", 1500, 1600)'
+	done
+	excuses 'restarted empty' sentinel "${one/\%d/2}" "${two/\%d/2}" 'fault("server", "kill", 1500, 1900)'
+	excuses 'had not acknowledged' sentinel "${one/\%d/1}" "${two/\%d/1}" \
+		'fault("server", "failover", 1500)' 'fault("link", "stall", 1000, 1400, node="s1")'
+	finds overlap cluster "${one/\%d/1}" "${two/\%d/1}" \
+		'fault("server", "failover", 1500)' 'fault("link", "stall", 1000, 1400, node="s1")'
+}
+
+@test "a failover that nobody asked for is an excuse if it was seen" {
+	local jobs=('job(1, 1000, 2400, True, 79)' 'job(2, 2000, 3000)'
+		'fault("sentinel", "stop", 300, 900, node="q0")')
+	finds overlap sentinel "${jobs[@]}"
+	excuses 'without --wait-replicas' sentinel "${jobs[@]}" \
+		'record("owner", 100, key="a", node="s0")' 'record("owner", 1900, key="a", node="s1")'
+	excuses 'two primaries' sentinel "${jobs[@]}" 'seen(1000, "token-1")' \
+		'seen(1990, "token-2", node="s1")'
+	finds overlap sentinel "${jobs[@]}" 'seen(1000, "token-1")' 'seen(2200, "token-2")'
+}
+
+@test "a failover excuses only what was on the node that was struck" {
+	local jobs=('job(1, 1000, 2400, True, 79)' 'job(2, 2000, 3000)'
+		'fault("server", "stop", 1100, 1900, node="s2")')
+	excuses 'without --wait-replicas' sentinel "${jobs[@]}"
+	finds overlap sentinel "${jobs[@]}" 'seen(1000, "token-1")' 'seen(2200, "token-2")'
+}
+
+@test "several servers: a minority excuses nothing, a majority does" {
+	local jobs=('job(1, 1000, 2400, True, 79)' 'job(2, 2000, 3000)')
+	finds overlap redlock3 "${jobs[@]}" 'fault("server", "kill", 1500, 1600)'
+	excuses 'a majority restarted empty' redlock3 "${jobs[@]}" \
+		'fault("server", "kill", 1500, 1600)' 'fault("server", "kill", 1700, 1800, node="s1")'
+	finds overlap redlock5 "${jobs[@]}" \
+		'fault("server", "kill", 1500, 1600)' 'fault("server", "kill", 1700, 1800, node="s1")'
+	# A server that loses data without a restart does not abstain.
+	finds overlap redlock3 "${jobs[@]}" 'fault("server", "flush", 1500)'
+	excuses 'too few' redlock3 "${jobs[@]}" 'fault("server", "flush", 1500)' \
+		'seen(1000, "token-1")' 'seen(1000, "token-1", node="s1")'
+	excuses 'too few' redlock3 "${jobs[0]}" 'fault("server", "kill", 1500, 1600)' \
+		'job(2, 2000, 3000, options=["--min-uptime", "0"])' \
+		'seen(1000, "token-1")' 'seen(1000, "token-1", node="s1")'
+}
+
+@test "an overlap is excused by --on-lost warn, and by a job that nobody could guard" {
+	local two='job(2, 2000, 3000)'
+	finds overlap,status one 'job(1, 1000, 2400, True, 79, on_lost="warn")' "$two"
+	excuses 'on-lost warn' one 'job(1, 1000, 9000, status=79, on_lost="warn")' \
+		'job(2, 3000, 4000)' 'fault("server", "stop", 1100, 3000)'
+	excuses 'at the same time' one 'job(1, 1000, 6000, True, 79)' 'job(2, 4000, 6500)' \
+		'fault("wrapper", "stop", 1100, 5900, run=1)' 'fault("guard", "stop", 1200, 5800, run=1)'
+	finds lease,overlap one 'job(1, 1000, 6000, True, 79)' 'job(2, 4000, 6500)' \
+		'seen(1000, "token-1")' 'seen(3200)' 'fault("wrapper", "stop", 1100, 5900, run=1)'
+}
+
+# --- the lease --------------------------------------------------------------
+
+@test "a job that outlives its lease is found while its server is unreachable" {
+	local job='job(1, 1000, %d, True, 79)'
+	local fault
+	for fault in 'fault("server", "stop", 1500, 9000)' 'fault("link", "stall", 1500, 9000)' \
+		'fault("host", "cut", 1500, 9000, host=1)'; do
+		is_clean one "${job/\%d/3500}" "$fault"
+		finds lease one "${job/\%d/3510}" "$fault"
+	done
+	is_clean one "${job/\%d/4000}" 'fault("host", "cut", 1500, 9000, host=2)'
+	is_clean one "${job/\%d/4000}" 'fault("server", "stop", 1500, 3000)'
+	is_clean sentinel "${job/\%d/4000}" 'fault("server", "stop", 1500, 9000)'
+	finds lease one "${job/\%d/4000}" 'fault("server", "stop", 1500, 3000)' \
+		'fault("link", "stall", 2900, 9000)'
+	excuses 'on-lost warn' one 'job(1, 1000, 9000, status=79, on_lost="warn")' \
+		'fault("server", "stop", 1500, 8000)'
+}
+
+@test "several servers: only an unreachable majority ends a lease" {
+	local job='job(1, 1000, 4000, True, 79)'
+	is_clean redlock3 "$job" 'fault("server", "stop", 1500, 9000)'
+	finds lease redlock3 "$job" 'fault("server", "stop", 1500, 9000)' \
+		'fault("link", "stall", 1600, 9000, node="s2")'
+	is_clean redlock5 "$job" 'fault("server", "stop", 1500, 9000)' \
+		'fault("link", "stall", 1600, 9000, node="s2")'
+}
+
+@test "a job that outlives its token by more than a ttl is found" {
+	local saw='seen(990, "token-1")' struck='fault("wrapper", "stop", 1500, 3900, run=1)'
+	is_clean one 'job(1, 1000, 3500, True, 79)' "$saw" 'seen(1600)' "$struck"
+	finds lease one 'job(1, 1000, 3700, True, 79)' "$saw" 'seen(1600)' "$struck"
+	says 'its token was gone since 1.600 s'
+	finds lease one 'job(1, 1000, 3700, True, 79)' "$saw" 'seen(1600, "token-2")' "$struck"
+	is_clean redlock3 'job(1, 1000, 3700, True, 79)' "$saw" 'seen(990, "token-1", node="s1")' \
+		'seen(1100, "token-1", node="s2")' 'seen(1600)' "$struck"
+	finds lease redlock3 'job(1, 1000, 3700, True, 79)' "$saw" \
+		'seen(990, "token-1", node="s1")' 'seen(1600)' "$struck"
+}
+
+# --- orphans and hangs ------------------------------------------------------
+
+@test "an orphan of a killed wrapper is found" {
+	local kill='fault("wrapper", "kill", 1500, run=1)'
+	is_clean one 'job(1, 1000, 1510, True, -9)' 'child(1, 1100, 2400)' "$kill"
+	finds orphan one 'job(1, 1000, 1510, True, -9, ended=1501)' 'child(1, 1100, 3010)' "$kill"
+	says '1 process lived 1510 ms after the wrapper of run 1 was killed'
+	finds orphan one 'job(1, 1000, 3010, True, -9, ended=1501)' "$kill"
+	is_clean one 'job(1, 1000, 1490, status=-9, ended=1501)' 'child(1, 1100, 3010)' "$kill"
+	excuses 'the guard was stopped' one 'job(1, 1000, 3010, True, -9, ended=1501)' "$kill" \
+		'fault("guard", "stop", 1400, 2900, run=1)'
+	finds orphan one 'job(1, 1000, 3010, True, -9, ended=1501)' "$kill" \
+		'fault("guard", "stop", 1100, 1400, run=1)'
+	finds orphan one 'job(1, 1000, 1510, True, -9, ended=1501)' "$kill" \
+		'job(2, 1200, 3100, True, -9, token="token-1", outer=1, ended=1600)'
+}
+
+@test "an orphan of a killed guard is found" {
+	local kill='fault("guard", "kill", 1500, run=1)'
+	is_clean one 'job(1, 1000, 1510, True, 71, ended=2500)' 'child(1, 1100, 2400)' "$kill"
+	finds orphan one 'job(1, 1000, 1510, True, 71, ended=3600)' 'child(1, 1100, 3010)' "$kill"
+	excuses 'the wrapper was stopped' one 'job(1, 1000, 1510, True, 71, ended=3600)' \
+		'child(1, 1100, 3010)' "$kill" 'fault("wrapper", "stop", 1400, 2900, run=1)'
+	finds orphan one 'job(1, 1000, 3010, True, 71, ended=3600)' "$kill" \
+		'fault("wrapper", "stop", 1400, 2900, run=1)'
+}
+
+@test "a process that outlives the end of rlockrun is found" {
+	local lost='fault("server", "flush", 1500)'
+	is_clean one 'job(1, 1000, 2000, True, 79, ended=2110)' 'child(1, 1100, 2100)' "$lost"
+	finds orphan one 'job(1, 1000, 2000, True, 79, ended=2110)' 'child(1, 1100, 2200)' "$lost"
+	is_clean one 'job(1, 1000, 2000, ended=2010)' 'child(1, 1100, 2200)'
+	finds orphan one 'job(1, 1000, 2000, wait_all=True, ended=2010)' 'child(1, 1100, 2200)'
+}
+
+@test "a hang is found" {
+	finds hang one 'job(1, 1000, 2000, status=None)' 'left("run", run=1)'
+	is_clean one 'waiter(1, 1000, 11900, 75, wait_ms=3000)'
+	finds hang one 'waiter(1, 1000, 12100, 75, wait_ms=3000)'
+	is_clean one 'waiter(1, 1000, 12100, 75, wait_ms=3000)' \
+		'fault("wrapper", "stop", 2000, 2500, run=1)'
+	finds hang one 'job(1, 1000, 2000, ended=7100)'
+	finds hang one 'job(1, 12000, 13000, begun=1000, wait_ms=3000)'
+	finds hang one 'job(1, 1000, 9000, True, 124, max_run_ms=1000)'
+}
+
+# --- exit status ------------------------------------------------------------
+
+@test "a wrong exit status of a job is found" {
+	finds status one 'job(1, 1000, 2000, status=0)'
+	finds status one 'job(1, 1000, 2000, True)'
+	finds status one 'job(1, 1000, 2000, status=-11)'
+	finds status one 'job(1, 1000, 2000, status=-15)'
+	finds status one 'job(1, 1000, 2000, True, 124)'
+	is_clean one 'job(1, 1000, 2000, True, 124, max_run_ms=900)'
+	finds status one 'job(1, 1000, 2000, True, 124, max_run_ms=1900)'
+	finds status one 'job(1, 1000, 2000, True, 71)'
+	finds status one 'job(1, 1000, 2000, True, 79)'
+	is_clean one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1500)'
+	is_clean one 'job(1, 1000, 2000, True, -2)' 'fault("wrapper", "int", 1990, run=1)'
+	finds status one 'job(1, 1000, 2000, True, -2)' 'fault("wrapper", "hup", 1990, run=1)'
+	is_clean one 'job(1, 1000, 2000, True, 137)' 'fault("job", "kill", 1990, run=1)'
+	local status
+	for status in 64 70 76 78 126 127; do
+		finds status one "job(1, 1000, 2000, status=$status)"
+	done
+}
+
+@test "a wrong exit status of a run without a job is found" {
+	finds status one 'waiter(1, 1000, 2000, 23)'
+	finds status one 'waiter(1, 1000, 2000, 75)'
+	is_clean one 'waiter(1, 1000, 2000, 75, wait_ms=900)'
+	finds status one 'waiter(1, 1000, 2000, 75, "", wait_ms=900)'
+	is_clean one 'waiter(1, 1000, 2000, 5, wait_ms=900, options=["-E", "5"])'
+	finds status one 'waiter(1, 1000, 2000, 69)'
+	is_clean one 'waiter(1, 1000, 2000, 69)' 'fault("server", "stop", 500, 1900)'
+	finds status one 'waiter(1, 1000, 2000, 69, "")' 'fault("server", "stop", 500, 1900)'
+	finds status one 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
+	is_clean redlock3 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
+	is_clean one 'waiter(1, 1000, 2000, -15, "")' 'fault("wrapper", "term", 1990, run=1)'
+	finds status one 'waiter(1, 1000, 2000, -15, "")'
+}
+
+@test "a lost lock that looks like success is found" {
+	local one='job(1, 1000, 2000)' two='job(2, 1600, 2300)' lost='fault("server", "flush", 1500)'
+	finds status one "$one" "$two" "$lost"
+	says 'status 23: run 2 had the lock before this job ended'
+	excuses flushed one 'job(1, 1000, 2000, status=79)' "$two" "$lost"
+	excuses flushed one 'job(1, 1000, 2000, stderr="cannot confirm the release")' "$two" "$lost"
+}
+
+# --- order and fences -------------------------------------------------------
+
+@test "a waiter that is overtaken is found" {
+	local first='job(1, 3000, 3500, begun=900)' later='job(2, 2000, 2900, begun=1000)'
+	local queue=('queued(1, 950, 5000)' 'queued(2, 1050, 6000)')
+	finds order one "$first" "$later" "${queue[@]}"
+	says 'served before run 1'
+	is_clean one "$first" "$later" 'queued(1, 950, 7000)' 'queued(2, 1050, 6000)'
+	is_clean one "$first" "$later" "${queue[@]}" 'queued(1, 1900, 7000)'
+	is_clean one "$first" "$later" "${queue[@]}" 'fault("wrapper", "stop", 1000, 1100, run=1)'
+	is_clean one "$first" "$later" "${queue[@]}" 'fault("server", "busy", 1000, 1100)'
+	is_clean one "${first/)/, mode=\"shared\")}" "$later" "${queue[@]}"
+	is_clean redlock3 "$first" "$later" "${queue[@]}"
+	finds order one 'waiter(1, 900, 6000, 75, wait_ms=5000)' "$later" "${queue[@]}"
+	is_clean one 'waiter(1, 900, 1990, 75, wait_ms=1000)' "$later" "${queue[@]}"
+}
+
+@test "a fence that does not grow is found" {
+	is_clean one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=8)'
+	finds fence one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7)'
+	excuses counter one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7)' \
+		'fault("server", "kill", 2100, 2200)'
+	is_clean one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7, keys=["b"])'
+	finds fence redlock3 'job(1, 1000, 2000, fence=7)'
+	finds token one 'job(1, 1000, 2000)' 'job(2, 2500, 3000, token="token-1")'
+}
+
+# --- what is left -----------------------------------------------------------
+
+@test "keys that are left are found" {
+	local job='job(1, 1000, 2000)'
+	is_clean one "$job" 'left_key("{a}:rlk:f", 3500000)' 'left_key("{a}:rlk:q", 50000)'
+	finds key one "$job" 'left_key("{a}:rlk:f", -1)'
+	finds key one "$job" 'left_key("{a}:rlk:f", 3700000)'
+	finds key one "$job" 'left_key("{a}:rlk:q", 70000)'
+	finds key one "$job" 'left_key("{a}:rlk:z", 10)'
+	finds key one "$job" 'left_key("other", 10)'
+	finds key one "$job" 'left_key("a", 1000, ["token-1"])'
+	is_clean one "$job" 'left_key("a", 1000, ["token-9"])'
+	finds key one "$job" 'left_key("a", 3000, ["token-9"])'
+	is_clean one 'job(1, 1000, 2000, True, -9)' 'left_key("a", 1000, ["token-1"])' \
+		'fault("wrapper", "kill", 1990, run=1)'
+	is_clean one 'job(1, 1000, 2000, min_hold_ms=99000)' 'left_key("a", 40000, ["token-1"])'
+	finds key one "$job" 'left_key("{a}:rlk:q", 50000, ["x:token-9:1001@here"], "zset")'
+	is_clean one 'job(1, 1000, 2000, keys=["{t}a"])' 'left_key("{t}a:rlkt:f", 3500000)'
+}
+
+@test "processes that are left are found" {
+	finds process one 'job(1, 1000, 2000, True, -9)' 'left("process", pid=7, run=1)' \
+		'fault("wrapper", "kill", 1990, run=1)'
+	finds process one 'left("process", pid=7, run=None, command="sleep 99")'
+	is_clean one 'job(1, 1000, 2000, job="leaving")' 'left("process", pid=7, run=1)'
+}
+
+# --- histories that are none ------------------------------------------------
+
+@test "an impossible history is found" {
+	finds history one 'job(1, 1000, 2000, status=None)'
+	finds history one 'leave(5, 1000, 0)'
+	finds history one 'child(5, 1000, 1100)'
+	finds history one 'job(1, 1000, 900)'
+	finds history one 'job(1, 1000, 2000, begun=1100)'
+	finds history one 'job(1, 1000, 2000, saw=[8])'
+	finds history one 'job(1, 1000, 2000)' 'leave(1, 2020, 23)'
+	finds history one 'fault("server", "stop", 1000, 900)'
+	finds history one 'record("quiet", 1)'
+}
+
+@test "a file that is no history is refused with the line" {
+	local file=$BATS_TEST_TMPDIR/history
+	refuses() {
+		run "$BATS_TEST_DIRNAME/check.py" "$file"
+		[[ $status == 65 && $output == "check.py: $file: $1" ]] || explain
+	}
+	"$BATS_TEST_DIRNAME/tale" one 'job(1, 1000, 2000)' >"$file.good"
+	head -c -5 "$file.good" >"$file"
+	refuses 'line 6: truncated'
+	head -n -1 "$file.good" >"$file"
+	refuses 'line 5: truncated: no record of type '\''end'\'
+	sed '3s/^/x/' "$file.good" >"$file"
+	refuses 'line 3: no JSON: Expecting value: line 1 column 1 (char 0)'
+	sed '3s/"process"/"proces"/' "$file.good" >"$file"
+	refuses 'line 3: no such type of record: '\''proces'\'
+	sed '3s/"root": true/"root": 1/' "$file.good" >"$file"
+	refuses 'line 3: process with a wrong '\''root'\'': 1'
+	sed '4s/"status": 23, //' "$file.good" >"$file"
+	refuses 'line 4: exit without '\''status'\'
+	sed '1s/"one"/"two"/' "$file.good" >"$file"
+	refuses 'line 1: begin with a wrong '\''topology'\'': '\''two'\'
+	sed 1d "$file.good" >"$file"
+	refuses 'line 1: a history begins with a record of type '\''begin'\'
+	: >"$file"
+	refuses 'line 1: a history begins with a record of type '\''begin'\'
+	printf '\xff\n' >"$file"
+	refuses 'line 1: not UTF-8'
+	rm "$file"
+	refuses 'No such file or directory'
+}
+
+@test "wrong usage has status 64" {
+	run "$BATS_TEST_DIRNAME/check.py"
+	[[ $status == 64 && $output == usage:* ]] || explain
+	run "$BATS_TEST_DIRNAME/check.py" a --drawing b
+	[[ $status == 64 && $output == usage:* ]] || explain
+}
+
+@test "the summary says what was covered" {
+	is_clean one 'job(1, 1000, 2000)' 'job(2, 2500, 3000)' 'fault("server", "stop", 2100, 2200)' \
+		'waiter(3, 10, 20, 75, wait_ms=0)'
+	says 'one, seed 7: 3 runs, 2 jobs, 2 with the lock, 1 pairs that exclude each other'
+	says 'faults: server stop x 1'
+	says 'statuses: 23 x 2, 75 x 1'
+}

@@ -1,0 +1,192 @@
+"""Rules about the end of a run: its exit status (promise 4), and that it comes."""
+import signal
+
+from finding import Finding
+from losses import STAMP
+from story import MS, SECOND
+
+USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
+BUSY, NOT_A_LOCK, REFUSED, CONFIG, LOST = 75, 76, 77, 78, 79
+OVERRUN, CANNOT_RUN, NOT_FOUND, SIGNAL = 124, 126, 127, 128
+# Nothing in a chaos is a reason for one of these.
+NEVER_RIGHT = (USAGE, INTERNAL, NOT_A_LOCK, REFUSED, CONFIG, CANNOT_RUN, NOT_FOUND)
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE,
+           signal.SIGSYS, signal.SIGTRAP)
+SENT = {"term": signal.SIGTERM, "int": signal.SIGINT, "hup": signal.SIGHUP,
+        "kill": signal.SIGKILL}
+# What servers are struck with has effects for a while: elections, clients that
+# reconnect, nodes that abstain.
+AFTERMATH = 5 * SECOND
+# The machine is loaded.
+SLACK = 3 * SECOND
+
+
+def find_hangs(story):
+    """A run did not end, or not when its options say: the wait at most -w and the time
+    that servers may be silent, the release at most a ttl."""
+    for left in story.of_runs("left"):
+        if left.what == "run":
+            yield Finding("hang", left.at, (left.run,), "it had not ended")
+    for run in story.runs.values():
+        for late, what in overdue(run):
+            if late <= 0:
+                continue
+            yield Finding("hang", run.ended, (run.number,),
+                          f"{what} came {late / SECOND:.1f} s too late")
+
+
+def overdue(run):
+    """(how much, what) was too late. A stopped process cannot be in time; a job that
+    stops itself does not say how long it lived."""
+    spare = run.stopped_for() + SLACK
+    if run.wait_ms is not None:
+        wait = (run.wait_ms + run.server_timeout_ms) * MS + (run.option("splay") or 0)
+        latest = run.at + wait + spare + (0 if run.root else run.ttl)
+        yield (run.start if run.root else run.ended) - latest, "the end of the wait"
+    if run.root and run.exit and not is_stopping(run):
+        yield run.ended - (run.last + run.ttl + spare), "the end"
+    if run.root and run.max_run_ms is not None and not run.is_left:
+        grace = run.grace if run.kill_after_ms is None else run.kill_after_ms * MS
+        latest = run.start + run.max_run_ms * MS + grace + spare
+        yield run.last - latest, "the end of a job with --max-run"
+
+
+def is_stopping(run):
+    return run.job == "stopping" or any(map(is_stopping, run.nested))
+
+
+def find_wrong_statuses(story):
+    """The exit status does not tell the truth."""
+    for run in story.runs.values():
+        if run.exit:
+            for text in wrong_statuses(story, run):
+                yield Finding("status", run.ended, (run.number,),
+                              f"status {run.exit.status}: {text}")
+
+
+def wrong_statuses(story, run):
+    status = run.exit.status
+    if status < 0 or is_signal(status):
+        yield from wrong_signal(run, -status if status < 0 else status - SIGNAL)
+    elif status == run.job_status:
+        yield from wrong_job_status(story, run)
+    elif status in NEVER_RIGHT:
+        yield "nothing in this chaos is a reason for it"
+    elif status in CHECKS:
+        yield from CHECKS[status](story, run)
+    elif status == conflict_status(run):
+        yield from wrong_busy(story, run)
+    else:
+        yield "it is neither the job's nor one of rlockrun's"
+    if status in (UNAVAILABLE, BUSY) and not run.root and "-q" not in run.options \
+            and "not started" not in run.exit.stderr:
+        yield "no message says that the command was not started"
+
+
+def is_signal(status):
+    return SIGNAL < status <= SIGNAL + 64
+
+
+def wrong_signal(run, number):
+    """It dies by a signal that was sent to it while it waited, or by the one that ended
+    its job. A nested run is a part of another job, and may get what that gets."""
+    if number in CRASHES:
+        yield f"it crashed: {signal.Signals(number).name}"
+    elif number not in signals_sent(run):
+        yield f"signal {number} was not sent"
+
+
+def signals_sent(run):
+    sent = {SENT[fault.fault] for fault in run.struck("wrapper", *SENT)}
+    if run.struck("job", "kill"):
+        sent.add(signal.SIGKILL)
+    outer = run.outer_run
+    if outer and (outer.faults or not outer.root or outer.root.end is None):
+        sent |= {signal.SIGTERM, signal.SIGKILL} | signals_sent(outer)
+    return sent
+
+
+def wrong_job_status(story, run):
+    """The job's own status: it ended by itself, with that, and had the lock until then."""
+    if not run.root:
+        yield "this is the job's status, but it never started"
+    elif run.root.end is None:
+        yield "this is the job's status, but it did not end by itself"
+    elif run.root.status not in (None, run.job_status):
+        yield f"the job ended with {run.root.status}"
+    elif story.is_single and not run.outer_run and run.token:
+        if "cannot confirm the release" not in run.exit.stderr:
+            yield from unnoticed_losses(story, run)
+
+
+def unnoticed_losses(story, run):
+    """A release that the server confirmed shows that the lock was held to the end: no
+    other run can have had it. Its order among those that share it is not known."""
+    if run.mode != "exclusive":
+        return
+    for other in story.started:
+        if other.top is not run and other.token and set(other.keys) & set(run.keys) \
+                and run.start < other.start < run.root.end - STAMP:
+            yield f"run {other.number} had the lock before this job ended"
+
+
+def wrong_unavailable(story, run):
+    if run.root:
+        yield "no server replied in time, but the job had started"
+    elif not was_struck(story, run, run.at):
+        yield "no server was struck"
+
+
+def was_struck(story, run, since):
+    """Whether servers or the run were struck, so that a reply may have been late. An
+    independent server that was killed abstains for as long as --min-uptime says."""
+    if run.faults or run.top.faults or story.server_faults(since - AFTERMATH, run.ended):
+        return True
+    return story.is_redlock and any(fault.fault == "kill" and fault.at < run.ended
+                                    for fault in story.faults if fault.on == "server")
+
+
+def wrong_busy(story, run):
+    if run.root:
+        yield "the lock was held by others, but the job had started"
+    limited = run.has_option("--max-waiters", "--once-per", "-w", "--wait")
+    if run.wait_ms is None and not limited:
+        yield "it was to wait for ever"
+
+
+def conflict_status(run):
+    """-E, if the options have it."""
+    for before, option in zip([""] + run.options, run.options):
+        if before in ("-E", "--conflict-exit-code") and option.isdigit():
+            return int(option)
+    return BUSY
+
+
+def wrong_resource(story, run):
+    hit = run.struck("guard") + run.struck("wrapper")
+    hit += run.top.struck("guard") + run.top.struck("wrapper")
+    if not hit:
+        yield "neither guard nor wrapper was struck"
+    elif not run.root and not any(said in run.exit.stderr
+                                  for said in ("not started", "guard was killed")):
+        yield "no message says that the command was not started"
+
+
+def wrong_lost(story, run):
+    """A lost lock needs a reason. Without a queue, as on several servers, nested runs
+    lose the lock when the outer one ends."""
+    since = run.start - run.ttl if run.root else run.at
+    ended_outer = run.outer_run and run.outer_run.ended <= run.ended
+    if not ended_outer and not was_struck(story, run, since):
+        yield "nothing was struck that could have cost the lock"
+
+
+def wrong_overrun(story, run):
+    if run.max_run_ms is None:
+        yield "there is no --max-run"
+    elif run.root and run.ended - run.start < run.max_run_ms * MS - STAMP:
+        yield f"the job had only run for {(run.ended - run.start) / MS:.0f} ms"
+
+
+CHECKS = {UNAVAILABLE: wrong_unavailable, RESOURCE: wrong_resource, BUSY: wrong_busy,
+          LOST: wrong_lost, OVERRUN: wrong_overrun}

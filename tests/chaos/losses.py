@@ -1,0 +1,204 @@
+"""What may have taken a lock from a job that still ran: the excuses for an overlap.
+
+The promises hold as long as servers keep what they acknowledged: CAVEATS of rlockrun(1)
+says what breaks that. An overlap of two jobs is excused if one of them, the victim, had
+the lock when it was lost, the other, the winner, started after that, and the victim was
+dead when it could no longer believe in its lease."""
+from story import MS, SECOND, intersect
+
+# The job's stamps are 5 ms apart, and its end takes its time.
+STAMP = 5 * MS
+# From the end of an outage, or a failover that is asked for, until the former primary
+# no longer confirms renewals of clients that are still connected to it.
+SETTLE = 3 * SECOND
+# How long a primary must be silent before another may take its place.
+SILENCE = {"sentinel": 400 * MS, "cluster": 1000 * MS}
+# A primary that is back sooner may be so before its failover, and empty.
+BACK_BEFORE_FAILOVER = 5 * SECOND
+# With this many acknowledgements of WAIT, any replica that is promoted has the lock.
+REPLICAS = {"sentinel": 2, "cluster": 1}
+# Two samples of different nodes are up to 100 ms apart, on a loaded machine more.
+DIVERGED = 300 * MS
+FAILING_OVER = ("stop", "kill", "pause", "busy", "cut", "cut_replies", "stall", "delay",
+                "refuse", "tear", "disconnect", "failover")
+
+
+def excuse_overlap(story, one, other):
+    """Why these two jobs may overlap, or None."""
+    if one.token is None or other.token is None:
+        return "ran without the lock (--on-unavailable run)"
+    for victim, winner in ((one, other), (other, one)):
+        reason = excuse_victim(story, victim, winner)
+        if reason:
+            return reason
+    return None
+
+
+def excuse_victim(story, victim, winner):
+    if victim.on_lost == "warn" and was_disturbed(story, victim):
+        return "continued without the lock (--on-lost warn)"
+    if was_unguarded(victim):
+        return "wrapper and guard were stopped or killed at the same time"
+    for at, until, reason in losses(story, victim, winner):
+        if victim.last <= dead_by(story, victim, at, until):
+            return reason
+    return None
+
+
+def was_disturbed(story, run):
+    """Whether anything could have cost it the lock."""
+    begin, end = run.tenure
+    return bool(run.faults or story.server_faults(begin, end))
+
+
+def was_unguarded(run):
+    """Whether nobody could have killed the job until shortly before its end. A guard
+    that continues needs time for that, and a dead one leaves it to nobody."""
+    return any(begin <= run.last <= end + SECOND for begin, end in run.unguarded())
+
+
+def losses(story, victim, winner):
+    """What may have taken the lock from VICTIM, for WINNER: (when, the last time at which
+    the victim's lease may have been confirmed, reason) of each."""
+    if story.is_redlock:
+        yield from redlock_losses(story, victim, winner)
+        return
+    window = victim.tenure[0], winner.start + 1
+    for fault in story.faults:
+        loss = lost_data(story, fault, victim, winner)
+        if loss and intersect((loss[0], loss[1] + 1), window):
+            yield loss
+    if not story.is_single:
+        yield from unasked_failovers(story, victim, winner, window)
+
+
+def lost_data(story, fault, victim, winner):
+    """The loss that FAULT means to VICTIM, as losses() gives it, or None."""
+    if fault.fault == "shorten":
+        shared = set(victim.keys) & set(winner.keys)
+        return (fault.at, fault.at, "the lease was cut short") if fault.key in shared else None
+    if fault.on not in ("server", "link", "host", "sentinel"):
+        return None
+    if fault.fault == "flush":
+        return fault.at, fault.at, "the server was flushed"
+    if story.is_single:
+        empty = fault.fault == "kill" and fault.on == "server"
+        return (fault.at, fault.at, "the server restarted empty") if empty else None
+    return failover(story, fault, victim, winner)
+
+
+def failover(story, fault, victim, winner):
+    """The failover to which FAULT may have led, as far as it may lose the lock."""
+    if not may_fail_over(story, fault) or not was_on(story, fault, victim):
+        return None
+    reason = lost_by_failover(story, fault, victim, winner)
+    return (fault.at, fault.until + SETTLE, reason) if reason else None
+
+
+def may_fail_over(story, fault):
+    """Links of a cluster carry clients alone; sentinels reach servers by theirs."""
+    if fault.fault not in FAILING_OVER or fault.on not in ("server", "link"):
+        return False
+    if fault.on == "link" and story.topology == "cluster":
+        return False
+    long_enough = fault.until - fault.at >= SILENCE[story.topology]
+    return long_enough or fault.fault in ("kill", "failover")
+
+
+def was_on(story, fault, victim):
+    """Whether the lock was on the node that was struck, as far as anybody saw it. A
+    failover is asked for at the node that is to be promoted."""
+    if fault.fault == "failover" or not story.holds[victim.token]:
+        return True
+    begin, end = max(fault.at, victim.tenure[0]), fault.until + SETTLE
+    return any(node == fault.node and intersect((since, until), (begin - SECOND, end))
+               for node, since, until in story.holds[victim.token])
+
+
+def lost_by_failover(story, fault, victim, winner):
+    """Why a failover may have lost the lock, or None. With WAIT a replica has whatever
+    was granted: but one of two is not always the one that is promoted, and a primary
+    that comes back empty before its failover makes its replicas empty, too."""
+    waited = min(victim.wait_replicas, winner.wait_replicas)
+    if waited == 0:
+        return "a failover without --wait-replicas"
+    back = winner.start >= fault.until and fault.until - fault.at < BACK_BEFORE_FAILOVER
+    if fault.fault == "kill" and back:
+        return "a primary restarted empty, perhaps before its failover"
+    others = [other for other in story.server_faults(fault.at - 10 * SECOND, fault.until)
+              if other.on in ("server", "link") and other.node != fault.node]
+    if waited < REPLICAS[story.topology] and others:
+        return "a failover perhaps to the replica that had not acknowledged"
+    return None
+
+
+def unasked_failovers(story, victim, winner, window):
+    """Failovers that were seen, whatever led to them: a loaded machine is enough."""
+    if min(victim.wait_replicas, winner.wait_replicas) > 0:
+        return
+    for key in set(victim.keys) & set(winner.keys):
+        for at in story.owner_changes(key):
+            if intersect((at, at + SETTLE), window):
+                yield at, at + SETTLE, "a failover without --wait-replicas"
+    if diverged(story, victim, winner):
+        yield winner.start, winner.start, "two primaries after a failover"
+
+
+def diverged(story, victim, winner):
+    """Whether both were seen to hold the lock at the same time, on different nodes."""
+    for node, begin, end in story.holds[victim.token]:
+        for other, since, until in story.holds[winner.token]:
+            common = intersect((begin, end), (since, until))
+            if node != other and common and common[1] - common[0] >= DIVERGED:
+                return True
+    return False
+
+
+def redlock_losses(story, victim, winner):
+    """A majority that was killed, or the few nodes of a majority that lost the lock. A
+    node that restarted abstains, so that a minority of them harms nobody."""
+    begin = victim.tenure[0]
+    struck = [fault for fault in story.faults if begin <= fault.at <= winner.start]
+    killed = [fault for fault in struck if fault.fault == "kill" and fault.on == "server"]
+    if len({fault.node for fault in killed}) >= story.majority:
+        last = max(fault.at for fault in killed)
+        yield last, last, "a majority restarted empty"
+    emptied = [fault for fault in struck if fault.fault in ("flush", "shorten")]
+    uptime = winner.option("min-uptime")
+    if uptime is not None and uptime < victim.ttl:
+        emptied += killed
+    if emptied:
+        last = max(fault.at for fault in emptied)
+        lost = {fault.node for fault in emptied}
+        if len(granted_by(story, victim, last) - lost) < story.majority:
+            yield last, last, "too few servers kept the lock"
+
+
+def granted_by(story, victim, until):
+    """The servers on which the lock of VICTIM was seen before UNTIL, or all."""
+    seen = {node for node, since, _ in story.holds[victim.token] if since <= until}
+    return seen or set(story.nodes)
+
+
+def dead_by(story, victim, at, until):
+    """When the victim of a loss must be dead: at the end of the lease that it believes
+    in. With one server that nothing else disturbs the next renewal reports the loss."""
+    if not story.is_single and not story.is_redlock:
+        until = max(until, story.last_hold(victim.token))
+    lease = until + victim.ttl + STAMP
+    if story.is_single and is_undisturbed(story, victim, at):
+        return min(lease, at + noticed_after(victim))
+    return lease
+
+
+def is_undisturbed(story, run, at):
+    """Whether renewals could pass from that loss to the end of the job."""
+    others = [fault for fault in story.server_faults(at - run.ttl, run.last)
+              if (fault.at, fault.until) != (at, at)]
+    return not others and not run.faults and not run.top.faults
+
+
+def noticed_after(run):
+    """A renewal is due each third of the ttl, give or take 5%; TERM follows at once, KILL
+    after the grace, at most a second. A loaded machine needs another second for it."""
+    return run.ttl * 35 // 100 + min(run.grace, SECOND) + SECOND
