@@ -1,0 +1,176 @@
+"""A Redis Cluster: primaries that share the slots, each with a replica."""
+import binascii
+
+import independent
+import resp
+from node import wait_until
+
+SLOTS = 16384
+JOIN_SECONDS = 30
+
+
+def slot_of(key):
+    """Of its hash tag, if it has one that is not empty."""
+    key = key.encode(errors="surrogateescape")
+    _, opened, rest = key.partition(b"{")
+    tag, closed, _ = rest.partition(b"}")
+    return binascii.crc_hqx(tag if opened and closed and tag else key, 0) % SLOTS
+
+
+class View:
+    """What a node says of itself in CLUSTER NODES."""
+
+    def __init__(self, text):
+        lines = [line.split() for line in text.splitlines()]
+        self.known = sum(line[7] == "connected" for line in lines)
+        self.replicas = sum("slave" in line[2] for line in lines)
+        self.failing = any("fail" in line[2] for line in lines)
+        own = next(line for line in lines if "myself" in line[2])
+        self.is_primary = "master" in own[2]
+        self.id, self.primary, self.epoch = own[0], own[3], int(own[6])
+        self.slots = [part for part in own[8:] if not part.startswith("[")]
+        self.moving = [part for part in own[8:] if part.startswith("[")]
+
+    def serves(self, slot):
+        for part in self.slots:
+            first, _, last = part.partition("-")
+            if int(first) <= slot <= int(last or first):
+                return True
+        return False
+
+
+class Cluster(independent.Independent):
+    """At most one node is dead at a time."""
+
+    bus = 10000
+    scheme = "redis-cluster"
+
+    def __init__(self, shards=3):
+        super().__init__(2 * shards)
+        self.may_die = 1
+        self.shards = shards
+        self.busy = set()  # nodes between which a slot moves
+
+    def prepare(self, nodes, folder):
+        super().prepare(nodes, folder)
+        for node in nodes:
+            node.arguments += ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                               "--cluster-config-file", str(node.folder / "nodes.conf"),
+                               "--cluster-announce-ip", node.address,
+                               "--cluster-announce-port", str(node.port),
+                               "--cluster-announce-bus-port", str(node.server_port + self.bus)]
+
+    @property
+    def urls(self):
+        where = ",".join(f"{node.address}:{node.port}" for node in self.nodes)
+        return [f"{self.scheme}://{where}"]
+
+    # --- made one ---------------------------------------------------------------
+
+    def join(self):
+        first = self.nodes[0]
+        for number, primary in enumerate(self.nodes[:self.shards]):
+            begin, end = (SLOTS * i // self.shards for i in (number, number + 1))
+            primary.query("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            primary.query("CLUSTER", "ADDSLOTSRANGE", begin, end - 1)
+        for other in self.nodes[1:]:
+            first.query("CLUSTER", "MEET", other.address, other.port,
+                        other.server_port + self.bus)
+        self.await_all(lambda view: view.known == len(self.nodes))
+        for number, replica in enumerate(self.nodes[self.shards:]):
+            ident = self.nodes[number].query("CLUSTER", "MYID")
+            replica.query("CLUSTER", "REPLICATE", ident)
+        self.await_all(lambda view: view.replicas == len(self.nodes) - self.shards)
+        wait_until(self.is_usable, JOIN_SECONDS, first.log_tail)
+
+    def await_all(self, holds):
+        def all_hold():
+            views = [self.view(node) for node in self.nodes]
+            return all(view and holds(view) for view in views)
+
+        wait_until(all_hold, JOIN_SECONDS, self.nodes[0].log_tail)
+
+    # --- looked at --------------------------------------------------------------
+
+    @staticmethod
+    def view(node):
+        text = node.ask("CLUSTER", "NODES")
+        return View(text) if text else None
+
+    def views(self):
+        """Of those that answer."""
+        seen = {node: self.view(node) for node in self.nodes}
+        return {node: view for node, view in seen.items() if view}
+
+    def owner(self, key):
+        slot = slot_of(key)
+        claims = [(view.epoch, node.name, node) for node, view in self.views().items()
+                  if view.is_primary and view.serves(slot)]
+        return max(claims)[2] if claims else None
+
+    def holders(self, key):
+        """During a migration, also where the slot goes."""
+        owner = self.owner(key)
+        return [owner, *(self.busy - {owner})] if owner else []
+
+    def is_usable(self):
+        views = self.views()
+        return not self.busy and len(views) == len(self.nodes) and all(
+            not view.failing and self.is_settled(node, view) for node, view in views.items())
+
+    @staticmethod
+    def is_settled(node, view):
+        state = node.ask("CLUSTER", "INFO") or ""
+        return "cluster_state:ok" in state and (view.is_primary or node.is_replica())
+
+    def primaries(self):
+        views = self.views()
+        return {node: followers for node, view in views.items() if view.is_primary
+                and (followers := [one for one, of in views.items()
+                                   if of.primary == view.id and one.is_replica()])}
+
+    def fail_over(self, primary):
+        """Whether one of its replicas has begun to take over."""
+        return any(replica.ask("CLUSTER", "FAILOVER") == "OK"
+                   for replica in self.primaries().get(primary, []))
+
+    def is_involved(self, node):
+        return node in self.busy
+
+    # --- a slot moves -----------------------------------------------------------
+
+    def begin_migration(self, key, target):
+        """The source, or None: from now on clients may be sent to the target."""
+        source, slot = self.owner(key), slot_of(key)
+        idents = [node and node.ask("CLUSTER", "MYID") for node in (source, target)]
+        if source is target or None in idents:
+            return None
+        if not target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", idents[0]):
+            return None
+        if not source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", idents[1]):
+            target.ask("CLUSTER", "SETSLOT", slot, "STABLE")
+            return None
+        self.busy = {source, target}
+        return source
+
+    def move_keys(self, slot, source, target, most=1000):
+        """Whether none is left: at most so many are moved."""
+        keys = source.query("CLUSTER", "GETKEYSINSLOT", slot, most + 1)
+        if keys:
+            source.query("MIGRATE", target.address, target.server_port, "", 0, 1000,
+                         "KEYS", *keys[:most], timeout=2)
+        return len(keys) <= most
+
+    def finish_migration(self, key, source, target):
+        """Whether it is done; may be tried again."""
+        slot = slot_of(key)
+        try:
+            ident = target.query("CLUSTER", "MYID")
+            while not self.move_keys(slot, source, target):
+                pass
+            target.query("CLUSTER", "SETSLOT", slot, "NODE", ident)
+            source.query("CLUSTER", "SETSLOT", slot, "NODE", ident)
+        except (OSError, resp.ReplyError):
+            return False
+        self.busy = set()
+        return True

@@ -1,0 +1,148 @@
+"""A server or a sentinel, with the wire in front of it: processes of our own, which
+die with this one."""
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import resp
+
+HERE = pathlib.Path(__file__).parent
+START_SECONDS = 10
+
+
+class StartError(Exception):
+    """It could not be started: the text has the end of its log."""
+
+
+class Node:
+    """One that answers at `address`:`port`, for clients and other nodes."""
+
+    def __init__(self, name, place, folder, port, server_port):
+        self.name = name
+        self.place = place  # where in the network: run(argv) and an address
+        self.address = place.address
+        self.port = port
+        self.server_port = server_port
+        self.folder = folder / name
+        self.folder.mkdir(parents=True)
+        self.socket = str(self.folder / "s")
+        if len(self.socket) > 100:
+            raise StartError(f"{self.socket}: too long a name for a socket")
+        self.role = "sentinel" if name.startswith("q") else "server"
+        self.arguments = []
+        self.process = self.wire = None
+        self.rule = ("open",)
+        self.connections = threading.local()
+
+    @property
+    def pid(self):
+        """None while it is killed."""
+        return self.process.pid if self.is_up() else None
+
+    def is_up(self):
+        return self.process is not None and self.process.poll() is None
+
+    def start(self, *more):
+        """Begins; `more` are options for this time alone."""
+        with open(self.folder / "log", "ab") as log:
+            self.process = self.spawn(["redis-server", *self.arguments, *more],
+                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def start_wire(self):
+        words = [self.address, str(self.port), str(self.server_port)]
+        self.wire = self.spawn([str(HERE / "wire"), *words],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def spawn(self, argv, **streams):
+        """The thread that calls this must live as long as the child is to."""
+        return subprocess.Popen(self.place.run(["setpriv", "--pdeathsig", "KILL", *argv]),
+                                start_new_session=True, cwd=self.folder, **streams)
+
+    def await_start(self):
+        if self.wire and self.wire.stdout.readline() != b"ready\n":
+            raise StartError(f"{self.name}: its wire cannot be used")
+        wait_until(self.answers, START_SECONDS, self.log_tail)
+
+    def answers(self):
+        if not self.is_up():
+            raise StartError(self.log_tail())
+        try:
+            return self.query("PING") == "PONG"
+        except (OSError, resp.ReplyError):
+            return False
+
+    def log_tail(self):
+        lines = (self.folder / "log").read_text(errors="replace").splitlines()
+        return "\n".join([f"{self.name} has not become usable:"] + lines[-15:])
+
+    def query(self, *words, timeout=0.2):
+        """What it says to these words, by its socket: parsed, or OSError, or
+        resp.ReplyError. Each thread has a connection of its own."""
+        connection = getattr(self.connections, "own", None)
+        if connection is None:
+            connection = self.connections.own = resp.Connection(self.socket)
+        return connection.query(words, timeout)
+
+    def ask(self, *words, timeout=0.1):
+        """The same, or None if it does not answer."""
+        if not self.is_up():
+            return None
+        try:
+            return self.query(*words, timeout=timeout)
+        except (OSError, resp.ReplyError):
+            return None
+
+    def is_primary(self):
+        return (self.ask("ROLE") or [None])[0] == "master"
+
+    def is_replica(self):
+        """One whose link to its primary is up."""
+        reply = self.ask("ROLE") or [None] * 4
+        return reply[0] == "slave" and reply[3] == "connected"
+
+    def signal(self, number):
+        """Whether it was there."""
+        if self.is_up():
+            self.process.send_signal(number)
+            return True
+        return False
+
+    def spoil(self, *rule):
+        """A rule for the wire, also when the node is killed and started again."""
+        self.rule = rule
+        if self.is_up():
+            self.tell_wire(*rule)
+        return True
+
+    def tell_wire(self, *words):
+        self.wire.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.wire.stdin.flush()
+
+    def kill(self):
+        """What it kept in memory is lost; its port refuses, as that of a dead one."""
+        if not self.signal(signal.SIGKILL):
+            return False
+        if self.wire:
+            self.tell_wire("refuse")
+        self.process.wait()
+        return True
+
+    def end(self):
+        for process in (self.process, self.wire):
+            if process:
+                process.kill()
+                process.wait()
+        if self.wire:
+            self.wire.stdin.close()
+            self.wire.stdout.close()
+
+
+def wait_until(holds, seconds, why):
+    """TimeoutError with the text of why() if that does not hold in time."""
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            raise TimeoutError(why())
+        time.sleep(0.02)
