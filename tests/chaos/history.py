@@ -22,7 +22,7 @@ import json
 TOPOLOGIES = ("one", "tls", "sentinel", "cluster", "redlock3", "redlock5")
 MODES = ("exclusive", "shared", "permits")
 TARGETS = ("wrapper", "guard", "job", "server", "sentinel", "host", "lock", "link")
-JOBS = ("short", "deaf", "forking", "leaving", "session", "threads", "closing", "nested",
+JOBS = ("short", "deaf", "forking", "leaving", "session", "chain", "threads", "closing", "nested",
         "stopping")
 
 NUMBER, TEXT, FLAG, LIST, NOTHING = int, str, bool, list, type(None)

@@ -170,6 +170,11 @@ def find_faults_of_history(story):
         yield Finding("history", at, runs, text)
 
 
+def is_unwatched(run):
+    """The job that had started this nested run, and waited for it, was killed."""
+    return bool(run.outer_run and run.outer_run.root and run.outer_run.root.end is None)
+
+
 def impossible(story):
     yield from wrong_relations(story)
     yield from wrong_times(story)
@@ -177,7 +182,7 @@ def impossible(story):
         yield story.end.at, (), f"{len(story.by_type['quiet'])} records of type quiet"
     unended = {left.run for left in story.of_runs("left") if left.what == "run"}
     for run in story.runs.values():
-        if not run.exit and run.number not in unended:
+        if not run.exit and run.number not in unended and not is_unwatched(run):
             yield run.at, (run.number,), "there is no exit of this run"
         if run.processes and not run.root:
             yield run.processes[0].at, (run.number,), "a job without its command"
