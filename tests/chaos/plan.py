@@ -1,0 +1,209 @@
+"""What happens in a run of `make chaos`, and when: a pure function of seed, topology
+and duration, so that a seed repeats it. Whom a fault strikes is a number from 0 to 1,
+which play.py applies to those who are there at that moment."""
+import random
+
+TOPOLOGIES = ("one", "tls", "sentinel", "cluster", "redlock3", "redlock5")
+HOSTS = 3
+NESTED = 100000  # added to the number of a run: that of the run nested in its job
+
+ARRIVAL_MS = 100  # a run comes on average so often,
+PROCESS_FAULT_MS = 300  # a fault strikes one of its processes so often,
+SERVER_FAULT_MS = {"one": 2600, "tls": 2600, "sentinel": 1500, "cluster": 1300,
+                   "redlock3": 1800, "redlock5": 1300}  # and a server or the network
+BURST = 15  # runs that come at once at the beginning
+LONGEST_TTL_MS = 3000
+MIN_UPTIME_MS = 4000  # of a server that counts for a majority
+
+# Locks by their use, with the part of runs that want them. `multi` wants two of three.
+FAMILIES = {
+    "exclusive": (("x1", "x2", "x3"), 36),
+    "shared": (("rw1", "rw2"), 20),
+    "permits": (("p1",), 10),
+    "multi": (("m1", "m2", "m3"), 12),
+    "keep": (("h1",), 6),
+    "replicas": (("w1", "w2"), 8),
+}
+PERMITS = 3
+REPLICATED = ("sentinel", "cluster")
+
+JOBS = {"short": 30, "deaf": 12, "forking": 12, "leaving": 8, "session": 8, "chain": 6,
+        "threads": 6, "closing": 6, "stopping": 4, "nested": 8}
+
+# fault: (part, least ms, most ms); 0 ms is an instant.
+PROCESS_FAULTS = {
+    ("wrapper", "kill"): (14, 0, 0),
+    ("wrapper", "stop"): (12, 50, 5000),
+    ("wrapper", "term"): (6, 0, 0),
+    ("wrapper", "int"): (3, 0, 0),
+    ("wrapper", "hup"): (3, 0, 0),
+    ("wrapper", "trace"): (4, 50, 3000),
+    ("guard", "kill"): (8, 0, 0),
+    ("guard", "stop"): (7, 50, 5000),
+    ("guard", "trace"): (6, 50, 5000),
+    ("job", "kill"): (5, 0, 0),
+    ("job", "stop"): (5, 50, 3000),
+    ("job", "trace"): (3, 50, 3000),
+}
+NETWORK_FAULTS = {
+    ("server", "stop"): (10, 50, 4000),
+    ("server", "pause"): (6, 50, 2000),
+    ("server", "busy"): (6, 50, 1500),
+    ("server", "disconnect"): (8, 0, 0),
+    ("server", "flush_scripts"): (3, 0, 0),
+    ("server", "full"): (6, 100, 3000),
+    ("server", "kill"): (5, 100, 2500),
+    ("link", "delay"): (8, 200, 3000),
+    ("link", "stall"): (8, 50, 3000),
+    ("link", "tear"): (10, 0, 0),
+    ("link", "refuse"): (5, 100, 3000),
+    ("host", "cut"): (8, 50, 4000),
+    ("host", "cut_replies"): (6, 50, 4000),
+    ("server", "cut"): (5, 50, 3000),
+}
+# Those that make a server lose what it acknowledged, or nearly so.
+LOSING_FAULTS = {
+    ("lock", "shorten"): (5, 1, 300),
+    ("server", "flush"): (1, 0, 0),
+}
+FAILOVERS = {
+    ("server", "failover"): (8, 0, 0),
+    ("server", "crash"): (4, 2000, 4000),
+}
+SENTINEL_FAULTS = {
+    ("sentinel", "stop"): (4, 100, 3000),
+    ("sentinel", "kill"): (3, 100, 3000),
+}
+CLUSTER_FAULTS = {
+    ("lock", "migrate"): (12, 20, 1500),
+}
+
+
+def is_redlock(topology):
+    return topology.startswith("redlock")
+
+
+def families_of(topology):
+    if is_redlock(topology):
+        return {"exclusive": FAMILIES["exclusive"]}
+    return {name: family for name, family in FAMILIES.items()
+            if name != "replicas" or topology in REPLICATED}
+
+
+def keys_of(topology):
+    """All locks, in the order of their bits."""
+    return [key for keys, _ in families_of(topology).values() for key in keys]
+
+
+def faults_of(topology):
+    faults = dict(PROCESS_FAULTS)
+    network = dict(NETWORK_FAULTS)
+    if not is_redlock(topology):
+        network.update(LOSING_FAULTS)
+    if topology in REPLICATED:
+        network.update(FAILOVERS)
+    if topology == "sentinel":
+        network.update(SENTINEL_FAULTS)
+    if topology == "cluster":
+        network.update(CLUSTER_FAULTS)
+    return faults, network
+
+
+class Plan:
+    def __init__(self, seed, topology, duration_ms):
+        self.seed, self.topology, self.duration_ms = seed, topology, duration_ms
+        self.dice = random.Random(f"{seed} {topology}")
+        self.runs = 0
+        self.actions = sorted(self.all_runs() + self.all_faults(),
+                              key=lambda action: action["at_ms"])
+
+    def moments(self, mean_ms):
+        at_ms = 0
+        while (at_ms := at_ms + self.dice.expovariate(1 / mean_ms)) < self.duration_ms:
+            yield int(at_ms)
+
+    def pick(self, parts):
+        """A key of the table, by its part."""
+        return self.dice.choices(list(parts), [
+            part if isinstance(part, int) else part[-1] for part in parts.values()])[0]
+
+    def length_ms(self, least, most):
+        """Short ones as often as long ones: by order of magnitude."""
+        return int(least * (most / least) ** self.dice.random()) if most else 0
+
+    def chance(self, percent):
+        return self.dice.random() * 100 < percent
+
+    # --- runs ------------------------------------------------------------------
+
+    def all_runs(self):
+        return [self.run(at_ms) for at_ms in [0] * BURST + list(self.moments(ARRIVAL_MS))]
+
+    def run(self, at_ms):
+        self.runs += 1
+        families = families_of(self.topology)
+        family = self.pick(families)
+        run = {"do": "run", "at_ms": at_ms, "run": self.runs, "host": self.dice.randint(1, HOSTS),
+               "keys": [self.dice.choice(families[family][0])], "mode": "exclusive",
+               "permits": 0, "ttl_ms": self.dice.choice((1000, 1500, 2000, 3000)),
+               "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
+               "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
+               "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 6000, 10000)),
+               "job": self.pick(JOBS), "job_ms": self.length_ms(20, 900),
+               "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
+               "more": ["-v"] if self.chance(50) else []}
+        getattr(self, "for_" + family)(run)
+        self.vary(run)
+        return run
+
+    def for_exclusive(self, run):
+        if self.chance(5):
+            run["on_unavailable"] = "run"
+
+    def for_shared(self, run):
+        if self.chance(75):
+            run["mode"] = "shared"
+
+    def for_permits(self, run):
+        run["mode"], run["permits"] = "permits", PERMITS
+
+    def for_multi(self, run):
+        run["keys"] = self.dice.sample(FAMILIES["multi"][0], 2)
+
+    def for_keep(self, run):
+        run["min_hold_ms"], run["wait_ms"] = self.dice.choice((300, 1000, 2000)), 0
+
+    def for_replicas(self, run):
+        run["wait_replicas"] = 1
+
+    def vary(self, run):
+        if run["wait_ms"] is None and self.chance(35):
+            run["wait_ms"] = self.dice.choice((0, 300, 1000, 3000, 6000))
+        if self.chance(8):
+            run["max_run_ms"] = self.dice.choice((100, 300, 1000))
+        if self.chance(15):
+            run["wait_all"] = True
+        if self.chance(4):
+            run["on_lost"] = "warn"
+        if self.chance(20):
+            run["kill_after_ms"] = self.dice.choice((50, 200, 1000))
+        if self.chance(4):
+            run["more"] += ["--splay", "0.3"]
+        if self.chance(4) and not is_redlock(self.topology):
+            run["more"] += ["--max-waiters", "4"]
+
+    # --- faults ----------------------------------------------------------------
+
+    def all_faults(self):
+        of_processes, of_network = faults_of(self.topology)
+        server_ms = SERVER_FAULT_MS[self.topology]
+        return [self.fault(at_ms, of_processes) for at_ms in self.moments(PROCESS_FAULT_MS)] + \
+            [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
+
+    def fault(self, at_ms, faults):
+        on, fault = self.dice.choices(list(faults), [row[0] for row in faults.values()])[0]
+        _, least, most = faults[on, fault]
+        return {"do": "fault", "at_ms": at_ms, "on": on, "fault": fault,
+                "ms": self.length_ms(least, most), "whom": self.dice.random(), "which": self.dice.random(),
+                # Of the runs that are there, those that hold a lock, or all.
+                "holders": self.chance(65)}
