@@ -1,0 +1,372 @@
+"""Plays a plan against the servers of a fleet, and notes what happened: the records of
+history.py, which check.py reads."""
+import heapq
+import os
+import selectors
+import signal
+import subprocess
+import time
+
+import plan
+from left import keys_left
+from page import Page, now_us
+from processes import (command_of, descendants_of, guard_of, open_process, reap_orphans,
+                       signal_process)
+from sample import Sampler
+
+MAX_LIVE = 60  # runs at a time: what comes then is left out
+SETTLE_S = 60  # that runs may take to end when all faults are over
+STDERR_BYTES = 2000
+SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "int": signal.SIGINT,
+           "hup": signal.SIGHUP, "stop": signal.SIGSTOP}
+
+
+class Run:
+    """A rlockrun that was started."""
+
+    def __init__(self, action, process, pidfd, stderr):
+        self.action, self.process, self.pidfd, self.stderr = action, process, pidfd, stderr
+        self.number = action["run"]
+
+
+class Play:
+    def __init__(self, the_plan, fleet, folder, rlockrun, job):
+        self.plan, self.fleet, self.folder = the_plan, fleet, folder
+        self.rlockrun, self.job = rlockrun, job
+        self.keys = plan.keys_of(the_plan.topology)
+        self.page = Page(folder + "/page")
+        self.begun_us = now_us()
+        self.records = []
+        self.live = {}  # run number -> Run
+        self.run_by_pid = {}
+        self.due = []  # (time, number, what to do) of faults that end
+        self.tracers = {}  # process -> record of the fault
+        self.ends = selectors.DefaultSelector()
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("RLOCKRUN", "REDIS"))}
+        self.environment.update(fleet.environment)
+
+    # --- history -----------------------------------------------------------------
+
+    def at(self):
+        return now_us() - self.begun_us
+
+    def note(self, what, /, at=None, **fields):
+        record = {"type": what, "at": self.at() if at is None else at, **fields}
+        self.records.append(record)
+        return record
+
+    # --- the course of it ----------------------------------------------------------
+
+    def play(self):
+        """Returns the records, in order of time."""
+        self.warm_up()
+        self.begun_us = now_us()
+        self.note("begin", seed=self.plan.seed, topology=self.plan.topology,
+                  duration_ms=self.plan.duration_ms, namespaces=self.fleet.namespaces)
+        sampler = Sampler(self.fleet, self.plan.topology, self.keys, self.note,
+                          self.run_by_pid.get)
+        sampler.start()
+        try:
+            self.act()
+            self.calm_down()
+        finally:
+            self.end_processes()
+            sampler.stop()
+        self.note_page()
+        self.note("end")
+        self.page.close()
+        return sorted(self.records, key=lambda record: record["at"])
+
+    def warm_up(self):
+        """A server that has just been started does not count for a majority."""
+        if plan.is_redlock(self.plan.topology):
+            time.sleep(plan.MIN_UPTIME_MS / 1000)
+
+    def act(self):
+        for action in self.plan.actions:
+            self.pass_time_until(self.begun_us + action["at_ms"] * 1000)
+            if action["do"] == "run":
+                self.start(action)
+            else:
+                self.strike(action)
+        self.pass_time_until(self.begun_us + self.plan.duration_ms * 1000)
+
+    def pass_time_until(self, end_us):
+        """Sees runs end and ends faults meanwhile."""
+        while (now := now_us()) < end_us:
+            while self.due and self.due[0][0] <= now:
+                heapq.heappop(self.due)[2]()
+            until = min([end_us] + [due[0] for due in self.due[:1]])
+            self.see_ends(max(0, (until - now_us()) / 1e6))
+
+    def see_ends(self, seconds):
+        for key, _ in self.ends.select(seconds):
+            self.finish(key.data)
+        self.see_traces_end()
+
+    def calm_down(self):
+        """Ends all faults, and waits for all runs and their processes to end."""
+        while self.due:
+            heapq.heappop(self.due)[2]()
+        self.fleet.heal_all()
+        self.note("quiet")
+        end = time.monotonic() + SETTLE_S
+        while self.live and time.monotonic() < end:
+            self.see_ends(0.2)
+        self.wait_for_rest()
+        self.note_rest()
+
+    # --- runs ----------------------------------------------------------------------
+
+    def start(self, action):
+        if len(self.live) >= MAX_LIVE:
+            return
+        number = action["run"]
+        argv = self.fleet.on_host(action["host"], self.command(action))
+        stderr = f"{self.folder}/err.{number}"
+        with open(stderr, "wb") as file:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file,
+                start_new_session=True, env=self.environment)
+        fields = {name: value for name, value in action.items()
+                  if name not in ("do", "at_ms", "more")}
+        self.note("run", pid=process.pid, outer=None, options=action["more"], **fields)
+        run = Run(action, process, os.pidfd_open(process.pid), stderr)
+        self.live[number] = run
+        self.run_by_pid[process.pid] = number
+        self.ends.register(run.pidfd, selectors.EVENT_READ, run)
+
+    def command(self, action):
+        job = [self.job, self.page.path, action["run"], action["job"], action["job_ms"],
+               action["job_status"], self.bits(action["keys"]), int(action["wait_all"]), 0]
+        if action["job"] == "nested":
+            inner = dict(action, run=action["run"] + plan.NESTED, job="short", wait_ms=None,
+                         max_run_ms=None, min_hold_ms=0, more=[])
+            job += self.locked(inner) + [
+                self.job, self.page.path, inner["run"], "short", inner["job_ms"],
+                inner["job_status"], self.bits(inner["keys"]), int(inner["wait_all"]),
+                action["run"]]
+        return [str(word) for word in self.locked(action) + job]
+
+    def bits(self, keys):
+        return f"{sum(1 << self.keys.index(key) for key in keys):x}"
+
+    def locked(self, action):
+        words = [self.rlockrun, *action["more"]]
+        for url in self.fleet.urls:
+            words += ["-r", url]
+        for key in action["keys"]:
+            words += ["-k", key]
+        words += ["-t", f"{action['ttl_ms']}ms",
+                  "--server-timeout", f"{action['server_timeout_ms']}ms"]
+        if action["mode"] == "shared":
+            words += ["--shared"]
+        if action["mode"] == "permits":
+            words += ["--permits", action["permits"]]
+        for name in ("wait", "max_run", "min_hold", "kill_after"):
+            if (ms := action[name + "_ms"]) is not None and (ms or name == "wait"):
+                words += ["--" + name.replace("_", "-"), f"{ms}ms"]
+        if action["wait_all"]:
+            words += ["--wait-all"]
+        if action["wait_replicas"]:
+            words += ["--wait-replicas", action["wait_replicas"]]
+        if plan.is_redlock(self.plan.topology):
+            words += ["--min-uptime", f"{plan.MIN_UPTIME_MS}ms"]
+        return words + ["--on-lost", action["on_lost"],
+                        "--on-unavailable", action["on_unavailable"], "--"]
+
+    def finish(self, run):
+        """Of a rlockrun that has ended."""
+        self.ends.unregister(run.pidfd)
+        os.close(run.pidfd)
+        status = run.process.wait()
+        del self.live[run.number]
+        self.note("exit", run=run.number, status=status, stderr=text_of(run.stderr))
+        os.unlink(run.stderr)
+
+    # --- faults --------------------------------------------------------------------
+
+    def strike(self, action):
+        if action["on"] in ("wrapper", "guard", "job"):
+            self.strike_process(action)
+        else:
+            self.strike_fleet(action)
+
+    def later(self, ms, act):
+        heapq.heappush(self.due, (now_us() + ms * 1000, len(self.records), act))
+
+    def strike_fleet(self, action):
+        fault, more = action["fault"], {}
+        if action["on"] == "lock":
+            more["key"] = pick(self.keys, action["which"])
+        if fault == "tear":
+            more["seed"] = int(action["which"] * 1e9)
+        targets = [target for target in self.fleet.targets(fault, key=more.get("key"))
+                   if kind_of(target) == action["on"] or action["on"] in ("link", "lock")]
+        if not targets:
+            return
+        struck = self.fleet.strike(fault, pick(targets, action["whom"]), action["ms"], **more)
+        if struck is None:
+            return
+        record = self.note("fault", **fields_of(struck))
+        if fault == "crash":
+            record["fault"] = "kill"  # for so long that another takes its place
+        record["until"] = record["at"]
+
+        def end():
+            self.fleet.heal(struck)
+            record["until"] = self.at()
+        if self.fleet.faults()[fault].bounded:
+            self.later(action["ms"], end)
+
+    def strike_process(self, action):
+        holders = self.commands()
+        runs = [number for number in sorted(self.live)
+                if number in holders or not (action["holders"] or action["on"] == "job")]
+        if not runs:
+            return
+        number = pick(runs, action["whom"])
+        wrapper = self.live[number].process.pid
+        pid = {"wrapper": wrapper, "guard": guard_of(wrapper),
+               "job": holders.get(number, (None, None))[1]}[action["on"]]
+        if not pid or not (target := open_process(pid)):
+            return
+        fault, ms = action["fault"], action["ms"]
+        if (action["on"], fault) == ("job", "kill"):
+            self.page.note_struck(holders[number][0])
+        if fault != "trace" and not signal_process(target, SIGNALS[fault]):
+            os.close(target)
+            return
+        record = self.note("fault", fault=fault, on=action["on"], run=number, ms=ms)
+        record["until"] = record["at"]
+        if fault == "trace":
+            self.tracers[start_tracer(pid, ms)] = record
+        if fault == "stop":
+            self.later(ms, lambda: self.go_on(target, record))
+        else:
+            os.close(target)
+
+    def go_on(self, target, record):
+        signal_process(target, signal.SIGCONT)
+        os.close(target)
+        record["until"] = self.at()
+
+    def see_traces_end(self):
+        for tracer in [tracer for tracer in self.tracers if tracer.poll() is not None]:
+            self.tracers.pop(tracer)["until"] = self.at()
+
+    def commands(self):
+        """The commands that live: run number -> slot and pid."""
+        return {slot["run"]: (index, slot["pid"]) for index, slot in self.page.slots()
+                if slot["root"] == index and not slot["end_us"] and slot["run"] in self.live}
+
+    # --- what is left ----------------------------------------------------------------
+
+    def ours(self):
+        """Pids of processes that are no part of what is tried here."""
+        of_fleet = [process.pid for node in self.fleet.nodes
+                    for process in (node.process, node.wire) if process]
+        return {*of_fleet, *(tracer.pid for tracer in self.tracers)}
+
+    def strangers(self):
+        started = {run.process.pid for run in self.live.values()}
+        reap_orphans(self.ours() | started)
+        helpers = self.ours()
+        return [pid for pid in descendants_of(os.getpid(), helpers) if pid not in started]
+
+    def wait_for_rest(self):
+        """What jobs may leave behind ends 2 s after them, and permits are gone from a
+        server after three times their ttl."""
+        end = time.monotonic() + 3 * plan.LONGEST_TTL_MS / 1000 + 1
+        while time.monotonic() < end and (self.strangers() or self.locks_left()):
+            time.sleep(0.1)
+
+    def locks_left(self):
+        return any(found["key"] in self.keys for found in keys_left(self.fleet))
+
+    def note_rest(self):
+        for run in self.live.values():
+            self.note("left", what="run", run=run.number, pid=run.process.pid)
+        for pid in self.strangers():
+            self.note("left", what="process", pid=pid, run=self.run_of_process(pid),
+                      command=command_of(pid))
+        for found in keys_left(self.fleet):
+            self.note("left", what="key", **found)
+
+    def run_of_process(self, pid):
+        return next((slot["run"] for _, slot in self.page.slots() if slot["pid"] == pid), None)
+
+    def end_processes(self):
+        """All that are left, also when something went wrong here."""
+        for tracer in self.tracers:
+            tracer.terminate()
+            tracer.wait()
+        self.see_traces_end()
+        for run in self.live.values():
+            run.process.kill()
+            run.process.wait()
+        self.live = {}
+        for _ in range(100):
+            if not (left := self.strangers()):
+                break
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+
+    # --- the page ----------------------------------------------------------------------
+
+    def note_page(self):
+        roots = {}
+        for index, slot in self.page.slots():
+            if slot["root"] == index:
+                roots[index] = slot
+            self.note_process(index, slot)
+            if slot["inner_start_us"]:
+                self.note_inner(slot)
+
+    def note_process(self, index, slot):
+        ended = slot["end_us"] != 0
+        self.note("process", at=slot["start_us"] - self.begun_us, run=slot["run"],
+                  pid=slot["pid"], root=slot["root"] == index,
+                  alive=slot["alive_us"] - self.begun_us,
+                  end=slot["end_us"] - self.begun_us if ended else None,
+                  status=slot["status"] if ended else None, token=slot["token"] or None,
+                  fence=int(slot["fence"].split("\n")[0]) if slot["fence"] else None,
+                  saw=slot["saw"])
+
+    def note_inner(self, slot):
+        """The rlockrun that was nested in a job: as its command saw it."""
+        outer = next(record for record in self.records
+                     if record["type"] == "run" and record["run"] == slot["run"])
+        number = slot["run"] + plan.NESTED
+        self.note("run", at=slot["inner_start_us"] - self.begun_us,
+                  **dict(fields_of(outer), run=number, pid=slot["inner_pid"],
+                         outer=slot["run"], job="short", wait_ms=None, max_run_ms=None,
+                         min_hold_ms=0, options=[]))
+        if slot["inner_end_us"]:
+            self.note("exit", at=slot["inner_end_us"] - self.begun_us, run=number,
+                      status=slot["inner_status"], stderr="")
+
+
+def fields_of(record):
+    return {name: value for name, value in record.items() if name not in ("type", "at")}
+
+
+def start_tracer(pid, ms):
+    here = os.path.dirname(os.path.abspath(__file__))
+    return subprocess.Popen([here + "/tracer", str(pid), str(ms)], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def kind_of(target):
+    return "host" if isinstance(target, int) else target.role
+
+
+def pick(things, whom):
+    return things[min(int(whom * len(things)), len(things) - 1)]
+
+
+def text_of(path):
+    with open(path, "rb") as file:
+        return file.read()[:STDERR_BYTES].decode("utf-8", "replace")

@@ -1,0 +1,90 @@
+"""Looks at the locks and their queues on the servers all the time, by way of sockets
+that no fault touches, and notes each change."""
+import threading
+
+from plan import is_redlock
+from resp import ReplyError
+
+EVERY_S = 0.1
+PATIENCE_S = 0.1  # of a server that is stopped
+
+# Who holds KEYS[1], its life in ms, and its queue KEYS[2] with the tickets: at one
+# moment, and nothing is written.
+LOOK = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local kind = redis.call('TYPE', KEYS[1]).ok
+local holders = {}
+if kind == 'string' then holders = {redis.call('GET', KEYS[1])} end
+if kind == 'zset' then
+  holders = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf')
+end
+return {holders, redis.call('PTTL', KEYS[1]),
+  redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')}
+"""
+
+
+class Sampler(threading.Thread):
+    """Runs until stop(). note(type, **fields) and run_of(pid) are its owner's."""
+
+    def __init__(self, fleet, topology, keys, note, run_of):
+        super().__init__(daemon=True)
+        self.fleet, self.keys, self.note, self.run_of = fleet, keys, note, run_of
+        self.is_redlock = is_redlock(topology)
+        self.ends = threading.Event()
+        self.owners = {}  # of a key: the node that serves it
+        self.holders = {}  # of (node, key)
+        self.queues = {}  # of (node, key): waiters, and their tickets
+
+    def run(self):
+        while not self.ends.wait(EVERY_S):
+            silent = set()  # asked once a round
+            for key in self.keys:
+                for node in self.nodes_of(key):
+                    if node.name not in silent and not self.look(node, key):
+                        silent.add(node.name)
+
+    def stop(self):
+        self.ends.set()
+        self.join()
+
+    def nodes_of(self, key):
+        if self.is_redlock:
+            return self.fleet.nodes
+        owner = self.fleet.owner(key)
+        if key not in self.owners or self.owners[key] is not owner:
+            self.owners[key] = owner
+            self.note("owner", key=key, node=owner and owner.name)
+        return [owner] if owner else []
+
+    def look(self, node, key):
+        words = ("EVAL", LOOK, 2, key, "{" + key + "}:rlk:q")
+        try:
+            holders, pttl_ms, queue = node.query(*words, timeout=PATIENCE_S)
+        except (OSError, ReplyError):
+            return False
+        self.note_holders(node, key, holders, pttl_ms)
+        self.note_queue(node, key, dict(zip(queue[::2], queue[1::2])))
+        return True
+
+    def note_holders(self, node, key, holders, pttl_ms):
+        if self.holders.get((node.name, key), []) == holders:
+            return
+        self.holders[node.name, key] = holders
+        self.note("seen", node=node.name, key=key, pttl_ms=pttl_ms,
+                  holders=[holder.removeprefix("s:") for holder in holders])
+
+    def note_queue(self, node, key, queue):
+        before = self.queues.get((node.name, key), {})
+        self.queues[node.name, key] = queue
+        for waiter in queue.keys() - before.keys():
+            self.note_waiter("queued", node, key, waiter, queue)
+        for waiter in before.keys() - queue.keys():
+            self.note_waiter("unqueued", node, key, waiter, before)
+
+    def note_waiter(self, what, node, key, waiter, queue):
+        """Its name ends in PID@HOST."""
+        pid = waiter.split(":")[-1].split("@")[0]
+        run = self.run_of(int(pid)) if pid.isdigit() else None
+        if run:
+            self.note(what, node=node.name, key=key, run=run, ticket=int(queue[waiter]))
