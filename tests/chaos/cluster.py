@@ -142,35 +142,61 @@ class Cluster(independent.Independent):
     def begin_migration(self, key, target):
         """The source, or None: from now on clients may be sent to the target."""
         source, slot = self.owner(key), slot_of(key)
-        idents = [node and node.ask("CLUSTER", "MYID") for node in (source, target)]
-        if source is target or None in idents:
+        views = self.views()
+        if source is target or not all(
+                node in views and self.is_settled(node, views[node]) for node in (source, target)):
             return None
-        if not target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", idents[0]):
-            return None
-        if not source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", idents[1]):
+        if not self.open_slot(slot, source, target):
             target.ask("CLUSTER", "SETSLOT", slot, "STABLE")
             return None
         self.busy = {source, target}
         return source
 
-    def move_keys(self, slot, source, target, most=1000):
+    @staticmethod
+    def open_slot(slot, source, target):
+        """Whether both agree that it moves; they do if it was open already."""
+        idents = [node.ask("CLUSTER", "MYID") for node in (source, target)]
+        return (None not in idents
+                and target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", idents[0])
+                and source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", idents[1]))
+
+    @staticmethod
+    def move_keys(slot, source, target, most=1000):
         """Whether none is left: at most so many are moved."""
         keys = source.query("CLUSTER", "GETKEYSINSLOT", slot, most + 1)
         if keys:
             source.query("MIGRATE", target.address, target.server_port, "", 0, 1000,
-                         "KEYS", *keys[:most], timeout=2)
+                         "REPLACE", "KEYS", *keys[:most], timeout=2)
         return len(keys) <= most
 
     def finish_migration(self, key, source, target):
-        """Whether it is done; may be tried again."""
-        slot = slot_of(key)
+        """Whether it is done; may be tried again, also when one of the two has had to
+        hand over meanwhile, who does not tell its replica that a slot is open."""
+        slot, views = slot_of(key), self.views()
+        source, target = (self.leader(node, views) for node in (source, target))
+        if None in (source, target):
+            return False
         try:
-            ident = target.query("CLUSTER", "MYID")
-            while not self.move_keys(slot, source, target):
-                pass
-            target.query("CLUSTER", "SETSLOT", slot, "NODE", ident)
-            source.query("CLUSTER", "SETSLOT", slot, "NODE", ident)
+            if self.owner(key) is not target:
+                self.open_slot(slot, source, target)
+                while not self.move_keys(slot, source, target):
+                    pass
+                self.close_slot(slot, source, target)
         except (OSError, resp.ReplyError):
             return False
         self.busy = set()
         return True
+
+    @staticmethod
+    def leader(node, views):
+        """The primary of that node's shard, or None."""
+        view = views.get(node)
+        if view is None or view.is_primary:
+            return node if view else None
+        return next((one for one, of in views.items() if of.id == view.primary), None)
+
+    @staticmethod
+    def close_slot(slot, source, target):
+        ident = target.query("CLUSTER", "MYID")
+        for node in (target, source):
+            node.query("CLUSTER", "SETSLOT", slot, "NODE", ident)

@@ -71,6 +71,8 @@ class Faults:
         if name in ("crash", "failover"):
             primaries = self.topology.primaries()
             nodes = [node for node in nodes if node in primaries]
+        if name == "flush":  # a replica refuses
+            nodes = [node for node in nodes if node.is_primary()]
         if "host" not in fault.on:
             return nodes
         if not self.fleet.bridge:
@@ -127,6 +129,8 @@ class Faults:
             return None
         record = self.record(name, fault, target, ms, **more)
         work = done if hasattr(done, "result") else None
+        if name in FREEZING:
+            target.frozen = True
         if fault.bounded:
             self.active.append(Active(record, fault, target, healed, work))
         return dict(record)
@@ -157,6 +161,8 @@ class Faults:
             self.forget(one)
 
     def forget(self, one):
+        if one.record["fault"] in FREEZING:
+            one.target.frozen = False
         self.active = [other for other in self.active if other is not one]
 
     def heal_all(self):
@@ -239,8 +245,8 @@ def pause(faults, node, ms, healed):
 
 
 def sleep(faults, node, ms, _healed):
-    """Replies come late: nobody waits for them here."""
-    return faults.later(node.ask, "DEBUG", "SLEEP", ms / 1000)
+    """The reply comes late: nobody waits for it."""
+    return faults.later(command("DEBUG", "SLEEP", ms / 1000), faults, node, ms, None)
 
 
 fill = command("CONFIG", "SET", "maxmemory", 1)
@@ -326,6 +332,7 @@ def uncut_replies(faults, one):
     faults.fleet.bridge.heal(name_of(one.target), **direction_of_replies(one.target))
 
 
+FREEZING = ("stop", "pause", "busy")  # it does not answer us either
 PROCESS = ("server", "sentinel")
 PLACE = ("server", "sentinel", "host")
 TABLE = {

@@ -1,5 +1,6 @@
 """A server or a sentinel, with the wire in front of it: processes of our own, which
 die with this one."""
+import contextlib
 import pathlib
 import signal
 import subprocess
@@ -34,6 +35,7 @@ class Node:
         self.arguments = []
         self.process = self.wire = None
         self.rule = ("open",)
+        self.frozen = False
         self.connections = threading.local()
 
     @property
@@ -45,7 +47,9 @@ class Node:
         return self.process is not None and self.process.poll() is None
 
     def start(self, *more):
-        """Begins; `more` are options for this time alone."""
+        """Begins, with no data; `more` are options for this time alone."""
+        for file in self.folder.glob("*.rdb"):
+            file.unlink()  # a replica keeps what it was sent
         with open(self.folder / "log", "ab") as log:
             self.process = self.spawn(["redis-server", *self.arguments, *more],
                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -79,15 +83,16 @@ class Node:
 
     def query(self, *words, timeout=0.2):
         """What it says to these words, by its socket: parsed, or OSError, or
-        resp.ReplyError. Each thread has a connection of its own."""
+        resp.ReplyError. Each thread has a connection of its own; while a late reply
+        is still to come on that, nothing is asked."""
         connection = getattr(self.connections, "own", None)
         if connection is None:
             connection = self.connections.own = resp.Connection(self.socket)
         return connection.query(words, timeout)
 
-    def ask(self, *words, timeout=0.1):
-        """The same, or None if it does not answer."""
-        if not self.is_up():
+    def ask(self, *words, timeout=0.04):
+        """The same, or None if it does not answer, or is known not to."""
+        if self.frozen or not self.is_up():
             return None
         try:
             return self.query(*words, timeout=timeout)
@@ -135,8 +140,9 @@ class Node:
                 process.kill()
                 process.wait()
         if self.wire:
-            self.wire.stdin.close()
-            self.wire.stdout.close()
+            for pipe in (self.wire.stdin, self.wire.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
 
 def wait_until(holds, seconds, why):

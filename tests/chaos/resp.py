@@ -2,6 +2,8 @@
 import socket
 import time
 
+OWED_SECONDS = 0.003
+
 
 class ReplyError(Exception):
     """The server's own error."""
@@ -33,8 +35,7 @@ class Connection:
     def ask(self, words):
         try:
             self.connect()
-            while self.owed:
-                self.read_reply()
+            self.read_owed()
             self.owed += 1
             self.send(words)
             reply = self.read_reply()
@@ -48,6 +49,13 @@ class Connection:
         if isinstance(reply, ReplyError):
             raise reply
         return reply
+
+    def read_owed(self):
+        """Who asks again and again shall not wait again and again."""
+        until, self.until = self.until, min(self.until, time.monotonic() + OWED_SECONDS)
+        while self.owed:
+            self.read_reply()
+        self.until = until
 
     def connect(self):
         if self.socket is None:
