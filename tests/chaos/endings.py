@@ -66,7 +66,9 @@ def find_wrong_statuses(story):
 
 def wrong_statuses(story, run):
     status = run.exit.status
-    if status < 0 or is_signal(status):
+    if status != -signal.SIGKILL and was_killed(run):
+        yield "the wrapper had been killed"
+    elif status < 0 or is_signal(status):
         yield from wrong_signal(run, -status if status < 0 else status - SIGNAL)
     elif status == run.job_status:
         yield from wrong_job_status(story, run)
@@ -78,9 +80,15 @@ def wrong_statuses(story, run):
         yield from wrong_busy(story, run)
     else:
         yield "it is neither the job's nor one of rlockrun's"
-    if status in (UNAVAILABLE, BUSY) and not run.root and "-q" not in run.options \
-            and "not started" not in run.exit.stderr:
+    # What a nested run wrote is not known.
+    if status in (UNAVAILABLE, BUSY) and not run.root and not run.outer_run \
+            and "-q" not in run.options and "not started" not in run.exit.stderr:
         yield "no message says that the command was not started"
+
+
+def was_killed(run):
+    """Whether SIGKILL struck it before its end, which may be seen a little later."""
+    return any(fault.at < run.ended - 100 * MS for fault in run.struck("wrapper", "kill"))
 
 
 def is_signal(status):

@@ -106,9 +106,10 @@ def lease_ends(story, run):
     """(time, reason) of each last moment at which the lease can have been renewed."""
     for begin, _ in silences(story, run):
         yield begin, "its servers were unreachable"
-    gone = gone_since(story, run)
-    if gone is not None:
-        yield gone, "its token was gone"
+    for token in run.tokens:
+        gone = gone_since(story, token)
+        if gone is not None:
+            yield gone, "its token was gone"
 
 
 def silences(story, run):
@@ -124,11 +125,11 @@ def silences(story, run):
             yield needs
 
 
-def gone_since(story, run):
-    """Since when too few servers had the token of RUN, once it had been seen. What a
-    server has lost never comes back; one of several may be given it anew."""
+def gone_since(story, token):
+    """Since when too few servers had that token, once it had been seen. What a server has
+    lost never comes back; one of several may be given it anew."""
     needed = story.majority if story.is_redlock else 1
-    holds = [(begin, end) for _, begin, end in story.holds[run.token]]
+    holds = [(begin, end) for _, begin, end in story.holds.get(token, [])]
     for at in sorted({end for _, end in holds}, reverse=True):
         before = sum(begin < at <= end for begin, end in holds)
         after = sum(begin <= at < end for begin, end in holds)
@@ -157,7 +158,7 @@ def is_overtaken(story, first, second):
     one, other = story.runs[first.run], story.runs[second.run]
     if first.run == second.run or (first.key, first.node) != (second.key, second.node):
         return False
-    if one.mode != other.mode or not other.root or not other.token:
+    if one.mode != other.mode or not other.token or one.wait_replicas:
         return False
     if not is_last_entry(story, first, other.start) or \
             not is_last_entry(story, second, other.start):
@@ -213,10 +214,11 @@ def find_repeated_tokens(story):
     """A token is random, and used for one ownership alone."""
     users = {}
     for run in holders(story):
-        first = users.setdefault(run.token, run)
-        if first.top is not run.top:
-            yield Finding("token", run.start, (first.number, run.number),
-                          "two runs have the same token")
+        for token in run.tokens:
+            first = users.setdefault(token, run)
+            if first.top is not run.top:
+                yield Finding("token", run.start, (first.number, run.number),
+                              "two runs have the same token")
 
 
 def find_unlocked(story):

@@ -1,16 +1,12 @@
 """A finding: what a rule says against a history."""
-import dataclasses
 
 
-@dataclasses.dataclass
 class Finding:
     """`at` in microseconds; `excused` is the reason why it may be so, or None."""
 
-    kind: str
-    at: int
-    runs: tuple
-    text: str
-    excused: str = None
+    def __init__(self, kind, at, runs, text, excused=None):
+        self.kind, self.at, self.runs = kind, at, runs
+        self.text, self.excused = text, excused
 
     def __str__(self):
         runs = ", ".join(str(number) for number in self.runs)

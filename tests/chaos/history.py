@@ -10,7 +10,8 @@ not be in the order of time, as some are only complete when what they describe i
     exit     how a rlockrun ended, and what it wrote
     fault    what was done to whom, `at`..`until`
     seen     the holders of a lock on one node, written when they change
-    owner    the node that serves a key, written when that changes (optional)
+    owner    the node that serves a key, written when that changes; only on it are
+             holders looked for. Without such records all nodes serve all keys
     queued, unqueued  a waiter entered the queue, or left it
     quiet    all faults are over, no run is started from here on
     left     a process, key or rlockrun that is there after the end
@@ -22,8 +23,8 @@ import json
 TOPOLOGIES = ("one", "tls", "sentinel", "cluster", "redlock3", "redlock5")
 MODES = ("exclusive", "shared", "permits")
 TARGETS = ("wrapper", "guard", "job", "server", "sentinel", "host", "lock", "link")
-JOBS = ("short", "deaf", "forking", "leaving", "session", "chain", "threads", "closing", "nested",
-        "stopping")
+JOBS = ("short", "deaf", "forking", "leaving", "session", "chain", "threads", "closing",
+        "nested", "stopping")
 
 NUMBER, TEXT, FLAG, LIST, NOTHING = int, str, bool, list, type(None)
 FIELDS = {

@@ -149,7 +149,7 @@ def find_owner(story, kind, member):
     """The run that a token, or a waiter KIND:TOKEN:PID@HOST, belongs to."""
     member = str(member)
     for run in story.runs.values():
-        if kind == "" and run.token and run.token == member.removeprefix("s:"):
+        if kind == "" and member.removeprefix("s:") in run.tokens:
             return run
         if kind in ("q", "l") and f":{run.pid}@" in member:
             return run
@@ -170,11 +170,6 @@ def find_faults_of_history(story):
         yield Finding("history", at, runs, text)
 
 
-def is_unwatched(run):
-    """The job that had started this nested run, and waited for it, was killed."""
-    return bool(run.outer_run and run.outer_run.root and run.outer_run.root.end is None)
-
-
 def impossible(story):
     yield from wrong_relations(story)
     yield from wrong_times(story)
@@ -182,7 +177,10 @@ def impossible(story):
         yield story.end.at, (), f"{len(story.by_type['quiet'])} records of type quiet"
     unended = {left.run for left in story.of_runs("left") if left.what == "run"}
     for run in story.runs.values():
-        if not run.exit and run.number not in unended and not is_unwatched(run):
+        # The end of a nested run is seen by the command that started it.
+        witness = run.outer_run and run.outer_run.root
+        seen = not witness or witness.end is not None
+        if not run.exit and run.number not in unended and seen:
             yield run.at, (run.number,), "there is no exit of this run"
         if run.processes and not run.root:
             yield run.processes[0].at, (run.number,), "a job without its command"

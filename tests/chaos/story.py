@@ -37,6 +37,11 @@ class Run:
         return self.root and self.root.token
 
     @property
+    def tokens(self):
+        """One for each key."""
+        return self.token.split("\n") if self.token else []
+
+    @property
     def is_left(self):
         """Whether the command ended by itself or by a signal of the harness: without
         --wait-all the processes that it left are no longer part of the job."""
@@ -149,17 +154,29 @@ class Story:
                 if getattr(thing, "run", None) in self.runs]
 
     def find_holds(self):
-        """For each token the (node, begin, end) in which the sampler saw it hold a lock."""
-        holds, since = collections.defaultdict(list), {}
-        for seen in self.by_type["seen"] + [None]:
-            places = list(since) if seen is None else [(seen.node, seen.key)]
-            for place in places:
-                until = self.end.at if seen is None else seen.at
-                for token, begin in since.get(place, {}).items():
-                    holds[token].append((place[0], begin, until))
-                holders = [] if seen is None else seen.holders
-                since[place] = {name.removeprefix("s:"): until for name in holders}
+        """For each token the (node, begin, end) in which the sampler saw it hold a lock on
+        a node that served the key."""
+        holds, holders, owner = collections.defaultdict(list), {}, {}
+        since = collections.defaultdict(dict)
+        for look in sorted(self.by_type["owner"] + self.by_type["seen"], key=lambda it: it.at):
+            if look.type == "seen":
+                holders[look.node, look.key] = look.holders
+            elif look.node is None:
+                continue
+            else:
+                owner[look.key] = look.node
+            now = {(node, token) for (node, key), tokens in holders.items() for token in tokens
+                   if key == look.key and owner.get(key, node) == node}
+            self.end_holds(holds, since[look.key], now, look.at)
+            since[look.key].update((hold, look.at) for hold in now - since[look.key].keys())
+        for held in since.values():
+            self.end_holds(holds, held, set(), self.end.at)
         return holds
+
+    @staticmethod
+    def end_holds(holds, since, now, at):
+        for node, token in since.keys() - now:
+            holds[token].append((node, since.pop((node, token)), at))
 
     @property
     def started(self):
@@ -184,13 +201,9 @@ class Story:
     def majority(self):
         return SERVERS[self.topology] // 2 + 1
 
-    def nodes_with(self, token, at):
-        """The nodes on which the sampler saw that token at that time."""
-        return {node for node, begin, end in self.holds[token] if begin <= at < end}
-
-    def last_hold(self, token):
-        """When that token was seen for the last time on any node, or 0."""
-        return max((end for _, _, end in self.holds[token]), default=0)
+    def holds_of(self, run):
+        """Where and when a token of RUN was seen to hold a lock."""
+        return [hold for token in run.tokens for hold in self.holds.get(token, [])]
 
     def owner_changes(self, key):
         """When another node became the one that serves KEY."""
