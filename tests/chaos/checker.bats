@@ -460,3 +460,45 @@ explain() {
 	says 'faults: server stop x 1'
 	says 'statuses: 23 x 2, 75 x 1'
 }
+
+# --- the picture ------------------------------------------------------------
+
+# shows TEXT: the picture is XML, and has that text in an element.
+shows() {
+	/usr/bin/python3 -c 'import sys, xml.etree.ElementTree as tree
+sys.exit(not any(sys.argv[2] in text for text in tree.parse(sys.argv[1]).getroot().itertext()))' "$BATS_TEST_TMPDIR/svg" "$1" || {
+		echo "no $1"
+		return 1
+	}
+}
+
+@test "the picture shows runs, faults and findings" {
+	"$CHAOS/tale" sentinel 'job(1, 1000, 2400, True, 79)' 'child(1, 1100, 2600)' \
+		'job(2, 2000, 3000, options=["-w", "<&>"])' 'waiter(3, 1000, 2000, 69, "\x1b\x00 not started")' \
+		'fault("link", "stall", 1200, 1500)' 'fault("guard", "trace", 1100, 1200, run=1)' \
+		'fault("host", "cut", 1100, 1200, host=2)' 'fault("lock", "shorten", 9000, key="a")' \
+		'queued(2, 1960, 5)' 'leave(9, 1000, 0)' 'run(4, 1000)' >"$BATS_TEST_TMPDIR/history"
+	run "$CHAOS/check.py" "$BATS_TEST_TMPDIR/history" --picture "$BATS_TEST_TMPDIR/svg"
+	[[ $status == 1 ]] || explain
+	shows 'Chaos over sentinel, seed 7: 4 runs, 4 faults'
+	shows '<&>'
+	shows '1: 79'
+	shows '3: 69'
+	shows '4: ?'
+	shows 'stall: link s0'
+	shows 'trace: guard of run 1'
+	shows 'overlap at 2.000 s'
+	shows 'exit of an unknown run'
+	"$CHAOS/picture.py" "$BATS_TEST_TMPDIR/history" | cmp - "$BATS_TEST_TMPDIR/svg"
+}
+
+@test "the picture of next to nothing can be drawn, that of no history cannot" {
+	"$CHAOS/tale" one >"$BATS_TEST_TMPDIR/history"
+	"$CHAOS/picture.py" "$BATS_TEST_TMPDIR/history" >"$BATS_TEST_TMPDIR/svg"
+	shows 'Chaos over one, seed 7: 0 runs, 0 faults, 0 findings, 0 excused'
+	echo >"$BATS_TEST_TMPDIR/history"
+	run "$CHAOS/picture.py" "$BATS_TEST_TMPDIR/history"
+	[[ $status == 65 && $output == *'line 1: no JSON'* ]] || explain
+	run "$CHAOS/picture.py"
+	[[ $status == 64 && $output == usage:* ]] || explain
+}
