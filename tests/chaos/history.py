@@ -28,7 +28,7 @@ JOBS = ("short", "deaf", "forking", "leaving", "session", "chain", "threads", "c
 
 NUMBER, TEXT, FLAG, LIST, NOTHING = int, str, bool, list, type(None)
 FIELDS = {
-    "begin": {"seed": (NUMBER,), "topology": TOPOLOGIES, "duration_ms": (NUMBER,)},
+    "begin": {"seed": (NUMBER,), "topology": TOPOLOGIES, "duration_ms": (NUMBER, float)},
     "run": {"run": (NUMBER,), "pid": (NUMBER,), "host": (NUMBER,), "keys": (LIST,),
             "mode": MODES, "permits": (NUMBER, NOTHING), "ttl_ms": (NUMBER,),
             "wait_ms": (NUMBER, NOTHING), "max_run_ms": (NUMBER, NOTHING),

@@ -117,30 +117,39 @@ def was_on(story, fault, victim):
 
 def lost_by_failover(story, fault, victim, winner):
     """Why a failover may have lost the lock, or None. With WAIT a replica has whatever
-    was granted: but one of two is not always the one that is promoted, and a primary
-    that comes back empty before its failover makes its replicas empty, too."""
-    waited = min(victim.wait_replicas, winner.wait_replicas)
-    if waited == 0:
-        return "a failover without --wait-replicas"
+    was granted, but a primary that comes back empty before its failover makes its
+    replicas empty, too."""
+    unwaited = lost_without_wait(story, victim, winner)
+    if unwaited:
+        return unwaited
     back = winner.start >= fault.until and fault.until - fault.at < BACK_BEFORE_FAILOVER
     if fault.fault == "kill" and back:
         return "a primary restarted empty, perhaps before its failover"
-    others = [other for other in story.server_faults(fault.at - 10 * SECOND, fault.until)
-              if other.on in ("server", "link") and other.node != fault.node]
-    if waited < REPLICAS[story.topology] and others:
-        return "a failover perhaps to the replica that had not acknowledged"
+    return None
+
+
+def lost_without_wait(story, victim, winner):
+    """Why any failover may lose the lock. One replica of two is not enough: when the other
+    is being promoted, it no longer follows, and the former primary still gets its one
+    acknowledgement."""
+    waited = min(victim.wait_replicas, winner.wait_replicas)
+    if waited == 0:
+        return "a failover without --wait-replicas"
+    if waited < REPLICAS[story.topology]:
+        return "a failover to a replica that need not have acknowledged"
     return None
 
 
 def unasked_failovers(story, victim, winner, window):
     """Failovers that were seen, whatever led to them: a loaded machine is enough."""
-    if min(victim.wait_replicas, winner.wait_replicas) > 0:
+    reason = lost_without_wait(story, victim, winner)
+    if reason is None:
         return
     for key in set(victim.keys) & set(winner.keys):
         for at in story.owner_changes(key):
             until = at + SETTLE[story.topology]
             if intersect((at, until), window):
-                yield at, until, "a failover without --wait-replicas"
+                yield at, until, reason
 
 
 def redlock_losses(story, victim, winner):
