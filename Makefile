@@ -173,6 +173,17 @@ build/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
 
+# What it finds is in build/chaos, one folder for each topology and seed.
+chaos: ## a minute of faults on all topologies (DURATION=60 SEED= TOPOLOGY=)
+	@packaging/deps.sh check
+	@$(MAKE) $(PARALLEL) -s all build/chaos/job
+	@packaging/server.sh $(B)/bin
+	@PATH=$(CURDIR)/$(B)/bin:$$PATH tests/chaos/run $(B)/rlockrun build/chaos/job build/chaos
+
+build/chaos/job: tests/chaos/job.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -pthread -o $@ $<
+
 model: ## check the model of the protocol and its broken variants (spin)
 	@packaging/deps.sh model
 	@tests/model/run build/model
@@ -225,7 +236,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run bench model fmt lint $(LINTS) \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run bench chaos model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

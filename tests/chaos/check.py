@@ -52,13 +52,18 @@ def describe_coverage(records):
     acquired = [run for run in story.started if run.token]
     pairs = sum(1 for _ in exclusion.conflicting_pairs(story))
     faults = collections.Counter(f"{fault.on} {fault.fault}" for fault in story.faults)
-    statuses = collections.Counter(str(run.exit.status) for run in story.runs.values()
+    statuses = collections.Counter(name_of(run.exit.status) for run in story.runs.values()
                                    if run.exit)
     yield (f"{story.topology}, seed {story.begin.seed}: {len(story.runs)} runs, "
            f"{len(story.started)} jobs, {len(acquired)} with the lock, "
            f"{pairs} pairs that exclude each other")
     yield f"faults: {describe(faults)}"
     yield f"statuses: {describe(statuses)}"
+
+
+def name_of(status):
+    """Jobs have statuses of their own up to 40."""
+    return "1 to 40" if 0 < status <= 40 else str(status)
 
 
 def describe(counts):
