@@ -461,7 +461,7 @@ explain() {
 		'waiter(3, 10, 20, 75, wait_ms=0)'
 	says 'one, seed 7: 3 runs, 2 jobs, 2 with the lock, 1 pairs that exclude each other'
 	says 'faults: server stop x 1'
-	says 'statuses: 23 x 2, 75 x 1'
+	says 'statuses: 1 to 40 x 2, 75 x 1'
 }
 
 # --- the picture ------------------------------------------------------------
