@@ -296,7 +296,11 @@ def spoil(*words):
 
 
 def delay(_faults, node, ms, _healed, by=None):
-    return node.spoil("delay", by or min(ms, 400))
+    return node.spoil("delay", by or min(ms, 900))
+
+
+def late(_faults, node, ms, _healed):
+    return node.spoil("late", ms)
 
 
 def tear(_faults, node, _ms, _healed, seed=0):
@@ -350,6 +354,7 @@ TABLE = {
     "migrate": Fault(("lock",), True, migrate, ended),
     "delay": Fault(("link",), True, delay, unspoil),
     "stall": Fault(("link",), True, spoil("stall"), unspoil),
+    "late": Fault(("link",), True, late, unspoil),
     "tear": Fault(("link",), True, tear, unspoil),
     "refuse": Fault(("link",), True, spoil("refuse"), unspoil),
     "cut": Fault(PLACE, True, cut, uncut),
