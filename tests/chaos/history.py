@@ -24,7 +24,7 @@ TOPOLOGIES = ("one", "tls", "sentinel", "cluster", "redlock3", "redlock5")
 MODES = ("exclusive", "shared", "permits")
 TARGETS = ("wrapper", "guard", "job", "server", "sentinel", "host", "lock", "link")
 JOBS = ("short", "deaf", "forking", "leaving", "session", "chain", "threads", "closing",
-        "nested", "stopping")
+        "nested", "outlasting", "joining", "stopping")
 
 NUMBER, TEXT, FLAG, LIST, NOTHING = int, str, bool, list, type(None)
 FIELDS = {

@@ -32,8 +32,9 @@ enum {
 	STAMP_MS = 5,
 	LIFE_MS = 15000,
 	LEAVE_MS = 1500, /* that processes left behind go on */
-	CHAIN_MS = 15,	 /* that one of a chain lives */
-	CHAIN_LENGTH = 120,
+	JOIN_MS = 200,	 /* from the command's end to a late nested run */
+	CHAIN_MS = 1,	 /* that one of a chain lives */
+	CHAIN_LENGTH = 800,
 	STOPPED_MS = 400,
 	SLOTS = 65536,
 	SAW_MAX = 12
@@ -301,16 +302,29 @@ leave_session(void)
 	}
 }
 
+/* The child takes over the slot of its parent, which ends. */
+static void
+become_next(void)
+{
+	char state;
+	int threads;
+
+	if (fork() != 0)
+		_exit(0);
+	self->pid = getpid();
+	read_stat(self->pid, &state, &threads, &self->born);
+	atomic_store(&self->dead, 0);
+}
+
 /* Each lives shorter than a look at all processes takes. */
 static void
 fork_chain(void)
 {
 	if (!fork_off())
 		return;
-	for (int i = 0; i < CHAIN_LENGTH; i++) {
+	for (int i = 0; i < CHAIN_LENGTH && !has_ended(root); i++) {
 		live_until(now_us() + CHAIN_MS * 1000);
-		if (has_ended(root) || !fork_off())
-			end(0);
+		become_next();
 	}
 	end(0);
 }
@@ -351,26 +365,59 @@ run_inner(void)
 		_exit(97);
 	}
 	self->inner_pid = pid;
-	while (waitpid(pid, &status, WNOHANG) == 0)
+	while (waitpid(pid, &status, WNOHANG) == 0) {
 		live_until(now_us() + STAMP_MS * 1000);
+		if (now_us() > self->start_us + 2 * LIFE_MS * 1000LL)
+			kill(pid, SIGKILL);
+	}
 	self->inner_status =
 	    WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 	atomic_store(&self->inner_end_us, now_us());
 }
 
+/* The command ends, and the nested run that it has started goes on. */
+static void
+outlast(void)
+{
+	if (fork_off()) {
+		run_inner();
+		end(0);
+	}
+}
+
+/* A nested run is started when the command has ended, and most often its lock
+ * with it. */
+static void
+join_late(void)
+{
+	if (fork_off()) {
+		int64_t end_us = now_us() + LIFE_MS * 1000LL;
+
+		while (!has_ended(root) && now_us() < end_us)
+			live_until(now_us() + STAMP_MS * 1000);
+		live_until(now_us() + JOIN_MS * 1000);
+		run_inner();
+		end(0);
+	}
+}
+
 static void *
 live_in_thread(void *nothing)
 {
+	if (self != root)
+		live_with_root();
 	live_until(now_us() + life_ms * 1000LL);
 	end(life_status);
 	return nothing;
 }
 
+/* A child first, then the command itself. */
 static void
 exit_main_thread(void)
 {
 	pthread_t thread;
 
+	fork_off();
 	if (pthread_create(&thread, NULL, live_in_thread, NULL) == 0)
 		pthread_exit(NULL);
 }
@@ -389,6 +436,8 @@ static const struct sort {
     {"closing", close_all},
     {"stopping", stop_for_a_while},
     {"nested", run_inner},
+    {"outlasting", outlast},
+    {"joining", join_late},
 };
 
 static const struct sort *

@@ -26,6 +26,8 @@ def find_orphans(story):
 def find_outliving(run, killed, other):
     """The death of one of the two ends the job, which the other sees to when it can."""
     for fault in run.struck(killed, "kill"):
+        if run.is_left and last_life(run.root) <= fault.at + STAMP:
+            continue  # those that it has left go on, nested runs, too
         for owner in with_nested(run):
             if fault.at < owner.start and owner is not run:
                 continue
@@ -62,7 +64,7 @@ def count(processes):
 def excuse_orphans(run, fault, other, orphans):
     """A stopped guard or wrapper ends the job when it continues, a dead one never does;
     but the command always dies with its guard."""
-    if fault.on == "guard" and any(process.root for process in orphans):
+    if fault.on == "guard" and run.root in orphans:
         return None
     last = max(map(last_life, orphans))
     for begin, end in run.hindered(other):
@@ -177,9 +179,9 @@ def impossible(story):
         yield story.end.at, (), f"{len(story.by_type['quiet'])} records of type quiet"
     unended = {left.run for left in story.of_runs("left") if left.what == "run"}
     for run in story.runs.values():
-        # The end of a nested run is seen by the command that started it.
-        witness = run.outer_run and run.outer_run.root
-        seen = not witness or witness.end is not None
+        # The end of a nested run is seen by the process of the job that started it.
+        outer = run.outer_run
+        seen = not outer or all(process.end is not None for process in outer.processes)
         if not run.exit and run.number not in unended and seen:
             yield run.at, (run.number,), "there is no exit of this run"
         if run.processes and not run.root:

@@ -8,7 +8,7 @@ HOSTS = 3
 NESTED = 100000  # added to the number of a run: that of the run nested in its job
 
 ARRIVAL_MS = 100  # a run comes on average so often,
-PROCESS_FAULT_MS = 300  # a fault strikes one of its processes so often,
+PROCESS_FAULT_MS = 200  # a fault strikes one of its processes so often,
 SERVER_FAULT_MS = {"one": 2600, "tls": 2600, "sentinel": 1500, "cluster": 1300,
                    "redlock3": 1800, "redlock5": 1300}  # and a server or the network
 BURST = 15  # runs that come at once at the beginning
@@ -21,14 +21,16 @@ FAMILIES = {
     "shared": (("rw1", "rw2"), 20),
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
-    "keep": (("h1",), 6),
+    "keep": (("h1", "h2"), 10),
     "replicas": (("w1", "w2"), 8),
 }
 PERMITS = 3
 REPLICATED = ("sentinel", "cluster")
 
-JOBS = {"short": 30, "deaf": 12, "forking": 12, "leaving": 8, "session": 8, "chain": 6,
-        "threads": 6, "closing": 6, "stopping": 4, "nested": 8}
+JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 10,
+        "threads": 10, "closing": 4, "stopping": 4, "nested": 6, "outlasting": 5, "joining": 5}
+NESTING = ("nested", "outlasting", "joining")
+JOIN_WAIT_MS = 3000  # of a nested run that may find the lock ended
 
 # fault: (part, least ms, most ms); 0 ms is an instant.
 PROCESS_FAULTS = {
@@ -53,8 +55,9 @@ NETWORK_FAULTS = {
     ("server", "flush_scripts"): (3, 0, 0),
     ("server", "full"): (6, 100, 3000),
     ("server", "kill"): (5, 100, 2500),
-    ("link", "delay"): (8, 200, 3000),
+    ("link", "delay"): (8, 200, 6000),
     ("link", "stall"): (8, 50, 3000),
+    ("link", "late"): (12, 300, 8000),
     ("link", "tear"): (10, 0, 0),
     ("link", "refuse"): (5, 100, 3000),
     ("host", "cut"): (8, 50, 4000),
@@ -149,7 +152,7 @@ class Plan:
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
                "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
                "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 6000, 10000)),
-               "job": self.pick(JOBS), "job_ms": self.length_ms(20, 900),
+               "job": self.pick(JOBS), "job_ms": self.length_ms(20, 3500),
                "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
                "more": ["-v"] if self.chance(50) else []}
         getattr(self, "for_" + family)(run)
@@ -172,6 +175,8 @@ class Plan:
 
     def for_keep(self, run):
         run["min_hold_ms"], run["wait_ms"] = self.dice.choice((300, 1000, 2000)), 0
+        if self.chance(50):
+            run["job"], run["job_ms"] = self.dice.choice(NESTING), self.length_ms(20, 500)
 
     def for_replicas(self, run):
         run["wait_replicas"] = 1
@@ -195,15 +200,22 @@ class Plan:
     # --- faults ----------------------------------------------------------------
 
     def all_faults(self):
-        of_processes, of_network = faults_of(self.topology)
+        self.of_processes, of_network = faults_of(self.topology)
         server_ms = SERVER_FAULT_MS[self.topology]
-        return [self.fault(at_ms, of_processes) for at_ms in self.moments(PROCESS_FAULT_MS)] + \
+        return [self.fault(at_ms, self.of_processes)
+                for at_ms in self.moments(PROCESS_FAULT_MS)] + \
             [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
 
     def fault(self, at_ms, faults):
+        """Strikes, of the runs that are there, those that hold a lock, or all."""
+        action = {"do": "fault", "at_ms": at_ms, **self.kind_of_fault(faults),
+                  "whom": self.dice.random(), "which": self.dice.random(),
+                  "holders": self.chance(65), "then": None}
+        if faults is self.of_processes and self.chance(20):
+            action["then"] = {**self.kind_of_fault(faults), "after_ms": self.length_ms(1, 400)}
+        return action
+
+    def kind_of_fault(self, faults):
         on, fault = self.dice.choices(list(faults), [row[0] for row in faults.values()])[0]
         _, least, most = faults[on, fault]
-        return {"do": "fault", "at_ms": at_ms, "on": on, "fault": fault,
-                "ms": self.length_ms(least, most), "whom": self.dice.random(), "which": self.dice.random(),
-                # Of the runs that are there, those that hold a lock, or all.
-                "holders": self.chance(65)}
+        return {"on": on, "fault": fault, "ms": self.length_ms(least, most)}

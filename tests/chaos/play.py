@@ -10,8 +10,8 @@ import time
 import plan
 from left import keys_left
 from page import Page, now_us
-from processes import (command_of, descendants_of, guard_of, open_process, reap_orphans,
-                       signal_process)
+from processes import (command_of, descendants_of, guard_of, is_zombie, open_process,
+                       reap_orphans, signal_process)
 from sample import Sampler
 
 MAX_LIVE = 60  # runs at a time: what comes then is left out
@@ -126,13 +126,14 @@ class Play:
         number = action["run"]
         argv = self.fleet.on_host(action["host"], self.command(action))
         stderr = f"{self.folder}/err.{number}"
+        begun = self.at()  # its job may start before Popen() is back
         with open(stderr, "wb") as file:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file,
                 start_new_session=True, env=self.environment)
         fields = {name: value for name, value in action.items()
                   if name not in ("do", "at_ms", "more")}
-        self.note("run", pid=process.pid, outer=None, options=action["more"], **fields)
+        self.note("run", at=begun, pid=process.pid, outer=None, options=action["more"], **fields)
         run = Run(action, process, os.pidfd_open(process.pid), stderr)
         self.live[number] = run
         self.run_by_pid[process.pid] = number
@@ -141,9 +142,8 @@ class Play:
     def command(self, action):
         job = [self.job, self.page.path, action["run"], action["job"], action["job_ms"],
                action["job_status"], self.bits(action["keys"]), int(action["wait_all"]), 0]
-        if action["job"] == "nested":
-            inner = dict(action, run=action["run"] + plan.NESTED, job="short", wait_ms=None,
-                         max_run_ms=None, min_hold_ms=0, more=[])
+        if action["job"] in plan.NESTING:
+            inner = dict(action, **nested_in(action), more=[])
             job += self.locked(inner) + [
                 self.job, self.page.path, inner["run"], "short", inner["job_ms"],
                 inner["job_status"], self.bits(inner["keys"]), int(inner["wait_all"]),
@@ -228,10 +228,18 @@ class Play:
         if not runs:
             return
         number = pick(runs, action["whom"])
+        self.strike_run(number, holders, action)
+        if then := action["then"]:
+            self.later(then["after_ms"], lambda: self.strike_run(number, self.commands(), then))
+
+    def strike_run(self, number, holders, action):
+        """Nothing if it has ended."""
+        if number not in self.live:
+            return
         wrapper = self.live[number].process.pid
         pid = {"wrapper": wrapper, "guard": guard_of(wrapper),
                "job": holders.get(number, (None, None))[1]}[action["on"]]
-        if not pid or not (target := open_process(pid)):
+        if not pid or is_zombie(pid) or not (target := open_process(pid)):
             return
         fault, ms = action["fault"], action["ms"]
         if (action["on"], fault) == ("job", "kill"):
@@ -342,12 +350,18 @@ class Play:
                      if record["type"] == "run" and record["run"] == slot["run"])
         number = slot["run"] + plan.NESTED
         self.note("run", at=slot["inner_start_us"] - self.begun_us,
-                  **dict(fields_of(outer), run=number, pid=slot["inner_pid"],
-                         outer=slot["run"], job="short", wait_ms=None, max_run_ms=None,
-                         min_hold_ms=0, options=[]))
+                  **{**fields_of(outer), **nested_in(fields_of(outer)), "options": [],
+                     "pid": slot["inner_pid"], "outer": slot["run"]})
         if slot["inner_end_us"]:
             self.note("exit", at=slot["inner_end_us"] - self.begun_us, run=number,
                       status=slot["inner_status"], stderr="")
+
+
+def nested_in(run):
+    """What is different in the run nested in the job of that one."""
+    late = run["job"] == "joining"
+    return {"run": run["run"] + plan.NESTED, "job": "short", "max_run_ms": None,
+            "min_hold_ms": 0, "wait_ms": plan.JOIN_WAIT_MS if late else None}
 
 
 def fields_of(record):

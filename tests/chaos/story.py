@@ -29,8 +29,11 @@ class Run:
 
     @property
     def top(self):
-        """The outermost of nested runs, which acquired the lock for all of them."""
-        return self.outer_run.top if self.outer_run else self
+        """The outermost of nested runs, which acquired the lock for all of them. One that
+        came when that had ended acquired it for itself."""
+        outer = self.outer_run
+        own = outer and outer.token and self.token not in (None, outer.token)
+        return outer.top if outer and not own else self
 
     @property
     def token(self):
