@@ -15,6 +15,7 @@ import endings
 import exclusion
 import history
 import leftovers
+import tenures
 from story import Story
 
 # Each rule yields findings; its docstring says what must not be.
@@ -28,6 +29,12 @@ RULES = (
     exclusion.find_unlocked,
     endings.find_hangs,
     endings.find_wrong_statuses,
+    endings.find_ignored_signals,
+    tenures.find_short_holds,
+    tenures.find_late_joins,
+    tenures.find_stuck_locks,
+    tenures.find_returns,
+    tenures.find_idle_locks,
     leftovers.find_orphans,
     leftovers.find_left_processes,
     leftovers.find_left_keys,

@@ -308,9 +308,7 @@ explain() {
 	finds status one 'job(1, 1000, 2000, status=-15)'
 	finds status one 'job(1, 1000, 2000, True, 124)'
 	is_clean one 'job(1, 1000, 2000, True, 124, max_run_ms=900)'
-	finds status one 'job(1, 1000, 2000, True, 124, max_run_ms=1900)'
-	is_clean one 'job(1, 1000, 2000, True, 124, max_run_ms=1900)' \
-		'fault("guard", "trace", 500, 1010, run=1)'
+	finds status one 'job(1, 1000, 2000, True, 124, max_run_ms=1100)'
 	finds status one 'job(1, 1000, 2000, True, 71)'
 	finds status one 'job(1, 1000, 2000, True, 79)'
 	is_clean one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1500)'
@@ -376,6 +374,65 @@ explain() {
 }
 
 # --- what is left -----------------------------------------------------------
+
+# --- what the servers show --------------------------------------------------
+
+@test "a lock that is not kept for --min-hold is found" {
+	local job='job(1, 1000, 1100, min_hold_ms=1000)'
+	is_clean one "$job" 'job(2, 2000, 2100)'
+	finds min-hold one "$job" 'job(2, 1900, 2000)'
+	is_clean one "$job" 'job(2, 1900, 2000)' 'fault("lock", "shorten", 1500, key="a")'
+	is_clean one "$job" 'job(2, 1900, 2000, keys=["b"])'
+}
+
+@test "a nested run that joins a lock that has ended is found" {
+	local job='job(1, 1000, 1100, job="joining")'
+	is_clean one "$job" 'job(2, 1400, 1500, outer=1)'
+	finds join one "$job" 'job(2, 1400, 1500, outer=1, token="token-1")'
+	is_clean one "$job" 'job(2, 1100, 1500, outer=1, token="token-1")'
+	finds overlap one "$job" 'job(2, 1400, 1900, outer=1)' 'job(3, 1800, 2000)'
+}
+
+@test "a lock that is still there after its end is found" {
+	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(1200)'
+	finds stuck one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)'
+	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)' \
+		'fault("server", "stop", 1050, 1900)'
+	is_clean one 'job(1, 1000, 1100, min_hold_ms=1000)' 'seen(1000, "token-1")' 'seen(2050)'
+	finds stuck one 'job(1, 1000, 1100, min_hold_ms=1000)' 'seen(1000, "token-1")' 'seen(3000)'
+}
+
+@test "a lock that comes back is found" {
+	finds return one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1200)' \
+		'seen(1000, "token-1")' 'seen(1250)' 'seen(1500, "token-1")' 'seen(2000)'
+	is_clean one 'job(1, 1000, 2000)' 'seen(800, "token-1")' 'seen(900)' 'seen(1000, "token-1")' 'seen(2010)'
+}
+
+@test "a lock that is free while somebody waits is found" {
+	local waiters=('job(1, 9000, 9100)' 'queued(1, 7950, 1)' 'seen(7000, "x")' 'seen(8000)' 'seen(9050, "token-1")' 'seen(9150)')
+	finds idle one "${waiters[@]}"
+	is_clean one "${waiters[@]}" 'fault("server", "busy", 7000, 8500)'
+	is_clean one "${waiters[@]}" 'waiter(2, 7900, 8100, -9)' 'queued(2, 7950, 0)' \
+		'fault("wrapper", "kill", 8000, run=2)'
+	is_clean one "${waiters[@]}" 'record("unqueued", 7990, key="a", node="s0", run=1)'
+}
+
+@test "a signal that does not reach the job is found" {
+	finds signal one 'job(1, 1000, 2000)' 'fault("wrapper", "term", 1100, run=1)'
+	is_clean one 'job(1, 1000, 2000)' 'fault("wrapper", "term", 1900, run=1)'
+	is_clean one 'job(1, 1000, 2000, job="deaf")' 'fault("wrapper", "term", 1100, run=1)'
+}
+
+@test "servers that are late are no reason to fail" {
+	local late='fault("link", "late", 4000, 8000)' run='waiter(1, 5000, 8100, 69)'
+	finds status one "$run" "$late"
+	is_clean one "$run" "$late" 'fault("server", "stop", 6000, 7000)'
+	finds status one 'job(1, 7000, 8000, True, 79)' "$late"
+	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=1000, kill_after_ms=500)' "$late"
+	is_clean one 'job(1, 7000, 8000, True, 79)' "${late/late/delay}"
+	finds status one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' "${late/late/delay}"
+	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' 'fault("link", "stall", 6000, 8000)'
+}
 
 @test "keys that are left are found" {
 	local job='job(1, 1000, 2000)'

@@ -14,9 +14,16 @@ CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
            signal.SIGSYS, signal.SIGTRAP)
 SENT = {"term": signal.SIGTERM, "int": signal.SIGINT, "hup": signal.SIGHUP,
         "kill": signal.SIGKILL}
+# By which replies are late at most, and what a loaded machine needs besides.
+DELAY = 900 * MS
+LOAD = 350 * MS
 # What servers are struck with has effects for a while: elections, clients that
 # reconnect, nodes that abstain.
 AFTERMATH = 5 * SECOND
+# A job that ignores signals, or is stopped by itself and cannot obey them.
+DEAF = ("deaf", "stopping")
+# From a signal to the end of the command: on a loaded machine.
+FORWARDED = 700 * MS
 # The machine is loaded.
 SLACK = 3 * SECOND
 
@@ -53,6 +60,19 @@ def overdue(run):
 
 def is_stopping(run):
     return run.job == "stopping" or any(map(is_stopping, run.nested))
+
+
+def find_ignored_signals(story):
+    """A signal that the wrapper forwards did not end the command (promise 5)."""
+    for run in story.started:
+        if run.job in DEAF or run.root.end is None or run.stopped_for():
+            continue
+        for fault in run.struck("wrapper", "term", "int", "hup"):
+            late = run.root.end - fault.at - FORWARDED
+            if fault.at > run.start + STAMP and late > 0:
+                yield Finding("signal", run.root.end, (run.number,),
+                              f"the command went on for {(late + FORWARDED) / MS:.0f} ms "
+                              f"after {fault.fault.upper()}")
 
 
 def find_wrong_statuses(story):
@@ -143,6 +163,18 @@ def wrong_unavailable(story, run):
         yield "no server replied in time, but the job had started"
     elif not was_struck(story, run, run.at):
         yield "no server was struck"
+    elif story.is_single and not run.faults and not run.top.faults \
+            and is_harmless(story.server_faults(silent_since(run), run.ended)):
+        yield "a second connection would have got a reply"
+
+
+def silent_since(run):
+    return run.ended - run.server_timeout_ms * MS - SECOND
+
+
+def is_harmless(faults):
+    """One delay of the requests that are on their way, which others overtake."""
+    return len(faults) <= 1 and all(fault.fault == "late" for fault in faults)
 
 
 def was_struck(story, run, since):
@@ -187,15 +219,28 @@ def wrong_lost(story, run):
     ended_outer = run.outer_run and run.outer_run.ended <= run.ended
     if not ended_outer and not was_struck(story, run, since):
         yield "nothing was struck that could have cost the lock"
+    elif story.is_single and not run.faults and not run.top.faults and not run.outer_run:
+        delays = {fault.fault for fault in story.server_faults(since - SECOND, run.ended)}
+        if is_renewed_in_time(run, delays):
+            yield "replies were late, but not for so long that the lock must be lost"
+
+
+def is_renewed_in_time(run, delays):
+    """Whether these delays are all that hindered renewals, and TERM need not have been
+    sent before a reply: it is asked for after a third of the ttl, and by a second
+    connection after another quarter."""
+    late = {"delay": DELAY, "late": run.ttl // 4}
+    if not delays <= late.keys():
+        return False
+    reply = run.ttl * 36 // 100 + sum(late[name] for name in delays) + LOAD
+    return reply <= run.ttl - run.grace
 
 
 def wrong_overrun(story, run):
-    """The time counts from the moment the guard is told to start the job, which it can
-    only do when it is not stopped."""
     if run.max_run_ms is None:
         yield "there is no --max-run"
-    elif run.root and not run.hindered("guard") and run.ended - run.start < run.max_run_ms * MS - STAMP:
-        yield f"the job had only run for {(run.ended - run.start) / MS:.0f} ms"
+    elif run.ended - run.at < run.max_run_ms * MS:
+        yield f"all of it took only {(run.ended - run.at) / MS:.0f} ms"
 
 
 CHECKS = {UNAVAILABLE: wrong_unavailable, RESOURCE: wrong_resource, BUSY: wrong_busy,

@@ -1,0 +1,137 @@
+"""Rules about a lock as the servers show it: kept for --min-hold, freed at the end, not
+free while somebody waits, and never given to anybody twice."""
+from finding import Finding
+from story import MS, SECOND
+
+# Samples are 100 ms apart, and the machine is loaded.
+SAMPLES = 700 * MS
+# Faults whose effects on a server are over after so long.
+AFTERMATH = 3 * SECOND
+# From the end of a job to that of its rlockrun, which releases in between.
+RELEASE = 100 * MS
+LOSING = ("kill", "flush", "shorten", "failover", "migrate")
+
+
+def find_short_holds(story):
+    """Another job began before --min-hold had passed since a lock was acquired."""
+    for run in story.started:
+        if not (run.min_hold_ms and run.token and ended_by_itself(run)):
+            continue
+        until = run.at + run.min_hold_ms * MS
+        for other in story.started:
+            if run.start < other.start < until and are_rivals(run, other) \
+                    and not may_lose(story, run.at, other.start):
+                text = (f"run {other.number} began {(other.start - run.at) / MS:.0f} ms after "
+                        f"a lock was asked for that is kept for {run.min_hold_ms} ms")
+                yield Finding("min-hold", other.start, (run.number, other.number), text)
+
+
+def ended_by_itself(run):
+    """The job ended, and the release is known to have arrived."""
+    return bool(run.exit and run.root.end is not None and run.exit.status == run.job_status
+                and "cannot confirm" not in run.exit.stderr)
+
+
+def are_rivals(run, other):
+    return other.top is not run.top and other.token and set(run.keys) & set(other.keys)
+
+
+def may_lose(story, begin, end):
+    """Whether a server can have lost what it had, or a failover can have begun."""
+    faults = story.server_faults(begin - AFTERMATH, end)
+    if story.is_single:
+        faults = [fault for fault in faults if fault.fault in LOSING]
+    return bool(faults)
+
+
+def find_late_joins(story):
+    """A nested run was let in by a lock that had ended, and was only kept."""
+    for run in story.started:
+        outer = run.outer_run
+        if outer and outer.root and run.token and run.token == outer.token \
+                and ended_by_itself(outer) and run.at > outer.exit.at + RELEASE:
+            text = (f"it began {(run.at - outer.exit.at) / MS:.0f} ms after the end of run "
+                    f"{outer.number}, and joined its lock")
+            yield Finding("join", run.start, (run.number, outer.number), text)
+
+
+def find_stuck_locks(story):
+    """A lock was still there when its last user had ended and released it."""
+    if not story.is_single:
+        return
+    for run in story.started:
+        free = freed_by(run)
+        last = max((end for _, _, end in story.holds_of(run)), default=0)
+        if free is not None and last > free + SAMPLES \
+                and not story.server_faults(free - AFTERMATH, free + SAMPLES):
+            text = f"its lock was there {(last - free) / MS:.0f} ms after it should be free"
+            yield Finding("stuck", last, (run.number,), text)
+
+
+def freed_by(run):
+    """When the lock of an outermost run must be free, or None if that is not known."""
+    users = [run, *(nested for nested in run.nested if nested.top is run)]
+    if run.top is not run or not all(user.root and ended_by_itself(user) for user in users):
+        return None
+    return max(run.start + run.min_hold_ms * MS, *(user.exit.at for user in users), 0)
+
+
+def find_returns(story):
+    """A server that had lost a lock was given it again, under the job."""
+    if not story.is_single:
+        return
+    for run in story.started:
+        for token in run.tokens if run.top is run else ():
+            holds = sorted((begin, end) for _, begin, end in story.holds.get(token, []))
+            for (_, gone), (back, _) in zip(holds, holds[1:]):
+                if back > gone and gone > run.start:
+                    yield Finding("return", back, (run.number,),
+                                  f"its lock was gone since {gone / SECOND:.3f} s, and came back")
+
+
+def find_idle_locks(story):
+    """A lock was free while somebody waited for it, though nothing had happened to those
+    who use it: a waiter is woken at once (promise 6)."""
+    if story.is_redlock:
+        return
+    for node, key, begin, end in free_spans(story):
+        if end - begin > SAMPLES:
+            queue = queued_in(story, node, key, begin, end)
+            if queue and not is_disturbed(story, queue, key, begin, end):
+                numbers = tuple(run.number for run in queue)
+                yield Finding("idle", end, numbers, f'"{key}" was free for '
+                              f"{(end - begin) / MS:.0f} ms while they waited")
+
+
+def free_spans(story):
+    """(node, key, begin, end) in which the sampler saw that nobody had the lock."""
+    since = {}
+    for seen in story.by_type["seen"]:
+        place = seen.node, seen.key
+        begin = since.pop(place, None)
+        if begin is not None and seen.holders:
+            yield *place, begin, seen.at
+        if not seen.holders:
+            since[place] = seen.at
+
+
+def queued_in(story, node, key, begin, end):
+    """Runs that were in the queue in all of that span, dead ones, too."""
+    there = {}
+    for entry in story.of_runs("queued") + story.of_runs("unqueued"):
+        if (entry.node, entry.key) == (node, key) and entry.at < end:
+            latest = there.get(entry.run)
+            there[entry.run] = max(latest, entry, key=lambda it: it.at) if latest else entry
+    return [story.runs[number] for number, entry in there.items()
+            if entry.type == "queued" and entry.at <= begin]
+
+
+def is_disturbed(story, queue, key, begin, end):
+    """Whether a server was struck, or a run that may have been the holder or the head: a
+    dead one is in the queue for up to a minute. One with several keys gives back what it
+    cannot use yet."""
+    near = [run for run in story.runs.values()
+            if key in run.keys and run.at < end and run.ended > begin - AFTERMATH]
+    return bool(story.server_faults(begin - AFTERMATH, end)
+                or any(run.faults or run.top.faults for run in near + queue)
+                or any(len(run.keys) > 1 or run.wait_replicas for run in near))
