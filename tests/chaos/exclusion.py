@@ -108,7 +108,8 @@ def lease_ends(story, run):
         yield begin, "its servers were unreachable"
     for token in run.tokens:
         gone = gone_since(story, token)
-        if gone is not None:
+        # A grant that came too late to be used was asked for again.
+        if gone is not None and gone > run.top.start:
             yield gone, "its token was gone"
 
 

@@ -33,8 +33,8 @@ enum {
 	LIFE_MS = 15000,
 	LEAVE_MS = 1500, /* that processes left behind go on */
 	JOIN_MS = 200,	 /* from the command's end to a late nested run */
-	CHAIN_MS = 1,	 /* that one of a chain lives */
-	CHAIN_LENGTH = 800,
+	CHAIN_US = 300,	 /* that one of a chain lives */
+	CHAIN_LENGTH = 2000,
 	STOPPED_MS = 400,
 	SLOTS = 65536,
 	SAW_MAX = 12
@@ -323,7 +323,8 @@ fork_chain(void)
 	if (!fork_off())
 		return;
 	for (int i = 0; i < CHAIN_LENGTH && !has_ended(root); i++) {
-		live_until(now_us() + CHAIN_MS * 1000);
+		atomic_store(&self->alive_us, now_us());
+		usleep(CHAIN_US);
 		become_next();
 	}
 	end(0);

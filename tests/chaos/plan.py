@@ -27,7 +27,7 @@ FAMILIES = {
 PERMITS = 3
 REPLICATED = ("sentinel", "cluster")
 
-JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 10,
+JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 8,
         "threads": 10, "closing": 4, "stopping": 4, "nested": 6, "outlasting": 5, "joining": 5}
 NESTING = ("nested", "outlasting", "joining")
 JOIN_WAIT_MS = 3000  # of a nested run that may find the lock ended
@@ -35,7 +35,7 @@ JOIN_WAIT_MS = 3000  # of a nested run that may find the lock ended
 # fault: (part, least ms, most ms); 0 ms is an instant.
 PROCESS_FAULTS = {
     ("wrapper", "kill"): (14, 0, 0),
-    ("wrapper", "stop"): (12, 50, 5000),
+    ("wrapper", "stop"): (12, 100, 8000),
     ("wrapper", "term"): (6, 0, 0),
     ("wrapper", "int"): (3, 0, 0),
     ("wrapper", "hup"): (3, 0, 0),
@@ -152,7 +152,7 @@ class Plan:
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
                "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
                "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 6000, 10000)),
-               "job": self.pick(JOBS), "job_ms": self.length_ms(20, 3500),
+               "job": self.pick(JOBS), "job_ms": self.length_ms(20, 5000),
                "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
                "more": ["-v"] if self.chance(50) else []}
         getattr(self, "for_" + family)(run)
