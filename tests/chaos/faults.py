@@ -190,7 +190,8 @@ class Faults:
             if self.over.wait(0.05):
                 return
             if time.monotonic() > until:
-                raise TimeoutError(f"{act.__name__}: not in {RETRY_SECONDS} s")
+                raise TimeoutError(f"{act.__name__}: not in {RETRY_SECONDS} s\n"
+                                   + self.fleet.log_tails())
 
 
 # --- a process ------------------------------------------------------------------
@@ -213,12 +214,17 @@ def kill(faults, node, _ms, _healed):
 def start_again(faults, one):
     def restart():
         node = one.target
-        node.start(*faults.topology.restart_options(node))
-        faults.insist(node.ask, "PING")
+        faults.insist(has_come_back, node, faults.topology.restart_options(node))
         if node.wire:
             node.spoil(*node.rule)
 
     return faults.later(restart)
+
+
+def has_come_back(node, options):
+    if not node.is_up():
+        node.start(*options)  # again, if it could not have its port
+    return node.ask("PING")
 
 
 # --- a server, by a command that it obeys ----------------------------------------

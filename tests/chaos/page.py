@@ -24,6 +24,9 @@ class Page:
         with open(path, "w+b") as file:
             os.ftruncate(file.fileno(), SLOT_BYTES * (SLOTS + 1))
             self.memory = mmap.mmap(file.fileno(), SLOT_BYTES * (SLOTS + 1))
+        self.seen = 0
+        self.incomplete = []  # slots among those seen
+        self.open = {}  # slots of commands that had not ended when last seen
 
     def used(self):
         return min(struct.unpack_from("<Q", self.memory)[0], SLOTS)
@@ -47,6 +50,27 @@ class Page:
             slot = self.slot(index)
             if slot:
                 yield index, slot
+
+    def commands(self):
+        """Slots of commands that have not ended by themselves: index -> slot. Looks at
+        each other slot once."""
+        used = self.used()
+        new = [*self.incomplete, *range(self.seen, used)]
+        self.seen, self.incomplete = used, []
+        for index in new:
+            slot = self.slot(index)
+            if slot is None:
+                self.incomplete.append(index)
+            elif slot["root"] == index:
+                self.open[index] = slot
+        for index in list(self.open):
+            if self.slot(index)["end_us"]:
+                del self.open[index]
+        return self.open
+
+    def forget_run(self, run):
+        """Its command has ended, by itself or not."""
+        self.open = {index: slot for index, slot in self.open.items() if slot["run"] != run}
 
     def note_struck(self, index):
         """The command there is going to be killed: what it leaves may go on."""

@@ -38,6 +38,7 @@ class Play:
         self.begun_us = now_us()
         self.records = []
         self.live = {}  # run number -> Run
+        self.kills = {}  # run number -> record of the fault that killed its wrapper
         self.run_by_pid = {}
         self.due = []  # (time, number, what to do) of faults that end
         self.tracers = {}  # process -> record of the fault
@@ -76,7 +77,8 @@ class Play:
         self.note_page()
         self.note("end")
         self.page.close()
-        return sorted(self.records, key=lambda record: record["at"])
+        return sorted((record for record in self.records if "missed" not in record),
+                      key=lambda record: record["at"])
 
     def warm_up(self):
         """A server that has just been started does not count for a majority, and its
@@ -183,6 +185,9 @@ class Play:
         os.close(run.pidfd)
         status = run.process.wait()
         del self.live[run.number]
+        self.page.forget_run(run.number)
+        if run.number in self.kills and status != -signal.SIGKILL:
+            self.kills[run.number]["missed"] = True  # it had ended before
         self.note("exit", run=run.number, status=status, stderr=text_of(run.stderr))
         os.unlink(run.stderr)
 
@@ -249,6 +254,8 @@ class Play:
             return
         record = self.note("fault", fault=fault, on=action["on"], run=number, ms=ms)
         record["until"] = record["at"]
+        if (action["on"], fault) == ("wrapper", "kill"):
+            self.kills[number] = record
         if fault == "trace":
             self.tracers[start_tracer(pid, ms)] = record
         if fault == "stop":
@@ -267,8 +274,8 @@ class Play:
 
     def commands(self):
         """The commands that live: run number -> slot and pid."""
-        return {slot["run"]: (index, slot["pid"]) for index, slot in self.page.slots()
-                if slot["root"] == index and not slot["end_us"] and slot["run"] in self.live}
+        return {slot["run"]: (index, slot["pid"])
+                for index, slot in self.page.commands().items() if slot["run"] in self.live}
 
     # --- what is left ----------------------------------------------------------------
 
@@ -326,13 +333,12 @@ class Play:
     # --- the page ----------------------------------------------------------------------
 
     def note_page(self):
-        roots = {}
+        outer = {record["run"]: fields_of(record) for record in self.records
+                 if record["type"] == "run"}
         for index, slot in self.page.slots():
-            if slot["root"] == index:
-                roots[index] = slot
             self.note_process(index, slot)
             if slot["inner_start_us"]:
-                self.note_inner(slot)
+                self.note_inner(slot, outer[slot["run"]])
 
     def note_process(self, index, slot):
         ended = slot["end_us"] != 0
@@ -344,13 +350,11 @@ class Play:
                   fence=int(slot["fence"].split("\n")[0]) if slot["fence"] else None,
                   saw=slot["saw"])
 
-    def note_inner(self, slot):
+    def note_inner(self, slot, outer):
         """The rlockrun that was nested in a job: as its command saw it."""
-        outer = next(record for record in self.records
-                     if record["type"] == "run" and record["run"] == slot["run"])
         number = slot["run"] + plan.NESTED
         self.note("run", at=slot["inner_start_us"] - self.begun_us,
-                  **{**fields_of(outer), **nested_in(fields_of(outer)), "options": [],
+                  **{**outer, **nested_in(outer), "options": [],
                      "pid": slot["inner_pid"], "outer": slot["run"]})
         if slot["inner_end_us"]:
             self.note("exit", at=slot["inner_end_us"] - self.begun_us, run=number,
