@@ -57,13 +57,12 @@ def describe_coverage(records):
     """Lines that say how much there was to check."""
     story = Story(records)
     acquired = [run for run in story.started if run.token]
-    pairs = sum(1 for _ in exclusion.conflicting_pairs(story))
     faults = collections.Counter(f"{fault.on} {fault.fault}" for fault in story.faults)
     statuses = collections.Counter(name_of(run.exit.status) for run in story.runs.values()
                                    if run.exit)
     yield (f"{story.topology}, seed {story.begin.seed}: {len(story.runs)} runs, "
            f"{len(story.started)} jobs, {len(acquired)} with the lock, "
-           f"{pairs} pairs that exclude each other")
+           f"{exclusion.count_turns(story)} turns from one to another")
     yield f"faults: {describe(faults)}"
     yield f"statuses: {describe(statuses)}"
 

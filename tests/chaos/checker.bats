@@ -516,7 +516,7 @@ explain() {
 @test "the summary says what was covered" {
 	is_clean one 'job(1, 1000, 2000)' 'job(2, 2500, 3000)' 'fault("server", "stop", 2100, 2200)' \
 		'waiter(3, 10, 20, 75, wait_ms=0)'
-	says 'one, seed 7: 3 runs, 2 jobs, 2 with the lock, 1 pairs that exclude each other'
+	says 'one, seed 7: 3 runs, 2 jobs, 2 with the lock, 1 turns from one to another'
 	says 'faults: server stop x 1'
 	says 'statuses: 1 to 40 x 2, 75 x 1'
 }

@@ -152,8 +152,9 @@ def unnoticed_losses(story, run):
     other run can have had it. Its order among those that share it is not known."""
     if run.mode != "exclusive":
         return
-    for other in story.started:
-        if other.top is not run and other.token and set(other.keys) & set(run.keys) \
+    others = {other for key in run.keys for other in story.users[key]}
+    for other in sorted(others, key=lambda other: other.start):
+        if other.top is not run and other.token \
                 and run.start < other.start < run.root.end - STAMP:
             yield f"run {other.number} had the lock before this job ended"
 

@@ -14,8 +14,8 @@ HEAD_SECOND = 2 * SECOND
 def find_overlaps(story):
     """Two jobs that exclude each other lived at the same time (promise 1). A job is the
     command and what it started, until the command ends."""
-    for one, other in conflicting_pairs(story):
-        if overlap(one, other):
+    for one, other in pairs_to_compare(story):
+        if exclude(one, other) and overlap(one, other):
             text = (f"jobs of {common_keys(one, other)} ran at the same time: "
                     f"{one.mode} since {one.start / SECOND:.3f} s, {other.mode} since "
                     f"{other.start / SECOND:.3f} s{shared_time(one, other)}")
@@ -23,12 +23,33 @@ def find_overlaps(story):
                           excuse_overlap(story, one, other))
 
 
-def conflicting_pairs(story):
-    """Pairs of runs in the order of their starts whose jobs may never overlap."""
-    for one, other in itertools.combinations(story.started, 2):
-        if one.top is not other.top and set(one.keys) & set(other.keys):
-            if "exclusive" in (one.mode, other.mode) or one.mode != other.mode:
-                yield one, other
+def pairs_to_compare(story):
+    """Pairs of runs in the order of their starts: those that share a lock, and lived at
+    the same time or saw each other. All others are far apart."""
+    pairs = set()
+    for users in story.users.values():
+        living = []
+        for run in users:
+            living = [other for other in living if other.last > run.start]
+            pairs.update((other, run) for other in living)
+            living.append(run)
+    for run in story.started:
+        for other in filter(None, map(story.runs.get, run.root.saw)):
+            if other.root and set(other.keys) & set(run.keys):
+                pairs.add((other, run) if other.start <= run.start else (run, other))
+    return sorted(pairs, key=lambda pair: (pair[1].start, pair[0].start))
+
+
+def exclude(one, other):
+    """Whether the jobs of two runs that share a lock may never overlap."""
+    return one.top is not other.top and (
+        "exclusive" in (one.mode, other.mode) or one.mode != other.mode)
+
+
+def count_turns(story):
+    """How often a lock passed from one job to another that it excludes."""
+    return sum(exclude(one, other) for users in story.users.values()
+               for one, other in zip(users, users[1:]))
 
 
 def overlap(one, other):
@@ -58,7 +79,7 @@ def find_too_many(story):
     for run in story.started:
         if run.mode != "permits" or run.outer_run:
             continue
-        others = [other for other in story.started if shares_permits(run, other)]
+        others = [other for other in story.users[run.keys[0]] if shares_permits(run, other)]
         if len(others) >= run.permits:
             reasons = [excuse_overlap(story, other, run) for other in others]
             text = (f"the job is one of {len(others) + 1} of "
@@ -72,7 +93,7 @@ def shares_permits(run, other):
     """Whether the other one had its permit when this job started."""
     if other is run or other.mode != "permits" or other.outer_run:
         return False
-    if not set(run.keys) & set(other.keys) or other.start > run.start:
+    if other.start > run.start:
         return False
     return saw_job(run, other) or other.start < run.start < other.last
 
@@ -146,8 +167,11 @@ def find_broken_order(story):
         return
     queued = [entry for entry in story.of_runs("queued")
               if len(story.runs[entry.run].keys) == 1 and not story.runs[entry.run].outer_run]
-    for first, second in itertools.permutations(queued, 2):
-        if first.ticket < second.ticket and is_overtaken(story, first, second):
+    queued.sort(key=lambda entry: (entry.key, entry.node, entry.ticket))
+    queues = itertools.groupby(queued, key=lambda entry: (entry.key, entry.node))
+    for first, second in itertools.chain.from_iterable(
+            itertools.combinations(list(queue), 2) for _, queue in queues):
+        if is_overtaken(story, first, second):
             one, other = story.runs[first.run], story.runs[second.run]
             text = (f"served before run {one.number}, which had queued for "
                     f'"{first.key}" {(second.ticket - first.ticket) / MS:.0f} ms earlier')
@@ -157,16 +181,14 @@ def find_broken_order(story):
 def is_overtaken(story, first, second):
     """Whether the second of two entries of a queue was served before the first."""
     one, other = story.runs[first.run], story.runs[second.run]
-    if first.run == second.run or (first.key, first.node) != (second.key, second.node):
-        return False
-    if one.mode != other.mode or not other.token or one.wait_replicas:
-        return False
-    if not is_last_entry(story, first, other.start) or \
-            not is_last_entry(story, second, other.start):
+    if one is other or one.mode != other.mode or not other.token or one.wait_replicas:
         return False
     served = one.start if one.root else one.ended
     margin = 0 if one.root and one.mode == "exclusive" else TOGETHER
-    if served <= other.start + margin:
+    if served <= other.start + margin or one.at > other.start:
+        return False
+    if not is_last_entry(story, first, other.start) or \
+            not is_last_entry(story, second, other.start):
         return False
     return not (one.faults or other.faults
                 or story.server_faults(first.at - HEAD_SECOND, other.start))
@@ -189,13 +211,18 @@ def find_wrong_fences(story):
                           f"several servers gave the fence {run.root.fence}")
         return
     tops = [run for run in fenced if not run.outer_run and len(run.keys) == 1]
-    for one, other in itertools.combinations(tops, 2):
-        if one.keys == other.keys and one.root.fence >= other.root.fence \
-                and is_acquired_after(one, other):
-            text = (f"fence {other.root.fence} is not above {one.root.fence} of run "
-                    f"{one.number}, which acquired before")
-            yield Finding("fence", other.start, (other.number, one.number), text,
-                          excuse_fence(story, one, other))
+    tops.sort(key=lambda run: run.keys)
+    for _, runs in itertools.groupby(tops, key=lambda run: run.keys):
+        runs = list(runs)
+        for other in runs:
+            # One is enough: a number that falls back is below many.
+            above = (one for one in runs if one is not other and one.start <= other.start
+                     and one.root.fence >= other.root.fence and is_acquired_after(one, other))
+            for one in itertools.islice(above, 1):
+                text = (f"fence {other.root.fence} is not above {one.root.fence} of run "
+                        f"{one.number}, which acquired before")
+                yield Finding("fence", other.start, (other.number, one.number), text,
+                              excuse_fence(story, one, other))
 
 
 def is_acquired_after(one, other):

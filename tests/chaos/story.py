@@ -3,6 +3,7 @@
 Times are microseconds since the beginning, as in the history; a span is a pair of them,
 its end excluded."""
 import collections
+import functools
 import types
 
 MS = 1000
@@ -27,7 +28,7 @@ class Run:
         self.processes, self.faults, self.nested = [], [], []
         self.root = self.exit = self.outer_run = None
 
-    @property
+    @functools.cached_property
     def top(self):
         """The outermost of nested runs, which acquired the lock for all of them. One that
         came when that had ended acquired it for itself."""
@@ -44,7 +45,7 @@ class Run:
         """One for each key."""
         return self.token.split("\n") if self.token else []
 
-    @property
+    @functools.cached_property
     def is_left(self):
         """Whether the command ended by itself or by a signal of the harness: without
         --wait-all the processes that it left are no longer part of the job."""
@@ -55,7 +56,7 @@ class Run:
     def start(self):
         return self.root.at
 
-    @property
+    @functools.cached_property
     def last(self):
         """The last time at which the job is known to have lived."""
         if self.is_left:
@@ -181,11 +182,20 @@ class Story:
         for node, token in since.keys() - now:
             holds[token].append((node, since.pop((node, token)), at))
 
-    @property
+    @functools.cached_property
     def started(self):
         """Runs whose job has started, in that order."""
         return sorted((run for run in self.runs.values() if run.root),
                       key=lambda run: run.start)
+
+    @functools.cached_property
+    def users(self):
+        """The same for each key."""
+        users = collections.defaultdict(list)
+        for run in self.started:
+            for key in run.keys:
+                users[key].append(run)
+        return users
 
     @property
     def is_single(self):
@@ -219,6 +229,7 @@ class Story:
                 if fault.on not in ("wrapper", "guard", "job")
                 and fault.at <= end and fault.until >= begin]
 
+    @functools.lru_cache(maxsize=None)
     def outages(self, node, host):
         """Spans in which no reply of NODE could reach HOST."""
         spans = [(fault.at, fault.until) for fault in self.faults
