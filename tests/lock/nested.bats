@@ -354,6 +354,17 @@ is_kept_from() {
 	cli del "$KEY:gone" "$KEY"
 }
 
+# It compares its own token with what is there, which now has another type.
+@test "a nested run whose lock has been lost to another kind waits like any other" {
+	outer 'redis-cli -s "'"$SUITE_DIR/s"'" del "$KEY"
+		env -u RLOCKRUN_HELD "$RLOCKRUN" -s -k "$KEY" -- \
+			sh -c "echo >shared; until [ -e code ]; do sleep 0.02; done" &
+		until [ -e shared ]; do sleep 0.02; done
+		"$RLOCKRUN" -k "$KEY" -n true; echo $? >code; wait; exit 0' -t 60
+	exits_with 79 "$PID"
+	[[ $(<code) == 75 ]]
+}
+
 # --- the environment ------------------------------------------------------------
 
 @test "an environment that has leaked to a daemon: it takes the lock normally" {

@@ -14,9 +14,10 @@ local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]
 -- include: time
 -- include: record
 -- include: KIND
+-- include: ours
 
 return answer_of(function()
-  local owned, record = owns(), {}
+  local owned, record = is_ours(), {}
   if info then
     local done, records = pcall(read_records, letter, {token})
     record = done and records[1] or {}

@@ -28,6 +28,7 @@ local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: holders
 -- include: queue
 -- include: KIND
+-- include: ours
 
 -- Whether other nested runs of our token are alive, 'unknown' if one call
 -- cannot say; and whether there are members at all. Expired members are
@@ -121,11 +122,7 @@ local function slow_waiter_at(position)
 end
 
 return answer_of(function()
-  local known, owned = pcall(owns)
-  if not known then
-    if not is_wrong_type(owned) then error(owned, 0) end
-    owned = false
-  end
+  local owned = is_ours()
   local left, any = leave(owned)
   if left then return left end
   local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
