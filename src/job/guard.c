@@ -119,8 +119,12 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
 	guard->page->deadline = deadline;
-	if (guard->sock.fd != -1)
-		sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL);
+	if (guard->sock.fd != -1 &&
+	    sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL) !=
+		(ssize_t)(sizeof(order) + length)) {
+		guard->job.error = errno;
+		guard->job.state = JOB_FAILED;
+	}
 }
 
 static void

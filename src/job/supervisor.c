@@ -197,10 +197,14 @@ static void
 read_env(struct supervisor *self, size_t length)
 {
 	char *entries = malloc(length);
+	ssize_t got;
 
 	if (entries == NULL)
 		leave_failed(self);
-	if (recv(self->sock, entries, length, MSG_WAITALL) != (ssize_t)length)
+	got = recv(self->sock, entries, length, MSG_WAITALL);
+	if (got == -1)
+		leave_failed(self);
+	if (got != (ssize_t)length)
 		kill_job(self); /* rlockrun has ended */
 	if (child_set_env(entries, length) == -1)
 		leave_failed(self);
@@ -251,6 +255,8 @@ obey(struct supervisor *self)
 
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (got == -1 && self->job.state == JOB_PENDING)
+		leave_failed(self);
 	if (got != sizeof(order)) /* rlockrun has ended */
 		kill_job(self);
 	switch (order.kind) {
