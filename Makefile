@@ -19,7 +19,7 @@ ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 FUZZ_SECONDS ?= 20
 
-# One folder of objects for each variant: release, asan, fuzz, analyze, clang.
+# One folder of objects for each variant: release, asan, fuzz, faults, analyze, clang.
 VARIANT ?= release
 B := build/$(VARIANT)
 
@@ -32,6 +32,8 @@ FLAGS_release = $(FORTIFY)
 FLAGS_asan := $(SANITIZE)
 FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 FLAGS_analyze := -fanalyzer
+# Each call in the source is one in the program, to which it returns.
+FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
 LINK_asan := $(SANITIZE)
 LINK_valgrind := -Wl,--wrap=syscall
 LINK_fuzz := $(SANITIZE),fuzzer
@@ -164,6 +166,16 @@ $(FUZZ:%=%.run): %.run: %
 	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
 	@echo "$(notdir $*): $$(tail -n 1 $*.log)"
 
+faults: ## each system call fails once (QUICK=1, SCENE, PHASE, FILTER choose)
+	@packaging/deps.sh faults
+	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
+	@tests/faults/run build/faults/rlockrun
+
+faults-selftest: ## what the system call faults must find is found
+	@packaging/deps.sh faults
+	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
+	@tests/faults/selftest build/faults/rlockrun
+
 bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@packaging/deps.sh bench
 	@$(MAKE) $(PARALLEL) -s all build/bench/pair build/bench/stamp
@@ -236,7 +248,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run bench chaos model fmt lint $(LINTS) \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench \
+	model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|bench|model|lint|deb...
+#     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|faults|bench|model|lint|deb...
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
 # service.
@@ -59,6 +59,9 @@ model bash                         bash              bash               bash
 model cc                           gcc               gcc                gcc
 model /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
 model spin                         spin              -                  -
+faults python3                     python3           python3            python3
+faults openssl                     openssl           openssl            openssl
+faults objdump                     binutils          binutils           binutils
 fuzz  clang                        clang             clang              clang
 fuzz  sanitizers                   libclang-rt-14-dev compiler-rt       compiler-rt
 fuzz  llvm-symbolizer              llvm              llvm               llvm
@@ -88,6 +91,7 @@ for mode; do
 	valgrind) modes="$modes build valgrind " ;;
 	matrix) modes="$modes build demo check deb matrix " ;;
 	bench) modes="$modes build demo bench " ;;
+	faults) modes="$modes build demo faults " ;;
 	model) modes="$modes model " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
 	esac

@@ -1,0 +1,38 @@
+"""The table `calls`: which system calls a library function makes, and how each of
+them can fail."""
+
+
+class Calls:
+    def __init__(self, path):
+        self.faults = {}   # symbol, or folder/symbol -> system call -> faults
+        self.none = set()  # symbols that make none
+        self.sometimes = set()  # and that need not make any
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                self.add(line.split("#")[0].split())
+
+    def add(self, words):
+        if not words:
+            return
+        if words[0] == "none":
+            self.none.update(words[1:])
+            return
+        if words[0] == "sometimes":
+            self.sometimes.update(words[1:])
+            return
+        symbol, syscall, *faults = words
+        if faults[0] == "-":
+            faults = []
+        self.faults.setdefault(symbol, {}).setdefault(syscall, []).extend(faults)
+
+    def of(self, site):
+        """system call -> faults, of those that a call site can make."""
+        folder = site.file.partition("/")[0]
+        return self.faults.get(f"{folder}/{site.symbol}") or self.faults.get(site.symbol, {})
+
+    def knows(self, site):
+        return site.symbol in self.none or bool(self.of(site))
+
+    def must_be_reached(self, site):
+        """It makes a system call each time, and that can fail."""
+        return site.symbol not in self.sometimes and any(self.of(site).values())

@@ -1,0 +1,246 @@
+"""The runs in which system calls fail. Each is short, and ends by itself.
+
+A job is a shell script. It has CASE, the folder of the case; S, the socket of a
+server that has the key; and K, the key. It leaves a line in CASE/started when it
+begins, and CASE/ended when it has come to its end; its status is 7. CASE/pid is
+the process id of rlockrun."""
+import os
+import signal
+import subprocess
+
+BEGIN = 'echo $$ >>"$CASE/started"; '
+OWNER = ('[ "$(redis-cli -s "$S" get "$K")" = "$RLOCKRUN_TOKEN" ] '
+         '|| echo "$*" >>"$CASE/unlocked"; ')
+DESCRIPTORS = 'ls /proc/$$/fd >"$CASE/descriptors"; '
+END = 'echo >"$CASE/ended"; exit 7'
+# For a second at most, whatever happens to who should end it.
+HOLD = ('echo >"$CASE/held"; i=0; while [ ! -e "$CASE/done" ] && [ $((i += 1)) -lt 100 ]; '
+        'do sleep 0.02; done')
+
+
+class Scene:
+    """How rlockrun is run, and what may come of it without a fault."""
+
+    def __init__(self, name, options=(), job=END, server="tcp", status=7, **more):
+        self.name = name
+        self.options = list(options)
+        self.job = job
+        self.server = server
+        self.status = status            # as of subprocess: -N for a signal
+        self.before = more.get("before")  # called with the case
+        self.action = more.get("action")  # instead of a job
+        self.command = more.get("command")
+        self.starts = more.get("starts", self.action is None and self.command is None
+                               and (status in (7, 79, 124) or bool(more.get("started"))))
+        self.statuses = more.get("statuses", ())  # others that a fault may lead to
+        self.owned = more.get("owned", True)   # K holds the token of the job
+        self.terminal = more.get("terminal", False)
+        self.types = more.get("types", "")  # at the terminal
+        self.closed = more.get("closed", False)  # stdin is
+        self.memory = more.get("memory", False)
+        self.leaves = more.get("leaves", False)  # processes may outlive the run
+        self.keeps = more.get("keeps", False)  # K may stay for its time
+        # The phases in which calls have another meaning than in other scenes.
+        self.differs = more.get("phases", "start acquire" if self.action else "").split()
+
+    def __str__(self):
+        return self.name
+
+    def script(self):
+        owner = OWNER if self.owned else ""
+        return BEGIN + owner + DESCRIPTORS + self.job.replace("OWNER;", owner)
+
+
+# --- what is there before ---------------------------------------------------
+
+def foreign(milliseconds):
+    """Another client holds the lock so long."""
+    def before(case):
+        case.ask("set", case.key, "somebody", "px", milliseconds)
+    return before
+
+
+def other_run(*options):
+    """Another run holds the lock, until CASE/done is there."""
+    def before(case, script=HOLD):
+        case.run_beside([*options, "--", "/bin/sh", "-c", script])
+        case.await_file("held")
+    return before
+
+
+def brief_run(case):
+    """Another run holds the lock until a waiter is in the queue."""
+    script = ('echo >"$CASE/held"; i=0; while [ "$(redis-cli -s "$S" exists "{$K}:rlk:q")" '
+              '!= 1 ] && [ $((i += 1)) -lt 40 ]; do sleep 0.02; done; sleep 0.1')
+    other_run()(case, script)
+
+
+def signal_waiter(case):
+    """SIGTERM to rlockrun when it is in the queue."""
+    foreign(4000)(case)
+    script = ('i=0; while [ "$(redis-cli -s "$S" exists "{$K}:rlk:q")" != 1 ] '
+              '&& [ $((i += 1)) -lt 100 ]; do sleep 0.02; done; '
+              'kill -TERM "$(cat "$CASE/pid")"')
+    subprocess.Popen(["/bin/sh", "-c", script], env=case.environment,
+                     stderr=subprocess.DEVNULL, preexec_fn=case.unblock)
+
+
+def outer_run(case):
+    """This run is nested in another one."""
+    script = 'echo "$RLOCKRUN_HELD" >"$CASE/nest"; ' + HOLD
+    other_run()(case, script)
+    with open(f"{case.folder}/nest", encoding="ascii") as file:
+        case.environment["RLOCKRUN_HELD"] = file.read().strip()
+
+
+def queue_alone(case):
+    """A waiter without a lock."""
+    for queue in ("{%s}:rlk:q" % case.key, "{tag}%s:rlkt:q" % case.key):
+        case.ask("zadd", queue, 1, "x:00000000-0000-4000-8000-000000000000:1@host")
+        case.ask("pexpire", queue, 4000)
+
+
+def no_server(case):
+    case.environment["RLOCKRUN_REDIS"] = f"unix://{case.folder}/nothing"
+
+
+def credentials(case):
+    path = f"{case.folder}/password"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("secret\n")
+    os.chmod(path, 0o600)
+    case.environment["RLOCKRUN_PASSWORD_FILE"] = path
+    case.environment["RLOCKRUN_USER"] = "worker"
+
+
+def script_without_interpreter(case):
+    path = f"{case.folder}/script"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("#!/nonexistent/interpreter\n")
+    os.chmod(path, 0o755)
+
+
+def password_in_url(case):
+    url = case.environment["RLOCKRUN_REDIS"]
+    case.environment["RLOCKRUN_REDIS"] = url.replace("//", "//worker:secret@")
+
+
+def tls_file(case):
+    case.environment["RLOCKRUN_TLS_CA"] = case.environment.pop("SSL_CERT_FILE")
+    case.environment["RLOCKRUN_TLS_CERT"] = f"{case.servers.certificates}/client.crt"
+    case.environment["RLOCKRUN_TLS_KEY"] = f"{case.servers.certificates}/client.key"
+
+
+# --- the scenes -------------------------------------------------------------
+
+SHORT = "sleep 0.05; OWNER;" + END
+RENEWED = "sleep 0.8; OWNER;" + END
+LONG = "sleep 6; " + END  # unless it is stopped before
+LOSE = 'redis-cli -s "$S" del "$K" >/dev/null; '
+TO_SELF = 'kill -%s "$(cat "$CASE/pid")"; '
+STUBBORN = "trap '' TERM; (trap '' TERM; setsid sh -c 'sleep 20; :') & "
+KILL = ["--kill-after", "0.3"]
+TERM = -signal.SIGTERM
+KILLED = -signal.SIGKILL
+
+SCENES = [
+    Scene("tcp", job=SHORT),
+    Scene("renew", job=RENEWED, phases="hold"),
+    Scene("unix", job=SHORT, server="unix", phases="acquire"),
+    Scene("tls", job=SHORT, server="tls", phases="start acquire hold release"),
+    Scene("name", job=SHORT, server="name", phases="acquire"),
+    Scene("password", job=SHORT, before=credentials, phases="start acquire"),
+    Scene("splay", ["--splay", "0.1"], job=SHORT, phases="start"),
+    Scene("poll", job=SHORT, before=foreign(400), statuses=(75,), phases="acquire"),
+    Scene("queue", job=SHORT, before=brief_run, statuses=(75,), phases="acquire"),
+    Scene("busy", ["-n"], status=75, before=foreign(1500), starts=False, phases="acquire"),
+    Scene("timeout", ["-w", "0.3"], status=75, before=foreign(1500), starts=False,
+          phases="acquire"),
+    Scene("wait-term", status=TERM, before=signal_waiter, starts=False, phases="acquire"),
+    Scene("lost", KILL, LOSE + LONG, status=79, owned=False, phases="hold stop release"),
+    Scene("lost-stubborn", KILL, LOSE + STUBBORN + LONG, status=79, owned=False,
+          phases="hold stop release"),
+    Scene("lost-warn", ["--on-lost", "warn"], LOSE + "sleep 0.9; " + END, status=79,
+          owned=False, phases="hold stop release"),
+    Scene("max-run", [*KILL, "--max-run", "0.2"], LONG, status=124,
+          phases="hold stop release"),
+    Scene("max-run-stubborn", [*KILL, "--max-run", "0.2"], STUBBORN + LONG, status=124,
+          phases="hold stop release"),
+    Scene("term", KILL, "sleep 20 & " + TO_SELF % "TERM" + LONG, status=TERM, started=True,
+          phases="hold stop release"),
+    Scene("job-killed", job="sleep 0.1; kill -KILL $$", status=KILLED, started=True,
+          phases="hold stop release"),
+    Scene("guard-killed", job="sleep 20 & kill -KILL $PPID; " + LONG, status=71, started=True,
+          phases="hold stop release"),
+    Scene("run-killed", job="sleep 20 & " + TO_SELF % "KILL" + LONG, status=KILLED,
+          started=True, keeps=True, phases="hold stop release"),
+    Scene("nested", job=SHORT, before=outer_run, keeps=True, phases="acquire hold release"),
+    Scene("several", ["-k", "OTHER"], job=SHORT, owned=False, phases="acquire hold release"),
+    Scene("shared", ["-s"], job=RENEWED, owned=False, keeps=True,
+          phases="acquire hold release"),
+    Scene("permits", ["-p", "2"], job=SHORT, owned=False, keeps=True, phases="acquire"),
+    Scene("min-hold", ["--min-hold", "0.4"], job=SHORT, keeps=True, phases="release"),
+    Scene("children", job="sleep 0.3 & " + SHORT, leaves=True, phases="hold release"),
+    Scene("wait-all", ["--wait-all"], job="sleep 0.3 & " + SHORT, phases="hold release"),
+    Scene("sentinel", job=SHORT, server="sentinel", phases="acquire hold release"),
+    Scene("cluster", job=SHORT, server="cluster", phases="acquire hold release"),
+    Scene("redlock", ["--min-uptime", "0"], job=RENEWED, server="several", owned=False,
+          phases="acquire hold release"),
+    Scene("cut", job='redis-cli -s "$S" client kill type normal >/dev/null; ' + RENEWED,
+          phases="hold release"),
+    Scene("silent", job='redis-cli -s "$S" client pause 700 all >/dev/null; sleep 1.2; '
+          "OWNER;" + END, phases="hold"),
+    Scene("terminal", job=SHORT, terminal=True, phases="start acquire launch hold release"),
+    Scene("terminal-wait", job=SHORT, before=foreign(400), statuses=(75,), terminal=True,
+          phases="acquire"),
+    Scene("terminal-stop", job="(sleep 0.2; kill -CONT $$) & kill -STOP $$; " + SHORT,
+          terminal=True, phases="hold release"),
+    Scene("guard-stopped", job="kill -STOP $PPID; " + SHORT, phases="hold release"),
+    Scene("closed", job=SHORT, closed=True, phases="start launch"),
+    Scene("tls-file", job=SHORT, server="tls", before=tls_file, phases="start"),
+    Scene("unavailable", status=69, before=no_server, starts=False, phases="acquire"),
+    Scene("unavailable-run", ["--on-unavailable", "run"], job=SHORT, before=no_server,
+          owned=False, phases="acquire launch hold release"),
+    Scene("not-found", command=["nonexistent-command"], status=127, phases="start"),
+    Scene("no-interpreter", command=["./script"], status=126,
+          before=script_without_interpreter, phases="launch release"),
+    Scene("status", action=["--status"], before=foreign(1500), status=0, statuses=(75,)),
+    Scene("status-json", action=["--status", "--json"], before=other_run(), status=0,
+          statuses=(75,)),
+    Scene("list", action=["--list"], before=other_run(), status=0),
+    Scene("force", action=["--force-release", "--yes"], before=foreign(1500), status=0,
+          statuses=(75,)),
+    Scene("force-asked", action=["--force-release"], before=foreign(1500), status=0,
+          statuses=(75,), terminal=True, types="yes\n"),
+    Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
+    Scene("help", action=["--help"], status=0),
+    Scene("version", action=["--version"], status=0),
+    Scene("memory", job=RENEWED, memory=True),
+    Scene("memory-queue", job=SHORT, memory=True, before=brief_run, statuses=(75,),
+          phases="acquire"),
+    Scene("memory-lost", KILL, LOSE + LONG, status=79, owned=False, memory=True,
+          phases="hold stop release"),
+    Scene("memory-name", job=SHORT, server="name", memory=True, phases="acquire"),
+    Scene("memory-nested", job=SHORT, before=outer_run, memory=True, keeps=True,
+          phases="acquire hold release"),
+    Scene("memory-redlock", ["--min-uptime", "0"], job=SHORT, server="several", owned=False,
+          memory=True, phases="acquire hold release"),
+    Scene("memory-cluster", job=SHORT, server="cluster", memory=True,
+          phases="acquire hold release"),
+    Scene("memory-list", action=["--list"], before=other_run(), status=0, memory=True),
+    Scene("memory-list-cluster", action=["--list"], before=other_run(), status=0,
+          server="cluster", memory=True),
+    Scene("memory-json", action=["--status", "--json"], before=other_run(), status=0,
+          statuses=(75,), memory=True),
+    Scene("memory-status", action=["--status"], before=other_run(), status=0,
+          statuses=(75,), memory=True),
+    Scene("memory-unavailable-run", ["--on-unavailable", "run"], job=SHORT,
+          before=no_server, owned=False, memory=True, phases="acquire hold"),
+    Scene("memory-list-queue", action=["--list"], before=queue_alone, status=0, memory=True),
+    Scene("memory-tls", job=SHORT, server="tls", memory=True, phases="start acquire"),
+    Scene("memory-url", job=SHORT, before=password_in_url, memory=True, phases="start"),
+    Scene("memory-many", [word for _ in range(8) for word in ("-k", "OTHER")], job=RENEWED,
+          owned=False, memory=True, phases="acquire hold release"),
+    Scene("memory-sentinel", job=SHORT, server="sentinel", memory=True,
+          phases="acquire hold release"),
+]
