@@ -253,6 +253,8 @@ open_proc(struct descendants *self)
 		return -1;
 	}
 	length = readlinkat(self->proc, "self", text, sizeof(text) - 1);
+	if (length == -1 && errno != ENOENT)
+		return -1;
 	text[length > 0 ? length : 0] = '\0';
 	if (strtol(text, NULL, 10) != getpid()) {
 		errno = EXDEV;
