@@ -13,8 +13,8 @@ import time
 from servers import ask
 from tracer import Tracer
 
-LIMIT = 15   # seconds for a run
-LINGER = 3   # and for its guard after it
+LIMIT = 25   # seconds for a run
+LINGER = 10  # and for its guard after it: traced, a scan of /proc takes its time
 TTL_MS = 2000
 PR_SET_CHILD_SUBREAPER = 36
 libc = ctypes.CDLL(None)

@@ -91,9 +91,20 @@ class Tracee:
         self.site = None      # of the system call it is in
         self.syscall = None
         self.fault = None     # that call is to fail
+        self.ordered = False  # the guard, to start the job
         self.starving = False  # the same allocation tries in other ways
         self.memory = None
         self.registers = None  # at the entry of a call that is to fail
+
+
+def read_stack(pid, tracee, pointer):
+    """Empty of a process that has just been killed."""
+    try:
+        if tracee.memory is None:
+            tracee.memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(tracee.memory, STACK, pointer)
+    except OSError:
+        return b""
 
 
 class Tracer:
@@ -227,7 +238,7 @@ class Tracer:
         if tracee.site is None:
             return
         self.enter_phase(tracee)
-        place = (tracee.role, tracee.site.name, tracee.syscall, self.phase)
+        place = (tracee.role, tracee.site.name, tracee.syscall, self.phase_of(tracee))
         self.seen[place] = self.seen.get(place, 0) + 1
         tracee.starving = (tracee.starving and tracee.site is former
                            and tracee.syscall in MEMORY)
@@ -241,9 +252,7 @@ class Tracer:
         stack begins at info[2]; vfork(2) has its return address in a register."""
         if tracee.syscall == "vfork":
             return self.sites.get(info[4])
-        if tracee.memory is None:
-            tracee.memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        stack = os.pread(tracee.memory, STACK, info[2])
+        stack = read_stack(pid, tracee, info[2])
         first = None
         for word in memoryview(stack[:len(stack) & ~7]).cast("Q"):
             site = self.sites.get(word)
@@ -264,6 +273,12 @@ class Tracer:
         elif self.phase == "hold" and site == "job/descendants.c:open_folder:openat64" \
                 and role == "guard":
             self.phase = "stop"
+
+    def phase_of(self, tracee):
+        """The guard gets ready while rlockrun acquires the lock, sooner or later."""
+        tracee.ordered |= tracee.site.name == "job/supervisor.c:read_env:recv"
+        late = tracee.role == "guard" and not tracee.ordered and self.phase == "launch"
+        return "acquire" if late else self.phase
 
     def on_exit(self, pid, value):
         tracee = self.tracees[pid]
