@@ -122,7 +122,8 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	if (guard->sock.fd != -1 &&
 	    sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL) !=
 		(ssize_t)(sizeof(order) + length)) {
-		guard->job.error = errno;
+		/* A guard that was killed is reported as such: 0. */
+		guard->job.error = errno == EPIPE ? 0 : errno;
 		guard->job.state = JOB_FAILED;
 	}
 }
