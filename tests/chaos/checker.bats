@@ -267,6 +267,9 @@ explain() {
 		'child(1, 1100, 3010)' "$kill" 'fault("wrapper", "stop", 1400, 2900, run=1)'
 	finds orphan one 'job(1, 1000, 3010, True, 71, ended=3600)' "$kill" \
 		'fault("wrapper", "stop", 1400, 2900, run=1)'
+	excuses 'the wrapper was stopped' one 'job(1, 1000, 1510, True, -9, ended=3600)' \
+		'child(1, 1100, 9000)' "$kill" 'fault("wrapper", "stop", 1400, 3600, run=1)' \
+		'fault("wrapper", "kill", 3500, run=1)'
 }
 
 @test "a process that outlives the end of rlockrun is found" {
@@ -412,6 +415,7 @@ explain() {
 	local waiters=('job(1, 9000, 9100)' 'queued(1, 7950, 1)' 'seen(7000, "x")' 'seen(8000)' 'seen(9050, "token-1")' 'seen(9150)')
 	finds idle one "${waiters[@]}"
 	is_clean one "${waiters[@]}" 'fault("server", "busy", 7000, 8500)'
+	is_clean one "${waiters[@]}" 'job(2, 6000, 6100)' 'queued(2, 7950, 0)'
 	is_clean one "${waiters[@]}" 'waiter(2, 7900, 8100, -9)' 'queued(2, 7950, 0)' \
 		'fault("wrapper", "kill", 8000, run=2)'
 	is_clean one "${waiters[@]}" 'record("unqueued", 7990, key="a", node="s0", run=1)'

@@ -46,7 +46,7 @@ def overdue(run):
     """(how much, what) was too late. A stopped process cannot be in time; a job that
     stops itself does not say how long it lived."""
     spare = run.stopped_for() + SLACK
-    if run.wait_ms is not None:
+    if run.wait_ms is not None and (run.root or run.exit):
         wait = (run.wait_ms + run.server_timeout_ms) * MS + (run.option("splay") or 0)
         latest = run.at + wait + spare + (0 if run.root else run.ttl)
         yield (run.start if run.root else run.ended) - latest, "the end of the wait"
@@ -65,10 +65,10 @@ def is_stopping(run):
 def find_ignored_signals(story):
     """A signal that the wrapper forwards did not end the command (promise 5)."""
     for run in story.started:
-        if run.job in DEAF or run.root.end is None or run.stopped_for():
+        if run.job in DEAF or run.root.end is None:
             continue
         for fault in run.struck("wrapper", "term", "int", "hup"):
-            late = run.root.end - fault.at - FORWARDED
+            late = run.root.end - fault.at - run.stopped_for() - FORWARDED
             if fault.at > run.start + STAMP and late > 0:
                 yield Finding("signal", run.root.end, (run.number,),
                               f"the command went on for {(late + FORWARDED) / MS:.0f} ms "

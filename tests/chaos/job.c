@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,8 +34,7 @@ enum {
 	LIFE_MS = 15000,
 	LEAVE_MS = 1500, /* that processes left behind go on */
 	JOIN_MS = 200,	 /* from the command's end to a late nested run */
-	CHAIN_US = 300,	 /* that one of a chain lives */
-	CHAIN_LENGTH = 2000,
+	CHAIN_LENGTH = 3000,
 	STOPPED_MS = 400,
 	SLOTS = 65536,
 	SAW_MAX = 12
@@ -316,15 +316,26 @@ become_next(void)
 	atomic_store(&self->dead, 0);
 }
 
-/* Each lives shorter than a look at all processes takes. */
+/* When the command is killed, its child forks and ends, and so on, each
+ * sooner than a look at all processes takes. */
 static void
-fork_chain(void)
+flee(void)
 {
+	const struct timespec stamp = {0, STAMP_MS * 1000000L};
+	sigset_t alarm;
+
 	if (!fork_off())
 		return;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &alarm, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGUSR1);
+	while (getppid() == root->pid) {
+		atomic_store(&self->alive_us, now_us());
+		sigtimedwait(&alarm, NULL, &stamp);
+	}
 	for (int i = 0; i < CHAIN_LENGTH && !has_ended(root); i++) {
 		atomic_store(&self->alive_us, now_us());
-		usleep(CHAIN_US);
 		become_next();
 	}
 	end(0);
@@ -432,7 +443,7 @@ static const struct sort {
     {"forking", fork_two_that_fork},
     {"leaving", leave_one},
     {"session", leave_session},
-    {"chain", fork_chain},
+    {"chain", flee},
     {"threads", exit_main_thread},
     {"closing", close_all},
     {"stopping", stop_for_a_while},

@@ -4,7 +4,7 @@ import re
 
 from finding import Finding
 from losses import STAMP
-from story import MS, SECOND, last_life
+from story import MS, SECOND, last_life, merge
 
 # A second is the promise. Dozens of jobs on two processors get half of one more.
 KILLED_WITHIN = 1500 * MS
@@ -67,7 +67,7 @@ def excuse_orphans(run, fault, other, orphans):
     if fault.on == "guard" and run.root in orphans:
         return None
     last = max(map(last_life, orphans))
-    for begin, end in run.hindered(other):
+    for begin, end in merge(run.hindered(other)):
         if begin <= fault.at + KILLED_WITHIN and end >= fault.at \
                 and last <= end + KILLED_WITHIN:
             return f"the {other} was stopped or killed"

@@ -8,7 +8,7 @@ HOSTS = 3
 NESTED = 100000  # added to the number of a run: that of the run nested in its job
 
 ARRIVAL_MS = 100  # a run comes on average so often,
-PROCESS_FAULT_MS = 200  # a fault strikes one of its processes so often,
+PROCESS_FAULT_MS = 250  # a fault strikes one of its processes so often,
 SERVER_FAULT_MS = {"one": 2600, "tls": 2600, "sentinel": 1500, "cluster": 1300,
                    "redlock3": 1800, "redlock5": 1300}  # and a server or the network
 BURST = 15  # runs that come at once at the beginning
@@ -35,12 +35,12 @@ JOIN_WAIT_MS = 3000  # of a nested run that may find the lock ended
 # fault: (part, least ms, most ms); 0 ms is an instant.
 PROCESS_FAULTS = {
     ("wrapper", "kill"): (14, 0, 0),
-    ("wrapper", "stop"): (12, 100, 8000),
+    ("wrapper", "stop"): (12, 300, 8000),
     ("wrapper", "term"): (6, 0, 0),
     ("wrapper", "int"): (3, 0, 0),
     ("wrapper", "hup"): (3, 0, 0),
     ("wrapper", "trace"): (4, 50, 3000),
-    ("guard", "kill"): (8, 0, 0),
+    ("guard", "kill"): (12, 0, 0),
     ("guard", "stop"): (7, 50, 5000),
     ("guard", "trace"): (6, 50, 5000),
     ("job", "kill"): (5, 0, 0),
@@ -57,7 +57,7 @@ NETWORK_FAULTS = {
     ("server", "kill"): (5, 100, 2500),
     ("link", "delay"): (8, 200, 6000),
     ("link", "stall"): (8, 50, 3000),
-    ("link", "late"): (12, 300, 8000),
+    ("link", "late"): (20, 500, 8000),
     ("link", "tear"): (10, 0, 0),
     ("link", "refuse"): (5, 100, 3000),
     ("host", "cut"): (8, 50, 4000),
@@ -151,7 +151,7 @@ class Plan:
                "permits": 0, "ttl_ms": self.dice.choice((1000, 1500, 2000, 3000)),
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
                "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
-               "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 6000, 10000)),
+               "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 3000, 6000, 10000)),
                "job": self.pick(JOBS), "job_ms": self.length_ms(20, 5000),
                "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
                "more": ["-v"] if self.chance(50) else []}
@@ -174,9 +174,9 @@ class Plan:
         run["keys"] = self.dice.sample(FAMILIES["multi"][0], 2)
 
     def for_keep(self, run):
-        run["min_hold_ms"], run["wait_ms"] = self.dice.choice((300, 1000, 2000)), 0
+        run["min_hold_ms"], run["wait_ms"] = self.dice.choice((300, 1000, 3000)), 0
         if self.chance(50):
-            run["job"], run["job_ms"] = self.dice.choice(NESTING), self.length_ms(20, 500)
+            run["job"], run["job_ms"] = self.dice.choice(NESTING), self.length_ms(20, 800)
 
     def for_replicas(self, run):
         run["wait_replicas"] = 1
@@ -207,10 +207,12 @@ class Plan:
             [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
 
     def fault(self, at_ms, faults):
-        """Strikes, of the runs that are there, those that hold a lock, or all."""
+        """Strikes, of the runs that are there, those that hold a lock or all, one that was
+        struck before or not, and of jobs any or the one that ends last."""
         action = {"do": "fault", "at_ms": at_ms, **self.kind_of_fault(faults),
                   "whom": self.dice.random(), "which": self.dice.random(),
-                  "holders": self.chance(65), "then": None}
+                  "holders": self.chance(65), "again": self.chance(25),
+                  "longest": self.chance(50), "then": None}
         if faults is self.of_processes and self.chance(20):
             action["then"] = {**self.kind_of_fault(faults), "after_ms": self.length_ms(1, 400)}
         return action

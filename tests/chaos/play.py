@@ -40,6 +40,7 @@ class Play:
         self.live = {}  # run number -> Run
         self.kills = {}  # run number -> record of the fault that killed its wrapper
         self.run_by_pid = {}
+        self.struck = set()  # numbers of runs
         self.due = []  # (time, number, what to do) of faults that end
         self.tracers = {}  # process -> record of the fault
         self.ends = selectors.DefaultSelector()
@@ -232,15 +233,23 @@ class Play:
                 if number in holders or not (action["holders"] or action["on"] == "job")]
         if not runs:
             return
-        number = pick(runs, action["whom"])
+        number = self.choose(runs, holders, action)
         self.strike_run(number, holders, action)
         if then := action["then"]:
             self.later(then["after_ms"], lambda: self.strike_run(number, self.commands(), then))
+
+    def choose(self, runs, holders, action):
+        fresh = [number for number in runs if number not in self.struck]
+        runs = fresh if fresh and not action["again"] else runs
+        if action["longest"] and action["holders"]:
+            return max(runs, key=lambda number: holders[number][2])
+        return pick(runs, action["whom"])
 
     def strike_run(self, number, holders, action):
         """Nothing if it has ended."""
         if number not in self.live:
             return
+        self.struck.add(number)
         wrapper = self.live[number].process.pid
         pid = {"wrapper": wrapper, "guard": guard_of(wrapper),
                "job": holders.get(number, (None, None))[1]}[action["on"]]
@@ -273,9 +282,12 @@ class Play:
             self.tracers.pop(tracer)["until"] = self.at()
 
     def commands(self):
-        """The commands that live: run number -> slot and pid."""
-        return {slot["run"]: (index, slot["pid"])
+        """The commands that live: run number -> slot, pid and when it would end."""
+        return {slot["run"]: (index, slot["pid"], slot["start_us"] + self.job_us(slot["run"]))
                 for index, slot in self.page.commands().items() if slot["run"] in self.live}
+
+    def job_us(self, number):
+        return self.live[number].action["job_ms"] * 1000
 
     # --- what is left ----------------------------------------------------------------
 

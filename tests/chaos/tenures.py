@@ -1,7 +1,7 @@
 """Rules about a lock as the servers show it: kept for --min-hold, freed at the end, not
 free while somebody waits, and never given to anybody twice."""
 from finding import Finding
-from story import MS, SECOND
+from story import MS, SECOND, intersect
 
 # Samples are 100 ms apart, and the machine is loaded.
 SAMPLES = 700 * MS
@@ -63,7 +63,8 @@ def find_stuck_locks(story):
         free = freed_by(run)
         last = max((end for _, _, end in story.holds_of(run)), default=0)
         if free is not None and last > free + SAMPLES \
-                and not story.server_faults(free - AFTERMATH, free + SAMPLES):
+                and not any(fault.on == "server" for fault in
+                            story.server_faults(free - AFTERMATH, free + SAMPLES)):
             text = f"its lock was there {(last - free) / MS:.0f} ms after it should be free"
             yield Finding("stuck", last, (run.number,), text)
 
@@ -127,11 +128,17 @@ def queued_in(story, node, key, begin, end):
 
 
 def is_disturbed(story, queue, key, begin, end):
-    """Whether a server was struck, or a run that may have been the holder or the head: a
-    dead one is in the queue for up to a minute. One with several keys gives back what it
-    cannot use yet."""
-    near = [run for run in story.runs.values()
-            if key in run.keys and run.at < end and run.ended > begin - AFTERMATH]
+    """Whether a server was struck, or a wrapper that may have been the holder's or the
+    head's. A dead one is in the queue for up to a minute, and so is one that has ended, if
+    a late try of its own came after that. One with several keys gives back what it cannot
+    use yet."""
+    near = [run for run in story.runs.values() if key in run.keys and not run.outer_run
+            and run.at < end and run.ended > begin - SAMPLES]
     return bool(story.server_faults(begin - AFTERMATH, end)
-                or any(run.faults or run.top.faults for run in near + queue)
+                or any(run.ended < end for run in queue)
+                or any(is_halted(run, begin - AFTERMATH, end) for run in near + queue)
                 or any(len(run.keys) > 1 or run.wait_replicas for run in near))
+
+
+def is_halted(run, begin, end):
+    return any(intersect((begin, end), span) for span in run.hindered("wrapper"))
