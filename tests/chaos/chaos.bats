@@ -24,6 +24,35 @@ refuses() {
 	refuses SEED=seven
 }
 
+# play: two seconds on one server; by another user with AS=as_other_user.
+play() {
+	"${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -pthread -o job "$CHAOS/job.c"
+	[[ -e rlockrun ]] || cp "$RLOCKRUN" rlockrun
+	cp -r "$CHAOS" chaos
+	mkdir -p found scratch
+	TOPOLOGY=one DURATION=2 SEED=1 TMPDIR=$PWD/scratch \
+		${AS:-} timeout 60 chaos/run ./rlockrun ./job found
+}
+
+# bats test_tags=native
+@test "a run leaves a history that can be checked, a picture, and nothing else" {
+	run -0 play
+	[[ ${lines[0]} == "== one, seed 1, 2 s" && ${lines[-1]} == "1 passed, 0 failed" ]]
+	run -0 "$CHAOS/check.py" found/one-1/history.jsonl
+	[[ $output == *"findings: none"* ]]
+	/usr/bin/python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' \
+		found/one-1/picture.svg
+}
+
+# bats test_tags=native
+@test "without privileges nothing is cut off, and that is said" {
+	need_other_user
+	mkdir found scratch
+	chown "$OTHER_USER" found scratch
+	AS=as_other_user run -0 play
+	[[ ${lines[0]} == "no host or server is cut off: "* && ${lines[-1]} == "1 passed, 0 failed" ]]
+}
+
 schedule() {
 	/usr/bin/python3 -SB -c "
 import sys
