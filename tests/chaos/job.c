@@ -149,9 +149,7 @@ has_ended(struct slot *slot)
 static bool
 is_job(struct slot *slot)
 {
-	return slot->wait_all
-		   ? atomic_load(&slot->end_us) == 0
-		   : atomic_load(&page->slots[slot->root].end_us) == 0;
+	return !has_ended(slot->wait_all ? slot : &page->slots[slot->root]);
 }
 
 static void
