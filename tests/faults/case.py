@@ -13,7 +13,7 @@ import time
 from servers import ask
 from tracer import Tracer
 
-LIMIT = 25   # seconds for a run
+LIMIT = 40   # seconds for a run: OpenSSL maps memory 10,000 times
 LINGER = 10  # and for its guard after it: traced, a scan of /proc takes its time
 TTL_MS = 2000
 PR_SET_CHILD_SUBREAPER = 36

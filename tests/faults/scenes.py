@@ -37,7 +37,7 @@ class Scene:
         self.terminal = more.get("terminal", False)
         self.types = more.get("types", "")  # at the terminal
         self.closed = more.get("closed", False)  # stdin is
-        self.memory = more.get("memory", False)
+        self.memory = more.get("memory", False)  # each allocation asks the kernel
         self.leaves = more.get("leaves", False)  # processes may outlive the run
         self.keeps = more.get("keeps", False)  # K may stay for its time
         # The phases and processes in which calls have another meaning than elsewhere.
@@ -185,7 +185,7 @@ SCENES = [
     Scene("sentinel", job=SHORT, server="sentinel", differs="acquire hold release"),
     Scene("cluster", job=SHORT, server="cluster", differs="acquire hold release"),
     Scene("redlock", ["--min-uptime", "0"], job=RENEWED, server="several", owned=False,
-          differs="acquire hold release"),
+          keeps=True, differs="acquire hold release"),
     Scene("cut", job='redis-cli -s "$S" client kill type normal >/dev/null; ' + RENEWED,
           differs="hold release"),
     Scene("silent", job='redis-cli -s "$S" client pause 700 all >/dev/null; sleep 1.2; '
@@ -237,7 +237,7 @@ SCENES = [
     Scene("memory-unavailable-run", ["--on-unavailable", "run"], job=SHORT,
           before=no_server, owned=False, memory=True, differs="acquire hold"),
     Scene("memory-list-queue", action=["--list"], before=queue_alone, status=0, memory=True),
-    Scene("memory-tls", job=SHORT, server="tls", memory=True, differs="start acquire"),
+    Scene("memory-tls", job=SHORT, server="tls", memory=True, differs="start"),
     Scene("memory-url", job=SHORT, before=password_in_url, memory=True, differs="start"),
     Scene("memory-many", [word for _ in range(8) for word in ("-k", "OTHER")], job=RENEWED,
           owned=False, memory=True, differs="acquire hold release"),
