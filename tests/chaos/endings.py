@@ -149,11 +149,14 @@ def wrong_job_status(story, run):
 
 def unnoticed_losses(story, run):
     """A release that the server confirmed shows that the lock was held to the end: no
-    other run can have had it. Its order among those that share it is not known."""
+    other run can have had it, unless that had lost it. Its order among those that share it
+    is not known."""
     if run.mode != "exclusive":
         return
     others = {other for key in run.keys for other in story.users[key]}
     for other in sorted(others, key=lambda other: other.start):
+        if other.exit and other.exit.status == LOST:
+            continue
         if other.top is not run and other.token \
                 and run.start < other.start < run.root.end - STAMP:
             yield f"run {other.number} had the lock before this job ended"

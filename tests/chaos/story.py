@@ -33,7 +33,7 @@ class Run:
         """The outermost of nested runs, which acquired the lock for all of them. One that
         came when that had ended acquired it for itself."""
         outer = self.outer_run
-        own = outer and outer.token and self.token not in (None, outer.token)
+        own = outer and outer.token and self.token and not set(self.tokens) & set(outer.tokens)
         return outer.top if outer and not own else self
 
     @property
