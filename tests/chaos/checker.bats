@@ -295,8 +295,10 @@ explain() {
 	local job='job(1, 1000, 4000, True, 79)' lost='fault("server", "failover", 1500)'
 	is_clean sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' 'seen(990, "token-1")' \
 		'record("owner", 1600, key="a", node="s1")' 'seen(2100, "token-1", node="s1")'
-	finds lease sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' 'seen(990, "token-1")' \
-		'record("owner", 1600, key="a", node="s1")' 'seen(1700, "token-2", node="s1")'
+	excuses 'the former primary' sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' \
+		'seen(990, "token-1")' 'record("owner", 1600, key="a", node="s1")' 'seen(1700, "token-2", node="s1")'
+	finds lease sentinel "${job%)}, wait_replicas=1)" "$lost" 'record("owner", 0, key="a", node="s0")' \
+		'seen(990, "token-1")' 'record("owner", 1600, key="a", node="s1")' 'seen(1700, "token-2", node="s1")'
 	# While none is known, nothing is.
 	is_clean sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' 'seen(990, "token-1")' \
 		'record("owner", 1600, key="a", node=None)'

@@ -2,7 +2,7 @@
 import itertools
 
 from finding import Finding
-from losses import STAMP, excuse_overlap, was_unguarded
+from losses import SETTLE, STAMP, excuse_overlap, was_unguarded
 from story import MS, SECOND, intersect
 
 # Both are granted at once, and start in any order; or the first gives up meanwhile.
@@ -107,7 +107,8 @@ def find_outlived_leases(story):
             if late > 0:
                 text = (f"the job lived {late / MS:.0f} ms beyond its lease of "
                         f"{run.ttl / MS:.0f} ms: {why} since {since / SECOND:.3f} s")
-                yield Finding("lease", run.last, (run.number,), text, excuse_lease(run))
+                yield Finding("lease", run.last, (run.number,), text,
+                              excuse_lease(story, run, since))
                 break
 
 
@@ -115,11 +116,15 @@ def holders(story):
     return [run for run in story.started if run.token]
 
 
-def excuse_lease(run):
+def excuse_lease(story, run, since):
     if run.on_lost == "warn":
         return "continued without the lock (--on-lost warn)"
     if was_unguarded(run) or was_unguarded(run.top):
         return "wrapper and guard were stopped or killed at the same time"
+    changes = [at for key in run.keys for at in story.owner_changes(key)]
+    if any(abs(at - since) < SECOND and run.last < at + SETTLE[story.topology] + run.ttl
+           for at in changes) and not run.wait_replicas:
+        return "a failover without --wait-replicas: the former primary renewed it"
     return None
 
 

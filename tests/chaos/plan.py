@@ -27,7 +27,7 @@ FAMILIES = {
 PERMITS = 3
 REPLICATED = ("sentinel", "cluster")
 
-JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 8,
+JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 14,
         "threads": 10, "closing": 4, "stopping": 4, "nested": 6, "outlasting": 5, "joining": 5}
 NESTING = ("nested", "outlasting", "joining")
 JOIN_WAIT_MS = 3000  # of a nested run that may find the lock ended

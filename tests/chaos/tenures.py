@@ -5,6 +5,8 @@ from story import MS, SECOND, intersect
 
 # Samples are 100 ms apart, and the machine is loaded.
 SAMPLES = 700 * MS
+# How long nobody may come who has been woken: on a loaded machine.
+IDLE = SECOND
 # Faults whose effects on a server are over after so long.
 AFTERMATH = 3 * SECOND
 # From the end of a job to that of its rlockrun, which releases in between.
@@ -96,7 +98,7 @@ def find_idle_locks(story):
     if story.is_redlock:
         return
     for node, key, begin, end in free_spans(story):
-        if end - begin > SAMPLES:
+        if end - begin > IDLE:
             queue = queued_in(story, node, key, begin, end)
             if queue and not is_disturbed(story, queue, key, begin, end):
                 numbers = tuple(run.number for run in queue)
