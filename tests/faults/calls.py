@@ -4,7 +4,7 @@ them can fail."""
 
 class Calls:
     def __init__(self, path):
-        self.faults = {}   # symbol, or folder/symbol -> system call -> faults
+        self.faults = {}   # symbol, folder/symbol or file:symbol -> system call -> faults
         self.none = set()  # symbols that make none
         self.sometimes = set()  # and that need not make any
         with open(path, encoding="ascii") as file:
@@ -28,7 +28,10 @@ class Calls:
     def of(self, site):
         """system call -> faults, of those that a call site can make."""
         folder = site.file.partition("/")[0]
-        return self.faults.get(f"{folder}/{site.symbol}") or self.faults.get(site.symbol, {})
+        for name in (f"{site.file}:{site.symbol}", f"{folder}/{site.symbol}", site.symbol):
+            if name in self.faults:
+                return self.faults[name]
+        return {}
 
     def knows(self, site):
         return site.symbol in self.none or bool(self.of(site))

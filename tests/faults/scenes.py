@@ -34,6 +34,7 @@ class Scene:
                                and (status in (7, 79, 124) or bool(more.get("started"))))
         self.statuses = more.get("statuses", ())  # others that a fault may lead to
         self.owned = more.get("owned", True)   # K holds the token of the job
+        self.only = more.get("only", "")  # this phase
         self.terminal = more.get("terminal", False)
         self.types = more.get("types", "")  # at the terminal
         self.closed = more.get("closed", False)  # stdin is
@@ -211,7 +212,7 @@ SCENES = [
     Scene("force", action=["--force-release", "--yes"], before=foreign(1500), status=0,
           statuses=(75,)),
     Scene("force-asked", action=["--force-release"], before=foreign(1500), status=0,
-          statuses=(75,), terminal=True, types="yes\n"),
+          statuses=(64, 75), terminal=True, types="yes\n"),
     Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
     Scene("help", action=["--help"], status=0),
     Scene("version", action=["--version"], status=0),
@@ -237,7 +238,7 @@ SCENES = [
     Scene("memory-unavailable-run", ["--on-unavailable", "run"], job=SHORT,
           before=no_server, owned=False, memory=True, differs="acquire hold"),
     Scene("memory-list-queue", action=["--list"], before=queue_alone, status=0, memory=True),
-    Scene("memory-tls", job=SHORT, server="tls", memory=True, differs="start"),
+    Scene("memory-tls", job=SHORT, server="tls", memory=True, only="start"),
     Scene("memory-url", job=SHORT, before=password_in_url, memory=True, differs="start"),
     Scene("memory-many", [word for _ in range(8) for word in ("-k", "OTHER")], job=RENEWED,
           owned=False, memory=True, differs="acquire hold release"),
