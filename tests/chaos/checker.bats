@@ -297,7 +297,7 @@ explain() {
 		'record("owner", 1600, key="a", node="s1")' 'seen(2100, "token-1", node="s1")'
 	excuses 'the former primary' sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' \
 		'seen(990, "token-1")' 'record("owner", 1600, key="a", node="s1")' 'seen(1700, "token-2", node="s1")'
-	finds lease sentinel "${job%)}, wait_replicas=1)" "$lost" 'record("owner", 0, key="a", node="s0")' \
+	finds lease sentinel "${job%)}, wait_replicas=2)" "$lost" 'record("owner", 0, key="a", node="s0")' \
 		'seen(990, "token-1")' 'record("owner", 1600, key="a", node="s1")' 'seen(1700, "token-2", node="s1")'
 	# While none is known, nothing is.
 	is_clean sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' 'seen(990, "token-1")' \
@@ -319,7 +319,7 @@ explain() {
 	is_clean one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1500)'
 	is_clean one 'job(1, 1000, 2000, True, -2)' 'fault("wrapper", "int", 1990, run=1)'
 	finds status one 'job(1, 1000, 2000, True, -2)' 'fault("wrapper", "hup", 1990, run=1)'
-	finds status one 'job(1, 1000, 2000)' 'fault("wrapper", "kill", 1500, run=1)'
+	finds status one 'job(1, 1000, 2000)' 'fault("wrapper", "kill", 500, run=1)'
 	is_clean one 'job(1, 1000, 2000, True, 137)' 'fault("job", "kill", 1990, run=1)'
 	local status
 	for status in 64 70 76 78 126 127; do

@@ -2,7 +2,7 @@
 import signal
 
 from finding import Finding
-from losses import STAMP
+from losses import SETTLE, STAMP
 from story import MS, SECOND
 
 USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
@@ -108,7 +108,7 @@ def wrong_statuses(story, run):
 
 def was_killed(run):
     """Whether SIGKILL struck it before its end, which may be seen a little later."""
-    return any(fault.at < run.ended - 100 * MS for fault in run.struck("wrapper", "kill"))
+    return any(fault.at < run.ended - SECOND for fault in run.struck("wrapper", "kill"))
 
 
 def is_signal(status):
@@ -221,12 +221,20 @@ def wrong_lost(story, run):
     lose the lock when the outer one ends."""
     since = run.start - run.ttl if run.root else run.at
     ended_outer = run.outer_run and run.outer_run.ended <= run.ended
-    if not ended_outer and not was_struck(story, run, since):
+    if not ended_outer and not was_struck(story, run, since) \
+            and not has_moved(story, run, since):
         yield "nothing was struck that could have cost the lock"
     elif story.is_single and not run.faults and not run.top.faults and not run.outer_run:
         delays = {fault.fault for fault in story.server_faults(since - SECOND, run.ended)}
         if is_renewed_in_time(run, delays):
             yield "replies were late, but not for so long that the lock must be lost"
+
+
+def has_moved(story, run, since):
+    """Whether a former primary may have gone on, until it was demoted."""
+    settle = SETTLE.get(story.topology, 0)
+    return any(since - settle <= at <= run.ended
+               for key in run.keys for at in story.owner_changes(key))
 
 
 def is_renewed_in_time(run, delays):

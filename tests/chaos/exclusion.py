@@ -2,7 +2,7 @@
 import itertools
 
 from finding import Finding
-from losses import SETTLE, STAMP, excuse_overlap, was_unguarded
+from losses import REPLICAS, SETTLE, STAMP, excuse_overlap, was_unguarded
 from story import MS, SECOND, intersect
 
 # Both are granted at once, and start in any order; or the first gives up meanwhile.
@@ -123,8 +123,8 @@ def excuse_lease(story, run, since):
         return "wrapper and guard were stopped or killed at the same time"
     changes = [at for key in run.keys for at in story.owner_changes(key)]
     if any(abs(at - since) < SECOND and run.last < at + SETTLE[story.topology] + run.ttl
-           for at in changes) and not run.wait_replicas:
-        return "a failover without --wait-replicas: the former primary renewed it"
+           for at in changes) and run.wait_replicas < REPLICAS[story.topology]:
+        return "a failover without --wait-replicas of all: the former primary renewed it"
     return None
 
 

@@ -144,12 +144,16 @@ has_ended(struct slot *slot)
 	return atomic_load(&slot->end_us) != 0 || atomic_load(&slot->struck);
 }
 
-/* What goes on after its command has ended by itself goes on unlocked, unless
- * the lock waits for all. */
+/* What goes on after its command has ended by itself, or was killed as if it
+ * had, goes on unlocked, unless the lock waits for all. */
 static bool
 is_job(struct slot *slot)
 {
-	return !has_ended(slot->wait_all ? slot : &page->slots[slot->root]);
+	struct slot *command = &page->slots[slot->root];
+
+	if (slot->wait_all || slot == command)
+		return atomic_load(&slot->end_us) == 0;
+	return !has_ended(command);
 }
 
 static void

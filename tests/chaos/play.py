@@ -224,6 +224,8 @@ class Play:
         def end():
             self.fleet.heal(struck)
             record["until"] = self.at()
+            if fault == "late":  # so much later the last request arrives
+                record["until"] += action["ms"] * 1000
         if self.fleet.faults()[fault].bounded:
             self.later(action["ms"], end)
 
