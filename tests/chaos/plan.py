@@ -18,6 +18,7 @@ MIN_UPTIME_MS = 4000  # of a server that counts for a majority
 # Locks by their use, with the part of runs that want them. `multi` wants two of three.
 FAMILIES = {
     "exclusive": (("x1", "x2", "x3"), 36),
+    "rare": (("r1", "r2", "r3", "r4"), 8),  # mostly nobody waits for them
     "shared": (("rw1", "rw2"), 20),
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
@@ -57,7 +58,7 @@ NETWORK_FAULTS = {
     ("server", "kill"): (5, 100, 2500),
     ("link", "delay"): (8, 200, 6000),
     ("link", "stall"): (8, 50, 3000),
-    ("link", "late"): (20, 500, 8000),
+    ("link", "late"): (20, 800, 8000),
     ("link", "tear"): (10, 0, 0),
     ("link", "refuse"): (5, 100, 3000),
     ("host", "cut"): (8, 50, 4000),
@@ -163,6 +164,9 @@ class Plan:
         if self.chance(5):
             run["on_unavailable"] = "run"
 
+    def for_rare(self, run):
+        """As it is."""
+
     def for_shared(self, run):
         if self.chance(75):
             run["mode"] = "shared"
@@ -177,6 +181,9 @@ class Plan:
         run["min_hold_ms"], run["wait_ms"] = self.dice.choice((300, 1000, 3000)), 0
         if self.chance(50):
             run["job"], run["job_ms"] = self.dice.choice(NESTING), self.length_ms(20, 800)
+        elif self.chance(50):  # it ends after a renewal
+            run["ttl_ms"], run["min_hold_ms"] = self.dice.choice((2000, 3000)), 3000
+            run["job_ms"] = self.dice.randint(700, 2200)
 
     def for_replicas(self, run):
         run["wait_replicas"] = 1
