@@ -18,7 +18,7 @@ MIN_UPTIME_MS = 4000  # of a server that counts for a majority
 # Locks by their use, with the part of runs that want them. `multi` wants two of three.
 FAMILIES = {
     "exclusive": (("x1", "x2", "x3"), 36),
-    "rare": (("r1", "r2", "r3", "r4"), 8),  # mostly nobody waits for them
+    "rare": (("r1", "r2", "r3"), 12),  # often nobody waits for them
     "shared": (("rw1", "rw2"), 20),
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
@@ -147,12 +147,14 @@ class Plan:
         self.runs += 1
         families = families_of(self.topology)
         family = self.pick(families)
-        run = {"do": "run", "at_ms": at_ms, "run": self.runs, "host": self.dice.randint(1, HOSTS),
+        run = {"do": "run", "at_ms": at_ms, "run": self.runs,
+               "host": self.dice.randint(1, HOSTS),
                "keys": [self.dice.choice(families[family][0])], "mode": "exclusive",
                "permits": 0, "ttl_ms": self.dice.choice((1000, 1500, 2000, 3000)),
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
                "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
-               "kill_after_ms": None, "server_timeout_ms": self.dice.choice((3000, 3000, 6000, 10000)),
+               "kill_after_ms": None,
+               "server_timeout_ms": self.dice.choice((3000, 3000, 6000, 10000)),
                "job": self.pick(JOBS), "job_ms": self.length_ms(20, 5000),
                "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
                "more": ["-v"] if self.chance(50) else []}

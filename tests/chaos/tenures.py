@@ -88,8 +88,8 @@ def find_returns(story):
             holds = sorted((begin, end) for _, begin, end in story.holds.get(token, []))
             for (_, gone), (back, _) in zip(holds, holds[1:]):
                 if back > gone and gone > run.start:
-                    yield Finding("return", back, (run.number,),
-                                  f"its lock was gone since {gone / SECOND:.3f} s, and came back")
+                    text = f"its lock was gone since {gone / SECOND:.3f} s, and came back"
+                    yield Finding("return", back, (run.number,), text)
 
 
 def find_idle_locks(story):
