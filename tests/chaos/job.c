@@ -34,7 +34,7 @@ enum {
 	LIFE_MS = 15000,
 	LEAVE_MS = 1500, /* that processes left behind go on */
 	JOIN_MS = 200,	 /* from the command's end to a late nested run */
-	CHAIN_LENGTH = 8000,
+	CHAIN_LENGTH = 5000,
 	STOPPED_MS = 400,
 	SLOTS = 65536,
 	SAW_MAX = 12
