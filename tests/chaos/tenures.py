@@ -47,11 +47,13 @@ def may_lose(story, begin, end):
 
 
 def find_late_joins(story):
-    """A nested run was let in by a lock that had ended, and was only kept."""
+    """A nested run was let in by a lock that had ended, and was only kept. A new primary
+    may not have heard of the release."""
     for run in story.started:
         outer = run.outer_run
         if outer and outer.root and run.token and run.token == outer.token \
-                and ended_by_itself(outer) and run.at > outer.exit.at + RELEASE:
+                and ended_by_itself(outer) and run.at > outer.exit.at + RELEASE \
+                and not may_lose(story, outer.start, run.at):
             text = (f"it began {(run.at - outer.exit.at) / MS:.0f} ms after the end of run "
                     f"{outer.number}, and joined its lock")
             yield Finding("join", run.start, (run.number, outer.number), text)
