@@ -13,9 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* Rounds of KILL without a pause. They let a burst outrun processes that fork
  * and exit, but must not keep a process busy when nothing dies. */
 enum { QUICK_ROUNDS = 100 };
+
+/* How long the generations of a job may take to die one after the other. */
+enum { GENERATIONS_MS = 20 };
+
+static const _Atomic int64_t never = CLOCK_NEVER;
 
 struct process {
 	pid_t pid;
@@ -97,9 +104,9 @@ open_folder(int proc, const char *path)
 }
 
 /* By ascending id, as /proc lists them. 0, or -1 with errno: then these are the
- * processes found so far. */
+ * processes found so far, as they are when the time is over. */
 static int
-read_all(int proc, struct processes *processes)
+read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
 {
 	DIR *folder = open_folder(proc, ".");
 	struct dirent *entry;
@@ -108,7 +115,8 @@ read_all(int proc, struct processes *processes)
 
 	if (folder == NULL)
 		return -1;
-	while (rc == 0 && (entry = readdir(folder)) != NULL) {
+	while (rc == 0 && clock_now() < *until &&
+	       (entry = readdir(folder)) != NULL) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
@@ -304,7 +312,7 @@ note_earlier(struct descendants *self)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == -1)
 		return errno == ECHILD ? 0 : -1;
-	rc = read_all(self->proc, &all);
+	rc = read_all(self->proc, &all, &never);
 	mark_descendants(self, &all);
 	for (size_t i = 0; rc == 0 && i < all.count; i++)
 		if (all.list[i].descends)
@@ -458,16 +466,17 @@ signal_unseen_children(const struct descendants *self,
 	closedir(threads);
 }
 
-void
-descendants_signal(const struct descendants *self, int signo)
+static void
+signal_all(const struct descendants *self, int signo,
+    const _Atomic int64_t *until)
 {
 	struct processes all = {NULL, 0, 0};
 	struct children children;
 	struct process child = {.parent = getpid()};
 
-	read_all(self->proc, &all); /* some are better than none */
+	read_all(self->proc, &all, until); /* some are better than none */
 	mark_descendants(self, &all);
-	for (size_t i = 0; i < all.count; i++) {
+	for (size_t i = 0; i < all.count && clock_now() < *until; i++) {
 		const struct process *p = &all.list[i];
 		if (!p->descends || !is_alive(p))
 			continue;
@@ -486,12 +495,19 @@ descendants_signal(const struct descendants *self, int signo)
 }
 
 void
+descendants_terminate(const struct descendants *self,
+    const _Atomic int64_t *until)
+{
+	signal_all(self, SIGTERM, until);
+}
+
+void
 descendants_continue(const struct descendants *self,
     bool (*is_outdated)(void *arg), void *arg)
 {
 	struct processes all = {NULL, 0, 0};
 
-	read_all(self->proc, &all); /* some are better than none */
+	read_all(self->proc, &all, &never); /* better some than none */
 	mark_descendants(self, &all);
 	if (!is_outdated(arg))
 		for (size_t i = 0; i < all.count; i++)
@@ -531,14 +547,10 @@ descendants_reap(void (*on_child)(void *arg, pid_t pid, int status), void *arg)
 	return pid == 0 || errno != ECHILD;
 }
 
-/* A scan takes its time where many processes run, so the children come first.
- * Orphans become our children, and the quick rounds find these alone. */
-bool
-descendants_kill(const struct descendants *self,
+static bool
+kill_and_reap(const struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg)
 {
-	kill_children(self);
-	descendants_signal(self, SIGKILL);
 	for (int i = 0; i < QUICK_ROUNDS; i++) {
 		int killed = kill_children(self);
 		if (!descendants_reap(on_child, arg))
@@ -547,4 +559,19 @@ descendants_kill(const struct descendants *self,
 			break;
 	}
 	return false;
+}
+
+bool
+descendants_kill(struct descendants *self,
+    void (*on_child)(void *arg, pid_t pid, int status), void *arg)
+{
+	if (self->killing_since == 0)
+		self->killing_since = clock_now();
+	if (kill_and_reap(self, on_child, arg))
+		return true;
+	if (self->children != -1 &&
+	    clock_now() < self->killing_since + GENERATIONS_MS)
+		return false;
+	signal_all(self, SIGKILL, &never);
+	return kill_and_reap(self, on_child, arg);
 }

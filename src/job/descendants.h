@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct processes {
@@ -26,6 +27,7 @@ struct descendants {
 	 * them and then become this process by exec. They are never signalled.
 	 */
 	struct processes earlier;
+	int64_t killing_since; /* 0 before descendants_kill */
 };
 
 /* To be called before this process forks. 0, or -1 with errno if descendants
@@ -35,10 +37,11 @@ struct descendants {
 int descendants_open(struct descendants *self);
 void descendants_close(struct descendants *self);
 
-/* Sends SIGTERM or SIGKILL to all descendants that are found. SIGTERM also
- * continues those that are stopped, so that they can act on it, and no others.
- */
-void descendants_signal(const struct descendants *self, int signo);
+/* Sends SIGTERM to all descendants that are found by *until, which may change
+ * meanwhile, and continues those that are stopped, so that they can act on it,
+ * and no others. */
+void descendants_terminate(const struct descendants *self,
+    const _Atomic int64_t *until);
 
 /* Continues stopped descendants, unless is_outdated, called once they are
  * found, returns true: a scan takes long enough for them to be stopped again.
@@ -52,10 +55,12 @@ void descendants_continue(const struct descendants *self,
 bool descendants_reap(void (*on_child)(void *arg, pid_t pid, int status),
     void *arg);
 
-/* Kills the descendants that are found, in rounds that do not wait, and reaps
- * after each round. True as soon as nothing is left. Repeat on SIGCHLD, and
- * after a while, until then. */
-bool descendants_kill(const struct descendants *self,
+/* Kills the children in rounds that do not wait, and reaps after each round.
+ * True as soon as nothing is left. Repeat on SIGCHLD, and after a while, until
+ * then: orphans of those that die become children, one generation after the
+ * other. Only below what has not died soon a scan looks for descendants, as it
+ * takes its time where many processes run. */
+bool descendants_kill(struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg);
 
 /* The letter of proc_pid_stat(5): T if a signal has stopped the process, t if a

@@ -86,7 +86,7 @@ signals_asks_to_end(int signo)
 	       signo == SIGTERM;
 }
 
-void
+bool
 signals_await_child(int64_t ms)
 {
 	const struct timespec timeout = {ms / 1000,
@@ -95,7 +95,7 @@ signals_await_child(int64_t ms)
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
-	sigtimedwait(&chld, NULL, &timeout);
+	return sigtimedwait(&chld, NULL, &timeout) == SIGCHLD;
 }
 
 void

@@ -32,8 +32,9 @@ enum signals_action signals_default_action(int signo);
 /* Whether the signal asks a job to end: HUP, INT, QUIT, TERM. */
 bool signals_asks_to_end(int signo);
 
-/* Waits for SIGCHLD, at most that long. It must be blocked, and is consumed. */
-void signals_await_child(int64_t ms);
+/* Waits for SIGCHLD, at most that long. It must be blocked, and is consumed.
+ * Whether it has come. */
+bool signals_await_child(int64_t ms);
 
 /* Ends this process by signo, or with exit status 128+signo if that is not
  * possible (as PID 1). */

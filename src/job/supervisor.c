@@ -67,8 +67,7 @@ leave_failed(struct supervisor *self)
 	leave(self, JOB_FAILED);
 }
 
-/* The report comes before the scan, which takes its time where many processes
- * run. The next burst begins as soon as a child ends. */
+/* The next burst begins as soon as a child ends. */
 static _Noreturn void
 kill_job(struct supervisor *self)
 {
@@ -82,8 +81,8 @@ kill_job(struct supervisor *self)
 	self->unreported = true;
 	report(self, MSG_DONTWAIT);
 	while (!descendants_kill(&self->descendants, NULL, NULL)) {
-		signals_await_child(pause);
-		pause = clock_min(pause * 2, ROUND_MAX_MS);
+		if (!signals_await_child(pause))
+			pause = clock_min(pause * 2, ROUND_MAX_MS);
 		report(self, MSG_DONTWAIT);
 	}
 	leave(self, JOB_KILLED);
@@ -279,7 +278,9 @@ obey(struct supervisor *self)
 			    is_stopped_again, self);
 		break;
 	case ORDER_TERMINATE:
-		descendants_signal(&self->descendants, SIGTERM);
+		/* At the deadline there is nothing left to ask. */
+		descendants_terminate(&self->descendants,
+		    &self->page->deadline);
 		break;
 	}
 }

@@ -131,6 +131,29 @@ forks & forks & echo >ready; wait'
 	none_alive
 }
 
+# As on a machine that is busy with other processes: strace delays each look at one
+# of them, in rlockrun and guard alone.
+# bats test_tags=native
+@test "S5: descendants die before the lease ends while a scan of /proc takes long" {
+	need_strace
+	own_server
+	REAL=$RLOCKRUN
+	printf '#!/bin/sh\nexec strace -f -qq -b execve -o /dev/null -e trace=openat -e %s "%s" "$@"\n' \
+		inject=openat:delay_enter=20000 "$REAL" >slow-scan
+	chmod +x slow-scan
+	RLOCKRUN=$PWD/slow-scan
+	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" -t 1 -- sh -c '
+		(trap "" TERM
+		while read -r up _ </proc/uptime; do echo "$up"; sleep 0.01; done) >alive & wait'
+	wait_for_file below/alive
+	read -r up _ </proc/uptime
+	freeze
+	exits_with 79 "$PID"
+	none_alive
+	last=$(tail -n 1 below/alive)
+	((${last/./} <= ${up/./} + 100))
+}
+
 # bats test_tags=serial
 @test "S22: kill -9 ends 200 descendants within a second" {
 	launch -- bash -c 'for i in {1..20}; do (for j in {1..9}; do sleep 60 & done; wait) & done; wait'

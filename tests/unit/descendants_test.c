@@ -1,6 +1,7 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
  * procfs, and two real children for the processes in it. And which children
  * from before descendants_open are spared. */
+#include "base/clock.h"
 #include "job/descendants.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 
 #include "tap.h"
 
+static const _Atomic int64_t never = CLOCK_NEVER;
 static char folder[] = "/tmp/descendants_test.XXXXXX";
 
 static void
@@ -87,7 +89,7 @@ test_parents(const struct descendants *descendants, int parent_started,
 
 	write_stat(parent, getpid(), "S", 1, parent_started);
 	write_stat(child, parent, "S", 1, 2000);
-	descendants_signal(descendants, SIGTERM);
+	descendants_terminate(descendants, &never);
 	ok(was_terminated(parent), "%s: the child is signalled", what);
 	ok(was_terminated(child) == want, "%s: the grandchild is%s", what,
 	    want ? ", too" : " not");
@@ -102,7 +104,7 @@ test_state(const struct descendants *descendants, const char *state,
 	pid_t pid = new_child();
 
 	write_stat(pid, getpid(), state, threads, 1000);
-	descendants_signal(descendants, SIGTERM);
+	descendants_terminate(descendants, &never);
 	ok(was_terminated(pid) == want, "%s with %d threads is%s signalled",
 	    state, threads, want ? "" : " not");
 	remove_stat(pid);
@@ -136,8 +138,10 @@ test_earlier(int exit_signal, const char *what)
 
 	ok(descendants_open(&descendants) == 0, "%s: /proc can be read", what);
 	ok(descendants.earlier.count == 1, "%s: it is noted", what);
-	descendants_kill(&descendants, NULL, NULL);
-	usleep(100000);
+	for (int i = 0; i < 10; i++) {
+		descendants_kill(&descendants, NULL, NULL);
+		usleep(10000);
+	}
 	ok(waitpid(pid, &status, WNOHANG | __WALL) == 0, "%s: it lives on",
 	    what);
 	kill(pid, SIGKILL);
