@@ -143,8 +143,9 @@ class Cluster(independent.Independent):
         """The source, or None: from now on clients may be sent to the target."""
         source, slot = self.owner(key), slot_of(key)
         views = self.views()
-        if source is target or not all(
-                node in views and self.is_settled(node, views[node]) for node in (source, target)):
+        settled = [node in views and self.is_settled(node, views[node])
+                   for node in (source, target)]
+        if source is target or not all(settled):
             return None
         if not self.open_slot(slot, source, target):
             target.ask("CLUSTER", "SETSLOT", slot, "STABLE")

@@ -80,9 +80,10 @@ class Picture:
     def draw_heading(self):
         begin, runs = self.story.begin, len(self.story.runs)
         found = sum(not finding.excused for finding in self.findings)
-        self.canvas.text(12, 26, f"Chaos over {begin.topology}, seed {begin.seed}: {runs} runs, "
-                         f"{len(self.story.faults)} faults, {found} findings, "
-                         f"{len(self.findings) - found} excused", "heading")
+        heading = (f"Chaos over {begin.topology}, seed {begin.seed}: {runs} runs, "
+                   f"{len(self.story.faults)} faults, {found} findings, "
+                   f"{len(self.findings) - found} excused")
+        self.canvas.text(12, 26, heading, "heading")
         self.y = 38
         self.draw_legend()
         self.y += 44
@@ -91,7 +92,8 @@ class Picture:
         """Samples of all that is drawn, with what it means."""
         y = self.y + 10
         samples = [(colour, 9, mode) for mode, colour in MODES.items()]
-        samples += [(UNLOCKED, 9, "job without a lock"), (MODES["exclusive"], 4, "left processes"),
+        samples += [(UNLOCKED, 9, "job without a lock"),
+                    (MODES["exclusive"], 4, "left processes"),
                     (WAITING, 1.5, "starting, releasing"), (QUEUED, 1.5, "queued")]
         faults = [(colour, 9, name) for colour, name in zip(FAULTS, FAULT_NAMES)]
         self.draw_samples(y, samples)
@@ -166,8 +168,8 @@ class Picture:
         end = begin + (width if inside else max(width, 3) + 5 + text_width(label, "small"))
         y = self.y + rows.place(begin, end + 3) * FAULT_HEIGHT
         title = describe_fault(fault)
-        self.canvas.rectangle(begin, y, max(width, 3.0), FAULT_HEIGHT - 3, colour_of_fault(fault),
-                              title, rx=2)
+        self.canvas.rectangle(begin, y, max(width, 3.0), FAULT_HEIGHT - 3,
+                              colour_of_fault(fault), title, rx=2)
         x = begin + (3 if inside else max(width, 3) + 3)
         self.canvas.text(x, y + 9, label, "small on" if inside else "small", title)
 

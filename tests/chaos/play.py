@@ -17,6 +17,7 @@ from sample import Sampler
 MAX_LIVE = 60  # runs at a time: what comes then is left out
 SETTLE_S = 60  # that runs may take to end when all faults are over
 STDERR_BYTES = 2000
+REAP_MS = 200
 SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "int": signal.SIGINT,
            "hup": signal.SIGHUP, "stop": signal.SIGSTOP}
 
@@ -41,6 +42,7 @@ class Play:
         self.kills = {}  # run number -> record of the fault that killed its wrapper
         self.run_by_pid = {}
         self.struck = set()  # numbers of runs
+        self.reap_at = 0
         self.due = []  # (time, number, what to do) of faults that end
         self.tracers = {}  # process -> record of the fault
         self.ends = selectors.DefaultSelector()
@@ -108,6 +110,14 @@ class Play:
         for key, _ in self.ends.select(seconds):
             self.finish(key.data)
         self.see_traces_end()
+        self.reap()
+
+    def reap(self):
+        """What jobs left, and nobody else waits for: a chain of processes that fork and
+        exit would fill the process table."""
+        if now_us() > self.reap_at:
+            reap_orphans(self.ours() | {run.process.pid for run in self.live.values()})
+            self.reap_at = now_us() + REAP_MS * 1000
 
     def calm_down(self):
         """Ends all faults, and waits for all runs and their processes to end."""
@@ -136,7 +146,8 @@ class Play:
                 start_new_session=True, env=self.environment)
         fields = {name: value for name, value in action.items()
                   if name not in ("do", "at_ms", "more")}
-        self.note("run", at=begun, pid=process.pid, outer=None, options=action["more"], **fields)
+        self.note("run", at=begun, pid=process.pid, outer=None, options=action["more"],
+                  **fields)
         run = Run(action, process, os.pidfd_open(process.pid), stderr)
         self.live[number] = run
         self.run_by_pid[process.pid] = number
