@@ -204,7 +204,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell man layers paths tags)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers paths tags)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -230,7 +230,7 @@ lint-lua: $(SCRIPTS).c
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
 	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
-lint-shell lint-layers lint-paths lint-tags: lint-%:
+lint-shell lint-python lint-layers lint-paths lint-tags: lint-%:
 	tests/lint/$*
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed

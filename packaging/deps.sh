@@ -75,6 +75,7 @@ lint  luac5.1|luac-5.1             lua5.1            compat-lua         lua5.1
 lint  luacheck                     lua-check         luacheck           luacheck
 lint  cppcheck                     cppcheck          cppcheck           cppcheck
 lint  shellcheck                   shellcheck        ShellCheck         shellcheck
+lint  python3:pyflakes             python3-pyflakes  python3-pyflakes   py3-pyflakes
 lint  mandoc                       mandoc            mandoc             mandoc
 '
 
