@@ -147,11 +147,14 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	@tests/matrix/run $(PARTS)
 
 # .ci/run does the same, step by step.
-check-all: ## check, all other tests, all topologies, check-asan, fuzz
+check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@$(MAKE) --no-print-directory check
 	@REST=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz
+	@QUICK=1 $(MAKE) --no-print-directory faults
+	@$(MAKE) --no-print-directory faults-selftest
+	@$(MAKE) --no-print-directory chaos
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 	@packaging/deps.sh fuzz
