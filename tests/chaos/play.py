@@ -40,6 +40,7 @@ class Play:
         self.records = []
         self.live = {}  # run number -> Run
         self.kills = {}  # run number -> record of the fault that killed its wrapper
+        self.stops = {}  # pid -> records of the faults that have stopped it
         self.run_by_pid = {}
         self.struck = set()  # numbers of runs
         self.reap_at = 0
@@ -281,14 +282,17 @@ class Play:
         if fault == "trace":
             self.tracers[start_tracer(pid, ms)] = record
         if fault == "stop":
-            self.later(ms, lambda: self.go_on(target, record))
+            self.stops.setdefault(pid, []).append(record)
+            self.later(ms, lambda: self.go_on(target, pid))
         else:
             os.close(target)
 
-    def go_on(self, target, record):
+    def go_on(self, target, pid):
+        """Ends all stops of that process: one SIGCONT is enough for them."""
         signal_process(target, signal.SIGCONT)
         os.close(target)
-        record["until"] = self.at()
+        for record in self.stops.pop(pid, []):
+            record["until"] = self.at()
 
     def see_traces_end(self):
         for tracer in [tracer for tracer in self.tracers if tracer.poll() is not None]:
