@@ -363,6 +363,9 @@ explain() {
 	is_clean one "$first" "$later" "${queue[@]}" 'fault("server", "busy", 1000, 1100)'
 	is_clean one "${first/)/, mode=\"shared\")}" "$later" "${queue[@]}"
 	is_clean redlock3 "$first" "$later" "${queue[@]}"
+	local owners=('record("owner", 0, key="a", node="s0")' 'record("owner", 1200, key="a", node="s1")')
+	finds order sentinel "$first" "$later" "${queue[@]}" "${owners[0]}"
+	is_clean sentinel "$first" "$later" "${queue[@]}" "${owners[@]}"
 	finds order one 'waiter(1, 900, 6000, 75, wait_ms=5000)' "$later" "${queue[@]}"
 	is_clean one 'waiter(1, 900, 1990, 75, wait_ms=1000)' "$later" "${queue[@]}"
 }

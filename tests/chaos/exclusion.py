@@ -195,8 +195,10 @@ def is_overtaken(story, first, second):
     if not is_last_entry(story, first, other.start) or \
             not is_last_entry(story, second, other.start):
         return False
-    return not (one.faults or other.faults
-                or story.server_faults(first.at - HEAD_SECOND, other.start))
+    began = first.at - HEAD_SECOND
+    return not (one.faults or other.faults or story.server_faults(began, other.start)
+                # A new primary may not have their queue.
+                or any(began <= at <= other.start for at in story.owner_changes(first.key)))
 
 
 def is_last_entry(story, entry, until):
