@@ -260,6 +260,20 @@ renewed() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "on a full server a lock is kept for --min-hold, and a late run does not join it" {
+	start "$RLOCKRUN" -k "$KEY" --min-hold 30 -- sh -c '
+		echo "$RLOCKRUN_HELD" >held; until [ -e go ]; do sleep 0.02; done'
+	wait_for_file held
+	cli config set maxmemory 1
+	touch go
+	exits_with 0 "$PID"
+	cli config set maxmemory 0
+	RLOCKRUN_HELD=$(<held) run -75 rl -n touch ran
+	[[ $output == *"is kept for "* && ! -e ran ]]
+	(($(left_ms) > 20000))
+	cli del "$KEY" "{$KEY}:rlk:i"
+}
+
 # A server may say so when it is full; the lock lasts while the first writes fail.
 # bats test_tags=extra
 @test "on a full server an outer run that ends before a nested one frees the lock" {

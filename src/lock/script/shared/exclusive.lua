@@ -32,8 +32,11 @@ end
 
 local function drop() call('DEL', unpack({lock, info})) end
 
--- Leaves the lock to the server, for --min-hold.
+-- Leaves the lock to the server, for --min-hold. A full server refuses HSET,
+-- but not HDEL.
 local function keep_for(ms)
-  if info then redis.pcall('HSET', info, 'kept', 1) end
+  if info and not pcall(call, 'HSET', info, 'kept', 1) then
+    redis.pcall('HDEL', info, 'kind')
+  end
   call('PEXPIRE', lock, ms)
 end

@@ -15,16 +15,18 @@ end
 
 -- The records of the holders with these tokens, false for one that has none;
 -- and the number of permits. Counted locks keep a text for each token: since,
--- '-' or 'k' (kept for --min-hold), fence, pid, host, user.
+-- '-' or 'k' (kept for --min-hold), fence, pid, host, user. An exclusive lock
+-- whose record lacks its kind is kept.
 local function read_records(kind, tokens)
   local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
-    'host', 'user', 'command', 'limit', unpack(tokens))
+    'host', 'user', 'command', 'limit', 'kind', unpack(tokens))
   local records = {}
   for i, token in ipairs(tokens) do
     local since, kept, fence, pid, host, user, command = unpack(about, 2, 8)
     local exists = about[1] == token
+    kept = kept or not about[10]
     if kind ~= 'x' then
-      exists = about[9 + i]
+      exists = about[10 + i]
       since, kept, fence, pid, host, user =
         string.match(exists or '', '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')
       kept, command = kept == 'k', ''
