@@ -13,7 +13,7 @@
  *
  * No process lives longer than LIFE_MS, and no job has more than a few,
  * whatever becomes of it. */
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -94,16 +94,15 @@ pause_ms(int ms)
 	    NULL);
 }
 
-/* The fields of /proc/PID/stat behind the name, which may hold anything. */
+/* The fields of proc_pid_stat(5) behind the name, which may hold anything. */
 static bool
-read_stat(int pid, char *state, int *threads, uint64_t *born)
+read_stat(const char *path, char *state, int *threads, uint64_t *born)
 {
-	char path[64], text[1024], *fields;
+	char text[1024], *fields;
 	unsigned long long ticks;
 	ssize_t length;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
 		return false;
 	length = read(fd, text, sizeof(text) - 1);
@@ -121,18 +120,51 @@ read_stat(int pid, char *state, int *threads, uint64_t *born)
 	return true;
 }
 
+static bool
+is_dead(char state)
+{
+	return state == 'Z' || state == 'X';
+}
+
+/* Threads that a debugger has not waited for are still there when all have been
+ * killed. */
+static bool
+has_live_thread(int pid)
+{
+	char path[320], state;
+	struct dirent *entry;
+	uint64_t born;
+	int threads;
+	bool found = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if ((folder = opendir(path)) == NULL)
+		return false;
+	while (!found && (entry = readdir(folder)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid,
+		    entry->d_name);
+		found = entry->d_name[0] != '.' &&
+			read_stat(path, &state, &threads, &born) &&
+			!is_dead(state);
+	}
+	closedir(folder);
+	return found;
+}
+
 /* A zombie with other threads lives: its main thread alone has exited. */
 static bool
 lives(struct slot *slot)
 {
+	char path[64], state;
 	uint64_t born;
 	int threads;
-	char state;
 
 	if (atomic_load(&slot->dead))
 		return false;
-	if (read_stat(slot->pid, &state, &threads, &born) &&
-	    born == slot->born && state != 'X' && (state != 'Z' || threads > 1))
+	snprintf(path, sizeof(path), "/proc/%d/stat", slot->pid);
+	if (read_stat(path, &state, &threads, &born) && born == slot->born &&
+	    (!is_dead(state) || has_live_thread(slot->pid)))
 		return true;
 	atomic_store(&slot->dead, 1);
 	return false;
@@ -203,7 +235,7 @@ take_slot(const struct slot *likeness)
 	if (root == NULL)
 		root = self;
 	self->root = (int32_t)(root - page->slots);
-	if (!read_stat(self->pid, &state, &threads, &self->born))
+	if (!read_stat("/proc/self/stat", &state, &threads, &self->born))
 		_exit(98);
 	copy_variable(self->token, sizeof(self->token), "RLOCKRUN_TOKEN");
 	copy_variable(self->fence, sizeof(self->fence), "RLOCKRUN_FENCE");
@@ -314,7 +346,7 @@ become_next(void)
 	if (fork() != 0)
 		_exit(0);
 	self->pid = getpid();
-	read_stat(self->pid, &state, &threads, &self->born);
+	read_stat("/proc/self/stat", &state, &threads, &self->born);
 	atomic_store(&self->dead, 0);
 }
 
