@@ -68,7 +68,9 @@ class Faults:
             return self.lock_targets(name, key)
         nodes = [node for node in self.fleet.nodes
                  if self.fits(fault, node) and self.may_strike(name, fault, node)]
-        if name in ("crash", "failover"):
+        if name == "split" and not self.fleet.bridge:
+            return []
+        if name in ("crash", "failover", "split"):
             primaries = self.topology.primaries()
             nodes = [node for node in nodes if node in primaries]
         if name == "flush":  # a replica refuses
@@ -342,6 +344,18 @@ def uncut_replies(faults, one):
     faults.fleet.bridge.heal(name_of(one.target), **direction_of_replies(one.target))
 
 
+def others_than(faults, node):
+    return [other.name for other in faults.fleet.nodes if other is not node]
+
+
+def split(faults, node, _ms, _healed):
+    return faults.fleet.bridge.split(node.name, others_than(faults, node))
+
+
+def unsplit(faults, one):
+    faults.fleet.bridge.unsplit(one.target.name, others_than(faults, one.target))
+
+
 FREEZING = ("stop", "pause", "busy")  # it does not answer us either
 PROCESS = ("server", "sentinel")
 PLACE = ("server", "sentinel", "host")
@@ -356,6 +370,7 @@ TABLE = {
     "flush_scripts": Fault(("server",), False, command("SCRIPT", "FLUSH"), ended),
     "flush": Fault(("server",), False, command("FLUSHALL"), ended),
     "failover": Fault(("server",), False, fail_over, ended),
+    "split": Fault(("server",), True, split, unsplit, alone=True),
     "shorten": Fault(("lock",), False, shorten, ended),
     "migrate": Fault(("lock",), True, migrate, ended),
     "delay": Fault(("link",), True, delay, unspoil),

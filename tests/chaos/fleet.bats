@@ -34,12 +34,12 @@ survives() {
 
 # bats test_tags=extra
 @test "sentinels: a primary crashes or hands over" {
-	survives sentinel 17 namespaces
+	survives sentinel 18 namespaces
 }
 
 # bats test_tags=extra
 @test "a cluster: a slot moves" {
-	survives cluster 18 namespaces
+	survives cluster 19 namespaces
 }
 
 # bats test_tags=extra

@@ -19,7 +19,7 @@ BACK_BEFORE_FAILOVER = 5 * SECOND
 # With this many acknowledgements of WAIT, any replica that is promoted has the lock.
 REPLICAS = {"sentinel": 2, "cluster": 1}
 FAILING_OVER = ("stop", "kill", "pause", "busy", "cut", "cut_replies", "stall", "delay",
-                "refuse", "tear", "disconnect", "failover")
+                "refuse", "tear", "disconnect", "failover", "split")
 
 
 def excuse_overlap(story, one, other):

@@ -139,6 +139,19 @@ class Bridge:
     def heal(self, name, only_to=False, only_from=False):
         return self.change("del", name, only_to, only_from)
 
+    def split(self, name, others):
+        """Nothing reaches those others from that place, and so they hear of it no more;
+        everybody else does."""
+        return self.change_routes("add", name, others)
+
+    def unsplit(self, name, others):
+        return self.change_routes("del", name, others)
+
+    def change_routes(self, verb, name, others):
+        self.places[name].configure("".join(
+            f"route {verb} blackhole {self.places[other].address}/32\n" for other in others))
+        return True
+
     def change(self, verb, name, only_to, only_from):
         ends = []
         if not only_from:

@@ -26,7 +26,8 @@ FOUND, EXCUSED = "#d7191c", "#e8950c"
 FAULTS = {
     "#4a4a4a": ("kill", "term", "int", "hup"),
     "#7f9bb3": ("stop", "trace", "pause", "busy"),
-    "#d98c3f": ("cut", "cut_replies", "delay", "stall", "tear", "refuse", "disconnect"),
+    "#d98c3f": ("cut", "cut_replies", "split", "delay", "stall", "late", "tear", "refuse",
+                "disconnect"),
     "#c4588f": ("flush", "flush_scripts", "full", "shorten", "migrate", "failover"),
 }
 FAULT_NAMES = ("killed or signalled", "halted", "cut off or slowed", "data or role changed")

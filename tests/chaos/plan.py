@@ -23,7 +23,7 @@ FAMILIES = {
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
     "keep": (("h1", "h2"), 10),
-    "replicas": (("w1", "w2"), 8),
+    "replicas": (("w1", "w2"), 12),
 }
 PERMITS = 3
 REPLICATED = ("sentinel", "cluster")
@@ -73,6 +73,7 @@ LOSING_FAULTS = {
 FAILOVERS = {
     ("server", "failover"): (8, 0, 0),
     ("server", "crash"): (4, 2000, 4000),
+    ("server", "split"): (8, 1000, 5000),  # from all other nodes, but not from clients
 }
 SENTINEL_FAULTS = {
     ("sentinel", "stop"): (4, 100, 3000),
@@ -188,7 +189,8 @@ class Plan:
             run["job_ms"] = self.dice.randint(700, 2200)
 
     def for_replicas(self, run):
-        run["wait_replicas"] = 1
+        """One of two replicas does not outlive a failover."""
+        run["wait_replicas"] = self.dice.choice((1, 2, 2)) if self.topology == "sentinel" else 1
 
     def vary(self, run):
         if run["wait_ms"] is None and self.chance(35):
