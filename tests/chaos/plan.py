@@ -18,7 +18,7 @@ MIN_UPTIME_MS = 4000  # of a server that counts for a majority
 # Locks by their use, with the part of runs that want them. `multi` wants two of three.
 FAMILIES = {
     "exclusive": (("x1", "x2", "x3"), 36),
-    "rare": (("r1", "r2", "r3"), 12),  # often nobody waits for them
+    "rare": (("r1", "r2", "r3", "r4", "r5", "r6"), 12),  # mostly nobody waits for them
     "shared": (("rw1", "rw2"), 20),
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
@@ -26,6 +26,8 @@ FAMILIES = {
     "replicas": (("w1", "w2"), 12),
 }
 PERMITS = 3
+LATE_RUNS = 4  # that come with a fault `late`, so that their first try is late
+LATE_RUNS_MS = 100  # in which they come
 REPLICATED = ("sentinel", "cluster")
 
 JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 14,
@@ -119,7 +121,8 @@ class Plan:
         self.seed, self.topology, self.duration_ms = seed, topology, duration_ms
         self.dice = random.Random(f"{seed} {topology}")
         self.runs = 0
-        self.actions = sorted(self.all_runs() + self.all_faults(),
+        runs, faults = self.all_runs(), self.all_faults()
+        self.actions = sorted([*runs, *faults, *self.late_runs(faults)],
                               key=lambda action: action["at_ms"])
 
     def moments(self, mean_ms):
@@ -144,10 +147,10 @@ class Plan:
     def all_runs(self):
         return [self.run(at_ms) for at_ms in [0] * BURST + list(self.moments(ARRIVAL_MS))]
 
-    def run(self, at_ms):
+    def run(self, at_ms, family=None):
         self.runs += 1
         families = families_of(self.topology)
-        family = self.pick(families)
+        family = family or self.pick(families)
         run = {"do": "run", "at_ms": at_ms, "run": self.runs,
                "host": self.dice.randint(1, HOSTS),
                "keys": [self.dice.choice(families[family][0])], "mode": "exclusive",
@@ -207,6 +210,17 @@ class Plan:
             run["more"] += ["--splay", "0.3"]
         if self.chance(4) and not is_redlock(self.topology):
             run["more"] += ["--max-waiters", "4"]
+
+    def late_runs(self, faults):
+        """Short jobs, for locks that are free again when the late try arrives."""
+        if is_redlock(self.topology):
+            return
+        for fault in faults:
+            for _ in range(LATE_RUNS if fault["fault"] == "late" else 0):
+                run = self.run(fault["at_ms"] + self.dice.randint(0, LATE_RUNS_MS), "rare")
+                run.update(job="short", job_ms=self.length_ms(20, 500), wait_ms=None,
+                           server_timeout_ms=3000)
+                yield run
 
     # --- faults ----------------------------------------------------------------
 
