@@ -35,6 +35,7 @@ RULES = (
     tenures.find_stuck_locks,
     tenures.find_returns,
     tenures.find_idle_locks,
+    tenures.find_held_up_readers,
     leftovers.find_orphans,
     leftovers.find_left_processes,
     leftovers.find_left_keys,

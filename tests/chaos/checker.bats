@@ -119,7 +119,7 @@ explain() {
 	# It keeps what it had, the key is another, it was before or after.
 	finds overlap one "${jobs[@]}" 'fault("server", "stop", 1500, 1900)'
 	finds overlap one "${jobs[@]}" 'fault("lock", "shorten", 1500, key="b")'
-	finds overlap one 'job(1, 4000, 5400, True, 79)' 'job(2, 5000, 6000)' \
+	finds overlap,status one 'job(1, 4000, 5400, True, 79)' 'job(2, 5000, 6000)' \
 		'fault("server", "flush", 1500)'
 	finds overlap one "${jobs[@]}" 'fault("server", "flush", 2300)'
 }
@@ -408,6 +408,10 @@ explain() {
 		'fault("server", "stop", 1050, 1900)'
 	is_clean one 'job(1, 1000, 1100, min_hold_ms=1000)' 'seen(1000, "token-1")' 'seen(2050)'
 	finds stuck one 'job(1, 1000, 1100, min_hold_ms=1000)' 'seen(1000, "token-1")' 'seen(3000)'
+	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)' \
+		'fault("host", "cut", 1050, 1900, host=1)'
+	finds stuck one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)' \
+		'fault("link", "late", 1050, 1900)'
 }
 
 @test "a lock that comes back is found" {
@@ -426,6 +430,17 @@ explain() {
 	is_clean one "${waiters[@]}" 'record("unqueued", 7990, key="a", node="s0", run=1)'
 }
 
+@test "a reader that waits among readers is found, when a writer has given up" {
+	local story=('seen(500, "token-1")' 'seen(4010)' 'job(1, 600, 4000, mode="shared")' 'waiter(2, 900, 2000, 75, wait_ms=1000)'
+		'queued(2, 950, 1)' 'job(3, 3500, 3900, mode="shared", begun=1500)' 'queued(3, 1550, 2)'
+		'record("unqueued", 2050, key="a", node="s0", run=2, ticket=1)' 'record("unqueued", 3450, key="a", node="s0", run=3, ticket=2)')
+	finds idle one "${story[@]}"
+	is_clean one "${story[@]/3450/2950}"
+	is_clean one "${story[@]}" 'seen(2500, "another")'
+	is_clean one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=1)'
+	finds idle one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=2)'
+}
+
 @test "a signal that does not reach the job is found" {
 	finds signal one 'job(1, 1000, 2000)' 'fault("wrapper", "term", 1100, run=1)'
 	is_clean one 'job(1, 1000, 2000)' 'fault("wrapper", "term", 1900, run=1)'
@@ -441,6 +456,23 @@ explain() {
 	is_clean one 'job(1, 7000, 8000, True, 79)' "${late/late/delay}"
 	finds status one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' "${late/late/delay}"
 	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' 'fault("link", "stall", 6000, 8000)'
+}
+
+@test "a new primary that is not believed is found" {
+	local story=('job(1, 1000, 9000, True, 79, ttl_ms=10000)' 'record("owner", 0, key="a", node="s0")' 'seen(950, "token-1")' 'fault("server", "stop", 1500, 9500)'
+		'record("owner", 3000, key="a", node="s1")' 'seen(3000, "token-1", node="s1")')
+	finds status sentinel "${story[@]}"
+	is_clean sentinel "${story[@]}" 'fault("link", "stall", 4000, 5000, node="s1")'
+	finds status sentinel "${story[@]}" 'fault("link", "stall", 4000, 5000, node="s2")'
+	is_clean sentinel "${story[@]}" 'seen(5000, node="s1")'
+	is_clean sentinel "${story[@]/3000/5000}"
+}
+
+@test "a job that ended after its lease, which nobody could renew, is found" {
+	local job='job(1, 1000, 4500)'
+	finds status one "$job" 'fault("wrapper", "stop", 2000, 5000, run=1)' 'fault("guard", "stop", 2000, 5000, run=1)'
+	is_clean one "$job" 'fault("wrapper", "stop", 2000, 4000, run=1)' 'fault("guard", "stop", 2000, 4000, run=1)'
+	is_clean one "${job/4500/3500}" 'fault("wrapper", "stop", 2000, 5000, run=1)' 'fault("guard", "stop", 2000, 5000, run=1)'
 }
 
 @test "keys that are left are found" {

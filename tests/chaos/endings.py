@@ -17,6 +17,8 @@ SENT = {"term": signal.SIGTERM, "int": signal.SIGINT, "hup": signal.SIGHUP,
 # By which replies are late at most, and what a loaded machine needs besides.
 DELAY = 900 * MS
 LOAD = 350 * MS
+# From a failover to a renewal at the new primary: two tries on a second connection.
+MOVED = 4500 * MS
 # What servers are struck with has effects for a while: elections, clients that
 # reconnect, nodes that abstain.
 AFTERMATH = 5 * SECOND
@@ -142,9 +144,19 @@ def wrong_job_status(story, run):
         yield "this is the job's status, but it did not end by itself"
     elif run.root.status not in (None, run.job_status):
         yield f"the job ended with {run.root.status}"
+    elif run.token and not is_stopping(run) and ended_late(run):
+        yield "its lease had ended before the job"
     elif story.is_single and not run.outer_run and run.token:
         if "cannot confirm the release" not in run.exit.stderr:
             yield from unnoticed_losses(story, run)
+
+
+def ended_late(run):
+    """Whether the command ended while the wrapper was stopped, and could not have renewed
+    the lease."""
+    end = run.root.end
+    return any(begin + run.ttl + STAMP < end < until
+               for begin, until in run.hindered("wrapper"))
 
 
 def unnoticed_losses(story, run):
@@ -220,7 +232,7 @@ def wrong_resource(story, run):
 def wrong_lost(story, run):
     """A lost lock needs a reason. Without a queue, as on several servers, nested runs
     lose the lock when the outer one ends."""
-    since = run.start - run.ttl if run.root else run.at
+    since = max(run.at, run.start - run.ttl) if run.root else run.at
     ended_outer = run.outer_run and run.outer_run.ended <= run.ended
     if not ended_outer and not was_struck(story, run, since) \
             and not has_moved(story, run, since):
@@ -229,6 +241,9 @@ def wrong_lost(story, run):
         delays = {fault.fault for fault in story.server_faults(since - SECOND, run.ended)}
         if is_renewed_in_time(run, delays):
             yield "replies were late, but not for so long that the lock must be lost"
+    elif story.topology == "sentinel" and run.root and not run.faults and not run.outer_run \
+            and is_renewable_at_last(story, run):
+        yield "the new primary had the lock, but was not believed"
 
 
 def has_moved(story, run, since):
@@ -247,6 +262,30 @@ def is_renewed_in_time(run, delays):
         return False
     reply = run.ttl * 36 // 100 + sum(late[name] for name in delays) + LOAD
     return reply <= run.ttl - run.grace
+
+
+def is_renewable_at_last(story, run):
+    """Whether the last primary under the job had its lock, and nothing kept it from being
+    asked for long enough before TERM must have been sent."""
+    owners = [owner for owner in story.by_type["owner"]
+              if [owner.key] == run.keys and run.start < owner.at < run.last]
+    if not owners or owners[-1].node is None or run.wait_replicas:
+        return False
+    moved = owners[-1]
+    until = moved.at + MOVED
+    held = any(node == moved.node and begin < moved.at + SECOND and end > until
+               for node, begin, end in story.holds_of(run))
+    hindered = any(may_hinder(fault, run, moved.node)
+                   for fault in story.server_faults(moved.at - SECOND, run.last))
+    told = run.last - (run.grace if run.job in DEAF else 0)
+    return held and not hindered and told > until
+
+
+def may_hinder(fault, run, node):
+    """Whether it may keep that run from asking that primary."""
+    if fault.on in ("server", "link"):
+        return fault.node == node
+    return fault.on != "host" or fault.host == run.host
 
 
 def wrong_overrun(story, run):

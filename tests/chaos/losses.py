@@ -30,7 +30,32 @@ def excuse_overlap(story, one, other):
         reason = excuse_victim(story, victim, winner)
         if reason:
             return reason
+    if any(is_of_former_primary(story, run) for run in (one, other)):
+        return "a failover without --wait-replicas: the former primary granted it"
     return None
+
+
+def is_of_former_primary(story, run):
+    """Whether the lock may have been granted by a primary that had been replaced, before it
+    was demoted: nobody has seen it at the one that served the key."""
+    if story.topology not in SETTLE or lost_without_wait(story, run, run) is None:
+        return False
+    for key in run.keys:
+        owners = [owner for owner in story.by_type["owner"] if owner.key == key and owner.node]
+        for old, new in zip(owners, owners[1:]):
+            until = back_at(story, old.node, new.at) + SETTLE[story.topology]
+            if old.node != new.node and new.at - SECOND <= run.start <= until \
+                    and run.last <= until + run.ttl \
+                    and not any(node == new.node for node, _, _ in story.holds_of(run)):
+                return True
+    return False
+
+
+def back_at(story, node, at):
+    """When the former primary came back from what it was replaced for."""
+    return max([at] + [fault.until for fault in story.faults
+                       if fault.on in ("server", "link") and fault.node == node
+                       and fault.at <= at <= fault.until])
 
 
 def excuse_victim(story, victim, winner):

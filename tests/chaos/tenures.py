@@ -67,10 +67,16 @@ def find_stuck_locks(story):
         free = freed_by(run)
         last = max((end for _, _, end in story.holds_of(run)), default=0)
         if free is not None and last > free + SAMPLES \
-                and not any(fault.on == "server" for fault in
+                and not any(may_delay_release(fault, run) for fault in
                             story.server_faults(free - AFTERMATH, free + SAMPLES)):
             text = f"its lock was there {(last - free) / MS:.0f} ms after it should be free"
             yield Finding("stuck", last, (run.number,), text)
+
+
+def may_delay_release(fault, run):
+    """What is late on one connection, passes on another."""
+    return fault.on == "server" or fault.on == "link" and fault.fault != "late" \
+        or fault.on == "host" and fault.host == run.host
 
 
 def freed_by(run):
@@ -131,13 +137,77 @@ def queued_in(story, node, key, begin, end):
             if entry.type == "queued" and entry.at <= begin]
 
 
+def find_held_up_readers(story):
+    """A writer at the head of the queue gave up, but the reader behind it went on waiting,
+    although readers held the lock (promise 6)."""
+    if story.is_redlock:
+        return
+    for left in story.of_runs("unqueued"):
+        run = story.runs[left.run]
+        queue = queue_after(story, left) if gave_up(run, left.at) else []
+        if queue and story.runs[queue[0].run].mode == "shared":
+            reader = story.runs[queue[0].run]
+            end = held_by_readers_until(story, left, unqueued_at(story, queue[0], left.at))
+            if end - left.at > IDLE \
+                    and not are_disturbed(story, (run, reader), left.at, end):
+                text = (f"waited for {(end - left.at) / MS:.0f} ms among readers of "
+                        f'"{left.key}" after the writer before it had given up')
+                yield Finding("idle", end, (reader.number, run.number), text)
+
+
+def are_disturbed(story, runs, begin, end):
+    """Whether one of these, or the server as they see it, was struck."""
+    hosts = {run.host for run in runs}
+    return any(run.faults for run in runs) or any(
+        fault.on != "host" or fault.host in hosts
+        for fault in story.server_faults(begin - AFTERMATH, end)
+        if fault.on != "lock" or fault.key in runs[0].keys)
+
+
+def gave_up(run, at):
+    return run.mode == "exclusive" and run.exit and not run.root and len(run.keys) == 1 \
+        and abs(run.ended - at) < SAMPLES and not run.struck("wrapper", "kill")
+
+
+def queue_after(story, left):
+    """Those that are still in the queue, if the one that has left was their head."""
+    there = {}
+    for entry in sorted(story.of_runs("queued") + story.of_runs("unqueued"),
+                        key=lambda entry: entry.at):
+        if (entry.node, entry.key) == (left.node, left.key) and entry.at <= left.at:
+            there[entry.run] = entry
+    queue = sorted((entry for entry in there.values()
+                    if entry.type == "queued" and entry.run != left.run),
+                   key=lambda entry: entry.ticket)
+    return queue if queue and left.ticket < queue[0].ticket else []
+
+
+def unqueued_at(story, entry, since):
+    return min((left.at for left in story.of_runs("unqueued")
+                if (left.node, left.key, left.run) == (entry.node, entry.key, entry.run)
+                and left.at > since), default=story.end.at)
+
+
+def held_by_readers_until(story, left, end):
+    """The end of the span from there on in which readers alone had the lock."""
+    readers = {token for run in story.started if run.mode == "shared" for token in run.tokens}
+    holders = []
+    for seen in story.by_type["seen"]:
+        if (seen.node, seen.key) == (left.node, left.key) and seen.at < end:
+            if seen.at <= left.at:
+                holders = seen.holders
+            elif not seen.holders or not set(seen.holders) <= readers:
+                return seen.at if holders and set(holders) <= readers else left.at
+    return end if holders and set(holders) <= readers else left.at
+
+
 def is_disturbed(story, queue, key, begin, end):
-    """Whether a server was struck, or a wrapper that may have been the holder's or the
-    head's. A dead one is in the queue for up to a minute, and so is one that has ended, if
-    a late try of its own came after that. One with several keys gives back what it cannot
-    use yet."""
+    """Whether a server was struck, or a wrapper that may have been the holder's, which
+    keeps the lock for another ttl, or the head's. A dead one is in the queue for up to a
+    minute, and so is one that has ended, if a late try of its own came after that. One with
+    several keys gives back what it cannot use yet."""
     near = [run for run in story.runs.values() if key in run.keys and not run.outer_run
-            and run.at < end and run.ended > begin - SAMPLES]
+            and run.at < end and run.ended > begin - SAMPLES - run.ttl]
     return bool(story.server_faults(begin - AFTERMATH, end)
                 or any(run.ended < end for run in queue)
                 or any(is_halted(run, begin - AFTERMATH, end) for run in near + queue)
