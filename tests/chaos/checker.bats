@@ -439,6 +439,8 @@ explain() {
 	is_clean one "${story[@]}" 'seen(2500, "another")'
 	is_clean one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=1)'
 	finds idle one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=2)'
+	finds idle one "${story[@]}" 'fault("link", "late", 100, 2500)'
+	is_clean one "${story[@]}" 'fault("link", "late", 800, 2500)'
 }
 
 @test "a signal that does not reach the job is found" {

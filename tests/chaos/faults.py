@@ -70,7 +70,7 @@ class Faults:
                  if self.fits(fault, node) and self.may_strike(name, fault, node)]
         if name == "split" and not self.fleet.bridge:
             return []
-        if name in ("crash", "failover", "split"):
+        if name in ("crash", "hang", "failover", "split"):
             primaries = self.topology.primaries()
             nodes = [node for node in nodes if node in primaries]
         if name == "flush":  # a replica refuses
@@ -356,12 +356,13 @@ def unsplit(faults, one):
     faults.fleet.bridge.unsplit(one.target.name, others_than(faults, one.target))
 
 
-FREEZING = ("stop", "pause", "busy")  # it does not answer us either
+FREEZING = ("stop", "hang", "pause", "busy")  # it does not answer us either
 PROCESS = ("server", "sentinel")
 PLACE = ("server", "sentinel", "host")
 TABLE = {
     "stop": Fault(PROCESS, True, stop, go_on, alone=True),
     "kill": Fault(PROCESS, True, kill, start_again, alone=True),
+    "hang": Fault(("server",), True, stop, go_on, alone=True),
     "crash": Fault(("server",), True, kill, start_again, alone=True),
     "full": Fault(("server",), True, fill, empty, alone=True),
     "pause": Fault(("server",), True, pause, ended, alone=True),

@@ -20,36 +20,36 @@ survives() {
 }
 
 @test "one server: each fault strikes, and ends" {
-	survives one 13
+	survives one 14
 }
 
 @test "one server in a network of its own: also cut off" {
-	survives one 15 namespaces
+	survives one 16 namespaces
 }
 
 # bats test_tags=extra
 @test "TLS" {
-	survives tls 15 namespaces
+	survives tls 16 namespaces
 }
 
 # bats test_tags=extra
 @test "sentinels: a primary crashes or hands over" {
-	survives sentinel 18 namespaces
+	survives sentinel 20 namespaces
 }
 
 # bats test_tags=extra
 @test "a cluster: a slot moves" {
-	survives cluster 19 namespaces
+	survives cluster 21 namespaces
 }
 
 # bats test_tags=extra
 @test "a cluster without a network of its own" {
-	survives cluster 16
+	survives cluster 18
 }
 
 # bats test_tags=extra
 @test "five independent servers" {
-	survives redlock5 15 namespaces
+	survives redlock5 16 namespaces
 }
 
 @test "a topology that does not exist" {

@@ -9,9 +9,10 @@ NESTED = 100000  # added to the number of a run: that of the run nested in its j
 
 ARRIVAL_MS = 100  # a run comes on average so often,
 PROCESS_FAULT_MS = 250  # a fault strikes one of its processes so often,
-SERVER_FAULT_MS = {"one": 2600, "tls": 2600, "sentinel": 1500, "cluster": 1300,
+SERVER_FAULT_MS = {"one": 1400, "tls": 1400, "sentinel": 1000, "cluster": 1000,
                    "redlock3": 1800, "redlock5": 1300}  # and a server or the network
 BURST = 15  # runs that come at once at the beginning
+PAIRED = 15  # of 100 stops of a wrapper, which strike its guard as well
 LONGEST_TTL_MS = 3000
 MIN_UPTIME_MS = 4000  # of a server that counts for a majority
 
@@ -24,10 +25,26 @@ FAMILIES = {
     "multi": (("m1", "m2", "m3"), 12),
     "keep": (("h1", "h2"), 10),
     "replicas": (("w1", "w2"), 12),
+    "scene": (("rw3",), 0),
 }
 PERMITS = 3
-LATE_RUNS = 4  # that come with a fault `late`, so that their first try is late
-LATE_RUNS_MS = 100  # in which they come
+
+# Runs that come with a fault, for locks that few others use, to show what that alone does:
+# (fault, how many, from when to when in ms, the job's ms, what else they are).
+COMPANIONS = (
+    ("late", 4, 0, 100, (20, 500), {}),  # their first try is late,
+    # or a renewal, which arrives after the release of a lock that is kept
+    ("late", 2, -850, -400, (1900, 2100), {"ttl_ms": 3000, "min_hold_ms": 2900}),
+    ("delay", 3, -800, -300, (3500, 4500), {"ttl_ms": 3000}),
+    ("hang", 3, -800, -300, (8000, 9000), {"ttl_ms": 10000}),
+)
+# Now and then a reader, a writer that gives up behind it, and a reader behind that one:
+# when they come, the job's ms, what else they are.
+SCENE_MS = 5000
+SCENE = ((0, (3000, 3500), {"mode": "shared", "ttl_ms": 3000}),
+         (400, (20, 50), {"wait_ms": 1000}),
+         (1200, (20, 300), {"mode": "shared", "ttl_ms": 3000}))
+ALONE_MS = {"late": 3500, "delay": 3500, "hang": 9000}  # no other fault follows so soon
 REPLICATED = ("sentinel", "cluster")
 
 JOBS = {"short": 20, "deaf": 10, "forking": 12, "leaving": 6, "session": 8, "chain": 14,
@@ -58,9 +75,9 @@ NETWORK_FAULTS = {
     ("server", "flush_scripts"): (3, 0, 0),
     ("server", "full"): (6, 100, 3000),
     ("server", "kill"): (5, 100, 2500),
-    ("link", "delay"): (8, 200, 6000),
+    ("link", "delay"): (10, 1500, 6000),
     ("link", "stall"): (8, 50, 3000),
-    ("link", "late"): (20, 800, 8000),
+    ("link", "late"): (20, 1000, 6000),
     ("link", "tear"): (10, 0, 0),
     ("link", "refuse"): (5, 100, 3000),
     ("host", "cut"): (8, 50, 4000),
@@ -74,12 +91,13 @@ LOSING_FAULTS = {
 }
 FAILOVERS = {
     ("server", "failover"): (8, 0, 0),
-    ("server", "crash"): (4, 2000, 4000),
+    ("server", "crash"): (4, 2000, 4000),  # so long that another takes its place
     ("server", "split"): (8, 1000, 5000),  # from all other nodes, but not from clients
 }
 SENTINEL_FAULTS = {
     ("sentinel", "stop"): (4, 100, 3000),
     ("sentinel", "kill"): (3, 100, 3000),
+    ("server", "hang"): (20, 8000, 9500),  # so long that another takes its place
 }
 CLUSTER_FAULTS = {
     ("lock", "migrate"): (12, 20, 1500),
@@ -122,7 +140,7 @@ class Plan:
         self.dice = random.Random(f"{seed} {topology}")
         self.runs = 0
         runs, faults = self.all_runs(), self.all_faults()
-        self.actions = sorted([*runs, *faults, *self.late_runs(faults)],
+        self.actions = sorted([*runs, *faults, *self.companions(faults), *self.scenes()],
                               key=lambda action: action["at_ms"])
 
     def moments(self, mean_ms):
@@ -156,7 +174,7 @@ class Plan:
                "keys": [self.dice.choice(families[family][0])], "mode": "exclusive",
                "permits": 0, "ttl_ms": self.dice.choice((1000, 1500, 2000, 3000)),
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
-               "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
+               "calm": False, "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
                "kill_after_ms": None,
                "server_timeout_ms": self.dice.choice((3000, 3000, 6000, 10000)),
                "job": self.pick(JOBS), "job_ms": self.length_ms(20, 5000),
@@ -172,6 +190,9 @@ class Plan:
 
     def for_rare(self, run):
         """As it is."""
+
+    def for_scene(self, run):
+        """See SCENE."""
 
     def for_shared(self, run):
         if self.chance(75):
@@ -211,25 +232,44 @@ class Plan:
         if self.chance(4) and not is_redlock(self.topology):
             run["more"] += ["--max-waiters", "4"]
 
-    def late_runs(self, faults):
-        """Short jobs, for locks that are free again when the late try arrives."""
-        if is_redlock(self.topology):
-            return
-        for fault in faults:
-            for _ in range(LATE_RUNS if fault["fault"] == "late" else 0):
-                run = self.run(fault["at_ms"] + self.dice.randint(0, LATE_RUNS_MS), "rare")
-                run.update(job="short", job_ms=self.length_ms(20, 500), wait_ms=None,
-                           server_timeout_ms=3000)
-                yield run
+    def companions(self, faults):
+        for fault in [] if is_redlock(self.topology) else faults:
+            for name, count, first_ms, last_ms, job_ms, options in COMPANIONS:
+                for _ in range(count if name == fault["fault"] else 0):
+                    at_ms = fault["at_ms"] + self.dice.randint(first_ms, last_ms)
+                    yield self.companion(max(0, at_ms), job_ms, options)
+
+    def scenes(self):
+        for begin_ms in [] if is_redlock(self.topology) else self.moments(SCENE_MS):
+            for later_ms, job_ms, options in SCENE:
+                yield self.companion(begin_ms + later_ms, job_ms, options, "scene")
+
+    def companion(self, at_ms, job_ms, options, family="rare"):
+        """No other fault strikes its processes."""
+        return {**self.run(at_ms, family), "calm": True, "job": "short", "wait_ms": None,
+                "job_ms": self.length_ms(*job_ms), "max_run_ms": None, "kill_after_ms": None,
+                "wait_all": False, "on_lost": "stop", "server_timeout_ms": 3000, "more": [],
+                **options}
 
     # --- faults ----------------------------------------------------------------
 
     def all_faults(self):
         self.of_processes, of_network = faults_of(self.topology)
         server_ms = SERVER_FAULT_MS[self.topology]
+        network = [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
+        if not is_redlock(self.topology):
+            network = list(self.thin_out(network))
         return [self.fault(at_ms, self.of_processes)
-                for at_ms in self.moments(PROCESS_FAULT_MS)] + \
-            [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
+                for at_ms in self.moments(PROCESS_FAULT_MS)] + network
+
+    @staticmethod
+    def thin_out(faults):
+        """Without those that follow too soon."""
+        free_ms = 0
+        for fault in faults:
+            if fault["at_ms"] >= free_ms:
+                free_ms = fault["at_ms"] + ALONE_MS.get(fault["fault"], 0)
+                yield fault
 
     def fault(self, at_ms, faults):
         """Strikes, of the runs that are there, those that hold a lock or all, one that was
@@ -238,7 +278,10 @@ class Plan:
                   "whom": self.dice.random(), "which": self.dice.random(),
                   "holders": self.chance(65), "again": self.chance(25),
                   "longest": self.chance(50), "then": None}
-        if faults is self.of_processes and self.chance(20):
+        if (action["on"], action["fault"]) == ("wrapper", "stop") and self.chance(PAIRED):
+            action["ms"] = self.dice.randint(1200, 4000)  # longer than most leases
+            action["then"] = {"on": "guard", "fault": "stop", "ms": action["ms"], "after_ms": 1}
+        elif faults is self.of_processes and self.chance(20):
             action["then"] = {**self.kind_of_fault(faults), "after_ms": self.length_ms(1, 400)}
         return action
 

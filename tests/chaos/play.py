@@ -229,8 +229,8 @@ class Play:
         if struck is None:
             return
         record = self.note("fault", **fields_of(struck))
-        if fault == "crash":
-            record["fault"] = "kill"  # for so long that another takes its place
+        # Long enough for another to take its place.
+        record["fault"] = {"crash": "kill", "hang": "stop"}.get(fault, fault)
         record["until"] = record["at"]
 
         def end():
@@ -243,8 +243,9 @@ class Play:
 
     def strike_process(self, action):
         holders = self.commands()
-        runs = [number for number in sorted(self.live)
-                if number in holders or not (action["holders"] or action["on"] == "job")]
+        runs = [number for number, run in sorted(self.live.items())
+                if not run.action["calm"]
+                and (number in holders or not (action["holders"] or action["on"] == "job"))]
         if not runs:
             return
         number = self.choose(runs, holders, action)

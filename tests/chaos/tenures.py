@@ -149,19 +149,21 @@ def find_held_up_readers(story):
             reader = story.runs[queue[0].run]
             end = held_by_readers_until(story, left, unqueued_at(story, queue[0], left.at))
             if end - left.at > IDLE \
-                    and not are_disturbed(story, (run, reader), left.at, end):
+                    and not are_disturbed(story, (run, reader), end):
                 text = (f"waited for {(end - left.at) / MS:.0f} ms among readers of "
                         f'"{left.key}" after the writer before it had given up')
                 yield Finding("idle", end, (reader.number, run.number), text)
 
 
-def are_disturbed(story, runs, begin, end):
-    """Whether one of these, or the server as they see it, was struck."""
-    hosts = {run.host for run in runs}
+def are_disturbed(story, runs, end):
+    """Whether one of these, or the server as they see it, was struck since the first of
+    them came. A link is late for connections that are older, or hardly younger."""
+    begin, hosts = min(run.at for run in runs), {run.host for run in runs}
     return any(run.faults for run in runs) or any(
         fault.on != "host" or fault.host in hosts
-        for fault in story.server_faults(begin - AFTERMATH, end)
-        if fault.on != "lock" or fault.key in runs[0].keys)
+        for fault in story.server_faults(begin - SAMPLES, end)
+        if (fault.on != "lock" or fault.key in runs[0].keys)
+        and (fault.fault != "late" or fault.at > begin - SAMPLES))
 
 
 def gave_up(run, at):
