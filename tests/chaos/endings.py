@@ -2,7 +2,7 @@
 import signal
 
 from finding import Finding
-from losses import SETTLE, STAMP
+from losses import SETTLE, STAMP, was_unguarded
 from story import MS, SECOND
 
 USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
@@ -17,6 +17,8 @@ SENT = {"term": signal.SIGTERM, "int": signal.SIGINT, "hup": signal.SIGHUP,
 # By which replies are late at most, and what a loaded machine needs besides.
 DELAY = 900 * MS
 LOAD = 350 * MS
+# When a second connection has tried at the latest, unless --server-timeout is longer.
+SECOND_TRY = 1500 * MS
 # From a failover to a renewal at the new primary: two tries on a second connection.
 MOVED = 4500 * MS
 # What servers are struck with has effects for a while: elections, clients that
@@ -54,7 +56,7 @@ def overdue(run):
         yield (run.start if run.root else run.ended) - latest, "the end of the wait"
     if run.root and run.exit and not is_stopping(run):
         yield run.ended - (run.last + run.ttl + spare), "the end"
-    if run.root and run.max_run_ms is not None and not run.is_left:
+    if run.root and run.max_run_ms is not None and not run.is_left and not was_unguarded(run):
         grace = run.grace if run.kill_after_ms is None else run.kill_after_ms * MS
         latest = run.start + run.max_run_ms * MS + grace + spare
         yield run.last - latest, "the end of a job with --max-run"
@@ -180,6 +182,7 @@ def wrong_unavailable(story, run):
     elif not was_struck(story, run, run.at):
         yield "no server was struck"
     elif story.is_single and not run.faults and not run.top.faults \
+            and (run.wait_ms is None or run.wait_ms * MS > SECOND_TRY) \
             and is_harmless(run, story.server_faults(silent_since(run), run.ended)):
         yield "a second connection would have got a reply"
 
