@@ -81,6 +81,15 @@ drop(struct path *path)
 		server_drop(path->server);
 }
 
+/* Of WAIT. Other errors pass, such as that of a primary that is being replaced.
+ */
+static bool
+is_refusal(const char *error)
+{
+	return error != NULL &&
+	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
+}
+
 static void
 deliver(struct single *single, const struct reply *received)
 {
@@ -90,10 +99,9 @@ deliver(struct single *single, const struct reply *received)
 		       answer_vote(reply.value) == 1 &&
 		       member_lacks_replicas(&reply, single->replicas, why);
 
-	if (lacking)
-		reply.error = value_error(reply.acks);
-	if (lacking && reply.error != NULL) {
+	if (lacking && is_refusal(value_error(reply.acks))) {
 		reply.kind = REPLY_NO_ACCESS;
+		reply.error = value_error(reply.acks);
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;

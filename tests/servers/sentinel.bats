@@ -462,6 +462,17 @@ lose_writes() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
+# As a primary answers that is being replaced.
+@test "--wait-replicas: an error that passes is no refusal" {
+	own_server
+	start "$RLOCKRUN" -k "$KEY" -t 9 -w 2 --wait-replicas 1:1500ms touch ran
+	wait_until eval '[[ $(cli client list) == *" cmd=wait "* ]]'
+	cli client unblock "$(cli client list | sed -n "s/^id=\([0-9]*\) .* cmd=wait .*/\1/p")" error
+	exits_with 69 "$PID"
+	[[ ! -e ran && -z $(keys_left) ]]
+	grep -q 'not safe on ' "$ERR"
+}
+
 @test "--wait-replicas: a user without permission to wait" {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -wait
 	run -77 rl --wait-replicas 1 -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" touch ran
