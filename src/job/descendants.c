@@ -19,7 +19,8 @@
  * and exit, but must not keep a process busy when nothing dies. */
 enum { QUICK_ROUNDS = 100 };
 
-/* How long the generations of a job may take to die one after the other. */
+/* How long the generations of a job may take to die one after the other, before
+ * a scan looks for those below a process that does not die. */
 enum { GENERATIONS_MS = 20 };
 
 static const _Atomic int64_t never = CLOCK_NEVER;
@@ -103,8 +104,8 @@ open_folder(int proc, const char *path)
 	return folder;
 }
 
-/* By ascending id, as /proc lists them. 0, or -1 with errno: then these are the
- * processes found so far, as they are when the time is over. */
+/* By ascending id, as /proc lists them, and only those found by then. 0, or -1
+ * with errno: these are the processes found before the error. */
 static int
 read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
 {
@@ -507,7 +508,7 @@ descendants_continue(const struct descendants *self,
 {
 	struct processes all = {NULL, 0, 0};
 
-	read_all(self->proc, &all, &never); /* better some than none */
+	read_all(self->proc, &all, &never); /* some are better than none */
 	mark_descendants(self, &all);
 	if (!is_outdated(arg))
 		for (size_t i = 0; i < all.count; i++)

@@ -56,10 +56,10 @@ bool descendants_reap(void (*on_child)(void *arg, pid_t pid, int status),
     void *arg);
 
 /* Kills the children in rounds that do not wait, and reaps after each round.
- * True as soon as nothing is left. Repeat on SIGCHLD, and after a while, until
- * then: orphans of those that die become children, one generation after the
- * other. Only below what has not died soon a scan looks for descendants, as it
- * takes its time where many processes run. */
+ * True as soon as nothing is left. Until then repeat this on SIGCHLD, and after
+ * a while: orphans of the children become children, one generation after the
+ * other. If a process does not die soon, a scan finds its descendants. The scan
+ * comes last because it is slow on a machine with many processes. */
 bool descendants_kill(struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg);
 

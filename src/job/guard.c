@@ -118,14 +118,17 @@ guard_start_job(struct guard *guard, const char *entries, size_t length,
 	    {(void *)(uintptr_t)entries, length}};
 	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
+	ssize_t sent;
+
 	guard->page->deadline = deadline;
-	if (guard->sock.fd != -1 &&
-	    sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL) !=
-		(ssize_t)(sizeof(order) + length)) {
-		/* A guard that was killed is reported as such: 0. */
-		guard->job.error = errno == EPIPE ? 0 : errno;
-		guard->job.state = JOB_FAILED;
-	}
+	if (guard->sock.fd == -1)
+		return;
+	sent = sendmsg(guard->sock.fd, &message, MSG_NOSIGNAL);
+	if (sent == (ssize_t)(sizeof(order) + length))
+		return;
+	/* A guard that was killed is reported as such: 0. */
+	guard->job.error = sent != -1 ? EIO : errno == EPIPE ? 0 : errno;
+	guard->job.state = JOB_FAILED;
 }
 
 static void

@@ -33,7 +33,7 @@ enum signals_action signals_default_action(int signo);
 bool signals_asks_to_end(int signo);
 
 /* Waits for SIGCHLD, at most that long. It must be blocked, and is consumed.
- * Whether it has come. */
+ * False if it did not come. */
 bool signals_await_child(int64_t ms);
 
 /* Ends this process by signo, or with exit status 128+signo if that is not

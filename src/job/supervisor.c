@@ -19,7 +19,7 @@
 
 /* Between two bursts of KILL when nothing dies: a process stuck in the kernel
  * must not keep us busy. */
-enum { ROUND_MIN_MS = 10, ROUND_MAX_MS = 1000 };
+enum { ROUND_MIN_MS = 20, ROUND_MAX_MS = 1000 };
 
 struct supervisor {
 	struct job job;
