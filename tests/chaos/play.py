@@ -138,7 +138,9 @@ class Play:
         if len(self.live) >= MAX_LIVE:
             return
         number = action["run"]
-        argv = self.fleet.on_host(action["host"], self.command(action))
+        # Also a run that is stopped must not outlive us.
+        argv = self.fleet.on_host(
+            action["host"], ["setpriv", "--pdeathsig", "KILL", *self.command(action)])
         stderr = f"{self.folder}/err.{number}"
         begun = self.at()  # its job may start before Popen() is back
         with open(stderr, "wb") as file:
