@@ -26,7 +26,7 @@ TOPOLOGIES = {
 }
 PORT, SERVER_PORT = 6379, 7000  # where each node has an address of its own
 THREADS = 16
-USABLE_SECONDS = 60  # a sentinel that was stopped for 2 s does nothing for 30 s
+USABLE_SECONDS = 40  # a sentinel that was stopped for 2 s does nothing for 30 s
 
 
 class Fleet:
@@ -139,7 +139,11 @@ class Fleet:
     def heal_all(self):
         """Ends all faults, and returns when a lock can be had again."""
         self.faults_table.heal_all()
-        wait_until(self.topology.is_usable, USABLE_SECONDS, self.log_tails)
+        try:
+            wait_until(self.topology.is_usable, USABLE_SECONDS, self.log_tails)
+        except TimeoutError:
+            self.topology.insist()
+            wait_until(self.topology.is_usable, USABLE_SECONDS, self.log_tails)
 
     def log_tails(self):
         return "\n".join(["not usable again:", *(node.log_tail() for node in self.nodes)])

@@ -56,6 +56,9 @@ class Independent:
     def mend(self):
         """What would heal only after a long time, after all faults."""
 
+    def insist(self):
+        """What servers do not settle by themselves, which is no defect of rlockrun."""
+
     def is_usable(self):
         return all(node.answers() for node in self.nodes)
 

@@ -124,6 +124,20 @@ class Sentinels(independent.Independent):
         return len(named) == 1 and None not in named and all(
             node.is_primary() if node in named else node.is_replica() for node in self.nodes)
 
+    def insist(self):
+        """Sentinels that were killed may disagree for ever: all of them, and all servers,
+        get the primary that most of them name."""
+        named = [self.at(*address) for one in self.sentinels
+                 if (address := one.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER))]
+        primary = max(self.nodes, key=named.count)
+        primary.ask("REPLICAOF", "NO", "ONE")
+        for node in self.nodes:
+            if node is not primary:
+                node.ask(*self.replicate(primary))
+        for one in self.sentinels:
+            one.ask("SENTINEL", "REMOVE", MASTER)
+            one.ask("SENTINEL", "MONITOR", MASTER, primary.address, primary.port, QUORUM)
+
     def primaries(self):
         primary = self.owner("")
         replicas = [node for node in self.nodes if node is not primary and node.is_replica()]
