@@ -338,6 +338,8 @@ explain() {
 	finds status one 'waiter(1, 1000, 2000, 69, "")' 'fault("server", "stop", 500, 1900)'
 	finds status one 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
 	is_clean redlock3 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
+	finds status sentinel 'waiter(1, 10000, 20000, 69)' 'record("owner", 1000, key="a", node="s0")'
+	is_clean sentinel 'waiter(1, 10000, 20000, 69)' 'record("owner", 1000, key="a", node=None)'
 	is_clean one 'waiter(1, 1000, 2000, -15, "")' 'fault("wrapper", "term", 1990, run=1)'
 	finds status one 'waiter(1, 1000, 2000, -15, "")'
 }

@@ -200,7 +200,8 @@ def is_harmless(run, faults):
 def was_struck(story, run, since):
     """Whether servers or the run were struck, so that a reply may have been late. An
     independent server that was killed abstains for as long as --min-uptime says."""
-    if run.faults or run.top.faults or story.server_faults(since - AFTERMATH, run.ended):
+    if run.faults or run.top.faults or story.server_faults(since - AFTERMATH, run.ended) \
+            or story.lacks_owner(run, since, run.ended):
         return True
     return story.is_redlock and any(fault.fault == "kill" and fault.at < run.ended
                                     for fault in story.faults if fault.on == "server")

@@ -260,7 +260,8 @@ def find_unlocked(story):
     """A job without a lock: only with --on-unavailable run, if a server was struck."""
     for run in story.started:
         if run.token is None:
-            struck = story.server_faults(run.at - 5 * SECOND, run.start) or story.is_redlock
+            struck = (story.server_faults(run.at - 5 * SECOND, run.start) or story.is_redlock
+                      or story.lacks_owner(run, run.at, run.start))
             if run.on_unavailable != "run":
                 yield Finding("unlocked", run.start, (run.number,),
                               "the job ran without a lock")

@@ -223,6 +223,17 @@ class Story:
         owners = [owner for owner in self.by_type["owner"] if owner.key == key and owner.node]
         return [new.at for old, new in zip(owners, owners[1:]) if old.node != new.node]
 
+    def lacks_owner(self, run, begin, end):
+        """Whether for some of that time no node served the keys of RUN: sentinels may
+        take long to agree."""
+        for key in run.keys:
+            node, since = "unknown", 0
+            for owner in [one for one in self.by_type["owner"] if one.key == key] + [self.end]:
+                if node is None and since <= end and owner.at >= begin:
+                    return True
+                node, since = getattr(owner, "node", None), owner.at
+        return False
+
     def server_faults(self, begin, end):
         """Faults of servers, sentinels, locks, hosts and links in that span."""
         return [fault for fault in self.faults
