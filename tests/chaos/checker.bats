@@ -291,6 +291,15 @@ explain() {
 	finds hang one 'job(1, 1000, 9000, True, 124, max_run_ms=1000)'
 }
 
+@test "a --max-run that does nothing is found" {
+	finds hang one 'job(1, 1000, 3500, max_run_ms=1000)'
+	is_clean one 'job(1, 1000, 3000, max_run_ms=1000)'
+	finds hang one 'job(1, 1000, 4000, True, 124, max_run_ms=1000)'
+	local both=('fault("wrapper", "stop", 1500, 5000, run=1)' 'fault("guard", "stop", 1500, 5000, run=1)')
+	is_clean one 'job(1, 1000, 5500, True, 124, ttl_ms=9000, max_run_ms=1000)' "${both[@]}"
+	finds hang one 'job(1, 1000, 9900, True, 124, ttl_ms=9000, max_run_ms=1000)' "${both[@]/5000/3000}"
+}
+
 @test "only the node that serves a key says who holds it" {
 	local job='job(1, 1000, 4000, True, 79)' lost='fault("server", "failover", 1500)'
 	is_clean sentinel "$job" "$lost" 'record("owner", 0, key="a", node="s0")' 'seen(990, "token-1")' \

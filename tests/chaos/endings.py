@@ -56,9 +56,10 @@ def overdue(run):
         yield (run.start if run.root else run.ended) - latest, "the end of the wait"
     if run.root and run.exit and not is_stopping(run):
         yield run.ended - (run.last + run.ttl + spare), "the end"
-    if run.root and run.max_run_ms is not None and not run.is_left and not was_unguarded(run):
+    if run.root and run.max_run_ms is not None and not was_unguarded(run):
         grace = run.grace if run.kill_after_ms is None else run.kill_after_ms * MS
-        latest = run.start + run.max_run_ms * MS + grace + spare
+        slack = spare if run.faults else SECOND
+        latest = run.start + run.max_run_ms * MS + grace + slack
         yield run.last - latest, "the end of a job with --max-run"
 
 
