@@ -278,6 +278,8 @@ explain() {
 	finds orphan one 'job(1, 1000, 2000, True, 79, ended=2110)' 'child(1, 1100, 2200)' "$lost"
 	is_clean one 'job(1, 1000, 2000, ended=2010)' 'child(1, 1100, 2200)'
 	finds orphan one 'job(1, 1000, 2000, wait_all=True, ended=2010)' 'child(1, 1100, 2200)'
+	finds orphan one 'job(1, 1000, 2000, False, 79, ended=1800)' "$lost"
+	is_clean one 'job(1, 1000, 2000, status=-9, ended=1510)' 'fault("wrapper", "kill", 1500, run=1)'
 }
 
 @test "a hang is found" {

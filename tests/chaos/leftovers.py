@@ -1,6 +1,7 @@
 """Rules about what is left: by a wrapper or guard that is killed (promise 3), by a run
 that ends, and when all is over."""
 import re
+import signal
 
 from finding import Finding
 from losses import STAMP
@@ -75,16 +76,22 @@ def excuse_orphans(run, fault, other, orphans):
 
 
 def find_outliving_exit(run):
-    """rlockrun ends when its job has: unless it was killed itself, or a command that
-    ended has left some."""
-    if not run.exit or run.is_left or run.struck("wrapper", "kill"):
+    """rlockrun ends when its job has, unless it was killed itself. A command that ended by
+    itself may have left others, but ends before rlockrun, too."""
+    if not run.exit or was_killed(run):
         return
-    alive = [process for process in run.processes
+    alive = [process for process in ([run.root] if run.is_left else run.processes)
              if last_life(process) > run.exit.at + STAMP]
     if alive:
         last = max(map(last_life, alive))
         text = f"{count(alive)} lived {(last - run.exit.at) / MS:.0f} ms after rlockrun ended"
         yield Finding("orphan", last, (run.number,), text)
+
+
+def was_killed(run):
+    """A nested one by the guard of the outer one, too."""
+    return run.struck("wrapper", "kill") or (
+        run.outer_run and run.exit.status == -signal.SIGKILL)
 
 
 def find_left_processes(story):
