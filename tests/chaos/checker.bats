@@ -282,6 +282,18 @@ explain() {
 	is_clean one 'job(1, 1000, 2000, status=-9, ended=1510)' 'fault("wrapper", "kill", 1500, run=1)'
 }
 
+@test "what a command leaves that was told to stop is found" {
+	local job='job(1, 1000, 2000, ended=2010' left='child(1, 1100, 2200)' term='fault("wrapper", "term", 1900, run=1)'
+	finds orphan one "$job)" "$left" "$term"
+	is_clean one "$job)" "$left" "${term/1900/1990}"
+	is_clean one "$job, job='deaf')" "$left" "${term/1900/1010}"
+	is_clean one "$job)" "$left" "$term" 'fault("wrapper", "stop", 1890, 1995, run=1)'
+	is_clean one "${job/2010/2210})" "$left" "$term"
+	finds orphan one "$job, status=124, max_run_ms=900)" "$left"
+	finds orphan one "$job, status=79, stderr='stopping the job')" "$left" 'fault("server", "flush", 1500)'
+	is_clean one "$job, status=79)" "$left" 'fault("server", "flush", 1500)'
+}
+
 @test "a hang is found" {
 	finds hang one 'job(1, 1000, 2000, status=None)' 'left("run", run=1)'
 	is_clean one 'waiter(1, 1000, 11900, 75, wait_ms=3000)'

@@ -4,11 +4,15 @@ import re
 import signal
 
 from finding import Finding
-from losses import STAMP
-from story import MS, SECOND, last_life, merge
+from losses import STAMP, was_unguarded
+from story import MS, SECOND, is_halted, last_life, merge
 
 # A second is the promise. Dozens of jobs on two processors get half of one more.
 KILLED_WITHIN = 1500 * MS
+# What rlockrun says then, and the status.
+STOPPING, OVERRUN = "stopping the job", 124
+# From a signal until it has been forwarded, or from the start until it can be.
+FORWARDED = 50 * MS
 HOUR_MS, MINUTE_MS, DAY_MS = 3600_000, 60_000, 86400_000
 BELL_MS = 10_000
 HELPER = re.compile(r"\{(?P<name>.+)\}:rlk:(?P<kind>[a-z])(:.*)?|"
@@ -77,10 +81,12 @@ def excuse_orphans(run, fault, other, orphans):
 
 def find_outliving_exit(run):
     """rlockrun ends when its job has, unless it was killed itself. A command that ended by
-    itself may have left others, but ends before rlockrun, too."""
+    itself may have left others, if nobody had told it to stop, but ends before rlockrun,
+    too."""
     if not run.exit or was_killed(run):
         return
-    alive = [process for process in ([run.root] if run.is_left else run.processes)
+    leaves = run.is_left and not was_told_to_stop(run)
+    alive = [process for process in ([run.root] if leaves else run.processes)
              if last_life(process) > run.exit.at + STAMP]
     if alive:
         last = max(map(last_life, alive))
@@ -92,6 +98,17 @@ def was_killed(run):
     """A nested one by the guard of the outer one, too."""
     return run.struck("wrapper", "kill") or (
         run.outer_run and run.exit.status == -signal.SIGKILL)
+
+
+def was_told_to_stop(run):
+    """Whether rlockrun told the command to stop, or forwarded a signal to it, and not just
+    when it ended."""
+    if run.exit.status == OVERRUN or STOPPING in run.exit.stderr:
+        return True
+    return not was_unguarded(run) and any(
+        run.start + FORWARDED < fault.at < last_life(run.root) - FORWARDED
+        and not is_halted(run, fault.at, last_life(run.root))
+        for fault in run.struck("wrapper", "term", "int", "hup"))
 
 
 def find_left_processes(story):

@@ -254,6 +254,11 @@ def last_life(process):
     return process.alive if process.end is None else process.end
 
 
+def is_halted(run, begin, end):
+    """Whether the wrapper was stopped or killed in that span."""
+    return any(intersect((begin, end), span) for span in run.hindered("wrapper"))
+
+
 def intersect(one, other):
     """The common part of two spans, or None."""
     begin, end = max(one[0], other[0]), min(one[1], other[1])

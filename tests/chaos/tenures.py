@@ -1,7 +1,7 @@
 """Rules about a lock as the servers show it: kept for --min-hold, freed at the end, not
 free while somebody waits, and never given to anybody twice."""
 from finding import Finding
-from story import MS, SECOND, intersect
+from story import MS, SECOND, is_halted
 
 # Samples are 100 ms apart, and the machine is loaded.
 SAMPLES = 700 * MS
@@ -214,7 +214,3 @@ def is_disturbed(story, queue, key, begin, end):
                 or any(run.ended < end for run in queue)
                 or any(is_halted(run, begin - AFTERMATH, end) for run in near + queue)
                 or any(len(run.keys) > 1 or run.wait_replicas for run in near))
-
-
-def is_halted(run, begin, end):
-    return any(intersect((begin, end), span) for span in run.hindered("wrapper"))
