@@ -373,6 +373,12 @@ explain() {
 	says 'status 23: run 2 had the lock before this job ended'
 	excuses flushed one 'job(1, 1000, 2000, status=79)' "$two" "$lost"
 	excuses flushed one 'job(1, 1000, 2000, stderr="cannot confirm the release")' "$two" "$lost"
+	local gone=('seen(1010, "token-1")' 'seen(1600)' "$lost")
+	finds status one "$one" "${gone[@]}"
+	says 'status 23: its token was gone 400 ms before this job ended'
+	is_clean one "$one" "${gone[@]/1600/1950}"
+	is_clean one 'job(1, 1000, 2000, status=79)' "${gone[@]}"
+	is_clean one 'job(1, 1000, 2000, stderr="cannot confirm the release")' "${gone[@]}"
 }
 
 # --- order and fences -------------------------------------------------------
@@ -461,7 +467,7 @@ explain() {
 		'record("unqueued", 2050, key="a", node="s0", run=2, ticket=1)' 'record("unqueued", 3450, key="a", node="s0", run=3, ticket=2)')
 	finds idle one "${story[@]}"
 	is_clean one "${story[@]/3450/2950}"
-	is_clean one "${story[@]}" 'seen(2500, "another")'
+	is_clean one "${story[@]}" 'seen(2500, "token-1", "another")'
 	is_clean one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=1)'
 	finds idle one "${story[@]}" 'fault("host", "cut", 1900, 2500, host=2)'
 	finds idle one "${story[@]}" 'fault("link", "late", 100, 2500)'

@@ -1,6 +1,7 @@
 """Rules about the end of a run: its exit status (promise 4), and that it comes."""
 import signal
 
+from exclusion import gone_since
 from finding import Finding
 from losses import SETTLE, STAMP, was_unguarded
 from story import MS, SECOND
@@ -28,6 +29,8 @@ AFTERMATH = 5 * SECOND
 DEAF = ("deaf", "stopping")
 # From a signal to the end of the command: on a loaded machine.
 FORWARDED = 700 * MS
+# The time between two looks at the locks.
+SAMPLE = 100 * MS
 # The machine is loaded.
 SLACK = 3 * SECOND
 
@@ -152,6 +155,7 @@ def wrong_job_status(story, run):
     elif story.is_single and not run.outer_run and run.token:
         if "cannot confirm the release" not in run.exit.stderr:
             yield from unnoticed_losses(story, run)
+            yield from vanished_tokens(story, run)
 
 
 def ended_late(run):
@@ -175,6 +179,14 @@ def unnoticed_losses(story, run):
         if other.top is not run and other.token \
                 and run.start < other.start < run.root.end - STAMP:
             yield f"run {other.number} had the lock before this job ended"
+
+
+def vanished_tokens(story, run):
+    """The release itself tells that the lock was gone, if no renewal has."""
+    for token in run.tokens:
+        gone = gone_since(story, token)
+        if gone is not None and run.start < gone < run.root.end - SAMPLE:
+            yield f"its token was gone {(run.root.end - gone) / MS:.0f} ms before this job ended"
 
 
 def wrong_unavailable(story, run):
