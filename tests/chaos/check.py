@@ -30,6 +30,7 @@ RULES = (
     endings.find_hangs,
     endings.find_wrong_statuses,
     endings.find_ignored_signals,
+    endings.find_waiters_that_stay,
     tenures.find_short_holds,
     tenures.find_late_joins,
     tenures.find_stuck_locks,

@@ -480,6 +480,20 @@ explain() {
 	is_clean one 'job(1, 1000, 2000, job="deaf")' 'fault("wrapper", "term", 1100, run=1)'
 }
 
+@test "a waiter that does not end by a signal is found" {
+	local term='fault("wrapper", "term", 1500, run=1)' entry='left_key("{a}:rlk:q", 50000, ["x:token:1001@here"], "zset")'
+	is_clean one 'waiter(1, 1000, 3400, -15, "")' "$term"
+	finds signal one 'waiter(1, 1000, 3600, -15, "")' "$term"
+	is_clean one 'waiter(1, 1000, 5400, -15, "")' "$term" 'fault("wrapper", "stop", 1400, 3500, run=1)'
+	is_clean one 'waiter(1, 1000, 5400, -15, "")' "$term" 'fault("guard", "trace", 1400, 3500, run=1)'
+	finds signal one 'job(1, 3600, 3700, begun=1000)' "$term"
+	finds key one 'waiter(1, 1000, 1600, -15, "")' "$term" "$entry"
+	is_clean one 'waiter(1, 1000, 1600, -15, "")' "$term" "$entry" 'fault("server", "stop", 1400, 1700)'
+	finds key one 'waiter(1, 1000, 4600, -15, "")' "${term/1500/4500}" "$entry" 'fault("server", "stop", 1400, 1700)'
+	is_clean one 'waiter(1, 1000, 4600, -15, "")' "${term/1500/4500}" "$entry" 'fault("link", "stall", 1400, 1700)'
+	is_clean one 'waiter(1, 1000, 1600, -9, "")' "$term" "$entry" 'fault("wrapper", "kill", 1550, run=1)'
+}
+
 @test "servers that are late are no reason to fail" {
 	local late='fault("link", "late", 4000, 8000)' run='waiter(1, 5000, 8100, 69)'
 	finds status one "$run" "$late"

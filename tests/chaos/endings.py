@@ -4,7 +4,7 @@ import signal
 from exclusion import gone_since
 from finding import Finding
 from losses import SETTLE, STAMP, was_unguarded
-from story import MS, SECOND
+from story import MS, NEVER, SECOND
 
 USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
 BUSY, NOT_A_LOCK, REFUSED, CONFIG, LOST = 75, 76, 77, 78, 79
@@ -29,6 +29,8 @@ AFTERMATH = 5 * SECOND
 DEAF = ("deaf", "stopping")
 # From a signal to the end of the command: on a loaded machine.
 FORWARDED = 700 * MS
+# From a signal to the end of a waiter, which takes what it has back.
+GIVEN_UP = 2 * SECOND
 # The time between two looks at the locks.
 SAMPLE = 100 * MS
 # The machine is loaded.
@@ -81,6 +83,21 @@ def find_ignored_signals(story):
                 yield Finding("signal", run.root.end, (run.number,),
                               f"the command went on for {(late + FORWARDED) / MS:.0f} ms "
                               f"after {fault.fault.upper()}")
+
+
+def find_waiters_that_stay(story):
+    """A waiter ends by the signal that it gets, and starts nothing."""
+    for run in story.runs.values():
+        served = run.start if run.root else run.ended
+        for fault in run.struck("wrapper", "term", "int", "hup"):
+            # A stopped guard or wrapper goes on later.
+            since = max([fault.at] + [end for name in ("wrapper", "guard")
+                                      for begin, end in run.hindered(name)
+                                      if end != NEVER and begin < served])
+            if served > since + GIVEN_UP:
+                yield Finding("signal", min(served, story.end.at), (run.number,),
+                              f"it waited for {(served - since) / MS:.0f} ms more after "
+                              f"{fault.fault.upper()}")
 
 
 def find_wrong_statuses(story):

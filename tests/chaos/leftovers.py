@@ -14,6 +14,7 @@ STOPPING, OVERRUN = "stopping the job", 124
 # From a signal until it has been forwarded, or from the start until it can be.
 FORWARDED = 50 * MS
 HOUR_MS, MINUTE_MS, DAY_MS = 3600_000, 60_000, 86400_000
+HANDLED = ("term", "int", "hup")
 BELL_MS = 10_000
 HELPER = re.compile(r"\{(?P<name>.+)\}:rlk:(?P<kind>[a-z])(:.*)?|"
                     r"(?P<tagged>.+):rlkt:(?P<tagged_kind>[a-z])(:.*)?", re.DOTALL)
@@ -183,11 +184,22 @@ def find_owner(story, kind, member):
 
 
 def ended_in_peace(story, run):
-    """It could tell the server that it was gone, and min-hold keeps nothing."""
-    if run.faults or run.top.faults or run.top.min_hold_ms or not run.exit:
+    """It could tell the server that it was gone, and min-hold keeps nothing. Signals that
+    it handles do not hinder it."""
+    rude = any(fault.on != "wrapper" or fault.fault not in HANDLED
+               for fault in run.faults + run.top.faults)
+    if rude or run.top.min_hold_ms or not run.exit:
         return False
-    return not story.server_faults(run.at - 5 * SECOND, run.ended) \
+    return not may_hinder_goodbye(story, run) \
         and "cannot confirm the release" not in run.exit.stderr
+
+
+def may_hinder_goodbye(story, run):
+    """Whether what it said last may not have arrived, or something older after that. What
+    struck one server itself is over soon."""
+    return any(fault.until > run.ended - 2 * SECOND or not story.is_single
+               or fault.on in ("link", "host") or fault.fault == "cut"
+               for fault in story.server_faults(run.at - 5 * SECOND, run.ended))
 
 
 def find_faults_of_history(story):
