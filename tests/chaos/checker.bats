@@ -296,8 +296,8 @@ explain() {
 
 @test "a hang is found" {
 	finds hang one 'job(1, 1000, 2000, status=None)' 'left("run", run=1)'
-	is_clean one 'waiter(1, 1000, 11900, 75, wait_ms=3000)'
-	finds hang one 'waiter(1, 1000, 12100, 75, wait_ms=3000)'
+	is_clean one 'waiter(1, 1000, 11900, 75, wait_ms=3000)' 'job(2, 900, 12200)'
+	finds hang one 'waiter(1, 1000, 12100, 75, wait_ms=3000)' 'job(2, 900, 12200)'
 	is_clean one 'waiter(1, 1000, 12100, 75, wait_ms=3000)' \
 		'fault("wrapper", "stop", 2000, 2500, run=1)'
 	finds hang one 'job(1, 1000, 2000, ended=7100)'
@@ -337,6 +337,8 @@ explain() {
 	finds status one 'job(1, 1000, 2000, True, 124)'
 	is_clean one 'job(1, 1000, 2000, True, 124, max_run_ms=900)'
 	finds status one 'job(1, 1000, 2000, True, 124, max_run_ms=1100)'
+	finds status one 'job(1, 1000, 1300, True, 124, max_run_ms=900, begun=100)'
+	says 'the job ran for only 320 ms'
 	finds status one 'job(1, 1000, 2000, True, 71)'
 	finds status one 'job(1, 1000, 2000, True, 79)'
 	is_clean one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1500)'
@@ -352,10 +354,22 @@ explain() {
 
 @test "a wrong exit status of a run without a job is found" {
 	finds status one 'waiter(1, 1000, 2000, 23)'
-	finds status one 'waiter(1, 1000, 2000, 75)'
-	is_clean one 'waiter(1, 1000, 2000, 75, wait_ms=900)'
-	finds status one 'waiter(1, 1000, 2000, 75, "", wait_ms=900)'
-	is_clean one 'waiter(1, 1000, 2000, 5, wait_ms=900, options=["-E", "5"])'
+	local other='job(2, 900, 2600)'
+	finds status one "$other" 'waiter(1, 1000, 2000, 75)'
+	is_clean one "$other" 'waiter(1, 1000, 2000, 75, wait_ms=900)'
+	finds status one "$other" 'waiter(1, 1000, 2000, 75, "", wait_ms=900)'
+	is_clean one "$other" 'waiter(1, 1000, 2000, 5, wait_ms=900, options=["-E", "5"])'
+	finds status one "$other" 'waiter(1, 1000, 2000, 75, wait_ms=1100)'
+	says 'it gave up 100 ms before its time'
+	is_clean one "$other" 'waiter(1, 1000, 2000, 75, wait_ms=1100, options=["--max-waiters", "1"])'
+	finds status one "${other/2600/2600, keys=[\"b\"]}" 'waiter(1, 1000, 2000, 75, wait_ms=900)'
+	says 'nobody else wanted the lock'
+	is_clean one 'waiter(1, 1000, 2000, 75, wait_ms=900)' 'job(2, 200, 300, True, -9)' 'fault("wrapper", "kill", 290, run=2)'
+	finds status one 'waiter(1, 9000, 9900, 75, wait_ms=900)' "${other/900, 2600/200, 300}"
+	finds status one 'waiter(1, 1000, 2000, 71)' 'fault("wrapper", "stop", 1100, 1200, run=1)'
+	is_clean one 'waiter(1, 1000, 2000, 71)' 'fault("guard", "kill", 1100, run=1)'
+	finds status one 'waiter(1, 1000, 2000, 124, max_run_ms=300)'
+	is_clean one 'waiter(1, 1000, 2000, 124, max_run_ms=300)' 'fault("guard", "trace", 1100, 1900, run=1)'
 	finds status one 'waiter(1, 1000, 2000, 69)'
 	is_clean one 'waiter(1, 1000, 2000, 69)' 'fault("server", "stop", 500, 1900)'
 	finds status one 'waiter(1, 1000, 2000, 69, "")' 'fault("server", "stop", 500, 1900)'
@@ -603,7 +617,7 @@ explain() {
 
 @test "the summary says what was covered" {
 	is_clean one 'job(1, 1000, 2000)' 'job(2, 2500, 3000)' 'fault("server", "stop", 2100, 2200)' \
-		'waiter(3, 10, 20, 75, wait_ms=0)'
+		'waiter(3, 1010, 1020, 75, wait_ms=0)'
 	says 'one, seed 7: 3 runs, 2 jobs, 2 with the lock, 1 turns from one to another'
 	says 'faults: server stop x 1'
 	says 'statuses: 1 to 40 x 2, 75 x 1'

@@ -29,6 +29,10 @@ AFTERMATH = 5 * SECOND
 DEAF = ("deaf", "stopping")
 # From a signal to the end of the command: on a loaded machine.
 FORWARDED = 700 * MS
+# A waiter that has no time left for another try need not wait any longer.
+GIVES_UP_EARLY = 50 * MS
+# The entry of a dead waiter stays so long in the queue.
+QUEUED = 60 * SECOND
 # From a signal to the end of a waiter, which takes what it has back.
 GIVEN_UP = 2 * SECOND
 # The time between two looks at the locks.
@@ -243,6 +247,25 @@ def wrong_busy(story, run):
     limited = run.has_option("--max-waiters", "--once-per", "-w", "--wait")
     if run.wait_ms is None and not limited:
         yield "it was to wait for ever"
+    elif not run.has_option("--max-waiters", "--once-per"):
+        early = run.at + run.wait_ms * MS - run.ended if run.wait_ms else 0
+        if early > GIVES_UP_EARLY:
+            yield f"it gave up {early / MS:.0f} ms before its time"
+        if story.is_single and not run.root and not was_struck(story, run, run.at) \
+                and not has_company(story, run):
+            yield "nobody else wanted the lock"
+
+
+def has_company(story, run):
+    """Whether another run may have held or wanted the lock: the dead do for a while."""
+    return any(other is not run and set(other.keys) & set(run.keys) and other.at < run.ended
+               and run.at < other.ended + remains_of(other) for other in story.runs.values())
+
+
+def remains_of(run):
+    """How long a run may be found on the server when it has ended."""
+    queued = QUEUED if run.faults or run.top.faults else 0
+    return max(queued, 3 * run.ttl, (run.min_hold_ms or 0) * MS)
 
 
 def conflict_status(run):
@@ -254,10 +277,8 @@ def conflict_status(run):
 
 
 def wrong_resource(story, run):
-    hit = run.struck("guard") + run.struck("wrapper")
-    hit += run.top.struck("guard") + run.top.struck("wrapper")
-    if not hit:
-        yield "neither guard nor wrapper was struck"
+    if not run.struck("guard", "kill") and not run.top.struck("guard", "kill"):
+        yield "no guard was killed"
     elif not run.root and not any(said in run.exit.stderr
                                   for said in ("not started", "guard was killed")):
         yield "no message says that the command was not started"
@@ -327,6 +348,12 @@ def wrong_overrun(story, run):
         yield "there is no --max-run"
     elif run.ended - run.at < run.max_run_ms * MS:
         yield f"all of it took only {(run.ended - run.at) / MS:.0f} ms"
+    elif run.struck("guard", "stop", "trace"):
+        return  # the command may start late, or never
+    elif not run.root:
+        yield "no job was started"
+    elif run.ended - run.start < run.max_run_ms * MS - LOAD:
+        yield f"the job ran for only {(run.ended - run.start) / MS:.0f} ms"
 
 
 CHECKS = {UNAVAILABLE: wrong_unavailable, RESOURCE: wrong_resource, BUSY: wrong_busy,
