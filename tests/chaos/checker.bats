@@ -94,6 +94,10 @@ explain() {
 	is_clean one "${two[@]}" 'job(3, 2000, 2500, mode="permits", permits=2)'
 	finds permits one "${two[@]}" 'job(3, 1900, 2500, mode="permits", permits=2)'
 	says 'the job is one of 3 of "a", with 2 permits'
+	local lost='fault("wrapper", "stop", 1200, 2100, run=1)' unguarded='fault("guard", "stop", 1200, 2100, run=1)'
+	excuses 'at the same time' one "${two[@]}" 'job(3, 1900, 2500, mode="permits", permits=2)' "$lost" "$unguarded"
+	finds permits one "${two[@]}" 'job(3, 1900, 2500, mode="permits", permits=2)' \
+		'job(4, 1950, 2500, mode="permits", permits=2)' "$lost" "$unguarded"
 }
 
 @test "a job without a lock is found, but not with --on-unavailable run" {

@@ -81,12 +81,15 @@ def find_too_many(story):
             continue
         others = [other for other in story.users[run.keys[0]] if shares_permits(run, other)]
         if len(others) >= run.permits:
-            reasons = [excuse_overlap(story, other, run) for other in others]
+            reasons = list(filter(None, (excuse_overlap(story, other, run)
+                                         for other in others)))
+            # Those that have an excuse leave their permits to others.
+            excused = len(others) - len(reasons) < run.permits
             text = (f"the job is one of {len(others) + 1} of "
                     f"{common_keys(run, others[0])}, with {run.permits} permits")
             numbers = (*(other.number for other in others), run.number)
             yield Finding("permits", run.start, numbers, text,
-                          next(filter(None, reasons), None))
+                          reasons[0] if excused else None)
 
 
 def shares_permits(run, other):
