@@ -181,8 +181,10 @@ def wrong_job_status(story, run):
 
 def ended_late(run):
     """Whether the command ended while the wrapper was stopped, and could not have renewed
-    the lease."""
+    the lease. A job that is continued continues its wrapper."""
     end = run.root.end
+    if run.struck("job", "stop"):
+        return False
     return any(begin + run.ttl + STAMP < end < until
                for begin, until in run.hindered("wrapper"))
 
