@@ -177,6 +177,14 @@ explain() {
 		'fault("server", "stop", 1100, 1900, node="s2")')
 	excuses 'without --wait-replicas' sentinel "${jobs[@]}"
 	finds overlap sentinel "${jobs[@]}" 'seen(1000, "token-1")' 'seen(2200, "token-2")'
+	local late=('job(1, 5000, 6400, True, 79)' 'job(2, 6000, 7000)' 'record("owner", 0, key="a", node="s0")')
+	local fault
+	for fault in '"stop", 4800, 5900' '"flush", 5500' '"failover", 5500'; do
+		finds overlap cluster "${late[@]}" "fault('server', $fault, node='s2')"
+		excuses '' cluster "${late[@]}" "fault('server', $fault)"
+		excuses '' cluster "${late[@]}" "fault('server', $fault, node='s2')" 'record("owner", 4000, key="a", node=None)'
+		excuses '' cluster "${late[@]}" "fault('server', $fault, node='s2')" 'record("owner", 6800, key="a", node="s2")'
+	done
 }
 
 @test "several servers: a minority excuses nothing, a majority does" {

@@ -101,7 +101,8 @@ def lost_data(story, fault, victim, winner):
     if fault.fault == "shorten":
         shared = set(victim.keys) & set(winner.keys)
         return (fault.at, fault.at, "the lease was cut short") if fault.key in shared else None
-    if fault.on not in ("server", "link", "host", "sentinel"):
+    if fault.on not in ("server", "link", "host", "sentinel") \
+            or not may_have_served(story, fault, set(victim.keys) & set(winner.keys)):
         return None
     if fault.fault == "flush":
         return fault.at, fault.at, "the server was flushed"
@@ -109,6 +110,16 @@ def lost_data(story, fault, victim, winner):
         empty = fault.fault == "kill" and fault.on == "server"
         return (fault.at, fault.at, "the server restarted empty") if empty else None
     return failover(story, fault, victim, winner)
+
+
+def may_have_served(story, fault, keys):
+    """Whether the node that was struck served one of these keys then, or was about to, as
+    far as anybody saw it."""
+    if not hasattr(fault, "node"):
+        return True
+    begin, end = fault.at - 2 * SECOND, fault.until + SETTLE.get(story.topology, 0)
+    return any(node in (None, fault.node) and intersect((since, until), (begin, end))
+               for key in keys for node, since, until in story.owner_spans(key))
 
 
 def failover(story, fault, victim, winner):

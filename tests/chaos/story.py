@@ -234,6 +234,12 @@ class Story:
                 node, since = getattr(owner, "node", None), owner.at
         return False
 
+    def owner_spans(self, key):
+        """(node, begin, end) of each that served KEY; the node is None while unknown."""
+        owners = [(owner.node, owner.at) for owner in self.by_type["owner"] if owner.key == key]
+        times = [0, *(at for _, at in owners), self.end.at + 1]
+        return list(zip([None, *(node for node, _ in owners)], times, times[1:]))
+
     def server_faults(self, begin, end):
         """Faults of servers, sentinels, locks, hosts and links in that span."""
         return [fault for fault in self.faults
