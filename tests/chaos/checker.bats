@@ -208,6 +208,9 @@ explain() {
 	finds overlap,status one 'job(1, 1000, 2400, True, 79, on_lost="warn")' "$two"
 	excuses 'on-lost warn' one 'job(1, 1000, 9000, status=79, on_lost="warn")' \
 		'job(2, 3000, 4000)' 'fault("server", "stop", 1100, 3000)'
+	finds overlap,status one 'job(1, 1000, 2400, on_lost="warn")' "$two" 'fault("server", "stop", 1100, 1500)'
+	finds overlap one 'job(1, 1000, 2400, status=79, on_lost="warn")' "$two" 'fault("job", "stop", 1100, 1500, run=1)'
+	excuses 'on-lost warn' one 'job(1, 1000, 2400, status=79, on_lost="warn")' "$two" 'fault("wrapper", "stop", 1100, 1500, run=1)'
 	excuses 'at the same time' one 'job(1, 1000, 6000, True, 79)' 'job(2, 4000, 6500)' \
 		'fault("wrapper", "stop", 1100, 5900, run=1)' 'fault("guard", "stop", 1200, 5800, run=1)'
 	finds lease,overlap one 'job(1, 1000, 6000, True, 79)' 'job(2, 4000, 6500)' \

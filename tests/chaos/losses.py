@@ -59,7 +59,7 @@ def back_at(story, node, at):
 
 
 def excuse_victim(story, victim, winner):
-    if victim.on_lost == "warn" and was_disturbed(story, victim):
+    if victim.on_lost == "warn" and was_disturbed(story, victim) and not was_content(victim):
         return "continued without the lock (--on-lost warn)"
     if was_unguarded(victim):
         return "wrapper and guard were stopped or killed at the same time"
@@ -70,9 +70,16 @@ def excuse_victim(story, victim, winner):
 
 
 def was_disturbed(story, run):
-    """Whether anything could have cost it the lock."""
+    """Whether anything could have cost it the lock: not what strikes guard or job."""
     begin, end = run.tenure
-    return bool(run.faults or story.server_faults(begin, end))
+    return bool(run.hindered("wrapper") or run.top.hindered("wrapper")
+                or story.server_faults(begin, end))
+
+
+def was_content(run):
+    """Whether it said in the end that it had kept the lock."""
+    return run.exit and run.exit.status == run.job_status \
+        and "cannot confirm the release" not in run.exit.stderr
 
 
 def was_unguarded(run):
