@@ -209,7 +209,8 @@ def vanished_tokens(story, run):
     for token in run.tokens:
         gone = gone_since(story, token)
         if gone is not None and run.start < gone < run.root.end - SAMPLE:
-            yield f"its token was gone {(run.root.end - gone) / MS:.0f} ms before this job ended"
+            before = (run.root.end - gone) / MS
+            yield f"its token was gone {before:.0f} ms before this job ended"
 
 
 def wrong_unavailable(story, run):
