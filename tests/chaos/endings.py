@@ -185,7 +185,7 @@ def ended_late(run):
     end = run.root.end
     if run.struck("job", "stop"):
         return False
-    return any(begin + run.ttl + STAMP < end < until
+    return any(run.start < begin and begin + run.ttl + STAMP < end < until
                for begin, until in run.hindered("wrapper"))
 
 
@@ -205,7 +205,10 @@ def unnoticed_losses(story, run):
 
 
 def vanished_tokens(story, run):
-    """The release itself tells that the lock was gone, if no renewal has."""
+    """The release itself shows that the lock was gone, if no renewal has; unless it had to
+    be sent twice, as the first one may have freed it."""
+    if story.server_faults(run.root.end, run.ended):
+        return
     for token in run.tokens:
         gone = gone_since(story, token)
         if gone is not None and run.start < gone < run.root.end - SAMPLE:
