@@ -524,13 +524,13 @@ explain() {
 }
 
 @test "servers that are late are no reason to fail" {
-	local late='fault("link", "late", 4000, 8000)' run='waiter(1, 5000, 8100, 69)'
-	finds status one "$run" "$late"
-	is_clean one "$run" "$late" 'fault("server", "stop", 6000, 7000)'
-	finds status one 'job(1, 7000, 8000, True, 79)' "$late"
-	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=1000, kill_after_ms=500)' "$late"
-	is_clean one 'job(1, 7000, 8000, True, 79)' "${late/late/delay}"
-	finds status one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' "${late/late/delay}"
+	local slow='fault("link", "late", 4000, 8000)' run='waiter(1, 5000, 8100, 69)'
+	finds status one "$run" "$slow"
+	is_clean one "$run" "$slow" 'fault("server", "stop", 6000, 7000)'
+	finds status one 'job(1, 7000, 8000, True, 79)' "$slow"
+	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=1000, kill_after_ms=500)' "$slow"
+	is_clean one 'job(1, 7000, 8000, True, 79)' "${slow/late/delay}"
+	finds status one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' "${slow/late/delay}"
 	is_clean one 'job(1, 7000, 8000, True, 79, ttl_ms=3000)' 'fault("link", "stall", 6000, 8000)'
 }
 
