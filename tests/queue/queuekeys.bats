@@ -204,7 +204,7 @@ passes_over() {
 told() {
 	cli set "$KEY" token PX 60000
 	cli del "$I"
-	cli hset "$I" token token host h pid 1 user u \
+	cli hset "$I" token token host h pid 1 user u kind x \
 		since "$(cli --raw time | head -n 1)000" "$@" >/dev/null
 	run -75 rl -n touch ran
 	[[ ${#lines[@]} == 1 && $output != *[[:cntrl:]]* ]]
