@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What `make chaos` is told, and that a seed repeats a schedule. What it finds is
+# The variables of `make chaos`, and that a seed repeats a schedule. What it finds is
 # tested in checker.bats, and what it can do to servers in fleet.bats.
 
 load ../helpers/suite

@@ -297,7 +297,7 @@ explain() {
 	is_clean one 'job(1, 1000, 2000, status=-9, ended=1510)' 'fault("wrapper", "kill", 1500, run=1)'
 }
 
-@test "what a command leaves that was told to stop is found" {
+@test "what a stopped command leaves alive is found" {
 	local job='job(1, 1000, 2000, ended=2010' left='child(1, 1100, 2200)' term='fault("wrapper", "term", 1900, run=1)'
 	finds orphan one "$job)" "$left" "$term"
 	is_clean one "$job)" "$left" "${term/1900/1990}"

@@ -172,7 +172,7 @@ class Cluster(independent.Independent):
 
     def finish_migration(self, key, source, target):
         """Whether it is done; may be tried again, also when one of the two has had to
-        hand over meanwhile, who does not tell its replica that a slot is open."""
+        hand over meanwhile: its replica does not know that a slot is open."""
         slot, views = slot_of(key), self.views()
         source, target = (self.leader(node, views) for node in (source, target))
         if None in (source, target):

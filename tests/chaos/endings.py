@@ -105,7 +105,7 @@ def find_waiters_that_stay(story):
 
 
 def find_wrong_statuses(story):
-    """The exit status does not tell the truth."""
+    """The exit status says something else than what happened."""
     for run in story.runs.values():
         if run.exit:
             for text in wrong_statuses(story, run):
@@ -338,8 +338,8 @@ def is_renewable_at_last(story, run):
                for node, begin, end in story.holds_of(run))
     hindered = any(may_hinder(fault, run, moved.node)
                    for fault in story.server_faults(moved.at - SECOND, run.last))
-    told = run.last - (run.grace if run.job in DEAF else 0)
-    return held and not hindered and told > until
+    stopped_at = run.last - (run.grace if run.job in DEAF else 0)
+    return held and not hindered and stopped_at > until
 
 
 def may_hinder(fault, run, node):

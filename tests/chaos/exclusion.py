@@ -102,8 +102,8 @@ def shares_permits(run, other):
 
 
 def find_outlived_leases(story):
-    """The job lived on when its lease had ended, which no server had to tell (promise 2).
-    What follows the last reply by more than the ttl cannot be a proven lease."""
+    """The job lived on when its lease had ended, which rlockrun knows without a server
+    (promise 2). What follows the last reply by more than the ttl cannot be a proven lease."""
     for run in holders(story):
         for since, why in lease_ends(story, run):
             late = run.last - since - run.ttl - STAMP

@@ -75,7 +75,7 @@ states() {
 }
 have_states() { [[ $(states "$1") == "$2" ]]; }
 
-@test "the tracer stops all threads until it is told to end, and leaves no trace" {
+@test "the tracer stops all threads until TERM, and leaves no trace" {
 	start /usr/bin/python3 -SB -c '
 import threading, time
 for _ in range(2):
