@@ -273,12 +273,61 @@ was_rung() {
 	[[ -z $(keys_left) ]]
 }
 
+# The lock is held by a rlockrun of another host, whose end rings nobody.
+hold_elsewhere() {
+	cli set "$KEY" other
+	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u kind x \
+		since "$(cli --raw time | head -n 1)000"
+}
+
+# By now its heartbeat is that of the first two positions; a ring gives it 1 s.
+is_fast() {
+	local left
+	left=$(($(cli --raw zscore "$L" "$1") - $(server_ms)))
+	((left > 1000 && left <= 4500))
+}
+
+@test "a waiter that becomes the head behind a dead holder learns it at once" {
+	hold_elsewhere
+	for n in 1 2 3; do
+		enqueue "$n"
+		member[n]=$(member_of "$PID")
+	done
+	token=$(token_of "$PID")
+	monitor
+	# As if the second had had the lock, and had died.
+	kill -STOP "${STARTED[1]}"
+	cli zrem "$Q" "${member[2]}"
+	cli del "$KEY" "{$KEY}:rlk:i"
+	wait_for_file 1.started
+	wait_until was_rung "$token"
+	wait_until is_fast "${member[3]}"
+	kill -CONT "${STARTED[1]}"
+	touch go
+	all_end_well
+}
+
+@test "a waiter that moves up since another gave up learns it at once" {
+	hold_elsewhere
+	for n in 1 2 3; do
+		enqueue "$n"
+	done
+	member=$(member_of "$PID")
+	token=$(token_of "$PID")
+	monitor
+	kill -TERM "${STARTED[0]}"
+	exits_with 143 "${STARTED[0]}"
+	wait_until was_rung "$token"
+	wait_until is_fast "$member"
+	cli del "$KEY" "{$KEY}:rlk:i"
+	STARTED=("${STARTED[@]:1}")
+	touch go
+	all_end_well
+}
+
 # bats test_tags=serial
 @test "L5: a waiter that was not woken starts within its heartbeat" {
-	cli set "$KEY" other
-	# Its record makes it one of ours, so that nobody looks after it.
-	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u \
-		since "$(cli --raw time | head -n 1)000"
+	hold_elsewhere
 	enqueue B
 	cli del "$KEY"
 	freed=$(now_ms)

@@ -135,6 +135,14 @@ local function grant(held, in_queue, number)
   write_lock()
 end
 
+-- A waiter that comes although nobody has notified it, which would have given it
+-- one second, comes since the lease of a holder has ended. So the next one may
+-- not know, either, that it is the first by now.
+local function came_by_itself()
+  local till = tonumber(redis.pcall('ZSCORE', alive, me))
+  return till and till > now + 1000
+end
+
 -- The own token is granted anew, with a new fence: nobody has seen the one
 -- whose answer was lost.
 local function next_fence()
@@ -159,7 +167,7 @@ return answer_of(function()
     return answer_busy(held, places, head, till, position, again)
   end
 
-  local number = next_fence()
+  local number, alone = next_fence(), position and came_by_itself()
   local others = held.count > 0 and held.kind == 'p' and info
     and redis.pcall('HMGET', info, 'limit')[1] or nil
   grant(held, head, number)
@@ -169,7 +177,10 @@ return answer_of(function()
   local done, follower = pcall(live_head, me)
   if not done or type(follower) ~= 'string' then return granted end
   granted[3] = follower
-  if places < 2 then return granted end
+  if places < 2 then
+    granted[5] = alone and is_slow(follower) and follower or nil
+    return granted
+  end
   held.count, held.kind = held.count + (own and 0 or 1), letter
   for i, waiter in ipairs(waiters_to_notify(me, held, limit)) do
     granted[4 + i] = waiter

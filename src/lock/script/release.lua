@@ -111,14 +111,18 @@ local function free(owned)
   drop_former()
 end
 
--- The waiter behind those that are notified, unless its heartbeat is that of
--- the first positions: if the head is dead, it would notice after a long time
--- only.
+-- If the head is dead, the waiter behind it would notice after a long time only.
 local function slow_waiter_at(position)
   local waiter = redis.pcall('ZRANGE', queue, position, position)[1]
-  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
-  return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
-    and till <= now + 4 * LIMIT_HEARTBEAT_MS and waiter or ''
+  return is_slow(waiter) and waiter or ''
+end
+
+-- The waiter that is one of the first now that one at that position has left.
+local function moved_up(left)
+  local last = LIMIT_NEXT_POSITIONS - 1
+  if type(left) ~= 'number' or left > last then return nil end
+  local waiter = redis.pcall('ZRANGE', queue, last, last)[1]
+  return is_slow(waiter) and waiter or nil
 end
 
 return answer_of(function()
@@ -146,6 +150,7 @@ return answer_of(function()
     if not done then redis.pcall('DEL', nested) end
   end
   if not first then return answer end
+  local position = not owned and redis.pcall('ZRANK', queue, me)
   redis.pcall('ZREM', queue, me)
   redis.pcall('ZREM', alive, me)
   redis.pcall('DEL', doorbell)
@@ -154,5 +159,6 @@ return answer_of(function()
     owned and held.kind ~= 's' or first == me)
   if unfinished then answer[2] = 1 end
   if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
+  if not waiters[1] then waiters[1] = moved_up(position) end
   return notify_expected(waiters, expected, head_doorbell, answer)
 end)

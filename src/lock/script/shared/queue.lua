@@ -81,3 +81,11 @@ local function notify_expected(waiters, expected, doorbell, answer)
   end
   return answer
 end
+
+-- Whether that waiter has the heartbeat of those further back: if it is one of
+-- the first by now, it does not know yet.
+local function is_slow(waiter)
+  local till = waiter and tonumber(redis.pcall('ZSCORE', alive, waiter))
+  return till and till > now + 3 * LIMIT_HEARTBEAT_NEXT_MS
+    and till <= now + 4 * LIMIT_HEARTBEAT_MS
+end
