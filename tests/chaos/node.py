@@ -34,6 +34,7 @@ class Node:
         self.role = "sentinel" if name.startswith("q") else "server"
         self.arguments = []
         self.process = self.wire = None
+        self.wire_lock = threading.Lock()
         self.rule = ("open",)
         self.frozen = False
         self.connections = threading.local()
@@ -122,8 +123,13 @@ class Node:
         return True
 
     def tell_wire(self, *words):
-        self.wire.stdin.write((" ".join(map(str, words)) + "\n").encode())
-        self.wire.stdin.flush()
+        """Returns when the rule holds."""
+        line = (" ".join(map(str, words)) + "\n").encode()
+        with self.wire_lock:
+            self.wire.stdin.write(line)
+            self.wire.stdin.flush()
+            if self.wire.stdout.readline() != line:
+                raise BrokenPipeError(f"{self.name}: its wire has ended")
 
     def kill(self):
         """What it kept in memory is lost; its port refuses, as that of a dead one."""
