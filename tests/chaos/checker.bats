@@ -318,6 +318,10 @@ explain() {
 	finds hang one 'job(1, 1000, 2000, ended=7100)'
 	finds hang one 'job(1, 12000, 13000, begun=1000, wait_ms=3000)'
 	finds hang one 'job(1, 1000, 9000, True, 124, max_run_ms=1000)'
+	# With --wait-all a nested run is awaited, even when the command was killed.
+	local nested='job(2, 1100, 7900, token="token-1", outer=1)' kill='fault("job", "kill", 2000, run=1)'
+	is_clean one 'job(1, 1000, 2000, True, -9, wait_all=True, ended=8000)' "$nested" "$kill"
+	finds hang one 'job(1, 1000, 2000, True, -9, ended=8000)' "$nested" "$kill"
 }
 
 @test "a --max-run that does nothing is found" {

@@ -64,12 +64,18 @@ def overdue(run):
         latest = run.at + wait + spare + (0 if run.root else run.ttl)
         yield (run.start if run.root else run.ended) - latest, "the end of the wait"
     if run.root and run.exit and not is_stopping(run):
-        yield run.ended - (run.last + run.ttl + spare), "the end"
+        yield run.ended - (last_awaited(run) + run.ttl + spare), "the end"
     if run.root and run.max_run_ms is not None and not was_unguarded(run):
         grace = run.grace if run.kill_after_ms is None else run.kill_after_ms * MS
         slack = spare if run.faults else SECOND
         latest = run.start + run.max_run_ms * MS + grace + slack
         yield run.last - latest, "the end of a job with --max-run"
+
+
+def last_awaited(run):
+    """The last life of what a run waits for: with --wait-all of nested runs, too."""
+    nested = [inner for inner in run.nested if inner.root] if run.wait_all else []
+    return max([run.last, *map(last_awaited, nested)])
 
 
 def is_stopping(run):
