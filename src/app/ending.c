@@ -10,46 +10,42 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	[ENDING_NONE] = {NULL, EXITCODE_OK, false},
 	[ENDING_JOB] = {NULL, ENDING_OWN_STATUS, false},
 	[ENDING_SIGNAL] = {NULL, ENDING_OWN_STATUS, false},
-	[ENDING_BUSY] = {"{name} {holder}; command not started",
+	[ENDING_BUSY] = {"{name} {holder}", EXITCODE_BUSY, false},
+	[ENDING_QUEUE_FULL] = {"{name} {holder}; {count} are waiting already",
 	    EXITCODE_BUSY, false},
-	[ENDING_QUEUE_FULL] = {"{name} {holder}; {count} are waiting already; "
-	    "command not started", EXITCODE_BUSY, false},
-	[ENDING_WAIT_OVER] = {"{name}: still held, gave up waiting; "
-	    "command not started", EXITCODE_BUSY, false},
-	[ENDING_UNAVAILABLE] = {"[{name}: ]{why}[; {then}]",
+	[ENDING_WAIT_OVER] = {"{name}: still held, gave up waiting",
+	    EXITCODE_BUSY, false},
+	[ENDING_UNAVAILABLE] = {"[{name}: ]{why}", EXITCODE_UNAVAILABLE, false},
+	[ENDING_SERVER_ERROR] = {"[{name}: ]{why}",
 	    EXITCODE_UNAVAILABLE, false},
-	[ENDING_SERVER_ERROR] = {"[{name}: ]{why}[; {then}]",
-	    EXITCODE_UNAVAILABLE, false},
-	[ENDING_REFUSED] = {"[{name}: ]{why}[; {then}]",
-	    EXITCODE_REFUSED, false},
-	[ENDING_NOT_A_LOCK] = {"{name} is not a lock: {why}[; {then}]",
+	[ENDING_REFUSED] = {"[{name}: ]{why}", EXITCODE_REFUSED, false},
+	[ENDING_NOT_A_LOCK] = {"{name} is not a lock: {why}",
 	    EXITCODE_NOT_A_LOCK, false},
 	[ENDING_OTHER_KIND] = {"{name} is held {why} by the outer run, which "
-	    "would wait for itself; command not started", EXITCODE_USAGE, false},
-	[ENDING_MISCONFIGURED] = {"{name}: {why}; command not started",
-	    EXITCODE_USAGE, false},
-	[ENDING_NO_COMMAND] = {"{command}: {why}", ENDING_OWN_STATUS, false},
+	    "would wait for itself", EXITCODE_USAGE, false},
+	[ENDING_MISCONFIGURED] = {"{name}: {why}", EXITCODE_USAGE, false},
+	[ENDING_NO_COMMAND] = {"cannot run {command}: {why}",
+	    ENDING_OWN_STATUS, false},
 	[ENDING_NOT_RUN] = {"{name}: cannot run {command}: {why}",
 	    ENDING_OWN_STATUS, false},
-	[ENDING_NO_LOCK] = {"{name}: cannot prepare the lock: {why}; "
-	    "command not started", EXITCODE_RESOURCE, false},
-	[ENDING_NO_JOB] = {"{name}: cannot prepare the job: {why}; "
-	    "command not started", EXITCODE_RESOURCE, false},
-	[ENDING_UNGUARDED] = {"{name}: the job cannot be guarded: {why}; "
-	    "command not started", EXITCODE_RESOURCE, false},
+	[ENDING_NO_LOCK] = {"{name}: cannot prepare the lock: {why}",
+	    EXITCODE_RESOURCE, false},
+	[ENDING_NO_JOB] = {"{name}: cannot prepare the job: {why}",
+	    EXITCODE_RESOURCE, false},
+	[ENDING_UNGUARDED] = {"{name}: the job cannot be guarded: {why}",
+	    EXITCODE_RESOURCE, false},
 	[ENDING_LOOP_FAILED] = {"cannot wait for events: {why}",
 	    EXITCODE_INTERNAL, false},
 	[ENDING_GUARD_DIED] = {"{name}: the guard was killed, and the job with "
 	    "it", EXITCODE_RESOURCE, false},
-	[ENDING_OVERRUN] = {"{name}: the job has run for {age}; {then}",
+	[ENDING_OVERRUN] = {"{name}: the job has run for {age}",
 	    EXITCODE_OVERRUN, false},
-	[ENDING_UNKILLABLE] = {"{name}: {why}; the lock stays until its ttl ends",
-	    EXITCODE_RESOURCE, false},
-	[ENDING_LOST] = {"{name} was lost: {why}[; {then}]",
-	    EXITCODE_LOST, true},
+	[ENDING_UNKILLABLE] = {"{name}: {why}; the lock stays until its ttl "
+	    "ends", EXITCODE_RESOURCE, false},
+	[ENDING_LOST] = {"{name} was lost: {why}", EXITCODE_LOST, true},
 	[ENDING_NOT_RENEWED] = {"{name} is being lost: its lease ends without "
-	    "a renewal; {then}", EXITCODE_LOST, true},
-	[ENDING_LEASE_OVER] = {"{name} was lost: its lease ended; {then}",
+	    "a renewal", EXITCODE_LOST, true},
+	[ENDING_LEASE_OVER] = {"{name} was lost: its lease ended",
 	    EXITCODE_LOST, true},
 	[ENDING_JOB_LATE] = {"{name} was lost: its lease ended before the job",
 	    EXITCODE_LOST, true},
@@ -73,6 +69,8 @@ ending_add(struct ending *ending, enum ending_reason reason, struct event event)
 		status = ending->opts->conflict_exit;
 	if (status != ENDING_OWN_STATUS)
 		event.status = status;
+	if (!ending->job_started && event.then == EVENT_THEN_NOTHING)
+		event.then = EVENT_THEN_NOT_STARTED;
 	event.type = EVENT_ENDING;
 	event.ending = &ending_rows[reason];
 	events_emit(ending->events, &event);
@@ -109,5 +107,7 @@ ending_add_unguarded(struct ending *ending, int error)
 			      ? "/proc belongs to another pid namespace"
 			      : strerror(error);
 
-	ending_add_text(ending, ENDING_UNGUARDED, why);
+	/* The guard may find this out later than we call the job started. */
+	ending_add(ending, ENDING_UNGUARDED,
+	    (struct event){.why = why, .then = EVENT_THEN_NOT_STARTED});
 }

@@ -11,6 +11,9 @@
 
 #define ENDING_OWN_STATUS (-1) /* the event has it */
 
+/* What each message says that ends a run before its job. */
+#define ENDING_NOT_STARTED "command not started"
+
 /* By rank: of two reasons the later one in this list counts. But once a lock is
  * lost, that reason stays. */
 enum ending_reason {
@@ -44,7 +47,8 @@ enum ending_reason {
 };
 
 struct ending_row {
-	const char *message; /* see event_text.c; NULL: none */
+	/* Without what follows for the job. See event_text.c; NULL: none. */
+	const char *message;
 	int status;
 	bool lost;
 };
@@ -54,12 +58,14 @@ extern const struct ending_row ending_rows[ENDING_COUNT];
 struct ending {
 	const struct opts *opts;
 	const struct events *events;
+	bool job_started; /* before that, no reason comes with a job */
 	/* Facts, to be read only: of the reason that counts so far. */
 	enum ending_reason reason;
 	int status; /* a signal's number as -N */
 };
 
-/* A reason has come up: emits it, with these facts. */
+/* A reason has come up: emits it, with these facts. Before the job has been
+ * started, what follows is that the command is not started. */
 void ending_add(struct ending *ending, enum ending_reason reason,
     struct event event);
 /* The same with a text only, which may be NULL, */

@@ -96,8 +96,9 @@ static const struct {
 };
 /* clang-format on */
 
+/* The last part of each message about the end of a run. */
 static const char *const thens[EVENT_THEN_COUNT] = {
-    [EVENT_THEN_NOT_STARTED] = "command not started",
+    [EVENT_THEN_NOT_STARTED] = ENDING_NOT_STARTED,
     [EVENT_THEN_STOPPED] = "stopping the job",
     [EVENT_THEN_KILLED] = "the job was killed",
     [EVENT_THEN_CONTINUES] = "the job continues without it",
@@ -105,7 +106,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 
 /* --- a message -------------------------------------------------------- */
 
-enum { FACTS = 15 };
+enum { FACTS = 14 };
 
 struct facts {
 	char name[TEXT_MAX], command[TEXT_MAX];
@@ -148,11 +149,10 @@ describe_facts(struct facts *facts, const struct event *event,
 	    .list = {{"name", facts->name}, {"why", event->why},
 		{"server", event->server}, {"fence", event->fence},
 		{"command", facts->command}, {"who", event->who},
-		{"then", thens[event->then]}, {"holder", facts->holder},
-		{"position", facts->position}, {"count", facts->count},
-		{"permits", facts->permits}, {"ms", facts->ms},
-		{"seconds", facts->seconds}, {"age", facts->age},
-		{"until", facts->until}}};
+		{"holder", facts->holder}, {"position", facts->position},
+		{"count", facts->count}, {"permits", facts->permits},
+		{"ms", facts->ms}, {"seconds", facts->seconds},
+		{"age", facts->age}, {"until", facts->until}}};
 	describe_names(event, opts, facts->name, sizeof(facts->name));
 	if (event->command != NULL)
 		escape_quote(event->command, facts->command,
@@ -243,10 +243,15 @@ event_text_format(const struct event *event, const struct opts *opts,
 {
 	enum level level;
 	const char *message = message_for(event, &level);
+	const char *then = thens[event->then];
 	struct facts facts;
+	size_t length;
 
 	describe_facts(&facts, event, opts);
 	fill_in(message != NULL ? message : "", &facts, text, size);
+	length = strlen(text);
+	if (event->type == EVENT_ENDING && length > 0 && then != NULL)
+		snprintf(text + length, size - length, "; %s", then);
 }
 
 /* --- on stderr -------------------------------------------------------- */

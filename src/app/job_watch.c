@@ -104,6 +104,7 @@ add_exec_failure(struct job_watch *watch)
 	ending_add(watch->ending, ENDING_NOT_RUN,
 	    (struct event){.command = child->path,
 		.why = there ? "its interpreter is not found" : strerror(error),
+		.then = EVENT_THEN_NOT_STARTED,
 		.status = status});
 }
 
@@ -132,7 +133,9 @@ finish(struct job_watch *watch)
 	emit(watch, event);
 	watch->state = JOB_WATCH_OVER;
 	if (!ending_is_lost(ending) && is_late(watch))
-		add_lock_ending(watch, ENDING_JOB_LATE, EVENT_THEN_NOTHING);
+		add_lock_ending(watch, ENDING_JOB_LATE,
+		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
+					   : EVENT_THEN_NOTHING);
 	else if (ending->reason == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(watch);
 	else if (ending->reason == ENDING_NONE)

@@ -157,6 +157,7 @@ start_job(struct run *run)
 		release(run);
 		return;
 	}
+	run->ending.job_started = true;
 	emit(run, (struct event){.type = EVENT_JOB_STARTED});
 	run->state = RUN_JOB;
 	guard_start_job(&run->guard, entries, length,
@@ -184,7 +185,7 @@ on_unavailable(struct run *run)
 		return;
 	}
 	ending_add_lock(&run->ending, ENDING_UNAVAILABLE, run->set.about,
-	    EVENT_THEN_NOT_STARTED);
+	    EVENT_THEN_NOTHING);
 	run->state = RUN_DONE;
 }
 
@@ -201,7 +202,6 @@ on_failed(struct run *run)
 	const struct lock *lock = run->set.about;
 	struct event event = {.name = lock->config->name,
 	    .why = lock->error,
-	    .then = EVENT_THEN_NOT_STARTED,
 	    .holder = &lock->holder,
 	    .count = lock->queue.length};
 
@@ -271,7 +271,7 @@ step_acquire(struct run *run)
 	} else if (clock_now() >= run->wait_until) {
 		if (run->set.answered)
 			ending_add_lock(&run->ending, ENDING_WAIT_OVER,
-			    run->set.about, EVENT_THEN_NOT_STARTED);
+			    run->set.about, EVENT_THEN_NOTHING);
 		cancel(run);
 	} else {
 		observer_watch_acquire(&run->observer, &run->set);
@@ -393,9 +393,8 @@ find_command(struct run *run)
 	if (status != 0)
 		ending_add(&run->ending, ENDING_NO_COMMAND,
 		    (struct event){.command = run->opts->command[0],
-			.why = status == EXITCODE_NOT_FOUND
-				   ? "command not found"
-				   : strerror(errno),
+			.why = status == EXITCODE_NOT_FOUND ? "not found"
+							    : strerror(errno),
 			.status = status});
 }
 

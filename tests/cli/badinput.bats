@@ -84,18 +84,18 @@ wrong_variable() {
 }
 
 @test "a command that isn't found: 127, before the lock is taken" {
-	mistake 127 "command not found" -k "$KEY" no-such-command
-	mistake 127 "command not found" -k "$KEY" ./no-such-file
-	mistake 127 "command not found" -k "$KEY" ./no-folder/file
-	SHELL=/no/shell mistake 127 "command not found" -k "$KEY" -c 'touch ran'
+	mistake 127 ": not found; command not started" -k "$KEY" no-such-command
+	mistake 127 ": not found; command not started" -k "$KEY" ./no-such-file
+	mistake 127 ": not found; command not started" -k "$KEY" ./no-folder/file
+	SHELL=/no/shell mistake 127 ": not found; command not started" -k "$KEY" -c 'touch ran'
 }
 
 @test "a command that can't be run: 126, before the lock is taken" {
 	echo 'touch ran' >script
-	mistake 126 "ermission denied" -k "$KEY" ./script
-	mistake 126 "directory" -k "$KEY" ./
+	mistake 126 "ermission denied; command not started" -k "$KEY" ./script
+	mistake 126 "directory; command not started" -k "$KEY" ./
 	mkdir folder
-	mistake 126 "directory" -k "$KEY" ./folder
+	mistake 126 "directory; command not started" -k "$KEY" ./folder
 }
 
 # --- options --------------------------------------------------------------------
@@ -182,7 +182,7 @@ wrong_variable() {
 }
 
 @test "a valid option on the command line overrides a bad variable" {
-	RLOCKRUN_TTL=0 mistake 127 "command not found" -k "$KEY" -t 5 no-such-command
+	RLOCKRUN_TTL=0 mistake 127 ": not found; command not started" -k "$KEY" -t 5 no-such-command
 }
 
 # --- URLs -----------------------------------------------------------------------

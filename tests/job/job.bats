@@ -108,7 +108,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	cp /bin/true file
 	before=$(cli info commandstats | grep -c cmdstat_eval || :)
 	ends_with 127 locked -- no-such-command-here
-	[[ $(<err) == 'rlockrun: "no-such-command-here": command not found' ]]
+	[[ $(<err) == 'rlockrun: cannot run "no-such-command-here": not found; command not started' ]]
 	ends_with 127 locked -- ./no-such-command
 	ends_with 127 locked -- /no/such/folder/command
 	ends_with 127 locked -- file/command
@@ -121,9 +121,9 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	echo 'echo ran' >plain
 	mkdir folder
 	ends_with 126 locked -- ./plain
-	[[ $(<err) == 'rlockrun: "./plain": Permission denied' ]]
+	[[ $(<err) == 'rlockrun: cannot run "./plain": Permission denied; command not started' ]]
 	ends_with 126 locked -- ./folder
-	[[ $(<err) == 'rlockrun: "./folder": Is a directory' ]]
+	[[ $(<err) == 'rlockrun: cannot run "./folder": Is a directory; command not started' ]]
 	ends_with 126 locked -- /
 	[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
 }
@@ -134,10 +134,10 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	echo >plain
 	chmod +x script script2
 	ends_with 126 locked -- ./script
-	[[ $(<err) == "rlockrun: \"$KEY\": cannot run \"./script\": its interpreter is not found" ]]
+	[[ $(<err) == "rlockrun: \"$KEY\": cannot run \"./script\": its interpreter is not found; command not started" ]]
 	is_free
 	ends_with 126 locked -- ./script2
-	[[ $(<err) == *'cannot run "./script2": Permission denied' ]]
+	[[ $(<err) == *'cannot run "./script2": Permission denied; command not started' ]]
 	is_free
 	[[ -z $(keys_left) ]]
 }
@@ -150,7 +150,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	rm command
 	touch ./done
 	exits_with 127 "${STARTED[1]}"
-	grep -q 'cannot run "./command": No such file or directory' err.2
+	grep -q 'cannot run "./command": No such file or directory; command not started' err.2
 	is_free
 }
 

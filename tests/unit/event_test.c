@@ -197,6 +197,50 @@ test_endings(void)
 	is_int(last.status, EXITCODE_RESOURCE, "but all are emitted");
 }
 
+#define NOT_STARTED "; command not started"
+
+static bool
+ends_with_not_started(const struct event *event)
+{
+	char text[4096];
+	size_t length;
+
+	event_text_format(event, &opts, text, sizeof(text));
+	length = strlen(text);
+	return length > strlen(NOT_STARTED) &&
+	       strstr(text, NOT_STARTED) == text + length - strlen(NOT_STARTED);
+}
+
+static void
+test_not_started(void)
+{
+	static const struct event_sink sink = {.on_event = on_event};
+	struct event last;
+	struct events events = {.sinks = {&sink},
+	    .states = {&last},
+	    .count = 1};
+	struct ending ending = {.opts = &opts, .events = &events};
+
+	for (int reason = 0; reason < ENDING_COUNT; reason++) {
+		struct event event =
+		    full_event(EVENT_ENDING, (enum ending_reason)reason);
+
+		event.then = EVENT_THEN_NOTHING;
+		ok(!ends_with_not_started(&event), "ending %d of no run",
+		    reason);
+		ending.job_started = false;
+		ending_add(&ending, (enum ending_reason)reason, event);
+		ok(ends_with_not_started(&last) ==
+			(ending_rows[reason].message != NULL),
+		    "ending %d before the job", reason);
+		ending.job_started = true;
+		ending_add(&ending, (enum ending_reason)reason, event);
+		ok(!ends_with_not_started(&last), "ending %d of a job", reason);
+	}
+	ending_add_unguarded(&ending, 0);
+	ok(ends_with_not_started(&last), "a guard that started no job");
+}
+
 /* A lost lock never looks like success. */
 static void
 test_ending_rows(void)
@@ -217,6 +261,7 @@ main(void)
 	test_messages();
 	test_renewals();
 	test_endings();
+	test_not_started();
 	test_ending_rows();
 	return tap_done();
 }
