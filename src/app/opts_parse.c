@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "app/credentials.h"
+#include "app/ending.h"
 #include "app/opts_check.h"
 #include "app/opts_table.h"
 #include "app/settings.h"
 #include "base/exitcode.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #define DEFAULT_TTL_MS 30000
@@ -273,6 +275,8 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
 	};
 	read_command_line(&settings, argc, argv);
+	if (opts->action == OPTS_RUN)
+		log_set_consequence(ENDING_NOT_STARTED);
 	read_environment(&settings);
 	if (settings.status == 0 && !settings_are_ignored(&settings))
 		opts_check(&settings, argv + optind);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/ending.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -185,6 +186,7 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 {
 	bool config = settings->origins[id] == ORIGIN_ENVIRONMENT ||
 		      opts_table[id].type == OPTS_FILE;
+	bool runs = settings->opts->action == OPTS_RUN;
 	char text[1024];
 	va_list arguments;
 
@@ -194,7 +196,10 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	log_warnx("%s%s", text, config ? "" : "; try 'rlockrun --help'");
+	log_warnx("%s%s", text,
+	    !config ? "; try 'rlockrun --help'"
+	    : runs  ? "; " ENDING_NOT_STARTED
+		    : "");
 }
 
 char *

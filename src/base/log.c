@@ -27,6 +27,8 @@ struct message {
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the state of stderr */
 static bool in_progress; /* a progress line is shown */
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): log_die runs anywhere */
+static const char *consequence = "";
 
 /* False if it does not fit beside the newline that follows. */
 static bool
@@ -166,12 +168,21 @@ log_warnx(const char *format, ...)
 }
 
 void
+log_set_consequence(const char *text)
+{
+	consequence = text;
+}
+
+void
 log_die(int status, const char *format, ...)
 {
+	char text[PIPE_BUF];
 	va_list arguments;
 
 	va_start(arguments, format);
-	log_message(0, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	log_warnx("%s%s%s", text, *consequence != '\0' ? "; " : "",
+	    consequence);
 	exit(status);
 }

@@ -17,6 +17,10 @@ void log_warnx(const char *format, ...) LOG_FORMAT(1, 2);
 void log_progress(const char *format, ...) LOG_FORMAT(1, 2);
 void log_progress_end(void);
 
+/* What log_die says after its message, such as "command not started"; at first
+ * nothing. The text must last. */
+void log_set_consequence(const char *text);
+
 /* log_warnx, then exit(status). Only before a job exists. */
 _Noreturn void log_die(int status, const char *format, ...) LOG_FORMAT(2, 3);
 

@@ -25,6 +25,7 @@ mistake() {
 	echo "$stderr"
 	[[ -z $output && ${#stderr_lines[@]} == 1 ]]
 	[[ $stderr == "rlockrun: "*"$2"* ]]
+	[[ $1 == 64 || $stderr == *"; command not started" ]]
 	[[ ! -e ran ]]
 }
 
@@ -244,6 +245,22 @@ wrong_url() {
 	rm "$file" && mkdir "$file"
 	mistake 78 "neither a regular file nor a pipe" "${given[@]}"
 	wrong_variable "password file \"$file\": neither" "RLOCKRUN_PASSWORD_FILE=$file"
+}
+
+@test "an action, which has no command, does not say that it was not started" {
+	export RLOCKRUN_PASSWORD_FILE=nowhere
+	for action in --status --force-release\ --yes; do
+		# shellcheck disable=SC2086 # two words
+		run -78 rl $action
+		[[ $output == 'rlockrun: password file "nowhere": No such file or directory' ]]
+	done
+	run -78 "$RLOCKRUN" --list
+	[[ $output == 'rlockrun: password file "nowhere": No such file or directory' ]]
+	export RLOCKRUN_PASSWORD_FILE='' RLOCKRUN_TLS_CA=nowhere
+	run -78 "$RLOCKRUN" --list -r rediss://localhost
+	[[ $output == 'rlockrun: CA file "nowhere": No such file or directory' ]]
+	run -69 "$RLOCKRUN" --list --server-timeout 0.1 -r unix:///nowhere
+	[[ $output == *"No such file or directory"* && $output != *started* ]]
 }
 
 @test "no option takes a password" {

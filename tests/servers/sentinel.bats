@@ -97,7 +97,7 @@ denied() {
 	run -78 rl --sentinel-password-file nowhere touch ran
 	RLOCKRUN_SENTINEL_PASSWORD=hush RLOCKRUN_SENTINEL_PASSWORD_FILE=password \
 		run -78 rl touch ran
-	[[ $output == *'exclude each other' && ! -e ran ]]
+	[[ $output == *'exclude each other; command not started' && ! -e ran ]]
 }
 
 # deny NUMBER...: those sentinels don't tell us who is the primary.

@@ -170,7 +170,7 @@ given_up_there() {
 bad_file() {
 	run -78 rl "${@:2}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: "*"$1"* && ! -e ran ]]
+	[[ ${#lines[@]} == 1 && $output == "rlockrun: "*"$1"*"; command not started" && ! -e ran ]]
 }
 
 @test "files that are missing or hold something else: 78" {

@@ -166,16 +166,19 @@ test_closed(void)
 }
 
 static void
-test_die(void)
+test_die(const char *consequence, const char *want)
 {
 	int fd = open_pipe(), status = 0;
 	pid_t child = fork();
 
-	if (child == 0)
+	if (child == 0) {
+		if (consequence != NULL)
+			log_set_consequence(consequence);
 		log_die(78, "bad %s", "thing");
+	}
 	waitpid(child, &status, 0);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 78, "log_die exits");
-	is_text(drain(fd), "rlockrun: bad thing\n", "log_die says why");
+	is_text(drain(fd), want, "log_die says why");
 	close(fd);
 }
 
@@ -190,7 +193,8 @@ main(void)
 	close(fd);
 	test_full_pipe();
 	test_broken_pipe();
-	test_die();
+	test_die(NULL, "rlockrun: bad thing\n");
+	test_die("no cake", "rlockrun: bad thing; no cake\n");
 	test_no_space();
 	test_closed();
 	return tap_done();
