@@ -28,8 +28,8 @@ fail(struct client *client, enum ending_reason failure, const char *what,
     const struct reply *reply)
 {
 	client->failure = failure;
-	snprintf(client->error, sizeof(client->error), "%s %.512s: %.256s",
-	    what, reply->label, reply_explain(reply->error));
+	reply_describe(client->error, sizeof(client->error), what, reply->label,
+	    reply->error);
 }
 
 static void

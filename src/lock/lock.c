@@ -157,8 +157,7 @@ void
 lock_note_error(struct lock *lock, const char *what, const char *label,
     const char *words)
 {
-	snprintf(lock->error, sizeof(lock->error), "%s %.512s: %.256s", what,
-	    label, reply_explain(words));
+	reply_describe(lock->error, sizeof(lock->error), what, label, words);
 }
 
 void

@@ -86,8 +86,9 @@ vote_by_error(struct member *member, const struct reply *reply)
 	bool anew = verdict == REPLY_RECONNECT;
 	bool transient = verdict == REPLY_RETRY || anew;
 
-	set_absent(member, transient ? MEMBER_FAILED : MEMBER_UNUSABLE,
-	    refused ? "refused by" : "error from", reply_explain(reply->error));
+	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
+	reply_describe(member->why, sizeof(member->why),
+	    refused ? "refused by" : "error from", label(member), reply->error);
 	if (verdict == REPLY_LOST && member_had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))

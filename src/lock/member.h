@@ -73,7 +73,7 @@ struct member {
 	struct value *value;   /* that it voted with, or NULL */
 	enum reply_kind kind;  /* of that reply */
 	char refusal[256];     /* of AUTH or SELECT, or empty */
-	char why[320];	       /* it voted so */
+	char why[640];	       /* it voted so */
 	bool may_have_granted; /* whatever the vote is */
 	/* about the lock, */
 	enum member_presence presence;

@@ -29,7 +29,7 @@
 
 enum { READ_BYTES = 16384 };
 /* Of a line that has the URL and the server's words in it. */
-enum { ERROR_MAX = 1024, LABEL_MAX = 1024, HOST_MAX = 256 };
+enum { ERROR_MAX = 1280, LABEL_MAX = 1024, HOST_MAX = 256 };
 
 /* A TLS handshake that is not answered for so long is probed. */
 enum { SILENCE_MS = 1000 };
@@ -227,7 +227,7 @@ conn_drop(struct conn *conn)
 static void
 describe(struct conn *conn, const char *what, const char *why)
 {
-	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.256s", what,
+	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.512s", what,
 	    conn->to.label, why);
 }
 

@@ -22,8 +22,10 @@ on_auth(void *arg, const struct reply *reply)
 
 	if (error == NULL)
 		return;
-	if (reply_is(error, "ERR unknown") ||
-	    (*password != '\0' && strstr(error, password) != NULL))
+	if (*password == '\0' && reply_is(error, "WRONGPASS"))
+		error = "NOAUTH no password was given for that user";
+	else if (reply_is(error, "ERR unknown") ||
+		 (*password != '\0' && strstr(error, password) != NULL))
 		error = "ERR it does not know the command AUTH";
 	handshake_refuse(handshake, error);
 }

@@ -1,6 +1,8 @@
 #include "redis/reply.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -41,6 +43,28 @@ static const struct row {
 
 static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
     "READONLY", "UNBLOCKED"};
+
+#define SEE_RULES "permit it: see Access rules in rlockrun(1)"
+
+/* What a person can do. NOAUTH is in advise. */
+static const struct {
+	const char *prefix, *advice;
+} advices[] = {
+    {"WRONGPASS", "check the user and the password"},
+    {"ERR AUTH ", "leave the password out, or name a user by --user"},
+    {"ERR DB index", "choose a db that the server has"},
+    {"ERR invalid DB index", "choose a db that the server has"},
+    {"NOPERM", SEE_RULES},
+    {"ERR The user executing the script", SEE_RULES},
+    {"ERR ACL failure in script", SEE_RULES},
+    {"DENIED", "set a password on the server, or protected-mode no"},
+    {"READONLY", "it is a replica: use the address of the primary, or "
+		 "redis-sentinel://"},
+    {"LOADING", "it is reading its data: a longer --server-timeout waits"},
+    {"MISCONF", "it cannot save its data: see its log"},
+    {"OOM", "its memory is full: raise its maxmemory"},
+    {"ERR max number of clients", "raise its maxclients"},
+};
 
 /* What a node of a cluster answers to a client that takes it for a server of
  * its own. */
@@ -90,8 +114,8 @@ reply_is_doubtful(const char *error)
 }
 
 /* A sentinel repeats the whole script in its answer. */
-const char *
-reply_explain(const char *error)
+static const char *
+explain(const char *error)
 {
 	if (reply_is(error, "ERR unknown command") &&
 	    strstr(error, "EVAL") != NULL)
@@ -100,4 +124,33 @@ reply_explain(const char *error)
 	if (is_any(error, of_a_cluster, LENGTH(of_a_cluster)))
 		return "it is a node of a cluster (redis-cluster://HOST)";
 	return error;
+}
+
+/* A job has RLOCKRUN_TTL_MS in its environment, but no password: a nested run
+ * that relies on RLOCKRUN_PASSWORD has none. */
+static const char *
+advise(const char *error)
+{
+	if (reply_is(error, "NOAUTH"))
+		return getenv("RLOCKRUN_TTL_MS") == NULL
+			   ? "give a password: RLOCKRUN_PASSWORD or "
+			     "--password-file"
+			   : "a job does not inherit the password of its "
+			     "rlockrun: use --password-file, or "
+			     "RLOCKRUN_PASSWORD_FILE for both";
+	for (size_t i = 0; i < LENGTH(advices); i++)
+		if (reply_is(error, advices[i].prefix))
+			return advices[i].advice;
+	return NULL;
+}
+
+void
+reply_describe(char *text, size_t size, const char *what, const char *label,
+    const char *error)
+{
+	const char *advice = advise(error);
+
+	snprintf(text, size, "%s %.512s: %.256s%s%s%s", what, label,
+	    explain(error), advice != NULL ? " (" : "",
+	    advice != NULL ? advice : "", advice != NULL ? ")" : "");
 }

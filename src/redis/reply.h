@@ -4,6 +4,7 @@
 #define REPLY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "redis/value.h"
@@ -74,7 +75,9 @@ bool reply_is_doubtful(const char *error);
 /* Whether the error is of that kind: "NOAUTH", "ERR unknown command". */
 bool reply_is(const char *error, const char *prefix);
 
-/* The error in words that help, if the server's own do not; else as it is. */
-const char *reply_explain(const char *error);
+/* "WHAT LABEL: ERROR (ADVICE)". The words of the error are replaced if they do
+ * not help, and the advice is what a person can do, if that is known. */
+void reply_describe(char *text, size_t size, const char *what,
+    const char *label, const char *error);
 
 #endif

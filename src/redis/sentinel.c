@@ -16,7 +16,7 @@ enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
 /* What a server that is no sentinel answers. */
 #define UNKNOWN_COMMAND "ERR unknown command"
 
-enum { WHY_MAX = 256, HOST_MAX = 256 };
+enum { WHY_MAX = 512, HOST_MAX = 256 };
 
 /* What the sentinels answered since they were asked. */
 struct tally {
@@ -166,7 +166,7 @@ give_up(struct sentinel *sentinel)
 		    "%zu of %zu sentinels answer, and know no such master",
 		    tally->ignorant, count);
 	else
-		snprintf(why, WHY_MAX, "no sentinel answers: %.230s",
+		snprintf(why, WHY_MAX, "no sentinel answers: %.480s",
 		    sentinel->why);
 	if (sentinel->ask_ms < ASK_MAX_MS)
 		sentinel->ask_ms *= 2;
@@ -182,7 +182,11 @@ meaning(const char *error)
 	if (error == NULL)
 		return "an answer that is not understood";
 	if (reply_is(error, "NOAUTH"))
-		return "it requires a password (RLOCKRUN_SENTINEL_PASSWORD)";
+		return "it requires a password (RLOCKRUN_SENTINEL_PASSWORD or "
+		       "--sentinel-password-file)";
+	if (reply_is(error, "WRONGPASS"))
+		return "WRONGPASS (check the user and the password for the "
+		       "sentinels)";
 	if (reply_is(error, UNKNOWN_COMMAND))
 		return "it is not a sentinel";
 	return error;
@@ -210,12 +214,12 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 	bool refused = is_refusal(reply);
 
 	if (reply->value == NULL && !refused)
-		snprintf(sentinel->why, WHY_MAX, "%.250s", reply->failure);
+		snprintf(sentinel->why, WHY_MAX, "%.500s", reply->failure);
 	else
 		snprintf(sentinel->why, WHY_MAX, "%.120s: %.120s", reply->label,
 		    meaning(error));
 	if (refused)
-		snprintf(sentinel->refusal, sizeof(sentinel->refusal), "%.240s",
+		snprintf(sentinel->refusal, sizeof(sentinel->refusal), "%.490s",
 		    sentinel->why);
 	sentinel->tally.refused += refused;
 	sentinel->tally.strange += reply->value != NULL && !refused;

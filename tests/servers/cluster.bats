@@ -205,7 +205,7 @@ points_at_itself() {
 	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@127.0.0.1:$PORT"
 	(($(wc -l <asked) == 6))
 	run -77 rl --status -r "redis-cluster://:wrong@127.0.0.1:$PORT"
-	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid" ]]
+	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid (check the user and the password)" ]]
 }
 
 # bats test_tags=extra

@@ -307,7 +307,8 @@ trouble() {
 
 @test "a real server that turns into a replica: READONLY" {
 	own_server
-	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' READONLY
+	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' \
+		'(it is a replica: use the address of the primary, or redis-sentinel://)'
 }
 
 # bats test_tags=extra
@@ -327,7 +328,7 @@ trouble() {
 	own_server
 	mkdir own/dump.rdb
 	trouble 'config set save "100000 100000"; cli bgsave; wait_until misconfigured' \
-		'config set save ""' MISCONF
+		'config set save ""' '(it cannot save its data: see its log)'
 }
 
 misconfigured() {
@@ -395,7 +396,7 @@ make_haste() {
 	restart_loading
 	run -69 rl -n --server-timeout 1 touch ran
 	echo "$output"
-	[[ $output == *LOADING* && ! -e ran ]]
+	[[ $output == *LOADING*"(it is reading its data: a longer --server-timeout waits)"* && ! -e ran ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
 	passed EVAL/7 1

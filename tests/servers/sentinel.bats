@@ -84,7 +84,7 @@ denied() {
 
 @test "a password for the sentinels" {
 	SENTINEL_OPTIONS='requirepass hush' own_sentinels 0
-	denied 'it requires a password (RLOCKRUN_SENTINEL_PASSWORD)'
+	denied 'it requires a password (RLOCKRUN_SENTINEL_PASSWORD or --sentinel-password-file)'
 	# The server's isn't told to them.
 	RLOCKRUN_PASSWORD=hush denied 'it requires a password'
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl env
@@ -92,7 +92,7 @@ denied() {
 	(umask 077 && echo hush >password)
 	run -0 rl --sentinel-password-file password true
 	RLOCKRUN_SENTINEL_PASSWORD_FILE=password run -0 rl true
-	RLOCKRUN_SENTINEL_PASSWORD=wrong denied WRONGPASS
+	RLOCKRUN_SENTINEL_PASSWORD=wrong denied 'WRONGPASS (check the user and the password for the sentinels)'
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl --sentinel-user default true
 	run -78 rl --sentinel-password-file nowhere touch ran
 	RLOCKRUN_SENTINEL_PASSWORD=hush RLOCKRUN_SENTINEL_PASSWORD_FILE=password \

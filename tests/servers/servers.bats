@@ -109,10 +109,33 @@ user() {
 	run -0 rl -r "unix://:secret@$SUITE_DIR/s" true
 	RLOCKRUN_PASSWORD=secret run -0 rl true
 	run -77 rl true
-	[[ $output == *NOAUTH* ]]
+	[[ $output == *": NOAUTH "*" (give a password: RLOCKRUN_PASSWORD or --password-file); command not started" ]]
+	run -77 rl --user default true
+	[[ $output == *": NOAUTH no password was given for that user (give a password: "* ]]
 	run -77 rl -r "unix://:wrong@$SUITE_DIR/s" true
-	[[ $output == *WRONGPASS* && $output != *wrong@* ]]
+	[[ $output == *": WRONGPASS "*" (check the user and the password); command not started" ]]
+	[[ $output != *wrong@* ]]
 	run -77 rl -w 5 -r "unix://:wrong@$SUITE_DIR/s" true
+}
+
+@test "a run inside a job reports that it does not inherit the password" {
+	local action
+	own_server --requirepass secret
+	(umask 077 && echo secret >password)
+	cure='(a job does not inherit the password of its rlockrun: use --password-file, or RLOCKRUN_PASSWORD_FILE for both)'
+	export RLOCKRUN
+	for action in 'true' --status --list '--force-release --yes'; do
+		# shellcheck disable=SC2086 # several words
+		[[ $action == --list ]] || action="-k $KEY:other $action"
+		# shellcheck disable=SC2086
+		RLOCKRUN_PASSWORD=secret run -77 rl sh -c 'exec "$RLOCKRUN" "$@"' - $action
+		[[ ${#lines[@]} == 1 && $output == *": NOAUTH "*" $cure"* ]]
+	done
+	RLOCKRUN_PASSWORD=secret RLOCKRUN_USER=default run -77 rl \
+		sh -c '"$RLOCKRUN" -k "$KEY:other" true'
+	[[ $output == *": NOAUTH "*" $cure; command not started" ]]
+	RLOCKRUN_PASSWORD_FILE=password run -0 rl sh -c '"$RLOCKRUN" -k "$KEY" true'
+	[[ -z $output ]]
 }
 
 @test "special characters in a password, percent-encoded" {

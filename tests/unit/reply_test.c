@@ -1,5 +1,7 @@
 #include "redis/reply.h"
 
+#include <stdlib.h>
+
 #include "tap.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -47,10 +49,12 @@ static const struct cell {
 };
 
 #define IN_CLUSTER "it is a node of a cluster (redis-cluster://HOST)"
+#define RULES " (permit it: see Access rules in rlockrun(1))"
+#define NO_PASSWORD "NOAUTH Authentication required."
 
 static const struct {
 	const char *error, *words;
-} explained[] = {
+} described[] = {
     {"ERR unknown command 'EVAL', with args beginning with: ...",
 	"it does not know EVAL, perhaps it is a sentinel "
 	"(redis-sentinel://HOST/MASTER)"},
@@ -59,9 +63,54 @@ static const struct {
     {"ASK 3999 127.0.0.1:6381", IN_CLUSTER},
     {"CROSSSLOT Keys in request don't hash to the same slot", IN_CLUSTER},
     {"MOVEDNOT", "MOVEDNOT"},
-    {"OOM command not allowed", "OOM command not allowed"},
+    {NO_PASSWORD, NO_PASSWORD " (give a password: RLOCKRUN_PASSWORD or "
+			      "--password-file)"},
+    {"WRONGPASS invalid", "WRONGPASS invalid (check the user and the "
+			  "password)"},
+    {"ERR AUTH <password> called without any password configured",
+	"ERR AUTH <password> called without any password configured (leave "
+	"the password out, or name a user by --user)"},
+    {"ERR DB index is out of range",
+	"ERR DB index is out of range (choose a db that the server has)"},
+    {"NOPERM no 'get'", "NOPERM no 'get'" RULES},
+    {"ERR The user executing the script can't run this (GET)",
+	"ERR The user executing the script can't run this (GET)" RULES},
+    {"ERR ACL failure in script: no", "ERR ACL failure in script: no" RULES},
+    {"DENIED", "DENIED (set a password on the server, or protected-mode no)"},
+    {"READONLY You can't", "READONLY You can't (it is a replica: use the "
+			   "address of the primary, or redis-sentinel://)"},
+    {"LOADING", "LOADING (it is reading its data: a longer --server-timeout "
+		"waits)"},
+    {"MISCONF", "MISCONF (it cannot save its data: see its log)"},
+    {"OOM command not allowed",
+	"OOM command not allowed (its memory is full: raise its maxmemory)"},
+    {"ERR max number of clients reached",
+	"ERR max number of clients reached (raise its maxclients)"},
+    {"ERR something else", "ERR something else"},
     {"", ""},
 };
+
+static void
+check_description(const char *error, const char *words)
+{
+	char text[2048], want[2048];
+
+	snprintf(want, sizeof(want), "error from redis://h:1: %s", words);
+	reply_describe(text, sizeof(text), "error from", "redis://h:1", error);
+	is_text(text, want, error);
+}
+
+/* The advice follows, however long the server's words are. */
+static void
+check_long_words(void)
+{
+	char error[2048] = "MISCONF ", text[2048];
+
+	memset(error + 8, 'x', 1000);
+	reply_describe(text, sizeof(text), "error from", "redis://h:1", error);
+	ok(strlen(text) < 400 && strstr(text, "xx (it cannot save") != NULL,
+	    "the words are cut, the advice is not");
+}
 
 int
 main(void)
@@ -76,8 +125,14 @@ main(void)
 		is_int(reply_judge(REPLY_RELEASING, error), cells[i].releasing,
 		    error);
 	}
-	for (size_t i = 0; i < LENGTH(explained); i++)
-		is_text(reply_explain(explained[i].error), explained[i].words,
-		    explained[i].error);
+	unsetenv("RLOCKRUN_TTL_MS");
+	for (size_t i = 0; i < LENGTH(described); i++)
+		check_description(described[i].error, described[i].words);
+	check_long_words();
+	setenv("RLOCKRUN_TTL_MS", "30000", 1);
+	check_description(NO_PASSWORD,
+	    NO_PASSWORD " (a job does not inherit the password of its "
+			"rlockrun: use --password-file, or "
+			"RLOCKRUN_PASSWORD_FILE for both)");
 	return tap_done();
 }
