@@ -252,9 +252,11 @@ fill_defaults(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
-	if (opts->server_count == 0)
+	if (opts->server_count == 0) {
 		settings_set(settings, OPT_REDIS, OPTS_DEFAULT_URL,
 		    ORIGIN_DEFAULT);
+		opts->servers[0].is_default = true;
+	}
 	if (settings->origins[OPT_KILL_AFTER] == ORIGIN_DEFAULT)
 		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
 					  ? opts->ttl_ms / 6

@@ -84,7 +84,8 @@ static void on_resolved(void *arg, const struct resolve_answer *answer);
 static void on_socket(void *arg, short revents);
 static void on_timer(void *arg);
 static void try_address(struct conn *conn);
-static void try_next_address(struct conn *conn, const char *why);
+static void try_next_address(struct conn *conn, const char *why,
+    const char *advice);
 
 struct conn *
 conn_new(struct loop *loop, const struct endpoint *url)
@@ -217,6 +218,8 @@ conn_drop(struct conn *conn)
 
 #define NOT_FOUND "cannot find the primary of"
 #define NO_CONNECTION "cannot connect to"
+#define NO_NAME "cannot resolve"
+#define CHECK_DNS "check the name servers of this host"
 #define NOT_REDIS "no Redis server at"
 
 /* Redis without TLS sends nothing back to a TLS greeting: it waits for the end
@@ -224,11 +227,25 @@ conn_drop(struct conn *conn)
 #define NO_HANDSHAKE \
 	"no answer to the TLS handshake, perhaps it does not speak TLS"
 
+#define DEFAULT_SERVER \
+	"this is the default server: name yours by -r or RLOCKRUN_REDIS"
+
+/* The advice may be NULL. */
+static void
+describe_with(struct conn *conn, const char *what, const char *why,
+    const char *advice)
+{
+	if (conn->url->is_default && conn->contact != CONN_HAS_ANSWERED)
+		advice = DEFAULT_SERVER;
+	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.512s%s%s%s",
+	    what, conn->to.label, why, advice != NULL ? " (" : "",
+	    advice != NULL ? advice : "", advice != NULL ? ")" : "");
+}
+
 static void
 describe(struct conn *conn, const char *what, const char *why)
 {
-	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.512s", what,
-	    conn->to.label, why);
+	describe_with(conn, what, why, NULL);
 }
 
 static void
@@ -315,16 +332,18 @@ set_timer(struct conn *conn)
 static void
 on_connecting_late(struct conn *conn)
 {
-	const char *why =
-	    conn->state == CONN_SECURING ? NO_HANDSHAKE : strerror(ETIMEDOUT);
+	bool is_securing = conn->state == CONN_SECURING;
+	const char *why = is_securing ? NO_HANDSHAKE : strerror(ETIMEDOUT);
+	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
 
 	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
-		fail(conn, NO_CONNECTION, why);
+		describe_with(conn, NO_CONNECTION, why, advice);
+		conn_drop(conn);
 	} else if (clock_now() < conn->dial.connect_by) {
 		probe(conn);
 		set_timer(conn);
 	} else {
-		try_next_address(conn, why);
+		try_next_address(conn, why, advice);
 	}
 }
 
@@ -336,7 +355,8 @@ on_timer(void *arg)
 	if (conn->state == CONN_LOCATING)
 		fail(conn, NOT_FOUND, "no sentinel answers in time");
 	else if (conn->state == CONN_RESOLVING)
-		fail(conn, "cannot resolve", "the name server does not answer");
+		fail(conn, NO_NAME,
+		    "the name server does not answer (" CHECK_DNS ")");
 	else if (conn->state == CONN_UP)
 		fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
@@ -552,7 +572,8 @@ on_socket(void *arg, short revents)
 		if (error == 0)
 			on_connected(conn);
 		else
-			try_next_address(conn, strerror(error));
+			try_next_address(conn, strerror(error),
+			    stream_advice(error));
 	} else if (conn->state == CONN_SECURING) {
 		secure(conn);
 	} else {
@@ -587,15 +608,16 @@ try_address(struct conn *conn)
 			set_timer(conn);
 			return;
 		}
-		describe(conn, NO_CONNECTION, strerror(errno));
+		describe_with(conn, NO_CONNECTION, strerror(errno),
+		    stream_advice(errno));
 	}
 	fail_next_turn(conn);
 }
 
 static void
-try_next_address(struct conn *conn, const char *why)
+try_next_address(struct conn *conn, const char *why, const char *advice)
 {
-	describe(conn, NO_CONNECTION, why);
+	describe_with(conn, NO_CONNECTION, why, advice);
 	conn->dial.address++;
 	try_address(conn);
 }
@@ -609,7 +631,10 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 
 	conn->state = CONN_CONNECTING;
 	if (answer->error != 0) {
-		fail(conn, "cannot resolve", gai_strerror(answer->error));
+		describe_with(conn, NO_NAME, gai_strerror(answer->error),
+		    answer->error == EAI_AGAIN ? CHECK_DNS
+					       : "check the host name");
+		conn_drop(conn);
 		return;
 	}
 	conn->dial.addresses = *answer;
@@ -629,7 +654,7 @@ find_addresses(struct conn *conn)
 	else if (resolved == 0)
 		conn->state = CONN_RESOLVING;
 	else
-		fail_soon(conn, "cannot resolve", strerror(errno));
+		fail_soon(conn, NO_NAME, strerror(errno));
 }
 
 void

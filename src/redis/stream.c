@@ -88,6 +88,25 @@ stream_connected(const struct stream *stream)
 	return error;
 }
 
+const char *
+stream_advice(int error)
+{
+	switch (error) {
+	case ECONNREFUSED:
+		return "check the address, and that the server is running";
+	case ENOENT:
+		return "check the path, and that the server is running";
+	case EACCES:
+		return "check the permissions of the socket";
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return "check the address, the network and firewalls";
+	default:
+		return NULL;
+	}
+}
+
 /* --- TLS -------------------------------------------------------------- */
 
 /* An address is not sent as server name indication (RFC 6066, 3). A common name

@@ -28,6 +28,10 @@ void stream_close(struct stream *stream);
 /* What came of a connection that was under way: 0, or an errno. */
 int stream_connected(const struct stream *stream);
 
+/* What to do about that errno, if connecting failed with it; NULL if that is
+ * not known. */
+const char *stream_advice(int error);
+
 /* From now on with TLS. The host is what the certificate must be for, a name or
  * an address. 0, or -1 when memory is out. */
 int stream_start_tls(struct stream *stream, const struct tls_context *context,

@@ -30,8 +30,9 @@ struct endpoint {
 	bool tls;	/* never with URL_UNIX */
 	/* With tls, to be set before connecting; stays the setter's. */
 	struct tls_context *tls_context;
-	char *master; /* its name at the sentinels, NULL without them */
-	bool cluster; /* hosts are nodes of one; each knows the others */
+	char *master;	 /* its name at the sentinels, NULL without them */
+	bool is_default; /* nobody named a server */
+	bool cluster;	 /* hosts are nodes of one; each knows the others */
 	/* Those that know the server, each an endpoint without master, user,
 	 * password and db. */
 	struct endpoint *hosts;

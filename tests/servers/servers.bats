@@ -55,12 +55,12 @@ user() {
 	done
 	run -69 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
 		--server-timeout 0.3 -r "redis://two:$PORT" true
-	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused; command not started" ]]
+	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused (check the address, and that the server is running); command not started" ]]
 }
 
 @test "a name that doesn't exist" {
 	run -69 rl --server-timeout 0.5 -r redis://nowhere.invalid true
-	[[ $output == *"cannot resolve redis://nowhere.invalid:6379: "* ]]
+	[[ $output == *"cannot resolve redis://nowhere.invalid:6379: "*" (check the "*"); command not started" ]]
 }
 
 @test "unix: db, and escapes in the path" {
@@ -70,10 +70,20 @@ user() {
 	reaches "unix://$PWD/a%20b/100%25"
 }
 
-@test "without a word it is the server on port 6379" {
-	run -69 env -u RLOCKRUN_REDIS unshare -rn timeout 30 "$RLOCKRUN" -k "$KEY" \
-		--server-timeout 0.2 true
-	[[ $output == *redis://127.0.0.1:6379* ]]
+@test "without a word it is the server on port 6379; its absence names -r" {
+	local action command=(unshare -rn timeout 30 "$RLOCKRUN" --server-timeout 0.2)
+	local hint='(this is the default server: name yours by -r or RLOCKRUN_REDIS)'
+	for action in "-k $KEY true" "--status -k $KEY" --list "--force-release --yes -k $KEY"; do
+		# shellcheck disable=SC2086 # several words
+		run -69 env -u RLOCKRUN_REDIS "${command[@]}" $action
+		[[ ${#lines[@]} == 1 && $output == *redis://127.0.0.1:6379*" $hint"* ]]
+	done
+	# A server that is named is not the default one, even if it is the same.
+	for url in RLOCKRUN_REDIS REDIS_URL; do
+		run -69 env -u RLOCKRUN_REDIS "$url=redis://127.0.0.1:6379" \
+			"${command[@]}" -k "$KEY" true
+		[[ $output == *redis://127.0.0.1:6379* && $output != *default* ]]
+	done
 }
 
 @test "-r over RLOCKRUN_REDIS over REDIS_URL; empty is unset" {
@@ -355,7 +365,7 @@ takes_ms() {
 @test "no server: 69 after --server-timeout, and at the end of -w" {
 	export RLOCKRUN_REDIS=unix://$PWD/away
 	takes_ms 400 1300 69 --server-timeout 0.8
-	[[ $output == *"rlockrun: \"$KEY\": cannot connect to unix://$PWD/away: No such file or directory; command not started" ]]
+	[[ $output == *"rlockrun: \"$KEY\": cannot connect to unix://$PWD/away: No such file or directory (check the path, and that the server is running); command not started" ]]
 	takes_ms 400 1300 69 -n --server-timeout 0.8
 	takes_ms 400 1300 69 -w 5 --server-timeout 0.8
 	takes_ms 390 900 69 -w 0.4
