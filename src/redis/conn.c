@@ -29,7 +29,7 @@
 
 enum { READ_BYTES = 16384 };
 /* Of a line that has the URL and the server's words in it. */
-enum { ERROR_MAX = 1280, LABEL_MAX = 1024, HOST_MAX = 256 };
+enum { ERROR_MAX = 1408, LABEL_MAX = 1024, HOST_MAX = 256 };
 
 /* A TLS handshake that is not answered for so long is probed. */
 enum { SILENCE_MS = 1000 };
@@ -237,7 +237,7 @@ describe_with(struct conn *conn, const char *what, const char *why,
 {
 	if (conn->url->is_default && conn->contact != CONN_HAS_ANSWERED)
 		advice = DEFAULT_SERVER;
-	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.512s%s%s%s",
+	snprintf(conn->error, sizeof(conn->error), "%s %.512s: %.640s%s%s%s",
 	    what, conn->to.label, why, advice != NULL ? " (" : "",
 	    advice != NULL ? advice : "", advice != NULL ? ")" : "");
 }

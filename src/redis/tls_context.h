@@ -1,4 +1,5 @@
-/* What tls.c loads, for stream.c. No type of OpenSSL leaves these two. */
+/* What tls.c loads, for stream.c and tls_names.c. No type of OpenSSL leaves
+ * these three. */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
 
@@ -38,6 +39,17 @@
 	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
 	DO(X509_VERIFY_PARAM_set_hostflags)    \
 	DO(X509_verify_cert_error_string)      \
+	DO(SSL_set_verify)                     \
+	DO(X509_STORE_CTX_get_error)           \
+	DO(X509_STORE_CTX_get_current_cert)    \
+	DO(X509_get_ext_d2i)                   \
+	DO(X509_get_subject_name)              \
+	DO(X509_NAME_get_text_by_NID)          \
+	DO(GENERAL_NAMES_free)                 \
+	DO(OPENSSL_sk_num)                     \
+	DO(OPENSSL_sk_value)                   \
+	DO(ASN1_STRING_get0_data)              \
+	DO(ASN1_STRING_length)                 \
 	DO(BIO_s_mem)                          \
 	DO(BIO_new)                            \
 	DO(BIO_free)                           \

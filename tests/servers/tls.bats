@@ -98,16 +98,33 @@ given_up_there() {
 
 @test "the certificate of another host" {
 	tls_server other
-	refused_there 'its certificate is not for localhost'
-	refused_there 'its certificate is not for 127.0.0.1' -r "rediss://127.0.0.1:$PORT"
+	refused_there 'its certificate is not for localhost, but for "other.example" (use such a name in the URL); '
+	refused_there 'its certificate is not for 127.0.0.1, but for "other.example"' -r "rediss://127.0.0.1:$PORT"
+	run -69 rl --server-timeout 1h --status
+	[[ $output == *'but for "other.example" (use such a name in the URL)' ]]
+}
+
+# names CERTIFICATE WORDS: what is said of a certificate for others.
+names() {
+	tls_server "$1"
+	refused_there "its certificate is not for localhost, but for $2"
+	stop_server "$SUITE_DIR"
+	rm -r "$SUITE_DIR"
+}
+
+@test "the names of another host's certificate, at most five" {
+	names several '"a.example", "*.b.example", "192.0.2.1", "2001:db8::1" (use'
+	names many '"n1.example", "n2.example", "n3.example", "n4.example", "n5.example" and 95 more (use'
+	names strange '"\x1b[31m\"", "localhost?.evil" (use'
+	names nameless 'no host: its common name "nameless" does not count'
 }
 
 @test "a certificate that names the host by its common name only" {
 	tls_server common
-	refused_there "its certificate is not for localhost: only its subjectAltName counts, not its common name"
+	refused_there "its certificate is not for localhost, but for no host: its common name \"localhost\" does not count, only a subjectAltName does"
 	stop_server "$SUITE_DIR"
 	tls_server address
-	refused_there "its certificate is not for localhost"
+	refused_there 'its certificate is not for localhost, but for "127.0.0.1" (use'
 	run -0 rl -r "rediss://127.0.0.1:$PORT" true
 }
 
