@@ -25,7 +25,7 @@ _rlockrun_argument() {
 	--key | --permits | --ttl | --min-hold | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
-		--warn-after | --older-than | --token) ;;
+		--warn-after | --older-than | --token | --label) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
 	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
@@ -39,7 +39,7 @@ _rlockrun() {
 		-t --ttl --min-hold
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters -E --conflict-exit-code -q --quiet --splay -c --command
-		--wait-all --max-run --warn-after --on-lost
+		--label --wait-all --max-run --warn-after --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file

@@ -6,7 +6,7 @@ function __rlockrun_command
     set -e tokens[1]
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= n/nonblock nb nonblocking \
         w/wait= timeout= max-waiters= E/conflict-exit-code= q/quiet splay= c/command= \
-        wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
+        label= wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
         force-release json older-than= token= yes v/verbose progress= h/help V/version
@@ -45,6 +45,7 @@ complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d '
 complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a lock that is held'
 complete -c rlockrun -n __rlockrun_no_command -l splay -x -d 'First sleep a random time up to this'
 complete -c rlockrun -n __rlockrun_no_command -s c -l command -x -d 'Run STRING through $SHELL -c'
+complete -c rlockrun -n __rlockrun_no_command -l label -x -d 'Show TEXT to others instead of the command'
 complete -c rlockrun -n __rlockrun_no_command -l wait-all -d 'Keep the lock until all processes have ended'
 complete -c rlockrun -n __rlockrun_no_command -l max-run -x -d 'Stop the job after this long, status 124'
 complete -c rlockrun -n __rlockrun_no_command -l warn-after -x -d 'Warn once the lock is held for this long'

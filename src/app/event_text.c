@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "job/terminal.h"
 
-enum { TEXT_MAX = 4096, FACT_MAX = 640, SECOND_MS = 1000 };
+enum { TEXT_MAX = 4096, FACT_MAX = HOLDER_LOCK_TEXT_MAX, SECOND_MS = 1000 };
 
 enum level {
 	LEVEL_NONE,

@@ -90,7 +90,7 @@ report_forced(const struct client *client, const struct look *look,
     const struct look_holder *only)
 {
 	int64_t others = look->count - (int64_t)look->listed;
-	char who[512];
+	char who[HOLDER_TEXT_MAX];
 
 	if (only != NULL)
 		holder_describe(&only->who, who, sizeof(who));
@@ -128,7 +128,7 @@ static bool
 ask_user(const struct client *client, const struct look *look)
 {
 	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
-	char text[512];
+	char text[HOLDER_TEXT_MAX];
 	char *holder;
 	char *line = NULL;
 	size_t size = 0;
@@ -165,7 +165,7 @@ consider(struct client *client, const struct key_names *keys,
 	const struct opts *opts = client->opts;
 	const struct look_holder *only = NULL;
 	struct event event = {.type = EVENT_COUNT};
-	char who[512];
+	char who[HOLDER_TEXT_MAX];
 
 	look_describe_holders(look, who, sizeof(who));
 	event.who = who;

@@ -69,7 +69,7 @@ add_row(struct list *list, const struct look *look, const char *name)
 	const struct look_holder *oldest = look_oldest(look);
 	char kind[64], age[32] = "-", left[48], waiting[24] = "?";
 	const char *cells[] = {name, kind, "(another client)", "-", "-", age,
-	    left, waiting, or_dash(look->fence)};
+	    left, waiting, or_dash(look->fence), "-"};
 	size_t length;
 
 	look_describe_kind(look, kind, sizeof(kind));
@@ -78,6 +78,7 @@ add_row(struct list *list, const struct look *look, const char *name)
 		cells[2] = or_dash(oldest->who.host);
 		cells[3] = or_dash(oldest->who.pid);
 		cells[4] = or_dash(oldest->who.user);
+		cells[9] = or_dash(oldest->who.label);
 		if (oldest->who.held_ms >= 0)
 			holder_describe_age(oldest->who.held_ms, age,
 			    sizeof(age));
@@ -265,7 +266,10 @@ static void
 begin_table(struct list *list)
 {
 	static const char *const titles[] = {"NAME", "KIND", "HOLDER", "PID",
-	    "USER", "HELD", "TTL", "WAITING", "FENCE"};
+	    "USER", "HELD", "TTL", "WAITING", "FENCE", "LABEL"};
+
+	_Static_assert(sizeof(titles) / sizeof(*titles) <= TABLE_COLUMNS,
+	    "room for all columns");
 
 	if (!list->client->opts->json && list->table.columns == 0)
 		table_init(&list->table, titles,

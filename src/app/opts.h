@@ -70,6 +70,7 @@ struct opts {
 	int replicas;	       /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */
 	int conflict_exit;     /* -E */
+	const char *label;     /* or empty */
 	int progress;	       /* enum opts_progress */
 	bool quiet;
 	bool verbose;

@@ -272,6 +272,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	    .server_timeout_ms = DEFAULT_SERVER_TIMEOUT_MS,
 	    .conflict_exit = EXITCODE_BUSY,
 	    .prefix = "",
+	    .label = "",
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
 	};
 	read_command_line(&settings, argc, argv);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/num.h"
+#include "lock/limit.h"
 
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
 #define REPLICAS_MAX 1000
@@ -77,6 +78,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .shorts = "c", .longs = {"command"}, .argument = "STRING",
 	    .help = "run STRING through $SHELL -c",
 	    .type = OPTS_TEXT, FIELD(shell_command), .once = true},
+	[OPT_LABEL] = {.longs = {"label"}, .argument = "TEXT",
+	    VARIABLE(LABEL),
+	    .help = "show TEXT to others instead of the command",
+	    .type = OPTS_TEXT, FIELD(label), .min = 1, .max = LIMIT_LABEL,
+	    .mistake = "not a text of 1 to 256 bytes"},
 	[OPT_WAIT_ALL] = {.longs = {"wait-all"}, VARIABLE(WAIT_ALL),
 	    .help = "keep the lock until all processes have ended",
 	    .type = OPTS_SWITCH, FIELD(wait_all)},

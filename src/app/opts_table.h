@@ -27,6 +27,7 @@ enum option_id {
 	OPT_QUIET,
 	OPT_SPLAY,
 	OPT_COMMAND,
+	OPT_LABEL,
 	OPT_WAIT_ALL,
 	OPT_MAX_RUN,
 	OPT_WARN_AFTER,
@@ -93,8 +94,8 @@ struct opts_row {
 	const char *variable;
 	const char *help;
 	enum opts_type type;
-	size_t field; /* offset in struct opts */
-	int64_t min, max;
+	size_t field;	     /* offset in struct opts */
+	int64_t min, max;    /* of a text: bytes */
 	const char *mistake; /* the reason, for what is not in that range */
 	enum opts_action action;
 	unsigned with;		/* only with these actions, as bits, */

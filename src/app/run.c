@@ -434,6 +434,7 @@ configure_locks(struct run *run)
 		    .kind = kind_of(opts->kind),
 		    .permits = opts->permits,
 		    .command = opts->command[0],
+		    .label = opts->label,
 		    .held = getenv("RLOCKRUN_HELD"),
 		};
 }

@@ -76,6 +76,18 @@ set_duration(int64_t *field, const struct opts_row *row, const char *text)
 	return NULL;
 }
 
+/* Without a mistake any text is good. */
+static const char *
+set_text(const char **field, const struct opts_row *row, const char *text)
+{
+	int64_t length = (int64_t)strlen(text);
+
+	if (row->mistake != NULL && (length < row->min || length > row->max))
+		return row->mistake;
+	*field = text;
+	return NULL;
+}
+
 static const char *
 set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
 {
@@ -160,6 +172,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
 						 : NULL;
 	case OPTS_TEXT:
+		return set_text(field, row, text);
 	case OPTS_FILE:
 		*(const char **)field = text;
 		return NULL;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TABLE_COLUMNS 9
+#define TABLE_COLUMNS 10
 #define TABLE_ROWS 200 /* held back at most */
 
 struct table {

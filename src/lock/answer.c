@@ -11,7 +11,7 @@
 #include "lock/waiter.h"
 
 enum { DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
-enum { HOLDER_VALUES = 12 }; /* of look.lua, for each */
+enum { HOLDER_VALUES = 13 }; /* of look.lua, for each */
 #define COUNT_MAX (INT64_C(1) << 40)
 _Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
@@ -153,17 +153,20 @@ take_who(struct cursor *cursor, struct holder *holder)
 		cursor->bad = true;
 }
 
+/* Host, pid, user, label. */
 static void
 take_names(struct cursor *cursor, struct holder *holder)
 {
 	const char *host = take_text(cursor, LIMIT_TEXT);
 	const char *pid = take_number(cursor, LIMIT_PID);
 	const char *user = take_text(cursor, LIMIT_TEXT);
+	const char *label = take_text(cursor, LIMIT_LABEL);
 
 	snprintf(holder->host, sizeof(holder->host), "%s", host);
 	snprintf(holder->pid, sizeof(holder->pid), "%s",
 	    *pid != '\0' ? pid : "?");
 	snprintf(holder->user, sizeof(holder->user), "%s", user);
+	snprintf(holder->label, sizeof(holder->label), "%s", label);
 }
 
 static void

@@ -27,6 +27,7 @@ struct lock_config {
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
 	const char *command; /* for the holder's record */
+	const char *label;   /* likewise, or empty */
 	const char *held;    /* RLOCKRUN_HELD, or NULL */
 };
 

@@ -3,12 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
 
-enum { HOLDER_TEXT_MAX = 480 };
 enum { SECOND_MS = 1000, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
 
 bool
@@ -67,27 +68,38 @@ holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 		strftime(text, size, "%F %T", &local);
 }
 
+/* "web-3 (pid 4121, deploy)", or with ', "nightly sync"' in it. */
+static void
+describe_process(const struct holder *holder, char *text, size_t size)
+{
+	char label[2 * LIMIT_LABEL] = "";
+
+	if (*holder->label != '\0')
+		escape_quote(holder->label, label, sizeof(label));
+	snprintf(text, size, "%s (pid %s, %s%s%s)", holder->host, holder->pid,
+	    holder->user, *label != '\0' ? ", " : "", label);
+}
+
 void
 holder_describe(const struct holder *holder, char *text, size_t size)
 {
 	int64_t held_ms = holder->held_ms + clock_now() - holder->reported_at;
 	char age[32];
 	char start[32];
+	size_t length;
 
 	if (!holder_is_known(holder)) {
 		snprintf(text, size, "another client (not a rlockrun)%s",
 		    holder->left_ms == -1 ? ", without a time limit" : "");
 		return;
 	}
-	if (holder->held_ms == -1) {
-		snprintf(text, size, "%s (pid %s, %s)", holder->host,
-		    holder->pid, holder->user);
+	describe_process(holder, text, size);
+	if (holder->held_ms == -1)
 		return;
-	}
 	holder_describe_age(held_ms, age, sizeof(age));
 	holder_describe_time(-held_ms, start, sizeof(start));
-	snprintf(text, size, "%s (pid %s, %s) since %s, %s ago", holder->host,
-	    holder->pid, holder->user, start, age);
+	length = strlen(text);
+	snprintf(text + length, size - length, " since %s, %s ago", start, age);
 }
 
 /* " and 2 others (3 of 3 permits)" */

@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/limit.h"
+
+/* Room for what holder_describe and holder_describe_lock print. */
+enum { HOLDER_TEXT_MAX = 1024, HOLDER_LOCK_TEXT_MAX = 1280 };
+
 enum holder_state {
 	HOLDER_UNSEEN,	/* the server has not described it yet */
 	HOLDER_NONE,	/* the lock is free, but others are queued for it */
@@ -27,6 +32,7 @@ struct holder {
 	char host[256];
 	char pid[16];
 	char user[64];
+	char label[LIMIT_LABEL + 1]; /* of --label, or empty */
 };
 
 /* It is a rlockrun, and has left a record. */
@@ -37,7 +43,8 @@ bool holder_is_known(const struct holder *holder);
  * run. */
 void holder_self(struct holder *holder);
 
-/* "web-3 (pid 4121, deploy) since 12:03:11, 3m12s ago". The time is that of
+/* "web-3 (pid 4121, deploy) since 12:03:11, 3m12s ago", with a label
+ * "web-3 (pid 4121, deploy, "nightly sync") since ...". The time is that of
  * this machine's wall clock, reckoned back from the server's answer. */
 void holder_describe(const struct holder *holder, char *text, size_t size);
 

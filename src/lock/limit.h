@@ -19,6 +19,7 @@
  * out of range is never the fault of whoever wrote a key. */
 #define LIMIT_TEXT 255
 #define LIMIT_LONG_TEXT 1024 /* tokens, commands, names in the queue */
+#define LIMIT_LABEL 256
 #define LIMIT_PID 4194304
 #define LIMIT_PERMITS 1000000
 #define LIMIT_EXACT 9007199254740991  /* the last whole number of a double */

@@ -162,13 +162,17 @@ print_kind(const struct look *look)
 static void
 print_holder(const struct look_holder *holder)
 {
-	char who[512], left[32];
+	struct holder unlabelled = holder->who;
+	char who[HOLDER_TEXT_MAX], left[32];
 
-	holder_describe(&holder->who, who, sizeof(who));
+	unlabelled.label[0] = '\0';
+	holder_describe(&unlabelled, who, sizeof(who));
 	print_line("holder:", "%s", who);
+	if (*holder->who.label != '\0')
+		print_line("label:", "%s", holder->who.label);
 	if (holder->who.state == HOLDER_ENDED)
 		print_line("job:", "has ended; kept for --min-hold");
-	else if (*holder->command != '\0')
+	else if (*holder->who.label == '\0' && *holder->command != '\0')
 		print_line("command:", "%s", holder->command);
 	print_line("token:", "%s", holder->token);
 	look_describe_left(holder->who.left_ms, left, sizeof(left));
@@ -212,6 +216,15 @@ json_text(const char *name, const char *text)
 }
 
 static void
+json_text_if_any(const char *name, const char *text)
+{
+	if (*text != '\0')
+		json_text(name, text);
+	else
+		printf(",\"%s\":null", name);
+}
+
+static void
 json_integer(const char *name, bool known, int64_t value)
 {
 	if (known)
@@ -237,17 +250,16 @@ json_who(const struct look_holder *holder)
 
 	if (!holder_is_known(who)) {
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
-		       "\"command\":null,\"since_ms\":null,"
-		       "\"held_ms\":null,\"ended\":null");
+		       "\"label\":null,\"command\":null,"
+		       "\"since_ms\":null,\"held_ms\":null,"
+		       "\"ended\":null");
 		return;
 	}
 	json_text("host", who->host);
 	json_number("pid", who->pid);
 	json_text("user", who->user);
-	if (*holder->command != '\0')
-		json_text("command", holder->command);
-	else
-		printf(",\"command\":null");
+	json_text_if_any("label", who->label);
+	json_text_if_any("command", holder->command);
 	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
 	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");

@@ -160,7 +160,8 @@ request_acquire(struct request *request, const struct claim *claim)
 	ADD(request, claim->token, number(request, config->ttl_ms),
 	    helper_life(request, claim), config->kind->letter,
 	    permits(request, claim), self->host, self->pid, self->user,
-	    config->command, claim->waiter, config->wait ? "1" : "0", most);
+	    config->command, config->label, claim->waiter,
+	    config->wait ? "1" : "0", most);
 	padded = request->argc;
 	ADD(request, "");
 	add_former(request, claim);

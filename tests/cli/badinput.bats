@@ -174,6 +174,13 @@ wrong_variable() {
 	wrong "neither fail nor run" -k "$KEY" --on-unavailable runs touch ran
 }
 
+@test "a label that is empty, or longer than 256 bytes" {
+	long=$(printf %0257d 0)
+	wrong "--label '': not a text of 1 to 256 bytes" -k "$KEY" --label '' touch ran
+	wrong "--label '$long': not a text" -k "$KEY" --label "$long" touch ran
+	wrong_variable "RLOCKRUN_LABEL '$long': not a text" "RLOCKRUN_LABEL=$long"
+}
+
 @test "the same in the environment: 78, and the variable is named" {
 	wrong_variable "RLOCKRUN_TTL '0': not a duration" RLOCKRUN_TTL=0
 	wrong_variable "RLOCKRUN_WAIT '-1': not a duration" RLOCKRUN_WAIT=-1

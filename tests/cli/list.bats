@@ -25,7 +25,7 @@ names() {
 
 @test "list: locks that are held, aligned" {
 	own_server
-	[[ $(rlockrun --list) == "NAME  KIND  HOLDER  PID  USER  HELD  TTL  WAITING  FENCE" ]]
+	[[ $(rlockrun --list) == "NAME  KIND  HOLDER  PID  USER  HELD  TTL  WAITING  FENCE  LABEL" ]]
 	held job:b web-12345 3723
 	held ü:日本 h
 	cli set job:b:stale x
@@ -35,9 +35,9 @@ names() {
 	rlockrun --list >out
 	cat out
 	[[ $(wc -l <out) == 3 ]]
-	[[ $(sed -n 1p out) == "NAME   KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE" ]]
-	grep -qxE 'job:b  exclusive  web-12345  41   deploy  1h02m  9m5[0-9]s  1        -' out
-	grep -qxE 'ü:日本   exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -' out
+	[[ $(sed -n 1p out) == "NAME   KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE  LABEL" ]]
+	grep -qxE 'job:b  exclusive  web-12345  41   deploy  1h02m  9m5[0-9]s  1        -      -' out
+	grep -qxE 'ü:日本   exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -      -' out
 }
 
 @test "list: another client's lock, when a rlockrun waits for it" {
@@ -46,7 +46,7 @@ names() {
 	cli set lonely t px 60000
 	waiter plain web-2 1000 9000
 	[[ $(names) == plain ]]
-	grep -qE '^plain +exclusive +\(another client\) +- +- +- +(1m00|5[0-9]\.[0-9])s +1 +-$' rows
+	grep -qE '^plain +exclusive +\(another client\) +- +- +- +(1m00|5[0-9]\.[0-9])s +1 +- +-$' rows
 	[[ -z $(names --older-than 0.001) ]]
 }
 
@@ -60,9 +60,9 @@ names() {
 	rlockrun --list >out
 	cat out
 	[[ $(wc -l <out) == 4 ]]
-	grep -qxE 'readers +2 shared +web-2 +41 +deploy +1m[01][0-9]s +[23][0-9]\.[0-9]s +0 +-' out
-	grep -qxE 'three +1/3 permits +web-3 +41 +deploy +1h02m +[12][0-9]\.[0-9]s kept +0 +-' out
-	grep -qxE 'net +1 permit +\(another client\) +- +- +- +[12][0-9]\.[0-9]s +1 +-' out
+	grep -qxE 'readers +2 shared +web-2 +41 +deploy +1m[01][0-9]s +[23][0-9]\.[0-9]s +0 +- +-' out
+	grep -qxE 'three +1/3 permits +web-3 +41 +deploy +1h02m +[12][0-9]\.[0-9]s kept +0 +- +-' out
+	grep -qxE 'net +1 permit +\(another client\) +- +- +- +[12][0-9]\.[0-9]s +1 +- +-' out
 	[[ $(names --older-than 1h) == three && $(names --older-than 1m) == "readers three" ]]
 	run -0 rlockrun --list --json three
 	is 'it["kind"], it["free"], it["holders"][0]["ended"]' "('permits', 2, True)"

@@ -71,7 +71,7 @@ teardown() { end_test; }
 	[[ ${lines[1]} == "holder:   another client (not a rlockrun), without a time limit" ]]
 	[[ ${lines[2]} == "token:    plain" && ${lines[3]} == "ttl left: no limit" ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
+	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'label': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
 	# A record that is not this holder's is not believed.
 	held "$KEY" web-1
 	cli set "$KEY" plain PX 100000

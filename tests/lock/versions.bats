@@ -131,6 +131,31 @@ takes_over() {
 	wait_until none_left
 }
 
+@test "a label is shown by the new version, and spoils nothing for the old one" {
+	local kind
+	for kind in -x "-p1" -s; do
+		work A "$NEW" "$kind" --label 'nightly sync'
+		wait_until in_order A
+		run -75 "$OLD" -k "$KEY" -x -n true
+		[[ $output == *" (pid $PID, "*") since "* ]]
+		run -0 "$OLD" --status -k "$KEY"
+		[[ $output == *"(pid $PID, "*"token: "* ]]
+		run -75 "$NEW" -k "$KEY" -x -n true
+		[[ $output == *" (pid $PID, "*', "nightly sync") since '* ]]
+		touch "done"
+		exits_with 0 "$PID"
+		rm order "done"
+		work B "$OLD" "$kind"
+		wait_until in_order B
+		run -0 "$NEW" --status -k "$KEY"
+		[[ $output == *"(pid $PID, "* && $output != *label:* ]]
+		touch "done"
+		exits_with 0 "$PID"
+		rm order "done"
+	done
+	wait_until none_left
+}
+
 # nested OUTER INNER: the inner run joins, and outlives the outer one.
 nested() {
 	start "$1" -k "$KEY" sh -c '"$1" -k "$KEY" sh -c "echo >inside; until [ -e done ]; do sleep 0.02; done" &

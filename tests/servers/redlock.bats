@@ -122,9 +122,9 @@ keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
 }
 
 @test "busy names the holder; -w ends with 75; a waiter follows the holder" {
-	hold
+	hold --label 'nightly sync'
 	run -75 rl -n -- true
-	[[ $output == *"\"$KEY\" is held by "*"(pid $PID, "* ]]
+	[[ $output == *"\"$KEY\" is held by "*"(pid $PID, "*", \"nightly sync\") since "* ]]
 	run -75 rl -w 0.3 -- true
 	local holder=$PID
 	start rl -- sh -c 'date +%s%N >second'

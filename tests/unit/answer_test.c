@@ -89,32 +89,35 @@ static const struct {
     {"3", false, false},
     {"", false, false},
     {"+1\n+5\n+\n0", false, false},
-    {"0\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n1", true, false},
-    {"-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0", true, false},
-    {"-2\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n1", true, false},
+    {"-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0", true, false},
+    {"-2\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0", false, false},
     {"-1\n5\n+\n0", false, false},
     {"-1", false, false},
-    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0", true, false},
-    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n5\n0\n+" W, true, false},
-    {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n5\n0", true, false},
-    {"0\n3155760000000\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", true, false},
-    {"0\n3155760000001\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n-2\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n-2\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n-1\n+foreign\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+strange\n+s\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+foreign\n+z\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+foreign\n+sx\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+foreign\n+\n2\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+foreign\n+s\n0\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+free\n+s\n1\n0\n+\n+\n+\n0\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7x\n+u\n0\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+4194305\n+u\n0\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n-1\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n315619200001\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0\n2", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0", false, false},
-    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n0\n0\n5", false, false},
+    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
+    {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0\n+" W, true, false},
+    {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n+\n5\n0", true, false},
+    {"0\n3155760000000\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", true,
+	false},
+    {"0\n3155760000001\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", false,
+	false},
+    {"0\n-2\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n-2\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n-1\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+strange\n+s\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+z\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+sx\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+\n2\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+foreign\n+s\n0\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+free\n+s\n1\n0\n+\n+\n+\n+\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7x\n+u\n+l\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+4194305\n+u\n+l\n0\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n+l\n-1\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n+l\n315619200001\n0", false,
+	false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n+l\n0\n2", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n+l\n0", false, false},
+    {"0\n0\n3\n9\n+known\n+s\n1\n0\n+h\n+7\n+u\n+l\n0\n0\n5", false, false},
 };
 
 static void
@@ -138,8 +141,9 @@ test_tries(void)
 static void
 test_busy(void)
 {
-	void *reply = array("0\n1500\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n5\n1\n"
-			    "+garbage\n+" W);
+	void *reply =
+	    array("0\n1500\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n+l\n5\n1\n"
+		  "+garbage\n+" W);
 	struct answer_try answer;
 
 	ok(answer_acquire(&answer, reply), "busy");
@@ -155,10 +159,33 @@ test_busy(void)
 	is_text(answer.holder.host, "h", "  host");
 	is_text(answer.holder.pid, "?", "  a pid that is none");
 	is_text(answer.holder.user, "u", "  user");
+	is_text(answer.holder.label, "l", "  label");
 	is_int((int64_t)answer.to_notify.count, 1, "  one has a doorbell");
 	is_text(answer.to_notify.names[0], W, "  its name");
 	is_text(answer.fence, "", "  no fence");
 	freeReplyObject(reply);
+}
+
+/* A hostile server's label may be as long as one of ours, no longer. */
+static void
+test_label(void)
+{
+	char lines[400], label[LIMIT_LABEL + 2];
+	struct answer_try answer;
+
+	for (int extra = 0; extra < 2; extra++) {
+		void *reply;
+
+		memset(label, 'l', sizeof(label));
+		label[LIMIT_LABEL + extra] = '\0';
+		snprintf(lines, sizeof(lines),
+		    "0\n0\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+%s\n5\n0",
+		    label);
+		reply = array(lines);
+		ok(answer_acquire(&answer, reply) == (extra == 0),
+		    "a label with %d bytes too many", extra);
+		freeReplyObject(reply);
+	}
 }
 
 static void
@@ -248,7 +275,7 @@ test_others(void)
 static void
 test_unfinished(void)
 {
-	void *try = array("-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n0\n0");
+	void *try = array("-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0");
 	void *more = array("2\n1\n0\n+");
 	void *less = array("2\n0\n0\n+");
 	void *forced = array("-1");
@@ -354,7 +381,8 @@ test_replicas(void)
 /* --- look ------------------------------------------------------------- */
 
 #define DIGEST "+0123456789012345678901234567890123456789\n"
-#define HOLDER "+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+sh\n900\n0\n+17\n"
+#define HOLDER \
+	"+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n0\n+17\n"
 #define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n[\n]"
 
 static const struct {
@@ -410,6 +438,7 @@ test_look(void)
 	ok(look.holders[0].token_is_whole, "  all of it");
 	is_int(look.holders[0].who.held_ms, 100, "  held for");
 	is_text(look.holders[0].who.pid, "7", "  pid");
+	is_text(look.holders[0].who.label, "l", "  label");
 	is_text(look.holders[0].fence, "17", "  fence");
 	is_int((int64_t)look.queued, 1, "  a waiter");
 	is_text(look.queue[0].host, "web-3", "  its host");
@@ -444,6 +473,7 @@ main(void)
 {
 	test_tries();
 	test_busy();
+	test_label();
 	test_grant();
 	test_others();
 	test_unfinished();

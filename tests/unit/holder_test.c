@@ -114,6 +114,21 @@ test_kept(void)
 	    "who is before us is waited for, not the end of what is kept");
 }
 
+static void
+test_label(void)
+{
+	struct holder holder = {.state = HOLDER_KNOWN,
+	    .held_ms = -1,
+	    .host = "A",
+	    .pid = "1",
+	    .user = "u",
+	    .label = "a \"b\""};
+	char text[HOLDER_TEXT_MAX];
+
+	holder_describe(&holder, text, sizeof(text));
+	is_text(text, "A (pid 1, u, \"a \\\"b\\\"\")", "a label, in quotes");
+}
+
 static bool
 ends_with(const char *text, const char *end)
 {
@@ -148,6 +163,7 @@ main(void)
 	holder_describe(&endless, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun), without a time limit",
 	    "foreign, for ever");
+	test_label();
 	test_kinds();
 	test_kept();
 	return tap_done();

@@ -21,7 +21,8 @@ static struct lock_config config = {.server_count = 1,
     .wait = true,
     .max_waiters = CONFIG_ANY_WAITERS,
     .kind = &kind_exclusive,
-    .command = "backup"};
+    .command = "backup",
+    .label = ""};
 
 static size_t
 wire_bytes(const struct request *request)

@@ -4,15 +4,16 @@
 --   runs (:n), the queue (:q), until when its waiters are alive (:l), the own
 --   doorbell (:m); all of them, or the first four, three or one.
 -- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
---   number of permits or '', host, pid, user, command, own name in the queue,
---   1 to wait in it or 0, how many may wait at most or '', padding, the former
---   tokens: whatever tries under these were granted is ours now.
+--   number of permits or '', host, pid, user, command, label or '', own name in
+--   the queue, 1 to wait in it or 0, how many may wait at most or '', padding,
+--   the former tokens: whatever tries under these were granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
 --   allow or 0, waiters to notify...}.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
 --   'foreign' (a holder without a record), 'known' or 'kept' (for --min-hold),
---   the holder's kind, how many hold it, permits or 0, host, pid, user, held
---   for ms, 1 when there is room but for those in front, waiters to notify...}.
+--   the holder's kind, how many hold it, permits or 0, host, pid, user, label,
+--   held for ms, 1 when there is room but for those in front, waiters to
+--   notify...}.
 --   The ms are those left of the lease (-1: it has no end), or when there is
 --   room, those until the head of the queue has had its chance. Of several
 --   holders the one is described whose lease is waited for.
@@ -22,9 +23,10 @@
 local lock, fence, info, _, queue, alive, doorbell = unpack(KEYS)
 local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local letter, limit = ARGV[4], tonumber(ARGV[5])
-local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8], command = ARGV[9]}
-local me, wait, most = ARGV[10], ARGV[11] == '1', tonumber(ARGV[12])
-local former = {unpack(ARGV, 14)}
+local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
+  command = ARGV[9], label = ARGV[10]}
+local me, wait, most = ARGV[11], ARGV[12] == '1', tonumber(ARGV[13])
+local former = {unpack(ARGV, 15)}
 -- include: call
 -- include: time
 local now_us = time[1] * 1000000 + time[2]
@@ -69,7 +71,7 @@ end
 -- What is known about the holder whose lease is waited for.
 local function describe_holder(held, member)
   local about = {who = held.count > 0 and 'foreign' or 'free', permits = 0,
-    host = '', pid = '', user = '', held_ms = 0}
+    host = '', pid = '', user = '', label = '', held_ms = 0}
   if held.count == 0 or not info then return about end
   local one = held.kind == 's' and token_of(member) or member
   local done, records, permits = pcall(read_records, held.kind, {one})
@@ -82,6 +84,7 @@ local function describe_holder(held, member)
   if not since then return about end
   about.who = record.kept and 'kept' or 'known'
   about.host, about.user = record.host, record.user
+  about.label = record.label
   about.pid = digits(record.pid, LIMIT_PID) or ''
   about.held_ms = math.max(0, now - since)
   return about
@@ -110,8 +113,8 @@ local function answer_busy(held, places, head, till, position, again)
   end
   return {again and -1 or 0, math.max(-1, math.min(left, LIMIT_LEFT_MS)),
     entered, waiting, about.who, held.kind or '', held.count, about.permits,
-    about.host, about.pid, about.user, about.held_ms, has_room and 1 or 0,
-    unpack(waiters)}
+    about.host, about.pid, about.user, about.label, about.held_ms,
+    has_room and 1 or 0, unpack(waiters)}
 end
 
 -- The lock is written last: a server that refuses a step has granted nothing.

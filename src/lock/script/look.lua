@@ -9,10 +9,10 @@
 --   how many hold it, and how many permits there are or 0
 --   ms left of the last lease to end (-1: it has no end, -2: free)
 --   the server's time in ms
---   the holders, in the order in which their leases end; of each 12 values:
+--   the holders, in the order in which their leases end; of each 13 values:
 --     token, cut to 1024 bytes, and its length; the digest for force; ms left;
---     1 if there is a record of it, then host, pid, user, command, since
---     (server's ms; 0: damaged), 1 if its job has ended, fence
+--     1 if there is a record of it, then host, pid, user, label, command,
+--     since (server's ms; 0: damaged), 1 if its job has ended, fence
 --   the last fence; '' if there is none
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
@@ -73,7 +73,8 @@ local function list_holders(held)
       math.floor(math.min(left, LIMIT_LEFT_MS)),
       record.since and 1 or 0, record.host or '',
       number(info, 'pid', record.pid, LIMIT_PID), record.user or '',
-      record.command or '', since or 0, record.kept and 1 or 0,
+      record.label or '', record.command or '', since or 0,
+      record.kept and 1 or 0,
       number(info, 'fence', record.fence, LIMIT_EXACT)}) do
       values[#values + 1] = value
     end

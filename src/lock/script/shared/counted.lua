@@ -35,8 +35,9 @@ end
 
 local function write_record(held, number)
   if held.count == 0 then wipe(info) end
+  local label = self.label ~= '' and '\n' .. self.label or ''
   call('HSET', info, 'kind', letter, 'limit', limit or 0, token, string.format(
-    '%.0f - %s %s %s %s', now, number, self.pid, self.host, self.user))
+    '%.0f - %s %s %s %s%s', now, number, self.pid, self.host, self.user, label))
   for _, other in ipairs(former) do call('HDEL', info, other) end
 end
 

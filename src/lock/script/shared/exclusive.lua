@@ -22,6 +22,7 @@ local function write_record(_, number)
   call('HSET', info, 'token', token, 'host', self.host, 'pid', self.pid,
     'user', self.user, 'command', self.command, 'fence', number,
     'since', string.format('%.0f', now), 'kind', 'x')
+  if self.label ~= '' then call('HSET', info, 'label', self.label) end
 end
 
 local function write_lock() call('SET', lock, token, 'PX', ttl) end
