@@ -274,8 +274,9 @@ opts_table_print_help(void)
 		printf("%*s%s\n", HELP_COLUMN - width, "", row->help);
 	}
 	puts("\n"
-	     "DUR is a number with an optional unit: ms, s (default), m, h, d."
-	     "\n"
+	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "
+	     "sum: "
+	     "1h30m.\n"
 	     "--ttl can also be set as RLOCKRUN_TTL, and so on: "
 	     "see rlockrun(1).");
 	return flush_stdout();

@@ -69,8 +69,10 @@ set_duration(int64_t *field, const struct opts_row *row, const char *text)
 {
 	int64_t value;
 
-	if (num_duration(text, &value) < 0 || value < row->min ||
-	    value > row->max)
+	if (num_duration(text, &value) < 0)
+		return "not a duration (a number with ms, s, min, h or d, "
+		       "such as 90, 1.5h or 1h30m)";
+	if (value < row->min || value > row->max)
 		return row->mistake;
 	*field = value;
 	return NULL;

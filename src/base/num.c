@@ -5,26 +5,33 @@
 
 #define DIGITS "0123456789"
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+
+enum { UNITS = 5, UNIT_NAMES = 5, SECONDS = 1 };
+
 static const struct unit {
-	const char *name;
 	int64_t ms;
-} units[] = {
-    {"", 1000},
-    {"ms", 1},
-    {"s", 1000},
-    {"m", 60000},
-    {"h", 3600000},
-    {"d", 86400000},
+	const char *names[UNIT_NAMES];
+} units[UNITS] = {
+    {1, {"ms", "msec", "msecs", "millisecond", "milliseconds"}},
+    [SECONDS] = {1000, {"s", "sec", "secs", "second", "seconds"}},
+    {60000, {"m", "min", "mins", "minute", "minutes"}},
+    {3600000, {"h", "hr", "hrs", "hour", "hours"}},
+    {86400000, {"d", "day", "days"}},
 };
 
-/* The milliseconds in that unit, 0 if there is no such unit. */
-static int64_t
-unit_ms(const char *name)
+/* The unit with that name, as an index; -1 if there is none. */
+static int
+find_unit(const char *name, size_t length)
 {
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (strcmp(name, units[i].name) == 0)
-			return units[i].ms;
-	return 0;
+	for (int i = 0; i < UNITS * UNIT_NAMES; i++) {
+		const char *known = units[i / UNIT_NAMES].names[i % UNIT_NAMES];
+
+		if (known != NULL && strlen(known) == length &&
+		    strncmp(known, name, length) == 0)
+			return i / UNIT_NAMES;
+	}
+	return -1;
 }
 
 /* The first length characters, all digits, as a number of at most max. */
@@ -70,30 +77,75 @@ num_int(const char *text, int64_t min, int64_t max, int64_t *out)
 	return 0;
 }
 
-int
-num_duration(const char *text, int64_t *ms)
+/* A sum of parts, such as 1h30m. */
+struct sum {
+	int64_t ms;
+	unsigned units; /* that it has, as bits */
+};
+
+/* The unit of the part that ends here. A number without a unit stands alone. */
+static int
+take_unit(struct sum *sum, const char **text)
 {
-	size_t whole = strspn(text, DIGITS);
-	const char *fraction = text + whole;
-	size_t digits = 0;
-	int64_t unit, value;
+	size_t length = strspn(*text, LETTERS);
+	int unit = find_unit(*text, length);
+
+	if (**text == '\0' && sum->units == 0)
+		unit = SECONDS;
+	if (unit == -1 || (sum->units & 1U << unit))
+		return -1;
+	sum->units |= 1U << unit;
+	*text += length;
+	return unit;
+}
+
+/* Moves *text past one part. */
+static int
+add_part(struct sum *sum, const char **text)
+{
+	const char *whole = *text;
+	size_t whole_digits = strspn(whole, DIGITS);
+	const char *fraction = whole + whole_digits;
+	size_t fraction_digits = 0;
+	int64_t value, unit_ms;
+	int unit;
 
 	if (*fraction == '.') {
 		fraction++;
-		digits = strspn(fraction, DIGITS);
-		if (digits == 0)
+		fraction_digits = strspn(fraction, DIGITS);
+		if (fraction_digits == 0)
 			return -1;
 	}
-	if (whole + digits == 0)
+	if (whole_digits + fraction_digits == 0)
 		return -1;
-	unit = unit_ms(fraction + digits);
-	if (unit == 0)
+	*text = fraction + fraction_digits;
+	unit = take_unit(sum, text);
+	if (unit == -1)
 		return -1;
-	if (whole_number(text, whole, NUM_DURATION_MAX_MS / unit, &value) < 0)
-		return -1;
-	value = value * unit + fraction_of(unit, fraction, digits);
-	if (value > NUM_DURATION_MAX_MS)
-		return -1;
-	*ms = value;
+	unit_ms = units[unit].ms;
+	if (whole_number(whole, whole_digits, NUM_DURATION_MAX_MS / unit_ms,
+		&value) < 0)
+		sum->ms = NUM_DURATION_TOO_LONG;
+	else
+		sum->ms += value * unit_ms +
+			   fraction_of(unit_ms, fraction, fraction_digits);
+	return 0;
+}
+
+int
+num_duration(const char *text, int64_t *ms)
+{
+	struct sum sum = {.ms = 0};
+
+	for (;;) {
+		if (add_part(&sum, &text) < 0)
+			return -1;
+		if (sum.ms > NUM_DURATION_MAX_MS)
+			sum.ms = NUM_DURATION_TOO_LONG;
+		if (*text == '\0')
+			break;
+		text += strspn(text, " ");
+	}
+	*ms = sum.ms;
 	return 0;
 }

@@ -153,12 +153,16 @@ wrong_variable() {
 }
 
 @test "times and numbers that are none, or too small or too large" {
-	for value in 0 30x 1e9 999ms 0.9 -1 '' ' 5' '5 ' 5sec 1s1 366d 1,5 0x10 \
-		99999999999999999999 inf nan; do
+	local none="not a duration (a number with ms, s, min, h or d, such as 90, 1.5h or 1h30m)"
+	for value in 0 999ms 0.9 366d 99999999999999999999; do
 		wrong "-t '$value': not a duration from 1s to 365d" -k "$KEY" -t "$value" touch ran
 	done
-	for value in -1 5x '' soon 1e3 9999999d; do
-		wrong "-w '$value': not a duration" -k "$KEY" -w "$value" touch ran
+	for value in 30x 1e9 -1 '' ' 5' '5 ' 1s1 1h1h 1h30 1,5 0x10 inf nan; do
+		wrong "-t '$value': $none" -k "$KEY" -t "$value" touch ran
+	done
+	wrong "-w '9999999d': not a duration from 0 to 3653d" -k "$KEY" -w 9999999d touch ran
+	for value in -1 5x '' soon 1e3; do
+		wrong "-w '$value': $none" -k "$KEY" -w "$value" touch ran
 		wrong "--kill-after '$value': not a duration" -k "$KEY" --kill-after "$value" touch ran
 	done
 	for value in 300 256 -1 1x '' 1.0 4294967296 18446744073709551616; do
@@ -327,6 +331,15 @@ fails_at() {
 	run -0 "$RLOCKRUN" -k "$(printf %01024d 0)" -t 1 -E 255 -w 3653d --kill-after 0 true
 	run -0 "$RLOCKRUN" -k "$KEY" -t 365d -n -w 0 true
 	run -0 "$RLOCKRUN" -k "$KEY" -t 1000ms -E 0 -n true
+}
+
+@test "durations in words and as sums are fine" {
+	own_server
+	run -0 "$RLOCKRUN" -k "$KEY" -t '1min 30sec' -w 1h30m --kill-after 500msec \
+		--server-timeout 0.5minutes --max-run 2hours printenv RLOCKRUN_TTL_MS
+	[[ $output == 90000 ]]
+	run -0 env RLOCKRUN_TTL=2min "$RLOCKRUN" -k "$KEY" printenv RLOCKRUN_TTL_MS
+	[[ $output == 120000 ]]
 }
 
 @test "--help, --version and the table: to stdout, without a server" {

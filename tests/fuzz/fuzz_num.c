@@ -27,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(result, value, 65535);
 	value = -1;
 	result = num_duration(text, &value);
-	check(result, value, NUM_DURATION_MAX_MS);
+	check(result, value, NUM_DURATION_TOO_LONG);
 	free(text);
 	return 0;
 }

@@ -477,9 +477,10 @@ wrong() {
 	for number in 0 x -1 '' 3x 1000001 1.5 99999999999999999999; do
 		wrong "not a number from 1 to 1000000" --permits="$number"
 	done
-	for time in 366d -1 x '' 1y; do
-		wrong "not a duration from 0 to 365d" --min-hold="$time"
+	for time in -1 x '' 1y; do
+		wrong "not a duration (a number with" --min-hold="$time"
 	done
+	wrong "not a duration from 0 to 365d" --min-hold=366d
 	[[ $(cli exists "$KEY" "$F") == 0 ]]
 }
 

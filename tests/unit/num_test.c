@@ -62,11 +62,41 @@ static const struct duration_case {
     {"3653d", NUM_DURATION_MAX_MS},
     {"315619200", NUM_DURATION_MAX_MS},
     {"315619200000ms", NUM_DURATION_MAX_MS},
-    {"3653.0000000001d", UNTOUCHED},
-    {"3654d", UNTOUCHED},
-    {"315619200001ms", UNTOUCHED},
-    {"9223372036854775807", UNTOUCHED},
-    {"18446744073709551616ms", UNTOUCHED},
+    {"3653.0000000001d", NUM_DURATION_TOO_LONG},
+    {"3654d", NUM_DURATION_TOO_LONG},
+    {"315619200001ms", NUM_DURATION_TOO_LONG},
+    {"9223372036854775807", NUM_DURATION_TOO_LONG},
+    {"18446744073709551616ms", NUM_DURATION_TOO_LONG},
+    {"3653d1ms", NUM_DURATION_TOO_LONG},
+    {"1ms3653d", NUM_DURATION_TOO_LONG},
+    {"3653d87672h5259600min315619200s", NUM_DURATION_TOO_LONG},
+    {"18446744073709551616d1ms", NUM_DURATION_TOO_LONG},
+    {"18446744073709551616d1x", UNTOUCHED},
+    /* sums */
+    {"1h30m", 5400000},
+    {"1h 30m", 5400000},
+    {"30m1h", 5400000},
+    {"1d2h3min4s5ms", 93784005},
+    {"1.5h0.5s", 5400500},
+    {"3652d23h59m60s", NUM_DURATION_MAX_MS},
+    {"1h1h", UNTOUCHED},
+    {"1m1min", UNTOUCHED},
+    {"1h30", UNTOUCHED},
+    {"1h 30", UNTOUCHED},
+    {"30 1h", UNTOUCHED},
+    {"1 30", UNTOUCHED},
+    {"1 1h", UNTOUCHED},
+    {"1h,30m", UNTOUCHED},
+    {"1h+30m", UNTOUCHED},
+    {"1h-30m", UNTOUCHED},
+    {"1h\t30m", UNTOUCHED},
+    {"1h 30m ", UNTOUCHED},
+    {" 1h30m", UNTOUCHED},
+    {"1h 30 m", UNTOUCHED},
+    {"1h:30m", UNTOUCHED},
+    {"h", UNTOUCHED},
+    {"1hm", UNTOUCHED},
+    {"1h m", UNTOUCHED},
     {"", UNTOUCHED},
     {".", UNTOUCHED},
     {"s", UNTOUCHED},
@@ -82,13 +112,60 @@ static const struct duration_case {
     {"1s ", UNTOUCHED},
     {"1S", UNTOUCHED},
     {"30x", UNTOUCHED},
-    {"1sec", UNTOUCHED},
     {"1e9", UNTOUCHED},
     {"0x10", UNTOUCHED},
     {"inf", UNTOUCHED},
     {"nan", UNTOUCHED},
-    {"1h30m", UNTOUCHED},
+    {"1month", UNTOUCHED},
+    {"1w", UNTOUCHED},
+    {"1MIN", UNTOUCHED},
+    {"1secondss", UNTOUCHED},
 };
+
+static const struct {
+	int64_t ms;
+	const char *names;
+} units[] = {
+    {1, "ms msec msecs millisecond milliseconds"},
+    {1000, "s sec secs second seconds"},
+    {60000, "m min mins minute minutes"},
+    {3600000, "h hr hrs hour hours"},
+    {86400000, "d day days"},
+};
+
+/* Each name; and each after each other unit, in a sum. */
+static void
+test_units(void)
+{
+	for (size_t i = 0; i < LENGTH(units); i++) {
+		const char *name = units[i].names;
+
+		while (*name != '\0') {
+			int length = (int)strcspn(name, " ");
+			char text[64];
+			int64_t value = UNTOUCHED;
+
+			snprintf(text, sizeof(text), "7%.*s", length, name);
+			ok(num_duration(text, &value) == 0 &&
+				value == 7 * units[i].ms,
+			    "%s", text);
+			for (size_t j = 0; j < LENGTH(units); j++) {
+				bool same = i == j;
+
+				value = UNTOUCHED;
+				snprintf(text, sizeof(text), "2%.*s3%.*s",
+				    (int)strcspn(units[j].names, " "),
+				    units[j].names, length, name);
+				ok((num_duration(text, &value) == -1) == same &&
+					value == (same ? UNTOUCHED
+						       : 2 * units[j].ms +
+							     3 * units[i].ms),
+				    "%s", text);
+			}
+			name += length + (name[length] != '\0');
+		}
+	}
+}
 
 static void
 test_int(const struct int_case *test)
@@ -120,5 +197,6 @@ main(void)
 		test_int(&ints[i]);
 	for (size_t i = 0; i < LENGTH(durations); i++)
 		test_duration(&durations[i]);
+	test_units();
 	return tap_done();
 }

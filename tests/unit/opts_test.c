@@ -13,6 +13,9 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define MAX 8
+#define NO_DURATION                                                      \
+	"not a duration (a number with ms, s, min, h or d, such as 90, " \
+	"1.5h or 1h30m)"
 #define TRY "; try 'rlockrun --help'\n"
 #define TEN "aaaaaaaaaa"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
@@ -419,20 +422,16 @@ static const struct bad_case {
 	"-t '999ms': not a duration from 1s to 365d" TRY},
     {{"-k", "a", "--ttl=366d", "ls"}, {NULL}, 64,
 	"--ttl '366d': not a duration from 1s to 365d" TRY},
-    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64,
-	"-t '30x': not a duration from 1s to 365d" TRY},
-    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64,
-	"-t '1e9': not a duration from 1s to 365d" TRY},
-    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64,
-	"-t '': not a duration from 1s to 365d" TRY},
+    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64, "-t '30x': " NO_DURATION TRY},
+    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64, "-t '1e9': " NO_DURATION TRY},
+    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64, "-t '': " NO_DURATION TRY},
     {{"-k", "a", "-t", "\033", "ls"}, {NULL}, 64,
-	"-t '\\x1b': not a duration from 1s to 365d" TRY},
+	"-t '\\x1b': " NO_DURATION TRY},
     {{"-k", "a", "ls"}, {"RLOCKRUN_TTL=30x"}, 78,
-	"RLOCKRUN_TTL '30x': not a duration from 1s to 365d\n"},
-    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64,
-	"-w '-1': not a duration from 0 to 3653d" TRY},
+	"RLOCKRUN_TTL '30x': " NO_DURATION "\n"},
+    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64, "-w '-1': " NO_DURATION TRY},
     {{"-k", "a", "--timeout", "x", "ls"}, {NULL}, 64,
-	"--wait 'x': not a duration from 0 to 3653d" TRY},
+	"--wait 'x': " NO_DURATION TRY},
     {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
 	"-n and -w exclude each other" TRY},
     {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
@@ -457,7 +456,7 @@ static const struct bad_case {
     {{"-k", "a", "ls"}, {"RLOCKRUN_ON_UNAVAILABLE=x"}, 78,
 	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail nor run\n"},
     {{"-k", "a", "--kill-after", "x", "ls"}, {NULL}, 64,
-	"--kill-after 'x': not a duration from 0 to 3653d" TRY},
+	"--kill-after 'x': " NO_DURATION TRY},
     {{"-k", "a", "--server-timeout", "0", "ls"}, {NULL}, 64,
 	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY},
     {{"-k", "a", "--max-run", "0", "ls"}, {NULL}, 64,
@@ -482,7 +481,7 @@ static const struct bad_case {
 	"--max-waiters needs a single server: several servers keep no "
 	"queue" TRY},
     {{"-k", "a", "--min-uptime", "-1", "ls"}, {NULL}, 64,
-	"--min-uptime '-1': not a duration from 0 to 3653d" TRY},
+	"--min-uptime '-1': " NO_DURATION TRY},
     {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
 	"-r: port must be 1 to 65535" TRY},
     {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
