@@ -10,6 +10,7 @@
 #include "app/opts_check.h"
 #include "app/opts_table.h"
 #include "app/settings.h"
+#include "app/variables.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -284,6 +285,9 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	if (settings.status == 0 && !settings_are_ignored(&settings))
 		credentials_fill(&settings);
 	credentials_forget(opts);
+	if (settings.status == 0 && opts->verbose &&
+	    !settings_are_ignored(&settings))
+		variables_warn_unknown();
 	if (settings.status != 0)
 		opts_fini(opts);
 	return settings.status;

@@ -197,6 +197,38 @@ wrong_variable() {
 	RLOCKRUN_TTL=0 mistake 127 ": not found; command not started" -k "$KEY" -t 5 no-such-command
 }
 
+@test "variables that are none of ours: with -v a warning for each" {
+	own_server
+	export RLOCKRUN_WIAT=secret RLOCKRUN_TIMEOUT=5 RLOCKRUN_max_ruN=5 \
+		RLOCKRUN_PASWORD=secret RLOCKRUN_YES=1 RLOCKRUN_FRUIT=5 RLOCKRUN_TLT=5 \
+		RLOCKRUN_EMPTI='' RLOCKRUNNER=5
+	run -0 --separate-stderr "$RLOCKRUN" -k "$KEY" true
+	[[ -z $stderr ]]
+	run -64 --separate-stderr "$RLOCKRUN" -v -k "$KEY" -t 0 true
+	[[ ${#stderr_lines[@]} == 1 ]]
+	for given in -v RLOCKRUN_VERBOSE=1; do
+		[[ $given == -v ]] || export "${given?}"
+		run -0 --separate-stderr "$RLOCKRUN" -k "$KEY" ${given%%R*} true
+		grep ' RLOCKRUN_' <<<"$stderr" | sort >got
+		diff - got <<-'END'
+			rlockrun: RLOCKRUN_FRUIT is not a variable of rlockrun; ignored
+			rlockrun: RLOCKRUN_PASWORD is not a variable of rlockrun; ignored (did you mean RLOCKRUN_PASSWORD?)
+			rlockrun: RLOCKRUN_TIMEOUT is not a variable of rlockrun; ignored (did you mean RLOCKRUN_WAIT?)
+			rlockrun: RLOCKRUN_TLT is not a variable of rlockrun; ignored (did you mean RLOCKRUN_TTL?)
+			rlockrun: RLOCKRUN_WIAT is not a variable of rlockrun; ignored (did you mean RLOCKRUN_WAIT?)
+			rlockrun: RLOCKRUN_YES is ignored: --yes is for the command line only
+			rlockrun: RLOCKRUN_max_ruN is not a variable of rlockrun; ignored (did you mean RLOCKRUN_MAX_RUN?)
+		END
+		[[ $stderr != *secret* ]]
+	done
+}
+
+@test "the variables of a job are no mistake of a nested run" {
+	own_server
+	run -0 --separate-stderr "$RLOCKRUN" -k "$KEY" -k b "$RLOCKRUN" -v -k "$KEY" env
+	[[ $output == *RLOCKRUN_HELD=* && $stderr == *joined* && $stderr != *RLOCKRUN_* ]]
+}
+
 # --- URLs -----------------------------------------------------------------------
 
 # wrong_url WORDS URL: by option and by both variables.
