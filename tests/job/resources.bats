@@ -368,7 +368,7 @@ lives_on_ms() {
 	wait "$PID" || code=$?
 	echo "$code"
 	[[ $code == 5 || $code == 79 ]]
-	job_gone
+	wait_until job_gone
 }
 
 @test "out of memory and the lock is lost: the job is ended, 79" {
