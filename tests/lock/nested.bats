@@ -410,7 +410,7 @@ is_kept_from() {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -zadd
 	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
 	run -4 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -k "$KEY" sh -c "exit 4"' "$url"
-	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(ZADD)" ]]
+	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(ZADD) "* ]]
 	cli acl deluser "$KEY"
 	[[ -z $(keys_left) ]]
 }

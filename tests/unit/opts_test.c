@@ -539,7 +539,9 @@ test_bad(void)
 
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		run_start(&run, bad[i].args, bad[i].env);
-		snprintf(want, sizeof(want), "rlockrun: %s", bad[i].message);
+		snprintf(want, sizeof(want), "rlockrun: %.*s%s\n",
+		    (int)strcspn(bad[i].message, "\n"), bad[i].message,
+		    bad[i].status == 78 ? "; command not started" : "");
 		is_text(run.message, want, "bad input");
 		is_int(run.status, bad[i].status, "  status");
 		run_end(&run);
@@ -696,7 +698,8 @@ check_file(const char *path, const char *password, const char *message,
 
 	if (message != NULL)
 		snprintf(want, sizeof(want),
-		    "rlockrun: password file \"%s\": %s\n", path, message);
+		    "rlockrun: password file \"%s\": %s; command not started\n",
+		    path, message);
 	run_start(&run, LIST("-k", "a", "--password-file", path, "ls"),
 	    LIST("RLOCKRUN_PASSWORD=ignored"));
 	is_text(run.message, want, title);
