@@ -13,7 +13,7 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	[ENDING_BUSY] = {"{name} {holder}", EXITCODE_BUSY, false},
 	[ENDING_QUEUE_FULL] = {"{name} {holder}; {count} are waiting already",
 	    EXITCODE_BUSY, false},
-	[ENDING_WAIT_OVER] = {"{name}: still held, gave up waiting",
+	[ENDING_WAIT_OVER] = {"{name} {holder}; gave up after {age}",
 	    EXITCODE_BUSY, false},
 	[ENDING_UNAVAILABLE] = {"[{name}: ]{why}", EXITCODE_UNAVAILABLE, false},
 	[ENDING_SERVER_ERROR] = {"[{name}: ]{why}",

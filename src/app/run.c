@@ -220,6 +220,17 @@ on_failed(struct run *run)
 	run->state = RUN_DONE;
 }
 
+static void
+add_wait_over(struct run *run)
+{
+	const struct lock *lock = run->set.about;
+
+	ending_add(&run->ending, ENDING_WAIT_OVER,
+	    (struct event){.name = lock->config->name,
+		.holder = &lock->holder,
+		.ms = run->opts->wait_ms});
+}
+
 /* Without an ending the reason is that no server has replied. */
 static void
 cancel(struct run *run)
@@ -270,8 +281,7 @@ step_acquire(struct run *run)
 		on_failed(run);
 	} else if (clock_now() >= run->wait_until) {
 		if (run->set.answered)
-			ending_add_lock(&run->ending, ENDING_WAIT_OVER,
-			    run->set.about, EVENT_THEN_NOTHING);
+			add_wait_over(run);
 		cancel(run);
 	} else {
 		observer_watch_acquire(&run->observer, &run->set);

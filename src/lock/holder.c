@@ -147,6 +147,10 @@ holder_describe_lock(const struct holder *holder, char *text, size_t size)
 	 */
 	bool kept = holder->state == HOLDER_ENDED && !holder->others_queued;
 
+	if (holder->state == HOLDER_UNSEEN) {
+		snprintf(text, size, "has not been granted");
+		return;
+	}
 	if (holder->state == HOLDER_NONE) {
 		snprintf(text, size, "is free, but others are queued for it");
 		return;

@@ -48,7 +48,8 @@ void holder_self(struct holder *holder);
  * this machine's wall clock, reckoned back from the server's answer. */
 void holder_describe(const struct holder *holder, char *text, size_t size);
 
-/* The lock, after its name: "is held by web-3 (...) and 2 others". */
+/* The lock, after its name: "is held by web-3 (...) and 2 others", or "has not
+ * been granted" if the server has not described a holder. */
 void holder_describe_lock(const struct holder *holder, char *text, size_t size);
 
 /* The wall clock's time in so many ms, or before: "12:03:11". */

@@ -170,11 +170,13 @@ rlockrun_turns() {
 }
 
 @test "waiting is reported once, and its outcome" {
-	hold
-	run -75 rl -w 0.6 true
+	LOGNAME=deploy hold
+	run -75 rl -w 1 true
 	[[ ${#lines[@]} == 2 ]]
 	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by "*" ago; waiting" ]]
-	[[ ${lines[1]} == "rlockrun: \"$KEY\": still held, gave up waiting; command not started" ]]
+	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $PID, deploy\)"
+	pattern+=' since [0-9:]{8}, [0-9]+s ago; gave up after 1s; command not started$'
+	[[ ${lines[1]} =~ $pattern ]]
 }
 
 @test "a waiter that acquires reports nothing more" {

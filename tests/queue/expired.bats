@@ -397,5 +397,6 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	run -69 rl -n --server-timeout 2 touch ran
 	[[ $output == *"still removes expired entries"* && ! -e ran ]]
 	run -75 rl -w 2 touch ran
+	[[ $output == "rlockrun: \"$KEY\" has not been granted; gave up after 2s; command not started" ]]
 	[[ ! -e ran ]]
 }

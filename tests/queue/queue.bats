@@ -53,6 +53,8 @@ teardown() {
 	exits_with 0 "${STARTED[0]}"
 	run -75 rl -n touch ran
 	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
+	run -75 rl -w 0.2 touch ran
+	[[ ${lines[1]} == *" is free, but others are queued for it; gave up after "*"; command not started" ]]
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn C
 	wait_until is_queued "$PID"
 	kill -CONT "$b"

@@ -450,7 +450,7 @@ has_read() {
 @test "--on-unavailable run: a busy lock stays busy, with 69 for its status, too" {
 	hold
 	run -69 rl --on-unavailable run -E 69 -w 0.3 touch ran
-	[[ $output == *"still held, gave up waiting; command not started" ]]
+	[[ $output == *" is held by "*" ago; gave up after "*"; command not started" ]]
 	run -69 rl --on-unavailable run -E 69 -n touch ran
 	[[ ! -e ran ]]
 }

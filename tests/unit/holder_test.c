@@ -78,6 +78,8 @@ test_kinds(void)
 	holder.state = HOLDER_NONE;
 	is_text(described_lock(&holder),
 	    "is free, but others are queued for it", "free");
+	holder.state = HOLDER_UNSEEN;
+	is_text(described_lock(&holder), "has not been granted", "unseen");
 }
 
 static void
