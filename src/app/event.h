@@ -44,7 +44,7 @@ enum event_type {
 	EVENT_LEFT, /* to other runs of the nest */
 	EVENT_UNCONFIRMED,
 	/* A command. */
-	EVENT_DAMAGED, /* what a lock consists of */
+	EVENT_NOT_SHOWN, /* a part of a lock: why */
 	EVENT_SLOT_MOVING,
 	EVENT_FORCED,	   /* who held it */
 	EVENT_FORCE_AGAIN, /* count others hold it still */

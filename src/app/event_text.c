@@ -74,7 +74,7 @@ static const struct {
 	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
 	    "{name}: cannot confirm the release, the lock may last for its "
 	    "ttl: {why}"},
-	[EVENT_DAMAGED] = {LEVEL_WARNING, "{name}: damaged: {why}"},
+	[EVENT_NOT_SHOWN] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
 	    "{name}: its slot is moving to another node"},
 	[EVENT_FORCED] = {LEVEL_WARNING,

@@ -1,6 +1,25 @@
 #include "app/status.h"
 
-enum { HOLDERS_SHOWN = 100 };
+#include <stdio.h>
+
+#include "redis/reply.h"
+
+enum { HOLDERS_SHOWN = 100, WHY_MAX = 1024 };
+
+/* A key that the server keeps from us may be in good order. */
+static void
+report_problem(const struct client *client, const struct look_problem *problem)
+{
+	bool denied =
+	    reply_judge(REPLY_ACQUIRING, problem->error) == REPLY_REFUSED;
+	char why[WHY_MAX];
+
+	reply_describe(why, sizeof(why),
+	    denied ? "not permitted to read" : "damaged:", problem->key,
+	    problem->error);
+	client_emit(client,
+	    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
+}
 
 int
 status_show(struct client *client)
@@ -22,8 +41,7 @@ status_show(struct client *client)
 		look_print(&look, opts->keys[0].name);
 	client_note_output(client);
 	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
-		client_emit(client, (struct event){.type = EVENT_DAMAGED,
-					.why = look.problems[i]});
+		report_problem(client, &look.problems[i]);
 	look_fini(&look);
 	return client_check_output(client);
 }

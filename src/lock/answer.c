@@ -421,11 +421,15 @@ static void
 take_problems(struct cursor *cursor, struct look *look)
 {
 	struct cursor texts = take_array(cursor);
+	size_t count = texts.count / 2;
 
-	look->problems = mem_alloc(texts.count * sizeof(*look->problems));
-	while (look->problem_count < texts.count && !texts.bad)
-		look->problems[look->problem_count++] =
-		    mem_strdup(take_text(&texts, SIZE_MAX));
+	look->problems = mem_alloc(count * sizeof(*look->problems));
+	while (look->problem_count < count && !texts.bad) {
+		struct look_problem *problem =
+		    &look->problems[look->problem_count++];
+		problem->key = mem_strdup(take_text(&texts, SIZE_MAX));
+		problem->error = mem_strdup(take_text(&texts, SIZE_MAX));
+	}
 	cursor->bad = cursor->bad || !is_done(&texts);
 }
 

@@ -26,8 +26,10 @@ look_fini(struct look *look)
 		free(look->holders[i].command);
 		free(look->holders[i].fence);
 	}
-	for (size_t i = 0; i < look->problem_count; i++)
-		free(look->problems[i]);
+	for (size_t i = 0; i < look->problem_count; i++) {
+		free(look->problems[i].key);
+		free(look->problems[i].error);
+	}
 	free(look->holders);
 	free(look->queue);
 	free(look->problems);
@@ -317,10 +319,13 @@ json_problems(const struct look *look)
 {
 	printf(",\"problems\":[");
 	for (size_t i = 0; i < look->problem_count; i++) {
-		char *text = escape_text(look->problems[i], ESCAPE_JSON);
+		const struct look_problem *problem = &look->problems[i];
+		char *key = escape_text(problem->key, ESCAPE_JSON);
+		char *error = escape_text(problem->error, ESCAPE_JSON);
 
-		printf("%s\"%s\"", i > 0 ? "," : "", text);
-		free(text);
+		printf("%s\"%s: %s\"", i > 0 ? "," : "", key, error);
+		free(key);
+		free(error);
 	}
 	printf("]");
 }

@@ -28,6 +28,12 @@ struct look_holder {
 	char *fence;	  /* decimal, or empty */
 };
 
+/* A helper key that cannot be shown, whole or in part. */
+struct look_problem {
+	char *key;
+	char *error;
+};
+
 struct look {
 	char kind; /* letter of struct kind; '\0': free */
 	int64_t count;
@@ -41,7 +47,7 @@ struct look {
 	size_t queued; /* of the queue; those behind them are only counted */
 	int64_t nested;
 	bool released; /* the outermost of a nest has ended */
-	char **problems;
+	struct look_problem *problems;
 	size_t problem_count;
 };
 

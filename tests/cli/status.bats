@@ -360,13 +360,42 @@ teardown() { end_test; }
 	cli acl setuser viewer +del +zadd +zrem +rpush +pexpire
 	run -0 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 0 && $(cli llen "{job:1}:rlk:m:$TOKEN") == 1 ]]
+}
+
+@test "status without one of its permissions: not permitted, which is not damaged" {
+	own_server
 	held job:1 web-1
-	for rule in +hmget +zcount +zrange +zscore; do
-		cli acl setuser viewer "-${rule#+}"
+	waiter job:1 web-2 1000 9000
+	waiter job:1 web-3 900 9000
+	cli zadd "{job:1}:rlk:n" "$(($(server_ms) + 9000))" "token of job:1:one"
+	cli incr "{job:1}:rlk:f"
+	cli acl setuser viewer on '>v' '~job:*' '~{job:*}:rlk:*' +eval +time +get \
+		+pttl +hmget +zcount +zrange +zscore +client\|setname
+	url=unix://viewer:v@$SUITE_DIR/s
+	for rule in hmget zcount zrange zscore; do
+		cli acl setuser viewer "-$rule"
 		run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
-		[[ $stderr == *"damaged: "* ]] || [[ $rule == +zscore ]]
-		cli acl setuser viewer "$rule"
+		[[ $output == *"lock:     job:1"* && $output != *nobody* && $stderr != *damaged* ]]
+		for line in "${stderr_lines[@]}"; do
+			[[ $line == "rlockrun: \"job:1\": not permitted to read {job:1}:rlk:"[ilqn]": "*"${rule^^}"*" (permit it: see Access rules in rlockrun(1))" ]]
+		done
+		wanted=1
+		[[ $rule != zrange ]] || wanted=2 # of the queue, and of nested runs
+		[[ ${#stderr_lines[@]} == "$wanted" ]]
+		run -0 --separate-stderr rlockrun -r "$url" --status --json -k job:1
+		[[ -z $stderr ]]
+		is '"'"${rule^^}"'" in it["problems"][0]' True
+		cli acl setuser viewer "+$rule"
 	done
+	for rule in eval time get pttl; do
+		cli acl setuser viewer "-$rule"
+		run -77 rlockrun -r "$url" --status -k job:1
+		[[ ${#lines[@]} == 1 && ${output,,} =~ \"job:1\":\ refused\ by.*[^a-z]${rule}[^a-z].*"(permit it: " ]]
+		cli acl setuser viewer "+$rule"
+	done
+	cli acl setuser viewer resetkeys '~job:*'
+	run -77 rlockrun -r "$url" --status -k job:1
+	[[ ${#lines[@]} == 1 && $output == *": refused by "*NOPERM*"(permit it: "* ]]
 }
 
 @test "what stdout doesn't take: 71" {

@@ -390,7 +390,7 @@ static const struct {
 	bool good;
 } looks[] = {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, true},
-    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n[\n+a\n]", true},
+    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n[\n+a\n+b\n]", true},
     {"+p\n2\n3\n-1\n1000\n[\n" HOLDER HOLDER "]\n" REST, true},
     {"+x\n0\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
     {"+\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
@@ -407,7 +407,8 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n-1\n]\n0\n0\n[\n]", false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n-1\n0\n[\n]", false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n2\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n5\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n5\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n]", false},
 };
 
 static void
@@ -448,6 +449,20 @@ test_look(void)
 }
 
 static void
+test_problems(void)
+{
+	void *reply = array(looks[1].lines);
+	struct look look;
+
+	ok(answer_look(&look, reply), "a look with a problem");
+	is_int((int64_t)look.problem_count, 1, "  one");
+	is_text(look.problems[0].key, "a", "  its key");
+	is_text(look.problems[0].error, "b", "  its error");
+	look_fini(&look);
+	freeReplyObject(reply);
+}
+
+static void
 test_page(void)
 {
 	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
@@ -483,6 +498,7 @@ main(void)
 	test_replicas();
 	test_looks();
 	test_look();
+	test_problems();
 	test_page();
 	return tap_done();
 }

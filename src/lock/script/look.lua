@@ -17,7 +17,7 @@
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
 --   how many nested runs there are, and 1 if an outermost has ended
---   what is wrong with the helper keys: {"key: error", ...}
+--   what is wrong with the helper keys, once each: {key, error, key, ...}
 local lock, fence, info, queue, alive, nested = unpack(KEYS)
 local most, queue_most = tonumber(ARGV[1]), tonumber(ARGV[2])
 -- include: call
@@ -25,10 +25,14 @@ local most, queue_most = tonumber(ARGV[1]), tonumber(ARGV[2])
 -- include: holders
 -- include: record
 
-local problems = {}
+local problems, reported = {}, {}
 
 local function report(key, problem)
-  problems[#problems + 1] = key .. ': ' .. problem
+  local both = key .. ': ' .. problem
+  if reported[both] then return end
+  reported[both] = true
+  problems[#problems + 1] = key
+  problems[#problems + 1] = problem
 end
 
 -- The text if it is a number in range, or ''.
