@@ -11,7 +11,8 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	[ENDING_JOB] = {NULL, ENDING_OWN_STATUS, false},
 	[ENDING_SIGNAL] = {NULL, ENDING_OWN_STATUS, false},
 	[ENDING_BUSY] = {"{name} {holder}", EXITCODE_BUSY, false},
-	[ENDING_QUEUE_FULL] = {"{name} {holder}; {count} are waiting already",
+	[ENDING_QUEUE_FULL] = {"{name} {holder}[; {count} <is|are> waiting "
+	    "already]",
 	    EXITCODE_BUSY, false},
 	[ENDING_WAIT_OVER] = {"{name} {holder}; gave up after {age}",
 	    EXITCODE_BUSY, false},

@@ -1,6 +1,8 @@
-/* In a message {fact} stands for a fact of the event. A part in brackets is
- * left out if a fact in it is unknown. Names of locks and files come in quotes,
- * so that a name cannot be taken for a part of the message. */
+/* In a message {fact} stands for a fact of the event, and <is|are> for the
+ * first of these words if the fact before it is one of something, else the
+ * second. A part in brackets is left out if a fact in it is unknown. Names of
+ * locks and files come in quotes, so that a name cannot be taken for a part of
+ * the message. */
 #include "app/event_text.h"
 
 #include <inttypes.h>
@@ -16,7 +18,13 @@
 #include "base/mem.h"
 #include "job/terminal.h"
 
-enum { TEXT_MAX = 4096, FACT_MAX = HOLDER_LOCK_TEXT_MAX, SECOND_MS = 1000 };
+enum {
+	TEXT_MAX = 4096,
+	FACT_MAX = HOLDER_LOCK_TEXT_MAX,
+	TENTH_MS = 100,
+	SECOND_MS = 1000,
+	MINUTE_MS = 60000
+};
 
 enum level {
 	LEVEL_NONE,
@@ -55,7 +63,7 @@ static const struct {
 	    "{name}: joined the run that holds it on {server}, fence {fence}, "
 	    "lease {ms} ms"},
 	[EVENT_PERMITS_DIFFER] = {LEVEL_WARNING,
-	    "{name}: {permits} permits here, but another holder was started "
+	    "{name}: {permits} permit<|s> here, but another holder was started "
 	    "with {count}"},
 	[EVENT_UNLOCKED] = {LEVEL_WARNING,
 	    "{name}: {why}; running without the lock"},
@@ -65,7 +73,7 @@ static const struct {
 	[EVENT_RENEWED_AGAIN] = {LEVEL_WARNING, "{name}: renewed again"},
 	[EVENT_PAUSED] = {LEVEL_WARNING,
 	    "{name}: rlockrun was paused for at least {seconds} s"},
-	[EVENT_HELD_LONG] = {LEVEL_WARNING, "{name} has been held for {age}"},
+	[EVENT_HELD_LONG] = {LEVEL_WARNING, "{name} <has|have> been held for {age}"},
 	[EVENT_GUARD_STUCK] = {LEVEL_WARNING,
 	    "{name}: the guard did not act in time; killing it and the job"},
 	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
@@ -80,7 +88,8 @@ static const struct {
 	[EVENT_FORCED] = {LEVEL_WARNING,
 	    "{name}: released, it was held by {who}"},
 	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,
-	    "{name}: {count} others still hold it; release it again"},
+	    "{name}: {count} <other still holds|others still hold> it; release "
+	    "it again"},
 	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is free already"},
 	[EVENT_FORCE_LATE] = {LEVEL_WARNING,
 	    "{name}: it has another holder by now; nothing was changed"},
@@ -113,6 +122,7 @@ struct facts {
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
+	bool several; /* names */
 	struct {
 		const char *word;
 		const char *text; /* NULL or empty: unknown */
@@ -141,6 +151,19 @@ describe_names(const struct event *event, const struct opts *opts, char *text,
 	}
 }
 
+/* As an option takes it, below a minute with tenths: "500ms", "1.5s". */
+static void
+describe_duration(int64_t ms, char *text, size_t size)
+{
+	if (ms > 0 && ms < SECOND_MS)
+		snprintf(text, size, "%" PRId64 "ms", ms);
+	else if (ms < MINUTE_MS && ms % SECOND_MS >= TENTH_MS)
+		snprintf(text, size, "%" PRId64 ".%" PRId64 "s", ms / SECOND_MS,
+		    ms % SECOND_MS / TENTH_MS);
+	else
+		holder_describe_age(ms, text, size);
+}
+
 static void
 describe_facts(struct facts *facts, const struct event *event,
     const struct opts *opts)
@@ -154,6 +177,7 @@ describe_facts(struct facts *facts, const struct event *event,
 		{"ms", facts->ms}, {"seconds", facts->seconds},
 		{"age", facts->age}, {"until", facts->until}}};
 	describe_names(event, opts, facts->name, sizeof(facts->name));
+	facts->several = event->name == NULL && opts->key_count > 1;
 	if (event->command != NULL)
 		escape_quote(event->command, facts->command,
 		    sizeof(facts->command));
@@ -164,13 +188,15 @@ describe_facts(struct facts *facts, const struct event *event,
 	if (event->position > 1)
 		snprintf(facts->position, sizeof(facts->position), "%" PRId64,
 		    event->position);
-	snprintf(facts->count, sizeof(facts->count), "%" PRId64, event->count);
+	if (event->count > 0)
+		snprintf(facts->count, sizeof(facts->count), "%" PRId64,
+		    event->count);
 	snprintf(facts->permits, sizeof(facts->permits), "%" PRId64,
 	    event->permits);
 	snprintf(facts->ms, sizeof(facts->ms), "%" PRId64, event->ms);
 	snprintf(facts->seconds, sizeof(facts->seconds), "%.1f",
 	    (double)event->ms / SECOND_MS);
-	holder_describe_age(event->ms, facts->age, sizeof(facts->age));
+	describe_duration(event->ms, facts->age, sizeof(facts->age));
 	if (event->type == EVENT_KEPT)
 		holder_describe_time(event->ms, facts->until,
 		    sizeof(facts->until));
@@ -192,18 +218,31 @@ find_fact(const struct facts *facts, const char *word)
 	return "{?}";
 }
 
+/* Moves on to the word that is meant of <one|many>, or past the others. */
+static bool
+choose_word(const char **message, bool many)
+{
+	if (**message == '|' || (**message == '<' && many))
+		*message = strchr(*message, **message == '<' ? '|' : '>');
+	else if (**message != '<' && **message != '>')
+		return false;
+	return true;
+}
+
 /* size is at least 1; what does not fit is cut off. */
 static void
 fill_in(const char *message, const struct facts *facts, char *text, size_t size)
 {
 	size_t length = 0, part = 0;
-	bool unknown = false;
+	bool unknown = false, many = false;
 
 	text[0] = '\0';
 	for (; *message != '\0'; message++) {
 		char letter[2] = {*message, '\0'};
 		const char *piece = letter;
 
+		if (choose_word(&message, many))
+			continue;
 		if (*message == '[') {
 			part = length;
 			unknown = false;
@@ -217,6 +256,8 @@ fill_in(const char *message, const struct facts *facts, char *text, size_t size)
 		if (*message == '{') {
 			piece = find_fact(facts, message + 1);
 			unknown = unknown || *piece == '\0';
+			many = piece == facts->name ? facts->several
+						    : strcmp(piece, "1") != 0;
 			message = strchr(message, '}');
 		}
 		snprintf(text + length, size - length, "%s", piece);

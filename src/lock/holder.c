@@ -116,8 +116,8 @@ describe_others(const struct holder *holder, char *text, size_t size)
 	if (holder->permits == 0)
 		return;
 	length += snprintf(text + length, size - (size_t)length,
-	    " (%" PRId64 " of %" PRId64 " permits", holder->count,
-	    holder->permits);
+	    " (%" PRId64 " of %" PRId64 " permit%s", holder->count,
+	    holder->permits, holder->permits > 1 ? "s" : "");
 	if (holder->permits_here != 0 &&
 	    holder->permits_here != holder->permits)
 		length += snprintf(text + length, size - (size_t)length,

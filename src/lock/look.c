@@ -69,8 +69,8 @@ look_describe_kind(const struct look *look, char *text, size_t size)
 	else if (look->kind == 's')
 		snprintf(text, size, "%" PRId64 " shared", look->count);
 	else if (look->permits > 0)
-		snprintf(text, size, "%" PRId64 "/%" PRId64 " permits",
-		    look->count, look->permits);
+		snprintf(text, size, "%" PRId64 "/%" PRId64 " permit%s",
+		    look->count, look->permits, plural(look->permits));
 	else
 		snprintf(text, size, "%" PRId64 " permit%s", look->count,
 		    plural(look->count));

@@ -34,7 +34,7 @@ all_gone() {
 	exits_with 124 "$PID"
 	[[ $(<got) == TERM ]]
 	# The job's shell may tell of its sleep's end.
-	[[ $(grep rlockrun: err.1) == "rlockrun: \"$KEY\": the job has run for 0s; stopping the job" ]]
+	[[ $(grep rlockrun: err.1) == "rlockrun: \"$KEY\": the job has run for 300ms; stopping the job" ]]
 	is_free
 }
 
@@ -114,7 +114,7 @@ all_gone() {
 	is_held
 	kill -CONT "$PID"
 	exits_with 124 "$PID"
-	grep -q "the job has run for 0s; the job was killed" err.1
+	grep -q "the job has run for 500ms; the job was killed" err.1
 	is_free
 }
 
@@ -138,7 +138,7 @@ all_gone() {
 	run -124 --separate-stderr rl -r "unix://$PWD/away" --server-timeout 0.1 --on-unavailable run \
 		--max-run 0.2 -- sleep 60
 	# shellcheck disable=SC2154 # of run
-	[[ $stderr == *"the job has run for 0s; stopping the job" ]]
+	[[ $stderr == *"the job has run for 200ms; stopping the job" ]]
 }
 
 @test "max-run: a nested run stops its own job only, and its outer run continues" {
@@ -171,6 +171,14 @@ all_gone() {
 	touch "done"
 	exits_with 5 "$PID"
 	[[ $(<err.1) == "rlockrun: \"$KEY\" has been held for 1s" ]]
+}
+
+@test "warn-after: of several locks, and below a second" {
+	launch --warn-after 100ms -k "$KEY:b" -- sh -c 'until [ -e done ]; do sleep 0.02; done'
+	wait_for_file err.1
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(<err.1) == "rlockrun: \"$KEY\", \"$KEY:b\" have been held for 100ms" ]]
 }
 
 # bats test_tags=extra

@@ -383,6 +383,6 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "--max-run frees all of them: 124" {
 	run -124 rl_keys '1 2' --max-run 0.2 -- sleep 60
-	[[ $output == "rlockrun: \"$KEY:1\", \"$KEY:2\": the job has run for 0s; stopping the job" ]]
+	[[ $output == "rlockrun: \"$KEY:1\", \"$KEY:2\": the job has run for 200ms; stopping the job" ]]
 	[[ -z $(keys_left) ]]
 }

@@ -47,7 +47,7 @@ is_filled_in(const struct event *event)
 	char text[4096];
 
 	event_text_format(event, &opts, text, sizeof(text));
-	if (strpbrk(text, "{}[]") == NULL && strstr(text, "  ") == NULL &&
+	if (strpbrk(text, "{}[]<|>") == NULL && strstr(text, "  ") == NULL &&
 	    strstr(text, ": :") == NULL)
 		return true;
 	printf("# %s\n", text);
@@ -104,6 +104,72 @@ test_messages(void)
 	event = full_event(EVENT_JOB_STARTED, ENDING_NONE);
 	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "", "an event without a message");
+}
+
+/* Numbers of one, and of none. */
+static void
+test_numbers(void)
+{
+	static const struct {
+		enum event_type type;
+		int64_t number;
+		const char *text;
+	} cases[] = {
+	    {EVENT_PERMITS_DIFFER, 1,
+		"\"NAME\": 1 permit here, but another holder was started "
+		"with 1"},
+	    {EVENT_PERMITS_DIFFER, 2,
+		"\"NAME\": 2 permits here, but another holder was started "
+		"with 2"},
+	    {EVENT_FORCE_AGAIN, 1,
+		"\"NAME\": 1 other still holds it; release it again"},
+	    {EVENT_FORCE_AGAIN, 2,
+		"\"NAME\": 2 others still hold it; release it again"},
+	    {EVENT_ENDING, 0, "\"NAME\" is held by web-3 (pid 4121, deploy)"},
+	    {EVENT_ENDING, 1,
+		"\"NAME\" is held by web-3 (pid 4121, deploy); 1 is waiting "
+		"already"},
+	    {EVENT_ENDING, 11,
+		"\"NAME\" is held by web-3 (pid 4121, deploy); 11 are waiting "
+		"already"},
+	};
+	char text[4096];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct event event =
+		    full_event(cases[i].type, ENDING_QUEUE_FULL);
+
+		event.then = EVENT_THEN_NOTHING;
+		event.count = event.permits = cases[i].number;
+		event_text_format(&event, &opts, text, sizeof(text));
+		is_text(text, cases[i].text, "a number in a message");
+	}
+}
+
+static void
+test_durations(void)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} cases[] = {{1, "1ms"}, {500, "500ms"}, {1000, "1s"}, {1500, "1.5s"},
+	    {59900, "59.9s"}, {60500, "1m00s"}, {192000, "3m12s"}};
+	char text[4096], wanted[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct event event = full_event(EVENT_HELD_LONG, ENDING_NONE);
+
+		event.ms = cases[i].ms;
+		event_text_format(&event, &opts, text, sizeof(text));
+		snprintf(wanted, sizeof(wanted),
+		    "\"NAME\" has been held for %s", cases[i].text);
+		is_text(text, wanted, "a duration in a message");
+		event.name = NULL;
+		event_text_format(&event, &opts, text, sizeof(text));
+		snprintf(wanted, sizeof(wanted),
+		    "\"a\", \"b\" have been held for %s", cases[i].text);
+		is_text(text, wanted, "of two locks");
+	}
 }
 
 /* --- observer --------------------------------------------------------- */
@@ -259,6 +325,8 @@ main(void)
 {
 	test_all_messages();
 	test_messages();
+	test_numbers();
+	test_durations();
 	test_renewals();
 	test_endings();
 	test_not_started();

@@ -70,6 +70,11 @@ test_kinds(void)
 	is_text(described_lock(&holder),
 	    "is held by A, and by 2 others (3 of 3 permits, but 2 here)",
 	    "permits, and disagreement");
+	holder.count = holder.permits = holder.permits_here = 1;
+	is_text(described_lock(&holder), "is held by A (1 of 1 permit)",
+	    "one permit");
+	holder.count = holder.permits = 3;
+	holder.permits_here = 2;
 	holder.state = HOLDER_FOREIGN;
 	is_text(described_lock(&holder),
 	    "is held by another client (not a rlockrun), and by 2 others "
