@@ -172,6 +172,53 @@ test_durations(void)
 	}
 }
 
+/* --- names ------------------------------------------------------------ */
+
+/* A message about a lock or a command with a tricky name is the one about NAME
+ * or COMMAND with the other name in quotes: it is nowhere without them. */
+static void
+check_name(struct event event, const char *name, const char *quoted)
+{
+	char text[4096], wanted[8192], *end = wanted;
+
+	event_text_format(&event, &opts, text, sizeof(text));
+	for (const char *rest = text; *rest != '\0';) {
+		size_t length = strncmp(rest, "\"NAME\"", 6) == 0      ? 6
+				: strncmp(rest, "\"COMMAND\"", 9) == 0 ? 9
+								       : 0;
+		if (length > 0)
+			end = stpcpy(end, quoted);
+		else
+			*end++ = *rest;
+		rest += length > 0 ? length : 1;
+	}
+	*end = '\0';
+	event.name = event.command = name;
+	event_text_format(&event, &opts, text, sizeof(text));
+	is_text(text, wanted, "a tricky name");
+	ok(strstr(wanted, "NAME") == NULL && strstr(wanted, "COMMAND") == NULL,
+	    "  all names are quoted");
+}
+
+static void
+test_names(void)
+{
+	static const char *const names[][2] = {{"was lost", "\"was lost\""},
+	    {"a b", "\"a b\""}, {"x\"y", "\"x\\\"y\""}, {"a\\", "\"a\\\\\""},
+	    {"a\nb", "\"a\\nb\""}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		for (int type = 0; type < EVENT_COUNT; type++)
+			check_name(full_event((enum event_type)type,
+				       ENDING_LOST),
+			    names[i][0], names[i][1]);
+		for (int reason = 0; reason < ENDING_COUNT; reason++)
+			check_name(full_event(EVENT_ENDING,
+				       (enum ending_reason)reason),
+			    names[i][0], names[i][1]);
+	}
+}
+
 /* --- observer --------------------------------------------------------- */
 
 struct log {
@@ -327,6 +374,7 @@ main(void)
 	test_messages();
 	test_numbers();
 	test_durations();
+	test_names();
 	test_renewals();
 	test_endings();
 	test_not_started();
