@@ -8,6 +8,7 @@
 /* Precedes the memory that the caller gets. */
 struct header {
 	alignas(max_align_t) size_t size; /* of all pages */
+	size_t shares;			  /* beside the first */
 };
 
 static struct header *
@@ -50,10 +51,25 @@ secret_grow(void *secret, size_t size)
 	return larger;
 }
 
+void *
+secret_share(void *secret)
+{
+	if (secret != NULL)
+		header_of(secret)->shares++;
+	return secret;
+}
+
 /* The kernel zeroes a page before it is mapped again. */
 void
 secret_free(void *secret)
 {
-	if (secret != NULL)
-		munmap(header_of(secret), header_of(secret)->size);
+	struct header *header;
+
+	if (secret == NULL)
+		return;
+	header = header_of(secret);
+	if (header->shares > 0)
+		header->shares--;
+	else
+		munmap(header, header->size);
 }

@@ -9,10 +9,13 @@
 void *secret_alloc(size_t size);
 
 /* At least that size, with the former contents. NULL with errno: then the old
- * memory is unchanged. */
+ * memory is unchanged. Not of shared memory. */
 void *secret_grow(void *secret, size_t size);
 
-/* secret may be NULL. */
+/* The same memory for another owner, who calls secret_free, too. */
+void *secret_share(void *secret);
+
+/* secret may be NULL, here and above. */
 void secret_free(void *secret);
 
 #endif

@@ -39,7 +39,11 @@ main(void)
 	memset(grown, 'x', 100000);
 	is_int(left_in_child(grown, 100000), 0, "wiped in a child");
 	is_int(grown[99999], 'x', "and not here");
+	ok(secret_share(grown) == grown, "shared, it is the same memory");
+	secret_free(grown);
+	is_int(grown[0], 'x', "and it lasts until its last owner frees it");
 	secret_free(grown);
 	secret_free(NULL);
+	ok(secret_share(NULL) == NULL, "nothing can be shared, too");
 	return tap_done();
 }
