@@ -20,8 +20,9 @@ enum event_type {
 	EVENT_TWO_SERVERS,     /* which is worse than one */
 	EVENT_EVEN_SERVERS,    /* count of them */
 	EVENT_UNUSABLE_SERVER, /* a server will never count */
-	EVENT_WAITING,	/* for ms; also a new position, or another holder */
-	EVENT_NO_REPLY, /* so far; it is tried again */
+	EVENT_WAITING,	  /* for ms; also a new position, or another holder */
+	EVENT_NO_REPLY,	  /* so far; it is tried again */
+	EVENT_NOT_REREAD, /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,
 	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
 	EVENT_NEST_UNCOUNTED, /* nested runs are not counted */

@@ -49,6 +49,8 @@ static const struct {
 	[EVENT_WAITING] = {LEVEL_BUSY,
 	    "{name} {holder}; waiting[, position {position} in the queue]"},
 	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
+	[EVENT_NOT_REREAD] = {LEVEL_WARNING,
+	    "{why}; using what was read before"},
 	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
 	    "{name}: the queue cannot be used: {why}"},
 	[EVENT_NEST_HIDDEN] = {LEVEL_WARNING,

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/signals.h"
+#include "redis/reread.h"
 #include "redis/tls.h"
 #include "redis/value.h"
 
@@ -105,25 +106,37 @@ run_job(const struct opts *opts, struct loop *loop, const struct events *events)
 	return run(opts, loop, events, &signals);
 }
 
-static int
-act(const struct opts *opts)
+static void
+on_not_reread(void *arg, const char *why)
 {
-	struct events events = {.count = 0};
+	events_emit(arg, &(struct event){.type = EVENT_NOT_REREAD, .why = why});
+}
+
+static void
+report_failures(struct reread *reread, struct events *events)
+{
+	reread->on_failure = on_not_reread;
+	reread->arg = events;
+}
+
+static int
+act(const struct opts *opts, struct events *events)
+{
 	struct loop loop;
 	int result;
 
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
 	for (size_t i = 0; sinks[i] != NULL; i++)
-		events_open(&events, sinks[i], opts, &loop);
+		events_open(events, sinks[i], opts, &loop);
 	if (opts->action == OPTS_RUN)
-		result = run_job(opts, &loop, &events);
+		result = run_job(opts, &loop, events);
 	else
-		result = client_visit_servers(opts, &loop, &events,
+		result = client_visit_servers(opts, &loop, events,
 		    opts->action == OPTS_STATUS ? status_show
 		    : opts->action == OPTS_LIST ? list_show
 						: force_release);
-	events_close(&events);
+	events_close(events);
 	loop_fini(&loop);
 	return result;
 }
@@ -135,6 +148,7 @@ act(const struct opts *opts)
 int
 main(int argc, char **argv)
 {
+	struct events events = {.count = 0};
 	struct tls_context *tls_context;
 	struct opts opts;
 	int result;
@@ -146,6 +160,10 @@ main(int argc, char **argv)
 	if (result != 0)
 		return result;
 	tls_context = set_tls(&opts);
+	report_failures(&opts.login.file.reread, &events);
+	report_failures(&opts.sentinel_login.file.reread, &events);
+	if (tls_context != NULL)
+		report_failures(tls_context_reread(tls_context), &events);
 	switch (opts.action) {
 	case OPTS_HELP:
 	case OPTS_VERSION:
@@ -153,7 +171,7 @@ main(int argc, char **argv)
 		result = print(opts.action);
 		break;
 	default:
-		result = act(&opts);
+		result = act(&opts, &events);
 		break;
 	}
 	tls_context_free(tls_context);

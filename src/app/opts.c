@@ -8,6 +8,8 @@ opts_fini(struct opts *opts)
 {
 	for (size_t i = 0; i < opts->server_count; i++)
 		endpoint_fini(&opts->servers[i]);
+	password_file_fini(&opts->login.file);
+	password_file_fini(&opts->sentinel_login.file);
 	for (size_t i = 0; i < opts->key_count; i++)
 		free(opts->keys[i].key);
 	free(opts->names);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redis/password_file.h"
 #include "redis/url.h"
 
 #define OPTS_WAIT_FOREVER (-1)
@@ -40,7 +41,8 @@ struct opts_key {
 struct opts_login {
 	const char *user;
 	const char *password_file;
-	char *password; /* of the environment; see credentials.h */
+	struct password_file file; /* once it was read */
+	char *password;		   /* of the environment; see credentials.h */
 };
 
 struct opts {

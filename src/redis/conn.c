@@ -165,6 +165,7 @@ close_all(struct conn *conn)
 	value_reader_free(conn->reader);
 	conn->reader = NULL;
 	conn->stale = false;
+	conn->handshake.anew = true;
 	conn->state = CONN_CLOSED;
 }
 
@@ -175,6 +176,7 @@ conn_free(struct conn *conn)
 		return;
 	close_all(conn);
 	pipeline_fini(&conn->pipeline);
+	handshake_fini(&conn->handshake);
 	free(conn);
 }
 
@@ -551,6 +553,7 @@ on_connected(struct conn *conn)
 		return;
 	}
 	conn->state = CONN_SECURING;
+	tls_context_refresh(to->tls_context, conn->handshake.anew);
 	conn->dial.probe_at =
 	    may_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
 	if (stream_start_tls(&conn->stream, to->tls_context, to->host) == -1)

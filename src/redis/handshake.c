@@ -4,6 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/secret.h"
+#include "redis/password_file.h"
+
 void
 handshake_refuse(struct handshake *handshake, const char *why)
 {
@@ -22,10 +25,10 @@ on_auth(void *arg, const struct reply *reply)
 
 	if (error == NULL)
 		return;
-	if (*password == '\0' && reply_is(error, "WRONGPASS"))
+	if (password == NULL && reply_is(error, "WRONGPASS"))
 		error = "NOAUTH no password was given for that user";
 	else if (reply_is(error, "ERR unknown") ||
-		 (*password != '\0' && strstr(error, password) != NULL))
+		 (password != NULL && strstr(error, password) != NULL))
 		error = "ERR it does not know the command AUTH";
 	handshake_refuse(handshake, error);
 }
@@ -93,16 +96,43 @@ append(struct handshake *handshake, struct pipeline *pipeline, int64_t deadline,
 	return pipeline_append(pipeline, &command);
 }
 
+static char *
+current_password(const struct endpoint *to, bool anew)
+{
+	return to->password_file != NULL
+		   ? password_file_get(to->password_file, anew)
+		   : secret_share(to->password);
+}
+
+/* Returns the password, or NULL. */
+static const char *
+begin(struct handshake *handshake, const struct endpoint *to)
+{
+	secret_free(handshake->password);
+	handshake->password = current_password(to, handshake->anew);
+	handshake->refusal[0] = '\0';
+	handshake->misfit = NULL;
+	handshake->complaint[0] = '\0';
+	return handshake->password;
+}
+
+void
+handshake_fini(struct handshake *handshake)
+{
+	secret_free(handshake->password);
+}
+
 /* Without a user, AUTH begins with the password. */
 int
 handshake_append(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline)
 {
 	const struct greeting *greeting = handshake->greeting;
-	const char *password = to->password == NULL ? "" : to->password;
+	const char *password = begin(handshake, to);
 	char db[16];
 	char name[32];
-	const char *auth_user[] = {"AUTH", to->user, password, NULL};
+	const char *auth_user[] = {"AUTH", to->user, password ? password : "",
+	    NULL};
 	const char *auth[] = {"AUTH", password, NULL};
 	const char *greet[] = {greeting ? greeting->command : NULL, NULL};
 	const char *select_db[] = {"SELECT", db, NULL};
@@ -113,16 +143,12 @@ handshake_append(struct handshake *handshake, struct pipeline *pipeline,
 		reply_handler *on_reply;
 	} steps[] = {
 	    {to->user != NULL, auth_user, on_auth},
-	    {to->user == NULL && to->password != NULL, auth, on_auth},
+	    {to->user == NULL && password != NULL, auth, on_auth},
 	    {greeting != NULL, greet, on_greeting},
 	    {to->db != 0, select_db, on_select},
 	    {true, setname, on_setname},
 	};
 
-	handshake->password = password;
-	handshake->refusal[0] = '\0';
-	handshake->misfit = NULL;
-	handshake->complaint[0] = '\0';
 	snprintf(db, sizeof(db), "%d", to->db);
 	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)

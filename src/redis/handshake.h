@@ -25,7 +25,8 @@ struct greeting {
 struct handshake {
 	const struct greeting *greeting; /* NULL: none */
 	void *arg;			 /* of judge */
-	const char *password;		 /* that was sent */
+	bool anew;	/* not the first one, set by the caller */
+	char *password; /* that was sent, or NULL; shared */
 	/* The words of the server that refused us, or why it never can be used;
 	 * empty when it did not. */
 	char refusal[HANDSHAKE_WORDS_MAX];
@@ -39,6 +40,8 @@ struct handshake {
  * pipeline_append. */
 int handshake_append(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline);
+
+void handshake_fini(struct handshake *handshake);
 
 /* When the greeting must be answered. */
 void handshake_hurry(struct pipeline *pipeline, int64_t deadline);

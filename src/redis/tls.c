@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/escape.h"
 #include "redis/tls_context.h"
 
@@ -112,69 +114,165 @@ readable(const char *path)
 }
 
 static int
-set_ca(const struct tls_context *context, const char *path, char *error)
+set_ca(const struct library *lib, SSL_CTX *ctx, const char *path, char *error)
 {
-	const struct library *lib = &context->lib;
-
 	if (path == NULL) {
-		lib->SSL_CTX_set_default_verify_paths(context->ctx);
+		lib->SSL_CTX_set_default_verify_paths(ctx);
 		return 0;
 	}
 	if (!readable(path))
 		return mistake(error, "CA file", path, strerror(errno));
-	if (lib->SSL_CTX_load_verify_locations(context->ctx, path, NULL) != 1)
+	if (lib->SSL_CTX_load_verify_locations(ctx, path, NULL) != 1)
 		return mistake(error, "CA file", path,
 		    "holds no certificate in PEM format");
 	return 0;
 }
 
 static int
-set_certificate(const struct tls_context *context,
-    const struct tls_config *config, char *error)
+set_certificate(const struct library *lib, SSL_CTX *ctx,
+    const char *const paths[TLS_FILES], char *error)
 {
-	const struct library *lib = &context->lib;
-	const char *cert = config->cert_file;
-	const char *key = config->key_file == NULL ? cert : config->key_file;
+	const char *cert = paths[TLS_CERT];
+	const char *key = paths[TLS_KEY] == NULL ? cert : paths[TLS_KEY];
 
 	if (cert == NULL)
 		return 0;
 	if (!readable(cert))
 		return mistake(error, "certificate", cert, strerror(errno));
-	if (lib->SSL_CTX_use_certificate_chain_file(context->ctx, cert) != 1)
+	if (lib->SSL_CTX_use_certificate_chain_file(ctx, cert) != 1)
 		return mistake(error, "certificate", cert,
 		    "holds no certificate in PEM format");
 	if (!readable(key))
 		return mistake(error, "key", key, strerror(errno));
-	if (lib->SSL_CTX_use_PrivateKey_file(context->ctx, key,
-		SSL_FILETYPE_PEM) != 1)
+	if (lib->SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
 		return mistake(error, "key", key,
 		    "not in PEM format, encrypted, or not that of the "
 		    "certificate");
-	if (lib->SSL_CTX_check_private_key(context->ctx) != 1)
+	if (lib->SSL_CTX_check_private_key(ctx) != 1)
 		return mistake(error, "key", key,
 		    "not that of the certificate");
 	return 0;
 }
 
+/* On success it takes the place of the last one. */
+static int
+make_ctx(struct tls_context *context, char *error)
+{
+	const struct library *lib = &context->lib;
+	SSL_CTX *ctx = lib->SSL_CTX_new(lib->TLS_client_method());
+	int rc;
+
+	if (ctx == NULL) {
+		snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
+		return -1;
+	}
+	lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
+	    NULL);
+	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
+	rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
+	if (rc == 0)
+		rc = set_certificate(lib, ctx, context->paths, error);
+	if (rc != 0) {
+		lib->SSL_CTX_free(ctx);
+		return rc;
+	}
+	lib->SSL_CTX_free(context->ctx);
+	context->ctx = ctx;
+	return 0;
+}
+
+/* --- reading again ---------------------------------------------------- */
+
+/* NULL, or the file that cannot be used; errno is 0 if that is no regular one,
+ * as reading it might block. */
+static const char *
+look_at_files(const char *const paths[TLS_FILES], struct stat files[TLS_FILES])
+{
+	memset(files, 0, TLS_FILES * sizeof(*files));
+	for (size_t i = 0; i < TLS_FILES; i++) {
+		errno = 0;
+		if (paths[i] != NULL && (stat(paths[i], &files[i]) == -1 ||
+					    !S_ISREG(files[i].st_mode)))
+			return paths[i];
+	}
+	return NULL;
+}
+
+/* The inode changes with a rename, and the time of its change cannot be set. */
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       a->st_size == b->st_size &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool
+are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
+{
+	for (size_t i = 0; i < TLS_FILES; i++)
+		if (!is_same_file(&a[i], &b[i]))
+			return false;
+	return true;
+}
+
+/* Files that change meanwhile differ from those that were looked at before, so
+ * they are read once more the next time. */
+static int
+make_anew(struct tls_context *context, char *error)
+{
+	struct stat files[TLS_FILES];
+	const char *path = look_at_files(context->paths, files);
+	int rc;
+
+	if (path != NULL)
+		return mistake(error, "TLS file", path,
+		    errno == 0 ? "not a regular file any more"
+			       : strerror(errno));
+	if (are_same_files(files, context->files))
+		return 0;
+	rc = make_ctx(context, error);
+	if (rc == 0)
+		memcpy(context->files, files, sizeof(files));
+	return rc;
+}
+
+void
+tls_context_refresh(struct tls_context *context, bool anew)
+{
+	char error[TLS_ERROR_MAX];
+	int rc;
+
+	if (!reread_is_due(&context->reread, anew))
+		return;
+	rc = make_anew(context, error);
+	reread_finish(&context->reread, rc == 0 ? NULL : error);
+}
+
+struct reread *
+tls_context_reread(struct tls_context *context)
+{
+	return &context->reread;
+}
+
+/* ---------------------------------------------------------------------- */
+
 static int
 set_up(struct tls_context *context, const struct tls_config *config,
     char *error)
 {
-	const struct library *lib = &context->lib;
-	int rc;
+	bool given = config->ca_file != NULL || config->cert_file != NULL;
 
-	context->ctx = lib->SSL_CTX_new(lib->TLS_client_method());
-	if (context->ctx == NULL) {
-		snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
-		return -1;
-	}
-	lib->SSL_CTX_ctrl(context->ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
-	    TLS1_2_VERSION, NULL);
-	lib->SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);
-	lib->SSL_CTX_set_default_passwd_cb(context->ctx, no_passphrase);
+	context->paths[TLS_CA] = config->ca_file;
+	context->paths[TLS_CERT] = config->cert_file;
+	context->paths[TLS_KEY] = config->key_file;
 	context->certified = config->cert_file != NULL;
-	rc = set_ca(context, config->ca_file, error);
-	return rc != 0 ? rc : set_certificate(context, config, error);
+	context->reread.enabled =
+	    given && look_at_files(context->paths, context->files) == NULL;
+	context->reread.read_at = clock_now();
+	return make_ctx(context, error);
 }
 
 int

@@ -1,5 +1,7 @@
 /* Loads OpenSSL, and the certificates for it. It is loaded when the first
- * context is made, so that a run without TLS does not pay for it.
+ * context is made, so that a run without TLS does not pay for it. The files are
+ * read again when a connection is made and one of them has changed: see
+ * reread.h.
  *
  * The server's certificate chain and its host name or address are always
  * verified, and nothing older than TLS 1.2 is spoken. */
@@ -12,7 +14,7 @@
 
 #define TLS_ERROR_MAX 512
 
-/* PEM files, each may be NULL. */
+/* PEM files, each may be NULL. The paths must outlive the context. */
 struct tls_config {
 	const char *ca_file;   /* trusted alone; else the system's CAs are */
 	const char *cert_file; /* our own, with the chain that leads to it */
@@ -27,5 +29,13 @@ struct tls_context;
 int tls_context_new(struct tls_context **context,
     const struct tls_config *config, char *error);
 void tls_context_free(struct tls_context *context);
+
+/* To be called before a session is made. If certificate and key do not fit, or
+ * a file cannot be used, all files count as they were. anew: see reread.h.
+ * Never blocks. */
+void tls_context_refresh(struct tls_context *context, bool anew);
+
+/* For its on_failure and arg. */
+struct reread *tls_context_reread(struct tls_context *context);
 
 #endif

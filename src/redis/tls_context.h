@@ -7,6 +7,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdbool.h>
+#include <sys/stat.h>
+
+#include "redis/reread.h"
 
 /* What is loaded, with the types of the headers. libssl's handle finds
  * libcrypto's names, too. */
@@ -68,10 +71,15 @@ struct library {
 };
 /* clang-format on */
 
+enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
+
 struct tls_context {
 	struct library lib;
-	SSL_CTX *ctx;
+	SSL_CTX *ctx;	/* sessions keep the one that they began with */
 	bool certified; /* we have a certificate of our own */
+	const char *paths[TLS_FILES]; /* NULL: not given */
+	struct stat files[TLS_FILES]; /* as they were when ctx was made */
+	struct reread reread;
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct password_file;
 struct tls_context;
 
 enum url_transport { URL_TCP, URL_UNIX };
@@ -26,8 +27,10 @@ struct endpoint {
 	int db;		/* 0 and up */
 	char *user;	/* NULL when not given */
 	char *password; /* of secret.h, or NULL when not given */
-	char *label;	/* the URL for messages: without user and password */
-	bool tls;	/* never with URL_UNIX */
+	/* NULL, or what has it instead; stays the setter's. */
+	struct password_file *password_file;
+	char *label; /* the URL for messages: without user and password */
+	bool tls;    /* never with URL_UNIX */
 	/* With tls, to be set before connecting; stays the setter's. */
 	struct tls_context *tls_context;
 	char *master;	 /* its name at the sentinels, NULL without them */

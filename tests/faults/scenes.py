@@ -5,6 +5,7 @@ server that has the key; and K, the key. It leaves a line in CASE/started when i
 begins, and CASE/ended when it has come to its end; its status is 7. CASE/pid is
 the process id of rlockrun."""
 import os
+import shutil
 import signal
 import subprocess
 
@@ -132,6 +133,14 @@ def tls_file(case):
     case.environment["RLOCKRUN_TLS_KEY"] = f"{case.servers.certificates}/client.key"
 
 
+def own_tls_files(case):
+    """This run's own, so that its job may change them."""
+    tls_file(case)
+    for variable in ("RLOCKRUN_TLS_CERT", "RLOCKRUN_TLS_KEY"):
+        copy = shutil.copy(case.environment[variable], case.folder)
+        case.environment[variable] = copy
+
+
 # --- the scenes -------------------------------------------------------------
 
 SHORT = "sleep 0.05; OWNER;" + END
@@ -140,6 +149,7 @@ LONG = "sleep 6; " + END  # unless it is stopped before
 LOSE = 'redis-cli -s "$S" del "$K" >/dev/null; '
 TO_SELF = 'kill -%s "$(cat "$CASE/pid")"; '
 STUBBORN = "trap '' TERM; (trap '' TERM; setsid sh -c 'sleep 20; :') & "
+CUT = 'redis-cli -s "$S" client kill type normal >/dev/null; '
 KILL = ["--kill-after", "0.3"]
 TERM = -signal.SIGTERM
 KILLED = -signal.SIGKILL
@@ -187,7 +197,7 @@ SCENES = [
     Scene("cluster", job=SHORT, server="cluster", differs="acquire hold release"),
     Scene("redlock", ["--min-uptime", "0"], job=RENEWED, server="several", owned=False,
           keeps=True, differs="acquire hold release"),
-    Scene("cut", job='redis-cli -s "$S" client kill type normal >/dev/null; ' + RENEWED,
+    Scene("cut", job=CUT + RENEWED,
           differs="hold release"),
     Scene("silent", job='redis-cli -s "$S" client pause 700 all >/dev/null; sleep 1.2; '
           "OWNER;" + END, differs="hold"),
@@ -199,6 +209,9 @@ SCENES = [
     Scene("guard-stopped", job="kill -STOP $PPID; " + SHORT, differs="hold release"),
     Scene("closed", job=SHORT, closed=True, differs="start launch"),
     Scene("tls-file", job=SHORT, server="tls", before=tls_file, differs="start"),
+    Scene("tls-again", job='touch "$CASE/client.crt"; ' + CUT + RENEWED, server="tls",
+          before=own_tls_files, differs="hold"),
+    Scene("password-again", job=CUT + RENEWED, before=credentials, differs="hold"),
     Scene("unavailable", status=69, before=no_server, starts=False, differs="acquire"),
     Scene("unavailable-run", ["--on-unavailable", "run"], job=SHORT, before=no_server,
           owned=False, differs="acquire launch hold release"),

@@ -59,6 +59,26 @@ only_root() {
 	one_copy "$RLOCKRUN" -r "redis://localhost:$PORT" --password-file password
 }
 
+# bats test_tags=native
+@test "a password that was replaced in its file takes the place of the old one" {
+	only_root
+	(umask 077 && echo first-"$PASSWORD" >password)
+	redis-cli -s own/s --no-auth-warning -a "$PASSWORD" config set requirepass first-"$PASSWORD"
+	hold_by "$RLOCKRUN" --password-file password -t 1
+	export REDISCLI_AUTH=first-$PASSWORD
+	redis-cli -s own/s config set requirepass "$PASSWORD"
+	REDISCLI_AUTH=$PASSWORD
+	echo "$PASSWORD" >password
+	redis-cli -s own/s client kill type normal
+	wait_until renewed_by_another
+	[[ $(copies "$PID") == 1 && $(copies "$GUARD") == 0 ]]
+	let_go
+}
+
+renewed_by_another() {
+	redis-cli -s own/s client list | grep -q 'name=rlockrun:.*cmd=eval'
+}
+
 # bats test_tags=native,extra
 @test "over TLS it does, too" {
 	only_root

@@ -704,7 +704,7 @@ check_file(const char *path, const char *password, const char *message,
 	    LIST("RLOCKRUN_PASSWORD=ignored"));
 	is_text(run.message, want, title);
 	is_int(run.status, message != NULL ? 78 : 0, "  status");
-	is_text(run.opts.servers[0].password, password, "  password");
+	is_text(run.opts.login.file.text, password, "  password");
 	run_end(&run);
 }
 
@@ -767,8 +767,7 @@ test_password_sources(const char *path)
 	write_file(path, "secret\n", 7, 0600);
 	snprintf(variable, sizeof(variable), "RLOCKRUN_PASSWORD_FILE=%s", path);
 	run_start(&run, LIST("-k", "a", "ls"), LIST(variable));
-	is_text(run.opts.servers[0].password, "secret",
-	    "RLOCKRUN_PASSWORD_FILE");
+	is_text(run.opts.login.file.text, "secret", "RLOCKRUN_PASSWORD_FILE");
 	run_end(&run);
 
 	if (pipe(ends) < 0 || write(ends[1], "piped\n", 6) != 6)

@@ -1,0 +1,152 @@
+#include "redis/password_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/secret.h"
+
+#define PASSWORD_MAX 4096
+
+static const char *
+file_mistake(const struct stat *status)
+{
+	if (!S_ISREG(status->st_mode) && !S_ISFIFO(status->st_mode))
+		return "neither a regular file nor a pipe";
+	if ((status->st_mode & (S_IROTH | S_IWOTH)) != 0)
+		return "others can read or write it (chmod o-rwx)";
+	return NULL;
+}
+
+static const char *
+text_mistake(const char *text, size_t length)
+{
+	if (length == 0)
+		return "empty";
+	if (length > PASSWORD_MAX)
+		return "longer than 4096 bytes";
+	if (memchr(text, '\n', length) != NULL)
+		return "more than one line";
+	if (memchr(text, '\0', length) != NULL)
+		return "contains a NUL byte";
+	return NULL;
+}
+
+/* As much as there is and fits, or -1. A pipe gives it in parts. */
+static ssize_t
+read_all(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+	ssize_t part;
+
+	do {
+		part = read(fd, text + length, size - length);
+		if (part < 0)
+			return -1;
+		length += (size_t)part;
+	} while (part > 0 && length < size);
+	return (ssize_t)length;
+}
+
+static const char *
+replace(char **password, const char *text, size_t length)
+{
+	char *copy = secret_alloc(length + 1);
+
+	if (copy == NULL)
+		return strerror(errno);
+	memcpy(copy, text, length);
+	secret_free(*password);
+	*password = copy;
+	return NULL;
+}
+
+static const char *
+read_password(int fd, char **password)
+{
+	char text[PASSWORD_MAX + sizeof("\n")]; /* shows what is too long */
+	ssize_t length = read_all(fd, text, sizeof(text));
+	const char *reason;
+
+	if (length < 0)
+		return strerror(errno);
+	if (length > 0 && text[length - 1] == '\n')
+		length--;
+	reason = text_mistake(text, (size_t)length);
+	if (reason == NULL)
+		reason = replace(password, text, (size_t)length);
+	explicit_bzero(text, sizeof(text));
+	return reason;
+}
+
+/* A pipe that has taken the place of the file would block. */
+static const char *
+check_and_read(struct password_file *file, int fd, bool again)
+{
+	struct stat status;
+	const char *reason;
+
+	if (fstat(fd, &status) < 0)
+		return strerror(errno);
+	if (again && !S_ISREG(status.st_mode))
+		return "not a regular file any more";
+	file->reread.enabled = S_ISREG(status.st_mode);
+	reason = file_mistake(&status);
+	return reason != NULL ? reason : read_password(fd, &file->text);
+}
+
+static const char *
+read_file(struct password_file *file, bool again)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+	int fd = open(file->path, again ? flags | O_NONBLOCK : flags);
+	const char *reason;
+
+	if (fd < 0)
+		return strerror(errno);
+	reason = check_and_read(file, fd, again);
+	close(fd);
+	return reason;
+}
+
+const char *
+password_file_init(struct password_file *file, const char *path)
+{
+	*file =
+	    (struct password_file){.path = path, .reread.read_at = clock_now()};
+	return read_file(file, false);
+}
+
+static void
+refresh(struct password_file *file)
+{
+	const char *reason = read_file(file, true);
+	char name[PATH_MAX], why[PATH_MAX + 128];
+
+	escape_quote(file->path, name, sizeof(name));
+	if (reason != NULL)
+		snprintf(why, sizeof(why), "password file %s: %s", name,
+		    reason);
+	reread_finish(&file->reread, reason == NULL ? NULL : why);
+}
+
+char *
+password_file_get(struct password_file *file, bool anew)
+{
+	if (reread_is_due(&file->reread, anew))
+		refresh(file);
+	return secret_share(file->text);
+}
+
+void
+password_file_fini(struct password_file *file)
+{
+	secret_free(file->text);
+	file->text = NULL;
+}
