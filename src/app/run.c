@@ -391,20 +391,31 @@ run_step(struct run *run)
 
 /* --- set-up ----------------------------------------------------------- */
 
+/* 'rlockrun -k NAME "a; b"': a single word that no command is called. */
+static bool
+is_shell_syntax(char *const *command)
+{
+	return command[1] == NULL &&
+	       strpbrk(command[0], " \t\n;&|<>()$`*?\"'=~") != NULL;
+}
+
 static void
 find_command(struct run *run)
 {
+	char **command = run->opts->command;
 	int status;
 
-	run->child = (struct child){.argv = run->opts->command,
+	run->child = (struct child){.argv = command,
 	    .signals = run->relay.signals,
 	    .own_group = !run->relay.terminal};
 	status = child_find(&run->child);
 	if (status != 0)
 		ending_add(&run->ending, ENDING_NO_COMMAND,
-		    (struct event){.command = run->opts->command[0],
-			.why = status == EXITCODE_NOT_FOUND ? "not found"
-							    : strerror(errno),
+		    (struct event){.command = command[0],
+			.why = status != EXITCODE_NOT_FOUND ? strerror(errno)
+			       : is_shell_syntax(command)
+				   ? "not found (for a shell command use -c)"
+				   : "not found",
 			.status = status});
 }
 

@@ -99,6 +99,25 @@ wrong_variable() {
 	mistake 126 "directory; command not started" -k "$KEY" ./folder
 }
 
+@test "a shell command without -c: 127, and -c is suggested" {
+	# shellcheck disable=SC2016 # a literal one
+	for word in 'touch ran; true' 'touch ran' 'touch ran|cat' '>ran' 'A=b' '$SHELL'; do
+		mistake 127 "\"$word\": not found (for a shell command use -c); command not started" \
+			-k "$KEY" "$word"
+	done
+	mistake 127 '"no-such-command": not found; command' -k "$KEY" no-such-command
+	mistake 127 '"touch ran": not found; command' -k "$KEY" 'touch ran' argument
+	SHELL='/no/shell at all' mistake 127 'all": not found; command' -k "$KEY" -c 'touch ran'
+}
+
+@test "a command whose name has a blank in it is run" {
+	own_server
+	printf '#!/bin/sh\necho ran\n' >'a b;c'
+	chmod +x 'a b;c'
+	run -0 rl './a b;c'
+	[[ $output == ran ]]
+}
+
 # --- options --------------------------------------------------------------------
 
 @test "unknown options" {
