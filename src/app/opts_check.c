@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/opts_table.h"
@@ -12,6 +13,9 @@
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
 #define MIN_UPTIME_MS 60000    /* likewise */
 #define REPLICAS_MAX_MS 1000   /* likewise */
+#define PLAIN_CHARACTERS             \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
 
 static void
 check_key(struct settings *settings, struct opts_key *key)
@@ -58,13 +62,70 @@ join_names(const struct opts *opts)
 	return text;
 }
 
+/* Whether flock(1) would be given this for its lock: a file that is no program,
+ * or does not exist yet. */
+static bool
+is_lock_file(const char *word)
+{
+	const char *suffix = strrchr(word, '.');
+	struct stat file;
+
+	if (stat(word, &file) == 0)
+		return !S_ISREG(file.st_mode) || access(word, X_OK) == -1;
+	return strchr(word, '/') != NULL ||
+	       (suffix != NULL && strcmp(suffix, ".lock") == 0);
+}
+
+/* A name for the lock that had this file: "x" for "/var/lock/x.lock". */
 static void
-check_keys(struct settings *settings)
+suggest_name(const char *file, char *name, size_t size)
+{
+	const char *slash = strrchr(file, '/');
+	const char *base = slash != NULL ? slash + 1 : file;
+	const char *suffix = strrchr(base, '.');
+	size_t length = strlen(base);
+
+	if (suffix != NULL &&
+	    (strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".lck") == 0))
+		length = (size_t)(suffix - base);
+	if (length == 0 || length >= size ||
+	    strspn(base, PLAIN_CHARACTERS) < length)
+		snprintf(name, size, "NAME");
+	else
+		snprintf(name, size, "%.*s", (int)length, base);
+}
+
+/* flock(1) has a file, or the number of a descriptor, in place of -k. */
+static void
+refuse_without_key(struct settings *settings, char **rest)
+{
+	const char *first = *rest;
+	char file[OPTS_KEY_MAX / 2], name[64];
+
+	if (first != NULL && *first != '\0' && rest[1] == NULL &&
+	    strspn(first, "0123456789") == strlen(first)) {
+		settings_fail(settings, OPT_KEY,
+		    "no key given: a lock has a name, not a file descriptor "
+		    "(-k NAME COMMAND)");
+	} else if (first != NULL && is_lock_file(first)) {
+		escape_quote(first, file, sizeof(file));
+		suggest_name(first, name, sizeof(name));
+		settings_fail(settings, OPT_KEY,
+		    "no key given: a lock has a name, not a file (-k %s "
+		    "instead of %s)",
+		    name, file);
+	} else {
+		settings_fail(settings, OPT_KEY, "no key given (-k NAME)");
+	}
+}
+
+static void
+check_keys(struct settings *settings, char **rest)
 {
 	struct opts *opts = settings->opts;
 
 	if (opts->key_count == 0) {
-		settings_fail(settings, OPT_KEY, "no key given (-k NAME)");
+		refuse_without_key(settings, rest);
 		return;
 	}
 	for (size_t i = 0; i < opts->key_count; i++)
@@ -176,11 +237,11 @@ check_list(struct settings *settings, char **rest)
 
 /* What looks at one lock, or acts on it. */
 static void
-check_single(struct settings *settings, const char *name)
+check_single(struct settings *settings, const char *name, char **rest)
 {
 	const struct opts *opts = settings->opts;
 
-	check_keys(settings);
+	check_keys(settings, rest);
 	if (opts->key_count > 1)
 		settings_fail(settings, OPT_KEY, "%s takes one key", name);
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
@@ -198,7 +259,7 @@ check_rest(struct settings *settings, char **rest)
 	const char *name = action_names[action];
 
 	if (action == OPTS_RUN) {
-		check_keys(settings);
+		check_keys(settings, rest);
 		check_command(settings, rest);
 	} else if (settings->opts->shell_command != NULL ||
 		   (action != OPTS_LIST && *rest != NULL)) {
@@ -207,7 +268,7 @@ check_rest(struct settings *settings, char **rest)
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
 	} else {
-		check_single(settings, name);
+		check_single(settings, name, rest);
 	}
 }
 

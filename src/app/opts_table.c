@@ -143,8 +143,12 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_PASSWORD] = {.argument = "TEXT", VARIABLE(PASSWORD),
 	    .help = "the password itself, withheld from the job",
 	    .type = OPTS_PASSWORD, FIELD(login.password), .secret = true},
+	/* Were it no option, getopt_long would take it for --password-file, and
+	 * a message would quote it. */
 	[OPT_NO_PASSWORD] = {.longs = {"password"}, .argument = "TEXT",
-	    .type = OPTS_REFUSED, .secret = true},
+	    .type = OPTS_REFUSED, .secret = true,
+	    .mistake = "not accepted here, where everyone can see it "
+	    "(--password-file FILE)"},
 	[OPT_SENTINEL_USER] = {.longs = {"sentinel-user"}, .argument = "NAME",
 	    VARIABLE(SENTINEL_USER),
 	    .help = "user name for the sentinels",
@@ -216,6 +220,23 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .type = OPTS_ACTION, .action = OPTS_VERSION},
 	[OPT_DUMP] = {.longs = {"dump-options"},
 	    .type = OPTS_ACTION, .action = OPTS_DUMP},
+	/* Of flock(1), without a counterpart. */
+	[OPT_NO_UNLOCK] = {.shorts = "u", .longs = {"unlock"},
+	    .type = OPTS_REFUSED,
+	    .mistake = "the lock is released when the command has ended "
+	    "(see also --force-release)"},
+	[OPT_NO_CLOSE] = {.shorts = "o", .longs = {"close"},
+	    .type = OPTS_REFUSED,
+	    .mistake = "not needed, the command inherits no descriptor of "
+	    "the lock"},
+	[OPT_NO_FORK] = {.shorts = "F", .longs = {"no-fork"},
+	    .type = OPTS_REFUSED,
+	    .mistake = "not possible, rlockrun renews the lock while the "
+	    "command runs"},
+	[OPT_NO_FCNTL] = {.longs = {"fcntl"},
+	    .type = OPTS_REFUSED,
+	    .mistake = "not possible, the lock is on a server and not on a "
+	    "file"},
 };
 /* clang-format on */
 

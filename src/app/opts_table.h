@@ -62,6 +62,10 @@ enum option_id {
 	OPT_HELP,
 	OPT_VERSION,
 	OPT_DUMP,
+	OPT_NO_UNLOCK,
+	OPT_NO_CLOSE,
+	OPT_NO_FORK,
+	OPT_NO_FCNTL,
 	OPT_COUNT,
 };
 

@@ -187,10 +187,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_REFUSED:
 		break;
 	}
-	/* --password: were it no option, getopt_long would take it for
-	 * --password-file, and a message would quote it. */
-	return "not accepted here, where everyone can see it "
-	       "(--password-file FILE)";
+	return row->mistake;
 }
 
 /* ---------------------------------------------------------------------- */
@@ -256,7 +253,7 @@ settings_set(struct settings *settings, enum option_id id, const char *text,
 	name = settings_name(settings, id, origin);
 	if (again)
 		settings_fail(settings, id, "%s %s", name, reason);
-	else if (row->secret)
+	else if (row->secret || row->type == OPTS_REFUSED)
 		settings_fail(settings, id, "%s: %s", name, reason);
 	else
 		settings_fail(settings, id, "%s '%s': %s", name, text, reason);

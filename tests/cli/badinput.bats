@@ -118,6 +118,61 @@ wrong_variable() {
 	[[ $output == ran ]]
 }
 
+# --- what flock(1) takes --------------------------------------------------------
+
+@test "a file in place of -k: its name is suggested" {
+	: >plain
+	mkdir folder
+	wrong 'no key given: a lock has a name, not a file (-k x instead of "/no/lock/x.lock")' /no/lock/x.lock touch ran
+	wrong '(-k x.y instead of "/no/lock/x.y")' -n /no/lock/x.y -c 'touch ran'
+	wrong '(-k x instead of "x.lock")' -s -w 5 x.lock touch ran
+	wrong '(-k plain instead of "plain")' plain touch ran
+	wrong '(-k folder instead of "folder")' folder touch ran
+	wrong '(-k NAME instead of "/no/a b")' '/no/a b' touch ran
+	wrong '(-k NAME instead of "./")' ./ touch ran
+	wrong '(-k NAME instead of "/no/.lock")' /no/.lock touch ran
+	# shellcheck disable=SC2016 # in the name
+	wrong '(-k NAME instead of "/no/$x\"")' '/no/$x"' touch ran
+	# A command has no place there.
+	printf '#!/bin/sh\ntouch ran\n' >program.lock
+	chmod +x program.lock
+	wrong "no key given (-k NAME)" ./program.lock argument
+	wrong "no key given (-k NAME)" touch ran
+}
+
+@test "a descriptor in place of -k" {
+	wrong "no key given: a lock has a name, not a file descriptor (-k NAME COMMAND)" 9
+	wrong "not a file descriptor" -n 200
+	wrong "no key given (-k NAME)" ''
+	wrong "no key given (-k NAME)" 9 touch ran
+}
+
+@test "options of flock(1) without a counterpart" {
+	for option in -u --unlock; do
+		wrong "$option: the lock is released when the command has ended" "$option" 9
+		wrong "$option: the lock" -n "$option" -k "$KEY" touch ran
+	done
+	for option in -o --close; do
+		wrong "$option: not needed, the command inherits no" -n "$option" -k "$KEY" touch ran
+	done
+	for option in -F --no-fork; do
+		wrong "$option: not possible, rlockrun renews the lock" "$option" -k "$KEY" touch ran
+	done
+	wrong "--fcntl: not possible, the lock is on a server" --fcntl /tmp/x touch ran
+	wrong "-o: not needed" -no -k "$KEY" touch ran
+	run -0 "$RLOCKRUN" --help
+	[[ ! $output =~ unlock,|no-fork|fcntl ]]
+}
+
+@test "what flock(1) and rlockrun have in common" {
+	own_server
+	for options in '-s -n' '-x -w 5' '-e --wait 1.5' '--nb -E 9' '--timeout 3 --verbose' \
+		'--shared --nonblock --conflict-exit-code 4' '--exclusive --nonblocking'; do
+		# shellcheck disable=SC2086 # several words
+		run -7 rl $options -c 'exit 7'
+	done
+}
+
 # --- options --------------------------------------------------------------------
 
 @test "unknown options" {
