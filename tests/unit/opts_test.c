@@ -150,6 +150,7 @@ static const struct setting_case {
     {{"--ttl=2m"}, "RLOCKRUN_TTL=2m", "ttl=120000 "},
     {{"-t365d"}, "RLOCKRUN_TTL=365d", "ttl=31536000000 "},
     {{"-t", "9", "-t", "60"}, NULL, "ttl=60000 "},
+    {{"-t", "1min 30sec"}, "RLOCKRUN_TTL=1m30s", "ttl=90000 "},
     {{"-n"}, "RLOCKRUN_NONBLOCK=1", "wait=0 "},
     {{"--nb"}, "RLOCKRUN_NONBLOCK=yes", "wait=0 "},
     {{"--nonblock"}, "RLOCKRUN_NONBLOCK=true", "wait=0 "},
@@ -163,6 +164,8 @@ static const struct setting_case {
 	"conflict=255 "},
     {{"-q"}, "RLOCKRUN_QUIET=1", "quiet "},
     {{"--quiet"}, "RLOCKRUN_QUIET=on", "quiet "},
+    {{"--label", "a b"}, "RLOCKRUN_LABEL=a b", "label=a b "},
+    {{NULL}, "RLOCKRUN_LABEL=", ""},
     {{"--wait-all"}, "RLOCKRUN_WAIT_ALL=yes", "wait-all "},
     {{"--on-lost", "warn"}, "RLOCKRUN_ON_LOST=warn", "lost-warn "},
     {{"--on-lost=stop"}, "RLOCKRUN_ON_LOST=stop", ""},
@@ -252,6 +255,8 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "warn-after=%" PRId64 " ", opts->warn_after_ms);
 	if (opts->conflict_exit != 75)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
+	if (*opts->label != '\0')
+		fprintf(out, "label=%s ", opts->label);
 	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",
 	    opts->verbose ? "verbose " : "", opts->wait_all ? "wait-all " : "",
 	    opts->lost_warn ? "lost-warn " : "",
