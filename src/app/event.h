@@ -76,7 +76,7 @@ struct event {
 	enum event_type type;
 	const struct ending_row *ending; /* of EVENT_ENDING */
 	enum event_then then;
-	bool minor;	  /* nothing that anyone can mend */
+	bool minor;	  /* nobody can mend it, or it may pass by itself */
 	const char *name; /* of the lock; NULL: all locks of the options */
 	const char *why;
 	const char *server;

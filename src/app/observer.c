@@ -73,16 +73,35 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	emit(observer, lock, event);
 }
 
-/* A server that restarts is back in a moment. */
+/* A server that restarts is back in a moment. Silence ends the run after
+ * --server-timeout, with the same reason: a message before that would be one
+ * too many. What lasts longer are error replies, for which a waiter goes on. */
 static void
 watch_silence(struct observer *observer, const struct lock *lock)
 {
-	if (observer->in_trouble != NULL || lock->answered ||
-	    clock_now() < observer->began_at + TROUBLE_MIN_MS)
+	int64_t timeout_ms = observer->opts->server_timeout_ms;
+	int64_t now = clock_now();
+	int64_t lasts_ms = TROUBLE_MIN_MS;
+
+	if (lock->answered) {
+		observer->silence = OBSERVER_NO_SILENCE;
 		return;
-	observer->in_trouble = lock;
+	}
+	if (observer->silence == OBSERVER_NO_SILENCE) {
+		observer->silence = OBSERVER_SILENCE;
+		observer->silent_since = now;
+	}
+	if (observer->silence == OBSERVER_SILENCE_NOTED &&
+	    timeout_ms > lasts_ms)
+		lasts_ms = timeout_ms;
+	if (observer->silence == OBSERVER_SILENCE_REPORTED ||
+	    now < observer->silent_since + lasts_ms)
+		return;
 	emit(observer, lock,
-	    (struct event){.type = EVENT_NO_REPLY, .why = lock->error});
+	    (struct event){.type = EVENT_NO_REPLY,
+		.minor = observer->silence == OBSERVER_SILENCE,
+		.why = lock->error});
+	observer->silence++;
 }
 
 void
@@ -110,7 +129,6 @@ observer_report_acquired(struct observer *observer, const struct lock *lock)
 {
 	const struct opts *opts = observer->opts;
 
-	observer->in_trouble = NULL;
 	watch_queue(observer, lock);
 	observer_watch_servers(observer, lock);
 	if (opts->kind == 'p' && lock->permits != 0 &&

@@ -6,6 +6,14 @@
 #include "app/event.h"
 #include "lock/set.h"
 
+/* While a lock is acquired, its last contact failed. */
+enum observer_silence {
+	OBSERVER_NO_SILENCE,
+	OBSERVER_SILENCE,	   /* nothing was emitted */
+	OBSERVER_SILENCE_NOTED,	   /* as a minor event */
+	OBSERVER_SILENCE_REPORTED, /* it lasts */
+};
+
 struct observer {
 	const struct opts *opts;
 	const struct events *events;
@@ -14,8 +22,10 @@ struct observer {
 	const struct lock *waiting; /* the lock of the next two */
 	struct holder holder;
 	int64_t position;
+	enum observer_silence silence;
+	int64_t silent_since;
 	int64_t valid_until;
-	const struct lock *in_trouble; /* no reply to its last command */
+	const struct lock *in_trouble; /* no reply to its last renewal */
 	bool no_queue;
 	bool duplicates;
 	bool unusable[OPTS_SERVERS_MAX];

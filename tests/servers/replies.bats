@@ -277,6 +277,20 @@ row() {
 	[[ $(cli getdel "$KEY") == other ]]
 }
 
+@test "an error that stays, while waiting: reported once --server-timeout has passed" {
+	cli set "$KEY" other
+	through
+	start "$RLOCKRUN" -k "$KEY" --server-timeout 2.5 touch ran
+	says waiting
+	rules "answer:EVAL/7::-LOADING Redis is loading"
+	says "LOADING Redis is loading; trying again"
+	cli del "$KEY"
+	rules
+	wait_until gone "$PID"
+	exits_with 0 "$PID"
+	[[ $(wc -l <"$ERR") == 2 && -e ran ]]
+}
+
 # --- the same from real servers ---------------------------------------------------
 
 # trouble CAUSE CURE WORDS: the arguments of CONFIG SET, or other commands, that

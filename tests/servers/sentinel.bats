@@ -136,7 +136,7 @@ deny() {
 @test "once connected, sentinels may be unreachable while others refuse" {
 	own_sentinels 0
 	hold
-	start rl touch second
+	start rl -v touch second
 	wait_until grep -q waiting err.2
 	deny 1 2
 	kill -STOP "$(<s0/pid)"
@@ -205,7 +205,7 @@ deny() {
 @test "once connected, sentinels may forget the server for a while" {
 	own_sentinels 0
 	hold
-	start rl -t 2 touch second
+	start rl -v -t 2 touch second
 	wait_until grep -q waiting err.2
 	for i in 0 1 2; do
 		at "s$i" sentinel remove primary

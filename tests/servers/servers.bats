@@ -371,6 +371,35 @@ takes_ms() {
 	takes_ms 390 900 69 -w 0.4
 }
 
+@test "a server that stays away is reported once, after --server-timeout" {
+	own_server
+	cli set "$KEY" other
+	start rl -w 5m --server-timeout 4 touch ran
+	wait_until grep -q waiting err.1
+	stop_server "$SUITE_DIR"
+	start rl -w 5m --server-timeout 4 touch ran
+	exits_with 69 "${STARTED[0]}"
+	exits_with 69 "${STARTED[1]}"
+	[[ $(wc -l <err.1) == 2 && $(tail -n 1 err.1) == *"; command not started" ]]
+	[[ $(wc -l <err.2) == 1 && $(<err.2) == *"; command not started" && ! -e ran ]]
+}
+
+# bats test_tags=extra
+@test "a server that comes back in time is mentioned with -v only" {
+	own_server
+	cli set "$KEY" other
+	start rl touch ran
+	wait_until grep -q waiting err.1
+	start rl -v touch ran
+	wait_until grep -q waiting err.2
+	stop_server "$SUITE_DIR"
+	wait_until grep -q 'trying again$' err.2
+	start_server "$SUITE_DIR"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[1]}"
+	[[ $(wc -l <err.1) == 1 && -e ran ]]
+}
+
 # bats test_tags=native
 @test "a slow name server is asked once" {
 	need_strace

@@ -332,7 +332,7 @@ sockets() {
 @test "once connected, a wrong certificate is retried" {
 	tls_server server
 	hold -t 30
-	start rl -t 2 --server-timeout 20 touch second
+	start rl -v -t 2 --server-timeout 20 touch second
 	wait_until grep -q waiting err.2
 	port=$PORT
 	choose_port() { PORT=$port; }
