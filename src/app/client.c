@@ -222,16 +222,25 @@ client_look(struct client *client, const struct key_names *keys, int holders,
 	return found;
 }
 
+struct look_subject
+client_subject(const struct client *client, const char *key)
+{
+	const char *prefix = client->opts->prefix;
+
+	return (struct look_subject){.server = server_label(client->server),
+	    .db = client->endpoint->db,
+	    .prefix = prefix,
+	    .name = key + strlen(prefix),
+	    .key = key};
+}
+
 void
 client_print_json(const struct client *client, const struct look *look,
     const char *key)
 {
-	const struct opts *opts = client->opts;
-	const struct look_subject subject = {.name = key + strlen(opts->prefix),
-	    .key = key,
-	    .server = server_label(client->server)};
+	const struct look_subject subject = client_subject(client, key);
 
-	look_print_json(look, &subject, opts->action == OPTS_STATUS);
+	look_print_json(look, &subject, client->opts->action == OPTS_STATUS);
 }
 
 /* --- which server ----------------------------------------------------- */
@@ -266,17 +275,15 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client))
 {
 	struct client client = {.opts = opts, .loop = loop, .events = events};
-	bool titled = opts->server_count > 1 && !opts->json &&
-		      opts->action != OPTS_FORCE_RELEASE;
+	bool parted = !opts->json && opts->action != OPTS_FORCE_RELEASE;
 	int result = EXITCODE_OK;
 
 	for (size_t i = 0; i < opts->server_count; i++) {
 		int one;
 
 		client.endpoint = &opts->servers[i];
-		if (titled)
-			printf("%s%s:\n", i > 0 ? "\n" : "",
-			    client.endpoint->label);
+		if (parted && i > 0)
+			putchar('\n');
 		connect_to(&client, client.endpoint,
 		    opts->key_count > 0 ? opts->keys[0].key : NULL);
 		one = act(&client);

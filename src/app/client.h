@@ -85,6 +85,9 @@ int client_check_output(struct client *client);
  * a failure. */
 bool client_look(struct client *client, const struct key_names *keys,
     int holders, struct look *look);
+/* The lock with that key, on the server that replied. */
+struct look_subject client_subject(const struct client *client,
+    const char *key);
 /* Prints it as one line of JSON. */
 void client_print_json(const struct client *client, const struct look *look,
     const char *key);

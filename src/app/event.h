@@ -47,6 +47,7 @@ enum event_type {
 	/* A command. */
 	EVENT_NOT_SHOWN, /* a part of a lock: why */
 	EVENT_SLOT_MOVING,
+	EVENT_LISTED,	   /* how many locks, as text in why, and where */
 	EVENT_FORCED,	   /* who held it */
 	EVENT_FORCE_AGAIN, /* count others hold it still */
 	EVENT_FORCE_FREE,  /* it was free */

@@ -87,6 +87,7 @@ static const struct {
 	[EVENT_NOT_SHOWN] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
 	    "{name}: its slot is moving to another node"},
+	[EVENT_LISTED] = {LEVEL_BUSY, "{why} found on {server}"},
 	[EVENT_FORCED] = {LEVEL_WARNING,
 	    "{name}: released, it was held by {who}"},
 	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,

@@ -28,6 +28,7 @@ struct list {
 	char **found; /* keys of this page, NULL-terminated */
 	char *seen[SEEN_SLOTS];
 	bool incomplete;
+	int64_t count; /* of locks that were shown */
 	/* Of a cluster: */
 	struct cluster_node *primaries;
 	int primary_count;
@@ -122,6 +123,7 @@ read_look(void *arg, const struct value *value)
 			client_print_json(list->client, &look, item->key);
 		else
 			add_row(list, &look, name);
+		list->count++;
 		client_note_output(list->client);
 	}
 	look_fini(&look);
@@ -358,13 +360,43 @@ list_cluster(struct list *list)
 	return result;
 }
 
+/* The URL, not the server that replied: of a cluster that is any node. */
+static void
+describe_place(const struct client *client, char *text, size_t size)
+{
+	struct look_subject subject =
+	    client_subject(client, client->opts->prefix);
+
+	subject.server = client->endpoint->label;
+	look_describe_place(&subject, text, size);
+}
+
+/* Not to stdout: scripts read the table. */
+static void
+report_count(const struct list *list, const char *place)
+{
+	char count[32] = "no locks";
+
+	if (list->count > 0)
+		snprintf(count, sizeof(count), "%" PRId64 " lock%s",
+		    list->count, list->count == 1 ? "" : "s");
+	client_emit(list->client, (struct event){.type = EVENT_LISTED,
+				      .why = count,
+				      .server = place});
+}
+
 int
 list_show(struct client *client)
 {
 	struct list *list = mem_alloc(sizeof(*list));
+	bool for_people = !client->opts->json;
+	char place[LOOK_PLACE_MAX];
 	int result;
 
 	list->client = client;
+	describe_place(client, place, sizeof(place));
+	if (for_people && client->opts->server_count > 1)
+		printf("%s:\n", place);
 	result =
 	    client->endpoint->cluster ? list_cluster(list) : list_server(list);
 	if (result == EXITCODE_OK && list->incomplete)
@@ -372,6 +404,8 @@ list_show(struct client *client)
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
 		result = client_check_output(list->client);
+	if (result == EXITCODE_OK && for_people)
+		report_count(list, place);
 	for (size_t i = 0; i < SEEN_SLOTS; i++)
 		free(list->seen[i]);
 	free(list);

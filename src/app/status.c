@@ -35,10 +35,12 @@ status_show(struct client *client)
 	key_names_fini(&keys);
 	if (!found)
 		return client_report_failure(client);
-	if (opts->json)
+	if (opts->json) {
 		client_print_json(client, &look, key);
-	else
-		look_print(&look, opts->keys[0].name);
+	} else {
+		const struct look_subject subject = client_subject(client, key);
+		look_print(&look, &subject);
+	}
 	client_note_output(client);
 	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
 		report_problem(client, &look.problems[i]);

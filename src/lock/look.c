@@ -88,6 +88,20 @@ look_describe_left(int64_t left_ms, char *text, size_t size)
 		holder_describe_age(left_ms, text, size);
 }
 
+void
+look_describe_place(const struct look_subject *subject, char *text, size_t size)
+{
+	char prefix[LOOK_PLACE_MAX] = "no prefix";
+
+	if (*subject->prefix != '\0') {
+		snprintf(prefix, sizeof(prefix), "prefix ");
+		escape_quote(subject->prefix, prefix + strlen(prefix),
+		    sizeof(prefix) - strlen(prefix));
+	}
+	snprintf(text, size, "%s, db %d, %s", subject->server, subject->db,
+	    prefix);
+}
+
 const struct look_holder *
 look_oldest(const struct look *look)
 {
@@ -182,11 +196,14 @@ print_holder(const struct look_holder *holder)
 }
 
 void
-look_print(const struct look *look, const char *name)
+look_print(const struct look *look, const struct look_subject *subject)
 {
 	int64_t others = look->count - (int64_t)look->listed;
+	char place[LOOK_PLACE_MAX];
 
-	print_line("lock:", "%s", name);
+	look_describe_place(subject, place, sizeof(place));
+	print_line("lock:", "%s", subject->name);
+	print_line("server:", "%s", place);
 	if (look->listed == 0)
 		print_line("holder:", "nobody");
 	else if (look->kind != 'x')
@@ -338,6 +355,8 @@ look_print_json(const struct look *look, const struct look_subject *subject,
 	json_text("name", subject->name);
 	json_text("key", subject->key);
 	json_text("server", subject->server);
+	json_integer("db", true, subject->db);
+	json_text("prefix", subject->prefix);
 	json_integer("ttl_ms", look->left_ms >= 0, look->left_ms);
 	json_number("fence", look->fence);
 	json_holders(look);

@@ -10,6 +10,7 @@
 #include "lock/holder.h"
 
 #define LOOK_DIGEST_SIZE 41
+#define LOOK_PLACE_MAX 2048 /* of look_describe_place */
 
 struct look_waiter {
 	char *id; /* the member of the queue */
@@ -66,15 +67,21 @@ void look_describe_left(int64_t left_ms, char *text, size_t size);
  * known; NULL if there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
-/* What an object of JSON names beside what the server shows. */
+/* Where somebody looked, and for what. */
 struct look_subject {
-	const char *name; /* without the prefix */
+	const char *server; /* its label */
+	int db;
+	const char *prefix;
+	const char *name; /* of the lock, without the prefix */
 	const char *key;  /* with it */
-	const char *server;
 };
 
+/* "redis://h:6379, db 0, no prefix" */
+void look_describe_place(const struct look_subject *subject, char *text,
+    size_t size);
+
 /* Print to stdout. ferror(3) shows whether that could be written. */
-void look_print(const struct look *look, const char *name);
+void look_print(const struct look *look, const struct look_subject *subject);
 void look_print_json(const struct look *look,
     const struct look_subject *subject, bool with_queue);
 

@@ -40,6 +40,39 @@ names() {
 	grep -qxE 'ü:日本   exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -      -' out
 }
 
+@test "list: what was found and where is printed to stderr, for people" {
+	own_server
+	place="$RLOCKRUN_REDIS, db 0"
+	run -0 --separate-stderr rlockrun --list
+	[[ ${#lines[@]} == 1 && $stderr == "rlockrun: no locks found on $place, no prefix" ]]
+	held app:a h
+	run -0 --separate-stderr rlockrun --list --prefix app:
+	[[ ${#lines[@]} == 2 && $stderr == "rlockrun: 1 lock found on $place, prefix \"app:\"" ]]
+	held app:b h
+	run -0 --separate-stderr rlockrun --list
+	[[ ${#lines[@]} == 3 && $stderr == "rlockrun: 2 locks found on $place, no prefix" ]]
+	run -0 --separate-stderr rlockrun --list '*:b'
+	[[ ${#lines[@]} == 2 && $stderr == "rlockrun: 1 lock found on "* ]]
+	for glob in '*:b' none; do
+		run -0 --separate-stderr rlockrun --list --json "$glob"
+		[[ -z $stderr ]]
+	done
+}
+
+@test "list of several servers: where each table comes from" {
+	not_over cluster # which has no other db
+	own_server
+	url=unix://$SUITE_DIR/s
+	held a h
+	run -0 --separate-stderr rlockrun --list -r "unix://default:x@$SUITE_DIR/s?db=5" -r "$url"
+	mapfile -t rows <<<"$output"
+	[[ ${#rows[@]} == 6 && ${rows[1]} == "NAME "* && -z ${rows[2]} ]]
+	[[ ${rows[0]} == "$url?db=5, db 5, no prefix:" ]]
+	[[ ${rows[3]} == "$url, db 0, no prefix:" && ${rows[5]} == "a  "* ]]
+	[[ ${stderr_lines[0]} == "rlockrun: no locks found on $url?db=5, db 5, no prefix" ]]
+	[[ ${stderr_lines[1]} == "rlockrun: 1 lock found on $url, db 0, no prefix" ]]
+}
+
 @test "list: another client's lock, when a rlockrun waits for it" {
 	own_server
 	cli set plain t px 60000
@@ -190,11 +223,11 @@ has_begun() {
 	run -0 --separate-stderr rlockrun --status -k "$evil"
 	[[ $stderr == *": pid is no number in range" && ! $stderr =~ [[:cntrl:]] ]]
 	[[ ${lines[0]} == "lock:     $escaped" ]]
-	[[ ${lines[1]} == "holder:   $escaped (pid "* ]]
-	[[ ${lines[2]} == "command:  $escaped" ]]
+	[[ ${lines[2]} == "holder:   $escaped (pid "* ]]
+	[[ ${lines[3]} == "command:  $escaped" ]]
 	[[ ${lines[-1]} == "     1.   $escaped (pid 77) for "* ]]
 	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
-	run -0 rlockrun --list
+	run -0 --separate-stderr rlockrun --list
 	[[ ${#lines[@]} == 2 && ${lines[1]} == "$escaped  exclusive  $escaped  "* ]]
 	[[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
 	for action in "--status -k" --list; do

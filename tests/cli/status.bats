@@ -17,10 +17,10 @@ teardown() { end_test; }
 
 @test "status of a lock that is free" {
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${#lines[@]} == 3 ]]
+	[[ ${#lines[@]} == 4 ]]
 	[[ ${lines[0]} == "lock:     $KEY" ]]
-	[[ ${lines[1]} == "holder:   nobody" ]]
-	[[ ${lines[2]} == "waiting:  0" ]]
+	[[ ${lines[2]} == "holder:   nobody" ]]
+	[[ ${lines[3]} == "waiting:  0" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"]' False
 	is '[it[k] for k in ("kind", "ttl_ms", "fence", "holders", "permits", "free")]' '[None, None, None, [], None, None]'
@@ -31,16 +31,16 @@ teardown() { end_test; }
 @test "status of a lock that is held, with everything about its holder" {
 	LOGNAME=deploy hold -t 20
 	run -0 --separate-stderr rlockrun --status -k "$KEY"
-	[[ -z $stderr && ${#lines[@]} == 7 ]]
+	[[ -z $stderr && ${#lines[@]} == 8 ]]
 	pattern="^holder:   $(uname -n) \(pid $PID, deploy\)"
 	pattern+=' since [0-9]{2}:[0-9]{2}:[0-9]{2}, [0-9]+s ago$'
-	[[ ${lines[1]} =~ $pattern ]]
-	[[ ${lines[2]} == "command:  sh" ]]
-	[[ ${lines[3]} == "token:    $(cli get "$KEY")" ]]
+	[[ ${lines[2]} =~ $pattern ]]
+	[[ ${lines[3]} == "command:  sh" ]]
+	[[ ${lines[4]} == "token:    $(cli get "$KEY")" ]]
 	pattern='^ttl left: (1[0-9]|20)\.[0-9]s$'
-	[[ ${lines[4]} =~ $pattern ]]
-	[[ ${lines[5]} == "fence:    $(cli get "{$KEY}:rlk:f")" ]]
-	[[ ${lines[6]} == "waiting:  0" ]]
+	[[ ${lines[5]} =~ $pattern ]]
+	[[ ${lines[6]} == "fence:    $(cli get "{$KEY}:rlk:f")" ]]
+	[[ ${lines[7]} == "waiting:  0" ]]
 	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["name"] == it["key"], it["waiting"], it["problems"]' \
 		'(True, True, 0, [])'
@@ -58,18 +58,50 @@ teardown() { end_test; }
 @test "status: the prefix makes the key, and is not shown in the name" {
 	hold --prefix app:
 	run -0 rlockrun --status --prefix app: -k "$KEY"
-	[[ ${lines[0]} == "lock:     $KEY" && ${lines[2]} == "command:  sh" ]]
+	[[ ${lines[0]} == "lock:     $KEY" && ${lines[3]} == "command:  sh" ]]
 	run -0 rlockrun --status --json --prefix app: -k "$KEY"
 	is 'it["name"], it["key"]' "('$KEY', 'app:$KEY')"
 	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *nobody* ]]
 }
 
+# json_of NAME: a text of the JSON document in $output.
+json_of() {
+	/usr/bin/python3 -c 'import json, sys
+print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
+}
+
+@test "status: server, db and prefix, as text and as JSON" {
+	run -0 rlockrun --status --json -k "$KEY"
+	server=$(json_of server)
+	is 'it["db"], it["prefix"]' "(0, '')"
+	run -0 rlockrun --status -k "$KEY"
+	[[ ${lines[1]} == "server:   $server, db 0, no prefix" ]]
+	run -0 rlockrun --status --json --prefix $'a"b\n' -k "$KEY"
+	is '[it["prefix"]]' "['a\"b\\n']"
+	run -0 rlockrun --status --prefix $'a"b\n' -k "$KEY"
+	[[ ${lines[1]} == "server:   $server, db 0, prefix \"a\\\"b\\n\"" ]]
+}
+
+@test "status of a db, of several servers, and never a password" {
+	not_over cluster # which has no other db
+	hold
+	url=unix://$SUITE_DIR/s
+	cli acl setuser viewer on '>hush' '~*' +@all
+	run -0 rlockrun -r "unix://viewer:hush@$SUITE_DIR/s?db=3" -r "$url" --status -k "$KEY"
+	[[ $output != *hush* && $output != *viewer* ]]
+	[[ $output == "lock:     $KEY"$'\n'"server:   $url?db=3, db 3, no prefix"$'\n'"holder:   nobody"* ]]
+	[[ $output == *"waiting:  0"$'\n\n'"lock:     $KEY"$'\n'"server:   $url, db 0, no prefix"$'\n'"holder:   $(uname -n)"* ]]
+	run -0 rlockrun -r "unix://viewer:hush@$SUITE_DIR/s?db=3" --status --json -k "$KEY"
+	is 'it["server"], it["db"]' "('$url?db=3', 3)"
+	cli acl deluser viewer
+}
+
 @test "status: another client's lock is said to be that" {
 	cli set "$KEY" plain
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "holder:   another client (not a rlockrun), without a time limit" ]]
-	[[ ${lines[2]} == "token:    plain" && ${lines[3]} == "ttl left: no limit" ]]
+	[[ ${lines[2]} == "holder:   another client (not a rlockrun), without a time limit" ]]
+	[[ ${lines[3]} == "token:    plain" && ${lines[4]} == "ttl left: no limit" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'label': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
 	# A record that is not this holder's is not believed.
@@ -194,11 +226,11 @@ teardown() { end_test; }
 		run -0 --separate-stderr rlockrun --status -k "$KEY"
 		[[ $stderr == "rlockrun: \"$KEY\": damaged: {$KEY}:rlk:i: since is no number in range" ]]
 		[[ $output == *"holder:   web-1 (pid 5, deploy)"$'\n'* ]]
-		run -0 rlockrun --list
+		run -0 --separate-stderr rlockrun --list
 		[[ ${lines[1]} =~ ^"$KEY  exclusive  web-1   5    deploy  -     " && ${#lines[@]} == 2 ]]
 		run -0 rlockrun --list --json
 		is "it['holders'][0]['since_ms'], it['holders'][0]['held_ms']" "(None, None)"
-		run -0 rlockrun --list --older-than 0.1
+		run -0 --separate-stderr rlockrun --list --older-than 0.1
 		[[ ${#lines[@]} == 1 ]]
 	done
 	counted "$KEY-p" p x a:web-1:1:20000:-
@@ -213,15 +245,15 @@ teardown() { end_test; }
 		dead:web-3:5000:-1:- c::0:40000:-
 	waiter "$KEY" web-9 2000 9000
 	run -0 --separate-stderr rlockrun --status -k "$KEY"
-	[[ -z $stderr && ${#lines[@]} == 14 ]]
-	[[ ${lines[1]} == "kind:     shared, 3 holders" ]]
-	[[ ${lines[2]} == "holder:   web-1 (pid 41, deploy) since "*", 1m"[01]?"s ago" ]]
-	[[ ${lines[3]} == "token:    a" && ${lines[4]} =~ ^"ttl left: "(1[0-9]|20).[0-9]s$ ]]
-	[[ ${lines[5]} == "holder:   web-2 (pid 41, deploy) since "*"s ago" ]]
-	[[ ${lines[6]} == "job:      has ended; kept for --min-hold" ]]
-	[[ ${lines[7]} == "token:    b" && ${lines[8]} =~ ^"ttl left: "[23][0-9].[0-9]s$ ]]
-	[[ ${lines[9]} == "holder:   another client (not a rlockrun)" ]]
-	[[ ${lines[10]} == "token:    c" && ${lines[12]} == "waiting:  1" ]]
+	[[ -z $stderr && ${#lines[@]} == 15 ]]
+	[[ ${lines[2]} == "kind:     shared, 3 holders" ]]
+	[[ ${lines[3]} == "holder:   web-1 (pid 41, deploy) since "*", 1m"[01]?"s ago" ]]
+	[[ ${lines[4]} == "token:    a" && ${lines[5]} =~ ^"ttl left: "(1[0-9]|20).[0-9]s$ ]]
+	[[ ${lines[6]} == "holder:   web-2 (pid 41, deploy) since "*"s ago" ]]
+	[[ ${lines[7]} == "job:      has ended; kept for --min-hold" ]]
+	[[ ${lines[8]} == "token:    b" && ${lines[9]} =~ ^"ttl left: "[23][0-9].[0-9]s$ ]]
+	[[ ${lines[10]} == "holder:   another client (not a rlockrun)" ]]
+	[[ ${lines[11]} == "token:    c" && ${lines[13]} == "waiting:  1" ]]
 	[[ $output != *web-3* ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["kind"], it["count"], it["permits"], it["free"]' \
@@ -236,9 +268,9 @@ teardown() { end_test; }
 @test "status of permits: used and free, also of a single holder" {
 	hold -p 3
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "kind:     3 permits, 1 used, 2 free" ]]
-	[[ ${lines[2]} == "holder:   $(uname -n) (pid $PID, "* ]]
-	[[ ${lines[3]} == "token:    $(cli --raw zrange "$KEY" 0 0)" ]]
+	[[ ${lines[2]} == "kind:     3 permits, 1 used, 2 free" ]]
+	[[ ${lines[3]} == "holder:   $(uname -n) (pid $PID, "* ]]
+	[[ ${lines[4]} == "token:    $(cli --raw zrange "$KEY" 0 0)" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["kind"], it["count"], it["permits"], it["free"]' "('permits', 1, 3, 2)"
 	is 'it["holders"][0]["fence"] == it["fence"]' True
@@ -247,10 +279,10 @@ teardown() { end_test; }
 	# Fewer permits than holders, and nothing that tells how many.
 	counted "$KEY" p 1 a:web-1:5000:20000:- b:web-2:5000:30500:-
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "kind:     1 permit, 2 used, 0 free" ]]
+	[[ ${lines[2]} == "kind:     1 permit, 2 used, 0 free" ]]
 	cli del "{$KEY}:rlk:i"
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "kind:     permits, 2 used" && $output == *"another client"* ]]
+	[[ ${lines[2]} == "kind:     permits, 2 used" && $output == *"another client"* ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["permits"], it["free"], it["count"]' "(None, None, 2)"
 }
@@ -259,13 +291,13 @@ teardown() { end_test; }
 	held "$KEY" web-1
 	cli hset "{$KEY}:rlk:i" kept 1
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[2]} == "job:      has ended; kept for --min-hold" && $output != *command* ]]
+	[[ ${lines[3]} == "job:      has ended; kept for --min-hold" && $output != *command* ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["holders"][0]["ended"]' True
 	cli del "$KEY" "{$KEY}:rlk:i"
 	counted "$KEY" s 0 a:web-1:65000:-5:-
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "holder:   nobody" ]]
+	[[ ${lines[2]} == "holder:   nobody" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["kind"], it["count"]' "(False, None, 0)"
 }
@@ -277,7 +309,7 @@ teardown() { end_test; }
 		end
 		redis.call("PEXPIRE", KEYS[1], 100000)' 1 "$KEY"
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "kind:     shared, 3000 holders" ]]
+	[[ ${lines[2]} == "kind:     shared, 3000 holders" ]]
 	[[ $(grep -c ^holder: <<<"$output") == 100 && $output == *"holders:  2900 more"* ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["count"], len(it["holders"])' "(3000, 100)"
@@ -354,7 +386,7 @@ teardown() { end_test; }
 	[[ $output == *"'scan'"* ]]
 	cli acl setuser viewer +scan
 	run -0 --separate-stderr rlockrun -r "$url" --list
-	[[ -z $stderr && $output == *job:1*web-1* ]]
+	[[ $stderr == *": 1 lock found on "* && $output == *job:1*web-1* ]]
 	run -77 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 1 ]]
 	cli acl setuser viewer +del +zadd +zrem +rpush +pexpire

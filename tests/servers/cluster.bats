@@ -252,11 +252,11 @@ points_at_itself() {
 	done
 	start "$RLOCKRUN" -t 10 "${keys[@]}" sh -c 'echo $$ >job; sleep 30'
 	wait_for_file job
-	run -0 "$RLOCKRUN" --list "${keys[1]%%/*}/*"
+	run -0 --separate-stderr "$RLOCKRUN" --list "${keys[1]%%/*}/*"
 	((${#lines[@]} == 4))
 	run -0 "$RLOCKRUN" --list --json "${keys[1]%%/*}/*"
 	((${#lines[@]} == 3))
-	run -0 "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[5]}" "${keys[1]%%/*}/*"
+	run -0 --separate-stderr "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[5]}" "${keys[1]%%/*}/*"
 	((${#lines[@]} == 4))
 	for key in "${keys[1]}" "${keys[3]}" "${keys[5]}"; do
 		run -0 "$RLOCKRUN" --status -k "$key" -r "redis-cluster://127.0.0.1:${PORTS[0]}"
@@ -325,7 +325,7 @@ own_cluster_with_password() {
 		run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[0]}" true
 		[[ -z $output ]]
 	done
-	run -0 rl "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[0]}"
+	run -0 --separate-stderr rl "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[0]}"
 	((${#lines[@]} == 2))
 }
 
@@ -431,7 +431,7 @@ renewed_again() {
 	[[ ${lines[0]} == "rlockrun: \"$KEY\": its slot is moving to another node" ]]
 	move_keys 2 0
 	close_slot 2 0
-	run -0 "$RLOCKRUN" --list "$KEY"
+	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY"
 	[[ ${lines[1]} == "$KEY "* ]]
 	touch "done"
 	exits_with 0 "$PID"
