@@ -275,7 +275,8 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client))
 {
 	struct client client = {.opts = opts, .loop = loop, .events = events};
-	bool parted = !opts->json && opts->action != OPTS_FORCE_RELEASE;
+	bool looks = opts->action != OPTS_FORCE_RELEASE;
+	bool parted = looks && !opts->json && !opts->quiet;
 	int result = EXITCODE_OK;
 
 	for (size_t i = 0; i < opts->server_count; i++) {
@@ -292,5 +293,7 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 		server_free(client.server);
 	}
 	loop_timer_remove(loop, &client.timer);
+	if (result == EXITCODE_OK && looks && opts->quiet && client.held)
+		result = opts->conflict_exit;
 	return result;
 }

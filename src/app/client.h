@@ -24,6 +24,7 @@ struct client {
 	struct loop_timer timer; /* only wakes the loop */
 	size_t unanswered;
 	int output_error; /* errno of the first failure to print, or 0 */
+	bool held;	  /* a lock that was looked at is */
 
 	/* Of what failed last, since client_forget_failure. */
 	enum ending_reason failure; /* ENDING_NONE: nothing did */
@@ -43,7 +44,7 @@ struct client_command {
 };
 
 /* Calls act for each of the servers in turn, so that differences between them
- * show. The exit code. */
+ * show. The exit code: with --quiet it says whether a lock is held. */
 int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client));
 

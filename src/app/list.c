@@ -119,7 +119,9 @@ read_look(void *arg, const struct value *value)
 	if (!answer_look(&look, value))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(list, item->key)) {
-		if (opts->json)
+		if (opts->quiet)
+			list->client->held = true;
+		else if (opts->json)
 			client_print_json(list->client, &look, item->key);
 		else
 			add_row(list, &look, name);
@@ -214,13 +216,21 @@ matches(const struct opts *opts, const char *key)
 	return false;
 }
 
+/* With -q one lock is enough. */
+static bool
+is_answered(const struct list *list)
+{
+	return list->client->opts->quiet && list->count > 0;
+}
+
 static bool
 show_page(struct list *list)
 {
 	struct list_item items[LOOKS_AT_ONCE];
 	size_t count = 0;
 
-	for (char **found = list->found; *found != NULL; found++) {
+	for (char **found = list->found; *found != NULL && !is_answered(list);
+	     found++) {
 		char *key = key_of_helper(*found);
 
 		if (key != NULL && matches(list->client->opts, key)) {
@@ -273,7 +283,9 @@ begin_table(struct list *list)
 	_Static_assert(sizeof(titles) / sizeof(*titles) <= TABLE_COLUMNS,
 	    "room for all columns");
 
-	if (!list->client->opts->json && list->table.columns == 0)
+	const struct opts *opts = list->client->opts;
+
+	if (!opts->json && !opts->quiet && list->table.columns == 0)
 		table_init(&list->table, titles,
 		    sizeof(titles) / sizeof(*titles));
 }
@@ -304,7 +316,8 @@ list_server(struct list *list)
 	list->cursor = mem_strdup("0");
 	do
 		result = list_page(list);
-	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0);
+	while (result == EXITCODE_OK && strcmp(list->cursor, "0") != 0 &&
+	       !is_answered(list));
 	free(list->cursor);
 	return result;
 }
@@ -389,7 +402,7 @@ int
 list_show(struct client *client)
 {
 	struct list *list = mem_alloc(sizeof(*list));
-	bool for_people = !client->opts->json;
+	bool for_people = !client->opts->json && !client->opts->quiet;
 	char place[LOOK_PLACE_MAX];
 	int result;
 

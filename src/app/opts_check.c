@@ -8,6 +8,7 @@
 
 #include "app/opts_table.h"
 #include "base/escape.h"
+#include "base/exitcode.h"
 #include "base/mem.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -290,6 +291,22 @@ check_wait(struct settings *settings)
 	settings->opts->wait_ms = 0;
 }
 
+/* With -q, status and list answer by their exit status alone. The variables are
+ * there for runs: they do not silence what a person wants to see. */
+static void
+check_quiet(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	const enum origin *origins = settings->origins;
+
+	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST)
+		return;
+	if (origins[OPT_QUIET] != ORIGIN_COMMAND_LINE)
+		opts->quiet = false;
+	if (origins[OPT_CONFLICT_EXIT_CODE] != ORIGIN_COMMAND_LINE)
+		opts->conflict_exit = EXITCODE_BUSY;
+}
+
 /* It is part of each renewal, of which several must fit into a ttl. */
 static void
 check_replicas(struct settings *settings)
@@ -399,6 +416,7 @@ opts_check(struct settings *settings, char **rest)
 	check_rest(settings, rest);
 	check_kind(settings);
 	check_wait(settings);
+	check_quiet(settings);
 	fill_defaults(settings);
 	check_servers(settings);
 	check_tls(settings);

@@ -21,29 +21,36 @@ report_problem(const struct client *client, const struct look_problem *problem)
 	    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
 }
 
+static void
+show(struct client *client, const struct look *look)
+{
+	const char *key = client->opts->keys[0].key;
+	const struct look_subject subject = client_subject(client, key);
+
+	if (client->opts->json)
+		client_print_json(client, look, key);
+	else
+		look_print(look, &subject);
+	client_note_output(client);
+	for (size_t i = 0; i < look->problem_count && !client->opts->json; i++)
+		report_problem(client, &look->problems[i]);
+}
+
 int
 status_show(struct client *client)
 {
-	const struct opts *opts = client->opts;
-	const char *key = opts->keys[0].key;
 	struct key_names keys;
 	struct look look = {.count = 0};
 	bool found;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, client->opts->keys[0].key);
 	found = client_look(client, &keys, HOLDERS_SHOWN, &look);
 	key_names_fini(&keys);
 	if (!found)
 		return client_report_failure(client);
-	if (opts->json) {
-		client_print_json(client, &look, key);
-	} else {
-		const struct look_subject subject = client_subject(client, key);
-		look_print(&look, &subject);
-	}
-	client_note_output(client);
-	for (size_t i = 0; i < look.problem_count && !opts->json; i++)
-		report_problem(client, &look.problems[i]);
+	client->held = client->held || look.kind != '\0';
+	if (!client->opts->quiet)
+		show(client, &look);
 	look_fini(&look);
 	return client_check_output(client);
 }

@@ -59,6 +59,40 @@ names() {
 	done
 }
 
+@test "list -q: nothing is printed, the exit status says whether any is held" {
+	own_server
+	run -0 rlockrun --list -q
+	[[ -z $output ]]
+	held job:a h 7200
+	for option in '' --json 'job:*' 'x job:a' '--older-than 1h'; do
+		# shellcheck disable=SC2086 # several words
+		run -75 rlockrun --list -q $option
+		[[ -z $output ]]
+	done
+	for option in 'x:*' '--older-than 1d' '--prefix x:'; do
+		# shellcheck disable=SC2086
+		run -0 rlockrun --list -q $option
+		[[ -z $output ]]
+	done
+	run -4 rlockrun --list -q -E 4
+	RLOCKRUN_QUIET=yes run -0 rlockrun --list
+	[[ $output == *"job:a "* ]]
+	run -69 rlockrun --server-timeout 0.2 -r "unix://$PWD/none" --list -q
+	[[ ${#lines[@]} == 1 ]]
+}
+
+# bats test_tags=extra
+@test "list -q ends at the first lock" {
+	not_over cluster # where each node is asked
+	own_server
+	bulk 20000
+	cli config resetstat
+	run -75 rlockrun --list -q
+	[[ $(cli info commandstats) == *cmdstat_scan:calls=1,* ]]
+	[[ $(cli info commandstats) =~ cmdstat_eval:calls=([0-9]+), ]]
+	((BASH_REMATCH[1] <= 12))
+}
+
 @test "list of several servers: where each table comes from" {
 	not_over cluster # which has no other db
 	own_server

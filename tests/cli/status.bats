@@ -83,6 +83,55 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[1]} == "server:   $server, db 0, prefix \"a\\\"b\\n\"" ]]
 }
 
+@test "status -q: nothing is printed, the exit status says it" {
+	run -0 rlockrun --status -q -k "$KEY"
+	[[ -z $output ]]
+	hold
+	for option in '' --json '-E 75'; do
+		# shellcheck disable=SC2086 # several words
+		run -75 rlockrun --status -q $option -k "$KEY"
+		[[ -z $output ]]
+	done
+	run -3 rlockrun --status -q -E 3 -k "$KEY"
+	run -0 rlockrun --status -q -E 0 -k "$KEY"
+	run -0 rlockrun --status -E 3 -k "$KEY"
+	[[ -n $output ]]
+	# Damage does not hide it, and is no result.
+	cli set "{$KEY}:rlk:n" garbage
+	run -75 rlockrun --status -q -k "$KEY"
+	[[ -z $output ]]
+	# The variables are those of runs.
+	RLOCKRUN_QUIET=yes run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"holder:   $(uname -n)"* ]]
+	RLOCKRUN_CONFLICT_EXIT_CODE=0 run -75 rlockrun --status -q -k "$KEY"
+	cli del "{$KEY}:rlk:n"
+	touch "done"
+	exits_with 0 "$PID"
+	run -0 rlockrun --status -q -k "$KEY"
+	# Errors stay errors, with their message.
+	run -69 rlockrun --server-timeout 0.2 -r "unix://$PWD/none" --status -q -k "$KEY"
+	[[ ${#lines[@]} == 1 && $output == *"cannot connect to unix://$PWD/none: "* ]]
+	cli rpush "$KEY" x
+	run -76 rlockrun --status -q -k "$KEY"
+	[[ $output == *"is not a lock"* ]]
+	cli del "$KEY"
+}
+
+@test "status -q of several servers: held on any of them; an error counts more" {
+	not_over cluster # which has no other db
+	hold
+	url=unix://$SUITE_DIR/s
+	run -75 rlockrun -r "$url" -r "$url?db=3" --status -q -k "$KEY"
+	run -75 rlockrun -r "$url?db=3" -r "$url" --status -q -k "$KEY"
+	run -0 rlockrun -r "$url?db=3" -r "$url?db=4" --status -q -k "$KEY"
+	[[ -z $output ]]
+	for servers in "-r $url -r unix://$PWD/none" "-r unix://$PWD/none -r $url"; do
+		# shellcheck disable=SC2086 # several words
+		run -69 rlockrun --server-timeout 0.2 $servers --status -q -k "$KEY"
+		[[ ${#lines[@]} == 1 ]]
+	done
+}
+
 @test "status of a db, of several servers, and never a password" {
 	not_over cluster # which has no other db
 	hold
