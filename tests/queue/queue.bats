@@ -293,17 +293,17 @@ is_fast() {
 	hold_elsewhere
 	for n in 1 2 3; do
 		enqueue "$n"
-		member[n]=$(member_of "$PID")
+		members[n]=$(member_of "$PID")
 	done
 	token=$(token_of "$PID")
 	monitor
 	# As if the second had had the lock, and had died.
 	kill -STOP "${STARTED[1]}"
-	cli zrem "$Q" "${member[2]}"
+	cli zrem "$Q" "${members[2]}"
 	cli del "$KEY" "{$KEY}:rlk:i"
 	wait_for_file 1.started
 	wait_until was_rung "$token"
-	wait_until is_fast "${member[3]}"
+	wait_until is_fast "${members[3]}"
 	kill -CONT "${STARTED[1]}"
 	touch go
 	all_end_well
