@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 
+#define ELLIPSIS "..." /* the terminal may not know U+2026 */
+
 bool
 escape_continues(char byte)
 {
@@ -74,6 +76,25 @@ is_unsafe(uint32_t code)
 	return false;
 }
 
+/* East_Asian_Width W and F (UAX #11) and emoji, in ranges that are wider than
+ * those of Unicode: a terminal may know an older or a newer version. */
+static bool
+may_be_wide(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {{0x1100, 0x115f}, {0x231a, 0x27bf}, {0x2934, 0x2935},
+	    {0x2b05, 0x2b55}, {0x2e80, 0xa4cf}, {0xa960, 0xa97f},
+	    {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe10, 0xfe6f},
+	    {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x1b2ff},
+	    {0x1d300, 0x1d37f}, {0x1f000, 0x1faff}, {0x20000, 0x3fffd}};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (code <= ranges[i].last)
+			return code >= ranges[i].first;
+	return false;
+}
+
 /* code is one byte of text, or a character of JSON. */
 static size_t
 put_escape(uint32_t code, enum escape_style style, char out[ESCAPE_SIZE])
@@ -135,6 +156,53 @@ escape_quote(const char *name, char *text, size_t size)
 		length += added;
 	}
 	memcpy(text + length, "\"", sizeof("\""));
+}
+
+size_t
+escape_width(const char *out, size_t length)
+{
+	if ((unsigned char)*out < 0x80)
+		return length;
+	return may_be_wide(code_point(out, length)) ? 2 : 1;
+}
+
+size_t
+escape_columns(const char *text, enum escape_style style)
+{
+	size_t columns = style == ESCAPE_QUOTED ? strlen("\"\"") : 0;
+
+	while (*text != '\0') {
+		char out[ESCAPE_SIZE];
+		size_t length = escape_next(&text, style, out);
+
+		columns += escape_width(out, length);
+	}
+	return columns;
+}
+
+void
+escape_shorten(const char *text, enum escape_style style, size_t columns,
+    char *shortened, size_t size)
+{
+	const char *quote = style == ESCAPE_QUOTED ? "\"" : "";
+	bool whole = escape_columns(text, style) <= columns;
+	size_t used = 2 * strlen(quote) + (whole ? 0 : strlen(ELLIPSIS));
+	size_t length = strlen(quote);
+
+	snprintf(shortened, size, "%s", quote);
+	while (*text != '\0') {
+		char out[ESCAPE_SIZE];
+		size_t added = escape_next(&text, style, out);
+
+		used += escape_width(out, added);
+		if (used > columns ||
+		    added + sizeof(ELLIPSIS "\"") > size - length)
+			break;
+		memcpy(shortened + length, out, added);
+		length += added;
+	}
+	snprintf(shortened + length, size - length, "%s%s",
+	    whole ? "" : ELLIPSIS, quote);
 }
 
 char *

@@ -24,14 +24,27 @@ enum escape_style {
 size_t escape_next(const char **text, enum escape_style style,
     char out[ESCAPE_SIZE]);
 
-/* Whether the byte continues a character of UTF-8, and takes no column of its
- * own. */
-bool escape_continues(char byte);
-
 /* Writes name in double quotes, for a message: the first quote that has no
  * backslash ends it. size is at least 3; what does not fit is cut off, but not
  * the second quote. Allocates nothing. */
 void escape_quote(const char *name, char *text, size_t size);
+
+/* Whether the byte continues a character of UTF-8, and takes no column of its
+ * own. */
+bool escape_continues(char byte);
+
+/* How many columns of a terminal are needed for what escape_next wrote. At
+ * least as many as it takes: which characters are wide depends on the terminal.
+ */
+size_t escape_width(const char *out, size_t length);
+/* Likewise for all of the text; ESCAPE_QUOTED is in quotes. */
+size_t escape_columns(const char *text, enum escape_style style);
+
+/* Writes as much of the text as fits into these columns, escaped, with "..." in
+ * place of the rest; ESCAPE_QUOTED in quotes. If there is no room for a part of
+ * it, that is all. size is at least 8. Allocates nothing. */
+void escape_shorten(const char *text, enum escape_style style, size_t columns,
+    char *shortened, size_t size);
 
 /* A copy of text, escaped; to be freed. Dies when memory is out. */
 char *escape_text(const char *text, enum escape_style style);

@@ -8,21 +8,11 @@
 
 enum { WIDTH_MAX = 48, GAP = 2, HOLD_BACK_MS = 500 };
 
-static size_t
-width_of(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text != '\0'; text++)
-		width += !escape_continues(*text);
-	return width;
-}
-
 static void
 print_row(const struct table *table, char *const *cells)
 {
 	for (size_t i = 0; i < table->columns; i++) {
-		size_t width = width_of(cells[i]);
+		size_t width = escape_columns(cells[i], ESCAPE_TEXT);
 
 		fputs(cells[i], stdout);
 		if (i + 1 == table->columns)
@@ -39,7 +29,7 @@ static void
 widen(struct table *table, char *const *cells)
 {
 	for (size_t i = 0; i < table->columns; i++) {
-		size_t width = width_of(cells[i]);
+		size_t width = escape_columns(cells[i], ESCAPE_TEXT);
 
 		if (width > table->width[i] && width <= WIDTH_MAX)
 			table->width[i] = width;

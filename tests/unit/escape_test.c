@@ -116,10 +116,58 @@ test_quotes(void)
 	is_text(little, "\"\"", "no room for any of it");
 }
 
+static const struct {
+	const char *text;
+	enum escape_style style;
+	size_t columns;
+	const char *shortened;
+	size_t width; /* of all of it */
+} shortenings[] = {
+    {"job:sync", ESCAPE_TEXT, 8, "job:sync", 8},
+    {"job:sync", ESCAPE_TEXT, 7, "job:...", 8},
+    {"job:sync", ESCAPE_QUOTED, 10, "\"job:sync\"", 10},
+    {"job:sync", ESCAPE_QUOTED, 9, "\"job:...\"", 10},
+    {"job:sync", ESCAPE_TEXT, 0, "...", 8},
+    {"job:sync", ESCAPE_QUOTED, 5, "\"...\"", 10},
+    {"", ESCAPE_QUOTED, 2, "\"\"", 2},
+    {"caf\u00e9 ol\u00e9", ESCAPE_TEXT, 8, "caf\u00e9 ol\u00e9", 8},
+    {"caf\u00e9 ol\u00e9", ESCAPE_TEXT, 7, "caf\u00e9...", 8},
+    {"\u540c\u671f\u540c\u671f", ESCAPE_TEXT, 8, "\u540c\u671f\u540c\u671f", 8},
+    {"\u540c\u671f\u540c\u671f", ESCAPE_TEXT, 7, "\u540c\u671f...", 8},
+    {"\u540c\u671f\u540c\u671f", ESCAPE_TEXT, 6, "\u540c...", 8},
+    {"\U0001f512\U0001f512!", ESCAPE_TEXT, 4, "...", 5},
+    {"a\x1b[2Jb", ESCAPE_TEXT, 9, "a\\x1b[2Jb", 9},
+    {"a\x1b[2Jb", ESCAPE_TEXT, 8, "a\\x1b...", 9},
+    {"a\x1b[2Jb", ESCAPE_TEXT, 7, "a...", 9},
+    {"a\"b\"c", ESCAPE_QUOTED, 8, "\"a\\\"...\"", 9},
+    {"\xff\xff", ESCAPE_TEXT, 8, "\\xff\\xff", 8},
+};
+
+static void
+test_shorten(void)
+{
+	char text[64], little[12];
+
+	for (size_t i = 0; i < sizeof(shortenings) / sizeof(*shortenings);
+	     i++) {
+		escape_shorten(shortenings[i].text, shortenings[i].style,
+		    shortenings[i].columns, text, sizeof(text));
+		is_text(text, shortenings[i].shortened, "to fit");
+		is_int((int64_t)escape_columns(shortenings[i].text,
+			   shortenings[i].style),
+		    (int64_t)shortenings[i].width, "columns of all");
+	}
+	escape_shorten("job:sync:all", ESCAPE_QUOTED, 64, little,
+	    sizeof(little));
+	ok(strlen(little) < sizeof(little) && little[strlen(little) - 1] == '"',
+	    "a buffer that is too small: %s", little);
+}
+
 int
 main(void)
 {
 	test_quotes();
+	test_shorten();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *shown = escape_text(cases[i].text, ESCAPE_TEXT);
 		char *json = escape_text(cases[i].text, ESCAPE_JSON);
