@@ -50,7 +50,7 @@ enum event_type {
 	EVENT_LISTED,	   /* how many locks, as text in why, and where */
 	EVENT_FORCED,	   /* who held it */
 	EVENT_FORCE_AGAIN, /* count others hold it still */
-	EVENT_FORCE_FREE,  /* it was free */
+	EVENT_FORCE_FREE,  /* it was free; why that may be */
 	EVENT_FORCE_LATE,  /* it had another holder by then */
 	EVENT_FORCE_OTHER_TOKEN,
 	EVENT_FORCE_DECLINED,

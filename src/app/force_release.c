@@ -158,6 +158,25 @@ holder_with(const struct look *look, const char *token)
 	return NULL;
 }
 
+/* A lock may have such a name, but mostly a glob was meant. To be quoted for a
+ * shell, a name must not contain the quote. */
+static void
+report_free(const struct client *client)
+{
+	const char *name = client->opts->keys[0].name;
+	const char *glob = strchr(name, '\'') == NULL ? name : "GLOB";
+	char *why = NULL;
+
+	if (strpbrk(name, "*?[") != NULL)
+		why = mem_printf("--force-release takes one name and expands "
+				 "no globs (--list '%s' shows the locks that "
+				 "match)",
+		    glob);
+	client_emit(client,
+	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
+	free(why);
+}
+
 static int
 consider(struct client *client, const struct key_names *keys,
     const struct look *look)
@@ -170,8 +189,7 @@ consider(struct client *client, const struct key_names *keys,
 	look_describe_holders(look, who, sizeof(who));
 	event.who = who;
 	if (look->listed == 0) {
-		event.type = EVENT_FORCE_FREE;
-		client_emit(client, event);
+		report_free(client);
 		return EXITCODE_OK;
 	}
 	if (opts->token != NULL)

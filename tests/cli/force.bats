@@ -72,6 +72,21 @@ teardown() { end_test; }
 	[[ $output == "rlockrun: \"$KEY\" is free already" ]]
 }
 
+@test "force-release of a glob: not expanded, with a hint if there is no such lock" {
+	held "$KEY-1" web-1
+	for name in "$KEY*" "$KEY-?" "$KEY-[12]"; do
+		run -0 rlockrun --force-release --yes -k "$name"
+		[[ $output == "rlockrun: \"$name\" is free already; --force-release takes one name and expands no globs (--list '$name' shows the locks that match)" ]]
+	done
+	[[ $(cli exists "$KEY-1") == 1 ]]
+	run -0 rlockrun --force-release --yes -k "it's *"
+	[[ $output == *"; --force-release takes one name and expands no globs (--list 'GLOB' shows "* ]]
+	held "$KEY*" web-1
+	run -0 rlockrun --force-release --yes -k "$KEY*"
+	[[ $output == "rlockrun: \"$KEY*\": released, it was held by web-1 "* && $output != *glob* ]]
+	[[ $(cli exists "$KEY*") == 0 && $(cli exists "$KEY-1") == 1 ]]
+}
+
 @test "force-release: another client's lock, whatever its token" {
 	cli set "$KEY" plain
 	run -75 rlockrun --force-release --token plai -k "$KEY"
