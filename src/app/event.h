@@ -47,7 +47,8 @@ enum event_type {
 	/* A command. */
 	EVENT_NOT_SHOWN, /* a part of a lock: why */
 	EVENT_SLOT_MOVING,
-	EVENT_LISTED,	   /* how many locks, as text in why, and where */
+	EVENT_LISTED, /* count locks, on that server */
+	EVENT_NONE_LISTED,
 	EVENT_FORCED,	   /* who held it */
 	EVENT_FORCE_AGAIN, /* count others hold it still */
 	EVENT_FORCE_FREE,  /* it was free; why that may be */

@@ -388,14 +388,11 @@ describe_place(const struct client *client, char *text, size_t size)
 static void
 report_count(const struct list *list, const char *place)
 {
-	char count[32] = "no locks";
-
-	if (list->count > 0)
-		snprintf(count, sizeof(count), "%" PRId64 " lock%s",
-		    list->count, list->count == 1 ? "" : "s");
-	client_emit(list->client, (struct event){.type = EVENT_LISTED,
-				      .why = count,
-				      .server = place});
+	client_emit(list->client,
+	    (struct event){.type = list->count > 0 ? EVENT_LISTED
+						   : EVENT_NONE_LISTED,
+		.count = list->count,
+		.server = place});
 }
 
 int
