@@ -243,6 +243,25 @@ client_print_json(const struct client *client, const struct look *look,
 	look_print_json(look, &subject, client->opts->action == OPTS_STATUS);
 }
 
+bool
+client_is_denied(const struct look_problem *problem)
+{
+	return reply_judge(REPLY_ACQUIRING, problem->error) == REPLY_REFUSED;
+}
+
+void
+client_report_problem(const struct client *client, const char *name,
+    const struct look_problem *problem)
+{
+	char why[sizeof(client->error)];
+
+	reply_describe(why, sizeof(why),
+	    client_is_denied(problem) ? "not permitted to read" : "damaged:",
+	    problem->key, problem->error);
+	client_emit(client,
+	    (struct event){.type = EVENT_NOT_SHOWN, .name = name, .why = why});
+}
+
 /* --- which server ----------------------------------------------------- */
 
 static void

@@ -93,6 +93,13 @@ struct look_subject client_subject(const struct client *client,
 void client_print_json(const struct client *client, const struct look *look,
     const char *key);
 
+/* Whether the access rules withhold a helper key, which may be in good order.
+ */
+bool client_is_denied(const struct look_problem *problem);
+/* Emits that a helper key of the lock of that name cannot be shown. */
+void client_report_problem(const struct client *client, const char *name,
+    const struct look_problem *problem);
+
 /* Whether the helper keys lie in the key's slot, if it is a cluster. */
 bool client_reaches_helpers(const struct client *client, const char *key);
 

@@ -29,6 +29,7 @@ struct list {
 	char *seen[SEEN_SLOTS];
 	bool incomplete;
 	int64_t count; /* of locks that were shown */
+	bool denied;   /* records are: that has been reported */
 	/* Of a cluster: */
 	struct cluster_node *primaries;
 	int primary_count;
@@ -94,17 +95,43 @@ add_row(struct list *list, const struct look *look, const char *name)
 	table_add(&list->table, cells);
 }
 
-/* A lock with both a record and a queue is shown once. */
+/* The first problem with access rules, or NULL. */
+static const struct look_problem *
+find_denial(const struct look *look)
+{
+	for (size_t i = 0; i < look->problem_count; i++)
+		if (client_is_denied(&look->problems[i]))
+			return &look->problems[i];
+	return NULL;
+}
+
+/* A lock with both a record and a queue is shown once. A record that may not be
+ * read is as good as one of the holder. */
 static bool
 is_wanted(const struct list_item *item, const struct look *look)
 {
 	int64_t older_than_ms = item->list->client->opts->older_than_ms;
 	const struct look_holder *oldest = look_oldest(look);
 
-	if (look->kind == '\0' || item->by_record != (oldest != NULL))
+	if (look->kind == '\0')
+		return false;
+	if (item->by_record != (oldest != NULL) && find_denial(look) == NULL)
 		return false;
 	return older_than_ms == 0 ||
 	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
+}
+
+/* Once: it is the same for all locks. */
+static void
+report_denial(struct list *list, const struct look *look, const char *name)
+{
+	const struct opts *opts = list->client->opts;
+	const struct look_problem *denial = find_denial(look);
+
+	if (denial == NULL || list->denied || opts->json || opts->quiet)
+		return;
+	list->denied = true;
+	client_report_problem(list->client, name, denial);
 }
 
 static int
@@ -126,6 +153,7 @@ read_look(void *arg, const struct value *value)
 		else
 			add_row(list, &look, name);
 		list->count++;
+		report_denial(list, &look, name);
 		client_note_output(list->client);
 	}
 	look_fini(&look);

@@ -1,25 +1,6 @@
 #include "app/status.h"
 
-#include <stdio.h>
-
-#include "redis/reply.h"
-
-enum { HOLDERS_SHOWN = 100, WHY_MAX = 1024 };
-
-/* A key that the server keeps from us may be in good order. */
-static void
-report_problem(const struct client *client, const struct look_problem *problem)
-{
-	bool denied =
-	    reply_judge(REPLY_ACQUIRING, problem->error) == REPLY_REFUSED;
-	char why[WHY_MAX];
-
-	reply_describe(why, sizeof(why),
-	    denied ? "not permitted to read" : "damaged:", problem->key,
-	    problem->error);
-	client_emit(client,
-	    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
-}
+enum { HOLDERS_SHOWN = 100 };
 
 static void
 show(struct client *client, const struct look *look)
@@ -33,7 +14,7 @@ show(struct client *client, const struct look *look)
 		look_print(look, &subject);
 	client_note_output(client);
 	for (size_t i = 0; i < look->problem_count && !client->opts->json; i++)
-		report_problem(client, &look->problems[i]);
+		client_report_problem(client, subject.name, &look->problems[i]);
 }
 
 int

@@ -93,6 +93,23 @@ names() {
 	((BASH_REMATCH[1] <= 12))
 }
 
+@test "list without permission for the records: the locks, and one warning" {
+	own_server
+	cli acl setuser viewer on '>v' '~*' +@all -hmget
+	held a h
+	held b h
+	waiter b web-2 1000 9000
+	url=unix://viewer:v@$SUITE_DIR/s
+	run -0 --separate-stderr rlockrun -r "$url" --list
+	[[ ${#lines[@]} == 3 && ${lines[1]} == [ab]"     exclusive  (another client)  "* ]]
+	[[ ${#stderr_lines[@]} == 2 && ${stderr_lines[1]} == *" 2 locks found on "* ]]
+	[[ ${stderr_lines[0]} == "rlockrun: \""[ab]"\": not permitted to read {"[ab]"}:rlk:i: "*HMGET*" (permit it: "* ]]
+	run -75 rlockrun -r "$url" --list -q
+	[[ -z $output ]]
+	run -0 --separate-stderr rlockrun -r "$url" --list --json
+	[[ ${#lines[@]} == 2 && $output == *HMGET* && -z $stderr ]]
+}
+
 @test "list of several servers: where each table comes from" {
 	not_over cluster # which has no other db
 	own_server
