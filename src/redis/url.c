@@ -389,10 +389,13 @@ endpoint_describe(const struct endpoint *endpoint, const char *name,
     char *label, size_t size)
 {
 	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+	char db[sizeof("/2147483647")] = "";
 
-	snprintf(label, size, "%s://%s%s%s:%d (%s)",
+	if (endpoint->db > 0)
+		snprintf(db, sizeof(db), "/%d", endpoint->db);
+	snprintf(label, size, "%s://%s%s%s:%d%s (%s)",
 	    endpoint->tls ? "rediss" : "redis", ipv6 ? "[" : "", endpoint->host,
-	    ipv6 ? "]" : "", endpoint->port, name);
+	    ipv6 ? "]" : "", endpoint->port, db, name);
 }
 
 void

@@ -55,7 +55,7 @@ const char *url_parse(const char *text, struct endpoint *endpoint);
  * overwrite. */
 bool url_wipe(char *text);
 
-/* For messages: "redis://10.0.0.3:7001 (NAME)", of a server that was found in
+/* For messages: "redis://10.0.0.3:7001/5 (NAME)", of a server that was found in
  * the cluster or under the master's name. */
 void endpoint_describe(const struct endpoint *endpoint, const char *name,
     char *label, size_t size);

@@ -40,9 +40,13 @@ denied() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "-v names the primary that was found" {
+@test "-v and --status name the primary that was found, and the db" {
 	run -0 rl -v true
 	[[ ${lines[0]} == "rlockrun: \"$KEY\": acquired on redis://127.0.0.1:${PORTS[0]} (primary), fence "* ]]
+	run -0 rl -v -r "$RLOCKRUN_REDIS/3" true
+	[[ ${lines[0]} == *": acquired on redis://127.0.0.1:${PORTS[0]}/3 (primary), fence "* ]]
+	run -0 rl --status -r "$RLOCKRUN_REDIS/3"
+	[[ ${lines[1]} == "server:   redis://127.0.0.1:${PORTS[0]}/3 (primary), db 3, no prefix" ]]
 }
 
 @test "one sentinel is enough, wherever it stands" {
