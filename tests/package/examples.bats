@@ -144,11 +144,17 @@ exec_start() {
 	END
 }
 
+# Where `make install` puts the program.
+bindir() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$ROOT" --no-print-directory -s \
+		--eval 'print-bindir: ; @echo $(BINDIR)' print-bindir
+}
+
 # start_unit UNIT: its command, in a session of its own. PID is the main one.
 start_unit() {
 	local words environment
 	mapfile -t words < <(exec_start "$1")
-	[[ ${words[0]} == /usr/bin/rlockrun ]]
+	[[ ${words[0]} == "$(bindir)/rlockrun" ]]
 	read -ra environment <<<"$(setting "$1" Environment)"
 	start env -i PATH="$PWD/bin:/usr/bin:/bin" "${environment[@]}" \
 		"${SERVER_HERE[@]}" setsid "$RLOCKRUN" \
@@ -165,7 +171,7 @@ seconds() {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	mkdir units
 	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer; do
-		sed "s|/usr/bin/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
+		sed "s|$(bindir)/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
 	done
 	run -0 systemd-analyze --man=no verify units/*
 	[[ -z $output ]]

@@ -179,6 +179,9 @@ make_here() {
 	zcat root/usr/share/man/man1/rlockrun.1.gz |
 		cmp - "$ROOT/man/rlockrun.1"
 	(cd root && md5sum --quiet -c var/lib/dpkg/info/rlockrun.md5sums)
+	# Elsewhere than make install.
+	run -0 grep -ho '^ExecStart=[^ ]*' root/usr/share/doc/rlockrun/examples/*.service
+	[[ $output == ExecStart=/usr/bin/rlockrun$'\n'ExecStart=/usr/bin/rlockrun ]]
 	[[ $(root/usr/bin/rlockrun -V) == *" $(version)"* ]]
 	run -7 root/usr/bin/rlockrun -k "$KEY" -- sh -c 'exit 7'
 	[[ -z $output ]]
