@@ -307,6 +307,19 @@ while not os.path.exists("stopped"):
     time.sleep(0.005)
 os._exit(3)'
 
+# CAVEATS of the manual: nothing is left that could kill the job.
+@test "rlockrun and its guard are both stopped: the job ends when the guard continues" {
+	launch -t 1 -- sh -c 'echo $$ >job; while :; do sleep 0.05; done'
+	wait_for_file below/job
+	kill -STOP "$RUN" "$GUARD"
+	wait_until is_free
+	is_running "$(<below/job)"
+	kill -CONT "$GUARD"
+	within 1000 no_job
+	kill -CONT "$RUN"
+	exits_with 79 "$RUN"
+}
+
 # bats test_tags=extra
 @test "reports that rlockrun cannot take for a while are not lost" {
 	launch -- /usr/bin/python3 -S -c "$STOPS"

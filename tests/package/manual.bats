@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# The examples of the manual page, word for word, except for the places of servers
+# and files. bin/ has the programs that the examples run.
+# shellcheck disable=SC2016 # the examples' shells are to expand that
+
+load ../helpers/suite
+
+setup_file() {
+	start_suite_server
+	cli acl setuser locker on '>secret' '~*' +@all
+}
+
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	MANUAL=$ROOT/man/rlockrun.1
+	mkdir bin
+	PATH=$PWD/bin:$(dirname "$RLOCKRUN"):$PATH
+	install -m 440 /dev/stdin redis <<<secret
+	# The names of the locks are the same in all tests.
+	export RLOCKRUN_PREFIX=$KEY:
+}
+
+teardown() { end_test; }
+
+# job NAME LINE...: a shell script in bin/.
+job() {
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# blocks SECTION: the literal texts of a section, each after a line with its number.
+blocks() {
+	awk -v heading="$1" '/^\.S[hs] / { inside = substr($0, 5) == heading }
+		inside && /^\.Bd -literal/ { print "# " ++count; text = 1; next }
+		/^\.Ed/ { text = 0 }
+		inside && text' "$MANUAL" | sed 's/\\e/\\/g; s/\\&//g'
+}
+
+# example NUMBER: that of EXAMPLES, with places that exist here.
+example() {
+	local url=${RLOCKRUN_REDIS/'unix://'/unix://locker@}
+	blocks EXAMPLES | awk -v number="$1" '/^# / { inside = $2 == number; next } inside' |
+		sed "s|/usr/local/bin/rlockrun|rlockrun|; s|redis://locks.example.com|$url|
+			s|/etc/rlockrun.pw|$PWD/redis|; s|/opt/report|$PWD/bin/report|
+			s|\./deploy.sh|bin/deploy.sh|; s|\./migrate.sh|bin/migrate.sh|"
+}
+
+# hold_elsewhere NAME: until `done` is there.
+hold_elsewhere() {
+	start rlockrun -k "$1" -- sh -c 'echo >held; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file held
+}
+
+# end_elsewhere: and its lock is free.
+end_elsewhere() {
+	touch "done"
+	exits_with 0 "$PID"
+	rm held "done"
+}
+
+@test "each example of the manual has its test here" {
+	[[ $(blocks EXAMPLES | grep -c '^# ') == 8 ]]
+}
+
+@test "example: cron, silent when another host runs the report" {
+	job report 'echo run >>runs'
+	example 1 | sed 's/^\([^ ]* *\)\{5\}//' >cron.sh
+	run -0 sh cron.sh
+	[[ -z $output && $(<runs) == run ]]
+	hold_elsewhere report
+	run -0 sh cron.sh
+	[[ -z $output && $(<runs) == run ]]
+	end_elsewhere
+	# The README has the same.
+	sed -n 's|^    0 3 \* \* \* /usr/local/bin/||p' "$ROOT/README.md" |
+		sed "s|/opt/report|$PWD/bin/report|" >cron.sh
+	run -0 sh cron.sh
+	[[ -z $output && $(wc -l <runs) == 2 ]]
+}
+
+@test "example: --min-hold, a late host does not run the report again" {
+	job report 'echo run >>runs'
+	example 2 >script
+	run -0 sh script
+	run -0 sh script
+	[[ -z $output && $(<runs) == run ]]
+	cli del "$KEY:report" "{$KEY:report}:rlk:i"
+}
+
+@test "example: a step of a pipeline" {
+	job make '[ "$*" = integration-test ] && exit 3'
+	example 3 >script
+	run -3 sh -e script
+}
+
+@test "example: the deploy script, also under set -e" {
+	job deploy.sh 'echo deployed' 'exit "$(cat status)"'
+	echo 0 >status
+	for shell in sh 'sh -e' 'bash -e -o pipefail'; do
+		example 4 >script
+		# shellcheck disable=SC2086 # a shell and its options
+		run -0 $shell script
+		[[ $output == deployed ]]
+	done
+	echo 3 >status
+	run -3 sh -e script
+	[[ $output == deployed ]]
+	job deploy.sh 'redis-cli -s "$SUITE_DIR/s" del "$RLOCKRUN_PREFIX$RLOCKRUN_KEY" >/dev/null'
+	run -79 sh -e script
+	[[ ${lines[-1]} == "stopped: the lock was lost" ]]
+	hold_elsewhere deploy:shop
+	sed -i 's/-w 10m/-w 0.1/' script
+	run -75 sh -e script
+	[[ ${lines[-1]} == "somebody else is deploying" ]]
+	end_elsewhere
+}
+
+@test "example: a fencing number in a database" {
+	job psql 'echo "$2"'
+	example 5 >script
+	run -0 sh -e script
+	[[ $output =~ fence\ =\ ([0-9]+).*fence\ \<=\ ([0-9]+)$ ]]
+	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
+}
+
+@test "example: two commands under one lock" {
+	job pg_dump 'echo "dump of $1"'
+	job upload 'gzip -dc "$1"'
+	example 6 >script
+	run -0 sh -e script
+	[[ $output == "dump of shop" ]]
+}
+
+@test "example: list, and release by the token" {
+	hold_elsewhere nightly:report
+	token=$(cli get "$KEY:nightly:report")
+	example 7 >script
+	token=$token run -0 sh -e script
+	echo "$output"
+	[[ ${lines[-1]} == 'rlockrun: "nightly:report": released, it was held by '* ]]
+	[[ $(cli exists "$KEY:nightly:report") == 0 ]]
+	touch "done"
+	exits_with 79 "$PID"
+}
+
+@test "example: two locks" {
+	job migrate.sh 'echo "$RLOCKRUN_KEY"'
+	example 8 >script
+	run -0 sh -e script
+	[[ $output == backup:db$'\n'backup:files ]]
+}
