@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
-# The examples of the manual page, word for word, except for the places of servers
-# and files. bin/ has the programs that the examples run.
+# The examples and the access rules of the manual page, word for word, except for
+# the places of servers and files. bin/ has the programs that the examples run.
 # shellcheck disable=SC2016 # the examples' shells are to expand that
+# shellcheck disable=SC2034 # helpers use what is set
 
 load ../helpers/suite
+load ../helpers/queue
 
 setup_file() {
 	start_suite_server
@@ -13,7 +15,7 @@ setup_file() {
 teardown_file() { stop_suite_server; }
 
 setup() {
-	begin_test
+	begin_queue_test
 	MANUAL=$ROOT/man/rlockrun.1
 	mkdir bin
 	PATH=$PWD/bin:$(dirname "$RLOCKRUN"):$PATH
@@ -150,4 +152,66 @@ end_elsewhere() {
 	example 8 >script
 	run -0 sh -e script
 	[[ $output == backup:db$'\n'backup:files ]]
+}
+
+# --- access rules ---------------------------------------------------------------
+
+# own_locker: a server with the user of the manual, and the permissions for locks
+# that several have.
+own_locker() {
+	local words more
+	own_server
+	unset RLOCKRUN_PREFIX
+	read -ra words <<<"$(blocks 'Access rules' | sed '/^#/d; s/>PASSWORD/>secret/' | tr '\n' ' ')"
+	read -ra more <<<"$(sed -n '/^and to meet such locks/{n;s/^.Ql //p}' "$MANUAL")"
+	cli "${words[@]}" "${more[@]}"
+	export RLOCKRUN_REDIS=unix://locker:secret@$SUITE_DIR/s
+}
+
+# plays KEY: a queue of all kinds, and a nested run, without a warning.
+plays() {
+	KEY=$1
+	begin_queue_names
+	rm -f order go err.*
+	STARTED=()
+	holds A
+	enqueue B
+	enqueue C -s
+	enqueue D -p 2
+	touch go
+	all_end_well
+	[[ $(tr '\n' ' ' <order) == "A B "* && $(wc -l <order) == 4 ]]
+	run -0 rlockrun -k "$KEY" --min-hold 0.01 -- rlockrun -k "$KEY" -- true
+	[[ -z $output ]]
+	cat err.* >said
+	run -1 grep -v "; waiting" said
+}
+
+# The names of the queue's keys, as the manual has them.
+begin_queue_names() {
+	case $KEY in
+	*'{'*'}'*) Q=$KEY:rlkt:q L=$KEY:rlkt:l ;;
+	*) Q="{$KEY}:rlk:q" L="{$KEY}:rlk:l" ;;
+	esac
+}
+
+@test "access rules: enough for names with and without a hash tag" {
+	own_locker
+	plays job:plain
+	plays 'job:{tag}'
+	plays 'job:a}b'
+	run -77 rlockrun -k other -- true
+	run -77 rlockrun -k 'other:{job:}' -- true
+}
+
+@test "access rules: without the second pattern names without a hash tag are refused" {
+	own_locker
+	cli acl setuser locker resetkeys '~job:*'
+	run -77 rlockrun -k job:plain -- true
+	plays 'job:{tag}'
+	for pattern in '[fi]' '[fin]'; do
+		cli acl setuser locker resetkeys '~job:*' "~{job:*}:rlk:$pattern"
+		run -0 rlockrun -k job:plain -- true
+		[[ ${#lines[@]} == 1 && $output == *'"job:plain": the queue cannot be used: '*NOPERM* ]]
+	done
 }
