@@ -35,9 +35,9 @@ names() {
 	rlockrun --list >out
 	cat out
 	[[ $(wc -l <out) == 3 ]]
-	[[ $(sed -n 1p out) == "NAME   KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE  LABEL" ]]
-	grep -qxE 'job:b  exclusive  web-12345  41   deploy  1h02m  9m5[0-9]s  1        -      -' out
-	grep -qxE 'ü:日本   exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -      -' out
+	[[ $(sed -n 1p out) == "NAME    KIND       HOLDER     PID  USER    HELD   TTL    WAITING  FENCE  LABEL" ]]
+	grep -qxE 'job:b   exclusive  web-12345  41   deploy  1h02m  9m5[0-9]s  1        -      -' out
+	grep -qxE 'ü:日本  exclusive  h          41   deploy  [0-9]s     9m5[0-9]s  0        -      -' out
 }
 
 @test "list: what was found and where is printed to stderr, for people" {

@@ -283,7 +283,7 @@ row() {
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 2.5 touch ran
 	says waiting
 	rules "answer:EVAL/7::-LOADING Redis is loading"
-	says "LOADING Redis is loading; trying again"
+	says "a longer --server-timeout waits); trying again"
 	cli del "$KEY"
 	rules
 	wait_until gone "$PID"

@@ -226,7 +226,7 @@ cut_tls() {
 @test "a waiter learns the new authority, too" {
 	own_tls --tls-auth-clients no
 	cli set "$KEY" foreign px 60000
-	enqueue A
+	enqueue A -v
 	first=$PID
 	install_pair theirs unknown
 	renew_server
