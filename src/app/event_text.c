@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/ending.h"
+#include "app/wait_line.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -346,26 +347,46 @@ is_seen(const struct event_text *state)
 	       terminal_is_foreground(STDERR_FILENO);
 }
 
+/* What is left of -w, or -1. */
+static int64_t
+left_ms(const struct event_text *state, int64_t waited_ms)
+{
+	int64_t left = state->opts->wait_ms - waited_ms;
+
+	if (state->opts->wait_ms <= 0)
+		return -1;
+	return left > 0 ? left : 0;
+}
+
+static void
+draw(const struct event_text *state)
+{
+	const struct event *event = &state->waiting;
+	int64_t waited_ms = clock_now() - state->since;
+	const struct wait_line line = {.name = event->name,
+	    .holder = event->holder,
+	    .waited_ms = waited_ms,
+	    .left_ms = left_ms(state, waited_ms),
+	    .position = event->position};
+	size_t columns = log_columns();
+	char text[TEXT_MAX];
+
+	wait_line_format(&line, columns, text, sizeof(text));
+	log_progress(text, columns);
+}
+
 static void
 show_waiting(void *arg)
 {
 	struct event_text *state = arg;
 	const struct event *event = &state->waiting;
 	int64_t seconds = (clock_now() - state->since) / SECOND_MS;
-	char place[48] = "", name[TEXT_MAX], holder[FACT_MAX];
 
 	if (may_draw(state))
 		loop_timer_set(state->loop, &state->redraw,
 		    state->since + (seconds + 1) * SECOND_MS);
 	if (may_draw(state) && is_seen(state)) {
-		holder_describe_lock(&state->holder, holder, sizeof(holder));
-		if (event->position > 0)
-			snprintf(place, sizeof(place),
-			    ", position %" PRId64 " in the queue",
-			    event->position);
-		escape_quote(event->name, name, sizeof(name));
-		log_progress("waiting %" PRId64 "s%s: %s %s", seconds, place,
-		    name, holder);
+		draw(state);
 	} else if (state->printed != event->name) {
 		state->printed = event->name;
 		print(state, event);

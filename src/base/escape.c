@@ -8,8 +8,8 @@
 
 #define ELLIPSIS "..." /* the terminal may not know U+2026 */
 
-bool
-escape_continues(char byte)
+static bool
+continues(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
@@ -25,7 +25,7 @@ character_length(const char *text)
 	if (first < 0x80)
 		return 1;
 	second = (unsigned char)text[1];
-	if (first < 0xc2 || first > 0xf4 || !escape_continues(text[1]))
+	if (first < 0xc2 || first > 0xf4 || !continues(text[1]))
 		return 0; /* a stray continuation, overlong, or not Unicode */
 	if (first < 0xe0)
 		return 2;
@@ -34,11 +34,11 @@ character_length(const char *text)
 	    (first == 0xf0 && second < 0x90) || /* overlong */
 	    (first == 0xf4 && second > 0x8f))	/* above U+10FFFF */
 		return 0;
-	if (!escape_continues(text[2]))
+	if (!continues(text[2]))
 		return 0;
 	if (first < 0xf0)
 		return 3;
-	return escape_continues(text[3]) ? 4 : 0;
+	return continues(text[3]) ? 4 : 0;
 }
 
 static uint32_t

@@ -29,10 +29,6 @@ size_t escape_next(const char **text, enum escape_style style,
  * the second quote. Allocates nothing. */
 void escape_quote(const char *name, char *text, size_t size);
 
-/* Whether the byte continues a character of UTF-8, and takes no column of its
- * own. */
-bool escape_continues(char byte);
-
 /* How many columns of a terminal are needed for what escape_next wrote. At
  * least as many as it takes: which characters are wide depends on the terminal.
  */

@@ -13,7 +13,6 @@
 
 #include "base/escape.h"
 
-#define PREFIX "rlockrun: "
 #define DEFAULT_COLUMNS 80
 
 /* A write of up to PIPE_BUF bytes to a pipe is atomic: messages of several
@@ -79,7 +78,7 @@ compose(struct message *message, const char *format, va_list arguments)
 	message->length = 0;
 	if (in_progress)
 		append(message, ERASE_LINE, strlen(ERASE_LINE));
-	append(message, PREFIX, strlen(PREFIX));
+	append(message, LOG_PREFIX, strlen(LOG_PREFIX));
 	append_safe(message, text);
 }
 
@@ -102,36 +101,34 @@ log_message(int error, const char *format, va_list arguments)
 	errno = saved_errno;
 }
 
-/* A line that wraps cannot be erased. */
-static void
-cut(struct message *message, size_t from, size_t columns)
+/* A line that wraps cannot be erased. Some terminals wrap after the last
+ * column, some before the next character. */
+size_t
+log_columns(void)
 {
-	size_t column = 0;
+	struct winsize size = {.ws_col = 0};
 
-	for (size_t at = from; at < message->length; at++) {
-		if (escape_continues(message->text[at]))
-			continue;
-		if (++column >= columns) {
-			message->length = at;
-			return;
-		}
-	}
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
+		size.ws_col = DEFAULT_COLUMNS;
+	return size.ws_col - 1U;
 }
 
 void
-log_progress(const char *format, ...)
+log_progress(const char *text, size_t columns)
 {
-	struct message message;
-	struct winsize size = {.ws_col = 0};
-	va_list arguments;
+	struct message message = {.length = 0};
+	bool fits = true;
 
 	in_progress = true;
-	va_start(arguments, format);
-	compose(&message, format, arguments);
-	va_end(arguments);
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
-		size.ws_col = DEFAULT_COLUMNS;
-	cut(&message, strlen(ERASE_LINE), size.ws_col);
+	append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	while (fits && *text != '\0') {
+		char out[ESCAPE_SIZE];
+		size_t length = escape_next(&text, ESCAPE_TEXT, out);
+		size_t width = escape_width(out, length);
+
+		fits = width <= columns && append(&message, out, length);
+		columns -= fits ? width : 0;
+	}
 	send_message(&message);
 }
 

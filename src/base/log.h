@@ -7,14 +7,19 @@
 #ifndef LOG_H
 #define LOG_H
 
+#include <stddef.h>
+
+#define LOG_PREFIX "rlockrun: "
 #define LOG_FORMAT(text, first) __attribute__((format(printf, text, first)))
 
 void log_warn(const char *format, ...) LOG_FORMAT(1, 2); /* ": strerror" */
 void log_warnx(const char *format, ...) LOG_FORMAT(1, 2);
 
-/* One line on a terminal, cut to its width. The next one, a message or
- * log_progress_end erases it. */
-void log_progress(const char *format, ...) LOG_FORMAT(1, 2);
+/* How many columns of a terminal a line can have without wrapping. */
+size_t log_columns(void);
+/* One line on a terminal, without a prefix, cut to these columns. The next one,
+ * a message or log_progress_end erases it. */
+void log_progress(const char *text, size_t columns);
 void log_progress_end(void);
 
 /* What log_die says after its message, such as "command not started"; at first

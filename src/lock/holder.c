@@ -68,38 +68,58 @@ holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 		strftime(text, size, "%F %T", &local);
 }
 
-/* "web-3 (pid 4121, deploy)", or with ', "nightly sync"' in it. */
 static void
-describe_process(const struct holder *holder, char *text, size_t size)
+describe_process(const struct holder *holder, struct holder_words *words)
 {
 	char label[2 * LIMIT_LABEL] = "";
 
+	snprintf(words->who, sizeof(words->who), "%s", holder->host);
+	snprintf(words->brief_process, sizeof(words->brief_process),
+	    " (pid %s, %s)", holder->pid, holder->user);
 	if (*holder->label != '\0')
 		escape_quote(holder->label, label, sizeof(label));
-	snprintf(text, size, "%s (pid %s, %s%s%s)", holder->host, holder->pid,
-	    holder->user, *label != '\0' ? ", " : "", label);
+	snprintf(words->process, sizeof(words->process), " (pid %s, %s%s%s)",
+	    holder->pid, holder->user, *label != '\0' ? ", " : "", label);
+}
+
+static void
+describe_since(const struct holder *holder, struct holder_words *words)
+{
+	int64_t held_ms = holder->held_ms + clock_now() - holder->reported_at;
+	char age[32];
+	char start[32];
+
+	if (holder->held_ms == -1)
+		return;
+	holder_describe_age(held_ms, age, sizeof(age));
+	holder_describe_time(-held_ms, start, sizeof(start));
+	snprintf(words->since, sizeof(words->since), " since %s, %s ago", start,
+	    age);
+	snprintf(words->brief_since, sizeof(words->brief_since), " for %s",
+	    age);
+}
+
+static void
+describe_one(const struct holder *holder, struct holder_words *words)
+{
+	if (holder_is_known(holder)) {
+		describe_process(holder, words);
+		describe_since(holder, words);
+		return;
+	}
+	strcpy(words->who, "another client");
+	strcpy(words->process, " (not a rlockrun)");
+	if (holder->left_ms == -1)
+		strcpy(words->since, ", without a time limit");
 }
 
 void
 holder_describe(const struct holder *holder, char *text, size_t size)
 {
-	int64_t held_ms = holder->held_ms + clock_now() - holder->reported_at;
-	char age[32];
-	char start[32];
-	size_t length;
+	struct holder_words words = {.how = ""};
 
-	if (!holder_is_known(holder)) {
-		snprintf(text, size, "another client (not a rlockrun)%s",
-		    holder->left_ms == -1 ? ", without a time limit" : "");
-		return;
-	}
-	describe_process(holder, text, size);
-	if (holder->held_ms == -1)
-		return;
-	holder_describe_age(held_ms, age, sizeof(age));
-	holder_describe_time(-held_ms, start, sizeof(start));
-	length = strlen(text);
-	snprintf(text + length, size - length, " since %s, %s ago", start, age);
+	describe_one(holder, &words);
+	snprintf(text, size, "%s%s%s", words.who, words.process, words.since);
 }
 
 /* " and 2 others (3 of 3 permits)" */
@@ -136,33 +156,55 @@ describe_rest(const struct holder *holder, char *text, size_t size)
 	holder_describe_age(left_ms + SECOND_MS - 1, text, size);
 }
 
-void
-holder_describe_lock(const struct holder *holder, char *text, size_t size)
+static void
+describe_how(const struct holder *holder, struct holder_words *words)
 {
-	const char *how = holder->kind == 's' ? "shared " : "";
-	char who[HOLDER_TEXT_MAX];
+	const char *kind = holder->kind == 's' ? "shared " : "";
 	char others[128];
 	char left[32];
 	/* With others queued, the end of --min-hold is not what is waited for.
 	 */
 	bool kept = holder->state == HOLDER_ENDED && !holder->others_queued;
 
-	if (holder->state == HOLDER_UNSEEN) {
-		snprintf(text, size, "has not been granted");
-		return;
-	}
-	if (holder->state == HOLDER_NONE) {
-		snprintf(text, size, "is free, but others are queued for it");
-		return;
-	}
-	holder_describe(holder, who, sizeof(who));
 	describe_others(holder, others, sizeof(others));
 	describe_rest(holder, left, sizeof(left));
-	if (kept && holder->count < 2)
-		snprintf(text, size, "is kept for %s; it was held %sby %s%s",
-		    left, how, who, others);
-	else
-		snprintf(text, size, "is held %sby %s%s%s%s%s", how, who,
-		    kept ? ", kept for " : "", kept ? left : "", others,
-		    holder->others_queued ? ", and others are queued" : "");
+	if (kept && holder->count < 2) {
+		snprintf(words->how, sizeof(words->how),
+		    "is kept for %s; it was held %sby ", left, kind);
+		snprintf(words->brief_how, sizeof(words->brief_how),
+		    "kept for %s by ", left);
+		*words->brief_since = '\0';
+	} else {
+		snprintf(words->how, sizeof(words->how), "is held %sby ", kind);
+	}
+	snprintf(words->more, sizeof(words->more), "%s%s%s%s",
+	    kept && holder->count > 1 ? ", kept for " : "",
+	    kept && holder->count > 1 ? left : "", others,
+	    holder->others_queued ? ", and others are queued" : "");
+}
+
+void
+holder_put_in_words(const struct holder *holder, struct holder_words *words)
+{
+	*words = (struct holder_words){.how = ""};
+	if (holder->state == HOLDER_UNSEEN) {
+		strcpy(words->how, "has not been granted");
+	} else if (holder->state == HOLDER_NONE) {
+		strcpy(words->how, "is free, but ");
+		strcpy(words->who, "others are queued");
+		strcpy(words->process, " for it");
+	} else {
+		describe_one(holder, words);
+		describe_how(holder, words);
+	}
+}
+
+void
+holder_describe_lock(const struct holder *holder, char *text, size_t size)
+{
+	struct holder_words words;
+
+	holder_put_in_words(holder, &words);
+	snprintf(text, size, "%s%s%s%s%s", words.how, words.who, words.process,
+	    words.since, words.more);
 }

@@ -38,6 +38,21 @@ struct holder {
 /* It is a rlockrun, and has left a record. */
 bool holder_is_known(const struct holder *holder);
 
+/* The lock, after its name, in parts that make a sentence: "is held by ",
+ * "web-3", " (pid 4121, deploy)" and so on. Those that do not matter are empty.
+ */
+struct holder_words {
+	char how[80];
+	char who[256];
+	char process[3 * LIMIT_LABEL]; /* with the label */
+	char since[80];
+	char more[192]; /* about other holders */
+	/* Shorter texts in place of how, process and since. */
+	char brief_how[48];
+	char brief_process[96];
+	char brief_since[40];
+};
+
 /* Host, pid and user of this process. The login name is taken from the
  * environment: asking the user database would cost more than all the rest of a
  * run. */
@@ -51,6 +66,9 @@ void holder_describe(const struct holder *holder, char *text, size_t size);
 /* The lock, after its name: "is held by web-3 (...) and 2 others", or "has not
  * been granted" if the server has not described a holder. */
 void holder_describe_lock(const struct holder *holder, char *text, size_t size);
+
+void holder_put_in_words(const struct holder *holder,
+    struct holder_words *words);
 
 /* The wall clock's time in so many ms, or before: "12:03:11". */
 void holder_describe_time(int64_t ms_from_now, char *text, size_t size);

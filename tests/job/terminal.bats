@@ -358,7 +358,7 @@ start_waiter() {
 	HOLDER=$PID
 	list_keys >before
 	say './run ./worker'
-	shows 'waiting [0-9]+s, position 1 in the queue: '
+	shows '; waiting [0-9]+s, (position 1|1st)'
 }
 
 go_free() {
@@ -392,7 +392,7 @@ waiter_stops_its_script() {
 	HOLDER=$PID
 	for interpreter in sh bash zsh; do
 		say "$interpreter script"
-		shows 'waiting [0-9]+s, position 1 in the queue: '
+		shows '; waiting [0-9]+s, (position 1|1st)'
 		press '\x03'
 		prompt
 		code 130

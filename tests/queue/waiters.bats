@@ -125,13 +125,14 @@ screen_has() {
 	a=$PID
 	enqueue B
 	on_terminal
-	echo 24 80 >ready
-	line="rlockrun: waiting 0s, position 2 in the queue: \"$KEY\" is held by $(uname -n) \(pid $a, deploy\)"
-	wait_until screen_has $'^\r\e\\[K'"${line:0:70}"
-	wait_until screen_has 'waiting 1s, position 2 in the queue: '
-	wait_until screen_has 'waiting 2s, position 2 in the queue: '
+	echo "resize 24 300" >orders
+	echo 24 300 >ready
+	line="rlockrun: \"$KEY\" is held by $(uname -n) \(pid $a, deploy\) since [0-9:]{8}, [0-9]+s ago;"
+	wait_until screen_has $'^\r\e\\[K'"$line waiting 0s, position 2 in the queue"
+	wait_until screen_has 'waiting 1s, position 2 in the queue'
+	wait_until screen_has 'waiting 2s, position 2 in the queue'
 	touch go.A
-	wait_until screen_has 's, position 1 in the queue: '
+	wait_until screen_has 's, position 1 in the queue'
 	touch go
 	exits_with 0 "$PID"
 	[[ $(tr -d '\r' <screen | tail -n 1) == $'\e[K'"job" || $(tail -n 1 screen) == *$'\r\e[K'"job"$'\r' ]]
@@ -139,13 +140,25 @@ screen_has() {
 	[[ $(grep -ac '' screen) == 1 ]]
 }
 
+@test "--progress: in 80 columns the holder, the times and the position are seen" {
+	LOGNAME=deploy holds A
+	a=$PID
+	on_terminal -w 5m
+	echo 24 80 >ready
+	wait_until screen_has "\": [^ ]+ \(pid $a(, deploy)?\)[^;]*; waiting 1s, 4m59s left, (position 1|1st)"
+	echo "resize 24 40" >orders
+	wait_until screen_has $'\e\\[K"[^ ]+": [^ ]+; 4m5[0-9]s left, 1st\r'
+	touch go
+	exits_with 0 "$PID"
+	run -1 grep -qaE $'\e\\[K[^\r]{80}' screen
+}
+
 @test "--progress: nothing wraps on a terminal of ten columns" {
 	holds A
 	on_terminal
 	echo "resize 24 10" >orders
 	echo 24 10 >ready
-	wait_until screen_has 'rlockrun'
-	wait_until eval '(($(grep -ao rlockrun screen | wc -l) >= 2))'
+	wait_until eval '(($(tr -cd "\r" <screen | wc -c) >= 2))'
 	touch go
 	exits_with 0 "$PID"
 	tr '\r' '\n' <screen | sed 's/\x1b\[K//g' >lines
@@ -171,7 +184,7 @@ screen_has() {
 @test "--progress always draws into a file, too; -q nowhere" {
 	holds A
 	enqueue B --progress always
-	wait_until grep -q "waiting 1s, position 1 in the queue" "$ERR"
+	wait_until grep -qE "waiting 1s, (position 1|1st)" "$ERR"
 	err=$ERR
 	enqueue C --progress always -q
 	heartbeats_pass

@@ -108,6 +108,20 @@ test_cut(int fd)
 }
 
 static void
+test_progress(int fd)
+{
+	is_int((int64_t)log_columns(), 79, "no terminal: 80 columns");
+	log_progress("abc\033\u540c\u671f", 12);
+	is_text(drain(fd), "\r\033[Kabc\\x1b\u540c\u671f", "a line that fits");
+	log_progress("abc\033\u540c\u671f", 10);
+	is_text(drain(fd), "\r\033[Kabc\\x1b\u540c", "cut between characters");
+	log_warnx("a message");
+	is_text(drain(fd), "\r\033[Krlockrun: a message\n", "it is erased");
+	log_progress_end();
+	is_text(drain(fd), "", "once");
+}
+
+static void
 fill(int fd)
 {
 	char page[PIPE_BUF] = "";
@@ -190,6 +204,7 @@ main(void)
 	test_escapes(fd);
 	test_errno(fd);
 	test_cut(fd);
+	test_progress(fd);
 	close(fd);
 	test_full_pipe();
 	test_broken_pipe();
