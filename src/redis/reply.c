@@ -60,7 +60,7 @@ static const struct {
     {"DENIED", "set a password on the server, or protected-mode no"},
     {"READONLY", "it is a replica: use the address of the primary, or "
 		 "redis-sentinel://"},
-    {"LOADING", "it is reading its data: a longer --server-timeout waits"},
+    {"LOADING", "it is loading its data; --server-timeout limits the wait"},
     {"MISCONF", "it cannot save its data: see its log"},
     {"OOM", "its memory is full: raise its maxmemory"},
     {"ERR max number of clients", "raise its maxclients"},

@@ -283,7 +283,7 @@ row() {
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 2.5 touch ran
 	says waiting
 	rules "answer:EVAL/7::-LOADING Redis is loading"
-	says "a longer --server-timeout waits); trying again"
+	says "LOADING Redis is loading (it is loading its data; --server-timeout limits the wait); trying again"
 	cli del "$KEY"
 	rules
 	wait_until gone "$PID"
@@ -410,7 +410,7 @@ make_haste() {
 	restart_loading
 	run -69 rl -n --server-timeout 1 touch ran
 	echo "$output"
-	[[ $output == *LOADING*"(it is reading its data: a longer --server-timeout waits)"* && ! -e ran ]]
+	[[ $output == *LOADING*"(it is loading its data; --server-timeout limits the wait)"* && ! -e ran ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
 	passed EVAL/7 1
