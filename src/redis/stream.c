@@ -27,9 +27,6 @@ enum { USER_TIMEOUT_MS = 20000 };
 /* Of an error code: that of OpenSSL 1.1 and of 3 have these bits in common. */
 #define REASON_MASK 0xfff
 
-/* Of a message, with what conn.c adds to it. */
-enum { NAMES_MAX = 256 };
-
 struct stream_tls {
 	const struct tls_context *context;
 	int fd;
@@ -39,8 +36,7 @@ struct stream_tls {
 	enum { PEER_SILENT, PEER_TLS, PEER_OTHER } peer; /* by its first byte */
 	bool permanent;
 	char host[256];
-	char names[NAMES_MAX]; /* of a certificate that is not for the host */
-	char error[NAMES_MAX + 384];
+	char error[TLS_NAMES_MAX + 384];
 };
 
 /* --- the socket ------------------------------------------------------- */
@@ -136,34 +132,6 @@ set_host(struct stream_tls *tls)
 	    TLSEXT_NAMETYPE_host_name, tls->host);
 }
 
-static bool
-is_mismatch(long result)
-{
-	return result == X509_V_ERR_HOSTNAME_MISMATCH ||
-	       result == X509_V_ERR_IP_ADDRESS_MISMATCH;
-}
-
-/* The one whose handshake is under way in this very call of OpenSSL: what leads
- * from the callback's argument to it would have to be loaded first. */
-static struct stream_tls *verified;
-
-/* Notes whom the certificate names: when the handshake has failed, OpenSSL does
- * not have it any more. */
-static int
-on_verified(int good, X509_STORE_CTX *store)
-{
-	const struct library *lib;
-
-	if (good || verified == NULL)
-		return good;
-	lib = &verified->context->lib;
-	if (is_mismatch(lib->X509_STORE_CTX_get_error(store)))
-		tls_names_describe(lib,
-		    lib->X509_STORE_CTX_get_current_cert(store),
-		    verified->names, sizeof(verified->names));
-	return good;
-}
-
 static int
 set_bios(struct stream_tls *tls)
 {
@@ -211,7 +179,6 @@ stream_start_tls(struct stream *stream, const struct tls_context *context,
 		free_tls(tls);
 		return -1;
 	}
-	lib->SSL_set_verify(tls->ssl, SSL_VERIFY_PEER, on_verified);
 	lib->SSL_set_connect_state(tls->ssl);
 	stream->tls = tls;
 	return 0;
@@ -340,10 +307,10 @@ describe(struct stream_tls *tls)
 	tls->permanent = why != NULL;
 	if (why == NULL)
 		why = lib->ERR_reason_error_string(code);
-	if (tls->peer != PEER_OTHER && is_mismatch(result))
+	if (tls->peer != PEER_OTHER && tls_names_mismatch(result))
 		snprintf(tls->error, sizeof(tls->error),
 		    "its certificate is not for %s, but for %s", tls->host,
-		    tls->names);
+		    tls->context->names);
 	else
 		snprintf(tls->error, sizeof(tls->error), "%s",
 		    why == NULL ? "broken TLS" : why);
@@ -391,9 +358,7 @@ stream_handshake(struct stream *stream)
 		int rc;
 
 		lib->ERR_clear_error();
-		verified = tls;
 		rc = lib->SSL_do_handshake(tls->ssl);
-		verified = NULL;
 		if (rc == 1)
 			break;
 		if (needs_input(tls, rc) == -1)

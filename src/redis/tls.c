@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "redis/tls_context.h"
+#include "redis/tls_names.h"
 
 /* clang-format off */
 #define PLACE(name) {#name, offsetof(struct library, name)},
@@ -86,6 +87,21 @@ no_passphrase(char *text, int size, int writing, void *arg)
 	(void)writing;
 	(void)arg;
 	return -1;
+}
+
+/* As without this callback. But once a handshake has failed, OpenSSL does not
+ * have the certificate any more. */
+static int
+verify(X509_STORE_CTX *store, void *arg)
+{
+	struct tls_context *context = arg;
+	const struct library *lib = &context->lib;
+	int verified = lib->X509_verify_cert(store);
+
+	if (tls_names_mismatch(lib->X509_STORE_CTX_get_error(store)))
+		tls_names_describe(lib, lib->X509_STORE_CTX_get0_cert(store),
+		    context->names, sizeof(context->names));
+	return verified;
 }
 
 static int
@@ -169,6 +185,7 @@ make_ctx(struct tls_context *context, char *error)
 	lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
 	    NULL);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
 	rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
 	if (rc == 0)

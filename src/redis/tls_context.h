@@ -1,4 +1,4 @@
-/* What tls.c loads, for stream.c and tls_names.c. No type of OpenSSL leaves
+/* What tls.c loads, for tls_names.c and stream.c. No type of OpenSSL leaves
  * these three. */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
@@ -19,6 +19,7 @@
 	DO(SSL_CTX_free)                       \
 	DO(SSL_CTX_ctrl)                       \
 	DO(SSL_CTX_set_verify)                 \
+	DO(SSL_CTX_set_cert_verify_callback)   \
 	DO(SSL_CTX_set_default_passwd_cb)      \
 	DO(SSL_CTX_load_verify_locations)      \
 	DO(SSL_CTX_set_default_verify_paths)   \
@@ -42,9 +43,9 @@
 	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
 	DO(X509_VERIFY_PARAM_set_hostflags)    \
 	DO(X509_verify_cert_error_string)      \
-	DO(SSL_set_verify)                     \
 	DO(X509_STORE_CTX_get_error)           \
-	DO(X509_STORE_CTX_get_current_cert)    \
+	DO(X509_STORE_CTX_get0_cert)           \
+	DO(X509_verify_cert)                   \
 	DO(X509_get_ext_d2i)                   \
 	DO(X509_get_subject_name)              \
 	DO(X509_NAME_get_text_by_NID)          \
@@ -73,6 +74,8 @@ struct library {
 
 enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
+#define TLS_NAMES_MAX 256
+
 struct tls_context {
 	struct library lib;
 	SSL_CTX *ctx;	/* sessions keep the one that they began with */
@@ -80,6 +83,9 @@ struct tls_context {
 	const char *paths[TLS_FILES]; /* NULL: not given */
 	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;
+	/* Whom the last certificate named that was for another host: valid
+	 * until the next handshake continues. */
+	char names[TLS_NAMES_MAX];
 };
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,13 @@
 enum { SHOWN_MAX = 5, NAME_MAX_BYTES = 256, QUOTED_MAX = 128, MORE_MAX = 24 };
 
 #define ADVICE " (use such a name in the URL)"
+
+bool
+tls_names_mismatch(long result)
+{
+	return result == X509_V_ERR_HOSTNAME_MISMATCH ||
+	       result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+}
 
 struct list {
 	char *text;

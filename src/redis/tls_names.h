@@ -2,9 +2,14 @@
 #ifndef TLS_NAMES_H
 #define TLS_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "redis/tls_context.h"
+
+/* Whether a verification with that result failed as the certificate is for
+ * others. */
+bool tls_names_mismatch(long result);
 
 /* Writes the host names and addresses of the subjectAltName, each in quotes:
  * the first five of them, fewer if they are long, and how many more there are;
