@@ -48,7 +48,8 @@ static const struct {
 	    "{count} servers tolerate no more failures than one server fewer"},
 	[EVENT_UNUSABLE_SERVER] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_WAITING] = {LEVEL_BUSY,
-	    "{name} {holder}; waiting[, position {position} in the queue]"},
+	    "{name} {holder}; waiting[ for {waited}][, {left} left][, position "
+	    "{position} in the queue]"},
 	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
 	[EVENT_NOT_REREAD] = {LEVEL_WARNING,
 	    "{why}; using what was read before"},
@@ -121,13 +122,14 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 
 /* --- a message -------------------------------------------------------- */
 
-enum { FACTS = 14 };
+enum { FACTS = 16 };
 
 struct facts {
 	char name[TEXT_MAX], command[TEXT_MAX];
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
+	char waited[32], left[32];
 	bool several; /* names */
 	struct {
 		const char *word;
@@ -170,6 +172,29 @@ describe_duration(int64_t ms, char *text, size_t size)
 		holder_describe_age(ms, text, size);
 }
 
+/* What is left of -w, or -1. */
+static int64_t
+left_ms(const struct opts *opts, int64_t waited_ms)
+{
+	int64_t left = opts->wait_ms - waited_ms;
+
+	if (opts->wait_ms <= 0)
+		return -1;
+	return left > 0 ? left : 0;
+}
+
+static void
+describe_wait(const struct event *event, const struct opts *opts,
+    struct facts *facts)
+{
+	int64_t left = left_ms(opts, event->ms);
+
+	holder_describe_age(event->ms, facts->waited, sizeof(facts->waited));
+	if (left >= 0)
+		holder_describe_age(left + SECOND_MS - 1, facts->left,
+		    sizeof(facts->left));
+}
+
 static void
 describe_facts(struct facts *facts, const struct event *event,
     const struct opts *opts)
@@ -181,7 +206,8 @@ describe_facts(struct facts *facts, const struct event *event,
 		{"holder", facts->holder}, {"position", facts->position},
 		{"count", facts->count}, {"permits", facts->permits},
 		{"ms", facts->ms}, {"seconds", facts->seconds},
-		{"age", facts->age}, {"until", facts->until}}};
+		{"age", facts->age}, {"until", facts->until},
+		{"waited", facts->waited}, {"left", facts->left}}};
 	describe_names(event, opts, facts->name, sizeof(facts->name));
 	facts->several = event->name == NULL && opts->key_count > 1;
 	if (event->command != NULL)
@@ -203,6 +229,9 @@ describe_facts(struct facts *facts, const struct event *event,
 	snprintf(facts->seconds, sizeof(facts->seconds), "%.1f",
 	    (double)event->ms / SECOND_MS);
 	describe_duration(event->ms, facts->age, sizeof(facts->age));
+	/* When waiting starts, they would say nothing new. */
+	if (event->ms >= MINUTE_MS)
+		describe_wait(event, opts, facts);
 	if (event->type == EVENT_KEPT)
 		holder_describe_time(event->ms, facts->until,
 		    sizeof(facts->until));
@@ -306,13 +335,14 @@ event_text_format(const struct event *event, const struct opts *opts,
 struct event_text {
 	const struct opts *opts;
 	struct loop *loop;
-	struct loop_timer redraw;
+	struct loop_timer timer; /* to draw or print it again */
 	/* The last EVENT_WAITING. */
 	struct event waiting;
 	struct holder holder;
 	int64_t since;
-	const char
-	    *printed; /* the lock for which it was printed as a message */
+	/* The lock for which it was printed as a message, and when. */
+	const char *printed;
+	int64_t printed_minute;
 };
 
 static void
@@ -339,7 +369,7 @@ may_draw(const struct event_text *state)
 	return when == OPTS_PROGRESS_ALWAYS || isatty(STDERR_FILENO);
 }
 
-/* Not while we are in the background: then a message is printed, once. */
+/* Not while we are in the background: then messages are printed. */
 static bool
 is_seen(const struct event_text *state)
 {
@@ -347,26 +377,14 @@ is_seen(const struct event_text *state)
 	       terminal_is_foreground(STDERR_FILENO);
 }
 
-/* What is left of -w, or -1. */
-static int64_t
-left_ms(const struct event_text *state, int64_t waited_ms)
-{
-	int64_t left = state->opts->wait_ms - waited_ms;
-
-	if (state->opts->wait_ms <= 0)
-		return -1;
-	return left > 0 ? left : 0;
-}
-
 static void
 draw(const struct event_text *state)
 {
 	const struct event *event = &state->waiting;
-	int64_t waited_ms = clock_now() - state->since;
 	const struct wait_line line = {.name = event->name,
 	    .holder = event->holder,
-	    .waited_ms = waited_ms,
-	    .left_ms = left_ms(state, waited_ms),
+	    .waited_ms = event->ms,
+	    .left_ms = left_ms(state->opts, event->ms),
 	    .position = event->position};
 	size_t columns = log_columns();
 	char text[TEXT_MAX];
@@ -379,16 +397,20 @@ static void
 show_waiting(void *arg)
 {
 	struct event_text *state = arg;
-	const struct event *event = &state->waiting;
-	int64_t seconds = (clock_now() - state->since) / SECOND_MS;
+	struct event *event = &state->waiting;
+	bool drawable = may_draw(state);
+	int64_t period_ms = drawable ? SECOND_MS : MINUTE_MS;
 
-	if (may_draw(state))
-		loop_timer_set(state->loop, &state->redraw,
-		    state->since + (seconds + 1) * SECOND_MS);
-	if (may_draw(state) && is_seen(state)) {
+	event->ms = clock_now() - state->since;
+	if (!state->opts->quiet)
+		loop_timer_set(state->loop, &state->timer,
+		    state->since + (event->ms / period_ms + 1) * period_ms);
+	if (drawable && is_seen(state)) {
 		draw(state);
-	} else if (state->printed != event->name) {
+	} else if (state->printed != event->name ||
+		   state->printed_minute != event->ms / MINUTE_MS) {
 		state->printed = event->name;
+		state->printed_minute = event->ms / MINUTE_MS;
 		print(state, event);
 	}
 }
@@ -408,7 +430,7 @@ on_event(void *arg, const struct event *event)
 	}
 	print(state, event);
 	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_ENDING) {
-		loop_timer_remove(state->loop, &state->redraw);
+		loop_timer_remove(state->loop, &state->timer);
 		log_progress_end();
 	}
 }
@@ -420,7 +442,7 @@ open_text(const struct opts *opts, struct loop *loop)
 
 	state->opts = opts;
 	state->loop = loop;
-	state->redraw =
+	state->timer =
 	    (struct loop_timer){.on_due = show_waiting, .arg = state};
 	return state;
 }
@@ -430,7 +452,7 @@ close_text(void *arg)
 {
 	struct event_text *state = arg;
 
-	loop_timer_remove(state->loop, &state->redraw);
+	loop_timer_remove(state->loop, &state->timer);
 	free(state);
 }
 

@@ -6,6 +6,7 @@
 #include "app/event_text.h"
 #include "app/observer.h"
 #include "base/exitcode.h"
+#include "pipe.h"
 #include "tap.h"
 
 static const struct holder holder = {.state = HOLDER_KNOWN,
@@ -219,6 +220,73 @@ test_names(void)
 	}
 }
 
+/* --- waiting ------------------------------------------------------------ */
+
+/* A wait that was reported a moment before its first minute is over. */
+static const char *
+wait_for_a_minute(const struct opts *how, struct loop *loop, int fd)
+{
+	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
+	void *state = event_text.open(how, loop);
+
+	event.ms = 59950;
+	event_text.on_event(state, &event);
+	drain(fd);
+	if (loop->timers != NULL)
+		loop_turn(loop);
+	event.type = EVENT_JOB_STARTED;
+	event_text.on_event(state, &event);
+	event_text.close(state);
+	return drain(fd);
+}
+
+static void
+test_minutes(void)
+{
+	struct opts how = opts;
+	struct loop loop;
+	int fd = open_pipe();
+
+	loop_init(&loop);
+	how.wait_ms = OPTS_WAIT_FOREVER;
+	is_text(wait_for_a_minute(&how, &loop, fd),
+	    "rlockrun: \"NAME\" is held by web-3 (pid 4121, deploy); waiting "
+	    "for 1m00s, position 3 in the queue\n",
+	    "the message is repeated every minute");
+	how.wait_ms = 300000;
+	is_text(wait_for_a_minute(&how, &loop, fd),
+	    "rlockrun: \"NAME\" is held by web-3 (pid 4121, deploy); waiting "
+	    "for 1m00s, 4m00s left, position 3 in the queue\n",
+	    "with what is left of -w");
+	how.progress = OPTS_PROGRESS_ALWAYS;
+	ok(strchr(wait_for_a_minute(&how, &loop, fd), '\n') == NULL,
+	    "not if the line is drawn");
+	how.progress = OPTS_PROGRESS_AUTO;
+	how.quiet = true;
+	is_text(wait_for_a_minute(&how, &loop, fd), "", "not with -q");
+	ok(loop.timers == NULL, "no timer is left");
+	loop_fini(&loop);
+	close(fd);
+}
+
+/* With -q there is nothing to wake up for. */
+static void
+test_no_wake_up(void)
+{
+	struct opts how = opts;
+	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
+	struct loop loop;
+	void *state;
+
+	loop_init(&loop);
+	how.quiet = true;
+	state = event_text.open(&how, &loop);
+	event_text.on_event(state, &event);
+	ok(loop.timers == NULL, "-q sets no timer");
+	event_text.close(state);
+	loop_fini(&loop);
+}
+
 /* --- observer --------------------------------------------------------- */
 
 struct log {
@@ -375,6 +443,8 @@ main(void)
 	test_numbers();
 	test_durations();
 	test_names();
+	test_minutes();
+	test_no_wake_up();
 	test_renewals();
 	test_endings();
 	test_not_started();
