@@ -20,7 +20,8 @@
 #include "job/terminal.h"
 
 enum {
-	TEXT_MAX = 4096,
+	TEXT_MAX = 4080, /* with prefix and newline not more than PIPE_BUF */
+	NAME_SIZE = 2048,
 	FACT_MAX = HOLDER_LOCK_TEXT_MAX,
 	TENTH_MS = 100,
 	SECOND_MS = 1000,
@@ -125,7 +126,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 enum { FACTS = 16 };
 
 struct facts {
-	char name[TEXT_MAX], command[TEXT_MAX];
+	char name[NAME_SIZE], command[NAME_SIZE];
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
@@ -321,13 +322,16 @@ event_text_format(const struct event *event, const struct opts *opts,
 	const char *message = message_for(event, &level);
 	const char *then = thens[event->then];
 	struct facts facts;
-	size_t length;
+	char last[64] = "";
 
+	if (event->type == EVENT_ENDING && then != NULL)
+		snprintf(last, sizeof(last), "; %s", then);
 	describe_facts(&facts, event, opts);
-	fill_in(message != NULL ? message : "", &facts, text, size);
-	length = strlen(text);
-	if (event->type == EVENT_ENDING && length > 0 && then != NULL)
-		snprintf(text + length, size - length, "; %s", then);
+	/* A long name does not push out the last part. */
+	fill_in(message != NULL ? message : "", &facts, text,
+	    size > strlen(last) ? size - strlen(last) : 1);
+	if (*text != '\0')
+		snprintf(text + strlen(text), size - strlen(text), "%s", last);
 }
 
 /* --- on stderr -------------------------------------------------------- */

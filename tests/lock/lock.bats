@@ -143,6 +143,12 @@ rlockrun_turns() {
 	[[ $output =~ $pattern ]]
 }
 
+@test "busy with the longest name says who has the lock, and what follows" {
+	KEY=$(printf '\001%.0s' {1..1024}) hold
+	KEY=$(printf '\001%.0s' {1..1024}) run -75 rl -n true
+	[[ $output == *'\x01" is held by '*" ago; command not started" ]]
+}
+
 @test "-n in all its spellings, and -w 0, don't wait" {
 	hold
 	for option in -n --nb --nonblock --nonblocking -w0 --wait=0 --timeout=0s; do

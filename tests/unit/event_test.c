@@ -392,6 +392,19 @@ ends_with_not_started(const struct event *event)
 	       strstr(text, NOT_STARTED) == text + length - strlen(NOT_STARTED);
 }
 
+/* Each character takes four in a message, which is cut. */
+static void
+check_long_name(void)
+{
+	struct event event = full_event(EVENT_ENDING, ENDING_BUSY);
+	char name[OPTS_KEY_MAX + 1] = "";
+
+	event.then = EVENT_THEN_NOT_STARTED;
+	memset(name, '\x01', OPTS_KEY_MAX);
+	event.name = name;
+	ok(ends_with_not_started(&event), "ending with a long name");
+}
+
 static void
 test_not_started(void)
 {
@@ -418,6 +431,7 @@ test_not_started(void)
 		ending_add(&ending, (enum ending_reason)reason, event);
 		ok(!ends_with_not_started(&last), "ending %d of a job", reason);
 	}
+	check_long_name();
 	ending_add_unguarded(&ending, 0);
 	ok(ends_with_not_started(&last), "a guard that started no job");
 }
