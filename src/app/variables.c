@@ -11,7 +11,7 @@
 
 #define PREFIX "RLOCKRUN_"
 
-enum { NAME_MAX_BYTES = 64, EDITS_MAX = 2 };
+enum { NAME_SIZE = 64, EDITS_MAX = 2 };
 
 /* A nested run inherits these: THE JOB in rlockrun(1). */
 static const char *const of_the_job[] = {PREFIX "KEY", PREFIX "TOKEN",
@@ -55,9 +55,9 @@ is_near(const char *one, const char *other, int edits)
 
 /* "max-run" and "Max_Run" become "MAX_RUN". */
 static void
-spell(const char *name, char text[NAME_MAX_BYTES])
+spell(const char *name, char text[NAME_SIZE])
 {
-	snprintf(text, NAME_MAX_BYTES, "%s", name);
+	snprintf(text, NAME_SIZE, "%s", name);
 	for (; *text != '\0'; text++) {
 		if (*text == '-')
 			*text = '_';
@@ -70,7 +70,7 @@ spell(const char *name, char text[NAME_MAX_BYTES])
 static bool
 is_meant(const char *known, const char *wanted, int edits)
 {
-	char name[NAME_MAX_BYTES];
+	char name[NAME_SIZE];
 
 	spell(known, name);
 	return (size_t)edits * 2 <= strlen(name) &&
@@ -93,7 +93,7 @@ has_name(const struct opts_row *row, const char *wanted, int edits)
 static const struct opts_row *
 find_option(const char *name)
 {
-	char wanted[NAME_MAX_BYTES];
+	char wanted[NAME_SIZE];
 
 	spell(name, wanted);
 	for (int edits = 0; edits <= EDITS_MAX; edits++)
@@ -127,7 +127,7 @@ warn_unknown(const char *name)
 void
 variables_warn_unknown(void)
 {
-	char name[NAME_MAX_BYTES + sizeof(PREFIX)];
+	char name[NAME_SIZE];
 
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
 		size_t length = strcspn(*entry, "=");
