@@ -20,7 +20,8 @@ enum event_type {
 	EVENT_TWO_SERVERS,     /* which is worse than one */
 	EVENT_EVEN_SERVERS,    /* count of them */
 	EVENT_UNUSABLE_SERVER, /* a server will never count */
-	EVENT_WAITING,	  /* for ms; also a new position, or another holder */
+	/* For ms; also a new position, another holder, the end of silence. */
+	EVENT_WAITING,
 	EVENT_NO_REPLY,	  /* so far; it is tried again */
 	EVENT_NOT_REREAD, /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,

@@ -397,6 +397,20 @@ draw(const struct event_text *state)
 	log_progress(text, columns);
 }
 
+/* In place of the wait, until the server replies. */
+static void
+draw_silence(struct event_text *state, const struct event *event)
+{
+	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
+	size_t columns = log_columns();
+
+	event_text_format(event, state->opts, message, sizeof(message));
+	snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
+	escape_shorten(line, ESCAPE_TEXT, columns, message, sizeof(message));
+	log_progress(message, columns);
+	loop_timer_remove(state->loop, &state->timer);
+}
+
 static void
 show_waiting(void *arg)
 {
@@ -430,6 +444,11 @@ on_event(void *arg, const struct event *event)
 		state->waiting.holder = &state->holder;
 		state->since = clock_now() - event->ms;
 		show_waiting(state);
+		return;
+	}
+	if (event->type == EVENT_NO_REPLY && event->minor &&
+	    !state->opts->verbose && may_draw(state) && is_seen(state)) {
+		draw_silence(state, event);
 		return;
 	}
 	print(state, event);

@@ -102,6 +102,8 @@ watch_silence(struct observer *observer, const struct lock *lock)
 		.minor = observer->silence == OBSERVER_SILENCE,
 		.why = lock->error});
 	observer->silence++;
+	/* The next reply shows whether anything has changed. */
+	observer->waiting = NULL;
 }
 
 void
@@ -119,7 +121,8 @@ observer_watch_acquire(struct observer *observer, struct set *set)
 	set->lost_early = NULL;
 	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(observer, lock);
-		watch_wait(observer, lock);
+		if (lock->answered)
+			watch_wait(observer, lock);
 	}
 	watch_silence(observer, lock);
 }

@@ -153,6 +153,22 @@ screen_has() {
 	run -1 grep -qaE $'\e\\[K[^\r]{80}' screen
 }
 
+@test "--progress: a server that does not reply is shown on the line" {
+	own_server
+	cli set "$KEY" other
+	on_terminal --server-timeout 20
+	echo "resize 24 200" >orders
+	echo 24 200 >ready
+	wait_until screen_has 'is held by another client .*waiting 1s'
+	stop_server "$SUITE_DIR"
+	wait_until screen_has $'\r\e\\[Krlockrun: "'"$KEY"'": .*; trying again$'
+	: >screen
+	start_server "$SUITE_DIR"
+	wait_until screen_has job
+	exits_with 0 "$PID"
+	[[ $(grep -ac '' screen) == 1 ]]
+}
+
 @test "--progress: nothing wraps on a terminal of ten columns" {
 	holds A
 	on_terminal

@@ -269,6 +269,44 @@ test_minutes(void)
 	close(fd);
 }
 
+static const char *
+lose_contact(const struct opts *how, struct loop *loop, int fd)
+{
+	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
+	void *state = event_text.open(how, loop);
+	const char *text;
+
+	event_text.on_event(state, &event);
+	event.type = EVENT_NO_REPLY;
+	event.minor = true;
+	drain(fd);
+	event_text.on_event(state, &event);
+	text = drain(fd);
+	event_text.close(state);
+	return text;
+}
+
+static void
+test_silence(void)
+{
+	struct opts how = opts;
+	struct loop loop;
+	int fd = open_pipe();
+
+	loop_init(&loop);
+	is_text(lose_contact(&how, &loop, fd), "",
+	    "a server that does not reply yet is not reported");
+	how.progress = OPTS_PROGRESS_ALWAYS;
+	is_text(lose_contact(&how, &loop, fd),
+	    "\r\033[Krlockrun: \"NAME\": WHY; trying again", "but drawn");
+	how.verbose = true;
+	is_text(lose_contact(&how, &loop, fd),
+	    "\r\033[Krlockrun: \"NAME\": WHY; trying again\n",
+	    "and with -v printed");
+	loop_fini(&loop);
+	close(fd);
+}
+
 /* With -q there is nothing to wake up for. */
 static void
 test_no_wake_up(void)
@@ -459,6 +497,7 @@ main(void)
 	test_names();
 	test_minutes();
 	test_no_wake_up();
+	test_silence();
 	test_renewals();
 	test_endings();
 	test_not_started();
