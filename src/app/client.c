@@ -145,11 +145,14 @@ client_ask(struct client *client, const char **argv, client_read *read,
 		client_send(&command, argv, false);
 		client_wait(client);
 		if (!client->transient ||
-		    clock_now() + backoff_ms >= give_up_at)
+		    clock_now() + backoff_ms >= give_up_at) {
+			log_progress_end();
 			return client->failure == ENDING_NONE;
+		}
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
 			client_emit(client,
 			    (struct event){.type = EVENT_NO_REPLY,
+				.minor = true,
 				.why = client->error});
 			reported = true;
 		}
