@@ -99,8 +99,8 @@ score_or_pttl() {
 	wait_until grep -q " is held by " "$err"
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
-	wait_until grep -qE " is kept for (30|2[0-9])s;" "$err"
-	wait_until grep -qE " is kept for 2[0-8]s" "$err"
+	wait_until grep -qE " kept for (30|2[0-9])s " "$err"
+	wait_until grep -qE " kept for 2[0-8]s " "$err"
 	[[ ! -e B.started ]]
 	cli del "$KEY" "$I"
 	touch go

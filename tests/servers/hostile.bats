@@ -176,30 +176,31 @@ BIG=9223372036854775807
 # bats test_tags=extra
 @test "S29: numbers of a busy reply out of range: 69, no crash, no job" {
 	through
-	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u 5 0)"
+	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0)"
 	run -75 rl -n touch ran
-	# left, rank, how many wait, who, kind, count, permits, host, pid, user, held
-	is_refused 0 "$BIG" 0 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 -2 0 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 -2 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 -1000000000 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 -"$BIG" 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 "$BIG" 1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 0 -1 =known =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =other =x 1 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =y 1 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =x -"$BIG" 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =x 0 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =free = 1 0 =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =x 1 -1 =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =x 1 "$BIG" =h =1 =u 5 0
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u -1 0
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u "$BIG" 0
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5 2
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 "=$(printf %0300d 0)" 5 0
-	is_refused 0 100 0 1 =known =x 1 0 =h =x1 =u 5 0
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5
-	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u 5 0 7
+	# left, rank, how many wait, who, kind, count, permits, host, pid, user, label, held
+	is_refused 0 "$BIG" 0 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 -2 0 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 -2 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 -1000000000 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 -"$BIG" 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 "$BIG" 1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 0 -1 =known =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =other =x 1 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =y 1 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =x -"$BIG" 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =x 0 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =free = 1 0 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =x 1 -1 =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =x 1 "$BIG" =h =1 =u = 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = -1 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = "$BIG" 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = 5 2
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 "=$(printf %0300d 0)" = 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u "=$(printf %0257d 0)" 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =x1 =u = 5 0
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = 5
+	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0 7
 }
 
 # bats test_tags=extra
