@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -46,10 +45,12 @@ static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
 
 #define SEE_RULES "permit it: see Access rules in rlockrun(1)"
 
-/* What a person can do. NOAUTH is in advise. */
+/* What a person can do. */
 static const struct {
 	const char *prefix, *advice;
 } advices[] = {
+    {"NOAUTH", "give a password by --password-file or RLOCKRUN_PASSWORD, "
+	       "which a job does not inherit"},
     {"WRONGPASS", "check the user and the password"},
     {"ERR AUTH ", "leave the password out, or name a user by --user"},
     {"ERR DB index", "choose a db that the server has"},
@@ -126,18 +127,9 @@ explain(const char *error)
 	return error;
 }
 
-/* A job has RLOCKRUN_TTL_MS in its environment, but no password: a nested run
- * that relies on RLOCKRUN_PASSWORD has none. */
 static const char *
 advise(const char *error)
 {
-	if (reply_is(error, "NOAUTH"))
-		return getenv("RLOCKRUN_TTL_MS") == NULL
-			   ? "give a password: RLOCKRUN_PASSWORD or "
-			     "--password-file"
-			   : "a job does not inherit the password of its "
-			     "rlockrun: use --password-file, or "
-			     "RLOCKRUN_PASSWORD_FILE for both";
 	for (size_t i = 0; i < LENGTH(advices); i++)
 		if (reply_is(error, advices[i].prefix))
 			return advices[i].advice;

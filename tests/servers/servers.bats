@@ -119,9 +119,9 @@ user() {
 	run -0 rl -r "unix://:secret@$SUITE_DIR/s" true
 	RLOCKRUN_PASSWORD=secret run -0 rl true
 	run -77 rl true
-	[[ $output == *": NOAUTH "*" (give a password: RLOCKRUN_PASSWORD or --password-file); command not started" ]]
+	[[ $output == *": NOAUTH "*" (give a password by --password-file or RLOCKRUN_PASSWORD, which a job does not inherit); command not started" ]]
 	run -77 rl --user default true
-	[[ $output == *": NOAUTH no password was given for that user (give a password: "* ]]
+	[[ $output == *": NOAUTH no password was given for that user (give a password by "* ]]
 	run -77 rl -r "unix://:wrong@$SUITE_DIR/s" true
 	[[ $output == *": WRONGPASS "*" (check the user and the password); command not started" ]]
 	[[ $output != *wrong@* ]]
@@ -132,7 +132,7 @@ user() {
 	local action
 	own_server --requirepass secret
 	(umask 077 && echo secret >password)
-	cure='(a job does not inherit the password of its rlockrun: use --password-file, or RLOCKRUN_PASSWORD_FILE for both)'
+	cure='(give a password by --password-file or RLOCKRUN_PASSWORD, which a job does not inherit)'
 	export RLOCKRUN
 	for action in 'true' --status --list '--force-release --yes'; do
 		# shellcheck disable=SC2086 # several words
