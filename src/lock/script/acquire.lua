@@ -138,10 +138,10 @@ local function grant(held, in_queue, number)
   write_lock()
 end
 
--- A waiter that comes although nobody has notified it, which would have given it
--- one second, comes since the lease of a holder has ended. So the next one may
--- not know, either, that it is the first by now.
-local function came_by_itself()
+-- Whether nobody has notified us: a notified waiter has one second to come.
+-- Then we came because a lease has ended, and the next waiter may not know yet
+-- that it is the first.
+local function is_unnotified()
   local till = tonumber(redis.pcall('ZSCORE', alive, me))
   return till and till > now + 1000
 end
@@ -170,7 +170,7 @@ return answer_of(function()
     return answer_busy(held, places, head, till, position, again)
   end
 
-  local number, alone = next_fence(), position and came_by_itself()
+  local number, unnotified = next_fence(), position and is_unnotified()
   local others = held.count > 0 and held.kind == 'p' and info
     and redis.pcall('HMGET', info, 'limit')[1] or nil
   grant(held, head, number)
@@ -181,7 +181,7 @@ return answer_of(function()
   if not done or type(follower) ~= 'string' then return granted end
   granted[3] = follower
   if places < 2 then
-    granted[5] = alone and is_slow(follower) and follower or nil
+    granted[5] = unnotified and is_slow(follower) and follower or nil
     return granted
   end
   held.count, held.kind = held.count + (own and 0 or 1), letter

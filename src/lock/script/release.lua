@@ -111,16 +111,16 @@ local function free(owned)
   drop_former()
 end
 
--- If the head is dead, the waiter behind it would notice after a long time only.
+-- If the head is dead, a waiter behind it with a slow heartbeat notices late.
 local function slow_waiter_at(position)
   local waiter = redis.pcall('ZRANGE', queue, position, position)[1]
   return is_slow(waiter) and waiter or ''
 end
 
--- The waiter that is one of the first now that one at that position has left.
-local function moved_up(left)
+-- The waiter that is one of the first now, since the one that has left was.
+local function moved_up(position)
   local last = LIMIT_NEXT_POSITIONS - 1
-  if type(left) ~= 'number' or left > last then return nil end
+  if type(position) ~= 'number' or position > last then return nil end
   local waiter = redis.pcall('ZRANGE', queue, last, last)[1]
   return is_slow(waiter) and waiter or nil
 end
