@@ -29,7 +29,7 @@ struct client {
 	/* Of what failed last, since client_forget_failure. */
 	enum ending_reason failure; /* ENDING_NONE: nothing did */
 	bool transient;		    /* it may go well in a moment */
-	char error[1408];
+	char error[REPLY_FAILURE_MAX];
 };
 
 /* Reads the answer. 0, or -1 when it is none to the command. */

@@ -28,8 +28,7 @@
 #include "redis/value.h"
 
 enum { READ_BYTES = 16384 };
-/* Of a line that has the URL and the server's words in it. */
-enum { ERROR_MAX = 1408, LABEL_MAX = 1024, HOST_MAX = 256 };
+enum { LABEL_MAX = 1024, HOST_MAX = 256 };
 
 /* A TLS handshake that is not answered for so long is probed. */
 enum { SILENCE_MS = 1000 };
@@ -77,7 +76,7 @@ struct conn {
 	struct handshake handshake;
 	struct pipeline pipeline;
 	struct value_reader *reader;
-	char error[ERROR_MAX];
+	char error[REPLY_FAILURE_MAX];
 };
 
 static void on_resolved(void *arg, const struct resolve_answer *answer);

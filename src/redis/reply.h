@@ -49,6 +49,9 @@ struct reply {
 	bool partial;
 };
 
+/* Room for a failure. */
+enum { REPLY_FAILURE_MAX = 1408 };
+
 typedef void reply_handler(void *arg, const struct reply *reply);
 
 /* The value, for the caller to free, or NULL: it outlives the handler then. */
