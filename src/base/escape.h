@@ -38,7 +38,8 @@ size_t escape_columns(const char *text, enum escape_style style);
 
 /* Writes as much of the text as fits into these columns, escaped, with "..." in
  * place of the rest; ESCAPE_QUOTED in quotes. If there is no room for a part of
- * it, that is all. size is at least 8. Allocates nothing. */
+ * it, that is all. size is at least 8; what does not fit is cut off, without
+ * "...". Allocates nothing. */
 void escape_shorten(const char *text, enum escape_style style, size_t columns,
     char *shortened, size_t size);
 

@@ -44,6 +44,6 @@ main(void)
 	is_int(grown[0], 'x', "and it lasts until its last owner frees it");
 	secret_free(grown);
 	secret_free(NULL);
-	ok(secret_share(NULL) == NULL, "nothing can be shared, too");
+	ok(secret_share(NULL) == NULL, "NULL can be shared, too");
 	return tap_done();
 }
