@@ -247,9 +247,10 @@ all_gone() {
 }
 
 @test "splay: ignored signals stay ignored" {
-	start env --ignore-signal=HUP "$RLOCKRUN" -v -k "$KEY" --splay 1 -- touch ran
+	start env --ignore-signal=HUP "$RLOCKRUN" -v -k "$KEY" --splay 1 -- \
+		sh -c 'until [ -e go ]; do sleep 0.02; done'
 	wait_until grep -q "first try" "$ERR"
 	kill -HUP "$PID"
+	touch go
 	exits_with 0 "$PID"
-	[[ -e ran ]]
 }
