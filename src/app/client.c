@@ -145,10 +145,8 @@ client_ask(struct client *client, const char **argv, client_read *read,
 		client_send(&command, argv, false);
 		client_wait(client);
 		if (!client->transient ||
-		    clock_now() + backoff_ms >= give_up_at) {
-			log_progress_end();
-			return client->failure == ENDING_NONE;
-		}
+		    clock_now() + backoff_ms >= give_up_at)
+			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
 			client_emit(client,
 			    (struct event){.type = EVENT_NO_REPLY,
@@ -161,6 +159,9 @@ client_ask(struct client *client, const char **argv, client_read *read,
 		if (backoff_ms > BACKOFF_MAX_MS)
 			backoff_ms = BACKOFF_MAX_MS;
 	}
+	if (reported && client->failure == ENDING_NONE)
+		client_emit(client, (struct event){.type = EVENT_REPLIED});
+	return client->failure == ENDING_NONE;
 }
 
 void

@@ -46,6 +46,7 @@ enum event_type {
 	EVENT_LEFT, /* to other runs of the nest */
 	EVENT_UNCONFIRMED,
 	/* A command. */
+	EVENT_REPLIED,	 /* after EVENT_NO_REPLY */
 	EVENT_NOT_SHOWN, /* a part of a lock: why */
 	EVENT_SLOT_MOVING,
 	EVENT_LISTED, /* count locks, on that server */

@@ -452,7 +452,8 @@ on_event(void *arg, const struct event *event)
 		return;
 	}
 	print(state, event);
-	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_ENDING) {
+	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_REPLIED ||
+	    event->type == EVENT_ENDING) {
 		loop_timer_remove(state->loop, &state->timer);
 		log_progress_end();
 	}

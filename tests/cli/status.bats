@@ -489,6 +489,17 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${#lines[@]} == 2 && ${lines[0]} == *"; trying again" ]]
 }
 
+@test "a server that comes late: the line about it is erased" {
+	own_server
+	stop_server "$SUITE_DIR"
+	start "$RLOCKRUN" --progress always --status -k "$KEY"
+	wait_until grep -q 'cannot connect' "$ERR"
+	start_server "$SUITE_DIR"
+	exits_with 0 "$PID"
+	grep -q '^holder: *nobody' out.1
+	[[ $(<"$ERR") == $'\r\e[Krlockrun: "'"$KEY"'": cannot connect to '*$'...\r\e[K' ]]
+}
+
 @test "what stdout doesn't take: 71" {
 	own_server
 	bulk 300
