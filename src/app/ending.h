@@ -11,7 +11,7 @@
 
 #define ENDING_OWN_STATUS (-1) /* the event has it */
 
-/* What each message says that ends a run before its job. */
+/* The last words of a message about a run that ends before its job starts. */
 #define ENDING_NOT_STARTED "command not started"
 
 /* By rank: of two reasons the later one in this list counts. But once a lock is

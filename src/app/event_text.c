@@ -1,8 +1,8 @@
-/* In a message {fact} stands for a fact of the event, and <is|are> for the
- * first of these words if the fact before it is one of something, else the
- * second. A part in brackets is left out if a fact in it is unknown. Names of
- * locks and files come in quotes, so that a name cannot be taken for a part of
- * the message. */
+/* In a message {fact} stands for a fact of the event, and <is|are> for its
+ * first word if the fact before it is 1 or a single name, otherwise for its
+ * second word. A part in brackets is left out if a fact in it is unknown. Names
+ * of locks and files come in quotes, so that a name cannot be taken for a part
+ * of the message. */
 #include "app/event_text.h"
 
 #include <inttypes.h>

@@ -158,8 +158,8 @@ holder_with(const struct look *look, const char *token)
 	return NULL;
 }
 
-/* A lock may have such a name, but mostly a glob was meant. To be quoted for a
- * shell, a name must not contain the quote. */
+/* A lock may have such a name, but a glob is more likely. A name that contains
+ * a quote cannot be quoted for a shell in this way. */
 static void
 report_free(const struct client *client)
 {

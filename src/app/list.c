@@ -105,8 +105,8 @@ find_denial(const struct look *look)
 	return NULL;
 }
 
-/* A lock with both a record and a queue is shown once. A record that may not be
- * read is as good as one of the holder. */
+/* A lock with both a record and a queue is shown once. A record that the access
+ * rules withhold counts as that of the holder. */
 static bool
 is_wanted(const struct list_item *item, const struct look *look)
 {

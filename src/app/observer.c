@@ -73,9 +73,9 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	emit(observer, lock, event);
 }
 
-/* A server that restarts is back in a moment. Silence ends the run after
- * --server-timeout, with the same reason: a message before that would be one
- * too many. What lasts longer are error replies, for which a waiter goes on. */
+/* A server that restarts is back in a moment. Silence for --server-timeout ends
+ * the run, and that message has the same reason, so nothing is reported before.
+ * Only error replies can last longer, as a waiter continues despite them. */
 static void
 watch_silence(struct observer *observer, const struct lock *lock)
 {

@@ -63,8 +63,8 @@ join_names(const struct opts *opts)
 	return text;
 }
 
-/* Whether flock(1) would be given this for its lock: a file that is no program,
- * or does not exist yet. */
+/* Whether this looks like the lock file of flock(1): a file that is not a
+ * program or does not exist yet. */
 static bool
 is_lock_file(const char *word)
 {
@@ -291,8 +291,8 @@ check_wait(struct settings *settings)
 	settings->opts->wait_ms = 0;
 }
 
-/* With -q, status and list answer by their exit status alone. The variables are
- * there for runs: they do not silence what a person wants to see. */
+/* With -q, --status and --list answer by their exit status alone. Variables are
+ * set for runs, so that they do not silence these. */
 static void
 check_quiet(struct settings *settings)
 {

@@ -143,8 +143,8 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_PASSWORD] = {.argument = "TEXT", VARIABLE(PASSWORD),
 	    .help = "the password itself, withheld from the job",
 	    .type = OPTS_PASSWORD, FIELD(login.password), .secret = true},
-	/* Were it no option, getopt_long would take it for --password-file, and
-	 * a message would quote it. */
+	/* Without this row getopt_long would accept it as an abbreviation of
+	 * --password-file, and a message would quote the password. */
 	[OPT_NO_PASSWORD] = {.longs = {"password"}, .argument = "TEXT",
 	    .type = OPTS_REFUSED, .secret = true,
 	    .mistake = "not accepted here, where everyone can see it "

@@ -391,7 +391,7 @@ run_step(struct run *run)
 
 /* --- set-up ----------------------------------------------------------- */
 
-/* 'rlockrun -k NAME "a; b"': a single word that no command is called. */
+/* A shell command given as one word, as in: rlockrun -k NAME "a; b" */
 static bool
 is_shell_syntax(char *const *command)
 {

@@ -78,7 +78,7 @@ set_duration(int64_t *field, const struct opts_row *row, const char *text)
 	return NULL;
 }
 
-/* Without a mistake any text is good. */
+/* A row without a mistake accepts any text. */
 static const char *
 set_text(const char **field, const struct opts_row *row, const char *text)
 {

@@ -30,8 +30,8 @@ is_known(const char *name)
 	return false;
 }
 
-/* Whether so many edits make one text the other: a character more, one less,
- * another one, or two swapped. */
+/* Whether at most so many edits turn one text into the other: adding, removing
+ * or replacing a character, or swapping two. */
 static bool
 is_near(const char *one, const char *other, int edits)
 {

@@ -67,7 +67,7 @@ void look_describe_left(int64_t left_ms, char *text, size_t size);
  * known; NULL if there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
-/* Where somebody looked, and for what. */
+/* A lock, and the place where it was looked for. */
 struct look_subject {
 	const char *server; /* its label */
 	int db;

@@ -235,8 +235,8 @@ are_same_files(const struct stat a[TLS_FILES], const struct stat b[TLS_FILES])
 	return true;
 }
 
-/* Files that change meanwhile differ from those that were looked at before, so
- * they are read once more the next time. */
+/* The files are examined before they are read, so that one that changes
+ * meanwhile differs the next time. */
 static int
 make_anew(struct tls_context *context, char *error)
 {

@@ -31,8 +31,8 @@ int tls_context_new(struct tls_context **context,
 void tls_context_free(struct tls_context *context);
 
 /* To be called before a session is made. If certificate and key do not fit, or
- * a file cannot be used, all files count as they were. anew: see reread.h.
- * Never blocks. */
+ * a file cannot be used, the former contents of all files are kept. anew: see
+ * reread.h. Never blocks. */
 void tls_context_refresh(struct tls_context *context, bool anew);
 
 /* For its on_failure and arg. */

@@ -41,7 +41,7 @@ add_name(struct list *list, const char *name)
 	list->shown++;
 }
 
-/* The bytes are whatever was signed: also NUL, which would hide the rest. */
+/* A certificate may name any bytes, even NUL, which would hide the rest. */
 static void
 copy_bytes(char name[NAME_MAX_BYTES], const void *bytes, int length)
 {

@@ -7,8 +7,7 @@
 
 #include "redis/tls_context.h"
 
-/* Whether a verification with that result failed as the certificate is for
- * others. */
+/* Whether verification failed because the certificate is for another host. */
 bool tls_names_mismatch(long result);
 
 /* Writes the host names and addresses of the subjectAltName, each in quotes:

@@ -27,7 +27,7 @@ struct endpoint {
 	int db;		/* 0 and up */
 	char *user;	/* NULL when not given */
 	char *password; /* of secret.h, or NULL when not given */
-	/* NULL, or what has it instead; stays the setter's. */
+	/* Has the password instead, or NULL; stays the setter's. */
 	struct password_file *password_file;
 	char *label; /* the URL for messages: without user and password */
 	bool tls;    /* never with URL_UNIX */
