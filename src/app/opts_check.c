@@ -63,6 +63,13 @@ join_names(const struct opts *opts)
 	return text;
 }
 
+/* Given without -r. It may hold a password, so messages do not show it. */
+static bool
+is_url(const char *word)
+{
+	return word != NULL && strstr(word, "://") != NULL;
+}
+
 /* Whether this looks like the lock file of flock(1): a file that is not a
  * program or does not exist yet. */
 static bool
@@ -108,6 +115,10 @@ refuse_without_key(struct settings *settings, char **rest)
 		settings_fail(settings, OPT_KEY,
 		    "no key given: a lock has a name, not a file descriptor "
 		    "(-k NAME COMMAND)");
+	} else if (is_url(first)) {
+		settings_fail(settings, OPT_KEY,
+		    "no key given, and a URL is not a command "
+		    "(-k NAME -r URL)");
 	} else if (first != NULL && is_lock_file(first)) {
 		escape_quote(first, file, sizeof(file));
 		suggest_name(first, name, sizeof(name));
@@ -157,6 +168,9 @@ check_command(struct settings *settings, char **rest)
 		settings_fail(settings, OPT_COMMAND, "no command given");
 	else if (*first == '\0')
 		settings_fail(settings, OPT_COMMAND, "the command is empty");
+	else if (shell == NULL && is_url(first))
+		settings_fail(settings, OPT_COMMAND,
+		    "a URL is not a command (-r URL names the server)");
 	else if (shell == NULL)
 		opts->command = rest;
 	else if (*rest != NULL)

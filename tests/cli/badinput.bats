@@ -118,6 +118,15 @@ wrong_variable() {
 	[[ $output == ran ]]
 }
 
+@test "a URL without -r: refused, and not shown, since it may hold a password" {
+	for word in redis://u:hush@h/1 rediss://:hush@h 'unix://u:hush@' redis-cluster://hush; do
+		wrong 'no key given, and a URL is not a command (-k NAME -r URL)' "$word" -k "$KEY" touch ran
+		[[ $stderr != *hush* ]]
+		wrong 'a URL is not a command (-r URL names the server)' -k "$KEY" "$word" touch ran
+		[[ $stderr != *hush* ]]
+	done
+}
+
 # --- what flock(1) takes --------------------------------------------------------
 
 @test "a file in place of -k: its name is suggested" {
