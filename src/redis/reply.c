@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { WORDS_MAX = 256 }; /* of an error reply */
+
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct row {
@@ -140,9 +142,10 @@ void
 reply_describe(char *text, size_t size, const char *what, const char *label,
     const char *error)
 {
-	const char *advice = advise(error);
+	const char *advice = advise(error), *words = explain(error);
 
-	snprintf(text, size, "%s %.512s: %.256s%s%s%s", what, label,
-	    explain(error), advice != NULL ? " (" : "",
-	    advice != NULL ? advice : "", advice != NULL ? ")" : "");
+	snprintf(text, size, "%s %.512s: %.*s%s%s%s%s", what, label, WORDS_MAX,
+	    words, strlen(words) > WORDS_MAX ? "..." : "",
+	    advice != NULL ? " (" : "", advice != NULL ? advice : "",
+	    advice != NULL ? ")" : "");
 }
