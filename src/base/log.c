@@ -102,15 +102,17 @@ log_message(int error, const char *format, va_list arguments)
 }
 
 /* A line that wraps cannot be erased. Some terminals wrap after the last
- * column, some before the next character. */
+ * column, some before the next character. The "^C" that the terminal shows for
+ * Ctrl-C (ECHOCTL) follows the line. */
 size_t
 log_columns(void)
 {
+	const size_t spare = 1 + strlen("^C");
 	struct winsize size = {.ws_col = 0};
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
 		size.ws_col = DEFAULT_COLUMNS;
-	return size.ws_col - 1U;
+	return size.ws_col > spare ? size.ws_col - spare : 1;
 }
 
 void

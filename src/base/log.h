@@ -15,7 +15,8 @@
 void log_warn(const char *format, ...) LOG_FORMAT(1, 2); /* ": strerror" */
 void log_warnx(const char *format, ...) LOG_FORMAT(1, 2);
 
-/* How many columns of a terminal a line can have without wrapping. */
+/* How many columns of a terminal a line can have without wrapping, also when
+ * the terminal shows "^C" behind it. */
 size_t log_columns(void);
 /* One line on a terminal, without a prefix, cut to these columns. The next one,
  * a message or log_progress_end erases it. */
