@@ -277,7 +277,8 @@ check_rest(struct settings *settings, char **rest)
 		check_keys(settings, rest);
 		check_command(settings, rest);
 	} else if (settings->opts->shell_command != NULL ||
-		   (action != OPTS_LIST && *rest != NULL)) {
+		   (action != OPTS_LIST && *rest != NULL &&
+		       settings->opts->key_count > 0)) {
 		settings_fail(settings, OPT_COMMAND, "%s takes no command",
 		    name);
 	} else if (action == OPTS_LIST) {

@@ -211,6 +211,7 @@ wrong_variable() {
 		wrong "the key is empty" $action -k ''
 		wrong "longer than 1024 bytes" $action -k "$(printf %01025d 0)"
 		wrong "can't contain ':rlk:'" $action -k 'a:rlk:b'
+		wrong "no key given (-k NAME)" $action job
 		wrong "$action takes no command" $action -k "$KEY" touch ran
 		wrong "$action takes no command" $action -k "$KEY" -c 'touch ran'
 	done
