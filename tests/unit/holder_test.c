@@ -145,6 +145,34 @@ ends_with(const char *text, const char *end)
 	return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+static int64_t
+wall_clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* One ms before this second began is in the second before, and so on. */
+static void
+test_time(void)
+{
+	char want[32], text[32];
+	struct tm local;
+	int64_t now;
+	time_t at;
+
+	do {
+		now = wall_clock_ms();
+		holder_describe_time(-(now % 1000) - 200, text, sizeof(text));
+	} while (now % 1000 > 700 || wall_clock_ms() > now + 100);
+	at = (time_t)(now / 1000) - 1;
+	localtime_r(&at, &local);
+	strftime(want, sizeof(want), "%H:%M:%S", &local);
+	is_text(text, want, "a time is rounded once");
+}
+
 int
 main(void)
 {
@@ -155,6 +183,7 @@ main(void)
 
 	setenv("TZ", "UTC", 1);
 	tzset();
+	test_time();
 	ok(strncmp(described(0), "web-3 (pid 4121, deploy) since ", 31) == 0,
 	    "host, pid and user");
 	ok(ends_with(described(59 * 1000), ", 59s ago"), "seconds");
