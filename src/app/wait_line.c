@@ -19,7 +19,7 @@ enum brevity {
 	BREVITY_QUEUE,	/* "position 3" */
 	BREVITY_SINCE,	/* "for 3m12s" */
 	BREVITY_PREFIX, /* no "rlockrun: " */
-	BREVITY_LABEL,	/* only pid and user */
+	BREVITY_LABEL,	/* only the label, without one pid and user */
 	BREVITY_HOW,	/* "NAME: web-3" */
 	BREVITY_MORE,	/* no other holders */
 	BREVITY_AGE,	/* not how long it has been held; long names are cut */

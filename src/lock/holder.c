@@ -86,10 +86,14 @@ describe_process(const struct holder *holder, struct holder_words *words)
 	char label[2 * LIMIT_LABEL] = "";
 
 	snprintf(words->who, sizeof(words->who), "%s", holder->host);
-	snprintf(words->brief_process, sizeof(words->brief_process),
-	    " (pid %s, %s)", holder->pid, holder->user);
 	if (*holder->label != '\0')
 		escape_quote(holder->label, label, sizeof(label));
+	if (*label != '\0')
+		snprintf(words->brief_process, sizeof(words->brief_process),
+		    " (%s)", label);
+	else
+		snprintf(words->brief_process, sizeof(words->brief_process),
+		    " (pid %s, %s)", holder->pid, holder->user);
 	snprintf(words->process, sizeof(words->process), " (pid %s, %s%s%s)",
 	    holder->pid, holder->user, *label != '\0' ? ", " : "", label);
 }

@@ -132,9 +132,11 @@ test_long_names(void)
 	    "\\\"sync\\\"\") for 3m12s; waiting 12s, 4m48s left, position 3",
 	    "a label");
 	is_text(line_at(&line, 79),
-	    "\"a\": web-3 (pid 4121, deploy) for 3m12s; waiting 12s, 4m48s "
-	    "left, position 3",
-	    "a label is left out");
+	    "\"a\": web-3 (\"nightly \\\"sync\\\"\") for 3m12s; waiting 12s, "
+	    "4m48s left, position 3",
+	    "  is shown instead of pid and user");
+	is_text(line_at(&line, 39), "\"a\": web-3; 4m48s left, 3rd",
+	    "  and left out");
 }
 
 static void
