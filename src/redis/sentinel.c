@@ -182,8 +182,10 @@ meaning(const char *error)
 	if (error == NULL)
 		return "an answer that is not understood";
 	if (reply_is(error, "NOAUTH"))
-		return "it requires a password (RLOCKRUN_SENTINEL_PASSWORD or "
-		       "--sentinel-password-file)";
+		return "it requires a password (give it by "
+		       "--sentinel-password-file or "
+		       "RLOCKRUN_SENTINEL_PASSWORD, "
+		       "which a job does not inherit)";
 	if (reply_is(error, "WRONGPASS"))
 		return "WRONGPASS (check the user and the password for the "
 		       "sentinels)";

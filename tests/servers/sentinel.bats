@@ -88,7 +88,7 @@ denied() {
 
 @test "a password for the sentinels" {
 	SENTINEL_OPTIONS='requirepass hush' own_sentinels 0
-	denied 'it requires a password (RLOCKRUN_SENTINEL_PASSWORD or --sentinel-password-file)'
+	denied 'it requires a password (give it by --sentinel-password-file or RLOCKRUN_SENTINEL_PASSWORD, which a job does not inherit)'
 	# The server's isn't told to them.
 	RLOCKRUN_PASSWORD=hush denied 'it requires a password'
 	RLOCKRUN_SENTINEL_PASSWORD=hush run -0 rl env
