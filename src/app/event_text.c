@@ -98,7 +98,7 @@ static const struct {
 	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,
 	    "{name}: {count} <other still holds|others still hold> it; release "
 	    "it again"},
-	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is free already[; {why}]"},
+	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is already free[; {why}]"},
 	[EVENT_FORCE_LATE] = {LEVEL_WARNING,
 	    "{name}: it has another holder by now; nothing was changed"},
 	[EVENT_FORCE_OTHER_TOKEN] = {LEVEL_WARNING,

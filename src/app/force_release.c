@@ -45,7 +45,7 @@ ignore_answer(void *arg, const struct value *value)
 	return 0;
 }
 
-/* The lock is free already: a waiter that is not notified comes at its next
+/* The lock is already free: a waiter that is not notified comes at its next
  * heartbeat. */
 static void
 notify_waiters(struct client *client, const struct key_names *keys,

@@ -249,7 +249,8 @@ certificate_fault(const struct stream_tls *tls, long result)
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		return "its certificate is of an unknown CA (--tls-ca FILE "
+		return "its certificate is issued by an unknown CA (--tls-ca "
+		       "FILE "
 		       "trusts one)";
 	default:
 		return tls->context->lib.X509_verify_cert_error_string(result);

@@ -65,18 +65,18 @@ teardown() { end_test; }
 	[[ -z $(keys_left) ]]
 }
 
-@test "force-release: what is free is free already" {
+@test "force-release: what is free is already free" {
 	run -0 rlockrun --force-release --yes -k "$KEY"
-	[[ $output == "rlockrun: \"$KEY\" is free already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is already free" ]]
 	run -0 rlockrun --force-release --token any -k "$KEY"
-	[[ $output == "rlockrun: \"$KEY\" is free already" ]]
+	[[ $output == "rlockrun: \"$KEY\" is already free" ]]
 }
 
 @test "force-release of a glob: not expanded, with a hint if there is no such lock" {
 	held "$KEY-1" web-1
 	for name in "$KEY*" "$KEY-?" "$KEY-[12]"; do
 		run -0 rlockrun --force-release --yes -k "$name"
-		[[ $output == "rlockrun: \"$name\" is free already; --force-release takes one name and expands no globs (--list '$name' shows the locks that match)" ]]
+		[[ $output == "rlockrun: \"$name\" is already free; --force-release takes one name and expands no globs (--list '$name' shows the locks that match)" ]]
 	done
 	[[ $(cli exists "$KEY-1") == 1 ]]
 	run -0 rlockrun --force-release --yes -k "it's *"
@@ -251,7 +251,7 @@ teardown() { end_test; }
 	cli set "$KEY" plain
 	run -0 on_terminal 'yes\n'
 	run -0 on_terminal ''
-	grep -q "is free already" screen
+	grep -q "is already free" screen
 	cli set "$KEY" plain
 	run -0 on_terminal '' --token plain
 	grep -vq "release it?" screen

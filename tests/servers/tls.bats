@@ -143,7 +143,7 @@ names() {
 
 @test "the certificate of an unknown authority" {
 	tls_server unknown
-	refused_there 'its certificate is of an unknown CA (--tls-ca'
+	refused_there 'its certificate is issued by an unknown CA (--tls-ca'
 }
 
 @test "nothing older than TLS 1.2" {
