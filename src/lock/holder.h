@@ -46,7 +46,7 @@ struct holder_words {
 	char who[256];
 	char process[3 * LIMIT_LABEL]; /* with the label */
 	char since[80];
-	char more[192]; /* about other holders */
+	char more[224]; /* about other holders */
 	/* Shorter texts in place of how, process and since. */
 	char brief_how[48];
 	char brief_process[2 * LIMIT_LABEL + sizeof(" ()")];
