@@ -383,7 +383,7 @@ is_blocked() {
 # bats test_tags=extra
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
 	through delay:1200:EVAL/7
-	run -69 rl -t 2 --server-timeout 3 touch ran
+	run -69 rl -t 2 --server-timeout 6 touch ran
 	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
 	passed EVAL/8 1
 	wait_until none_left
