@@ -49,7 +49,7 @@ struct holder_words {
 	char more[224]; /* about other holders */
 	/* Shorter texts in place of how, process and since. */
 	char brief_how[48];
-	char brief_process[2 * LIMIT_LABEL + sizeof(" ()")];
+	char brief_process[2 * LIMIT_LABEL + 4];
 	char brief_since[40];
 };
 
