@@ -391,6 +391,9 @@ explain() {
 	is_clean one 'waiter(1, 1000, 2000, 124, max_run_ms=300)' 'fault("guard", "trace", 1100, 1900, run=1)'
 	finds status one 'waiter(1, 1000, 2000, 69)'
 	is_clean one 'waiter(1, 1000, 2000, 69)' 'fault("server", "stop", 500, 1900)'
+	local few='"1 of 2 replicas have the lock; command not started"'
+	is_clean one "waiter(1, 1000, 1300, 69, $few, wait_replicas=2, wait_ms=300)"
+	finds status one "waiter(1, 1000, 3300, 69, $few, wait_replicas=2, wait_ms=3000)"
 	finds status one 'waiter(1, 1000, 2000, 69, "")' 'fault("server", "stop", 500, 1900)'
 	finds status one 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
 	is_clean redlock3 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
