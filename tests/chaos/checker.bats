@@ -442,6 +442,9 @@ explain() {
 	finds fence one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7)'
 	excuses counter one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7)' \
 		'fault("server", "kill", 2100, 2200)'
+	local early='job(1, 2500, 3000, begun=1000, fence=7)' later='job(2, 2200, 2400, begun=2100, fence=8)'
+	finds fence one "$early" "$later" 'fault("server", "kill", 800, 900)'
+	excuses counter one "$early" "$later" 'fault("server", "kill", 1500, 1600)'
 	is_clean one 'job(1, 1000, 2000, fence=7)' 'job(2, 2500, 3000, fence=7, keys=["b"])'
 	finds fence redlock3 'job(1, 1000, 2000, fence=7)'
 	finds token one 'job(1, 1000, 2000, token="t\nu", keys=["a", "b"])' 'job(2, 2500, 3000, token="u")'

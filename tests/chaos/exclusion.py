@@ -243,7 +243,9 @@ def is_acquired_after(one, other):
 
 
 def excuse_fence(story, one, other):
-    lost = [fault for fault in story.server_faults(one.tenure[0], other.start)
+    """The other one may have acquired before the loss, and started after it."""
+    begin = min(one.tenure[0], other.tenure[0])
+    lost = [fault for fault in story.server_faults(begin, other.start)
             if fault.on != "host"]
     return "the server may have lost its counter" if lost else None
 
