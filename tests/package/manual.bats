@@ -172,7 +172,7 @@ own_locker() {
 plays() {
 	KEY=$1
 	begin_queue_names
-	rm -f order go err.*
+	rm -f order go err.* ./*.started
 	STARTED=()
 	holds A
 	enqueue B
