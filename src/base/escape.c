@@ -53,6 +53,20 @@ code_point(const char *text, size_t length)
 	return code;
 }
 
+struct range {
+	uint32_t first, last;
+};
+
+/* The ranges are in ascending order. */
+static bool
+is_in(uint32_t code, const struct range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (code <= ranges[i].last)
+			return code >= ranges[i].first;
+	return false;
+}
+
 /* Controls (C0, C1: terminals obey both), the line and paragraph separators,
  * and what reorders text or leaves no trace on a screen: Bidi_Control and
  * Default_Ignorable_Code_Point of the Unicode Character Database (UAX #44), and
@@ -61,19 +75,15 @@ code_point(const char *text, size_t length)
 static bool
 is_unsafe(uint32_t code)
 {
-	static const struct {
-		uint32_t first, last;
-	} ranges[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f},
-	    {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},
-	    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e},
-	    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},
-	    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
-	    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+	static const struct range ranges[] = {{0, 0x1f}, {0x7f, 0x9f},
+	    {0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160},
+	    {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x200b, 0x200f},
+	    {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
+	    {0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0},
+	    {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+	    {0xe0000, 0xe0fff}};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
-		if (code <= ranges[i].last)
-			return code >= ranges[i].first;
-	return false;
+	return is_in(code, ranges, sizeof(ranges) / sizeof(*ranges));
 }
 
 /* East_Asian_Width W and F (UAX #11) and emoji, in ranges that are wider than
@@ -81,18 +91,14 @@ is_unsafe(uint32_t code)
 static bool
 may_be_wide(uint32_t code)
 {
-	static const struct {
-		uint32_t first, last;
-	} ranges[] = {{0x1100, 0x115f}, {0x231a, 0x27bf}, {0x2934, 0x2935},
-	    {0x2b05, 0x2b55}, {0x2e80, 0xa4cf}, {0xa960, 0xa97f},
-	    {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe10, 0xfe6f},
-	    {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x1b2ff},
-	    {0x1d300, 0x1d37f}, {0x1f000, 0x1faff}, {0x20000, 0x3fffd}};
+	static const struct range ranges[] = {{0x1100, 0x115f},
+	    {0x231a, 0x27bf}, {0x2934, 0x2935}, {0x2b05, 0x2b55},
+	    {0x2e80, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3},
+	    {0xf900, 0xfaff}, {0xfe10, 0xfe6f}, {0xff00, 0xff60},
+	    {0xffe0, 0xffe6}, {0x16fe0, 0x1b2ff}, {0x1d300, 0x1d37f},
+	    {0x1f000, 0x1faff}, {0x20000, 0x3fffd}};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
-		if (code <= ranges[i].last)
-			return code >= ranges[i].first;
-	return false;
+	return is_in(code, ranges, sizeof(ranges) / sizeof(*ranges));
 }
 
 /* code is one byte of text, or a character of JSON. */
