@@ -82,7 +82,7 @@ def excuse_orphans(run, fault, other, orphans):
 
 def find_outliving_exit(run):
     """rlockrun ends when its job has, unless it was killed itself. A command that ended by
-    itself may have left others, if nobody had told it to stop, but ends before rlockrun,
+    itself may have left others, if nobody had asked it to stop, but ends before rlockrun,
     too."""
     if not run.exit or was_killed(run):
         return
@@ -102,7 +102,7 @@ def was_killed(run):
 
 
 def was_told_to_stop(run):
-    """Whether rlockrun told the command to stop, or forwarded a signal to it, and not just
+    """Whether rlockrun asked the command to stop, or forwarded a signal to it, and not just
     when it ended."""
     if run.exit.status == OVERRUN or STOPPING in run.exit.stderr:
         return True
@@ -184,7 +184,7 @@ def find_owner(story, kind, member):
 
 
 def ended_in_peace(story, run):
-    """It could tell the server that it was gone, and min-hold keeps nothing. Signals that
+    """Its undo or release could reach the server, and min-hold keeps nothing. Signals that
     it handles do not hinder it."""
     rude = any(fault.on != "wrapper" or fault.fault not in HANDLED
                for fault in run.faults + run.top.faults)

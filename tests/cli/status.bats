@@ -479,7 +479,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${#lines[@]} == 1 && $output == *": refused by "*NOPERM*"(permit it: "* ]]
 }
 
-@test "a server that is away is reported once, with -v also after 2 s" {
+@test "an unreachable server is reported once, with -v also after 2 s" {
 	for action in "--status -k a" --list; do
 		# shellcheck disable=SC2086
 		run -69 rlockrun -r "unix://$PWD/none" --server-timeout 4 $action
