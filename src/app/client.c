@@ -86,10 +86,12 @@ client_fail(struct client *client, enum ending_reason failure, const char *what,
 }
 
 void
-client_send(struct client_command *command, const char **argv, bool more)
+client_send(struct client_command *command, const struct script *script,
+    const char **argv, bool more)
 {
 	struct client *client = command->client;
-	struct command sent = {.argv = argv,
+	struct command sent = {.script = script,
+	    .argv = argv,
 	    .deadline = clock_now() + client->opts->server_timeout_ms,
 	    .on_reply = on_reply,
 	    .arg = command,
@@ -131,8 +133,8 @@ pause_for(struct client *client, int64_t ms)
 }
 
 bool
-client_ask(struct client *client, const char **argv, client_read *read,
-    void *arg)
+client_ask(struct client *client, const struct script *script,
+    const char **argv, client_read *read, void *arg)
 {
 	struct client_command command = {client, read, arg, NULL};
 	int64_t began_at = clock_now();
@@ -142,7 +144,7 @@ client_ask(struct client *client, const char **argv, client_read *read,
 
 	for (;;) {
 		client_forget_failure(client);
-		client_send(&command, argv, false);
+		client_send(&command, script, argv, false);
 		client_wait(client);
 		if (!client->transient ||
 		    clock_now() + backoff_ms >= give_up_at)
@@ -221,7 +223,8 @@ client_look(struct client *client, const struct key_names *keys, int holders,
 
 	request_look(&request, keys, client_reaches_helpers(client, keys->lock),
 	    holders, QUEUE_SHOWN);
-	found = client_ask(client, request.argv, read_look, look);
+	found =
+	    client_ask(client, request.script, request.argv, read_look, look);
 	request_fini(&request);
 	return found;
 }

@@ -54,17 +54,19 @@ struct server *client_switch(struct client *client,
     const struct endpoint *endpoint);
 void client_return(struct client *client, struct server *former);
 
-/* Sends argv, which ends with NULL. The command must last until its reply;
- * more: others follow at once. */
-void client_send(struct client_command *command, const char **argv, bool more);
+/* Sends argv, which ends with NULL, with the script or NULL: see struct
+ * command. The command must last until its reply; more: others follow at once.
+ */
+void client_send(struct client_command *command, const struct script *script,
+    const char **argv, bool more);
 
 /* Awaits the replies to all that was sent. */
 void client_wait(struct client *client);
 
-/* Sends argv until there is a reply, for --server-timeout at most: a server
+/* Sends the same until there is a reply, for --server-timeout at most: a server
  * that restarts is back in a moment. False after a failure. */
-bool client_ask(struct client *client, const char **argv, client_read *read,
-    void *arg);
+bool client_ask(struct client *client, const struct script *script,
+    const char **argv, client_read *read, void *arg);
 
 void client_forget_failure(struct client *client);
 /* "WHAT SERVER: WHY" */

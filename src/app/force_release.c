@@ -55,8 +55,8 @@ notify_waiters(struct client *client, const struct key_names *keys,
 
 	request_notify(&request, keys, (const char *const *)forced->waiters,
 	    forced->waiter_count);
-	if (request.argc > 0 &&
-	    !client_ask(client, request.argv, ignore_answer, NULL))
+	if (request.argc > 0 && !client_ask(client, request.script,
+				    request.argv, ignore_answer, NULL))
 		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
 					.why = client->error});
 	request_fini(&request);
@@ -75,7 +75,8 @@ send_force(struct client *client, const struct key_names *keys,
 	request_force(&request, keys,
 	    client_reaches_helpers(client, keys->lock), look, only);
 	do
-		replied = client_ask(client, request.argv, read_forced, forced);
+		replied = client_ask(client, request.script, request.argv,
+		    read_forced, forced);
 	while (replied && forced->unfinished && clock_now() < give_up_at);
 	if (replied && forced->unfinished)
 		client_fail(client, ENDING_UNAVAILABLE,

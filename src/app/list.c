@@ -207,7 +207,7 @@ send_look(struct list_item *item, bool more)
 	request_look(&request, &keys, true, HOLDERS_SHOWN, 0);
 	item->command = (struct client_command){item->list->client, read_look,
 	    item, excuse_move};
-	client_send(&item->command, request.argv, more);
+	client_send(&item->command, request.script, request.argv, more);
 	request_fini(&request);
 	key_names_fini(&keys);
 }
@@ -323,7 +323,7 @@ list_page(struct list *list)
 {
 	const char *argv[] = {"SCAN", list->cursor, "MATCH", "*:rlk*:[iq]",
 	    "COUNT", PAGE, NULL};
-	bool shown = client_ask(list->client, argv, read_page, list);
+	bool shown = client_ask(list->client, NULL, argv, read_page, list);
 
 	if (shown) {
 		begin_table(list);
@@ -390,7 +390,7 @@ list_cluster(struct list *list)
 	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
 	int result = EXITCODE_OK;
 
-	if (!client_ask(list->client, argv, read_primaries, list))
+	if (!client_ask(list->client, NULL, argv, read_primaries, list))
 		return client_report_failure(list->client);
 	for (int i = 0; i < list->primary_count; i++) {
 		int failure = list_primary(list, &list->primaries[i]);

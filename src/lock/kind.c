@@ -4,16 +4,16 @@
 
 #include "lock/script.h"
 
-#define COUNTED                                                           \
-	.acquire = script_acquire_counted, .renew = script_renew_counted, \
-	.release = script_release_counted, .join = script_join_counted
+#define COUNTED                                                             \
+	.acquire = &script_acquire_counted, .renew = &script_renew_counted, \
+	.release = &script_release_counted, .join = &script_join_counted
 
 const struct kind kind_exclusive = {.letter = "x",
     .held = "exclusively",
-    .acquire = script_acquire_exclusive,
-    .renew = script_renew_exclusive,
-    .release = script_release_exclusive,
-    .join = script_join_exclusive};
+    .acquire = &script_acquire_exclusive,
+    .renew = &script_renew_exclusive,
+    .release = &script_release_exclusive,
+    .join = &script_join_exclusive};
 const struct kind kind_shared = {.letter = "s", .held = "shared", COUNTED};
 const struct kind kind_permits = {.letter = "p", .held = "by permit", COUNTED};
 

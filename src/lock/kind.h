@@ -3,13 +3,15 @@
 #ifndef KIND_H
 #define KIND_H
 
+#include "redis/script.h"
+
 struct kind {
 	char letter[2];	  /* in waiters' names and on the wire */
 	const char *held; /* how, in a sentence: "shared" */
-	const char *acquire;
-	const char *renew;
-	const char *release;
-	const char *join;
+	const struct script *acquire;
+	const struct script *renew;
+	const struct script *release;
+	const struct script *join;
 };
 
 extern const struct kind kind_exclusive; /* a string, the token */

@@ -48,8 +48,11 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 	struct command command = *how;
 	int sent = 0;
 
+	command.script = request->script;
 	command.argc = request->argc;
 	command.argv = request->argv;
+	command.whole = command.on_reply == NULL;
+	command.withdraws = request->withdraws;
 	command.is_answer = request->is_answer;
 	command.arg = lock;
 	if (request->argc > 0)

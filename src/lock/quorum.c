@@ -362,7 +362,9 @@ quorum_send(struct quorum *quorum, const struct command *command,
 		return send_to_single(quorum->single, command, ask);
 	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW ||
 	    ask == QUORUM_RELEASE) {
-		ask_members(quorum, command, ask);
+		/* Not all replies to a release are awaited. */
+		own.whole = own.whole || ask == QUORUM_RELEASE;
+		ask_members(quorum, &own, ask);
 		return 0;
 	}
 	own.on_reply = NULL;

@@ -43,10 +43,11 @@ begin(struct request *request)
 
 /* The arguments follow. */
 static void
-add_script(struct request *request, const char *script,
+add_script(struct request *request, const struct script *script,
     const char *const *names, size_t count)
 {
-	ADD(request, "EVAL", script, number(request, (int64_t)count));
+	request->script = script;
+	ADD(request, number(request, (int64_t)count));
 	for (size_t i = 0; i < count; i++)
 		ADD(request, names[i]);
 }
@@ -77,7 +78,7 @@ doorbell_of(struct request *request, const char *key, const char *name)
 
 /* The keys of acquire, release and join. */
 static void
-begin_claim(struct request *request, const char *script,
+begin_claim(struct request *request, const struct script *script,
     const struct claim *claim)
 {
 	const struct key_names *keys = &claim->keys;
@@ -114,11 +115,12 @@ helper_life(struct request *request, const struct claim *claim)
 
 /* --- acquire ---------------------------------------------------------- */
 
-/* Or up to SLACK_BYTES less. */
+/* By digest, which is the usual way; or up to SLACK_BYTES less. */
 static size_t
 wire_size(const struct request *request)
 {
-	size_t size = 0;
+	size_t size = sizeof("*12\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n") +
+		      strlen(request->script->digest);
 
 	for (int i = 0; i < request->argc; i++)
 		size += strlen(request->argv[i]) + sizeof("$12345\r\n\r\n");
@@ -135,7 +137,7 @@ padding(const struct request *request, const struct claim *claim)
 	static char spaces[READ_BYTES + SLACK_BYTES + 1];
 	const size_t end = READ_BYTES + SLACK_BYTES;
 	const size_t keys = 5 * (strlen(claim->keys.lock) + TOKEN_SIZE);
-	const size_t undo = strlen(script_undo) + keys + UNDO_REST_BYTES;
+	const size_t undo = strlen(script_undo.text) + keys + UNDO_REST_BYTES;
 	const size_t size = wire_size(request);
 
 	if (size >= end || size + undo < READ_BYTES)
@@ -219,7 +221,7 @@ request_stay(struct request *request, const struct claim *claim)
 	begin(request);
 	if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
 		return;
-	add_script(request, script_stay, names, 1);
+	add_script(request, &script_stay, names, 1);
 	ADD(request, claim->member, number(request, claim->config->ttl_ms),
 	    helper_life(request, claim));
 }
@@ -245,7 +247,7 @@ request_release(struct request *request, const struct claim *claim,
 	begin_claim(request, kind->release, claim);
 	if (claim->tier == CLAIM_WITH_QUEUE) {
 		doorbell = doorbell_of(request, claim->keys.lock, claim->head);
-		request->argv[2] = number(request, claim->tier + 1);
+		request->argv[0] = number(request, claim->tier + 1);
 		ADD(request, doorbell != NULL ? doorbell : claim->doorbell);
 	}
 	ADD(request, claim->token, kind->letter, permits(request, claim),
@@ -253,6 +255,7 @@ request_release(struct request *request, const struct claim *claim,
 	    claim->waiter, claim->run, claim->head);
 	add_former(request, claim);
 	request->is_answer = answer_is_release;
+	request->withdraws = true;
 }
 
 /* Only with the keys that it needs: its bytes count, see padding(). */
@@ -269,7 +272,8 @@ request_undo(struct request *request, const struct claim *claim)
 		return;
 	if (claim->tier < CLAIM_WITH_QUEUE)
 		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
-	add_script(request, script_undo, names, count);
+	add_script(request, &script_undo, names, count);
+	request->withdraws = true;
 	ADD(request, claim->token, claim->waiter);
 	add_former(request, claim);
 }
@@ -298,7 +302,7 @@ request_notify(struct request *request, const struct key_names *keys,
 		names[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
 	if (count == 0 || request->doorbell_count < count)
 		return;
-	add_script(request, script_notify, names, count + 2);
+	add_script(request, &script_notify, names, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
@@ -318,7 +322,7 @@ request_notify_behind(struct request *request, const struct claim *claim,
 	names[3] = doorbell_of(request, claim->keys.lock, answer->behind);
 	if (request->doorbell_count < 2)
 		return;
-	add_script(request, script_notify_behind, names, 4);
+	add_script(request, &script_notify_behind, names, 4);
 	ADD(request, answer->behind);
 }
 
@@ -332,7 +336,7 @@ request_look(struct request *request, const struct key_names *keys,
 	    keys->queue, keys->alive, keys->nested};
 
 	begin(request);
-	add_script(request, script_look, names, helpers ? 6 : 1);
+	add_script(request, &script_look, names, helpers ? 6 : 1);
 	ADD(request, number(request, holders), number(request, waiters));
 }
 
@@ -353,7 +357,7 @@ request_force(struct request *request, const struct key_names *keys,
 		count++;
 	else
 		head = "";
-	add_script(request, script_force, names, count);
+	add_script(request, &script_force, names, count);
 	ADD(request, head);
 	for (size_t i = 0; i < look->listed; i++)
 		if (only == NULL || only == &look->holders[i])

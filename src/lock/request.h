@@ -18,9 +18,11 @@ enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 8, REQUEST_NUMBERS = 6 };
 /* The words of a command. They point into the request, the claim, the names of
  * the keys and the answer that it was made from, and last as long as those. */
 struct request {
-	int argc;	   /* 0: there is nothing to send */
-	const char **argv; /* ends with NULL, too */
-	bool (*is_answer)(const struct value *value); /* as in command */
+	const struct script *script; /* as in command, like what follows */
+	int argc;		     /* 0: there is nothing to send */
+	const char **argv;	     /* ends with NULL, too */
+	bool (*is_answer)(const struct value *value);
+	bool withdraws;
 
 	const char *words[REQUEST_WORDS];
 	const char **more_words; /* NULL unless these were too few */

@@ -418,6 +418,8 @@ take_value(struct conn *conn, struct value *value)
 		fail(conn, "unexpected answer from", "not that of our script");
 	else if (conn->handshake.misfit != NULL)
 		fail(conn, "cannot use", conn->handshake.misfit);
+	else if (conn->state == CONN_UP)
+		flush(conn); /* a script is sent again */
 }
 
 /* The reader may go while a handler runs, when that gives the connection up. */

@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/secret.h"
 
@@ -13,6 +15,16 @@ enum { OUT_ROOM = 16000 };
 static const struct value_limits usual_limits = {65536, 64};
 /* Of "$N\r\n" and of the end of the argument behind it. */
 enum { HEAD_MAX = 32 };
+enum { FAILURE_MAX = 640 };
+
+/* What follows a script: its keys and arguments as they travel, and WAIT. */
+struct spare {
+	const struct script *script;
+	int argc;
+	bool asking;
+	size_t length;
+	char bytes[];
+};
 
 int
 pipeline_init(struct pipeline *pipeline)
@@ -24,9 +36,13 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
+	for (size_t i = 0; i < pipeline->queued; i++)
+		free(pipeline->queue[i].spare);
 	value_free(pipeline->first_answer);
 	secret_free(pipeline->out);
 }
+
+/* --- bytes ------------------------------------------------------------ */
 
 static char *
 put_head(char *end, char type, size_t number)
@@ -43,25 +59,29 @@ put_head(char *end, char type, size_t number)
 	return mempcpy(end, "\r\n", 2);
 }
 
-/* redis.io's "Redis serialization protocol specification": an array of bulk
- * strings. Formatted in place, as a copy of AUTH would have to be wiped. */
+/* Appends a part of an array of bulk strings, as in redis.io's "Redis
+ * serialization protocol specification". Formatted in place, as a copy of AUTH
+ * would have to be wiped. total: how many words the array has, 0 if it has
+ * begun before. */
 static int
-format(struct pipeline *pipeline, const struct command *command)
+put_words(struct pipeline *pipeline, int total, const char *const *words,
+    int count)
 {
 	size_t size = pipeline->out_length + HEAD_MAX;
 	char *out, *end;
 
-	for (int i = 0; i < command->argc; i++)
-		size += strlen(command->argv[i]) + HEAD_MAX;
+	for (int i = 0; i < count; i++)
+		size += strlen(words[i]) + HEAD_MAX;
 	out = secret_grow(pipeline->out, size);
 	if (out == NULL)
 		return -1;
 	end = out + pipeline->out_length;
-	end = put_head(end, '*', (size_t)command->argc);
-	for (int i = 0; i < command->argc; i++) {
-		size_t length = strlen(command->argv[i]);
+	if (total > 0)
+		end = put_head(end, '*', (size_t)total);
+	for (int i = 0; i < count; i++) {
+		size_t length = strlen(words[i]);
 		end = put_head(end, '$', length);
-		end = mempcpy(end, command->argv[i], length);
+		end = mempcpy(end, words[i], length);
 		end = mempcpy(end, "\r\n", 2);
 	}
 	pipeline->out = out;
@@ -70,45 +90,168 @@ format(struct pipeline *pipeline, const struct command *command)
 }
 
 static int
-append(struct pipeline *pipeline, const struct command *command)
+put_bytes(struct pipeline *pipeline, const char *bytes, size_t length)
 {
-	if (pipeline->queued == PIPELINE_MAX || format(pipeline, command) == -1)
+	char *out = secret_grow(pipeline->out, pipeline->out_length + length);
+
+	if (out == NULL)
 		return -1;
-	pipeline->queue[pipeline->queued++] =
-	    (struct pending){.on_reply = command->on_reply,
-		.arg = command->arg,
-		.is_answer = command->is_answer,
-		.limits = command->limits,
-		.deadline = command->deadline,
-		.sent_at = CLOCK_NEVER};
+	memcpy(out + pipeline->out_length, bytes, length);
+	pipeline->out = out;
+	pipeline->out_length += length;
 	return 0;
 }
 
-/* The command's answer is kept until WAIT has its own. */
-int
-pipeline_append(struct pipeline *pipeline, const struct command *command)
+static int
+put_asking(struct pipeline *pipeline)
+{
+	const char *const asking[] = {"ASKING"};
+
+	return put_words(pipeline, 1, asking, 1);
+}
+
+/* The beginning of a command that runs a script. */
+static int
+put_script(struct pipeline *pipeline, const struct script *script, int argc,
+    bool by_digest)
+{
+	const char *const words[] = {by_digest ? "EVALSHA" : "EVAL",
+	    by_digest ? script->digest : script->text};
+
+	return put_words(pipeline, argc + 2, words, 2);
+}
+
+static int
+put_wait(struct pipeline *pipeline, const struct command *command)
 {
 	char count[16];
 	char ms[24];
-	const char *argv[] = {"WAIT", count, ms};
-	struct command first = *command;
-	struct command wait = *command;
+	const char *const words[] = {"WAIT", count, ms};
 
-	if (command->replicas == 0)
-		return append(pipeline, command);
-	if (pipeline->queued + 2 > PIPELINE_MAX)
-		return -1;
 	snprintf(count, sizeof(count), "%d", command->replicas);
 	snprintf(ms, sizeof(ms), "%" PRId64, command->replicas_ms);
-	first.on_reply = NULL;
-	wait.argc = 3;
-	wait.argv = argv;
+	return put_words(pipeline, 3, words, 3);
+}
+
+/* Also where in the output its keys and arguments begin. */
+static int
+put_command(struct pipeline *pipeline, const struct command *command,
+    bool by_digest, size_t *rest)
+{
+	const struct script *script = command->script;
+
+	if (command->asking && put_asking(pipeline) == -1)
+		return -1;
+	if (script != NULL &&
+	    put_script(pipeline, script, command->argc, by_digest) == -1)
+		return -1;
+	*rest = pipeline->out_length;
+	if (put_words(pipeline, script == NULL ? command->argc : 0,
+		command->argv, command->argc) == -1)
+		return -1;
+	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
+}
+
+/* --- commands --------------------------------------------------------- */
+
+static bool
+has_room(const struct pipeline *pipeline, bool asking, bool waits)
+{
+	return pipeline->queued + asking + 1 + waits <= PIPELINE_MAX;
+}
+
+static void
+queue_up(struct pipeline *pipeline, struct pending pending)
+{
+	pending.sent_at = CLOCK_NEVER;
+	pipeline->queue[pipeline->queued++] = pending;
+}
+
+/* The answer to ASKING does not matter; that of the command is kept until WAIT
+ * has its own. */
+static void
+queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
+    bool waits)
+{
+	struct pending first = *pending;
+	struct pending wait = *pending;
+
+	wait.spare = NULL;
+	wait.joined = false;
 	wait.is_answer = NULL;
 	wait.limits = usual_limits;
-	if (append(pipeline, &first) == -1)
+	first.joined = waits;
+	if (waits)
+		first.on_reply = NULL;
+	if (asking)
+		queue_up(pipeline,
+		    (struct pending){.deadline = pending->deadline});
+	queue_up(pipeline, first);
+	if (waits)
+		queue_up(pipeline, wait);
+}
+
+static struct spare *
+make_spare(const struct pipeline *pipeline, const struct command *command,
+    size_t rest)
+{
+	size_t length = pipeline->out_length - rest;
+	struct spare *spare = malloc(sizeof(*spare) + length);
+
+	if (spare == NULL)
+		return NULL;
+	*spare = (struct spare){.script = command->script,
+	    .argc = command->argc,
+	    .asking = command->asking,
+	    .length = length};
+	memcpy(spare->bytes, pipeline->out + rest, length);
+	return spare;
+}
+
+static void
+take_back(struct pipeline *pipeline, size_t length)
+{
+	explicit_bzero(pipeline->out + length, pipeline->out_length - length);
+	pipeline->out_length = length;
+}
+
+static int
+append(struct pipeline *pipeline, const struct command *command, bool by_digest)
+{
+	const size_t begin = pipeline->out_length;
+	struct pending pending = {.on_reply = command->on_reply,
+	    .arg = command->arg,
+	    .is_answer = command->is_answer,
+	    .limits = command->limits,
+	    .deadline = command->deadline,
+	    .withdraws = command->withdraws};
+	size_t rest;
+	int put = put_command(pipeline, command, by_digest, &rest);
+
+	if (put == 0 && by_digest) {
+		pending.spare = make_spare(pipeline, command, rest);
+		put = pending.spare == NULL ? -1 : 0;
+	}
+	if (put == -1) {
+		take_back(pipeline, begin);
 		return -1;
-	pipeline->queue[pipeline->queued - 1].joined = true;
-	return append(pipeline, &wait);
+	}
+	queue_all(pipeline, &pending, command->asking, command->replicas > 0);
+	return 0;
+}
+
+/* When memory is out, EVAL has its room: a renewal must not need more. */
+int
+pipeline_append(struct pipeline *pipeline, const struct command *command)
+{
+	bool by_digest =
+	    command->script != NULL && !command->whole && !pipeline->no_digests;
+
+	if (!has_room(pipeline, command->asking, command->replicas > 0))
+		return -1;
+	if (by_digest && append(pipeline, command, true) == 0)
+		return 0;
+	return append(pipeline, command, false);
 }
 
 int64_t
@@ -169,24 +312,77 @@ is_answer(const struct pending *pending, const struct value *value)
 	       pending->is_answer(value);
 }
 
-bool
-pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    const struct reply *begun)
+/* --- once more as EVAL ------------------------------------------------ */
+
+/* The words of Redis and of proxies differ, but they name the command. */
+static bool
+denies_digests(const char *error)
+{
+	return strcasestr(error, "evalsha") != NULL;
+}
+
+static bool
+is_too_late(const struct pipeline *pipeline, const struct pending *asked)
+{
+	for (size_t i = 0; i < pipeline->queued; i++)
+		if (pipeline->queue[i].withdraws)
+			return true;
+	return clock_now() >= asked->deadline ||
+	       !has_room(pipeline, asked->spare->asking, asked->joined);
+}
+
+static int
+put_spare(struct pipeline *pipeline, const struct spare *spare)
+{
+	const size_t begin = pipeline->out_length;
+
+	if ((!spare->asking || put_asking(pipeline) == 0) &&
+	    put_script(pipeline, spare->script, spare->argc, false) == 0 &&
+	    put_bytes(pipeline, spare->bytes, spare->length) == 0)
+		return 0;
+	take_back(pipeline, begin);
+	return -1;
+}
+
+/* The WAIT that followed the digest is answered for nothing. */
+static bool
+send_again(struct pipeline *pipeline, const struct pending *asked)
+{
+	struct pending again = *asked;
+	struct pending *wait = asked->joined ? &pipeline->queue[0] : NULL;
+
+	if (is_too_late(pipeline, asked) ||
+	    put_spare(pipeline, asked->spare) == -1)
+		return false;
+	again.spare = NULL;
+	if (wait != NULL) {
+		again.on_reply = wait->on_reply;
+		wait->on_reply = NULL;
+	}
+	queue_all(pipeline, &again, asked->spare->asking, wait != NULL);
+	return true;
+}
+
+static struct pending
+take_oldest(struct pipeline *pipeline)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct value *first = pipeline->first_answer;
-	struct reply reply = *begun;
 
-	if (!is_answer(&oldest, value)) {
-		value_free(value);
-		return false;
-	}
 	pipeline->queued--;
 	memmove(pipeline->queue, pipeline->queue + 1,
 	    pipeline->queued * sizeof(*pipeline->queue));
-	pipeline->first_answer = oldest.joined ? value : NULL;
-	if (oldest.joined)
-		return true;
+	return oldest;
+}
+
+/* The value goes with the reply, that of the command behind WAIT's. */
+static void
+deliver(struct pipeline *pipeline, const struct pending *to,
+    struct value *value, const struct reply *begun)
+{
+	struct value *first = pipeline->first_answer;
+	struct reply reply = *begun;
+
+	pipeline->first_answer = NULL;
 	reply.acks = first == NULL ? NULL : value;
 	reply.value = first == NULL ? value : first;
 	reply.owned = first == NULL ? &value : &first;
@@ -194,11 +390,72 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
 		reply.error = value_error(reply.value);
 		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
-	reply.sent_at = oldest.sent_at;
-	if (oldest.on_reply != NULL)
-		oldest.on_reply(oldest.arg, &reply);
+	reply.sent_at = to->sent_at;
+	if (to->on_reply != NULL)
+		to->on_reply(to->arg, &reply);
 	value_free(value);
 	value_free(first);
+}
+
+/* The server has run nothing, and nothing can be sent any more. */
+static void
+deliver_not_run(const struct pending *asked, const struct reply *begun)
+{
+	char failure[FAILURE_MAX];
+	struct reply reply = *begun;
+
+	snprintf(failure, sizeof(failure),
+	    "too late to send a script again to %.512s", begun->label);
+	reply.failure = failure;
+	reply.sent_at = CLOCK_NEVER;
+	if (asked->on_reply != NULL)
+		asked->on_reply(asked->arg, &reply);
+}
+
+/* Whether that was the answer to a digest that the server cannot use. If we
+ * have no access, nothing is sent again. */
+static bool
+take_refusal(struct pipeline *pipeline, struct pending *asked,
+    const struct value *value, const struct reply *begun)
+{
+	const char *error = value_error(value);
+	bool denied;
+
+	if (asked->spare == NULL || error == NULL ||
+	    begun->kind == REPLY_NO_ACCESS)
+		return false;
+	denied = denies_digests(error);
+	if (!denied && !reply_is(error, "NOSCRIPT"))
+		return false;
+	pipeline->no_digests = pipeline->no_digests || denied;
+	if (send_again(pipeline, asked))
+		return true;
+	if (asked->joined) {
+		asked->on_reply = pipeline->queue[0].on_reply;
+		pipeline->queue[0].on_reply = NULL;
+	}
+	deliver_not_run(asked, begun);
+	return true;
+}
+
+bool
+pipeline_deliver(struct pipeline *pipeline, struct value *value,
+    const struct reply *begun)
+{
+	struct pending oldest = pipeline->queue[0];
+
+	if (!is_answer(&oldest, value)) {
+		value_free(value);
+		return false;
+	}
+	oldest = take_oldest(pipeline);
+	if (take_refusal(pipeline, &oldest, value, begun))
+		value_free(value);
+	else if (oldest.joined)
+		pipeline->first_answer = value;
+	else
+		deliver(pipeline, &oldest, value, begun);
+	free(oldest.spare);
 	return true;
 }
 
@@ -208,6 +465,10 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 	size_t count = pipeline->queued;
 
 	memcpy(drained, pipeline->queue, count * sizeof(*drained));
+	for (size_t i = 0; i < count; i++) {
+		free(drained[i].spare);
+		drained[i].spare = NULL;
+	}
 	pipeline->queued = 0;
 	value_free(pipeline->first_answer);
 	pipeline->first_answer = NULL;

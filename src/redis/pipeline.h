@@ -1,5 +1,12 @@
 /* The commands of one connection, in the order in which they travel: bytes that
- * are not written yet, and handlers that await their reply. */
+ * are not written yet, and handlers that await their reply.
+ *
+ * A script travels as its digest, unless it is to be sent as a whole. If the
+ * server does not have it (NOSCRIPT) or does not permit EVALSHA, it has run
+ * nothing, and the same command is sent again as EVAL on the same connection,
+ * with all that belongs to it. Nobody else notices. It is too late for that if
+ * a command that withdraws it has been sent, or its deadline has passed: then
+ * the reply is that it was not run. */
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
@@ -9,14 +16,16 @@
 
 #include "base/clock.h"
 #include "redis/reply.h"
+#include "redis/script.h"
 #include "redis/value.h"
 
 #define PIPELINE_MAX 16 /* commands that may be unanswered */
 
 struct command {
+	const struct script *script; /* NULL: a plain command */
 	int argc;
-	const char **argv;
-	int64_t deadline; /* absolute: connecting and answer together */
+	const char **argv; /* with a script what follows it */
+	int64_t deadline;  /* absolute: connecting and answer together */
 	/* Called once, never before the command's sender returns; NULL: the
 	 * reply does not matter. */
 	reply_handler *on_reply;
@@ -26,14 +35,20 @@ struct command {
 	bool (*is_answer)(const struct value *value);
 	/* Of its answer; 0, 0: what suits commands about one lock. */
 	struct value_limits limits;
-	bool more; /* another follows at once: one write for both */
+	bool more;	/* another follows at once: one write for both */
+	bool whole;	/* EVAL at once: we may be gone before the reply */
+	bool withdraws; /* what was sent before it must not be sent again */
+	bool asking;	/* ASKING precedes it, as an ASK redirect demands */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the
 	 * same write. on_reply is called when both are answered. */
 	int replicas;
 	int64_t replicas_ms;
 };
 
+struct spare;
+
 struct pending {
+	struct spare *spare; /* to send it as EVAL, or NULL */
 	reply_handler *on_reply;
 	void *arg;
 	bool (*is_answer)(const struct value *value);
@@ -41,11 +56,13 @@ struct pending {
 	int64_t deadline;
 	int64_t sent_at;
 	bool joined; /* its answer is delivered with the next one's, WAIT's */
+	bool withdraws;
 };
 
 struct pipeline {
 	struct pending queue[PIPELINE_MAX];
 	size_t queued;
+	bool no_digests;	    /* the server permits EVAL alone */
 	struct value *first_answer; /* until WAIT is answered */
 	char *out; /* of secret.h: what is not written yet, AUTH included */
 	size_t out_length;
@@ -75,14 +92,15 @@ void pipeline_stamp(struct pipeline *pipeline);
 void pipeline_wrote(struct pipeline *pipeline, size_t length);
 
 /* Delivers the answer to the oldest command, as a reply that the caller has
- * begun: its label, and for REPLY_NO_ACCESS its kind and error. Takes the
+ * begun: its label, and for REPLY_NO_ACCESS its kind and error. Or appends the
+ * command once more, see above: then there is something to write. Takes the
  * value. False, and nothing is delivered, when it does not answer the command.
  * The handler may do anything but end the pipeline. */
 bool pipeline_deliver(struct pipeline *pipeline, struct value *value,
     const struct reply *begun);
 
 /* Takes all commands off, those not written included. Returns how many, which
- * are to be failed. */
+ * are to be failed. None of them has a spare. */
 size_t pipeline_drain(struct pipeline *pipeline,
     struct pending drained[PIPELINE_MAX]);
 

@@ -233,9 +233,10 @@ send_kept(struct kept *kept, struct conn *conn, bool more)
 	command.on_reply = on_reply;
 	command.arg = kept;
 	command.more = more;
+	command.asking = conn == kept->slot->other;
 	if (conn_send(conn, &command) == -1)
 		return -1;
-	kept->asked = conn == kept->slot->other;
+	kept->asked = command.asking;
 	kept->slot->out += !kept->asked;
 	kept->waits = false;
 	return 0;
@@ -269,11 +270,6 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 {
 	struct slot *slot = kept->slot;
 	struct conn *other = slot->other;
-	const char *asking[] = {"ASKING"};
-	const struct command before = {.argc = 1,
-	    .argv = asking,
-	    .deadline = kept->command.deadline,
-	    .more = true};
 
 	if (slot->other_node.port != to->port ||
 	    strcmp(slot->other_node.host, to->host) != 0)
@@ -282,8 +278,7 @@ send_asking(struct kept *kept, const struct cluster_node *to)
 		slot->other_node = *to;
 		conn_point(other, to->host, to->port);
 	}
-	if (conn_send(other, &before) == -1 ||
-	    send_kept(kept, other, false) == -1)
+	if (send_kept(kept, other, false) == -1)
 		deliver_failure(slot, kept, other);
 }
 

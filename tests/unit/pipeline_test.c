@@ -198,6 +198,174 @@ test_replicas(struct pipeline *pipeline)
 	pipeline_drain(pipeline, drained);
 }
 
+static const char digest[] = "0123456789012345678901234567890123456789";
+static const struct script script = {"return 1", digest};
+
+#define BY_DIGEST                 \
+	"*4\r\n$7\r\nEVALSHA\r\n" \
+	"$40\r\n0123456789012345678901234567890123456789\r\n" REST
+#define WHOLE "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n" REST
+#define REST "$1\r\n1\r\n$1\r\nk\r\n"
+#define WAIT "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n"
+#define ASKING "*1\r\n$6\r\nASKING\r\n"
+#define NOSCRIPT "-NOSCRIPT No matching script.\r\n"
+
+static struct command
+eval(void)
+{
+	static const char *argv[] = {"1", "k"};
+	struct command command = ping(clock_now() + 10000);
+
+	command.script = &script;
+	command.argc = 2;
+	command.argv = argv;
+	return command;
+}
+
+static void
+send_written(struct pipeline *pipeline, const struct command *command,
+    const char *bytes)
+{
+	is_int(pipeline_append(pipeline, command), 0, "a script");
+	is_out(pipeline, bytes);
+	pipeline_stamp(pipeline);
+	pipeline_wrote(pipeline, pipeline->out_length);
+}
+
+static void
+test_scripts(struct pipeline *pipeline)
+{
+	struct command command = eval();
+	int calls = seen.calls;
+
+	send_written(pipeline, &command, BY_DIGEST);
+	ok(deliver(pipeline, ":1\r\n", NULL), "the server has it");
+	is_int(seen.calls, calls + 1, "  its answer");
+	send_written(pipeline, &command, BY_DIGEST);
+	ok(deliver(pipeline, NOSCRIPT, NULL), "the server lacks it");
+	is_int(seen.calls, calls + 1, "  nothing is delivered");
+	is_out(pipeline, WHOLE);
+	ok(pipeline_deadline(pipeline) == command.deadline, "  by then");
+	pipeline_wrote(pipeline, pipeline->out_length);
+	ok(deliver(pipeline, ":2\r\n", NULL), "  the answer");
+	is_int(seen.number, 2, "  is delivered");
+	is_int(seen.sent_at, CLOCK_NEVER, "  sent when EVAL was");
+	send_written(pipeline, &command, BY_DIGEST);
+	deliver(pipeline, NOSCRIPT, NULL);
+	pipeline_wrote(pipeline, pipeline->out_length);
+	deliver(pipeline, NOSCRIPT, NULL);
+	is_text(seen.error, "NOSCRIPT No matching script.", "lacks it again");
+	is_int((int64_t)pipeline->out_length, 0, "  no loop");
+	command.whole = true;
+	send_written(pipeline, &command, WHOLE);
+	ok(deliver(pipeline, ":1\r\n", NULL), "sent as a whole");
+}
+
+static void
+test_scripts_with_others(struct pipeline *pipeline)
+{
+	struct command command = eval();
+	struct command other = ping(1);
+	int calls;
+
+	command.asking = true;
+	command.replicas = 2;
+	command.replicas_ms = 500;
+	command.is_answer = is_one;
+	send_written(pipeline, &command, ASKING BY_DIGEST WAIT);
+	send_written(pipeline, &other, "*1\r\n$4\r\nPING\r\n");
+	calls = seen.calls;
+	deliver(pipeline, "+OK\r\n", NULL);
+	deliver(pipeline, NOSCRIPT, NULL);
+	is_out(pipeline, ASKING WHOLE WAIT);
+	pipeline_wrote(pipeline, pipeline->out_length);
+	deliver(pipeline, ":0\r\n", NULL);
+	is_int(seen.calls, calls, "the first WAIT is answered for nothing");
+	deliver(pipeline, ":7\r\n", NULL);
+	is_int(seen.number, 7, "what was sent meanwhile comes first");
+	deliver(pipeline, "+OK\r\n", NULL);
+	deliver(pipeline, ":1\r\n", NULL);
+	is_int(seen.calls, calls + 1, "the script awaits its own WAIT");
+	deliver(pipeline, ":2\r\n", NULL);
+	is_int(seen.calls, calls + 2, "  then it is delivered");
+	is_int(seen.number, 1, "  the script's answer");
+	is_text(seen.acks, "2", "  the replicas'");
+	is_int((int64_t)pipeline->queued, 0, "  nothing is left");
+}
+
+/* What arrives is not run, and nothing is sent again. */
+static void
+check_not_sent(struct pipeline *pipeline, const char *refusal, const char *what)
+{
+	struct pending drained[PIPELINE_MAX];
+	int calls = seen.calls;
+
+	ok(deliver(pipeline, NOSCRIPT, refusal), "%s", what);
+	is_int(seen.calls, calls + 1, "  is delivered");
+	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent again");
+	is_int(seen.kind, refusal != NULL ? REPLY_NO_ACCESS : REPLY_NONE,
+	    "  kind");
+	is_int(seen.number, -1, "  no value");
+	if (refusal == NULL)
+		is_int(seen.sent_at, CLOCK_NEVER, "  it was not run");
+	pipeline_drain(pipeline, drained);
+}
+
+static void
+test_scripts_too_late(struct pipeline *pipeline)
+{
+	struct command command = eval();
+	struct command release = eval();
+
+	send_written(pipeline, &command, BY_DIGEST);
+	check_not_sent(pipeline, "WRONGPASS", "no access");
+	release.withdraws = true;
+	send_written(pipeline, &command, BY_DIGEST);
+	send_written(pipeline, &release, BY_DIGEST);
+	check_not_sent(pipeline, NULL, "withdrawn");
+	command.replicas = 2;
+	command.replicas_ms = 500;
+	send_written(pipeline, &command, BY_DIGEST WAIT);
+	send_written(pipeline, &release, BY_DIGEST);
+	check_not_sent(pipeline, NULL, "withdrawn, with WAIT");
+	command.replicas = 0;
+	command.deadline = clock_now();
+	send_written(pipeline, &command, BY_DIGEST);
+	check_not_sent(pipeline, NULL, "late");
+	send_written(pipeline, &release, BY_DIGEST);
+	deliver(pipeline, NOSCRIPT, NULL);
+	is_out(pipeline, WHOLE);
+	pipeline_wrote(pipeline, pipeline->out_length);
+	deliver(pipeline, ":1\r\n", NULL);
+}
+
+static void
+test_digests_denied(struct pipeline *pipeline)
+{
+	static const char *const words[] = {
+	    "-NOPERM this user has no permissions to run the 'evalsha' command"
+	    "\r\n",
+	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n"};
+	struct command command = eval();
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		send_written(pipeline, &command, BY_DIGEST);
+		deliver(pipeline, words[i], NULL);
+		is_out(pipeline, WHOLE);
+		pipeline_wrote(pipeline, pipeline->out_length);
+		deliver(pipeline, ":1\r\n", NULL);
+		is_int(seen.number, 1, "  the answer");
+		send_written(pipeline, &command, WHOLE);
+		deliver(pipeline, words[i], NULL);
+		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
+		pipeline->no_digests = false;
+	}
+	send_written(pipeline, &command, BY_DIGEST);
+	deliver(pipeline, "-NOPERM no permissions to access a key\r\n", NULL);
+	is_int(seen.kind, REPLY_ERROR, "another permission is missing");
+	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent again");
+}
+
 static void
 test_deadlines(struct pipeline *pipeline)
 {
@@ -298,6 +466,10 @@ main(void)
 	test_kinds(&pipeline);
 	test_answers(&pipeline);
 	test_replicas(&pipeline);
+	test_scripts(&pipeline);
+	test_scripts_with_others(&pipeline);
+	test_scripts_too_late(&pipeline);
+	test_digests_denied(&pipeline);
 	test_deadlines(&pipeline);
 	test_parsing();
 	test_rest();

@@ -1,8 +1,10 @@
 #include <stdlib.h>
 
 #include "lock/request.h"
+
 #include "lock/script.h"
 #include "tap.h"
+#include <limits.h>
 
 enum { READ_BYTES = 16384, KEY_MAX = 4000 };
 
@@ -24,10 +26,15 @@ static struct lock_config config = {.server_count = 1,
     .command = "backup",
     .label = ""};
 
+/* By digest, or as EVAL. */
 static size_t
-wire_bytes(const struct request *request)
+wire_bytes(const struct request *request, bool whole)
 {
-	int size = snprintf(NULL, 0, "*%d\r\n", request->argc);
+	const char *name = whole ? "EVAL" : "EVALSHA";
+	const char *body =
+	    whole ? request->script->text : request->script->digest;
+	int size = snprintf(NULL, 0, "*%d\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+	    request->argc + 2, strlen(name), name, strlen(body), body);
 
 	for (int i = 0; i < request->argc; i++)
 		size += snprintf(NULL, 0, "$%zu\r\n%s\r\n",
@@ -38,9 +45,9 @@ wire_bytes(const struct request *request)
 static void
 check_keys(const struct request *request, int count, const char *what)
 {
-	is_text(request->argv[0], "EVAL", what);
-	is_int(atoi(request->argv[2]), count, "  its number of keys");
-	is_text(request->argv[3], "job", "  the first is the lock's");
+	ok(request->script != NULL, "%s is a script", what);
+	is_int(atoi(request->argv[0]), count, "  its number of keys");
+	is_text(request->argv[1], "job", "  the first is the lock's");
 	is_text(request->argv[request->argc], NULL, "  ends with NULL");
 }
 
@@ -56,12 +63,12 @@ test_tiers(void)
 		claim.tier = tiers[i].tier;
 		request_try(&request, &claim);
 		check_keys(&request, tiers[i].acquire, "acquire");
-		is_text(request.argv[3 + tiers[i].acquire], claim.token,
+		is_text(request.argv[1 + tiers[i].acquire], claim.token,
 		    "  then the token");
 		request_fini(&request);
 		request_release(&request, &claim, "", -5);
 		check_keys(&request, tiers[i].release, "release");
-		is_text(request.argv[3 + tiers[i].release + 4], "0",
+		is_text(request.argv[1 + tiers[i].release + 4], "0",
 		    "  keeps for no time that is over");
 		request_fini(&request);
 		request_undo(&request, &claim);
@@ -87,11 +94,13 @@ test_tiers(void)
 static void
 test_padding(const struct kind *kind)
 {
-	static char key[KEY_MAX + 1];
+	static char key[KEY_MAX + 1], command[PATH_MAX];
 	int padded = 0, wrong = 0;
 
 	config.kind = kind;
 	config.key = key;
+	memset(command, 'c', sizeof(command) - 1);
+	config.command = command;
 	for (size_t length = 1; length <= KEY_MAX; length += 7) {
 		struct claim claim;
 		struct request try, undo;
@@ -102,16 +111,18 @@ test_padding(const struct kind *kind)
 			claim_supersede_token(&claim);
 		request_try(&try, &claim);
 		request_undo(&undo, &claim);
-		if (wire_bytes(&try) < READ_BYTES &&
-		    wire_bytes(&try) + wire_bytes(&undo) > READ_BYTES)
+		if (wire_bytes(&try, false) < READ_BYTES &&
+		    wire_bytes(&try, false) + wire_bytes(&undo, true) >
+			READ_BYTES)
 			wrong++;
-		padded += wire_bytes(&try) > READ_BYTES;
+		padded += wire_bytes(&try, false) > READ_BYTES;
 		request_fini(&try);
 		request_fini(&undo);
 		claim_fini(&claim);
 	}
 	is_int(wrong, 0, "an undo arrives with its try");
-	ok(padded > 0, "  which long keys make reach into the next read");
+	ok(padded > 0,
+	    "  which a long key and command make reach into the next read");
 }
 
 static void
@@ -125,12 +136,12 @@ test_notify(void)
 
 	key_names_init(&keys, "job");
 	request_notify(&request, &keys, names, 2);
-	is_int(atoi(request.argv[2]), 4, "queue, heartbeats, two doorbells");
-	is_text(request.argv[6],
+	is_int(atoi(request.argv[0]), 4, "queue, heartbeats, two doorbells");
+	is_text(request.argv[4],
 	    "{job}:rlk:m:11234567-89ab-cdef-0123-456789abcdef",
 	    "  the second one's");
-	is_text(request.argv[8], names[1], "  and its name");
-	is_int(request.argc, 9, "  nothing else");
+	is_text(request.argv[6], names[1], "  and its name");
+	is_int(request.argc, 7, "  nothing else");
 	request_fini(&request);
 	request_notify(&request, &keys, names, 3);
 	is_int(request.argc, 0, "nothing, if one name is no waiter's");

@@ -1,5 +1,5 @@
-# Puts the scripts together and prints them as C strings. Each EVAL carries its
-# script, so comments, spaces and unused functions are left out.
+# Puts the scripts together and prints them as C strings, each with its digest.
+# EVAL carries the script, so comments, spaces and unused functions are left out.
 #
 #     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
 #
@@ -94,21 +94,30 @@ function squeezed(line,  part, count, i, text) {
 	return text
 }
 
-function embed(name, file, kind,  i, line) {
+function digest_of(file,  command, line) {
+	command = "sha1sum <" file
+	if ((command | getline line) <= 0)
+		fail("cannot run sha1sum")
+	close(command)
+	return substr(line, 1, 40)
+}
+
+function embed(name, file, kind,  i, line, path) {
 	count = 0
 	read_lua(file, kind)
 	drop_unused_functions()
-	print "\nconst char script_" name "[] ="
+	path = out "/" name ".lua"
+	print "\nconst struct script script_" name " = {"
 	for (i = 1; i <= count; i++) {
 		line = squeezed(with_limits(lines[i]))
 		if (line == "")
 			continue
-		print line >(out "/" name ".lua")
+		print line >path
 		gsub(/[\\"]/, "\\\\&", line)
 		print "\t\"" line "\\n\""
 	}
-	print "\t;"
-	close(out "/" name ".lua")
+	close(path)
+	print "\t,\n\t\"" digest_of(path) "\"};"
 }
 
 BEGIN {
