@@ -115,35 +115,45 @@ helper_life(struct request *request, const struct claim *claim)
 
 /* --- acquire ---------------------------------------------------------- */
 
-/* By digest, which is the usual way; or up to SLACK_BYTES less. */
+/* With the script's text or digest; or up to SLACK_BYTES less. */
 static size_t
-wire_size(const struct request *request)
+wire_size(const struct request *request, const char *body)
 {
-	size_t size = sizeof("*12\r\n$7\r\nEVALSHA\r\n$40\r\n\r\n") +
-		      strlen(request->script->digest);
+	size_t size =
+	    sizeof("*12\r\n$7\r\nEVALSHA\r\n$12345\r\n\r\n") + strlen(body);
 
 	for (int i = 0; i < request->argc; i++)
 		size += strlen(request->argv[i]) + sizeof("$12345\r\n\r\n");
 	return size;
 }
 
+/* How much longer a try must be to reach the next read. */
+static size_t
+missing(size_t size, size_t undo)
+{
+	const size_t end = READ_BYTES + SLACK_BYTES;
+
+	return size >= end || size + undo < READ_BYTES ? 0 : end - size;
+}
+
 /* Redis reads READ_BYTES at a time. A server that was frozen executes what it
  * has read, then notices that we have gone and drops the rest. So the undo that
  * may follow a try must arrive with the try's end: in the same read if both fit
- * there, else in the next one, which the try is padded to reach. */
+ * there, else in the next one, which the try is padded to reach. The same
+ * padding serves EVALSHA and EVAL, whose sizes differ by more than an undo. */
 static const char *
 padding(const struct request *request, const struct claim *claim)
 {
 	static char spaces[READ_BYTES + SLACK_BYTES + 1];
-	const size_t end = READ_BYTES + SLACK_BYTES;
+	const struct script *script = request->script;
 	const size_t keys = 5 * (strlen(claim->keys.lock) + TOKEN_SIZE);
 	const size_t undo = strlen(script_undo.text) + keys + UNDO_REST_BYTES;
-	const size_t size = wire_size(request);
+	size_t length = missing(wire_size(request, script->digest), undo);
 
-	if (size >= end || size + undo < READ_BYTES)
-		return "";
-	memset(spaces, ' ', end - size);
-	spaces[end - size] = '\0';
+	if (length == 0)
+		length = missing(wire_size(request, script->text), undo);
+	memset(spaces, ' ', length);
+	spaces[length] = '\0';
 	return spaces;
 }
 
