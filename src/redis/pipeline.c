@@ -408,6 +408,7 @@ deliver_not_run(const struct pending *asked, const struct reply *begun)
 	    "too late to send a script again to %.512s", begun->label);
 	reply.failure = failure;
 	reply.sent_at = CLOCK_NEVER;
+	reply.too_late = true;
 	if (asked->on_reply != NULL)
 		asked->on_reply(asked->arg, &reply);
 }

@@ -44,6 +44,9 @@ struct reply {
 	 * a certificate, an option or the server is changed. Never once the
 	 * server has answered, as that may be changed back. */
 	bool permanent;
+	/* Without a value: not run, and another command that withdraws it may
+	 * have overtaken it. So it must not be sent again as it is. */
+	bool too_late;
 	/* Some servers may have done what was asked although the reply does
 	 * not say yes; this is to be undone. */
 	bool partial;

@@ -333,7 +333,7 @@ on_silence(struct kept *kept, const struct reply *reply)
 	struct slot *slot = kept->slot;
 	bool permanent = slot->node == NODE_MISFIT || reply->permanent;
 	bool again = !kept->asked && reply->sent_at == CLOCK_NEVER &&
-		     slot->dropping == 0 &&
+		     !reply->too_late && slot->dropping == 0 &&
 		     kept->tries++ < slot->cluster.count &&
 		     clock_now() < kept->command.deadline;
 

@@ -10,6 +10,7 @@ static struct seen {
 	enum reply_kind kind;
 	char error[64], acks[64];
 	int64_t number, sent_at;
+	bool too_late;
 } seen;
 
 static void
@@ -21,6 +22,7 @@ on_reply(void *arg, const struct reply *reply)
 	to->calls++;
 	to->kind = reply->kind;
 	to->sent_at = reply->sent_at;
+	to->too_late = reply->too_late;
 	to->number = -1;
 	value_integer(reply->value, &to->number);
 	snprintf(to->error, sizeof(to->error), "%s",
@@ -306,6 +308,7 @@ check_not_sent(struct pipeline *pipeline, const char *refusal, const char *what)
 	is_int(seen.kind, refusal != NULL ? REPLY_NO_ACCESS : REPLY_NONE,
 	    "  kind");
 	is_int(seen.number, -1, "  no value");
+	is_int(seen.too_late, refusal == NULL, "  too late");
 	if (refusal == NULL)
 		is_int(seen.sent_at, CLOCK_NEVER, "  it was not run");
 	pipeline_drain(pipeline, drained);
