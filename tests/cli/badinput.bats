@@ -412,7 +412,7 @@ fails_at() {
 	fails_at 77 "unix://ghost:boo@$SUITE_DIR/s?db=16"
 	cli acl setuser job on '>secret' '~*' +@all -@scripting
 	fails_at 77 "unix://job:secret@$SUITE_DIR/s"
-	cli acl setuser job +@all -eval
+	cli acl setuser job +@all -eval -evalsha
 	fails_at 77 "unix://job:secret@$SUITE_DIR/s"
 }
 

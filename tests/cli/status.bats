@@ -387,7 +387,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	before=$(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1)
 	run -0 rlockrun --status -k "$KEY"
 	[[ $(cli --raw dump "$KEY" && cli --raw zrange "{$KEY}:rlk:q" 0 -1) == "$before" ]]
-	[[ $(cli info commandstats) == *cmdstat_eval:calls=1,* ]]
+	[[ $(cli info commandstats) == *cmdstat_evalsha:calls=1,* ]]
 	[[ ! $(cli info commandstats) =~ cmdstat_(z(add|rem)|del|pexpire|set|hset) ]]
 }
 

@@ -6,12 +6,17 @@ bats_require_minimum_version 1.5.0
 # The tree, and the folder of this file.
 ROOT=${BATS_TEST_DIRNAME%/*/*}
 HELPERS=$ROOT/tests/helpers
+# Of the program that is tested: each script as it is sent, in a file.
+export SCRIPTS=${RLOCKRUN%/*}/src/lock/scripts
 load ../helpers/topology
 
 # --- the server -------------------------------------------------------------
 
 # start_server FOLDER [OPTION...]: on FOLDER/s; its pid is in FOLDER/pid. Options
-# of a topology are in FOLDER/options, one a line.
+# of a topology are in FOLDER/options, one a line. It has run our scripts before,
+# like any server that is in use: otherwise the first run on it would send each
+# script twice, and tests that count requests would depend on their order. With
+# COLD set it has not.
 start_server() {
 	local dir=$1 options=()
 	shift
@@ -28,6 +33,24 @@ start_server() {
 		cat "$dir/log" >&2
 		return 1
 	}
+	[[ ${COLD:-} ]] || load_scripts "$dir/s"
+}
+
+# load_scripts SOCKET: if that is permitted. With a password, redis-cli would wait
+# half a minute for the end.
+# shellcheck disable=SC2016 # $3 is a length
+load_scripts() {
+	local LC_ALL=C file text
+	[[ $(redis-cli -s "$1" ping) == PONG ]] || return 0
+	for file in "$SCRIPTS"/*.lua; do
+		text=$(<"$file")$'\n'
+		printf '*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%d\r\n%s\r\n' "${#text}" "$text"
+	done | redis-cli -s "$1" --pipe >/dev/null 2>&1 || :
+}
+
+# digest_of SCRIPT: of one of SCRIPTS, as the server computes it.
+digest_of() {
+	sha1sum <"$SCRIPTS/$1.lua" | cut -c 1-40
 }
 
 server_answers() {

@@ -102,7 +102,7 @@ state() {
 }
 
 renewed() {
-	grep -F '"EVAL"' "$MONITOR" | grep -q ' "1" "'"$KEY"'" '
+	grep '"EVAL\(SHA\)\?"' "$MONITOR" | grep -q ' "1" "'"$KEY"'" '
 }
 
 @test "R2: a renewal that comes twice, and too late" {

@@ -51,7 +51,7 @@ calls_are_short() {
 	local calls most
 	catch_up
 	end_monitor
-	read -r calls most < <(awk '$4 == "\"EVAL\"" { calls++; words = 0 }
+	read -r calls most < <(awk '$4 ~ /^"EVAL(SHA)?"$/ { calls++; words = 0 }
 		$3 == "lua]" { words += NF; if (words > most) most = words }
 		END { print calls + 0, most + 0 }' "$MONITOR")
 	echo "$calls calls, $most words in the longest"
@@ -86,7 +86,7 @@ calls_are_short() {
 	cli config resetstat
 	run -0 rl -n true
 	[[ -z $output && -z $(keys_left) ]]
-	calls=$(cli info commandstats | sed -n 's/^cmdstat_eval:calls=\([0-9]*\),.*/\1/p')
+	calls=$(cli info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p')
 	((calls >= 8))
 }
 
@@ -98,7 +98,7 @@ calls_are_short() {
 	[[ $output == *"is held by"* && ! -e ran ]]
 	catch_up
 	end_monitor
-	[[ $(grep -c '\] "EVAL" ' "$MONITOR") == 1 ]]
+	[[ $(grep -c '\] "EVAL\(SHA\)\?" ' "$MONITOR") == 1 ]]
 	cli del "$Q"
 	touch go
 	all_end_well
@@ -253,7 +253,7 @@ outlived() {
 	[[ -z $output ]]
 	calls_are_short 20
 	[[ $(cli exists "$KEY") == 0 ]]
-	grep -m 1 -A 20 '"EVAL".* "8" ' "$MONITOR" | grep -q 'lua\] "DEL" "'"$KEY"'"'
+	grep -m 1 -A 20 '"EVALSHA".* "8" ' "$MONITOR" | grep -q 'lua\] "DEL" "'"$KEY"'"'
 }
 
 @test "garbage and expired runs hide no nested run that is alive" {

@@ -109,7 +109,7 @@ teardown() {
 	members 50
 	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 50 ]]
 	# One by the release itself, all others by one command of its own.
-	[[ $(grep '"EVAL"' "$MONITOR" | grep -c ' "[0-9]*" "'"$Q"'" "'"$L"'" ') == 1 ]]
+	[[ $(grep '"EVAL\(SHA\)\?"' "$MONITOR" | grep -c ' "[0-9]*" "'"$Q"'" "'"$L"'" ') == 1 ]]
 	touch go
 	all_end_well
 	[[ -z $(keys_left) ]]

@@ -418,7 +418,7 @@ is_fast() {
 # polled LEAST: somebody has tried so often.
 polled() {
 	local most
-	most=$(grep -F 'in_turn(' "$MONITOR" | grep -oE "\"x:[0-9a-f-]{36}:" |
+	most=$(grep -F "$(digest_of acquire_exclusive)" "$MONITOR" | grep -oE "\"x:[0-9a-f-]{36}:" |
 		sort | uniq -c | awk '$1 > most { most = $1 } END { print most + 0 }')
 	((most >= $1))
 }

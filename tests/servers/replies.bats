@@ -212,24 +212,7 @@ row() {
 	row 69 again told "REDIRECT 127.0.0.1:6381"
 }
 
-# An answer to EVALSHA, which nobody sends: out of the blue.
-@test "reply table: NOSCRIPT" {
-	row 69 again told "NOSCRIPT No matching script. Please use EVAL."
-}
-
-# bats test_tags=extra
-@test "reply table: NOSCRIPT can't come up: scripts are sent whole, forgotten ones do no harm" {
-	through
-	job -t 2
-	passed EVAL/7 1
-	cli script flush
-	passed EVAL/1 2
-	cli script flush
-	ends_well
-	[[ ! -s $ERR ]]
-	passed EVAL/8 1
-	run ! grep -v '^CLIENT$\|^EVAL/[178]$\|^PEXPIRE$\|^ZRANGE$' proxy/log
-}
+# NOSCRIPT: see lock/digests.bats.
 
 @test "reply table: renew = 0 is a loss" {
 	running -t 1.5

@@ -245,7 +245,7 @@ for_queue() {
 @test "a user without any one of them: 77 names it, nothing is left" {
 	read -ra rule < <(needed)
 	for command in "${rule[@]}"; do
-		user reset on '>secret' '~*' +@all "-$command"
+		user reset on '>secret' '~*' +@all -evalsha "-$command"
 		run -77 rl -n -r "$UNIX_URL" touch ran
 		[[ ${#lines[@]} == 1 && ${output,,} =~ [^a-z]${command}[^a-z] ]]
 		[[ ! -e ran ]]
