@@ -1,0 +1,416 @@
+#!/usr/bin/env bats
+# Scripts are sent by their digests, and once more as a whole (EVAL) to a server
+# that lacks them or does not know EVALSHA. Nobody notices, and nothing is run
+# twice. These servers start COLD: without any script.
+# shellcheck disable=SC2016,SC2034 # the jobs' shells expand that; helpers use it
+
+load ../helpers/suite
+load ../helpers/queue
+load ../helpers/faults
+load ../helpers/cluster
+load ../helpers/sentinel
+
+setup() {
+	begin_queue_test
+	COLD=1
+}
+teardown() {
+	end_monitor
+	end_test
+}
+
+# For this test alone, through the proxy.
+cold_server() {
+	own_server
+	SUITE_URL=$RLOCKRUN_REDIS
+	through
+}
+
+# calls COMMAND: how often the server got it since it started or RESETSTAT.
+calls() {
+	local line
+	line=$(cli info commandstats | grep "^cmdstat_$1:" || echo calls=0,)
+	line=${line#*calls=}
+	echo "${line%%,*}"
+}
+
+# sent NAME: how many of these the proxy has passed on.
+sent() {
+	grep -c "^$1\$" proxy/log || :
+}
+
+# grants: how often the server has written the lock. With the fencing number each
+# grant is two.
+grants() {
+	echo $(($(calls set) / 2))
+}
+
+# load_script NAME...
+load_script() {
+	local name
+	for name; do cli -x script load <"$SCRIPTS/$name.lua" >/dev/null; done
+}
+
+# ran_once: each command of ours that writes was run once, whatever was sent.
+ran_once() {
+	local command
+	catch_up
+	for command in SET DEL; do
+		[[ $(grep -c "lua\] \"$command\" \"$KEY\"" "$MONITOR") == 1 ]]
+	done
+}
+
+# --- digests -------------------------------------------------------------------
+
+@test "the digests of the build are those that the server computes" {
+	local file digest count=0
+	own_server
+	for file in "$SCRIPTS"/*.lua; do
+		digest=$(cli -x script load <"$file")
+		[[ ${#digest} == 40 ]]
+		grep -A 1000 "script_$(basename "$file" .lua) = {" "$SCRIPTS.c" |
+			grep -m 1 '^	"[0-9a-f]*"};$' | grep "\"$digest\""
+		count=$((count + 1))
+	done
+	((count == $(grep -c '^const struct script' "$SCRIPTS.c") && count > 10))
+}
+
+@test "a server gets a script as a whole once, then by its digest" {
+	own_server
+	run -0 rl true
+	[[ -z $output && $(calls evalsha) == 2 && $(calls eval) == 2 ]]
+	run -0 rl true
+	[[ -z $output && $(calls evalsha) == 4 && $(calls eval) == 2 ]]
+	[[ $(grants) == 2 && $(calls script) == 0 && -z $(keys_left) ]]
+}
+
+@test "a run on a server that has the scripts sends less than 2 kB" {
+	local bytes
+	command -v strace || skip "strace is missing"
+	own_server
+	run -0 rl true
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace -f -qq -o trace \
+		-e trace=sendto,write,writev "$RLOCKRUN" -k "$KEY" true
+	bytes=$(sed -n 's/.*"\*[0-9].*= \([0-9]*\)$/\1/p' trace | paste -sd +)
+	echo "$bytes"
+	((bytes > 500 && bytes < 2000))
+}
+
+# --- forgotten scripts ------------------------------------------------------------
+
+@test "scripts that are forgotten before each command do no harm" {
+	cold_server
+	rules forget
+	monitor
+	job -t 1
+	passed EVAL/1 2
+	ends_well
+	[[ ! -s $ERR ]]
+	ran_once
+	# Nothing but the scripts is sent once more.
+	[[ $(sent CLIENT) == 1 && $(sent EVAL/7) == 2 && $(sent EVAL/8) == 2 ]]
+	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
+}
+
+@test "scripts that are forgotten before any one command do no harm" {
+	local n
+	cold_server
+	monitor
+	for n in {1..7}; do
+		rm -f monitor
+		end_monitor
+		monitor
+		cli script flush
+		rules "forget:EVAL:$n"
+		run -0 rl -t 1 -- sleep 0.4
+		[[ -z $output && -z $(keys_left) ]]
+		ran_once
+	done
+}
+
+# bats test_tags=extra
+@test "a waiter, readers, permits, a nested run and --list, with scripts forgotten each time" {
+	cold_server
+	rules forget
+	holds A
+	enqueue B
+	run -0 "$RLOCKRUN" --list
+	[[ $output == *"$KEY"* ]]
+	run -0 "$RLOCKRUN" --status -k "$KEY"
+	[[ $output == *"1 waiting"* || $output == *"${STARTED[1]}"* ]]
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B" ]]
+	rm go
+	for kind in -s '-p 2' -e; do
+		# shellcheck disable=SC2086 # an option and its value
+		run -0 rl $kind -- "$RLOCKRUN" $kind -k "$KEY" true
+		[[ -z $output ]]
+	done
+	holds C
+	run -0 "$RLOCKRUN" --force-release --yes -k "$KEY"
+	exits_with 79 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+# --list sends a dozen scripts at once.
+@test "--list shows all locks, with scripts forgotten each time" {
+	local n
+	cold_server
+	for n in {1..30}; do
+		cli set "$KEY:$n" token px 60000
+		cli hset "{$KEY:$n}:rlk:i" token token since 1 host h
+	done >/dev/null
+	rules forget:EVAL
+	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
+	((${#lines[@]} == 31))
+	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
+	((${#lines[@]} == 31 && $(sent EVAL/6) == 120))
+	rules
+	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
+	((${#lines[@]} == 31 && $(sent EVAL/6) == 150))
+}
+
+@test "NOSCRIPT even to EVAL is an error, and no loop" {
+	cold_server
+	rules 'answer:EVAL::-NOSCRIPT No matching script.'
+	run -69 rl touch ran
+	[[ ${#lines[@]} == 1 && $output == *NOSCRIPT* && ! -e ran ]]
+	# Fewer keys are tried, too: each try twice.
+	[[ $(grep '^answered' proxy/log | sort | uniq -c | awk '{ print $1 }' | sort -u) == 2 ]]
+}
+
+# --- a release right behind ---------------------------------------------------------
+
+@test "a try without its script is not sent again behind its release" {
+	cold_server
+	rules delay:200:EVAL/7:1
+	job
+	passed EVAL/7 1
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ $(sent EVAL/7) == 1 && $(sent EVAL/8) == 1 && $(calls set) == 0 ]]
+	[[ ! -e job && -z $(keys_left) ]]
+}
+
+@test "a try without its script is not sent again to a cluster behind its release" {
+	TOPOLOGY=cluster own_server
+	start_proxy proxy delay:200:EVAL/7:1
+	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:$PORT
+	job
+	passed EVAL/7 1
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ $(sent EVAL/7) == 1 && $(sent EVAL/8) == 1 && $(calls set) == 0 ]]
+	[[ ! -e job && -z $(keys_left) ]]
+}
+
+@test "a try whose time is over is not sent again" {
+	cold_server
+	rules late:700:EVAL/7:1
+	run -69 rl -w 0.3 touch ran
+	wait_until eval '(($(sent EVAL/7) == 1))'
+	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
+}
+
+@test "a renewal without its script is not sent again behind the release" {
+	cold_server
+	running -t 2
+	rules delay:300:EVAL/1:1
+	passed EVAL/1 1
+	ends_well
+	[[ $(sent EVAL/1) == 1 && $(calls pexpire) != 0 && ! -s $ERR ]]
+}
+
+@test "a release without its script is sent again, though the run was signalled" {
+	cold_server
+	running
+	rules delay:100:EVAL/8:1
+	touch "done"
+	passed EVAL/8 1
+	kill -TERM "$PID"
+	exits_with 7 "$PID"
+	[[ $(sent EVAL/8) == 2 && -z $(keys_left) ]]
+}
+
+# The server that thaws knows how to grant, not how to release, and we are gone.
+@test "a run that cannot wait for the reply sends its release as a whole" {
+	cold_server
+	load_script acquire_exclusive
+	freeze
+	job -t 60
+	passed EVAL/7 1
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	passed EVAL/8 1
+	thaw
+	wait_until eval '(($(calls eval) == 2))' # an undo and the release
+	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
+}
+
+@test "a waiter that is ended leaves nothing, with scripts forgotten each time" {
+	cold_server
+	rules forget
+	holds A
+	enqueue B
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ $(cli exists "$Q" "$L") == 0 ]]
+	touch go
+	exits_with 0 "${STARTED[0]}"
+	[[ -z $(keys_left) ]]
+}
+
+# --- servers without EVALSHA ----------------------------------------------------------
+
+@test "a server that does not know EVALSHA is served by EVAL, and asked once" {
+	cold_server
+	rules "answer:EVALSHA::-ERR unknown command 'EVALSHA', with args beginning with: 'x'"
+	job -t 1
+	passed EVAL/1 2
+	ends_well
+	[[ ! -s $ERR && $(grep -c '^answered' proxy/log) == 1 ]]
+	[[ $(calls evalsha) == 0 && $(grants) == 1 ]]
+}
+
+@test "a user who may use EVAL only is served by EVAL" {
+	own_server
+	cli acl setuser eval on nopass '~*' '&*' +@all -evalsha >/dev/null
+	RLOCKRUN_REDIS=unix://eval:x@$SUITE_DIR/s
+	holds A -t 1
+	enqueue B -t 1
+	wait_until eval '(($(calls pexpire) > 2))'
+	touch go
+	all_end_well
+	[[ ! -s err.1 && $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
+	run -0 "$RLOCKRUN" --list
+}
+
+@test "a user who may use EVALSHA only needs a server that has the scripts" {
+	own_server
+	cli acl setuser sha on nopass '~*' '&*' +@all -eval >/dev/null
+	RLOCKRUN_REDIS=unix://sha:x@$SUITE_DIR/s
+	run -77 rl touch ran
+	[[ ${#lines[@]} == 1 && $output == *NOPERM*"'eval'"*"see Access rules"* && ! -e ran ]]
+	load_scripts "$SUITE_DIR/s"
+	run -0 rl true
+	[[ -z $output && -z $(keys_left) ]]
+}
+
+# --- several servers ------------------------------------------------------------------
+
+# own_replica: the server of this test has one, and neither has any script.
+own_replica() {
+	choose_port
+	SUITE_DIR=$PWD/p0
+	start_server "$PWD/p0" --port "$PORT" --bind 127.0.0.1 --repl-diskless-sync-delay 0
+	start_server "$PWD/p1" --replicaof 127.0.0.1 "$PORT"
+	wait_until replicates "$PWD/p0" 1
+	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
+}
+
+@test "replicas are waited for behind the script that was run" {
+	own_replica
+	through
+	cli config resetstat
+	run -0 rl --wait-replicas 1:2s true
+	[[ -z $output && $(sent EVAL/7) == 2 && $(sent WAIT) == 2 && $(grants) == 1 ]]
+	run -0 rl --wait-replicas 1:2s true
+	[[ -z $output && $(sent EVAL/7) == 3 && $(sent WAIT) == 3 && -z $(keys_left) ]]
+	run -69 rl --wait-replicas 2:100ms -n touch ran
+	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
+}
+
+# The reply of the first WAIT comes when that gives up, before the script is run.
+# bats test_tags=extra
+@test "a replica that is missing is reported, by a server without the script" {
+	own_replica
+	run -69 rl --wait-replicas 2:200ms -n touch ran
+	echo "$output"
+	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
+}
+
+# While the slot moves, only scripts with a single key are run on the node that
+# ASK names: such a name has no other key.
+@test "an ASK redirect leads to a node without the script" {
+	local from=0 to=1 slot
+	SUITE_DIR=$PWD/c0
+	start_cluster "$PWD" 2 0
+	KEY="a}$KEY"
+	slot=$(slot_of "$PWD" "$KEY")
+	((slot < 8192)) || from=1 to=0
+	node_cli "$PWD/c$to" cluster setslot "$slot" importing "$(node_cli "$PWD/c$from" cluster myid)"
+	node_cli "$PWD/c$from" cluster setslot "$slot" migrating "$(node_cli "$PWD/c$to" cluster myid)"
+	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:${PORTS[from]}
+	run -0 rl -n true
+	[[ -z $output ]]
+	SUITE_DIR=$PWD/c$to
+	[[ $(calls set) == 1 && $(calls del) == 1 && $(calls evalsha) == 2 && $(calls eval) == 2 ]]
+	# That of the greeting, too.
+	[[ $(calls asking) == 4 && -z $(cli keys '*') ]]
+}
+
+@test "one of three independent servers lacks the scripts" {
+	local i
+	for i in 1 2 3; do start_server "$PWD/$i"; done
+	load_scripts "$PWD/1/s"
+	load_scripts "$PWD/2/s"
+	export RLOCKRUN_REDIS="unix://$PWD/1/s unix://$PWD/2/s unix://$PWD/3/s"
+	export RLOCKRUN_MIN_UPTIME=0
+	start rl -t 2 -- sh ./turn A
+	wait_for_file A.started
+	for i in 1 2 3; do
+		SUITE_DIR=$PWD/$i
+		[[ $(cli exists "$KEY") == 1 ]]
+		wait_until eval '(($(calls pexpire) > 0))'
+	done
+	touch go
+	exits_with 0 "$PID"
+	for i in 1 2 3; do
+		SUITE_DIR=$PWD/$i
+		[[ -z $(keys_left) ]]
+	done
+	[[ ! -s $ERR ]]
+}
+
+@test "a minority without scripts does not grant once the try has failed" {
+	local i
+	for i in 1 2 3; do start_server "$PWD/$i"; done
+	SUITE_DIR=$PWD/3
+	through delay:300:EVAL/4:1
+	redis-cli -s "$PWD/1/s" set "$KEY" other px 60000
+	redis-cli -s "$PWD/2/s" set "$KEY" other px 60000
+	export RLOCKRUN_REDIS="unix://$PWD/1/s unix://$PWD/2/s unix://$PWD/proxy/s"
+	export RLOCKRUN_MIN_UPTIME=0
+	run -75 rl -n touch ran
+	wait_until eval '(($(calls eval) == 2))' # an undo and the release
+	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
+}
+
+@test "a server without scripts is reached over TLS" {
+	make_certificates
+	TOPOLOGY=tls own_server
+	holds A -t 1
+	enqueue B -t 1
+	wait_until eval '(($(calls pexpire) > 2))'
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) && ! -s err.1 ]]
+	(($(calls eval) >= 3))
+}
+
+# Scripts are not replicated.
+@test "the new primary of a failover lacks the scripts" {
+	own_sentinels 1
+	holds A -t 10
+	enqueue B -t 10
+	wait_until replicates "$PWD/p0" 1
+	stop_server "$PWD/p0"
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	wait_until eval '(($(calls pexpire) > 0))'
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
+	(($(calls eval) >= 3))
+}
