@@ -77,7 +77,8 @@ class Case:
     def prepare(self):
         os.mkdir(self.folder)
         url = getattr(self.servers, "url_" + self.scene.server)()
-        name = {"tls": "tls", "cluster": "cluster"}.get(self.scene.server, "one")
+        server = self.scene.server
+        name = server if server in ("tls", "cluster", "cold") else "one"
         self.socket = self.servers.socket_of(name)
         self.sockets = [self.socket]
         if self.scene.server == "several":

@@ -157,6 +157,7 @@ KILLED = -signal.SIGKILL
 SCENES = [
     Scene("tcp", job=SHORT),
     Scene("renew", job=RENEWED, differs="hold"),
+    Scene("cold", job=RENEWED, server="cold", differs="acquire hold release"),
     Scene("unix", job=SHORT, server="unix", differs="acquire"),
     Scene("tls", job=SHORT, server="tls", differs="start acquire hold release"),
     Scene("name", job=SHORT, server="name", differs="acquire"),
@@ -230,6 +231,8 @@ SCENES = [
     Scene("help", action=["--help"], status=0),
     Scene("version", action=["--version"], status=0),
     Scene("memory", job=RENEWED, memory=True),
+    Scene("memory-cold", job=RENEWED, server="cold", memory=True,
+          differs="acquire hold release"),
     Scene("memory-queue", job=SHORT, memory=True, before=brief_run, statuses=(75,),
           differs="acquire"),
     Scene("memory-lost", KILL, LOSE + LONG, status=79, owned=False, memory=True,

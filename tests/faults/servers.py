@@ -41,9 +41,10 @@ def choose_port():
 class Servers:
     """Started when a scene first asks for them."""
 
-    def __init__(self, folder, certificates):
+    def __init__(self, folder, certificates, scripts):
         self.folder = folder
         self.certificates = certificates
+        self.scripts = scripts
         self.started = {}
 
     def socket_of(self, name):
@@ -58,7 +59,14 @@ class Servers:
                            "--unixsocket", self.socket_of(name), "--save", "",
                            "--appendonly", "no", "--user", *WORKER.split()):
                 self.started[name] = port
+                self.load_scripts(name)
         return self.started[name]
+
+    def load_scripts(self, name):
+        """Otherwise only the first run on it would send them as a whole."""
+        for file in os.listdir(self.scripts):
+            with open(f"{self.scripts}/{file}", encoding="ascii") as script:
+                ask(self.socket_of(name), "script", "load", script.read())
 
     def launch(self, name, *arguments):
         """False if the server has ended at once."""
@@ -80,6 +88,12 @@ class Servers:
 
     def url_tcp(self):
         return f"redis://127.0.0.1:{self.start('one')}"
+
+    def url_cold(self):
+        """It has none of our scripts."""
+        port = self.start("cold")
+        ask(self.socket_of("cold"), "script", "flush")
+        return f"redis://127.0.0.1:{port}"
 
     def url_name(self):
         return f"redis://localhost:{self.start('one')}"
