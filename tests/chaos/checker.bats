@@ -396,6 +396,7 @@ explain() {
 	finds status one "waiter(1, 1000, 3300, 69, $few, wait_replicas=2, wait_ms=3000)"
 	finds status one 'waiter(1, 1000, 2000, 69, "")' 'fault("server", "stop", 500, 1900)'
 	finds status one 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
+	finds status one 'waiter(1, 1000, 2000, 69)' 'fault("server", "forget", 500, 1900)'
 	is_clean redlock3 'waiter(1, 10000, 20000, 69)' 'fault("server", "kill", 500, 1900)'
 	finds status sentinel 'waiter(1, 10000, 20000, 69)' 'record("owner", 1000, key="a", node="s0")'
 	is_clean sentinel 'waiter(1, 10000, 20000, 69)' 'record("owner", 1000, key="a", node=None)'

@@ -10,6 +10,7 @@ import resp
 from node import Node
 
 QUERY_SECONDS = 0.04
+FORGET_SECONDS = 0.005
 RETRY_SECONDS = 15
 
 # Lets a lock's lease end in ARGV[1] ms, as it would if the clock jumped.
@@ -73,7 +74,7 @@ class Faults:
         if name in ("crash", "hang", "failover", "split"):
             primaries = self.topology.primaries()
             nodes = [node for node in nodes if node in primaries]
-        if name == "flush":  # a replica refuses
+        if name in ("flush", "forget"):  # a replica refuses, or runs no script
             nodes = [node for node in nodes if node.is_primary()]
         if "host" not in fault.on:
             return nodes
@@ -257,6 +258,15 @@ def sleep(faults, node, ms, _healed):
     return faults.later(command("DEBUG", "SLEEP", ms / 1000), faults, node, ms, None)
 
 
+def forget_scripts(faults, node, _ms, healed):
+    """Again and again, so that a server lacks them at any step of a run."""
+    def flush():
+        while not healed.wait(FORGET_SECONDS):
+            node.ask("SCRIPT", "FLUSH")
+
+    return faults.later(flush)
+
+
 fill = command("CONFIG", "SET", "maxmemory", 1)
 
 
@@ -368,7 +378,7 @@ TABLE = {
     "pause": Fault(("server",), True, pause, ended, alone=True),
     "busy": Fault(("server",), True, sleep, ended, alone=True),
     "disconnect": Fault(("server",), False, command("CLIENT", "KILL", "TYPE", "normal"), ended),
-    "flush_scripts": Fault(("server",), False, command("SCRIPT", "FLUSH"), ended),
+    "forget": Fault(("server",), True, forget_scripts, ended),
     "flush": Fault(("server",), False, command("FLUSHALL"), ended),
     "failover": Fault(("server",), False, fail_over, ended),
     "split": Fault(("server",), True, split, unsplit, alone=True),

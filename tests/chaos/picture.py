@@ -28,7 +28,7 @@ FAULTS = {
     "#7f9bb3": ("stop", "trace", "pause", "busy"),
     "#d98c3f": ("cut", "cut_replies", "split", "delay", "stall", "late", "tear", "refuse",
                 "disconnect"),
-    "#c4588f": ("flush", "flush_scripts", "full", "shorten", "migrate", "failover"),
+    "#c4588f": ("flush", "forget", "full", "shorten", "migrate", "failover"),
 }
 FAULT_NAMES = ("killed or signalled", "halted", "cut off or slowed", "data or role changed")
 TARGET_ORDER = ("host", "server", "link", "sentinel", "lock", "wrapper", "guard", "job")

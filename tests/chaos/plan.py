@@ -72,7 +72,6 @@ NETWORK_FAULTS = {
     ("server", "pause"): (6, 50, 2000),
     ("server", "busy"): (6, 50, 1500),
     ("server", "disconnect"): (8, 0, 0),
-    ("server", "flush_scripts"): (3, 0, 0),
     ("server", "full"): (6, 100, 3000),
     ("server", "kill"): (5, 100, 2500),
     ("link", "delay"): (10, 1500, 6000),
@@ -89,6 +88,9 @@ LOSING_FAULTS = {
     ("lock", "shorten"): (5, 1, 300),
     ("server", "flush"): (1, 0, 0),
 }
+# A server forgets its scripts. No client may notice, so this strikes beside all others.
+FORGET_MS = 2000
+FORGETTING = {("server", "forget"): (1, 300, 4000)}
 FAILOVERS = {
     ("server", "failover"): (8, 0, 0),
     ("server", "crash"): (4, 2000, 4000),  # so long that another takes its place
@@ -259,6 +261,7 @@ class Plan:
         network = [self.fault(at_ms, of_network) for at_ms in self.moments(server_ms)]
         if not is_redlock(self.topology):
             network = list(self.thin_out(network))
+        network += [self.fault(at_ms, FORGETTING) for at_ms in self.moments(FORGET_MS)]
         return [self.fault(at_ms, self.of_processes)
                 for at_ms in self.moments(PROCESS_FAULT_MS)] + network
 

@@ -15,6 +15,8 @@ HINDERING = ("stop", "trace", "kill")
 # Faults after which no reply can reach a client. A stopped, killed or sleeping server
 # has none; the others are named in full, as `delay` and `tear` let replies pass.
 SILENCING = ("stop", "kill", "pause", "busy", "cut", "cut_replies", "stall")
+# A server that forgets its scripts is sent them again: that excuses nothing.
+HARMLESS = ("forget",)
 
 
 class Run:
@@ -244,6 +246,7 @@ class Story:
         """Faults of servers, sentinels, locks, hosts and links in that span."""
         return [fault for fault in self.faults
                 if fault.on not in ("wrapper", "guard", "job")
+                and fault.fault not in HARMLESS
                 and fault.at <= end and fault.until >= begin]
 
     @functools.lru_cache(maxsize=None)
