@@ -342,6 +342,21 @@ test_scripts_too_late(struct pipeline *pipeline)
 	deliver(pipeline, ":1\r\n", NULL);
 }
 
+/* With WAIT it needs one more place than NOSCRIPT has freed. */
+static void
+test_scripts_without_room(struct pipeline *pipeline)
+{
+	struct command command = eval();
+	struct command other = ping(1);
+
+	command.replicas = 2;
+	command.replicas_ms = 500;
+	send_written(pipeline, &command, BY_DIGEST WAIT);
+	while (pipeline->queued < PIPELINE_MAX)
+		send_written(pipeline, &other, "*1\r\n$4\r\nPING\r\n");
+	check_not_sent(pipeline, NULL, "no room");
+}
+
 static void
 test_digests_denied(struct pipeline *pipeline)
 {
@@ -472,6 +487,7 @@ main(void)
 	test_scripts(&pipeline);
 	test_scripts_with_others(&pipeline);
 	test_scripts_too_late(&pipeline);
+	test_scripts_without_room(&pipeline);
 	test_digests_denied(&pipeline);
 	test_deadlines(&pipeline);
 	test_parsing();
