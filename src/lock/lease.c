@@ -125,11 +125,14 @@ overdue_ms(const struct lock *lock)
 	       clock_min(lock->patience_ms, lock->config->ttl_ms / 4);
 }
 
+/* The lease ends meanwhile, so it must not take two round trips. Its script is
+ * short. */
 static int
 send_renewal(struct lock *lock, int64_t deadline, enum quorum_ask ask)
 {
 	const struct command how = {.on_reply = on_renewed,
 	    .deadline = deadline,
+	    .whole = true,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
 	struct request request;

@@ -36,7 +36,7 @@ struct command {
 	/* Of its answer; 0, 0: what suits commands about one lock. */
 	struct value_limits limits;
 	bool more;	/* another follows at once: one write for both */
-	bool whole;	/* EVAL at once: we may be gone before the reply */
+	bool whole;	/* EVAL at once: there is no time for NOSCRIPT */
 	bool withdraws; /* what was sent before it must not be sent again */
 	bool asking;	/* ASKING precedes it, as an ASK redirect demands */
 	/* Above 0: WAIT for so many replicas, at most so long, follows in the

@@ -84,7 +84,7 @@ soak() {
 	wait_until grep -q marker "$MONITOR"
 	run -0 "$AFTER_RELEASE" "$MONITOR"
 	[[ $output == "1 "[1-9]* ]]
-	for pattern in "\"EVALSHA\" \"$(digest_of renew_exclusive)\"" '\[0 unix:.*"PEXPIRE"'; do
+	for pattern in '"EVAL".*return {1}' '\[0 unix:.*"PEXPIRE"'; do
 		grep "$pattern" "$MONITOR" | head -n 1 |
 			cat "$MONITOR" - >spoilt
 		run -1 "$AFTER_RELEASE" spoilt
