@@ -89,7 +89,7 @@ names() {
 	cli config resetstat
 	run -75 rlockrun --list -q
 	[[ $(cli info commandstats) == *cmdstat_scan:calls=1,* ]]
-	[[ $(cli info commandstats) =~ cmdstat_eval:calls=([0-9]+), ]]
+	[[ $(cli info commandstats) =~ cmdstat_evalsha:calls=([0-9]+), ]]
 	((BASH_REMATCH[1] <= 12))
 }
 

@@ -304,8 +304,8 @@ is_up_for() {
 	start rl -t 2 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file job
 	stop_server "$NODES/1"
-	renewals=$(on 2 info commandstats | grep -o 'cmdstat_evalsha:calls=[0-9]*' | tr -dc 0-9)
-	renewed_since() { (($(on 2 info commandstats | grep -o 'cmdstat_evalsha:calls=[0-9]*' | tr -dc 0-9) >= renewals + 3)); }
+	renewals=$(on 2 info commandstats | grep -o 'cmdstat_eval:calls=[0-9]*' | tr -dc 0-9)
+	renewed_since() { (($(on 2 info commandstats | grep -o 'cmdstat_eval:calls=[0-9]*' | tr -dc 0-9) >= renewals + 3)); }
 	wait_until renewed_since
 	[[ ! -s $ERR ]]
 	stop_server "$NODES/2"
