@@ -357,15 +357,20 @@ owes(const struct member *member, unsigned but, bool grant)
 }
 
 bool
-member_owes_earlier(const struct member *member)
-{
-	return owes(member, member->question, false);
-}
-
-bool
 member_owes_grant(const struct member *member)
 {
 	return owes(member, 0, true);
+}
+
+/* A server that cannot send the reply to an earlier command, as we have gone,
+ * does not read the release behind it. One that is still being connected to has
+ * read nothing, and has no lock unless it had one before. */
+bool
+member_would_miss_release(const struct member *member)
+{
+	return server_is_up(member->server)
+		   ? owes(member, member->question, false)
+		   : member_had_lock(member);
 }
 
 static void

@@ -134,9 +134,11 @@ bool member_has_answered(const struct member *member);
 bool member_had_lock(const struct member *member);
 bool member_lacks_lock(const struct member *member);
 
-/* It has not answered an earlier question, or an earlier grant. */
-bool member_owes_earlier(const struct member *member);
+/* It has not answered a grant. */
 bool member_owes_grant(const struct member *member);
+
+/* If we went now: it would not execute a release that is out. */
+bool member_would_miss_release(const struct member *member);
 
 /* For the reply to a command with so many replicas: fewer have what it did. The
  * reason goes into why. */

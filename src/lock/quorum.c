@@ -127,19 +127,14 @@ count_votes(const struct quorum *quorum)
 		const struct member *member = &quorum->members[i];
 		bool out = member->vote == MEMBER_OUT;
 		bool no = member->vote == MEMBER_NO;
-		bool had = member_had_lock(member);
 
 		votes.out += out;
 		votes.yes += member->vote == MEMBER_YES;
 		votes.no += no;
 		votes.not_yet += member->vote == MEMBER_NOT_YET;
-		votes.lost += no && had;
+		votes.lost += no && member_had_lock(member);
 		votes.maybe_granted += out || member->may_have_granted;
-		/* A server that cannot send the reply to an earlier command, as
-		 * we have gone, does not read the release behind it. */
-		votes.unsent +=
-		    out && (member_owes_earlier(member) ||
-			       (had && !server_is_up(member->server)));
+		votes.unsent += out && member_would_miss_release(member);
 	}
 	return votes;
 }

@@ -578,6 +578,18 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 
 # --- what a review found ----------------------------------------------------------
 
+# bats test_tags=native
+@test "a server that is still being connected to: nothing waits for it" {
+	need_strace
+	own_nodes 3
+	start_proxy away hold
+	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s redis://127.0.0.1:$PORT"
+	run -7 strace -qq -o trace -e trace=poll,recvfrom "$RLOCKRUN" -k "$KEY" -- sh -c 'exit 7'
+	cat trace
+	[[ $(tail -n 1 trace) == recvfrom* ]] # after the last reply
+	wait_until none_of_ours 1 2
+}
+
 # bats test_tags=extra
 @test "the connection ends right after the grant: the own token blocks no retry" {
 	own_nodes 3
