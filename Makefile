@@ -45,8 +45,14 @@ pkg = $(or $(shell $(PKG_CONFIG) $(1) hiredis),$(error \
 HIREDIS_CFLAGS = $(eval HIREDIS_CFLAGS := $$(filter-out -isystem/usr/include,$$(patsubst \
 	-I%,-isystem%,$$(patsubst %/hiredis,%,$$(call pkg,--cflags)))))$(HIREDIS_CFLAGS)
 HIREDIS_LIBS = $(eval HIREDIS_LIBS := $$(call pkg,--libs))$(HIREDIS_LIBS)
+HIREDIS_ARCHIVE := -l:libhiredis.a
+# static: hiredis is a part of the program, and each run loads one library less.
+# shared: for distributions, which replace libraries, and for `make faults`, which
+# needs calls of a library. By default static, if the linker finds the archive.
+HIREDIS ?= $(if $(filter faults,$(VARIANT)),shared,$(shell $(CC) -r -nostdlib -o /dev/null \
+	$(filter -L%,$(HIREDIS_LIBS)) $(HIREDIS_ARCHIVE) >/dev/null 2>&1 && echo static || echo shared))
 # dlopen(3), before glibc 2.34.
-LIBS = $(HIREDIS_LIBS) -ldl
+LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) -ldl
 
 DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' -Isrc $(HIREDIS_CFLAGS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \

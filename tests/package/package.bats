@@ -206,6 +206,22 @@ make_here() {
 	[[ $output == *'depends on libhiredis'*'not installed'* ]]
 }
 
+# Of the commands that make would run, the last one links.
+link_command() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$ROOT" --no-print-directory \
+		-n -B VARIANT=none "$@" | tail -n 1
+}
+
+@test "make: hiredis is a part of the program, or a shared library" {
+	[[ $(link_command HIREDIS=static) == *' -l:libhiredis.a '* ]]
+	[[ $(link_command HIREDIS=static) != *' -lhiredis '* ]]
+	[[ $(link_command HIREDIS=shared) == *' -lhiredis '* ]]
+	[[ $(link_command HIREDIS=shared) != *libhiredis.a* ]]
+	# By default the former, if the linker finds the archive.
+	[[ $(link_command CC=true) == *' -l:libhiredis.a '* ]]
+	[[ $(link_command CC=false) == *' -lhiredis '* ]]
+}
+
 @test "make install and make uninstall: five files, then none" {
 	make_here install
 	files_in dest | diff - <(
