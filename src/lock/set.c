@@ -44,7 +44,10 @@ set_init(struct set *set, struct loop *loop, const struct lock_config *configs,
 	/* A lock that is in use can't be moved any more. */
 	for (size_t i = 0; i < count; i++)
 		set->locks[i].config = &configs[i];
-	qsort(set->locks, count, sizeof(*set->locks), by_key);
+	/* Of a single one of that size, glibc would ask how much memory there
+	 * is. */
+	if (count > 1)
+		qsort(set->locks, count, sizeof(*set->locks), by_key);
 	for (size_t i = 0; i < count; i++)
 		if (lock_init(&set->locks[i], loop, set->locks[i].config) == -1)
 			return -1;
