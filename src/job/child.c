@@ -84,22 +84,42 @@ child_fini(struct child *child)
 	free(child->path);
 }
 
-int
-child_set_env(char *entries, size_t length)
+static bool
+is_of_the_job(const char *entry)
 {
-	static const char *const names[] = {"RLOCKRUN_KEY", "RLOCKRUN_TOKEN",
-	    "RLOCKRUN_FENCE", "RLOCKRUN_TTL_MS", "RLOCKRUN_HELD"};
+	static const char *const names[] = {"RLOCKRUN_KEY=", "RLOCKRUN_TOKEN=",
+	    "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=", "RLOCKRUN_HELD="};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		unsetenv(names[i]);
-	for (char *entry = entries; entry < entries + length;
-	     entry += strlen(entry) + 1)
-		if (putenv(entry) != 0)
-			return -1;
+		if (strncmp(entry, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Not setenv(3), which writes to pages that we share with rlockrun, and each is
+ * copied for it. */
+int
+child_set_env(struct child *child, char *entries, size_t length)
+{
+	size_t count = 0;
+
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+		count++;
+	for (char *at = entries; at < entries + length; at += strlen(at) + 1)
+		count++;
+	child->env = calloc(count + 1, sizeof(*child->env));
+	if (child->env == NULL)
+		return -1;
+	count = 0;
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+		if (!is_of_the_job(*entry))
+			child->env[count++] = *entry;
+	for (char *at = entries; at < entries + length; at += strlen(at) + 1)
+		child->env[count++] = at;
 	return 0;
 }
 
-/* The path contains a slash, so execvp(3) searches nothing, but has the shell
+/* The path contains a slash, so execvpe(3) searches nothing, but has the shell
  * run a file that is no program to the kernel, as every shell does. */
 int
 child_exec(const struct child *child)
@@ -107,7 +127,7 @@ child_exec(const struct child *child)
 	if (child->own_group)
 		setpgid(0, 0);
 	signals_restore(child->signals);
-	execvp(child->path, child->argv);
+	execvpe(child->path, child->argv, child->env);
 	return errno;
 }
 

@@ -16,6 +16,7 @@ struct child {
 			 * job control expects it */
 
 	char *path;
+	char **env;
 };
 
 /* Finds argv[0] as execvp(3) would. 0, or the exit code (EXITCODE_NOT_FOUND,
@@ -23,10 +24,10 @@ struct child {
 int child_find(struct child *child);
 void child_fini(struct child *child);
 
-/* Replaces the variables of rlockrun in the environment of this process, the
- * guard, by entries. Each ends with a NUL and must stay where it is. 0, or -1
- * with errno. */
-int child_set_env(char *entries, size_t length);
+/* In the guard: the job gets the environment of this process, but for variables
+ * of rlockrun these entries. Each ends with a NUL and must stay where it is. 0,
+ * or -1 with errno. */
+int child_set_env(struct child *child, char *entries, size_t length);
 
 /* In the forked process: becomes the command. Returns errno on failure.
  * Async-signal-safe, and fit for vfork(2). */

@@ -205,7 +205,7 @@ read_env(struct supervisor *self, size_t length)
 		leave_failed(self);
 	if (got != (ssize_t)length)
 		kill_job(self); /* rlockrun has ended */
-	if (child_set_env(entries, length) == -1)
+	if (child_set_env(self->child, entries, length) == -1)
 		leave_failed(self);
 }
 
