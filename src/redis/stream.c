@@ -257,6 +257,15 @@ certificate_fault(const struct stream_tls *tls, long result)
 	}
 }
 
+static const char *
+version_fault(const struct stream_tls *tls)
+{
+	return tls->context->beyond_tls12
+		   ? "it does not speak TLS 1.3 or newer, as openssl.cnf "
+		     "requires"
+		   : "it does not speak TLS 1.2 or newer";
+}
+
 /* What an alert of the server means, NULL for anything else. */
 static const char *
 alert_text(const struct stream_tls *tls, int alert)
@@ -265,7 +274,7 @@ alert_text(const struct stream_tls *tls, int alert)
 
 	switch (alert) {
 	case SSL_AD_PROTOCOL_VERSION:
-		return "it does not speak TLS 1.2 or newer";
+		return version_fault(tls);
 	case SSL_AD_UNRECOGNIZED_NAME:
 		return "it does not know that host name";
 	case SSL_AD_HANDSHAKE_FAILURE:
@@ -302,7 +311,7 @@ describe(struct stream_tls *tls)
 	if (tls->peer == PEER_OTHER)
 		why = "it does not speak TLS";
 	else if (reason == SSL_R_UNSUPPORTED_PROTOCOL)
-		why = "it does not speak TLS 1.2 or newer";
+		why = version_fault(tls);
 	else if (result != X509_V_OK)
 		why = certificate_fault(tls, result);
 	tls->permanent = why != NULL;

@@ -170,6 +170,20 @@ set_certificate(const struct library *lib, SSL_CTX *ctx,
 	return 0;
 }
 
+/* openssl.cnf may require more than we do, and SSL_CTX_new has obeyed it. */
+static void
+set_minimum(struct tls_context *context, SSL_CTX *ctx)
+{
+	const struct library *lib = &context->lib;
+	long minimum =
+	    lib->SSL_CTX_ctrl(ctx, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL);
+
+	if (minimum < TLS1_2_VERSION)
+		lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
+		    TLS1_2_VERSION, NULL);
+	context->beyond_tls12 = minimum > TLS1_2_VERSION;
+}
+
 /* On success it takes the place of the last one. */
 static int
 make_ctx(struct tls_context *context, char *error)
@@ -182,8 +196,7 @@ make_ctx(struct tls_context *context, char *error)
 		snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
 		return -1;
 	}
-	lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION,
-	    NULL);
+	set_minimum(context, ctx);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);

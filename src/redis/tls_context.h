@@ -78,8 +78,9 @@ enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
 struct tls_context {
 	struct library lib;
-	SSL_CTX *ctx;	/* sessions keep the one that they began with */
-	bool certified; /* we have a certificate of our own */
+	SSL_CTX *ctx;	   /* sessions keep the one that they began with */
+	bool certified;	   /* we have a certificate of our own */
+	bool beyond_tls12; /* the system requires a newer version */
 	const char *paths[TLS_FILES]; /* NULL: not given */
 	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;

@@ -151,6 +151,44 @@ names() {
 	refused_there 'it does not speak TLS 1.2 or newer'
 }
 
+# policy LINE...: what the system's openssl.cnf would say.
+policy() {
+	printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' \
+		'system_default = policy' '[policy]' "$@" >policy.cnf
+	export OPENSSL_CONF=$PWD/policy.cnf
+}
+
+@test "a system that requires more than TLS 1.2" {
+	tls_server server --tls-protocols TLSv1.2
+	policy 'MinProtocol = TLSv1.3'
+	refused_there 'it does not speak TLS 1.3 or newer, as openssl.cnf requires'
+	policy 'MinProtocol = TLSv1.2'
+	run -0 rl true
+}
+
+@test "a system that requires less than TLS 1.2" {
+	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
+	policy 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0'
+	refused_there 'it does not speak TLS 1.2 or newer'
+}
+
+@test "the system's ciphers and signatures" {
+	tls_server server --tls-ciphersuites TLS_AES_256_GCM_SHA384
+	policy 'Ciphersuites = TLS_AES_256_GCM_SHA384'
+	run -0 rl true
+	policy 'Ciphersuites = TLS_AES_128_GCM_SHA256'
+	refused_there 'it refused the handshake'
+	policy 'SignatureAlgorithms = RSA-PSS+SHA256'
+	refused_there 'it refused the handshake'
+	stop_server "$SUITE_DIR"
+	unset OPENSSL_CONF
+	tls_server server --tls-protocols TLSv1.2 --tls-ciphers ECDHE-ECDSA-AES128-GCM-SHA256
+	policy 'CipherString = ECDHE-ECDSA-AES128-GCM-SHA256'
+	run -0 rl true
+	policy 'CipherString = ECDHE-ECDSA-AES256-GCM-SHA384'
+	refused_there 'it refused the handshake'
+}
+
 # --- not TLS -----------------------------------------------------------------------
 
 @test "a plain server at a TLS URL" {
