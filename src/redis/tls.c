@@ -56,7 +56,22 @@ open_library(char *error)
 	return handle;
 }
 
-/* Never closed: OpenSSL cleans up when the process exits. */
+/* openssl.cnf must be read, as it has the policy of the system. But the kernel
+ * frees all at exit, and no error string of libcrypto is needed: the last error
+ * of a connection that failed is always one of libssl. */
+static int
+initialize(const struct library *lib, char *error)
+{
+	uint64_t options =
+	    OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
+
+	if (lib->OPENSSL_init_crypto(options, NULL) == 1)
+		return 0;
+	snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");
+	return -1;
+}
+
+/* Never closed: the process exits with it. */
 static int
 load(struct library *lib, char *error)
 {
@@ -75,7 +90,7 @@ load(struct library *lib, char *error)
 		memcpy((char *)lib + places[i].offset, &function,
 		    sizeof(function));
 	}
-	return 0;
+	return initialize(lib, error);
 }
 
 /* OpenSSL would ask on the terminal. */
