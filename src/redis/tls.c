@@ -39,6 +39,8 @@ static const struct {
 } note __attribute__((used, section(".note.dlopen"), aligned(4))) = {4,
     sizeof(NOTE_TEXT), 0x407c0c0a, "FDO", NOTE_TEXT};
 
+#define OPENSSL_3 0x30000000UL /* of its version numbers */
+
 static const char *const sonames[] = {"libssl.so.3", "libssl.so.1.1"};
 
 /* The absence of the first one is reported: it is the one to install. */
@@ -58,13 +60,17 @@ open_library(char *error)
 
 /* openssl.cnf must be read, as it has the policy of the system. But the kernel
  * frees all at exit, and no error string of libcrypto is needed: the last error
- * of a connection that failed is always one of libssl. */
+ * of a connection that failed is always one of libssl. Nor are the ciphers in
+ * the table of EVP_get_cipherbyname since libssl fetches them from providers.
+ */
 static int
 initialize(const struct library *lib, char *error)
 {
 	uint64_t options =
 	    OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 
+	if (lib->OpenSSL_version_num() >= OPENSSL_3)
+		options |= OPENSSL_INIT_NO_ADD_ALL_CIPHERS;
 	if (lib->OPENSSL_init_crypto(options, NULL) == 1)
 		return 0;
 	snprintf(error, TLS_ERROR_MAX, "OpenSSL cannot be set up");

@@ -14,6 +14,7 @@
 /* What is loaded, with the types of the headers. libssl's handle finds
  * libcrypto's names, too. */
 #define FUNCTIONS(DO)                          \
+	DO(OpenSSL_version_num)                \
 	DO(OPENSSL_init_crypto)                \
 	DO(TLS_client_method)                  \
 	DO(SSL_CTX_new)                        \

@@ -189,6 +189,45 @@ policy() {
 	refused_there 'it refused the handshake'
 }
 
+# offers COMMAND...: the ciphers, and by their numbers the extensions for groups,
+# signatures and versions, in the greeting that the command sends to $PORT.
+offers() {
+	rm -f listening
+	start python3 -c 'import socket, struct, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open("listening", "w").write("now")
+stream = server.accept()[0].makefile("rb")
+record = stream.read(struct.unpack(">3xH", stream.read(5))[0])
+def take(size):
+    global record
+    length = int.from_bytes(record[:size], "big")
+    part, record = record[size:size + length], record[size + length:]
+    return part
+record = record[4 + 2 + 32:]
+take(1)
+print("ciphers", take(2).hex())
+take(1)
+record = take(2)
+while record:
+    number, record = int.from_bytes(record[:2], "big"), record[2:]
+    value = take(2).hex()
+    if number in (10, 13, 43):
+        print(number, value)' "$PORT"
+	wait_for_file listening
+	"$@" >client.log 2>&1 </dev/null || :
+	exits_with 0 "$PID"
+}
+
+@test "all that the system permits is offered" {
+	choose_port
+	offers rl -r "rediss://127.0.0.1:$PORT" --server-timeout 1 true
+	sort "out.${#STARTED[@]}" >ours
+	offers openssl s_client -min_protocol TLSv1.2 -connect "127.0.0.1:$PORT"
+	sort "out.${#STARTED[@]}" >theirs
+	[[ $(wc -l <ours) == 4 ]]
+	diff ours theirs
+}
+
 # --- not TLS -----------------------------------------------------------------------
 
 @test "a plain server at a TLS URL" {
