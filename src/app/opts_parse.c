@@ -14,6 +14,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 
 #define DEFAULT_TTL_MS 30000
 #define DEFAULT_SERVER_TIMEOUT_MS 10000
@@ -208,8 +209,10 @@ hide_password(enum option_id id)
 	for (char **entry = environ; entry && *entry; entry++) {
 		char *password = value_of(*entry, name);
 
-		if (password != NULL)
-			explicit_bzero(password, strlen(password));
+		if (password == NULL)
+			continue;
+		secret_note();
+		explicit_bzero(password, strlen(password));
 	}
 	unsetenv(name);
 }

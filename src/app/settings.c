@@ -136,13 +136,18 @@ add_server(struct opts *opts, const char *url)
 static const char *
 add_servers(struct opts *opts, const char *text)
 {
-	char *list = mem_secret_copy(text, strlen(text));
+	bool secret = strchr(text, '@') != NULL;
+	char *list =
+	    secret ? mem_secret_copy(text, strlen(text)) : mem_strdup(text);
 	char *rest, *url = strtok_r(list, " ", &rest);
 	const char *reason = url == NULL ? "no URL" : NULL;
 
 	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
 		reason = add_server(opts, url);
-	secret_free(list);
+	if (secret)
+		secret_free(list);
+	else
+		free(list);
 	return reason;
 }
 

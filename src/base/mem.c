@@ -67,10 +67,17 @@ mem_secret_copy(const char *text, size_t length)
 	return memcpy(mem_secret(length + 1), text, length);
 }
 
-__attribute__((noinline)) void
-mem_wipe_stack(void)
+static __attribute__((noinline)) void
+wipe_stack(void)
 {
 	char dead[MEM_DEAD_STACK];
 
 	explicit_bzero(dead, sizeof(dead));
+}
+
+void
+mem_wipe_stack(void)
+{
+	if (secret_was_here())
+		wipe_stack();
 }

@@ -15,8 +15,9 @@ char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *mem_secret(size_t size);
 char *mem_secret_copy(const char *text, size_t length);
 
-/* Wipes what functions that have returned left on the stack. The dynamic linker
- * saves vector registers there, which string functions use for passwords. */
+/* Wipes what functions that have returned left on the stack, if this process
+ * has had a secret. The dynamic linker saves vector registers there, which
+ * string functions use for passwords. */
 void mem_wipe_stack(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/secret.h"
 
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +10,11 @@
 struct header {
 	alignas(max_align_t) size_t size; /* of all pages */
 	size_t shares;			  /* beside the first */
+	bool common;			  /* from malloc(3) */
 };
+
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of this process */
+static bool any;
 
 static struct header *
 header_of(void *secret)
@@ -27,12 +32,40 @@ secret_alloc(size_t size)
 	struct header *header = mmap(NULL, whole, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	any = true;
 	if (header == MAP_FAILED)
 		return NULL;
 	madvise(header, whole, MADV_WIPEONFORK);
 	madvise(header, whole, MADV_DONTDUMP);
 	header->size = whole;
 	return header + 1;
+}
+
+void *
+secret_alloc_mixed(size_t size)
+{
+	struct header *header;
+
+	if (any)
+		return secret_alloc(size);
+	header = malloc(sizeof(*header) + size);
+	if (header == NULL)
+		return NULL;
+	*header =
+	    (struct header){.size = sizeof(*header) + size, .common = true};
+	return header + 1;
+}
+
+void
+secret_note(void)
+{
+	any = true;
+}
+
+bool
+secret_was_here(void)
+{
+	return any;
 }
 
 void *
@@ -70,6 +103,8 @@ secret_free(void *secret)
 	header = header_of(secret);
 	if (header->shares > 0)
 		header->shares--;
+	else if (header->common)
+		free(header);
 	else
 		munmap(header, header->size);
 }

@@ -1,15 +1,28 @@
 /* Memory for passwords and for data derived from them. A child made by fork(2)
- * finds zeros in it, and core dumps do not contain it. Freeing wipes it. */
+ * finds zeros in it, and core dumps do not contain it. Freeing wipes it. A
+ * process without secrets pays nothing for this. */
 #ifndef SECRET_H
 #define SECRET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Zeroed; NULL with errno. Uses whole pages. */
 void *secret_alloc(size_t size);
 
-/* At least that size, with the former contents. NULL with errno: then the old
- * memory is unchanged. Not of shared memory. */
+/* For data with which a secret may be mixed: the same, but not zeroed, and from
+ * malloc(3) if this process has no secret yet. */
+void *secret_alloc_mixed(size_t size);
+
+/* Notes that there is a secret in other memory, even if only for a moment. */
+void secret_note(void);
+
+/* Whether there has been a secret in this process. */
+bool secret_was_here(void);
+
+/* At least that size, with the former contents, and never common memory if it
+ * has grown. NULL with errno: then the old memory is unchanged. Not of shared
+ * memory. */
 void *secret_grow(void *secret, size_t size);
 
 /* The same memory for another owner, who calls secret_free, too. */

@@ -29,7 +29,7 @@ struct spare {
 int
 pipeline_init(struct pipeline *pipeline)
 {
-	*pipeline = (struct pipeline){.out = secret_alloc(OUT_ROOM)};
+	*pipeline = (struct pipeline){.out = secret_alloc_mixed(OUT_ROOM)};
 	return pipeline->out == NULL ? -1 : 0;
 }
 

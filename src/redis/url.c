@@ -379,6 +379,8 @@ url_wipe(char *text)
 	if (strncmp(text + scheme, "://", 3) == 0)
 		secret += scheme + 3;
 	any = secret < at;
+	if (any)
+		secret_note();
 	while (secret < at)
 		*secret++ = 'x';
 	return any;

@@ -29,8 +29,19 @@ left_in_child(const char *secret, size_t size)
 int
 main(void)
 {
-	char *secret = mem_secret_copy("hush, hush", 4);
-	char *grown;
+	char *mixed = secret_alloc_mixed(4);
+	char *secret, *grown;
+
+	ok(!secret_was_here(), "no secret yet");
+	memcpy(mixed, "say", 4);
+	is_int(left_in_child(mixed, 4), 1,
+	    "common memory, as a child finds it");
+	secret = mem_secret_copy("hush, hush", 4);
+	ok(secret_was_here(), "a secret");
+	mixed = secret_grow(mixed, 10000);
+	is_text(mixed, "say", "grown");
+	is_int(left_in_child(mixed, 4), 0, "wiped in a child");
+	secret_free(mixed);
 
 	is_text(secret, "hush", "a copy up to a length");
 	ok(secret_grow(secret, 100) == secret, "there is room in the page");
