@@ -57,22 +57,24 @@ print(enum opts_action action)
 	return EXITCODE_RESOURCE;
 }
 
-/* Before a job can exist, so that unusable files are reported at once. One
- * context does for all servers. */
+static void
+die_of_tls(int status, const char *why)
+{
+	log_die(status == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s", why);
+}
+
+/* One context does for all servers. */
 static struct tls_context *
-load_tls(const struct opts *opts)
+make_tls(const struct opts *opts)
 {
 	const struct tls_config config = {.ca_file = opts->tls_ca,
 	    .cert_file = opts->tls_cert,
-	    .key_file = opts->tls_key};
-	struct tls_context *context = NULL;
-	char error[TLS_ERROR_MAX];
-	int rc;
+	    .key_file = opts->tls_key,
+	    .die = die_of_tls};
+	struct tls_context *context = tls_context_new(&config);
 
-	rc = tls_context_new(&context, &config, error);
-	if (rc != 0)
-		log_die(rc == -1 ? EXITCODE_RESOURCE : EXITCODE_CONFIG, "%s",
-		    error);
+	if (context == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
 	return context;
 }
 
@@ -87,7 +89,7 @@ set_tls(struct opts *opts)
 		if (!server->tls)
 			continue;
 		if (context == NULL)
-			context = load_tls(opts);
+			context = make_tls(opts);
 		server->tls_context = context;
 		for (size_t j = 0; j < server->host_count; j++)
 			server->hosts[j].tls_context = context;
@@ -119,14 +121,18 @@ report_failures(struct reread *reread, struct events *events)
 	reread->arg = events;
 }
 
+/* tls_context may be NULL. */
 static int
-act(const struct opts *opts, struct events *events)
+act(const struct opts *opts, struct events *events,
+    struct tls_context *tls_context)
 {
 	struct loop loop;
 	int result;
 
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
+	if (tls_context != NULL)
+		tls_context_begin(tls_context, &loop);
 	for (size_t i = 0; sinks[i] != NULL; i++)
 		events_open(events, sinks[i], opts, &loop);
 	if (opts->action == OPTS_RUN)
@@ -171,7 +177,7 @@ main(int argc, char **argv)
 		result = print(opts.action);
 		break;
 	default:
-		result = act(&opts, &events);
+		result = act(&opts, &events, tls_context);
 		break;
 	}
 	tls_context_free(tls_context);

@@ -28,7 +28,7 @@ enum { USER_TIMEOUT_MS = 20000 };
 #define REASON_MASK 0xfff
 
 struct stream_tls {
-	const struct tls_context *context;
+	struct tls_context *context;
 	int fd;
 	SSL *ssl;
 	BIO *in, *out; /* the SSL's own */
@@ -163,7 +163,7 @@ free_tls(struct stream_tls *tls)
 }
 
 int
-stream_start_tls(struct stream *stream, const struct tls_context *context,
+stream_start_tls(struct stream *stream, struct tls_context *context,
     const char *host)
 {
 	const struct library *lib = &context->lib;
@@ -171,6 +171,7 @@ stream_start_tls(struct stream *stream, const struct tls_context *context,
 
 	if (tls == NULL)
 		return -1;
+	tls_context_load(context);
 	tls->context = context;
 	tls->fd = stream->fd.fd;
 	snprintf(tls->host, sizeof(tls->host), "%s", host);
@@ -373,6 +374,7 @@ stream_handshake(struct stream *stream)
 			break;
 		if (needs_input(tls, rc) == -1)
 			return fail_handshake(tls, -1);
+		tls_context_read_ca(tls->context);
 		got = pull(tls);
 		if (got <= 0)
 			return fail_handshake(tls, got);

@@ -34,7 +34,7 @@ const char *stream_advice(int error);
 
 /* From now on with TLS. The host is what the certificate must be for, a name or
  * an address. 0, or -1 when memory is out. */
-int stream_start_tls(struct stream *stream, const struct tls_context *context,
+int stream_start_tls(struct stream *stream, struct tls_context *context,
     const char *host);
 
 /* To be called when the socket is ready, until it returns 0. -1 with errno:

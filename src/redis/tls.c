@@ -205,9 +205,9 @@ set_minimum(struct tls_context *context, SSL_CTX *ctx)
 	context->beyond_tls12 = minimum > TLS1_2_VERSION;
 }
 
-/* On success it takes the place of the last one. */
+/* With all but the CAs. */
 static int
-make_ctx(struct tls_context *context, char *error)
+make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 {
 	const struct library *lib = &context->lib;
 	SSL_CTX *ctx = lib->SSL_CTX_new(lib->TLS_client_method());
@@ -221,9 +221,24 @@ make_ctx(struct tls_context *context, char *error)
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
-	rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
+	rc = set_certificate(lib, ctx, context->paths, error);
 	if (rc == 0)
-		rc = set_certificate(lib, ctx, context->paths, error);
+		*made = ctx;
+	else
+		lib->SSL_CTX_free(ctx);
+	return rc;
+}
+
+/* On success it takes the place of the last one. */
+static int
+replace_ctx(struct tls_context *context, char *error)
+{
+	const struct library *lib = &context->lib;
+	SSL_CTX *ctx = NULL;
+	int rc = make_ctx(context, &ctx, error);
+
+	if (rc == 0)
+		rc = set_ca(lib, ctx, context->paths[TLS_CA], error);
 	if (rc != 0) {
 		lib->SSL_CTX_free(ctx);
 		return rc;
@@ -284,7 +299,7 @@ make_anew(struct tls_context *context, char *error)
 			       : strerror(errno));
 	if (are_same_files(files, context->files))
 		return 0;
-	rc = make_ctx(context, error);
+	rc = replace_ctx(context, error);
 	if (rc == 0)
 		memcpy(context->files, files, sizeof(files));
 	return rc;
@@ -296,7 +311,8 @@ tls_context_refresh(struct tls_context *context, bool anew)
 	char error[TLS_ERROR_MAX];
 	int rc;
 
-	if (!reread_is_due(&context->reread, anew))
+	if (context->state != TLS_READY ||
+	    !reread_is_due(&context->reread, anew))
 		return;
 	rc = make_anew(context, error);
 	reread_finish(&context->reread, rc == 0 ? NULL : error);
@@ -310,38 +326,19 @@ tls_context_reread(struct tls_context *context)
 
 /* ---------------------------------------------------------------------- */
 
-static int
-set_up(struct tls_context *context, const struct tls_config *config,
-    char *error)
+struct tls_context *
+tls_context_new(const struct tls_config *config)
 {
-	bool given = config->ca_file != NULL || config->cert_file != NULL;
+	struct tls_context *context = calloc(1, sizeof(*context));
 
+	if (context == NULL)
+		return NULL;
 	context->paths[TLS_CA] = config->ca_file;
 	context->paths[TLS_CERT] = config->cert_file;
 	context->paths[TLS_KEY] = config->key_file;
 	context->certified = config->cert_file != NULL;
-	context->reread.enabled =
-	    given && look_at_files(context->paths, context->files) == NULL;
-	context->reread.read_at = clock_now();
-	return make_ctx(context, error);
-}
-
-int
-tls_context_new(struct tls_context **context, const struct tls_config *config,
-    char *error)
-{
-	struct tls_context *made = calloc(1, sizeof(*made));
-	int rc = -1;
-
-	if (made == NULL)
-		snprintf(error, TLS_ERROR_MAX, "%s", strerror(ENOMEM));
-	else if (load(&made->lib, error) == 0)
-		rc = set_up(made, config, error);
-	if (rc == 0)
-		*context = made;
-	else
-		tls_context_free(made);
-	return rc;
+	context->die = config->die;
+	return context;
 }
 
 void
@@ -350,4 +347,57 @@ tls_context_free(struct tls_context *context)
 	if (context != NULL && context->ctx != NULL)
 		context->lib.SSL_CTX_free(context->ctx);
 	free(context);
+}
+
+/* The files are examined before they are read: see make_anew. */
+void
+tls_context_load(struct tls_context *context)
+{
+	bool given =
+	    context->paths[TLS_CA] != NULL || context->paths[TLS_CERT] != NULL;
+	char error[TLS_ERROR_MAX];
+	int rc;
+
+	if (context->state != TLS_NOT_LOADED)
+		return;
+	context->reread.enabled =
+	    given && look_at_files(context->paths, context->files) == NULL;
+	context->reread.read_at = clock_now();
+	rc = load(&context->lib, error);
+	if (rc == 0)
+		rc = make_ctx(context, &context->ctx, error);
+	if (rc != 0)
+		context->die(rc, error);
+	context->state = TLS_WITHOUT_CA;
+}
+
+void
+tls_context_read_ca(struct tls_context *context)
+{
+	char error[TLS_ERROR_MAX];
+	int rc;
+
+	if (context->state != TLS_WITHOUT_CA)
+		return;
+	rc = set_ca(&context->lib, context->ctx, context->paths[TLS_CA], error);
+	if (rc != 0)
+		context->die(rc, error);
+	context->state = TLS_READY;
+}
+
+static void
+on_first_turn(void *arg)
+{
+	struct tls_context *context = arg;
+
+	tls_context_load(context);
+	tls_context_read_ca(context);
+}
+
+void
+tls_context_begin(struct tls_context *context, struct loop *loop)
+{
+	context->timer =
+	    (struct loop_timer){.on_due = on_first_turn, .arg = context};
+	loop_timer_set(loop, &context->timer, clock_now());
 }

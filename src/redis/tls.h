@@ -1,7 +1,7 @@
-/* Loads OpenSSL, and the certificates for it. It is loaded when the first
- * context is made, so that a run without TLS does not pay for it. The files are
- * read again when a connection is made and one of them has changed: see
- * reread.h.
+/* Loads OpenSSL, and the certificates for it. Both take as long as many round
+ * trips, and so begin when the first connection is under way: a run without TLS
+ * does not pay for it. The files are read again when a connection is made and
+ * one of them has changed: see reread.h.
  *
  * The server's certificate chain and its host name or address are always
  * verified, and nothing older than TLS 1.2 is spoken. */
@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/loop.h"
+
 #define TLS_ERROR_MAX 512
 
 /* PEM files, each may be NULL. The paths must outlive the context. */
@@ -19,16 +21,27 @@ struct tls_config {
 	const char *ca_file;   /* trusted alone; else the system's CAs are */
 	const char *cert_file; /* our own, with the chain that leads to it */
 	const char *key_file;  /* its key; NULL: in cert_file, too */
+	/* Called instead of returning: status is -1 when OpenSSL is missing, 1
+	 * when a file is wrong. The reason is one line. */
+	void (*die)(int status, const char *why);
 };
 
 /* What all sessions of a run share. */
 struct tls_context;
 
-/* 0; -1 when OpenSSL is missing; 1 when a file is wrong. Without a context
- * error, of TLS_ERROR_MAX bytes, gives the reason in one line. */
-int tls_context_new(struct tls_context **context,
-    const struct tls_config *config, char *error);
+/* NULL without memory. */
+struct tls_context *tls_context_new(const struct tls_config *config);
 void tls_context_free(struct tls_context *context);
+
+/* All is loaded in the first turn of the loop, whatever comes of connecting, so
+ * that a file that is wrong is always reported. */
+void tls_context_begin(struct tls_context *context, struct loop *loop);
+
+/* For stream.c, which may be faster than the loop. What is needed before a
+ * session is made, then what is needed before the server's reply is read: the
+ * server is at work meanwhile. */
+void tls_context_load(struct tls_context *context);
+void tls_context_read_ca(struct tls_context *context);
 
 /* To be called before a session is made. If certificate and key do not fit, or
  * a file cannot be used, the former contents of all files are kept. anew: see

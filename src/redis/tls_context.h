@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "base/loop.h"
 #include "redis/reread.h"
 
 /* What is loaded, with the types of the headers. libssl's handle finds
@@ -78,11 +79,20 @@ enum tls_file { TLS_CA, TLS_CERT, TLS_KEY, TLS_FILES };
 
 #define TLS_NAMES_MAX 256
 
+enum tls_state {
+	TLS_NOT_LOADED,
+	TLS_WITHOUT_CA, /* a session may greet, but not read what comes back */
+	TLS_READY,
+};
+
 struct tls_context {
+	enum tls_state state;
 	struct library lib;
 	SSL_CTX *ctx;	   /* sessions keep the one that they began with */
 	bool certified;	   /* we have a certificate of our own */
 	bool beyond_tls12; /* the system requires a newer version */
+	void (*die)(int status, const char *why);
+	struct loop_timer timer;
 	const char *paths[TLS_FILES]; /* NULL: not given */
 	struct stat files[TLS_FILES]; /* as they were when ctx was made */
 	struct reread reread;

@@ -209,7 +209,7 @@ SCENES = [
           terminal=True, differs="hold release"),
     Scene("guard-stopped", job="kill -STOP $PPID; " + SHORT, differs="hold release"),
     Scene("closed", job=SHORT, closed=True, differs="start launch"),
-    Scene("tls-file", job=SHORT, server="tls", before=tls_file, differs="start"),
+    Scene("tls-file", job=SHORT, server="tls", before=tls_file, differs="start acquire"),
     Scene("tls-again", job='touch "$CASE/client.crt"; ' + CUT + RENEWED, server="tls",
           before=own_tls_files, differs="hold"),
     Scene("password-again", job=CUT + RENEWED, before=credentials, differs="hold"),
@@ -256,7 +256,7 @@ SCENES = [
     Scene("memory-list-queue", action=["--list"], before=queue_alone, status=0, memory=True),
     # Traced, the handshake with its 10,000 mappings takes two seconds and more.
     Scene("memory-tls", ["--server-timeout", "20"], job=SHORT, server="tls", memory=True,
-          only="start"),
+          only="acquire"),
     Scene("memory-url", job=SHORT, before=password_in_url, memory=True, differs="start"),
     Scene("memory-many", [word for _ in range(8) for word in ("-k", "OTHER")], job=RENEWED,
           owned=False, memory=True, differs="acquire hold release"),

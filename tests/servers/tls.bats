@@ -260,7 +260,7 @@ while record:
 
 # --- files -------------------------------------------------------------------------
 
-# bad_file WORDS ARGUMENT...: 78 before anybody is contacted.
+# bad_file WORDS ARGUMENT...: 78 without a job.
 bad_file() {
 	run -78 rl "${@:2}" touch ran
 	echo "$output"
@@ -280,6 +280,14 @@ bad_file() {
 	bad_file 'not that of the certificate' --tls-cert "$client.crt" \
 		--tls-key "$CERTIFICATES/server.key"
 	RLOCKRUN_TLS_CA=nowhere bad_file 'CA file "nowhere"'
+}
+
+@test "files that hold something else, without a server: 78" {
+	choose_port
+	bad_file 'holds no certificate' -r "rediss://127.0.0.1:$PORT" --tls-ca /dev/null
+	bad_file 'holds no certificate' -r "rediss://127.0.0.1:$PORT" -n --tls-ca /dev/null
+	bad_file 'holds no certificate' -r "rediss://192.0.2.1:$PORT" --tls-ca /dev/null
+	run -78 rl -r "rediss://127.0.0.1:$PORT" --status --tls-ca /dev/null
 }
 
 @test "a key with a passphrase: 78, without a prompt" {
@@ -313,9 +321,10 @@ bad_file() {
 	run -0 "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s" true
 }
 
-@test "OpenSSL is loaded for TLS only" {
+@test "OpenSSL is loaded for TLS only, and not by the guard" {
 	hold
 	grep -q libssl "/proc/$PID/maps"
+	run -1 grep libssl "/proc/$(pgrep -P "$PID" -x rlockrun-guard)/maps"
 	touch "done"
 	exits_with 0 "$PID"
 	rm job "done"
@@ -455,6 +464,16 @@ sends() {
 	rm -f trace
 	strace -f -o trace -e trace=connect,sendto "$RLOCKRUN" -k "$KEY" -r "$1" true
 	grep -o "sendto($(sed -n 's/.*connect(\([0-9]*\),.*sin_port=htons('"$PORT"').*/\1/p' trace | tail -n 1)," trace | wc -l
+}
+
+# bats test_tags=native
+@test "OpenSSL is loaded while we connect, and after the guard is forked" {
+	need_strace
+	strace -o trace -e trace=connect,clone,clone3,openat \
+		"$RLOCKRUN" -k "$KEY" -r "rediss://127.0.0.1:$PORT" true
+	cat trace
+	steps=$(grep -oE 'sin_port|^clone|/libssl\.so.*= [0-9]' trace | sed 's/\.so.*//')
+	[[ $steps == $'sin_port\nclone\n/libssl' ]]
 }
 
 # bats test_tags=native
