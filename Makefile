@@ -188,7 +188,7 @@ faults-selftest: ## what the system call faults must find is found
 bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@packaging/deps.sh bench
 	@$(MAKE) $(PARALLEL) -s all build/bench/pair build/bench/stamp
-	@tests/bench/run $(B)/rlockrun build/bench/pair build/bench/stamp
+	@tests/bench/run $(B)/rlockrun build/bench
 
 build/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
