@@ -66,6 +66,7 @@ SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH := $(B)/bench/pair $(B)/bench/stamp
 HEADERS := $(wildcard src/*/*.h tests/*/*.h)
 
 # Our own sub-makes use all cores unless the user said how many.
@@ -114,7 +115,7 @@ demo: ## show the promises on a private server of its own
 
 check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
-	@$(MAKE) $(PARALLEL) -s all $(UNIT)
+	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
 	@tests/run $(B)
 
@@ -185,12 +186,16 @@ faults-selftest: ## what the system call faults must find is found
 	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@tests/faults/selftest build/faults/rlockrun
 
+# The table, without its ending.
+FIGURES ?= build/bench
+
 bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@packaging/deps.sh bench
-	@$(MAKE) $(PARALLEL) -s all build/bench/pair build/bench/stamp
-	@tests/bench/run $(B)/rlockrun build/bench
+	@$(MAKE) $(PARALLEL) -s all $(BENCH)
+	@tests/bench/fetch-etcd $(B)/bench/etcd
+	@tests/bench/run $(B)/rlockrun $(B)/bench $(FIGURES).tsv
 
-build/bench/%: tests/bench/%.c
+$(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
 

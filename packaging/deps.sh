@@ -55,6 +55,8 @@ bench strace                       strace            strace             strace
 bench valgrind                     valgrind          valgrind           valgrind
 bench ps                           procps            procps-ng          procps
 bench python3:redis                python3-redis     python3-redis      py3-redis
+bench xargs                        findutils         findutils          findutils
+bench openssl                      openssl           openssl            openssl
 model bash                         bash              bash               bash
 model cc                           gcc               gcc                gcc
 model /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers

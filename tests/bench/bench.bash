@@ -8,9 +8,41 @@ here=$(dirname "$(realpath "$0")")
 rlockrun=${RLOCKRUN:?}
 pair=${TOOLS:?}/pair
 stamp=$TOOLS/stamp
-runs=${RUNS:-300}
+runs=${RUNS:?}
 dir=$PWD
+PATH=$dir:$PATH:$TOOLS/etcd/usr/bin
 export SCRIPTS=${rlockrun%/*}/src/lock/scripts
+
+# --- the table ----------------------------------------------------------------
+
+# row FIGURE AGAINST N UNIT VALUE [OTHER [RATIO]]: one line of the table, for people
+# and in TSV. N is the number in FIGURE if a curve is drawn over it. The ratio of
+# medians is not the median of the pairs' ratios, which `pair` computes.
+row() {
+	local figure=$1 against=$2 n=$3 unit=$4 value=$5 other=${6:-} ratio=${7:-}
+	if [[ $other && ! $ratio ]]; then
+		ratio=$(awk -v a="$value" -v b="$other" 'BEGIN { printf "%.2f", a / b }')
+	fi
+	printf '%s\t' "${0##*/}" "$figure" "$against" "$n" "$unit" "$value" "$other" >>"$TSV"
+	printf '%s\n' "$ratio" >>"$TSV"
+	printf '%-60s %-5s %9s %9s %7s\n' "$figure${against:+ : $against}" "$unit" "$value" "$other" "$ratio"
+}
+
+# against FIGURE OTHER RUNS COMMAND... vs COMMAND...
+against() {
+	local figure=$1 other=$2 count=$3 result
+	shift 3
+	((count > 0)) || count=1
+	result=$("$pair" "$count" "$@")
+	# shellcheck disable=SC2086 # value, other, ratio
+	row "$figure" "$other" '' us $result
+}
+
+median() {
+	sort -n | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'
+}
+
+# --- servers ------------------------------------------------------------------
 
 free_port() {
 	/usr/bin/python3 -c 'import socket
@@ -19,79 +51,169 @@ s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])'
 }
 
-start_server() {
-	"$here/../../packaging/server.sh" "$dir"
-	PATH=$dir:$PATH
-	port=$(free_port)
-	redis-server --port "$port" --bind 127.0.0.1 --unixsocket "$dir/s" --save '' \
-		--dir "$dir" >log 2>&1 &
-	servers+=($!)
-	until redis-cli -s "$dir/s" ping >/dev/null 2>&1; do sleep 0.02; done
+# start_redis FOLDER [OPTION...]: on FOLDER/s. It has the scripts, like any server
+# that is in use.
+start_redis() {
+	local folder=$1 script
+	shift
+	mkdir -p "$folder"
+	redis-server --unixsocket "$folder/s" --save '' --dir "$folder" "$@" >"$folder/log" 2>&1 &
+	until redis-cli -s "$folder/s" ping >/dev/null 2>&1; do
+		kill -0 $! || return
+		sleep 0.02
+	done
+	for script in "$SCRIPTS"/*.lua; do
+		redis-cli -s "$folder/s" -x script load <"$script" >/dev/null
+	done
 }
 
-# against NAME RUNS COMMAND... vs COMMAND...
-against() {
-	local name=$1 count=$2 a b ratio
-	shift 2
-	read -r a b ratio <<<"$("$pair" "$count" "$@")"
-	printf '%-44s %8s %8s %6s\n' "$name" "$a" "$b" "$ratio"
+# start_tls_redis FOLDER [OPTION...]: the same with certificates.
+start_tls_redis() {
+	mkdir "$1"
+	"$here/../helpers/make-certificates" "$1"
+	start_redis "$1" --port 0 --tls-cert-file "$1/server.crt" --tls-key-file "$1/server.key" \
+		--tls-ca-cert-file "$1/ca.crt" --tls-auth-clients no "${@:2}"
+	export RLOCKRUN_TLS_CA=$1/ca.crt
 }
+
+start_server() {
+	"$here/../../packaging/server.sh" "$dir" >/dev/null
+	port=$(free_port)
+	start_redis "$dir" --port "$port" --bind 127.0.0.1 --maxclients 20000
+}
+
+# Its data is on the disk, as etcd requires.
+start_etcd() {
+	local client peer
+	if ! type etcd etcdctl >/dev/null 2>&1; then
+		echo 'etcd is not installed: no figures of etcdctl lock'
+		return 1
+	fi
+	client=http://127.0.0.1:$(free_port) peer=http://127.0.0.1:$(free_port)
+	export ETCDCTL_ENDPOINTS=$client ETCDCTL_API=3
+	etcd --data-dir "$dir/etcd-data" --listen-client-urls "$client" \
+		--advertise-client-urls "$client" --listen-peer-urls "$peer" \
+		--initial-advertise-peer-urls "$peer" --initial-cluster "default=$peer" \
+		>etcd.log 2>&1 &
+	until etcdctl endpoint health >/dev/null 2>&1; do
+		kill -0 $! || return
+		sleep 0.05
+	done
+}
+
+# server_cpu SOCKET: the microseconds that the server has used.
+server_cpu() {
+	redis-cli -s "$1" info cpu | tr -d '\r' |
+		awk -F: '/^used_cpu_(user|sys):/ { sum += $2 } END { printf "%.0f", sum * 1e6 }'
+}
+
+# --- processes ----------------------------------------------------------------
 
 peak() { awk '/VmHWM/ { print $2 }' "/proc/$1/status"; }
 owned() { awk '/^Pss:/ { print $2 }' "/proc/$1/smaps_rollup"; }
 
-# round_trips URL WHAT: of a run whose server has the scripts.
+# round_trips URL WHAT
 round_trips() {
-	"$rlockrun" -r "$1" -k trips true
 	strace -qq -e trace=connect,sendto -o trace "$rlockrun" -r "$1" -k trips true
-	printf '%-44s %8s\n' "round trips of $2" \
+	row "round trips of $2" '' '' '' \
 		"$(grep -cE '^connect\(.*sin_port|^sendto\(.*(EVAL|CLIENT|READWRITE)' trace)"
 }
 
-in_line() { redis-cli -s "$dir/s" zcard "{$1}:rlk:q"; }
+# --- queues -------------------------------------------------------------------
 
-server_cpu() {
-	redis-cli -s "$dir/s" info cpu | tr -d '\r' |
-		awk -F: '/^used_cpu_(user|sys):/ { sum += $2 } END { printf "%.0f", sum * 1e6 }'
+queued() { redis-cli -s "$dir/s" zcard "{$1}:rlk:q"; }
+
+# What a holder runs: it says when it has the lock, and ends when `release` is
+# there. STAMP and a file behind it: it writes there when it ended.
+# shellcheck disable=SC2016 # for the holder's shell
+hold_until_release='echo >held; until [ -e release ]; do sleep 0.01; done; [ $# = 0 ] || exec "$@"'
+
+# start_holder LOCK... : [STAMP FILE]: LOCK are the words before the command.
+start_holder() {
+	local lock=()
+	while [[ $1 != : ]]; do
+		lock+=("$1")
+		shift
+	done
+	shift
+	rm -f held release
+	"${lock[@]}" sh -c "$hold_until_release" holder "$@" &
+	pids=($!)
+	until [[ -s held ]]; do
+		kill -0 $! || return
+		sleep 0.02
+	done
+}
+
+# All that the part has started in `pids`.
+await_all() {
+	wait "${pids[@]}"
+	pids=()
+}
+
+# gaps_of COUNT WAITERS LOCK...: prints the time from the end of each job to the
+# start of the next, of so many that wait behind a holder. COUNT prints how many do.
+gaps_of() {
+	local counter=$1 waiters=$2 i pids
+	shift 2
+	: >stamps
+	start_holder "$@" : "$stamp" stamps
+	if [[ $counter == pollers ]]; then
+		"$here/pollers" "$port" gap "$waiters" "$stamp" stamps &
+		pids+=($!)
+	else
+		for ((i = 0; i < waiters; i++)); do
+			"$@" "$stamp" stamps &
+			pids+=($!)
+		done
+	fi
+	until (($($counter) >= waiters)); do sleep 0.05; done
+	: >release
+	await_all
+	sort -n stamps | awk 'NR > 1 { print $1 - end } { end = $2 }'
 }
 
 # turns_of WAITERS [OPTION...]: from the first release on; the server's
 # microseconds.
 turns_of() {
-	local waiters=$1 i cpu
+	local waiters=$1 i cpu pids lock=("$rlockrun" -r "unix://$dir/s" -q -k cost)
 	shift
-	rm -f release held
-	"$rlockrun" -r "unix://$dir/s" -q -k cost \
-		sh -c 'echo >held; until [ -e release ]; do sleep 0.01; done' &
-	until [[ -s held ]]; do sleep 0.02; done
+	start_holder "${lock[@]}" :
 	for ((i = 0; i < waiters; i++)); do
-		"$rlockrun" -r "unix://$dir/s" -q -k cost "$@" true &
+		"${lock[@]}" "$@" true &
+		pids+=($!)
 	done
-	until (($(in_line cost) >= waiters)); do sleep 0.05; done
+	until (($(queued cost) >= waiters)); do sleep 0.05; done
 	redis-cli -s "$dir/s" echo the-start >/dev/null
-	cpu=$(server_cpu)
-	echo >release
-	until [[ $(redis-cli -s "$dir/s" exists cost '{cost}:rlk:q') == 0 ]]; do sleep 0.05; done
-	echo $(($(server_cpu) - cpu))
+	cpu=$(server_cpu s)
+	: >release
+	await_all
+	echo $(($(server_cpu s) - cpu))
 	redis-cli -s "$dir/s" echo the-end >/dev/null
 }
 
 # Twice, since the server works for MONITOR, too.
 cost_of() {
-	local waiters=$1 cpu granted sent beats vain monitor
+	local waiters=$1 cpu granted sent beats vain monitor whose
 	cpu=$(turns_of "$@")
 	redis-cli -s "$dir/s" monitor >monitor.log &
 	monitor=$!
+	until [[ -s monitor.log ]]; do sleep 0.02; done
 	turns_of "$@" >/dev/null
 	until grep -q the-end monitor.log; do sleep 0.02; done
 	kill "$monitor"
 	wait "$monitor" || :
 	read -r granted sent beats vain _ < <("$here/../helpers/commands" monitor.log cost \
 		"$(grep -ab the-start monitor.log | head -n 1 | cut -d: -f1)")
-	# Before that each sent three to get in line: name, try, BLPOP.
-	awk -v n="$waiters waiting${2:+ ($2)}" -v g="$granted" -v s="$sent" -v b="$beats" -v v="$vain" -v c="$cpu" '
-		BEGIN { printf "%-30s %9.2f %9d %9d %9.0f\n", n, 3 + s / g, b, v, c / g }'
+	whose="$waiters waiting${2:+ ($2)}"
+	# Before that each sent three to get in the queue: name, try, BLPOP.
+	row "commands of an acquisition, $whose" '' "$waiters" '' \
+		"$(awk -v s="$sent" -v g="$granted" 'BEGIN { printf "%.2f", 3 + s / g }')"
+	row "server's time for an acquisition, $whose" '' "$waiters" us $((cpu / granted))
+	row "heartbeats, $whose" '' "$waiters" '' "$beats"
+	row "wake-ups in vain, $whose" '' "$waiters" '' "$vain"
 }
 
+printf '\n%-60s %-5s %9s %9s %7s\n' "-- ${0##*/}" unit A B A/B
 start_server
 tcp=redis://127.0.0.1:$port
