@@ -43,7 +43,7 @@ is_table() {
 		type "$tool" >/dev/null 2>&1 || skip "no $tool"
 	done
 	need_strace
-	run -0 bench runs ways kinds redlock queue
+	run -0 bench runs ways kinds redlock far queue
 	is_table figures.tsv
 	for part in runs ways kinds redlock queue; do grep -q "^$part" figures.tsv; done
 }
