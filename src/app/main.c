@@ -121,6 +121,20 @@ report_failures(struct reread *reread, struct events *events)
 	reread->arg = events;
 }
 
+/* A file that cannot be used is found before anything is asked. One server is
+ * not asked anything before its TLS session, and so OpenSSL can be loaded while
+ * we connect to it. */
+static void
+begin_tls(struct tls_context *context, size_t servers, struct loop *loop)
+{
+	if (servers == 1) {
+		tls_context_begin(context, loop);
+	} else {
+		tls_context_load(context);
+		tls_context_read_ca(context);
+	}
+}
+
 /* tls_context may be NULL. */
 static int
 act(const struct opts *opts, struct events *events,
@@ -132,7 +146,7 @@ act(const struct opts *opts, struct events *events,
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
 	if (tls_context != NULL)
-		tls_context_begin(tls_context, &loop);
+		begin_tls(tls_context, opts->server_count, &loop);
 	for (size_t i = 0; sinks[i] != NULL; i++)
 		events_open(events, sinks[i], opts, &loop);
 	if (opts->action == OPTS_RUN)

@@ -290,6 +290,13 @@ bad_file() {
 	run -78 rl -r "rediss://127.0.0.1:$PORT" --status --tls-ca /dev/null
 }
 
+@test "files that hold something else, beside plain servers: 78, and nothing is locked" {
+	choose_port
+	bad_file 'holds no certificate' -r "unix://$SUITE_DIR/s" -r "rediss://127.0.0.1:$PORT" \
+		--min-uptime 0 --tls-ca /dev/null
+	[[ $(redis-cli -s "$SUITE_DIR/s" exists "$KEY") == 0 ]]
+}
+
 @test "a key with a passphrase: 78, without a prompt" {
 	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
 		--tls-cert $CERTIFICATES/client.crt \
