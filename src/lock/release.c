@@ -116,12 +116,14 @@ on_released(void *arg, const struct reply *reply)
 	}
 }
 
+/* Our own timer comes before the connection's, see repeat_whole. */
 static void
 send_release(struct lock *lock)
 {
 	int64_t give_up_at = lock->release.give_up_at;
+	int64_t overdue_at = clock_now() + lock->patience_ms;
 	const struct command how = {.on_reply = on_released,
-	    .deadline = clock_min(give_up_at, clock_now() + lock->patience_ms)};
+	    .deadline = clock_min(give_up_at, overdue_at + 1)};
 
 	lock->command = LOCK_NONE_OUT;
 	if (lock_send_release(lock, &how, QUORUM_RELEASE) == -1) {
@@ -129,18 +131,34 @@ send_release(struct lock *lock)
 		return;
 	}
 	lock->command = LOCK_OUT;
-	lock_due_at(lock, give_up_at);
+	lock_due_at(lock, clock_min(give_up_at, overdue_at));
+}
+
+/* A frozen server that lacks the script of the release that is out would find
+ * nobody to send it again when it goes on. So the script follows as a whole,
+ * unless it has been sent so. */
+static void
+repeat_whole(struct lock *lock)
+{
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
+
+	if (!lock->grant_unknown && quorum_is_one(lock->quorum))
+		lock_send_release(lock, &how, QUORUM_SEND);
+	lock_due_at(lock, lock->release.give_up_at);
 }
 
 static void
 on_due(void *arg)
 {
 	struct lock *lock = arg;
+	bool over = clock_now() >= lock->release.give_up_at;
 
+	if (lock->command == LOCK_OUT)
+		repeat_whole(lock);
 	if (lock->command == LOCK_OUT_TWICE ||
-	    clock_now() < lock->release.give_up_at)
+	    (lock->command == LOCK_NONE_OUT && !over))
 		send_release(lock);
-	else
+	else if (over)
 		finish(lock);
 }
 

@@ -250,6 +250,21 @@ ran_once() {
 	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
 }
 
+@test "a release that is overdue is sent as a whole, too" {
+	cold_server
+	running -t 60
+	freeze
+	touch "done"
+	passed EVAL/8 1
+	kill -TERM "$PID" # ends the wait for a server that is silent
+	exits_with 7 "$PID"
+	passed EVAL/8 2
+	thaw
+	wait_until none_left
+	says 'cannot confirm the release'
+	[[ $(sent EVAL/8) == 2 && $(calls eval) == 2 ]] # of the try and of the release
+}
+
 @test "a waiter that is ended leaves nothing, with scripts forgotten each time" {
 	cold_server
 	rules forget
