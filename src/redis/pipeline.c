@@ -314,11 +314,24 @@ is_answer(const struct pending *pending, const struct value *value)
 
 /* --- once more as EVAL ------------------------------------------------ */
 
-/* The words of Redis and of proxies differ, but they name the command. */
+/* Some servers write "ERR NOSCRIPT". */
+static bool
+lacks_script(const char *error)
+{
+	return strcasestr(error, "NOSCRIPT") != NULL;
+}
+
+/* The words of Redis and of most proxies differ, but name the command. Other
+ * proxies only say that they cannot parse it. So EVAL is tried before any error
+ * that nobody has foreseen is delivered: if a script caused that, it does so
+ * again. */
 static bool
 denies_digests(const char *error)
 {
-	return strcasestr(error, "evalsha") != NULL;
+	return strcasestr(error, "EVALSHA") != NULL ||
+	       reply_is(error, "ERR unknown command") ||
+	       (reply_is(error, "ERR ") &&
+		   reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT);
 }
 
 static bool
@@ -420,15 +433,14 @@ take_refusal(struct pipeline *pipeline, struct pending *asked,
     const struct value *value, const struct reply *begun)
 {
 	const char *error = value_error(value);
-	bool denied;
 
 	if (asked->spare == NULL || error == NULL ||
 	    begun->kind == REPLY_NO_ACCESS)
 		return false;
-	denied = denies_digests(error);
-	if (!denied && !reply_is(error, "NOSCRIPT"))
+	if (!lacks_script(error) && !denies_digests(error))
 		return false;
-	pipeline->no_digests = pipeline->no_digests || denied;
+	if (!lacks_script(error))
+		pipeline->no_digests = true;
 	if (send_again(pipeline, asked))
 		return true;
 	if (asked->joined) {

@@ -32,7 +32,11 @@ acquiring() {
 		rules "answer:EVAL/7::-$1"
 		status=69
 		;;
-	*) status=$2 ;;
+	*)
+		# An error that nobody has foreseen may come from a proxy without EVALSHA.
+		rules "answer:EVAL/7::-$1" "answer:EVAL/4::-$1" "answer:EVAL/3::-$1"
+		status=$2
+		;;
 	esac
 	run "-$status" rl -n --server-timeout 0.25 touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${TOLD:-${1%% *}}"* ]]
@@ -84,6 +88,7 @@ releasing() {
 		cli del "{$KEY}:rlk:i"
 		;;
 	told)
+		rules "answer:EVAL/8::-$1"
 		touch "done"
 		exits_with 7 "$PID"
 		[[ $(<"$ERR") == "rlockrun: \"$KEY\": cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"${TOLD:-$1}"* ]]

@@ -361,9 +361,9 @@ static void
 test_digests_denied(struct pipeline *pipeline)
 {
 	static const char *const words[] = {
-	    "-NOPERM this user has no permissions to run the 'evalsha' command"
-	    "\r\n",
-	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n"};
+	    "-NOPERM no permissions to run the 'evalsha' command\r\n",
+	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
+	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n"};
 	struct command command = eval();
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -378,10 +378,27 @@ test_digests_denied(struct pipeline *pipeline)
 		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
 		pipeline->no_digests = false;
 	}
-	send_written(pipeline, &command, BY_DIGEST);
-	deliver(pipeline, "-NOPERM no permissions to access a key\r\n", NULL);
-	is_int(seen.kind, REPLY_ERROR, "another permission is missing");
-	is_int((int64_t)pipeline->out_length, 0, "  nothing is sent again");
+}
+
+/* The server knows EVALSHA, so EVAL would be answered likewise. */
+static void
+test_other_errors(struct pipeline *pipeline)
+{
+	static const char *const words[] = {
+	    "-NOPERM no permissions to access a key\r\n",
+	    "-ERR ACL failure in script: no permissions\r\n",
+	    "-ERR max number of clients reached\r\n",
+	    "-BUSY Redis is busy running a script.\r\n",
+	    "-MOVED 3999 127.0.0.1:6381\r\n"};
+	struct command command = eval();
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		send_written(pipeline, &command, BY_DIGEST);
+		deliver(pipeline, words[i], NULL);
+		is_int(seen.kind, REPLY_ERROR, "another error");
+		is_int((int64_t)pipeline->out_length, 0,
+		    "  nothing is sent again");
+	}
 }
 
 static void
@@ -489,6 +506,7 @@ main(void)
 	test_scripts_too_late(&pipeline);
 	test_scripts_without_room(&pipeline);
 	test_digests_denied(&pipeline);
+	test_other_errors(&pipeline);
 	test_deadlines(&pipeline);
 	test_parsing();
 	test_rest();
