@@ -113,6 +113,8 @@ on_doorbell(void *arg, const struct reply *reply)
 		return;
 	lock->command = LOCK_NONE_OUT;
 	if (error == NULL) {
+		if (answer_is_ring(reply->value))
+			queue_watch_head(&lock->queue);
 		send_try(lock);
 		return;
 	}
@@ -154,6 +156,14 @@ wait_for_turn(struct lock *lock)
 /* --- replies ---------------------------------------------------------- */
 
 static void
+notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
+{
+	if (waiters->count > 0)
+		queue_watch_head(&lock->queue);
+	lock_notify(lock, waiters);
+}
+
+static void
 on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 {
 	bool wait = lock->config->wait;
@@ -163,7 +173,7 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	lock->queue.length = answer->waiting;
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
-	lock_notify(lock, &answer->to_notify);
+	notify_ahead(lock, &answer->to_notify);
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
@@ -176,7 +186,8 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 }
 
 /* The server has expired entries left to remove before it can say whether the
- * lock is free: the same try goes on with that. */
+ * lock is free, or more waiters to be notified: the same try goes on with that.
+ */
 static void
 on_unfinished(struct lock *lock, const struct answer_try *answer,
     const char *label)
@@ -189,6 +200,7 @@ on_unfinished(struct lock *lock, const struct answer_try *answer,
 	lock->queue.position = answer->position;
 	snprintf(lock->error, sizeof(lock->error),
 	    "%.512s still removes expired entries", label);
+	notify_ahead(lock, &answer->to_notify);
 	send_try(lock);
 }
 

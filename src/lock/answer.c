@@ -273,6 +273,12 @@ answer_head(const char **name, const struct value *reply)
 	return is_done(&cursor);
 }
 
+bool
+answer_is_ring(const struct value *reply)
+{
+	return value_at(reply, 0) != NULL;
+}
+
 int
 answer_replicas(const struct value *reply)
 {

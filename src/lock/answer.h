@@ -81,6 +81,9 @@ bool answer_force(struct answer_force *answer, const struct value *reply);
  * or there is none. */
 bool answer_head(const char **waiter, const struct value *reply);
 
+/* Of BLPOP: whether a doorbell was rung, and not the time over. */
+bool answer_is_ring(const struct value *reply);
+
 /* Of WAIT: how many replicas have it; 0 when that isn't known. */
 int answer_replicas(const struct value *reply);
 

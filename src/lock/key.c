@@ -44,7 +44,8 @@ key_names_init(struct key_names *names, const char *key)
 	    .info = key_helper(key, 'i'),
 	    .nested = key_helper(key, 'n'),
 	    .queue = key_helper(key, 'q'),
-	    .alive = key_helper(key, 'l')};
+	    .alive = key_helper(key, 'l'),
+	    .doorbell = key_doorbell(key, "any")};
 }
 
 void
@@ -55,6 +56,7 @@ key_names_fini(struct key_names *names)
 	free(names->nested);
 	free(names->queue);
 	free(names->alive);
+	free(names->doorbell);
 }
 
 bool

@@ -14,6 +14,7 @@ struct key_names {
 	char *nested;
 	char *queue;
 	char *alive;
+	char *doorbell; /* of all waiters */
 };
 
 /* The key must outlive the names. Dies when memory is out. */

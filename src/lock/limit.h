@@ -14,6 +14,10 @@
 #define LIMIT_HEARTBEAT_MS 5000
 #define LIMIT_HEARTBEAT_NEXT_MS 1500
 #define LIMIT_NEXT_POSITIONS 2
+/* Marks in the score of a waiter: see queue.lua. */
+#define LIMIT_MARK_NOTIFIED 0.5
+#define LIMIT_MARK_SOUGHT 0.25
+#define LIMIT_MARK_FOUND 0.125
 
 /* Ranges of the answers. Scripts cut what keys hold to these, so that an answer
  * out of range is never the fault of whoever wrote a key. */

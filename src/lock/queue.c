@@ -8,6 +8,7 @@
 
 enum { POLL_MIN_MS = 50, POLL_MAX_MS = 250 };
 enum { FOREIGN_MIN_MS = 100, FOREIGN_MAX_MS = 500 };
+enum { AFTER_END_MS = 100 };
 
 void
 queue_init(struct queue *queue)
@@ -20,16 +21,26 @@ queue_init(struct queue *queue)
 static int64_t
 heartbeat_ms(const struct queue *queue, const struct holder *holder)
 {
-	static const int64_t after_end_ms[] = {2, 50, 100};
+	static const int64_t after_end_ms[] = {2, 50, AFTER_END_MS};
 	const int64_t first = sizeof(after_end_ms) / sizeof(*after_end_ms);
+	int64_t after_ms = queue->position < first
+			       ? after_end_ms[queue->position]
+			       : AFTER_END_MS;
 	int64_t beat = queue->position < LIMIT_NEXT_POSITIONS
 			   ? LIMIT_HEARTBEAT_NEXT_MS
 			   : LIMIT_HEARTBEAT_MS;
 	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);
 
-	if (queue->position >= first || holder->left_ms < 0)
+	if ((queue->position >= first && !queue->watches_head) ||
+	    holder->left_ms < 0)
 		return ms;
-	return clock_min(ms, holder->left_ms + after_end_ms[queue->position]);
+	return clock_min(ms, holder->left_ms + after_ms);
+}
+
+void
+queue_watch_head(struct queue *queue)
+{
+	queue->watches_head = true;
 }
 
 static enum queue_way
@@ -50,6 +61,8 @@ queue_wait_ms(struct queue *queue, const struct holder *holder)
 	int64_t ms = queue->poll_ms;
 
 	queue->way = choose_way(queue, holder);
+	if (!holder->others_queued)
+		queue->watches_head = false;
 	if (queue->way == QUEUE_DOORBELL) {
 		queue->poll_ms = FOREIGN_MIN_MS;
 		return heartbeat_ms(queue, holder);

@@ -3,6 +3,7 @@
 #ifndef QUEUE_H
 #define QUEUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lock/holder.h"
@@ -23,10 +24,15 @@ struct queue {
 	enum queue_way way;
 	int64_t position; /* from 0; -1: none */
 	int64_t length;
-	int64_t poll_ms; /* of QUEUE_FOREIGN */
+	int64_t poll_ms;   /* of QUEUE_FOREIGN */
+	bool watches_head; /* notices if the head misses its second */
 };
 
 void queue_init(struct queue *queue);
+
+/* This waiter was rung, or has to notify others. If there are others ahead of
+ * it, these may be dead. */
+void queue_watch_head(struct queue *queue);
 
 /* Chooses the way to wait, given the reply to the last try, and returns how
  * long until the next one at the latest. Each try is a heartbeat, too. */

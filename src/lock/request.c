@@ -298,7 +298,7 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 	begin(request);
 	seconds = request->numbers[0];
 	snprintf(seconds, sizeof(*request->numbers), "%.3f", (double)ms / 1000);
-	ADD(request, "BLPOP", claim->doorbell, seconds);
+	ADD(request, "BLPOP", claim->doorbell, claim->keys.doorbell, seconds);
 }
 
 void
@@ -324,15 +324,15 @@ request_notify_behind(struct request *request, const struct claim *claim,
 {
 	const struct answer_waiters *named = &answer->to_notify;
 	const char *head = named->count > 0 ? named->names[0] : claim->head;
-	const char *names[] = {claim->keys.queue, claim->keys.alive, NULL,
-	    NULL};
+	const char *names[] = {claim->keys.queue, claim->keys.alive, NULL, NULL,
+	    claim->keys.doorbell};
 
 	begin(request);
 	names[2] = doorbell_of(request, claim->keys.lock, head);
 	names[3] = doorbell_of(request, claim->keys.lock, answer->behind);
 	if (request->doorbell_count < 2)
 		return;
-	add_script(request, &script_notify_behind, names, 4);
+	add_script(request, &script_notify_behind, names, 5);
 	ADD(request, answer->behind);
 }
 

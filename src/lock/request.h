@@ -56,7 +56,7 @@ void request_release(struct request *request, const struct claim *claim,
  * place beside the others. */
 void request_undo(struct request *request, const struct claim *claim);
 
-/* Waits for the own doorbell. */
+/* Waits for the own doorbell, and for the one that all waiters share. */
 void request_doorbell(struct request *request, const struct claim *claim,
     int64_t ms);
 
@@ -65,8 +65,8 @@ void request_doorbell(struct request *request, const struct claim *claim,
 void request_notify(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count);
 
-/* Rings the doorbell of the waiter behind the head of the queue, if the head is
- * dead. */
+/* Rings the doorbell of the waiter behind the head of the queue, and the shared
+ * one, if the head is dead. */
 void request_notify_behind(struct request *request, const struct claim *claim,
     const struct answer_release *answer);
 

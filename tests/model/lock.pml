@@ -494,6 +494,12 @@ end:	do
 	}
 #endif
 
+#ifdef SEARCH
+	/* The head has missed its second, so those behind it are rung, too; or
+	 * one of them by the doorbell that all share. */
+	:: d_step { mark[me] == ALIVE && waiting(me) && !bell[me] -> call(me) }
+#endif
+
 	/* The job ends, or its guard ends it: at the deadline, which a paused
 	 * client doesn't hinder, or because the client has died. A release
 	 * waits for the renewal that is out. */

@@ -18,8 +18,9 @@
 --   room, those until the head of the queue has had its chance. Of several
 --   holders the one is described whose lease is waited for.
 -- Unfinished: {-1, ...} with the same elements. One call has removed as many
---   expired entries as it may, and more of them hide whether the lock is free.
---   A waiter has its place in the queue. Call again at once.
+--   expired entries as it may, and more of them hide whether the lock is free;
+--   or it names as many waiters as it may, and there are more to notify. A
+--   waiter has its place in the queue. Call again at once.
 local lock, fence, info, _, queue, alive, doorbell = unpack(KEYS)
 local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local letter, limit = ARGV[4], tonumber(ARGV[5])
@@ -35,6 +36,9 @@ local now_us = time[1] * 1000000 + time[2]
 -- include: record
 -- include: queue
 -- include: KIND
+
+-- Whether this call has removed dead waiters.
+local removed = {any = false}
 
 -- Whether all in front of us can go together with us, and all find a place.
 -- Nobody joins a group across more than 1,000 waiters.
@@ -53,15 +57,15 @@ local function in_turn(head, position, places)
   return true
 end
 
--- Enters the queue or sends a heartbeat; returns the position.
-local function enter(position)
+-- Enters the queue or sends a heartbeat, with a mark; returns the position.
+local function enter(position, part)
   if not position then
     local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
     local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)
     call('ZADD', queue, string.format('%.0f', ticket), me)
     position = call('ZRANK', queue, me)
   end
-  call('ZADD', alive, now + 3 * (position < LIMIT_NEXT_POSITIONS
+  call('ZADD', alive, now + part + 3 * (position < LIMIT_NEXT_POSITIONS
     and LIMIT_HEARTBEAT_NEXT_MS or LIMIT_HEARTBEAT_MS), me)
   call('PEXPIRE', queue, 60000)
   call('PEXPIRE', alive, 60000)
@@ -90,6 +94,75 @@ local function describe_holder(held, member)
   return about
 end
 
+-- The waiter at that position, and until when it is alive.
+local function waiter_at(position)
+  local waiter = redis.pcall('ZRANGE', queue, position, position)[1]
+  return waiter, tonumber(waiter and redis.pcall('ZSCORE', alive, waiter))
+end
+
+-- Whether a waiter that is alive until then has been notified, or is about to
+-- be, and has not come since; or is dead.
+local function is_notified(till)
+  return not till or till <= now + 1000
+    or till % 1 == LIMIT_MARK_NOTIFIED or till % 1 == LIMIT_MARK_SOUGHT
+end
+
+-- The mark of our heartbeat: whether we have come since a search notified us.
+local function own_mark()
+  local part = (tonumber(redis.pcall('ZSCORE', alive, me)) or 0) % 1
+  local is_sought = part == LIMIT_MARK_SOUGHT or part == LIMIT_MARK_FOUND
+  return is_sought and LIMIT_MARK_FOUND or 0
+end
+
+-- How many waiters at the front have been notified, of those ahead of us.
+local function count_notified(ahead)
+  local low, high = 0, ahead
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local _, till = waiter_at(middle)
+    if is_notified(till) then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+-- Whether one of the first so many has come.
+local function has_come(count)
+  local front = redis.pcall('ZRANGE', queue, 0, count - 1)
+  for _, waiter in ipairs(front) do
+    local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
+    if till and till % 1 == LIMIT_MARK_FOUND then return true end
+  end
+end
+
+-- The head of the queue has missed its second, and the next ones may be dead,
+-- too. So the first 50 ahead of us are notified together; if none of them comes
+-- within 50 ms, twenty times as many, and so on. Those that come are alive, and
+-- the first of them is granted the lock when the second of those before it has
+-- passed. Adds the waiters to notify to the list. Returns in how
+-- many ms the search goes on: 0 for at once, nil if all ahead of us are
+-- notified, or one of them has come.
+local function search(ahead, list)
+  local from, stage = count_notified(ahead), LIMIT_NOTIFY
+  while stage < from do stage = 20 * stage end
+  if stage == from and from < ahead then
+    local _, till = waiter_at(from - 1)
+    if till and till > now + 950 then return 50 end
+    if has_come(math.min(from, LIMIT_ENTRIES)) then return nil end
+    stage = 20 * stage
+  end
+  local to = math.min(from + LIMIT_NOTIFY - #list, stage, ahead)
+  for _, waiter in ipairs(redis.pcall('ZRANGE', queue, from, to - 1)) do
+    local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
+    if till and till % 1 == LIMIT_MARK_FOUND then return nil end
+    if not is_notified(till) then
+      set_mark(waiter, till, LIMIT_MARK_SOUGHT)
+      list[#list + 1] = waiter
+    end
+  end
+  if to == ahead then return nil end
+  return to < stage and 0 or 50
+end
+
 -- The answer when it is not our turn. A newcomer that finds places with others
 -- in front of it is asked to notify these, unless somebody has.
 local function answer_busy(held, places, head, till, position, again)
@@ -99,16 +172,27 @@ local function answer_busy(held, places, head, till, position, again)
   local has_room = places > 0 and not again
   local waiters, waiting, entered = {}, 0, -1
   if has_room then
-    waiters = waiters_to_notify(me, held, limit)
+    local due
+    if till % 1 ~= LIMIT_MARK_SOUGHT then
+      waiters = waiters_to_notify(me, held, limit)
+    end
+    if removed.any and waiters[1] == head and till % 1 ~= LIMIT_MARK_FOUND then
+      till = set_mark(head, till, LIMIT_MARK_SOUGHT)
+    end
+    if till % 1 == LIMIT_MARK_SOUGHT then
+      local ahead = position or call('ZCOUNT', queue, '-inf', '+inf')
+      due = search(ahead, waiters)
+    end
     left = held.last_left
     if held.count == 0 or string.sub(head, 1, 1) == letter then
-      left = math.min(till - now, 1000)
+      left = math.min(till - now, due or 1000)
     end
+    again = wait and due == 0
   end
   if queue and (wait or most) then
     waiting = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
     if wait and (position or not most or waiting < most) then
-      entered = enter(position)
+      entered = enter(position, has_room and own_mark() or 0)
     end
   end
   return {again and -1 or 0, math.max(-1, math.min(left, LIMIT_LEFT_MS)),
@@ -161,7 +245,7 @@ return answer_of(function()
     and (owns() or former_owns())
   local places, head, till, position = free_places(held), false, now, false
   if queue then
-    head, till = live_head(me)
+    head, till = live_head(me, removed)
     position = head and call('ZRANK', queue, me)
   end
   local again = held.unswept or head == true and (wait or places > 0)

@@ -111,10 +111,11 @@ local function free(owned)
   drop_former()
 end
 
--- If the head is dead, a waiter behind it with a slow heartbeat notices late.
-local function slow_waiter_at(position)
-  local waiter = redis.pcall('ZRANGE', queue, position, position)[1]
-  return is_slow(waiter) and waiter or ''
+-- If those that are notified are dead, the waiter behind them notices late when
+-- its heartbeat is slow, and the others when it is dead, too.
+local function waiter_behind(count)
+  local behind = redis.pcall('ZRANGE', queue, count, count + 1)
+  return (behind[2] or is_slow(behind[1])) and behind[1] or ''
 end
 
 -- The waiter that is one of the first now, since the one that has left was.
@@ -155,10 +156,10 @@ return answer_of(function()
   redis.pcall('ZREM', alive, me)
   redis.pcall('DEL', doorbell)
   if not is_lock then return answer end
-  local waiters, unfinished = waiters_to_notify(me, held, limit,
+  local waiters, unfinished, is_new = waiters_to_notify(me, held, limit,
     owned and held.kind ~= 's' or first == me)
   if unfinished then answer[2] = 1 end
-  if owned and waiters[1] then answer[4] = slow_waiter_at(#waiters) end
+  if is_new then answer[4] = waiter_behind(#waiters) end
   if not waiters[1] then waiters[1] = moved_up(position) end
   return notify_expected(waiters, expected, head_doorbell, answer)
 end)

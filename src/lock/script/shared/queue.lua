@@ -1,16 +1,25 @@
 -- Uses queue, alive and now.
 
+-- The score of a waiter in :l may end in a part of a millisecond, a mark:
+--   LIMIT_MARK_NOTIFIED  somebody has rung its doorbell, or is about to
+--   LIMIT_MARK_SOUGHT    the same, in a search for the living
+--   LIMIT_MARK_FOUND     it has come since
+-- Its next heartbeat removes the mark, unless the search goes on.
 -- The first waiter in the queue that is alive, and until when; or as sweep().
 -- Removed from before it are waiters whose heartbeats stopped, those whose time
 -- is further ahead than any heartbeat sets it (a clock was stepped), and names
--- too long for an answer. The caller is alive.
-local function live_head(me)
+-- too long for an answer. The caller is alive. removed.any is set if there were
+-- some.
+local function live_head(me, removed)
   return sweep(queue, function(head)
     if head == me then return now end
     local till = tonumber(call('ZSCORE', alive, head))
     return till and till >= now and till <= now + 4 * LIMIT_HEARTBEAT_MS
       and #head < LIMIT_LONG_TEXT and till
-  end, function(dead) redis.pcall('ZREM', alive, unpack(dead)) end)
+  end, function(dead)
+    redis.pcall('ZREM', alive, unpack(dead))
+    if removed then removed.any = true end
+  end)
 end
 
 -- How many waiters can go at once beside the holders, if one of this kind is
@@ -23,13 +32,22 @@ local function free_for(letter, held, limit)
   return letter == 's' and LIMIT_NOTIFY or 1
 end
 
+-- Marks a waiter that is alive until then and about to be notified. A name that
+-- no waiter has gets no doorbell, and one second.
+local function set_mark(waiter, till, part)
+  local is_waiter = string.sub(waiter, 39, 39) == ':'
+    and string.find(waiter, '^[xsp]:[%x-]+:%d*@')
+  till = (is_waiter and math.floor(till) or now + 999) + part
+  redis.pcall('ZADD', alive, till, waiter)
+  return till
+end
+
 -- The waiters at the front of the queue that can go now, and are to be
--- notified; and true if one call cannot find the head of the queue. One that
--- was notified or returned before is left out (its score ends in half a
--- millisecond), unless it is the first and again is set: many who come together
--- would all notify the same one. A name that no waiter has gets no doorbell,
--- and one second. The search starts from behind, because all before one that
--- was notified mostly were, too.
+-- notified; true if one call cannot find the head of the queue; and whether the
+-- first was not notified before. One that was notified or returned before is
+-- left out (it is marked), unless it is the first and again is set: many who
+-- come together would all notify the same one. The search starts from behind,
+-- because all before one that was notified mostly were, too.
 local function waiters_to_notify(me, held, limit, again)
   local list = {}
   local done, head = pcall(live_head, me)
@@ -38,32 +56,32 @@ local function waiters_to_notify(me, held, limit, again)
   local room = free_for(letter, held, limit)
   if room < 1 then return list end
   local front = redis.pcall('ZRANGE', queue, 0, room - 1)
-  local i = 1
+  local i, is_new = 1, false
   while front[i + 1] and string.sub(front[i + 1], 1, 1) == letter do
     i = i + 1
   end
   while i > 0 do
     local till = tonumber(redis.pcall('ZSCORE', alive, front[i]))
-    local is_new = till and till > now + 1000 and till % 1 == 0
-    if is_new then
-      local is_waiter = string.sub(front[i], 39, 39) == ':'
-        and string.find(front[i], '^[xsp]:[%x-]+:%d*@')
-      till = is_waiter and till + 0.5 or now + 1000
-      redis.pcall('ZADD', alive, till, front[i])
-    end
+    is_new = till and till >= now
+      and till % 1 ~= LIMIT_MARK_NOTIFIED and till % 1 ~= LIMIT_MARK_SOUGHT
+    if is_new then till = set_mark(front[i], till, LIMIT_MARK_NOTIFIED) end
     if is_new or i == 1 and again then table.insert(list, 1, front[i]) end
     if till and till >= now and not is_new then i = math.min(i, 2) end
     i = i - 1
   end
-  return list
+  return list, false, is_new
 end
 
 -- Rings the doorbell of a waiter that is still in the queue, and gives it one
 -- second to come: all in one step, because the one who notifies may die on the
--- way. The list has one element at most, and does not outlive its waiter.
+-- way. The list has one element at most, and does not outlive its waiter. The
+-- mark of a search stays.
 local function notify(waiter, doorbell)
   if not redis.pcall('ZSCORE', queue, waiter) then return end
-  redis.pcall('ZADD', alive, now + 1000, waiter)
+  local till = tonumber(redis.pcall('ZSCORE', alive, waiter) or 0)
+  local is_sought = till % 1 == LIMIT_MARK_SOUGHT
+  local part = is_sought and LIMIT_MARK_SOUGHT or LIMIT_MARK_NOTIFIED
+  redis.pcall('ZADD', alive, now + 999 + part, waiter)
   redis.pcall('DEL', doorbell)
   redis.pcall('RPUSH', doorbell, 1)
   redis.pcall('PEXPIRE', doorbell, 10000)

@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# Many dead waiters at the front of the queue, as when a host dies: the living
+# ones behind them are found within three seconds, and run in order.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+# bats file_tags=everywhere
+
+load ../helpers/suite
+load ../helpers/queue
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_queue_test; }
+teardown() {
+	end_monitor
+	end_test
+}
+
+# enqueue_dead COUNT: waiters that are to be killed, until they are in the queue.
+enqueue_dead() {
+	local n before
+	before=${#STARTED[@]}
+	for ((n = 0; n < $1; n++)); do
+		start "$RLOCKRUN" -k "$KEY" touch ran
+	done
+	WAIT_SECONDS=60 wait_until are_queued "$1"
+	DEAD=("${STARTED[@]:before}")
+}
+
+kill_dead() {
+	kill -KILL "${DEAD[@]}"
+}
+
+# write_dead COUNT: the same, as such waiters leave the queue. They have sent
+# their heartbeats within the last five seconds.
+write_dead() {
+	cli eval 'local time = redis.call("TIME")
+		local now = time[1] * 1000 + math.floor(time[2] / 1000)
+		for i = 1, ARGV[1] do
+			local name = string.format("x:00000000-0000-4000-8000-%012d:%d@host", i, i)
+			redis.call("ZADD", KEYS[1], string.format("%.0f", (now - 60000) * 1000 + i), name)
+			redis.call("ZADD", KEYS[2], now + 15000 - i % 5000, name)
+		end' 2 "$Q" "$L" "$1"
+}
+
+# is_found_in_time: the first waiter of the living, B, after the lock was freed.
+is_found_in_time() {
+	local freed
+	freed=$(now_ms)
+	wait_for_file B.started
+	echo "# B after $(($(started_ms B) - freed)) ms" >&3
+	(($(started_ms B) - freed <= 3000))
+}
+
+# All that were started but the dead end well.
+living_end_well() {
+	local pid
+	for pid in "${STARTED[@]}"; do
+		[[ " ${DEAD[*]:-} " == *" $pid "* ]] || exits_with 0 "$pid"
+	done
+}
+
+@test "a head that comes leaves all others asleep" {
+	holds A
+	for n in B C D E; do
+		enqueue "$n"
+	done
+	monitor
+	touch go.A
+	wait_for_file B.started
+	catch_up
+	[[ $(grep -c 'lua\] "RPUSH"' "$MONITOR") == 1 ]]
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C D E" && -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "ten waiters at the front are killed: the next one starts within three seconds" {
+	holds A
+	a=$PID
+	enqueue_dead 10
+	enqueue B
+	kill_dead
+	touch go.A
+	exits_with 0 "$a"
+	is_found_in_time
+	touch go
+	living_end_well
+	[[ $(paste -sd ' ' order) == "A B" && ! -e ran ]]
+	only_bells_left
+}
+
+# bats test_tags=serial
+@test "120 waiters at the front are killed: the living start in time, in order" {
+	holds A
+	a=$PID
+	enqueue_dead 120
+	for n in B C D E; do
+		enqueue "$n"
+	done
+	kill_dead
+	touch go.A
+	exits_with 0 "$a"
+	is_found_in_time
+	touch go
+	living_end_well
+	[[ $(paste -sd ' ' order) == "A B C D E" && ! -e ran && ! -e overlaps ]]
+	only_bells_left
+}
+
+# bats test_tags=serial
+@test "the living between dead waiters run in the order in which they came" {
+	holds A
+	a=$PID
+	enqueue_dead 5
+	killed=("${DEAD[@]}")
+	enqueue B
+	for n in {1..5}; do
+		start "$RLOCKRUN" -k "$KEY" touch ran
+		wait_until is_queued "$PID"
+		killed+=("$PID")
+	done
+	for n in C D E; do
+		enqueue "$n"
+	done
+	DEAD=("${killed[@]}")
+	kill_dead
+	touch go.A
+	exits_with 0 "$a"
+	is_found_in_time
+	touch go
+	living_end_well
+	[[ $(paste -sd ' ' order) == "A B C D E" && ! -e ran && ! -e overlaps ]]
+	only_bells_left
+}
+
+# bats test_tags=serial,extra
+@test "500 dead waiters at the front: the next one starts within three seconds" {
+	holds A
+	a=$PID
+	write_dead 500
+	enqueue B
+	touch go.A
+	exits_with 0 "$a"
+	is_found_in_time
+	touch go
+	living_end_well
+	[[ $(paste -sd ' ' order) == "A B" ]]
+	only_bells_left
+}
