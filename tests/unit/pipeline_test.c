@@ -193,6 +193,11 @@ test_replicas(struct pipeline *pipeline)
 	is_int((int64_t)pipeline_drain(pipeline, drained), 1,
 	    "drained in between");
 	is_int(seen.calls, calls + 1, "  nothing is delivered");
+	pipeline_append(pipeline, &command);
+	is_int((int64_t)pipeline_drain(pipeline, drained), 2,
+	    "drained before both");
+	ok(drained[0].on_reply == NULL && drained[1].on_reply == on_reply,
+	    "  one handler is left to call");
 	command.replicas = 0;
 	pipeline_append(pipeline, &command);
 	deliver(pipeline, ":1\r\n", NULL);
@@ -285,7 +290,7 @@ test_scripts_with_others(struct pipeline *pipeline)
 	is_int(seen.calls, calls, "the first WAIT is answered for nothing");
 	deliver(pipeline, ":7\r\n", NULL);
 	is_int(seen.number, 7, "what was sent meanwhile comes first");
-	deliver(pipeline, "+OK\r\n", NULL);
+	ok(deliver(pipeline, "+OK\r\n", NULL), "ASKING is answered again");
 	deliver(pipeline, ":1\r\n", NULL);
 	is_int(seen.calls, calls + 1, "the script awaits its own WAIT");
 	deliver(pipeline, ":2\r\n", NULL);
@@ -319,6 +324,8 @@ test_scripts_too_late(struct pipeline *pipeline)
 {
 	struct command command = eval();
 	struct command release = eval();
+	struct pending drained[PIPELINE_MAX];
+	int calls;
 
 	send_written(pipeline, &command, BY_DIGEST);
 	check_not_sent(pipeline, "WRONGPASS", "no access");
@@ -328,6 +335,14 @@ test_scripts_too_late(struct pipeline *pipeline)
 	check_not_sent(pipeline, NULL, "withdrawn");
 	command.replicas = 2;
 	command.replicas_ms = 500;
+	send_written(pipeline, &command, BY_DIGEST WAIT);
+	send_written(pipeline, &release, BY_DIGEST);
+	is_int((int64_t)pipeline->queued, 3, "withdrawn, with WAIT");
+	deliver(pipeline, NOSCRIPT, NULL);
+	calls = seen.calls;
+	deliver(pipeline, ":0\r\n", NULL);
+	is_int(seen.calls, calls, "  WAIT's answer is for nobody");
+	pipeline_drain(pipeline, drained);
 	send_written(pipeline, &command, BY_DIGEST WAIT);
 	send_written(pipeline, &release, BY_DIGEST);
 	check_not_sent(pipeline, NULL, "withdrawn, with WAIT");
