@@ -460,6 +460,23 @@ traced_writes() {
 	sed -n 2p writes | grep EVAL
 }
 
+# The release and the notification are one, the woken waiter's try the other.
+@test "from the release to the next job it is two round trips" {
+	need_strace
+	not_over tls sentinel
+	hold
+	holder=$PID
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 start \
+		strace -f -qq -s 300 -o trace -e trace=sendto,write,writev,execve "$RLOCKRUN" -k "$KEY" true
+	wait_until grep -q BLPOP trace
+	touch "done"
+	exits_with 0 "$PID"
+	exits_with 0 "$holder"
+	[[ $(awk '/BLPOP/ { sent = 0; next } /"\*/ { sent++ } /execve\(.*true/ { sent_before = sent }
+		END { print sent_before }' trace) == 1 ]]
+	[[ $(awk '/BLPOP/ { woken = 1 } woken && /"\*/' trace | tail -n 2 | grep -c EVAL) == 2 ]]
+}
+
 @test "password and db go along in the first write" {
 	need_strace
 	not_over cluster # which has no other db
