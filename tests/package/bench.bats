@@ -46,6 +46,8 @@ is_table() {
 	run -0 bench runs ways kinds redlock far queue
 	is_table figures.tsv
 	for part in runs ways kinds redlock queue; do grep -q "^$part" figures.tsv; done
+	LOCKS=200 CROWD=10 run -0 bench scale
+	grep -q '^scale' figures.tsv
 }
 
 # bats test_tags=native
