@@ -186,7 +186,7 @@ faults-selftest: ## what the system call faults must find is found
 	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@tests/faults/selftest build/faults/rlockrun
 
-# The table, without its ending.
+# The table and the picture, without their endings.
 FIGURES ?= build/bench
 
 bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
@@ -194,6 +194,10 @@ bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@$(MAKE) $(PARALLEL) -s all $(BENCH)
 	@tests/bench/fetch-etcd $(B)/bench/etcd
 	@tests/bench/run $(B)/rlockrun $(B)/bench $(FIGURES).tsv
+
+bench-plot: | $(filter bench,$(MAKECMDGOALS)) ## draw the figures of make bench: build/bench.svg
+	@packaging/deps.sh bench
+	@tests/bench/plot $(FIGURES).tsv $(FIGURES).svg
 
 $(B)/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
@@ -262,7 +266,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench \
+.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:

@@ -59,6 +59,7 @@ bench xargs                        findutils         findutils          findutil
 bench openssl                      openssl           openssl            openssl
 bench ip                           iproute2          iproute            iproute2
 bench unshare                      util-linux        util-linux         util-linux
+bench gnuplot                      gnuplot-nox       gnuplot            gnuplot
 model bash                         bash              bash               bash
 model cc                           gcc               gcc                gcc
 model /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers

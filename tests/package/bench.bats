@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# `make bench`: that it works, in a few seconds. What it measures is nobody's promise.
+# `make bench` and `make bench-plot`: that they work, in a few seconds. What they
+# measure is nobody's promise.
 
 load ../helpers/suite
 
@@ -7,6 +8,7 @@ setup() {
 	begin_test
 	BENCH=$ROOT/tests/bench
 	TOOLS=${RLOCKRUN%/*}/bench
+	FIGURES=$ROOT/man/bench.tsv
 }
 
 teardown() { end_test; }
@@ -63,4 +65,31 @@ is_table() {
 
 processes_work_below() {
 	[[ $(find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$PWD/rlockrun-bench*" 2>/dev/null) ]]
+}
+
+# bats test_tags=native
+@test "the picture of the bench is well-formed, also of some parts alone" {
+	type gnuplot >/dev/null 2>&1 || skip 'no gnuplot'
+	"$BENCH/plot" "$FIGURES" all.svg
+	grep -v '^queue' "$FIGURES" >runs.tsv
+	"$BENCH/plot" runs.tsv runs.svg
+	grep -v flock "$FIGURES" >none.tsv
+	run -1 "$BENCH/plot" none.tsv none.svg
+	[[ $output == *"nothing to draw"* && ! -e none.svg ]]
+	for picture in all.svg runs.svg; do
+		/usr/bin/python3 -c 'import sys, xml.etree.ElementTree as tree
+text = " ".join(tree.parse(sys.argv[1]).getroot().itertext())
+for wanted in sys.argv[2:]:
+    assert wanted in text, wanted' "$picture" 'a run over TCP' 'Redis' 'cores, Linux'
+	done
+	grep -q waiters all.svg
+	run -1 grep waiters runs.svg
+}
+
+@test "the picture in the README was drawn from the figures beside the bench" {
+	date=$(sed -n 's/^# date: //p' "$FIGURES")
+	versions=$(sed -n 's/^# versions: //p' "$FIGURES")
+	grep -qF "$date" "$ROOT/man/bench.svg"
+	grep -qF "$versions" "$ROOT/man/bench.svg"
+	grep -qF 'man/bench.svg' "$ROOT/README.md"
 }
