@@ -110,18 +110,50 @@ no_passphrase(char *text, int size, int writing, void *arg)
 	return -1;
 }
 
-/* As without this callback. But once a handshake has failed, OpenSSL does not
- * have the certificate any more. */
+/* Once more, now with the system's file, under the same conditions: host name
+ * and security level are among the parameters. */
 static int
-verify(X509_STORE_CTX *store, void *arg)
+verify_by_file(const struct library *lib, X509_STORE_CTX *verification)
+{
+	X509_STORE *store = lib->X509_STORE_CTX_get0_store(verification);
+	X509 *certificate = lib->X509_STORE_CTX_get0_cert(verification);
+	STACK_OF(X509) *others =
+	    lib->X509_STORE_CTX_get0_untrusted(verification);
+	X509_VERIFY_PARAM *param = lib->X509_VERIFY_PARAM_new();
+
+	if (param == NULL ||
+	    lib->X509_VERIFY_PARAM_set1(param,
+		lib->X509_STORE_CTX_get0_param(verification)) != 1 ||
+	    lib->X509_STORE_set_default_paths(store) != 1) {
+		lib->X509_VERIFY_PARAM_free(param);
+		return 0;
+	}
+	lib->X509_STORE_CTX_cleanup(verification);
+	if (lib->X509_STORE_CTX_init(verification, store, certificate,
+		others) != 1) {
+		lib->X509_VERIFY_PARAM_free(param);
+		return 0;
+	}
+	lib->X509_STORE_CTX_set0_param(verification, param);
+	return lib->X509_verify_cert(verification);
+}
+
+/* Once a handshake has failed, OpenSSL does not have the certificate any more,
+ * so that the names in it are noted here. */
+static int
+verify(X509_STORE_CTX *verification, void *arg)
 {
 	struct tls_context *context = arg;
 	const struct library *lib = &context->lib;
-	int verified = lib->X509_verify_cert(store);
+	int verified = lib->X509_verify_cert(verification);
 
-	if (tls_names_mismatch(lib->X509_STORE_CTX_get_error(store)))
-		tls_names_describe(lib, lib->X509_STORE_CTX_get0_cert(store),
-		    context->names, sizeof(context->names));
+	if (verified != 1 && context->paths[TLS_CA] == NULL &&
+	    !tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
+		verified = verify_by_file(lib, verification);
+	if (tls_names_mismatch(lib->X509_STORE_CTX_get_error(verification)))
+		tls_names_describe(lib,
+		    lib->X509_STORE_CTX_get0_cert(verification), context->names,
+		    sizeof(context->names));
 	return verified;
 }
 
@@ -150,11 +182,14 @@ readable(const char *path)
 	return ok;
 }
 
+/* The CAs of the system are in a folder, where one is found by the hash of its
+ * name, and often in a file as well, whose 140 certificates take 20 ms to
+ * parse. So that is read when the folder does not suffice. */
 static int
 set_ca(const struct library *lib, SSL_CTX *ctx, const char *path, char *error)
 {
 	if (path == NULL) {
-		lib->SSL_CTX_set_default_verify_paths(ctx);
+		lib->SSL_CTX_set_default_verify_dir(ctx);
 		return 0;
 	}
 	if (!readable(path))

@@ -25,7 +25,7 @@
 	DO(SSL_CTX_set_cert_verify_callback)   \
 	DO(SSL_CTX_set_default_passwd_cb)      \
 	DO(SSL_CTX_load_verify_locations)      \
-	DO(SSL_CTX_set_default_verify_paths)   \
+	DO(SSL_CTX_set_default_verify_dir)     \
 	DO(SSL_CTX_use_certificate_chain_file) \
 	DO(SSL_CTX_use_PrivateKey_file)        \
 	DO(SSL_CTX_check_private_key)          \
@@ -46,7 +46,17 @@
 	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
 	DO(X509_VERIFY_PARAM_set_hostflags)    \
 	DO(X509_verify_cert_error_string)      \
+	DO(X509_VERIFY_PARAM_new)              \
+	DO(X509_VERIFY_PARAM_free)             \
+	DO(X509_VERIFY_PARAM_set1)             \
+	DO(X509_STORE_set_default_paths)       \
 	DO(X509_STORE_CTX_get_error)           \
+	DO(X509_STORE_CTX_get0_store)          \
+	DO(X509_STORE_CTX_get0_param)          \
+	DO(X509_STORE_CTX_set0_param)          \
+	DO(X509_STORE_CTX_get0_untrusted)      \
+	DO(X509_STORE_CTX_cleanup)             \
+	DO(X509_STORE_CTX_init)                \
 	DO(X509_STORE_CTX_get0_cert)           \
 	DO(X509_verify_cert)                   \
 	DO(X509_get_ext_d2i)                   \

@@ -65,6 +65,29 @@ given_up_there() {
 		--tls-ca "$CERTIFICATES/stranger.crt"
 }
 
+@test "the system's folder of authorities is enough" {
+	unset RLOCKRUN_TLS_CA
+	mkdir folder
+	cp "$CERTIFICATES/ca.crt" folder
+	openssl rehash folder
+	mkfifo pipe # nobody could read it to the end
+	SSL_CERT_DIR=$PWD/folder SSL_CERT_FILE=$PWD/pipe run -0 rl true
+}
+
+@test "an authority of the system's file that the folder has another of that name for" {
+	unset RLOCKRUN_TLS_CA
+	mkdir folder
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key \
+		-out folder/ca.crt -days 2 -subj /CN=ca
+	openssl rehash folder
+	export SSL_CERT_DIR=$PWD/folder
+	SSL_CERT_FILE=/dev/null refused_there 'its certificate'
+	export SSL_CERT_FILE=$CERTIFICATES/ca.crt
+	run -0 rl true
+	tls_server other
+	refused_there 'its certificate is not for localhost, but for "other.example"'
+}
+
 @test "a self-signed certificate that is trusted" {
 	tls_server self
 	run -0 rl --tls-ca "$CERTIFICATES/self.crt" true
