@@ -121,13 +121,13 @@ report_failures(struct reread *reread, struct events *events)
 	reread->arg = events;
 }
 
-/* A file that cannot be used is found before anything is asked. One server is
- * not asked anything before its TLS session, and so OpenSSL can be loaded while
- * we connect to it. */
+/* A file that cannot be used is found before anything is asked: with one
+ * server, that is after the connection is made, so OpenSSL is loaded meanwhile.
+ * While a file blocks, signals must still end us, which are blocked later. */
 static void
 begin_tls(struct tls_context *context, size_t servers, struct loop *loop)
 {
-	if (servers == 1) {
+	if (servers == 1 && !tls_context_may_block(context)) {
 		tls_context_begin(context, loop);
 	} else {
 		tls_context_load(context);

@@ -361,9 +361,11 @@ tls_context_reread(struct tls_context *context)
 
 /* ---------------------------------------------------------------------- */
 
+/* The files are examined before they are read: see make_anew. */
 struct tls_context *
 tls_context_new(const struct tls_config *config)
 {
+	bool given = config->ca_file != NULL || config->cert_file != NULL;
 	struct tls_context *context = calloc(1, sizeof(*context));
 
 	if (context == NULL)
@@ -373,6 +375,9 @@ tls_context_new(const struct tls_config *config)
 	context->paths[TLS_KEY] = config->key_file;
 	context->certified = config->cert_file != NULL;
 	context->die = config->die;
+	context->reread.enabled =
+	    given && look_at_files(context->paths, context->files) == NULL;
+	context->may_block = given && !context->reread.enabled;
 	return context;
 }
 
@@ -384,19 +389,20 @@ tls_context_free(struct tls_context *context)
 	free(context);
 }
 
-/* The files are examined before they are read: see make_anew. */
+bool
+tls_context_may_block(const struct tls_context *context)
+{
+	return context->may_block;
+}
+
 void
 tls_context_load(struct tls_context *context)
 {
-	bool given =
-	    context->paths[TLS_CA] != NULL || context->paths[TLS_CERT] != NULL;
 	char error[TLS_ERROR_MAX];
 	int rc;
 
 	if (context->state != TLS_NOT_LOADED)
 		return;
-	context->reread.enabled =
-	    given && look_at_files(context->paths, context->files) == NULL;
 	context->reread.read_at = clock_now();
 	rc = load(&context->lib, error);
 	if (rc == 0)

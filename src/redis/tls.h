@@ -33,6 +33,9 @@ struct tls_context;
 struct tls_context *tls_context_new(const struct tls_config *config);
 void tls_context_free(struct tls_context *context);
 
+/* Whether a file is none that can be read at once, as a pipe. */
+bool tls_context_may_block(const struct tls_context *context);
+
 /* All is loaded in the first turn of the loop, whatever comes of connecting, so
  * that a file that is wrong is always reported. */
 void tls_context_begin(struct tls_context *context, struct loop *loop);

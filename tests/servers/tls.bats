@@ -320,6 +320,18 @@ bad_file() {
 	[[ $(redis-cli -s "$SUITE_DIR/s" exists "$KEY") == 0 ]]
 }
 
+@test "TERM while nobody writes to the pipe that is the CA file" {
+	((EUID == 0)) || skip "seeing what rlockrun waits for takes privileges"
+	mkfifo ca
+	start "$RLOCKRUN" -k "$KEY" --tls-ca ca touch ran
+	wait_until waits_for_a_writer
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ ! -e ran ]]
+}
+
+waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
+
 @test "a key with a passphrase: 78, without a prompt" {
 	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
 		--tls-cert $CERTIFICATES/client.crt \
