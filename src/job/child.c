@@ -87,10 +87,11 @@ child_fini(struct child *child)
 static bool
 is_of_the_job(const char *entry)
 {
-	static const char *const names[] = {"RLOCKRUN_KEY=", "RLOCKRUN_TOKEN=",
-	    "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=", "RLOCKRUN_HELD="};
+	static const char *const names[CHILD_VARIABLES] = {"RLOCKRUN_KEY=",
+	    "RLOCKRUN_TOKEN=", "RLOCKRUN_FENCE=", "RLOCKRUN_TTL_MS=",
+	    "RLOCKRUN_HELD="};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < CHILD_VARIABLES; i++)
 		if (strncmp(entry, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
@@ -99,24 +100,27 @@ is_of_the_job(const char *entry)
 /* Not setenv(3), which writes to pages that we share with rlockrun, and each is
  * copied for it. */
 int
-child_set_env(struct child *child, char *entries, size_t length)
+child_prepare_env(struct child *child)
 {
 	size_t count = 0;
 
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
 		count++;
-	for (char *at = entries; at < entries + length; at += strlen(at) + 1)
-		count++;
-	child->env = calloc(count + 1, sizeof(*child->env));
+	child->env = calloc(count + CHILD_VARIABLES + 1, sizeof(*child->env));
 	if (child->env == NULL)
 		return -1;
-	count = 0;
+	child->env_end = child->env;
 	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
 		if (!is_of_the_job(*entry))
-			child->env[count++] = *entry;
-	for (char *at = entries; at < entries + length; at += strlen(at) + 1)
-		child->env[count++] = at;
+			*child->env_end++ = *entry;
 	return 0;
+}
+
+void
+child_add_env(struct child *child, char *entries, size_t length)
+{
+	for (char *at = entries; at < entries + length; at += strlen(at) + 1)
+		*child->env_end++ = at;
 }
 
 /* The path contains a slash, so execvpe(3) searches nothing, but has the shell

@@ -8,6 +8,8 @@
 
 #include "job/signals.h"
 
+enum { CHILD_VARIABLES = 5 };
+
 struct child {
 	/* Set by the caller. */
 	char **argv;
@@ -16,7 +18,8 @@ struct child {
 			 * job control expects it */
 
 	char *path;
-	char **env;
+	char **env; /* of child_prepare_env */
+	char **env_end;
 };
 
 /* Finds argv[0] as execvp(3) would. 0, or the exit code (EXITCODE_NOT_FOUND,
@@ -24,10 +27,12 @@ struct child {
 int child_find(struct child *child);
 void child_fini(struct child *child);
 
-/* In the guard: the job gets the environment of this process, but for variables
- * of rlockrun these entries. Each ends with a NUL and must stay where it is. 0,
- * or -1 with errno. */
-int child_set_env(struct child *child, char *entries, size_t length);
+/* In the guard: the job gets the environment of this process without the
+ * variables of rlockrun. 0, or -1 with errno. */
+int child_prepare_env(struct child *child);
+/* And the variables of rlockrun, CHILD_VARIABLES at most. Each ends with a NUL
+ * and must stay where it is. */
+void child_add_env(struct child *child, char *entries, size_t length);
 
 /* In the forked process: becomes the command. Returns errno on failure.
  * Async-signal-safe, and fit for vfork(2). */

@@ -49,7 +49,7 @@ void guard_fini(struct guard *guard);
  * close-on-exec descriptors. 0, or -1 with errno. */
 int guard_fork(struct guard *guard, struct child *child);
 
-/* Arms the guard and has it start the job with those entries of child_set_env,
+/* Arms the guard and has it start the job with those entries of child_add_env,
  * at least one. If the order cannot be sent, the job has failed. */
 void guard_start_job(struct guard *guard, const char *entries, size_t length,
     int64_t deadline);

@@ -21,6 +21,9 @@
  * must not keep us busy. */
 enum { ROUND_MIN_MS = 20, ROUND_MAX_MS = 1000 };
 
+/* More than the job's variables need, but with many or long names of locks. */
+enum { ENTRIES_ROOM = 2048 };
+
 struct supervisor {
 	struct job job;
 	bool unreported; /* rlockrun has not got the facts as they are now */
@@ -31,6 +34,7 @@ struct supervisor {
 	int64_t armed_at;
 	int handled_stops; /* of the job's, those that rlockrun has acted on */
 	struct child *child;
+	char *entries; /* ENTRIES_ROOM bytes */
 };
 
 /* A stream socket of the unix domain takes so few bytes as a whole or not at
@@ -195,18 +199,17 @@ start_job(struct supervisor *self)
 static void
 read_env(struct supervisor *self, size_t length)
 {
-	char *entries = malloc(length);
+	char *entries = self->entries;
 	ssize_t got;
 
-	if (entries == NULL)
+	if (length > ENTRIES_ROOM && (entries = malloc(length)) == NULL)
 		leave_failed(self);
 	got = recv(self->sock, entries, length, MSG_WAITALL);
 	if (got == -1)
 		leave_failed(self);
 	if (got != (ssize_t)length)
 		kill_job(self); /* rlockrun has ended */
-	if (child_set_env(self->child, entries, length) == -1)
-		leave_failed(self);
+	child_add_env(self->child, entries, length);
 }
 
 static void
@@ -327,13 +330,17 @@ on_sigchld(int signo)
 	(void)signo; /* it only has to end ppoll(2) */
 }
 
-/* All that can fail comes before the job. */
+/* All that can fail comes before the job. What needs memory comes before the
+ * lock is granted: nobody else has it while the job starts. */
 static int
 prepare(struct supervisor *self)
 {
 	struct sigaction action = {.sa_handler = on_sigchld};
 
 	self->armed_at = CLOCK_NEVER;
+	self->entries = malloc(ENTRIES_ROOM);
+	if (self->entries == NULL || child_prepare_env(self->child) == -1)
+		return -1;
 	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (self->timer == -1 || descendants_open(&self->descendants) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||

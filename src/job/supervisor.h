@@ -15,7 +15,7 @@ struct supervisor_page {
 };
 
 enum order_kind {
-	/* Start the job; value bytes follow: entries of child_set_env. */
+	/* Start the job; value bytes follow: entries of child_add_env. */
 	ORDER_START,
 	ORDER_CHECK_DEADLINE, /* it has come nearer */
 	ORDER_SIGNAL,	      /* send signal number value to the command */

@@ -314,6 +314,14 @@ print(open("/proc/self/comm").read())'
 	diff -u <(grep -v '^_=' without) <(grep -v '^_=' with)
 }
 
+@test "environment: the longest name of a lock reaches the job" {
+	local name
+	name=$(printf '%s%0*d' "$KEY" $((1024 - ${#KEY})) 0)
+	"$RLOCKRUN" -k "$name" env >out
+	grep -qx "RLOCKRUN_KEY=$name" out
+	grep -qx "RLOCKRUN_HELD=x:[0-9a-f-]*:$name" out
+}
+
 @test "environment: without the lock there is no token and no fence" {
 	locked -r "unix://$PWD/nobody" --server-timeout 0.1 --on-unavailable run -- env >out 2>err
 	grep -q '^RLOCKRUN_KEY=' out
