@@ -39,6 +39,8 @@ enum run_state {
 	RUN_DONE,
 };
 
+/* For the names of the job's variables, and the ttl. */
+enum { ENV_ROOM = 128 };
 /* An acquire's reply is awaited so long. */
 enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
 
@@ -89,8 +91,8 @@ held_by_job(const struct run *run)
 }
 
 /* One a line, in the order given. A nested run may not know all fences. */
-static void
-print_lock_env(const struct run *run, FILE *out)
+static char *
+put_lock_env(const struct run *run, char *end)
 {
 	const char *separator = "RLOCKRUN_TOKEN=";
 	bool fenced = false;
@@ -98,40 +100,50 @@ print_lock_env(const struct run *run, FILE *out)
 	for (size_t i = 0; i < run->set.count; i++) {
 		const struct lock *lock =
 		    set_lock(&run->set, &run->lock_configs[i]);
-		fprintf(out, "%s%s", separator, lock->claim.token);
+		end = stpcpy(stpcpy(end, separator), lock->claim.token);
 		separator = "\n";
 		fenced = fenced || lock->fence[0] != '\0';
 	}
-	fputc('\0', out);
+	end++;
 	separator = "RLOCKRUN_FENCE=";
 	for (size_t i = 0; fenced && i < run->set.count; i++) {
-		fprintf(out, "%s%s", separator,
+		end = stpcpy(stpcpy(end, separator),
 		    set_lock(&run->set, &run->lock_configs[i])->fence);
 		separator = "\n";
 	}
-	if (fenced)
-		fputc('\0', out);
+	return fenced ? end + 1 : end;
+}
+
+static char *
+put_env(const struct run *run, const char *held, char *end)
+{
+	end = stpcpy(stpcpy(end, "RLOCKRUN_KEY="), run->opts->names) + 1;
+	end += sprintf(end, "RLOCKRUN_TTL_MS=%" PRId64, run->opts->ttl_ms) + 1;
+	if (run->watch.locked)
+		end = put_lock_env(run, end);
+	if (*held != '\0')
+		end = stpcpy(stpcpy(end, "RLOCKRUN_HELD="), held) + 1;
+	return end;
 }
 
 /* The variables of the job's environment, each with its NUL, to be freed. NULL
- * with errno when memory is out. */
+ * with errno when memory is out. A stream would need more time than all else
+ * between the grant and the start of the job. */
 static char *
 job_env(const struct run *run, size_t *length)
 {
+	const struct set *set = &run->set;
 	char *held = held_by_job(run);
 	char *entries = NULL;
-	FILE *out = held == NULL ? NULL : open_memstream(&entries, length);
 
-	if (out != NULL)
-		fprintf(out, "RLOCKRUN_KEY=%s%cRLOCKRUN_TTL_MS=%" PRId64 "%c",
-		    run->opts->names, '\0', run->opts->ttl_ms, '\0');
-	if (out != NULL && run->watch.locked)
-		print_lock_env(run, out);
-	if (out != NULL && *held != '\0')
-		fprintf(out, "RLOCKRUN_HELD=%s%c", held, '\0');
+	if (held != NULL)
+		entries = malloc(ENV_ROOM + strlen(run->opts->names) +
+				 set->count * (sizeof(set->locks->claim.token) +
+						  sizeof(set->locks->fence)) +
+				 strlen(held));
+	if (entries != NULL)
+		*length = (size_t)(put_env(run, held, entries) - entries);
 	free(held);
-	if (out == NULL || fclose(out) != 0)
-		return NULL;
 	return entries;
 }
 
