@@ -152,6 +152,8 @@ padding(const struct request *request, const struct claim *claim)
 
 	if (length == 0)
 		length = missing(wire_size(request, script->text), undo);
+	if (length == 0)
+		return "";
 	memset(spaces, ' ', length);
 	spaces[length] = '\0';
 	return spaces;
