@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/dice.h"
 #include "redis/reply.h"
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
@@ -130,7 +131,7 @@ lock_next_backoff(struct lock *lock)
 	int64_t ms = lock->backoff_ms;
 
 	lock->backoff_ms = clock_min(ms * 2, BACKOFF_MAX_MS);
-	return ms;
+	return dice_between(ms - ms / 5, ms);
 }
 
 void

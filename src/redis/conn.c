@@ -388,6 +388,12 @@ flush(struct conn *conn)
 		return;
 	pipeline_stamp(pipeline);
 	sent = stream_write(&conn->stream, pipeline->out, pipeline->out_length);
+	/* A server that has hung up may have sent the reason before: receive()
+	 * reads it in the next turn, then the end of the connection. */
+	if (sent == -1 && (errno == EPIPE || errno == ECONNRESET)) {
+		conn->stream.fd.events = POLLIN;
+		return;
+	}
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
 		note_permanence(conn,
 		    stream_is_permanent(&conn->stream, errno));
@@ -473,16 +479,18 @@ on_hang_up(struct conn *conn, int error)
 	bool no_reply = !conn->received && !conn->to.tls &&
 			conn->to.transport == URL_TCP &&
 			(error == 0 || error == ECONNRESET);
-	const char *why = "closed by the server";
+	const char *why = "closed by the server", *advice = NULL;
 
 	if (no_reply)
 		why = "closed without a reply, perhaps it requires TLS";
-	else if (error != 0)
-		why = stream_error(&conn->stream, error);
 	else if (conn->handshake.complaint[0] != '\0')
 		why = conn->handshake.complaint;
+	else if (error != 0)
+		why = stream_error(&conn->stream, error);
+	if (why == conn->handshake.complaint)
+		advice = reply_advise(why);
 	note_permanence(conn, stream_is_permanent(&conn->stream, error));
-	describe(conn, "lost the connection to", why);
+	describe_with(conn, "lost the connection to", why, advice);
 	if (!no_reply || !may_probe(conn)) {
 		conn_drop(conn);
 		return;

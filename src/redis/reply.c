@@ -129,8 +129,8 @@ explain(const char *error)
 	return error;
 }
 
-static const char *
-advise(const char *error)
+const char *
+reply_advise(const char *error)
 {
 	for (size_t i = 0; i < LENGTH(advices); i++)
 		if (reply_is(error, advices[i].prefix))
@@ -142,7 +142,7 @@ void
 reply_describe(char *text, size_t size, const char *what, const char *label,
     const char *error)
 {
-	const char *advice = advise(error), *words = explain(error);
+	const char *advice = reply_advise(error), *words = explain(error);
 
 	snprintf(text, size, "%s %.512s: %.*s%s%s%s%s", what, label, WORDS_MAX,
 	    words, strlen(words) > WORDS_MAX ? "..." : "",

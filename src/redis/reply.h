@@ -81,6 +81,9 @@ bool reply_is_doubtful(const char *error);
 /* Whether the error is of that kind: "NOAUTH", "ERR unknown command". */
 bool reply_is(const char *error, const char *prefix);
 
+/* What a person can do about an error reply, or NULL. */
+const char *reply_advise(const char *error);
+
 /* "WHAT LABEL: ERROR (ADVICE)". The words of the error are replaced if they do
  * not help, and the advice is what a person can do, if that is known. */
 void reply_describe(char *text, size_t size, const char *what,

@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# A server that has reached its maxclients refuses each new connection by an
+# error reply. Runs wait until there is room again.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+load ../helpers/connect
+
+setup() {
+	begin_test
+	own_server
+	mkfifo orders
+	start sh -c 'exec redis-cli -s "$1" <orders' _ "$SUITE_DIR/s"
+	exec 7>orders
+}
+teardown() {
+	exec 7>&-
+	end_test
+}
+
+# admin COMMAND: by a connection that was there before the server was full. What
+# is printed goes to out.1.
+admin() {
+	echo "$*" >&7
+}
+
+fill_server() {
+	admin config set maxclients 1
+	wait_until grep -q OK out.1
+}
+
+make_room() {
+	admin config set maxclients 100
+}
+
+# has_refused COUNT: so many connections, or more.
+has_refused() {
+	admin info stats
+	tr -d '\r' <out.1 | awk -F : -v least="$1" '
+		$1 == "rejected_connections" { count = $2 } END { exit count < least }'
+}
+
+@test "a full server is tried again until --server-timeout, then its error is reported" {
+	fill_server
+	for how in "-n" "-w 0.6" "-w 20"; do
+		# shellcheck disable=SC2086 # options are to be split
+		run -69 rl $how --server-timeout 0.6 touch ran
+		[[ $output == *"ERR max number of clients reached (raise its maxclients)"* ]]
+	done
+	has_refused 6
+	[[ ! -e ran ]]
+}
+
+@test "a run that does not wait for the lock waits until a full server has room" {
+	fill_server
+	start "$RLOCKRUN" -n -k "$KEY" --server-timeout 20 sh -c 'exit 6'
+	wait_until has_refused 2
+	run -1 gone "$PID"
+	make_room
+	exits_with 6 "$PID"
+}
+
+@test "a holder and a waiter that were cut off come back when a full server has room" {
+	start "$RLOCKRUN" -k "$KEY" -t 20 sh -c 'until [ -e go ]; do sleep 0.02; done'
+	local holder=$PID
+	wait_until eval '[[ $(cli exists "$KEY") == 1 ]]'
+	start "$RLOCKRUN" -k "$KEY" touch ran
+	wait_until eval '[[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]'
+	fill_server
+	admin client kill type normal skipme yes
+	wait_until has_refused 4
+	make_room
+	touch go
+	exits_with 0 "$holder"
+	exits_with 0 "$PID"
+	[[ -e ran && -z $(keys_left) ]]
+}
