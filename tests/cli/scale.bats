@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# --list on a server with many locks.
+
+load ../helpers/suite
+
+setup() {
+	begin_test
+	own_server
+}
+teardown() { end_test; }
+
+# write_locks COUNT: as runs of a fleet hold them, a hundred times as many.
+write_locks() {
+	local part
+	for ((part = 0; part < $1; part++)); do
+		cli eval 'local time = redis.call("TIME")
+			for i = ARGV[1] * 100, ARGV[1] * 100 + 99 do
+				local key = "scale:" .. i
+				local token = string.format("00000000-0000-4000-8000-%012d", i)
+				redis.call("SET", key, token, "PX", 600000)
+				redis.call("HSET", "{" .. key .. "}:rlk:i", "token", token,
+					"host", "web-1", "pid", "4711", "user", "deploy",
+					"command", "sync", "fence", "1", "since", time[1] .. "000",
+					"kind", "x")
+			end' 0 "$part" >written
+	done
+}
+
+# lists_all COUNT: in pages of 1,000 keys, each lock once, in less than 4 MB.
+lists_all() {
+	local scans
+	write_locks $(($1 / 100))
+	cli config set slowlog-log-slower-than 100000
+	cli config resetstat
+	cli slowlog reset # of what writing them took
+	(
+		ulimit -d 4096 # kB
+		"$RLOCKRUN" --list 'scale:*' >list
+	)
+	[[ $(wc -l <list) == $(($1 + 1)) ]]
+	[[ $(tail -n +2 list | cut -d ' ' -f 1 | sort -u | wc -l) == "$1" ]]
+	scans=$(cli info commandstats | sed -n 's/cmdstat_scan:calls=\([0-9]*\).*/\1/p')
+	((scans >= $1 / 1000))
+	[[ $(cli slowlog len) == 0 ]]
+}
+
+# bats test_tags=native
+@test "3,000 locks are listed page by page" {
+	lists_all 3000
+}
+
+# bats test_tags=extra,native
+@test "100,000 locks are listed in the same memory, in short commands" {
+	lists_all 100000
+}
