@@ -47,7 +47,7 @@ has_refused() {
 		run -69 rl $how --server-timeout 0.6 touch ran
 		[[ $output == *"ERR max number of clients reached (raise its maxclients)"* ]]
 	done
-	has_refused 6
+	wait_until has_refused 6
 	[[ ! -e ran ]]
 }
 
