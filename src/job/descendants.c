@@ -7,13 +7,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "job/process.h"
 
 /* Rounds of KILL without a pause. They let a burst outrun processes that fork
  * and exit, but must not keep a process busy when nothing dies. */
@@ -25,56 +25,7 @@ enum { GENERATIONS_MS = 20 };
 
 static const _Atomic int64_t never = CLOCK_NEVER;
 
-struct process {
-	pid_t pid;
-	pid_t parent;
-	char state;
-	long threads;
-	unsigned long long started; /* with pid, unique until the next boot;
-				     * 0 if it could not be read */
-	bool descends;
-};
-
 /* --- reading /proc ---------------------------------------------------- */
-
-/* Fields of proc_pid_stat(5), counted from the state as 0: the name before it
- * may contain blanks and parentheses. */
-enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19, FIELDS };
-
-/* False if it cannot be read, whatever the reason. */
-static bool
-read_process(int proc, pid_t pid, struct process *process)
-{
-	char path[32];
-	char text[1024];
-	unsigned long long fields[FIELDS] = {0};
-	char *state, *at;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
-	state = strrchr(text, ')');
-	if (state == NULL || strlen(state) < sizeof(") S"))
-		return false;
-	state += strlen(") ");
-	at = state + 1;
-	for (int i = FIELD_PARENT; i < FIELDS; i++)
-		fields[i] = strtoull(at, &at, 10);
-	*process = (struct process){.pid = pid,
-	    .state = *state,
-	    .parent = (pid_t)fields[FIELD_PARENT],
-	    .threads = (long)fields[FIELD_THREADS],
-	    .started = fields[FIELD_STARTED]};
-	return true;
-}
 
 static int
 add(struct processes *processes, const struct process *process)
@@ -121,7 +72,7 @@ read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
-		    read_process(proc, (pid_t)pid, &process))
+		    process_read(proc, (pid_t)pid, &process))
 			rc = add(processes, &process);
 	}
 	closedir(folder);
@@ -211,7 +162,7 @@ is_earlier_child(const struct descendants *self, pid_t pid)
 	struct process child = {.pid = pid};
 
 	if (self->earlier.count > 0)
-		read_process(self->proc, pid, &child);
+		process_read(self->proc, pid, &child);
 	return is_earlier(self, &child);
 }
 
@@ -350,7 +301,7 @@ descendants_state(const struct descendants *self, pid_t pid)
 {
 	struct process process = {.state = '\0'};
 
-	read_process(self->proc, pid, &process);
+	process_read(self->proc, pid, &process);
 	return process.state;
 }
 
@@ -371,7 +322,7 @@ open_descendant(const struct descendants *self, const struct process *process)
 	struct process now;
 	int fd = open_pidfd(process->pid);
 
-	if (fd == -1 || (read_process(self->proc, process->pid, &now) &&
+	if (fd == -1 || (process_read(self->proc, process->pid, &now) &&
 			    now.started == process->started))
 		return fd;
 	close(fd);
@@ -459,7 +410,7 @@ signal_unseen_children(const struct descendants *self,
 		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
 		if (fd == -1)
 			continue;
-		if (read_process(self->proc, parent->pid, &now) &&
+		if (process_read(self->proc, parent->pid, &now) &&
 		    now.started == parent->started)
 			signal_unseen(seen, fd, signo);
 		close(fd);
