@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -225,32 +224,6 @@ open_proc(struct descendants *self)
 	return self->children == -1 && errno != ENOENT ? -1 : 0;
 }
 
-/* The wrappers of glibc came with 2.36. */
-static int
-open_pidfd(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-static int
-signal_pidfd(int fd, int signo)
-{
-	return (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
-}
-
-static int
-probe_pidfd(void)
-{
-	int fd = open_pidfd(getpid());
-	int rc = fd == -1 ? -1 : signal_pidfd(fd, 0);
-	int error = errno;
-
-	if (fd != -1)
-		close(fd);
-	errno = error;
-	return rc;
-}
-
 /* The list of children may show some that the scan does not (hidepid).
  * __WALL: also children whose exit signal is not SIGCHLD. */
 static int
@@ -281,7 +254,7 @@ int
 descendants_open(struct descendants *self)
 {
 	*self = (struct descendants){.proc = -1, .children = -1};
-	if (open_proc(self) == -1 || probe_pidfd() == -1)
+	if (open_proc(self) == -1)
 		return -1;
 	return note_earlier(self);
 }
@@ -315,28 +288,14 @@ is_alive(const struct process *process)
 }
 
 /* Since /proc was read the process may have ended and its id may have been
- * reused. A pidfd refers to one process, which is compared once it is open. */
-static int
-open_descendant(const struct descendants *self, const struct process *process)
+ * reused, unless it is a child. False also if it cannot be read. */
+static bool
+read_again(const struct descendants *self, const struct process *process,
+    struct process *now)
 {
-	struct process now;
-	int fd = open_pidfd(process->pid);
-
-	if (fd == -1 || (process_read(self->proc, process->pid, &now) &&
-			    now.started == process->started))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Without a descriptor only to a child, which keeps its id until we reap it. */
-static void
-send_signal(int fd, pid_t pid, int signo)
-{
-	if (fd != -1)
-		signal_pidfd(fd, signo);
-	else
-		kill(pid, signo);
+	return process_read(self->proc, process->pid, now) &&
+	       (process->parent == getpid() ||
+		   process->started == now->started);
 }
 
 static void
@@ -344,18 +303,17 @@ signal_process(const struct descendants *self, const struct process *process,
     int signo)
 {
 	bool is_child = process->parent == getpid();
-	int fd = is_child ? -1 : open_descendant(self, process);
-	pid_t pid = process->pid;
+	int held = is_child ? PROCESS_UNHELD : process_hold(process->pid);
+	struct process now;
 
-	if (!is_child && fd == -1)
+	if (held == PROCESS_GONE)
 		return;
-	if (signo != SIGCONT)
-		send_signal(fd, pid, signo);
+	if (signo != SIGCONT && (is_child || read_again(self, process, &now)))
+		process_signal(held, process->pid, signo);
 	if ((signo == SIGCONT || signo == SIGTERM) &&
-	    descendants_state(self, pid) == 'T')
-		send_signal(fd, pid, SIGCONT);
-	if (fd != -1)
-		close(fd);
+	    read_again(self, process, &now) && now.state == 'T')
+		process_signal(held, process->pid, SIGCONT);
+	process_release(held);
 }
 
 static bool
@@ -372,7 +330,7 @@ is_listed(int fd, pid_t pid)
 }
 
 /* Those in one list that the scan has not found. An id that is still listed
- * after its descriptor was opened is that child's. */
+ * once it is held is that child's. */
 static void
 signal_unseen(const struct processes *seen, int list, int signo)
 {
@@ -381,11 +339,11 @@ signal_unseen(const struct processes *seen, int list, int signo)
 
 	rewind_children(&children, list);
 	while ((pid = next_child(&children)) != 0) {
-		int fd = find(seen, pid) == NULL ? open_pidfd(pid) : -1;
-		if (fd != -1 && is_listed(list, pid))
-			signal_pidfd(fd, signo);
-		if (fd != -1)
-			close(fd);
+		int held =
+		    find(seen, pid) == NULL ? process_hold(pid) : PROCESS_GONE;
+		if (held != PROCESS_GONE && is_listed(list, pid))
+			process_signal(held, pid, signo);
+		process_release(held);
 	}
 }
 

@@ -1,8 +1,7 @@
-/* This process's descendants: found through /proc, held by pidfd_open(2),
- * signalled, and killed until none is left. What a scan of /proc does not show
- * may still be alive: forks outrun the scan, hidepid hides processes, and an
- * open may fail. The only proof that nothing is left is ECHILD from waitpid(2)
- * in a subreaper. */
+/* This process's descendants: found through /proc, signalled, and killed until
+ * none is left. What a scan of /proc does not show may still be alive: forks
+ * outrun the scan, hidepid hides processes, and an open may fail. The only
+ * proof that nothing is left is ECHILD from waitpid(2) in a subreaper. */
 #ifndef DESCENDANTS_H
 #define DESCENDANTS_H
 
@@ -31,9 +30,8 @@ struct descendants {
 };
 
 /* To be called before this process forks. 0, or -1 with errno if descendants
- * cannot be found or signalled on this machine: ENODEV if /proc is no procfs,
- * EXDEV if it belongs to another pid namespace, ENOSYS if the kernel lacks
- * pidfd_open(2) or pidfd_send_signal(2). */
+ * cannot be found on this machine: ENODEV if /proc is no procfs, EXDEV if it
+ * belongs to another pid namespace. */
 int descendants_open(struct descendants *self);
 void descendants_close(struct descendants *self);
 

@@ -1,10 +1,21 @@
 #include "job/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Not in the headers of older systems. The wrappers of glibc came with 2.36. */
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 /* Fields of proc_pid_stat(5), counted from the state as 0: the name before it
  * may contain blanks and parentheses. */
@@ -42,4 +53,42 @@ process_read(int proc, pid_t pid, struct process *process)
 	    .threads = (long)fields[FIELD_THREADS],
 	    .started = fields[FIELD_STARTED]};
 	return true;
+}
+
+/* pidfd_open(2) itself requires no permission. */
+int
+process_hold(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd == -1 && (errno == ENOSYS || errno == EPERM))
+		return PROCESS_UNHELD;
+	return fd == -1 ? PROCESS_GONE : fd;
+}
+
+void
+process_release(int held)
+{
+	if (held >= 0)
+		close(held);
+}
+
+/* A sandbox may refuse this call alone. With EPERM it looks like a process that
+ * we may not signal, except that the sandbox does not look at the descriptor.
+ */
+static bool
+is_pidfd_refused(void)
+{
+	return syscall(SYS_pidfd_send_signal, -1, 0, NULL, 0) == -1 &&
+	       errno != EBADF;
+}
+
+void
+process_signal(int held, pid_t pid, int signo)
+{
+	if (held >= 0 &&
+	    (syscall(SYS_pidfd_send_signal, held, signo, NULL, 0) == 0 ||
+		!is_pidfd_refused()))
+		return;
+	kill(pid, signo);
 }

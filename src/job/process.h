@@ -1,4 +1,13 @@
-/* One process, as /proc shows it. */
+/* One process: what /proc shows of it, and signals that no other one gets.
+ *
+ * A process that is not our child may be reaped by its parent at any time, and
+ * its id given to another one. A pidfd refers to one process only, so it is
+ * opened first, then the process is identified, then signalled. If the kernel
+ * lacks pidfds (before Linux 5.3), or a sandbox refuses them, the order is the
+ * same, but a signal hits another process if that one gets the id between the
+ * last two steps. A child keeps its id until we reap it, and needs none of
+ * this.
+ */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -18,5 +27,18 @@ struct process {
 /* Reads it from procfs, whose root proc is. False if it cannot be read,
  * whatever the reason. */
 bool process_read(int proc, pid_t pid, struct process *process);
+
+/* In place of a pidfd. */
+enum {
+	PROCESS_GONE = -1,   /* or no descriptor is left */
+	PROCESS_UNHELD = -2, /* a child, or there are no pidfds: identify the
+			      * process before each signal */
+};
+
+/* Returns a pidfd, or one of these. */
+int process_hold(pid_t pid);
+void process_release(int held);
+
+void process_signal(int held, pid_t pid, int signo);
 
 #endif

@@ -279,17 +279,6 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 	(($(now_ms) - since < 10000))
 }
 
-@test "a kernel without pidfd_open or pidfd_send_signal: 71, the job cannot be guarded" {
-	local number
-	for number in 434 424; do
-		run -71 --separate-stderr "$HELPERS/without-syscall" "$number" \
-			"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
-		[[ $stderr == *"cannot be guarded: Function not implemented; command not started" ]]
-		[[ ! -e ran ]]
-		is_free
-	done
-}
-
 # --- memory -----------------------------------------------------------------
 
 # limited KB: a run with so much address space; sets code, makes ran and err.

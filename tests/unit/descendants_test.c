@@ -1,13 +1,22 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
- * procfs, and two real children for the processes in it. And which children
- * from before descendants_open are spared. */
+ * procfs, and real children for the processes in it. Which of them are still
+ * signalled after another process may have got their id. And which children
+ * from before descendants_open are spared.
+ *
+ * All of that again on kernels without pidfds, as far as this process can see.
+ */
 #include "base/clock.h"
 #include "job/descendants.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,16 +27,23 @@
 static const _Atomic int64_t never = CLOCK_NEVER;
 static char folder[] = "/tmp/descendants_test.XXXXXX";
 
-static void
-write_stat(pid_t pid, pid_t parent, const char *state, int threads, int started)
+static const char *
+stat_path(pid_t pid)
 {
-	char path[64];
-	FILE *file;
+	static char path[64];
 
 	snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/%d/stat", folder, (int)pid);
-	file = fopen(path, "w");
+	return path;
+}
+
+static void
+write_to(const char *path, pid_t pid, pid_t parent, const char *state,
+    int threads, int started)
+{
+	FILE *file = fopen(path, "w");
+
 	if (file == NULL)
 		abort();
 	fprintf(file,
@@ -37,12 +53,17 @@ write_stat(pid_t pid, pid_t parent, const char *state, int threads, int started)
 }
 
 static void
+write_stat(pid_t pid, pid_t parent, const char *state, int threads, int started)
+{
+	write_to(stat_path(pid), pid, parent, state, threads, started);
+}
+
+static void
 remove_stat(pid_t pid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "%s/%d/stat", folder, (int)pid);
-	unlink(path);
+	unlink(stat_path(pid));
 	snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
 	rmdir(path);
 }
@@ -110,6 +131,161 @@ test_state(const struct descendants *descendants, const char *state,
 	remove_stat(pid);
 }
 
+/* --- an id that is reused --------------------------------------------- */
+
+enum { LOOKS = 3 };
+
+/* What /proc shows of a process, from look to look. */
+struct look {
+	const char *state;
+	int started;
+};
+
+static void
+serve_look(pid_t pid, pid_t parent, const struct look *look)
+{
+	char next[sizeof(folder) + sizeof("/next")];
+	int fd = open(stat_path(pid), O_WRONLY);
+	char path[32];
+
+	if (fd == -1)
+		abort();
+	/* The next one needs a pipe of its own: it could get the rest of this
+	 * one's otherwise. */
+	snprintf(next, sizeof(next), "%s/next", folder);
+	mkfifo(next, 0600);
+	rename(next, stat_path(pid));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	write_to(path, pid, parent, look->state, 1, look->started);
+	close(fd);
+}
+
+/* A process that serves them, each to the one that opens the file next. */
+static pid_t
+serve_looks(pid_t pid, pid_t parent, const struct look *looks)
+{
+	pid_t server;
+
+	unlink(stat_path(pid));
+	mkfifo(stat_path(pid), 0600);
+	server = fork();
+	if (server != 0)
+		return server;
+	alarm(60);
+	for (int i = 0; i < LOOKS; i++)
+		serve_look(pid, parent, &looks[i]);
+	_exit(0);
+}
+
+/* A child that notes TERM and CONT, the lower number first, until it is asked
+ * which it has got. */
+struct noter {
+	pid_t pid;
+	int out;
+};
+
+static struct noter
+new_noter(void)
+{
+	int ends[2];
+	sigset_t noted;
+	pid_t pid;
+	int signo;
+
+	sigemptyset(&noted);
+	sigaddset(&noted, SIGTERM);
+	sigaddset(&noted, SIGCONT);
+	sigaddset(&noted, SIGRTMIN);
+	if (pipe(ends) == -1)
+		abort();
+	sigprocmask(SIG_BLOCK, &noted, NULL);
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		while (sigwait(&noted, &signo) == 0 && signo != SIGRTMIN)
+			dprintf(ends[1], signo == SIGTERM ? "TERM " : "CONT ");
+		_exit(0);
+	}
+	sigprocmask(SIG_UNBLOCK, &noted, NULL);
+	close(ends[1]);
+	return (struct noter){pid, ends[0]};
+}
+
+static const char *
+end_noter(const struct noter *noter)
+{
+	static char text[64];
+	ssize_t got;
+	int status;
+
+	kill(noter->pid, SIGRTMIN);
+	waitpid(noter->pid, &status, 0);
+	got = read(noter->out, text, sizeof(text) - 1);
+	text[got > 0 ? got : 0] = '\0';
+	close(noter->out);
+	return text;
+}
+
+static bool
+is_never_outdated(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* The noter is a grandchild; its parent a zombie, which gets no signal. */
+static void
+test_reuse(const struct descendants *descendants, int signo,
+    const struct look *looks, const char *want, const char *what)
+{
+	pid_t parent = new_child();
+	struct noter noter = new_noter();
+	pid_t server;
+	int status;
+
+	write_stat(parent, getpid(), "Z", 1, 1000);
+	server = serve_looks(noter.pid, parent, looks);
+	if (signo == SIGTERM)
+		descendants_terminate(descendants, &never);
+	else
+		descendants_continue(descendants, is_never_outdated, NULL);
+	is_text(end_noter(&noter), want, what);
+	kill(server, SIGKILL);
+	waitpid(server, &status, 0);
+	kill(parent, SIGKILL);
+	waitpid(parent, &status, 0);
+	remove_stat(noter.pid);
+	remove_stat(parent);
+}
+
+static void
+test_reuses(const struct descendants *descendants)
+{
+	static const struct look same[] = {{"S", 2000}, {"S", 2000},
+	    {"S", 2000}};
+	static const struct look stopped[] = {{"T", 2000}, {"T", 2000},
+	    {"T", 2000}};
+	static const struct look other[] = {{"S", 2000}, {"S", 3000},
+	    {"S", 3000}};
+	static const struct look other_later[] = {{"T", 2000}, {"T", 2000},
+	    {"T", 3000}};
+	static const struct look other_stopped[] = {{"T", 2000}, {"T", 3000},
+	    {"T", 3000}};
+
+	test_reuse(descendants, SIGTERM, same, "TERM ", "the same: TERM");
+	test_reuse(descendants, SIGTERM, stopped, "TERM CONT ",
+	    "the same, stopped: TERM and CONT");
+	test_reuse(descendants, SIGCONT, stopped, "CONT ",
+	    "the same, stopped: CONT");
+	test_reuse(descendants, SIGTERM, other, "", "a reused id: no TERM");
+	test_reuse(descendants, SIGTERM, other_later, "TERM ",
+	    "an id reused after TERM: no CONT");
+	test_reuse(descendants, SIGCONT, other_stopped, "",
+	    "a reused id: no CONT");
+}
+
+/* --- children from before descendants_open ---------------------------- */
+
 /* The first two arguments are in another order on some machines, but both are 0
  * when the exit signal is. */
 static pid_t
@@ -149,15 +325,13 @@ test_earlier(int exit_signal, const char *what)
 	descendants_close(&descendants);
 }
 
-int
-main(void)
+static void
+test_all(void)
 {
 	struct descendants descendants = {.proc = -1, .children = -1};
 
 	test_earlier(SIGCHLD, "an earlier child");
 	test_earlier(0, "an earlier child without an exit signal");
-	if (mkdtemp(folder) == NULL)
-		abort();
 	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	test_parents(&descendants, 1000, true, "an older parent");
 	test_parents(&descendants, 2000, true, "a parent of the same tick");
@@ -165,7 +339,42 @@ main(void)
 	test_state(&descendants, "S", 1, true);
 	test_state(&descendants, "Z", 1, false);
 	test_state(&descendants, "Z", 2, true);
+	test_reuses(&descendants);
 	descendants_close(&descendants);
+}
+
+/* From here on these calls fail with error. */
+static void
+refuse_calls(unsigned first, unsigned last, unsigned error)
+{
+	struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					 offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first, 0, 2),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, last, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1)
+		abort();
+}
+
+int
+main(void)
+{
+	if (mkdtemp(folder) == NULL)
+		abort();
+	test_all();
+	puts("# pidfd_send_signal is forbidden");
+	refuse_calls(SYS_pidfd_send_signal, SYS_pidfd_send_signal, EPERM);
+	test_all();
+	puts("# a kernel without pidfds");
+	refuse_calls(SYS_pidfd_send_signal, SYS_pidfd_open, ENOSYS);
+	test_all();
+	puts("# pidfds are forbidden");
+	refuse_calls(SYS_pidfd_send_signal, SYS_pidfd_open, EPERM);
+	test_all();
 	rmdir(folder);
 	return tap_done();
 }
