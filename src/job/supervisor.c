@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "job/descendants.h"
 #include "job/job.h"
@@ -30,6 +31,7 @@ struct supervisor {
 	struct supervisor_page *page;
 	int sock;
 	int timer;
+	int last_descriptor; /* of descriptors_find_last, before the job */
 	struct descendants descendants;
 	int64_t armed_at;
 	int handled_stops; /* of the job's, those that rlockrun has acted on */
@@ -116,7 +118,7 @@ close_others(struct supervisor *self)
 	for (int i = 0; i < count; i++)
 		if (*kept[i] != -1)
 			*kept[i] = dup2(*kept[i], next++);
-	close_range((unsigned)next, ~0U, 0);
+	descriptors_close(next, self->last_descriptor);
 }
 
 static _Noreturn void
@@ -343,8 +345,10 @@ prepare(struct supervisor *self)
 		return -1;
 	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (self->timer == -1 || descendants_open(&self->descendants) == -1 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
-	    close_range(~0U, ~0U, 0) == -1) /* is there such a call? */
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
+		return -1;
+	self->last_descriptor = descriptors_find_last();
+	if (self->last_descriptor == -1)
 		return -1;
 	/* If we are stopped, rlockrun's end must continue us. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,6 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/descriptors.h"
 
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
@@ -80,7 +83,7 @@ helper(const char *host, int port, int out, pid_t parent)
 	if (getppid() != parent)
 		_exit(1);
 	if (dup2(out, STDIN_FILENO) == -1 ||
-	    close_range(STDOUT_FILENO, ~0U, 0) == -1)
+	    descriptors_close(STDOUT_FILENO, INT_MAX) == -1)
 		_exit(1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

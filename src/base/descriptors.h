@@ -1,0 +1,15 @@
+/* Closing all descriptors of this process at once: by close_range(2), or one by
+ * one up to the last in /proc, if the kernel lacks that call (before Linux 5.9)
+ * or a sandbox refuses it. */
+#ifndef DESCRIPTORS_H
+#define DESCRIPTORS_H
+
+/* The last one that descriptors_close has to close: INT_MAX, or the highest
+ * that is open. -1 with errno if it cannot be found. */
+int descriptors_find_last(void);
+
+/* Closes all from first to last. It fails only if last is INT_MAX: -1 with
+ * errno. */
+int descriptors_close(int first, int last);
+
+#endif
