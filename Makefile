@@ -35,7 +35,6 @@ FLAGS_analyze := -fanalyzer
 # Each call in the source is one in the program, to which it returns.
 FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
 LINK_asan := $(SANITIZE)
-LINK_valgrind := -Wl,--wrap=syscall
 LINK_fuzz := $(SANITIZE),fuzzer
 
 # Asked once, and not before a recipe needs it: pkg-config may still have to be
@@ -74,11 +73,7 @@ PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
 all: $(B)/rlockrun ## build build/release/rlockrun (default)
 
-# valgrind lacks system calls that the guard can't do without.
-EXTRA_valgrind := build/valgrind/tests/valgrind/pidfd.o
-
-$(B)/rlockrun: $(OBJ) $(EXTRA_$(VARIANT))
-$(UNIT) $(FUZZ): $(EXTRA_$(VARIANT))
+$(B)/rlockrun: $(OBJ)
 $(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -238,7 +233,7 @@ lint-gcc:
 	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
 lint-clang:
 	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
-objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o) $(B)/tests/valgrind/pidfd.o
+objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o)
 lint-cppcheck:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
 	    -D__linux__ --enable=warning,performance,portability -Isrc src
