@@ -258,7 +258,7 @@ SCENES = [
     Scene("memory-tls", ["--server-timeout", "20"], job=SHORT, server="tls", memory=True,
           only="acquire"),
     Scene("memory-url", job=SHORT, before=password_in_url, memory=True, differs="start"),
-    Scene("memory-many", [word for _ in range(8) for word in ("-k", "OTHER")], job=RENEWED,
+    Scene("memory-many", [word for _ in range(15) for word in ("-k", "OTHER")], job=RENEWED,
           owned=False, memory=True, differs="acquire hold release"),
     Scene("memory-sentinel", job=SHORT, server="sentinel", memory=True,
           differs="acquire hold release"),
