@@ -177,7 +177,8 @@ dies_before_lease() {
 }
 
 spares_left() {
-	launch -- sh -c 'setsid sh -c "echo \$\$ >child; until [ -e done ]; do sleep 0.02; done" & until [ -s child ]; do sleep 0.02; done; exit 4'
+	launch -- sh -c 'setsid sh -c "echo \$\$ >child; until [ -e done ]; do sleep 0.02; done" & until [ -s child ] && [ -e end ]; do sleep 0.02; done; exit 4'
+	touch below/end
 	exits_with 4 "$RUN"
 	is_free
 	run ! gone "$(<below/child)"
