@@ -99,9 +99,11 @@ local function leave(owned)
   return nil, any
 end
 
+-- Returns who holds the lock now, if that is known without a look.
 local function free(owned)
+  local held = nil
   if owned then
-    drop()
+    held = drop()
     if number and number ~= '' and redis.pcall('GET', fence) == number then
       redis.pcall('DEL', fence)
     end
@@ -109,6 +111,7 @@ local function free(owned)
     redis.pcall('DEL', info)
   end
   drop_former()
+  return held
 end
 
 -- If those that are notified are dead, the waiter behind them notices late when
@@ -136,13 +139,13 @@ return answer_of(function()
     -- The head of the queue looks at the lock anew.
     return {3, 0, keep_ms, '', first}
   end
-  free(owned)
+  local is_lock, held = true, free(owned)
+  if not held then is_lock, held = pcall(find_holders, remove_expired) end
 
   -- Those that can go now are notified, even if it was not we who freed the
   -- lock: the answer of a first try may have been lost, or this is a waiter
   -- that leaves after it was notified, or whose kind kept others back.
   local answer = {owned and 1 or 0, 0, 0, ''}
-  local is_lock, held = pcall(find_holders, remove_expired)
   if is_lock and held.unswept then answer[2] = 1 end
   if any and is_lock and held.count == 0 then
     local nothing = function() end

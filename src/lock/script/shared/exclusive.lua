@@ -7,6 +7,7 @@ local function free_places(held) return held.count == 0 and 1 or 0 end
 
 -- Whether a try under a former token, which was never answered, has the lock.
 local function former_owns()
+  if not former[1] then return false end
   local owner = redis.pcall('GET', lock)
   for _, other in ipairs(former) do
     if owner == other then return true end
@@ -31,7 +32,11 @@ local function lengthen(ms)
   if call('PTTL', lock) < ms then call('PEXPIRE', lock, ms) end
 end
 
-local function drop() call('DEL', unpack({lock, info})) end
+-- Returns who holds the lock now: nobody.
+local function drop()
+  call('DEL', unpack({lock, info}))
+  return {count = 0}
+end
 
 -- Leaves the lock to the server, for --min-hold. A full server refuses HSET,
 -- but not HDEL.
