@@ -38,6 +38,6 @@ return answer_of(function()
   end
   if held.count == 0 then wipe(unpack({lock, info, nested})) end
   if not queue then return {freed} end
-  local waiters = waiters_to_notify(nil, held, limit, true)
+  local waiters = waiters_to_notify(nil, held, limit, true, ARGV[1])
   return notify_expected(waiters, ARGV[1], doorbell, {freed})
 end)

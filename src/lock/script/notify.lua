@@ -8,6 +8,6 @@ local queue, alive = unpack(KEYS)
 -- include: queue
 
 for i, waiter in ipairs(ARGV) do
-  notify(waiter, KEYS[i + 2])
+  if redis.pcall('ZSCORE', queue, waiter) then notify(waiter, KEYS[i + 2]) end
 end
 return 1

@@ -14,7 +14,9 @@ local queue, alive, first_doorbell, second_doorbell, shared = unpack(KEYS)
 -- include: queue
 
 if redis.pcall('PEXPIRE', first_doorbell, 10000) == 1 then
-  notify(ARGV[1], second_doorbell)
+  if redis.pcall('ZSCORE', queue, ARGV[1]) then
+    notify(ARGV[1], second_doorbell)
+  end
   local others = redis.pcall('ZCOUNT', alive, now + 1000, '+inf')
   if type(others) == 'number' and others > 0 then
     redis.pcall('DEL', shared)

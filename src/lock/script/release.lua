@@ -160,7 +160,7 @@ return answer_of(function()
   redis.pcall('DEL', doorbell)
   if not is_lock then return answer end
   local waiters, unfinished, is_new = waiters_to_notify(me, held, limit,
-    owned and held.kind ~= 's' or first == me)
+    owned and held.kind ~= 's' or first == me, expected)
   if unfinished then answer[2] = 1 end
   if is_new then answer[4] = waiter_behind(#waiters) end
   if not waiters[1] then waiters[1] = moved_up(position) end

@@ -46,25 +46,30 @@ end
 -- notified; true if one call cannot find the head of the queue; and whether the
 -- first was not notified before. One that was notified or returned before is
 -- left out (it is marked), unless it is the first and again is set: many who
--- come together would all notify the same one. The search starts from behind,
--- because all before one that was notified mostly were, too.
-local function waiters_to_notify(me, held, limit, again)
+-- come together would all notify the same one. The expected one is not marked,
+-- because the caller notifies it. The search starts from behind, because all
+-- before one that was notified mostly were, too.
+local function waiters_to_notify(me, held, limit, again, expected)
   local list = {}
-  local done, head = pcall(live_head, me)
+  local done, head, alive_till = pcall(live_head, me)
   if not done or type(head) ~= 'string' then return list, head == true end
   local letter = string.sub(head, 1, 1)
   local room = free_for(letter, held, limit)
   if room < 1 then return list end
-  local front = redis.pcall('ZRANGE', queue, 0, room - 1)
+  local front = room > 1 and redis.pcall('ZRANGE', queue, 0, room - 1)
+    or {head}
   local i, is_new = 1, false
   while front[i + 1] and string.sub(front[i + 1], 1, 1) == letter do
     i = i + 1
   end
   while i > 0 do
-    local till = tonumber(redis.pcall('ZSCORE', alive, front[i]))
+    local till = i == 1 and head ~= me and alive_till
+      or tonumber(redis.pcall('ZSCORE', alive, front[i]))
     is_new = till and till >= now
       and till % 1 ~= LIMIT_MARK_NOTIFIED and till % 1 ~= LIMIT_MARK_SOUGHT
-    if is_new then till = set_mark(front[i], till, LIMIT_MARK_NOTIFIED) end
+    if is_new and front[i] ~= expected then
+      till = set_mark(front[i], till, LIMIT_MARK_NOTIFIED)
+    end
     if is_new or i == 1 and again then table.insert(list, 1, front[i]) end
     if till and till >= now and not is_new then i = math.min(i, 2) end
     i = i - 1
@@ -72,12 +77,11 @@ local function waiters_to_notify(me, held, limit, again)
   return list, false, is_new
 end
 
--- Rings the doorbell of a waiter that is still in the queue, and gives it one
--- second to come: all in one step, because the one who notifies may die on the
--- way. The list has one element at most, and does not outlive its waiter. The
--- mark of a search stays.
+-- Rings the doorbell of a waiter in the queue, and gives it one second to come:
+-- all in one step, because the one who notifies may die on the way. The list
+-- has one element at most, and does not outlive its waiter. The mark of a
+-- search stays.
 local function notify(waiter, doorbell)
-  if not redis.pcall('ZSCORE', queue, waiter) then return end
   local till = tonumber(redis.pcall('ZSCORE', alive, waiter) or 0)
   local is_sought = till % 1 == LIMIT_MARK_SOUGHT
   local part = is_sought and LIMIT_MARK_SOUGHT or LIMIT_MARK_NOTIFIED
