@@ -95,14 +95,20 @@ os.wait()'
 @test "S22: kill -9 of rlockrun's whole process group" {
 	launch -- sh -c 'setsid sleep 60 & timeout 60 sleep 61 & echo >ready; wait'
 	wait_for_file below/ready
+	wait_until is_apart "$GUARD"
 	all_gone_after_kill "-$RUN"
 }
+
+# A guard leaves the group when the job is executed, which may write before.
+is_apart() { [[ $(ps -o sid= -p "$1" | tr -d ' ') == "$1" ]]; }
 
 @test "S22: kill -9 of the whole process group on a terminal, where the job is in it" {
 	start env -C below --default-signal "$HELPERS/on-pty" ../tty -- \
 		bash -mc "'$RLOCKRUN' -k '$KEY' -- sh -c 'setsid sleep 60 & timeout --foreground 60 sleep 61 & echo >ready; wait' & echo \$! >pid; wait"
 	wait_for_file below/ready
 	wait_for_file below/pid
+	wait_until find_guard "$(<below/pid)"
+	wait_until is_apart "$GUARD"
 	kill -KILL "-$(<below/pid)"
 	within 1000 none_alive_but_pty
 }
