@@ -28,8 +28,19 @@ enqueue_dead() {
 	DEAD=("${STARTED[@]:before}")
 }
 
+# A server that still has the connection of a dead waiter gives it the ring.
 kill_dead() {
 	kill -KILL "${DEAD[@]}"
+	wait_until are_disconnected
+}
+
+are_disconnected() {
+	local pid names
+	names=" $(cli client list | grep -o 'name=[^ ]*' | tr '\n' ' ')"
+	[[ $names == *' name=rlockrun:'* ]] || return 1
+	for pid in "${DEAD[@]}"; do
+		[[ $names != *" name=rlockrun:$pid "* ]] || return 1
+	done
 }
 
 # write_dead COUNT: the same, as such waiters leave the queue. They have sent
@@ -61,6 +72,18 @@ living_end_well() {
 	done
 }
 
+# living_run_in_order NAMES: from the end of A on, whose pid is a. The dead have
+# run nothing.
+living_run_in_order() {
+	touch go.A
+	exits_with 0 "$a"
+	is_found_in_time
+	touch go
+	living_end_well
+	[[ $(paste -sd ' ' order) == "$1" && ! -e ran && ! -e overlaps ]]
+	only_bells_left
+}
+
 @test "a head that comes leaves all others asleep" {
 	holds A
 	for n in B C D E; do
@@ -83,13 +106,7 @@ living_end_well() {
 	enqueue_dead 10
 	enqueue B
 	kill_dead
-	touch go.A
-	exits_with 0 "$a"
-	is_found_in_time
-	touch go
-	living_end_well
-	[[ $(paste -sd ' ' order) == "A B" && ! -e ran ]]
-	only_bells_left
+	living_run_in_order "A B"
 }
 
 # bats test_tags=serial
@@ -101,13 +118,7 @@ living_end_well() {
 		enqueue "$n"
 	done
 	kill_dead
-	touch go.A
-	exits_with 0 "$a"
-	is_found_in_time
-	touch go
-	living_end_well
-	[[ $(paste -sd ' ' order) == "A B C D E" && ! -e ran && ! -e overlaps ]]
-	only_bells_left
+	living_run_in_order "A B C D E"
 }
 
 # bats test_tags=serial
@@ -127,13 +138,7 @@ living_end_well() {
 	done
 	DEAD=("${killed[@]}")
 	kill_dead
-	touch go.A
-	exits_with 0 "$a"
-	is_found_in_time
-	touch go
-	living_end_well
-	[[ $(paste -sd ' ' order) == "A B C D E" && ! -e ran && ! -e overlaps ]]
-	only_bells_left
+	living_run_in_order "A B C D E"
 }
 
 # bats test_tags=serial,extra
