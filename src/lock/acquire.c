@@ -160,7 +160,7 @@ notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 {
 	if (waiters->count > 0)
 		queue_watch_head(&lock->queue);
-	lock_notify(lock, waiters);
+	lock_notify(lock, waiters, false);
 }
 
 static void
@@ -228,7 +228,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 	}
 	lock->permits = answer->permits;
-	lock_notify(lock, &answer->to_notify);
+	lock_notify(lock, &answer->to_notify, false);
 	lock_note_round_trip(lock, sent_at);
 	lease_begin(lock, sent_at);
 }

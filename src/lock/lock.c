@@ -89,9 +89,10 @@ lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
 }
 
 void
-lock_notify(struct lock *lock, const struct answer_waiters *waiters)
+lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
+	    .more = more};
 	struct request request;
 
 	request_notify(&request, &lock->claim.keys, waiters->names,

@@ -129,8 +129,10 @@ int lock_send_release(struct lock *lock, const struct command *how,
     enum quorum_ask ask);
 /* Withdraws a try. more: a release follows in the same write. */
 void lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more);
-/* Rings the doorbells of these waiters. */
-void lock_notify(struct lock *lock, const struct answer_waiters *waiters);
+/* Rings the doorbells of these waiters. more: another command follows in the
+ * same write. */
+void lock_notify(struct lock *lock, const struct answer_waiters *waiters,
+    bool more);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,

@@ -55,6 +55,19 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 	retry(lock);
 }
 
+/* In one write: a server that cannot send its reply to a first one any more, as
+ * we have gone, does not read a second. */
+static void
+notify_next(struct lock *lock, const struct answer_release *answer)
+{
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
+	struct request behind;
+
+	request_notify_behind(&behind, &lock->claim, answer);
+	lock_notify(lock, &answer->to_notify, behind.argc > 0);
+	lock_send(lock, &behind, &how, QUORUM_SEND);
+}
+
 /* If the lock may have been freed already, or never granted, "not yours" means
  * nothing. The first reply that frees the lock counts; the release is repeated
  * until the server has removed what has expired: only then is the next waiter
@@ -67,15 +80,11 @@ on_answer(struct lock *lock, const struct answer_release *answer)
 	    [ANSWER_FREED] = LOCK_FREED,
 	    [ANSWER_LEFT] = LOCK_LEFT,
 	    [ANSWER_KEPT] = LOCK_KEPT};
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct lock_release *release = &lock->release;
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
 	bool left = answer->how == ANSWER_LEFT;
-	struct request request;
 
-	lock_notify(lock, &answer->to_notify);
-	request_notify_behind(&request, &lock->claim, answer);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	notify_next(lock, answer);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
 		release->outcome = outcomes[answer->how];
 		if (answer->how == ANSWER_NOT_OURS && !lock->grant_unknown &&
