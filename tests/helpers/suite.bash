@@ -143,7 +143,7 @@ run_sentinels() {
 				"${SENTINEL_PORT:-port} ${ports[i]}" \
 				"sentinel myid ${ids[i]}" \
 				"sentinel monitor primary 127.0.0.1 ${PORTS[0]} 2" \
-				"sentinel down-after-milliseconds primary 400" \
+				"sentinel down-after-milliseconds primary 700" \
 				"sentinel failover-timeout primary 3000" \
 				"${SENTINEL_OPTIONS:-}"
 			for ((j = 1; j < ${#PORTS[@]}; j++)); do
