@@ -1,6 +1,5 @@
 #include "redis/tls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,49 +13,10 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "redis/tls_context.h"
+#include "redis/tls_library.h"
 #include "redis/tls_names.h"
 
-/* clang-format off */
-#define PLACE(name) {#name, offsetof(struct library, name)},
-static const struct {
-	const char *name;
-	size_t offset;
-} places[] = {
-	FUNCTIONS(PLACE)
-};
-/* clang-format on */
-
-/* For packagers: what is loaded (systemd.io/ELF_DLOPEN_METADATA). */
-#define NOTE_TEXT                                                      \
-	"[{\"feature\":\"tls\",\"description\":\"rediss:// servers\"," \
-	"\"priority\":\"recommended\","                                \
-	"\"soname\":[\"libssl.so.3\",\"libssl.so.1.1\"]}]"
-
-static const struct {
-	uint32_t name_size, text_size, type;
-	char name[4];
-	_Alignas(4) char text[(sizeof(NOTE_TEXT) + 3) & ~(size_t)3];
-} note __attribute__((used, section(".note.dlopen"), aligned(4))) = {4,
-    sizeof(NOTE_TEXT), 0x407c0c0a, "FDO", NOTE_TEXT};
-
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
-
-static const char *const sonames[] = {"libssl.so.3", "libssl.so.1.1"};
-
-/* The absence of the first one is reported: it is the one to install. */
-static void *
-open_library(char *error)
-{
-	void *handle = dlopen(sonames[0], RTLD_NOW | RTLD_LOCAL);
-
-	if (handle == NULL)
-		snprintf(error, TLS_ERROR_MAX,
-		    "TLS needs OpenSSL, which cannot be loaded: %s", dlerror());
-	for (size_t i = 1;
-	     handle == NULL && i < sizeof(sonames) / sizeof(*sonames); i++)
-		handle = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
-	return handle;
-}
 
 /* openssl.cnf must be read, as it has the policy of the system. But the kernel
  * frees all at exit, and no error string of libcrypto is needed: the last error
@@ -77,26 +37,10 @@ initialize(const struct library *lib, char *error)
 	return -1;
 }
 
-/* Never closed: the process exits with it. */
 static int
 load(struct library *lib, char *error)
 {
-	void *handle = open_library(error);
-
-	if (handle == NULL)
-		return -1;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		void *function = dlsym(handle, places[i].name);
-		if (function == NULL) {
-			snprintf(error, TLS_ERROR_MAX,
-			    "TLS needs OpenSSL 1.1.1 or newer: no %s in it",
-			    places[i].name);
-			return -1;
-		}
-		memcpy((char *)lib + places[i].offset, &function,
-		    sizeof(function));
-	}
-	return initialize(lib, error);
+	return tls_library_fill(lib, error) == 0 ? initialize(lib, error) : -1;
 }
 
 /* OpenSSL would ask on the terminal. */
