@@ -15,7 +15,6 @@
 #include "redis/conn.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,7 +219,6 @@ conn_drop(struct conn *conn)
 #define NOT_FOUND "cannot find the primary of"
 #define NO_CONNECTION "cannot connect to"
 #define NO_NAME "cannot resolve"
-#define CHECK_DNS "check the name servers of this host"
 #define NOT_REDIS "no Redis server at"
 
 /* Redis without TLS sends nothing back to a TLS greeting: it waits for the end
@@ -357,7 +355,7 @@ on_timer(void *arg)
 		fail(conn, NOT_FOUND, "no sentinel answers in time");
 	else if (conn->state == CONN_RESOLVING)
 		fail(conn, NO_NAME,
-		    "the name server does not answer (" CHECK_DNS ")");
+		    "the name server does not answer (" RESOLVE_CHECK_DNS ")");
 	else if (conn->state == CONN_UP)
 		fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
@@ -643,9 +641,8 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 
 	conn->state = CONN_CONNECTING;
 	if (answer->error != 0) {
-		describe_with(conn, NO_NAME, gai_strerror(answer->error),
-		    answer->error == EAI_AGAIN ? CHECK_DNS
-					       : "check the host name");
+		describe_with(conn, NO_NAME, resolve_failure(answer->error),
+		    resolve_advice(answer->error));
 		conn_drop(conn);
 		return;
 	}

@@ -29,8 +29,8 @@ read_path(const char *path, struct resolve_address *address)
 	address->length = sizeof(un);
 }
 
-static bool
-read_numeric(const char *host, int port, struct resolve_address *address)
+bool
+resolve_numeric(const char *host, int port, struct resolve_address *address)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET,
 	    .sin_port = htons((uint16_t)port)};
@@ -50,27 +50,6 @@ read_numeric(const char *host, int port, struct resolve_address *address)
 	return false;
 }
 
-static void
-look_up(const char *host, int port, struct resolve_answer *answer)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-	    .ai_flags = AI_NUMERICSERV};
-	struct addrinfo *list = NULL;
-	char service[16];
-
-	snprintf(service, sizeof(service), "%d", port);
-	answer->error = getaddrinfo(host, service, &hints, &list);
-	if (answer->error != 0)
-		return;
-	for (struct addrinfo *ai = list;
-	     ai != NULL && answer->count < RESOLVE_MAX; ai = ai->ai_next) {
-		struct resolve_address *to = &answer->address[answer->count++];
-		to->length = ai->ai_addrlen;
-		memcpy(&to->addr, ai->ai_addr, ai->ai_addrlen);
-	}
-	freeaddrinfo(list);
-}
-
 /* We have no threads, so the helper may call what it likes after fork(2). It
  * holds no descriptor of the job's or the server's, and it ends with us. */
 static _Noreturn void
@@ -87,7 +66,7 @@ helper(const char *host, int port, int out, pid_t parent)
 		_exit(1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	look_up(host, port, &answer);
+	resolve_look_up(host, port, &answer);
 	_exit(write(STDIN_FILENO, &answer, sizeof(answer)) == sizeof(answer)
 		  ? 0
 		  : 1);
@@ -144,7 +123,7 @@ resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
 	answer->count = 1;
 	if (endpoint->transport == URL_UNIX)
 		read_path(endpoint->host, first);
-	else if (!read_numeric(endpoint->host, endpoint->port, first))
+	else if (!resolve_numeric(endpoint->host, endpoint->port, first))
 		return start_helper(resolve, endpoint->host, endpoint->port);
 	return 1;
 }

@@ -4,6 +4,7 @@
 #ifndef RESOLVE_H
 #define RESOLVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -11,6 +12,7 @@
 #include "redis/url.h"
 
 #define RESOLVE_MAX 16 /* addresses of one name that are tried */
+#define RESOLVE_CHECK_DNS "check the name servers of this host"
 
 struct resolve_address {
 	socklen_t length;
@@ -18,7 +20,7 @@ struct resolve_address {
 };
 
 struct resolve_answer {
-	int error; /* 0, or a code for gai_strerror(3) */
+	int error; /* 0, or a code for resolve_failure */
 	size_t count;
 	struct resolve_address address[RESOLVE_MAX];
 };
@@ -37,5 +39,15 @@ struct resolve {
 int resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
     struct resolve_answer *answer);
 void resolve_cancel(struct resolve *resolve);
+
+/* Why a name has no address, and what to do. */
+const char *resolve_failure(int error);
+const char *resolve_advice(int error);
+
+/* For the helper process. The first one blocks: resolve_libc.c. The second one
+ * is false if host is not a numeric address. */
+void resolve_look_up(const char *host, int port, struct resolve_answer *answer);
+bool resolve_numeric(const char *host, int port,
+    struct resolve_address *address);
 
 #endif

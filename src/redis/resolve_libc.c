@@ -1,0 +1,38 @@
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redis/resolve.h"
+
+void
+resolve_look_up(const char *host, int port, struct resolve_answer *answer)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	char service[16];
+
+	snprintf(service, sizeof(service), "%d", port);
+	answer->error = getaddrinfo(host, service, &hints, &list);
+	if (answer->error != 0)
+		return;
+	for (struct addrinfo *ai = list;
+	     ai != NULL && answer->count < RESOLVE_MAX; ai = ai->ai_next) {
+		struct resolve_address *to = &answer->address[answer->count++];
+		to->length = ai->ai_addrlen;
+		memcpy(&to->addr, ai->ai_addr, ai->ai_addrlen);
+	}
+	freeaddrinfo(list);
+}
+
+const char *
+resolve_failure(int error)
+{
+	return gai_strerror(error);
+}
+
+const char *
+resolve_advice(int error)
+{
+	return error == EAI_AGAIN ? RESOLVE_CHECK_DNS : "check the host name";
+}
