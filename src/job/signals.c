@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,16 +15,32 @@
 static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS,
     SIGTRAP};
 
+/* sigfillset(3) and sigprocmask(2) of a C library leave out the signals that it
+ * uses itself: glibc 32 and 33, musl 34, too. */
+void
+signals_fill(sigset_t *set)
+{
+	memset(set, 0xff, sizeof(*set));
+}
+
+static int
+set_mask(const sigset_t *mask, sigset_t *former)
+{
+	return (int)syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, former,
+	    sizeof(uint64_t));
+}
+
 int
 signals_init(struct signals *signals)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t all;
 
-	sigfillset(&all);
+	signals_fill(&all);
 	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
 		sigdelset(&all, synchronous[i]);
-	if (sigprocmask(SIG_SETMASK, &all, &signals->inherited_mask) == -1)
+	sigemptyset(&signals->inherited_mask);
+	if (set_mask(&all, &signals->inherited_mask) == -1)
 		return -1;
 	/* If SIGCHLD is ignored, the kernel reaps children without us. */
 	if (sigaction(SIGCHLD, &dfl, &signals->inherited_chld) == -1)
@@ -58,7 +76,7 @@ void
 signals_restore(const struct signals *signals)
 {
 	sigaction(SIGCHLD, &signals->inherited_chld, NULL);
-	sigprocmask(SIG_SETMASK, &signals->inherited_mask, NULL);
+	set_mask(&signals->inherited_mask, NULL);
 }
 
 enum signals_action
@@ -102,12 +120,10 @@ void
 signals_die(int signo)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	sigset_t only;
+	uint64_t only = UINT64_C(1) << (signo - 1);
 
 	sigaction(signo, &dfl, NULL);
 	raise(signo);
-	sigemptyset(&only);
-	sigaddset(&only, signo);
-	sigprocmask(SIG_UNBLOCK, &only, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, sizeof(only));
 	_exit(EXITCODE_SIGNAL + signo);
 }

@@ -15,6 +15,9 @@ struct signals {
 	struct sigaction inherited_chld;
 };
 
+/* All signals, also those that a C library keeps for itself. */
+void signals_fill(sigset_t *set);
+
 /* 0, or -1 with errno. */
 int signals_init(struct signals *signals);
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "job/descendants.h"
 #include "job/job.h"
+#include "job/signals.h"
 
 /* Between two bursts of KILL when nothing dies: a process stuck in the kernel
  * must not keep us busy. */
@@ -140,7 +141,7 @@ take_from_terminal(sigset_t *taken)
 	siginfo_t info;
 
 	sigemptyset(taken);
-	sigfillset(&all);
+	signals_fill(&all);
 	sigdelset(&all, SIGCHLD);
 	while (sigtimedwait(&all, &info, &now) > 0)
 		if (info.si_code == SI_KERNEL)
@@ -314,7 +315,7 @@ supervise(struct supervisor *self)
 {
 	sigset_t but_chld;
 
-	sigfillset(&but_chld);
+	signals_fill(&but_chld);
 	sigdelset(&but_chld, SIGCHLD);
 	for (;;) {
 		arm(self);
