@@ -123,15 +123,31 @@ child_add_env(struct child *child, char *entries, size_t length)
 		*child->env_end++ = at;
 }
 
-/* The path contains a slash, so execvpe(3) searches nothing, but has the shell
- * run a file that is no program to the kernel, as every shell does. */
+/* The kernel does not know a script without #!. Every shell runs it, and so
+ * does execvp(3) of glibc, but not that of musl. */
+static void
+exec_by_shell(const struct child *child)
+{
+	size_t count = 0;
+
+	while (child->argv[count] != NULL)
+		count++;
+	char *argv[count + 2];
+	argv[0] = (char *)"/bin/sh";
+	argv[1] = child->path;
+	memcpy(argv + 2, child->argv + 1, count * sizeof(*argv));
+	execve(argv[0], argv, child->env);
+}
+
 int
 child_exec(const struct child *child)
 {
 	if (child->own_group)
 		setpgid(0, 0);
 	signals_restore(child->signals);
-	execvpe(child->path, child->argv, child->env);
+	execve(child->path, child->argv, child->env);
+	if (errno == ENOEXEC)
+		exec_by_shell(child);
 	return errno;
 }
 
