@@ -205,6 +205,8 @@ open_proc(struct descendants *self)
 	ssize_t length;
 
 	self->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (self->proc == -1 && errno == ENOENT)
+		errno = ENODEV; /* an empty root */
 	if (self->proc == -1 || fstatfs(self->proc, &fs) == -1)
 		return -1;
 	if (fs.f_type != PROC_SUPER_MAGIC) {
