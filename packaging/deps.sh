@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|demo|check|valgrind|matrix|fuzz|faults|bench|model|lint|deb...
+#     packaging/deps.sh build|static|demo|check|valgrind|matrix|fuzz|faults|bench|model|lint|deb...
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
 # service.
@@ -20,6 +20,10 @@ build awk                          mawk              gawk               =
 build pkg-config                   pkg-config        pkgconf-pkg-config pkgconf
 build hiredis.pc                   libhiredis-dev    hiredis-devel      hiredis-dev
 build libssl.pc                    libssl-dev        openssl-devel      openssl-dev
+static musl-gcc                    musl-tools        musl-gcc           =
+static git                         git               git                git
+static perl                        perl              perl               perl
+static dpkg-source                 dpkg-dev          =                  =
 demo  bash                         bash              bash               bash
 demo  redis-cli|valkey-cli         redis-tools       redis              redis
 demo  redis-server|redis-check-rdb|valkey-server|valkey-check-rdb redis-tools redis redis
@@ -89,6 +93,7 @@ modes=' '
 for mode; do
 	case $mode in
 	build) modes="$modes build " ;;
+	static) modes="$modes build static " ;;
 	demo) modes="$modes build demo " ;;
 	check) modes="$modes build demo check deb " ;;
 	fuzz) modes="$modes build fuzz " ;;

@@ -1,0 +1,188 @@
+#!/bin/sh
+# Compiles OpenSSL and hiredis for musl, for `make static`:
+#
+#     packaging/static/libraries.sh FOLDER
+#
+#     FOLDER/include, lib  headers, libssl.a, libcrypto.a, libhiredis.a
+#     FOLDER/licences      their licences, and VERSIONS: a line for each
+#     FOLDER/sources       what was downloaded
+#     FOLDER/stamp         changes with any of them
+#
+# The sources are those of Debian's packages with Debian's patches, from the servers
+# that apt is set up with, which sign their checksums. They are downloaded and
+# compiled again when apt knows of a newer version (`apt-get update`).
+#
+# OPENSSL_SOURCE, HIREDIS_SOURCE  a tar file of OpenSSL 3 or hiredis instead
+# MUSL_CC                         the compiler (default: musl-gcc)
+#
+# Nothing in the libraries depends on the time or the folder.
+set -eu
+umask 022
+self=$(realpath "$0")
+folder=${1:?usage: packaging/static/libraries.sh FOLDER}
+cc=${MUSL_CC:-musl-gcc}
+openssl_source=${OPENSSL_SOURCE:+$(realpath "$OPENSSL_SOURCE")}
+hiredis_source=${HIREDIS_SOURCE:+$(realpath "$HIREDIS_SOURCE")}
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC CFLAGS CPPFLAGS LDFLAGS
+export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=0
+
+fail() {
+	echo "libraries.sh: $*" >&2
+	exit 1
+}
+
+# log COMMAND...: shows what it prints only if it fails.
+log() {
+	"$@" >"$folder/log" 2>&1 || {
+		tail -n 30 "$folder/log" >&2
+		fail "failed: $*"
+	}
+}
+
+# --- is it done already? -----------------------------------------------------------
+
+command -v "$cc" >/dev/null || fail "no $cc (packaging/deps.sh static installs it)"
+for source in "$openssl_source" "$hiredis_source"; do
+	[ -z "$source" ] || [ -r "$source" ] || fail "$source cannot be read"
+done
+uses_apt() {
+	[ ! "$openssl_source" ] || [ ! "$hiredis_source" ]
+}
+if uses_apt && ! command -v apt-get >/dev/null; then
+	fail 'without apt, OPENSSL_SOURCE and HIREDIS_SOURCE must name tar files of the sources'
+fi
+
+describe_inputs() {
+	cat "$self" ${openssl_source:+"$openssl_source"} ${hiredis_source:+"$hiredis_source"} |
+		sha256sum
+	"$cc" -v 2>&1 | tail -n 1
+	! uses_apt || apt-cache policy libssl-dev libhiredis-dev | grep Candidate:
+}
+mkdir -p "$folder/sources"
+folder=$(cd "$folder" && pwd)
+inputs=$(describe_inputs)
+[ ! -f "$folder/stamp" ] || [ "$(cat "$folder/stamp")" != "$inputs" ] || exit 0
+
+cd "$folder"
+rm -rf stamp include lib licences work
+mkdir -p include lib licences work
+
+# --- the sources -------------------------------------------------------------------
+
+# The machine's own entries for the servers of its distribution, now for sources.
+list_sources() {
+	list='' parts=''
+	eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
+	# shellcheck disable=SC2016 # apt expands that
+	sites=$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 'Created-By: Packages' |
+		sed -n 's/^\(Debian\|Ubuntu\) //p' | sort -u)
+	mkdir -p "$apt/parts"
+	for file in "$list" "$parts"*.list; do
+		[ ! -f "$file" ] || sed -n 's/^deb\([ \t]\)/deb-src\1/p' "$file"
+	done | grep -F "$sites" >"$apt/parts/sources.list" || :
+	for file in "$parts"*.sources; do
+		[ ! -f "$file" ] || awk -v RS= -v sites="$sites" '
+			BEGIN { count = split(sites, site) }
+			{ known = count == 0
+			  for (i = 1; i <= count; i++) known = known || index($0, site[i])
+			  gsub(/(^|\n)Types:[^\n]*/, "\nTypes: deb-src")
+			  if (known) print $0 "\n" }' "$file"
+	done >"$apt/parts/sources.sources"
+}
+
+# apt with lists of its own, so that those of the machine stay as they are.
+with_lists() {
+	command=$1
+	shift
+	"$command" -q -o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/dev/null \
+		-o Dir::Etc::sourceparts="$apt/parts" -o Dir::State::lists="$apt/lists" \
+		-o Dir::Cache="$apt/cache" "$@"
+}
+
+prepare_apt() {
+	apt=$folder/work/apt
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	list_sources
+	log with_lists apt-get update
+	with_lists apt-cache showsrc openssl >/dev/null 2>&1 ||
+		fail 'apt has no sources of openssl: OPENSSL_SOURCE and HIREDIS_SOURCE must name tar files'
+}
+
+# unpack_package NAME: the package's source with its patches. A mirror may lack them,
+# but has what they are applied to.
+unpack_package() {
+	cd "$folder/work" # where none of it is yet
+	with_lists apt-get source --print-uris "$1" >"$folder/log"
+	package=$(sed -n 's/.* \([^ ]*\)\.dsc .*/\1/p' "$folder/log")
+	tar=$(sed -n 's/.* \([^ ]*\.orig\.tar\.[a-z0-9]*\) .*/\1/p' "$folder/log")
+	cd "$folder/sources"
+	if with_lists apt-get source --download-only "$1" >"$folder/log" 2>&1; then
+		log dpkg-source --no-check -x "$package.dsc" "$folder/work/$1"
+		echo "$1: Debian's ${package%_*} ${package#*_}" >>"$folder/licences/VERSIONS"
+		return
+	fi
+	log with_lists apt-get source --download-only --tar-only "$1"
+	echo "libraries.sh: the mirror lacks Debian's patches to $1 ${package#*_}: built without" >&2
+	unpack_tar "$1" "$tar"
+	sed -i '$ s/$/, without the patches of Debian'"'s ${package#*_}/" "$folder/licences/VERSIONS"
+}
+
+# unpack_tar NAME FILE
+unpack_tar() {
+	mkdir "$folder/work/$1"
+	log tar -xf "$2" -C "$folder/work/$1" --strip-components=1
+	echo "$1: $(basename "$2"), SHA256 $(sha256sum <"$2" | cut -d' ' -f1)" >>"$folder/licences/VERSIONS"
+}
+
+! uses_apt || prepare_apt
+if [ "$openssl_source" ]; then unpack_tar openssl "$openssl_source"; else unpack_package openssl; fi
+if [ "$hiredis_source" ]; then unpack_tar hiredis "$hiredis_source"; else unpack_package hiredis; fi
+
+# --- the libraries -----------------------------------------------------------------
+
+flags='-O2 -g0 -fno-pie -fstack-protector-strong'
+
+# What a client of TLS 1.2 and 1.3 does not use. Of the ciphers and digests there
+# remain those that its default list and certificates have.
+without='shared pic module dso engine legacy tests makedepend autoload-config deprecated
+	threads async secure-memory sock ui-console
+	ssl3 ssl3-method tls1 tls1_1 tls1-method tls1_1-method dtls comp psk srp srtp
+	nextprotoneg ct ocsp cms cmp ts rfc3779 multiblock
+	aria bf blake2 camellia cast cmac des dsa ec2m gost idea md4 mdc2 ocb rc2 rc4
+	rmd160 scrypt seed siphash siv sm2 sm3 sm4 whirlpool'
+
+# The folder of certificates and that of openssl.cnf are never used: tls_linked.c.
+compile_openssl() {
+	cd "$folder/work/openssl"
+	# shellcheck disable=SC2046,SC2086 # options are words
+	log ./Configure CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
+		$(printf 'no-%s ' $without)
+	log make -s -j"$(nproc)" build_generated libssl.a libcrypto.a
+	cp libssl.a libcrypto.a "$folder/lib"
+	cp -R include/openssl "$folder/include"
+	cp LICENSE.txt "$folder/licences/openssl"
+}
+
+compile_hiredis() {
+	cd "$folder/work/hiredis"
+	log make -s -j"$(nproc)" libhiredis.a CC="$cc" OPTIMIZATION="$flags" DEBUG_FLAGS=
+	cp libhiredis.a "$folder/lib"
+	mkdir "$folder/include/hiredis"
+	cp ./*.h "$folder/include/hiredis"
+	cp COPYING "$folder/licences/hiredis"
+}
+
+# Headers of Linux, which are not musl's: those of the system.
+link_linux_headers() {
+	for headers in linux asm-generic asm; do
+		for place in "/usr/include/$(gcc -print-multiarch 2>/dev/null)" /usr/include; do
+			[ ! -d "$place/$headers" ] || ln -sfn "$place/$headers" "$folder/include/$headers"
+		done
+	done
+}
+
+compile_openssl
+compile_hiredis
+link_linux_headers
+rm -rf "$folder/work" "$folder/log"
+echo "$inputs" >"$folder/stamp"
