@@ -19,7 +19,8 @@ ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 FUZZ_SECONDS ?= 20
 
-# One folder of objects for each variant: release, asan, fuzz, faults, analyze, clang.
+# One folder of objects for each variant: release, static, asan, fuzz, faults,
+# analyze, clang.
 VARIANT ?= release
 B := build/$(VARIANT)
 
@@ -34,7 +35,10 @@ FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 FLAGS_analyze := -fanalyzer
 # Each call in the source is one in the program, to which it returns.
 FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
+FLAGS_static = -fno-pie -ffile-prefix-map=$(CURDIR)=.
 LINK_asan := $(SANITIZE)
+# Not position-independent: relocating OpenSSL's tables would take a fifth of a run.
+LINK_static := -static -no-pie
 LINK_fuzz := $(SANITIZE),fuzzer
 
 # Asked once, and not before a recipe needs it: pkg-config may still have to be
@@ -53,13 +57,28 @@ HIREDIS ?= $(if $(filter faults,$(VARIANT)),shared,$(shell $(CC) -r -nostdlib -o
 # dlopen(3), before glibc 2.34.
 LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHIVE)),$(HIREDIS_LIBS)) -ldl
 
+# `make static` uses musl, with which a program starts sooner than with glibc, and
+# OpenSSL and hiredis that packaging/static/libraries.sh compiled for it.
+export MUSL_CC ?= musl-gcc
+LIBRARIES ?= $(CURDIR)/build/libraries
+ifeq ($(VARIANT),static)
+CC := $(MUSL_CC)
+HIREDIS_CFLAGS := -isystem $(LIBRARIES)/include
+LIBS := $(addprefix $(LIBRARIES)/lib/lib,hiredis.a ssl.a crypto.a)
+STAMP := $(LIBRARIES)/stamp
+endif
+
 DIALECT = -std=c11 -D_GNU_SOURCE -DRLOCKRUN_VERSION='"$(VERSION)"' -Isrc $(HIREDIS_CFLAGS)
 ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 \
 	-Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror) \
 	-fstack-protector-strong -fPIE $(FLAGS_$(VARIANT)) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
-SRC := $(wildcard src/*/*.c)
+# What only `make static` has, and what it has not.
+STATIC_SRC := src/redis/tls_linked.c src/redis/resolve_getent.c
+SHARED_SRC := src/redis/tls_loaded.c src/redis/resolve_libc.c
+ALL_SRC := $(wildcard src/*/*.c)
+SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
 LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
@@ -73,12 +92,17 @@ PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
 
 all: $(B)/rlockrun ## build build/release/rlockrun (default)
 
+static: ## build build/static/rlockrun, which runs on any Linux without libraries
+	@packaging/deps.sh static
+	@packaging/static/libraries.sh $(LIBRARIES)
+	@$(MAKE) $(PARALLEL) -s VARIANT=static all
+
 $(B)/rlockrun: $(OBJ)
 $(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/%.o: %.c Makefile
+$(B)/%.o: %.c Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
@@ -144,6 +168,14 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
 
+# What depends on the C library, on OpenSSL or on how names are resolved.
+STATIC_TESTS := tests/package/static.bats tests/servers/tls.bats \
+	tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats tests/job/signals.bats
+check-static: ## smoke tests, and a choice of others, with the static build
+	@packaging/deps.sh check
+	@$(MAKE) --no-print-directory static
+	@TESTS='$(STATIC_TESTS)' SMOKE=1 tests/run build/static
+
 check-matrix: ## check with other servers, libraries and compilers (some need root)
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
@@ -152,6 +184,7 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@$(MAKE) --no-print-directory check
 	@REST=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check-static
 	@$(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz
 	@QUICK=1 $(MAKE) --no-print-directory faults
@@ -224,7 +257,7 @@ lint: ## all linters, side by side; silent when all is well
 
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] tests/*/*.[ch])
-lint-tidy: $(SRC:%=build/tidy/%)
+lint-tidy: $(ALL_SRC:%=build/tidy/%)
 build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
 	@mkdir -p $(@D)
 	@$(CLANG_TIDY) --quiet $< -- $(DIALECT) >$@.log 2>&1 || { cat $@.log; exit 1; }
@@ -233,7 +266,7 @@ lint-gcc:
 	$(MAKE) VARIANT=analyze CC=gcc WERROR=1 objects
 lint-clang:
 	$(MAKE) VARIANT=clang CC=$(CLANG) WERROR=1 objects
-objects: $(OBJ) $(UNIT:%=%.o) $(FUZZ:%=%.o)
+objects: $(OBJ) $(STATIC_SRC:%.c=$(B)/%.o) $(UNIT:%=%.o) $(FUZZ:%=%.o)
 lint-cppcheck:
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D_GNU_SOURCE \
 	    -D__linux__ --enable=warning,performance,portability -Isrc src
@@ -261,7 +294,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all install uninstall demo check check-asan check-valgrind valgrind-run check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects dist deb clean help $(FUZZ:%=%.run)
 .SECONDARY:

@@ -38,10 +38,12 @@ fill_standard_fds(void)
 static int
 print_version(void)
 {
-	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n"
-	       "TLS by OpenSSL, which is loaded when a URL asks for it\n",
-	    value_library());
-	return fflush(stdout);
+	char openssl[TLS_ERROR_MAX];
+
+	tls_describe_library(openssl);
+	printf("rlockrun " RLOCKRUN_VERSION "\n%s\n%s\n", value_library(),
+	    openssl);
+	return ferror(stdout) || fflush(stdout) == EOF ? -1 : 0;
 }
 
 static int

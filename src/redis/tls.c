@@ -18,16 +18,17 @@
 
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
 
-/* openssl.cnf must be read, as it has the policy of the system. But the kernel
- * frees all at exit, and no error string of libcrypto is needed: the last error
- * of a connection that failed is always one of libssl. Nor are the ciphers in
- * the table of EVP_get_cipherbyname since libssl fetches them from providers.
+/* openssl.cnf must be read where it has the policy of the system. But the
+ * kernel frees all at exit, and no error string of libcrypto is needed: the
+ * last error of a connection that failed is always one of libssl. Nor are the
+ * ciphers in the table of EVP_get_cipherbyname since libssl fetches them from
+ * providers.
  */
 static int
 initialize(const struct library *lib, char *error)
 {
-	uint64_t options =
-	    OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
+	uint64_t options = tls_library_options | OPENSSL_INIT_NO_ATEXIT |
+			   OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS;
 
 	if (lib->OpenSSL_version_num() >= OPENSSL_3)
 		options |= OPENSSL_INIT_NO_ADD_ALL_CIPHERS;
@@ -68,7 +69,7 @@ verify_by_file(const struct library *lib, X509_STORE_CTX *verification)
 	if (param == NULL ||
 	    lib->X509_VERIFY_PARAM_set1(param,
 		lib->X509_STORE_CTX_get0_param(verification)) != 1 ||
-	    lib->X509_STORE_set_default_paths(store) != 1) {
+	    tls_library_trust_file(lib, store) == -1) {
 		lib->X509_VERIFY_PARAM_free(param);
 		return 0;
 	}
@@ -132,10 +133,8 @@ readable(const char *path)
 static int
 set_ca(const struct library *lib, SSL_CTX *ctx, const char *path, char *error)
 {
-	if (path == NULL) {
-		lib->SSL_CTX_set_default_verify_dir(ctx);
-		return 0;
-	}
+	if (path == NULL)
+		return tls_library_trust_folder(lib, ctx, error);
 	if (!readable(path))
 		return mistake(error, "CA file", path, strerror(errno));
 	if (lib->SSL_CTX_load_verify_locations(ctx, path, NULL) != 1)
@@ -197,6 +196,7 @@ make_ctx(struct tls_context *context, SSL_CTX **made, char *error)
 		return -1;
 	}
 	set_minimum(context, ctx);
+	tls_library_set_policy(lib, ctx);
 	lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	lib->SSL_CTX_set_cert_verify_callback(ctx, verify, context);
 	lib->SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -385,4 +385,14 @@ tls_context_begin(struct tls_context *context, struct loop *loop)
 	context->timer =
 	    (struct loop_timer){.on_due = on_first_turn, .arg = context};
 	loop_timer_set(loop, &context->timer, clock_now());
+}
+
+void
+tls_describe_library(char *text)
+{
+	struct library lib;
+
+	if (tls_library_fill(&lib, text) == 0)
+		snprintf(text, TLS_ERROR_MAX, "%s (%s)",
+		    lib.OpenSSL_version(OPENSSL_VERSION), tls_library_origin);
 }

@@ -54,4 +54,8 @@ void tls_context_refresh(struct tls_context *context, bool anew);
 /* For its on_failure and arg. */
 struct reread *tls_context_reread(struct tls_context *context);
 
+/* OpenSSL's version and where it comes from, or why there is none: at most
+ * TLS_ERROR_MAX bytes. */
+void tls_describe_library(char *text);
+
 #endif

@@ -1,5 +1,5 @@
-/* What tls.c loads, for tls_names.c and stream.c. No type of OpenSSL leaves
- * these three. */
+/* OpenSSL as the tls files and stream.c use it. No type of OpenSSL leaves
+ * these. */
 #ifndef TLS_CONTEXT_H
 #define TLS_CONTEXT_H
 
@@ -12,9 +12,10 @@
 #include "base/loop.h"
 #include "redis/reread.h"
 
-/* What is loaded, with the types of the headers. libssl's handle finds
- * libcrypto's names, too. */
+/* With the types of the headers. libssl's handle finds libcrypto's names, too.
+ */
 #define FUNCTIONS(DO)                          \
+	DO(OpenSSL_version)                    \
 	DO(OpenSSL_version_num)                \
 	DO(OPENSSL_init_crypto)                \
 	DO(TLS_client_method)                  \

@@ -1,12 +1,33 @@
-/* The functions of OpenSSL, in the table of tls_context.h: they are loaded when
- * the first context is made (tls_loaded.c). */
+/* OpenSSL as it comes to the program: from a shared library, which is loaded
+ * when the first context is made (tls_loaded.c), or as a part of the program
+ * (`make static`, tls_linked.c). */
 #ifndef TLS_LIBRARY_H
 #define TLS_LIBRARY_H
 
+#include <stdint.h>
+
 #include "redis/tls_context.h"
 
-/* 0; -1 when OpenSSL cannot be used: error, of TLS_ERROR_MAX bytes, has the
- * reason. */
+/* For OPENSSL_init_crypto(3), beside others. */
+extern const uint64_t tls_library_options;
+
+/* Where it comes from, for the version. */
+extern const char tls_library_origin[];
+
+/* 0; -1 when OpenSSL cannot be used. An error, here and below, is of
+ * TLS_ERROR_MAX bytes. */
 int tls_library_fill(struct library *lib, char *error);
+
+/* What openssl.cnf does not say. */
+void tls_library_set_policy(const struct library *lib, SSL_CTX *ctx);
+
+/* The certificate authorities of the system: those in its folder, where OpenSSL
+ * looks for one when it needs it. 0, or 1 if there are none, in no file either.
+ */
+int tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx,
+    char *error);
+
+/* Adds those in its file. 0, or -1 if there are none. */
+int tls_library_trust_file(const struct library *lib, X509_STORE *store);
 
 #endif

@@ -17,6 +17,9 @@ static const struct {
 };
 /* clang-format on */
 
+const uint64_t tls_library_options = 0;
+const char tls_library_origin[] = "loaded when a URL asks for TLS";
+
 /* For packagers: what is loaded (systemd.io/ELF_DLOPEN_METADATA). */
 #define NOTE_TEXT                                                      \
 	"[{\"feature\":\"tls\",\"description\":\"rediss:// servers\"," \
@@ -67,4 +70,25 @@ tls_library_fill(struct library *lib, char *error)
 		    sizeof(function));
 	}
 	return 0;
+}
+
+void
+tls_library_set_policy(const struct library *lib, SSL_CTX *ctx)
+{
+	(void)lib;
+	(void)ctx;
+}
+
+int
+tls_library_trust_folder(const struct library *lib, SSL_CTX *ctx, char *error)
+{
+	(void)error;
+	lib->SSL_CTX_set_default_verify_dir(ctx);
+	return 0;
+}
+
+int
+tls_library_trust_file(const struct library *lib, X509_STORE *store)
+{
+	return lib->X509_STORE_set_default_paths(store) == 1 ? 0 : -1;
 }

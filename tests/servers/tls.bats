@@ -174,6 +174,11 @@ names() {
 	refused_there 'it does not speak TLS 1.2 or newer'
 }
 
+# In a static build OpenSSL is linked, and reads no openssl.cnf.
+need_loaded_openssl() {
+	readelf -l "$RLOCKRUN" | grep -q INTERP || not_here 'a static build'
+}
+
 # policy LINE...: what the system's openssl.cnf would say.
 policy() {
 	printf '%s\n' 'openssl_conf = init' '[init]' 'ssl_conf = ssl' '[ssl]' \
@@ -182,6 +187,7 @@ policy() {
 }
 
 @test "a system that requires more than TLS 1.2" {
+	need_loaded_openssl
 	tls_server server --tls-protocols TLSv1.2
 	policy 'MinProtocol = TLSv1.3'
 	refused_there 'it does not speak TLS 1.3 or newer, as openssl.cnf requires'
@@ -196,6 +202,7 @@ policy() {
 }
 
 @test "the system's ciphers and signatures" {
+	need_loaded_openssl
 	tls_server server --tls-ciphersuites TLS_AES_256_GCM_SHA384
 	policy 'Ciphersuites = TLS_AES_256_GCM_SHA384'
 	run -0 rl true
@@ -242,6 +249,7 @@ while record:
 }
 
 @test "all that the system permits is offered" {
+	need_loaded_openssl
 	choose_port
 	offers rl -r "rediss://127.0.0.1:$PORT" --server-timeout 1 true
 	sort "out.${#STARTED[@]}" >ours
@@ -353,6 +361,9 @@ waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
 # --- OpenSSL -----------------------------------------------------------------------
 
 @test "without OpenSSL: 71; runs without TLS don't need it" {
+	need_loaded_openssl
+	run -0 "$RLOCKRUN" -V
+	[[ ${lines[2]} == 'OpenSSL '[1-9]*' (loaded when a URL asks for TLS)' ]]
 	for name in libssl.so.3 libssl.so.1.1; do
 		echo 'none' >"$name"
 	done
@@ -361,9 +372,12 @@ waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
 	[[ $output == "rlockrun: TLS needs OpenSSL, which cannot be loaded: "*libssl.so.3* ]]
 	run -0 "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s" true
+	run -0 "$RLOCKRUN" -V
+	[[ ${#lines[@]} == 3 && ${lines[2]} == 'TLS needs OpenSSL, which cannot be loaded: '* ]]
 }
 
 @test "OpenSSL is loaded for TLS only, and not by the guard" {
+	need_loaded_openssl
 	hold
 	grep -q libssl "/proc/$PID/maps"
 	run -1 grep libssl "/proc/$(pgrep -P "$PID" -x rlockrun-guard)/maps"
@@ -377,6 +391,7 @@ waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
 }
 
 @test "the program's note lists for packagers what is loaded" {
+	need_loaded_openssl
 	type readelf >/dev/null 2>&1 || skip 'no readelf'
 	readelf -p .note.dlopen "$RLOCKRUN" | sed -n 's/^ *\[ *[0-9a-f]*\] *\(\[.*\)/\1/p' >note
 	python3 -c 'import json
@@ -510,6 +525,7 @@ sends() {
 
 # bats test_tags=native
 @test "OpenSSL is loaded while we connect, and after the guard is forked" {
+	need_loaded_openssl
 	need_strace
 	strace -o trace -e trace=connect,clone,clone3,openat \
 		"$RLOCKRUN" -k "$KEY" -r "rediss://127.0.0.1:$PORT" true

@@ -1,0 +1,145 @@
+/* `make static`: getent(1) of the system looks names up. Its name services
+ * (nsswitch.conf) are shared libraries, which a static program cannot load. */
+#include <net/if.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "redis/resolve.h"
+
+enum { NO_GETENT = 1 }; /* those of netdb.h are negative */
+enum { EXIT_NO_GETENT = 127 };
+
+#define PATH_1 "/usr/bin/getent"
+#define PATH_2 "/bin/getent"
+#define PATH_3 "/run/current-system/sw/bin/getent" /* NixOS */
+
+/* What it reports goes into the pipe as well, where it is no address. So
+ * nothing depends on /dev/null. */
+static _Noreturn void
+exec_getent(const char *host, int out, pid_t parent)
+{
+	static const char *const paths[] = {PATH_1, PATH_2, PATH_3};
+	char *const argv[] = {"getent", "ahosts", "--", (char *)host, NULL};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(out, fd);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		execv(paths[i], argv);
+	_exit(EXIT_NO_GETENT);
+}
+
+static bool
+is_known(const struct resolve_answer *answer, const struct resolve_address *to)
+{
+	for (size_t i = 0; i < answer->count; i++)
+		if (memcmp((const char *)&answer->address[i], (const char *)to,
+			sizeof(*to)) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t
+read_scope(const char *text)
+{
+	int64_t number;
+
+	return num_int(text, 1, INT32_MAX, &number) == 0 ? (uint32_t)number
+							 : if_nametoindex(text);
+}
+
+/* Each address comes once for each type of socket, and one of a link with the
+ * name or the number of its interface. */
+static void
+add_address(struct resolve_answer *answer, char *text, int port)
+{
+	struct resolve_address to;
+	struct sockaddr_in6 v6;
+	char *scope = strchr(text, '%');
+
+	memset(&to, 0, sizeof(to));
+	if (scope != NULL)
+		*scope++ = '\0';
+	if (answer->count == RESOLVE_MAX || !resolve_numeric(text, port, &to))
+		return;
+	if (scope != NULL && to.addr.ss_family == AF_INET6) {
+		memcpy(&v6, &to.addr, sizeof(v6));
+		v6.sin6_scope_id = read_scope(scope);
+		memcpy(&to.addr, &v6, sizeof(v6));
+	}
+	if (!is_known(answer, &to))
+		answer->address[answer->count++] = to;
+}
+
+static void
+read_addresses(struct resolve_answer *answer, int fd, int port)
+{
+	FILE *lines = fdopen(fd, "r");
+	char line[1024];
+
+	if (lines == NULL)
+		return;
+	while (fgets(line, sizeof(line), lines) != NULL) {
+		line[strcspn(line, " \t\n")] = '\0';
+		add_address(answer, line, port);
+	}
+	fclose(lines);
+}
+
+static int
+explain(int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_GETENT)
+		return NO_GETENT;
+	return WIFEXITED(status) ? EAI_NONAME : EAI_AGAIN;
+}
+
+/* An address counts, whatever the status: not every getent knows the "--". */
+void
+resolve_look_up(const char *host, int port, struct resolve_answer *answer)
+{
+	pid_t self = getpid();
+	int ends[2];
+	int status = 0;
+	pid_t pid;
+
+	answer->error = EAI_AGAIN;
+	signal(SIGCHLD, SIG_DFL); /* otherwise there might be no status */
+	if (pipe(ends) == -1)
+		return;
+	pid = fork();
+	if (pid == 0)
+		exec_getent(host, ends[1], self);
+	close(ends[1]);
+	if (pid == -1)
+		return;
+	read_addresses(answer, ends[0], port);
+	if (waitpid(pid, &status, 0) == pid)
+		answer->error = answer->count > 0 ? 0 : explain(status);
+}
+
+const char *
+resolve_failure(int error)
+{
+	return error == NO_GETENT
+		   ? "a static rlockrun requires getent(1) for that, and can "
+		     "execute none of " PATH_1 ", " PATH_2 ", " PATH_3
+		   : gai_strerror(error);
+}
+
+const char *
+resolve_advice(int error)
+{
+	return error == NO_GETENT   ? "use an address"
+	       : error == EAI_AGAIN ? RESOLVE_CHECK_DNS
+				    : "check the host name";
+}
