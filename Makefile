@@ -169,7 +169,7 @@ valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
 
 # What depends on the C library, on OpenSSL or on how names are resolved.
-STATIC_TESTS := tests/package/static.bats tests/servers/tls.bats \
+STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/servers/tls.bats \
 	tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats tests/job/signals.bats
 check-static: ## smoke tests, and a choice of others, with the static build
 	@packaging/deps.sh check
@@ -283,6 +283,11 @@ dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
 	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
 
+release: ## build/rlockrun-VERSION-linux-ARCH.tar.gz, static, of what is committed
+	@packaging/deps.sh static
+	@packaging/static/libraries.sh $(LIBRARIES)
+	@packaging/static/release.sh $(VERSION) $(LIBRARIES)
+
 deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb
 	@packaging/deb.sh $(VERSION)
@@ -296,6 +301,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects dist deb clean help $(FUZZ:%=%.run)
+	objects dist release deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

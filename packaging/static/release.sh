@@ -1,0 +1,64 @@
+#!/bin/sh
+# `make release`: packs the static build of what is committed, in build/:
+#
+#     rlockrun-VERSION-linux-ARCH.tar.gz  program, manual page, completions, licences
+#     SHA256SUMS                          of the archive
+#
+# Built twice from one commit, with the same compiler and libraries, the files are
+# equal to the bit: nothing in them depends on the time, the user or the folder.
+#
+#     packaging/static/release.sh VERSION LIBRARIES
+#
+# LIBRARIES is the folder that packaging/static/libraries.sh made.
+set -eu
+cd "$(dirname "$0")/../.."
+version=${1:?usage: packaging/static/release.sh VERSION LIBRARIES}
+libraries=$(realpath "${2:?usage: packaging/static/release.sh VERSION LIBRARIES}")
+name=rlockrun-$version-linux-$(uname -m)
+work=build/release-files
+top=$work/$name
+
+if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
+	echo "release.sh: what is not committed is not in it" >&2
+fi
+umask 022
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
+	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR
+export LC_ALL=C TZ=UTC
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+
+rm -rf "$work"
+mkdir -p "$work/source" "$top"
+git archive HEAD | tar -x -C "$work/source"
+make -C "$work/source" --no-print-directory -s -j"$(nproc)" VARIANT=static CFLAGS='-O2 -g0' \
+	LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
+	tail -n 60 "$work/log" >&2
+	exit 1
+}
+strip "$top/bin/rlockrun"
+
+doc=$top/share/doc/rlockrun
+musl=/usr/share/doc/musl-dev/copyright
+if ! [ -r "$musl" ]; then
+	echo "release.sh: $musl is missing, the licence of musl" >&2
+	exit 1
+fi
+mkdir -p "$doc/licences"
+cp README.md CHANGELOG.md "$doc"
+cp LICENSE "$doc/licences/rlockrun"
+cp "$libraries/licences/openssl" "$libraries/licences/hiredis" "$doc/licences"
+cp "$musl" "$doc/licences/musl"
+cat >"$doc/licences/README" <<-END
+	rlockrun $version, commit $(git rev-parse HEAD), is under the MIT licence. These
+	libraries are a part of the program; the files beside this one are their
+	licences. \`make static\` in the source of rlockrun compiles them anew.
+
+	$(cat "$libraries/licences/VERSIONS")
+	$(dpkg-query -W -f 'musl: Debian'"'"'s ${source:Package} ${source:Version}' musl-dev)
+END
+
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
+	--mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"build/$name.tar.gz"
+(cd build && sha256sum "$name.tar.gz" >SHA256SUMS)
+echo "$PWD/build/$name.tar.gz"
