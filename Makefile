@@ -220,6 +220,7 @@ FIGURES ?= build/bench
 bench: ## what a run costs, against flock(1) and others (RUNS=300, ONLY=ways)
 	@packaging/deps.sh bench
 	@$(MAKE) $(PARALLEL) -s all $(BENCH)
+	-@$(MAKE) --no-print-directory static
 	@tests/bench/fetch-etcd $(B)/bench/etcd
 	@tests/bench/run $(B)/rlockrun $(B)/bench $(FIGURES).tsv
 
