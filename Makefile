@@ -75,7 +75,7 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := src/redis/tls_linked.c src/redis/resolve_getent.c
+STATIC_SRC := src/redis/tls_linked.c src/redis/tls_memory.c src/redis/resolve_getent.c
 SHARED_SRC := src/redis/tls_loaded.c src/redis/resolve_libc.c
 ALL_SRC := $(wildcard src/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))

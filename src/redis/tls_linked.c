@@ -10,6 +10,7 @@
 
 #include "redis/tls.h"
 #include "redis/tls_library.h"
+#include "redis/tls_memory.h"
 
 #define SECURITY_LEVEL 2 /* SSL_CTX_set_security_level(3) */
 
@@ -22,6 +23,7 @@ int
 tls_library_fill(struct library *lib, char *error)
 {
 	(void)error;
+	tls_memory_provide();
 	*lib = (struct library){
 		FUNCTIONS(ENTRY)
 	};
