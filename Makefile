@@ -99,6 +99,7 @@ static: ## build build/static/rlockrun, which runs on any Linux without librarie
 
 $(B)/rlockrun: $(OBJ)
 $(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
+$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
