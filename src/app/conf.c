@@ -46,6 +46,19 @@ cut_comment(char *line)
 	}
 }
 
+static const char *
+text_mistake(const char *text, const char *end)
+{
+	for (; text < end; text++) {
+		if (*text == '\0')
+			return "contains a NUL byte";
+		if ((*text > 0 && *text < ' ' && *text != '\t') ||
+		    *text == 0x7f)
+			return "contains a control character";
+	}
+	return NULL;
+}
+
 /* Editors of Windows end lines with CR and LF. */
 static char *
 next_line(struct conf *conf)
@@ -60,13 +73,7 @@ next_line(struct conf *conf)
 	else if (end > line && end[-1] == '\r')
 		end--;
 	*end = '\0';
-	for (const char *byte = line; byte < end; byte++) {
-		if (*byte == '\0')
-			conf->mistake = "contains a NUL byte";
-		else if ((*byte > 0 && *byte < ' ' && *byte != '\t') ||
-			 *byte == 0x7f)
-			conf->mistake = "contains a control character";
-	}
+	conf->mistake = text_mistake(line, end);
 	return line;
 }
 

@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-#define CONF_SIZE_MAX (1024 * 1024)
-
 /* What a line belongs to; a later one has precedence. */
 enum conf_section { CONF_GENERAL, CONF_PROFILE, CONF_LOCK };
 
