@@ -11,6 +11,20 @@ _rlockrun_command() {
 	fi
 }
 
+# The profiles of the configuration files, or of that of --config.
+_rlockrun_profiles() {
+	local files=(/etc/rlockrun.conf "${XDG_CONFIG_HOME:-$HOME/.config}/rlockrun.conf") i
+	[[ ! ${RLOCKRUN_CONFIG:-} ]] || files=("$RLOCKRUN_CONFIG")
+	for ((i = 1; i < ${#words[@]}; i++)); do
+		case ${words[i - 1]} in
+		--config) files=("${words[i]}") ;;
+		--config=*) files=("${words[i - 1]#*=}") ;;
+		esac
+	done
+	sed -n 's/^[[:blank:]]*\[[[:blank:]]*profile[[:blank:]]\{1,\}\(.*[^[:blank:]]\)[[:blank:]]*\].*/\1/p' \
+		"${files[@]}" 2>/dev/null
+}
+
 # Completes the argument of option $1; true when it takes one.
 _rlockrun_argument() {
 	local cur=$2
@@ -19,7 +33,8 @@ _rlockrun_argument() {
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
 	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
 	--progress) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") ;;
-	--password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
+	--profile) mapfile -t COMPREPLY < <(compgen -W "$(_rlockrun_profiles)" -- "$cur") ;;
+	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
 	--key | --permits | --ttl | --min-hold | --wait | --timeout | --conflict-exit-code | --command | \
@@ -44,7 +59,8 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
-		--json --older-than --token --yes -v --verbose --progress -h --help -V --version'
+		--json --older-than --token --yes -v --verbose --progress
+		--config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()
 	# Readline splits at ':' and '=', too: join what no blank separates.

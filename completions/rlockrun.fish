@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release json older-than= token= yes v/verbose progress= h/help V/version
+        force-release json older-than= token= yes v/verbose progress= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -23,6 +23,26 @@ end
 
 function __rlockrun_complete_command
     __fish_complete_subcommand --commandline (__rlockrun_command)
+end
+
+# The profiles of the configuration files, or of that of --config.
+function __rlockrun_profiles
+    set -l folder $XDG_CONFIG_HOME
+    test -n "$folder"
+    or set folder $HOME/.config
+    set -l files /etc/rlockrun.conf $folder/rlockrun.conf
+    test -n "$RLOCKRUN_CONFIG"
+    and set files $RLOCKRUN_CONFIG
+    set -l tokens (commandline -opc)
+    set -l before
+    for token in $tokens
+        test "$before" = --config
+        and set files $token
+        string match -q -- '--config=*' $token
+        and set files (string replace -- --config= '' $token)
+        set before $token
+    end
+    cat $files 2>/dev/null | string replace -rf -- '^\s*\[\s*profile\s+(.*\S)\s*\].*' '$1'
 end
 
 complete -c rlockrun -f
@@ -73,5 +93,8 @@ complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Release it only if
 complete -c rlockrun -n __rlockrun_no_command -l yes -d 'Do not ask for confirmation'
 complete -c rlockrun -n __rlockrun_no_command -s v -l verbose -d 'Also report acquire and release'
 complete -c rlockrun -n __rlockrun_no_command -l progress -x -a 'auto always never' -d 'Show the wait on one line'
+complete -c rlockrun -n __rlockrun_no_command -l config -r -F -d 'Read only this configuration file, or none'
+complete -c rlockrun -n __rlockrun_no_command -l profile -x -a '(__rlockrun_profiles)' -d 'Profile of the configuration files'
+complete -c rlockrun -n __rlockrun_no_command -l show-config -d 'Print all settings, and where they come from'
 complete -c rlockrun -n __rlockrun_no_command -s h -l help -d 'Print a summary of the options'
 complete -c rlockrun -n __rlockrun_no_command -s V -l version -d 'Print the version'

@@ -68,8 +68,7 @@ rlockrun() { exec "$RLOCKRUN" "$@"; } # in the background only: $! is rlockrun
 
 # A private server: no port, no files, no other clients.
 unset "${!RLOCKRUN_@}" REDIS_URL
-export XDG_CONFIG_HOME=$dir RLOCKRUN_REDIS=unix://$dir/redis.sock
-: >rlockrun.conf
+export RLOCKRUN_CONFIG=none RLOCKRUN_REDIS=unix://$dir/redis.sock
 "$packaging/server.sh" "$dir" >redis.log || exit
 PATH=$dir:$PATH
 redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' \

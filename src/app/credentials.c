@@ -13,7 +13,8 @@ forget_password(char **password)
 	*password = NULL;
 }
 
-/* Once for all servers. A file has precedence over the variable. */
+/* Once for all servers. A password file has precedence over the variable,
+ * unless it is named in a configuration file. */
 static void
 read_file(struct settings *settings, struct opts_login *login,
     enum option_id id)
@@ -21,6 +22,9 @@ read_file(struct settings *settings, struct opts_login *login,
 	const char *reason;
 	char name[PATH_MAX];
 
+	if (login->password != NULL &&
+	    settings->origins[id] < ORIGIN_ENVIRONMENT)
+		login->password_file = NULL;
 	if (login->password_file == NULL || login->file.path != NULL)
 		return;
 	forget_password(&login->password);

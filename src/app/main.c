@@ -47,11 +47,20 @@ print_version(void)
 }
 
 static int
-print(enum opts_action action)
+print_shown(const char *text)
 {
-	int rc = action == OPTS_HELP	  ? opts_table_print_help()
-		 : action == OPTS_VERSION ? print_version()
-					  : opts_table_print_dump();
+	fputs(text, stdout);
+	return ferror(stdout) ? -1 : fflush(stdout);
+}
+
+static int
+print(const struct opts *opts)
+{
+	enum opts_action action = opts->action;
+	int rc = action == OPTS_HELP	      ? opts_table_print_help()
+		 : action == OPTS_VERSION     ? print_version()
+		 : action == OPTS_SHOW_CONFIG ? print_shown(opts->shown)
+					      : opts_table_print_dump();
 
 	if (rc == 0)
 		return EXITCODE_OK;
@@ -190,7 +199,8 @@ main(int argc, char **argv)
 	case OPTS_HELP:
 	case OPTS_VERSION:
 	case OPTS_DUMP:
-		result = print(opts.action);
+	case OPTS_SHOW_CONFIG:
+		result = print(&opts);
 		break;
 	default:
 		result = act(&opts, &events, tls_context);

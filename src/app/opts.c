@@ -14,6 +14,8 @@ opts_fini(struct opts *opts)
 		free(opts->keys[i].key);
 	free(opts->names);
 	free(opts->globs);
+	free(opts->file_texts);
+	free(opts->shown);
 	if (opts->shell_command != NULL && opts->command != NULL) {
 		free(opts->command[2]);
 		free(opts->command);

@@ -24,6 +24,7 @@ enum opts_action {
 	OPTS_STATUS,
 	OPTS_LIST,
 	OPTS_FORCE_RELEASE,
+	OPTS_SHOW_CONFIG,
 };
 
 /* A line about waiting that is drawn again and again. */
@@ -86,6 +87,10 @@ struct opts {
 	bool yes;
 	const char *token;     /* NULL when not given */
 	int64_t older_than_ms; /* 0 when not given */
+	const char *config;    /* file, "none", or NULL: the usual files */
+	const char *profile;   /* NULL or empty: none */
+	char *file_texts;      /* values of configuration files */
+	char *shown;	       /* by --show-config, otherwise NULL */
 };
 
 void opts_fini(struct opts *opts);

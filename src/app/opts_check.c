@@ -192,19 +192,21 @@ check_kind(struct settings *settings)
 	} kinds[] = {{OPT_EXCLUSIVE, settings->opts->exclusive, 'x'},
 	    {OPT_SHARED, settings->opts->shared, 's'},
 	    {OPT_PERMITS, settings->opts->permits > 0, 'p'}};
-	enum origin best = ORIGIN_DEFAULT;
+	enum option_id best = OPT_KEY; /* none */
 
 	settings->opts->kind = 'x';
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		enum origin origin = settings->origins[kinds[i].id];
+		enum option_id id = kinds[i].id;
+		int order =
+		    best == OPT_KEY ? 1 : settings_compare(settings, id, best);
 
-		if (!kinds[i].given || origin < best)
+		if (!kinds[i].given || order < 0)
 			continue;
-		if (origin == best)
-			settings_fail(settings, kinds[i].id,
+		if (order == 0)
+			settings_fail(settings, id,
 			    "only one of --exclusive, --shared and --permits "
 			    "can be given");
-		best = origin;
+		best = id;
 		settings->opts->kind = kinds[i].letter;
 	}
 }
@@ -213,6 +215,7 @@ static const char *const action_names[] = {
     [OPTS_STATUS] = "--status",
     [OPTS_LIST] = "--list",
     [OPTS_FORCE_RELEASE] = "--force-release",
+    [OPTS_SHOW_CONFIG] = "--show-config",
 };
 
 /* Each action but running excludes all others. */
@@ -266,6 +269,17 @@ check_single(struct settings *settings, const char *name, char **rest)
 		    "ask on a terminal");
 }
 
+/* --show-config shows also what holds for any lock. */
+static void
+check_shown(struct settings *settings, char **rest)
+{
+	if (*rest != NULL)
+		settings_fail(settings, OPT_COMMAND,
+		    "--show-config takes no command");
+	else if (settings->opts->key_count > 0)
+		check_keys(settings, rest);
+}
+
 /* The arguments that follow the options. */
 static void
 check_rest(struct settings *settings, char **rest)
@@ -283,26 +297,37 @@ check_rest(struct settings *settings, char **rest)
 		    name);
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
+	} else if (action == OPTS_SHOW_CONFIG) {
+		check_shown(settings, rest);
 	} else {
 		check_single(settings, name, rest);
 	}
+}
+
+/* The option as it is called where it was set. */
+static const char *
+name_of(const struct settings *settings, enum option_id id, const char *name)
+{
+	enum origin origin = settings->origins[id];
+
+	return origin == ORIGIN_COMMAND_LINE  ? name
+	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
+					      : opts_table[id].longs[0];
 }
 
 /* -n and -w are one setting. */
 static void
 check_wait(struct settings *settings)
 {
-	enum origin nonblock = settings->origins[OPT_NONBLOCK];
-	enum origin wait = settings->origins[OPT_WAIT];
-	bool here = nonblock == ORIGIN_COMMAND_LINE;
+	int order = settings_compare(settings, OPT_NONBLOCK, OPT_WAIT);
 
-	if (!settings->opts->nonblock || nonblock < wait)
+	if (!settings->opts->nonblock || order < 0)
 		return;
-	if (nonblock == wait && settings->opts->wait_ms > 0)
+	if (order == 0 && settings->opts->wait_ms > 0)
 		settings_fail(settings, OPT_NONBLOCK,
 		    "%s and %s exclude each other",
-		    here ? "-n" : opts_table[OPT_NONBLOCK].variable,
-		    here ? "-w" : opts_table[OPT_WAIT].variable);
+		    name_of(settings, OPT_NONBLOCK, "-n"),
+		    name_of(settings, OPT_WAIT, "-w"));
 	settings->opts->wait_ms = 0;
 }
 

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/configured.h"
 #include "app/credentials.h"
 #include "app/ending.h"
 #include "app/opts_check.h"
 #include "app/opts_table.h"
 #include "app/settings.h"
+#include "app/show_config.h"
 #include "app/variables.h"
 #include "base/exitcode.h"
 #include "base/log.h"
@@ -248,14 +250,21 @@ hide_urls(void)
 }
 
 static void
+read_variable(struct settings *settings, enum option_id id)
+{
+	const char *name = opts_table[id].variable;
+	const char *value = name == NULL ? NULL : getenv(name);
+
+	if (value != NULL && *value != '\0')
+		settings_set(settings, id, value, ORIGIN_ENVIRONMENT);
+}
+
+static void
 read_environment(struct settings *settings)
 {
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		const char *name = opts_table[id].variable;
-		const char *value = name == NULL ? NULL : getenv(name);
-
-		if (value != NULL && *value != '\0')
-			settings_set(settings, id, value, ORIGIN_ENVIRONMENT);
+		if (id != OPT_REDIS_URL)
+			read_variable(settings, id);
 	}
 	hide_password(OPT_PASSWORD);
 	hide_password(OPT_SENTINEL_PASSWORD);
@@ -268,6 +277,7 @@ int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
 	struct settings settings = {.opts = opts};
+	struct configured configured;
 
 	*opts = (struct opts){
 	    .ttl_ms = DEFAULT_TTL_MS,
@@ -283,11 +293,16 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	if (opts->action == OPTS_RUN)
 		log_set_consequence(ENDING_NOT_STARTED);
 	read_environment(&settings);
+	configured_apply(&configured, &settings);
+	read_variable(&settings, OPT_REDIS_URL);
 	if (settings.status == 0 && !settings_are_ignored(&settings))
 		opts_check(&settings, argv + optind);
-	if (settings.status == 0 && !settings_are_ignored(&settings))
+	if (settings.status == 0 && opts->action == OPTS_SHOW_CONFIG)
+		opts->shown = show_config(&settings);
+	else if (settings.status == 0 && !settings_are_ignored(&settings))
 		credentials_fill(&settings);
 	credentials_forget(opts);
+	configured_fini(&configured);
 	if (settings.status == 0 && opts->verbose &&
 	    !settings_are_ignored(&settings))
 		variables_warn_unknown();

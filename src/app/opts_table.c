@@ -212,6 +212,17 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "show the wait on one line [auto]",
 	    .type = OPTS_CHOICE, FIELD(progress),
 	    .mistake = "neither auto, always nor never"},
+	[OPT_CONFIG] = {.longs = {"config"}, .argument = "FILE",
+	    VARIABLE(CONFIG),
+	    .help = "read only this configuration file, or none",
+	    .type = OPTS_FILE, FIELD(config), .outside = true},
+	[OPT_PROFILE] = {.longs = {"profile"}, .argument = "NAME",
+	    VARIABLE(PROFILE),
+	    .help = "profile of the configuration files",
+	    .type = OPTS_FILE, FIELD(profile), .outside = true},
+	[OPT_SHOW_CONFIG] = {.longs = {"show-config"},
+	    .help = "print all settings, and where they come from",
+	    .type = OPTS_ACTION, .action = OPTS_SHOW_CONFIG},
 	[OPT_HELP] = {.shorts = "h", .longs = {"help"},
 	    .help = "print a summary of the options",
 	    .type = OPTS_ACTION, .action = OPTS_HELP},
@@ -239,6 +250,12 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    "file"},
 };
 /* clang-format on */
+
+bool
+opts_row_is_in_files(const struct opts_row *row)
+{
+	return row->longs[0] != NULL && row->variable != NULL && !row->outside;
+}
 
 /* Returns the width. */
 static int
@@ -276,6 +293,7 @@ opts_table_print_help(void)
 	     "       rlockrun [options] --status -k NAME\n"
 	     "       rlockrun [options] --list [GLOB...]\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
+	     "       rlockrun [options] --show-config [-k NAME]\n"
 	     "\n"
 	     "Run a command while holding a lock that all hosts share "
 	     "through Redis.");
@@ -298,8 +316,9 @@ opts_table_print_help(void)
 	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "
 	     "sum: "
 	     "1h30m.\n"
-	     "--ttl can also be set as RLOCKRUN_TTL, and so on: "
-	     "see rlockrun(1).");
+	     "--ttl can also be set as RLOCKRUN_TTL, or by 'ttl = DUR' in a "
+	     "configuration\n"
+	     "file, and so on: see rlockrun(1).");
 	return flush_stdout();
 }
 

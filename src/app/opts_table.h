@@ -59,6 +59,9 @@ enum option_id {
 	OPT_YES,
 	OPT_VERBOSE,
 	OPT_PROGRESS,
+	OPT_CONFIG,
+	OPT_PROFILE,
+	OPT_SHOW_CONFIG,
 	OPT_HELP,
 	OPT_VERSION,
 	OPT_DUMP,
@@ -93,6 +96,7 @@ struct opts_row {
 	char shorts[OPTS_SHORTS_MAX + 1];
 	bool once;			       /* on the command line */
 	bool secret;			       /* never quoted */
+	bool outside;			       /* in no configuration file */
 	const char *longs[OPTS_LONGS_MAX + 1]; /* the first is the main one */
 	const char *argument;		       /* NULL: a switch */
 	const char *variable;
@@ -109,6 +113,9 @@ struct opts_row {
 #define OPTS_ACTION_BIT(action) (1U << (action))
 
 extern const struct opts_row opts_table[OPT_COUNT];
+
+/* Whether configuration files may set the option, by its long names. */
+bool opts_row_is_in_files(const struct opts_row *row);
 
 /* Print to stdout. 0, or -1 with errno when stdout can't take it. */
 int opts_table_print_help(void);

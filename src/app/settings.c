@@ -197,26 +197,63 @@ set_value(struct settings *settings, const struct opts_row *row,
 
 /* ---------------------------------------------------------------------- */
 
+static bool
+is_in_file(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] > ORIGIN_DEFAULT &&
+	       settings->origins[id] < ORIGIN_ENVIRONMENT;
+}
+
+static void
+fail(struct settings *settings, int status, const char *place, const char *text)
+{
+	bool runs = settings->opts->action == OPTS_RUN;
+
+	if (settings->status != 0)
+		return;
+	settings->status = status;
+	log_warnx("%s%s%s", place, text,
+	    status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
+	    : runs		     ? "; " ENDING_NOT_STARTED
+				     : "");
+}
+
 void
 settings_fail(struct settings *settings, enum option_id id, const char *format,
     ...)
 {
-	bool config = settings->origins[id] == ORIGIN_ENVIRONMENT ||
-		      opts_table[id].type == OPTS_FILE;
-	bool runs = settings->opts->action == OPTS_RUN;
+	bool usage = (settings->origins[id] == ORIGIN_DEFAULT ||
+			 settings->origins[id] == ORIGIN_COMMAND_LINE) &&
+		     opts_table[id].type != OPTS_FILE;
+	const struct place *place = &settings->places[id];
 	char text[1024];
 	va_list arguments;
 
-	if (settings->status != 0)
-		return;
-	settings->status = config ? EXITCODE_CONFIG : EXITCODE_USAGE;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	log_warnx("%s%s", text,
-	    !config ? "; try 'rlockrun --help'"
-	    : runs  ? "; " ENDING_NOT_STARTED
-		    : "");
+	if (is_in_file(settings, id))
+		settings_fail_at(settings, place->file, place->line, "%s",
+		    text);
+	else
+		fail(settings, usage ? EXITCODE_USAGE : EXITCODE_CONFIG, "",
+		    text);
+}
+
+void
+settings_fail_at(struct settings *settings, const char *file, int line,
+    const char *format, ...)
+{
+	char *place = line > 0 ? mem_printf("%s:%d: ", file, line)
+			       : mem_printf("%s: ", file);
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fail(settings, EXITCODE_CONFIG, place, text);
+	free(place);
 }
 
 char *
@@ -225,6 +262,8 @@ settings_name(const struct settings *settings, enum option_id id,
 {
 	if (origin == ORIGIN_ENVIRONMENT)
 		return mem_strdup(opts_table[id].variable);
+	if (origin != ORIGIN_COMMAND_LINE)
+		return mem_strdup(opts_table[id].longs[0]);
 	if (settings->given < SETTINGS_LONG_OPTION)
 		return mem_printf("-%c", settings->given);
 	return mem_printf("--%s", opts_table[id].longs[0]);
@@ -237,6 +276,30 @@ settings_are_ignored(const struct settings *settings)
 
 	return action == OPTS_HELP || action == OPTS_VERSION ||
 	       action == OPTS_DUMP;
+}
+
+const char *
+settings_try(enum option_id id, const char *text, bool *secret)
+{
+	struct opts opts = {.server_count = 0};
+	struct settings settings = {.opts = &opts};
+	const char *reason = set_value(&settings, &opts_table[id], text);
+
+	for (size_t i = 0; i < opts.server_count; i++) {
+		*secret |= opts.servers[i].password != NULL;
+		endpoint_fini(&opts.servers[i]);
+	}
+	return reason;
+}
+
+int
+settings_compare(const struct settings *settings, enum option_id one,
+    enum option_id other)
+{
+	if (settings->origins[one] != settings->origins[other])
+		return (int)settings->origins[one] -
+		       (int)settings->origins[other];
+	return settings->places[one].section - settings->places[other].section;
 }
 
 void
@@ -252,6 +315,7 @@ settings_set(struct settings *settings, enum option_id id, const char *text,
 	    settings->origins[id] > origin)
 		return;
 	settings->origins[id] = origin;
+	settings->texts[id] = row->secret ? NULL : text;
 	reason = again ? "can be given once" : set_value(settings, row, text);
 	if (reason == NULL)
 		return;

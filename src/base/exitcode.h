@@ -12,7 +12,7 @@ enum exitcode {
 	EXITCODE_BUSY = 75,	  /* busy, or the wait timed out (-E) */
 	EXITCODE_NOT_A_LOCK = 76, /* the key is not a lock */
 	EXITCODE_REFUSED = 77,	  /* the server denied access */
-	EXITCODE_CONFIG = 78,	  /* wrong environment or password file */
+	EXITCODE_CONFIG = 78,	  /* wrong environment or file */
 	EXITCODE_LOST = 79,	  /* the lock was lost while the job ran */
 	EXITCODE_OVERRUN = 124,	  /* stopped by --max-run */
 	EXITCODE_CANNOT_RUN = 126, /* the command cannot be executed */

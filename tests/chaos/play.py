@@ -49,6 +49,7 @@ class Play:
         self.ends = selectors.DefaultSelector()
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("RLOCKRUN", "REDIS"))}
+        self.environment["RLOCKRUN_CONFIG"] = "none"
         self.environment.update(fleet.environment)
 
     # --- history -----------------------------------------------------------------

@@ -85,7 +85,7 @@ class Case:
             self.sockets = [self.servers.socket_of(other) for other in ("one", "two", "three")]
         self.environment = {
             "PATH": os.environ["PATH"], "LC_ALL": "C", "CASE": self.folder, "S": self.socket,
-            "K": self.key, "RLOCKRUN_REDIS": url,
+            "K": self.key, "RLOCKRUN_CONFIG": "none", "RLOCKRUN_REDIS": url,
             "SSL_CERT_FILE": f"{self.servers.certificates}/ca.crt"}
         if self.scene.before:
             self.scene.before(self)

@@ -52,8 +52,10 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = strndup((const char *)data, size), *rest = text, *line;
-	char *argv[LINES_MAX + 2] = {"rlockrun"}, *env[LINES_MAX + 1] = {NULL};
+	char *argv[LINES_MAX + 2] = {"rlockrun"}, *env[LINES_MAX + 2] = {NULL};
 	char **environ_before = environ;
+	/* Behind those of the input, which can name another file. */
+	static char no_files[] = "RLOCKRUN_CONFIG=none";
 	int argc = 1, variables = 0;
 
 	while (argc + variables < LINES_MAX && (line = strsep(&rest, "\n"))) {
@@ -62,6 +64,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else
 			argv[argc++] = line;
 	}
+	env[variables] = no_files;
 	/* --password-file would open what a device driver may not like. */
 	if (memmem(data, size, "/dev", 4) == NULL) {
 		environ = env;

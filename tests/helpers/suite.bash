@@ -244,9 +244,11 @@ cli() {
 
 # --- one test ---------------------------------------------------------------
 
-# In setup: KEY is this test's own, rlockrun finds the suite's server.
+# In setup: KEY is this test's own, rlockrun finds the suite's server, and reads no
+# configuration of this machine or its user.
 begin_test() {
 	unset "${!RLOCKRUN_@}" REDIS_URL
+	export RLOCKRUN_CONFIG=none
 	KEY=test:$BATS_SUITE_TEST_NUMBER:$BATS_TEST_NUMBER
 	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
 	cd "$BATS_TEST_TMPDIR" || return

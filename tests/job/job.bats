@@ -298,7 +298,7 @@ print(open("/proc/self/comm").read())'
 @test "environment: key, token, fence, ttl and what is held are the lock's, over what was inherited" {
 	RLOCKRUN_KEY=old RLOCKRUN_TOKEN=old RLOCKRUN_FENCE=old RLOCKRUN_TTL_MS=old \
 		locked -t 7.5 -- sh -c "env; redis-cli -s '$SUITE_DIR/s' get '$KEY'" >out
-	[[ $(grep -c '^RLOCKRUN_' out) == 6 ]] # and RLOCKRUN_REDIS
+	[[ $(grep -c '^RLOCKRUN_' out) == 7 ]] # and RLOCKRUN_REDIS, RLOCKRUN_CONFIG
 	run ! grep '=old$' out
 	grep -qx "RLOCKRUN_KEY=$KEY" out
 	grep -qx "RLOCKRUN_TTL_MS=7500" out

@@ -23,7 +23,7 @@ setup() {
 	ln -s "$RLOCKRUN" bin/rlockrun
 	install -m 440 /dev/stdin redis <<<secret
 	# The names of the examples' locks are the same in all tests.
-	SERVER_HERE=(RLOCKRUN_REDIS="$RLOCKRUN_REDIS" RLOCKRUN_PREFIX="$KEY:")
+	SERVER_HERE=(RLOCKRUN_CONFIG=none RLOCKRUN_REDIS="$RLOCKRUN_REDIS" RLOCKRUN_PREFIX="$KEY:")
 }
 
 teardown() { end_test; }

@@ -23,15 +23,16 @@
 	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED \
 	    HUNDRED HUNDRED TEN TEN "aaaa"
 
-/* One call of opts_parse, with arguments, environment and stderr of its own.
- * Both lists end with NULL; "rlockrun" comes before the arguments. */
+/* One call of opts_parse, with arguments, environment and stderr of its own,
+ * and without the configuration files of this machine. Both lists end with
+ * NULL; "rlockrun" comes before the arguments. */
 struct run {
 	int status;
 	struct opts opts;
 	char message[PIPE_BUF + 1];
 	char *argv[MAX + 6];
 	char *variables[MAX + 1]; /* their memory, whatever environ has now */
-	char *environment[MAX + 1];
+	char *environment[MAX + 2];
 };
 
 static void
@@ -52,6 +53,7 @@ free_list(char **list)
 static void
 run_start(struct run *run, const char *const *args, const char *const *env)
 {
+	static char no_files[] = "RLOCKRUN_CONFIG=none";
 	int ends[2], saved = dup(STDERR_FILENO), argc = 0;
 	ssize_t length;
 
@@ -59,7 +61,8 @@ run_start(struct run *run, const char *const *args, const char *const *env)
 	run->argv[0] = strdup("rlockrun");
 	copy_list(run->argv + 1, args);
 	copy_list(run->variables, env);
-	memcpy(run->environment, run->variables, sizeof(run->variables));
+	run->environment[0] = no_files;
+	memcpy(run->environment + 1, run->variables, sizeof(run->variables));
 	environ = run->environment;
 	while (run->argv[argc] != NULL)
 		argc++;
