@@ -115,6 +115,17 @@ def credentials(case):
     case.environment["RLOCKRUN_USER"] = "worker"
 
 
+def configuration(case):
+    """A link, in place of the user's file; that of the host is not the case's."""
+    del case.environment["RLOCKRUN_CONFIG"]
+    case.environment["XDG_CONFIG_HOME"] = case.folder
+    path = f"{case.folder}/conf"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("[lock *]\nlabel = configured\n")
+    os.chmod(path, 0o600)
+    os.symlink(path, f"{case.folder}/rlockrun.conf")
+
+
 def script_without_interpreter(case):
     path = f"{case.folder}/script"
     with open(path, "w", encoding="ascii") as file:
@@ -162,6 +173,7 @@ SCENES = [
     Scene("tls", job=SHORT, server="tls", differs="start acquire hold release"),
     Scene("name", job=SHORT, server="name", differs="acquire"),
     Scene("password", job=SHORT, before=credentials, differs="start acquire"),
+    Scene("configuration", job=SHORT, before=configuration, differs="start"),
     Scene("splay", ["--splay", "0.1"], job=SHORT, differs="start"),
     Scene("poll", job=SHORT, before=foreign(400), statuses=(75,), differs="acquire"),
     Scene("queue", job=SHORT, before=brief_run, statuses=(75,), differs="acquire"),
@@ -228,6 +240,7 @@ SCENES = [
     Scene("force-asked", action=["--force-release"], before=foreign(1500), status=0,
           statuses=(64, 75), terminal=True, types="yes\n"),
     Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
+    Scene("show-config", action=["--show-config"], before=configuration, status=0),
     Scene("help", action=["--help"], status=0),
     Scene("version", action=["--version"], status=0),
     Scene("memory", job=RENEWED, memory=True),
@@ -245,6 +258,8 @@ SCENES = [
     Scene("memory-cluster", job=SHORT, server="cluster", memory=True,
           differs="acquire hold release"),
     Scene("memory-list", action=["--list"], before=other_run(), status=0, memory=True),
+    Scene("memory-show-config", action=["--show-config"], before=configuration, status=0,
+          memory=True),
     Scene("memory-list-cluster", action=["--list"], before=other_run(), status=0,
           server="cluster", memory=True),
     Scene("memory-json", action=["--status", "--json"], before=other_run(), status=0,
