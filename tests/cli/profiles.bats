@@ -1,0 +1,67 @@
+#!/usr/bin/env bats
+# Completion of --profile and --config by bash, zsh and fish, typed at a terminal.
+# shellcheck disable=SC2016 # the shells are to expand that
+
+load ../helpers/suite
+
+setup() {
+	begin_test
+	unset RLOCKRUN_CONFIG
+	# In place of the program: what it would get.
+	mkdir bin home home/.config
+	printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@" >new && mv new arguments' >bin/rlockrun
+	chmod +x bin/rlockrun
+	PATH=$PWD/bin:$PATH
+	export HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home/.config
+	printf '%s\n' 'ttl = 5s' '[profile staging]' '[lock lock-x]' ' [ profile  other ] # c' \
+		'# [profile stale]' >"$HOME/.config/rlockrun.conf"
+	printf '[profile elsewhere]\n' >named.conf
+}
+teardown() { end_test; }
+
+# Each begins with its prompt in the file `prompt`.
+begin_bash() {
+	printf '%s\n' "source '$ROOT/completions/rlockrun.bash'" \
+		"PROMPT_COMMAND='echo >prompt'" >rc
+	SHELL_COMMAND=(bash --noprofile --rcfile "$PWD/rc" -i)
+}
+
+begin_zsh() {
+	mkdir functions
+	cp "$ROOT/completions/_rlockrun" functions
+	printf '%s\n' "fpath=('$PWD/functions' \$fpath)" 'autoload -Uz compinit' \
+		'compinit -u -D' 'precmd() { echo >prompt }' >home/.zshrc
+	SHELL_COMMAND=(env ZDOTDIR="$HOME" zsh -o no_global_rcs -i)
+}
+
+begin_fish() {
+	SHELL_COMMAND=(fish --no-config -C "source '$ROOT/completions/rlockrun.fish'
+		function fish_prompt; echo >prompt; end")
+}
+
+# completes KEYS WORDS: what is typed becomes the arguments WORDS.
+completes() {
+	rm -f arguments prompt
+	timeout 60 "$HELPERS/on-pty" screen "prompt:rlockrun $1\\n" 'arguments:exit\n' \
+		-- "${SHELL_COMMAND[@]}" 3>&- || cat -v screen
+	echo "$1 becomes $(tr '\n' ' ' <arguments)"
+	[[ $(tr '\n' ' ' <arguments) == "$2 " ]]
+}
+
+for_each_shell() {
+	local shell
+	for shell in bash zsh fish; do
+		type "$shell" >/dev/null 2>&1 || skip "no $shell"
+		echo "$shell"
+		"begin_$shell"
+		completes '--profile st\t' '--profile staging'
+		completes '--profile=o\t' '--profile=other'
+		completes '--config named.conf --profile e\t' '--config named.conf --profile elsewhere'
+		completes '--config na\t' '--config named.conf'
+		RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile elsewhere'
+	done
+}
+
+@test "--profile completes the profiles of the files, --config a file" {
+	for_each_shell
+}
