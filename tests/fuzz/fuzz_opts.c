@@ -1,8 +1,13 @@
-/* Command line and environment. Each line of the input is an argument, one
- * that begins with '$' a variable. */
+/* Command line, environment and a configuration file. Each line of the input is
+ * an argument, one that begins with '$' a variable, with '@' a line of the
+ * file. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "app/opts_parse.h"
@@ -48,29 +53,54 @@ check(int argc, char **argv)
 	opts_fini(&opts);
 }
 
+/* The file has one more line. */
+static void
+add_line(int fd, const char *line)
+{
+	struct iovec parts[] = {{(char *)(uintptr_t)line, strlen(line)},
+	    {(char *)(uintptr_t) "\n", 1}};
+
+	if (writev(fd, parts, 2) < 1)
+		abort();
+}
+
+/* It is that of RLOCKRUN_CONFIG, unless the input names another one. */
+static int
+open_file(char *variable, size_t size)
+{
+	int fd = memfd_create("conf", MFD_CLOEXEC);
+
+	if (fd < 0 || fchmod(fd, 0600) < 0)
+		abort();
+	snprintf(variable, size, "RLOCKRUN_CONFIG=/proc/self/fd/%d", fd);
+	return fd;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = strndup((const char *)data, size), *rest = text, *line;
 	char *argv[LINES_MAX + 2] = {"rlockrun"}, *env[LINES_MAX + 2] = {NULL};
 	char **environ_before = environ;
-	/* Behind those of the input, which can name another file. */
-	static char no_files[] = "RLOCKRUN_CONFIG=none";
-	int argc = 1, variables = 0;
+	char file[64];
+	int argc = 1, variables = 0, fd = open_file(file, sizeof(file));
 
 	while (argc + variables < LINES_MAX && (line = strsep(&rest, "\n"))) {
 		if (*line == '$')
 			env[variables++] = line + 1;
+		else if (*line == '@')
+			add_line(fd, line + 1);
 		else
 			argv[argc++] = line;
 	}
-	env[variables] = no_files;
+	env[variables] = file;
 	/* --password-file would open what a device driver may not like. */
 	if (memmem(data, size, "/dev", 4) == NULL) {
 		environ = env;
 		check(argc, argv);
 		environ = environ_before;
 	}
+	close(fd);
 	free(text);
 	return 0;
 }
