@@ -99,6 +99,15 @@ ending_add_lock(struct ending *ending, enum ending_reason reason,
 	ending_add(ending, reason, event);
 }
 
+bool
+ending_add_signal(struct ending *ending, int signo)
+{
+	if (signo != 0)
+		ending_add(ending, ENDING_SIGNAL,
+		    (struct event){.status = -signo});
+	return signo != 0;
+}
+
 void
 ending_add_unguarded(struct ending *ending, int error)
 {

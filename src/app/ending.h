@@ -74,6 +74,8 @@ void ending_add_text(struct ending *ending, enum ending_reason reason,
 /* with what went wrong with that lock, */
 void ending_add_lock(struct ending *ending, enum ending_reason reason,
     const struct lock *lock, enum event_then then);
+/* a signal, if it is not 0: returns whether it was added, */
+bool ending_add_signal(struct ending *ending, int signo);
 /* or that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
 void ending_add_unguarded(struct ending *ending, int error);
 

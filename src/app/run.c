@@ -4,7 +4,7 @@
  *      |         |               |                         ^
  *      |         |               +--abandoned--------------+
  *      |         |                                         |
- *      +---------+--signal, time out--> CANCEL ------------+
+ *      +--signal-+--signal, time out, refused--------------+
  *
  * After the job has been started the only way out is DONE. */
 #include "app/run.h"
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/acquisition.h"
 #include "app/ending.h"
 #include "app/job_watch.h"
 #include "app/observer.h"
@@ -33,7 +34,6 @@
 enum run_state {
 	RUN_SPLAY,
 	RUN_ACQUIRE,
-	RUN_CANCEL,
 	RUN_JOB,
 	RUN_RELEASE,
 	RUN_DONE,
@@ -41,8 +41,6 @@ enum run_state {
 
 /* For the names of the job's variables, and the ttl. */
 enum { ENV_ROOM = 128 };
-/* An acquire's reply is awaited so long. */
-enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
 
 struct run {
 	const struct opts *opts;
@@ -54,11 +52,12 @@ struct run {
 	struct relay relay;
 	struct child child;
 	struct guard guard;
+	struct acquisition acquisition;
 	struct job_watch watch;
 
 	enum run_state state;
 	struct ending ending;
-	int64_t wait_until; /* SPLAY, ACQUIRE */
+	int64_t splay_until;
 };
 
 static void
@@ -196,120 +195,57 @@ on_unavailable(struct run *run)
 		start_job(run);
 		return;
 	}
-	ending_add_lock(&run->ending, ENDING_UNAVAILABLE, run->set.about,
-	    EVENT_THEN_NOTHING);
+	acquisition_add_unavailable(&run->acquisition);
 	run->state = RUN_DONE;
-}
-
-static void
-on_failed(struct run *run)
-{
-	static const enum ending_reason endings[] = {
-	    [LOCK_NOT_A_LOCK] = ENDING_NOT_A_LOCK,
-	    [LOCK_OTHER_KIND] = ENDING_OTHER_KIND,
-	    [LOCK_REFUSED] = ENDING_REFUSED,
-	    [LOCK_ERROR] = ENDING_SERVER_ERROR,
-	    [LOCK_MISCONFIGURED] = ENDING_MISCONFIGURED,
-	};
-	const struct lock *lock = run->set.about;
-	struct event event = {.name = lock->config->name,
-	    .why = lock->error,
-	    .holder = &lock->holder,
-	    .count = lock->queue.length};
-
-	if (lock->failure == LOCK_UNAVAILABLE) {
-		on_unavailable(run);
-		return;
-	}
-	if (lock->failure == LOCK_OTHER_KIND)
-		event.why = lock->claim.outer->held;
-	if (lock->failure == LOCK_BUSY)
-		ending_add(&run->ending,
-		    lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY,
-		    event);
-	else
-		ending_add(&run->ending, endings[lock->failure], event);
-	run->state = RUN_DONE;
-}
-
-static void
-add_wait_over(struct run *run)
-{
-	const struct lock *lock = run->set.about;
-
-	ending_add(&run->ending, ENDING_WAIT_OVER,
-	    (struct event){.name = lock->config->name,
-		.holder = &lock->holder,
-		.ms = run->opts->wait_ms});
-}
-
-/* Without an ending the reason is that no server has replied. */
-static void
-cancel(struct run *run)
-{
-	run->state = RUN_CANCEL;
-	set_cancel(&run->set);
-}
-
-static bool
-obey_signals(struct run *run)
-{
-	int signo = relay_obey(&run->relay);
-
-	if (signo == 0)
-		return false;
-	ending_add(&run->ending, ENDING_SIGNAL,
-	    (struct event){.status = -signo});
-	cancel(run);
-	return true;
 }
 
 /* There is no guard yet, and nothing has been sent to a server. */
 static void
 step_splay(struct run *run)
 {
-	if (obey_signals(run))
-		return;
-	if (clock_now() >= run->wait_until)
+	if (ending_add_signal(&run->ending, relay_obey(&run->relay)))
+		run->state = RUN_DONE;
+	else if (clock_now() >= run->splay_until)
 		begin(run);
 	else
-		wake_at(run, run->wait_until);
+		wake_at(run, run->splay_until);
+}
+
+/* A lock that has just been granted is given up again. */
+static void
+check_guard(struct run *run)
+{
+	const struct job *job = &run->guard.job;
+	enum acquisition_state state = run->acquisition.state;
+
+	if ((state != ACQUISITION_TRYING && state != ACQUISITION_HELD) ||
+	    (job->state != JOB_FAILED && job->state != JOB_UNGUARDED))
+		return;
+	ending_add_unguarded(&run->ending, job->error);
+	acquisition_cancel(&run->acquisition);
 }
 
 static void
 step_acquire(struct run *run)
 {
-	const struct guard *guard = &run->guard;
-
-	if (obey_signals(run))
-		return;
-	if (guard->job.state == JOB_FAILED ||
-	    guard->job.state == JOB_UNGUARDED) {
-		ending_add_unguarded(&run->ending, guard->job.error);
-		cancel(run);
-	} else if (run->set.state == LOCK_HELD) {
+	acquisition_step(&run->acquisition);
+	check_guard(run);
+	switch (run->acquisition.state) {
+	case ACQUISITION_TRYING:
+		wake_at(run, run->acquisition.wait_until);
+		break;
+	case ACQUISITION_CANCELLING:
+		break;
+	case ACQUISITION_HELD:
 		on_held(run);
-	} else if (run->set.state == LOCK_FAILED) {
-		on_failed(run);
-	} else if (clock_now() >= run->wait_until) {
-		if (run->set.answered)
-			add_wait_over(run);
-		cancel(run);
-	} else {
-		observer_watch_acquire(&run->observer, &run->set);
-		wake_at(run, run->wait_until);
-	}
-}
-
-static void
-step_cancel(struct run *run)
-{
-	if (run->set.state != LOCK_RELEASED)
-		return;
-	if (run->ending.reason == ENDING_NONE)
-		on_unavailable(run);
-	else
+		break;
+	case ACQUISITION_FAILED:
 		run->state = RUN_DONE;
+		break;
+	case ACQUISITION_UNAVAILABLE:
+		on_unavailable(run);
+		break;
+	}
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -386,7 +322,6 @@ run_step(struct run *run)
 	static void (*const steps[])(struct run *) = {
 	    [RUN_SPLAY] = step_splay,
 	    [RUN_ACQUIRE] = step_acquire,
-	    [RUN_CANCEL] = step_cancel,
 	    [RUN_JOB] = step_job,
 	    [RUN_RELEASE] = step_release,
 	};
@@ -431,47 +366,6 @@ find_command(struct run *run)
 			.status = status});
 }
 
-/* A third of the time that servers may be silent: a reply that was lost never
- * comes, and a second connection is to have its chance. */
-static int64_t
-try_ms(const struct opts *opts)
-{
-	int64_t ms = opts->server_timeout_ms;
-
-	if (opts->wait_ms > 0)
-		ms = clock_min(ms, opts->wait_ms);
-	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
-}
-
-_Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
-
-static void
-configure_locks(struct run *run)
-{
-	const struct opts *opts = run->opts;
-
-	for (size_t i = 0; i < opts->key_count; i++)
-		run->lock_configs[i] = (struct lock_config){
-		    .key = opts->keys[i].key,
-		    .name = opts->keys[i].name,
-		    .servers = opts->servers,
-		    .server_count = opts->server_count,
-		    .min_uptime_ms = opts->min_uptime_ms,
-		    .ttl_ms = opts->ttl_ms,
-		    .server_timeout_ms = opts->server_timeout_ms,
-		    .try_ms = try_ms(opts),
-		    .wait = opts->wait_ms != 0,
-		    .max_waiters = opts->max_waiters,
-		    .replicas = opts->replicas,
-		    .replicas_ms = opts->replicas_ms,
-		    .kind = kind_of(opts->kind),
-		    .permits = opts->permits,
-		    .command = opts->command[0],
-		    .label = opts->label,
-		    .held = getenv("RLOCKRUN_HELD"),
-		};
-}
-
 /* Unless an ending has come up, the run can begin. */
 static void
 set_up(struct run *run, struct signals *signals)
@@ -481,6 +375,11 @@ set_up(struct run *run, struct signals *signals)
 		return;
 	}
 	relay_init(&run->relay, run->loop, signals, &run->guard);
+	run->acquisition = (struct acquisition){.opts = run->opts,
+	    .ending = &run->ending,
+	    .observer = &run->observer,
+	    .relay = &run->relay,
+	    .set = &run->set};
 	run->watch = (struct job_watch){.opts = run->opts,
 	    .loop = run->loop,
 	    .ending = &run->ending,
@@ -489,7 +388,7 @@ set_up(struct run *run, struct signals *signals)
 	    .guard = &run->guard,
 	    .child = &run->child,
 	    .set = &run->set};
-	configure_locks(run);
+	acquisition_configure(run->lock_configs, run->opts);
 	if (set_init(&run->set, run->loop, run->lock_configs,
 		run->opts->key_count) == -1)
 		ending_add_text(&run->ending, ENDING_NO_LOCK, strerror(errno));
@@ -516,18 +415,14 @@ leave_stdio_to_job(void)
 static void
 begin(struct run *run)
 {
-	int64_t wait_ms = run->opts->wait_ms;
-
 	run->state = RUN_ACQUIRE;
-	observer_init(&run->observer, run->opts, run->ending.events);
-	run->wait_until = wait_ms > 0 ? clock_now() + wait_ms : CLOCK_NEVER;
-	set_acquire(&run->set);
+	acquisition_begin(&run->acquisition);
 	if (guard_fork(&run->guard, &run->child) == 0) {
 		leave_stdio_to_job();
 		return;
 	}
 	ending_add_unguarded(&run->ending, errno);
-	cancel(run);
+	acquisition_cancel(&run->acquisition);
 }
 
 /* The guard is forked after the delay: nobody needs it before. */
@@ -538,7 +433,7 @@ begin_splay(struct run *run)
 
 	emit(run, (struct event){.type = EVENT_DELAYED, .ms = ms});
 	run->state = RUN_SPLAY;
-	run->wait_until = clock_now() + ms;
+	run->splay_until = clock_now() + ms;
 }
 
 /* False when the loop has failed. */
