@@ -25,13 +25,16 @@ static const struct event_sink *const sinks[] = {&event_text, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go
- * to the server. */
+ * to the server. What is printed to a closed stdout must fail, so it cannot be
+ * written to. */
 static void
 fill_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1 &&
-		    open("/dev/null", O_RDWR | O_CLOEXEC) == -1)
+		    open("/dev/null",
+			O_CLOEXEC |
+			    (fd == STDOUT_FILENO ? O_RDONLY : O_RDWR)) == -1)
 			log_die(EXITCODE_RESOURCE, "cannot open /dev/null");
 }
 

@@ -472,5 +472,8 @@ fails_at() {
 		timeout 30 "$RLOCKRUN" "$option" >/dev/full 2>err || code=$?
 		[[ $code == 71 && $(wc -l <err) == 1 ]]
 		grep -q "cannot write to stdout: No space left on device" err
+		code=0
+		timeout 30 "$RLOCKRUN" "$option" >&- 2>err || code=$?
+		[[ $code == 71 && $(<err) == *"cannot write to stdout: Bad file descriptor" ]]
 	done
 }

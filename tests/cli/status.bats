@@ -508,6 +508,10 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 		# shellcheck disable=SC2086
 		rlockrun $action >/dev/full 2>err || code=$?
 		[[ $code == 71 && $(<err) == "rlockrun: cannot write to stdout: No space left on device" ]]
+		code=0
+		# shellcheck disable=SC2086
+		rlockrun $action >&- 2>err || code=$?
+		[[ $code == 71 && $(<err) == "rlockrun: cannot write to stdout: Bad file descriptor" ]]
 		rm -f closed code
 		# shellcheck disable=SC2086
 		{
