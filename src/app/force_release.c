@@ -147,18 +147,6 @@ ask_user(const struct client *client, const struct look *look)
 	return yes;
 }
 
-static const struct look_holder *
-holder_with(const struct look *look, const char *token)
-{
-	for (size_t i = 0; i < look->listed; i++) {
-		const struct look_holder *holder = &look->holders[i];
-
-		if (holder->token_is_whole && strcmp(holder->token, token) == 0)
-			return holder;
-	}
-	return NULL;
-}
-
 /* A lock may have such a name, but a glob is more likely. A name that contains
  * a quote cannot be quoted for a shell in this way. */
 static void
@@ -194,7 +182,7 @@ consider(struct client *client, const struct key_names *keys,
 		return EXITCODE_OK;
 	}
 	if (opts->token != NULL)
-		only = holder_with(look, opts->token);
+		only = look_holder_with(look, opts->token);
 	if (opts->token != NULL && only == NULL) {
 		event.type = EVENT_FORCE_OTHER_TOKEN;
 	} else if (*look->holders[0].digest == '\0') {

@@ -118,6 +118,18 @@ look_oldest(const struct look *look)
 	return oldest;
 }
 
+const struct look_holder *
+look_holder_with(const struct look *look, const char *token)
+{
+	for (size_t i = 0; i < look->listed; i++) {
+		const struct look_holder *holder = &look->holders[i];
+
+		if (holder->token_is_whole && strcmp(holder->token, token) == 0)
+			return holder;
+	}
+	return NULL;
+}
+
 __attribute__((format(printf, 2, 3))) static void
 print_line(const char *title, const char *format, ...)
 {

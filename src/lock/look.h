@@ -67,6 +67,10 @@ void look_describe_left(int64_t left_ms, char *text, size_t size);
  * known; NULL if there is none. */
 const struct look_holder *look_oldest(const struct look *look);
 
+/* The holder with that token, or NULL. */
+const struct look_holder *look_holder_with(const struct look *look,
+    const char *token);
+
 /* A lock, and the place where it was looked for. */
 struct look_subject {
 	const char *server; /* its label */
