@@ -78,7 +78,9 @@ add_row(struct list *list, const struct look *look, const char *name)
 	look_describe_left(look->left_ms, left, sizeof(left));
 	if (oldest != NULL) {
 		cells[2] = or_dash(oldest->who.host);
-		cells[3] = or_dash(oldest->who.pid);
+		cells[3] = oldest->who.state == HOLDER_HOLD
+			       ? "-"
+			       : or_dash(oldest->who.pid);
 		cells[4] = or_dash(oldest->who.user);
 		cells[9] = or_dash(oldest->who.label);
 		if (oldest->who.held_ms >= 0)
@@ -87,6 +89,8 @@ add_row(struct list *list, const struct look *look, const char *name)
 		length = strlen(left);
 		if (oldest->who.state == HOLDER_ENDED)
 			snprintf(left + length, sizeof(left) - length, " kept");
+		else if (oldest->who.state == HOLDER_HOLD)
+			snprintf(left + length, sizeof(left) - length, " hold");
 	} else {
 		cells[8] = "-"; /* that of an earlier holder */
 	}

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000 };
+enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
 
 static void
 emit(const struct observer *observer, const struct lock *lock,
@@ -30,12 +30,24 @@ observer_init(struct observer *observer, const struct opts *opts,
 
 /* --- acquire ---------------------------------------------------------- */
 
+/* A hold ends at the time that is shown of it, unless it is extended. */
+static bool
+is_same_end(const struct holder *a, const struct holder *b)
+{
+	int64_t later_ms =
+	    b->reported_at + b->left_ms - a->reported_at - a->left_ms;
+
+	return a->state != HOLDER_HOLD ||
+	       (later_ms < END_DIFFERS_MS && later_ms > -END_DIFFERS_MS);
+}
+
 static bool
 is_same_holder(const struct holder *a, const struct holder *b)
 {
 	return a->state == b->state && a->others_queued == b->others_queued &&
 	       a->count == b->count && a->permits == b->permits &&
-	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0;
+	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0 &&
+	       is_same_end(a, b);
 }
 
 static void

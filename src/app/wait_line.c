@@ -68,7 +68,7 @@ describe(const struct wait_line *line, struct parts *parts)
 
 	*parts = (struct parts){.pid = ""};
 	holder_put_in_words(line->holder, &parts->words);
-	if (holder_is_known(line->holder))
+	if (holder_is_known(line->holder) && line->holder->state != HOLDER_HOLD)
 		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
 		    line->holder->pid);
 	holder_describe_age(line->waited_ms, age, sizeof(age));

@@ -136,17 +136,18 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 	take_waiters(cursor, &answer->to_notify);
 }
 
-/* What is known about the holder: "free", "foreign", "known" or "kept". */
+/* What is known about the holder: "free", "foreign" and so on. */
 static void
 take_who(struct cursor *cursor, struct holder *holder)
 {
 	static const char *const states[] = {[HOLDER_NONE] = "free",
 	    [HOLDER_FOREIGN] = "foreign",
 	    [HOLDER_KNOWN] = "known",
-	    [HOLDER_ENDED] = "kept"};
+	    [HOLDER_ENDED] = "kept",
+	    [HOLDER_HOLD] = "hold"};
 	const char *who = take_text(cursor, LIMIT_TEXT);
 
-	for (int i = HOLDER_NONE; i <= HOLDER_ENDED; i++)
+	for (int i = HOLDER_NONE; i <= HOLDER_HOLD; i++)
 		if (strcmp(who, states[i]) == 0)
 			holder->state = (enum holder_state)i;
 	if (holder->state == HOLDER_UNSEEN)
@@ -347,8 +348,10 @@ answer_is_head(const struct value *reply)
 static void
 take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
+	static const enum holder_state jobs[] = {HOLDER_KNOWN, HOLDER_ENDED,
+	    HOLDER_HOLD};
 	struct holder *who = &holder->who;
-	int64_t length;
+	int64_t length, job;
 
 	holder->token = mem_strdup(take_text(cursor, LIMIT_LONG_TEXT));
 	length = take_integer(cursor, 0, LIMIT_EXACT);
@@ -365,8 +368,9 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
 	if (holder->since_ms == 0)
 		who->held_ms = -1;
-	if (take_flag(cursor))
-		who->state = HOLDER_ENDED;
+	job = take_integer(cursor, 0, 2);
+	if (job > 0)
+		who->state = jobs[job];
 	holder->fence = mem_strdup(take_number(cursor, LIMIT_EXACT));
 }
 

@@ -21,7 +21,7 @@ enum {
 bool
 holder_is_known(const struct holder *holder)
 {
-	return holder->state == HOLDER_KNOWN || holder->state == HOLDER_ENDED;
+	return holder->state >= HOLDER_KNOWN;
 }
 
 void
@@ -80,22 +80,26 @@ holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 		strftime(text, size, "%F %T", &local);
 }
 
+/* The process of a hold has ended. */
 static void
 describe_process(const struct holder *holder, struct holder_words *words)
 {
-	char label[2 * LIMIT_LABEL] = "";
+	bool is_hold = holder->state == HOLDER_HOLD;
+	char label[2 * LIMIT_LABEL] = "", pid[32] = "";
 
 	snprintf(words->who, sizeof(words->who), "%s", holder->host);
 	if (*holder->label != '\0')
 		escape_quote(holder->label, label, sizeof(label));
+	if (!is_hold)
+		snprintf(pid, sizeof(pid), "pid %s, ", holder->pid);
 	if (*label != '\0')
 		snprintf(words->brief_process, sizeof(words->brief_process),
 		    " (%s)", label);
 	else
 		snprintf(words->brief_process, sizeof(words->brief_process),
-		    " (pid %s, %s)", holder->pid, holder->user);
-	snprintf(words->process, sizeof(words->process), " (pid %s, %s%s%s)",
-	    holder->pid, holder->user, *label != '\0' ? ", " : "", label);
+		    " (%s%s)", pid, holder->user);
+	snprintf(words->process, sizeof(words->process), " (%s%s%s%s)", pid,
+	    holder->user, *label != '\0' ? ", " : "", label);
 }
 
 static void
@@ -115,12 +119,32 @@ describe_since(const struct holder *holder, struct holder_words *words)
 	    age);
 }
 
+/* In place of how long the lock has been held. */
+static void
+describe_until(const struct holder *holder, struct holder_words *words)
+{
+	int64_t since_ms = holder->reported_at - clock_now();
+	char end[32], start[32];
+
+	if (holder->left_ms == -1)
+		return;
+	holder_describe_time(since_ms + holder->left_ms, end, sizeof(end));
+	holder_describe_time(since_ms - holder->held_ms, start, sizeof(start));
+	snprintf(words->since, sizeof(words->since), "%s%s, until %s",
+	    holder->held_ms == -1 ? "" : " since ",
+	    holder->held_ms == -1 ? "" : start, end);
+	snprintf(words->brief_since, sizeof(words->brief_since), " until %s",
+	    end);
+}
+
 static void
 describe_one(const struct holder *holder, struct holder_words *words)
 {
 	if (holder_is_known(holder)) {
 		describe_process(holder, words);
 		describe_since(holder, words);
+		if (holder->state == HOLDER_HOLD)
+			describe_until(holder, words);
 		return;
 	}
 	strcpy(words->who, "another client");

@@ -17,6 +17,7 @@ enum holder_state {
 	HOLDER_FOREIGN, /* another client, or one without a record */
 	HOLDER_KNOWN,	/* a rlockrun, which left a record */
 	HOLDER_ENDED,	/* likewise; its job has ended, --min-hold lasts */
+	HOLDER_HOLD,	/* --hold: no job, and nobody renews the lease */
 };
 
 struct holder {
@@ -59,8 +60,9 @@ struct holder_words {
 void holder_self(struct holder *holder);
 
 /* "web-3 (pid 4121, deploy) since 12:03:11, 3m12s ago", with a label
- * "web-3 (pid 4121, deploy, "nightly sync") since ...". The time is that of
- * this machine's wall clock, reckoned back from the server's answer. */
+ * "web-3 (pid 4121, deploy, "nightly sync") since ...", and for a hold
+ * "web-3 (deploy, "db migration") since 12:03:11, until 15:00:00". The times
+ * are those of this machine's wall clock, reckoned from the server's answer. */
 void holder_describe(const struct holder *holder, char *text, size_t size);
 
 /* The lock, after its name: "is held by web-3 (...) and 2 others", or "has not

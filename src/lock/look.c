@@ -200,6 +200,8 @@ print_holder(const struct look_holder *holder)
 		print_line("label:", "%s", holder->who.label);
 	if (holder->who.state == HOLDER_ENDED)
 		print_line("job:", "has ended; kept for --min-hold");
+	else if (holder->who.state == HOLDER_HOLD)
+		print_line("job:", "none; this is a --hold");
 	else if (*holder->who.label == '\0' && *holder->command != '\0')
 		print_line("command:", "%s", holder->command);
 	print_line("token:", "%s", holder->token);
@@ -283,7 +285,7 @@ json_who(const struct look_holder *holder)
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
 		       "\"label\":null,\"command\":null,"
 		       "\"since_ms\":null,\"held_ms\":null,"
-		       "\"ended\":null");
+		       "\"ended\":null,\"hold\":null");
 		return;
 	}
 	json_text("host", who->host);
@@ -294,6 +296,7 @@ json_who(const struct look_holder *holder)
 	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
 	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
+	printf(",\"hold\":%s", who->state == HOLDER_HOLD ? "true" : "false");
 }
 
 static void

@@ -152,7 +152,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[2]} == "holder:   another client (not a rlockrun), without a time limit" ]]
 	[[ ${lines[3]} == "token:    plain" && ${lines[4]} == "ttl left: no limit" ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'label': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None}])"
+	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'label': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None, 'hold': None}])"
 	# A record that is not this holder's is not believed.
 	held "$KEY" web-1
 	cli set "$KEY" plain PX 100000

@@ -96,6 +96,7 @@ static const struct {
     {"-1", false, false},
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0\n+" W, true, false},
+    {"0\n9\n3\n9\n+hold\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
     {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n+\n5\n0", true, false},
     {"0\n3155760000000\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", true,
 	false},
@@ -381,8 +382,10 @@ test_replicas(void)
 /* --- look ------------------------------------------------------------- */
 
 #define DIGEST "+0123456789012345678901234567890123456789\n"
-#define HOLDER \
-	"+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n0\n+17\n"
+#define HOLDER_IN(state)                                                 \
+	"+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n" state \
+	"\n+17\n"
+#define HOLDER HOLDER_IN("0")
 #define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n[\n]"
 
 static const struct {
@@ -409,6 +412,9 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n2\n[\n]", false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n5\n]", false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("1") "]\n" REST, true},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("2") "]\n" REST, true},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("3") "]\n" REST, false},
 };
 
 static void

@@ -121,6 +121,40 @@ test_kept(void)
 	    "who is before us is waited for, not the end of what is kept");
 }
 
+/* No process is named: that of a hold has ended. */
+static void
+test_hold(void)
+{
+	struct holder holder = {.state = HOLDER_HOLD,
+	    .kind = 'x',
+	    .count = 1,
+	    .reported_at = clock_now(),
+	    .held_ms = -1,
+	    .left_ms = -1,
+	    .host = "A",
+	    .pid = "1",
+	    .user = "u"};
+	char text[HOLDER_TEXT_MAX], end[32], wanted[80];
+
+	is_text(described_lock(&holder), "is held by A (u)",
+	    "a hold that never ends");
+	strcpy(holder.label, "db migration");
+	holder.left_ms = 7200000;
+	holder_describe_time(7200000, end, sizeof(end));
+	snprintf(wanted, sizeof(wanted), "A (u, \"db migration\"), until %s",
+	    end);
+	holder_describe(&holder, text, sizeof(text));
+	is_text(text, wanted, "a label, and until when");
+	holder.held_ms = 0;
+	holder.reported_at -= 60000;
+	holder_describe(&holder, text, sizeof(text));
+	ok(strstr(text, " since ") != NULL && strstr(text, " ago") == NULL,
+	    "since when, but not for how long: %s", text);
+	holder_describe_time(7140000, end, sizeof(end));
+	ok(strcmp(strstr(text, " until ") + 7, end) == 0,
+	    "  until the same time later");
+}
+
 static void
 test_label(void)
 {
@@ -199,6 +233,7 @@ main(void)
 	holder_describe(&endless, text, sizeof(text));
 	is_text(text, "another client (not a rlockrun), without a time limit",
 	    "foreign, for ever");
+	test_hold();
 	test_label();
 	test_kinds();
 	test_kept();

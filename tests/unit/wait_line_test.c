@@ -147,6 +147,11 @@ test_states(void)
 
 	is_text(line_at(&line, 59),
 	    "\"job:sync\": kept for 18s by web-3; 4m48s left, 3rd", "kept");
+	holder = holder_of(HOLDER_HOLD);
+	is_text(line_at(&line, 34), "\"job:sync\": web-3; 4m48s left, 3rd",
+	    "a hold has no pid");
+	ok(strstr(line_at(&line, 99), "web-3 (deploy) until ") != NULL,
+	    "  but an end: %s", line_at(&line, 99));
 	holder = holder_of(HOLDER_FOREIGN);
 	is_text(line_at(&line, 119),
 	    "rlockrun: \"job:sync\" is held by another client (not a "

@@ -17,7 +17,7 @@ end
 -- and the number of permits. Counted locks keep a text for each token: since,
 -- '-' or 'k' (kept for --min-hold), fence, pid, host, user; then a newline and
 -- the label, if there is one: versions without labels take both for the user. An
--- exclusive lock whose record lacks its kind is kept.
+-- exclusive lock whose record lacks its kind is kept. A hold has no command.
 local function read_records(kind, tokens)
   local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
     'host', 'user', 'command', 'label', 'limit', 'kind', unpack(tokens))
@@ -35,7 +35,8 @@ local function read_records(kind, tokens)
       user, label = string.match(user or '', '^([^\n]*)\n?(.*)$')
     end
     records[i] = exists and {since = since, kept = kept, fence = fence,
-      pid = pid, host = string.sub(host or '', 1, LIMIT_TEXT),
+      hold = command == '' and kind == 'x', pid = pid,
+      host = string.sub(host or '', 1, LIMIT_TEXT),
       user = string.sub(user or '', 1, LIMIT_TEXT),
       command = string.sub(command or '', 1, LIMIT_LONG_TEXT),
       label = string.sub(label or '', 1, LIMIT_LABEL)}
