@@ -40,7 +40,7 @@ _rlockrun_argument() {
 	--key | --permits | --ttl | --min-hold | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
-		--warn-after | --older-than | --token | --label) ;;
+		--warn-after | --hold | --older-than | --token | --label) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
 	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
@@ -59,7 +59,7 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
-		--json --older-than --token --yes -v --verbose --progress
+		--hold --json --older-than --token --yes -v --verbose --progress
 		--config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()

@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release json older-than= token= yes v/verbose progress= config= profile= show-config h/help V/version
+        force-release hold= json older-than= token= yes v/verbose progress= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -87,9 +87,10 @@ complete -c rlockrun -n __rlockrun_no_command -l tls-key -r -F -d 'Its private k
 complete -c rlockrun -n __rlockrun_no_command -l status -d 'Show the holder and the waiters of a lock'
 complete -c rlockrun -n __rlockrun_no_command -l list -d 'List the locks that are held (and match a GLOB)'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
+complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
 complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status or list as JSON'
 complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only locks held for longer than this'
-complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Release it only if the holder has this token'
+complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'
 complete -c rlockrun -n __rlockrun_no_command -l yes -d 'Do not ask for confirmation'
 complete -c rlockrun -n __rlockrun_no_command -s v -l verbose -d 'Also report acquire and release'
 complete -c rlockrun -n __rlockrun_no_command -l progress -x -a 'auto always never' -d 'Show the wait on one line'

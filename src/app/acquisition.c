@@ -24,8 +24,7 @@ try_ms(const struct opts *opts)
 _Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
 
 void
-acquisition_configure(struct lock_config configs[OPTS_KEYS_MAX],
-    const struct opts *opts)
+acquisition_configure(struct lock_config *configs, const struct opts *opts)
 {
 	for (size_t i = 0; i < opts->key_count; i++)
 		configs[i] = (struct lock_config){
@@ -43,7 +42,8 @@ acquisition_configure(struct lock_config configs[OPTS_KEYS_MAX],
 		    .replicas_ms = opts->replicas_ms,
 		    .kind = kind_of(opts->kind),
 		    .permits = opts->permits,
-		    .command = opts->command[0],
+		    .is_hold = opts->action == OPTS_HOLD,
+		    .command = opts->command != NULL ? opts->command[0] : "",
 		    .label = opts->label,
 		    .held = getenv("RLOCKRUN_HELD"),
 		};

@@ -43,7 +43,7 @@ struct acquisition {
 
 /* The configurations of the locks, in the order of the options. They point into
  * the options. */
-void acquisition_configure(struct lock_config configs[OPTS_KEYS_MAX],
+void acquisition_configure(struct lock_config *configs,
     const struct opts *opts);
 
 /* Sends the first try before it returns. */

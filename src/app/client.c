@@ -8,6 +8,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "lock/answer.h"
+#include "lock/member.h"
 #include "lock/request.h"
 #include "redis/reply.h"
 
@@ -56,6 +57,7 @@ on_reply(void *arg, const struct reply *reply)
 {
 	struct client_command *command = arg;
 	struct client *client = command->client;
+	char why[MEMBER_WORDS_MAX];
 
 	client->unanswered--;
 	if (reply->kind == REPLY_NO_ACCESS) {
@@ -69,6 +71,10 @@ on_reply(void *arg, const struct reply *reply)
 		client->transient = !reply->permanent;
 		snprintf(client->error, sizeof(client->error), "%s",
 		    reply->failure);
+	} else if (member_lacks_replicas(reply, client->replicas, why)) {
+		client->transient = true;
+		fail(client, ENDING_UNAVAILABLE, "too few replicas of",
+		    &(struct reply){.label = reply->label, .error = why});
 	} else if (command->read(command->arg, reply->value) == -1) {
 		client_fail(client, ENDING_SERVER_ERROR,
 		    "unexpected answer from", "not that of our command");
@@ -96,6 +102,8 @@ client_send(struct client_command *command, const struct script *script,
 	    .on_reply = on_reply,
 	    .arg = command,
 	    .limits = {REPLY_MAX, ELEMENTS_MAX},
+	    .replicas = client->replicas,
+	    .replicas_ms = client->opts->replicas_ms,
 	    .more = more};
 
 	while (argv[sent.argc] != NULL)

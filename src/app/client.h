@@ -23,6 +23,7 @@ struct client {
 	struct server *server;
 	struct loop_timer timer; /* only wakes the loop */
 	size_t unanswered;
+	int replicas;	  /* that are to have what is sent; 0: not awaited */
 	int output_error; /* errno of the first failure to print, or 0 */
 	bool held;	  /* a lock that was looked at is */
 

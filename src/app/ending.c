@@ -31,6 +31,8 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	    ENDING_OWN_STATUS, false},
 	[ENDING_NO_LOCK] = {"{name}: cannot prepare the lock: {why}",
 	    EXITCODE_RESOURCE, false},
+	[ENDING_NO_TOKEN] = {"{name}: cannot write the token to stdout: {why}; "
+	    "releasing the lock", EXITCODE_RESOURCE, false},
 	[ENDING_NO_JOB] = {"{name}: cannot prepare the job: {why}",
 	    EXITCODE_RESOURCE, false},
 	[ENDING_UNGUARDED] = {"{name}: the job cannot be guarded: {why}",
@@ -52,6 +54,8 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	    EXITCODE_LOST, true},
 	[ENDING_TAKEN] = {"{name} was lost: another client removed it while "
 	    "the job ran", EXITCODE_LOST, true},
+	[ENDING_HOLD_OVER] = {"{name}: the hold with that token has ended"
+	    "[; the lock is held by {who}]", EXITCODE_LOST, true},
 };
 /* clang-format on */
 
@@ -70,7 +74,8 @@ ending_add(struct ending *ending, enum ending_reason reason, struct event event)
 		status = ending->opts->conflict_exit;
 	if (status != ENDING_OWN_STATUS)
 		event.status = status;
-	if (!ending->job_started && event.then == EVENT_THEN_NOTHING)
+	if (!ending->job_started && event.then == EVENT_THEN_NOTHING &&
+	    ending->opts->action == OPTS_RUN)
 		event.then = EVENT_THEN_NOT_STARTED;
 	event.type = EVENT_ENDING;
 	event.ending = &ending_rows[reason];

@@ -32,6 +32,7 @@ enum ending_reason {
 	ENDING_NO_COMMAND,    /* found before the lock was acquired */
 	ENDING_NOT_RUN,	      /* exec failed */
 	ENDING_NO_LOCK,
+	ENDING_NO_TOKEN, /* that of a hold could not be printed */
 	ENDING_NO_JOB,
 	ENDING_UNGUARDED,
 	ENDING_LOOP_FAILED,
@@ -43,6 +44,7 @@ enum ending_reason {
 	ENDING_LEASE_OVER,  /* the guard has killed the job */
 	ENDING_JOB_LATE,    /* the lease ended before the job */
 	ENDING_TAKEN,	    /* as the release has shown */
+	ENDING_HOLD_OVER,   /* the one to be extended */
 	ENDING_COUNT,
 };
 

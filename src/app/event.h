@@ -44,6 +44,7 @@ enum event_type {
 	EVENT_RELEASED,
 	EVENT_KEPT, /* --min-hold: for ms */
 	EVENT_LEFT, /* to other runs of the nest */
+	EVENT_HELD, /* --hold: for ms */
 	EVENT_UNCONFIRMED,
 	/* A command. */
 	EVENT_REPLIED,	 /* after EVENT_NO_REPLY */
@@ -57,7 +58,8 @@ enum event_type {
 	EVENT_FORCE_LATE,  /* it had another holder by then */
 	EVENT_FORCE_OTHER_TOKEN,
 	EVENT_FORCE_DECLINED,
-	EVENT_NOT_WOKEN, /* the next waiter */
+	EVENT_NOT_EXTENDED, /* who holds it is no hold */
+	EVENT_NOT_WOKEN,    /* the next waiter */
 	EVENT_NO_OUTPUT,
 	EVENT_COUNT,
 };

@@ -84,6 +84,7 @@ static const struct {
 	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
 	[EVENT_KEPT] = {LEVEL_INFO, "{name}: kept until {until}"},
 	[EVENT_LEFT] = {LEVEL_INFO, "{name}: still held by other runs"},
+	[EVENT_HELD] = {LEVEL_INFO, "{name}: held until {until}"},
 	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
 	    "{name}: cannot confirm the release, the lock may last for its "
 	    "ttl: {why}"},
@@ -106,6 +107,9 @@ static const struct {
 	    "changed"},
 	[EVENT_FORCE_DECLINED] = {LEVEL_WARNING,
 	    "{name}: nothing was changed"},
+	[EVENT_NOT_EXTENDED] = {LEVEL_WARNING,
+	    "{name} is held by {who}, which is not a --hold; nothing was "
+	    "changed"},
 	[EVENT_NOT_WOKEN] = {LEVEL_WARNING,
 	    "{name}: cannot notify the next waiter: {why}"},
 	[EVENT_NO_OUTPUT] = {LEVEL_WARNING,
@@ -233,7 +237,7 @@ describe_facts(struct facts *facts, const struct event *event,
 	/* When waiting starts, they would say nothing new. */
 	if (event->ms >= MINUTE_MS)
 		describe_wait(event, opts, facts);
-	if (event->type == EVENT_KEPT)
+	if (event->type == EVENT_KEPT || event->type == EVENT_HELD)
 		holder_describe_time(event->ms, facts->until,
 		    sizeof(facts->until));
 }
@@ -452,8 +456,8 @@ on_event(void *arg, const struct event *event)
 		return;
 	}
 	print(state, event);
-	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_REPLIED ||
-	    event->type == EVENT_ENDING) {
+	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_HELD ||
+	    event->type == EVENT_REPLIED || event->type == EVENT_ENDING) {
 		loop_timer_remove(state->loop, &state->timer);
 		log_progress_end();
 	}

@@ -7,6 +7,8 @@
 
 #include "app/event_text.h"
 #include "app/force_release.h"
+#include "app/hold.h"
+#include "app/hold_extend.h"
 #include "app/list.h"
 #include "app/opts_parse.h"
 #include "app/opts_table.h"
@@ -111,15 +113,27 @@ set_tls(struct opts *opts)
 	return context;
 }
 
-/* Only a run reads signals: it has a job to pass them on to. */
+/* Only what acquires a lock reads signals: it may have to release the lock, and
+ * a run has a job to pass them on to. */
 static int
-run_job(const struct opts *opts, struct loop *loop, const struct events *events)
+acquire(const struct opts *opts, struct loop *loop, const struct events *events)
 {
 	struct signals signals;
 
 	if (signals_init(&signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	return run(opts, loop, events, &signals);
+	return opts->action == OPTS_RUN ? run(opts, loop, events, &signals)
+					: hold(opts, loop, events, &signals);
+}
+
+static int
+visit(const struct opts *opts, struct loop *loop, const struct events *events)
+{
+	return client_visit_servers(opts, loop, events,
+	    opts->action == OPTS_STATUS ? status_show
+	    : opts->action == OPTS_LIST ? list_show
+	    : opts->action == OPTS_HOLD ? hold_extend
+					: force_release);
 }
 
 static void
@@ -163,13 +177,11 @@ act(const struct opts *opts, struct events *events,
 		begin_tls(tls_context, opts->server_count, &loop);
 	for (size_t i = 0; sinks[i] != NULL; i++)
 		events_open(events, sinks[i], opts, &loop);
-	if (opts->action == OPTS_RUN)
-		result = run_job(opts, &loop, events);
+	if (opts->action == OPTS_RUN ||
+	    (opts->action == OPTS_HOLD && opts->token == NULL))
+		result = acquire(opts, &loop, events);
 	else
-		result = client_visit_servers(opts, &loop, events,
-		    opts->action == OPTS_STATUS ? status_show
-		    : opts->action == OPTS_LIST ? list_show
-						: force_release);
+		result = visit(opts, &loop, events);
 	events_close(events);
 	loop_fini(&loop);
 	return result;

@@ -24,6 +24,7 @@ enum opts_action {
 	OPTS_STATUS,
 	OPTS_LIST,
 	OPTS_FORCE_RELEASE,
+	OPTS_HOLD,
 	OPTS_SHOW_CONFIG,
 };
 
@@ -87,6 +88,7 @@ struct opts {
 	bool yes;
 	const char *token;     /* NULL when not given */
 	int64_t older_than_ms; /* 0 when not given */
+	int64_t hold_ms;       /* of --hold; ttl_ms is that of its grant */
 	const char *config;    /* file, "none", or NULL: the usual files */
 	const char *profile;   /* NULL or empty: none */
 	char *file_texts;      /* values of configuration files */

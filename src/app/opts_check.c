@@ -13,6 +13,7 @@
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
 #define MIN_UPTIME_MS 60000    /* likewise */
+#define HOLD_TTL_MS 30000      /* until a hold is confirmed: see hold.c */
 #define REPLICAS_MAX_MS 1000   /* likewise */
 #define PLAIN_CHARACTERS             \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
@@ -215,6 +216,7 @@ static const char *const action_names[] = {
     [OPTS_STATUS] = "--status",
     [OPTS_LIST] = "--list",
     [OPTS_FORCE_RELEASE] = "--force-release",
+    [OPTS_HOLD] = "--hold",
     [OPTS_SHOW_CONFIG] = "--show-config",
 };
 
@@ -347,6 +349,28 @@ check_quiet(struct settings *settings)
 		opts->conflict_exit = EXITCODE_BUSY;
 }
 
+/* A hold is exclusive and has no job. Variables that say otherwise are those of
+ * runs. */
+static void
+check_hold(struct settings *settings)
+{
+	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
+	    OPT_MIN_HOLD, OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER,
+	    OPT_ON_LOST, OPT_KILL_AFTER, OPT_ON_UNAVAILABLE};
+	struct opts *opts = settings->opts;
+
+	if (opts->action != OPTS_HOLD)
+		return;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+			settings_fail(settings, ids[i],
+			    "--%s and --hold exclude each other",
+			    opts_table[ids[i]].longs[0]);
+	opts->kind = 'x';
+	opts->ttl_ms =
+	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
+}
+
 /* It is part of each renewal, of which several must fit into a ttl. */
 static void
 check_replicas(struct settings *settings)
@@ -404,6 +428,9 @@ check_servers(struct settings *settings)
 				settings_fail(settings, OPT_REDIS,
 				    "the same server is given twice: %s",
 				    servers[i].label);
+	if (opts->server_count > 1 && opts->action == OPTS_HOLD)
+		settings_fail(settings, OPT_REDIS,
+		    "--hold needs a single server");
 	if (opts->server_count < 2 || opts->action != OPTS_RUN)
 		return;
 	if (opts->kind != 'x')
@@ -457,6 +484,7 @@ opts_check(struct settings *settings, char **rest)
 	check_kind(settings);
 	check_wait(settings);
 	check_quiet(settings);
+	check_hold(settings);
 	fill_defaults(settings);
 	check_servers(settings);
 	check_tls(settings);

@@ -184,6 +184,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_FORCE_RELEASE] = {.longs = {"force-release"},
 	    .help = "release a lock, whoever holds it",
 	    .type = OPTS_ACTION, .action = OPTS_FORCE_RELEASE},
+	[OPT_HOLD] = {.longs = {"hold"}, .argument = "DUR",
+	    .help = "hold the lock for this long, without a command",
+	    .type = OPTS_DURATION, FIELD(hold_ms), .min = 1000,
+	    .max = TTL_MAX_MS, .mistake = "not a duration from 1s to 365d",
+	    .action = OPTS_HOLD},
 	[OPT_JSON] = {.longs = {"json"},
 	    .help = "print status or list as JSON",
 	    .type = OPTS_SWITCH, FIELD(json),
@@ -194,10 +199,10 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    DURATION, FIELD(older_than_ms), .with = ACTION(OPTS_LIST),
 	    .with_names = "--list"},
 	[OPT_TOKEN] = {.longs = {"token"}, .argument = "TOKEN",
-	    .help = "release it only if the holder has this token",
+	    .help = "act only if the holder has this token",
 	    .type = OPTS_TEXT, FIELD(token),
-	    .with = ACTION(OPTS_FORCE_RELEASE),
-	    .with_names = "--force-release"},
+	    .with = ACTION(OPTS_FORCE_RELEASE) | ACTION(OPTS_HOLD),
+	    .with_names = "--force-release or --hold"},
 	[OPT_YES] = {.longs = {"yes"},
 	    .help = "do not ask for confirmation",
 	    .type = OPTS_SWITCH, FIELD(yes),
@@ -293,6 +298,7 @@ opts_table_print_help(void)
 	     "       rlockrun [options] --status -k NAME\n"
 	     "       rlockrun [options] --list [GLOB...]\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
+	     "       rlockrun [options] --hold DUR -k NAME\n"
 	     "       rlockrun [options] --show-config [-k NAME]\n"
 	     "\n"
 	     "Run a command while holding a lock that all hosts share "

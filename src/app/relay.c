@@ -25,7 +25,7 @@ remove_signal(uint64_t *set, int signo)
 static bool
 comes_from_guard(const struct relay *relay, const struct signalfd_siginfo *info)
 {
-	pid_t guard = relay->guard->pid;
+	pid_t guard = relay->guard != NULL ? relay->guard->pid : 0;
 
 	return guard > 0 && (pid_t)info->ssi_pid == guard;
 }
@@ -83,7 +83,7 @@ relay_obey(struct relay *relay)
 		case SIGNALS_END:
 			return signo;
 		case SIGNALS_STOP:
-			if (terminal_suspend(signo))
+			if (terminal_suspend(signo) && relay->guard != NULL)
 				guard_continue(relay->guard);
 			break;
 		case SIGNALS_IGNORE:

@@ -23,7 +23,8 @@ struct relay {
 	uint64_t forward; /* those that the job has not got yet */
 };
 
-/* Adds the signals to the loop; all must outlive the relay. */
+/* Adds the signals to the loop; all must outlive the relay. Without a guard
+ * (NULL) there will be no job. */
 void relay_init(struct relay *relay, struct loop *loop, struct signals *signals,
     struct guard *guard);
 void relay_fini(struct relay *relay, struct loop *loop);

@@ -187,7 +187,6 @@ set_value(struct settings *settings, const struct opts_row *row,
 		*(char **)field = mem_secret_copy(text, strlen(text));
 		return NULL;
 	case OPTS_ACTION:
-		opts->action = row->action;
 		return NULL;
 	case OPTS_REFUSED:
 		break;
@@ -317,6 +316,8 @@ settings_set(struct settings *settings, enum option_id id, const char *text,
 	settings->origins[id] = origin;
 	settings->texts[id] = row->secret ? NULL : text;
 	reason = again ? "can be given once" : set_value(settings, row, text);
+	if (row->action != OPTS_RUN)
+		settings->opts->action = row->action;
 	if (reason == NULL)
 		return;
 	name = settings_name(settings, id, origin);

@@ -26,7 +26,8 @@ struct lock_config {
 	int64_t replicas_ms;	   /* how long they have for that */
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
-	const char *command; /* for the holder's record */
+	bool is_hold;	     /* without a job: it joins no outer run */
+	const char *command; /* for the holder's record; empty: a hold */
 	const char *label;   /* likewise, or empty */
 	const char *held;    /* RLOCKRUN_HELD, or NULL */
 };

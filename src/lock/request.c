@@ -189,7 +189,7 @@ request_join(struct request *request, const struct claim *claim)
 	begin_claim(request, claim->outer->join, claim);
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    claim->outer->letter, claim->run, helper_life(request, claim),
-	    claim->config->kind->letter);
+	    claim->config->is_hold ? "" : claim->config->kind->letter);
 	request->is_answer = answer_is_join;
 }
 

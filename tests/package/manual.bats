@@ -63,7 +63,7 @@ end_elsewhere() {
 }
 
 @test "each example of the manual has its test here" {
-	[[ $(blocks EXAMPLES | grep -c '^# ') == 8 ]]
+	[[ $(blocks EXAMPLES | grep -c '^# ') == 9 ]]
 }
 
 @test "example: cron, silent when another host runs the report" {
@@ -147,9 +147,23 @@ end_elsewhere() {
 	exits_with 79 "$PID"
 }
 
+@test "example: a maintenance during which no report runs" {
+	job migrate.sh 'rlockrun -n -k report -- touch ran' 'echo $? >status'
+	hold_elsewhere report
+	example 8 >script
+	start sh -e script
+	Q="{$KEY:report}:rlk:q"
+	wait_until are_queued 1
+	[[ ! -e status ]]
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(<status) == 75 && ! -e ran && $(cli exists "$KEY:report") == 0 ]]
+	grep -q '"db migration"' "$ERR"
+}
+
 @test "example: two locks" {
 	job migrate.sh 'echo "$RLOCKRUN_KEY"'
-	example 8 >script
+	example 9 >script
 	run -0 sh -e script
 	[[ $output == backup:db$'\n'backup:files ]]
 }
@@ -183,6 +197,12 @@ plays() {
 	[[ $(tr '\n' ' ' <order) == "A B "* && $(wc -l <order) == 4 ]]
 	run -0 rlockrun -k "$KEY" --min-hold 0.01 -- rlockrun -k "$KEY" -- true
 	[[ -z $output ]]
+	run -0 rlockrun -k "$KEY" --hold 5
+	token=$output
+	[[ $token == "$(cli get "$KEY")" ]]
+	run -0 rlockrun -k "$KEY" --hold 9 --token "$token"
+	[[ -z $output ]]
+	run -0 rlockrun -k "$KEY" --force-release --token "$token"
 	cat err.* >said
 	run -1 grep -v "; waiting" said
 }

@@ -311,6 +311,10 @@ static const struct look_case {
 } looks[] = {
     {{"--status", "-k", "a"}, OPTS_STATUS, ""},
     {{"-k", "a", "--force-release", "--yes"}, OPTS_FORCE_RELEASE, ""},
+    {{"-k", "a", "--hold", "5m"}, OPTS_HOLD, ""},
+    {{"-k", "a", "--hold", "5m", "--token", "b", "-n"}, OPTS_HOLD, ""},
+    {{"-k", "a", "--hold", "0"}, OPTS_HOLD, NULL},
+    {{"-k", "a", "--hold", "5m", "ls"}, OPTS_HOLD, NULL},
     {{"--list"}, OPTS_LIST, ""},
     {{"--list", "a", "b"}, OPTS_LIST, "a b "},
     {{"a", "--list", "b"}, OPTS_RUN, NULL}, /* the command comes first */

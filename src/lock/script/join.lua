@@ -4,7 +4,7 @@
 --
 -- KEYS: as those of acquire, without the queue.
 -- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life
---   of :n in ms, letter of the own kind.
+--   of :n in ms, letter of the own kind or '' for a hold, which cannot join.
 -- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that
 -- token; {2}: held in another kind.
 local lock, _, info, nested = unpack(KEYS)
