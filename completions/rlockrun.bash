@@ -48,6 +48,62 @@ _rlockrun_argument() {
 	esac
 }
 
+# Lists the locks whose names begin with $2, one a line, as program $1 finds them
+# with the server of `words`. Names of anything but printable ASCII without quotes
+# and backslashes are left out.
+_rlockrun_list() {
+	local server=() word i
+
+	for ((i = 1; i < last; i++)); do
+		case ${words[i]} in
+		-r | --redis | --prefix | --user | --password-file | --sentinel-user | \
+			--sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
+			server+=("${words[i++]}")
+			word=${words[i]}
+			[[ $word != \'*\' && $word != \"*\" ]] || word=${word:1:-1}
+			[[ $word != \~/* ]] || word=$HOME${word:1}
+			server+=("$word")
+			;;
+		-r* | --redis=* | --prefix=* | --user=* | --password-file=* | --sentinel-user=* | \
+			--sentinel-password-file=* | --tls-ca=* | --tls-cert=* | --tls-key=*)
+			server+=("${words[i]}")
+			;;
+		esac
+	done
+	word=${2//\\/\\\\} word=${word//\*/\\*} word=${word//\?/\\?} word=${word//\[/\\[}
+	timeout 0.25 "$1" "${server[@]}" --server-timeout 0.2 --list --json -- "$word*" \
+		2>/dev/null </dev/null |
+		LC_ALL=C sed -n 's/^{"held":true,"name":"\([]-~ !#-[]*\)","key".*/\1/p'
+}
+
+# Completes the name of a lock, $2, for an action of program $1. Readline replaces
+# only what follows the last word break of the name, $3.
+_rlockrun_lock() {
+	local name quoted start kept=${2%"$3"} i
+
+	for ((i = 1; i < last; i++)); do
+		[[ ${words[i]} != @(--status|--force-release|--hold|--hold=*) ]] || break
+	done
+	((i < last)) && [[ $2 != *[\'\"\$\`]* ]] || return 0
+	[[ $3 != [:=@]* ]] || kept=$2
+	# shellcheck disable=SC2162 # it is to remove backslashes
+	IFS= read start <<<"$2"
+	while IFS= read -r name; do
+		printf -v quoted %q "$name"
+		COMPREPLY+=("${quoted#"$kept"}")
+	done < <(_rlockrun_list "$1" "$start")
+}
+
+# Completes the argument of option $2 of program $1: $3, and what follows the last
+# word break of it, $4.
+_rlockrun_value() {
+	if [[ $2 == --key || $2 =~ ^-[^-kptwEcr]*k$ ]]; then
+		_rlockrun_lock "$1" "$3" "$4"
+	else
+		_rlockrun_argument "$2" "${4#=}"
+	fi
+}
+
 _rlockrun() {
 	local line=$COMP_LINE words=() starts=() i last word
 	local options='-k --key -e -x --exclusive -s --shared -p --permits
@@ -91,9 +147,9 @@ _rlockrun() {
 
 	word=${COMP_WORDS[COMP_CWORD]}
 	if ((i > last)); then
-		_rlockrun_argument "${words[last - 1]}" "$word"
+		_rlockrun_value "$1" "${words[last - 1]}" "${words[last]}" "$word"
 	elif [[ ${words[last]} == --*=* ]]; then
-		_rlockrun_argument "${words[last]%%=*}" "${word#=}"
+		_rlockrun_value "$1" "${words[last]%%=*}" "${words[last]#*=}" "$word"
 	else
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
 	fi

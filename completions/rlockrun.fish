@@ -45,10 +45,35 @@ function __rlockrun_profiles
     cat $files 2>/dev/null | string replace -rf -- '^\s*\[\s*profile\s+(.*\S)\s*\].*' '$1'
 end
 
+# The locks of the server, for an action. Names of anything but printable ASCII
+# without quotes and backslashes are left out.
+function __rlockrun_locks
+    set -l tokens (commandline -opc)
+    set -l names redis prefix user password-file sentinel-user sentinel-password-file tls-ca tls-cert tls-key
+    set -l list (string join '|' $names)
+    set -l server
+    set -l action
+    for i in (seq 2 (count $tokens))
+        if string match -qr -- '^--(status|force-release|hold(=.*)?)$' $tokens[$i]
+            set action yes
+        else if string match -qr -- "^(-r|--($list))\$" $tokens[$i]
+            set -a server $tokens[$i] (string replace -r -- '^~/' "$HOME/" $tokens[(math $i + 1)])
+        else if string match -qr -- "^(-r.|--($list)=)" $tokens[$i]
+            set -a server $tokens[$i]
+        end
+    end
+    test -n "$action"
+    or return
+    set -l start (commandline -ct | string replace -r -- '^(--key=|-k)' '' | string unescape)
+    timeout 0.25 $tokens[1] $server --server-timeout 0.2 --list --json \
+        -- (string replace -ra -- '[*?[\\\\]' '\\\\$0' "$start")'*' 2>/dev/null </dev/null |
+        LC_ALL=C sed -n 's/^{"held":true,"name":"\([]-~ !#-[]*\)","key".*/\1/p'
+end
+
 complete -c rlockrun -f
 complete -c rlockrun -n 'not __rlockrun_no_command' -x -a '(__rlockrun_complete_command)'
 
-complete -c rlockrun -n __rlockrun_no_command -s k -l key -x -d 'Name of the lock; repeat it for several locks'
+complete -c rlockrun -n __rlockrun_no_command -s k -l key -x -a '(__rlockrun_locks)' -d 'Name of the lock; repeat it for several locks'
 complete -c rlockrun -n __rlockrun_no_command -s e -d 'One holder at a time (the default)'
 complete -c rlockrun -n __rlockrun_no_command -s x -l exclusive -d 'One holder at a time (the default)'
 complete -c rlockrun -n __rlockrun_no_command -s s -l shared -d 'Share the lock with other --shared runs'

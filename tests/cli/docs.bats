@@ -131,7 +131,7 @@ section() {
 	# shellcheck source=completions/rlockrun.bash
 	source "$root/completions/rlockrun.bash"
 	COMP_WORDS=(rlockrun -) COMP_CWORD=1 COMP_LINE='rlockrun -'
-	_rlockrun
+	_rlockrun rlockrun
 	((${#COMPREPLY[@]}))
 	for name in "${COMPREPLY[@]}"; do
 		if _rlockrun_argument "$name" ''; then
@@ -150,7 +150,7 @@ section() {
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 		# shellcheck disable=SC2034 # _rlockrun reads it
 		COMP_LINE="rlockrun $line"
-		_rlockrun || true
+		_rlockrun rlockrun || true
 		[[ ${#COMPREPLY[@]} == 0 ]]
 	done
 }

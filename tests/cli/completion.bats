@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# Completion of the names of locks, in shells on a terminal. That of options is
+# compared with the table in docs.bats.
+# shellcheck disable=SC2016 # the shells on the terminal are to expand that
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	PATH=$(dirname "$RLOCKRUN"):$PATH
+	export HOME=$PWD ZDOTDIR=$PWD XDG_CONFIG_HOME=$PWD XDG_DATA_HOME=$PWD
+	unset XDG_DATA_DIRS
+	printf 'source %q\nPS1="> "\n' "$ROOT/completions/rlockrun.bash" >rc
+	cat >.zshrc <<-END
+		fpath=(${ROOT@Q}/completions \$fpath)
+		autoload -U compinit
+		compinit -u -D
+		PS1='> '
+	END
+}
+teardown() {
+	cli flushall >/dev/null
+	end_test
+}
+
+# types SHELL KEYS: on a terminal, behind the prompt. Ends with the shell, which
+# the keys have to end.
+types() {
+	local shell
+	case $1 in
+	bash) shell=(bash --noprofile --rcfile rc -i) ;;
+	zsh) shell=(zsh -i) ;;
+	fish) shell=(fish --init-command "source $ROOT/completions/rlockrun.fish") ;;
+	esac
+	rm -f screen
+	TERM=dumb timeout -k 1 60 "$HELPERS/on-pty" screen "screen:$2" -- "${shell[@]}" || :
+}
+
+# completes SHELL TYPED NAME: the last word becomes that name, whatever has to be
+# quoted in it.
+completes() {
+	rm -f got
+	types "$1" "rlockrun --status -k $2\\t >got\\rexit\\r"
+	[[ $(head -n 1 got) == "lock:     $3" ]] || {
+		cat got screen >&2
+		return 1
+	}
+}
+
+take() {
+	local name
+	for name; do
+		"$RLOCKRUN" --hold 1h -k "$name" >/dev/null
+	done
+}
+
+for_each_shell() {
+	local shell
+	for shell in bash zsh fish; do
+		"$@" "$shell"
+	done
+}
+
+finds_locks() {
+	completes "$1" on one
+	completes "$1" job:s job:sync
+	completes "$1" job: job:sync
+	completes "$1" a=b a=b=c
+	completes "$1" us user@host
+}
+
+@test "-k after an action completes the locks of the server" {
+	take one job:sync a=b=c user@host
+	for_each_shell finds_locks
+}
+
+quotes_names() {
+	completes "$1" ta 'tag{x}:y'
+	completes "$1" two 'two words'
+	completes "$1" ho 'ho$HOME'
+	completes "$1" sta 'star*'
+	completes "$1" se 'semi;colon'
+	completes "$1" am 'am&p'
+	completes "$1" pa 'pa(r)'
+	completes "$1" gt 'gt>x'
+}
+
+@test "names are quoted as the shell needs it" {
+	take 'tag{x}:y' 'two words' 'ho$HOME' 'star*' 'semi;colon' 'am&p' 'pa(r)' 'gt>x'
+	for_each_shell quotes_names
+}
+
+leaves_out() {
+	local typed
+	for typed in it ba co bu; do
+		completes "$1" "$typed" "$typed"
+	done
+}
+
+@test "names with quotes, backslashes, control characters and beyond ASCII are left out" {
+	take 'it"s' 'back\slash' $'co\e[1mlour' 'buüro'
+	for_each_shell leaves_out
+}
+
+completes_actions() {
+	types "$1" 'rlockrun --hold 5h -k on\t --token x 2>err1\rrlockrun --force-release --yes --key=on\t 2>err2\rexit\r'
+	grep -q '"one": the hold with that token has ended' err1
+	grep -q '"one": released' err2
+	take one
+}
+
+@test "for each action, and as --key=NAME" {
+	take one
+	for_each_shell completes_actions
+}
+
+uses_options() {
+	rm -f got
+	types "$1" "rlockrun -r '$url?db=0' --prefix=p: --status -k on\\t >got\\rexit\\r"
+	[[ $(head -n 1 got) == "lock:     one" ]]
+	rm got
+	install -m 600 /dev/stdin pw <<<secret
+	types "$1" "rlockrun --redis ${url/'unix://'/unix://locker@} --prefix p: --password-file ~/pw --status -k on\\t >got\\rexit\\r"
+	[[ $(head -n 1 got) == "lock:     one" ]]
+}
+
+@test "the server and the prefix on the command line are used" {
+	url=$RLOCKRUN_REDIS
+	cli acl setuser locker on '>secret' '~*' +@all
+	take p:one
+	RLOCKRUN_REDIS=unix://$PWD/none
+	for_each_shell uses_options
+}
+
+completes_nothing() {
+	rm -f ran
+	types "$1" 'rlockrun -n -k on\t touch ran\rexit\r'
+	[[ -e ran ]]
+}
+
+@test "without an action no lock is completed" {
+	take one
+	for_each_shell completes_nothing
+}
+
+is_silent() {
+	rm -f got
+	types "$1" 'rlockrun --status -k on\t\t\x15echo end >got\rexit\r'
+	[[ $(<got) == end ]]
+	run ! grep -E 'rlockrun: |cannot|Terminated|timeout' screen
+}
+
+@test "without a server nothing is completed, and nothing is printed" {
+	RLOCKRUN_REDIS=unix://$PWD/none
+	for_each_shell is_silent
+}
+
+@test "with a server that does not reply nothing is completed, either" {
+	own_server
+	freeze
+	for_each_shell is_silent
+	thaw
+}
