@@ -189,3 +189,18 @@ bystander() {
 	bystander "$OLD" "$NEW"
 	wait_until none_left
 }
+
+@test "a hold keeps runs of the former version waiting, which show and release it" {
+	run -0 --separate-stderr "$NEW" -k "$KEY" --hold 1h --label 'db migration'
+	token=$output
+	run -75 "$OLD" -n -k "$KEY" -- true
+	[[ $output == *" is held by $(uname -n) (pid "*") since "* ]]
+	run -0 "$OLD" --status -k "$KEY"
+	[[ $output == *"token:    $token"* && $output != *damaged* ]]
+	work 1 "$OLD"
+	wait_until are_waiting 1
+	run -0 "$OLD" --force-release --token "$token" -k "$KEY"
+	wait_until in_order 1
+	touch "done"
+	exits_with 0 "$PID"
+}
