@@ -56,7 +56,7 @@ _rlockrun_list() {
 
 	for ((i = 1; i < last; i++)); do
 		case ${words[i]} in
-		-r | --redis | --prefix | --user | --password-file | --sentinel-user | \
+		-r | --redis | --config | --profile | --prefix | --user | --password-file | --sentinel-user | \
 			--sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 			server+=("${words[i++]}")
 			word=${words[i]}
@@ -64,7 +64,7 @@ _rlockrun_list() {
 			[[ $word != \~/* ]] || word=$HOME${word:1}
 			server+=("$word")
 			;;
-		-r* | --redis=* | --prefix=* | --user=* | --password-file=* | --sentinel-user=* | \
+		-r* | --redis=* | --config=* | --profile=* | --prefix=* | --user=* | --password-file=* | --sentinel-user=* | \
 			--sentinel-password-file=* | --tls-ca=* | --tls-cert=* | --tls-key=*)
 			server+=("${words[i]}")
 			;;

@@ -49,7 +49,7 @@ end
 # without quotes and backslashes are left out.
 function __rlockrun_locks
     set -l tokens (commandline -opc)
-    set -l names redis prefix user password-file sentinel-user sentinel-password-file tls-ca tls-cert tls-key
+    set -l names redis config profile prefix user password-file sentinel-user sentinel-password-file tls-ca tls-cert tls-key
     set -l list (string join '|' $names)
     set -l server
     set -l action
