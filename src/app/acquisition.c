@@ -46,6 +46,7 @@ acquisition_configure(struct lock_config *configs, const struct opts *opts)
 		    .command = opts->command != NULL ? opts->command[0] : "",
 		    .label = opts->label,
 		    .held = getenv("RLOCKRUN_HELD"),
+		    .history_ms = opts->history_ms,
 		};
 }
 

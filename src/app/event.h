@@ -25,6 +25,7 @@ enum event_type {
 	EVENT_NO_REPLY,	  /* so far; it is tried again */
 	EVENT_NOT_REREAD, /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,
+	EVENT_NO_HISTORY,
 	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
 	EVENT_NEST_UNCOUNTED, /* nested runs are not counted */
 	EVENT_LOST_EARLY,     /* while others were waited for */

@@ -56,6 +56,8 @@ static const struct {
 	    "{why}; using what was read before"},
 	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
 	    "{name}: the queue cannot be used: {why}"},
+	[EVENT_NO_HISTORY] = {LEVEL_INFO,
+	    "{name}: the run is not recorded: {why}"},
 	[EVENT_NEST_HIDDEN] = {LEVEL_WARNING,
 	    "{name}: the outer run cannot see this one: {why}"},
 	[EVENT_NEST_UNCOUNTED] = {LEVEL_WARNING,

@@ -22,6 +22,7 @@
 #include "app/acquisition.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "lock/release.h"
 
 enum hold_state {
 	HOLD_ACQUIRE,
@@ -130,7 +131,7 @@ release(struct hold *hold)
 {
 	hold->state = HOLD_RELEASE;
 	loop_remove(hold->loop, &hold->output);
-	set_release(&hold->set, 0);
+	set_release(&hold->set, 0, RELEASE_NO_JOB);
 }
 
 /* Whether the lock is not to be held any more, and is being released. */

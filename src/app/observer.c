@@ -139,12 +139,30 @@ observer_watch_acquire(struct observer *observer, struct set *set)
 	watch_silence(observer, lock);
 }
 
+/* A nested run is no run of its own. */
+static void
+report_no_history(const struct observer *observer, const struct lock *lock)
+{
+	const char *why = "several servers keep none";
+
+	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
+	    lock->claim.tier == CLAIM_WITH_HISTORY)
+		return;
+	if (lock->no_history[0] != '\0')
+		why = lock->no_history;
+	else if (lock->no_queue[0] != '\0')
+		why = lock->no_queue;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_NO_HISTORY, .why = why});
+}
+
 void
 observer_report_acquired(struct observer *observer, const struct lock *lock)
 {
 	const struct opts *opts = observer->opts;
 
 	watch_queue(observer, lock);
+	report_no_history(observer, lock);
 	observer_watch_servers(observer, lock);
 	if (opts->kind == 'p' && lock->permits != 0 &&
 	    lock->permits != opts->permits)

@@ -67,6 +67,7 @@ struct opts {
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
 	int64_t min_hold_ms;   /* 0: none */
+	int64_t history_ms;    /* --keep-history; 0: none */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */

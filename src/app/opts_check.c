@@ -355,8 +355,9 @@ static void
 check_hold(struct settings *settings)
 {
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
-	    OPT_MIN_HOLD, OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER,
-	    OPT_ON_LOST, OPT_KILL_AFTER, OPT_ON_UNAVAILABLE};
+	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_SPLAY, OPT_WAIT_ALL,
+	    OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST, OPT_KILL_AFTER,
+	    OPT_ON_UNAVAILABLE};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD)
@@ -367,6 +368,7 @@ check_hold(struct settings *settings)
 			    "--%s and --hold exclude each other",
 			    opts_table[ids[i]].longs[0]);
 	opts->kind = 'x';
+	opts->history_ms = 0; /* it is no run */
 	opts->ttl_ms =
 	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
 }

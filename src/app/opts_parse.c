@@ -20,6 +20,7 @@
 
 #define DEFAULT_TTL_MS 30000
 #define DEFAULT_SERVER_TIMEOUT_MS 10000
+#define DEFAULT_KEEP_HISTORY_MS (INT64_C(2) * 24 * 60 * 60 * 1000)
 
 /* --- the command line ------------------------------------------------- */
 
@@ -285,6 +286,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	    .max_waiters = OPTS_ANY_WAITERS,
 	    .server_timeout_ms = DEFAULT_SERVER_TIMEOUT_MS,
 	    .conflict_exit = EXITCODE_BUSY,
+	    .history_ms = DEFAULT_KEEP_HISTORY_MS,
 	    .prefix = "",
 	    .label = "",
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),

@@ -29,6 +29,7 @@
 #include "job/child.h"
 #include "job/guard.h"
 #include "lock/held.h"
+#include "lock/release.h"
 #include "lock/set.h"
 
 enum run_state {
@@ -259,6 +260,17 @@ keep_until(const struct run *run)
 	return run->set.acquired_at + run->opts->min_hold_ms;
 }
 
+/* As a shell shows it. */
+static int
+exit_status(const struct run *run)
+{
+	int status = run->ending.status;
+
+	if (!run->ending.job_started)
+		return RELEASE_NO_JOB;
+	return status < 0 ? EXITCODE_SIGNAL - status : status;
+}
+
 /* Sent first, so that the guard goes while the server answers. */
 static void
 release(struct run *run)
@@ -267,7 +279,7 @@ release(struct run *run)
 	if (run->watch.locked) {
 		/* By now all may have answered. */
 		observer_watch_servers(&run->observer, run->set.about);
-		set_release(&run->set, keep_until(run));
+		set_release(&run->set, keep_until(run), exit_status(run));
 	}
 	guard_dismiss(&run->guard);
 }

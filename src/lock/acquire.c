@@ -70,7 +70,23 @@ give_up(struct lock *lock)
 
 /* --- error replies ---------------------------------------------------- */
 
-/* Other keys than the lock's own may be to blame: then it is tried without. */
+/* Other keys than the lock's own may be to blame: then it is tried without.
+ * False if there is nothing to leave out. */
+static bool
+try_without_keys(struct lock *lock, bool refused)
+{
+	struct claim *claim = &lock->claim;
+
+	if (!claim_lower_tier(claim, refused))
+		return false;
+	if (claim->tier == CLAIM_WITH_QUEUE)
+		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
+	else if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
+		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	send_try(lock);
+	return true;
+}
+
 static void
 on_error(struct lock *lock, const struct reply *reply)
 {
@@ -80,7 +96,6 @@ on_error(struct lock *lock, const struct reply *reply)
 	    [REPLY_REPORT] = LOCK_ERROR};
 	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
 	bool no_access = reply->kind == REPLY_NO_ACCESS;
-	struct claim *claim = &lock->claim;
 
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
@@ -89,13 +104,8 @@ on_error(struct lock *lock, const struct reply *reply)
 		if (verdict == REPLY_RECONNECT || no_access)
 			quorum_drop(lock->quorum);
 		try_again(lock);
-	} else if (!no_access &&
-		   claim_lower_tier(claim, verdict == REPLY_REFUSED)) {
-		if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
-			memcpy(lock->no_queue, lock->error,
-			    sizeof(lock->no_queue));
-		send_try(lock);
-	} else {
+	} else if (no_access ||
+		   !try_without_keys(lock, verdict == REPLY_REFUSED)) {
 		fail(lock, failures[verdict]);
 	}
 }
@@ -178,7 +188,7 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
 	} else if (!wait || (answer->position == -1 &&
-				lock->claim.tier == CLAIM_WITH_QUEUE)) {
+				lock->claim.tier >= CLAIM_WITH_QUEUE)) {
 		fail(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);

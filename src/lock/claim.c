@@ -22,6 +22,19 @@ find_outer(struct claim *claim)
 	    claim->run);
 }
 
+/* The outer run of a nest is the one that is remembered. */
+static enum claim_tier
+top_tier(const struct claim *claim)
+{
+	const struct lock_config *config = claim->config;
+
+	if (config->server_count > 1)
+		return CLAIM_WITH_NESTED;
+	return config->history_ms > 0 && claim->outer == NULL
+		   ? CLAIM_WITH_HISTORY
+		   : CLAIM_WITH_QUEUE;
+}
+
 int
 claim_init(struct claim *claim, const struct lock_config *config)
 {
@@ -30,9 +43,8 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	key_names_init(&claim->keys, config->key);
 	if (!claim_change_token(claim))
 		return -1;
-	claim->tier =
-	    config->server_count == 1 ? CLAIM_WITH_QUEUE : CLAIM_WITH_NESTED;
 	find_outer(claim);
+	claim->tier = top_tier(claim);
 	return 0;
 }
 
@@ -73,15 +85,19 @@ claim_forget_outer(struct claim *claim)
 	claim->outer = NULL;
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
+	if (claim->tier == CLAIM_WITH_QUEUE)
+		claim->tier = top_tier(claim);
 }
 
-/* A nested run waits in no queue, and only permissions speak against the key of
- * nested runs. */
+/* Only permissions speak against the history. A nested run waits in no queue,
+ * and only permissions speak against the key of nested runs. */
 bool
 claim_lower_tier(struct claim *claim, bool refused)
 {
-	if (claim->tier == CLAIM_WITH_QUEUE &&
-	    (refused || claim->outer == NULL))
+	if (claim->tier == CLAIM_WITH_HISTORY && refused)
+		claim->tier = CLAIM_WITH_QUEUE;
+	else if (claim->tier >= CLAIM_WITH_QUEUE &&
+		 (refused || claim->outer == NULL))
 		claim->tier = CLAIM_WITH_NESTED;
 	else if (claim->tier == CLAIM_WITH_NESTED && refused)
 		claim->tier = CLAIM_WITH_RECORD;
@@ -96,6 +112,15 @@ claim_expect_head(struct claim *claim, const char *waiter)
 	claim->head[0] = '\0';
 	if (strlen(waiter) < sizeof(claim->head))
 		memcpy(claim->head, waiter, strlen(waiter) + 1);
+}
+
+int64_t
+claim_history_ms(const struct claim *claim)
+{
+	const struct lock_config *config = claim->config;
+
+	return config->history_ms > 2 * config->ttl_ms ? config->history_ms
+						       : 2 * config->ttl_ms;
 }
 
 const struct kind *

@@ -19,10 +19,11 @@
  * release use the same ones: a server that permits the former permits the
  * latter. */
 enum claim_tier {
-	CLAIM_KEY_ONLY = 1,    /* the lock's own */
-	CLAIM_WITH_RECORD = 3, /* and fence and record of the holder */
-	CLAIM_WITH_NESTED = 4, /* and nested runs */
-	CLAIM_WITH_QUEUE = 7,  /* and queue, heartbeats, the own doorbell */
+	CLAIM_KEY_ONLY = 1,	/* the lock's own */
+	CLAIM_WITH_RECORD = 3,	/* and fence and record of the holder */
+	CLAIM_WITH_NESTED = 4,	/* and nested runs */
+	CLAIM_WITH_QUEUE = 7,	/* and queue, heartbeats, the own doorbell */
+	CLAIM_WITH_HISTORY = 8, /* and the last run */
 };
 
 struct claim {
@@ -70,6 +71,10 @@ bool claim_lower_tier(struct claim *claim, bool refused);
 
 /* Remembers the head of the queue, which a release notifies. */
 void claim_expect_head(struct claim *claim, const char *waiter);
+
+/* How long the last run is remembered after the start or end of a run: as
+ * configured, and until it is armed again while the job runs. */
+int64_t claim_history_ms(const struct claim *claim);
 
 /* A nested run uses the lock in the outer run's kind. */
 const struct kind *claim_kind(const struct claim *claim);

@@ -30,6 +30,7 @@ struct lock_config {
 	const char *command; /* for the holder's record; empty: a hold */
 	const char *label;   /* likewise, or empty */
 	const char *held;    /* RLOCKRUN_HELD, or NULL */
+	int64_t history_ms;  /* the last run is remembered so long; 0: not */
 };
 
 #endif

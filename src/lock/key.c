@@ -45,7 +45,8 @@ key_names_init(struct key_names *names, const char *key)
 	    .nested = key_helper(key, 'n'),
 	    .queue = key_helper(key, 'q'),
 	    .alive = key_helper(key, 'l'),
-	    .doorbell = key_doorbell(key, "any")};
+	    .doorbell = key_doorbell(key, "any"),
+	    .history = key_helper(key, 'r')};
 }
 
 void
@@ -57,6 +58,7 @@ key_names_fini(struct key_names *names)
 	free(names->queue);
 	free(names->alive);
 	free(names->doorbell);
+	free(names->history);
 }
 
 bool

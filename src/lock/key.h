@@ -15,6 +15,7 @@ struct key_names {
 	char *queue;
 	char *alive;
 	char *doorbell; /* of all waiters */
+	char *history;
 };
 
 /* The key must outlive the names. Dies when memory is out. */

@@ -151,6 +151,20 @@ on_head(void *arg, const struct reply *reply)
 		claim_expect_head(&lock->claim, waiter);
 }
 
+/* The history of a long job must not end before the job. Another run may have
+ * given it a longer life, so it is armed again as late as possible. */
+static void
+arm_history(struct lock *lock, const struct command *how)
+{
+	struct request request;
+
+	if (clock_now() < lock->history_at + claim_history_ms(&lock->claim) / 2)
+		return;
+	lock->history_at = clock_now();
+	request_history(&request, &lock->claim);
+	lock_send(lock, &request, how, QUORUM_SEND);
+}
+
 /* In the same write as the renewal that follows. */
 static void
 send_with_renewal(struct lock *lock, int64_t deadline)
@@ -160,6 +174,7 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 
 	request_record(&request, &lock->claim);
 	lock_send(lock, &request, &how, QUORUM_SEND);
+	arm_history(lock, &how);
 	request_stay(&request, &lock->claim);
 	lock_send(lock, &request, &how, QUORUM_SEND);
 	how.on_reply = on_head;
@@ -235,7 +250,7 @@ void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
 	lock_enter(lock, LOCK_HELD, on_due);
-	lock->acquired_at = sent_at;
+	lock->acquired_at = lock->history_at = sent_at;
 	prove(lock, sent_at);
 	schedule_renewal(lock, sent_at);
 }

@@ -69,11 +69,13 @@ int
 lock_send_release(struct lock *lock, const struct command *how,
     enum quorum_ask ask)
 {
+	const struct request_end end = {.fence = lock->fence,
+	    .undo_fence = lock->failure == LOCK_REFUSED,
+	    .keep_ms = lock->release.keep_until - clock_now(),
+	    .status = lock->release.status};
 	struct request request;
 
-	request_release(&request, &lock->claim,
-	    lock->failure == LOCK_REFUSED ? lock->fence : "",
-	    lock->release.keep_until - clock_now());
+	request_release(&request, &lock->claim, &end);
 	return lock_send(lock, &request, how, ask);
 }
 

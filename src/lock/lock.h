@@ -74,6 +74,7 @@ struct lock_try {
 
 struct lock_release {
 	enum lock_released outcome;
+	char status[12]; /* of the run, or empty if no job ran */
 	int64_t give_up_at;
 	int64_t keep_until; /* the server is to keep the lock until then */
 	int64_t kept_until; /* LOCK_KEPT: it does, by the local clock */
@@ -90,8 +91,9 @@ struct lock {
 	int64_t valid_until;	       /* the lease holds until then, proven */
 	int64_t permits;	       /* of other holders, if they disagree */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
-	struct holder holder;	       /* by the reply to the last busy try */
-	struct queue queue;	       /* likewise */
+	char no_history[LOCK_ERROR_MAX]; /* likewise */
+	struct holder holder;		 /* by the reply to the last busy try */
+	struct queue queue;		 /* likewise */
 	struct claim claim;
 	struct lock_try try;
 	struct lock_release release;
@@ -105,6 +107,7 @@ struct lock {
 	int64_t backoff_ms;
 	int64_t patience_ms;   /* how long a renewal's reply is awaited */
 	int64_t round_trip_ms; /* of the last grant or renewal */
+	int64_t history_at;    /* when its life began anew */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no

@@ -1,5 +1,6 @@
 #include "lock/release.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lock/answer.h"
@@ -205,6 +206,15 @@ static int64_t
 release_by(const struct lock *lock)
 {
 	return clock_min(lock->valid_until, clock_now() + RELEASE_MS);
+}
+
+void
+release_note_status(struct lock *lock, int status)
+{
+	lock->release.status[0] = '\0';
+	if (status != RELEASE_NO_JOB)
+		snprintf(lock->release.status, sizeof(lock->release.status),
+		    "%d", status);
 }
 
 void

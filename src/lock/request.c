@@ -83,7 +83,8 @@ begin_claim(struct request *request, const struct script *script,
 {
 	const struct key_names *keys = &claim->keys;
 	const char *const names[] = {keys->lock, keys->fence, keys->info,
-	    keys->nested, keys->queue, keys->alive, claim->doorbell};
+	    keys->nested, keys->queue, keys->alive, claim->doorbell,
+	    keys->history};
 
 	begin(request);
 	add_script(request, script, names, claim->tier);
@@ -111,6 +112,14 @@ helper_life(struct request *request, const struct claim *claim)
 
 	return number(request,
 	    life_ms > HELPER_LIFE_MS ? life_ms : HELPER_LIFE_MS);
+}
+
+static const char *
+history_life(struct request *request, const struct claim *claim)
+{
+	return claim->tier == CLAIM_WITH_HISTORY
+		   ? number(request, claim_history_ms(claim))
+		   : "";
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -146,7 +155,7 @@ padding(const struct request *request, const struct claim *claim)
 {
 	static char spaces[READ_BYTES + SLACK_BYTES + 1];
 	const struct script *script = request->script;
-	const size_t keys = 5 * (strlen(claim->keys.lock) + TOKEN_SIZE);
+	const size_t keys = 6 * (strlen(claim->keys.lock) + TOKEN_SIZE);
 	const size_t undo = strlen(script_undo.text) + keys + UNDO_REST_BYTES;
 	size_t length = missing(wire_size(request, script->digest), undo);
 
@@ -177,7 +186,7 @@ request_acquire(struct request *request, const struct claim *claim)
 	    config->command, config->label, claim->waiter,
 	    config->wait ? "1" : "0", most);
 	padded = request->argc;
-	ADD(request, "");
+	ADD(request, "", history_life(request, claim));
 	add_former(request, claim);
 	request->argv[padded] = padding(request, claim);
 	request->is_answer = answer_is_acquire;
@@ -226,6 +235,15 @@ request_record(struct request *request, const struct claim *claim)
 }
 
 void
+request_history(struct request *request, const struct claim *claim)
+{
+	begin(request);
+	if (claim->tier == CLAIM_WITH_HISTORY)
+		ADD(request, "PEXPIRE", claim->keys.history,
+		    history_life(request, claim));
+}
+
+void
 request_stay(struct request *request, const struct claim *claim)
 {
 	const char *const names[] = {claim->keys.nested};
@@ -242,29 +260,40 @@ void
 request_head(struct request *request, const struct claim *claim)
 {
 	begin(request);
-	if (claim->tier == CLAIM_WITH_QUEUE)
+	if (claim->tier >= CLAIM_WITH_QUEUE)
 		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
 	request->is_answer = answer_is_head;
 }
 
 /* --- release ---------------------------------------------------------- */
 
-void
-request_release(struct request *request, const struct claim *claim,
-    const char *undo_fence, int64_t keep_ms)
+/* With the queue also the doorbell of its head, before the history. */
+static void
+begin_release(struct request *request, const struct claim *claim)
 {
-	const struct kind *kind = claim_kind(claim);
 	const char *doorbell;
 
-	begin_claim(request, kind->release, claim);
-	if (claim->tier == CLAIM_WITH_QUEUE) {
-		doorbell = doorbell_of(request, claim->keys.lock, claim->head);
-		request->argv[0] = number(request, claim->tier + 1);
-		ADD(request, doorbell != NULL ? doorbell : claim->doorbell);
-	}
-	ADD(request, claim->token, kind->letter, permits(request, claim),
-	    undo_fence, number(request, keep_ms > 0 ? keep_ms : 0),
-	    claim->waiter, claim->run, claim->head);
+	begin_claim(request, claim_kind(claim)->release, claim);
+	if (claim->tier < CLAIM_WITH_QUEUE)
+		return;
+	doorbell = doorbell_of(request, claim->keys.lock, claim->head);
+	request->argv[0] = number(request, claim->tier + 1);
+	request->argc = CLAIM_WITH_QUEUE + 1;
+	ADD(request, doorbell != NULL ? doorbell : claim->doorbell);
+	if (claim->tier == CLAIM_WITH_HISTORY)
+		ADD(request, claim->keys.history);
+}
+
+void
+request_release(struct request *request, const struct claim *claim,
+    const struct request_end *end)
+{
+	begin_release(request, claim);
+	ADD(request, claim->token, claim_kind(claim)->letter,
+	    permits(request, claim), end->undo_fence ? end->fence : "",
+	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
+	    claim->run, claim->head, history_life(request, claim), end->status,
+	    end->fence, claim->self.host);
 	add_former(request, claim);
 	request->is_answer = answer_is_release;
 	request->withdraws = true;
@@ -276,8 +305,8 @@ request_undo(struct request *request, const struct claim *claim)
 {
 	const struct key_names *keys = &claim->keys;
 	const char *const names[] = {keys->lock, keys->info, keys->queue,
-	    keys->alive, claim->doorbell};
-	size_t count = sizeof(names) / sizeof(*names);
+	    keys->alive, claim->doorbell, keys->history};
+	size_t count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
 
 	begin(request);
 	if (claim->outer != NULL)

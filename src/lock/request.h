@@ -13,7 +13,7 @@
 #include "lock/key.h"
 #include "lock/look.h"
 
-enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 8, REQUEST_NUMBERS = 6 };
+enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16, REQUEST_NUMBERS = 8 };
 
 /* The words of a command. They point into the request, the claim, the names of
  * the keys and the answer that it was made from, and last as long as those. */
@@ -45,12 +45,19 @@ void request_renewal(struct request *request, const struct claim *claim);
  * tier lacks the keys. A renewal itself touches the lock's key alone (protocol
  * rule R5). */
 void request_record(struct request *request, const struct claim *claim);
+void request_history(struct request *request, const struct claim *claim);
 void request_stay(struct request *request, const struct claim *claim);
 void request_head(struct request *request, const struct claim *claim);
 
-/* undo_fence: the fence of a grant that should never have been, or "". */
+struct request_end {
+	const char *fence;  /* of the grant, or empty */
+	bool undo_fence;    /* the grant should never have been */
+	int64_t keep_ms;    /* the server keeps the lock so long, unless < 1 */
+	const char *status; /* the exit status, or empty if no job ran */
+};
+
 void request_release(struct request *request, const struct claim *claim,
-    const char *undo_fence, int64_t keep_ms);
+    const struct request_end *end);
 
 /* Withdraws a try. Nothing to send for a nested run: all it has to undo is its
  * place beside the others. */

@@ -53,8 +53,9 @@ void set_step(struct set *set);
 void set_renew(struct set *set);
 
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
- * freed, or kept by the server until keep_until. */
-void set_release(struct set *set, int64_t keep_until);
+ * freed, or kept by the server until keep_until. status: see
+ * release_note_status. */
+void set_release(struct set *set, int64_t keep_until, int status);
 
 /* From any state to RELEASED, as release_at_once. */
 void set_cancel(struct set *set);

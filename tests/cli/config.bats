@@ -424,6 +424,7 @@ wrong() {
 		exclusive = yes                  # default
 		ttl = 60s                        # $PWD/conf:1
 		min-hold = 0s                    # default
+		keep-history = 172800s           # default
 		nonblock = yes                   # command line
 		conflict-exit-code = 75          # default
 		quiet = no                       # default

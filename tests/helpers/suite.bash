@@ -339,7 +339,7 @@ no_processes_left() {
 
 # Keys of this test's lock that are left, but for the fence.
 keys_left() {
-	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'
+	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:[fr]$'
 }
 
 none_left() {

@@ -108,7 +108,7 @@ ran_once() {
 	[[ ! -s $ERR ]]
 	ran_once
 	# Nothing but the scripts is sent once more.
-	[[ $(sent CLIENT) == 1 && $(sent EVAL/7) == 2 && $(sent EVAL/8) == 2 ]]
+	[[ $(sent CLIENT) == 1 && $(sent EVAL/8) == 2 && $(sent EVAL/9) == 2 ]]
 	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
 }
 
@@ -185,31 +185,31 @@ ran_once() {
 # The try, which has gone as a digest, is followed by its release alone.
 is_released_unsent() {
 	job
-	passed EVAL/7 1
+	passed EVAL/8 1
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
-	[[ $(sent EVAL/7) == 1 && $(sent EVAL/8) == 1 && $(calls set) == 0 ]]
+	[[ $(sent EVAL/8) == 1 && $(sent EVAL/9) == 1 && $(calls set) == 0 ]]
 	[[ ! -e job && -z $(keys_left) ]]
 }
 
 @test "a try without its script is not sent again behind its release" {
 	cold_server
-	rules delay:200:EVAL/7:1
+	rules delay:200:EVAL/8:1
 	is_released_unsent
 }
 
 @test "a try without its script is not sent again to a cluster behind its release" {
 	TOPOLOGY=cluster own_server
-	start_proxy proxy delay:200:EVAL/7:1
+	start_proxy proxy delay:200:EVAL/8:1
 	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:$PORT
 	is_released_unsent
 }
 
 @test "a try whose time is over is not sent again" {
 	cold_server
-	rules late:700:EVAL/7:1
+	rules late:700:EVAL/8:1
 	run -69 rl -w 0.3 touch ran
-	wait_until eval '(($(sent EVAL/7) == 1))'
+	wait_until eval '(($(sent EVAL/8) == 1))'
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
@@ -227,12 +227,12 @@ is_released_unsent() {
 @test "a release without its script is sent again, though the run was signalled" {
 	cold_server
 	running
-	rules delay:100:EVAL/8:1
+	rules delay:100:EVAL/9:1
 	touch "done"
-	passed EVAL/8 1
+	passed EVAL/9 1
 	kill -TERM "$PID"
 	exits_with 7 "$PID"
-	[[ $(sent EVAL/8) == 2 && -z $(keys_left) ]]
+	[[ $(sent EVAL/9) == 2 && -z $(keys_left) ]]
 }
 
 # The server that thaws knows how to grant, not how to release, and we are gone.
@@ -241,10 +241,10 @@ is_released_unsent() {
 	load_script acquire_exclusive
 	freeze
 	job -t 60
-	passed EVAL/7 1
+	passed EVAL/8 1
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
-	passed EVAL/8 1
+	passed EVAL/9 1
 	thaw
 	wait_until eval '(($(calls eval) == 2))' # an undo and the release
 	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
@@ -255,14 +255,14 @@ is_released_unsent() {
 	running -t 60
 	freeze
 	touch "done"
-	passed EVAL/8 1
+	passed EVAL/9 1
 	kill -TERM "$PID" # ends the wait for a server that is silent
 	exits_with 7 "$PID"
-	passed EVAL/8 2
+	passed EVAL/9 2
 	thaw
 	wait_until none_left
 	says 'cannot confirm the release'
-	[[ $(sent EVAL/8) == 2 && $(calls eval) == 2 ]] # of the try and of the release
+	[[ $(sent EVAL/9) == 2 && $(calls eval) == 2 ]] # of the try and of the release
 }
 
 @test "a waiter that is ended leaves nothing, with scripts forgotten each time" {
@@ -351,9 +351,9 @@ own_replica() {
 	through
 	cli config resetstat
 	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/7) == 2 && $(sent WAIT) == 2 && $(grants) == 1 ]]
+	[[ -z $output && $(sent EVAL/8) == 2 && $(sent WAIT) == 2 && $(grants) == 1 ]]
 	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/7) == 3 && $(sent WAIT) == 3 && -z $(keys_left) ]]
+	[[ -z $output && $(sent EVAL/8) == 3 && $(sent WAIT) == 3 && -z $(keys_left) ]]
 	run -69 rl --wait-replicas 2:100ms -n touch ran
 	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
 }

@@ -170,7 +170,7 @@ score_or_pttl() {
 		run -0 rl $option --min-hold 30 true
 		catch_up
 		first=$(score_or_pttl)
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
 		[[ ${lines[0]} == 3 ]]
 		(($(score_or_pttl) <= first + 500))
 		cli del "$KEY" "$I"
@@ -178,11 +178,11 @@ score_or_pttl() {
 	done
 	# Its answer lost, it is sent again, with what is left by then.
 	own=$RLOCKRUN_REDIS
-	start_proxy cut cut:EVAL/8:1
+	start_proxy cut cut:EVAL/9:1
 	run -0 rl --min-hold 30 true
 	RLOCKRUN_REDIS=$own
 	(($(cli pttl "$KEY") <= 30000 && $(cli pttl "$KEY") > 25000))
-	start_proxy drop drop:EVAL/8:1
+	start_proxy drop drop:EVAL/9:1
 	KEY=$KEY:late
 	run -0 rl --min-hold 1 true
 	[[ $(cli exists "$KEY") == 0 ]]

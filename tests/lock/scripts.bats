@@ -51,6 +51,7 @@ state() {
 		*:rlk:i) cli --raw hget "$key" token ;;
 		*:rlk:m:*) cli --raw lrange "$key" 0 -1 ;;
 		*:rlk:f) ;;
+		*:rlk:r) cli --raw hmget "$key" host pid end status success_host ;;
 		*) cli --raw get "$key" ;;
 		esac
 	done
@@ -65,7 +66,7 @@ state() {
 	fence=$(cli get "$F")
 	cli pexpire "$KEY" 1500
 	cli pexpire "$I" 1500
-	again EVAL/7 1
+	again EVAL/8 1
 	[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 	[[ $(cli get "$KEY") == "$token" && $(cli get "$F") == "${lines[1]}" ]]
 	[[ $(cli hget "$I" fence) == "${lines[1]}" ]]
@@ -81,9 +82,9 @@ state() {
 	wait_in_line
 	tickets=$(cli zrange "$Q" 0 -1 withscores)
 	state >before
-	again EVAL/7 2
+	again EVAL/8 2
 	[[ ${lines[0]} == 0 && ${lines[2]} == 0 ]]
-	again EVAL/7 3
+	again EVAL/8 3
 	[[ ${lines[0]} == 0 && ${lines[2]} == 1 ]]
 	[[ $(cli zrange "$Q" 0 -1 withscores) == "$tickets" ]]
 	state | diff before -
@@ -95,7 +96,7 @@ state() {
 
 @test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
 	run -0 rl -t 1 true
-	again EVAL/7 1
+	again EVAL/8 1
 	[[ ${lines[0]} == 1 ]]
 	run -0 rl touch ran
 	[[ -e ran && -z $(keys_left) ]]
@@ -135,7 +136,7 @@ renewed() {
 	catch_up
 	rings=$(grep -c 'lua\] "RPUSH"' "$MONITOR")
 	state >before
-	again EVAL/8 1
+	again EVAL/9 1
 	[[ ${lines[0]} == 0 ]]
 	state | diff before -
 	catch_up
@@ -151,7 +152,7 @@ renewed() {
 	wait_in_line
 	run -75 rl -w 0.3 true
 	state >before
-	again EVAL/8 1
+	again EVAL/9 1
 	[[ ${lines[0]} == 0 ]]
 	state | diff before -
 	touch "done"
@@ -186,7 +187,7 @@ renewed() {
 	wait_for_file in
 	state >before
 	fence=$(cli get "$F")
-	again EVAL/7 2
+	again EVAL/7 1
 	[[ ${lines[0]} == 1 && ${lines[1]} == "$fence" ]]
 	state | diff before -
 	wait_until grep -qF ' "1" "'"$N"'" ' "$MONITOR"
@@ -197,7 +198,7 @@ renewed() {
 	run -0 "$HELPERS/again" <(grep -F ' "1" "'"$N"'" ' "$MONITOR") \
 		"$SUITE_DIR/s" EVAL/1 1
 	[[ $(cli exists "$N") == 0 ]]
-	again EVAL/8 1
+	again EVAL/8 2
 	[[ ${lines[0]} == 2 && $(cli exists "$KEY") == 1 ]]
 	touch go
 	exits_with 0 "$PID"

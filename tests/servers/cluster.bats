@@ -50,7 +50,7 @@ keys_left() {
 	local i
 	for i in "${!PORTS[@]}"; do
 		node_cli "$SUITE_DIR/c$i" --raw keys "*$KEY*" 2>/dev/null
-	done | grep -v ':rlkt\?:f$'
+	done | grep -v ':rlkt\?:[fr]$'
 }
 
 # key_on NODE: changes KEY to one that this primary of the suite owns.
@@ -76,7 +76,7 @@ fails() {
 	for i in 0 1 2; do
 		key_on "$i"
 		run -0 rl sh -c 'redis-cli -p "$0" get "$RLOCKRUN_KEY"; redis-cli -p "$0" --raw keys "*$RLOCKRUN_KEY*" | wc -l' "${PORTS[i]}"
-		[[ ${lines[0]} =~ ^[0-9a-f-]{36}$ && ${lines[1]} == 3 ]]
+		[[ ${lines[0]} =~ ^[0-9a-f-]{36}$ && ${lines[1]} == 4 ]]
 		[[ -z $(keys_left) ]]
 	done
 }

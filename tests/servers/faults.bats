@@ -58,23 +58,23 @@ auth_ends_at() {
 }
 
 @test "the connection ends before the server hears of the acquire" {
-	ends_at lose:EVAL/7:1
+	ends_at lose:EVAL/8:1
 }
 
 @test "a lost reply of an acquire: the waiter does not wait for its own lease" {
-	ends_at cut:EVAL/7:1
+	ends_at cut:EVAL/8:1
 	# The second try found its own token there, and was given a new fence.
-	has_passed proxy EVAL/7 2
+	has_passed proxy EVAL/8 2
 	[[ $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
 }
 
 @test "the connection ends after the acquire: it is opened anew for the release" {
-	ends_at hangup:EVAL/7:1
+	ends_at hangup:EVAL/8:1
 }
 
 # bats test_tags=extra
 @test "the connection ends while holding idle: it is opened anew for the renewal" {
-	through hangup:EVAL/7:1
+	through hangup:EVAL/8:1
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -85,9 +85,9 @@ auth_ends_at() {
 # bats test_tags=extra
 @test "the connection ends while waiting" {
 	cli set "$KEY" other
-	through hangup:EVAL/7:2 cut:EVAL/7:3 lose:EVAL/7:4
+	through hangup:EVAL/8:2 cut:EVAL/8:3 lose:EVAL/8:4
 	job
-	passed EVAL/7 6
+	passed EVAL/8 6
 	(($(connections) == 4))
 	cli del "$KEY"
 	wait_for_file job
@@ -112,17 +112,17 @@ auth_ends_at() {
 }
 
 @test "the connection ends before the server hears of the release" {
-	ends_at lose:EVAL/8:1
+	ends_at lose:EVAL/9:1
 	(($(connections) == 2))
 }
 
 @test "a lost reply of a release: the job's status, the lock is free, no loss is reported" {
-	ends_at cut:EVAL/8:1
-	has_passed proxy EVAL/8 2
+	ends_at cut:EVAL/9:1
+	has_passed proxy EVAL/9 2
 }
 
 @test "the connection ends at each release: a warning, the job's status" {
-	through lose:EVAL/8
+	through lose:EVAL/9
 	running -t 1
 	touch "done"
 	wait_until gone "$PID"
@@ -166,7 +166,7 @@ is_connecting() {
 	through
 	job
 	says waiting
-	rules vanish:EVAL/7:1
+	rules vanish:EVAL/8:1
 	since=$(now_ms)
 	cli del "$KEY"
 	wait_for_file job
@@ -206,11 +206,11 @@ is_connecting() {
 	through
 	start rl -w 20 --server-timeout 3 sh -c 'echo B >>order'
 	says waiting
-	rules drop:EVAL/7:1
-	passed EVAL/7 2
+	rules drop:EVAL/8:1
+	passed EVAL/8 2
 	RLOCKRUN_REDIS=unix://$SUITE_DIR/s start rl -w 20 sh -c 'echo C >>order'
 	says waiting
-	passed EVAL/7 3
+	passed EVAL/8 3
 	(($(connections) == 2))
 	touch "done"
 	wait_until eval '[[ -e order && $(wc -l <order) == 2 ]]'
@@ -220,24 +220,24 @@ is_connecting() {
 }
 
 @test "S30: a try that comes late plants nothing that its owner believes" {
-	through late:3000:EVAL/7:1
+	through late:3000:EVAL/8:1
 	running -t 12 --server-timeout 3
 	(($(connections) == 2))
 	[[ $(cli getdel "$KEY") == "$(<token)" ]]
 	RLOCKRUN_REDIS=unix://$SUITE_DIR/s run -0 rl true
 	[[ $(cli exists "$KEY") == 0 ]]
 	# The first try has arrived, and what it planted is not the job's token.
-	passed EVAL/7 2
+	passed EVAL/8 2
 	exits_with 79 "$PID"
 	wait_until none_left
 }
 
 # bats test_tags=extra
 @test "S30: a job that ends before it learns of the loss exits 79, too" {
-	through late:3000:EVAL/7:1 lose:EVAL/5
+	through late:3000:EVAL/8:1 lose:EVAL/6
 	running -t 60 --server-timeout 3
 	[[ $(cli getdel "$KEY") == "$(<token)" ]]
-	passed EVAL/7 2
+	passed EVAL/8 2
 	wait_until eval '[[ $(cli exists "$KEY") == 1 ]]'
 	[[ $(cli get "$KEY") != "$(<token)" ]]
 	touch "done"
@@ -286,7 +286,7 @@ is_connecting() {
 	passed CLIENT 2
 	touch "done"
 	exits_with 7 "$PID"
-	[[ $(grep '^EVAL' proxy/log | tail -n 2 | xargs) == 'EVAL/1 EVAL/8' ]]
+	[[ $(grep '^EVAL' proxy/log | tail -n 2 | xargs) == 'EVAL/1 EVAL/9' ]]
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
@@ -298,7 +298,7 @@ is_connecting() {
 	passed EVAL/1 1 # on the second connection
 	touch "done"
 	exits_with 7 "$PID"
-	[[ $(grep '^EVAL' proxy/log | tail -n 3 | xargs) == 'EVAL/1 EVAL/1 EVAL/8' ]]
+	[[ $(grep '^EVAL' proxy/log | tail -n 3 | xargs) == 'EVAL/1 EVAL/1 EVAL/9' ]]
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
@@ -309,50 +309,50 @@ is_connecting() {
 	passed EVAL/1 2
 	touch "done"
 	exits_with 7 "$PID"
-	passed EVAL/8 1
+	passed EVAL/9 1
 	[[ $(cli exists "$KEY") == 0 && $(tail -n 1 "$ERR") == *"cannot confirm the release"* ]]
 }
 
 # bats test_tags=extra
 @test "half-open when the job ends: freed by way of another connection" {
-	ends_at vanish:EVAL/8:1
+	ends_at vanish:EVAL/9:1
 	(($(connections) == 2))
 }
 
 # bats test_tags=extra
 @test "silence instead of the reply to a release: the job's status, freed, not lost" {
-	ends_at drop:EVAL/8:1
-	has_passed proxy EVAL/8 2
+	ends_at drop:EVAL/9:1
+	has_passed proxy EVAL/9 2
 }
 
 # --- too late --------------------------------------------------------------------------
 
 @test "an acquire that arrives after -w is undone" {
-	through late:1500:EVAL/7:1
+	through late:1500:EVAL/8:1
 	run -69 rl -w 0.5 touch ran
 	[[ ! -e ran ]]
-	run ! has_passed proxy EVAL/8 1
-	passed EVAL/8 1
+	run ! has_passed proxy EVAL/9 1
+	passed EVAL/9 1
 	wait_until none_left
 }
 
 # bats test_tags=extra
 @test "an acquire that arrives after --server-timeout is undone" {
-	through late:1500:EVAL/7:1
+	through late:1500:EVAL/8:1
 	run -69 rl --server-timeout 0.5 touch ran
 	[[ ! -e ran ]]
-	passed EVAL/8 1
+	passed EVAL/9 1
 	wait_until none_left
 }
 
 # bats test_tags=extra
 @test "an acquire that arrives after a signal is undone" {
-	through late:1500:EVAL/7:1
+	through late:1500:EVAL/8:1
 	job
 	wait_until is_blocked "$PID"
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
-	passed EVAL/8 1
+	passed EVAL/9 1
 	wait_until none_left
 	[[ ! -e job ]]
 }
@@ -364,17 +364,17 @@ is_blocked() {
 
 # bats test_tags=extra
 @test "a retry that arrives after -w, and the first one's reply was lost: undone" {
-	through cut:EVAL/7:1 late:1500:EVAL/7:2
+	through cut:EVAL/8:1 late:1500:EVAL/8:2
 	run -69 rl -w 1 touch ran
 	[[ ! -e ran ]]
-	passed EVAL/8 1
+	passed EVAL/9 1
 	wait_until none_left
 }
 
 @test "a grant that is 0.6 TTL late is asked for again, the job has a fresh lease" {
-	through delay:1200:EVAL/7:1
+	through delay:1200:EVAL/8:1
 	running -t 2
-	has_passed proxy EVAL/7 2
+	has_passed proxy EVAL/8 2
 	[[ $(cli get "$KEY") == "$(<token)" && $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
 	left_above 1000
 	ends_well
@@ -382,16 +382,16 @@ is_blocked() {
 
 # bats test_tags=extra
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
-	through delay:1200:EVAL/7
+	through delay:1200:EVAL/8
 	run -69 rl -t 2 --server-timeout 6 touch ran
 	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
-	passed EVAL/8 1
+	passed EVAL/9 1
 	wait_until none_left
 }
 
 # bats test_tags=extra
 @test "grants that are later than the lease: no job, 69, nothing is left" {
-	through delay:1300:EVAL/7
+	through delay:1300:EVAL/8
 	run -69 rl -t 1 -w 3 touch ran
 	[[ ! -e ran ]]
 	wait_until none_left
@@ -418,7 +418,7 @@ is_blocked() {
 }
 
 @test "a doubled reply of an acquire: the connection is opened anew" {
-	through twice:EVAL/7:1
+	through twice:EVAL/8:1
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -429,9 +429,9 @@ is_blocked() {
 # bats test_tags=extra
 @test "a doubled reply of a try that found it busy is not that of the next" {
 	cli set "$KEY" other
-	through twice:EVAL/7
+	through twice:EVAL/8
 	job
-	passed EVAL/7 4
+	passed EVAL/8 4
 	[[ ! -e job ]]
 	cli del "$KEY"
 	wait_for_file job
@@ -459,15 +459,15 @@ is_blocked() {
 }
 
 @test "a doubled reply of a release" {
-	ends_at twice:EVAL/8:1
+	ends_at twice:EVAL/9:1
 }
 
 # bats test_tags=extra
 @test "a server that speaks unasked while waiting" {
 	cli set "$KEY" other
-	through also:EVAL/7:2:+hello
+	through also:EVAL/8:2:+hello
 	job
-	passed EVAL/7 4
+	passed EVAL/8 4
 	(($(connections) == 2))
 	cli del "$KEY"
 	wait_for_file job
@@ -475,7 +475,7 @@ is_blocked() {
 }
 
 @test "a server that speaks unasked while holding" {
-	through 'also:EVAL/7:1::1'
+	through 'also:EVAL/8:1::1'
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))
@@ -484,7 +484,7 @@ is_blocked() {
 
 # bats test_tags=extra
 @test "a server that pushes while holding" {
-	through 'also:EVAL/7:1:>2\r\n+message\r\n+hello'
+	through 'also:EVAL/8:1:>2\r\n+message\r\n+hello'
 	running -t 2
 	passed EVAL/1 2
 	(($(connections) == 2))

@@ -25,7 +25,7 @@ peak_below() {
 # nonsense WORDS TEXT: TEXT as the reply of an acquire: 69 in time, with WORDS in one
 # line.
 nonsense() {
-	through "answer:EVAL/7::$2"
+	through "answer:EVAL/8::$2"
 	since=$(now_ms)
 	run -69 rl -n --server-timeout 0.3 touch ran
 	since=$(($(now_ms) - since))
@@ -44,9 +44,9 @@ always_nonsense() {
 	cli set "$KEY" other
 	job -t 2
 	says waiting
-	rules "answer:EVAL/7:1:$2"
-	wait_until answered EVAL/7
-	passed EVAL/7 3
+	rules "answer:EVAL/8:1:$2"
+	wait_until answered EVAL/8
+	passed EVAL/8 3
 	peak_below 8000
 	rules "answer:EVAL/1:1:$2"
 	cli del "$KEY"
@@ -54,7 +54,7 @@ always_nonsense() {
 	says "renewed again"
 	grep -q 'cannot renew the lock, .*: .*'"$RLOCKRUN_REDIS: .*$1" "$ERR"
 	peak_below 8000
-	rules "answer:EVAL/8:1:$2"
+	rules "answer:EVAL/9:1:$2"
 	ends_well
 }
 
@@ -159,7 +159,7 @@ reply() {
 # does not: 69 with one line, no crash, no job.
 is_refused() {
 	local options
-	rules "answer:EVAL/7::$(reply "$@")"
+	rules "answer:EVAL/8::$(reply "$@")"
 	for options in -n '-w 5' "-p 3 -n"; do
 		# shellcheck disable=SC2086 # several words
 		run rl $options --server-timeout 0.2 touch ran
@@ -176,7 +176,7 @@ BIG=9223372036854775807
 # bats test_tags=extra
 @test "S29: numbers of a busy reply out of range: 69, no crash, no job" {
 	through
-	rules "answer:EVAL/7::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0)"
+	rules "answer:EVAL/8::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0)"
 	run -75 rl -n touch ran
 	# left, rank, how many wait, who, kind, count, permits, host, pid, user, label, held
 	is_refused 0 "$BIG" 0 1 =known =x 1 0 =h =1 =u = 5 0
@@ -225,8 +225,8 @@ BIG=9223372036854775807
 	export RLOCKRUN
 	for answer in "$(reply 2 =x)" "$(reply 3)" "$(reply 0 9 0 1 =known =x 1 0 =h =1 =u 5 0)" \
 		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0)"; do
-		through "answer:EVAL/7:2:$answer" "answer:EVAL/7:3:$answer" \
-			"answer:EVAL/7:4:$answer" "answer:EVAL/7:5:$answer"
+		through "answer:EVAL/7:1:$answer" "answer:EVAL/7:2:$answer" \
+			"answer:EVAL/7:3:$answer" "answer:EVAL/7:4:$answer"
 		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.5 touch ran
 			[ $? = 69 ] && exit 5'
 		echo "$answer: $output"
@@ -239,7 +239,7 @@ BIG=9223372036854775807
 @test "S29: while holding and releasing, a reply out of range counts as none" {
 	local answer
 	for answer in "$(reply 2)" "$(reply -1)" "$(reply 1 1)" "$(reply 0 0)" "$(reply "$BIG")"; do
-		through "answer:EVAL/1:1:$answer" "answer:EVAL/8:1:$(reply 4)"
+		through "answer:EVAL/1:1:$answer" "answer:EVAL/9:1:$(reply 4)"
 		running -t 3
 		says "unexpected answer from "
 		says "renewed again"
@@ -257,7 +257,7 @@ foreign_server() {
 	run -69 rl -n --server-timeout 0.5 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
 	[[ $output == "rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: $1; command not started" ]]
-	rules hangup:EVAL/7:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
+	rules hangup:EVAL/8:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
 	running -t 3
 	says "no Redis server at $RLOCKRUN_REDIS: $1"
 	says "renewed again"

@@ -89,7 +89,7 @@ none_of_ours() {
 	done
 }
 
-keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:f$'; }
+keys_left_on() { on "$1" --raw keys "*$KEY*" | grep -v ':rlkt\?:[fr]$'; }
 
 # --- one and a majority -------------------------------------------------------
 

@@ -21,7 +21,7 @@ acquiring() {
 	local before status
 	before=$(connections)
 	# What isn't to be tried again is asked once more with fewer keys.
-	rules "answer:EVAL/7:1:-$1" "answer:EVAL/4:1:-$1" "answer:EVAL/3:1:-$1"
+	rules "answer:EVAL/8:1:-$1" "answer:EVAL/7:1:-$1" "answer:EVAL/4:1:-$1" "answer:EVAL/3:1:-$1"
 	case $2 in
 	again | anew)
 		run -7 rl -n sh -c 'exit 7'
@@ -29,19 +29,19 @@ acquiring() {
 		[[ $2 == again ]] && before=$((before + 1)) || before=$((before + 2))
 		[[ $(connections) == "$before" ]]
 		# As long as the server speaks so there is no lock, and no loop either.
-		rules "answer:EVAL/7::-$1"
+		rules "answer:EVAL/8::-$1"
 		status=69
 		;;
 	*)
 		# An error that nobody has foreseen may come from a proxy without EVALSHA.
-		rules "answer:EVAL/7::-$1" "answer:EVAL/4::-$1" "answer:EVAL/3::-$1"
+		rules "answer:EVAL/8::-$1" "answer:EVAL/7::-$1" "answer:EVAL/4::-$1" "answer:EVAL/3::-$1"
 		status=$2
 		;;
 	esac
 	run "-$status" rl -n --server-timeout 0.25 touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${TOLD:-${1%% *}}"* ]]
 	[[ ! -e ran && -z $(keys_left) ]]
-	(($(grep -c '^answered EVAL/7' proxy/log) < 20))
+	(($(grep -c '^answered EVAL/8' proxy/log) < 20))
 }
 
 # Who holds gets ERROR for a renewal: `again` and `anew` as above, or `lost`.
@@ -72,7 +72,7 @@ holding() {
 # is the lock alone, what tells about its holder may stay.
 releasing() {
 	local before
-	rules "answer:EVAL/8:1:-$1"
+	rules "answer:EVAL/9:1:-$1"
 	running
 	before=$(connections)
 	case $2 in
@@ -88,7 +88,7 @@ releasing() {
 		cli del "{$KEY}:rlk:i"
 		;;
 	told)
-		rules "answer:EVAL/8::-$1"
+		rules "answer:EVAL/9::-$1"
 		touch "done"
 		exits_with 7 "$PID"
 		[[ $(<"$ERR") == "rlockrun: \"$KEY\": cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"${TOLD:-$1}"* ]]
@@ -243,13 +243,13 @@ row() {
 }
 
 @test "an error that stays, while releasing: no longer than the lease, the job's status" {
-	through "answer:EVAL/8::-LOADING Redis is loading"
+	through "answer:EVAL/9::-LOADING Redis is loading"
 	running -t 1
 	touch "done"
 	wait_until gone "$PID"
 	exits_with 7 "$PID"
 	[[ $(tail -n 1 "$ERR") == *": cannot confirm the release, the lock may last for its ttl: "*LOADING* ]]
-	(($(grep -c '^answered EVAL/8' proxy/log) > 1))
+	(($(grep -c '^answered EVAL/9' proxy/log) > 1))
 	wait_until is_free
 }
 
@@ -258,7 +258,7 @@ row() {
 	through
 	start "$RLOCKRUN" -k "$KEY" -w 1.5 --server-timeout 0.5 touch ran
 	says waiting
-	rules "answer:EVAL/7::-LOADING Redis is loading"
+	rules "answer:EVAL/8::-LOADING Redis is loading"
 	wait_until gone "$PID"
 	exits_with 69 "$PID"
 	[[ $(tail -n 1 "$ERR") == *LOADING* && ! -e ran ]]
@@ -270,7 +270,7 @@ row() {
 	through
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 2.5 touch ran
 	says waiting
-	rules "answer:EVAL/7::-LOADING Redis is loading"
+	rules "answer:EVAL/8::-LOADING Redis is loading"
 	says "LOADING Redis is loading (it is loading its data; --server-timeout limits the wait); trying again"
 	cli del "$KEY"
 	rules
@@ -300,7 +300,7 @@ trouble() {
 	touch "done"
 	through
 	RLOCKRUN_REDIS=unix://$PWD/proxy/s start "$RLOCKRUN" -k "$KEY:new" sh -c 'exit 6'
-	passed EVAL/7 1
+	passed EVAL/8 1
 	eval "cli $2"
 	exits_with 6 "$PID"
 	exits_with 7 "${STARTED[1]}"
@@ -401,7 +401,7 @@ make_haste() {
 	[[ $output == *LOADING*"(it is loading its data; --server-timeout limits the wait)"* && ! -e ran ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	passed EVAL/7 1
+	passed EVAL/8 1
 	make_haste
 	exits_with 6 "$PID"
 	[[ -z $(keys_left) ]]
@@ -482,7 +482,7 @@ serves() {
 	[[ ${#lines[@]} == 1 && $output == *CLUSTERDOWN* ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	passed EVAL/7 1
+	passed EVAL/8 1
 	cli cluster addslotsrange 0 16383
 	exits_with 6 "$PID"
 	[[ -z $(keys_left) ]]

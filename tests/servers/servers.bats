@@ -523,7 +523,7 @@ has_read() {
 	((since > 1200 && since < 5500))
 	[[ $(tail -n 1 "$ERR") == *"too slow for this ttl unix://$PWD/slow/s: "* ]]
 	# Its lease would have lasted for another second.
-	wait_until has_passed slow EVAL/8 1
+	wait_until has_passed slow EVAL/9 1
 	[[ -z $(keys_left) ]]
 	[[ ! -e ran ]]
 }
@@ -589,7 +589,7 @@ busy() {
 	wait_until busy
 	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
 		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
-	wait_until has_passed proxy EVAL/7 2
+	wait_until has_passed proxy EVAL/8 2
 	cli script kill
 	exits_with 6 "$PID"
 	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
@@ -608,7 +608,7 @@ busy() {
 	start "$RLOCKRUN" -k "$KEY" -r "unix://$SUITE_DIR/s?db=3" true
 	waiter=$PID
 	start "$RLOCKRUN" -k "$KEY" -r "$RLOCKRUN_REDIS?db=3" true
-	wait_until has_passed proxy EVAL/7 3
+	wait_until has_passed proxy EVAL/8 3
 	cli script kill
 	wait_until is_client "$waiter"
 	wait_until is_client "$PID"
@@ -635,7 +635,7 @@ is_client() {
 	cli config set maxclients 1
 	start_proxy proxy
 	RLOCKRUN_PASSWORD=secret start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
-	wait_until has_passed proxy EVAL/7 2
+	wait_until has_passed proxy EVAL/8 2
 	run -1 gone "$PID"
 	kill "${STARTED[0]}"
 	exits_with 6 "$PID"

@@ -15,6 +15,7 @@ static const struct {
     {CLAIM_WITH_RECORD, 3, 3, 2},
     {CLAIM_WITH_NESTED, 4, 4, 2},
     {CLAIM_WITH_QUEUE, 7, 8, 5},
+    {CLAIM_WITH_HISTORY, 8, 9, 6},
 };
 
 static struct lock_config config = {.server_count = 1,
@@ -53,6 +54,7 @@ check_keys(const struct request *request, int count, const char *what)
 static void
 test_tiers(void)
 {
+	const struct request_end end = {"", false, -5, ""};
 	struct claim claim;
 	struct request request;
 
@@ -65,7 +67,7 @@ test_tiers(void)
 		is_text(request.argv[1 + tiers[i].acquire], claim.token,
 		    "  then the token");
 		request_fini(&request);
-		request_release(&request, &claim, "", -5);
+		request_release(&request, &claim, &end);
 		check_keys(&request, tiers[i].release, "release");
 		is_text(request.argv[1 + tiers[i].release + 4], "0",
 		    "  keeps for no time that is over");
@@ -80,8 +82,11 @@ test_tiers(void)
 		is_int(request.argc, claim.tier > CLAIM_KEY_ONLY ? 3 : 0,
 		    "the record's life");
 		request_head(&request, &claim);
-		is_int(request.argc, claim.tier == CLAIM_WITH_QUEUE ? 4 : 0,
+		is_int(request.argc, claim.tier >= CLAIM_WITH_QUEUE ? 4 : 0,
 		    "the head of the queue");
+		request_history(&request, &claim);
+		is_int(request.argc, claim.tier == CLAIM_WITH_HISTORY ? 3 : 0,
+		    "the history's life");
 		request_stay(&request, &claim);
 		is_int(request.argc, 0, "no nested run");
 	}

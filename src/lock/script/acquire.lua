@@ -2,11 +2,13 @@
 --
 -- KEYS: the lock, its last fence (:f), the record of its holders (:i), nested
 --   runs (:n), the queue (:q), until when its waiters are alive (:l), the own
---   doorbell (:m); all of them, or the first four, three or one.
+--   doorbell (:m), the last run (:r); all of them, or the first seven, four,
+--   three or one.
 -- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
 --   number of permits or '', host, pid, user, command, label or '', own name in
 --   the queue, 1 to wait in it or 0, how many may wait at most or '', padding,
---   the former tokens: whatever tries under these were granted is ours now.
+--   life of :r in ms or '', the former tokens: whatever tries under these were
+--   granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
 --   allow or 0, waiters to notify...}.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
@@ -21,19 +23,21 @@
 --   expired entries as it may, and more of them hide whether the lock is free;
 --   or it names as many waiters as it may, and there are more to notify. A
 --   waiter has its place in the queue. Call again at once.
-local lock, fence, info, _, queue, alive, doorbell = unpack(KEYS)
+local lock, fence, info, _, queue, alive, doorbell, history = unpack(KEYS)
 local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local letter, limit = ARGV[4], tonumber(ARGV[5])
 local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
   command = ARGV[9], label = ARGV[10]}
 local me, wait, most = ARGV[11], ARGV[12] == '1', tonumber(ARGV[13])
-local former = {unpack(ARGV, 15)}
+local history_life = tonumber(ARGV[15])
+local former = {unpack(ARGV, 16)}
 -- include: call
 -- include: time
 local now_us = time[1] * 1000000 + time[2]
 -- include: sweep
 -- include: holders
 -- include: record
+-- include: history
 -- include: queue
 -- include: KIND
 
@@ -218,6 +222,12 @@ local function grant(held, in_queue, number)
   if in_queue then
     call('ZREM', queue, me)
     call('ZREM', alive, me)
+  end
+  if history then
+    write_history('token', token, 'host', self.host, 'pid', self.pid,
+      'user', self.user, 'label', self.label,
+      'start', string.format('%.0f', now), 'fence', number,
+      'end', '', 'status', '')
   end
   write_lock()
 end

@@ -3,29 +3,32 @@
 -- gives up calls it, too. Whatever becomes of the queue, the lock is freed.
 --
 -- KEYS: as those of acquire; with the queue also the doorbell of the waiter
---   that is expected to be its head.
+--   that is expected to be its head, before the last run (:r).
 -- ARGV: token, letter of the kind, number of permits or '', the fence if the
 --   grant is to be undone because it should never have been, ms to keep the
 --   lock for or 0, own name in the queue, the nested run or '', the waiter that
---   is expected to be the head or '', the former tokens: whatever these were
+--   is expected to be the head or '', life of :r in ms or '', the exit status or
+--   '' if no job ran, the fence, host, the former tokens: whatever these were
 --   granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
 --   lock: release again at once; ms that it is kept for; who comes behind those
 --   that are notified (for notify_behind), or ''; waiters to notify...}.
 -- The lock alone does where its slot migrates.
-local lock, fence, info, nested, queue, alive, doorbell, head_doorbell =
-  unpack(KEYS)
+local lock, fence, info, nested, queue, alive, doorbell, head_doorbell,
+  history = unpack(KEYS)
 local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local number, keep_ms, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]
 local run, expected = ARGV[7] or '', ARGV[8]
-local former = {unpack(ARGV, 9)}
+local history_life, status = tonumber(ARGV[9]), ARGV[10]
+local former = {unpack(ARGV, 13)}
 -- include: call
 -- A server that denies TIME must not keep the lock from being freed.
 local time = redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: sweep
 -- include: holders
+-- include: history
 -- include: queue
 -- include: KIND
 -- include: ours
@@ -114,6 +117,23 @@ local function free(owned)
   return held
 end
 
+-- The end of our run, whatever becomes of the lock. The last success outlives
+-- later failures.
+local function record_end()
+  if not history or run ~= '' then return end
+  if status == '' then return forget_run(token) end
+  if now == 0 then return end
+  local ended = string.format('%.0f', now)
+  local fields = is_last_run() and {'end', ended, 'status', status} or {}
+  if status == '0' then
+    for _, text in ipairs({'success', ended, 'success_fence', ARGV[11],
+      'success_host', ARGV[12]}) do
+      fields[#fields + 1] = text
+    end
+  end
+  if fields[1] then write_history(unpack(fields)) end
+end
+
 -- If those that are notified are dead, the waiter behind them notices late when
 -- its heartbeat is slow, and the others when it is dead, too.
 local function waiter_behind(count)
@@ -132,14 +152,19 @@ end
 return answer_of(function()
   local owned = is_ours()
   local left, any = leave(owned)
-  if left then return left end
+  if left then
+    if owned then record_end() end
+    return left
+  end
   local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
   if owned and keep_ms > 0 then
     keep_for(keep_ms)
+    record_end()
     -- The head of the queue looks at the lock anew.
     return {3, 0, keep_ms, '', first}
   end
   local is_lock, held = true, free(owned)
+  if owned then record_end() end
   if not held then is_lock, held = pcall(find_holders, remove_expired) end
 
   -- Those that can go now are notified, even if it was not we who freed the

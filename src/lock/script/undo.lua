@@ -4,9 +4,12 @@
 -- that we have gone. This arrives together with the try.
 --
 -- KEYS: the lock, the record of its holders (:i), and with the queue it (:q),
---   until when its waiters are alive (:l), the own doorbell (:m).
+--   until when its waiters are alive (:l), the own doorbell (:m), and the last
+--   run (:r) if its history is kept.
 -- ARGV: token, own name in the queue, the former tokens.
-local lock, info, queue, alive, doorbell = unpack(KEYS)
+local lock, info, queue, alive, doorbell, history = unpack(KEYS)
+-- include: history
+
 for _, token in ipairs({ARGV[1], unpack(ARGV, 3)}) do
   if redis.pcall('GET', lock) == token then
     redis.pcall('DEL', unpack({lock, info}))
@@ -14,6 +17,7 @@ for _, token in ipairs({ARGV[1], unpack(ARGV, 3)}) do
     redis.pcall('ZREM', lock, token, 's:' .. token)
     if info then redis.pcall('HDEL', info, token) end
   end
+  if history then forget_run(token) end
 end
 if queue then
   redis.pcall('ZREM', queue, ARGV[2])

@@ -41,6 +41,12 @@ local function write_record(held, number)
   for _, other in ipairs(former) do call('HDEL', info, other) end
 end
 
+-- Whether the last run in the history is ours: others may have been granted the
+-- lock since.
+local function is_last_run()
+  return redis.pcall('HGET', history, 'token') == token
+end
+
 local function write_lock()
   local life = math.max(3 * ttl, redis.pcall('PTTL', lock))
   call('ZADD', lock, now + ttl, member)

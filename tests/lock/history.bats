@@ -1,0 +1,325 @@
+#!/usr/bin/env bats
+# The record of the last run (:r): who writes it and when, how long it lives, and
+# that nothing in it can stop a run.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+
+load ../helpers/suite
+load ../helpers/queue
+load ../helpers/kinds
+load ../helpers/faults
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_kinds_test
+	R="{$KEY}:rlk:r"
+}
+teardown() {
+	end_monitor
+	end_test
+}
+
+# history FIELD
+history() { cli --raw hget "$R" "$1"; }
+
+# is_recorded FIELD VALUE
+is_recorded() {
+	[[ $(history "$1") == "$2" ]] || {
+		cli hgetall "$R" >&2
+		return 1
+	}
+}
+
+# user RULE...: RLOCKRUN_REDIS is the URL of that user, who may use K and the
+# helper keys as an access rule of former versions lists them.
+user() {
+	cli acl setuser "$KEY" reset on '>secret' "~$KEY" "~{$KEY}:rlk:[finqlm]*" "$@" >/dev/null
+	RLOCKRUN_REDIS=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
+}
+
+# --- what is written ------------------------------------------------------------
+
+@test "the start is recorded with the grant, the end with the release" {
+	local before
+	before=$(server_ms)
+	LOGNAME=deploy hold --label 'nightly sync'
+	is_recorded token "$(cli get "$KEY")"
+	is_recorded host "$(hostname)"
+	is_recorded pid "$PID"
+	is_recorded user deploy
+	is_recorded label 'nightly sync'
+	is_recorded fence "$(cli get "$F")"
+	is_recorded end ''
+	is_recorded status ''
+	(($(history start) >= before && $(history start) <= $(server_ms)))
+	[[ -z $(history success) ]]
+	before=$(server_ms)
+	touch "done"
+	exits_with 0 "$PID"
+	(($(history end) >= before && $(history end) <= $(server_ms)))
+	is_recorded status 0
+	is_recorded success "$(history end)"
+	is_recorded success_fence "$(history fence)"
+	is_recorded success_host "$(hostname)"
+	(($(cli pttl "$R") > 172790000 && $(cli pttl "$R") <= 172800000))
+}
+
+@test "the last success outlives later failures" {
+	run -0 rl true
+	local success fence
+	success=$(history success)
+	fence=$(history success_fence)
+	run -3 rl sh -c 'exit 3'
+	is_recorded status 3
+	run -137 rl sh -c 'kill -9 $$'
+	is_recorded status 137
+	printf '#!/nowhere\n' >job
+	chmod +x job
+	run -126 rl ./job
+	is_recorded status 126
+	run -124 rl --max-run 0.1 sleep 10
+	is_recorded status 124
+	is_recorded success "$success"
+	is_recorded success_fence "$fence"
+	[[ $(history fence) != "$fence" ]]
+}
+
+@test "a run that is killed, or loses its lock, records no end" {
+	hold -t 1
+	kill -KILL "$PID"
+	wait_until is_free
+	is_recorded end ''
+	is_recorded pid "$PID"
+	rm job
+	hold -t 1
+	cli del "$KEY"
+	exits_with 79 "$PID"
+	is_recorded end ''
+	rm job
+	hold -t 1
+	run -0 "$RLOCKRUN" --force-release -k "$KEY" --yes
+	exits_with 79 "$PID"
+	is_recorded end ''
+	is_recorded pid "$PID"
+	[[ -z $(history success) ]]
+	wait_until none_left
+}
+
+@test "--min-hold: the end is recorded when the job ends" {
+	run -0 rl --min-hold 1h true
+	is_recorded status 0
+	is_recorded token "$(cli get "$KEY")"
+	cli del "$KEY" "$I"
+}
+
+@test "a nested run records nothing, the outer run its own end" {
+	start "$RLOCKRUN" -k "$KEY" sh -c '"$0" -k "$1" sh -c "echo >inside; until [ -e done ]; do sleep 0.02; done; exit 9" &
+		until [ -e inside ]; do sleep 0.02; done; exit 4' "$RLOCKRUN" "$KEY"
+	exits_with 4 "$PID"
+	is_held
+	is_recorded pid "$PID"
+	is_recorded status 4
+	local end
+	end=$(history end)
+	touch "done"
+	wait_until is_free
+	is_recorded status 4
+	is_recorded end "$end"
+	wait_until none_left
+}
+
+@test "shared: each grant is the last run, each success counts" {
+	local kind
+	for kind in -s -p2; do
+		cli del "$R"
+		rm -f ./*.started go*
+		STARTED=()
+		holds A "$kind"
+		holds B "$kind"
+		is_recorded pid "${STARTED[1]}"
+		touch go.A
+		exits_with 0 "${STARTED[0]}"
+		is_recorded end ''
+		is_recorded pid "${STARTED[1]}"
+		(($(history success) > 0))
+		[[ $(history success_fence) != "$(history fence)" ]]
+		touch go
+		exits_with 0 "${STARTED[1]}"
+		is_recorded status 0
+		is_recorded success_fence "$(history fence)"
+	done
+}
+
+@test "a grant that no job has used is no run" {
+	run -0 rl true
+	own=$RLOCKRUN_REDIS
+	start_proxy late late:1500:EVAL/8:1
+	run -69 rl -w 0.5 touch ran
+	wait_until has_passed late EVAL/9 1
+	RLOCKRUN_REDIS=$own
+	wait_until is_recorded token ''
+	[[ ! -e ran ]]
+	(($(history success) > 0))
+	wait_until none_left
+	# Released again, as the other one is held.
+	run -0 rl true
+	start "$RLOCKRUN" -k "$KEY:z" sh -c 'echo >other; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file other
+	run -75 rl -k "$KEY:z" -n touch ran
+	is_recorded token ''
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -e ran ]]
+}
+
+# --- how long it lives ----------------------------------------------------------
+
+@test "--keep-history: the longest time counts, at least two ttls" {
+	run -0 rl --keep-history 1h true
+	(($(cli pttl "$R") > 3590000 && $(cli pttl "$R") <= 3600000))
+	run -0 rl --keep-history 3h true
+	(($(cli pttl "$R") > 3 * 3590000))
+	run -0 rl --keep-history 1h true
+	(($(cli pttl "$R") > 3 * 3590000))
+	cli del "$R"
+	run -0 rl --keep-history 1 -t 100 true
+	(($(cli pttl "$R") > 190000 && $(cli pttl "$R") <= 200000))
+	cli del "$R"
+	RLOCKRUN_KEEP_HISTORY=1h run -0 rl true
+	(($(cli pttl "$R") > 3590000 && $(cli pttl "$R") <= 3600000))
+}
+
+@test "the record lasts as long as a job that is longer than --keep-history" {
+	own_server
+	monitor
+	hold -t 1 --keep-history 1
+	wait_until eval '(($(grep -c "\"PEXPIRE\" \"$R\" \"2000\"" "$MONITOR") > 3))'
+	is_recorded pid "$PID"
+	touch "done"
+	exits_with 0 "$PID"
+	is_recorded status 0
+}
+
+@test "a long history is not armed with each renewal" {
+	own_server
+	monitor
+	hold -t 1
+	wait_until eval '(($(grep -c "\"PEXPIRE\" \"$I\"" "$MONITOR") > 3))'
+	touch "done"
+	exits_with 0 "$PID"
+	catch_up
+	# By acquire; after so short a time the release has to lengthen it, too.
+	[[ $(grep -c "\"PEXPIRE\" \"$R\"" "$MONITOR") == 2 ]]
+}
+
+@test "--keep-history 0 does not even name the key" {
+	own_server
+	run -0 rl true
+	local before
+	before=$(cli hgetall "$R")
+	monitor
+	run -5 rl --keep-history 0 sh -c 'exit 5'
+	run -0 rl --keep-history 0 --min-hold 0.1 true
+	catch_up
+	run ! grep -F "$R" "$MONITOR"
+	[[ $(cli hgetall "$R") == "$before" ]]
+}
+
+# --- what cannot be kept --------------------------------------------------------
+
+@test "a user without permission for the record runs as before, with the queue" {
+	user +@all
+	run -0 rl true
+	[[ -z $output ]]
+	hold
+	start "$RLOCKRUN" -k "$KEY" -v true
+	wait_until is_queued "$PID"
+	touch "done"
+	exits_with 0 "$PID"
+	grep -q "\"$KEY\": the run is not recorded: error from .*NOPERM" "$ERR"
+	run ! grep "queue cannot be used" "$ERR"
+	exits_with 0 "${STARTED[0]}"
+	[[ ! -s err.1 && $(cli exists "$R") == 0 ]]
+	run -0 rl -v --keep-history 0 true
+	[[ $output != *recorded* ]]
+	cli acl deluser "$KEY"
+}
+
+@test "it costs such a user one more try, and others none" {
+	own_server
+	start_proxy proxy
+	run -0 rl true
+	[[ $(grep -c '^EVAL/' proxy/log) == 2 ]]
+	cli acl setuser default resetkeys '~test:*' '~{test:*}:rlk:[finqlm]*'
+	run -0 rl true
+	cli acl setuser default resetkeys '~*'
+	tail -n 3 proxy/log | xargs >seen
+	[[ $(<seen) == 'EVAL/8 EVAL/7 EVAL/8' ]]
+}
+
+@test "several servers record nothing, and -v says so" {
+	own_server
+	start_server "$PWD/two"
+	start_server "$PWD/three"
+	run -0 rl --min-uptime 0 -v -r "unix://$SUITE_DIR/s" -r "unix://$PWD/two/s" \
+		-r "unix://$PWD/three/s" true
+	[[ $output == *"\"$KEY\": the run is not recorded: several servers keep none"* ]]
+	[[ $(cli exists "$R") == 0 ]]
+}
+
+# --- damage ---------------------------------------------------------------------
+
+@test "a record of the wrong type is replaced" {
+	local damage
+	for damage in "set $R x" "rpush $R a b c" "zadd $R 1 a" "sadd $R a"; do
+		cli del "$R"
+		# shellcheck disable=SC2086 # a command is several words
+		cli $damage >/dev/null
+		run -0 rl true
+		[[ -z $output && $(cli type "$R") == hash ]]
+		is_recorded status 0
+	done
+}
+
+@test "garbage in the record is overwritten, and what the job does to it stops nothing" {
+	local damage
+	cli hset "$R" token x start 1e300 end -7 status 1e300 fence garbage success nan \
+		success_host "$(printf 'x%.0s' {1..5000})" other thing
+	run -0 rl true
+	[[ -z $output ]]
+	is_recorded status 0
+	is_recorded other thing
+	for damage in "del $R" "set $R x" "hset $R token x end 5 start 1e300"; do
+		# shellcheck disable=SC2086 # a command is several words
+		run -0 rl redis-cli -s "$SUITE_DIR/s" $damage
+		run -0 rl true
+		[[ -z $output ]]
+		is_recorded status 0
+	done
+}
+
+@test "a full server: the lock is acquired or not as before, and always freed" {
+	own_server
+	hold
+	cli config set maxmemory 1
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s err.1 && -z $(keys_left) ]]
+	cli config set maxmemory 0
+	run -0 rl true
+	is_recorded status 0
+}
+
+# --- R2 -------------------------------------------------------------------------
+
+@test "R2: a release that comes twice records one end" {
+	own_server
+	monitor
+	run -3 rl sh -c 'exit 3'
+	catch_up
+	local before
+	before=$(cli hgetall "$R")
+	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
+	[[ $(cli hgetall "$R") == "$before" ]]
+}
