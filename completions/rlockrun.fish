@@ -110,7 +110,7 @@ complete -c rlockrun -n __rlockrun_no_command -l sentinel-password-file -r -F -d
 complete -c rlockrun -n __rlockrun_no_command -l tls-ca -r -F -d "Trust these CAs instead of the system's"
 complete -c rlockrun -n __rlockrun_no_command -l tls-cert -r -F -d 'Client certificate'
 complete -c rlockrun -n __rlockrun_no_command -l tls-key -r -F -d 'Its private key'
-complete -c rlockrun -n __rlockrun_no_command -l status -d 'Show the holder and the waiters of a lock'
+complete -c rlockrun -n __rlockrun_no_command -l status -d 'Show the holder, waiters and last run of a lock'
 complete -c rlockrun -n __rlockrun_no_command -l list -d 'List the locks that are held (and match a GLOB)'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'

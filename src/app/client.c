@@ -7,6 +7,7 @@
 
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "lock/answer.h"
 #include "lock/member.h"
 #include "lock/request.h"
@@ -222,19 +223,52 @@ read_look(void *arg, const struct value *value)
 	return answer_look(arg, value) ? 0 : -1;
 }
 
-bool
-client_look(struct client *client, const struct key_names *keys, int holders,
-    struct look *look)
+static bool
+look_with(struct client *client, const struct key_names *keys,
+    enum request_look_keys count, int holders, struct look *look)
 {
 	struct request request;
 	bool found;
 
-	request_look(&request, keys, client_reaches_helpers(client, keys->lock),
-	    holders, QUEUE_SHOWN);
+	request_look(&request, keys, count, holders, QUEUE_SHOWN);
 	found =
 	    client_ask(client, request.script, request.argv, read_look, look);
 	request_fini(&request);
 	return found;
+}
+
+/* Access rules that list the helper keys one by one may lack the history. */
+static bool
+look_without_history(struct client *client, const struct key_names *keys,
+    int holders, struct look *look)
+{
+	char *why = mem_printf("the last run is not shown: %s", client->error);
+	bool found =
+	    look_with(client, keys, REQUEST_LOOK_HELPERS, holders, look);
+
+	if (found)
+		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
+					.minor = true,
+					.why = why});
+	free(why);
+	return found;
+}
+
+bool
+client_look(struct client *client, const struct key_names *keys, int holders,
+    struct look *look)
+{
+	bool shown = client->opts->action == OPTS_STATUS;
+	enum request_look_keys count =
+	    !client_reaches_helpers(client, keys->lock) ? REQUEST_LOOK_KEY_ONLY
+	    : shown					? REQUEST_LOOK_HISTORY
+							: REQUEST_LOOK_HELPERS;
+
+	if (look_with(client, keys, count, holders, look))
+		return true;
+	return count == REQUEST_LOOK_HISTORY &&
+	       client->failure == ENDING_REFUSED &&
+	       look_without_history(client, keys, holders, look);
 }
 
 struct look_subject

@@ -208,7 +208,7 @@ send_look(struct list_item *item, bool more)
 	struct request request;
 
 	key_names_init(&keys, item->key);
-	request_look(&request, &keys, true, HOLDERS_SHOWN, 0);
+	request_look(&request, &keys, REQUEST_LOOK_HELPERS, HOLDERS_SHOWN, 0);
 	item->command = (struct client_command){item->list->client, read_look,
 	    item, excuse_move};
 	client_send(&item->command, request.script, request.argv, more);

@@ -180,7 +180,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .type = OPTS_TEXT, FIELD(tls_key)},
 	[OPT_STATUS] = {.section = "Inspecting and releasing",
 	    .longs = {"status"},
-	    .help = "show the holder and the waiters of a lock",
+	    .help = "show the holder, waiters and last run of a lock",
 	    .type = OPTS_ACTION, .action = OPTS_STATUS},
 	[OPT_LIST] = {.longs = {"list"},
 	    .help = "list the locks that are held (and match a GLOB)",

@@ -385,14 +385,56 @@ take_array(struct cursor *cursor)
 }
 
 static void
-take_holders(struct cursor *cursor, struct look *look, int64_t now_ms)
+take_holders(struct cursor *cursor, struct look *look)
 {
 	struct cursor values = take_array(cursor);
 	size_t count = values.count / HOLDER_VALUES;
 
 	look->holders = mem_alloc(count * sizeof(*look->holders));
 	while (look->listed < count && !values.bad)
-		take_holder(&values, &look->holders[look->listed++], now_ms);
+		take_holder(&values, &look->holders[look->listed++],
+		    look->now_ms);
+	cursor->bad = cursor->bad || !is_done(&values);
+}
+
+/* Nothing, or that the last run is known. */
+static void
+take_last_run(struct cursor *cursor, struct look_run *run)
+{
+	struct cursor values = take_array(cursor);
+	const char *status;
+	int64_t number = -1;
+
+	run->exists = values.count > 0;
+	if (!run->exists)
+		return;
+	run->who.state = HOLDER_KNOWN;
+	run->who.reported_at = clock_now();
+	take_names(&values, &run->who);
+	run->start_ms = take_integer(&values, 1, LIMIT_EXACT);
+	run->end_ms = take_integer(&values, 0, LIMIT_EXACT);
+	status = take_number(&values, LIMIT_STATUS);
+	if (*status != '\0')
+		num_int(status, 0, LIMIT_STATUS, &number);
+	run->status = (int)number;
+	snprintf(run->fence, sizeof(run->fence), "%s",
+	    take_number(&values, LIMIT_EXACT));
+	run->holds = take_flag(&values);
+	cursor->bad = cursor->bad || !is_done(&values);
+}
+
+static void
+take_last_success(struct cursor *cursor, struct look_success *success)
+{
+	struct cursor values = take_array(cursor);
+
+	if (values.count == 0)
+		return;
+	snprintf(success->host, sizeof(success->host), "%s",
+	    take_text(&values, LIMIT_TEXT));
+	success->end_ms = take_integer(&values, 1, LIMIT_EXACT);
+	snprintf(success->fence, sizeof(success->fence), "%s",
+	    take_number(&values, LIMIT_EXACT));
 	cursor->bad = cursor->bad || !is_done(&values);
 }
 
@@ -447,22 +489,23 @@ bool
 answer_look(struct look *look, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
-	int64_t now_ms;
 	bool good;
 
 	*look = (struct look){.kind = take_kind(&cursor)};
 	look->count = take_integer(&cursor, 0, COUNT_MAX);
 	look->permits = take_integer(&cursor, 0, LIMIT_PERMITS);
 	look->left_ms = take_integer(&cursor, -2, LIMIT_LEFT_MS);
-	now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
+	look->now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
-	take_holders(&cursor, look, now_ms);
+	take_holders(&cursor, look);
 	look->fence = mem_strdup(take_number(&cursor, LIMIT_EXACT));
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
 	take_queue(&cursor, look);
 	look->nested = take_integer(&cursor, 0, COUNT_MAX);
 	look->released = take_flag(&cursor);
+	take_last_run(&cursor, &look->last);
+	take_last_success(&cursor, &look->success);
 	take_problems(&cursor, look);
 	good = is_done(&cursor);
 	if (!good)

@@ -25,6 +25,7 @@
 #define LIMIT_LONG_TEXT 1024 /* tokens, commands, names in the queue */
 #define LIMIT_LABEL 256
 #define LIMIT_PID 4194304
+#define LIMIT_STATUS 255 /* of a run */
 #define LIMIT_PERMITS 1000000
 #define LIMIT_EXACT 9007199254740991  /* the last whole number of a double */
 #define LIMIT_LEFT_MS 3155760000000   /* of a lease: 100 years */

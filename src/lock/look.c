@@ -209,6 +209,60 @@ print_holder(const struct look_holder *holder)
 	print_line("ttl left:", "%s", left);
 }
 
+/* --- the last run ------------------------------------------------------- */
+
+/* Of a time of the server: "12:03:11", and in how many ms. */
+static int64_t
+describe_at(const struct look *look, int64_t at_ms, char *text, size_t size)
+{
+	int64_t ms = at_ms - look->now_ms;
+
+	holder_describe_time(ms, text, size);
+	return ms;
+}
+
+/* The holder was shown already. */
+static void
+print_last_run(const struct look *look)
+{
+	const struct look_run *run = &look->last;
+	char start[32], end[32], took[32], status[32] = "";
+	struct holder_words words;
+
+	if (!run->exists || (run->holds && run->end_ms == 0))
+		return;
+	holder_put_in_words(&run->who, &words);
+	describe_at(look, run->start_ms, start, sizeof(start));
+	if (run->end_ms == 0) {
+		print_line("last run:", "%s%s, since %s, did not finish",
+		    words.who, words.process, start);
+		return;
+	}
+	describe_at(look, run->end_ms, end, sizeof(end));
+	holder_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
+	if (run->status != -1)
+		snprintf(status, sizeof(status), ", status %d", run->status);
+	print_line("last run:", "%s%s, %s to %s (%s)%s", words.who,
+	    words.process, start, end, took, status);
+}
+
+static void
+print_last_success(const struct look *look)
+{
+	const struct look_success *success = &look->success;
+	char end[32], age[32];
+
+	if (success->end_ms == 0 ||
+	    (look->last.exists && look->last.end_ms == success->end_ms))
+		return;
+	holder_describe_age(-describe_at(look, success->end_ms, end,
+				sizeof(end)),
+	    age, sizeof(age));
+	print_line("success:", "%s at %s, %s ago", success->host, end, age);
+}
+
+/* ---------------------------------------------------------------------- */
+
 void
 look_print(const struct look *look, const struct look_subject *subject)
 {
@@ -232,6 +286,8 @@ look_print(const struct look *look, const struct look_subject *subject)
 		print_line("nested:", "%" PRId64 " run%s inside%s",
 		    look->nested, plural(look->nested),
 		    look->released ? "; the outer one has ended" : "");
+	print_last_run(look);
+	print_last_success(look);
 	print_queue(look);
 	fflush(stdout);
 }
@@ -347,6 +403,39 @@ json_queue(const struct look *look)
 }
 
 static void
+json_history(const struct look *look)
+{
+	const struct look_run *run = &look->last;
+	const struct look_success *success = &look->success;
+
+	printf(",\"last_run\":");
+	if (run->exists) {
+		printf("{\"running\":%s",
+		    run->holds && run->end_ms == 0 ? "true" : "false");
+		json_text("host", run->who.host);
+		json_number("pid", run->who.pid);
+		json_text("user", run->who.user);
+		json_text_if_any("label", run->who.label);
+		json_integer("start_ms", true, run->start_ms);
+		json_integer("end_ms", run->end_ms > 0, run->end_ms);
+		json_integer("status", run->status != -1, run->status);
+		json_number("fence", run->fence);
+		printf("}");
+	} else {
+		printf("null");
+	}
+	printf(",\"last_success\":");
+	if (success->end_ms > 0) {
+		printf("{\"end_ms\":%" PRId64, success->end_ms);
+		json_text("host", success->host);
+		json_number("fence", success->fence);
+		printf("}");
+	} else {
+		printf("null");
+	}
+}
+
+static void
 json_problems(const struct look *look)
 {
 	printf(",\"problems\":[");
@@ -364,7 +453,7 @@ json_problems(const struct look *look)
 
 void
 look_print_json(const struct look *look, const struct look_subject *subject,
-    bool with_queue)
+    bool whole)
 {
 	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
 	json_text("name", subject->name);
@@ -378,8 +467,10 @@ look_print_json(const struct look *look, const struct look_subject *subject,
 	json_integer("nested", true, look->nested);
 	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
 	json_integer("waiting", look->waiting >= 0, look->waiting);
-	if (with_queue)
+	if (whole) {
 		json_queue(look);
+		json_history(look);
+	}
 	json_problems(look);
 	printf("}\n");
 }

@@ -29,6 +29,24 @@ struct look_holder {
 	char *fence;	  /* decimal, or empty */
 };
 
+/* By the record of the last run, which a run leaves even if nobody holds the
+ * lock any more. */
+struct look_run {
+	bool exists;
+	bool holds; /* it still has the lock */
+	struct holder who;
+	int64_t start_ms; /* by the server's clock, like the next */
+	int64_t end_ms;	  /* 0: not known, it did not finish */
+	int status;	  /* -1: not known */
+	char fence[24];	  /* decimal, or empty */
+};
+
+struct look_success {
+	char host[256];
+	int64_t end_ms; /* 0: none is known */
+	char fence[24];
+};
+
 /* A helper key that cannot be shown, whole or in part. */
 struct look_problem {
 	char *key;
@@ -47,7 +65,10 @@ struct look {
 	struct look_waiter *queue;
 	size_t queued; /* of the queue; those behind them are only counted */
 	int64_t nested;
-	bool released; /* the outermost of a nest has ended */
+	bool released;	/* the outermost of a nest has ended */
+	int64_t now_ms; /* the server's clock */
+	struct look_run last;
+	struct look_success success;
 	struct look_problem *problems;
 	size_t problem_count;
 };
@@ -84,9 +105,10 @@ struct look_subject {
 void look_describe_place(const struct look_subject *subject, char *text,
     size_t size);
 
-/* Print to stdout. ferror(3) shows whether that could be written. */
+/* Print to stdout; whole: also queue and history. ferror(3) shows whether that
+ * could be written. */
 void look_print(const struct look *look, const struct look_subject *subject);
 void look_print_json(const struct look *look,
-    const struct look_subject *subject, bool with_queue);
+    const struct look_subject *subject, bool whole);
 
 #endif

@@ -371,13 +371,13 @@ request_notify_behind(struct request *request, const struct claim *claim,
 
 void
 request_look(struct request *request, const struct key_names *keys,
-    bool helpers, int holders, int waiters)
+    enum request_look_keys count, int holders, int waiters)
 {
 	const char *const names[] = {keys->lock, keys->fence, keys->info,
-	    keys->queue, keys->alive, keys->nested};
+	    keys->queue, keys->alive, keys->nested, keys->history};
 
 	begin(request);
-	add_script(request, &script_look, names, helpers ? 6 : 1);
+	add_script(request, &script_look, names, count);
 	ADD(request, number(request, holders), number(request, waiters));
 }
 

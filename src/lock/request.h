@@ -77,9 +77,16 @@ void request_notify(struct request *request, const struct key_names *keys,
 void request_notify_behind(struct request *request, const struct claim *claim,
     const struct answer_release *answer);
 
-/* Without helpers only the lock's own key is used. Die when memory is out. */
+enum request_look_keys {
+	REQUEST_LOOK_KEY_ONLY = 1,
+	REQUEST_LOOK_HELPERS = 6,
+	REQUEST_LOOK_HISTORY = 7,
+};
+
+/* With so many keys. Without helpers only the lock's own key is used. Die when
+ * memory is out. */
 void request_look(struct request *request, const struct key_names *keys,
-    bool helpers, int holders, int waiters);
+    enum request_look_keys count, int holders, int waiters);
 /* Takes the lock away from only, or from all holders that are listed. */
 void request_force(struct request *request, const struct key_names *keys,
     bool helpers, const struct look *look, const struct look_holder *only);

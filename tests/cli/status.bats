@@ -458,10 +458,11 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 		run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
 		[[ $output == *"lock:     job:1"* && $output != *nobody* && $stderr != *damaged* ]]
 		for line in "${stderr_lines[@]}"; do
-			[[ $line == "rlockrun: \"job:1\": not permitted to read {job:1}:rlk:"[ilqn]": "*"${rule^^}"*" (permit it: see Access rules in rlockrun(1))" ]]
+			[[ $line == "rlockrun: \"job:1\": not permitted to read {job:1}:rlk:"[ilqnr]": "*"${rule^^}"*" (permit it: see Access rules in rlockrun(1))" ]]
 		done
 		wanted=1
-		[[ $rule != zrange ]] || wanted=2 # of the queue, and of nested runs
+		# Of the holder and the last run; of the queue and nested runs.
+		[[ $rule != hmget && $rule != zrange ]] || wanted=2
 		[[ ${#stderr_lines[@]} == "$wanted" ]]
 		run -0 --separate-stderr rlockrun -r "$url" --status --json -k job:1
 		[[ -z $stderr ]]

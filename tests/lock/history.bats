@@ -7,6 +7,7 @@ load ../helpers/suite
 load ../helpers/queue
 load ../helpers/kinds
 load ../helpers/faults
+load ../helpers/admin
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -322,4 +323,124 @@ user() {
 	before=$(cli hgetall "$R")
 	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
 	[[ $(cli hgetall "$R") == "$before" ]]
+}
+
+# --- what is shown of it --------------------------------------------------------
+
+# status OPTION...
+status() {
+	run -0 --separate-stderr "$RLOCKRUN" --status -k "$KEY" "$@"
+	printf '%s\n' "$output" "$stderr"
+}
+
+# record FIELD VALUE...: a last run of an hour ago, with these fields changed.
+record() {
+	local now
+	now=$(server_ms)
+	cli del "$R" >/dev/null
+	cli hset "$R" token gone host web-3 pid 421 user ci label '' fence 17 \
+		start $((now - 3606000)) end $((now - 3360000)) status 0 \
+		success $((now - 3360000)) success_fence 17 success_host web-3 "$@" >/dev/null
+}
+
+# at AGO_MS: that time as a message shows it.
+at() { date -d "@$(($(server_ms) / 1000 - $1 / 1000))" +%H:%M; }
+
+@test "--status shows the last run, also if nobody holds the lock" {
+	status
+	[[ $output != *"last run"* && $output != *success* ]]
+	record
+	status
+	[[ -z $stderr && $output == *"holder:   nobody"* ]]
+	[[ $output =~ "last run: web-3 (pid 421, ci), "([0-9-]+ )?$(at 3606000):..' to '([0-9-]+ )?$(at 3360000):..' (4m06s), status 0' ]]
+	[[ $output != *success:* ]]
+	record label 'nightly sync' status 3 success_host web-1
+	cli hset "$R" success $(($(server_ms) - 7200000))
+	status
+	[[ $output == *'last run: web-3 (pid 421, ci, "nightly sync"), '*" (4m06s), status 3"* ]]
+	[[ $output =~ "success:  web-1 at "([0-9-]+ )?$(at 7200000):..", 2h00m ago" ]]
+	record token ''
+	status
+	[[ -z $stderr && $output != *"last run"* && $output == *"success:  web-3 at "* ]]
+	run -0 "$RLOCKRUN" --status -q -k "$KEY"
+	[[ -z $output ]]
+}
+
+@test "--status: a run without an end did not finish, unless it still holds the lock" {
+	local kind
+	record end '' status ''
+	status
+	[[ $output =~ "last run: web-3 (pid 421, ci), since "([0-9-]+ )?$(at 3606000):..", did not finish" ]]
+	for kind in -x -s -p2; do
+		rm -f job "done"
+		hold "$kind"
+		status
+		[[ $output == *"holder:   "* && $output != *"last run"* && $output == *"success:  "*" at "* ]]
+		status --json
+		is 'it["last_run"]["running"], it["last_run"]["end_ms"], it["last_run"]["status"]' "(True, None, None)"
+		is 'it["last_run"]["pid"]' "$PID"
+		touch "done"
+		exits_with 0 "$PID"
+	done
+	run -0 rl --min-hold 1h true
+	status
+	[[ $output == *"kept for --min-hold"*"last run: "*"status 0"* ]]
+	cli del "$KEY" "$I"
+}
+
+@test "--status --json has all of it" {
+	status --json
+	is 'it["last_run"], it["last_success"]' "(None, None)"
+	LOGNAME=deploy run -3 rl --label x sh -c 'exit 3'
+	status --json
+	is 'sorted(it["last_run"])' "['end_ms', 'fence', 'host', 'label', 'pid', 'running', 'start_ms', 'status', 'user']"
+	is '[it["last_run"][k] for k in ("host", "user", "label", "status", "running")]' "['$(hostname)', 'deploy', 'x', 3, False]"
+	is 'it["last_run"]["fence"] == it["fence"], it["last_run"]["start_ms"] <= it["last_run"]["end_ms"]' "(True, True)"
+	is 'it["last_success"]' None
+	run -0 rl true
+	status --json
+	is 'it["last_success"]["end_ms"] == it["last_run"]["end_ms"], it["last_success"]["host"]' "(True, '$(hostname)')"
+	run -0 "$RLOCKRUN" --list --json "$KEY"
+	[[ $output != *last_run* ]]
+}
+
+@test "--status: garbage is reported or cut, never shown raw" {
+	local number field
+	for number in 1e300 -5 nan 99999999999999999999 1.5; do
+		for field in start end success; do
+			record "$field" "$number"
+			status
+			[[ $stderr == "rlockrun: \"$KEY\": damaged: $R: $field is no number in range" ]]
+			status --json
+			is 'it["problems"]' "['$R: $field is no number in range']"
+		done
+		for field in pid status fence; do
+			record "$field" "$number"
+			status
+			[[ $stderr == *"damaged: $R: $field is no number in range"* ]]
+			[[ $output == *"last run: web-3"* ]]
+		done
+	done
+	record host $'web\e[2J\n' user "$(printf 'u%.0s' {1..5000})" label $'\a"x'
+	status
+	[[ $output == *'last run: web\x1b[2J\n (pid 421, uuu'* && $output != *$'\e'* && $output != *$'\a'* ]]
+	((${#output} < 2000))
+	cli del "$R"
+	cli rpush "$R" a b
+	status
+	[[ $stderr == "rlockrun: \"$KEY\": damaged: $R: WRONGTYPE "* ]]
+	cli del "$R"
+	cli hset "$R" other thing
+	status
+	[[ -z $stderr && $output != *"last run"* ]]
+}
+
+@test "--status: without permission for the record the rest is shown, -v says why" {
+	record
+	user +@all
+	status
+	[[ -z $stderr && $output == *"holder:   nobody"* && $output != *"last run"* ]]
+	status -v
+	[[ $stderr == "rlockrun: \"$KEY\": the last run is not shown: refused by "*NOPERM* ]]
+	cli acl deluser "$KEY"
 }

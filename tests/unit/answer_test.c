@@ -386,14 +386,20 @@ test_replicas(void)
 	"+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n" state \
 	"\n+17\n"
 #define HOLDER HOLDER_IN("0")
-#define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n[\n]"
+#define NO_RUN "[\n]\n[\n]\n"
+#define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n" NO_RUN "[\n]"
+
+#define RUN(end) "[\n+h\n+7\n+u\n+l\n800\n" end "\n+0\n+16\n0\n]\n"
+#define SUCCESS "[\n+h\n900\n+16\n]\n"
+#define FREE "+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n"
 
 static const struct {
 	const char *lines;
 	bool good;
 } looks[] = {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, true},
-    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n[\n+a\n+b\n]", true},
+    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n+b\n]",
+	true},
     {"+p\n2\n3\n-1\n1000\n[\n" HOLDER HOLDER "]\n" REST, true},
     {"+x\n0\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
     {"+\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
@@ -404,17 +410,29 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n5\n]\n" REST, false},
     {"+x\n1\n0\n1500\n1000\n5\n" REST, false},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST "\n5", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+x\n1\n[\n]\n0\n0\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n-2\n[\n]\n0\n0\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n]\n0\n0\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n-1\n]\n0\n0\n[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+x\n1\n[\n]\n0\n0\n" NO_RUN "[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n-2\n[\n]\n0\n0\n" NO_RUN "[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n]\n0\n0\n" NO_RUN "[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n+a\n-1\n]\n0\n0\n" NO_RUN "[\n]",
+	false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n-1\n0\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n2\n[\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n5\n]", false},
-    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n[\n+a\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n2\n" NO_RUN "[\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n5\n]",
+	false},
+    {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n]", false},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("1") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("2") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("3") "]\n" REST, false},
+    {FREE RUN("900") SUCCESS "[\n]", true},
+    {FREE RUN("0") "[\n]\n[\n]", true},
+    {FREE RUN("-1") SUCCESS "[\n]", false},
+    {FREE "[\n+h\n+7\n+u\n+l\n800\n900\n+256\n+16\n0\n]\n" SUCCESS "[\n]",
+	false},
+    {FREE "[\n+h\n+7\n+u\n+l\n0\n900\n+0\n+16\n0\n]\n" SUCCESS "[\n]", false},
+    {FREE "[\n+h\n+7\n]\n" SUCCESS "[\n]", false},
+    {FREE RUN("900") "[\n+h\n0\n+16\n]\n[\n]", false},
+    {FREE RUN("900") "[\n+h\n900\n+16\n1\n]\n[\n]", false},
+    {FREE "[\n]\n[\n]", false},
 };
 
 static void
@@ -450,6 +468,31 @@ test_look(void)
 	is_int((int64_t)look.queued, 1, "  a waiter");
 	is_text(look.queue[0].host, "web-3", "  its host");
 	is_text(look.queue[0].pid, "7", "  its pid");
+	look_fini(&look);
+	freeReplyObject(reply);
+}
+
+static void
+test_history(void)
+{
+	void *reply = array(FREE RUN("900") SUCCESS "[\n]");
+	struct look look;
+
+	ok(answer_look(&look, reply), "a look with a last run");
+	ok(look.last.exists && !look.last.holds, "  it has ended");
+	is_text(look.last.who.host, "h", "  host");
+	is_text(look.last.who.pid, "7", "  pid");
+	is_text(look.last.who.label, "l", "  label");
+	is_int(look.last.start_ms, 800, "  start");
+	is_int(look.last.end_ms, 900, "  end");
+	is_int(look.last.status, 0, "  status");
+	is_text(look.last.fence, "16", "  fence");
+	is_int(look.success.end_ms, 900, "  the last success");
+	look_fini(&look);
+	freeReplyObject(reply);
+	reply = array(FREE NO_RUN "[\n]");
+	ok(answer_look(&look, reply), "a look without one");
+	ok(!look.last.exists && look.success.end_ms == 0, "  none is known");
 	look_fini(&look);
 	freeReplyObject(reply);
 }
@@ -504,6 +547,7 @@ main(void)
 	test_replicas();
 	test_looks();
 	test_look();
+	test_history();
 	test_problems();
 	test_page();
 	return tap_done();

@@ -2,7 +2,7 @@
 -- reported, and cost no more than what they hide. Only whole numbers that Lua
 -- holds exactly are answered.
 --
--- KEYS: the lock, :f, :i, :q, :l, :n; or the lock alone.
+-- KEYS: the lock, :f, :i, :q, :l, :n, :r; or the first six, or the lock alone.
 -- ARGV: how many of the holders, and of the queue, at most.
 -- The answer, in this order:
 --   the letter of its kind; '' when free
@@ -18,8 +18,12 @@
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
 --   how many nested runs there are, and 1 if an outermost has ended
+--   the last run, {} if none is known: host, pid, user, label, start and end
+--     (server's ms; 0: not known), status or '', fence, 1 if it still has the
+--     lock
+--   the last success likewise: host, end, fence
 --   what is wrong with the helper keys, once each: {key, error, key, ...}
-local lock, fence, info, queue, alive, nested = unpack(KEYS)
+local lock, fence, info, queue, alive, nested, history = unpack(KEYS)
 local most, queue_most = tonumber(ARGV[1]), tonumber(ARGV[2])
 -- include: call
 -- include: time
@@ -123,6 +127,44 @@ local function count_nested(tokens)
   return runs, released
 end
 
+-- Whether one of the holders has that token.
+local function holds(held, token)
+  if held.kind == 'x' then return held.first == token end
+  local member = held.kind == 's' and 's:' .. token or token
+  local till = held.kind and redis.pcall('ZSCORE', lock, member)
+  return type(till) == 'string' and tonumber(till) >= now
+end
+
+-- A time near now, or 0; and a problem if the text is another one.
+local function time_of(what, text)
+  local time = text and text ~= '' and start_of(text) or 0
+  if text and text ~= '' and time == 0 then
+    report(history, what .. ' is no number in range')
+  end
+  return time
+end
+
+-- The last run and the last success.
+local function read_history(held)
+  local about = ask(history, call, 'HMGET', history, 'token', 'host', 'pid',
+    'user', 'label', 'start', 'end', 'status', 'fence', 'success_host',
+    'success', 'success_fence')
+  if not about then return {}, {} end
+  local start, ended = time_of('start', about[6]), time_of('end', about[7])
+  local success = time_of('success', about[11])
+  local last = (about[1] or '') ~= '' and start > 0 and {
+    string.sub(about[2] or '', 1, LIMIT_TEXT),
+    number(history, 'pid', about[3], LIMIT_PID),
+    string.sub(about[4] or '', 1, LIMIT_TEXT),
+    string.sub(about[5] or '', 1, LIMIT_LABEL), start, ended,
+    number(history, 'status', about[8] ~= '' and about[8], LIMIT_STATUS),
+    number(history, 'fence', about[9], LIMIT_EXACT),
+    holds(held, about[1]) and 1 or 0}
+  return last or {}, success > 0 and {
+    string.sub(about[10] or '', 1, LIMIT_TEXT), success,
+    number(history, 'success_fence', about[12], LIMIT_EXACT)} or {}
+end
+
 return answer_of(function()
   local held = find_holders()
   local tokens, holders, permits = list_holders(held)
@@ -130,7 +172,8 @@ return answer_of(function()
   local last = number(fence, 'the fence', ask(fence, call, 'GET', fence),
     LIMIT_EXACT)
   local runs, released = count_nested(tokens)
+  local last_run, last_success = read_history(held)
   return {held.kind or '', held.count, permits,
     math.floor(math.min(held.last_left or -2, LIMIT_LEFT_MS)), now, holders,
-    last, waiting, waiters, runs, released, problems}
+    last, waiting, waiters, runs, released, last_run, last_success, problems}
 end)
