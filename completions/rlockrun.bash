@@ -37,7 +37,7 @@ _rlockrun_argument() {
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
-	--key | --permits | --ttl | --min-hold | --keep-history | --wait | --timeout | --conflict-exit-code | --command | \
+	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-exit-code | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
 		--warn-after | --hold | --older-than | --token | --label) ;;
@@ -107,7 +107,7 @@ _rlockrun_value() {
 _rlockrun() {
 	local line=$COMP_LINE words=() starts=() i last word
 	local options='-k --key -e -x --exclusive -s --shared -p --permits
-		-t --ttl --min-hold --keep-history
+		-t --ttl --min-hold --keep-history --once-per --once-exit-code
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters -E --conflict-exit-code -q --quiet --splay -c --command
 		--label --wait-all --max-run --warn-after --on-lost

@@ -47,6 +47,7 @@ acquisition_configure(struct lock_config *configs, const struct opts *opts)
 		    .label = opts->label,
 		    .held = getenv("RLOCKRUN_HELD"),
 		    .history_ms = opts->history_ms,
+		    .once_ms = opts->once_ms,
 		};
 }
 
@@ -68,6 +69,7 @@ on_failed(struct acquisition *acquisition)
 	    [LOCK_REFUSED] = ENDING_REFUSED,
 	    [LOCK_ERROR] = ENDING_SERVER_ERROR,
 	    [LOCK_MISCONFIGURED] = ENDING_MISCONFIGURED,
+	    [LOCK_NOT_DUE] = ENDING_NOT_DUE,
 	};
 	const struct lock *lock = acquisition->set->about;
 	struct event event = {.name = lock->config->name,

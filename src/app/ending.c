@@ -10,6 +10,7 @@ const struct ending_row ending_rows[ENDING_COUNT] = {
 	[ENDING_NONE] = {NULL, EXITCODE_OK, false},
 	[ENDING_JOB] = {NULL, ENDING_OWN_STATUS, false},
 	[ENDING_SIGNAL] = {NULL, ENDING_OWN_STATUS, false},
+	[ENDING_NOT_DUE] = {"{name} {why}", EXITCODE_BUSY, false},
 	[ENDING_BUSY] = {"{name} {holder}", EXITCODE_BUSY, false},
 	[ENDING_QUEUE_FULL] = {"{name} {holder}[; {count} <is|are> waiting "
 	    "already]",
@@ -70,7 +71,9 @@ ending_add(struct ending *ending, enum ending_reason reason, struct event event)
 {
 	int status = ending_rows[reason].status;
 
-	if (status == EXITCODE_BUSY)
+	if (reason == ENDING_NOT_DUE)
+		status = ending->opts->once_exit;
+	else if (status == EXITCODE_BUSY)
 		status = ending->opts->conflict_exit;
 	if (status != ENDING_OWN_STATUS)
 		event.status = status;

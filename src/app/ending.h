@@ -18,9 +18,10 @@
  * lost, that reason stays. */
 enum ending_reason {
 	ENDING_NONE,
-	ENDING_JOB,    /* the job ended by itself: its status */
-	ENDING_SIGNAL, /* a signal ended rlockrun before there was a job */
-	ENDING_BUSY,   /* here EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_JOB,	/* the job ended by itself: its status */
+	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
+	ENDING_NOT_DUE, /* --once-per: status of --once-exit-code */
+	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
 	ENDING_QUEUE_FULL,
 	ENDING_WAIT_OVER,
 	ENDING_UNAVAILABLE, /* no server answered in time */
@@ -28,7 +29,7 @@ enum ending_reason {
 	ENDING_REFUSED, /* password, ACL */
 	ENDING_NOT_A_LOCK,
 	ENDING_OTHER_KIND,    /* the outer run holds it in that kind */
-	ENDING_MISCONFIGURED, /* two servers are the same one */
+	ENDING_MISCONFIGURED, /* two servers are the same one; no history */
 	ENDING_NO_COMMAND,    /* found before the lock was acquired */
 	ENDING_NOT_RUN,	      /* exec failed */
 	ENDING_NO_LOCK,

@@ -32,6 +32,7 @@ enum event_type {
 	EVENT_ACQUIRED,	      /* for ms at first */
 	EVENT_JOINED,	      /* likewise: the outer run holds it */
 	EVENT_PERMITS_DIFFER, /* permits here, count elsewhere */
+	EVENT_SUCCESS_AHEAD,  /* --once-per: by ms; a clock was stepped */
 	EVENT_UNLOCKED,	      /* --on-unavailable run */
 	EVENT_JOB_STARTED,
 	EVENT_RENEWED,	      /* the lease lasts for another ms */

@@ -72,6 +72,9 @@ static const struct {
 	[EVENT_PERMITS_DIFFER] = {LEVEL_WARNING,
 	    "{name}: {permits} permit<|s> here, but another holder was started "
 	    "with {count}"},
+	[EVENT_SUCCESS_AHEAD] = {LEVEL_WARNING,
+	    "{name}: the last success lies {age} in the future by the clock of "
+	    "the server; --once-per ignores it"},
 	[EVENT_UNLOCKED] = {LEVEL_WARNING,
 	    "{name}: {why}; running without the lock"},
 	[EVENT_RENEWAL_FAILED] = {LEVEL_WARNING,

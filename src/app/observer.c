@@ -170,6 +170,10 @@ observer_report_acquired(struct observer *observer, const struct lock *lock)
 		    (struct event){.type = EVENT_PERMITS_DIFFER,
 			.permits = opts->permits,
 			.count = lock->permits});
+	if (lock->success_ahead_ms > 0)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_SUCCESS_AHEAD,
+			.ms = lock->success_ahead_ms});
 	emit(observer, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,

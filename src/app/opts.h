@@ -67,7 +67,9 @@ struct opts {
 	char kind;	       /* letter of struct kind: 'x', 's' or 'p' */
 	int permits;	       /* 1 and up, of 'p' */
 	int64_t min_hold_ms;   /* 0: none */
-	int64_t history_ms;    /* --keep-history; 0: none */
+	int64_t history_ms;    /* at least once_ms; 0: none */
+	int64_t once_ms;       /* --once-per; 0: always run */
+	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */

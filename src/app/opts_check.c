@@ -355,9 +355,9 @@ static void
 check_hold(struct settings *settings)
 {
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
-	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_SPLAY, OPT_WAIT_ALL,
-	    OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST, OPT_KILL_AFTER,
-	    OPT_ON_UNAVAILABLE};
+	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_SPLAY,
+	    OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
+	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD)
@@ -369,6 +369,7 @@ check_hold(struct settings *settings)
 			    opts_table[ids[i]].longs[0]);
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
+	opts->once_ms = 0;
 	opts->ttl_ms =
 	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
 }
@@ -449,6 +450,26 @@ check_servers(struct settings *settings)
 		    "keep no queue");
 }
 
+/* It depends on the history of one lock, which a single server keeps. */
+static void
+check_once(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
+			  : opts->key_count > 1 ? "takes one key (-k)"
+			  : opts->server_count > 1
+			      ? "needs a single server: several servers keep "
+				"no history"
+			  : opts->history_ms == 0
+			      ? "needs the history (--keep-history is 0)"
+			      : NULL;
+
+	if (opts->action == OPTS_RUN && opts->once_ms > 0 && why != NULL)
+		settings_fail(settings, OPT_ONCE_PER, "--once-per %s", why);
+	if (opts->history_ms < opts->once_ms)
+		opts->history_ms = opts->once_ms;
+}
+
 static bool
 any_speaks_tls(const struct opts *opts)
 {
@@ -489,6 +510,7 @@ opts_check(struct settings *settings, char **rest)
 	check_hold(settings);
 	fill_defaults(settings);
 	check_servers(settings);
+	check_once(settings);
 	check_tls(settings);
 	check_replicas(settings);
 }

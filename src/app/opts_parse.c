@@ -287,6 +287,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	    .server_timeout_ms = DEFAULT_SERVER_TIMEOUT_MS,
 	    .conflict_exit = EXITCODE_BUSY,
 	    .history_ms = DEFAULT_KEEP_HISTORY_MS,
+	    .once_exit = EXITCODE_BUSY,
 	    .prefix = "",
 	    .label = "",
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),

@@ -195,6 +195,27 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	}
 }
 
+/* Another run has succeeded not long ago. Who has a place in the queue leaves
+ * it like any waiter that gives up, and so notifies the next one; nor must an
+ * earlier try be granted yet. */
+static void
+on_not_due(struct lock *lock, const struct answer_try *answer)
+{
+	char at[32], age[32];
+
+	lock_note_reply(lock);
+	holder_describe_time(-answer->ago_ms, at, sizeof(at));
+	holder_describe_age(answer->ago_ms, age, sizeof(age));
+	snprintf(lock->error, sizeof(lock->error),
+	    "last succeeded on %.255s at %s, %s ago", answer->host, at, age);
+	if (lock->queue.position == -1 && lock->claim.former_count == 0) {
+		fail(lock, LOCK_NOT_DUE);
+		return;
+	}
+	lock->failure = LOCK_NOT_DUE;
+	release_withdraw(lock);
+}
+
 /* The server has expired entries left to remove before it can say whether the
  * lock is free, or more waiters to be notified: the same try goes on with that.
  */
@@ -238,6 +259,7 @@ on_granted(struct lock *lock, const struct answer_try *answer,
 		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
 	}
 	lock->permits = answer->permits;
+	lock->success_ahead_ms = answer->ahead_ms;
 	lock_notify(lock, &answer->to_notify, false);
 	lock_note_round_trip(lock, sent_at);
 	lease_begin(lock, sent_at);
@@ -295,6 +317,9 @@ on_answer(struct lock *lock, const struct answer_try *answer,
 		break;
 	case ANSWER_GRANTED:
 		on_granted(lock, answer, reply);
+		break;
+	case ANSWER_NOT_DUE:
+		on_not_due(lock, answer);
 		break;
 	case ANSWER_NOT_HELD: /* the outer run has ended */
 		lock_note_reply(lock);
@@ -428,6 +453,14 @@ on_due(void *arg)
 		send_try(lock);
 }
 
+/* The name of the lock has no place for it. */
+static bool
+lacks_history(const struct lock *lock)
+{
+	return lock->config->once_ms > 0 && lock->claim.outer == NULL &&
+	       lock->claim.tier < CLAIM_WITH_HISTORY;
+}
+
 void
 acquire_start(struct lock *lock)
 {
@@ -436,5 +469,10 @@ acquire_start(struct lock *lock)
 	    quorum_label(lock->quorum));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
+	if (lacks_history(lock)) {
+		memcpy(lock->error, lock->no_queue, sizeof(lock->error));
+		fail(lock, LOCK_MISCONFIGURED);
+		return;
+	}
 	send_try(lock);
 }

@@ -133,7 +133,16 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 	answer->fence = take_number(cursor, LIMIT_EXACT);
 	answer->head = take_waiter(cursor);
 	answer->permits = take_integer(cursor, 0, LIMIT_PERMITS);
+	answer->ahead_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
 	take_waiters(cursor, &answer->to_notify);
+}
+
+static void
+take_not_due(struct cursor *cursor, struct answer_try *answer)
+{
+	answer->outcome = ANSWER_NOT_DUE;
+	answer->ago_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
+	answer->host = take_text(cursor, LIMIT_TEXT);
 }
 
 /* What is known about the holder: "free", "foreign" and so on. */
@@ -199,10 +208,15 @@ answer_acquire(struct answer_try *answer, const struct value *reply)
 	struct cursor cursor = read_array(reply);
 	int64_t code;
 
-	*answer = (struct answer_try){.fence = "", .head = "", .uncounted = ""};
-	code = take_integer(&cursor, -1, 1);
+	*answer = (struct answer_try){.fence = "",
+	    .head = "",
+	    .uncounted = "",
+	    .host = ""};
+	code = take_integer(&cursor, -1, 2);
 	if (code == 1)
 		take_grant(&cursor, answer);
+	else if (code == 2)
+		take_not_due(&cursor, answer);
 	else
 		take_busy(&cursor, answer);
 	if (code == -1)
@@ -217,7 +231,10 @@ answer_join(struct answer_try *answer, const struct value *reply)
 	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
 	struct cursor cursor = read_array(reply);
 
-	*answer = (struct answer_try){.fence = "", .head = "", .uncounted = ""};
+	*answer = (struct answer_try){.fence = "",
+	    .head = "",
+	    .uncounted = "",
+	    .host = ""};
 	answer->outcome = outcomes[take_integer(&cursor, 0, 2)];
 	if (answer->outcome == ANSWER_GRANTED) {
 		answer->fence = take_number(&cursor, LIMIT_EXACT);

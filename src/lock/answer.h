@@ -31,6 +31,7 @@ enum answer_outcome {
 	ANSWER_BUSY,
 	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
+	ANSWER_NOT_DUE,	 /* --once-per: a run succeeded not long ago */
 	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
 	ANSWER_OTHER_KIND, /* likewise: held in another kind */
 };
@@ -41,7 +42,11 @@ struct answer_try {
 	const char *fence;     /* decimal digits, below 2^53 */
 	const char *head;      /* of the queue: a waiter's name */
 	int64_t permits;       /* that others allow, or 0 */
+	int64_t ahead_ms;      /* the last success lies so far in the future */
 	const char *uncounted; /* why a nested run is not counted */
+	/* NOT_DUE, of the last success: */
+	int64_t ago_ms;
+	const char *host;
 	/* BUSY, UNFINISHED: */
 	int64_t position; /* in the queue, from 0; -1: none */
 	int64_t waiting;  /* how many are in the queue */

@@ -85,7 +85,7 @@ claim_forget_outer(struct claim *claim)
 	claim->outer = NULL;
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
-	if (claim->tier == CLAIM_WITH_QUEUE)
+	if (claim->tier == CLAIM_WITH_QUEUE || claim->config->once_ms > 0)
 		claim->tier = top_tier(claim);
 }
 
@@ -94,6 +94,8 @@ claim_forget_outer(struct claim *claim)
 bool
 claim_lower_tier(struct claim *claim, bool refused)
 {
+	if (claim->tier == CLAIM_WITH_HISTORY && claim->config->once_ms > 0)
+		return false;
 	if (claim->tier == CLAIM_WITH_HISTORY && refused)
 		claim->tier = CLAIM_WITH_QUEUE;
 	else if (claim->tier >= CLAIM_WITH_QUEUE &&

@@ -65,8 +65,8 @@ bool claim_supersede_token(struct claim *claim);
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);
 
-/* The next lower tier that an error reply leaves us, if there is one. refused:
- * for lack of permission. */
+/* The next lower tier that an error reply leaves us, if there is one: none for
+ * a run that depends on the history. refused: for lack of permission. */
 bool claim_lower_tier(struct claim *claim, bool refused);
 
 /* Remembers the head of the queue, which a release notifies. */

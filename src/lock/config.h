@@ -31,6 +31,7 @@ struct lock_config {
 	const char *label;   /* likewise, or empty */
 	const char *held;    /* RLOCKRUN_HELD, or NULL */
 	int64_t history_ms;  /* the last run is remembered so long; 0: not */
+	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
 };
 
 #endif

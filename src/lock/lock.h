@@ -43,7 +43,8 @@ enum lock_failure {
 	LOCK_OTHER_KIND,    /* an outer run holds it in that kind */
 	LOCK_REFUSED,	    /* password, ACL */
 	LOCK_ERROR,	    /* an unforeseen error reply */
-	LOCK_MISCONFIGURED, /* two servers are the same one */
+	LOCK_MISCONFIGURED, /* two servers are the same one; no history */
+	LOCK_NOT_DUE,	    /* a run succeeded not long ago: see error */
 };
 
 /* The command of the present state: a try, a renewal, a release. */
@@ -90,6 +91,7 @@ struct lock {
 	int64_t acquired_at;
 	int64_t valid_until;	       /* the lease holds until then, proven */
 	int64_t permits;	       /* of other holders, if they disagree */
+	int64_t success_ahead_ms;      /* the last success lies in the future */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
 	char no_history[LOCK_ERROR_MAX]; /* likewise */
 	struct holder holder;		 /* by the reply to the last busy try */

@@ -186,7 +186,8 @@ request_acquire(struct request *request, const struct claim *claim)
 	    config->command, config->label, claim->waiter,
 	    config->wait ? "1" : "0", most);
 	padded = request->argc;
-	ADD(request, "", history_life(request, claim));
+	ADD(request, "", history_life(request, claim),
+	    config->once_ms > 0 ? number(request, config->once_ms) : "");
 	add_former(request, claim);
 	request->argv[padded] = padding(request, claim);
 	request->is_answer = answer_is_acquire;

@@ -425,6 +425,8 @@ wrong() {
 		ttl = 60s                        # $PWD/conf:1
 		min-hold = 0s                    # default
 		keep-history = 172800s           # default
+		once-per = 0s                    # default
+		once-exit-code = 75              # default
 		nonblock = yes                   # command line
 		conflict-exit-code = 75          # default
 		quiet = no                       # default

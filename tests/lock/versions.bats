@@ -204,3 +204,42 @@ bystander() {
 	touch "done"
 	exits_with 0 "$PID"
 }
+
+@test "the old version neither writes the history nor harms it" {
+	local before
+	run -3 "$NEW" -k "$KEY" sh -c 'exit 3'
+	run -0 "$NEW" -k "$KEY" true
+	before=$(cli hgetall "{$KEY}:rlk:r")
+	run -0 "$OLD" -k "$KEY" true
+	work A "$OLD"
+	wait_until in_order A
+	work B "$NEW" --once-per 1h
+	work C "$OLD"
+	wait_until are_waiting 1
+	exits_with 75 "${STARTED[1]}"
+	[[ $(cli hgetall "{$KEY}:rlk:r") == "$before" ]]
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+	exits_with 0 "${STARTED[2]}"
+	[[ $(cli hgetall "{$KEY}:rlk:r") == "$before" ]]
+	run -0 "$OLD" --status -k "$KEY"
+	run -0 "$OLD" --force-release -k "$KEY" --yes
+	[[ $(cli hgetall "{$KEY}:rlk:r") == "$before" ]]
+	wait_until none_left
+}
+
+@test "waiters of both versions: those of the new one leave after a success, the others run" {
+	work A "$NEW"
+	wait_until in_order A
+	work B "$OLD"
+	wait_until are_waiting 1
+	work C "$NEW" --once-per 1h
+	wait_until are_waiting 2
+	work D "$OLD"
+	wait_until are_waiting 3
+	touch "done"
+	wait_until in_order "A B D"
+	exits_with 75 "${STARTED[2]}"
+	wait_until none_left
+	[[ ! -e overlaps ]]
+}

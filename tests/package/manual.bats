@@ -46,7 +46,7 @@ example() {
 	blocks EXAMPLES | awk -v number="$1" '/^# / { inside = $2 == number; next } inside' |
 		sed "s|/usr/local/bin/rlockrun|rlockrun|; s|redis://locks.example.com|$url|
 			s|/etc/rlockrun.pw|$PWD/redis|; s|/opt/report|$PWD/bin/report|
-			s|\./deploy.sh|bin/deploy.sh|; s|\./migrate.sh|bin/migrate.sh|"
+			s|/opt/nightly|$PWD/bin/nightly|; s|\./deploy.sh|bin/deploy.sh|; s|\./migrate.sh|bin/migrate.sh|"
 }
 
 # hold_elsewhere NAME: until `done` is there.
@@ -63,7 +63,7 @@ end_elsewhere() {
 }
 
 @test "each example of the manual has its test here" {
-	[[ $(blocks EXAMPLES | grep -c '^# ') == 9 ]]
+	[[ $(blocks EXAMPLES | grep -c '^# ') == 10 ]]
 }
 
 @test "example: cron, silent when another host runs the report" {
@@ -91,9 +91,25 @@ end_elsewhere() {
 	cli del "$KEY:report" "{$KEY:report}:rlk:i"
 }
 
+@test "example: --once-per, a job succeeds once per night" {
+	job nightly 'echo run >>runs' '[ "$(wc -l <runs)" = 2 ]'
+	example 3 | paste -sd ' ' | sed 's/^\([^ ]* *\)\{5\}//' >cron.sh
+	run -1 sh cron.sh
+	run -0 sh cron.sh
+	run -0 sh cron.sh
+	[[ -z $output && $(wc -l <runs) == 2 ]]
+	# The README has the like.
+	job report 'echo run >>runs'
+	sed -n 's|^    0,20,40 3 \* \* \* /usr/local/bin/||p' "$ROOT/README.md" |
+		sed "s|/opt/report|$PWD/bin/report|" >cron.sh
+	run -0 sh cron.sh
+	run -0 sh cron.sh
+	[[ -z $output && $(wc -l <runs) == 3 ]]
+}
+
 @test "example: a step of a pipeline" {
 	job make '[ "$*" = integration-test ] && exit 3'
-	example 3 >script
+	example 4 >script
 	run -3 sh -e script
 }
 
@@ -101,7 +117,7 @@ end_elsewhere() {
 	job deploy.sh 'echo deployed' 'exit "$(cat status)"'
 	echo 0 >status
 	for shell in sh 'sh -e' 'bash -e -o pipefail'; do
-		example 4 >script
+		example 5 >script
 		# shellcheck disable=SC2086 # a shell and its options
 		run -0 $shell script
 		[[ $output == deployed ]]
@@ -121,7 +137,7 @@ end_elsewhere() {
 
 @test "example: a fencing number in a database" {
 	job psql 'echo "$2"'
-	example 5 >script
+	example 6 >script
 	run -0 sh -e script
 	[[ $output =~ fence\ =\ ([0-9]+).*fence\ \<=\ ([0-9]+)$ ]]
 	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
@@ -130,7 +146,7 @@ end_elsewhere() {
 @test "example: two commands under one lock" {
 	job pg_dump 'echo "dump of $1"'
 	job upload 'gzip -dc "$1"'
-	example 6 >script
+	example 7 >script
 	run -0 sh -e script
 	[[ $output == "dump of shop" ]]
 }
@@ -138,7 +154,7 @@ end_elsewhere() {
 @test "example: list, and release by the token" {
 	hold_elsewhere nightly:report
 	token=$(cli get "$KEY:nightly:report")
-	example 7 >script
+	example 8 >script
 	token=$token run -0 sh -e script
 	echo "$output"
 	[[ ${lines[-1]} == 'rlockrun: "nightly:report": released, it was held by '* ]]
@@ -150,7 +166,7 @@ end_elsewhere() {
 @test "example: a maintenance during which no report runs" {
 	job migrate.sh 'rlockrun -n -k report -- touch ran' 'echo $? >status'
 	hold_elsewhere report
-	example 8 >script
+	example 9 >script
 	start sh -e script
 	Q="{$KEY:report}:rlk:q"
 	wait_until are_queued 1
@@ -163,7 +179,7 @@ end_elsewhere() {
 
 @test "example: two locks" {
 	job migrate.sh 'echo "$RLOCKRUN_KEY"'
-	example 9 >script
+	example 10 >script
 	run -0 sh -e script
 	[[ $output == backup:db$'\n'backup:files ]]
 }

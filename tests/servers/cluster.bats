@@ -162,6 +162,20 @@ waiting_are() {
 
 # --- what doesn't fit ------------------------------------------------------------
 
+@test "--once-per: in any slot once; 64 for a name without a place beside it" {
+	for i in 0 1 2; do
+		key_on "$i"
+		run -0 rl --once-per 1h true
+		run -75 rl --once-per 1h touch ran
+		[[ $output == *" last succeeded on "* ]]
+	done
+	KEY='a}b'
+	run -64 rl --once-per 1h touch ran
+	[[ ${#lines[@]} == 1 && $output == *"no key can lie beside a name"* && ! -e ran ]]
+	run -0 rl -v true
+	[[ $output == *": the run is not recorded: in a cluster, no key can lie beside"* ]]
+}
+
 @test "a plain server behind redis-cluster:// keeps nothing of ours" {
 	start_server "$PWD/plain" --port 0
 	choose_port

@@ -211,20 +211,25 @@ BIG=9223372036854775807
 	is_refused 2
 	is_refused 0
 	is_refused -1 =5 = 0
-	is_refused 1 =5 = -1
-	is_refused 1 =5 = "$BIG"
-	is_refused 1 5 = 0
+	is_refused 2 -1 =h
+	is_refused 2 "$BIG" =h
+	is_refused 2 5 "=$(printf %0300d 0)"
+	is_refused 1 =5 = 0 -1
+	is_refused 1 =5 = 0 "$BIG"
+	is_refused 1 =5 = -1 0
+	is_refused 1 =5 = "$BIG" 0
+	is_refused 1 5 = 0 0
 	for fence in x5 5x -5 0x5 9007199254740992 '5;6' ' 5' 00000000000000005; do
-		is_refused 1 "=$fence" = 0
+		is_refused 1 "=$fence" = 0 0
 	done
 	# shellcheck disable=SC2046 # words
-	is_refused 1 =5 = 0 $(printf '=w%d ' {1..51})
+	is_refused 1 =5 = 0 0 $(printf '=w%d ' {1..51})
 }
 
 @test "S29: to a nested run: 69, no crash, no job" {
 	export RLOCKRUN
 	for answer in "$(reply 2 =x)" "$(reply 3)" "$(reply 0 9 0 1 =known =x 1 0 =h =1 =u 5 0)" \
-		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0)"; do
+		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0 0)"; do
 		through "answer:EVAL/7:1:$answer" "answer:EVAL/7:2:$answer" \
 			"answer:EVAL/7:3:$answer" "answer:EVAL/7:4:$answer"
 		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.5 touch ran

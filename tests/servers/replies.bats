@@ -486,7 +486,7 @@ serves() {
 	cli cluster addslotsrange 0 16383
 	exits_with 6 "$PID"
 	[[ -z $(keys_left) ]]
-	cli del "{$KEY}:rlk:f"
+	cli del "{$KEY}:rlk:f" "{$KEY}:rlk:r"
 	cli cluster setslot "$SLOT" migrating "$OTHER"
 	run -69 rl -n touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": error from $RLOCKRUN_REDIS: it is a node of a cluster (redis-cluster://HOST); command not started" ]]

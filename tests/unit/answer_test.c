@@ -70,14 +70,24 @@ static const struct {
 	bool is_acquire;
 	bool is_join;
 } tries[] = {
-    {"1\n+5\n+\n0", true, false},
-    {"1\n+\n+" W "\n1000000\n+" W "\n+garbage", true, false},
-    {"1\n+9007199254740991\n+\n0", true, false},
-    {"1\n+9007199254740992\n+\n0", false, false},
-    {"1\n+5x\n+\n0", false, false},
-    {"1\n5\n+\n0", false, false},
-    {"1\n+5\n+\n1000001", false, false},
-    {"1\n+5\n+\n-1", false, false},
+    {"1\n+5\n+\n0\n0", true, false},
+    {"1\n+\n+" W "\n1000000\n0\n+" W "\n+garbage", true, false},
+    {"1\n+9007199254740991\n+\n0\n0", true, false},
+    {"1\n+9007199254740992\n+\n0\n0", false, false},
+    {"1\n+5x\n+\n0\n0", false, false},
+    {"1\n5\n+\n0\n0", false, false},
+    {"1\n+5\n+\n1000001\n0", false, false},
+    {"1\n+5\n+\n-1\n0", false, false},
+    {"1\n+5\n+\n0\n315619200000", true, false},
+    {"1\n+5\n+\n0\n315619200001", false, false},
+    {"1\n+5\n+\n0\n-1", false, false},
+    {"1\n+5\n+\n0", false, false},
+    {"2\n0\n+h", true, false},
+    {"2\n5\n+", true, false},
+    {"2\n-1\n+h", false, false},
+    {"2\n315619200001\n+h", false, false},
+    {"2\n5\n6", false, false},
+    {"2\n5\n+h\n6", false, false},
     {"1\n+5\n+", false, true},
     {"1\n+5\n+ERR why", false, true},
     {"1\n+\n+", false, true},
@@ -88,7 +98,7 @@ static const struct {
     {"0\n0", false, false},
     {"3", false, false},
     {"", false, false},
-    {"+1\n+5\n+\n0", false, false},
+    {"+1\n+5\n+\n0\n0", false, false},
     {"0\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n1", true, false},
     {"-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0", true, false},
     {"-2\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0", false, false},
@@ -192,7 +202,8 @@ test_label(void)
 static void
 test_grant(void)
 {
-	void *reply = array("1\n+17\n+" W "\n4\n+" W);
+	void *reply = array("1\n+17\n+" W "\n4\n9\n+" W);
+	void *not_due = array("2\n5\n+web-3");
 	void *join = array("1\n+17\n+why");
 	void *gone = array("0");
 	struct answer_try answer;
@@ -202,7 +213,12 @@ test_grant(void)
 	is_text(answer.fence, "17", "  fence");
 	is_text(answer.head, W, "  head");
 	is_int(answer.permits, 4, "  permits");
+	is_int(answer.ahead_ms, 9, "  the last success is ahead");
 	is_int((int64_t)answer.to_notify.count, 1, "  to notify");
+	ok(answer_acquire(&answer, not_due), "not due");
+	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
+	is_int(answer.ago_ms, 5, "  since the last success");
+	is_text(answer.host, "web-3", "  its host");
 	ok(answer_join(&answer, join), "joined");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
@@ -211,6 +227,7 @@ test_grant(void)
 	ok(answer_join(&answer, gone) && answer.outcome == ANSWER_NOT_HELD,
 	    "not held");
 	freeReplyObject(reply);
+	freeReplyObject(not_due);
 	freeReplyObject(join);
 	freeReplyObject(gone);
 }

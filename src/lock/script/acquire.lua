@@ -7,10 +7,13 @@
 -- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
 --   number of permits or '', host, pid, user, command, label or '', own name in
 --   the queue, 1 to wait in it or 0, how many may wait at most or '', padding,
---   life of :r in ms or '', the former tokens: whatever tries under these were
---   granted is ours now.
+--   life of :r in ms or '', ms for --once-per or '', the former tokens: whatever
+--   tries under these were granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
---   allow or 0, waiters to notify...}.
+--   allow or 0, ms that the last success lies in the future or 0, waiters to
+--   notify...}.
+-- Not due, by --once-per: {2, ms since the last success, its host}. A waiter
+--   still has its place in the queue, and is to leave it by a release.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
 --   'foreign' (a holder without a record), 'known', 'kept' (for --min-hold) or
 --   'hold', the holder's kind, how many hold it, permits or 0, host, pid, user,
@@ -29,8 +32,8 @@ local letter, limit = ARGV[4], tonumber(ARGV[5])
 local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
   command = ARGV[9], label = ARGV[10]}
 local me, wait, most = ARGV[11], ARGV[12] == '1', tonumber(ARGV[13])
-local history_life = tonumber(ARGV[15])
-local former = {unpack(ARGV, 16)}
+local history_life, once = tonumber(ARGV[15]), tonumber(ARGV[16])
+local former = {unpack(ARGV, 17)}
 -- include: call
 -- include: time
 local now_us = time[1] * 1000000 + time[2]
@@ -249,10 +252,26 @@ local function next_fence()
   return string.format('%.0f', math.max(last + 1, now_us))
 end
 
+-- For how many ms the last success is over (below 0 if a clock was stepped), and
+-- its host; nil if none is known.
+local function since_success()
+  local done, about = pcall(call, 'HMGET', history, 'success', 'success_host')
+  if not done then return not is_wrong_type(about) and error(about, 0) or nil end
+  local success = tonumber(digits(about[1], LIMIT_EXACT))
+  return success and now - success,
+    string.sub(about[2] or '', 1, LIMIT_TEXT)
+end
+
 return answer_of(function()
   local held = find_holders(remove_expired)
   local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
     and (owns() or former_owns())
+  local ahead = 0
+  if once and not own then
+    local ago, host = since_success()
+    if ago and ago >= 0 and ago < once then return {2, ago, host} end
+    ahead = math.min(math.max(-(ago or 0), 0), LIMIT_AGE_MS)
+  end
   local places, head, till, position = free_places(held), false, now, false
   if queue then
     head, till = live_head(me, removed)
@@ -269,18 +288,18 @@ return answer_of(function()
     and redis.pcall('HMGET', info, 'limit')[1] or nil
   grant(held, head, number)
   local granted = {1, fence and number or '', '',
-    tonumber(digits(others, LIMIT_PERMITS) or 0)}
+    tonumber(digits(others, LIMIT_PERMITS) or 0), ahead}
   if not head then return granted end
   local done, follower = pcall(live_head, me)
   if not done or type(follower) ~= 'string' then return granted end
   granted[3] = follower
   if places < 2 then
-    granted[5] = unnotified and is_slow(follower) and follower or nil
+    granted[6] = unnotified and is_slow(follower) and follower or nil
     return granted
   end
   held.count, held.kind = held.count + (own and 0 or 1), letter
   for i, waiter in ipairs(waiters_to_notify(me, held, limit)) do
-    granted[4 + i] = waiter
+    granted[5 + i] = waiter
   end
   return granted
 end)
