@@ -151,8 +151,8 @@ on_head(void *arg, const struct reply *reply)
 		claim_expect_head(&lock->claim, waiter);
 }
 
-/* The history of a long job must not end before the job. Another run may have
- * given it a longer life, so it is armed again as late as possible. */
+/* The history of a long job must not end before the job. It is armed again when
+ * half of its life has passed, as most jobs are over by then. */
 static void
 arm_history(struct lock *lock, const struct command *how)
 {

@@ -238,10 +238,13 @@ request_record(struct request *request, const struct claim *claim)
 void
 request_history(struct request *request, const struct claim *claim)
 {
+	const char *const names[] = {claim->keys.history};
+
 	begin(request);
-	if (claim->tier == CLAIM_WITH_HISTORY)
-		ADD(request, "PEXPIRE", claim->keys.history,
-		    history_life(request, claim));
+	if (claim->tier < CLAIM_WITH_HISTORY)
+		return;
+	add_script(request, &script_remember, names, 1);
+	ADD(request, history_life(request, claim));
 }
 
 void

@@ -202,6 +202,18 @@ user() {
 	is_recorded status 0
 }
 
+@test "a long job does not shorten the life that another run has set" {
+	own_server
+	monitor
+	run -0 rl --keep-history 1h true
+	hold -t 1 --keep-history 1
+	wait_until eval '(($(grep -c "\"PEXPIRE\" \"$I\"" "$MONITOR") > 7))'
+	(($(cli pttl "$R") > 3500000))
+	touch "done"
+	exits_with 0 "$PID"
+	(($(cli pttl "$R") > 3500000))
+}
+
 @test "a long history is not armed with each renewal" {
 	own_server
 	monitor
