@@ -251,14 +251,15 @@ print_last_success(const struct look *look)
 {
 	const struct look_success *success = &look->success;
 	char end[32], age[32];
+	int64_t ms;
 
 	if (success->end_ms == 0 ||
 	    (look->last.exists && look->last.end_ms == success->end_ms))
 		return;
-	holder_describe_age(-describe_at(look, success->end_ms, end,
-				sizeof(end)),
-	    age, sizeof(age));
-	print_line("success:", "%s at %s, %s ago", success->host, end, age);
+	ms = describe_at(look, success->end_ms, end, sizeof(end));
+	holder_describe_age(ms < 0 ? -ms : ms, age, sizeof(age));
+	print_line("success:", "%s at %s, %s %s", success->host, end, age,
+	    ms > 0 ? "in the future by the clock of the server" : "ago");
 }
 
 /* ---------------------------------------------------------------------- */

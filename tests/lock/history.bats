@@ -447,6 +447,13 @@ at() { date -d "@$(($(server_ms) / 1000 - $1 / 1000))" +%H:%M; }
 	[[ -z $stderr && $output != *"last run"* ]]
 }
 
+@test "--status: a success in the future is shown as such" {
+	cli hset "$R" success $(($(server_ms) + 5400000)) success_host web-1
+	status
+	[[ -z $stderr && $output =~ "success:  web-1 at "[0-9:\ -]+", 1h"(29|30)"m in the future by the clock of the server" ]]
+	[[ $output != *" ago"* ]]
+}
+
 @test "--status: without permission for the record the rest is shown, -v says why" {
 	record
 	user +@all
