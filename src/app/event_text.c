@@ -56,7 +56,7 @@ static const struct {
 	    "{why}; using what was read before"},
 	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
 	    "{name}: the queue cannot be used: {why}"},
-	[EVENT_NO_HISTORY] = {LEVEL_INFO,
+	[EVENT_NO_HISTORY] = {LEVEL_WARNING,
 	    "{name}: the run is not recorded: {why}"},
 	[EVENT_NEST_HIDDEN] = {LEVEL_WARNING,
 	    "{name}: the outer run cannot see this one: {why}"},

@@ -153,7 +153,9 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 	else if (lock->no_queue[0] != '\0')
 		why = lock->no_queue;
 	emit(observer, lock,
-	    (struct event){.type = EVENT_NO_HISTORY, .why = why});
+	    (struct event){.type = EVENT_NO_HISTORY,
+		.minor = true,
+		.why = why});
 }
 
 void
@@ -249,15 +251,28 @@ kind_of_release(const struct lock *lock)
 						    : EVENT_RELEASED;
 }
 
+/* With --once-per another run may follow though this one has succeeded. */
+static void
+report_unrecorded(const struct observer *observer, const struct lock *lock)
+{
+	if (lock->release.unrecorded)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_NO_HISTORY,
+			.minor = lock->config->once_ms == 0,
+			.why = lock->no_history});
+}
+
 void
 observer_report_release(const struct observer *observer, const struct set *set,
     const struct lock_config *configs)
 {
 	bool all_free = true;
 
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
+		report_unrecorded(observer, &set->locks[i]);
 		all_free = all_free &&
 			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
+	}
 	if (all_free)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RELEASED});

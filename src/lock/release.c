@@ -37,6 +37,18 @@ retry(struct lock *lock)
 	lock_due_at(lock, clock_min(at, lock->release.give_up_at));
 }
 
+/* They have moved to another node, the lock itself has not. */
+static void
+leave_out_helpers(struct lock *lock)
+{
+	if (lock->claim.tier == CLAIM_WITH_HISTORY &&
+	    lock->release.status[0] != '\0') {
+		lock->release.unrecorded = true;
+		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
+	}
+	lock->claim.tier = CLAIM_KEY_ONLY;
+}
+
 static void
 on_error(struct lock *lock, const struct reply *reply, const char *words)
 {
@@ -47,10 +59,8 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 		finish(lock);
 		return;
 	}
-	/* The helper keys have moved to another node, the lock itself has not.
-	 */
 	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
-		lock->claim.tier = CLAIM_KEY_ONLY;
+		leave_out_helpers(lock);
 	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
 	retry(lock);

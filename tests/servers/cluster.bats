@@ -437,6 +437,24 @@ renewed_again() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "released while the slot is half-way: --once-per warns of the missing end" {
+	key_on 1
+	hold -t 5 --once-per 1h
+	A=$PID
+	start "$RLOCKRUN" -t 5 -k "$KEY" true
+	B=$PID
+	B_ERR=$ERR
+	wait_until waiting_are 1
+	open_slot 1 2
+	touch "done"
+	exits_with 0 "$A"
+	[[ $(cat err.*) == *"\"$KEY\": the run is not recorded: "*TRYAGAIN* ]]
+	move_keys 1 2
+	close_slot 1 2
+	exits_with 0 "$B"
+	[[ $(<"$B_ERR") != *"not recorded"* ]]
+}
+
 @test "list reports locks whose slot is moving" {
 	key_on 2
 	hold
