@@ -304,6 +304,19 @@ on_silence(struct lock *lock, const struct reply *reply)
 		try_again(lock);
 }
 
+/* The name of the lock may have no place for the history. */
+static void
+send_first(struct lock *lock)
+{
+	if (lock->config->once_ms == 0 || lock->claim.outer != NULL ||
+	    lock->claim.tier == CLAIM_WITH_HISTORY) {
+		send_try(lock);
+		return;
+	}
+	memcpy(lock->error, lock->no_queue, sizeof(lock->error));
+	fail(lock, LOCK_MISCONFIGURED);
+}
+
 static void
 on_answer(struct lock *lock, const struct answer_try *answer,
     const struct reply *reply)
@@ -324,7 +337,7 @@ on_answer(struct lock *lock, const struct answer_try *answer,
 	case ANSWER_NOT_HELD: /* the outer run has ended */
 		lock_note_reply(lock);
 		claim_forget_outer(&lock->claim);
-		send_try(lock);
+		send_first(lock);
 		break;
 	case ANSWER_OTHER_KIND:
 		fail(lock, LOCK_OTHER_KIND);
@@ -453,14 +466,6 @@ on_due(void *arg)
 		send_try(lock);
 }
 
-/* The name of the lock has no place for it. */
-static bool
-lacks_history(const struct lock *lock)
-{
-	return lock->config->once_ms > 0 && lock->claim.outer == NULL &&
-	       lock->claim.tier < CLAIM_WITH_HISTORY;
-}
-
 void
 acquire_start(struct lock *lock)
 {
@@ -469,10 +474,5 @@ acquire_start(struct lock *lock)
 	    quorum_label(lock->quorum));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	lock->patience_ms = LOCK_REPLY_MS;
-	if (lacks_history(lock)) {
-		memcpy(lock->error, lock->no_queue, sizeof(lock->error));
-		fail(lock, LOCK_MISCONFIGURED);
-		return;
-	}
-	send_try(lock);
+	send_first(lock);
 }

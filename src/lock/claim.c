@@ -85,7 +85,8 @@ claim_forget_outer(struct claim *claim)
 	claim->outer = NULL;
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
-	if (claim->tier == CLAIM_WITH_QUEUE || claim->config->once_ms > 0)
+	if (claim->tier == CLAIM_WITH_QUEUE ||
+	    (claim->config->once_ms > 0 && claim->tier != CLAIM_KEY_ONLY))
 		claim->tier = top_tier(claim);
 }
 

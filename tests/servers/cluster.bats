@@ -172,6 +172,10 @@ waiting_are() {
 	KEY='a}b'
 	run -64 rl --once-per 1h touch ran
 	[[ ${#lines[@]} == 1 && $output == *"no key can lie beside a name"* && ! -e ran ]]
+	# Also in the environment of a run that has ended.
+	run -0 rl sh -c 'env | sed -n s/^RLOCKRUN_HELD=//p >held'
+	RLOCKRUN_HELD=$(<held) run -64 rl --once-per 1h touch ran
+	[[ ${#lines[@]} == 1 && $output == *"no key can lie beside a name"* && ! -e ran ]]
 	run -0 rl -v true
 	[[ $output == *": the run is not recorded: in a cluster, no key can lie beside"* ]]
 }
