@@ -11,13 +11,38 @@ _rlockrun_command() {
 	fi
 }
 
+# Sets `word` to what the shell makes of the typed word $1, if that is in quotes
+# or begins with ~/.
+_rlockrun_unquote() {
+	word=$1
+	[[ $word != \'*\' && $word != \"*\" ]] || word=${word:1:-1}
+	[[ $word != \~/* ]] || word=$HOME${word:1}
+}
+
+# Offers those of the names on standard input that begin with $1. Readline replaces
+# only what follows the last word break of $1, which is $2. compgen -W would run
+# what looks like a command in a name.
+_rlockrun_offer() {
+	local name quoted start kept=${1%"$2"}
+
+	[[ $1 != *[\'\"\$\`]* ]] || return 0
+	[[ $2 != [:=@]* ]] || kept=$1
+	# shellcheck disable=SC2162 # it is to remove backslashes
+	IFS= read start <<<"$1"
+	while IFS= read -r name; do
+		[[ $name == "$start"* ]] || continue
+		printf -v quoted %q "$name"
+		COMPREPLY+=("${quoted#"$kept"}")
+	done
+}
+
 # The profiles of the configuration files, or of that of --config.
 _rlockrun_profiles() {
-	local files=(/etc/rlockrun.conf "${XDG_CONFIG_HOME:-$HOME/.config}/rlockrun.conf") i
+	local files=(/etc/rlockrun.conf "${XDG_CONFIG_HOME:-$HOME/.config}/rlockrun.conf") i word
 	[[ ! ${RLOCKRUN_CONFIG:-} ]] || files=("$RLOCKRUN_CONFIG")
 	for ((i = 1; i < ${#words[@]}; i++)); do
 		case ${words[i - 1]} in
-		--config) files=("${words[i]}") ;;
+		--config) _rlockrun_unquote "${words[i]}" && files=("$word") ;;
 		--config=*) files=("${words[i - 1]#*=}") ;;
 		esac
 	done
@@ -33,14 +58,13 @@ _rlockrun_argument() {
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
 	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
 	--progress) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") ;;
-	--profile) mapfile -t COMPREPLY < <(compgen -W "$(_rlockrun_profiles)" -- "$cur") ;;
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
 	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-exit-code | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
-		--warn-after | --hold | --older-than | --token | --label) ;;
+		--warn-after | --hold | --older-than | --token | --label | --profile) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
 	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
@@ -59,9 +83,7 @@ _rlockrun_list() {
 		-r | --redis | --config | --profile | --prefix | --user | --password-file | --sentinel-user | \
 			--sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 			server+=("${words[i++]}")
-			word=${words[i]}
-			[[ $word != \'*\' && $word != \"*\" ]] || word=${word:1:-1}
-			[[ $word != \~/* ]] || word=$HOME${word:1}
+			_rlockrun_unquote "${words[i]}"
 			server+=("$word")
 			;;
 		-r* | --redis=* | --config=* | --profile=* | --prefix=* | --user=* | --password-file=* | --sentinel-user=* | \
@@ -76,22 +98,18 @@ _rlockrun_list() {
 		LC_ALL=C sed -n 's/^{"held":true,"name":"\([]-~ !#-[]*\)","key".*/\1/p'
 }
 
-# Completes the name of a lock, $2, for an action of program $1. Readline replaces
-# only what follows the last word break of the name, $3.
+# Completes the name of a lock, $2, for an action of program $1. $3 is what follows
+# the last word break of the name.
 _rlockrun_lock() {
-	local name quoted start kept=${2%"$3"} i
+	local start i
 
 	for ((i = 1; i < last; i++)); do
 		[[ ${words[i]} != @(--status|--force-release|--hold|--hold=*) ]] || break
 	done
 	((i < last)) && [[ $2 != *[\'\"\$\`]* ]] || return 0
-	[[ $3 != [:=@]* ]] || kept=$2
 	# shellcheck disable=SC2162 # it is to remove backslashes
 	IFS= read start <<<"$2"
-	while IFS= read -r name; do
-		printf -v quoted %q "$name"
-		COMPREPLY+=("${quoted#"$kept"}")
-	done < <(_rlockrun_list "$1" "$start")
+	_rlockrun_offer "$2" "$3" < <(_rlockrun_list "$1" "$start")
 }
 
 # Completes the argument of option $2 of program $1: $3, and what follows the last
@@ -99,6 +117,8 @@ _rlockrun_lock() {
 _rlockrun_value() {
 	if [[ $2 == --key || $2 =~ ^-[^-kptwEcr]*k$ ]]; then
 		_rlockrun_lock "$1" "$3" "$4"
+	elif [[ $2 == --profile ]]; then
+		_rlockrun_offer "$3" "$4" < <(_rlockrun_profiles)
 	else
 		_rlockrun_argument "$2" "${4#=}"
 	fi

@@ -37,7 +37,7 @@ function __rlockrun_profiles
     set -l before
     for token in $tokens
         test "$before" = --config
-        and set files $token
+        and set files (string replace -r -- '^~/' "$HOME/" $token)
         string match -q -- '--config=*' $token
         and set files (string replace -- --config= '' $token)
         set before $token

@@ -54,14 +54,30 @@ for_each_shell() {
 		type "$shell" >/dev/null 2>&1 || skip "no $shell"
 		echo "$shell"
 		"begin_$shell"
-		completes '--profile st\t' '--profile staging'
-		completes '--profile=o\t' '--profile=other'
-		completes '--config named.conf --profile e\t' '--config named.conf --profile elsewhere'
-		completes '--config na\t' '--config named.conf'
-		RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile elsewhere'
+		"$1"
 	done
 }
 
+completes_profiles() {
+	completes '--profile st\t' '--profile staging'
+	completes '--profile=o\t' '--profile=other'
+	completes '--config named.conf --profile e\t' '--config named.conf --profile elsewhere'
+	completes '--config na\t' '--config named.conf'
+	RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile elsewhere'
+}
+
 @test "--profile completes the profiles of the files, --config a file" {
-	for_each_shell
+	for_each_shell completes_profiles
+}
+
+quotes_profiles() {
+	completes '--config named.conf --profile ni\t' '--config named.conf --profile night shift'
+	[[ $(tail -n 1 arguments) == 'night shift' && ! -e ran ]]
+	completes '--config ~/named.conf --profile e\t' "--config $HOME/named.conf --profile elsewhere"
+}
+
+@test "names of profiles are quoted, and never run as commands" {
+	printf '[profile elsewhere]\n' >home/named.conf
+	printf '[profile %s]\n' 'night shift' '$(touch ran)' '`touch ran`' >named.conf
+	for_each_shell quotes_profiles
 }
