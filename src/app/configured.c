@@ -336,29 +336,32 @@ check_locks(const struct reading *reading, enum option_id id)
 	}
 }
 
-/* -x, -s and -p are one setting. */
+/* By the command line or the environment. -x, -s and -p are one setting, and so
+ * are -n and -w. */
 static bool
-is_decided(const struct settings *settings, enum option_id id, bool kind_given)
+is_decided(const struct settings *settings, enum option_id id)
 {
-	bool is_kind =
-	    id == OPT_EXCLUSIVE || id == OPT_SHARED || id == OPT_PERMITS;
+	const struct opts *opts = settings->opts;
 
-	return settings->origins[id] >= ORIGIN_ENVIRONMENT ||
-	       (is_kind && kind_given);
+	if (settings->origins[id] >= ORIGIN_ENVIRONMENT)
+		return true;
+	if (id == OPT_EXCLUSIVE || id == OPT_SHARED || id == OPT_PERMITS)
+		return opts->exclusive || opts->shared || opts->permits > 0;
+	if (id == OPT_NONBLOCK)
+		return settings->origins[OPT_WAIT] >= ORIGIN_ENVIRONMENT;
+	return id == OPT_WAIT && opts->nonblock;
 }
 
 /* Returns how much memory the texts need that hold. */
 static size_t
 drop_decided(struct reading *reading)
 {
-	const struct opts *opts = reading->settings->opts;
-	bool kind_given = opts->exclusive || opts->shared || opts->permits > 0;
 	size_t size = 1;
 
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		struct value *value = &reading->values[0][id];
 
-		if (is_decided(reading->settings, id, kind_given))
+		if (is_decided(reading->settings, id))
 			value->text = NULL;
 		else
 			check_locks(reading, id);

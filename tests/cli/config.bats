@@ -200,6 +200,12 @@ wrong() {
 	conf 'shared = yes' '[lock a]' 'permits = 3'
 	KEY=a wrong ':3: [lock a] sets permits for "a", but nothing for "b" (set it for both: --permits)' -k b
 	shows exclusive yes 'command line' -k a -k b -x
+	conf '[lock a]' 'wait = 3s' '[lock b]' 'nonblock = yes'
+	shows nonblock yes 'command line' -k a -k x -n
+	shows wait 9s 'command line' -k b -k x -w 9s
+	RLOCKRUN_WAIT=8s shows wait 8s RLOCKRUN_WAIT -k a -k b
+	RLOCKRUN_NONBLOCK=1 shows nonblock 1 RLOCKRUN_NONBLOCK -k a -k b
+	RLOCKRUN_NONBLOCK=0 KEY=a wrong ':2: [lock a] sets wait for "a", but nothing for "x" (set it for both: --wait)' -k x
 }
 
 # --- mistakes in a file -------------------------------------------------------
