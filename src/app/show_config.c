@@ -100,6 +100,11 @@ is_overruled(const struct settings *settings, enum option_id id)
 		       settings_compare(settings, OPT_NONBLOCK, id) >= 0;
 	case OPT_NONBLOCK:
 		return settings_compare(settings, OPT_WAIT, id) > 0;
+	case OPT_PASSWORD_FILE:
+		return settings_compare(settings, OPT_PASSWORD, id) > 0;
+	case OPT_SENTINEL_PASSWORD_FILE:
+		return settings_compare(settings, OPT_SENTINEL_PASSWORD, id) >
+		       0;
 	default:
 		return false;
 	}

@@ -460,6 +460,11 @@ wrong() {
 	conf "redis = unix:///nonexistent"
 	"$RLOCKRUN" --show-config -k "$KEY" >out
 	grep -q "^password-file = $PWD/missing *# RLOCKRUN_PASSWORD_FILE" out
+	conf 'password-file = one' 'sentinel-password-file = two'
+	unset RLOCKRUN_PASSWORD_FILE
+	RLOCKRUN_PASSWORD=secret "$RLOCKRUN" --show-config -k "$KEY" >out
+	run ! grep -E '^password-file|secret' out
+	grep -q '^sentinel-password-file = two ' out
 	run -64 "$RLOCKRUN" --show-config -k "$KEY" touch ran
 	[[ ! -e ran ]]
 	run -64 "$RLOCKRUN" --show-config --list
