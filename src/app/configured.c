@@ -51,7 +51,7 @@ locks_matching(const struct reading *reading, const char *glob)
 	return locks;
 }
 
-/* Whether this is the profile that was asked for. */
+/* Whether --profile or its variable names this profile. */
 static bool
 is_chosen(struct reading *reading, const char *name)
 {
