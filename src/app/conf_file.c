@@ -55,7 +55,7 @@ check_and_read(struct conf_file *file, int fd)
 	reason = file_mistake(&status);
 	if (reason != NULL)
 		return reason;
-	file->readable = (status.st_mode & S_IROTH) != 0;
+	file->readable = (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
 	return read_text(file, fd, (size_t)status.st_size);
 }
 

@@ -161,7 +161,7 @@ check_value(const struct reading *reading, enum option_id id,
 	else if (secret && reading->readable)
 		settings_fail_at(reading->settings, place->file, place->line,
 		    "%s has a password, and others can read the file "
-		    "(chmod o-r)",
+		    "(chmod go-r)",
 		    conf->name);
 	else if (reason != NULL && quoted && !row->secret)
 		settings_fail_at(reading->settings, place->file, place->line,
