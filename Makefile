@@ -191,6 +191,7 @@ check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@QUICK=1 $(MAKE) --no-print-directory faults
 	@$(MAKE) --no-print-directory faults-selftest
 	@$(MAKE) --no-print-directory chaos
+	@$(MAKE) --no-print-directory VARIANT=static TOPOLOGY=tls DURATION=20 chaos
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 	@packaging/deps.sh fuzz
