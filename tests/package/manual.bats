@@ -213,7 +213,8 @@ plays() {
 	[[ $(tr '\n' ' ' <order) == "A B "* && $(wc -l <order) == 4 ]]
 	run -0 rlockrun -k "$KEY" --min-hold 0.01 -- rlockrun -k "$KEY" -- true
 	[[ -z $output ]]
-	run -0 rlockrun -k "$KEY" --hold 5
+	# It may have to wait for the end of --min-hold, and says so.
+	run -0 --separate-stderr rlockrun -k "$KEY" --hold 5
 	token=$output
 	[[ $token == "$(cli get "$KEY")" ]]
 	run -0 rlockrun -k "$KEY" --hold 9 --token "$token"
