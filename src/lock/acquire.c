@@ -195,9 +195,9 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	}
 }
 
-/* Another run has succeeded not long ago. Who has a place in the queue leaves
- * it like any waiter that gives up, and so notifies the next one; nor must an
- * earlier try be granted yet. */
+/* Another run has succeeded not long ago. A place in the queue is given up by a
+ * release, as by any waiter, so that the next one is notified. Neither must an
+ * earlier try be granted later. */
 static void
 on_not_due(struct lock *lock, const struct answer_try *answer)
 {

@@ -3,7 +3,7 @@
  * signalled after another process may have got their id. And which children
  * from before descendants_open are spared.
  *
- * All of that again on kernels without pidfds, as far as this process can see.
+ * All of that again, as on a kernel without pidfds.
  */
 #include "base/clock.h"
 #include "job/descendants.h"
