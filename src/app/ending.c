@@ -7,55 +7,55 @@
 
 /* clang-format off */
 const struct ending_row ending_rows[ENDING_COUNT] = {
-	[ENDING_NONE] = {NULL, EXITCODE_OK, false},
-	[ENDING_JOB] = {NULL, ENDING_OWN_STATUS, false},
-	[ENDING_SIGNAL] = {NULL, ENDING_OWN_STATUS, false},
-	[ENDING_NOT_DUE] = {"{name} {why}", EXITCODE_BUSY, false},
-	[ENDING_BUSY] = {"{name} {holder}", EXITCODE_BUSY, false},
-	[ENDING_QUEUE_FULL] = {"{name} {holder}[; {count} <is|are> waiting "
+	[ENDING_NONE] = {"none", NULL, EXITCODE_OK, false},
+	[ENDING_JOB] = {"job_ended", NULL, ENDING_OWN_STATUS, false},
+	[ENDING_SIGNAL] = {"signal", NULL, ENDING_OWN_STATUS, false},
+	[ENDING_NOT_DUE] = {"not_due", "{name} {why}", EXITCODE_BUSY, false},
+	[ENDING_BUSY] = {"busy", "{name} {holder}", EXITCODE_BUSY, false},
+	[ENDING_QUEUE_FULL] = {"queue_full", "{name} {holder}[; {count} <is|are> waiting "
 	    "already]",
 	    EXITCODE_BUSY, false},
-	[ENDING_WAIT_OVER] = {"{name} {holder}; gave up after {age}",
+	[ENDING_WAIT_OVER] = {"wait_over", "{name} {holder}; gave up after {age}",
 	    EXITCODE_BUSY, false},
-	[ENDING_UNAVAILABLE] = {"[{name}: ]{why}", EXITCODE_UNAVAILABLE, false},
-	[ENDING_SERVER_ERROR] = {"[{name}: ]{why}",
+	[ENDING_UNAVAILABLE] = {"unavailable", "[{name}: ]{why}", EXITCODE_UNAVAILABLE, false},
+	[ENDING_SERVER_ERROR] = {"server_error", "[{name}: ]{why}",
 	    EXITCODE_UNAVAILABLE, false},
-	[ENDING_REFUSED] = {"[{name}: ]{why}", EXITCODE_REFUSED, false},
-	[ENDING_NOT_A_LOCK] = {"{name} is not a lock: {why}",
+	[ENDING_REFUSED] = {"refused", "[{name}: ]{why}", EXITCODE_REFUSED, false},
+	[ENDING_NOT_A_LOCK] = {"not_a_lock", "{name} is not a lock: {why}",
 	    EXITCODE_NOT_A_LOCK, false},
-	[ENDING_OTHER_KIND] = {"{name} is held {why} by the outer run, which "
+	[ENDING_OTHER_KIND] = {"other_kind", "{name} is held {why} by the outer run, which "
 	    "would wait for itself", EXITCODE_USAGE, false},
-	[ENDING_MISCONFIGURED] = {"{name}: {why}", EXITCODE_USAGE, false},
-	[ENDING_NO_COMMAND] = {"cannot run {command}: {why}",
+	[ENDING_MISCONFIGURED] = {"misconfigured", "{name}: {why}", EXITCODE_USAGE, false},
+	[ENDING_NO_COMMAND] = {"no_command", "cannot run {command}: {why}",
 	    ENDING_OWN_STATUS, false},
-	[ENDING_NOT_RUN] = {"{name}: cannot run {command}: {why}",
+	[ENDING_NOT_RUN] = {"not_run", "{name}: cannot run {command}: {why}",
 	    ENDING_OWN_STATUS, false},
-	[ENDING_NO_LOCK] = {"{name}: cannot prepare the lock: {why}",
+	[ENDING_NO_LOCK] = {"no_lock", "{name}: cannot prepare the lock: {why}",
 	    EXITCODE_RESOURCE, false},
-	[ENDING_NO_TOKEN] = {"{name}: cannot write the token to stdout: {why}; "
+	[ENDING_NO_TOKEN] = {"no_token", "{name}: cannot write the token to stdout: {why}; "
 	    "releasing the lock", EXITCODE_RESOURCE, false},
-	[ENDING_NO_JOB] = {"{name}: cannot prepare the job: {why}",
+	[ENDING_NO_JOB] = {"no_job", "{name}: cannot prepare the job: {why}",
 	    EXITCODE_RESOURCE, false},
-	[ENDING_UNGUARDED] = {"{name}: the job cannot be guarded: {why}",
+	[ENDING_UNGUARDED] = {"unguarded", "{name}: the job cannot be guarded: {why}",
 	    EXITCODE_RESOURCE, false},
-	[ENDING_LOOP_FAILED] = {"cannot wait for events: {why}",
+	[ENDING_LOOP_FAILED] = {"loop_failed", "cannot wait for events: {why}",
 	    EXITCODE_INTERNAL, false},
-	[ENDING_GUARD_DIED] = {"{name}: the guard was killed, and the job with "
+	[ENDING_GUARD_DIED] = {"guard_died", "{name}: the guard was killed, and the job with "
 	    "it", EXITCODE_RESOURCE, false},
-	[ENDING_OVERRUN] = {"{name}: the job has run for {age}",
+	[ENDING_OVERRUN] = {"overrun", "{name}: the job has run for {age}",
 	    EXITCODE_OVERRUN, false},
-	[ENDING_UNKILLABLE] = {"{name}: {why}; the lock stays until its ttl "
+	[ENDING_UNKILLABLE] = {"unkillable", "{name}: {why}; the lock stays until its ttl "
 	    "ends", EXITCODE_RESOURCE, false},
-	[ENDING_LOST] = {"{name} was lost: {why}", EXITCODE_LOST, true},
-	[ENDING_NOT_RENEWED] = {"{name} is being lost: its lease ends without "
+	[ENDING_LOST] = {"lost", "{name} was lost: {why}", EXITCODE_LOST, true},
+	[ENDING_NOT_RENEWED] = {"not_renewed", "{name} is being lost: its lease ends without "
 	    "a renewal", EXITCODE_LOST, true},
-	[ENDING_LEASE_OVER] = {"{name} was lost: its lease ended",
+	[ENDING_LEASE_OVER] = {"lease_over", "{name} was lost: its lease ended",
 	    EXITCODE_LOST, true},
-	[ENDING_JOB_LATE] = {"{name} was lost: its lease ended before the job",
+	[ENDING_JOB_LATE] = {"job_late", "{name} was lost: its lease ended before the job",
 	    EXITCODE_LOST, true},
-	[ENDING_TAKEN] = {"{name} was lost: another client removed it while "
+	[ENDING_TAKEN] = {"taken", "{name} was lost: another client removed it while "
 	    "the job ran", EXITCODE_LOST, true},
-	[ENDING_HOLD_OVER] = {"{name}: the hold with that token has ended"
+	[ENDING_HOLD_OVER] = {"hold_over", "{name}: the hold with that token has ended"
 	    "[; the lock is held by {who}]", EXITCODE_LOST, true},
 };
 /* clang-format on */
@@ -87,6 +87,15 @@ ending_add(struct ending *ending, enum ending_reason reason, struct event event)
 		return;
 	ending->reason = reason;
 	ending->status = event.status;
+}
+
+int
+ending_finish(const struct ending *ending)
+{
+	events_emit(ending->events, &(struct event){.type = EVENT_ENDED,
+					.ending = &ending_rows[ending->reason],
+					.status = ending->status});
+	return ending->status;
 }
 
 void

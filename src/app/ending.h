@@ -50,6 +50,7 @@ enum ending_reason {
 };
 
 struct ending_row {
+	const char *word; /* for programs; what it means may not change */
 	/* Without what follows for the job. See event_text.c; NULL: none. */
 	const char *message;
 	int status;
@@ -81,6 +82,9 @@ void ending_add_lock(struct ending *ending, enum ending_reason reason,
 bool ending_add_signal(struct ending *ending, int signo);
 /* or that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
 void ending_add_unguarded(struct ending *ending, int error);
+
+/* The run has ended: emits why, and returns its status. */
+int ending_finish(const struct ending *ending);
 
 bool ending_is_lost(const struct ending *ending);
 

@@ -4,8 +4,12 @@ void
 events_open(struct events *events, const struct event_sink *sink,
     const struct opts *opts, struct loop *loop)
 {
+	void *state = sink->open(opts, loop);
+
+	if (state == NULL)
+		return;
 	events->sinks[events->count] = sink;
-	events->states[events->count++] = sink->open(opts, loop);
+	events->states[events->count++] = state;
 }
 
 void

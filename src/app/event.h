@@ -17,6 +17,7 @@ enum event_type {
 	/* A run. */
 	EVENT_ENDING,	       /* a reason for its end has come up */
 	EVENT_DELAYED,	       /* --splay: by ms */
+	EVENT_BEGUN,	       /* the first try is sent */
 	EVENT_TWO_SERVERS,     /* which is worse than one */
 	EVENT_EVEN_SERVERS,    /* count of them */
 	EVENT_UNUSABLE_SERVER, /* a server will never count */
@@ -35,7 +36,9 @@ enum event_type {
 	EVENT_SUCCESS_AHEAD,  /* --once-per: by ms; a clock was stepped */
 	EVENT_UNLOCKED,	      /* --on-unavailable run */
 	EVENT_JOB_STARTED,
-	EVENT_RENEWED,	      /* the lease lasts for another ms */
+	/* The lease lasts for another ms, instead of left_ms: took_ms after
+	 * the slowest renewal was sent. */
+	EVENT_RENEWED,
 	EVENT_RENEWAL_FAILED, /* likewise */
 	EVENT_RENEWED_AGAIN,
 	EVENT_PAUSED,	 /* we were, for ms */
@@ -48,6 +51,7 @@ enum event_type {
 	EVENT_LEFT, /* to other runs of the nest */
 	EVENT_HELD, /* --hold: for ms */
 	EVENT_UNCONFIRMED,
+	EVENT_ENDED, /* the last one: why, with that status */
 	/* A command. */
 	EVENT_REPLIED,	 /* after EVENT_NO_REPLY */
 	EVENT_NOT_SHOWN, /* a part of a lock: why */
@@ -82,26 +86,28 @@ struct ending_row;
  * are valid during the call. */
 struct event {
 	enum event_type type;
-	const struct ending_row *ending; /* of EVENT_ENDING */
+	const struct ending_row *ending; /* of EVENT_ENDING and EVENT_ENDED */
 	enum event_then then;
 	bool minor;	  /* nobody can mend it, or it may pass by itself */
 	const char *name; /* of the lock; NULL: all locks of the options */
 	const char *why;
 	const char *server;
 	const char *fence;
+	const char *token;
 	const char *command;
 	const char *who;	     /* holds it */
 	const struct holder *holder; /* likewise */
 	int64_t position;	     /* in the queue, from 1 */
 	int64_t count;
 	int64_t permits;
-	int64_t ms;
+	int64_t ms, left_ms, took_ms;
 	int status; /* a signal's number as -N */
 };
 
 /* A reader of events. */
 struct event_sink {
-	/* What it returns is its state. Dies when memory is out. */
+	/* What it returns is its state; NULL: the options do not want it.
+	 * Dies when memory is out. */
 	void *(*open)(const struct opts *opts, struct loop *loop);
 	void (*on_event)(void *state, const struct event *event);
 	void (*close)(void *state);

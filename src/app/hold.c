@@ -283,7 +283,7 @@ hold(const struct opts *opts, struct loop *loop, const struct events *events,
 	set_up(hold, signals);
 	if (hold->ending.reason == ENDING_NONE)
 		acquire_and_print(hold);
-	status = hold->ending.status;
+	status = ending_finish(&hold->ending);
 	relay_fini(&hold->relay, loop);
 	loop_remove(loop, &hold->output);
 	loop_timer_remove(loop, &hold->timer);

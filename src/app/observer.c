@@ -26,6 +26,7 @@ observer_init(struct observer *observer, const struct opts *opts,
 	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
 	if (event.count % 2 == 0)
 		events_emit(events, &event);
+	events_emit(events, &(struct event){.type = EVENT_BEGUN});
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -181,6 +182,7 @@ observer_report_acquired(struct observer *observer, const struct lock *lock)
 							     : EVENT_ACQUIRED,
 		.server = quorum_label(lock->quorum),
 		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
+		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
 }
 
@@ -207,6 +209,29 @@ observer_watch_servers(struct observer *observer, const struct lock *lock)
 	}
 }
 
+static int64_t
+slowest_round_trip(const struct set *set)
+{
+	int64_t slowest = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].round_trip_ms > slowest)
+			slowest = set->locks[i].round_trip_ms;
+	return slowest;
+}
+
+static void
+report_renewed(const struct observer *observer, const struct set *set)
+{
+	int64_t now = clock_now();
+
+	events_emit(observer->events,
+	    &(struct event){.type = EVENT_RENEWED,
+		.ms = set->valid_until - now,
+		.left_ms = observer->valid_until - now,
+		.took_ms = slowest_round_trip(set)});
+}
+
 void
 observer_watch_lease(struct observer *observer, const struct set *set)
 {
@@ -216,9 +241,7 @@ observer_watch_lease(struct observer *observer, const struct set *set)
 
 	if (set->valid_until > observer->valid_until &&
 	    observer->valid_until != 0)
-		events_emit(observer->events,
-		    &(struct event){.type = EVENT_RENEWED,
-			.ms = set->valid_until - clock_now()});
+		report_renewed(observer, set);
 	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
 	if (fails && before == NULL)

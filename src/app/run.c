@@ -482,7 +482,7 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 		    run->watch.state != JOB_WATCH_ABANDONED)
 			guard_dismiss(&run->guard);
 	}
-	status = run->ending.status;
+	status = ending_finish(&run->ending);
 	relay_fini(&run->relay, loop);
 	loop_timer_remove(loop, &run->timer);
 	guard_fini(&run->guard);

@@ -354,29 +354,30 @@ test_renewals(void)
 	struct observer observer;
 
 	observer_init(&observer, &opts, &events);
+	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
 	observer_watch_lease(&observer, &set);
 	observer_watch_lease(&observer, &set);
-	is_int((int64_t)log.count, 0, "nothing has changed");
+	is_int((int64_t)log.count, 1, "nothing has changed");
 	set.valid_until = 2000;
 	observer_watch_lease(&observer, &set);
 	observer_watch_lease(&observer, &set);
-	is_int((int64_t)log.count, 1, "a renewal is emitted once");
-	is_int(log.types[0], EVENT_RENEWED, "as such");
+	is_int((int64_t)log.count, 2, "a renewal is emitted once");
+	is_int(log.types[1], EVENT_RENEWED, "as such");
 	lock.answered = false;
 	observer_watch_lease(&observer, &set);
 	observer_watch_lease(&observer, &set);
-	is_int((int64_t)log.count, 2, "a failure is emitted once");
-	is_int(log.types[1], EVENT_RENEWAL_FAILED, "as such");
+	is_int((int64_t)log.count, 3, "a failure is emitted once");
+	is_int(log.types[2], EVENT_RENEWAL_FAILED, "as such");
 	lock.answered = true;
 	set.valid_until = 3000;
 	observer_watch_lease(&observer, &set);
 	observer_watch_lease(&observer, &set);
-	is_int((int64_t)log.count, 4, "so is the end of the trouble");
-	is_int(log.types[3], EVENT_RENEWED_AGAIN, "as such");
+	is_int((int64_t)log.count, 5, "so is the end of the trouble");
+	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
 	lock.answered = false;
 	lock.state = LOCK_LOST;
 	observer_watch_lease(&observer, &set);
-	is_int((int64_t)log.count, 4, "a lost lock is not renewed");
+	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
 }
 
 /* --- endings ---------------------------------------------------------- */
@@ -482,6 +483,9 @@ test_ending_rows(void)
 		const struct ending_row *row = &ending_rows[reason];
 		ok(row->lost == (row->status == EXITCODE_LOST),
 		    "status of ending %d", reason);
+		for (int other = 0; other < reason; other++)
+			ok(strcmp(row->word, ending_rows[other].word) != 0,
+			    "%s is one ending", row->word);
 		ok(row->message != NULL || reason <= ENDING_SIGNAL,
 		    "ending %d has a row", reason);
 	}
