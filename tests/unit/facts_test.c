@@ -1,0 +1,96 @@
+#include "app/facts.h"
+
+#include <string.h>
+
+#include "app/ending.h"
+#include "tap.h"
+
+static const struct opts opts = {.keys = {{.name = "a"}, {.name = "b"}},
+    .key_count = 2};
+
+static void
+take(struct facts *facts, enum event_type type)
+{
+	facts_take(facts, &(struct event){.type = type});
+}
+
+static void
+take_acquired(struct facts *facts, const char *name)
+{
+	facts_take(facts, &(struct event){.type = EVENT_ACQUIRED,
+			      .name = name,
+			      .token = "2f5c0e9a-9c4e-4e0a-8d3c-000000000000",
+			      .fence = "none",
+			      .server = "redis://h:6379"});
+}
+
+static void
+test_locks(void)
+{
+	struct facts facts;
+
+	facts_init(&facts, &opts);
+	ok(facts_find(&facts, "c") == NULL, "no lock of the run");
+	ok(facts_find(&facts, NULL) == NULL, "all locks are none of them");
+	take_acquired(&facts, "b");
+	ok(facts_find(&facts, "a")->token[0] == '\0', "a is not acquired");
+	ok(strncmp(facts_find(&facts, "b")->token, "2f5c0e9a", 8) == 0, "b is");
+	ok(facts_find(&facts, "b")->fence[0] == '\0', "it has no fence");
+	ok(strcmp(facts_find(&facts, "b")->server, "redis://h:6379") == 0,
+	    "its server");
+	take_acquired(&facts, "c");
+	ok(true, "a lock that is not of the run is ignored");
+}
+
+static void
+test_times(void)
+{
+	struct facts facts;
+
+	facts_init(&facts, &opts);
+	is_int(facts_waited_ms(&facts), -1, "nothing is awaited");
+	is_int(facts_held_ms(&facts), -1, "nothing is held");
+	take(&facts, EVENT_BEGUN);
+	ok(facts_waited_ms(&facts) >= 0, "it waits");
+	is_int(facts_held_ms(&facts), -1, "and does not hold");
+	take_acquired(&facts, "a");
+	facts.begun_at = 1000;
+	facts.acquired_at = 3000;
+	is_int(facts_waited_ms(&facts), 2000, "until it was acquired");
+	take_acquired(&facts, "b");
+	is_int(facts.acquired_at, 3000, "the first one counts");
+	ok(facts_held_ms(&facts) > 0, "it holds");
+	facts_take(&facts, &(struct event){.type = EVENT_ENDING,
+			       .ending = &ending_rows[ENDING_OVERRUN]});
+	is_int(facts.freed_at, 0, "--max-run does not free it");
+	facts_take(&facts, &(struct event){.type = EVENT_ENDING,
+			       .ending = &ending_rows[ENDING_LOST]});
+	ok(facts.freed_at > 0, "a loss does");
+	facts.freed_at = 7000;
+	take(&facts, EVENT_RELEASED);
+	take(&facts, EVENT_ENDED);
+	is_int(facts_held_ms(&facts), 4000, "until it was lost");
+}
+
+static void
+test_never_acquired(void)
+{
+	struct facts facts;
+
+	facts_init(&facts, &opts);
+	take(&facts, EVENT_BEGUN);
+	facts.begun_at = 1000;
+	take(&facts, EVENT_ENDED);
+	facts.ended_at = 1500;
+	is_int(facts_waited_ms(&facts), 500, "until the run ended");
+	is_int(facts_held_ms(&facts), -1, "never held");
+}
+
+int
+main(void)
+{
+	test_locks();
+	test_times();
+	test_never_acquired();
+	return tap_done();
+}
