@@ -215,6 +215,12 @@ explain() {
 		'fault("wrapper", "stop", 1100, 5900, run=1)' 'fault("guard", "stop", 1200, 5800, run=1)'
 	finds lease,overlap one 'job(1, 1000, 6000, True, 79)' 'job(2, 4000, 6500)' \
 		'seen(1000, "token-1")' 'seen(3200)' 'fault("wrapper", "stop", 1100, 5900, run=1)'
+	# Its job does not stamp, as it was stopped before them.
+	local stopped=('job(1, 1000, 1100, True, 79, ended=5000)' 'job(2, 4000, 6500, saw=[1])'
+		'fault("job", "trace", 1100, 4800, run=1)' 'fault("wrapper", "stop", 1300, 4800, run=1)')
+	finds overlap one "${stopped[@]}"
+	excuses 'at the same time' one "${stopped[@]}" 'fault("guard", "stop", 1300, 4800, run=1)'
+	finds overlap one "${stopped[@]}" 'fault("guard", "stop", 1300, 2900, run=1)'
 }
 
 # --- the lease --------------------------------------------------------------

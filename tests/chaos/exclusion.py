@@ -2,7 +2,7 @@
 import itertools
 
 from finding import Finding
-from losses import REPLICAS, SETTLE, STAMP, excuse_overlap, was_unguarded
+from losses import REPLICAS, SETTLE, STAMP, excuse_overlap, saw_job, was_unguarded
 from story import MS, SECOND, intersect
 
 # Both are granted at once, and start in any order; or the first gives up meanwhile.
@@ -53,16 +53,10 @@ def count_turns(story):
 
 
 def overlap(one, other):
-    """By the stamps of both, or by what the later one saw of the earlier one's processes.
-    Those that a killed command has left are seen, but no longer its job."""
+    """By the stamps of both, or by what the later one saw of the earlier one."""
     if intersect((one.start, one.last), (other.start, other.last)):
         return True
     return saw_job(other, one) or saw_job(one, other)
-
-
-def saw_job(run, other):
-    return other.number in run.root.saw and not (other.is_left and
-                                                 other.last + STAMP < run.start)
 
 
 def shared_time(one, other):

@@ -61,7 +61,7 @@ def back_at(story, node, at):
 def excuse_victim(story, victim, winner):
     if victim.on_lost == "warn" and was_disturbed(story, victim) and not was_content(victim):
         return "continued without the lock (--on-lost warn)"
-    if was_unguarded(victim):
+    if was_unguarded(victim, max(victim.last, seen_alive(victim, winner))):
         return "wrapper and guard were stopped or killed at the same time"
     for at, until, reason in losses(story, victim, winner):
         if victim.last <= dead_by(story, victim, at, until):
@@ -82,10 +82,24 @@ def was_content(run):
         and "cannot confirm the release" not in run.exit.stderr
 
 
-def was_unguarded(run):
-    """Whether nobody could have killed the job until shortly before its end. A guard
+def was_unguarded(run, last=None):
+    """Whether nobody could have killed the job until shortly before its LAST life. A guard
     that continues needs time for that, and a dead one leaves it to nobody."""
-    return any(begin <= run.last <= end + SECOND for begin, end in run.unguarded())
+    last = run.last if last is None else last
+    return any(begin <= last <= end + SECOND for begin, end in run.unguarded())
+
+
+def seen_alive(run, other):
+    """When the other's job saw that of RUN, which may have been stopped and does not stamp
+    then, or 0."""
+    return other.start if saw_job(other, run) else 0
+
+
+def saw_job(run, other):
+    """Whether a job found the other one alive when it started. What a killed command has
+    left is seen, but no longer its job."""
+    return other.number in run.root.saw and not (other.is_left and
+                                                 other.last + STAMP < run.start)
 
 
 def losses(story, victim, winner):
