@@ -422,6 +422,12 @@ explain() {
 	is_clean one "$one" "${gone[@]/1600/1950}"
 	is_clean one 'job(1, 1000, 2000, status=79)' "${gone[@]}"
 	is_clean one 'job(1, 1000, 2000, stderr="cannot confirm the release")' "${gone[@]}"
+	# The lease was over when the release was sent.
+	local tardy='job(1, 1000, 2000, ended=3500)' short='fault("lock", "shorten", 1500, key="a")'
+	is_clean one "$tardy" "${gone[@]/*flush*/$short}" 'fault("wrapper", "stop", 1700, 3490, run=1)'
+	excuses 'cut short' one "$tardy" "$two" "$short" 'fault("wrapper", "stop", 1550, 3490, run=1)'
+	finds status one "$tardy" "${gone[@]/*flush*/$short}" 'fault("wrapper", "stop", 1700, 2700, run=1)'
+	finds status one "$tardy" "${gone[@]/*flush*/$short}" 'fault("wrapper", "stop", 2100, 3490, run=1)'
 }
 
 # --- order and fences -------------------------------------------------------
