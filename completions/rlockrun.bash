@@ -46,8 +46,11 @@ _rlockrun_profiles() {
 		--config=*) files=("${words[i - 1]#*=}") ;;
 		esac
 	done
-	sed -n 's/^[[:blank:]]*\[[[:blank:]]*profile[[:blank:]]\{1,\}\(.*[^[:blank:]]\)[[:blank:]]*\].*/\1/p' \
-		"${files[@]}" 2>/dev/null
+	for word in "${files[@]}"; do
+		[[ ! -f $word ]] ||
+			sed -n 's/^[[:blank:]]*\[[[:blank:]]*profile[[:blank:]]\{1,\}\(.*[^[:blank:]]\)[[:blank:]]*\].*/\1/p' \
+				"$word" 2>/dev/null
+	done
 }
 
 # Completes the argument of option $1; true when it takes one.

@@ -42,7 +42,10 @@ function __rlockrun_profiles
         and set files (string replace -- --config= '' $token)
         set before $token
     end
-    cat $files 2>/dev/null | string replace -rf -- '^\s*\[\s*profile\s+(.*\S)\s*\].*' '$1'
+    for file in $files
+        test -f $file
+        and cat $file
+    end 2>/dev/null | string replace -rf -- '^\s*\[\s*profile\s+(.*\S)\s*\].*' '$1'
 end
 
 # The locks of the server, for an action. Names of anything but printable ASCII

@@ -16,6 +16,7 @@ setup() {
 	printf '%s\n' 'ttl = 5s' '[profile staging]' '[lock lock-x]' ' [ profile  other ] # c' \
 		'# [profile stale]' >"$HOME/.config/rlockrun.conf"
 	printf '[profile elsewhere]\n' >named.conf
+	mkfifo pipe
 }
 teardown() { end_test; }
 
@@ -62,6 +63,7 @@ completes_profiles() {
 	completes '--profile st\t' '--profile staging'
 	completes '--profile=o\t' '--profile=other'
 	completes '--config named.conf --profile e\t' '--config named.conf --profile elsewhere'
+	completes '--config pipe --profile e\t' '--config pipe --profile e'
 	completes '--config na\t' '--config named.conf'
 	RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile elsewhere'
 }
