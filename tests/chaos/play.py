@@ -1,5 +1,6 @@
 """Plays a plan against the servers of a fleet, and notes what happened: the records of
 history.py, which check.py reads."""
+import concurrent.futures
 import heapq
 import os
 import selectors
@@ -125,13 +126,21 @@ class Play:
         """Ends all faults, and waits for all runs and their processes to end."""
         while self.due:
             heapq.heappop(self.due)[2]()
-        self.fleet.heal_all()
+        self.heal()
         self.note("quiet")
         end = time.monotonic() + SETTLE_S
         while self.live and time.monotonic() < end:
             self.see_ends(0.2)
         self.wait_for_rest()
         self.note_rest()
+
+    def heal(self):
+        """Meanwhile runs end, and are seen to: a new primary may take long."""
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            healing = thread.submit(self.fleet.heal_all)
+            while not healing.done():
+                self.see_ends(0.05)
+            healing.result()
 
     # --- runs ----------------------------------------------------------------------
 
