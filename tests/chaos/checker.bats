@@ -397,6 +397,10 @@ explain() {
 	is_clean one 'waiter(1, 1000, 2000, 124, max_run_ms=300)' 'fault("guard", "trace", 1100, 1900, run=1)'
 	finds status one 'waiter(1, 1000, 2000, 69)'
 	is_clean one 'waiter(1, 1000, 2000, 69)' 'fault("server", "stop", 500, 1900)'
+	# A job kills the run that is nested in it after 30 s.
+	local outer='job(2, 900, 1500, token=None, on_unavailable="run")' frozen='fault("server", "stop", 500, 1400)'
+	is_clean redlock3 "$outer" "$frozen" 'waiter(1, 1000, 30910, -9, outer=2)'
+	finds status redlock3 "$outer" "$frozen" 'waiter(1, 1000, 29000, -9, outer=2)'
 	local few='"1 of 2 replicas have the lock; command not started"'
 	is_clean one "waiter(1, 1000, 1300, 69, $few, wait_replicas=2, wait_ms=300)"
 	finds status one "waiter(1, 1000, 3300, 69, $few, wait_replicas=2, wait_ms=3000)"

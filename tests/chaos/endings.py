@@ -27,6 +27,8 @@ MOVED = 4500 * MS
 AFTERMATH = 5 * SECOND
 # A job that ignores signals, or is stopped by itself and cannot obey them.
 DEAF = ("deaf", "stopping")
+# After that a job kills the run that is nested in it: see job.c.
+NESTED_LIFE = 30 * SECOND
 # From a signal to the end of the command: on a loaded machine.
 FORWARDED = 700 * MS
 # A waiter that has no time left for another try need not wait any longer.
@@ -166,6 +168,8 @@ def signals_sent(run):
     outer = run.outer_run
     if outer and (outer.faults or not outer.root or outer.root.end is None):
         sent |= {signal.SIGTERM, signal.SIGKILL} | signals_sent(outer)
+    if outer and outer.root and run.ended >= outer.start + NESTED_LIFE:
+        sent.add(signal.SIGKILL)
     return sent
 
 
