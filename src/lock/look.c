@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/mem.h"
-#include "base/num.h"
 
 enum { TENTHS_BELOW_MS = 60000 };
 
@@ -295,43 +295,6 @@ look_print(const struct look *look, const struct look_subject *subject)
 
 /* --- JSON ------------------------------------------------------------- */
 
-/* ,"name":"text" */
-static void
-json_text(const char *name, const char *text)
-{
-	char *escaped = escape_text(text, ESCAPE_JSON);
-
-	printf(",\"%s\":\"%s\"", name, escaped);
-	free(escaped);
-}
-
-static void
-json_text_if_any(const char *name, const char *text)
-{
-	if (*text != '\0')
-		json_text(name, text);
-	else
-		printf(",\"%s\":null", name);
-}
-
-static void
-json_integer(const char *name, bool known, int64_t value)
-{
-	if (known)
-		printf(",\"%s\":%" PRId64, name, value);
-	else
-		printf(",\"%s\":null", name);
-}
-
-static void
-json_number(const char *name, const char *text)
-{
-	int64_t value = 0;
-	bool known = num_int(text, 0, INT64_MAX, &value) == 0;
-
-	json_integer(name, known, value);
-}
-
 /* The record of a holder; all null for another client. */
 static void
 json_who(const struct look_holder *holder)
@@ -345,13 +308,14 @@ json_who(const struct look_holder *holder)
 		       "\"ended\":null,\"hold\":null");
 		return;
 	}
-	json_text("host", who->host);
-	json_number("pid", who->pid);
-	json_text("user", who->user);
-	json_text_if_any("label", who->label);
-	json_text_if_any("command", holder->command);
-	json_integer("since_ms", holder->since_ms > 0, holder->since_ms);
-	json_integer("held_ms", who->held_ms >= 0, who->held_ms);
+	json_text(stdout, "host", who->host);
+	json_number(stdout, "pid", who->pid);
+	json_text(stdout, "user", who->user);
+	json_text_if_any(stdout, "label", who->label);
+	json_text_if_any(stdout, "command", holder->command);
+	json_integer(stdout, "since_ms", holder->since_ms > 0,
+	    holder->since_ms);
+	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
 	printf(",\"hold\":%s", who->state == HOLDER_HOLD ? "true" : "false");
 }
@@ -364,12 +328,14 @@ json_holders(const struct look *look)
 	if (look->kind == '\0')
 		printf(",\"kind\":null");
 	else
-		json_text("kind", look->kind == 'x'   ? "exclusive"
-				  : look->kind == 's' ? "shared"
-						      : "permits");
-	json_integer("count", true, look->count);
-	json_integer("permits", look->permits > 0, look->permits);
-	json_integer("free", look->permits > 0, unused > 0 ? unused : 0);
+		json_text(stdout, "kind",
+		    look->kind == 'x'	? "exclusive"
+		    : look->kind == 's' ? "shared"
+					: "permits");
+	json_integer(stdout, "count", true, look->count);
+	json_integer(stdout, "permits", look->permits > 0, look->permits);
+	json_integer(stdout, "free", look->permits > 0,
+	    unused > 0 ? unused : 0);
 	printf(",\"holders\":[");
 	for (size_t i = 0; i < look->listed; i++) {
 		const struct look_holder *holder = &look->holders[i];
@@ -377,9 +343,9 @@ json_holders(const struct look *look)
 
 		printf("%s{\"token\":\"%s\"", i > 0 ? "," : "", token);
 		free(token);
-		json_integer("ttl_ms", holder->who.left_ms >= 0,
+		json_integer(stdout, "ttl_ms", holder->who.left_ms >= 0,
 		    holder->who.left_ms);
-		json_number("fence", holder->fence);
+		json_number(stdout, "fence", holder->fence);
 		json_who(holder);
 		printf("}");
 	}
@@ -394,10 +360,10 @@ json_queue(const struct look *look)
 		const struct look_waiter *waiter = &look->queue[i];
 
 		printf("%s{\"place\":%zu", i > 0 ? "," : "", i + 1);
-		json_text("host", waiter->host);
-		json_number("pid", waiter->pid);
-		json_text("id", waiter->id);
-		json_integer("waiting_ms", true, waiter->waiting_ms);
+		json_text(stdout, "host", waiter->host);
+		json_number(stdout, "pid", waiter->pid);
+		json_text(stdout, "id", waiter->id);
+		json_integer(stdout, "waiting_ms", true, waiter->waiting_ms);
 		printf("}");
 	}
 	printf("]");
@@ -413,14 +379,14 @@ json_history(const struct look *look)
 	if (run->exists) {
 		printf("{\"running\":%s",
 		    run->holds && run->end_ms == 0 ? "true" : "false");
-		json_text("host", run->who.host);
-		json_number("pid", run->who.pid);
-		json_text("user", run->who.user);
-		json_text_if_any("label", run->who.label);
-		json_integer("start_ms", true, run->start_ms);
-		json_integer("end_ms", run->end_ms > 0, run->end_ms);
-		json_integer("status", run->status != -1, run->status);
-		json_number("fence", run->fence);
+		json_text(stdout, "host", run->who.host);
+		json_number(stdout, "pid", run->who.pid);
+		json_text(stdout, "user", run->who.user);
+		json_text_if_any(stdout, "label", run->who.label);
+		json_integer(stdout, "start_ms", true, run->start_ms);
+		json_integer(stdout, "end_ms", run->end_ms > 0, run->end_ms);
+		json_integer(stdout, "status", run->status != -1, run->status);
+		json_number(stdout, "fence", run->fence);
 		printf("}");
 	} else {
 		printf("null");
@@ -428,8 +394,8 @@ json_history(const struct look *look)
 	printf(",\"last_success\":");
 	if (success->end_ms > 0) {
 		printf("{\"end_ms\":%" PRId64, success->end_ms);
-		json_text("host", success->host);
-		json_number("fence", success->fence);
+		json_text(stdout, "host", success->host);
+		json_number(stdout, "fence", success->fence);
 		printf("}");
 	} else {
 		printf("null");
@@ -457,17 +423,17 @@ look_print_json(const struct look *look, const struct look_subject *subject,
     bool whole)
 {
 	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
-	json_text("name", subject->name);
-	json_text("key", subject->key);
-	json_text("server", subject->server);
-	json_integer("db", true, subject->db);
-	json_text("prefix", subject->prefix);
-	json_integer("ttl_ms", look->left_ms >= 0, look->left_ms);
-	json_number("fence", look->fence);
+	json_text(stdout, "name", subject->name);
+	json_text(stdout, "key", subject->key);
+	json_text(stdout, "server", subject->server);
+	json_integer(stdout, "db", true, subject->db);
+	json_text(stdout, "prefix", subject->prefix);
+	json_integer(stdout, "ttl_ms", look->left_ms >= 0, look->left_ms);
+	json_number(stdout, "fence", look->fence);
 	json_holders(look);
-	json_integer("nested", true, look->nested);
+	json_integer(stdout, "nested", true, look->nested);
 	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
-	json_integer("waiting", look->waiting >= 0, look->waiting);
+	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
 	if (whole) {
 		json_queue(look);
 		json_history(look);
