@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/ending.h"
+#include "app/reminder.h"
 #include "app/wait_line.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
@@ -347,15 +348,7 @@ event_text_format(const struct event *event, const struct opts *opts,
 
 struct event_text {
 	const struct opts *opts;
-	struct loop *loop;
-	struct loop_timer timer; /* to draw or print it again */
-	/* The last EVENT_WAITING. */
-	struct event waiting;
-	struct holder holder;
-	int64_t since;
-	/* The lock for which it was printed as a message, and when. */
-	const char *printed;
-	int64_t printed_minute;
+	struct reminder reminder; /* to draw or print the wait again */
 };
 
 static void
@@ -391,9 +384,8 @@ is_seen(const struct event_text *state)
 }
 
 static void
-draw(const struct event_text *state)
+draw(const struct event_text *state, const struct event *event)
 {
-	const struct event *event = &state->waiting;
 	const struct wait_line line = {.name = event->name,
 	    .holder = event->holder,
 	    .waited_ms = event->ms,
@@ -417,29 +409,23 @@ draw_silence(struct event_text *state, const struct event *event)
 	snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
 	escape_shorten(line, ESCAPE_TEXT, columns, message, sizeof(message));
 	log_progress(message, columns);
-	loop_timer_remove(state->loop, &state->timer);
+	reminder_stop(&state->reminder);
 }
 
 static void
-show_waiting(void *arg)
+show_waiting(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
-	struct event *event = &state->waiting;
+	struct reminder *reminder = &state->reminder;
 	bool drawable = may_draw(state);
-	int64_t period_ms = drawable ? SECOND_MS : MINUTE_MS;
 
-	event->ms = clock_now() - state->since;
-	if (!state->opts->quiet)
-		loop_timer_set(state->loop, &state->timer,
-		    state->since + (event->ms / period_ms + 1) * period_ms);
-	if (drawable && is_seen(state)) {
-		draw(state);
-	} else if (state->printed != event->name ||
-		   state->printed_minute != event->ms / MINUTE_MS) {
-		state->printed = event->name;
-		state->printed_minute = event->ms / MINUTE_MS;
+	reminder->period_ms = state->opts->quiet ? 0
+			      : drawable	 ? SECOND_MS
+						 : MINUTE_MS;
+	if (drawable && is_seen(state))
+		draw(state, event);
+	else if (reminder_is_new(reminder))
 		print(state, event);
-	}
 }
 
 static void
@@ -447,25 +433,18 @@ on_event(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
 
-	if (event->type == EVENT_WAITING) {
-		state->waiting = *event;
-		state->holder = *event->holder;
-		state->waiting.holder = &state->holder;
-		state->since = clock_now() - event->ms;
-		show_waiting(state);
-		return;
-	}
 	if (event->type == EVENT_NO_REPLY && event->minor &&
 	    !state->opts->verbose && may_draw(state) && is_seen(state)) {
 		draw_silence(state, event);
 		return;
 	}
+	/* The message of what ends the wait replaces the line. */
+	if (reminder_take(&state->reminder, event))
+		return;
 	print(state, event);
 	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_HELD ||
-	    event->type == EVENT_REPLIED || event->type == EVENT_ENDING) {
-		loop_timer_remove(state->loop, &state->timer);
+	    event->type == EVENT_REPLIED || event->type == EVENT_ENDING)
 		log_progress_end();
-	}
 }
 
 static void *
@@ -474,9 +453,9 @@ open_text(const struct opts *opts, struct loop *loop)
 	struct event_text *state = mem_alloc(sizeof(*state));
 
 	state->opts = opts;
-	state->loop = loop;
-	state->timer =
-	    (struct loop_timer){.on_due = show_waiting, .arg = state};
+	reminder_init(&state->reminder, loop);
+	state->reminder.on_due = show_waiting;
+	state->reminder.arg = state;
 	return state;
 }
 
@@ -485,7 +464,7 @@ close_text(void *arg)
 {
 	struct event_text *state = arg;
 
-	loop_timer_remove(state->loop, &state->timer);
+	reminder_stop(&state->reminder);
 	free(state);
 }
 
