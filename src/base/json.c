@@ -1,18 +1,48 @@
 #include "base/json.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/escape.h"
 #include "base/num.h"
 
+#define ELLIPSIS "..."
+
+static bool
+fits(const char *text, size_t max)
+{
+	char out[ESCAPE_SIZE];
+	size_t length = 0;
+
+	while (*text != '\0' && length <= max)
+		length += escape_next(&text, ESCAPE_JSON, out);
+	return length <= max;
+}
+
+void
+json_string(FILE *out, const char *text, size_t max)
+{
+	bool whole = max == JSON_WHOLE || fits(text, max);
+	size_t room = whole ? max : max - strlen(ELLIPSIS);
+
+	fputc('"', out);
+	while (*text != '\0') {
+		char piece[ESCAPE_SIZE];
+		size_t length = escape_next(&text, ESCAPE_JSON, piece);
+
+		if (length > room)
+			break;
+		fwrite(piece, 1, length, out);
+		room -= length;
+	}
+	fprintf(out, "%s\"", whole ? "" : ELLIPSIS);
+}
+
 void
 json_text(FILE *out, const char *name, const char *text)
 {
-	char *escaped = escape_text(text, ESCAPE_JSON);
-
-	fprintf(out, ",\"%s\":\"%s\"", name, escaped);
-	free(escaped);
+	fprintf(out, ",\"%s\":", name);
+	json_string(out, text, JSON_WHOLE);
 }
 
 void
