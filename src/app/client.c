@@ -184,10 +184,13 @@ client_emit(const struct client *client, struct event event)
 int
 client_report_failure(const struct client *client)
 {
+	const struct ending_row *row = &ending_rows[client->failure];
+
 	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = &ending_rows[client->failure],
-				.why = client->error});
-	return ending_rows[client->failure].status;
+				.ending = row,
+				.why = client->error,
+				.status = row->status});
+	return row->status;
 }
 
 void

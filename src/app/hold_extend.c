@@ -40,8 +40,10 @@ report_over(const struct client *client, const char *who)
 {
 	const struct ending_row *row = &ending_rows[ENDING_HOLD_OVER];
 
-	client_emit(client,
-	    (struct event){.type = EVENT_ENDING, .ending = row, .who = who});
+	client_emit(client, (struct event){.type = EVENT_ENDING,
+				.ending = row,
+				.who = who,
+				.status = row->status});
 	return row->status;
 }
 

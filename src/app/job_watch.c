@@ -1,6 +1,7 @@
 #include "app/job_watch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -108,6 +109,19 @@ add_exec_failure(struct job_watch *watch)
 		.status = status});
 }
 
+/* A command that was not executed has not ended. One that ended without a
+ * status was killed by the guard, or died with it. */
+static void
+report_end(const struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+
+	if (job->exec_error == 0 && job->state != JOB_LATE)
+		emit(watch,
+		    (struct event){.type = EVENT_JOB_ENDED,
+			.status = job->ended ? job_status(job) : -SIGKILL});
+}
+
 /* Whether the lease ended before what needed it. */
 static bool
 is_late(const struct job_watch *watch)
@@ -127,10 +141,8 @@ finish(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 	struct ending *ending = watch->ending;
-	struct event event = {.type = EVENT_JOB_ENDED,
-	    .status = job_status(job)};
 
-	emit(watch, event);
+	report_end(watch);
 	watch->state = JOB_WATCH_OVER;
 	if (!ending_is_lost(ending) && is_late(watch))
 		add_lock_ending(watch, ENDING_JOB_LATE,
@@ -139,7 +151,8 @@ finish(struct job_watch *watch)
 	else if (ending->reason == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(watch);
 	else if (ending->reason == ENDING_NONE)
-		ending_add(ending, ENDING_JOB, event);
+		ending_add(ending, ENDING_JOB,
+		    (struct event){.status = job_status(job)});
 }
 
 /* --- RUNNING ---------------------------------------------------------- */
