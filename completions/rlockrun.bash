@@ -60,6 +60,11 @@ _rlockrun_argument() {
 	case $1 in
 	--on-lost) mapfile -t COMPREPLY < <(compgen -W 'stop warn' -- "$cur") ;;
 	--on-unavailable) mapfile -t COMPREPLY < <(compgen -W 'fail run' -- "$cur") ;;
+	--log-format) mapfile -t COMPREPLY < <(compgen -W 'text json' -- "$cur") ;;
+	--log-to)
+		compopt -o default 2>/dev/null || :
+		mapfile -t COMPREPLY < <(compgen -W 'stderr syslog' -- "$cur")
+		;;
 	--progress) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") ;;
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
@@ -138,8 +143,8 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
-		--hold --json --older-than --token --yes -v --verbose --progress
-		--config --profile --show-config -h --help -V --version'
+		--hold --json --older-than --token --yes -v --verbose
+		--log-format --log-to --progress --config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()
 	# Readline splits at ':' and '=', too: join what no blank separates.

@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release hold= json older-than= token= yes v/verbose progress= config= profile= show-config h/help V/version
+        force-release hold= json older-than= token= yes v/verbose log-format= log-to= progress= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -124,6 +124,8 @@ complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only loc
 complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'
 complete -c rlockrun -n __rlockrun_no_command -l yes -d 'Do not ask for confirmation'
 complete -c rlockrun -n __rlockrun_no_command -s v -l verbose -d 'Also report acquire and release'
+complete -c rlockrun -n __rlockrun_no_command -l log-format -x -a 'text json' -d 'Format of the log'
+complete -c rlockrun -n __rlockrun_no_command -l log-to -r -F -a 'stderr syslog' -d 'Log all events there, too'
 complete -c rlockrun -n __rlockrun_no_command -l progress -x -a 'auto always never' -d 'Show the wait on one line'
 complete -c rlockrun -n __rlockrun_no_command -l config -r -F -d 'Read only this configuration file, or none'
 complete -c rlockrun -n __rlockrun_no_command -l profile -x -a '(__rlockrun_profiles)' -d 'Profile of the configuration files'

@@ -29,13 +29,6 @@ enum {
 	MINUTE_MS = 60000
 };
 
-enum level {
-	LEVEL_NONE,
-	LEVEL_INFO, /* with -v */
-	LEVEL_WARNING,
-	LEVEL_BUSY, /* without -q */
-};
-
 /* clang-format off */
 static const struct {
 	enum level level;
@@ -43,6 +36,7 @@ static const struct {
 } rows[EVENT_COUNT] = {
 	[EVENT_DELAYED] = {LEVEL_INFO,
 	    "{name}: the first try comes in {seconds} s"},
+	[EVENT_BEGUN] = {LEVEL_LOG, "{name}: acquiring the lock"},
 	[EVENT_TWO_SERVERS] = {LEVEL_WARNING,
 	    "with 2 servers no lock can be acquired while one of them is "
 	    "unreachable; use 3"},
@@ -78,6 +72,7 @@ static const struct {
 	    "the server; --once-per ignores it"},
 	[EVENT_UNLOCKED] = {LEVEL_WARNING,
 	    "{name}: {why}; running without the lock"},
+	[EVENT_JOB_STARTED] = {LEVEL_LOG, "{name}: starting the job"},
 	[EVENT_RENEWAL_FAILED] = {LEVEL_WARNING,
 	    "{name}: cannot renew the lock, which lasts for another {seconds} "
 	    "s: {why}"},
@@ -87,6 +82,8 @@ static const struct {
 	[EVENT_HELD_LONG] = {LEVEL_WARNING, "{name} <has|have> been held for {age}"},
 	[EVENT_GUARD_STUCK] = {LEVEL_WARNING,
 	    "{name}: the guard did not act in time; killing it and the job"},
+	[EVENT_JOB_STOPPING] = {LEVEL_LOG, "{name}: stopping the job"},
+	[EVENT_JOB_ENDED] = {LEVEL_LOG, "{name}: the job ended with {status}"},
 	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
 	[EVENT_KEPT] = {LEVEL_INFO, "{name}: kept until {until}"},
 	[EVENT_LEFT] = {LEVEL_INFO, "{name}: still held by other runs"},
@@ -94,6 +91,9 @@ static const struct {
 	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
 	    "{name}: cannot confirm the release, the lock may last for its "
 	    "ttl: {why}"},
+	[EVENT_ENDED] = {LEVEL_LOG,
+	    "{name}: ended with {status}, reason {reason}"},
+	[EVENT_REPLIED] = {LEVEL_LOG, "[{name}: ]the server replies again"},
 	[EVENT_NOT_SHOWN] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
 	    "{name}: its slot is moving to another node"},
@@ -133,7 +133,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 
 /* --- a message -------------------------------------------------------- */
 
-enum { FACTS = 16 };
+enum { FACTS = 18 };
 
 struct facts {
 	char name[NAME_SIZE], command[NAME_SIZE];
@@ -141,6 +141,7 @@ struct facts {
 	char position[24], count[24], permits[24], ms[24];
 	char seconds[24], age[32], until[32];
 	char waited[32], left[32];
+	char status[40];
 	bool several; /* names */
 	struct {
 		const char *word;
@@ -206,6 +207,17 @@ describe_wait(const struct event *event, const struct opts *opts,
 		    sizeof(facts->left));
 }
 
+/* As a shell shows it. */
+static void
+describe_status(int status, char *text, size_t size)
+{
+	if (status < 0)
+		snprintf(text, size, "status %d (signal %d)",
+		    EXITCODE_SIGNAL - status, -status);
+	else
+		snprintf(text, size, "status %d", status);
+}
+
 static void
 describe_facts(struct facts *facts, const struct event *event,
     const struct opts *opts)
@@ -218,7 +230,10 @@ describe_facts(struct facts *facts, const struct event *event,
 		{"count", facts->count}, {"permits", facts->permits},
 		{"ms", facts->ms}, {"seconds", facts->seconds},
 		{"age", facts->age}, {"until", facts->until},
-		{"waited", facts->waited}, {"left", facts->left}}};
+		{"waited", facts->waited}, {"left", facts->left},
+		{"status", facts->status},
+		{"reason",
+		    event->ending != NULL ? event->ending->word : NULL}}};
 	describe_names(event, opts, facts->name, sizeof(facts->name));
 	facts->several = event->name == NULL && opts->key_count > 1;
 	if (event->command != NULL)
@@ -243,6 +258,7 @@ describe_facts(struct facts *facts, const struct event *event,
 	/* When waiting starts, they would say nothing new. */
 	if (event->ms >= MINUTE_MS)
 		describe_wait(event, opts, facts);
+	describe_status(event->status, facts->status, sizeof(facts->status));
 	if (event->type == EVENT_KEPT || event->type == EVENT_HELD)
 		holder_describe_time(event->ms, facts->until,
 		    sizeof(facts->until));
@@ -312,24 +328,38 @@ fill_in(const char *message, const struct facts *facts, char *text, size_t size)
 }
 
 static const char *
-message_for(const struct event *event, enum level *level)
+message_for(const struct event *event)
 {
-	*level = rows[event->type].level;
+	return event->type == EVENT_ENDING ? event->ending->message
+					   : rows[event->type].message;
+}
+
+enum level
+event_text_level(const struct event *event)
+{
+	if (message_for(event) == NULL)
+		return LEVEL_NONE;
 	if (event->minor)
-		*level = LEVEL_INFO;
+		return LEVEL_INFO;
 	if (event->type != EVENT_ENDING)
-		return rows[event->type].message;
-	*level =
-	    event->ending->status == EXITCODE_BUSY ? LEVEL_BUSY : LEVEL_WARNING;
-	return event->ending->message;
+		return rows[event->type].level;
+	return event->ending->status == EXITCODE_BUSY ? LEVEL_BUSY
+						      : LEVEL_ERROR;
+}
+
+bool
+event_text_is_shown(enum level level, const struct opts *opts)
+{
+	return level == LEVEL_INFO   ? opts->verbose
+	       : level == LEVEL_BUSY ? !opts->quiet
+				     : level > LEVEL_BUSY;
 }
 
 void
 event_text_format(const struct event *event, const struct opts *opts,
     char *text, size_t size)
 {
-	enum level level;
-	const char *message = message_for(event, &level);
+	const char *message = message_for(event);
 	const char *then = thens[event->then];
 	struct facts facts;
 	char last[64] = "";
@@ -355,11 +385,8 @@ static void
 print(struct event_text *state, const struct event *event)
 {
 	char text[TEXT_MAX];
-	enum level level;
 
-	if (message_for(event, &level) == NULL ||
-	    (level == LEVEL_INFO && !state->opts->verbose) ||
-	    (level == LEVEL_BUSY && state->opts->quiet))
+	if (!event_text_is_shown(event_text_level(event), state->opts))
 		return;
 	event_text_format(event, state->opts, text, sizeof(text));
 	log_warnx("%s", text);
@@ -450,8 +477,11 @@ on_event(void *arg, const struct event *event)
 static void *
 open_text(const struct opts *opts, struct loop *loop)
 {
-	struct event_text *state = mem_alloc(sizeof(*state));
+	struct event_text *state;
 
+	if (opts->log_json && opts->log_to == NULL)
+		return NULL; /* see event_log */
+	state = mem_alloc(sizeof(*state));
 	state->opts = opts;
 	reminder_init(&state->reminder, loop);
 	state->reminder.on_due = show_waiting;

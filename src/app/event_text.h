@@ -4,8 +4,14 @@
 #define EVENT_TEXT_H
 
 #include "app/event.h"
+#include "app/level.h"
 
 extern const struct event_sink event_text;
+
+/* LEVEL_NONE if there is no message for the event. */
+enum level event_text_level(const struct event *event);
+/* Whether -q and -v let a message of that level appear on stderr. */
+bool event_text_is_shown(enum level level, const struct opts *opts);
 
 /* The message for the event, or an empty text if there is none for it. */
 void event_text_format(const struct event *event, const struct opts *opts,

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "app/event_log.h"
 #include "app/event_text.h"
 #include "app/force_release.h"
 #include "app/hold.h"
@@ -23,7 +24,7 @@
 #include "redis/value.h"
 
 /* The sinks of the events. */
-static const struct event_sink *const sinks[] = {&event_text, NULL};
+static const struct event_sink *const sinks[] = {&event_text, &event_log, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go

@@ -79,6 +79,8 @@ struct opts {
 	int conflict_exit;     /* -E */
 	const char *label;     /* or empty */
 	int progress;	       /* enum opts_progress */
+	int log_json;	       /* 1: --log-format json */
+	const char *log_to;    /* "syslog" or a file; NULL: stderr */
 	bool quiet;
 	bool verbose;
 	bool wait_all;

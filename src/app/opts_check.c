@@ -374,6 +374,22 @@ check_hold(struct settings *settings)
 	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
 }
 
+/* What only looks at locks is not logged. */
+static void
+check_log(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	unsigned logged = opts_table[OPT_LOG_TO].with;
+
+	if (!(logged & OPTS_ACTION_BIT(opts->action))) {
+		opts->log_json = 0;
+		opts->log_to = NULL;
+	} else if (opts->log_to != NULL &&
+		   strcmp(opts->log_to, "stderr") == 0) {
+		opts->log_to = NULL;
+	}
+}
+
 /* It is part of each renewal, of which several must fit into a ttl. */
 static void
 check_replicas(struct settings *settings)
@@ -508,6 +524,7 @@ opts_check(struct settings *settings, char **rest)
 	check_wait(settings);
 	check_quiet(settings);
 	check_hold(settings);
+	check_log(settings);
 	fill_defaults(settings);
 	check_servers(settings);
 	check_once(settings);

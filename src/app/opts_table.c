@@ -1,5 +1,6 @@
 #include "app/opts_table.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/num.h"
@@ -14,6 +15,10 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 #define ACTION(name) OPTS_ACTION_BIT(name)
 #define VARIABLE(name) .variable = "RLOCKRUN_" #name
 #define FIELD(member) .field = offsetof(struct opts, member)
+#define LOGGED \
+	.with = ACTION(OPTS_RUN) | ACTION(OPTS_FORCE_RELEASE) | \
+	    ACTION(OPTS_HOLD) | ACTION(OPTS_SHOW_CONFIG), \
+	.with_names = "a command, --hold or --force-release"
 #define NUMBER(from, to) \
 	.type = OPTS_NUMBER, .min = (from), .max = (to), \
 	.mistake = "not a number from " #from " to " #to
@@ -224,6 +229,17 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .shorts = "v", .longs = {"verbose"}, VARIABLE(VERBOSE),
 	    .help = "also report acquire and release",
 	    .type = OPTS_SWITCH, FIELD(verbose)},
+	[OPT_LOG_FORMAT] = {.longs = {"log-format"}, .argument = "text|json",
+	    VARIABLE(LOG_FORMAT),
+	    .help = "format of the log [text]",
+	    .type = OPTS_CHOICE, FIELD(log_json),
+	    .mistake = "neither text nor json", LOGGED},
+	[OPT_LOG_TO] = {.longs = {"log-to"},
+	    .argument = "stderr|syslog|FILE", VARIABLE(LOG_TO),
+	    .help = "log all events there, too [stderr]",
+	    .type = OPTS_TEXT, FIELD(log_to), .min = 1,
+	    .max = PATH_MAX - 1,
+	    .mistake = "not a file of 1 to 4095 bytes", LOGGED},
 	[OPT_PROGRESS] = {.longs = {"progress"},
 	    .argument = "auto|always|never", VARIABLE(PROGRESS),
 	    .help = "show the wait on one line [auto]",

@@ -56,15 +56,21 @@ append_safe(struct message *message, const char *text)
 /* The job's time limit must not depend on the reader of our stderr, and
  * O_NONBLOCK would change the job's descriptor, too: so poll before writing.
  * POLLERR is a pipe without a reader, where write would raise SIGPIPE. */
-static void
-send_message(struct message *message)
+void
+log_raw(const char *line, size_t length)
 {
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
 	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
-	if (write(out.fd, message->text, message->length) < 0)
+	if (write(out.fd, line, length) < 0)
 		return; /* there is no other place to report it */
+}
+
+static void
+send_message(const struct message *message)
+{
+	log_raw(message->text, message->length);
 }
 
 /* "rlockrun: text", in place of a progress line. */

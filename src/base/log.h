@@ -15,6 +15,9 @@
 void log_warn(const char *format, ...) LOG_FORMAT(1, 2); /* ": strerror" */
 void log_warnx(const char *format, ...) LOG_FORMAT(1, 2);
 
+/* A line of another format, with its newline, as it is. */
+void log_raw(const char *line, size_t length);
+
 /* How many columns of a terminal a line can have without wrapping, also when
  * the terminal shows "^C" behind it. */
 size_t log_columns(void);

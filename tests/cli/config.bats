@@ -450,6 +450,7 @@ wrong() {
 		min-uptime = 60s                 # default
 		wait-replicas = 0                # default
 		verbose = no                     # default
+		log-format = text                # default
 		progress = auto                  # default
 	END
 	chmod go-w shown

@@ -102,9 +102,14 @@ test_messages(void)
 	    "all locks by default");
 	event_text_format(&event, &no_keys, text, sizeof(text));
 	is_text(text, "WHY; trying again", "an unknown fact at the start");
-	event = full_event(EVENT_JOB_STARTED, ENDING_NONE);
+	event = full_event(EVENT_RENEWED, ENDING_NONE);
 	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "", "an event without a message");
+	event = full_event(EVENT_JOB_ENDED, ENDING_NONE);
+	event.status = -9;
+	event_text_format(&event, &opts, text, sizeof(text));
+	is_text(text, "\"NAME\": the job ended with status 137 (signal 9)",
+	    "a signal as a shell shows it");
 }
 
 /* Numbers of one, and of none. */

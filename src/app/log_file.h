@@ -1,0 +1,31 @@
+/* A log file that others rotate, cut and fill up. Lines are appended, each with
+ * one write. */
+#ifndef LOG_FILE_H
+#define LOG_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct log_file {
+	const char *path;
+	int fd;
+	dev_t device;
+	ino_t inode;
+	bool torn; /* the last line lacks its end */
+	bool kept; /* what is at path now cannot be opened: that was said */
+};
+
+/* Creates the file if it does not exist. Only a regular file is opened: nothing
+ * else is sure not to block, now or when it is written to. NULL, or the reason
+ * why not. */
+const char *log_file_open(struct log_file *file, const char *path);
+void log_file_close(struct log_file *file);
+
+/* Appends the line, which ends with a newline. If another file is at the path,
+ * or none, that one is opened first; if this fails, it is reported once, and
+ * the former one is used. NULL, or the reason why the line is lost. */
+const char *log_file_append(struct log_file *file, const char *line,
+    size_t length);
+
+#endif

@@ -1,0 +1,326 @@
+#!/usr/bin/env bats
+# --log-to and --log-format: one line for each event, in a file, at syslog, or as
+# JSON on stderr.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2030,SC2031 # each test sets variables for its runs
+# shellcheck disable=SC2154 # run sets stderr
+
+load ../helpers/suite
+load ../helpers/log
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# --- what is logged ---------------------------------------------------------
+
+@test "a file has the whole run, whatever -q says, and stderr stays as it is" {
+	run -3 --separate-stderr rl --log-to log -q -- sh -c 'exit 3'
+	[[ -z $stderr ]]
+	diff -u - <(plain log | sed "s/ on [^,]*, fence [0-9]*/ on S, fence F/") <<-END
+		info: "$KEY": acquiring the lock
+		info: "$KEY": acquired on S, fence F, lease 30000 ms
+		info: "$KEY": starting the job
+		info: "$KEY": the job ended with status 3
+		info: "$KEY": released
+		info: "$KEY": ended with status 3, reason job_ended, waited T, held T
+	END
+	[[ $(stat -c %a log) == 640 || $(umask) != 0022 ]]
+	grep -qE '^[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z rlockrun\[[0-9]+\] info: ' log
+}
+
+@test "the members of JSON are the facts of the run" {
+	rl --log-to log --log-format json --label 'a "b"' --ttl 2 -- \
+		sh -c 'echo "$RLOCKRUN_TOKEN" >token; echo "$RLOCKRUN_FENCE" >fence; echo $PPID >guard'
+	is_json log '[one["event"] for one in all]' \
+		"['begun', 'acquired', 'job_started', 'job_ended', 'released', 'ended']"
+	is_json log '{one["key"] for one in all}' "{'$KEY'}"
+	is_json log '{one["label"] for one in all}' "{'a \"b\"'}"
+	is_json log '{one["host"] for one in all}' "{'$(uname -n)'}"
+	is_json log '{one["server"] for one in all}' "{'$RLOCKRUN_REDIS'}"
+	is_json log '"token" in all[0], "fence" in all[0], "held_seconds" in all[0]' \
+		'(False, False, False)'
+	is_json log 'it["token"], it["fence"]' "('$(cut -c 1-8 token)', $(<fence))"
+	is_json log 'of("acquired")["ttl_seconds"]' 2.0
+	is_json log 'it["waited_seconds"] >= 0, it["held_seconds"] > 0' '(True, True)'
+	is_json log 'it["reason"], it["status"], it["level"]' "('job_ended', 0, 'info')"
+	is_json log 'len({one["pid"] for one in all}), "signal" in it' '(1, False)'
+	grep -qE '^\{"time":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z","level":' log
+}
+
+@test "statuses are as a shell shows them" {
+	run -137 rl --log-to log --log-format json -- sh -c 'kill -9 $$'
+	is_json log 'of("job_ended")["status"], it["status"], it["signal"]' '(137, 137, 9)'
+	rm log
+	run -126 rl --log-to log --log-format json -- /proc/version
+	is_json log '[one["event"] for one in all]' "['ending', 'ended']"
+	is_json log 'it["reason"], it["status"], "key" in it' "('no_command', 126, True)"
+	rm log
+	printf '#!/nonexistent\n' >script
+	chmod +x script
+	run -126 rl --log-to log --log-format json -- ./script
+	is_json log '[one["event"] for one in all if one["event"] == "job_ended"]' '[]'
+	is_json log 'it["reason"], it["status"]' "('not_run', 126)"
+	rm log
+	hold
+	start "$RLOCKRUN" -k "$KEY" --log-to log --log-format json true
+	wait_until grep -q waiting log
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	is_json log 'it["event"], it["reason"], it["status"], it["signal"]' \
+		"('ended', 'signal', 143, 15)"
+}
+
+@test "with several locks a line is about one of them, or lists all" {
+	rl -k "$KEY:b" --log-to log --log-format json true
+	is_json log '[one.get("key", "-") for one in all]' \
+		"['-', '$KEY', '$KEY:b', '-', '-', '-', '-']"
+	is_json log 'it["keys"], "token" in it' "(['$KEY', '$KEY:b'], False)"
+	is_json log '[len(one["token"]) for one in all if one["event"] == "acquired"]' '[8, 8]'
+}
+
+@test "who holds a lock is logged, when it is waited for and when it is busy" {
+	export LOGNAME=deploy
+	hold --label nightly
+	holder=$PID
+	start "$RLOCKRUN" -k "$KEY" --log-to log --log-format json true
+	wait_until grep -q waiting log
+	is_json log 'it["holder_host"], it["holder_pid"], it["holder_user"], it["holder_label"]' \
+		"('$(uname -n)', $holder, 'deploy', 'nightly')"
+	is_json log 'it["position"], it["level"]' "(1, 'notice')"
+	run -75 rl -n --log-to busy --log-format json true
+	is_json busy '[one["event"] for one in all]' "['begun', 'ending', 'ended']"
+	is_json busy 'all[1]["reason"], all[1]["status"], all[1]["holder_pid"], all[1]["level"]' \
+		"('busy', 75, $holder, 'notice')"
+	touch "done"
+	exits_with 0 "$holder"
+	exits_with 0 "$PID"
+	is_json log 'sum(one["event"] == "waiting" for one in all)' 1
+}
+
+@test "a lost lock is an error, with its reason" {
+	start "$RLOCKRUN" -k "$KEY" --ttl 1 --log-to log -- sleep 30
+	wait_until grep -q starting log
+	cli del "$KEY" >/dev/null
+	exits_with 79 "$PID"
+	plain log >text
+	grep -q "^error: \"$KEY\" was lost: .*; stopping the job$" text
+	grep -q "^info: \"$KEY\": the job ended with status 143 (signal 15)$" text
+	grep -q "^info: \"$KEY\": ended with status 79, reason lost, waited T, held T$" text
+}
+
+@test "renewals are logged when they fail and succeed again, and not otherwise" {
+	own_server
+	start "$RLOCKRUN" -k "$KEY" --ttl 4 --log-to log --log-format json -- \
+		sh -c 'until [ -e done ]; do sleep 0.05; done'
+	wait_until grep -q job_started log
+	freeze
+	wait_until grep -q renewal_failed log
+	thaw
+	wait_until grep -q renewed_again log
+	touch "done"
+	exits_with 0 "$PID"
+	is_json log '[one["event"] for one in all]' "['begun', 'acquired', 'job_started', \
+'renewal_failed', 'renewed_again', 'job_ended', 'released', 'ended']"
+	is_json log '0 < of("renewal_failed")["left_seconds"] < 4' True
+}
+
+@test "a hold and a forced release are logged, a look at locks is not" {
+	"$RLOCKRUN" -k "$KEY" --hold 1m --log-to log --log-format json >token
+	is_json log '[one["event"] for one in all]' "['begun', 'acquired', 'held', 'ended']"
+	is_json log 'it["status"], of("held")["hold_seconds"]' '(0, 60.0)'
+	export RLOCKRUN_LOG_TO=$PWD/log RLOCKRUN_LOG_FORMAT=json
+	run -0 --separate-stderr "$RLOCKRUN" --list
+	[[ $stderr == 'rlockrun: '* ]]
+	"$RLOCKRUN" --status -k "$KEY"
+	is_json log 'len(all)' 4
+	"$RLOCKRUN" --force-release -k "$KEY" --yes
+	is_json log 'it["event"], it["key"], it["level"]' "('forced', '$KEY', 'warning')"
+	unset RLOCKRUN_LOG_TO
+	run -64 --separate-stderr "$RLOCKRUN" --log-to other --list
+	[[ $stderr == *"--log-to needs a command, --hold or --force-release"* ]]
+	[[ ! -e other ]]
+}
+
+@test "a name never makes a second line, nor invalid JSON, and a line is bounded" {
+	local names=($'\e[31mred' '"quoted\"' $'no \xff UTF-8' $'wide \u754c' $'tab\t')
+	local long options=()
+	long=$(printf '%0960d' 7 | tr 0 '\001')
+	for i in {1..26}; do names+=("$i$long"); done
+	for name in "${names[@]}"; do options+=(-k "$name"); done
+	timeout 30 "$RLOCKRUN" -k $'two\nlines' --log-to log true
+	timeout 30 "$RLOCKRUN" -k $'two\nlines' --log-to log.json --log-format json true
+	is_json log.json 'it["key"]' $'two\nlines'
+	rl "${options[@]}" --log-to log --label $'a\nb' true
+	rl "${options[@]}" --log-to log.json --log-format json --label $'a\nb' true
+	run ! grep -vE '^[0-9-]{10}T.*Z rlockrun\[' log
+	run ! grep -qP '[\x00-\x08\x0b-\x1f\x7f]' log log.json
+	[[ $(wc -l <log) == $(wc -l <log.json) ]]
+	run ! env LC_ALL=C grep -qE '.{4096}' log log.json
+	is_json log.json 'len(it["keys"]), it["event"], it["label"]' \
+		"(32, 'ended', 'a\\nb')"
+	is_json log.json '[one["key"] for one in all if one["event"] == "acquired"][2:7]' \
+		"['\\x1b[31mred', '\"quoted\\\\\"', 'no ÿ UTF-8', 'wide 界', 'tab\\t']"
+	is_json log.json '{one["message"].isprintable() for one in all}' '{True}'
+}
+
+@test "a password of the URL is in no log" {
+	own_server --requirepass 'open sesame'
+	RLOCKRUN_REDIS=${RLOCKRUN_REDIS/:\/\//://:open%20sesame@}
+	rl --log-to log --log-format json true
+	run -0 rl --log-to log -v --log-format text true
+	[[ $(wc -l <log) == 12 ]]
+	run ! grep -qE 'sesame' log
+}
+
+# --- JSON on stderr -----------------------------------------------------------
+
+@test "JSON takes the place of text on stderr, filtered as text is" {
+	run -0 --separate-stderr rl --log-format json true
+	[[ -z $stderr ]]
+	rl --log-format json -v true 2>log
+	is_json log '[one["event"] for one in all]' \
+		"['begun', 'acquired', 'job_started', 'job_ended', 'released', 'ended']"
+	hold
+	run -75 rl --log-format json -n true
+	run -75 --separate-stderr rl --log-format json -n true
+	echo "$stderr" >log
+	is_json log '[one["event"] for one in all], it["reason"]' "(['ending'], 'busy')"
+	run -75 --separate-stderr rl --log-format json -nq true
+	[[ -z $stderr ]]
+	run -75 --separate-stderr rl --log-format json -w 0.1 --progress always true
+	echo "$stderr" >log
+	is_json log '[one["event"] for one in all]' "['waiting', 'ending']"
+	run -75 --separate-stderr rl --log-format json --log-to file -n true
+	[[ $stderr == 'rlockrun: "'* ]]
+	is_json file 'it["event"]' ended
+}
+
+# --- files --------------------------------------------------------------------
+
+@test "what is no file, or cannot be opened, is refused before anything is done: 78" {
+	mkfifo fifo
+	/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+	ln -s fifo link
+	for target in fifo socket link . /dev/null /dev/full /nonexistent/log ''; do
+		run -78 --separate-stderr env RLOCKRUN_LOG_TO="${target:-/}" "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
+		[[ $stderr == "rlockrun: cannot log to \"${target:-/}\": "*"; command not started" ]]
+		[[ ${#stderr_lines[@]} == 1 ]]
+	done
+	start cat fifo
+	run -78 --separate-stderr rl --log-to fifo -- sh -c 'echo >ran'
+	[[ ! -e ran && -z $(keys_left) ]]
+	: >fifo
+	run -64 --separate-stderr rl --log-to '' true
+	run -64 --separate-stderr rl --log-format xml true
+	[[ $stderr == *"neither text nor json"* ]]
+	ln -s target link2
+	rl --log-to link2 true
+	[[ $(wc -l <target) == 6 ]]
+}
+
+# The lines after the job go to what is there then: three of six.
+@test "a log that is renamed, removed or cut while the job runs is followed" {
+	rl --log-to log -- mv log old
+	[[ $(plain old | tail -n 1) == *"starting the job" && $(wc -l <old) == 3 ]]
+	[[ $(plain log | head -n 1) == *"job ended"* && $(wc -l <log) == 3 ]]
+	rl --log-to log -- rm log
+	[[ $(plain log | head -n 1) == *"job ended"* && $(wc -l <log) == 3 ]]
+	rl --log-to log -- sh -c 'cp log old && : >log'
+	[[ $(wc -l <old) == 6 && $(plain log | head -n 1) == *"job ended"* ]]
+	run ! grep -qP '\x00' log
+}
+
+@test "a log that cannot be opened again: said once, the former file is used" {
+	mkdir folder
+	run -3 --separate-stderr rl --log-to folder/log -- \
+		sh -c 'mv folder/log log && rmdir folder; exit 3'
+	[[ $stderr == 'rlockrun: cannot reopen the log "folder/log": '*'; using the former file' ]]
+	[[ ${#stderr_lines[@]} == 1 && $(wc -l <log) == 6 ]]
+	rm log
+	run -3 --separate-stderr rl --log-to log -- sh -c 'mv log old; mkfifo log; exit 3'
+	[[ $stderr == *'"log": not a regular file; using'* && $(wc -l <old) == 6 ]]
+	[[ ${#stderr_lines[@]} == 1 ]]
+}
+
+@test "runs that share a file keep their lines whole" {
+	for i in {1..8}; do
+		start "$RLOCKRUN" -k "$KEY:$i" --log-to log true
+	done
+	for pid in "${STARTED[@]}"; do exits_with 0 "$pid"; done
+	[[ $(wc -l <log) == 48 ]]
+	run ! grep -vE '^[0-9-]{10}T[^ ]*Z rlockrun\[[0-9]+\] info: "[^"]*": [^"]*$' log
+}
+
+# fill FILE BYTES: one line.
+fill() {
+	printf "%0$(($2 - 1))d\n" 0 >"$1"
+}
+
+# The first line begins on the last page that there is, and cannot be ended.
+@test "a full disk drops lines until there is room, and not the job" {
+	need_mounts
+	fill full 4090
+	run -3 --separate-stderr with_small_disk 8 sh -c 'cp full disk/log && cp full disk/fill &&
+		"$0" "$@"; status=$?; cp disk/log .; exit $status' \
+		"$RLOCKRUN" -k "$KEY" --log-to disk/log -- sh -c 'rm disk/fill; exit 3'
+	[[ ${stderr_lines[0]} == 'rlockrun: cannot write to the log "disk/log": it is full; dropping lines' ]]
+	[[ ${stderr_lines[1]} == 'rlockrun: 3 lines of the log were dropped' && ${#stderr_lines[@]} == 2 ]]
+	[[ $(sed -n 2p log) =~ ^[0-9-]{6}$ && $(wc -l <log) == 5 ]]
+	[[ $(plain log | sed -n 3p) == *"job ended with status 3" ]]
+	[[ $(plain log | tail -n 1) == *": ended with status 3, "* ]]
+}
+
+@test "a limit on the size of files drops lines, and no signal comes of it" {
+	fill log 1018
+	run -3 --separate-stderr bash -c 'ulimit -f 1 && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" --log-to log -- sh -c 'trap "exit 9" XFSZ; sleep 0.1; exit 3'
+	[[ ${stderr_lines[0]} == *'"log": it is full; dropping lines' ]]
+	[[ ${stderr_lines[1]} == *' 6 lines of the log were dropped' && ${#stderr_lines[@]} == 2 ]]
+	hold
+	run -75 --separate-stderr bash -c 'ulimit -f 1 && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -w 0.1 --log-to log -- true
+	run -0 bash -c 'ulimit -f 1 && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" --force-release --yes --log-to log
+	touch "done"
+	exits_with 79 "$PID"
+	[[ $(wc -c <log) == 1024 ]]
+}
+
+@test "the job has no descriptor of the log" {
+	need_mounts
+	rl --log-to log -- sh -c 'ls -l /proc/$$/fd' >fds
+	run ! grep -q log fds
+	with_dev "$HELPERS/syslog" got "$RLOCKRUN" -k "$KEY" --log-to syslog -- \
+		sh -c 'ls -l /proc/$$/fd' >fds
+	run ! grep -q socket: fds
+}
+
+# --- syslog -------------------------------------------------------------------
+
+@test "syslog gets a priority, the facility cron and a tag" {
+	need_mounts
+	with_dev "$HELPERS/syslog" got "$RLOCKRUN" -k "$KEY" --log-to syslog true
+	[[ $(wc -l <got) == 6 ]]
+	run ! grep -vE '^<78>[A-Z][a-z]{2} [ 1-3][0-9] [0-9:]{8} rlockrun\[[0-9]+\]: "' got
+	grep -q "\]: \"$KEY\": the job ended with status 0$" got
+	hold
+	run -75 with_dev "$HELPERS/syslog" got "$RLOCKRUN" -k "$KEY" -n --log-to syslog true
+	[[ $(cut -c 1-4 got | tr -d '\n') == '<78><77><78>' ]]
+	run -126 with_dev "$HELPERS/syslog" got "$RLOCKRUN" -k a --log-to syslog \
+		--log-format json / # error, info
+	sed 's/^<75>[^{]*rlockrun\[[0-9]*\]: {/{/; s/^<78>[^{]*rlockrun\[[0-9]*\]: {/{/' got >log
+	is_json log 'all[0]["reason"], it["status"], len(all)' "('no_command', 126, 2)"
+}
+
+@test "without /dev/log, or when it is full, lines are dropped, which is said once" {
+	need_mounts
+	run -3 --separate-stderr with_dev "$RLOCKRUN" -k "$KEY" --log-to syslog -- sh -c 'exit 3'
+	[[ ${stderr_lines[0]} == 'rlockrun: cannot write to the log "/dev/log": No such file or directory; dropping lines' ]]
+	[[ ${stderr_lines[1]} == 'rlockrun: 6 lines of the log were dropped' && ${#stderr_lines[@]} == 2 ]]
+	run -3 --separate-stderr with_dev "$HELPERS/syslog" --deaf "$RLOCKRUN" -k "$KEY" \
+		--log-to syslog -- sh -c 'exit 3'
+	[[ ${stderr_lines[0]} == *'"/dev/log": it is full; dropping lines' && ${#stderr_lines[@]} == 2 ]]
+}

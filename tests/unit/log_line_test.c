@@ -1,0 +1,138 @@
+#include "app/log_line.h"
+
+#include "app/ending.h"
+#include "app/event_text.h"
+#include "tap.h"
+
+/* Names of bytes that need six in JSON. */
+static char name[OPTS_KEY_MAX];
+
+static const struct holder holder = {.state = HOLDER_KNOWN,
+    .host = "web-3",
+    .pid = "4121",
+    .user = "deploy",
+    .label = "nightly"};
+
+static struct event
+full_event(enum event_type type)
+{
+	return (struct event){.type = type,
+	    .ending = &ending_rows[ENDING_LOST],
+	    .then = EVENT_THEN_STOPPED,
+	    .name = name,
+	    .why = name,
+	    .server = name,
+	    .who = name,
+	    .command = name,
+	    .fence = "7",
+	    .token = "2f5c0e9a-9c4e-4e0a-8d3c-000000000000",
+	    .holder = &holder,
+	    .position = 3,
+	    .count = 4,
+	    .permits = 5,
+	    .ms = 6000,
+	    .status = -9};
+}
+
+/* Ends in a newline, and has no other. */
+static bool
+is_line(const char *text, size_t length, const char *end)
+{
+	char last[8];
+
+	snprintf(last, sizeof(last), "%.*s", (int)strlen(end),
+	    text + length - strlen(end));
+	return length > strlen(end) && length <= LOG_LINE_MAX &&
+	       memchr(text, '\n', length) == text + length - 1 &&
+	       strcmp(last, end) == 0;
+}
+
+static void
+test_events(const struct log_line *text, const struct log_line *json)
+{
+	char line[LOG_LINE_MAX];
+
+	for (int type = 0; type < EVENT_COUNT; type++) {
+		struct event event = full_event((enum event_type)type);
+		bool silent = event_text_level(&event) == LEVEL_NONE;
+		/* --list and the like are not logged. */
+		bool named = type != EVENT_LISTED && type != EVENT_NONE_LISTED;
+		size_t length = log_line_format(text, &event, line);
+
+		ok(silent ? length == 0 : is_line(line, length, "\n"),
+		    "event %d as text", type);
+		length = log_line_format(json, &event, line);
+		line[length < LOG_LINE_MAX ? length : LOG_LINE_MAX - 1] = '\0';
+		ok(silent ? length == 0 : is_line(line, length, "}\n"),
+		    "as JSON");
+		ok(silent || !named || strstr(line, ",\"event\":\"") != NULL,
+		    "its word");
+	}
+}
+
+static void
+test_all_locks(const struct log_line *json)
+{
+	struct event event = full_event(EVENT_ENDED);
+	char line[LOG_LINE_MAX];
+
+	event.name = NULL;
+	ok(is_line(line, log_line_format(json, &event, line), "}\n"),
+	    "32 names of 1 kB");
+}
+
+static void
+test_members(void)
+{
+	static const struct opts opts = {.keys = {{.name = "a"}},
+	    .key_count = 1,
+	    .label = "",
+	    .server_count = 1,
+	    .servers = {{.label = "redis://h:6379"}}};
+	struct facts facts;
+	struct log_line json = {.facts = &facts,
+	    .self = {.host = "h", .pid = "7"},
+	    .json = true};
+	struct event event = {.type = EVENT_ENDED,
+	    .ending = &ending_rows[ENDING_OVERRUN],
+	    .status = 124};
+	char line[LOG_LINE_MAX];
+	size_t length;
+
+	facts_init(&facts, &opts);
+	facts.begun_at = 1000;
+	facts.acquired_at = 1250;
+	facts.freed_at = 3000;
+	length = log_line_format(&json, &event, line);
+	line[length] = '\0';
+	is_text(strstr(line, ",\"level\""),
+	    ",\"level\":\"info\",\"event\":\"ended\",\"message\":\"\\\"a\\\": "
+	    "ended with status 124, reason overrun, waited 0.250 s, held 1.750 "
+	    "s\",\"key\":\"a\",\"server\":\"redis://h:6379\","
+	    "\"waited_seconds\":0.250,\"held_seconds\":1.750,\"reason\":"
+	    "\"overrun\",\"status\":124,\"host\":\"h\",\"pid\":7}\n",
+	    "what is known has a member");
+}
+
+int
+main(void)
+{
+	struct opts opts = {.key_count = OPTS_KEYS_MAX, .label = name};
+	struct facts facts;
+	struct log_line json = {.facts = &facts, .json = true};
+	struct log_line text = {.facts = &facts};
+
+	memset(name, 1, sizeof(name) - 1);
+	for (size_t i = 0; i < OPTS_KEYS_MAX; i++)
+		opts.keys[i].name = name;
+	facts_init(&facts, &opts);
+	holder_self(&json.self);
+	text.self = json.self;
+	test_events(&text, &json);
+	json.head = LOG_LINE_SYSLOG;
+	test_all_locks(&json);
+	json.head = LOG_LINE_DATED;
+	test_all_locks(&json);
+	test_members();
+	return tap_done();
+}
