@@ -104,6 +104,18 @@ signals_asks_to_end(int signo)
 	       signo == SIGTERM;
 }
 
+int
+signals_open_ends(void)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	for (int signo = 1; signo < NSIG; signo++)
+		if (signals_asks_to_end(signo))
+			sigaddset(&ends, signo);
+	return signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
 bool
 signals_await_child(int64_t ms)
 {

@@ -25,6 +25,10 @@ int signals_init(struct signals *signals);
  * as ignored, and SIGPIPE from our own writes, are skipped. */
 bool signals_next(struct signals *signals, struct signalfd_siginfo *info);
 
+/* A descriptor for signals_next that has only signals that ask to end, as
+ * below. -1 with errno. */
+int signals_open_ends(void);
+
 /* Mask and SIGCHLD as inherited, for the job. Async-signal-safe. */
 void signals_restore(const struct signals *signals);
 

@@ -1,0 +1,312 @@
+#include "job/hook_runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/descendants.h"
+#include "job/signals.h"
+
+enum {
+	ORDERS_MAX = 64, /* that wait for their turn */
+	NEXT_MS = 3000,	 /* how long a hook may keep the next one waiting */
+	ROUND_MS = 20,	 /* between two bursts of KILL when nothing dies */
+};
+
+/* One hook to be run. */
+struct order {
+	struct order *next;
+	int64_t since;
+	size_t length;
+	char entries[];
+};
+
+struct runner {
+	const char *command;
+	int sock;
+	bool ended; /* rlockrun has */
+	int64_t end_at;
+	struct signals signals;
+	struct descendants descendants;
+	struct order *first, *last;
+	size_t count;
+	size_t dropped;
+	struct order *order; /* whose hook runs, or NULL */
+	pid_t pid;	     /* its shell */
+	int64_t started_at;
+	bool killing;
+	char *buffer; /* HOOK_RUNNER_ORDER_MAX bytes */
+};
+
+/* --- orders ----------------------------------------------------------- */
+
+static void
+add_order(struct runner *self, size_t length)
+{
+	struct order *order = NULL;
+
+	if (self->count < ORDERS_MAX)
+		order = malloc(sizeof(*order) + length);
+	if (order == NULL) {
+		self->dropped++;
+		return;
+	}
+	*order = (struct order){.since = clock_now(), .length = length};
+	memcpy(order->entries, self->buffer, length);
+	if (self->first == NULL)
+		self->first = order;
+	else
+		self->last->next = order;
+	self->last = order;
+	self->count++;
+}
+
+static bool
+is_transient(int error)
+{
+	return error == EAGAIN || error == EINTR || error == ENOMEM;
+}
+
+/* The socket stays open: its end is what rlockrun waits for. */
+static void
+take_orders(struct runner *self)
+{
+	ssize_t got;
+
+	while ((got = recv(self->sock, self->buffer, HOOK_RUNNER_ORDER_MAX,
+		    MSG_DONTWAIT)) > 0)
+		add_order(self, (size_t)got);
+	if (got == -1 && is_transient(errno))
+		return;
+	self->ended = true;
+	self->end_at = clock_now() + HOOK_RUNNER_END_MS;
+}
+
+/* The value of its first entry. */
+static const char *
+event_of(const struct order *order)
+{
+	return strchr(order->entries, '=') + 1;
+}
+
+/* --- a hook ----------------------------------------------------------- */
+
+static void
+restore_signals(void)
+{
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		sigaction(signo, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void
+become_hook(const struct runner *self, pid_t runner)
+{
+	struct order *order = self->order;
+	char *end = order->entries + order->length;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != runner)
+		_exit(EXIT_FAILURE);
+	setsid();
+	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+		putenv(at);
+	restore_signals();
+	execl("/bin/sh", "sh", "-c", self->command, (char *)NULL);
+	log_warn("cannot run /bin/sh");
+	_exit(EXITCODE_CANNOT_RUN);
+}
+
+static void
+end_order(struct runner *self)
+{
+	free(self->order);
+	self->order = NULL;
+	self->pid = 0;
+}
+
+static void
+start_next(struct runner *self)
+{
+	pid_t runner = getpid();
+
+	self->order = self->first;
+	self->first = self->order->next;
+	self->count--;
+	self->started_at = clock_now();
+	self->pid = fork();
+	if (self->pid == 0)
+		become_hook(self, runner);
+	if (self->pid != -1)
+		return;
+	log_warn("cannot run the hook for %s", event_of(self->order));
+	end_order(self);
+}
+
+static void
+on_child(void *arg, pid_t pid, int status)
+{
+	struct runner *self = arg;
+
+	if (pid != self->pid || WIFSTOPPED(status) || WIFCONTINUED(status))
+		return;
+	if (self->killing)
+		log_warnx("the hook for %s took too long and was killed",
+		    event_of(self->order));
+	else if (WIFSIGNALED(status))
+		log_warnx("the hook for %s was ended by signal %d",
+		    event_of(self->order), WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		log_warnx("the hook for %s ended with status %d",
+		    event_of(self->order), WEXITSTATUS(status));
+	end_order(self);
+}
+
+/* Also what earlier hooks have left in the background. A process that hangs in
+ * the kernel is given up. */
+static void
+kill_hooks(struct runner *self)
+{
+	int64_t until = clock_now() + HOOK_RUNNER_KILL_MS;
+
+	self->killing = true;
+	self->descendants.killing_since = 0;
+	while (!descendants_kill(&self->descendants, on_child, self) &&
+	       clock_now() < until)
+		signals_await_child(ROUND_MS);
+	if (self->order != NULL)
+		end_order(self);
+	self->killing = false;
+}
+
+/* --- the runner ------------------------------------------------------- */
+
+static _Noreturn void
+leave(const struct runner *self)
+{
+	size_t lost = self->count + self->dropped;
+
+	if (lost > 0)
+		log_warnx("%zu hook%s not run", lost,
+		    lost == 1 ? " was" : "s were");
+	_exit(EXIT_SUCCESS);
+}
+
+/* When the hook that runs has to make way for the next one. */
+static int64_t
+next_at(const struct runner *self)
+{
+	int64_t since = self->started_at;
+
+	if (self->order == NULL || self->first == NULL)
+		return CLOCK_NEVER;
+	if (self->first->since > since)
+		since = self->first->since;
+	return since + NEXT_MS;
+}
+
+static void
+wait_for_events(struct runner *self)
+{
+	int64_t at = clock_min(self->end_at, next_at(self));
+	int64_t left = at == CLOCK_NEVER ? -1 : at - clock_now();
+	struct pollfd polled[] = {{.fd = self->ended ? -1 : self->sock,
+				      .events = POLLIN},
+	    {.fd = self->signals.fd, .events = POLLIN}};
+	struct signalfd_siginfo info;
+
+	if (poll(polled, 2, left < 0 && at != CLOCK_NEVER ? 0 : (int)left) <= 0)
+		return;
+	while (signals_next(&self->signals, &info))
+		continue;
+	if (polled[0].revents != 0)
+		take_orders(self);
+}
+
+static _Noreturn void
+run_hooks(struct runner *self)
+{
+	for (;;) {
+		bool any = descendants_reap(on_child, self);
+
+		if (clock_now() >= self->end_at) {
+			kill_hooks(self);
+			leave(self);
+		}
+		if (self->order == NULL && self->first != NULL)
+			start_next(self);
+		else if (self->ended && !any)
+			leave(self);
+		else if (clock_now() >= next_at(self))
+			kill_hooks(self);
+		else
+			wait_for_events(self);
+	}
+}
+
+/* All but the socket and stderr: hooks must not keep a pipe, a lock of flock(1)
+ * or a deleted file of the caller open. */
+static int
+close_others(int sock)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int flags = fcntl(STDERR_FILENO, F_GETFD);
+
+	if (null == -1 || dup2(null, STDIN_FILENO) == -1 ||
+	    dup2(null, STDOUT_FILENO) == -1)
+		return -1;
+	/* It was closed when rlockrun was started. */
+	if ((flags == -1 || (flags & FD_CLOEXEC)) &&
+	    dup2(null, STDERR_FILENO) == -1)
+		return -1;
+	if (sock > STDERR_FILENO + 1 &&
+	    descriptors_close(STDERR_FILENO + 1, sock - 1) == -1)
+		return -1;
+	return descriptors_close(sock + 1, INT_MAX);
+}
+
+static int
+prepare(struct runner *self)
+{
+	self->buffer = malloc(HOOK_RUNNER_ORDER_MAX);
+	if (self->buffer == NULL || signals_init(&self->signals) == -1)
+		return -1;
+	return descendants_open(&self->descendants);
+}
+
+void
+hook_runner_main(int sock, const char *command)
+{
+	struct runner self = {.command = command,
+	    .sock = sock,
+	    .end_at = CLOCK_NEVER};
+
+	mem_wipe_stack();
+	prctl(PR_SET_NAME, "rlockrun-hooks");
+	setsid();
+	if (close_others(sock) == -1 || prepare(&self) == -1 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {
+		log_warn("cannot run hooks");
+		_exit(EXIT_FAILURE);
+	}
+	run_hooks(&self);
+}

@@ -1,0 +1,34 @@
+/* Hooks: commands that report what has happened, run beside the job. They run
+ * one after the other in the order of the events, below a process of their own,
+ * the hook runner:
+ *
+ *   init (or an outer subreaper) --- runner (subreaper) --- hook
+ *
+ * It is no child of rlockrun: ECHILD is rlockrun's proof that nothing of a job
+ * is left. Only where rlockrun itself is PID 1 or a subreaper before its time
+ * does the runner become its child, one from before the job; see
+ * guard_has_earlier_children.
+ *
+ * When rlockrun ends, however it ends, the runner ends all hooks and itself
+ * within HOOK_RUNNER_END_MS. */
+#ifndef HOOKS_H
+#define HOOKS_H
+
+#include <stddef.h>
+
+/* Forks the runner, which runs command by /bin/sh. To be called before this
+ * process forks anything else. Returns a socket, or -1 with errno. */
+int hooks_start(const char *command);
+
+/* Has the command run with these entries of its environment, each of which ends
+ * with a NUL. The value of the first one is the event, for messages; an entry
+ * without a value removes that variable. Never blocks. 0, or -1 with errno:
+ * EPIPE or ECONNRESET when the runner is gone, EAGAIN when too much waits. */
+int hooks_run(int sock, const char *entries, size_t length);
+
+/* Waits until the hooks have ended, or have been killed by the runner because
+ * they take too long. A signal that asks to end, which must be blocked, ends
+ * this wait; the hooks keep the rest of their time. Closes the socket. */
+void hooks_finish(int sock);
+
+#endif
