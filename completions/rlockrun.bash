@@ -72,7 +72,7 @@ _rlockrun_argument() {
 	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-exit-code | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
-		--warn-after | --hold | --older-than | --token | --label | --profile) ;;
+		--warn-after | --hook | --hold | --older-than | --token | --label | --profile) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
 	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
@@ -138,7 +138,7 @@ _rlockrun() {
 		-t --ttl --min-hold --keep-history --once-per --once-exit-code
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters -E --conflict-exit-code -q --quiet --splay -c --command
-		--label --wait-all --max-run --warn-after --on-lost
+		--label --wait-all --max-run --warn-after --hook --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file

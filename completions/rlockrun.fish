@@ -6,7 +6,7 @@ function __rlockrun_command
     set -e tokens[1]
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-exit-code= n/nonblock nb nonblocking \
         w/wait= timeout= max-waiters= E/conflict-exit-code= q/quiet splay= c/command= \
-        label= wait-all max-run= warn-after= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
+        label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
         force-release hold= json older-than= token= yes v/verbose log-format= log-to= progress= config= profile= show-config h/help V/version
@@ -100,6 +100,7 @@ complete -c rlockrun -n __rlockrun_no_command -l label -x -d 'Show TEXT to other
 complete -c rlockrun -n __rlockrun_no_command -l wait-all -d 'Keep the lock until all processes have ended'
 complete -c rlockrun -n __rlockrun_no_command -l max-run -x -d 'Stop the job after this long, status 124'
 complete -c rlockrun -n __rlockrun_no_command -l warn-after -x -d 'Warn once the lock is held for this long'
+complete -c rlockrun -n __rlockrun_no_command -l hook -x -d 'Run CMD when the lock is busy, lost, ...'
 complete -c rlockrun -n __rlockrun_no_command -l on-lost -x -a 'stop warn' -d 'What to do if the lock is lost'
 complete -c rlockrun -n __rlockrun_no_command -l kill-after -x -d 'Time from TERM to KILL'
 complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run' -d 'Without a server: fail or run unlocked'

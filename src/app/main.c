@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "app/event_hook.h"
 #include "app/event_log.h"
 #include "app/event_text.h"
 #include "app/force_release.h"
@@ -23,8 +24,10 @@
 #include "redis/tls.h"
 #include "redis/value.h"
 
-/* The sinks of the events. */
-static const struct event_sink *const sinks[] = {&event_text, &event_log, NULL};
+/* The sinks of the events, in the order in which they are closed: that of the
+ * hooks waits for them. */
+static const struct event_sink *const sinks[] = {&event_text, &event_log,
+    &event_hook, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go

@@ -73,6 +73,7 @@ struct opts {
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */
+	const char *hook;      /* NULL, empty or "none": no hooks */
 	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
 	int replicas;	       /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */

@@ -14,14 +14,17 @@
 
 enum { NAME_SIZE = 64 };
 
-/* A nested run inherits these: THE JOB in rlockrun(1). */
-static const char *const of_the_job[] = {PREFIX "KEY", PREFIX "TOKEN",
-    PREFIX "FENCE", PREFIX "TTL_MS", PREFIX "HELD", NULL};
+/* A nested run inherits these, and a run that a hook starts: ENVIRONMENT and
+ * HOOKS in rlockrun(1). */
+static const char *const set_by_us[] = {PREFIX "KEY", PREFIX "TOKEN",
+    PREFIX "FENCE", PREFIX "TTL_MS", PREFIX "HELD", PREFIX "SHORT_TOKEN",
+    PREFIX "SERVER", PREFIX "EVENT", PREFIX "MESSAGE", PREFIX "WAITED_MS",
+    PREFIX "HELD_MS", PREFIX "HOLDER", PREFIX "STATUS", PREFIX "REASON", NULL};
 
 static bool
 is_known(const char *name)
 {
-	for (const char *const *known = of_the_job; *known != NULL; known++)
+	for (const char *const *known = set_by_us; *known != NULL; known++)
 		if (strcmp(name, *known) == 0)
 			return true;
 	for (enum option_id id = 0; id < OPT_COUNT; id++)

@@ -3,7 +3,8 @@
 #ifndef VARIABLES_H
 #define VARIABLES_H
 
-/* Warns of each, without its value. Those that are set for a job are ours. */
+/* Warns of each, without its value. Those that are set for a job or a hook are
+ * ours. */
 void variables_warn_unknown(void);
 
 #endif

@@ -182,6 +182,7 @@ static const struct setting_case {
     {{"--splay=30"}, "RLOCKRUN_SPLAY=0.5m", "splay=30000 "},
     {{"--max-run", "1h"}, "RLOCKRUN_MAX_RUN=60m", "max-run=3600000 "},
     {{"--warn-after=5m"}, "RLOCKRUN_WARN_AFTER=300", "warn-after=300000 "},
+    {{"--hook", "a \"$b\""}, "RLOCKRUN_HOOK=a \"$b\"", "hook=a \"$b\" "},
     {{"-r", "redis://h:1"}, "RLOCKRUN_REDIS=redis://h:1",
 	"server=redis://h:1 "},
     {{"--redis=unix:///s"}, "RLOCKRUN_REDIS=unix:///s", "server=unix:///s "},
@@ -256,6 +257,8 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "max-run=%" PRId64 " ", opts->max_run_ms);
 	if (opts->warn_after_ms != 0)
 		fprintf(out, "warn-after=%" PRId64 " ", opts->warn_after_ms);
+	if (opts->hook != NULL)
+		fprintf(out, "hook=%s ", opts->hook);
 	if (opts->conflict_exit != 75)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
 	if (*opts->label != '\0')
