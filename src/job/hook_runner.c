@@ -118,20 +118,29 @@ restore_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Returns only on failure. */
+static void
+exec_hook(const char *command, struct order *order)
+{
+	char *const argv[] = {(char *)"/bin/sh", (char *)"-c",
+	    (char *)(uintptr_t)command, NULL};
+	char *end = order->entries + order->length;
+
+	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+		if (putenv(at) != 0)
+			return;
+	execve(argv[0], argv, environ);
+}
+
 static _Noreturn void
 become_hook(const struct runner *self, pid_t runner)
 {
-	struct order *order = self->order;
-	char *end = order->entries + order->length;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != runner)
 		_exit(EXIT_FAILURE);
 	setsid();
-	for (char *at = order->entries; at < end; at += strlen(at) + 1)
-		putenv(at);
 	restore_signals();
-	execl("/bin/sh", "sh", "-c", self->command, (char *)NULL);
+	exec_hook(self->command, self->order);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
 }

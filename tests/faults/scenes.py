@@ -162,6 +162,7 @@ TO_SELF = 'kill -%s "$(cat "$CASE/pid")"; '
 STUBBORN = "trap '' TERM; (trap '' TERM; setsid sh -c 'sleep 20; :') & "
 CUT = 'redis-cli -s "$S" client kill type normal >/dev/null; '
 KILL = ["--kill-after", "0.3"]
+HOOK = ["--hook", "echo $RLOCKRUN_EVENT"]
 TERM = -signal.SIGTERM
 KILLED = -signal.SIGKILL
 
@@ -174,6 +175,7 @@ SCENES = [
     Scene("name", job=SHORT, server="name", differs="acquire"),
     Scene("password", job=SHORT, before=credentials, differs="start acquire"),
     Scene("configuration", job=SHORT, before=configuration, differs="start"),
+    Scene("hook", HOOK, job=SHORT),
     Scene("splay", ["--splay", "0.1"], job=SHORT, differs="start"),
     Scene("poll", job=SHORT, before=foreign(400), statuses=(75,), differs="acquire"),
     Scene("queue", job=SHORT, before=brief_run, statuses=(75,), differs="acquire"),
@@ -262,6 +264,7 @@ SCENES = [
           memory=True, differs="acquire hold release"),
     Scene("memory-cluster", job=SHORT, server="cluster", memory=True,
           differs="acquire hold release"),
+    Scene("memory-hook", HOOK, job=SHORT, memory=True),
     Scene("memory-list", action=["--list"], before=other_run(), status=0, memory=True),
     Scene("memory-show-config", action=["--show-config"], before=configuration, status=0,
           memory=True),

@@ -176,6 +176,9 @@ class Tracer:
             self.on_fork(pid)
         elif event == EVENT_EXEC and self.tracees[pid].role == "command":
             self.on_command(pid)
+        elif event == EVENT_EXEC and self.tracees[pid].role == "hook":
+            self.forget(pid)
+            ptrace(DETACH, pid)
         elif event == EVENT_EXEC and not self.sites:
             self.find_sites(pid)
             ptrace(SYSCALL, pid)
@@ -203,7 +206,8 @@ class Tracer:
 
     def role_of_child(self, parent):
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
-                 "redis/resolve.c": "resolver"}
+                 "redis/resolve.c": "resolver", "job/hooks.c": "runner",
+                 "job/hook_runner.c": "hook"}
         return roles.get(parent.site.file if parent.site else "", "other")
 
     def on_command(self, pid):
