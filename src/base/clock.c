@@ -3,14 +3,26 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
-int64_t
-clock_now(void)
+/* Cannot fail: the clocks exist since Linux 2.6.39. */
+static int64_t
+read_ms(clockid_t clock)
 {
 	struct timespec now;
 
-	/* Cannot fail: the clock exists since Linux 2.6.39. */
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	(void)clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t
+clock_now(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
+int64_t
+clock_epoch(void)
+{
+	return read_ms(CLOCK_REALTIME);
 }
 
 int64_t

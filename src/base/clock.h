@@ -11,6 +11,10 @@
 /* Milliseconds since boot, rounded down. Async-signal-safe. */
 int64_t clock_now(void);
 
+/* Milliseconds since the epoch, to be shown. Never for a deadline: that clock
+ * may be stepped. */
+int64_t clock_epoch(void);
+
 /* The earlier of two times, or the shorter of two durations. */
 int64_t clock_min(int64_t a, int64_t b);
 
