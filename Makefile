@@ -136,7 +136,7 @@ demo: ## show the promises on a private server of its own
 check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
-	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
+	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER) $(PROMTOOL)
 	@tests/run $(B)
 
 # The libraries that tests/lock/clients.bats runs beside us. Where they can't be
@@ -157,6 +157,11 @@ build/former/rlockrun:
 	git archive $(FORMER_COMMIT) Makefile src | tar -x -C build/former
 	$(MAKE) -C build/former -s VARIANT=release CFLAGS='-O1 -g0' WERROR= all
 	cp build/former/build/release/rlockrun $@
+
+# It checks our metrics and alert rules: like CLIENTS.
+PROMTOOL := build/promtool/promtool
+$(PROMTOOL):
+	@packaging/promtool.sh $(@D)
 
 check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz

@@ -66,6 +66,7 @@ _rlockrun_argument() {
 		mapfile -t COMPREPLY < <(compgen -W 'stderr syslog' -- "$cur")
 		;;
 	--progress) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur") ;;
+	--metrics) mapfile -t COMPREPLY < <(compgen -A directory -- "$cur") ;;
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
@@ -144,7 +145,7 @@ _rlockrun() {
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
 		--hold --json --older-than --token --yes -v --verbose
-		--log-format --log-to --progress --config --profile --show-config -h --help -V --version'
+		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()
 	# Readline splits at ':' and '=', too: join what no blank separates.

@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release hold= json older-than= token= yes v/verbose log-format= log-to= progress= config= profile= show-config h/help V/version
+        force-release hold= json older-than= token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -128,6 +128,7 @@ complete -c rlockrun -n __rlockrun_no_command -s v -l verbose -d 'Also report ac
 complete -c rlockrun -n __rlockrun_no_command -l log-format -x -a 'text json' -d 'Format of the log'
 complete -c rlockrun -n __rlockrun_no_command -l log-to -r -F -a 'stderr syslog' -d 'Log all events there, too'
 complete -c rlockrun -n __rlockrun_no_command -l progress -x -a 'auto always never' -d 'Show the wait on one line'
+complete -c rlockrun -n __rlockrun_no_command -l metrics -x -a '(__fish_complete_directories)' -d 'Write metrics for Prometheus into this folder'
 complete -c rlockrun -n __rlockrun_no_command -l config -r -F -d 'Read only this configuration file, or none'
 complete -c rlockrun -n __rlockrun_no_command -l profile -x -a '(__rlockrun_profiles)' -d 'Profile of the configuration files'
 complete -c rlockrun -n __rlockrun_no_command -l show-config -d 'Print all settings, and where they come from'

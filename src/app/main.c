@@ -12,6 +12,7 @@
 #include "app/hold.h"
 #include "app/hold_extend.h"
 #include "app/list.h"
+#include "app/metrics.h"
 #include "app/opts_parse.h"
 #include "app/opts_table.h"
 #include "app/run.h"
@@ -27,7 +28,7 @@
 /* The sinks of the events, in the order in which they are closed: that of the
  * hooks waits for them. */
 static const struct event_sink *const sinks[] = {&event_text, &event_log,
-    &event_hook, NULL};
+    &metrics, &event_hook, NULL};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go

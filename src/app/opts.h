@@ -82,6 +82,7 @@ struct opts {
 	int progress;	       /* enum opts_progress */
 	int log_json;	       /* 1: --log-format json */
 	const char *log_to;    /* "syslog" or a file; NULL: stderr */
+	const char *metrics;   /* folder, or empty */
 	bool quiet;
 	bool verbose;
 	bool wait_all;

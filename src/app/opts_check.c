@@ -357,7 +357,7 @@ check_hold(struct settings *settings)
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
 	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_SPLAY,
 	    OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
-	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE};
+	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD)

@@ -290,6 +290,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	    .once_exit = EXITCODE_BUSY,
 	    .prefix = "",
 	    .label = "",
+	    .metrics = "",
 	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
 	};
 	read_command_line(&settings, argc, argv);

@@ -1,0 +1,377 @@
+#!/usr/bin/env bats
+# --metrics: what is written for Prometheus, by whom and when, and that nothing in
+# that folder harms the run.
+# shellcheck disable=SC2030,SC2031 # each test sets variables for its runs
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2034,SC2154 # run sets output, helpers use it
+
+load ../helpers/suite
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	mkdir m
+	export RLOCKRUN_METRICS=$PWD/m
+	FILE=m/rlockrun-$KEY
+}
+teardown() { end_test; }
+
+# metric NAME [LABELS]: its value; nothing if it is absent.
+metric() {
+	sed -n "s/^rlockrun_$1{key=\"[^\"]*\"${2:+,$2}} //p" "$FILE.prom"
+}
+
+# ended OUTCOME REASON: so many runs.
+ended() {
+	metric runs_total "outcome=\"$1\",reason=\"$2\""
+}
+
+# is NAME VALUE
+is() {
+	[[ $(metric "$1" 2>/dev/null) == "$2" ]]
+}
+
+# check_all: by Prometheus' own tool.
+check_all() {
+	local promtool=$ROOT/build/promtool/promtool file
+	[[ -x $promtool ]] || skip "no promtool: \`make check\` fetches it"
+	for file in m/*.prom; do
+		"$promtool" check metrics <"$file"
+	done
+}
+
+# --- what is written ------------------------------------------------------------
+
+@test "a run is counted, with its times and its status" {
+	before=$EPOCHREALTIME
+	rl true
+	after=$EPOCHREALTIME
+	[[ $(ended success job_ended) == 1 && $(ended failure job_ended) == 0 ]]
+	[[ $(metric last_status) == 0 ]]
+	[[ $(metric wait_seconds_count) == 1 && $(metric hold_seconds_count) == 1 ]]
+	for name in start end success; do
+		at=$(metric last_${name}_timestamp_seconds)
+		# Both are rounded down.
+		[[ ! ${before%???} > $at && ! $at > $after ]]
+	done
+	[[ $(metric lost_total) == 0 && $(metric holding_runs) == 0 ]]
+	[[ -z $(metric held_since_timestamp_seconds) ]]
+	rl true
+	[[ $(ended success job_ended) == 2 ]]
+}
+
+@test "promtool finds nothing to criticise" {
+	rl true
+	check_all
+}
+
+@test "all users can read it, whatever the umask" {
+	(
+		umask 077
+		rl true
+	)
+	[[ $(stat -c %a "$FILE.prom") == 644 ]]
+	# Nor can others lock what is locked while it is written.
+	[[ $(stat -c %a "$FILE.lock") == 600 ]]
+	(
+		umask 0
+		rl true
+	)
+	[[ $(stat -c %a "$FILE.prom" "$FILE.lock") == $'644\n600' ]]
+}
+
+@test "each end has its reason" {
+	run -3 rl sh -c 'exit 3'
+	[[ $(ended failure job_ended) == 1 && $(metric last_status) == 3 ]]
+	run -143 rl sh -c 'kill -TERM $$'
+	[[ $(ended failure job_ended) == 2 && $(metric last_status) == 143 ]]
+	run -127 rl ./nothing
+	[[ $(ended failure no_command) == 1 && $(metric last_status) == 127 ]]
+	run -69 rl -r "unix://$PWD/none" --server-timeout 0.1 true
+	[[ $(ended failure unavailable) == 1 && $(metric last_status) == 69 ]]
+	run -0 rl -r "unix://$PWD/none" --server-timeout 0.1 --on-unavailable run true
+	[[ $(metric unlocked_runs_total) == 1 && $(metric hold_seconds_count) == 2 ]]
+	[[ $(ended success job_ended) == 1 && $(metric last_status) == 0 ]]
+}
+
+@test "a run that is skipped is not the last one" {
+	run -3 rl sh -c 'exit 3'
+	last=$(metric last_end_timestamp_seconds)
+	cli set "$KEY" other px 60000
+	run -75 rl -n true
+	run -75 rl -w 0.3 true
+	cli del "$KEY"
+	[[ $(ended skipped busy) == 1 && $(ended skipped wait_over) == 1 ]]
+	[[ $(metric last_status) == 3 ]]
+	[[ $(metric last_end_timestamp_seconds) == "$last" ]]
+	[[ $(metric wait_seconds_count) == 1 ]]
+}
+
+@test "who waits and who holds is shown while it lasts" {
+	hold
+	wait_until is holding_runs 1
+	since=$(metric held_since_timestamp_seconds)
+	[[ $since == 1*.??? && -z $(metric waiting_since_timestamp_seconds) ]]
+	holder=$PID
+	start "$RLOCKRUN" -k "$KEY" true
+	wait_until is waiting_runs 1
+	[[ -n $(metric waiting_since_timestamp_seconds) ]]
+	[[ $(metric held_since_timestamp_seconds) == "$since" ]]
+	touch "done"
+	exits_with 0 "$holder"
+	exits_with 0 "$PID"
+	[[ $(metric holding_runs) == 0 && $(metric waiting_runs) == 0 ]]
+	run ! grep '^# run' "$FILE.prom"
+}
+
+@test "of several holders on a host, the first one counts" {
+	hold -s
+	first=$PID
+	wait_until is holding_runs 1
+	since=$(metric held_since_timestamp_seconds)
+	start "$RLOCKRUN" -k "$KEY" -s -- sh -c 'until [ -e second ]; do sleep 0.02; done'
+	wait_until is holding_runs 2
+	[[ $(metric held_since_timestamp_seconds) == "$since" ]]
+	touch "done"
+	exits_with 0 "$first"
+	[[ $(metric holding_runs) == 1 ]]
+	[[ $(metric held_since_timestamp_seconds) > "$since" ]]
+	touch second
+	exits_with 0 "$PID"
+	[[ $(metric holding_runs) == 0 ]]
+}
+
+@test "the next run removes those that were killed" {
+	hold -t 1
+	killed=$PID
+	wait_until is holding_runs 1
+	kill -KILL "$killed"
+	exits_with 137 "$killed"
+	wait_until gone "$(<job)"
+	[[ $(metric holding_runs) == 1 ]]
+	rl true
+	[[ $(metric holding_runs) == 0 && $(ended success job_ended) == 1 ]]
+	[[ -z $(metric held_since_timestamp_seconds) ]]
+}
+
+@test "renewals are counted, and what was left of the lease" {
+	hold -t 1
+	wait_until left_below 800
+	wait_until left_above 900
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(metric renewal_seconds_count) -ge 1 ]]
+	[[ $(metric lease_left_min_seconds) == 0.[1-7]?? ]]
+}
+
+@test "an outage is shown while it lasts" {
+	own_server
+	hold -t 3
+	freeze
+	wait_until is renewal_failures_total 1
+	thaw
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(metric renewal_failures_total) == 1 && $(metric lost_total) == 0 ]]
+}
+
+@test "a loss is shown before the job has ended" {
+	hold -t 1 --on-lost warn
+	cli del "$KEY"
+	wait_until is lost_total 1
+	[[ -e job && -n $(metric last_lost_timestamp_seconds) ]]
+	[[ $(metric holding_runs) == 0 && $(metric lease_left_min_seconds) == 0.000 ]]
+	touch "done"
+	exits_with 79 "$PID"
+	[[ $(ended lost lost) == 1 && $(metric lost_total) == 1 ]]
+	[[ $(metric last_status) == 79 && -z $(metric last_success_timestamp_seconds) ]]
+	[[ $(metric hold_seconds_count) == 1 ]]
+}
+
+@test "several keys have a file each, with the prefix in its name and label" {
+	rl --prefix a: -k b/ true
+	FILE=m/rlockrun-a:$KEY
+	[[ $(ended success job_ended) == 1 ]]
+	grep -q "^rlockrun_lost_total{key=\"a:$KEY\"} 0" "$FILE.prom"
+	FILE=m/rlockrun-a:b%2F
+	[[ $(ended success job_ended) == 1 ]]
+	cli del "a:b/" "{a:b/}:rlk:f" "{a:b/}:rlk:r"
+}
+
+@test "a nested run is a part of the outer one" {
+	rl -- "$RLOCKRUN" -k "$KEY" sh -c 'exit 0'
+	[[ $(ended success job_ended) == 1 && $(metric hold_seconds_count) == 1 ]]
+}
+
+@test "runs that end at once are all counted" {
+	for _ in {1..30}; do
+		start "$RLOCKRUN" -k "$KEY" -s true
+	done
+	for pid in "${STARTED[@]}"; do
+		exits_with 0 "$pid"
+	done
+	[[ $(ended success job_ended) == 30 && -z $(cat err.*) ]]
+	[[ $(find m -type f | wc -l) == 3 ]]
+}
+
+@test "without it, with an empty name, and for what is no run, nothing is written" {
+	RLOCKRUN_METRICS='' rl true
+	rl --metrics '' true
+	"$RLOCKRUN" --status -k "$KEY"
+	run -64 "$RLOCKRUN" --metrics m --hold 1 -k "$KEY"
+	token=$("$RLOCKRUN" --hold 1m -k "$KEY")
+	"$RLOCKRUN" --force-release --token "$token" -k "$KEY"
+	[[ -z $(ls m) ]]
+}
+
+# --- what is there before ---------------------------------------------------------
+
+# harmless PATTERN [OPTION...]: the job runs, and one line says what is wrong.
+harmless() {
+	run -7 --separate-stderr rl "${@:2}" sh -c 'sleep 0.3; exit 7'
+	# shellcheck disable=SC2053 # a pattern
+	[[ $stderr == "rlockrun: \"$KEY\": metrics in "$1 ]]
+	((${#stderr_lines[@]} == 1))
+}
+
+@test "what can be read of a damaged file counts on" {
+	rl true
+	sed -i 's/^\(rlockrun_lost_total.*\) 0/\1 x/; s/^\(rlockrun_renewal_failures_total.*\) 0/\1 5/' \
+		"$FILE.prom"
+	harmless '*damaged*counted anew'
+	[[ $(ended success job_ended) == 1 && $(ended failure job_ended) == 1 ]]
+	[[ $(metric lost_total) == 0 && $(metric renewal_failures_total) == 5 ]]
+	run -7 --separate-stderr rl sh -c 'exit 7'
+	[[ -z $stderr ]]
+	check_all
+}
+
+@test "garbage, an empty file, a cut one, another's and a huge one are replaced" {
+	rl true
+	head -c 1000 "$FILE.prom" >cut-off
+	sed "s/$KEY/other/" "$FILE.prom" >other
+	head -c 2000 /dev/urandom >garbage
+	head -c 10000000 /dev/zero >huge
+	: >empty
+	for file in cut-off other garbage huge empty; do
+		cp $file "$FILE.prom"
+		harmless '*damaged*counted anew'
+		[[ $(ended failure job_ended) == 1 ]]
+		[[ $(tail -n 1 "$FILE.prom") == '# end' ]]
+	done
+}
+
+@test "a link, a pipe or a folder with the name of the file is left alone" {
+	echo precious >precious
+	for ending in prom lock; do
+		ln -s "$PWD/precious" "$FILE.$ending"
+		harmless '*not written: it is a link'
+		[[ $(<precious) == precious && -L $FILE.$ending ]]
+		rm "$FILE".*
+	done
+	mkfifo "$FILE.prom"
+	harmless '*not written: it is not a regular file'
+	[[ -p $FILE.prom ]]
+	rm "$FILE".*
+	mkdir "$FILE.prom"
+	harmless '*not written: it is not a regular file'
+	rm -r "$FILE".*
+	ln -s "$PWD/precious" "$FILE.tmp"
+	rl true
+	[[ $(<precious) == precious && $(ended success job_ended) == 1 ]]
+}
+
+@test "a folder that does not exist, is a link or none, or vanishes" {
+	harmless '*not written: No such file or directory' --metrics "$PWD/none"
+	ln -s m link
+	harmless '*"link": not written: it is a link' --metrics link
+	touch file
+	harmless '*not written: Not a directory' --metrics file
+	[[ -z $(ls m) ]]
+	hold
+	wait_until is holding_runs 1
+	rm -r m
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(<"$ERR") == *'not written: No such file or directory' ]]
+	mkdir m
+	rl true
+	[[ $(ended success job_ended) == 1 ]]
+}
+
+@test "a folder that this user may not write to" {
+	need_other_user
+	own_server --unixsocketperm 777
+	rl true
+	before=$(<"$FILE.prom")
+	run -7 --separate-stderr as_other_user ./rlockrun -k "$KEY" sh -c 'exit 7'
+	[[ $stderr == *'not written: Permission denied' ]]
+	[[ $(<"$FILE.prom") == "$before" ]]
+}
+
+@test "a full disk leaves the former file as it was" {
+	unshare -m true 2>/dev/null || skip 'mounting takes privileges'
+	cat >full <<-'END'
+		mount -t tmpfs -o size=64k none m
+		"$RLOCKRUN" -k "$KEY" true || exit
+		cp "$1.prom" before
+		head -c 1000000 /dev/zero >m/rest 2>/dev/null
+		"$RLOCKRUN" -k "$KEY" sh -c 'exit 7'
+		echo $? >status
+		cmp "$1.prom" before || exit
+		rm m/rest
+		"$RLOCKRUN" -k "$KEY" true
+		cat "$1.prom" >after
+	END
+	run -0 --separate-stderr unshare -m sh full "$FILE"
+	[[ $(<status) == 7 && $stderr == *'not written: No space left on device' ]]
+	cp after "$FILE.prom"
+	[[ $(ended success job_ended) == 2 ]]
+}
+
+@test "a process that keeps the file locked delays nothing but the end" {
+	rl true
+	start flock "$FILE.lock" sh -c 'echo >locked; until [ -e unlock ]; do sleep 0.02; done'
+	wait_for_file locked
+	locker=$PID
+	harmless '*not written: another process has locked the file'
+	[[ $(ended failure job_ended) == 0 ]]
+	touch unlock
+	exits_with 0 "$locker"
+	rl true
+	[[ $(ended success job_ended) == 2 ]]
+}
+
+@test "names with slashes, newlines, quotes, 1 kB, and what is no UTF-8" {
+	long=$(printf 'x%.0s' {1..1000})
+	names=(/../../etc/x $'a\nb' 'a"b\c' "$long" "${long}y" $'caf\xe9' 'café' . '~' '%41')
+	for name in "${names[@]}"; do
+		"$RLOCKRUN" --prefix "$KEY" -k "$name" true
+	done
+	[[ $(find m -name '*.prom' | wc -l) == "${#names[@]}" ]]
+	[[ -z $(find m -mindepth 1 ! -name 'rlockrun-*') && ! -e m/../../etc ]]
+	# Each is another one in its label, too.
+	[[ $(grep -h '^rlockrun_lost_total' m/*.prom | sort -u | wc -l) == "${#names[@]}" ]]
+	check_all
+}
+
+# --- the process -------------------------------------------------------------------
+
+@test "the job has none of its descriptors" {
+	rl sh -c 'sleep 0.3; ls -l /proc/$$/fd /proc/$PPID/fd' >descriptors
+	run ! grep rlockrun- descriptors
+}
+
+# bats test_tags=native
+@test "a short run writes once, and nothing is synced" {
+	need_strace
+	rl true
+	strace -f -o trace "$RLOCKRUN" -k "$KEY" true
+	[[ $(grep -c 'write(.*# HELP' trace) == 1 ]]
+	run ! grep -E 'f(data)?sync|syncfs' trace
+	# All of it comes after the release.
+	[[ $(grep -nE 'sendto.*EVALSHA' trace | tail -n 1 | cut -d: -f1) -lt \
+		$(grep -n "$FILE\|rlockrun-$KEY" trace | head -n 1 | cut -d: -f1) ]]
+}
