@@ -126,6 +126,42 @@ def configuration(case):
     os.symlink(path, f"{case.folder}/rlockrun.conf")
 
 
+def metrics_first(case):
+    """An empty folder."""
+    case.environment["RLOCKRUN_METRICS"] = f"{case.folder}/metrics"
+    os.mkdir(f"{case.folder}/metrics")
+
+
+def metrics(case):
+    """A folder with the file of former runs, of which one left its record."""
+    metrics_first(case)
+    with open(f"{case.folder}/metrics/rlockrun-{case.key}.prom", "w",
+              encoding="ascii") as file:
+        file.write("# run 1 holds 1700000000000\n# end\n")
+
+
+def metrics_beside(case):
+    """Another reader writes the same files."""
+    metrics(case)
+    other_run("-s")(case)
+
+
+def metrics_locked(case):
+    """Another process keeps the file locked."""
+    metrics(case)
+    script = 'exec 9>"$0"; flock 9; ' + HOLD
+    lock = f"{case.folder}/metrics/rlockrun-{case.key}.lock"
+    subprocess.Popen(["/bin/sh", "-c", script, lock], env=case.environment,
+                     stderr=subprocess.DEVNULL, preexec_fn=case.unblock)
+    case.await_file("held")
+
+
+def metrics_link(case):
+    metrics(case)
+    os.rename(f"{case.folder}/metrics", f"{case.folder}/there")
+    os.symlink(f"{case.folder}/there", f"{case.folder}/metrics")
+
+
 def script_without_interpreter(case):
     path = f"{case.folder}/script"
     with open(path, "w", encoding="ascii") as file:
@@ -234,6 +270,12 @@ SCENES = [
     Scene("unavailable", status=69, before=no_server, starts=False, differs="acquire"),
     Scene("unavailable-run", ["--on-unavailable", "run"], job=SHORT, before=no_server,
           owned=False, differs="acquire launch hold release"),
+    Scene("metrics", job=RENEWED, before=metrics, differs="hold release"),
+    Scene("metrics-first", job=SHORT, before=metrics_first, differs="release"),
+    Scene("metrics-beside", ["-s"], job=RENEWED, before=metrics_beside, owned=False,
+          keeps=True, differs="hold release"),
+    Scene("metrics-locked", job=SHORT, before=metrics_locked, differs="release"),
+    Scene("metrics-link", job=SHORT, before=metrics_link, differs="release"),
     Scene("not-found", command=["nonexistent-command"], status=127, differs="start"),
     Scene("no-interpreter", command=["./script"], status=126,
           before=script_without_interpreter, differs="launch release"),
