@@ -126,7 +126,24 @@ turn(struct client *client)
 void
 client_wait(struct client *client)
 {
+	if (client->stopped)
+		server_drop(client->server);
 	while (client->unanswered > 0)
+		turn(client);
+}
+
+void
+client_stop(struct client *client)
+{
+	client->stopped = true;
+	server_drop(client->server);
+}
+
+void
+client_sleep(struct client *client, int64_t until)
+{
+	loop_timer_set(client->loop, &client->timer, until);
+	while (clock_now() < until && !client->stopped)
 		turn(client);
 }
 
@@ -136,9 +153,7 @@ pause_for(struct client *client, int64_t ms)
 	int64_t until = clock_now() + ms;
 
 	server_drop(client->server);
-	loop_timer_set(client->loop, &client->timer, until);
-	while (clock_now() < until)
-		turn(client);
+	client_sleep(client, until);
 }
 
 bool
@@ -155,7 +170,7 @@ client_ask(struct client *client, const struct script *script,
 		client_forget_failure(client);
 		client_send(&command, script, argv, false);
 		client_wait(client);
-		if (!client->transient ||
+		if (!client->transient || client->stopped ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
@@ -287,6 +302,16 @@ client_subject(const struct client *client, const char *key)
 }
 
 void
+client_describe_place(const struct client *client, char *text, size_t size)
+{
+	struct look_subject subject =
+	    client_subject(client, client->opts->prefix);
+
+	subject.server = client->endpoint->label;
+	look_describe_place(&subject, text, size);
+}
+
+void
 client_print_json(const struct client *client, const struct look *look,
     const char *key)
 {
@@ -316,29 +341,30 @@ client_report_problem(const struct client *client, const char *name,
 
 /* --- which server ----------------------------------------------------- */
 
-static void
-connect_to(struct client *client, const struct endpoint *server,
+static struct server *
+connect_to(const struct client *client, const struct endpoint *endpoint,
     const char *key)
 {
-	client->server = server_new(client->loop, server, key);
-	if (client->server == NULL)
+	struct server *server = server_new(client->loop, endpoint, key);
+
+	if (server == NULL)
 		log_die(EXITCODE_RESOURCE, "out of memory");
+	return server;
 }
 
 struct server *
-client_switch(struct client *client, const struct endpoint *server)
+client_connect(const struct client *client, const struct endpoint *endpoint)
+{
+	return connect_to(client, endpoint, NULL);
+}
+
+struct server *
+client_switch(struct client *client, struct server *server)
 {
 	struct server *former = client->server;
 
-	connect_to(client, server, NULL);
+	client->server = server;
 	return former;
-}
-
-void
-client_return(struct client *client, struct server *former)
-{
-	server_free(client->server);
-	client->server = former;
 }
 
 int
@@ -356,7 +382,7 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 		client.endpoint = &opts->servers[i];
 		if (parted && i > 0)
 			putchar('\n');
-		connect_to(&client, client.endpoint,
+		client.server = connect_to(&client, client.endpoint,
 		    opts->key_count > 0 ? opts->keys[0].key : NULL);
 		one = act(&client);
 		if (result == EXITCODE_OK)

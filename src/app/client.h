@@ -26,6 +26,7 @@ struct client {
 	int replicas;	  /* that are to have what is sent; 0: not awaited */
 	int output_error; /* errno of the first failure to print, or 0 */
 	bool held;	  /* a lock that was looked at is */
+	bool stopped;	  /* by client_stop */
 
 	/* Of what failed last, since client_forget_failure. */
 	enum ending_reason failure; /* ENDING_NONE: nothing did */
@@ -49,11 +50,12 @@ struct client_command {
 int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client));
 
-/* Sends what follows to this server instead, and to any node of it. Returns the
- * server that was in use, for client_return. */
-struct server *client_switch(struct client *client,
+/* Any node of another server, to be freed. Dies when memory is out. */
+struct server *client_connect(const struct client *client,
     const struct endpoint *endpoint);
-void client_return(struct client *client, struct server *former);
+/* Sends what follows to this server instead. Returns the one that was in use.
+ */
+struct server *client_switch(struct client *client, struct server *server);
 
 /* Sends argv, which ends with NULL, with the script or NULL: see struct
  * command. The command must last until its reply; more: others follow at once.
@@ -63,6 +65,12 @@ void client_send(struct client_command *command, const struct script *script,
 
 /* Awaits the replies to all that was sent. */
 void client_wait(struct client *client);
+
+/* Until that time, or until it is stopped. */
+void client_sleep(struct client *client, int64_t until);
+
+/* From a callback of the loop: from now on all commands fail at once. */
+void client_stop(struct client *client);
 
 /* Sends the same until there is a reply, for --server-timeout at most: a server
  * that restarts is back in a moment. False after a failure. */
@@ -92,6 +100,10 @@ bool client_look(struct client *client, const struct key_names *keys,
 /* The lock with that key, on the server that replied. */
 struct look_subject client_subject(const struct client *client,
     const char *key);
+/* The server as in the URL, not the one that replied: of a cluster that is any
+ * node; the db and the prefix. */
+void client_describe_place(const struct client *client, char *text,
+    size_t size);
 /* Prints it as one line of JSON. */
 void client_print_json(const struct client *client, const struct look *look,
     const char *key);

@@ -44,7 +44,7 @@ begin_table(struct list *list)
 }
 
 static void
-on_lock(void *arg, const struct look *look, const char *key)
+on_lock(void *arg, struct look *look, const char *key)
 {
 	struct list *list = arg;
 	struct client *client = list->client;
@@ -76,17 +76,6 @@ on_page(void *arg)
 	return client_check_output(list->client);
 }
 
-/* The URL, not the server that replied: of a cluster that is any node. */
-static void
-describe_place(const struct client *client, char *text, size_t size)
-{
-	struct look_subject subject =
-	    client_subject(client, client->opts->prefix);
-
-	subject.server = client->endpoint->label;
-	look_describe_place(&subject, text, size);
-}
-
 /* Not to stdout: scripts read the table. */
 static void
 report_count(const struct list *list, const char *place)
@@ -111,10 +100,11 @@ list_show(struct client *client)
 	    .on_lock = on_lock,
 	    .on_page = on_page,
 	    .arg = list};
-	describe_place(client, place, sizeof(place));
+	client_describe_place(client, place, sizeof(place));
 	if (for_people && client->opts->server_count > 1)
 		printf("%s:\n", place);
 	result = search_run(&list->search);
+	search_fini(&list->search);
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
 		result = client_check_output(list->client);

@@ -22,7 +22,15 @@ struct search_item {
 	struct search *search;
 	struct client_command command;
 	char *key;
-	bool by_record; /* found by its holder's record, not by its queue */
+	char helper; /* by which it was found: its last letter */
+};
+
+/* A primary of a cluster. */
+struct search_node {
+	struct endpoint endpoint;
+	char host[CLUSTER_HOST_SIZE];
+	char label[CLUSTER_LABEL_SIZE];
+	struct server *server;
 };
 
 static bool
@@ -57,11 +65,13 @@ is_wanted(const struct search_item *item, const struct look *look)
 {
 	int64_t older_than_ms = item->search->client->opts->older_than_ms;
 	const struct look_holder *oldest = look_oldest(look);
+	bool by_record = item->helper == 'i';
 
+	if (item->helper == 'r')
+		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')
 		return false;
-	if (item->by_record != (oldest != NULL) &&
-	    search_find_denial(look) == NULL)
+	if (by_record != (oldest != NULL) && search_find_denial(look) == NULL)
 		return false;
 	return older_than_ms == 0 ||
 	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
@@ -86,10 +96,10 @@ read_look(void *arg, const struct value *value)
 static bool
 is_asked(const struct search *search, const struct cluster_node *node)
 {
-	for (int i = 0; i < search->primary_count; i++)
-		if (search->primaries[i].port == node->port &&
+	for (int i = 0; i < search->node_count; i++)
+		if (search->nodes[i].endpoint.port == node->port &&
 		    (*node->host == '\0' ||
-			strcmp(search->primaries[i].host, node->host) == 0))
+			strcmp(search->nodes[i].host, node->host) == 0))
 			return true;
 	return false;
 }
@@ -126,7 +136,10 @@ send_look(struct search_item *item, bool more)
 	struct request request;
 
 	key_names_init(&keys, item->key);
-	request_look(&request, &keys, REQUEST_LOOK_HELPERS, HOLDERS_SHOWN, 0);
+	request_look(&request, &keys,
+	    item->search->on_history != NULL ? REQUEST_LOOK_HISTORY
+					     : REQUEST_LOOK_HELPERS,
+	    HOLDERS_SHOWN, 0);
 	item->command = (struct client_command){item->search->client, read_look,
 	    item, excuse_move};
 	client_send(&item->command, request.script, request.argv, more);
@@ -166,6 +179,18 @@ matches(const struct opts *opts, const char *key)
 	return false;
 }
 
+/* The lock that the helper key belongs to, if it may be shown: to be freed. */
+static char *
+find_lock(const struct search *search, const char *helper)
+{
+	char *key = key_of_helper(helper);
+
+	if (key != NULL && matches(search->client->opts, key))
+		return key;
+	free(key);
+	return NULL;
+}
+
 static bool
 look_at_page(struct search *search)
 {
@@ -174,15 +199,16 @@ look_at_page(struct search *search)
 
 	for (char **found = search->found; *found != NULL && !search->enough;
 	     found++) {
-		char *key = key_of_helper(*found);
+		char helper = (*found)[strlen(*found) - 1];
+		char *key = find_lock(search, *found);
 
-		if (key != NULL && matches(search->client->opts, key)) {
-			bool by_record = (*found)[strlen(*found) - 1] == 'i';
+		if (key != NULL && helper == 'r') {
+			search->on_history(search->arg, key);
+			free(key);
+		} else if (key != NULL) {
 			items[count++] = (struct search_item){.search = search,
 			    .key = key,
-			    .by_record = by_record};
-		} else {
-			free(key);
+			    .helper = helper};
 		}
 		if (count == LOOKS_AT_ONCE || (found[1] == NULL && count > 0)) {
 			if (!look_at_all(items, count))
@@ -191,6 +217,24 @@ look_at_page(struct search *search)
 		}
 	}
 	return true;
+}
+
+bool
+search_look(struct search *search, char **keys, size_t count)
+{
+	struct search_item items[LOOKS_AT_ONCE];
+	bool done = true;
+
+	for (size_t i = 0, part = 0; i < count; i++) {
+		items[part++] = (struct search_item){.search = search,
+		    .key = keys[i],
+		    .helper = 'r'};
+		if (part == LOOKS_AT_ONCE || i + 1 == count) {
+			done = look_at_all(items, part) && done;
+			part = 0;
+		}
+	}
+	return done;
 }
 
 static void
@@ -219,8 +263,10 @@ read_page(void *arg, const struct value *value)
 static int
 search_page(struct search *search)
 {
-	const char *argv[] = {"SCAN", search->cursor, "MATCH", "*:rlk*:[iq]",
-	    "COUNT", PAGE, NULL};
+	const char *pattern =
+	    search->on_history != NULL ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
+	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
+	    PAGE, NULL};
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
 
 	found = found && look_at_page(search);
@@ -241,40 +287,72 @@ search_server(struct search *search)
 	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
 	       !search->enough);
 	free(search->cursor);
+	if (result == EXITCODE_OK && search->on_history != NULL &&
+	    !search->on_server(search->arg))
+		result = client_report_failure(search->client);
 	return result;
 }
 
-static int
-search_primary(struct search *search, const struct cluster_node *primary)
-{
-	struct client *client = search->client;
-	struct endpoint server = *client->endpoint;
-	char host[CLUSTER_HOST_SIZE];
-	char label[CLUSTER_LABEL_SIZE];
-	struct server *any;
-	int result;
+/* --- a cluster ---------------------------------------------------------- */
 
-	memcpy(host, primary->host, sizeof(host));
-	server.cluster = false;
-	server.host_count = 0;
-	server.host = host;
-	server.port = primary->port;
-	server.label = label;
-	endpoint_describe(&server, "cluster", label, sizeof(label));
-	any = client_switch(client, &server);
-	result = search_server(search);
-	client_return(client, any);
-	return result;
+static void
+forget_nodes(struct search *search)
+{
+	for (int i = 0; i < search->node_count; i++)
+		server_free(search->nodes[i].server);
+	free(search->nodes);
+	search->nodes = NULL;
+	search->node_count = 0;
+}
+
+static bool
+are_known(const struct search *search, const struct cluster_node *primaries,
+    int count)
+{
+	bool known = count == search->node_count;
+
+	for (int i = 0; known && i < count; i++)
+		known = is_asked(search, &primaries[i]);
+	return known;
+}
+
+static void
+connect_node(const struct search *search, struct search_node *node,
+    const struct cluster_node *primary)
+{
+	struct endpoint *endpoint = &node->endpoint;
+
+	memcpy(node->host, primary->host, sizeof(node->host));
+	*endpoint = *search->client->endpoint;
+	endpoint->cluster = false;
+	endpoint->host_count = 0;
+	endpoint->host = node->host;
+	endpoint->port = primary->port;
+	endpoint->label = node->label;
+	endpoint_describe(endpoint, "cluster", node->label,
+	    sizeof(node->label));
+	node->server = client_connect(search->client, endpoint);
 }
 
 static int
 read_primaries(void *arg, const struct value *value)
 {
 	struct search *search = arg;
+	struct cluster_node *primaries = NULL;
+	int count = server_primaries(search->client->server, value, &primaries);
 
-	search->primary_count =
-	    server_primaries(search->client->server, value, &search->primaries);
-	return search->primary_count == -1 ? -1 : 0;
+	if (count == -1)
+		return -1;
+	if (!are_known(search, primaries, count)) {
+		forget_nodes(search);
+		search->nodes =
+		    mem_alloc(((size_t)count + 1) * sizeof(*search->nodes));
+		for (int i = 0; i < count; i++)
+			connect_node(search, &search->nodes[i], &primaries[i]);
+		search->node_count = count;
+	}
+	free(primaries);
+	return 0;
 }
 
 /* All that can be listed is. */
@@ -286,24 +364,37 @@ search_cluster(struct search *search)
 
 	if (!client_ask(search->client, NULL, argv, read_primaries, search))
 		return client_report_failure(search->client);
-	for (int i = 0; i < search->primary_count; i++) {
-		int failure = search_primary(search, &search->primaries[i]);
+	for (int i = 0; i < search->node_count; i++) {
+		struct server *any =
+		    client_switch(search->client, search->nodes[i].server);
+		int failure = search_server(search);
+
 		if (failure != EXITCODE_OK)
 			result = failure;
+		client_switch(search->client, any);
 	}
-	free(search->primaries);
 	return result;
 }
 
 int
 search_run(struct search *search)
 {
-	int result = search->client->endpoint->cluster ? search_cluster(search)
-						       : search_server(search);
+	int result;
 
+	search->incomplete = false;
+	result = search->client->endpoint->cluster ? search_cluster(search)
+						   : search_server(search);
 	if (result == EXITCODE_OK && search->incomplete)
 		result = EXITCODE_UNAVAILABLE;
-	for (size_t i = 0; i < SEARCH_SEEN; i++)
+	for (size_t i = 0; i < SEARCH_SEEN; i++) {
 		free(search->seen[i]);
+		search->seen[i] = NULL;
+	}
 	return result;
+}
+
+void
+search_fini(struct search *search)
+{
+	forget_nodes(search);
 }

@@ -7,14 +7,24 @@
 
 enum { SEARCH_SEEN = 4096 };
 
-/* The owner sets the first four members. */
+struct search_node;
+
+/* The owner sets the first members. */
 struct search {
 	struct client *client;
-	/* A lock was found that is held. It is freed after the call. */
-	void (*on_lock)(void *arg, const struct look *look, const char *key);
+	/* A lock was found that is held, or a free one by search_look. What is
+	 * taken out of the look is not freed after the call. */
+	void (*on_lock)(void *arg, struct look *look, const char *key);
 	/* A page was read, of which all locks were found. The exit code: any
 	 * but EXITCODE_OK ends the search. */
 	int (*on_page)(void *arg);
+	/* Of each lock with a last run, free or not, which all looks then show.
+	 * NULL: of none. */
+	void (*on_history)(void *arg, const char *key);
+	/* With on_history: all of a server have been found, or all of one
+	 * primary of a cluster. May call search_look; false after a
+	 * failure. */
+	bool (*on_server)(void *arg);
 	void *arg;
 	bool enough; /* to be set when no more locks are needed */
 
@@ -25,13 +35,19 @@ struct search {
 	char *cursor;
 	char **found; /* keys of this page, NULL-terminated */
 	bool incomplete;
-	/* Of a cluster: */
-	struct cluster_node *primaries;
-	int primary_count;
+	/* The primaries of a cluster, which stay connected. */
+	struct search_node *nodes;
+	int node_count;
 };
 
-/* The exit code; the reason is reported. */
+/* The exit code; the reason is reported. May be repeated; in the end it needs
+ * search_fini. */
 int search_run(struct search *search);
+void search_fini(struct search *search);
+
+/* Looks at the free ones among these locks, which are on the server at which
+ * the search is. Frees the keys. False after a failure. */
+bool search_look(struct search *search, char **keys, size_t count);
 
 /* Whether the access rules withhold a part of the lock: the first problem, or
  * NULL. */
