@@ -144,7 +144,7 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
-		--hold --json --older-than --token --yes -v --verbose
+		--hold --json --older-than --watch --token --yes -v --verbose
 		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()

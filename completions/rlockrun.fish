@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release hold= json older-than= token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
+        force-release hold= json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -122,6 +122,7 @@ complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a loc
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
 complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status or list as JSON'
 complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only locks held for longer than this'
+complete -c rlockrun -n __rlockrun_no_command -l watch -d 'Show the list live on the terminal'
 complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'
 complete -c rlockrun -n __rlockrun_no_command -l yes -d 'Do not ask for confirmation'
 complete -c rlockrun -n __rlockrun_no_command -s v -l verbose -d 'Also report acquire and release'

@@ -35,12 +35,12 @@ report_denial(struct list *list, const struct look *look, const char *name)
 static void
 begin_table(struct list *list)
 {
-	_Static_assert(LIST_COLUMNS <= TABLE_COLUMNS, "room for all columns");
+	_Static_assert(LIST_SHOWN <= TABLE_COLUMNS, "room for all columns");
 
 	const struct opts *opts = list->client->opts;
 
 	if (!opts->json && !opts->quiet && list->table.columns == 0)
-		table_init(&list->table, list_titles, LIST_COLUMNS);
+		table_init(&list->table, list_titles, LIST_SHOWN);
 }
 
 static void
@@ -58,7 +58,7 @@ on_lock(void *arg, struct look *look, const char *key)
 		client_print_json(client, look, key);
 	} else {
 		begin_table(list);
-		list_row_describe(&row, look, name);
+		list_row_describe(&row, look, name, 0);
 		table_add(&list->table, row.cells);
 	}
 	list->count++;

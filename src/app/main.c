@@ -17,6 +17,7 @@
 #include "app/opts_table.h"
 #include "app/run.h"
 #include "app/status.h"
+#include "app/watch.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -136,6 +137,7 @@ visit(const struct opts *opts, struct loop *loop, const struct events *events)
 {
 	return client_visit_servers(opts, loop, events,
 	    opts->action == OPTS_STATUS ? status_show
+	    : opts->watch_ms > 0	? watch_show
 	    : opts->action == OPTS_LIST ? list_show
 	    : opts->action == OPTS_HOLD ? hold_extend
 					: force_release);

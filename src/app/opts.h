@@ -95,6 +95,7 @@ struct opts {
 	bool yes;
 	const char *token;     /* NULL when not given */
 	int64_t older_than_ms; /* 0 when not given */
+	int64_t watch_ms;      /* likewise */
 	int64_t hold_ms;       /* of --hold; ttl_ms is that of its grant */
 	const char *config;    /* file, "none", or NULL: the usual files */
 	const char *profile;   /* NULL or empty: none */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/opts_table.h"
+#include "app/screen.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
@@ -242,6 +243,29 @@ check_action(struct settings *settings)
 	}
 }
 
+/* Scripts repeat --list: each time its status says whether that went well. */
+static void
+check_watch(struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	const char *obstacle;
+
+	if (opts->watch_ms == 0)
+		return;
+	obstacle = screen_find_obstacle();
+	if (opts->json)
+		settings_fail(settings, OPT_JSON,
+		    "--watch and --json exclude each other");
+	if (settings->origins[OPT_QUIET] == ORIGIN_COMMAND_LINE)
+		settings_fail(settings, OPT_QUIET,
+		    "--watch and -q exclude each other");
+	if (obstacle != NULL)
+		settings_fail(settings, OPT_WATCH,
+		    "--watch needs a terminal, and %s; without one, repeat "
+		    "--list",
+		    obstacle);
+}
+
 static void
 check_list(struct settings *settings, char **rest)
 {
@@ -249,6 +273,7 @@ check_list(struct settings *settings, char **rest)
 
 	if (settings->opts->key_count > 0)
 		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
+	check_watch(settings);
 	while (*end != NULL)
 		end++;
 	while (*rest != NULL)
@@ -447,9 +472,10 @@ check_servers(struct settings *settings)
 				settings_fail(settings, OPT_REDIS,
 				    "the same server is given twice: %s",
 				    servers[i].label);
-	if (opts->server_count > 1 && opts->action == OPTS_HOLD)
-		settings_fail(settings, OPT_REDIS,
-		    "--hold needs a single server");
+	if (opts->server_count > 1 &&
+	    (opts->action == OPTS_HOLD || opts->watch_ms > 0))
+		settings_fail(settings, OPT_REDIS, "%s needs a single server",
+		    opts->watch_ms > 0 ? "--watch" : "--hold");
 	if (opts->server_count < 2 || opts->action != OPTS_RUN)
 		return;
 	if (opts->kind != 'x')

@@ -16,6 +16,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/secret.h"
 
 #define DEFAULT_TTL_MS 30000
@@ -56,14 +57,16 @@ static void
 list_longs(struct option *list)
 {
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		bool argument = opts_table[id].argument != NULL;
-		const char *const *name = opts_table[id].longs;
+		const struct opts_row *row = &opts_table[id];
+		const char *const *name = row->longs;
 
 		for (; *name != NULL; name++) {
 			*list++ = (struct option){
 			    .name = *name,
-			    .has_arg =
-				argument ? required_argument : no_argument,
+			    .has_arg = row->argument == NULL ? no_argument
+				       : row->implied != NULL
+					   ? optional_argument
+					   : required_argument,
 			    .val = SETTINGS_LONG_OPTION + (int)id,
 			};
 		}
@@ -102,7 +105,10 @@ set_option(struct settings *settings, int given)
 
 	settings->given = given;
 	if (optarg == NULL) {
-		settings_set(settings, id, "yes", ORIGIN_COMMAND_LINE);
+		const char *implied = opts_table[id].implied;
+
+		settings_set(settings, id, implied != NULL ? implied : "yes",
+		    ORIGIN_COMMAND_LINE);
 		return;
 	}
 	settings_set(settings, id, optarg, ORIGIN_COMMAND_LINE);
@@ -110,6 +116,21 @@ set_option(struct settings *settings, int given)
 		url_wipe(optarg);
 	else if (opts_table[id].secret)
 		explicit_bzero(optarg, strlen(optarg));
+}
+
+/* An argument that may be left out is never the next word. */
+static void
+refuse_split_watch(struct settings *settings, const char *option,
+    const char *word)
+{
+	int64_t ms;
+
+	if (strncmp(option, "--wat", strlen("--wat")) == 0 &&
+	    strchr(option, '=') == NULL && num_duration(word, &ms) == 0)
+		settings_fail(settings, OPT_HELP,
+		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
+		    "first)",
+		    word, word);
 }
 
 /* Options may follow a glob of --list, but not "--". */
@@ -121,6 +142,7 @@ add_glob(struct settings *settings, char **argv)
 	if (settings->opts->action != OPTS_LIST || argv[optind] == NULL ||
 	    strcmp(argv[optind - 1], "--") == 0)
 		return false;
+	refuse_split_watch(settings, argv[optind - 1], argv[optind]);
 	while (*end != NULL)
 		end++;
 	*end = argv[optind++];

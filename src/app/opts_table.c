@@ -218,6 +218,12 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "list only locks held for longer than this",
 	    DURATION, FIELD(older_than_ms), .with = ACTION(OPTS_LIST),
 	    .with_names = "--list"},
+	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "2s",
+	    .help = "show the list live on the terminal [2s]",
+	    .type = OPTS_DURATION, FIELD(watch_ms), .min = 100,
+	    .max = NUM_DURATION_MAX_MS,
+	    .mistake = "not a duration from 100ms to 3653d",
+	    .with = ACTION(OPTS_LIST), .with_names = "--list"},
 	[OPT_TOKEN] = {.longs = {"token"}, .argument = "TOKEN",
 	    .help = "act only if the holder has this token",
 	    .type = OPTS_TEXT, FIELD(token),
@@ -315,7 +321,8 @@ print_names(const struct opts_row *row)
 	if (row->longs[0] == NULL)
 		width += printf("%s", row->variable);
 	else if (row->argument != NULL)
-		width += printf(" %s", row->argument);
+		width += printf(row->implied != NULL ? "[=%s]" : " %s",
+		    row->argument);
 	return width;
 }
 
@@ -331,7 +338,7 @@ opts_table_print_help(void)
 	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
 	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
 	     "       rlockrun [options] --status -k NAME\n"
-	     "       rlockrun [options] --list [GLOB...]\n"
+	     "       rlockrun [options] --list [--watch[=DUR]] [GLOB...]\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
 	     "       rlockrun [options] --hold DUR -k NAME\n"
 	     "       rlockrun [options] --show-config [-k NAME]\n"
@@ -386,8 +393,10 @@ opts_table_print_dump(void)
 		putchar('\t');
 		for (const char *const *name = row->longs; *name; name++)
 			printf("%s%s", name > row->longs ? "," : "", *name);
-		printf("\t%s\t%s\t%s\t%s\n", or_empty(row->argument),
-		    or_empty(row->variable), section, row->help);
+		printf(row->implied != NULL ? "\t[=%s]" : "\t%s",
+		    or_empty(row->argument));
+		printf("\t%s\t%s\t%s\n", or_empty(row->variable), section,
+		    row->help);
 	}
 	return flush_stdout();
 }

@@ -60,6 +60,7 @@ enum option_id {
 	OPT_HOLD,
 	OPT_JSON,
 	OPT_OLDER_THAN,
+	OPT_WATCH,
 	OPT_TOKEN,
 	OPT_YES,
 	OPT_VERBOSE,
@@ -107,6 +108,7 @@ struct opts_row {
 	bool outside;			       /* in no configuration file */
 	const char *longs[OPTS_LONGS_MAX + 1]; /* the first is the main one */
 	const char *argument;		       /* NULL: a switch */
+	const char *implied; /* where it may be left out; else NULL */
 	const char *variable;
 	const char *help;
 	enum opts_type type;

@@ -4,9 +4,10 @@
 # page, the README and the completions; the walks in src/README.md with the
 # functions.
 #
-# Options are compared one name a line, with a '=' behind what takes an
+# Options are compared one name a line, with a '=' behind what needs an
 # argument. Formats that are looked for:
 #   man page  .It Fl x , Fl Fl long Ar ARG   (or Cm this | that)
+#             .It Fl Fl long Ns Op = Ns Ar ARG   (it may be left out)
 #             Ev NAME in ENVIRONMENT, .It 64 in EXIT STATUS
 #   README    | `-x`, `--long ARG` | text |, rows | 64 | text | in the section
 #             whose heading ends with "xit status"
@@ -32,7 +33,7 @@ names() {
 	function show(list, dashes, count, part, i) {
 		count = split(list, part, ",")
 		for (i = 1; i <= count; i++)
-			print dashes part[i] ($3 != "" ? "=" : "")
+			print dashes part[i] ($3 ~ /^[^[]/ ? "=" : "")
 	}
 	{ show($1, "-"); show($2, "--") }' "$table"
 }
@@ -87,17 +88,20 @@ section() {
 @test "man page: options" {
 	awk '/^\.It Fl / {
 		text = argument = ""
+		optional = 0
 		for (i = 2; i <= NF; i++) {
 			if ($i == "Fl" && $(i + 1) == "Fl") {
 				text = text "--" $(i + 2) " "
 				i += 2
 			} else if ($i == "Fl") {
 				text = text "-" $(++i) " "
-			} else if ($i !~ /^(,|Ar|Cm)$/) {
+			} else if ($i == "Op") {
+				optional = 1
+			} else if ($i !~ /^(,|Ar|Cm|Ns)$/) {
 				argument = argument $i
 			}
 		}
-		print text argument
+		print text (optional ? "[" argument "]" : argument)
 	}' "$man" | sed 's/ $//' | same_as "$man" "$(rows)"
 }
 
@@ -116,7 +120,7 @@ section() {
 
 @test "README: options" {
 	sed -n 's/\\|/\//g; s/^| *\(`-[^|]*\).*/\1/p' "$root/README.md" |
-		sed 's/[`,]//g; s/ *$//; s/ *\/ */|/g' |
+		sed 's/[`,]//g; s/\[=/ &/; s/ *$//; s/ *\/ */|/g' |
 		same_as README.md "$(rows)"
 }
 
@@ -158,7 +162,7 @@ section() {
 @test "zsh completion: options" {
 	# '(excluded)'{-x+,--long=}'[help]...' and '--long=[help]...'
 	sed -n "s/^[[:blank:]]*\('([^)]*)'\)\{0,1\}\([^[]*\)\[.*/\2/p" \
-		"$root/completions/_rlockrun" |
+		"$root/completions/_rlockrun" | sed 's/=-$//' |
 		grep -oE -- '--?[[:alpha:]][[:alpha:]-]*[+=]?' | tr + = |
 		same_as _rlockrun <(names)
 	# What excludes each other exists, too.
@@ -207,9 +211,10 @@ section() {
 }
 
 @test "fish completion: options are told apart from the command" {
-	# x/long= is a short and a long name, a single letter a short one.
+	# x/long= is a short and a long name, a single letter a short one; behind =?
+	# an argument may be left out.
 	sed -n '/set -l options/,/[^\\]$/p' "$root/completions/rlockrun.fish" |
-		sed 's/set -l options//' | grep -oE '[a-zA-Z/=-]+' |
+		sed 's/set -l options//; s/=?//g' | grep -oE '[a-zA-Z/=-]+' |
 		sed -E 's/^(.)\/([^=]*)(=?)$/-\1\3\n--\2\3/; t; s/^.=?$/-&/; t; s/^/--/' |
 		same_as rlockrun.fish <(names)
 }

@@ -1,0 +1,347 @@
+#!/usr/bin/env bats
+# --list --watch: what is on the screen, keys and signals, a server that stops, and
+# that the terminal is as it was afterwards.
+# shellcheck disable=SC2016,SC2034,SC2153,SC2154 # a shell on the terminal expands
+# these; helpers and run set and use those
+
+load ../helpers/suite
+load ../helpers/terminal
+load ../helpers/admin
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_terminal_test; }
+teardown() {
+	[[ ${BATS_TEST_COMPLETED:-} || ! -e screen ]] || screen_now >&2 || :
+	end_test
+}
+
+# --- the terminal -------------------------------------------------------------
+
+# watch [OPTION...]: on a terminal of 24 rows and 80 columns, which `order` talks to.
+# Its modes before and after are in the files before and after, its exit status is in
+# the file status, and the pid of the view in the file view.
+watch() {
+	rm -f keys screen before after status view
+	: >screen
+	start env --default-signal TERM=xterm "$HELPERS/on-pty" screen @keys -- sh -c '
+		trap : INT QUIT
+		stty -g >before
+		sh -c '\''echo $$ >view; exec "$@"'\'' sh "$@"
+		echo $? >status.new
+		stty -g >after
+		mv status.new status' sh "$RLOCKRUN" --list "${@:---watch=100ms}"
+	wait_for_file view
+	VIEW=$(<view)
+	SIZE=()
+}
+
+screen_now() {
+	"$HELPERS/screen-of" screen "${SIZE[@]}"
+}
+
+# on_screen REGEX: of all rows, with a newline behind each.
+on_screen() {
+	local text
+	text=$(screen_now) || return 2
+	[[ $text$'\n' =~ $1 ]]
+}
+
+off_screen() { ! on_screen "$1"; }
+
+# sees REGEX
+sees() {
+	wait_until on_screen "$1" || {
+		echo "not on the screen: $1" >&2
+		screen_now >&2
+		return 1
+	}
+}
+
+# resize ROWS COLUMNS: from here on all that is drawn has to fit; what is on the
+# screen then is in the file rows.
+resize() {
+	order resize "$1" "$2"
+	wait_until has_size "$1 $2"
+	SIZE=("$2" "$1")
+	# What was drawn for the former size may still be on its way.
+	: >screen
+	wait_until has_drawn 2
+	: >screen
+	wait_until has_drawn 3
+	screen_now >rows
+	(($(wc -l <rows) <= $1))
+}
+
+has_size() { [[ $(stty size -F "/proc/$VIEW/fd/1") == "$1" ]]; }
+
+# has_drawn COUNT: so many frames have begun.
+has_drawn() {
+	(($(grep -ao $'\e\\[1;1H' screen | wc -l) >= $1))
+}
+
+# has_ended STATUS: and the terminal is as before.
+has_ended() {
+	wait_for_file status
+	[[ $(<status) == "$1" ]] || {
+		echo "status $(<status), not $1" >&2
+		return 1
+	}
+	diff before after
+	[[ -z $(screen_now) ]]
+	[[ $(tail -c 100 screen) == *$'\e[m\e[?7h\e[?25h\e[H\e[J\e[?1049l'* ]]
+}
+
+# --- what is shown ------------------------------------------------------------
+
+@test "watch: holders, times, waiters and last runs, until q" {
+	own_server
+	held job:a web-1 3723
+	held job:b web-2 5
+	cli hset "{job:b}:rlk:i" label 'nightly sync' >/dev/null
+	waiter job:b web-3 1000 9000
+	waiter job:b web-4 1000 9000
+	"$RLOCKRUN" -k done:ok true
+	"$RLOCKRUN" -k done:bad sh -c 'exit 3' || :
+	watch
+	sees '^2 held, 2 waiting  [0-9:]{8}  unix:'
+	sees 'NAME +HELD .*WAITING +HOLDER .*LAST RUN +JOB'
+	sees $'\njob:b +[0-9]+s .* 2 +web-2 .* nightly sync\njob:a +1h02m .* 0 +web-1 .* sh\n'
+	sees $'\ndone:bad +free .* status 3, [0-9]+s ago +-\ndone:ok +free .* ok, [0-9]+s ago +-\n'
+	cli del job:a >/dev/null
+	sees '^1 held, 2 waiting '
+	on_screen 'job:b'
+	! on_screen 'job:a' || false
+	held job:c web-9 0
+	sees $'\njob:c +[0-9]+s .* 0 +web-9'
+	press q
+	has_ended 0
+	# Cleared as a whole at the beginning and at the end, not between frames.
+	[[ $(grep -ao $'\e\\[H\e\\[J' screen | wc -l) == 2 ]]
+	! grep -aq $'\e\\[2J' screen || false
+}
+
+first_age() { screen_now | grep -oE '[0-9]+s' | head -n 1; }
+
+age_has_changed() { [[ $(first_age) != "$1" ]]; }
+
+@test "watch: times go on between two rounds" {
+	own_server
+	held job:a web-1 5
+	watch --watch=1h
+	sees 'job:a .* [0-9]+s '
+	scans=$(cli info commandstats | grep cmdstat_scan)
+	wait_until age_has_changed "$(first_age)"
+	[[ $(cli info commandstats | grep cmdstat_scan) == "$scans" ]]
+	press q
+	has_ended 0
+}
+
+@test "watch: globs, a prefix and --older-than choose the locks" {
+	own_server
+	for name in app:a1 app:b1 a1; do
+		held "$name" h 7200
+	done
+	held app:a2 h 5
+	watch 'a*' --watch=100ms --prefix app: --older-than 1h
+	sees $'^1 held, .*\nNAME.*\na1 .*\n$'
+	press Q
+	has_ended 0
+}
+
+@test "watch: any size of the terminal, down to one column" {
+	own_server
+	bulk 30
+	held $'wide:\u65e5\u672c\u8a9e\u306e\u9577\u3044\u540d\u524d:\u65e5\u672c\u8a9e' h 9
+	watch
+	sees ', 9 not shown '
+	for size in '3 10' '1 1' '6 40' '50 200'; do
+		# shellcheck disable=SC2086 # two numbers
+		resize $size
+		[[ $size != '3 10' ]] || [[ $(head -n 1 rows) == '+29 more' && $(wc -l <rows) == 3 ]]
+		[[ $size != '6 40' ]] || [[ $(head -n 1 rows) == '31 held, 0 waiting, 27 not shown' ]]
+		[[ $size != '50 200' ]] || [[ $(wc -l <rows) == 33 ]]
+	done
+	press q
+	has_ended 0
+}
+
+@test "watch: names and records that mean harm are escaped, long ones cut" {
+	own_server
+	evil=$'e\e]0;t\a\nx\xc2\x9b\xff\xe2\x80\xae'
+	held "$evil" "$evil"
+	cli hset "{$evil}:rlk:i" user "$evil" command "$evil" label "$evil" pid 7 >/dev/null
+	held "$(printf 'long%.0s' {1..256})" h
+	watch
+	sees ' e\\x1b'
+	resize 24 300
+	grep -qF 'e\x1b]0;t\x07\nx\xc2\x9b\xff\xe2\x80\xae  ' rows
+	grep -qE '^(long)+(l|lo|lon)?\.\.\. ' rows
+	press q
+	has_ended 0
+}
+
+# --- the end, and Ctrl-Z ------------------------------------------------------
+
+@test "watch: a signal ends it like any process, and the terminal is as it was" {
+	for signal in INT TERM HUP QUIT; do
+		watch
+		sees ' held'
+		if [[ $signal == INT ]]; then
+			press '\x03'
+		else
+			kill -s "$signal" "$VIEW"
+		fi
+		has_ended $((128 + $(kill -l $signal)))
+	done
+}
+
+@test "watch: Ctrl-Z and bg leave the terminal to the shell, fg brings it back" {
+	SHELL_NAME=bash MODE=bare
+	held "$KEY" h
+	open_shell
+	say 'TERM=xterm; stty -g >before'
+	prompt
+	say "'$RLOCKRUN' --list --watch=100ms"
+	shows "$KEY"
+	VIEW=$(pgrep -P "$(pgrep -P "$TERMINAL")" -x rlockrun)
+	press '\x1a'
+	is_put_away
+	say bg
+	is_put_away
+	brought_back
+	# The shell also has the terminal when the view is stopped by force.
+	kill -STOP "$VIEW"
+	shows 'Stopped'
+	brought_back
+	press q
+	wait_until gone "$VIEW"
+	is_as_before
+	say exit
+	wait_until gone "$TERMINAL"
+}
+
+is_put_away() {
+	wait_until is_stopped "$VIEW"
+	is_as_before
+}
+
+is_as_before() {
+	wait_until has_given_back
+	rm -f after
+	say 'stty -g >after'
+	wait_for_file after
+	diff before after
+}
+
+has_given_back() { [[ $(grep -ao $'\e\\[?1049[hl]' screen | tail -n 1) == *l ]]; }
+
+brought_back() {
+	: >screen
+	SEEN=0
+	say fg
+	shows $'\e\\[\\?1049h.*'"$KEY"
+}
+
+@test "watch: it ends with its terminal" {
+	watch
+	sees ' held'
+	hang_up
+	wait_until gone "$VIEW"
+}
+
+# --- the server ---------------------------------------------------------------
+
+@test "watch: without a server it shows since when, and goes on when there is one" {
+	own_server
+	held job:a web-1 5
+	watch --watch=100ms --server-timeout 300ms
+	sees 'job:a '
+	stop_server "$SUITE_DIR"
+	sees '^nothing new since [0-9:]{8}, [0-9]+s ago: .*connect'
+	on_screen $'\njob:a '
+	resize 3 10
+	grep -qE '^(old: )?[0-9]+s$' rows
+	resize 24 80
+	start_server "$SUITE_DIR"
+	sees '^0 held'
+	held job:new web-1 5
+	sees $'^1 held.*\njob:new '
+	freeze
+	sees '^nothing new since '
+	press q
+	has_ended 0
+	thaw
+}
+
+@test "watch: one connection is kept, with a SCAN a round" {
+	own_server
+	held job:a web-1 5
+	watch
+	sees 'job:a '
+	cli config resetstat >/dev/null
+	wait_until has_scanned 5
+	# redis-cli itself connects, too.
+	[[ $(cli client list | grep -c '^id=') == 2 ]]
+	[[ $(cli client list | grep -c 'cmd=evalsha\|cmd=scan') == 1 ]]
+	press q
+	has_ended 0
+}
+
+has_scanned() {
+	scans=$(cli info commandstats | sed -n 's/cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
+	((${scans:-0} >= $1))
+}
+
+@test "watch: without permission for the last runs, it says so and shows the rest" {
+	own_server
+	cli acl setuser viewer on '>v' resetkeys '~a' '~*:rlk:[fiqln]' +@all
+	held a h
+	watch --watch=100ms -r "unix://viewer:v@$SUITE_DIR/s"
+	sees '^1 held, 0 waiting  [0-9:]{8}  last runs are not shown'
+	sees $'\na  +'
+	press q
+	has_ended 0
+}
+
+@test "watch: a server that cannot be reached at first is reported as by --list" {
+	watch --watch --server-timeout 0.2 -r "unix://$PWD/none"
+	wait_for_file status
+	[[ $(<status) == 69 ]]
+	grep -q 'rlockrun: cannot connect to unix:' screen
+	! grep -aq $'\e\\[?1049h' screen || false
+	diff before after
+}
+
+# --- mistakes -----------------------------------------------------------------
+
+# Whether the message is all that the terminal has shown.
+shows_only() { [[ $(tr -d '\r' <screen) == "rlockrun: $1"* && $(wc -l <screen) == 1 ]]; }
+
+# refused MESSAGE OPTION...: on a terminal, which may show it after the end.
+refused() {
+	watch "${@:2}"
+	wait_for_file status
+	[[ $(<status) == 64 ]]
+	wait_until shows_only "$1" || {
+		cat -v screen >&2
+		return 1
+	}
+}
+
+@test "watch: what cannot go with it is refused" {
+	refused "--watch and --json exclude each other" --watch --json
+	refused "--watch and -q exclude each other" --watch -q
+	refused "--watch needs a single server" --watch -r unix:///a -r unix:///b -r unix:///c
+	refused "--watch '5ms': not a duration from 100ms" --watch=5ms
+	refused "'5s' after --watch is a GLOB (--watch=5s, or the GLOB first)" --watch 5s
+	run -64 "$RLOCKRUN" --watch --status -k "$KEY"
+	[[ $output == "rlockrun: --watch needs --list;"* ]]
+	run -64 "$RLOCKRUN" --list --watch
+	[[ $output == "rlockrun: --watch needs a terminal, and stdout is no terminal; without one, repeat --list; try"* ]]
+	run -64 "$RLOCKRUN" --list --watch >&-
+	: >screen
+	run -64 env TERM=dumb "$HELPERS/on-pty" screen -- "$RLOCKRUN" --list --watch
+	[[ $(<screen) == *"--watch needs a terminal, and TERM is dumb; "* ]]
+}
