@@ -48,6 +48,8 @@ static const enum list_column order[] = {LIST_NAME, LIST_KIND, LIST_HELD,
     LIST_TTL, LIST_WAITING, LIST_HOLDER, LIST_PID, LIST_USER, LIST_FENCE,
     LIST_LAST_RUN, LIST_JOB};
 
+#define LONG_RUN "status 1, 59m59s ago"
+
 enum { SHOWN = sizeof(order) / sizeof(*order) };
 
 struct canvas {
@@ -174,11 +176,23 @@ min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Columns whose texts change all the time keep their width for most of them, so
+ * that the others stay in their place. */
+static size_t
+usual_width(enum list_column column)
+{
+	const char *longest = column == LIST_HELD  ? "59m59s"
+			      : column == LIST_TTL ? "59.9s"
+						   : list_titles[column];
+
+	return strlen(longest);
+}
+
 static void
 measure(const struct frame *frame, size_t *widths)
 {
 	for (size_t column = 0; column < LIST_COLUMNS; column++) {
-		widths[column] = strlen(list_titles[column]);
+		widths[column] = usual_width(column);
 		for (size_t i = 0; i < frame->count; i++) {
 			size_t width =
 			    escape_columns(frame->row[i].cells.cells[column],
@@ -188,6 +202,9 @@ measure(const struct frame *frame, size_t *widths)
 				widths[column] = width;
 		}
 	}
+	if (widths[LIST_LAST_RUN] > usual_width(LIST_LAST_RUN) &&
+	    widths[LIST_LAST_RUN] < strlen(LONG_RUN))
+		widths[LIST_LAST_RUN] = strlen(LONG_RUN);
 }
 
 /* Width 0: the column is not shown. After the first that has no room, columns
