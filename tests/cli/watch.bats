@@ -7,6 +7,7 @@
 load ../helpers/suite
 load ../helpers/terminal
 load ../helpers/admin
+load ../helpers/cluster
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -275,23 +276,55 @@ brought_back() {
 	thaw
 }
 
-@test "watch: one connection is kept, with a SCAN a round" {
+# scanned COUNT FOLDER: the server there has begun so many lists since CONFIG RESETSTAT.
+scanned() {
+	local scans
+	scans=$(redis-cli -s "$2/s" info commandstats |
+		sed -n 's/cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
+	((${scans:-0} >= $1))
+}
+
+# Without that of redis-cli itself, and without those of a cluster's bus.
+connections() {
+	redis-cli -s "$1/s" client list | grep -v ' cmd=client' | grep -o '^id=[0-9]*'
+}
+
+# keeps_connections FOLDER COUNT: for five lists.
+keeps_connections() {
+	connections "$1" >kept
+	[[ $(wc -l <kept) == "$2" ]]
+	redis-cli -s "$1/s" config resetstat >/dev/null
+	wait_until scanned 5 "$1"
+	diff kept <(connections "$1")
+}
+
+@test "watch: one connection is kept" {
 	own_server
 	held job:a web-1 5
 	watch
 	sees 'job:a '
-	cli config resetstat >/dev/null
-	wait_until has_scanned 5
-	# redis-cli itself connects, too.
-	[[ $(cli client list | grep -c '^id=') == 2 ]]
-	[[ $(cli client list | grep -c 'cmd=evalsha\|cmd=scan') == 1 ]]
+	keeps_connections "$SUITE_DIR" 1
 	press q
 	has_ended 0
 }
 
-has_scanned() {
-	scans=$(cli info commandstats | sed -n 's/cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
-	((${scans:-0} >= $1))
+# bats test_tags=extra
+@test "watch: of a cluster, one connection to each primary is kept, and a dead one reported" {
+	start_cluster "$PWD" 3 0 --cluster-require-full-coverage no
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+	# Their slots are 3300, 7365 and 15495.
+	name=(b c a)
+	for i in 0 1 2; do
+		SUITE_DIR=$PWD/c$i
+		held "${name[i]}" web-1 $((i + 5))
+	done
+	watch --watch=100ms --server-timeout 500ms
+	sees $'^3 held.*\na .*\nc .*\nb '
+	keeps_connections "$PWD/c1" 1
+	stop_server "$PWD/c1"
+	sees $'^2 held, 0 waiting  [0-9:]{8}  cannot connect to redis:.*\na .*\nb '
+	press q
+	has_ended 0
 }
 
 @test "watch: without permission for the last runs, it says so and shows the rest" {
