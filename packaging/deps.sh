@@ -42,6 +42,7 @@ check tc                           iproute2          iproute-tc         iproute2
 check unshare                      util-linux        util-linux         util-linux
 check python3:yaml                 python3-yaml      python3-pyyaml     py3-yaml
 check python3:redis                python3-redis     python3-redis      py3-redis
+check curl                         curl              curl               curl
 check openssl                      openssl           openssl            openssl
 check node                         nodejs            nodejs             nodejs
 check npm                          npm               npm                npm

@@ -459,3 +459,81 @@ start_deploy() {
 	run -2 env "${SERVER_HERE[@]}" PATH="$PWD/bin:$PATH" sh "$EXAMPLES/deploy.sh"
 	[[ $output == *'usage: deploy.sh ARCHIVE'* ]]
 }
+
+# --- hooks ----------------------------------------------------------------------
+
+# start_web: a server on PORT, whose requests are in the file `requests`, each as
+# method, path, type and body.
+start_web() {
+	start /usr/bin/python3 -c '
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with open("requests", "ab") as file:
+            file.write(b"%s %s %s %s\n" % (self.command.encode(), self.path.encode(),
+                self.headers.get("Content-Type", "-").encode(), body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    do_GET = do_POST
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+with open("port", "w") as file:
+    print(server.server_port, file=file)
+server.serve_forever()'
+	wait_for_file port
+	PORT=$(<port)
+}
+
+# with_hook EXAMPLE [OPTION...] -- COMMAND...
+with_hook() {
+	env --ignore-signal=PIPE "${SERVER_HERE[@]}" PATH="$PWD/bin:$PATH" \
+		RLOCKRUN_PASSWORD_FILE="$PWD/redis" "$RLOCKRUN" --user locker \
+		--hook "$EXAMPLES/hook-$1.sh" "${@:2}"
+}
+
+@test "hook: mail about a failure and a loss, none of a success" {
+	job mail 'printf "%s\n" "$@" >>mails' 'cat >>mails'
+	run -0 --separate-stderr with_hook mail -k job -- true
+	[[ ! -e mails && -z $stderr ]]
+	MAILTO=ops@example.com run -3 --separate-stderr with_hook mail -k job -- sh -c 'exit 3'
+	[[ -z $stderr ]]
+	[[ $(head -n 4 mails) == "-s
+rlockrun on $(uname -n): failed
+ops@example.com
+\"job\": the job ended with status 3" ]]
+	grep -qx 'status:  3' mails
+	rm mails
+	run -79 with_hook mail -t 1 -k job -- sh -c "redis-cli -s '$SUITE_DIR/s' del '$KEY:job' >removed; sleep 20"
+	grep -qx "rlockrun on $(uname -n): lost" mails
+	grep -qx 'status:  79' mails
+}
+
+@test "hook: a dead man's switch hears of successes only" {
+	command -v curl >/dev/null || skip 'no curl'
+	start_web
+	export PING_URL=http://127.0.0.1:$PORT/switch
+	run -3 --separate-stderr with_hook ping -k job -- sh -c 'exit 3'
+	[[ ! -e requests && -z $stderr ]]
+	run -0 --separate-stderr with_hook ping -k job -- true
+	[[ $(<requests) == 'GET /switch - ' && -z $stderr ]]
+	PING_URL=http://127.0.0.1:1/ run -0 --separate-stderr with_hook ping -k job -- true
+	[[ $stderr == *'rlockrun: the hook for released ended with status 7' ]]
+}
+
+@test "hook: a chat gets valid JSON, whatever the lock is called" {
+	command -v curl >/dev/null || skip 'no curl'
+	start_web
+	export CHAT_URL=http://127.0.0.1:$PORT/room
+	name=$'a"b\\c\nd\e[31m\u00e9\xff'
+	run -3 --separate-stderr with_hook chat -k "$name" -- sh -c 'exit 3'
+	[[ -z $stderr && $(wc -l <requests) == 1 ]]
+	/usr/bin/python3 - <<'END'
+import json, socket
+with open("requests", encoding="utf-8") as file:
+    method, path, kind, body = file.read().split(" ", 3)
+assert (method, path, kind) == ("POST", "/room", "application/json")
+want = r'failed: "a\"b\\c\nd\x1b[31mé\xff": the job ended with status 3'
+assert json.loads(body) == {"text": f"{socket.gethostname()}: {want}"}, body
+END
+}
