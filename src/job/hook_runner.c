@@ -258,6 +258,9 @@ run_hooks(struct runner *self)
 		bool any = descendants_reap(on_child, self);
 
 		if (clock_now() >= self->end_at) {
+			if (any && self->order == NULL)
+				log_warnx("hooks left processes running, which "
+					  "are killed");
 			kill_hooks(self);
 			leave(self);
 		}

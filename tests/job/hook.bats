@@ -271,12 +271,13 @@ rlockrun: 1 hook was not run' ]]
 @test "hook: kill -9 of rlockrun leaves its hooks 5 s" {
 	local since
 	mkdir below
-	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE; cd below; setsid -f sleep 60; exec sleep 60" -- sleep 60
+	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE; cd below; setsid -f sleep 60" -- sleep 60
 	wait_until has_event acquired
 	kill -KILL "$PID"
 	since=$(now_ms)
 	wait_until none_below
 	(($(now_ms) - since < 6000))
+	[[ $(<"$ERR") == 'rlockrun: hooks left processes running, which are killed' ]]
 	cli del "$KEY" >/dev/null
 }
 
