@@ -113,6 +113,16 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 	[[ $(events) == 'acquired,released 0 job_ended' ]]
 }
 
+@test "hook: of one lock, in a configuration file" {
+	printf '%s\n' '[lock test:*:a]' "hook = $NOTE" >conf
+	chmod 600 conf
+	export RLOCKRUN_CONFIG=$PWD/conf
+	run -0 rl true
+	[[ ! -e log ]]
+	run -0 "$RLOCKRUN" -k "$KEY:a" true
+	[[ $(events) == 'acquired,released 0 job_ended' ]]
+}
+
 @test "hook: with several locks one event for all, one line for each" {
 	run -0 rl -k "$KEY:b" --hook "$NOTE; echo \"\$RLOCKRUN_KEY/\$RLOCKRUN_FENCE/\$RLOCKRUN_SHORT_TOKEN\" >text" true
 	[[ $(events) == 'acquired,released 0 job_ended' ]]
