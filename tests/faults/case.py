@@ -86,7 +86,7 @@ class Case:
         self.environment = {
             "PATH": os.environ["PATH"], "LC_ALL": "C", "CASE": self.folder, "S": self.socket,
             "K": self.key, "RLOCKRUN_CONFIG": "none", "RLOCKRUN_REDIS": url,
-            "SSL_CERT_FILE": f"{self.servers.certificates}/ca.crt"}
+            "SSL_CERT_FILE": f"{self.servers.certificates}/ca.crt", "TERM": "xterm"}
         if self.scene.before:
             self.scene.before(self)
         if self.scene.memory:
@@ -158,10 +158,13 @@ class Case:
         self.look()
 
     def read_terminal(self, master):
+        text = b""
         try:
-            text = os.read(master, 1 << 16)
+            # What was typed and what was written may come in several pieces.
+            while piece := os.read(master, 1 << 16):
+                text += piece
         except BlockingIOError:
-            text = b""
+            pass
         with open(f"{self.folder}/err", "wb") as file:
             file.write(text)
 

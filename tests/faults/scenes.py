@@ -292,6 +292,8 @@ SCENES = [
           keeps=True),
     Scene("hold-extend", action=["--hold", "2", "--token", "somebody"],
           before=foreign(1000), status=0, statuses=(79,), keeps=True),
+    Scene("watch", action=["--list", "--watch"], before=other_run(), status=0,
+          statuses=(64,), terminal=True, types="q"),
     Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
     Scene("show-config", action=["--show-config"], before=configuration, status=0),
     Scene("help", action=["--help"], status=0),
