@@ -212,7 +212,7 @@ measure(const struct frame *frame, size_t *widths)
 static void
 fit_columns(const struct frame *frame, size_t room, size_t gap, size_t *widths)
 {
-	size_t wanted[LIST_COLUMNS];
+	size_t wanted[LIST_COLUMNS] = {0};
 	bool is_full = false;
 
 	measure(frame, wanted);

@@ -129,6 +129,16 @@ excuse_move(void *arg, const char *error)
 	return true;
 }
 
+static bool
+wants_history(const struct search_item *item)
+{
+	const struct search *search = item->search;
+
+	return item->helper == 'r' ||
+	       (search->wants_history != NULL &&
+		   search->wants_history(search->arg, item->key));
+}
+
 static void
 send_look(struct search_item *item, bool more)
 {
@@ -137,8 +147,7 @@ send_look(struct search_item *item, bool more)
 
 	key_names_init(&keys, item->key);
 	request_look(&request, &keys,
-	    item->search->on_history != NULL ? REQUEST_LOOK_HISTORY
-					     : REQUEST_LOOK_HELPERS,
+	    wants_history(item) ? REQUEST_LOOK_HISTORY : REQUEST_LOOK_HELPERS,
 	    HOLDERS_SHOWN, 0);
 	item->command = (struct client_command){item->search->client, read_look,
 	    item, excuse_move};

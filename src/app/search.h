@@ -18,8 +18,9 @@ struct search {
 	/* A page was read, of which all locks were found. The exit code: any
 	 * but EXITCODE_OK ends the search. */
 	int (*on_page)(void *arg);
-	/* Of each lock with a last run, free or not, which all looks then show.
-	 * NULL: of none. */
+	/* Whether the look at a lock is to show its last run; NULL: never. */
+	bool (*wants_history)(void *arg, const char *key);
+	/* Of each lock with a last run, free or not. NULL: of none. */
 	void (*on_history)(void *arg, const char *key);
 	/* With on_history: all of a server have been found, or all of one
 	 * primary of a cluster. May call search_look; false after a

@@ -26,6 +26,8 @@ enum { SECOND_MS = 1000, TROUBLE_MS = 2000, WHY_MAX = 2048 };
  * held. */
 enum { FREE_AT_ONCE = 48, FREE_MAX = ROSTER_KEPT + FREE_AT_ONCE };
 
+#define NOT_OURS "the terminal cannot be taken over"
+
 struct watch {
 	struct client *client;
 	const struct events *outer; /* with the sinks on stderr */
@@ -43,9 +45,11 @@ struct watch {
 	struct roster *found;
 	char *free_keys[FREE_MAX]; /* at this server: to be looked at */
 	size_t free_count;
+	int64_t room;	      /* for locks on the screen, as the round began */
 	size_t others;	      /* so many free locks were not shown */
 	size_t turn;	      /* it is of these, from here on */
 	bool is_denied;	      /* a record is: that has been reported */
+	bool has_no_history;  /* access to it is denied */
 	bool is_asking;	      /* in a round */
 	bool heard;	      /* in this round */
 	int64_t heard_at;     /* the last reply */
@@ -143,7 +147,7 @@ draw(struct watch *watch)
 	text = frame_draw(&frame);
 	free(rows);
 	if (!screen_draw(&watch->screen, text))
-		end_without_terminal(watch, "another process has it");
+		end_without_terminal(watch, NOT_OURS);
 	free(text);
 }
 
@@ -204,7 +208,7 @@ obey(struct watch *watch, int signo)
 	else if (signo == SIGCHLD)
 		reap();
 	if (!ours)
-		end_without_terminal(watch, "another process has it");
+		end_without_terminal(watch, NOT_OURS);
 	draw(watch);
 }
 
@@ -253,6 +257,27 @@ on_lock(void *arg, struct look *look, const char *key)
 	roster_add(watch->found, look, key);
 }
 
+static int64_t
+count_rows(void)
+{
+	size_t rows, columns;
+
+	screen_measure(&rows, &columns);
+	return (int64_t)frame_room(rows);
+}
+
+/* Of those on the screen, and of as many others as fit on it: --list does
+ * without. */
+static bool
+wants_history(void *arg, const char *key)
+{
+	const struct watch *watch = arg;
+	const struct roster_lock *lock = roster_find(watch->known, key);
+
+	return watch->found->held < watch->room ||
+	       (lock != NULL && lock - watch->known->locks < watch->room);
+}
+
 /* Of those that were not shown some are looked at in each round, in turn. */
 static void
 on_history(void *arg, const char *key)
@@ -276,15 +301,12 @@ static bool
 on_server(void *arg)
 {
 	struct watch *watch = arg;
-	size_t rows, columns, count = 0;
-	int64_t room;
+	size_t count = 0;
 
-	screen_measure(&rows, &columns);
-	room = (int64_t)frame_room(rows);
 	for (size_t i = 0; i < watch->free_count; i++) {
 		char *key = watch->free_keys[i];
 
-		if (watch->found->held >= room ||
+		if (watch->found->held >= watch->room ||
 		    roster_find(watch->found, key) != NULL)
 			free(key);
 		else
@@ -304,7 +326,7 @@ on_page(void *arg)
 	if (watch->is_shown)
 		return EXITCODE_OK;
 	if (!screen_open(&watch->screen, watch->client->loop)) {
-		end_without_terminal(watch, "another process has it");
+		end_without_terminal(watch, NOT_OURS);
 		return EXITCODE_RESOURCE;
 	}
 	watch->is_shown = true;
@@ -320,6 +342,13 @@ ask(struct watch *watch)
 	watch->heard_at = clock_now();
 	watch->others = 0;
 	roster_fini(watch->found);
+	watch->room = count_rows();
+	watch->search.wants_history =
+	    watch->has_no_history ? NULL : wants_history;
+	watch->search.on_history =
+	    watch->has_no_history || watch->known->held >= watch->room
+		? NULL
+		: on_history;
 	watch->is_asking = true;
 	result = search_run(&watch->search);
 	watch->is_asking = false;
@@ -336,7 +365,7 @@ ask_without_history(struct watch *watch)
 	    mem_printf("last runs are not shown: %s", watch->client->error);
 	int result;
 
-	watch->search.on_history = NULL;
+	watch->has_no_history = true;
 	result = ask(watch);
 	if (result == EXITCODE_OK)
 		snprintf(watch->notice, sizeof(watch->notice), "%s", why);
@@ -364,7 +393,7 @@ begin_round(struct watch *watch)
 	bool partly = watch->client->endpoint->cluster;
 	int result = ask(watch);
 
-	if (result != EXITCODE_OK && watch->search.on_history != NULL &&
+	if (result != EXITCODE_OK && !watch->has_no_history &&
 	    watch->client->failure == ENDING_REFUSED)
 		result = ask_without_history(watch);
 	if (watch->has_ended)
@@ -415,7 +444,6 @@ begin(struct watch *watch, struct client *client)
 	watch->search = (struct search){.client = client,
 	    .on_lock = on_lock,
 	    .on_page = on_page,
-	    .on_history = on_history,
 	    .on_server = on_server,
 	    .arg = watch};
 	watch->screen =
