@@ -15,6 +15,7 @@ import endings
 import exclusion
 import history
 import leftovers
+import reporting
 import tenures
 from story import Story
 
@@ -41,6 +42,7 @@ RULES = (
     leftovers.find_left_processes,
     leftovers.find_left_keys,
     leftovers.find_faults_of_history,
+    reporting.find_wrong_reports,
 )
 
 

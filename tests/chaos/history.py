@@ -12,6 +12,7 @@ not be in the order of time, as some are only complete when what they describe i
     seen     the holders of a lock on one node, written when they change
     owner    the node that serves a key, written when that changes; only on it are
              holders looked for. Without such records all nodes serve all keys
+    report   what a log or a hook said of a rlockrun, which ended with that status or not yet
     queued, unqueued  a waiter entered the queue, or left it
     quiet    all faults are over, no run is started from here on
     left     a process, key or rlockrun that is there after the end
@@ -36,7 +37,8 @@ FIELDS = {
             "on_lost": ("stop", "warn"), "on_unavailable": ("fail", "run"),
             "wait_replicas": (NUMBER, NOTHING), "kill_after_ms": (NUMBER, NOTHING),
             "server_timeout_ms": (NUMBER,), "job": JOBS, "job_ms": (NUMBER, NOTHING),
-            "job_status": (NUMBER,), "outer": (NUMBER, NOTHING), "options": (LIST,)},
+            "job_status": (NUMBER,), "outer": (NUMBER, NOTHING), "options": (LIST,),
+            "sinks": (FLAG,)},
     "process": {"run": (NUMBER,), "pid": (NUMBER,), "root": (FLAG,), "alive": (NUMBER,),
                 "end": (NUMBER, NOTHING), "status": (NUMBER, NOTHING),
                 "token": (TEXT, NOTHING), "fence": (NUMBER, NOTHING), "saw": (LIST,)},
@@ -46,6 +48,8 @@ FIELDS = {
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
     "queued": {"key": (TEXT,), "run": (NUMBER,), "ticket": (NUMBER,), "node": (TEXT,)},
     "unqueued": {"key": (TEXT,), "run": (NUMBER,)},
+    "report": {"run": (NUMBER,), "by": ("log", "hook"), "event": (TEXT,),
+               "status": (NUMBER, NOTHING)},
     "quiet": {},
     "left": {"what": ("process", "key", "run")},
     "end": {},

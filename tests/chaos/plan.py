@@ -233,6 +233,7 @@ class Plan:
             run["more"] += ["--splay", "0.3"]
         if self.chance(4) and not is_redlock(self.topology):
             run["more"] += ["--max-waiters", "4"]
+        run["sinks"] = self.chance(50)
 
     def companions(self, faults):
         for fault in [] if is_redlock(self.topology) else faults:

@@ -13,6 +13,7 @@ from left import keys_left
 from page import Page, now_us
 from processes import (command_of, descendants_of, guard_of, is_zombie, open_process,
                        reap_orphans, signal_process)
+from reports import Reports
 from sample import Sampler
 
 MAX_LIVE = 60  # runs at a time: what comes then is left out
@@ -37,6 +38,7 @@ class Play:
         self.rlockrun, self.job = rlockrun, job
         self.keys = plan.keys_of(the_plan.topology)
         self.page = Page(folder + "/page")
+        self.reports = Reports(folder)
         self.begun_us = now_us()
         self.records = []
         self.live = {}  # run number -> Run
@@ -81,6 +83,8 @@ class Play:
             self.end_processes()
             sampler.stop()
         self.note_page()
+        for fields in self.reports.read():
+            self.note("report", **fields)
         self.note("end")
         self.page.close()
         return sorted((record for record in self.records if "missed" not in record),
@@ -199,6 +203,8 @@ class Play:
             words += ["--wait-all"]
         if action["wait_replicas"]:
             words += ["--wait-replicas", action["wait_replicas"]]
+        if action["sinks"]:
+            words += self.reports.options(action["run"])
         if plan.is_redlock(self.plan.topology):
             words += ["--min-uptime", f"{plan.MIN_UPTIME_MS}ms"]
         return words + ["--on-lost", action["on_lost"],
@@ -406,7 +412,7 @@ class Play:
 def nested_in(run):
     """What is different in the run nested in the job of that one."""
     late = run["job"] == "joining"
-    return {"run": run["run"] + plan.NESTED, "job": "short", "max_run_ms": None,
+    return {"run": run["run"] + plan.NESTED, "job": "short", "max_run_ms": None, "sinks": False,
             "min_hold_ms": 0, "wait_ms": plan.JOIN_WAIT_MS if late else None}
 
 
