@@ -25,6 +25,8 @@ enum {
 	LAST_PAUSE_MS = 16, /* between these tries, at most */
 };
 
+enum run_state { RUN_IDLE, RUN_WAITS, RUN_HOLDS };
+
 struct lock_metrics {
 	struct metrics_file file;
 	struct metrics changes; /* since it was last written */
@@ -38,7 +40,7 @@ struct metrics_sink {
 	struct loop *loop;
 	struct loop_timer timer; /* to write */
 	struct facts facts;
-	enum { RUN_IDLE, RUN_WAITS, RUN_HOLDS } run;
+	enum run_state run;
 	int64_t since_ms;      /* since the epoch */
 	int64_t lease_left_ms; /* the least, or METRICS_UNKNOWN */
 	int busy;	       /* so many times in succession */
@@ -229,7 +231,7 @@ write_last(struct metrics_sink *sink)
 
 /* Written when it has lasted, so that nothing delays the start of the job. */
 static void
-begin(struct metrics_sink *sink, int run)
+begin(struct metrics_sink *sink, enum run_state run)
 {
 	sink->run = run;
 	sink->since_ms = clock_epoch();

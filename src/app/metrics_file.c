@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 
 /* Nobody but our own group may lock the lock file, as all may who can read it.
  * What Prometheus reads is for all. */
@@ -301,6 +300,28 @@ merge(struct update *update, const struct metrics *changes,
 	return damaged ? METRICS_UPDATED_ANEW : METRICS_UPDATED_WELL;
 }
 
+static enum metrics_update
+try_merge(struct update *update, const struct metrics *changes,
+    const struct metrics_run *run)
+{
+	struct metrics_file *file = update->file;
+	enum metrics_update result = METRICS_UPDATE_FAILED;
+
+	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno == EWOULDBLOCK)
+			return METRICS_UPDATE_BUSY;
+		fail_errno(update);
+		return METRICS_UPDATE_FAILED;
+	}
+	file->text = malloc(file->room);
+	if (file->text == NULL)
+		fail_errno(update);
+	else
+		result = merge(update, changes, run);
+	free(file->text);
+	return result;
+}
+
 enum metrics_update
 metrics_file_update(struct metrics_file *file, const struct metrics *changes,
     const struct metrics_run *run, const char **why)
@@ -308,14 +329,8 @@ metrics_file_update(struct metrics_file *file, const struct metrics *changes,
 	struct update update = {.file = file, .folder_fd = -1};
 	enum metrics_update result = METRICS_UPDATE_FAILED;
 
-	if (open_folder(&update) == 0 && open_lock(&update) == 0) {
-		if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == 0)
-			result = merge(&update, changes, run);
-		else if (errno == EWOULDBLOCK)
-			result = METRICS_UPDATE_BUSY;
-		else
-			fail_errno(&update);
-	}
+	if (open_folder(&update) == 0 && open_lock(&update) == 0)
+		result = try_merge(&update, changes, run);
 	*why = update.why;
 	if (run == NULL || file->slot == 0)
 		close_lock(file);
@@ -334,7 +349,6 @@ metrics_file_init(struct metrics_file *file, const char *folder,
 	metrics_name_file(key, file->name);
 	file->label = metrics_name_label(key);
 	file->room = metrics_text_room(file->label);
-	file->text = mem_alloc(file->room);
 }
 
 void
@@ -342,5 +356,4 @@ metrics_file_fini(struct metrics_file *file)
 {
 	close_lock(file);
 	free(file->label);
-	free(file->text);
 }

@@ -22,7 +22,7 @@ struct metrics_file {
 	const char *folder;
 	char name[METRICS_NAME_SIZE];
 	char *label;
-	char *text; /* as much as there is room for */
+	char *text; /* during an update */
 	size_t room;
 	/* While this process is one of its runs, otherwise -1 and 0. */
 	int lock_fd;

@@ -1,8 +1,5 @@
 #include "app/metrics_text.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/exitcode.h"
@@ -20,64 +17,71 @@ enum {
 
 enum unit { UNIT_COUNT, UNIT_SECONDS };
 
-/* A row without a type continues the family above it. */
+#define HEAD(name, type, help) \
+	"# HELP " name " " help "\n# TYPE " name " " type "\n"
+#define COUNTER(what, help)       \
+	.name = "rlockrun_" what, \
+	.head = HEAD("rlockrun_" what, "counter", help)
+#define GAUGE(what, help) \
+	.name = "rlockrun_" what, .head = HEAD("rlockrun_" what, "gauge", help)
+#define SUMMARY(what, help)              \
+	.name = "rlockrun_" what "_sum", \
+	.head = HEAD("rlockrun_" what, "summary", help)
+
+/* A row without a head belongs to that of the row above it. */
 /* clang-format off */
 static const struct row {
-	const char *family, *suffix, *type, *help;
+	const char *name, *head;
 	enum unit unit;
 } rows[METRICS_VALUE_COUNT] = {
-	[METRICS_UNLOCKED] = {"rlockrun_unlocked_runs_total", "", "counter",
-	    "Jobs started without the lock, as no server could be reached.",
-	    UNIT_COUNT},
-	[METRICS_LOST] = {"rlockrun_lost_total", "", "counter",
-	    "Runs that lost the lock under their job.", UNIT_COUNT},
-	[METRICS_RENEWAL_FAILURES] = {"rlockrun_renewal_failures_total", "",
-	    "counter", "Outages in which the lock could not be renewed.",
-	    UNIT_COUNT},
-	[METRICS_WAIT_SUM] = {"rlockrun_wait_seconds", "_sum", "summary",
-	    "Time from the first try until the lock was acquired.",
-	    UNIT_SECONDS},
-	[METRICS_WAIT_COUNT] = {"rlockrun_wait_seconds", "_count", NULL, NULL,
-	    UNIT_COUNT},
-	[METRICS_HOLD_SUM] = {"rlockrun_hold_seconds", "_sum", "summary",
-	    "Time from acquire to release or loss.", UNIT_SECONDS},
-	[METRICS_HOLD_COUNT] = {"rlockrun_hold_seconds", "_count", NULL, NULL,
-	    UNIT_COUNT},
-	[METRICS_RENEWAL_SUM] = {"rlockrun_renewal_seconds", "_sum", "summary",
-	    "Time from sending a renewal to its reply.", UNIT_SECONDS},
-	[METRICS_RENEWAL_COUNT] = {"rlockrun_renewal_seconds", "_count", NULL,
-	    NULL, UNIT_COUNT},
-	[METRICS_LEASE_LEFT] = {"rlockrun_lease_left_min_seconds", "", "gauge",
+	[METRICS_UNLOCKED] = {COUNTER("unlocked_runs_total",
+	    "Jobs started without the lock, as no server could be reached.")},
+	[METRICS_LOST] = {COUNTER("lost_total",
+	    "Runs that lost the lock under their job.")},
+	[METRICS_RENEWAL_FAILURES] = {COUNTER("renewal_failures_total",
+	    "Outages in which the lock could not be renewed.")},
+	[METRICS_WAIT_SUM] = {SUMMARY("wait_seconds",
+	    "Time from the first try until the lock was acquired."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_WAIT_COUNT] = {.name = "rlockrun_wait_seconds_count"},
+	[METRICS_HOLD_SUM] = {SUMMARY("hold_seconds",
+	    "Time from acquire to release or loss."), .unit = UNIT_SECONDS},
+	[METRICS_HOLD_COUNT] = {.name = "rlockrun_hold_seconds_count"},
+	[METRICS_RENEWAL_SUM] = {SUMMARY("renewal_seconds",
+	    "Time from sending a renewal to its reply."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_RENEWAL_COUNT] = {.name = "rlockrun_renewal_seconds_count"},
+	[METRICS_LEASE_LEFT] = {GAUGE("lease_left_min_seconds",
 	    "The least that was left of the lease when it was renewed, in the "
-	    "last run with renewals; 0 if it was lost.", UNIT_SECONDS},
-	[METRICS_LAST_START] = {"rlockrun_last_start_timestamp_seconds", "",
-	    "gauge", "When the last job was started.", UNIT_SECONDS},
-	[METRICS_LAST_END] = {"rlockrun_last_end_timestamp_seconds", "",
-	    "gauge", "When the last run ended that was not skipped.",
-	    UNIT_SECONDS},
-	[METRICS_LAST_SUCCESS] = {"rlockrun_last_success_timestamp_seconds",
-	    "", "gauge", "When the last job ended with status 0.",
-	    UNIT_SECONDS},
-	[METRICS_LAST_LOST] = {"rlockrun_last_lost_timestamp_seconds", "",
-	    "gauge", "When the lock was last lost under a job.", UNIT_SECONDS},
-	[METRICS_LAST_STATUS] = {"rlockrun_last_status", "", "gauge",
-	    "Exit status of the last run that was not skipped.", UNIT_COUNT},
-	[METRICS_WAITING] = {"rlockrun_waiting_runs", "", "gauge",
-	    "Runs that wait for the lock now.", UNIT_COUNT},
-	[METRICS_WAITING_SINCE] = {"rlockrun_waiting_since_timestamp_seconds",
-	    "", "gauge", "Since when the first of them waits.", UNIT_SECONDS},
-	[METRICS_HOLDING] = {"rlockrun_holding_runs", "", "gauge",
-	    "Runs that hold the lock now.", UNIT_COUNT},
-	[METRICS_HELD_SINCE] = {"rlockrun_held_since_timestamp_seconds", "",
-	    "gauge", "Since when the first of them holds it.", UNIT_SECONDS},
-	[METRICS_UPDATED] = {"rlockrun_updated_timestamp_seconds", "", "gauge",
-	    "When this was written: every 30 s while a run waits or holds.",
-	    UNIT_SECONDS},
+	    "last run with renewals; 0 if it was lost."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_LAST_START] = {GAUGE("last_start_timestamp_seconds",
+	    "When the last job was started."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_END] = {GAUGE("last_end_timestamp_seconds",
+	    "When the last run ended that was not skipped."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_LAST_SUCCESS] = {GAUGE("last_success_timestamp_seconds",
+	    "When the last job ended with status 0."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_LOST] = {GAUGE("last_lost_timestamp_seconds",
+	    "When the lock was last lost under a job."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_STATUS] = {GAUGE("last_status",
+	    "Exit status of the last run that was not skipped.")},
+	[METRICS_WAITING] = {GAUGE("waiting_runs",
+	    "Runs that wait for the lock now.")},
+	[METRICS_WAITING_SINCE] = {GAUGE("waiting_since_timestamp_seconds",
+	    "Since when the first of them waits."), .unit = UNIT_SECONDS},
+	[METRICS_HOLDING] = {GAUGE("holding_runs",
+	    "Runs that hold the lock now.")},
+	[METRICS_HELD_SINCE] = {GAUGE("held_since_timestamp_seconds",
+	    "Since when the first of them holds it."), .unit = UNIT_SECONDS},
+	[METRICS_UPDATED] = {GAUGE("updated_timestamp_seconds",
+	    "When this was written: every 30 s while a run waits or holds."),
+	    .unit = UNIT_SECONDS},
 };
 /* clang-format on */
 
 #define ENDED "rlockrun_runs_total"
-#define ENDED_HELP "Runs that have ended, by reason."
+#define ENDED_HEAD HEAD(ENDED, "counter", "Runs that have ended, by reason.")
 
 /* --- values ----------------------------------------------------------- */
 
@@ -138,43 +142,61 @@ metrics_count_runs(struct metrics *metrics, int64_t now_ms)
 
 /* --- writing ---------------------------------------------------------- */
 
+/* Of its own, since printf(3) takes longer than all the rest of a short run's
+ * metrics. */
 struct text {
 	char *at;
-	size_t left;
+	size_t left; /* at least 1, for the NUL */
 };
 
-__attribute__((format(printf, 2, 3))) static void
-put(struct text *text, const char *format, ...)
+static void
+put(struct text *text, const char *part)
 {
-	va_list arguments;
-	int length;
+	size_t length = strlen(part);
 
-	va_start(arguments, format);
-	length = vsnprintf(text->at, text->left, format, arguments);
-	va_end(arguments);
-	if (length < 0 || (size_t)length >= text->left)
-		length = (int)(text->left - 1);
+	if (length >= text->left)
+		length = text->left - 1;
+	memcpy(text->at, part, length);
 	text->at += length;
-	text->left -= (size_t)length;
+	text->left -= length;
+	*text->at = '\0';
+}
+
+/* With at least so many digits. */
+static void
+put_number(struct text *text, int64_t number, int digits)
+{
+	char part[24], *first = part + sizeof(part) - 1;
+
+	*first = '\0';
+	for (; digits > 0 || number > 0; digits--, number /= 10)
+		*--first = (char)('0' + number % 10);
+	put(text, first);
 }
 
 static void
-put_head(struct text *text, const char *name, const char *type,
-    const char *help)
+put_name(struct text *text, const char *name, const char *label)
 {
-	put(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	put(text, name);
+	put(text, "{key=\"");
+	put(text, label);
+	put(text, "\"");
 }
 
 static void
 put_value(struct text *text, const struct row *row, int64_t value,
     const char *label)
 {
-	put(text, "%s%s{key=\"%s\"} ", row->family, row->suffix, label);
-	if (row->unit == UNIT_SECONDS)
-		put(text, "%" PRId64 ".%03" PRId64 "\n", value / SECOND_MS,
-		    value % SECOND_MS);
-	else
-		put(text, "%" PRId64 "\n", value);
+	put_name(text, row->name, label);
+	put(text, "} ");
+	if (row->unit == UNIT_SECONDS) {
+		put_number(text, value / SECOND_MS, 1);
+		put(text, ".");
+		put_number(text, value % SECOND_MS, 3);
+	} else {
+		put_number(text, value, 1);
+	}
+	put(text, "\n");
 }
 
 static const char *
@@ -196,19 +218,28 @@ word_of(int reason)
 	    .word;
 }
 
+static void
+put_reason(struct text *text, int reason, int64_t ended, const char *label)
+{
+	put_name(text, ENDED, label);
+	put(text, ",outcome=\"");
+	put(text, outcome_of(reason));
+	put(text, "\",reason=\"");
+	put(text, word_of(reason));
+	put(text, "\"} ");
+	put_number(text, ended, 1);
+	put(text, "\n");
+}
+
 /* Those of jobs from the start, so that their first increase is seen. */
 static void
 put_ended(struct text *text, const struct metrics *metrics, const char *label)
 {
-	put_head(text, ENDED, "counter", ENDED_HELP);
+	put(text, ENDED_HEAD);
 	for (int i = 0; i < METRICS_REASON_COUNT; i++)
 		if (metrics->ended[i] > 0 || i == ENDING_JOB ||
 		    i == METRICS_JOB_FAILED)
-			put(text,
-			    ENDED "{key=\"%s\",outcome=\"%s\",reason=\"%s\"} "
-				  "%" PRId64 "\n",
-			    label, outcome_of(i), word_of(i),
-			    metrics->ended[i]);
+			put_reason(text, i, metrics->ended[i], label);
 }
 
 static void
@@ -217,8 +248,11 @@ put_runs(struct text *text, const struct metrics *metrics)
 	for (size_t i = 0; i < metrics->run_count; i++) {
 		const struct metrics_run *run = &metrics->runs[i];
 
-		put(text, "# run %d %s %" PRId64 "\n", run->slot,
-		    run->holds ? "holds" : "waits", run->since_ms);
+		put(text, "# run ");
+		put_number(text, run->slot, 1);
+		put(text, run->holds ? " holds " : " waits ");
+		put_number(text, run->since_ms, 1);
+		put(text, "\n");
 	}
 }
 
@@ -242,8 +276,8 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
 		const struct row *row = &rows[i];
 
-		if (row->type != NULL)
-			put_head(&rest, row->family, row->type, row->help);
+		if (row->head != NULL)
+			put(&rest, row->head);
 		if (metrics->values[i] != METRICS_UNKNOWN)
 			put_value(&rest, row, metrics->values[i], label);
 	}
@@ -304,17 +338,16 @@ take_value(const char *at, enum unit unit, int64_t *value)
 }
 
 static bool
-take_name(const char **at, const char *family, const char *suffix,
-    const char *label)
+take_name(const char **at, const char *name, const char *label)
 {
-	return take(at, family) && take(at, suffix) && take(at, "{key=\"") &&
-	       take(at, label) && take(at, "\"");
+	return take(at, name) && take(at, "{key=\"") && take(at, label) &&
+	       take(at, "\"");
 }
 
 static bool
 read_ended(struct metrics *metrics, const char *label, const char *line)
 {
-	if (!take_name(&line, ENDED, "", label))
+	if (!take_name(&line, ENDED, label))
 		return false;
 	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
 		const char *at = line;
@@ -327,16 +360,19 @@ read_ended(struct metrics *metrics, const char *label, const char *line)
 	return false;
 }
 
+/* They usually come in order: *next is the row that is tried first. */
 static bool
-read_value(struct metrics *metrics, const char *label, const char *line)
+read_value(struct metrics *metrics, const char *label, const char *line,
+    int *next)
 {
-	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
-		const struct row *row = &rows[i];
+	for (int tried = 0; tried < METRICS_VALUE_COUNT; tried++) {
+		int i = *next;
 		const char *at = line;
 
-		if (take_name(&at, row->family, row->suffix, label) &&
-		    take(&at, "} "))
-			return take_value(at, row->unit, &metrics->values[i]);
+		*next = (i + 1) % METRICS_VALUE_COUNT;
+		if (take_name(&at, rows[i].name, label) && take(&at, "} "))
+			return take_value(at, rows[i].unit,
+			    &metrics->values[i]);
 	}
 	return false;
 }
@@ -363,12 +399,15 @@ read_run(struct metrics *metrics, const char *line)
 }
 
 static bool
-read_line(struct metrics *metrics, const char *label, const char *line)
+read_line(struct metrics *metrics, const char *label, const char *line,
+    int *next)
 {
-	return read_value(metrics, label, line) ||
-	       read_ended(metrics, label, line) || read_run(metrics, line) ||
-	       take(&line, "# HELP rlockrun_") ||
-	       take(&line, "# TYPE rlockrun_");
+	if (*line == '#')
+		return take(&line, "# HELP rlockrun_") ||
+		       take(&line, "# TYPE rlockrun_") ||
+		       read_run(metrics, line);
+	return read_value(metrics, label, line, next) ||
+	       read_ended(metrics, label, line);
 }
 
 /* Only what has a newline is a line. */
@@ -377,12 +416,13 @@ metrics_text_read(struct metrics *metrics, const char *label, char *text)
 {
 	bool ended = false, damaged = false;
 	char *rest = text, *line;
+	int next = 0;
 
 	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL) {
 		bool is_end = strcmp(line, END) == 0;
 
-		damaged |=
-		    ended || (!is_end && !read_line(metrics, label, line));
+		damaged |= ended ||
+			   (!is_end && !read_line(metrics, label, line, &next));
 		ended |= is_end;
 	}
 	return damaged || !ended || *line != '\0';

@@ -79,8 +79,8 @@ static const char *const damaged[] = {
     "rlockrun_wait_seconds_sum{key=\"k\"} 7\n# end\n",
     "rlockrun_wait_seconds_sum{key=\"k\"} 7.00\n# end\n",
     "rlockrun_wait_seconds_sum{key=\"k\"} 7.0000\n# end\n",
-    "rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"busy\"} 7\n# "
-    "end\n",
+    ("rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"busy\"} 7\n# "
+     "end\n"),
     "rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"x\"} 7\n# end\n",
     "rlockrun_unheard_of_total{key=\"k\"} 7\n# end\n",
     "# run 0 holds 1\n# end\n",
