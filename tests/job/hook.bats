@@ -130,8 +130,9 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 }
 
 @test "hook: a nested run neither acquires nor releases" {
-	run -3 rl --hook "$NOTE" "$RLOCKRUN" -k "$KEY" --hook "sed -i 's/^/inner /' log; $NOTE" sh -c 'exit 3'
-	[[ $(events) == 'inner acquired,failed 3 job_ended,released 3 job_ended,failed 3 job_ended' ]]
+	run -3 rl --hook "$NOTE" "$RLOCKRUN" -k "$KEY" --hook "${NOTE/"$LOG"/"$PWD/inner"}" sh -c 'exit 3'
+	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' ]]
+	[[ $(<inner) == 'failed 3 job_ended' ]]
 }
 
 @test "hook: a hold acquires, and does not release" {
