@@ -157,6 +157,8 @@ draw_counts(struct canvas *canvas, const struct frame *frame)
 	snprintf(brief, sizeof(brief),
 	    frame->hidden > 0 ? "+%" PRId64 " more" : "%" PRId64 " held",
 	    frame->hidden > 0 ? frame->hidden : frame->held);
+	if (frame->is_first)
+		texts[0] = texts[1] = texts[2] = "reading";
 	begin_line(canvas, BOLD);
 	used = put_text(canvas, choose_text(texts, canvas->columns),
 	    canvas->columns);

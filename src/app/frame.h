@@ -17,6 +17,7 @@ struct frame_row {
 struct frame {
 	size_t rows, columns; /* of the terminal */
 	const char *place;
+	bool is_first;		     /* nothing has been read yet */
 	int64_t held, waiting;	     /* of all locks */
 	int64_t hidden;		     /* locks without a row */
 	const char *notice;	     /* what is not shown, or NULL */

@@ -39,6 +39,7 @@ struct watch {
 	struct search search;
 	bool is_shown; /* the server has replied once */
 	bool has_ended;
+	bool has_read; /* the list, once */
 	int result;
 
 	struct roster *known; /* of the last round, and of this one: */
@@ -126,6 +127,7 @@ static void
 draw(struct watch *watch)
 {
 	struct frame frame = {.place = watch->place,
+	    .is_first = !watch->has_read,
 	    .held = watch->known->held,
 	    .waiting = watch->known->waiting,
 	    .notice = watch->is_partial	       ? watch->why
@@ -330,6 +332,8 @@ on_page(void *arg)
 		return EXITCODE_RESOURCE;
 	}
 	watch->is_shown = true;
+	watch->known_at = watch->heard_at;
+	draw(watch);
 	return EXITCODE_OK;
 }
 
@@ -407,6 +411,7 @@ begin_round(struct watch *watch)
 	watch->is_failed = result != EXITCODE_OK && !watch->is_partial;
 	if (!watch->is_failed) {
 		show_found(watch);
+		watch->has_read = true;
 		watch->known_at = clock_now();
 	}
 	if (result == EXITCODE_OK)

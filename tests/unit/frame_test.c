@@ -213,6 +213,10 @@ test_head(void)
 	struct frame frame = frame_of(10, 80, 1);
 	const char *text;
 
+	frame.is_first = true;
+	text = head_of(frame);
+	ok(strncmp(text, "reading  ", 9) == 0, "%s", text);
+	frame.is_first = false;
 	frame.hidden = 12;
 	text = head_of(frame);
 	ok(strncmp(text, "1 held, 2 waiting, 12 not shown  ", 33) == 0, "%s",
