@@ -26,6 +26,15 @@ enum { SECOND_MS = 1000, TROUBLE_MS = 2000, WHY_MAX = 2048 };
  * held. */
 enum { FREE_AT_ONCE = 48, FREE_MAX = ROSTER_KEPT + FREE_AT_ONCE };
 
+enum stage {
+	STAGE_CONNECTING, /* there is no screen yet */
+	STAGE_READING,	  /* the server has replied, the list is not complete */
+	STAGE_SHOWING,
+};
+
+/* Of the last round. */
+enum outcome { OUTCOME_GOOD, OUTCOME_PARTIAL, OUTCOME_FAILED };
+
 #define NOT_OURS "the terminal cannot be taken over"
 
 struct watch {
@@ -37,27 +46,25 @@ struct watch {
 	struct loop_timer tick;
 	struct screen screen;
 	struct search search;
-	bool is_shown; /* the server has replied once */
+	enum stage stage;
 	bool has_ended;
-	bool has_read; /* the list, once */
 	int result;
 
 	struct roster *known; /* of the last round, and of this one: */
 	struct roster *found;
 	char *free_keys[FREE_MAX]; /* at this server: to be looked at */
 	size_t free_count;
-	int64_t room;	      /* for locks on the screen, as the round began */
-	size_t others;	      /* so many free locks were not shown */
-	size_t turn;	      /* it is of these, from here on */
-	bool is_denied;	      /* a record is: that has been reported */
-	bool has_no_history;  /* access to it is denied */
-	bool is_asking;	      /* in a round */
-	bool heard;	      /* in this round */
-	int64_t heard_at;     /* the last reply */
-	int64_t known_at;     /* the last round that was complete */
-	int64_t silent_at;    /* nothing is known since; 0: all is well */
-	bool is_failed;	      /* the last round is, */
-	bool is_partial;      /* or a part of it */
+	int64_t room;	     /* for locks on the screen, as the round began */
+	size_t others;	     /* so many free locks were not shown */
+	size_t turn;	     /* it is of these, from here on */
+	bool is_denied;	     /* a record is: that has been reported */
+	bool has_no_history; /* access to it is denied */
+	bool is_asking;	     /* in a round */
+	bool heard;	     /* in this round */
+	int64_t heard_at;    /* the last reply */
+	int64_t known_at;    /* the last round that was complete */
+	int64_t silent_at;   /* nothing is known since; 0: all is well */
+	enum outcome outcome;
 	char why[WHY_MAX];    /* something fails */
 	char notice[WHY_MAX]; /* something is not shown */
 	char place[LOOK_PLACE_MAX];
@@ -92,7 +99,7 @@ static bool
 is_silent(struct watch *watch)
 {
 	int64_t now = clock_now();
-	bool silent = watch->is_failed ||
+	bool silent = watch->outcome == OUTCOME_FAILED ||
 		      (watch->is_asking && now >= watch->heard_at + TROUBLE_MS);
 
 	if (!silent)
@@ -127,18 +134,18 @@ static void
 draw(struct watch *watch)
 {
 	struct frame frame = {.place = watch->place,
-	    .is_first = !watch->has_read,
+	    .is_first = watch->stage == STAGE_READING,
 	    .held = watch->known->held,
 	    .waiting = watch->known->waiting,
-	    .notice = watch->is_partial	       ? watch->why
-		      : *watch->notice != '\0' ? watch->notice
-					       : NULL,
+	    .notice = watch->outcome == OUTCOME_PARTIAL ? watch->why
+		      : *watch->notice != '\0'		? watch->notice
+							: NULL,
 	    .silent_ms = -1,
 	    .why = watch->why};
 	struct frame_row *rows;
 	char *text;
 
-	if (!watch->is_shown || watch->has_ended)
+	if (watch->stage == STAGE_CONNECTING || watch->has_ended)
 		return;
 	rows = mem_alloc(ROSTER_KEPT * sizeof(*rows));
 	screen_measure(&frame.rows, &frame.columns);
@@ -181,7 +188,7 @@ on_gone(void *arg, int error)
 static bool
 suspend(struct watch *watch, int signo)
 {
-	if (watch->is_shown)
+	if (watch->stage != STAGE_CONNECTING)
 		return screen_suspend(&watch->screen, signo);
 	terminal_suspend(signo);
 	return true;
@@ -205,7 +212,7 @@ obey(struct watch *watch, int signo)
 		end(watch, -signo);
 	else if (action == SIGNALS_STOP)
 		ours = suspend(watch, signo);
-	else if (signo == SIGCONT && watch->is_shown)
+	else if (signo == SIGCONT && watch->stage != STAGE_CONNECTING)
 		ours = screen_resume(&watch->screen);
 	else if (signo == SIGCHLD)
 		reap();
@@ -235,7 +242,7 @@ on_event(void *arg, const struct event *event)
 	struct watch *watch = arg;
 	bool notice = event->type == EVENT_NOT_SHOWN;
 
-	if (!watch->is_shown && event->type != EVENT_ENDING)
+	if (watch->stage == STAGE_CONNECTING && event->type != EVENT_ENDING)
 		events_emit(watch->outer, event);
 	else if (event->type != EVENT_REPLIED)
 		event_text_format(event, watch->client->opts,
@@ -325,13 +332,13 @@ on_page(void *arg)
 
 	watch->heard = true;
 	watch->heard_at = clock_now();
-	if (watch->is_shown)
+	if (watch->stage != STAGE_CONNECTING)
 		return EXITCODE_OK;
 	if (!screen_open(&watch->screen, watch->client->loop)) {
 		end_without_terminal(watch, NOT_OURS);
 		return EXITCODE_RESOURCE;
 	}
-	watch->is_shown = true;
+	watch->stage = STAGE_READING;
 	watch->known_at = watch->heard_at;
 	draw(watch);
 	return EXITCODE_OK;
@@ -402,16 +409,17 @@ begin_round(struct watch *watch)
 		result = ask_without_history(watch);
 	if (watch->has_ended)
 		return;
-	if (!watch->heard && !watch->is_shown) {
+	if (!watch->heard && watch->stage == STAGE_CONNECTING) {
 		watch->client->events = watch->outer;
 		end(watch, client_report_failure(watch->client));
 		return;
 	}
-	watch->is_partial = result != EXITCODE_OK && partly && watch->heard;
-	watch->is_failed = result != EXITCODE_OK && !watch->is_partial;
-	if (!watch->is_failed) {
+	watch->outcome = result == EXITCODE_OK	  ? OUTCOME_GOOD
+			 : partly && watch->heard ? OUTCOME_PARTIAL
+						  : OUTCOME_FAILED;
+	if (watch->outcome != OUTCOME_FAILED) {
 		show_found(watch);
-		watch->has_read = true;
+		watch->stage = STAGE_SHOWING;
 		watch->known_at = clock_now();
 	}
 	if (result == EXITCODE_OK)
@@ -427,7 +435,7 @@ run_rounds(struct watch *watch)
 	while (!watch->has_ended) {
 		begin_round(watch);
 		pause_ms = watch->client->opts->watch_ms;
-		if (watch->is_failed)
+		if (watch->outcome == OUTCOME_FAILED)
 			pause_ms = clock_min(pause_ms, TROUBLE_MS);
 		if (!watch->has_ended)
 			client_sleep(watch->client, clock_now() + pause_ms);
