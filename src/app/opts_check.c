@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "app/opts_table.h"
-#include "app/screen.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "job/terminal.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
 #define MIN_UPTIME_MS 60000    /* likewise */
@@ -252,7 +252,7 @@ check_watch(struct settings *settings)
 
 	if (opts->watch_ms == 0)
 		return;
-	obstacle = screen_find_obstacle();
+	obstacle = terminal_find_obstacle();
 	if (opts->json)
 		settings_fail(settings, OPT_JSON,
 		    "--watch and --json exclude each other");

@@ -23,18 +23,6 @@ enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): atexit has no argument */
 static struct screen *open_screen;
 
-const char *
-screen_find_obstacle(void)
-{
-	const char *type = getenv("TERM");
-
-	if (!isatty(STDOUT_FILENO))
-		return "stdout is no terminal";
-	if (type == NULL || *type == '\0')
-		return "TERM is not set";
-	return strcmp(type, "dumb") == 0 ? "TERM is dumb" : NULL;
-}
-
 void
 screen_measure(size_t *rows, size_t *columns)
 {

@@ -26,9 +26,6 @@ struct screen {
 	size_t unsent_length, sent;
 };
 
-/* Whether stdout is a terminal that can move its cursor: NULL, or why not. */
-const char *screen_find_obstacle(void);
-
 /* Takes the terminal over; once we are in its foreground: like others that set
  * its modes, this process is stopped until then. False if that is not possible.
  */
