@@ -11,9 +11,6 @@
 
 #define ENDING_OWN_STATUS (-1) /* the event has it */
 
-/* The last words of a message about a run that ends before its job starts. */
-#define ENDING_NOT_STARTED "command not started"
-
 /* By rank: of two reasons the later one in this list counts. But once a lock is
  * lost, that reason stays. */
 enum ending_reason {

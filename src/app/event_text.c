@@ -125,7 +125,7 @@ static const struct {
 
 /* The last part of each message about the end of a run. */
 static const char *const thens[EVENT_THEN_COUNT] = {
-    [EVENT_THEN_NOT_STARTED] = ENDING_NOT_STARTED,
+    [EVENT_THEN_NOT_STARTED] = OPTS_NOT_STARTED,
     [EVENT_THEN_STOPPED] = "stopping the job",
     [EVENT_THEN_KILLED] = "the job was killed",
     [EVENT_THEN_CONTINUES] = "the job continues without it",

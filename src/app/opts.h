@@ -10,6 +10,9 @@
 #include "redis/password_file.h"
 #include "redis/url.h"
 
+/* The last words of a message about a run that ends before its job starts. */
+#define OPTS_NOT_STARTED "command not started"
+
 #define OPTS_WAIT_FOREVER (-1)
 #define OPTS_ANY_WAITERS (-1)
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */

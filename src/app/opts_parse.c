@@ -7,7 +7,6 @@
 
 #include "app/configured.h"
 #include "app/credentials.h"
-#include "app/ending.h"
 #include "app/opts_check.h"
 #include "app/opts_table.h"
 #include "app/settings.h"
@@ -317,7 +316,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	};
 	read_command_line(&settings, argc, argv);
 	if (opts->action == OPTS_RUN)
-		log_set_consequence(ENDING_NOT_STARTED);
+		log_set_consequence(OPTS_NOT_STARTED);
 	read_environment(&settings);
 	configured_apply(&configured, &settings);
 	read_variable(&settings, OPT_REDIS_URL);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/ending.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -213,7 +212,7 @@ fail(struct settings *settings, int status, const char *place, const char *text)
 	settings->status = status;
 	log_warnx("%s%s%s", place, text,
 	    status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
-	    : runs		     ? "; " ENDING_NOT_STARTED
+	    : runs		     ? "; " OPTS_NOT_STARTED
 				     : "");
 }
 
