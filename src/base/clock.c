@@ -26,6 +26,15 @@ clock_epoch(void)
 }
 
 int64_t
+clock_now_us(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t
 clock_min(int64_t a, int64_t b)
 {
 	return a < b ? a : b;

@@ -11,6 +11,9 @@
 /* Milliseconds since boot, rounded down. Async-signal-safe. */
 int64_t clock_now(void);
 
+/* The same in microseconds: to measure, not for deadlines. */
+int64_t clock_now_us(void);
+
 /* Milliseconds since the epoch, to be shown. Never for a deadline: that clock
  * may be stepped. */
 int64_t clock_epoch(void);

@@ -142,6 +142,20 @@ conn_label(const struct conn *conn)
 	return conn->to.label;
 }
 
+bool
+conn_address(const struct conn *conn, char *text, size_t size)
+{
+	return conn->state == CONN_UP &&
+	       stream_address(&conn->stream, text, size);
+}
+
+bool
+conn_describe_tls(const struct conn *conn, struct tls_session *session)
+{
+	return conn->state == CONN_UP &&
+	       stream_describe_tls(&conn->stream, session);
+}
+
 /* --- closing ---------------------------------------------------------- */
 
 static void

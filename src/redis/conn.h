@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "redis/handshake.h"
 #include "redis/pipeline.h"
+#include "redis/tls.h"
 #include "redis/url.h"
 
 struct conn;
@@ -70,6 +71,13 @@ const char *conn_error(const struct conn *conn);
 
 /* The host where the server was found last. */
 const char *conn_host(const struct conn *conn);
+
+/* The address that it is connected to, if it is up and that is no unix socket:
+ * false otherwise. */
+bool conn_address(const struct conn *conn, char *text, size_t size);
+
+/* Whether it is up and has a TLS session, and what that came to. */
+bool conn_describe_tls(const struct conn *conn, struct tls_session *session);
 
 /* The server, for messages. */
 const char *conn_label(const struct conn *conn);

@@ -118,6 +118,18 @@ server_label(const struct server *server)
 }
 
 bool
+server_address(const struct server *server, char *text, size_t size)
+{
+	return conn_address(server->conn, text, size);
+}
+
+bool
+server_describe_tls(const struct server *server, struct tls_session *session)
+{
+	return conn_describe_tls(server->conn, session);
+}
+
+bool
 server_has_moved(const struct server *server, const struct server *from)
 {
 	return server->sentinel != NULL && from->sentinel != NULL &&

@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "redis/cluster.h"
 #include "redis/pipeline.h"
+#include "redis/tls.h"
 #include "redis/url.h"
 
 struct server;
@@ -39,6 +40,11 @@ const char *server_error(const struct server *server);
 
 /* The one that is talked to, for messages. */
 const char *server_label(const struct server *server);
+
+/* As conn_address and conn_describe_tls. */
+bool server_address(const struct server *server, char *text, size_t size);
+bool server_describe_tls(const struct server *server,
+    struct tls_session *session);
 
 /* Whether sentinels have named a primary to this server, and before that
  * another one to the server from. */

@@ -15,6 +15,7 @@
 
 #include "redis/tls_context.h"
 #include "redis/tls_names.h"
+#include "redis/tls_session.h"
 
 /* A peer that has vanished is noticed even when nothing is sent. */
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
@@ -460,6 +461,32 @@ stream_has_unsent(const struct stream *stream)
 {
 	return stream->tls != NULL &&
 	       pending(stream->tls, stream->tls->out) > 0;
+}
+
+bool
+stream_address(const struct stream *stream, char *text, size_t size)
+{
+	struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
+	socklen_t length = sizeof(peer);
+	const void *address = &((struct sockaddr_in *)&peer)->sin_addr;
+
+	if (getpeername(stream->fd.fd, (struct sockaddr *)&peer, &length) == -1)
+		return false;
+	if (peer.ss_family == AF_INET6)
+		address = &((struct sockaddr_in6 *)&peer)->sin6_addr;
+	return peer.ss_family != AF_UNIX && inet_ntop(peer.ss_family, address,
+						text, (socklen_t)size) != NULL;
+}
+
+bool
+stream_describe_tls(const struct stream *stream, struct tls_session *session)
+{
+	const struct stream_tls *tls = stream->tls;
+
+	if (tls == NULL || !tls->open)
+		return false;
+	tls_session_describe(&tls->context->lib, tls->ssl, session);
+	return true;
 }
 
 const char *

@@ -52,6 +52,13 @@ ssize_t stream_write(struct stream *stream, const void *data, size_t size);
 bool stream_has_unsent(const struct stream *stream);
 bool stream_has_unread(const struct stream *stream);
 
+/* The address that it is connected to; false for a unix socket. */
+bool stream_address(const struct stream *stream, char *text, size_t size);
+
+/* Whether there is a TLS session, and what it came to. */
+bool stream_describe_tls(const struct stream *stream,
+    struct tls_session *session);
+
 /* What that errno means, in a few words about the server. */
 const char *stream_error(const struct stream *stream, int error);
 

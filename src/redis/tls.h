@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/loop.h"
@@ -53,6 +54,14 @@ void tls_context_refresh(struct tls_context *context, bool anew);
 
 /* For its on_failure and arg. */
 struct reread *tls_context_reread(struct tls_context *context);
+
+/* What a session came to; texts that are not known are empty. */
+struct tls_session {
+	char protocol[16];
+	char cipher[64];
+	bool expiry_known;
+	int64_t expires_in_s; /* the server's certificate; negative: it has */
+};
 
 /* OpenSSL's version and where it comes from, or why there is none: at most
  * TLS_ERROR_MAX bytes. */

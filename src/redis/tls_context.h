@@ -43,6 +43,10 @@
 	DO(SSL_shutdown)                       \
 	DO(SSL_get_error)                      \
 	DO(SSL_get_verify_result)              \
+	DO(SSL_get_version)                    \
+	DO(SSL_get_current_cipher)             \
+	DO(SSL_CIPHER_get_name)                \
+	DO(SSL_get_peer_cert_chain)            \
 	DO(X509_VERIFY_PARAM_set1_host)        \
 	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
 	DO(X509_VERIFY_PARAM_set_hostflags)    \
@@ -61,6 +65,8 @@
 	DO(X509_STORE_CTX_get0_cert)           \
 	DO(X509_verify_cert)                   \
 	DO(X509_get_ext_d2i)                   \
+	DO(X509_get0_notAfter)                 \
+	DO(ASN1_TIME_diff)                     \
 	DO(X509_get_subject_name)              \
 	DO(X509_NAME_get_text_by_NID)          \
 	DO(GENERAL_NAMES_free)                 \
