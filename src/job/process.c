@@ -83,6 +83,15 @@ is_pidfd_refused(void)
 	       errno != EBADF;
 }
 
+bool
+process_has_pidfds(void)
+{
+	int held = process_hold(getpid());
+
+	process_release(held);
+	return held >= 0 && !is_pidfd_refused();
+}
+
 void
 process_signal(int held, pid_t pid, int signo)
 {

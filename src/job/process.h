@@ -35,6 +35,9 @@ enum {
 			      * process before each signal */
 };
 
+/* Whether kernel and sandbox permit pidfds. */
+bool process_has_pidfds(void);
+
 /* Returns a pidfd, or one of these. */
 int process_hold(pid_t pid);
 void process_release(int held);
