@@ -113,7 +113,7 @@ _rlockrun_lock() {
 	local start i
 
 	for ((i = 1; i < last; i++)); do
-		[[ ${words[i]} != @(--status|--force-release|--hold|--hold=*) ]] || break
+		[[ ${words[i]} != @(--status|--force-release|--doctor|--hold|--hold=*) ]] || break
 	done
 	((i < last)) && [[ $2 != *[\'\"\$\`]* ]] || return 0
 	# shellcheck disable=SC2162 # it is to remove backslashes
@@ -144,7 +144,7 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --force-release
-		--hold --json --older-than --watch --token --yes -v --verbose
+		--hold --doctor --json --older-than --watch --token --yes -v --verbose
 		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()

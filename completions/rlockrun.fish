@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
-        force-release hold= json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
+        force-release hold= doctor json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -57,7 +57,7 @@ function __rlockrun_locks
     set -l server
     set -l action
     for i in (seq 2 (count $tokens))
-        if string match -qr -- '^--(status|force-release|hold(=.*)?)$' $tokens[$i]
+        if string match -qr -- '^--(status|force-release|doctor|hold(=.*)?)$' $tokens[$i]
             set action yes
         else if string match -qr -- "^(-r|--($list))\$" $tokens[$i]
             set -a server $tokens[$i] (string replace -r -- '^~/' "$HOME/" $tokens[(math $i + 1)])
@@ -120,7 +120,8 @@ complete -c rlockrun -n __rlockrun_no_command -l status -d 'Show the holder, wai
 complete -c rlockrun -n __rlockrun_no_command -l list -d 'List the locks that are held (and match a GLOB)'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
-complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status or list as JSON'
+complete -c rlockrun -n __rlockrun_no_command -l doctor -d 'Examine the servers and this host'
+complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status, list or doctor as JSON'
 complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only locks held for longer than this'
 complete -c rlockrun -n __rlockrun_no_command -l watch -d 'Show the list live on the terminal'
 complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "app/doctor.h"
 #include "app/event_hook.h"
 #include "app/event_log.h"
 #include "app/event_text.h"
@@ -187,6 +188,8 @@ act(const struct opts *opts, struct events *events,
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL))
 		result = acquire(opts, &loop, events);
+	else if (opts->action == OPTS_DOCTOR)
+		result = doctor(opts, &loop);
 	else
 		result = visit(opts, &loop, events);
 	events_close(events);

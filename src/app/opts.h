@@ -28,6 +28,7 @@ enum opts_action {
 	OPTS_LIST,
 	OPTS_FORCE_RELEASE,
 	OPTS_HOLD,
+	OPTS_DOCTOR,
 	OPTS_SHOW_CONFIG,
 };
 

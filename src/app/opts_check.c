@@ -218,6 +218,7 @@ static const char *const action_names[] = {
     [OPTS_LIST] = "--list",
     [OPTS_FORCE_RELEASE] = "--force-release",
     [OPTS_HOLD] = "--hold",
+    [OPTS_DOCTOR] = "--doctor",
     [OPTS_SHOW_CONFIG] = "--show-config",
 };
 
@@ -296,15 +297,20 @@ check_single(struct settings *settings, const char *name, char **rest)
 		    "ask on a terminal");
 }
 
-/* --show-config shows also what holds for any lock. */
+/* --show-config shows also what holds for any lock, and --doctor examines what
+ * does not depend on one. */
 static void
-check_shown(struct settings *settings, char **rest)
+check_optional(struct settings *settings, const char *name, char **rest)
 {
+	const struct opts *opts = settings->opts;
+
 	if (*rest != NULL)
-		settings_fail(settings, OPT_COMMAND,
-		    "--show-config takes no command");
-	else if (settings->opts->key_count > 0)
+		settings_fail(settings, OPT_COMMAND, "%s takes no command",
+		    name);
+	else if (opts->key_count > 0)
 		check_keys(settings, rest);
+	if (opts->action == OPTS_DOCTOR && opts->key_count > 1)
+		settings_fail(settings, OPT_KEY, "%s takes one key", name);
 }
 
 /* The arguments that follow the options. */
@@ -324,8 +330,8 @@ check_rest(struct settings *settings, char **rest)
 		    name);
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
-	} else if (action == OPTS_SHOW_CONFIG) {
-		check_shown(settings, rest);
+	} else if (action == OPTS_SHOW_CONFIG || action == OPTS_DOCTOR) {
+		check_optional(settings, name, rest);
 	} else {
 		check_single(settings, name, rest);
 	}

@@ -209,11 +209,15 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .type = OPTS_DURATION, FIELD(hold_ms), .min = 1000,
 	    .max = TTL_MAX_MS, .mistake = "not a duration from 1s to 365d",
 	    .action = OPTS_HOLD},
+	[OPT_DOCTOR] = {.longs = {"doctor"},
+	    .help = "examine the servers and this host",
+	    .type = OPTS_ACTION, .action = OPTS_DOCTOR},
 	[OPT_JSON] = {.longs = {"json"},
-	    .help = "print status or list as JSON",
+	    .help = "print status, list or doctor as JSON",
 	    .type = OPTS_SWITCH, FIELD(json),
-	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST),
-	    .with_names = "--status or --list"},
+	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
+		ACTION(OPTS_DOCTOR),
+	    .with_names = "--status, --list or --doctor"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    DURATION, FIELD(older_than_ms), .with = ACTION(OPTS_LIST),
@@ -341,6 +345,7 @@ opts_table_print_help(void)
 	     "       rlockrun [options] --list [--watch[=DUR]] [GLOB...]\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
 	     "       rlockrun [options] --hold DUR -k NAME\n"
+	     "       rlockrun [options] --doctor [-k NAME]\n"
 	     "       rlockrun [options] --show-config [-k NAME]\n"
 	     "\n"
 	     "Run a command while holding a lock that all hosts share "

@@ -5,6 +5,7 @@
 
 enum exitcode {
 	EXITCODE_OK = 0,
+	EXITCODE_WARNINGS = 1,	   /* of --doctor: no error */
 	EXITCODE_USAGE = 64,	   /* wrong usage on the command line */
 	EXITCODE_UNAVAILABLE = 69, /* no server replied in time */
 	EXITCODE_INTERNAL = 70,	   /* internal error */

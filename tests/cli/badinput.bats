@@ -222,8 +222,8 @@ wrong_variable() {
 }
 
 @test "options of other actions" {
-	wrong "--json needs --status or --list" --json -k "$KEY" touch ran
-	wrong "--json needs --status or --list" --json --force-release --yes -k "$KEY"
+	wrong "--json needs --status, --list or --doctor" --json -k "$KEY" touch ran
+	wrong "--json needs --status, --list or --doctor" --json --force-release --yes -k "$KEY"
 	wrong "--older-than needs --list" --older-than 5 --status -k "$KEY"
 	wrong "--older-than needs --list" --older-than 5 -k "$KEY" touch ran
 	wrong "--token needs --force-release" --token x --list

@@ -1,0 +1,348 @@
+#!/usr/bin/env bats
+# --doctor: what it finds out about servers and this host, and what it advises.
+# shellcheck disable=SC2016,SC2034,SC2153,SC2154 # helpers and run set and use these;
+# another shell expands the rest
+
+load ../helpers/suite
+load ../helpers/admin
+load ../helpers/connect
+load ../helpers/cluster
+load ../helpers/sentinel
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# doctor STATUS [OPTION...]: the JSON is in output.
+doctor() {
+	run -"$1" --separate-stderr rlockrun --doctor --json "${@:2}"
+	[[ -z $stderr && ${#lines[@]} == 1 ]]
+}
+
+# found CHECK SEVERITY WORDS [REMEDY]: one finding is that.
+found() {
+	/usr/bin/python3 -c 'import json, sys
+document, check, severity, words, remedy = sys.argv[1:]
+for it in json.loads(document)["findings"]:
+    if it["check"] == check and it["severity"] == severity and \
+            words in it["text"] and remedy in (it["remedy"] or ""):
+        sys.exit(0)
+print(*[it for it in json.loads(document)["findings"] if it["severity"] != "ok"], sep="\n")
+sys.exit(1)' "$output" "$1" "$2" "$3" "${4:-}"
+}
+
+# all_found: checks and severities but the good ones.
+problems() {
+	/usr/bin/python3 -c 'import json, sys
+print(*[it["severity"] + ":" + it["check"] for it in json.loads(sys.argv[1])["findings"]
+        if it["severity"] != "ok"])' "$output"
+}
+
+# A server that is as the manual wants it.
+good_server() {
+	own_server --appendonly yes --appendfsync always --maxmemory-policy noeviction
+}
+
+@test "doctor: a good server and host have no warnings, and no key is left" {
+	good_server
+	doctor 0
+	[[ -z $(problems) ]]
+	is '[it["errors"], it["warnings"], it["notes"], it["status"]]' '[0, 0, 0, 0]'
+	found access ok "user default may use all features (by ACL DRYRUN)"
+	[[ $(cli dbsize) == 0 ]]
+	doctor 0 -k "$KEY" --prefix a:
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: allkeys-lru without persistence, and the commands that mend it" {
+	own_server --maxmemory 100mb --maxmemory-policy allkeys-lru
+	doctor 1
+	[[ $(problems) == "warning:eviction warning:persistence" ]]
+	found eviction warning "maxmemory-policy is allkeys-lru" \
+		"CONFIG SET maxmemory-policy noeviction, and in redis.conf: maxmemory-policy noeviction"
+	found persistence warning "a restart loses all locks" \
+		"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in redis.conf: appendonly yes, appendfsync always"
+	cli config set maxmemory-policy noeviction
+	cli config set appendonly yes
+	cli config set appendfsync always
+	wait_until rewritten
+	doctor 0
+	[[ -z $(problems) ]]
+}
+
+rewritten() {
+	[[ $(cli info persistence) == *aof_rewrite_in_progress:0* ]]
+}
+
+@test "doctor: other policies, other ways to store, a full server, few clients left" {
+	own_server --save '3600 1' --maxmemory-policy volatile-ttl
+	doctor 1
+	[[ $(problems) == "note:eviction warning:persistence" ]]
+	found eviction note "without maxmemory nothing is evicted"
+	found persistence warning "since the last snapshot"
+	cli config set maxmemory 100mb
+	cli config set appendonly yes
+	cli config set maxclients 8
+	wait_until rewritten
+	doctor 1
+	[[ $(problems) == "warning:eviction note:persistence warning:clients" ]]
+	found eviction warning volatile-ttl
+	found persistence note "appendfsync is everysec" "CONFIG SET appendfsync always"
+	cli config set maxmemory 1mb
+	cli config set maxmemory-policy noeviction
+	doctor 1
+	found memory warning "a full server grants no lock"
+}
+
+@test "doctor: as text, with a remedy in a line of its own, and colours on a terminal" {
+	run -1 --separate-stderr rlockrun --doctor -r "unix://$SUITE_DIR/s"
+	[[ ${lines[0]} == "unix://$SUITE_DIR/s" ]]
+	[[ $output == *$'\n  warning  persistence        nothing is stored on disk: a restart loses all locks\n                              -> CONFIG SET appendonly yes, '* ]]
+	[[ ${lines[-1]} == "0 errors, 1 warning, 0 notes" && $output != *$'\e'* ]]
+	TERM=xterm run -1 "$HELPERS/on-pty" screen -- "$RLOCKRUN" --doctor
+	grep -q $'\e\\[33mwarning\e\\[0m' screen
+	for setting in NO_COLOR=1 TERM=dumb; do
+		run -1 "$HELPERS/on-pty" screen -- env TERM=xterm $setting "$RLOCKRUN" --doctor
+		grep -q 'warning  persistence' screen
+		run -1 grep $'\e' screen
+	done
+}
+
+@test "doctor: stdout that is full" {
+	run -71 sh -c '"$1" --doctor >/dev/full' sh "$RLOCKRUN"
+	[[ $output == "rlockrun: cannot write to stdout: "* ]]
+}
+
+# --- access rules -------------------------------------------------------------
+
+@test "doctor: the access rules of the manual permit all that a run uses" {
+	good_server
+	manual_user
+	for dryrun in '' '+acl|dryrun +acl|whoami'; do
+		# shellcheck disable=SC2086
+		[[ -z $dryrun ]] || cli acl setuser locker $dryrun
+		doctor 0 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $(problems) == "note:info note:config "*"note:clients note:access-counted note:access-list note:access-replicas" ]]
+		found access-counted note "+zcard +hget +hdel" "ACL SETUSER locker +zcard +hget +hdel"
+		[[ $(cli dbsize) == 0 ]]
+	done
+}
+
+# That of the manual, for this test's key.
+manual_user() {
+	mapfile -t RULES < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun.1" |
+		grep -o '+[^ ]*')
+	((${#RULES[@]} >= 20))
+	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"
+}
+
+@test "doctor: each rule of the manual that is missing is found, by DRYRUN and without" {
+	good_server
+	manual_user
+	for rule in "${RULES[@]}"; do
+		cli acl setuser locker "-${rule#+}"
+		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]] ||
+			{ echo "$rule: $output" && false; }
+		cli acl setuser default "-${rule#+}" '+acl'
+		cli acl setuser locker "$rule" '+acl|dryrun' '+acl|whoami' "-${rule#+}"
+		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]]
+		cli acl setuser default "$rule"
+		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
+	done
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: what a run cannot do without is an error, what it does without a warning" {
+	good_server
+	manual_user
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	cli acl setuser locker -blpop
+	doctor 1 -k "$KEY"
+	found access-queue warning "there is no queue: not permitted: +blpop" "ACL SETUSER locker +blpop"
+	cli acl setuser locker +blpop -pexpire
+	doctor 77 -k "$KEY"
+	found access-lock error "not permitted: +pexpire"
+	cli acl setuser locker +pexpire +acl resetkeys "~$KEY" "~{$KEY}:rlk:[finqlm]*"
+	doctor 1 -k "$KEY"
+	found access-history warning "~{$KEY}:rlk:*"
+	doctor 77 -k "$KEY" --once-per 1h
+	found access-once error "--once-per is refused"
+	# Other names than those of locks, and no scratch key among them.
+	doctor 0
+	found access-keys note "begin with" "name a lock by -k"
+	cli acl setuser locker -acl
+	doctor 0 -k "$KEY"
+	found access-keys note "begin with \"$KEY\"" "+acl|dryrun"
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: the keys of a lock that is held are not touched" {
+	hold
+	cli config resetstat
+	cli acl setuser locker on '>v' '~*' '+@all' '-acl'
+	start redis-cli -s "$SUITE_DIR/s" monitor
+	wait_until grep -q OK "out.${#STARTED[@]}"
+	MONITOR=out.${#STARTED[@]}
+	doctor 1 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+	catch_up
+	grep -q "\"SET\" \"$KEY:doctor:" "$MONITOR"
+	run ! grep -E "\"\\{?$KEY(\"|\\}:rlk)" <(grep -v EVAL "$MONITOR" | grep -v "doctor:")
+	cli acl deluser locker
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+}
+
+# --- servers that cannot be used ----------------------------------------------
+
+@test "doctor: servers that are down, hang, want a password, load or send garbage" {
+	run -69 --separate-stderr rlockrun --doctor --json -r redis://127.0.0.1:1
+	found reach error "Connection refused" "check the address"
+	own_server --requirepass secret
+	doctor 77
+	found reach error NOAUTH "--password-file"
+	[[ $output != *secret* ]]
+	RLOCKRUN_PASSWORD=wrong doctor 77
+	found reach error WRONGPASS "check the user"
+	[[ $output != *wrong\"* ]]
+	RLOCKRUN_PASSWORD=secret doctor 1
+	freeze
+	RLOCKRUN_PASSWORD=secret doctor 69 --server-timeout 300ms
+	found reach error "timed out"
+	thaw
+	serve_text '+OK\r\n$-7\r\n\033[31mnonsense\r\n'
+	doctor 69 -r "redis://127.0.0.1:$PORT"
+	found reach error "no Redis server at"
+	[[ $output != *$'\e'* ]]
+}
+
+@test "doctor: a server whose answers are no answers is described by notes" {
+	printf '+\e[31mno\r\n%.0s' {1..200} >answer
+	serve 'head -c 9 >/dev/null; cat answer; cat >/dev/null'
+	doctor 0 -r "redis://127.0.0.1:$PORT"
+	found version note "does not say"
+	found clock note "does not say"
+	[[ $output != *$'\e'* ]]
+}
+
+@test "doctor: a replica, and a primary with fewer replicas than required" {
+	own_sentinels 1
+	doctor 69 -r "unix://$PWD/p1/s"
+	found reach error "the server is a replica" "redis-sentinel://"
+	doctor 69 -r "unix://$PWD/p0/s" --wait-replicas 2
+	found replicas error "1 replicas are online, --wait-replicas requires 2"
+}
+
+# --- several servers behind one URL ---------------------------------------------
+
+@test "doctor: sentinels that agree, and what a failover would lose" {
+	own_sentinels 1
+	doctor 1
+	found sentinels ok "3 agree on 127.0.0.1:${PORTS[0]}"
+	found replicas warning "a failover loses locks" "--wait-replicas 1"
+	found min-replicas warning "min-replicas-to-write is 0" "CONFIG SET min-replicas-to-write 1"
+	doctor 1 --wait-replicas 1
+	found replicas ok "--wait-replicas waits for 1"
+	found min-replicas note "is 0"
+}
+
+@test "doctor: sentinels that are gone, disagree or lack a quorum" {
+	own_sentinels 0
+	stop_server "$PWD/s1"
+	stop_server "$PWD/s2"
+	wait_until has_no_quorum
+	false_sentinel 11111
+	doctor 1 -r "redis-sentinel://$SENTINELS,127.0.0.1:$PORT/primary"
+	found sentinels warning "Connection refused" "that the server is running"
+	found sentinels warning NOQUORUM "start the missing sentinels"
+	found sentinels warning "it names 127.0.0.1:11111 as the primary, another sentinel 127.0.0.1:${PORTS[0]}"
+}
+
+has_no_quorum() {
+	[[ $(redis-cli -s "$PWD/s0/s" sentinel ckquorum primary) == NOQUORUM* ]]
+}
+
+@test "doctor: each primary of a cluster is examined, and slots without an owner are found" {
+	start_cluster "$PWD" 3 0
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+	doctor 1 -k "$KEY"
+	found slots ok "all 16384 are served"
+	found access ok "all features"
+	is 'sorted({f["subject"] for f in it["findings"] if f["check"] == "persistence"})' \
+		"$(printf '%s\n' "${PORTS[@]}" | sort | sed "s|.*|'redis://127.0.0.1:& (cluster)'|" | paste -sd , | sed 's/,/, /g; s/.*/[&]/')"
+	for i in 0 1 2; do
+		[[ $(redis-cli -s "$PWD/c$i/s" dbsize) == 0 ]]
+		redis-cli -s "$PWD/c$i/s" config set cluster-require-full-coverage no
+		redis-cli -s "$PWD/c$i/s" cluster delslots 1 >/dev/null
+	done
+	doctor 1
+	found slots warning "1 slots have no owner"
+	for i in 0 1 2; do
+		redis-cli -s "$PWD/c$i/s" config set cluster-require-full-coverage yes
+		redis-cli -s "$PWD/c$i/s" cluster delslots 2 >/dev/null
+	done
+	wait_until cluster_is_down
+	doctor 69
+	found slots error "the cluster is down: 2 slots have no owner"
+}
+
+cluster_is_down() {
+	! is_whole "$PWD/c0"
+}
+
+@test "doctor: several servers on one host, the same twice, started recently, one down" {
+	start_server "$PWD/a"
+	start_server "$PWD/b"
+	doctor 1 -r "unix://$PWD/a/s" -r "unix://$PWD/b/s" -r "unix://$PWD/c/s"
+	found reach error "No such file"
+	found same-host warning "are on the same host"
+	found uptime warning "it abstains for another"
+	found majority ok "1 of 3 servers may fail"
+	found persistence ok "the server abstains for --min-uptime"
+	doctor 1 --min-uptime 0 -r "unix://$PWD/a/s" -r "unix://$PWD/b/s"
+	found persistence warning "a restart loses all locks"
+	found majority warning "0 of 2 servers may fail"
+	ln -s "$PWD/a/s" second
+	doctor 64 -r "unix://$PWD/a/s" -r "unix://$PWD/second" -r "unix://$PWD/b/s"
+	found same-server error "are the same server"
+	doctor 69 -r "unix://$PWD/a/s" -r "unix://$PWD/c/s" -r "unix://$PWD/d/s"
+}
+
+@test "doctor: TLS, its cipher and the days of the certificate" {
+	make_certificates
+	certify 30
+	start_tls_server "$PWD/tls" days
+	doctor 1 -r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
+	found tls ok TLSv1
+	found certificate ok "is valid for"
+	stop_server "$PWD/tls"
+	certify 3
+	start_tls_server "$PWD/tls" days
+	doctor 1 -r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
+	found certificate warning "expires in" "renew it"
+}
+
+# certify DAYS: the certificate `days`.
+certify() {
+	openssl req -newkey rsa:2048 -nodes -subj /CN=days -keyout "$CERTIFICATES/days.key" \
+		-out days.csr 2>/dev/null
+	printf 'subjectAltName=IP:127.0.0.1' >extensions
+	openssl x509 -req -in days.csr -CA "$CERTIFICATES/ca.crt" -CAkey "$CERTIFICATES/ca.key" \
+		-CAcreateserial -days "$1" -extfile extensions -out "$CERTIFICATES/days.crt" 2>/dev/null
+}
+
+# --- this host ----------------------------------------------------------------
+
+@test "doctor: /proc that is not mounted, and few files" {
+	unshare --mount true 2>/dev/null || skip "mounts take privileges"
+	good_server
+	run -71 --separate-stderr unshare --mount sh -c 'mount -t tmpfs tmpfs /proc && exec "$@"' \
+		sh timeout 30 "$RLOCKRUN" --doctor --json
+	found proc error "/proc is not mounted" "mount -t proc"
+	run -1 --separate-stderr sh -c 'ulimit -n 40 && exec "$@"' \
+		sh timeout 30 "$RLOCKRUN" --doctor --json
+	found files warning "40 may be open" "ulimit -n"
+}
