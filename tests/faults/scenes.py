@@ -320,6 +320,8 @@ SCENES = [
           server="cluster", memory=True),
     Scene("memory-log", ["--log-to", "log", "--log-format", "json"], job=SHORT, memory=True,
           differs="start acquire launch hold release"),
+    Scene("memory-metrics", job=RENEWED, before=metrics, memory=True,
+          differs="start hold release"),
     Scene("memory-json", action=["--status", "--json"], before=other_run(), status=0,
           statuses=(75,), memory=True),
     Scene("memory-status", action=["--status"], before=other_run(), status=0,
