@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The alert rules and the dashboard of packaging/examples, with promtool, and with
 # metrics that rlockrun has written.
+# shellcheck disable=SC2016 # hooks' shells are to expand that
 
 load ../helpers/suite
 
@@ -72,6 +73,40 @@ alerts_now() {
 	alerts_now RlockrunLost
 	touch "done"
 	exits_with 79 "$PID"
+	alerts_now RlockrunLost
+}
+
+@test "message, log, hook, metric and alert report a loss with the same facts" {
+	need_promtool
+	hold --metrics m --log-to log --log-format json --hook 'env >"hook.$RLOCKRUN_EVENT"' -t 1
+	cli del "$KEY"
+	exits_with 79 "$PID"
+	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: "* ]]
+	/usr/bin/python3 - "$KEY" <<-'END'
+		import json, re, sys
+
+		key = sys.argv[1]
+		with open("log", encoding="ascii") as file:
+		    log = [json.loads(line) for line in file]
+		with open("hook.lost", encoding="ascii") as file:
+		    hook = dict(line.rstrip("\n").split("=", 1) for line in file)
+		with open(f"m/rlockrun-{key}.prom", encoding="ascii") as file:
+		    metrics = dict(re.findall(r"^rlockrun_(.*) (\S+)$", file.read(), re.M))
+		lost, = [line for line in log if line["event"] == "ending"]
+		end = log[-1]
+		assert end["event"] == "ended" and hook["RLOCKRUN_EVENT"] == "lost"
+		for line in lost, end:
+		    assert line["key"] == hook["RLOCKRUN_KEY"] == key, line
+		    assert line["token"] == hook["RLOCKRUN_SHORT_TOKEN"], line
+		    assert str(line["fence"]) == hook["RLOCKRUN_FENCE"], line
+		    assert str(line["status"]) == hook["RLOCKRUN_STATUS"], line
+		    assert line["reason"] == hook["RLOCKRUN_REASON"], line
+		labels = f'key="{key}"'
+		reason = f'{labels},outcome="lost",reason="{end["reason"]}"'
+		assert metrics[f"runs_total{{{reason}}}"] == "1"
+		assert metrics[f"last_status{{{labels}}}"] == str(end["status"])
+		assert metrics[f"lost_total{{{labels}}}"] == "1"
+	END
 	alerts_now RlockrunLost
 }
 
