@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The documents agree with the program: the table of options in
-# src/app/opts_table.c and the statuses in src/base/exitcode.h with the manual
+# src/options/opts_table.c and the statuses in src/base/exitcode.h with the manual
 # page, the README and the completions; the walks in src/README.md with the
 # functions.
 #

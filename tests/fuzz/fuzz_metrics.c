@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/metrics_name.h"
-#include "app/metrics_text.h"
+#include "sink/metrics_name.h"
+#include "sink/metrics_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "app/opts_parse.h"
 #include "base/exitcode.h"
+#include "options/opts_parse.h"
 
 #define LINES_MAX 64
 

@@ -1,4 +1,4 @@
-#include "app/conf.h"
+#include "options/conf.h"
 
 #include <stdlib.h>
 

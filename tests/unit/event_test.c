@@ -1,12 +1,12 @@
-#include "app/event.h"
+#include "run/event.h"
 
 #include <string.h>
 
-#include "app/ending.h"
-#include "app/event_text.h"
-#include "app/observer.h"
 #include "base/exitcode.h"
 #include "pipe.h"
+#include "run/ending.h"
+#include "run/observer.h"
+#include "sink/event_text.h"
 #include "tap.h"
 
 static const struct holder holder = {.state = HOLDER_KNOWN,

@@ -1,8 +1,8 @@
-#include "app/facts.h"
+#include "run/facts.h"
 
 #include <string.h>
 
-#include "app/ending.h"
+#include "run/ending.h"
 #include "tap.h"
 
 static const struct opts opts = {.keys = {{.name = "a"}, {.name = "b"}},

@@ -1,4 +1,4 @@
-#include "app/frame.h"
+#include "admin/frame.h"
 
 #include <stdlib.h>
 

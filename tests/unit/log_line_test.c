@@ -1,7 +1,7 @@
-#include "app/log_line.h"
+#include "sink/log_line.h"
 
-#include "app/ending.h"
-#include "app/event_text.h"
+#include "run/ending.h"
+#include "sink/event_text.h"
 #include "tap.h"
 
 /* Names of bytes that need six in JSON. */

@@ -1,4 +1,4 @@
-#include "app/metrics_name.h"
+#include "sink/metrics_name.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "app/metrics_text.h"
+#include "sink/metrics_text.h"
 
 #include <stdlib.h>
 

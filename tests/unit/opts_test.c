@@ -1,5 +1,5 @@
-#include "app/opts_parse.h"
-#include "app/opts_table.h"
+#include "options/opts_parse.h"
+#include "options/opts_table.h"
 
 #include <fcntl.h>
 #include <limits.h>

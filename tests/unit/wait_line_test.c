@@ -1,4 +1,4 @@
-#include "app/wait_line.h"
+#include "sink/wait_line.h"
 
 #include "base/clock.h"
 #include "base/escape.h"

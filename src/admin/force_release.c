@@ -1,0 +1,218 @@
+#include "admin/force_release.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "lock/answer.h"
+#include "lock/request.h"
+
+enum { HOLDERS_FORCED = 4000 };
+
+struct forced {
+	bool unfinished; /* nothing is freed yet */
+	int64_t freed;
+	size_t waiter_count;
+	char *waiters[LIMIT_NOTIFY]; /* to be notified */
+};
+
+static int
+read_forced(void *arg, const struct value *value)
+{
+	struct forced *forced = arg;
+	struct answer_force answer;
+
+	if (!answer_force(&answer, value))
+		return -1;
+	forced->unfinished = answer.unfinished;
+	forced->freed = answer.freed;
+	if (!answer.unfinished)
+		forced->waiter_count = answer.to_notify.count;
+	for (size_t i = 0; i < forced->waiter_count; i++)
+		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
+	return 0;
+}
+
+static int
+ignore_answer(void *arg, const struct value *value)
+{
+	(void)arg;
+	(void)value;
+	return 0;
+}
+
+/* The lock is already free: a waiter that is not notified comes at its next
+ * heartbeat. */
+static void
+notify_waiters(struct client *client, const struct key_names *keys,
+    const struct forced *forced)
+{
+	struct request request;
+
+	request_notify(&request, keys, (const char *const *)forced->waiters,
+	    forced->waiter_count);
+	if (request.argc > 0 && !client_ask(client, request.script,
+				    request.argv, ignore_answer, NULL))
+		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
+					.why = client->error});
+	request_fini(&request);
+}
+
+/* Of the holder whose token was given, or of all that were seen. */
+static bool
+send_force(struct client *client, const struct key_names *keys,
+    const struct look *look, const struct look_holder *only,
+    struct forced *forced)
+{
+	int64_t give_up_at = clock_now() + client->opts->server_timeout_ms;
+	struct request request;
+	bool replied;
+
+	request_force(&request, keys,
+	    client_reaches_helpers(client, keys->lock), look, only);
+	do
+		replied = client_ask(client, request.script, request.argv,
+		    read_forced, forced);
+	while (replied && forced->unfinished && clock_now() < give_up_at);
+	if (replied && forced->unfinished)
+		client_fail(client, ENDING_UNAVAILABLE,
+		    "no result in time from",
+		    "expired entries are still being removed");
+	request_fini(&request);
+	return replied && !forced->unfinished;
+}
+
+static void
+report_forced(const struct client *client, const struct look *look,
+    const struct look_holder *only)
+{
+	int64_t others = look->count - (int64_t)look->listed;
+	char who[HOLDER_TEXT_MAX];
+
+	if (only != NULL)
+		holder_describe(&only->who, who, sizeof(who));
+	else
+		look_describe_holders(look, who, sizeof(who));
+	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
+	if (only == NULL && others > 0)
+		client_emit(client,
+		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
+}
+
+static int
+force(struct client *client, const struct key_names *keys,
+    const struct look *look, const struct look_holder *only)
+{
+	struct forced forced = {.freed = 0};
+	int result = EXITCODE_OK;
+
+	if (!send_force(client, keys, look, only, &forced)) {
+		result = client_report_failure(client);
+	} else if (forced.freed == 0) {
+		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
+		result = EXITCODE_BUSY;
+	} else {
+		report_forced(client, look, only);
+		notify_waiters(client, keys, &forced);
+	}
+	for (size_t i = 0; i < forced.waiter_count; i++)
+		free(forced.waiters[i]);
+	return result;
+}
+
+/* Anything but "y" or "yes" means no. */
+static bool
+ask_user(const struct client *client, const struct look *look)
+{
+	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
+	char text[HOLDER_TEXT_MAX];
+	char *holder;
+	char *line = NULL;
+	size_t size = 0;
+	bool yes;
+
+	look_describe_holders(look, text, sizeof(text));
+	holder = escape_text(text, ESCAPE_TEXT);
+	escape_quote(client->opts->keys[0].name, name, sizeof(name));
+	fprintf(stderr, "rlockrun: %s is held by %s; release it? [y/N] ", name,
+	    holder);
+	yes = getline(&line, &size, stdin) > 0 &&
+	      (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
+	free(line);
+	free(holder);
+	return yes;
+}
+
+/* A lock may have such a name, but a glob is more likely. A name that contains
+ * a quote cannot be quoted for a shell in this way. */
+static void
+report_free(const struct client *client)
+{
+	const char *name = client->opts->keys[0].name;
+	const char *glob = strchr(name, '\'') == NULL ? name : "GLOB";
+	char *why = NULL;
+
+	if (strpbrk(name, "*?[") != NULL)
+		why = mem_printf("--force-release takes one name and expands "
+				 "no globs (--list '%s' shows the locks that "
+				 "match)",
+		    glob);
+	client_emit(client,
+	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
+	free(why);
+}
+
+static int
+consider(struct client *client, const struct key_names *keys,
+    const struct look *look)
+{
+	const struct opts *opts = client->opts;
+	const struct look_holder *only = NULL;
+	struct event event = {.type = EVENT_COUNT};
+	char who[HOLDER_TEXT_MAX];
+
+	look_describe_holders(look, who, sizeof(who));
+	event.who = who;
+	if (look->listed == 0) {
+		report_free(client);
+		return EXITCODE_OK;
+	}
+	if (opts->token != NULL)
+		only = look_holder_with(look, opts->token);
+	if (opts->token != NULL && only == NULL) {
+		event.type = EVENT_FORCE_OTHER_TOKEN;
+	} else if (*look->holders[0].digest == '\0') {
+		event.type = EVENT_ENDING;
+		event.ending = &ending_rows[ENDING_NOT_A_LOCK];
+		event.why = "it holds more than any token";
+	} else if (opts->token == NULL && !opts->yes &&
+		   !ask_user(client, look)) {
+		event.type = EVENT_FORCE_DECLINED;
+	} else {
+		return force(client, keys, look, only);
+	}
+	client_emit(client, event);
+	return event.type == EVENT_ENDING ? EXITCODE_NOT_A_LOCK : EXITCODE_BUSY;
+}
+
+int
+force_release(struct client *client)
+{
+	struct key_names keys;
+	struct look look = {.count = 0};
+	int result;
+
+	key_names_init(&keys, client->opts->keys[0].key);
+	if (client_look(client, &keys, HOLDERS_FORCED, &look)) {
+		result = consider(client, &keys, &look);
+		look_fini(&look);
+	} else {
+		result = client_report_failure(client);
+	}
+	key_names_fini(&keys);
+	return result;
+}

@@ -1,0 +1,143 @@
+#include "admin/hold_extend.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/exitcode.h"
+#include "lock/answer.h"
+#include "lock/request.h"
+
+static int
+read_renewed(void *arg, const struct value *value)
+{
+	bool *ours = arg;
+
+	return answer_renew(ours, value) ? 0 : -1;
+}
+
+static int
+ignore_answer(void *arg, const struct value *value)
+{
+	(void)arg;
+	(void)value;
+	return 0;
+}
+
+/* What the request has, if anything. False after a failure. */
+static bool
+ask(struct client *client, struct request *request, client_read *read,
+    void *arg)
+{
+	bool asked = request->argc == 0 || client_ask(client, request->script,
+					       request->argv, read, arg);
+
+	request_fini(request);
+	return asked;
+}
+
+static int
+report_over(const struct client *client, const char *who)
+{
+	const struct ending_row *row = &ending_rows[ENDING_HOLD_OVER];
+
+	client_emit(client, (struct event){.type = EVENT_ENDING,
+				.ending = row,
+				.who = who,
+				.status = row->status});
+	return row->status;
+}
+
+/* The lease only ever becomes longer, so a command that was delayed on the way
+ * does no harm. The record lives as long, if the access rules permit that. */
+static int
+extend(struct client *client, struct claim *claim, int64_t left_ms)
+{
+	int64_t ms = client->opts->hold_ms;
+	bool ours = true;
+	struct request request;
+
+	if (left_ms < ms) {
+		request_renewal(&request, claim);
+		client->replicas = client->opts->replicas;
+		if (!ask(client, &request, read_renewed, &ours))
+			return client_report_failure(client);
+		client->replicas = 0;
+		if (!ours)
+			return report_over(client, NULL);
+		request_record(&request, claim);
+		ask(client, &request, ignore_answer, NULL);
+	}
+	client_emit(client, (struct event){.type = EVENT_HELD,
+				.ms = left_ms < ms ? ms : left_ms});
+	return EXITCODE_OK;
+}
+
+/* The claim of the hold with that token. */
+static int
+extend_claim(struct client *client, const char *token, int64_t left_ms)
+{
+	const struct lock_config config = {.key = client->opts->keys[0].key,
+	    .ttl_ms = client->opts->hold_ms,
+	    .server_count = 1,
+	    .kind = &kind_exclusive};
+	struct claim claim;
+	int result = EXITCODE_RESOURCE;
+
+	if (claim_init(&claim, &config) == 0) {
+		memcpy(claim.token, token, strlen(token) + 1);
+		if (!client_reaches_helpers(client, config.key))
+			claim.tier = CLAIM_KEY_ONLY;
+		result = extend(client, &claim, left_ms);
+	} else {
+		client_emit(client, (struct event){.type = EVENT_ENDING,
+					.ending = &ending_rows[ENDING_NO_LOCK],
+					.why = strerror(errno)});
+	}
+	claim_fini(&claim);
+	return result;
+}
+
+/* Without a record, as where the access rules deny it, the token is enough. */
+static bool
+is_hold(const struct look *look, const struct look_holder *holder)
+{
+	enum holder_state state = holder->who.state;
+
+	return look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
+	       (state == HOLDER_HOLD || state == HOLDER_FOREIGN);
+}
+
+static int
+consider(struct client *client, const struct look *look)
+{
+	const struct look_holder *holder =
+	    look_holder_with(look, client->opts->token);
+	char who[HOLDER_TEXT_MAX];
+
+	look_describe_holders(look, who, sizeof(who));
+	if (holder == NULL)
+		return report_over(client, look->listed > 0 ? who : NULL);
+	if (is_hold(look, holder))
+		return extend_claim(client, holder->token, holder->who.left_ms);
+	client_emit(client,
+	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
+	return EXITCODE_BUSY;
+}
+
+int
+hold_extend(struct client *client)
+{
+	struct look look = {.count = 0};
+	struct key_names keys;
+	int result;
+
+	key_names_init(&keys, client->opts->keys[0].key);
+	if (client_look(client, &keys, 1, &look)) {
+		result = consider(client, &look);
+		look_fini(&look);
+	} else {
+		result = client_report_failure(client);
+	}
+	key_names_fini(&keys);
+	return result;
+}

@@ -1,0 +1,115 @@
+#include "admin/list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/list_row.h"
+#include "admin/search.h"
+#include "base/exitcode.h"
+#include "base/mem.h"
+#include "base/table.h"
+
+struct list {
+	struct client *client;
+	struct search search;
+	struct table table;
+	int64_t count; /* of locks that were shown */
+	bool denied;   /* records are: that has been reported */
+};
+
+/* Once: it is the same for all locks. */
+static void
+report_denial(struct list *list, const struct look *look, const char *name)
+{
+	const struct opts *opts = list->client->opts;
+	const struct look_problem *denial = search_find_denial(look);
+
+	if (denial == NULL || list->denied || opts->json || opts->quiet)
+		return;
+	list->denied = true;
+	client_report_problem(list->client, name, denial);
+}
+
+/* No titles where there is no server. */
+static void
+begin_table(struct list *list)
+{
+	_Static_assert(LIST_SHOWN <= TABLE_COLUMNS, "room for all columns");
+
+	const struct opts *opts = list->client->opts;
+
+	if (!opts->json && !opts->quiet && list->table.columns == 0)
+		table_init(&list->table, list_titles, LIST_SHOWN);
+}
+
+static void
+on_lock(void *arg, struct look *look, const char *key)
+{
+	struct list *list = arg;
+	struct client *client = list->client;
+	const char *name = key + strlen(client->opts->prefix);
+	struct list_row row;
+
+	if (client->opts->quiet) {
+		client->held = true;
+		list->search.enough = true; /* one is */
+	} else if (client->opts->json) {
+		client_print_json(client, look, key);
+	} else {
+		begin_table(list);
+		list_row_describe(&row, look, name, 0);
+		table_add(&list->table, row.cells);
+	}
+	list->count++;
+	report_denial(list, look, name);
+	client_note_output(client);
+}
+
+static int
+on_page(void *arg)
+{
+	struct list *list = arg;
+
+	begin_table(list);
+	table_print_due(&list->table);
+	return client_check_output(list->client);
+}
+
+/* Not to stdout: scripts read the table. */
+static void
+report_count(const struct list *list, const char *place)
+{
+	client_emit(list->client,
+	    (struct event){.type = list->count > 0 ? EVENT_LISTED
+						   : EVENT_NONE_LISTED,
+		.count = list->count,
+		.server = place});
+}
+
+int
+list_show(struct client *client)
+{
+	struct list *list = mem_alloc(sizeof(*list));
+	bool for_people = !client->opts->json && !client->opts->quiet;
+	char place[LOOK_PLACE_MAX];
+	int result;
+
+	list->client = client;
+	list->search = (struct search){.client = client,
+	    .on_lock = on_lock,
+	    .on_page = on_page,
+	    .arg = list};
+	client_describe_place(client, place, sizeof(place));
+	if (for_people && client->opts->server_count > 1)
+		printf("%s:\n", place);
+	result = search_run(&list->search);
+	search_fini(&list->search);
+	table_print(&list->table);
+	if (result == EXITCODE_OK)
+		result = client_check_output(list->client);
+	if (result == EXITCODE_OK && for_people)
+		report_count(list, place);
+	free(list);
+	return result;
+}

@@ -1,0 +1,106 @@
+#include "admin/list_row.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const list_titles[LIST_COLUMNS] = {"NAME", "KIND", "HOLDER", "PID",
+    "USER", "HELD", "TTL", "WAITING", "FENCE", "LABEL", "LAST RUN", "JOB"};
+
+static const char *
+or_dash(const char *text)
+{
+	return *text != '\0' ? text : "-";
+}
+
+static void
+describe_holder(struct list_row *row, const struct look_holder *holder,
+    int64_t elapsed_ms)
+{
+	const struct holder *who = &holder->who;
+	size_t length = strlen(row->left);
+	const char **cells = row->cells;
+
+	cells[LIST_HOLDER] = or_dash(who->host);
+	cells[LIST_PID] = who->state == HOLDER_HOLD ? "-" : or_dash(who->pid);
+	cells[LIST_USER] = or_dash(who->user);
+	cells[LIST_LABEL] = or_dash(who->label);
+	cells[LIST_JOB] =
+	    or_dash(*who->label != '\0' ? who->label : holder->command);
+	if (who->held_ms >= 0)
+		holder_describe_age(who->held_ms + elapsed_ms, row->held,
+		    sizeof(row->held));
+	if (who->state == HOLDER_ENDED)
+		snprintf(row->left + length, sizeof(row->left) - length,
+		    " kept");
+	else if (who->state == HOLDER_HOLD)
+		snprintf(row->left + length, sizeof(row->left) - length,
+		    " hold");
+}
+
+static void
+describe_run_as_holder(struct list_row *row, const struct look_run *run)
+{
+	const struct holder *who = &run->who;
+
+	snprintf(row->kind, sizeof(row->kind), "free");
+	snprintf(row->held, sizeof(row->held), "free");
+	snprintf(row->left, sizeof(row->left), "-");
+	row->cells[LIST_HOLDER] = or_dash(who->host);
+	row->cells[LIST_PID] = or_dash(who->pid);
+	row->cells[LIST_USER] = or_dash(who->user);
+	row->cells[LIST_LABEL] = row->cells[LIST_JOB] = or_dash(who->label);
+}
+
+/* The last that has ended: "ok, 3m12s ago", "status 2, 3m12s ago". */
+static void
+describe_last(struct list_row *row, const struct look *look, int64_t elapsed_ms)
+{
+	const struct look_run *run = &look->last;
+	bool runs = run->holds && run->end_ms == 0;
+	int64_t end_ms = runs ? look->success.end_ms : run->end_ms;
+	char how[32] = "ended", age[32];
+
+	if (!run->exists || (runs && end_ms == 0))
+		return;
+	if (runs || run->status == 0)
+		snprintf(how, sizeof(how), "ok");
+	else if (run->status > 0)
+		snprintf(how, sizeof(how), "status %d", run->status);
+	holder_describe_age(look->now_ms - end_ms + elapsed_ms, age,
+	    sizeof(age));
+	if (end_ms == 0)
+		snprintf(row->last, sizeof(row->last), "did not finish");
+	else
+		snprintf(row->last, sizeof(row->last), "%s, %s ago", how, age);
+}
+
+void
+list_row_describe(struct list_row *row, const struct look *look,
+    const char *name, int64_t elapsed_ms)
+{
+	const struct look_holder *oldest = look_oldest(look);
+	int64_t left_ms = look->left_ms;
+
+	*row =
+	    (struct list_row){.cells = {name, row->kind, "(another client)",
+				  "-", "-", row->held, row->left, row->waiting,
+				  or_dash(look->fence), "-", row->last, "-"},
+		.held = "-",
+		.waiting = "?",
+		.last = "-"};
+	if (left_ms > 0) /* otherwise it has no end */
+		left_ms = left_ms > elapsed_ms ? left_ms - elapsed_ms : 0;
+	look_describe_kind(look, row->kind, sizeof(row->kind));
+	look_describe_left(left_ms, row->left, sizeof(row->left));
+	if (look->kind == '\0')
+		describe_run_as_holder(row, &look->last);
+	else if (oldest != NULL)
+		describe_holder(row, oldest, elapsed_ms);
+	else
+		row->cells[LIST_FENCE] = "-"; /* that of an earlier holder */
+	if (look->waiting >= 0)
+		snprintf(row->waiting, sizeof(row->waiting), "%" PRId64,
+		    look->waiting);
+	describe_last(row, look, elapsed_ms);
+}

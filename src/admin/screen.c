@@ -1,0 +1,237 @@
+#include "admin/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "job/terminal.h"
+
+enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
+
+/* ECMA-48, and of DEC's private modes: 7 wraps lines, 25 shows the cursor, 1049
+ * is xterm's alternate screen. Where there is none, the screen is left empty.
+ */
+#define BEGIN "\033[?1049h\033[?25l\033[?7l\033[H\033[J"
+#define END "\033[m\033[?7h\033[?25h\033[H\033[J\033[?1049l"
+
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): atexit has no argument */
+static struct screen *open_screen;
+
+void
+screen_measure(size_t *rows, size_t *columns)
+{
+	struct winsize size = {.ws_col = 0};
+
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	*rows = size.ws_row > 0 ? size.ws_row : DEFAULT_ROWS;
+	*columns = size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
+}
+
+/* --- what is written ---------------------------------------------------- */
+
+static void
+forget_unsent(struct screen *screen)
+{
+	free(screen->unsent);
+	screen->unsent = NULL;
+	screen->terminal.events = POLLIN;
+}
+
+static void
+send_unsent(struct screen *screen)
+{
+	size_t rest = screen->unsent_length - screen->sent;
+	ssize_t sent =
+	    write(screen->terminal.fd, screen->unsent + screen->sent, rest);
+
+	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+
+		forget_unsent(screen);
+		screen->on_gone(screen->arg, error);
+		return;
+	}
+	screen->sent += sent > 0 ? (size_t)sent : 0;
+	if (screen->sent == screen->unsent_length)
+		forget_unsent(screen);
+	else
+		screen->terminal.events = POLLIN | POLLOUT;
+}
+
+/* Nothing can be done about a terminal that does not take it. */
+static void
+send_end(const struct screen *screen)
+{
+	struct pollfd out = {.fd = screen->terminal.fd, .events = POLLOUT};
+
+	if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT &&
+	    write(out.fd, END, strlen(END)) == -1)
+		return;
+}
+
+/* --- what is typed ------------------------------------------------------ */
+
+static void
+on_ready(void *arg, short revents)
+{
+	struct screen *screen = arg;
+	char keys[64];
+	ssize_t count;
+
+	if (revents & (POLLHUP | POLLERR | POLLNVAL)) {
+		loop_remove(screen->loop, &screen->terminal);
+		screen->on_gone(screen->arg, EIO);
+		return;
+	}
+	if ((revents & POLLOUT) && screen->unsent != NULL)
+		send_unsent(screen);
+	if (!(revents & POLLIN) || !screen->is_shown)
+		return;
+	count = read(screen->terminal.fd, keys, sizeof(keys));
+	for (ssize_t i = 0; i < count && screen->is_shown; i++)
+		screen->on_key(screen->arg, keys[i]);
+}
+
+/* --- taking it over and giving it back ---------------------------------- */
+
+/* Only of the controlling terminal. */
+static bool
+is_in_background(void)
+{
+	pid_t foreground = tcgetpgrp(STDOUT_FILENO);
+
+	return foreground != -1 && foreground != getpgrp();
+}
+
+/* There a write would mix with what the shell shows. SIGTTOU is what it does by
+ * default. */
+static bool
+await_foreground(void)
+{
+	while (is_in_background())
+		if (!terminal_suspend(SIGTTOU))
+			return false;
+	return true;
+}
+
+static bool
+set_modes(struct screen *screen)
+{
+	struct termios modes = screen->former;
+
+	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	modes.c_cc[VMIN] = 0;
+	modes.c_cc[VTIME] = 0;
+	screen->is_begun = false;
+	return tcsetattr(screen->terminal.fd, TCSANOW, &modes) == 0;
+}
+
+static void
+give_back(struct screen *screen)
+{
+	if (!screen->is_shown)
+		return;
+	screen->is_shown = false;
+	forget_unsent(screen);
+	if (screen->is_begun)
+		send_end(screen);
+	tcsetattr(screen->terminal.fd, TCSANOW, &screen->former);
+}
+
+static bool
+take_over(struct screen *screen)
+{
+	screen->is_shown =
+	    await_foreground() &&
+	    tcgetattr(screen->terminal.fd, &screen->former) == 0 &&
+	    set_modes(screen);
+	return screen->is_shown;
+}
+
+static void
+on_exit_give_back(void)
+{
+	if (open_screen != NULL)
+		give_back(open_screen);
+}
+
+/* A description of our own, since O_NONBLOCK would reach all who share that of
+ * stdout: a terminal that takes no more must not keep signals from us. It may
+ * belong to another user, as after su(1). */
+static int
+open_terminal(struct screen *screen)
+{
+	int fd =
+	    open("/proc/self/fd/1", O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	screen->is_own = fd != -1;
+	return fd != -1 ? fd : STDOUT_FILENO;
+}
+
+bool
+screen_open(struct screen *screen, struct loop *loop)
+{
+	screen->loop = loop;
+	screen->terminal = (struct loop_fd){.fd = open_terminal(screen),
+	    .events = POLLIN,
+	    .on_ready = on_ready,
+	    .arg = screen};
+	if (!take_over(screen)) {
+		screen_close(screen);
+		return false;
+	}
+	if (open_screen == NULL)
+		atexit(on_exit_give_back);
+	open_screen = screen;
+	loop_add(loop, &screen->terminal);
+	return true;
+}
+
+void
+screen_close(struct screen *screen)
+{
+	if (screen->loop == NULL)
+		return;
+	loop_remove(screen->loop, &screen->terminal);
+	give_back(screen);
+	if (screen->is_own)
+		close(screen->terminal.fd);
+	open_screen = NULL;
+	screen->loop = NULL;
+}
+
+bool
+screen_suspend(struct screen *screen, int signo)
+{
+	give_back(screen);
+	terminal_suspend(signo);
+	return take_over(screen);
+}
+
+bool
+screen_resume(struct screen *screen)
+{
+	return await_foreground() && set_modes(screen);
+}
+
+bool
+screen_draw(struct screen *screen, const char *text)
+{
+	if (is_in_background() && !screen_suspend(screen, SIGTTOU))
+		return false;
+	if (screen->unsent != NULL)
+		return true;
+	screen->unsent =
+	    mem_printf("%s%s", screen->is_begun ? "" : BEGIN, text);
+	screen->unsent_length = strlen(screen->unsent);
+	screen->sent = 0;
+	screen->is_begun = true;
+	send_unsent(screen);
+	return true;
+}

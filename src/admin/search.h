@@ -1,0 +1,57 @@
+/* Finds the locks of a server, or of a whole cluster, by SCAN: page by page,
+ * without blocking it. */
+#ifndef SEARCH_H
+#define SEARCH_H
+
+#include "admin/client.h"
+
+enum { SEARCH_SEEN = 4096 };
+
+struct search_node;
+
+/* The owner sets the first members. */
+struct search {
+	struct client *client;
+	/* A lock was found that is held, or a free one by search_look. What is
+	 * taken out of the look is not freed after the call. */
+	void (*on_lock)(void *arg, struct look *look, const char *key);
+	/* A page was read, of which all locks were found. The exit code: any
+	 * but EXITCODE_OK ends the search. */
+	int (*on_page)(void *arg);
+	/* Whether the look at a lock is to show its last run; NULL: never. */
+	bool (*wants_history)(void *arg, const char *key);
+	/* Of each lock with a last run, free or not. NULL: of none. */
+	void (*on_history)(void *arg, const char *key);
+	/* With on_history: all of a server have been found, or all of one
+	 * primary of a cluster. May call search_look; false after a
+	 * failure. */
+	bool (*on_server)(void *arg);
+	void *arg;
+	bool enough; /* to be set when no more locks are needed */
+
+	/* SCAN may return a key twice if the server shrinks its table
+	 * meanwhile, the second time soon after the first. So only recent keys
+	 * are remembered. */
+	char *seen[SEARCH_SEEN];
+	char *cursor;
+	char **found; /* keys of this page, NULL-terminated */
+	bool incomplete;
+	/* The primaries of a cluster, which stay connected. */
+	struct search_node *nodes;
+	int node_count;
+};
+
+/* The exit code; the reason is reported. May be repeated; in the end it needs
+ * search_fini. */
+int search_run(struct search *search);
+void search_fini(struct search *search);
+
+/* Looks at the free ones among these locks, which are on the server at which
+ * the search is. Frees the keys. False after a failure. */
+bool search_look(struct search *search, char **keys, size_t count);
+
+/* Whether the access rules withhold a part of the lock: the first problem, or
+ * NULL. */
+const struct look_problem *search_find_denial(const struct look *look);
+
+#endif

@@ -1,0 +1,505 @@
+#include "admin/watch.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "admin/frame.h"
+#include "admin/roster.h"
+#include "admin/screen.h"
+#include "admin/search.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/signals.h"
+#include "job/terminal.h"
+#include "sink/event_text.h"
+
+/* TROUBLE_MS: a server is silent for longer only if something is wrong. */
+enum { SECOND_MS = 1000, TROUBLE_MS = 2000, WHY_MAX = 2048 };
+
+/* In each round so many free locks are looked at, besides those that were shown
+ * the last time: a server remembers the last runs of many more locks than are
+ * held. */
+enum { FREE_AT_ONCE = 48, FREE_MAX = ROSTER_KEPT + FREE_AT_ONCE };
+
+enum stage {
+	STAGE_CONNECTING, /* there is no screen yet */
+	STAGE_READING,	  /* the server has replied, the list is not complete */
+	STAGE_SHOWING,
+};
+
+/* Of the last round. */
+enum outcome { OUTCOME_GOOD, OUTCOME_PARTIAL, OUTCOME_FAILED };
+
+#define NOT_OURS "the terminal cannot be taken over"
+
+struct watch {
+	struct client *client;
+	const struct events *outer; /* with the sinks on stderr */
+	struct events events;
+	struct signals signals;
+	struct loop_fd caught;
+	struct loop_timer tick;
+	struct screen screen;
+	struct search search;
+	enum stage stage;
+	bool has_ended;
+	int result;
+
+	struct roster *known; /* of the last round, and of this one: */
+	struct roster *found;
+	char *free_keys[FREE_MAX]; /* at this server: to be looked at */
+	size_t free_count;
+	int64_t room;	     /* for locks on the screen, as the round began */
+	size_t others;	     /* so many free locks were not shown */
+	size_t turn;	     /* it is of these, from here on */
+	bool is_denied;	     /* a record is: that has been reported */
+	bool has_no_history; /* access to it is denied */
+	bool is_asking;	     /* in a round */
+	bool heard;	     /* in this round */
+	int64_t heard_at;    /* the last reply */
+	int64_t known_at;    /* the last round that was complete */
+	int64_t silent_at;   /* nothing is known since; 0: all is well */
+	enum outcome outcome;
+	char why[WHY_MAX];    /* something fails */
+	char notice[WHY_MAX]; /* something is not shown */
+	char place[LOOK_PLACE_MAX];
+};
+
+/* From any callback. */
+static void
+end(struct watch *watch, int result)
+{
+	if (watch->has_ended)
+		return;
+	watch->has_ended = true;
+	watch->result = result;
+	client_stop(watch->client);
+}
+
+static void
+end_without_terminal(struct watch *watch, const char *why)
+{
+	if (watch->has_ended)
+		return;
+	screen_close(&watch->screen);
+	watch->client->events = watch->outer;
+	client_emit(watch->client,
+	    (struct event){.type = EVENT_NO_OUTPUT, .why = why});
+	end(watch, EXITCODE_RESOURCE);
+}
+
+/* --- drawing ------------------------------------------------------------ */
+
+static bool
+is_silent(struct watch *watch)
+{
+	int64_t now = clock_now();
+	bool silent = watch->outcome == OUTCOME_FAILED ||
+		      (watch->is_asking && now >= watch->heard_at + TROUBLE_MS);
+
+	if (!silent)
+		watch->silent_at = 0;
+	else if (watch->silent_at == 0)
+		watch->silent_at = now;
+	return silent;
+}
+
+static void
+describe_rows(const struct watch *watch, struct frame *frame,
+    struct frame_row *rows)
+{
+	const char *prefix = watch->client->opts->prefix;
+	int64_t at = watch->silent_at != 0 ? watch->silent_at : clock_now();
+	size_t room = frame_room(frame->rows);
+
+	frame->hidden = watch->known->held;
+	while (frame->count < room && frame->count < watch->known->count) {
+		const struct roster_lock *lock =
+		    &watch->known->locks[frame->count];
+		struct frame_row *row = &rows[frame->count++];
+
+		row->is_free = lock->look.kind == '\0';
+		frame->hidden -= !row->is_free;
+		list_row_describe(&row->cells, &lock->look,
+		    lock->key + strlen(prefix), at - lock->seen_at);
+	}
+}
+
+static void
+draw(struct watch *watch)
+{
+	struct frame frame = {.place = watch->place,
+	    .is_first = watch->stage == STAGE_READING,
+	    .held = watch->known->held,
+	    .waiting = watch->known->waiting,
+	    .notice = watch->outcome == OUTCOME_PARTIAL ? watch->why
+		      : *watch->notice != '\0'		? watch->notice
+							: NULL,
+	    .silent_ms = -1,
+	    .why = watch->why};
+	struct frame_row *rows;
+	char *text;
+
+	if (watch->stage == STAGE_CONNECTING || watch->has_ended)
+		return;
+	rows = mem_alloc(ROSTER_KEPT * sizeof(*rows));
+	screen_measure(&frame.rows, &frame.columns);
+	if (is_silent(watch))
+		frame.silent_ms = clock_now() - watch->known_at;
+	describe_rows(watch, &frame, rows);
+	frame.row = rows;
+	text = frame_draw(&frame);
+	free(rows);
+	if (!screen_draw(&watch->screen, text))
+		end_without_terminal(watch, NOT_OURS);
+	free(text);
+}
+
+static void
+on_tick(void *arg)
+{
+	struct watch *watch = arg;
+
+	draw(watch);
+	loop_timer_set(watch->client->loop, &watch->tick,
+	    (clock_now() / SECOND_MS + 1) * SECOND_MS);
+}
+
+static void
+on_key(void *arg, char key)
+{
+	if (key == 'q' || key == 'Q')
+		end(arg, EXITCODE_OK);
+}
+
+static void
+on_gone(void *arg, int error)
+{
+	end_without_terminal(arg, strerror(error));
+}
+
+/* --- signals ------------------------------------------------------------ */
+
+static bool
+suspend(struct watch *watch, int signo)
+{
+	if (watch->stage != STAGE_CONNECTING)
+		return screen_suspend(&watch->screen, signo);
+	terminal_suspend(signo);
+	return true;
+}
+
+/* Helpers that look up the addresses of servers are children of ours. */
+static void
+reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static void
+obey(struct watch *watch, int signo)
+{
+	enum signals_action action = signals_default_action(signo);
+	bool ours = true;
+
+	if (action == SIGNALS_END)
+		end(watch, -signo);
+	else if (action == SIGNALS_STOP)
+		ours = suspend(watch, signo);
+	else if (signo == SIGCONT && watch->stage != STAGE_CONNECTING)
+		ours = screen_resume(&watch->screen);
+	else if (signo == SIGCHLD)
+		reap();
+	if (!ours)
+		end_without_terminal(watch, NOT_OURS);
+	draw(watch);
+}
+
+static void
+on_signal(void *arg, short revents)
+{
+	struct watch *watch = arg;
+	struct signalfd_siginfo info;
+
+	(void)revents;
+	while (!watch->has_ended && signals_next(&watch->signals, &info))
+		obey(watch, (int)info.ssi_signo);
+}
+
+/* --- events ------------------------------------------------------------- */
+
+/* The screen shows what stderr would get. Before there is one, that is where it
+ * belongs; but a reason to end is none yet. */
+static void
+on_event(void *arg, const struct event *event)
+{
+	struct watch *watch = arg;
+	bool notice = event->type == EVENT_NOT_SHOWN;
+
+	if (watch->stage == STAGE_CONNECTING && event->type != EVENT_ENDING)
+		events_emit(watch->outer, event);
+	else if (event->type != EVENT_REPLIED)
+		event_text_format(event, watch->client->opts,
+		    notice ? watch->notice : watch->why, WHY_MAX);
+}
+
+/* --- a round ------------------------------------------------------------ */
+
+static void
+on_lock(void *arg, struct look *look, const char *key)
+{
+	struct watch *watch = arg;
+	const struct look_problem *denial = search_find_denial(look);
+
+	watch->heard_at = clock_now();
+	if (denial != NULL && !watch->is_denied) {
+		watch->is_denied = true;
+		client_report_problem(watch->client,
+		    key + strlen(watch->client->opts->prefix), denial);
+	}
+	roster_add(watch->found, look, key);
+}
+
+static int64_t
+count_rows(void)
+{
+	size_t rows, columns;
+
+	screen_measure(&rows, &columns);
+	return (int64_t)frame_room(rows);
+}
+
+/* Of those on the screen, and of as many others as fit on it: --list does
+ * without. */
+static bool
+wants_history(void *arg, const char *key)
+{
+	const struct watch *watch = arg;
+	const struct roster_lock *lock = roster_find(watch->known, key);
+
+	return watch->found->held < watch->room ||
+	       (lock != NULL && lock - watch->known->locks < watch->room);
+}
+
+/* Of those that were not shown some are looked at in each round, in turn. */
+static void
+on_history(void *arg, const char *key)
+{
+	struct watch *watch = arg;
+	bool wanted = roster_find(watch->known, key) != NULL;
+
+	if (watch->client->opts->older_than_ms > 0)
+		return;
+	if (!wanted) {
+		wanted = watch->others >= watch->turn &&
+			 watch->others < watch->turn + FREE_AT_ONCE;
+		watch->others++;
+	}
+	if (wanted && watch->free_count < FREE_MAX)
+		watch->free_keys[watch->free_count++] = mem_strdup(key);
+}
+
+/* Free locks fill the rest of the screen. */
+static bool
+on_server(void *arg)
+{
+	struct watch *watch = arg;
+	size_t count = 0;
+
+	for (size_t i = 0; i < watch->free_count; i++) {
+		char *key = watch->free_keys[i];
+
+		if (watch->found->held >= watch->room ||
+		    roster_find(watch->found, key) != NULL)
+			free(key);
+		else
+			watch->free_keys[count++] = key;
+	}
+	watch->free_count = 0;
+	return search_look(&watch->search, watch->free_keys, count);
+}
+
+static int
+on_page(void *arg)
+{
+	struct watch *watch = arg;
+
+	watch->heard = true;
+	watch->heard_at = clock_now();
+	if (watch->stage != STAGE_CONNECTING)
+		return EXITCODE_OK;
+	if (!screen_open(&watch->screen, watch->client->loop)) {
+		end_without_terminal(watch, NOT_OURS);
+		return EXITCODE_RESOURCE;
+	}
+	watch->stage = STAGE_READING;
+	watch->known_at = watch->heard_at;
+	draw(watch);
+	return EXITCODE_OK;
+}
+
+static int
+ask(struct watch *watch)
+{
+	int result;
+
+	watch->heard = false;
+	watch->heard_at = clock_now();
+	watch->others = 0;
+	roster_fini(watch->found);
+	watch->room = count_rows();
+	watch->search.wants_history =
+	    watch->has_no_history ? NULL : wants_history;
+	watch->search.on_history =
+	    watch->has_no_history || watch->known->held >= watch->room
+		? NULL
+		: on_history;
+	watch->is_asking = true;
+	result = search_run(&watch->search);
+	watch->is_asking = false;
+	while (watch->free_count > 0)
+		free(watch->free_keys[--watch->free_count]);
+	return result;
+}
+
+/* Access rules that list the helper keys one by one may lack the history. */
+static int
+ask_without_history(struct watch *watch)
+{
+	char *why =
+	    mem_printf("last runs are not shown: %s", watch->client->error);
+	int result;
+
+	watch->has_no_history = true;
+	result = ask(watch);
+	if (result == EXITCODE_OK)
+		snprintf(watch->notice, sizeof(watch->notice), "%s", why);
+	free(why);
+	return result;
+}
+
+static void
+show_found(struct watch *watch)
+{
+	struct roster *former = watch->known;
+
+	watch->known = watch->found;
+	watch->found = former;
+	roster_sort(watch->known);
+	watch->turn += FREE_AT_ONCE;
+	if (watch->turn >= watch->others)
+		watch->turn = 0;
+}
+
+/* Of a cluster, what the other primaries have is shown. */
+static void
+begin_round(struct watch *watch)
+{
+	bool partly = watch->client->endpoint->cluster;
+	int result = ask(watch);
+
+	if (result != EXITCODE_OK && !watch->has_no_history &&
+	    watch->client->failure == ENDING_REFUSED)
+		result = ask_without_history(watch);
+	if (watch->has_ended)
+		return;
+	if (!watch->heard && watch->stage == STAGE_CONNECTING) {
+		watch->client->events = watch->outer;
+		end(watch, client_report_failure(watch->client));
+		return;
+	}
+	watch->outcome = result == EXITCODE_OK	  ? OUTCOME_GOOD
+			 : partly && watch->heard ? OUTCOME_PARTIAL
+						  : OUTCOME_FAILED;
+	if (watch->outcome != OUTCOME_FAILED) {
+		show_found(watch);
+		watch->stage = STAGE_SHOWING;
+		watch->known_at = clock_now();
+	}
+	if (result == EXITCODE_OK)
+		watch->why[0] = '\0';
+	draw(watch);
+}
+
+static void
+run_rounds(struct watch *watch)
+{
+	int64_t pause_ms;
+
+	while (!watch->has_ended) {
+		begin_round(watch);
+		pause_ms = watch->client->opts->watch_ms;
+		if (watch->outcome == OUTCOME_FAILED)
+			pause_ms = clock_min(pause_ms, TROUBLE_MS);
+		if (!watch->has_ended)
+			client_sleep(watch->client, clock_now() + pause_ms);
+	}
+}
+
+/* ---------------------------------------------------------------------- */
+
+static void
+begin(struct watch *watch, struct client *client)
+{
+	static const struct event_sink sink = {.on_event = on_event};
+
+	watch->client = client;
+	watch->outer = client->events;
+	watch->events =
+	    (struct events){.sinks = {&sink}, .states = {watch}, .count = 1};
+	client->events = &watch->events;
+	watch->search = (struct search){.client = client,
+	    .on_lock = on_lock,
+	    .on_page = on_page,
+	    .on_server = on_server,
+	    .arg = watch};
+	watch->screen =
+	    (struct screen){.on_key = on_key, .on_gone = on_gone, .arg = watch};
+	watch->known = mem_alloc(sizeof(*watch->known));
+	watch->found = mem_alloc(sizeof(*watch->found));
+	watch->tick = (struct loop_timer){.on_due = on_tick, .arg = watch};
+	client_describe_place(client, watch->place, sizeof(watch->place));
+	if (signals_init(&watch->signals) == -1)
+		log_die(EXITCODE_RESOURCE, "cannot read signals");
+	watch->caught = (struct loop_fd){.fd = watch->signals.fd,
+	    .events = POLLIN,
+	    .on_ready = on_signal,
+	    .arg = watch};
+	loop_add(client->loop, &watch->caught);
+	on_tick(watch);
+}
+
+static void
+finish(struct watch *watch)
+{
+	screen_close(&watch->screen);
+	loop_remove(watch->client->loop, &watch->caught);
+	loop_timer_remove(watch->client->loop, &watch->tick);
+	close(watch->signals.fd);
+	search_fini(&watch->search);
+	roster_fini(watch->known);
+	roster_fini(watch->found);
+	free(watch->known);
+	free(watch->found);
+	watch->client->events = watch->outer;
+}
+
+int
+watch_show(struct client *client)
+{
+	struct watch *watch = mem_alloc(sizeof(*watch));
+	int result;
+
+	begin(watch, client);
+	run_rounds(watch);
+	finish(watch);
+	result = watch->result;
+	free(watch);
+	return result;
+}

@@ -1,0 +1,256 @@
+#include "doctor/doctor_system.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/exitcode.h"
+#include "job/descendants.h"
+#include "job/process.h"
+
+enum { PROCESSES_SPARE = 16, FILES_ENOUGH = 64, LINE_MAX_BYTES = 4096 };
+enum { OLDEST_MAJOR = 4, OLDEST_MINOR = 18 };
+
+static void
+check_kernel(struct findings *findings)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+	char *end;
+
+	if (uname(&name) == -1)
+		return;
+	major = (int)strtol(name.release, &end, 10);
+	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
+	if (major > OLDEST_MAJOR ||
+	    (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
+		findings_add(findings, FINDING_OK, "kernel", "%s %s",
+		    name.sysname, name.release);
+		return;
+	}
+	findings_add(findings, FINDING_WARNING, "kernel",
+	    "%s %s is older than Linux 4.18", name.sysname, name.release);
+	findings_set_remedy(findings, "use a newer kernel");
+}
+
+/* --- /proc ------------------------------------------------------------ */
+
+/* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
+static bool
+find_hidepid(const char *line, char *value, size_t size)
+{
+	const char *mark = strstr(line, " - proc "), *found;
+
+	if (strstr(line, " /proc ") == NULL || mark == NULL)
+		return false;
+	found = strstr(mark, "hidepid=");
+	value[0] = '\0';
+	if (found != NULL)
+		snprintf(value, size, "%.*s", (int)strcspn(found + 8, ", \n"),
+		    found + 8);
+	return true;
+}
+
+static void
+read_hidepid(char *value, size_t size)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char line[LINE_MAX_BYTES];
+
+	value[0] = '\0';
+	/* Of two mounts on one place the later one counts. */
+	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL)
+		find_hidepid(line, value, size);
+	if (mounts != NULL)
+		fclose(mounts);
+}
+
+static void
+add_proc_failure(struct findings *findings, int error)
+{
+	findings_add_error(findings, EXITCODE_RESOURCE, "proc",
+	    "no job can be guarded: %s",
+	    error == ENODEV  ? "/proc is not mounted"
+	    : error == EXDEV ? "/proc belongs to another pid namespace"
+			     : strerror(error));
+	findings_set_remedy(findings,
+	    "mount -t proc proc /proc in the namespace of the run");
+}
+
+static void
+check_proc(struct findings *findings)
+{
+	struct descendants descendants;
+	char hidepid[32];
+	int rc = descendants_open(&descendants);
+	int error = errno;
+
+	descendants_close(&descendants);
+	if (rc == -1) {
+		add_proc_failure(findings, error);
+		return;
+	}
+	read_hidepid(hidepid, sizeof(hidepid));
+	if (hidepid[0] == '\0' || strcmp(hidepid, "0") == 0 ||
+	    strcmp(hidepid, "off") == 0) {
+		findings_add(findings, FINDING_OK, "proc",
+		    "mounted, and of our pid namespace");
+		return;
+	}
+	findings_add(findings, FINDING_NOTE, "proc",
+	    "mounted with hidepid=%s: a part of a job that is not dumpable is "
+	    "found only when its parent has ended",
+	    hidepid);
+}
+
+static void
+check_pidfd(struct findings *findings)
+{
+	if (process_has_pidfds()) {
+		findings_add(findings, FINDING_OK, "pidfd",
+		    "signals cannot reach the wrong process");
+		return;
+	}
+	findings_add(findings, FINDING_WARNING, "pidfd",
+	    "there are no pidfds: a signal to a job's descendant may reach a "
+	    "process that has got its id");
+	findings_set_remedy(findings,
+	    "use Linux 5.3 or newer, and permit pidfd_open and "
+	    "pidfd_send_signal in the sandbox");
+}
+
+/* --- limits ----------------------------------------------------------- */
+
+/* A limit counts threads; processes are what /proc shows at little cost. -1:
+ * not known. */
+static int64_t
+count_processes(void)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int64_t count = 0;
+	struct stat file;
+
+	if (proc == NULL)
+		return -1;
+	while ((entry = readdir(proc)) != NULL)
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    fstatat(dirfd(proc), entry->d_name, &file, 0) == 0 &&
+		    file.st_uid == geteuid())
+			count++;
+	closedir(proc);
+	return count;
+}
+
+static void
+check_processes(struct findings *findings)
+{
+	struct rlimit limit;
+	int64_t used;
+
+	if (getrlimit(RLIMIT_NPROC, &limit) == -1)
+		return;
+	if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0) {
+		findings_add(findings, FINDING_OK, "processes", "no limit%s",
+		    limit.rlim_cur == RLIM_INFINITY ? "" : " for root");
+		return;
+	}
+	used = count_processes();
+	if (used < 0 || limit.rlim_cur >= (rlim_t)used + PROCESSES_SPARE) {
+		findings_add(findings, FINDING_OK, "processes",
+		    "%" PRId64 " in use, the limit is %ju", used,
+		    (uintmax_t)limit.rlim_cur);
+		return;
+	}
+	findings_add(findings, FINDING_WARNING, "processes",
+	    "%" PRId64 " in use, the limit is %ju: the guard and the job may "
+	    "not start",
+	    used, (uintmax_t)limit.rlim_cur);
+	findings_set_remedy(findings,
+	    "raise the limit: ulimit -u, or TasksMax of the unit");
+}
+
+static void
+check_files(struct findings *findings)
+{
+	struct rlimit limit;
+	bool few;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return;
+	few = limit.rlim_cur < FILES_ENOUGH;
+	findings_add(findings, few ? FINDING_WARNING : FINDING_OK, "files",
+	    "%ju may be open", (uintmax_t)limit.rlim_cur);
+	if (few)
+		findings_set_remedy(findings, "raise the limit: ulimit -n");
+}
+
+/* --- the clock -------------------------------------------------------- */
+
+static int64_t
+read_clock_s(clockid_t id)
+{
+	struct timespec now = {0, 0};
+
+	(void)clock_gettime(id, &now);
+	return now.tv_sec;
+}
+
+static void
+read_source(char *name, size_t size)
+{
+	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
+			   "current_clocksource",
+	    "re");
+
+	snprintf(name, size, "unknown");
+	if (file == NULL)
+		return;
+	if (fgets(name, (int)size, file) != NULL)
+		name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+}
+
+/* Two reads at different times may fall on both sides of a second. */
+static void
+check_clock(struct findings *findings)
+{
+	int64_t asleep_s =
+	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
+	char source[64];
+
+	read_source(source, sizeof(source));
+	if (asleep_s <= 1)
+		findings_add(findings, FINDING_OK, "local-clock",
+		    "CLOCK_BOOTTIME (source %s), which counts the time of a "
+		    "suspension",
+		    source);
+	else
+		findings_add(findings, FINDING_NOTE, "local-clock",
+		    "CLOCK_BOOTTIME (source %s); this host was suspended for "
+		    "%" PRId64 " s since it booted: a job is killed if its "
+		    "lease ended meanwhile",
+		    source, asleep_s);
+}
+
+void
+doctor_system_check(struct findings *findings)
+{
+	findings->subject = "this host";
+	check_kernel(findings);
+	check_proc(findings);
+	check_pidfd(findings);
+	check_processes(findings);
+	check_files(findings);
+	check_clock(findings);
+}

@@ -1,0 +1,83 @@
+#include "options/nearest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX "RLOCKRUN_"
+
+enum { NAME_SIZE = 64, EDITS_MAX = 2 };
+
+bool
+nearest_is_near(const char *one, const char *other, int edits)
+{
+	while (*one != '\0' && *one == *other) {
+		one++;
+		other++;
+	}
+	if (*one == *other)
+		return true;
+	if (edits-- == 0)
+		return false;
+	if ((*one != '\0' && nearest_is_near(one + 1, other, edits)) ||
+	    (*other != '\0' && nearest_is_near(one, other + 1, edits)))
+		return true;
+	if (*one == '\0' || *other == '\0')
+		return false;
+	return nearest_is_near(one + 1, other + 1, edits) ||
+	       (one[0] == other[1] && one[1] == other[0] &&
+		   nearest_is_near(one + 2, other + 2, edits));
+}
+
+/* "max-run" and "Max_Run" become "MAX_RUN". */
+static void
+spell(const char *name, char text[NAME_SIZE])
+{
+	snprintf(text, NAME_SIZE, "%s", name);
+	for (; *text != '\0'; text++) {
+		if (*text == '-')
+			*text = '_';
+		else if (*text >= 'a' && *text <= 'z')
+			*text -= 'a' - 'A';
+	}
+}
+
+/* Half of a short name must be right. */
+static bool
+is_meant(const char *known, const char *wanted, int edits)
+{
+	char name[NAME_SIZE];
+
+	spell(known, name);
+	return (size_t)edits * 2 <= strlen(name) &&
+	       nearest_is_near(wanted, name, edits);
+}
+
+/* Whether the option has a name like this one, for so many edits. */
+static bool
+has_name(const struct opts_row *row, const char *wanted, int edits)
+{
+	for (const char *const *known = row->longs; *known != NULL; known++)
+		if (is_meant(*known, wanted, edits))
+			return true;
+	return row->variable != NULL &&
+	       strncmp(row->variable, PREFIX, strlen(PREFIX)) == 0 &&
+	       is_meant(row->variable + strlen(PREFIX), wanted, edits);
+}
+
+const struct opts_row *
+nearest_option(const char *name)
+{
+	char wanted[NAME_SIZE];
+
+	spell(name, wanted);
+	for (int edits = 0; edits <= EDITS_MAX; edits++)
+		for (enum option_id id = 0; id < OPT_COUNT; id++) {
+			const struct opts_row *row = &opts_table[id];
+
+			if (row->help != NULL &&
+			    (edits == 0 || row->variable != NULL) &&
+			    has_name(row, wanted, edits))
+				return row;
+		}
+	return NULL;
+}

@@ -1,0 +1,565 @@
+#include "options/opts_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/mem.h"
+#include "job/terminal.h"
+#include "options/opts_table.h"
+
+#define KILL_AFTER_MAX_MS 5000 /* of the default only */
+#define MIN_UPTIME_MS 60000    /* likewise */
+#define HOLD_TTL_MS 30000      /* until a hold is confirmed: see hold.c */
+#define REPLICAS_MAX_MS 1000   /* likewise */
+#define PLAIN_CHARACTERS             \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"abcdefghijklmnopqrstuvwxyz0123456789_.:-"
+
+static void
+check_key(struct settings *settings, struct opts_key *key)
+{
+	char name[OPTS_KEY_MAX];
+	size_t length;
+
+	key->key = mem_printf("%s%s", settings->opts->prefix, key->name);
+	length = strlen(key->key);
+	if (*key->name == '\0')
+		settings_fail(settings, OPT_KEY, "the key is empty");
+	if (length > OPTS_KEY_MAX)
+		settings_fail(settings, OPT_KEY,
+		    "the key is longer than %d bytes", OPTS_KEY_MAX);
+	/* The keys beside a lock's own are named so. */
+	if (strstr(key->key, ":rlk:") != NULL ||
+	    strstr(key->key, ":rlkt:") != NULL)
+		settings_fail(settings, OPT_KEY,
+		    "a key can't contain ':rlk:' or ':rlkt:'");
+	/* The job gets them one a line. */
+	if (settings->opts->key_count > 1 && strchr(key->name, '\n') != NULL)
+		settings_fail(settings, OPT_KEY,
+		    "one of several keys can't contain a newline");
+	escape_quote(key->name, name, sizeof(name));
+	for (struct opts_key *other = settings->opts->keys; other < key;
+	     other++)
+		if (strcmp(other->name, key->name) == 0)
+			settings_fail(settings, OPT_KEY,
+			    "the same key is given twice: %s", name);
+}
+
+/* To be freed. */
+static char *
+join_names(const struct opts *opts)
+{
+	char *text = mem_strdup(opts->keys[0].name);
+
+	for (size_t i = 1; i < opts->key_count; i++) {
+		char *longer = mem_printf("%s\n%s", text, opts->keys[i].name);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* Given without -r. It may hold a password, so messages do not show it. */
+static bool
+is_url(const char *word)
+{
+	return word != NULL && strstr(word, "://") != NULL;
+}
+
+/* Whether this looks like the lock file of flock(1): a file that is not a
+ * program or does not exist yet. */
+static bool
+is_lock_file(const char *word)
+{
+	const char *suffix = strrchr(word, '.');
+	struct stat file;
+
+	if (stat(word, &file) == 0)
+		return !S_ISREG(file.st_mode) || access(word, X_OK) == -1;
+	return strchr(word, '/') != NULL ||
+	       (suffix != NULL && strcmp(suffix, ".lock") == 0);
+}
+
+/* A name for the lock that had this file: "x" for "/var/lock/x.lock". */
+static void
+suggest_name(const char *file, char *name, size_t size)
+{
+	const char *slash = strrchr(file, '/');
+	const char *base = slash != NULL ? slash + 1 : file;
+	const char *suffix = strrchr(base, '.');
+	size_t length = strlen(base);
+
+	if (suffix != NULL &&
+	    (strcmp(suffix, ".lock") == 0 || strcmp(suffix, ".lck") == 0))
+		length = (size_t)(suffix - base);
+	if (length == 0 || length >= size ||
+	    strspn(base, PLAIN_CHARACTERS) < length)
+		snprintf(name, size, "NAME");
+	else
+		snprintf(name, size, "%.*s", (int)length, base);
+}
+
+/* flock(1) has a file, or the number of a descriptor, in place of -k. */
+static void
+refuse_without_key(struct settings *settings, char **rest)
+{
+	const char *first = *rest;
+	char file[OPTS_KEY_MAX / 2], name[64];
+
+	if (first != NULL && *first != '\0' && rest[1] == NULL &&
+	    strspn(first, "0123456789") == strlen(first)) {
+		settings_fail(settings, OPT_KEY,
+		    "no key given: a lock has a name, not a file descriptor "
+		    "(-k NAME COMMAND)");
+	} else if (is_url(first)) {
+		settings_fail(settings, OPT_KEY,
+		    "no key given, and a URL is not a command "
+		    "(-k NAME -r URL)");
+	} else if (first != NULL && is_lock_file(first)) {
+		escape_quote(first, file, sizeof(file));
+		suggest_name(first, name, sizeof(name));
+		settings_fail(settings, OPT_KEY,
+		    "no key given: a lock has a name, not a file (-k %s "
+		    "instead of %s)",
+		    name, file);
+	} else {
+		settings_fail(settings, OPT_KEY, "no key given (-k NAME)");
+	}
+}
+
+static void
+check_keys(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->key_count == 0) {
+		refuse_without_key(settings, rest);
+		return;
+	}
+	for (size_t i = 0; i < opts->key_count; i++)
+		check_key(settings, &opts->keys[i]);
+	opts->names = join_names(opts);
+}
+
+static char **
+shell_command(const char *text)
+{
+	char **command = mem_alloc(4 * sizeof(*command));
+	char *shell = getenv("SHELL");
+
+	command[0] = shell != NULL && *shell != '\0' ? shell : "/bin/sh";
+	command[1] = "-c";
+	command[2] = mem_strdup(text);
+	return command;
+}
+
+static void
+check_command(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+	const char *shell = opts->shell_command;
+	const char *first = shell != NULL ? shell : *rest;
+
+	if (first == NULL)
+		settings_fail(settings, OPT_COMMAND, "no command given");
+	else if (*first == '\0')
+		settings_fail(settings, OPT_COMMAND, "the command is empty");
+	else if (shell == NULL && is_url(first))
+		settings_fail(settings, OPT_COMMAND,
+		    "a URL is not a command (-r URL names the server)");
+	else if (shell == NULL)
+		opts->command = rest;
+	else if (*rest != NULL)
+		settings_fail(settings, OPT_COMMAND,
+		    "-c takes no further arguments");
+	else
+		opts->command = shell_command(shell);
+}
+
+/* They are one setting: the source with the higher precedence wins; two of
+ * equal precedence conflict. */
+static void
+check_kind(struct settings *settings)
+{
+	const struct {
+		enum option_id id;
+		bool given;
+		char letter;
+	} kinds[] = {{OPT_EXCLUSIVE, settings->opts->exclusive, 'x'},
+	    {OPT_SHARED, settings->opts->shared, 's'},
+	    {OPT_PERMITS, settings->opts->permits > 0, 'p'}};
+	enum option_id best = OPT_KEY; /* none */
+
+	settings->opts->kind = 'x';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		enum option_id id = kinds[i].id;
+		int order =
+		    best == OPT_KEY ? 1 : settings_compare(settings, id, best);
+
+		if (!kinds[i].given || order < 0)
+			continue;
+		if (order == 0)
+			settings_fail(settings, id,
+			    "only one of --exclusive, --shared and --permits "
+			    "can be given");
+		best = id;
+		settings->opts->kind = kinds[i].letter;
+	}
+}
+
+static const char *const action_names[] = {
+    [OPTS_STATUS] = "--status",
+    [OPTS_LIST] = "--list",
+    [OPTS_FORCE_RELEASE] = "--force-release",
+    [OPTS_HOLD] = "--hold",
+    [OPTS_DOCTOR] = "--doctor",
+    [OPTS_SHOW_CONFIG] = "--show-config",
+};
+
+/* Each action but running excludes all others. */
+static void
+check_action(struct settings *settings)
+{
+	enum opts_action action = settings->opts->action;
+
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+
+		if (settings->origins[id] != ORIGIN_COMMAND_LINE)
+			continue;
+		if (row->action != OPTS_RUN && row->action != action)
+			settings_fail(settings, id,
+			    "--%s and %s exclude each other", row->longs[0],
+			    action_names[action]);
+		else if (row->with != 0 &&
+			 !(row->with & OPTS_ACTION_BIT(action)))
+			settings_fail(settings, id, "--%s needs %s",
+			    row->longs[0], row->with_names);
+	}
+}
+
+/* Scripts repeat --list: each time its status says whether that went well. */
+static void
+check_watch(struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	const char *obstacle;
+
+	if (opts->watch_ms == 0)
+		return;
+	obstacle = terminal_find_obstacle();
+	if (opts->json)
+		settings_fail(settings, OPT_JSON,
+		    "--watch and --json exclude each other");
+	if (settings->origins[OPT_QUIET] == ORIGIN_COMMAND_LINE)
+		settings_fail(settings, OPT_QUIET,
+		    "--watch and -q exclude each other");
+	if (obstacle != NULL)
+		settings_fail(settings, OPT_WATCH,
+		    "--watch needs a terminal, and %s; without one, repeat "
+		    "--list",
+		    obstacle);
+}
+
+static void
+check_list(struct settings *settings, char **rest)
+{
+	char **end = settings->opts->globs;
+
+	if (settings->opts->key_count > 0)
+		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
+	check_watch(settings);
+	while (*end != NULL)
+		end++;
+	while (*rest != NULL)
+		*end++ = *rest++;
+}
+
+/* What looks at one lock, or acts on it. */
+static void
+check_single(struct settings *settings, const char *name, char **rest)
+{
+	const struct opts *opts = settings->opts;
+
+	check_keys(settings, rest);
+	if (opts->key_count > 1)
+		settings_fail(settings, OPT_KEY, "%s takes one key", name);
+	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
+	    !opts->yes && !isatty(STDIN_FILENO))
+		settings_fail(settings, OPT_FORCE_RELEASE,
+		    "--force-release needs --token or --yes if it cannot "
+		    "ask on a terminal");
+}
+
+/* --show-config shows also what holds for any lock, and --doctor examines what
+ * does not depend on one. */
+static void
+check_optional(struct settings *settings, const char *name, char **rest)
+{
+	const struct opts *opts = settings->opts;
+
+	if (*rest != NULL)
+		settings_fail(settings, OPT_COMMAND, "%s takes no command",
+		    name);
+	else if (opts->key_count > 0)
+		check_keys(settings, rest);
+	if (opts->action == OPTS_DOCTOR && opts->key_count > 1)
+		settings_fail(settings, OPT_KEY, "%s takes one key", name);
+}
+
+/* The arguments that follow the options. */
+static void
+check_rest(struct settings *settings, char **rest)
+{
+	enum opts_action action = settings->opts->action;
+	const char *name = action_names[action];
+
+	if (action == OPTS_RUN) {
+		check_keys(settings, rest);
+		check_command(settings, rest);
+	} else if (settings->opts->shell_command != NULL ||
+		   (action != OPTS_LIST && *rest != NULL &&
+		       settings->opts->key_count > 0)) {
+		settings_fail(settings, OPT_COMMAND, "%s takes no command",
+		    name);
+	} else if (action == OPTS_LIST) {
+		check_list(settings, rest);
+	} else if (action == OPTS_SHOW_CONFIG || action == OPTS_DOCTOR) {
+		check_optional(settings, name, rest);
+	} else {
+		check_single(settings, name, rest);
+	}
+}
+
+/* The option as it is called where it was set. */
+static const char *
+name_of(const struct settings *settings, enum option_id id, const char *name)
+{
+	enum origin origin = settings->origins[id];
+
+	return origin == ORIGIN_COMMAND_LINE  ? name
+	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
+					      : opts_table[id].longs[0];
+}
+
+/* -n and -w are one setting. */
+static void
+check_wait(struct settings *settings)
+{
+	int order = settings_compare(settings, OPT_NONBLOCK, OPT_WAIT);
+
+	if (!settings->opts->nonblock || order < 0)
+		return;
+	if (order == 0 && settings->opts->wait_ms > 0)
+		settings_fail(settings, OPT_NONBLOCK,
+		    "%s and %s exclude each other",
+		    name_of(settings, OPT_NONBLOCK, "-n"),
+		    name_of(settings, OPT_WAIT, "-w"));
+	settings->opts->wait_ms = 0;
+}
+
+/* With -q, --status and --list answer by their exit status alone. Variables are
+ * set for runs, so that they do not silence these. */
+static void
+check_quiet(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	const enum origin *origins = settings->origins;
+
+	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST)
+		return;
+	if (origins[OPT_QUIET] != ORIGIN_COMMAND_LINE)
+		opts->quiet = false;
+	if (origins[OPT_CONFLICT_EXIT_CODE] != ORIGIN_COMMAND_LINE)
+		opts->conflict_exit = EXITCODE_BUSY;
+}
+
+/* A hold is exclusive and has no job. Variables that say otherwise are those of
+ * runs. */
+static void
+check_hold(struct settings *settings)
+{
+	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
+	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_SPLAY,
+	    OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
+	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS};
+	struct opts *opts = settings->opts;
+
+	if (opts->action != OPTS_HOLD)
+		return;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+			settings_fail(settings, ids[i],
+			    "--%s and --hold exclude each other",
+			    opts_table[ids[i]].longs[0]);
+	opts->kind = 'x';
+	opts->history_ms = 0; /* it is no run */
+	opts->once_ms = 0;
+	opts->ttl_ms =
+	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
+}
+
+/* What only looks at locks is not logged. */
+static void
+check_log(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	unsigned logged = opts_table[OPT_LOG_TO].with;
+
+	if (!(logged & OPTS_ACTION_BIT(opts->action))) {
+		opts->log_json = 0;
+		opts->log_to = NULL;
+	} else if (opts->log_to != NULL &&
+		   strcmp(opts->log_to, "stderr") == 0) {
+		opts->log_to = NULL;
+	}
+}
+
+/* It is part of each renewal, of which several must fit into a ttl. */
+static void
+check_replicas(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	int64_t usual = opts->ttl_ms / 8;
+
+	if (opts->replicas_ms > opts->ttl_ms / 4)
+		settings_fail(settings, OPT_WAIT_REPLICAS,
+		    "--wait-replicas cannot take longer than a quarter of "
+		    "the ttl");
+	if (opts->replicas == 0)
+		opts->replicas_ms = 0;
+	else if (opts->replicas_ms == 0)
+		opts->replicas_ms =
+		    usual < REPLICAS_MAX_MS ? usual : REPLICAS_MAX_MS;
+}
+
+static void
+fill_defaults(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->server_count == 0) {
+		settings_set(settings, OPT_REDIS, OPTS_DEFAULT_URL,
+		    ORIGIN_DEFAULT);
+		opts->servers[0].is_default = true;
+	}
+	if (settings->origins[OPT_KILL_AFTER] == ORIGIN_DEFAULT)
+		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
+					  ? opts->ttl_ms / 6
+					  : KILL_AFTER_MAX_MS;
+	if (settings->origins[OPT_MIN_UPTIME] == ORIGIN_DEFAULT)
+		opts->min_uptime_ms =
+		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
+}
+
+/* What is to blame for a conflict with several servers: the option, if it was
+ * given, or the list of servers. */
+static enum option_id
+blame(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] == ORIGIN_COMMAND_LINE ? id : OPT_REDIS;
+}
+
+static void
+check_servers(struct settings *settings)
+{
+	const struct opts *opts = settings->opts;
+	const struct endpoint *servers = opts->servers;
+
+	for (size_t i = 0; i < opts->server_count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(servers[i].label, servers[j].label) == 0)
+				settings_fail(settings, OPT_REDIS,
+				    "the same server is given twice: %s",
+				    servers[i].label);
+	if (opts->server_count > 1 &&
+	    (opts->action == OPTS_HOLD || opts->watch_ms > 0))
+		settings_fail(settings, OPT_REDIS, "%s needs a single server",
+		    opts->watch_ms > 0 ? "--watch" : "--hold");
+	if (opts->server_count < 2 || opts->action != OPTS_RUN)
+		return;
+	if (opts->kind != 'x')
+		settings_fail(settings,
+		    blame(settings,
+			opts->kind == 's' ? OPT_SHARED : OPT_PERMITS),
+		    "locks on several servers are exclusive");
+	if (opts->key_count > 1)
+		settings_fail(settings, OPT_KEY,
+		    "several servers hold one lock, not several (-k)");
+	if (opts->max_waiters != OPTS_ANY_WAITERS)
+		settings_fail(settings, blame(settings, OPT_MAX_WAITERS),
+		    "--max-waiters needs a single server: several servers "
+		    "keep no queue");
+}
+
+/* It depends on the history of one lock, which a single server keeps. */
+static void
+check_once(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
+			  : opts->key_count > 1 ? "takes one key (-k)"
+			  : opts->server_count > 1
+			      ? "needs a single server: several servers keep "
+				"no history"
+			  : opts->history_ms == 0
+			      ? "needs the history (--keep-history is 0)"
+			      : NULL;
+
+	if (opts->action == OPTS_RUN && opts->once_ms > 0 && why != NULL)
+		settings_fail(settings, OPT_ONCE_PER, "--once-per %s", why);
+	if (opts->history_ms < opts->once_ms)
+		opts->history_ms = opts->once_ms;
+}
+
+static bool
+any_speaks_tls(const struct opts *opts)
+{
+	for (size_t i = 0; i < opts->server_count; i++)
+		if (opts->servers[i].tls)
+			return true;
+	return false;
+}
+
+/* The variables may be set on all hosts of a fleet. An option shows that the
+ * user expects TLS. */
+static void
+check_tls(struct settings *settings)
+{
+	static const enum option_id ids[] = {OPT_TLS_CA, OPT_TLS_CERT,
+	    OPT_TLS_KEY};
+	const struct opts *opts = settings->opts;
+	bool tls = any_speaks_tls(opts);
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (!tls && settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+			settings_fail(settings, ids[i],
+			    "--%s needs a server with TLS (rediss://)",
+			    opts_table[ids[i]].longs[0]);
+	if (tls && opts->tls_key != NULL && opts->tls_cert == NULL)
+		settings_fail(settings, OPT_TLS_KEY,
+		    "a key without its certificate (--tls-cert)");
+}
+
+void
+opts_check(struct settings *settings, char **rest)
+{
+	check_action(settings);
+	check_rest(settings, rest);
+	check_kind(settings);
+	check_wait(settings);
+	check_quiet(settings);
+	check_hold(settings);
+	check_log(settings);
+	fill_defaults(settings);
+	check_servers(settings);
+	check_once(settings);
+	check_tls(settings);
+	check_replicas(settings);
+}

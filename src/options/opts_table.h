@@ -1,0 +1,135 @@
+/* The table of options. The command line, the environment, --help and
+ * --dump-options come from it. */
+#ifndef OPTS_TABLE_H
+#define OPTS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options/opts.h"
+
+#define OPTS_DEFAULT_URL "redis://127.0.0.1:6379"
+
+enum { OPTS_SHORTS_MAX = 2, OPTS_LONGS_MAX = 3 };
+
+enum option_id {
+	OPT_KEY,
+	OPT_EXCLUSIVE,
+	OPT_SHARED,
+	OPT_PERMITS,
+	OPT_TTL,
+	OPT_MIN_HOLD,
+	OPT_KEEP_HISTORY,
+	OPT_ONCE_PER,
+	OPT_ONCE_EXIT_CODE,
+	OPT_NONBLOCK,
+	OPT_WAIT,
+	OPT_MAX_WAITERS,
+	OPT_CONFLICT_EXIT_CODE,
+	OPT_QUIET,
+	OPT_SPLAY,
+	OPT_COMMAND,
+	OPT_LABEL,
+	OPT_WAIT_ALL,
+	OPT_MAX_RUN,
+	OPT_WARN_AFTER,
+	OPT_HOOK,
+	OPT_ON_LOST,
+	OPT_KILL_AFTER,
+	OPT_ON_UNAVAILABLE,
+	OPT_SERVER_TIMEOUT,
+	OPT_REDIS,
+	OPT_REDIS_URL,
+	OPT_MIN_UPTIME,
+	OPT_WAIT_REPLICAS,
+	OPT_PREFIX,
+	OPT_USER,
+	OPT_PASSWORD_FILE,
+	OPT_PASSWORD,
+	OPT_NO_PASSWORD,
+	OPT_SENTINEL_USER,
+	OPT_SENTINEL_PASSWORD_FILE,
+	OPT_SENTINEL_PASSWORD,
+	OPT_TLS_CA,
+	OPT_TLS_CERT,
+	OPT_TLS_KEY,
+	OPT_STATUS,
+	OPT_LIST,
+	OPT_FORCE_RELEASE,
+	OPT_HOLD,
+	OPT_DOCTOR,
+	OPT_JSON,
+	OPT_OLDER_THAN,
+	OPT_WATCH,
+	OPT_TOKEN,
+	OPT_YES,
+	OPT_VERBOSE,
+	OPT_LOG_FORMAT,
+	OPT_LOG_TO,
+	OPT_PROGRESS,
+	OPT_METRICS,
+	OPT_CONFIG,
+	OPT_PROFILE,
+	OPT_SHOW_CONFIG,
+	OPT_HELP,
+	OPT_VERSION,
+	OPT_DUMP,
+	OPT_NO_UNLOCK,
+	OPT_NO_CLOSE,
+	OPT_NO_FORK,
+	OPT_NO_FCNTL,
+	OPT_COUNT,
+};
+
+/* How the text of a setting becomes a value. */
+enum opts_type {
+	OPTS_SWITCH,
+	OPTS_CHOICE, /* a word of the argument: becomes its place in it */
+	OPTS_TEXT,
+	OPTS_FILE,
+	OPTS_NUMBER,
+	OPTS_DURATION,
+	OPTS_KEY,
+	OPTS_SERVER,
+	OPTS_FALLBACK_SERVER,
+	OPTS_REPLICAS,
+	OPTS_PASSWORD,
+	OPTS_REFUSED,
+	OPTS_ACTION,
+};
+
+/* A setting. Without longs: environment only. Without variable: command line
+ * only. Without help: hidden. */
+struct opts_row {
+	const char *section; /* which begins here */
+	char shorts[OPTS_SHORTS_MAX + 1];
+	bool once;			       /* on the command line */
+	bool secret;			       /* never quoted */
+	bool outside;			       /* in no configuration file */
+	const char *longs[OPTS_LONGS_MAX + 1]; /* the first is the main one */
+	const char *argument;		       /* NULL: a switch */
+	const char *implied; /* where it may be left out; else NULL */
+	const char *variable;
+	const char *help;
+	enum opts_type type;
+	size_t field;	     /* offset in struct opts */
+	int64_t min, max;    /* of a text: bytes */
+	const char *mistake; /* the reason, for what is not in that range */
+	enum opts_action action;
+	unsigned with;		/* only with these actions, as bits, */
+	const char *with_names; /* and in words */
+};
+
+#define OPTS_ACTION_BIT(action) (1U << (action))
+
+extern const struct opts_row opts_table[OPT_COUNT];
+
+/* Whether configuration files may set the option, by its long names. */
+bool opts_row_is_in_files(const struct opts_row *row);
+
+/* Print to stdout. 0, or -1 with errno when stdout can't take it. */
+int opts_table_print_help(void);
+int opts_table_print_dump(void);
+
+#endif

@@ -1,0 +1,330 @@
+#include "options/settings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/secret.h"
+
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
+
+/* --- text to value: NULL, or the reason why not ----------------------- */
+
+static const char *
+set_switch(bool *field, const char *text)
+{
+	static const char *const words[][2] = {{"0", "1"}, {"no", "yes"},
+	    {"false", "true"}, {"off", "on"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		for (int value = 0; value < 2; value++) {
+			if (strcmp(text, words[i][value]) == 0) {
+				*field = value;
+				return NULL;
+			}
+		}
+	}
+	return "neither yes nor no";
+}
+
+/* The argument is "THIS|THAT|...". The field becomes the index of the word. */
+static const char *
+set_choice(int *field, const struct opts_row *row, const char *text)
+{
+	const char *word = row->argument;
+
+	for (int place = 0;; place++) {
+		size_t length = strcspn(word, "|");
+		if (strlen(text) == length &&
+		    strncmp(text, word, length) == 0) {
+			*field = place;
+			return NULL;
+		}
+		if (word[length] == '\0')
+			return row->mistake;
+		word += length + 1;
+	}
+}
+
+static const char *
+set_number(int *field, const struct opts_row *row, const char *text)
+{
+	int64_t value;
+
+	if (num_int(text, row->min, row->max, &value) < 0)
+		return row->mistake;
+	*field = (int)value;
+	return NULL;
+}
+
+static const char *
+set_duration(int64_t *field, const struct opts_row *row, const char *text)
+{
+	int64_t value;
+
+	if (num_duration(text, &value) < 0)
+		return "not a duration (a number with ms, s, min, h or d, "
+		       "such as 90, 1.5h or 1h30m)";
+	if (value < row->min || value > row->max)
+		return row->mistake;
+	*field = value;
+	return NULL;
+}
+
+/* A row without a mistake accepts any text. */
+static const char *
+set_text(const char **field, const struct opts_row *row, const char *text)
+{
+	int64_t length = (int64_t)strlen(text);
+
+	if (row->mistake != NULL && (length < row->min || length > row->max))
+		return row->mistake;
+	*field = text;
+	return NULL;
+}
+
+static const char *
+set_replicas(struct opts *opts, const struct opts_row *row, const char *text)
+{
+	size_t length = strcspn(text, ":");
+	char digits[sizeof("1000")] = "";
+	int64_t count, ms = 0;
+
+	if (length < sizeof(digits))
+		memcpy(digits, text, length);
+	if (num_int(digits, row->min, row->max, &count) < 0 ||
+	    (text[length] == ':' &&
+		(num_duration(text + length + 1, &ms) < 0 || ms == 0)))
+		return row->mistake;
+	opts->replicas = (int)count;
+	opts->replicas_ms = ms;
+	return NULL;
+}
+
+static const char *
+add_key(struct opts *opts, const char *text)
+{
+	if (opts->key_count == OPTS_KEYS_MAX)
+		return "more than " TEXT_OF(OPTS_KEYS_MAX) " locks";
+	opts->keys[opts->key_count++].name = text;
+	return NULL;
+}
+
+static const char *
+add_server(struct opts *opts, const char *url)
+{
+	const char *reason;
+
+	if (strchr(url, ' ') != NULL)
+		return "one server per -r (-r URL -r URL)";
+	if (opts->server_count == OPTS_SERVERS_MAX)
+		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
+	reason = url_parse(url, &opts->servers[opts->server_count]);
+	if (reason == NULL)
+		opts->server_count++;
+	return reason;
+}
+
+/* The variable lists all servers. */
+static const char *
+add_servers(struct opts *opts, const char *text)
+{
+	bool secret = strchr(text, '@') != NULL;
+	char *list =
+	    secret ? mem_secret_copy(text, strlen(text)) : mem_strdup(text);
+	char *rest, *url = strtok_r(list, " ", &rest);
+	const char *reason = url == NULL ? "no URL" : NULL;
+
+	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
+		reason = add_server(opts, url);
+	if (secret)
+		secret_free(list);
+	else
+		free(list);
+	return reason;
+}
+
+static const char *
+set_value(struct settings *settings, const struct opts_row *row,
+    const char *text)
+{
+	struct opts *opts = settings->opts;
+	void *field = (char *)opts + row->field;
+	enum origin servers = settings->origins[OPT_REDIS];
+
+	switch (row->type) {
+	case OPTS_SWITCH:
+		return set_switch(field, text);
+	case OPTS_CHOICE:
+		return set_choice(field, row, text);
+	case OPTS_NUMBER:
+		return set_number(field, row, text);
+	case OPTS_DURATION:
+		return set_duration(field, row, text);
+	case OPTS_REPLICAS:
+		return set_replicas(opts, row, text);
+	case OPTS_KEY:
+		return add_key(opts, text);
+	case OPTS_SERVER:
+		return servers == ORIGIN_COMMAND_LINE ? add_server(opts, text)
+						      : add_servers(opts, text);
+	case OPTS_FALLBACK_SERVER: /* the application's: ours has precedence */
+		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
+						 : NULL;
+	case OPTS_TEXT:
+		return set_text(field, row, text);
+	case OPTS_FILE:
+		*(const char **)field = text;
+		return NULL;
+	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
+		*(char **)field = mem_secret_copy(text, strlen(text));
+		return NULL;
+	case OPTS_ACTION:
+		return NULL;
+	case OPTS_REFUSED:
+		break;
+	}
+	return row->mistake;
+}
+
+/* ---------------------------------------------------------------------- */
+
+static bool
+is_in_file(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] > ORIGIN_DEFAULT &&
+	       settings->origins[id] < ORIGIN_ENVIRONMENT;
+}
+
+static void
+fail(struct settings *settings, int status, const char *place, const char *text)
+{
+	bool runs = settings->opts->action == OPTS_RUN;
+
+	if (settings->status != 0)
+		return;
+	settings->status = status;
+	log_warnx("%s%s%s", place, text,
+	    status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
+	    : runs		     ? "; " OPTS_NOT_STARTED
+				     : "");
+}
+
+void
+settings_fail(struct settings *settings, enum option_id id, const char *format,
+    ...)
+{
+	bool usage = (settings->origins[id] == ORIGIN_DEFAULT ||
+			 settings->origins[id] == ORIGIN_COMMAND_LINE) &&
+		     opts_table[id].type != OPTS_FILE;
+	const struct place *place = &settings->places[id];
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (is_in_file(settings, id))
+		settings_fail_at(settings, place->file, place->line, "%s",
+		    text);
+	else
+		fail(settings, usage ? EXITCODE_USAGE : EXITCODE_CONFIG, "",
+		    text);
+}
+
+void
+settings_fail_at(struct settings *settings, const char *file, int line,
+    const char *format, ...)
+{
+	char *place = line > 0 ? mem_printf("%s:%d: ", file, line)
+			       : mem_printf("%s: ", file);
+	char text[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fail(settings, EXITCODE_CONFIG, place, text);
+	free(place);
+}
+
+char *
+settings_name(const struct settings *settings, enum option_id id,
+    enum origin origin)
+{
+	if (origin == ORIGIN_ENVIRONMENT)
+		return mem_strdup(opts_table[id].variable);
+	if (origin != ORIGIN_COMMAND_LINE)
+		return mem_strdup(opts_table[id].longs[0]);
+	if (settings->given < SETTINGS_LONG_OPTION)
+		return mem_printf("-%c", settings->given);
+	return mem_printf("--%s", opts_table[id].longs[0]);
+}
+
+bool
+settings_are_ignored(const struct settings *settings)
+{
+	enum opts_action action = settings->opts->action;
+
+	return action == OPTS_HELP || action == OPTS_VERSION ||
+	       action == OPTS_DUMP;
+}
+
+const char *
+settings_try(enum option_id id, const char *text, bool *secret)
+{
+	struct opts opts = {.server_count = 0};
+	struct settings settings = {.opts = &opts};
+	const char *reason = set_value(&settings, &opts_table[id], text);
+
+	for (size_t i = 0; i < opts.server_count; i++) {
+		*secret |= opts.servers[i].password != NULL;
+		endpoint_fini(&opts.servers[i]);
+	}
+	return reason;
+}
+
+int
+settings_compare(const struct settings *settings, enum option_id one,
+    enum option_id other)
+{
+	if (settings->origins[one] != settings->origins[other])
+		return (int)settings->origins[one] -
+		       (int)settings->origins[other];
+	return settings->places[one].section - settings->places[other].section;
+}
+
+void
+settings_set(struct settings *settings, enum option_id id, const char *text,
+    enum origin origin)
+{
+	const struct opts_row *row = &opts_table[id];
+	bool again = row->once && settings->origins[id] == ORIGIN_COMMAND_LINE;
+	const char *reason;
+	char *name;
+
+	if (settings->status != 0 || settings_are_ignored(settings) ||
+	    settings->origins[id] > origin)
+		return;
+	settings->origins[id] = origin;
+	settings->texts[id] = row->secret ? NULL : text;
+	reason = again ? "can be given once" : set_value(settings, row, text);
+	if (row->action != OPTS_RUN)
+		settings->opts->action = row->action;
+	if (reason == NULL)
+		return;
+	name = settings_name(settings, id, origin);
+	if (again)
+		settings_fail(settings, id, "%s %s", name, reason);
+	else if (row->secret || row->type == OPTS_REFUSED)
+		settings_fail(settings, id, "%s: %s", name, reason);
+	else
+		settings_fail(settings, id, "%s '%s': %s", name, text, reason);
+	free(name);
+}

@@ -1,0 +1,73 @@
+/* What has been set so far: the values, where each of them comes from, and the
+ * first mistake. */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include <stdbool.h>
+
+#include "options/opts.h"
+#include "options/opts_table.h"
+
+/* The higher one wins. */
+enum origin {
+	ORIGIN_DEFAULT,
+	ORIGIN_GENERAL, /* this one and the next two: configuration files */
+	ORIGIN_PROFILE,
+	ORIGIN_LOCK,
+	ORIGIN_ENVIRONMENT,
+	ORIGIN_COMMAND_LINE,
+};
+
+/* A line of a configuration file. */
+struct place {
+	const char *file;
+	int line;
+	int section; /* counted over all files: later ones have precedence */
+	const char *section_name;
+};
+
+/* What getopt_long returns for long options: this and up. */
+enum { SETTINGS_LONG_OPTION = 256 };
+
+struct settings {
+	struct opts *opts;
+	enum origin origins[OPT_COUNT];
+	struct place places[OPT_COUNT]; /* of what comes from files */
+	const char *texts[OPT_COUNT];	/* the latest, not of what is secret */
+	int given;  /* what getopt_long returned for this option */
+	int status; /* of the first mistake; the rest is ignored */
+};
+
+/* Sets the option from text, unless it has been set from a higher origin, after
+ * a mistake, or when opts->action only prints what is built in. A text that is
+ * refused is a mistake. What *opts holds may point into text. */
+void settings_set(struct settings *settings, enum option_id id,
+    const char *text, enum origin origin);
+
+/* Whether text is a value of the option, which nothing is set to: NULL, or the
+ * reason why not. Sets *secret if there is a password in it. */
+const char *settings_try(enum option_id id, const char *text, bool *secret);
+
+/* Above 0 if the first option comes from a source with a higher precedence,
+ * below 0 if the second does, otherwise 0. */
+int settings_compare(const struct settings *settings, enum option_id one,
+    enum option_id other);
+
+/* Prints the first mistake, and sets its status: EXITCODE_CONFIG if the option
+ * is set by a file, by the environment or names a file, otherwise
+ * EXITCODE_USAGE. A message about an option of a file begins with its place. */
+void settings_fail(struct settings *settings, enum option_id id,
+    const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same for a line of a configuration file; line 0 is the whole file. */
+void settings_fail_at(struct settings *settings, const char *file, int line,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The option as it was given, or the variable; to be freed. */
+char *settings_name(const struct settings *settings, enum option_id id,
+    enum origin origin);
+
+/* Whether the action only prints what is built in: then nothing else counts. */
+bool settings_are_ignored(const struct settings *settings);
+
+#endif

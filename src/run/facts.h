@@ -1,0 +1,45 @@
+/* What a run has come to so far, gathered from its events: for sinks that give
+ * their readers all of it with each event. Times are those of clock_now, and 0
+ * while they have not come. */
+#ifndef FACTS_H
+#define FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/token.h"
+#include "run/event.h"
+
+/* As much of a token as others may see. */
+enum { FACTS_TOKEN_SHOWN = 8, FACTS_SERVER_MAX = 512 };
+
+/* Texts are empty if they are unknown. */
+struct facts_lock {
+	char token[TOKEN_SIZE];
+	char fence[24];
+	char server[FACTS_SERVER_MAX]; /* without password */
+};
+
+struct facts {
+	const struct opts *opts;
+	struct facts_lock locks[OPTS_KEYS_MAX]; /* as opts->keys */
+	int64_t begun_at;			/* the first try */
+	int64_t acquired_at;			/* all of them */
+	int64_t started_at;			/* the job */
+	int64_t freed_at;			/* released or lost */
+	int64_t ended_at;			/* the run */
+};
+
+void facts_init(struct facts *facts, const struct opts *opts);
+void facts_take(struct facts *facts, const struct event *event);
+
+/* The lock of that name, or NULL. */
+const struct facts_lock *facts_find(const struct facts *facts,
+    const char *name);
+
+/* How long the run has waited for its locks, and held them, so far. -1: it has
+ * not begun to. */
+int64_t facts_waited_ms(const struct facts *facts);
+int64_t facts_held_ms(const struct facts *facts);
+
+#endif

@@ -1,0 +1,371 @@
+#include "run/job_watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/exitcode.h"
+
+enum {
+	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
+	PAUSE_MIN_MS = 20,	  /* of our own: the server is asked again */
+	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
+	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
+	LOOK_AGAIN_MS = 20, /* at a guard that kills, or what a dead one left */
+	UNKILLABLE_MS =
+	    5000, /* processes that outlive KILL are given up then */
+};
+
+static void
+emit(const struct job_watch *watch, struct event event)
+{
+	events_emit(watch->ending->events, &event);
+}
+
+static void
+add_lock_ending(struct job_watch *watch, enum ending_reason reason,
+    enum event_then then)
+{
+	ending_add_lock(watch->ending, reason, watch->set->about, then);
+}
+
+/* --- deadlines -------------------------------------------------------- */
+
+/* KILL takes time. In the first half the guard must begin; in the second we can
+ * still do it without the guard. */
+static int64_t
+kill_ahead(const struct job_watch *watch)
+{
+	int64_t ahead = watch->opts->ttl_ms / 100;
+
+	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
+}
+
+/* When KILL is sent for the job to be dead at the end of the lease. */
+static int64_t
+kill_at(const struct job_watch *watch)
+{
+	if (!watch->locked || watch->opts->lost_warn)
+		return CLOCK_NEVER;
+	return watch->set->valid_until - kill_ahead(watch);
+}
+
+static int64_t
+grace(const struct job_watch *watch)
+{
+	return clock_min(watch->opts->kill_after_ms, watch->opts->ttl_ms / 2);
+}
+
+static int64_t
+term_at(const struct job_watch *watch)
+{
+	int64_t at = kill_at(watch);
+
+	return at == CLOCK_NEVER ? CLOCK_NEVER : at - grace(watch);
+}
+
+int64_t
+job_watch_start(struct job_watch *watch)
+{
+	const struct opts *opts = watch->opts;
+	int64_t now = clock_now();
+
+	watch->overrun_at = watch->killed_at = watch->warn_at = CLOCK_NEVER;
+	if (opts->max_run_ms != 0) {
+		watch->overrun_at = now + opts->max_run_ms;
+		watch->killed_at = watch->overrun_at + opts->kill_after_ms;
+	}
+	if (opts->warn_after_ms != 0 && watch->locked)
+		watch->warn_at = now + opts->warn_after_ms;
+	return kill_at(watch);
+}
+
+/* --- the end of the job ----------------------------------------------- */
+
+static int
+job_status(const struct job *job)
+{
+	if (!job->ended)
+		return 0;
+	if (WIFSIGNALED(job->status))
+		return -WTERMSIG(job->status);
+	return WEXITSTATUS(job->status);
+}
+
+static void
+add_exec_failure(struct job_watch *watch)
+{
+	const struct child *child = watch->child;
+	int error = watch->guard->job.exec_error;
+	int status = child_exec_exit_code(child, error);
+	bool there = status == EXITCODE_CANNOT_RUN && error == ENOENT;
+
+	ending_add(watch->ending, ENDING_NOT_RUN,
+	    (struct event){.command = child->path,
+		.why = there ? "its interpreter is not found" : strerror(error),
+		.then = EVENT_THEN_NOT_STARTED,
+		.status = status});
+}
+
+/* A command that was not executed has not ended. One that ended without a
+ * status was killed by the guard, or died with it. */
+static void
+report_end(const struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+
+	if (job->exec_error == 0 && job->state != JOB_LATE)
+		emit(watch,
+		    (struct event){.type = EVENT_JOB_ENDED,
+			.status = job->ended ? job_status(job) : -SIGKILL});
+}
+
+/* Whether the lease ended before what needed it. */
+static bool
+is_late(const struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+	bool overrun = watch->ending->reason == ENDING_OVERRUN;
+	bool all = watch->opts->wait_all || overrun || !job->ended;
+	int64_t over_at = all ? job->gone_at : job->ended_at;
+
+	if (job->state == JOB_LATE && !overrun)
+		return true;
+	return watch->locked && over_at >= watch->set->valid_until;
+}
+
+static void
+finish(struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+	struct ending *ending = watch->ending;
+
+	report_end(watch);
+	watch->state = JOB_WATCH_OVER;
+	if (!ending_is_lost(ending) && is_late(watch))
+		add_lock_ending(watch, ENDING_JOB_LATE,
+		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
+					   : EVENT_THEN_NOTHING);
+	else if (ending->reason == ENDING_NONE && job->exec_error != 0)
+		add_exec_failure(watch);
+	else if (ending->reason == ENDING_NONE)
+		ending_add(ending, ENDING_JOB,
+		    (struct event){.status = job_status(job)});
+}
+
+/* --- RUNNING ---------------------------------------------------------- */
+
+static void
+begin_stop(struct job_watch *watch, int64_t stop_by)
+{
+	watch->state = JOB_WATCH_STOPPING;
+	watch->stopping_since = clock_now();
+	watch->stop_by = stop_by;
+	emit(watch, (struct event){.type = EVENT_JOB_STOPPING});
+	guard_terminate(watch->guard);
+}
+
+static void
+on_lost(struct job_watch *watch)
+{
+	int64_t grace_ms = clock_min(grace(watch), LOST_GRACE_MAX_MS);
+
+	if (ending_is_lost(watch->ending))
+		return;
+	watch->warn_at = CLOCK_NEVER;
+	if (watch->opts->lost_warn) {
+		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_CONTINUES);
+		return;
+	}
+	add_lock_ending(watch, ENDING_LOST, EVENT_THEN_STOPPED);
+	begin_stop(watch,
+	    clock_min(watch->set->valid_until, clock_now() + grace_ms));
+}
+
+/* An outage that has lasted until here ends the job in time. After a pause of
+ * our own the server is asked once more, and given a moment to reply. Returns
+ * when to look again. */
+static int64_t
+on_lease_ending(struct job_watch *watch)
+{
+	int64_t now = clock_now();
+
+	if (watch->loop->late_ms >= PAUSE_MIN_MS &&
+	    watch->last_chance_at == 0) {
+		watch->last_chance_at =
+		    clock_min(now + LAST_CHANCE_MS, kill_at(watch));
+		set_renew(watch->set);
+	}
+	if (now < watch->last_chance_at)
+		return watch->last_chance_at;
+	/* A renewal that comes yet keeps the lock, but not the job. */
+	add_lock_ending(watch, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
+	begin_stop(watch, kill_at(watch));
+	return CLOCK_NEVER;
+}
+
+/* Returns when to look again. */
+static int64_t
+watch_lease(struct job_watch *watch)
+{
+	observer_watch_lease(watch->observer, watch->set);
+	if (watch->set->state == LOCK_LOST) {
+		on_lost(watch);
+		return CLOCK_NEVER;
+	}
+	if (clock_now() >= term_at(watch))
+		return on_lease_ending(watch);
+	watch->last_chance_at = 0;
+	return term_at(watch);
+}
+
+static void
+add_overrun(struct job_watch *watch, enum event_then then)
+{
+	ending_add(watch->ending, ENDING_OVERRUN,
+	    (struct event){.ms = watch->opts->max_run_ms, .then = then});
+}
+
+/* Returns when to look again. */
+static int64_t
+watch_limits(struct job_watch *watch)
+{
+	int64_t now = clock_now();
+
+	if (now >= watch->overrun_at) {
+		add_overrun(watch, EVENT_THEN_STOPPED);
+		begin_stop(watch, watch->killed_at);
+		return CLOCK_NEVER;
+	}
+	if (now >= watch->warn_at) {
+		emit(watch, (struct event){.type = EVENT_HELD_LONG,
+				.ms = watch->opts->warn_after_ms});
+		watch->warn_at = CLOCK_NEVER;
+	}
+	return clock_min(watch->overrun_at, watch->warn_at);
+}
+
+/* By the guard itself: we were stopped, or too slow. */
+static void
+on_killed(struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+
+	if (job->gone_at >= watch->killed_at)
+		add_overrun(watch, EVENT_THEN_KILLED);
+	else if (job->state == JOB_KILLED)
+		add_lock_ending(watch, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
+	finish(watch);
+}
+
+/* A command that has ended keeps its status, whatever happened to the guard
+ * after that while we were stopped. The guard keeps the job to --max-run, too:
+ * we may be stopped by then. Returns when to look again. */
+static int64_t
+step_running(struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+	bool gone = guard_job_is_gone(watch->guard);
+	bool over =
+	    job->ended && (!watch->opts->wait_all || job->state == JOB_GONE);
+	int64_t look_at = CLOCK_NEVER;
+
+	observer_watch_pause(watch->observer, watch->loop->late_ms);
+	if (job->ended && !gone && watch->relay->asked_to_end) {
+		begin_stop(watch, clock_now() + watch->opts->kill_after_ms);
+	} else if (over && job->state != JOB_LATE) {
+		finish(watch);
+	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {
+		on_killed(watch);
+	} else if (job->state == JOB_FAILED) {
+		ending_add_unguarded(watch->ending, job->error);
+		watch->state = JOB_WATCH_OVER;
+	} else if (job->state == JOB_UNGUARDED) {
+		ending_add_text(watch->ending, ENDING_GUARD_DIED, NULL);
+		begin_stop(watch, clock_now());
+	} else {
+		if (watch->locked)
+			look_at = watch_lease(watch);
+		if (watch->state == JOB_WATCH_RUNNING)
+			look_at = clock_min(look_at, watch_limits(watch));
+		if (watch->state == JOB_WATCH_RUNNING)
+			guard_set_deadline(watch->guard,
+			    clock_min(kill_at(watch), watch->killed_at));
+	}
+	return look_at;
+}
+
+/* --- STOPPING --------------------------------------------------------- */
+
+/* A process that cannot be killed (setuid, stuck in the kernel) still runs, or
+ * may run if nothing proves its end: the lock is not released under it. From
+ * here on it is not renewed either. */
+static void
+abandon(struct job_watch *watch)
+{
+	bool unproven = watch->guard->job.state == JOB_UNGUARDED &&
+			guard_has_earlier_children(watch->guard);
+
+	ending_add_text(watch->ending, ENDING_UNKILLABLE,
+	    unproven ? "cannot prove that the job has ended, as rlockrun "
+		       "inherited children that still run"
+		     : "processes of the job cannot be killed");
+	watch->state = JOB_WATCH_ABANDONED;
+}
+
+/* A guard that is traced or stuck in the kernel reports nothing. Its death ends
+ * the command and makes us the parent of the rest. Returns when to look
+ * again. */
+static int64_t
+watch_guard(struct job_watch *watch, int64_t deadline)
+{
+	int64_t replace_at = deadline + kill_ahead(watch) / 2;
+	int64_t since = watch->stopping_since;
+	int64_t now = clock_now();
+
+	/* We may have been stopped ourselves when the deadline came. */
+	if (now >= UNKILLABLE_MS + (deadline > since ? deadline : since)) {
+		abandon(watch);
+		return CLOCK_NEVER;
+	}
+	if (now < replace_at && watch->guard->job.state != JOB_UNGUARDED)
+		return replace_at;
+	if (guard_is_unresponsive(watch->guard)) {
+		emit(watch, (struct event){.type = EVENT_GUARD_STUCK});
+		guard_kill(watch->guard);
+	}
+	return now + LOOK_AGAIN_MS;
+}
+
+/* Returns when to look again. */
+static int64_t
+step_stopping(struct job_watch *watch)
+{
+	int64_t deadline = clock_min(watch->stop_by, kill_at(watch));
+
+	if (watch->guard->job.state == JOB_UNGUARDED)
+		guard_kill_job(watch->guard);
+	if (guard_job_is_gone(watch->guard)) {
+		finish(watch);
+		return CLOCK_NEVER;
+	}
+	if (watch->set->state == LOCK_LOST && !ending_is_lost(watch->ending))
+		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_NOTHING);
+	guard_set_deadline(watch->guard, deadline);
+	return watch_guard(watch, deadline);
+}
+
+int64_t
+job_watch_step(struct job_watch *watch)
+{
+	int64_t look_at = CLOCK_NEVER;
+
+	relay_forward(watch->relay);
+	if (watch->state == JOB_WATCH_RUNNING)
+		look_at = step_running(watch);
+	if (watch->state == JOB_WATCH_STOPPING)
+		look_at = step_stopping(watch);
+	return look_at;
+}

@@ -1,0 +1,309 @@
+#include "run/observer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
+
+static void
+emit(const struct observer *observer, const struct lock *lock,
+    struct event event)
+{
+	event.name = lock->config->name;
+	events_emit(observer->events, &event);
+}
+
+void
+observer_init(struct observer *observer, const struct opts *opts,
+    const struct events *events)
+{
+	struct event event = {.count = (int64_t)opts->server_count};
+
+	*observer = (struct observer){.opts = opts,
+	    .events = events,
+	    .began_at = clock_now()};
+	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
+	if (event.count % 2 == 0)
+		events_emit(events, &event);
+	events_emit(events, &(struct event){.type = EVENT_BEGUN});
+}
+
+/* --- acquire ---------------------------------------------------------- */
+
+/* A hold ends at the time that is shown of it, unless it is extended. */
+static bool
+is_same_end(const struct holder *a, const struct holder *b)
+{
+	int64_t later_ms =
+	    b->reported_at + b->left_ms - a->reported_at - a->left_ms;
+
+	return a->state != HOLDER_HOLD ||
+	       (later_ms < END_DIFFERS_MS && later_ms > -END_DIFFERS_MS);
+}
+
+static bool
+is_same_holder(const struct holder *a, const struct holder *b)
+{
+	return a->state == b->state && a->others_queued == b->others_queued &&
+	       a->count == b->count && a->permits == b->permits &&
+	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0 &&
+	       is_same_end(a, b);
+}
+
+static void
+watch_wait(struct observer *observer, const struct lock *lock)
+{
+	if (observer->waiting == lock &&
+	    observer->position == lock->queue.position &&
+	    is_same_holder(&observer->holder, &lock->holder))
+		return;
+	observer->waiting = lock;
+	observer->position = lock->queue.position;
+	observer->holder = lock->holder;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_WAITING,
+		.ms = clock_now() - observer->began_at,
+		.holder = &lock->holder,
+		.position = lock->queue.position + 1});
+}
+
+static void
+watch_queue(struct observer *observer, const struct lock *lock)
+{
+	struct event event = {.type = EVENT_NO_QUEUE,
+	    .why = lock->no_queue,
+	    /* It is in the nature of the key's name. */
+	    .minor = lock->claim.tier == CLAIM_KEY_ONLY};
+
+	if (observer->no_queue || lock->no_queue[0] == '\0')
+		return;
+	observer->no_queue = true;
+	if (lock->claim.outer != NULL)
+		event.type = EVENT_NEST_HIDDEN;
+	else if (!quorum_is_one(lock->quorum))
+		event.type = EVENT_NEST_UNCOUNTED;
+	emit(observer, lock, event);
+}
+
+/* A server that restarts is back in a moment. Silence for --server-timeout ends
+ * the run, and that message has the same reason, so nothing is reported before.
+ * Only error replies can last longer, as a waiter continues despite them. */
+static void
+watch_silence(struct observer *observer, const struct lock *lock)
+{
+	int64_t timeout_ms = observer->opts->server_timeout_ms;
+	int64_t now = clock_now();
+	int64_t lasts_ms = TROUBLE_MIN_MS;
+
+	if (lock->answered) {
+		observer->silence = OBSERVER_NO_SILENCE;
+		return;
+	}
+	if (observer->silence == OBSERVER_NO_SILENCE) {
+		observer->silence = OBSERVER_SILENCE;
+		observer->silent_since = now;
+	}
+	if (observer->silence == OBSERVER_SILENCE_NOTED &&
+	    timeout_ms > lasts_ms)
+		lasts_ms = timeout_ms;
+	if (observer->silence == OBSERVER_SILENCE_REPORTED ||
+	    now < observer->silent_since + lasts_ms)
+		return;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_NO_REPLY,
+		.minor = observer->silence == OBSERVER_SILENCE,
+		.why = lock->error});
+	observer->silence++;
+	/* The next reply shows whether anything has changed. */
+	observer->waiting = NULL;
+}
+
+void
+observer_watch_acquire(struct observer *observer, struct set *set)
+{
+	const struct lock *lock = set->about;
+
+	/* When one has failed, only the release of the others is awaited. */
+	if (lock->state != LOCK_ACQUIRING)
+		return;
+	if (set->lost_early != NULL)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_LOST_EARLY,
+			.name = set->lost_early->name});
+	set->lost_early = NULL;
+	if (lock->holder.state != HOLDER_UNSEEN) {
+		watch_queue(observer, lock);
+		if (lock->answered)
+			watch_wait(observer, lock);
+	}
+	watch_silence(observer, lock);
+}
+
+/* A nested run is no run of its own. */
+static void
+report_no_history(const struct observer *observer, const struct lock *lock)
+{
+	const char *why = "several servers keep none";
+
+	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
+	    lock->claim.tier == CLAIM_WITH_HISTORY)
+		return;
+	if (lock->no_history[0] != '\0')
+		why = lock->no_history;
+	else if (lock->no_queue[0] != '\0')
+		why = lock->no_queue;
+	emit(observer, lock,
+	    (struct event){.type = EVENT_NO_HISTORY,
+		.minor = true,
+		.why = why});
+}
+
+void
+observer_report_acquired(struct observer *observer, const struct lock *lock)
+{
+	const struct opts *opts = observer->opts;
+
+	watch_queue(observer, lock);
+	report_no_history(observer, lock);
+	observer_watch_servers(observer, lock);
+	if (opts->kind == 'p' && lock->permits != 0 &&
+	    lock->permits != opts->permits)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_PERMITS_DIFFER,
+			.permits = opts->permits,
+			.count = lock->permits});
+	if (lock->success_ahead_ms > 0)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_SUCCESS_AHEAD,
+			.ms = lock->success_ahead_ms});
+	emit(observer, lock,
+	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
+							     : EVENT_ACQUIRED,
+		.server = quorum_label(lock->quorum),
+		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
+		.token = lock->claim.token,
+		.ms = opts->ttl_ms});
+}
+
+/* --- hold ------------------------------------------------------------- */
+
+void
+observer_watch_servers(struct observer *observer, const struct lock *lock)
+{
+	struct quorum_faults faults = quorum_faults(lock->quorum);
+
+	if (faults.duplicates != NULL && !observer->duplicates)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER,
+			.why = faults.duplicates});
+	observer->duplicates = faults.duplicates != NULL;
+	for (size_t i = 0; i < observer->opts->server_count; i++) {
+		const char *why = faults.unusable[i];
+
+		if (why == NULL || observer->unusable[i])
+			continue;
+		observer->unusable[i] = true;
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
+	}
+}
+
+static int64_t
+slowest_round_trip(const struct set *set)
+{
+	int64_t slowest = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].round_trip_ms > slowest)
+			slowest = set->locks[i].round_trip_ms;
+	return slowest;
+}
+
+static void
+report_renewed(const struct observer *observer, const struct set *set)
+{
+	int64_t now = clock_now();
+
+	events_emit(observer->events,
+	    &(struct event){.type = EVENT_RENEWED,
+		.ms = set->valid_until - now,
+		.left_ms = observer->valid_until - now,
+		.took_ms = slowest_round_trip(set)});
+}
+
+void
+observer_watch_lease(struct observer *observer, const struct set *set)
+{
+	const struct lock *lock = set->about;
+	const struct lock *before = observer->in_trouble;
+	bool fails = lock->state == LOCK_HELD && !lock->answered;
+
+	if (set->valid_until > observer->valid_until &&
+	    observer->valid_until != 0)
+		report_renewed(observer, set);
+	observer->valid_until = set->valid_until;
+	observer->in_trouble = fails ? lock : NULL;
+	if (fails && before == NULL)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_RENEWAL_FAILED,
+			.ms = lock->valid_until - clock_now(),
+			.why = lock->error});
+	else if (!fails && before != NULL && lock->state == LOCK_HELD)
+		emit(observer, before,
+		    (struct event){.type = EVENT_RENEWED_AGAIN});
+}
+
+void
+observer_watch_pause(const struct observer *observer, int64_t late_ms)
+{
+	const struct opts *opts = observer->opts;
+
+	if (late_ms >= PAUSE_MIN_MS && late_ms >= opts->ttl_ms / 5)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_PAUSED, .ms = late_ms});
+}
+
+/* --- release ---------------------------------------------------------- */
+
+static enum event_type
+kind_of_release(const struct lock *lock)
+{
+	return lock->release.outcome == LOCK_LEFT   ? EVENT_LEFT
+	       : lock->release.outcome == LOCK_KEPT ? EVENT_KEPT
+						    : EVENT_RELEASED;
+}
+
+/* With --once-per another run may follow though this one has succeeded. */
+static void
+report_unrecorded(const struct observer *observer, const struct lock *lock)
+{
+	if (lock->release.unrecorded)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_NO_HISTORY,
+			.minor = lock->config->once_ms == 0,
+			.why = lock->no_history});
+}
+
+void
+observer_report_release(const struct observer *observer, const struct set *set,
+    const struct lock_config *configs)
+{
+	bool all_free = true;
+
+	for (size_t i = 0; i < set->count; i++) {
+		report_unrecorded(observer, &set->locks[i]);
+		all_free = all_free &&
+			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
+	}
+	if (all_free)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_RELEASED});
+	for (size_t i = 0; !all_free && i < set->count; i++) {
+		const struct lock *lock = set_lock(set, &configs[i]);
+
+		emit(observer, lock,
+		    (struct event){.type = kind_of_release(lock),
+			.ms = lock->release.kept_until - clock_now()});
+	}
+}

@@ -1,0 +1,336 @@
+#include "sink/event_hook.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/hooks.h"
+#include "run/ending.h"
+#include "run/facts.h"
+#include "sink/event_text.h"
+
+enum { MESSAGE_MAX = 4096 };
+
+struct event_hook {
+	struct facts facts;
+	int sock; /* -1: the runner is gone */
+	size_t acquired, joined;
+	bool waited, lost, freed;
+	size_t dropped;
+	char release[MESSAGE_MAX]; /* what was said of it */
+	/* The reason to end that counts so far, and its message. */
+	const struct ending_row *ending;
+	char reason[MESSAGE_MAX];
+};
+
+/* --- the environment of a hook ---------------------------------------- */
+
+static void
+put(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "RLOCKRUN_%s=%s%c", name, value, '\0');
+}
+
+/* A hook must not have to fear a newline or an escape sequence from elsewhere.
+ */
+static void
+put_safe(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "RLOCKRUN_%s=", name);
+	while (*value != '\0') {
+		char text[ESCAPE_SIZE];
+
+		fwrite(text, 1, escape_next(&value, ESCAPE_TEXT, text), out);
+	}
+	putc('\0', out);
+}
+
+static void
+put_ms(FILE *out, const char *name, int64_t ms)
+{
+	char text[24] = "";
+
+	if (ms >= 0)
+		snprintf(text, sizeof(text), "%" PRId64, ms);
+	put(out, name, text);
+}
+
+/* One a line; nothing if none is known. */
+static void
+put_of_locks(FILE *out, const struct facts *facts, const char *name,
+    size_t offset, int length)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < facts->opts->key_count; i++)
+		any = any || ((const char *)&facts->locks[i])[offset] != '\0';
+	fprintf(out, "RLOCKRUN_%s=", name);
+	for (size_t i = 0; any && i < facts->opts->key_count; i++)
+		fprintf(out, "%s%.*s", i > 0 ? "\n" : "", length,
+		    (const char *)&facts->locks[i] + offset);
+	putc('\0', out);
+}
+
+static void
+put_locks(FILE *out, const struct facts *facts)
+{
+	put(out, "KEY", facts->opts->names);
+	put_of_locks(out, facts, "SHORT_TOKEN",
+	    offsetof(struct facts_lock, token), FACTS_TOKEN_SHOWN);
+	put_of_locks(out, facts, "FENCE", offsetof(struct facts_lock, fence),
+	    sizeof(facts->locks[0].fence));
+	put_of_locks(out, facts, "SERVER", offsetof(struct facts_lock, server),
+	    FACTS_SERVER_MAX);
+}
+
+static void
+put_holder(FILE *out, const struct holder *holder)
+{
+	char text[HOLDER_TEXT_MAX] = "";
+
+	if (holder != NULL && holder_is_known(holder))
+		holder_describe(holder, text, sizeof(text));
+	put_safe(out, "HOLDER", text);
+}
+
+/* As a shell shows it. */
+static void
+put_ending(FILE *out, const struct event *event)
+{
+	bool over = event->ending != NULL;
+	int status = event->status;
+
+	put_ms(out, "STATUS",
+	    !over	 ? -1
+	    : status < 0 ? EXITCODE_SIGNAL - status
+			 : status);
+	put(out, "REASON", over ? event->ending->word : "");
+}
+
+/* All of them are set, so that none is inherited, and the job's own are
+ * removed. A rlockrun that a hook starts runs no hooks, lest it never ends. */
+static void
+put_all(FILE *out, const struct facts *facts, const struct event *event)
+{
+	static const char fixed[] = "RLOCKRUN_HOOK=none\0"
+				    "RLOCKRUN_TOKEN\0RLOCKRUN_HELD\0"
+				    "RLOCKRUN_TTL_MS";
+	put_locks(out, facts);
+	put(out, "LABEL", facts->opts->label);
+	put_ms(out, "WAITED_MS", facts_waited_ms(facts));
+	put_ms(out, "HELD_MS", facts_held_ms(facts));
+	put_holder(out, event->holder);
+	put_ending(out, event);
+	fwrite(fixed, 1, sizeof(fixed), out);
+}
+
+static void
+send_entries(struct event_hook *state, const char *entries, size_t length)
+{
+	if (hooks_run(state->sock, entries, length) == 0)
+		return;
+	if (errno != EPIPE && errno != ECONNRESET) {
+		state->dropped++;
+		return;
+	}
+	log_warnx("the hook runner has ended; no more hooks are run");
+	close(state->sock);
+	state->sock = -1;
+}
+
+/* message: NULL for that of the event. */
+static void
+run_hook(struct event_hook *state, const char *name, const char *message,
+    const struct event *event)
+{
+	char *entries = NULL, text[MESSAGE_MAX];
+	size_t length = 0;
+	FILE *out;
+
+	if (state->sock == -1)
+		return;
+	if (message == NULL)
+		event_text_format(event, state->facts.opts, text, sizeof(text));
+	out = open_memstream(&entries, &length);
+	if (out != NULL) {
+		put(out, "EVENT", name);
+		put_safe(out, "MESSAGE", message != NULL ? message : text);
+		put_all(out, &state->facts, event);
+	}
+	if (out == NULL || fclose(out) == EOF)
+		state->dropped++;
+	else
+		send_entries(state, entries, length);
+	free(entries);
+}
+
+/* --- which events are hooks ------------------------------------------- */
+
+/* Nested runs have no part in this: the outer run holds the lock. */
+static void
+on_acquired(struct event_hook *state, const struct event *event)
+{
+	if (event->type == EVENT_ACQUIRED)
+		state->acquired++;
+	else
+		state->joined++;
+	if (state->acquired > 0 &&
+	    state->acquired + state->joined == state->facts.opts->key_count)
+		run_hook(state, "acquired", NULL, event);
+}
+
+static bool
+is_busy(const struct ending_row *ending)
+{
+	return ending == &ending_rows[ENDING_BUSY] ||
+	       ending == &ending_rows[ENDING_QUEUE_FULL] ||
+	       ending == &ending_rows[ENDING_WAIT_OVER];
+}
+
+static void
+on_ending(struct event_hook *state, const struct event *event)
+{
+	if (is_busy(event->ending))
+		run_hook(state, "busy", NULL, event);
+	else if (event->ending->lost && !state->lost)
+		run_hook(state, "lost", NULL, event);
+	state->lost = state->lost || event->ending->lost;
+	if (state->ending != NULL && event->ending < state->ending)
+		return;
+	state->ending = event->ending;
+	event_text_format(event, state->facts.opts, state->reason,
+	    sizeof(state->reason));
+}
+
+static void
+on_freed(struct event_hook *state, const struct event *event)
+{
+	state->freed = state->acquired > 0;
+	event_text_format(event, state->facts.opts, state->release,
+	    sizeof(state->release));
+}
+
+/* With --once-per it is as planned that a run is not due. */
+static bool
+has_failed(const struct event_hook *state, const struct event *event)
+{
+	return event->status != 0 && !state->lost && !is_busy(event->ending) &&
+	       event->ending != &ending_rows[ENDING_NOT_DUE];
+}
+
+/* The end of a job, and a signal, need no message for people. */
+static void
+describe_end(struct event_hook *state, const struct event *event)
+{
+	struct event end = *event;
+
+	if (end.ending == &ending_rows[ENDING_JOB])
+		end.type = EVENT_JOB_ENDED;
+	event_text_format(&end, state->facts.opts, state->reason,
+	    sizeof(state->reason));
+}
+
+static void
+on_ended(struct event_hook *state, const struct event *event)
+{
+	if (state->reason[0] == '\0')
+		describe_end(state, event);
+	if (state->freed && !state->lost)
+		run_hook(state, "released", state->release, event);
+	if (has_failed(state, event))
+		run_hook(state, "failed", state->reason, event);
+}
+
+static void
+on_event(void *arg, const struct event *event)
+{
+	struct event_hook *state = arg;
+
+	facts_take(&state->facts, event);
+	switch (event->type) {
+	case EVENT_WAITING:
+		if (!state->waited)
+			run_hook(state, "waiting", NULL, event);
+		state->waited = true;
+		break;
+	case EVENT_ACQUIRED:
+	case EVENT_JOINED:
+		on_acquired(state, event);
+		break;
+	case EVENT_HELD_LONG:
+		run_hook(state, "slow", NULL, event);
+		break;
+	case EVENT_RENEWAL_FAILED:
+		run_hook(state, "losing", NULL, event);
+		break;
+	case EVENT_RELEASED:
+	case EVENT_KEPT:
+	case EVENT_LEFT:
+	case EVENT_UNCONFIRMED:
+		on_freed(state, event);
+		break;
+	case EVENT_ENDING:
+		on_ending(state, event);
+		break;
+	case EVENT_ENDED:
+		on_ended(state, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- open and close --------------------------------------------------- */
+
+/* What only looks at locks has no events of a run. */
+static bool
+is_wanted(const struct opts *opts)
+{
+	const char *hook = opts->hook;
+
+	return hook != NULL && *hook != '\0' && strcmp(hook, "none") != 0 &&
+	       (opts->action == OPTS_RUN ||
+		   (opts->action == OPTS_HOLD && opts->token == NULL));
+}
+
+static void *
+open_hook(const struct opts *opts, struct loop *loop)
+{
+	struct event_hook *state;
+	int sock;
+
+	(void)loop;
+	if (!is_wanted(opts))
+		return NULL;
+	sock = hooks_start(opts->hook);
+	if (sock == -1) {
+		log_warn("cannot run hooks");
+		return NULL;
+	}
+	state = mem_alloc(sizeof(*state));
+	facts_init(&state->facts, opts);
+	state->sock = sock;
+	return state;
+}
+
+static void
+close_hook(void *arg)
+{
+	struct event_hook *state = arg;
+
+	if (state->dropped > 0)
+		log_warnx("%zu hook%s not run", state->dropped,
+		    state->dropped == 1 ? " was" : "s were");
+	if (state->sock != -1)
+		hooks_finish(state->sock);
+	free(state);
+}
+
+const struct event_sink event_hook = {open_hook, on_event, close_hook};

@@ -1,0 +1,94 @@
+#include "sink/event_log.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "sink/event_text.h"
+#include "sink/log_line.h"
+#include "sink/log_target.h"
+#include "sink/reminder.h"
+
+struct event_log {
+	const struct opts *opts;
+	struct facts facts;
+	struct log_line line;
+	struct log_target target;
+	struct reminder reminder; /* to log the wait again */
+};
+
+/* -q and -v are about stderr. A program that reads it finds the start and the
+ * end there, too. */
+static bool
+is_wanted(const struct event_log *state, enum level level)
+{
+	if (state->target.kind != LOG_TARGET_STDERR)
+		return true;
+	return event_text_is_shown(level == LEVEL_LOG ? LEVEL_INFO : level,
+	    state->opts);
+}
+
+static void
+log_event(struct event_log *state, const struct event *event)
+{
+	char text[LOG_LINE_MAX];
+	size_t length;
+
+	if (!is_wanted(state, event_text_level(event)))
+		return;
+	length = log_line_format(&state->line, event, text);
+	if (length > 0)
+		log_target_write(&state->target, text, length);
+}
+
+static void
+log_waiting(void *arg, const struct event *event)
+{
+	struct event_log *state = arg;
+
+	if (reminder_is_new(&state->reminder))
+		log_event(state, event);
+}
+
+static void
+on_event(void *arg, const struct event *event)
+{
+	struct event_log *state = arg;
+
+	facts_take(&state->facts, event);
+	if (!reminder_take(&state->reminder, event))
+		log_event(state, event);
+}
+
+static void *
+open_log(const struct opts *opts, struct loop *loop)
+{
+	struct event_log *state;
+
+	if (!opts->log_json && opts->log_to == NULL)
+		return NULL; /* see event_text */
+	state = mem_alloc(sizeof(*state));
+	state->opts = opts;
+	log_target_open(&state->target, opts->log_to);
+	facts_init(&state->facts, opts);
+	state->line = (struct log_line){.facts = &state->facts,
+	    .json = opts->log_json,
+	    .head = state->target.kind == LOG_TARGET_SYSLOG ? LOG_LINE_SYSLOG
+							    : LOG_LINE_DATED};
+	holder_self(&state->line.self);
+	reminder_init(&state->reminder, loop);
+	state->reminder.on_due = log_waiting;
+	state->reminder.arg = state;
+	return state;
+}
+
+static void
+close_log(void *arg)
+{
+	struct event_log *state = arg;
+
+	reminder_stop(&state->reminder);
+	log_target_close(&state->target);
+	free(state);
+}
+
+const struct event_sink event_log = {open_log, on_event, close_log};

@@ -1,0 +1,360 @@
+#include "sink/log_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "run/ending.h"
+#include "sink/event_text.h"
+
+enum {
+	HEAD_MAX = 128,
+	MESSAGE_MAX = LOG_LINE_MAX - HEAD_MAX - 8,
+	TEXT_MAX = 1024, /* of a field of JSON */
+	TEXT_MIN = 32,
+	KEYS_SHARE = 8, /* that of each key in a list of them */
+	SECOND_MS = 1000,
+	NS_PER_MS = 1000000
+};
+
+/* clang-format off */
+/* For programs: what a word means may not change. */
+static const struct {
+	const char *event;
+	const char *ms; /* field for the time of the event; NULL: none */
+} words[EVENT_COUNT] = {
+	[EVENT_ENDING] = {"ending", NULL},
+	[EVENT_DELAYED] = {"delayed", "delay_seconds"},
+	[EVENT_BEGUN] = {"begun", NULL},
+	[EVENT_TWO_SERVERS] = {"two_servers", NULL},
+	[EVENT_EVEN_SERVERS] = {"even_servers", NULL},
+	[EVENT_UNUSABLE_SERVER] = {"unusable_server", NULL},
+	[EVENT_WAITING] = {"waiting", NULL},
+	[EVENT_NO_REPLY] = {"no_reply", NULL},
+	[EVENT_NOT_REREAD] = {"not_reread", NULL},
+	[EVENT_NO_QUEUE] = {"no_queue", NULL},
+	[EVENT_NO_HISTORY] = {"no_history", NULL},
+	[EVENT_NEST_HIDDEN] = {"nest_hidden", NULL},
+	[EVENT_NEST_UNCOUNTED] = {"nest_uncounted", NULL},
+	[EVENT_LOST_EARLY] = {"lost_early", NULL},
+	[EVENT_ACQUIRED] = {"acquired", "ttl_seconds"},
+	[EVENT_JOINED] = {"joined", "ttl_seconds"},
+	[EVENT_PERMITS_DIFFER] = {"permits_differ", NULL},
+	[EVENT_SUCCESS_AHEAD] = {"success_ahead", "ahead_seconds"},
+	[EVENT_UNLOCKED] = {"unlocked", NULL},
+	[EVENT_JOB_STARTED] = {"job_started", NULL},
+	[EVENT_RENEWAL_FAILED] = {"renewal_failed", "left_seconds"},
+	[EVENT_RENEWED_AGAIN] = {"renewed_again", NULL},
+	[EVENT_PAUSED] = {"paused", "pause_seconds"},
+	[EVENT_HELD_LONG] = {"held_long", NULL},
+	[EVENT_GUARD_STUCK] = {"guard_stuck", NULL},
+	[EVENT_JOB_STOPPING] = {"job_stopping", NULL},
+	[EVENT_JOB_ENDED] = {"job_ended", NULL},
+	[EVENT_RELEASED] = {"released", NULL},
+	[EVENT_KEPT] = {"kept", "keep_seconds"},
+	[EVENT_LEFT] = {"left", NULL},
+	[EVENT_HELD] = {"held", "hold_seconds"},
+	[EVENT_UNCONFIRMED] = {"unconfirmed", NULL},
+	[EVENT_ENDED] = {"ended", NULL},
+	[EVENT_REPLIED] = {"replied", NULL},
+	[EVENT_NOT_SHOWN] = {"not_shown", NULL},
+	[EVENT_SLOT_MOVING] = {"slot_moving", NULL},
+	[EVENT_FORCED] = {"forced", NULL},
+	[EVENT_FORCE_AGAIN] = {"force_again", NULL},
+	[EVENT_FORCE_FREE] = {"force_free", NULL},
+	[EVENT_FORCE_LATE] = {"force_late", NULL},
+	[EVENT_FORCE_OTHER_TOKEN] = {"force_other_token", NULL},
+	[EVENT_FORCE_DECLINED] = {"force_declined", NULL},
+	[EVENT_NOT_EXTENDED] = {"not_extended", NULL},
+	[EVENT_NOT_WOKEN] = {"not_woken", NULL},
+	[EVENT_NO_OUTPUT] = {"no_output", NULL},
+};
+
+static const struct {
+	const char *name;
+	int priority; /* of syslog(3) */
+} levels[LEVEL_COUNT] = {
+	[LEVEL_LOG] = {"info", LOG_INFO},
+	[LEVEL_INFO] = {"info", LOG_INFO},
+	[LEVEL_BUSY] = {"notice", LOG_NOTICE},
+	[LEVEL_WARNING] = {"warning", LOG_WARNING},
+	[LEVEL_ERROR] = {"error", LOG_ERR},
+};
+/* clang-format on */
+
+/* --- parts ------------------------------------------------------------- */
+
+/* RFC 3339, in UTC. */
+static void
+describe_time(char *text, size_t size)
+{
+	struct timespec now;
+	struct tm utc;
+	size_t length;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	length = strftime(text, size, "%FT%T", &utc);
+	snprintf(text + length, size - length, ".%03dZ",
+	    (int)(now.tv_nsec / NS_PER_MS));
+}
+
+/* With what the last event of a run says beside that. It is safe to show, also
+ * when a program has read it from JSON. */
+static void
+describe_message(const struct log_line *line, const struct event *event,
+    char text[MESSAGE_MAX])
+{
+	int64_t waited_ms = facts_waited_ms(line->facts);
+	int64_t held_ms = facts_held_ms(line->facts);
+	char raw[MESSAGE_MAX];
+	size_t length;
+
+	event_text_format(event, line->facts->opts, raw, sizeof(raw));
+	length = strlen(raw);
+	if (event->type == EVENT_ENDED && waited_ms >= 0)
+		length += (size_t)snprintf(raw + length, sizeof(raw) - length,
+		    ", waited %.3f s", (double)waited_ms / SECOND_MS);
+	if (event->type == EVENT_ENDED && held_ms >= 0 && length < sizeof(raw))
+		snprintf(raw + length, sizeof(raw) - length, ", held %.3f s",
+		    (double)held_ms / SECOND_MS);
+	escape_shorten(raw, ESCAPE_TEXT, SIZE_MAX, text, MESSAGE_MAX);
+}
+
+/* The lock that the event is about, or NULL: several. */
+static const char *
+name_of_lock(const struct opts *opts, const struct event *event)
+{
+	if (event->name != NULL)
+		return event->name;
+	return opts->key_count == 1 ? opts->keys[0].name : NULL;
+}
+
+static int
+as_in_shell(int status)
+{
+	return status < 0 ? EXITCODE_SIGNAL - status : status;
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+/* A line that is being written. */
+struct json_line {
+	FILE *out;
+	const struct log_line *line;
+	const struct event *event;
+	size_t max; /* of each text */
+};
+
+/* What is not known has no field. */
+static void
+put_text(const struct json_line *json, const char *name, const char *text)
+{
+	if (text == NULL || *text == '\0')
+		return;
+	fprintf(json->out, ",\"%s\":", name);
+	json_string(json->out, text, json->max);
+}
+
+static void
+put_number(const struct json_line *json, const char *name, const char *text)
+{
+	int64_t value;
+
+	if (num_int(text, 0, INT64_MAX, &value) == 0)
+		json_integer(json->out, name, true, value);
+}
+
+static void
+put_seconds(const struct json_line *json, const char *name, int64_t ms)
+{
+	if (name != NULL && ms >= 0)
+		fprintf(json->out, ",\"%s\":%" PRId64 ".%03d", name,
+		    ms / SECOND_MS, (int)(ms % SECOND_MS));
+}
+
+static void
+put_keys(const struct json_line *json)
+{
+	const struct opts *opts = json->line->facts->opts;
+	const char *name = name_of_lock(opts, json->event);
+
+	if (name != NULL) {
+		put_text(json, "key", name);
+		return;
+	}
+	fprintf(json->out, ",\"keys\":[");
+	for (size_t i = 0; i < opts->key_count; i++) {
+		fprintf(json->out, "%s", i > 0 ? "," : "");
+		json_string(json->out, opts->keys[i].name,
+		    json->max / KEYS_SHARE);
+	}
+	fprintf(json->out, "]");
+}
+
+/* The only server is known before it has granted the lock. */
+static void
+put_lock(const struct json_line *json)
+{
+	const struct facts *facts = json->line->facts;
+	const struct opts *opts = facts->opts;
+	const struct facts_lock *lock =
+	    facts_find(facts, name_of_lock(opts, json->event));
+	const char *server = json->event->server;
+	char token[FACTS_TOKEN_SHOWN + 1] = "";
+
+	if (server == NULL && lock != NULL && *lock->server != '\0')
+		server = lock->server;
+	if (server == NULL && opts->server_count == 1)
+		server = opts->servers[0].label;
+	put_text(json, "label", opts->label);
+	put_text(json, "server", server);
+	if (lock == NULL)
+		return;
+	snprintf(token, sizeof(token), "%.*s", FACTS_TOKEN_SHOWN, lock->token);
+	put_text(json, "token", token);
+	put_number(json, "fence", lock->fence);
+}
+
+static void
+put_holder(const struct json_line *json)
+{
+	const struct holder *holder = json->event->holder;
+
+	if (json->event->position > 0)
+		json_integer(json->out, "position", true,
+		    json->event->position);
+	if (holder == NULL || !holder_is_known(holder))
+		return;
+	put_text(json, "holder_host", holder->host);
+	put_number(json, "holder_pid", holder->pid);
+	put_text(json, "holder_user", holder->user);
+	put_text(json, "holder_label", holder->label);
+}
+
+static void
+put_end(const struct json_line *json)
+{
+	const struct event *event = json->event;
+
+	if (event->type != EVENT_ENDING && event->type != EVENT_ENDED &&
+	    event->type != EVENT_JOB_ENDED)
+		return;
+	if (event->ending != NULL)
+		put_text(json, "reason", event->ending->word);
+	json_integer(json->out, "status", true, as_in_shell(event->status));
+	if (event->status < 0)
+		json_integer(json->out, "signal", true, -event->status);
+}
+
+static void
+put_all(const struct json_line *json, const char *message)
+{
+	const struct log_line *line = json->line;
+	const struct event *event = json->event;
+	char now[sizeof("2038-01-19T03:14:07.000Z") + 16];
+
+	describe_time(now, sizeof(now));
+	fprintf(json->out, "{\"time\":\"%s\"", now);
+	put_text(json, "level", levels[event_text_level(event)].name);
+	put_text(json, "event", words[event->type].event);
+	put_text(json, "message", message);
+	put_keys(json);
+	put_lock(json);
+	put_seconds(json, "waited_seconds", facts_waited_ms(line->facts));
+	put_seconds(json, "held_seconds", facts_held_ms(line->facts));
+	put_seconds(json, words[event->type].ms, event->ms);
+	put_end(json);
+	put_holder(json);
+	put_text(json, "host", line->self.host);
+	put_number(json, "pid", line->self.pid);
+	fprintf(json->out, "}");
+}
+
+/* Whether there was memory for it, and no text has to be shorter. */
+static bool
+try_json(const struct json_line *json, const char *message, char *text,
+    size_t size)
+{
+	struct json_line written = *json;
+	bool fits;
+
+	written.out = fmemopen(text, size, "w");
+	if (written.out == NULL)
+		return false;
+	put_all(&written, message);
+	fits = fflush(written.out) == 0 && ftell(written.out) < (long)size;
+	return fclose(written.out) == 0 && fits;
+}
+
+static void
+put_json(const struct log_line *line, const struct event *event,
+    const char *message, char *text, size_t size)
+{
+	struct json_line json = {.line = line,
+	    .event = event,
+	    .max = LOG_LINE_MAX};
+
+	while (!try_json(&json, message, text, size)) {
+		text[0] = '\0';
+		json.max = json.max > TEXT_MAX ? TEXT_MAX : json.max / 2;
+		if (json.max < TEXT_MIN)
+			return;
+	}
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void
+put_head(const struct log_line *line, enum level level, char text[HEAD_MAX])
+{
+	char now[64];
+	struct tm local;
+	time_t seconds = time(NULL);
+
+	if (line->head == LOG_LINE_DATED) {
+		describe_time(now, sizeof(now));
+		snprintf(text, HEAD_MAX, "%s rlockrun[%s] %s: ", now,
+		    line->self.pid, levels[level].name);
+		return;
+	}
+	localtime_r(&seconds, &local);
+	strftime(now, sizeof(now), "%b %e %T", &local);
+	snprintf(text, HEAD_MAX,
+	    "<%d>%s rlockrun[%s]: ", LOG_CRON | levels[level].priority, now,
+	    line->self.pid);
+}
+
+size_t
+log_line_format(const struct log_line *line, const struct event *event,
+    char text[LOG_LINE_MAX])
+{
+	enum level level = event_text_level(event);
+	char message[MESSAGE_MAX];
+	size_t length;
+
+	if (level == LEVEL_NONE)
+		return 0;
+	text[0] = '\0';
+	if (!line->json || line->head == LOG_LINE_SYSLOG)
+		put_head(line, level, text);
+	length = strlen(text);
+	describe_message(line, event, message);
+	if (line->json)
+		put_json(line, event, message, text + length,
+		    LOG_LINE_MAX - length - strlen("\n"));
+	else
+		snprintf(text + length, LOG_LINE_MAX - length - strlen("\n"),
+		    "%s", message);
+	if (text[length] == '\0')
+		return 0;
+	length += strlen(text + length);
+	text[length++] = '\n';
+	return length;
+}

@@ -1,0 +1,390 @@
+#include "sink/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/mem.h"
+#include "options/opts.h"
+#include "run/ending.h"
+#include "run/facts.h"
+#include "sink/metrics_file.h"
+
+enum {
+	SETTLE_MS = 200,    /* what lasts longer is shown while it lasts */
+	PERIOD_MS = 30000,  /* of what has not ended */
+	AGAIN_MS = 20,	    /* if another run is writing the file */
+	AGAIN_MAX = 10,	    /* then not before the next period */
+	LAST_TRY_MS = 500,  /* at the end of the run, for all files */
+	LAST_PAUSE_MS = 16, /* between these tries, at most */
+};
+
+enum run_state { RUN_IDLE, RUN_WAITS, RUN_HOLDS };
+
+struct lock_metrics {
+	struct metrics_file file;
+	struct metrics changes; /* since it was last written */
+	bool due;		/* it is to be written */
+	/* A nested run is a part of the outer one, which counts. */
+	bool joined;
+};
+
+struct metrics_sink {
+	const struct opts *opts;
+	struct loop *loop;
+	struct loop_timer timer; /* to write */
+	struct facts facts;
+	enum run_state run;
+	int64_t since_ms;      /* since the epoch */
+	int64_t lease_left_ms; /* the least, or METRICS_UNKNOWN */
+	int busy;	       /* so many times in succession */
+	bool warned;
+	struct lock_metrics locks[]; /* as opts->keys */
+};
+
+/* --- what has changed ------------------------------------------------- */
+
+/* The lock of that name, or all of them, after this one; NULL: no more. */
+static struct metrics *
+next_changes(struct metrics_sink *sink, const char *name, size_t *index)
+{
+	const struct opts *opts = sink->opts;
+
+	while (*index < opts->key_count) {
+		size_t i = (*index)++;
+		if (name == NULL || strcmp(name, opts->keys[i].name) == 0)
+			return &sink->locks[i].changes;
+	}
+	return NULL;
+}
+
+static void
+add(struct metrics_sink *sink, const char *name, enum metrics_value value,
+    int64_t added)
+{
+	struct metrics *changes;
+	size_t index = 0;
+
+	while ((changes = next_changes(sink, name, &index)) != NULL)
+		changes->values[value] += added;
+}
+
+static void
+set(struct metrics_sink *sink, const char *name, enum metrics_value value,
+    int64_t now)
+{
+	struct metrics *changes;
+	size_t index = 0;
+
+	while ((changes = next_changes(sink, name, &index)) != NULL)
+		changes->values[value] = now;
+}
+
+static void
+note_lease_left(struct metrics_sink *sink, int64_t left_ms)
+{
+	int64_t *least = &sink->lease_left_ms;
+
+	if (*least == METRICS_UNKNOWN || left_ms < *least)
+		*least = left_ms > 0 ? left_ms : 0;
+	set(sink, NULL, METRICS_LEASE_LEFT, *least);
+}
+
+/* --- writing ---------------------------------------------------------- */
+
+/* Once is enough: the next file in the folder fails, too. */
+static void
+warn(struct metrics_sink *sink, const struct lock_metrics *lock,
+    const char *what)
+{
+	const struct opts_key *key = &sink->opts->keys[lock - sink->locks];
+	char name[1024], folder[1024];
+
+	if (sink->warned)
+		return;
+	sink->warned = true;
+	escape_quote(key->name, name, sizeof(name));
+	escape_quote(sink->opts->metrics, folder, sizeof(folder));
+	log_warnx("%s: metrics in %s: %s", name, folder, what);
+}
+
+static void
+warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
+    const char *why)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what), "not written: %s", why);
+	warn(sink, lock, what);
+}
+
+/* False if it is to be tried again soon. */
+static bool
+write_lock(struct metrics_sink *sink, struct lock_metrics *lock)
+{
+	const struct metrics_run run = {.holds = sink->run == RUN_HOLDS,
+	    .since_ms = sink->since_ms};
+	const char *why;
+	enum metrics_update result = metrics_file_update(&lock->file,
+	    &lock->changes, sink->run != RUN_IDLE ? &run : NULL, &why);
+
+	if (result == METRICS_UPDATE_BUSY)
+		return false;
+	lock->due = false;
+	if (result == METRICS_UPDATE_FAILED) {
+		warn_not_written(sink, lock, why);
+		return true;
+	}
+	metrics_init(&lock->changes);
+	if (result == METRICS_UPDATED_ANEW)
+		warn(sink, lock,
+		    "the file was damaged; what cannot be read is counted "
+		    "anew");
+	return true;
+}
+
+/* The first one that is to be tried again, or NULL. */
+static struct lock_metrics *
+write_due(struct metrics_sink *sink)
+{
+	struct lock_metrics *busy = NULL;
+
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		struct lock_metrics *lock = &sink->locks[i];
+		if (lock->due && !write_lock(sink, lock) && busy == NULL)
+			busy = lock;
+	}
+	return busy;
+}
+
+static void
+mark_due(struct metrics_sink *sink)
+{
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		sink->locks[i].due = !sink->locks[i].joined;
+}
+
+static void
+wake_in(struct metrics_sink *sink, int64_t ms)
+{
+	loop_timer_set(sink->loop, &sink->timer, clock_now() + ms);
+}
+
+static void
+write_in(struct metrics_sink *sink, int64_t ms)
+{
+	sink->busy = 0;
+	mark_due(sink);
+	wake_in(sink, ms);
+}
+
+/* Another run has the file locked for less than a millisecond, unless it is
+ * stopped. */
+static void
+warn_busy(struct metrics_sink *sink, const struct lock_metrics *lock)
+{
+	warn_not_written(sink, lock, "another process has locked the file");
+}
+
+static void
+on_due(void *arg)
+{
+	struct metrics_sink *sink = arg;
+	struct lock_metrics *busy = write_due(sink);
+
+	if (busy != NULL && ++sink->busy < AGAIN_MAX) {
+		wake_in(sink, AGAIN_MS);
+		return;
+	}
+	if (busy != NULL)
+		warn_busy(sink, busy);
+	if (sink->run != RUN_IDLE)
+		write_in(sink, PERIOD_MS);
+}
+
+/* There is no loop any more, and no lock that would be held for longer. */
+static void
+write_last(struct metrics_sink *sink)
+{
+	int64_t give_up_at = clock_now() + LAST_TRY_MS;
+	struct lock_metrics *busy;
+
+	mark_due(sink);
+	for (long ms = 1; (busy = write_due(sink)) != NULL; ms *= 2) {
+		if (ms > LAST_PAUSE_MS)
+			ms = LAST_PAUSE_MS;
+		if (clock_now() >= give_up_at) {
+			warn_busy(sink, busy);
+			return;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	}
+}
+
+/* --- events ----------------------------------------------------------- */
+
+/* Written when it has lasted, so that nothing delays the start of the job. */
+static void
+begin(struct metrics_sink *sink, enum run_state run)
+{
+	sink->run = run;
+	sink->since_ms = clock_epoch();
+	write_in(sink, SETTLE_MS);
+}
+
+static void
+on_joined(struct metrics_sink *sink, const char *name)
+{
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		if (strcmp(sink->opts->keys[i].name, name) == 0)
+			sink->locks[i].joined = true;
+}
+
+/* Soon, but not before what has to be done for the job. */
+static void
+on_lost(struct metrics_sink *sink, const char *name)
+{
+	if (sink->run != RUN_HOLDS)
+		return;
+	sink->run = RUN_IDLE;
+	add(sink, name, METRICS_LOST, 1);
+	set(sink, name, METRICS_LAST_LOST, clock_epoch());
+	note_lease_left(sink, 0);
+	write_in(sink, 0);
+}
+
+static void
+count_end(struct metrics_sink *sink, int reason, int status)
+{
+	struct metrics *changes;
+	size_t index = 0;
+
+	while ((changes = next_changes(sink, NULL, &index)) != NULL) {
+		changes->ended[reason]++;
+		if (metrics_is_skip(reason))
+			continue;
+		changes->values[METRICS_LAST_END] = clock_epoch();
+		changes->values[METRICS_LAST_STATUS] = status;
+		if (reason == ENDING_JOB)
+			changes->values[METRICS_LAST_SUCCESS] =
+			    changes->values[METRICS_LAST_END];
+	}
+}
+
+static void
+on_ended(struct metrics_sink *sink, const struct event *event)
+{
+	int reason = (int)(event->ending - ending_rows);
+	int status = event->status;
+	int64_t held_ms = facts_held_ms(&sink->facts);
+
+	if (reason == ENDING_JOB && status != 0)
+		reason = METRICS_JOB_FAILED;
+	if (held_ms >= 0) {
+		add(sink, NULL, METRICS_HOLD_SUM, held_ms);
+		add(sink, NULL, METRICS_HOLD_COUNT, 1);
+	}
+	/* As a shell shows it. */
+	count_end(sink, reason, status < 0 ? EXITCODE_SIGNAL - status : status);
+	sink->run = RUN_IDLE;
+	loop_timer_remove(sink->loop, &sink->timer);
+	write_last(sink);
+}
+
+static void
+on_event(void *arg, const struct event *event)
+{
+	struct metrics_sink *sink = arg;
+
+	facts_take(&sink->facts, event);
+	switch (event->type) {
+	case EVENT_BEGUN:
+		begin(sink, RUN_WAITS);
+		break;
+	case EVENT_ACQUIRED:
+		add(sink, event->name, METRICS_WAIT_SUM,
+		    facts_waited_ms(&sink->facts));
+		add(sink, event->name, METRICS_WAIT_COUNT, 1);
+		begin(sink, RUN_HOLDS);
+		break;
+	case EVENT_JOINED:
+		on_joined(sink, event->name);
+		break;
+	case EVENT_UNLOCKED:
+		add(sink, NULL, METRICS_UNLOCKED, 1);
+		sink->run = RUN_IDLE;
+		break;
+	case EVENT_JOB_STARTED:
+		set(sink, NULL, METRICS_LAST_START, clock_epoch());
+		break;
+	case EVENT_RENEWED:
+		add(sink, NULL, METRICS_RENEWAL_SUM, event->took_ms);
+		add(sink, NULL, METRICS_RENEWAL_COUNT, 1);
+		note_lease_left(sink, event->left_ms);
+		break;
+	case EVENT_RENEWAL_FAILED:
+		add(sink, event->name, METRICS_RENEWAL_FAILURES, 1);
+		write_in(sink, 0);
+		break;
+	case EVENT_ENDING:
+		if (event->ending->lost)
+			on_lost(sink, event->name);
+		break;
+	case EVENT_RELEASED:
+	case EVENT_KEPT:
+	case EVENT_LEFT:
+	case EVENT_UNCONFIRMED:
+		sink->run = RUN_IDLE;
+		break;
+	case EVENT_ENDED:
+		on_ended(sink, event);
+		break;
+	default:
+		break;
+	}
+}
+
+static void *
+open_sink(const struct opts *opts, struct loop *loop)
+{
+	struct metrics_sink *sink;
+
+	if (*opts->metrics == '\0' || opts->action != OPTS_RUN)
+		return NULL;
+	sink =
+	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
+	sink->opts = opts;
+	sink->loop = loop;
+	sink->timer = (struct loop_timer){.on_due = on_due, .arg = sink};
+	sink->lease_left_ms = METRICS_UNKNOWN;
+	facts_init(&sink->facts, opts);
+	for (size_t i = 0; i < opts->key_count; i++) {
+		metrics_file_init(&sink->locks[i].file, opts->metrics,
+		    opts->keys[i].key);
+		metrics_init(&sink->locks[i].changes);
+	}
+	return sink;
+}
+
+static void
+close_sink(void *arg)
+{
+	struct metrics_sink *sink = arg;
+
+	loop_timer_remove(sink->loop, &sink->timer);
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		metrics_file_fini(&sink->locks[i].file);
+	free(sink);
+}
+
+const struct event_sink metrics = {
+    .open = open_sink,
+    .on_event = on_event,
+    .close = close_sink,
+};

@@ -1,0 +1,429 @@
+#include "sink/metrics_text.h"
+
+#include <string.h>
+
+#include "base/exitcode.h"
+
+#define END "# end"
+/* Beyond that Prometheus, which has floating point numbers, would round. */
+#define VALUE_MAX (INT64_C(1) << 53)
+
+enum {
+	LINE_ROOM = 160, /* of a sample, without the label */
+	HEAD_ROOM = 320, /* of HELP and TYPE */
+	RUN_ROOM = 64,
+	SECOND_MS = 1000
+};
+
+enum unit { UNIT_COUNT, UNIT_SECONDS };
+
+#define HEAD(name, type, help) \
+	"# HELP " name " " help "\n# TYPE " name " " type "\n"
+#define COUNTER(what, help)       \
+	.name = "rlockrun_" what, \
+	.head = HEAD("rlockrun_" what, "counter", help)
+#define GAUGE(what, help) \
+	.name = "rlockrun_" what, .head = HEAD("rlockrun_" what, "gauge", help)
+#define SUMMARY(what, help)              \
+	.name = "rlockrun_" what "_sum", \
+	.head = HEAD("rlockrun_" what, "summary", help)
+
+/* A row without a head belongs to that of the row above it. */
+/* clang-format off */
+static const struct row {
+	const char *name, *head;
+	enum unit unit;
+} rows[METRICS_VALUE_COUNT] = {
+	[METRICS_UNLOCKED] = {COUNTER("unlocked_runs_total",
+	    "Jobs started without the lock, as no server could be reached.")},
+	[METRICS_LOST] = {COUNTER("lost_total",
+	    "Runs that lost the lock under their job.")},
+	[METRICS_RENEWAL_FAILURES] = {COUNTER("renewal_failures_total",
+	    "Outages in which the lock could not be renewed.")},
+	[METRICS_WAIT_SUM] = {SUMMARY("wait_seconds",
+	    "Time from the first try until the lock was acquired."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_WAIT_COUNT] = {.name = "rlockrun_wait_seconds_count"},
+	[METRICS_HOLD_SUM] = {SUMMARY("hold_seconds",
+	    "Time from acquire to release or loss."), .unit = UNIT_SECONDS},
+	[METRICS_HOLD_COUNT] = {.name = "rlockrun_hold_seconds_count"},
+	[METRICS_RENEWAL_SUM] = {SUMMARY("renewal_seconds",
+	    "Time from sending a renewal to its reply."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_RENEWAL_COUNT] = {.name = "rlockrun_renewal_seconds_count"},
+	[METRICS_LEASE_LEFT] = {GAUGE("lease_left_min_seconds",
+	    "The least that was left of the lease when it was renewed, in the "
+	    "last run with renewals; 0 if it was lost."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_LAST_START] = {GAUGE("last_start_timestamp_seconds",
+	    "When the last job was started."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_END] = {GAUGE("last_end_timestamp_seconds",
+	    "When the last run ended that was not skipped."),
+	    .unit = UNIT_SECONDS},
+	[METRICS_LAST_SUCCESS] = {GAUGE("last_success_timestamp_seconds",
+	    "When the last job ended with status 0."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_LOST] = {GAUGE("last_lost_timestamp_seconds",
+	    "When the lock was last lost under a job."), .unit = UNIT_SECONDS},
+	[METRICS_LAST_STATUS] = {GAUGE("last_status",
+	    "Exit status of the last run that was not skipped.")},
+	[METRICS_WAITING] = {GAUGE("waiting_runs",
+	    "Runs that wait for the lock now.")},
+	[METRICS_WAITING_SINCE] = {GAUGE("waiting_since_timestamp_seconds",
+	    "Since when the first of them waits."), .unit = UNIT_SECONDS},
+	[METRICS_HOLDING] = {GAUGE("holding_runs",
+	    "Runs that hold the lock now.")},
+	[METRICS_HELD_SINCE] = {GAUGE("held_since_timestamp_seconds",
+	    "Since when the first of them holds it."), .unit = UNIT_SECONDS},
+	[METRICS_UPDATED] = {GAUGE("updated_timestamp_seconds",
+	    "When this was written: every 30 s while a run waits or holds."),
+	    .unit = UNIT_SECONDS},
+};
+/* clang-format on */
+
+#define ENDED "rlockrun_runs_total"
+#define ENDED_HEAD HEAD(ENDED, "counter", "Runs that have ended, by reason.")
+
+/* --- values ----------------------------------------------------------- */
+
+bool
+metrics_is_skip(int reason)
+{
+	return reason != METRICS_JOB_FAILED &&
+	       ending_rows[reason].status == EXITCODE_BUSY;
+}
+
+static bool
+is_counter(enum metrics_value value)
+{
+	return value < METRICS_LEASE_LEFT;
+}
+
+void
+metrics_init(struct metrics *metrics)
+{
+	*metrics = (struct metrics){.run_count = 0};
+	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++)
+		metrics->values[i] = is_counter(i) ? 0 : METRICS_UNKNOWN;
+}
+
+void
+metrics_add(struct metrics *metrics, const struct metrics *changes)
+{
+	for (int i = 0; i < METRICS_REASON_COUNT; i++)
+		metrics->ended[i] += changes->ended[i];
+	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
+		if (is_counter(i))
+			metrics->values[i] += changes->values[i];
+		else if (changes->values[i] != METRICS_UNKNOWN)
+			metrics->values[i] = changes->values[i];
+	}
+}
+
+void
+metrics_count_runs(struct metrics *metrics, int64_t now_ms)
+{
+	int64_t *values = metrics->values;
+
+	values[METRICS_WAITING] = values[METRICS_HOLDING] = 0;
+	values[METRICS_WAITING_SINCE] = METRICS_UNKNOWN;
+	values[METRICS_HELD_SINCE] = METRICS_UNKNOWN;
+	values[METRICS_UPDATED] = now_ms;
+	for (size_t i = 0; i < metrics->run_count; i++) {
+		const struct metrics_run *run = &metrics->runs[i];
+		enum metrics_value since =
+		    run->holds ? METRICS_HELD_SINCE : METRICS_WAITING_SINCE;
+
+		values[run->holds ? METRICS_HOLDING : METRICS_WAITING]++;
+		if (values[since] == METRICS_UNKNOWN ||
+		    run->since_ms < values[since])
+			values[since] = run->since_ms;
+	}
+}
+
+/* --- writing ---------------------------------------------------------- */
+
+/* Of its own, since printf(3) takes longer than all the rest of a short run's
+ * metrics. */
+struct text {
+	char *at;
+	size_t left; /* at least 1, for the NUL */
+};
+
+static void
+put(struct text *text, const char *part)
+{
+	size_t length = strlen(part);
+
+	if (length >= text->left)
+		length = text->left - 1;
+	memcpy(text->at, part, length);
+	text->at += length;
+	text->left -= length;
+	*text->at = '\0';
+}
+
+/* With at least so many digits. */
+static void
+put_number(struct text *text, int64_t number, int digits)
+{
+	char part[24], *first = part + sizeof(part) - 1;
+
+	*first = '\0';
+	for (; digits > 0 || number > 0; digits--, number /= 10)
+		*--first = (char)('0' + number % 10);
+	put(text, first);
+}
+
+static void
+put_name(struct text *text, const char *name, const char *label)
+{
+	put(text, name);
+	put(text, "{key=\"");
+	put(text, label);
+	put(text, "\"");
+}
+
+static void
+put_value(struct text *text, const struct row *row, int64_t value,
+    const char *label)
+{
+	put_name(text, row->name, label);
+	put(text, "} ");
+	if (row->unit == UNIT_SECONDS) {
+		put_number(text, value / SECOND_MS, 1);
+		put(text, ".");
+		put_number(text, value % SECOND_MS, 3);
+	} else {
+		put_number(text, value, 1);
+	}
+	put(text, "\n");
+}
+
+static const char *
+outcome_of(int reason)
+{
+	if (reason == ENDING_JOB)
+		return "success";
+	if (metrics_is_skip(reason))
+		return "skipped";
+	return reason != METRICS_JOB_FAILED && ending_rows[reason].lost
+		   ? "lost"
+		   : "failure";
+}
+
+static const char *
+word_of(int reason)
+{
+	return ending_rows[reason == METRICS_JOB_FAILED ? ENDING_JOB : reason]
+	    .word;
+}
+
+static void
+put_reason(struct text *text, int reason, int64_t ended, const char *label)
+{
+	put_name(text, ENDED, label);
+	put(text, ",outcome=\"");
+	put(text, outcome_of(reason));
+	put(text, "\",reason=\"");
+	put(text, word_of(reason));
+	put(text, "\"} ");
+	put_number(text, ended, 1);
+	put(text, "\n");
+}
+
+/* Those of jobs from the start, so that their first increase is seen. */
+static void
+put_ended(struct text *text, const struct metrics *metrics, const char *label)
+{
+	put(text, ENDED_HEAD);
+	for (int i = 0; i < METRICS_REASON_COUNT; i++)
+		if (metrics->ended[i] > 0 || i == ENDING_JOB ||
+		    i == METRICS_JOB_FAILED)
+			put_reason(text, i, metrics->ended[i], label);
+}
+
+static void
+put_runs(struct text *text, const struct metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->run_count; i++) {
+		const struct metrics_run *run = &metrics->runs[i];
+
+		put(text, "# run ");
+		put_number(text, run->slot, 1);
+		put(text, run->holds ? " holds " : " waits ");
+		put_number(text, run->since_ms, 1);
+		put(text, "\n");
+	}
+}
+
+size_t
+metrics_text_room(const char *label)
+{
+	enum { SAMPLES = METRICS_VALUE_COUNT + METRICS_REASON_COUNT };
+
+	return SAMPLES * (strlen(label) + LINE_ROOM) +
+	       (size_t)(METRICS_VALUE_COUNT + 1) * HEAD_ROOM +
+	       (size_t)METRICS_RUNS_MAX * RUN_ROOM + sizeof(END "\n");
+}
+
+size_t
+metrics_text_write(const struct metrics *metrics, const char *label, char *text,
+    size_t size)
+{
+	struct text rest = {text, size};
+
+	put_ended(&rest, metrics, label);
+	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
+		const struct row *row = &rows[i];
+
+		if (row->head != NULL)
+			put(&rest, row->head);
+		if (metrics->values[i] != METRICS_UNKNOWN)
+			put_value(&rest, row, metrics->values[i], label);
+	}
+	put_runs(&rest, metrics);
+	put(&rest, END "\n");
+	return (size_t)(rest.at - text);
+}
+
+/* --- reading ---------------------------------------------------------- */
+
+/* Whether *at begins with this: then moves on behind it. */
+static bool
+take(const char **at, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (strncmp(*at, text, length) != 0)
+		return false;
+	*at += length;
+	return true;
+}
+
+static bool
+take_number(const char **at, int64_t max, int64_t *number)
+{
+	size_t digits = strspn(*at, "0123456789");
+
+	*number = 0;
+	for (const char *end = *at + digits; *at < end; ++*at) {
+		*number = *number * 10 + (**at - '0');
+		if (*number > max)
+			return false;
+	}
+	return digits > 0;
+}
+
+/* The rest of the line. */
+static bool
+take_value(const char *at, enum unit unit, int64_t *value)
+{
+	int64_t number, part = 0;
+
+	if (!take_number(&at, VALUE_MAX / SECOND_MS, &number))
+		return false;
+	if (unit == UNIT_SECONDS) {
+		const char *point = at;
+
+		if (!take(&at, ".") ||
+		    !take_number(&at, SECOND_MS - 1, &part) ||
+		    at - point != sizeof("999"))
+			return false;
+		number = number * SECOND_MS + part;
+	}
+	if (*at != '\0')
+		return false;
+	*value = number;
+	return true;
+}
+
+static bool
+take_name(const char **at, const char *name, const char *label)
+{
+	return take(at, name) && take(at, "{key=\"") && take(at, label) &&
+	       take(at, "\"");
+}
+
+static bool
+read_ended(struct metrics *metrics, const char *label, const char *line)
+{
+	if (!take_name(&line, ENDED, label))
+		return false;
+	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
+		const char *at = line;
+
+		if (take(&at, ",outcome=\"") && take(&at, outcome_of(i)) &&
+		    take(&at, "\",reason=\"") && take(&at, word_of(i)) &&
+		    take(&at, "\"} "))
+			return take_value(at, UNIT_COUNT, &metrics->ended[i]);
+	}
+	return false;
+}
+
+/* They usually come in order: *next is the row that is tried first. */
+static bool
+read_value(struct metrics *metrics, const char *label, const char *line,
+    int *next)
+{
+	for (int tried = 0; tried < METRICS_VALUE_COUNT; tried++) {
+		int i = *next;
+		const char *at = line;
+
+		*next = (i + 1) % METRICS_VALUE_COUNT;
+		if (take_name(&at, rows[i].name, label) && take(&at, "} "))
+			return take_value(at, rows[i].unit,
+			    &metrics->values[i]);
+	}
+	return false;
+}
+
+static bool
+read_run(struct metrics *metrics, const char *line)
+{
+	struct metrics_run run;
+	int64_t slot;
+
+	if (!take(&line, "# run ") ||
+	    !take_number(&line, METRICS_RUNS_MAX, &slot) || slot == 0)
+		return false;
+	run.slot = (int)slot;
+	run.holds = take(&line, " holds ");
+	if ((!run.holds && !take(&line, " waits ")) ||
+	    !take_value(line, UNIT_COUNT, &run.since_ms))
+		return false;
+	for (size_t i = 0; i < metrics->run_count; i++)
+		if (metrics->runs[i].slot == run.slot)
+			return false;
+	metrics->runs[metrics->run_count++] = run;
+	return true;
+}
+
+static bool
+read_line(struct metrics *metrics, const char *label, const char *line,
+    int *next)
+{
+	if (*line == '#')
+		return take(&line, "# HELP rlockrun_") ||
+		       take(&line, "# TYPE rlockrun_") ||
+		       read_run(metrics, line);
+	return read_value(metrics, label, line, next) ||
+	       read_ended(metrics, label, line);
+}
+
+/* Only what has a newline is a line. */
+bool
+metrics_text_read(struct metrics *metrics, const char *label, char *text)
+{
+	bool ended = false, damaged = false;
+	char *rest = text, *line;
+	int next = 0;
+
+	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL) {
+		bool is_end = strcmp(line, END) == 0;
+
+		damaged |= ended ||
+			   (!is_end && !read_line(metrics, label, line, &next));
+		ended |= is_end;
+	}
+	return damaged || !ended || *line != '\0';
+}

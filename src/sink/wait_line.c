@@ -1,0 +1,184 @@
+#include "sink/wait_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/escape.h"
+#include "base/log.h"
+
+enum { NAME_SIZE = 4096, SECOND_MS = 1000 };
+
+/* A lock and a host that are longer are cut to this length only when nothing
+ * can be left out that matters less. */
+enum { NAME_GOOD = 40, NAME_MIN = 10, WHO_GOOD = 32, WHO_MIN = 10 };
+
+/* What is left out, the least important first. Each leaves out what is before
+ * it, too. */
+enum brevity {
+	BREVITY_NONE,
+	BREVITY_QUEUE,	/* "position 3" */
+	BREVITY_SINCE,	/* "for 3m12s" */
+	BREVITY_PREFIX, /* no "rlockrun: " */
+	BREVITY_LABEL,	/* only the label, without one pid and user */
+	BREVITY_HOW,	/* "NAME: web-3" */
+	BREVITY_MORE,	/* no other holders */
+	BREVITY_AGE,	/* not how long it has been held; long names are cut */
+	BREVITY_RANK,	/* "3rd" */
+	BREVITY_USER,	/* only host and pid */
+	BREVITY_PID,	/* only the host */
+	BREVITY_WAITED, /* only what is left, if that is known */
+	BREVITY_NAME,	/* the holder alone */
+};
+
+struct parts {
+	struct holder_words words;
+	char name[NAME_SIZE], who[sizeof(((struct holder_words *)NULL)->who)];
+	char pid[32];
+	char waited[48], left[48];
+	char position[64], brief_position[40], rank[32];
+};
+
+static const char *
+ordinal_end(int64_t number)
+{
+	static const char *const ends[] = {"th", "st", "nd", "rd"};
+
+	if (number % 10 > 3 || number / 10 % 10 == 1)
+		return "th";
+	return ends[number % 10];
+}
+
+static void
+describe_position(int64_t position, struct parts *parts)
+{
+	if (position < 1)
+		return;
+	snprintf(parts->position, sizeof(parts->position),
+	    ", position %" PRId64 " in the queue", position);
+	snprintf(parts->brief_position, sizeof(parts->brief_position),
+	    ", position %" PRId64, position);
+	snprintf(parts->rank, sizeof(parts->rank), ", %" PRId64 "%s", position,
+	    ordinal_end(position));
+}
+
+static void
+describe(const struct wait_line *line, struct parts *parts)
+{
+	char age[32];
+
+	*parts = (struct parts){.pid = ""};
+	holder_put_in_words(line->holder, &parts->words);
+	if (holder_is_known(line->holder) && line->holder->state != HOLDER_HOLD)
+		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
+		    line->holder->pid);
+	holder_describe_age(line->waited_ms, age, sizeof(age));
+	snprintf(parts->waited, sizeof(parts->waited), "waiting %s", age);
+	holder_describe_age(line->left_ms + SECOND_MS - 1, age, sizeof(age));
+	if (line->left_ms >= 0)
+		snprintf(parts->left, sizeof(parts->left), "%s left", age);
+	describe_position(line->position, parts);
+}
+
+/* "waiting 12s, 4m48s left, position 3 in the queue" */
+static void
+put_times(const struct parts *parts, enum brevity brevity, char *text,
+    size_t size)
+{
+	bool waited = brevity < BREVITY_WAITED || *parts->left == '\0';
+
+	snprintf(text, size, "%s%s%s%s", waited ? parts->waited : "",
+	    waited && *parts->left != '\0' ? ", " : "", parts->left,
+	    brevity < BREVITY_QUEUE  ? parts->position
+	    : brevity < BREVITY_RANK ? parts->brief_position
+	    : brevity < BREVITY_NAME ? parts->rank
+				     : "");
+}
+
+/* " (pid 4121, deploy) since 12:03:11, 3m12s ago, and by 1 other" */
+static void
+put_details(const struct parts *parts, enum brevity brevity, char *text,
+    size_t size)
+{
+	const struct holder_words *words = &parts->words;
+
+	snprintf(text, size, "%s%s%s",
+	    brevity < BREVITY_LABEL  ? words->process
+	    : brevity < BREVITY_USER ? words->brief_process
+	    : brevity < BREVITY_PID  ? parts->pid
+				     : "",
+	    brevity < BREVITY_SINCE ? words->since
+	    : brevity < BREVITY_AGE ? words->brief_since
+				    : "",
+	    brevity < BREVITY_MORE ? words->more : "");
+}
+
+static void
+put_together(const struct parts *parts, enum brevity brevity, char *text,
+    size_t size)
+{
+	const struct holder_words *words = &parts->words;
+	bool is_brief = brevity >= BREVITY_HOW;
+	char details[HOLDER_LOCK_TEXT_MAX], times[160];
+
+	put_details(parts, brevity, details, sizeof(details));
+	put_times(parts, brevity, times, sizeof(times));
+	snprintf(text, size, "%s%s%s%s%s%s; %s",
+	    brevity < BREVITY_PREFIX ? LOG_PREFIX : "", parts->name,
+	    brevity == BREVITY_NAME ? ""
+	    : is_brief		    ? ": "
+				    : " ",
+	    is_brief ? words->brief_how : words->how, parts->who, details,
+	    times);
+}
+
+static size_t
+min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Cuts name and holder to what is left of the columns, if that is enough. */
+static bool
+cut_names(const struct wait_line *line, struct parts *parts,
+    enum brevity brevity, size_t room)
+{
+	const char *who = parts->words.who;
+	size_t name_columns = escape_columns(line->name, ESCAPE_QUOTED);
+	size_t who_columns = escape_columns(who, ESCAPE_TEXT);
+	bool good = brevity < BREVITY_AGE;
+	size_t name_min = min(name_columns, good ? NAME_GOOD : NAME_MIN);
+	size_t who_min = who_columns;
+
+	if (holder_is_known(line->holder)) /* a host */
+		who_min = min(who_min, good ? WHO_GOOD : WHO_MIN);
+	if (brevity == BREVITY_NAME)
+		name_min = 0;
+	else if (room < name_min + who_min)
+		return false;
+	who_columns = min(who_columns, room - name_min);
+	escape_shorten(who, ESCAPE_TEXT, who_columns, parts->who,
+	    sizeof(parts->who));
+	if (name_min > 0)
+		escape_shorten(line->name, ESCAPE_QUOTED, room - who_columns,
+		    parts->name, sizeof(parts->name));
+	return true;
+}
+
+void
+wait_line_format(const struct wait_line *line, size_t columns, char *text,
+    size_t size)
+{
+	enum brevity brevity = BREVITY_NONE;
+	struct parts parts;
+	size_t used;
+
+	describe(line, &parts);
+	for (;; brevity++) {
+		put_together(&parts, brevity, text, size);
+		used = escape_columns(text, ESCAPE_TEXT);
+		if (cut_names(line, &parts, brevity,
+			columns > used ? columns - used : 0))
+			break;
+	}
+	put_together(&parts, brevity, text, size);
+}
