@@ -1,15 +1,25 @@
 #include "run/facts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "run/ending.h"
 
 void
 facts_init(struct facts *facts, const struct opts *opts)
 {
-	*facts = (struct facts){.opts = opts};
+	size_t size = opts->key_count * sizeof(*facts->locks);
+
+	*facts = (struct facts){.opts = opts, .locks = mem_alloc(size)};
+}
+
+void
+facts_fini(struct facts *facts)
+{
+	free(facts->locks);
 }
 
 const struct facts_lock *

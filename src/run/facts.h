@@ -22,15 +22,18 @@ struct facts_lock {
 
 struct facts {
 	const struct opts *opts;
-	struct facts_lock locks[OPTS_KEYS_MAX]; /* as opts->keys */
-	int64_t begun_at;			/* the first try */
-	int64_t acquired_at;			/* all of them */
-	int64_t started_at;			/* the job */
-	int64_t freed_at;			/* released or lost */
-	int64_t ended_at;			/* the run */
+	struct facts_lock *locks; /* as opts->keys */
+	int64_t begun_at;	  /* the first try */
+	int64_t acquired_at;	  /* all of them */
+	int64_t started_at;	  /* the job */
+	int64_t freed_at;	  /* released or lost */
+	int64_t ended_at;	  /* the run */
 };
 
+/* Dies when memory is out. */
 void facts_init(struct facts *facts, const struct opts *opts);
+void facts_fini(struct facts *facts);
+
 void facts_take(struct facts *facts, const struct event *event);
 
 /* The lock of that name, or NULL. */

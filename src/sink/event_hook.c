@@ -330,6 +330,7 @@ close_hook(void *arg)
 		    state->dropped == 1 ? " was" : "s were");
 	if (state->sock != -1)
 		hooks_finish(state->sock);
+	facts_fini(&state->facts);
 	free(state);
 }
 

@@ -88,6 +88,7 @@ close_log(void *arg)
 
 	reminder_stop(&state->reminder);
 	log_target_close(&state->target);
+	facts_fini(&state->facts);
 	free(state);
 }
 

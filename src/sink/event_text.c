@@ -135,7 +135,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 
 enum { FACTS = 18 };
 
-struct facts {
+struct message_facts {
 	char name[NAME_SIZE], command[NAME_SIZE];
 	char holder[FACT_MAX];
 	char position[24], count[24], permits[24], ms[24];
@@ -197,7 +197,7 @@ left_ms(const struct opts *opts, int64_t waited_ms)
 
 static void
 describe_wait(const struct event *event, const struct opts *opts,
-    struct facts *facts)
+    struct message_facts *facts)
 {
 	int64_t left = left_ms(opts, event->ms);
 
@@ -219,10 +219,10 @@ describe_status(int status, char *text, size_t size)
 }
 
 static void
-describe_facts(struct facts *facts, const struct event *event,
+describe_facts(struct message_facts *facts, const struct event *event,
     const struct opts *opts)
 {
-	*facts = (struct facts){
+	*facts = (struct message_facts){
 	    .list = {{"name", facts->name}, {"why", event->why},
 		{"server", event->server}, {"fence", event->fence},
 		{"command", facts->command}, {"who", event->who},
@@ -266,7 +266,7 @@ describe_facts(struct facts *facts, const struct event *event,
 
 /* The fact whose name ends at the brace. An unknown name is to be noticed. */
 static const char *
-find_fact(const struct facts *facts, const char *word)
+find_fact(const struct message_facts *facts, const char *word)
 {
 	size_t length = strcspn(word, "}");
 
@@ -293,7 +293,8 @@ choose_word(const char **message, bool many)
 
 /* size is at least 1; what does not fit is cut off. */
 static void
-fill_in(const char *message, const struct facts *facts, char *text, size_t size)
+fill_in(const char *message, const struct message_facts *facts, char *text,
+    size_t size)
 {
 	size_t length = 0, part = 0;
 	bool unknown = false, many = false;
@@ -361,7 +362,7 @@ event_text_format(const struct event *event, const struct opts *opts,
 {
 	const char *message = message_for(event);
 	const char *then = thens[event->then];
-	struct facts facts;
+	struct message_facts facts;
 	char last[64] = "";
 
 	if (event->type == EVENT_ENDING && then != NULL)

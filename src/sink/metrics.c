@@ -380,6 +380,7 @@ close_sink(void *arg)
 	loop_timer_remove(sink->loop, &sink->timer);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);
+	facts_fini(&sink->facts);
 	free(sink);
 }
 

@@ -40,6 +40,7 @@ test_locks(void)
 	    "its server");
 	take_acquired(&facts, "c");
 	ok(true, "a lock that is not of the run is ignored");
+	facts_fini(&facts);
 }
 
 static void
@@ -70,6 +71,7 @@ test_times(void)
 	take(&facts, EVENT_RELEASED);
 	take(&facts, EVENT_ENDED);
 	is_int(facts_held_ms(&facts), 4000, "until it was lost");
+	facts_fini(&facts);
 }
 
 static void
@@ -84,6 +86,7 @@ test_never_acquired(void)
 	facts.ended_at = 1500;
 	is_int(facts_waited_ms(&facts), 500, "until the run ended");
 	is_int(facts_held_ms(&facts), -1, "never held");
+	facts_fini(&facts);
 }
 
 int

@@ -112,6 +112,7 @@ test_members(void)
 	    "\"waited_seconds\":0.250,\"held_seconds\":1.750,\"reason\":"
 	    "\"overrun\",\"status\":124,\"host\":\"h\",\"pid\":7}\n",
 	    "what is known has a member");
+	facts_fini(&facts);
 }
 
 int
@@ -134,5 +135,6 @@ main(void)
 	json.head = LOG_LINE_DATED;
 	test_all_locks(&json);
 	test_members();
+	facts_fini(&facts);
 	return tap_done();
 }
