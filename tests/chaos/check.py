@@ -43,6 +43,7 @@ RULES = (
     leftovers.find_left_keys,
     leftovers.find_faults_of_history,
     reporting.find_wrong_reports,
+    reporting.find_wrong_counts,
 )
 
 

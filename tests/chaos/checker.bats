@@ -434,8 +434,20 @@ explain() {
 	finds status one "$tardy" "${gone[@]/*flush*/$short}" 'fault("wrapper", "stop", 2100, 3490, run=1)'
 }
 
+@test "a run that is missing in the metrics, or too many, is found" {
+	local first=('job(1, 1000, 2000, sinks=True)' 'report(1, "ended", 23)')
+	is_clean one "${first[@]}" 'counted(1)'
+	finds count one "${first[@]}"
+	says 'the metrics of "a" have 0 runs, but 1 to 1 ended'
+	finds count one "${first[@]}" 'counted(2)'
+	local second=('job(2, 3000, 4000, True, -9, sinks=True)' 'fault("wrapper", "kill", 3990, run=2)')
+	is_clean one "${first[@]}" "${second[@]}" 'counted(1)'
+	is_clean one "${first[@]}" "${second[@]}" 'counted(2)'
+	finds count one "${first[@]}" "${second[@]}" 'counted(3)'
+}
+
 @test "a log or a hook that says something else is found" {
-	local one='job(1, 1000, 2000, sinks=True)' ended='report(1, "ended", 23)' freed='report(1, "released", by="hook")'
+	local one='job(1, 1000, 2000, sinks=True); counted(1)' ended='report(1, "ended", 23)' freed='report(1, "released", by="hook")'
 	is_clean one "$one" "$ended" "$freed"
 	finds report one "$one" "$freed"
 	says 'status 23, but its log says nothing of an end'
@@ -443,8 +455,8 @@ explain() {
 	finds report one "$one" "${ended/23/0}" "$freed"
 	finds report one "$one" "$ended" 'report(1, "lost", by="hook")'
 	is_clean one 'job(1, 1000, 2000, True, -9, sinks=True)' 'fault("wrapper", "kill", 1990, run=1)'
-	is_clean one 'waiter(1, 1000, 2000, -15, sinks=True)' 'fault("wrapper", "term", 1990, run=1)' 'report(1, "ended", 143)'
-	local lost='job(1, 1000, 2000, status=79, sinks=True)' flushed='fault("server", "flush", 1500)'
+	is_clean one 'waiter(1, 1000, 2000, -15, sinks=True); counted(1)' 'fault("wrapper", "term", 1990, run=1)' 'report(1, "ended", 143)'
+	local lost='job(1, 1000, 2000, status=79, sinks=True); counted(1)' flushed='fault("server", "flush", 1500)'
 	is_clean one "$lost" "$flushed" "${ended/23/79}" 'report(1, "lost", 79, by="hook")'
 	finds report one "$lost" "$flushed" "${ended/23/79}" "$freed"
 	is_clean one "${lost/status/stderr=\"1 hook was not run\", status}" "$flushed" "${ended/23/79}"

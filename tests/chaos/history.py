@@ -13,6 +13,7 @@ not be in the order of time, as some are only complete when what they describe i
     owner    the node that serves a key, written when that changes; only on it are
              holders looked for. Without such records all nodes serve all keys
     report   what a log or a hook said of a rlockrun, which ended with that status or not yet
+    counted  the number of runs that the metrics of a lock have
     queued, unqueued  a waiter entered the queue, or left it
     quiet    all faults are over, no run is started from here on
     left     a process, key or rlockrun that is there after the end
@@ -50,6 +51,7 @@ FIELDS = {
     "unqueued": {"key": (TEXT,), "run": (NUMBER,)},
     "report": {"run": (NUMBER,), "by": ("log", "hook"), "event": (TEXT,),
                "status": (NUMBER, NOTHING)},
+    "counted": {"key": (TEXT,), "runs": (NUMBER,)},
     "quiet": {},
     "left": {"what": ("process", "key", "run")},
     "end": {},

@@ -85,6 +85,8 @@ class Play:
         self.note_page()
         for fields in self.reports.read():
             self.note("report", **fields)
+        for fields in self.reports.count():
+            self.note("counted", **fields)
         self.note("end")
         self.page.close()
         return sorted((record for record in self.records if "missed" not in record),

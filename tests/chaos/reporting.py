@@ -1,4 +1,4 @@
-"""Rules about what runs say of themselves: log and hooks agree with what happened."""
+"""Rules about what runs say of themselves: log, hooks and metrics agree with what happened."""
 from endings import LOST, SIGNAL
 from finding import Finding
 from leftovers import was_killed
@@ -36,3 +36,16 @@ def wrong_hooks(run, reports):
         yield f"status {run.exit.status}, but its hooks say {', '.join(events) or 'nothing'}"
     if {"lost", "released"} <= events:
         yield "its hooks say that it was lost, and released"
+
+
+def find_wrong_counts(story):
+    """The metrics of a lock lack a run, or have more than there were. One that was killed
+    may have counted itself."""
+    counts = {count.key: count.runs for count in story.by_type["counted"]}
+    for key in {key for run in story.runs.values() for key in run.keys}:
+        ended = [run for run in story.runs.values()
+                 if run.sinks and run.exit and key in run.keys]
+        sure = [run for run in ended if not (was_killed(run) or "metrics" in run.exit.stderr)]
+        if not len(sure) <= counts.get(key, 0) <= len(ended):
+            yield Finding("count", story.end.at, (), f'the metrics of "{key}" have '
+                          f"{counts.get(key, 0)} runs, but {len(sure)} to {len(ended)} ended")

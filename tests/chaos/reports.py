@@ -1,21 +1,38 @@
-"""What runs say of themselves: a log that they share, and hooks that note each call."""
+"""What runs say of themselves: a log and metrics that they share, and hooks that note each
+call."""
+import collections
+import glob
 import json
+import os
+import re
 
 LABEL = "run "  # --label: RUN in the log, and in the environment of hooks
+COUNTED = re.compile(r'rlockrun_runs_total{key="(?P<key>\w+)",.*} (?P<runs>\d+)\n')
 
 
 class Reports:
     def __init__(self, folder):
-        self.log, self.hooks = folder + "/log", folder + "/hooks"
+        self.log, self.hooks, self.metrics = (folder + name
+                                              for name in ("/log", "/hooks", "/metrics"))
+        os.mkdir(self.metrics)
 
     def options(self, number):
         """Those of run NUMBER."""
         note = f"echo \"$RLOCKRUN_LABEL,$RLOCKRUN_EVENT,$RLOCKRUN_STATUS\" >>'{self.hooks}'"
         return ["--label", LABEL + str(number), "--log-to", self.log, "--log-format", "json",
-                "--hook", note]
+                "--hook", note, "--metrics", self.metrics]
+
+    def count(self):
+        """The fields of a record for each lock: how many of its runs the metrics have."""
+        counts = collections.Counter()
+        for path in glob.glob(self.metrics + "/*.prom"):
+            for line in lines_of(path):
+                if found := COUNTED.fullmatch(line):
+                    counts[found["key"]] += int(found["runs"])
+        return [{"key": key, "runs": runs} for key, runs in counts.items()]
 
     def read(self):
-        """The fields of a record for each line."""
+        """The fields of a record for each line of log and hooks."""
         for line in lines_of(self.log):
             said = json.loads(line)
             yield fields_of("log", said["label"], said["event"], said.get("status"))
