@@ -106,9 +106,10 @@ find_dryrun(struct rules *rules)
 
 static void
 fill(const struct rules *rules, struct doctor_question *question,
-    const char *const *words, const char *key)
+    const char *words, const char *key)
 {
 	const char **argv = question->argv;
+	char *rest = question->text;
 
 	*question = (struct doctor_question){.outcome = DOCTOR_UNASKED};
 	if (rules->dry) {
@@ -116,9 +117,12 @@ fill(const struct rules *rules, struct doctor_question *question,
 		*argv++ = "DRYRUN";
 		*argv++ = rules->own_user;
 	}
-	for (; *words != NULL; words++)
-		*argv++ =
-		    strcmp(*words, DOCTOR_COMMANDS_KEY) == 0 ? key : *words;
+	snprintf(question->text, sizeof(question->text), "%.39s", words);
+	while (rest != NULL) {
+		const char *word = strsep(&rest, "|");
+
+		*argv++ = strcmp(word, DOCTOR_COMMANDS_KEY) == 0 ? key : word;
+	}
 	*argv = NULL;
 }
 
@@ -176,13 +180,12 @@ ask_keys(struct rules *rules)
 	const char *const keys[DOCTOR_KEYS] = {names->lock, names->fence,
 	    names->info, names->nested, names->queue, names->alive,
 	    names->doorbell, names->history};
-	static const char *const words[] = {"EVAL", "return 1", "1",
-	    DOCTOR_COMMANDS_KEY, NULL};
 	struct doctor_question questions[DOCTOR_KEYS];
 	bool answered;
 
 	for (size_t i = 0; i < DOCTOR_KEYS; i++)
-		fill(rules, &questions[i], words, keys[i]);
+		fill(rules, &questions[i],
+		    "EVAL|return 1|1|" DOCTOR_COMMANDS_KEY, keys[i]);
 	answered = ask(rules, questions, DOCTOR_KEYS);
 	for (size_t i = 0; i < DOCTOR_KEYS; i++)
 		rules->names[i] = judge(&questions[i]);
@@ -218,7 +221,7 @@ list_lacking(const struct rules *rules, const struct doctor_feature *feature,
 		if (!(feature->commands & DOCTOR_BIT(i)) ||
 		    (access != ACCESS_DENIED && access != ACCESS_MISSING))
 			continue;
-		snprintf(rule, sizeof(rule), "+%s", doctor_commands[i].rule);
+		snprintf(rule, sizeof(rule), "+%.15s", doctor_commands[i].rule);
 		list = append(list, rule);
 		*missing = *missing || access == ACCESS_MISSING;
 	}
@@ -246,18 +249,18 @@ add_feature(struct rules *rules, const struct doctor_feature *feature,
 	struct findings *findings = rules->visit->findings;
 	bool missing;
 	char *list = list_lacking(rules, feature, &missing);
-	bool needed = feature->is_needed(opts);
+	bool used = doctor_feature_is_used(feature, opts);
 
 	if (*list == '\0') {
 		free(list);
 		return;
 	}
 	rules->lacking++;
-	if (needed && feature->status != 0)
+	if (used && feature->status != 0)
 		findings_add_error(findings, feature->status, feature->check,
 		    "%s: not permitted: %s", feature->without, list);
 	else
-		findings_add(findings, needed ? FINDING_WARNING : FINDING_NOTE,
+		findings_add(findings, used ? FINDING_WARNING : FINDING_NOTE,
 		    feature->check, "%s: not permitted: %s", feature->without,
 		    list);
 	if (missing)
@@ -298,11 +301,10 @@ add_findings(struct rules *rules)
 	const struct opts *opts = visit->opts;
 	bool partial = forget_keys(rules, opts);
 
-	for (size_t i = 0; doctor_features[i].check != NULL; i++) {
+	for (size_t i = 0; *doctor_features[i].check != '\0'; i++) {
 		const struct doctor_feature *feature = &doctor_features[i];
 
-		if (feature->applies == NULL ||
-		    feature->applies(opts, visit->endpoint))
+		if (doctor_feature_applies(feature, opts, visit->endpoint))
 			add_feature(rules, feature, opts);
 	}
 	if (rules->lacking == 0 && !partial)

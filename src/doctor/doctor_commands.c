@@ -3,114 +3,81 @@
 #include "base/exitcode.h"
 
 #define KEY DOCTOR_COMMANDS_KEY
-#define NO_SCRIPT "0000000000000000000000000000000000000000"
 
 /* Nothing else uses the scratch key, and it is deleted a moment later. If that
  * is denied, it expires. */
-#define SCRATCH_LIFE_MS "600000"
+#define LIFE_MS "600000"
 
 /* clang-format off */
 const struct doctor_command_row doctor_commands[DOCTOR_COMMANDS] = {
-	[DOCTOR_SET] = {"set", {"SET", KEY, "", "PX", SCRATCH_LIFE_MS}, true},
-	[DOCTOR_EVAL] = {"eval", {"EVAL", "return 1", "0"}, false},
-	[DOCTOR_EVALSHA] = {"evalsha", {"EVALSHA", NO_SCRIPT, "0"}, false},
-	[DOCTOR_TIME] = {"time", {"TIME"}, false},
-	[DOCTOR_GET] = {"get", {"GET", KEY}, false},
-	[DOCTOR_PTTL] = {"pttl", {"PTTL", KEY}, false},
-	[DOCTOR_HMGET] = {"hmget", {"HMGET", KEY, "f"}, false},
-	[DOCTOR_HSET] = {"hset", {"HSET", KEY, "f", "v"}, true},
-	[DOCTOR_PEXPIRE] = {"pexpire", {"PEXPIRE", KEY, SCRATCH_LIFE_MS},
-	    false},
-	[DOCTOR_ZRANGE] = {"zrange", {"ZRANGE", KEY, "0", "0"}, false},
-	[DOCTOR_ZSCORE] = {"zscore", {"ZSCORE", KEY, "m"}, false},
-	[DOCTOR_ZRANK] = {"zrank", {"ZRANK", KEY, "m"}, false},
-	[DOCTOR_ZCOUNT] = {"zcount", {"ZCOUNT", KEY, "0", "0"}, false},
-	[DOCTOR_ZADD] = {"zadd", {"ZADD", KEY, "1", "m"}, true},
-	[DOCTOR_ZREM] = {"zrem", {"ZREM", KEY, "m"}, false},
-	[DOCTOR_RPUSH] = {"rpush", {"RPUSH", KEY, "e"}, true},
-	[DOCTOR_BLPOP] = {"blpop", {"BLPOP", KEY, "0.001"}, false},
-	[DOCTOR_ZCARD] = {"zcard", {"ZCARD", KEY}, false},
-	[DOCTOR_HGET] = {"hget", {"HGET", KEY, "f"}, false},
-	[DOCTOR_HDEL] = {"hdel", {"HDEL", KEY, "f"}, false},
-	[DOCTOR_SETNAME] = {"client|setname",
-	    {"CLIENT", "SETNAME", "rlockrun:doctor"}, false},
-	[DOCTOR_SCAN] = {"scan", {"SCAN", "0", "COUNT", "1"}, false},
-	[DOCTOR_WAIT] = {"wait", {"WAIT", "0", "1"}, false},
-	[DOCTOR_ROLE] = {"role", {"ROLE"}, false},
-	[DOCTOR_ASKING] = {"asking", {"ASKING"}, false},
-	[DOCTOR_CLUSTER_SLOTS] = {"cluster|slots", {"CLUSTER", "SLOTS"}, false},
-	[DOCTOR_INFO] = {"info", {"INFO", "server"}, false},
-	[DOCTOR_DEL] = {"del", {"DEL", KEY}, false},
-	[DOCTOR_UNLINK] = {"unlink", {"UNLINK", KEY}, false},
+	[DOCTOR_SET] = {"set", "SET|" KEY "||PX|" LIFE_MS, true},
+	[DOCTOR_EVAL] = {"eval", "EVAL|return 1|0", false},
+	[DOCTOR_EVALSHA] = {"evalsha", "EVALSHA|0|0", false},
+	[DOCTOR_TIME] = {"time", "TIME", false},
+	[DOCTOR_GET] = {"get", "GET|" KEY, false},
+	[DOCTOR_PTTL] = {"pttl", "PTTL|" KEY, false},
+	[DOCTOR_HMGET] = {"hmget", "HMGET|" KEY "|f", false},
+	[DOCTOR_HSET] = {"hset", "HSET|" KEY "|f|v", true},
+	[DOCTOR_PEXPIRE] = {"pexpire", "PEXPIRE|" KEY "|" LIFE_MS, false},
+	[DOCTOR_ZRANGE] = {"zrange", "ZRANGE|" KEY "|0|0", false},
+	[DOCTOR_ZSCORE] = {"zscore", "ZSCORE|" KEY "|m", false},
+	[DOCTOR_ZRANK] = {"zrank", "ZRANK|" KEY "|m", false},
+	[DOCTOR_ZCOUNT] = {"zcount", "ZCOUNT|" KEY "|0|0", false},
+	[DOCTOR_ZADD] = {"zadd", "ZADD|" KEY "|1|m", true},
+	[DOCTOR_ZREM] = {"zrem", "ZREM|" KEY "|m", false},
+	[DOCTOR_RPUSH] = {"rpush", "RPUSH|" KEY "|e", true},
+	[DOCTOR_BLPOP] = {"blpop", "BLPOP|" KEY "|0.001", false},
+	[DOCTOR_ZCARD] = {"zcard", "ZCARD|" KEY, false},
+	[DOCTOR_HGET] = {"hget", "HGET|" KEY "|f", false},
+	[DOCTOR_HDEL] = {"hdel", "HDEL|" KEY "|f", false},
+	[DOCTOR_SETNAME] = {"client|setname", "CLIENT|SETNAME|rlockrun:doctor", false},
+	[DOCTOR_SCAN] = {"scan", "SCAN|0|COUNT|1", false},
+	[DOCTOR_WAIT] = {"wait", "WAIT|0|1", false},
+	[DOCTOR_ROLE] = {"role", "ROLE", false},
+	[DOCTOR_ASKING] = {"asking", "ASKING", false},
+	[DOCTOR_CLUSTER_SLOTS] = {"cluster|slots", "CLUSTER|SLOTS", false},
+	[DOCTOR_INFO] = {"info", "INFO|server", false},
+	[DOCTOR_DEL] = {"del", "DEL|" KEY, false},
+	[DOCTOR_UNLINK] = {"unlink", "UNLINK|" KEY, false},
 };
 /* clang-format on */
 
 /* --- features --------------------------------------------------------- */
 
-static bool
-always(const struct opts *opts)
+bool
+doctor_feature_applies(const struct doctor_feature *feature,
+    const struct opts *opts, const struct endpoint *server)
 {
-	(void)opts;
-	return true;
+	switch (feature->scope) {
+	case DOCTOR_ONE_SERVER:
+		return opts->server_count == 1;
+	case DOCTOR_SEVERAL_SERVERS:
+		return opts->server_count > 1;
+	case DOCTOR_WITH_SENTINELS:
+		return server->master != NULL;
+	case DOCTOR_IN_CLUSTER:
+		return server->cluster;
+	default:
+		return true;
+	}
 }
 
-static bool
-never(const struct opts *opts)
+bool
+doctor_feature_is_used(const struct doctor_feature *feature,
+    const struct opts *opts)
 {
-	(void)opts;
-	return false;
-}
-
-static bool
-needs_counted(const struct opts *opts)
-{
-	return opts->kind != 'x';
-}
-
-static bool
-needs_history(const struct opts *opts)
-{
-	return opts->history_ms > 0;
-}
-
-static bool
-needs_once(const struct opts *opts)
-{
-	return opts->once_ms > 0;
-}
-
-static bool
-needs_replicas(const struct opts *opts)
-{
-	return opts->replicas > 0;
-}
-
-static bool
-is_single(const struct opts *opts, const struct endpoint *server)
-{
-	(void)server;
-	return opts->server_count == 1;
-}
-
-static bool
-is_one_of_several(const struct opts *opts, const struct endpoint *server)
-{
-	(void)server;
-	return opts->server_count > 1;
-}
-
-static bool
-has_sentinels(const struct opts *opts, const struct endpoint *server)
-{
-	(void)opts;
-	return server->master != NULL;
-}
-
-static bool
-is_cluster(const struct opts *opts, const struct endpoint *server)
-{
-	(void)opts;
-	return server->cluster;
+	switch (feature->use) {
+	case DOCTOR_BY_COUNTED:
+		return opts->kind != 'x';
+	case DOCTOR_BY_HISTORY:
+		return opts->history_ms > 0;
+	case DOCTOR_BY_ONCE:
+		return opts->once_ms > 0;
+	case DOCTOR_BY_REPLICAS:
+		return opts->replicas > 0;
+	default:
+		return feature->use == DOCTOR_BY_ALL;
+	}
 }
 
 #define C(name) DOCTOR_BIT(DOCTOR_##name)
@@ -127,40 +94,41 @@ const struct doctor_feature doctor_features[] = {
     {"access-lock", "no lock can be acquired and kept",
 	C(EVAL) | C(TIME) | C(GET) | C(PTTL) | C(SET) | C(DEL) | C(HSET) |
 	    C(PEXPIRE),
-	C(LOCK) | C(FENCE) | C(RECORD), NULL, always, EXITCODE_REFUSED},
-    {"access-once", "--once-per is refused", C(HMGET), C(HISTORY), is_single,
-	needs_once, EXITCODE_REFUSED},
+	C(LOCK) | C(FENCE) | C(RECORD), DOCTOR_ANYWHERE, DOCTOR_BY_ALL,
+	EXITCODE_REFUSED},
+    {"access-once", "--once-per is refused", C(HMGET), C(HISTORY),
+	DOCTOR_ONE_SERVER, DOCTOR_BY_ONCE, EXITCODE_REFUSED},
     {"access-queue", "there is no queue", QUEUE_COMMANDS,
-	C(QUEUE) | C(ALIVE) | C(DOORBELL), is_single, always, 0},
+	C(QUEUE) | C(ALIVE) | C(DOORBELL), DOCTOR_ONE_SERVER, DOCTOR_BY_ALL, 0},
     {"access-nested", "a nested run loses the lock when the outer run ends",
-	C(ZADD), C(NESTED), is_single, always, 0},
-    {"access-history", "the last run is not recorded", 0, C(HISTORY), is_single,
-	needs_history, 0},
-    {"access-holder", "messages cannot name the holder", C(HMGET), 0, NULL,
-	always, 0},
-    {"access-digest", "all scripts are sent as a whole", C(EVALSHA), 0, NULL,
-	never, 0},
+	C(ZADD), C(NESTED), DOCTOR_ONE_SERVER, DOCTOR_BY_ALL, 0},
+    {"access-history", "the last run is not recorded", 0, C(HISTORY),
+	DOCTOR_ONE_SERVER, DOCTOR_BY_HISTORY, 0},
+    {"access-holder", "messages cannot name the holder", C(HMGET), 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_ALL, 0},
+    {"access-digest", "all scripts are sent as a whole", C(EVALSHA), 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
     {"access-unlink",
 	"the server does nothing else while it deletes a large key", C(UNLINK),
-	0, NULL, never, 0},
-    {"access-name", "the connection has no name", C(SETNAME), 0, NULL, never,
-	0},
+	0, DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
+    {"access-name", "the connection has no name", C(SETNAME), 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
     {"access-counted", "--shared and --permits are refused",
-	C(ZCARD) | C(HGET) | C(HDEL), 0, is_single, needs_counted,
+	C(ZCARD) | C(HGET) | C(HDEL), 0, DOCTOR_ONE_SERVER, DOCTOR_BY_COUNTED,
 	EXITCODE_REFUSED},
-    {"access-status", "--status does not work", STATUS_COMMANDS, 0, NULL, never,
-	0},
-    {"access-list", "--list does not work", C(SCAN) | STATUS_COMMANDS, 0, NULL,
-	never, 0},
-    {"access-force", "--force-release does not work", FORCE_COMMANDS, 0, NULL,
-	never, 0},
-    {"access-replicas", "--wait-replicas does not work", C(WAIT), 0, NULL,
-	needs_replicas, EXITCODE_UNAVAILABLE},
+    {"access-status", "--status does not work", STATUS_COMMANDS, 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
+    {"access-list", "--list does not work", C(SCAN) | STATUS_COMMANDS, 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
+    {"access-force", "--force-release does not work", FORCE_COMMANDS, 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
+    {"access-replicas", "--wait-replicas does not work", C(WAIT), 0,
+	DOCTOR_ANYWHERE, DOCTOR_BY_REPLICAS, EXITCODE_UNAVAILABLE},
     {"access-votes", "this server does not count", C(INFO), 0,
-	is_one_of_several, always, EXITCODE_REFUSED},
+	DOCTOR_SEVERAL_SERVERS, DOCTOR_BY_ALL, EXITCODE_REFUSED},
     {"access-sentinel", "a replica is detected later", C(ROLE), 0,
-	has_sentinels, always, 0},
+	DOCTOR_WITH_SENTINELS, DOCTOR_BY_ALL, 0},
     {"access-cluster", "slots that move and nodes that die are lost sight of",
-	C(ASKING) | C(CLUSTER_SLOTS), 0, is_cluster, always, 0},
-    {NULL, NULL, 0, 0, NULL, NULL, 0},
+	C(ASKING) | C(CLUSTER_SLOTS), 0, DOCTOR_IN_CLUSTER, DOCTOR_BY_ALL, 0},
+    {"", "", 0, 0, DOCTOR_ANYWHERE, DOCTOR_BY_NONE, 0},
 };

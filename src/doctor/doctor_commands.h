@@ -61,23 +61,47 @@ enum doctor_key {
 
 #define DOCTOR_BIT(number) (UINT64_C(1) << (number))
 
+/* Both tables are without pointers, which the loader would have to adjust at
+ * the start of each run. */
 extern const struct doctor_command_row {
-	const char *rule;     /* "+" stands before it */
-	const char *words[8]; /* harmless if the key holds a string */
-	bool creates;	      /* a key, if there is none */
+	char rule[16];	/* "+" stands before it */
+	char words[36]; /* with '|' between; harmless if the key holds a string
+			 */
+	bool creates;	/* a key, if there is none */
 } doctor_commands[DOCTOR_COMMANDS];
+
+enum doctor_scope {
+	DOCTOR_ANYWHERE,
+	DOCTOR_ONE_SERVER,
+	DOCTOR_SEVERAL_SERVERS,
+	DOCTOR_WITH_SENTINELS,
+	DOCTOR_IN_CLUSTER,
+};
+
+enum doctor_use {
+	DOCTOR_BY_ALL,	/* by every run */
+	DOCTOR_BY_NONE, /* or hardly missed */
+	DOCTOR_BY_COUNTED,
+	DOCTOR_BY_HISTORY,
+	DOCTOR_BY_ONCE,
+	DOCTOR_BY_REPLICAS,
+};
 
 /* Ends with a row without a check. */
 extern const struct doctor_feature {
-	const char *check;   /* of its finding */
-	const char *without; /* what a lack of permission means */
+	char check[20];	  /* of its finding */
+	char without[64]; /* what a lack of permission means */
 	uint64_t commands, keys;
-	/* Whether it exists here; NULL: always. */
-	bool (*applies)(const struct opts *opts, const struct endpoint *server);
-	/* Whether runs with these options use it: then it is a warning that it
-	 * is denied, or with a status an error. */
-	bool (*is_needed)(const struct opts *opts);
+	enum doctor_scope scope;
+	/* If runs with these options use it, it is a warning that it is denied,
+	 * or with a status an error. */
+	enum doctor_use use;
 	int status;
 } doctor_features[];
+
+bool doctor_feature_applies(const struct doctor_feature *feature,
+    const struct opts *opts, const struct endpoint *server);
+bool doctor_feature_is_used(const struct doctor_feature *feature,
+    const struct opts *opts);
 
 #endif

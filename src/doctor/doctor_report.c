@@ -11,7 +11,7 @@
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
 
 static const struct {
-	const char *name, *colour;
+	char name[8], colour[8];
 } severities[FINDING_SEVERITIES] = {
     [FINDING_OK] = {"ok", "\033[32m"},
     [FINDING_NOTE] = {"note", "\033[36m"},

@@ -18,7 +18,7 @@ enum { LINE_MAX_BYTES = 512 };
 	    sizeof(((struct doctor_server *)NULL)->member)}
 
 struct field {
-	const char *name;
+	char name[24]; /* a pointer would be adjusted at each start */
 	size_t offset;
 	size_t size; /* of a text; 0: a number */
 };
@@ -51,9 +51,6 @@ static const struct field config_fields[] = {
 /* clang-format on */
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-
-static const char *const settings[] = {"appendfsync", "save", "maxclients",
-    "min-replicas-to-write"};
 
 void
 doctor_server_init(struct doctor_server *server)
@@ -179,17 +176,17 @@ take_config(struct doctor_server *server,
 bool
 doctor_server_ask(struct doctor_server *server, struct doctor_visit *visit)
 {
-	struct doctor_question questions[1 + LENGTH(settings)] = {
+	struct doctor_question questions[1 + LENGTH(config_fields)] = {
 	    {.argv = {"INFO"}}};
 	bool answered;
 
 	doctor_server_init(server);
-	for (size_t i = 0; i < LENGTH(settings); i++) {
+	for (size_t i = 0; i < LENGTH(config_fields); i++) {
 		const char **argv = questions[i + 1].argv;
 
 		argv[0] = "CONFIG";
 		argv[1] = "GET";
-		argv[2] = settings[i];
+		argv[2] = config_fields[i].name;
 	}
 	answered = doctor_visit_ask(visit, questions, LENGTH(questions));
 	take_info(server, &questions[0]);

@@ -25,6 +25,7 @@ enum doctor_outcome {
 
 struct doctor_question {
 	const char *argv[DOCTOR_WORDS]; /* NULL-terminated, set by the asker */
+	char text[40];			/* room for words */
 	enum doctor_outcome outcome;
 	struct value *value; /* NULL unless it was answered */
 	char *error;	     /* the words of the error, or why there is none */

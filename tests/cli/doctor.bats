@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # --doctor: what it finds out about servers and this host, and what it advises.
-# shellcheck disable=SC2016,SC2034,SC2153,SC2154 # helpers and run set and use these;
-# another shell expands the rest
+# shellcheck disable=SC2016,SC2034,SC2153,SC2154 # helpers and run set and use these
 
 load ../helpers/suite
 load ../helpers/admin
