@@ -181,7 +181,7 @@ min(size_t a, size_t b)
 /* Columns whose texts change all the time keep their width for most of them, so
  * that the others stay in their place. */
 static size_t
-usual_width(enum list_column column)
+usual_width(size_t column)
 {
 	const char *longest = column == LIST_HELD  ? "59m59s"
 			      : column == LIST_TTL ? "59.9s"

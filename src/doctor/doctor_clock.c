@@ -118,7 +118,7 @@ compare(const void *a, const void *b)
 static void
 add_round_trip(const struct doctor_clock *clock, struct doctor_visit *visit)
 {
-	int64_t took[DOCTOR_PROBES + 1], median, most;
+	int64_t took[DOCTOR_PROBES + 1] = {0}, median, most;
 	int64_t ttl_ms = visit->opts->ttl_ms;
 	bool slow;
 

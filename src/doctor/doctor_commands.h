@@ -91,12 +91,12 @@ enum doctor_use {
 extern const struct doctor_feature {
 	char check[20];	  /* of its finding */
 	char without[64]; /* what a lack of permission means */
-	uint64_t commands, keys;
 	enum doctor_scope scope;
 	/* If runs with these options use it, it is a warning that it is denied,
 	 * or with a status an error. */
 	enum doctor_use use;
 	int status;
+	uint64_t commands, keys;
 } doctor_features[];
 
 bool doctor_feature_applies(const struct doctor_feature *feature,

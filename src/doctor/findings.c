@@ -24,7 +24,7 @@ add_room(struct findings *findings)
 	return &list[findings->count++];
 }
 
-static char *
+__attribute__((format(printf, 1, 0))) static char *
 print(const char *format, va_list arguments)
 {
 	va_list measured;
@@ -40,7 +40,7 @@ print(const char *format, va_list arguments)
 	return text;
 }
 
-static void
+__attribute__((format(printf, 3, 0))) static void
 fill(struct findings *findings, struct finding finding, const char *format,
     va_list arguments)
 {

@@ -46,8 +46,9 @@ put_safe(FILE *out, const char *name, const char *value)
 	fprintf(out, "RLOCKRUN_%s=", name);
 	while (*value != '\0') {
 		char text[ESCAPE_SIZE];
+		size_t length = escape_next(&value, ESCAPE_TEXT, text);
 
-		fwrite(text, 1, escape_next(&value, ESCAPE_TEXT, text), out);
+		fwrite(text, 1, length, out);
 	}
 	putc('\0', out);
 }

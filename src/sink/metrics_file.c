@@ -306,6 +306,7 @@ try_merge(struct update *update, const struct metrics *changes,
 {
 	struct metrics_file *file = update->file;
 	enum metrics_update result = METRICS_UPDATE_FAILED;
+	char *text;
 
 	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1) {
 		if (errno == EWOULDBLOCK)
@@ -313,12 +314,12 @@ try_merge(struct update *update, const struct metrics *changes,
 		fail_errno(update);
 		return METRICS_UPDATE_FAILED;
 	}
-	file->text = malloc(file->room);
-	if (file->text == NULL)
+	file->text = text = malloc(file->room);
+	if (text == NULL)
 		fail_errno(update);
 	else
 		result = merge(update, changes, run);
-	free(file->text);
+	free(text);
 	return result;
 }
 

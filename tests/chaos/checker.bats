@@ -435,15 +435,15 @@ explain() {
 }
 
 @test "a run that is missing in the metrics, or too many, is found" {
-	local first=('job(1, 1000, 2000, sinks=True)' 'report(1, "ended", 23)')
-	is_clean one "${first[@]}" 'counted(1)'
-	finds count one "${first[@]}"
+	local reported=('job(1, 1000, 2000, sinks=True)' 'report(1, "ended", 23)')
+	is_clean one "${reported[@]}" 'counted(1)'
+	finds count one "${reported[@]}"
 	says 'the metrics of "a" have 0 runs, but 1 to 1 ended'
-	finds count one "${first[@]}" 'counted(2)'
-	local second=('job(2, 3000, 4000, True, -9, sinks=True)' 'fault("wrapper", "kill", 3990, run=2)')
-	is_clean one "${first[@]}" "${second[@]}" 'counted(1)'
-	is_clean one "${first[@]}" "${second[@]}" 'counted(2)'
-	finds count one "${first[@]}" "${second[@]}" 'counted(3)'
+	finds count one "${reported[@]}" 'counted(2)'
+	local slain=('job(2, 3000, 4000, True, -9, sinks=True)' 'fault("wrapper", "kill", 3990, run=2)')
+	is_clean one "${reported[@]}" "${slain[@]}" 'counted(1)'
+	is_clean one "${reported[@]}" "${slain[@]}" 'counted(2)'
+	finds count one "${reported[@]}" "${slain[@]}" 'counted(3)'
 }
 
 @test "a log or a hook that says something else is found" {

@@ -1,6 +1,6 @@
 /* What --doctor makes of the replies of a server, and of its clock. */
-#include "app/doctor_clock.h"
-#include "app/doctor_server.h"
+#include "doctor/doctor_clock.h"
+#include "doctor/doctor_server.h"
 
 #include "tap.h"
 
