@@ -64,7 +64,7 @@ teardown() {
 	run -75 rl -n -s touch ran
 	[[ $output == "rlockrun: \"$KEY\" is held shared by "*" ago, and others are queued; command not started" ]]
 	enqueue R2 -s
-	[[ $(<"$ERR") == *" ago, and others are queued; waiting, position 2 in the queue" ]]
+	wait_until grep -q ' ago, and others are queued; waiting, position 2 in the queue$' "$ERR"
 	heartbeats_pass
 	[[ ! -e R2.started && ! -e W.started ]]
 	touch go.R1
