@@ -181,6 +181,7 @@ class Case:
         self.end_beside()
         self.leftover = self.await_processes(1.5)
         self.error = self.read("err")
+        self.output = self.read("out")
         self.starts = len(self.read("started").split())
         self.launched = self.tracer.launched
         self.job_ended = os.path.exists(f"{self.folder}/ended")

@@ -294,6 +294,7 @@ SCENES = [
           before=foreign(1000), status=0, statuses=(79,), keeps=True),
     Scene("watch", action=["--list", "--watch"], before=other_run(), status=0,
           statuses=(64,), terminal=True, types="q"),
+    Scene("doctor", action=["--doctor"], status=1, statuses=(69, 71, 77)),
     Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
     Scene("show-config", action=["--show-config"], before=configuration, status=0),
     Scene("help", action=["--help"], status=0),
