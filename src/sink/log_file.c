@@ -49,13 +49,28 @@ log_file_close(struct log_file *file)
 	close(file->fd);
 }
 
+/* Such as /dev/stdout. */
+static bool
+is_descriptor(const char *path)
+{
+	static const char *const begins[] = {"/dev/std", "/dev/fd/", "/proc/"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (strncmp(path, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
 /* logrotate(8) renames it, and may make a new one or leave that to us. What
- * cannot be looked at is taken for the same file. */
+ * cannot be looked at is taken for the same file. Our descriptors are not the
+ * caller's for long: the job has them. */
 static bool
 is_replaced(const struct log_file *file)
 {
 	struct stat st;
 
+	if (is_descriptor(file->path))
+		return false;
 	if (stat(file->path, &st) == -1)
 		return errno == ENOENT;
 	return st.st_dev != file->device || st.st_ino != file->inode;

@@ -233,6 +233,13 @@ teardown() { end_test; }
 	run ! grep -qP '\x00' log
 }
 
+# The job has the file as its stdout; rlockrun itself has it no longer.
+@test "a log that is a descriptor is not taken for a renamed one" {
+	"$RLOCKRUN" -k "$KEY" --log-to /dev/stdout true >log 2>err
+	"$RLOCKRUN" -k "$KEY" --log-to /proc/self/fd/7 sh -c 'exec 7>&-' 7>>log 2>>err
+	[[ ! -s err && $(wc -l <log) == 12 ]]
+}
+
 @test "a log that cannot be opened again: said once, the former file is used" {
 	mkdir folder
 	run -3 --separate-stderr rl --log-to folder/log -- \
