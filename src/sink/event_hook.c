@@ -24,7 +24,7 @@ struct event_hook {
 	size_t acquired, joined;
 	bool waited, lost, freed;
 	size_t dropped;
-	char release[MESSAGE_MAX]; /* what was said of it */
+	char said[MESSAGE_MAX]; /* of the locks acquired or released so far */
 	/* The reason to end that counts so far, and its message. */
 	const struct ending_row *ending;
 	char reason[MESSAGE_MAX];
@@ -174,17 +174,34 @@ run_hook(struct event_hook *state, const char *name, const char *message,
 
 /* --- which events are hooks ------------------------------------------- */
 
+/* An event of one lock among several, which are one hook. */
+static void
+add_said(struct event_hook *state, const struct event *event)
+{
+	const char *separator = state->said[0] != '\0' ? "; " : "";
+	size_t length = strlen(state->said);
+
+	snprintf(state->said + length, sizeof(state->said) - length, "%s",
+	    separator);
+	length += strlen(state->said + length);
+	event_text_format(event, state->facts.opts, state->said + length,
+	    sizeof(state->said) - length);
+}
+
 /* Nested runs have no part in this: the outer run holds the lock. */
 static void
 on_acquired(struct event_hook *state, const struct event *event)
 {
+	add_said(state, event);
 	if (event->type == EVENT_ACQUIRED)
 		state->acquired++;
 	else
 		state->joined++;
-	if (state->acquired > 0 &&
-	    state->acquired + state->joined == state->facts.opts->key_count)
-		run_hook(state, "acquired", NULL, event);
+	if (state->acquired + state->joined < state->facts.opts->key_count)
+		return;
+	if (state->acquired > 0)
+		run_hook(state, "acquired", state->said, event);
+	state->said[0] = '\0';
 }
 
 static bool
@@ -214,8 +231,7 @@ static void
 on_freed(struct event_hook *state, const struct event *event)
 {
 	state->freed = state->acquired > 0;
-	event_text_format(event, state->facts.opts, state->release,
-	    sizeof(state->release));
+	add_said(state, event);
 }
 
 /* With --once-per it is as planned that a run is not due. */
@@ -244,7 +260,7 @@ on_ended(struct event_hook *state, const struct event *event)
 	if (state->reason[0] == '\0')
 		describe_end(state, event);
 	if (state->freed && !state->lost)
-		run_hook(state, "released", state->release, event);
+		run_hook(state, "released", state->said, event);
 	if (has_failed(state, event))
 		run_hook(state, "failed", state->reason, event);
 }

@@ -129,6 +129,16 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 	[[ $(<text) == "$KEY"$'\n'"$KEY:b/"+([0-9])$'\n'+([0-9])/+([0-9a-f])$'\n'+([0-9a-f]) ]]
 }
 
+@test "hook: with several locks the message is about all of them" {
+	run -0 rl -k "$KEY:b" --min-hold 5 --hook 'echo "$RLOCKRUN_MESSAGE" >>text' true
+	sed -i 's/ on [^ ]*, fence [0-9]*/ on S, fence F/g; s/until [0-9:]*/until T/g' text
+	diff -u text - <<-END
+		"$KEY": acquired on S, fence F, lease 30000 ms; "$KEY:b": acquired on S, fence F, lease 30000 ms
+		"$KEY": kept until T; "$KEY:b": kept until T
+	END
+	cli del "$KEY" "$KEY:b" >/dev/null
+}
+
 @test "hook: a nested run neither acquires nor releases" {
 	run -3 rl --hook "$NOTE" "$RLOCKRUN" -k "$KEY" --hook "${NOTE/"$LOG"/"$PWD/inner"}" sh -c 'exit 3'
 	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' ]]
