@@ -2,15 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/file_write.h"
 #include "base/log.h"
 
 enum { FILE_MODE = 0640 };
@@ -97,28 +96,6 @@ follow(struct log_file *file)
 	}
 }
 
-/* Beyond RLIMIT_FSIZE the kernel would end us by SIGXFSZ, or have us forward it
- * to the job. */
-static ssize_t
-write_unsignalled(int fd, const struct iovec *parts, int count)
-{
-	const struct timespec at_once = {0, 0};
-	sigset_t xfsz, former;
-	ssize_t wrote;
-	int error;
-
-	sigemptyset(&xfsz);
-	sigaddset(&xfsz, SIGXFSZ);
-	sigprocmask(SIG_BLOCK, &xfsz, &former);
-	wrote = writev(fd, parts, count);
-	error = errno;
-	if (wrote == -1 && error == EFBIG)
-		sigtimedwait(&xfsz, NULL, &at_once);
-	sigprocmask(SIG_SETMASK, &former, NULL);
-	errno = error;
-	return wrote;
-}
-
 const char *
 log_file_append(struct log_file *file, const char *line, size_t length)
 {
@@ -129,7 +106,7 @@ log_file_append(struct log_file *file, const char *line, size_t length)
 	follow(file);
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;
-	wrote = write_unsignalled(file->fd, parts, 2);
+	wrote = file_write(file->fd, parts, 2);
 	if (wrote == -1)
 		return strerror(errno);
 	if (wrote == (ssize_t)(parts[0].iov_len + length)) {
