@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/file_write.h"
 
 #define DEFAULT_COLUMNS 80
 
@@ -59,11 +61,12 @@ append_safe(struct message *message, const char *text)
 void
 log_raw(const char *line, size_t length)
 {
+	const struct iovec text = {(void *)(uintptr_t)line, length};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
 	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
-	if (write(out.fd, line, length) < 0)
+	if (file_write(out.fd, &text, 1) < 0)
 		return; /* there is no other place to report it */
 }
 

@@ -422,6 +422,13 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	grep -q released err
 }
 
+@test "a message on a stderr beyond the limit for files is no signal for the job" {
+	# bats has put stderr into a file.
+	run -3 --separate-stderr bash -c 'ulimit -f 0 && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" --warn-after 0.1 -- sh -c 'trap "exit 9" XFSZ; sleep 0.3; exit 3'
+	[[ -z $stderr ]]
+}
+
 @test "closed stderr stays closed for the job, which runs" {
 	local code=0
 	locked -v -- sh -c "$CLOSED" 2>&- || code=$?
