@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_write.h"
 
 /* Nobody but our own group may lock the lock file, as all may who can read it.
  * What Prometheus reads is for all. */
@@ -223,13 +224,13 @@ read_former(struct update *update, struct metrics *metrics)
 static int
 write_new(struct update *update, int fd, size_t length)
 {
-	const char *text = update->file->text;
+	const struct iovec text = {update->file->text, length};
 	struct stat status;
 	ssize_t wrote = -1;
 
 	if (fstat(fd, &status) == 0 && ((status.st_mode & 0777) == TEXT_MODE ||
 					   fchmod(fd, TEXT_MODE) == 0))
-		wrote = write(fd, text, length);
+		wrote = file_write(fd, &text, 1);
 	if (wrote == -1)
 		fail_errno(update);
 	else if ((size_t)wrote < length)

@@ -331,6 +331,12 @@ harmless() {
 	[[ $(ended success job_ended) == 2 ]]
 }
 
+@test "a limit for files is no signal for the job" {
+	run -7 bash -c 'ulimit -f 0 && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'trap "exit 9" XFSZ; sleep 0.3; exit 7'
+	[[ $output == *'not written: File too large' ]]
+}
+
 @test "a process that keeps the file locked delays nothing but the end" {
 	rl true
 	start flock "$FILE.lock" sh -c 'echo >locked; until [ -e unlock ]; do sleep 0.02; done'
@@ -369,7 +375,7 @@ harmless() {
 	need_strace
 	rl true
 	strace -f -o trace "$RLOCKRUN" -k "$KEY" true
-	[[ $(grep -c 'write(.*# HELP' trace) == 1 ]]
+	[[ $(grep -c 'writev(.*# HELP' trace) == 1 ]]
 	run ! grep -E 'f(data)?sync|syncfs' trace
 	# All of it comes after the release.
 	[[ $(grep -nE 'sendto.*EVALSHA' trace | tail -n 1 | cut -d: -f1) -lt \
