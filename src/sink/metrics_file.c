@@ -148,15 +148,16 @@ remove_dead_runs(const struct metrics_file *file, struct metrics *metrics)
 	metrics->run_count = count;
 }
 
+/* Runs that were recorded in a file that is lost still have theirs. */
 static int
-find_free_slot(const struct metrics *metrics)
+find_free_slot(const struct metrics_file *file, const struct metrics *metrics)
 {
 	bool used[METRICS_RUNS_MAX + 1] = {false};
 	int slot = 1;
 
 	for (size_t i = 0; i < metrics->run_count; i++)
 		used[metrics->runs[i].slot] = true;
-	while (slot <= METRICS_RUNS_MAX && used[slot])
+	while (slot <= METRICS_RUNS_MAX && (used[slot] || is_alive(file, slot)))
 		slot++;
 	return slot <= METRICS_RUNS_MAX ? slot : 0;
 }
@@ -169,7 +170,7 @@ add_run(struct metrics_file *file, struct metrics *metrics,
 	short type = F_RDLCK;
 
 	if (file->slot == 0) {
-		int slot = find_free_slot(metrics);
+		int slot = find_free_slot(file, metrics);
 		if (slot == 0 || set_slot(file, slot, F_OFD_SETLK, &type) == -1)
 			return;
 		file->slot = slot;

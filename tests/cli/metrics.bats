@@ -226,6 +226,21 @@ check_all() {
 	[[ -z $(ls m) ]]
 }
 
+@test "a run that was recorded in a file that is lost keeps its place" {
+	hold -s
+	first=$PID
+	wait_until is holding_runs 1
+	echo garbage >"$FILE.prom"
+	start "$RLOCKRUN" -k "$KEY" -s -- sh -c 'until [ -e second ]; do sleep 0.02; done'
+	wait_until is holding_runs 1
+	touch "done"
+	exits_with 0 "$first"
+	[[ $(metric holding_runs) == 1 ]]
+	touch second
+	exits_with 0 "$PID"
+	[[ $(metric holding_runs) == 0 ]]
+}
+
 # --- what is there before ---------------------------------------------------------
 
 # harmless PATTERN [OPTION...]: the job runs, and one line says what is wrong.
