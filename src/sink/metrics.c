@@ -33,6 +33,7 @@ struct lock_metrics {
 	bool due;		/* it is to be written */
 	/* A nested run is a part of the outer one, which counts. */
 	bool joined;
+	bool lost; /* the run goes on without it */
 };
 
 struct metrics_sink {
@@ -86,6 +87,7 @@ set(struct metrics_sink *sink, const char *name, enum metrics_value value,
 		changes->values[value] = now;
 }
 
+/* Of all locks that are still held. */
 static void
 note_lease_left(struct metrics_sink *sink, int64_t left_ms)
 {
@@ -93,7 +95,10 @@ note_lease_left(struct metrics_sink *sink, int64_t left_ms)
 
 	if (*least == METRICS_UNKNOWN || left_ms < *least)
 		*least = left_ms > 0 ? left_ms : 0;
-	set(sink, NULL, METRICS_LEASE_LEFT, *least);
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		if (!sink->locks[i].lost)
+			sink->locks[i].changes.values[METRICS_LEASE_LEFT] =
+			    *least;
 }
 
 /* --- writing ---------------------------------------------------------- */
@@ -130,9 +135,10 @@ write_lock(struct metrics_sink *sink, struct lock_metrics *lock)
 {
 	const struct metrics_run run = {.holds = sink->run == RUN_HOLDS,
 	    .since_ms = sink->since_ms};
+	bool is_shown = sink->run != RUN_IDLE && !lock->lost;
 	const char *why;
 	enum metrics_update result = metrics_file_update(&lock->file,
-	    &lock->changes, sink->run != RUN_IDLE ? &run : NULL, &why);
+	    &lock->changes, is_shown ? &run : NULL, &why);
 
 	if (result == METRICS_UPDATE_BUSY)
 		return false;
@@ -246,16 +252,33 @@ on_joined(struct metrics_sink *sink, const char *name)
 			sink->locks[i].joined = true;
 }
 
-/* Soon, but not before what has to be done for the job. */
+static void
+lose(struct lock_metrics *lock)
+{
+	lock->lost = true;
+	lock->changes.values[METRICS_LOST]++;
+	lock->changes.values[METRICS_LAST_LOST] = clock_epoch();
+	lock->changes.values[METRICS_LEASE_LEFT] = 0;
+}
+
+/* Written soon, but not before what has to be done for the job. Without the
+ * name it is all locks. */
 static void
 on_lost(struct metrics_sink *sink, const char *name)
 {
+	const struct opts *opts = sink->opts;
+	size_t held = 0;
+
 	if (sink->run != RUN_HOLDS)
 		return;
-	sink->run = RUN_IDLE;
-	add(sink, name, METRICS_LOST, 1);
-	set(sink, name, METRICS_LAST_LOST, clock_epoch());
-	note_lease_left(sink, 0);
+	for (size_t i = 0; i < opts->key_count; i++) {
+		if (!sink->locks[i].lost &&
+		    (name == NULL || strcmp(name, opts->keys[i].name) == 0))
+			lose(&sink->locks[i]);
+		held += !sink->locks[i].lost;
+	}
+	if (held == 0)
+		sink->run = RUN_IDLE;
 	write_in(sink, 0);
 }
 

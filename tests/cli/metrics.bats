@@ -190,6 +190,24 @@ check_all() {
 	[[ $(metric hold_seconds_count) == 1 ]]
 }
 
+@test "of several locks the others are still held when one is lost" {
+	hold -k other -t 1 --on-lost warn
+	cli del "$KEY"
+	wait_until is lost_total 1
+	[[ $(metric holding_runs) == 0 && $(metric lease_left_min_seconds) == 0.000 ]]
+	FILE=m/rlockrun-other
+	wait_until is holding_runs 1
+	[[ $(metric lost_total) == 0 && -z $(metric last_lost_timestamp_seconds) ]]
+	# It is true: it is still renewed.
+	KEY=other wait_until left_below 800
+	KEY=other wait_until left_above 900
+	touch "done"
+	exits_with 79 "$PID"
+	[[ $(metric holding_runs) == 0 && $(metric lost_total) == 0 ]]
+	[[ $(metric lease_left_min_seconds) != 0.000 ]]
+	cli del other "{other}:rlk:f" "{other}:rlk:r"
+}
+
 @test "several keys have a file each, with the prefix in its name and label" {
 	rl --prefix a: -k b/ true
 	FILE=m/rlockrun-a:$KEY
