@@ -344,6 +344,20 @@ harmless() {
 	[[ $(<"$FILE.prom") == "$before" ]]
 }
 
+@test "users of a group share the files" {
+	need_other_user
+	own_server --unixsocketperm 777
+	chgrp "$OTHER_USER" m
+	chmod 2775 m
+	(
+		umask 022
+		rl true
+		as_other_user ./rlockrun -k "$KEY" true
+		rl true
+	)
+	[[ $(ended success job_ended) == 3 ]]
+}
+
 @test "a full disk leaves the former file as it was" {
 	unshare -m true 2>/dev/null || skip 'mounting takes privileges'
 	cat >full <<-'END'
