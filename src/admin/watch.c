@@ -380,6 +380,8 @@ ask_without_history(struct watch *watch)
 	result = ask(watch);
 	if (result == EXITCODE_OK)
 		snprintf(watch->notice, sizeof(watch->notice), "%s", why);
+	else
+		watch->has_no_history = false; /* it was not that */
 	free(why);
 	return result;
 }
@@ -395,6 +397,15 @@ show_found(struct watch *watch)
 	watch->turn += FREE_AT_ONCE;
 	if (watch->turn >= watch->others)
 		watch->turn = 0;
+}
+
+/* A connection whose authentication was refused remains so, even if the server
+ * has changed its mind. */
+static void
+disconnect(struct watch *watch)
+{
+	search_fini(&watch->search);
+	server_drop(watch->client->server);
 }
 
 /* Of a cluster, what the other primaries have is shown. */
@@ -424,6 +435,8 @@ begin_round(struct watch *watch)
 	}
 	if (result == EXITCODE_OK)
 		watch->why[0] = '\0';
+	else if (result == EXITCODE_REFUSED)
+		disconnect(watch);
 	draw(watch);
 }
 

@@ -276,6 +276,20 @@ brought_back() {
 	thaw
 }
 
+@test "watch: a server that refuses it for a while is shown as before afterwards" {
+	own_server
+	"$RLOCKRUN" -k done:ok true
+	watch
+	sees $'^0 held.*\ndone:ok .* ok, '
+	cli config set requirepass x
+	REDISCLI_AUTH=x cli client kill type normal >/dev/null
+	sees '^nothing new since .* refused by'
+	REDISCLI_AUTH=x cli config set requirepass ''
+	sees $'^0 held, 0 waiting  [0-9:]{8}  unix:.*\ndone:ok .* ok, '
+	press q
+	has_ended 0
+}
+
 # scanned COUNT FOLDER: the server there has begun so many lists since CONFIG RESETSTAT.
 scanned() {
 	local scans
