@@ -123,7 +123,7 @@ static void
 warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
     const char *why)
 {
-	char what[256];
+	char what[METRICS_NAME_SIZE + 256];
 
 	snprintf(what, sizeof(what), "not written: %s", why);
 	warn(sink, lock, what);

@@ -31,22 +31,30 @@ struct update {
 	const char *why; /* it fails */
 };
 
+struct path {
+	char text[METRICS_NAME_SIZE + sizeof(".prom")];
+};
+
+/* Without a path it is the folder that fails. */
 static int
-fail(struct update *update, const char *why)
+fail(struct update *update, const char *path, const char *why)
 {
-	update->why = why;
+	struct metrics_file *file = update->file;
+
+	if (path == NULL)
+		snprintf(file->why, sizeof(file->why), "%s", why);
+	else
+		snprintf(file->why, sizeof(file->why), "\"%s\": %s", path, why);
+	update->why = file->why;
 	return -1;
 }
 
 static int
-fail_errno(struct update *update)
+fail_errno(struct update *update, const char *path)
 {
-	return fail(update, errno == ELOOP ? "it is a link" : strerror(errno));
+	return fail(update, path,
+	    errno == ELOOP ? "it is a link" : strerror(errno));
 }
-
-struct path {
-	char text[METRICS_NAME_SIZE + sizeof(".prom")];
-};
 
 static struct path
 path_of(const struct metrics_file *file, const char *ending)
@@ -72,8 +80,8 @@ open_folder(struct update *update)
 	/* open(2) says ENOTDIR of a link. */
 	if (errno == ENOTDIR && lstat(update->file->folder, &folder) == 0 &&
 	    S_ISLNK(folder.st_mode))
-		return fail(update, "it is a link");
-	return fail_errno(update);
+		return fail(update, NULL, "it is a link");
+	return fail_errno(update, NULL);
 }
 
 /* Somebody may have removed it, and the folder. */
@@ -108,7 +116,7 @@ open_lock(struct update *update)
 	close_lock(file);
 	file->lock_fd = openat(update->folder_fd, path.text,
 	    O_RDONLY | O_CREAT | OPEN_SAFELY, LOCK_MODE);
-	return file->lock_fd == -1 ? fail_errno(update) : 0;
+	return file->lock_fd == -1 ? fail_errno(update, path.text) : 0;
 }
 
 /* --- the runs --------------------------------------------------------- */
@@ -192,11 +200,11 @@ read_all(struct update *update, const char *path)
 	int fd = openat(update->folder_fd, path, O_RDONLY | OPEN_SAFELY);
 
 	if (fd == -1)
-		return errno == ENOENT ? 0 : fail_errno(update);
+		return errno == ENOENT ? 0 : fail_errno(update, path);
 	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-		fail(update, "it is not a regular file");
+		fail(update, path, "it is not a regular file");
 	else if ((length = read(fd, file->text, file->room)) == -1)
-		fail_errno(update);
+		fail_errno(update, path);
 	close(fd);
 	/* Empty files are damaged ones, as a crash of the host leaves them. */
 	if (length == 0)
@@ -223,7 +231,7 @@ read_former(struct update *update, struct metrics *metrics)
 
 /* The umask may have taken away what others need to read it. */
 static int
-write_new(struct update *update, int fd, size_t length)
+write_new(struct update *update, int fd, const char *path, size_t length)
 {
 	const struct iovec text = {update->file->text, length};
 	struct stat status;
@@ -233,11 +241,11 @@ write_new(struct update *update, int fd, size_t length)
 					   fchmod(fd, TEXT_MODE) == 0))
 		wrote = file_write(fd, &text, 1);
 	if (wrote == -1)
-		fail_errno(update);
+		fail_errno(update, path);
 	else if ((size_t)wrote < length)
-		fail(update, strerror(ENOSPC));
+		fail(update, path, strerror(ENOSPC));
 	if (close(fd) == -1 && update->why == NULL)
-		fail_errno(update);
+		fail_errno(update, path);
 	return update->why == NULL ? 0 : -1;
 }
 
@@ -267,11 +275,11 @@ replace(struct update *update, size_t length)
 	fd = openat(update->folder_fd, new.text,
 	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
 	if (fd == -1)
-		return fail_errno(update);
-	if (write_new(update, fd, length) == 0) {
+		return fail_errno(update, new.text);
+	if (write_new(update, fd, new.text, length) == 0) {
 		if (exchange(update, new.text, text.text) == 0)
 			return 0;
-		fail_errno(update);
+		fail_errno(update, text.text);
 	}
 	unlinkat(update->folder_fd, new.text, 0);
 	return -1;
@@ -313,12 +321,12 @@ try_merge(struct update *update, const struct metrics *changes,
 	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1) {
 		if (errno == EWOULDBLOCK)
 			return METRICS_UPDATE_BUSY;
-		fail_errno(update);
+		fail_errno(update, path_of(file, ".lock").text);
 		return METRICS_UPDATE_FAILED;
 	}
 	file->text = text = malloc(file->room);
 	if (text == NULL)
-		fail_errno(update);
+		fail_errno(update, NULL);
 	else
 		result = merge(update, changes, run);
 	free(text);

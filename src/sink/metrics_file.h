@@ -24,6 +24,7 @@ struct metrics_file {
 	char *label;
 	char *text; /* during an update */
 	size_t room;
+	char why[METRICS_NAME_SIZE + 128]; /* the last update failed */
 	/* While this process is one of its runs, otherwise -1 and 0. */
 	int lock_fd;
 	int slot;
@@ -42,8 +43,8 @@ void metrics_file_init(struct metrics_file *file, const char *folder,
 void metrics_file_fini(struct metrics_file *file);
 
 /* Adds the changes to what the file says. run: what this process does, without
- * a slot; NULL: it neither waits nor holds. If it fails, *why is a text, and
- * the file is as it was. */
+ * a slot; NULL: it neither waits nor holds. If it fails, *why is a text that
+ * lasts until the next update, and the file is as it was. */
 enum metrics_update metrics_file_update(struct metrics_file *file,
     const struct metrics *changes, const struct metrics_run *run,
     const char **why);

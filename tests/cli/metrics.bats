@@ -300,16 +300,16 @@ harmless() {
 	echo precious >precious
 	for ending in prom lock; do
 		ln -s "$PWD/precious" "$FILE.$ending"
-		harmless '*not written: it is a link'
+		harmless "*not written: \"rlockrun-$KEY.$ending\": it is a link"
 		[[ $(<precious) == precious && -L $FILE.$ending ]]
 		rm "$FILE".*
 	done
 	mkfifo "$FILE.prom"
-	harmless '*not written: it is not a regular file'
+	harmless "*not written: \"rlockrun-$KEY.prom\": it is not a regular file"
 	[[ -p $FILE.prom ]]
 	rm "$FILE".*
 	mkdir "$FILE.prom"
-	harmless '*not written: it is not a regular file'
+	harmless "*not written: \"rlockrun-$KEY.prom\": it is not a regular file"
 	rm -r "$FILE".*
 	ln -s "$PWD/precious" "$FILE.tmp"
 	rl true
@@ -340,7 +340,7 @@ harmless() {
 	rl true
 	before=$(<"$FILE.prom")
 	run -7 --separate-stderr as_other_user ./rlockrun -k "$KEY" sh -c 'exit 7'
-	[[ $stderr == *'not written: Permission denied' ]]
+	[[ $stderr == *"not written: \"rlockrun-$KEY.lock\": Permission denied" ]]
 	[[ $(<"$FILE.prom") == "$before" ]]
 }
 
@@ -373,7 +373,7 @@ harmless() {
 		cat "$1.prom" >after
 	END
 	run -0 --separate-stderr unshare -m sh full "$FILE"
-	[[ $(<status) == 7 && $stderr == *'not written: No space left on device' ]]
+	[[ $(<status) == 7 && $stderr == *'not written: "rlockrun-'*'.tmp": No space left on device' ]]
 	cp after "$FILE.prom"
 	[[ $(ended success job_ended) == 2 ]]
 }
@@ -381,7 +381,7 @@ harmless() {
 @test "a limit for files is no signal for the job" {
 	run -7 bash -c 'ulimit -f 0 && exec "$@"' - \
 		"$RLOCKRUN" -k "$KEY" -- sh -c 'trap "exit 9" XFSZ; sleep 0.3; exit 7'
-	[[ $output == *'not written: File too large' ]]
+	[[ $output == *'not written: "rlockrun-'*'.tmp": File too large' ]]
 }
 
 @test "a process that keeps the file locked delays nothing but the end" {
