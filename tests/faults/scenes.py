@@ -315,6 +315,8 @@ SCENES = [
           differs="acquire hold release"),
     Scene("memory-hook", HOOK, job=SHORT, memory=True),
     Scene("memory-list", action=["--list"], before=other_run(), status=0, memory=True),
+    Scene("memory-watch", action=["--list", "--watch"], before=other_run(), status=0,
+          statuses=(64,), terminal=True, types="q", memory=True),
     Scene("memory-show-config", action=["--show-config"], before=configuration, status=0,
           memory=True),
     Scene("memory-list-cluster", action=["--list"], before=other_run(), status=0,
