@@ -79,10 +79,7 @@ static void
 add_proc_failure(struct findings *findings, int error)
 {
 	findings_add_error(findings, EXITCODE_RESOURCE, "proc",
-	    "no job can be guarded: %s",
-	    error == ENODEV  ? "/proc is not mounted"
-	    : error == EXDEV ? "/proc belongs to another pid namespace"
-			     : strerror(error));
+	    "no job can be guarded: %s", descendants_strerror(error));
 	findings_set_remedy(findings,
 	    "mount -t proc proc /proc in the namespace of the run");
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -259,6 +260,19 @@ descendants_open(struct descendants *self)
 	if (open_proc(self) == -1)
 		return -1;
 	return note_earlier(self);
+}
+
+const char *
+descendants_strerror(int error)
+{
+	switch (error) {
+	case ENODEV:
+		return "/proc is not mounted";
+	case EXDEV:
+		return "/proc belongs to another pid namespace";
+	default:
+		return strerror(error);
+	}
 }
 
 void

@@ -33,6 +33,8 @@ struct descendants {
  * cannot be found on this machine: ENODEV if /proc is no procfs, EXDEV if it
  * belongs to another pid namespace. */
 int descendants_open(struct descendants *self);
+/* What that error means. */
+const char *descendants_strerror(int error);
 void descendants_close(struct descendants *self);
 
 /* Sends SIGTERM to all descendants that are found by *until, which may change

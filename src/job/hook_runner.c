@@ -317,7 +317,7 @@ hook_runner_main(int sock, const char *command)
 	setsid();
 	if (close_others(sock) == -1 || prepare(&self) == -1 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {
-		log_warn("cannot run hooks");
+		log_warnx("cannot run hooks: %s", descendants_strerror(errno));
 		_exit(EXIT_FAILURE);
 	}
 	run_hooks(&self);

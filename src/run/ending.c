@@ -1,9 +1,7 @@
 #include "run/ending.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/exitcode.h"
+#include "job/descendants.h"
 
 /* clang-format off */
 const struct ending_row ending_rows[ENDING_COUNT] = {
@@ -128,11 +126,8 @@ ending_add_signal(struct ending *ending, int signo)
 void
 ending_add_unguarded(struct ending *ending, int error)
 {
-	const char *why = error == 0	    ? "the guard was killed"
-			  : error == ENODEV ? "/proc is not mounted"
-			  : error == EXDEV
-			      ? "/proc belongs to another pid namespace"
-			      : strerror(error);
+	const char *why =
+	    error == 0 ? "the guard was killed" : descendants_strerror(error);
 
 	/* The guard may find this out later than we call the job started. */
 	ending_add(ending, ENDING_UNGUARDED,

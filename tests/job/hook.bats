@@ -302,6 +302,14 @@ rlockrun: 1 hook was not run' ]]
 	cli del "$KEY" >/dev/null
 }
 
+@test "hook: none without /proc, which is said, and a hold needs none" {
+	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
+	run -0 --separate-stderr unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" --hold 1m --hook "$NOTE"
+	[[ $stderr == 'rlockrun: cannot run hooks: /proc is not mounted'* && ! -e log ]]
+	cli del "$KEY" >/dev/null
+}
+
 @test "hook: a runner that was killed is reported once" {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
 	wait_until has_event acquired
