@@ -120,11 +120,13 @@ await_foreground(void)
 	return true;
 }
 
+/* Without IXON, Ctrl-S cannot stop the output that gives the terminal back. */
 static bool
 set_modes(struct screen *screen)
 {
 	struct termios modes = screen->former;
 
+	modes.c_iflag &= ~(tcflag_t)IXON;
 	modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	modes.c_cc[VMIN] = 0;
 	modes.c_cc[VTIME] = 0;

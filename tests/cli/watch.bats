@@ -198,6 +198,14 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 	done
 }
 
+@test "watch: q ends it and gives the terminal back after Ctrl-S, too" {
+	watch
+	sees ' held'
+	press '\x13'
+	press q
+	has_ended 0
+}
+
 @test "watch: Ctrl-Z and bg leave the terminal to the shell, fg brings it back" {
 	SHELL_NAME=bash MODE=bare
 	held "$KEY" h
