@@ -90,6 +90,8 @@ has_ended() {
 		return 1
 	}
 	diff before after
+	# What was written last may still be on its way to the file.
+	wait_until has_given_back
 	[[ -z $(screen_now) ]]
 	[[ $(tail -c 100 screen) == *$'\e[m\e[?7h\e[?25h\e[H\e[J\e[?1049l'* ]]
 }
