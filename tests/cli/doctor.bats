@@ -345,3 +345,12 @@ certify() {
 		sh timeout 30 "$RLOCKRUN" --doctor --json
 	found files warning "40 may be open" "ulimit -n"
 }
+
+@test "doctor: a user who has few processes left" {
+	need_other_user
+	good_server
+	chmod -R o+rwx own
+	run -1 --separate-stderr as_other_user bash -c 'ulimit -u 6 && exec "$@"' \
+		sh timeout 30 ./rlockrun --doctor --json
+	found processes warning "in use, the limit is 6" "ulimit -u"
+}
