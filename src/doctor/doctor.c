@@ -16,6 +16,7 @@
 #include "doctor/doctor_several.h"
 #include "doctor/doctor_system.h"
 #include "doctor/doctor_tls.h"
+#include "doctor/doctor_write.h"
 #include "lock/votes.h"
 
 struct doctor {
@@ -77,6 +78,7 @@ examine_server(struct doctor *doctor, struct doctor_visit *visit,
 	if (doctor_server_ask(&server, visit)) {
 		note_identity(doctor, visit, &server, &clock);
 		if (doctor_advise(&server, visit) &&
+		    doctor_write_check(visit, scratch) &&
 		    (scratch == NULL || doctor_access_check(visit, scratch)))
 			doctor_clock_end(&clock, visit);
 	}

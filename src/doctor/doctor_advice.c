@@ -355,6 +355,13 @@ serves(const struct advice *advice)
 	return true;
 }
 
+static void
+permit(const struct advice *advice, const char *error, const char *rule)
+{
+	if (reply_is(error, "NOPERM"))
+		REMEDY(advice, "permit it: %s", rule);
+}
+
 bool
 doctor_advise(const struct doctor_server *server, struct doctor_visit *visit)
 {
@@ -367,14 +374,14 @@ doctor_advise(const struct doctor_server *server, struct doctor_visit *visit)
 		ADD(&advice, FINDING_NOTE, "info",
 		    "INFO is not available, so much is not known: %.256s",
 		    server->no_info);
-		REMEDY(&advice, "permit it: +info");
+		permit(&advice, server->no_info, "+info");
 	}
 	if (server->no_config != NULL) {
 		ADD(&advice, FINDING_NOTE, "config",
 		    "CONFIG GET is not available, so some settings are not "
 		    "known: %.256s",
 		    server->no_config);
-		REMEDY(&advice, "permit it: +config|get");
+		permit(&advice, server->no_config, "+config|get");
 	}
 	if (!serves(&advice))
 		return false;

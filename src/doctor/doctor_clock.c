@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "lock/votes.h"
+#include "redis/reply.h"
 
 /* Clocks that are kept by NTP differ by less; a step is more than drift. */
 enum { FAR_US = 1000000, STEP_MIN_US = 10000 };
@@ -27,11 +28,20 @@ read_time(const struct value *value)
 	return s * 1000000 + us;
 }
 
+/* A server that runs a long script gives this reply to all commands. */
+static bool
+is_busy(const struct doctor_question *question)
+{
+	return question->outcome == DOCTOR_FAILED &&
+	       reply_judge(REPLY_ACQUIRING, question->error) == REPLY_RETRY;
+}
+
 static bool
 probe(struct doctor_clock *clock, struct doctor_visit *visit, bool measured)
 {
 	struct doctor_question question = {.argv = {"TIME"}};
-	bool answered = doctor_visit_ask(visit, &question, 1);
+	bool answered =
+	    doctor_visit_ask(visit, &question, 1) && !is_busy(&question);
 
 	if (!answered)
 		doctor_visit_report_end(visit, &question);

@@ -91,8 +91,9 @@ rewritten() {
 	found persistence note "appendfsync is everysec" "CONFIG SET appendfsync always"
 	cli config set maxmemory 1mb
 	cli config set maxmemory-policy noeviction
-	doctor 1
+	doctor 69
 	found memory warning "a full server grants no lock"
+	found writes error "OOM command not allowed" "raise its maxmemory"
 }
 
 @test "doctor: as text, with a remedy in a line of its own, and colours on a terminal" {
@@ -218,13 +219,38 @@ manual_user() {
 	[[ $output != *$'\e'* ]]
 }
 
-@test "doctor: a server whose answers are no answers is described by notes" {
+@test "doctor: servers that refuse or delay all writes, or run a long script" {
+	good_server
+	cli config set min-replicas-to-write 1
+	doctor 69
+	found writes error NOREPLICAS
+	cli config set min-replicas-to-write 0
+	cli client pause 60000 write
+	doctor 69 --server-timeout 300ms
+	found reach error "timed out"
+	cli client unpause
+	[[ $(cli dbsize) == 0 ]]
+	cli config set lua-time-limit 1
+	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
+	wait_until is_busy
+	doctor 69
+	[[ $(problems) == "error:reach" ]]
+	found reach error "BUSY Redis is busy running a script"
+	cli script kill
+}
+
+is_busy() {
+	[[ $(cli ping 2>&1) == *BUSY* ]]
+}
+
+@test "doctor: a server whose answers are no answers is no Redis server" {
 	printf '+\e[31mno\r\n%.0s' {1..200} >answer
 	serve 'head -c 9 >/dev/null; cat answer; cat >/dev/null'
-	doctor 0 -r "redis://127.0.0.1:$PORT"
+	doctor 69 -r "redis://127.0.0.1:$PORT"
 	found version note "does not say"
 	found clock note "does not say"
-	[[ $output != *$'\e'* ]]
+	found writes error "does not return what a script does" "check the address"
+	[[ $output != *$'\e'* && $output != *"+info"* ]]
 }
 
 @test "doctor: a replica, and a primary with fewer replicas than required" {
