@@ -7,6 +7,7 @@
 #include "base/exitcode.h"
 #include "base/num.h"
 #include "redis/cluster.h"
+#include "redis/reply.h"
 
 #define REPAIR "redis-cli --cluster check HOST:PORT"
 
@@ -62,6 +63,14 @@ add_state(struct findings *findings, const char *info)
 	}
 }
 
+static void
+advise_permission(struct findings *findings, const char *error,
+    const char *rule)
+{
+	if (error != NULL && reply_is(error, "NOPERM"))
+		findings_set_remedy(findings, "permit it: %s", rule);
+}
+
 bool
 doctor_cluster_check(struct doctor_visit *visit)
 {
@@ -78,8 +87,8 @@ doctor_cluster_check(struct doctor_visit *visit)
 		    "the server does not say which slots are served%s%.256s",
 		    question.error != NULL ? ": " : "",
 		    question.error != NULL ? question.error : "");
-		findings_set_remedy(visit->findings,
-		    "permit it: +cluster|info");
+		advise_permission(visit->findings, question.error,
+		    "+cluster|info");
 	}
 	doctor_visit_forget(&question, 1);
 	return answered;
@@ -123,8 +132,8 @@ doctor_cluster_each(struct doctor_visit *visit,
 			    "examined%s%.256s",
 			    question.error != NULL ? ": " : "",
 			    question.error != NULL ? question.error : "");
-			findings_set_remedy(visit->findings,
-			    "permit it: +cluster|slots");
+			advise_permission(visit->findings, question.error,
+			    "+cluster|slots");
 		}
 	}
 	doctor_visit_forget(&question, 1);
