@@ -209,7 +209,8 @@ advise_disk(const struct advice *advice)
 static bool
 may_fail_over(const struct advice *advice)
 {
-	return advice->endpoint->master != NULL || advice->endpoint->cluster;
+	return advice->endpoint->master != NULL ||
+	       doctor_server_is_node(advice->server);
 }
 
 /* What --wait-replicas demands, and what the server demands by itself. */
@@ -355,6 +356,20 @@ serves(const struct advice *advice)
 	return true;
 }
 
+/* A node that is visited as a part of the cluster looks like any server here.
+ */
+static void
+advise_node(const struct advice *advice)
+{
+	if (!doctor_server_is_node(advice->server) ||
+	    advice->opts->servers[0].cluster)
+		return;
+	ADD(advice, FINDING_WARNING, "cluster",
+	    "the server is a node of a cluster: it refuses locks that belong "
+	    "to other nodes");
+	REMEDY(advice, "redis-cluster:// in place of redis://");
+}
+
 static void
 permit(const struct advice *advice, const char *error, const char *rule)
 {
@@ -386,6 +401,7 @@ doctor_advise(const struct doctor_server *server, struct doctor_visit *visit)
 	if (!serves(&advice))
 		return false;
 	advise_version(&advice);
+	advise_node(&advice);
 	advise_eviction(&advice);
 	advise_fullness(&advice);
 	advise_persistence(&advice);

@@ -30,6 +30,7 @@ static const struct field info_fields[] = {
 	NUMBER("uptime_in_seconds", uptime_s),
 	NUMBER("loading", loading),
 	TEXT("role", role),
+	TEXT("redis_mode", mode),
 	NUMBER("maxmemory", maxmemory),
 	NUMBER("used_memory", used_memory),
 	TEXT("maxmemory_policy", policy),
@@ -131,6 +132,12 @@ doctor_server_read_config(struct doctor_server *server, const char *name,
 			set_field(server, &config_fields[i], value);
 	if (strcmp(name, "save") == 0)
 		server->save_known = true;
+}
+
+bool
+doctor_server_is_node(const struct doctor_server *server)
+{
+	return strcmp(server->mode, "cluster") == 0;
 }
 
 int64_t

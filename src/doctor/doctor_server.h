@@ -20,6 +20,7 @@ struct doctor_server {
 	int64_t uptime_s;
 	int64_t loading;
 	char role[16];
+	char mode[16]; /* standalone, cluster or sentinel */
 	/* Memory. */
 	int64_t maxmemory, used_memory;
 	char policy[32];
@@ -47,6 +48,9 @@ void doctor_server_init(struct doctor_server *server);
 void doctor_server_read_info(struct doctor_server *server, const char *info);
 void doctor_server_read_config(struct doctor_server *server, const char *name,
     const char *value);
+
+/* Whether it is a node of a cluster. */
+bool doctor_server_is_node(const struct doctor_server *server);
 
 /* The version's first number, or -1. */
 int64_t doctor_server_major(const struct doctor_server *server);

@@ -46,9 +46,11 @@ is_unknown(const struct doctor_question *question)
 }
 
 bool
-doctor_write_check(struct doctor_visit *visit, const char *scratch)
+doctor_write_check(struct doctor_visit *visit, const char *scratch,
+    const char *key)
 {
-	struct doctor_question questions[] = {{.argv = {"EVAL", SCRIPT, "0"}},
+	struct doctor_question questions[] = {
+	    {.argv = {"EVAL", SCRIPT, key != NULL ? "1" : "0", key}},
 	    {.argv = {"SET", scratch, "", "PX", "1"}}};
 	struct doctor_question *question = &questions[0];
 	bool answered = doctor_visit_ask(visit, question, 1);

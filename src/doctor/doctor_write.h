@@ -8,7 +8,9 @@
 #include "doctor/doctor_visit.h"
 
 /* Adds an error when it does not. Without a scratch key, Redis before 7 is not
- * asked. False as doctor_visit_ask, when that has been reported. */
-bool doctor_write_check(struct doctor_visit *visit, const char *scratch);
+ * asked. The key, if one is given, must belong to this node of a cluster; it is
+ * not touched. False as doctor_visit_ask, when that has been reported. */
+bool doctor_write_check(struct doctor_visit *visit, const char *scratch,
+    const char *key);
 
 #endif

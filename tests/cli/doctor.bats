@@ -296,8 +296,15 @@ has_no_quorum() {
 	doctor 1 -k "$KEY"
 	found slots ok "all 16384 are served"
 	found access ok "all features"
+	found replicas note "no other server can take over"
 	is 'sorted({f["subject"] for f in it["findings"] if f["check"] == "persistence"})' \
 		"$(printf '%s\n' "${PORTS[@]}" | sort | sed "s|.*|'redis://127.0.0.1:& (cluster)'|" | paste -sd , | sed 's/,/, /g; s/.*/[&]/')"
+	for i in 0 1 2; do
+		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "redis://127.0.0.1:${PORTS[i]}"
+		found cluster warning "the server is a node of a cluster" "redis-cluster://"
+		[[ $output != *MOVED* ]] || REFUSALS+=("$status")
+	done
+	[[ "${REFUSALS[*]}" == "69 69" ]]
 	for i in 0 1 2; do
 		[[ $(redis-cli -s "$PWD/c$i/s" dbsize) == 0 ]]
 		redis-cli -s "$PWD/c$i/s" config set cluster-require-full-coverage no
