@@ -339,6 +339,12 @@ serves(const struct advice *advice)
 {
 	const struct doctor_server *server = advice->server;
 
+	if (strcmp(server->mode, "sentinel") == 0) {
+		findings_add_error(advice->findings, EXITCODE_REFUSED, "reach",
+		    "the server is a sentinel");
+		REMEDY(advice, "redis-sentinel://HOST:PORT/MASTER");
+		return false;
+	}
 	if (server->loading == 1) {
 		findings_add_error(advice->findings, EXITCODE_UNAVAILABLE,
 		    "reach", "the server is loading its data");
@@ -385,6 +391,8 @@ doctor_advise(const struct doctor_server *server, struct doctor_visit *visit)
 	    .endpoint = visit->endpoint,
 	    .findings = visit->findings};
 
+	if (!serves(&advice))
+		return false;
 	if (server->no_info != NULL) {
 		ADD(&advice, FINDING_NOTE, "info",
 		    "INFO is not available, so much is not known: %.256s",
@@ -398,8 +406,6 @@ doctor_advise(const struct doctor_server *server, struct doctor_visit *visit)
 		    server->no_config);
 		permit(&advice, server->no_config, "+config|get");
 	}
-	if (!serves(&advice))
-		return false;
 	advise_version(&advice);
 	advise_node(&advice);
 	advise_eviction(&advice);

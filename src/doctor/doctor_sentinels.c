@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redis/reply.h"
+
 enum { ADDRESS_MAX = 320, SENTINELS_ENOUGH = 3 };
 
 /* What they say, one after the other. */
@@ -90,6 +92,18 @@ note_quorum(struct poll *poll, const char *label,
 }
 
 static void
+note_refusal(struct poll *poll, const char *label, const char *error)
+{
+	bool other = reply_is(error, "ERR unknown command");
+	const char *advice =
+	    other ? "name sentinels in the URL" : reply_advise(error);
+
+	warn(poll, label, other ? "it is no sentinel" : error);
+	if (advice != NULL)
+		findings_set_remedy(poll->findings, "%s", advice);
+}
+
+static void
 ask_sentinel(struct poll *poll, struct doctor_visit *visit, const char *label)
 {
 	struct doctor_question questions[] = {
@@ -104,8 +118,11 @@ ask_sentinel(struct poll *poll, struct doctor_visit *visit, const char *label)
 		note_address(poll, label, questions[0].value);
 		note_state(poll, label, questions[1].value);
 		note_quorum(poll, label, &questions[2]);
-	} else {
+	} else if (questions[0].outcome == DOCTOR_SILENT) {
+		/* That names the sentinel already. */
 		doctor_visit_warn(visit, &questions[0], "sentinels");
+	} else {
+		note_refusal(poll, label, questions[0].error);
 	}
 	doctor_visit_forget(questions, count);
 }

@@ -272,6 +272,11 @@ is_busy() {
 	doctor 1 --wait-replicas 1
 	found replicas ok "--wait-replicas waits for 1"
 	found min-replicas note "is 0"
+	doctor 1 -r "redis-sentinel://127.0.0.1:${PORTS[0]},$SENTINELS/primary"
+	found sentinels warning "redis://127.0.0.1:${PORTS[0]}: it is no sentinel" "name sentinels"
+	doctor 77 -r "redis://${SENTINELS%%,*}"
+	[[ $(problems) == error:reach ]]
+	found reach error "the server is a sentinel" "redis-sentinel://"
 }
 
 @test "doctor: sentinels that are gone, disagree or lack a quorum" {
