@@ -23,6 +23,7 @@ struct event_hook {
 	int sock; /* -1: the runner is gone */
 	size_t acquired, joined;
 	bool waited, lost, freed;
+	bool hurries; /* a signal has ended the wait for the lock */
 	size_t dropped;
 	char said[MESSAGE_MAX]; /* of the locks acquired or released so far */
 	/* The reason to end that counts so far, and its message. */
@@ -259,6 +260,7 @@ on_ended(struct event_hook *state, const struct event *event)
 {
 	if (state->reason[0] == '\0')
 		describe_end(state, event);
+	state->hurries = event->ending == &ending_rows[ENDING_SIGNAL];
 	if (state->freed && !state->lost)
 		run_hook(state, "released", state->said, event);
 	if (has_failed(state, event))
@@ -345,8 +347,10 @@ close_hook(void *arg)
 	if (state->dropped > 0)
 		log_warnx("%zu hook%s not run", state->dropped,
 		    state->dropped == 1 ? " was" : "s were");
-	if (state->sock != -1)
+	if (state->sock != -1 && !state->hurries)
 		hooks_finish(state->sock);
+	else if (state->sock != -1)
+		close(state->sock); /* the runner ends them likewise */
 	facts_fini(&state->facts);
 	free(state);
 }

@@ -86,10 +86,15 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 
 @test "hook: a signal to a waiter, and to a job" {
 	hold
-	start env --default-signal "$RLOCKRUN" -k "$KEY" --hook "$NOTE; echo \"\$RLOCKRUN_MESSAGE\" >text" true
+	# A waiter dies at once: its hooks go on.
+	start env --default-signal "$RLOCKRUN" -k "$KEY" --hook "$NOTE; echo \"\$RLOCKRUN_MESSAGE\" >text; [ \$RLOCKRUN_EVENT != failed ] || until [ -e dead ]; do sleep 0.02; done; echo >after" true
 	wait_until has_event waiting
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
+	rm -f after
+	touch dead
+	wait_for_file after
+	wait_until none_below
 	[[ $(events) == 'waiting,failed 143 signal' ]]
 	[[ $(<text) == "\"$KEY\": ended with status 143 (signal 15), reason signal" ]]
 	touch done
