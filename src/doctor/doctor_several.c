@@ -1,10 +1,13 @@
 #include "doctor/doctor_several.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/exitcode.h"
+#include "lock/votes.h"
 
 enum { FAR_US = 1000000 };
 
@@ -22,12 +25,61 @@ doctor_several_add(struct doctor_several *several,
 	several->count = last + 1;
 }
 
+/* An error that ends a run with this status, but a warning if the servers that
+ * are left are a majority. */
+__attribute__((format(printf, 5, 6))) static void
+add_loss(struct findings *findings, bool enough, int status, const char *check,
+    const char *format, ...)
+{
+	va_list arguments;
+	char text[640];
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (enough)
+		findings_add(findings, FINDING_WARNING, check, "%s", text);
+	else
+		findings_add_error(findings, status, check, "%s", text);
+}
+
+static bool
+is_same(const struct doctor_identity *a, const struct doctor_identity *b)
+{
+	return *a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0;
+}
+
+static int64_t
+abstains_for_ms(const struct doctor_identity *one, const struct opts *opts)
+{
+	int64_t left_ms = opts->min_uptime_ms - one->uptime_s * 1000;
+
+	return one->uptime_s < 0 || left_ms <= 0 ? 0 : left_ms;
+}
+
+/* Of those that reply, each one once, without those that abstain. */
+static bool
+have_majority(const struct doctor_several *several, const struct opts *opts)
+{
+	size_t votes = 0;
+
+	for (size_t i = 0; i < several->count; i++) {
+		const struct doctor_identity *one = &several->list[i];
+		size_t j = 0;
+
+		while (j < i && !is_same(&several->list[j], one))
+			j++;
+		votes += j == i && abstains_for_ms(one, opts) == 0;
+	}
+	return votes >= votes_majority(opts->server_count);
+}
+
 static bool
 compare_places(const struct doctor_identity *a, const struct doctor_identity *b,
-    struct findings *findings)
+    bool enough, struct findings *findings)
 {
-	if (*a->run_id != '\0' && strcmp(a->run_id, b->run_id) == 0) {
-		findings_add_error(findings, EXITCODE_USAGE, "same-server",
+	if (is_same(a, b)) {
+		add_loss(findings, enough, EXITCODE_USAGE, "same-server",
 		    "%.256s and %.256s are the same server", a->label,
 		    b->label);
 		findings_set_remedy(findings, "name it once");
@@ -62,13 +114,13 @@ compare_clocks(const struct doctor_identity *a, const struct doctor_identity *b,
 
 static bool
 check_uptime(const struct doctor_identity *identity, const struct opts *opts,
-    struct findings *findings)
+    bool enough, struct findings *findings)
 {
-	int64_t left_ms = opts->min_uptime_ms - identity->uptime_s * 1000;
+	int64_t left_ms = abstains_for_ms(identity, opts);
 
-	if (identity->uptime_s < 0 || left_ms <= 0)
+	if (left_ms == 0)
 		return true;
-	findings_add(findings, FINDING_WARNING, "uptime",
+	add_loss(findings, enough, EXITCODE_UNAVAILABLE, "uptime",
 	    "%.256s has started %" PRId64 " s ago: it abstains for another "
 	    "%" PRId64 " s",
 	    identity->label, identity->uptime_s, (left_ms + 999) / 1000);
@@ -96,6 +148,7 @@ doctor_several_compare(const struct doctor_several *several,
     const struct opts *opts, struct findings *findings)
 {
 	bool apart = true, alike = true, old = true;
+	bool enough = have_majority(several, opts);
 
 	if (opts->server_count < 2)
 		return;
@@ -107,11 +160,14 @@ doctor_several_compare(const struct doctor_several *several,
 		for (size_t j = 0; j < i; j++) {
 			const struct doctor_identity *other = &several->list[j];
 
-			apart = compare_places(other, one, findings) && apart;
+			apart = compare_places(other, one, enough, findings) &&
+				apart;
 			alike = compare_clocks(other, one, findings) && alike;
 		}
-		old = check_uptime(one, opts, findings) && old;
 	}
+	for (size_t i = 0; i < several->count; i++)
+		old = check_uptime(&several->list[i], opts, enough, findings) &&
+		      old;
 	if (apart)
 		findings_add(findings, FINDING_OK, "same-host",
 		    "no two of them are on the same host");
