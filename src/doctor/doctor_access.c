@@ -1,5 +1,6 @@
 #include "doctor/doctor_access.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,12 +206,37 @@ append(char *text, const char *word)
 	return longer;
 }
 
+/* The pattern of a rule that permits this key: "[*]" stands for "*". What no
+ * rule can contain (spaces), or what redis-cli takes for something else, is
+ * "?", which stands for any byte. To be freed. */
+static char *
+key_pattern(const char *key)
+{
+	char *pattern = mem_alloc(3 * strlen(key) + 1), *end = pattern;
+
+	for (; *key != '\0'; key++)
+		if (strchr("*?[", *key) != NULL) {
+			*end++ = '[';
+			*end++ = *key;
+			*end++ = ']';
+		} else if (isspace((unsigned char)*key) ||
+			   iscntrl((unsigned char)*key) ||
+			   strchr("\"'\\", *key) != NULL) {
+			*end++ = '?';
+		} else {
+			*end++ = *key;
+		}
+	*end = '\0';
+	return pattern;
+}
+
 /* The rules that the feature lacks, such as "+zadd ~{job}:rlk:*". */
 static char *
 list_lacking(const struct rules *rules, const struct doctor_feature *feature,
     bool *missing)
 {
-	char *list = mem_strdup(""), *helpers = key_helper(rules->lock, '*');
+	char *list = mem_strdup(""), *pattern = key_pattern(rules->lock);
+	char *helpers = key_helper(pattern, '*');
 	bool lock = false, helper = false;
 
 	*missing = false;
@@ -234,11 +260,12 @@ list_lacking(const struct rules *rules, const struct doctor_feature *feature,
 	for (int i = 0; i < 2; i++)
 		if (i == 0 ? lock : helper) {
 			char *rule =
-			    mem_printf("~%s", i == 0 ? rules->lock : helpers);
+			    mem_printf("~%s", i == 0 ? pattern : helpers);
 			list = append(list, rule);
 			free(rule);
 		}
 	free(helpers);
+	free(pattern);
 	return list;
 }
 
@@ -284,9 +311,9 @@ forget_keys(struct rules *rules, const struct opts *opts)
 	    (rules->dry && opts->key_count > 0))
 		return false;
 	findings_add(findings, FINDING_NOTE, "access-keys",
-	    "the rules deny keys that begin with \"%s\", so those of locks are "
-	    "not examined",
-	    opts->key_count > 0 ? opts->keys[0].key : opts->prefix);
+	    "the rules permit certain keys only, and not \"%s\", so those of "
+	    "locks are not examined",
+	    rules->lock);
 	findings_set_remedy(findings,
 	    opts->key_count > 0 ? "permit ACL DRYRUN: +acl|dryrun +acl|whoami"
 				: "name a lock by -k");

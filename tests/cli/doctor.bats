@@ -173,11 +173,27 @@ manual_user() {
 	found access-once error "--once-per is refused"
 	# Other names than those of locks, and no scratch key among them.
 	doctor 0
-	found access-keys note "begin with" "name a lock by -k"
+	found access-keys note "certain keys only" "name a lock by -k"
 	cli acl setuser locker -acl
 	doctor 0 -k "$KEY"
-	found access-keys note "begin with \"$KEY\"" "+acl|dryrun"
+	found access-keys note "and not \"$KEY:doctor:" "+acl|dryrun"
 	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: the advised rules permit a lock of any name, and hardly another" {
+	good_server
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	for name in 'a*b' 'a b' 'x[1]y' 'a\b' "q\"t'" $'new\nline' 'a?b' 'a{b}*c' é; do
+		cli acl setuser locker on '>v' resetkeys '~nothing' +@all
+		doctor 77 -k "$name"
+		/usr/bin/python3 -c 'import json, sys
+print(*[f["remedy"] for f in json.loads(sys.argv[1])["findings"] if f["check"] == "access-lock"])' \
+			"$output" >rules
+		cli <rules
+		doctor 0 -k "$name"
+		rlockrun -k "$name" true
+		run -77 rlockrun -n -k "${name:0:1}other${name: -1}" true
+	done
 }
 
 @test "doctor: the keys of a lock that is held are not touched" {
