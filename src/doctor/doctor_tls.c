@@ -19,9 +19,15 @@ add_certificate(struct findings *findings, const struct tls_session *session)
 		    "the server's is valid for %" PRId64 " days", days);
 		return;
 	}
-	findings_add(findings, FINDING_WARNING, "certificate",
-	    "the server's expires in %" PRId64 " days: then no run gets a lock",
-	    days);
+	if (days < 1)
+		findings_add(findings, FINDING_WARNING, "certificate",
+		    "the server's expires within a day: then no run gets a "
+		    "lock");
+	else
+		findings_add(findings, FINDING_WARNING, "certificate",
+		    "the server's expires in %" PRId64
+		    " day%s: then no run gets a lock",
+		    days, days == 1 ? "" : "s");
 	findings_set_remedy(findings, "renew it");
 }
 

@@ -378,6 +378,11 @@ cluster_is_down() {
 	start_tls_server "$PWD/tls" days
 	doctor 1 -r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
 	found certificate warning "expires in" "renew it"
+	stop_server "$PWD/tls"
+	certify 1
+	start_tls_server "$PWD/tls" days
+	doctor 1 -r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
+	found certificate warning " day: then"
 }
 
 # certify DAYS: the certificate `days`.
