@@ -97,7 +97,7 @@ examine_server(struct doctor *doctor, struct doctor_visit *visit,
 	doctor_server_fini(&server);
 }
 
-/* Of a cluster's node. */
+/* A primary of a cluster. */
 static void
 examine_primary(void *arg, const struct endpoint *node)
 {

@@ -15,7 +15,7 @@ struct poll {
 	size_t replied;
 };
 
-/* How the state of a master is told by SENTINEL MASTER: pairs. */
+/* SENTINEL MASTER replies with pairs of a name and its value. */
 static const char *
 find_text(const struct value *pairs, const char *name)
 {

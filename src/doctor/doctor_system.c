@@ -150,6 +150,28 @@ count_processes(void)
 }
 
 static void
+compare_processes(struct findings *findings, int64_t used, uintmax_t limit)
+{
+	if (limit >= (uintmax_t)used + PROCESSES_SPARE) {
+		findings_add(findings, FINDING_OK, "processes",
+		    "%" PRId64 " in use, the limit is %ju", used, limit);
+		return;
+	}
+	if (limit <= (uintmax_t)used)
+		findings_add_error(findings, EXITCODE_RESOURCE, "processes",
+		    "%" PRId64 " in use, the limit is %ju: the guard cannot "
+		    "start",
+		    used, limit);
+	else
+		findings_add(findings, FINDING_WARNING, "processes",
+		    "%" PRId64 " in use, the limit is %ju: the guard and the "
+		    "job may not start",
+		    used, limit);
+	findings_set_remedy(findings,
+	    "raise the limit: ulimit -u, or TasksMax of the unit");
+}
+
+static void
 check_processes(struct findings *findings)
 {
 	struct rlimit limit;
@@ -163,18 +185,12 @@ check_processes(struct findings *findings)
 		return;
 	}
 	used = count_processes();
-	if (used < 0 || limit.rlim_cur >= (rlim_t)used + PROCESSES_SPARE) {
-		findings_add(findings, FINDING_OK, "processes",
-		    "%" PRId64 " in use, the limit is %ju", used,
+	if (used < 0)
+		findings_add(findings, FINDING_NOTE, "processes",
+		    "how many are in use is not known, the limit is %ju",
 		    (uintmax_t)limit.rlim_cur);
-		return;
-	}
-	findings_add(findings, FINDING_WARNING, "processes",
-	    "%" PRId64 " in use, the limit is %ju: the guard and the job may "
-	    "not start",
-	    used, (uintmax_t)limit.rlim_cur);
-	findings_set_remedy(findings,
-	    "raise the limit: ulimit -u, or TasksMax of the unit");
+	else
+		compare_processes(findings, used, limit.rlim_cur);
 }
 
 static void

@@ -18,7 +18,7 @@ add_refusal(const struct doctor_visit *visit, const char *error)
 		findings_set_remedy(visit->findings, "%s", advice);
 }
 
-/* What access rules deny is no matter of this check. */
+/* What the access rules deny, another check reports. */
 static void
 judge(const struct doctor_visit *visit, const struct doctor_question *question,
     bool by_script)

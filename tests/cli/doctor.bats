@@ -414,4 +414,6 @@ certify() {
 	run -1 --separate-stderr as_other_user bash -c 'ulimit -u 6 && exec "$@"' \
 		sh timeout 30 ./rlockrun --doctor --json
 	found processes warning "in use, the limit is 6" "ulimit -u"
+	run -71 --separate-stderr as_other_user prlimit --nproc=1 ./rlockrun --doctor --json
+	found processes error "1 in use, the limit is 1: the guard cannot start" "ulimit -u"
 }
