@@ -21,7 +21,7 @@ export SCRIPTS=${rlockrun%/*}/src/lock/scripts
 row() {
 	local figure=$1 against=$2 n=$3 unit=$4 value=$5 other=${6:-} ratio=${7:-}
 	if [[ $other && ! $ratio ]]; then
-		ratio=$(awk -v a="$value" -v b="$other" 'BEGIN { printf "%.2f", a / b }')
+		ratio=$(awk -v a="$value" -v b="$other" 'BEGIN { if (b > 0) printf "%.2f", a / b }')
 	fi
 	printf '%s\t' "${0##*/}" "$figure" "$against" "$n" "$unit" "$value" "$other" >>"$TSV"
 	printf '%s\n' "$ratio" >>"$TSV"
