@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # A guard that is killed (S23), or lives but cannot act (S24): rlockrun ends the job.
 # shellcheck disable=SC2016,SC2153 # the jobs expand it; find_guard sets GUARD
-# bats file_tags=everywhere
 
 load ../helpers/suite
 load ../helpers/guard
