@@ -396,6 +396,7 @@ certify() {
 
 # --- this host ----------------------------------------------------------------
 
+# bats test_tags=native
 @test "doctor: /proc that is not mounted, and few files" {
 	unshare --mount true 2>/dev/null || skip "mounts take privileges"
 	good_server
@@ -407,6 +408,7 @@ certify() {
 	found files warning "40 may be open" "ulimit -n"
 }
 
+# bats test_tags=native
 @test "doctor: a user who has few processes left" {
 	need_other_user
 	good_server

@@ -307,6 +307,7 @@ rlockrun: 1 hook was not run' ]]
 	cli del "$KEY" >/dev/null
 }
 
+# bats test_tags=native
 @test "hook: none without /proc, which is said, and a hold needs none" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	run -0 --separate-stderr unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' - \
