@@ -20,7 +20,9 @@ file_write(int fd, const struct iovec *parts, int count)
 	error = errno;
 	if (wrote == -1 && error == EFBIG)
 		sigtimedwait(&xfsz, NULL, &at_once);
-	sigprocmask(SIG_SETMASK, &former, NULL);
+	/* A C library leaves its own signals out of a whole mask. */
+	if (sigismember(&former, SIGXFSZ) == 0)
+		sigprocmask(SIG_UNBLOCK, &xfsz, NULL);
 	errno = error;
 	return wrote;
 }
