@@ -200,7 +200,7 @@ teardown() { end_test; }
 
 # --- files --------------------------------------------------------------------
 
-@test "what is no file, or cannot be opened, is refused before anything is done: 78" {
+@test "a FIFO, a device, and a file that cannot be opened are refused at the start: 78" {
 	mkfifo fifo
 	/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
 	ln -s fifo link

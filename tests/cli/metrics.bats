@@ -234,7 +234,7 @@ check_all() {
 	[[ $(find m -type f | wc -l) == 3 ]]
 }
 
-@test "without it, with an empty name, and for what is no run, nothing is written" {
+@test "without the option, with an empty folder name, and without a run nothing is written" {
 	RLOCKRUN_METRICS='' rl true
 	rl --metrics '' true
 	"$RLOCKRUN" --status -k "$KEY"
@@ -397,7 +397,7 @@ harmless() {
 	[[ $(ended success job_ended) == 2 ]]
 }
 
-@test "names with slashes, newlines, quotes, 1 kB, and what is no UTF-8" {
+@test "names with slashes, newlines, quotes, invalid UTF-8, and of 1 kB" {
 	long=$(printf 'x%.0s' {1..1000})
 	names=(/../../etc/x $'a\nb' 'a"b\c' "$long" "${long}y" $'caf\xe9' 'café' . '~' '%41')
 	for name in "${names[@]}"; do
