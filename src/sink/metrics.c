@@ -77,14 +77,12 @@ add(struct metrics_sink *sink, const char *name, enum metrics_value value,
 }
 
 static void
-set(struct metrics_sink *sink, const char *name, enum metrics_value value,
-    int64_t now)
+note_start(struct metrics_sink *sink)
 {
-	struct metrics *changes;
-	size_t index = 0;
+	int64_t now = clock_epoch();
 
-	while ((changes = next_changes(sink, name, &index)) != NULL)
-		changes->values[value] = now;
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		sink->locks[i].changes.values[METRICS_LAST_START] = now;
 }
 
 /* Of all locks that are still held. */
@@ -344,7 +342,7 @@ on_event(void *arg, const struct event *event)
 		sink->run = RUN_IDLE;
 		break;
 	case EVENT_JOB_STARTED:
-		set(sink, NULL, METRICS_LAST_START, clock_epoch());
+		note_start(sink);
 		break;
 	case EVENT_RENEWED:
 		add(sink, NULL, METRICS_RENEWAL_SUM, event->took_ms);
