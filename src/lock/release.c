@@ -254,6 +254,63 @@ release_withdraw(struct lock *lock)
 	begin(lock, clock_now() + WITHDRAW_MS);
 }
 
+/* --- correction --------------------------------------------------------- */
+
+static void send_correction(void *arg);
+
+static void
+on_corrected(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	enum reply_verdict verdict = REPLY_REPORT;
+
+	if (lock->state != LOCK_RELEASING)
+		return;
+	lock->answered = reply->value != NULL;
+	if (reply->error != NULL)
+		verdict = reply_judge(REPLY_RELEASING, reply->error);
+	if (reply->kind == REPLY_VALUE ||
+	    (reply->error != NULL && verdict == REPLY_REPORT) ||
+	    clock_now() >= lock->release.give_up_at)
+		finish(lock);
+	else
+		retry(lock);
+}
+
+static void
+send_correction(void *arg)
+{
+	struct lock *lock = arg;
+	const struct command how = {.on_reply = on_corrected,
+	    .deadline = clock_min(lock->release.give_up_at,
+		clock_now() + lock->patience_ms)};
+	struct request request;
+
+	request_correction(&request, &lock->claim, lock->fence,
+	    lock->release.status);
+	lock_due_at(lock, CLOCK_NEVER);
+	if (lock_send(lock, &request, &how, QUORUM_SEND) == -1)
+		finish(lock);
+}
+
+void
+release_correct(struct lock *lock, int status)
+{
+	bool recorded = lock->release.status[0] != '\0' &&
+			lock->claim.tier == CLAIM_WITH_HISTORY &&
+			lock->claim.outer == NULL;
+
+	if (lock->release.outcome <= LOCK_WAS_LOST || !recorded)
+		return;
+	release_note_status(lock, status);
+	lock_enter(lock, LOCK_RELEASING, send_correction);
+	lock->release.give_up_at = clock_now() + RELEASE_MS;
+	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	send_correction(lock);
+}
+
+/* --- withdrawal --------------------------------------------------------- */
+
 /* A connection that is blocked, on the doorbell or until replicas have a grant,
  * executes nothing that is sent behind, so a fresh one is needed. */
 static bool

@@ -16,6 +16,11 @@ void release_note_status(struct lock *lock, int status);
  * keeps the lock until keep_until; a time in the past frees it at once. */
 void release_start(struct lock *lock, int64_t keep_until);
 
+/* RELEASED -> RELEASING -> RELEASED: corrects what the release has recorded
+ * about the run, if it has: the status is this one, and there was no success.
+ * The success before it is forgotten. */
+void release_correct(struct lock *lock, int status);
+
 /* From any state to RELEASED (FAILED, if the lock had failed), by RELEASING for
  * a moment if the server may have granted us the lock: leaves nothing behind
  * that can be helped. Cuts a release short. */

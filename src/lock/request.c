@@ -303,6 +303,18 @@ request_release(struct request *request, const struct claim *claim,
 	request->withdraws = true;
 }
 
+void
+request_correction(struct request *request, const struct claim *claim,
+    const char *fence, const char *status)
+{
+	const char *const names[] = {claim->keys.history};
+
+	begin(request);
+	add_script(request, &script_correct, names, 1);
+	ADD(request, fence, status);
+	request->is_answer = answer_is_renew; /* as they are alike */
+}
+
 /* Only with the keys that it needs: its bytes count, see padding(). */
 void
 request_undo(struct request *request, const struct claim *claim)

@@ -59,6 +59,11 @@ struct request_end {
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
+/* The run with that fence, which a release has recorded, has this status and
+ * was no success. For a tier with the history. */
+void request_correction(struct request *request, const struct claim *claim,
+    const char *fence, const char *status);
+
 /* Withdraws a try. Nothing to send for a nested run: all it has to undo is its
  * place beside the others. */
 void request_undo(struct request *request, const struct claim *claim);

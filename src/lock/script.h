@@ -24,6 +24,7 @@ extern const struct script script_notify;
 extern const struct script script_notify_behind;
 extern const struct script script_stay;
 extern const struct script script_remember;
+extern const struct script script_correct;
 extern const struct script script_look;
 extern const struct script script_force;
 

@@ -216,6 +216,25 @@ set_acquire(struct set *set)
 
 /* --- hold ------------------------------------------------------------- */
 
+/* A lease that counts from a later time was proven by a later renewal. One that
+ * is out may have been answered before the job ended, so it shows nothing. */
+static void
+step_confirm(struct set *set)
+{
+	set->confirmed = true;
+	for (size_t i = 0; i < set->count; i++) {
+		struct lock *lock = &set->locks[i];
+		int64_t wanted =
+		    lease_valid_until(set->confirm_since, lock->config->ttl_ms);
+
+		if (lock->valid_until >= wanted)
+			continue;
+		set->confirmed = false;
+		if (lease_renewal_at(lock) != CLOCK_NEVER)
+			lease_renew(lock);
+	}
+}
+
 /* All are renewed with the one whose turn comes first, so that we wake up once
  * for all. They are about the lock whose lease is in the greatest danger. */
 static void
@@ -242,6 +261,8 @@ step_held(struct set *set)
 		set->state = LOCK_LOST;
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
 		lease_renew_at(&set->locks[i], renewal_at);
+	if (set->confirm_since != 0)
+		step_confirm(set);
 }
 
 void
@@ -249,6 +270,13 @@ set_renew(struct set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
 		lease_renew(&set->locks[i]);
+}
+
+void
+set_confirm(struct set *set)
+{
+	set->confirm_since = clock_now();
+	step_held(set);
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -287,6 +315,15 @@ set_release(struct set *set, int64_t keep_until, int status)
 		release_note_status(&set->locks[i], status);
 		release(&set->locks[i], keep_until);
 	}
+	step_releasing(set);
+}
+
+void
+set_correct(struct set *set, int status)
+{
+	set->state = LOCK_RELEASING;
+	for (size_t i = 0; i < set->count; i++)
+		release_correct(&set->locks[i], status);
 	step_releasing(set);
 }
 

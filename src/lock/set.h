@@ -22,6 +22,7 @@ struct set {
 	bool answered;		  /* all last contacts succeeded */
 	int64_t acquired_at;	  /* all of them */
 	int64_t valid_until;	  /* all leases hold until then, proven */
+	bool confirmed;		  /* all were held after set_confirm */
 	/* LOCK_WAS_LOST or LOCK_UNCONFIRMED: at least one of them is. */
 	enum lock_released outcome;
 	/* This one was lost while others were waited for, so all started over.
@@ -31,8 +32,9 @@ struct set {
 	struct loop *loop;
 	struct lock *locks; /* by key */
 	size_t count;
-	size_t at;	  /* ACQUIRING: those before it are held */
-	bool backing_out; /* ACQUIRING: they are being released again */
+	size_t at;	       /* ACQUIRING: those before it are held */
+	int64_t confirm_since; /* HELD: when that was asked, or 0 */
+	bool backing_out;      /* ACQUIRING: they are being released again */
 };
 
 /* The configs, in the order given and with no key twice, must outlive the set.
@@ -52,10 +54,19 @@ void set_step(struct set *set);
 /* Asks for a renewal of all, now. */
 void set_renew(struct set *set);
 
+/* While HELD: asks whether all are still held, by one more renewal of each.
+ * Afterwards they are confirmed or LOST, or silence lasts. See Several keys in
+ * PROTOCOL of rlockrun(1). */
+void set_confirm(struct set *set);
+
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
  * freed, or kept by the server until keep_until. status: see
  * release_note_status. */
 void set_release(struct set *set, int64_t keep_until, int status);
+
+/* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run that the
+ * other releases have recorded ended with this status, and is no success. */
+void set_correct(struct set *set, int status);
 
 /* From any state to RELEASED, as release_at_once. */
 void set_cancel(struct set *set);

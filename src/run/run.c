@@ -1,11 +1,13 @@
 /* States of a run. Callbacks only record facts; run_step alone acts on them:
  *
- *   SPLAY --> ACQUIRE --held--> JOB --over--> RELEASE --> DONE
- *      |         |               |                         ^
- *      |         |               +--abandoned--------------+
- *      |         |                                         |
- *      +--signal-+--signal, time out, refused--------------+
+ *   SPLAY --> ACQUIRE --held--> JOB --over--> CONFIRM --> RELEASE --> DONE
+ *      |         |               |                                     ^
+ *      |         |               +--abandoned--------------------------+
+ *      |         |                                                     |
+ *      +--signal-+--signal, time out, refused--------------------------+
  *
+ * Only a run of several locks stays in CONFIRM: what its releases record is
+ * true for all locks or for none, see Several keys in PROTOCOL of rlockrun(1).
  * After the job has been started the only way out is DONE. */
 #include "run/run.h"
 
@@ -36,12 +38,15 @@ enum run_state {
 	RUN_SPLAY,
 	RUN_ACQUIRE,
 	RUN_JOB,
+	RUN_CONFIRM,
 	RUN_RELEASE,
 	RUN_DONE,
 };
 
 /* For the names of the job's variables, and the ttl. */
 enum { ENV_ROOM = 128 };
+/* Servers may be silent so long before the locks are released unconfirmed. */
+enum { CONFIRM_MS = 2000 };
 
 struct run {
 	const struct opts *opts;
@@ -59,6 +64,8 @@ struct run {
 	enum run_state state;
 	struct ending ending;
 	int64_t splay_until;
+	int64_t confirm_until;
+	bool hurried; /* by a signal, after the job, while servers are silent */
 };
 
 static void
@@ -284,16 +291,65 @@ release(struct run *run)
 	guard_dismiss(&run->guard);
 }
 
+/* The job has ended: a signal ends the wait for an unreachable server, and is
+ * kept until the server is found to be one. */
+static bool
+is_hurried(struct run *run)
+{
+	if (!run->set.answered && relay_take_end(&run->relay))
+		run->hurried = true;
+	return run->hurried;
+}
+
+static void
+add_taken(struct run *run)
+{
+	ending_add_lock(&run->ending, ENDING_TAKEN, run->set.about,
+	    EVENT_THEN_NOTHING);
+}
+
+static void
+confirm(struct run *run)
+{
+	run->state = RUN_CONFIRM;
+	run->confirm_until = clock_now() + CONFIRM_MS;
+	set_confirm(&run->set);
+	guard_dismiss(&run->guard);
+}
+
+static void
+step_confirm(struct run *run)
+{
+	const struct set *set = &run->set;
+	int64_t until = clock_min(run->confirm_until, set->valid_until);
+	bool over = clock_now() >= until;
+
+	if (set->state == LOCK_LOST)
+		add_taken(run);
+	if (set->state == LOCK_LOST || set->confirmed || over ||
+	    is_hurried(run))
+		release(run);
+	else
+		wake_at(run, until);
+}
+
+/* A lock that was lost after the others were confirmed. */
+static void
+on_taken(struct run *run)
+{
+	add_taken(run);
+	set_correct(&run->set, exit_status(run));
+	if (run->set.state == LOCK_RELEASING)
+		run->state = RUN_RELEASE;
+}
+
 static void
 step_release(struct run *run)
 {
 	const struct set *set = &run->set;
 	const struct lock *lock = set->about;
 
-	/* The job has ended: a signal ends the wait for an unreachable server,
-	 * and is kept until the server is found to be one. */
-	if (set->state == LOCK_RELEASING &&
-	    (set->answered || !relay_take_end(&run->relay)))
+	if (set->state == LOCK_RELEASING && !is_hurried(run))
 		return;
 	run->state = RUN_DONE;
 	if (!run->watch.locked)
@@ -302,8 +358,7 @@ step_release(struct run *run)
 	if (ending_is_lost(&run->ending))
 		return;
 	if (set->outcome == LOCK_WAS_LOST)
-		ending_add_lock(&run->ending, ENDING_TAKEN, run->set.about,
-		    EVENT_THEN_NOTHING);
+		on_taken(run);
 	else if (set->state == LOCK_RELEASING ||
 		 set->outcome == LOCK_UNCONFIRMED)
 		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
@@ -315,13 +370,24 @@ step_release(struct run *run)
 
 /* --- the job ---------------------------------------------------------- */
 
+/* A single lock is asked by its release. */
+static void
+on_over(struct run *run)
+{
+	if (run->watch.locked && run->set.count > 1 &&
+	    !ending_is_lost(&run->ending))
+		confirm(run);
+	else
+		release(run);
+}
+
 static void
 step_job(struct run *run)
 {
 	int64_t look_at = job_watch_step(&run->watch);
 
 	if (run->watch.state == JOB_WATCH_OVER)
-		release(run);
+		on_over(run);
 	else if (run->watch.state == JOB_WATCH_ABANDONED)
 		run->state = RUN_DONE;
 	else
@@ -335,6 +401,7 @@ run_step(struct run *run)
 	    [RUN_SPLAY] = step_splay,
 	    [RUN_ACQUIRE] = step_acquire,
 	    [RUN_JOB] = step_job,
+	    [RUN_CONFIRM] = step_confirm,
 	    [RUN_RELEASE] = step_release,
 	};
 	enum run_state before;

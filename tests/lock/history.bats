@@ -155,7 +155,7 @@ user() {
 @test "a grant that no job has used is no run" {
 	run -0 rl true
 	own=$RLOCKRUN_REDIS
-	start_proxy late late:1500:EVAL/8:1
+	start_proxy late late:700:EVAL/8:1
 	run -69 rl -w 0.5 touch ran
 	wait_until has_passed late EVAL/9 1
 	RLOCKRUN_REDIS=$own
@@ -462,4 +462,64 @@ at() { date -d "@$(($(server_ms) / 1000 - $1 / 1000))" +%H:%M; }
 	status -v
 	[[ $stderr == "rlockrun: \"$KEY\": the last run is not shown: refused by "*NOPERM* ]]
 	cli acl deluser "$KEY"
+}
+
+# --- several locks ---------------------------------------------------------------
+
+# of NUMBER FIELD
+of() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
+
+# two COMMAND...: under the locks KEY:1 and KEY:2.
+two() { start "$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" "$@"; }
+
+# two_released COMMAND...: the same, until only KEY:2 has been released: the server
+# puts the other release off.
+two_released() {
+	# shellcheck disable=SC2046 # several rules
+	through $(printf 'answer:EVAL/9:%d:-LOADING\n' {2..99})
+	two "$@"
+	wait_until eval '[[ -n $(of 2 success) ]]'
+}
+
+@test "S31: a lock lost after the others were confirmed: the success is taken back" {
+	two_released true
+	cli del "$KEY:1"
+	rules
+	exits_with 79 "$PID"
+	[[ $(of 2 status) == 79 && -z $(of 2 success) && -z $(of 2 success_fence) && -z $(of 1 success) ]]
+}
+
+@test "what a later run has recorded meanwhile is not taken back" {
+	local success
+	two_released true
+	timeout 20 "$RLOCKRUN" -r "$SUITE_URL" -k "$KEY:2" true
+	success=$(of 2 success)
+	cli del "$KEY:1"
+	rules
+	exits_with 79 "$PID"
+	[[ $(of 2 status) == 0 && $(of 2 success) == "$success" ]]
+}
+
+@test "a correction that does not reach the server is repeated" {
+	two_released true
+	cli del "$KEY:1"
+	rules lose:EVAL/1:1
+	exits_with 79 "$PID"
+	[[ $(of 2 status) == 79 && -z $(of 2 success) ]]
+	grep -q '^EVAL/1' proxy/log
+}
+
+@test "a renewal after the job whose reply is lost is repeated before the release" {
+	through cut:EVAL/1:2
+	two -- sh -c 'exit 3'
+	exits_with 3 "$PID"
+	[[ $(of 1 status) == 3 && $(of 2 status) == 3 && ! -s $ERR && -z $(keys_left) ]]
+}
+
+@test "a server that is silent after the job delays its end by 2 s at most" {
+	own_server
+	two -t 30 -- sh -c 'kill -STOP "$(cat own/pid)"; exit 3'
+	wait_until grep -q "cannot confirm the release" "$ERR"
+	exits_with 3 "$PID"
+	thaw
 }

@@ -209,7 +209,16 @@ await_monitor() {
 	start_monitor
 	rl_keys '3 1 2' -- true
 	await_monitor
-	[[ $(seen_by_monitor | xargs) == "SET 1 SET 2 SET 3 DEL 3 DEL 2 DEL 1" ]]
+	[[ $(seen_by_monitor | grep -v PEXPIRE | xargs) == "SET 1 SET 2 SET 3 DEL 3 DEL 2 DEL 1" ]]
+}
+
+# Scripts that are sent as a whole are renewals: the server knows all others.
+@test "after the job each is renewed once more, and a single one is not" {
+	start_monitor
+	rl_keys '1 2 3' -- true
+	rl_keys '1' -- true
+	await_monitor
+	[[ $(grep -ic '\] "EVAL" ' out.1) == 3 ]]
 }
 
 @test "what is held already is freed in reverse when one cannot be acquired" {
@@ -287,6 +296,26 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	cli del "$KEY:1"
 	exits_with 3 "$PID"
 	[[ -z $(keys_left) ]]
+}
+
+# --- what is recorded ---------------------------------------------------------
+
+# recorded NUMBER FIELD
+recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
+
+@test "S31: a run that has lost one lock is a success of none" {
+	local lost other
+	for lost in 1 2 3; do
+		other=$((lost % 3 + 1))
+		run -79 rl_keys '3 1 2' --min-hold 0.01 -- redis-cli -s "$SUITE_DIR/s" del "$KEY:$lost"
+		[[ $output == *"\"$KEY:$lost\" was lost: "* && $(recorded "$other" status) == 79 ]]
+		[[ -z $(recorded "$other" success) && -z $(recorded "$lost" success) ]]
+	done
+	run -0 rl_keys 3 --once-per 20h -- touch ran
+	[[ -e ran ]]
+	run -75 rl_keys 3 --once-per 20h -- true
+	run -0 rl_keys '1 2' -- true
+	[[ $(recorded 1 status) == 0 && -n $(recorded 1 success) && -n $(recorded 2 success) ]]
 }
 
 # --- losing one is losing all -------------------------------------------------
