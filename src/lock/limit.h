@@ -7,6 +7,9 @@
 /* Entries that one call of a script removes: the server does nothing else
  * meanwhile. */
 #define LIMIT_ENTRIES 500
+/* The clocks of two servers of which one replaces the other differ by no more.
+ */
+#define LIMIT_CLOCKS_MS 60000
 /* Waiters that one call names, to be notified. */
 #define LIMIT_NOTIFY 50
 /* Between two heartbeats of a waiter, and of those in the first positions. A

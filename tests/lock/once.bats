@@ -95,8 +95,18 @@ succeeded() {
 	ran 2
 }
 
-@test "a success in the future is ignored with a warning" {
-	succeeded -60000
+@test "a success up to a minute in the future is one of just now: a slower clock" {
+	local ahead
+	for ahead in 2000 59000; do
+		succeeded "-$ahead"
+		once 75 --once-per 1s "${count[@]}"
+		[[ $output == *"last succeeded on web-3 at "*", "[0-2]"s ago; command not started" ]]
+	done
+	[[ ! -e ran ]]
+}
+
+@test "a success further in the future is ignored with a warning" {
+	succeeded -120000
 	once 0 "${count[@]}"
 	[[ $output == "rlockrun: \"$KEY\": the last success lies "*" in the future by the clock of the server; --once-per ignores it" ]]
 	once 75 "${count[@]}"

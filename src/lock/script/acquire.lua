@@ -252,13 +252,15 @@ local function next_fence()
   return string.format('%.0f', math.max(last + 1, now_us))
 end
 
--- For how many ms the last success is over (below 0 if a clock was stepped), and
--- its host; nil if none is known.
+-- For how many ms the last success is over, and its host; nil if none is known.
+-- Below 0 if a clock was stepped, but a failover may lead to a server whose clock
+-- is a little slower: then it is over just now.
 local function since_success()
   local done, about = pcall(call, 'HMGET', history, 'success', 'success_host')
   if not done then return not is_wrong_type(about) and error(about, 0) or nil end
   local success = tonumber(digits(about[1], LIMIT_EXACT))
-  return success and now - success,
+  local ago = success and now - success
+  return ago and ago < 0 and ago >= -LIMIT_CLOCKS_MS and 0 or ago,
     string.sub(about[2] or '', 1, LIMIT_TEXT)
 end
 
