@@ -44,6 +44,7 @@ RULES = (
     leftovers.find_faults_of_history,
     reporting.find_wrong_reports,
     reporting.find_wrong_counts,
+    reporting.find_false_successes,
 )
 
 

@@ -695,6 +695,24 @@ explain() {
 	says 'statuses: 1 to 40 x 2, 75 x 1'
 }
 
+# --- records of the last run ------------------------------------------------
+
+@test "a success on record of a run that ended otherwise is found" {
+	local lost='job(1, 1000, 2000, status=79, keys=["a", "b"], token="t1\nt2")'
+	is_clean one 'job(1, 1000, 2000)' 'recorded(2010, "token-1", "23")'
+	is_clean one 'fault("lock", "shorten", 1500, key="a")' "$lost" \
+		'recorded(2010, "t2", "79", key="b")'
+	finds success one 'fault("lock", "shorten", 1500, key="a")' "$lost" \
+		'recorded(2010, "t2", "0", key="b")'
+	says 'success at 2.020 s: status 79, but the record of "b" on s0 says 0 (run 1)'
+	# It has been corrected, or replaced before anybody looked again.
+	is_clean one 'fault("lock", "shorten", 1500, key="a")' "$lost" \
+		'recorded(2010, "t2", "0", key="b")' 'recorded(2100, "t2", "79", key="b")'
+	# The server has lost the correction.
+	is_clean one 'fault("lock", "shorten", 1500, key="a")' "$lost" \
+		'recorded(2010, "t2", "0", key="b")' 'fault("server", "kill", 2015, 2500)'
+}
+
 # --- the picture ------------------------------------------------------------
 
 # shows TEXT: the picture is XML, and has that text in an element.

@@ -12,6 +12,8 @@ not be in the order of time, as some are only complete when what they describe i
     seen     the holders of a lock on one node, written when they change
     owner    the node that serves a key, written when that changes; only on it are
              holders looked for. Without such records all nodes serve all keys
+    recorded  the last run of a lock by its record on that node: its token, and its exit
+             status or "", written when one of them changes
     report   what a log or a hook said of a rlockrun, which ended with that status or not yet
     counted  the number of runs that the metrics of a lock have
     queued, unqueued  a waiter entered the queue, or left it
@@ -49,6 +51,7 @@ FIELDS = {
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
     "queued": {"key": (TEXT,), "run": (NUMBER,), "ticket": (NUMBER,), "node": (TEXT,)},
     "unqueued": {"key": (TEXT,), "run": (NUMBER,)},
+    "recorded": {"node": (TEXT,), "key": (TEXT,), "token": (TEXT,), "status": (TEXT,)},
     "report": {"run": (NUMBER,), "by": ("log", "hook"), "event": (TEXT,),
                "status": (NUMBER, NOTHING)},
     "counted": {"key": (TEXT,), "runs": (NUMBER,)},

@@ -26,6 +26,7 @@ FAMILIES = {
     "keep": (("h1", "h2"), 10),
     "replicas": (("w1", "w2"), 12),
     "scene": (("rw3",), 0),
+    "taking": (("t1", "t2", "t3"), 0),
 }
 PERMITS = 3
 
@@ -44,6 +45,8 @@ SCENE_MS = 5000
 SCENE = ((0, (3000, 3500), {"mode": "shared", "ttl_ms": 3000}),
          (400, (20, 50), {"wait_ms": 1000}),
          (1200, (20, 300), {"mode": "shared", "ttl_ms": 3000}))
+# Now and then a run of two locks that few others want, and one of them is taken away.
+TAKING_MS = 2500
 ALONE_MS = {"late": 3500, "delay": 3500, "hang": 9000}  # no other fault follows so soon
 REPLICATED = ("sentinel", "cluster")
 
@@ -142,7 +145,8 @@ class Plan:
         self.dice = random.Random(f"{seed} {topology}")
         self.runs = 0
         runs, faults = self.all_runs(), self.all_faults()
-        self.actions = sorted([*runs, *faults, *self.companions(faults), *self.scenes()],
+        self.actions = sorted([*runs, *faults, *self.companions(faults), *self.scenes(),
+                               *self.takings()],
                               key=lambda action: action["at_ms"])
 
     def moments(self, mean_ms):
@@ -214,6 +218,10 @@ class Plan:
             run["ttl_ms"], run["min_hold_ms"] = self.dice.choice((2000, 3000)), 3000
             run["job_ms"] = self.dice.randint(700, 2200)
 
+    def for_taking(self, run):
+        """See takings."""
+        run["keys"] = self.dice.sample(FAMILIES["taking"][0], 2)
+
     def for_replicas(self, run):
         """One of two replicas does not outlive a failover."""
         run["wait_replicas"] = self.dice.choice((1, 2, 2)) if self.topology == "sentinel" else 1
@@ -246,6 +254,17 @@ class Plan:
         for begin_ms in [] if is_redlock(self.topology) else self.moments(SCENE_MS):
             for later_ms, job_ms, options in SCENE:
                 yield self.companion(begin_ms + later_ms, job_ms, options, "scene")
+
+    def takings(self):
+        """The job mostly ends by itself before the next renewal shows the loss."""
+        keys = keys_of(self.topology)
+        for at_ms in [] if is_redlock(self.topology) else self.moments(TAKING_MS):
+            run = self.companion(at_ms, (300, 800), {"ttl_ms": 3000, "job_status": 0}, "taking")
+            taken = keys.index(self.dice.choice(run["keys"]))
+            yield run
+            yield {**self.fault(at_ms + self.dice.randint(100, 700), LOSING_FAULTS),
+                   "on": "lock", "fault": "shorten", "ms": 1, "then": None,
+                   "which": (taken + 0.5) / len(keys)}
 
     def companion(self, at_ms, job_ms, options, family="rare"):
         """No other fault strikes its processes."""

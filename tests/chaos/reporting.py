@@ -2,6 +2,10 @@
 from endings import LOST, SIGNAL
 from finding import Finding
 from leftovers import was_killed
+from story import NEVER, SECOND
+
+FORGETFUL = ("kill", "crash", "hang", "split", "failover", "flush", "migrate")
+SEEN = SECOND // 2  # after the end of a run the sampler has looked at each lock
 
 
 def find_wrong_reports(story):
@@ -49,3 +53,37 @@ def find_wrong_counts(story):
         if not len(sure) <= counts.get(key, 0) <= len(ended):
             yield Finding("count", story.end.at, (), f'the metrics of "{key}" have '
                           f"{counts.get(key, 0)} runs, but {len(sure)} to {len(ended)} ended")
+
+
+def find_false_successes(story):
+    """The record of a lock says that a run succeeded which did not, as it had lost another
+    lock. One that was killed, or could not reach a server at its end, could not correct
+    what was recorded."""
+    owners = {token: run for run in story.runs.values() for token in run.tokens}
+    for record, until in last_records(story):
+        run = owners.get(record.token)
+        if record.status == "0" and run and run.exit and run.exit.status != 0 \
+                and until > run.ended + SEEN and could_correct(story, run):
+            yield Finding("success", run.ended, (run.number,),
+                          f'status {run.exit.status}, but the record of "{record.key}" '
+                          f"on {record.node} says 0")
+
+
+def last_records(story):
+    """Each with the time until which it was there."""
+    latest = {}
+    for record in story.by_type["recorded"]:
+        place = (record.node, record.key)
+        if place in latest:
+            yield latest[place], record.at
+        latest[place] = record
+    for record in latest.values():
+        yield record, NEVER
+
+
+def could_correct(story, run):
+    """It tries for 10 s, unless a signal ends it, and a server keeps what it has done."""
+    if was_killed(run) or run.struck("wrapper") or run.ended - run.last > 9 * SECOND:
+        return False
+    return not any(fault.fault in FORGETFUL
+                   for fault in story.server_faults(run.last - 5 * SECOND, run.ended))

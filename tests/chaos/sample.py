@@ -8,8 +8,8 @@ from resp import ReplyError
 EVERY_S = 0.1
 PATIENCE_S = 0.1  # of a server that is stopped
 
-# Who holds KEYS[1], its life in ms, and its queue KEYS[2] with the tickets: at one
-# moment, and nothing is written.
+# Who holds KEYS[1], its life in ms, its queue KEYS[2] with the tickets, and the token
+# and status of the last run in KEYS[3]: at one moment, and nothing is written.
 LOOK = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -20,7 +20,8 @@ if kind == 'zset' then
   holders = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf')
 end
 return {holders, redis.call('PTTL', KEYS[1]),
-  redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')}
+  redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
+  redis.call('HMGET', KEYS[3], 'token', 'status')}
 """
 
 
@@ -35,6 +36,7 @@ class Sampler(threading.Thread):
         self.owners = {}  # of a key: the node that serves it
         self.holders = {}  # of (node, key)
         self.queues = {}  # of (node, key): waiters, and their tickets
+        self.last_runs = {}  # of (node, key): token and status
 
     def run(self):
         while not self.ends.wait(EVERY_S):
@@ -58,13 +60,15 @@ class Sampler(threading.Thread):
         return [owner] if owner else []
 
     def look(self, node, key):
-        words = ("EVAL", LOOK, 2, key, "{" + key + "}:rlk:q")
+        helpers = "{" + key + "}:rlk:"
+        words = ("EVAL", LOOK, 3, key, helpers + "q", helpers + "r")
         try:
-            holders, pttl_ms, queue = node.query(*words, timeout=PATIENCE_S)
+            holders, pttl_ms, queue, last_run = node.query(*words, timeout=PATIENCE_S)
         except (OSError, ReplyError):
             return False
         self.note_holders(node, key, holders, pttl_ms)
         self.note_queue(node, key, dict(zip(queue[::2], queue[1::2])))
+        self.note_last_run(node, key, last_run)
         return True
 
     def note_holders(self, node, key, holders, pttl_ms):
@@ -73,6 +77,12 @@ class Sampler(threading.Thread):
         self.holders[node.name, key] = holders
         self.note("seen", node=node.name, key=key, pttl_ms=pttl_ms,
                   holders=[holder.removeprefix("s:") for holder in holders])
+
+    def note_last_run(self, node, key, last_run):
+        token, status = last_run
+        if self.last_runs.get((node.name, key)) != last_run and token:
+            self.last_runs[node.name, key] = last_run
+            self.note("recorded", node=node.name, key=key, token=token, status=status or "")
 
     def note_queue(self, node, key, queue):
         before = self.queues.get((node.name, key), {})
