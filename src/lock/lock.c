@@ -52,6 +52,7 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 	command.script = request->script;
 	command.argc = request->argc;
 	command.argv = request->argv;
+	command.padding = request->padding;
 	command.whole = how->whole || command.on_reply == NULL ||
 			(request->withdraws && lock->grant_unknown);
 	command.withdraws = request->withdraws;

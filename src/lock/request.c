@@ -148,24 +148,18 @@ missing(size_t size, size_t undo)
 /* Redis reads READ_BYTES at a time. A server that was frozen executes what it
  * has read, then notices that we have gone and drops the rest. So the undo that
  * may follow a try must arrive with the try's end: in the same read if both fit
- * there, else in the next one, which the try is padded to reach. The same
- * padding serves EVALSHA and EVAL, whose sizes differ by more than an undo. */
-static const char *
-padding(const struct request *request, const struct claim *claim)
+ * there, else in the next one, which the try is padded to reach. */
+static void
+pad(struct request *request, const struct claim *claim)
 {
-	static char spaces[READ_BYTES + SLACK_BYTES + 1];
 	const struct script *script = request->script;
 	const size_t keys = 6 * (strlen(claim->keys.lock) + TOKEN_SIZE);
 	const size_t undo = strlen(script_undo.text) + keys + UNDO_REST_BYTES;
-	size_t length = missing(wire_size(request, script->digest), undo);
 
-	if (length == 0)
-		length = missing(wire_size(request, script->text), undo);
-	if (length == 0)
-		return "";
-	memset(spaces, ' ', length);
-	spaces[length] = '\0';
-	return spaces;
+	request->padding.by_digest =
+	    missing(wire_size(request, script->digest), undo);
+	request->padding.whole =
+	    missing(wire_size(request, script->text), undo);
 }
 
 static void
@@ -175,7 +169,6 @@ request_acquire(struct request *request, const struct claim *claim)
 	const struct holder *self = &claim->self;
 	const char *most =
 	    config->max_waiters == CONFIG_ANY_WAITERS ? "" : NULL;
-	int padded;
 
 	begin_claim(request, config->kind->acquire, claim);
 	if (most == NULL)
@@ -185,11 +178,11 @@ request_acquire(struct request *request, const struct claim *claim)
 	    permits(request, claim), self->host, self->pid, self->user,
 	    config->command, config->label, claim->waiter,
 	    config->wait ? "1" : "0", most);
-	padded = request->argc;
+	request->padding.at = request->argc;
 	ADD(request, "", history_life(request, claim),
 	    config->once_ms > 0 ? number(request, config->once_ms) : "");
 	add_former(request, claim);
-	request->argv[padded] = padding(request, claim);
+	pad(request, claim);
 	request->is_answer = answer_is_acquire;
 }
 
@@ -315,7 +308,7 @@ request_correction(struct request *request, const struct claim *claim,
 	request->is_answer = answer_is_renew; /* as they are alike */
 }
 
-/* Only with the keys that it needs: its bytes count, see padding(). */
+/* Only with the keys that it needs: its bytes count, see pad(). */
 void
 request_undo(struct request *request, const struct claim *claim)
 {

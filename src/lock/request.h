@@ -12,6 +12,7 @@
 #include "lock/claim.h"
 #include "lock/key.h"
 #include "lock/look.h"
+#include "redis/pipeline.h"
 
 enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16, REQUEST_NUMBERS = 8 };
 
@@ -21,6 +22,7 @@ struct request {
 	const struct script *script; /* as in command, like what follows */
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
+	struct command_padding padding;
 	bool (*is_answer)(const struct value *value);
 	bool withdraws;
 

@@ -90,6 +90,23 @@ put_words(struct pipeline *pipeline, int total, const char *const *words,
 }
 
 static int
+put_blanks(struct pipeline *pipeline, size_t length)
+{
+	char *out = secret_grow(pipeline->out,
+	    pipeline->out_length + length + HEAD_MAX);
+	char *end;
+
+	if (out == NULL)
+		return -1;
+	end = put_head(out + pipeline->out_length, '$', length);
+	memset(end, ' ', length);
+	end = mempcpy(end + length, "\r\n", 2);
+	pipeline->out = out;
+	pipeline->out_length = (size_t)(end - out);
+	return 0;
+}
+
+static int
 put_bytes(struct pipeline *pipeline, const char *bytes, size_t length)
 {
 	char *out = secret_grow(pipeline->out, pipeline->out_length + length);
@@ -133,23 +150,47 @@ put_wait(struct pipeline *pipeline, const struct command *command)
 	return put_words(pipeline, 3, words, 3);
 }
 
-/* Also where in the output its keys and arguments begin. */
+static int
+put_arguments(struct pipeline *pipeline, const struct command *command,
+    bool by_digest)
+{
+	const struct command_padding *padding = &command->padding;
+	const int at = padding->at;
+
+	if (at == 0)
+		return put_words(pipeline, 0, command->argv, command->argc);
+	if (put_words(pipeline, 0, command->argv, at) == -1 ||
+	    put_blanks(pipeline,
+		by_digest ? padding->by_digest : padding->whole) == -1)
+		return -1;
+	return put_words(pipeline, 0, command->argv + at + 1,
+	    command->argc - at - 1);
+}
+
+/* What follows a script. */
+static int
+put_rest(struct pipeline *pipeline, const struct command *command,
+    bool by_digest)
+{
+	if (put_arguments(pipeline, command, by_digest) == -1)
+		return -1;
+	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
+}
+
 static int
 put_command(struct pipeline *pipeline, const struct command *command,
-    bool by_digest, size_t *rest)
+    bool by_digest)
 {
 	const struct script *script = command->script;
+	int put;
 
 	if (command->asking && put_asking(pipeline) == -1)
 		return -1;
-	if (script != NULL &&
-	    put_script(pipeline, script, command->argc, by_digest) == -1)
-		return -1;
-	*rest = pipeline->out_length;
-	if (put_words(pipeline, script == NULL ? command->argc : 0,
-		command->argv, command->argc) == -1)
-		return -1;
-	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
+	if (script != NULL)
+		put = put_script(pipeline, script, command->argc, by_digest);
+	else
+		put = put_words(pipeline, command->argc, NULL, 0);
+	return put == -1 ? -1 : put_rest(pipeline, command, by_digest);
 }
 
 /* --- commands --------------------------------------------------------- */
@@ -191,28 +232,32 @@ queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
 		queue_up(pipeline, wait);
 }
 
-static struct spare *
-make_spare(const struct pipeline *pipeline, const struct command *command,
-    size_t rest)
-{
-	size_t length = pipeline->out_length - rest;
-	struct spare *spare = malloc(sizeof(*spare) + length);
-
-	if (spare == NULL)
-		return NULL;
-	*spare = (struct spare){.script = command->script,
-	    .argc = command->argc,
-	    .asking = command->asking,
-	    .length = length};
-	memcpy(spare->bytes, pipeline->out + rest, length);
-	return spare;
-}
-
 static void
 take_back(struct pipeline *pipeline, size_t length)
 {
 	explicit_bzero(pipeline->out + length, pipeline->out_length - length);
 	pipeline->out_length = length;
+}
+
+/* The end of the output serves as a draft. */
+static struct spare *
+make_spare(struct pipeline *pipeline, const struct command *command)
+{
+	const size_t begin = pipeline->out_length;
+	int put = put_rest(pipeline, command, false);
+	size_t length = pipeline->out_length - begin;
+	struct spare *spare =
+	    put == -1 ? NULL : malloc(sizeof(*spare) + length);
+
+	if (spare != NULL) {
+		*spare = (struct spare){.script = command->script,
+		    .argc = command->argc,
+		    .asking = command->asking,
+		    .length = length};
+		memcpy(spare->bytes, pipeline->out + begin, length);
+	}
+	take_back(pipeline, begin);
+	return spare;
 }
 
 static int
@@ -225,14 +270,14 @@ append(struct pipeline *pipeline, const struct command *command, bool by_digest)
 	    .limits = command->limits,
 	    .deadline = command->deadline,
 	    .withdraws = command->withdraws};
-	size_t rest;
-	int put = put_command(pipeline, command, by_digest, &rest);
 
-	if (put == 0 && by_digest) {
-		pending.spare = make_spare(pipeline, command, rest);
-		put = pending.spare == NULL ? -1 : 0;
+	if (by_digest) {
+		pending.spare = make_spare(pipeline, command);
+		if (pending.spare == NULL)
+			return -1;
 	}
-	if (put == -1) {
+	if (put_command(pipeline, command, by_digest) == -1) {
+		free(pending.spare);
 		take_back(pipeline, begin);
 		return -1;
 	}

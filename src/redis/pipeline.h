@@ -21,11 +21,19 @@
 
 #define PIPELINE_MAX 16 /* commands that may be unanswered */
 
+/* An argument of a script which only makes the command longer: argv[at], which
+ * is sent as so many blanks. None if at is 0. */
+struct command_padding {
+	int at;
+	size_t by_digest, whole;
+};
+
 struct command {
 	const struct script *script; /* NULL: a plain command */
 	int argc;
 	const char **argv; /* with a script what follows it */
-	int64_t deadline;  /* absolute: connecting and answer together */
+	struct command_padding padding;
+	int64_t deadline; /* absolute: connecting and answer together */
 	/* Called once, never before the command's sender returns; NULL: the
 	 * reply does not matter. */
 	reply_handler *on_reply;

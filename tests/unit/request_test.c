@@ -36,9 +36,15 @@ wire_bytes(const struct request *request, bool whole)
 	int size = snprintf(NULL, 0, "*%d\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
 	    request->argc + 2, strlen(name), name, strlen(body), body);
 
-	for (int i = 0; i < request->argc; i++)
-		size += snprintf(NULL, 0, "$%zu\r\n%s\r\n",
-		    strlen(request->argv[i]), request->argv[i]);
+	for (int i = 0; i < request->argc; i++) {
+		size_t length = strlen(request->argv[i]);
+
+		if (i > 0 && i == request->padding.at)
+			length = whole ? request->padding.whole
+				       : request->padding.by_digest;
+		size += snprintf(NULL, 0, "$%zu\r\n%*s\r\n", length,
+		    (int)length, request->argv[i]);
+	}
 	return (size_t)size;
 }
 
@@ -104,14 +110,15 @@ straddles(const struct request *try, bool whole, const struct request *undo)
 /* The try and an undo behind it fit into one read of the server, or the try
  * reaches into the next one. */
 static void
-test_padding(const struct kind *kind)
+test_padding(const struct kind *kind, size_t command_length)
 {
 	static char key[KEY_MAX + 1], command[PATH_MAX];
 	int padded = 0, wrong = 0, wrong_whole = 0;
 
 	config.kind = kind;
 	config.key = key;
-	memset(command, 'c', sizeof(command) - 1);
+	memset(command, '\0', sizeof(command));
+	memset(command, 'c', command_length);
 	config.command = command;
 	for (size_t length = 1; length <= KEY_MAX; length += 7) {
 		struct claim claim;
@@ -125,15 +132,56 @@ test_padding(const struct kind *kind)
 		request_undo(&undo, &claim);
 		wrong += straddles(&try, false, &undo);
 		wrong_whole += straddles(&try, true, &undo);
-		padded += wire_bytes(&try, false) > READ_BYTES;
+		padded += try.padding.by_digest > 0;
 		request_fini(&try);
 		request_fini(&undo);
 		claim_fini(&claim);
 	}
+	memset(key, '\0', sizeof(key));
 	is_int(wrong, 0, "an undo arrives with its try");
 	is_int(wrong_whole, 0, "  also with one that is sent as EVAL");
-	ok(padded > 0,
-	    "  which a long key and command make reach into the next read");
+	ok((padded > 0) == (command_length > KEY_MAX),
+	    "  padded by digest, too, if key and command are long");
+}
+
+static size_t
+bytes_by_digest(size_t key_length)
+{
+	static char key[KEY_MAX + 1];
+	struct claim claim;
+	struct request try;
+	size_t bytes;
+
+	memset(key, 'k', key_length);
+	key[key_length] = '\0';
+	config.key = key;
+	claim_init(&claim, &config);
+	request_try(&try, &claim);
+	bytes = wire_bytes(&try, false);
+	request_fini(&try);
+	claim_fini(&claim);
+	return bytes;
+}
+
+/* The server has the script of a usual try, which EVAL alone must lengthen. A
+ * key is in the name of each of its helper keys, too. */
+static void
+test_bytes(const struct kind *kind)
+{
+	static const size_t lengths[] = {20, 60, 255};
+	size_t least;
+
+	config.kind = kind;
+	config.command = "backup";
+	least = bytes_by_digest(8);
+	ok(least < 1024, "a try by digest takes %zu bytes", least);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		size_t more = bytes_by_digest(lengths[i]) - least;
+		size_t names = CLAIM_WITH_HISTORY * (lengths[i] - 8);
+
+		ok(more <= names + CLAIM_WITH_HISTORY,
+		    "  a key of %zu bytes adds %zu", lengths[i], more);
+	}
 }
 
 static void
@@ -167,8 +215,12 @@ int
 main(void)
 {
 	test_tiers();
-	test_padding(&kind_exclusive);
-	test_padding(&kind_permits);
+	test_padding(&kind_exclusive, 6);
+	test_padding(&kind_exclusive, PATH_MAX - 1);
+	test_padding(&kind_permits, 6);
+	test_padding(&kind_permits, PATH_MAX - 1);
+	test_bytes(&kind_exclusive);
+	test_bytes(&kind_permits);
 	test_notify();
 	return tap_done();
 }
