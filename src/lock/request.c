@@ -10,7 +10,7 @@
 #include "lock/waiter.h"
 
 enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
-enum { READ_BYTES = 16384, SLACK_BYTES = 256, UNDO_REST_BYTES = 1024 };
+enum { READ_BYTES = 16384, READ_ROUNDED = 4096, HANDSHAKE_BYTES = 128 };
 
 /* --- words ------------------------------------------------------------ */
 
@@ -124,42 +124,59 @@ history_life(struct request *request, const struct claim *claim)
 
 /* --- acquire ---------------------------------------------------------- */
 
-/* With the script's text or digest; or up to SLACK_BYTES less. */
+/* "$LENGTH", and the word. */
 static size_t
-wire_size(const struct request *request, const char *body)
+word_size(const char *word)
 {
-	size_t size =
-	    sizeof("*12\r\n$7\r\nEVALSHA\r\n$12345\r\n\r\n") + strlen(body);
+	size_t length = strlen(word);
+	size_t size = strlen("$0\r\n\r\n") + length;
 
-	for (int i = 0; i < request->argc; i++)
-		size += strlen(request->argv[i]) + sizeof("$12345\r\n\r\n");
+	while ((length /= 10) > 0)
+		size++;
 	return size;
 }
 
-/* How much longer a try must be to reach the next read. */
 static size_t
-missing(size_t size, size_t undo)
+wire_size(const struct request *request, const char *name, const char *body)
 {
-	const size_t end = READ_BYTES + SLACK_BYTES;
+	size_t size = strlen("*10\r\n") + word_size(name) + word_size(body);
 
-	return size >= end || size + undo < READ_BYTES ? 0 : end - size;
+	for (int i = 0; i < request->argc; i++)
+		size += word_size(request->argv[i]);
+	return size;
 }
 
-/* Redis reads READ_BYTES at a time. A server that was frozen executes what it
- * has read, then notices that we have gone and drops the rest. So the undo that
- * may follow a try must arrive with the try's end: in the same read if both fit
- * there, else in the next one, which the try is padded to reach. */
+/* How much longer a try must be to end in the same read as what follows it. */
+static size_t
+missing(size_t size, size_t rest)
+{
+	const size_t end =
+	    size < READ_ROUNDED
+		? READ_BYTES
+		: ((size - READ_ROUNDED) / READ_BYTES + 1) * READ_BYTES;
+
+	return size + rest < end ? 0 : end + READ_ROUNDED - size;
+}
+
+/* A server that was frozen executes what it has read, then notices that we have
+ * gone and drops the rest. So the undo that may follow a try must arrive with
+ * the try's end. Redis reads READ_BYTES at a time; Redis 7 reads as much as it
+ * has room for, which an allocator may have rounded up to READ_ROUNDED more. If
+ * try and undo do not fit into the least of these, with a handshake before
+ * them, the try is padded to end beyond the most. */
 static void
 pad(struct request *request, const struct claim *claim)
 {
 	const struct script *script = request->script;
-	const size_t keys = 6 * (strlen(claim->keys.lock) + TOKEN_SIZE);
-	const size_t undo = strlen(script_undo.text) + keys + UNDO_REST_BYTES;
+	struct request undo;
+	size_t rest;
 
+	request_undo(&undo, claim);
+	rest = wire_size(&undo, "EVAL", script_undo.text) + HANDSHAKE_BYTES;
 	request->padding.by_digest =
-	    missing(wire_size(request, script->digest), undo);
+	    missing(wire_size(request, "EVALSHA", script->digest), rest);
 	request->padding.whole =
-	    missing(wire_size(request, script->text), undo);
+	    missing(wire_size(request, "EVAL", script->text), rest);
 }
 
 static void

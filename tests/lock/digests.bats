@@ -250,6 +250,29 @@ is_released_unsent() {
 	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
 }
 
+# The server is frozen between its NOSCRIPT and the EVAL, and finds us gone. It may
+# read more of a connection in use than of a fresh one.
+# bats test_tags=extra,serial,native
+@test "a try that a frozen server gets as EVAL is undone, however long its name is" {
+	local length
+	need_strace
+	own_server
+	for length in 20 60 250 500 700; do
+		KEY=$(printf "%0${length}d" "$length")
+		cli script flush
+		cli config resetstat
+		start strace -qq -o trace -e inject=sendto:delay_enter=600000:when=2 \
+			"$RLOCKRUN" -k "$KEY" -n --server-timeout 0.9 true
+		wait_until eval '(($(calls evalsha) == 1))'
+		freeze
+		exits_with 69 "$PID"
+		thaw
+		wait_until eval '[[ $(cli client list) != *name=rlockrun* ]]'
+		(($(calls eval) >= 1))
+		[[ $(cli exists "$KEY") == 0 ]]
+	done
+}
+
 @test "a release that is overdue is sent as a whole, too" {
 	cold_server
 	running -t 60
