@@ -10,6 +10,9 @@ pair=${TOOLS:?}/pair
 stamp=$TOOLS/stamp
 runs=${RUNS:?}
 dir=$PWD
+# Names of locks as people give them, of 20 and of 60 bytes.
+key=nightly:report:eu-02
+long_key=production:eu-central-1:billing-service:nightly-report:daily
 PATH=$dir:$PATH:$TOOLS/etcd/usr/bin
 export SCRIPTS=${rlockrun%/*}/src/lock/scripts
 
@@ -114,7 +117,7 @@ owned() { awk '/^Pss:/ { print $2 }' "/proc/$1/smaps_rollup"; }
 
 # round_trips URL WHAT
 round_trips() {
-	strace -qq -e trace=connect,sendto -o trace "$rlockrun" -r "$1" -k trips true
+	strace -qq -e trace=connect,sendto -o trace "$rlockrun" -r "$1" -k "$key" true
 	row "round trips of $2" '' '' '' \
 		"$(grep -cE '^connect\(.*sin_port|^sendto\(.*(EVAL|CLIENT|READWRITE)' trace)"
 }
@@ -159,7 +162,7 @@ gaps_of() {
 	: >stamps
 	start_holder "$@" : "$stamp" stamps
 	if [[ $counter == pollers ]]; then
-		"$here/pollers" "$port" gap "$waiters" "$stamp" stamps &
+		"$here/pollers" "$port" "$key" "$waiters" "$stamp" stamps &
 		pids+=($!)
 	else
 		for ((i = 0; i < waiters; i++)); do
@@ -176,14 +179,14 @@ gaps_of() {
 # turns_of WAITERS [OPTION...]: from the first release on; the server's
 # microseconds.
 turns_of() {
-	local waiters=$1 i cpu pids lock=("$rlockrun" -r "unix://$dir/s" -q -k cost)
+	local waiters=$1 i cpu pids lock=("$rlockrun" -r "unix://$dir/s" -q -k "$key")
 	shift
 	start_holder "${lock[@]}" :
 	for ((i = 0; i < waiters; i++)); do
 		"${lock[@]}" "$@" true &
 		pids+=($!)
 	done
-	until (($(queued cost) >= waiters)); do sleep 0.05; done
+	until (($(queued "$key") >= waiters)); do sleep 0.05; done
 	redis-cli -s "$dir/s" echo the-start >/dev/null
 	cpu=$(server_cpu s)
 	: >release
@@ -203,7 +206,7 @@ cost_of() {
 	until grep -q the-end monitor.log; do sleep 0.02; done
 	kill "$monitor"
 	wait "$monitor" || :
-	read -r granted sent beats vain _ < <("$here/../helpers/commands" monitor.log cost \
+	read -r granted sent beats vain _ < <("$here/../helpers/commands" monitor.log "$key" \
 		"$(grep -ab the-start monitor.log | head -n 1 | cut -d: -f1)")
 	whose="$waiters waiting${2:+ ($2)}"
 	# Before that each sent three to get in the queue: name, try, BLPOP.
