@@ -26,6 +26,7 @@
 #include "redis/reply.h"
 
 static void send_try(struct lock *lock);
+static void wait_for_turn(struct lock *lock);
 
 static void
 fail(struct lock *lock, enum lock_failure failure)
@@ -112,6 +113,14 @@ on_error(struct lock *lock, const struct reply *reply)
 
 /* --- waiting ---------------------------------------------------------- */
 
+/* In the words of Redis before 6. */
+static bool
+refuses_fraction(const struct lock *lock, const char *error)
+{
+	return !lock->queue.whole_seconds &&
+	       reply_is(error, "ERR timeout is not an integer");
+}
+
 /* Whatever ends the wait, the next try shows what it was worth. */
 static void
 on_doorbell(void *arg, const struct reply *reply)
@@ -126,6 +135,11 @@ on_doorbell(void *arg, const struct reply *reply)
 		if (answer_is_ring(reply->value))
 			queue_watch_head(&lock->queue);
 		send_try(lock);
+		return;
+	}
+	if (refuses_fraction(lock, error)) {
+		lock->queue.whole_seconds = true;
+		wait_for_turn(lock);
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, error);

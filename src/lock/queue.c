@@ -55,6 +55,20 @@ choose_way(const struct queue *queue, const struct holder *holder)
 	return foreign && queue->position == 0 ? QUEUE_FOREIGN : QUEUE_DOORBELL;
 }
 
+/* Rounded down. The head must notice the end of the lease, and the next ones
+ * that the lock is free and its head does not come. Nobody else has to be in
+ * time: a doorbell for a whole second is better than none. */
+static int64_t
+to_whole_seconds(struct queue *queue, const struct holder *holder, int64_t ms)
+{
+	if (ms >= 1000)
+		return ms - ms % 1000;
+	if (queue->position > 0 && !holder->others_queued)
+		return 1000;
+	queue->way = QUEUE_LAST_SECOND;
+	return queue->position == 0 ? clock_min(ms, POLL_MIN_MS) : ms;
+}
+
 int64_t
 queue_wait_ms(struct queue *queue, const struct holder *holder)
 {
@@ -65,7 +79,10 @@ queue_wait_ms(struct queue *queue, const struct holder *holder)
 		queue->watches_head = false;
 	if (queue->way == QUEUE_DOORBELL) {
 		queue->poll_ms = FOREIGN_MIN_MS;
-		return heartbeat_ms(queue, holder);
+		ms = heartbeat_ms(queue, holder);
+		return queue->whole_seconds
+			   ? to_whole_seconds(queue, holder, ms)
+			   : ms;
 	}
 	if (queue->way == QUEUE_FOREIGN) {
 		queue->poll_ms = clock_min(ms * 2, FOREIGN_MAX_MS);

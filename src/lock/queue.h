@@ -18,6 +18,9 @@ enum queue_way {
 	QUEUE_FOREIGN,
 	/* Has a position, but the server refuses the doorbell: polls. */
 	QUEUE_NO_DOORBELL,
+	/* Has a position and less than a second to wait, but the server blocks
+	 * for whole seconds: the head polls, others just wait. */
+	QUEUE_LAST_SECOND,
 };
 
 struct queue {
@@ -26,6 +29,8 @@ struct queue {
 	int64_t length;
 	int64_t poll_ms;   /* of QUEUE_FOREIGN */
 	bool watches_head; /* notices if the head misses its second */
+	/* Before Redis 6 a server knows no timeout with a fraction. */
+	bool whole_seconds;
 };
 
 void queue_init(struct queue *queue);

@@ -354,7 +354,8 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 
 	begin(request);
 	seconds = request->numbers[0];
-	snprintf(seconds, sizeof(*request->numbers), "%.3f", (double)ms / 1000);
+	snprintf(seconds, sizeof(*request->numbers), "%.*f",
+	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
 	ADD(request, "BLPOP", claim->doorbell, claim->keys.doorbell, seconds);
 }
 

@@ -70,7 +70,8 @@ void request_correction(struct request *request, const struct claim *claim,
  * place beside the others. */
 void request_undo(struct request *request, const struct claim *claim);
 
-/* Waits for the own doorbell, and for the one that all waiters share. */
+/* Waits for the own doorbell, and for the one that all waiters share. Whole
+ * seconds have no fraction. */
 void request_doorbell(struct request *request, const struct claim *claim,
     int64_t ms);
 

@@ -83,6 +83,52 @@ test_foreign_backs_off(void)
 	    "polls quickly again after another holder");
 }
 
+/* Before Redis 6 a doorbell can be waited for whole seconds only. */
+static void
+test_whole_seconds(void)
+{
+	static const struct {
+		int64_t position, left_ms;
+		bool others_queued;
+		enum queue_way way;
+		int64_t least_ms, most_ms;
+		const char *what;
+	} cases[] = {
+	    {0, 30000, false, QUEUE_DOORBELL, 1000, 1000, "head"},
+	    {1, 30000, false, QUEUE_DOORBELL, 1000, 1000, "second"},
+	    {2, 30000, false, QUEUE_DOORBELL, 4000, 5000, "third"},
+	    {0, 998, false, QUEUE_DOORBELL, 1000, 1000, "the head may wait"},
+	    {0, 997, false, QUEUE_LAST_SECOND, 50, 50, "the head polls"},
+	    {0, 10, false, QUEUE_LAST_SECOND, 12, 12, "  until the end"},
+	    {0, 0, false, QUEUE_LAST_SECOND, 2, 2, "  at the end"},
+	    {1, 900, false, QUEUE_DOORBELL, 1000, 1000, "the second does not"},
+	    {2, 10, false, QUEUE_DOORBELL, 1000, 1000, "nor does the third"},
+	    {1, 900, true, QUEUE_LAST_SECOND, 950, 950,
+		"unless the lock is free and the head does not come"},
+	    {9, 10, true, QUEUE_LAST_SECOND, 110, 110,
+		"  nor does the tenth, which watches it"},
+	    {1, 1900, true, QUEUE_DOORBELL, 1000, 1000, "  yet"},
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		struct holder holder = {.state = HOLDER_KNOWN,
+		    .left_ms = cases[i].left_ms,
+		    .others_queued = cases[i].others_queued};
+		struct queue queue;
+		int64_t ms;
+
+		queue_init(&queue);
+		queue.whole_seconds = true;
+		queue.position = cases[i].position;
+		queue.watches_head = cases[i].position > 2;
+		ms = queue_wait_ms(&queue, &holder);
+		is_int(queue.way, cases[i].way, cases[i].what);
+		ok(ms >= cases[i].least_ms && ms <= cases[i].most_ms,
+		    "  %" PRId64 " ms", ms);
+		ok(queue.way != QUEUE_DOORBELL || ms % 1000 == 0, "  whole");
+	}
+}
+
 static void
 test_refusal(void)
 {
@@ -102,6 +148,7 @@ main(void)
 {
 	test_ways();
 	test_foreign_backs_off();
+	test_whole_seconds();
 	test_refusal();
 	return tap_done();
 }

@@ -219,6 +219,27 @@ test_notify(void)
 	key_names_fini(&keys);
 }
 
+static void
+test_doorbell(void)
+{
+	static const struct {
+		int64_t ms;
+		const char *seconds;
+	} cases[] = {{1000, "1"}, {5000, "5"}, {1350, "1.350"}, {2, "0.002"}};
+	struct claim claim;
+	struct request request;
+
+	config.key = "job";
+	claim_init(&claim, &config);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		request_doorbell(&request, &claim, cases[i].ms);
+		is_int(request.argc, 4, "two doorbells, and a timeout");
+		is_text(request.argv[3], cases[i].seconds, "  in seconds");
+		request_fini(&request);
+	}
+	claim_fini(&claim);
+}
+
 int
 main(void)
 {
@@ -230,5 +251,6 @@ main(void)
 	test_bytes(&kind_exclusive);
 	test_bytes(&kind_permits);
 	test_notify();
+	test_doorbell();
 	return tap_done();
 }

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# Redis 5, the oldest one: waiting without timeouts below a second, and what the
+# doctor says. A proxy answers as Redis 5 does. And Redis 4, which is refused.
+# shellcheck disable=SC2016,SC2034,SC2154 # helpers and run set and use these
+
+load ../helpers/suite
+load ../helpers/queue
+load ../helpers/faults
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_queue_test
+	through redis5
+}
+teardown() {
+	end_monitor
+	end_test
+}
+
+# refused COUNT: so many timeouts were, of all waiters together.
+refused() {
+	(($(grep -c '^answered BLPOP' proxy/log) == $1))
+}
+
+# tries TOKEN: how many of its tries MONITOR has seen.
+tries() {
+	grep -c "\"EVAL[SHA]*\".*\"$1\"" "$MONITOR" || :
+}
+
+@test "S35: waiters run in the order in which they came, and none leaves the queue" {
+	holds A
+	for n in {1..9}; do
+		enqueue "$n"
+	done
+	passed BLPOP 9
+	refused 9 # once for each: then it is asked for whole seconds
+	passed BLPOP 11
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A 1 2 3 4 5 6 7 8 9" ]]
+	refused 9
+	sort -c -n -u fences
+	run ! grep -v 'is held by' err.*
+	[[ ! -e overlaps && -z $(keys_left) ]]
+}
+
+# bats test_tags=serial
+@test "S35: a release wakes the next waiter within 10 ms" {
+	: >stamps
+	holds A
+	for _ in {1..9}; do
+		start "$RLOCKRUN" -k "$KEY" "${RLOCKRUN%/*}/bench/stamp" stamps
+		wait_until is_queued "$PID"
+	done
+	passed BLPOP 9
+	touch go
+	all_end_well
+	sort -n stamps | awk 'NR > 1 { print int($1 - end) } { end = $2 }' | sort -n | tee gaps
+	# Most, as the machine may be busy.
+	(($(wc -l <gaps) == 8 && $(sed -n 3p gaps) < 10000))
+}
+
+# bats test_tags=serial
+@test "S35: the head polls for the end of a lease, and nobody else does" {
+	holds A -t 3
+	enqueue B
+	b=$(token_of "$PID")
+	enqueue C
+	c=$(token_of "$PID")
+	passed BLPOP 2
+	kill -KILL "${STARTED[0]}"
+	STARTED=("${STARTED[@]:1}")
+	ends=$(($(now_ms) + $(left_ms)))
+	monitor
+	wait_for_file B.started
+	end_monitor
+	echo "B after $(($(started_ms B) - ends)) ms; tries: B $(tries "$b"), C $(tries "$c")"
+	(($(started_ms B) - ends < 150))
+	(($(tries "$b") >= 10 && $(tries "$b") <= 25 && $(tries "$c") <= 4))
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C" ]]
+}
+
+# bats test_tags=serial
+@test "S35: a dead head is replaced when its second is over" {
+	holds A
+	enqueue B
+	kill -STOP "$PID"
+	enqueue C
+	enqueue D
+	passed BLPOP 3
+	touch go.A
+	exits_with 0 "${STARTED[0]}"
+	freed=$(now_ms)
+	wait_for_file C.started
+	echo "C after $(($(started_ms C) - freed)) ms"
+	(($(started_ms C) - freed < 1500))
+	touch go
+	exits_with 0 "${STARTED[2]}"
+	exits_with 0 "${STARTED[3]}"
+	[[ $(paste -sd ' ' order) == "A C D" ]]
+}
+
+@test "Redis 5: all kinds of locks, and looking at them, without a message" {
+	local lock
+	for lock in '--once-per 1m' --shared '--permits 2' "-k $KEY-2" '--min-hold 0.1'; do
+		# shellcheck disable=SC2086 # a word for each
+		run -0 --separate-stderr rl $lock -- "$RLOCKRUN" $lock -k "$KEY" true
+		[[ -z $stderr ]]
+	done
+	wait_until is_free
+	hold --label five
+	run -0 --separate-stderr rl --status
+	[[ -z $stderr && $output == *five* ]]
+	run -0 "$RLOCKRUN" --list "$KEY*"
+	[[ $output == *five*"1 lock found"* ]]
+	run -0 rl --force-release --yes
+	exits_with 79 "$PID"
+	run -0 --separate-stderr rl --hold 1m
+	[[ -z $stderr ]]
+	run -0 rl --force-release --yes
+}
+
+@test "Redis 5: the doctor finds nothing wrong with waiting" {
+	stop_proxy
+	own_server --appendonly yes --appendfsync always --maxmemory-policy noeviction
+	through redis5
+	run -0 "$RLOCKRUN" --doctor
+	[[ $output == *"note     version            Redis 5."*"0 errors, 0 warnings"* ]]
+	[[ $output == *"ok       access "* && -z $(cli --raw keys '*') ]]
+}
+
+# Of the commands and options in quotes, as the server itself describes them.
+@test "no script needs a command or an option that came after Redis 5" {
+	cli --json command docs >described 2>/dev/null || :
+	grep -q since described || skip 'this server does not describe its commands'
+	/usr/bin/python3 - "$SCRIPTS"/*.lua >later <<-'END'
+		import json, re, sys
+		docs = {name.upper(): about for name, about in json.load(open("described")).items()}
+		def is_later(about):
+		    return int(about.get("since", "1").split(".")[0]) > 5
+		def later_options(about):
+		    for argument in about.get("arguments", []):
+		        if is_later(argument):
+		            yield argument.get("token")
+		        yield from later_options(argument)
+		for path in sys.argv[1:]:
+		    text = open(path).read()
+		    words = re.findall(r"(.)'([A-Z]+)'", text)
+		    used = {word for _, word in words if word in docs}
+		    print(len(used), "commands")
+		    for name in used:
+		        if is_later(docs[name]):
+		            print("later:", path, name)
+		        for option in later_options(docs[name]):
+		            if ("," , option) in words:
+		                print("later:", path, name, option)
+	END
+	grep -q '^[1-9][0-9]* commands' later
+	run -1 grep later: later
+}
