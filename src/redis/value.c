@@ -3,6 +3,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -136,6 +137,28 @@ value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
 									  : -1;
 }
 
+/* Redis 5 and 6 write "@user_script: LINE: WORDS" for what goes wrong inside of
+ * a script, and leave the '-' of an error of their own in it. Others begin with
+ * ERR elsewhere. */
+static void
+strip_place(redisReply *error)
+{
+	static const char place[] = "@user_script: ";
+	static const char other[] = {'E', 'R', 'R', ' '};
+	char *words = strncmp(error->str, place, strlen(place)) == 0
+			  ? strstr(error->str + strlen(place), ": ")
+			  : NULL;
+
+	if (words == NULL)
+		return;
+	words += strlen(": ");
+	if (*words == '-')
+		words++;
+	else
+		words = memcpy(words - sizeof(other), other, sizeof(other));
+	memmove(error->str, words, strlen(words) + 1);
+}
+
 int
 value_reader_next(struct value_reader *reader, struct value_limits limits,
     struct value **value)
@@ -153,6 +176,8 @@ value_reader_next(struct value_reader *reader, struct value_limits limits,
 	}
 	reader->unparsed = reader->parser->len - reader->parser->pos;
 	*value = reply;
+	if (value_error(*value) != NULL)
+		strip_place(reply);
 	return 1;
 }
 

@@ -10,7 +10,8 @@
 
 struct value;
 
-/* The text of an error, without the leading '-'; else NULL. */
+/* The text of an error, without the leading '-', nor where in a script it
+ * arose; else NULL. */
 const char *value_error(const struct value *value);
 const char *value_text(const struct value *value); /* or NULL */
 bool value_integer(const struct value *value, int64_t *number);

@@ -124,6 +124,30 @@ tries() {
 	run -0 rl --force-release --yes
 }
 
+# fails_once WORDS: the first script does, as if it had come so far.
+fails_once() {
+	rules redis5 "answer:EVAL:1:-@user_script: 10: $1 (SET)"
+}
+
+@test "Redis 5: errors inside of scripts mean what they mean elsewhere" {
+	fails_once "-READONLY You can't write against a read only replica.  "
+	run -0 --separate-stderr rl -n true
+	[[ -z $stderr && $(connections) == 2 ]]
+	fails_once "-OOM command not allowed when used memory > 'maxmemory'.  "
+	run -0 --separate-stderr rl true
+	[[ -z $stderr && $(connections) == 3 ]]
+	hold -t 1
+	fails_once "-READONLY You can't write against a read only replica.  "
+	wait_until eval '(($(connections) == 5))'
+	touch "done"
+	exits_with 0 "$PID"
+	fails_once "The user executing the script can't run this command or subcommand"
+	run -0 --separate-stderr rl -v true
+	[[ $stderr == *"the run is not recorded"* ]]
+	rules redis5 "answer:EVAL::-@user_script: 10: The user executing the script can't run this command or subcommand (SET)"
+	run -77 rl true
+}
+
 @test "Redis 5: the doctor finds nothing wrong with waiting" {
 	stop_proxy
 	own_server --appendonly yes --appendfsync always --maxmemory-policy noeviction

@@ -151,6 +151,33 @@ test_kinds(struct pipeline *pipeline)
 	value_free(taken);
 }
 
+/* Redis 5 and 6 say where in a script an error arose. */
+static void
+test_places(struct pipeline *pipeline)
+{
+	static const struct {
+		const char *wire, *error;
+	} cases[] = {
+	    {"-@user_script: 10: -READONLY You can't  (SET)\r\n",
+		"READONLY You can't  (SET)"},
+	    {"-@user_script: 9: The user executing: no\r\n",
+		"ERR The user executing: no"},
+	    {"-@user_script: 123456789: \r\n", "ERR "},
+	    {"-@user_script: 10: -\r\n", ""},
+	    {"-@user_script: 10\r\n", "@user_script: 10"},
+	    {"-@user_script\r\n", "@user_script"},
+	    {"-ERR x: @user_script: 10: y\r\n", "ERR x: @user_script: 10: y"},
+	};
+	struct command command = ping(1);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		pipeline_append(pipeline, &command);
+		deliver(pipeline, cases[i].wire, NULL);
+		is_text(seen.error, cases[i].error, "an error of a script");
+	}
+	pipeline_wrote(pipeline, pipeline->out_length);
+}
+
 static void
 test_answers(struct pipeline *pipeline)
 {
@@ -552,6 +579,7 @@ main(void)
 		return 1;
 	test_bytes(&pipeline);
 	test_kinds(&pipeline);
+	test_places(&pipeline);
 	test_answers(&pipeline);
 	test_replicas(&pipeline);
 	test_scripts(&pipeline);
