@@ -6,6 +6,10 @@
 /* Since Redis 7 a script with a first line of flags that do not exclude writes
  * is refused at its start when a write would be. So nothing is written. */
 #define SCRIPT "#!lua\nreturn 1"
+/* An older one has to write, after TIME as our scripts do. */
+#define OLD_SCRIPT                                                 \
+	"redis.pcall('TIME') return redis.pcall('SET',KEYS[1],''," \
+	"'PX',1)"
 
 static void
 add_refusal(const struct doctor_visit *visit, const char *error)
@@ -13,7 +17,7 @@ add_refusal(const struct doctor_visit *visit, const char *error)
 	const char *advice = reply_advise(error);
 
 	findings_add_error(visit->findings, EXITCODE_UNAVAILABLE, "writes",
-	    "the server refuses to write: %.256s", error);
+	    "the server refuses to write: %.256s", reply_explain(error));
 	if (advice != NULL)
 		findings_set_remedy(visit->findings, "%s", advice);
 }
@@ -51,7 +55,7 @@ doctor_write_check(struct doctor_visit *visit, const char *scratch,
 {
 	struct doctor_question questions[] = {
 	    {.argv = {"EVAL", SCRIPT, key != NULL ? "1" : "0", key}},
-	    {.argv = {"SET", scratch, "", "PX", "1"}}};
+	    {.argv = {"EVAL", OLD_SCRIPT, "1", scratch}}};
 	struct doctor_question *question = &questions[0];
 	bool answered = doctor_visit_ask(visit, question, 1);
 	bool old = answered && is_unknown(question);

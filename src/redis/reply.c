@@ -45,6 +45,11 @@ static const struct row {
 static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
     "READONLY", "UNBLOCKED"};
 
+/* Scripts that look at the clock and write need a server that replicates what
+ * they did, not the script: the default since Redis 5. */
+#define WRITE_AFTER_TIME \
+	"ERR Write commands not allowed after non deterministic commands"
+
 #define SEE_RULES "permit it: see Access rules in rlockrun(1)"
 
 /* What a person can do. */
@@ -67,6 +72,8 @@ static const struct {
     {"MISCONF", "it cannot save its data: see its log"},
     {"OOM", "its memory is full: raise its maxmemory"},
     {"ERR max number of clients", "raise its maxclients"},
+    {WRITE_AFTER_TIME, "install Redis 5 or newer, or Valkey, or set "
+		       "lua-replicate-commands yes"},
 };
 
 /* What a node of a cluster answers to a client that takes it for a server of
@@ -117,9 +124,12 @@ reply_is_doubtful(const char *error)
 }
 
 /* A sentinel repeats the whole script in its answer. */
-static const char *
-explain(const char *error)
+const char *
+reply_explain(const char *error)
 {
+	if (reply_is(error, WRITE_AFTER_TIME))
+		return "it is older than Redis 5, or lua-replicate-commands is "
+		       "no";
 	if (reply_is(error, "ERR unknown command") &&
 	    strstr(error, "EVAL") != NULL)
 		return "it does not know EVAL, perhaps it is a sentinel "
@@ -142,7 +152,7 @@ void
 reply_describe(char *text, size_t size, const char *what, const char *label,
     const char *error)
 {
-	const char *advice = reply_advise(error), *words = explain(error);
+	const char *advice = reply_advise(error), *words = reply_explain(error);
 
 	snprintf(text, size, "%s %.512s: %.*s%s%s%s%s", what, label, WORDS_MAX,
 	    words, strlen(words) > WORDS_MAX ? "..." : "",

@@ -81,6 +81,9 @@ bool reply_is_doubtful(const char *error);
 /* Whether the error is of that kind: "NOAUTH", "ERR unknown command". */
 bool reply_is(const char *error, const char *prefix);
 
+/* The words of an error, or others if they do not help a person. */
+const char *reply_explain(const char *error);
+
 /* What a person can do about an error reply, or NULL. */
 const char *reply_advise(const char *error);
 

@@ -157,6 +157,23 @@ fails_once() {
 	[[ $output == *"ok       access "* && -z $(cli --raw keys '*') ]]
 }
 
+# What a Redis 4 says to a script that writes after TIME, and a later one that is
+# configured so.
+@test "Redis 4 is refused in one plain line, by the doctor, too" {
+	local why="it is older than Redis 5, or lua-replicate-commands is no"
+	rules "answer:EVAL::-@user_script: 10: Write commands not allowed after non deterministic commands. Call redis.replicate_commands() at the start of your script in order to switch to single commands replication mode. (SET)"
+	for kind in --exclusive --shared '-k b' '-p 2'; do
+		# shellcheck disable=SC2086 # a word for each
+		run -69 rl --on-unavailable run $kind touch ran
+		[[ ${#lines[@]} == 1 && $output == *": error from unix://"*": $why (install Redis 5 or newer, "* ]]
+	done
+	[[ ! -e ran && -z $(keys_left) ]]
+	rules "answer:EVAL:1:-ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'" \
+		"answer:EVAL:2:-@user_script: 1: Write commands not allowed after non deterministic commands. Call redis.replicate_commands() at the start of your script in order to switch to single commands replication mode."
+	run -69 "$RLOCKRUN" --doctor
+	[[ $output == *"error    writes             the server refuses to write: $why"*"install Redis 5"* ]]
+}
+
 # Of the commands and options in quotes, as the server itself describes them.
 @test "no script needs a command or an option that came after Redis 5" {
 	cli --json command docs >described 2>/dev/null || :

@@ -84,6 +84,9 @@ static const struct {
 	"OOM command not allowed (its memory is full: raise its maxmemory)"},
     {"ERR max number of clients reached",
 	"ERR max number of clients reached (raise its maxclients)"},
+    {"ERR Write commands not allowed after non deterministic commands. Call",
+	"it is older than Redis 5, or lua-replicate-commands is no (install "
+	"Redis 5 or newer, or Valkey, or set lua-replicate-commands yes)"},
     {"ERR something else", "ERR something else"},
     {"", ""},
 };
