@@ -276,14 +276,16 @@ bool
 client_look(struct client *client, const struct key_names *keys, int holders,
     struct look *look)
 {
-	bool shown = client->opts->action == OPTS_STATUS;
+	bool extends = client->opts->action == OPTS_HOLD;
 	enum request_look_keys count =
 	    !client_reaches_helpers(client, keys->lock) ? REQUEST_LOOK_KEY_ONLY
-	    : shown					? REQUEST_LOOK_HISTORY
-							: REQUEST_LOOK_HELPERS;
+	    : extends					? REQUEST_LOOK_HELPERS
+							: REQUEST_LOOK_HISTORY;
 
-	if (look_with(client, keys, count, holders, look))
+	if (look_with(client, keys, count, holders, look)) {
+		look->whole = count == REQUEST_LOOK_HISTORY;
 		return true;
+	}
 	return count == REQUEST_LOOK_HISTORY &&
 	       client->failure == ENDING_REFUSED &&
 	       look_without_history(client, keys, holders, look);

@@ -148,22 +148,30 @@ ask_user(const struct client *client, const struct look *look)
 }
 
 /* A lock may have such a name, but a glob is more likely. A name that contains
- * a quote cannot be quoted for a shell in this way. */
-static void
-report_free(const struct client *client)
+ * a quote cannot be quoted for a shell in this way. To be freed. */
+static char *
+hint_at_globs(const char *name)
 {
-	const char *name = client->opts->keys[0].name;
-	const char *glob = strchr(name, '\'') == NULL ? name : "GLOB";
-	char *why = NULL;
+	if (strpbrk(name, "*?[") == NULL)
+		return mem_strdup("");
+	return mem_printf("--force-release takes one name and expands no globs "
+			  "(--list '%s' shows the locks that match)",
+	    strchr(name, '\'') == NULL ? name : "GLOB");
+}
 
-	if (strpbrk(name, "*?[") != NULL)
-		why = mem_printf("--force-release takes one name and expands "
-				 "no globs (--list '%s' shows the locks that "
-				 "match)",
-		    glob);
+static void
+report_free(const struct client *client, const struct look *look)
+{
+	const char *unknown =
+	    look_is_unknown(look) ? "no such lock is known" : "";
+	char *hint = hint_at_globs(client->opts->keys[0].name);
+	char *why = mem_printf("%s%s%s", unknown,
+	    *unknown != '\0' && *hint != '\0' ? "; " : "", hint);
+
 	client_emit(client,
 	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
 	free(why);
+	free(hint);
 }
 
 static int
@@ -178,7 +186,7 @@ consider(struct client *client, const struct key_names *keys,
 	look_describe_holders(look, who, sizeof(who));
 	event.who = who;
 	if (look->listed == 0) {
-		report_free(client);
+		report_free(client, look);
 		return EXITCODE_OK;
 	}
 	if (opts->token != NULL)

@@ -36,6 +36,14 @@ look_fini(struct look *look)
 	free(look->fence);
 }
 
+bool
+look_is_unknown(const struct look *look)
+{
+	return look->whole && look->problem_count == 0 && look->count == 0 &&
+	       look->waiting == 0 && *look->fence == '\0' &&
+	       !look->last.exists && look->success.end_ms == 0;
+}
+
 static const char *
 plural(int64_t count)
 {
@@ -274,7 +282,8 @@ look_print(const struct look *look, const struct look_subject *subject)
 	print_line("lock:", "%s", subject->name);
 	print_line("server:", "%s", place);
 	if (look->listed == 0)
-		print_line("holder:", "nobody");
+		print_line("holder:", "nobody%s",
+		    look_is_unknown(look) ? "; no such lock is known" : "");
 	else if (look->kind != 'x')
 		print_kind(look);
 	for (size_t i = 0; i < look->listed; i++)

@@ -71,9 +71,14 @@ struct look {
 	struct look_success success;
 	struct look_problem *problems;
 	size_t problem_count;
+	bool whole; /* set by who asked: all helper keys were looked at */
 };
 
 void look_fini(struct look *look);
+
+/* Whether there is no trace of a lock of that name: no holder, no waiter and no
+ * former run. A helper key that could not be read may have one. */
+bool look_is_unknown(const struct look *look);
 
 /* The holders, in a few words. */
 void look_describe_holders(const struct look *look, char *text, size_t size);

@@ -20,6 +20,7 @@ enum event_type {
 	EVENT_BEGUN,	       /* the first try is sent */
 	EVENT_TWO_SERVERS,     /* which is worse than one */
 	EVENT_EVEN_SERVERS,    /* count of them */
+	EVENT_LIKE_GLOB,       /* --hold: the name of the lock is */
 	EVENT_UNUSABLE_SERVER, /* a server will never count */
 	/* For ms; also a new position, another holder, the end of silence. */
 	EVENT_WAITING,

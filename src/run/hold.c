@@ -260,6 +260,8 @@ set_up(struct hold *hold, struct signals *signals)
 static void
 acquire_and_print(struct hold *hold)
 {
+	if (strpbrk(hold->config.name, "*?[") != NULL)
+		emit(hold, (struct event){.type = EVENT_LIKE_GLOB});
 	acquisition_begin(&hold->acquisition);
 	for (hold_step(hold); hold->state != HOLD_DONE; hold_step(hold)) {
 		if (loop_turn(hold->loop) == 0)

@@ -42,6 +42,8 @@ static const struct {
 	    "unreachable; use 3"},
 	[EVENT_EVEN_SERVERS] = {LEVEL_WARNING,
 	    "{count} servers tolerate no more failures than one server fewer"},
+	[EVENT_LIKE_GLOB] = {LEVEL_WARNING,
+	    "{name}: --hold uses this as a plain name and expands no globs"},
 	[EVENT_UNUSABLE_SERVER] = {LEVEL_WARNING, "{name}: {why}"},
 	[EVENT_WAITING] = {LEVEL_BUSY,
 	    "{name} {holder}; waiting[ for {waited}][, {left} left][, position "

@@ -34,6 +34,7 @@ static const struct {
 	[EVENT_BEGUN] = {"begun", NULL},
 	[EVENT_TWO_SERVERS] = {"two_servers", NULL},
 	[EVENT_EVEN_SERVERS] = {"even_servers", NULL},
+	[EVENT_LIKE_GLOB] = {"like_glob", NULL},
 	[EVENT_UNUSABLE_SERVER] = {"unusable_server", NULL},
 	[EVENT_WAITING] = {"waiting", NULL},
 	[EVENT_NO_REPLY] = {"no_reply", NULL},

@@ -66,6 +66,7 @@ teardown() { end_test; }
 }
 
 @test "force-release: what is free is already free" {
+	rl true
 	run -0 rlockrun --force-release --yes -k "$KEY"
 	[[ $output == "rlockrun: \"$KEY\" is already free" ]]
 	run -0 rlockrun --force-release --token any -k "$KEY"
@@ -76,7 +77,7 @@ teardown() { end_test; }
 	held "$KEY-1" web-1
 	for name in "$KEY*" "$KEY-?" "$KEY-[12]"; do
 		run -0 rlockrun --force-release --yes -k "$name"
-		[[ $output == "rlockrun: \"$name\" is already free; --force-release takes one name and expands no globs (--list '$name' shows the locks that match)" ]]
+		[[ $output == "rlockrun: \"$name\" is already free; no such lock is known; --force-release takes one name and expands no globs (--list '$name' shows the locks that match)" ]]
 	done
 	[[ $(cli exists "$KEY-1") == 1 ]]
 	run -0 rlockrun --force-release --yes -k "it's *"

@@ -13,18 +13,53 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
+# Whether --status and --force-release call the free lock known, or not.
+is_known() {
+	[[ $(rlockrun --status -k "$KEY") == *$'\nholder:   nobody\n'* ]]
+	run -0 rlockrun --force-release --yes -k "$KEY"
+	[[ $output == "rlockrun: \"$KEY\" is already free" ]]
+}
+is_unknown() {
+	[[ $(rlockrun --status -k "$KEY") == *$'\nholder:   nobody; no such lock is known\n'* ]]
+	run -0 rlockrun --force-release --yes -k "$KEY"
+	[[ $output == "rlockrun: \"$KEY\" is already free; no such lock is known" ]]
+}
+
 # --- status -------------------------------------------------------------------
 
 @test "status of a lock that is free" {
 	run -0 rlockrun --status -k "$KEY"
 	[[ ${#lines[@]} == 4 ]]
 	[[ ${lines[0]} == "lock:     $KEY" ]]
-	[[ ${lines[2]} == "holder:   nobody" ]]
+	[[ ${lines[2]} == "holder:   nobody; no such lock is known" ]]
 	[[ ${lines[3]} == "waiting:  0" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"]' False
 	is '[it[k] for k in ("kind", "ttl_ms", "fence", "holders", "permits", "free")]' '[None, None, None, [], None, None]'
 	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
+}
+
+# Each trace alone is enough, and so is one that cannot be read.
+@test "status and force-release: a lock is known by its fence, last run, success or waiters" {
+	rl true
+	cli del "{$KEY}:rlk:f" >/dev/null
+	is_known
+	cli hdel "{$KEY}:rlk:r" token >/dev/null
+	is_known
+	cli del "{$KEY}:rlk:r" >/dev/null
+	is_unknown
+	cli set "{$KEY}:rlk:f" 7 >/dev/null
+	is_known
+	cli del "{$KEY}:rlk:f" >/dev/null
+	waiter "$KEY" web-2 1000 9000
+	is_known
+	cli del "{$KEY}:rlk:q" "{$KEY}:rlk:l" >/dev/null
+	is_unknown
+	for helper in f q r; do
+		cli lpush "{$KEY}:rlk:$helper" damaged >/dev/null
+		[[ $(rlockrun --status -k "$KEY" 2>/dev/null) != *"no such lock"* ]]
+		cli del "{$KEY}:rlk:$helper" >/dev/null
+	done
 }
 
 # bats test_tags=smoke
@@ -346,7 +381,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	cli del "$KEY" "{$KEY}:rlk:i"
 	counted "$KEY" s 0 a:web-1:65000:-5:-
 	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[2]} == "holder:   nobody" ]]
+	[[ ${lines[2]} == "holder:   nobody"* ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	is 'it["held"], it["kind"], it["count"]' "(False, None, 0)"
 }

@@ -108,6 +108,21 @@ is_shown() {
 	run ! grep -E 'fork\(|clone3?\(' trace
 }
 
+@test "a name that looks like a glob is held with a warning, and extended without one" {
+	for name in "$KEY:*" "$KEY-?" "$KEY-[12]"; do
+		run -0 --separate-stderr rlockrun --hold 60 -k "$name"
+		[[ ${stderr_lines[*]} == "rlockrun: \"$name\": --hold uses this as a plain name and expands no globs" ]]
+		[[ $output == "$(cli get "$name")" ]]
+		run -0 --separate-stderr rlockrun --hold 90 --token "$output" -k "$name"
+		[[ -z $stderr ]]
+		run -75 rlockrun -n -k "$name" true
+		[[ $output != *glob* ]]
+		cli del "$name" >/dev/null
+	done
+	run -0 --separate-stderr rlockrun --hold 60 -k "$KEY-]{}"
+	[[ -z $stderr ]]
+}
+
 @test "-v: on which server, and until when" {
 	run -0 --separate-stderr rl --hold 2h -v
 	[[ ${stderr_lines[0]} == "rlockrun: \"$KEY\": acquired on "* ]]
