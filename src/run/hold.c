@@ -89,7 +89,7 @@ on_held(struct hold *hold)
 {
 	const struct set *set = &hold->set;
 
-	observer_report_acquired(&hold->observer, set->about);
+	observer_report_acquired(&hold->observer, set, &hold->config);
 	if (hold->config.ttl_ms == hold->opts->hold_ms) {
 		begin_print(hold);
 		return;

@@ -159,8 +159,8 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 		.why = why});
 }
 
-void
-observer_report_acquired(struct observer *observer, const struct lock *lock)
+static void
+report_acquired(struct observer *observer, const struct lock *lock)
 {
 	const struct opts *opts = observer->opts;
 
@@ -184,6 +184,14 @@ observer_report_acquired(struct observer *observer, const struct lock *lock)
 		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
 		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
+}
+
+void
+observer_report_acquired(struct observer *observer, const struct set *set,
+    const struct lock_config *configs)
+{
+	for (size_t i = 0; i < set->count; i++)
+		report_acquired(observer, set_lock(set, &configs[i]));
 }
 
 /* --- hold ------------------------------------------------------------- */

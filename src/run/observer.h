@@ -43,8 +43,9 @@ void observer_watch_pause(const struct observer *observer, int64_t late_ms);
 /* By now more servers may have replied. */
 void observer_watch_servers(struct observer *observer, const struct lock *lock);
 
-void observer_report_acquired(struct observer *observer,
-    const struct lock *lock);
+/* All locks, in the order of the configs. */
+void observer_report_acquired(struct observer *observer, const struct set *set,
+    const struct lock_config *configs);
 
 /* In one event if all of them are free. */
 void observer_report_release(const struct observer *observer,

@@ -188,9 +188,7 @@ static void
 on_held(struct run *run)
 {
 	run->watch.locked = true;
-	for (size_t i = 0; i < run->opts->key_count; i++)
-		observer_report_acquired(&run->observer,
-		    set_lock(&run->set, &run->lock_configs[i]));
+	observer_report_acquired(&run->observer, &run->set, run->lock_configs);
 	start_job(run);
 }
 
