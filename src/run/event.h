@@ -25,6 +25,7 @@ enum event_type {
 	/* For ms; also a new position, another holder, the end of silence. */
 	EVENT_WAITING,
 	EVENT_NO_REPLY,	  /* so far; it is tried again */
+	EVENT_WAITED,	  /* for ms; all locks are acquired */
 	EVENT_NOT_REREAD, /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,
 	EVENT_NO_HISTORY,

@@ -58,6 +58,7 @@ watch_wait(struct observer *observer, const struct lock *lock)
 	    observer->position == lock->queue.position &&
 	    is_same_holder(&observer->holder, &lock->holder))
 		return;
+	observer->waited = true;
 	observer->waiting = lock;
 	observer->position = lock->queue.position;
 	observer->holder = lock->holder;
@@ -114,6 +115,7 @@ watch_silence(struct observer *observer, const struct lock *lock)
 	    (struct event){.type = EVENT_NO_REPLY,
 		.minor = observer->silence == OBSERVER_SILENCE,
 		.why = lock->error});
+	observer->waited = true;
 	observer->silence++;
 	/* The next reply shows whether anything has changed. */
 	observer->waiting = NULL;
@@ -192,6 +194,10 @@ observer_report_acquired(struct observer *observer, const struct set *set,
 {
 	for (size_t i = 0; i < set->count; i++)
 		report_acquired(observer, set_lock(set, &configs[i]));
+	if (observer->waited)
+		events_emit(observer->events,
+		    &(struct event){.type = EVENT_WAITED,
+			.ms = clock_now() - observer->began_at});
 }
 
 /* --- hold ------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct observer {
 	const struct opts *opts;
 	const struct events *events;
 	int64_t began_at; /* the first try was sent */
+	bool waited;	  /* that, or silence, was emitted */
 	/* What was emitted last. */
 	const struct lock *waiting; /* the lock of the next two */
 	struct holder holder;
@@ -43,7 +44,7 @@ void observer_watch_pause(const struct observer *observer, int64_t late_ms);
 /* By now more servers may have replied. */
 void observer_watch_servers(struct observer *observer, const struct lock *lock);
 
-/* All locks, in the order of the configs. */
+/* All locks, in the order of the configs, and the end of a wait. */
 void observer_report_acquired(struct observer *observer, const struct set *set,
     const struct lock_config *configs);
 

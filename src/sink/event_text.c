@@ -49,6 +49,7 @@ static const struct {
 	    "{name} {holder}; waiting[ for {waited}][, {left} left][, position "
 	    "{position} in the queue]"},
 	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
+	[EVENT_WAITED] = {LEVEL_BUSY, "{name}: acquired after {age}"},
 	[EVENT_NOT_REREAD] = {LEVEL_WARNING,
 	    "{why}; using what was read before"},
 	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
@@ -342,8 +343,8 @@ event_text_level(const struct event *event)
 {
 	if (message_for(event) == NULL)
 		return LEVEL_NONE;
-	if (event->minor)
-		return LEVEL_INFO;
+	if (event->minor) /* a server that is restarted is back in a moment */
+		return event->type == EVENT_NO_REPLY ? LEVEL_BUSY : LEVEL_INFO;
 	if (event->type != EVENT_ENDING)
 		return rows[event->type].level;
 	return event->ending->status == EXITCODE_BUSY ? LEVEL_BUSY
@@ -382,17 +383,21 @@ event_text_format(const struct event *event, const struct opts *opts,
 struct event_text {
 	const struct opts *opts;
 	struct reminder reminder; /* to draw or print the wait again */
+	bool printed_wait;	  /* or silence, instead of drawing it */
+	bool printed_silence;	  /* since the last reply */
 };
 
-static void
-print(struct event_text *state, const struct event *event)
+/* Whether it is shown. */
+static bool
+print(const struct event_text *state, const struct event *event)
 {
 	char text[TEXT_MAX];
 
 	if (!event_text_is_shown(event_text_level(event), state->opts))
-		return;
+		return false;
 	event_text_format(event, state->opts, text, sizeof(text));
 	log_warnx("%s", text);
+	return true;
 }
 
 static bool
@@ -454,8 +459,17 @@ show_waiting(void *arg, const struct event *event)
 						 : MINUTE_MS;
 	if (drawable && is_seen(state))
 		draw(state, event);
-	else if (reminder_is_new(reminder))
-		print(state, event);
+	else if (reminder_is_new(reminder) && print(state, event))
+		state->printed_wait = true;
+}
+
+/* A silence is reported once, however long it lasts. A wait that was drawn
+ * leaves no trace on the terminal. */
+static bool
+is_of_no_use(const struct event_text *state, const struct event *event)
+{
+	return (event->type == EVENT_NO_REPLY && state->printed_silence) ||
+	       (event->type == EVENT_WAITED && !state->printed_wait);
 }
 
 static void
@@ -469,9 +483,14 @@ on_event(void *arg, const struct event *event)
 		return;
 	}
 	/* The message of what ends the wait replaces the line. */
-	if (reminder_take(&state->reminder, event))
+	if (reminder_take(&state->reminder, event)) {
+		state->printed_silence = false;
 		return;
-	print(state, event);
+	}
+	if (is_of_no_use(state, event))
+		return;
+	if (print(state, event) && event->type == EVENT_NO_REPLY)
+		state->printed_silence = state->printed_wait = true;
 	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_HELD ||
 	    event->type == EVENT_REPLIED || event->type == EVENT_ENDING)
 		log_progress_end();

@@ -38,6 +38,7 @@ static const struct {
 	[EVENT_UNUSABLE_SERVER] = {"unusable_server", NULL},
 	[EVENT_WAITING] = {"waiting", NULL},
 	[EVENT_NO_REPLY] = {"no_reply", NULL},
+	[EVENT_WAITED] = {"waited", NULL},
 	[EVENT_NOT_REREAD] = {"not_reread", NULL},
 	[EVENT_NO_QUEUE] = {"no_queue", NULL},
 	[EVENT_NO_HISTORY] = {"no_history", NULL},

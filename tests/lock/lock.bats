@@ -185,7 +185,7 @@ rlockrun_turns() {
 	[[ ${lines[1]} =~ $pattern ]]
 }
 
-@test "a waiter that acquires reports nothing more" {
+@test "a waiter that acquires reports how long it took, and nothing more" {
 	hold
 	holder=$PID
 	start "$RLOCKRUN" -k "$KEY" sh -c 'echo job; exit 5'
@@ -194,7 +194,21 @@ rlockrun_turns() {
 	exits_with 0 "$holder"
 	exits_with 5 "$PID"
 	[[ $(<out.2) == job ]]
-	[[ $(wc -l <"$ERR") == 1 ]]
+	[[ $(wc -l <"$ERR") == 2 ]]
+	tail -n 1 "$ERR" | grep -qxE "rlockrun: \"$KEY\": acquired after [0-9.]+m?s"
+}
+
+is_waiting() { [[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]; }
+
+@test "the end of a wait is not reported with -q, nor if there was none" {
+	hold
+	start "$RLOCKRUN" -k "$KEY" -q true
+	wait_until is_waiting
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR ]]
+	run -0 rl true
+	[[ -z $output ]]
 }
 
 # waits_for_ms WAIT: how long a rlockrun waited for a lock that stayed held.
@@ -291,7 +305,7 @@ renewed() {
 	touch "done"
 	exits_with 0 "$holder"
 	exits_with 4 "$PID"
-	[[ ! -s err.1 && $(wc -l <"$ERR") == 1 ]]
+	[[ ! -s err.1 && $(<"$ERR") == *"; waiting"$'\n'*": acquired after "* && $(wc -l <"$ERR") == 2 ]]
 }
 
 # --- fences -----------------------------------------------------------------

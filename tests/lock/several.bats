@@ -144,7 +144,8 @@ all_turns() {
 	is_held_key 1
 	cli del "$KEY:2"
 	exits_with 0 "$PID"
-	[[ -e ran && $(wc -l <err.1) == 2 && -z $(keys_left) ]]
+	[[ $(tail -n 1 err.1) == "rlockrun: \"$KEY:1\", \"$KEY:2\": acquired after "* ]]
+	[[ -e ran && $(wc -l <err.1) == 3 && -z $(keys_left) ]]
 }
 
 @test "a key that is no lock: 76, it is named, and the others are free" {
@@ -280,7 +281,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	[[ $(cli get "$KEY:1") == "$left" ]]
 	cli del "$KEY:2"
 	exits_with 3 "$PID"
-	[[ $(wc -l <err.1) == 1 ]]
+	[[ $(wc -l <err.1) == 2 && $(tail -n 1 err.1) == *": acquired after "* ]]
 }
 
 @test "a part that is lost while the others are waited for: it starts over" {

@@ -221,7 +221,7 @@ plays() {
 	[[ -z $output ]]
 	run -0 rlockrun -k "$KEY" --force-release --token "$token"
 	cat err.* >said
-	run -1 grep -v "; waiting" said
+	run -1 grep -v "; waiting\|: acquired after" said
 }
 
 # The names of the queue's keys, as the manual has them.

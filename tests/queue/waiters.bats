@@ -102,9 +102,9 @@ said_busy() {
 	heartbeats_pass
 	touch go
 	all_end_well
-	[[ $(wc -l <err.2) == 1 && $(wc -l <err.3) == 1 ]]
-	[[ $(<err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting" ]]
-	[[ $(<err.3) == "rlockrun: \"$KEY\" is held by "*" ago; waiting, position 2 in the queue" ]]
+	[[ $(wc -l <err.2) == 2 && $(wc -l <err.3) == 2 ]]
+	[[ $(<err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting"$'\n'*": acquired after "* ]]
+	[[ $(<err.3) == "rlockrun: \"$KEY\" is held by "*" ago; waiting, position 2 in the queue"$'\n'*": acquired after "* ]]
 }
 
 # on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
@@ -182,7 +182,7 @@ screen_has() {
 	grep -qx job lines
 }
 
-@test "--progress never, and a stderr that is no terminal: one plain line" {
+@test "--progress never, and a stderr that is no terminal: plain lines" {
 	holds A
 	on_terminal --progress never
 	echo 24 80 >ready
@@ -193,7 +193,8 @@ screen_has() {
 	touch go
 	all_end_well
 	run -1 screen_has $'\e'
-	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"; waiting, position 2 in the queue" ]]
+	screen_has ': acquired after '
+	[[ $(wc -l <"$ERR") == 2 && $(<"$ERR") == *"; waiting, position 2 in the queue"$'\n'*": acquired after "* ]]
 }
 
 # bats test_tags=extra

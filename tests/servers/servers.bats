@@ -235,7 +235,7 @@ for_queue() {
 		exits_with 0 "$PID"
 		wait_for_file ran
 		rm ran
-		[[ $(wc -l <"$ERR") == 2 && $(<"$ERR") == *': the queue cannot be used: '* ]]
+		[[ $(wc -l <"$ERR") == 3 && $(<"$ERR") == *': the queue cannot be used: '* ]]
 		exits_with 0 "${STARTED[-2]}"
 	done
 	[[ -z $(keys_left) ]]
@@ -371,7 +371,7 @@ takes_ms() {
 	takes_ms 390 900 69 -w 0.4
 }
 
-@test "a server that stays away is reported once, after --server-timeout" {
+@test "a server that stays away is reported after 2 s, once, and at the end" {
 	own_server
 	cli set "$KEY" other
 	start rl -w 5m --server-timeout 4 touch ran
@@ -380,24 +380,26 @@ takes_ms() {
 	start rl -w 5m --server-timeout 4 touch ran
 	exits_with 69 "${STARTED[0]}"
 	exits_with 69 "${STARTED[1]}"
-	[[ $(wc -l <err.1) == 2 && $(tail -n 1 err.1) == *"; command not started" ]]
-	[[ $(wc -l <err.2) == 1 && $(<err.2) == *"; command not started" && ! -e ran ]]
+	[[ $(wc -l <err.1) == 3 && $(sed -n 2p err.1) == *": cannot connect to "*"; trying again" ]]
+	[[ $(tail -n 1 err.1) == *"; command not started" ]]
+	[[ $(wc -l <err.2) == 2 && $(<err.2) == *": cannot connect to "*"; trying again"$'\n'*"; command not started" ]]
+	[[ ! -e ran ]]
 }
 
 # bats test_tags=extra
-@test "a server that comes back in time is mentioned with -v only" {
+@test "a server that comes back is reported once after 2 s, and the end of the wait; not with -q" {
 	own_server
 	cli set "$KEY" other
 	start rl touch ran
 	wait_until grep -q waiting err.1
-	start rl -v touch ran
-	wait_until grep -q waiting err.2
+	start rl -q touch ran
 	stop_server "$SUITE_DIR"
-	wait_until grep -q 'trying again$' err.2
+	wait_until grep -q 'cannot connect to .*; trying again$' err.1
 	start_server "$SUITE_DIR"
 	exits_with 0 "${STARTED[0]}"
 	exits_with 0 "${STARTED[1]}"
-	[[ $(wc -l <err.1) == 1 && -e ran ]]
+	[[ $(wc -l <err.1) == 3 && $(tail -n 1 err.1) == *": acquired after "* && -e ran ]]
+	[[ ! -s err.2 ]]
 }
 
 # bats test_tags=native

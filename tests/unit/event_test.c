@@ -274,6 +274,53 @@ test_minutes(void)
 	close(fd);
 }
 
+/* A wait or a silence, and its end. */
+static const char *
+end_wait(const struct opts *how, enum event_type type, int fd)
+{
+	struct event event = full_event(type, ENDING_NONE);
+	struct loop loop;
+	void *state;
+	const char *text;
+
+	loop_init(&loop);
+	state = event_text.open(how, &loop);
+	event.minor = type == EVENT_NO_REPLY;
+	if (type != EVENT_WAITED)
+		event_text.on_event(state, &event);
+	drain(fd);
+	event.type = EVENT_WAITED;
+	event.minor = false;
+	event.ms = 200000;
+	event_text.on_event(state, &event);
+	text = drain(fd);
+	event_text.close(state);
+	loop_fini(&loop);
+	return text;
+}
+
+static void
+test_end_of_wait(void)
+{
+	static const char *const end =
+	    "rlockrun: \"NAME\": acquired after 3m20s\n";
+	struct opts how = opts;
+	int fd = open_pipe();
+
+	is_text(end_wait(&how, EVENT_WAITING, fd), end, "the end of a wait");
+	is_text(end_wait(&how, EVENT_NO_REPLY, fd), end, "and of a silence");
+	is_text(end_wait(&how, EVENT_WAITED, fd), "",
+	    "not if the wait was not reported here");
+	how.quiet = true;
+	is_text(end_wait(&how, EVENT_WAITING, fd), "", "not with -q");
+	how.quiet = false;
+	how.progress = OPTS_PROGRESS_ALWAYS;
+	is_text(end_wait(&how, EVENT_WAITING, fd), "",
+	    "not if the line was drawn");
+	is_text(end_wait(&how, EVENT_NO_REPLY, fd), "", "by no reason");
+	close(fd);
+}
+
 static const char *
 lose_contact(const struct opts *how, struct loop *loop, int fd)
 {
@@ -285,6 +332,8 @@ lose_contact(const struct opts *how, struct loop *loop, int fd)
 	event.type = EVENT_NO_REPLY;
 	event.minor = true;
 	drain(fd);
+	event_text.on_event(state, &event);
+	event.minor = false;
 	event_text.on_event(state, &event);
 	text = drain(fd);
 	event_text.close(state);
@@ -299,11 +348,18 @@ test_silence(void)
 	int fd = open_pipe();
 
 	loop_init(&loop);
-	is_text(lose_contact(&how, &loop, fd), "",
-	    "a server that does not reply yet is not reported");
+	is_text(lose_contact(&how, &loop, fd),
+	    "rlockrun: \"NAME\": WHY; trying again\n",
+	    "a server that does not reply is reported once");
+	how.quiet = true;
+	is_text(lose_contact(&how, &loop, fd),
+	    "rlockrun: \"NAME\": WHY; trying again\n", "with -q if it lasts");
+	how.quiet = false;
 	how.progress = OPTS_PROGRESS_ALWAYS;
 	is_text(lose_contact(&how, &loop, fd),
-	    "\r\033[Krlockrun: \"NAME\": WHY; trying again", "but drawn");
+	    "\r\033[Krlockrun: \"NAME\": WHY; trying again"
+	    "\r\033[Krlockrun: \"NAME\": WHY; trying again\n",
+	    "drawn, and printed if it lasts");
 	how.verbose = true;
 	is_text(lose_contact(&how, &loop, fd),
 	    "\r\033[Krlockrun: \"NAME\": WHY; trying again\n",
@@ -506,6 +562,7 @@ main(void)
 	test_names();
 	test_minutes();
 	test_no_wake_up();
+	test_end_of_wait();
 	test_silence();
 	test_renewals();
 	test_endings();
