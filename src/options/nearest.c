@@ -49,16 +49,26 @@ is_meant(const char *known, const char *wanted, int edits)
 
 	spell(known, name);
 	return (size_t)edits * 2 <= strlen(name) &&
+	       (size_t)edits * 2 <= strlen(wanted) &&
 	       nearest_is_near(wanted, name, edits);
+}
+
+/* The first of the option's names that is like this one, or NULL. */
+static const char *
+find_long(const struct opts_row *row, const char *wanted, int edits)
+{
+	for (const char *const *known = row->longs; *known != NULL; known++)
+		if (is_meant(*known, wanted, edits))
+			return *known;
+	return NULL;
 }
 
 /* Whether the option has a name like this one, for so many edits. */
 static bool
 has_name(const struct opts_row *row, const char *wanted, int edits)
 {
-	for (const char *const *known = row->longs; *known != NULL; known++)
-		if (is_meant(*known, wanted, edits))
-			return true;
+	if (find_long(row, wanted, edits) != NULL)
+		return true;
 	return row->variable != NULL &&
 	       strncmp(row->variable, PREFIX, strlen(PREFIX)) == 0 &&
 	       is_meant(row->variable + strlen(PREFIX), wanted, edits);
@@ -78,6 +88,24 @@ nearest_option(const char *name)
 			    (edits == 0 || row->variable != NULL) &&
 			    has_name(row, wanted, edits))
 				return row;
+		}
+	return NULL;
+}
+
+const char *
+nearest_long(const char *name)
+{
+	char wanted[NAME_SIZE];
+	const char *found;
+
+	spell(name, wanted);
+	for (int edits = 0; edits <= EDITS_MAX; edits++)
+		for (enum option_id id = 0; id < OPT_COUNT; id++) {
+			const struct opts_row *row = &opts_table[id];
+
+			found = find_long(row, wanted, edits);
+			if (row->help != NULL && found != NULL)
+				return found;
 		}
 	return NULL;
 }

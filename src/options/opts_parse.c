@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "options/configured.h"
 #include "options/credentials.h"
+#include "options/nearest.h"
 #include "options/opts_check.h"
 #include "options/opts_table.h"
 #include "options/settings.h"
@@ -73,6 +74,23 @@ list_longs(struct option *list)
 	*list = (struct option){.name = NULL};
 }
 
+/* A password may follow '='. */
+static void
+refuse_long(struct settings *settings, const char *word)
+{
+	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+	const char *meant = nearest_long(name + strlen("--"));
+
+	if (meant == NULL)
+		settings_fail(settings, OPT_HELP,
+		    "unknown or ambiguous option %s", name);
+	else
+		settings_fail(settings, OPT_HELP,
+		    "unknown or ambiguous option %s (did you mean --%s?)", name,
+		    meant);
+	free(name);
+}
+
 /* word is what getopt_long looked at last. */
 static void
 refuse_option(struct settings *settings, bool unknown, const char *word)
@@ -80,10 +98,7 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 	char *name;
 
 	if (optopt == 0) {
-		/* A password may follow '='. */
-		settings_fail(settings, OPT_HELP,
-		    "unknown or ambiguous option %.*s", (int)strcspn(word, "="),
-		    word);
+		refuse_long(settings, word);
 		return;
 	}
 	settings->given = optopt;

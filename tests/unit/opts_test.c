@@ -392,6 +392,8 @@ test_precedence(void)
 		    precedences[i].what, "precedence");
 }
 
+#define UNKNOWN "unknown or ambiguous option"
+#define MEANT(name) " (did you mean --" name "?)"
 #define SWITCH "': neither yes nor no\n"
 
 static const struct bad_case {
@@ -540,6 +542,16 @@ static const struct bad_case {
     {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY},
     {{"--nope=redis://:pw@h"}, {NULL}, 64,
 	"unknown or ambiguous option --nope" TRY},
+    {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
+    {{"--tll=5"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
+    {{"--staus"}, {NULL}, 64, UNKNOWN " --staus" MEANT("status") TRY},
+    {{"--nonblok"}, {NULL}, 64, UNKNOWN " --nonblok" MEANT("nonblock") TRY},
+    {{"--max_run", "5"}, {NULL}, 64, UNKNOWN " --max_run" MEANT("max-run") TRY},
+    {{"--forec-realease"}, {NULL}, 64,
+	UNKNOWN " --forec-realease" MEANT("force-release") TRY},
+    {{"--foo"}, {NULL}, 64, UNKNOWN " --foo" TRY},
+    {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY},
+    {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY},
     {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY},
     {{"--password=pw"}, {NULL}, 64,
 	"--password: not accepted here, where everyone can see it "
