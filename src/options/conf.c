@@ -175,3 +175,26 @@ conf_next(struct conf *conf)
 	}
 	return CONF_END;
 }
+
+static bool
+needs_quotes(const char *value, const char *end)
+{
+	bool comment = false;
+
+	for (const char *mark = value; !comment && mark < end; mark++)
+		comment = *mark == '#' && (mark == value || is_blank(mark[-1]));
+	return comment || *value == '"' || is_blank(*value) ||
+	       (value < end && is_blank(end[-1]));
+}
+
+enum conf_form
+conf_form_of(const char *value)
+{
+	const char *end = value + strlen(value);
+
+	if (text_mistake(value, end) != NULL)
+		return CONF_IMPOSSIBLE;
+	if (!needs_quotes(value, end))
+		return CONF_PLAIN;
+	return strchr(value, '"') == NULL ? CONF_QUOTED : CONF_IMPOSSIBLE;
+}

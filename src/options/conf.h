@@ -32,4 +32,13 @@ void conf_begin(struct conf *conf, char *text, size_t length);
 /* After CONF_MISTAKE only the line is known. */
 enum conf_item conf_next(struct conf *conf);
 
+/* How a value has to be written to be read as it is. */
+enum conf_form {
+	CONF_PLAIN,
+	CONF_QUOTED,
+	CONF_IMPOSSIBLE,
+};
+
+enum conf_form conf_form_of(const char *value);
+
 #endif

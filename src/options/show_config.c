@@ -8,24 +8,11 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "options/conf.h"
 
-enum { COMMENT_COLUMN = 32 };
+enum { COMMENT_COLUMN = 32, C1_LAST = 0x9f };
 
 /* --- values ---------------------------------------------------------- */
-
-/* As a configuration file needs it. What it cannot contain is escaped. */
-static void
-print_text(FILE *out, const char *text)
-{
-	char *safe = escape_text(text, ESCAPE_TEXT);
-	size_t length = strlen(safe);
-	bool quoted = *safe == '#' || *safe == '"' || *safe == ' ' ||
-		      strstr(safe, " #") != NULL ||
-		      (length > 0 && safe[length - 1] == ' ');
-
-	fprintf(out, quoted ? "\"%s\"" : "%s", safe);
-	free(safe);
-}
 
 static void
 print_servers(FILE *out, const struct opts *opts)
@@ -34,11 +21,24 @@ print_servers(FILE *out, const struct opts *opts)
 		fprintf(out, "%s%s", i > 0 ? " " : "", opts->servers[i].label);
 }
 
+/* In the largest unit of which it is a whole number. */
 static void
 print_duration(FILE *out, int64_t ms)
 {
-	fprintf(out, ms % 1000 == 0 ? "%" PRId64 "s" : "%" PRId64 "ms",
-	    ms % 1000 == 0 ? ms / 1000 : ms);
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000},
+	    {"ms", 1}};
+	size_t unit = 0;
+
+	while (ms % units[unit].ms != 0)
+		unit++;
+	if (ms == 0)
+		fputs("0s", out);
+	else
+		fprintf(out, "%" PRId64 "%s", ms / units[unit].ms,
+		    units[unit].name);
 }
 
 static void
@@ -121,15 +121,77 @@ is_shown(const struct settings *settings, enum option_id id)
 
 /* --- a line ---------------------------------------------------------- */
 
-static void
-print_value(FILE *out, const struct settings *settings, enum option_id id)
+static FILE *
+open_text(char **text, size_t *size)
 {
+	FILE *out = open_memstream(text, size);
+
+	if (out == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	return out;
+}
+
+static void
+close_text(FILE *out)
+{
+	if (fclose(out) == EOF)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+}
+
+/* To be freed. */
+static char *
+describe_value(const struct settings *settings, enum option_id id)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_text(&text, &size);
+
 	if (id == OPT_REDIS)
 		print_servers(out, settings->opts);
 	else if (settings->origins[id] == ORIGIN_DEFAULT)
 		print_default(out, settings->opts, id);
 	else
-		print_text(out, settings->texts[id]);
+		fputs(settings->texts[id], out);
+	close_text(out);
+	return text;
+}
+
+/* A terminal obeys control characters, also those of C1. Bytes above them that
+ * are not UTF-8 are text of another encoding. */
+static bool
+is_safe(const char *text)
+{
+	while (*text != '\0') {
+		const char *start = text;
+		char out[ESCAPE_SIZE];
+		size_t length = escape_next(&text, ESCAPE_TEXT, out);
+		bool escaped = length > (size_t)(text - start);
+
+		if (escaped && *start != '\t' &&
+		    (unsigned char)*start <= C1_LAST)
+			return false;
+	}
+	return true;
+}
+
+/* A comment if it would not be read back. */
+static void
+print_value(FILE *out, const char *name, const char *value)
+{
+	enum conf_form form =
+	    is_safe(value) ? conf_form_of(value) : CONF_IMPOSSIBLE;
+	char *escaped;
+
+	if (form == CONF_PLAIN) {
+		fprintf(out, "%s = %s", name, value);
+	} else if (form == CONF_QUOTED) {
+		fprintf(out, "%s = \"%s\"", name, value);
+	} else {
+		escaped = escape_text(value, ESCAPE_TEXT);
+		fprintf(out, "# %s cannot be shown as a setting: %s", name,
+		    escaped);
+		free(escaped);
+	}
 }
 
 static void
@@ -178,10 +240,11 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 static void
 print_option(FILE *out, const struct settings *settings, enum option_id id)
 {
+	char *value = describe_value(settings, id);
 	long start = ftell(out), width;
 
-	fprintf(out, "%s = ", opts_table[id].longs[0]);
-	print_value(out, settings, id);
+	print_value(out, opts_table[id].longs[0], value);
+	free(value);
 	width = ftell(out) - start;
 	fprintf(out, "%*s # ",
 	    width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0, "");
@@ -194,14 +257,11 @@ show_config(const struct settings *settings)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = open_text(&text, &size);
 
-	if (out == NULL)
-		log_die(EXITCODE_RESOURCE, "out of memory");
 	for (enum option_id id = 0; id < OPT_COUNT; id++)
 		if (is_shown(settings, id))
 			print_option(out, settings, id);
-	if (fclose(out) == EOF)
-		log_die(EXITCODE_RESOURCE, "out of memory");
+	close_text(out);
 	return text;
 }
