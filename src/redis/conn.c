@@ -657,6 +657,7 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 	if (answer->error != 0) {
 		describe_with(conn, NO_NAME, resolve_failure(answer->error),
 		    resolve_advice(answer->error));
+		note_permanence(conn, resolve_is_permanent(answer->error));
 		conn_drop(conn);
 		return;
 	}

@@ -43,6 +43,8 @@ void resolve_cancel(struct resolve *resolve);
 /* Why a name has no address, and what to do. */
 const char *resolve_failure(int error);
 const char *resolve_advice(int error);
+/* Whether no name has one here, as there is no resolver. */
+bool resolve_is_permanent(int error);
 
 /* For the helper process. The first one blocks: resolve_libc.c. The second one
  * is false if host is not a numeric address. */

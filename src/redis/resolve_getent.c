@@ -136,6 +136,12 @@ resolve_failure(int error)
 		   : gai_strerror(error);
 }
 
+bool
+resolve_is_permanent(int error)
+{
+	return error == NO_GETENT;
+}
+
 const char *
 resolve_advice(int error)
 {

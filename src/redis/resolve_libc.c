@@ -31,6 +31,14 @@ resolve_failure(int error)
 	return gai_strerror(error);
 }
 
+/* A name server may learn the name, or be reached, in a moment. */
+bool
+resolve_is_permanent(int error)
+{
+	(void)error;
+	return false;
+}
+
 const char *
 resolve_advice(int error)
 {

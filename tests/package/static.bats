@@ -187,14 +187,16 @@ getent_there() {
 	done
 }
 
-@test "static: a name without getent: 69, use an address" {
-	run -69 there /rlockrun -k "$KEY" --server-timeout 0.5 -r "redis://localhost:$PLAIN_PORT" /rlockrun -V
+@test "static: a name without getent: 69 at once, use an address" {
+	run -69 there /rlockrun -k "$KEY" --server-timeout 5m -r "redis://localhost:$PLAIN_PORT" /rlockrun -V
 	[[ ${#lines[@]} == 1 && $output == *"cannot resolve redis://localhost:$PLAIN_PORT: "*getent*'/usr/bin/getent'*' (use an address); command not started' ]]
 	# One that cannot be executed is none.
 	mkdir -p root/usr/bin
 	echo nothing >root/usr/bin/getent
 	chmod 755 root/usr/bin/getent
-	run -69 there /rlockrun -k "$KEY" --server-timeout 0.5 -r "redis://localhost:$PLAIN_PORT" /rlockrun -V
+	run -69 there /rlockrun -k "$KEY" --server-timeout 5m -r "redis://localhost:$PLAIN_PORT" /rlockrun -V
+	[[ $output == *'(use an address)'* ]]
+	run -69 there /rlockrun --status -k "$KEY" --server-timeout 5m -r "redis://localhost:$PLAIN_PORT"
 	[[ $output == *'(use an address)'* ]]
 }
 
