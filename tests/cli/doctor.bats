@@ -48,7 +48,7 @@ good_server() {
 	good_server
 	doctor 0
 	[[ -z $(problems) ]]
-	is '[it["errors"], it["warnings"], it["notes"], it["status"]]' '[0, 0, 0, 0]'
+	has_json '"errors":0,"warnings":0,"notes":0,"status":0}'
 	found access ok "user default may use all features (by ACL DRYRUN)"
 	[[ $(cli dbsize) == 0 ]]
 	doctor 0 -k "$KEY" --prefix a:

@@ -149,7 +149,7 @@ names() {
 	grep -qxE 'net +1 permit +\(another client\) +- +- +- +[12][0-9]\.[0-9]s +1 +- +-' out
 	[[ $(names --older-than 1h) == three && $(names --older-than 1m) == "readers three" ]]
 	run -0 rlockrun --list --json three
-	is 'it["kind"], it["free"], it["holders"][0]["ended"]' "('permits', 2, True)"
+	has_json '"kind":"permits"' '"free":2,' '"ended":true'
 }
 
 @test "list: globs, several of them, and options behind them" {
@@ -167,7 +167,8 @@ names() {
 	[[ -z $(names -- --json) ]]
 	[[ $(names '[[:alpha:]]:1') == "a:1" ]]
 	run -0 rlockrun --list 'a:1' --json
-	is 'it["name"], it["holders"][0]["host"], "queue" in it' "('a:1', 'h', False)"
+	has_json '"name":"a:1"' '"host":"h"'
+	[[ $output != *'"queue"'* ]]
 }
 
 shows_lines() {
@@ -188,7 +189,7 @@ print(sorted(json.loads(line)["name"] for line in sys.stdin))' >got
 	[[ $(<got) == "['a b', 'a{}b', 'a}b', 'line\\nfeed', 'p:{q}r', 'x{{a}}', '{a', '{a}b', '{}{a}b']" ]]
 	run -0 rlockrun --list --json --prefix p:
 	[[ ${#lines[@]} == 1 ]]
-	is 'it["name"], it["key"]' "('{q}r', 'p:{q}r')"
+	has_json '"name":"{q}r","key":"p:{q}r"'
 	[[ $(names --prefix p: '*r') == "{q}r" ]]
 	[[ -z $(names --prefix p: 'p*') ]]
 }
@@ -248,7 +249,7 @@ has_begun() {
 	exits_with 130 "$PID"
 	[[ ! -s $ERR && $(wc -l <out.1) -lt 200000 ]]
 	run -0 rlockrun --list 'bulk:123456' --json
-	is 'it["name"]' bulk:123456
+	has_json '"name":"bulk:123456"'
 }
 
 @test "list: a reader that closes the pipe ends it" {

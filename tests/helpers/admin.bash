@@ -41,7 +41,20 @@ counted() {
 	cli pexpire "$name" 600000 >/dev/null
 }
 
-# is EXPRESSION WANTED: of the JSON document in $output, as `it`.
+# has_json TEXT...: the JSON document in $output has each of these, such as
+# '"pid":41' (no interpreter is started for that).
+has_json() {
+	local text
+	for text in "$@"; do
+		[[ $output == *"$text"* ]] || {
+			echo "no $text in $output" >&2
+			return 1
+		}
+	done
+}
+
+# is EXPRESSION WANTED: of the JSON document in $output, as `it`; for what takes
+# more than a look at the text.
 is() {
 	local got
 	got=$(/usr/bin/python3 -c 'import json, sys

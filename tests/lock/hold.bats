@@ -73,18 +73,17 @@ is_shown() {
 	[[ $output == *$'\nlabel:    db migration\njob:      none; this is a --hold\n'* ]]
 	[[ $output == *$'\nttl left: 1h59m\n'* ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is '[(h["hold"], h["ended"], h["user"], h["label"], h["command"]) for h in it["holders"]]' \
-		"[(True, False, 'deploy', 'db migration', None)]"
-	is '0 < it["ttl_ms"] <= 7200000' True
+	is '[(h["hold"], h["ended"], h["user"], h["label"], h["command"]) for h in it["holders"]], 0 < it["ttl_ms"] <= 7200000' \
+		"([(True, False, 'deploy', 'db migration', None)], True)"
 	rlockrun --list "$KEY" | grep -qE "^$KEY +exclusive +[^ ]+ +- +deploy +0s +1h59m hold +0 +[0-9]+  db migration$"
 	run -0 rlockrun --list --json "$KEY"
-	is '[h["hold"] for h in it["holders"]]' '[True]'
+	has_json '"hold":true'
 }
 
 @test "a run is no hold" {
 	hold
 	run -0 rlockrun --status --json -k "$KEY"
-	is '[h["hold"] for h in it["holders"]]' '[False]'
+	has_json '"hold":false'
 	touch "done"
 	exits_with 0 "$PID"
 }
