@@ -74,6 +74,33 @@ loop_timer_set(struct loop *loop, struct loop_timer *timer, int64_t at)
 	loop->timers = timer;
 }
 
+void
+loop_idle_remove(struct loop *loop, struct loop_idle *idle)
+{
+	for (struct loop_idle **p = &loop->idles; *p != NULL; p = &(*p)->next) {
+		if (*p == idle) {
+			*p = idle->next;
+			return;
+		}
+	}
+}
+
+/* At the end, so that they take turns. */
+void
+loop_idle_add(struct loop *loop, struct loop_idle *idle)
+{
+	struct loop_idle **end = &loop->idles;
+
+	if (*end == NULL)
+		loop->quiet_at = clock_now() + LOOP_QUIET_MS;
+	while (*end != NULL && *end != idle)
+		end = &(*end)->next;
+	if (*end == idle)
+		return;
+	idle->next = NULL;
+	*end = idle;
+}
+
 static struct loop_timer *
 nearest_timer(const struct loop *loop)
 {
@@ -139,17 +166,37 @@ poll_from(struct loop *loop, struct loop_fd **next, size_t room, int timeout_ms)
 	return 0;
 }
 
+/* For poll(2): when the next idle callback may be called, or -1. */
+static int
+idle_in_ms(struct loop *loop)
+{
+	int64_t now;
+
+	if (loop->idles == NULL)
+		return -1;
+	now = clock_now();
+	/* What was slow once may be fast again. */
+	if (loop->armed_at - now < loop->idle_ms) {
+		loop->idle_ms /= 2;
+		return -1;
+	}
+	return loop->quiet_at > now ? (int)(loop->quiet_at - now) : 0;
+}
+
 /* In parts, each descriptor is still polled in each turn: a lack of memory must
  * neither hide an event nor end the run. */
 static int
 wait_for_events(struct loop *loop)
 {
 	struct loop_fd *next = loop->fds;
-	int timeout_ms = LOOP_PART_MS;
-	int rc = has_room(loop) ? poll_from(loop, &next, loop->room, -1) : -1;
+	int timeout_ms = idle_in_ms(loop);
+	int rc = has_room(loop)
+		     ? poll_from(loop, &next, loop->room, timeout_ms)
+		     : -1;
 
 	if (rc == -1 && errno == ENOMEM) {
 		next = loop->fds;
+		timeout_ms = LOOP_PART_MS;
 		do {
 			rc = poll_from(loop, &next, LOOP_PART, timeout_ms);
 			timeout_ms = 0;
@@ -158,11 +205,13 @@ wait_for_events(struct loop *loop)
 	return rc == -1 && errno != EINTR ? -1 : 0;
 }
 
-/* Starts again after each callback, which may have removed any descriptor. */
-static void
+/* Starts again after each callback, which may have removed any descriptor.
+ * Returns whether there was any. */
+static bool
 dispatch_fds(struct loop *loop)
 {
 	struct loop_fd *fd = loop->fds;
+	bool any = false;
 
 	while (fd != NULL) {
 		short revents = fd->revents;
@@ -170,29 +219,50 @@ dispatch_fds(struct loop *loop)
 			fd = fd->next;
 			continue;
 		}
+		any = true;
 		fd->revents = 0;
 		fd->on_ready(fd->arg, revents);
 		fd = loop->fds;
 	}
+	return any;
 }
 
-static void
+static bool
 dispatch_timers(struct loop *loop, int64_t now)
 {
 	struct loop_timer *due;
+	bool any = false;
 
 	while ((due = nearest_timer(loop)) != NULL && due->at <= now) {
+		any = true;
 		loop_timer_remove(loop, due);
 		due->at = CLOCK_NEVER;
 		if (due->on_due != NULL)
 			due->on_due(due->arg);
 	}
+	return any;
+}
+
+static void
+dispatch_idle(struct loop *loop, bool busy)
+{
+	struct loop_idle *idle = loop->idles;
+	int64_t now = clock_now();
+
+	if (busy)
+		loop->quiet_at = now + LOOP_QUIET_MS;
+	if (now < loop->quiet_at)
+		return;
+	loop->idles = idle->next;
+	idle->on_idle(idle->arg);
+	loop->idle_ms = clock_now() - now;
 }
 
 int
 loop_turn(struct loop *loop)
 {
 	int64_t now;
+	bool busy;
 
 	if (arm(loop) == -1 || wait_for_events(loop) == -1)
 		return -1;
@@ -202,7 +272,9 @@ loop_turn(struct loop *loop)
 		loop->late_ms = now - loop->armed_at;
 		loop->armed_at = CLOCK_NEVER - 1; /* expired: arm anew */
 	}
-	dispatch_fds(loop);
-	dispatch_timers(loop, now);
+	busy = dispatch_fds(loop);
+	busy = dispatch_timers(loop, now) || busy;
+	if (loop->idles != NULL)
+		dispatch_idle(loop, busy);
 	return 0;
 }

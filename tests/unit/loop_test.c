@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -157,9 +158,140 @@ check_loop(const char *what)
 	loop_fini(&loop);
 }
 
+/* --- idle callbacks ----------------------------------------------------- */
+
+/* Calls itself again until left is 0, and takes so long each time. */
+struct work {
+	struct loop_idle idle;
+	struct loop *loop;
+	int left, calls;
+	int64_t takes_ms, called_at;
+};
+
+static void
+on_idle(void *arg)
+{
+	struct work *work = arg;
+	const struct timespec time = {.tv_nsec = work->takes_ms * 1000000};
+
+	work->calls++;
+	work->called_at = clock_now();
+	nanosleep(&time, NULL);
+	if (--work->left > 0)
+		loop_idle_add(work->loop, &work->idle);
+}
+
+static struct work
+work_of(struct loop *loop, int left, int64_t takes_ms)
+{
+	return (struct work){.idle = {.on_idle = on_idle},
+	    .loop = loop,
+	    .left = left,
+	    .takes_ms = takes_ms};
+}
+
+static void
+add_work(struct work *work)
+{
+	work->idle.arg = work;
+	loop_idle_add(work->loop, &work->idle);
+}
+
+static void
+check_idle_turns(struct loop *loop)
+{
+	struct work one = work_of(loop, 2, 0), other = work_of(loop, 2, 0);
+	struct work removed = work_of(loop, 1, 0);
+
+	add_work(&one);
+	add_work(&removed);
+	add_work(&other);
+	add_work(&one);
+	loop_idle_remove(loop, &removed.idle);
+	loop_idle_remove(loop, &removed.idle);
+	for (int turn = 1; turn <= 4; turn++) {
+		int before = one.calls + other.calls;
+		while (one.calls + other.calls == before)
+			loop_turn(loop);
+		is_int(one.calls + other.calls, turn, "one call per turn");
+		is_int(one.calls, (turn + 1) / 2, "they take turns");
+	}
+	ok(loop->idles == NULL, "none is left");
+	is_int(removed.calls, 0, "one that was removed is not called");
+}
+
+/* Each turn has an event, the next one a moment later. */
+static void
+check_idle_waits(struct loop *loop)
+{
+	struct work work = work_of(loop, 1, 0);
+	struct watched busy = {.order = 0};
+	int ends[2];
+
+	if (pipe(ends) == -1 || write(ends[1], "12345678", 8) != 8)
+		return;
+	busy.fd = (struct loop_fd){.fd = ends[0],
+	    .events = POLLIN,
+	    .on_ready = on_ready,
+	    .arg = &busy};
+	loop_add(loop, &busy.fd);
+	dispatched = 0;
+	add_work(&work);
+	for (int turn = 0; turn < 8; turn++)
+		loop_turn(loop);
+	is_int(dispatched, 8, "events come first");
+	is_int(work.calls, 0, "no idle callback among them");
+	loop->quiet_at = clock_now() + 50;
+	while (work.calls == 0)
+		loop_turn(loop);
+	ok(work.called_at >= loop->quiet_at, "it is called when all is quiet");
+	loop_remove(loop, &busy.fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A timer as near as the last call was long goes first. */
+static void
+check_idle_is_put_off(struct loop *loop)
+{
+	struct work work = work_of(loop, 2, 100);
+	struct loop_timer timer = {.on_due = on_due};
+	bool due = false;
+
+	timer.arg = &due;
+	add_work(&work);
+	while (work.calls == 0)
+		loop_turn(loop);
+	work.takes_ms = 0;
+	loop_timer_set(loop, &timer, clock_now() + 60);
+	while (!due)
+		loop_turn(loop);
+	is_int(work.calls, 1, "a slow one waits for a timer that is near");
+	due = false;
+	for (int turn = 0; turn < 1000 && work.calls == 1; turn++) {
+		loop_timer_set(loop, &timer, clock_now() + 10);
+		loop_turn(loop);
+	}
+	is_int(work.calls, 2, "but not for ever");
+	loop_timer_remove(loop, &timer);
+}
+
+static void
+check_idle(void)
+{
+	struct loop loop;
+
+	is_int(loop_init(&loop), 0, "loop_init");
+	check_idle_turns(&loop);
+	check_idle_waits(&loop);
+	check_idle_is_put_off(&loop);
+	loop_fini(&loop);
+}
+
 int
 main(void)
 {
+	check_idle();
 	check_loop("with memory");
 	memory_is_out = true;
 	check_loop("without memory");
