@@ -190,9 +190,8 @@ wait_for_events(struct loop *loop)
 {
 	struct loop_fd *next = loop->fds;
 	int timeout_ms = idle_in_ms(loop);
-	int rc = has_room(loop)
-		     ? poll_from(loop, &next, loop->room, timeout_ms)
-		     : -1;
+	int rc = has_room(loop) ? poll_from(loop, &next, loop->room, timeout_ms)
+				: -1;
 
 	if (rc == -1 && errno == ENOMEM) {
 		next = loop->fds;

@@ -44,8 +44,8 @@ struct loop {
 	struct loop_fd *fds;
 	struct loop_timer *timers;
 	struct loop_idle *idles;
-	int64_t quiet_at;	/* nothing will have happened for a moment */
-	int64_t idle_ms;	/* what the last idle callback took */
+	int64_t quiet_at;      /* nothing will have happened for a moment */
+	int64_t idle_ms;       /* what the last idle callback took */
 	struct pollfd *polled; /* grows with the descriptors, or NULL */
 	size_t room;	       /* in it, or LOOP_PART */
 	int timer_fd;

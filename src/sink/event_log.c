@@ -55,6 +55,7 @@ on_event(void *arg, const struct event *event)
 	struct event_log *state = arg;
 
 	facts_take(&state->facts, event);
+	log_target_take(&state->target, event);
 	if (!reminder_take(&state->reminder, event))
 		log_event(state, event);
 }
@@ -68,7 +69,7 @@ open_log(const struct opts *opts, struct loop *loop)
 		return NULL; /* see event_text */
 	state = mem_alloc(sizeof(*state));
 	state->opts = opts;
-	log_target_open(&state->target, opts->log_to);
+	log_target_open(&state->target, opts->log_to, loop);
 	facts_init(&state->facts, opts);
 	state->line = (struct log_line){.facts = &state->facts,
 	    .json = opts->log_json,

@@ -75,8 +75,8 @@ is_replaced(const struct log_file *file)
 	return st.st_dev != file->device || st.st_ino != file->inode;
 }
 
-static void
-follow(struct log_file *file)
+void
+log_file_follow(struct log_file *file)
 {
 	struct log_file next;
 	const char *why;
@@ -103,7 +103,6 @@ log_file_append(struct log_file *file, const char *line, size_t length)
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
-	follow(file);
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;
 	wrote = file_write(file->fd, parts, 2);

@@ -22,9 +22,13 @@ struct log_file {
 const char *log_file_open(struct log_file *file, const char *path);
 void log_file_close(struct log_file *file);
 
-/* Appends the line, which ends with a newline. If another file is at the path,
- * or none, that one is opened first; if this fails, it is reported once, and
- * the former one is used. NULL, or the reason why the line is lost. */
+/* To be called before log_file_append. If another file is at the path, or none,
+ * that one is opened; if this fails, it is reported once, and the former one is
+ * used. */
+void log_file_follow(struct log_file *file);
+
+/* Appends the line, which ends with a newline. NULL, or the reason why the line
+ * is lost. */
 const char *log_file_append(struct log_file *file, const char *line,
     size_t length);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,13 +16,102 @@
 
 enum { NAME_SIZE = 1024 };
 
+struct log_target_line {
+	struct log_target_line *next;
+	size_t length;
+	char text[];
+};
+
+static void
+drop(struct log_target *target, const char *why)
+{
+	char name[NAME_SIZE];
+	const char *to =
+	    target->kind == LOG_TARGET_SYSLOG ? SYSLOG_PATH : target->file.path;
+
+	if (target->dropped++ > 0)
+		return;
+	escape_quote(to, name, sizeof(name));
+	log_warnx("cannot write to the log %s: %s; dropping lines", name, why);
+}
+
+/* --- lines that wait --------------------------------------------------- */
+
+static void
+add_line(struct log_target *target, const char *text, size_t length)
+{
+	struct log_target_line *line = NULL;
+
+	if (target->waiting == LOG_TARGET_LINES_MAX) {
+		drop(target, "it is too slow");
+		return;
+	}
+	line = malloc(sizeof(*line) + length);
+	if (line == NULL) {
+		drop(target, strerror(errno));
+		return;
+	}
+	*line = (struct log_target_line){.length = length};
+	memcpy(line->text, text, length);
+	if (target->first == NULL)
+		target->first = line;
+	else
+		target->last->next = line;
+	target->last = line;
+	target->waiting++;
+	backlog_add(&target->backlog);
+}
+
+static void
+remove_line(struct log_target *target)
+{
+	struct log_target_line *line = target->first;
+
+	target->first = line->next;
+	target->waiting--;
+	free(line);
+}
+
+/* One look at the path, or one write. */
+static bool
+write_step(void *arg)
+{
+	struct log_target *target = arg;
+	const char *why;
+
+	target->followed = !target->followed;
+	if (target->followed) {
+		log_file_follow(&target->file);
+		return true;
+	}
+	why = log_file_append(&target->file, target->first->text,
+	    target->first->length);
+	if (why != NULL)
+		drop(target, why);
+	remove_line(target);
+	return target->first != NULL;
+}
+
+static void
+finish_lines(struct log_target *target)
+{
+	backlog_finish(&target->backlog);
+	while (target->first != NULL) {
+		drop(target, "it is too slow");
+		remove_line(target);
+	}
+}
+
+/* ------------------------------------------------------------------------ */
+
 void
-log_target_open(struct log_target *target, const char *to)
+log_target_open(struct log_target *target, const char *to, struct loop *loop)
 {
 	const char *why;
 	char name[NAME_SIZE];
 
 	*target = (struct log_target){.socket = -1};
+	backlog_init(&target->backlog, loop, write_step, target);
 	if (to == NULL)
 		return;
 	if (strcmp(to, "syslog") == 0) {
@@ -39,6 +129,7 @@ log_target_open(struct log_target *target, const char *to)
 void
 log_target_close(struct log_target *target)
 {
+	finish_lines(target);
 	if (target->dropped > 0)
 		log_warnx("%" PRId64 " line%s of the log %s dropped",
 		    target->dropped, target->dropped > 1 ? "s" : "",
@@ -68,19 +159,6 @@ send_to_syslog(struct log_target *target, const char *line, size_t length)
 	return errno == EAGAIN ? "it is full" : strerror(errno);
 }
 
-static void
-drop(struct log_target *target, const char *why)
-{
-	char name[NAME_SIZE];
-	const char *to =
-	    target->kind == LOG_TARGET_SYSLOG ? SYSLOG_PATH : target->file.path;
-
-	if (target->dropped++ > 0)
-		return;
-	escape_quote(to, name, sizeof(name));
-	log_warnx("cannot write to the log %s: %s; dropping lines", name, why);
-}
-
 void
 log_target_write(struct log_target *target, const char *line, size_t length)
 {
@@ -94,9 +172,15 @@ log_target_write(struct log_target *target, const char *line, size_t length)
 		why = send_to_syslog(target, line, length);
 		break;
 	case LOG_TARGET_FILE:
-		why = log_file_append(&target->file, line, length);
+		add_line(target, line, length);
 		break;
 	}
 	if (why != NULL)
 		drop(target, why);
+}
+
+void
+log_target_take(struct log_target *target, const struct event *event)
+{
+	backlog_take(&target->backlog, event);
 }

@@ -14,23 +14,27 @@
 #include "options/opts.h"
 #include "run/ending.h"
 #include "run/facts.h"
+#include "sink/backlog.h"
 #include "sink/metrics_file.h"
 
 enum {
-	SETTLE_MS = 200,    /* what lasts longer is shown while it lasts */
-	PERIOD_MS = 30000,  /* of what has not ended */
-	AGAIN_MS = 20,	    /* if another run is writing the file */
-	AGAIN_MAX = 10,	    /* then not before the next period */
-	LAST_TRY_MS = 500,  /* at the end of the run, for all files */
+	SETTLE_MS = 200,   /* what lasts longer is shown while it lasts */
+	PERIOD_MS = 30000, /* of what has not ended */
+	AGAIN_MS = 20,	   /* if another run is writing the file */
+	AGAIN_MAX = 10,	   /* then not before the next period */
+	LAST_TRY_MS =
+	    500, /* at the end of the run, if another run is writing */
 	LAST_PAUSE_MS = 16, /* between these tries, at most */
 };
 
 enum run_state { RUN_IDLE, RUN_WAITS, RUN_HOLDS };
 
+enum writing { WRITING_NOTHING, WRITING_DUE, WRITING_BUSY };
+
 struct lock_metrics {
 	struct metrics_file file;
 	struct metrics changes; /* since it was last written */
-	bool due;		/* it is to be written */
+	enum writing writing;
 	/* A nested run is a part of the outer one, which counts. */
 	bool joined;
 	bool lost; /* the run goes on without it */
@@ -39,12 +43,14 @@ struct lock_metrics {
 struct metrics_sink {
 	const struct opts *opts;
 	struct loop *loop;
-	struct loop_timer timer; /* to write */
+	struct loop_timer timer; /* when to write */
+	struct backlog backlog;	 /* while it is written */
 	struct facts facts;
 	enum run_state run;
 	int64_t since_ms;      /* since the epoch */
 	int64_t lease_left_ms; /* the least, or METRICS_UNKNOWN */
 	int busy;	       /* so many times in succession */
+	int64_t last_try_at;   /* 0: the run has not ended */
 	bool warned;
 	struct lock_metrics locks[]; /* as opts->keys */
 };
@@ -127,51 +133,68 @@ warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
 	warn(sink, lock, what);
 }
 
-/* False if it is to be tried again soon. */
-static bool
-write_lock(struct metrics_sink *sink, struct lock_metrics *lock)
+static void
+begin_update(struct metrics_sink *sink, struct lock_metrics *lock)
 {
 	const struct metrics_run run = {.holds = sink->run == RUN_HOLDS,
 	    .since_ms = sink->since_ms};
 	bool is_shown = sink->run != RUN_IDLE && !lock->lost;
-	const char *why;
-	enum metrics_update result = metrics_file_update(&lock->file,
-	    &lock->changes, is_shown ? &run : NULL, &why);
 
-	if (result == METRICS_UPDATE_BUSY)
-		return false;
-	lock->due = false;
-	if (result == METRICS_UPDATE_FAILED) {
-		warn_not_written(sink, lock, why);
-		return true;
-	}
+	metrics_file_begin(&lock->file, &lock->changes, is_shown ? &run : NULL);
 	metrics_init(&lock->changes);
+}
+
+/* What has changed since it began is the newer. */
+static void
+take_back(struct lock_metrics *lock)
+{
+	struct metrics all = lock->file.changes;
+
+	metrics_add(&all, &lock->changes);
+	lock->changes = all;
+}
+
+static void
+end_update(struct metrics_sink *sink, struct lock_metrics *lock,
+    enum metrics_update result)
+{
+	lock->writing =
+	    result == METRICS_UPDATE_BUSY ? WRITING_BUSY : WRITING_NOTHING;
+	if (result == METRICS_UPDATE_BUSY || result == METRICS_UPDATE_FAILED)
+		take_back(lock);
+	if (result == METRICS_UPDATE_FAILED)
+		warn_not_written(sink, lock, lock->file.why);
 	if (result == METRICS_UPDATED_ANEW)
 		warn(sink, lock,
 		    "the file was damaged; what cannot be read is counted "
 		    "anew");
-	return true;
 }
 
-/* The first one that is to be tried again, or NULL. */
+/* The first one in that state, or NULL. */
 static struct lock_metrics *
-write_due(struct metrics_sink *sink)
+find(struct metrics_sink *sink, enum writing writing)
 {
-	struct lock_metrics *busy = NULL;
-
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		struct lock_metrics *lock = &sink->locks[i];
-		if (lock->due && !write_lock(sink, lock) && busy == NULL)
-			busy = lock;
-	}
-	return busy;
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		if (sink->locks[i].writing == writing)
+			return &sink->locks[i];
+	return NULL;
 }
 
 static void
 mark_due(struct metrics_sink *sink)
 {
 	for (size_t i = 0; i < sink->opts->key_count; i++)
-		sink->locks[i].due = !sink->locks[i].joined;
+		if (!sink->locks[i].joined)
+			sink->locks[i].writing = WRITING_DUE;
+}
+
+static void
+mark_busy_due(struct metrics_sink *sink)
+{
+	struct lock_metrics *lock;
+
+	while ((lock = find(sink, WRITING_BUSY)) != NULL)
+		lock->writing = WRITING_DUE;
 }
 
 static void
@@ -184,51 +207,110 @@ static void
 write_in(struct metrics_sink *sink, int64_t ms)
 {
 	sink->busy = 0;
-	mark_due(sink);
 	wake_in(sink, ms);
 }
 
-/* Another run has the file locked for less than a millisecond, unless it is
- * stopped. */
-static void
-warn_busy(struct metrics_sink *sink, const struct lock_metrics *lock)
+/* There is no loop any more, and no lock that would be held for longer. */
+static bool
+pause_last(struct metrics_sink *sink)
 {
-	warn_not_written(sink, lock, "another process has locked the file");
+	int64_t ms = clock_min(1 << clock_min(sink->busy++, 4), LAST_PAUSE_MS);
+
+	if (clock_now() >= sink->last_try_at)
+		return false;
+	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	mark_busy_due(sink);
+	return true;
+}
+
+/* Another run has the file locked for less than a millisecond, unless it is
+ * stopped or the disk is slow. Returns whether to go on at once. */
+static bool
+end_round(struct metrics_sink *sink)
+{
+	const struct lock_metrics *busy = find(sink, WRITING_BUSY);
+	bool is_last = sink->last_try_at != 0;
+
+	if (busy != NULL && is_last && pause_last(sink))
+		return true;
+	if (busy != NULL && !is_last && ++sink->busy < AGAIN_MAX) {
+		wake_in(sink, AGAIN_MS);
+		return false;
+	}
+	if (busy != NULL)
+		warn_not_written(sink, busy,
+		    "another process has locked the file");
+	if (sink->run != RUN_IDLE)
+		write_in(sink, PERIOD_MS);
+	return false;
+}
+
+static bool
+write_step(void *arg)
+{
+	struct metrics_sink *sink = arg;
+	struct lock_metrics *lock = find(sink, WRITING_DUE);
+	enum metrics_update result;
+
+	if (lock == NULL)
+		return end_round(sink);
+	if (!metrics_file_is_updating(&lock->file))
+		begin_update(sink, lock);
+	result = metrics_file_step(&lock->file);
+	if (result != METRICS_UPDATE_GOES_ON)
+		end_update(sink, lock, result);
+	return true;
 }
 
 static void
 on_due(void *arg)
 {
 	struct metrics_sink *sink = arg;
-	struct lock_metrics *busy = write_due(sink);
 
-	if (busy != NULL && ++sink->busy < AGAIN_MAX) {
-		wake_in(sink, AGAIN_MS);
-		return;
-	}
-	if (busy != NULL)
-		warn_busy(sink, busy);
-	if (sink->run != RUN_IDLE)
-		write_in(sink, PERIOD_MS);
+	if (sink->busy == 0)
+		mark_due(sink);
+	else
+		mark_busy_due(sink);
+	backlog_add(&sink->backlog);
 }
 
-/* There is no loop any more, and no lock that would be held for longer. */
+static void
+cancel_updates(struct metrics_sink *sink)
+{
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		struct lock_metrics *lock = &sink->locks[i];
+		if (!metrics_file_is_updating(&lock->file))
+			continue;
+		metrics_file_cancel(&lock->file);
+		take_back(lock);
+	}
+}
+
+static void
+warn_slow(struct metrics_sink *sink)
+{
+	const struct lock_metrics *first = find(sink, WRITING_DUE);
+	struct lock_metrics *lock;
+	int count = 0;
+
+	for (; (lock = find(sink, WRITING_DUE)) != NULL; count++)
+		lock->writing = WRITING_NOTHING;
+	warn_not_written(sink, first, "the disk is too slow");
+	if (count > 1)
+		log_warnx("the metrics of %d locks were not written", count);
+}
+
+/* What was begun does not have the end of the run. */
 static void
 write_last(struct metrics_sink *sink)
 {
-	int64_t give_up_at = clock_now() + LAST_TRY_MS;
-	struct lock_metrics *busy;
-
+	sink->busy = 0;
+	sink->last_try_at = clock_now() + LAST_TRY_MS;
+	cancel_updates(sink);
 	mark_due(sink);
-	for (long ms = 1; (busy = write_due(sink)) != NULL; ms *= 2) {
-		if (ms > LAST_PAUSE_MS)
-			ms = LAST_PAUSE_MS;
-		if (clock_now() >= give_up_at) {
-			warn_busy(sink, busy);
-			return;
-		}
-		nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-	}
+	backlog_add(&sink->backlog);
+	if (!backlog_finish(&sink->backlog))
+		warn_slow(sink);
 }
 
 /* --- events ----------------------------------------------------------- */
@@ -314,8 +396,6 @@ on_ended(struct metrics_sink *sink, const struct event *event)
 	/* As a shell shows it. */
 	count_end(sink, reason, status < 0 ? EXITCODE_SIGNAL - status : status);
 	sink->run = RUN_IDLE;
-	loop_timer_remove(sink->loop, &sink->timer);
-	write_last(sink);
 }
 
 static void
@@ -324,6 +404,7 @@ on_event(void *arg, const struct event *event)
 	struct metrics_sink *sink = arg;
 
 	facts_take(&sink->facts, event);
+	backlog_take(&sink->backlog, event);
 	switch (event->type) {
 	case EVENT_BEGUN:
 		begin(sink, RUN_WAITS);
@@ -383,6 +464,7 @@ open_sink(const struct opts *opts, struct loop *loop)
 	sink->opts = opts;
 	sink->loop = loop;
 	sink->timer = (struct loop_timer){.on_due = on_due, .arg = sink};
+	backlog_init(&sink->backlog, loop, write_step, sink);
 	sink->lease_left_ms = METRICS_UNKNOWN;
 	facts_init(&sink->facts, opts);
 	for (size_t i = 0; i < opts->key_count; i++) {
@@ -399,6 +481,7 @@ close_sink(void *arg)
 	struct metrics_sink *sink = arg;
 
 	loop_timer_remove(sink->loop, &sink->timer);
+	write_last(sink);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);
 	facts_fini(&sink->facts);

@@ -24,35 +24,25 @@ enum { LOCK_MODE = 0640, TEXT_MODE = 0644 };
 
 #define OPEN_SAFELY (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* An update that is being made. */
-struct update {
-	struct metrics_file *file;
-	int folder_fd;
-	const char *why; /* it fails */
-};
-
 struct path {
 	char text[METRICS_NAME_SIZE + sizeof(".prom")];
 };
 
 /* Without a path it is the folder that fails. */
-static int
-fail(struct update *update, const char *path, const char *why)
+static enum metrics_update
+fail(struct metrics_file *file, const char *path, const char *why)
 {
-	struct metrics_file *file = update->file;
-
 	if (path == NULL)
 		snprintf(file->why, sizeof(file->why), "%s", why);
 	else
 		snprintf(file->why, sizeof(file->why), "\"%s\": %s", path, why);
-	update->why = file->why;
-	return -1;
+	return METRICS_UPDATE_FAILED;
 }
 
-static int
-fail_errno(struct update *update, const char *path)
+static enum metrics_update
+fail_errno(struct metrics_file *file, const char *path)
 {
-	return fail(update, path,
+	return fail(file, path,
 	    errno == ELOOP ? "it is a link" : strerror(errno));
 }
 
@@ -63,60 +53,6 @@ path_of(const struct metrics_file *file, const char *ending)
 
 	snprintf(path.text, sizeof(path.text), "%s%s", file->name, ending);
 	return path;
-}
-
-/* --- the folder and the lock file ------------------------------------- */
-
-/* A link there may lead anywhere by the time it is used. */
-static int
-open_folder(struct update *update)
-{
-	struct stat folder;
-
-	update->folder_fd = open(update->file->folder,
-	    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (update->folder_fd != -1)
-		return 0;
-	/* open(2) says ENOTDIR of a link. */
-	if (errno == ENOTDIR && lstat(update->file->folder, &folder) == 0 &&
-	    S_ISLNK(folder.st_mode))
-		return fail(update, NULL, "it is a link");
-	return fail_errno(update, NULL);
-}
-
-/* Somebody may have removed it, and the folder. */
-static bool
-is_current(const struct update *update, const char *path)
-{
-	struct stat ours, there;
-
-	return fstat(update->file->lock_fd, &ours) == 0 &&
-	       fstatat(update->folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) ==
-		   0 &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-
-static void
-close_lock(struct metrics_file *file)
-{
-	if (file->lock_fd != -1)
-		close(file->lock_fd);
-	file->lock_fd = -1;
-	file->slot = 0;
-}
-
-static int
-open_lock(struct update *update)
-{
-	struct metrics_file *file = update->file;
-	struct path path = path_of(file, ".lock");
-
-	if (file->lock_fd != -1 && is_current(update, path.text))
-		return 0;
-	close_lock(file);
-	file->lock_fd = openat(update->folder_fd, path.text,
-	    O_RDONLY | O_CREAT | OPEN_SAFELY, LOCK_MODE);
-	return file->lock_fd == -1 ? fail_errno(update, path.text) : 0;
 }
 
 /* --- the runs --------------------------------------------------------- */
@@ -187,168 +123,263 @@ add_run(struct metrics_file *file, struct metrics *metrics,
 	metrics->runs[metrics->run_count++].slot = file->slot;
 }
 
-/* --- the text --------------------------------------------------------- */
+/* --- the steps of an update -------------------------------------------- */
 
-/* Returns how many bytes there are, 0 if there is no file. One that is as large
- * as the room is not ours. */
-static ssize_t
-read_all(struct update *update, const char *path)
+/* A link there may lead anywhere by the time it is used. */
+static enum metrics_update
+open_folder(struct metrics_file *file)
 {
-	struct metrics_file *file = update->file;
-	struct stat status;
-	ssize_t length = -1;
-	int fd = openat(update->folder_fd, path, O_RDONLY | OPEN_SAFELY);
+	struct stat folder;
 
-	if (fd == -1)
-		return errno == ENOENT ? 0 : fail_errno(update, path);
-	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-		fail(update, path, "it is not a regular file");
-	else if ((length = read(fd, file->text, file->room)) == -1)
-		fail_errno(update, path);
-	close(fd);
+	file->folder_fd =
+	    open(file->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (file->folder_fd != -1)
+		return METRICS_UPDATE_GOES_ON;
+	/* open(2) says ENOTDIR of a link. */
+	if (errno == ENOTDIR && lstat(file->folder, &folder) == 0 &&
+	    S_ISLNK(folder.st_mode))
+		return fail(file, NULL, "it is a link");
+	return fail_errno(file, NULL);
+}
+
+/* Somebody may have removed it, and the folder. */
+static bool
+is_current(const struct metrics_file *file, const char *path)
+{
+	struct stat ours, there;
+
+	return fstat(file->lock_fd, &ours) == 0 &&
+	       fstatat(file->folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) ==
+		   0 &&
+	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+static void
+close_lock(struct metrics_file *file)
+{
+	if (file->lock_fd != -1)
+		close(file->lock_fd);
+	file->lock_fd = -1;
+	file->slot = 0;
+}
+
+static enum metrics_update
+open_lock(struct metrics_file *file)
+{
+	struct path path = path_of(file, ".lock");
+
+	if (file->lock_fd != -1 && is_current(file, path.text))
+		return METRICS_UPDATE_GOES_ON;
+	close_lock(file);
+	file->lock_fd = openat(file->folder_fd, path.text,
+	    O_RDONLY | O_CREAT | OPEN_SAFELY, LOCK_MODE);
+	if (file->lock_fd == -1)
+		return fail_errno(file, path.text);
+	return METRICS_UPDATE_GOES_ON;
+}
+
+static enum metrics_update
+open_former(struct metrics_file *file)
+{
+	struct path path = path_of(file, ".prom");
+
+	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1)
+		return errno == EWOULDBLOCK
+			   ? METRICS_UPDATE_BUSY
+			   : fail_errno(file, path_of(file, ".lock").text);
+	file->fd = openat(file->folder_fd, path.text, O_RDONLY | OPEN_SAFELY);
+	if (file->fd == -1 && errno != ENOENT)
+		return fail_errno(file, path.text);
+	return METRICS_UPDATE_GOES_ON;
+}
+
+/* Without a file its length is 0. One that is as large as the room is not
+ * ours. */
+static enum metrics_update
+read_former(struct metrics_file *file)
+{
+	struct path path = path_of(file, ".prom");
+	struct stat status;
+	ssize_t length;
+
+	file->length = 0;
+	if (file->fd == -1)
+		return METRICS_UPDATE_GOES_ON;
+	if (fstat(file->fd, &status) == 0 && !S_ISREG(status.st_mode))
+		return fail(file, path.text, "it is not a regular file");
+	length = read(file->fd, file->text, file->room);
+	if (length == -1)
+		return fail_errno(file, path.text);
 	/* Empty files are damaged ones, as a crash of the host leaves them. */
 	if (length == 0)
 		file->text[length++] = '\n';
-	return length;
+	file->length = (size_t)length;
+	close(file->fd);
+	file->fd = -1;
+	return METRICS_UPDATE_GOES_ON;
 }
 
-/* Whether it is damaged; -1 if it cannot be read. */
-static int
-read_former(struct update *update, struct metrics *metrics)
+/* Whether it is damaged. */
+static bool
+parse(struct metrics_file *file, struct metrics *former)
 {
-	struct metrics_file *file = update->file;
-	ssize_t length = read_all(update, path_of(file, ".prom").text);
+	if (file->length == 0)
+		return false;
+	if (file->length == file->room)
+		return true;
+	file->text[file->length] = '\0';
+	return strlen(file->text) < file->length ||
+	       metrics_text_read(former, file->label, file->text);
+}
 
-	metrics_init(metrics);
-	if (length <= 0)
-		return (int)length;
-	if ((size_t)length == file->room)
-		return 1;
-	file->text[length] = '\0';
-	return strlen(file->text) < (size_t)length ||
-	       metrics_text_read(metrics, file->label, file->text);
+static enum metrics_update
+merge(struct metrics_file *file)
+{
+	struct metrics metrics;
+
+	file->text = malloc(file->room);
+	if (file->text == NULL)
+		return fail_errno(file, NULL);
+	if (read_former(file) == METRICS_UPDATE_FAILED)
+		return METRICS_UPDATE_FAILED;
+	metrics_init(&metrics);
+	file->damaged = parse(file, &metrics);
+	metrics_add(&metrics, &file->changes);
+	remove_dead_runs(file, &metrics);
+	if (file->is_run)
+		add_run(file, &metrics, &file->run);
+	metrics_count_runs(&metrics, clock_epoch());
+	file->length =
+	    metrics_text_write(&metrics, file->label, file->text, file->room);
+	return METRICS_UPDATE_GOES_ON;
+}
+
+/* The former text stays as the new one's name, and is removed by the next
+ * update: who reads it now must not see it change. */
+static enum metrics_update
+remove_new(struct metrics_file *file)
+{
+	unlinkat(file->folder_fd, path_of(file, ".tmp").text, 0);
+	return METRICS_UPDATE_GOES_ON;
+}
+
+static enum metrics_update
+create_new(struct metrics_file *file)
+{
+	struct path path = path_of(file, ".tmp");
+
+	file->fd = openat(file->folder_fd, path.text,
+	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
+	if (file->fd == -1)
+		return fail_errno(file, path.text);
+	return METRICS_UPDATE_GOES_ON;
 }
 
 /* The umask may have taken away what others need to read it. */
-static int
-write_new(struct update *update, int fd, const char *path, size_t length)
+static enum metrics_update
+write_new(struct metrics_file *file)
 {
-	const struct iovec text = {update->file->text, length};
+	const struct iovec text = {file->text, file->length};
+	struct path path = path_of(file, ".tmp");
+	enum metrics_update result = METRICS_UPDATE_GOES_ON;
 	struct stat status;
 	ssize_t wrote = -1;
+	int fd = file->fd;
 
 	if (fstat(fd, &status) == 0 && ((status.st_mode & 0777) == TEXT_MODE ||
 					   fchmod(fd, TEXT_MODE) == 0))
 		wrote = file_write(fd, &text, 1);
 	if (wrote == -1)
-		fail_errno(update, path);
-	else if ((size_t)wrote < length)
-		fail(update, path, strerror(ENOSPC));
-	if (close(fd) == -1 && update->why == NULL)
-		fail_errno(update, path);
-	return update->why == NULL ? 0 : -1;
+		result = fail_errno(file, path.text);
+	else if ((size_t)wrote < file->length)
+		result = fail(file, path.text, strerror(ENOSPC));
+	file->fd = -1;
+	if (close(fd) == -1 && result == METRICS_UPDATE_GOES_ON)
+		result = fail_errno(file, path.text);
+	if (result == METRICS_UPDATE_FAILED)
+		unlinkat(file->folder_fd, path.text, 0);
+	return result;
 }
 
 /* rename(2) onto a file makes ext4 write the new one to the disk at once, which
  * takes longer than all the rest. An exchange does not. It is impossible if
  * there is nothing to be replaced, or on some file systems. */
-static int
-exchange(const struct update *update, const char *new, const char *text)
-{
-	int fd = update->folder_fd;
-
-	if (syscall(SYS_renameat2, fd, new, fd, text, RENAME_EXCHANGE) == 0)
-		return 0;
-	return renameat(fd, new, fd, text);
-}
-
-/* The former text stays as the new one's name, and is removed by the next
- * update: who reads it now must not see it change. */
-static int
-replace(struct update *update, size_t length)
-{
-	struct path new = path_of(update->file, ".tmp");
-	struct path text = path_of(update->file, ".prom");
-	int fd;
-
-	unlinkat(update->folder_fd, new.text, 0);
-	fd = openat(update->folder_fd, new.text,
-	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
-	if (fd == -1)
-		return fail_errno(update, new.text);
-	if (write_new(update, fd, new.text, length) == 0) {
-		if (exchange(update, new.text, text.text) == 0)
-			return 0;
-		fail_errno(update, text.text);
-	}
-	unlinkat(update->folder_fd, new.text, 0);
-	return -1;
-}
-
-/* --- an update -------------------------------------------------------- */
-
 static enum metrics_update
-merge(struct update *update, const struct metrics *changes,
-    const struct metrics_run *run)
+replace(struct metrics_file *file)
 {
-	struct metrics_file *file = update->file;
-	struct metrics metrics;
-	int damaged = read_former(update, &metrics);
-	size_t length;
+	struct path new = path_of(file, ".tmp");
+	struct path text = path_of(file, ".prom");
+	int fd = file->folder_fd;
 
-	if (damaged == -1)
-		return METRICS_UPDATE_FAILED;
-	metrics_add(&metrics, changes);
-	remove_dead_runs(file, &metrics);
-	if (run != NULL)
-		add_run(file, &metrics, run);
-	metrics_count_runs(&metrics, clock_epoch());
-	length =
-	    metrics_text_write(&metrics, file->label, file->text, file->room);
-	if (replace(update, length) == -1)
-		return METRICS_UPDATE_FAILED;
-	return damaged ? METRICS_UPDATED_ANEW : METRICS_UPDATED_WELL;
+	if (syscall(SYS_renameat2, fd, new.text, fd, text.text,
+		RENAME_EXCHANGE) == 0 ||
+	    renameat(fd, new.text, fd, text.text) == 0)
+		return file->damaged ? METRICS_UPDATED_ANEW
+				     : METRICS_UPDATED_WELL;
+	fail_errno(file, text.text);
+	unlinkat(fd, new.text, 0);
+	return METRICS_UPDATE_FAILED;
 }
 
-static enum metrics_update
-try_merge(struct update *update, const struct metrics *changes,
-    const struct metrics_run *run)
+/* Each is one call that may wait for a disk, but for those that follow on the
+ * same file, and those after a failure. */
+static enum metrics_update (*const steps[])(
+    struct metrics_file *file) = {open_folder, open_lock, open_former, merge,
+    remove_new, create_new, write_new, replace};
+
+/* --- an update ---------------------------------------------------------- */
+
+static void
+end(struct metrics_file *file)
 {
-	struct metrics_file *file = update->file;
-	enum metrics_update result = METRICS_UPDATE_FAILED;
-	char *text;
-
-	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno == EWOULDBLOCK)
-			return METRICS_UPDATE_BUSY;
-		fail_errno(update, path_of(file, ".lock").text);
-		return METRICS_UPDATE_FAILED;
-	}
-	file->text = text = malloc(file->room);
-	if (text == NULL)
-		fail_errno(update, NULL);
-	else
-		result = merge(update, changes, run);
-	free(text);
-	return result;
-}
-
-enum metrics_update
-metrics_file_update(struct metrics_file *file, const struct metrics *changes,
-    const struct metrics_run *run, const char **why)
-{
-	struct update update = {.file = file, .folder_fd = -1};
-	enum metrics_update result = METRICS_UPDATE_FAILED;
-
-	if (open_folder(&update) == 0 && open_lock(&update) == 0)
-		result = try_merge(&update, changes, run);
-	*why = update.why;
-	if (run == NULL || file->slot == 0)
+	file->step = 0;
+	if (file->fd != -1)
+		close(file->fd);
+	file->fd = -1;
+	free(file->text);
+	file->text = NULL;
+	if (!file->is_run || file->slot == 0)
 		close_lock(file);
 	else
 		flock(file->lock_fd, LOCK_UN);
-	if (update.folder_fd != -1)
-		close(update.folder_fd);
+	if (file->folder_fd != -1)
+		close(file->folder_fd);
+	file->folder_fd = -1;
+}
+
+void
+metrics_file_begin(struct metrics_file *file, const struct metrics *changes,
+    const struct metrics_run *run)
+{
+	file->step = 1;
+	file->changes = *changes;
+	file->is_run = run != NULL;
+	if (run != NULL)
+		file->run = *run;
+}
+
+void
+metrics_file_cancel(struct metrics_file *file)
+{
+	if (metrics_file_is_updating(file))
+		end(file);
+}
+
+bool
+metrics_file_is_updating(const struct metrics_file *file)
+{
+	return file->step != 0;
+}
+
+enum metrics_update
+metrics_file_step(struct metrics_file *file)
+{
+	enum metrics_update result = steps[file->step - 1](file);
+
+	if (result == METRICS_UPDATE_GOES_ON)
+		file->step++;
+	else
+		end(file);
 	return result;
 }
 
@@ -356,7 +387,10 @@ void
 metrics_file_init(struct metrics_file *file, const char *folder,
     const char *key)
 {
-	*file = (struct metrics_file){.folder = folder, .lock_fd = -1};
+	*file = (struct metrics_file){.folder = folder,
+	    .lock_fd = -1,
+	    .folder_fd = -1,
+	    .fd = -1};
 	metrics_name_file(key, file->name);
 	file->label = metrics_name_label(key);
 	file->room = metrics_text_room(file->label);
@@ -365,6 +399,7 @@ metrics_file_init(struct metrics_file *file, const char *folder,
 void
 metrics_file_fini(struct metrics_file *file)
 {
+	metrics_file_cancel(file);
 	close_lock(file);
 	free(file->label);
 }

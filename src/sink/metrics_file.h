@@ -18,23 +18,33 @@
 #include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 
+enum metrics_update {
+	METRICS_UPDATE_GOES_ON,
+	METRICS_UPDATED_WELL,
+	METRICS_UPDATED_ANEW, /* what was there is damaged */
+	METRICS_UPDATE_BUSY,  /* another process does it; try again soon */
+	METRICS_UPDATE_FAILED,
+};
+
 struct metrics_file {
 	const char *folder;
 	char name[METRICS_NAME_SIZE];
 	char *label;
-	char *text; /* during an update */
 	size_t room;
 	char why[METRICS_NAME_SIZE + 128]; /* the last update failed */
 	/* While this process is one of its runs, otherwise -1 and 0. */
 	int lock_fd;
 	int slot;
-};
-
-enum metrics_update {
-	METRICS_UPDATED_WELL,
-	METRICS_UPDATED_ANEW, /* what was there is damaged */
-	METRICS_UPDATE_BUSY,  /* another process does it; try again soon */
-	METRICS_UPDATE_FAILED,
+	/* An update that is being made. */
+	size_t step; /* from 1; 0: there is none */
+	struct metrics changes;
+	struct metrics_run run;
+	bool is_run; /* there is one */
+	bool damaged;
+	int folder_fd;
+	int fd; /* of the text that is read or written */
+	char *text;
+	size_t length;
 };
 
 /* Dies when memory is out. The folder's name must last. */
@@ -42,11 +52,19 @@ void metrics_file_init(struct metrics_file *file, const char *folder,
     const char *key);
 void metrics_file_fini(struct metrics_file *file);
 
-/* Adds the changes to what the file says. run: what this process does, without
- * a slot; NULL: it neither waits nor holds. If it fails, *why is a text that
- * lasts until the next update, and the file is as it was. */
-enum metrics_update metrics_file_update(struct metrics_file *file,
-    const struct metrics *changes, const struct metrics_run *run,
-    const char **why);
+/* Begins an update, which adds the changes to what the file says. run: what
+ * this process does, without a slot; NULL: it neither waits nor holds. */
+void metrics_file_begin(struct metrics_file *file,
+    const struct metrics *changes, const struct metrics_run *run);
+
+/* What has changed stays in file->changes, also after the update. */
+void metrics_file_cancel(struct metrics_file *file);
+
+bool metrics_file_is_updating(const struct metrics_file *file);
+
+/* Goes on with the update by one system call that a slow disk may delay. If it
+ * has failed, the text in file->why lasts until the next one, and what
+ * Prometheus reads is as it was. */
+enum metrics_update metrics_file_step(struct metrics_file *file);
 
 #endif

@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# --metrics and --log-to on a disk where each call takes long: it costs the job no
+# status, no lease and no time, and the release at most one call.
+# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2154 # run sets stderr
+
+load ../helpers/suite
+
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	mkdir m
+}
+teardown() { end_test; }
+
+# on_slow_disk MS KEYS OPTION... -- COMMAND...: ./log and ./m are on such a disk. KEYS
+# is their number. Each call that names one of their files, or has it open, takes MS
+# longer, as on a disk or a network that is overloaded.
+on_slow_disk() {
+	local ms=$1 count=$2 keys=() paths=(-P "$PWD/log" -P "$PWD/m") i
+	shift 2
+	for ((i = 1; i <= count; i++)); do
+		keys+=(-k "$KEY:$i")
+		for end in lock tmp prom; do
+			paths+=(-P "$PWD/m/rlockrun-$KEY:$i.$end")
+		done
+	done
+	strace -f --seccomp-bpf -qq -o trace "${paths[@]}" \
+		-e trace=open,openat,newfstatat,stat,statx,unlinkat,read,write,writev,fchmod,renameat,renameat2 \
+		-e inject=all:delay_enter="${ms}000" \
+		"$RLOCKRUN" "${keys[@]}" --log-to "$PWD/log" --metrics "$PWD/m" "$@"
+}
+
+# keeps_promises MS KEYS TTL SECONDS: a job of so many seconds keeps its locks and its
+# status, and who waits for the last one has it one call later at most.
+keeps_promises() {
+	local ms=$1 keys=$2 began=$EPOCHSECONDS late
+	start on_slow_disk "$ms" "$keys" -t "$3" -- \
+		sh -c 'echo >started; sleep "$1"; date +%s%3N >ended; exit 7' - "$4"
+	wait_for_file started
+	start "$RLOCKRUN" -k "$KEY:$keys" -- date +%s%3N >freed
+	exits_with 0 "$PID"
+	exits_with 7 "${STARTED[-2]}"
+	late=$(($(<freed) - $(<ended)))
+	echo "released after $late ms, all over after $((EPOCHSECONDS - began)) s" >&2
+	((late < 2 * ms))
+	# It was tried: the disk is a slow one, and something is on it.
+	grep -q DELAYED trace && grep -q 'acquiring the lock' log
+}
+
+# bats test_tags=serial,native
+@test "S32: 32 locks, 100 ms a call: the job is not lost, and released at once" {
+	need_strace
+	keeps_promises 100 32 1s 1.2
+}
+
+# bats test_tags=serial,native,extra
+@test "S32: one lock and 8, 100 ms a call" {
+	need_strace
+	keeps_promises 100 1 1s 1.2
+	rm started trace log
+	keeps_promises 100 8 1s 1.2
+}
+
+# bats test_tags=serial,native,extra
+@test "S32: 1, 8 and 32 locks, 1 s a call" {
+	need_strace
+	for keys in 1 8 32; do
+		keeps_promises 1000 "$keys" 10s 4
+		rm started trace log
+	done
+}
+
+# bats test_tags=native
+@test "S32: what could not be written in time is dropped and counted" {
+	need_strace
+	run -7 --separate-stderr on_slow_disk 300 8 -- sh -c 'exit 7'
+	lines=$(wc -l <log) files=$(find m -name '*.prom' | wc -l)
+	((lines < 13 && files < 8))
+	[[ $stderr == *"it is too slow; dropping lines"* ]]
+	[[ $stderr == *" $((13 - lines)) lines of the log were dropped"* ]]
+	[[ $stderr == *'not written: the disk is too slow'* ]]
+	[[ $stderr == *"the metrics of $((8 - files)) locks were not written"* ]]
+}
