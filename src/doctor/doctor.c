@@ -14,6 +14,7 @@
 #include "doctor/doctor_sentinels.h"
 #include "doctor/doctor_server.h"
 #include "doctor/doctor_several.h"
+#include "doctor/doctor_sinks.h"
 #include "doctor/doctor_system.h"
 #include "doctor/doctor_tls.h"
 #include "doctor/doctor_write.h"
@@ -199,6 +200,7 @@ doctor(const struct opts *opts, struct loop *loop)
 	doctor_several_compare(&doctor.several, opts, &doctor.findings);
 	report(&doctor);
 	doctor_system_check(&doctor.findings);
+	doctor_sinks_check(&doctor.findings, opts);
 	report(&doctor);
 	return finish(&doctor, conclude(&doctor, servers, rest));
 }

@@ -405,20 +405,29 @@ check_hold(struct settings *settings)
 	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
 }
 
-/* What only looks at locks is not logged. */
+static bool
+is_demanded(const struct settings *settings, enum option_id id)
+{
+	return settings->origins[id] == ORIGIN_COMMAND_LINE;
+}
+
+/* What only looks at locks is not logged, but --doctor examines the log. */
 static void
-check_log(struct settings *settings)
+check_sinks(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
-	unsigned logged = opts_table[OPT_LOG_TO].with;
+	bool is_logged =
+	    opts_table[OPT_LOG_TO].with & OPTS_ACTION_BIT(opts->action);
 
-	if (!(logged & OPTS_ACTION_BIT(opts->action))) {
+	opts->log_demanded = is_demanded(settings, OPT_LOG_TO);
+	opts->metrics_demanded = is_demanded(settings, OPT_METRICS);
+	opts->hook_demanded = is_demanded(settings, OPT_HOOK);
+	if (!is_logged)
 		opts->log_json = 0;
+	if (opts->log_to != NULL &&
+	    ((!is_logged && opts->action != OPTS_DOCTOR) ||
+		strcmp(opts->log_to, "stderr") == 0))
 		opts->log_to = NULL;
-	} else if (opts->log_to != NULL &&
-		   strcmp(opts->log_to, "stderr") == 0) {
-		opts->log_to = NULL;
-	}
 }
 
 /* It is part of each renewal, of which several must fit into a ttl. */
@@ -556,7 +565,7 @@ opts_check(struct settings *settings, char **rest)
 	check_wait(settings);
 	check_quiet(settings);
 	check_hold(settings);
-	check_log(settings);
+	check_sinks(settings);
 	fill_defaults(settings);
 	check_servers(settings);
 	check_once(settings);

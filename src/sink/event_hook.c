@@ -319,6 +319,16 @@ is_wanted(const struct opts *opts)
 		   (opts->action == OPTS_HOLD && opts->token == NULL));
 }
 
+static void
+report_no_hooks(const struct opts *opts)
+{
+	if (opts->hook_demanded)
+		log_die(EXITCODE_RESOURCE, "cannot run hooks: %s",
+		    strerror(errno));
+	if (!opts->quiet)
+		log_warn("cannot run hooks");
+}
+
 static void *
 open_hook(const struct opts *opts, struct loop *loop)
 {
@@ -330,7 +340,7 @@ open_hook(const struct opts *opts, struct loop *loop)
 		return NULL;
 	sock = hooks_start(opts->hook);
 	if (sock == -1) {
-		log_warn("cannot run hooks");
+		report_no_hooks(opts);
 		return NULL;
 	}
 	state = mem_alloc(sizeof(*state));

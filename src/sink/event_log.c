@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "sink/event_text.h"
 #include "sink/log_line.h"
@@ -60,16 +63,36 @@ on_event(void *arg, const struct event *event)
 		log_event(state, event);
 }
 
+static void
+report_no_log(const struct opts *opts, const char *why)
+{
+	char name[1024];
+
+	escape_quote(opts->log_to, name, sizeof(name));
+	if (opts->log_demanded)
+		log_die(EXITCODE_CONFIG, "cannot log to %s: %s", name, why);
+	if (!opts->quiet)
+		log_warnx("cannot log to %s: %s; there will be no log", name,
+		    why);
+}
+
 static void *
 open_log(const struct opts *opts, struct loop *loop)
 {
 	struct event_log *state;
+	const char *why;
 
-	if (!opts->log_json && opts->log_to == NULL)
+	if ((!opts->log_json && opts->log_to == NULL) ||
+	    opts->action == OPTS_DOCTOR)
 		return NULL; /* see event_text */
 	state = mem_alloc(sizeof(*state));
 	state->opts = opts;
-	log_target_open(&state->target, opts->log_to, loop);
+	why = log_target_open(&state->target, opts->log_to, loop);
+	if (why != NULL) {
+		report_no_log(opts, why);
+		free(state);
+		return NULL;
+	}
 	facts_init(&state->facts, opts);
 	state->line = (struct log_line){.facts = &state->facts,
 	    .json = opts->log_json,

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/exitcode.h"
 #include "base/log.h"
 
 #define SYSLOG_PATH "/dev/log"
@@ -104,26 +103,19 @@ finish_lines(struct log_target *target)
 
 /* ------------------------------------------------------------------------ */
 
-void
+const char *
 log_target_open(struct log_target *target, const char *to, struct loop *loop)
 {
-	const char *why;
-	char name[NAME_SIZE];
-
 	*target = (struct log_target){.socket = -1};
 	backlog_init(&target->backlog, loop, write_step, target);
 	if (to == NULL)
-		return;
+		return NULL;
 	if (strcmp(to, "syslog") == 0) {
 		target->kind = LOG_TARGET_SYSLOG;
-		return;
+		return NULL;
 	}
 	target->kind = LOG_TARGET_FILE;
-	why = log_file_open(&target->file, to);
-	if (why == NULL)
-		return;
-	escape_quote(to, name, sizeof(name));
-	log_die(EXITCODE_CONFIG, "cannot log to %s: %s", name, why);
+	return log_file_open(&target->file, to);
 }
 
 void

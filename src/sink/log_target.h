@@ -31,9 +31,9 @@ struct log_target {
 	bool followed; /* the file, for the first line */
 };
 
-/* to is "syslog", a file, or NULL: stderr. A file that cannot be used ends the
- * program. */
-void log_target_open(struct log_target *target, const char *to,
+/* to is "syslog", a file, or NULL: stderr. NULL, or the reason why the file
+ * cannot be used; then there is nothing to close. */
+const char *log_target_open(struct log_target *target, const char *to,
     struct loop *loop);
 /* Writes what waits, for a bounded time. Reports how many lines were dropped.
  */

@@ -115,7 +115,8 @@ warn(struct metrics_sink *sink, const struct lock_metrics *lock,
 	const struct opts_key *key = &sink->opts->keys[lock - sink->locks];
 	char name[1024], folder[1024];
 
-	if (sink->warned)
+	if (sink->warned ||
+	    (sink->opts->quiet && !sink->opts->metrics_demanded))
 		return;
 	sink->warned = true;
 	escape_quote(key->name, name, sizeof(name));
@@ -452,6 +453,19 @@ on_event(void *arg, const struct event *event)
 	}
 }
 
+static void
+demand_folder(const struct opts *opts)
+{
+	const char *why = metrics_file_check_folder(opts->metrics);
+	char folder[1024];
+
+	if (why == NULL)
+		return;
+	escape_quote(opts->metrics, folder, sizeof(folder));
+	log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s", folder,
+	    why);
+}
+
 static void *
 open_sink(const struct opts *opts, struct loop *loop)
 {
@@ -459,6 +473,8 @@ open_sink(const struct opts *opts, struct loop *loop)
 
 	if (*opts->metrics == '\0' || opts->action != OPTS_RUN)
 		return NULL;
+	if (opts->metrics_demanded)
+		demand_folder(opts);
 	sink =
 	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
 	sink->opts = opts;

@@ -39,11 +39,16 @@ fail(struct metrics_file *file, const char *path, const char *why)
 	return METRICS_UPDATE_FAILED;
 }
 
+static const char *
+describe_errno(void)
+{
+	return errno == ELOOP ? "it is a link" : strerror(errno);
+}
+
 static enum metrics_update
 fail_errno(struct metrics_file *file, const char *path)
 {
-	return fail(file, path,
-	    errno == ELOOP ? "it is a link" : strerror(errno));
+	return fail(file, path, describe_errno());
 }
 
 static struct path
@@ -125,21 +130,25 @@ add_run(struct metrics_file *file, struct metrics *metrics,
 
 /* --- the steps of an update -------------------------------------------- */
 
-/* A link there may lead anywhere by the time it is used. */
+/* A link there may lead anywhere by the time it is used. -1 with errno. */
+static int
+open_path(const char *folder)
+{
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	/* open(2) says ENOTDIR of a link. */
+	if (fd == -1 && errno == ENOTDIR && lstat(folder, &status) == 0)
+		errno = S_ISLNK(status.st_mode) ? ELOOP : ENOTDIR;
+	return fd;
+}
+
 static enum metrics_update
 open_folder(struct metrics_file *file)
 {
-	struct stat folder;
-
-	file->folder_fd =
-	    open(file->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (file->folder_fd != -1)
-		return METRICS_UPDATE_GOES_ON;
-	/* open(2) says ENOTDIR of a link. */
-	if (errno == ENOTDIR && lstat(file->folder, &folder) == 0 &&
-	    S_ISLNK(folder.st_mode))
-		return fail(file, NULL, "it is a link");
-	return fail_errno(file, NULL);
+	file->folder_fd = open_path(file->folder);
+	return file->folder_fd != -1 ? METRICS_UPDATE_GOES_ON
+				     : fail_errno(file, NULL);
 }
 
 /* Somebody may have removed it, and the folder. */
@@ -381,6 +390,20 @@ metrics_file_step(struct metrics_file *file)
 	else
 		end(file);
 	return result;
+}
+
+const char *
+metrics_file_check_folder(const char *folder)
+{
+	int fd = open_path(folder);
+	const char *why = NULL;
+
+	if (fd == -1)
+		return describe_errno();
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == -1)
+		why = strerror(errno);
+	close(fd);
+	return why;
 }
 
 void

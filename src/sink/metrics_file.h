@@ -47,6 +47,9 @@ struct metrics_file {
 	size_t length;
 };
 
+/* Whether files can be made in the folder now: NULL, or the reason why not. */
+const char *metrics_file_check_folder(const char *folder);
+
 /* Dies when memory is out. The folder's name must last. */
 void metrics_file_init(struct metrics_file *file, const char *folder,
     const char *key);

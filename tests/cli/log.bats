@@ -205,7 +205,7 @@ teardown() { end_test; }
 	/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
 	ln -s fifo link
 	for target in fifo socket link . /dev/null /dev/full /nonexistent/log ''; do
-		run -78 --separate-stderr env RLOCKRUN_LOG_TO="${target:-/}" "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
+		run -78 --separate-stderr rl --log-to "${target:-/}" -- sh -c 'echo >ran'
 		[[ $stderr == "rlockrun: cannot log to \"${target:-/}\": "*"; command not started" ]]
 		[[ ${#stderr_lines[@]} == 1 ]]
 	done
@@ -258,6 +258,31 @@ logged() {
 		sh -c "$(logged log); mv log old; mkfifo log; exit 3"
 	[[ $stderr == *'"log": not a regular file; using'* && $(wc -l <old) == 6 ]]
 	[[ ${#stderr_lines[@]} == 1 ]]
+}
+
+# bats test_tags=native
+@test "S34: a log of the host that another user made is a warning, and the job runs" {
+	need_other_user
+	own_server --unixsocketperm 777
+	chmod 777 .
+	printf 'log-to = %s\n' "$PWD/log" >conf
+	chmod 644 conf
+	rl --config conf true
+	for from in file variable; do
+		set -- --config conf
+		[[ $from == file ]] || set -- --config none
+		unset RLOCKRUN_LOG_TO
+		[[ $from == file ]] || export RLOCKRUN_LOG_TO=$PWD/log
+		run -3 --separate-stderr as_other_user ./rlockrun "$@" -k "$KEY" sh -c 'exit 3'
+		[[ $stderr == "rlockrun: cannot log to \"$PWD/log\": Permission denied; there will be no log" ]]
+		run -3 --separate-stderr as_other_user ./rlockrun "$@" -q -k "$KEY" sh -c 'exit 3'
+		[[ -z $stderr ]]
+		run -1 --separate-stderr as_other_user ./rlockrun "$@" --doctor
+		[[ $output == *"log"*"$PWD/log"*"cannot be written: Permission denied; runs go on without it"* ]]
+	done
+	run -78 --separate-stderr as_other_user ./rlockrun -k "$KEY" --log-to log true
+	[[ $stderr == 'rlockrun: cannot log to "log": Permission denied; command not started' ]]
+	[[ $(wc -l <log) == 6 ]]
 }
 
 @test "runs that share a file keep their lines whole" {

@@ -316,12 +316,23 @@ harmless() {
 	[[ $(<precious) == precious && $(ended success job_ended) == 1 ]]
 }
 
-@test "a folder that does not exist, is a link or none, or vanishes" {
-	harmless '*not written: No such file or directory' --metrics "$PWD/none"
+@test "S34: a folder that does not exist, is a link or none, or vanishes" {
 	ln -s m link
-	harmless '*"link": not written: it is a link' --metrics link
 	touch file
-	harmless '*not written: Not a directory' --metrics file
+	while read -r folder why; do
+		RLOCKRUN_METRICS=$folder harmless "*\"$folder\": not written: $why"
+		run -7 --separate-stderr env RLOCKRUN_METRICS="$folder" "$RLOCKRUN" -q -k "$KEY" sh -c 'exit 7'
+		[[ -z $stderr ]]
+		run -1 --separate-stderr env RLOCKRUN_METRICS="$folder" "$RLOCKRUN" --doctor
+		[[ $output == *"\"$folder\" cannot be written: $why; runs go on without it"* ]]
+		# Who asks for it by hand is told before anything happens.
+		run -78 --separate-stderr rl --metrics "$folder" true
+		[[ $stderr == "rlockrun: cannot write metrics into \"$folder\": $why; command not started" ]]
+	done <<-'END'
+		none No such file or directory
+		link it is a link
+		file Not a directory
+	END
 	[[ -z $(ls m) ]]
 	hold
 	wait_until is holding_runs 1

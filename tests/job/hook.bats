@@ -316,6 +316,24 @@ rlockrun: 1 hook was not run' ]]
 	cli del "$KEY" >/dev/null
 }
 
+# without_first_fork COMMAND...: where that fails.
+without_first_fork() {
+	strace -qq -o /dev/null -e trace=clone,clone3,fork \
+		-e inject=all:error=EAGAIN:when=1 "$@"
+}
+
+# bats test_tags=native
+@test "S34: a hook that cannot be had ends no run that was not asked for it" {
+	need_strace
+	run -71 --separate-stderr without_first_fork "$RLOCKRUN" -k "$KEY" --hook "$NOTE" true
+	[[ $stderr == 'rlockrun: cannot run hooks: Resource temporarily unavailable; command not started' ]]
+	export RLOCKRUN_HOOK=$NOTE
+	run -3 --separate-stderr without_first_fork "$RLOCKRUN" -k "$KEY" sh -c 'exit 3'
+	[[ $stderr == 'rlockrun: cannot run hooks: Resource temporarily unavailable' ]]
+	run -3 --separate-stderr without_first_fork "$RLOCKRUN" -q -k "$KEY" sh -c 'exit 3'
+	[[ -z $stderr && ! -e log ]]
+}
+
 @test "hook: a runner that was killed is reported once" {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
 	wait_until has_event acquired
