@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +13,67 @@
 #include "base/escape.h"
 #include "base/file_write.h"
 #include "base/log.h"
+#include "base/num.h"
 
 enum { FILE_MODE = 0640 };
 
 static const char not_regular[] = "not a regular file";
+
+/* --- a descriptor of ours ------------------------------------------------ */
+
+/* -1: the path names none. */
+static int
+find_descriptor(const char *path)
+{
+	static const struct {
+		const char *path;
+		int fd; /* -1: its number follows */
+	} known[] = {{"/dev/stdout", STDOUT_FILENO},
+	    {"/dev/stderr", STDERR_FILENO}, {"/dev/fd/", -1},
+	    {"/proc/self/fd/", -1}};
+	int64_t fd;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		size_t length = strlen(known[i].path);
+		if (known[i].fd != -1 && strcmp(path, known[i].path) == 0)
+			return known[i].fd;
+		if (known[i].fd == -1 &&
+		    strncmp(path, known[i].path, length) == 0 &&
+		    num_int(path + length, 0, INT_MAX, &fd) == 0)
+			return (int)fd;
+	}
+	return -1;
+}
+
+/* A duplicate: the number itself is the job's. */
+static const char *
+use_descriptor(struct log_file *file, const char *path, int number)
+{
+	int flags = fcntl(number, F_GETFL);
+	int fd = -1;
+
+	if (flags != -1 && (flags & O_ACCMODE) == O_RDONLY)
+		errno = EBADF;
+	else if (flags != -1)
+		fd = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd == -1)
+		return strerror(errno);
+	*file = (struct log_file){.path = path, .fd = fd, .is_ours = true};
+	return NULL;
+}
+
+/* A pipe or a terminal may block, and a pipe without a reader would raise
+ * SIGPIPE. */
+static bool
+has_room(const struct log_file *file)
+{
+	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
+
+	return !file->is_ours ||
+	       (poll(&out, 1, 0) == 1 && out.revents == POLLOUT);
+}
+
+/* ------------------------------------------------------------------------- */
 
 /* Opening a device may already act on it, so look at first. In between it may
  * become another one: O_NONBLOCK, and another look. */
@@ -24,8 +83,13 @@ log_file_open(struct log_file *file, const char *path)
 	int flags =
 	    O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
-	int fd;
+	int fd = find_descriptor(path);
 
+	if (fd != -1)
+		return use_descriptor(file, path, fd);
+	/* It would become a file, which the daemon cannot replace. */
+	if (strcmp(path, "/dev/log") == 0)
+		return "it is no file (--log-to syslog)";
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return not_regular;
 	fd = open(path, flags, FILE_MODE);
@@ -48,27 +112,16 @@ log_file_close(struct log_file *file)
 	close(file->fd);
 }
 
-/* Such as /dev/stdout. */
-static bool
-is_descriptor(const char *path)
-{
-	static const char *const begins[] = {"/dev/std", "/dev/fd/", "/proc/"};
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
-		if (strncmp(path, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
-}
-
 /* logrotate(8) renames it, and may make a new one or leave that to us. What
- * cannot be looked at is taken for the same file. Our descriptors are not the
- * caller's for long: the job has them. */
+ * cannot be looked at is taken for the same file. What /proc has of a process
+ * may be gone at any time. */
 static bool
 is_replaced(const struct log_file *file)
 {
 	struct stat st;
 
-	if (is_descriptor(file->path))
+	if (file->is_ours ||
+	    strncmp(file->path, "/proc/", strlen("/proc/")) == 0)
 		return false;
 	if (stat(file->path, &st) == -1)
 		return errno == ENOENT;
@@ -103,6 +156,8 @@ log_file_append(struct log_file *file, const char *line, size_t length)
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
+	if (!has_room(file))
+		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;
 	wrote = file_write(file->fd, parts, 2);

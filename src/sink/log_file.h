@@ -10,6 +10,7 @@
 struct log_file {
 	const char *path;
 	int fd;
+	bool is_ours; /* a descriptor with which we were started */
 	dev_t device;
 	ino_t inode;
 	bool torn; /* the last line lacks its end */
@@ -17,8 +18,10 @@ struct log_file {
 };
 
 /* Creates the file if it does not exist. Only a regular file is opened: nothing
- * else is sure not to block, now or when it is written to. NULL, or the reason
- * why not. */
+ * else is sure not to block, now or when it is written to. A path that names a
+ * descriptor of ours, such as /dev/stdout, is that descriptor, whatever it is:
+ * opened anew, the file would have another offset, and what the job writes
+ * there would be overwritten. NULL, or the reason why not. */
 const char *log_file_open(struct log_file *file, const char *path);
 void log_file_close(struct log_file *file);
 

@@ -240,6 +240,33 @@ logged() {
 	run ! grep -qP '\x00' log
 }
 
+@test "a log on a descriptor follows what the job writes there" {
+	for path in /dev/stdout /dev/stderr /dev/fd/1 /proc/self/fd/2; do
+		rl --log-to "$path" -- sh -c "$(logged log); echo one; echo two >&2" >log 2>&1
+		[[ $(wc -l <log) == 8 && $(grep -cE '^(one|two)$' log) == 2 ]]
+		[[ $(grep -cE '^[0-9-]{10}T[^ ]*Z rlockrun' log) == 6 ]]
+	done
+}
+
+@test "a log on a pipe: the lines come, a reader that has gone or is slow does no harm" {
+	rl --log-to /dev/stdout -- echo job | cat >log
+	[[ $(wc -l <log) == 7 ]]
+	run -3 --separate-stderr bash -c '"$@" | true; exit "${PIPESTATUS[0]}"' - \
+		"$RLOCKRUN" -k "$KEY" --log-to /dev/stdout -- sh -c 'sleep 0.1; exit 3'
+	[[ $stderr == *'cannot write to the log "/dev/stdout": it is full; dropping lines'* ]]
+	run -78 --separate-stderr rl --log-to /dev/fd/77 true
+	[[ $stderr == *'"/dev/fd/77": Bad file descriptor; command'* ]]
+	run -78 --separate-stderr sh -c '"$@" >&-' - "$RLOCKRUN" -k "$KEY" --log-to /dev/stdout true
+	[[ $stderr == *'"/dev/stdout": Bad file descriptor; command'* ]]
+}
+
+@test "/dev/log without a daemon does not become a file" {
+	need_mounts
+	run -78 --separate-stderr with_dev sh -c '"$@"; status=$?; [ ! -e /dev/log ] && exit $status' - \
+		"$RLOCKRUN" -k "$KEY" --log-to /dev/log true
+	[[ $stderr == 'rlockrun: cannot log to "/dev/log": it is no file (--log-to syslog); command not started' ]]
+}
+
 # The job has the file as its stdout; rlockrun itself has it no longer.
 @test "a log that is a descriptor is not taken for a renamed one" {
 	"$RLOCKRUN" -k "$KEY" --log-to /dev/stdout true >log 2>err
