@@ -246,7 +246,8 @@ wait_for_events(struct runner *self)
 	if (poll(polled, 2, left < 0 && at != CLOCK_NEVER ? 0 : (int)left) <= 0)
 		return;
 	while (signals_next(&self->signals, &info))
-		continue;
+		if (info.ssi_signo == HOOK_RUNNER_HURRY && self->ended)
+			self->end_at = clock_now();
 	if (polled[0].revents != 0)
 		take_orders(self);
 }
@@ -296,9 +297,13 @@ close_others(int sock)
 	return descriptors_close(sock + 1, INT_MAX);
 }
 
+/* signals_next skips what is ignored. */
 static int
 prepare(struct runner *self)
 {
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+	sigaction(HOOK_RUNNER_HURRY, &dfl, NULL);
 	self->buffer = malloc(HOOK_RUNNER_ORDER_MAX);
 	if (self->buffer == NULL || signals_init(&self->signals) == -1)
 		return -1;

@@ -2,6 +2,7 @@
 #ifndef HOOK_RUNNER_H
 #define HOOK_RUNNER_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 enum {
@@ -9,6 +10,8 @@ enum {
 	HOOK_RUNNER_END_MS = 5000,
 	/* How long processes that were killed may take to die. */
 	HOOK_RUNNER_KILL_MS = 1000,
+	/* The signal that its time is over, once rlockrun has ended. */
+	HOOK_RUNNER_HURRY = SIGUSR1,
 	HOOK_RUNNER_ORDER_MAX = 128 * 1024, /* bytes */
 };
 

@@ -2,14 +2,20 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "job/hook_runner.h"
+#include "job/process.h"
 #include "job/signals.h"
+
+enum { ROUND_MS = 20 }; /* between two attempts to wake the runner */
 
 /* The parent between us and the runner: it ends at once, so that the runner
  * belongs to init. */
@@ -20,6 +26,8 @@ fork_runner(int sock, const char *command)
 
 	if (pid == 0)
 		hook_runner_main(sock, command);
+	if (pid != -1)
+		send(sock, &pid, sizeof(pid), MSG_DONTWAIT | MSG_NOSIGNAL);
 	_exit(pid == -1 ? errno : 0);
 }
 
@@ -37,8 +45,20 @@ await_parent(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
+/* Its parent has sent it. */
+static pid_t
+receive_runner(int sock)
+{
+	pid_t runner = 0;
+
+	if (recv(sock, &runner, sizeof(runner), MSG_DONTWAIT) <
+	    (ssize_t)sizeof(runner))
+		return 0;
+	return runner;
+}
+
 int
-hooks_start(const char *command)
+hooks_start(struct hooks *hooks, const char *command)
 {
 	int socks[2], error;
 	pid_t pid;
@@ -50,7 +70,9 @@ hooks_start(const char *command)
 		fork_runner(socks[1], command);
 	if (pid != -1 && await_parent(pid) == 0) {
 		close(socks[1]);
-		return socks[0];
+		*hooks = (struct hooks){.sock = socks[0],
+		    .runner = receive_runner(socks[0])};
+		return 0;
 	}
 	error = errno;
 	close(socks[0]);
@@ -60,15 +82,17 @@ hooks_start(const char *command)
 }
 
 int
-hooks_run(int sock, const char *entries, size_t length)
+hooks_run(const struct hooks *hooks, const char *entries, size_t length)
 {
-	if (send(sock, entries, length, MSG_DONTWAIT | MSG_NOSIGNAL) == -1)
+	if (send(hooks->sock, entries, length, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	    -1)
 		return -1;
 	return 0;
 }
 
-/* The runner sends nothing: the socket becomes readable by its end. */
-static void
+/* The runner sends nothing more: the socket becomes readable by its end.
+ * Returns whether that has come, or a signal. */
+static bool
 await_end(int sock, struct signals *signals)
 {
 	int64_t until = clock_now() + HOOK_RUNNER_END_MS + HOOK_RUNNER_KILL_MS;
@@ -82,18 +106,67 @@ await_end(int sock, struct signals *signals)
 			continue;
 		if (polled[0].revents != 0 ||
 		    (polled[1].revents != 0 && signals_next(signals, &info)))
-			return;
+			return true;
 	}
+	return false;
+}
+
+static bool
+has_ended(int sock, int ms)
+{
+	struct pollfd polled = {.fd = sock, .events = POLLIN};
+
+	return poll(&polled, 1, ms) > 0;
+}
+
+/* While its end of the socket is open the runner lives, so that its id is no
+ * other's. */
+static void
+signal_runner(const struct hooks *hooks, int signo)
+{
+	int held;
+
+	if (hooks->runner == 0)
+		return;
+	held = process_hold(hooks->runner);
+	if (held != PROCESS_GONE && !has_ended(hooks->sock, 0))
+		process_signal(held, hooks->runner, signo);
+	process_release(held);
+}
+
+/* Only the runner finds all that the hooks have started. They may stop it
+ * again, but it needs little time. */
+static void
+wake_and_end(const struct hooks *hooks)
+{
+	int64_t until = clock_now() + HOOK_RUNNER_KILL_MS;
+
+	log_warnx("the hook runner does not end; killing all hooks");
+	do {
+		signal_runner(hooks, HOOK_RUNNER_HURRY);
+		signal_runner(hooks, SIGCONT);
+	} while (!has_ended(hooks->sock, ROUND_MS) && clock_now() < until);
+	signal_runner(hooks, SIGKILL);
 }
 
 void
-hooks_finish(int sock)
+hooks_finish(struct hooks *hooks)
 {
 	struct signals signals = {.fd = signals_open_ends()};
 
-	shutdown(sock, SHUT_WR);
-	await_end(sock, &signals);
+	shutdown(hooks->sock, SHUT_WR);
+	if (!await_end(hooks->sock, &signals))
+		wake_and_end(hooks);
 	if (signals.fd != -1)
 		close(signals.fd);
-	close(sock);
+	hooks_leave(hooks);
+}
+
+/* A runner that is stopped would never find out. */
+void
+hooks_leave(struct hooks *hooks)
+{
+	signal_runner(hooks, SIGCONT);
+	close(hooks->sock);
+	hooks->sock = -1;
 }

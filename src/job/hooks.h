@@ -15,20 +15,31 @@
 #define HOOKS_H
 
 #include <stddef.h>
+#include <sys/types.h>
+
+struct hooks {
+	int sock;
+	pid_t runner; /* 0: not known */
+};
 
 /* Forks the runner, which runs command by /bin/sh. To be called before this
- * process forks anything else. Returns a socket, or -1 with errno. */
-int hooks_start(const char *command);
+ * process forks anything else. 0, or -1 with errno. */
+int hooks_start(struct hooks *hooks, const char *command);
 
 /* Has the command run with these entries of its environment, each of which ends
  * with a NUL. The value of the first one is the event, for messages; an entry
  * without a value removes that variable. Never blocks. 0, or -1 with errno:
  * EPIPE or ECONNRESET when the runner is gone, EAGAIN when too much waits. */
-int hooks_run(int sock, const char *entries, size_t length);
+int hooks_run(const struct hooks *hooks, const char *entries, size_t length);
 
 /* Waits until the hooks have ended, or have been killed by the runner because
- * they take too long. A signal that asks to end, which must be blocked, ends
- * this wait; the hooks keep the rest of their time. Closes the socket. */
-void hooks_finish(int sock);
+ * they take too long. A runner that does not end, as a hook has stopped it, is
+ * reported, and woken to kill them at once. A signal that asks to end, which
+ * must be blocked, ends this wait; the hooks keep the rest of their time.
+ * Closes the socket. */
+void hooks_finish(struct hooks *hooks);
+
+/* Closes the socket: the hooks have the rest of their time. */
+void hooks_leave(struct hooks *hooks);
 
 #endif

@@ -20,7 +20,7 @@ enum { MESSAGE_MAX = 4096 };
 
 struct event_hook {
 	struct facts facts;
-	int sock; /* -1: the runner is gone */
+	struct hooks hooks; /* its socket is -1: the runner is gone */
 	size_t acquired, joined;
 	bool waited, lost, freed;
 	bool hurries; /* a signal has ended the wait for the lock */
@@ -136,15 +136,14 @@ put_all(FILE *out, const struct facts *facts, const struct event *event)
 static void
 send_entries(struct event_hook *state, const char *entries, size_t length)
 {
-	if (hooks_run(state->sock, entries, length) == 0)
+	if (hooks_run(&state->hooks, entries, length) == 0)
 		return;
 	if (errno != EPIPE && errno != ECONNRESET) {
 		state->dropped++;
 		return;
 	}
 	log_warnx("the hook runner has ended; no more hooks are run");
-	close(state->sock);
-	state->sock = -1;
+	hooks_leave(&state->hooks);
 }
 
 /* message: NULL for that of the event. */
@@ -156,7 +155,7 @@ run_hook(struct event_hook *state, const char *name, const char *message,
 	size_t length = 0;
 	FILE *out;
 
-	if (state->sock == -1)
+	if (state->hooks.sock == -1)
 		return;
 	if (message == NULL)
 		event_text_format(event, state->facts.opts, text, sizeof(text));
@@ -333,19 +332,18 @@ static void *
 open_hook(const struct opts *opts, struct loop *loop)
 {
 	struct event_hook *state;
-	int sock;
+	struct hooks hooks;
 
 	(void)loop;
 	if (!is_wanted(opts))
 		return NULL;
-	sock = hooks_start(opts->hook);
-	if (sock == -1) {
+	if (hooks_start(&hooks, opts->hook) == -1) {
 		report_no_hooks(opts);
 		return NULL;
 	}
 	state = mem_alloc(sizeof(*state));
 	facts_init(&state->facts, opts);
-	state->sock = sock;
+	state->hooks = hooks;
 	return state;
 }
 
@@ -357,10 +355,10 @@ close_hook(void *arg)
 	if (state->dropped > 0)
 		log_warnx("%zu hook%s not run", state->dropped,
 		    state->dropped == 1 ? " was" : "s were");
-	if (state->sock != -1 && !state->hurries)
-		hooks_finish(state->sock);
-	else if (state->sock != -1)
-		close(state->sock); /* the runner ends them likewise */
+	if (state->hooks.sock != -1 && !state->hurries)
+		hooks_finish(&state->hooks);
+	else if (state->hooks.sock != -1)
+		hooks_leave(&state->hooks); /* the runner ends them likewise */
 	facts_fini(&state->facts);
 	free(state);
 }

@@ -356,8 +356,35 @@ without_first_fork() {
 	touch done
 	wait_until is_free
 	exits_with 3 "$PID"
-	kill -CONT "$RUNNER"
 	wait_until none_below
+	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'* ]]
+}
+
+# bats test_tags=extra
+@test "hook: one that stops its runner is killed with all that it started" {
+	start "$RLOCKRUN" -k "$KEY" --hook 'echo $PPID >runner; setsid sleep 321.5 &
+		kill -STOP $PPID; exec sleep 321.5' -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+	wait_for_file runner
+	wait_until is_stopped "$(<runner)"
+	touch done
+	exits_with 3 "$PID"
+	wait_until gone "$(<runner)"
+	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'$'\n'* ]]
+	run ! pgrep -f 'sleep 321.5'
+}
+
+# bats test_tags=extra
+@test "hook: a runner that is stopped goes on when a signal ends the wait for it" {
+	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+	wait_until has_event acquired
+	find_runner
+	kill -STOP "$RUNNER"
+	wait_until is_stopped "$RUNNER"
+	touch done
+	wait_until is_free
+	kill -TERM "$PID"
+	exits_with 3 "$PID"
+	wait_until gone "$RUNNER"
 	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' ]]
 }
 

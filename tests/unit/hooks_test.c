@@ -34,14 +34,14 @@ content_of(const char *path)
 
 /* The queue of the socket may be shorter. */
 static int
-run_hook(int sock, const char *event, const char *entry)
+run_hook(const struct hooks *hooks, const char *event, const char *entry)
 {
-	struct pollfd out = {.fd = sock, .events = POLLOUT};
+	struct pollfd out = {.fd = hooks->sock, .events = POLLOUT};
 	char entries[256];
 	int length = snprintf(entries, sizeof(entries), "EVENT=%s%c%s", event,
 	    '\0', entry);
 
-	while (hooks_run(sock, entries, (size_t)length + 1) == -1)
+	while (hooks_run(hooks, entries, (size_t)length + 1) == -1)
 		if (errno != EAGAIN || poll(&out, 1, 10) == -1)
 			return -1;
 	return 0;
@@ -50,17 +50,18 @@ run_hook(int sock, const char *event, const char *entry)
 static void
 check_queue(void)
 {
-	int sock =
-	    hooks_start(": >begun; until [ -e go ]; do sleep 0.01; done; "
-			"echo $EVENT $REMOVED $KEPT >>log");
+	struct hooks hooks;
+	int started = hooks_start(&hooks,
+	    ": >begun; until [ -e go ]; do sleep 0.01; done; "
+	    "echo $EVENT $REMOVED $KEPT >>log");
 	char want[8192], name[16];
 	size_t length = 0;
 
-	ok(sock != -1, "the runner is started");
+	ok(started == 0, "the runner is started");
 	is_int(waitpid(-1, NULL, WNOHANG), -1, "it is no child");
 	for (int i = 0; i < ORDERS; i++) {
 		snprintf(name, sizeof(name), "%d", i);
-		if (run_hook(sock, name, "REMOVED") == -1)
+		if (run_hook(&hooks, name, "REMOVED") == -1)
 			ok(false, "order %d", i);
 		while (access("begun", F_OK) == -1)
 			poll(NULL, 0, 1);
@@ -69,7 +70,7 @@ check_queue(void)
 			    sizeof(want) - length, "%d kept\n", i);
 	}
 	close(open("go", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	hooks_finish(sock);
+	hooks_finish(&hooks);
 	is_text(content_of("log"), want, "the first ones run, in order");
 	is_text(content_of("err"), "rlockrun: 35 hooks were not run\n",
 	    "the others are counted");
@@ -78,16 +79,17 @@ check_queue(void)
 static void
 check_runner_gone(void)
 {
-	int sock = hooks_start("kill -KILL $PPID");
+	struct hooks hooks;
 
-	run_hook(sock, "a", "X=");
-	hooks_finish(sock);
+	hooks_start(&hooks, "kill -KILL $PPID");
+	run_hook(&hooks, "a", "X=");
+	hooks_finish(&hooks);
 	ok(true, "the wait ends with a runner that is killed");
-	sock = hooks_start("kill -KILL $PPID; sleep 60");
-	while (run_hook(sock, "a", "X=") == 0)
+	hooks_start(&hooks, "kill -KILL $PPID; sleep 60");
+	while (run_hook(&hooks, "a", "X=") == 0)
 		continue;
 	ok(errno == EPIPE || errno == ECONNRESET, "and orders fail");
-	close(sock);
+	hooks_leave(&hooks);
 }
 
 int
