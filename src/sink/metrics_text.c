@@ -344,20 +344,29 @@ take_name(const char **at, const char *name, const char *label)
 	       take(at, "\"");
 }
 
+/* -1 if the labels are none of ours. */
+static int
+take_reason(const char **at)
+{
+	const char *labels = *at;
+
+	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
+		*at = labels;
+		if (take(at, ",outcome=\"") && take(at, outcome_of(i)) &&
+		    take(at, "\",reason=\"") && take(at, word_of(i)) &&
+		    take(at, "\"} "))
+			return i;
+	}
+	return -1;
+}
+
 static bool
 read_ended(struct metrics *metrics, const char *label, const char *line)
 {
-	if (!take_name(&line, ENDED, label))
-		return false;
-	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
-		const char *at = line;
+	int reason = take_name(&line, ENDED, label) ? take_reason(&line) : -1;
 
-		if (take(&at, ",outcome=\"") && take(&at, outcome_of(i)) &&
-		    take(&at, "\",reason=\"") && take(&at, word_of(i)) &&
-		    take(&at, "\"} "))
-			return take_value(at, UNIT_COUNT, &metrics->ended[i]);
-	}
-	return false;
+	return reason != -1 &&
+	       take_value(line, UNIT_COUNT, &metrics->ended[reason]);
 }
 
 /* They usually come in order: *next is the row that is tried first. */
@@ -375,6 +384,50 @@ read_value(struct metrics *metrics, const char *label, const char *line,
 			    &metrics->values[i]);
 	}
 	return false;
+}
+
+static bool
+is_known(const char *line, const char *label)
+{
+	const char *at = line;
+
+	if (take_name(&at, ENDED, label))
+		return take_reason(&at) != -1;
+	for (int i = 0; i < METRICS_VALUE_COUNT; i++) {
+		at = line;
+		if (take(&at, rows[i].name) && *at == '{')
+			return true;
+	}
+	return false;
+}
+
+/* A sample that only a later version has, and which is dropped: that version
+ * counts it anew. */
+static bool
+is_later(const char *line, const char *label)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	const char *at = line;
+	int64_t number;
+
+	if (!take(&at, "rlockrun_") || is_known(line, label))
+		return false;
+	at += strspn(at, letters);
+	if (!take_name(&at, "", label))
+		return false;
+	while (take(&at, ",")) {
+		at += strspn(at, letters);
+		if (!take(&at, "=\""))
+			return false;
+		at += strspn(at, letters);
+		if (!take(&at, "\""))
+			return false;
+	}
+	if (!take(&at, "} ") || !take_number(&at, VALUE_MAX, &number))
+		return false;
+	return *at == '\0' ||
+	       (take(&at, ".") && take_number(&at, VALUE_MAX, &number) &&
+		   *at == '\0');
 }
 
 static bool
@@ -407,7 +460,7 @@ read_line(struct metrics *metrics, const char *label, const char *line,
 		       take(&line, "# TYPE rlockrun_") ||
 		       read_run(metrics, line);
 	return read_value(metrics, label, line, next) ||
-	       read_ended(metrics, label, line);
+	       read_ended(metrics, label, line) || is_later(line, label);
 }
 
 /* Only what has a newline is a line. */

@@ -82,8 +82,9 @@ size_t metrics_text_write(const struct metrics *metrics, const char *label,
     char *text, size_t size);
 
 /* Cuts the text at its newlines. Lines that are not as metrics_text_write would
- * write them for this label are ignored. Whether there were any, or the end is
- * missing: then something may not be counted any more. */
+ * write them for this label are ignored. Whether there were any, other than
+ * samples of a later version, or the end is missing: then something may not be
+ * counted any more. */
 bool metrics_text_read(struct metrics *metrics, const char *label, char *text);
 
 #endif

@@ -79,10 +79,6 @@ static const char *const damaged[] = {
     "rlockrun_wait_seconds_sum{key=\"k\"} 7\n# end\n",
     "rlockrun_wait_seconds_sum{key=\"k\"} 7.00\n# end\n",
     "rlockrun_wait_seconds_sum{key=\"k\"} 7.0000\n# end\n",
-    ("rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"busy\"} 7\n# "
-     "end\n"),
-    "rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"x\"} 7\n# end\n",
-    "rlockrun_unheard_of_total{key=\"k\"} 7\n# end\n",
     "# run 0 holds 1\n# end\n",
     "# run 65 holds 1\n# end\n",
     "# run 1 sleeps 1\n# end\n",
@@ -105,6 +101,44 @@ test_damaged(void)
 	       &metrics),
 	    "a damaged line");
 	is_int(metrics.values[METRICS_LOST], 7, "the others count");
+}
+
+/* Names, labels and reasons that we do not know. */
+static void
+test_later(void)
+{
+	static const char *const later[] = {
+	    "rlockrun_replaced_total{key=\"k\"} 3",
+	    "rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"busy\"} 7",
+	    "rlockrun_pause_seconds{key=\"k\"} 3.250",
+	    "rlockrun_lost_total_by{key=\"k\",node=\"a_b\"} 3",
+	    "rlockrun_runs_total{key=\"k\",outcome=\"skipped\",reason=\"new\"} "
+	    "3",
+	};
+	static const char *const others[] = {
+	    "rlockrun_replaced_total{key=\"other\"} 3",
+	    "rlockrun_replaced_total{key=\"k\"} x",
+	    "rlockrun_replaced_total{key=\"k\"} 3.",
+	    "rlockrun_replaced_total{key=\"k\",} 3",
+	    "rlockrun_replaced_total{key=\"k\"",
+	    "rlockrun_lost_total{key=\"k\"} 3.250",
+	    "rlockrun_runs_total{key=\"k\",outcome=\"lost\",reason=\"lost\"} "
+	    "3.250",
+	    "other_replaced_total{key=\"k\"} 3",
+	};
+	struct metrics metrics;
+	char lines[256];
+
+	for (size_t i = 0; i < sizeof(later) / sizeof(*later); i++) {
+		snprintf(lines, sizeof(lines),
+		    "%s\nrlockrun_lost_total{key=\"k\"} 7\n# end\n", later[i]);
+		ok(reads(lines, &metrics), "a later version's: %zu", i);
+		is_int(metrics.values[METRICS_LOST], 7, "the others count");
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		snprintf(lines, sizeof(lines), "%s\n# end\n", others[i]);
+		ok(!reads(lines, &metrics), "damaged all the same: %zu", i);
+	}
 }
 
 static void
@@ -154,6 +188,7 @@ main(void)
 {
 	test_round_trip();
 	test_damaged();
+	test_later();
 	test_add();
 	test_runs();
 	return tap_done();
