@@ -98,7 +98,7 @@ doctor_sinks_check(struct findings *findings, const struct opts *opts)
 		add(findings, "log", SYSLOG_PATH, check_syslog());
 	else if (log != NULL)
 		add(findings, "log", log, check_file(log));
-	if (*opts->metrics != '\0')
-		add(findings, "metrics", opts->metrics,
-		    check_folder(opts->metrics));
+	if (*opts->metrics_folder != '\0')
+		add(findings, "metrics", opts->metrics_folder,
+		    check_folder(opts->metrics_folder));
 }

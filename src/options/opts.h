@@ -87,6 +87,8 @@ struct opts {
 	int log_json;	       /* 1: --log-format json */
 	const char *log_to;    /* "syslog" or a file; NULL: stderr */
 	const char *metrics;   /* folder, or empty */
+	char
+	    *metrics_folder; /* without slashes at its end: they follow links */
 	/* On the command line: what cannot be had ends the run. */
 	bool log_demanded, metrics_demanded, hook_demanded;
 	bool quiet;

@@ -411,6 +411,17 @@ is_demanded(const struct settings *settings, enum option_id id)
 	return settings->origins[id] == ORIGIN_COMMAND_LINE;
 }
 
+/* To be freed. */
+static char *
+without_last_slashes(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return mem_printf("%.*s", (int)length, path);
+}
+
 /* What only looks at locks is not logged, but --doctor examines the log. */
 static void
 check_sinks(struct settings *settings)
@@ -419,6 +430,7 @@ check_sinks(struct settings *settings)
 	bool is_logged =
 	    opts_table[OPT_LOG_TO].with & OPTS_ACTION_BIT(opts->action);
 
+	opts->metrics_folder = without_last_slashes(opts->metrics);
 	opts->log_demanded = is_demanded(settings, OPT_LOG_TO);
 	opts->metrics_demanded = is_demanded(settings, OPT_METRICS);
 	opts->hook_demanded = is_demanded(settings, OPT_HOOK);

@@ -120,7 +120,7 @@ warn(struct metrics_sink *sink, const struct lock_metrics *lock,
 		return;
 	sink->warned = true;
 	escape_quote(key->name, name, sizeof(name));
-	escape_quote(sink->opts->metrics, folder, sizeof(folder));
+	escape_quote(sink->opts->metrics_folder, folder, sizeof(folder));
 	log_warnx("%s: metrics in %s: %s", name, folder, what);
 }
 
@@ -456,12 +456,12 @@ on_event(void *arg, const struct event *event)
 static void
 demand_folder(const struct opts *opts)
 {
-	const char *why = metrics_file_check_folder(opts->metrics);
+	const char *why = metrics_file_check_folder(opts->metrics_folder);
 	char folder[1024];
 
 	if (why == NULL)
 		return;
-	escape_quote(opts->metrics, folder, sizeof(folder));
+	escape_quote(opts->metrics_folder, folder, sizeof(folder));
 	log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s", folder,
 	    why);
 }
@@ -471,7 +471,7 @@ open_sink(const struct opts *opts, struct loop *loop)
 {
 	struct metrics_sink *sink;
 
-	if (*opts->metrics == '\0' || opts->action != OPTS_RUN)
+	if (*opts->metrics_folder == '\0' || opts->action != OPTS_RUN)
 		return NULL;
 	if (opts->metrics_demanded)
 		demand_folder(opts);
@@ -484,7 +484,7 @@ open_sink(const struct opts *opts, struct loop *loop)
 	sink->lease_left_ms = METRICS_UNKNOWN;
 	facts_init(&sink->facts, opts);
 	for (size_t i = 0; i < opts->key_count; i++) {
-		metrics_file_init(&sink->locks[i].file, opts->metrics,
+		metrics_file_init(&sink->locks[i].file, opts->metrics_folder,
 		    opts->keys[i].key);
 		metrics_init(&sink->locks[i].changes);
 	}

@@ -242,7 +242,8 @@ logged() {
 
 @test "a log on a descriptor follows what the job writes there" {
 	for path in /dev/stdout /dev/stderr /dev/fd/1 /proc/self/fd/2; do
-		rl --log-to "$path" -- sh -c "$(logged log); echo one; echo two >&2" >log 2>&1
+		job="$(logged log); echo one; echo two >&2"
+		rl --log-to "$path" -- sh -c "$job" >log 2>&1
 		[[ $(wc -l <log) == 8 && $(grep -cE '^(one|two)$' log) == 2 ]]
 		[[ $(grep -cE '^[0-9-]{10}T[^ ]*Z rlockrun' log) == 6 ]]
 	done

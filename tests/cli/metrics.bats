@@ -320,17 +320,20 @@ harmless() {
 	ln -s m link
 	touch file
 	while read -r folder why; do
-		RLOCKRUN_METRICS=$folder harmless "*\"$folder\": not written: $why"
+		name=$(echo "$folder" | tr -d /)
+		RLOCKRUN_METRICS=$folder harmless "*\"$name\": not written: $why"
 		run -7 --separate-stderr env RLOCKRUN_METRICS="$folder" "$RLOCKRUN" -q -k "$KEY" sh -c 'exit 7'
 		[[ -z $stderr ]]
 		run -1 --separate-stderr env RLOCKRUN_METRICS="$folder" "$RLOCKRUN" --doctor
-		[[ $output == *"\"$folder\" cannot be written: $why; runs go on without it"* ]]
+		[[ $output == *"\"$name\" cannot be written: $why; runs go on without it"* ]]
 		# Who asks for it by hand is told before anything happens.
 		run -78 --separate-stderr rl --metrics "$folder" true
-		[[ $stderr == "rlockrun: cannot write metrics into \"$folder\": $why; command not started" ]]
+		[[ $stderr == "rlockrun: cannot write metrics into \"$name\": $why; command not started" ]]
 	done <<-'END'
 		none No such file or directory
 		link it is a link
+		link/ it is a link
+		link// it is a link
 		file Not a directory
 	END
 	[[ -z $(ls m) ]]

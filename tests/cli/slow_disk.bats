@@ -16,7 +16,7 @@ setup() {
 }
 teardown() { end_test; }
 
-# on_slow_disk MS KEYS OPTION... -- COMMAND...: ./log and ./m are on such a disk. KEYS
+# on_slow_disk MS LOCKS OPTION... -- COMMAND...: ./log and ./m are on such a disk. LOCKS
 # is their number. Each call that names one of their files, or has it open, takes MS
 # longer, as on a disk or a network that is overloaded.
 on_slow_disk() {
@@ -34,14 +34,14 @@ on_slow_disk() {
 		"$RLOCKRUN" "${keys[@]}" --log-to "$PWD/log" --metrics "$PWD/m" "$@"
 }
 
-# keeps_promises MS KEYS TTL SECONDS: a job of so many seconds keeps its locks and its
+# keeps_promises MS LOCKS TTL SECONDS: a job of so many seconds keeps its locks and its
 # status, and who waits for the last one has it one call later at most.
 keeps_promises() {
-	local ms=$1 keys=$2 began=$EPOCHSECONDS late
-	start on_slow_disk "$ms" "$keys" -t "$3" -- \
+	local ms=$1 locks=$2 began=$EPOCHSECONDS late
+	start on_slow_disk "$ms" "$locks" -t "$3" -- \
 		sh -c 'echo >started; sleep "$1"; date +%s%3N >ended; exit 7' - "$4"
 	wait_for_file started
-	start "$RLOCKRUN" -k "$KEY:$keys" -- date +%s%3N >freed
+	start "$RLOCKRUN" -k "$KEY:$locks" -- date +%s%3N >freed
 	exits_with 0 "$PID"
 	exits_with 7 "${STARTED[-2]}"
 	late=$(($(<freed) - $(<ended)))
@@ -68,8 +68,8 @@ keeps_promises() {
 # bats test_tags=serial,native,extra
 @test "S32: 1, 8 and 32 locks, 1 s a call" {
 	need_strace
-	for keys in 1 8 32; do
-		keeps_promises 1000 "$keys" 10s 4
+	for locks in 1 8 32; do
+		keeps_promises 1000 "$locks" 10s 4
 		rm started trace log
 	done
 }
@@ -78,10 +78,10 @@ keeps_promises() {
 @test "S32: what could not be written in time is dropped and counted" {
 	need_strace
 	run -7 --separate-stderr on_slow_disk 300 8 -- sh -c 'exit 7'
-	lines=$(wc -l <log) files=$(find m -name '*.prom' | wc -l)
-	((lines < 13 && files < 8))
+	logged=$(wc -l <log) files=$(find m -name '*.prom' | wc -l)
+	((logged < 13 && files < 8))
 	[[ $stderr == *"it is too slow; dropping lines"* ]]
-	[[ $stderr == *" $((13 - lines)) lines of the log were dropped"* ]]
+	[[ $stderr == *" $((13 - logged)) lines of the log were dropped"* ]]
 	[[ $stderr == *'not written: the disk is too slow'* ]]
 	[[ $stderr == *"the metrics of $((8 - files)) locks were not written"* ]]
 }
