@@ -28,6 +28,8 @@ struct message {
 
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): the state of stderr */
 static bool in_progress; /* a progress line is shown */
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): likewise */
+static bool erases_others;
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): log_die runs anywhere */
 static const char *consequence = "";
 
@@ -85,7 +87,7 @@ compose(struct message *message, const char *format, va_list arguments)
 
 	vsnprintf(text, sizeof(text), format, arguments);
 	message->length = 0;
-	if (in_progress)
+	if (in_progress || erases_others)
 		append(message, ERASE_LINE, strlen(ERASE_LINE));
 	append(message, LOG_PREFIX, strlen(LOG_PREFIX));
 	append_safe(message, text);
@@ -153,6 +155,12 @@ log_progress_end(void)
 	in_progress = false;
 	append(&message, ERASE_LINE, strlen(ERASE_LINE));
 	send_message(&message);
+}
+
+void
+log_erase_others(void)
+{
+	erases_others = isatty(STDERR_FILENO);
 }
 
 void

@@ -26,6 +26,10 @@ size_t log_columns(void);
 void log_progress(const char *text, size_t columns);
 void log_progress_end(void);
 
+/* Another process may show such a line on this terminal: each message erases
+ * it. */
+void log_erase_others(void);
+
 /* What log_die says after its message, such as "command not started"; at first
  * nothing. The text must last. */
 void log_set_consequence(const char *text);

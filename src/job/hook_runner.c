@@ -325,5 +325,6 @@ hook_runner_main(int sock, const char *command)
 		log_warnx("cannot run hooks: %s", descendants_strerror(errno));
 		_exit(EXIT_FAILURE);
 	}
+	log_erase_others();
 	run_hooks(&self);
 }

@@ -153,6 +153,20 @@ screen_has() {
 	run -1 grep -qaE $'\e\\[K[^\r]{80}' screen
 }
 
+# The hook runner, another process, does not know whether the line is shown.
+@test "--progress: what a hook has to report takes the place of the line" {
+	holds A
+	on_terminal --hook '[ $RLOCKRUN_EVENT != waiting ] || until [ -e fail ]; do sleep 0.02; done; exit 3'
+	echo "resize 24 200" >orders
+	echo 24 200 >ready
+	wait_until screen_has 'waiting 1s'
+	touch fail
+	wait_until screen_has 'ended with status 3'
+	screen_has $'\r\e\\[Krlockrun: the hook for waiting ended with status 3'
+	touch go
+	exits_with 0 "$PID"
+}
+
 @test "--progress: a server that does not reply is shown on the line" {
 	own_server
 	cli set "$KEY" other
