@@ -285,12 +285,19 @@ append(struct pipeline *pipeline, const struct command *command, bool by_digest)
 	return 0;
 }
 
+static bool
+is_digest_due(const struct pipeline *pipeline, const struct command *command)
+{
+	if (command->script == NULL || pipeline->scripts == PIPELINE_BY_TEXT)
+		return false;
+	return !command->whole || pipeline->scripts == PIPELINE_BY_DIGEST;
+}
+
 /* When memory is out, EVAL has its room: a renewal must not need more. */
 int
 pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
-	bool by_digest =
-	    command->script != NULL && !command->whole && !pipeline->no_digests;
+	bool by_digest = is_digest_due(pipeline, command);
 
 	if (!has_room(pipeline, command->asking, command->replicas > 0))
 		return -1;
@@ -377,6 +384,13 @@ denies_digests(const char *error)
 	       reply_is(error, "ERR unknown command") ||
 	       (reply_is(error, "ERR ") &&
 		   reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT);
+}
+
+static bool
+denies_texts(const char *error)
+{
+	return strcasestr(error, "'eval'") != NULL ||
+	       strcasestr(error, "`eval`") != NULL;
 }
 
 static bool
@@ -479,13 +493,16 @@ take_refusal(struct pipeline *pipeline, struct pending *asked,
 {
 	const char *error = value_error(value);
 
-	if (asked->spare == NULL || error == NULL ||
-	    begun->kind == REPLY_NO_ACCESS)
+	if (error == NULL || begun->kind == REPLY_NO_ACCESS)
+		return false;
+	if (denies_texts(error))
+		pipeline->scripts = PIPELINE_BY_DIGEST;
+	if (asked->spare == NULL)
 		return false;
 	if (!lacks_script(error) && !denies_digests(error))
 		return false;
 	if (!lacks_script(error))
-		pipeline->no_digests = true;
+		pipeline->scripts = PIPELINE_BY_TEXT;
 	if (send_again(pipeline, asked))
 		return true;
 	if (asked->joined) {

@@ -6,7 +6,8 @@
  * nothing, and the same command is sent again as EVAL on the same connection,
  * with all that belongs to it. Nobody else notices. It is too late for that if
  * a command that withdraws it has been sent, or its deadline has passed: then
- * the reply is that it was not run. */
+ * the reply is that it was not run. If the server does not permit EVAL, that is
+ * the reply, and all later commands travel as digests. */
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
@@ -70,7 +71,11 @@ struct pending {
 struct pipeline {
 	struct pending queue[PIPELINE_MAX];
 	size_t queued;
-	bool no_digests;	    /* the server permits EVAL alone */
+	enum {
+		PIPELINE_ALL_SCRIPTS,
+		PIPELINE_BY_TEXT,   /* the server permits EVAL alone */
+		PIPELINE_BY_DIGEST, /* the server permits EVALSHA alone */
+	} scripts;
 	struct value *first_answer; /* until WAIT is answered */
 	char *out; /* of secret.h: what is not written yet, AUTH included */
 	size_t out_length;

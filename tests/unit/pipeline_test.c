@@ -456,7 +456,28 @@ test_digests_denied(struct pipeline *pipeline)
 		send_written(pipeline, &command, WHOLE);
 		deliver(pipeline, words[i], NULL);
 		is_int(seen.kind, REPLY_ERROR, "  an error of EVAL is one");
-		pipeline->no_digests = false;
+		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
+	}
+}
+
+static void
+test_texts_denied(struct pipeline *pipeline)
+{
+	static const char *const words[] = {
+	    "-NOPERM no permissions to run the 'eval' command\r\n",
+	    "-ERR unknown command 'EVAL', with args beginning with: \r\n",
+	    "-ERR unknown command `EVAL`, with args beginning with: \r\n"};
+	struct command command = eval();
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		command.whole = true;
+		send_written(pipeline, &command, WHOLE);
+		deliver(pipeline, words[i], NULL);
+		is_int(seen.kind, REPLY_ERROR, "EVAL is denied: an error");
+		send_written(pipeline, &command, BY_DIGEST);
+		deliver(pipeline, ":1\r\n", NULL);
+		is_int(seen.number, 1, "  from then on EVALSHA is sent");
+		pipeline->scripts = PIPELINE_ALL_SCRIPTS;
 	}
 }
 
@@ -588,6 +609,7 @@ main(void)
 	test_scripts_too_late(&pipeline);
 	test_scripts_without_room(&pipeline);
 	test_digests_denied(&pipeline);
+	test_texts_denied(&pipeline);
 	test_other_errors(&pipeline);
 	test_deadlines(&pipeline);
 	test_parsing();
