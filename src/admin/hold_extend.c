@@ -78,6 +78,7 @@ extend_claim(struct client *client, const char *token, int64_t left_ms)
 {
 	const struct lock_config config = {.key = client->opts->keys[0].key,
 	    .ttl_ms = client->opts->hold_ms,
+	    .servers = client->opts->servers,
 	    .server_count = 1,
 	    .kind = &kind_exclusive};
 	struct claim claim;
@@ -85,8 +86,6 @@ extend_claim(struct client *client, const char *token, int64_t left_ms)
 
 	if (claim_init(&claim, &config) == 0) {
 		memcpy(claim.token, token, strlen(token) + 1);
-		if (!client_reaches_helpers(client, config.key))
-			claim.tier = CLAIM_KEY_ONLY;
 		result = extend(client, &claim, left_ms);
 	} else {
 		client_emit(client, (struct event){.type = EVENT_ENDING,

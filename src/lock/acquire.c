@@ -22,6 +22,7 @@
 
 #include "lock/answer.h"
 #include "lock/lease.h"
+#include "lock/needs.h"
 #include "lock/release.h"
 #include "redis/reply.h"
 
@@ -74,12 +75,14 @@ give_up(struct lock *lock)
 /* Other keys than the lock's own may be to blame: then it is tried without.
  * False if there is nothing to leave out. */
 static bool
-try_without_keys(struct lock *lock, bool refused)
+try_without_keys(struct lock *lock, const char *words, bool refused)
 {
 	struct claim *claim = &lock->claim;
+	enum claim_tier tier = needs_next_tier(claim, words, refused);
 
-	if (!claim_lower_tier(claim, refused))
+	if (tier == 0)
 		return false;
+	claim->tier = tier;
 	if (claim->tier == CLAIM_WITH_QUEUE)
 		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
 	else if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
@@ -105,8 +108,8 @@ on_error(struct lock *lock, const struct reply *reply)
 		if (verdict == REPLY_RECONNECT || no_access)
 			quorum_drop(lock->quorum);
 		try_again(lock);
-	} else if (no_access ||
-		   !try_without_keys(lock, verdict == REPLY_REFUSED)) {
+	} else if (no_access || !try_without_keys(lock, reply->error,
+				    verdict == REPLY_REFUSED)) {
 		fail(lock, failures[verdict]);
 	}
 }

@@ -22,17 +22,27 @@ find_outer(struct claim *claim)
 	    claim->run);
 }
 
-/* The outer run of a nest is the one that is remembered. */
-static enum claim_tier
-top_tier(const struct claim *claim)
+/* In a cluster the helper keys may lie in another slot, mostly on another node.
+ */
+enum claim_tier
+claim_top_tier(const struct lock_config *config)
 {
-	const struct lock_config *config = claim->config;
-
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].cluster &&
+		    !key_is_placeable(config->key))
+			return CLAIM_KEY_ONLY;
 	if (config->server_count > 1)
 		return CLAIM_WITH_NESTED;
-	return config->history_ms > 0 && claim->outer == NULL
-		   ? CLAIM_WITH_HISTORY
-		   : CLAIM_WITH_QUEUE;
+	return config->history_ms > 0 ? CLAIM_WITH_HISTORY : CLAIM_WITH_QUEUE;
+}
+
+/* The outer run of a nest is the one that is remembered. */
+static void
+enter_top_tier(struct claim *claim)
+{
+	claim->tier = claim_top_tier(claim->config);
+	if (claim->tier == CLAIM_WITH_HISTORY && claim->outer != NULL)
+		claim->tier = CLAIM_WITH_QUEUE;
 }
 
 int
@@ -44,7 +54,7 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	if (!claim_change_token(claim))
 		return -1;
 	find_outer(claim);
-	claim->tier = top_tier(claim);
+	enter_top_tier(claim);
 	return 0;
 }
 
@@ -87,26 +97,7 @@ claim_forget_outer(struct claim *claim)
 	claim->run[0] = '\0';
 	if (claim->tier == CLAIM_WITH_QUEUE ||
 	    (claim->config->once_ms > 0 && claim->tier != CLAIM_KEY_ONLY))
-		claim->tier = top_tier(claim);
-}
-
-/* Only permissions speak against the history. A nested run waits in no queue,
- * and only permissions speak against the key of nested runs. */
-bool
-claim_lower_tier(struct claim *claim, bool refused)
-{
-	if (claim->tier == CLAIM_WITH_HISTORY && claim->config->once_ms > 0)
-		return false;
-	if (claim->tier == CLAIM_WITH_HISTORY && refused)
-		claim->tier = CLAIM_WITH_QUEUE;
-	else if (claim->tier >= CLAIM_WITH_QUEUE &&
-		 (refused || claim->outer == NULL))
-		claim->tier = CLAIM_WITH_NESTED;
-	else if (claim->tier == CLAIM_WITH_NESTED && refused)
-		claim->tier = CLAIM_WITH_RECORD;
-	else
-		return false;
-	return true;
+		enter_top_tier(claim);
 }
 
 void

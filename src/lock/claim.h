@@ -44,6 +44,9 @@ struct claim {
 	char member[2 * TOKEN_SIZE]; /* token:run, what we are among these */
 };
 
+/* Pure. The tier that a run has unless its server denies something. */
+enum claim_tier claim_top_tier(const struct lock_config *config);
+
 /* The config must outlive the claim. A key that an outer run holds, by
  * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno (no randomness,
  * no memory); claim_fini is due in any case. */
@@ -64,10 +67,6 @@ bool claim_supersede_token(struct claim *claim);
 
 /* The outer run has ended: from here on the lock is claimed as our own. */
 void claim_forget_outer(struct claim *claim);
-
-/* The next lower tier that an error reply leaves us, if there is one: none for
- * a run that depends on the history. refused: for lack of permission. */
-bool claim_lower_tier(struct claim *claim, bool refused);
 
 /* Remembers the head of the queue, which a release notifies. */
 void claim_expect_head(struct claim *claim, const char *waiter);

@@ -23,13 +23,10 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->quorum = quorum_new(loop, config, on_stray, lock);
 	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
-	if (quorum_takes_helpers(lock->quorum))
-		return 0;
-	/* The helper keys would lie in another slot, mostly on another node. */
-	lock->claim.tier = CLAIM_KEY_ONLY;
-	snprintf(lock->no_queue, sizeof(lock->no_queue),
-	    "in a cluster, no key can lie beside a name with a '}' but without "
-	    "a hash tag");
+	if (lock->claim.tier == CLAIM_KEY_ONLY)
+		snprintf(lock->no_queue, sizeof(lock->no_queue),
+		    "in a cluster, no key can lie beside a name with a '}' but "
+		    "without a hash tag");
 	return 0;
 }
 

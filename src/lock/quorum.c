@@ -418,16 +418,6 @@ server_at(const struct quorum *quorum, size_t i)
 }
 
 bool
-quorum_takes_helpers(const struct quorum *quorum)
-{
-	for (size_t i = 0; i < quorum->config->server_count; i++)
-		if (server_is_clustered(server_at(quorum, i)) &&
-		    !key_is_placeable(quorum->config->key))
-			return false;
-	return true;
-}
-
-bool
 quorum_is_up(const struct quorum *quorum)
 {
 	for (size_t i = 0; i < quorum->config->server_count; i++)

@@ -87,9 +87,6 @@ bool quorum_await_renewals(struct quorum *quorum, bool keep,
  * count fencing numbers: those of different majorities are not in order. */
 bool quorum_is_one(const struct quorum *quorum);
 
-/* Whether helper keys can lie beside the key, on each server. */
-bool quorum_takes_helpers(const struct quorum *quorum);
-
 /* As those of server.h: any is up, all are dropped. */
 bool quorum_is_up(const struct quorum *quorum);
 void quorum_drop(struct quorum *quorum);

@@ -20,7 +20,9 @@ static const struct {
     {CLAIM_WITH_HISTORY, 8, 9, 6},
 };
 
-static struct lock_config config = {.server_count = 1,
+static const struct endpoint server = {.cluster = false};
+static struct lock_config config = {.servers = &server,
+    .server_count = 1,
     .ttl_ms = 30000,
     .wait = true,
     .max_waiters = CONFIG_ANY_WAITERS,

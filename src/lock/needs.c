@@ -1,0 +1,233 @@
+#include "lock/needs.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/exitcode.h"
+
+const char needs_rules[NEEDS_COMMANDS][16] = {
+    [NEEDS_SET] = "set",
+    [NEEDS_SCRIPTS] = "eval",
+    [NEEDS_EVAL] = "eval",
+    [NEEDS_EVALSHA] = "evalsha",
+    [NEEDS_TIME] = "time",
+    [NEEDS_GET] = "get",
+    [NEEDS_PTTL] = "pttl",
+    [NEEDS_HMGET] = "hmget",
+    [NEEDS_HSET] = "hset",
+    [NEEDS_HDEL] = "hdel",
+    [NEEDS_PEXPIRE] = "pexpire",
+    [NEEDS_ZRANGE] = "zrange",
+    [NEEDS_ZSCORE] = "zscore",
+    [NEEDS_ZRANK] = "zrank",
+    [NEEDS_ZCOUNT] = "zcount",
+    [NEEDS_ZADD] = "zadd",
+    [NEEDS_ZREM] = "zrem",
+    [NEEDS_RPUSH] = "rpush",
+    [NEEDS_BLPOP] = "blpop",
+    [NEEDS_SETNAME] = "client|setname",
+    [NEEDS_SCAN] = "scan",
+    [NEEDS_WAIT] = "wait",
+    [NEEDS_ROLE] = "role",
+    [NEEDS_ASKING] = "asking",
+    [NEEDS_CLUSTER_SLOTS] = "cluster|slots",
+    [NEEDS_INFO] = "info",
+    [NEEDS_DEL] = "del",
+    [NEEDS_UNLINK] = "unlink",
+};
+
+#define C(name) NEEDS_BIT(NEEDS_##name)
+#define LOOK_COMMANDS                                                     \
+	(C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(HMGET) | C(ZCOUNT) | \
+	    C(ZRANGE) | C(ZSCORE))
+
+const struct needs_row needs_rows[] = {
+    {"access-lock", "no lock can be acquired and kept", CLAIM_KEY_ONLY, true,
+	EXITCODE_REFUSED, NEEDS_BY_ALL,
+	{C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(SET) | C(DEL) | C(PEXPIRE),
+	    C(LOCK)}},
+    {"access-lock", "no lock can be acquired and kept", CLAIM_WITH_RECORD, true,
+	EXITCODE_REFUSED, NEEDS_BY_ALL, {C(HSET), C(FENCE) | C(RECORD)}},
+    {"access-counted", "--shared and --permits are refused", CLAIM_KEY_ONLY,
+	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED,
+	{C(ZRANGE) | C(ZSCORE) | C(ZCOUNT) | C(ZADD) | C(ZREM), 0}},
+    {"access-counted", "--shared and --permits are refused", CLAIM_WITH_RECORD,
+	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED, {C(HDEL), 0}},
+    {"access-nested", "a nested run loses the lock when the outer run ends",
+	CLAIM_WITH_NESTED, true, 0, NEEDS_BY_ALL, {0, C(NESTED)}},
+    {"access-nested", "a nested run loses the lock when the outer run ends",
+	CLAIM_WITH_NESTED, false, 0, NEEDS_BY_ALL,
+	{C(ZRANGE) | C(ZSCORE) | C(ZADD) | C(ZREM), 0}},
+    {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
+	NEEDS_BY_ALL,
+	{C(ZRANGE) | C(ZSCORE) | C(ZRANK) | C(ZCOUNT) | C(ZADD) | C(ZREM),
+	    C(QUEUE) | C(ALIVE) | C(DOORBELL)}},
+    {"access-doorbell", "waiters are not woken, and ask again and again",
+	CLAIM_WITH_QUEUE, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
+    {"access-history", "the last run is not recorded", CLAIM_WITH_HISTORY, true,
+	0, NEEDS_BY_HISTORY, {0, C(HISTORY)}},
+    {"access-once", "--once-per is refused", CLAIM_WITH_HISTORY, true,
+	EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
+    {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
+	false, 0, NEEDS_BY_ALL, {C(HMGET), 0}},
+    {"access-scripts", "a run fails when the server has forgotten the scripts",
+	CLAIM_KEY_ONLY, false, 0, NEEDS_BY_ALL, {C(EVAL), 0}},
+    {"access-digest", "all scripts are sent as a whole", CLAIM_KEY_ONLY, false,
+	0, NEEDS_BY_NONE, {C(EVALSHA), 0}},
+    {"access-unlink",
+	"the server does nothing else while it deletes a large key",
+	CLAIM_WITH_RECORD, false, 0, NEEDS_BY_NONE, {C(UNLINK), 0}},
+    {"access-name", "the connection has no name", CLAIM_KEY_ONLY, false, 0,
+	NEEDS_BY_NONE, {C(SETNAME), 0}},
+    {"access-status", "--status does not work", CLAIM_KEY_ONLY, false, 0,
+	NEEDS_BY_NONE, {LOOK_COMMANDS, 0}},
+    {"access-list", "--list does not work", CLAIM_KEY_ONLY, false, 0,
+	NEEDS_BY_NONE, {LOOK_COMMANDS | C(SCAN), 0}},
+    {"access-force", "--force-release does not work", CLAIM_KEY_ONLY, false, 0,
+	NEEDS_BY_NONE,
+	{LOOK_COMMANDS | C(DEL) | C(UNLINK) | C(ZADD) | C(ZREM) | C(RPUSH) |
+		C(PEXPIRE),
+	    0}},
+    {"access-replicas", "--wait-replicas does not work", CLAIM_KEY_ONLY, false,
+	EXITCODE_REFUSED, NEEDS_BY_REPLICAS, {C(WAIT), 0}},
+    {"access-votes", "this server does not count", CLAIM_KEY_ONLY, false,
+	EXITCODE_REFUSED, NEEDS_BY_SEVERAL, {C(INFO), 0}},
+    {"access-sentinel", "a replica is detected later", CLAIM_KEY_ONLY, false, 0,
+	NEEDS_BY_SENTINEL, {C(ROLE), 0}},
+    {"access-cluster", "slots that move and nodes that die are lost sight of",
+	CLAIM_KEY_ONLY, false, 0, NEEDS_BY_CLUSTER,
+	{C(ASKING) | C(CLUSTER_SLOTS), 0}},
+    {"", "", CLAIM_KEY_ONLY, false, 0, NEEDS_BY_NONE, {0, 0}},
+};
+
+static enum needs_use
+used_if(bool is_used)
+{
+	return is_used ? NEEDS_USED : NEEDS_UNUSED;
+}
+
+static enum needs_use
+here_if(bool is_here)
+{
+	return is_here ? NEEDS_USED : NEEDS_ELSEWHERE;
+}
+
+enum needs_use
+needs_use_of(const struct needs_row *row, const struct lock_config *config,
+    const struct endpoint *server)
+{
+	switch (row->by) {
+	case NEEDS_BY_COUNTED:
+		return used_if(config->kind != &kind_exclusive);
+	case NEEDS_BY_HISTORY:
+		return used_if(config->history_ms > 0);
+	case NEEDS_BY_ONCE:
+		return used_if(config->once_ms > 0);
+	case NEEDS_BY_REPLICAS:
+		return used_if(config->replicas > 0);
+	case NEEDS_BY_SEVERAL:
+		return here_if(config->server_count > 1);
+	case NEEDS_BY_SENTINEL:
+		return here_if(server->master != NULL);
+	case NEEDS_BY_CLUSTER:
+		return here_if(server->cluster);
+	default:
+		return used_if(row->by == NEEDS_BY_ALL);
+	}
+}
+
+struct needs
+needs_both(const struct needs *one, const struct needs *other)
+{
+	return (struct needs){one->commands & other->commands,
+	    one->keys & other->keys};
+}
+
+bool
+needs_any(const struct needs *needs)
+{
+	return needs->commands != 0 || needs->keys != 0;
+}
+
+/* --- tiers ------------------------------------------------------------ */
+
+/* --once-per depends on the history. */
+static enum claim_tier
+tier_below(const struct lock_config *config, enum claim_tier tier)
+{
+	switch (tier) {
+	case CLAIM_WITH_HISTORY:
+		return config->once_ms > 0 ? 0 : CLAIM_WITH_QUEUE;
+	case CLAIM_WITH_QUEUE:
+		return CLAIM_WITH_NESTED;
+	case CLAIM_WITH_NESTED:
+		return CLAIM_WITH_RECORD;
+	default:
+		return 0;
+	}
+}
+
+static bool
+is_lost(const struct lock_config *config, enum claim_tier tier,
+    const struct needs *denied)
+{
+	const struct needs_row *row = needs_rows;
+
+	for (; *row->check != '\0'; row++) {
+		struct needs lacking = needs_both(&row->needs, denied);
+
+		if (row->decides && row->tier <= tier && needs_any(&lacking) &&
+		    needs_use_of(row, config, config->servers) == NEEDS_USED)
+			return true;
+	}
+	return false;
+}
+
+enum claim_tier
+needs_tier(const struct lock_config *config, enum claim_tier tier,
+    const struct needs *denied)
+{
+	while (tier != 0 && is_lost(config, tier, denied))
+		tier = tier_below(config, tier);
+	return tier;
+}
+
+/* A script appends the command to the error of a denied one; the server names
+ * it between quotes. An error about access to keys names none of them. */
+static struct needs
+denied_by(const char *error)
+{
+	struct needs denied = {0, 0};
+	char in_script[20], by_server[20];
+
+	if (strstr(error, " access ") != NULL)
+		return denied;
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++) {
+		snprintf(in_script, sizeof(in_script), "(%.15s)",
+		    needs_rules[i]);
+		snprintf(by_server, sizeof(by_server), "'%.15s'",
+		    needs_rules[i]);
+		if (strcasestr(error, in_script) != NULL ||
+		    strcasestr(error, by_server) != NULL)
+			denied.commands |= NEEDS_BIT(i);
+	}
+	return denied;
+}
+
+/* Only permissions speak against the history. A nested run waits in no queue,
+ * and only permissions speak against the key of nested runs. */
+enum claim_tier
+needs_next_tier(const struct claim *claim, const char *error, bool refused)
+{
+	const struct lock_config *config = claim->config;
+	enum claim_tier below = tier_below(config, claim->tier);
+	struct needs denied = denied_by(error);
+
+	if (refused)
+		return needs_tier(config, below, &denied);
+	return below >= CLAIM_WITH_NESTED && claim->outer == NULL
+		   ? CLAIM_WITH_NESTED
+		   : 0;
+}
