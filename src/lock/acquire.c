@@ -36,6 +36,19 @@ fail(struct lock *lock, enum lock_failure failure)
 	lock_end(lock, LOCK_FAILED);
 }
 
+/* A place in the queue is given up by a release, as by any waiter, so that the
+ * next one is notified. Neither must an earlier try be granted later. */
+static void
+fail_and_leave(struct lock *lock, enum lock_failure failure)
+{
+	if (lock->queue.position == -1 && lock->claim.former_count == 0) {
+		fail(lock, failure);
+		return;
+	}
+	lock->failure = failure;
+	release_withdraw(lock);
+}
+
 static int64_t
 silence_ends_at(const struct lock *lock)
 {
@@ -72,8 +85,9 @@ give_up(struct lock *lock)
 
 /* --- error replies ---------------------------------------------------- */
 
-/* Other keys than the lock's own may be to blame: then it is tried without.
- * False if there is nothing to leave out. */
+/* Other keys than the lock's own may be to blame: then it is tried without. A
+ * release without the queue would leave our place in it. False if there is
+ * nothing to leave out. */
 static bool
 try_without_keys(struct lock *lock, const char *words, bool refused)
 {
@@ -82,6 +96,10 @@ try_without_keys(struct lock *lock, const char *words, bool refused)
 
 	if (tier == 0)
 		return false;
+	if (lock->queue.position != -1 && tier < CLAIM_WITH_QUEUE) {
+		lock_send_undo(lock, QUORUM_UNDO, true);
+		lock->queue.position = -1;
+	}
 	claim->tier = tier;
 	if (claim->tier == CLAIM_WITH_QUEUE)
 		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
@@ -110,7 +128,7 @@ on_error(struct lock *lock, const struct reply *reply)
 		try_again(lock);
 	} else if (no_access || !try_without_keys(lock, reply->error,
 				    verdict == REPLY_REFUSED)) {
-		fail(lock, failures[verdict]);
+		fail_and_leave(lock, failures[verdict]);
 	}
 }
 
@@ -212,9 +230,7 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 	}
 }
 
-/* Another run has succeeded not long ago. A place in the queue is given up by a
- * release, as by any waiter, so that the next one is notified. Neither must an
- * earlier try be granted later. */
+/* Another run has succeeded not long ago. */
 static void
 on_not_due(struct lock *lock, const struct answer_try *answer)
 {
@@ -225,12 +241,7 @@ on_not_due(struct lock *lock, const struct answer_try *answer)
 	holder_describe_age(answer->ago_ms, age, sizeof(age));
 	snprintf(lock->error, sizeof(lock->error),
 	    "last succeeded on %.255s at %s, %s ago", answer->host, at, age);
-	if (lock->queue.position == -1 && lock->claim.former_count == 0) {
-		fail(lock, LOCK_NOT_DUE);
-		return;
-	}
-	lock->failure = LOCK_NOT_DUE;
-	release_withdraw(lock);
+	fail_and_leave(lock, LOCK_NOT_DUE);
 }
 
 /* The server has expired entries left to remove before it can say whether the
@@ -384,14 +395,15 @@ on_tried(void *arg, const struct reply *reply)
 	else if (reply->partial && (lock->config->wait || !busy) &&
 		 !withdraw(lock))
 		return;
-	lock->grant_unknown = lock->grant_unknown || granted;
+	lock->grant_unknown = lock->grant_unknown || granted ||
+			      (refused && busy && answer.position != -1);
 	/* Fencing numbers of different majorities cannot be compared. */
 	if (answered && quorum_is_one(lock->quorum))
 		snprintf(lock->fence, sizeof(lock->fence), "%s", answer.fence);
 	if (refused && (granted || reply_judge(REPLY_ACQUIRING, reply->error) !=
 				       REPLY_RETRY)) {
 		/* The script may have run all the same, as an open default user
-		 * or in db 0. */
+		 * or in db 0, and granted the lock or entered the queue. */
 		lock_note_error(lock, "refused by", reply->label, reply->error);
 		lock->failure = LOCK_REFUSED;
 		release_at_once(lock);

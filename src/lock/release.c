@@ -54,7 +54,9 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 {
 	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
 
-	lock_note_error(lock, "error from", reply->label, words);
+	/* Otherwise why the lock was withdrawn is to be reported. */
+	if (lock->failure == 0)
+		lock_note_error(lock, "error from", reply->label, words);
 	if (verdict == REPLY_REPORT) {
 		finish(lock);
 		return;

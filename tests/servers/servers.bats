@@ -182,6 +182,15 @@ denied() {
 	[[ $(cli dbsize) == 0 ]]
 }
 
+@test "refused while the lock is held: no place in its queue is left" {
+	own_server
+	hold
+	run -77 rl -w 5 -r "unix://ghost:boo@$SUITE_DIR/s" true
+	[[ $(cli exists "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 @test "refused: the lock of the db that was not meant stays with its holder" {
 	own_server
 	hold
