@@ -67,6 +67,11 @@ end
 -- Enters the queue or sends a heartbeat, with a mark; returns the position.
 local function enter(position, part)
   if not position then
+    -- What an ACL would not let wait, leave or expire does not enter the queue.
+    for _, needed in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
+      call(needed, queue, me)
+    end
+    call('PEXPIRE', queue, 60000)
     local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
     local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)
     call('ZADD', queue, string.format('%.0f', ticket), me)

@@ -28,6 +28,10 @@ return answer_of(function()
   if not info then return {1, '', 'no key can lie beside the lock'} end
   local counted, failure = pcall(function()
     if not nested then return end
+    -- What a release needs: a run that it cannot see, or not remove, is none.
+    call('ZRANGE', nested, 0, 0)
+    call('ZSCORE', nested, token)
+    call('ZREM', nested, token)
     call('ZADD', nested, now + ttl, token .. ':' .. run)
     call('PEXPIRE', nested, life)
   end)

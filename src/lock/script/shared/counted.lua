@@ -33,25 +33,38 @@ local function free_places(held)
   return (limit or math.huge) - held.count
 end
 
+-- Fails if an ACL would not let us share, renew or release the lock. ZADD comes
+-- before ZREM, because a full server refuses a script's first write only.
+local function prove()
+  call('ZADD', lock, 'XX', now + ttl, member)
+  call('ZRANGE', lock, 0, 0)
+  call('ZCOUNT', lock, 0, 0)
+  owns()
+  for _, one in ipairs({token, unpack(former)}) do
+    call('ZREM', lock, member_of(one))
+  end
+end
+
 local function write_record(held, number)
+  prove()
   if held.count == 0 then wipe(info) end
+  call('HDEL', info, token, unpack(former))
   local label = self.label ~= '' and '\n' .. self.label or ''
   call('HSET', info, 'kind', letter, 'limit', limit or 0, token, string.format(
     '%.0f - %s %s %s %s%s', now, number, self.pid, self.host, self.user, label))
-  for _, other in ipairs(former) do call('HDEL', info, other) end
 end
 
 -- Whether the last run in the history is ours: others may have been granted the
 -- lock since.
 local function is_last_run()
-  return redis.pcall('HGET', history, 'token') == token
+  return redis.pcall('HMGET', history, 'token')[1] == token
 end
 
 local function write_lock()
   local life = math.max(3 * ttl, redis.pcall('PTTL', lock))
+  if not info then prove() end
   call('ZADD', lock, now + ttl, member)
   call('PEXPIRE', lock, life)
-  for _, other in ipairs(former) do call('ZREM', lock, member_of(other)) end
 end
 
 local function lengthen(ms)
@@ -66,12 +79,12 @@ local function drop()
   if not info then return end
   redis.pcall('HDEL', info, token)
   -- The lock is free by now; a record that cannot be deleted ends by itself.
-  if redis.pcall('ZCARD', lock) == 0 then pcall(wipe, info) end
+  if redis.pcall('PTTL', lock) == -2 then pcall(wipe, info) end
 end
 
 -- Leaves the lock to the server, for --min-hold.
 local function keep_for(ms)
-  local record = info and redis.pcall('HGET', info, token)
+  local record = info and redis.pcall('HMGET', info, token)[1]
   if type(record) == 'string' then
     redis.pcall('HSET', info, token, (string.gsub(record, ' %- ', ' k ', 1)))
   end
