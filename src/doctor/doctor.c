@@ -63,17 +63,6 @@ note_identity(struct doctor *doctor, const struct doctor_visit *visit,
 	doctor_several_add(&doctor->several, &identity);
 }
 
-/* A node that was named as a server of its own must own the slot. */
-static const char *
-slot_key(const struct doctor *doctor, const struct doctor_server *server,
-    const char *scratch)
-{
-	return doctor_server_is_node(server) && scratch != NULL &&
-		       doctor->opts->key_count > 0
-		   ? doctor->opts->keys[0].key
-		   : NULL;
-}
-
 /* One server, at whatever address it was found. Without a scratch key its
  * permissions are not examined. */
 static void
@@ -89,9 +78,10 @@ examine_server(struct doctor *doctor, struct doctor_visit *visit,
 	doctor_tls_describe(visit);
 	if (doctor_server_ask(&server, visit)) {
 		note_identity(doctor, visit, &server, &clock);
+		/* Without a scratch key it is one of a cluster's primaries. */
 		if (doctor_advise(&server, visit) &&
 		    doctor_write_check(visit, scratch,
-			slot_key(doctor, &server, scratch)) &&
+			scratch != NULL && doctor_server_is_node(&server)) &&
 		    (scratch == NULL || doctor_access_check(visit, scratch)))
 			doctor_clock_end(&clock, visit);
 	}

@@ -9,7 +9,12 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "doctor/doctor_commands.h"
+#include "lock/claim.h"
+#include "lock/config.h"
 #include "lock/key.h"
+#include "lock/kind.h"
+#include "lock/needs.h"
+#include "lock/script.h"
 #include "lock/token.h"
 #include "redis/reply.h"
 
@@ -21,17 +26,26 @@ enum access {
 	ACCESS_MISSING, /* the server has no such command */
 };
 
+/* One of the locks, or the scratch key in their place. */
+struct names {
+	struct key_names keys;
+	enum access access[NEEDS_KEYS];
+};
+
 struct rules {
 	struct doctor_visit *visit;
 	char *own_user; /* at the server */
 	bool dry;	/* by ACL DRYRUN */
-	/* The lock whose permissions are examined: with DRYRUN the one of -k,
-	 * otherwise the scratch key. */
-	const char *lock;
-	struct key_names keys;
-	enum access commands[DOCTOR_COMMANDS];
-	enum access names[DOCTOR_KEYS];
-	size_t lacking; /* features */
+	const char *scratch;
+	bool knows_scripts; /* the server does */
+	enum access commands[NEEDS_COMMANDS];
+	struct names names[OPTS_KEYS_MAX];
+	size_t names_count;
+	/* What is denied, and the tier that it leaves to a run. */
+	struct needs denied;
+	struct lock_config config;
+	enum claim_tier top, tier;
+	size_t lacking; /* rows of needs.h */
 };
 
 char *
@@ -147,23 +161,26 @@ ask(const struct rules *rules, struct doctor_question *questions, size_t count)
 static bool
 ask_commands(struct rules *rules)
 {
-	struct doctor_question questions[DOCTOR_COMMANDS];
-	enum doctor_command asked[DOCTOR_COMMANDS];
+	const char *key =
+	    rules->dry ? rules->names[0].keys.lock : rules->scratch;
+	struct doctor_question questions[NEEDS_COMMANDS];
+	enum needs_command asked[NEEDS_COMMANDS];
 	size_t count = 0;
 	bool exists, answered;
 
-	fill(rules, &questions[0], doctor_commands[0].words, rules->lock);
+	fill(rules, &questions[0], doctor_commands[0].words, key);
 	answered = ask(rules, questions, 1);
 	rules->commands[0] = judge(&questions[0]);
 	exists = rules->dry || questions[0].outcome == DOCTOR_ANSWERED;
 	doctor_visit_forget(questions, 1);
 	if (!answered)
 		return false;
-	for (enum doctor_command i = 1; i < DOCTOR_COMMANDS; i++) {
-		if (doctor_commands[i].creates && !exists)
+	for (enum needs_command i = 1; i < NEEDS_COMMANDS; i++) {
+		const struct doctor_command *command = &doctor_commands[i];
+
+		if (*command->words == '\0' || (command->creates && !exists))
 			continue;
-		fill(rules, &questions[count], doctor_commands[i].words,
-		    rules->lock);
+		fill(rules, &questions[count], command->words, key);
 		asked[count++] = i;
 	}
 	answered = ask(rules, questions, count);
@@ -173,34 +190,129 @@ ask_commands(struct rules *rules)
 	return answered;
 }
 
-/* By a script that does nothing, as all of ours declare their keys. */
 static bool
-ask_keys(struct rules *rules)
+is_denied(const struct rules *rules, enum needs_command command)
 {
-	const struct key_names *names = &rules->keys;
-	const char *const keys[DOCTOR_KEYS] = {names->lock, names->fence,
-	    names->info, names->nested, names->queue, names->alive,
-	    names->doorbell, names->history};
-	struct doctor_question questions[DOCTOR_KEYS];
+	enum access access = rules->commands[command];
+
+	return access == ACCESS_DENIED || access == ACCESS_MISSING;
+}
+
+/* By a script that does nothing, as all of ours declare their keys. So those of
+ * the locks themselves can be asked for. */
+static bool
+ask_keys(struct rules *rules, struct names *names)
+{
+	const struct key_names *all = &names->keys;
+	const char *const keys[NEEDS_KEYS] = {all->lock, all->fence, all->info,
+	    all->nested, all->queue, all->alive, all->doorbell, all->history};
+	const char *words = is_denied(rules, NEEDS_EVALSHA)
+				? "EVAL|return 1|1|" DOCTOR_COMMANDS_KEY
+				: "EVALSHA|0|1|" DOCTOR_COMMANDS_KEY;
+	struct doctor_question questions[NEEDS_KEYS];
 	bool answered;
 
-	for (size_t i = 0; i < DOCTOR_KEYS; i++)
-		fill(rules, &questions[i],
-		    "EVAL|return 1|1|" DOCTOR_COMMANDS_KEY, keys[i]);
-	answered = ask(rules, questions, DOCTOR_KEYS);
-	for (size_t i = 0; i < DOCTOR_KEYS; i++)
-		rules->names[i] = judge(&questions[i]);
-	doctor_visit_forget(questions, DOCTOR_KEYS);
+	for (size_t i = 0; i < NEEDS_KEYS; i++)
+		fill(rules, &questions[i], words, keys[i]);
+	answered = ask(rules, questions, NEEDS_KEYS);
+	for (size_t i = 0; i < NEEDS_KEYS; i++)
+		names->access[i] = judge(&questions[i]);
+	doctor_visit_forget(questions, NEEDS_KEYS);
 	return answered;
+}
+
+/* Without EVAL a run depends on scripts that the server has run before. They
+ * are run without keys, which each of them answers by an error. */
+static bool
+ask_scripts(struct rules *rules)
+{
+	const struct kind *kind = rules->config.kind;
+	const char *const digests[] = {kind->acquire->digest,
+	    kind->renew->digest, kind->release->digest};
+	struct doctor_question questions[3];
+	bool answered;
+
+	if (!is_denied(rules, NEEDS_EVAL) || is_denied(rules, NEEDS_EVALSHA))
+		return true;
+	for (size_t i = 0; i < 3; i++)
+		questions[i] = (struct doctor_question){
+		    .argv = {"EVALSHA", digests[i], "0"}};
+	answered = ask(rules, questions, 3);
+	rules->knows_scripts = answered;
+	for (size_t i = 0; i < 3; i++)
+		if (questions[i].error == NULL ||
+		    reply_is(questions[i].error, "NOSCRIPT"))
+			rules->knows_scripts = false;
+	doctor_visit_forget(questions, 3);
+	return answered;
+}
+
+static bool
+ask_all(struct rules *rules)
+{
+	bool answered = ask_commands(rules) && ask_scripts(rules);
+
+	for (size_t i = 0; i < rules->names_count && answered; i++)
+		answered = ask_keys(rules, &rules->names[i]);
+	return answered;
+}
+
+/* --- what is denied ----------------------------------------------------- */
+
+/* A name that cannot have helper keys here needs none. */
+static uint64_t
+denied_keys(const struct rules *rules, const struct names *names)
+{
+	struct lock_config config = rules->config;
+	uint64_t denied = 0;
+
+	config.key = names->keys.lock;
+	for (size_t i = 0; i < NEEDS_KEYS; i++)
+		if (names->access[i] == ACCESS_NO_KEY)
+			denied |= NEEDS_BIT(i);
+	return denied & (NEEDS_BIT(claim_top_tier(&config)) - 1);
+}
+
+static void
+note_denied(struct rules *rules)
+{
+	struct needs *denied = &rules->denied;
+
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
+		if (is_denied(rules, i))
+			denied->commands |= NEEDS_BIT(i);
+	if (is_denied(rules, NEEDS_EVAL) && !rules->knows_scripts)
+		denied->commands ^=
+		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
+	for (size_t i = 0; i < rules->names_count; i++)
+		denied->keys |= denied_keys(rules, &rules->names[i]);
+}
+
+/* Without -k nobody knows which names the rules should permit. */
+static bool
+forget_keys(struct rules *rules)
+{
+	struct findings *findings = rules->visit->findings;
+
+	if (rules->visit->opts->key_count > 0 ||
+	    rules->names[0].access[NEEDS_LOCK] != ACCESS_NO_KEY)
+		return false;
+	findings_add(findings, FINDING_NOTE, "access-keys",
+	    "the rules permit certain keys only, and not \"%s\", so those of "
+	    "locks are not examined",
+	    rules->scratch);
+	findings_set_remedy(findings, "name a lock by -k");
+	rules->denied.keys = 0;
+	return true;
 }
 
 /* --- findings --------------------------------------------------------- */
 
 static char *
-append(char *text, const char *word)
+append(char *text, const char *prefix, const char *word)
 {
-	char *longer =
-	    mem_printf("%s%s%s", text, *text == '\0' ? "" : " ", word);
+	char *longer = mem_printf("%s%s%s%s", text, *text == '\0' ? "" : " ",
+	    prefix, word);
 
 	free(text);
 	return longer;
@@ -230,67 +342,65 @@ key_pattern(const char *key)
 	return pattern;
 }
 
-/* The rules that the feature lacks, such as "+zadd ~{job}:rlk:*". */
+/* The patterns of a lock that are lacking. */
 static char *
-list_lacking(const struct rules *rules, const struct doctor_feature *feature,
-    bool *missing)
+append_patterns(char *list, const struct rules *rules,
+    const struct names *names, uint64_t keys)
 {
-	char *list = mem_strdup(""), *pattern = key_pattern(rules->lock);
+	uint64_t lacking = keys & denied_keys(rules, names);
+	char *pattern = key_pattern(names->keys.lock);
 	char *helpers = key_helper(pattern, '*');
-	bool lock = false, helper = false;
 
-	*missing = false;
-	for (enum doctor_command i = 0; i < DOCTOR_COMMANDS; i++) {
-		enum access access = rules->commands[i];
-		char rule[32];
-
-		if (!(feature->commands & DOCTOR_BIT(i)) ||
-		    (access != ACCESS_DENIED && access != ACCESS_MISSING))
-			continue;
-		snprintf(rule, sizeof(rule), "+%.15s", doctor_commands[i].rule);
-		list = append(list, rule);
-		*missing = *missing || access == ACCESS_MISSING;
-	}
-	for (size_t i = 0; i < DOCTOR_KEYS; i++)
-		if ((feature->keys & DOCTOR_BIT(i)) &&
-		    rules->names[i] == ACCESS_NO_KEY) {
-			lock = lock || i == 0;
-			helper = helper || i > 0;
-		}
-	for (int i = 0; i < 2; i++)
-		if (i == 0 ? lock : helper) {
-			char *rule =
-			    mem_printf("~%s", i == 0 ? pattern : helpers);
-			list = append(list, rule);
-			free(rule);
-		}
+	if (lacking & NEEDS_BIT(NEEDS_LOCK))
+		list = append(list, "~", pattern);
+	if (lacking & ~NEEDS_BIT(NEEDS_LOCK))
+		list = append(list, "~", helpers);
 	free(helpers);
 	free(pattern);
 	return list;
 }
 
+/* As rules, such as "+zadd ~{job}:rlk:*". To be freed. */
+static char *
+list_rules(const struct rules *rules, const struct needs *lacking)
+{
+	char *list = mem_strdup("");
+
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
+		if (lacking->commands & NEEDS_BIT(i))
+			list = append(list, "+", needs_rules[i]);
+	for (size_t i = 0; i < rules->names_count; i++)
+		list = append_patterns(list, rules, &rules->names[i],
+		    lacking->keys);
+	return list;
+}
+
+static bool
+lacks_command(const struct rules *rules, uint64_t commands)
+{
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
+		if ((commands & NEEDS_BIT(i)) &&
+		    rules->commands[i] == ACCESS_MISSING)
+			return true;
+	return false;
+}
+
 static void
-add_feature(struct rules *rules, const struct doctor_feature *feature,
-    const struct opts *opts)
+add_finding(struct rules *rules, const struct needs_row *row,
+    const struct needs *lacking, enum needs_use use)
 {
 	struct findings *findings = rules->visit->findings;
-	bool missing;
-	char *list = list_lacking(rules, feature, &missing);
-	bool used = doctor_feature_is_used(feature, opts);
+	char *list = list_rules(rules, lacking);
 
-	if (*list == '\0') {
-		free(list);
-		return;
-	}
 	rules->lacking++;
-	if (used && feature->status != 0)
-		findings_add_error(findings, feature->status, feature->check,
-		    "%s: not permitted: %s", feature->without, list);
+	if (use == NEEDS_USED && row->status != 0)
+		findings_add_error(findings, row->status, row->check,
+		    "%s: not permitted: %s", row->without, list);
 	else
-		findings_add(findings, used ? FINDING_WARNING : FINDING_NOTE,
-		    feature->check, "%s: not permitted: %s", feature->without,
-		    list);
-	if (missing)
+		findings_add(findings,
+		    use == NEEDS_USED ? FINDING_WARNING : FINDING_NOTE,
+		    row->check, "%s: not permitted: %s", row->without, list);
+	if (lacks_command(rules, lacking->commands))
 		findings_set_remedy(findings,
 		    "the server lacks a command: see rename-command in its "
 		    "configuration");
@@ -300,60 +410,117 @@ add_feature(struct rules *rules, const struct doctor_feature *feature,
 	free(list);
 }
 
-/* Without -k nobody knows which names the rules should permit. Patterns may
- * also be so narrow that no scratch key fits. */
-static bool
-forget_keys(struct rules *rules, const struct opts *opts)
+/* What is denied of that which the row needs; a row of a tier that a run cannot
+ * use needs all of the lower ones, too. */
+static struct needs
+lacking_for(const struct rules *rules, const struct needs_row *row)
 {
-	struct findings *findings = rules->visit->findings;
+	struct needs all = row->needs;
 
-	if (rules->names[0] != ACCESS_NO_KEY ||
-	    (rules->dry && opts->key_count > 0))
-		return false;
-	findings_add(findings, FINDING_NOTE, "access-keys",
-	    "the rules permit certain keys only, and not \"%s\", so those of "
-	    "locks are not examined",
-	    rules->lock);
-	findings_set_remedy(findings,
-	    opts->key_count > 0 ? "permit ACL DRYRUN: +acl|dryrun +acl|whoami"
-				: "name a lock by -k");
-	memset(rules->names, 0, sizeof(rules->names));
-	return true;
+	if (row->decides && rules->tier != 0 && row->tier > rules->tier)
+		for (const struct needs_row *other = needs_rows; other < row;
+		     other++)
+			if (other->decides &&
+			    needs_use_of(other, &rules->config,
+				rules->visit->endpoint) == NEEDS_USED) {
+				all.commands |= other->needs.commands;
+				all.keys |= other->needs.keys;
+			}
+	return needs_both(&all, &rules->denied);
 }
 
+/* Neighbours with the same check are one finding. */
 static void
 add_findings(struct rules *rules)
 {
-	const struct doctor_visit *visit = rules->visit;
-	const struct opts *opts = visit->opts;
-	bool partial = forget_keys(rules, opts);
+	const struct needs_row *row = needs_rows;
+	struct needs lacking = {0, 0};
 
-	for (size_t i = 0; *doctor_features[i].check != '\0'; i++) {
-		const struct doctor_feature *feature = &doctor_features[i];
+	for (; *row->check != '\0'; row++) {
+		enum needs_use use =
+		    needs_use_of(row, &rules->config, rules->visit->endpoint);
+		struct needs more = lacking_for(rules, row);
 
-		if (doctor_feature_applies(feature, opts, visit->endpoint))
-			add_feature(rules, feature, opts);
+		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
+			continue;
+		lacking.commands |= more.commands;
+		lacking.keys |= more.keys;
+		if (strcmp(row->check, row[1].check) == 0)
+			continue;
+		if (needs_any(&lacking))
+			add_finding(rules, row, &lacking, use);
+		lacking = (struct needs){0, 0};
 	}
+}
+
+/* The best tier that one of the locks may have. */
+static enum claim_tier
+find_top(const struct rules *rules)
+{
+	struct lock_config config = rules->config;
+	enum claim_tier top = 0;
+
+	for (size_t i = 0; i < rules->names_count; i++) {
+		enum claim_tier tier;
+
+		config.key = rules->names[i].keys.lock;
+		tier = claim_top_tier(&config);
+		top = tier > top ? tier : top;
+	}
+	return top;
+}
+
+static void
+judge_rules(struct rules *rules)
+{
+	/* With --once-per a run has no other tier; what is lacking is reported
+	 * for each all the same. */
+	struct lock_config config = rules->config;
+	bool partial;
+
+	note_denied(rules);
+	partial = forget_keys(rules);
+	config.once_ms = 0;
+	rules->top = find_top(rules);
+	rules->tier = needs_tier(&config, rules->top, &rules->denied);
+	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(visit->findings, FINDING_OK, "access",
+		findings_add(rules->visit->findings, FINDING_OK, "access",
 		    "user %s may use all features (by %s)", rules->own_user,
 		    rules->dry ? "ACL DRYRUN" : "a scratch key");
+}
+
+static void
+name_locks(struct rules *rules)
+{
+	const struct opts *opts = rules->visit->opts;
+
+	rules->names_count = opts->key_count > 0 ? opts->key_count : 1;
+	for (size_t i = 0; i < rules->names_count; i++)
+		key_names_init(&rules->names[i].keys,
+		    opts->key_count > 0 ? opts->keys[i].key : rules->scratch);
 }
 
 bool
 doctor_access_check(struct doctor_visit *visit, const char *scratch)
 {
-	struct rules rules = {.visit = visit, .lock = scratch};
 	const struct opts *opts = visit->opts;
+	struct rules rules = {.visit = visit,
+	    .scratch = scratch,
+	    .config = {.servers = opts->servers,
+		.server_count = opts->server_count,
+		.kind = kind_of(opts->kind),
+		.replicas = opts->replicas,
+		.history_ms = opts->history_ms,
+		.once_ms = opts->once_ms}};
 	bool answered = find_dryrun(&rules);
 
-	if (rules.dry && opts->key_count > 0)
-		rules.lock = opts->keys[0].key;
-	key_names_init(&rules.keys, rules.lock);
-	answered = answered && ask_commands(&rules) && ask_keys(&rules);
+	name_locks(&rules);
+	answered = answered && ask_all(&rules);
 	if (answered)
-		add_findings(&rules);
-	key_names_fini(&rules.keys);
+		judge_rules(&rules);
+	for (size_t i = 0; i < rules.names_count; i++)
+		key_names_fini(&rules.names[i].keys);
 	free(rules.own_user);
 	return answered;
 }

@@ -49,9 +49,9 @@ is_unknown(const struct doctor_question *question)
 	       reply_is(question->error, "ERR Error compiling script");
 }
 
-bool
-doctor_write_check(struct doctor_visit *visit, const char *scratch,
-    const char *key)
+/* The key must belong to this node of a cluster; NULL if it is none. */
+static bool
+check(struct doctor_visit *visit, const char *scratch, const char *key)
 {
 	struct doctor_question questions[] = {
 	    {.argv = {"EVAL", SCRIPT, key != NULL ? "1" : "0", key}},
@@ -70,4 +70,21 @@ doctor_write_check(struct doctor_visit *visit, const char *scratch,
 		judge(visit, question, !old);
 	doctor_visit_forget(questions, 2);
 	return answered;
+}
+
+bool
+doctor_write_check(struct doctor_visit *visit, const char *scratch,
+    bool is_node)
+{
+	const struct opts *opts = visit->opts;
+	size_t before = visit->findings->count;
+
+	if (!is_node || opts->key_count == 0)
+		return check(visit, scratch, NULL);
+	for (size_t i = 0; i < opts->key_count; i++)
+		if (!check(visit, scratch, opts->keys[i].key))
+			return false;
+		else if (visit->findings->count > before)
+			break;
+	return true;
 }

@@ -8,9 +8,9 @@
 #include "doctor/doctor_visit.h"
 
 /* Adds an error when it does not. Without a scratch key, Redis before 7 is not
- * asked. The key, if one is given, must belong to this node of a cluster; it is
- * not touched. False as doctor_visit_ask, when that has been reported. */
+ * asked. If it is a node of a cluster, the locks must belong to it; their keys
+ * are not touched. False as doctor_visit_ask, when that has been reported. */
 bool doctor_write_check(struct doctor_visit *visit, const char *scratch,
-    const char *key);
+    bool is_node);
 
 #endif

@@ -309,8 +309,6 @@ check_optional(struct settings *settings, const char *name, char **rest)
 		    name);
 	else if (opts->key_count > 0)
 		check_keys(settings, rest);
-	if (opts->action == OPTS_DOCTOR && opts->key_count > 1)
-		settings_fail(settings, OPT_KEY, "%s takes one key", name);
 }
 
 /* The arguments that follow the options. */

@@ -5,6 +5,7 @@
 load ../helpers/suite
 load ../helpers/admin
 load ../helpers/connect
+load ../helpers/doctor
 load ../helpers/cluster
 load ../helpers/sentinel
 
@@ -13,36 +14,6 @@ teardown_file() { stop_suite_server; }
 
 setup() { begin_test; }
 teardown() { end_test; }
-
-# doctor STATUS [OPTION...]: the JSON is in output.
-doctor() {
-	run -"$1" --separate-stderr rlockrun --doctor --json "${@:2}"
-	[[ -z $stderr && ${#lines[@]} == 1 ]]
-}
-
-# found CHECK SEVERITY WORDS [REMEDY]: one finding is that.
-found() {
-	/usr/bin/python3 -c 'import json, sys
-document, check, severity, words, remedy = sys.argv[1:]
-for it in json.loads(document)["findings"]:
-    if it["check"] == check and it["severity"] == severity and \
-            words in it["text"] and remedy in (it["remedy"] or ""):
-        sys.exit(0)
-print(*[it for it in json.loads(document)["findings"] if it["severity"] != "ok"], sep="\n")
-sys.exit(1)' "$output" "$1" "$2" "$3" "${4:-}"
-}
-
-# all_found: checks and severities but the good ones.
-problems() {
-	/usr/bin/python3 -c 'import json, sys
-print(*[it["severity"] + ":" + it["check"] for it in json.loads(sys.argv[1])["findings"]
-        if it["severity"] != "ok"])' "$output"
-}
-
-# A server that is as the manual wants it.
-good_server() {
-	own_server --appendonly yes --appendfsync always --maxmemory-policy noeviction
-}
 
 @test "doctor: a good server and host have no warnings, and no key is left" {
 	good_server
@@ -115,103 +86,6 @@ rewritten() {
 	[[ $output == "rlockrun: cannot write to stdout: "* ]]
 }
 
-# --- access rules -------------------------------------------------------------
-
-@test "doctor: the access rules of the manual permit all that a run uses" {
-	good_server
-	manual_user
-	for dryrun in '' '+acl|dryrun +acl|whoami'; do
-		# shellcheck disable=SC2086
-		[[ -z $dryrun ]] || cli acl setuser locker $dryrun
-		doctor 0 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $(problems) == "note:info note:config "*"note:clients note:access-counted note:access-list note:access-replicas" ]]
-		found access-counted note "+zcard +hget +hdel" "ACL SETUSER locker +zcard +hget +hdel"
-		[[ $(cli dbsize) == 0 ]]
-	done
-}
-
-# That of the manual, for this test's key.
-manual_user() {
-	mapfile -t RULES < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun.1" |
-		grep -o '+[^ ]*')
-	((${#RULES[@]} >= 20))
-	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"
-}
-
-@test "doctor: each rule of the manual that is missing is found, by DRYRUN and without" {
-	good_server
-	manual_user
-	for rule in "${RULES[@]}"; do
-		cli acl setuser locker "-${rule#+}"
-		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]] ||
-			{ echo "$rule: $output" && false; }
-		cli acl setuser default "-${rule#+}" '+acl'
-		cli acl setuser locker "$rule" '+acl|dryrun' '+acl|whoami' "-${rule#+}"
-		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]]
-		cli acl setuser default "$rule"
-		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
-	done
-	[[ $(cli dbsize) == 0 ]]
-}
-
-@test "doctor: what a run cannot do without is an error, what it does without a warning" {
-	good_server
-	manual_user
-	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
-	cli acl setuser locker -blpop
-	doctor 1 -k "$KEY"
-	found access-queue warning "there is no queue: not permitted: +blpop" "ACL SETUSER locker +blpop"
-	cli acl setuser locker +blpop -pexpire
-	doctor 77 -k "$KEY"
-	found access-lock error "not permitted: +pexpire"
-	cli acl setuser locker +pexpire +acl resetkeys "~$KEY" "~{$KEY}:rlk:[finqlm]*"
-	doctor 1 -k "$KEY"
-	found access-history warning "~{$KEY}:rlk:*"
-	doctor 77 -k "$KEY" --once-per 1h
-	found access-once error "--once-per is refused"
-	# Other names than those of locks, and no scratch key among them.
-	doctor 0
-	found access-keys note "certain keys only" "name a lock by -k"
-	cli acl setuser locker -acl
-	doctor 0 -k "$KEY"
-	found access-keys note "and not \"$KEY:doctor:" "+acl|dryrun"
-	[[ $(cli dbsize) == 0 ]]
-}
-
-@test "doctor: the advised rules permit a lock of any name, and hardly another" {
-	good_server
-	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
-	for name in 'a*b' 'a b' 'x[1]y' 'a\b' "q\"t'" $'new\nline' 'a?b' 'a{b}*c' é; do
-		cli acl setuser locker on '>v' resetkeys '~nothing' +@all
-		doctor 77 -k "$name"
-		/usr/bin/python3 -c 'import json, sys
-print(*[f["remedy"] for f in json.loads(sys.argv[1])["findings"] if f["check"] == "access-lock"])' \
-			"$output" >rules
-		cli <rules
-		doctor 0 -k "$name"
-		rlockrun -k "$name" true
-		run -77 rlockrun -n -k "${name:0:1}other${name: -1}" true
-	done
-}
-
-@test "doctor: the keys of a lock that is held are not touched" {
-	hold
-	cli config resetstat
-	cli acl setuser locker on '>v' '~*' '+@all' '-acl'
-	start redis-cli -s "$SUITE_DIR/s" monitor
-	wait_until grep -q OK "out.${#STARTED[@]}"
-	MONITOR=out.${#STARTED[@]}
-	doctor 1 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-	catch_up
-	grep -q "\"SET\" \"$KEY:doctor:" "$MONITOR"
-	run ! grep -E "\"\\{?$KEY(\"|\\}:rlk)" <(grep -v EVAL "$MONITOR" | grep -v "doctor:")
-	cli acl deluser locker
-	touch "done"
-	exits_with 0 "${STARTED[0]}"
-}
-
 # --- servers that cannot be used ----------------------------------------------
 
 @test "doctor: servers that are down, hang, want a password, load or send garbage" {
@@ -275,6 +149,10 @@ is_busy() {
 	found reach error "the server is a replica" "redis-sentinel://"
 	doctor 69 -r "unix://$PWD/p0/s" --wait-replicas 2
 	found replicas error "1 replicas are online, --wait-replicas requires 2"
+	redis-cli -s "$PWD/p0/s" acl setuser locker on '>v' '~*' +@all -wait
+	doctor 77 -r "unix://locker:v@$PWD/p0/s" --wait-replicas 1
+	found access-replicas error "not permitted: +wait"
+	run -77 rl -r "unix://locker:v@$PWD/p0/s" --wait-replicas 1 true
 }
 
 # --- several servers behind one URL ---------------------------------------------

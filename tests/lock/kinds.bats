@@ -255,7 +255,7 @@ rules_of_manual() {
 	local page=$ROOT/man/rlockrun.1
 	sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$page" | grep -o '+[^ ]*'
 	if [[ ${1:-} ]]; then
-		sed -n '/^and to meet such locks/{n;p}' "$page" | grep -o '+[a-z]*'
+		sed -n '/^To acquire counted locks/,/needed/p' "$page" | grep -o '+[a-z]*'
 	fi
 }
 

@@ -1,5 +1,8 @@
-/* What a lock needs on its servers: the tier that is left. */
+/* What a lock needs on its servers: the tier that is left, and the access rules
+ * of the manual. */
 #include "lock/needs.h"
+
+#include <stdlib.h>
 
 #include "tap.h"
 
@@ -88,10 +91,115 @@ test_next_tier(void)
 	    "  is no reason to do without nested runs");
 }
 
+/* --- the manual ------------------------------------------------------- */
+
+static char manual[1 << 20];
+
+/* The rules of its section about them from one word to another, as the bits of
+ * the commands. */
+static uint64_t
+rules_between(const char *from, const char *to)
+{
+	char *section = strstr(manual, "\n.Ss Access rules");
+	char *begin = section == NULL ? NULL : strstr(section, from);
+	char *end = begin == NULL ? NULL : strstr(begin, to);
+	uint64_t commands = 0;
+	char saved;
+
+	if (end == NULL)
+		return 0;
+	saved = *end;
+	*end = '\0';
+	for (char *rule = strchr(begin, '+'); rule != NULL;
+	     rule = strchr(rule, '+')) {
+		size_t length = strcspn(++rule, " \n\\");
+
+		for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
+			if (strlen(needs_rules[i]) == length &&
+			    strncmp(rule, needs_rules[i], length) == 0)
+				commands |= NEEDS_BIT(i);
+	}
+	*end = saved;
+	return commands;
+}
+
+/* Of the rows with that check, or of all that such runs use. EVAL is a rule for
+ * itself and for all scripts. */
+static uint64_t
+commands_of(const char *check, const struct lock_config *run)
+{
+	uint64_t commands = 0;
+
+	for (const struct needs_row *row = needs_rows; *row->check != '\0';
+	     row++)
+		if (run == NULL
+			? strcmp(row->check, check) == 0
+			: needs_use_of(row, run, run->servers) == NEEDS_USED)
+			commands |= row->needs.commands;
+	if (commands & BIT(SCRIPTS))
+		commands |= BIT(EVAL);
+	return commands;
+}
+
+static void
+is_rules(uint64_t documented, uint64_t needed, const char *what)
+{
+	documented |= documented & BIT(EVAL) ? BIT(SCRIPTS) : 0;
+	ok(documented == needed, "%s", what);
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
+		if ((documented ^ needed) & NEEDS_BIT(i))
+			printf("# %s is %s\n", needs_rules[i],
+			    documented & NEEDS_BIT(i) ? "not needed"
+						      : "not documented");
+}
+
+static void
+test_manual(void)
+{
+	struct lock_config run = config;
+	uint64_t all;
+
+	run.once_ms = 1000;
+	all = commands_of(NULL, &run) | commands_of("access-digest", NULL) |
+	      commands_of("access-unlink", NULL) |
+	      commands_of("access-name", NULL);
+	is_rules(rules_between("\nACL SETUSER locker on", "\n.Ed"), all,
+	    "the rules of the manual are those of an exclusive lock");
+	is_rules(rules_between("\nTo acquire counted locks", "needed"),
+	    commands_of("access-counted", NULL) & ~all,
+	    "those of counted locks");
+	is_rules(rules_between("\n.Fl Fl wait-replicas\nneeds", ","),
+	    commands_of("access-replicas", NULL), "of --wait-replicas");
+	is_rules(rules_between("\nand several servers need", ","),
+	    commands_of("access-votes", NULL), "of several servers");
+	is_rules(rules_between("\nWith Sentinel,", "With Cluster"),
+	    commands_of("access-sentinel", NULL), "of sentinels");
+	is_rules(rules_between("\nWith Cluster,", ".Fl Fl wait-replicas"),
+	    commands_of("access-cluster", NULL), "of a cluster");
+	is_rules(rules_between("\n.Fl Fl status\nneeds", "Without"),
+	    commands_of("access-status", NULL), "of --status");
+	is_rules(rules_between("\n.Fl Fl list\nalso needs", ".Pq"),
+	    commands_of("access-list", NULL) &
+		~commands_of("access-status", NULL),
+	    "of --list");
+	is_rules(rules_between("\n.Fl Fl force-release\nalso needs", "\n.Sh"),
+	    commands_of("access-force", NULL) &
+		~commands_of("access-status", NULL),
+	    "of --force-release");
+}
+
 int
 main(void)
 {
+	FILE *file = fopen("man/rlockrun.1", "r");
+
+	if (file == NULL || fread(manual, 1, sizeof(manual) - 1, file) < 1000) {
+		perror("man/rlockrun.1");
+		return EXIT_FAILURE;
+	}
+	fclose(file);
 	test_tiers();
 	test_next_tier();
+	test_manual();
 	return tap_done();
 }

@@ -320,7 +320,7 @@ static const struct look_case {
     {{"-k", "a", "--hold", "5m", "ls"}, OPTS_HOLD, NULL},
     {{"--doctor"}, OPTS_DOCTOR, ""},
     {{"--doctor", "-k", "a", "--json"}, OPTS_DOCTOR, ""},
-    {{"--doctor", "-k", "a", "-k", "b"}, OPTS_DOCTOR, NULL},
+    {{"--doctor", "-k", "a", "-k", "b"}, OPTS_DOCTOR, ""},
     {{"--doctor", "ls"}, OPTS_DOCTOR, NULL},
     {{"--doctor", "--list"}, OPTS_DOCTOR, NULL},
     {{"--list"}, OPTS_LIST, ""},

@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# Access rules: what runs do without a permission, and what --doctor says about it.
+# shellcheck disable=SC2016,SC2034,SC2153,SC2154 # helpers and run set and use these
+
+load ../helpers/suite
+load ../helpers/admin
+load ../helpers/doctor
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() { begin_test; }
+teardown() { end_test; }
+
+# --- each permission in turn ----------------------------------------------------
+
+@test "S33: without a permission, the doctor's verdict is a run's status, and nothing stays" {
+	own_server
+	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared once \
+		nothing lock n q r +eval '+eval +evalsha' +del +zadd +zrank +zscore +zrem +hdel
+}
+
+# bats test_tags=extra
+@test "S33: each command and each key, for each kind of lock" {
+	own_server
+	"$HELPERS/denials" "$SUITE_DIR/s"
+}
+
+@test "S33: likewise without EVAL on a server that has forgotten the scripts" {
+	COLD=1 own_server
+	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared +eval '+eval +evalsha'
+}
+
+@test "doctor: each of several locks is examined" {
+	good_server
+	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" '~b' '~{b}:rlk:[fiqlnm]*' +@all
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	doctor 0 -k "$KEY"
+	doctor 1 -k "$KEY" -k b
+	found access-history warning "not permitted: ~{b}:rlk:*"
+	doctor 77 -k "$KEY" -k b -k c
+	found access-lock error "not permitted: ~c ~{c}:rlk:*"
+	run -77 rlockrun -n -k "$KEY" -k b -k c true
+	[[ -z $(keys_left) ]]
+}
+
+# --- the rules of the manual ----------------------------------------------------
+
+@test "doctor: the access rules of the manual permit all that a run uses" {
+	good_server
+	manual_user
+	for dryrun in '' '+acl|dryrun +acl|whoami'; do
+		# shellcheck disable=SC2086
+		[[ -z $dryrun ]] || cli acl setuser locker $dryrun
+		doctor 0 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $(problems) == "note:info note:config "*"note:clients note:access-counted note:access-list note:access-replicas" ]]
+		found access-counted note "+hdel" "ACL SETUSER locker +hdel"
+		[[ $(cli dbsize) == 0 ]]
+	done
+}
+
+# That of the manual, for this test's key.
+manual_user() {
+	mapfile -t RULES < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun.1" |
+		grep -o '+[^ ]*')
+	((${#RULES[@]} >= 20))
+	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"
+}
+
+@test "doctor: each rule of the manual that is missing is found, by DRYRUN and without" {
+	good_server
+	manual_user
+	for rule in "${RULES[@]}"; do
+		cli acl setuser locker "-${rule#+}"
+		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]] ||
+			{ echo "$rule: $output" && false; }
+		cli acl setuser default "-${rule#+}" '+acl'
+		cli acl setuser locker "$rule" '+acl|dryrun' '+acl|whoami' "-${rule#+}"
+		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]]
+		cli acl setuser default "$rule"
+		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
+	done
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: what a run cannot do without is an error, what it does without a warning" {
+	good_server
+	manual_user
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	cli acl setuser locker -blpop
+	doctor 1 -k "$KEY"
+	found access-doorbell warning "waiters are not woken, and ask again and again: not permitted: +blpop" "ACL SETUSER locker +blpop"
+	cli acl setuser locker +blpop -zrank
+	doctor 1 -k "$KEY"
+	found access-queue warning "there is no queue: not permitted: +zrank"
+	found access-history warning "the last run is not recorded: not permitted: +zrank"
+	cli acl setuser locker +zrank -pexpire
+	doctor 77 -k "$KEY"
+	found access-lock error "not permitted: +pexpire"
+	cli acl setuser locker +pexpire +acl resetkeys "~$KEY" "~{$KEY}:rlk:[finqlm]*"
+	doctor 1 -k "$KEY"
+	found access-history warning "~{$KEY}:rlk:*"
+	doctor 77 -k "$KEY" --once-per 1h
+	found access-once error "--once-per is refused"
+	# Other names than those of locks, and no scratch key among them.
+	doctor 0
+	found access-keys note "certain keys only" "name a lock by -k"
+	# The scratch key is denied, those of the lock are asked for.
+	cli acl setuser locker -acl
+	doctor 1 -k "$KEY"
+	found access-history warning "~{$KEY}:rlk:*"
+	doctor 77 -k "$KEY:other"
+	found access-lock error "~$KEY:other ~{$KEY:other}:rlk:*"
+	cli acl setuser locker -zadd
+	doctor 77 -k "$KEY" -s
+	[[ $(cli dbsize) == 0 ]]
+}
+
+@test "doctor: the advised rules permit a lock of any name, and hardly another" {
+	good_server
+	export RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
+	for name in 'a*b' 'a b' 'x[1]y' 'a\b' "q\"t'" $'new\nline' 'a?b' 'a{b}*c' é; do
+		cli acl setuser locker on '>v' resetkeys '~nothing' +@all
+		doctor 77 -k "$name"
+		/usr/bin/python3 -c 'import json, sys
+print(*[f["remedy"] for f in json.loads(sys.argv[1])["findings"] if f["check"] == "access-lock"])' \
+			"$output" >rules
+		cli <rules
+		doctor 0 -k "$name"
+		rlockrun -k "$name" true
+		run -77 rlockrun -n -k "${name:0:1}other${name: -1}" true
+	done
+}
+
+@test "doctor: the keys of a lock that is held are not touched" {
+	hold
+	cli config resetstat
+	cli acl setuser locker on '>v' '~*' '+@all' '-acl'
+	start redis-cli -s "$SUITE_DIR/s" monitor
+	wait_until grep -q OK "out.${#STARTED[@]}"
+	MONITOR=out.${#STARTED[@]}
+	doctor 1 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
+	catch_up
+	grep -q "\"SET\" \"$KEY:doctor:" "$MONITOR"
+	run ! grep -E "\"\\{?$KEY(\"|\\}:rlk)" <(grep -v EVAL "$MONITOR" | grep -v "doctor:")
+	cli acl deluser locker
+	touch "done"
+	exits_with 0 "${STARTED[0]}"
+}
