@@ -15,21 +15,56 @@ handshake_refuse(struct handshake *handshake, const char *why)
 		    why);
 }
 
+/* What servers say that have understood AUTH, in words of their own, so that a
+ * password which is one of these words is not in there. */
+static const char *
+fixed_words(const char *error)
+{
+	static const char *const sentences[] = {
+	    "ERR AUTH <password> called without any password configured for "
+	    "the default user. Are you sure your configuration is correct?",
+	    "ERR Client sent AUTH, but no password is set",
+	    "ERR invalid password",
+	    "ERR max number of clients reached",
+	    "WRONGPASS invalid username-password pair or user is disabled.",
+	    "DENIED",
+	    "LOADING",
+	    "MASTERDOWN",
+	    "NOAUTH",
+	    "NOPERM",
+	    "WRONGPASS",
+	};
+
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences); i++)
+		if (reply_is(error, sentences[i]))
+			return sentences[i];
+	return NULL;
+}
+
 /* A server that does not know AUTH repeats its arguments, cut somewhere. */
+static const char *
+without_password(const char *error, const char *password)
+{
+	const char *fixed = fixed_words(error);
+
+	if (!reply_is(error, "ERR unknown") &&
+	    (password == NULL || strstr(error, password) == NULL))
+		return error;
+	return fixed != NULL ? fixed : "ERR it does not know the command AUTH";
+}
+
 static void
 on_auth(void *arg, const struct reply *reply)
 {
 	struct handshake *handshake = arg;
 	const char *error = value_error(reply->value);
-	const char *password = handshake->password;
 
 	if (error == NULL)
 		return;
-	if (password == NULL && reply_is(error, "WRONGPASS"))
+	if (handshake->password == NULL && reply_is(error, "WRONGPASS"))
 		error = "NOAUTH no password was given for that user";
-	else if (reply_is(error, "ERR unknown") ||
-		 (password != NULL && strstr(error, password) != NULL))
-		error = "ERR it does not know the command AUTH";
+	else
+		error = without_password(error, handshake->password);
 	handshake_refuse(handshake, error);
 }
 

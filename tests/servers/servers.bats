@@ -128,6 +128,22 @@ user() {
 	run -77 rl -w 5 -r "unix://:wrong@$SUITE_DIR/s" true
 }
 
+@test "a password that is a word of the server's reply gets the same advice" {
+	local password advice='(leave the password out, or name a user by --user); command not started'
+	own_server
+	for password in secret password default p ERR '<password>'; do
+		RLOCKRUN_PASSWORD=$password run -77 rl true
+		[[ $output == *": ERR AUTH <password> called without any password"*" $advice" ]]
+		RLOCKRUN_PASSWORD=$password run -77 "$RLOCKRUN" --doctor
+		[[ $output == *"ERR AUTH <password> called"*"-> leave the password out"* ]]
+	done
+	cli config set requirepass secret
+	for password in wrong user WRONGPASS invalid; do
+		RLOCKRUN_PASSWORD=$password run -77 rl true
+		[[ $output == *": WRONGPASS invalid username-password pair or user is disabled. (check the user and the password); "* ]]
+	done
+}
+
 @test "a run inside a job reports that it does not inherit the password" {
 	local action
 	own_server --requirepass secret
