@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "redis/reply.h"
+#include "redis/sentinel.h"
 
-enum { ADDRESS_MAX = 320, SENTINELS_ENOUGH = 3 };
+enum { ADDRESS_MAX = SENTINEL_HOST_MAX + 8, SENTINELS_ENOUGH = 3 };
 
 /* What they say, one after the other. */
 struct poll {
@@ -41,17 +42,22 @@ warn(struct poll *poll, const char *label, const char *text)
 static void
 note_address(struct poll *poll, const char *label, const struct value *value)
 {
-	const char *host = value_text(value_at(value, 0));
-	const char *port = value_text(value_at(value, 1));
 	char address[ADDRESS_MAX], text[2 * ADDRESS_MAX + 64];
+	struct sentinel_address named;
 
-	if (host == NULL || port == NULL) {
+	if (value_is_nil(value)) {
 		warn(poll, label, "it knows no such master");
 		findings_set_remedy(poll->findings,
 		    "check the name in the URL, or add it by SENTINEL MONITOR");
 		return;
 	}
-	snprintf(address, sizeof(address), "%.255s:%.16s", host, port);
+	if (!sentinel_read_address(&named, value)) {
+		warn(poll, label, "it names no address of the primary");
+		findings_set_remedy(poll->findings,
+		    "check that it is a sentinel, or take it out of the URL");
+		return;
+	}
+	snprintf(address, sizeof(address), "%s:%d", named.host, named.port);
 	if (poll->address[0] == '\0') {
 		memcpy(poll->address, address, sizeof(address));
 	} else if (strcmp(poll->address, address) != 0) {

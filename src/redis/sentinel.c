@@ -16,7 +16,7 @@ enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
 /* What a server that is no sentinel answers. */
 #define UNKNOWN_COMMAND "ERR unknown command"
 
-enum { WHY_MAX = 512, HOST_MAX = 256 };
+enum { WHY_MAX = 512 };
 
 /* What the sentinels answered since they were asked. */
 struct tally {
@@ -37,8 +37,7 @@ struct sentinel {
 	int64_t ask_ms;
 	int64_t deadline;
 	int64_t found_at; /* CLOCK_NEVER while the primary is not known */
-	char host[HOST_MAX];
-	int port;
+	struct sentinel_address address;
 	char why[WHY_MAX];
 	char refusal[WHY_MAX - sizeof("sentinel")]; /* the last one */
 };
@@ -121,8 +120,8 @@ sentinel_has_moved(const struct sentinel *here, const struct sentinel *there)
 	return here->found_at != CLOCK_NEVER &&
 	       there->found_at != CLOCK_NEVER &&
 	       here->found_at >= there->found_at &&
-	       (here->port != there->port ||
-		   strcmp(here->host, there->host) != 0);
+	       (here->address.port != there->address.port ||
+		   strcmp(here->address.host, there->address.host) != 0);
 }
 
 /* --- asking ----------------------------------------------------------- */
@@ -230,19 +229,20 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 	    (error != NULL && reply_is(error, UNKNOWN_COMMAND));
 }
 
-static bool
-take_address(struct sentinel *sentinel, const struct value *value)
+bool
+sentinel_read_address(struct sentinel_address *address,
+    const struct value *value)
 {
 	const char *host = value_text(value_at(value, 0));
 	const char *digits = value_text(value_at(value, 1));
 	int64_t port;
 
 	if (host == NULL || digits == NULL || *host == '\0' ||
-	    strlen(host) >= sizeof(sentinel->host) ||
+	    strlen(host) >= sizeof(address->host) ||
 	    num_int(digits, 1, 65535, &port) == -1)
 		return false;
-	snprintf(sentinel->host, sizeof(sentinel->host), "%s", host);
-	sentinel->port = (int)port;
+	snprintf(address->host, sizeof(address->host), "%s", host);
+	address->port = (int)port;
 	return true;
 }
 
@@ -253,15 +253,15 @@ on_reply(void *arg, const struct reply *reply)
 
 	if (!sentinel->asking)
 		return;
-	if (take_address(sentinel, reply->value)) {
+	if (sentinel_read_address(&sentinel->address, reply->value)) {
 		move(sentinel, sentinel->asked, 0);
 		sentinel->doubtful = true;
 		sentinel->ask_ms = ASK_MIN_MS;
 		sentinel->found_at = clock_now();
 		sentinel->asking = false;
 		conn_drop(sentinel->conns[0]);
-		conn_found(sentinel->primary, sentinel->host, sentinel->port,
-		    CLOCK_NEVER);
+		conn_found(sentinel->primary, sentinel->address.host,
+		    sentinel->address.port, CLOCK_NEVER);
 		return;
 	}
 	if (value_is_nil(reply->value)) {

@@ -10,6 +10,19 @@
 #include "base/loop.h"
 #include "redis/conn.h"
 #include "redis/url.h"
+#include "redis/value.h"
+
+enum { SENTINEL_HOST_MAX = 256 };
+
+struct sentinel_address {
+	char host[SENTINEL_HOST_MAX];
+	int port;
+};
+
+/* What SENTINEL get-master-addr-by-name was answered. False if that is no
+ * address; then it is not changed. */
+bool sentinel_read_address(struct sentinel_address *address,
+    const struct value *value);
 
 struct sentinel;
 

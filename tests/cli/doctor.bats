@@ -185,6 +185,19 @@ is_busy() {
 	found sentinels warning "it names 127.0.0.1:11111 as the primary, another sentinel 127.0.0.1:${PORTS[0]}"
 }
 
+@test "doctor: a sentinel whose reply is no address is damaged, as for a run" {
+	for address in 0 99999 -1 x '11111 '; do
+		set -- "$address"
+		[[ $address != *' ' ]] || set -- 11111 ''
+		false_sentinel "$@"
+		doctor 69 -r "redis-sentinel://127.0.0.1:$PORT/primary" --server-timeout 1s
+		found sentinels warning "it names no address of the primary"
+		found reach error "an answer that is not understood"
+		[[ $output != *agree* ]]
+		run -69 rl -r "redis-sentinel://127.0.0.1:$PORT/primary" --server-timeout 1s true
+	done
+}
+
 has_no_quorum() {
 	[[ $(redis-cli -s "$PWD/s0/s" sentinel ckquorum primary) == NOQUORUM* ]]
 }

@@ -23,7 +23,9 @@ is_replica() {
 	[[ $(at "$1" role 2>/dev/null) == slave* ]]
 }
 
-# false_sentinel PORT: a sentinel that says the primary is there; its own is PORT.
+# false_sentinel PORT [HOST]: a sentinel that says the primary is there; its own is
+# PORT.
 false_sentinel() {
-	serve_text "+OK\r\n*2\r\n\$9\r\n127.0.0.1\r\n\$5\r\n$1\r\n"
+	local host=${2-127.0.0.1}
+	serve_text "+OK\r\n*2\r\n\$${#host}\r\n$host\r\n\$${#1}\r\n$1\r\n"
 }
