@@ -7,27 +7,30 @@
 
 enum { DAY_S = 24 * 60 * 60, DAYS_ENOUGH = 14 };
 
+/* whose: "the server's". */
 static void
-add_certificate(struct findings *findings, const struct tls_session *session)
+add_certificate(struct findings *findings, const char *whose,
+    const struct tls_expiry *expiry)
 {
-	int64_t days = session->expires_in_s / DAY_S;
+	int64_t days = expiry->in_s / DAY_S;
 
-	if (!session->expiry_known)
+	if (!expiry->known)
 		return;
 	if (days >= DAYS_ENOUGH) {
 		findings_add(findings, FINDING_OK, "certificate",
-		    "the server's is valid for %" PRId64 " days", days);
+		    "%s is valid for %" PRId64 " days", whose, days);
 		return;
 	}
-	if (days < 1)
+	if (expiry->in_s < 0)
 		findings_add(findings, FINDING_WARNING, "certificate",
-		    "the server's expires within a day: then no run gets a "
-		    "lock");
+		    "%s has expired", whose);
+	else if (days < 1)
+		findings_add(findings, FINDING_WARNING, "certificate",
+		    "%s expires within a day: then no run gets a lock", whose);
 	else
 		findings_add(findings, FINDING_WARNING, "certificate",
-		    "the server's expires in %" PRId64
-		    " day%s: then no run gets a lock",
-		    days, days == 1 ? "" : "s");
+		    "%s expires in %" PRId64 " day%s: then no run gets a lock",
+		    whose, days, days == 1 ? "" : "s");
 	findings_set_remedy(findings, "renew it");
 }
 
@@ -49,7 +52,10 @@ doctor_tls_describe(struct doctor_visit *visit)
 	if (server_describe_tls(visit->server, &session)) {
 		findings_add(visit->findings, FINDING_OK, "tls", "%s, %s",
 		    session.protocol, session.cipher);
-		add_certificate(visit->findings, &session);
+		add_certificate(visit->findings, "the server's",
+		    &session.server_expiry);
+		add_certificate(visit->findings, "that of --tls-cert",
+		    &session.own_expiry);
 	} else if (!endpoint->tls && !is_local(visit)) {
 		findings_add(visit->findings, FINDING_NOTE, "tls",
 		    "the connection is not encrypted%s",

@@ -59,8 +59,12 @@ struct reread *tls_context_reread(struct tls_context *context);
 struct tls_session {
 	char protocol[16];
 	char cipher[64];
-	bool expiry_known;
-	int64_t expires_in_s; /* the server's certificate; negative: it has */
+	/* The certificates of the server and of ours, until when they are
+	 * valid: negative, they have expired. */
+	struct tls_expiry {
+		bool known;
+		int64_t in_s;
+	} server_expiry, own_expiry;
 };
 
 /* OpenSSL's version and where it comes from, or why there is none: at most

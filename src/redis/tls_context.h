@@ -47,6 +47,7 @@
 	DO(SSL_get_current_cipher)             \
 	DO(SSL_CIPHER_get_name)                \
 	DO(SSL_get_peer_cert_chain)            \
+	DO(SSL_get_certificate)                \
 	DO(X509_VERIFY_PARAM_set1_host)        \
 	DO(X509_VERIFY_PARAM_set1_ip_asc)      \
 	DO(X509_VERIFY_PARAM_set_hostflags)    \

@@ -257,7 +257,7 @@ cluster_is_down() {
 	doctor 69 -r "unix://$PWD/a/s" -r "unix://$PWD/c/s" -r "unix://$PWD/d/s"
 }
 
-@test "doctor: TLS, its cipher and the days of the certificate" {
+@test "doctor: TLS, its cipher and the days of both certificates" {
 	make_certificates
 	certify 30
 	start_tls_server "$PWD/tls" days
@@ -274,6 +274,26 @@ cluster_is_down() {
 	start_tls_server "$PWD/tls" days
 	doctor 1 -r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
 	found certificate warning " day: then"
+	stop_server "$PWD/tls"
+
+	certify 30
+	start_tls_server "$PWD/tls" days --tls-auth-clients yes
+	ours=(-r "rediss://127.0.0.1:$PORT" --tls-ca "$CERTIFICATES/ca.crt"
+		--tls-cert "$CERTIFICATES/days.crt" --tls-key "$CERTIFICATES/days.key")
+	doctor 1 "${ours[@]}"
+	found certificate ok "that of --tls-cert is valid for"
+	certify 3
+	doctor 1 "${ours[@]}"
+	found certificate warning "that of --tls-cert expires in" "renew it"
+	found certificate ok "the server's is valid for"
+	certify 0
+	wait_until has_expired
+	doctor 69 "${ours[@]}"
+	found reach error "our certificate has expired"
+}
+
+has_expired() {
+	! openssl x509 -checkend 0 -noout -in "$CERTIFICATES/days.crt" >/dev/null
 }
 
 # certify DAYS: the certificate `days`.
