@@ -31,6 +31,7 @@ static const struct field info_fields[] = {
 	NUMBER("loading", loading),
 	TEXT("role", role),
 	TEXT("redis_mode", mode),
+	TEXT("server_mode", mode), /* of Valkey */
 	NUMBER("maxmemory", maxmemory),
 	NUMBER("used_memory", used_memory),
 	TEXT("maxmemory_policy", policy),

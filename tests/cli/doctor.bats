@@ -31,9 +31,9 @@ teardown() { end_test; }
 	doctor 1
 	[[ $(problems) == "warning:eviction warning:persistence" ]]
 	found eviction warning "maxmemory-policy is allkeys-lru" \
-		"CONFIG SET maxmemory-policy noeviction, and in redis.conf: maxmemory-policy noeviction"
+		"CONFIG SET maxmemory-policy noeviction, and in $CONF: maxmemory-policy noeviction"
 	found persistence warning "a restart loses all locks" \
-		"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in redis.conf: appendonly yes, appendfsync always"
+		"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in $CONF: appendonly yes, appendfsync always"
 	cli config set maxmemory-policy noeviction
 	cli config set appendonly yes
 	cli config set appendfsync always
@@ -125,7 +125,7 @@ rewritten() {
 	wait_until is_busy
 	doctor 69
 	[[ $(problems) == "error:reach" ]]
-	found reach error "BUSY Redis is busy running a script"
+	found reach error "is busy running a script"
 	cli script kill
 }
 

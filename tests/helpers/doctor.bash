@@ -1,6 +1,6 @@
 # --doctor: its findings, and a server without any.
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # bats sets output, stderr and lines
+# shellcheck disable=SC2034,SC2154 # bats sets output and lines, suites use CONF
 
 # doctor STATUS [OPTION...]: the JSON is in output.
 doctor() {
@@ -26,6 +26,10 @@ problems() {
 print(*[it["severity"] + ":" + it["check"] for it in json.loads(sys.argv[1])["findings"]
         if it["severity"] != "ok"])' "$output"
 }
+
+# The name of the configuration file of this server.
+CONF=redis.conf
+[[ $(redis-server --version 2>/dev/null) != *[Vv]alkey* ]] || CONF=valkey.conf
 
 # A server that is as the manual wants it.
 good_server() {

@@ -31,6 +31,10 @@ test_info(void)
 	is_int(server.replicas, 2, "replicas");
 	is_int(server.replicas_online, 1, "those online");
 	is_text(server.role, "master", "a line without an end");
+	doctor_server_read_info(&server, "redis_mode:cluster\r\n");
+	ok(doctor_server_is_node(&server), "a node of a Redis Cluster");
+	doctor_server_read_info(&server, "server_mode:sentinel\r\n");
+	is_text(server.mode, "sentinel", "Valkey's word for the mode");
 }
 
 static void
