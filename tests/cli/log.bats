@@ -145,7 +145,7 @@ teardown() { end_test; }
 }
 
 @test "a name never makes a second line, nor invalid JSON, and a line is bounded" {
-	local names=($'\e[31mred' '"quoted\"' $'no \xff UTF-8' $'wide \u754c' $'tab\t')
+	local names=($'\e[31mred' '"quoted\"' $'no \xff UTF-8' 'wide 界' $'tab\t')
 	local long options=()
 	long=$(printf '%0960d' 7 | tr 0 '\001')
 	for i in {1..26}; do names+=("$i$long"); done

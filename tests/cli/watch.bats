@@ -156,7 +156,7 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 @test "watch: any size of the terminal, down to one column" {
 	own_server
 	bulk 30
-	held $'wide:\u65e5\u672c\u8a9e\u306e\u9577\u3044\u540d\u524d:\u65e5\u672c\u8a9e' h 9
+	held wide:日本語の長い名前:日本語 h 9
 	watch
 	sees ', 9 not shown '
 	for size in '3 10' '1 1' '6 40' '50 200'; do

@@ -525,7 +525,7 @@ ops@example.com
 	command -v curl >/dev/null || skip 'no curl'
 	start_web
 	export CHAT_URL=http://127.0.0.1:$PORT/room
-	name=$'a"b\\c\nd\e[31m\u00e9\xff'
+	name=$'a"b\\c\nd\e[31mé\xff'
 	run -3 --separate-stderr with_hook chat -k "$name" -- sh -c 'exit 3'
 	[[ -z $stderr && $(wc -l <requests) == 1 ]]
 	/usr/bin/python3 - <<'END'
