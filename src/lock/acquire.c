@@ -96,10 +96,8 @@ try_without_keys(struct lock *lock, const char *words, bool refused)
 
 	if (tier == 0)
 		return false;
-	if (lock->queue.position != -1 && tier < CLAIM_WITH_QUEUE) {
-		lock_send_undo(lock, QUORUM_UNDO, true);
-		lock->queue.position = -1;
-	}
+	if (tier < CLAIM_WITH_QUEUE)
+		release_leave_queue(lock);
 	claim->tier = tier;
 	if (claim->tier == CLAIM_WITH_QUEUE)
 		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));

@@ -49,6 +49,22 @@ leave_out_helpers(struct lock *lock)
 	lock->claim.tier = CLAIM_KEY_ONLY;
 }
 
+void
+release_leave_queue(struct lock *lock)
+{
+	const struct key_names *keys = &lock->claim.keys;
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
+	struct request request;
+
+	if (lock->queue.position == -1)
+		return;
+	request_leave(&request, &lock->claim, keys->queue);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+	request_leave(&request, &lock->claim, keys->alive);
+	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock->queue.position = -1;
+}
+
 static void
 on_error(struct lock *lock, const struct reply *reply, const char *words)
 {
@@ -58,6 +74,7 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 	if (lock->failure == 0)
 		lock_note_error(lock, "error from", reply->label, words);
 	if (verdict == REPLY_REPORT) {
+		release_leave_queue(lock);
 		finish(lock);
 		return;
 	}

@@ -31,6 +31,11 @@ void release_at_once(struct lock *lock);
 /* RELEASING, until a moment from now: undoes what a try may have got. */
 void release_withdraw(struct lock *lock);
 
+/* Removes us from the queue by plain commands, as the scripts are refused. A
+ * waiter that only stopped its heartbeats would delay the next one until it
+ * counts as dead. */
+void release_leave_queue(struct lock *lock);
+
 /* The same after a silence that has lasted too long: nobody waits for the
  * reply, unless the connection was blocked. */
 void release_silently(struct lock *lock);

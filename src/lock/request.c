@@ -360,6 +360,14 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 }
 
 void
+request_leave(struct request *request, const struct claim *claim,
+    const char *key)
+{
+	begin(request);
+	ADD(request, "ZREM", key, claim->waiter);
+}
+
+void
 request_notify(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count)
 {

@@ -75,6 +75,10 @@ void request_undo(struct request *request, const struct claim *claim);
 void request_doorbell(struct request *request, const struct claim *claim,
     int64_t ms);
 
+/* Removes our name from this key of the queue, without a script. */
+void request_leave(struct request *request, const struct claim *claim,
+    const char *key);
+
 /* Rings the doorbells of these waiters. Nothing to send without any, if
  * a name is none, or when memory is out: a doorbell is a hint. */
 void request_notify(struct request *request, const struct key_names *keys,

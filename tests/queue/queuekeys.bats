@@ -93,6 +93,56 @@ becomes_useless() {
 	becomes_useless "$L"
 }
 
+# has_left: nothing in the queue says that somebody waits.
+has_left() { [[ $(cli exists "$Q" "$L") == 0 ]]; }
+
+# enqueued [OPTION...]: a rlockrun that waits behind another client.
+enqueued() {
+	cli set "$KEY" other
+	start "$RLOCKRUN" -k "$KEY" "$@" touch ran
+	wait_until grep -q '; waiting' "$ERR"
+	[[ $(cli zcard "$Q") == 1 && $(cli zcard "$L") == 1 ]]
+}
+
+@test "a waiter that an error ends for good leaves the queue" {
+	for option in -x --shared --once-per=1h; do
+		enqueued "$option"
+		cli hset "{$KEY}hash" a b
+		cli rename "{$KEY}hash" "$KEY"
+		exits_with 76 "$PID"
+		has_left
+		[[ ! -e ran && $(cli hget "$KEY" a) == b ]]
+		cli del "$KEY"
+	done
+}
+
+@test "a waiter that is refused leaves the queue" {
+	not_over cluster
+	for rule in '-eval -evalsha' "resetkeys ~{$KEY}*" -set; do
+		cli acl setuser "$KEY" on '>secret' '~*' +@all
+		enqueued --user "$KEY" --password-file <(echo secret)
+		# shellcheck disable=SC2086 # a rule is several words
+		cli acl setuser "$KEY" $rule
+		[[ $rule == -set ]] && cli del "$KEY"
+		exits_with 77 "$PID"
+		has_left
+		[[ ! -e ran ]]
+	done
+	cli del "$KEY"
+	cli acl deluser "$KEY"
+}
+
+@test "a waiter that goes on without the queue leaves it" {
+	enqueued
+	cli rpush "{$KEY}list" damaged
+	cli rename "{$KEY}list" "$L"
+	wait_until grep -q 'the queue cannot be used' "$ERR"
+	wait_until eval '[[ $(cli exists "$Q") == 0 ]]'
+	cli del "$L" "$KEY"
+	exits_with 0 "$PID"
+	[[ -e ran ]]
+}
+
 @test "without doorbells that can be rung waiters poll" {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order

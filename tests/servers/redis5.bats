@@ -141,7 +141,7 @@ fails_once() {
 	wait_until eval '(($(connections) == 5))'
 	touch "done"
 	exits_with 0 "$PID"
-	fails_once "The user executing the script can't run this command or subcommand"
+	fails_once "The user executing the script can't access at least one of the keys mentioned in the command arguments"
 	run -0 --separate-stderr rl -v true
 	[[ $stderr == *"the run is not recorded"* ]]
 	rules redis5 "answer:EVAL::-@user_script: 10: The user executing the script can't run this command or subcommand (SET)"
