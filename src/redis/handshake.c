@@ -15,14 +15,13 @@ handshake_refuse(struct handshake *handshake, const char *why)
 		    why);
 }
 
-/* What servers say that have understood AUTH, in words of their own, so that a
- * password which is one of these words is not in there. */
+/* How a server that understands AUTH refuses us, or NULL. These are our copies:
+ * a password that is one of their words is not repeated by them. */
 static const char *
 fixed_words(const char *error)
 {
 	static const char *const sentences[] = {
-	    "ERR AUTH <password> called without any password configured for "
-	    "the default user. Are you sure your configuration is correct?",
+	    "ERR AUTH <password> called without any password configured",
 	    "ERR Client sent AUTH, but no password is set",
 	    "ERR invalid password",
 	    "ERR max number of clients reached",
