@@ -41,7 +41,7 @@ FIELDS = {
             "wait_replicas": (NUMBER, NOTHING), "kill_after_ms": (NUMBER, NOTHING),
             "server_timeout_ms": (NUMBER,), "job": JOBS, "job_ms": (NUMBER, NOTHING),
             "job_status": (NUMBER,), "outer": (NUMBER, NOTHING), "options": (LIST,),
-            "sinks": (FLAG,)},
+            "sinks": (FLAG,), "disk_ms": (NUMBER,)},
     "process": {"run": (NUMBER,), "pid": (NUMBER,), "root": (FLAG,), "alive": (NUMBER,),
                 "end": (NUMBER, NOTHING), "status": (NUMBER, NOTHING),
                 "token": (TEXT, NOTHING), "fence": (NUMBER, NOTHING), "saw": (LIST,)},

@@ -14,6 +14,8 @@ SERVER_FAULT_MS = {"one": 1400, "tls": 1400, "sentinel": 1000, "cluster": 1000,
 BURST = 15  # runs that come at once at the beginning
 PAIRED = 15  # of 100 stops of a wrapper, which strike its guard as well
 LONGEST_TTL_MS = 3000
+SLOW_DISKS = 15  # of 100 runs with a log and metrics: each call of theirs takes longer
+SLOW_DISK_MS = 30
 MIN_UPTIME_MS = 4000  # of a server that counts for a majority
 
 # Locks by their use, with the part of runs that want them. `multi` wants two of three.
@@ -242,6 +244,7 @@ class Plan:
         if self.chance(4) and not is_redlock(self.topology):
             run["more"] += ["--max-waiters", "4"]
         run["sinks"] = self.chance(50)
+        run["disk_ms"] = SLOW_DISK_MS if run["sinks"] and self.chance(SLOW_DISKS) else 0
 
     def companions(self, faults):
         for fault in [] if is_redlock(self.topology) else faults:

@@ -11,8 +11,8 @@ import time
 import plan
 from left import keys_left
 from page import Page, now_us
-from processes import (command_of, descendants_of, guard_of, is_zombie, open_process,
-                       reap_orphans, signal_process)
+from processes import (children_of, command_of, descendants_of, guard_of, is_zombie, name_of,
+                       open_process, reap_orphans, signal_process)
 from reports import Reports
 from sample import Sampler
 
@@ -181,7 +181,8 @@ class Play:
                 self.job, self.page.path, inner["run"], "short", inner["job_ms"],
                 inner["job_status"], self.bits(inner["keys"]), int(inner["wait_all"]),
                 action["run"]]
-        return [str(word) for word in self.locked(action) + job]
+        words = [str(word) for word in self.locked(action) + job]
+        return self.reports.slow_disk(action["disk_ms"]) + words if action["disk_ms"] else words
 
     def bits(self, keys):
         return f"{sum(1 << self.keys.index(key) for key in keys):x}"
@@ -333,7 +334,7 @@ class Play:
         """Pids of processes that are no part of what is tried here."""
         of_fleet = [process.pid for node in self.fleet.nodes
                     for process in (node.process, node.wire) if process]
-        return {*of_fleet, *(tracer.pid for tracer in self.tracers)}
+        return {*of_fleet, *(tracer.pid for tracer in self.tracers), *disks_below(os.getpid())}
 
     def strangers(self):
         started = {run.process.pid for run in self.live.values()}
@@ -414,8 +415,14 @@ class Play:
 def nested_in(run):
     """What is different in the run nested in the job of that one."""
     late = run["job"] == "joining"
-    return {"run": run["run"] + plan.NESTED, "job": "short", "max_run_ms": None, "sinks": False,
+    return {"run": run["run"] + plan.NESTED, "job": "short", "max_run_ms": None,
+            "sinks": False, "disk_ms": 0,
             "min_hold_ms": 0, "wait_ms": plan.JOIN_WAIT_MS if late else None}
+
+
+def disks_below(pid):
+    """What makes a disk slow, which ends with its run."""
+    return [child for child in children_of(pid) if name_of(child) == "strace"]
 
 
 def fields_of(record):

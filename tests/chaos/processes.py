@@ -47,15 +47,17 @@ def is_zombie(pid):
     return fields[0] in "ZX" and int(fields[17]) <= 1
 
 
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def guard_of(pid):
-    for child in children_of(pid):
-        try:
-            with open(f"/proc/{child}/comm", encoding="utf-8") as file:
-                if file.read().strip() == "rlockrun-guard":
-                    return child
-        except OSError:
-            pass
-    return None
+    guards = (child for child in children_of(pid) if name_of(child) == "rlockrun-guard")
+    return next(guards, None)
 
 
 def command_of(pid):

@@ -22,6 +22,13 @@ class Reports:
         return ["--label", LABEL + str(number), "--log-to", self.log, "--log-format", "json",
                 "--hook", note, "--metrics", self.metrics]
 
+    def slow_disk(self, ms):
+        """What a run is started by if each of its calls to its log and metrics is to take so
+        much longer. strace is no parent of the run then, and ends with it."""
+        calls = "openat,newfstatat,unlinkat,read,writev,renameat2"
+        return ["strace", "-D", "-qq", "-o", "/dev/null", "-P", self.log, "-P", self.metrics,
+                "-e", "trace=" + calls, "-e", f"inject={calls}:delay_enter={ms * 1000}"]
+
     def count(self):
         """The fields of a record for each lock: how many of its runs the metrics have."""
         counts = collections.Counter()
