@@ -143,6 +143,8 @@ begin_update(struct metrics_sink *sink, struct lock_metrics *lock)
 
 	metrics_file_begin(&lock->file, &lock->changes, is_shown ? &run : NULL);
 	metrics_init(&lock->changes);
+	/* It may become due again meanwhile. */
+	lock->writing = WRITING_NOTHING;
 }
 
 /* What has changed since it began is the newer. */
@@ -159,8 +161,8 @@ static void
 end_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	lock->writing =
-	    result == METRICS_UPDATE_BUSY ? WRITING_BUSY : WRITING_NOTHING;
+	if (result == METRICS_UPDATE_BUSY && lock->writing == WRITING_NOTHING)
+		lock->writing = WRITING_BUSY;
 	if (result == METRICS_UPDATE_BUSY || result == METRICS_UPDATE_FAILED)
 		take_back(lock);
 	if (result == METRICS_UPDATE_FAILED)
@@ -179,6 +181,16 @@ find(struct metrics_sink *sink, enum writing writing)
 		if (sink->locks[i].writing == writing)
 			return &sink->locks[i];
 	return NULL;
+}
+
+/* The one that is being updated, or else the next one; NULL: none. */
+static struct lock_metrics *
+find_next(struct metrics_sink *sink)
+{
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		if (metrics_file_is_updating(&sink->locks[i].file))
+			return &sink->locks[i];
+	return find(sink, WRITING_DUE);
 }
 
 static void
@@ -250,7 +262,7 @@ static bool
 write_step(void *arg)
 {
 	struct metrics_sink *sink = arg;
-	struct lock_metrics *lock = find(sink, WRITING_DUE);
+	struct lock_metrics *lock = find_next(sink);
 	enum metrics_update result;
 
 	if (lock == NULL)
@@ -284,6 +296,7 @@ cancel_updates(struct metrics_sink *sink)
 			continue;
 		metrics_file_cancel(&lock->file);
 		take_back(lock);
+		lock->writing = WRITING_DUE;
 	}
 }
 
@@ -294,6 +307,8 @@ warn_slow(struct metrics_sink *sink)
 	struct lock_metrics *lock;
 	int count = 0;
 
+	if (first == NULL)
+		return;
 	for (; (lock = find(sink, WRITING_DUE)) != NULL; count++)
 		lock->writing = WRITING_NOTHING;
 	warn_not_written(sink, first, "the disk is too slow");
@@ -310,8 +325,10 @@ write_last(struct metrics_sink *sink)
 	cancel_updates(sink);
 	mark_due(sink);
 	backlog_add(&sink->backlog);
-	if (!backlog_finish(&sink->backlog))
+	if (!backlog_finish(&sink->backlog)) {
+		cancel_updates(sink);
 		warn_slow(sink);
+	}
 }
 
 /* --- events ----------------------------------------------------------- */
