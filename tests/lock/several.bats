@@ -206,11 +206,14 @@ await_monitor() {
 	wait_until grep -q the-end out.1
 }
 
-@test "taken in the order of the keys, freed in reverse, whatever order was given" {
+# The releases travel on a connection each, and the server may read these in any
+# order.
+@test "taken in the order of the keys, whatever order was given, and all are freed" {
 	start_monitor
 	rl_keys '3 1 2' -- true
 	await_monitor
-	[[ $(seen_by_monitor | grep -v PEXPIRE | xargs) == "SET 1 SET 2 SET 3 DEL 3 DEL 2 DEL 1" ]]
+	[[ $(seen_by_monitor | grep SET | xargs) == "SET 1 SET 2 SET 3" ]]
+	[[ $(seen_by_monitor | grep DEL | sort | xargs) == "DEL 1 DEL 2 DEL 3" ]]
 }
 
 # Scripts that are sent as a whole are renewals: the server knows all others.
@@ -222,12 +225,13 @@ await_monitor() {
 	[[ $(grep -ic '\] "EVAL" ' out.1) == 3 ]]
 }
 
-@test "what is held already is freed in reverse when one cannot be acquired" {
+@test "what is held already is freed when one cannot be acquired" {
 	start_monitor
 	take_foreign 3
 	run -75 rl_keys '3 1 2' -n -- true
 	await_monitor
-	[[ $(seen_by_monitor | xargs) == "SET 1 SET 2 DEL 2 DEL 1" ]]
+	[[ $(seen_by_monitor | grep SET | xargs) == "SET 1 SET 2" ]]
+	[[ $(seen_by_monitor | grep DEL | sort | xargs) == "DEL 1 DEL 2" ]]
 	cli del "$KEY:3"
 }
 
