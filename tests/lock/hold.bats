@@ -75,7 +75,7 @@ is_shown() {
 	run -0 rlockrun --status --json -k "$KEY"
 	is '[(h["hold"], h["ended"], h["user"], h["label"], h["command"]) for h in it["holders"]], 0 < it["ttl_ms"] <= 7200000' \
 		"([(True, False, 'deploy', 'db migration', None)], True)"
-	rlockrun --list "$KEY" | grep -qE "^$KEY +exclusive +[^ ]+ +- +deploy +0s +1h59m hold +0 +[0-9]+  db migration$"
+	rlockrun --list "$KEY" | grep -qE "^$KEY +exclusive +[^ ]+ +- +deploy +[0-9]+s +1h59m hold +0 +[0-9]+  db migration$"
 	run -0 rlockrun --list --json "$KEY"
 	has_json '"hold":true'
 }

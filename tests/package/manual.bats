@@ -193,7 +193,7 @@ own_locker() {
 	own_server
 	unset RLOCKRUN_PREFIX
 	read -ra words <<<"$(blocks 'Access rules' | sed '/^#/d; s/>PASSWORD/>secret/' | tr '\n' ' ')"
-	read -ra more <<<"$(sed -n '/^and to meet such locks/{n;s/^.Ql //p}' "$MANUAL")"
+	read -ra more <<<"$(sed -n '/^To acquire counted locks/,/needed/s/^.Ql +/+/p' "$MANUAL")"
 	cli "${words[@]}" "${more[@]}"
 	export RLOCKRUN_REDIS=unix://locker:secret@$SUITE_DIR/s
 }
