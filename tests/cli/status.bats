@@ -273,7 +273,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 		run -0 rlockrun --status --json -k "$KEY"
 		has_json '"fence":null,"kind"' '"nested":1' '"waiting":2'
 	done
-	has_json '"pid":null,"user":null'
+	has_json '"host":"h","pid":null,"user":"u"'
 }
 
 # bats test_tags=extra

@@ -370,7 +370,7 @@ without_first_fork() {
 	exits_with 3 "$PID"
 	wait_until gone "$(<runner)"
 	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'$'\n'* ]]
-	run ! pgrep -f 'sleep 321.5'
+	wait_until eval '! pgrep -fx "sleep 321.5" >pids'
 }
 
 # bats test_tags=extra

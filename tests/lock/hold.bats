@@ -165,8 +165,8 @@ is_shown() {
 	[[ $stderr != *"not started"* ]]
 	run -3 rl --hold 1h -n -E 3 -q
 	[[ -z $output ]]
-	run -75 --separate-stderr rl --hold 1h -w 0.1
-	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 100ms" ]]
+	run -75 --separate-stderr rl --hold 1h -w 0.5
+	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 500ms" ]]
 	run -75 rl --hold 1h --max-waiters 0
 	touch "done"
 	exits_with 0 "$PID"
