@@ -312,18 +312,23 @@ send_correction(void *arg)
 		finish(lock);
 }
 
+/* Also where the release was not confirmed, or found the lock free at a second
+ * try: an earlier one whose reply was lost may have recorded a success. */
 void
 release_correct(struct lock *lock, int status)
 {
+	enum lock_released outcome = lock->release.outcome;
 	bool recorded = lock->release.status[0] != '\0' &&
 			lock->claim.tier == CLAIM_WITH_HISTORY &&
 			lock->claim.outer == NULL;
 
-	if (lock->release.outcome <= LOCK_WAS_LOST || !recorded)
+	if (outcome == LOCK_WAS_LOST || !recorded)
 		return;
 	release_note_status(lock, status);
 	lock_enter(lock, LOCK_RELEASING, send_correction);
-	lock->release.give_up_at = clock_now() + RELEASE_MS;
+	lock->release.give_up_at =
+	    clock_now() +
+	    (outcome == LOCK_UNCONFIRMED ? WITHDRAW_MS : RELEASE_MS);
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	send_correction(lock);
 }

@@ -488,6 +488,18 @@ two_released() {
 	[[ $(of 2 status) == 79 && -z $(of 2 success) && -z $(of 2 success_fence) && -z $(of 1 success) ]]
 }
 
+@test "S31: it is taken back, too, if the reply to its release was lost" {
+	# shellcheck disable=SC2046 # several rules
+	through cut:EVAL/9:1 $(printf 'answer:EVAL/9:%d:-LOADING\n' {2..99})
+	two true
+	wait_until eval '[[ -n $(of 2 success) ]]'
+	passed answered 2
+	cli del "$KEY:1"
+	rules
+	exits_with 79 "$PID"
+	[[ $(of 2 status) == 79 && -z $(of 2 success) && -z $(of 2 success_fence) ]]
+}
+
 @test "what a later run has recorded meanwhile is not taken back" {
 	local success
 	two_released true
