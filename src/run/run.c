@@ -341,14 +341,19 @@ on_taken(struct run *run)
 		run->state = RUN_RELEASE;
 }
 
+/* A hurried release is cut short, but sent: a server that is only frozen frees
+ * the locks when it goes on. */
 static void
 step_release(struct run *run)
 {
 	const struct set *set = &run->set;
-	const struct lock *lock = set->about;
+	const struct lock *lock;
 
-	if (set->state == LOCK_RELEASING && !is_hurried(run))
+	if (set->state == LOCK_RELEASING && is_hurried(run))
+		set_cancel(&run->set);
+	if (set->state == LOCK_RELEASING)
 		return;
+	lock = set->about;
 	run->state = RUN_DONE;
 	if (!run->watch.locked)
 		return;
@@ -357,8 +362,7 @@ step_release(struct run *run)
 		return;
 	if (set->outcome == LOCK_WAS_LOST)
 		on_taken(run);
-	else if (set->state == LOCK_RELEASING ||
-		 set->outcome == LOCK_UNCONFIRMED)
+	else if (set->outcome == LOCK_UNCONFIRMED)
 		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
 			      .name = lock->config->name,
 			      .why = lock->error});

@@ -471,6 +471,8 @@ of() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 # two COMMAND...: under the locks KEY:1 and KEY:2.
 two() { start "$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" "$@"; }
 
+is_free_pair() { [[ $(cli exists "$KEY:1" "$KEY:2") == 0 ]]; }
+
 # two_released COMMAND...: the same, until only KEY:2 has been released: the server
 # puts the other release off.
 two_released() {
@@ -533,4 +535,15 @@ two_released() {
 	wait_until grep -q "cannot confirm the release" "$ERR"
 	exits_with 3 "$PID"
 	thaw
+}
+
+@test "TERM after the job, to one whose server is frozen: all are free when it goes on" {
+	own_server
+	two -t 30 -- sh -c 'kill -STOP "$(cat own/pid)"; echo >frozen; exit 3'
+	wait_for_file frozen
+	kill -TERM "$PID"
+	exits_with 3 "$PID"
+	thaw
+	wait_until is_free_pair
+	[[ $(of 1 status) == 3 && $(of 2 status) == 3 ]]
 }
