@@ -45,14 +45,16 @@ find_descriptor(const char *path)
 	return -1;
 }
 
-/* A duplicate: the number itself is the job's. */
+/* A duplicate: the number itself is the job's. One that is closed on exec is no
+ * descriptor that we were started with, but one of our own. */
 static const char *
 use_descriptor(struct log_file *file, const char *path, int number)
 {
 	int flags = fcntl(number, F_GETFL);
 	int fd = -1;
 
-	if (flags != -1 && (flags & O_ACCMODE) == O_RDONLY)
+	if (flags != -1 && ((flags & O_ACCMODE) == O_RDONLY ||
+			       (fcntl(number, F_GETFD) & FD_CLOEXEC) != 0))
 		errno = EBADF;
 	else if (flags != -1)
 		fd = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

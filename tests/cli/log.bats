@@ -261,6 +261,14 @@ logged() {
 	[[ $stderr == *'"/dev/stdout": Bad file descriptor; command'* ]]
 }
 
+@test "a log on a descriptor that is one of our own: as on one that is closed" {
+	for fd in {3..9}; do
+		run -78 --separate-stderr sh -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; "$@"' - \
+			"$RLOCKRUN" -k "$KEY" --hook true --log-to "/dev/fd/$fd" true
+		[[ $stderr == *"\"/dev/fd/$fd\": Bad file descriptor; command"* ]]
+	done
+}
+
 @test "/dev/log without a daemon does not become a file" {
 	need_mounts
 	run -78 --separate-stderr with_dev sh -c '"$@"; status=$?; [ ! -e /dev/log ] && exit $status' - \
