@@ -103,6 +103,39 @@ test_tiers(void)
 	claim_fini(&claim);
 }
 
+/* Former tokens come last. */
+static void
+test_former(void)
+{
+	const struct request_end end = {"", false, 0, ""};
+	struct claim claim;
+	struct request request;
+	char former[TOKEN_SIZE];
+	int words;
+
+	config.key = "job";
+	claim_init(&claim, &config);
+	request_release(&request, &claim, &end);
+	words = request.argc;
+	is_text(request.argv[words - 1], claim.self.host,
+	    "without former tokens, a release ends with the host");
+	ok(request.withdraws, "  and withdraws what is sent before it");
+	request_fini(&request);
+	snprintf(former, sizeof(former), "%s", claim.token);
+	claim_supersede_token(&claim);
+	request_release(&request, &claim, &end);
+	is_int(request.argc, words + 1, "a former token is one more word");
+	is_text(request.argv[words], former, "  the last");
+	request_fini(&request);
+	request_undo(&request, &claim);
+	ok(request.withdraws, "an undo withdraws, too");
+	request_fini(&request);
+	request_try(&request, &claim);
+	ok(!request.withdraws, "a try does not");
+	request_fini(&request);
+	claim_fini(&claim);
+}
+
 /* Whether one read of a server may end between the end of the try and that of
  * the undo behind it. */
 static bool
@@ -246,6 +279,7 @@ int
 main(void)
 {
 	test_tiers();
+	test_former();
 	test_padding(&kind_exclusive, 6);
 	test_padding(&kind_exclusive, PATH_MAX - 1);
 	test_padding(&kind_permits, 6);
