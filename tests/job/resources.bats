@@ -219,7 +219,17 @@ processes_of_user() {
 @test "/proc is another namespace's: 71, the job cannot be guarded" {
 	unshare --fork --pid true 2>/dev/null || skip "a pid namespace takes privileges"
 	run -71 --separate-stderr unshare --fork --pid "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
-	[[ $stderr == *"cannot be guarded"* ]]
+	[[ $stderr == *"cannot be guarded"*"/proc belongs to another pid namespace"* ]]
+	[[ ! -e ran ]]
+	is_free
+}
+
+@test "/proc is that of a namespace in which we are not: 71, said so" {
+	unshare -m --fork --pid true 2>/dev/null || skip "a pid namespace takes privileges"
+	run -71 --separate-stderr unshare -m sh -c \
+		'unshare --fork --pid mount -t proc proc /proc && exec "$@"' - \
+		"$RLOCKRUN" -k "$KEY" -- sh -c 'echo >ran'
+	[[ $stderr == *"cannot be guarded"*"/proc belongs to another pid namespace"* ]]
 	[[ ! -e ran ]]
 	is_free
 }
