@@ -202,6 +202,15 @@ has_grown() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "the first of the holders removes what others left in the record" {
+	cli hset "$I" token dead host web-1 kept 1 kind x dead "1 - 2 3 host user"
+	holds A -s
+	[[ $(cli hlen "$I") == 3 && $(cli hget "$I" kind) == s ]]
+	touch go
+	all_end_well
+	[[ -z $(keys_left) ]]
+}
+
 @test "a sorted set with other data is refused, and left alone: 76" {
 	now=$(server_ms)
 	for data in "1 a 2 b" "$now a inf b" "$now a $((now * 1000)) b" "-inf a"; do
