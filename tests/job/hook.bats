@@ -211,6 +211,11 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 	[[ $(<signals) == Blk0000$'\n'Ign0000 ]]
 }
 
+@test "hook: runs although SIGCHLD is ignored" {
+	run -0 timeout -k 1 30 env --ignore-signal=CHLD "$RLOCKRUN" -k "$KEY" --hook 'echo >ran' true
+	[[ -z $output && -e ran ]]
+}
+
 @test "hook: a closed stderr is /dev/null, a megabyte on stdout is gone" {
 	"$RLOCKRUN" -k "$KEY" --hook 'head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; readlink /proc/$$/fd/2 >>where' \
 		cat <<<input >out 2>&-
