@@ -221,6 +221,14 @@ faults-selftest: ## what the system call faults must find is found
 	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
 	@tests/faults/selftest build/faults/rlockrun
 
+# Installs what suites use, as far as it can be had: without it they skip tests.
+mutants: ## break the program in one place at a time (SEED= COUNT=200 ONLY=FILE)
+	@packaging/deps.sh mutants
+	@$(MAKE) $(PARALLEL) -s all $(UNIT)
+	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
+	@packaging/server.sh $(B)/bin
+	@tests/mutants/run
+
 # The table and the picture, without their endings.
 FIGURES ?= build/bench
 
@@ -309,7 +317,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest chaos bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects dist release deb clean help $(FUZZ:%=%.run)
 .SECONDARY:

@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|demo|check|valgrind|matrix|fuzz|faults|bench|model|lint|deb...
+#     packaging/deps.sh build|static|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
 # service.
@@ -72,6 +72,8 @@ model spin                         spin              -                  -
 faults python3                     python3           python3            python3
 faults openssl                     openssl           openssl            openssl
 faults objdump                     binutils          binutils           binutils
+mutants luac5.1|luac-5.1           lua5.1            compat-lua         lua5.1
+mutants objcopy                    binutils          binutils           binutils
 fuzz  clang                        clang             clang              clang
 fuzz  sanitizers                   libclang-rt-14-dev compiler-rt       compiler-rt
 fuzz  llvm-symbolizer              llvm              llvm               llvm
@@ -104,6 +106,7 @@ for mode; do
 	matrix) modes="$modes build demo check deb matrix " ;;
 	bench) modes="$modes build demo bench " ;;
 	faults) modes="$modes build demo faults " ;;
+	mutants) modes="$modes build demo check mutants " ;;
 	model) modes="$modes model " ;;
 	*) echo "deps.sh: unknown mode $mode" >&2 && exit 64 ;;
 	esac

@@ -1,0 +1,122 @@
+"""Which files are broken, and which tests are to notice it. Those that know a file
+come first, so that most mutants end soon; the others of its storey follow."""
+import glob
+import re
+
+STOREYS = {
+    "lock": ["src/lock/*.c"],
+    "script": ["src/lock/script/*.lua", "src/lock/script/shared/*.lua"],
+    "job": ["src/job/*.c"],
+    "run": ["src/run/*.c"],
+}
+
+LOCK = ["tests/lock/*", "tests/queue/*", "tests/servers/redlock", "tests/cli/status",
+        "tests/cli/list", "tests/cli/force"]
+SUITES = {
+    "lock": LOCK,
+    "script": LOCK,
+    "job": ["tests/job/*"],
+    "run": ["tests/cli/log", "tests/cli/metrics", "tests/lock/history", "tests/lock/hold",
+            "tests/lock/lock", "tests/lock/once", "tests/lock/several", "tests/lock/lease",
+            "tests/lock/min_hold", "tests/lock/nested", "tests/queue/queue",
+            "tests/job/*"],
+}
+
+# File -> what knows it best.
+FIRST = {
+    "src/lock/acquire.c": ["lock/lock", "queue/queue"],
+    "src/lock/answer.c": ["lock/history", "lock/once"],
+    "src/lock/claim.c": ["queue/queuekeys", "lock/nested"],
+    "src/lock/held.c": ["lock/nested"],
+    "src/lock/holder.c": ["cli/status", "lock/lock"],
+    "src/lock/kind.c": ["lock/kinds"],
+    "src/lock/lease.c": ["lock/lease"],
+    "src/lock/look.c": ["cli/status", "cli/list", "cli/force"],
+    "src/lock/member.c": ["servers/redlock"],
+    "src/lock/needs.c": ["queue/queuekeys", "lock/history"],
+    "src/lock/queue.c": ["queue/queue", "queue/waiters"],
+    "src/lock/quorum.c": ["servers/redlock"],
+    "src/lock/release.c": ["queue/waiters", "lock/min_hold", "lock/nested"],
+    "src/lock/request.c": ["lock/scripts", "queue/queuekeys"],
+    "src/lock/set.c": ["lock/several"],
+    "src/lock/single.c": ["lock/lease", "lock/digests"],
+    "src/lock/votes.c": ["servers/redlock"],
+    "src/lock/waiter.c": ["queue/waiters"],
+    "src/lock/script/acquire.lua": ["queue/queue", "lock/once", "lock/nested"],
+    "src/lock/script/correct.lua": ["lock/several"],
+    "src/lock/script/force.lua": ["cli/force"],
+    "src/lock/script/join.lua": ["lock/nested"],
+    "src/lock/script/look.lua": ["cli/status", "cli/list"],
+    "src/lock/script/notify.lua": ["queue/queue"],
+    "src/lock/script/notify_behind.lua": ["queue/heads", "queue/queue"],
+    "src/lock/script/release.lua": ["lock/nested", "lock/min_hold", "queue/waiters"],
+    "src/lock/script/remember.lua": ["lock/history"],
+    "src/lock/script/renew.lua": ["lock/lease"],
+    "src/lock/script/stay.lua": ["lock/nested"],
+    "src/lock/script/undo.lua": ["queue/waiters", "lock/scripts"],
+    "src/lock/script/shared/counted.lua": ["lock/kinds", "queue/kinds"],
+    "src/lock/script/shared/history.lua": ["lock/history", "lock/once"],
+    "src/lock/script/shared/holders.lua": ["lock/kinds", "queue/expired"],
+    "src/lock/script/shared/ours.lua": ["lock/kinds"],
+    "src/lock/script/shared/queue.lua": ["queue/queue", "queue/heads", "queue/kinds"],
+    "src/lock/script/shared/record.lua": ["cli/status"],
+    "src/lock/script/shared/sweep.lua": ["queue/expired"],
+    "src/job/child.c": ["job/job"],
+    "src/job/descendants.c": ["job/groups", "job/guard"],
+    "src/job/guard.c": ["job/guard", "job/guard_lost"],
+    "src/job/hook_runner.c": ["job/hook"],
+    "src/job/hooks.c": ["job/hook"],
+    "src/job/process.c": ["job/kernels", "job/groups"],
+    "src/job/signals.c": ["job/signals"],
+    "src/job/supervisor.c": ["job/guard", "job/signals", "job/guard_lost"],
+    "src/job/terminal.c": ["job/terminal", "job/tty"],
+    "src/run/acquisition.c": ["lock/lock", "queue/queue"],
+    "src/run/hold.c": ["lock/hold"],
+    "src/run/job_watch.c": ["lock/lease", "job/limits", "lock/several"],
+    "src/run/relay.c": ["job/signals", "job/tty"],
+    "src/run/ending.c": ["lock/lock", "lock/lease"],
+    "src/run/facts.c": ["job/hook"],
+    "src/run/observer.c": ["lock/lease", "queue/queue"],
+    "src/run/run.c": ["lock/history", "job/job", "lock/once", "job/limits"],
+}
+
+# What is obviously broken and so must be noticed: file and function, line,
+# changed line.
+PROBES = {
+    "lock": ("src/lock/release.c send_release",
+             "if (lock_send_release(lock, &how, QUORUM_RELEASE) == -1) {",
+             "if (lock_send_release(lock, &how, QUORUM_RELEASE) != -1) {"),
+    "script": ("src/lock/script/shared/exclusive.lua drop",
+               "call('DEL', unpack({lock, info}))", ""),
+    "job": ("src/job/supervisor.c start_job", "become_job(self, guard);", ";"),
+    "run": ("src/run/run.c exit_status",
+            "return status < 0 ? EXITCODE_SIGNAL - status : status;",
+            "return status < 0 ? EXITCODE_SIGNAL + status : status;"),
+}
+
+
+def storey_of(path):
+    return next(name for name, patterns in STOREYS.items() if path in files_of(patterns))
+
+
+def files_of(patterns):
+    return sorted(path for pattern in patterns for path in glob.glob(pattern))
+
+
+def expand(patterns):
+    for pattern in patterns:
+        yield from files_of([f"{pattern}.bats"])
+
+
+def units_of(storey):
+    """Unit tests of modules of that storey. No Lua runs there."""
+    for path in files_of(["tests/unit/*_test.c"] if storey != "script" else []):
+        with open(path, encoding="utf-8") as file:
+            if re.search(rf'#include "{storey}/', file.read()):
+                yield path
+
+
+def tests_of(storey, path=None):
+    """In the order in which they are run."""
+    first = [f"tests/{name}" for name in FIRST.get(path, ())]
+    return list(dict.fromkeys([*units_of(storey), *expand(first), *expand(SUITES[storey])]))
