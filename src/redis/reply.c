@@ -35,8 +35,11 @@ static const struct row {
     {"ERR The user executing the script",
 	{REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR ACL failure in script", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    /* Without EVAL there is no lock. */
+    /* Without EVAL there is no lock. Others are missing inside of a script, in
+     * the words of Redis and of Valkey. */
     {"ERR unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR Unknown Redis command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR Unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     /* Any other error: while acquiring it is reported at once, while holding
      * the lease decides. */
     {"", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},

@@ -31,6 +31,22 @@ teardown() { end_test; }
 	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared +eval '+eval +evalsha'
 }
 
+@test "S33: likewise on a server without a command, as it was renamed" {
+	for command in set hset pexpire zadd; do
+		own_server --rename-command "$command" ''
+		for options in '' -s; do
+			# shellcheck disable=SC2086 # no option is no word
+			run rlockrun -n -k "$KEY" $options true
+			[[ $status == 77 || "$command$options" == zadd ]]
+			[[ $status == 0 || $output == *"${command^^}"*"; command not started" ]]
+			[[ -z $(keys_left) ]]
+			# shellcheck disable=SC2086
+			doctor "$((status == 77 ? 77 : 1))" -k "$KEY" $options
+		done
+		stop_server "$SUITE_DIR"
+	done
+}
+
 @test "doctor: each of several locks is examined" {
 	good_server
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" '~b' '~{b}:rlk:[fiqlnm]*' +@all

@@ -42,6 +42,10 @@ static const struct cell {
     {"ERR ACL failure in script: User u has no permissions", REPLY_REFUSED,
 	REPLY_RETRY, REPLY_REPORT},
     {"ERR unknown command 'EVAL'", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
+    {"ERR Unknown Redis command called from script (HSET)", REPLY_REFUSED,
+	REPLY_RETRY, REPLY_REPORT},
+    {"ERR Unknown command called from script (HSET)", REPLY_REFUSED,
+	REPLY_RETRY, REPLY_REPORT},
     {"ERR something else", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
     {"", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
 };
