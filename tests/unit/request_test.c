@@ -129,6 +129,8 @@ test_former(void)
 	request_fini(&request);
 	request_undo(&request, &claim);
 	ok(request.withdraws, "an undo withdraws, too");
+	is_text(request.argv[request.argc - 1], former,
+	    "  also what the former token was granted");
 	request_fini(&request);
 	request_try(&request, &claim);
 	ok(!request.withdraws, "a try does not");
