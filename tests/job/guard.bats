@@ -327,6 +327,18 @@ guard_sleeps() { has_state S "$GUARD"; }
 	[[ ! -e ran ]]
 }
 
+@test "the end of the guard is noticed once, however long the release takes" {
+	need_strace
+	own_server
+	# shellcheck disable=SC2016
+	start strace -qq -o polls -e 'trace=?poll,?ppoll' "$RLOCKRUN" -k "$KEY" -t 2 -- \
+		sh -c 'kill -STOP "$0"; exit 3' "$(<own/pid)"
+	wait_until gone "$PID"
+	thaw
+	wc -l <polls
+	(($(wc -l <polls) < 200))
+}
+
 @test "only rlockrun itself holds a waiter's connection" {
 	local pid
 	start env -C below sleep 60
