@@ -229,6 +229,22 @@ JOB_OF_SHELL='mkfifo never; echo $$ >job
 	fi
 }
 
+@test "P2: on a terminal: a waiter after Ctrl-Z, CONT sent to it alone: its job starts" {
+	hold
+	cat >typed <<-END
+		sh -c 'echo \$\$ >pid; exec "\$@"' - '$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL'
+		until [ -e ended ]; do sleep 0.05; done
+	END
+	on_pty 'waits:\x1a' -- dash -m typed
+	wait_until eval '[[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]'
+	echo >waits
+	wait_until is_stopped "$(<pid)"
+	kill -CONT "$(<pid)"
+	wait_until is_running "$(<pid)"
+	touch ./done # that of the holder, too
+	wait_for_file ended
+}
+
 @test "P2: a hang-up of the terminal ends the job and rlockrun, and frees the lock" {
 	on_pty -- sh -c "'$RLOCKRUN' -k '$KEY' -- sh -c 'echo \$\$ >job; exec sleep 60'; :"
 	wait_for_file job
