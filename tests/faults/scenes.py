@@ -132,6 +132,14 @@ def metrics_first(case):
     os.mkdir(f"{case.folder}/metrics")
 
 
+def sinks(log):
+    """What the host's configuration would ask for."""
+    def before(case):
+        metrics_first(case)
+        case.environment["RLOCKRUN_LOG_TO"] = log
+    return before
+
+
 def metrics(case):
     """A folder with the file of former runs, of which one left its record."""
     metrics_first(case)
@@ -246,6 +254,7 @@ SCENES = [
     Scene("wait-all", ["--wait-all"], job="sleep 0.3 & " + SHORT, differs="hold release"),
     Scene("log", ["--log-to", "log"], job='mv "$CASE/log" "$CASE/old"; ' + SHORT,
           differs="start acquire launch hold release"),
+    Scene("log-descriptor", ["--log-to", "/dev/stdout"], job=SHORT, differs="start"),
     Scene("log-syslog", ["--log-to", "syslog"], job=SHORT,
           differs="acquire launch hold release"),
     Scene("sentinel", job=SHORT, server="sentinel", differs="acquire hold release"),
@@ -271,7 +280,8 @@ SCENES = [
     Scene("unavailable-run", ["--on-unavailable", "run"], job=SHORT, before=no_server,
           owned=False, differs="acquire launch hold release"),
     Scene("metrics", job=RENEWED, before=metrics, differs="hold release"),
-    Scene("metrics-first", job=SHORT, before=metrics_first, differs="release"),
+    Scene("metrics-first", ["--metrics", "metrics"], job=SHORT, before=metrics_first,
+          differs="release"),
     Scene("metrics-beside", ["-s"], job=RENEWED, before=metrics_beside, owned=False,
           keeps=True, differs="hold release"),
     Scene("metrics-locked", job=SHORT, before=metrics_locked, differs="release"),
@@ -294,7 +304,10 @@ SCENES = [
           before=foreign(1000), status=0, statuses=(79,), keeps=True),
     Scene("watch", action=["--list", "--watch"], before=other_run(), status=0,
           statuses=(64,), terminal=True, types="q"),
-    Scene("doctor", action=["--doctor"], status=1, statuses=(69, 71, 77)),
+    Scene("doctor", action=["--doctor"], before=sinks("log"), status=1,
+          statuses=(69, 71, 77)),
+    Scene("doctor-syslog", action=["--doctor"], before=sinks("syslog"), status=1,
+          statuses=(69, 71, 77)),
     Scene("list-cluster", action=["--list"], before=other_run(), status=0, server="cluster"),
     Scene("show-config", action=["--show-config"], before=configuration, status=0),
     Scene("help", action=["--help"], status=0),
