@@ -285,7 +285,8 @@ is_released_unsent() {
 	thaw
 	wait_until none_left
 	says 'cannot confirm the release'
-	[[ $(sent EVAL/9) == 2 && $(calls eval) == 2 ]] # of the try and of the release
+	# Of the try and of the release; the signal leaves time for another one.
+	(($(sent EVAL/9) >= 2 && $(calls eval) >= 2))
 }
 
 @test "a waiter that is ended leaves nothing, with scripts forgotten each time" {
