@@ -10,8 +10,8 @@ STOREYS = {
     "run": ["src/run/*.c"],
 }
 
-LOCK = ["tests/lock/*", "tests/queue/*", "tests/servers/redlock", "tests/cli/status",
-        "tests/cli/list", "tests/cli/force"]
+LOCK = ["tests/lock/*", "tests/queue/*", "tests/servers/redlock", "tests/servers/replies",
+        "tests/cli/status", "tests/cli/list", "tests/cli/force"]
 SUITES = {
     "lock": LOCK,
     "script": LOCK,
@@ -36,7 +36,8 @@ FIRST = {
     "src/lock/needs.c": ["queue/queuekeys", "lock/history"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/quorum.c": ["servers/redlock"],
-    "src/lock/release.c": ["queue/waiters", "lock/min_hold", "lock/nested"],
+    "src/lock/release.c": ["queue/waiters", "lock/min_hold", "servers/replies",
+                           "lock/nested"],
     "src/lock/request.c": ["lock/scripts", "queue/queuekeys"],
     "src/lock/set.c": ["lock/several"],
     "src/lock/single.c": ["lock/lease", "lock/digests"],
