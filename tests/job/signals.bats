@@ -320,6 +320,7 @@ NOTING=${STUBBORN/'""'/'"echo >asked"'}
 @test "P4: the guard is killed meanwhile: all is gone, the status is the command's" {
 	launch --kill-after 20 -- sh -c "trap 'exit 7' TERM; $NOTING"
 	wait_for_file ready
+	wait_for_file child
 	kill -TERM "$PID"
 	wait_for_file asked
 	find_guard "$PID"
