@@ -6,7 +6,6 @@
 
 load ../helpers/suite
 
-
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 

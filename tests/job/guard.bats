@@ -327,6 +327,7 @@ guard_sleeps() { has_state S "$GUARD"; }
 	[[ ! -e ran ]]
 }
 
+# bats test_tags=native
 @test "the end of the guard is noticed once, however long the release takes" {
 	need_strace
 	own_server
