@@ -466,7 +466,7 @@ show_waiting(void *arg, const struct event *event)
 /* A silence is reported once, however long it lasts. A wait that was drawn
  * leaves no trace on the terminal. */
 static bool
-is_of_no_use(const struct event_text *state, const struct event *event)
+is_redundant(const struct event_text *state, const struct event *event)
 {
 	return (event->type == EVENT_NO_REPLY && state->printed_silence) ||
 	       (event->type == EVENT_WAITED && !state->printed_wait);
@@ -487,7 +487,7 @@ on_event(void *arg, const struct event *event)
 		state->printed_silence = false;
 		return;
 	}
-	if (is_of_no_use(state, event))
+	if (is_redundant(state, event))
 		return;
 	if (print(state, event) && event->type == EVENT_NO_REPLY)
 		state->printed_silence = state->printed_wait = true;
