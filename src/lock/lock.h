@@ -126,9 +126,9 @@ void lock_fini(struct lock *lock);
  * unnoticed. */
 #define LOCK_REPLY_MS 1000
 
-/* Sends a request and ends it. argc, argv, is_answer and arg of how are filled
- * in. One without words counts as sent. -1 when memory is out: a failed contact
- * like others, but on_reply is not called. */
+/* Sends a request and ends it. What the request says, and arg, are filled in in
+ * how. One without words counts as sent. -1 when memory is out: a failed
+ * contact like others, but on_reply is not called. */
 int lock_send(struct lock *lock, struct request *request,
     const struct command *how, enum quorum_ask ask);
 int lock_send_release(struct lock *lock, const struct command *how,

@@ -330,8 +330,8 @@ replace(struct metrics_file *file)
 	return METRICS_UPDATE_FAILED;
 }
 
-/* Each is one call that may wait for a disk, but for those that follow on the
- * same file, and those after a failure. */
+/* Each makes one call that may wait for a disk. Further calls on the same file,
+ * and those after a failure, may follow in the same step. */
 static enum metrics_update (*const steps[])(
     struct metrics_file *file) = {open_folder, open_lock, open_former, merge,
     remove_new, create_new, write_new, replace};

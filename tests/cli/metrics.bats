@@ -326,7 +326,7 @@ harmless() {
 		[[ -z $stderr ]]
 		run -1 --separate-stderr env RLOCKRUN_METRICS="$folder" "$RLOCKRUN" --doctor
 		[[ $output == *"\"$name\" cannot be written: $why; runs go on without it"* ]]
-		# Who asks for it by hand is told before anything happens.
+		# On the command line it is an error, before anything happens.
 		run -78 --separate-stderr rl --metrics "$folder" true
 		[[ $stderr == "rlockrun: cannot write metrics into \"$name\": $why; command not started" ]]
 	done <<-'END'
