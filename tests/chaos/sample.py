@@ -1,4 +1,4 @@
-"""Looks at the locks and their queues on the servers all the time, by way of sockets
+"""Looks at the locks, their queues and last runs on the servers all the time, by way of sockets
 that no fault touches, and notes each change."""
 import threading
 
