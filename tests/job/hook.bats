@@ -351,8 +351,8 @@ without_first_fork() {
 	[[ $(<"$ERR") == 'rlockrun: the hook runner has ended; no more hooks are run' ]]
 }
 
-# bats test_tags=extra
-@test "hook: a runner that is stopped delays rlockrun for 6 s at most" {
+# A job that ends with 3, and frees its lock, while the RUNNER is stopped.
+end_with_stopped_runner() {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
 	wait_until has_event acquired
 	find_runner
@@ -360,6 +360,11 @@ without_first_fork() {
 	wait_until is_stopped "$RUNNER"
 	touch done
 	wait_until is_free
+}
+
+# bats test_tags=extra
+@test "hook: a runner that is stopped delays rlockrun for 6 s at most" {
+	end_with_stopped_runner
 	exits_with 3 "$PID"
 	wait_until none_below
 	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'* ]]
@@ -380,13 +385,7 @@ without_first_fork() {
 
 # bats test_tags=extra
 @test "hook: a runner that is stopped goes on when a signal ends the wait for it" {
-	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
-	wait_until has_event acquired
-	find_runner
-	kill -STOP "$RUNNER"
-	wait_until is_stopped "$RUNNER"
-	touch done
-	wait_until is_free
+	end_with_stopped_runner
 	kill -TERM "$PID"
 	exits_with 3 "$PID"
 	wait_until gone "$RUNNER"
