@@ -129,7 +129,7 @@ signal_runner(const struct hooks *hooks, int signo)
 	if (hooks->runner == 0)
 		return;
 	held = process_hold(hooks->runner);
-	if (held != PROCESS_GONE && !has_ended(hooks->sock, 0))
+	if (!has_ended(hooks->sock, 0) && held != PROCESS_GONE)
 		process_signal(held, hooks->runner, signo);
 	process_release(held);
 }
