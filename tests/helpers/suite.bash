@@ -221,6 +221,8 @@ has_passed() {
 
 # In setup_file and teardown_file of a suite.
 start_suite_server() {
+	local -
+	set +T
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis SUITE_URL CERTIFICATES
 	[[ ${TOPOLOGY:-} != tls ]] || make_certificates
 	start_topology "$SUITE_DIR" "$@" || return
@@ -253,14 +255,25 @@ begin_test() {
 	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
 	cd "$BATS_TEST_TMPDIR" || return
 	STARTED=()
+	trace_test_only
+}
+
+# Before each command bats runs a dozen of its own, so as to know which one failed.
+# From here on it does so for those of the test, and not in helpers nor in its own
+# `run`: where it fails in there, the trap says. DEBUG's would take that for EXIT as
+# the last command.
+trace_test_only() {
+	set +T
+	trap 'trap - DEBUG
+		[[ $BASHPID != $$ || ${FUNCNAME[0]:-} == @("$BATS_TEST_NAME"|bats_*) ]] || echo "in ${FUNCNAME[0]}: $BASH_COMMAND" >&2
+		bats_error_trap' ERR
 }
 
 # In teardown: ends what the test started, then fails on what outlived it: a
 # process of ours (each has this test's folder in its environment or its working
 # directory) or a key other than the fence's.
 end_test() {
-	local - pid STATE PARENT
-	set +T
+	local pid STATE PARENT
 	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
 	# Only what is stopped is continued: SIGCONT takes away the SIGSTOP by which
 	# the leak checker of a process that ends attaches to it, and waits for ever.
@@ -438,17 +451,9 @@ server_ms() {
 
 WAIT_SECONDS=${WAIT_SECONDS:-20}
 
-# wait_until COMMAND...: in which bats notes no lines. It does so before each
-# command in case that one fails, which takes longer than most commands.
+# wait_until COMMAND...: looks again after 10 ms, then ever less often up to each
+# 50 ms. Reads from a pipe that nobody writes to, as sleep(1) would be a process.
 wait_until() {
-	local -
-	set +T
-	poll "$@"
-}
-
-# Looks again after 10 ms, then ever less often up to each 50 ms. Reads from a pipe
-# that nobody writes to, as sleep(1) would be a process.
-poll() {
 	local end=$((SECONDS + WAIT_SECONDS)) pause=10 never=$BATS_FILE_TMPDIR/never
 	[[ -p $never ]] || mkfifo "$never" 2>/dev/null || :
 	until "$@"; do
