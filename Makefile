@@ -188,7 +188,7 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 
 # .ci/run does the same, step by step.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
-	@$(MAKE) --no-print-directory check
+	@TOOLS=1 $(MAKE) --no-print-directory check
 	@REST=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-static
 	@$(MAKE) --no-print-directory check-asan

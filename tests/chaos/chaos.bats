@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The variables of `make chaos`, and that a seed repeats a schedule. What it finds is
 # tested in checker.bats, and what it can do to servers in fleet.bats.
+# guards: tests/chaos
 
 load ../helpers/suite
 

@@ -1,5 +1,6 @@
 # The checker of chaos: each violation that is planted into a history is found, the
 # same history without it is clean, and what CAVEATS explains is excused.
+# guards: tests/chaos
 # bats file_tags=native
 
 bats_require_minimum_version 1.5.0

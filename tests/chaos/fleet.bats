@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The servers of chaos: on each topology every fault can strike and be healed, a
 # lock can be had again, and nothing of it is left.
+# guards: tests/chaos
 
 load ../helpers/suite
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The alert rules and the dashboard of packaging/examples, with promtool, and with
 # metrics that rlockrun has written.
+# guards: packaging/examples src/sink
 # shellcheck disable=SC2016 # hooks' shells are to expand that
 
 load ../helpers/suite

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # `make bench` and `make bench-plot`: that they work, in a few seconds. What they
 # measure is nobody's promise.
+# guards: tests/bench man/bench.tsv man/bench.svg
 
 load ../helpers/suite
 

@@ -2,6 +2,7 @@
 # packaging/examples, each as what it is written for would read and run it, with
 # a real server that wants a password. bin/ stands for /usr/local/bin, where
 # rlockrun and the jobs are; a `sleep` there waits for the file `done` instead.
+# guards: packaging/examples
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
