@@ -186,12 +186,13 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
 
-# .ci/run does the same, step by step.
+# .ci/run does the same, step by step. What `make check` leaves out runs with
+# sanitizers, and without them only what these disturb.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@TOOLS=1 $(MAKE) --no-print-directory check
-	@REST=1 $(MAKE) --no-print-directory check
+	@REST=1 NATIVE=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-static
-	@$(MAKE) --no-print-directory check-asan
+	@ONCE=1 $(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz
 	@QUICK=1 $(MAKE) --no-print-directory faults
 	@$(MAKE) --no-print-directory faults-selftest

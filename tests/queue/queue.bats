@@ -484,7 +484,7 @@ costs() {
 	costs 100
 }
 
-# bats test_tags=extra
+# bats test_tags=extra,native
 @test "B1: 500 waiters: no more" {
 	costs 500
 }

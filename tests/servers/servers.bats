@@ -719,7 +719,7 @@ survives() {
 	wait_until gone "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=extra,native
 @test "servers that send endless garbage, or an endless reply" {
 	survives 'yes'
 	survives 'cat /dev/zero'
