@@ -199,13 +199,13 @@ client_emit(const struct client *client, struct event event)
 int
 client_report_failure(const struct client *client)
 {
-	const struct ending_row *row = &ending_rows[client->failure];
+	int status = event_rows[client->failure].status;
 
 	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = row,
+				.ending = client->failure,
 				.why = client->error,
-				.status = row->status});
-	return row->status;
+				.status = status});
+	return status;
 }
 
 void

@@ -13,7 +13,7 @@
 #include "options/opts.h"
 #include "redis/server.h"
 #include "run/ending.h"
-#include "run/event.h"
+#include "run/events.h"
 
 struct client {
 	const struct opts *opts;

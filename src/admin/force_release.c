@@ -195,7 +195,7 @@ consider(struct client *client, const struct key_names *keys,
 		event.type = EVENT_FORCE_OTHER_TOKEN;
 	} else if (*look->holders[0].digest == '\0') {
 		event.type = EVENT_ENDING;
-		event.ending = &ending_rows[ENDING_NOT_A_LOCK];
+		event.ending = ENDING_NOT_A_LOCK;
 		event.why = "it holds more than any token";
 	} else if (opts->token == NULL && !opts->yes &&
 		   !ask_user(client, look)) {

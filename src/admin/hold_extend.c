@@ -38,13 +38,11 @@ ask(struct client *client, struct request *request, client_read *read,
 static int
 report_over(const struct client *client, const char *who)
 {
-	const struct ending_row *row = &ending_rows[ENDING_HOLD_OVER];
-
 	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = row,
+				.ending = ENDING_HOLD_OVER,
 				.who = who,
-				.status = row->status});
-	return row->status;
+				.status = EXITCODE_LOST});
+	return EXITCODE_LOST;
 }
 
 /* The lease only ever becomes longer, so a command that was delayed on the way
@@ -89,7 +87,7 @@ extend_claim(struct client *client, const char *token, int64_t left_ms)
 		result = extend(client, &claim, left_ms);
 	} else {
 		client_emit(client, (struct event){.type = EVENT_ENDING,
-					.ending = &ending_rows[ENDING_NO_LOCK],
+					.ending = ENDING_NO_LOCK,
 					.why = strerror(errno)});
 	}
 	claim_fini(&claim);

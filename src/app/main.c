@@ -183,8 +183,7 @@ act(const struct opts *opts, struct events *events,
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
 	if (tls_context != NULL)
 		begin_tls(tls_context, opts->server_count, &loop);
-	for (size_t i = 0; sinks[i] != NULL; i++)
-		events_open(events, sinks[i], opts, &loop);
+	events_open(events, sinks, opts, &loop);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL))
 		result = acquire(opts, &loop, events);

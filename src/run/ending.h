@@ -1,5 +1,4 @@
-/* Why a run ends: one row says for each reason the message, the exit status and
- * whether the lock was lost. */
+/* The reason why a run ends, out of those that come up. */
 #ifndef ENDING_H
 #define ENDING_H
 
@@ -7,54 +6,7 @@
 
 #include "lock/lock.h"
 #include "options/opts.h"
-#include "run/event.h"
-
-#define ENDING_OWN_STATUS (-1) /* the event has it */
-
-/* By rank: of two reasons the later one in this list counts. But once a lock is
- * lost, that reason stays. */
-enum ending_reason {
-	ENDING_NONE,
-	ENDING_JOB,	/* the job ended by itself: its status */
-	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
-	ENDING_NOT_DUE, /* --once-per: status of --once-exit-code */
-	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
-	ENDING_QUEUE_FULL,
-	ENDING_WAIT_OVER,
-	ENDING_UNAVAILABLE, /* no server answered in time */
-	ENDING_SERVER_ERROR,
-	ENDING_REFUSED, /* password, ACL */
-	ENDING_NOT_A_LOCK,
-	ENDING_OTHER_KIND,    /* the outer run holds it in that kind */
-	ENDING_MISCONFIGURED, /* two servers are the same one; no history */
-	ENDING_NO_COMMAND,    /* found before the lock was acquired */
-	ENDING_NOT_RUN,	      /* exec failed */
-	ENDING_NO_LOCK,
-	ENDING_NO_TOKEN, /* that of a hold could not be printed */
-	ENDING_NO_JOB,
-	ENDING_UNGUARDED,
-	ENDING_LOOP_FAILED,
-	ENDING_GUARD_DIED,
-	ENDING_OVERRUN, /* --max-run */
-	ENDING_UNKILLABLE,
-	ENDING_LOST,	    /* the key no longer holds our token */
-	ENDING_NOT_RENEWED, /* the job is stopped before the lease ends */
-	ENDING_LEASE_OVER,  /* the guard has killed the job */
-	ENDING_JOB_LATE,    /* the lease ended before the job */
-	ENDING_TAKEN,	    /* as the release has shown */
-	ENDING_HOLD_OVER,   /* the one to be extended */
-	ENDING_COUNT,
-};
-
-struct ending_row {
-	const char *word; /* for programs; what it means may not change */
-	/* Without what follows for the job. See event_text.c; NULL: none. */
-	const char *message;
-	int status;
-	bool lost;
-};
-
-extern const struct ending_row ending_rows[ENDING_COUNT];
+#include "run/events.h"
 
 struct ending {
 	const struct opts *opts;

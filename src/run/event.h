@@ -9,19 +9,53 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/loop.h"
 #include "lock/holder.h"
 #include "options/opts.h"
 
+/* Why a run ends. By rank: of two reasons the later one in this list counts.
+ * But once a lock is lost, that reason stays. */
+enum ending_reason {
+	ENDING_NONE,
+	ENDING_JOB,	/* the job ended by itself: its status */
+	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
+	ENDING_NOT_DUE, /* --once-per: status of --once-exit-code */
+	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
+	ENDING_QUEUE_FULL,
+	ENDING_WAIT_OVER,
+	ENDING_UNAVAILABLE, /* no server answered in time */
+	ENDING_SERVER_ERROR,
+	ENDING_REFUSED, /* password, ACL */
+	ENDING_NOT_A_LOCK,
+	ENDING_OTHER_KIND,    /* the outer run holds it in that kind */
+	ENDING_MISCONFIGURED, /* two servers are the same one; no history */
+	ENDING_NO_COMMAND,    /* found before the lock was acquired */
+	ENDING_NOT_RUN,	      /* exec failed */
+	ENDING_NO_LOCK,
+	ENDING_NO_TOKEN, /* that of a hold could not be printed */
+	ENDING_NO_JOB,
+	ENDING_UNGUARDED,
+	ENDING_LOOP_FAILED,
+	ENDING_GUARD_DIED,
+	ENDING_OVERRUN, /* --max-run */
+	ENDING_UNKILLABLE,
+	ENDING_LOST,	    /* the key no longer holds our token */
+	ENDING_NOT_RENEWED, /* the job is stopped before the lease ends */
+	ENDING_LEASE_OVER,  /* the guard has killed the job */
+	ENDING_JOB_LATE,    /* the lease ended before the job */
+	ENDING_TAKEN,	    /* as the release has shown */
+	ENDING_HOLD_OVER,   /* the one to be extended */
+	ENDING_COUNT,
+};
+
 enum event_type {
-	/* A run. */
-	EVENT_ENDING,	       /* a reason for its end has come up */
-	EVENT_DELAYED,	       /* --splay: by ms */
-	EVENT_BEGUN,	       /* the first try is sent */
-	EVENT_TWO_SERVERS,     /* which is worse than one */
-	EVENT_EVEN_SERVERS,    /* count of them */
-	EVENT_LIKE_GLOB,       /* --hold: the name of the lock is */
-	EVENT_UNUSABLE_SERVER, /* a server will never count */
+	/* A run. The rows before this one are those of endings. */
+	EVENT_ENDING = ENDING_COUNT, /* a reason for its end has come up */
+	EVENT_DELAYED,		     /* --splay: by ms */
+	EVENT_BEGUN,		     /* the first try is sent */
+	EVENT_TWO_SERVERS,	     /* which is worse than one */
+	EVENT_EVEN_SERVERS,	     /* count of them */
+	EVENT_LIKE_GLOB,	     /* --hold: the name of the lock is */
+	EVENT_UNUSABLE_SERVER,	     /* a server will never count */
 	/* For ms; also a new position, another holder, the end of silence. */
 	EVENT_WAITING,
 	EVENT_NO_REPLY,	  /* so far; it is tried again */
@@ -82,13 +116,50 @@ enum event_then {
 	EVENT_THEN_COUNT,
 };
 
-struct ending_row;
+/* How much a message matters, which decides where it is seen. */
+enum level {
+	LEVEL_NONE,
+	LEVEL_LOG,  /* only in logs */
+	LEVEL_INFO, /* on stderr with -v */
+	LEVEL_BUSY, /* without -q */
+	LEVEL_WARNING,
+	LEVEL_ERROR, /* why a run ends */
+	LEVEL_COUNT,
+};
+
+/* What a run that ends for that reason has come to. */
+enum event_outcome {
+	OUTCOME_FAILURE,
+	OUTCOME_SUCCESS, /* if its status is 0 */
+	OUTCOME_BUSY,	 /* nothing was wrong, but the lock was held */
+	OUTCOME_NOT_DUE, /* --once-per: nor was anything wrong */
+	OUTCOME_LOST,	 /* the lock, under the job */
+	OUTCOME_COUNT,
+};
+
+/* What is to be known of a kind of event, or of a reason to end. Sinks render
+ * it. The texts lie in the row, since pointers would have to be relocated when
+ * the program starts. */
+struct event_row {
+	char word[20]; /* for programs; what it means may not change */
+	enum level level;
+	char message[112]; /* see event_text.c; empty: none */
+	/* Of a reason to end. */
+	enum event_outcome outcome;
+	int status;
+	char ms[16]; /* the field of JSON for the ms of the event */
+};
+
+#define ENDING_OWN_STATUS (-1) /* the event has it */
+
+/* By reason, then by type. */
+extern const struct event_row event_rows[EVENT_COUNT];
 
 /* Texts are NULL and numbers are 0 if they are unknown or do not matter. They
  * are valid during the call. */
 struct event {
 	enum event_type type;
-	const struct ending_row *ending; /* of EVENT_ENDING and EVENT_ENDED */
+	enum ending_reason ending; /* of EVENT_ENDING and EVENT_ENDED */
 	enum event_then then;
 	bool minor;	  /* nobody can mend it, or it may pass by itself */
 	const char *name; /* of the lock; NULL: all locks of the options */
@@ -106,29 +177,17 @@ struct event {
 	int status; /* a signal's number as -N */
 };
 
-/* A reader of events. */
-struct event_sink {
-	/* What it returns is its state; NULL: the options do not want it.
-	 * Dies when memory is out. */
-	void *(*open)(const struct opts *opts, struct loop *loop);
-	void (*on_event)(void *state, const struct event *event);
-	void (*close)(void *state);
-};
+/* The row of its reason if it is a reason to end, otherwise that of its type.
+ */
+const struct event_row *event_row(const struct event *event);
 
-enum { EVENT_SINKS_MAX = 8 };
+/* LEVEL_NONE if there is no message for it. */
+enum level event_level(const struct event *event);
 
-/* The stream of events, and its readers. */
-struct events {
-	const struct event_sink *sinks[EVENT_SINKS_MAX];
-	void *states[EVENT_SINKS_MAX];
-	size_t count;
-};
+/* What a shell shows of a status: a signal's number as 128+N. */
+int event_shell_status(int status);
 
-/* The sinks set timers in the loop while they are open. */
-void events_open(struct events *events, const struct event_sink *sink,
-    const struct opts *opts, struct loop *loop);
-void events_close(struct events *events);
-
-void events_emit(const struct events *events, const struct event *event);
+/* What a run that ends by this event has come to. */
+enum event_outcome event_outcome(const struct event *event);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/ending.h"
 
 void
 facts_init(struct facts *facts, const struct opts *opts)
@@ -70,7 +69,7 @@ facts_take(struct facts *facts, const struct event *event)
 		note_time(&facts->started_at);
 		break;
 	case EVENT_ENDING:
-		if (event->ending->lost)
+		if (event_rows[event->ending].outcome == OUTCOME_LOST)
 			note_time(&facts->freed_at);
 		break;
 	case EVENT_RELEASED:

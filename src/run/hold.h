@@ -5,7 +5,7 @@
 #include "base/loop.h"
 #include "job/signals.h"
 #include "options/opts.h"
-#include "run/event.h"
+#include "run/events.h"
 
 /* Acquires the lock and prints its token, or releases it again. Returns the
  * exit code, or a signal's number as -N if this process has to end by it. */

@@ -4,7 +4,7 @@
 #define OBSERVER_H
 
 #include "lock/set.h"
-#include "run/event.h"
+#include "run/events.h"
 
 /* While a lock is acquired, its last contact failed. */
 enum observer_silence {

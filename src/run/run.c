@@ -265,15 +265,11 @@ keep_until(const struct run *run)
 	return run->set.acquired_at + run->opts->min_hold_ms;
 }
 
-/* As a shell shows it. */
 static int
 exit_status(const struct run *run)
 {
-	int status = run->ending.status;
-
-	if (!run->ending.job_started)
-		return RELEASE_NO_JOB;
-	return status < 0 ? EXITCODE_SIGNAL - status : status;
+	return run->ending.job_started ? event_shell_status(run->ending.status)
+				       : RELEASE_NO_JOB;
 }
 
 /* Sent first, so that the guard goes while the server answers. */

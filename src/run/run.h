@@ -5,7 +5,7 @@
 #include "base/loop.h"
 #include "job/signals.h"
 #include "options/opts.h"
-#include "run/event.h"
+#include "run/events.h"
 
 /* Acquires the lock, runs the job, releases the lock. Returns the exit code, or
  * a signal's number as -N if this process has to end by it. */

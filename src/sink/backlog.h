@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/loop.h"
 #include "run/event.h"
 
 /* How long backlog_finish writes, apart from the step that it ends with. */

@@ -12,14 +12,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/hooks.h"
-#include "run/ending.h"
-#include "run/facts.h"
 #include "sink/event_text.h"
 
 enum { MESSAGE_MAX = 4096 };
 
 struct event_hook {
-	struct facts facts;
+	const struct facts *facts;
 	struct hooks hooks; /* its socket is -1: the runner is gone */
 	size_t acquired, joined;
 	bool waited, lost, freed;
@@ -27,7 +25,7 @@ struct event_hook {
 	size_t dropped;
 	char said[MESSAGE_MAX]; /* of the locks acquired or released so far */
 	/* The reason to end that counts so far, and its message. */
-	const struct ending_row *ending;
+	enum ending_reason ending;
 	char reason[MESSAGE_MAX];
 };
 
@@ -102,18 +100,13 @@ put_holder(FILE *out, const struct holder *holder)
 	put_safe(out, "HOLDER", text);
 }
 
-/* As a shell shows it. */
 static void
 put_ending(FILE *out, const struct event *event)
 {
-	bool over = event->ending != NULL;
-	int status = event->status;
+	bool over = event->type == EVENT_ENDING || event->type == EVENT_ENDED;
 
-	put_ms(out, "STATUS",
-	    !over	 ? -1
-	    : status < 0 ? EXITCODE_SIGNAL - status
-			 : status);
-	put(out, "REASON", over ? event->ending->word : "");
+	put_ms(out, "STATUS", over ? event_shell_status(event->status) : -1);
+	put(out, "REASON", over ? event_rows[event->ending].word : "");
 }
 
 /* All of them are set, so that none is inherited, and the job's own are
@@ -158,12 +151,13 @@ run_hook(struct event_hook *state, const char *name, const char *message,
 	if (state->hooks.sock == -1)
 		return;
 	if (message == NULL)
-		event_text_format(event, state->facts.opts, text, sizeof(text));
+		event_text_format(event, state->facts->opts, text,
+		    sizeof(text));
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
 		put(out, "EVENT", name);
 		put_safe(out, "MESSAGE", message != NULL ? message : text);
-		put_all(out, &state->facts, event);
+		put_all(out, state->facts, event);
 	}
 	if (out == NULL || fclose(out) == EOF)
 		state->dropped++;
@@ -184,7 +178,7 @@ add_said(struct event_hook *state, const struct event *event)
 	snprintf(state->said + length, sizeof(state->said) - length, "%s",
 	    separator);
 	length += strlen(state->said + length);
-	event_text_format(event, state->facts.opts, state->said + length,
+	event_text_format(event, state->facts->opts, state->said + length,
 	    sizeof(state->said) - length);
 }
 
@@ -197,33 +191,27 @@ on_acquired(struct event_hook *state, const struct event *event)
 		state->acquired++;
 	else
 		state->joined++;
-	if (state->acquired + state->joined < state->facts.opts->key_count)
+	if (state->acquired + state->joined < state->facts->opts->key_count)
 		return;
 	if (state->acquired > 0)
 		run_hook(state, "acquired", state->said, event);
 	state->said[0] = '\0';
 }
 
-static bool
-is_busy(const struct ending_row *ending)
-{
-	return ending == &ending_rows[ENDING_BUSY] ||
-	       ending == &ending_rows[ENDING_QUEUE_FULL] ||
-	       ending == &ending_rows[ENDING_WAIT_OVER];
-}
-
 static void
 on_ending(struct event_hook *state, const struct event *event)
 {
-	if (is_busy(event->ending))
+	enum event_outcome outcome = event_outcome(event);
+
+	if (outcome == OUTCOME_BUSY)
 		run_hook(state, "busy", NULL, event);
-	else if (event->ending->lost && !state->lost)
+	else if (outcome == OUTCOME_LOST && !state->lost)
 		run_hook(state, "lost", NULL, event);
-	state->lost = state->lost || event->ending->lost;
-	if (state->ending != NULL && event->ending < state->ending)
+	state->lost = state->lost || outcome == OUTCOME_LOST;
+	if (event->ending < state->ending)
 		return;
 	state->ending = event->ending;
-	event_text_format(event, state->facts.opts, state->reason,
+	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }
 
@@ -234,23 +222,15 @@ on_freed(struct event_hook *state, const struct event *event)
 	add_said(state, event);
 }
 
-/* With --once-per it is as planned that a run is not due. */
-static bool
-has_failed(const struct event_hook *state, const struct event *event)
-{
-	return event->status != 0 && !state->lost && !is_busy(event->ending) &&
-	       event->ending != &ending_rows[ENDING_NOT_DUE];
-}
-
 /* The end of a job, and a signal, need no message for people. */
 static void
 describe_end(struct event_hook *state, const struct event *event)
 {
 	struct event end = *event;
 
-	if (end.ending == &ending_rows[ENDING_JOB])
+	if (end.ending == ENDING_JOB)
 		end.type = EVENT_JOB_ENDED;
-	event_text_format(&end, state->facts.opts, state->reason,
+	event_text_format(&end, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }
 
@@ -259,10 +239,10 @@ on_ended(struct event_hook *state, const struct event *event)
 {
 	if (state->reason[0] == '\0')
 		describe_end(state, event);
-	state->hurries = event->ending == &ending_rows[ENDING_SIGNAL];
+	state->hurries = event->ending == ENDING_SIGNAL;
 	if (state->freed && !state->lost)
 		run_hook(state, "released", state->said, event);
-	if (has_failed(state, event))
+	if (event_outcome(event) == OUTCOME_FAILURE)
 		run_hook(state, "failed", state->reason, event);
 }
 
@@ -271,7 +251,6 @@ on_event(void *arg, const struct event *event)
 {
 	struct event_hook *state = arg;
 
-	facts_take(&state->facts, event);
 	switch (event->type) {
 	case EVENT_WAITING:
 		if (!state->waited)
@@ -329,8 +308,9 @@ report_no_hooks(const struct opts *opts)
 }
 
 static void *
-open_hook(const struct opts *opts, struct loop *loop)
+open_hook(const struct facts *facts, struct loop *loop)
 {
+	const struct opts *opts = facts->opts;
 	struct event_hook *state;
 	struct hooks hooks;
 
@@ -342,7 +322,7 @@ open_hook(const struct opts *opts, struct loop *loop)
 		return NULL;
 	}
 	state = mem_alloc(sizeof(*state));
-	facts_init(&state->facts, opts);
+	state->facts = facts;
 	state->hooks = hooks;
 	return state;
 }
@@ -359,7 +339,6 @@ close_hook(void *arg)
 		hooks_finish(&state->hooks);
 	else if (state->hooks.sock != -1)
 		hooks_leave(&state->hooks); /* the runner ends them likewise */
-	facts_fini(&state->facts);
 	free(state);
 }
 

@@ -2,7 +2,7 @@
 #ifndef EVENT_HOOK_H
 #define EVENT_HOOK_H
 
-#include "run/event.h"
+#include "run/events.h"
 
 extern const struct event_sink event_hook;
 

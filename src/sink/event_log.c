@@ -13,7 +13,6 @@
 
 struct event_log {
 	const struct opts *opts;
-	struct facts facts;
 	struct log_line line;
 	struct log_target target;
 	struct reminder reminder; /* to log the wait again */
@@ -36,7 +35,7 @@ log_event(struct event_log *state, const struct event *event)
 	char text[LOG_LINE_MAX];
 	size_t length;
 
-	if (!is_wanted(state, event_text_level(event)))
+	if (!is_wanted(state, event_level(event)))
 		return;
 	length = log_line_format(&state->line, event, text);
 	if (length > 0)
@@ -57,7 +56,6 @@ on_event(void *arg, const struct event *event)
 {
 	struct event_log *state = arg;
 
-	facts_take(&state->facts, event);
 	log_target_take(&state->target, event);
 	if (!reminder_take(&state->reminder, event))
 		log_event(state, event);
@@ -77,8 +75,9 @@ report_no_log(const struct opts *opts, const char *why)
 }
 
 static void *
-open_log(const struct opts *opts, struct loop *loop)
+open_log(const struct facts *facts, struct loop *loop)
 {
+	const struct opts *opts = facts->opts;
 	struct event_log *state;
 	const char *why;
 
@@ -93,8 +92,7 @@ open_log(const struct opts *opts, struct loop *loop)
 		free(state);
 		return NULL;
 	}
-	facts_init(&state->facts, opts);
-	state->line = (struct log_line){.facts = &state->facts,
+	state->line = (struct log_line){.facts = facts,
 	    .json = opts->log_json,
 	    .head = state->target.kind == LOG_TARGET_SYSLOG ? LOG_LINE_SYSLOG
 							    : LOG_LINE_DATED};
@@ -112,7 +110,6 @@ close_log(void *arg)
 
 	reminder_stop(&state->reminder);
 	log_target_close(&state->target);
-	facts_fini(&state->facts);
 	free(state);
 }
 

@@ -3,7 +3,7 @@
 #ifndef EVENT_LOG_H
 #define EVENT_LOG_H
 
-#include "run/event.h"
+#include "run/events.h"
 
 extern const struct event_sink event_log;
 

@@ -6,125 +6,26 @@
 #include "sink/event_text.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/terminal.h"
-#include "run/ending.h"
 #include "sink/reminder.h"
 #include "sink/wait_line.h"
 
 enum {
 	TEXT_MAX = 4080, /* with prefix and newline not more than PIPE_BUF */
 	NAME_SIZE = 2048,
-	FACT_MAX = HOLDER_LOCK_TEXT_MAX,
 	TENTH_MS = 100,
 	SECOND_MS = 1000,
 	MINUTE_MS = 60000
 };
-
-/* clang-format off */
-static const struct {
-	enum level level;
-	const char *message;
-} rows[EVENT_COUNT] = {
-	[EVENT_DELAYED] = {LEVEL_INFO,
-	    "{name}: the first try comes in {seconds} s"},
-	[EVENT_BEGUN] = {LEVEL_LOG, "{name}: acquiring the lock"},
-	[EVENT_TWO_SERVERS] = {LEVEL_WARNING,
-	    "with 2 servers no lock can be acquired while one of them is "
-	    "unreachable; use 3"},
-	[EVENT_EVEN_SERVERS] = {LEVEL_WARNING,
-	    "{count} servers tolerate no more failures than one server fewer"},
-	[EVENT_LIKE_GLOB] = {LEVEL_WARNING,
-	    "{name}: --hold uses this as a plain name and expands no globs"},
-	[EVENT_UNUSABLE_SERVER] = {LEVEL_WARNING, "{name}: {why}"},
-	[EVENT_WAITING] = {LEVEL_BUSY,
-	    "{name} {holder}; waiting[ for {waited}][, {left} left][, position "
-	    "{position} in the queue]"},
-	[EVENT_NO_REPLY] = {LEVEL_WARNING, "[{name}: ]{why}; trying again"},
-	[EVENT_WAITED] = {LEVEL_BUSY, "{name}: acquired after {age}"},
-	[EVENT_NOT_REREAD] = {LEVEL_WARNING,
-	    "{why}; using what was read before"},
-	[EVENT_NO_QUEUE] = {LEVEL_WARNING,
-	    "{name}: the queue cannot be used: {why}"},
-	[EVENT_NO_HISTORY] = {LEVEL_WARNING,
-	    "{name}: the run is not recorded: {why}"},
-	[EVENT_NEST_HIDDEN] = {LEVEL_WARNING,
-	    "{name}: the outer run cannot see this one: {why}"},
-	[EVENT_NEST_UNCOUNTED] = {LEVEL_WARNING,
-	    "{name}: nested runs cannot be counted: {why}"},
-	[EVENT_LOST_EARLY] = {LEVEL_WARNING,
-	    "{name} was lost while others were waited for; starting over"},
-	[EVENT_ACQUIRED] = {LEVEL_INFO,
-	    "{name}: acquired on {server}, fence {fence}, lease {ms} ms"},
-	[EVENT_JOINED] = {LEVEL_INFO,
-	    "{name}: joined the run that holds it on {server}, fence {fence}, "
-	    "lease {ms} ms"},
-	[EVENT_PERMITS_DIFFER] = {LEVEL_WARNING,
-	    "{name}: {permits} permit<|s> here, but another holder was started "
-	    "with {count}"},
-	[EVENT_SUCCESS_AHEAD] = {LEVEL_WARNING,
-	    "{name}: the last success lies {age} in the future by the clock of "
-	    "the server; --once-per ignores it"},
-	[EVENT_UNLOCKED] = {LEVEL_WARNING,
-	    "{name}: {why}; running without the lock"},
-	[EVENT_JOB_STARTED] = {LEVEL_LOG, "{name}: starting the job"},
-	[EVENT_RENEWAL_FAILED] = {LEVEL_WARNING,
-	    "{name}: cannot renew the lock, which lasts for another {seconds} "
-	    "s: {why}"},
-	[EVENT_RENEWED_AGAIN] = {LEVEL_WARNING, "{name}: renewed again"},
-	[EVENT_PAUSED] = {LEVEL_WARNING,
-	    "{name}: rlockrun was paused for at least {seconds} s"},
-	[EVENT_HELD_LONG] = {LEVEL_WARNING, "{name} <has|have> been held for {age}"},
-	[EVENT_GUARD_STUCK] = {LEVEL_WARNING,
-	    "{name}: the guard did not act in time; killing it and the job"},
-	[EVENT_JOB_STOPPING] = {LEVEL_LOG, "{name}: stopping the job"},
-	[EVENT_JOB_ENDED] = {LEVEL_LOG, "{name}: the job ended with {status}"},
-	[EVENT_RELEASED] = {LEVEL_INFO, "{name}: released"},
-	[EVENT_KEPT] = {LEVEL_INFO, "{name}: kept until {until}"},
-	[EVENT_LEFT] = {LEVEL_INFO, "{name}: still held by other runs"},
-	[EVENT_HELD] = {LEVEL_INFO, "{name}: held until {until}"},
-	[EVENT_UNCONFIRMED] = {LEVEL_WARNING,
-	    "{name}: cannot confirm the release, the lock may last for its "
-	    "ttl: {why}"},
-	[EVENT_ENDED] = {LEVEL_LOG,
-	    "{name}: ended with {status}, reason {reason}"},
-	[EVENT_REPLIED] = {LEVEL_LOG, "[{name}: ]the server replies again"},
-	[EVENT_NOT_SHOWN] = {LEVEL_WARNING, "{name}: {why}"},
-	[EVENT_SLOT_MOVING] = {LEVEL_WARNING,
-	    "{name}: its slot is moving to another node"},
-	[EVENT_LISTED] = {LEVEL_BUSY,
-	    "{count} <lock|locks> found on {server}"},
-	[EVENT_NONE_LISTED] = {LEVEL_BUSY, "no locks found on {server}"},
-	[EVENT_FORCED] = {LEVEL_WARNING,
-	    "{name}: released, it was held by {who}"},
-	[EVENT_FORCE_AGAIN] = {LEVEL_WARNING,
-	    "{name}: {count} <other still holds|others still hold> it; release "
-	    "it again"},
-	[EVENT_FORCE_FREE] = {LEVEL_WARNING, "{name} is already free[; {why}]"},
-	[EVENT_FORCE_LATE] = {LEVEL_WARNING,
-	    "{name}: it has another holder by now; nothing was changed"},
-	[EVENT_FORCE_OTHER_TOKEN] = {LEVEL_WARNING,
-	    "{name} is held by {who}, not with that token; nothing was "
-	    "changed"},
-	[EVENT_FORCE_DECLINED] = {LEVEL_WARNING,
-	    "{name}: nothing was changed"},
-	[EVENT_NOT_EXTENDED] = {LEVEL_WARNING,
-	    "{name} is held by {who}, which is not a --hold; nothing was "
-	    "changed"},
-	[EVENT_NOT_WOKEN] = {LEVEL_WARNING,
-	    "{name}: cannot notify the next waiter: {why}"},
-	[EVENT_NO_OUTPUT] = {LEVEL_WARNING,
-	    "cannot write to stdout: {why}"},
-};
-/* clang-format on */
 
 /* The last part of each message about the end of a run. */
 static const char *const thens[EVENT_THEN_COUNT] = {
@@ -136,33 +37,24 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 
 /* --- a message -------------------------------------------------------- */
 
-enum { FACTS = 18 };
-
-struct message_facts {
-	char name[NAME_SIZE], command[NAME_SIZE];
-	char holder[FACT_MAX];
-	char position[24], count[24], permits[24], ms[24];
-	char seconds[24], age[32], until[32];
-	char waited[32], left[32];
-	char status[40];
-	bool several; /* names */
-	struct {
-		const char *word;
-		const char *text; /* NULL or empty: unknown */
-	} list[FACTS];
+/* A message that is being written. */
+struct message {
+	const struct event *event;
+	const struct opts *opts;
+	char room[NAME_SIZE]; /* for the next fact */
 };
 
 static void
-describe_names(const struct event *event, const struct opts *opts, char *text,
-    size_t size)
+describe_name(struct message *message)
 {
-	size_t length = 0;
+	const struct opts *opts = message->opts;
+	char *text = message->room;
+	size_t size = sizeof(message->room), length = 0;
 
-	if (event->name != NULL) {
-		escape_quote(event->name, text, size);
+	if (message->event->name != NULL) {
+		escape_quote(message->event->name, text, size);
 		return;
 	}
-	text[0] = '\0';
 	for (size_t i = 0; i < opts->key_count; i++) {
 		if (i > 0)
 			snprintf(text + length, size - length, ", ");
@@ -174,17 +66,51 @@ describe_names(const struct event *event, const struct opts *opts, char *text,
 	}
 }
 
+static void
+describe_command(struct message *message)
+{
+	if (message->event->command != NULL)
+		escape_quote(message->event->command, message->room,
+		    sizeof(message->room));
+}
+
+static void
+describe_holder(struct message *message)
+{
+	if (message->event->holder != NULL)
+		holder_describe_lock(message->event->holder, message->room,
+		    sizeof(message->room));
+}
+
+static void
+describe_seconds(struct message *message)
+{
+	snprintf(message->room, sizeof(message->room), "%.1f",
+	    (double)message->event->ms / SECOND_MS);
+}
+
 /* As an option takes it, below a minute with tenths: "500ms", "1.5s". */
 static void
-describe_duration(int64_t ms, char *text, size_t size)
+describe_age(struct message *message)
 {
+	int64_t ms = message->event->ms;
+
 	if (ms > 0 && ms < SECOND_MS)
-		snprintf(text, size, "%" PRId64 "ms", ms);
+		snprintf(message->room, sizeof(message->room), "%" PRId64 "ms",
+		    ms);
 	else if (ms < MINUTE_MS && ms % SECOND_MS >= TENTH_MS)
-		snprintf(text, size, "%" PRId64 ".%" PRId64 "s", ms / SECOND_MS,
+		snprintf(message->room, sizeof(message->room),
+		    "%" PRId64 ".%" PRId64 "s", ms / SECOND_MS,
 		    ms % SECOND_MS / TENTH_MS);
 	else
-		holder_describe_age(ms, text, size);
+		holder_describe_age(ms, message->room, sizeof(message->room));
+}
+
+static void
+describe_until(struct message *message)
+{
+	holder_describe_time(message->event->ms, message->room,
+	    sizeof(message->room));
 }
 
 /* What is left of -w, or -1. */
@@ -198,89 +124,121 @@ left_ms(const struct opts *opts, int64_t waited_ms)
 	return left > 0 ? left : 0;
 }
 
+/* When waiting starts, this and what is left would say nothing new. */
 static void
-describe_wait(const struct event *event, const struct opts *opts,
-    struct message_facts *facts)
+describe_waited(struct message *message)
 {
-	int64_t left = left_ms(opts, event->ms);
-
-	holder_describe_age(event->ms, facts->waited, sizeof(facts->waited));
-	if (left >= 0)
-		holder_describe_age(left + SECOND_MS - 1, facts->left,
-		    sizeof(facts->left));
+	if (message->event->ms >= MINUTE_MS)
+		holder_describe_age(message->event->ms, message->room,
+		    sizeof(message->room));
 }
 
-/* As a shell shows it. */
 static void
-describe_status(int status, char *text, size_t size)
+describe_left(struct message *message)
 {
+	int64_t left = left_ms(message->opts, message->event->ms);
+
+	if (left >= 0 && message->event->ms >= MINUTE_MS)
+		holder_describe_age(left + SECOND_MS - 1, message->room,
+		    sizeof(message->room));
+}
+
+static void
+describe_status(struct message *message)
+{
+	int status = message->event->status;
+	int length = snprintf(message->room, sizeof(message->room), "status %d",
+	    event_shell_status(status));
+
 	if (status < 0)
-		snprintf(text, size, "status %d (signal %d)",
-		    EXITCODE_SIGNAL - status, -status);
-	else
-		snprintf(text, size, "status %d", status);
+		snprintf(message->room + length,
+		    sizeof(message->room) - (size_t)length, " (signal %d)",
+		    -status);
 }
 
 static void
-describe_facts(struct message_facts *facts, const struct event *event,
-    const struct opts *opts)
+describe_reason(struct message *message)
 {
-	*facts = (struct message_facts){
-	    .list = {{"name", facts->name}, {"why", event->why},
-		{"server", event->server}, {"fence", event->fence},
-		{"command", facts->command}, {"who", event->who},
-		{"holder", facts->holder}, {"position", facts->position},
-		{"count", facts->count}, {"permits", facts->permits},
-		{"ms", facts->ms}, {"seconds", facts->seconds},
-		{"age", facts->age}, {"until", facts->until},
-		{"waited", facts->waited}, {"left", facts->left},
-		{"status", facts->status},
-		{"reason",
-		    event->ending != NULL ? event->ending->word : NULL}}};
-	describe_names(event, opts, facts->name, sizeof(facts->name));
-	facts->several = event->name == NULL && opts->key_count > 1;
-	if (event->command != NULL)
-		escape_quote(event->command, facts->command,
-		    sizeof(facts->command));
-	if (event->holder != NULL)
-		holder_describe_lock(event->holder, facts->holder,
-		    sizeof(facts->holder));
-	/* The head of the queue waits for the holder alone. */
-	if (event->position > 1)
-		snprintf(facts->position, sizeof(facts->position), "%" PRId64,
-		    event->position);
-	if (event->count > 0)
-		snprintf(facts->count, sizeof(facts->count), "%" PRId64,
-		    event->count);
-	snprintf(facts->permits, sizeof(facts->permits), "%" PRId64,
-	    event->permits);
-	snprintf(facts->ms, sizeof(facts->ms), "%" PRId64, event->ms);
-	snprintf(facts->seconds, sizeof(facts->seconds), "%.1f",
-	    (double)event->ms / SECOND_MS);
-	describe_duration(event->ms, facts->age, sizeof(facts->age));
-	/* When waiting starts, they would say nothing new. */
-	if (event->ms >= MINUTE_MS)
-		describe_wait(event, opts, facts);
-	describe_status(event->status, facts->status, sizeof(facts->status));
-	if (event->type == EVENT_KEPT || event->type == EVENT_HELD)
-		holder_describe_time(event->ms, facts->until,
-		    sizeof(facts->until));
+	snprintf(message->room, sizeof(message->room), "%s",
+	    event_rows[message->event->ending].word);
 }
 
-/* The fact whose name ends at the brace. An unknown name is to be noticed. */
+#define TEXT(field) .text = offsetof(struct event, field)
+#define NUMBER(field, least_) \
+	.number = offsetof(struct event, field), .least = (least_)
+
+/* A fact is a text of the event, a number of it that is at least so large, or
+ * what is described in the room. Otherwise it is unknown. */
+static const struct fact {
+	char word[16];
+	size_t text, number;
+	int64_t least;
+	void (*describe)(struct message *message);
+} fact_rows[] = {
+    {"name", .describe = describe_name},
+    {"why", TEXT(why)},
+    {"server", TEXT(server)},
+    {"fence", TEXT(fence)},
+    {"who", TEXT(who)},
+    {"command", .describe = describe_command},
+    {"holder", .describe = describe_holder},
+    /* The head of the queue waits for the holder alone. */
+    {"position", NUMBER(position, 2)},
+    {"count", NUMBER(count, 1)},
+    {"permits", NUMBER(permits, INT64_MIN)},
+    {"ms", NUMBER(ms, INT64_MIN)},
+    {"seconds", .describe = describe_seconds},
+    {"age", .describe = describe_age},
+    {"until", .describe = describe_until},
+    {"waited", .describe = describe_waited},
+    {"left", .describe = describe_left},
+    {"status", .describe = describe_status},
+    {"reason", .describe = describe_reason},
+};
+
 static const char *
-find_fact(const struct message_facts *facts, const char *word)
+describe_fact(struct message *message, const struct fact *fact)
+{
+	const char *event = (const char *)message->event;
+	const char *text = NULL;
+	int64_t number = 0;
+
+	message->room[0] = '\0';
+	if (fact->text != 0) {
+		memcpy(&text, event + fact->text, sizeof(text));
+		return text != NULL ? text : "";
+	}
+	if (fact->describe != NULL) {
+		fact->describe(message);
+		return message->room;
+	}
+	memcpy(&number, event + fact->number, sizeof(number));
+	if (number >= fact->least)
+		snprintf(message->room, sizeof(message->room), "%" PRId64,
+		    number);
+	return message->room;
+}
+
+/* The fact whose word ends at the brace. An unknown word is to be noticed. */
+static const char *
+find_fact(struct message *message, const char *word)
 {
 	size_t length = strcspn(word, "}");
 
-	for (int i = 0; i < FACTS; i++) {
-		const char *text = facts->list[i].text;
-
-		if (strlen(facts->list[i].word) == length &&
-		    strncmp(facts->list[i].word, word, length) == 0)
-			return text != NULL ? text : "";
-	}
+	for (size_t i = 0; i < sizeof(fact_rows) / sizeof(*fact_rows); i++)
+		if (strlen(fact_rows[i].word) == length &&
+		    strncmp(fact_rows[i].word, word, length) == 0)
+			return describe_fact(message, &fact_rows[i]);
 	return "{?}";
+}
+
+/* Whether the words after this fact are those for many. */
+static bool
+is_many(const struct message *message, const char *word, const char *fact)
+{
+	if (strncmp(word, "name}", strlen("name}")) != 0)
+		return strcmp(fact, "1") != 0;
+	return message->event->name == NULL && message->opts->key_count > 1;
 }
 
 /* Moves on to the word that is meant of <one|many>, or past the others. */
@@ -296,59 +254,38 @@ choose_word(const char **message, bool many)
 
 /* size is at least 1; what does not fit is cut off. */
 static void
-fill_in(const char *message, const struct message_facts *facts, char *text,
-    size_t size)
+fill_in(struct message *message, char *text, size_t size)
 {
+	const char *at = event_row(message->event)->message;
 	size_t length = 0, part = 0;
 	bool unknown = false, many = false;
 
 	text[0] = '\0';
-	for (; *message != '\0'; message++) {
-		char letter[2] = {*message, '\0'};
+	for (; *at != '\0'; at++) {
+		char letter[2] = {*at, '\0'};
 		const char *piece = letter;
 
-		if (choose_word(&message, many))
+		if (choose_word(&at, many))
 			continue;
-		if (*message == '[') {
+		if (*at == '[') {
 			part = length;
 			unknown = false;
 			continue;
 		}
-		if (*message == ']') {
+		if (*at == ']') {
 			length = unknown ? part : length;
 			text[length] = '\0';
 			continue;
 		}
-		if (*message == '{') {
-			piece = find_fact(facts, message + 1);
+		if (*at == '{') {
+			piece = find_fact(message, at + 1);
 			unknown = unknown || *piece == '\0';
-			many = piece == facts->name ? facts->several
-						    : strcmp(piece, "1") != 0;
-			message = strchr(message, '}');
+			many = is_many(message, at + 1, piece);
+			at = strchr(at, '}');
 		}
 		snprintf(text + length, size - length, "%s", piece);
 		length += strlen(text + length);
 	}
-}
-
-static const char *
-message_for(const struct event *event)
-{
-	return event->type == EVENT_ENDING ? event->ending->message
-					   : rows[event->type].message;
-}
-
-enum level
-event_text_level(const struct event *event)
-{
-	if (message_for(event) == NULL)
-		return LEVEL_NONE;
-	if (event->minor) /* a server that is restarted is back in a moment */
-		return event->type == EVENT_NO_REPLY ? LEVEL_BUSY : LEVEL_INFO;
-	if (event->type != EVENT_ENDING)
-		return rows[event->type].level;
-	return event->ending->status == EXITCODE_BUSY ? LEVEL_BUSY
-						      : LEVEL_ERROR;
 }
 
 bool
@@ -363,17 +300,16 @@ void
 event_text_format(const struct event *event, const struct opts *opts,
     char *text, size_t size)
 {
-	const char *message = message_for(event);
 	const char *then = thens[event->then];
-	struct message_facts facts;
+	struct message message;
 	char last[64] = "";
 
+	message.event = event;
+	message.opts = opts;
 	if (event->type == EVENT_ENDING && then != NULL)
 		snprintf(last, sizeof(last), "; %s", then);
-	describe_facts(&facts, event, opts);
 	/* A long name does not push out the last part. */
-	fill_in(message != NULL ? message : "", &facts, text,
-	    size > strlen(last) ? size - strlen(last) : 1);
+	fill_in(&message, text, size > strlen(last) ? size - strlen(last) : 1);
 	if (*text != '\0')
 		snprintf(text + strlen(text), size - strlen(text), "%s", last);
 }
@@ -393,7 +329,7 @@ print(const struct event_text *state, const struct event *event)
 {
 	char text[TEXT_MAX];
 
-	if (!event_text_is_shown(event_text_level(event), state->opts))
+	if (!event_text_is_shown(event_level(event), state->opts))
 		return false;
 	event_text_format(event, state->opts, text, sizeof(text));
 	log_warnx("%s", text);
@@ -497,8 +433,9 @@ on_event(void *arg, const struct event *event)
 }
 
 static void *
-open_text(const struct opts *opts, struct loop *loop)
+open_text(const struct facts *facts, struct loop *loop)
 {
+	const struct opts *opts = facts->opts;
 	struct event_text *state;
 
 	if (opts->log_json && opts->log_to == NULL)

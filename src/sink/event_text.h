@@ -3,13 +3,10 @@
 #ifndef EVENT_TEXT_H
 #define EVENT_TEXT_H
 
-#include "run/event.h"
-#include "sink/level.h"
+#include "run/events.h"
 
 extern const struct event_sink event_text;
 
-/* LEVEL_NONE if there is no message for the event. */
-enum level event_text_level(const struct event *event);
 /* Whether -q and -v let a message of that level appear on stderr. */
 bool event_text_is_shown(enum level level, const struct opts *opts);
 

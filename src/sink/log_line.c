@@ -7,10 +7,8 @@
 #include <time.h>
 
 #include "base/escape.h"
-#include "base/exitcode.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "run/ending.h"
 #include "sink/event_text.h"
 
 enum {
@@ -24,60 +22,6 @@ enum {
 };
 
 /* clang-format off */
-/* For programs: what a word means may not change. */
-static const struct {
-	const char *event;
-	const char *ms; /* field for the time of the event; NULL: none */
-} words[EVENT_COUNT] = {
-	[EVENT_ENDING] = {"ending", NULL},
-	[EVENT_DELAYED] = {"delayed", "delay_seconds"},
-	[EVENT_BEGUN] = {"begun", NULL},
-	[EVENT_TWO_SERVERS] = {"two_servers", NULL},
-	[EVENT_EVEN_SERVERS] = {"even_servers", NULL},
-	[EVENT_LIKE_GLOB] = {"like_glob", NULL},
-	[EVENT_UNUSABLE_SERVER] = {"unusable_server", NULL},
-	[EVENT_WAITING] = {"waiting", NULL},
-	[EVENT_NO_REPLY] = {"no_reply", NULL},
-	[EVENT_WAITED] = {"waited", NULL},
-	[EVENT_NOT_REREAD] = {"not_reread", NULL},
-	[EVENT_NO_QUEUE] = {"no_queue", NULL},
-	[EVENT_NO_HISTORY] = {"no_history", NULL},
-	[EVENT_NEST_HIDDEN] = {"nest_hidden", NULL},
-	[EVENT_NEST_UNCOUNTED] = {"nest_uncounted", NULL},
-	[EVENT_LOST_EARLY] = {"lost_early", NULL},
-	[EVENT_ACQUIRED] = {"acquired", "ttl_seconds"},
-	[EVENT_JOINED] = {"joined", "ttl_seconds"},
-	[EVENT_PERMITS_DIFFER] = {"permits_differ", NULL},
-	[EVENT_SUCCESS_AHEAD] = {"success_ahead", "ahead_seconds"},
-	[EVENT_UNLOCKED] = {"unlocked", NULL},
-	[EVENT_JOB_STARTED] = {"job_started", NULL},
-	[EVENT_RENEWAL_FAILED] = {"renewal_failed", "left_seconds"},
-	[EVENT_RENEWED_AGAIN] = {"renewed_again", NULL},
-	[EVENT_PAUSED] = {"paused", "pause_seconds"},
-	[EVENT_HELD_LONG] = {"held_long", NULL},
-	[EVENT_GUARD_STUCK] = {"guard_stuck", NULL},
-	[EVENT_JOB_STOPPING] = {"job_stopping", NULL},
-	[EVENT_JOB_ENDED] = {"job_ended", NULL},
-	[EVENT_RELEASED] = {"released", NULL},
-	[EVENT_KEPT] = {"kept", "keep_seconds"},
-	[EVENT_LEFT] = {"left", NULL},
-	[EVENT_HELD] = {"held", "hold_seconds"},
-	[EVENT_UNCONFIRMED] = {"unconfirmed", NULL},
-	[EVENT_ENDED] = {"ended", NULL},
-	[EVENT_REPLIED] = {"replied", NULL},
-	[EVENT_NOT_SHOWN] = {"not_shown", NULL},
-	[EVENT_SLOT_MOVING] = {"slot_moving", NULL},
-	[EVENT_FORCED] = {"forced", NULL},
-	[EVENT_FORCE_AGAIN] = {"force_again", NULL},
-	[EVENT_FORCE_FREE] = {"force_free", NULL},
-	[EVENT_FORCE_LATE] = {"force_late", NULL},
-	[EVENT_FORCE_OTHER_TOKEN] = {"force_other_token", NULL},
-	[EVENT_FORCE_DECLINED] = {"force_declined", NULL},
-	[EVENT_NOT_EXTENDED] = {"not_extended", NULL},
-	[EVENT_NOT_WOKEN] = {"not_woken", NULL},
-	[EVENT_NO_OUTPUT] = {"no_output", NULL},
-};
-
 static const struct {
 	const char *name;
 	int priority; /* of syslog(3) */
@@ -138,12 +82,6 @@ name_of_lock(const struct opts *opts, const struct event *event)
 	return opts->key_count == 1 ? opts->keys[0].name : NULL;
 }
 
-static int
-as_in_shell(int status)
-{
-	return status < 0 ? EXITCODE_SIGNAL - status : status;
-}
-
 /* --- JSON --------------------------------------------------------------- */
 
 /* A line that is being written. */
@@ -176,7 +114,7 @@ put_number(const struct json_line *json, const char *name, const char *text)
 static void
 put_seconds(const struct json_line *json, const char *name, int64_t ms)
 {
-	if (name != NULL && ms >= 0)
+	if (*name != '\0' && ms >= 0)
 		fprintf(json->out, ",\"%s\":%" PRId64 ".%03d", name,
 		    ms / SECOND_MS, (int)(ms % SECOND_MS));
 }
@@ -248,9 +186,10 @@ put_end(const struct json_line *json)
 	if (event->type != EVENT_ENDING && event->type != EVENT_ENDED &&
 	    event->type != EVENT_JOB_ENDED)
 		return;
-	if (event->ending != NULL)
-		put_text(json, "reason", event->ending->word);
-	json_integer(json->out, "status", true, as_in_shell(event->status));
+	if (event->type != EVENT_JOB_ENDED)
+		put_text(json, "reason", event_rows[event->ending].word);
+	json_integer(json->out, "status", true,
+	    event_shell_status(event->status));
 	if (event->status < 0)
 		json_integer(json->out, "signal", true, -event->status);
 }
@@ -264,14 +203,14 @@ put_all(const struct json_line *json, const char *message)
 
 	describe_time(now, sizeof(now));
 	fprintf(json->out, "{\"time\":\"%s\"", now);
-	put_text(json, "level", levels[event_text_level(event)].name);
-	put_text(json, "event", words[event->type].event);
+	put_text(json, "level", levels[event_level(event)].name);
+	put_text(json, "event", event_rows[event->type].word);
 	put_text(json, "message", message);
 	put_keys(json);
 	put_lock(json);
 	put_seconds(json, "waited_seconds", facts_waited_ms(line->facts));
 	put_seconds(json, "held_seconds", facts_held_ms(line->facts));
-	put_seconds(json, words[event->type].ms, event->ms);
+	put_seconds(json, event_rows[event->type].ms, event->ms);
 	put_end(json);
 	put_holder(json);
 	put_text(json, "host", line->self.host);
@@ -337,7 +276,7 @@ size_t
 log_line_format(const struct log_line *line, const struct event *event,
     char text[LOG_LINE_MAX])
 {
-	enum level level = event_text_level(event);
+	enum level level = event_level(event);
 	char message[MESSAGE_MAX];
 	size_t length;
 

@@ -12,8 +12,6 @@
 #include "base/loop.h"
 #include "base/mem.h"
 #include "options/opts.h"
-#include "run/ending.h"
-#include "run/facts.h"
 #include "sink/backlog.h"
 #include "sink/metrics_file.h"
 
@@ -45,7 +43,7 @@ struct metrics_sink {
 	struct loop *loop;
 	struct loop_timer timer; /* when to write */
 	struct backlog backlog;	 /* while it is written */
-	struct facts facts;
+	const struct facts *facts;
 	enum run_state run;
 	int64_t since_ms;      /* since the epoch */
 	int64_t lease_left_ms; /* the least, or METRICS_UNKNOWN */
@@ -57,29 +55,16 @@ struct metrics_sink {
 
 /* --- what has changed ------------------------------------------------- */
 
-/* The lock of that name, or all of them, after this one; NULL: no more. */
-static struct metrics *
-next_changes(struct metrics_sink *sink, const char *name, size_t *index)
-{
-	const struct opts *opts = sink->opts;
-
-	while (*index < opts->key_count) {
-		size_t i = (*index)++;
-		if (name == NULL || strcmp(name, opts->keys[i].name) == 0)
-			return &sink->locks[i].changes;
-	}
-	return NULL;
-}
-
+/* To that lock, or to all of them. */
 static void
 add(struct metrics_sink *sink, const char *name, enum metrics_value value,
     int64_t added)
 {
-	struct metrics *changes;
-	size_t index = 0;
+	const struct opts *opts = sink->opts;
 
-	while ((changes = next_changes(sink, name, &index)) != NULL)
-		changes->values[value] += added;
+	for (size_t i = 0; i < opts->key_count; i++)
+		if (name == NULL || strcmp(name, opts->keys[i].name) == 0)
+			sink->locks[i].changes.values[value] += added;
 }
 
 static void
@@ -381,38 +366,33 @@ on_lost(struct metrics_sink *sink, const char *name)
 }
 
 static void
-count_end(struct metrics_sink *sink, int reason, int status)
+count_end(struct metrics *changes, const struct event *event)
 {
-	struct metrics *changes;
-	size_t index = 0;
+	enum event_outcome outcome = event_outcome(event);
+	bool failed = event->ending == ENDING_JOB && outcome == OUTCOME_FAILURE;
+	int64_t now = clock_epoch();
 
-	while ((changes = next_changes(sink, NULL, &index)) != NULL) {
-		changes->ended[reason]++;
-		if (metrics_is_skip(reason))
-			continue;
-		changes->values[METRICS_LAST_END] = clock_epoch();
-		changes->values[METRICS_LAST_STATUS] = status;
-		if (reason == ENDING_JOB)
-			changes->values[METRICS_LAST_SUCCESS] =
-			    changes->values[METRICS_LAST_END];
-	}
+	changes->ended[failed ? METRICS_JOB_FAILED : (int)event->ending]++;
+	if (outcome == OUTCOME_BUSY || outcome == OUTCOME_NOT_DUE)
+		return;
+	changes->values[METRICS_LAST_END] = now;
+	changes->values[METRICS_LAST_STATUS] =
+	    event_shell_status(event->status);
+	if (outcome == OUTCOME_SUCCESS)
+		changes->values[METRICS_LAST_SUCCESS] = now;
 }
 
 static void
 on_ended(struct metrics_sink *sink, const struct event *event)
 {
-	int reason = (int)(event->ending - ending_rows);
-	int status = event->status;
-	int64_t held_ms = facts_held_ms(&sink->facts);
+	int64_t held_ms = facts_held_ms(sink->facts);
 
-	if (reason == ENDING_JOB && status != 0)
-		reason = METRICS_JOB_FAILED;
 	if (held_ms >= 0) {
 		add(sink, NULL, METRICS_HOLD_SUM, held_ms);
 		add(sink, NULL, METRICS_HOLD_COUNT, 1);
 	}
-	/* As a shell shows it. */
-	count_end(sink, reason, status < 0 ? EXITCODE_SIGNAL - status : status);
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		count_end(&sink->locks[i].changes, event);
 	sink->run = RUN_IDLE;
 }
 
@@ -421,7 +401,6 @@ on_event(void *arg, const struct event *event)
 {
 	struct metrics_sink *sink = arg;
 
-	facts_take(&sink->facts, event);
 	backlog_take(&sink->backlog, event);
 	switch (event->type) {
 	case EVENT_BEGUN:
@@ -429,7 +408,7 @@ on_event(void *arg, const struct event *event)
 		break;
 	case EVENT_ACQUIRED:
 		add(sink, event->name, METRICS_WAIT_SUM,
-		    facts_waited_ms(&sink->facts));
+		    facts_waited_ms(sink->facts));
 		add(sink, event->name, METRICS_WAIT_COUNT, 1);
 		begin(sink, RUN_HOLDS);
 		break;
@@ -453,7 +432,7 @@ on_event(void *arg, const struct event *event)
 		write_in(sink, 0);
 		break;
 	case EVENT_ENDING:
-		if (event->ending->lost)
+		if (event_outcome(event) == OUTCOME_LOST)
 			on_lost(sink, event->name);
 		break;
 	case EVENT_RELEASED:
@@ -484,8 +463,9 @@ demand_folder(const struct opts *opts)
 }
 
 static void *
-open_sink(const struct opts *opts, struct loop *loop)
+open_sink(const struct facts *facts, struct loop *loop)
 {
+	const struct opts *opts = facts->opts;
 	struct metrics_sink *sink;
 
 	if (*opts->metrics_folder == '\0' || opts->action != OPTS_RUN)
@@ -499,7 +479,7 @@ open_sink(const struct opts *opts, struct loop *loop)
 	sink->timer = (struct loop_timer){.on_due = on_due, .arg = sink};
 	backlog_init(&sink->backlog, loop, write_step, sink);
 	sink->lease_left_ms = METRICS_UNKNOWN;
-	facts_init(&sink->facts, opts);
+	sink->facts = facts;
 	for (size_t i = 0; i < opts->key_count; i++) {
 		metrics_file_init(&sink->locks[i].file, opts->metrics_folder,
 		    opts->keys[i].key);
@@ -517,7 +497,6 @@ close_sink(void *arg)
 	write_last(sink);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);
-	facts_fini(&sink->facts);
 	free(sink);
 }
 

@@ -5,7 +5,7 @@
 #ifndef METRICS_H
 #define METRICS_H
 
-#include "run/event.h"
+#include "run/events.h"
 
 extern const struct event_sink metrics;
 

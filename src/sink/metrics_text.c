@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/exitcode.h"
-
 #define END "# end"
 /* Beyond that Prometheus, which has floating point numbers, would round. */
 #define VALUE_MAX (INT64_C(1) << 53)
@@ -84,13 +82,6 @@ static const struct row {
 #define ENDED_HEAD HEAD(ENDED, "counter", "Runs that have ended, by reason.")
 
 /* --- values ----------------------------------------------------------- */
-
-bool
-metrics_is_skip(int reason)
-{
-	return reason != METRICS_JOB_FAILED &&
-	       ending_rows[reason].status == EXITCODE_BUSY;
-}
 
 static bool
 is_counter(enum metrics_value value)
@@ -202,19 +193,22 @@ put_value(struct text *text, const struct row *row, int64_t value,
 static const char *
 outcome_of(int reason)
 {
-	if (reason == ENDING_JOB)
-		return "success";
-	if (metrics_is_skip(reason))
-		return "skipped";
-	return reason != METRICS_JOB_FAILED && ending_rows[reason].lost
-		   ? "lost"
-		   : "failure";
+	static const char words[OUTCOME_COUNT][12] = {
+	    [OUTCOME_FAILURE] = "failure",
+	    [OUTCOME_SUCCESS] = "success",
+	    [OUTCOME_BUSY] = "skipped",
+	    [OUTCOME_NOT_DUE] = "skipped",
+	    [OUTCOME_LOST] = "lost",
+	};
+
+	return words[reason == METRICS_JOB_FAILED ? OUTCOME_FAILURE
+						  : event_rows[reason].outcome];
 }
 
 static const char *
 word_of(int reason)
 {
-	return ending_rows[reason == METRICS_JOB_FAILED ? ENDING_JOB : reason]
+	return event_rows[reason == METRICS_JOB_FAILED ? ENDING_JOB : reason]
 	    .word;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/ending.h"
+#include "run/event.h"
 
 /* Times and durations are in milliseconds, points in time since the epoch. */
 enum metrics_value {
@@ -43,9 +43,6 @@ enum metrics_value {
 
 /* How runs have ended: an ending_reason, or that the job failed by itself. */
 enum { METRICS_JOB_FAILED = ENDING_COUNT, METRICS_REASON_COUNT };
-
-/* The lock was held, or the run was not due: nothing was wrong. */
-bool metrics_is_skip(int reason);
 
 enum { METRICS_RUNS_MAX = 64 };
 

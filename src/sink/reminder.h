@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/loop.h"
 #include "run/event.h"
 
 struct reminder {

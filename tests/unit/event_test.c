@@ -5,6 +5,7 @@
 #include "base/exitcode.h"
 #include "pipe.h"
 #include "run/ending.h"
+#include "run/facts.h"
 #include "run/observer.h"
 #include "sink/event_text.h"
 #include "tap.h"
@@ -26,7 +27,7 @@ static struct event
 full_event(enum event_type type, enum ending_reason reason)
 {
 	return (struct event){.type = type,
-	    .ending = &ending_rows[reason],
+	    .ending = reason,
 	    .then = EVENT_THEN_STOPPED,
 	    .name = "NAME",
 	    .why = "WHY",
@@ -58,7 +59,7 @@ is_filled_in(const struct event *event)
 static void
 test_all_messages(void)
 {
-	for (int type = 0; type < EVENT_COUNT; type++) {
+	for (int type = EVENT_ENDING; type < EVENT_COUNT; type++) {
 		struct event event =
 		    full_event((enum event_type)type, ENDING_LOST);
 		ok(is_filled_in(&event), "message of event %d", type);
@@ -214,7 +215,7 @@ test_names(void)
 	    {"a\nb", "\"a\\nb\""}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		for (int type = 0; type < EVENT_COUNT; type++)
+		for (int type = EVENT_ENDING; type < EVENT_COUNT; type++)
 			check_name(full_event((enum event_type)type,
 				       ENDING_LOST),
 			    names[i][0], names[i][1]);
@@ -232,7 +233,8 @@ static const char *
 wait_for_a_minute(const struct opts *how, struct loop *loop, int fd)
 {
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
-	void *state = event_text.open(how, loop);
+	const struct facts facts = {.opts = how};
+	void *state = event_text.open(&facts, loop);
 
 	event.ms = 59950;
 	event_text.on_event(state, &event);
@@ -284,7 +286,7 @@ end_wait(const struct opts *how, enum event_type type, int fd)
 	const char *text;
 
 	loop_init(&loop);
-	state = event_text.open(how, &loop);
+	state = event_text.open(&(struct facts){.opts = how}, &loop);
 	event.minor = type == EVENT_NO_REPLY;
 	if (type != EVENT_WAITED)
 		event_text.on_event(state, &event);
@@ -325,7 +327,8 @@ static const char *
 lose_contact(const struct opts *how, struct loop *loop, int fd)
 {
 	struct event event = full_event(EVENT_WAITING, ENDING_NONE);
-	void *state = event_text.open(how, loop);
+	const struct facts facts = {.opts = how};
+	void *state = event_text.open(&facts, loop);
 	const char *text;
 
 	event_text.on_event(state, &event);
@@ -379,7 +382,7 @@ test_no_wake_up(void)
 
 	loop_init(&loop);
 	how.quiet = true;
-	state = event_text.open(&how, &loop);
+	state = event_text.open(&(struct facts){.opts = &how}, &loop);
 	event_text.on_event(state, &event);
 	ok(loop.timers == NULL, "-q sets no timer");
 	event_text.close(state);
@@ -525,7 +528,7 @@ test_not_started(void)
 		ending.job_started = false;
 		ending_add(&ending, (enum ending_reason)reason, event);
 		ok(ends_with_not_started(&last) ==
-			(ending_rows[reason].message != NULL),
+			(*event_rows[reason].message != '\0'),
 		    "ending %d before the job", reason);
 		ending.job_started = true;
 		ending_add(&ending, (enum ending_reason)reason, event);
@@ -541,15 +544,47 @@ static void
 test_ending_rows(void)
 {
 	for (int reason = 0; reason < ENDING_COUNT; reason++) {
-		const struct ending_row *row = &ending_rows[reason];
-		ok(row->lost == (row->status == EXITCODE_LOST),
+		const struct event_row *row = &event_rows[reason];
+		ok((row->outcome == OUTCOME_LOST) ==
+			(row->status == EXITCODE_LOST),
 		    "status of ending %d", reason);
 		for (int other = 0; other < reason; other++)
-			ok(strcmp(row->word, ending_rows[other].word) != 0,
+			ok(strcmp(row->word, event_rows[other].word) != 0,
 			    "%s is one ending", row->word);
-		ok(row->message != NULL || reason <= ENDING_SIGNAL,
+		ok((*row->message != '\0') == (reason > ENDING_SIGNAL),
 		    "ending %d has a row", reason);
 	}
+}
+
+/* Texts that are as long as their arrays would have no end. */
+static void
+test_rows(void)
+{
+	for (int i = 0; i < EVENT_COUNT; i++) {
+		const struct event_row *row = &event_rows[i];
+		ok(memchr(row->word, '\0', sizeof(row->word)) != NULL &&
+			memchr(row->ms, '\0', sizeof(row->ms)) != NULL &&
+			memchr(row->message, '\0', sizeof(row->message)) !=
+			    NULL,
+		    "the texts of row %d end", i);
+		ok((row->level != LEVEL_NONE) == (*row->message != '\0'),
+		    "what has a message has a level");
+	}
+}
+
+static void
+test_outcomes(void)
+{
+	struct event event = {.type = EVENT_ENDED, .ending = ENDING_JOB};
+
+	is_int(event_outcome(&event), OUTCOME_SUCCESS, "a job with status 0");
+	event.status = -9;
+	is_int(event_outcome(&event), OUTCOME_FAILURE, "one that was killed");
+	event.ending = ENDING_WAIT_OVER;
+	event.status = 3;
+	is_int(event_outcome(&event), OUTCOME_BUSY, "a wait that is over");
+	is_int(event_shell_status(-9), 137, "a signal as a shell shows it");
+	is_int(event_shell_status(3), 3, "a status as it is");
 }
 
 int
@@ -568,5 +603,7 @@ main(void)
 	test_endings();
 	test_not_started();
 	test_ending_rows();
+	test_rows();
+	test_outcomes();
 	return tap_done();
 }

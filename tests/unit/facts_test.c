@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "run/ending.h"
 #include "tap.h"
 
 static const struct opts opts = {.keys = {{.name = "a"}, {.name = "b"}},
@@ -61,11 +60,11 @@ test_times(void)
 	take_acquired(&facts, "b");
 	is_int(facts.acquired_at, 3000, "the first one counts");
 	ok(facts_held_ms(&facts) > 0, "it holds");
-	facts_take(&facts, &(struct event){.type = EVENT_ENDING,
-			       .ending = &ending_rows[ENDING_OVERRUN]});
+	facts_take(&facts,
+	    &(struct event){.type = EVENT_ENDING, .ending = ENDING_OVERRUN});
 	is_int(facts.freed_at, 0, "--max-run does not free it");
-	facts_take(&facts, &(struct event){.type = EVENT_ENDING,
-			       .ending = &ending_rows[ENDING_LOST]});
+	facts_take(&facts,
+	    &(struct event){.type = EVENT_ENDING, .ending = ENDING_LOST});
 	ok(facts.freed_at > 0, "a loss does");
 	facts.freed_at = 7000;
 	take(&facts, EVENT_RELEASED);

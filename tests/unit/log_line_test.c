@@ -1,6 +1,5 @@
 #include "sink/log_line.h"
 
-#include "run/ending.h"
 #include "sink/event_text.h"
 #include "tap.h"
 
@@ -17,7 +16,7 @@ static struct event
 full_event(enum event_type type)
 {
 	return (struct event){.type = type,
-	    .ending = &ending_rows[ENDING_LOST],
+	    .ending = ENDING_LOST,
 	    .then = EVENT_THEN_STOPPED,
 	    .name = name,
 	    .why = name,
@@ -52,9 +51,9 @@ test_events(const struct log_line *text, const struct log_line *json)
 {
 	char line[LOG_LINE_MAX];
 
-	for (int type = 0; type < EVENT_COUNT; type++) {
+	for (int type = EVENT_ENDING; type < EVENT_COUNT; type++) {
 		struct event event = full_event((enum event_type)type);
-		bool silent = event_text_level(&event) == LEVEL_NONE;
+		bool silent = event_level(&event) == LEVEL_NONE;
 		/* --list and the like are not logged. */
 		bool named = type != EVENT_LISTED && type != EVENT_NONE_LISTED;
 		size_t length = log_line_format(text, &event, line);
@@ -94,7 +93,7 @@ test_members(void)
 	    .self = {.host = "h", .pid = "7"},
 	    .json = true};
 	struct event event = {.type = EVENT_ENDED,
-	    .ending = &ending_rows[ENDING_OVERRUN],
+	    .ending = ENDING_OVERRUN,
 	    .status = 124};
 	char line[LOG_LINE_MAX];
 	size_t length;
