@@ -25,14 +25,10 @@ enum {
 	LAST_PAUSE_MS = 16, /* between these tries, at most */
 };
 
-enum run_state { RUN_IDLE, RUN_WAITS, RUN_HOLDS };
-
-enum writing { WRITING_NOTHING, WRITING_DUE, WRITING_BUSY };
-
 struct lock_metrics {
 	struct metrics_file file;
-	struct metrics changes; /* since it was last written */
-	enum writing writing;
+	int64_t due_at; /* when it is to be written, or CLOCK_NEVER */
+	int busy;	/* another run was writing, so often in succession */
 	/* A nested run is a part of the outer one, which counts. */
 	bool joined;
 	bool lost; /* the run goes on without it */
@@ -44,11 +40,9 @@ struct metrics_sink {
 	struct loop_timer timer; /* when to write */
 	struct backlog backlog;	 /* while it is written */
 	const struct facts *facts;
-	enum run_state run;
-	int64_t since_ms;      /* since the epoch */
-	int64_t lease_left_ms; /* the least, or METRICS_UNKNOWN */
-	int busy;	       /* so many times in succession */
-	int64_t last_try_at;   /* 0: the run has not ended */
+	struct metrics_run run; /* since_ms is 0: it neither waits nor holds */
+	int64_t lease_left_ms;	/* the least, or METRICS_UNKNOWN */
+	int64_t last_try_at;	/* 0: the run has not ended */
 	bool warned;
 	struct lock_metrics locks[]; /* as opts->keys */
 };
@@ -64,7 +58,7 @@ add(struct metrics_sink *sink, const char *name, enum metrics_value value,
 
 	for (size_t i = 0; i < opts->key_count; i++)
 		if (name == NULL || strcmp(name, opts->keys[i].name) == 0)
-			sink->locks[i].changes.values[value] += added;
+			sink->locks[i].file.changes.values[value] += added;
 }
 
 static void
@@ -73,7 +67,7 @@ note_start(struct metrics_sink *sink)
 	int64_t now = clock_epoch();
 
 	for (size_t i = 0; i < sink->opts->key_count; i++)
-		sink->locks[i].changes.values[METRICS_LAST_START] = now;
+		sink->locks[i].file.changes.values[METRICS_LAST_START] = now;
 }
 
 /* Of all locks that are still held. */
@@ -86,7 +80,7 @@ note_lease_left(struct metrics_sink *sink, int64_t left_ms)
 		*least = left_ms > 0 ? left_ms : 0;
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		if (!sink->locks[i].lost)
-			sink->locks[i].changes.values[METRICS_LEASE_LEFT] =
+			sink->locks[i].file.changes.values[METRICS_LEASE_LEFT] =
 			    *least;
 }
 
@@ -119,128 +113,99 @@ warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
 	warn(sink, lock, what);
 }
 
+/* The locks of an outer run are written by that one. */
+static void
+write_in(struct metrics_sink *sink, int64_t ms)
+{
+	int64_t due_at = clock_now() + ms;
+
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		struct lock_metrics *lock = &sink->locks[i];
+
+		lock->due_at = lock->joined ? CLOCK_NEVER : due_at;
+		lock->busy = 0;
+	}
+	loop_timer_set(sink->loop, &sink->timer, due_at);
+}
+
+/* It may become due again meanwhile. */
 static void
 begin_update(struct metrics_sink *sink, struct lock_metrics *lock)
 {
-	const struct metrics_run run = {.holds = sink->run == RUN_HOLDS,
-	    .since_ms = sink->since_ms};
-	bool is_shown = sink->run != RUN_IDLE && !lock->lost;
+	static const struct metrics_run none;
 
-	metrics_file_begin(&lock->file, &lock->changes, is_shown ? &run : NULL);
-	metrics_init(&lock->changes);
-	/* It may become due again meanwhile. */
-	lock->writing = WRITING_NOTHING;
+	lock->due_at = CLOCK_NEVER;
+	metrics_file_begin(&lock->file, lock->lost ? &none : &sink->run);
 }
 
-/* What has changed since it began is the newer. */
-static void
-take_back(struct lock_metrics *lock)
+/* Another run has the file locked for less than a millisecond, unless it is
+ * stopped or the disk is slow. False when that lasts. */
+static bool
+try_again(const struct metrics_sink *sink, struct lock_metrics *lock)
 {
-	struct metrics all = lock->file.changes;
+	int64_t now = clock_now();
+	bool is_last = sink->last_try_at != 0;
+	int64_t pause_ms =
+	    is_last ? clock_min(1 << clock_min(lock->busy, 4), LAST_PAUSE_MS)
+		    : AGAIN_MS;
 
-	metrics_add(&all, &lock->changes);
-	lock->changes = all;
+	lock->busy++;
+	if (is_last ? now >= sink->last_try_at : lock->busy == AGAIN_MAX)
+		return false;
+	lock->due_at = clock_min(lock->due_at, now + pause_ms);
+	return true;
 }
 
 static void
 end_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	if (result == METRICS_UPDATE_BUSY && lock->writing == WRITING_NOTHING)
-		lock->writing = WRITING_BUSY;
-	if (result == METRICS_UPDATE_BUSY || result == METRICS_UPDATE_FAILED)
-		take_back(lock);
+	if (result == METRICS_UPDATE_BUSY && try_again(sink, lock))
+		return;
+	if (result == METRICS_UPDATE_BUSY)
+		warn_not_written(sink, lock,
+		    "another process has locked the file");
 	if (result == METRICS_UPDATE_FAILED)
 		warn_not_written(sink, lock, lock->file.why);
 	if (result == METRICS_UPDATED_ANEW)
 		warn(sink, lock,
 		    "the file was damaged; what cannot be read is counted "
 		    "anew");
+	lock->busy = 0;
+	if (sink->run.since_ms != 0)
+		lock->due_at = clock_min(lock->due_at, clock_now() + PERIOD_MS);
 }
 
-/* The first one in that state, or NULL. */
-static struct lock_metrics *
-find(struct metrics_sink *sink, enum writing writing)
-{
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		if (sink->locks[i].writing == writing)
-			return &sink->locks[i];
-	return NULL;
-}
-
-/* The one that is being updated, or else the next one; NULL: none. */
+/* The one that is being updated, or else that which is due first. */
 static struct lock_metrics *
 find_next(struct metrics_sink *sink)
 {
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		if (metrics_file_is_updating(&sink->locks[i].file))
-			return &sink->locks[i];
-	return find(sink, WRITING_DUE);
+	struct lock_metrics *next = sink->locks;
+
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		struct lock_metrics *lock = &sink->locks[i];
+
+		if (metrics_file_is_updating(&lock->file))
+			return lock;
+		if (lock->due_at < next->due_at)
+			next = lock;
+	}
+	return next;
 }
 
-static void
-mark_due(struct metrics_sink *sink)
-{
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		if (!sink->locks[i].joined)
-			sink->locks[i].writing = WRITING_DUE;
-}
-
-static void
-mark_busy_due(struct metrics_sink *sink)
-{
-	struct lock_metrics *lock;
-
-	while ((lock = find(sink, WRITING_BUSY)) != NULL)
-		lock->writing = WRITING_DUE;
-}
-
-static void
-wake_in(struct metrics_sink *sink, int64_t ms)
-{
-	loop_timer_set(sink->loop, &sink->timer, clock_now() + ms);
-}
-
-static void
-write_in(struct metrics_sink *sink, int64_t ms)
-{
-	sink->busy = 0;
-	wake_in(sink, ms);
-}
-
-/* There is no loop any more, and no lock that would be held for longer. */
+/* When the run has ended there is no loop any more, and no lock that would be
+ * held for longer. Returns whether to go on at once. */
 static bool
-pause_last(struct metrics_sink *sink)
+wait_until(struct metrics_sink *sink, int64_t due_at)
 {
-	int64_t ms = clock_min(1 << clock_min(sink->busy++, 4), LAST_PAUSE_MS);
+	int64_t ms = due_at - clock_now();
 
-	if (clock_now() >= sink->last_try_at)
+	if (sink->last_try_at == 0)
+		loop_timer_set(sink->loop, &sink->timer, due_at);
+	if (sink->last_try_at == 0 || due_at == CLOCK_NEVER)
 		return false;
 	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-	mark_busy_due(sink);
 	return true;
-}
-
-/* Another run has the file locked for less than a millisecond, unless it is
- * stopped or the disk is slow. Returns whether to go on at once. */
-static bool
-end_round(struct metrics_sink *sink)
-{
-	const struct lock_metrics *busy = find(sink, WRITING_BUSY);
-	bool is_last = sink->last_try_at != 0;
-
-	if (busy != NULL && is_last && pause_last(sink))
-		return true;
-	if (busy != NULL && !is_last && ++sink->busy < AGAIN_MAX) {
-		wake_in(sink, AGAIN_MS);
-		return false;
-	}
-	if (busy != NULL)
-		warn_not_written(sink, busy,
-		    "another process has locked the file");
-	if (sink->run != RUN_IDLE)
-		write_in(sink, PERIOD_MS);
-	return false;
 }
 
 static bool
@@ -250,10 +215,11 @@ write_step(void *arg)
 	struct lock_metrics *lock = find_next(sink);
 	enum metrics_update result;
 
-	if (lock == NULL)
-		return end_round(sink);
-	if (!metrics_file_is_updating(&lock->file))
+	if (!metrics_file_is_updating(&lock->file)) {
+		if (lock->due_at > clock_now())
+			return wait_until(sink, lock->due_at);
 		begin_update(sink, lock);
+	}
 	result = metrics_file_step(&lock->file);
 	if (result != METRICS_UPDATE_GOES_ON)
 		end_update(sink, lock, result);
@@ -265,38 +231,26 @@ on_due(void *arg)
 {
 	struct metrics_sink *sink = arg;
 
-	if (sink->busy == 0)
-		mark_due(sink);
-	else
-		mark_busy_due(sink);
 	backlog_add(&sink->backlog);
-}
-
-static void
-cancel_updates(struct metrics_sink *sink)
-{
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		struct lock_metrics *lock = &sink->locks[i];
-		if (!metrics_file_is_updating(&lock->file))
-			continue;
-		metrics_file_cancel(&lock->file);
-		take_back(lock);
-		lock->writing = WRITING_DUE;
-	}
 }
 
 static void
 warn_slow(struct metrics_sink *sink)
 {
-	const struct lock_metrics *first = find(sink, WRITING_DUE);
-	struct lock_metrics *lock;
+	const struct lock_metrics *first = NULL;
 	int count = 0;
 
-	if (first == NULL)
-		return;
-	for (; (lock = find(sink, WRITING_DUE)) != NULL; count++)
-		lock->writing = WRITING_NOTHING;
-	warn_not_written(sink, first, "the disk is too slow");
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		const struct lock_metrics *lock = &sink->locks[i];
+
+		if (!metrics_file_is_updating(&lock->file) &&
+		    lock->due_at == CLOCK_NEVER)
+			continue;
+		first = first != NULL ? first : lock;
+		count++;
+	}
+	if (first != NULL)
+		warn_not_written(sink, first, "the disk is too slow");
 	if (count > 1)
 		log_warnx("the metrics of %d locks were not written", count);
 }
@@ -305,43 +259,50 @@ warn_slow(struct metrics_sink *sink)
 static void
 write_last(struct metrics_sink *sink)
 {
-	sink->busy = 0;
 	sink->last_try_at = clock_now() + LAST_TRY_MS;
-	cancel_updates(sink);
-	mark_due(sink);
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		metrics_file_cancel(&sink->locks[i].file);
+	write_in(sink, 0);
 	backlog_add(&sink->backlog);
-	if (!backlog_finish(&sink->backlog)) {
-		cancel_updates(sink);
+	if (!backlog_finish(&sink->backlog))
 		warn_slow(sink);
-	}
 }
 
 /* --- events ----------------------------------------------------------- */
 
 /* Written when it has lasted, so that nothing delays the start of the job. */
 static void
-begin(struct metrics_sink *sink, enum run_state run)
+begin(struct metrics_sink *sink, bool holds)
 {
-	sink->run = run;
-	sink->since_ms = clock_epoch();
+	sink->run =
+	    (struct metrics_run){.holds = holds, .since_ms = clock_epoch()};
 	write_in(sink, SETTLE_MS);
+}
+
+static void
+end_run(struct metrics_sink *sink)
+{
+	sink->run.since_ms = 0;
 }
 
 static void
 on_joined(struct metrics_sink *sink, const char *name)
 {
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		if (strcmp(sink->opts->keys[i].name, name) == 0)
-			sink->locks[i].joined = true;
+	for (size_t i = 0; i < sink->opts->key_count; i++) {
+		if (strcmp(sink->opts->keys[i].name, name) != 0)
+			continue;
+		sink->locks[i].joined = true;
+		sink->locks[i].due_at = CLOCK_NEVER;
+	}
 }
 
 static void
 lose(struct lock_metrics *lock)
 {
 	lock->lost = true;
-	lock->changes.values[METRICS_LOST]++;
-	lock->changes.values[METRICS_LAST_LOST] = clock_epoch();
-	lock->changes.values[METRICS_LEASE_LEFT] = 0;
+	lock->file.changes.values[METRICS_LOST]++;
+	lock->file.changes.values[METRICS_LAST_LOST] = clock_epoch();
+	lock->file.changes.values[METRICS_LEASE_LEFT] = 0;
 }
 
 /* Written soon, but not before what has to be done for the job. Without the
@@ -352,7 +313,7 @@ on_lost(struct metrics_sink *sink, const char *name)
 	const struct opts *opts = sink->opts;
 	size_t held = 0;
 
-	if (sink->run != RUN_HOLDS)
+	if (!sink->run.holds || sink->run.since_ms == 0)
 		return;
 	for (size_t i = 0; i < opts->key_count; i++) {
 		if (!sink->locks[i].lost &&
@@ -361,7 +322,7 @@ on_lost(struct metrics_sink *sink, const char *name)
 		held += !sink->locks[i].lost;
 	}
 	if (held == 0)
-		sink->run = RUN_IDLE;
+		end_run(sink);
 	write_in(sink, 0);
 }
 
@@ -392,8 +353,8 @@ on_ended(struct metrics_sink *sink, const struct event *event)
 		add(sink, NULL, METRICS_HOLD_COUNT, 1);
 	}
 	for (size_t i = 0; i < sink->opts->key_count; i++)
-		count_end(&sink->locks[i].changes, event);
-	sink->run = RUN_IDLE;
+		count_end(&sink->locks[i].file.changes, event);
+	end_run(sink);
 }
 
 static void
@@ -404,20 +365,20 @@ on_event(void *arg, const struct event *event)
 	backlog_take(&sink->backlog, event);
 	switch (event->type) {
 	case EVENT_BEGUN:
-		begin(sink, RUN_WAITS);
+		begin(sink, false);
 		break;
 	case EVENT_ACQUIRED:
 		add(sink, event->name, METRICS_WAIT_SUM,
 		    facts_waited_ms(sink->facts));
 		add(sink, event->name, METRICS_WAIT_COUNT, 1);
-		begin(sink, RUN_HOLDS);
+		begin(sink, true);
 		break;
 	case EVENT_JOINED:
 		on_joined(sink, event->name);
 		break;
 	case EVENT_UNLOCKED:
 		add(sink, NULL, METRICS_UNLOCKED, 1);
-		sink->run = RUN_IDLE;
+		end_run(sink);
 		break;
 	case EVENT_JOB_STARTED:
 		note_start(sink);
@@ -439,7 +400,7 @@ on_event(void *arg, const struct event *event)
 	case EVENT_KEPT:
 	case EVENT_LEFT:
 	case EVENT_UNCONFIRMED:
-		sink->run = RUN_IDLE;
+		end_run(sink);
 		break;
 	case EVENT_ENDED:
 		on_ended(sink, event);
@@ -483,7 +444,7 @@ open_sink(const struct facts *facts, struct loop *loop)
 	for (size_t i = 0; i < opts->key_count; i++) {
 		metrics_file_init(&sink->locks[i].file, opts->metrics_folder,
 		    opts->keys[i].key);
-		metrics_init(&sink->locks[i].changes);
+		sink->locks[i].due_at = CLOCK_NEVER;
 	}
 	return sink;
 }
@@ -493,8 +454,8 @@ close_sink(void *arg)
 {
 	struct metrics_sink *sink = arg;
 
-	loop_timer_remove(sink->loop, &sink->timer);
 	write_last(sink);
+	loop_timer_remove(sink->loop, &sink->timer);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);
 	free(sink);

@@ -253,9 +253,9 @@ merge(struct metrics_file *file)
 		return METRICS_UPDATE_FAILED;
 	metrics_init(&metrics);
 	file->damaged = parse(file, &metrics);
-	metrics_add(&metrics, &file->changes);
+	metrics_add(&metrics, &file->written);
 	remove_dead_runs(file, &metrics);
-	if (file->is_run)
+	if (file->run.since_ms != 0)
 		add_run(file, &metrics, &file->run);
 	metrics_count_runs(&metrics, clock_epoch());
 	file->length =
@@ -338,16 +338,21 @@ static enum metrics_update (*const steps[])(
 
 /* --- an update ---------------------------------------------------------- */
 
+/* What has changed since it began is newer than what it did not write. */
 static void
-end(struct metrics_file *file)
+end(struct metrics_file *file, bool written)
 {
+	if (!written) {
+		metrics_add(&file->written, &file->changes);
+		file->changes = file->written;
+	}
 	file->step = 0;
 	if (file->fd != -1)
 		close(file->fd);
 	file->fd = -1;
 	free(file->text);
 	file->text = NULL;
-	if (!file->is_run || file->slot == 0)
+	if (file->run.since_ms == 0 || file->slot == 0)
 		close_lock(file);
 	else
 		flock(file->lock_fd, LOCK_UN);
@@ -357,21 +362,19 @@ end(struct metrics_file *file)
 }
 
 void
-metrics_file_begin(struct metrics_file *file, const struct metrics *changes,
-    const struct metrics_run *run)
+metrics_file_begin(struct metrics_file *file, const struct metrics_run *run)
 {
 	file->step = 1;
-	file->changes = *changes;
-	file->is_run = run != NULL;
-	if (run != NULL)
-		file->run = *run;
+	file->written = file->changes;
+	metrics_init(&file->changes);
+	file->run = *run;
 }
 
 void
 metrics_file_cancel(struct metrics_file *file)
 {
 	if (metrics_file_is_updating(file))
-		end(file);
+		end(file, false);
 }
 
 bool
@@ -388,7 +391,8 @@ metrics_file_step(struct metrics_file *file)
 	if (result == METRICS_UPDATE_GOES_ON)
 		file->step++;
 	else
-		end(file);
+		end(file, result == METRICS_UPDATED_WELL ||
+			      result == METRICS_UPDATED_ANEW);
 	return result;
 }
 
@@ -414,6 +418,7 @@ metrics_file_init(struct metrics_file *file, const char *folder,
 	    .lock_fd = -1,
 	    .folder_fd = -1,
 	    .fd = -1};
+	metrics_init(&file->changes);
 	metrics_name_file(key, file->name);
 	file->label = metrics_name_label(key);
 	file->room = metrics_text_room(file->label);

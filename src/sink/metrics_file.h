@@ -31,15 +31,16 @@ struct metrics_file {
 	char name[METRICS_NAME_SIZE];
 	char *label;
 	size_t room;
+	struct metrics
+	    changes; /* since the last update; the caller adds them */
 	char why[METRICS_NAME_SIZE + 128]; /* the last update failed */
 	/* While this process is one of its runs, otherwise -1 and 0. */
 	int lock_fd;
 	int slot;
 	/* An update that is being made. */
-	size_t step; /* from 1; 0: there is none */
-	struct metrics changes;
+	size_t step;		/* from 1; 0: there is none */
+	struct metrics written; /* the changes that it writes */
 	struct metrics_run run;
-	bool is_run; /* there is one */
 	bool damaged;
 	int folder_fd;
 	int fd; /* of the text that is read or written */
@@ -55,12 +56,13 @@ void metrics_file_init(struct metrics_file *file, const char *folder,
     const char *key);
 void metrics_file_fini(struct metrics_file *file);
 
-/* Begins an update, which adds the changes to what the file says. run: what
- * this process does, without a slot; NULL: it neither waits nor holds. */
+/* Begins an update, which adds the changes to what the file says. They are
+ * changes again if it fails. run: what this process does, without a slot; if
+ * since_ms is 0, it neither waits nor holds. */
 void metrics_file_begin(struct metrics_file *file,
-    const struct metrics *changes, const struct metrics_run *run);
+    const struct metrics_run *run);
 
-/* What has changed stays in file->changes, also after the update. */
+/* Does nothing if there is no update. */
 void metrics_file_cancel(struct metrics_file *file);
 
 bool metrics_file_is_updating(const struct metrics_file *file);

@@ -354,45 +354,22 @@ take_reason(const char **at)
 	return -1;
 }
 
-static bool
-read_ended(struct metrics *metrics, const char *label, const char *line)
-{
-	int reason = take_name(&line, ENDED, label) ? take_reason(&line) : -1;
-
-	return reason != -1 &&
-	       take_value(line, UNIT_COUNT, &metrics->ended[reason]);
-}
-
-/* They usually come in order: *next is the row that is tried first. */
-static bool
-read_value(struct metrics *metrics, const char *label, const char *line,
-    int *next)
+/* Rows usually come in order: *next is the one that is tried first. NULL if
+ * the name is none of them. */
+static const struct row *
+take_row(const char **at, int *next)
 {
 	for (int tried = 0; tried < METRICS_VALUE_COUNT; tried++) {
-		int i = *next;
-		const char *at = line;
+		const struct row *row = &rows[*next];
+		const char *end = *at;
 
-		*next = (i + 1) % METRICS_VALUE_COUNT;
-		if (take_name(&at, rows[i].name, label) && take(&at, "} "))
-			return take_value(at, rows[i].unit,
-			    &metrics->values[i]);
+		*next = (*next + 1) % METRICS_VALUE_COUNT;
+		if (take(&end, row->name) && *end == '{') {
+			*at = end;
+			return row;
+		}
 	}
-	return false;
-}
-
-static bool
-is_known(const char *line, const char *label)
-{
-	const char *at = line;
-
-	if (take_name(&at, ENDED, label))
-		return take_reason(&at) != -1;
-	for (int i = 0; i < METRICS_VALUE_COUNT; i++) {
-		at = line;
-		if (take(&at, rows[i].name) && *at == '{')
-			return true;
-	}
-	return false;
+	return NULL;
 }
 
 /* A sample that only a later version has, and which is dropped: that version
@@ -404,7 +381,7 @@ is_later(const char *line, const char *label)
 	const char *at = line;
 	int64_t number;
 
-	if (!take(&at, "rlockrun_") || is_known(line, label))
+	if (!take(&at, "rlockrun_"))
 		return false;
 	at += strspn(at, letters);
 	if (!take_name(&at, "", label))
@@ -422,6 +399,23 @@ is_later(const char *line, const char *label)
 	return *at == '\0' ||
 	       (take(&at, ".") && take_number(&at, VALUE_MAX, &number) &&
 		   *at == '\0');
+}
+
+static bool
+read_sample(struct metrics *metrics, const char *label, const char *line,
+    int *next)
+{
+	const char *at = line;
+	const struct row *row = take_row(&at, next);
+	int reason;
+
+	if (row != NULL)
+		return take_name(&at, "", label) && take(&at, "} ") &&
+		       take_value(at, row->unit, &metrics->values[row - rows]);
+	reason = take_name(&at, ENDED, label) ? take_reason(&at) : -1;
+	if (reason != -1)
+		return take_value(at, UNIT_COUNT, &metrics->ended[reason]);
+	return is_later(line, label);
 }
 
 static bool
@@ -446,15 +440,10 @@ read_run(struct metrics *metrics, const char *line)
 }
 
 static bool
-read_line(struct metrics *metrics, const char *label, const char *line,
-    int *next)
+read_comment(struct metrics *metrics, const char *line)
 {
-	if (*line == '#')
-		return take(&line, "# HELP rlockrun_") ||
-		       take(&line, "# TYPE rlockrun_") ||
-		       read_run(metrics, line);
-	return read_value(metrics, label, line, next) ||
-	       read_ended(metrics, label, line) || is_later(line, label);
+	return take(&line, "# HELP rlockrun_") ||
+	       take(&line, "# TYPE rlockrun_") || read_run(metrics, line);
 }
 
 /* Only what has a newline is a line. */
@@ -466,11 +455,12 @@ metrics_text_read(struct metrics *metrics, const char *label, char *text)
 	int next = 0;
 
 	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL) {
-		bool is_end = strcmp(line, END) == 0;
-
-		damaged |= ended ||
-			   (!is_end && !read_line(metrics, label, line, &next));
-		ended |= is_end;
+		damaged |= ended;
+		ended |= strcmp(line, END) == 0;
+		damaged |=
+		    !ended &&
+		    (*line == '#' ? !read_comment(metrics, line)
+				  : !read_sample(metrics, label, line, &next));
 	}
 	return damaged || !ended || *line != '\0';
 }
