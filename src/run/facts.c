@@ -53,6 +53,24 @@ note_time(int64_t *at)
 		*at = clock_now();
 }
 
+bool
+facts_say_lost(const struct facts *facts)
+{
+	return event_rows[facts->ending].outcome == OUTCOME_LOST;
+}
+
+/* Once a lock is lost, that reason stays. */
+static void
+take_ending(struct facts *facts, const struct event *event)
+{
+	if (facts_say_lost(facts) || event->ending < facts->ending)
+		return;
+	facts->ending = event->ending;
+	facts->status = event->status;
+	if (facts_say_lost(facts))
+		note_time(&facts->freed_at);
+}
+
 void
 facts_take(struct facts *facts, const struct event *event)
 {
@@ -69,8 +87,7 @@ facts_take(struct facts *facts, const struct event *event)
 		note_time(&facts->started_at);
 		break;
 	case EVENT_ENDING:
-		if (event_rows[event->ending].outcome == OUTCOME_LOST)
-			note_time(&facts->freed_at);
+		take_ending(facts, event);
 		break;
 	case EVENT_RELEASED:
 	case EVENT_KEPT:

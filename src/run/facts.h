@@ -28,6 +28,10 @@ struct facts {
 	int64_t started_at;	  /* the job */
 	int64_t freed_at;	  /* released or lost */
 	int64_t ended_at;	  /* the run */
+	/* The reason to end that counts so far, and the status with it: a
+	 * signal's number as -N. */
+	enum ending_reason ending;
+	int status;
 };
 
 /* Dies when memory is out. */
@@ -35,6 +39,8 @@ void facts_init(struct facts *facts, const struct opts *opts);
 void facts_fini(struct facts *facts);
 
 void facts_take(struct facts *facts, const struct event *event);
+
+bool facts_say_lost(const struct facts *facts);
 
 /* The lock of that name, or NULL. */
 const struct facts_lock *facts_find(const struct facts *facts,

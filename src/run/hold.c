@@ -22,7 +22,7 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "lock/release.h"
-#include "run/acquisition.h"
+#include "run/locks.h"
 
 enum hold_state {
 	HOLD_ACQUIRE,
@@ -34,34 +34,15 @@ enum hold_state {
 
 struct hold {
 	const struct opts *opts;
-	struct loop *loop;
-	struct loop_timer timer;   /* only wakes hold_step */
-	struct loop_fd output;	   /* stdout, in PRINT */
-	struct lock_config config; /* of the only lock in the set */
-	struct set set;
-	struct observer observer;
-	struct relay relay;
-	struct acquisition acquisition;
+	struct locks locks;    /* only one */
+	struct loop_fd output; /* stdout, in PRINT */
 
 	enum hold_state state;
-	struct ending ending;
 	bool writable;	       /* stdout is, in PRINT */
 	int printed;	       /* so many bytes of the token's line */
 	int64_t granted_until; /* LENGTHEN: the lease before it */
 	int64_t give_up_at;    /* likewise */
 };
-
-static void
-emit(const struct hold *hold, struct event event)
-{
-	events_emit(hold->ending.events, &event);
-}
-
-static void
-wake_at(struct hold *hold, int64_t at)
-{
-	loop_timer_set(hold->loop, &hold->timer, at);
-}
 
 /* --- acquire ----------------------------------------------------------- */
 
@@ -78,19 +59,21 @@ on_output(void *arg, short revents)
 static void
 begin_print(struct hold *hold)
 {
-	emit(hold,
+	locks_emit(&hold->locks,
 	    (struct event){.type = EVENT_HELD, .ms = hold->opts->hold_ms});
 	hold->state = HOLD_PRINT;
-	loop_add(hold->loop, &hold->output);
+	loop_add(hold->locks.loop, &hold->output);
 }
 
 static void
 on_held(struct hold *hold)
 {
-	const struct set *set = &hold->set;
+	struct set *set = &hold->locks.set;
+	int64_t *ttl_ms = &hold->locks.configs[0].ttl_ms;
 
-	observer_report_acquired(&hold->observer, set, &hold->config);
-	if (hold->config.ttl_ms == hold->opts->hold_ms) {
+	observer_report_acquired(&hold->locks.observer, set,
+	    hold->locks.configs);
+	if (*ttl_ms == hold->opts->hold_ms) {
 		begin_print(hold);
 		return;
 	}
@@ -98,30 +81,22 @@ on_held(struct hold *hold)
 	hold->granted_until = set->valid_until;
 	hold->give_up_at = clock_min(set->valid_until,
 	    clock_now() + hold->opts->server_timeout_ms);
-	hold->config.ttl_ms = hold->opts->hold_ms;
-	set_renew(&hold->set);
+	*ttl_ms = hold->opts->hold_ms;
+	set_renew(set);
 }
 
 static void
 step_acquire(struct hold *hold)
 {
-	acquisition_step(&hold->acquisition);
-	switch (hold->acquisition.state) {
-	case ACQUISITION_TRYING:
-		wake_at(hold, hold->acquisition.wait_until);
-		break;
-	case ACQUISITION_CANCELLING:
-		break;
-	case ACQUISITION_HELD:
+	struct locks *locks = &hold->locks;
+
+	locks_step(locks);
+	if (locks->state == LOCKS_HELD)
 		on_held(hold);
-		break;
-	case ACQUISITION_UNAVAILABLE:
-		acquisition_add_unavailable(&hold->acquisition);
-		/* FALLTHROUGH */
-	case ACQUISITION_FAILED:
+	if (locks->state == LOCKS_UNAVAILABLE)
+		locks_add_unavailable(locks);
+	if (locks->state == LOCKS_UNAVAILABLE || locks->state == LOCKS_FAILED)
 		hold->state = HOLD_DONE;
-		break;
-	}
 }
 
 /* --- while the lock is held --------------------------------------------- */
@@ -130,29 +105,30 @@ static void
 release(struct hold *hold)
 {
 	hold->state = HOLD_RELEASE;
-	loop_remove(hold->loop, &hold->output);
-	set_release(&hold->set, 0, RELEASE_NO_JOB);
+	loop_remove(hold->locks.loop, &hold->output);
+	set_release(&hold->locks.set, 0, RELEASE_NO_JOB);
 }
 
 /* Whether the lock is not to be held any more, and is being released. */
 static bool
 must_release(struct hold *hold, int64_t until)
 {
-	const struct set *set = &hold->set;
+	struct locks *locks = &hold->locks;
+	const struct set *set = &locks->set;
 	bool late = clock_now() >= until;
 
-	observer_watch_lease(&hold->observer, set);
-	if (!ending_add_signal(&hold->ending, relay_obey(&hold->relay))) {
+	observer_watch_lease(&locks->observer, set);
+	if (!ending_add_signal(locks->events, relay_obey(&locks->relay))) {
 		if (set->state == LOCK_LOST)
-			ending_add_lock(&hold->ending, ENDING_LOST, set->about,
+			ending_add_lock(locks->events, ENDING_LOST, set->about,
 			    EVENT_THEN_NOTHING);
 		else if (late && hold->state == HOLD_LENGTHEN)
-			acquisition_add_unavailable(&hold->acquisition);
+			locks_add_unavailable(locks);
 		else if (late)
-			ending_add_text(&hold->ending, ENDING_LEASE_OVER, NULL);
+			ending_add_text(locks->events, ENDING_LEASE_OVER, NULL);
 	}
-	if (hold->ending.reason == ENDING_NONE) {
-		wake_at(hold, until);
+	if (locks->events->facts->ending == ENDING_NONE) {
+		locks_wake_at(locks, until);
 		return false;
 	}
 	release(hold);
@@ -162,8 +138,9 @@ must_release(struct hold *hold, int64_t until)
 static void
 step_lengthen(struct hold *hold)
 {
-	if (hold->set.state == LOCK_HELD &&
-	    hold->set.valid_until > hold->granted_until)
+	const struct set *set = &hold->locks.set;
+
+	if (set->state == LOCK_HELD && set->valid_until > hold->granted_until)
 		begin_print(hold);
 	else
 		must_release(hold, hold->give_up_at);
@@ -174,8 +151,8 @@ static int
 print_token(struct hold *hold)
 {
 	char line[TOKEN_SIZE + 1];
-	int length =
-	    snprintf(line, sizeof(line), "%s\n", hold->set.about->claim.token);
+	int length = snprintf(line, sizeof(line), "%s\n",
+	    hold->locks.set.about->claim.token);
 
 	while (hold->printed < length) {
 		ssize_t wrote = write(STDOUT_FILENO, line + hold->printed,
@@ -190,33 +167,32 @@ print_token(struct hold *hold)
 static void
 step_print(struct hold *hold)
 {
-	if (must_release(hold, hold->set.valid_until) || !hold->writable)
+	if (must_release(hold, hold->locks.set.valid_until) || !hold->writable)
 		return;
 	hold->writable = false;
 	if (print_token(hold) == 0) {
 		hold->state = HOLD_DONE;
 	} else if (errno != EAGAIN) {
-		ending_add_text(&hold->ending, ENDING_NO_TOKEN,
+		ending_add_text(hold->locks.events, ENDING_NO_TOKEN,
 		    strerror(errno));
 		release(hold);
 	}
 }
 
-/* A second signal ends the wait for an unreachable server. */
 static void
 step_release(struct hold *hold)
 {
-	const struct set *set = &hold->set;
+	struct locks *locks = &hold->locks;
+	const struct set *set = &locks->set;
 
-	if (set->state == LOCK_RELEASING &&
-	    (set->answered || !relay_take_end(&hold->relay)))
+	if (set->state == LOCK_RELEASING && !locks_is_hurried(locks))
 		return;
 	hold->state = HOLD_DONE;
 	if (set->state == LOCK_RELEASING || set->outcome == LOCK_UNCONFIRMED)
-		emit(hold, (struct event){.type = EVENT_UNCONFIRMED,
-			       .why = set->about->error});
-	else if (!ending_is_lost(&hold->ending))
-		observer_report_release(&hold->observer, set, &hold->config);
+		locks_emit(locks, (struct event){.type = EVENT_UNCONFIRMED,
+				      .why = set->about->error});
+	else if (!facts_say_lost(locks->events->facts))
+		observer_report_release(&locks->observer, set, locks->configs);
 }
 
 /* --- the run of it ------------------------------------------------------- */
@@ -232,7 +208,7 @@ hold_step(struct hold *hold)
 	};
 	enum hold_state before;
 
-	set_step(&hold->set);
+	set_step(&hold->locks.set);
 	do {
 		before = hold->state;
 		steps[before](hold);
@@ -240,36 +216,15 @@ hold_step(struct hold *hold)
 }
 
 static void
-set_up(struct hold *hold, struct signals *signals)
-{
-	relay_init(&hold->relay, hold->loop, signals, NULL);
-	hold->output = (struct loop_fd){.fd = STDOUT_FILENO,
-	    .events = POLLOUT,
-	    .on_ready = on_output,
-	    .arg = hold};
-	hold->acquisition = (struct acquisition){.opts = hold->opts,
-	    .ending = &hold->ending,
-	    .observer = &hold->observer,
-	    .relay = &hold->relay,
-	    .set = &hold->set};
-	acquisition_configure(&hold->config, hold->opts);
-	if (set_init(&hold->set, hold->loop, &hold->config, 1) == -1)
-		ending_add_text(&hold->ending, ENDING_NO_LOCK, strerror(errno));
-}
-
-static void
 acquire_and_print(struct hold *hold)
 {
-	if (strpbrk(hold->config.name, "*?[") != NULL)
-		emit(hold, (struct event){.type = EVENT_LIKE_GLOB});
-	acquisition_begin(&hold->acquisition);
-	for (hold_step(hold); hold->state != HOLD_DONE; hold_step(hold)) {
-		if (loop_turn(hold->loop) == 0)
-			continue;
-		ending_add_text(&hold->ending, ENDING_LOOP_FAILED,
-		    strerror(errno));
-		return;
-	}
+	if (strpbrk(hold->opts->keys[0].name, "*?[") != NULL)
+		locks_emit(&hold->locks,
+		    (struct event){.type = EVENT_LIKE_GLOB});
+	locks_begin(&hold->locks);
+	do
+		hold_step(hold);
+	while (hold->state != HOLD_DONE && locks_turn(&hold->locks));
 }
 
 int
@@ -277,19 +232,16 @@ hold(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals)
 {
 	struct hold *hold = mem_alloc(sizeof(*hold));
-	int status;
 
 	hold->opts = opts;
-	hold->loop = loop;
-	hold->ending = (struct ending){.opts = opts, .events = events};
-	set_up(hold, signals);
-	if (hold->ending.reason == ENDING_NONE)
+	hold->output = (struct loop_fd){.fd = STDOUT_FILENO,
+	    .events = POLLOUT,
+	    .on_ready = on_output,
+	    .arg = hold};
+	if (locks_init(&hold->locks, opts, loop, events, signals, NULL) == 0)
 		acquire_and_print(hold);
-	status = ending_finish(&hold->ending);
-	relay_fini(&hold->relay, loop);
 	loop_remove(loop, &hold->output);
-	loop_timer_remove(loop, &hold->timer);
-	set_fini(&hold->set);
+	locks_fini(&hold->locks, loop);
 	free(hold);
-	return status;
+	return ending_finish(events);
 }

@@ -19,16 +19,17 @@ enum {
 };
 
 static void
-emit(const struct job_watch *watch, struct event event)
-{
-	events_emit(watch->ending->events, &event);
-}
-
-static void
 add_lock_ending(struct job_watch *watch, enum ending_reason reason,
     enum event_then then)
 {
-	ending_add_lock(watch->ending, reason, watch->set->about, then);
+	ending_add_lock(watch->locks->events, reason, watch->locks->set.about,
+	    then);
+}
+
+static bool
+is_lost(const struct job_watch *watch)
+{
+	return facts_say_lost(watch->locks->events->facts);
 }
 
 /* --- deadlines -------------------------------------------------------- */
@@ -49,7 +50,7 @@ kill_at(const struct job_watch *watch)
 {
 	if (!watch->locked || watch->opts->lost_warn)
 		return CLOCK_NEVER;
-	return watch->set->valid_until - kill_ahead(watch);
+	return watch->locks->set.valid_until - kill_ahead(watch);
 }
 
 static int64_t
@@ -102,7 +103,7 @@ add_exec_failure(struct job_watch *watch)
 	int status = child_exec_exit_code(child, error);
 	bool there = status == EXITCODE_CANNOT_RUN && error == ENOENT;
 
-	ending_add(watch->ending, ENDING_NOT_RUN,
+	ending_add(watch->locks->events, ENDING_NOT_RUN,
 	    (struct event){.command = child->path,
 		.why = there ? "its interpreter is not found" : strerror(error),
 		.then = EVENT_THEN_NOT_STARTED,
@@ -117,7 +118,7 @@ report_end(const struct job_watch *watch)
 	const struct job *job = &watch->guard->job;
 
 	if (job->exec_error == 0 && job->state != JOB_LATE)
-		emit(watch,
+		locks_emit(watch->locks,
 		    (struct event){.type = EVENT_JOB_ENDED,
 			.status = job->ended ? job_status(job) : -SIGKILL});
 }
@@ -127,31 +128,31 @@ static bool
 is_late(const struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
-	bool overrun = watch->ending->reason == ENDING_OVERRUN;
+	bool overrun = watch->locks->events->facts->ending == ENDING_OVERRUN;
 	bool all = watch->opts->wait_all || overrun || !job->ended;
 	int64_t over_at = all ? job->gone_at : job->ended_at;
 
 	if (job->state == JOB_LATE && !overrun)
 		return true;
-	return watch->locked && over_at >= watch->set->valid_until;
+	return watch->locked && over_at >= watch->locks->set.valid_until;
 }
 
 static void
 finish(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
-	struct ending *ending = watch->ending;
+	enum ending_reason ending = watch->locks->events->facts->ending;
 
 	report_end(watch);
 	watch->state = JOB_WATCH_OVER;
-	if (!ending_is_lost(ending) && is_late(watch))
+	if (!is_lost(watch) && is_late(watch))
 		add_lock_ending(watch, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
-	else if (ending->reason == ENDING_NONE && job->exec_error != 0)
+	else if (ending == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(watch);
-	else if (ending->reason == ENDING_NONE)
-		ending_add(ending, ENDING_JOB,
+	else if (ending == ENDING_NONE)
+		ending_add(watch->locks->events, ENDING_JOB,
 		    (struct event){.status = job_status(job)});
 }
 
@@ -163,7 +164,7 @@ begin_stop(struct job_watch *watch, int64_t stop_by)
 	watch->state = JOB_WATCH_STOPPING;
 	watch->stopping_since = clock_now();
 	watch->stop_by = stop_by;
-	emit(watch, (struct event){.type = EVENT_JOB_STOPPING});
+	locks_emit(watch->locks, (struct event){.type = EVENT_JOB_STOPPING});
 	guard_terminate(watch->guard);
 }
 
@@ -172,7 +173,7 @@ on_lost(struct job_watch *watch)
 {
 	int64_t grace_ms = clock_min(grace(watch), LOST_GRACE_MAX_MS);
 
-	if (ending_is_lost(watch->ending))
+	if (is_lost(watch))
 		return;
 	watch->warn_at = CLOCK_NEVER;
 	if (watch->opts->lost_warn) {
@@ -181,7 +182,7 @@ on_lost(struct job_watch *watch)
 	}
 	add_lock_ending(watch, ENDING_LOST, EVENT_THEN_STOPPED);
 	begin_stop(watch,
-	    clock_min(watch->set->valid_until, clock_now() + grace_ms));
+	    clock_min(watch->locks->set.valid_until, clock_now() + grace_ms));
 }
 
 /* An outage that has lasted until here ends the job in time. After a pause of
@@ -192,11 +193,11 @@ on_lease_ending(struct job_watch *watch)
 {
 	int64_t now = clock_now();
 
-	if (watch->loop->late_ms >= PAUSE_MIN_MS &&
+	if (watch->locks->loop->late_ms >= PAUSE_MIN_MS &&
 	    watch->last_chance_at == 0) {
 		watch->last_chance_at =
 		    clock_min(now + LAST_CHANCE_MS, kill_at(watch));
-		set_renew(watch->set);
+		set_renew(&watch->locks->set);
 	}
 	if (now < watch->last_chance_at)
 		return watch->last_chance_at;
@@ -210,8 +211,8 @@ on_lease_ending(struct job_watch *watch)
 static int64_t
 watch_lease(struct job_watch *watch)
 {
-	observer_watch_lease(watch->observer, watch->set);
-	if (watch->set->state == LOCK_LOST) {
+	observer_watch_lease(&watch->locks->observer, &watch->locks->set);
+	if (watch->locks->set.state == LOCK_LOST) {
 		on_lost(watch);
 		return CLOCK_NEVER;
 	}
@@ -224,7 +225,7 @@ watch_lease(struct job_watch *watch)
 static void
 add_overrun(struct job_watch *watch, enum event_then then)
 {
-	ending_add(watch->ending, ENDING_OVERRUN,
+	ending_add(watch->locks->events, ENDING_OVERRUN,
 	    (struct event){.ms = watch->opts->max_run_ms, .then = then});
 }
 
@@ -240,8 +241,8 @@ watch_limits(struct job_watch *watch)
 		return CLOCK_NEVER;
 	}
 	if (now >= watch->warn_at) {
-		emit(watch, (struct event){.type = EVENT_HELD_LONG,
-				.ms = watch->opts->warn_after_ms});
+		locks_emit(watch->locks, (struct event){.type = EVENT_HELD_LONG,
+					     .ms = watch->opts->warn_after_ms});
 		watch->warn_at = CLOCK_NEVER;
 	}
 	return clock_min(watch->overrun_at, watch->warn_at);
@@ -272,18 +273,19 @@ step_running(struct job_watch *watch)
 	    job->ended && (!watch->opts->wait_all || job->state == JOB_GONE);
 	int64_t look_at = CLOCK_NEVER;
 
-	observer_watch_pause(watch->observer, watch->loop->late_ms);
-	if (job->ended && !gone && watch->relay->asked_to_end) {
+	observer_watch_pause(&watch->locks->observer,
+	    watch->locks->loop->late_ms);
+	if (job->ended && !gone && watch->locks->relay.asked_to_end) {
 		begin_stop(watch, clock_now() + watch->opts->kill_after_ms);
 	} else if (over && job->state != JOB_LATE) {
 		finish(watch);
 	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {
 		on_killed(watch);
 	} else if (job->state == JOB_FAILED) {
-		ending_add_unguarded(watch->ending, job->error);
+		ending_add_unguarded(watch->locks->events, job->error);
 		watch->state = JOB_WATCH_OVER;
 	} else if (job->state == JOB_UNGUARDED) {
-		ending_add_text(watch->ending, ENDING_GUARD_DIED, NULL);
+		ending_add_text(watch->locks->events, ENDING_GUARD_DIED, NULL);
 		begin_stop(watch, clock_now());
 	} else {
 		if (watch->locked)
@@ -308,7 +310,7 @@ abandon(struct job_watch *watch)
 	bool unproven = watch->guard->job.state == JOB_UNGUARDED &&
 			guard_has_earlier_children(watch->guard);
 
-	ending_add_text(watch->ending, ENDING_UNKILLABLE,
+	ending_add_text(watch->locks->events, ENDING_UNKILLABLE,
 	    unproven ? "cannot prove that the job has ended, as rlockrun "
 		       "inherited children that still run"
 		     : "processes of the job cannot be killed");
@@ -333,7 +335,8 @@ watch_guard(struct job_watch *watch, int64_t deadline)
 	if (now < replace_at && watch->guard->job.state != JOB_UNGUARDED)
 		return replace_at;
 	if (guard_is_unresponsive(watch->guard)) {
-		emit(watch, (struct event){.type = EVENT_GUARD_STUCK});
+		locks_emit(watch->locks,
+		    (struct event){.type = EVENT_GUARD_STUCK});
 		guard_kill(watch->guard);
 	}
 	return now + LOOK_AGAIN_MS;
@@ -351,7 +354,7 @@ step_stopping(struct job_watch *watch)
 		finish(watch);
 		return CLOCK_NEVER;
 	}
-	if (watch->set->state == LOCK_LOST && !ending_is_lost(watch->ending))
+	if (watch->locks->set.state == LOCK_LOST && !is_lost(watch))
 		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(watch->guard, deadline);
 	return watch_guard(watch, deadline);
@@ -362,7 +365,7 @@ job_watch_step(struct job_watch *watch)
 {
 	int64_t look_at = CLOCK_NEVER;
 
-	relay_forward(watch->relay);
+	relay_forward(&watch->locks->relay);
 	if (watch->state == JOB_WATCH_RUNNING)
 		look_at = step_running(watch);
 	if (watch->state == JOB_WATCH_STOPPING)

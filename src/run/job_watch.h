@@ -14,10 +14,7 @@
 #include <stdint.h>
 
 #include "job/guard.h"
-#include "lock/set.h"
-#include "run/ending.h"
-#include "run/observer.h"
-#include "run/relay.h"
+#include "run/locks.h"
 
 enum job_watch_state {
 	JOB_WATCH_RUNNING,
@@ -29,13 +26,9 @@ enum job_watch_state {
 struct job_watch {
 	/* The caller sets these, and they must outlive the watch. */
 	const struct opts *opts;
-	const struct loop *loop;
-	struct ending *ending;
-	struct observer *observer;
-	struct relay *relay;
+	struct locks *locks;
 	struct guard *guard;
 	const struct child *child;
-	struct set *set;
 	bool locked; /* otherwise the job runs without the locks */
 
 	enum job_watch_state state;

@@ -28,11 +28,7 @@
 #include "lock/held.h"
 #include "lock/release.h"
 #include "lock/set.h"
-#include "run/acquisition.h"
-#include "run/ending.h"
 #include "run/job_watch.h"
-#include "run/observer.h"
-#include "run/relay.h"
 
 enum run_state {
 	RUN_SPLAY,
@@ -50,29 +46,15 @@ enum { CONFIRM_MS = 2000 };
 
 struct run {
 	const struct opts *opts;
-	struct loop *loop;
-	struct loop_timer timer; /* only wakes run_step */
-	struct lock_config lock_configs[OPTS_KEYS_MAX];
-	struct set set;
-	struct observer observer;
-	struct relay relay;
+	struct locks locks;
 	struct child child;
 	struct guard guard;
-	struct acquisition acquisition;
 	struct job_watch watch;
 
 	enum run_state state;
-	struct ending ending;
 	int64_t splay_until;
 	int64_t confirm_until;
-	bool hurried; /* by a signal, after the job, while servers are silent */
 };
-
-static void
-emit(const struct run *run, struct event event)
-{
-	events_emit(run->ending.events, &event);
-}
 
 /* --- the job's environment -------------------------------------------- */
 
@@ -85,9 +67,10 @@ held_by_job(const struct run *run)
 
 	if (!run->watch.locked)
 		return strdup(above != NULL ? above : "");
-	for (size_t i = 0; i < run->set.count; i++) {
-		const struct lock_config *config = &run->lock_configs[i];
-		const char *token = set_lock(&run->set, config)->claim.token;
+	for (size_t i = 0; i < run->locks.set.count; i++) {
+		const struct lock_config *config = &run->locks.configs[i];
+		const char *token =
+		    set_lock(&run->locks.set, config)->claim.token;
 		char *with = held_with(above, config->key, config->kind, token);
 		free(held);
 		above = held = with;
@@ -104,18 +87,18 @@ put_lock_env(const struct run *run, char *end)
 	const char *separator = "RLOCKRUN_TOKEN=";
 	bool fenced = false;
 
-	for (size_t i = 0; i < run->set.count; i++) {
+	for (size_t i = 0; i < run->locks.set.count; i++) {
 		const struct lock *lock =
-		    set_lock(&run->set, &run->lock_configs[i]);
+		    set_lock(&run->locks.set, &run->locks.configs[i]);
 		end = stpcpy(stpcpy(end, separator), lock->claim.token);
 		separator = "\n";
 		fenced = fenced || lock->fence[0] != '\0';
 	}
 	end++;
 	separator = "RLOCKRUN_FENCE=";
-	for (size_t i = 0; fenced && i < run->set.count; i++) {
+	for (size_t i = 0; fenced && i < run->locks.set.count; i++) {
 		end = stpcpy(stpcpy(end, separator),
-		    set_lock(&run->set, &run->lock_configs[i])->fence);
+		    set_lock(&run->locks.set, &run->locks.configs[i])->fence);
 		separator = "\n";
 	}
 	return fenced ? end + 1 : end;
@@ -139,7 +122,7 @@ put_env(const struct run *run, const char *held, char *end)
 static char *
 job_env(const struct run *run, size_t *length)
 {
-	const struct set *set = &run->set;
+	const struct set *set = &run->locks.set;
 	char *held = held_by_job(run);
 	char *entries = NULL;
 
@@ -160,24 +143,18 @@ static void begin(struct run *run);
 static void release(struct run *run);
 
 static void
-wake_at(struct run *run, int64_t at)
-{
-	loop_timer_set(run->loop, &run->timer, at);
-}
-
-static void
 start_job(struct run *run)
 {
 	size_t length;
 	char *entries = job_env(run, &length);
 
 	if (entries == NULL) {
-		ending_add_text(&run->ending, ENDING_NO_JOB, strerror(errno));
+		ending_add_text(run->locks.events, ENDING_NO_JOB,
+		    strerror(errno));
 		release(run);
 		return;
 	}
-	run->ending.job_started = true;
-	emit(run, (struct event){.type = EVENT_JOB_STARTED});
+	locks_emit(&run->locks, (struct event){.type = EVENT_JOB_STARTED});
 	run->state = RUN_JOB;
 	guard_start_job(&run->guard, entries, length,
 	    job_watch_start(&run->watch));
@@ -188,7 +165,8 @@ static void
 on_held(struct run *run)
 {
 	run->watch.locked = true;
-	observer_report_acquired(&run->observer, &run->set, run->lock_configs);
+	observer_report_acquired(&run->locks.observer, &run->locks.set,
+	    run->locks.configs);
 	start_job(run);
 }
 
@@ -196,12 +174,13 @@ static void
 on_unavailable(struct run *run)
 {
 	if (run->opts->unavailable_run) {
-		emit(run, (struct event){.type = EVENT_UNLOCKED,
-			      .why = run->set.about->error});
+		locks_emit(&run->locks,
+		    (struct event){.type = EVENT_UNLOCKED,
+			.why = run->locks.set.about->error});
 		start_job(run);
 		return;
 	}
-	acquisition_add_unavailable(&run->acquisition);
+	locks_add_unavailable(&run->locks);
 	run->state = RUN_DONE;
 }
 
@@ -209,12 +188,12 @@ on_unavailable(struct run *run)
 static void
 step_splay(struct run *run)
 {
-	if (ending_add_signal(&run->ending, relay_obey(&run->relay)))
+	if (ending_add_signal(run->locks.events, relay_obey(&run->locks.relay)))
 		run->state = RUN_DONE;
 	else if (clock_now() >= run->splay_until)
 		begin(run);
 	else
-		wake_at(run, run->splay_until);
+		locks_wake_at(&run->locks, run->splay_until);
 }
 
 /* A lock that has just been granted is given up again. */
@@ -222,33 +201,31 @@ static void
 check_guard(struct run *run)
 {
 	const struct job *job = &run->guard.job;
-	enum acquisition_state state = run->acquisition.state;
+	enum locks_state state = run->locks.state;
 
-	if ((state != ACQUISITION_TRYING && state != ACQUISITION_HELD) ||
+	if ((state != LOCKS_TRYING && state != LOCKS_HELD) ||
 	    (job->state != JOB_FAILED && job->state != JOB_UNGUARDED))
 		return;
-	ending_add_unguarded(&run->ending, job->error);
-	acquisition_cancel(&run->acquisition);
+	ending_add_unguarded(run->locks.events, job->error);
+	locks_cancel(&run->locks);
 }
 
 static void
 step_acquire(struct run *run)
 {
-	acquisition_step(&run->acquisition);
+	locks_step(&run->locks);
 	check_guard(run);
-	switch (run->acquisition.state) {
-	case ACQUISITION_TRYING:
-		wake_at(run, run->acquisition.wait_until);
+	switch (run->locks.state) {
+	case LOCKS_TRYING:
+	case LOCKS_CANCELLING:
 		break;
-	case ACQUISITION_CANCELLING:
-		break;
-	case ACQUISITION_HELD:
+	case LOCKS_HELD:
 		on_held(run);
 		break;
-	case ACQUISITION_FAILED:
+	case LOCKS_FAILED:
 		run->state = RUN_DONE;
 		break;
-	case ACQUISITION_UNAVAILABLE:
+	case LOCKS_UNAVAILABLE:
 		on_unavailable(run);
 		break;
 	}
@@ -262,14 +239,16 @@ keep_until(const struct run *run)
 {
 	if (run->guard.job.exec_error != 0)
 		return 0;
-	return run->set.acquired_at + run->opts->min_hold_ms;
+	return run->locks.set.acquired_at + run->opts->min_hold_ms;
 }
 
 static int
 exit_status(const struct run *run)
 {
-	return run->ending.job_started ? event_shell_status(run->ending.status)
-				       : RELEASE_NO_JOB;
+	const struct facts *facts = run->locks.events->facts;
+
+	return facts->started_at != 0 ? event_shell_status(facts->status)
+				      : RELEASE_NO_JOB;
 }
 
 /* Sent first, so that the guard goes while the server answers. */
@@ -279,26 +258,17 @@ release(struct run *run)
 	run->state = RUN_RELEASE;
 	if (run->watch.locked) {
 		/* By now all may have answered. */
-		observer_watch_servers(&run->observer, run->set.about);
-		set_release(&run->set, keep_until(run), exit_status(run));
+		observer_watch_servers(&run->locks.observer,
+		    run->locks.set.about);
+		set_release(&run->locks.set, keep_until(run), exit_status(run));
 	}
 	guard_dismiss(&run->guard);
-}
-
-/* The job has ended: a signal ends the wait for an unreachable server, and is
- * kept until the server is found to be one. */
-static bool
-is_hurried(struct run *run)
-{
-	if (!run->set.answered && relay_take_end(&run->relay))
-		run->hurried = true;
-	return run->hurried;
 }
 
 static void
 add_taken(struct run *run)
 {
-	ending_add_lock(&run->ending, ENDING_TAKEN, run->set.about,
+	ending_add_lock(run->locks.events, ENDING_TAKEN, run->locks.set.about,
 	    EVENT_THEN_NOTHING);
 }
 
@@ -307,24 +277,24 @@ confirm(struct run *run)
 {
 	run->state = RUN_CONFIRM;
 	run->confirm_until = clock_now() + CONFIRM_MS;
-	set_confirm(&run->set);
+	set_confirm(&run->locks.set);
 	guard_dismiss(&run->guard);
 }
 
 static void
 step_confirm(struct run *run)
 {
-	const struct set *set = &run->set;
+	const struct set *set = &run->locks.set;
 	int64_t until = clock_min(run->confirm_until, set->valid_until);
 	bool over = clock_now() >= until;
 
 	if (set->state == LOCK_LOST)
 		add_taken(run);
 	if (set->state == LOCK_LOST || set->confirmed || over ||
-	    is_hurried(run))
+	    locks_is_hurried(&run->locks))
 		release(run);
 	else
-		wake_at(run, until);
+		locks_wake_at(&run->locks, until);
 }
 
 /* A lock that was lost after the others were confirmed. */
@@ -332,8 +302,8 @@ static void
 on_taken(struct run *run)
 {
 	add_taken(run);
-	set_correct(&run->set, exit_status(run));
-	if (run->set.state == LOCK_RELEASING)
+	set_correct(&run->locks.set, exit_status(run));
+	if (run->locks.set.state == LOCK_RELEASING)
 		run->state = RUN_RELEASE;
 }
 
@@ -342,28 +312,30 @@ on_taken(struct run *run)
 static void
 step_release(struct run *run)
 {
-	const struct set *set = &run->set;
+	const struct set *set = &run->locks.set;
 	const struct lock *lock;
 
-	if (set->state == LOCK_RELEASING && is_hurried(run))
-		set_cancel(&run->set);
+	if (set->state == LOCK_RELEASING && locks_is_hurried(&run->locks))
+		set_cancel(&run->locks.set);
 	if (set->state == LOCK_RELEASING)
 		return;
 	lock = set->about;
 	run->state = RUN_DONE;
 	if (!run->watch.locked)
 		return;
-	observer_watch_servers(&run->observer, lock);
-	if (ending_is_lost(&run->ending))
+	observer_watch_servers(&run->locks.observer, lock);
+	if (facts_say_lost(run->locks.events->facts))
 		return;
 	if (set->outcome == LOCK_WAS_LOST)
 		on_taken(run);
 	else if (set->outcome == LOCK_UNCONFIRMED)
-		emit(run, (struct event){.type = EVENT_UNCONFIRMED,
-			      .name = lock->config->name,
-			      .why = lock->error});
+		locks_emit(&run->locks,
+		    (struct event){.type = EVENT_UNCONFIRMED,
+			.name = lock->config->name,
+			.why = lock->error});
 	else
-		observer_report_release(&run->observer, set, run->lock_configs);
+		observer_report_release(&run->locks.observer, set,
+		    run->locks.configs);
 }
 
 /* --- the job ---------------------------------------------------------- */
@@ -372,8 +344,8 @@ step_release(struct run *run)
 static void
 on_over(struct run *run)
 {
-	if (run->watch.locked && run->set.count > 1 &&
-	    !ending_is_lost(&run->ending))
+	if (run->watch.locked && run->locks.set.count > 1 &&
+	    !facts_say_lost(run->locks.events->facts))
 		confirm(run);
 	else
 		release(run);
@@ -389,7 +361,7 @@ step_job(struct run *run)
 	else if (run->watch.state == JOB_WATCH_ABANDONED)
 		run->state = RUN_DONE;
 	else
-		wake_at(run, look_at);
+		locks_wake_at(&run->locks, look_at);
 }
 
 static void
@@ -404,8 +376,8 @@ run_step(struct run *run)
 	};
 	enum run_state before;
 
-	set_step(&run->set);
-	if (relay_take_child(&run->relay))
+	set_step(&run->locks.set);
+	if (relay_take_child(&run->locks.relay))
 		guard_on_sigchld(&run->guard);
 	do {
 		before = run->state;
@@ -430,11 +402,11 @@ find_command(struct run *run)
 	int status;
 
 	run->child = (struct child){.argv = command,
-	    .signals = run->relay.signals,
-	    .own_group = !run->relay.terminal};
+	    .signals = run->locks.relay.signals,
+	    .own_group = !run->locks.relay.terminal};
 	status = child_find(&run->child);
 	if (status != 0)
-		ending_add(&run->ending, ENDING_NO_COMMAND,
+		ending_add(run->locks.events, ENDING_NO_COMMAND,
 		    (struct event){.command = command[0],
 			.why = status != EXITCODE_NOT_FOUND ? strerror(errno)
 			       : is_shell_syntax(command)
@@ -443,33 +415,19 @@ find_command(struct run *run)
 			.status = status});
 }
 
-/* Unless an ending has come up, the run can begin. */
+/* Unless an ending comes up, the run can begin. */
 static void
-set_up(struct run *run, struct signals *signals)
+set_up(struct run *run, struct loop *loop, const struct events *events,
+    struct signals *signals)
 {
-	if (guard_init(&run->guard, run->loop) == -1) {
-		ending_add_unguarded(&run->ending, errno);
-		return;
-	}
-	relay_init(&run->relay, run->loop, signals, &run->guard);
-	run->acquisition = (struct acquisition){.opts = run->opts,
-	    .ending = &run->ending,
-	    .observer = &run->observer,
-	    .relay = &run->relay,
-	    .set = &run->set};
 	run->watch = (struct job_watch){.opts = run->opts,
-	    .loop = run->loop,
-	    .ending = &run->ending,
-	    .observer = &run->observer,
-	    .relay = &run->relay,
+	    .locks = &run->locks,
 	    .guard = &run->guard,
-	    .child = &run->child,
-	    .set = &run->set};
-	acquisition_configure(run->lock_configs, run->opts);
-	if (set_init(&run->set, run->loop, run->lock_configs,
-		run->opts->key_count) == -1)
-		ending_add_text(&run->ending, ENDING_NO_LOCK, strerror(errno));
-	else
+	    .child = &run->child};
+	if (guard_init(&run->guard, loop) == -1)
+		ending_add_unguarded(events, errno);
+	else if (locks_init(&run->locks, run->opts, loop, events, signals,
+		     &run->guard) == 0)
 		find_command(run);
 }
 
@@ -493,13 +451,13 @@ static void
 begin(struct run *run)
 {
 	run->state = RUN_ACQUIRE;
-	acquisition_begin(&run->acquisition);
+	locks_begin(&run->locks);
 	if (guard_fork(&run->guard, &run->child) == 0) {
 		leave_stdio_to_job();
 		return;
 	}
-	ending_add_unguarded(&run->ending, errno);
-	acquisition_cancel(&run->acquisition);
+	ending_add_unguarded(run->locks.events, errno);
+	locks_cancel(&run->locks);
 }
 
 /* The guard is forked after the delay: nobody needs it before. */
@@ -508,7 +466,8 @@ begin_splay(struct run *run)
 {
 	int64_t ms = dice_between(0, run->opts->splay_ms);
 
-	emit(run, (struct event){.type = EVENT_DELAYED, .ms = ms});
+	locks_emit(&run->locks,
+	    (struct event){.type = EVENT_DELAYED, .ms = ms});
 	run->state = RUN_SPLAY;
 	run->splay_until = clock_now() + ms;
 }
@@ -517,13 +476,9 @@ begin_splay(struct run *run)
 static bool
 loop_until_done(struct run *run)
 {
-	for (run_step(run); run->state != RUN_DONE; run_step(run)) {
-		if (loop_turn(run->loop) == 0)
-			continue;
-		ending_add_text(&run->ending, ENDING_LOOP_FAILED,
-		    strerror(errno));
-		return false;
-	}
+	for (run_step(run); run->state != RUN_DONE; run_step(run))
+		if (!locks_turn(&run->locks))
+			return false;
 	return true;
 }
 
@@ -535,10 +490,8 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	int status;
 
 	run->opts = opts;
-	run->loop = loop;
-	run->ending = (struct ending){.opts = opts, .events = events};
-	set_up(run, signals);
-	if (run->ending.reason == ENDING_NONE) {
+	set_up(run, loop, events, signals);
+	if (events->facts->ending == ENDING_NONE) {
 		if (opts->splay_ms != 0)
 			begin_splay(run);
 		else
@@ -547,12 +500,10 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 		    run->watch.state != JOB_WATCH_ABANDONED)
 			guard_dismiss(&run->guard);
 	}
-	status = ending_finish(&run->ending);
-	relay_fini(&run->relay, loop);
-	loop_timer_remove(loop, &run->timer);
+	status = ending_finish(events);
+	locks_fini(&run->locks, loop);
 	guard_fini(&run->guard);
 	child_fini(&run->child);
-	set_fini(&run->set);
 	free(run);
 	return status;
 }

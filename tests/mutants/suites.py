@@ -72,7 +72,7 @@ FIRST = {
     "src/job/signals.c": ["job/signals"],
     "src/job/supervisor.c": ["job/guard", "job/signals", "job/guard_lost"],
     "src/job/terminal.c": ["job/terminal", "job/tty"],
-    "src/run/acquisition.c": ["lock/lock", "queue/queue"],
+    "src/run/locks.c": ["lock/lock", "queue/queue"],
     "src/run/hold.c": ["lock/hold"],
     "src/run/job_watch.c": ["job/limits", "lock/lease", "lock/several"],
     "src/run/relay.c": ["job/signals", "job/tty"],

@@ -456,29 +456,32 @@ static void
 test_endings(void)
 {
 	static const struct event_sink sink = {.on_event = on_event};
+	struct facts facts = {.opts = &opts};
 	struct event last;
 	struct events events = {.sinks = {&sink},
 	    .states = {&last},
-	    .count = 1};
-	struct ending ending = {.opts = &opts, .events = &events};
+	    .count = 1,
+	    .facts = &facts};
 
-	ending_add_text(&ending, ENDING_BUSY, NULL);
-	is_int(ending.status, 3, "--conflict-exit-code");
-	ending_add(&ending, ENDING_SIGNAL, (struct event){.status = -15});
-	is_int(ending.status, 3, "an earlier one in the enum does not count");
-	ending_add_text(&ending, ENDING_OVERRUN, NULL);
-	is_int(ending.status, EXITCODE_OVERRUN, "a later one does");
-	ok(!ending_is_lost(&ending), "not lost");
-	ending_add_text(&ending, ENDING_UNKILLABLE, NULL);
-	is_int(ending.status, EXITCODE_RESOURCE, "nor at the end");
-	ending_add_text(&ending, ENDING_LOST, NULL);
-	is_int(ending.status, EXITCODE_LOST, "a loss counts more");
-	ok(ending_is_lost(&ending), "lost");
-	ending_add_text(&ending, ENDING_JOB_LATE, NULL);
-	is_int(ending.reason, ENDING_LOST, "the first loss counts");
-	ending_add_text(&ending, ENDING_UNKILLABLE, NULL);
-	is_int(ending.status, EXITCODE_LOST, "and stays");
+	ending_add_text(&events, ENDING_BUSY, NULL);
+	is_int(facts.status, 3, "--conflict-exit-code");
+	ending_add(&events, ENDING_SIGNAL, (struct event){.status = -15});
+	is_int(facts.status, 3, "an earlier one in the enum does not count");
+	ending_add_text(&events, ENDING_OVERRUN, NULL);
+	is_int(facts.status, EXITCODE_OVERRUN, "a later one does");
+	ok(!facts_say_lost(&facts), "not lost");
+	ending_add_text(&events, ENDING_UNKILLABLE, NULL);
+	is_int(facts.status, EXITCODE_RESOURCE, "nor at the end");
+	ending_add_text(&events, ENDING_LOST, NULL);
+	is_int(facts.status, EXITCODE_LOST, "a loss counts more");
+	ok(facts_say_lost(&facts), "lost");
+	ending_add_text(&events, ENDING_JOB_LATE, NULL);
+	is_int(facts.ending, ENDING_LOST, "the first loss counts");
+	ending_add_text(&events, ENDING_UNKILLABLE, NULL);
+	is_int(facts.status, EXITCODE_LOST, "and stays");
 	is_int(last.status, EXITCODE_RESOURCE, "but all are emitted");
+	is_int(ending_finish(&events), EXITCODE_LOST, "the status of the run");
+	is_int(last.ending, ENDING_LOST, "with the reason that counts");
 }
 
 #define NOT_STARTED "; command not started"
@@ -513,10 +516,11 @@ test_not_started(void)
 {
 	static const struct event_sink sink = {.on_event = on_event};
 	struct event last;
+	struct facts facts = {.opts = &opts};
 	struct events events = {.sinks = {&sink},
 	    .states = {&last},
-	    .count = 1};
-	struct ending ending = {.opts = &opts, .events = &events};
+	    .count = 1,
+	    .facts = &facts};
 
 	for (int reason = 0; reason < ENDING_COUNT; reason++) {
 		struct event event =
@@ -525,17 +529,17 @@ test_not_started(void)
 		event.then = EVENT_THEN_NOTHING;
 		ok(!ends_with_not_started(&event), "ending %d of no run",
 		    reason);
-		ending.job_started = false;
-		ending_add(&ending, (enum ending_reason)reason, event);
+		facts.started_at = 0;
+		ending_add(&events, (enum ending_reason)reason, event);
 		ok(ends_with_not_started(&last) ==
 			(*event_rows[reason].message != '\0'),
 		    "ending %d before the job", reason);
-		ending.job_started = true;
-		ending_add(&ending, (enum ending_reason)reason, event);
+		facts.started_at = 1;
+		ending_add(&events, (enum ending_reason)reason, event);
 		ok(!ends_with_not_started(&last), "ending %d of a job", reason);
 	}
 	check_long_name();
-	ending_add_unguarded(&ending, 0);
+	ending_add_unguarded(&events, 0);
 	ok(ends_with_not_started(&last), "a guard that started no job");
 }
 
