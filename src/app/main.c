@@ -22,10 +22,7 @@
 #include "redis/value.h"
 #include "run/hold.h"
 #include "run/run.h"
-#include "sink/event_hook.h"
-#include "sink/event_log.h"
-#include "sink/event_text.h"
-#include "sink/metrics.h"
+#include "sink/sinks.h"
 
 /* The sinks of the events, in the order in which they are closed: that of the
  * hooks waits for them. */

@@ -1,5 +1,3 @@
-#include "sink/event_hook.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include "base/mem.h"
 #include "job/hooks.h"
 #include "sink/event_text.h"
+#include "sink/sinks.h"
 
 enum { MESSAGE_MAX = 4096 };
 

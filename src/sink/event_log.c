@@ -1,29 +1,148 @@
-#include "sink/event_log.h"
-
+/* The lines of a file wait for a moment in which a slow disk delays nothing;
+ * stderr and syslog never block. What is not taken is dropped and counted. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sink/backlog.h"
 #include "sink/event_text.h"
+#include "sink/log_file.h"
 #include "sink/log_line.h"
-#include "sink/log_target.h"
 #include "sink/reminder.h"
+#include "sink/sinks.h"
+
+#define SYSLOG_PATH "/dev/log"
+
+enum { NAME_SIZE = 1024, WAITING_MAX = 256 /* lines */ };
+
+enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
+
+struct waiting_line {
+	struct waiting_line *next;
+	size_t length;
+	char text[];
+};
 
 struct event_log {
 	const struct opts *opts;
 	struct log_line line;
-	struct log_target target;
 	struct reminder reminder; /* to log the wait again */
+	enum target target;
+	int64_t dropped; /* lines */
+	int socket;	 /* to syslog, or -1 */
+	struct log_file file;
+	struct backlog backlog;
+	struct waiting_line *first, *last;
+	int waiting;
+	bool followed; /* the file, for the first line */
 };
+
+/* The first line that is dropped is reported. */
+static void
+drop(struct event_log *state, const char *why)
+{
+	char name[NAME_SIZE];
+
+	if (state->dropped++ > 0)
+		return;
+	escape_quote(state->target == TARGET_SYSLOG ? SYSLOG_PATH
+						    : state->file.path,
+	    name, sizeof(name));
+	log_warnx("cannot write to the log %s: %s; dropping lines", name, why);
+}
+
+/* --- a file ------------------------------------------------------------- */
+
+static void
+add_line(struct event_log *state, const char *text, size_t length)
+{
+	struct waiting_line *line;
+
+	if (state->waiting == WAITING_MAX) {
+		drop(state, "it is too slow");
+		return;
+	}
+	line = malloc(sizeof(*line) + length);
+	if (line == NULL) {
+		drop(state, strerror(errno));
+		return;
+	}
+	*line = (struct waiting_line){.length = length};
+	memcpy(line->text, text, length);
+	if (state->first == NULL)
+		state->first = line;
+	else
+		state->last->next = line;
+	state->last = line;
+	state->waiting++;
+	backlog_add(&state->backlog);
+}
+
+static void
+remove_line(struct event_log *state)
+{
+	struct waiting_line *line = state->first;
+
+	state->first = line->next;
+	state->waiting--;
+	free(line);
+}
+
+/* One look at the path, or one write. */
+static bool
+write_step(void *arg)
+{
+	struct event_log *state = arg;
+	const char *why;
+
+	state->followed = !state->followed;
+	if (state->followed) {
+		log_file_follow(&state->file);
+		return true;
+	}
+	why = log_file_append(&state->file, state->first->text,
+	    state->first->length);
+	if (why != NULL)
+		drop(state, why);
+	remove_line(state);
+	return state->first != NULL;
+}
+
+/* --- syslog ------------------------------------------------------------- */
+
+/* syslog(3) would block while the daemon does not read. Without a connection a
+ * daemon that was restarted is found again. */
+static void
+send_to_syslog(struct event_log *state, const char *line, size_t length)
+{
+	const struct sockaddr_un address = {.sun_family = AF_UNIX,
+	    .sun_path = SYSLOG_PATH};
+
+	if (state->socket == -1)
+		state->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (state->socket == -1 ||
+	    sendto(state->socket, line, length - strlen("\n"),
+		MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		sizeof(address)) == -1)
+		drop(state, errno == EAGAIN ? "it is full" : strerror(errno));
+}
+
+/* --- events ------------------------------------------------------------- */
 
 /* -q and -v are about stderr. A program that reads it finds the start and the
  * end there, too. */
 static bool
 is_wanted(const struct event_log *state, enum level level)
 {
-	if (state->target.kind != LOG_TARGET_STDERR)
+	if (state->target != TARGET_STDERR)
 		return true;
 	return event_text_is_shown(level == LEVEL_LOG ? LEVEL_INFO : level,
 	    state->opts);
@@ -38,8 +157,14 @@ log_event(struct event_log *state, const struct event *event)
 	if (!is_wanted(state, event_level(event)))
 		return;
 	length = log_line_format(&state->line, event, text);
-	if (length > 0)
-		log_target_write(&state->target, text, length);
+	if (length == 0)
+		return;
+	if (state->target == TARGET_STDERR)
+		log_raw(text, length);
+	else if (state->target == TARGET_SYSLOG)
+		send_to_syslog(state, text, length);
+	else
+		add_line(state, text, length);
 }
 
 static void
@@ -56,15 +181,31 @@ on_event(void *arg, const struct event *event)
 {
 	struct event_log *state = arg;
 
-	log_target_take(&state->target, event);
+	backlog_take(&state->backlog, event);
 	if (!reminder_take(&state->reminder, event))
 		log_event(state, event);
+}
+
+/* --- open and close ----------------------------------------------------- */
+
+/* NULL, or why the file cannot be used. */
+static const char *
+open_target(struct event_log *state, const char *to)
+{
+	if (to == NULL)
+		return NULL;
+	if (strcmp(to, "syslog") == 0) {
+		state->target = TARGET_SYSLOG;
+		return NULL;
+	}
+	state->target = TARGET_FILE;
+	return log_file_open(&state->file, to);
 }
 
 static void
 report_no_log(const struct opts *opts, const char *why)
 {
-	char name[1024];
+	char name[NAME_SIZE];
 
 	escape_quote(opts->log_to, name, sizeof(name));
 	if (opts->log_demanded)
@@ -85,21 +226,21 @@ open_log(const struct facts *facts, struct loop *loop)
 	    opts->action == OPTS_DOCTOR)
 		return NULL; /* see event_text */
 	state = mem_alloc(sizeof(*state));
-	state->opts = opts;
-	why = log_target_open(&state->target, opts->log_to, loop);
+	why = open_target(state, opts->log_to);
 	if (why != NULL) {
 		report_no_log(opts, why);
 		free(state);
 		return NULL;
 	}
+	state->opts = opts;
+	state->socket = -1;
+	backlog_init(&state->backlog, loop, write_step, state);
 	state->line = (struct log_line){.facts = facts,
 	    .json = opts->log_json,
-	    .head = state->target.kind == LOG_TARGET_SYSLOG ? LOG_LINE_SYSLOG
-							    : LOG_LINE_DATED};
+	    .head = state->target == TARGET_SYSLOG ? LOG_LINE_SYSLOG
+						   : LOG_LINE_DATED};
 	holder_self(&state->line.self);
-	reminder_init(&state->reminder, loop);
-	state->reminder.on_due = log_waiting;
-	state->reminder.arg = state;
+	reminder_init(&state->reminder, loop, log_waiting, state);
 	return state;
 }
 
@@ -109,7 +250,17 @@ close_log(void *arg)
 	struct event_log *state = arg;
 
 	reminder_stop(&state->reminder);
-	log_target_close(&state->target);
+	backlog_finish(&state->backlog);
+	for (; state->first != NULL; remove_line(state))
+		drop(state, "it is too slow");
+	if (state->dropped > 0)
+		log_warnx("%" PRId64 " line%s of the log %s dropped",
+		    state->dropped, state->dropped > 1 ? "s" : "",
+		    state->dropped > 1 ? "were" : "was");
+	if (state->target == TARGET_FILE)
+		log_file_close(&state->file);
+	if (state->socket != -1)
+		close(state->socket);
 	free(state);
 }
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "job/terminal.h"
 #include "sink/reminder.h"
+#include "sink/sinks.h"
 #include "sink/wait_line.h"
 
 enum {
@@ -442,9 +443,7 @@ open_text(const struct facts *facts, struct loop *loop)
 		return NULL; /* see event_log */
 	state = mem_alloc(sizeof(*state));
 	state->opts = opts;
-	reminder_init(&state->reminder, loop);
-	state->reminder.on_due = show_waiting;
-	state->reminder.arg = state;
+	reminder_init(&state->reminder, loop, show_waiting, state);
 	return state;
 }
 

@@ -1,11 +1,8 @@
-/* Events as text for people, on stderr: messages, and on a terminal one line
- * about waiting that is drawn again and again. */
+/* The messages for people. */
 #ifndef EVENT_TEXT_H
 #define EVENT_TEXT_H
 
-#include "run/events.h"
-
-extern const struct event_sink event_text;
+#include "run/event.h"
 
 /* Whether -q and -v let a message of that level appear on stderr. */
 bool event_text_is_shown(enum level level, const struct opts *opts);

@@ -1,5 +1,3 @@
-#include "sink/metrics.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "options/opts.h"
 #include "sink/backlog.h"
 #include "sink/metrics_file.h"
+#include "sink/sinks.h"
 
 enum {
 	SETTLE_MS = 200,   /* what lasts longer is shown while it lasts */

@@ -20,11 +20,14 @@ remind(void *arg)
 }
 
 void
-reminder_init(struct reminder *reminder, struct loop *loop)
+reminder_init(struct reminder *reminder, struct loop *loop,
+    void (*on_due)(void *arg, const struct event *event), void *arg)
 {
 	*reminder = (struct reminder){.loop = loop,
 	    .timer = {.on_due = remind, .arg = reminder},
-	    .period_ms = MINUTE_MS};
+	    .period_ms = MINUTE_MS,
+	    .on_due = on_due,
+	    .arg = arg};
 }
 
 bool

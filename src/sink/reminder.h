@@ -26,8 +26,9 @@ struct reminder {
 	int64_t minute;
 };
 
-/* The period is a minute. The sink sets on_due and arg. */
-void reminder_init(struct reminder *reminder, struct loop *loop);
+/* The period is a minute. */
+void reminder_init(struct reminder *reminder, struct loop *loop,
+    void (*on_due)(void *arg, const struct event *event), void *arg);
 
 /* EVENT_WAITING begins or changes the wait, and calls on_due. What ends the
  * wait stops the reminder. Returns whether the event was of the wait itself. */

@@ -8,6 +8,7 @@
 #include "run/facts.h"
 #include "run/observer.h"
 #include "sink/event_text.h"
+#include "sink/sinks.h"
 #include "tap.h"
 
 static const struct holder holder = {.state = HOLDER_KNOWN,
