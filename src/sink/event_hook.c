@@ -18,14 +18,10 @@ enum { MESSAGE_MAX = 4096 };
 struct event_hook {
 	const struct facts *facts;
 	struct hooks hooks; /* its socket is -1: the runner is gone */
-	size_t acquired, joined;
-	bool waited, lost, freed;
-	bool hurries; /* a signal has ended the wait for the lock */
-	size_t dropped;
-	char said[MESSAGE_MAX]; /* of the locks acquired or released so far */
-	/* The reason to end that counts so far, and its message. */
-	enum ending_reason ending;
-	char reason[MESSAGE_MAX];
+	size_t acquired, joined, dropped;
+	bool waited;
+	char said[MESSAGE_MAX];	  /* of the locks acquired or released so far */
+	char reason[MESSAGE_MAX]; /* of the reason to end that counts so far */
 };
 
 /* --- the environment of a hook ---------------------------------------- */
@@ -197,6 +193,7 @@ on_acquired(struct event_hook *state, const struct event *event)
 	state->said[0] = '\0';
 }
 
+/* Losing one lock is losing all: only the first loss counts. */
 static void
 on_ending(struct event_hook *state, const struct event *event)
 {
@@ -204,42 +201,28 @@ on_ending(struct event_hook *state, const struct event *event)
 
 	if (outcome == OUTCOME_BUSY)
 		run_hook(state, "busy", NULL, event);
-	else if (outcome == OUTCOME_LOST && !state->lost)
-		run_hook(state, "lost", NULL, event);
-	state->lost = state->lost || outcome == OUTCOME_LOST;
-	if (event->ending < state->ending)
+	if (event->ending != state->facts->ending)
 		return;
-	state->ending = event->ending;
+	if (outcome == OUTCOME_LOST)
+		run_hook(state, "lost", NULL, event);
 	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }
 
-static void
-on_freed(struct event_hook *state, const struct event *event)
-{
-	state->freed = state->acquired > 0;
-	add_said(state, event);
-}
-
 /* The end of a job, and a signal, need no message for people. */
 static void
-describe_end(struct event_hook *state, const struct event *event)
+on_ended(struct event_hook *state, const struct event *event)
 {
+	const struct facts *facts = state->facts;
 	struct event end = *event;
 
 	if (end.ending == ENDING_JOB)
 		end.type = EVENT_JOB_ENDED;
-	event_text_format(&end, state->facts->opts, state->reason,
-	    sizeof(state->reason));
-}
-
-static void
-on_ended(struct event_hook *state, const struct event *event)
-{
 	if (state->reason[0] == '\0')
-		describe_end(state, event);
-	state->hurries = event->ending == ENDING_SIGNAL;
-	if (state->freed && !state->lost)
+		event_text_format(&end, facts->opts, state->reason,
+		    sizeof(state->reason));
+	if (state->acquired > 0 && facts->freed_at != 0 &&
+	    !facts_say_lost(facts))
 		run_hook(state, "released", state->said, event);
 	if (event_outcome(event) == OUTCOME_FAILURE)
 		run_hook(state, "failed", state->reason, event);
@@ -270,7 +253,7 @@ on_event(void *arg, const struct event *event)
 	case EVENT_KEPT:
 	case EVENT_LEFT:
 	case EVENT_UNCONFIRMED:
-		on_freed(state, event);
+		add_said(state, event);
 		break;
 	case EVENT_ENDING:
 		on_ending(state, event);
@@ -334,10 +317,11 @@ close_hook(void *arg)
 	if (state->dropped > 0)
 		log_warnx("%zu hook%s not run", state->dropped,
 		    state->dropped == 1 ? " was" : "s were");
-	if (state->hooks.sock != -1 && !state->hurries)
+	/* When a signal has ended the wait, nobody waits for the runner. */
+	if (state->hooks.sock != -1 && state->facts->ending != ENDING_SIGNAL)
 		hooks_finish(&state->hooks);
 	else if (state->hooks.sock != -1)
-		hooks_leave(&state->hooks); /* the runner ends them likewise */
+		hooks_leave(&state->hooks);
 	free(state);
 }
 
