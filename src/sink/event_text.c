@@ -22,7 +22,7 @@
 
 enum {
 	TEXT_MAX = 4080, /* with prefix and newline not more than PIPE_BUF */
-	NAME_SIZE = 2048,
+	ROOM = 2048,	 /* of a fact, such as the names of all locks */
 	TENTH_MS = 100,
 	SECOND_MS = 1000,
 	MINUTE_MS = 60000
@@ -42,7 +42,7 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 struct message {
 	const struct event *event;
 	const struct opts *opts;
-	char room[NAME_SIZE]; /* for the next fact */
+	char room[ROOM]; /* for the next fact */
 };
 
 static void
@@ -50,19 +50,19 @@ describe_name(struct message *message)
 {
 	const struct opts *opts = message->opts;
 	char *text = message->room;
-	size_t size = sizeof(message->room), length = 0;
+	size_t length = 0;
 
 	if (message->event->name != NULL) {
-		escape_quote(message->event->name, text, size);
+		escape_quote(message->event->name, text, ROOM);
 		return;
 	}
 	for (size_t i = 0; i < opts->key_count; i++) {
 		if (i > 0)
-			snprintf(text + length, size - length, ", ");
+			snprintf(text + length, ROOM - length, ", ");
 		length += strlen(text + length);
-		if (size - length < sizeof("\"\""))
+		if (ROOM - length < sizeof("\"\""))
 			return;
-		escape_quote(opts->keys[i].name, text + length, size - length);
+		escape_quote(opts->keys[i].name, text + length, ROOM - length);
 		length += strlen(text + length);
 	}
 }
@@ -71,8 +71,7 @@ static void
 describe_command(struct message *message)
 {
 	if (message->event->command != NULL)
-		escape_quote(message->event->command, message->room,
-		    sizeof(message->room));
+		escape_quote(message->event->command, message->room, ROOM);
 }
 
 static void
@@ -80,13 +79,13 @@ describe_holder(struct message *message)
 {
 	if (message->event->holder != NULL)
 		holder_describe_lock(message->event->holder, message->room,
-		    sizeof(message->room));
+		    ROOM);
 }
 
 static void
 describe_seconds(struct message *message)
 {
-	snprintf(message->room, sizeof(message->room), "%.1f",
+	snprintf(message->room, ROOM, "%.1f",
 	    (double)message->event->ms / SECOND_MS);
 }
 
@@ -97,21 +96,18 @@ describe_age(struct message *message)
 	int64_t ms = message->event->ms;
 
 	if (ms > 0 && ms < SECOND_MS)
-		snprintf(message->room, sizeof(message->room), "%" PRId64 "ms",
-		    ms);
+		snprintf(message->room, ROOM, "%" PRId64 "ms", ms);
 	else if (ms < MINUTE_MS && ms % SECOND_MS >= TENTH_MS)
-		snprintf(message->room, sizeof(message->room),
-		    "%" PRId64 ".%" PRId64 "s", ms / SECOND_MS,
-		    ms % SECOND_MS / TENTH_MS);
+		snprintf(message->room, ROOM, "%" PRId64 ".%" PRId64 "s",
+		    ms / SECOND_MS, ms % SECOND_MS / TENTH_MS);
 	else
-		holder_describe_age(ms, message->room, sizeof(message->room));
+		holder_describe_age(ms, message->room, ROOM);
 }
 
 static void
 describe_until(struct message *message)
 {
-	holder_describe_time(message->event->ms, message->room,
-	    sizeof(message->room));
+	holder_describe_time(message->event->ms, message->room, ROOM);
 }
 
 /* What is left of -w, or -1. */
@@ -130,8 +126,7 @@ static void
 describe_waited(struct message *message)
 {
 	if (message->event->ms >= MINUTE_MS)
-		holder_describe_age(message->event->ms, message->room,
-		    sizeof(message->room));
+		holder_describe_age(message->event->ms, message->room, ROOM);
 }
 
 static void
@@ -140,27 +135,26 @@ describe_left(struct message *message)
 	int64_t left = left_ms(message->opts, message->event->ms);
 
 	if (left >= 0 && message->event->ms >= MINUTE_MS)
-		holder_describe_age(left + SECOND_MS - 1, message->room,
-		    sizeof(message->room));
+		holder_describe_age(left + SECOND_MS - 1, message->room, ROOM);
 }
 
 static void
 describe_status(struct message *message)
 {
 	int status = message->event->status;
-	int length = snprintf(message->room, sizeof(message->room), "status %d",
-	    event_shell_status(status));
+	int shown = event_shell_status(status);
 
 	if (status < 0)
-		snprintf(message->room + length,
-		    sizeof(message->room) - (size_t)length, " (signal %d)",
+		snprintf(message->room, ROOM, "status %d (signal %d)", shown,
 		    -status);
+	else
+		snprintf(message->room, ROOM, "status %d", shown);
 }
 
 static void
 describe_reason(struct message *message)
 {
-	snprintf(message->room, sizeof(message->room), "%s",
+	snprintf(message->room, ROOM, "%s",
 	    event_rows[message->event->ending].word);
 }
 
@@ -215,8 +209,7 @@ describe_fact(struct message *message, const struct fact *fact)
 	}
 	memcpy(&number, event + fact->number, sizeof(number));
 	if (number >= fact->least)
-		snprintf(message->room, sizeof(message->room), "%" PRId64,
-		    number);
+		snprintf(message->room, ROOM, "%" PRId64, number);
 	return message->room;
 }
 
