@@ -40,48 +40,11 @@ struct metrics_sink {
 	struct backlog backlog;	 /* while it is written */
 	const struct facts *facts;
 	struct metrics_run run; /* since_ms is 0: it neither waits nor holds */
-	int64_t lease_left_ms;	/* the least, or METRICS_UNKNOWN */
+	int64_t lease_left_ms;	/* the least */
 	int64_t last_try_at;	/* 0: the run has not ended */
 	bool warned;
 	struct lock_metrics locks[]; /* as opts->keys */
 };
-
-/* --- what has changed ------------------------------------------------- */
-
-/* To that lock, or to all of them. */
-static void
-add(struct metrics_sink *sink, const char *name, enum metrics_value value,
-    int64_t added)
-{
-	const struct opts *opts = sink->opts;
-
-	for (size_t i = 0; i < opts->key_count; i++)
-		if (name == NULL || strcmp(name, opts->keys[i].name) == 0)
-			sink->locks[i].file.changes.values[value] += added;
-}
-
-static void
-note_start(struct metrics_sink *sink)
-{
-	int64_t now = clock_epoch();
-
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		sink->locks[i].file.changes.values[METRICS_LAST_START] = now;
-}
-
-/* Of all locks that are still held. */
-static void
-note_lease_left(struct metrics_sink *sink, int64_t left_ms)
-{
-	int64_t *least = &sink->lease_left_ms;
-
-	if (*least == METRICS_UNKNOWN || left_ms < *least)
-		*least = left_ms > 0 ? left_ms : 0;
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		if (!sink->locks[i].lost)
-			sink->locks[i].file.changes.values[METRICS_LEASE_LEFT] =
-			    *least;
-}
 
 /* --- writing ---------------------------------------------------------- */
 
@@ -271,7 +234,7 @@ write_last(struct metrics_sink *sink)
 
 /* Written when it has lasted, so that nothing delays the start of the job. */
 static void
-begin(struct metrics_sink *sink, bool holds)
+begin_run(struct metrics_sink *sink, bool holds)
 {
 	sink->run =
 	    (struct metrics_run){.holds = holds, .since_ms = clock_epoch()};
@@ -281,128 +244,134 @@ begin(struct metrics_sink *sink, bool holds)
 static void
 end_run(struct metrics_sink *sink)
 {
-	sink->run.since_ms = 0;
+	sink->run = (struct metrics_run){.holds = false};
 }
 
 static void
-on_joined(struct metrics_sink *sink, const char *name)
+count_end(const struct metrics_sink *sink, struct metrics *changes,
+    const struct event *event)
 {
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		if (strcmp(sink->opts->keys[i].name, name) != 0)
-			continue;
-		sink->locks[i].joined = true;
-		sink->locks[i].due_at = CLOCK_NEVER;
+	enum event_outcome outcome = event_outcome(event);
+	bool failed = event->ending == ENDING_JOB && outcome == OUTCOME_FAILURE;
+	int64_t held_ms = facts_held_ms(sink->facts);
+	int64_t *values = changes->values;
+
+	if (held_ms >= 0) {
+		values[METRICS_HOLD_SUM] += held_ms;
+		values[METRICS_HOLD_COUNT]++;
 	}
+	changes->ended[failed ? METRICS_JOB_FAILED : (int)event->ending]++;
+	if (outcome == OUTCOME_BUSY || outcome == OUTCOME_NOT_DUE)
+		return;
+	values[METRICS_LAST_END] = clock_epoch();
+	values[METRICS_LAST_STATUS] = event_shell_status(event->status);
+	if (outcome == OUTCOME_SUCCESS)
+		values[METRICS_LAST_SUCCESS] = values[METRICS_LAST_END];
 }
 
 static void
 lose(struct lock_metrics *lock)
 {
+	int64_t *values = lock->file.changes.values;
+
 	lock->lost = true;
-	lock->file.changes.values[METRICS_LOST]++;
-	lock->file.changes.values[METRICS_LAST_LOST] = clock_epoch();
-	lock->file.changes.values[METRICS_LEASE_LEFT] = 0;
+	values[METRICS_LOST]++;
+	values[METRICS_LAST_LOST] = clock_epoch();
+	values[METRICS_LEASE_LEFT] = 0;
 }
 
-/* Written soon, but not before what has to be done for the job. Without the
- * name it is all locks. */
+/* What the event, which is about that lock, changes. */
 static void
-on_lost(struct metrics_sink *sink, const char *name)
+count(const struct metrics_sink *sink, struct lock_metrics *lock,
+    const struct event *event)
 {
-	const struct opts *opts = sink->opts;
+	int64_t *values = lock->file.changes.values;
+
+	switch (event->type) {
+	case EVENT_ACQUIRED:
+		values[METRICS_WAIT_SUM] += facts_waited_ms(sink->facts);
+		values[METRICS_WAIT_COUNT]++;
+		break;
+	case EVENT_JOINED:
+		lock->joined = true;
+		lock->due_at = CLOCK_NEVER;
+		break;
+	case EVENT_UNLOCKED:
+		values[METRICS_UNLOCKED]++;
+		break;
+	case EVENT_JOB_STARTED:
+		values[METRICS_LAST_START] = clock_epoch();
+		break;
+	case EVENT_RENEWED:
+		values[METRICS_RENEWAL_SUM] += event->took_ms;
+		values[METRICS_RENEWAL_COUNT]++;
+		if (!lock->lost)
+			values[METRICS_LEASE_LEFT] = sink->lease_left_ms;
+		break;
+	case EVENT_RENEWAL_FAILED:
+		values[METRICS_RENEWAL_FAILURES]++;
+		break;
+	case EVENT_ENDING:
+		if (event_outcome(event) == OUTCOME_LOST && sink->run.holds &&
+		    !lock->lost)
+			lose(lock);
+		break;
+	case EVENT_ENDED:
+		count_end(sink, &lock->file.changes, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Written soon, but not before what has to be done for the job. */
+static void
+on_lost(struct metrics_sink *sink)
+{
 	size_t held = 0;
 
-	if (!sink->run.holds || sink->run.since_ms == 0)
+	if (!sink->run.holds)
 		return;
-	for (size_t i = 0; i < opts->key_count; i++) {
-		if (!sink->locks[i].lost &&
-		    (name == NULL || strcmp(name, opts->keys[i].name) == 0))
-			lose(&sink->locks[i]);
+	for (size_t i = 0; i < sink->opts->key_count; i++)
 		held += !sink->locks[i].lost;
-	}
 	if (held == 0)
 		end_run(sink);
 	write_in(sink, 0);
 }
 
 static void
-count_end(struct metrics *changes, const struct event *event)
-{
-	enum event_outcome outcome = event_outcome(event);
-	bool failed = event->ending == ENDING_JOB && outcome == OUTCOME_FAILURE;
-	int64_t now = clock_epoch();
-
-	changes->ended[failed ? METRICS_JOB_FAILED : (int)event->ending]++;
-	if (outcome == OUTCOME_BUSY || outcome == OUTCOME_NOT_DUE)
-		return;
-	changes->values[METRICS_LAST_END] = now;
-	changes->values[METRICS_LAST_STATUS] =
-	    event_shell_status(event->status);
-	if (outcome == OUTCOME_SUCCESS)
-		changes->values[METRICS_LAST_SUCCESS] = now;
-}
-
-static void
-on_ended(struct metrics_sink *sink, const struct event *event)
-{
-	int64_t held_ms = facts_held_ms(sink->facts);
-
-	if (held_ms >= 0) {
-		add(sink, NULL, METRICS_HOLD_SUM, held_ms);
-		add(sink, NULL, METRICS_HOLD_COUNT, 1);
-	}
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		count_end(&sink->locks[i].file.changes, event);
-	end_run(sink);
-}
-
-static void
 on_event(void *arg, const struct event *event)
 {
 	struct metrics_sink *sink = arg;
+	const struct opts *opts = sink->opts;
 
 	backlog_take(&sink->backlog, event);
+	if (event->type == EVENT_RENEWED &&
+	    event->left_ms < sink->lease_left_ms)
+		sink->lease_left_ms = event->left_ms > 0 ? event->left_ms : 0;
+	for (size_t i = 0; i < opts->key_count; i++)
+		if (event->name == NULL ||
+		    strcmp(event->name, opts->keys[i].name) == 0)
+			count(sink, &sink->locks[i], event);
 	switch (event->type) {
 	case EVENT_BEGUN:
-		begin(sink, false);
-		break;
 	case EVENT_ACQUIRED:
-		add(sink, event->name, METRICS_WAIT_SUM,
-		    facts_waited_ms(sink->facts));
-		add(sink, event->name, METRICS_WAIT_COUNT, 1);
-		begin(sink, true);
-		break;
-	case EVENT_JOINED:
-		on_joined(sink, event->name);
-		break;
-	case EVENT_UNLOCKED:
-		add(sink, NULL, METRICS_UNLOCKED, 1);
-		end_run(sink);
-		break;
-	case EVENT_JOB_STARTED:
-		note_start(sink);
-		break;
-	case EVENT_RENEWED:
-		add(sink, NULL, METRICS_RENEWAL_SUM, event->took_ms);
-		add(sink, NULL, METRICS_RENEWAL_COUNT, 1);
-		note_lease_left(sink, event->left_ms);
+		begin_run(sink, event->type == EVENT_ACQUIRED);
 		break;
 	case EVENT_RENEWAL_FAILED:
-		add(sink, event->name, METRICS_RENEWAL_FAILURES, 1);
 		write_in(sink, 0);
 		break;
 	case EVENT_ENDING:
 		if (event_outcome(event) == OUTCOME_LOST)
-			on_lost(sink, event->name);
+			on_lost(sink);
 		break;
+	case EVENT_UNLOCKED:
 	case EVENT_RELEASED:
 	case EVENT_KEPT:
 	case EVENT_LEFT:
 	case EVENT_UNCONFIRMED:
-		end_run(sink);
-		break;
 	case EVENT_ENDED:
-		on_ended(sink, event);
+		end_run(sink);
 		break;
 	default:
 		break;
@@ -438,7 +407,7 @@ open_sink(const struct facts *facts, struct loop *loop)
 	sink->loop = loop;
 	sink->timer = (struct loop_timer){.on_due = on_due, .arg = sink};
 	backlog_init(&sink->backlog, loop, write_step, sink);
-	sink->lease_left_ms = METRICS_UNKNOWN;
+	sink->lease_left_ms = CLOCK_NEVER;
 	sink->facts = facts;
 	for (size_t i = 0; i < opts->key_count; i++) {
 		metrics_file_init(&sink->locks[i].file, opts->metrics_folder,
@@ -460,8 +429,4 @@ close_sink(void *arg)
 	free(sink);
 }
 
-const struct event_sink metrics = {
-    .open = open_sink,
-    .on_event = on_event,
-    .close = close_sink,
-};
+const struct event_sink metrics = {open_sink, on_event, close_sink};
