@@ -20,7 +20,6 @@
 #include "redis/reread.h"
 #include "redis/tls.h"
 #include "redis/value.h"
-#include "run/hold.h"
 #include "run/run.h"
 #include "sink/sinks.h"
 

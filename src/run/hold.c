@@ -10,7 +10,7 @@
  *      |                                                        |
  *      +--signal, time out, refused ----------------------------+
  */
-#include "run/hold.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -71,8 +71,7 @@ on_held(struct hold *hold)
 	struct set *set = &hold->locks.set;
 	int64_t *ttl_ms = &hold->locks.configs[0].ttl_ms;
 
-	observer_report_acquired(&hold->locks.observer, set,
-	    hold->locks.configs);
+	observer_report_acquired(&hold->locks.observer);
 	if (*ttl_ms == hold->opts->hold_ms) {
 		begin_print(hold);
 		return;
@@ -117,7 +116,7 @@ must_release(struct hold *hold, int64_t until)
 	const struct set *set = &locks->set;
 	bool late = clock_now() >= until;
 
-	observer_watch_lease(&locks->observer, set);
+	observer_watch_lease(&locks->observer);
 	if (!ending_add_signal(locks->events, relay_obey(&locks->relay))) {
 		if (set->state == LOCK_LOST)
 			ending_add_lock(locks->events, ENDING_LOST, set->about,
@@ -192,7 +191,7 @@ step_release(struct hold *hold)
 		locks_emit(locks, (struct event){.type = EVENT_UNCONFIRMED,
 				      .why = set->about->error});
 	else if (!facts_say_lost(locks->events->facts))
-		observer_report_release(&locks->observer, set, locks->configs);
+		observer_report_release(&locks->observer);
 }
 
 /* --- the run of it ------------------------------------------------------- */

@@ -211,7 +211,7 @@ on_lease_ending(struct job_watch *watch)
 static int64_t
 watch_lease(struct job_watch *watch)
 {
-	observer_watch_lease(&watch->locks->observer, &watch->locks->set);
+	observer_watch_lease(&watch->locks->observer);
 	if (watch->locks->set.state == LOCK_LOST) {
 		on_lost(watch);
 		return CLOCK_NEVER;

@@ -189,7 +189,7 @@ step_trying(struct locks *locks)
 		locks_cancel(locks);
 	} else {
 		locks_wake_at(locks, locks->wait_until);
-		observer_watch_acquire(&locks->observer, &locks->set);
+		observer_watch_acquire(&locks->observer);
 	}
 }
 
@@ -210,7 +210,8 @@ locks_begin(struct locks *locks)
 	locks->state = LOCKS_TRYING;
 	locks->wait_until =
 	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
-	observer_init(&locks->observer, opts, locks->events);
+	observer_init(&locks->observer, opts, locks->events, &locks->set,
+	    locks->configs);
 	set_acquire(&locks->set);
 }
 

@@ -16,12 +16,15 @@ emit(const struct observer *observer, const struct lock *lock,
 
 void
 observer_init(struct observer *observer, const struct opts *opts,
-    const struct events *events)
+    const struct events *events, struct set *set,
+    const struct lock_config *configs)
 {
 	struct event event = {.count = (int64_t)opts->server_count};
 
 	*observer = (struct observer){.opts = opts,
 	    .events = events,
+	    .set = set,
+	    .configs = configs,
 	    .began_at = clock_now()};
 	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
 	if (event.count % 2 == 0)
@@ -122,8 +125,9 @@ watch_silence(struct observer *observer, const struct lock *lock)
 }
 
 void
-observer_watch_acquire(struct observer *observer, struct set *set)
+observer_watch_acquire(struct observer *observer)
 {
+	struct set *set = observer->set;
 	const struct lock *lock = set->about;
 
 	/* When one has failed, only the release of the others is awaited. */
@@ -162,13 +166,34 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 }
 
 static void
+watch_servers(struct observer *observer, const struct lock *lock)
+{
+	struct quorum_faults faults = quorum_faults(lock->quorum);
+
+	if (faults.duplicates != NULL && !observer->duplicates)
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER,
+			.why = faults.duplicates});
+	observer->duplicates = faults.duplicates != NULL;
+	for (size_t i = 0; i < observer->opts->server_count; i++) {
+		const char *why = faults.unusable[i];
+
+		if (why == NULL || observer->unusable[i])
+			continue;
+		observer->unusable[i] = true;
+		emit(observer, lock,
+		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
+	}
+}
+
+static void
 report_acquired(struct observer *observer, const struct lock *lock)
 {
 	const struct opts *opts = observer->opts;
 
 	watch_queue(observer, lock);
 	report_no_history(observer, lock);
-	observer_watch_servers(observer, lock);
+	watch_servers(observer, lock);
 	if (opts->kind == 'p' && lock->permits != 0 &&
 	    lock->permits != opts->permits)
 		emit(observer, lock,
@@ -189,11 +214,12 @@ report_acquired(struct observer *observer, const struct lock *lock)
 }
 
 void
-observer_report_acquired(struct observer *observer, const struct set *set,
-    const struct lock_config *configs)
+observer_report_acquired(struct observer *observer)
 {
+	const struct set *set = observer->set;
+
 	for (size_t i = 0; i < set->count; i++)
-		report_acquired(observer, set_lock(set, &configs[i]));
+		report_acquired(observer, set_lock(set, &observer->configs[i]));
 	if (observer->waited)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_WAITED,
@@ -203,59 +229,38 @@ observer_report_acquired(struct observer *observer, const struct set *set,
 /* --- hold ------------------------------------------------------------- */
 
 void
-observer_watch_servers(struct observer *observer, const struct lock *lock)
+observer_watch_servers(struct observer *observer)
 {
-	struct quorum_faults faults = quorum_faults(lock->quorum);
-
-	if (faults.duplicates != NULL && !observer->duplicates)
-		emit(observer, lock,
-		    (struct event){.type = EVENT_UNUSABLE_SERVER,
-			.why = faults.duplicates});
-	observer->duplicates = faults.duplicates != NULL;
-	for (size_t i = 0; i < observer->opts->server_count; i++) {
-		const char *why = faults.unusable[i];
-
-		if (why == NULL || observer->unusable[i])
-			continue;
-		observer->unusable[i] = true;
-		emit(observer, lock,
-		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
-	}
-}
-
-static int64_t
-slowest_round_trip(const struct set *set)
-{
-	int64_t slowest = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		if (set->locks[i].round_trip_ms > slowest)
-			slowest = set->locks[i].round_trip_ms;
-	return slowest;
+	watch_servers(observer, observer->set->about);
 }
 
 static void
-report_renewed(const struct observer *observer, const struct set *set)
+report_renewed(const struct observer *observer)
 {
-	int64_t now = clock_now();
+	const struct set *set = observer->set;
+	int64_t now = clock_now(), slowest_ms = 0;
 
+	for (size_t i = 0; i < set->count; i++)
+		if (set->locks[i].round_trip_ms > slowest_ms)
+			slowest_ms = set->locks[i].round_trip_ms;
 	events_emit(observer->events,
 	    &(struct event){.type = EVENT_RENEWED,
 		.ms = set->valid_until - now,
 		.left_ms = observer->valid_until - now,
-		.took_ms = slowest_round_trip(set)});
+		.took_ms = slowest_ms});
 }
 
 void
-observer_watch_lease(struct observer *observer, const struct set *set)
+observer_watch_lease(struct observer *observer)
 {
+	const struct set *set = observer->set;
 	const struct lock *lock = set->about;
 	const struct lock *before = observer->in_trouble;
 	bool fails = lock->state == LOCK_HELD && !lock->answered;
 
 	if (set->valid_until > observer->valid_until &&
 	    observer->valid_until != 0)
-		report_renewed(observer, set);
+		report_renewed(observer);
 	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
 	if (fails && before == NULL)
@@ -300,9 +305,9 @@ report_unrecorded(const struct observer *observer, const struct lock *lock)
 }
 
 void
-observer_report_release(const struct observer *observer, const struct set *set,
-    const struct lock_config *configs)
+observer_report_release(const struct observer *observer)
 {
+	const struct set *set = observer->set;
 	bool all_free = true;
 
 	for (size_t i = 0; i < set->count; i++) {
@@ -314,7 +319,7 @@ observer_report_release(const struct observer *observer, const struct set *set,
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RELEASED});
 	for (size_t i = 0; !all_free && i < set->count; i++) {
-		const struct lock *lock = set_lock(set, &configs[i]);
+		const struct lock *lock = set_lock(set, &observer->configs[i]);
 
 		emit(observer, lock,
 		    (struct event){.type = kind_of_release(lock),

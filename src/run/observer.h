@@ -17,6 +17,8 @@ enum observer_silence {
 struct observer {
 	const struct opts *opts;
 	const struct events *events;
+	struct set *set;
+	const struct lock_config *configs;
 	int64_t began_at; /* the first try was sent */
 	bool waited;	  /* that, or silence, was emitted */
 	/* What was emitted last. */
@@ -32,24 +34,24 @@ struct observer {
 	bool unusable[OPTS_SERVERS_MAX];
 };
 
-/* To be called when the first try is sent. */
+/* To be called when the first try is sent. configs: those of the set, in the
+ * order of the options. */
 void observer_init(struct observer *observer, const struct opts *opts,
-    const struct events *events);
-
-/* To be called after each turn of the loop: while the locks are acquired, */
-void observer_watch_acquire(struct observer *observer, struct set *set);
-/* and while they are held. late_ms is how late that turn was. */
-void observer_watch_lease(struct observer *observer, const struct set *set);
-void observer_watch_pause(const struct observer *observer, int64_t late_ms);
-/* By now more servers may have replied. */
-void observer_watch_servers(struct observer *observer, const struct lock *lock);
-
-/* All locks, in the order of the configs, and the end of a wait. */
-void observer_report_acquired(struct observer *observer, const struct set *set,
+    const struct events *events, struct set *set,
     const struct lock_config *configs);
 
+/* To be called after each turn of the loop: while the locks are acquired, */
+void observer_watch_acquire(struct observer *observer);
+/* and while they are held. late_ms is how late that turn was. */
+void observer_watch_lease(struct observer *observer);
+void observer_watch_pause(const struct observer *observer, int64_t late_ms);
+/* By now more servers may have replied. */
+void observer_watch_servers(struct observer *observer);
+
+/* All locks, and the end of a wait. */
+void observer_report_acquired(struct observer *observer);
+
 /* In one event if all of them are free. */
-void observer_report_release(const struct observer *observer,
-    const struct set *set, const struct lock_config *configs);
+void observer_report_release(const struct observer *observer);
 
 #endif

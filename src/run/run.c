@@ -165,8 +165,7 @@ static void
 on_held(struct run *run)
 {
 	run->watch.locked = true;
-	observer_report_acquired(&run->locks.observer, &run->locks.set,
-	    run->locks.configs);
+	observer_report_acquired(&run->locks.observer);
 	start_job(run);
 }
 
@@ -233,15 +232,6 @@ step_acquire(struct run *run)
 
 /* --- release ---------------------------------------------------------- */
 
-/* --min-hold does not count for a command that could not be run. */
-static int64_t
-keep_until(const struct run *run)
-{
-	if (run->guard.job.exec_error != 0)
-		return 0;
-	return run->locks.set.acquired_at + run->opts->min_hold_ms;
-}
-
 static int
 exit_status(const struct run *run)
 {
@@ -251,16 +241,21 @@ exit_status(const struct run *run)
 				      : RELEASE_NO_JOB;
 }
 
-/* Sent first, so that the guard goes while the server answers. */
+/* Sent first, so that the guard goes while the server answers. --min-hold does
+ * not count for a command that could not be run. */
 static void
 release(struct run *run)
 {
+	struct set *set = &run->locks.set;
+	int64_t keep_until = run->guard.job.exec_error != 0
+				 ? 0
+				 : set->acquired_at + run->opts->min_hold_ms;
+
 	run->state = RUN_RELEASE;
 	if (run->watch.locked) {
 		/* By now all may have answered. */
-		observer_watch_servers(&run->locks.observer,
-		    run->locks.set.about);
-		set_release(&run->locks.set, keep_until(run), exit_status(run));
+		observer_watch_servers(&run->locks.observer);
+		set_release(set, keep_until, exit_status(run));
 	}
 	guard_dismiss(&run->guard);
 }
@@ -270,15 +265,6 @@ add_taken(struct run *run)
 {
 	ending_add_lock(run->locks.events, ENDING_TAKEN, run->locks.set.about,
 	    EVENT_THEN_NOTHING);
-}
-
-static void
-confirm(struct run *run)
-{
-	run->state = RUN_CONFIRM;
-	run->confirm_until = clock_now() + CONFIRM_MS;
-	set_confirm(&run->locks.set);
-	guard_dismiss(&run->guard);
 }
 
 static void
@@ -323,7 +309,7 @@ step_release(struct run *run)
 	run->state = RUN_DONE;
 	if (!run->watch.locked)
 		return;
-	observer_watch_servers(&run->locks.observer, lock);
+	observer_watch_servers(&run->locks.observer);
 	if (facts_say_lost(run->locks.events->facts))
 		return;
 	if (set->outcome == LOCK_WAS_LOST)
@@ -334,8 +320,7 @@ step_release(struct run *run)
 			.name = lock->config->name,
 			.why = lock->error});
 	else
-		observer_report_release(&run->locks.observer, set,
-		    run->locks.configs);
+		observer_report_release(&run->locks.observer);
 }
 
 /* --- the job ---------------------------------------------------------- */
@@ -344,11 +329,17 @@ step_release(struct run *run)
 static void
 on_over(struct run *run)
 {
-	if (run->watch.locked && run->locks.set.count > 1 &&
-	    !facts_say_lost(run->locks.events->facts))
-		confirm(run);
-	else
+	struct set *set = &run->locks.set;
+
+	if (!run->watch.locked || set->count == 1 ||
+	    facts_say_lost(run->locks.events->facts)) {
 		release(run);
+		return;
+	}
+	run->state = RUN_CONFIRM;
+	run->confirm_until = clock_now() + CONFIRM_MS;
+	set_confirm(set);
+	guard_dismiss(&run->guard);
 }
 
 static void
@@ -472,16 +463,6 @@ begin_splay(struct run *run)
 	run->splay_until = clock_now() + ms;
 }
 
-/* False when the loop has failed. */
-static bool
-loop_until_done(struct run *run)
-{
-	for (run_step(run); run->state != RUN_DONE; run_step(run))
-		if (!locks_turn(&run->locks))
-			return false;
-	return true;
-}
-
 int
 run(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals)
@@ -496,7 +477,10 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 			begin_splay(run);
 		else
 			begin(run);
-		if (loop_until_done(run) &&
+		do
+			run_step(run);
+		while (run->state != RUN_DONE && locks_turn(&run->locks));
+		if (run->state == RUN_DONE &&
 		    run->watch.state != JOB_WATCH_ABANDONED)
 			guard_dismiss(&run->guard);
 	}

@@ -1,4 +1,5 @@
-/* One run: the lock, and the job under it. */
+/* A run: locks, and the job under them; or a hold, a lock without a job, which
+ * lasts for its time and is not renewed. */
 #ifndef RUN_H
 #define RUN_H
 
@@ -11,5 +12,10 @@
  * a signal's number as -N if this process has to end by it. */
 int run(const struct opts *opts, struct loop *loop, const struct events *events,
     struct signals *signals);
+
+/* Acquires the lock and prints its token, or releases it again. Returns as
+ * run. */
+int hold(const struct opts *opts, struct loop *loop,
+    const struct events *events, struct signals *signals);
 
 #endif

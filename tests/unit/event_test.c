@@ -418,30 +418,30 @@ test_renewals(void)
 	struct set set = {.about = &lock, .valid_until = 1000};
 	struct observer observer;
 
-	observer_init(&observer, &opts, &events);
+	observer_init(&observer, &opts, &events, &set, &config);
 	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
-	observer_watch_lease(&observer, &set);
-	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer);
+	observer_watch_lease(&observer);
 	is_int((int64_t)log.count, 1, "nothing has changed");
 	set.valid_until = 2000;
-	observer_watch_lease(&observer, &set);
-	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer);
+	observer_watch_lease(&observer);
 	is_int((int64_t)log.count, 2, "a renewal is emitted once");
 	is_int(log.types[1], EVENT_RENEWED, "as such");
 	lock.answered = false;
-	observer_watch_lease(&observer, &set);
-	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer);
+	observer_watch_lease(&observer);
 	is_int((int64_t)log.count, 3, "a failure is emitted once");
 	is_int(log.types[2], EVENT_RENEWAL_FAILED, "as such");
 	lock.answered = true;
 	set.valid_until = 3000;
-	observer_watch_lease(&observer, &set);
-	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer);
+	observer_watch_lease(&observer);
 	is_int((int64_t)log.count, 5, "so is the end of the trouble");
 	is_int(log.types[4], EVENT_RENEWED_AGAIN, "as such");
 	lock.answered = false;
 	lock.state = LOCK_LOST;
-	observer_watch_lease(&observer, &set);
+	observer_watch_lease(&observer);
 	is_int((int64_t)log.count, 5, "a lost lock is not renewed");
 }
 
