@@ -66,7 +66,7 @@ begin_print(struct hold *hold)
 }
 
 static void
-on_held(struct hold *hold)
+hold_on_held(struct hold *hold)
 {
 	struct set *set = &hold->locks.set;
 	int64_t *ttl_ms = &hold->locks.configs[0].ttl_ms;
@@ -85,13 +85,13 @@ on_held(struct hold *hold)
 }
 
 static void
-step_acquire(struct hold *hold)
+hold_step_acquire(struct hold *hold)
 {
 	struct locks *locks = &hold->locks;
 
 	locks_step(locks);
 	if (locks->state == LOCKS_HELD)
-		on_held(hold);
+		hold_on_held(hold);
 	if (locks->state == LOCKS_UNAVAILABLE)
 		locks_add_unavailable(locks);
 	if (locks->state == LOCKS_UNAVAILABLE || locks->state == LOCKS_FAILED)
@@ -101,7 +101,7 @@ step_acquire(struct hold *hold)
 /* --- while the lock is held --------------------------------------------- */
 
 static void
-release(struct hold *hold)
+hold_release(struct hold *hold)
 {
 	hold->state = HOLD_RELEASE;
 	loop_remove(hold->locks.loop, &hold->output);
@@ -130,12 +130,12 @@ must_release(struct hold *hold, int64_t until)
 		locks_wake_at(locks, until);
 		return false;
 	}
-	release(hold);
+	hold_release(hold);
 	return true;
 }
 
 static void
-step_lengthen(struct hold *hold)
+hold_step_lengthen(struct hold *hold)
 {
 	const struct set *set = &hold->locks.set;
 
@@ -164,7 +164,7 @@ print_token(struct hold *hold)
 }
 
 static void
-step_print(struct hold *hold)
+hold_step_print(struct hold *hold)
 {
 	if (must_release(hold, hold->locks.set.valid_until) || !hold->writable)
 		return;
@@ -174,12 +174,12 @@ step_print(struct hold *hold)
 	} else if (errno != EAGAIN) {
 		ending_add_text(hold->locks.events, ENDING_NO_TOKEN,
 		    strerror(errno));
-		release(hold);
+		hold_release(hold);
 	}
 }
 
 static void
-step_release(struct hold *hold)
+hold_step_release(struct hold *hold)
 {
 	struct locks *locks = &hold->locks;
 	const struct set *set = &locks->set;
@@ -200,10 +200,10 @@ static void
 hold_step(struct hold *hold)
 {
 	static void (*const steps[])(struct hold *) = {
-	    [HOLD_ACQUIRE] = step_acquire,
-	    [HOLD_LENGTHEN] = step_lengthen,
-	    [HOLD_PRINT] = step_print,
-	    [HOLD_RELEASE] = step_release,
+	    [HOLD_ACQUIRE] = hold_step_acquire,
+	    [HOLD_LENGTHEN] = hold_step_lengthen,
+	    [HOLD_PRINT] = hold_step_print,
+	    [HOLD_RELEASE] = hold_step_release,
 	};
 	enum hold_state before;
 

@@ -27,7 +27,7 @@ add_lock_ending(struct job_watch *watch, enum ending_reason reason,
 }
 
 static bool
-is_lost(const struct job_watch *watch)
+job_watch_has_lost(const struct job_watch *watch)
 {
 	return facts_say_lost(watch->locks->events->facts);
 }
@@ -138,14 +138,14 @@ is_late(const struct job_watch *watch)
 }
 
 static void
-finish(struct job_watch *watch)
+job_watch_finish(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 	enum ending_reason ending = watch->locks->events->facts->ending;
 
 	report_end(watch);
 	watch->state = JOB_WATCH_OVER;
-	if (!is_lost(watch) && is_late(watch))
+	if (!job_watch_has_lost(watch) && is_late(watch))
 		add_lock_ending(watch, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
@@ -169,11 +169,11 @@ begin_stop(struct job_watch *watch, int64_t stop_by)
 }
 
 static void
-on_lost(struct job_watch *watch)
+job_watch_on_lost(struct job_watch *watch)
 {
 	int64_t grace_ms = clock_min(grace(watch), LOST_GRACE_MAX_MS);
 
-	if (is_lost(watch))
+	if (job_watch_has_lost(watch))
 		return;
 	watch->warn_at = CLOCK_NEVER;
 	if (watch->opts->lost_warn) {
@@ -213,7 +213,7 @@ watch_lease(struct job_watch *watch)
 {
 	observer_watch_lease(&watch->locks->observer);
 	if (watch->locks->set.state == LOCK_LOST) {
-		on_lost(watch);
+		job_watch_on_lost(watch);
 		return CLOCK_NEVER;
 	}
 	if (clock_now() >= term_at(watch))
@@ -258,7 +258,7 @@ on_killed(struct job_watch *watch)
 		add_overrun(watch, EVENT_THEN_KILLED);
 	else if (job->state == JOB_KILLED)
 		add_lock_ending(watch, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
-	finish(watch);
+	job_watch_finish(watch);
 }
 
 /* A command that has ended keeps its status, whatever happened to the guard
@@ -278,7 +278,7 @@ step_running(struct job_watch *watch)
 	if (job->ended && !gone && watch->locks->relay.asked_to_end) {
 		begin_stop(watch, clock_now() + watch->opts->kill_after_ms);
 	} else if (over && job->state != JOB_LATE) {
-		finish(watch);
+		job_watch_finish(watch);
 	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {
 		on_killed(watch);
 	} else if (job->state == JOB_FAILED) {
@@ -351,10 +351,10 @@ step_stopping(struct job_watch *watch)
 	if (watch->guard->job.state == JOB_UNGUARDED)
 		guard_kill_job(watch->guard);
 	if (guard_job_is_gone(watch->guard)) {
-		finish(watch);
+		job_watch_finish(watch);
 		return CLOCK_NEVER;
 	}
-	if (watch->locks->set.state == LOCK_LOST && !is_lost(watch))
+	if (watch->locks->set.state == LOCK_LOST && !job_watch_has_lost(watch))
 		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(watch->guard, deadline);
 	return watch_guard(watch, deadline);

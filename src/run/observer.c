@@ -7,7 +7,7 @@
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
 
 static void
-emit(const struct observer *observer, const struct lock *lock,
+observer_emit(const struct observer *observer, const struct lock *lock,
     struct event event)
 {
 	event.name = lock->config->name;
@@ -65,7 +65,7 @@ watch_wait(struct observer *observer, const struct lock *lock)
 	observer->waiting = lock;
 	observer->position = lock->queue.position;
 	observer->holder = lock->holder;
-	emit(observer, lock,
+	observer_emit(observer, lock,
 	    (struct event){.type = EVENT_WAITING,
 		.ms = clock_now() - observer->began_at,
 		.holder = &lock->holder,
@@ -87,7 +87,7 @@ watch_queue(struct observer *observer, const struct lock *lock)
 		event.type = EVENT_NEST_HIDDEN;
 	else if (!quorum_is_one(lock->quorum))
 		event.type = EVENT_NEST_UNCOUNTED;
-	emit(observer, lock, event);
+	observer_emit(observer, lock, event);
 }
 
 /* A server that restarts is back in a moment. Silence for --server-timeout ends
@@ -114,7 +114,7 @@ watch_silence(struct observer *observer, const struct lock *lock)
 	if (observer->silence == OBSERVER_SILENCE_REPORTED ||
 	    now < observer->silent_since + lasts_ms)
 		return;
-	emit(observer, lock,
+	observer_emit(observer, lock,
 	    (struct event){.type = EVENT_NO_REPLY,
 		.minor = observer->silence == OBSERVER_SILENCE,
 		.why = lock->error});
@@ -159,7 +159,7 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 		why = lock->no_history;
 	else if (lock->no_queue[0] != '\0')
 		why = lock->no_queue;
-	emit(observer, lock,
+	observer_emit(observer, lock,
 	    (struct event){.type = EVENT_NO_HISTORY,
 		.minor = true,
 		.why = why});
@@ -171,7 +171,7 @@ watch_servers(struct observer *observer, const struct lock *lock)
 	struct quorum_faults faults = quorum_faults(lock->quorum);
 
 	if (faults.duplicates != NULL && !observer->duplicates)
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_UNUSABLE_SERVER,
 			.why = faults.duplicates});
 	observer->duplicates = faults.duplicates != NULL;
@@ -181,7 +181,7 @@ watch_servers(struct observer *observer, const struct lock *lock)
 		if (why == NULL || observer->unusable[i])
 			continue;
 		observer->unusable[i] = true;
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_UNUSABLE_SERVER, .why = why});
 	}
 }
@@ -196,15 +196,15 @@ report_acquired(struct observer *observer, const struct lock *lock)
 	watch_servers(observer, lock);
 	if (opts->kind == 'p' && lock->permits != 0 &&
 	    lock->permits != opts->permits)
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_PERMITS_DIFFER,
 			.permits = opts->permits,
 			.count = lock->permits});
 	if (lock->success_ahead_ms > 0)
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_SUCCESS_AHEAD,
 			.ms = lock->success_ahead_ms});
-	emit(observer, lock,
+	observer_emit(observer, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
 		.server = quorum_label(lock->quorum),
@@ -264,12 +264,12 @@ observer_watch_lease(struct observer *observer)
 	observer->valid_until = set->valid_until;
 	observer->in_trouble = fails ? lock : NULL;
 	if (fails && before == NULL)
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
 			.ms = lock->valid_until - clock_now(),
 			.why = lock->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
-		emit(observer, before,
+		observer_emit(observer, before,
 		    (struct event){.type = EVENT_RENEWED_AGAIN});
 }
 
@@ -298,7 +298,7 @@ static void
 report_unrecorded(const struct observer *observer, const struct lock *lock)
 {
 	if (lock->release.unrecorded)
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_NO_HISTORY,
 			.minor = lock->config->once_ms == 0,
 			.why = lock->no_history});
@@ -321,7 +321,7 @@ observer_report_release(const struct observer *observer)
 	for (size_t i = 0; !all_free && i < set->count; i++) {
 		const struct lock *lock = set_lock(set, &observer->configs[i]);
 
-		emit(observer, lock,
+		observer_emit(observer, lock,
 		    (struct event){.type = kind_of_release(lock),
 			.ms = lock->release.kept_until - clock_now()});
 	}

@@ -31,7 +31,7 @@ comes_from_guard(const struct relay *relay, const struct signalfd_siginfo *info)
 }
 
 static void
-on_signal(void *arg, short revents)
+relay_on_signal(void *arg, short revents)
 {
 	struct relay *relay = arg;
 	struct signalfd_siginfo info;
@@ -55,7 +55,7 @@ relay_init(struct relay *relay, struct loop *loop, struct signals *signals,
 	    .guard = guard,
 	    .fd = {.fd = signals->fd,
 		.events = POLLIN,
-		.on_ready = on_signal,
+		.on_ready = relay_on_signal,
 		.arg = relay}};
 	loop_add(loop, &relay->fd);
 }

@@ -139,11 +139,11 @@ job_env(const struct run *run, size_t *length)
 
 /* --- acquire ---------------------------------------------------------- */
 
-static void begin(struct run *run);
-static void release(struct run *run);
+static void run_begin(struct run *run);
+static void run_release(struct run *run);
 
 static void
-start_job(struct run *run)
+run_start_job(struct run *run)
 {
 	size_t length;
 	char *entries = job_env(run, &length);
@@ -151,7 +151,7 @@ start_job(struct run *run)
 	if (entries == NULL) {
 		ending_add_text(run->locks.events, ENDING_NO_JOB,
 		    strerror(errno));
-		release(run);
+		run_release(run);
 		return;
 	}
 	locks_emit(&run->locks, (struct event){.type = EVENT_JOB_STARTED});
@@ -162,11 +162,11 @@ start_job(struct run *run)
 }
 
 static void
-on_held(struct run *run)
+run_on_held(struct run *run)
 {
 	run->watch.locked = true;
 	observer_report_acquired(&run->locks.observer);
-	start_job(run);
+	run_start_job(run);
 }
 
 static void
@@ -176,7 +176,7 @@ on_unavailable(struct run *run)
 		locks_emit(&run->locks,
 		    (struct event){.type = EVENT_UNLOCKED,
 			.why = run->locks.set.about->error});
-		start_job(run);
+		run_start_job(run);
 		return;
 	}
 	locks_add_unavailable(&run->locks);
@@ -185,12 +185,12 @@ on_unavailable(struct run *run)
 
 /* There is no guard yet, and nothing has been sent to a server. */
 static void
-step_splay(struct run *run)
+run_step_splay(struct run *run)
 {
 	if (ending_add_signal(run->locks.events, relay_obey(&run->locks.relay)))
 		run->state = RUN_DONE;
 	else if (clock_now() >= run->splay_until)
-		begin(run);
+		run_begin(run);
 	else
 		locks_wake_at(&run->locks, run->splay_until);
 }
@@ -210,7 +210,7 @@ check_guard(struct run *run)
 }
 
 static void
-step_acquire(struct run *run)
+run_step_acquire(struct run *run)
 {
 	locks_step(&run->locks);
 	check_guard(run);
@@ -219,7 +219,7 @@ step_acquire(struct run *run)
 	case LOCKS_CANCELLING:
 		break;
 	case LOCKS_HELD:
-		on_held(run);
+		run_on_held(run);
 		break;
 	case LOCKS_FAILED:
 		run->state = RUN_DONE;
@@ -244,7 +244,7 @@ exit_status(const struct run *run)
 /* Sent first, so that the guard goes while the server answers. --min-hold does
  * not count for a command that could not be run. */
 static void
-release(struct run *run)
+run_release(struct run *run)
 {
 	struct set *set = &run->locks.set;
 	int64_t keep_until = run->guard.job.exec_error != 0
@@ -268,7 +268,7 @@ add_taken(struct run *run)
 }
 
 static void
-step_confirm(struct run *run)
+run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->locks.set;
 	int64_t until = clock_min(run->confirm_until, set->valid_until);
@@ -278,7 +278,7 @@ step_confirm(struct run *run)
 		add_taken(run);
 	if (set->state == LOCK_LOST || set->confirmed || over ||
 	    locks_is_hurried(&run->locks))
-		release(run);
+		run_release(run);
 	else
 		locks_wake_at(&run->locks, until);
 }
@@ -296,7 +296,7 @@ on_taken(struct run *run)
 /* A hurried release is cut short, but sent: a server that is only frozen frees
  * the locks when it goes on. */
 static void
-step_release(struct run *run)
+run_step_release(struct run *run)
 {
 	const struct set *set = &run->locks.set;
 	const struct lock *lock;
@@ -333,7 +333,7 @@ on_over(struct run *run)
 
 	if (!run->watch.locked || set->count == 1 ||
 	    facts_say_lost(run->locks.events->facts)) {
-		release(run);
+		run_release(run);
 		return;
 	}
 	run->state = RUN_CONFIRM;
@@ -343,7 +343,7 @@ on_over(struct run *run)
 }
 
 static void
-step_job(struct run *run)
+run_step_job(struct run *run)
 {
 	int64_t look_at = job_watch_step(&run->watch);
 
@@ -359,11 +359,11 @@ static void
 run_step(struct run *run)
 {
 	static void (*const steps[])(struct run *) = {
-	    [RUN_SPLAY] = step_splay,
-	    [RUN_ACQUIRE] = step_acquire,
-	    [RUN_JOB] = step_job,
-	    [RUN_CONFIRM] = step_confirm,
-	    [RUN_RELEASE] = step_release,
+	    [RUN_SPLAY] = run_step_splay,
+	    [RUN_ACQUIRE] = run_step_acquire,
+	    [RUN_JOB] = run_step_job,
+	    [RUN_CONFIRM] = run_step_confirm,
+	    [RUN_RELEASE] = run_step_release,
 	};
 	enum run_state before;
 
@@ -408,7 +408,7 @@ find_command(struct run *run)
 
 /* Unless an ending comes up, the run can begin. */
 static void
-set_up(struct run *run, struct loop *loop, const struct events *events,
+run_set_up(struct run *run, struct loop *loop, const struct events *events,
     struct signals *signals)
 {
 	run->watch = (struct job_watch){.opts = run->opts,
@@ -439,7 +439,7 @@ leave_stdio_to_job(void)
 
 /* The first try is on its way to the server while the guard is forked. */
 static void
-begin(struct run *run)
+run_begin(struct run *run)
 {
 	run->state = RUN_ACQUIRE;
 	locks_begin(&run->locks);
@@ -471,12 +471,12 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	int status;
 
 	run->opts = opts;
-	set_up(run, loop, events, signals);
+	run_set_up(run, loop, events, signals);
 	if (events->facts->ending == ENDING_NONE) {
 		if (opts->splay_ms != 0)
 			begin_splay(run);
 		else
-			begin(run);
+			run_begin(run);
 		do
 			run_step(run);
 		while (run->state != RUN_DONE && locks_turn(&run->locks));

@@ -27,7 +27,7 @@ struct event_hook {
 /* --- the environment of a hook ---------------------------------------- */
 
 static void
-put(FILE *out, const char *name, const char *value)
+hook_put(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "RLOCKRUN_%s=%s%c", name, value, '\0');
 }
@@ -35,7 +35,7 @@ put(FILE *out, const char *name, const char *value)
 /* A hook must not have to fear a newline or an escape sequence from elsewhere.
  */
 static void
-put_safe(FILE *out, const char *name, const char *value)
+hook_put_safe(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "RLOCKRUN_%s=", name);
 	while (*value != '\0') {
@@ -48,18 +48,18 @@ put_safe(FILE *out, const char *name, const char *value)
 }
 
 static void
-put_ms(FILE *out, const char *name, int64_t ms)
+hook_put_ms(FILE *out, const char *name, int64_t ms)
 {
 	char text[24] = "";
 
 	if (ms >= 0)
 		snprintf(text, sizeof(text), "%" PRId64, ms);
-	put(out, name, text);
+	hook_put(out, name, text);
 }
 
 /* One a line; nothing if none is known. */
 static void
-put_of_locks(FILE *out, const struct facts *facts, const char *name,
+hook_put_of_locks(FILE *out, const struct facts *facts, const char *name,
     size_t offset, int length)
 {
 	bool any = false;
@@ -74,50 +74,51 @@ put_of_locks(FILE *out, const struct facts *facts, const char *name,
 }
 
 static void
-put_locks(FILE *out, const struct facts *facts)
+hook_put_locks(FILE *out, const struct facts *facts)
 {
-	put(out, "KEY", facts->opts->names);
-	put_of_locks(out, facts, "SHORT_TOKEN",
+	hook_put(out, "KEY", facts->opts->names);
+	hook_put_of_locks(out, facts, "SHORT_TOKEN",
 	    offsetof(struct facts_lock, token), FACTS_TOKEN_SHOWN);
-	put_of_locks(out, facts, "FENCE", offsetof(struct facts_lock, fence),
-	    sizeof(facts->locks[0].fence));
-	put_of_locks(out, facts, "SERVER", offsetof(struct facts_lock, server),
-	    FACTS_SERVER_MAX);
+	hook_put_of_locks(out, facts, "FENCE",
+	    offsetof(struct facts_lock, fence), sizeof(facts->locks[0].fence));
+	hook_put_of_locks(out, facts, "SERVER",
+	    offsetof(struct facts_lock, server), FACTS_SERVER_MAX);
 }
 
 static void
-put_holder(FILE *out, const struct holder *holder)
+hook_put_holder(FILE *out, const struct holder *holder)
 {
 	char text[HOLDER_TEXT_MAX] = "";
 
 	if (holder != NULL && holder_is_known(holder))
 		holder_describe(holder, text, sizeof(text));
-	put_safe(out, "HOLDER", text);
+	hook_put_safe(out, "HOLDER", text);
 }
 
 static void
-put_ending(FILE *out, const struct event *event)
+hook_put_ending(FILE *out, const struct event *event)
 {
 	bool over = event->type == EVENT_ENDING || event->type == EVENT_ENDED;
 
-	put_ms(out, "STATUS", over ? event_shell_status(event->status) : -1);
-	put(out, "REASON", over ? event_rows[event->ending].word : "");
+	hook_put_ms(out, "STATUS",
+	    over ? event_shell_status(event->status) : -1);
+	hook_put(out, "REASON", over ? event_rows[event->ending].word : "");
 }
 
 /* All of them are set, so that none is inherited, and the job's own are
  * removed. A rlockrun that a hook starts runs no hooks, lest it never ends. */
 static void
-put_all(FILE *out, const struct facts *facts, const struct event *event)
+hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 {
 	static const char fixed[] = "RLOCKRUN_HOOK=none\0"
 				    "RLOCKRUN_TOKEN\0RLOCKRUN_HELD\0"
 				    "RLOCKRUN_TTL_MS";
-	put_locks(out, facts);
-	put(out, "LABEL", facts->opts->label);
-	put_ms(out, "WAITED_MS", facts_waited_ms(facts));
-	put_ms(out, "HELD_MS", facts_held_ms(facts));
-	put_holder(out, event->holder);
-	put_ending(out, event);
+	hook_put_locks(out, facts);
+	hook_put(out, "LABEL", facts->opts->label);
+	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
+	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));
+	hook_put_holder(out, event->holder);
+	hook_put_ending(out, event);
 	fwrite(fixed, 1, sizeof(fixed), out);
 }
 
@@ -150,9 +151,9 @@ run_hook(struct event_hook *state, const char *name, const char *message,
 		    sizeof(text));
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
-		put(out, "EVENT", name);
-		put_safe(out, "MESSAGE", message != NULL ? message : text);
-		put_all(out, state->facts, event);
+		hook_put(out, "EVENT", name);
+		hook_put_safe(out, "MESSAGE", message != NULL ? message : text);
+		hook_put_all(out, state->facts, event);
 	}
 	if (out == NULL || fclose(out) == EOF)
 		state->dropped++;
@@ -229,7 +230,7 @@ on_ended(struct event_hook *state, const struct event *event)
 }
 
 static void
-on_event(void *arg, const struct event *event)
+hook_on_event(void *arg, const struct event *event)
 {
 	struct event_hook *state = arg;
 
@@ -270,7 +271,7 @@ on_event(void *arg, const struct event *event)
 
 /* What only looks at locks has no events of a run. */
 static bool
-is_wanted(const struct opts *opts)
+hook_is_wanted(const struct opts *opts)
 {
 	const char *hook = opts->hook;
 
@@ -297,7 +298,7 @@ open_hook(const struct facts *facts, struct loop *loop)
 	struct hooks hooks;
 
 	(void)loop;
-	if (!is_wanted(opts))
+	if (!hook_is_wanted(opts))
 		return NULL;
 	if (hooks_start(&hooks, opts->hook) == -1) {
 		report_no_hooks(opts);
@@ -325,4 +326,4 @@ close_hook(void *arg)
 	free(state);
 }
 
-const struct event_sink event_hook = {open_hook, on_event, close_hook};
+const struct event_sink event_hook = {open_hook, hook_on_event, close_hook};

@@ -47,7 +47,7 @@ struct event_log {
 
 /* The first line that is dropped is reported. */
 static void
-drop(struct event_log *state, const char *why)
+event_log_drop(struct event_log *state, const char *why)
 {
 	char name[NAME_SIZE];
 
@@ -67,12 +67,12 @@ add_line(struct event_log *state, const char *text, size_t length)
 	struct waiting_line *line;
 
 	if (state->waiting == WAITING_MAX) {
-		drop(state, "it is too slow");
+		event_log_drop(state, "it is too slow");
 		return;
 	}
 	line = malloc(sizeof(*line) + length);
 	if (line == NULL) {
-		drop(state, strerror(errno));
+		event_log_drop(state, strerror(errno));
 		return;
 	}
 	*line = (struct waiting_line){.length = length};
@@ -98,7 +98,7 @@ remove_line(struct event_log *state)
 
 /* One look at the path, or one write. */
 static bool
-write_step(void *arg)
+event_log_step(void *arg)
 {
 	struct event_log *state = arg;
 	const char *why;
@@ -111,7 +111,7 @@ write_step(void *arg)
 	why = log_file_append(&state->file, state->first->text,
 	    state->first->length);
 	if (why != NULL)
-		drop(state, why);
+		event_log_drop(state, why);
 	remove_line(state);
 	return state->first != NULL;
 }
@@ -132,7 +132,8 @@ send_to_syslog(struct event_log *state, const char *line, size_t length)
 	    sendto(state->socket, line, length - strlen("\n"),
 		MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
 		sizeof(address)) == -1)
-		drop(state, errno == EAGAIN ? "it is full" : strerror(errno));
+		event_log_drop(state,
+		    errno == EAGAIN ? "it is full" : strerror(errno));
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -140,7 +141,7 @@ send_to_syslog(struct event_log *state, const char *line, size_t length)
 /* -q and -v are about stderr. A program that reads it finds the start and the
  * end there, too. */
 static bool
-is_wanted(const struct event_log *state, enum level level)
+event_log_wants(const struct event_log *state, enum level level)
 {
 	if (state->target != TARGET_STDERR)
 		return true;
@@ -154,7 +155,7 @@ log_event(struct event_log *state, const struct event *event)
 	char text[LOG_LINE_MAX];
 	size_t length;
 
-	if (!is_wanted(state, event_level(event)))
+	if (!event_log_wants(state, event_level(event)))
 		return;
 	length = log_line_format(&state->line, event, text);
 	if (length == 0)
@@ -177,7 +178,7 @@ log_waiting(void *arg, const struct event *event)
 }
 
 static void
-on_event(void *arg, const struct event *event)
+event_log_on_event(void *arg, const struct event *event)
 {
 	struct event_log *state = arg;
 
@@ -234,7 +235,7 @@ open_log(const struct facts *facts, struct loop *loop)
 	}
 	state->opts = opts;
 	state->socket = -1;
-	backlog_init(&state->backlog, loop, write_step, state);
+	backlog_init(&state->backlog, loop, event_log_step, state);
 	state->line = (struct log_line){.facts = facts,
 	    .json = opts->log_json,
 	    .head = state->target == TARGET_SYSLOG ? LOG_LINE_SYSLOG
@@ -252,7 +253,7 @@ close_log(void *arg)
 	reminder_stop(&state->reminder);
 	backlog_finish(&state->backlog);
 	for (; state->first != NULL; remove_line(state))
-		drop(state, "it is too slow");
+		event_log_drop(state, "it is too slow");
 	if (state->dropped > 0)
 		log_warnx("%" PRId64 " line%s of the log %s dropped",
 		    state->dropped, state->dropped > 1 ? "s" : "",
@@ -264,4 +265,4 @@ close_log(void *arg)
 	free(state);
 }
 
-const struct event_sink event_log = {open_log, on_event, close_log};
+const struct event_sink event_log = {open_log, event_log_on_event, close_log};

@@ -46,7 +46,7 @@ struct message {
 };
 
 static void
-describe_name(struct message *message)
+fact_name(struct message *message)
 {
 	const struct opts *opts = message->opts;
 	char *text = message->room;
@@ -68,14 +68,14 @@ describe_name(struct message *message)
 }
 
 static void
-describe_command(struct message *message)
+fact_command(struct message *message)
 {
 	if (message->event->command != NULL)
 		escape_quote(message->event->command, message->room, ROOM);
 }
 
 static void
-describe_holder(struct message *message)
+fact_holder(struct message *message)
 {
 	if (message->event->holder != NULL)
 		holder_describe_lock(message->event->holder, message->room,
@@ -83,7 +83,7 @@ describe_holder(struct message *message)
 }
 
 static void
-describe_seconds(struct message *message)
+fact_seconds(struct message *message)
 {
 	snprintf(message->room, ROOM, "%.1f",
 	    (double)message->event->ms / SECOND_MS);
@@ -91,7 +91,7 @@ describe_seconds(struct message *message)
 
 /* As an option takes it, below a minute with tenths: "500ms", "1.5s". */
 static void
-describe_age(struct message *message)
+fact_age(struct message *message)
 {
 	int64_t ms = message->event->ms;
 
@@ -105,7 +105,7 @@ describe_age(struct message *message)
 }
 
 static void
-describe_until(struct message *message)
+fact_until(struct message *message)
 {
 	holder_describe_time(message->event->ms, message->room, ROOM);
 }
@@ -123,14 +123,14 @@ left_ms(const struct opts *opts, int64_t waited_ms)
 
 /* When waiting starts, this and what is left would say nothing new. */
 static void
-describe_waited(struct message *message)
+fact_waited(struct message *message)
 {
 	if (message->event->ms >= MINUTE_MS)
 		holder_describe_age(message->event->ms, message->room, ROOM);
 }
 
 static void
-describe_left(struct message *message)
+fact_left(struct message *message)
 {
 	int64_t left = left_ms(message->opts, message->event->ms);
 
@@ -139,7 +139,7 @@ describe_left(struct message *message)
 }
 
 static void
-describe_status(struct message *message)
+fact_status(struct message *message)
 {
 	int status = message->event->status;
 	int shown = event_shell_status(status);
@@ -152,7 +152,7 @@ describe_status(struct message *message)
 }
 
 static void
-describe_reason(struct message *message)
+fact_reason(struct message *message)
 {
 	snprintf(message->room, ROOM, "%s",
 	    event_rows[message->event->ending].word);
@@ -170,25 +170,25 @@ static const struct fact {
 	int64_t least;
 	void (*describe)(struct message *message);
 } fact_rows[] = {
-    {"name", .describe = describe_name},
+    {"name", .describe = fact_name},
     {"why", TEXT(why)},
     {"server", TEXT(server)},
     {"fence", TEXT(fence)},
     {"who", TEXT(who)},
-    {"command", .describe = describe_command},
-    {"holder", .describe = describe_holder},
+    {"command", .describe = fact_command},
+    {"holder", .describe = fact_holder},
     /* The head of the queue waits for the holder alone. */
     {"position", NUMBER(position, 2)},
     {"count", NUMBER(count, 1)},
     {"permits", NUMBER(permits, INT64_MIN)},
     {"ms", NUMBER(ms, INT64_MIN)},
-    {"seconds", .describe = describe_seconds},
-    {"age", .describe = describe_age},
-    {"until", .describe = describe_until},
-    {"waited", .describe = describe_waited},
-    {"left", .describe = describe_left},
-    {"status", .describe = describe_status},
-    {"reason", .describe = describe_reason},
+    {"seconds", .describe = fact_seconds},
+    {"age", .describe = fact_age},
+    {"until", .describe = fact_until},
+    {"waited", .describe = fact_waited},
+    {"left", .describe = fact_left},
+    {"status", .describe = fact_status},
+    {"reason", .describe = fact_reason},
 };
 
 static const char *
@@ -319,7 +319,7 @@ struct event_text {
 
 /* Whether it is shown. */
 static bool
-print(const struct event_text *state, const struct event *event)
+print_event(const struct event_text *state, const struct event *event)
 {
 	char text[TEXT_MAX];
 
@@ -349,7 +349,7 @@ is_seen(const struct event_text *state)
 }
 
 static void
-draw(const struct event_text *state, const struct event *event)
+draw_wait(const struct event_text *state, const struct event *event)
 {
 	const struct wait_line line = {.name = event->name,
 	    .holder = event->holder,
@@ -365,7 +365,7 @@ draw(const struct event_text *state, const struct event *event)
 
 /* In place of the wait, until the server replies. */
 static void
-draw_silence(struct event_text *state, const struct event *event)
+draw_no_reply(struct event_text *state, const struct event *event)
 {
 	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
 	size_t columns = log_columns();
@@ -388,8 +388,8 @@ show_waiting(void *arg, const struct event *event)
 			      : drawable	 ? SECOND_MS
 						 : MINUTE_MS;
 	if (drawable && is_seen(state))
-		draw(state, event);
-	else if (reminder_is_new(reminder) && print(state, event))
+		draw_wait(state, event);
+	else if (reminder_is_new(reminder) && print_event(state, event))
 		state->printed_wait = true;
 }
 
@@ -403,13 +403,13 @@ is_redundant(const struct event_text *state, const struct event *event)
 }
 
 static void
-on_event(void *arg, const struct event *event)
+event_text_on_event(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
 
 	if (event->type == EVENT_NO_REPLY && event->minor &&
 	    !state->opts->verbose && may_draw(state) && is_seen(state)) {
-		draw_silence(state, event);
+		draw_no_reply(state, event);
 		return;
 	}
 	/* The message of what ends the wait replaces the line. */
@@ -419,7 +419,7 @@ on_event(void *arg, const struct event *event)
 	}
 	if (is_redundant(state, event))
 		return;
-	if (print(state, event) && event->type == EVENT_NO_REPLY)
+	if (print_event(state, event) && event->type == EVENT_NO_REPLY)
 		state->printed_silence = state->printed_wait = true;
 	if (event->type == EVENT_JOB_STARTED || event->type == EVENT_HELD ||
 	    event->type == EVENT_REPLIED || event->type == EVENT_ENDING)
@@ -427,7 +427,7 @@ on_event(void *arg, const struct event *event)
 }
 
 static void *
-open_text(const struct facts *facts, struct loop *loop)
+event_text_open(const struct facts *facts, struct loop *loop)
 {
 	const struct opts *opts = facts->opts;
 	struct event_text *state;
@@ -441,7 +441,7 @@ open_text(const struct facts *facts, struct loop *loop)
 }
 
 static void
-close_text(void *arg)
+event_text_close(void *arg)
 {
 	struct event_text *state = arg;
 
@@ -449,4 +449,5 @@ close_text(void *arg)
 	free(state);
 }
 
-const struct event_sink event_text = {open_text, on_event, close_text};
+const struct event_sink event_text = {event_text_open, event_text_on_event,
+    event_text_close};

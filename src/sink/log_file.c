@@ -67,7 +67,7 @@ use_descriptor(struct log_file *file, const char *path, int number)
 /* A pipe or a terminal may block, and a pipe without a reader would raise
  * SIGPIPE. */
 static bool
-has_room(const struct log_file *file)
+can_write(const struct log_file *file)
 {
 	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
 
@@ -158,7 +158,7 @@ log_file_append(struct log_file *file, const char *line, size_t length)
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
-	if (!has_room(file))
+	if (!can_write(file))
 		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;

@@ -94,7 +94,7 @@ struct json_line {
 
 /* What is not known has no field. */
 static void
-put_text(const struct json_line *json, const char *name, const char *text)
+put_json_text(const struct json_line *json, const char *name, const char *text)
 {
 	if (text == NULL || *text == '\0')
 		return;
@@ -103,7 +103,8 @@ put_text(const struct json_line *json, const char *name, const char *text)
 }
 
 static void
-put_number(const struct json_line *json, const char *name, const char *text)
+put_json_number(const struct json_line *json, const char *name,
+    const char *text)
 {
 	int64_t value;
 
@@ -112,7 +113,7 @@ put_number(const struct json_line *json, const char *name, const char *text)
 }
 
 static void
-put_seconds(const struct json_line *json, const char *name, int64_t ms)
+put_json_seconds(const struct json_line *json, const char *name, int64_t ms)
 {
 	if (*name != '\0' && ms >= 0)
 		fprintf(json->out, ",\"%s\":%" PRId64 ".%03d", name,
@@ -120,13 +121,13 @@ put_seconds(const struct json_line *json, const char *name, int64_t ms)
 }
 
 static void
-put_keys(const struct json_line *json)
+put_json_keys(const struct json_line *json)
 {
 	const struct opts *opts = json->line->facts->opts;
 	const char *name = name_of_lock(opts, json->event);
 
 	if (name != NULL) {
-		put_text(json, "key", name);
+		put_json_text(json, "key", name);
 		return;
 	}
 	fprintf(json->out, ",\"keys\":[");
@@ -140,7 +141,7 @@ put_keys(const struct json_line *json)
 
 /* The only server is known before it has granted the lock. */
 static void
-put_lock(const struct json_line *json)
+put_json_lock(const struct json_line *json)
 {
 	const struct facts *facts = json->line->facts;
 	const struct opts *opts = facts->opts;
@@ -153,17 +154,17 @@ put_lock(const struct json_line *json)
 		server = lock->server;
 	if (server == NULL && opts->server_count == 1)
 		server = opts->servers[0].label;
-	put_text(json, "label", opts->label);
-	put_text(json, "server", server);
+	put_json_text(json, "label", opts->label);
+	put_json_text(json, "server", server);
 	if (lock == NULL)
 		return;
 	snprintf(token, sizeof(token), "%.*s", FACTS_TOKEN_SHOWN, lock->token);
-	put_text(json, "token", token);
-	put_number(json, "fence", lock->fence);
+	put_json_text(json, "token", token);
+	put_json_number(json, "fence", lock->fence);
 }
 
 static void
-put_holder(const struct json_line *json)
+put_json_holder(const struct json_line *json)
 {
 	const struct holder *holder = json->event->holder;
 
@@ -172,14 +173,14 @@ put_holder(const struct json_line *json)
 		    json->event->position);
 	if (holder == NULL || !holder_is_known(holder))
 		return;
-	put_text(json, "holder_host", holder->host);
-	put_number(json, "holder_pid", holder->pid);
-	put_text(json, "holder_user", holder->user);
-	put_text(json, "holder_label", holder->label);
+	put_json_text(json, "holder_host", holder->host);
+	put_json_number(json, "holder_pid", holder->pid);
+	put_json_text(json, "holder_user", holder->user);
+	put_json_text(json, "holder_label", holder->label);
 }
 
 static void
-put_end(const struct json_line *json)
+put_json_end(const struct json_line *json)
 {
 	const struct event *event = json->event;
 
@@ -187,7 +188,7 @@ put_end(const struct json_line *json)
 	    event->type != EVENT_JOB_ENDED)
 		return;
 	if (event->type != EVENT_JOB_ENDED)
-		put_text(json, "reason", event_rows[event->ending].word);
+		put_json_text(json, "reason", event_rows[event->ending].word);
 	json_integer(json->out, "status", true,
 	    event_shell_status(event->status));
 	if (event->status < 0)
@@ -195,7 +196,7 @@ put_end(const struct json_line *json)
 }
 
 static void
-put_all(const struct json_line *json, const char *message)
+put_json_fields(const struct json_line *json, const char *message)
 {
 	const struct log_line *line = json->line;
 	const struct event *event = json->event;
@@ -203,18 +204,18 @@ put_all(const struct json_line *json, const char *message)
 
 	describe_time(now, sizeof(now));
 	fprintf(json->out, "{\"time\":\"%s\"", now);
-	put_text(json, "level", levels[event_level(event)].name);
-	put_text(json, "event", event_rows[event->type].word);
-	put_text(json, "message", message);
-	put_keys(json);
-	put_lock(json);
-	put_seconds(json, "waited_seconds", facts_waited_ms(line->facts));
-	put_seconds(json, "held_seconds", facts_held_ms(line->facts));
-	put_seconds(json, event_rows[event->type].ms, event->ms);
-	put_end(json);
-	put_holder(json);
-	put_text(json, "host", line->self.host);
-	put_number(json, "pid", line->self.pid);
+	put_json_text(json, "level", levels[event_level(event)].name);
+	put_json_text(json, "event", event_rows[event->type].word);
+	put_json_text(json, "message", message);
+	put_json_keys(json);
+	put_json_lock(json);
+	put_json_seconds(json, "waited_seconds", facts_waited_ms(line->facts));
+	put_json_seconds(json, "held_seconds", facts_held_ms(line->facts));
+	put_json_seconds(json, event_rows[event->type].ms, event->ms);
+	put_json_end(json);
+	put_json_holder(json);
+	put_json_text(json, "host", line->self.host);
+	put_json_number(json, "pid", line->self.pid);
 	fprintf(json->out, "}");
 }
 
@@ -229,7 +230,7 @@ try_json(const struct json_line *json, const char *message, char *text,
 	written.out = fmemopen(text, size, "w");
 	if (written.out == NULL)
 		return false;
-	put_all(&written, message);
+	put_json_fields(&written, message);
 	fits = fflush(written.out) == 0 && ftell(written.out) < (long)size;
 	return fclose(written.out) == 0 && fits;
 }
@@ -253,7 +254,8 @@ put_json(const struct log_line *line, const struct event *event,
 /* ------------------------------------------------------------------------ */
 
 static void
-put_head(const struct log_line *line, enum level level, char text[HEAD_MAX])
+put_line_head(const struct log_line *line, enum level level,
+    char text[HEAD_MAX])
 {
 	char now[64];
 	struct tm local;
@@ -284,7 +286,7 @@ log_line_format(const struct log_line *line, const struct event *event,
 		return 0;
 	text[0] = '\0';
 	if (!line->json || line->head == LOG_LINE_SYSLOG)
-		put_head(line, level, text);
+		put_line_head(line, level, text);
 	length = strlen(text);
 	describe_message(line, event, message);
 	if (line->json)

@@ -50,7 +50,7 @@ struct metrics_sink {
 
 /* Once is enough: the next file in the folder fails, too. */
 static void
-warn(struct metrics_sink *sink, const struct lock_metrics *lock,
+metrics_warn(struct metrics_sink *sink, const struct lock_metrics *lock,
     const char *what)
 {
 	const struct opts_key *key = &sink->opts->keys[lock - sink->locks];
@@ -72,7 +72,7 @@ warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
 	char what[METRICS_NAME_SIZE + 256];
 
 	snprintf(what, sizeof(what), "not written: %s", why);
-	warn(sink, lock, what);
+	metrics_warn(sink, lock, what);
 }
 
 /* The locks of an outer run are written by that one. */
@@ -103,7 +103,7 @@ begin_update(struct metrics_sink *sink, struct lock_metrics *lock)
 /* Another run has the file locked for less than a millisecond, unless it is
  * stopped or the disk is slow. False when that lasts. */
 static bool
-try_again(const struct metrics_sink *sink, struct lock_metrics *lock)
+retry_update(const struct metrics_sink *sink, struct lock_metrics *lock)
 {
 	int64_t now = clock_now();
 	bool is_last = sink->last_try_at != 0;
@@ -122,7 +122,7 @@ static void
 end_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	if (result == METRICS_UPDATE_BUSY && try_again(sink, lock))
+	if (result == METRICS_UPDATE_BUSY && retry_update(sink, lock))
 		return;
 	if (result == METRICS_UPDATE_BUSY)
 		warn_not_written(sink, lock,
@@ -130,7 +130,7 @@ end_update(struct metrics_sink *sink, struct lock_metrics *lock,
 	if (result == METRICS_UPDATE_FAILED)
 		warn_not_written(sink, lock, lock->file.why);
 	if (result == METRICS_UPDATED_ANEW)
-		warn(sink, lock,
+		metrics_warn(sink, lock,
 		    "the file was damaged; what cannot be read is counted "
 		    "anew");
 	lock->busy = 0;
@@ -171,7 +171,7 @@ wait_until(struct metrics_sink *sink, int64_t due_at)
 }
 
 static bool
-write_step(void *arg)
+metrics_step(void *arg)
 {
 	struct metrics_sink *sink = arg;
 	struct lock_metrics *lock = find_next(sink);
@@ -189,7 +189,7 @@ write_step(void *arg)
 }
 
 static void
-on_due(void *arg)
+metrics_on_due(void *arg)
 {
 	struct metrics_sink *sink = arg;
 
@@ -270,7 +270,7 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 }
 
 static void
-lose(struct lock_metrics *lock)
+count_loss(struct lock_metrics *lock)
 {
 	int64_t *values = lock->file.changes.values;
 
@@ -282,7 +282,7 @@ lose(struct lock_metrics *lock)
 
 /* What the event, which is about that lock, changes. */
 static void
-count(const struct metrics_sink *sink, struct lock_metrics *lock,
+count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
     const struct event *event)
 {
 	int64_t *values = lock->file.changes.values;
@@ -314,7 +314,7 @@ count(const struct metrics_sink *sink, struct lock_metrics *lock,
 	case EVENT_ENDING:
 		if (event_outcome(event) == OUTCOME_LOST && sink->run.holds &&
 		    !lock->lost)
-			lose(lock);
+			count_loss(lock);
 		break;
 	case EVENT_ENDED:
 		count_end(sink, &lock->file.changes, event);
@@ -326,7 +326,7 @@ count(const struct metrics_sink *sink, struct lock_metrics *lock,
 
 /* Written soon, but not before what has to be done for the job. */
 static void
-on_lost(struct metrics_sink *sink)
+metrics_on_lost(struct metrics_sink *sink)
 {
 	size_t held = 0;
 
@@ -340,7 +340,7 @@ on_lost(struct metrics_sink *sink)
 }
 
 static void
-on_event(void *arg, const struct event *event)
+metrics_on_event(void *arg, const struct event *event)
 {
 	struct metrics_sink *sink = arg;
 	const struct opts *opts = sink->opts;
@@ -352,7 +352,7 @@ on_event(void *arg, const struct event *event)
 	for (size_t i = 0; i < opts->key_count; i++)
 		if (event->name == NULL ||
 		    strcmp(event->name, opts->keys[i].name) == 0)
-			count(sink, &sink->locks[i], event);
+			count_event(sink, &sink->locks[i], event);
 	switch (event->type) {
 	case EVENT_BEGUN:
 	case EVENT_ACQUIRED:
@@ -363,7 +363,7 @@ on_event(void *arg, const struct event *event)
 		break;
 	case EVENT_ENDING:
 		if (event_outcome(event) == OUTCOME_LOST)
-			on_lost(sink);
+			metrics_on_lost(sink);
 		break;
 	case EVENT_UNLOCKED:
 	case EVENT_RELEASED:
@@ -405,8 +405,9 @@ open_sink(const struct facts *facts, struct loop *loop)
 	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
 	sink->opts = opts;
 	sink->loop = loop;
-	sink->timer = (struct loop_timer){.on_due = on_due, .arg = sink};
-	backlog_init(&sink->backlog, loop, write_step, sink);
+	sink->timer =
+	    (struct loop_timer){.on_due = metrics_on_due, .arg = sink};
+	backlog_init(&sink->backlog, loop, metrics_step, sink);
 	sink->lease_left_ms = CLOCK_NEVER;
 	sink->facts = facts;
 	for (size_t i = 0; i < opts->key_count; i++) {
@@ -429,4 +430,4 @@ close_sink(void *arg)
 	free(sink);
 }
 
-const struct event_sink metrics = {open_sink, on_event, close_sink};
+const struct event_sink metrics = {open_sink, metrics_on_event, close_sink};

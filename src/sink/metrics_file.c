@@ -30,7 +30,7 @@ struct path {
 
 /* Without a path it is the folder that fails. */
 static enum metrics_update
-fail(struct metrics_file *file, const char *path, const char *why)
+fail_update(struct metrics_file *file, const char *path, const char *why)
 {
 	if (path == NULL)
 		snprintf(file->why, sizeof(file->why), "%s", why);
@@ -48,7 +48,7 @@ describe_errno(void)
 static enum metrics_update
 fail_errno(struct metrics_file *file, const char *path)
 {
-	return fail(file, path, describe_errno());
+	return fail_update(file, path, describe_errno());
 }
 
 static struct path
@@ -76,7 +76,7 @@ set_slot(const struct metrics_file *file, int slot, int command, short *type)
 }
 
 static bool
-is_alive(const struct metrics_file *file, int slot)
+is_run_alive(const struct metrics_file *file, int slot)
 {
 	short type = F_WRLCK;
 
@@ -92,7 +92,7 @@ remove_dead_runs(const struct metrics_file *file, struct metrics *metrics)
 
 	for (size_t i = 0; i < metrics->run_count; i++)
 		if (metrics->runs[i].slot != file->slot &&
-		    is_alive(file, metrics->runs[i].slot))
+		    is_run_alive(file, metrics->runs[i].slot))
 			metrics->runs[count++] = metrics->runs[i];
 	metrics->run_count = count;
 }
@@ -106,7 +106,8 @@ find_free_slot(const struct metrics_file *file, const struct metrics *metrics)
 
 	for (size_t i = 0; i < metrics->run_count; i++)
 		used[metrics->runs[i].slot] = true;
-	while (slot <= METRICS_RUNS_MAX && (used[slot] || is_alive(file, slot)))
+	while (slot <= METRICS_RUNS_MAX &&
+	       (used[slot] || is_run_alive(file, slot)))
 		slot++;
 	return slot <= METRICS_RUNS_MAX ? slot : 0;
 }
@@ -144,7 +145,7 @@ open_path(const char *folder)
 }
 
 static enum metrics_update
-open_folder(struct metrics_file *file)
+open_metrics_folder(struct metrics_file *file)
 {
 	file->folder_fd = open_path(file->folder);
 	return file->folder_fd != -1 ? METRICS_UPDATE_GOES_ON
@@ -215,7 +216,7 @@ read_former(struct metrics_file *file)
 	if (file->fd == -1)
 		return METRICS_UPDATE_GOES_ON;
 	if (fstat(file->fd, &status) == 0 && !S_ISREG(status.st_mode))
-		return fail(file, path.text, "it is not a regular file");
+		return fail_update(file, path.text, "it is not a regular file");
 	length = read(file->fd, file->text, file->room);
 	if (length == -1)
 		return fail_errno(file, path.text);
@@ -230,7 +231,7 @@ read_former(struct metrics_file *file)
 
 /* Whether it is damaged. */
 static bool
-parse(struct metrics_file *file, struct metrics *former)
+parse_former(struct metrics_file *file, struct metrics *former)
 {
 	if (file->length == 0)
 		return false;
@@ -252,7 +253,7 @@ merge(struct metrics_file *file)
 	if (read_former(file) == METRICS_UPDATE_FAILED)
 		return METRICS_UPDATE_FAILED;
 	metrics_init(&metrics);
-	file->damaged = parse(file, &metrics);
+	file->damaged = parse_former(file, &metrics);
 	metrics_add(&metrics, &file->written);
 	remove_dead_runs(file, &metrics);
 	if (file->run.since_ms != 0)
@@ -301,7 +302,7 @@ write_new(struct metrics_file *file)
 	if (wrote == -1)
 		result = fail_errno(file, path.text);
 	else if ((size_t)wrote < file->length)
-		result = fail(file, path.text, strerror(ENOSPC));
+		result = fail_update(file, path.text, strerror(ENOSPC));
 	file->fd = -1;
 	if (close(fd) == -1 && result == METRICS_UPDATE_GOES_ON)
 		result = fail_errno(file, path.text);
@@ -314,7 +315,7 @@ write_new(struct metrics_file *file)
  * takes longer than all the rest. An exchange does not. It is impossible if
  * there is nothing to be replaced, or on some file systems. */
 static enum metrics_update
-replace(struct metrics_file *file)
+replace_former(struct metrics_file *file)
 {
 	struct path new = path_of(file, ".tmp");
 	struct path text = path_of(file, ".prom");
@@ -333,14 +334,14 @@ replace(struct metrics_file *file)
 /* Each makes one call that may wait for a disk. Further calls on the same file,
  * and those after a failure, may follow in the same step. */
 static enum metrics_update (*const steps[])(
-    struct metrics_file *file) = {open_folder, open_lock, open_former, merge,
-    remove_new, create_new, write_new, replace};
+    struct metrics_file *file) = {open_metrics_folder, open_lock, open_former,
+    merge, remove_new, create_new, write_new, replace_former};
 
 /* --- an update ---------------------------------------------------------- */
 
 /* What has changed since it began is newer than what it did not write. */
 static void
-end(struct metrics_file *file, bool written)
+end_update(struct metrics_file *file, bool written)
 {
 	if (!written) {
 		metrics_add(&file->written, &file->changes);
@@ -374,7 +375,7 @@ void
 metrics_file_cancel(struct metrics_file *file)
 {
 	if (metrics_file_is_updating(file))
-		end(file, false);
+		end_update(file, false);
 }
 
 bool
@@ -391,8 +392,8 @@ metrics_file_step(struct metrics_file *file)
 	if (result == METRICS_UPDATE_GOES_ON)
 		file->step++;
 	else
-		end(file, result == METRICS_UPDATED_WELL ||
-			      result == METRICS_UPDATED_ANEW);
+		end_update(file, result == METRICS_UPDATED_WELL ||
+				     result == METRICS_UPDATED_ANEW);
 	return result;
 }
 

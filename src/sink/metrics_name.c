@@ -19,7 +19,7 @@ enum { WHOLE_MAX = 200, BEGINNING_MAX = 120 };
 
 /* Returns the length of what fits. */
 static size_t
-encode(const char *key, size_t max, char *text)
+encode_key(const char *key, size_t max, char *text)
 {
 	size_t length = 0;
 
@@ -44,9 +44,9 @@ metrics_name_file(const char *key, char name[METRICS_NAME_SIZE])
 {
 	char *part = stpcpy(name, PREFIX);
 
-	if (encode(key, WHOLE_MAX, part) <= WHOLE_MAX)
+	if (encode_key(key, WHOLE_MAX, part) <= WHOLE_MAX)
 		return;
-	encode(key, BEGINNING_MAX, part);
+	encode_key(key, BEGINNING_MAX, part);
 	part += strlen(part);
 	*part++ = '~';
 	sha256_hex(key, strlen(key), part);
@@ -55,7 +55,7 @@ metrics_name_file(const char *key, char name[METRICS_NAME_SIZE])
 /* escape_next writes \n, \t and \xNN; whatever else begins with a backslash is
  * a backslash. */
 static char *
-put_escaped(char *end, char kind, unsigned char byte)
+put_label_escape(char *end, char kind, unsigned char byte)
 {
 	if (kind == 'n')
 		return stpcpy(end, "\\n");
@@ -68,7 +68,7 @@ put_plain(char *end, const char *out, size_t length)
 	if (length == strlen(REPLACEMENT) &&
 	    memcmp(out, REPLACEMENT, length) == 0) {
 		for (size_t i = 0; i < length; i++)
-			end = put_escaped(end, 'x', (unsigned char)out[i]);
+			end = put_label_escape(end, 'x', (unsigned char)out[i]);
 		return end;
 	}
 	if (*out == '"' || *out == '\\')
@@ -90,7 +90,7 @@ metrics_name_label(const char *key)
 		size_t length = escape_next(&key, ESCAPE_TEXT, out);
 
 		if (*out == '\\' && length > 1)
-			end = put_escaped(end, out[1], byte);
+			end = put_label_escape(end, out[1], byte);
 		else
 			end = put_plain(end, out, length);
 	}

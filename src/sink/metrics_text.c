@@ -141,7 +141,7 @@ struct text {
 };
 
 static void
-put(struct text *text, const char *part)
+put_part(struct text *text, const char *part)
 {
 	size_t length = strlen(part);
 
@@ -155,23 +155,23 @@ put(struct text *text, const char *part)
 
 /* With at least so many digits. */
 static void
-put_number(struct text *text, int64_t number, int digits)
+put_digits(struct text *text, int64_t number, int digits)
 {
 	char part[24], *first = part + sizeof(part) - 1;
 
 	*first = '\0';
 	for (; digits > 0 || number > 0; digits--, number /= 10)
 		*--first = (char)('0' + number % 10);
-	put(text, first);
+	put_part(text, first);
 }
 
 static void
 put_name(struct text *text, const char *name, const char *label)
 {
-	put(text, name);
-	put(text, "{key=\"");
-	put(text, label);
-	put(text, "\"");
+	put_part(text, name);
+	put_part(text, "{key=\"");
+	put_part(text, label);
+	put_part(text, "\"");
 }
 
 static void
@@ -179,15 +179,15 @@ put_value(struct text *text, const struct row *row, int64_t value,
     const char *label)
 {
 	put_name(text, row->name, label);
-	put(text, "} ");
+	put_part(text, "} ");
 	if (row->unit == UNIT_SECONDS) {
-		put_number(text, value / SECOND_MS, 1);
-		put(text, ".");
-		put_number(text, value % SECOND_MS, 3);
+		put_digits(text, value / SECOND_MS, 1);
+		put_part(text, ".");
+		put_digits(text, value % SECOND_MS, 3);
 	} else {
-		put_number(text, value, 1);
+		put_digits(text, value, 1);
 	}
-	put(text, "\n");
+	put_part(text, "\n");
 }
 
 static const char *
@@ -216,20 +216,20 @@ static void
 put_reason(struct text *text, int reason, int64_t ended, const char *label)
 {
 	put_name(text, ENDED, label);
-	put(text, ",outcome=\"");
-	put(text, outcome_of(reason));
-	put(text, "\",reason=\"");
-	put(text, word_of(reason));
-	put(text, "\"} ");
-	put_number(text, ended, 1);
-	put(text, "\n");
+	put_part(text, ",outcome=\"");
+	put_part(text, outcome_of(reason));
+	put_part(text, "\",reason=\"");
+	put_part(text, word_of(reason));
+	put_part(text, "\"} ");
+	put_digits(text, ended, 1);
+	put_part(text, "\n");
 }
 
 /* Those of jobs from the start, so that their first increase is seen. */
 static void
 put_ended(struct text *text, const struct metrics *metrics, const char *label)
 {
-	put(text, ENDED_HEAD);
+	put_part(text, ENDED_HEAD);
 	for (int i = 0; i < METRICS_REASON_COUNT; i++)
 		if (metrics->ended[i] > 0 || i == ENDING_JOB ||
 		    i == METRICS_JOB_FAILED)
@@ -242,11 +242,11 @@ put_runs(struct text *text, const struct metrics *metrics)
 	for (size_t i = 0; i < metrics->run_count; i++) {
 		const struct metrics_run *run = &metrics->runs[i];
 
-		put(text, "# run ");
-		put_number(text, run->slot, 1);
-		put(text, run->holds ? " holds " : " waits ");
-		put_number(text, run->since_ms, 1);
-		put(text, "\n");
+		put_part(text, "# run ");
+		put_digits(text, run->slot, 1);
+		put_part(text, run->holds ? " holds " : " waits ");
+		put_digits(text, run->since_ms, 1);
+		put_part(text, "\n");
 	}
 }
 
@@ -271,12 +271,12 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 		const struct row *row = &rows[i];
 
 		if (row->head != NULL)
-			put(&rest, row->head);
+			put_part(&rest, row->head);
 		if (metrics->values[i] != METRICS_UNKNOWN)
 			put_value(&rest, row, metrics->values[i], label);
 	}
 	put_runs(&rest, metrics);
-	put(&rest, END "\n");
+	put_part(&rest, END "\n");
 	return (size_t)(rest.at - text);
 }
 
@@ -284,7 +284,7 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 
 /* Whether *at begins with this: then moves on behind it. */
 static bool
-take(const char **at, const char *text)
+take_part(const char **at, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -295,7 +295,7 @@ take(const char **at, const char *text)
 }
 
 static bool
-take_number(const char **at, int64_t max, int64_t *number)
+take_digits(const char **at, int64_t max, int64_t *number)
 {
 	size_t digits = strspn(*at, "0123456789");
 
@@ -310,17 +310,17 @@ take_number(const char **at, int64_t max, int64_t *number)
 
 /* The rest of the line. */
 static bool
-take_value(const char *at, enum unit unit, int64_t *value)
+take_rest(const char *at, enum unit unit, int64_t *value)
 {
 	int64_t number, part = 0;
 
-	if (!take_number(&at, VALUE_MAX / SECOND_MS, &number))
+	if (!take_digits(&at, VALUE_MAX / SECOND_MS, &number))
 		return false;
 	if (unit == UNIT_SECONDS) {
 		const char *point = at;
 
-		if (!take(&at, ".") ||
-		    !take_number(&at, SECOND_MS - 1, &part) ||
+		if (!take_part(&at, ".") ||
+		    !take_digits(&at, SECOND_MS - 1, &part) ||
 		    at - point != sizeof("999"))
 			return false;
 		number = number * SECOND_MS + part;
@@ -334,8 +334,8 @@ take_value(const char *at, enum unit unit, int64_t *value)
 static bool
 take_name(const char **at, const char *name, const char *label)
 {
-	return take(at, name) && take(at, "{key=\"") && take(at, label) &&
-	       take(at, "\"");
+	return take_part(at, name) && take_part(at, "{key=\"") &&
+	       take_part(at, label) && take_part(at, "\"");
 }
 
 /* -1 if the labels are none of ours. */
@@ -346,9 +346,10 @@ take_reason(const char **at)
 
 	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
 		*at = labels;
-		if (take(at, ",outcome=\"") && take(at, outcome_of(i)) &&
-		    take(at, "\",reason=\"") && take(at, word_of(i)) &&
-		    take(at, "\"} "))
+		if (take_part(at, ",outcome=\"") &&
+		    take_part(at, outcome_of(i)) &&
+		    take_part(at, "\",reason=\"") &&
+		    take_part(at, word_of(i)) && take_part(at, "\"} "))
 			return i;
 	}
 	return -1;
@@ -364,7 +365,7 @@ take_row(const char **at, int *next)
 		const char *end = *at;
 
 		*next = (*next + 1) % METRICS_VALUE_COUNT;
-		if (take(&end, row->name) && *end == '{') {
+		if (take_part(&end, row->name) && *end == '{') {
 			*at = end;
 			return row;
 		}
@@ -381,23 +382,23 @@ is_later(const char *line, const char *label)
 	const char *at = line;
 	int64_t number;
 
-	if (!take(&at, "rlockrun_"))
+	if (!take_part(&at, "rlockrun_"))
 		return false;
 	at += strspn(at, letters);
 	if (!take_name(&at, "", label))
 		return false;
-	while (take(&at, ",")) {
+	while (take_part(&at, ",")) {
 		at += strspn(at, letters);
-		if (!take(&at, "=\""))
+		if (!take_part(&at, "=\""))
 			return false;
 		at += strspn(at, letters);
-		if (!take(&at, "\""))
+		if (!take_part(&at, "\""))
 			return false;
 	}
-	if (!take(&at, "} ") || !take_number(&at, VALUE_MAX, &number))
+	if (!take_part(&at, "} ") || !take_digits(&at, VALUE_MAX, &number))
 		return false;
 	return *at == '\0' ||
-	       (take(&at, ".") && take_number(&at, VALUE_MAX, &number) &&
+	       (take_part(&at, ".") && take_digits(&at, VALUE_MAX, &number) &&
 		   *at == '\0');
 }
 
@@ -410,11 +411,11 @@ read_sample(struct metrics *metrics, const char *label, const char *line,
 	int reason;
 
 	if (row != NULL)
-		return take_name(&at, "", label) && take(&at, "} ") &&
-		       take_value(at, row->unit, &metrics->values[row - rows]);
+		return take_name(&at, "", label) && take_part(&at, "} ") &&
+		       take_rest(at, row->unit, &metrics->values[row - rows]);
 	reason = take_name(&at, ENDED, label) ? take_reason(&at) : -1;
 	if (reason != -1)
-		return take_value(at, UNIT_COUNT, &metrics->ended[reason]);
+		return take_rest(at, UNIT_COUNT, &metrics->ended[reason]);
 	return is_later(line, label);
 }
 
@@ -424,13 +425,13 @@ read_run(struct metrics *metrics, const char *line)
 	struct metrics_run run;
 	int64_t slot;
 
-	if (!take(&line, "# run ") ||
-	    !take_number(&line, METRICS_RUNS_MAX, &slot) || slot == 0)
+	if (!take_part(&line, "# run ") ||
+	    !take_digits(&line, METRICS_RUNS_MAX, &slot) || slot == 0)
 		return false;
 	run.slot = (int)slot;
-	run.holds = take(&line, " holds ");
-	if ((!run.holds && !take(&line, " waits ")) ||
-	    !take_value(line, UNIT_COUNT, &run.since_ms))
+	run.holds = take_part(&line, " holds ");
+	if ((!run.holds && !take_part(&line, " waits ")) ||
+	    !take_rest(line, UNIT_COUNT, &run.since_ms))
 		return false;
 	for (size_t i = 0; i < metrics->run_count; i++)
 		if (metrics->runs[i].slot == run.slot)
@@ -442,8 +443,8 @@ read_run(struct metrics *metrics, const char *line)
 static bool
 read_comment(struct metrics *metrics, const char *line)
 {
-	return take(&line, "# HELP rlockrun_") ||
-	       take(&line, "# TYPE rlockrun_") || read_run(metrics, line);
+	return take_part(&line, "# HELP rlockrun_") ||
+	       take_part(&line, "# TYPE rlockrun_") || read_run(metrics, line);
 }
 
 /* Only what has a newline is a line. */

@@ -62,7 +62,7 @@ describe_position(int64_t position, struct parts *parts)
 }
 
 static void
-describe(const struct wait_line *line, struct parts *parts)
+describe_parts(const struct wait_line *line, struct parts *parts)
 {
 	char age[32];
 
@@ -132,7 +132,7 @@ put_together(const struct parts *parts, enum brevity brevity, char *text,
 }
 
 static size_t
-min(size_t a, size_t b)
+shorter(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -146,16 +146,16 @@ cut_names(const struct wait_line *line, struct parts *parts,
 	size_t name_columns = escape_columns(line->name, ESCAPE_QUOTED);
 	size_t who_columns = escape_columns(who, ESCAPE_TEXT);
 	bool good = brevity < BREVITY_AGE;
-	size_t name_min = min(name_columns, good ? NAME_GOOD : NAME_MIN);
+	size_t name_min = shorter(name_columns, good ? NAME_GOOD : NAME_MIN);
 	size_t who_min = who_columns;
 
 	if (holder_is_known(line->holder)) /* a host */
-		who_min = min(who_min, good ? WHO_GOOD : WHO_MIN);
+		who_min = shorter(who_min, good ? WHO_GOOD : WHO_MIN);
 	if (brevity == BREVITY_NAME)
 		name_min = 0;
 	else if (room < name_min + who_min)
 		return false;
-	who_columns = min(who_columns, room - name_min);
+	who_columns = shorter(who_columns, room - name_min);
 	escape_shorten(who, ESCAPE_TEXT, who_columns, parts->who,
 	    sizeof(parts->who));
 	if (name_min > 0)
@@ -172,7 +172,7 @@ wait_line_format(const struct wait_line *line, size_t columns, char *text,
 	struct parts parts;
 	size_t used;
 
-	describe(line, &parts);
+	describe_parts(line, &parts);
 	for (;; brevity++) {
 		put_together(&parts, brevity, text, size);
 		used = escape_columns(text, ESCAPE_TEXT);

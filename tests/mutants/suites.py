@@ -91,7 +91,7 @@ PROBES = {
     "script": ("src/lock/script/shared/exclusive.lua drop",
                "call('DEL', unpack({lock, info}))", ""),
     "job": ("src/job/supervisor.c start_job", "become_job(self, guard);", ";"),
-    "run": ("src/run/run.c exit_status",
+    "run": ("src/run/event.c event_shell_status",
             "return status < 0 ? EXITCODE_SIGNAL - status : status;",
             "return status < 0 ? EXITCODE_SIGNAL + status : status;"),
 }
