@@ -33,7 +33,6 @@ enum hold_state {
 };
 
 struct hold {
-	const struct opts *opts;
 	struct locks locks;    /* only one */
 	struct loop_fd output; /* stdout, in PRINT */
 
@@ -59,8 +58,8 @@ on_output(void *arg, short revents)
 static void
 begin_print(struct hold *hold)
 {
-	locks_emit(&hold->locks,
-	    (struct event){.type = EVENT_HELD, .ms = hold->opts->hold_ms});
+	locks_emit(&hold->locks, (struct event){.type = EVENT_HELD,
+				     .ms = hold->locks.opts->hold_ms});
 	hold->state = HOLD_PRINT;
 	loop_add(hold->locks.loop, &hold->output);
 }
@@ -72,15 +71,15 @@ hold_on_held(struct hold *hold)
 	int64_t *ttl_ms = &hold->locks.configs[0].ttl_ms;
 
 	observer_report_acquired(&hold->locks.observer);
-	if (*ttl_ms == hold->opts->hold_ms) {
+	if (*ttl_ms == hold->locks.opts->hold_ms) {
 		begin_print(hold);
 		return;
 	}
 	hold->state = HOLD_LENGTHEN;
 	hold->granted_until = set->valid_until;
 	hold->give_up_at = clock_min(set->valid_until,
-	    clock_now() + hold->opts->server_timeout_ms);
-	*ttl_ms = hold->opts->hold_ms;
+	    clock_now() + hold->locks.opts->server_timeout_ms);
+	*ttl_ms = hold->locks.opts->hold_ms;
 	set_renew(set);
 }
 
@@ -217,7 +216,7 @@ hold_step(struct hold *hold)
 static void
 acquire_and_print(struct hold *hold)
 {
-	if (strpbrk(hold->opts->keys[0].name, "*?[") != NULL)
+	if (strpbrk(hold->locks.opts->keys[0].name, "*?[") != NULL)
 		locks_emit(&hold->locks,
 		    (struct event){.type = EVENT_LIKE_GLOB});
 	locks_begin(&hold->locks);
@@ -232,7 +231,6 @@ hold(const struct opts *opts, struct loop *loop, const struct events *events,
 {
 	struct hold *hold = mem_alloc(sizeof(*hold));
 
-	hold->opts = opts;
 	hold->output = (struct loop_fd){.fd = STDOUT_FILENO,
 	    .events = POLLOUT,
 	    .on_ready = on_output,

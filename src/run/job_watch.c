@@ -39,7 +39,7 @@ job_watch_has_lost(const struct job_watch *watch)
 static int64_t
 kill_ahead(const struct job_watch *watch)
 {
-	int64_t ahead = watch->opts->ttl_ms / 100;
+	int64_t ahead = watch->locks->opts->ttl_ms / 100;
 
 	return ahead < KILL_AHEAD_MIN_MS ? KILL_AHEAD_MIN_MS : ahead;
 }
@@ -48,7 +48,7 @@ kill_ahead(const struct job_watch *watch)
 static int64_t
 kill_at(const struct job_watch *watch)
 {
-	if (!watch->locked || watch->opts->lost_warn)
+	if (!watch->locked || watch->locks->opts->lost_warn)
 		return CLOCK_NEVER;
 	return watch->locks->set.valid_until - kill_ahead(watch);
 }
@@ -56,7 +56,8 @@ kill_at(const struct job_watch *watch)
 static int64_t
 grace(const struct job_watch *watch)
 {
-	return clock_min(watch->opts->kill_after_ms, watch->opts->ttl_ms / 2);
+	return clock_min(watch->locks->opts->kill_after_ms,
+	    watch->locks->opts->ttl_ms / 2);
 }
 
 static int64_t
@@ -70,7 +71,7 @@ term_at(const struct job_watch *watch)
 int64_t
 job_watch_start(struct job_watch *watch)
 {
-	const struct opts *opts = watch->opts;
+	const struct opts *opts = watch->locks->opts;
 	int64_t now = clock_now();
 
 	watch->overrun_at = watch->killed_at = watch->warn_at = CLOCK_NEVER;
@@ -129,7 +130,7 @@ is_late(const struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 	bool overrun = watch->locks->events->facts->ending == ENDING_OVERRUN;
-	bool all = watch->opts->wait_all || overrun || !job->ended;
+	bool all = watch->locks->opts->wait_all || overrun || !job->ended;
 	int64_t over_at = all ? job->gone_at : job->ended_at;
 
 	if (job->state == JOB_LATE && !overrun)
@@ -176,7 +177,7 @@ job_watch_on_lost(struct job_watch *watch)
 	if (job_watch_has_lost(watch))
 		return;
 	watch->warn_at = CLOCK_NEVER;
-	if (watch->opts->lost_warn) {
+	if (watch->locks->opts->lost_warn) {
 		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_CONTINUES);
 		return;
 	}
@@ -226,7 +227,7 @@ static void
 add_overrun(struct job_watch *watch, enum event_then then)
 {
 	ending_add(watch->locks->events, ENDING_OVERRUN,
-	    (struct event){.ms = watch->opts->max_run_ms, .then = then});
+	    (struct event){.ms = watch->locks->opts->max_run_ms, .then = then});
 }
 
 /* Returns when to look again. */
@@ -241,8 +242,9 @@ watch_limits(struct job_watch *watch)
 		return CLOCK_NEVER;
 	}
 	if (now >= watch->warn_at) {
-		locks_emit(watch->locks, (struct event){.type = EVENT_HELD_LONG,
-					     .ms = watch->opts->warn_after_ms});
+		locks_emit(watch->locks,
+		    (struct event){.type = EVENT_HELD_LONG,
+			.ms = watch->locks->opts->warn_after_ms});
 		watch->warn_at = CLOCK_NEVER;
 	}
 	return clock_min(watch->overrun_at, watch->warn_at);
@@ -269,14 +271,15 @@ step_running(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 	bool gone = guard_job_is_gone(watch->guard);
-	bool over =
-	    job->ended && (!watch->opts->wait_all || job->state == JOB_GONE);
+	bool over = job->ended &&
+		    (!watch->locks->opts->wait_all || job->state == JOB_GONE);
 	int64_t look_at = CLOCK_NEVER;
 
 	observer_watch_pause(&watch->locks->observer,
 	    watch->locks->loop->late_ms);
 	if (job->ended && !gone && watch->locks->relay.asked_to_end) {
-		begin_stop(watch, clock_now() + watch->opts->kill_after_ms);
+		begin_stop(watch,
+		    clock_now() + watch->locks->opts->kill_after_ms);
 	} else if (over && job->state != JOB_LATE) {
 		job_watch_finish(watch);
 	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {

@@ -25,7 +25,6 @@ enum job_watch_state {
 
 struct job_watch {
 	/* The caller sets these, and they must outlive the watch. */
-	const struct opts *opts;
 	struct locks *locks;
 	struct guard *guard;
 	const struct child *child;

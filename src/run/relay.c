@@ -93,16 +93,22 @@ relay_obey(struct relay *relay)
 	return 0;
 }
 
+/* Whether one that was caught asks to end. */
+static bool
+take_caught(struct relay *relay)
+{
+	bool asked = false;
+
+	for (int signo = 1; signo <= SIGNALS; signo++)
+		if (remove_signal(&relay->caught, signo) &&
+		    signals_asks_to_end(signo))
+			asked = true;
+	return asked;
+}
+
 /* The job, or the kernel, decides whether a stop signal stops the job. When it
  * has stopped, so do we, so that the shell gets its terminal back.
  * Without a terminal there is no such shell, and we go on renewing. */
-static void
-follow_stop(struct relay *relay)
-{
-	if (relay->terminal && guard_take_stop(relay->guard))
-		relay->suspended = terminal_suspend(SIGTSTP);
-}
-
 void
 relay_forward(struct relay *relay)
 {
@@ -111,25 +117,18 @@ relay_forward(struct relay *relay)
 		guard_continue(relay->guard);
 		relay->suspended = false;
 	}
-	for (int signo = 1; signo <= SIGNALS; signo++) {
+	for (int signo = 1; signo <= SIGNALS; signo++)
 		if (remove_signal(&relay->forward, signo))
 			guard_signal(relay->guard, signo);
-		if (remove_signal(&relay->caught, signo) &&
-		    signals_asks_to_end(signo))
-			relay->asked_to_end = true;
-	}
-	follow_stop(relay);
+	if (take_caught(relay))
+		relay->asked_to_end = true;
+	if (relay->terminal && guard_take_stop(relay->guard))
+		relay->suspended = terminal_suspend(SIGTSTP);
 }
 
 bool
 relay_take_end(struct relay *relay)
 {
-	bool asked = false;
-
 	relay->forward = 0;
-	for (int signo = 1; signo <= SIGNALS; signo++)
-		if (remove_signal(&relay->caught, signo) &&
-		    signals_asks_to_end(signo))
-			asked = true;
-	return asked;
+	return take_caught(relay);
 }

@@ -45,7 +45,6 @@ enum { ENV_ROOM = 128 };
 enum { CONFIRM_MS = 2000 };
 
 struct run {
-	const struct opts *opts;
 	struct locks locks;
 	struct child child;
 	struct guard guard;
@@ -107,8 +106,10 @@ put_lock_env(const struct run *run, char *end)
 static char *
 put_env(const struct run *run, const char *held, char *end)
 {
-	end = stpcpy(stpcpy(end, "RLOCKRUN_KEY="), run->opts->names) + 1;
-	end += sprintf(end, "RLOCKRUN_TTL_MS=%" PRId64, run->opts->ttl_ms) + 1;
+	end = stpcpy(stpcpy(end, "RLOCKRUN_KEY="), run->locks.opts->names) + 1;
+	end +=
+	    sprintf(end, "RLOCKRUN_TTL_MS=%" PRId64, run->locks.opts->ttl_ms) +
+	    1;
 	if (run->watch.locked)
 		end = put_lock_env(run, end);
 	if (*held != '\0')
@@ -127,7 +128,7 @@ job_env(const struct run *run, size_t *length)
 	char *entries = NULL;
 
 	if (held != NULL)
-		entries = malloc(ENV_ROOM + strlen(run->opts->names) +
+		entries = malloc(ENV_ROOM + strlen(run->locks.opts->names) +
 				 set->count * (sizeof(set->locks->claim.token) +
 						  sizeof(set->locks->fence)) +
 				 strlen(held));
@@ -172,7 +173,7 @@ run_on_held(struct run *run)
 static void
 on_unavailable(struct run *run)
 {
-	if (run->opts->unavailable_run) {
+	if (run->locks.opts->unavailable_run) {
 		locks_emit(&run->locks,
 		    (struct event){.type = EVENT_UNLOCKED,
 			.why = run->locks.set.about->error});
@@ -247,9 +248,10 @@ static void
 run_release(struct run *run)
 {
 	struct set *set = &run->locks.set;
-	int64_t keep_until = run->guard.job.exec_error != 0
-				 ? 0
-				 : set->acquired_at + run->opts->min_hold_ms;
+	int64_t keep_until =
+	    run->guard.job.exec_error != 0
+		? 0
+		: set->acquired_at + run->locks.opts->min_hold_ms;
 
 	run->state = RUN_RELEASE;
 	if (run->watch.locked) {
@@ -389,7 +391,7 @@ is_shell_syntax(char *const *command)
 static void
 find_command(struct run *run)
 {
-	char **command = run->opts->command;
+	char **command = run->locks.opts->command;
 	int status;
 
 	run->child = (struct child){.argv = command,
@@ -408,16 +410,15 @@ find_command(struct run *run)
 
 /* Unless an ending comes up, the run can begin. */
 static void
-run_set_up(struct run *run, struct loop *loop, const struct events *events,
-    struct signals *signals)
+run_set_up(struct run *run, const struct opts *opts, struct loop *loop,
+    const struct events *events, struct signals *signals)
 {
-	run->watch = (struct job_watch){.opts = run->opts,
-	    .locks = &run->locks,
+	run->watch = (struct job_watch){.locks = &run->locks,
 	    .guard = &run->guard,
 	    .child = &run->child};
 	if (guard_init(&run->guard, loop) == -1)
 		ending_add_unguarded(events, errno);
-	else if (locks_init(&run->locks, run->opts, loop, events, signals,
+	else if (locks_init(&run->locks, opts, loop, events, signals,
 		     &run->guard) == 0)
 		find_command(run);
 }
@@ -455,7 +456,7 @@ run_begin(struct run *run)
 static void
 begin_splay(struct run *run)
 {
-	int64_t ms = dice_between(0, run->opts->splay_ms);
+	int64_t ms = dice_between(0, run->locks.opts->splay_ms);
 
 	locks_emit(&run->locks,
 	    (struct event){.type = EVENT_DELAYED, .ms = ms});
@@ -470,8 +471,7 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	struct run *run = mem_alloc(sizeof(*run));
 	int status;
 
-	run->opts = opts;
-	run_set_up(run, loop, events, signals);
+	run_set_up(run, opts, loop, events, signals);
 	if (events->facts->ending == ENDING_NONE) {
 		if (opts->splay_ms != 0)
 			begin_splay(run);

@@ -73,38 +73,6 @@ hook_put_of_locks(FILE *out, const struct facts *facts, const char *name,
 	putc('\0', out);
 }
 
-static void
-hook_put_locks(FILE *out, const struct facts *facts)
-{
-	hook_put(out, "KEY", facts->opts->names);
-	hook_put_of_locks(out, facts, "SHORT_TOKEN",
-	    offsetof(struct facts_lock, token), FACTS_TOKEN_SHOWN);
-	hook_put_of_locks(out, facts, "FENCE",
-	    offsetof(struct facts_lock, fence), sizeof(facts->locks[0].fence));
-	hook_put_of_locks(out, facts, "SERVER",
-	    offsetof(struct facts_lock, server), FACTS_SERVER_MAX);
-}
-
-static void
-hook_put_holder(FILE *out, const struct holder *holder)
-{
-	char text[HOLDER_TEXT_MAX] = "";
-
-	if (holder != NULL && holder_is_known(holder))
-		holder_describe(holder, text, sizeof(text));
-	hook_put_safe(out, "HOLDER", text);
-}
-
-static void
-hook_put_ending(FILE *out, const struct event *event)
-{
-	bool over = event->type == EVENT_ENDING || event->type == EVENT_ENDED;
-
-	hook_put_ms(out, "STATUS",
-	    over ? event_shell_status(event->status) : -1);
-	hook_put(out, "REASON", over ? event_rows[event->ending].word : "");
-}
-
 /* All of them are set, so that none is inherited, and the job's own are
  * removed. A rlockrun that a hook starts runs no hooks, lest it never ends. */
 static void
@@ -113,12 +81,25 @@ hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 	static const char fixed[] = "RLOCKRUN_HOOK=none\0"
 				    "RLOCKRUN_TOKEN\0RLOCKRUN_HELD\0"
 				    "RLOCKRUN_TTL_MS";
-	hook_put_locks(out, facts);
+	bool over = event->type == EVENT_ENDING || event->type == EVENT_ENDED;
+	char holder[HOLDER_TEXT_MAX] = "";
+
+	hook_put(out, "KEY", facts->opts->names);
+	hook_put_of_locks(out, facts, "SHORT_TOKEN",
+	    offsetof(struct facts_lock, token), FACTS_TOKEN_SHOWN);
+	hook_put_of_locks(out, facts, "FENCE",
+	    offsetof(struct facts_lock, fence), sizeof(facts->locks[0].fence));
+	hook_put_of_locks(out, facts, "SERVER",
+	    offsetof(struct facts_lock, server), FACTS_SERVER_MAX);
 	hook_put(out, "LABEL", facts->opts->label);
 	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
 	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));
-	hook_put_holder(out, event->holder);
-	hook_put_ending(out, event);
+	if (event->holder != NULL && holder_is_known(event->holder))
+		holder_describe(event->holder, holder, sizeof(holder));
+	hook_put_safe(out, "HOLDER", holder);
+	hook_put_ms(out, "STATUS",
+	    over ? event_shell_status(event->status) : -1);
+	hook_put(out, "REASON", over ? event_rows[event->ending].word : "");
 	fwrite(fixed, 1, sizeof(fixed), out);
 }
 

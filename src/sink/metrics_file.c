@@ -24,10 +24,6 @@ enum { LOCK_MODE = 0640, TEXT_MODE = 0644 };
 
 #define OPEN_SAFELY (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-struct path {
-	char text[METRICS_NAME_SIZE + sizeof(".prom")];
-};
-
 /* Without a path it is the folder that fails. */
 static enum metrics_update
 fail_update(struct metrics_file *file, const char *path, const char *why)
@@ -49,15 +45,6 @@ static enum metrics_update
 fail_errno(struct metrics_file *file, const char *path)
 {
 	return fail_update(file, path, describe_errno());
-}
-
-static struct path
-path_of(const struct metrics_file *file, const char *ending)
-{
-	struct path path;
-
-	snprintf(path.text, sizeof(path.text), "%s%s", file->name, ending);
-	return path;
 }
 
 /* --- the runs --------------------------------------------------------- */
@@ -176,30 +163,26 @@ close_lock(struct metrics_file *file)
 static enum metrics_update
 open_lock(struct metrics_file *file)
 {
-	struct path path = path_of(file, ".lock");
-
-	if (file->lock_fd != -1 && is_current(file, path.text))
+	if (file->lock_fd != -1 && is_current(file, file->lock_name))
 		return METRICS_UPDATE_GOES_ON;
 	close_lock(file);
-	file->lock_fd = openat(file->folder_fd, path.text,
+	file->lock_fd = openat(file->folder_fd, file->lock_name,
 	    O_RDONLY | O_CREAT | OPEN_SAFELY, LOCK_MODE);
 	if (file->lock_fd == -1)
-		return fail_errno(file, path.text);
+		return fail_errno(file, file->lock_name);
 	return METRICS_UPDATE_GOES_ON;
 }
 
 static enum metrics_update
 open_former(struct metrics_file *file)
 {
-	struct path path = path_of(file, ".prom");
-
 	if (flock(file->lock_fd, LOCK_EX | LOCK_NB) == -1)
-		return errno == EWOULDBLOCK
-			   ? METRICS_UPDATE_BUSY
-			   : fail_errno(file, path_of(file, ".lock").text);
-	file->fd = openat(file->folder_fd, path.text, O_RDONLY | OPEN_SAFELY);
+		return errno == EWOULDBLOCK ? METRICS_UPDATE_BUSY
+					    : fail_errno(file, file->lock_name);
+	file->fd =
+	    openat(file->folder_fd, file->text_name, O_RDONLY | OPEN_SAFELY);
 	if (file->fd == -1 && errno != ENOENT)
-		return fail_errno(file, path.text);
+		return fail_errno(file, file->text_name);
 	return METRICS_UPDATE_GOES_ON;
 }
 
@@ -208,7 +191,6 @@ open_former(struct metrics_file *file)
 static enum metrics_update
 read_former(struct metrics_file *file)
 {
-	struct path path = path_of(file, ".prom");
 	struct stat status;
 	ssize_t length;
 
@@ -216,10 +198,11 @@ read_former(struct metrics_file *file)
 	if (file->fd == -1)
 		return METRICS_UPDATE_GOES_ON;
 	if (fstat(file->fd, &status) == 0 && !S_ISREG(status.st_mode))
-		return fail_update(file, path.text, "it is not a regular file");
+		return fail_update(file, file->text_name,
+		    "it is not a regular file");
 	length = read(file->fd, file->text, file->room);
 	if (length == -1)
-		return fail_errno(file, path.text);
+		return fail_errno(file, file->text_name);
 	/* Empty files are damaged ones, as a crash of the host leaves them. */
 	if (length == 0)
 		file->text[length++] = '\n';
@@ -269,19 +252,17 @@ merge(struct metrics_file *file)
 static enum metrics_update
 remove_new(struct metrics_file *file)
 {
-	unlinkat(file->folder_fd, path_of(file, ".tmp").text, 0);
+	unlinkat(file->folder_fd, file->new_name, 0);
 	return METRICS_UPDATE_GOES_ON;
 }
 
 static enum metrics_update
 create_new(struct metrics_file *file)
 {
-	struct path path = path_of(file, ".tmp");
-
-	file->fd = openat(file->folder_fd, path.text,
+	file->fd = openat(file->folder_fd, file->new_name,
 	    O_WRONLY | O_CREAT | O_EXCL | OPEN_SAFELY, TEXT_MODE);
 	if (file->fd == -1)
-		return fail_errno(file, path.text);
+		return fail_errno(file, file->new_name);
 	return METRICS_UPDATE_GOES_ON;
 }
 
@@ -290,7 +271,6 @@ static enum metrics_update
 write_new(struct metrics_file *file)
 {
 	const struct iovec text = {file->text, file->length};
-	struct path path = path_of(file, ".tmp");
 	enum metrics_update result = METRICS_UPDATE_GOES_ON;
 	struct stat status;
 	ssize_t wrote = -1;
@@ -300,14 +280,14 @@ write_new(struct metrics_file *file)
 					   fchmod(fd, TEXT_MODE) == 0))
 		wrote = file_write(fd, &text, 1);
 	if (wrote == -1)
-		result = fail_errno(file, path.text);
+		result = fail_errno(file, file->new_name);
 	else if ((size_t)wrote < file->length)
-		result = fail_update(file, path.text, strerror(ENOSPC));
+		result = fail_update(file, file->new_name, strerror(ENOSPC));
 	file->fd = -1;
 	if (close(fd) == -1 && result == METRICS_UPDATE_GOES_ON)
-		result = fail_errno(file, path.text);
+		result = fail_errno(file, file->new_name);
 	if (result == METRICS_UPDATE_FAILED)
-		unlinkat(file->folder_fd, path.text, 0);
+		unlinkat(file->folder_fd, file->new_name, 0);
 	return result;
 }
 
@@ -317,17 +297,15 @@ write_new(struct metrics_file *file)
 static enum metrics_update
 replace_former(struct metrics_file *file)
 {
-	struct path new = path_of(file, ".tmp");
-	struct path text = path_of(file, ".prom");
 	int fd = file->folder_fd;
 
-	if (syscall(SYS_renameat2, fd, new.text, fd, text.text,
+	if (syscall(SYS_renameat2, fd, file->new_name, fd, file->text_name,
 		RENAME_EXCHANGE) == 0 ||
-	    renameat(fd, new.text, fd, text.text) == 0)
+	    renameat(fd, file->new_name, fd, file->text_name) == 0)
 		return file->damaged ? METRICS_UPDATED_ANEW
 				     : METRICS_UPDATED_WELL;
-	fail_errno(file, text.text);
-	unlinkat(fd, new.text, 0);
+	fail_errno(file, file->text_name);
+	unlinkat(fd, file->new_name, 0);
 	return METRICS_UPDATE_FAILED;
 }
 
@@ -415,12 +393,17 @@ void
 metrics_file_init(struct metrics_file *file, const char *folder,
     const char *key)
 {
+	char name[METRICS_NAME_SIZE];
+
 	*file = (struct metrics_file){.folder = folder,
 	    .lock_fd = -1,
 	    .folder_fd = -1,
 	    .fd = -1};
 	metrics_init(&file->changes);
-	metrics_name_file(key, file->name);
+	metrics_name_file(key, name);
+	snprintf(file->text_name, sizeof(file->text_name), "%s.prom", name);
+	snprintf(file->new_name, sizeof(file->new_name), "%s.tmp", name);
+	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);
 	file->label = metrics_name_label(key);
 	file->room = metrics_text_room(file->label);
 }

@@ -18,6 +18,8 @@
 #include "sink/metrics_name.h"
 #include "sink/metrics_text.h"
 
+enum { METRICS_FILE_NAME_SIZE = METRICS_NAME_SIZE + sizeof(".prom") };
+
 enum metrics_update {
 	METRICS_UPDATE_GOES_ON,
 	METRICS_UPDATED_WELL,
@@ -28,7 +30,10 @@ enum metrics_update {
 
 struct metrics_file {
 	const char *folder;
-	char name[METRICS_NAME_SIZE];
+	/* What is in it: NAME.prom, NAME.tmp, NAME.lock. */
+	char text_name[METRICS_FILE_NAME_SIZE];
+	char new_name[METRICS_FILE_NAME_SIZE];
+	char lock_name[METRICS_FILE_NAME_SIZE];
 	char *label;
 	size_t room;
 	struct metrics
