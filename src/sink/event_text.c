@@ -1,8 +1,8 @@
-/* In a message {fact} stands for a fact of the event, and <is|are> for its
- * first word if the fact before it is 1 or a single name, otherwise for its
- * second word. A part in brackets is left out if a fact in it is unknown. Names
- * of locks and files come in quotes, so that a name cannot be taken for a part
- * of the message. */
+/* In a message {detail} stands for a detail of the event, and <is|are> for its
+ * first word if the detail before it is 1 or a single name, otherwise for its
+ * second word. A part in brackets is left out if a detail in it is unknown.
+ * Names of locks and files come in quotes, so that a name cannot be taken for a
+ * part of the message. */
 #include "sink/event_text.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 
 enum {
 	TEXT_MAX = 4080, /* with prefix and newline not more than PIPE_BUF */
-	ROOM = 2048,	 /* of a fact, such as the names of all locks */
+	ROOM = 2048,	 /* of a detail, such as the names of all locks */
 	TENTH_MS = 100,
 	SECOND_MS = 1000,
 	MINUTE_MS = 60000
@@ -42,11 +42,11 @@ static const char *const thens[EVENT_THEN_COUNT] = {
 struct message {
 	const struct event *event;
 	const struct opts *opts;
-	char room[ROOM]; /* for the next fact */
+	char room[ROOM]; /* for the next detail */
 };
 
 static void
-fact_name(struct message *message)
+detail_name(struct message *message)
 {
 	const struct opts *opts = message->opts;
 	char *text = message->room;
@@ -68,14 +68,14 @@ fact_name(struct message *message)
 }
 
 static void
-fact_command(struct message *message)
+detail_command(struct message *message)
 {
 	if (message->event->command != NULL)
 		escape_quote(message->event->command, message->room, ROOM);
 }
 
 static void
-fact_holder(struct message *message)
+detail_holder(struct message *message)
 {
 	if (message->event->holder != NULL)
 		holder_describe_lock(message->event->holder, message->room,
@@ -83,7 +83,7 @@ fact_holder(struct message *message)
 }
 
 static void
-fact_seconds(struct message *message)
+detail_seconds(struct message *message)
 {
 	snprintf(message->room, ROOM, "%.1f",
 	    (double)message->event->ms / SECOND_MS);
@@ -91,7 +91,7 @@ fact_seconds(struct message *message)
 
 /* As an option takes it, below a minute with tenths: "500ms", "1.5s". */
 static void
-fact_age(struct message *message)
+detail_age(struct message *message)
 {
 	int64_t ms = message->event->ms;
 
@@ -105,7 +105,7 @@ fact_age(struct message *message)
 }
 
 static void
-fact_until(struct message *message)
+detail_until(struct message *message)
 {
 	holder_describe_time(message->event->ms, message->room, ROOM);
 }
@@ -123,14 +123,14 @@ left_ms(const struct opts *opts, int64_t waited_ms)
 
 /* When waiting starts, this and what is left would say nothing new. */
 static void
-fact_waited(struct message *message)
+detail_waited(struct message *message)
 {
 	if (message->event->ms >= MINUTE_MS)
 		holder_describe_age(message->event->ms, message->room, ROOM);
 }
 
 static void
-fact_left(struct message *message)
+detail_left(struct message *message)
 {
 	int64_t left = left_ms(message->opts, message->event->ms);
 
@@ -139,7 +139,7 @@ fact_left(struct message *message)
 }
 
 static void
-fact_status(struct message *message)
+detail_status(struct message *message)
 {
 	int status = message->event->status;
 	int shown = event_shell_status(status);
@@ -152,7 +152,7 @@ fact_status(struct message *message)
 }
 
 static void
-fact_reason(struct message *message)
+detail_reason(struct message *message)
 {
 	snprintf(message->room, ROOM, "%s",
 	    event_rows[message->event->ending].word);
@@ -162,76 +162,76 @@ fact_reason(struct message *message)
 #define NUMBER(field, least_) \
 	.number = offsetof(struct event, field), .least = (least_)
 
-/* A fact is a text of the event, a number of it that is at least so large, or
+/* A detail is a text of the event, a number of it that is at least so large, or
  * what is described in the room. Otherwise it is unknown. */
-static const struct fact {
+static const struct detail {
 	char word[16];
 	size_t text, number;
 	int64_t least;
 	void (*describe)(struct message *message);
-} fact_rows[] = {
-    {"name", .describe = fact_name},
+} detail_rows[] = {
+    {"name", .describe = detail_name},
     {"why", TEXT(why)},
     {"server", TEXT(server)},
     {"fence", TEXT(fence)},
     {"who", TEXT(who)},
-    {"command", .describe = fact_command},
-    {"holder", .describe = fact_holder},
+    {"command", .describe = detail_command},
+    {"holder", .describe = detail_holder},
     /* The head of the queue waits for the holder alone. */
     {"position", NUMBER(position, 2)},
     {"count", NUMBER(count, 1)},
     {"permits", NUMBER(permits, INT64_MIN)},
     {"ms", NUMBER(ms, INT64_MIN)},
-    {"seconds", .describe = fact_seconds},
-    {"age", .describe = fact_age},
-    {"until", .describe = fact_until},
-    {"waited", .describe = fact_waited},
-    {"left", .describe = fact_left},
-    {"status", .describe = fact_status},
-    {"reason", .describe = fact_reason},
+    {"seconds", .describe = detail_seconds},
+    {"age", .describe = detail_age},
+    {"until", .describe = detail_until},
+    {"waited", .describe = detail_waited},
+    {"left", .describe = detail_left},
+    {"status", .describe = detail_status},
+    {"reason", .describe = detail_reason},
 };
 
 static const char *
-describe_fact(struct message *message, const struct fact *fact)
+describe_detail(struct message *message, const struct detail *detail)
 {
 	const char *event = (const char *)message->event;
 	const char *text = NULL;
 	int64_t number = 0;
 
 	message->room[0] = '\0';
-	if (fact->text != 0) {
-		memcpy(&text, event + fact->text, sizeof(text));
+	if (detail->text != 0) {
+		memcpy(&text, event + detail->text, sizeof(text));
 		return text != NULL ? text : "";
 	}
-	if (fact->describe != NULL) {
-		fact->describe(message);
+	if (detail->describe != NULL) {
+		detail->describe(message);
 		return message->room;
 	}
-	memcpy(&number, event + fact->number, sizeof(number));
-	if (number >= fact->least)
+	memcpy(&number, event + detail->number, sizeof(number));
+	if (number >= detail->least)
 		snprintf(message->room, ROOM, "%" PRId64, number);
 	return message->room;
 }
 
-/* The fact whose word ends at the brace. An unknown word is to be noticed. */
+/* The detail whose word ends at the brace. An unknown word is to be noticed. */
 static const char *
-find_fact(struct message *message, const char *word)
+find_detail(struct message *message, const char *word)
 {
 	size_t length = strcspn(word, "}");
 
-	for (size_t i = 0; i < sizeof(fact_rows) / sizeof(*fact_rows); i++)
-		if (strlen(fact_rows[i].word) == length &&
-		    strncmp(fact_rows[i].word, word, length) == 0)
-			return describe_fact(message, &fact_rows[i]);
+	for (size_t i = 0; i < sizeof(detail_rows) / sizeof(*detail_rows); i++)
+		if (strlen(detail_rows[i].word) == length &&
+		    strncmp(detail_rows[i].word, word, length) == 0)
+			return describe_detail(message, &detail_rows[i]);
 	return "{?}";
 }
 
-/* Whether the words after this fact are those for many. */
+/* Whether the words after this detail are those for many. */
 static bool
-is_many(const struct message *message, const char *word, const char *fact)
+is_many(const struct message *message, const char *word, const char *detail)
 {
 	if (strncmp(word, "name}", strlen("name}")) != 0)
-		return strcmp(fact, "1") != 0;
+		return strcmp(detail, "1") != 0;
 	return message->event->name == NULL && message->opts->key_count > 1;
 }
 
@@ -272,7 +272,7 @@ fill_in(struct message *message, char *text, size_t size)
 			continue;
 		}
 		if (*at == '{') {
-			piece = find_fact(message, at + 1);
+			piece = find_detail(message, at + 1);
 			unknown = unknown || *piece == '\0';
 			many = is_many(message, at + 1, piece);
 			at = strchr(at, '}');

@@ -50,11 +50,11 @@ fail_errno(struct metrics_file *file, const char *path)
 /* --- the runs --------------------------------------------------------- */
 
 static int
-set_slot(const struct metrics_file *file, int slot, int command, short *type)
+set_byte(const struct metrics_file *file, int byte, int command, short *type)
 {
 	struct flock range = {.l_type = *type,
 	    .l_whence = SEEK_SET,
-	    .l_start = slot,
+	    .l_start = byte,
 	    .l_len = 1};
 	int rc = fcntl(file->lock_fd, command, &range);
 
@@ -63,11 +63,11 @@ set_slot(const struct metrics_file *file, int slot, int command, short *type)
 }
 
 static bool
-is_run_alive(const struct metrics_file *file, int slot)
+is_run_alive(const struct metrics_file *file, int byte)
 {
 	short type = F_WRLCK;
 
-	return set_slot(file, slot, F_OFD_GETLK, &type) == -1 ||
+	return set_byte(file, byte, F_OFD_GETLK, &type) == -1 ||
 	       type != F_UNLCK;
 }
 
@@ -78,25 +78,25 @@ remove_dead_runs(const struct metrics_file *file, struct metrics *metrics)
 	size_t count = 0;
 
 	for (size_t i = 0; i < metrics->run_count; i++)
-		if (metrics->runs[i].slot != file->slot &&
-		    is_run_alive(file, metrics->runs[i].slot))
+		if (metrics->runs[i].byte != file->byte &&
+		    is_run_alive(file, metrics->runs[i].byte))
 			metrics->runs[count++] = metrics->runs[i];
 	metrics->run_count = count;
 }
 
 /* Runs that were recorded in a file that is lost still have theirs. */
 static int
-find_free_slot(const struct metrics_file *file, const struct metrics *metrics)
+find_free_byte(const struct metrics_file *file, const struct metrics *metrics)
 {
 	bool used[METRICS_RUNS_MAX + 1] = {false};
-	int slot = 1;
+	int byte = 1;
 
 	for (size_t i = 0; i < metrics->run_count; i++)
-		used[metrics->runs[i].slot] = true;
-	while (slot <= METRICS_RUNS_MAX &&
-	       (used[slot] || is_run_alive(file, slot)))
-		slot++;
-	return slot <= METRICS_RUNS_MAX ? slot : 0;
+		used[metrics->runs[i].byte] = true;
+	while (byte <= METRICS_RUNS_MAX &&
+	       (used[byte] || is_run_alive(file, byte)))
+		byte++;
+	return byte <= METRICS_RUNS_MAX ? byte : 0;
 }
 
 /* If there are too many, this one is not recorded. */
@@ -106,14 +106,14 @@ add_run(struct metrics_file *file, struct metrics *metrics,
 {
 	short type = F_RDLCK;
 
-	if (file->slot == 0) {
-		int slot = find_free_slot(file, metrics);
-		if (slot == 0 || set_slot(file, slot, F_OFD_SETLK, &type) == -1)
+	if (file->byte == 0) {
+		int byte = find_free_byte(file, metrics);
+		if (byte == 0 || set_byte(file, byte, F_OFD_SETLK, &type) == -1)
 			return;
-		file->slot = slot;
+		file->byte = byte;
 	}
 	metrics->runs[metrics->run_count] = *run;
-	metrics->runs[metrics->run_count++].slot = file->slot;
+	metrics->runs[metrics->run_count++].byte = file->byte;
 }
 
 /* --- the steps of an update -------------------------------------------- */
@@ -157,7 +157,7 @@ close_lock(struct metrics_file *file)
 	if (file->lock_fd != -1)
 		close(file->lock_fd);
 	file->lock_fd = -1;
-	file->slot = 0;
+	file->byte = 0;
 }
 
 static enum metrics_update
@@ -331,7 +331,7 @@ end_update(struct metrics_file *file, bool written)
 	file->fd = -1;
 	free(file->text);
 	file->text = NULL;
-	if (file->run.since_ms == 0 || file->slot == 0)
+	if (file->run.since_ms == 0 || file->byte == 0)
 		close_lock(file);
 	else
 		flock(file->lock_fd, LOCK_UN);

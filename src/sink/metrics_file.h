@@ -41,7 +41,7 @@ struct metrics_file {
 	char why[METRICS_NAME_SIZE + 128]; /* the last update failed */
 	/* While this process is one of its runs, otherwise -1 and 0. */
 	int lock_fd;
-	int slot;
+	int byte;
 	/* An update that is being made. */
 	size_t step;		/* from 1; 0: there is none */
 	struct metrics written; /* the changes that it writes */
@@ -62,7 +62,7 @@ void metrics_file_init(struct metrics_file *file, const char *folder,
 void metrics_file_fini(struct metrics_file *file);
 
 /* Begins an update, which adds the changes to what the file says. They are
- * changes again if it fails. run: what this process does, without a slot; if
+ * changes again if it fails. run: what this process does, without a byte; if
  * since_ms is 0, it neither waits nor holds. */
 void metrics_file_begin(struct metrics_file *file,
     const struct metrics_run *run);

@@ -243,7 +243,7 @@ put_runs(struct text *text, const struct metrics *metrics)
 		const struct metrics_run *run = &metrics->runs[i];
 
 		put_part(text, "# run ");
-		put_digits(text, run->slot, 1);
+		put_digits(text, run->byte, 1);
 		put_part(text, run->holds ? " holds " : " waits ");
 		put_digits(text, run->since_ms, 1);
 		put_part(text, "\n");
@@ -423,18 +423,18 @@ static bool
 read_run(struct metrics *metrics, const char *line)
 {
 	struct metrics_run run;
-	int64_t slot;
+	int64_t byte;
 
 	if (!take_part(&line, "# run ") ||
-	    !take_digits(&line, METRICS_RUNS_MAX, &slot) || slot == 0)
+	    !take_digits(&line, METRICS_RUNS_MAX, &byte) || byte == 0)
 		return false;
-	run.slot = (int)slot;
+	run.byte = (int)byte;
 	run.holds = take_part(&line, " holds ");
 	if ((!run.holds && !take_part(&line, " waits ")) ||
 	    !take_rest(line, UNIT_COUNT, &run.since_ms))
 		return false;
 	for (size_t i = 0; i < metrics->run_count; i++)
-		if (metrics->runs[i].slot == run.slot)
+		if (metrics->runs[i].byte == run.byte)
 			return false;
 	metrics->runs[metrics->run_count++] = run;
 	return true;

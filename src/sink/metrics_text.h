@@ -46,10 +46,10 @@ enum { METRICS_JOB_FAILED = ENDING_COUNT, METRICS_REASON_COUNT };
 
 enum { METRICS_RUNS_MAX = 64 };
 
-/* A run that waits or holds. Its slot is a number from 1, which it has for
- * itself while it does. */
+/* A run that waits or holds. Its byte, from 1, is that of the lock file which
+ * it has for itself while it does. */
 struct metrics_run {
-	int slot;
+	int byte;
 	bool holds;
 	int64_t since_ms;
 };

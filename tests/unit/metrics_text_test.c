@@ -22,7 +22,7 @@ fill(struct metrics *metrics)
 	for (int i = 0; i < METRICS_VALUE_COUNT; i++)
 		metrics->values[i] = 1700000000001 + i;
 	for (int i = 0; i < METRICS_RUNS_MAX; i++)
-		metrics->runs[i] = (struct metrics_run){.slot = i + 1,
+		metrics->runs[i] = (struct metrics_run){.byte = i + 1,
 		    .holds = i % 2 == 0,
 		    .since_ms = 1700000000000 + i};
 	metrics->run_count = METRICS_RUNS_MAX;
@@ -43,7 +43,7 @@ test_round_trip(void)
 	ok(memcmp(again.values, metrics.values, sizeof(again.values)) == 0,
 	    "the values");
 	is_int((int64_t)again.run_count, METRICS_RUNS_MAX, "the runs");
-	is_int(again.runs[63].slot, 64, "the slot of the last one");
+	is_int(again.runs[63].byte, 64, "the byte of the last one");
 	ok(!again.runs[63].holds, "it waits");
 	is_int(again.runs[63].since_ms, 1700000000063, "since then");
 
