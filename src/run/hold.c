@@ -235,10 +235,13 @@ hold(const struct opts *opts, struct loop *loop, const struct events *events,
 	    .events = POLLOUT,
 	    .on_ready = on_output,
 	    .arg = hold};
-	if (locks_init(&hold->locks, opts, loop, events, signals, NULL) == 0)
+	hold->locks.opts = opts;
+	hold->locks.events = events;
+	hold->locks.loop = loop;
+	if (locks_init(&hold->locks, signals, NULL) == 0)
 		acquire_and_print(hold);
 	loop_remove(loop, &hold->output);
-	locks_fini(&hold->locks, loop);
+	locks_fini(&hold->locks);
 	free(hold);
 	return ending_finish(events);
 }

@@ -54,25 +54,22 @@ configure(struct lock_config *configs, const struct opts *opts)
 }
 
 int
-locks_init(struct locks *locks, const struct opts *opts, struct loop *loop,
-    const struct events *events, struct signals *signals, struct guard *guard)
+locks_init(struct locks *locks, struct signals *signals, struct guard *guard)
 {
-	locks->opts = opts;
-	locks->loop = loop;
-	locks->events = events;
-	relay_init(&locks->relay, loop, signals, guard);
-	configure(locks->configs, opts);
-	if (set_init(&locks->set, loop, locks->configs, opts->key_count) == 0)
+	relay_init(&locks->relay, locks->loop, signals, guard);
+	configure(locks->configs, locks->opts);
+	if (set_init(&locks->set, locks->loop, locks->configs,
+		locks->opts->key_count) == 0)
 		return 0;
-	ending_add_text(events, ENDING_NO_LOCK, strerror(errno));
+	ending_add_text(locks->events, ENDING_NO_LOCK, strerror(errno));
 	return -1;
 }
 
 void
-locks_fini(struct locks *locks, struct loop *loop)
+locks_fini(struct locks *locks)
 {
-	relay_fini(&locks->relay, loop);
-	loop_timer_remove(loop, &locks->timer);
+	relay_fini(&locks->relay, locks->loop);
+	loop_timer_remove(locks->loop, &locks->timer);
 	set_fini(&locks->set);
 }
 

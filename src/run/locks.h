@@ -29,13 +29,15 @@ enum locks_state {
 };
 
 struct locks {
+	/* The caller sets these, and they must outlive the locks. */
+	const struct opts *opts;
+	const struct events *events;
+	struct loop *loop;
+
 	/* Facts, to be read only. */
 	enum locks_state state;
 	struct set set;
 	struct lock_config configs[OPTS_KEYS_MAX]; /* as opts->keys */
-	const struct opts *opts;
-	const struct events *events;
-	struct loop *loop;
 
 	struct observer observer;
 	struct relay relay;
@@ -44,12 +46,11 @@ struct locks {
 	bool hurried;		 /* see locks_is_hurried */
 };
 
-/* All must outlive the locks. guard: see relay_init. 0, or -1 when the ending
- * has been added. */
-int locks_init(struct locks *locks, const struct opts *opts, struct loop *loop,
-    const struct events *events, struct signals *signals, struct guard *guard);
-/* Also if they are all zero. */
-void locks_fini(struct locks *locks, struct loop *loop);
+/* guard: see relay_init. 0, or -1 when the ending has been added. */
+int locks_init(struct locks *locks, struct signals *signals,
+    struct guard *guard);
+/* Also without locks_init. */
+void locks_fini(struct locks *locks);
 
 void locks_emit(const struct locks *locks, struct event event);
 /* Ends the next turn of the loop at that time, or earlier. */

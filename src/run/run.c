@@ -410,16 +410,14 @@ find_command(struct run *run)
 
 /* Unless an ending comes up, the run can begin. */
 static void
-run_set_up(struct run *run, const struct opts *opts, struct loop *loop,
-    const struct events *events, struct signals *signals)
+run_set_up(struct run *run, struct signals *signals)
 {
 	run->watch = (struct job_watch){.locks = &run->locks,
 	    .guard = &run->guard,
 	    .child = &run->child};
-	if (guard_init(&run->guard, loop) == -1)
-		ending_add_unguarded(events, errno);
-	else if (locks_init(&run->locks, opts, loop, events, signals,
-		     &run->guard) == 0)
+	if (guard_init(&run->guard, run->locks.loop) == -1)
+		ending_add_unguarded(run->locks.events, errno);
+	else if (locks_init(&run->locks, signals, &run->guard) == 0)
 		find_command(run);
 }
 
@@ -471,7 +469,10 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	struct run *run = mem_alloc(sizeof(*run));
 	int status;
 
-	run_set_up(run, opts, loop, events, signals);
+	run->locks.opts = opts;
+	run->locks.events = events;
+	run->locks.loop = loop;
+	run_set_up(run, signals);
 	if (events->facts->ending == ENDING_NONE) {
 		if (opts->splay_ms != 0)
 			begin_splay(run);
@@ -485,7 +486,7 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 			guard_dismiss(&run->guard);
 	}
 	status = ending_finish(events);
-	locks_fini(&run->locks, loop);
+	locks_fini(&run->locks);
 	guard_fini(&run->guard);
 	child_fini(&run->child);
 	free(run);
