@@ -455,13 +455,15 @@ metrics_text_read(struct metrics *metrics, const char *label, char *text)
 	char *rest = text, *line;
 	int next = 0;
 
-	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL) {
-		damaged |= ended;
-		ended |= strcmp(line, END) == 0;
-		damaged |=
-		    !ended &&
-		    (*line == '#' ? !read_comment(metrics, line)
-				  : !read_sample(metrics, label, line, &next));
+	for (line = strsep(&rest, "\n"); rest != NULL;
+	     line = strsep(&rest, "\n")) {
+		bool is_end = strcmp(line, END) == 0;
+		bool is_read = *line == '#'
+				   ? is_end || read_comment(metrics, line)
+				   : read_sample(metrics, label, line, &next);
+
+		damaged |= ended || !is_read;
+		ended |= is_end;
 	}
 	return damaged || !ended || *line != '\0';
 }
