@@ -150,7 +150,7 @@ dies_with_guard() {
 	is_free
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "Linux 4.18: S5: all of the job is dead before the lease ends" {
 	own_server
 	on_old_kernels dies_before_lease

@@ -188,7 +188,7 @@ survives() {
 	((back < 1000))
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "L13: server unresponsive for 0.4 TTL, starting anywhere: nothing is lost" {
 	own_server
 	hold -t 2

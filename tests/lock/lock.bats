@@ -36,9 +36,20 @@ statuses() {
 
 # --- exclusion ----------------------------------------------------------------
 
+@test "S1: 100 at once: exact count, no overlap, nothing left" {
+	counts_exactly 1
+}
+
+# bats test_tags=extra
 @test "S1: 100 at once, 5 rounds: exact count, no overlap, nothing left" {
+	counts_exactly 5
+}
+
+# counts_exactly ROUNDS
+counts_exactly() {
+	local pid round
 	write_counting_job
-	for round in {1..5}; do
+	for ((round = 1; round <= $1; round++)); do
 		STARTED=()
 		for _ in {1..100}; do
 			start "$RLOCKRUN" -k "$KEY" sh ./counting
@@ -221,12 +232,18 @@ waits_for_ms() {
 }
 
 # bats test_tags=serial
+@test "L7: -w 250ms ends after 250 ms and leaves nothing" {
+	cli set "$KEY" plain
+	waits_for_ms 250ms
+	((took >= 240 && took <= 650))
+	[[ ! -e ran && $(keys_left) == "$KEY" ]]
+}
+
+# bats test_tags=serial,extra
 @test "L7: -w 3 ends after 3 s and leaves nothing" {
 	cli set "$KEY" plain
 	waits_for_ms 3
 	((took >= 2990 && took <= 3400))
-	waits_for_ms 250ms
-	((took >= 240 && took <= 650))
 	[[ ! -e ran && $(keys_left) == "$KEY" ]]
 }
 

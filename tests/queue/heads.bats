@@ -137,7 +137,7 @@ living_run_in_order() {
 	living_run_in_order "A B C D E"
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "the living between dead waiters run in the order in which they came" {
 	holds A
 	a=$PID

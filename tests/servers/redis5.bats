@@ -76,7 +76,7 @@ hand_over() {
 	(($(sed -n 3p gaps) < 10000))
 }
 
-# bats test_tags=serial
+# bats test_tags=serial,extra
 @test "S35: the head polls for the end of a lease, and nobody else does" {
 	holds A -t 3
 	enqueue B
