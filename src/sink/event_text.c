@@ -351,14 +351,11 @@ is_seen(const struct event_text *state)
 static void
 draw_wait(const struct event_text *state, const struct event *event)
 {
-	const struct wait_line line = {.name = event->name,
-	    .holder = event->holder,
-	    .waited_ms = event->ms,
-	    .left_ms = left_ms(state->opts, event->ms),
-	    .position = event->position};
+	struct event line = *event;
 	size_t columns = log_columns();
 	char text[TEXT_MAX];
 
+	line.left_ms = left_ms(state->opts, event->ms);
 	wait_line_format(&line, columns, text, sizeof(text));
 	log_progress(text, columns);
 }

@@ -62,21 +62,22 @@ describe_position(int64_t position, struct parts *parts)
 }
 
 static void
-describe_parts(const struct wait_line *line, struct parts *parts)
+describe_parts(const struct event *event, struct parts *parts)
 {
 	char age[32];
 
 	*parts = (struct parts){.pid = ""};
-	holder_put_in_words(line->holder, &parts->words);
-	if (holder_is_known(line->holder) && line->holder->state != HOLDER_HOLD)
+	holder_put_in_words(event->holder, &parts->words);
+	if (holder_is_known(event->holder) &&
+	    event->holder->state != HOLDER_HOLD)
 		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
-		    line->holder->pid);
-	holder_describe_age(line->waited_ms, age, sizeof(age));
+		    event->holder->pid);
+	holder_describe_age(event->ms, age, sizeof(age));
 	snprintf(parts->waited, sizeof(parts->waited), "waiting %s", age);
-	holder_describe_age(line->left_ms + SECOND_MS - 1, age, sizeof(age));
-	if (line->left_ms >= 0)
+	holder_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
+	if (event->left_ms >= 0)
 		snprintf(parts->left, sizeof(parts->left), "%s left", age);
-	describe_position(line->position, parts);
+	describe_position(event->position, parts);
 }
 
 /* "waiting 12s, 4m48s left, position 3 in the queue" */
@@ -139,17 +140,17 @@ shorter(size_t a, size_t b)
 
 /* Cuts name and holder to what is left of the columns, if that is enough. */
 static bool
-cut_names(const struct wait_line *line, struct parts *parts,
-    enum brevity brevity, size_t room)
+cut_names(const struct event *event, struct parts *parts, enum brevity brevity,
+    size_t room)
 {
 	const char *who = parts->words.who;
-	size_t name_columns = escape_columns(line->name, ESCAPE_QUOTED);
+	size_t name_columns = escape_columns(event->name, ESCAPE_QUOTED);
 	size_t who_columns = escape_columns(who, ESCAPE_TEXT);
 	bool good = brevity < BREVITY_AGE;
 	size_t name_min = shorter(name_columns, good ? NAME_GOOD : NAME_MIN);
 	size_t who_min = who_columns;
 
-	if (holder_is_known(line->holder)) /* a host */
+	if (holder_is_known(event->holder)) /* a host */
 		who_min = shorter(who_min, good ? WHO_GOOD : WHO_MIN);
 	if (brevity == BREVITY_NAME)
 		name_min = 0;
@@ -159,24 +160,24 @@ cut_names(const struct wait_line *line, struct parts *parts,
 	escape_shorten(who, ESCAPE_TEXT, who_columns, parts->who,
 	    sizeof(parts->who));
 	if (name_min > 0)
-		escape_shorten(line->name, ESCAPE_QUOTED, room - who_columns,
+		escape_shorten(event->name, ESCAPE_QUOTED, room - who_columns,
 		    parts->name, sizeof(parts->name));
 	return true;
 }
 
 void
-wait_line_format(const struct wait_line *line, size_t columns, char *text,
+wait_line_format(const struct event *event, size_t columns, char *text,
     size_t size)
 {
 	enum brevity brevity = BREVITY_NONE;
 	struct parts parts;
 	size_t used;
 
-	describe_parts(line, &parts);
+	describe_parts(event, &parts);
 	for (;; brevity++) {
 		put_together(&parts, brevity, text, size);
 		used = escape_columns(text, ESCAPE_TEXT);
-		if (cut_names(line, &parts, brevity,
+		if (cut_names(event, &parts, brevity,
 			columns > used ? columns - used : 0))
 			break;
 	}

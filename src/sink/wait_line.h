@@ -5,22 +5,13 @@
 #define WAIT_LINE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-#include "lock/holder.h"
+#include "run/event.h"
 
-struct wait_line {
-	const char *name; /* of the lock */
-	const struct holder *holder;
-	int64_t waited_ms;
-	int64_t left_ms;  /* -1: without -w */
-	int64_t position; /* in the queue, from 1; 0: none */
-};
-
-/* The line, in as many of these columns as it needs. Only if not even the
- * holder and the time fit, it is longer. size is at least 8; text is to be
- * escaped. */
-void wait_line_format(const struct wait_line *line, size_t columns, char *text,
+/* The line for an EVENT_WAITING, whose left_ms is what is left of -w or -1, in
+ * as many of these columns as it needs. Only if not even the holder and the
+ * time fit, it is longer. size is at least 8; text is to be escaped. */
+void wait_line_format(const struct event *event, size_t columns, char *text,
     size_t size);
 
 #endif

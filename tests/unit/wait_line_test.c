@@ -24,18 +24,18 @@ holder_of(enum holder_state state)
 	    .user = "deploy"};
 }
 
-static struct wait_line
+static struct event
 line_of(const struct holder *holder)
 {
-	return (struct wait_line){.name = "job:sync",
+	return (struct event){.name = "job:sync",
 	    .holder = holder,
-	    .waited_ms = 12000,
+	    .ms = 12000,
 	    .left_ms = 288000,
 	    .position = 3};
 }
 
 static const char *
-line_at(const struct wait_line *line, size_t columns)
+line_at(const struct event *line, size_t columns)
 {
 	static char text[4096];
 
@@ -49,7 +49,7 @@ static void
 test_widths(void)
 {
 	struct holder holder = holder_of(HOLDER_KNOWN);
-	struct wait_line line = line_of(&holder);
+	struct event line = line_of(&holder);
 	const char *text = line_at(&line, 199);
 	const char *end =
 	    ", 3m12s ago; waiting 12s, 4m48s left, position 3 in the queue";
@@ -80,7 +80,7 @@ static void
 test_missing_facts(void)
 {
 	struct holder holder = holder_of(HOLDER_KNOWN);
-	struct wait_line line = line_of(&holder);
+	struct event line = line_of(&holder);
 
 	line.left_ms = -1;
 	is_text(line_at(&line, 39), "\"job:sync\": web-3; waiting 12s, 3rd",
@@ -104,7 +104,7 @@ static void
 test_long_names(void)
 {
 	struct holder holder = holder_of(HOLDER_KNOWN);
-	struct wait_line line = line_of(&holder);
+	struct event line = line_of(&holder);
 
 	line.name = LONG_NAME;
 	is_text(line_at(&line, 79),
@@ -143,7 +143,7 @@ static void
 test_states(void)
 {
 	struct holder holder = holder_of(HOLDER_ENDED);
-	struct wait_line line = line_of(&holder);
+	struct event line = line_of(&holder);
 
 	is_text(line_at(&line, 59),
 	    "\"job:sync\": kept for 18s by web-3; 4m48s left, 3rd", "kept");
@@ -187,7 +187,7 @@ test_states(void)
 /* --- never too wide ------------------------------------------------------ */
 
 static bool
-fits_from(const struct wait_line *line, size_t narrowest)
+fits_from(const struct event *line, size_t narrowest)
 {
 	for (size_t columns = 0; columns < COLUMNS_MAX; columns++) {
 		const char *text = line_at(line, columns);
@@ -214,7 +214,7 @@ test_all_widths(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		for (size_t j = 0; j < sizeof(hosts) / sizeof(*hosts); j++) {
 			struct holder holder = holder_of(HOLDER_KNOWN);
-			struct wait_line line = line_of(&holder);
+			struct event line = line_of(&holder);
 
 			line.name = names[i];
 			snprintf(holder.host, sizeof(holder.host), "%s",
@@ -222,7 +222,7 @@ test_all_widths(void)
 			snprintf(holder.label, sizeof(holder.label),
 			    "\u591c\u9593 \x1b[31m");
 			ok(fits_from(&line, 20), "name %zu, host %zu", i, j);
-			line.waited_ms = line.left_ms = 360000000000;
+			line.ms = line.left_ms = 360000000000;
 			line.position = 1000000;
 			ok(fits_from(&line, 24), "name %zu, host %zu, for long",
 			    i, j);
