@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lock/token.h"
 #include "run/event.h"
 
 /* As much of a token as others may see. */
@@ -15,7 +14,7 @@ enum { FACTS_TOKEN_SHOWN = 8, FACTS_SERVER_MAX = 512 };
 
 /* Texts are empty if they are unknown. */
 struct facts_lock {
-	char token[TOKEN_SIZE];
+	char token[FACTS_TOKEN_SHOWN + 1]; /* its beginning */
 	char fence[24];
 	char server[FACTS_SERVER_MAX]; /* without password */
 };

@@ -60,7 +60,7 @@ hook_put_ms(FILE *out, const char *name, int64_t ms)
 /* One a line; nothing if none is known. */
 static void
 hook_put_of_locks(FILE *out, const struct facts *facts, const char *name,
-    size_t offset, int length)
+    size_t offset)
 {
 	bool any = false;
 
@@ -68,7 +68,7 @@ hook_put_of_locks(FILE *out, const struct facts *facts, const char *name,
 		any = any || ((const char *)&facts->locks[i])[offset] != '\0';
 	fprintf(out, "RLOCKRUN_%s=", name);
 	for (size_t i = 0; any && i < facts->opts->key_count; i++)
-		fprintf(out, "%s%.*s", i > 0 ? "\n" : "", length,
+		fprintf(out, "%s%s", i > 0 ? "\n" : "",
 		    (const char *)&facts->locks[i] + offset);
 	putc('\0', out);
 }
@@ -86,11 +86,11 @@ hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 
 	hook_put(out, "KEY", facts->opts->names);
 	hook_put_of_locks(out, facts, "SHORT_TOKEN",
-	    offsetof(struct facts_lock, token), FACTS_TOKEN_SHOWN);
+	    offsetof(struct facts_lock, token));
 	hook_put_of_locks(out, facts, "FENCE",
-	    offsetof(struct facts_lock, fence), sizeof(facts->locks[0].fence));
+	    offsetof(struct facts_lock, fence));
 	hook_put_of_locks(out, facts, "SERVER",
-	    offsetof(struct facts_lock, server), FACTS_SERVER_MAX);
+	    offsetof(struct facts_lock, server));
 	hook_put(out, "LABEL", facts->opts->label);
 	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
 	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));

@@ -148,7 +148,6 @@ put_json_lock(const struct json_line *json)
 	const struct facts_lock *lock =
 	    facts_find(facts, name_of_lock(opts, json->event));
 	const char *server = json->event->server;
-	char token[FACTS_TOKEN_SHOWN + 1] = "";
 
 	if (server == NULL && lock != NULL && *lock->server != '\0')
 		server = lock->server;
@@ -158,8 +157,7 @@ put_json_lock(const struct json_line *json)
 	put_json_text(json, "server", server);
 	if (lock == NULL)
 		return;
-	snprintf(token, sizeof(token), "%.*s", FACTS_TOKEN_SHOWN, lock->token);
-	put_json_text(json, "token", token);
+	put_json_text(json, "token", lock->token);
 	put_json_number(json, "fence", lock->fence);
 }
 
