@@ -42,26 +42,6 @@ ending_add_text(const struct events *events, enum ending_reason reason,
 }
 
 void
-ending_add_lock(const struct events *events, enum ending_reason reason,
-    const struct lock *lock, enum event_then then)
-{
-	struct event event = {.name = lock->config->name,
-	    .why = lock->error,
-	    .then = then};
-
-	ending_add(events, reason, event);
-}
-
-bool
-ending_add_signal(const struct events *events, int signo)
-{
-	if (signo != 0)
-		ending_add(events, ENDING_SIGNAL,
-		    (struct event){.status = -signo});
-	return signo != 0;
-}
-
-void
 ending_add_unguarded(const struct events *events, int error)
 {
 	const char *why =

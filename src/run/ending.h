@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 
-#include "lock/lock.h"
 #include "options/opts.h"
 #include "run/events.h"
 
@@ -16,11 +15,6 @@ void ending_add(const struct events *events, enum ending_reason reason,
 /* The same with a text only, which may be NULL, */
 void ending_add_text(const struct events *events, enum ending_reason reason,
     const char *why);
-/* with what went wrong with that lock, */
-void ending_add_lock(const struct events *events, enum ending_reason reason,
-    const struct lock *lock, enum event_then then);
-/* a signal, if it is not 0: returns whether it was added, */
-bool ending_add_signal(const struct events *events, int signo);
 /* or that the job cannot be guarded: errno of guard_init or of job.h, or 0. */
 void ending_add_unguarded(const struct events *events, int error);
 

@@ -92,7 +92,7 @@ hold_step_acquire(struct hold *hold)
 	if (locks->state == LOCKS_HELD)
 		hold_on_held(hold);
 	if (locks->state == LOCKS_UNAVAILABLE)
-		locks_add_unavailable(locks);
+		locks_add_ending(locks, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
 	if (locks->state == LOCKS_UNAVAILABLE || locks->state == LOCKS_FAILED)
 		hold->state = HOLD_DONE;
 }
@@ -116,12 +116,13 @@ must_release(struct hold *hold, int64_t until)
 	bool late = clock_now() >= until;
 
 	observer_watch_lease(&locks->observer);
-	if (!ending_add_signal(locks->events, relay_obey(&locks->relay))) {
+	if (!locks_obey(locks)) {
 		if (set->state == LOCK_LOST)
-			ending_add_lock(locks->events, ENDING_LOST, set->about,
+			locks_add_ending(locks, ENDING_LOST,
 			    EVENT_THEN_NOTHING);
 		else if (late && hold->state == HOLD_LENGTHEN)
-			locks_add_unavailable(locks);
+			locks_add_ending(locks, ENDING_UNAVAILABLE,
+			    EVENT_THEN_NOTHING);
 		else if (late)
 			ending_add_text(locks->events, ENDING_LEASE_OVER, NULL);
 	}

@@ -18,14 +18,6 @@ enum {
 	    5000, /* processes that outlive KILL are given up then */
 };
 
-static void
-add_lock_ending(struct job_watch *watch, enum ending_reason reason,
-    enum event_then then)
-{
-	ending_add_lock(watch->locks->events, reason, watch->locks->set.about,
-	    then);
-}
-
 static bool
 job_watch_has_lost(const struct job_watch *watch)
 {
@@ -147,7 +139,7 @@ job_watch_finish(struct job_watch *watch)
 	report_end(watch);
 	watch->state = JOB_WATCH_OVER;
 	if (!job_watch_has_lost(watch) && is_late(watch))
-		add_lock_ending(watch, ENDING_JOB_LATE,
+		locks_add_ending(watch->locks, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED
 					   : EVENT_THEN_NOTHING);
 	else if (ending == ENDING_NONE && job->exec_error != 0)
@@ -178,10 +170,11 @@ job_watch_on_lost(struct job_watch *watch)
 		return;
 	watch->warn_at = CLOCK_NEVER;
 	if (watch->locks->opts->lost_warn) {
-		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_CONTINUES);
+		locks_add_ending(watch->locks, ENDING_LOST,
+		    EVENT_THEN_CONTINUES);
 		return;
 	}
-	add_lock_ending(watch, ENDING_LOST, EVENT_THEN_STOPPED);
+	locks_add_ending(watch->locks, ENDING_LOST, EVENT_THEN_STOPPED);
 	begin_stop(watch,
 	    clock_min(watch->locks->set.valid_until, clock_now() + grace_ms));
 }
@@ -203,7 +196,7 @@ on_lease_ending(struct job_watch *watch)
 	if (now < watch->last_chance_at)
 		return watch->last_chance_at;
 	/* A renewal that comes yet keeps the lock, but not the job. */
-	add_lock_ending(watch, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
+	locks_add_ending(watch->locks, ENDING_NOT_RENEWED, EVENT_THEN_STOPPED);
 	begin_stop(watch, kill_at(watch));
 	return CLOCK_NEVER;
 }
@@ -259,7 +252,8 @@ on_killed(struct job_watch *watch)
 	if (job->gone_at >= watch->killed_at)
 		add_overrun(watch, EVENT_THEN_KILLED);
 	else if (job->state == JOB_KILLED)
-		add_lock_ending(watch, ENDING_LEASE_OVER, EVENT_THEN_KILLED);
+		locks_add_ending(watch->locks, ENDING_LEASE_OVER,
+		    EVENT_THEN_KILLED);
 	job_watch_finish(watch);
 }
 
@@ -358,7 +352,7 @@ step_stopping(struct job_watch *watch)
 		return CLOCK_NEVER;
 	}
 	if (watch->locks->set.state == LOCK_LOST && !job_watch_has_lost(watch))
-		add_lock_ending(watch, ENDING_LOST, EVENT_THEN_NOTHING);
+		locks_add_ending(watch->locks, ENDING_LOST, EVENT_THEN_NOTHING);
 	guard_set_deadline(watch->guard, deadline);
 	return watch_guard(watch, deadline);
 }

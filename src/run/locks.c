@@ -96,13 +96,29 @@ locks_turn(struct locks *locks)
 	return false;
 }
 
+bool
+locks_obey(struct locks *locks)
+{
+	int signo = relay_obey(&locks->relay);
+
+	if (signo != 0)
+		ending_add(locks->events, ENDING_SIGNAL,
+		    (struct event){.status = -signo});
+	return signo != 0;
+}
+
 /* --- why it has failed -------------------------------------------------- */
 
 void
-locks_add_unavailable(const struct locks *locks)
+locks_add_ending(const struct locks *locks, enum ending_reason reason,
+    enum event_then then)
 {
-	ending_add_lock(locks->events, ENDING_UNAVAILABLE, locks->set.about,
-	    EVENT_THEN_NOTHING);
+	const struct lock *lock = locks->set.about;
+
+	ending_add(locks->events, reason,
+	    (struct event){.name = lock->config->name,
+		.why = lock->error,
+		.then = then});
 }
 
 static void
@@ -174,7 +190,7 @@ step_trying(struct locks *locks)
 {
 	const struct set *set = &locks->set;
 
-	if (ending_add_signal(locks->events, relay_obey(&locks->relay))) {
+	if (locks_obey(locks)) {
 		locks_cancel(locks);
 	} else if (set->state == LOCK_HELD) {
 		locks->state = LOCKS_HELD;

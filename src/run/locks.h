@@ -69,11 +69,15 @@ void locks_step(struct locks *locks);
  * the reason is that no server has replied. */
 void locks_cancel(struct locks *locks);
 
+/* While no job exists: see relay_obey. Whether a signal has ended the run. */
+bool locks_obey(struct locks *locks);
+
 /* While they are released or confirmed: whether a signal has ended the wait for
  * servers that are silent. It is kept until the servers are found to be. */
 bool locks_is_hurried(struct locks *locks);
 
-/* Adds the ending of UNAVAILABLE. */
-void locks_add_unavailable(const struct locks *locks);
+/* Adds an ending, with what went wrong with the lock that the set is about. */
+void locks_add_ending(const struct locks *locks, enum ending_reason reason,
+    enum event_then then);
 
 #endif

@@ -180,7 +180,7 @@ on_unavailable(struct run *run)
 		run_start_job(run);
 		return;
 	}
-	locks_add_unavailable(&run->locks);
+	locks_add_ending(&run->locks, ENDING_UNAVAILABLE, EVENT_THEN_NOTHING);
 	run->state = RUN_DONE;
 }
 
@@ -188,7 +188,7 @@ on_unavailable(struct run *run)
 static void
 run_step_splay(struct run *run)
 {
-	if (ending_add_signal(run->locks.events, relay_obey(&run->locks.relay)))
+	if (locks_obey(&run->locks))
 		run->state = RUN_DONE;
 	else if (clock_now() >= run->splay_until)
 		run_begin(run);
@@ -263,13 +263,6 @@ run_release(struct run *run)
 }
 
 static void
-add_taken(struct run *run)
-{
-	ending_add_lock(run->locks.events, ENDING_TAKEN, run->locks.set.about,
-	    EVENT_THEN_NOTHING);
-}
-
-static void
 run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->locks.set;
@@ -277,7 +270,7 @@ run_step_confirm(struct run *run)
 	bool over = clock_now() >= until;
 
 	if (set->state == LOCK_LOST)
-		add_taken(run);
+		locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	if (set->state == LOCK_LOST || set->confirmed || over ||
 	    locks_is_hurried(&run->locks))
 		run_release(run);
@@ -289,7 +282,7 @@ run_step_confirm(struct run *run)
 static void
 on_taken(struct run *run)
 {
-	add_taken(run);
+	locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
 	set_correct(&run->locks.set, exit_status(run));
 	if (run->locks.set.state == LOCK_RELEASING)
 		run->state = RUN_RELEASE;
