@@ -8,17 +8,19 @@
 	}
 /* The reasons to end that have a message. */
 #define SKIP(word, outcome, message) \
-	ROW(word, BUSY, message, OUTCOME_##outcome, EXITCODE_BUSY)
+	ROW(word, BUSY, message, EVENT_OUTCOME_##outcome, EXITCODE_BUSY)
 #define FAILURE(word, status, message) \
-	ROW(word, ERROR, message, OUTCOME_FAILURE, status)
+	ROW(word, ERROR, message, EVENT_OUTCOME_FAILURE, status)
 #define LOSS(word, message) \
-	ROW(word, ERROR, message, OUTCOME_LOST, EXITCODE_LOST)
+	ROW(word, ERROR, message, EVENT_OUTCOME_LOST, EXITCODE_LOST)
 
 /* clang-format off */
 const struct event_row event_rows[EVENT_COUNT] = {
-	[ENDING_NONE] = ROW("none", NONE, "", OUTCOME_SUCCESS, EXITCODE_OK),
-	[ENDING_JOB] = ROW("job_ended", NONE, "", OUTCOME_SUCCESS, ENDING_OWN_STATUS),
-	[ENDING_SIGNAL] = ROW("signal", NONE, "", OUTCOME_FAILURE, ENDING_OWN_STATUS),
+	[ENDING_NONE] = ROW("none", NONE, "", EVENT_OUTCOME_SUCCESS, EXITCODE_OK),
+	[ENDING_JOB] = ROW("job_ended", NONE, "", EVENT_OUTCOME_SUCCESS,
+	    ENDING_OWN_STATUS),
+	[ENDING_SIGNAL] = ROW("signal", NONE, "", EVENT_OUTCOME_FAILURE,
+	    ENDING_OWN_STATUS),
 	[ENDING_NOT_DUE] = SKIP("not_due", NOT_DUE, "{name} {why}"),
 	[ENDING_BUSY] = SKIP("busy", BUSY, "{name} {holder}"),
 	[ENDING_QUEUE_FULL] = SKIP("queue_full", BUSY,
@@ -207,7 +209,7 @@ event_outcome(const struct event *event)
 {
 	enum event_outcome outcome = event_rows[event->ending].outcome;
 
-	return outcome == OUTCOME_SUCCESS && event->status != 0
-		   ? OUTCOME_FAILURE
+	return outcome == EVENT_OUTCOME_SUCCESS && event->status != 0
+		   ? EVENT_OUTCOME_FAILURE
 		   : outcome;
 }

@@ -129,12 +129,12 @@ enum level {
 
 /* What a run that ends for that reason has come to. */
 enum event_outcome {
-	OUTCOME_FAILURE,
-	OUTCOME_SUCCESS, /* if its status is 0 */
-	OUTCOME_BUSY,	 /* nothing was wrong, but the lock was held */
-	OUTCOME_NOT_DUE, /* --once-per: nor was anything wrong */
-	OUTCOME_LOST,	 /* the lock, under the job */
-	OUTCOME_COUNT,
+	EVENT_OUTCOME_FAILURE,
+	EVENT_OUTCOME_SUCCESS, /* if its status is 0 */
+	EVENT_OUTCOME_BUSY,    /* nothing was wrong, but the lock was held */
+	EVENT_OUTCOME_NOT_DUE, /* --once-per: nor was anything wrong */
+	EVENT_OUTCOME_LOST,    /* the lock, under the job */
+	EVENT_OUTCOME_COUNT,
 };
 
 /* What is to be known of a kind of event, or of a reason to end. Sinks render

@@ -56,7 +56,7 @@ note_time(int64_t *at)
 bool
 facts_say_lost(const struct facts *facts)
 {
-	return event_rows[facts->ending].outcome == OUTCOME_LOST;
+	return event_rows[facts->ending].outcome == EVENT_OUTCOME_LOST;
 }
 
 /* Once a lock is lost, that reason stays. */

@@ -1,6 +1,6 @@
-/* What a run has come to so far, gathered from its events: for sinks that give
- * their readers all of it with each event. Times are those of clock_now, and 0
- * while they have not come. */
+/* What a run has come to so far, gathered from its events: for the run itself,
+ * and for sinks that give their readers all of it with each event. Times are
+ * those of clock_now, and 0 while they have not come. */
 #ifndef FACTS_H
 #define FACTS_H
 
@@ -39,6 +39,7 @@ void facts_fini(struct facts *facts);
 
 void facts_take(struct facts *facts, const struct event *event);
 
+/* The reason is the loss of a lock. */
 bool facts_say_lost(const struct facts *facts);
 
 /* The lock of that name, or NULL. */

@@ -181,11 +181,11 @@ on_ending(struct event_hook *state, const struct event *event)
 {
 	enum event_outcome outcome = event_outcome(event);
 
-	if (outcome == OUTCOME_BUSY)
+	if (outcome == EVENT_OUTCOME_BUSY)
 		run_hook(state, "busy", NULL, event);
 	if (event->ending != state->facts->ending)
 		return;
-	if (outcome == OUTCOME_LOST)
+	if (outcome == EVENT_OUTCOME_LOST)
 		run_hook(state, "lost", NULL, event);
 	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
@@ -206,7 +206,7 @@ on_ended(struct event_hook *state, const struct event *event)
 	if (state->acquired > 0 && facts->freed_at != 0 &&
 	    !facts_say_lost(facts))
 		run_hook(state, "released", state->said, event);
-	if (event_outcome(event) == OUTCOME_FAILURE)
+	if (event_outcome(event) == EVENT_OUTCOME_FAILURE)
 		run_hook(state, "failed", state->reason, event);
 }
 

@@ -252,7 +252,8 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
     const struct event *event)
 {
 	enum event_outcome outcome = event_outcome(event);
-	bool failed = event->ending == ENDING_JOB && outcome == OUTCOME_FAILURE;
+	bool failed =
+	    event->ending == ENDING_JOB && outcome == EVENT_OUTCOME_FAILURE;
 	int64_t held_ms = facts_held_ms(sink->facts);
 	int64_t *values = changes->values;
 
@@ -261,11 +262,11 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 		values[METRICS_HOLD_COUNT]++;
 	}
 	changes->ended[failed ? METRICS_JOB_FAILED : (int)event->ending]++;
-	if (outcome == OUTCOME_BUSY || outcome == OUTCOME_NOT_DUE)
+	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_NOT_DUE)
 		return;
 	values[METRICS_LAST_END] = clock_epoch();
 	values[METRICS_LAST_STATUS] = event_shell_status(event->status);
-	if (outcome == OUTCOME_SUCCESS)
+	if (outcome == EVENT_OUTCOME_SUCCESS)
 		values[METRICS_LAST_SUCCESS] = values[METRICS_LAST_END];
 }
 
@@ -312,8 +313,8 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 		values[METRICS_RENEWAL_FAILURES]++;
 		break;
 	case EVENT_ENDING:
-		if (event_outcome(event) == OUTCOME_LOST && sink->run.holds &&
-		    !lock->lost)
+		if (event_outcome(event) == EVENT_OUTCOME_LOST &&
+		    sink->run.holds && !lock->lost)
 			count_loss(lock);
 		break;
 	case EVENT_ENDED:
@@ -362,7 +363,7 @@ metrics_on_event(void *arg, const struct event *event)
 		write_in(sink, 0);
 		break;
 	case EVENT_ENDING:
-		if (event_outcome(event) == OUTCOME_LOST)
+		if (event_outcome(event) == EVENT_OUTCOME_LOST)
 			metrics_on_lost(sink);
 		break;
 	case EVENT_UNLOCKED:

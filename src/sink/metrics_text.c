@@ -193,15 +193,15 @@ put_value(struct text *text, const struct row *row, int64_t value,
 static const char *
 outcome_of(int reason)
 {
-	static const char words[OUTCOME_COUNT][12] = {
-	    [OUTCOME_FAILURE] = "failure",
-	    [OUTCOME_SUCCESS] = "success",
-	    [OUTCOME_BUSY] = "skipped",
-	    [OUTCOME_NOT_DUE] = "skipped",
-	    [OUTCOME_LOST] = "lost",
+	static const char words[EVENT_OUTCOME_COUNT][12] = {
+	    [EVENT_OUTCOME_FAILURE] = "failure",
+	    [EVENT_OUTCOME_SUCCESS] = "success",
+	    [EVENT_OUTCOME_BUSY] = "skipped",
+	    [EVENT_OUTCOME_NOT_DUE] = "skipped",
+	    [EVENT_OUTCOME_LOST] = "lost",
 	};
 
-	return words[reason == METRICS_JOB_FAILED ? OUTCOME_FAILURE
+	return words[reason == METRICS_JOB_FAILED ? EVENT_OUTCOME_FAILURE
 						  : event_rows[reason].outcome];
 }
 

@@ -550,7 +550,7 @@ test_ending_rows(void)
 {
 	for (int reason = 0; reason < ENDING_COUNT; reason++) {
 		const struct event_row *row = &event_rows[reason];
-		ok((row->outcome == OUTCOME_LOST) ==
+		ok((row->outcome == EVENT_OUTCOME_LOST) ==
 			(row->status == EXITCODE_LOST),
 		    "status of ending %d", reason);
 		for (int other = 0; other < reason; other++)
@@ -582,12 +582,15 @@ test_outcomes(void)
 {
 	struct event event = {.type = EVENT_ENDED, .ending = ENDING_JOB};
 
-	is_int(event_outcome(&event), OUTCOME_SUCCESS, "a job with status 0");
+	is_int(event_outcome(&event), EVENT_OUTCOME_SUCCESS,
+	    "a job with status 0");
 	event.status = -9;
-	is_int(event_outcome(&event), OUTCOME_FAILURE, "one that was killed");
+	is_int(event_outcome(&event), EVENT_OUTCOME_FAILURE,
+	    "one that was killed");
 	event.ending = ENDING_WAIT_OVER;
 	event.status = 3;
-	is_int(event_outcome(&event), OUTCOME_BUSY, "a wait that is over");
+	is_int(event_outcome(&event), EVENT_OUTCOME_BUSY,
+	    "a wait that is over");
 	is_int(event_shell_status(-9), 137, "a signal as a shell shows it");
 	is_int(event_shell_status(3), 3, "a status as it is");
 }
