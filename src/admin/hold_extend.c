@@ -1,6 +1,7 @@
 #include "admin/hold_extend.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/exitcode.h"
@@ -11,8 +12,13 @@ static int
 read_renewed(void *arg, const struct value *value)
 {
 	bool *ours = arg;
+	struct answer *answer = answer_renew(value);
 
-	return answer_renew(ours, value) ? 0 : -1;
+	if (answer == NULL)
+		return -1;
+	*ours = answer->outcome == ANSWER_RENEWED;
+	free(answer);
+	return 0;
 }
 
 static int

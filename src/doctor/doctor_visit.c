@@ -50,7 +50,7 @@ on_reply(void *arg, const struct reply *reply)
 		question->outcome = DOCTOR_FAILED;
 	} else {
 		question->outcome = DOCTOR_ANSWERED;
-		question->value = reply_take_value(reply);
+		question->value = reply_take(reply).value;
 		return;
 	}
 	question->error = mem_strdup(error);

@@ -207,7 +207,7 @@ notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 }
 
 static void
-on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
+on_busy(struct lock *lock, const struct answer *answer, bool partial)
 {
 	bool wait = lock->config->wait;
 
@@ -230,7 +230,7 @@ on_busy(struct lock *lock, const struct answer_try *answer, bool partial)
 
 /* Another run has succeeded not long ago. */
 static void
-on_not_due(struct lock *lock, const struct answer_try *answer)
+on_not_due(struct lock *lock, const struct answer *answer)
 {
 	char at[32], age[32];
 
@@ -246,8 +246,7 @@ on_not_due(struct lock *lock, const struct answer_try *answer)
  * lock is free, or more waiters to be notified: the same try goes on with that.
  */
 static void
-on_unfinished(struct lock *lock, const struct answer_try *answer,
-    const char *label)
+on_unfinished(struct lock *lock, const struct answer *answer, const char *label)
 {
 	int64_t silent_since = lock->try.silent_since;
 
@@ -264,7 +263,7 @@ on_unfinished(struct lock *lock, const struct answer_try *answer,
 /* A grant that arrives so late that little is left of it is asked for again:
  * the own token is granted anew. */
 static void
-on_granted(struct lock *lock, const struct answer_try *answer,
+on_granted(struct lock *lock, const struct answer *answer,
     const struct reply *reply)
 {
 	int64_t sent_at = reply->sent_at;
@@ -344,7 +343,7 @@ send_first(struct lock *lock)
 }
 
 static void
-on_answer(struct lock *lock, const struct answer_try *answer,
+on_answer(struct lock *lock, const struct answer *answer,
     const struct reply *reply)
 {
 	switch (answer->outcome) {
@@ -365,7 +364,7 @@ on_answer(struct lock *lock, const struct answer_try *answer,
 		claim_forget_outer(&lock->claim);
 		send_first(lock);
 		break;
-	case ANSWER_OTHER_KIND:
+	default: /* ANSWER_OTHER_KIND */
 		fail(lock, LOCK_OTHER_KIND);
 		break;
 	}
@@ -376,16 +375,12 @@ on_tried(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	struct answer_try answer;
-	bool answered, granted, busy;
+	const struct answer *answer = reply->answer;
+	bool granted = answer != NULL && answer->outcome == ANSWER_GRANTED;
+	bool busy = answer != NULL && answer->outcome == ANSWER_BUSY;
 
 	if (lock->state != LOCK_ACQUIRING)
 		return;
-	answered = lock->claim.outer != NULL
-		       ? answer_join(&answer, reply->value)
-		       : answer_acquire(&answer, reply->value);
-	granted = answered && answer.outcome == ANSWER_GRANTED;
-	busy = answered && answer.outcome == ANSWER_BUSY;
 	lock->command = LOCK_NONE_OUT;
 	/* A try that is busy and does not wait has time to undo its grants. */
 	if (reply->partial && refused)
@@ -394,10 +389,10 @@ on_tried(void *arg, const struct reply *reply)
 		 !withdraw(lock))
 		return;
 	lock->grant_unknown = lock->grant_unknown || granted ||
-			      (refused && busy && answer.position != -1);
+			      (refused && busy && answer->position != -1);
 	/* Fencing numbers of different majorities cannot be compared. */
-	if (answered && quorum_is_one(lock->quorum))
-		snprintf(lock->fence, sizeof(lock->fence), "%s", answer.fence);
+	if (answer != NULL && quorum_is_one(lock->quorum))
+		snprintf(lock->fence, sizeof(lock->fence), "%s", answer->fence);
 	if (refused && (granted || reply_judge(REPLY_ACQUIRING, reply->error) !=
 				       REPLY_RETRY)) {
 		/* The script may have run all the same, as an open default user
@@ -407,8 +402,8 @@ on_tried(void *arg, const struct reply *reply)
 		release_at_once(lock);
 	} else if (reply->error != NULL) {
 		on_error(lock, reply);
-	} else if (answered) {
-		on_answer(lock, &answer, reply);
+	} else if (answer != NULL) {
+		on_answer(lock, answer, reply);
 	} else {
 		on_silence(lock, reply);
 	}

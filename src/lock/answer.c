@@ -1,6 +1,7 @@
 #include "lock/answer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -124,10 +125,31 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 	}
 }
 
+static struct answer
+no_answer(void)
+{
+	return (struct answer){.head = "",
+	    .fence = "",
+	    .uncounted = "",
+	    .host = "",
+	    .behind = ""};
+}
+
+static struct answer *
+copy_if_done(const struct cursor *cursor, const struct answer *read)
+{
+	struct answer *answer =
+	    is_done(cursor) ? malloc(sizeof(*answer)) : NULL;
+
+	if (answer != NULL)
+		*answer = *read;
+	return answer;
+}
+
 /* --- acquire, join ---------------------------------------------------- */
 
 static void
-take_grant(struct cursor *cursor, struct answer_try *answer)
+take_grant(struct cursor *cursor, struct answer *answer)
 {
 	answer->outcome = ANSWER_GRANTED;
 	answer->fence = take_number(cursor, LIMIT_EXACT);
@@ -138,7 +160,7 @@ take_grant(struct cursor *cursor, struct answer_try *answer)
 }
 
 static void
-take_not_due(struct cursor *cursor, struct answer_try *answer)
+take_not_due(struct cursor *cursor, struct answer *answer)
 {
 	answer->outcome = ANSWER_NOT_DUE;
 	answer->ago_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
@@ -180,7 +202,7 @@ take_names(struct cursor *cursor, struct holder *holder)
 }
 
 static void
-take_busy(struct cursor *cursor, struct answer_try *answer)
+take_busy(struct cursor *cursor, struct answer *answer)
 {
 	struct holder *holder = &answer->holder;
 
@@ -202,71 +224,85 @@ take_busy(struct cursor *cursor, struct answer_try *answer)
 	take_waiters(cursor, &answer->to_notify);
 }
 
-bool
-answer_acquire(struct answer_try *answer, const struct value *reply)
+void *
+answer_acquire(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
-	int64_t code;
+	struct answer answer = no_answer();
+	int64_t code = take_integer(&cursor, -1, 2);
 
-	*answer = (struct answer_try){.fence = "",
-	    .head = "",
-	    .uncounted = "",
-	    .host = ""};
-	code = take_integer(&cursor, -1, 2);
 	if (code == 1)
-		take_grant(&cursor, answer);
+		take_grant(&cursor, &answer);
 	else if (code == 2)
-		take_not_due(&cursor, answer);
+		take_not_due(&cursor, &answer);
 	else
-		take_busy(&cursor, answer);
+		take_busy(&cursor, &answer);
 	if (code == -1)
-		answer->outcome = ANSWER_UNFINISHED;
-	return is_done(&cursor);
+		answer.outcome = ANSWER_UNFINISHED;
+	return copy_if_done(&cursor, &answer);
 }
 
-bool
-answer_join(struct answer_try *answer, const struct value *reply)
+void *
+answer_join(const struct value *reply)
 {
 	static const enum answer_outcome outcomes[] = {ANSWER_NOT_HELD,
 	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
 	struct cursor cursor = read_array(reply);
+	struct answer answer = no_answer();
 
-	*answer = (struct answer_try){.fence = "",
-	    .head = "",
-	    .uncounted = "",
-	    .host = ""};
-	answer->outcome = outcomes[take_integer(&cursor, 0, 2)];
-	if (answer->outcome == ANSWER_GRANTED) {
-		answer->fence = take_number(&cursor, LIMIT_EXACT);
-		answer->uncounted = take_text(&cursor, SIZE_MAX);
+	answer.outcome = outcomes[take_integer(&cursor, 0, 2)];
+	if (answer.outcome == ANSWER_GRANTED) {
+		answer.fence = take_number(&cursor, LIMIT_EXACT);
+		answer.uncounted = take_text(&cursor, SIZE_MAX);
 	}
-	return is_done(&cursor);
+	return copy_if_done(&cursor, &answer);
 }
 
 /* --- renew, release --------------------------------------------------- */
 
-bool
-answer_renew(bool *held, const struct value *reply)
+void *
+answer_renew(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
+	struct answer answer = no_answer();
 
-	*held = take_flag(&cursor);
-	return is_done(&cursor);
+	answer.outcome = take_flag(&cursor) ? ANSWER_RENEWED : ANSWER_NOT_OURS;
+	return copy_if_done(&cursor, &answer);
 }
 
-bool
-answer_release(struct answer_release *answer, const struct value *reply)
+void *
+answer_release(const struct value *reply)
 {
-	static const enum answer_released hows[] = {ANSWER_NOT_OURS,
+	static const enum answer_outcome outcomes[] = {ANSWER_NOT_OURS,
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
 	struct cursor cursor = read_array(reply);
+	struct answer answer = no_answer();
 
-	answer->how = hows[take_integer(&cursor, 0, 3)];
-	answer->unfinished = take_flag(&cursor);
-	answer->kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
-	answer->behind = take_waiter(&cursor);
-	take_waiters(&cursor, &answer->to_notify);
-	return is_done(&cursor);
+	answer.outcome = outcomes[take_integer(&cursor, 0, 3)];
+	answer.unfinished = take_flag(&cursor);
+	answer.kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
+	answer.behind = take_waiter(&cursor);
+	take_waiters(&cursor, &answer.to_notify);
+	return copy_if_done(&cursor, &answer);
+}
+
+enum answer_vote
+answer_vote(const struct answer *answer)
+{
+	if (answer == NULL)
+		return ANSWER_ABSENT;
+	switch (answer->outcome) {
+	case ANSWER_GRANTED:
+	case ANSWER_RENEWED:
+	case ANSWER_FREED:
+	case ANSWER_LEFT:
+	case ANSWER_KEPT:
+		return ANSWER_YES;
+	case ANSWER_UNFINISHED:
+		return ANSWER_NOT_YET;
+	default:
+		return ANSWER_NO;
+	}
 }
 
 bool
@@ -280,15 +316,15 @@ answer_force(struct answer_force *answer, const struct value *reply)
 	return is_done(&cursor);
 }
 
-bool
-answer_head(const char **name, const struct value *reply)
+void *
+answer_head(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
+	struct answer answer = no_answer();
 
-	*name = "";
 	if (cursor.count > 0)
-		*name = take_waiter(&cursor);
-	return is_done(&cursor);
+		answer.head = take_waiter(&cursor);
+	return copy_if_done(&cursor, &answer);
 }
 
 bool
@@ -305,59 +341,6 @@ answer_replicas(const struct value *reply)
 	if (!value_integer(reply, &count) || count < 0 || count > INT32_MAX)
 		return 0;
 	return (int)count;
-}
-
-int
-answer_vote(const struct value *reply)
-{
-	int64_t code;
-
-	if (!value_integer(value_at(reply, 0), &code) || code < -1 ||
-	    code > INT32_MAX)
-		return -1;
-	return code == -1 ? ANSWER_NOT_YET : (int)code;
-}
-
-/* --- is_answer -------------------------------------------------------- */
-
-bool
-answer_is_acquire(const struct value *reply)
-{
-	struct answer_try answer;
-
-	return answer_acquire(&answer, reply);
-}
-
-bool
-answer_is_join(const struct value *reply)
-{
-	struct answer_try answer;
-
-	return answer_join(&answer, reply);
-}
-
-bool
-answer_is_renew(const struct value *reply)
-{
-	bool held;
-
-	return answer_renew(&held, reply);
-}
-
-bool
-answer_is_release(const struct value *reply)
-{
-	struct answer_release answer;
-
-	return answer_release(&answer, reply);
-}
-
-bool
-answer_is_head(const struct value *reply)
-{
-	const char *name;
-
-	return answer_head(&name, reply);
 }
 
 /* --- look ------------------------------------------------------------- */

@@ -1,13 +1,11 @@
-/* What servers answer to our commands, as typed values. Each reply is checked
- * here, for the question that was asked: its shape, the range of each number,
- * the length of each text. A reply that does not pass breaks the protocol:
- * it fails the connection, see is_answer in struct command. Behind
- * this module nobody looks into a reply.
+/* What servers answer to our commands, as typed values. Each reply is decoded
+ * once, for the question that was asked: its shape, the range of each number,
+ * the length of each text. A reply that does not pass breaks the protocol: it
+ * fails the connection, see decode in struct command. Behind this module nobody
+ * looks into a reply.
  *
- * The functions return false for a reply that is no answer to their question,
- * for an error and for NULL; *answer is undefined then. Texts lie in the reply,
- * and last as long as it does; those that are missing are empty. What scripts
- * answer is described at their heads. */
+ * Texts lie in the reply, and last as long as it does; those that are missing
+ * are empty. What scripts answer is described at their heads. */
 #ifndef ANSWER_H
 #define ANSWER_H
 
@@ -28,19 +26,27 @@ struct answer_waiters {
 };
 
 enum answer_outcome {
+	/* To a try: */
 	ANSWER_BUSY,
 	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
 	ANSWER_NOT_DUE,	 /* --once-per: a run succeeded not long ago */
 	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
 	ANSWER_OTHER_KIND, /* likewise: held in another kind */
+	/* To a renewal or a release: */
+	ANSWER_NOT_OURS,
+	ANSWER_RENEWED,
+	ANSWER_FREED,
+	ANSWER_LEFT, /* to other runs of the nest */
+	ANSWER_KEPT, /* for --min-hold */
 };
 
-struct answer_try {
+/* To a try, a renewal, a release, or the question for the head of the queue. */
+struct answer {
 	enum answer_outcome outcome;
+	const char *head; /* of the queue: a waiter's name */
 	/* GRANTED: */
 	const char *fence;     /* decimal digits, below 2^53 */
-	const char *head;      /* of the queue: a waiter's name */
 	int64_t permits;       /* that others allow, or 0 */
 	int64_t ahead_ms;      /* the last success lies so far in the future */
 	const char *uncounted; /* why a nested run is not counted */
@@ -51,22 +57,11 @@ struct answer_try {
 	int64_t position; /* in the queue, from 0; -1: none */
 	int64_t waiting;  /* how many are in the queue */
 	struct holder holder;
-	/* Both: */
-	struct answer_waiters to_notify;
-};
-
-enum answer_released {
-	ANSWER_NOT_OURS,
-	ANSWER_FREED,
-	ANSWER_LEFT, /* to other runs of the nest */
-	ANSWER_KEPT, /* for --min-hold */
-};
-
-struct answer_release {
-	enum answer_released how;
+	/* To a release: */
 	bool unfinished; /* entries are left to remove: release again at once */
 	int64_t kept_ms; /* KEPT: for so long */
 	const char *behind; /* the waiter to notify if the head is dead */
+	/* To a try or a release: */
 	struct answer_waiters to_notify;
 };
 
@@ -76,15 +71,24 @@ struct answer_force {
 	struct answer_waiters to_notify;
 };
 
-bool answer_acquire(struct answer_try *answer, const struct value *reply);
-bool answer_join(struct answer_try *answer, const struct value *reply);
-bool answer_renew(bool *held, const struct value *reply);
-bool answer_release(struct answer_release *answer, const struct value *reply);
-bool answer_force(struct answer_force *answer, const struct value *reply);
+/* For decode of struct command: a struct answer, or NULL, also when memory is
+ * out. */
+void *answer_acquire(const struct value *reply);
+void *answer_join(const struct value *reply);
+void *answer_renew(const struct value *reply);
+void *answer_release(const struct value *reply);
+/* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or there is
+ * none. */
+void *answer_head(const struct value *reply);
 
-/* Of ZRANGE :q 0 0: the head of the queue; empty if that is no waiter's name,
- * or there is none. */
-bool answer_head(const char **waiter, const struct value *reply);
+/* How a server votes by its answer, or by none (NULL). */
+enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_NOT_YET, ANSWER_ABSENT };
+enum answer_vote answer_vote(const struct answer *answer);
+
+/* The rest is decoded by who has asked. These return false for a reply that is
+ * no answer to their question, for an error and for NULL; what they fill in is
+ * undefined then. */
+bool answer_force(struct answer_force *answer, const struct value *reply);
 
 /* Of BLPOP: whether a doorbell was rung, and not the time over. */
 bool answer_is_ring(const struct value *reply);
@@ -98,18 +102,5 @@ bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 
 /* *look then needs look_fini. Dies when memory is out. */
 bool answer_look(struct look *look, const struct value *reply);
-
-/* For is_answer of struct command. */
-bool answer_is_acquire(const struct value *reply);
-bool answer_is_join(const struct value *reply);
-bool answer_is_renew(const struct value *reply);
-bool answer_is_release(const struct value *reply);
-bool answer_is_head(const struct value *reply);
-
-/* What any of the scripts about a lock says, when it has been checked: 1 is
- * yes, 0 is no; ANSWER_NOT_YET if the server has to be asked again; -1 for an
- * error and for NULL. */
-#define ANSWER_NOT_YET (-2)
-int answer_vote(const struct value *reply);
 
 #endif

@@ -85,11 +85,11 @@ static void
 on_renewed(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	bool ours = false;
-	bool replied = answer_renew(&ours, reply->value);
+	const struct answer *answer = reply->answer;
+	bool ours = answer_vote(answer) == ANSWER_YES;
 
 	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE) {
-		if (replied && ours)
+		if (ours)
 			prove(lock, reply->sent_at);
 		release_go_on(lock);
 	}
@@ -101,7 +101,7 @@ on_renewed(void *arg, const struct reply *reply)
 		quorum_drop(lock->quorum);
 	} else if (reply->kind == REPLY_ERROR) {
 		on_error(lock, reply);
-	} else if (!replied) {
+	} else if (answer == NULL) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		lock_due_in(lock, lock_next_backoff(lock));
@@ -145,10 +145,10 @@ static void
 on_head(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const char *waiter;
+	const struct answer *answer = reply->answer;
 
-	if (answer_head(&waiter, reply->value))
-		claim_expect_head(&lock->claim, waiter);
+	if (answer != NULL)
+		claim_expect_head(&lock->claim, answer->head);
 }
 
 /* The history of a long job must not end before the job. It is armed again when

@@ -53,7 +53,7 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 	command.whole = how->whole || command.on_reply == NULL ||
 			(request->withdraws && lock->grant_unknown);
 	command.withdraws = request->withdraws;
-	command.is_answer = request->is_answer;
+	command.decode = request->decode;
 	command.arg = lock;
 	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);

@@ -20,7 +20,7 @@ void
 member_fini(struct member *member)
 {
 	server_free(member->server);
-	value_free(member->value);
+	reply_free(&member->said);
 }
 
 /* --- votes ------------------------------------------------------------ */
@@ -141,18 +141,18 @@ does_count(struct member *member, const struct reply *reply,
 static void
 vote_by_value(struct member *member, const struct reply *reply)
 {
-	int said = answer_vote(reply->value);
+	enum answer_vote vote = answer_vote(reply->answer);
 	bool unknown = member->phase == REPLY_ACQUIRING &&
 		       member->identity.obstacle[0] != '\0';
 	char why[MEMBER_WORDS_MAX];
 
-	if (said == 1 || (said > 1 && member->phase == REPLY_RELEASING)) {
+	if (vote == ANSWER_YES) {
 		set_vote(member, MEMBER_YES, "%s agrees", label(member));
 		if (!does_count(member, reply, why))
 			set_absent(member,
 			    unknown ? MEMBER_UNUSABLE : MEMBER_FAILED,
 			    "not counted", why);
-	} else if (said == ANSWER_NOT_YET) {
+	} else if (vote == ANSWER_NOT_YET) {
 		set_vote(member, MEMBER_NOT_YET,
 		    "%s still removes expired entries", label(member));
 	} else if (member->phase == REPLY_HOLDING && !member_had_lock(member)) {
@@ -169,10 +169,10 @@ vote(struct member *member, const struct reply *reply)
 	const char *refusal =
 	    reply->kind == REPLY_NO_ACCESS ? reply->error : "";
 
-	member->value = reply_take_value(reply);
-	member->may_have_granted = reply->value == NULL
-				       ? reply->sent_at != CLOCK_NEVER
-				       : answer_vote(reply->value) == 1;
+	member->said = reply_take(reply);
+	member->may_have_granted =
+	    reply->value == NULL ? reply->sent_at != CLOCK_NEVER
+				 : answer_vote(reply->answer) == ANSWER_YES;
 	if (reply->value == NULL)
 		set_vote(member,
 		    reply->permanent ? MEMBER_UNREACHABLE : MEMBER_SILENT, "%s",
@@ -260,13 +260,13 @@ static void
 note_presence(struct member *member, const struct ballot *ballot,
     const struct reply *reply)
 {
-	int said = answer_vote(reply->value);
+	enum answer_vote vote = answer_vote(reply->answer);
 
 	if (ballot->phase == REPLY_RELEASING ||
 	    ballot->grant != member->grant || reply->kind == REPLY_NO_ACCESS ||
-	    said == -1)
+	    vote == ANSWER_ABSENT)
 		return;
-	if (said == 1)
+	if (vote == ANSWER_YES)
 		member->presence = MEMBER_HAS;
 	else
 		member->presence =
@@ -280,12 +280,10 @@ static void
 note_access(struct member *member, const struct ballot *ballot,
     const struct reply *reply)
 {
-	int64_t said = 0;
-
-	value_integer(value_at(reply->value, 0), &said);
 	if (reply->kind != REPLY_NO_ACCESS)
 		member->access = MEMBER_ADMITS;
-	else if (said == 1 && ballot->phase == REPLY_ACQUIRING &&
+	else if (answer_vote(reply->answer) == ANSWER_YES &&
+		 ballot->phase == REPLY_ACQUIRING &&
 		 ballot->grant == member->grant)
 		member->access = MEMBER_STRAY;
 	else
@@ -390,8 +388,7 @@ member_ask(struct member *member, const struct command *command,
 	bool grant = phase == REPLY_ACQUIRING;
 	bool owes_any = owes(member, 0, false);
 
-	value_free(member->value);
-	member->value = NULL;
+	reply_free(&member->said);
 	member->may_have_granted = false;
 	member->question++;
 	member->question += member->question == 0;

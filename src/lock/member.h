@@ -70,11 +70,11 @@ struct member_identity {
 struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
-	struct value *value;   /* that it voted with, or NULL */
-	enum reply_kind kind;  /* of that reply */
-	char refusal[256];     /* of AUTH or SELECT, or empty */
-	char why[640];	       /* it voted so */
-	bool may_have_granted; /* whatever the vote is */
+	struct reply_owned said; /* what it voted with, if anything */
+	enum reply_kind kind;	 /* of that reply */
+	char refusal[256];	 /* of AUTH or SELECT, or empty */
+	char why[640];		 /* it voted so */
+	bool may_have_granted;	 /* whatever the vote is */
 	/* about the lock, */
 	enum member_presence presence;
 	bool was_away; /* since it had the lock */
@@ -104,10 +104,9 @@ int member_init(struct member *member, struct loop *loop,
     const struct member_config *config);
 void member_fini(struct member *member);
 
-/* Asks for a vote: to grant the lock, to renew it or to release it, as the
- * scripts answer, {1, ...} for yes, {0, ...} for no, {-1, ...} for not yet.
- * on_vote is called once, unless the member is absent when this returns or
- * before it votes. A reply to an earlier question is not counted any more.
+/* Asks for a vote: to grant the lock, to renew it or to release it. on_vote is
+ * called once, unless the member is absent when this returns or before it
+ * votes. A reply to an earlier question is not counted any more.
  *
  * A member that owes a reply to anything is not sent a grant: all of them would
  * be run when a frozen server goes on. */

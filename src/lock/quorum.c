@@ -181,11 +181,16 @@ explain(struct quorum *quorum)
 static void
 deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
 {
-	struct value *value = speaker == NULL ? NULL : speaker->value;
+	struct reply_owned said = {NULL, NULL};
 
-	if (speaker != NULL)
-		speaker->value = NULL;
-	reply->value = reply->kind == REPLY_NO_ACCESS ? NULL : value;
+	if (speaker != NULL) {
+		said = speaker->said;
+		speaker->said = (struct reply_owned){NULL, NULL};
+	}
+	if (reply->kind != REPLY_NO_ACCESS) {
+		reply->value = said.value;
+		reply->answer = said.answer;
+	}
 	reply->sent_at = reply->value == NULL && quorum->ask == QUORUM_GRANT
 			     ? CLOCK_NEVER
 			     : quorum->asked_at;
@@ -197,7 +202,7 @@ deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
 	loop_timer_set(quorum->loop, &quorum->timer, CLOCK_NEVER);
 	if (quorum->on_reply != NULL)
 		quorum->on_reply(quorum->arg, reply);
-	value_free(value);
+	reply_free(&said);
 }
 
 /* In the words of the first that voted so. */
@@ -210,7 +215,7 @@ deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
 	while (member->vote != vote)
 		member++;
 	reply.kind = member->kind;
-	reply.error = value_error(member->value);
+	reply.error = value_error(member->said.value);
 	deliver(quorum, &reply, member);
 }
 
@@ -234,7 +239,7 @@ deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
 	reply.kind = member->kind;
 	reply.error = member->kind == REPLY_NO_ACCESS
 			  ? member->refusal
-			  : value_error(member->value);
+			  : value_error(member->said.value);
 	reply.label = server_label(member->server);
 	reply.permanent = member->vote == MEMBER_UNREACHABLE;
 	deliver(quorum, &reply, member);

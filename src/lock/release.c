@@ -88,7 +88,7 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 /* In one write: a server that cannot send its reply to a first one any more, as
  * we have gone, does not read a second. */
 static void
-notify_next(struct lock *lock, const struct answer_release *answer)
+notify_next(struct lock *lock, const struct answer *answer)
 {
 	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct request behind;
@@ -103,7 +103,7 @@ notify_next(struct lock *lock, const struct answer_release *answer)
  * until the server has removed what has expired: only then is the next waiter
  * known. */
 static void
-on_answer(struct lock *lock, const struct answer_release *answer)
+on_answer(struct lock *lock, const struct answer *answer)
 {
 	static const enum lock_released outcomes[] = {[ANSWER_NOT_OURS] =
 							  LOCK_NOT_HELD,
@@ -112,13 +112,13 @@ on_answer(struct lock *lock, const struct answer_release *answer)
 	    [ANSWER_KEPT] = LOCK_KEPT};
 	struct lock_release *release = &lock->release;
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
-	bool left = answer->how == ANSWER_LEFT;
+	bool left = answer->outcome == ANSWER_LEFT;
 
 	notify_next(lock, answer);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
-		release->outcome = outcomes[answer->how];
-		if (answer->how == ANSWER_NOT_OURS && !lock->grant_unknown &&
-		    clock_now() < lock->valid_until)
+		release->outcome = outcomes[answer->outcome];
+		if (answer->outcome == ANSWER_NOT_OURS &&
+		    !lock->grant_unknown && clock_now() < lock->valid_until)
 			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
 		if (!left)
@@ -137,15 +137,14 @@ on_released(void *arg, const struct reply *reply)
 	struct lock *lock = arg;
 	const char *error =
 	    lock->failure == 0 ? reply->error : value_error(reply->value);
-	struct answer_release answer;
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->command = LOCK_NONE_OUT;
 	if (error != NULL) {
 		on_error(lock, reply, error);
-	} else if (answer_release(&answer, reply->value)) {
-		on_answer(lock, &answer);
+	} else if (reply->answer != NULL) {
+		on_answer(lock, reply->answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;

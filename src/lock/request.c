@@ -200,7 +200,7 @@ request_acquire(struct request *request, const struct claim *claim)
 	    config->once_ms > 0 ? number(request, config->once_ms) : "");
 	add_former(request, claim);
 	pad(request, claim);
-	request->is_answer = answer_is_acquire;
+	request->decode = answer_acquire;
 }
 
 static void
@@ -210,7 +210,7 @@ request_join(struct request *request, const struct claim *claim)
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    claim->outer->letter, claim->run, helper_life(request, claim),
 	    claim->config->is_hold ? "" : claim->config->kind->letter);
-	request->is_answer = answer_is_join;
+	request->decode = answer_join;
 }
 
 void
@@ -233,7 +233,7 @@ request_renewal(struct request *request, const struct claim *claim)
 	add_script(request, kind->renew, &claim->keys.lock, 1);
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    kind->letter);
-	request->is_answer = answer_is_renew;
+	request->decode = answer_renew;
 }
 
 void
@@ -276,7 +276,7 @@ request_head(struct request *request, const struct claim *claim)
 	begin(request);
 	if (claim->tier >= CLAIM_WITH_QUEUE)
 		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
-	request->is_answer = answer_is_head;
+	request->decode = answer_head;
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -309,7 +309,7 @@ request_release(struct request *request, const struct claim *claim,
 	    claim->run, claim->head, history_life(request, claim), end->status,
 	    end->fence, claim->self.host);
 	add_former(request, claim);
-	request->is_answer = answer_is_release;
+	request->decode = answer_release;
 	request->withdraws = true;
 }
 
@@ -322,7 +322,7 @@ request_correction(struct request *request, const struct claim *claim,
 	begin(request);
 	add_script(request, &script_correct, names, 1);
 	ADD(request, fence, status);
-	request->is_answer = answer_is_renew; /* as they are alike */
+	request->decode = answer_renew; /* as they are alike */
 }
 
 /* Only with the keys that it needs: its bytes count, see pad(). */
@@ -386,7 +386,7 @@ request_notify(struct request *request, const struct key_names *keys,
 /* The head of the queue is the one expected, or the one named first. */
 void
 request_notify_behind(struct request *request, const struct claim *claim,
-    const struct answer_release *answer)
+    const struct answer *answer)
 {
 	const struct answer_waiters *named = &answer->to_notify;
 	const char *head = named->count > 0 ? named->names[0] : claim->head;

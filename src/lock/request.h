@@ -23,7 +23,7 @@ struct request {
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
 	struct command_padding padding;
-	bool (*is_answer)(const struct value *value);
+	void *(*decode)(const struct value *value);
 	bool withdraws;
 
 	const char *words[REQUEST_WORDS];
@@ -87,7 +87,7 @@ void request_notify(struct request *request, const struct key_names *keys,
 /* Rings the doorbell of the waiter behind the head of the queue, and the shared
  * one, if the head is dead. */
 void request_notify_behind(struct request *request, const struct claim *claim,
-    const struct answer_release *answer);
+    const struct answer *answer);
 
 enum request_look_keys {
 	REQUEST_LOOK_KEY_ONLY = 1,

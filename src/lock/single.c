@@ -96,7 +96,7 @@ deliver(struct single *single, const struct reply *received)
 	struct reply reply = *received;
 	char why[MEMBER_WORDS_MAX];
 	bool lacking = reply.kind == REPLY_VALUE &&
-		       answer_vote(reply.value) == 1 &&
+		       answer_vote(reply.answer) == ANSWER_YES &&
 		       member_lacks_replicas(&reply, single->replicas, why);
 
 	if (lacking && is_refusal(value_error(reply.acks))) {
@@ -105,6 +105,7 @@ deliver(struct single *single, const struct reply *received)
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;
+		reply.answer = NULL;
 		reply.partial = single->grant;
 		reply.failure = single->error;
 		snprintf(single->error, sizeof(single->error),
@@ -120,10 +121,10 @@ static bool
 is_decisive(const struct single *single, const struct reply *reply)
 {
 	char why[MEMBER_WORDS_MAX];
-	int said = answer_vote(reply->value);
+	enum answer_vote vote = answer_vote(reply->answer);
 
-	return said != -1 && reply->kind == REPLY_VALUE &&
-	       (said != 1 ||
+	return vote != ANSWER_ABSENT && reply->kind == REPLY_VALUE &&
+	       (vote != ANSWER_YES ||
 		   !member_lacks_replicas(reply, single->replicas, why));
 }
 

@@ -38,7 +38,7 @@ pipeline_fini(struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < pipeline->queued; i++)
 		free(pipeline->queue[i].spare);
-	value_free(pipeline->first_answer);
+	reply_free(&pipeline->first);
 	secret_free(pipeline->out);
 }
 
@@ -219,7 +219,7 @@ queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
 
 	wait.spare = NULL;
 	wait.joined = false;
-	wait.is_answer = NULL;
+	wait.decode = NULL;
 	wait.limits = usual_limits;
 	first.joined = waits;
 	if (waits)
@@ -266,7 +266,7 @@ append(struct pipeline *pipeline, const struct command *command, bool by_digest)
 	const size_t begin = pipeline->out_length;
 	struct pending pending = {.on_reply = command->on_reply,
 	    .arg = command->arg,
-	    .is_answer = command->is_answer,
+	    .decode = command->decode,
 	    .limits = command->limits,
 	    .deadline = command->deadline,
 	    .withdraws = command->withdraws};
@@ -357,13 +357,6 @@ pipeline_wrote(struct pipeline *pipeline, size_t length)
 	explicit_bzero(out + pipeline->out_length, length);
 }
 
-static bool
-is_answer(const struct pending *pending, const struct value *value)
-{
-	return pending->is_answer == NULL || value_error(value) != NULL ||
-	       pending->is_answer(value);
-}
-
 /* --- once more as EVAL ------------------------------------------------ */
 
 /* Some servers write "ERR NOSCRIPT". */
@@ -446,18 +439,19 @@ take_oldest(struct pipeline *pipeline)
 	return oldest;
 }
 
-/* The value goes with the reply, that of the command behind WAIT's. */
+/* What was received goes with the reply, that of the command behind WAIT's. */
 static void
 deliver(struct pipeline *pipeline, const struct pending *to,
-    struct value *value, const struct reply *begun)
+    struct reply_owned received, const struct reply *begun)
 {
-	struct value *first = pipeline->first_answer;
+	struct reply_owned first = pipeline->first;
 	struct reply reply = *begun;
 
-	pipeline->first_answer = NULL;
-	reply.acks = first == NULL ? NULL : value;
-	reply.value = first == NULL ? value : first;
-	reply.owned = first == NULL ? &value : &first;
+	pipeline->first = (struct reply_owned){NULL, NULL};
+	reply.acks = first.value == NULL ? NULL : received.value;
+	reply.owned = first.value == NULL ? &received : &first;
+	reply.value = reply.owned->value;
+	reply.answer = reply.owned->answer;
 	if (reply.kind != REPLY_NO_ACCESS) {
 		reply.error = value_error(reply.value);
 		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
@@ -465,8 +459,8 @@ deliver(struct pipeline *pipeline, const struct pending *to,
 	reply.sent_at = to->sent_at;
 	if (to->on_reply != NULL)
 		to->on_reply(to->arg, &reply);
-	value_free(value);
-	value_free(first);
+	reply_free(&received);
+	reply_free(&first);
 }
 
 /* The server has run nothing, and nothing can be sent any more. */
@@ -518,18 +512,22 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
     const struct reply *begun)
 {
 	struct pending oldest = pipeline->queue[0];
+	struct reply_owned received = {.value = value};
 
-	if (!is_answer(&oldest, value)) {
-		value_free(value);
-		return false;
+	if (oldest.decode != NULL && value_error(value) == NULL) {
+		received.answer = oldest.decode(value);
+		if (received.answer == NULL) {
+			value_free(value);
+			return false;
+		}
 	}
 	oldest = take_oldest(pipeline);
 	if (take_refusal(pipeline, &oldest, value, begun))
 		value_free(value);
 	else if (oldest.joined)
-		pipeline->first_answer = value;
+		pipeline->first = received;
 	else
-		deliver(pipeline, &oldest, value, begun);
+		deliver(pipeline, &oldest, received, begun);
 	free(oldest.spare);
 	return true;
 }
@@ -545,8 +543,7 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 		drained[i].spare = NULL;
 	}
 	pipeline->queued = 0;
-	value_free(pipeline->first_answer);
-	pipeline->first_answer = NULL;
+	reply_free(&pipeline->first);
 	explicit_bzero(pipeline->out, pipeline->out_length);
 	pipeline->out_length = 0;
 	return count;

@@ -39,9 +39,10 @@ struct command {
 	 * reply does not matter. */
 	reply_handler *on_reply;
 	void *arg;
-	/* Whether a reply that is no error answers this command; NULL: all do.
-	 * One that does not breaks the protocol, and fails the connection. */
-	bool (*is_answer)(const struct value *value);
+	/* Decodes a value that is no error: the reply's answer, which free(3)
+	 * frees. NULL: it does not answer this command, which breaks the
+	 * protocol and fails the connection. Without it any value will do. */
+	void *(*decode)(const struct value *value);
 	/* Of its answer; 0, 0: what suits commands about one lock. */
 	struct value_limits limits;
 	bool more;	/* another follows at once: one write for both */
@@ -60,7 +61,7 @@ struct pending {
 	struct spare *spare; /* to send it as EVAL, or NULL */
 	reply_handler *on_reply;
 	void *arg;
-	bool (*is_answer)(const struct value *value);
+	void *(*decode)(const struct value *value);
 	struct value_limits limits;
 	int64_t deadline;
 	int64_t sent_at;
@@ -76,7 +77,7 @@ struct pipeline {
 		PIPELINE_BY_TEXT,   /* the server permits EVAL alone */
 		PIPELINE_BY_DIGEST, /* the server permits EVALSHA alone */
 	} scripts;
-	struct value *first_answer; /* until WAIT is answered */
+	struct reply_owned first; /* until WAIT is answered */
 	char *out; /* of secret.h: what is not written yet, AUTH included */
 	size_t out_length;
 };

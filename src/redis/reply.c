@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MAX = 256 }; /* of an error reply */
@@ -83,16 +84,24 @@ static const struct {
  * its own. */
 static const char *const of_a_cluster[] = {"MOVED ", "ASK ", "CROSSSLOT"};
 
-struct value *
-reply_take_value(const struct reply *reply)
+struct reply_owned
+reply_take(const struct reply *reply)
 {
-	struct value *value = NULL;
+	struct reply_owned taken = {NULL, NULL};
 
 	if (reply->value != NULL) {
-		value = *reply->owned;
-		*reply->owned = NULL;
+		taken = *reply->owned;
+		*reply->owned = (struct reply_owned){NULL, NULL};
 	}
-	return value;
+	return taken;
+}
+
+void
+reply_free(struct reply_owned *owned)
+{
+	free(owned->answer);
+	value_free(owned->value);
+	*owned = (struct reply_owned){NULL, NULL};
 }
 
 bool

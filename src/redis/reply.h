@@ -22,6 +22,12 @@ enum reply_kind {
 	REPLY_DUPLICATE, /* two addresses lead to the same server */
 };
 
+/* What the reply points at, until somebody takes it. */
+struct reply_owned {
+	struct value *value;
+	void *answer;
+};
+
 /* Valid while it is handled, with all that it points at, unless the handler
  * sends anew before it reads. */
 struct reply {
@@ -29,7 +35,10 @@ struct reply {
 	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
 	 * perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
-	struct value **owned; /* what frees it, see reply_take_value */
+	/* What the decode of the command has made of it, if it is no error and
+	 * there is one. Its texts lie in the value. */
+	const void *answer;
+	struct reply_owned *owned; /* both, see reply_take */
 	/* The words of the error, or of the refusal; else NULL. */
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
@@ -57,8 +66,10 @@ enum { REPLY_FAILURE_MAX = 1408 };
 
 typedef void reply_handler(void *arg, const struct reply *reply);
 
-/* The value, for the caller to free, or NULL: it outlives the handler then. */
-struct value *reply_take_value(const struct reply *reply);
+/* Value and answer, or NULL, for the caller to free: they outlive the handler
+ * then. */
+struct reply_owned reply_take(const struct reply *reply);
+void reply_free(struct reply_owned *owned);
 
 enum reply_phase { REPLY_ACQUIRING, REPLY_HOLDING, REPLY_RELEASING };
 

@@ -40,7 +40,7 @@ check_waiters(const struct answer_waiters *waiters)
 }
 
 static void
-check_busy(const struct answer_try *answer)
+check_busy(const struct answer *answer)
 {
 	char text[640];
 
@@ -56,16 +56,23 @@ check_busy(const struct answer_try *answer)
 	holder_describe_lock(&answer->holder, text, sizeof(text));
 }
 
-static void
-check_try(const struct answer_try *answer, int vote)
+/* Whether it is one. */
+static bool
+check_answer(struct answer *answer, bool is_acquire)
 {
+	struct waiter waiter;
+
+	if (answer == NULL)
+		return false;
 	check_waiters(&answer->to_notify);
 	check_number(answer->fence);
-	require((vote == 1) == (answer->outcome == ANSWER_GRANTED));
-	require(
-	    (vote == ANSWER_NOT_YET) == (answer->outcome == ANSWER_UNFINISHED));
-	if (answer->outcome == ANSWER_BUSY)
+	require(*answer->head == '\0' || waiter_parse(&waiter, answer->head));
+	require(answer_vote(answer) != ANSWER_ABSENT);
+	if (is_acquire && (answer->outcome == ANSWER_BUSY ||
+			      answer->outcome == ANSWER_UNFINISHED))
 		check_busy(answer);
+	free(answer);
+	return true;
 }
 
 static void
@@ -102,28 +109,16 @@ check_page(const struct value *reply)
 static void
 check(const struct value *reply)
 {
-	struct answer_try try;
-	struct answer_release release;
 	struct answer_force force;
-	int vote = answer_vote(reply);
-	bool is_acquire = answer_acquire(&try, reply);
-	const char *next;
-	bool held;
+	bool is_acquire = check_answer(answer_acquire(reply), true);
+	bool is_join = check_answer(answer_join(reply), false);
+	bool is_renewal = check_answer(answer_renew(reply), false);
+	bool is_release = check_answer(answer_release(reply), false);
 
-	require(is_acquire == answer_is_acquire(reply));
-	if (is_acquire)
-		check_try(&try, vote);
-	if (answer_join(&try, reply)) {
-		require(!is_acquire);
-		check_try(&try, vote);
-	}
-	if (answer_renew(&held, reply))
-		require(held == (vote == 1));
-	if (answer_release(&release, reply))
-		check_waiters(&release.to_notify);
+	require(is_acquire + is_release + (is_join || is_renewal) <= 1);
 	if (answer_force(&force, reply))
 		check_waiters(&force.to_notify);
-	answer_head(&next, reply);
+	check_answer(answer_head(reply), false);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);
 	check_page(reply);

@@ -63,6 +63,20 @@ array(const char *lines)
 	return parse(wire);
 }
 
+/* Whether it is an answer to that question; *answer is undefined otherwise. */
+static bool
+is_answer(struct answer *answer, void *(*decode)(const struct value *value),
+    const struct value *reply)
+{
+	struct answer *decoded = decode(reply);
+
+	if (decoded == NULL)
+		return false;
+	*answer = *decoded;
+	free(decoded);
+	return true;
+}
+
 /* --- acquire, join ---------------------------------------------------- */
 
 static const struct {
@@ -134,16 +148,15 @@ static const struct {
 static void
 test_tries(void)
 {
-	struct answer_try answer;
+	struct answer answer;
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 		void *reply = array(tries[i].lines);
 
-		ok(answer_acquire(&answer, reply) == tries[i].is_acquire &&
-			answer_is_acquire(reply) == tries[i].is_acquire,
+		ok(is_answer(&answer, answer_acquire, reply) ==
+			tries[i].is_acquire,
 		    "acquire %zu", i);
-		ok(answer_join(&answer, reply) == tries[i].is_join &&
-			answer_is_join(reply) == tries[i].is_join,
+		ok(is_answer(&answer, answer_join, reply) == tries[i].is_join,
 		    "join %zu", i);
 		freeReplyObject(reply);
 	}
@@ -155,9 +168,9 @@ test_busy(void)
 	void *reply =
 	    array("0\n1500\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n+l\n5\n1\n"
 		  "+garbage\n+" W);
-	struct answer_try answer;
+	struct answer answer;
 
-	ok(answer_acquire(&answer, reply), "busy");
+	ok(is_answer(&answer, answer_acquire, reply), "busy");
 	ok(answer.outcome == ANSWER_BUSY, "  is that");
 	is_int(answer.position, 3, "  position");
 	is_int(answer.waiting, 9, "  waiting");
@@ -182,7 +195,7 @@ static void
 test_label(void)
 {
 	char lines[400], label[LIMIT_LABEL + 2];
-	struct answer_try answer;
+	struct answer answer;
 
 	for (int extra = 0; extra < 2; extra++) {
 		void *reply;
@@ -193,7 +206,7 @@ test_label(void)
 		    "0\n0\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+%s\n5\n0",
 		    label);
 		reply = array(lines);
-		ok(answer_acquire(&answer, reply) == (extra == 0),
+		ok(is_answer(&answer, answer_acquire, reply) == (extra == 0),
 		    "a label with %d bytes too many", extra);
 		freeReplyObject(reply);
 	}
@@ -206,25 +219,26 @@ test_grant(void)
 	void *not_due = array("2\n5\n+web-3");
 	void *join = array("1\n+17\n+why");
 	void *gone = array("0");
-	struct answer_try answer;
+	struct answer answer;
 
-	ok(answer_acquire(&answer, reply), "a grant");
+	ok(is_answer(&answer, answer_acquire, reply), "a grant");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
 	is_text(answer.head, W, "  head");
 	is_int(answer.permits, 4, "  permits");
 	is_int(answer.ahead_ms, 9, "  the last success is ahead");
 	is_int((int64_t)answer.to_notify.count, 1, "  to notify");
-	ok(answer_acquire(&answer, not_due), "not due");
+	ok(is_answer(&answer, answer_acquire, not_due), "not due");
 	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
 	is_int(answer.ago_ms, 5, "  since the last success");
 	is_text(answer.host, "web-3", "  its host");
-	ok(answer_join(&answer, join), "joined");
+	ok(is_answer(&answer, answer_join, join), "joined");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
 	is_text(answer.uncounted, "why", "  not counted");
 	is_text(answer.head, "", "  head");
-	ok(answer_join(&answer, gone) && answer.outcome == ANSWER_NOT_HELD,
+	ok(is_answer(&answer, answer_join, gone) &&
+		answer.outcome == ANSWER_NOT_HELD,
 	    "not held");
 	freeReplyObject(reply);
 	freeReplyObject(not_due);
@@ -236,12 +250,12 @@ test_grant(void)
 
 static const struct {
 	const char *lines;
-	int renew; /* 0, 1, or -1: no answer */
+	int renew; /* a vote, or -1: no answer */
 	int release;
 	int force;
 } others[] = {
-    {"0", 0, -1, 0},
-    {"1", 1, -1, 1},
+    {"0", ANSWER_NO, -1, 0},
+    {"1", ANSWER_YES, -1, 1},
     {"2", -1, -1, 2},
     {"-2", -1, -1, -1},
     {"9223372036854775807", -1, -1, -1},
@@ -270,15 +284,18 @@ static const struct {
 static void
 test_others(void)
 {
-	struct answer_release release;
+	struct answer release;
 	struct answer_force force;
-	bool held;
+	struct answer renewal;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		void *reply = array(others[i].lines);
-		int renewed = answer_renew(&held, reply) ? held : -1;
-		int released =
-		    answer_release(&release, reply) ? (int)release.how : -1;
+		int renewed = is_answer(&renewal, answer_renew, reply)
+				  ? (int)answer_vote(&renewal)
+				  : -1;
+		int released = is_answer(&release, answer_release, reply)
+				   ? (int)release.outcome
+				   : -1;
 		int forced =
 		    answer_force(&force, reply) ? (int)force.freed : -1;
 
@@ -298,16 +315,18 @@ test_unfinished(void)
 	void *less = array("2\n0\n0\n+");
 	void *forced = array("-1");
 	void *done = array("1");
-	struct answer_try answer;
-	struct answer_release release;
+	struct answer answer;
+	struct answer release;
 	struct answer_force force;
 
-	ok(answer_acquire(&answer, try) && answer.outcome == ANSWER_UNFINISHED,
+	ok(is_answer(&answer, answer_acquire, try) &&
+		answer.outcome == ANSWER_UNFINISHED,
 	    "a try that is to be repeated");
-	is_int(answer_vote(try), ANSWER_NOT_YET, "  says neither yes nor no");
-	ok(answer_release(&release, more) && release.unfinished,
+	is_int(answer_vote(&answer), ANSWER_NOT_YET,
+	    "  says neither yes nor no");
+	ok(is_answer(&release, answer_release, more) && release.unfinished,
 	    "a release that is to be repeated");
-	ok(answer_release(&release, less) && !release.unfinished,
+	ok(is_answer(&release, answer_release, less) && !release.unfinished,
 	    "one that is not");
 	ok(answer_force(&force, forced) && force.unfinished,
 	    "a release by force that is to be repeated");
@@ -323,18 +342,19 @@ static void
 test_waiters(void)
 {
 	char lines[60 * sizeof(W)] = "1\n0\n0\n+";
-	struct answer_release answer;
+	struct answer answer;
 	void *reply;
 
 	for (int i = 0; i < LIMIT_NOTIFY; i++)
 		strcat(lines, "\n+" W);
 	reply = array(lines);
-	ok(answer_release(&answer, reply), "as many as a script names");
+	ok(is_answer(&answer, answer_release, reply),
+	    "as many as a script names");
 	is_int((int64_t)answer.to_notify.count, LIMIT_NOTIFY, "  all");
 	freeReplyObject(reply);
 	strcat(lines, "\n+" W);
 	reply = array(lines);
-	ok(!answer_release(&answer, reply), "one more");
+	ok(!is_answer(&answer, answer_release, reply), "one more");
 	freeReplyObject(reply);
 }
 
@@ -345,13 +365,15 @@ test_next(void)
 	void *garbage = array("+garbage");
 	void *one = array("+" W);
 	void *two = array("+" W "\n+" W);
-	const char *name;
+	struct answer answer;
 
-	ok(answer_head(&name, none) && *name == '\0', "nobody is next");
-	ok(answer_head(&name, garbage) && *name == '\0', "nor is garbage");
-	ok(answer_head(&name, one), "a waiter is");
-	is_text(name, W, "  its name");
-	ok(!answer_head(&name, two), "two are not");
+	ok(is_answer(&answer, answer_head, none) && *answer.head == '\0',
+	    "nobody is next");
+	ok(is_answer(&answer, answer_head, garbage) && *answer.head == '\0',
+	    "nor is garbage");
+	ok(is_answer(&answer, answer_head, one), "a waiter is");
+	is_text(answer.head, W, "  its name");
+	ok(!is_answer(&answer, answer_head, two), "two are not");
 	freeReplyObject(none);
 	freeReplyObject(garbage);
 	freeReplyObject(one);
@@ -363,20 +385,21 @@ test_values(void)
 {
 	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
 	    ":1\r\n", "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
-	struct answer_try answer;
+	struct answer answer;
 	struct look look;
-	bool held;
 
 	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
 		void *reply = parse(wires[i]);
-		ok(!answer_acquire(&answer, reply) &&
-			!answer_join(&answer, reply) &&
-			!answer_renew(&held, reply) &&
-			!answer_look(&look, reply) && answer_vote(reply) == -1,
+		ok(!is_answer(&answer, answer_acquire, reply) &&
+			!is_answer(&answer, answer_join, reply) &&
+			!is_answer(&answer, answer_renew, reply) &&
+			!is_answer(&answer, answer_release, reply) &&
+			!answer_look(&look, reply),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);
 	}
-	ok(!answer_acquire(&answer, NULL) && answer_vote(NULL) == -1,
+	ok(!is_answer(&answer, answer_acquire, NULL) &&
+		answer_vote(NULL) == ANSWER_ABSENT,
 	    "no reply");
 }
 

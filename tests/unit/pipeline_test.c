@@ -1,6 +1,7 @@
 #include "redis/pipeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tap.h"
 
@@ -31,23 +32,25 @@ on_reply(void *arg, const struct reply *reply)
 	snprintf(to->acks, sizeof(to->acks), "%d", (int)acks);
 }
 
-static struct value *taken;
+static struct reply_owned taken;
 
 static void
 on_reply_take(void *arg, const struct reply *reply)
 {
 	on_reply(arg, reply);
-	taken = reply_take_value(reply);
-	ok(taken == reply->value, "  a value is taken");
-	ok(reply_take_value(reply) == NULL, "  once");
+	taken = reply_take(reply);
+	ok(taken.value == reply->value, "  a value is taken");
+	ok(taken.answer == reply->answer, "  with what is decoded");
+	ok(reply_take(reply).value == NULL, "  once");
 }
 
-static bool
-is_one(const struct value *value)
+static void *
+decode_one(const struct value *value)
 {
 	int64_t number;
 
-	return value_integer(value, &number) && number == 1;
+	return value_integer(value, &number) && number == 1 ? strdup("one")
+							    : NULL;
 }
 
 static struct command
@@ -148,7 +151,7 @@ test_kinds(struct pipeline *pipeline)
 	command.on_reply = on_reply_take;
 	pipeline_append(pipeline, &command);
 	ok(deliver(pipeline, ":7\r\n", NULL), "a value that outlives it");
-	value_free(taken);
+	reply_free(&taken);
 }
 
 /* Redis 5 and 6 say where in a script an error arose. */
@@ -185,7 +188,7 @@ test_answers(struct pipeline *pipeline)
 	struct pending drained[PIPELINE_MAX];
 	int calls = seen.calls;
 
-	command.is_answer = is_one;
+	command.decode = decode_one;
 	pipeline_append(pipeline, &command);
 	ok(deliver(pipeline, ":1\r\n", NULL), "what answers the command");
 	pipeline_append(pipeline, &command);
@@ -205,7 +208,7 @@ test_replicas(struct pipeline *pipeline)
 
 	command.replicas = 2;
 	command.replicas_ms = 500;
-	command.is_answer = is_one;
+	command.decode = decode_one;
 	pipeline_append(pipeline, &command);
 	is_out(pipeline, "*1\r\n$4\r\nPING\r\n"
 			 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n");
@@ -305,7 +308,7 @@ test_scripts_with_others(struct pipeline *pipeline)
 	command.asking = true;
 	command.replicas = 2;
 	command.replicas_ms = 500;
-	command.is_answer = is_one;
+	command.decode = decode_one;
 	send_written(pipeline, &command, ASKING BY_DIGEST WAIT);
 	send_written(pipeline, &other, "*1\r\n$4\r\nPING\r\n");
 	calls = seen.calls;
