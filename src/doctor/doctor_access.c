@@ -29,7 +29,7 @@ enum access {
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
-	enum access access[NEEDS_KEYS];
+	enum access access[KEY_COUNT];
 };
 
 struct rules {
@@ -203,21 +203,18 @@ is_denied(const struct rules *rules, enum needs_command command)
 static bool
 ask_keys(struct rules *rules, struct names *names)
 {
-	const struct key_names *all = &names->keys;
-	const char *const keys[NEEDS_KEYS] = {all->lock, all->fence, all->info,
-	    all->nested, all->queue, all->alive, all->doorbell, all->history};
 	const char *words = is_denied(rules, NEEDS_EVALSHA)
 				? "EVAL|return 1|1|" DOCTOR_COMMANDS_KEY
 				: "EVALSHA|0|1|" DOCTOR_COMMANDS_KEY;
-	struct doctor_question questions[NEEDS_KEYS];
+	struct doctor_question questions[KEY_COUNT];
 	bool answered;
 
-	for (size_t i = 0; i < NEEDS_KEYS; i++)
-		fill(rules, &questions[i], words, keys[i]);
-	answered = ask(rules, questions, NEEDS_KEYS);
-	for (size_t i = 0; i < NEEDS_KEYS; i++)
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		fill(rules, &questions[i], words, names->keys.all[i]);
+	answered = ask(rules, questions, KEY_COUNT);
+	for (size_t i = 0; i < KEY_COUNT; i++)
 		names->access[i] = judge(&questions[i]);
-	doctor_visit_forget(questions, NEEDS_KEYS);
+	doctor_visit_forget(questions, KEY_COUNT);
 	return answered;
 }
 
@@ -267,7 +264,7 @@ denied_keys(const struct rules *rules, const struct names *names)
 	uint64_t denied = 0;
 
 	config.key = names->keys.lock;
-	for (size_t i = 0; i < NEEDS_KEYS; i++)
+	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (names->access[i] == ACCESS_NO_KEY)
 			denied |= NEEDS_BIT(i);
 	return denied & (NEEDS_BIT(claim_top_tier(&config)) - 1);
@@ -295,7 +292,7 @@ forget_keys(struct rules *rules)
 	struct findings *findings = rules->visit->findings;
 
 	if (rules->visit->opts->key_count > 0 ||
-	    rules->names[0].access[NEEDS_LOCK] != ACCESS_NO_KEY)
+	    rules->names[0].access[KEY_LOCK] != ACCESS_NO_KEY)
 		return false;
 	findings_add(findings, FINDING_NOTE, "access-keys",
 	    "the rules permit certain keys only, and not \"%s\", so those of "
@@ -351,9 +348,9 @@ append_patterns(char *list, const struct rules *rules,
 	char *pattern = key_pattern(names->keys.lock);
 	char *helpers = key_helper(pattern, '*');
 
-	if (lacking & NEEDS_BIT(NEEDS_LOCK))
+	if (lacking & NEEDS_BIT(KEY_LOCK))
 		list = append(list, "~", pattern);
-	if (lacking & ~NEEDS_BIT(NEEDS_LOCK))
+	if (lacking & ~NEEDS_BIT(KEY_LOCK))
 		list = append(list, "~", helpers);
 	free(helpers);
 	free(pattern);

@@ -51,6 +51,8 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	*claim = (struct claim){.config = config};
 	holder_self(&claim->self);
 	key_names_init(&claim->keys, config->key);
+	claim->shared_doorbell = claim->keys.doorbell;
+	claim->keys.doorbell = NULL;
 	if (!claim_change_token(claim))
 		return -1;
 	find_outer(claim);
@@ -62,20 +64,22 @@ void
 claim_fini(struct claim *claim)
 {
 	key_names_fini(&claim->keys);
-	free(claim->doorbell);
+	free(claim->shared_doorbell);
 }
 
 bool
 claim_change_token(struct claim *claim)
 {
-	free(claim->doorbell);
-	claim->doorbell = NULL;
+	char **doorbell = &claim->keys.doorbell;
+
+	free(*doorbell);
+	*doorbell = NULL;
 	if (token_make(claim->token) == -1)
 		return false;
 	waiter_name(claim->waiter, *claim->config->kind->letter, claim->token,
 	    &claim->self);
-	claim->doorbell = key_doorbell(claim->config->key, claim->token);
-	return claim->doorbell != NULL;
+	*doorbell = key_doorbell(claim->config->key, claim->token);
+	return *doorbell != NULL;
 }
 
 bool

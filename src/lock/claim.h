@@ -15,22 +15,21 @@
 
 #define CLAIM_FORMER_MAX 8
 
-/* How many keys, in the order of acquire.lua, all requests use. Acquire and
- * release use the same ones: a server that permits the former permits the
- * latter. */
+/* How many of the keys all requests use. Acquire and release use the same ones:
+ * a server that permits the former permits the latter. */
 enum claim_tier {
-	CLAIM_KEY_ONLY = 1,	/* the lock's own */
-	CLAIM_WITH_RECORD = 3,	/* and fence and record of the holder */
-	CLAIM_WITH_NESTED = 4,	/* and nested runs */
-	CLAIM_WITH_QUEUE = 7,	/* and queue, heartbeats, the own doorbell */
-	CLAIM_WITH_HISTORY = 8, /* and the last run */
+	CLAIM_KEY_ONLY = KEY_LOCK + 1,
+	CLAIM_WITH_RECORD = KEY_RECORD + 1,   /* of the holder, and the fence */
+	CLAIM_WITH_NESTED = KEY_NESTED + 1,   /* and nested runs */
+	CLAIM_WITH_QUEUE = KEY_DOORBELL + 1,  /* and what waiters use */
+	CLAIM_WITH_HISTORY = KEY_HISTORY + 1, /* and the last run */
 };
 
 struct claim {
 	const struct lock_config *config;
 	enum claim_tier tier;
-	struct key_names keys;
-	char *doorbell; /* our own */
+	struct key_names keys; /* with our own doorbell */
+	char *shared_doorbell;
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives

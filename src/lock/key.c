@@ -39,26 +39,24 @@ key_doorbell(const char *key, const char *token)
 void
 key_names_init(struct key_names *names, const char *key)
 {
-	*names = (struct key_names){.lock = key,
-	    .fence = key_helper(key, 'f'),
-	    .info = key_helper(key, 'i'),
-	    .nested = key_helper(key, 'n'),
-	    .queue = key_helper(key, 'q'),
-	    .alive = key_helper(key, 'l'),
-	    .doorbell = key_doorbell(key, "any"),
-	    .history = key_helper(key, 'r')};
+	static const char letters[KEY_COUNT] = {[KEY_FENCE] = 'f',
+	    [KEY_RECORD] = 'i',
+	    [KEY_NESTED] = 'n',
+	    [KEY_QUEUE] = 'q',
+	    [KEY_ALIVE] = 'l',
+	    [KEY_HISTORY] = 'r'};
+
+	names->lock = (char *)key;
+	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)
+		names->all[i] = i == KEY_DOORBELL ? key_doorbell(key, "any")
+						  : key_helper(key, letters[i]);
 }
 
 void
 key_names_fini(struct key_names *names)
 {
-	free(names->fence);
-	free(names->info);
-	free(names->nested);
-	free(names->queue);
-	free(names->alive);
-	free(names->doorbell);
-	free(names->history);
+	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)
+		free(names->all[i]);
 }
 
 bool

@@ -6,16 +6,29 @@
 
 #include <stdbool.h>
 
-/* The key and its helper keys. */
+/* A lock's own key and its helper keys. This order is that of acquire.lua, of
+ * the tiers in claim.h and of the bits in needs.h. */
+enum key {
+	KEY_LOCK,
+	KEY_FENCE,
+	KEY_RECORD,
+	KEY_NESTED,
+	KEY_QUEUE,
+	KEY_ALIVE,
+	KEY_DOORBELL,
+	KEY_HISTORY,
+	KEY_COUNT,
+};
+
 struct key_names {
-	const char *lock;
-	char *fence;
-	char *info;
-	char *nested;
-	char *queue;
-	char *alive;
-	char *doorbell; /* of all waiters */
-	char *history;
+	union {
+		char *all[KEY_COUNT];
+		struct {
+			char *lock, *fence, *record, *nested, *queue, *alive;
+			char *doorbell; /* that all waiters share */
+			char *history;
+		};
+	};
 };
 
 /* The key must outlive the names. Dies when memory is out. */

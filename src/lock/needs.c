@@ -7,38 +7,11 @@
 
 #include "base/exitcode.h"
 
-const char needs_rules[NEEDS_COMMANDS][16] = {
-    [NEEDS_SET] = "set",
-    [NEEDS_SCRIPTS] = "eval",
-    [NEEDS_EVAL] = "eval",
-    [NEEDS_EVALSHA] = "evalsha",
-    [NEEDS_TIME] = "time",
-    [NEEDS_GET] = "get",
-    [NEEDS_PTTL] = "pttl",
-    [NEEDS_HMGET] = "hmget",
-    [NEEDS_HSET] = "hset",
-    [NEEDS_HDEL] = "hdel",
-    [NEEDS_PEXPIRE] = "pexpire",
-    [NEEDS_ZRANGE] = "zrange",
-    [NEEDS_ZSCORE] = "zscore",
-    [NEEDS_ZRANK] = "zrank",
-    [NEEDS_ZCOUNT] = "zcount",
-    [NEEDS_ZADD] = "zadd",
-    [NEEDS_ZREM] = "zrem",
-    [NEEDS_RPUSH] = "rpush",
-    [NEEDS_BLPOP] = "blpop",
-    [NEEDS_SETNAME] = "client|setname",
-    [NEEDS_SCAN] = "scan",
-    [NEEDS_WAIT] = "wait",
-    [NEEDS_ROLE] = "role",
-    [NEEDS_ASKING] = "asking",
-    [NEEDS_CLUSTER_SLOTS] = "cluster|slots",
-    [NEEDS_INFO] = "info",
-    [NEEDS_DEL] = "del",
-    [NEEDS_UNLINK] = "unlink",
-};
+#define RULE(name, rule) rule,
+const char needs_rules[NEEDS_COMMANDS][16] = {NEEDS_COMMAND_LIST(RULE)};
 
 #define C(name) NEEDS_BIT(NEEDS_##name)
+#define K(name) NEEDS_BIT(KEY_##name)
 #define LOOK_COMMANDS                                                     \
 	(C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(HMGET) | C(ZCOUNT) | \
 	    C(ZRANGE) | C(ZSCORE))
@@ -47,27 +20,27 @@ const struct needs_row needs_rows[] = {
     {"access-lock", "no lock can be acquired and kept", CLAIM_KEY_ONLY, true,
 	EXITCODE_REFUSED, NEEDS_BY_ALL,
 	{C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(SET) | C(DEL) | C(PEXPIRE),
-	    C(LOCK)}},
+	    K(LOCK)}},
     {"access-lock", "no lock can be acquired and kept", CLAIM_WITH_RECORD, true,
-	EXITCODE_REFUSED, NEEDS_BY_ALL, {C(HSET), C(FENCE) | C(RECORD)}},
+	EXITCODE_REFUSED, NEEDS_BY_ALL, {C(HSET), K(FENCE) | K(RECORD)}},
     {"access-counted", "--shared and --permits are refused", CLAIM_KEY_ONLY,
 	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED,
 	{C(ZRANGE) | C(ZSCORE) | C(ZCOUNT) | C(ZADD) | C(ZREM), 0}},
     {"access-counted", "--shared and --permits are refused", CLAIM_WITH_RECORD,
 	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED, {C(HDEL), 0}},
     {"access-nested", "a nested run loses the lock when the outer run ends",
-	CLAIM_WITH_NESTED, true, 0, NEEDS_BY_ALL, {0, C(NESTED)}},
+	CLAIM_WITH_NESTED, true, 0, NEEDS_BY_ALL, {0, K(NESTED)}},
     {"access-nested", "a nested run loses the lock when the outer run ends",
 	CLAIM_WITH_NESTED, false, 0, NEEDS_BY_ALL,
 	{C(ZRANGE) | C(ZSCORE) | C(ZADD) | C(ZREM), 0}},
     {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
 	NEEDS_BY_ALL,
 	{C(ZRANGE) | C(ZSCORE) | C(ZRANK) | C(ZCOUNT) | C(ZADD) | C(ZREM),
-	    C(QUEUE) | C(ALIVE) | C(DOORBELL)}},
+	    K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
     {"access-doorbell", "waiters are not woken, and ask again and again",
 	CLAIM_WITH_QUEUE, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
     {"access-history", "the last run is not recorded", CLAIM_WITH_HISTORY, true,
-	0, NEEDS_BY_HISTORY, {0, C(HISTORY)}},
+	0, NEEDS_BY_HISTORY, {0, K(HISTORY)}},
     {"access-once", "--once-per is refused", CLAIM_WITH_HISTORY, true,
 	EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
     {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
@@ -102,39 +75,27 @@ const struct needs_row needs_rows[] = {
     {"", "", CLAIM_KEY_ONLY, false, 0, NEEDS_BY_NONE, {0, 0}},
 };
 
-static enum needs_use
-used_if(bool is_used)
-{
-	return is_used ? NEEDS_USED : NEEDS_UNUSED;
-}
-
-static enum needs_use
-here_if(bool is_here)
-{
-	return is_here ? NEEDS_USED : NEEDS_ELSEWHERE;
-}
-
 enum needs_use
 needs_use_of(const struct needs_row *row, const struct lock_config *config,
     const struct endpoint *server)
 {
 	switch (row->by) {
 	case NEEDS_BY_COUNTED:
-		return used_if(config->kind != &kind_exclusive);
+		return config->kind != &kind_exclusive;
 	case NEEDS_BY_HISTORY:
-		return used_if(config->history_ms > 0);
+		return config->history_ms > 0;
 	case NEEDS_BY_ONCE:
-		return used_if(config->once_ms > 0);
+		return config->once_ms > 0;
 	case NEEDS_BY_REPLICAS:
-		return used_if(config->replicas > 0);
+		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:
-		return here_if(config->server_count > 1);
+		return config->server_count > 1 ? NEEDS_USED : NEEDS_ELSEWHERE;
 	case NEEDS_BY_SENTINEL:
-		return here_if(server->master != NULL);
+		return server->master != NULL ? NEEDS_USED : NEEDS_ELSEWHERE;
 	case NEEDS_BY_CLUSTER:
-		return here_if(server->cluster);
+		return server->cluster ? NEEDS_USED : NEEDS_ELSEWHERE;
 	default:
-		return used_if(row->by == NEEDS_BY_ALL);
+		return row->by == NEEDS_BY_ALL;
 	}
 }
 

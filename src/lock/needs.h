@@ -10,66 +10,53 @@
 #include "lock/claim.h"
 #include "lock/config.h"
 
-enum needs_command {
-	NEEDS_SET,
-	/* EVAL, or EVALSHA while the server knows the scripts. */
-	NEEDS_SCRIPTS,
-	NEEDS_EVAL,
-	NEEDS_EVALSHA,
-	NEEDS_TIME,
-	NEEDS_GET,
-	NEEDS_PTTL,
-	NEEDS_HMGET,
-	NEEDS_HSET,
-	NEEDS_HDEL,
-	NEEDS_PEXPIRE,
-	NEEDS_ZRANGE,
-	NEEDS_ZSCORE,
-	NEEDS_ZRANK,
-	NEEDS_ZCOUNT,
-	NEEDS_ZADD,
-	NEEDS_ZREM,
-	NEEDS_RPUSH,
-	NEEDS_BLPOP,
-	NEEDS_SETNAME,
-	NEEDS_SCAN,
-	NEEDS_WAIT,
-	NEEDS_ROLE,
-	NEEDS_ASKING,
-	NEEDS_CLUSTER_SLOTS,
-	NEEDS_INFO,
-	NEEDS_DEL,
-	NEEDS_UNLINK,
-	NEEDS_COMMANDS,
-};
+/* The commands, as access rules name them: "+" stands before. SCRIPTS is EVAL,
+ * or EVALSHA while the server knows the scripts. */
+#define NEEDS_COMMAND_LIST(X)             \
+	X(SET, "set")                     \
+	X(SCRIPTS, "eval")                \
+	X(EVAL, "eval")                   \
+	X(EVALSHA, "evalsha")             \
+	X(TIME, "time")                   \
+	X(GET, "get")                     \
+	X(PTTL, "pttl")                   \
+	X(HMGET, "hmget")                 \
+	X(HSET, "hset")                   \
+	X(HDEL, "hdel")                   \
+	X(PEXPIRE, "pexpire")             \
+	X(ZRANGE, "zrange")               \
+	X(ZSCORE, "zscore")               \
+	X(ZRANK, "zrank")                 \
+	X(ZCOUNT, "zcount")               \
+	X(ZADD, "zadd")                   \
+	X(ZREM, "zrem")                   \
+	X(RPUSH, "rpush")                 \
+	X(BLPOP, "blpop")                 \
+	X(SETNAME, "client|setname")      \
+	X(SCAN, "scan")                   \
+	X(WAIT, "wait")                   \
+	X(ROLE, "role")                   \
+	X(ASKING, "asking")               \
+	X(CLUSTER_SLOTS, "cluster|slots") \
+	X(INFO, "info")                   \
+	X(DEL, "del")                     \
+	X(UNLINK, "unlink")
 
-/* In the order of acquire.lua. */
-enum needs_key {
-	NEEDS_LOCK,
-	NEEDS_FENCE,
-	NEEDS_RECORD,
-	NEEDS_NESTED,
-	NEEDS_QUEUE,
-	NEEDS_ALIVE,
-	NEEDS_DOORBELL,
-	NEEDS_HISTORY,
-	NEEDS_KEYS,
-};
+#define NEEDS_ENUMERATOR(name, rule) NEEDS_##name,
+enum needs_command { NEEDS_COMMAND_LIST(NEEDS_ENUMERATOR) NEEDS_COMMANDS };
+extern const char needs_rules[NEEDS_COMMANDS][16];
 
 #define NEEDS_BIT(number) (UINT64_C(1) << (number))
 
-/* Sets of commands and keys, by their bits. */
+/* Sets of commands and keys (enum key), by their bits. */
 struct needs {
 	uint64_t commands, keys;
 };
 
-/* The commands as access rules name them: "+" stands before. */
-extern const char needs_rules[NEEDS_COMMANDS][16];
-
 enum needs_use {
+	NEEDS_UNUSED = false, /* by this run, or hardly missed */
+	NEEDS_USED = true,
 	NEEDS_ELSEWHERE, /* other servers than these */
-	NEEDS_UNUSED,	 /* by this run, or hardly missed */
-	NEEDS_USED,
 };
 
 /* Without pointers, which the loader would have to adjust at the start of each

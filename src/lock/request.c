@@ -41,15 +41,22 @@ begin(struct request *request)
 	*request = (struct request){.argv = request->words};
 }
 
+static void
+add_keys(struct request *request, char *const *keys, int count)
+{
+	ADD(request, number(request, count));
+	for (int i = 0; i < count; i++)
+		ADD(request, keys[i]);
+}
+
 /* The arguments follow. */
 static void
-add_script(struct request *request, const struct script *script,
-    const char *const *names, size_t count)
+begin_script(struct request *request, const struct script *script,
+    char *const *keys, int count)
 {
+	begin(request);
 	request->script = script;
-	ADD(request, number(request, (int64_t)count));
-	for (size_t i = 0; i < count; i++)
-		ADD(request, names[i]);
+	add_keys(request, keys, count);
 }
 
 void
@@ -62,7 +69,7 @@ request_fini(struct request *request)
 
 /* The doorbell of that waiter; NULL if the name is not one, or when memory is
  * out. */
-static const char *
+static char *
 doorbell_of(struct request *request, const char *key, const char *name)
 {
 	struct waiter waiter;
@@ -74,20 +81,6 @@ doorbell_of(struct request *request, const char *key, const char *name)
 	if (doorbell != NULL)
 		request->doorbells[request->doorbell_count++] = doorbell;
 	return doorbell;
-}
-
-/* The keys of acquire, release and join. */
-static void
-begin_claim(struct request *request, const struct script *script,
-    const struct claim *claim)
-{
-	const struct key_names *keys = &claim->keys;
-	const char *const names[] = {keys->lock, keys->fence, keys->info,
-	    keys->nested, keys->queue, keys->alive, claim->doorbell,
-	    keys->history};
-
-	begin(request);
-	add_script(request, script, names, claim->tier);
 }
 
 static const char *
@@ -187,7 +180,8 @@ request_acquire(struct request *request, const struct claim *claim)
 	const char *most =
 	    config->max_waiters == CONFIG_ANY_WAITERS ? "" : NULL;
 
-	begin_claim(request, config->kind->acquire, claim);
+	begin_script(request, config->kind->acquire, claim->keys.all,
+	    claim->tier);
 	if (most == NULL)
 		most = number(request, config->max_waiters);
 	ADD(request, claim->token, number(request, config->ttl_ms),
@@ -206,7 +200,7 @@ request_acquire(struct request *request, const struct claim *claim)
 static void
 request_join(struct request *request, const struct claim *claim)
 {
-	begin_claim(request, claim->outer->join, claim);
+	begin_script(request, claim->outer->join, claim->keys.all, claim->tier);
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    claim->outer->letter, claim->run, helper_life(request, claim),
 	    claim->config->is_hold ? "" : claim->config->kind->letter);
@@ -229,8 +223,7 @@ request_renewal(struct request *request, const struct claim *claim)
 {
 	const struct kind *kind = claim_kind(claim);
 
-	begin(request);
-	add_script(request, kind->renew, &claim->keys.lock, 1);
+	begin_script(request, kind->renew, &claim->keys.lock, 1);
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    kind->letter);
 	request->decode = answer_renew;
@@ -241,31 +234,27 @@ request_record(struct request *request, const struct claim *claim)
 {
 	begin(request);
 	if (claim->tier >= CLAIM_WITH_RECORD)
-		ADD(request, "PEXPIRE", claim->keys.info,
+		ADD(request, "PEXPIRE", claim->keys.record,
 		    helper_life(request, claim));
 }
 
 void
 request_history(struct request *request, const struct claim *claim)
 {
-	const char *const names[] = {claim->keys.history};
-
 	begin(request);
 	if (claim->tier < CLAIM_WITH_HISTORY)
 		return;
-	add_script(request, &script_remember, names, 1);
+	begin_script(request, &script_remember, &claim->keys.history, 1);
 	ADD(request, history_life(request, claim));
 }
 
 void
 request_stay(struct request *request, const struct claim *claim)
 {
-	const char *const names[] = {claim->keys.nested};
-
 	begin(request);
 	if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
 		return;
-	add_script(request, &script_stay, names, 1);
+	begin_script(request, &script_stay, &claim->keys.nested, 1);
 	ADD(request, claim->member, number(request, claim->config->ttl_ms),
 	    helper_life(request, claim));
 }
@@ -282,27 +271,23 @@ request_head(struct request *request, const struct claim *claim)
 /* --- release ---------------------------------------------------------- */
 
 /* With the queue also the doorbell of its head, before the history. */
-static void
-begin_release(struct request *request, const struct claim *claim)
-{
-	const char *doorbell;
-
-	begin_claim(request, claim_kind(claim)->release, claim);
-	if (claim->tier < CLAIM_WITH_QUEUE)
-		return;
-	doorbell = doorbell_of(request, claim->keys.lock, claim->head);
-	request->argv[0] = number(request, claim->tier + 1);
-	request->argc = CLAIM_WITH_QUEUE + 1;
-	ADD(request, doorbell != NULL ? doorbell : claim->doorbell);
-	if (claim->tier == CLAIM_WITH_HISTORY)
-		ADD(request, claim->keys.history);
-}
-
 void
 request_release(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
-	begin_release(request, claim);
+	const struct key_names *keys = &claim->keys;
+	const char *doorbell;
+
+	begin_script(request, claim_kind(claim)->release, keys->all,
+	    claim->tier);
+	if (claim->tier >= CLAIM_WITH_QUEUE) {
+		doorbell = doorbell_of(request, keys->lock, claim->head);
+		request->argv[0] = number(request, claim->tier + 1);
+		request->argc = CLAIM_WITH_QUEUE + 1;
+		ADD(request, doorbell != NULL ? doorbell : keys->doorbell);
+	}
+	if (claim->tier == CLAIM_WITH_HISTORY)
+		ADD(request, keys->history);
 	ADD(request, claim->token, claim_kind(claim)->letter,
 	    permits(request, claim), end->undo_fence ? end->fence : "",
 	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
@@ -317,10 +302,7 @@ void
 request_correction(struct request *request, const struct claim *claim,
     const char *fence, const char *status)
 {
-	const char *const names[] = {claim->keys.history};
-
-	begin(request);
-	add_script(request, &script_correct, names, 1);
+	begin_script(request, &script_correct, &claim->keys.history, 1);
 	ADD(request, fence, status);
 	request->decode = answer_renew; /* as they are alike */
 }
@@ -330,16 +312,16 @@ void
 request_undo(struct request *request, const struct claim *claim)
 {
 	const struct key_names *keys = &claim->keys;
-	const char *const names[] = {keys->lock, keys->info, keys->queue,
-	    keys->alive, claim->doorbell, keys->history};
-	size_t count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
+	char *const needed[] = {keys->lock, keys->record, keys->queue,
+	    keys->alive, keys->doorbell, keys->history};
+	int count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
 
 	begin(request);
 	if (claim->outer != NULL)
 		return;
 	if (claim->tier < CLAIM_WITH_QUEUE)
 		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
-	add_script(request, &script_undo, names, count);
+	begin_script(request, &script_undo, needed, count);
 	request->withdraws = true;
 	ADD(request, claim->token, claim->waiter);
 	add_former(request, claim);
@@ -356,7 +338,8 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 	seconds = request->numbers[0];
 	snprintf(seconds, sizeof(*request->numbers), "%.*f",
 	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
-	ADD(request, "BLPOP", claim->doorbell, claim->keys.doorbell, seconds);
+	ADD(request, "BLPOP", claim->keys.doorbell, claim->shared_doorbell,
+	    seconds);
 }
 
 void
@@ -371,14 +354,15 @@ void
 request_notify(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count)
 {
-	const char *names[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
+	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
 
 	begin(request);
 	for (size_t i = 0; i < count; i++)
-		names[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
+		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
 	if (count == 0 || request->doorbell_count < count)
 		return;
-	add_script(request, &script_notify, names, count + 2);
+	request->script = &script_notify;
+	add_keys(request, needed, (int)count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
@@ -390,15 +374,16 @@ request_notify_behind(struct request *request, const struct claim *claim,
 {
 	const struct answer_waiters *named = &answer->to_notify;
 	const char *head = named->count > 0 ? named->names[0] : claim->head;
-	const char *names[] = {claim->keys.queue, claim->keys.alive, NULL, NULL,
-	    claim->keys.doorbell};
+	char *needed[] = {claim->keys.queue, claim->keys.alive, NULL, NULL,
+	    claim->shared_doorbell};
 
 	begin(request);
-	names[2] = doorbell_of(request, claim->keys.lock, head);
-	names[3] = doorbell_of(request, claim->keys.lock, answer->behind);
+	needed[2] = doorbell_of(request, claim->keys.lock, head);
+	needed[3] = doorbell_of(request, claim->keys.lock, answer->behind);
 	if (request->doorbell_count < 2)
 		return;
-	add_script(request, &script_notify_behind, names, 5);
+	request->script = &script_notify_behind;
+	add_keys(request, needed, 5);
 	ADD(request, answer->behind);
 }
 
@@ -408,11 +393,10 @@ void
 request_look(struct request *request, const struct key_names *keys,
     enum request_look_keys count, int holders, int waiters)
 {
-	const char *const names[] = {keys->lock, keys->fence, keys->info,
+	char *const looked_at[] = {keys->lock, keys->fence, keys->record,
 	    keys->queue, keys->alive, keys->nested, keys->history};
 
-	begin(request);
-	add_script(request, &script_look, names, count);
+	begin_script(request, &script_look, looked_at, (int)count);
 	ADD(request, number(request, holders), number(request, waiters));
 }
 
@@ -421,19 +405,20 @@ request_force(struct request *request, const struct key_names *keys,
     bool helpers, const struct look *look, const struct look_holder *only)
 {
 	const char *head = look->queued > 0 ? look->queue[0].id : "";
-	const char *names[] = {keys->lock, keys->info, keys->nested,
-	    keys->queue, keys->alive, NULL};
-	size_t count = helpers ? 5 : 1;
+	char *needed[] = {keys->lock, keys->record, keys->nested, keys->queue,
+	    keys->alive, NULL};
+	int count = helpers ? 5 : 1;
 
 	begin(request);
 	request->argv = request->more_words =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
-	names[count] = doorbell_of(request, keys->lock, head);
-	if (names[count] != NULL)
+	needed[count] = doorbell_of(request, keys->lock, head);
+	if (needed[count] != NULL)
 		count++;
 	else
 		head = "";
-	add_script(request, &script_force, names, count);
+	request->script = &script_force;
+	add_keys(request, needed, count);
 	ADD(request, head);
 	for (size_t i = 0; i < look->listed; i++)
 		if (only == NULL || only == &look->holders[i])

@@ -24,18 +24,19 @@ tier_without(uint64_t commands, uint64_t keys)
 }
 
 #define BIT(name) NEEDS_BIT(NEEDS_##name)
+#define KEY(name) NEEDS_BIT(KEY_##name)
 
 static void
 test_tiers(void)
 {
 	is_int(tier_without(0, 0), CLAIM_WITH_HISTORY, "nothing is denied");
-	is_int(tier_without(0, BIT(HISTORY)), CLAIM_WITH_QUEUE, "the history");
-	is_int(tier_without(0, BIT(DOORBELL)), CLAIM_WITH_NESTED, "a doorbell");
+	is_int(tier_without(0, KEY(HISTORY)), CLAIM_WITH_QUEUE, "the history");
+	is_int(tier_without(0, KEY(DOORBELL)), CLAIM_WITH_NESTED, "a doorbell");
 	is_int(tier_without(BIT(ZADD), 0), CLAIM_WITH_NESTED, "a command");
 	is_int(tier_without(BIT(BLPOP) | BIT(HMGET) | BIT(UNLINK), 0),
 	    CLAIM_WITH_HISTORY, "those that a run does without");
-	is_int(tier_without(0, BIT(NESTED)), CLAIM_WITH_RECORD, "nested runs");
-	is_int(tier_without(0, BIT(FENCE)), 0, "the fence: refused");
+	is_int(tier_without(0, KEY(NESTED)), CLAIM_WITH_RECORD, "nested runs");
+	is_int(tier_without(0, KEY(FENCE)), 0, "the fence: refused");
 	is_int(tier_without(BIT(PTTL), 0), 0, "the lease: refused");
 	config.once_ms = 1000;
 	is_int(tier_without(BIT(BLPOP), 0), CLAIM_WITH_HISTORY, "--once-per");
@@ -45,7 +46,7 @@ test_tiers(void)
 	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
 	config.server_count = 2;
 	config.servers = (const struct endpoint[2]){server, server};
-	is_int(tier_without(0, BIT(QUEUE)), CLAIM_WITH_NESTED, "Redlock");
+	is_int(tier_without(0, KEY(QUEUE)), CLAIM_WITH_NESTED, "Redlock");
 	config.server_count = 1;
 	config.servers = &server;
 	config.kind = &kind_exclusive;
