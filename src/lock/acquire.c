@@ -60,9 +60,7 @@ silence_ends_at(const struct lock *lock)
 static void
 try_again(struct lock *lock)
 {
-	int64_t at = clock_now() + lock_next_backoff(lock);
-
-	lock_due_at(lock, clock_min(at, silence_ends_at(lock)));
+	lock_retry(lock, silence_ends_at(lock));
 }
 
 /* A server that sends error replies is not silent: a waiter goes on. A run that
@@ -132,14 +130,6 @@ on_error(struct lock *lock, const struct reply *reply)
 
 /* --- waiting ---------------------------------------------------------- */
 
-/* In the words of Redis before 6. */
-static bool
-refuses_fraction(const struct lock *lock, const char *error)
-{
-	return !lock->queue.whole_seconds &&
-	       reply_is(error, "ERR timeout is not an integer");
-}
-
 /* Whatever ends the wait, the next try shows what it was worth. */
 static void
 on_doorbell(void *arg, const struct reply *reply)
@@ -156,7 +146,9 @@ on_doorbell(void *arg, const struct reply *reply)
 		send_try(lock);
 		return;
 	}
-	if (refuses_fraction(lock, error)) {
+	/* In the words of Redis before 6. */
+	if (!lock->queue.whole_seconds &&
+	    reply_is(error, "ERR timeout is not an integer")) {
 		lock->queue.whole_seconds = true;
 		wait_for_turn(lock);
 		return;
@@ -295,11 +287,9 @@ on_granted(struct lock *lock, const struct answer *answer,
 static bool
 withdraw(struct lock *lock)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
-
 	if (quorum_owes_grant(lock->quorum))
-		lock_send_undo(lock, QUORUM_UNDO, true);
-	lock_send_release(lock, &how, QUORUM_SEND);
+		lock_post_undo(lock, QUORUM_UNDO, true);
+	lock_post_release(lock);
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
 	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
@@ -469,7 +459,7 @@ abandon_try(struct lock *lock)
 	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_send_undo(lock, QUORUM_UNDO, false);
+		lock_post_undo(lock, QUORUM_UNDO, false);
 	quorum_drop(lock->quorum);
 	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));

@@ -42,16 +42,15 @@ schedule_renewal(struct lock *lock, int64_t sent_at)
 static void
 lose(struct lock *lock, const char *why)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
-
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
-		lock_send_release(lock, &how, QUORUM_SEND);
+		lock_post_release(lock);
 	lock_end(lock, LOCK_LOST);
 }
 
+/* After a refused AUTH or SELECT a value may be about another db. */
 static void
-on_error(struct lock *lock, const struct reply *reply)
+on_renewal_error(struct lock *lock, const struct reply *reply)
 {
 	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
 
@@ -61,9 +60,9 @@ on_error(struct lock *lock, const struct reply *reply)
 	}
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (verdict == REPLY_RECONNECT)
+	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
-	lock_due_in(lock, lock_next_backoff(lock));
+	lock_retry(lock, CLOCK_NEVER);
 }
 
 /* A server that has come back without the lock gets it again. */
@@ -80,7 +79,6 @@ plant(struct lock *lock)
 	lock_send(lock, &request, &how, QUORUM_PLANT);
 }
 
-/* After a refused AUTH or SELECT a value may be about another db. */
 static void
 on_renewed(void *arg, const struct reply *reply)
 {
@@ -96,15 +94,12 @@ on_renewed(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (reply->value != NULL && reply->kind == REPLY_NO_ACCESS) {
-		on_error(lock, reply);
-		quorum_drop(lock->quorum);
-	} else if (reply->kind == REPLY_ERROR) {
-		on_error(lock, reply);
+	if (reply->value != NULL && reply->error != NULL) {
+		on_renewal_error(lock, reply);
 	} else if (answer == NULL) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
-		lock_due_in(lock, lock_next_backoff(lock));
+		lock_retry(lock, CLOCK_NEVER);
 		plant(lock);
 	} else if (ours) {
 		lock_note_reply(lock);
@@ -151,30 +146,23 @@ on_head(void *arg, const struct reply *reply)
 		claim_expect_head(&lock->claim, answer->head);
 }
 
-/* The history of a long job must not end before the job. It is armed again when
- * half of its life has passed, as most jobs are over by then. */
-static void
-arm_history(struct lock *lock, const struct command *how)
-{
-	struct request request;
-
-	if (clock_now() < lock->history_at + claim_history_ms(&lock->claim) / 2)
-		return;
-	lock->history_at = clock_now();
-	request_history(&request, &lock->claim);
-	lock_send(lock, &request, how, QUORUM_SEND);
-}
-
-/* In the same write as the renewal that follows. */
+/* In the same write as the renewal that follows. The history of a long job must
+ * not end before the job: it is armed again when half of its life has passed,
+ * as most jobs are over by then. */
 static void
 send_with_renewal(struct lock *lock, int64_t deadline)
 {
 	struct command how = {.deadline = deadline, .more = true};
+	int64_t history_ms = claim_history_ms(&lock->claim);
 	struct request request;
 
 	request_record(&request, &lock->claim);
 	lock_send(lock, &request, &how, QUORUM_SEND);
-	arm_history(lock, &how);
+	if (clock_now() >= lock->history_at + history_ms / 2) {
+		lock->history_at = clock_now();
+		request_history(&request, &lock->claim);
+		lock_send(lock, &request, &how, QUORUM_SEND);
+	}
 	request_stay(&request, &lock->claim);
 	lock_send(lock, &request, &how, QUORUM_SEND);
 	how.on_reply = on_head;
@@ -196,7 +184,7 @@ lease_renew(struct lock *lock)
 		return;
 	send_with_renewal(lock, deadline);
 	if (send_renewal(lock, deadline, QUORUM_RENEW) == -1) {
-		lock_due_in(lock, lock_next_backoff(lock));
+		lock_retry(lock, CLOCK_NEVER);
 		return;
 	}
 	lock->command = LOCK_OUT;

@@ -10,7 +10,7 @@ enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 static void
 on_stray(void *arg)
 {
-	lock_send_undo(arg, QUORUM_RECALL, false);
+	lock_post_undo(arg, QUORUM_RECALL, false);
 }
 
 int
@@ -63,41 +63,53 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 	return sent;
 }
 
-int
-lock_send_release(struct lock *lock, const struct command *how,
-    enum quorum_ask ask)
+void
+lock_post(struct lock *lock, struct request *request, enum quorum_ask ask,
+    bool more)
+{
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
+	    .more = more};
+
+	lock_send(lock, request, &how, ask);
+}
+
+void
+lock_request_release(struct lock *lock, struct request *request)
 {
 	const struct request_end end = {.fence = lock->fence,
 	    .undo_fence = lock->failure == LOCK_REFUSED,
 	    .keep_ms = lock->release.keep_until - clock_now(),
 	    .status = lock->release.status};
-	struct request request;
 
-	request_release(&request, &lock->claim, &end);
-	return lock_send(lock, &request, how, ask);
+	request_release(request, &lock->claim, &end);
 }
 
 void
-lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more)
+lock_post_release(struct lock *lock)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
-	    .more = more};
+	struct request request;
+
+	lock_request_release(lock, &request);
+	lock_post(lock, &request, QUORUM_SEND, false);
+}
+
+void
+lock_post_undo(struct lock *lock, enum quorum_ask ask, bool more)
+{
 	struct request request;
 
 	request_undo(&request, &lock->claim);
-	lock_send(lock, &request, &how, ask);
+	lock_post(lock, &request, ask, more);
 }
 
 void
 lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
-	    .more = more};
 	struct request request;
 
 	request_notify(&request, &lock->claim.keys, waiters->names,
 	    waiters->count);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_post(lock, &request, QUORUM_SEND, more);
 }
 
 void
@@ -126,13 +138,14 @@ lock_due_in(struct lock *lock, int64_t ms)
 	lock_due_at(lock, clock_now() + ms);
 }
 
-int64_t
-lock_next_backoff(struct lock *lock)
+void
+lock_retry(struct lock *lock, int64_t by)
 {
 	int64_t ms = lock->backoff_ms;
+	int64_t at = clock_now() + dice_between(ms - ms / 5, ms);
 
 	lock->backoff_ms = clock_min(ms * 2, BACKOFF_MAX_MS);
-	return dice_between(ms - ms / 5, ms);
+	lock_due_at(lock, clock_min(at, by));
 }
 
 void

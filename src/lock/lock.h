@@ -131,12 +131,17 @@ void lock_fini(struct lock *lock);
  * contact like others, but on_reply is not called. */
 int lock_send(struct lock *lock, struct request *request,
     const struct command *how, enum quorum_ask ask);
-int lock_send_release(struct lock *lock, const struct command *how,
-    enum quorum_ask ask);
-/* Withdraws a try. more: a release follows in the same write. */
-void lock_send_undo(struct lock *lock, enum quorum_ask ask, bool more);
-/* Rings the doorbells of these waiters. more: another command follows in the
+/* Sends one whose reply nobody awaits. more: another command follows in the
  * same write. */
+void lock_post(struct lock *lock, struct request *request, enum quorum_ask ask,
+    bool more);
+/* Fills in a release of what the lock has come to. */
+void lock_request_release(struct lock *lock, struct request *request);
+/* Sends a release whose reply nobody awaits. */
+void lock_post_release(struct lock *lock);
+/* Withdraws a try. */
+void lock_post_undo(struct lock *lock, enum quorum_ask ask, bool more);
+/* Rings the doorbells of these waiters. */
 void lock_notify(struct lock *lock, const struct answer_waiters *waiters,
     bool more);
 
@@ -148,7 +153,8 @@ void lock_end(struct lock *lock, enum lock_state state);
 
 void lock_due_at(struct lock *lock, int64_t at);
 void lock_due_in(struct lock *lock, int64_t ms);
-int64_t lock_next_backoff(struct lock *lock);
+/* The timer comes after the next back-off, but not later than by. */
+void lock_retry(struct lock *lock, int64_t by);
 
 /* A server or a name server that is always slow must not cost us the lock, and
  * an unresponsive one must be noticed soon. */

@@ -12,7 +12,6 @@ enum { RELEASE_MS = 10000, WITHDRAW_MS = 300 };
 enum { SWEEP_MS = 1000 };
 
 static void send_release(struct lock *lock);
-static void on_quiet(void *arg);
 
 static void
 finish(struct lock *lock)
@@ -32,9 +31,7 @@ give_up_within(struct lock *lock, int64_t ms)
 static void
 retry(struct lock *lock)
 {
-	int64_t at = clock_now() + lock_next_backoff(lock);
-
-	lock_due_at(lock, clock_min(at, lock->release.give_up_at));
+	lock_retry(lock, lock->release.give_up_at);
 }
 
 /* They have moved to another node, the lock itself has not. */
@@ -53,15 +50,14 @@ void
 release_leave_queue(struct lock *lock)
 {
 	const struct key_names *keys = &lock->claim.keys;
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct request request;
 
 	if (lock->queue.position == -1)
 		return;
 	request_leave(&request, &lock->claim, keys->queue);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_post(lock, &request, QUORUM_SEND, false);
 	request_leave(&request, &lock->claim, keys->alive);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_post(lock, &request, QUORUM_SEND, false);
 	lock->queue.position = -1;
 }
 
@@ -90,12 +86,11 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 static void
 notify_next(struct lock *lock, const struct answer *answer)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
 	struct request behind;
 
 	request_notify_behind(&behind, &lock->claim, answer);
 	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_send(lock, &behind, &how, QUORUM_SEND);
+	lock_post(lock, &behind, QUORUM_SEND, false);
 }
 
 /* If the lock may have been freed already, or never granted, "not yours" means
@@ -162,9 +157,11 @@ send_release(struct lock *lock)
 	int64_t overdue_at = clock_now() + lock->patience_ms;
 	const struct command how = {.on_reply = on_released,
 	    .deadline = clock_min(give_up_at, overdue_at + 1)};
+	struct request request;
 
 	lock->command = LOCK_NONE_OUT;
-	if (lock_send_release(lock, &how, QUORUM_RELEASE) == -1) {
+	lock_request_release(lock, &request);
+	if (lock_send(lock, &request, &how, QUORUM_RELEASE) == -1) {
 		retry(lock);
 		return;
 	}
@@ -178,10 +175,8 @@ send_release(struct lock *lock)
 static void
 repeat_whole(struct lock *lock)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS};
-
 	if (!lock->grant_unknown && quorum_is_one(lock->quorum))
-		lock_send_release(lock, &how, QUORUM_SEND);
+		lock_post_release(lock);
 	lock_due_at(lock, lock->release.give_up_at);
 }
 
@@ -204,7 +199,7 @@ static bool
 must_wait(struct lock *lock)
 {
 	return quorum_await_renewals(lock->quorum,
-	    lock->release.keep_until > clock_now(), on_quiet);
+	    lock->release.keep_until > clock_now(), release_go_on);
 }
 
 static void
@@ -216,7 +211,7 @@ begin(struct lock *lock, int64_t give_up_at)
 	if ((is_out && lock->grant_unknown) ||
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		lock_send_undo(lock, QUORUM_UNDO, true);
+		lock_post_undo(lock, QUORUM_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
@@ -253,17 +248,13 @@ release_start(struct lock *lock, int64_t keep_until)
 }
 
 void
-release_go_on(struct lock *lock)
+release_go_on(void *arg)
 {
+	struct lock *lock = arg;
+
 	lock->release.give_up_at = release_by(lock);
 	if (!must_wait(lock))
 		send_release(lock);
-}
-
-static void
-on_quiet(void *arg)
-{
-	release_go_on(arg);
 }
 
 void

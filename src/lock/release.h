@@ -40,7 +40,7 @@ void release_leave_queue(struct lock *lock);
  * reply, unless the connection was blocked. */
 void release_silently(struct lock *lock);
 
-/* A renewal that the release has waited for is answered. */
-void release_go_on(struct lock *lock);
+/* A renewal that the release of that lock has waited for is answered. */
+void release_go_on(void *arg);
 
 #endif
