@@ -180,7 +180,7 @@ wait_for_turn(struct lock *lock)
 	if (lock->queue.way != QUEUE_DOORBELL)
 		return;
 	request_doorbell(&request, &lock->claim, ms);
-	if (lock_send(lock, &request, &how, QUORUM_SEND) == -1) {
+	if (lock_send(lock, &request, &how, ASK_SEND) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
 		return;
 	}
@@ -288,7 +288,7 @@ static bool
 withdraw(struct lock *lock)
 {
 	if (quorum_owes_grant(lock->quorum))
-		lock_post_undo(lock, QUORUM_UNDO, true);
+		lock_post_undo(lock, ASK_UNDO, true);
 	lock_post_release(lock);
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
@@ -438,7 +438,7 @@ send_try(struct lock *lock)
 	how.deadline = 1 + (quorum_is_up(lock->quorum) ? try_ends_at(lock)
 						       : connect_ends_at(lock));
 	request_try(&request, &lock->claim);
-	if (lock_send(lock, &request, &how, QUORUM_GRANT) == -1) {
+	if (lock_send(lock, &request, &how, ASK_GRANT) == -1) {
 		try_again(lock);
 		return;
 	}
@@ -459,7 +459,7 @@ abandon_try(struct lock *lock)
 	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post_undo(lock, QUORUM_UNDO, false);
+		lock_post_undo(lock, ASK_UNDO, false);
 	quorum_drop(lock->quorum);
 	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));

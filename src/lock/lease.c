@@ -76,7 +76,7 @@ plant(struct lock *lock)
 	if (!quorum_lacks_lock(lock->quorum))
 		return;
 	request_try(&request, &lock->claim);
-	lock_send(lock, &request, &how, QUORUM_PLANT);
+	lock_send(lock, &request, &how, ASK_PLANT);
 }
 
 static void
@@ -123,7 +123,7 @@ overdue_ms(const struct lock *lock)
 /* The lease ends meanwhile, so it must not take two round trips. Its script is
  * short. */
 static int
-send_renewal(struct lock *lock, int64_t deadline, enum quorum_ask ask)
+send_renewal(struct lock *lock, int64_t deadline, enum ask ask)
 {
 	const struct command how = {.on_reply = on_renewed,
 	    .deadline = deadline,
@@ -157,17 +157,17 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 	struct request request;
 
 	request_record(&request, &lock->claim);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_send(lock, &request, &how, ASK_SEND);
 	if (clock_now() >= lock->history_at + history_ms / 2) {
 		lock->history_at = clock_now();
 		request_history(&request, &lock->claim);
-		lock_send(lock, &request, &how, QUORUM_SEND);
+		lock_send(lock, &request, &how, ASK_SEND);
 	}
 	request_stay(&request, &lock->claim);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_send(lock, &request, &how, ASK_SEND);
 	how.on_reply = on_head;
 	request_head(&request, &lock->claim);
-	lock_send(lock, &request, &how, QUORUM_SEND);
+	lock_send(lock, &request, &how, ASK_SEND);
 }
 
 /* With one server the reply is awaited as long as it can prove anything: a slow
@@ -183,7 +183,7 @@ lease_renew(struct lock *lock)
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
 	send_with_renewal(lock, deadline);
-	if (send_renewal(lock, deadline, QUORUM_RENEW) == -1) {
+	if (send_renewal(lock, deadline, ASK_RENEW) == -1) {
 		lock_retry(lock, CLOCK_NEVER);
 		return;
 	}
@@ -204,7 +204,7 @@ renew_beside(struct lock *lock)
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	send_renewal(lock, clock_now() + overdue_ms(lock), QUORUM_RENEW_AGAIN);
+	send_renewal(lock, clock_now() + overdue_ms(lock), ASK_RENEW_AGAIN);
 	lock_due_in(lock, overdue_ms(lock));
 }
 

@@ -10,7 +10,7 @@ enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 static void
 on_stray(void *arg)
 {
-	lock_post_undo(arg, QUORUM_RECALL, false);
+	lock_post_undo(arg, ASK_RECALL, false);
 }
 
 int
@@ -41,7 +41,7 @@ lock_fini(struct lock *lock)
 
 int
 lock_send(struct lock *lock, struct request *request, const struct command *how,
-    enum quorum_ask ask)
+    enum ask ask)
 {
 	struct command command = *how;
 	int sent = 0;
@@ -64,8 +64,7 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 }
 
 void
-lock_post(struct lock *lock, struct request *request, enum quorum_ask ask,
-    bool more)
+lock_post(struct lock *lock, struct request *request, enum ask ask, bool more)
 {
 	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
 	    .more = more};
@@ -90,11 +89,11 @@ lock_post_release(struct lock *lock)
 	struct request request;
 
 	lock_request_release(lock, &request);
-	lock_post(lock, &request, QUORUM_SEND, false);
+	lock_post(lock, &request, ASK_SEND, false);
 }
 
 void
-lock_post_undo(struct lock *lock, enum quorum_ask ask, bool more)
+lock_post_undo(struct lock *lock, enum ask ask, bool more)
 {
 	struct request request;
 
@@ -109,7 +108,7 @@ lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
 
 	request_notify(&request, &lock->claim.keys, waiters->names,
 	    waiters->count);
-	lock_post(lock, &request, QUORUM_SEND, more);
+	lock_post(lock, &request, ASK_SEND, more);
 }
 
 void

@@ -32,22 +32,15 @@ member_is_absent_for_good(const struct member *member)
 	       member->vote == MEMBER_UNUSABLE;
 }
 
-bool
-member_has_answered(const struct member *member)
-{
-	return member->vote != MEMBER_OUT && member->vote != MEMBER_SILENT &&
-	       member->vote != MEMBER_UNREACHABLE;
-}
-
-bool
-member_had_lock(const struct member *member)
+static bool
+had_lock(const struct member *member)
 {
 	return member->presence == MEMBER_HAS ||
 	       member->presence == MEMBER_LOST;
 }
 
-bool
-member_lacks_lock(const struct member *member)
+static bool
+lacks_lock(const struct member *member)
 {
 	return member->presence == MEMBER_NEVER_HAD ||
 	       member->presence == MEMBER_LOST;
@@ -82,14 +75,15 @@ static void
 vote_by_error(struct member *member, const struct reply *reply)
 {
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	enum reply_verdict verdict = reply_judge(member->phase, reply->error);
+	enum reply_verdict verdict =
+	    reply_judge((enum reply_phase)member->ask, reply->error);
 	bool anew = verdict == REPLY_RECONNECT;
 	bool transient = verdict == REPLY_RETRY || anew;
 
 	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
 	reply_describe(member->why, sizeof(member->why),
 	    refused ? "refused by" : "error from", label(member), reply->error);
-	if (verdict == REPLY_LOST && member_had_lock(member))
+	if (verdict == REPLY_LOST && had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))
 		server_drop(member->server);
@@ -121,7 +115,7 @@ does_count(struct member *member, const struct reply *reply,
 
 	member->may_be_replica =
 	    member_lacks_replicas(reply, member->replicas, why);
-	if (member->may_be_replica || member->phase != REPLY_ACQUIRING)
+	if (member->may_be_replica || member->ask != ASK_GRANT)
 		return !member->may_be_replica;
 	/* One server behind two addresses would be a majority of itself. */
 	if (!identity->known)
@@ -142,8 +136,8 @@ static void
 vote_by_value(struct member *member, const struct reply *reply)
 {
 	enum answer_vote vote = answer_vote(reply->answer);
-	bool unknown = member->phase == REPLY_ACQUIRING &&
-		       member->identity.obstacle[0] != '\0';
+	bool unknown =
+	    member->ask == ASK_GRANT && member->identity.obstacle[0] != '\0';
 	char why[MEMBER_WORDS_MAX];
 
 	if (vote == ANSWER_YES) {
@@ -155,7 +149,7 @@ vote_by_value(struct member *member, const struct reply *reply)
 	} else if (vote == ANSWER_NOT_YET) {
 		set_vote(member, MEMBER_NOT_YET,
 		    "%s still removes expired entries", label(member));
-	} else if (member->phase == REPLY_HOLDING && !member_had_lock(member)) {
+	} else if (member->ask == ASK_RENEW && !had_lock(member)) {
 		set_absent(member, MEMBER_FAILED, "not counted",
 		    "it has not got the lock");
 	} else {
@@ -166,8 +160,7 @@ vote_by_value(struct member *member, const struct reply *reply)
 static void
 vote(struct member *member, const struct reply *reply)
 {
-	const char *refusal =
-	    reply->kind == REPLY_NO_ACCESS ? reply->error : "";
+	const char *refusal = reply->error;
 
 	member->said = reply_take(reply);
 	member->may_have_granted =
@@ -182,11 +175,15 @@ vote(struct member *member, const struct reply *reply)
 	else
 		vote_by_value(member, reply);
 	member->kind = reply->kind;
+	member->error = value_error(reply->value);
 	if (member->vote == MEMBER_UNUSABLE && *member->identity.obstacle) {
 		member->kind = REPLY_NO_ACCESS;
 		refusal = member->identity.obstacle;
 	}
+	if (member->kind != REPLY_NO_ACCESS)
+		return;
 	snprintf(member->refusal, sizeof(member->refusal), "%s", refusal);
+	member->error = member->refusal;
 }
 
 /* --- which server it is ------------------------------------------------ */
@@ -262,15 +259,14 @@ note_presence(struct member *member, const struct ballot *ballot,
 {
 	enum answer_vote vote = answer_vote(reply->answer);
 
-	if (ballot->phase == REPLY_RELEASING ||
-	    ballot->grant != member->grant || reply->kind == REPLY_NO_ACCESS ||
-	    vote == ANSWER_ABSENT)
+	if (ballot->ask == ASK_RELEASE || ballot->grant != member->grant ||
+	    reply->kind == REPLY_NO_ACCESS || vote == ANSWER_ABSENT)
 		return;
 	if (vote == ANSWER_YES)
 		member->presence = MEMBER_HAS;
 	else
 		member->presence =
-		    member_had_lock(member) ? MEMBER_LOST : MEMBER_NEVER_HAD;
+		    had_lock(member) ? MEMBER_LOST : MEMBER_NEVER_HAD;
 	member->was_away = member->was_away && member->presence == MEMBER_LOST;
 }
 
@@ -283,8 +279,7 @@ note_access(struct member *member, const struct ballot *ballot,
 	if (reply->kind != REPLY_NO_ACCESS)
 		member->access = MEMBER_ADMITS;
 	else if (answer_vote(reply->answer) == ANSWER_YES &&
-		 ballot->phase == REPLY_ACQUIRING &&
-		 ballot->grant == member->grant)
+		 ballot->ask == ASK_GRANT && ballot->grant == member->grant)
 		member->access = MEMBER_STRAY;
 	else
 		member->access = MEMBER_REFUSES;
@@ -293,7 +288,7 @@ note_access(struct member *member, const struct ballot *ballot,
 }
 
 static void
-on_reply(void *arg, const struct reply *reply)
+on_ballot(void *arg, const struct reply *reply)
 {
 	struct ballot *ballot = arg;
 	struct member *member = ballot->member;
@@ -316,8 +311,8 @@ on_reply(void *arg, const struct reply *reply)
 }
 
 static int
-send_ballot(struct member *member, const struct command *command,
-    enum reply_phase phase, bool counts)
+send_ballot(struct member *member, const struct command *command, enum ask ask,
+    bool counts)
 {
 	struct ballot *ballot = member->ballots;
 	struct ballot *end = ballot + MEMBER_OWED_MAX;
@@ -328,11 +323,11 @@ send_ballot(struct member *member, const struct command *command,
 	if (ballot == end)
 		return -1;
 	*ballot = (struct ballot){.member = member,
-	    .phase = phase,
+	    .ask = ask,
 	    .question = member->question,
 	    .grant = member->grant,
 	    .counts = counts};
-	own.on_reply = on_reply;
+	own.on_reply = on_ballot;
 	own.arg = ballot;
 	if (server_send(member->server, &own) == 0)
 		return 0;
@@ -348,27 +343,38 @@ owes(const struct member *member, unsigned but, bool grant)
 		const struct ballot *ballot = &member->ballots[i];
 
 		if (ballot->question != 0 && ballot->question != but &&
-		    (!grant || ballot->phase == REPLY_ACQUIRING))
+		    (!grant || ballot->ask == ASK_GRANT))
 			return true;
 	}
 	return false;
 }
 
-bool
-member_owes_grant(const struct member *member)
+void
+member_add_vote(const struct member *member, struct votes *votes)
 {
-	return owes(member, 0, true);
-}
+	enum member_vote vote = member->vote;
+	bool out = vote == MEMBER_OUT;
+	/* A server that cannot send the reply to an earlier command, as we have
+	 * gone, does not read the release behind it. One that is still being
+	 * connected to has read nothing, and has no lock unless it had one
+	 * before. */
+	bool misses_release = server_is_up(member->server)
+				  ? owes(member, member->question, false)
+				  : had_lock(member);
 
-/* A server that cannot send the reply to an earlier command, as we have gone,
- * does not read the release behind it. One that is still being connected to has
- * read nothing, and has no lock unless it had one before. */
-bool
-member_would_miss_release(const struct member *member)
-{
-	return server_is_up(member->server)
-		   ? owes(member, member->question, false)
-		   : member_had_lock(member);
+	votes->size++;
+	votes->out += out;
+	votes->yes += vote == MEMBER_YES;
+	votes->no += vote == MEMBER_NO;
+	votes->not_yet += vote == MEMBER_NOT_YET;
+	votes->unsent += out && misses_release;
+	votes->lost += vote == MEMBER_NO && had_lock(member);
+	votes->permanent += member_is_absent_for_good(member);
+	votes->answered +=
+	    !out && vote != MEMBER_SILENT && vote != MEMBER_UNREACHABLE;
+	votes->maybe_granted += out || member->may_have_granted;
+	votes->lacking += lacks_lock(member);
+	votes->owing += owes(member, 0, true);
 }
 
 static void
@@ -381,18 +387,17 @@ notice_gap(struct member *member)
 	member->was_away = true;
 }
 
-void
-member_ask(struct member *member, const struct command *command,
-    enum reply_phase phase)
+static void
+ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 {
-	bool grant = phase == REPLY_ACQUIRING;
+	bool grant = ask == ASK_GRANT;
 	bool owes_any = owes(member, 0, false);
 
 	reply_free(&member->said);
 	member->may_have_granted = false;
 	member->question++;
 	member->question += member->question == 0;
-	member->phase = phase;
+	member->ask = ask;
 	member->replicas = command->replicas;
 	if (grant) {
 		member->grant = member->question;
@@ -410,7 +415,7 @@ member_ask(struct member *member, const struct command *command,
 	set_vote(member, MEMBER_OUT, "%s has not answered", label(member));
 	if (grant)
 		ask_info(member, command->deadline);
-	if (send_ballot(member, command, phase, true) == -1)
+	if (send_ballot(member, command, ask, true) == -1)
 		set_absent(member, MEMBER_SILENT, "cannot ask",
 		    "too much is unanswered");
 }
@@ -423,32 +428,47 @@ member_time_out(struct member *member)
 	    "not within its time");
 }
 
-void
-member_plant(struct member *member, const struct command *command)
+/* Grants the lock again where it is missing. No vote. */
+static void
+plant(struct member *member, const struct command *command)
 {
-	if (!member_lacks_lock(member) || member_owes_grant(member) ||
+	if (!lacks_lock(member) || owes(member, 0, true) ||
 	    member->access != MEMBER_ADMITS ||
-	    send_ballot(member, command, REPLY_ACQUIRING, false) == -1)
+	    send_ballot(member, command, ASK_GRANT, false) == -1)
 		return;
-	member->presence =
-	    member_had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
+	member->presence = had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
 }
 
 void
-member_send(struct member *member, const struct command *command)
+member_send(struct member *member, const struct command *command, enum ask ask)
 {
-	notice_gap(member);
-	if (server_is_up(member->server) || owes(member, 0, false) ||
-	    member->may_have_granted)
-		server_send(member->server, command);
-}
-
-void
-member_recall(struct member *member, const struct command *command)
-{
-	if (member->access != MEMBER_STRAY)
-		return;
-	member->access = MEMBER_REFUSES;
-	if (server_is_up(member->server))
-		server_send(member->server, command);
+	switch (ask) {
+	case ASK_GRANT:
+	case ASK_RENEW:
+	case ASK_RELEASE:
+		ask_for_vote(member, command, ask);
+		break;
+	case ASK_UNDO:
+		if (!owes(member, 0, true))
+			break;
+		/* FALLTHROUGH */
+	case ASK_SEND:
+		notice_gap(member);
+		if (server_is_up(member->server) || owes(member, 0, false) ||
+		    member->may_have_granted)
+			server_send(member->server, command);
+		break;
+	case ASK_PLANT:
+		plant(member, command);
+		break;
+	case ASK_RECALL:
+		if (member->access != MEMBER_STRAY)
+			break;
+		member->access = MEMBER_REFUSES;
+		if (server_is_up(member->server))
+			server_send(member->server, command);
+		break;
+	default: /* nothing for several servers */
+		break;
+	}
 }

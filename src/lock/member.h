@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/ask.h"
 #include "lock/config.h"
+#include "lock/votes.h"
 #include "redis/pipeline.h"
 #include "redis/reply.h"
 #include "redis/server.h"
@@ -72,7 +74,7 @@ struct member {
 	enum member_vote vote;
 	struct reply_owned said; /* what it voted with, if anything */
 	enum reply_kind kind;	 /* of that reply */
-	char refusal[256];	 /* of AUTH or SELECT, or empty */
+	const char *error;	 /* of that reply */
 	char why[640];		 /* it voted so */
 	bool may_have_granted;	 /* whatever the vote is */
 	/* about the lock, */
@@ -86,12 +88,13 @@ struct member {
 	struct member_config config;
 	unsigned question; /* counts them; never 0 */
 	unsigned grant;	   /* the last question of that kind */
-	enum reply_phase phase;
+	enum ask ask;
+	char refusal[256]; /* of AUTH or SELECT */
 	int replicas;
 	bool may_be_replica;
 	struct ballot {
 		struct member *member;
-		enum reply_phase phase;
+		enum ask ask;
 		unsigned question; /* 0: the ballot is unused */
 		unsigned grant;
 		bool counts;
@@ -104,40 +107,22 @@ int member_init(struct member *member, struct loop *loop,
     const struct member_config *config);
 void member_fini(struct member *member);
 
-/* Asks for a vote: to grant the lock, to renew it or to release it. on_vote is
- * called once, unless the member is absent when this returns or before it
- * votes. A reply to an earlier question is not counted any more.
+/* A question asks for a vote. on_vote is called once, unless the member is
+ * absent when this returns or before it votes. A reply to an earlier question
+ * is not counted any more. A member that owes a reply to anything is not sent a
+ * grant: all of them would be run when a frozen server goes on.
  *
- * A member that owes a reply to anything is not sent a grant: all of them would
- * be run when a frozen server goes on. */
-void member_ask(struct member *member, const struct command *command,
-    enum reply_phase phase);
+ * What needs no reply is sent only if that takes no new connection, or if the
+ * member may have granted what was asked last. */
+void member_send(struct member *member, const struct command *command,
+    enum ask ask);
 
 /* The time for votes is over. The server may still do what was asked. */
 void member_time_out(struct member *member);
 
-/* Grants the lock again where it is missing. No vote. */
-void member_plant(struct member *member, const struct command *command);
-
-/* Sends what needs no reply, but only if that takes no new connection, or if
- * the member may have granted what was asked last. */
-void member_send(struct member *member, const struct command *command);
-
-/* Undoes the last grant on the same connection, if it is stray. */
-void member_recall(struct member *member, const struct command *command);
-
+/* Adds its vote, or absence, to those of other members. */
+void member_add_vote(const struct member *member, struct votes *votes);
 bool member_is_absent_for_good(const struct member *member);
-bool member_has_answered(const struct member *member);
-
-/* It has had the lock; it lacks it now. */
-bool member_had_lock(const struct member *member);
-bool member_lacks_lock(const struct member *member);
-
-/* It has not answered a grant. */
-bool member_owes_grant(const struct member *member);
-
-/* If we went now: it would not execute a release that is out. */
-bool member_would_miss_release(const struct member *member);
 
 /* For the reply to a command with so many replicas: fewer have what it did. The
  * reason goes into why. */

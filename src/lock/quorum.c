@@ -28,7 +28,7 @@ struct quorum {
 	struct loop_timer timer; /* ends the time for votes */
 	/* The question: */
 	bool open;
-	enum quorum_ask ask;
+	enum ask ask;
 	reply_handler *on_reply;
 	void *arg;
 	int64_t asked_at;
@@ -106,36 +106,13 @@ quorum_free(struct quorum *quorum)
 
 /* --- counting --------------------------------------------------------- */
 
-static size_t
-count(const struct quorum *quorum, bool (*is)(const struct member *member))
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < quorum->count; i++)
-		found += is(&quorum->members[i]);
-	return found;
-}
-
 static struct votes
 count_votes(const struct quorum *quorum)
 {
-	struct votes votes = {.size = quorum->count,
-	    .answered = count(quorum, member_has_answered),
-	    .permanent = count(quorum, member_is_absent_for_good)};
+	struct votes votes = {0};
 
-	for (size_t i = 0; i < quorum->count; i++) {
-		const struct member *member = &quorum->members[i];
-		bool out = member->vote == MEMBER_OUT;
-		bool no = member->vote == MEMBER_NO;
-
-		votes.out += out;
-		votes.yes += member->vote == MEMBER_YES;
-		votes.no += no;
-		votes.not_yet += member->vote == MEMBER_NOT_YET;
-		votes.lost += no && member_had_lock(member);
-		votes.maybe_granted += out || member->may_have_granted;
-		votes.unsent += out && member_would_miss_release(member);
-	}
+	for (size_t i = 0; i < quorum->count; i++)
+		member_add_vote(&quorum->members[i], &votes);
 	return votes;
 }
 
@@ -176,32 +153,34 @@ explain(struct quorum *quorum)
 	}
 }
 
-/* For the speaker, or without a value. The handler may ask the next question,
- * which forgets the votes on this one. */
+/* In the words of the speaker, or without a value. The handler may ask the next
+ * question, which forgets the votes on this one. */
 static void
-deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
+deliver(struct quorum *quorum, struct reply reply, struct member *speaker)
 {
 	struct reply_owned said = {NULL, NULL};
 
 	if (speaker != NULL) {
 		said = speaker->said;
 		speaker->said = (struct reply_owned){NULL, NULL};
+		reply.kind = speaker->kind;
+		reply.error = speaker->error;
 	}
-	if (reply->kind != REPLY_NO_ACCESS) {
-		reply->value = said.value;
-		reply->answer = said.answer;
+	if (reply.kind != REPLY_NO_ACCESS) {
+		reply.value = said.value;
+		reply.answer = said.answer;
 	}
-	reply->sent_at = reply->value == NULL && quorum->ask == QUORUM_GRANT
-			     ? CLOCK_NEVER
-			     : quorum->asked_at;
-	if (reply->label == NULL)
-		reply->label = quorum->label;
-	if (reply->value == NULL)
-		reply->failure = quorum->error;
+	reply.sent_at = reply.value == NULL && quorum->ask == ASK_GRANT
+			    ? CLOCK_NEVER
+			    : quorum->asked_at;
+	if (reply.label == NULL)
+		reply.label = quorum->label;
+	if (reply.value == NULL)
+		reply.failure = quorum->error;
 	quorum->open = false;
 	loop_timer_set(quorum->loop, &quorum->timer, CLOCK_NEVER);
 	if (quorum->on_reply != NULL)
-		quorum->on_reply(quorum->arg, reply);
+		quorum->on_reply(quorum->arg, &reply);
 	reply_free(&said);
 }
 
@@ -209,14 +188,11 @@ deliver(struct quorum *quorum, struct reply *reply, struct member *speaker)
 static void
 deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
 {
-	struct reply reply = {.partial = partial};
 	struct member *member = quorum->members;
 
 	while (member->vote != vote)
 		member++;
-	reply.kind = member->kind;
-	reply.error = value_error(member->said.value);
-	deliver(quorum, &reply, member);
+	deliver(quorum, (struct reply){.partial = partial}, member);
 }
 
 /* In the words of the first of those that make a majority impossible, if there
@@ -230,19 +206,15 @@ deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
 	    .partial = partial};
 
 	explain(quorum);
-	if (!votes_never_agree(votes) || quorum->ask == QUORUM_RENEW) {
-		deliver(quorum, &reply, NULL);
+	if (!votes_never_agree(votes) || quorum->ask == ASK_RENEW) {
+		deliver(quorum, reply, NULL);
 		return;
 	}
 	while (!member_is_absent_for_good(member))
 		member++;
-	reply.kind = member->kind;
-	reply.error = member->kind == REPLY_NO_ACCESS
-			  ? member->refusal
-			  : value_error(member->said.value);
 	reply.label = server_label(member->server);
 	reply.permanent = member->vote == MEMBER_UNREACHABLE;
-	deliver(quorum, &reply, member);
+	deliver(quorum, reply, member);
 }
 
 static void
@@ -250,24 +222,22 @@ decide(void *arg)
 {
 	struct quorum *quorum = arg;
 	struct votes votes = count_votes(quorum);
-	bool grant = quorum->ask == QUORUM_GRANT;
+	bool grant = quorum->ask == ASK_GRANT;
 	bool partial = grant && votes.maybe_granted > 0;
-	struct reply duplicate = {.kind = REPLY_DUPLICATE, .partial = true};
-	enum votes_decision decision = grant ? votes_on_grant(&votes)
-				       : quorum->ask == QUORUM_RENEW
-					   ? votes_on_renewal(&votes)
-					   : votes_on_release(&votes);
+	enum votes_decision decision = votes_decide(quorum->ask, &votes);
 
 	if (!quorum->open)
 		return;
 	if (grant)
 		find_duplicates(quorum);
-	if (quorum->ask == QUORUM_RENEW)
+	if (quorum->ask == ASK_RENEW)
 		quorum->agreed = decision == VOTES_YES;
 	if (grant && quorum->duplicates[0] != '\0') {
 		snprintf(quorum->error, sizeof(quorum->error), "%s",
 		    quorum->duplicates);
-		deliver(quorum, &duplicate, NULL);
+		deliver(quorum,
+		    (struct reply){.kind = REPLY_DUPLICATE, .partial = true},
+		    NULL);
 	} else if (decision == VOTES_YES) {
 		deliver_vote(quorum, MEMBER_YES, false);
 	} else if (decision == VOTES_NO) {
@@ -295,81 +265,48 @@ on_time(void *arg)
 /* A grant has to come soon, or little would be left of the lease. A renewal has
  * as long as the command. */
 static void
-ask_members(struct quorum *quorum, const struct command *command,
-    enum quorum_ask ask)
+ask_members(struct quorum *quorum, const struct command *command, enum ask ask)
 {
-	enum reply_phase phase = ask == QUORUM_GRANT   ? REPLY_ACQUIRING
-				 : ask == QUORUM_RENEW ? REPLY_HOLDING
-						       : REPLY_RELEASING;
 	int64_t now = clock_now();
 	int64_t due_at = clock_min(command->deadline,
 	    now + command->replicas_ms +
 		votes_patience_ms(quorum->config->ttl_ms));
-	size_t out = 0;
 
 	quorum->ask = ask;
 	quorum->on_reply = command->on_reply;
 	quorum->arg = command->arg;
 	quorum->asked_at = now;
 	quorum->open = false;
-	for (size_t i = 0; i < quorum->count; i++) {
-		member_ask(&quorum->members[i], command, phase);
-		out += quorum->members[i].vote == MEMBER_OUT;
-	}
+	for (size_t i = 0; i < quorum->count; i++)
+		member_send(&quorum->members[i], command, ask);
 	quorum->open = true;
-	if (ask == QUORUM_RENEW)
+	if (ask == ASK_RENEW)
 		due_at = CLOCK_NEVER;
-	loop_timer_set(quorum->loop, &quorum->timer, out == 0 ? now : due_at);
-}
-
-/* Without a majority for the renewal another client may have taken the lock
- * from a member; one that was away has just forgotten it. */
-static void
-send_to_member(struct quorum *quorum, struct member *member,
-    const struct command *command, enum quorum_ask ask)
-{
-	if (ask == QUORUM_PLANT && (quorum->agreed || member->was_away))
-		member_plant(member, command);
-	else if (ask == QUORUM_RECALL)
-		member_recall(member, command);
-	else if (ask == QUORUM_SEND ||
-		 (ask == QUORUM_UNDO && member_owes_grant(member)))
-		member_send(member, command);
-}
-
-static int
-send_to_single(struct single *single, const struct command *command,
-    enum quorum_ask ask)
-{
-	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW)
-		return single_ask(single, command, ask == QUORUM_GRANT);
-	if (ask == QUORUM_RENEW_AGAIN)
-		return single_ask_again(single, command);
-	if (ask == QUORUM_RELEASE)
-		return single_release(single, command);
-	if (ask == QUORUM_SEND || ask == QUORUM_UNDO)
-		return server_send(single_server(single), command);
-	return 0;
+	loop_timer_set(quorum->loop, &quorum->timer,
+	    count_votes(quorum).out == 0 ? now : due_at);
 }
 
 int
-quorum_send(struct quorum *quorum, const struct command *command,
-    enum quorum_ask ask)
+quorum_send(struct quorum *quorum, const struct command *command, enum ask ask)
 {
 	struct command own = *command;
 
 	if (quorum->single != NULL)
-		return send_to_single(quorum->single, command, ask);
-	if (ask == QUORUM_GRANT || ask == QUORUM_RENEW ||
-	    ask == QUORUM_RELEASE) {
+		return single_send(quorum->single, command, ask);
+	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RELEASE) {
 		/* Not all replies to a release are awaited. */
-		own.whole = own.whole || ask == QUORUM_RELEASE;
+		own.whole = own.whole || ask == ASK_RELEASE;
 		ask_members(quorum, &own, ask);
 		return 0;
 	}
 	own.on_reply = NULL;
 	for (size_t i = 0; i < quorum->count; i++)
-		send_to_member(quorum, &quorum->members[i], &own, ask);
+		/* Without a majority for the renewal another client may have
+		 * taken the lock from a member; one that was away has just
+		 * forgotten it. */
+		if (ask != ASK_PLANT || quorum->agreed ||
+		    quorum->members[i].was_away)
+			member_send(&quorum->members[i], &own, ask);
 	return 0;
 }
 
@@ -392,13 +329,13 @@ quorum_faults(struct quorum *quorum)
 bool
 quorum_lacks_lock(const struct quorum *quorum)
 {
-	return count(quorum, member_lacks_lock) > 0;
+	return count_votes(quorum).lacking > 0;
 }
 
 bool
 quorum_owes_grant(const struct quorum *quorum)
 {
-	return count(quorum, member_owes_grant) > 0;
+	return count_votes(quorum).owing > 0;
 }
 
 bool
@@ -415,20 +352,14 @@ quorum_is_one(const struct quorum *quorum)
 	return quorum->single != NULL;
 }
 
-static struct server *
-server_at(const struct quorum *quorum, size_t i)
-{
-	return quorum->single != NULL ? single_server(quorum->single)
-				      : quorum->members[i].server;
-}
-
 bool
 quorum_is_up(const struct quorum *quorum)
 {
-	for (size_t i = 0; i < quorum->config->server_count; i++)
-		if (server_is_up(server_at(quorum, i)))
+	for (size_t i = 0; i < quorum->count; i++)
+		if (server_is_up(quorum->members[i].server))
 			return true;
-	return false;
+	return quorum->single != NULL &&
+	       server_is_up(single_server(quorum->single));
 }
 
 void

@@ -55,9 +55,9 @@ release_leave_queue(struct lock *lock)
 	if (lock->queue.position == -1)
 		return;
 	request_leave(&request, &lock->claim, keys->queue);
-	lock_post(lock, &request, QUORUM_SEND, false);
+	lock_post(lock, &request, ASK_SEND, false);
 	request_leave(&request, &lock->claim, keys->alive);
-	lock_post(lock, &request, QUORUM_SEND, false);
+	lock_post(lock, &request, ASK_SEND, false);
 	lock->queue.position = -1;
 }
 
@@ -90,7 +90,7 @@ notify_next(struct lock *lock, const struct answer *answer)
 
 	request_notify_behind(&behind, &lock->claim, answer);
 	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_post(lock, &behind, QUORUM_SEND, false);
+	lock_post(lock, &behind, ASK_SEND, false);
 }
 
 /* If the lock may have been freed already, or never granted, "not yours" means
@@ -161,7 +161,7 @@ send_release(struct lock *lock)
 
 	lock->command = LOCK_NONE_OUT;
 	lock_request_release(lock, &request);
-	if (lock_send(lock, &request, &how, QUORUM_RELEASE) == -1) {
+	if (lock_send(lock, &request, &how, ASK_RELEASE) == -1) {
 		retry(lock);
 		return;
 	}
@@ -211,7 +211,7 @@ begin(struct lock *lock, int64_t give_up_at)
 	if ((is_out && lock->grant_unknown) ||
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		lock_post_undo(lock, QUORUM_UNDO, true);
+		lock_post_undo(lock, ASK_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
@@ -298,7 +298,7 @@ send_correction(void *arg)
 	request_correction(&request, &lock->claim, lock->fence,
 	    lock->release.status);
 	lock_due_at(lock, CLOCK_NEVER);
-	if (lock_send(lock, &request, &how, QUORUM_SEND) == -1)
+	if (lock_send(lock, &request, &how, ASK_SEND) == -1)
 		finish(lock);
 }
 

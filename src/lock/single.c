@@ -5,30 +5,27 @@
 
 #include "lock/answer.h"
 #include "lock/member.h"
-#include "redis/reply.h"
-#include "redis/server.h"
 
-enum path_state {
-	PATH_QUIET,
-	PATH_AWAITED, /* its reply counts */
-	PATH_IGNORED, /* another reply was quicker; the server may still do
-		       * what was asked */
-};
-
-struct path {
+/* A connection, and the renewal on it. */
+struct link {
 	struct single *single;
-	struct server *server;
-	enum path_state state;
+	struct server *server; /* NULL before the second one is used */
+	enum {
+		LINK_QUIET,
+		LINK_AWAITED, /* its reply counts */
+		LINK_IGNORED, /* another reply was quicker; the server may still
+			       * do what was asked */
+	} state;
 };
 
 struct single {
 	struct loop *loop;
 	const struct endpoint *endpoint;
 	const char *key;
-	struct path paths[2]; /* the second one has no server before its use */
-	struct path *in_use;
+	struct link links[2];
+	struct link *in_use;
 	/* What is asked: */
-	bool grant;
+	enum ask ask;
 	int replicas;
 	reply_handler *on_reply;
 	void (*on_quiet)(void *arg);
@@ -45,9 +42,9 @@ single_new(struct loop *loop, const struct endpoint *endpoint, const char *key)
 		return NULL;
 	*single =
 	    (struct single){.loop = loop, .endpoint = endpoint, .key = key};
-	single->paths[0].single = single;
-	single->paths[1].single = single;
-	single->in_use = &single->paths[0];
+	single->links[0].single = single;
+	single->links[1].single = single;
+	single->in_use = &single->links[0];
 	single->in_use->server = server_new(loop, endpoint, key);
 	if (single->in_use->server != NULL)
 		return single;
@@ -60,53 +57,48 @@ single_free(struct single *single)
 {
 	if (single == NULL)
 		return;
-	server_free(single->paths[0].server);
-	server_free(single->paths[1].server);
+	server_free(single->links[0].server);
+	server_free(single->links[1].server);
 	free(single);
 }
 
-static struct path *
-other(const struct path *path)
+static struct link *
+other(const struct link *link)
 {
-	struct single *single = path->single;
+	struct single *single = link->single;
 
-	return &single->paths[path == &single->paths[0]];
+	return &single->links[link == &single->links[0]];
 }
 
 static void
-drop(struct path *path)
+drop(struct link *link)
 {
-	path->state = PATH_QUIET;
-	if (path->server != NULL)
-		server_drop(path->server);
+	link->state = LINK_QUIET;
+	if (link->server != NULL)
+		server_drop(link->server);
 }
 
-/* Of WAIT. Other errors pass, such as that of a primary that is being replaced.
- */
-static bool
-is_refusal(const char *error)
-{
-	return error != NULL &&
-	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
-}
-
+/* Of the errors of WAIT a refusal counts as one. Others pass, such as that of a
+ * primary that is being replaced. */
 static void
 deliver(struct single *single, const struct reply *received)
 {
 	struct reply reply = *received;
+	const char *error = value_error(reply.acks);
 	char why[MEMBER_WORDS_MAX];
 	bool lacking = reply.kind == REPLY_VALUE &&
 		       answer_vote(reply.answer) == ANSWER_YES &&
 		       member_lacks_replicas(&reply, single->replicas, why);
 
-	if (lacking && is_refusal(value_error(reply.acks))) {
+	if (lacking && error != NULL &&
+	    reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED) {
 		reply.kind = REPLY_NO_ACCESS;
-		reply.error = value_error(reply.acks);
+		reply.error = error;
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;
 		reply.answer = NULL;
-		reply.partial = single->grant;
+		reply.partial = single->ask == ASK_GRANT;
 		reply.failure = single->error;
 		snprintf(single->error, sizeof(single->error),
 		    "not safe on %.512s: %s", reply.label, why);
@@ -131,80 +123,62 @@ is_decisive(const struct single *single, const struct reply *reply)
 static bool
 asks_twice(const struct single *single)
 {
-	return single->paths[0].state == PATH_AWAITED &&
-	       single->paths[1].state == PATH_AWAITED;
-}
-
-static void
-notify_if_quiet(struct single *single)
-{
-	void (*on_quiet)(void *arg) = single->on_quiet;
-
-	if (on_quiet == NULL || other(single->in_use)->state != PATH_QUIET)
-		return;
-	single->on_quiet = NULL;
-	on_quiet(single->arg);
+	return single->links[0].state == LINK_AWAITED &&
+	       single->links[1].state == LINK_AWAITED;
 }
 
 /* While both replies are awaited, only a decisive one counts, and none of a
  * server that was the primary before the other connection found a new one. The
  * connection that is not needed any more is closed. */
 static void
-on_reply(void *arg, const struct reply *reply)
+on_single_reply(void *arg, const struct reply *reply)
 {
-	struct path *path = arg;
-	struct single *single = path->single;
+	struct link *link = arg;
+	struct single *single = link->single;
 	bool both = asks_twice(single);
-	enum path_state state = path->state;
+	bool ignored = link->state == LINK_IGNORED;
+	bool awaited = link->state == LINK_AWAITED;
+	void (*on_quiet)(void *arg);
 
-	path->state = PATH_QUIET;
-	if (state == PATH_IGNORED ||
-	    (state == PATH_AWAITED && both &&
+	link->state = LINK_QUIET;
+	if (ignored ||
+	    (awaited && both &&
 		(!is_decisive(single, reply) ||
-		    server_has_moved(other(path)->server, path->server)))) {
-		server_drop(path->server);
-	} else if (state == PATH_AWAITED) {
+		    server_has_moved(other(link)->server, link->server)))) {
+		server_drop(link->server);
+	} else if (awaited) {
 		if (both)
-			other(path)->state = PATH_IGNORED;
-		single->in_use = path;
+			other(link)->state = LINK_IGNORED;
+		single->in_use = link;
 		deliver(single, reply);
 	}
-	notify_if_quiet(single);
+	on_quiet = single->on_quiet;
+	if (on_quiet == NULL || other(single->in_use)->state != LINK_QUIET)
+		return;
+	single->on_quiet = NULL;
+	on_quiet(single->arg);
 }
 
 static int
-send_on(struct path *path, const struct command *command)
+send_on(struct link *link, const struct command *command)
 {
 	struct command own = *command;
 
-	own.on_reply = on_reply;
-	own.arg = path;
-	path->state = PATH_QUIET;
-	if (server_send(path->server, &own) == -1)
+	own.on_reply = on_single_reply;
+	own.arg = link;
+	link->state = LINK_QUIET;
+	if (server_send(link->server, &own) == -1)
 		return -1;
-	path->state = PATH_AWAITED;
+	link->state = LINK_AWAITED;
 	return 0;
 }
 
-int
-single_ask(struct single *single, const struct command *command, bool grant)
+static int
+ask_again(struct single *single, const struct command *command)
 {
-	single->error[0] = '\0';
-	single->grant = grant;
-	single->replicas = command->replicas;
-	single->on_reply = command->on_reply;
-	single->arg = command->arg;
-	if (grant)
-		drop(other(single->in_use));
-	return send_on(single->in_use, command);
-}
+	struct link *second = other(single->in_use);
 
-int
-single_ask_again(struct single *single, const struct command *command)
-{
-	struct path *second = other(single->in_use);
-
-	if (single->in_use->state != PATH_AWAITED)
+	if (single->in_use->state != LINK_AWAITED)
 		return -1;
 	if (second->server == NULL)
 		second->server =
@@ -215,22 +189,42 @@ single_ask_again(struct single *single, const struct command *command)
 	return send_on(second, command);
 }
 
+int
+single_send(struct single *single, const struct command *command, enum ask ask)
+{
+	switch (ask) {
+	case ASK_GRANT:
+	case ASK_RENEW:
+		single->error[0] = '\0';
+		single->ask = ask;
+		single->replicas = command->replicas;
+		single->on_reply = command->on_reply;
+		single->arg = command->arg;
+		if (ask == ASK_GRANT)
+			drop(other(single->in_use));
+		return send_on(single->in_use, command);
+	case ASK_RENEW_AGAIN:
+		return ask_again(single, command);
+	case ASK_RELEASE:
+		single->error[0] = '\0';
+		single->on_quiet = NULL;
+		drop(other(single->in_use));
+		return server_send(single->in_use->server, command);
+	case ASK_SEND:
+	case ASK_UNDO:
+		return server_send(single->in_use->server, command);
+	default:
+		return 0;
+	}
+}
+
 bool
 single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg))
 {
 	single->on_quiet = on_quiet;
 	return asks_twice(single) ||
-	       (keep && other(single->in_use)->state != PATH_QUIET);
-}
-
-int
-single_release(struct single *single, const struct command *command)
-{
-	single->error[0] = '\0';
-	single->on_quiet = NULL;
-	drop(other(single->in_use));
-	return server_send(single->in_use->server, command);
+	       (keep && other(single->in_use)->state != LINK_QUIET);
 }
 
 void

@@ -7,7 +7,9 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
+#include "lock/ask.h"
 #include "redis/pipeline.h"
+#include "redis/server.h"
 #include "redis/url.h"
 
 struct single;
@@ -18,16 +20,10 @@ struct single *single_new(struct loop *loop, const struct endpoint *endpoint,
     const char *key);
 void single_free(struct single *single);
 
-/* A grant, or a renewal. What fewer than command->replicas have is delivered as
- * REPLY_TOO_FEW. */
-int single_ask(struct single *single, const struct command *command,
-    bool grant);
-
-/* The renewal that is out once more, on a fresh connection. A yes or a no on
- * either connection answers both; a failure is delivered when the other has
- * failed, too. The other connection is left open until its reply. Replaces an
- * earlier one. -1 also when no renewal is out. */
-int single_ask_again(struct single *single, const struct command *command);
+/* A grant or a renewal that fewer than command->replicas have is delivered as
+ * REPLY_TOO_FEW. A grant or a release gives the second connection up. */
+int single_send(struct single *single, const struct command *command,
+    enum ask ask);
 
 /* Whether a release must wait for a renewal that is out on two connections:
  * until the first reply, which shows which connection works; and if the lock is
@@ -37,11 +33,7 @@ int single_ask_again(struct single *single, const struct command *command);
 bool single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg));
 
-/* Gives the second connection up. */
-int single_release(struct single *single, const struct command *command);
-
-/* The one in use. What is neither granted, renewed nor released is sent there.
- */
+/* The connection that is in use. */
 struct server *single_server(const struct single *single);
 
 /* As those of server.h. */

@@ -24,8 +24,11 @@ votes_never_agree(const struct votes *votes)
 	return votes->size - votes->permanent < votes_majority(votes->size);
 }
 
-enum votes_decision
-votes_on_grant(const struct votes *votes)
+/* A majority grants the lock, or it cannot any more. Then enough votes are
+ * waited for to say whether the lock is held by others, or servers have failed.
+ */
+static enum votes_decision
+decide_grant(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 	size_t denied = votes->no + votes->not_yet;
@@ -47,8 +50,9 @@ votes_on_grant(const struct votes *votes)
 	return VOTES_FAILED;
 }
 
-enum votes_decision
-votes_on_renewal(const struct votes *votes)
+/* A majority still has the lock, or has lost it. */
+static enum votes_decision
+decide_renewal(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 	size_t denied = votes->no + votes->not_yet;
@@ -63,8 +67,10 @@ votes_on_renewal(const struct votes *votes)
 	return VOTES_FAILED;
 }
 
-enum votes_decision
-votes_on_release(const struct votes *votes)
+/* A majority has freed it and the other releases are on their way, or all have
+ * voted. */
+static enum votes_decision
+decide_release(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 	size_t denied = votes->no + votes->not_yet;
@@ -77,4 +83,12 @@ votes_on_release(const struct votes *votes)
 		return VOTES_NO;
 	return votes->yes > 0 && votes->yes + denied >= majority ? VOTES_YES
 								 : VOTES_FAILED;
+}
+
+enum votes_decision
+votes_decide(enum ask ask, const struct votes *votes)
+{
+	if (ask == ASK_GRANT)
+		return decide_grant(votes);
+	return ask == ASK_RENEW ? decide_renewal(votes) : decide_release(votes);
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/ask.h"
+
 /* How many servers there are, and how they have voted so far. */
 struct votes {
 	size_t size;
@@ -20,6 +22,9 @@ struct votes {
 	size_t permanent; /* of the absent: they will be so the next time */
 	size_t answered;  /* with any vote, or with one that does not count */
 	size_t maybe_granted;
+	/* Facts that no decision depends on: */
+	size_t lacking; /* the lock */
+	size_t owing;	/* the answer to a grant */
 };
 
 enum votes_decision {
@@ -39,16 +44,7 @@ int64_t votes_patience_ms(int64_t ttl_ms);
 /* So many servers are absent for good that no majority can agree. */
 bool votes_never_agree(const struct votes *votes);
 
-/* A majority grants the lock, or it cannot any more. Then enough votes are
- * waited for to say whether the lock is held by others, or servers have failed.
- */
-enum votes_decision votes_on_grant(const struct votes *votes);
-
-/* A majority still has the lock, or has lost it. */
-enum votes_decision votes_on_renewal(const struct votes *votes);
-
-/* A majority has freed it and the other releases are on their way, or all have
- * voted. */
-enum votes_decision votes_on_release(const struct votes *votes);
+/* On a grant, a renewal or a release. */
+enum votes_decision votes_decide(enum ask ask, const struct votes *votes);
 
 #endif

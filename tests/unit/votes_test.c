@@ -81,12 +81,12 @@ test_decisions(void)
 		struct votes votes = parse(cases[i].letters);
 
 		ok(true, "votes %s", cases[i].letters);
-		is_text(names[votes_on_grant(&votes)], cases[i].grant,
+		is_text(names[votes_decide(ASK_GRANT, &votes)], cases[i].grant,
 		    "  grant");
-		is_text(names[votes_on_renewal(&votes)], cases[i].renewal,
-		    "  renewal");
-		is_text(names[votes_on_release(&votes)], cases[i].release,
-		    "  release");
+		is_text(names[votes_decide(ASK_RENEW, &votes)],
+		    cases[i].renewal, "  renewal");
+		is_text(names[votes_decide(ASK_RELEASE, &votes)],
+		    cases[i].release, "  release");
 	}
 }
 
@@ -96,7 +96,7 @@ static bool
 is_sound_grant(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
-	enum votes_decision decision = votes_on_grant(votes);
+	enum votes_decision decision = votes_decide(ASK_GRANT, votes);
 
 	if ((decision == VOTES_YES) != (votes->yes >= majority))
 		return false;
@@ -118,7 +118,7 @@ is_sound_renewal(const struct votes *votes)
 	size_t majority = votes_majority(votes->size);
 	size_t denied = votes->no + votes->not_yet;
 
-	switch (votes_on_renewal(votes)) {
+	switch (votes_decide(ASK_RENEW, votes)) {
 	case VOTES_WAIT:
 		return votes->out > 0 && votes->yes < majority &&
 		       denied < majority;
@@ -139,7 +139,7 @@ is_sound_release(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 
-	switch (votes_on_release(votes)) {
+	switch (votes_decide(ASK_RELEASE, votes)) {
 	case VOTES_WAIT:
 		return votes->out > 0 &&
 		       (votes->yes < majority || votes->unsent > 0);
