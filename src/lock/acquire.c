@@ -30,7 +30,7 @@ static void send_try(struct lock *lock);
 static void wait_for_turn(struct lock *lock);
 
 static void
-fail(struct lock *lock, enum lock_failure failure)
+fail_acquire(struct lock *lock, enum lock_failure failure)
 {
 	lock->failure = failure;
 	lock_end(lock, LOCK_FAILED);
@@ -42,7 +42,7 @@ static void
 fail_and_leave(struct lock *lock, enum lock_failure failure)
 {
 	if (lock->queue.position == -1 && lock->claim.former_count == 0) {
-		fail(lock, failure);
+		fail_acquire(lock, failure);
 		return;
 	}
 	lock->failure = failure;
@@ -55,12 +55,6 @@ silence_ends_at(const struct lock *lock)
 	if (lock->try.silent_since == 0)
 		return CLOCK_NEVER;
 	return lock->try.silent_since + lock->config->server_timeout_ms;
-}
-
-static void
-try_again(struct lock *lock)
-{
-	lock_retry(lock, silence_ends_at(lock));
 }
 
 /* A server that sends error replies is not silent: a waiter goes on. A run that
@@ -77,7 +71,7 @@ give_up(struct lock *lock)
 {
 	lock_note_obstacle(lock);
 	lock->answered = false;
-	fail(lock, LOCK_UNAVAILABLE);
+	fail_acquire(lock, LOCK_UNAVAILABLE);
 	release_silently(lock);
 }
 
@@ -106,7 +100,7 @@ try_without_keys(struct lock *lock, const char *words, bool refused)
 }
 
 static void
-on_error(struct lock *lock, const struct reply *reply)
+on_try_error(struct lock *lock, const struct reply *reply)
 {
 	static const enum lock_failure failures[] = {[REPLY_NOT_A_LOCK] =
 							 LOCK_NOT_A_LOCK,
@@ -121,7 +115,7 @@ on_error(struct lock *lock, const struct reply *reply)
 		note_sign_of_life(lock);
 		if (verdict == REPLY_RECONNECT || no_access)
 			quorum_drop(lock->quorum);
-		try_again(lock);
+		lock_retry(lock, silence_ends_at(lock));
 	} else if (no_access || !try_without_keys(lock, reply->error,
 				    verdict == REPLY_REFUSED)) {
 		fail_and_leave(lock, failures[verdict]);
@@ -142,7 +136,7 @@ on_doorbell(void *arg, const struct reply *reply)
 	lock->command = LOCK_NONE_OUT;
 	if (error == NULL) {
 		if (answer_is_ring(reply->value))
-			queue_watch_head(&lock->queue);
+			lock->queue.watches_head = true;
 		send_try(lock);
 		return;
 	}
@@ -159,7 +153,7 @@ on_doorbell(void *arg, const struct reply *reply)
 		quorum_drop(lock->quorum);
 		/* FALLTHROUGH */
 	case REPLY_RETRY:
-		try_again(lock);
+		lock_retry(lock, silence_ends_at(lock));
 		break;
 	default:
 		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
@@ -194,7 +188,7 @@ static void
 notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 {
 	if (waiters->count > 0)
-		queue_watch_head(&lock->queue);
+		lock->queue.watches_head = true;
 	lock_notify(lock, waiters, false);
 }
 
@@ -214,7 +208,7 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 		release_withdraw(lock);
 	} else if (!wait || (answer->position == -1 &&
 				lock->claim.tier >= CLAIM_WITH_QUEUE)) {
-		fail(lock, LOCK_BUSY);
+		fail_acquire(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);
 	}
@@ -264,7 +258,7 @@ on_granted(struct lock *lock, const struct answer *answer,
 		lock_note_error(lock, "too slow for this ttl", reply->label,
 		    "the answer came when half of the lease was over");
 		lock->answered = false;
-		try_again(lock);
+		lock_retry(lock, silence_ends_at(lock));
 		return;
 	}
 	lock_note_reply(lock);
@@ -294,7 +288,7 @@ withdraw(struct lock *lock)
 		return true;
 	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
 	    "out of memory");
-	fail(lock, LOCK_ERROR);
+	fail_acquire(lock, LOCK_ERROR);
 	return false;
 }
 
@@ -310,13 +304,13 @@ on_silence(struct lock *lock, const struct reply *reply)
 		note_sign_of_life(lock);
 	if (may_come_late && lock->claim.outer == NULL &&
 	    quorum_is_one(lock->quorum) && !claim_supersede_token(&lock->claim))
-		fail(lock, LOCK_ERROR);
+		fail_acquire(lock, LOCK_ERROR);
 	else if (reply->kind == REPLY_DUPLICATE)
-		fail(lock, LOCK_MISCONFIGURED);
+		fail_acquire(lock, LOCK_MISCONFIGURED);
 	else if (reply->permanent)
 		give_up(lock);
 	else
-		try_again(lock);
+		lock_retry(lock, silence_ends_at(lock));
 }
 
 /* The name of the lock may have no place for the history. */
@@ -329,11 +323,11 @@ send_first(struct lock *lock)
 		return;
 	}
 	memcpy(lock->error, lock->no_queue, sizeof(lock->error));
-	fail(lock, LOCK_MISCONFIGURED);
+	fail_acquire(lock, LOCK_MISCONFIGURED);
 }
 
 static void
-on_answer(struct lock *lock, const struct answer *answer,
+on_try_answer(struct lock *lock, const struct answer *answer,
     const struct reply *reply)
 {
 	switch (answer->outcome) {
@@ -355,7 +349,7 @@ on_answer(struct lock *lock, const struct answer *answer,
 		send_first(lock);
 		break;
 	default: /* ANSWER_OTHER_KIND */
-		fail(lock, LOCK_OTHER_KIND);
+		fail_acquire(lock, LOCK_OTHER_KIND);
 		break;
 	}
 }
@@ -391,9 +385,9 @@ on_tried(void *arg, const struct reply *reply)
 		lock->failure = LOCK_REFUSED;
 		release_at_once(lock);
 	} else if (reply->error != NULL) {
-		on_error(lock, reply);
+		on_try_error(lock, reply);
 	} else if (answer != NULL) {
-		on_answer(lock, answer, reply);
+		on_try_answer(lock, answer, reply);
 	} else {
 		on_silence(lock, reply);
 	}
@@ -439,7 +433,7 @@ send_try(struct lock *lock)
 						       : connect_ends_at(lock));
 	request_try(&request, &lock->claim);
 	if (lock_send(lock, &request, &how, ASK_GRANT) == -1) {
-		try_again(lock);
+		lock_retry(lock, silence_ends_at(lock));
 		return;
 	}
 	lock->command = LOCK_OUT;
@@ -466,7 +460,7 @@ abandon_try(struct lock *lock)
 }
 
 static void
-on_due(void *arg)
+on_try_due(void *arg)
 {
 	struct lock *lock = arg;
 
@@ -481,7 +475,7 @@ on_due(void *arg)
 void
 acquire_start(struct lock *lock)
 {
-	lock_enter(lock, LOCK_ACQUIRING, on_due);
+	lock_enter(lock, LOCK_ACQUIRING, on_try_due);
 	snprintf(lock->error, sizeof(lock->error), "no answer from %.512s",
 	    quorum_label(lock->quorum));
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;

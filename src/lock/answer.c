@@ -89,6 +89,13 @@ take_number(struct cursor *cursor, int64_t max)
 	return "";
 }
 
+/* A text of at most max bytes; what does not fit into the copy is cut off. */
+static void
+take_copy(struct cursor *cursor, char *copy, size_t size, size_t max)
+{
+	snprintf(copy, size, "%s", take_text(cursor, max));
+}
+
 /* The letter of a kind; '\0' for a lock that nobody has. */
 static char
 take_kind(struct cursor *cursor)
@@ -148,25 +155,6 @@ copy_if_done(const struct cursor *cursor, const struct answer *read)
 
 /* --- acquire, join ---------------------------------------------------- */
 
-static void
-take_grant(struct cursor *cursor, struct answer *answer)
-{
-	answer->outcome = ANSWER_GRANTED;
-	answer->fence = take_number(cursor, LIMIT_EXACT);
-	answer->head = take_waiter(cursor);
-	answer->permits = take_integer(cursor, 0, LIMIT_PERMITS);
-	answer->ahead_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	take_waiters(cursor, &answer->to_notify);
-}
-
-static void
-take_not_due(struct cursor *cursor, struct answer *answer)
-{
-	answer->outcome = ANSWER_NOT_DUE;
-	answer->ago_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	answer->host = take_text(cursor, LIMIT_TEXT);
-}
-
 /* What is known about the holder: "free", "foreign" and so on. */
 static void
 take_who(struct cursor *cursor, struct holder *holder)
@@ -189,16 +177,14 @@ take_who(struct cursor *cursor, struct holder *holder)
 static void
 take_names(struct cursor *cursor, struct holder *holder)
 {
-	const char *host = take_text(cursor, LIMIT_TEXT);
-	const char *pid = take_number(cursor, LIMIT_PID);
-	const char *user = take_text(cursor, LIMIT_TEXT);
-	const char *label = take_text(cursor, LIMIT_LABEL);
+	const char *pid;
 
-	snprintf(holder->host, sizeof(holder->host), "%s", host);
+	take_copy(cursor, holder->host, sizeof(holder->host), LIMIT_TEXT);
+	pid = take_number(cursor, LIMIT_PID);
 	snprintf(holder->pid, sizeof(holder->pid), "%s",
 	    *pid != '\0' ? pid : "?");
-	snprintf(holder->user, sizeof(holder->user), "%s", user);
-	snprintf(holder->label, sizeof(holder->label), "%s", label);
+	take_copy(cursor, holder->user, sizeof(holder->user), LIMIT_TEXT);
+	take_copy(cursor, holder->label, sizeof(holder->label), LIMIT_LABEL);
 }
 
 static void
@@ -206,7 +192,6 @@ take_busy(struct cursor *cursor, struct answer *answer)
 {
 	struct holder *holder = &answer->holder;
 
-	answer->outcome = ANSWER_BUSY;
 	holder->reported_at = clock_now();
 	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	answer->position = take_integer(cursor, -1, COUNT_MAX);
@@ -231,14 +216,21 @@ answer_acquire(const struct value *reply)
 	struct answer answer = no_answer();
 	int64_t code = take_integer(&cursor, -1, 2);
 
-	if (code == 1)
-		take_grant(&cursor, &answer);
-	else if (code == 2)
-		take_not_due(&cursor, &answer);
-	else
+	if (code == 1) {
+		answer.outcome = ANSWER_GRANTED;
+		answer.fence = take_number(&cursor, LIMIT_EXACT);
+		answer.head = take_waiter(&cursor);
+		answer.permits = take_integer(&cursor, 0, LIMIT_PERMITS);
+		answer.ahead_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
+		take_waiters(&cursor, &answer.to_notify);
+	} else if (code == 2) {
+		answer.outcome = ANSWER_NOT_DUE;
+		answer.ago_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
+		answer.host = take_text(&cursor, LIMIT_TEXT);
+	} else {
+		answer.outcome = code == 0 ? ANSWER_BUSY : ANSWER_UNFINISHED;
 		take_busy(&cursor, &answer);
-	if (code == -1)
-		answer.outcome = ANSWER_UNFINISHED;
+	}
 	return copy_if_done(&cursor, &answer);
 }
 
@@ -356,8 +348,8 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	holder->token = mem_strdup(take_text(cursor, LIMIT_LONG_TEXT));
 	length = take_integer(cursor, 0, LIMIT_EXACT);
 	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
-	snprintf(holder->digest, sizeof(holder->digest), "%s",
-	    take_text(cursor, DIGEST_LENGTH));
+	take_copy(cursor, holder->digest, sizeof(holder->digest),
+	    DIGEST_LENGTH);
 	who->reported_at = clock_now();
 	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	who->state = take_flag(cursor) ? HOLDER_KNOWN : HOLDER_FOREIGN;
@@ -430,28 +422,11 @@ take_last_success(struct cursor *cursor, struct look_success *success)
 
 	if (values.count == 0)
 		return;
-	snprintf(success->host, sizeof(success->host), "%s",
-	    take_text(&values, LIMIT_TEXT));
+	take_copy(&values, success->host, sizeof(success->host), LIMIT_TEXT);
 	success->end_ms = take_integer(&values, 1, LIMIT_EXACT);
 	snprintf(success->fence, sizeof(success->fence), "%s",
 	    take_number(&values, LIMIT_EXACT));
 	cursor->bad = cursor->bad || !is_done(&values);
-}
-
-/* Ignore queue members that are not valid waiter names. */
-static void
-name_waiter(struct look_waiter *waiter, const char *name)
-{
-	struct waiter parsed;
-
-	waiter->id = mem_strdup(name);
-	if (!waiter_parse(&parsed, name)) {
-		waiter->pid = mem_strdup("?");
-		waiter->host = mem_strdup("?");
-		return;
-	}
-	waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
-	waiter->host = mem_strdup(parsed.host);
 }
 
 static void
@@ -463,7 +438,13 @@ take_queue(struct cursor *cursor, struct look *look)
 	look->queue = mem_alloc(count * sizeof(*look->queue));
 	while (look->queued < count && !values.bad) {
 		struct look_waiter *waiter = &look->queue[look->queued++];
-		name_waiter(waiter, take_text(&values, SIZE_MAX));
+		struct waiter parsed;
+
+		waiter->id = mem_strdup(take_text(&values, SIZE_MAX));
+		if (!waiter_parse(&parsed, waiter->id))
+			parsed = (struct waiter){.pid = "?", .host = "?"};
+		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
+		waiter->host = mem_strdup(parsed.host);
 		waiter->waiting_ms = take_integer(&values, 0, LIMIT_EXACT);
 	}
 	cursor->bad = cursor->bad || !is_done(&values);

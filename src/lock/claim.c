@@ -7,21 +7,6 @@
 #include "lock/held.h"
 #include "lock/key.h"
 
-static void
-find_outer(struct claim *claim)
-{
-	char token[TOKEN_SIZE];
-
-	claim->outer =
-	    held_find(claim->config->held, claim->config->key, token);
-	if (claim->outer == NULL)
-		return;
-	memcpy(claim->run, claim->token, sizeof(claim->run));
-	memcpy(claim->token, token, sizeof(claim->token));
-	snprintf(claim->member, sizeof(claim->member), "%s:%s", claim->token,
-	    claim->run);
-}
-
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
  */
 enum claim_tier
@@ -48,6 +33,8 @@ enter_top_tier(struct claim *claim)
 int
 claim_init(struct claim *claim, const struct lock_config *config)
 {
+	char outer[TOKEN_SIZE];
+
 	*claim = (struct claim){.config = config};
 	holder_self(&claim->self);
 	key_names_init(&claim->keys, config->key);
@@ -55,7 +42,13 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	claim->keys.doorbell = NULL;
 	if (!claim_change_token(claim))
 		return -1;
-	find_outer(claim);
+	claim->outer = held_find(config->held, config->key, outer);
+	if (claim->outer != NULL) {
+		memcpy(claim->run, claim->token, sizeof(claim->run));
+		memcpy(claim->token, outer, sizeof(claim->token));
+		snprintf(claim->member, sizeof(claim->member), "%s:%s",
+		    claim->token, claim->run);
+	}
 	enter_top_tier(claim);
 	return 0;
 }

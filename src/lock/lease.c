@@ -224,7 +224,7 @@ lease_renew_at(struct lock *lock, int64_t at)
 }
 
 static void
-on_due(void *arg)
+on_lease_due(void *arg)
 {
 	struct lock *lock = arg;
 
@@ -237,7 +237,7 @@ on_due(void *arg)
 void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
-	lock_enter(lock, LOCK_HELD, on_due);
+	lock_enter(lock, LOCK_HELD, on_lease_due);
 	lock->acquired_at = lock->history_at = sent_at;
 	prove(lock, sent_at);
 	schedule_renewal(lock, sent_at);

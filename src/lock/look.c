@@ -348,10 +348,9 @@ json_holders(const struct look *look)
 	printf(",\"holders\":[");
 	for (size_t i = 0; i < look->listed; i++) {
 		const struct look_holder *holder = &look->holders[i];
-		char *token = escape_text(holder->token, ESCAPE_JSON);
 
-		printf("%s{\"token\":\"%s\"", i > 0 ? "," : "", token);
-		free(token);
+		printf("%s{\"token\":", i > 0 ? "," : "");
+		json_string(stdout, holder->token, JSON_WHOLE);
 		json_integer(stdout, "ttl_ms", holder->who.left_ms >= 0,
 		    holder->who.left_ms);
 		json_number(stdout, "fence", holder->fence);
@@ -417,12 +416,11 @@ json_problems(const struct look *look)
 	printf(",\"problems\":[");
 	for (size_t i = 0; i < look->problem_count; i++) {
 		const struct look_problem *problem = &look->problems[i];
-		char *key = escape_text(problem->key, ESCAPE_JSON);
-		char *error = escape_text(problem->error, ESCAPE_JSON);
+		char *text = mem_printf("%s: %s", problem->key, problem->error);
 
-		printf("%s\"%s: %s\"", i > 0 ? "," : "", key, error);
-		free(key);
-		free(error);
+		printf("%s", i > 0 ? "," : "");
+		json_string(stdout, text, JSON_WHOLE);
+		free(text);
 	}
 	printf("]");
 }

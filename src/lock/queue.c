@@ -37,24 +37,6 @@ heartbeat_ms(const struct queue *queue, const struct holder *holder)
 	return clock_min(ms, holder->left_ms + after_ms);
 }
 
-void
-queue_watch_head(struct queue *queue)
-{
-	queue->watches_head = true;
-}
-
-static enum queue_way
-choose_way(const struct queue *queue, const struct holder *holder)
-{
-	bool foreign = holder->state == HOLDER_FOREIGN;
-
-	if (queue->position == -1)
-		return QUEUE_OUTSIDE;
-	if (queue->way == QUEUE_NO_DOORBELL)
-		return QUEUE_NO_DOORBELL;
-	return foreign && queue->position == 0 ? QUEUE_FOREIGN : QUEUE_DOORBELL;
-}
-
 /* Rounded down. The head must notice the end of the lease, and the next ones
  * that the lock is free and its head does not come. Nobody else has to be in
  * time: a doorbell for a whole second is better than none. */
@@ -74,7 +56,13 @@ queue_wait_ms(struct queue *queue, const struct holder *holder)
 {
 	int64_t ms = queue->poll_ms;
 
-	queue->way = choose_way(queue, holder);
+	if (queue->position == -1)
+		queue->way = QUEUE_OUTSIDE;
+	else if (queue->way != QUEUE_NO_DOORBELL)
+		queue->way =
+		    queue->position == 0 && holder->state == HOLDER_FOREIGN
+			? QUEUE_FOREIGN
+			: QUEUE_DOORBELL;
 	if (!holder->others_queued)
 		queue->watches_head = false;
 	if (queue->way == QUEUE_DOORBELL) {

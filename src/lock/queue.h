@@ -27,17 +27,16 @@ struct queue {
 	enum queue_way way;
 	int64_t position; /* from 0; -1: none */
 	int64_t length;
-	int64_t poll_ms;   /* of QUEUE_FOREIGN */
-	bool watches_head; /* notices if the head misses its second */
+	int64_t poll_ms; /* of QUEUE_FOREIGN */
+	/* Notices if the head misses its second. To be set when this waiter was
+	 * rung, or has to notify others: if there are others ahead of it, these
+	 * may be dead. */
+	bool watches_head;
 	/* Before Redis 6 a server knows no timeout with a fraction. */
 	bool whole_seconds;
 };
 
 void queue_init(struct queue *queue);
-
-/* This waiter was rung, or has to notify others. If there are others ahead of
- * it, these may be dead. */
-void queue_watch_head(struct queue *queue);
 
 /* Chooses the way to wait, given the reply to the last try, and returns how
  * long until the next one at the latest. Each try is a heartbeat, too. */

@@ -14,7 +14,7 @@ enum { SWEEP_MS = 1000 };
 static void send_release(struct lock *lock);
 
 static void
-finish(struct lock *lock)
+finish_release(struct lock *lock)
 {
 	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
 }
@@ -26,24 +26,6 @@ give_up_within(struct lock *lock, int64_t ms)
 
 	*give_up_at = clock_min(*give_up_at, clock_now() + ms);
 	lock_due_at(lock, clock_min(lock->timer.at, *give_up_at));
-}
-
-static void
-retry(struct lock *lock)
-{
-	lock_retry(lock, lock->release.give_up_at);
-}
-
-/* They have moved to another node, the lock itself has not. */
-static void
-leave_out_helpers(struct lock *lock)
-{
-	if (lock->claim.tier == CLAIM_WITH_HISTORY &&
-	    lock->release.status[0] != '\0') {
-		lock->release.unrecorded = true;
-		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
-	}
-	lock->claim.tier = CLAIM_KEY_ONLY;
 }
 
 void
@@ -62,7 +44,8 @@ release_leave_queue(struct lock *lock)
 }
 
 static void
-on_error(struct lock *lock, const struct reply *reply, const char *words)
+on_release_error(struct lock *lock, const struct reply *reply,
+    const char *words)
 {
 	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
 
@@ -71,14 +54,22 @@ on_error(struct lock *lock, const struct reply *reply, const char *words)
 		lock_note_error(lock, "error from", reply->label, words);
 	if (verdict == REPLY_REPORT) {
 		release_leave_queue(lock);
-		finish(lock);
+		finish_release(lock);
 		return;
 	}
-	if (strncmp(words, "TRYAGAIN", strlen("TRYAGAIN")) == 0)
-		leave_out_helpers(lock);
+	/* The helper keys have moved to another node, the lock has not. */
+	if (reply_is(words, "TRYAGAIN")) {
+		if (lock->claim.tier == CLAIM_WITH_HISTORY &&
+		    lock->release.status[0] != '\0') {
+			lock->release.unrecorded = true;
+			memcpy(lock->no_history, lock->error,
+			    sizeof(lock->no_history));
+		}
+		lock->claim.tier = CLAIM_KEY_ONLY;
+	}
 	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
-	retry(lock);
+	lock_retry(lock, lock->release.give_up_at);
 }
 
 /* In one write: a server that cannot send its reply to a first one any more, as
@@ -98,7 +89,7 @@ notify_next(struct lock *lock, const struct answer *answer)
  * until the server has removed what has expired: only then is the next waiter
  * known. */
 static void
-on_answer(struct lock *lock, const struct answer *answer)
+on_release_answer(struct lock *lock, const struct answer *answer)
 {
 	static const enum lock_released outcomes[] = {[ANSWER_NOT_OURS] =
 							  LOCK_NOT_HELD,
@@ -123,7 +114,7 @@ on_answer(struct lock *lock, const struct answer *answer)
 	if (again)
 		send_release(lock);
 	else
-		finish(lock);
+		finish_release(lock);
 }
 
 static void
@@ -137,15 +128,15 @@ on_released(void *arg, const struct reply *reply)
 		return;
 	lock->command = LOCK_NONE_OUT;
 	if (error != NULL) {
-		on_error(lock, reply, error);
+		on_release_error(lock, reply, error);
 	} else if (reply->answer != NULL) {
-		on_answer(lock, reply->answer);
+		on_release_answer(lock, reply->answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
-		retry(lock);
+		lock_retry(lock, lock->release.give_up_at);
 	}
 }
 
@@ -162,7 +153,7 @@ send_release(struct lock *lock)
 	lock->command = LOCK_NONE_OUT;
 	lock_request_release(lock, &request);
 	if (lock_send(lock, &request, &how, ASK_RELEASE) == -1) {
-		retry(lock);
+		lock_retry(lock, lock->release.give_up_at);
 		return;
 	}
 	lock->command = LOCK_OUT;
@@ -181,7 +172,7 @@ repeat_whole(struct lock *lock)
 }
 
 static void
-on_due(void *arg)
+on_release_due(void *arg)
 {
 	struct lock *lock = arg;
 	bool over = clock_now() >= lock->release.give_up_at;
@@ -192,7 +183,7 @@ on_due(void *arg)
 	    (lock->command == LOCK_NONE_OUT && !over))
 		send_release(lock);
 	else if (over)
-		finish(lock);
+		finish_release(lock);
 }
 
 static bool
@@ -203,7 +194,7 @@ must_wait(struct lock *lock)
 }
 
 static void
-begin(struct lock *lock, int64_t give_up_at)
+begin_release(struct lock *lock, int64_t give_up_at)
 {
 	bool is_out =
 	    lock->command == LOCK_OUT || lock->command == LOCK_OUT_TWICE;
@@ -212,7 +203,7 @@ begin(struct lock *lock, int64_t give_up_at)
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
 		lock_post_undo(lock, ASK_UNDO, true);
-	lock_enter(lock, LOCK_RELEASING, on_due);
+	lock_enter(lock, LOCK_RELEASING, on_release_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
@@ -244,7 +235,7 @@ void
 release_start(struct lock *lock, int64_t keep_until)
 {
 	lock->release.keep_until = keep_until;
-	begin(lock, release_by(lock));
+	begin_release(lock, release_by(lock));
 }
 
 void
@@ -260,7 +251,7 @@ release_go_on(void *arg)
 void
 release_withdraw(struct lock *lock)
 {
-	begin(lock, clock_now() + WITHDRAW_MS);
+	begin_release(lock, clock_now() + WITHDRAW_MS);
 }
 
 /* --- correction --------------------------------------------------------- */
@@ -281,9 +272,9 @@ on_corrected(void *arg, const struct reply *reply)
 	if (reply->kind == REPLY_VALUE ||
 	    (reply->error != NULL && verdict == REPLY_REPORT) ||
 	    clock_now() >= lock->release.give_up_at)
-		finish(lock);
+		finish_release(lock);
 	else
-		retry(lock);
+		lock_retry(lock, lock->release.give_up_at);
 }
 
 static void
@@ -299,7 +290,7 @@ send_correction(void *arg)
 	    lock->release.status);
 	lock_due_at(lock, CLOCK_NEVER);
 	if (lock_send(lock, &request, &how, ASK_SEND) == -1)
-		finish(lock);
+		finish_release(lock);
 }
 
 /* Also where the release was not confirmed, or found the lock free at a second
@@ -351,7 +342,7 @@ release_silently(struct lock *lock)
 	if (may_be_ours && leave_blocked(lock))
 		release_withdraw(lock);
 	else if (may_be_ours && quorum_is_up(lock->quorum))
-		begin(lock, clock_now());
+		begin_release(lock, clock_now());
 	else
 		quorum_drop(lock->quorum);
 }
@@ -382,6 +373,6 @@ release_at_once(struct lock *lock)
 	}
 	if (may_be_ours && lock->release.outcome == LOCK_NOT_HELD)
 		lock->release.outcome = LOCK_UNCONFIRMED;
-	finish(lock);
+	finish_release(lock);
 	quorum_drop(lock->quorum); /* a try that isn't sent never is */
 }

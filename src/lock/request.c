@@ -172,48 +172,37 @@ pad(struct request *request, const struct claim *claim)
 	    missing(wire_size(request, "EVAL", script->text), rest);
 }
 
-static void
-request_acquire(struct request *request, const struct claim *claim)
+void
+request_try(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
+	const struct kind *kind = claim_kind(claim);
 	const struct holder *self = &claim->self;
-	const char *most =
-	    config->max_waiters == CONFIG_ANY_WAITERS ? "" : NULL;
+	bool joins = claim->outer != NULL;
 
-	begin_script(request, config->kind->acquire, claim->keys.all,
-	    claim->tier);
-	if (most == NULL)
-		most = number(request, config->max_waiters);
-	ADD(request, claim->token, number(request, config->ttl_ms),
-	    helper_life(request, claim), config->kind->letter,
+	begin_script(request, joins ? kind->join : kind->acquire,
+	    claim->keys.all, claim->tier);
+	ADD(request, claim->token, number(request, config->ttl_ms));
+	if (joins) {
+		ADD(request, kind->letter, claim->run,
+		    helper_life(request, claim),
+		    config->is_hold ? "" : config->kind->letter);
+		request->decode = answer_join;
+		return;
+	}
+	ADD(request, helper_life(request, claim), kind->letter,
 	    permits(request, claim), self->host, self->pid, self->user,
 	    config->command, config->label, claim->waiter,
-	    config->wait ? "1" : "0", most);
+	    config->wait ? "1" : "0",
+	    config->max_waiters == CONFIG_ANY_WAITERS
+		? ""
+		: number(request, config->max_waiters));
 	request->padding.at = request->argc;
 	ADD(request, "", history_life(request, claim),
 	    config->once_ms > 0 ? number(request, config->once_ms) : "");
 	add_former(request, claim);
 	pad(request, claim);
 	request->decode = answer_acquire;
-}
-
-static void
-request_join(struct request *request, const struct claim *claim)
-{
-	begin_script(request, claim->outer->join, claim->keys.all, claim->tier);
-	ADD(request, claim->token, number(request, claim->config->ttl_ms),
-	    claim->outer->letter, claim->run, helper_life(request, claim),
-	    claim->config->is_hold ? "" : claim->config->kind->letter);
-	request->decode = answer_join;
-}
-
-void
-request_try(struct request *request, const struct claim *claim)
-{
-	if (claim->outer != NULL)
-		request_join(request, claim);
-	else
-		request_acquire(request, claim);
 }
 
 /* --- renew ------------------------------------------------------------ */
