@@ -61,14 +61,14 @@ extend(struct client *client, struct claim *claim, int64_t left_ms)
 	struct request request;
 
 	if (left_ms < ms) {
-		request_renewal(&request, claim);
+		request_make(&request, claim, REQUEST_RENEWAL);
 		client->replicas = client->opts->replicas;
 		if (!ask(client, &request, read_renewed, &ours))
 			return client_report_failure(client);
 		client->replicas = 0;
 		if (!ours)
 			return report_over(client, NULL);
-		request_record(&request, claim);
+		request_make(&request, claim, REQUEST_RECORD);
 		ask(client, &request, ignore_answer, NULL);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,

@@ -282,7 +282,7 @@ static bool
 withdraw(struct lock *lock)
 {
 	if (quorum_owes_grant(lock->quorum))
-		lock_post_undo(lock, ASK_UNDO, true);
+		lock_post(lock, REQUEST_UNDO, ASK_UNDO, true);
 	lock_post_release(lock);
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
@@ -422,7 +422,6 @@ send_try(struct lock *lock)
 	struct command how = {.on_reply = on_tried,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
-	struct request request;
 
 	lock->try.sent_at = clock_now();
 	if (lock->try.silent_since == 0) {
@@ -431,8 +430,7 @@ send_try(struct lock *lock)
 	}
 	how.deadline = 1 + (quorum_is_up(lock->quorum) ? try_ends_at(lock)
 						       : connect_ends_at(lock));
-	request_try(&request, &lock->claim);
-	if (lock_send(lock, &request, &how, ASK_GRANT) == -1) {
+	if (lock_ask(lock, REQUEST_TRY, &how, ASK_GRANT) == -1) {
 		lock_retry(lock, silence_ends_at(lock));
 		return;
 	}
@@ -453,7 +451,7 @@ abandon_try(struct lock *lock)
 	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post_undo(lock, ASK_UNDO, false);
+		lock_post(lock, REQUEST_UNDO, ASK_UNDO, false);
 	quorum_drop(lock->quorum);
 	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));

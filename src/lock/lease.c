@@ -71,12 +71,9 @@ plant(struct lock *lock)
 {
 	const struct command how = {
 	    .deadline = clock_now() + lock->patience_ms};
-	struct request request;
 
-	if (!quorum_lacks_lock(lock->quorum))
-		return;
-	request_try(&request, &lock->claim);
-	lock_send(lock, &request, &how, ASK_PLANT);
+	if (quorum_lacks_lock(lock->quorum))
+		lock_ask(lock, REQUEST_TRY, &how, ASK_PLANT);
 }
 
 static void
@@ -130,10 +127,8 @@ send_renewal(struct lock *lock, int64_t deadline, enum ask ask)
 	    .whole = true,
 	    .replicas = lock->config->replicas,
 	    .replicas_ms = lock->config->replicas_ms};
-	struct request request;
 
-	request_renewal(&request, &lock->claim);
-	return lock_send(lock, &request, &how, ask);
+	return lock_ask(lock, REQUEST_RENEWAL, &how, ask);
 }
 
 static void
@@ -154,20 +149,15 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 {
 	struct command how = {.deadline = deadline, .more = true};
 	int64_t history_ms = claim_history_ms(&lock->claim);
-	struct request request;
 
-	request_record(&request, &lock->claim);
-	lock_send(lock, &request, &how, ASK_SEND);
+	lock_ask(lock, REQUEST_RECORD, &how, ASK_SEND);
 	if (clock_now() >= lock->history_at + history_ms / 2) {
 		lock->history_at = clock_now();
-		request_history(&request, &lock->claim);
-		lock_send(lock, &request, &how, ASK_SEND);
+		lock_ask(lock, REQUEST_HISTORY, &how, ASK_SEND);
 	}
-	request_stay(&request, &lock->claim);
-	lock_send(lock, &request, &how, ASK_SEND);
+	lock_ask(lock, REQUEST_STAY, &how, ASK_SEND);
 	how.on_reply = on_head;
-	request_head(&request, &lock->claim);
-	lock_send(lock, &request, &how, ASK_SEND);
+	lock_ask(lock, REQUEST_HEAD, &how, ASK_SEND);
 }
 
 /* With one server the reply is awaited as long as it can prove anything: a slow

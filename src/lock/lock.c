@@ -10,7 +10,7 @@ enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 static void
 on_stray(void *arg)
 {
-	lock_post_undo(arg, ASK_RECALL, false);
+	lock_post(arg, REQUEST_UNDO, ASK_RECALL, false);
 }
 
 int
@@ -63,17 +63,36 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 	return sent;
 }
 
+int
+lock_ask(struct lock *lock, enum request_what what, const struct command *how,
+    enum ask ask)
+{
+	struct request request;
+
+	request_make(&request, &lock->claim, what);
+	return lock_send(lock, &request, how, ask);
+}
+
 void
-lock_post(struct lock *lock, struct request *request, enum ask ask, bool more)
+lock_post(struct lock *lock, enum request_what what, enum ask ask, bool more)
 {
 	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
 	    .more = more};
 
-	lock_send(lock, request, &how, ask);
+	lock_ask(lock, what, &how, ask);
 }
 
 void
-lock_request_release(struct lock *lock, struct request *request)
+lock_post_request(struct lock *lock, struct request *request, bool more)
+{
+	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
+	    .more = more};
+
+	lock_send(lock, request, &how, ASK_SEND);
+}
+
+void
+lock_make_release(struct lock *lock, struct request *request)
 {
 	const struct request_end end = {.fence = lock->fence,
 	    .undo_fence = lock->failure == LOCK_REFUSED,
@@ -88,17 +107,8 @@ lock_post_release(struct lock *lock)
 {
 	struct request request;
 
-	lock_request_release(lock, &request);
-	lock_post(lock, &request, ASK_SEND, false);
-}
-
-void
-lock_post_undo(struct lock *lock, enum ask ask, bool more)
-{
-	struct request request;
-
-	request_undo(&request, &lock->claim);
-	lock_post(lock, &request, ask, more);
+	lock_make_release(lock, &request);
+	lock_post_request(lock, &request, false);
 }
 
 void
@@ -108,7 +118,7 @@ lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
 
 	request_notify(&request, &lock->claim.keys, waiters->names,
 	    waiters->count);
-	lock_post(lock, &request, ASK_SEND, more);
+	lock_post_request(lock, &request, more);
 }
 
 void

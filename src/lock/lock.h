@@ -131,16 +131,17 @@ void lock_fini(struct lock *lock);
  * contact like others, but on_reply is not called. */
 int lock_send(struct lock *lock, struct request *request,
     const struct command *how, enum ask ask);
-/* Sends one whose reply nobody awaits. more: another command follows in the
- * same write. */
-void lock_post(struct lock *lock, struct request *request, enum ask ask,
+/* Makes the request first. */
+int lock_ask(struct lock *lock, enum request_what what,
+    const struct command *how, enum ask ask);
+/* Likewise; nobody awaits the reply. more: another command follows in the same
+ * write. */
+void lock_post(struct lock *lock, enum request_what what, enum ask ask,
     bool more);
-/* Fills in a release of what the lock has come to. */
-void lock_request_release(struct lock *lock, struct request *request);
-/* Sends a release whose reply nobody awaits. */
+void lock_post_request(struct lock *lock, struct request *request, bool more);
+/* Makes a release of what the lock has come to; posts it. */
+void lock_make_release(struct lock *lock, struct request *request);
 void lock_post_release(struct lock *lock);
-/* Withdraws a try. */
-void lock_post_undo(struct lock *lock, enum ask ask, bool more);
 /* Rings the doorbells of these waiters. */
 void lock_notify(struct lock *lock, const struct answer_waiters *waiters,
     bool more);

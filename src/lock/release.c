@@ -31,15 +31,10 @@ give_up_within(struct lock *lock, int64_t ms)
 void
 release_leave_queue(struct lock *lock)
 {
-	const struct key_names *keys = &lock->claim.keys;
-	struct request request;
-
 	if (lock->queue.position == -1)
 		return;
-	request_leave(&request, &lock->claim, keys->queue);
-	lock_post(lock, &request, ASK_SEND, false);
-	request_leave(&request, &lock->claim, keys->alive);
-	lock_post(lock, &request, ASK_SEND, false);
+	lock_post(lock, REQUEST_LEAVE, ASK_SEND, false);
+	lock_post(lock, REQUEST_LEAVE_ALIVE, ASK_SEND, false);
 	lock->queue.position = -1;
 }
 
@@ -81,7 +76,7 @@ notify_next(struct lock *lock, const struct answer *answer)
 
 	request_notify_behind(&behind, &lock->claim, answer);
 	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_post(lock, &behind, ASK_SEND, false);
+	lock_post_request(lock, &behind, false);
 }
 
 /* If the lock may have been freed already, or never granted, "not yours" means
@@ -151,7 +146,7 @@ send_release(struct lock *lock)
 	struct request request;
 
 	lock->command = LOCK_NONE_OUT;
-	lock_request_release(lock, &request);
+	lock_make_release(lock, &request);
 	if (lock_send(lock, &request, &how, ASK_RELEASE) == -1) {
 		lock_retry(lock, lock->release.give_up_at);
 		return;
@@ -202,7 +197,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	if ((is_out && lock->grant_unknown) ||
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		lock_post_undo(lock, ASK_UNDO, true);
+		lock_post(lock, REQUEST_UNDO, ASK_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_release_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;

@@ -41,22 +41,15 @@ begin(struct request *request)
 	*request = (struct request){.argv = request->words};
 }
 
+/* With these keys. The arguments follow. */
 static void
-add_keys(struct request *request, char *const *keys, int count)
+add_script(struct request *request, const struct script *script,
+    char *const *keys, int count)
 {
+	request->script = script;
 	ADD(request, number(request, count));
 	for (int i = 0; i < count; i++)
 		ADD(request, keys[i]);
-}
-
-/* The arguments follow. */
-static void
-begin_script(struct request *request, const struct script *script,
-    char *const *keys, int count)
-{
-	begin(request);
-	request->script = script;
-	add_keys(request, keys, count);
 }
 
 void
@@ -117,6 +110,25 @@ history_life(struct request *request, const struct claim *claim)
 
 /* --- acquire ---------------------------------------------------------- */
 
+/* Only with the keys that it needs: its bytes count, see pad(). */
+static void
+make_undo(struct request *request, const struct claim *claim)
+{
+	const struct key_names *keys = &claim->keys;
+	char *const needed[] = {keys->lock, keys->record, keys->queue,
+	    keys->alive, keys->doorbell, keys->history};
+	int count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
+
+	if (claim->outer != NULL)
+		return;
+	if (claim->tier < CLAIM_WITH_QUEUE)
+		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
+	add_script(request, &script_undo, needed, count);
+	request->withdraws = true;
+	ADD(request, claim->token, claim->waiter);
+	add_former(request, claim);
+}
+
 /* "$LENGTH", and the word. */
 static size_t
 word_size(const char *word)
@@ -164,7 +176,8 @@ pad(struct request *request, const struct claim *claim)
 	struct request undo;
 	size_t rest;
 
-	request_undo(&undo, claim);
+	begin(&undo);
+	make_undo(&undo, claim);
 	rest = wire_size(&undo, "EVAL", script_undo.text) + HANDSHAKE_BYTES;
 	request->padding.by_digest =
 	    missing(wire_size(request, "EVALSHA", script->digest), rest);
@@ -172,16 +185,16 @@ pad(struct request *request, const struct claim *claim)
 	    missing(wire_size(request, "EVAL", script->text), rest);
 }
 
-void
-request_try(struct request *request, const struct claim *claim)
+static void
+make_try(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	const struct kind *kind = claim_kind(claim);
 	const struct holder *self = &claim->self;
 	bool joins = claim->outer != NULL;
 
-	begin_script(request, joins ? kind->join : kind->acquire,
-	    claim->keys.all, claim->tier);
+	add_script(request, joins ? kind->join : kind->acquire, claim->keys.all,
+	    claim->tier);
 	ADD(request, claim->token, number(request, config->ttl_ms));
 	if (joins) {
 		ADD(request, kind->letter, claim->run,
@@ -205,56 +218,65 @@ request_try(struct request *request, const struct claim *claim)
 	request->decode = answer_acquire;
 }
 
-/* --- renew ------------------------------------------------------------ */
-
-void
-request_renewal(struct request *request, const struct claim *claim)
+static void
+make_renewal(struct request *request, const struct claim *claim)
 {
 	const struct kind *kind = claim_kind(claim);
 
-	begin_script(request, kind->renew, &claim->keys.lock, 1);
+	add_script(request, kind->renew, &claim->keys.lock, 1);
 	ADD(request, claim->token, number(request, claim->config->ttl_ms),
 	    kind->letter);
 	request->decode = answer_renew;
 }
 
 void
-request_record(struct request *request, const struct claim *claim)
+request_make(struct request *request, const struct claim *claim,
+    enum request_what what)
 {
+	const struct key_names *keys = &claim->keys;
+
 	begin(request);
-	if (claim->tier >= CLAIM_WITH_RECORD)
-		ADD(request, "PEXPIRE", claim->keys.record,
+	switch (what) {
+	case REQUEST_TRY:
+		make_try(request, claim);
+		break;
+	case REQUEST_UNDO:
+		make_undo(request, claim);
+		break;
+	case REQUEST_RENEWAL:
+		make_renewal(request, claim);
+		break;
+	case REQUEST_RECORD:
+		if (claim->tier >= CLAIM_WITH_RECORD)
+			ADD(request, "PEXPIRE", keys->record,
+			    helper_life(request, claim));
+		break;
+	case REQUEST_HISTORY:
+		if (claim->tier < CLAIM_WITH_HISTORY)
+			break;
+		add_script(request, &script_remember, &keys->history, 1);
+		ADD(request, history_life(request, claim));
+		break;
+	case REQUEST_STAY:
+		if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
+			break;
+		add_script(request, &script_stay, &keys->nested, 1);
+		ADD(request, claim->member,
+		    number(request, claim->config->ttl_ms),
 		    helper_life(request, claim));
-}
-
-void
-request_history(struct request *request, const struct claim *claim)
-{
-	begin(request);
-	if (claim->tier < CLAIM_WITH_HISTORY)
-		return;
-	begin_script(request, &script_remember, &claim->keys.history, 1);
-	ADD(request, history_life(request, claim));
-}
-
-void
-request_stay(struct request *request, const struct claim *claim)
-{
-	begin(request);
-	if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
-		return;
-	begin_script(request, &script_stay, &claim->keys.nested, 1);
-	ADD(request, claim->member, number(request, claim->config->ttl_ms),
-	    helper_life(request, claim));
-}
-
-void
-request_head(struct request *request, const struct claim *claim)
-{
-	begin(request);
-	if (claim->tier >= CLAIM_WITH_QUEUE)
-		ADD(request, "ZRANGE", claim->keys.queue, "0", "0");
-	request->decode = answer_head;
+		break;
+	case REQUEST_HEAD:
+		if (claim->tier >= CLAIM_WITH_QUEUE)
+			ADD(request, "ZRANGE", keys->queue, "0", "0");
+		request->decode = answer_head;
+		break;
+	case REQUEST_LEAVE:
+		ADD(request, "ZREM", keys->queue, claim->waiter);
+		break;
+	case REQUEST_LEAVE_ALIVE:
+		ADD(request, "ZREM", keys->alive, claim->waiter);
+		break;
+	}
 }
 
 /* --- release ---------------------------------------------------------- */
@@ -267,8 +289,8 @@ request_release(struct request *request, const struct claim *claim,
 	const struct key_names *keys = &claim->keys;
 	const char *doorbell;
 
-	begin_script(request, claim_kind(claim)->release, keys->all,
-	    claim->tier);
+	begin(request);
+	add_script(request, claim_kind(claim)->release, keys->all, claim->tier);
 	if (claim->tier >= CLAIM_WITH_QUEUE) {
 		doorbell = doorbell_of(request, keys->lock, claim->head);
 		request->argv[0] = number(request, claim->tier + 1);
@@ -291,29 +313,10 @@ void
 request_correction(struct request *request, const struct claim *claim,
     const char *fence, const char *status)
 {
-	begin_script(request, &script_correct, &claim->keys.history, 1);
+	begin(request);
+	add_script(request, &script_correct, &claim->keys.history, 1);
 	ADD(request, fence, status);
 	request->decode = answer_renew; /* as they are alike */
-}
-
-/* Only with the keys that it needs: its bytes count, see pad(). */
-void
-request_undo(struct request *request, const struct claim *claim)
-{
-	const struct key_names *keys = &claim->keys;
-	char *const needed[] = {keys->lock, keys->record, keys->queue,
-	    keys->alive, keys->doorbell, keys->history};
-	int count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
-
-	begin(request);
-	if (claim->outer != NULL)
-		return;
-	if (claim->tier < CLAIM_WITH_QUEUE)
-		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
-	begin_script(request, &script_undo, needed, count);
-	request->withdraws = true;
-	ADD(request, claim->token, claim->waiter);
-	add_former(request, claim);
 }
 
 /* --- doorbells -------------------------------------------------------- */
@@ -332,14 +335,6 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 }
 
 void
-request_leave(struct request *request, const struct claim *claim,
-    const char *key)
-{
-	begin(request);
-	ADD(request, "ZREM", key, claim->waiter);
-}
-
-void
 request_notify(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count)
 {
@@ -350,8 +345,7 @@ request_notify(struct request *request, const struct key_names *keys,
 		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
 	if (count == 0 || request->doorbell_count < count)
 		return;
-	request->script = &script_notify;
-	add_keys(request, needed, (int)count + 2);
+	add_script(request, &script_notify, needed, (int)count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
@@ -371,8 +365,7 @@ request_notify_behind(struct request *request, const struct claim *claim,
 	needed[3] = doorbell_of(request, claim->keys.lock, answer->behind);
 	if (request->doorbell_count < 2)
 		return;
-	request->script = &script_notify_behind;
-	add_keys(request, needed, 5);
+	add_script(request, &script_notify_behind, needed, 5);
 	ADD(request, answer->behind);
 }
 
@@ -385,7 +378,8 @@ request_look(struct request *request, const struct key_names *keys,
 	char *const looked_at[] = {keys->lock, keys->fence, keys->record,
 	    keys->queue, keys->alive, keys->nested, keys->history};
 
-	begin_script(request, &script_look, looked_at, (int)count);
+	begin(request);
+	add_script(request, &script_look, looked_at, (int)count);
 	ADD(request, number(request, holders), number(request, waiters));
 }
 
@@ -406,8 +400,7 @@ request_force(struct request *request, const struct key_names *keys,
 		count++;
 	else
 		head = "";
-	request->script = &script_force;
-	add_keys(request, needed, count);
+	add_script(request, &script_force, needed, count);
 	ADD(request, head);
 	for (size_t i = 0; i < look->listed; i++)
 		if (only == NULL || only == &look->holders[i])

@@ -37,19 +37,26 @@ struct request {
 /* Each of the following fills in a request, which then needs this. */
 void request_fini(struct request *request);
 
-/* Acquires the lock, or joins the outer run. */
-void request_try(struct request *request, const struct claim *claim);
+enum request_what {
+	REQUEST_TRY,  /* acquires the lock, or joins the outer run */
+	REQUEST_UNDO, /* withdraws a try; nothing to send for a nested run: all
+		       * it has to undo is its place beside the others */
+	/* A renewal touches the lock's key alone (protocol rule R5). The next
+	 * ones go along with it: the holder's record lives on, and the history,
+	 * and the place of a nested run; who is the head of the queue. Nothing
+	 * to send if the tier lacks the keys. */
+	REQUEST_RENEWAL,
+	REQUEST_RECORD,
+	REQUEST_HISTORY,
+	REQUEST_STAY,
+	REQUEST_HEAD,
+	/* These two remove our name from the queue, without a script. */
+	REQUEST_LEAVE,
+	REQUEST_LEAVE_ALIVE,
+};
 
-void request_renewal(struct request *request, const struct claim *claim);
-
-/* What goes along with a renewal: the holder's record lives on, and so does the
- * place of a nested run; who is the head of the queue. Nothing to send if the
- * tier lacks the keys. A renewal itself touches the lock's key alone (protocol
- * rule R5). */
-void request_record(struct request *request, const struct claim *claim);
-void request_history(struct request *request, const struct claim *claim);
-void request_stay(struct request *request, const struct claim *claim);
-void request_head(struct request *request, const struct claim *claim);
+void request_make(struct request *request, const struct claim *claim,
+    enum request_what what);
 
 struct request_end {
 	const char *fence;  /* of the grant, or empty */
@@ -66,18 +73,10 @@ void request_release(struct request *request, const struct claim *claim,
 void request_correction(struct request *request, const struct claim *claim,
     const char *fence, const char *status);
 
-/* Withdraws a try. Nothing to send for a nested run: all it has to undo is its
- * place beside the others. */
-void request_undo(struct request *request, const struct claim *claim);
-
 /* Waits for the own doorbell, and for the one that all waiters share. Whole
  * seconds have no fraction. */
 void request_doorbell(struct request *request, const struct claim *claim,
     int64_t ms);
-
-/* Removes our name from this key of the queue, without a script. */
-void request_leave(struct request *request, const struct claim *claim,
-    const char *key);
 
 /* Rings the doorbells of these waiters. Nothing to send without any, if
  * a name is none, or when memory is out: a doorbell is a hint. */

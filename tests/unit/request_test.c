@@ -72,7 +72,7 @@ test_tiers(void)
 	claim_init(&claim, &config);
 	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
 		claim.tier = tiers[i].tier;
-		request_try(&request, &claim);
+		request_make(&request, &claim, REQUEST_TRY);
 		check_keys(&request, tiers[i].acquire, "acquire");
 		is_text(request.argv[1 + tiers[i].acquire], claim.token,
 		    "  then the token");
@@ -82,22 +82,22 @@ test_tiers(void)
 		is_text(request.argv[1 + tiers[i].release + 4], "0",
 		    "  keeps for no time that is over");
 		request_fini(&request);
-		request_undo(&request, &claim);
+		request_make(&request, &claim, REQUEST_UNDO);
 		check_keys(&request, tiers[i].undo, "undo");
 		request_fini(&request);
-		request_renewal(&request, &claim);
+		request_make(&request, &claim, REQUEST_RENEWAL);
 		check_keys(&request, 1, "renew, in each tier");
 		request_fini(&request);
-		request_record(&request, &claim);
+		request_make(&request, &claim, REQUEST_RECORD);
 		is_int(request.argc, claim.tier > CLAIM_KEY_ONLY ? 3 : 0,
 		    "the record's life");
-		request_head(&request, &claim);
+		request_make(&request, &claim, REQUEST_HEAD);
 		is_int(request.argc, claim.tier >= CLAIM_WITH_QUEUE ? 4 : 0,
 		    "the head of the queue");
-		request_history(&request, &claim);
+		request_make(&request, &claim, REQUEST_HISTORY);
 		is_int(request.argc, claim.tier == CLAIM_WITH_HISTORY ? 3 : 0,
 		    "the history's life");
-		request_stay(&request, &claim);
+		request_make(&request, &claim, REQUEST_STAY);
 		is_int(request.argc, 0, "no nested run");
 	}
 	claim_fini(&claim);
@@ -127,12 +127,12 @@ test_former(void)
 	is_int(request.argc, words + 1, "a former token is one more word");
 	is_text(request.argv[words], former, "  the last");
 	request_fini(&request);
-	request_undo(&request, &claim);
+	request_make(&request, &claim, REQUEST_UNDO);
 	ok(request.withdraws, "an undo withdraws, too");
 	is_text(request.argv[request.argc - 1], former,
 	    "  also what the former token was granted");
 	request_fini(&request);
-	request_try(&request, &claim);
+	request_make(&request, &claim, REQUEST_TRY);
 	ok(!request.withdraws, "a try does not");
 	request_fini(&request);
 	claim_fini(&claim);
@@ -173,8 +173,8 @@ test_padding(const struct kind *kind, size_t command_length)
 		claim_init(&claim, &config);
 		for (size_t i = 0; i < length % (CLAIM_FORMER_MAX + 1); i++)
 			claim_supersede_token(&claim);
-		request_try(&try, &claim);
-		request_undo(&undo, &claim);
+		request_make(&try, &claim, REQUEST_TRY);
+		request_make(&undo, &claim, REQUEST_UNDO);
 		wrong += straddles(&try, false, &undo);
 		wrong_whole += straddles(&try, true, &undo);
 		padded += try.padding.by_digest > 0;
@@ -201,7 +201,7 @@ bytes_by_digest(size_t key_length)
 	key[key_length] = '\0';
 	config.key = key;
 	claim_init(&claim, &config);
-	request_try(&try, &claim);
+	request_make(&try, &claim, REQUEST_TRY);
 	bytes = wire_bytes(&try, false);
 	request_fini(&try);
 	claim_fini(&claim);
