@@ -338,6 +338,13 @@ answer_replicas(const struct value *reply)
 /* --- look ------------------------------------------------------------- */
 
 static void
+take_fence(struct cursor *cursor, char fence[LOOK_FENCE_SIZE])
+{
+	snprintf(fence, LOOK_FENCE_SIZE, "%s",
+	    take_number(cursor, LIMIT_EXACT));
+}
+
+static void
 take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
 	static const enum holder_state jobs[] = {HOLDER_KNOWN, HOLDER_ENDED,
@@ -363,7 +370,7 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	job = take_integer(cursor, 0, 2);
 	if (job > 0)
 		who->state = jobs[job];
-	holder->fence = mem_strdup(take_number(cursor, LIMIT_EXACT));
+	take_fence(cursor, holder->fence);
 }
 
 /* An array within the array. */
@@ -409,8 +416,7 @@ take_last_run(struct cursor *cursor, struct look_run *run)
 	if (*status != '\0')
 		num_int(status, 0, LIMIT_STATUS, &number);
 	run->status = (int)number;
-	snprintf(run->fence, sizeof(run->fence), "%s",
-	    take_number(&values, LIMIT_EXACT));
+	take_fence(&values, run->fence);
 	run->holds = take_flag(&values);
 	cursor->bad = cursor->bad || !is_done(&values);
 }
@@ -424,8 +430,7 @@ take_last_success(struct cursor *cursor, struct look_success *success)
 		return;
 	take_copy(&values, success->host, sizeof(success->host), LIMIT_TEXT);
 	success->end_ms = take_integer(&values, 1, LIMIT_EXACT);
-	snprintf(success->fence, sizeof(success->fence), "%s",
-	    take_number(&values, LIMIT_EXACT));
+	take_fence(&values, success->fence);
 	cursor->bad = cursor->bad || !is_done(&values);
 }
 
@@ -480,7 +485,7 @@ answer_look(struct look *look, const struct value *reply)
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
 	take_holders(&cursor, look);
-	look->fence = mem_strdup(take_number(&cursor, LIMIT_EXACT));
+	take_fence(&cursor, look->fence);
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
 	take_queue(&cursor, look);
 	look->nested = take_integer(&cursor, 0, COUNT_MAX);

@@ -185,21 +185,11 @@ describe_others(const struct holder *holder, char *text, size_t size)
 	snprintf(text + length, size - (size_t)length, ")");
 }
 
-/* Of a lock that is kept: as of now, and never nothing. */
-static void
-describe_rest(const struct holder *holder, char *text, size_t size)
-{
-	int64_t left_ms = holder->left_ms + holder->reported_at - clock_now();
-
-	if (left_ms < 1)
-		left_ms = 1;
-	holder_describe_age(left_ms + SECOND_MS - 1, text, size);
-}
-
 static void
 describe_how(const struct holder *holder, struct holder_words *words)
 {
 	const char *kind = holder->kind == 's' ? "shared " : "";
+	int64_t left_ms = holder->left_ms + holder->reported_at - clock_now();
 	char others[128];
 	char left[32];
 	/* With others queued, the end of --min-hold is not what is waited for.
@@ -207,7 +197,10 @@ describe_how(const struct holder *holder, struct holder_words *words)
 	bool kept = holder->state == HOLDER_ENDED && !holder->others_queued;
 
 	describe_others(holder, others, sizeof(others));
-	describe_rest(holder, left, sizeof(left));
+	/* Of a lock that is kept: as of now, and never nothing. */
+	if (left_ms < 1)
+		left_ms = 1;
+	holder_describe_age(left_ms + SECOND_MS - 1, left, sizeof(left));
 	if (kept && holder->count < 2) {
 		snprintf(words->how, sizeof(words->how),
 		    "is kept for %s; it was held %sby ", left, kind);

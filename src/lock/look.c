@@ -24,7 +24,6 @@ look_fini(struct look *look)
 	for (size_t i = 0; i < look->listed; i++) {
 		free(look->holders[i].token);
 		free(look->holders[i].command);
-		free(look->holders[i].fence);
 	}
 	for (size_t i = 0; i < look->problem_count; i++) {
 		free(look->problems[i].key);
@@ -33,7 +32,6 @@ look_fini(struct look *look)
 	free(look->holders);
 	free(look->queue);
 	free(look->problems);
-	free(look->fence);
 }
 
 bool

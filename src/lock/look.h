@@ -10,6 +10,7 @@
 #include "lock/holder.h"
 
 #define LOOK_DIGEST_SIZE 41
+#define LOOK_FENCE_SIZE 24
 #define LOOK_PLACE_MAX 2048 /* of look_describe_place */
 
 struct look_waiter {
@@ -25,8 +26,8 @@ struct look_holder {
 	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
 	struct holder who;	       /* known: a rlockrun, with a record */
 	char *command;
-	int64_t since_ms; /* by the server's clock; 0: not known */
-	char *fence;	  /* decimal, or empty */
+	int64_t since_ms;	     /* by the server's clock; 0: not known */
+	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };
 
 /* By the record of the last run, which a run leaves even if nobody holds the
@@ -35,16 +36,16 @@ struct look_run {
 	bool exists;
 	bool holds; /* it still has the lock */
 	struct holder who;
-	int64_t start_ms; /* by the server's clock, like the next */
-	int64_t end_ms;	  /* 0: not known, it did not finish */
-	int status;	  /* -1: not known */
-	char fence[24];	  /* decimal, or empty */
+	int64_t start_ms;	     /* by the server's clock, like the next */
+	int64_t end_ms;		     /* 0: not known, it did not finish */
+	int status;		     /* -1: not known */
+	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };
 
 struct look_success {
 	char host[256];
 	int64_t end_ms; /* 0: none is known */
-	char fence[24];
+	char fence[LOOK_FENCE_SIZE];
 };
 
 /* A helper key that cannot be shown, whole or in part. */
@@ -59,9 +60,9 @@ struct look {
 	int64_t permits; /* where they are known, else 0 */
 	int64_t left_ms; /* of the lease that ends last; -1: no end */
 	struct look_holder *holders;
-	size_t listed;	 /* of the holders; others are only counted */
-	char *fence;	 /* the last one: decimal, or empty */
-	int64_t waiting; /* -1: not known */
+	size_t listed; /* of the holders; others are only counted */
+	char fence[LOOK_FENCE_SIZE]; /* the last one: decimal, or empty */
+	int64_t waiting;	     /* -1: not known */
 	struct look_waiter *queue;
 	size_t queued; /* of the queue; those behind them are only counted */
 	int64_t nested;

@@ -252,15 +252,28 @@ ask_info(struct member *member, int64_t deadline)
 
 /* --- questions -------------------------------------------------------- */
 
-/* A late reply also shows whether the lock is there. */
+/* A late reply also shows whether the lock is there. But what runs behind a
+ * refused AUTH or SELECT runs as the default user, or in db 0. An earlier grant
+ * was withdrawn with its token. */
 static void
 note_presence(struct member *member, const struct ballot *ballot,
     const struct reply *reply)
 {
 	enum answer_vote vote = answer_vote(reply->answer);
+	bool is_last_grant = ballot->grant == member->grant;
 
-	if (ballot->ask == ASK_RELEASE || ballot->grant != member->grant ||
-	    reply->kind == REPLY_NO_ACCESS || vote == ANSWER_ABSENT)
+	if (reply->kind == REPLY_NO_ACCESS) {
+		member->access = MEMBER_REFUSES;
+		if (vote != ANSWER_YES || ballot->ask != ASK_GRANT ||
+		    !is_last_grant)
+			return;
+		member->access = MEMBER_STRAY;
+		member->config.on_stray(member->config.stray_arg);
+		return;
+	}
+	member->access = MEMBER_ADMITS;
+	if (ballot->ask == ASK_RELEASE || !is_last_grant ||
+	    vote == ANSWER_ABSENT)
 		return;
 	if (vote == ANSWER_YES)
 		member->presence = MEMBER_HAS;
@@ -268,23 +281,6 @@ note_presence(struct member *member, const struct ballot *ballot,
 		member->presence =
 		    had_lock(member) ? MEMBER_LOST : MEMBER_NEVER_HAD;
 	member->was_away = member->was_away && member->presence == MEMBER_LOST;
-}
-
-/* What runs behind a refused AUTH or SELECT runs as the default user, or in db
- * 0. An earlier grant was withdrawn with its token. */
-static void
-note_access(struct member *member, const struct ballot *ballot,
-    const struct reply *reply)
-{
-	if (reply->kind != REPLY_NO_ACCESS)
-		member->access = MEMBER_ADMITS;
-	else if (answer_vote(reply->answer) == ANSWER_YES &&
-		 ballot->ask == ASK_GRANT && ballot->grant == member->grant)
-		member->access = MEMBER_STRAY;
-	else
-		member->access = MEMBER_REFUSES;
-	if (member->access == MEMBER_STRAY)
-		member->config.on_stray(member->config.stray_arg);
 }
 
 static void
@@ -303,7 +299,6 @@ on_ballot(void *arg, const struct reply *reply)
 		0)
 		member->identity.known = false;
 	note_presence(member, ballot, reply);
-	note_access(member, ballot, reply);
 	if (!counts)
 		return;
 	vote(member, reply);

@@ -184,17 +184,6 @@ deliver(struct quorum *quorum, struct reply reply, struct member *speaker)
 	reply_free(&said);
 }
 
-/* In the words of the first that voted so. */
-static void
-deliver_vote(struct quorum *quorum, enum member_vote vote, bool partial)
-{
-	struct member *member = quorum->members;
-
-	while (member->vote != vote)
-		member++;
-	deliver(quorum, (struct reply){.partial = partial}, member);
-}
-
 /* In the words of the first of those that make a majority impossible, if there
  * are any. */
 static void
@@ -220,7 +209,11 @@ deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
 static void
 decide(void *arg)
 {
+	static const enum member_vote agreeing[] = {[VOTES_YES] = MEMBER_YES,
+	    [VOTES_NO] = MEMBER_NO,
+	    [VOTES_NOT_YET] = MEMBER_NOT_YET};
 	struct quorum *quorum = arg;
+	struct member *member = quorum->members;
 	struct votes votes = count_votes(quorum);
 	bool grant = quorum->ask == ASK_GRANT;
 	bool partial = grant && votes.maybe_granted > 0;
@@ -238,14 +231,14 @@ decide(void *arg)
 		deliver(quorum,
 		    (struct reply){.kind = REPLY_DUPLICATE, .partial = true},
 		    NULL);
-	} else if (decision == VOTES_YES) {
-		deliver_vote(quorum, MEMBER_YES, false);
-	} else if (decision == VOTES_NO) {
-		deliver_vote(quorum, MEMBER_NO, partial);
-	} else if (decision == VOTES_NOT_YET) {
-		deliver_vote(quorum, MEMBER_NOT_YET, partial);
 	} else if (decision == VOTES_FAILED) {
 		deliver_failure(quorum, &votes, partial);
+	} else if (decision != VOTES_WAIT) {
+		/* In the words of the first that voted so. */
+		while (member->vote != agreeing[decision])
+			member++;
+		partial = partial && decision != VOTES_YES;
+		deliver(quorum, (struct reply){.partial = partial}, member);
 	}
 }
 
