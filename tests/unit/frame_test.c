@@ -19,14 +19,14 @@ static struct look_holder holder = {.token = (char *)"t",
 	.user = "deploy",
 	.label = "nightly sync"},
     .command = (char *)"sh",
-    .fence = (char *)"7"};
+    .fence = "7"};
 
 static struct look held = {.kind = 'x',
     .count = 1,
     .left_ms = 25000,
     .holders = &holder,
     .listed = 1,
-    .fence = (char *)"7",
+    .fence = "7",
     .waiting = 2};
 
 static struct frame_row locks[LOCKS];
@@ -252,7 +252,7 @@ test_times(void)
 static void
 test_last_runs(void)
 {
-	struct look look = {.fence = (char *)"",
+	struct look look = {.fence = "",
 	    .now_ms = 1000000,
 	    .left_ms = -2,
 	    .last = {.exists = true,
