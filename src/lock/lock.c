@@ -17,7 +17,9 @@ int
 lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config)
 {
-	*lock = (struct lock){.config = config, .loop = loop};
+	*lock = (struct lock){.config = config,
+	    .loop = loop,
+	    .release.status = REQUEST_NO_JOB};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
 	lock->quorum = quorum_new(loop, config, on_stray, lock);

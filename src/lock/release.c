@@ -55,7 +55,7 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	/* The helper keys have moved to another node, the lock has not. */
 	if (reply_is(words, "TRYAGAIN")) {
 		if (lock->claim.tier == CLAIM_WITH_HISTORY &&
-		    lock->release.status[0] != '\0') {
+		    lock->release.status != REQUEST_NO_JOB) {
 			lock->release.unrecorded = true;
 			memcpy(lock->no_history, lock->error,
 			    sizeof(lock->no_history));
@@ -218,15 +218,6 @@ release_by(const struct lock *lock)
 }
 
 void
-release_note_status(struct lock *lock, int status)
-{
-	lock->release.status[0] = '\0';
-	if (status != RELEASE_NO_JOB)
-		snprintf(lock->release.status, sizeof(lock->release.status),
-		    "%d", status);
-}
-
-void
 release_start(struct lock *lock, int64_t keep_until)
 {
 	lock->release.keep_until = keep_until;
@@ -294,13 +285,13 @@ void
 release_correct(struct lock *lock, int status)
 {
 	enum lock_released outcome = lock->release.outcome;
-	bool recorded = lock->release.status[0] != '\0' &&
+	bool recorded = lock->release.status != REQUEST_NO_JOB &&
 			lock->claim.tier == CLAIM_WITH_HISTORY &&
 			lock->claim.outer == NULL;
 
 	if (outcome == LOCK_WAS_LOST || !recorded)
 		return;
-	release_note_status(lock, status);
+	lock->release.status = status;
 	lock_enter(lock, LOCK_RELEASING, send_correction);
 	lock->release.give_up_at =
 	    clock_now() +

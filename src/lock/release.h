@@ -7,11 +7,6 @@
 
 #include "lock/lock.h"
 
-/* What the history says about a run, for the release to come: its exit status,
- * or RELEASE_NO_JOB. */
-#define RELEASE_NO_JOB (-1)
-void release_note_status(struct lock *lock, int status);
-
 /* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). The server
  * keeps the lock until keep_until; a time in the past frees it at once. */
 void release_start(struct lock *lock, int64_t keep_until);

@@ -302,7 +302,8 @@ request_release(struct request *request, const struct claim *claim,
 	ADD(request, claim->token, claim_kind(claim)->letter,
 	    permits(request, claim), end->undo_fence ? end->fence : "",
 	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
-	    claim->run, claim->head, history_life(request, claim), end->status,
+	    claim->run, claim->head, history_life(request, claim),
+	    end->status == REQUEST_NO_JOB ? "" : number(request, end->status),
 	    end->fence, claim->self.host);
 	add_former(request, claim);
 	request->decode = answer_release;
@@ -311,11 +312,11 @@ request_release(struct request *request, const struct claim *claim,
 
 void
 request_correction(struct request *request, const struct claim *claim,
-    const char *fence, const char *status)
+    const char *fence, int status)
 {
 	begin(request);
 	add_script(request, &script_correct, &claim->keys.history, 1);
-	ADD(request, fence, status);
+	ADD(request, fence, number(request, status));
 	request->decode = answer_renew; /* as they are alike */
 }
 

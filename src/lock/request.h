@@ -58,11 +58,14 @@ enum request_what {
 void request_make(struct request *request, const struct claim *claim,
     enum request_what what);
 
+/* Without a job there is no run, of which the history would tell. */
+#define REQUEST_NO_JOB (-1)
+
 struct request_end {
-	const char *fence;  /* of the grant, or empty */
-	bool undo_fence;    /* the grant should never have been */
-	int64_t keep_ms;    /* the server keeps the lock so long, unless < 1 */
-	const char *status; /* the exit status, or empty if no job ran */
+	const char *fence; /* of the grant, or empty */
+	bool undo_fence;   /* the grant should never have been */
+	int64_t keep_ms;   /* the server keeps the lock so long, unless < 1 */
+	int status;	   /* of the job, or REQUEST_NO_JOB */
 };
 
 void request_release(struct request *request, const struct claim *claim,
@@ -71,7 +74,7 @@ void request_release(struct request *request, const struct claim *claim,
 /* The run with that fence, which a release has recorded, has this status and
  * was no success. For a tier with the history. */
 void request_correction(struct request *request, const struct claim *claim,
-    const char *fence, const char *status);
+    const char *fence, int status);
 
 /* Waits for the own doorbell, and for the one that all waiters share. Whole
  * seconds have no fraction. */

@@ -312,7 +312,7 @@ set_release(struct set *set, int64_t keep_until, int status)
 {
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;) {
-		release_note_status(&set->locks[i], status);
+		set->locks[i].release.status = status;
 		release(&set->locks[i], keep_until);
 	}
 	step_releasing(set);

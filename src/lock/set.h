@@ -60,8 +60,8 @@ void set_renew(struct set *set);
 void set_confirm(struct set *set);
 
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
- * freed, or kept by the server until keep_until. status: see
- * release_note_status. */
+ * freed, or kept by the server until keep_until. status: of the job, for the
+ * history, or REQUEST_NO_JOB. */
 void set_release(struct set *set, int64_t keep_until, int status);
 
 /* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run that the

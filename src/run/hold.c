@@ -21,7 +21,6 @@
 
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "lock/release.h"
 #include "run/locks.h"
 
 enum hold_state {
@@ -104,7 +103,7 @@ hold_release(struct hold *hold)
 {
 	hold->state = HOLD_RELEASE;
 	loop_remove(hold->locks.loop, &hold->output);
-	set_release(&hold->locks.set, 0, RELEASE_NO_JOB);
+	set_release(&hold->locks.set, 0, REQUEST_NO_JOB);
 }
 
 /* Whether the lock is not to be held any more, and is being released. */

@@ -26,7 +26,6 @@
 #include "job/child.h"
 #include "job/guard.h"
 #include "lock/held.h"
-#include "lock/release.h"
 #include "lock/set.h"
 #include "run/job_watch.h"
 
@@ -239,7 +238,7 @@ exit_status(const struct run *run)
 	const struct facts *facts = run->locks.events->facts;
 
 	return facts->started_at != 0 ? event_shell_status(facts->status)
-				      : RELEASE_NO_JOB;
+				      : REQUEST_NO_JOB;
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does

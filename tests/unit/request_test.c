@@ -64,7 +64,7 @@ check_keys(const struct request *request, int count, const char *what)
 static void
 test_tiers(void)
 {
-	const struct request_end end = {"", false, -5, ""};
+	const struct request_end end = {"", false, -5, REQUEST_NO_JOB};
 	struct claim claim;
 	struct request request;
 
@@ -107,7 +107,7 @@ test_tiers(void)
 static void
 test_former(void)
 {
-	const struct request_end end = {"", false, 0, ""};
+	const struct request_end end = {"", false, 0, REQUEST_NO_JOB};
 	struct claim claim;
 	struct request request;
 	char former[TOKEN_SIZE];
