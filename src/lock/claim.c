@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/held.h"
 #include "lock/key.h"
+#include "lock/outer.h"
 
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
  */
@@ -42,11 +42,11 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	claim->keys.doorbell = NULL;
 	if (!claim_change_token(claim))
 		return -1;
-	claim->outer = held_find(config->held, config->key, outer);
+	claim->outer = outer_find(config->outer, config->key, outer);
 	if (claim->outer != NULL) {
 		memcpy(claim->run, claim->token, sizeof(claim->run));
 		memcpy(claim->token, outer, sizeof(claim->token));
-		snprintf(claim->member, sizeof(claim->member), "%s:%s",
+		snprintf(claim->nested_run, sizeof(claim->nested_run), "%s:%s",
 		    claim->token, claim->run);
 	}
 	enter_top_tier(claim);

@@ -36,11 +36,12 @@ struct claim {
 	 * late may still put its token into the key. */
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
-	char waiter[WAITER_SIZE];    /* our name in the queue */
-	char head[WAITER_SIZE];	     /* the head of the queue, or empty */
-	const struct kind *outer;    /* of the run that holds the lock for us */
-	char run[TOKEN_SIZE];	     /* our id as a nested run, or empty */
-	char member[2 * TOKEN_SIZE]; /* token:run, what we are among these */
+	char waiter[WAITER_SIZE]; /* our name in the queue */
+	char head[WAITER_SIZE];	  /* the head of the queue, or empty */
+	const struct kind *outer; /* of the run that holds the lock for us */
+	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
+	char
+	    nested_run[2 * TOKEN_SIZE]; /* token:run, what we are among these */
 };
 
 /* Pure. The tier that a run has unless its server denies something. */

@@ -29,7 +29,7 @@ struct lock_config {
 	bool is_hold;	     /* without a job: it joins no outer run */
 	const char *command; /* for the holder's record; empty: a hold */
 	const char *label;   /* likewise, or empty */
-	const char *held;    /* RLOCKRUN_HELD, or NULL */
+	const char *outer;   /* RLOCKRUN_HELD, or NULL */
 	int64_t history_ms;  /* the last run is remembered so long; 0: not */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
 };

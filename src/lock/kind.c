@@ -9,13 +9,15 @@
 	.release = &script_release_counted, .join = &script_join_counted
 
 const struct kind kind_exclusive = {.letter = "x",
-    .held = "exclusively",
+    .adverb = "exclusively",
     .acquire = &script_acquire_exclusive,
     .renew = &script_renew_exclusive,
     .release = &script_release_exclusive,
     .join = &script_join_exclusive};
-const struct kind kind_shared = {.letter = "s", .held = "shared", COUNTED};
-const struct kind kind_permits = {.letter = "p", .held = "by permit", COUNTED};
+const struct kind kind_shared = {.letter = "s", .adverb = "shared", COUNTED};
+const struct kind kind_permits = {.letter = "p",
+    .adverb = "by permit",
+    COUNTED};
 
 const struct kind *
 kind_of(char letter)

@@ -6,8 +6,8 @@
 #include "redis/script.h"
 
 struct kind {
-	char letter[2];	  /* in waiters' names and on the wire */
-	const char *held; /* how, in a sentence: "shared" */
+	char letter[2];	    /* in waiters' names and on the wire */
+	const char *adverb; /* how it is held, in a sentence: "shared" */
 	const struct script *acquire;
 	const struct script *renew;
 	const struct script *release;

@@ -261,7 +261,7 @@ request_make(struct request *request, const struct claim *claim,
 		if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
 			break;
 		add_script(request, &script_stay, &keys->nested, 1);
-		ADD(request, claim->member,
+		ADD(request, claim->nested_run,
 		    number(request, claim->config->ttl_ms),
 		    helper_life(request, claim));
 		break;

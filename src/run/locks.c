@@ -47,7 +47,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .is_hold = opts->action == OPTS_HOLD,
 		    .command = opts->command != NULL ? opts->command[0] : "",
 		    .label = opts->label,
-		    .held = getenv("RLOCKRUN_HELD"),
+		    .outer = getenv("RLOCKRUN_HELD"),
 		    .history_ms = opts->history_ms,
 		    .once_ms = opts->once_ms,
 		};
@@ -143,7 +143,7 @@ on_failed(struct locks *locks)
 		return;
 	}
 	if (lock->failure == LOCK_OTHER_KIND)
-		event.why = lock->claim.outer->held;
+		event.why = lock->claim.outer->adverb;
 	if (lock->failure == LOCK_BUSY)
 		ending_add(locks->events,
 		    lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY,

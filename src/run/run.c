@@ -25,7 +25,7 @@
 #include "base/mem.h"
 #include "job/child.h"
 #include "job/guard.h"
-#include "lock/held.h"
+#include "lock/outer.h"
 #include "lock/set.h"
 #include "run/job_watch.h"
 
@@ -69,7 +69,8 @@ held_by_job(const struct run *run)
 		const struct lock_config *config = &run->locks.configs[i];
 		const char *token =
 		    set_lock(&run->locks.set, config)->claim.token;
-		char *with = held_with(above, config->key, config->kind, token);
+		char *with =
+		    outer_with(above, config->key, config->kind, token);
 		free(held);
 		above = held = with;
 		if (held == NULL)

@@ -27,7 +27,7 @@ FIRST = {
     "src/lock/acquire.c": ["lock/lock", "queue/queue"],
     "src/lock/answer.c": ["lock/history", "lock/once"],
     "src/lock/claim.c": ["queue/queuekeys", "lock/nested"],
-    "src/lock/held.c": ["lock/nested"],
+    "src/lock/outer.c": ["lock/nested"],
     "src/lock/holder.c": ["cli/status", "lock/lock"],
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],

@@ -1,4 +1,4 @@
-#include "lock/held.h"
+#include "lock/outer.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ finds(const char *held, const char *key, const struct kind *kind,
 {
 	char found[TOKEN_SIZE] = "";
 
-	ok(held_find(held, key, found) == kind, "%s", what);
+	ok(outer_find(held, key, found) == kind, "%s", what);
 	is_text(found, token, "  its token");
 }
 
@@ -21,7 +21,7 @@ static void
 becomes(const char *held, const char *key, const char *token,
     const char *expected)
 {
-	char *list = held_with(held, key, &kind_exclusive, token);
+	char *list = outer_with(held, key, &kind_exclusive, token);
 
 	is_text(list, expected, expected);
 	free(list);

@@ -1,4 +1,4 @@
-#include "lock/held.h"
+#include "lock/outer.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ is_entry_of(const char *entry, size_t length, const char *encoded)
 }
 
 const struct kind *
-held_find(const char *held, const char *key, char token[TOKEN_SIZE])
+outer_find(const char *held, const char *key, char token[TOKEN_SIZE])
 {
 	char *encoded = held == NULL ? NULL : encode(key);
 	const struct kind *kind = NULL;
@@ -65,7 +65,7 @@ held_find(const char *held, const char *key, char token[TOKEN_SIZE])
 }
 
 char *
-held_with(const char *held, const char *key, const struct kind *kind,
+outer_with(const char *held, const char *key, const struct kind *kind,
     const char *token)
 {
 	const char *at = held == NULL ? "" : held;
