@@ -67,7 +67,7 @@ note_sign_of_life(struct lock *lock)
 }
 
 static void
-give_up(struct lock *lock)
+give_up_acquire(struct lock *lock)
 {
 	lock_note_obstacle(lock);
 	lock->answered = false;
@@ -279,7 +279,7 @@ on_granted(struct lock *lock, const struct answer *answer,
 /* What a minority has granted is freed at once: nobody is to hold it. False if
  * nothing can be tried any more. */
 static bool
-withdraw(struct lock *lock)
+withdraw_grants(struct lock *lock)
 {
 	if (quorum_owes_grant(lock->quorum))
 		lock_post(lock, REQUEST_UNDO, ASK_UNDO, true);
@@ -293,7 +293,7 @@ withdraw(struct lock *lock)
 }
 
 static void
-on_silence(struct lock *lock, const struct reply *reply)
+on_try_silence(struct lock *lock, const struct reply *reply)
 {
 	bool may_come_late = reply->sent_at != CLOCK_NEVER;
 
@@ -308,7 +308,7 @@ on_silence(struct lock *lock, const struct reply *reply)
 	else if (reply->kind == REPLY_DUPLICATE)
 		fail_acquire(lock, LOCK_MISCONFIGURED);
 	else if (reply->permanent)
-		give_up(lock);
+		give_up_acquire(lock);
 	else
 		lock_retry(lock, silence_ends_at(lock));
 }
@@ -370,7 +370,7 @@ on_tried(void *arg, const struct reply *reply)
 	if (reply->partial && refused)
 		lock->grant_unknown = true;
 	else if (reply->partial && (lock->config->wait || !busy) &&
-		 !withdraw(lock))
+		 !withdraw_grants(lock))
 		return;
 	lock->grant_unknown = lock->grant_unknown || granted ||
 			      (refused && busy && answer->position != -1);
@@ -389,7 +389,7 @@ on_tried(void *arg, const struct reply *reply)
 	} else if (answer != NULL) {
 		on_try_answer(lock, answer, reply);
 	} else {
-		on_silence(lock, reply);
+		on_try_silence(lock, reply);
 	}
 }
 
@@ -463,7 +463,7 @@ on_try_due(void *arg)
 	struct lock *lock = arg;
 
 	if (clock_now() >= silence_ends_at(lock))
-		give_up(lock);
+		give_up_acquire(lock);
 	else if (lock->command == LOCK_OUT)
 		abandon_try(lock);
 	else

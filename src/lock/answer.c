@@ -37,7 +37,7 @@ read_array(const struct value *reply)
 }
 
 static const struct value *
-take(struct cursor *cursor)
+take_element(struct cursor *cursor)
 {
 	return value_at(cursor->array, cursor->at++);
 }
@@ -53,7 +53,8 @@ take_integer(struct cursor *cursor, int64_t min, int64_t max)
 {
 	int64_t value;
 
-	if (value_integer(take(cursor), &value) && value >= min && value <= max)
+	if (value_integer(take_element(cursor), &value) && value >= min &&
+	    value <= max)
 		return value;
 	cursor->bad = true;
 	return min;
@@ -68,7 +69,7 @@ take_flag(struct cursor *cursor)
 static const char *
 take_text(struct cursor *cursor, size_t max)
 {
-	const char *text = value_text(take(cursor));
+	const char *text = value_text(take_element(cursor));
 
 	if (text != NULL && strlen(text) <= max)
 		return text;
@@ -78,7 +79,7 @@ take_text(struct cursor *cursor, size_t max)
 
 /* Decimal digits, or nothing. */
 static const char *
-take_number(struct cursor *cursor, int64_t max)
+take_digits(struct cursor *cursor, int64_t max)
 {
 	const char *text = take_text(cursor, DIGITS_MAX);
 	int64_t value;
@@ -180,7 +181,7 @@ take_names(struct cursor *cursor, struct holder *holder)
 	const char *pid;
 
 	take_copy(cursor, holder->host, sizeof(holder->host), LIMIT_TEXT);
-	pid = take_number(cursor, LIMIT_PID);
+	pid = take_digits(cursor, LIMIT_PID);
 	snprintf(holder->pid, sizeof(holder->pid), "%s",
 	    *pid != '\0' ? pid : "?");
 	take_copy(cursor, holder->user, sizeof(holder->user), LIMIT_TEXT);
@@ -218,7 +219,7 @@ answer_acquire(const struct value *reply)
 
 	if (code == 1) {
 		answer.outcome = ANSWER_GRANTED;
-		answer.fence = take_number(&cursor, LIMIT_EXACT);
+		answer.fence = take_digits(&cursor, LIMIT_EXACT);
 		answer.head = take_waiter(&cursor);
 		answer.permits = take_integer(&cursor, 0, LIMIT_PERMITS);
 		answer.ahead_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
@@ -244,7 +245,7 @@ answer_join(const struct value *reply)
 
 	answer.outcome = outcomes[take_integer(&cursor, 0, 2)];
 	if (answer.outcome == ANSWER_GRANTED) {
-		answer.fence = take_number(&cursor, LIMIT_EXACT);
+		answer.fence = take_digits(&cursor, LIMIT_EXACT);
 		answer.uncounted = take_text(&cursor, SIZE_MAX);
 	}
 	return copy_if_done(&cursor, &answer);
@@ -341,7 +342,7 @@ static void
 take_fence(struct cursor *cursor, char fence[LOOK_FENCE_SIZE])
 {
 	snprintf(fence, LOOK_FENCE_SIZE, "%s",
-	    take_number(cursor, LIMIT_EXACT));
+	    take_digits(cursor, LIMIT_EXACT));
 }
 
 static void
@@ -377,7 +378,7 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 static struct cursor
 take_array(struct cursor *cursor)
 {
-	struct cursor inner = read_array(take(cursor));
+	struct cursor inner = read_array(take_element(cursor));
 
 	cursor->bad = cursor->bad || inner.bad;
 	return inner;
@@ -412,7 +413,7 @@ take_last_run(struct cursor *cursor, struct look_run *run)
 	take_names(&values, &run->who);
 	run->start_ms = take_integer(&values, 1, LIMIT_EXACT);
 	run->end_ms = take_integer(&values, 0, LIMIT_EXACT);
-	status = take_number(&values, LIMIT_STATUS);
+	status = take_digits(&values, LIMIT_STATUS);
 	if (*status != '\0')
 		num_int(status, 0, LIMIT_STATUS, &number);
 	run->status = (int)number;

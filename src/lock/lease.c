@@ -40,7 +40,7 @@ schedule_renewal(struct lock *lock, int64_t sent_at)
 }
 
 static void
-lose(struct lock *lock, const char *why)
+lose_lock(struct lock *lock, const char *why)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
@@ -55,7 +55,7 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
 
 	if (verdict == REPLY_LOST) {
-		lose(lock, "its key holds something else now");
+		lose_lock(lock, "its key holds something else now");
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, reply->error);
@@ -67,7 +67,7 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 
 /* A server that has come back without the lock gets it again. */
 static void
-plant(struct lock *lock)
+plant_again(struct lock *lock)
 {
 	const struct command how = {
 	    .deadline = clock_now() + lock->patience_ms};
@@ -97,15 +97,15 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		lock_retry(lock, CLOCK_NEVER);
-		plant(lock);
+		plant_again(lock);
 	} else if (ours) {
 		lock_note_reply(lock);
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
 		schedule_renewal(lock, reply->sent_at);
-		plant(lock);
+		plant_again(lock);
 	} else {
-		lose(lock, "its key was taken away or has expired");
+		lose_lock(lock, "its key was taken away or has expired");
 	}
 }
 

@@ -425,7 +425,7 @@ member_time_out(struct member *member)
 
 /* Grants the lock again where it is missing. No vote. */
 static void
-plant(struct member *member, const struct command *command)
+plant_lock(struct member *member, const struct command *command)
 {
 	if (!lacks_lock(member) || owes(member, 0, true) ||
 	    member->access != MEMBER_ADMITS ||
@@ -454,7 +454,7 @@ member_send(struct member *member, const struct command *command, enum ask ask)
 			server_send(member->server, command);
 		break;
 	case ASK_PLANT:
-		plant(member, command);
+		plant_lock(member, command);
 		break;
 	case ASK_RECALL:
 		if (member->access != MEMBER_STRAY)

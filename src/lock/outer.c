@@ -9,7 +9,7 @@ enum { TOKEN_LENGTH = TOKEN_SIZE - 1 };
 enum { TOKEN_AT = 2, KEY_AT = TOKEN_AT + TOKEN_LENGTH + 1 };
 
 static char *
-encode(const char *key)
+encode_key(const char *key)
 {
 	char *text = malloc(3 * strlen(key) + 1);
 	char *to = text;
@@ -46,7 +46,7 @@ is_entry_of(const char *entry, size_t length, const char *encoded)
 const struct kind *
 outer_find(const char *held, const char *key, char token[TOKEN_SIZE])
 {
-	char *encoded = held == NULL ? NULL : encode(key);
+	char *encoded = held == NULL ? NULL : encode_key(key);
 	const struct kind *kind = NULL;
 	size_t length;
 
@@ -69,7 +69,7 @@ outer_with(const char *held, const char *key, const struct kind *kind,
     const char *token)
 {
 	const char *at = held == NULL ? "" : held;
-	char *encoded = encode(key);
+	char *encoded = encode_key(key);
 	size_t size = strlen(at) + KEY_AT + 3 * strlen(key) + 2;
 	char *list = encoded == NULL ? NULL : malloc(size);
 	size_t used = 0;

@@ -140,7 +140,7 @@ find_duplicates(struct quorum *quorum)
 
 /* Why there is no majority, by each server. */
 static void
-explain(struct quorum *quorum)
+explain_votes(struct quorum *quorum)
 {
 	char *error = quorum->error;
 	size_t size = sizeof(quorum->error);
@@ -156,7 +156,7 @@ explain(struct quorum *quorum)
 /* In the words of the speaker, or without a value. The handler may ask the next
  * question, which forgets the votes on this one. */
 static void
-deliver(struct quorum *quorum, struct reply reply, struct member *speaker)
+deliver_votes(struct quorum *quorum, struct reply reply, struct member *speaker)
 {
 	struct reply_owned said = {NULL, NULL};
 
@@ -187,23 +187,24 @@ deliver(struct quorum *quorum, struct reply reply, struct member *speaker)
 /* In the words of the first of those that make a majority impossible, if there
  * are any. */
 static void
-deliver_failure(struct quorum *quorum, const struct votes *votes, bool partial)
+deliver_no_majority(struct quorum *quorum, const struct votes *votes,
+    bool partial)
 {
 	bool heard = votes->answered >= votes_majority(votes->size);
 	struct member *member = quorum->members;
 	struct reply reply = {.kind = heard ? REPLY_TOO_FEW : REPLY_NONE,
 	    .partial = partial};
 
-	explain(quorum);
+	explain_votes(quorum);
 	if (!votes_never_agree(votes) || quorum->ask == ASK_RENEW) {
-		deliver(quorum, reply, NULL);
+		deliver_votes(quorum, reply, NULL);
 		return;
 	}
 	while (!member_is_absent_for_good(member))
 		member++;
 	reply.label = server_label(member->server);
 	reply.permanent = member->vote == MEMBER_UNREACHABLE;
-	deliver(quorum, reply, member);
+	deliver_votes(quorum, reply, member);
 }
 
 static void
@@ -228,17 +229,18 @@ decide(void *arg)
 	if (grant && quorum->duplicates[0] != '\0') {
 		snprintf(quorum->error, sizeof(quorum->error), "%s",
 		    quorum->duplicates);
-		deliver(quorum,
+		deliver_votes(quorum,
 		    (struct reply){.kind = REPLY_DUPLICATE, .partial = true},
 		    NULL);
 	} else if (decision == VOTES_FAILED) {
-		deliver_failure(quorum, &votes, partial);
+		deliver_no_majority(quorum, &votes, partial);
 	} else if (decision != VOTES_WAIT) {
 		/* In the words of the first that voted so. */
 		while (member->vote != agreeing[decision])
 			member++;
 		partial = partial && decision != VOTES_YES;
-		deliver(quorum, (struct reply){.partial = partial}, member);
+		deliver_votes(quorum, (struct reply){.partial = partial},
+		    member);
 	}
 }
 
@@ -370,7 +372,7 @@ quorum_error(struct quorum *quorum)
 	if (quorum->single != NULL)
 		return single_error(quorum->single);
 	if (quorum->open)
-		explain(quorum);
+		explain_votes(quorum);
 	return quorum->error;
 }
 

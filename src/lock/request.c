@@ -36,7 +36,7 @@ number(struct request *request, int64_t value)
 }
 
 static void
-begin(struct request *request)
+begin_request(struct request *request)
 {
 	*request = (struct request){.argv = request->words};
 }
@@ -110,7 +110,7 @@ history_life(struct request *request, const struct claim *claim)
 
 /* --- acquire ---------------------------------------------------------- */
 
-/* Only with the keys that it needs: its bytes count, see pad(). */
+/* Only with the keys that it needs: its bytes count, see pad_try(). */
 static void
 make_undo(struct request *request, const struct claim *claim)
 {
@@ -170,13 +170,13 @@ missing(size_t size, size_t rest)
  * try and undo do not fit into the least of these, with a handshake before
  * them, the try is padded to end beyond the most. */
 static void
-pad(struct request *request, const struct claim *claim)
+pad_try(struct request *request, const struct claim *claim)
 {
 	const struct script *script = request->script;
 	struct request undo;
 	size_t rest;
 
-	begin(&undo);
+	begin_request(&undo);
 	make_undo(&undo, claim);
 	rest = wire_size(&undo, "EVAL", script_undo.text) + HANDSHAKE_BYTES;
 	request->padding.by_digest =
@@ -214,7 +214,7 @@ make_try(struct request *request, const struct claim *claim)
 	ADD(request, "", history_life(request, claim),
 	    config->once_ms > 0 ? number(request, config->once_ms) : "");
 	add_former(request, claim);
-	pad(request, claim);
+	pad_try(request, claim);
 	request->decode = answer_acquire;
 }
 
@@ -235,7 +235,7 @@ request_make(struct request *request, const struct claim *claim,
 {
 	const struct key_names *keys = &claim->keys;
 
-	begin(request);
+	begin_request(request);
 	switch (what) {
 	case REQUEST_TRY:
 		make_try(request, claim);
@@ -289,7 +289,7 @@ request_release(struct request *request, const struct claim *claim,
 	const struct key_names *keys = &claim->keys;
 	const char *doorbell;
 
-	begin(request);
+	begin_request(request);
 	add_script(request, claim_kind(claim)->release, keys->all, claim->tier);
 	if (claim->tier >= CLAIM_WITH_QUEUE) {
 		doorbell = doorbell_of(request, keys->lock, claim->head);
@@ -314,7 +314,7 @@ void
 request_correction(struct request *request, const struct claim *claim,
     const char *fence, int status)
 {
-	begin(request);
+	begin_request(request);
 	add_script(request, &script_correct, &claim->keys.history, 1);
 	ADD(request, fence, number(request, status));
 	request->decode = answer_renew; /* as they are alike */
@@ -327,7 +327,7 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 {
 	char *seconds;
 
-	begin(request);
+	begin_request(request);
 	seconds = request->numbers[0];
 	snprintf(seconds, sizeof(*request->numbers), "%.*f",
 	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
@@ -341,7 +341,7 @@ request_notify(struct request *request, const struct key_names *keys,
 {
 	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
 
-	begin(request);
+	begin_request(request);
 	for (size_t i = 0; i < count; i++)
 		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
 	if (count == 0 || request->doorbell_count < count)
@@ -361,7 +361,7 @@ request_notify_behind(struct request *request, const struct claim *claim,
 	char *needed[] = {claim->keys.queue, claim->keys.alive, NULL, NULL,
 	    claim->shared_doorbell};
 
-	begin(request);
+	begin_request(request);
 	needed[2] = doorbell_of(request, claim->keys.lock, head);
 	needed[3] = doorbell_of(request, claim->keys.lock, answer->behind);
 	if (request->doorbell_count < 2)
@@ -379,7 +379,7 @@ request_look(struct request *request, const struct key_names *keys,
 	char *const looked_at[] = {keys->lock, keys->fence, keys->record,
 	    keys->queue, keys->alive, keys->nested, keys->history};
 
-	begin(request);
+	begin_request(request);
 	add_script(request, &script_look, looked_at, (int)count);
 	ADD(request, number(request, holders), number(request, waiters));
 }
@@ -393,7 +393,7 @@ request_force(struct request *request, const struct key_names *keys,
 	    keys->alive, NULL};
 	int count = helpers ? 5 : 1;
 
-	begin(request);
+	begin_request(request);
 	request->argv = request->more_words =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
 	needed[count] = doorbell_of(request, keys->lock, head);

@@ -108,7 +108,7 @@ find_lost(const struct set *set)
 }
 
 static void
-release(struct lock *lock, int64_t keep_until)
+release_one(struct lock *lock, int64_t keep_until)
 {
 	if (lock->state != LOCK_HELD)
 		return;
@@ -151,7 +151,7 @@ back_out(struct set *set)
 		    (lock->state == LOCK_HELD && !lock->answered))
 			release_at_once(lock);
 		else
-			release(lock, 0);
+			release_one(lock, 0);
 	}
 }
 
@@ -219,7 +219,7 @@ set_acquire(struct set *set)
 /* A lease that counts from a later time was proven by a later renewal. One that
  * is out may have been answered before the job ended, so it shows nothing. */
 static void
-step_confirm(struct set *set)
+confirm_leases(struct set *set)
 {
 	set->confirmed = true;
 	for (size_t i = 0; i < set->count; i++) {
@@ -262,7 +262,7 @@ step_held(struct set *set)
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
 		lease_renew_at(&set->locks[i], renewal_at);
 	if (set->confirm_since != 0)
-		step_confirm(set);
+		confirm_leases(set);
 }
 
 void
@@ -313,7 +313,7 @@ set_release(struct set *set, int64_t keep_until, int status)
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;) {
 		set->locks[i].release.status = status;
-		release(&set->locks[i], keep_until);
+		release_one(&set->locks[i], keep_until);
 	}
 	step_releasing(set);
 }

@@ -63,7 +63,7 @@ single_free(struct single *single)
 }
 
 static struct link *
-other(const struct link *link)
+other_link(const struct link *link)
 {
 	struct single *single = link->single;
 
@@ -71,7 +71,7 @@ other(const struct link *link)
 }
 
 static void
-drop(struct link *link)
+drop_link(struct link *link)
 {
 	link->state = LINK_QUIET;
 	if (link->server != NULL)
@@ -81,7 +81,7 @@ drop(struct link *link)
 /* Of the errors of WAIT a refusal counts as one. Others pass, such as that of a
  * primary that is being replaced. */
 static void
-deliver(struct single *single, const struct reply *received)
+deliver_single(struct single *single, const struct reply *received)
 {
 	struct reply reply = *received;
 	const char *error = value_error(reply.acks);
@@ -141,19 +141,19 @@ on_single_reply(void *arg, const struct reply *reply)
 	void (*on_quiet)(void *arg);
 
 	link->state = LINK_QUIET;
-	if (ignored ||
-	    (awaited && both &&
-		(!is_decisive(single, reply) ||
-		    server_has_moved(other(link)->server, link->server)))) {
+	if (ignored || (awaited && both &&
+			   (!is_decisive(single, reply) ||
+			       server_has_moved(other_link(link)->server,
+				   link->server)))) {
 		server_drop(link->server);
 	} else if (awaited) {
 		if (both)
-			other(link)->state = LINK_IGNORED;
+			other_link(link)->state = LINK_IGNORED;
 		single->in_use = link;
-		deliver(single, reply);
+		deliver_single(single, reply);
 	}
 	on_quiet = single->on_quiet;
-	if (on_quiet == NULL || other(single->in_use)->state != LINK_QUIET)
+	if (on_quiet == NULL || other_link(single->in_use)->state != LINK_QUIET)
 		return;
 	single->on_quiet = NULL;
 	on_quiet(single->arg);
@@ -176,7 +176,7 @@ send_on(struct link *link, const struct command *command)
 static int
 ask_again(struct single *single, const struct command *command)
 {
-	struct link *second = other(single->in_use);
+	struct link *second = other_link(single->in_use);
 
 	if (single->in_use->state != LINK_AWAITED)
 		return -1;
@@ -185,7 +185,7 @@ ask_again(struct single *single, const struct command *command)
 		    server_new(single->loop, single->endpoint, single->key);
 	if (second->server == NULL)
 		return -1;
-	drop(second);
+	drop_link(second);
 	return send_on(second, command);
 }
 
@@ -201,14 +201,14 @@ single_send(struct single *single, const struct command *command, enum ask ask)
 		single->on_reply = command->on_reply;
 		single->arg = command->arg;
 		if (ask == ASK_GRANT)
-			drop(other(single->in_use));
+			drop_link(other_link(single->in_use));
 		return send_on(single->in_use, command);
 	case ASK_RENEW_AGAIN:
 		return ask_again(single, command);
 	case ASK_RELEASE:
 		single->error[0] = '\0';
 		single->on_quiet = NULL;
-		drop(other(single->in_use));
+		drop_link(other_link(single->in_use));
 		return server_send(single->in_use->server, command);
 	case ASK_SEND:
 	case ASK_UNDO:
@@ -224,14 +224,14 @@ single_await_renewals(struct single *single, bool keep,
 {
 	single->on_quiet = on_quiet;
 	return asks_twice(single) ||
-	       (keep && other(single->in_use)->state != LINK_QUIET);
+	       (keep && other_link(single->in_use)->state != LINK_QUIET);
 }
 
 void
 single_drop(struct single *single)
 {
 	server_drop(single->in_use->server);
-	drop(other(single->in_use));
+	drop_link(other_link(single->in_use));
 }
 
 const char *
