@@ -102,37 +102,28 @@ describe_process(const struct holder *holder, struct holder_words *words)
 	    holder->user, *label != '\0' ? ", " : "", label);
 }
 
+/* How long the lock has been held; a hold, until when. */
 static void
-describe_since(const struct holder *holder, struct holder_words *words)
+describe_times(const struct holder *holder, struct holder_words *words)
 {
-	int64_t held_ms = holder->held_ms + clock_now() - holder->reported_at;
-	char age[32];
-	char start[32];
+	int64_t reported_ms = holder->reported_at - clock_now();
+	int64_t start_ms = reported_ms - holder->held_ms;
+	bool is_known = holder->held_ms != -1;
+	char age[32], start[32], end[32];
 
-	if (holder->held_ms == -1)
+	if (is_known) {
+		holder_describe_age(-start_ms, age, sizeof(age));
+		holder_describe_time(start_ms, start, sizeof(start));
+		snprintf(words->since, sizeof(words->since),
+		    " since %s, %s ago", start, age);
+		snprintf(words->brief_since, sizeof(words->brief_since),
+		    " for %s", age);
+	}
+	if (holder->state != HOLDER_HOLD || holder->left_ms == -1)
 		return;
-	holder_describe_age(held_ms, age, sizeof(age));
-	holder_describe_time(-held_ms, start, sizeof(start));
-	snprintf(words->since, sizeof(words->since), " since %s, %s ago", start,
-	    age);
-	snprintf(words->brief_since, sizeof(words->brief_since), " for %s",
-	    age);
-}
-
-/* In place of how long the lock has been held. */
-static void
-describe_until(const struct holder *holder, struct holder_words *words)
-{
-	int64_t since_ms = holder->reported_at - clock_now();
-	char end[32], start[32];
-
-	if (holder->left_ms == -1)
-		return;
-	holder_describe_time(since_ms + holder->left_ms, end, sizeof(end));
-	holder_describe_time(since_ms - holder->held_ms, start, sizeof(start));
+	holder_describe_time(reported_ms + holder->left_ms, end, sizeof(end));
 	snprintf(words->since, sizeof(words->since), "%s%s, until %s",
-	    holder->held_ms == -1 ? "" : " since ",
-	    holder->held_ms == -1 ? "" : start, end);
+	    is_known ? " since " : "", is_known ? start : "", end);
 	snprintf(words->brief_since, sizeof(words->brief_since), " until %s",
 	    end);
 }
@@ -142,9 +133,7 @@ describe_one(const struct holder *holder, struct holder_words *words)
 {
 	if (holder_is_known(holder)) {
 		describe_process(holder, words);
-		describe_since(holder, words);
-		if (holder->state == HOLDER_HOLD)
-			describe_until(holder, words);
+		describe_times(holder, words);
 		return;
 	}
 	strcpy(words->who, "another client");

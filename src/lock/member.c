@@ -423,17 +423,6 @@ member_time_out(struct member *member)
 	    "not within its time");
 }
 
-/* Grants the lock again where it is missing. No vote. */
-static void
-plant_lock(struct member *member, const struct command *command)
-{
-	if (!lacks_lock(member) || owes(member, 0, true) ||
-	    member->access != MEMBER_ADMITS ||
-	    send_ballot(member, command, ASK_GRANT, false) == -1)
-		return;
-	member->presence = had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
-}
-
 void
 member_send(struct member *member, const struct command *command, enum ask ask)
 {
@@ -454,7 +443,11 @@ member_send(struct member *member, const struct command *command, enum ask ask)
 			server_send(member->server, command);
 		break;
 	case ASK_PLANT:
-		plant_lock(member, command);
+		if (lacks_lock(member) && !owes(member, 0, true) &&
+		    member->access == MEMBER_ADMITS &&
+		    send_ballot(member, command, ASK_GRANT, false) != -1)
+			member->presence =
+			    had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
 		break;
 	case ASK_RECALL:
 		if (member->access != MEMBER_STRAY)

@@ -67,18 +67,6 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	lock_retry(lock, lock->release.give_up_at);
 }
 
-/* In one write: a server that cannot send its reply to a first one any more, as
- * we have gone, does not read a second. */
-static void
-notify_next(struct lock *lock, const struct answer *answer)
-{
-	struct request behind;
-
-	request_notify_behind(&behind, &lock->claim, answer);
-	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_post_request(lock, &behind, false);
-}
-
 /* If the lock may have been freed already, or never granted, "not yours" means
  * nothing. The first reply that frees the lock counts; the release is repeated
  * until the server has removed what has expired: only then is the next waiter
@@ -94,8 +82,13 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	struct lock_release *release = &lock->release;
 	bool again = answer->unfinished && clock_now() < release->give_up_at;
 	bool left = answer->outcome == ANSWER_LEFT;
+	struct request behind;
 
-	notify_next(lock, answer);
+	/* In one write: a server that cannot send its reply to a first one any
+	 * more, as we have gone, does not read a second. */
+	request_notify_behind(&behind, &lock->claim, answer);
+	lock_notify(lock, &answer->to_notify, behind.argc > 0);
+	lock_post_request(lock, &behind, false);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
 		release->outcome = outcomes[answer->outcome];
 		if (answer->outcome == ANSWER_NOT_OURS &&
@@ -135,7 +128,7 @@ on_released(void *arg, const struct reply *reply)
 	}
 }
 
-/* Our own timer comes before the connection's, see repeat_whole. */
+/* Our own timer comes before the connection's, see on_release_due. */
 static void
 send_release(struct lock *lock)
 {
@@ -159,21 +152,16 @@ send_release(struct lock *lock)
  * nobody to send it again when it goes on. So the script follows as a whole,
  * unless it has been sent so. */
 static void
-repeat_whole(struct lock *lock)
-{
-	if (!lock->grant_unknown && quorum_is_one(lock->quorum))
-		lock_post_release(lock);
-	lock_due_at(lock, lock->release.give_up_at);
-}
-
-static void
 on_release_due(void *arg)
 {
 	struct lock *lock = arg;
 	bool over = clock_now() >= lock->release.give_up_at;
 
-	if (lock->command == LOCK_OUT)
-		repeat_whole(lock);
+	if (lock->command == LOCK_OUT) {
+		if (!lock->grant_unknown && quorum_is_one(lock->quorum))
+			lock_post_release(lock);
+		lock_due_at(lock, lock->release.give_up_at);
+	}
 	if (lock->command == LOCK_OUT_TWICE ||
 	    (lock->command == LOCK_NONE_OUT && !over))
 		send_release(lock);

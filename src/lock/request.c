@@ -186,7 +186,7 @@ pad_try(struct request *request, const struct claim *claim)
 }
 
 static void
-make_try(struct request *request, const struct claim *claim)
+make_try(struct request *request, const struct claim *claim, const char *ttl)
 {
 	const struct lock_config *config = claim->config;
 	const struct kind *kind = claim_kind(claim);
@@ -195,7 +195,7 @@ make_try(struct request *request, const struct claim *claim)
 
 	add_script(request, joins ? kind->join : kind->acquire, claim->keys.all,
 	    claim->tier);
-	ADD(request, claim->token, number(request, config->ttl_ms));
+	ADD(request, claim->token, ttl);
 	if (joins) {
 		ADD(request, kind->letter, claim->run,
 		    helper_life(request, claim),
@@ -218,33 +218,27 @@ make_try(struct request *request, const struct claim *claim)
 	request->decode = answer_acquire;
 }
 
-static void
-make_renewal(struct request *request, const struct claim *claim)
-{
-	const struct kind *kind = claim_kind(claim);
-
-	add_script(request, kind->renew, &claim->keys.lock, 1);
-	ADD(request, claim->token, number(request, claim->config->ttl_ms),
-	    kind->letter);
-	request->decode = answer_renew;
-}
-
 void
 request_make(struct request *request, const struct claim *claim,
     enum request_what what)
 {
 	const struct key_names *keys = &claim->keys;
+	const struct kind *kind = claim_kind(claim);
+	const char *ttl;
 
 	begin_request(request);
+	ttl = number(request, claim->config->ttl_ms);
 	switch (what) {
 	case REQUEST_TRY:
-		make_try(request, claim);
+		make_try(request, claim, ttl);
 		break;
 	case REQUEST_UNDO:
 		make_undo(request, claim);
 		break;
 	case REQUEST_RENEWAL:
-		make_renewal(request, claim);
+		add_script(request, kind->renew, &keys->lock, 1);
+		ADD(request, claim->token, ttl, kind->letter);
+		request->decode = answer_renew;
 		break;
 	case REQUEST_RECORD:
 		if (claim->tier >= CLAIM_WITH_RECORD)
@@ -261,8 +255,7 @@ request_make(struct request *request, const struct claim *claim,
 		if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
 			break;
 		add_script(request, &script_stay, &keys->nested, 1);
-		ADD(request, claim->nested_run,
-		    number(request, claim->config->ttl_ms),
+		ADD(request, claim->nested_run, ttl,
 		    helper_life(request, claim));
 		break;
 	case REQUEST_HEAD:
