@@ -32,7 +32,7 @@ enum answer_outcome {
 	ANSWER_GRANTED,
 	ANSWER_NOT_DUE,	 /* --once-per: a run succeeded not long ago */
 	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
-	ANSWER_OTHER_KIND, /* likewise: held in another kind */
+	ANSWER_OTHER_KIND, /* to a nested run: held in another kind */
 	/* To a renewal or a release: */
 	ANSWER_NOT_OURS,
 	ANSWER_RENEWED,
@@ -90,14 +90,15 @@ enum answer_vote answer_vote(const struct answer *answer);
  * undefined then. */
 bool answer_force(struct answer_force *answer, const struct value *reply);
 
-/* Of BLPOP: whether a doorbell was rung, and not the time over. */
+/* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);
 
-/* Of WAIT: how many replicas have it; 0 when that isn't known. */
+/* How many replicas have a write, by the reply to WAIT; 0 if that is unknown.
+ */
 int answer_replicas(const struct value *reply);
 
-/* Of SCAN: the next cursor, and the keys of this page: a list that ends with
- * NULL, to be freed with what is in it. Dies when memory is out. */
+/* A page of SCAN: the next cursor, and the keys: a list that ends with NULL,
+ * to be freed with what is in it. Dies when memory is out. */
 bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 
 /* *look then needs look_fini. Dies when memory is out. */

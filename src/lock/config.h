@@ -28,7 +28,7 @@ struct lock_config {
 	int permits;	     /* of kind_permits */
 	bool is_hold;	     /* without a job: it joins no outer run */
 	const char *command; /* for the holder's record; empty: a hold */
-	const char *label;   /* likewise, or empty */
+	const char *label;   /* for the record, too, or empty */
 	const char *outer;   /* RLOCKRUN_HELD, or NULL */
 	int64_t history_ms;  /* the last run is remembered so long; 0: not */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */

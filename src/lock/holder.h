@@ -16,7 +16,7 @@ enum holder_state {
 	HOLDER_NONE,	/* the lock is free, but others are queued for it */
 	HOLDER_FOREIGN, /* another client, or one without a record */
 	HOLDER_KNOWN,	/* a rlockrun, which left a record */
-	HOLDER_ENDED,	/* likewise; its job has ended, --min-hold lasts */
+	HOLDER_ENDED,	/* a rlockrun; its job has ended, --min-hold lasts */
 	HOLDER_HOLD,	/* --hold: no job, and nobody renews the lease */
 };
 

@@ -94,9 +94,9 @@ struct lock {
 	int64_t permits;	       /* of other holders, if they disagree */
 	int64_t success_ahead_ms;      /* the last success lies in the future */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
-	char no_history[LOCK_ERROR_MAX]; /* likewise */
+	char no_history[LOCK_ERROR_MAX]; /* why there is none, or empty */
 	struct holder holder;		 /* by the reply to the last busy try */
-	struct queue queue;		 /* likewise */
+	struct queue queue;		 /* by that reply, too */
 	struct claim claim;
 	struct lock_try try;
 	struct lock_release release;
@@ -134,8 +134,8 @@ int lock_send(struct lock *lock, struct request *request,
 /* Makes the request first. */
 int lock_ask(struct lock *lock, enum request_what what,
     const struct command *how, enum ask ask);
-/* Likewise; nobody awaits the reply. more: another command follows in the same
- * write. */
+/* Makes and sends it; nobody awaits the reply. more: another command follows in
+ * the same write. */
 void lock_post(struct lock *lock, enum request_what what, enum ask ask,
     bool more);
 void lock_post_request(struct lock *lock, struct request *request, bool more);

@@ -217,7 +217,7 @@ print_holder(const struct look_holder *holder)
 
 /* --- the last run ------------------------------------------------------- */
 
-/* Of a time of the server: "12:03:11", and in how many ms. */
+/* A time by the server's clock, as "12:03:11"; returns in how many ms it is. */
 static int64_t
 describe_at(const struct look *look, int64_t at_ms, char *text, size_t size)
 {

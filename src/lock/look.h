@@ -87,7 +87,7 @@ void look_describe_holders(const struct look *look, char *text, size_t size);
 /* "exclusive", "3 shared", "2/3 permits". */
 void look_describe_kind(const struct look *look, char *text, size_t size);
 
-/* Of a lease: "12.3s", "no limit". */
+/* What is left of a lease: "12.3s", "no limit". */
 void look_describe_left(int64_t left_ms, char *text, size_t size);
 
 /* The holder with a record that has held the lock for longest, if that is
