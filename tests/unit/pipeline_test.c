@@ -9,7 +9,7 @@
 static struct seen {
 	int calls;
 	enum reply_kind kind;
-	char error[64], acks[64];
+	char error[64], acks[64], answer[64];
 	int64_t number, sent_at;
 	bool too_late;
 } seen;
@@ -28,6 +28,8 @@ on_reply(void *arg, const struct reply *reply)
 	value_integer(reply->value, &to->number);
 	snprintf(to->error, sizeof(to->error), "%s",
 	    reply->error == NULL ? "" : reply->error);
+	snprintf(to->answer, sizeof(to->answer), "%s",
+	    reply->answer == NULL ? "" : (const char *)reply->answer);
 	value_integer(reply->acks, &acks);
 	snprintf(to->acks, sizeof(to->acks), "%d", (int)acks);
 }
@@ -191,8 +193,10 @@ test_answers(struct pipeline *pipeline)
 	command.decode = decode_one;
 	pipeline_append(pipeline, &command);
 	ok(deliver(pipeline, ":1\r\n", NULL), "what answers the command");
+	is_text(seen.answer, "one", "  is decoded");
 	pipeline_append(pipeline, &command);
 	ok(deliver(pipeline, "-ERR\r\n", NULL), "an error always does");
+	is_text(seen.answer, "", "  and is not decoded");
 	pipeline_append(pipeline, &command);
 	ok(!deliver(pipeline, ":2\r\n", NULL), "what does not");
 	is_int(seen.calls, calls + 2, "  is not delivered");
@@ -217,6 +221,7 @@ test_replicas(struct pipeline *pipeline)
 	ok(deliver(pipeline, ":2\r\n", NULL), "WAIT's");
 	is_int(seen.calls, calls + 1, "  both in one reply");
 	is_int(seen.number, 1, "  the command's");
+	is_text(seen.answer, "one", "  decoded");
 	is_text(seen.acks, "2", "  the replicas'");
 	pipeline_append(pipeline, &command);
 	deliver(pipeline, ":1\r\n", NULL);
