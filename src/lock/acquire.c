@@ -166,15 +166,14 @@ static void
 wait_for_turn(struct lock *lock)
 {
 	int64_t ms = queue_wait_ms(&lock->queue, &lock->holder);
-	const struct command how = {.on_reply = on_doorbell,
-	    .deadline = clock_now() + ms + lock->patience_ms};
+	int64_t deadline = clock_now() + ms + lock->patience_ms;
 	struct request request;
 
 	lock_due_in(lock, ms);
 	if (lock->queue.way != QUEUE_DOORBELL)
 		return;
 	request_doorbell(&request, &lock->claim, ms);
-	if (lock_send(lock, &request, &how, ASK_SEND) == -1) {
+	if (lock_send(lock, &request, ASK_SEND, on_doorbell, deadline) == -1) {
 		lock_due_in(lock, LOCK_BACKOFF_MIN_MS);
 		return;
 	}
@@ -419,18 +418,17 @@ connect_ends_at(const struct lock *lock)
 static void
 send_try(struct lock *lock)
 {
-	struct command how = {.on_reply = on_tried,
-	    .replicas = lock->config->replicas,
-	    .replicas_ms = lock->config->replicas_ms};
+	int64_t ends_at;
 
 	lock->try.sent_at = clock_now();
 	if (lock->try.silent_since == 0) {
 		lock->try.silent_since = lock->try.sent_at;
 		lock->try.reply_ms = lock->config->try_ms;
 	}
-	how.deadline = 1 + (quorum_is_up(lock->quorum) ? try_ends_at(lock)
-						       : connect_ends_at(lock));
-	if (lock_ask(lock, REQUEST_TRY, &how, ASK_GRANT) == -1) {
+	ends_at = quorum_is_up(lock->quorum) ? try_ends_at(lock)
+					     : connect_ends_at(lock);
+	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	    -1) {
 		lock_retry(lock, silence_ends_at(lock));
 		return;
 	}

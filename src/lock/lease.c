@@ -69,11 +69,9 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 static void
 plant_again(struct lock *lock)
 {
-	const struct command how = {
-	    .deadline = clock_now() + lock->patience_ms};
-
 	if (quorum_lacks_lock(lock->quorum))
-		lock_ask(lock, REQUEST_TRY, &how, ASK_PLANT);
+		lock_ask(lock, REQUEST_TRY, ASK_PLANT, NULL,
+		    clock_now() + lock->patience_ms);
 }
 
 static void
@@ -117,20 +115,6 @@ overdue_ms(const struct lock *lock)
 	       clock_min(lock->patience_ms, lock->config->ttl_ms / 4);
 }
 
-/* The lease ends meanwhile, so it must not take two round trips. Its script is
- * short. */
-static int
-send_renewal(struct lock *lock, int64_t deadline, enum ask ask)
-{
-	const struct command how = {.on_reply = on_renewed,
-	    .deadline = deadline,
-	    .whole = true,
-	    .replicas = lock->config->replicas,
-	    .replicas_ms = lock->config->replicas_ms};
-
-	return lock_ask(lock, REQUEST_RENEWAL, &how, ask);
-}
-
 static void
 on_head(void *arg, const struct reply *reply)
 {
@@ -147,17 +131,15 @@ on_head(void *arg, const struct reply *reply)
 static void
 send_with_renewal(struct lock *lock, int64_t deadline)
 {
-	struct command how = {.deadline = deadline, .more = true};
 	int64_t history_ms = claim_history_ms(&lock->claim);
 
-	lock_ask(lock, REQUEST_RECORD, &how, ASK_SEND);
+	lock_ask(lock, REQUEST_RECORD, ASK_SEND, NULL, deadline);
 	if (clock_now() >= lock->history_at + history_ms / 2) {
 		lock->history_at = clock_now();
-		lock_ask(lock, REQUEST_HISTORY, &how, ASK_SEND);
+		lock_ask(lock, REQUEST_HISTORY, ASK_SEND, NULL, deadline);
 	}
-	lock_ask(lock, REQUEST_STAY, &how, ASK_SEND);
-	how.on_reply = on_head;
-	lock_ask(lock, REQUEST_HEAD, &how, ASK_SEND);
+	lock_ask(lock, REQUEST_STAY, ASK_SEND, NULL, deadline);
+	lock_ask(lock, REQUEST_HEAD, ASK_SEND, on_head, deadline);
 }
 
 /* With one server the reply is awaited as long as it can prove anything: a slow
@@ -173,7 +155,8 @@ lease_renew(struct lock *lock)
 	if (lock->state != LOCK_HELD || is_out(lock))
 		return;
 	send_with_renewal(lock, deadline);
-	if (send_renewal(lock, deadline, ASK_RENEW) == -1) {
+	if (lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW, on_renewed, deadline) ==
+	    -1) {
 		lock_retry(lock, CLOCK_NEVER);
 		return;
 	}
@@ -194,7 +177,8 @@ renew_beside(struct lock *lock)
 		lock_be_patient(lock, 2 * lock->patience_ms);
 	}
 	lock->command = LOCK_OUT_TWICE;
-	send_renewal(lock, clock_now() + overdue_ms(lock), ASK_RENEW_AGAIN);
+	lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW_AGAIN, on_renewed,
+	    clock_now() + overdue_ms(lock));
 	lock_due_in(lock, overdue_ms(lock));
 }
 

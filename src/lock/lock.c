@@ -41,22 +41,30 @@ lock_fini(struct lock *lock)
 	claim_fini(&lock->claim);
 }
 
+/* A lease ends while it is renewed, so a renewal must not take two round trips:
+ * it goes as a whole, as its script is short. */
 int
-lock_send(struct lock *lock, struct request *request, const struct command *how,
-    enum ask ask)
+lock_send(struct lock *lock, struct request *request, enum ask ask,
+    reply_handler *on_reply, int64_t deadline)
 {
-	struct command command = *how;
+	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
+	bool is_proof = renews || ask == ASK_GRANT;
+	const struct command command = {.script = request->script,
+	    .argc = request->argc,
+	    .argv = request->argv,
+	    .padding = request->padding,
+	    .deadline = deadline,
+	    .on_reply = on_reply,
+	    .arg = lock,
+	    .decode = request->decode,
+	    .more = request->more,
+	    .whole = renews || on_reply == NULL ||
+		     (request->withdraws && lock->grant_unknown),
+	    .withdraws = request->withdraws,
+	    .replicas = is_proof ? lock->config->replicas : 0,
+	    .replicas_ms = is_proof ? lock->config->replicas_ms : 0};
 	int sent = 0;
 
-	command.script = request->script;
-	command.argc = request->argc;
-	command.argv = request->argv;
-	command.padding = request->padding;
-	command.whole = how->whole || command.on_reply == NULL ||
-			(request->withdraws && lock->grant_unknown);
-	command.withdraws = request->withdraws;
-	command.decode = request->decode;
-	command.arg = lock;
 	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
@@ -66,31 +74,29 @@ lock_send(struct lock *lock, struct request *request, const struct command *how,
 }
 
 int
-lock_ask(struct lock *lock, enum request_what what, const struct command *how,
-    enum ask ask)
+lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+    reply_handler *on_reply, int64_t deadline)
 {
 	struct request request;
 
 	request_make(&request, &lock->claim, what);
-	return lock_send(lock, &request, how, ask);
+	return lock_send(lock, &request, ask, on_reply, deadline);
+}
+
+void
+lock_post_request(struct lock *lock, struct request *request)
+{
+	lock_send(lock, request, ASK_SEND, NULL, clock_now() + LOCK_REPLY_MS);
 }
 
 void
 lock_post(struct lock *lock, enum request_what what, enum ask ask, bool more)
 {
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
-	    .more = more};
+	struct request request;
 
-	lock_ask(lock, what, &how, ask);
-}
-
-void
-lock_post_request(struct lock *lock, struct request *request, bool more)
-{
-	const struct command how = {.deadline = clock_now() + LOCK_REPLY_MS,
-	    .more = more};
-
-	lock_send(lock, request, &how, ASK_SEND);
+	request_make(&request, &lock->claim, what);
+	request.more = more;
+	lock_send(lock, &request, ask, NULL, clock_now() + LOCK_REPLY_MS);
 }
 
 void
@@ -110,7 +116,7 @@ lock_post_release(struct lock *lock)
 	struct request request;
 
 	lock_make_release(lock, &request);
-	lock_post_request(lock, &request, false);
+	lock_post_request(lock, &request);
 }
 
 void
@@ -120,7 +126,8 @@ lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
 
 	request_notify(&request, &lock->claim.keys, waiters->names,
 	    waiters->count);
-	lock_post_request(lock, &request, more);
+	request.more = more;
+	lock_post_request(lock, &request);
 }
 
 void

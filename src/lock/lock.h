@@ -126,19 +126,19 @@ void lock_fini(struct lock *lock);
  * unnoticed. */
 #define LOCK_REPLY_MS 1000
 
-/* Sends a request and ends it. What the request says, and arg, are filled in in
- * how. One without words counts as sent. -1 when memory is out: a failed
- * contact like others, but on_reply is not called. */
-int lock_send(struct lock *lock, struct request *request,
-    const struct command *how, enum ask ask);
+/* Sends a request and ends it. What is asked decides how it travels. One
+ * without words counts as sent. -1 when memory is out: a failed contact like
+ * others, but on_reply (NULL: nobody awaits a reply) is not called. */
+int lock_send(struct lock *lock, struct request *request, enum ask ask,
+    reply_handler *on_reply, int64_t deadline);
 /* Makes the request first. */
-int lock_ask(struct lock *lock, enum request_what what,
-    const struct command *how, enum ask ask);
-/* Makes and sends it; nobody awaits the reply. more: another command follows in
+int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
+    reply_handler *on_reply, int64_t deadline);
+/* The same for what nobody awaits a reply to. more: another command follows in
  * the same write. */
+void lock_post_request(struct lock *lock, struct request *request);
 void lock_post(struct lock *lock, enum request_what what, enum ask ask,
     bool more);
-void lock_post_request(struct lock *lock, struct request *request, bool more);
 /* Makes a release of what the lock has come to; posts it. */
 void lock_make_release(struct lock *lock, struct request *request);
 void lock_post_release(struct lock *lock);

@@ -88,7 +88,7 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	 * more, as we have gone, does not read a second. */
 	request_notify_behind(&behind, &lock->claim, answer);
 	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_post_request(lock, &behind, false);
+	lock_post_request(lock, &behind);
 	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
 		release->outcome = outcomes[answer->outcome];
 		if (answer->outcome == ANSWER_NOT_OURS &&
@@ -134,13 +134,12 @@ send_release(struct lock *lock)
 {
 	int64_t give_up_at = lock->release.give_up_at;
 	int64_t overdue_at = clock_now() + lock->patience_ms;
-	const struct command how = {.on_reply = on_released,
-	    .deadline = clock_min(give_up_at, overdue_at + 1)};
 	struct request request;
 
 	lock->command = LOCK_NONE_OUT;
 	lock_make_release(lock, &request);
-	if (lock_send(lock, &request, &how, ASK_RELEASE) == -1) {
+	if (lock_send(lock, &request, ASK_RELEASE, on_released,
+		clock_min(give_up_at, overdue_at + 1)) == -1) {
 		lock_retry(lock, lock->release.give_up_at);
 		return;
 	}
@@ -255,15 +254,14 @@ static void
 send_correction(void *arg)
 {
 	struct lock *lock = arg;
-	const struct command how = {.on_reply = on_corrected,
-	    .deadline = clock_min(lock->release.give_up_at,
-		clock_now() + lock->patience_ms)};
+	int64_t deadline = clock_min(lock->release.give_up_at,
+	    clock_now() + lock->patience_ms);
 	struct request request;
 
 	request_correction(&request, &lock->claim, lock->fence,
 	    lock->release.status);
 	lock_due_at(lock, CLOCK_NEVER);
-	if (lock_send(lock, &request, &how, ASK_SEND) == -1)
+	if (lock_send(lock, &request, ASK_SEND, on_corrected, deadline) == -1)
 		finish_release(lock);
 }
 

@@ -228,6 +228,7 @@ request_make(struct request *request, const struct claim *claim,
 
 	begin_request(request);
 	ttl = number(request, claim->config->ttl_ms);
+	request->more = what >= REQUEST_RECORD && what <= REQUEST_HEAD;
 	switch (what) {
 	case REQUEST_TRY:
 		make_try(request, claim, ttl);

@@ -25,6 +25,7 @@ struct request {
 	struct command_padding padding;
 	void *(*decode)(const struct value *value);
 	bool withdraws;
+	bool more;
 
 	const char *words[REQUEST_WORDS];
 	const char **more_words; /* NULL unless these were too few */
@@ -42,9 +43,9 @@ enum request_what {
 	REQUEST_UNDO, /* withdraws a try; nothing to send for a nested run: all
 		       * it has to undo is its place beside the others */
 	/* A renewal touches the lock's key alone (protocol rule R5). The next
-	 * ones go along with it: the holder's record lives on, and the history,
-	 * and the place of a nested run; who is the head of the queue. Nothing
-	 * to send if the tier lacks the keys. */
+	 * ones go before it, in the same write: the holder's record lives on,
+	 * and the history, and the place of a nested run; who is the head of
+	 * the queue. Nothing to send if the tier lacks the keys. */
 	REQUEST_RENEWAL,
 	REQUEST_RECORD,
 	REQUEST_HISTORY,
