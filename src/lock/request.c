@@ -44,11 +44,11 @@ begin_request(struct request *request)
 /* With these keys. The arguments follow. */
 static void
 add_script(struct request *request, const struct script *script,
-    char *const *keys, int count)
+    char *const *keys, size_t count)
 {
 	request->script = script;
-	ADD(request, number(request, count));
-	for (int i = 0; i < count; i++)
+	ADD(request, number(request, (int64_t)count));
+	for (size_t i = 0; i < count; i++)
 		ADD(request, keys[i]);
 }
 
@@ -117,7 +117,7 @@ make_undo(struct request *request, const struct claim *claim)
 	const struct key_names *keys = &claim->keys;
 	char *const needed[] = {keys->lock, keys->record, keys->queue,
 	    keys->alive, keys->doorbell, keys->history};
-	int count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
+	size_t count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
 
 	if (claim->outer != NULL)
 		return;
@@ -340,7 +340,7 @@ request_notify(struct request *request, const struct key_names *keys,
 		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
 	if (count == 0 || request->doorbell_count < count)
 		return;
-	add_script(request, &script_notify, needed, (int)count + 2);
+	add_script(request, &script_notify, needed, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
@@ -374,7 +374,7 @@ request_look(struct request *request, const struct key_names *keys,
 	    keys->queue, keys->alive, keys->nested, keys->history};
 
 	begin_request(request);
-	add_script(request, &script_look, looked_at, (int)count);
+	add_script(request, &script_look, looked_at, count);
 	ADD(request, number(request, holders), number(request, waiters));
 }
 
@@ -385,7 +385,7 @@ request_force(struct request *request, const struct key_names *keys,
 	const char *head = look->queued > 0 ? look->queue[0].id : "";
 	char *needed[] = {keys->lock, keys->record, keys->nested, keys->queue,
 	    keys->alive, NULL};
-	int count = helpers ? 5 : 1;
+	size_t count = helpers ? 5 : 1;
 
 	begin_request(request);
 	request->argv = request->more_words =
