@@ -30,6 +30,12 @@ mem_alloc(size_t size)
 	return or_die(calloc(1, size > 0 ? size : 1));
 }
 
+void *
+mem_realloc(void *memory, size_t size)
+{
+	return or_die(realloc(memory, size));
+}
+
 char *
 mem_strdup(const char *text)
 {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 void *mem_alloc(size_t size); /* zeroed */
+void *mem_realloc(void *memory, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));

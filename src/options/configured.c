@@ -16,23 +16,22 @@
 
 enum { QUOTED_MAX = 128, NAME_SIZE = 256 };
 
-/* A value that holds for a lock, so far. */
-struct value {
-	const char *text; /* NULL: none */
-	enum origin origin;
-	struct place place;
+/* A line that sets an option. */
+struct line {
+	enum option_id id;
+	struct setting setting;
+	uint32_t locks; /* those of this run that it is for, as bits */
 };
 
 /* While files are read, one line after the other. */
 struct reading {
 	struct settings *settings;
-	struct value (*values)[OPT_COUNT]; /* of each lock; at least of one */
+	struct line *lines; /* the former ones, in this order */
 	size_t count;
-	enum origin origin;   /* of this section */
-	struct place place;   /* of this line */
-	uint32_t locks;	      /* those that the section is for, as bits */
-	int lines[OPT_COUNT]; /* where this section has set the option */
-	const char *profile;  /* the wanted one, until it is found, or NULL */
+	enum origin origin;  /* of this section */
+	struct place place;  /* of this line */
+	uint32_t locks;	     /* those that the section is for */
+	const char *profile; /* the wanted one, until it is found, or NULL */
 	const char *near_profile;
 	bool readable; /* others can read this file */
 };
@@ -73,7 +72,6 @@ begin_section(struct reading *reading, const struct conf *conf)
 {
 	reading->place.section++;
 	reading->place.section_name = conf->section_name;
-	memset(reading->lines, 0, sizeof(reading->lines));
 	switch (conf->section) {
 	case CONF_GENERAL:
 		reading->origin = ORIGIN_GENERAL;
@@ -93,13 +91,6 @@ begin_section(struct reading *reading, const struct conf *conf)
 
 /* --- a value --------------------------------------------------------- */
 
-static void
-fail(const struct reading *reading, const char *text)
-{
-	settings_fail_at(reading->settings, reading->place.file,
-	    reading->place.line, "%s", text);
-}
-
 /* Quotes no name that resembles none of ours: it may be a password. */
 static void
 refuse_name(const struct reading *reading, const char *name)
@@ -109,16 +100,17 @@ refuse_name(const struct reading *reading, const char *name)
 	const struct place *place = &reading->place;
 
 	if (row == NULL)
-		fail(reading, "unknown name");
-	else if (row->longs[0] == NULL)
-		fail(reading, "a password cannot be set here (password-file, "
-			      "or in the URL)");
+		settings_fail_at(settings, place, "unknown name");
+	else if (*row->longs[0] == '\0')
+		settings_fail_at(settings, place,
+		    "a password cannot be set here (password-file, or in the "
+		    "URL)");
 	else if (!opts_row_is_in_files(row))
-		settings_fail_at(settings, place->file, place->line,
+		settings_fail_at(settings, place,
 		    "%s cannot be set in a file (--%s)", row->longs[0],
 		    row->longs[0]);
 	else
-		settings_fail_at(settings, place->file, place->line,
+		settings_fail_at(settings, place,
 		    "unknown name '%s' (did you mean %s?)", name,
 		    row->longs[0]);
 }
@@ -126,8 +118,8 @@ refuse_name(const struct reading *reading, const char *name)
 static bool
 has_name(const struct opts_row *row, const char *name)
 {
-	for (const char *const *known = row->longs; *known != NULL; known++)
-		if (strcmp(*known, name) == 0)
+	for (size_t i = 0; i < OPTS_LONGS_MAX; i++)
+		if (*name != '\0' && strcmp(row->longs[i], name) == 0)
 			return opts_row_is_in_files(row);
 	return false;
 }
@@ -143,32 +135,46 @@ find_option(const char *name)
 	return id;
 }
 
-static void
-check_value(const struct reading *reading, enum option_id id,
-    const struct conf *conf)
+/* Where this section has set the option, or 0. */
+static int
+line_before(const struct reading *reading, enum option_id id)
 {
-	const struct opts_row *row = &opts_table[id];
-	bool secret = false, quoted = strlen(conf->value) <= QUOTED_MAX;
-	const char *reason = settings_try(id, conf->value, &secret);
+	for (size_t i = reading->count; i > 0; i--) {
+		const struct line *line = &reading->lines[i - 1];
+
+		if (line->setting.place.section != reading->place.section)
+			break;
+		if (line->id == id)
+			return line->setting.place.line;
+	}
+	return 0;
+}
+
+static void
+check_value(const struct reading *reading, enum option_id id, const char *name,
+    const char *text)
+{
+	bool secret = false, quoted = strlen(text) <= QUOTED_MAX;
+	const char *reason = settings_try(id, text, &secret);
+	struct settings *settings = reading->settings;
 	const struct place *place = &reading->place;
+	int before = line_before(reading, id);
 
 	if (secret)
 		secret_note();
-	if (reading->lines[id] > 0)
-		settings_fail_at(reading->settings, place->file, place->line,
-		    "%s is set in line %d already", conf->name,
-		    reading->lines[id]);
+	if (before > 0)
+		settings_fail_at(settings, place,
+		    "%s is set in line %d already", name, before);
 	else if (secret && reading->readable)
-		settings_fail_at(reading->settings, place->file, place->line,
+		settings_fail_at(settings, place,
 		    "%s has a password, and others can read the file "
 		    "(chmod go-r)",
-		    conf->name);
-	else if (reason != NULL && quoted && !row->secret)
-		settings_fail_at(reading->settings, place->file, place->line,
-		    "%s '%s': %s", conf->name, conf->value, reason);
+		    name);
+	else if (reason != NULL && quoted && !opts_table[id].secret)
+		settings_fail_at(settings, place, "%s '%s': %s", name, text,
+		    reason);
 	else if (reason != NULL)
-		settings_fail_at(reading->settings, place->file, place->line,
-		    "%s: %s", conf->name, reason);
+		settings_fail_at(settings, place, "%s: %s", name, reason);
 }
 
 static void
@@ -180,17 +186,14 @@ take_value(struct reading *reading, const struct conf *conf)
 		refuse_name(reading, conf->name);
 		return;
 	}
-	check_value(reading, id, conf);
-	reading->lines[id] = conf->line;
-	for (size_t i = 0; i < reading->count; i++) {
-		struct value *value = &reading->values[i][id];
-
-		if ((reading->locks >> i & 1) != 0 &&
-		    reading->origin >= value->origin)
-			*value = (struct value){.text = conf->value,
-			    .origin = reading->origin,
-			    .place = reading->place};
-	}
+	check_value(reading, id, conf->name, conf->value);
+	reading->lines = mem_realloc(reading->lines,
+	    (reading->count + 1) * sizeof(*reading->lines));
+	reading->lines[reading->count++] = (struct line){.id = id,
+	    .setting = {.text = conf->value,
+		.origin = reading->origin,
+		.place = reading->place},
+	    .locks = reading->locks};
 }
 
 /* --- a file ---------------------------------------------------------- */
@@ -213,7 +216,8 @@ read_lines(struct reading *reading, const struct conf_file *file)
 		else if (item == CONF_VALUE)
 			take_value(reading, &conf);
 		else if (item == CONF_MISTAKE)
-			fail(reading, conf.mistake);
+			settings_fail_at(reading->settings, &reading->place,
+			    "%s", conf.mistake);
 	} while (item != CONF_END && reading->settings->status == 0);
 }
 
@@ -225,7 +229,8 @@ open_file(struct configured *configured, struct settings *settings,
 	const char *reason = conf_file_read(file, path, optional);
 
 	if (reason != NULL)
-		settings_fail_at(settings, path, 0, "%s", reason);
+		settings_fail_at(settings, &(struct place){.file = path}, "%s",
+		    reason);
 }
 
 /* NULL if there is no home. The environment is not that of the user if this is
@@ -287,22 +292,37 @@ check_profile(const struct reading *reading)
 	    near);
 }
 
-/* A run has one value of each option. What a section says of one lock must not
- * reach another lock: other runs would hold that in another kind, or on another
- * server. */
+/* What holds for a lock: of the highest origin, the last line. NULL if no line
+ * sets the option. */
+static const struct setting *
+setting_for(const struct reading *reading, enum option_id id, size_t lock)
+{
+	const struct setting *found = NULL;
+
+	for (size_t i = 0; i < reading->count; i++) {
+		const struct line *line = &reading->lines[i];
+
+		if (line->id == id && (line->locks >> lock & 1) != 0 &&
+		    (found == NULL || line->setting.origin >= found->origin))
+			found = &line->setting;
+	}
+	return found;
+}
+
+/* The first lock has a setting of a [lock] section. */
 static void
 refuse_difference(const struct reading *reading, enum option_id id, size_t one,
     size_t other)
 {
-	const struct value *value = &reading->values[one][id];
-	const struct value *second = &reading->values[other][id];
+	const struct place *place = &setting_for(reading, id, one)->place;
+	const struct setting *second = setting_for(reading, id, other);
 	const struct opts_key *keys = reading->settings->opts->keys;
 	const char *name = opts_table[id].longs[0];
 	char first_key[NAME_SIZE], second_key[NAME_SIZE], where[NAME_SIZE];
 
 	escape_quote(keys[one].name, first_key, sizeof(first_key));
 	escape_quote(keys[other].name, second_key, sizeof(second_key));
-	if (second->text == NULL)
+	if (second == NULL)
 		snprintf(where, sizeof(where), "nothing");
 	else if (second->origin == ORIGIN_LOCK)
 		snprintf(where, sizeof(where), "%s:%d [lock %s]",
@@ -311,29 +331,38 @@ refuse_difference(const struct reading *reading, enum option_id id, size_t one,
 	else
 		snprintf(where, sizeof(where), "%s:%d", second->place.file,
 		    second->place.line);
-	settings_fail_at(reading->settings, value->place.file,
-	    value->place.line,
+	settings_fail_at(reading->settings, place,
 	    "[lock %s] sets %s for %s, but %s for %s (set it for both: --%s)",
-	    value->place.section_name, name, first_key, where, second_key,
-	    name);
+	    place->section_name, name, first_key, where, second_key, name);
 }
 
-static void
-check_locks(const struct reading *reading, enum option_id id)
+/* A run has one value of each option, so its locks must agree. What a section
+ * says of one lock must not reach another lock: other runs would hold that in
+ * another kind, or on another server. */
+static const struct setting *
+setting_for_all(const struct reading *reading, enum option_id id)
 {
-	const struct value *first = &reading->values[0][id];
+	const struct setting *first = setting_for(reading, id, 0);
 
-	for (size_t i = 1; i < reading->count; i++) {
-		const struct value *other = &reading->values[i][id];
-		bool same = first->text == other->text ||
-			    (first->text != NULL && other->text != NULL &&
-				strcmp(first->text, other->text) == 0);
+	for (size_t i = 1; i < reading->settings->opts->key_count; i++) {
+		const struct setting *other = setting_for(reading, id, i);
 
-		if (!same && first->origin == ORIGIN_LOCK)
+		if (first == other ||
+		    (first != NULL && other != NULL &&
+			strcmp(first->text, other->text) == 0))
+			continue;
+		if (first != NULL && first->origin == ORIGIN_LOCK)
 			refuse_difference(reading, id, 0, i);
-		else if (!same)
+		else
 			refuse_difference(reading, id, i, 0);
 	}
+	return first;
+}
+
+static bool
+is_above_files(const struct settings *settings, enum option_id id)
+{
+	return settings->of[id].origin >= ORIGIN_ENVIRONMENT;
 }
 
 /* By the command line or the environment. -x, -s and -p are one setting, and so
@@ -343,74 +372,61 @@ is_decided(const struct settings *settings, enum option_id id)
 {
 	const struct opts *opts = settings->opts;
 
-	if (settings->origins[id] >= ORIGIN_ENVIRONMENT)
+	if (is_above_files(settings, id))
 		return true;
 	if (id == OPT_EXCLUSIVE || id == OPT_SHARED || id == OPT_PERMITS)
-		return opts->exclusive || opts->shared || opts->permits > 0;
+		return is_above_files(settings, OPT_PERMITS) ||
+		       (opts->exclusive &&
+			   is_above_files(settings, OPT_EXCLUSIVE)) ||
+		       (opts->shared && is_above_files(settings, OPT_SHARED));
 	if (id == OPT_NONBLOCK)
-		return settings->origins[OPT_WAIT] >= ORIGIN_ENVIRONMENT;
-	return id == OPT_WAIT && opts->nonblock;
-}
-
-/* Returns how much memory the texts need that hold. */
-static size_t
-drop_decided(struct reading *reading)
-{
-	size_t size = 1;
-
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		struct value *value = &reading->values[0][id];
-
-		if (is_decided(reading->settings, id))
-			value->text = NULL;
-		else
-			check_locks(reading, id);
-		if (value->text != NULL)
-			size += strlen(value->text) + 1;
-	}
-	return size;
+		return is_above_files(settings, OPT_WAIT);
+	return id == OPT_WAIT && opts->nonblock &&
+	       is_above_files(settings, OPT_NONBLOCK);
 }
 
 /* Texts outlive the files that they were read from, except for URLs: these
- * become endpoints here. */
+ * become endpoints here. All texts together are shorter than the files. */
 static void
-set_values(struct reading *reading)
+set_values(struct reading *reading, size_t size)
 {
 	struct settings *settings = reading->settings;
-	char *end = mem_alloc(drop_decided(reading));
+	char *end = mem_alloc(size);
 
 	settings->opts->file_texts = end;
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		const struct value *value = &reading->values[0][id];
-		const char *text = end;
+		struct setting setting;
+		const struct setting *found =
+		    is_decided(settings, id) ? NULL
+					     : setting_for_all(reading, id);
 
-		if (value->text == NULL)
+		if (found == NULL)
 			continue;
-		settings->places[id] = value->place;
-		if (opts_table[id].secret)
-			text = value->text;
-		else
-			end = stpcpy(end, value->text) + 1;
-		settings_set(settings, id, text, value->origin);
+		setting = *found;
+		if (!opts_table[id].secret) {
+			setting.text = end;
+			end = stpcpy(end, found->text) + 1;
+		}
+		settings_set(settings, id, &setting);
 	}
 }
 
 static void
 read_files(const struct configured *configured, struct settings *settings)
 {
-	const struct opts *opts = settings->opts;
-	const char *profile = opts->profile;
+	const char *profile = settings->opts->profile;
 	struct reading reading = {.settings = settings,
-	    .count = opts->key_count > 0 ? opts->key_count : 1,
 	    .profile = profile != NULL && *profile != '\0' ? profile : NULL};
+	size_t size = 0;
 
-	reading.values = mem_alloc(reading.count * sizeof(*reading.values));
-	for (size_t i = 0; i < configured->count; i++)
+	for (size_t i = 0; i < configured->count; i++) {
 		if (configured->files[i].text != NULL)
 			read_lines(&reading, &configured->files[i]);
+		size += configured->files[i].length;
+	}
 	check_profile(&reading);
-	set_values(&reading);
-	free(reading.values);
+	set_values(&reading, size);
+	free(reading.lines);
 }
 
 void

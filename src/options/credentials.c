@@ -23,7 +23,7 @@ read_file(struct settings *settings, struct opts_login *login,
 	char name[PATH_MAX];
 
 	if (login->password != NULL &&
-	    settings->origins[id] < ORIGIN_ENVIRONMENT)
+	    settings->of[id].origin < ORIGIN_ENVIRONMENT)
 		login->password_file = NULL;
 	if (login->password_file == NULL || login->file.path != NULL)
 		return;
@@ -86,7 +86,7 @@ static void
 check_one_password(struct settings *settings, const char *password,
     enum option_id text, enum option_id file)
 {
-	if (password != NULL && settings->origins[file] == ORIGIN_ENVIRONMENT)
+	if (password != NULL && settings->of[file].origin == ORIGIN_ENVIRONMENT)
 		settings_fail(settings, file, "%s and %s exclude each other",
 		    opts_table[text].variable, opts_table[file].variable);
 }

@@ -57,9 +57,9 @@ is_meant(const char *known, const char *wanted, int edits)
 static const char *
 find_long(const struct opts_row *row, const char *wanted, int edits)
 {
-	for (const char *const *known = row->longs; *known != NULL; known++)
-		if (is_meant(*known, wanted, edits))
-			return *known;
+	for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
+		if (is_meant(row->longs[i], wanted, edits))
+			return row->longs[i];
 	return NULL;
 }
 
@@ -69,8 +69,7 @@ has_name(const struct opts_row *row, const char *wanted, int edits)
 {
 	if (find_long(row, wanted, edits) != NULL)
 		return true;
-	return row->variable != NULL &&
-	       strncmp(row->variable, PREFIX, strlen(PREFIX)) == 0 &&
+	return strncmp(row->variable, PREFIX, strlen(PREFIX)) == 0 &&
 	       is_meant(row->variable + strlen(PREFIX), wanted, edits);
 }
 
@@ -84,8 +83,8 @@ nearest_option(const char *name)
 		for (enum option_id id = 0; id < OPT_COUNT; id++) {
 			const struct opts_row *row = &opts_table[id];
 
-			if (row->help != NULL &&
-			    (edits == 0 || row->variable != NULL) &&
+			if (*row->help != '\0' &&
+			    (edits == 0 || *row->variable != '\0') &&
 			    has_name(row, wanted, edits))
 				return row;
 		}
@@ -104,7 +103,7 @@ nearest_long(const char *name)
 			const struct opts_row *row = &opts_table[id];
 
 			found = find_long(row, wanted, edits);
-			if (row->help != NULL && found != NULL)
+			if (*row->help != '\0' && found != NULL)
 				return found;
 		}
 	return NULL;

@@ -231,7 +231,7 @@ check_action(struct settings *settings)
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 
-		if (settings->origins[id] != ORIGIN_COMMAND_LINE)
+		if (!settings_is_given(settings, id))
 			continue;
 		if (row->action != OPTS_RUN && row->action != action)
 			settings_fail(settings, id,
@@ -257,7 +257,7 @@ check_watch(struct settings *settings)
 	if (opts->json)
 		settings_fail(settings, OPT_JSON,
 		    "--watch and --json exclude each other");
-	if (settings->origins[OPT_QUIET] == ORIGIN_COMMAND_LINE)
+	if (settings_is_given(settings, OPT_QUIET))
 		settings_fail(settings, OPT_QUIET,
 		    "--watch and -q exclude each other");
 	if (obstacle != NULL)
@@ -339,7 +339,7 @@ check_rest(struct settings *settings, char **rest)
 static const char *
 name_of(const struct settings *settings, enum option_id id, const char *name)
 {
-	enum origin origin = settings->origins[id];
+	enum origin origin = settings->of[id].origin;
 
 	return origin == ORIGIN_COMMAND_LINE  ? name
 	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
@@ -368,13 +368,12 @@ static void
 check_quiet(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
-	const enum origin *origins = settings->origins;
 
 	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST)
 		return;
-	if (origins[OPT_QUIET] != ORIGIN_COMMAND_LINE)
+	if (!settings_is_given(settings, OPT_QUIET))
 		opts->quiet = false;
-	if (origins[OPT_CONFLICT_EXIT_CODE] != ORIGIN_COMMAND_LINE)
+	if (!settings_is_given(settings, OPT_CONFLICT_EXIT_CODE))
 		opts->conflict_exit = EXITCODE_BUSY;
 }
 
@@ -392,7 +391,7 @@ check_hold(struct settings *settings)
 	if (opts->action != OPTS_HOLD)
 		return;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+		if (settings_is_given(settings, ids[i]))
 			settings_fail(settings, ids[i],
 			    "--%s and --hold exclude each other",
 			    opts_table[ids[i]].longs[0]);
@@ -401,12 +400,6 @@ check_hold(struct settings *settings)
 	opts->once_ms = 0;
 	opts->ttl_ms =
 	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
-}
-
-static bool
-is_demanded(const struct settings *settings, enum option_id id)
-{
-	return settings->origins[id] == ORIGIN_COMMAND_LINE;
 }
 
 /* To be freed. */
@@ -429,9 +422,9 @@ check_sinks(struct settings *settings)
 	    opts_table[OPT_LOG_TO].with & OPTS_ACTION_BIT(opts->action);
 
 	opts->metrics_folder = without_last_slashes(opts->metrics);
-	opts->log_demanded = is_demanded(settings, OPT_LOG_TO);
-	opts->metrics_demanded = is_demanded(settings, OPT_METRICS);
-	opts->hook_demanded = is_demanded(settings, OPT_HOOK);
+	opts->log_demanded = settings_is_given(settings, OPT_LOG_TO);
+	opts->metrics_demanded = settings_is_given(settings, OPT_METRICS);
+	opts->hook_demanded = settings_is_given(settings, OPT_HOOK);
 	if (!is_logged)
 		opts->log_json = 0;
 	if (opts->log_to != NULL &&
@@ -458,21 +451,17 @@ check_replicas(struct settings *settings)
 		    usual < REPLICAS_MAX_MS ? usual : REPLICAS_MAX_MS;
 }
 
+/* Defaults that depend on the ttl. */
 static void
-fill_defaults(struct settings *settings)
+fill_defaults(const struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
-	if (opts->server_count == 0) {
-		settings_set(settings, OPT_REDIS, OPTS_DEFAULT_URL,
-		    ORIGIN_DEFAULT);
-		opts->servers[0].is_default = true;
-	}
-	if (settings->origins[OPT_KILL_AFTER] == ORIGIN_DEFAULT)
+	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
 		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
 					  ? opts->ttl_ms / 6
 					  : KILL_AFTER_MAX_MS;
-	if (settings->origins[OPT_MIN_UPTIME] == ORIGIN_DEFAULT)
+	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT)
 		opts->min_uptime_ms =
 		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
 }
@@ -482,7 +471,7 @@ fill_defaults(struct settings *settings)
 static enum option_id
 blame(const struct settings *settings, enum option_id id)
 {
-	return settings->origins[id] == ORIGIN_COMMAND_LINE ? id : OPT_REDIS;
+	return settings_is_given(settings, id) ? id : OPT_REDIS;
 }
 
 static void
@@ -557,7 +546,7 @@ check_tls(struct settings *settings)
 	bool tls = any_speaks_tls(opts);
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (!tls && settings->origins[ids[i]] == ORIGIN_COMMAND_LINE)
+		if (!tls && settings_is_given(settings, ids[i]))
 			settings_fail(settings, ids[i],
 			    "--%s needs a server with TLS (rediss://)",
 			    opts_table[ids[i]].longs[0]);

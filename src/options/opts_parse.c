@@ -19,10 +19,6 @@
 #include "options/show_config.h"
 #include "options/variables.h"
 
-#define DEFAULT_TTL_MS 30000
-#define DEFAULT_SERVER_TIMEOUT_MS 10000
-#define DEFAULT_KEEP_HISTORY_MS (INT64_C(2) * 24 * 60 * 60 * 1000)
-
 /* --- the command line ------------------------------------------------- */
 
 static enum option_id
@@ -46,7 +42,7 @@ list_shorts(char *list)
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		for (const char *name = opts_table[id].shorts; *name; name++) {
 			*list++ = *name;
-			if (opts_table[id].argument != NULL)
+			if (*opts_table[id].argument != '\0')
 				*list++ = ':';
 		}
 	}
@@ -58,18 +54,14 @@ list_longs(struct option *list)
 {
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
-		const char *const *name = row->longs;
+		int has_arg = *row->argument == '\0'  ? no_argument
+			      : *row->implied != '\0' ? optional_argument
+						      : required_argument;
 
-		for (; *name != NULL; name++) {
-			*list++ = (struct option){
-			    .name = *name,
-			    .has_arg = row->argument == NULL ? no_argument
-				       : row->implied != NULL
-					   ? optional_argument
-					   : required_argument,
-			    .val = SETTINGS_LONG_OPTION + (int)id,
-			};
-		}
+		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
+			*list++ = (struct option){.name = row->longs[i],
+			    .has_arg = has_arg,
+			    .val = SETTINGS_LONG_OPTION + (int)id};
 	}
 	*list = (struct option){.name = NULL};
 }
@@ -116,19 +108,17 @@ static void
 set_option(struct settings *settings, int given)
 {
 	enum option_id id = id_of(given);
+	const struct opts_row *row = &opts_table[id];
 
 	settings->given = given;
-	if (optarg == NULL) {
-		const char *implied = opts_table[id].implied;
-
-		settings_set(settings, id, implied != NULL ? implied : "yes",
-		    ORIGIN_COMMAND_LINE);
-		return;
-	}
-	settings_set(settings, id, optarg, ORIGIN_COMMAND_LINE);
-	if (id == OPT_REDIS)
+	settings_set(settings, id,
+	    &(struct setting){.text = optarg != NULL	      ? optarg
+				      : *row->implied != '\0' ? row->implied
+							      : "yes",
+		.origin = ORIGIN_COMMAND_LINE});
+	if (optarg != NULL && id == OPT_REDIS)
 		url_wipe(optarg);
-	else if (opts_table[id].secret)
+	else if (optarg != NULL && row->secret)
 		explicit_bzero(optarg, strlen(optarg));
 }
 
@@ -290,10 +280,12 @@ static void
 read_variable(struct settings *settings, enum option_id id)
 {
 	const char *name = opts_table[id].variable;
-	const char *value = name == NULL ? NULL : getenv(name);
+	const char *value = *name == '\0' ? NULL : getenv(name);
 
 	if (value != NULL && *value != '\0')
-		settings_set(settings, id, value, ORIGIN_ENVIRONMENT);
+		settings_set(settings, id,
+		    &(struct setting){.text = value,
+			.origin = ORIGIN_ENVIRONMENT});
 }
 
 static void
@@ -310,6 +302,19 @@ read_environment(struct settings *settings)
 
 /* ---------------------------------------------------------------------- */
 
+static void
+set_defaults(struct settings *settings)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++)
+		if (settings->of[id].origin == ORIGIN_DEFAULT &&
+		    *opts_table[id].preset != '\0')
+			settings_set(settings, id,
+			    &(struct setting){.text = opts_table[id].preset});
+	settings->opts->servers[0].is_default =
+	    settings->of[OPT_REDIS].origin == ORIGIN_DEFAULT &&
+	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;
+}
+
 int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
@@ -317,13 +322,8 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	struct configured configured;
 
 	*opts = (struct opts){
-	    .ttl_ms = DEFAULT_TTL_MS,
 	    .wait_ms = OPTS_WAIT_FOREVER,
 	    .max_waiters = OPTS_ANY_WAITERS,
-	    .server_timeout_ms = DEFAULT_SERVER_TIMEOUT_MS,
-	    .conflict_exit = EXITCODE_BUSY,
-	    .history_ms = DEFAULT_KEEP_HISTORY_MS,
-	    .once_exit = EXITCODE_BUSY,
 	    .prefix = "",
 	    .label = "",
 	    .metrics = "",
@@ -335,6 +335,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	read_environment(&settings);
 	configured_apply(&configured, &settings);
 	read_variable(&settings, OPT_REDIS_URL);
+	set_defaults(&settings);
 	if (settings.status == 0 && !settings_are_ignored(&settings))
 		opts_check(&settings, argv + optind);
 	if (settings.status == 0 && opts->action == OPTS_SHOW_CONFIG)

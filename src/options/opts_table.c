@@ -8,6 +8,7 @@
 
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
 #define REPLICAS_MAX 1000
+#define DEFAULT_URL "redis://127.0.0.1:6379"
 
 enum { HELP_COLUMN = 33 }; /* of the help texts */
 
@@ -19,15 +20,21 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 	.with = ACTION(OPTS_RUN) | ACTION(OPTS_FORCE_RELEASE) | \
 	    ACTION(OPTS_HOLD) | ACTION(OPTS_SHOW_CONFIG), \
 	.with_names = "a command, --hold or --force-release"
-#define NUMBER(from, to) \
-	.type = OPTS_NUMBER, .min = (from), .max = (to), \
+/* A help line that ends with the default. */
+#define HELP(text, value) .help = text " [" value "]", .preset = value
+#define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
+#define TEXT(member) .type = OPTS_TEXT, FIELD(member)
+#define FILE_NAME(member) .type = OPTS_FILE, FIELD(member)
+#define NUMBER(member, from, to) \
+	.type = OPTS_NUMBER, FIELD(member), .min = (from), .max = (to), \
 	.mistake = "not a number from " #from " to " #to
-#define DURATION \
-	.type = OPTS_DURATION, .max = NUM_DURATION_MAX_MS, \
-	.mistake = "not a duration from 0 to 3653d"
-#define LIMIT \
-	.type = OPTS_DURATION, .min = 1, .max = NUM_DURATION_MAX_MS, \
-	.mistake = "not a duration above 0 and up to 3653d"
+#define BETWEEN(member, from, to, words) \
+	.type = OPTS_DURATION, FIELD(member), .min = (from), .max = (to), \
+	.mistake = "not a duration " words
+#define DURATION(member) \
+	BETWEEN(member, 0, NUM_DURATION_MAX_MS, "from 0 to 3653d")
+#define LIMIT(member) \
+	BETWEEN(member, 1, NUM_DURATION_MAX_MS, "above 0 and up to 3653d")
 
 const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_KEY] = {.section = "Lock",
@@ -37,129 +44,129 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_EXCLUSIVE] = {.shorts = "ex", .longs = {"exclusive"},
 	    VARIABLE(EXCLUSIVE),
 	    .help = "one holder at a time (the default)",
-	    .type = OPTS_SWITCH, FIELD(exclusive)},
+	    .type = OPTS_SWITCH, FIELD(exclusive), .preset = "yes"},
 	[OPT_SHARED] = {.shorts = "s", .longs = {"shared"}, VARIABLE(SHARED),
 	    .help = "share the lock with other --shared runs",
-	    .type = OPTS_SWITCH, FIELD(shared)},
+	    SWITCH(shared)},
 	[OPT_PERMITS] = {.shorts = "p", .longs = {"permits"}, .argument = "N",
 	    VARIABLE(PERMITS),
 	    .help = "at most N holders at a time",
-	    NUMBER(1, 1000000), FIELD(permits)},
+	    NUMBER(permits, 1, 1000000)},
 	[OPT_TTL] = {.shorts = "t", .longs = {"ttl"}, .argument = "DUR",
 	    VARIABLE(TTL),
-	    .help = "lease, renewed while the job runs [30s]",
-	    .type = OPTS_DURATION, FIELD(ttl_ms), .min = 1000,
-	    .max = TTL_MAX_MS, .mistake = "not a duration from 1s to 365d"},
+	    HELP("lease, renewed while the job runs", "30s"),
+	    BETWEEN(ttl_ms, 1000, TTL_MAX_MS, "from 1s to 365d")},
 	[OPT_MIN_HOLD] = {.longs = {"min-hold"}, .argument = "DUR",
 	    VARIABLE(MIN_HOLD),
 	    .help = "keep the lock at least this long",
-	    .type = OPTS_DURATION, FIELD(min_hold_ms), .max = TTL_MAX_MS,
-	    .mistake = "not a duration from 0 to 365d"},
+	    .preset = "0",
+	    BETWEEN(min_hold_ms, 0, TTL_MAX_MS, "from 0 to 365d")},
 	[OPT_KEEP_HISTORY] = {.longs = {"keep-history"}, .argument = "DUR",
 	    VARIABLE(KEEP_HISTORY),
-	    .help = "remember the last run this long [2d]",
-	    DURATION, FIELD(history_ms)},
+	    HELP("remember the last run this long", "2d"),
+	    DURATION(history_ms)},
 	[OPT_ONCE_PER] = {.longs = {"once-per"}, .argument = "DUR",
 	    VARIABLE(ONCE_PER),
-	    .help = "do not run so soon after a success [0]",
-	    DURATION, FIELD(once_ms)},
+	    HELP("do not run so soon after a success", "0"),
+	    DURATION(once_ms)},
 	[OPT_ONCE_EXIT_CODE] = {.longs = {"once-exit-code"}, .argument = "N",
 	    VARIABLE(ONCE_EXIT_CODE),
-	    .help = "status if --once-per did not run it [75]",
-	    NUMBER(0, 255), FIELD(once_exit)},
+	    HELP("status if --once-per did not run it", "75"),
+	    NUMBER(once_exit, 0, 255)},
 	[OPT_NONBLOCK] = {.section = "Waiting",
 	    .shorts = "n", .longs = {"nonblock", "nb", "nonblocking"},
 	    VARIABLE(NONBLOCK),
 	    .help = "do not wait for the lock",
-	    .type = OPTS_SWITCH, FIELD(nonblock)},
+	    SWITCH(nonblock)},
 	[OPT_WAIT] = {.shorts = "w", .longs = {"wait", "timeout"},
 	    .argument = "DUR", VARIABLE(WAIT),
 	    .help = "wait at most this long; 0 is -n [forever]",
-	    DURATION, FIELD(wait_ms)},
+	    DURATION(wait_ms)},
 	[OPT_MAX_WAITERS] = {.longs = {"max-waiters"}, .argument = "N",
 	    VARIABLE(MAX_WAITERS),
 	    .help = "exit at once if N runs already wait",
-	    NUMBER(0, 1000000), FIELD(max_waiters)},
+	    NUMBER(max_waiters, 0, 1000000)},
 	[OPT_CONFLICT_EXIT_CODE] = {.shorts = "E",
 	    .longs = {"conflict-exit-code"}, .argument = "N",
 	    VARIABLE(CONFLICT_EXIT_CODE),
-	    .help = "status if held or the wait timed out [75]",
-	    NUMBER(0, 255), FIELD(conflict_exit)},
+	    HELP("status if held or the wait timed out", "75"),
+	    NUMBER(conflict_exit, 0, 255)},
 	[OPT_QUIET] = {.shorts = "q", .longs = {"quiet"}, VARIABLE(QUIET),
 	    .help = "print nothing about a lock that is held",
-	    .type = OPTS_SWITCH, FIELD(quiet)},
+	    SWITCH(quiet)},
 	[OPT_SPLAY] = {.longs = {"splay"}, .argument = "DUR", VARIABLE(SPLAY),
-	    .help = "first sleep a random time up to this [0]",
-	    DURATION, FIELD(splay_ms)},
+	    HELP("first sleep a random time up to this", "0"),
+	    DURATION(splay_ms)},
 	[OPT_COMMAND] = {.section = "Job",
 	    .shorts = "c", .longs = {"command"}, .argument = "STRING",
 	    .help = "run STRING through $SHELL -c",
-	    .type = OPTS_TEXT, FIELD(shell_command), .once = true},
+	    TEXT(shell_command), .once = true},
 	[OPT_LABEL] = {.longs = {"label"}, .argument = "TEXT",
 	    VARIABLE(LABEL),
 	    .help = "show TEXT to others instead of the command",
-	    .type = OPTS_TEXT, FIELD(label), .min = 1, .max = LIMIT_LABEL,
+	    TEXT(label), .min = 1, .max = LIMIT_LABEL,
 	    .mistake = "not a text of 1 to 256 bytes"},
 	[OPT_WAIT_ALL] = {.longs = {"wait-all"}, VARIABLE(WAIT_ALL),
 	    .help = "keep the lock until all processes have ended",
-	    .type = OPTS_SWITCH, FIELD(wait_all)},
+	    SWITCH(wait_all)},
 	[OPT_MAX_RUN] = {.longs = {"max-run"}, .argument = "DUR",
 	    VARIABLE(MAX_RUN),
 	    .help = "stop the job after this long, status 124",
-	    LIMIT, FIELD(max_run_ms)},
+	    LIMIT(max_run_ms)},
 	[OPT_WARN_AFTER] = {.longs = {"warn-after"}, .argument = "DUR",
 	    VARIABLE(WARN_AFTER),
 	    .help = "warn once the lock is held for this long",
-	    LIMIT, FIELD(warn_after_ms)},
+	    LIMIT(warn_after_ms)},
 	[OPT_HOOK] = {.longs = {"hook"}, .argument = "CMD", VARIABLE(HOOK),
 	    .help = "run CMD when the lock is busy, lost, ... [none]",
-	    .type = OPTS_TEXT, FIELD(hook)},
+	    TEXT(hook)},
 	[OPT_ON_LOST] = {.longs = {"on-lost"}, .argument = "stop|warn",
 	    VARIABLE(ON_LOST),
-	    .help = "what to do if the lock is lost [stop]",
+	    HELP("what to do if the lock is lost", "stop"),
 	    .type = OPTS_CHOICE, FIELD(lost_warn),
 	    .mistake = "neither stop nor warn"},
 	[OPT_KILL_AFTER] = {.longs = {"kill-after"}, .argument = "DUR",
 	    VARIABLE(KILL_AFTER),
 	    .help = "time from TERM to KILL [ttl/6, at most 5s]",
-	    DURATION, FIELD(kill_after_ms)},
+	    DURATION(kill_after_ms)},
 	[OPT_ON_UNAVAILABLE] = {.section = "Server",
 	    .longs = {"on-unavailable"}, .argument = "fail|run",
 	    VARIABLE(ON_UNAVAILABLE),
-	    .help = "without a server: fail or run unlocked [fail]",
+	    HELP("without a server: fail or run unlocked", "fail"),
 	    .type = OPTS_CHOICE, FIELD(unavailable_run),
 	    .mistake = "neither fail nor run"},
 	[OPT_SERVER_TIMEOUT] = {.longs = {"server-timeout"}, .argument = "DUR",
 	    VARIABLE(SERVER_TIMEOUT),
-	    .help = "longest silence before the job starts [10s]",
-	    LIMIT, FIELD(server_timeout_ms)},
+	    HELP("longest silence before the job starts", "10s"),
+	    LIMIT(server_timeout_ms)},
 	[OPT_REDIS] = {.shorts = "r", .longs = {"redis"}, .argument = "URL",
 	    VARIABLE(REDIS),
-	    .help = "server; repeatable [" OPTS_DEFAULT_URL "]",
+	    .help = "server; repeatable [" DEFAULT_URL "]",
 	    .type = OPTS_SERVER, .secret = true},
 	[OPT_REDIS_URL] = {.argument = "URL", .variable = "REDIS_URL",
 	    .help = "used without -r and RLOCKRUN_REDIS",
-	    .type = OPTS_FALLBACK_SERVER, .secret = true},
+	    .type = OPTS_FALLBACK_SERVER, .secret = true,
+	    .preset = DEFAULT_URL},
 	[OPT_MIN_UPTIME] = {.longs = {"min-uptime"}, .argument = "DUR",
 	    VARIABLE(MIN_UPTIME),
 	    .help = "Redlock: ignore servers up for less [60s, ttl]",
-	    DURATION, FIELD(min_uptime_ms)},
+	    DURATION(min_uptime_ms)},
 	[OPT_WAIT_REPLICAS] = {.longs = {"wait-replicas"},
 	    .argument = "N[:DUR]", VARIABLE(WAIT_REPLICAS),
 	    .help = "hold the lock only while N replicas have it",
-	    .type = OPTS_REPLICAS, .max = REPLICAS_MAX,
+	    .type = OPTS_REPLICAS, .max = REPLICAS_MAX, .preset = "0",
 	    .mistake = "not N or N:DUR, with N from 0 to 1000"},
 	[OPT_PREFIX] = {.longs = {"prefix"}, .argument = "TEXT",
 	    VARIABLE(PREFIX),
 	    .help = "put before the name of the lock",
-	    .type = OPTS_TEXT, FIELD(prefix)},
+	    TEXT(prefix)},
 	[OPT_USER] = {.longs = {"user"}, .argument = "NAME", VARIABLE(USER),
 	    .help = "user name, if the URL has none",
-	    .type = OPTS_TEXT, FIELD(login.user)},
+	    TEXT(login.user)},
 	[OPT_PASSWORD_FILE] = {.longs = {"password-file"}, .argument = "FILE",
 	    VARIABLE(PASSWORD_FILE),
 	    .help = "file with the password, if the URL has none",
-	    .type = OPTS_FILE, FIELD(login.password_file)},
+	    FILE_NAME(login.password_file)},
 	[OPT_PASSWORD] = {.argument = "TEXT", VARIABLE(PASSWORD),
 	    .help = "the password itself, withheld from the job",
 	    .type = OPTS_PASSWORD, FIELD(login.password), .secret = true},
@@ -172,11 +179,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_SENTINEL_USER] = {.longs = {"sentinel-user"}, .argument = "NAME",
 	    VARIABLE(SENTINEL_USER),
 	    .help = "user name for the sentinels",
-	    .type = OPTS_TEXT, FIELD(sentinel_login.user)},
+	    TEXT(sentinel_login.user)},
 	[OPT_SENTINEL_PASSWORD_FILE] = {.longs = {"sentinel-password-file"},
 	    .argument = "FILE", VARIABLE(SENTINEL_PASSWORD_FILE),
 	    .help = "file with the password for the sentinels",
-	    .type = OPTS_FILE, FIELD(sentinel_login.password_file)},
+	    FILE_NAME(sentinel_login.password_file)},
 	[OPT_SENTINEL_PASSWORD] = {.argument = "TEXT",
 	    VARIABLE(SENTINEL_PASSWORD),
 	    .help = "that password itself, withheld from the job",
@@ -185,15 +192,15 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_TLS_CA] = {.longs = {"tls-ca"}, .argument = "FILE",
 	    VARIABLE(TLS_CA),
 	    .help = "trust these CAs instead of the system's",
-	    .type = OPTS_TEXT, FIELD(tls_ca)},
+	    TEXT(tls_ca)},
 	[OPT_TLS_CERT] = {.longs = {"tls-cert"}, .argument = "FILE",
 	    VARIABLE(TLS_CERT),
 	    .help = "client certificate",
-	    .type = OPTS_TEXT, FIELD(tls_cert)},
+	    TEXT(tls_cert)},
 	[OPT_TLS_KEY] = {.longs = {"tls-key"}, .argument = "FILE",
 	    VARIABLE(TLS_KEY),
 	    .help = "its private key [the certificate's file]",
-	    .type = OPTS_TEXT, FIELD(tls_key)},
+	    TEXT(tls_key)},
 	[OPT_STATUS] = {.section = "Inspecting and releasing",
 	    .longs = {"status"},
 	    .help = "show the holder, waiters and last run of a lock",
@@ -206,70 +213,68 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .type = OPTS_ACTION, .action = OPTS_FORCE_RELEASE},
 	[OPT_HOLD] = {.longs = {"hold"}, .argument = "DUR",
 	    .help = "hold the lock for this long, without a command",
-	    .type = OPTS_DURATION, FIELD(hold_ms), .min = 1000,
-	    .max = TTL_MAX_MS, .mistake = "not a duration from 1s to 365d",
+	    BETWEEN(hold_ms, 1000, TTL_MAX_MS, "from 1s to 365d"),
 	    .action = OPTS_HOLD},
 	[OPT_DOCTOR] = {.longs = {"doctor"},
 	    .help = "examine the servers and this host",
 	    .type = OPTS_ACTION, .action = OPTS_DOCTOR},
 	[OPT_JSON] = {.longs = {"json"},
 	    .help = "print status, list or doctor as JSON",
-	    .type = OPTS_SWITCH, FIELD(json),
+	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
 		ACTION(OPTS_DOCTOR),
 	    .with_names = "--status, --list or --doctor"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
-	    DURATION, FIELD(older_than_ms), .with = ACTION(OPTS_LIST),
+	    DURATION(older_than_ms), .with = ACTION(OPTS_LIST),
 	    .with_names = "--list"},
 	[OPT_WATCH] = {.longs = {"watch"}, .argument = "DUR", .implied = "2s",
 	    .help = "show the list live on the terminal [2s]",
-	    .type = OPTS_DURATION, FIELD(watch_ms), .min = 100,
-	    .max = NUM_DURATION_MAX_MS,
-	    .mistake = "not a duration from 100ms to 3653d",
+	    BETWEEN(watch_ms, 100, NUM_DURATION_MAX_MS,
+		"from 100ms to 3653d"),
 	    .with = ACTION(OPTS_LIST), .with_names = "--list"},
 	[OPT_TOKEN] = {.longs = {"token"}, .argument = "TOKEN",
 	    .help = "act only if the holder has this token",
-	    .type = OPTS_TEXT, FIELD(token),
+	    TEXT(token),
 	    .with = ACTION(OPTS_FORCE_RELEASE) | ACTION(OPTS_HOLD),
 	    .with_names = "--force-release or --hold"},
 	[OPT_YES] = {.longs = {"yes"},
 	    .help = "do not ask for confirmation",
-	    .type = OPTS_SWITCH, FIELD(yes),
+	    SWITCH(yes),
 	    .with = ACTION(OPTS_FORCE_RELEASE),
 	    .with_names = "--force-release"},
 	[OPT_VERBOSE] = {.section = "General",
 	    .shorts = "v", .longs = {"verbose"}, VARIABLE(VERBOSE),
 	    .help = "also report acquire and release",
-	    .type = OPTS_SWITCH, FIELD(verbose)},
+	    SWITCH(verbose)},
 	[OPT_LOG_FORMAT] = {.longs = {"log-format"}, .argument = "text|json",
 	    VARIABLE(LOG_FORMAT),
-	    .help = "format of the log [text]",
+	    HELP("format of the log", "text"),
 	    .type = OPTS_CHOICE, FIELD(log_json),
 	    .mistake = "neither text nor json", LOGGED},
 	[OPT_LOG_TO] = {.longs = {"log-to"},
 	    .argument = "stderr|syslog|FILE", VARIABLE(LOG_TO),
 	    .help = "log all events there, too [stderr]",
-	    .type = OPTS_TEXT, FIELD(log_to), .min = 1,
+	    TEXT(log_to), .min = 1,
 	    .max = PATH_MAX - 1,
 	    .mistake = "not a file of 1 to 4095 bytes", LOGGED},
 	[OPT_PROGRESS] = {.longs = {"progress"},
 	    .argument = "auto|always|never", VARIABLE(PROGRESS),
-	    .help = "show the wait on one line [auto]",
+	    HELP("show the wait on one line", "auto"),
 	    .type = OPTS_CHOICE, FIELD(progress),
 	    .mistake = "neither auto, always nor never"},
 	[OPT_METRICS] = {.longs = {"metrics"}, .argument = "DIR",
 	    VARIABLE(METRICS),
 	    .help = "write metrics for Prometheus into this folder",
-	    .type = OPTS_TEXT, FIELD(metrics)},
+	    TEXT(metrics)},
 	[OPT_CONFIG] = {.longs = {"config"}, .argument = "FILE",
 	    VARIABLE(CONFIG),
 	    .help = "read only this configuration file, or none",
-	    .type = OPTS_FILE, FIELD(config), .outside = true},
+	    FILE_NAME(config), .outside = true},
 	[OPT_PROFILE] = {.longs = {"profile"}, .argument = "NAME",
 	    VARIABLE(PROFILE),
 	    .help = "profile of the configuration files",
-	    .type = OPTS_FILE, FIELD(profile), .outside = true},
+	    FILE_NAME(profile), .outside = true},
 	[OPT_SHOW_CONFIG] = {.longs = {"show-config"},
 	    .help = "print all settings, and where they come from",
 	    .type = OPTS_ACTION, .action = OPTS_SHOW_CONFIG},
@@ -304,7 +309,8 @@ const struct opts_row opts_table[OPT_COUNT] = {
 bool
 opts_row_is_in_files(const struct opts_row *row)
 {
-	return row->longs[0] != NULL && row->variable != NULL && !row->outside;
+	return *row->longs[0] != '\0' && *row->variable != '\0' &&
+	       !row->outside;
 }
 
 /* Returns the width. */
@@ -318,14 +324,14 @@ print_names(const struct opts_row *row)
 		width += printf("%s-%c", separator, *name);
 		separator = ", ";
 	}
-	for (const char *const *name = row->longs; *name != NULL; name++) {
-		width += printf("%s--%s", separator, *name);
+	for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++) {
+		width += printf("%s--%s", separator, row->longs[i]);
 		separator = ", ";
 	}
-	if (row->longs[0] == NULL)
+	if (*row->longs[0] == '\0')
 		width += printf("%s", row->variable);
-	else if (row->argument != NULL)
-		width += printf(row->implied != NULL ? "[=%s]" : " %s",
+	else if (*row->argument != '\0')
+		width += printf(*row->implied != '\0' ? "[=%s]" : " %s",
 		    row->argument);
 	return width;
 }
@@ -354,9 +360,9 @@ opts_table_print_help(void)
 		const struct opts_row *row = &opts_table[id];
 		int width;
 
-		if (row->help == NULL)
+		if (*row->help == '\0')
 			continue;
-		if (row->section != NULL)
+		if (*row->section != '\0')
 			printf("\n%s:\n", row->section);
 		width = print_names(row);
 		if (width + 2 > HELP_COLUMN) {
@@ -375,12 +381,6 @@ opts_table_print_help(void)
 	return flush_stdout();
 }
 
-static const char *
-or_empty(const char *text)
-{
-	return text != NULL ? text : "";
-}
-
 int
 opts_table_print_dump(void)
 {
@@ -389,19 +389,18 @@ opts_table_print_dump(void)
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
 
-		if (row->help == NULL)
+		if (*row->help == '\0')
 			continue;
-		if (row->section != NULL)
+		if (*row->section != '\0')
 			section = row->section;
 		for (const char *name = row->shorts; *name != '\0'; name++)
 			printf("%s%c", name > row->shorts ? "," : "", *name);
 		putchar('\t');
-		for (const char *const *name = row->longs; *name; name++)
-			printf("%s%s", name > row->longs ? "," : "", *name);
-		printf(row->implied != NULL ? "\t[=%s]" : "\t%s",
-		    or_empty(row->argument));
-		printf("\t%s\t%s\t%s\n", or_empty(row->variable), section,
-		    row->help);
+		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
+			printf("%s%s", i > 0 ? "," : "", row->longs[i]);
+		printf(*row->implied != '\0' ? "\t[=%s]" : "\t%s",
+		    row->argument);
+		printf("\t%s\t%s\t%s\n", row->variable, section, row->help);
 	}
 	return flush_stdout();
 }

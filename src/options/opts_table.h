@@ -9,8 +9,6 @@
 
 #include "options/opts.h"
 
-#define OPTS_DEFAULT_URL "redis://127.0.0.1:6379"
-
 enum { OPTS_SHORTS_MAX = 2, OPTS_LONGS_MAX = 3 };
 
 enum option_id {
@@ -99,26 +97,28 @@ enum opts_type {
 	OPTS_ACTION,
 };
 
-/* A setting. Without longs: environment only. Without variable: command line
- * only. Without help: hidden. */
+/* A setting. A text that is empty does not exist: without longs, environment
+ * only; without variable, command line only; without help, hidden. Texts are
+ * part of the row, so that no pointer to them has to be relocated. */
 struct opts_row {
-	const char *section; /* which begins here */
+	char section[32]; /* which begins here */
 	char shorts[OPTS_SHORTS_MAX + 1];
-	bool once;			       /* on the command line */
-	bool secret;			       /* never quoted */
-	bool outside;			       /* in no configuration file */
-	const char *longs[OPTS_LONGS_MAX + 1]; /* the first is the main one */
-	const char *argument;		       /* NULL: a switch */
-	const char *implied; /* where it may be left out; else NULL */
-	const char *variable;
-	const char *help;
+	bool once;			/* on the command line */
+	bool secret;			/* never quoted */
+	bool outside;			/* in no configuration file */
+	char longs[OPTS_LONGS_MAX][24]; /* the first is the main one */
+	char argument[24];		/* none: a switch */
+	char implied[8];		/* where the argument may be left out */
+	char preset[24];		/* the default */
+	char variable[32];
+	char help[56];
 	enum opts_type type;
-	size_t field;	     /* offset in struct opts */
-	int64_t min, max;    /* of a text: bytes */
-	const char *mistake; /* the reason, for what is not in that range */
+	size_t field;	  /* offset in struct opts */
+	int64_t min, max; /* of a text: bytes */
+	char mistake[80]; /* the reason, for what is not in that range */
 	enum opts_action action;
-	unsigned with;		/* only with these actions, as bits, */
-	const char *with_names; /* and in words */
+	unsigned with;	     /* only with these actions, as bits, */
+	char with_names[48]; /* and in words */
 };
 
 #define OPTS_ACTION_BIT(action) (1U << (action))

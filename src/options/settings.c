@@ -83,7 +83,7 @@ set_text(const char **field, const struct opts_row *row, const char *text)
 {
 	int64_t length = (int64_t)strlen(text);
 
-	if (row->mistake != NULL && (length < row->min || length > row->max))
+	if (*row->mistake != '\0' && (length < row->min || length > row->max))
 		return row->mistake;
 	*field = text;
 	return NULL;
@@ -156,7 +156,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 {
 	struct opts *opts = settings->opts;
 	void *field = (char *)opts + row->field;
-	enum origin servers = settings->origins[OPT_REDIS];
+	enum origin servers = settings->of[OPT_REDIS].origin;
 
 	switch (row->type) {
 	case OPTS_SWITCH:
@@ -178,10 +178,8 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
 						 : NULL;
 	case OPTS_TEXT:
-		return set_text(field, row, text);
 	case OPTS_FILE:
-		*(const char **)field = text;
-		return NULL;
+		return set_text(field, row, text);
 	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
 		*(char **)field = mem_secret_copy(text, strlen(text));
 		return NULL;
@@ -194,13 +192,6 @@ set_value(struct settings *settings, const struct opts_row *row,
 }
 
 /* ---------------------------------------------------------------------- */
-
-static bool
-is_in_file(const struct settings *settings, enum option_id id)
-{
-	return settings->origins[id] > ORIGIN_DEFAULT &&
-	       settings->origins[id] < ORIGIN_ENVIRONMENT;
-}
 
 static void
 fail(struct settings *settings, int status, const char *place, const char *text)
@@ -217,41 +208,40 @@ fail(struct settings *settings, int status, const char *place, const char *text)
 }
 
 void
-settings_fail(struct settings *settings, enum option_id id, const char *format,
-    ...)
+settings_fail_at(struct settings *settings, const struct place *place,
+    const char *format, ...)
 {
-	bool usage = (settings->origins[id] == ORIGIN_DEFAULT ||
-			 settings->origins[id] == ORIGIN_COMMAND_LINE) &&
-		     opts_table[id].type != OPTS_FILE;
-	const struct place *place = &settings->places[id];
+	char *where = place->line > 0
+			  ? mem_printf("%s:%d: ", place->file, place->line)
+			  : mem_printf("%s: ", place->file);
 	char text[1024];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	if (is_in_file(settings, id))
-		settings_fail_at(settings, place->file, place->line, "%s",
-		    text);
-	else
-		fail(settings, usage ? EXITCODE_USAGE : EXITCODE_CONFIG, "",
-		    text);
+	fail(settings, EXITCODE_CONFIG, where, text);
+	free(where);
 }
 
 void
-settings_fail_at(struct settings *settings, const char *file, int line,
-    const char *format, ...)
+settings_fail(struct settings *settings, enum option_id id, const char *format,
+    ...)
 {
-	char *place = line > 0 ? mem_printf("%s:%d: ", file, line)
-			       : mem_printf("%s: ", file);
+	const struct setting *setting = &settings->of[id];
 	char text[1024];
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	fail(settings, EXITCODE_CONFIG, place, text);
-	free(place);
+	if (setting->place.file != NULL)
+		settings_fail_at(settings, &setting->place, "%s", text);
+	else if (setting->origin == ORIGIN_ENVIRONMENT ||
+		 opts_table[id].type == OPTS_FILE)
+		fail(settings, EXITCODE_CONFIG, "", text);
+	else
+		fail(settings, EXITCODE_USAGE, "", text);
 }
 
 char *
@@ -290,36 +280,43 @@ settings_try(enum option_id id, const char *text, bool *secret)
 	return reason;
 }
 
+bool
+settings_is_given(const struct settings *settings, enum option_id id)
+{
+	return settings->of[id].origin == ORIGIN_COMMAND_LINE;
+}
+
 int
 settings_compare(const struct settings *settings, enum option_id one,
     enum option_id other)
 {
-	if (settings->origins[one] != settings->origins[other])
-		return (int)settings->origins[one] -
-		       (int)settings->origins[other];
-	return settings->places[one].section - settings->places[other].section;
+	const struct setting *a = &settings->of[one], *b = &settings->of[other];
+
+	return a->origin != b->origin ? (int)a->origin - (int)b->origin
+				      : a->place.section - b->place.section;
 }
 
 void
-settings_set(struct settings *settings, enum option_id id, const char *text,
-    enum origin origin)
+settings_set(struct settings *settings, enum option_id id,
+    const struct setting *setting)
 {
 	const struct opts_row *row = &opts_table[id];
-	bool again = row->once && settings->origins[id] == ORIGIN_COMMAND_LINE;
-	const char *reason;
+	bool again = row->once && settings_is_given(settings, id);
+	const char *reason, *text = setting->text;
 	char *name;
 
 	if (settings->status != 0 || settings_are_ignored(settings) ||
-	    settings->origins[id] > origin)
+	    settings->of[id].origin > setting->origin)
 		return;
-	settings->origins[id] = origin;
-	settings->texts[id] = row->secret ? NULL : text;
+	settings->of[id] = *setting;
+	if (row->secret)
+		settings->of[id].text = NULL;
 	reason = again ? "can be given once" : set_value(settings, row, text);
 	if (row->action != OPTS_RUN)
 		settings->opts->action = row->action;
 	if (reason == NULL)
 		return;
-	name = settings_name(settings, id, origin);
+	name = settings_name(settings, id, setting->origin);
 	if (again)
 		settings_fail(settings, id, "%s %s", name, reason);
 	else if (row->secret || row->type == OPTS_REFUSED)

@@ -18,7 +18,7 @@ enum origin {
 	ORIGIN_COMMAND_LINE,
 };
 
-/* A line of a configuration file. */
+/* A line of a configuration file; line 0 is the whole file. */
 struct place {
 	const char *file;
 	int line;
@@ -26,27 +26,34 @@ struct place {
 	const char *section_name;
 };
 
+struct setting {
+	const char *text; /* the latest; NULL: none, or secret */
+	enum origin origin;
+	struct place place; /* of what comes from files */
+};
+
 /* What getopt_long returns for long options: this and up. */
 enum { SETTINGS_LONG_OPTION = 256 };
 
 struct settings {
 	struct opts *opts;
-	enum origin origins[OPT_COUNT];
-	struct place places[OPT_COUNT]; /* of what comes from files */
-	const char *texts[OPT_COUNT];	/* the latest, not of what is secret */
+	struct setting of[OPT_COUNT];
 	int given;  /* what getopt_long returned for this option */
 	int status; /* of the first mistake; the rest is ignored */
 };
 
-/* Sets the option from text, unless it has been set from a higher origin, after
- * a mistake, or when opts->action only prints what is built in. A text that is
- * refused is a mistake. What *opts holds may point into text. */
+/* Sets the option, unless it has been set from a higher origin, after a
+ * mistake, or when opts->action only prints what is built in. A text that is
+ * refused is a mistake. What *opts holds may point into the text. */
 void settings_set(struct settings *settings, enum option_id id,
-    const char *text, enum origin origin);
+    const struct setting *setting);
 
 /* Whether text is a value of the option, which nothing is set to: NULL, or the
  * reason why not. Sets *secret if there is a password in it. */
 const char *settings_try(enum option_id id, const char *text, bool *secret);
+
+/* Whether the option is on the command line. */
+bool settings_is_given(const struct settings *settings, enum option_id id);
 
 /* Above 0 if the first option comes from a source with a higher precedence,
  * below 0 if the second does, otherwise 0. */
@@ -59,9 +66,9 @@ int settings_compare(const struct settings *settings, enum option_id one,
 void settings_fail(struct settings *settings, enum option_id id,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same for a line of a configuration file; line 0 is the whole file. */
-void settings_fail_at(struct settings *settings, const char *file, int line,
-    const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The same for a line of a configuration file. */
+void settings_fail_at(struct settings *settings, const struct place *place,
+    const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The option as it was given, or the variable; to be freed. */
 char *settings_name(const struct settings *settings, enum option_id id,

@@ -41,45 +41,25 @@ print_duration(FILE *out, int64_t ms)
 		    units[unit].name);
 }
 
-static void
-print_choice(FILE *out, const char *word, int place)
-{
-	for (; place > 0; place--)
-		word += strcspn(word, "|") + 1;
-	fprintf(out, "%.*s", (int)strcspn(word, "|"), word);
-}
-
-static void
-print_default(FILE *out, const struct opts *opts, enum option_id id)
-{
-	const struct opts_row *row = &opts_table[id];
-	const void *field = (const char *)opts + row->field;
-
-	if (row->type == OPTS_SWITCH)
-		fputs(id == OPT_EXCLUSIVE ? "yes" : "no", out);
-	else if (row->type == OPTS_CHOICE)
-		print_choice(out, row->argument, *(const int *)field);
-	else if (row->type == OPTS_NUMBER)
-		fprintf(out, "%d", *(const int *)field);
-	else if (row->type == OPTS_DURATION)
-		print_duration(out, *(const int64_t *)field);
-	else if (row->type == OPTS_REPLICAS)
-		fprintf(out, "%d", opts->replicas);
-}
-
 /* --- what is shown --------------------------------------------------- */
 
+static int64_t
+duration_of(const struct settings *settings, enum option_id id)
+{
+	const char *opts = (const char *)settings->opts;
+
+	return *(const int64_t *)(opts + opts_table[id].field);
+}
+
+/* A duration may depend on other options, or be none at all. */
 static bool
-has_default(const struct opts *opts, enum option_id id)
+has_value(const struct settings *settings, enum option_id id)
 {
 	const struct opts_row *row = &opts_table[id];
-	const void *field = (const char *)opts + row->field;
 
-	if (row->type == OPTS_NUMBER)
-		return *(const int *)field >= row->min;
-	if (row->type == OPTS_DURATION)
-		return *(const int64_t *)field >= row->min;
-	return row->type != OPTS_TEXT && row->type != OPTS_FILE;
+	return row->type == OPTS_DURATION
+		   ? duration_of(settings, id) >= row->min
+		   : settings->of[id].text != NULL || row->type == OPTS_SERVER;
 }
 
 /* Options that are one setting: of these, only the one that counts. */
@@ -114,9 +94,7 @@ static bool
 is_shown(const struct settings *settings, enum option_id id)
 {
 	return opts_row_is_in_files(&opts_table[id]) &&
-	       !is_overruled(settings, id) &&
-	       (settings->origins[id] != ORIGIN_DEFAULT ||
-		   has_default(settings->opts, id));
+	       !is_overruled(settings, id) && has_value(settings, id);
 }
 
 /* --- a line ---------------------------------------------------------- */
@@ -148,10 +126,11 @@ describe_value(const struct settings *settings, enum option_id id)
 
 	if (id == OPT_REDIS)
 		print_servers(out, settings->opts);
-	else if (settings->origins[id] == ORIGIN_DEFAULT)
-		print_default(out, settings->opts, id);
+	else if (settings->of[id].origin == ORIGIN_DEFAULT &&
+		 opts_table[id].type == OPTS_DURATION)
+		print_duration(out, duration_of(settings, id));
 	else
-		fputs(settings->texts[id], out);
+		fputs(settings->of[id].text, out);
 	close_text(out);
 	return text;
 }
@@ -210,9 +189,9 @@ print_place(FILE *out, const struct place *place, const char *kind)
 static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
-	const struct place *place = &settings->places[id];
+	const struct place *place = &settings->of[id].place;
 
-	switch (settings->origins[id]) {
+	switch (settings->of[id].origin) {
 	case ORIGIN_DEFAULT:
 		fputs(id == OPT_REDIS && !settings->opts->servers[0].is_default
 			  ? opts_table[OPT_REDIS_URL].variable

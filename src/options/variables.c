@@ -16,20 +16,18 @@ enum { NAME_SIZE = 64 };
 
 /* A nested run inherits these, and a run that a hook starts: ENVIRONMENT and
  * HOOKS in rlockrun(1). */
-static const char *const set_by_us[] = {PREFIX "KEY", PREFIX "TOKEN",
-    PREFIX "FENCE", PREFIX "TTL_MS", PREFIX "HELD", PREFIX "SHORT_TOKEN",
-    PREFIX "SERVER", PREFIX "EVENT", PREFIX "MESSAGE", PREFIX "WAITED_MS",
-    PREFIX "HELD_MS", PREFIX "HOLDER", PREFIX "STATUS", PREFIX "REASON", NULL};
+static const char set_by_us[][16] = {"KEY", "TOKEN", "FENCE", "TTL_MS", "HELD",
+    "SHORT_TOKEN", "SERVER", "EVENT", "MESSAGE", "WAITED_MS", "HELD_MS",
+    "HOLDER", "STATUS", "REASON"};
 
 static bool
 is_known(const char *name)
 {
-	for (const char *const *known = set_by_us; *known != NULL; known++)
-		if (strcmp(name, *known) == 0)
+	for (size_t i = 0; i < sizeof(set_by_us) / sizeof(*set_by_us); i++)
+		if (strcmp(name + strlen(PREFIX), set_by_us[i]) == 0)
 			return true;
 	for (enum option_id id = 0; id < OPT_COUNT; id++)
-		if (opts_table[id].variable != NULL &&
-		    strcmp(name, opts_table[id].variable) == 0)
+		if (strcmp(name, opts_table[id].variable) == 0)
 			return true;
 	return false;
 }
@@ -41,7 +39,7 @@ warn_unknown(const char *name)
 
 	if (row == NULL)
 		log_warnx("%s is not a variable of rlockrun; ignored", name);
-	else if (row->variable == NULL)
+	else if (*row->variable == '\0')
 		log_warnx("%s is ignored: --%s is for the command line only",
 		    name, row->longs[0]);
 	else

@@ -139,6 +139,36 @@ test_several_keys(void)
 	run_end(&run);
 }
 
+/* The compiler accepts a text that fills its array without a NUL. */
+static void
+test_table(void)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		const struct {
+			const char *text;
+			size_t size;
+		} texts[] = {{row->section, sizeof(row->section)},
+		    {row->shorts, sizeof(row->shorts)},
+		    {row->longs[0], sizeof(row->longs[0])},
+		    {row->longs[1], sizeof(row->longs[1])},
+		    {row->longs[2], sizeof(row->longs[2])},
+		    {row->argument, sizeof(row->argument)},
+		    {row->implied, sizeof(row->implied)},
+		    {row->preset, sizeof(row->preset)},
+		    {row->variable, sizeof(row->variable)},
+		    {row->help, sizeof(row->help)},
+		    {row->mistake, sizeof(row->mistake)},
+		    {row->with_names, sizeof(row->with_names)}};
+		bool ended = true;
+
+		for (size_t i = 0; i < LENGTH(texts); i++)
+			ended &=
+			    memchr(texts[i].text, '\0', texts[i].size) != NULL;
+		ok(ended, "the texts of --%s end", row->longs[0]);
+	}
+}
+
 /* What one setting does, given as options or as one variable. */
 static const struct setting_case {
 	const char *args[MAX];
@@ -919,6 +949,7 @@ test_full_stdout(void)
 int
 main(void)
 {
+	test_table();
 	test_defaults();
 	test_several_keys();
 	test_settings();
