@@ -11,7 +11,7 @@ enum { UNITS = 5, UNIT_NAMES = 5, SECONDS = 1 };
 
 static const struct unit {
 	int64_t ms;
-	const char *names[UNIT_NAMES];
+	char names[UNIT_NAMES][16];
 } units[UNITS] = {
     {1, {"ms", "msec", "msecs", "millisecond", "milliseconds"}},
     [SECONDS] = {1000, {"s", "sec", "secs", "second", "seconds"}},
@@ -27,7 +27,7 @@ find_unit(const char *name, size_t length)
 	for (int i = 0; i < UNITS * UNIT_NAMES; i++) {
 		const char *known = units[i / UNIT_NAMES].names[i % UNIT_NAMES];
 
-		if (known != NULL && strlen(known) == length &&
+		if (*known != '\0' && strlen(known) == length &&
 		    strncmp(known, name, length) == 0)
 			return i / UNIT_NAMES;
 	}

@@ -6,11 +6,12 @@
 #include <string.h>
 
 enum { WORDS_MAX = 256 }; /* of an error reply */
+enum { PREFIX_SIZE = 16 };
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct row {
-	const char *prefix;
+	char prefix[40];
 	enum reply_verdict verdict[3]; /* by phase */
 } rows[] = {
     {"ERR max number of clients", {REPLY_RETRY, REPLY_RETRY, REPLY_RETRY}},
@@ -46,8 +47,8 @@ static const struct row {
     {"", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
 };
 
-static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
-    "READONLY", "UNBLOCKED"};
+static const char doubtful[][PREFIX_SIZE] = {"LOADING", "MASTERDOWN",
+    "CLUSTERDOWN", "READONLY", "UNBLOCKED"};
 
 /* Scripts that look at the clock and write need a server that replicates what
  * they did, not the script: the default since Redis 5. */
@@ -58,7 +59,7 @@ static const char *const doubtful[] = {"LOADING", "MASTERDOWN", "CLUSTERDOWN",
 
 /* What a person can do. */
 static const struct {
-	const char *prefix, *advice;
+	char prefix[72], advice[96];
 } advices[] = {
     {"NOAUTH", "give a password by --password-file or RLOCKRUN_PASSWORD, "
 	       "which a job does not inherit"},
@@ -82,7 +83,7 @@ static const struct {
 
 /* What a node of a cluster answers to a client that takes it for a server of
  * its own. */
-static const char *const of_a_cluster[] = {"MOVED ", "ASK ", "CROSSSLOT"};
+static const char of_a_cluster[][PREFIX_SIZE] = {"MOVED ", "ASK ", "CROSSSLOT"};
 
 struct reply_owned
 reply_take(const struct reply *reply)
@@ -111,7 +112,7 @@ reply_is(const char *error, const char *prefix)
 }
 
 static bool
-is_any(const char *error, const char *const *prefixes, size_t count)
+is_any(const char *error, const char prefixes[][PREFIX_SIZE], size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (reply_is(error, prefixes[i]))

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define PLACE(name) {#name, offsetof(struct library, name)},
 static const struct {
-	const char *name;
+	char name[40];
 	size_t offset;
 } places[] = {
 	FUNCTIONS(PLACE)
@@ -33,7 +33,7 @@ static const struct {
 } note __attribute__((used, section(".note.dlopen"), aligned(4))) = {4,
     sizeof(NOTE_TEXT), 0x407c0c0a, "FDO", NOTE_TEXT};
 
-static const char *const sonames[] = {"libssl.so.3", "libssl.so.1.1"};
+static const char sonames[][16] = {"libssl.so.3", "libssl.so.1.1"};
 
 /* The absence of the first one is reported: it is the one to install. */
 static void *
@@ -62,7 +62,7 @@ tls_library_fill(struct library *lib, char *error)
 		void *function = dlsym(handle, places[i].name);
 		if (function == NULL) {
 			snprintf(error, TLS_ERROR_MAX,
-			    "TLS needs OpenSSL 1.1.1 or newer: no %s in it",
+			    "TLS needs OpenSSL 1.1.1 or newer: no %.40s in it",
 			    places[i].name);
 			return -1;
 		}

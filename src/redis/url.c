@@ -20,7 +20,7 @@
 enum kind { KIND_TCP, KIND_UNIX, KIND_SENTINEL, KIND_CLUSTER };
 
 static const struct scheme {
-	const char *prefix;
+	char prefix[20];
 	enum kind kind;
 	bool tls;
 } schemes[] = {
