@@ -435,7 +435,7 @@ configured_apply(struct configured *configured, struct settings *settings)
 	bool any = settings->opts->profile != NULL;
 
 	*configured = (struct configured){.count = 0};
-	if (settings->status != 0 || settings_are_ignored(settings))
+	if (settings_are_final(settings))
 		return;
 	open_files(configured, settings);
 	for (size_t i = 0; i < configured->count; i++)

@@ -3,6 +3,74 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "options/command_line.h"
+#include "options/configured.h"
+#include "options/credentials.h"
+#include "options/environment.h"
+#include "options/opts_check.h"
+#include "options/settings.h"
+#include "options/show_config.h"
+
+static void
+set_defaults(struct settings *settings)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++)
+		if (settings->of[id].origin == ORIGIN_DEFAULT &&
+		    *opts_table[id].preset != '\0')
+			settings_set(settings, id,
+			    &(struct setting){.text = opts_table[id].preset});
+	settings->opts->servers[0].is_default =
+	    settings->of[OPT_REDIS].origin == ORIGIN_DEFAULT &&
+	    settings->of[OPT_REDIS_URL].origin == ORIGIN_DEFAULT;
+}
+
+static void
+complete(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+
+	opts_check(settings, rest);
+	if (settings->status == 0 && opts->action == OPTS_SHOW_CONFIG)
+		opts->shown = show_config(settings);
+	else if (settings->status == 0)
+		credentials_fill(settings);
+	if (settings->status == 0 && opts->verbose)
+		environment_warn_unknown();
+}
+
+int
+opts_parse(struct opts *opts, int argc, char **argv)
+{
+	struct settings settings = {.opts = opts};
+	struct configured configured;
+	char **rest;
+
+	*opts = (struct opts){
+	    .wait_ms = OPTS_WAIT_FOREVER,
+	    .max_waiters = OPTS_ANY_WAITERS,
+	    .prefix = "",
+	    .label = "",
+	    .metrics = "",
+	    .globs = mem_alloc(((size_t)argc + 1) * sizeof(*opts->globs)),
+	};
+	rest = command_line_read(&settings, argc, argv);
+	if (opts->action == OPTS_RUN)
+		log_set_consequence(OPTS_NOT_STARTED);
+	environment_read(&settings);
+	configured_apply(&configured, &settings);
+	environment_read_one(&settings, OPT_REDIS_URL);
+	set_defaults(&settings);
+	if (!settings_are_final(&settings))
+		complete(&settings, rest);
+	credentials_forget(opts);
+	configured_fini(&configured);
+	if (settings.status != 0)
+		opts_fini(opts);
+	return settings.status;
+}
+
 void
 opts_fini(struct opts *opts)
 {

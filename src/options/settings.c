@@ -258,12 +258,12 @@ settings_name(const struct settings *settings, enum option_id id,
 }
 
 bool
-settings_are_ignored(const struct settings *settings)
+settings_are_final(const struct settings *settings)
 {
 	enum opts_action action = settings->opts->action;
 
-	return action == OPTS_HELP || action == OPTS_VERSION ||
-	       action == OPTS_DUMP;
+	return settings->status != 0 || action == OPTS_HELP ||
+	       action == OPTS_VERSION || action == OPTS_DUMP;
 }
 
 const char *
@@ -305,7 +305,7 @@ settings_set(struct settings *settings, enum option_id id,
 	const char *reason, *text = setting->text;
 	char *name;
 
-	if (settings->status != 0 || settings_are_ignored(settings) ||
+	if (settings_are_final(settings) ||
 	    settings->of[id].origin > setting->origin)
 		return;
 	settings->of[id] = *setting;

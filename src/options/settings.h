@@ -42,9 +42,9 @@ struct settings {
 	int status; /* of the first mistake; the rest is ignored */
 };
 
-/* Sets the option, unless it has been set from a higher origin, after a
- * mistake, or when opts->action only prints what is built in. A text that is
- * refused is a mistake. What *opts holds may point into the text. */
+/* Sets the option, unless the settings are final or it has been set from a
+ * higher origin. A text that is refused is a mistake. What *opts holds may point
+ * into the text. */
 void settings_set(struct settings *settings, enum option_id id,
     const struct setting *setting);
 
@@ -74,7 +74,8 @@ void settings_fail_at(struct settings *settings, const struct place *place,
 char *settings_name(const struct settings *settings, enum option_id id,
     enum origin origin);
 
-/* Whether the action only prints what is built in: then nothing else counts. */
-bool settings_are_ignored(const struct settings *settings);
+/* Whether nothing else counts: after a mistake, or when the action only prints
+ * what is built in. */
+bool settings_are_final(const struct settings *settings);
 
 #endif

@@ -1,0 +1,163 @@
+#include "options/command_line.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "options/nearest.h"
+
+static enum option_id
+id_of(int given)
+{
+	enum option_id id = OPT_KEY;
+
+	if (given >= SETTINGS_LONG_OPTION)
+		return (enum option_id)(given - SETTINGS_LONG_OPTION);
+	while (strchr(opts_table[id].shorts, given) == NULL)
+		id++;
+	return id;
+}
+
+static void
+list_shorts(char *list)
+{
+	/* '+': stop at the command, whose options are its own.
+	 * ':': distinguish a missing argument from an unknown option. */
+	list = stpcpy(list, "+:");
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		for (const char *name = opts_table[id].shorts; *name; name++) {
+			*list++ = *name;
+			if (*opts_table[id].argument != '\0')
+				*list++ = ':';
+		}
+	}
+	*list = '\0';
+}
+
+static void
+list_longs(struct option *list)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+		int has_arg = *row->argument == '\0'  ? no_argument
+			      : *row->implied != '\0' ? optional_argument
+						      : required_argument;
+
+		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
+			*list++ = (struct option){.name = row->longs[i],
+			    .has_arg = has_arg,
+			    .val = SETTINGS_LONG_OPTION + (int)id};
+	}
+	*list = (struct option){.name = NULL};
+}
+
+/* A password may follow '='. */
+static void
+refuse_long(struct settings *settings, const char *word)
+{
+	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+	const char *meant = nearest_long(name + strlen("--"));
+
+	if (meant == NULL)
+		settings_fail(settings, OPT_HELP,
+		    "unknown or ambiguous option %s", name);
+	else
+		settings_fail(settings, OPT_HELP,
+		    "unknown or ambiguous option %s (did you mean --%s?)", name,
+		    meant);
+	free(name);
+}
+
+/* word is what getopt_long looked at last. */
+static void
+refuse_option(struct settings *settings, bool unknown, const char *word)
+{
+	char *name;
+
+	if (optopt == 0) {
+		refuse_long(settings, word);
+		return;
+	}
+	settings->given = optopt;
+	if (unknown && optopt < SETTINGS_LONG_OPTION) {
+		settings_fail(settings, OPT_HELP, "unknown option -%c", optopt);
+		return;
+	}
+	name = settings_name(settings, id_of(optopt), ORIGIN_COMMAND_LINE);
+	settings_fail(settings, OPT_HELP, "%s %s argument", name,
+	    unknown ? "takes no" : "needs an");
+	free(name);
+}
+
+static void
+set_option(struct settings *settings, int given)
+{
+	enum option_id id = id_of(given);
+	const struct opts_row *row = &opts_table[id];
+
+	settings->given = given;
+	settings_set(settings, id,
+	    &(struct setting){.text = optarg != NULL	      ? optarg
+				      : *row->implied != '\0' ? row->implied
+							      : "yes",
+		.origin = ORIGIN_COMMAND_LINE});
+	if (optarg != NULL && id == OPT_REDIS)
+		url_wipe(optarg);
+	else if (optarg != NULL && row->secret)
+		explicit_bzero(optarg, strlen(optarg));
+}
+
+/* An argument that may be left out is never the next word. */
+static void
+refuse_split_watch(struct settings *settings, const char *option,
+    const char *word)
+{
+	int64_t ms;
+
+	if (strncmp(option, "--wat", strlen("--wat")) == 0 &&
+	    strchr(option, '=') == NULL && num_duration(word, &ms) == 0)
+		settings_fail(settings, OPT_HELP,
+		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
+		    "first)",
+		    word, word);
+}
+
+/* Options may follow a glob of --list, but not "--". */
+static bool
+add_glob(struct settings *settings, char **argv)
+{
+	char **end = settings->opts->globs;
+
+	if (settings->opts->action != OPTS_LIST || argv[optind] == NULL ||
+	    strcmp(argv[optind - 1], "--") == 0)
+		return false;
+	refuse_split_watch(settings, argv[optind - 1], argv[optind]);
+	while (*end != NULL)
+		end++;
+	*end = argv[optind++];
+	return true;
+}
+
+/* Continues after a mistake, so that no password stays visible in argv. */
+char **
+command_line_read(struct settings *settings, int argc, char **argv)
+{
+	char shorts[sizeof("+:") + sizeof("x:") * OPTS_SHORTS_MAX * OPT_COUNT];
+	struct option longs[OPT_COUNT * OPTS_LONGS_MAX + 1];
+	int given;
+
+	list_shorts(shorts);
+	list_longs(longs);
+	opterr = 0;
+	optind = 0; /* makes getopt_long forget an earlier argv */
+	do {
+		given = getopt_long(argc, argv, shorts, longs, NULL);
+		if (given == '?' || given == ':')
+			refuse_option(settings, given == '?', argv[optind - 1]);
+		else if (given != -1)
+			set_option(settings, given);
+	} while (given != -1 || add_glob(settings, argv));
+	return argv + optind;
+}
