@@ -1,12 +1,142 @@
 #include "options/conf.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
+enum { FILE_SIZE_MAX = 1024 * 1024 };
+
+/* --- the file --------------------------------------------------------- */
+
+static const char *
+file_mistake(const struct stat *status)
+{
+	if (S_ISDIR(status->st_mode))
+		return "a directory";
+	if (!S_ISREG(status->st_mode))
+		return "not a regular file";
+	if (status->st_uid != 0 && status->st_uid != geteuid())
+		return "belongs to another user";
+	if ((status->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return "others can write to it (chmod go-w)";
+	if (status->st_size > FILE_SIZE_MAX)
+		return "larger than 1 MB";
+	return NULL;
+}
+
+/* A file that is replaced by renaming is always whole. One that is written in
+ * place could lose its last lines here, and the run its server. */
+static const char *
+read_text(struct conf *conf, int fd, size_t size)
+{
+	ssize_t part;
+
+	conf->text = mem_alloc(size + 1);
+	do {
+		part = read(fd, conf->text + conf->length, size - conf->length);
+		if (part < 0)
+			return strerror(errno);
+		conf->length += (size_t)part;
+	} while (part > 0 && conf->length < size);
+	return conf->length < size ? "changed while it was read" : NULL;
+}
+
+static const char *
+check_and_read(struct conf *conf, int fd)
+{
+	struct stat status;
+	const char *reason;
+
+	if (fstat(fd, &status) == -1)
+		return strerror(errno);
+	reason = file_mistake(&status);
+	if (reason != NULL)
+		return reason;
+	conf->readable = (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
+	return read_text(conf, fd, (size_t)status.st_size);
+}
+
+/* Also in the folder of another user, which HOME may still name. */
+static bool
+is_absent(const char *path, int error)
+{
+	struct stat status;
+
+	if (error == EACCES)
+		return lstat(path, &status) == -1;
+	return error == ENOENT || error == ENOTDIR;
+}
+
+/* -1 without a reason if there is none. O_NOFOLLOW distinguishes a link to
+ * nothing from no file, at no cost for those who have none. O_NONBLOCK is for
+ * pipes. */
+static int
+open_file(const char *path, bool optional, const char **reason)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
+	bool is_link = fd == -1 && optional && errno == ELOOP;
+
+	if (is_link)
+		fd = open(path, flags);
+	else if (fd == -1 && optional && is_absent(path, errno))
+		return -1;
+	if (fd == -1)
+		*reason = is_link && errno == ENOENT
+			      ? "a link to a file that does not exist"
+			      : strerror(errno);
+	return fd;
+}
+
+void
+conf_begin(struct conf *conf)
+{
+	size_t mark = strlen(BYTE_ORDER_MARK);
+	bool marked = conf->length >= mark &&
+		      memcmp(conf->text, BYTE_ORDER_MARK, mark) == 0;
+
+	conf->rest = marked ? conf->text + mark : conf->text;
+	conf->origin = ORIGIN_GENERAL;
+	conf->place.section_name = "";
+}
+
+const char *
+conf_open(struct conf *conf, const char *path, bool optional)
+{
+	const char *reason = NULL;
+	int fd;
+
+	*conf = (struct conf){.place.file = path};
+	fd = open_file(path, optional, &reason);
+	if (fd == -1)
+		return reason;
+	reason = check_and_read(conf, fd);
+	close(fd);
+	if (reason == NULL)
+		conf_begin(conf);
+	return reason;
+}
+
+void
+conf_close(struct conf *conf)
+{
+	if (conf->text != NULL)
+		explicit_bzero(conf->text, conf->length);
+	free(conf->text);
+	conf->text = NULL;
+}
+
+/* --- items ------------------------------------------------------------ */
+
 static enum conf_item
-fail(struct conf *conf, const char *mistake)
+conf_fail(struct conf *conf, const char *mistake)
 {
 	conf->mistake = mistake;
 	return CONF_MISTAKE;
@@ -63,13 +193,13 @@ text_mistake(const char *text, const char *end)
 static char *
 next_line(struct conf *conf)
 {
-	char *line = conf->rest;
-	char *end = memchr(line, '\n', (size_t)(conf->end - line));
+	char *line = conf->rest, *last = conf->text + conf->length;
+	char *end = memchr(line, '\n', (size_t)(last - line));
 
-	conf->line++;
-	conf->rest = end != NULL ? end + 1 : conf->end;
+	conf->place.line++;
+	conf->rest = end != NULL ? end + 1 : last;
 	if (end == NULL)
-		end = conf->end;
+		end = last;
 	else if (end > line && end[-1] == '\r')
 		end--;
 	*end = '\0';
@@ -79,12 +209,14 @@ next_line(struct conf *conf)
 
 /* After "[profile" or "[lock": a blank and the name. */
 static enum conf_item
-read_name(struct conf *conf, enum conf_section section, char *name)
+read_name(struct conf *conf, enum origin origin, char *name)
 {
-	conf->section = section;
-	conf->section_name = trim(name);
-	return *conf->section_name == '\0' || !is_blank(*name)
-		   ? fail(conf, "a section is [profile NAME] or [lock GLOB]")
+	conf->origin = origin;
+	conf->place.section++;
+	conf->place.section_name = trim(name);
+	return *conf->place.section_name == '\0' || !is_blank(*name)
+		   ? conf_fail(conf,
+			 "a section is [profile NAME] or [lock GLOB]")
 		   : CONF_HEADING;
 }
 
@@ -93,23 +225,23 @@ read_heading(struct conf *conf, char *line)
 {
 	static const struct {
 		const char *word;
-		enum conf_section section;
-	} kinds[] = {{"profile", CONF_PROFILE}, {"lock", CONF_LOCK}};
+		enum origin origin;
+	} kinds[] = {{"profile", ORIGIN_PROFILE}, {"lock", ORIGIN_LOCK}};
 	size_t length;
 
 	cut_comment(line);
 	line = trim(line);
 	length = strlen(line);
 	if (line[length - 1] != ']')
-		return fail(conf, "a section without its ']'");
+		return conf_fail(conf, "a section without its ']'");
 	line[length - 1] = '\0';
 	line = trim(line + 1);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		length = strlen(kinds[i].word);
 		if (strncmp(line, kinds[i].word, length) == 0)
-			return read_name(conf, kinds[i].section, line + length);
+			return read_name(conf, kinds[i].origin, line + length);
 	}
-	return fail(conf, "a section is [profile NAME] or [lock GLOB]");
+	return conf_fail(conf, "a section is [profile NAME] or [lock GLOB]");
 }
 
 /* text begins with a quote. */
@@ -119,13 +251,14 @@ read_quoted(struct conf *conf, char *text)
 	char *end = strchr(text + 1, '"');
 
 	if (end == NULL)
-		return fail(conf, "a quote without its end");
+		return conf_fail(conf, "a quote without its end");
 	*end = '\0';
 	conf->value = text + 1;
 	text = end + 1;
 	cut_comment(text);
-	return *trim(text) == '\0' ? CONF_VALUE
-				   : fail(conf, "text after a quoted value");
+	return *trim(text) == '\0'
+		   ? CONF_VALUE
+		   : conf_fail(conf, "text after a quoted value");
 }
 
 static enum conf_item
@@ -134,11 +267,11 @@ read_value(struct conf *conf, char *line)
 	char *sign = strchr(line, '='), *text;
 
 	if (sign == NULL)
-		return fail(conf, "neither name = value nor a section");
+		return conf_fail(conf, "neither name = value nor a section");
 	*sign = '\0';
 	conf->name = trim(line);
 	if (*conf->name == '\0')
-		return fail(conf, "no name before the '='");
+		return conf_fail(conf, "no name before the '='");
 	text = sign + 1;
 	if (text[strspn(text, " \t")] == '"')
 		return read_quoted(conf, trim(text));
@@ -147,21 +280,10 @@ read_value(struct conf *conf, char *line)
 	return CONF_VALUE;
 }
 
-void
-conf_begin(struct conf *conf, char *text, size_t length)
-{
-	size_t mark = strlen(BYTE_ORDER_MARK);
-
-	*conf = (struct conf){.end = text + length, .section_name = ""};
-	conf->rest = length >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0
-			 ? text + mark
-			 : text;
-}
-
 enum conf_item
 conf_next(struct conf *conf)
 {
-	while (conf->rest < conf->end) {
+	while (conf->rest < conf->text + conf->length) {
 		char *line = next_line(conf);
 
 		if (conf->mistake != NULL)

@@ -1,13 +1,13 @@
-/* The syntax of a configuration file, as in CONFIGURATION FILES of rlockrun(1):
- * one item a line, read one after the other. What names and values mean is for
- * the caller. Pure: nothing is opened or allocated here. */
+/* A configuration file: found, checked and read; then one item a line, one
+ * after the other, in the syntax of CONFIGURATION FILES of rlockrun(1). What
+ * names and values mean is for the caller. */
 #ifndef CONF_H
 #define CONF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* What a line belongs to; a later one has precedence. */
-enum conf_section { CONF_GENERAL, CONF_PROFILE, CONF_LOCK };
+#include "options/settings.h"
 
 enum conf_item {
 	CONF_END,
@@ -17,20 +17,34 @@ enum conf_item {
 };
 
 struct conf {
-	char *rest, *end;
-	int line; /* of the item, from 1 */
-	enum conf_section section;
-	const char *section_name; /* of the profile, or the glob; or empty */
+	char *text; /* NULL if there is no file */
+	size_t length;
+	bool readable; /* by others */
+	char *rest;
+	/* Of the item. The section has the name of the profile, or the glob, or
+	 * an empty one. */
+	enum origin origin;
+	struct place place;
 	const char *name, *value; /* of CONF_VALUE */
 	const char *mistake;	  /* quotes nothing of the text */
 };
 
-/* The text, which is changed, must outlive all items. text[length] can be
- * written. */
-void conf_begin(struct conf *conf, char *text, size_t length);
+/* Reads the file. NULL, or the reason why it cannot be used: it belongs to root
+ * or to the effective user, and nobody else can write to it. If it is optional,
+ * a file that does not exist, or is in a folder that this user may not enter,
+ * is none; but a link to nothing is a mistake. Never blocks on a pipe. The path
+ * must outlive it. It needs conf_close in each case. */
+const char *conf_open(struct conf *conf, const char *path, bool optional);
+
+/* For a text of another source: text and length are set. It is changed, with a
+ * byte behind it. */
+void conf_begin(struct conf *conf);
 
 /* After CONF_MISTAKE only the line is known. */
 enum conf_item conf_next(struct conf *conf);
+
+/* Wipes the text, in which there may be passwords. Items point into it. */
+void conf_close(struct conf *conf);
 
 /* How a value has to be written to be read as it is. */
 enum conf_form {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "options/command_line.h"
-#include "options/configured.h"
+#include "options/conf_files.h"
 #include "options/credentials.h"
 #include "options/environment.h"
 #include "options/opts_check.h"
@@ -44,7 +44,7 @@ int
 opts_parse(struct opts *opts, int argc, char **argv)
 {
 	struct settings settings = {.opts = opts};
-	struct configured configured;
+	struct conf_files files;
 	char **rest;
 
 	*opts = (struct opts){
@@ -59,13 +59,13 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	if (opts->action == OPTS_RUN)
 		log_set_consequence(OPTS_NOT_STARTED);
 	environment_read(&settings);
-	configured_apply(&configured, &settings);
+	conf_files_apply(&files, &settings);
 	environment_read_one(&settings, OPT_REDIS_URL);
 	set_defaults(&settings);
 	if (!settings_are_final(&settings))
 		complete(&settings, rest);
 	credentials_forget(opts);
-	configured_fini(&configured);
+	conf_files_close(&files);
 	if (settings.status != 0)
 		opts_fini(opts);
 	return settings.status;

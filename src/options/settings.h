@@ -43,8 +43,8 @@ struct settings {
 };
 
 /* Sets the option, unless the settings are final or it has been set from a
- * higher origin. A text that is refused is a mistake. What *opts holds may point
- * into the text. */
+ * higher origin. A text that is refused is a mistake. What *opts holds may
+ * point into the text. */
 void settings_set(struct settings *settings, enum option_id id,
     const struct setting *setting);
 

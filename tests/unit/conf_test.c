@@ -12,25 +12,25 @@
 static void
 describe(const char *text, size_t length, char *out, size_t size)
 {
-	static const char *const sections[] = {"", "profile ", "lock "};
 	/* Exactly as large, so that the sanitizer sees each byte beyond. */
 	char *copy = malloc(length + 1);
 	FILE *file = fmemopen(out, size, "w");
 	enum conf_item item;
-	struct conf conf;
+	struct conf conf = {.text = copy, .length = length};
 
 	if (copy == NULL || file == NULL)
 		abort();
 	*out = '\0';
 	memcpy(copy, text, length);
-	conf_begin(&conf, copy, length);
+	conf_begin(&conf);
 	do {
 		item = conf_next(&conf);
 		if (item != CONF_END)
-			fprintf(file, "%d", conf.line);
+			fprintf(file, "%d", conf.place.line);
 		if (item == CONF_HEADING)
-			fprintf(file, ":[%s%s]", sections[conf.section],
-			    conf.section_name);
+			fprintf(file, ":[%s %s]",
+			    conf.origin == ORIGIN_LOCK ? "lock" : "profile",
+			    conf.place.section_name);
 		else if (item == CONF_VALUE)
 			fprintf(file, ":%s=%s|", conf.name, conf.value);
 		else if (item == CONF_MISTAKE)

@@ -1,4 +1,4 @@
-#include "options/configured.h"
+#include "options/conf_files.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "base/escape.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "options/conf.h"
 #include "options/nearest.h"
 
 #define OF_THE_HOST "/etc/rlockrun.conf"
@@ -26,14 +25,12 @@ struct line {
 /* While files are read, one line after the other. */
 struct reading {
 	struct settings *settings;
-	struct line *lines; /* the former ones, in this order */
+	const struct conf *conf; /* at this line */
+	uint32_t locks;		 /* those that its section is for */
+	struct line *lines;	 /* the former ones, in this order */
 	size_t count;
-	enum origin origin;  /* of this section */
-	struct place place;  /* of this line */
-	uint32_t locks;	     /* those that the section is for */
 	const char *profile; /* the wanted one, until it is found, or NULL */
 	const char *near_profile;
-	bool readable; /* others can read this file */
 };
 
 /* --- a section ------------------------------------------------------- */
@@ -68,36 +65,29 @@ is_chosen(struct reading *reading, const char *name)
 }
 
 static void
-begin_section(struct reading *reading, const struct conf *conf)
+begin_section(struct reading *reading)
 {
-	reading->place.section++;
-	reading->place.section_name = conf->section_name;
-	switch (conf->section) {
-	case CONF_GENERAL:
-		reading->origin = ORIGIN_GENERAL;
-		reading->locks = UINT32_MAX;
-		break;
-	case CONF_PROFILE:
-		reading->origin = ORIGIN_PROFILE;
-		reading->locks =
-		    is_chosen(reading, conf->section_name) ? UINT32_MAX : 0;
-		break;
-	case CONF_LOCK:
-		reading->origin = ORIGIN_LOCK;
-		reading->locks = locks_matching(reading, conf->section_name);
-		break;
-	}
+	const char *name = reading->conf->place.section_name;
+
+	if (reading->conf->origin == ORIGIN_LOCK)
+		reading->locks = locks_matching(reading, name);
+	else
+		reading->locks = reading->conf->origin == ORIGIN_GENERAL ||
+					 is_chosen(reading, name)
+				     ? UINT32_MAX
+				     : 0;
 }
 
 /* --- a value --------------------------------------------------------- */
 
 /* Quotes no name that resembles none of ours: it may be a password. */
 static void
-refuse_name(const struct reading *reading, const char *name)
+refuse_name(const struct reading *reading)
 {
+	const char *name = reading->conf->name;
 	const struct opts_row *row = nearest_option(name);
 	struct settings *settings = reading->settings;
-	const struct place *place = &reading->place;
+	const struct place *place = &reading->conf->place;
 
 	if (row == NULL)
 		settings_fail_at(settings, place, "unknown name");
@@ -142,7 +132,7 @@ line_before(const struct reading *reading, enum option_id id)
 	for (size_t i = reading->count; i > 0; i--) {
 		const struct line *line = &reading->lines[i - 1];
 
-		if (line->setting.place.section != reading->place.section)
+		if (line->setting.place.section != reading->conf->place.section)
 			break;
 		if (line->id == id)
 			return line->setting.place.line;
@@ -151,13 +141,13 @@ line_before(const struct reading *reading, enum option_id id)
 }
 
 static void
-check_value(const struct reading *reading, enum option_id id, const char *name,
-    const char *text)
+check_value(const struct reading *reading, enum option_id id)
 {
+	const char *name = reading->conf->name, *text = reading->conf->value;
 	bool secret = false, quoted = strlen(text) <= QUOTED_MAX;
 	const char *reason = settings_try(id, text, &secret);
 	struct settings *settings = reading->settings;
-	const struct place *place = &reading->place;
+	const struct place *place = &reading->conf->place;
 	int before = line_before(reading, id);
 
 	if (secret)
@@ -165,7 +155,7 @@ check_value(const struct reading *reading, enum option_id id, const char *name,
 	if (before > 0)
 		settings_fail_at(settings, place,
 		    "%s is set in line %d already", name, before);
-	else if (secret && reading->readable)
+	else if (secret && reading->conf->readable)
 		settings_fail_at(settings, place,
 		    "%s has a password, and others can read the file "
 		    "(chmod go-r)",
@@ -178,59 +168,55 @@ check_value(const struct reading *reading, enum option_id id, const char *name,
 }
 
 static void
-take_value(struct reading *reading, const struct conf *conf)
+take_value(struct reading *reading)
 {
+	const struct conf *conf = reading->conf;
 	enum option_id id = find_option(conf->name);
 
 	if (id == OPT_COUNT) {
-		refuse_name(reading, conf->name);
+		refuse_name(reading);
 		return;
 	}
-	check_value(reading, id, conf->name, conf->value);
+	check_value(reading, id);
 	reading->lines = mem_realloc(reading->lines,
 	    (reading->count + 1) * sizeof(*reading->lines));
 	reading->lines[reading->count++] = (struct line){.id = id,
 	    .setting = {.text = conf->value,
-		.origin = reading->origin,
-		.place = reading->place},
+		.origin = conf->origin,
+		.place = conf->place},
 	    .locks = reading->locks};
 }
 
 /* --- a file ---------------------------------------------------------- */
 
 static void
-read_lines(struct reading *reading, const struct conf_file *file)
+read_lines(struct reading *reading, struct conf *conf)
 {
-	struct conf conf;
 	enum conf_item item;
 
-	conf_begin(&conf, file->text, file->length);
-	reading->place.file = file->path;
-	reading->readable = file->readable;
-	begin_section(reading, &conf);
+	reading->conf = conf;
+	begin_section(reading);
 	do {
-		item = conf_next(&conf);
-		reading->place.line = conf.line;
+		item = conf_next(conf);
 		if (item == CONF_HEADING)
-			begin_section(reading, &conf);
+			begin_section(reading);
 		else if (item == CONF_VALUE)
-			take_value(reading, &conf);
+			take_value(reading);
 		else if (item == CONF_MISTAKE)
-			settings_fail_at(reading->settings, &reading->place,
-			    "%s", conf.mistake);
+			settings_fail_at(reading->settings, &conf->place, "%s",
+			    conf->mistake);
 	} while (item != CONF_END && reading->settings->status == 0);
 }
 
 static void
-open_file(struct configured *configured, struct settings *settings,
-    const char *path, bool optional)
+open_file(struct conf_files *files, struct settings *settings, const char *path,
+    bool optional)
 {
-	struct conf_file *file = &configured->files[configured->count++];
-	const char *reason = conf_file_read(file, path, optional);
+	struct conf *conf = &files->files[files->count++];
+	const char *reason = conf_open(conf, path, optional);
 
 	if (reason != NULL)
-		settings_fail_at(settings, &(struct place){.file = path}, "%s",
-		    reason);
+		settings_fail_at(settings, &conf->place, "%s", reason);
 }
 
 /* NULL if there is no home. The environment is not that of the user if this is
@@ -251,7 +237,7 @@ find_user_path(void)
 
 /* Those with a higher precedence come later. */
 static void
-open_files(struct configured *configured, struct settings *settings)
+open_files(struct conf_files *files, struct settings *settings)
 {
 	const char *path = settings->opts->config;
 
@@ -262,13 +248,13 @@ open_files(struct configured *configured, struct settings *settings)
 	}
 	if (path != NULL) {
 		if (strcmp(path, "none") != 0)
-			open_file(configured, settings, path, false);
+			open_file(files, settings, path, false);
 		return;
 	}
-	open_file(configured, settings, OF_THE_HOST, true);
-	configured->user_path = find_user_path();
-	if (configured->user_path != NULL)
-		open_file(configured, settings, configured->user_path, true);
+	open_file(files, settings, OF_THE_HOST, true);
+	files->user_path = find_user_path();
+	if (files->user_path != NULL)
+		open_file(files, settings, files->user_path, true);
 }
 
 /* --- all files ------------------------------------------------------- */
@@ -412,17 +398,23 @@ set_values(struct reading *reading, size_t size)
 }
 
 static void
-read_files(const struct configured *configured, struct settings *settings)
+read_files(struct conf_files *files, struct settings *settings)
 {
 	const char *profile = settings->opts->profile;
 	struct reading reading = {.settings = settings,
 	    .profile = profile != NULL && *profile != '\0' ? profile : NULL};
 	size_t size = 0;
+	int section = 0;
 
-	for (size_t i = 0; i < configured->count; i++) {
-		if (configured->files[i].text != NULL)
-			read_lines(&reading, &configured->files[i]);
-		size += configured->files[i].length;
+	for (size_t i = 0; i < files->count; i++) {
+		struct conf *conf = &files->files[i];
+
+		if (conf->text == NULL)
+			continue;
+		conf->place.section = ++section;
+		read_lines(&reading, conf);
+		section = conf->place.section;
+		size += conf->length;
 	}
 	check_profile(&reading);
 	set_values(&reading, size);
@@ -430,24 +422,20 @@ read_files(const struct configured *configured, struct settings *settings)
 }
 
 void
-configured_apply(struct configured *configured, struct settings *settings)
+conf_files_apply(struct conf_files *files, struct settings *settings)
 {
-	bool any = settings->opts->profile != NULL;
-
-	*configured = (struct configured){.count = 0};
+	*files = (struct conf_files){.count = 0};
 	if (settings_are_final(settings))
 		return;
-	open_files(configured, settings);
-	for (size_t i = 0; i < configured->count; i++)
-		any |= configured->files[i].text != NULL;
-	if (any && settings->status == 0)
-		read_files(configured, settings);
+	open_files(files, settings);
+	if (settings->status == 0)
+		read_files(files, settings);
 }
 
 void
-configured_fini(struct configured *configured)
+conf_files_close(struct conf_files *files)
 {
-	for (size_t i = 0; i < configured->count; i++)
-		conf_file_fini(&configured->files[i]);
-	free(configured->user_path);
+	for (size_t i = 0; i < files->count; i++)
+		conf_close(&files->files[i]);
+	free(files->user_path);
 }
