@@ -62,6 +62,17 @@ mem_printf(const char *format, ...)
 }
 
 char *
+mem_append(char *list, char separator, const char *text)
+{
+	char *longer = list == NULL
+			   ? mem_strdup(text)
+			   : mem_printf("%s%c%s", list, separator, text);
+
+	free(list);
+	return longer;
+}
+
+char *
 mem_secret(size_t size)
 {
 	return or_die(secret_alloc(size));

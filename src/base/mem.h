@@ -10,6 +10,10 @@ void *mem_alloc(size_t size); /* zeroed */
 void *mem_realloc(void *memory, size_t size);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
+
+/* Frees list, which may be NULL, and returns it with one more text, after the
+ * separator. */
+char *mem_append(char *list, char separator, const char *text);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* secret_alloc, and a copy of text in such memory. */

@@ -1,7 +1,10 @@
 #include "base/num.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 #define DIGITS "0123456789"
 
@@ -148,4 +151,15 @@ num_duration(const char *text, int64_t *ms)
 	}
 	*ms = sum.ms;
 	return 0;
+}
+
+char *
+num_duration_text(int64_t ms)
+{
+	int unit = ms == 0 ? SECONDS : UNITS - 1;
+
+	while (ms % units[unit].ms != 0)
+		unit--;
+	return mem_printf("%" PRId64 "%s", ms / units[unit].ms,
+	    units[unit].names[0]);
 }

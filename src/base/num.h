@@ -19,4 +19,8 @@ int num_int(const char *text, int64_t min, int64_t max, int64_t *out);
  * 0, or -1 with *ms untouched if the text is no duration. */
 int num_duration(const char *text, int64_t *ms);
 
+/* The inverse, in the largest unit of which it is a whole number: "90s". To be
+ * freed. */
+char *num_duration_text(int64_t ms);
+
 #endif

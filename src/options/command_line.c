@@ -74,21 +74,18 @@ refuse_long(struct settings *settings, const char *word)
 static void
 refuse_option(struct settings *settings, bool unknown, const char *word)
 {
-	char *name;
+	const char *verb = unknown ? "takes no" : "needs an";
 
-	if (optopt == 0) {
+	if (optopt == 0)
 		refuse_long(settings, word);
-		return;
-	}
-	settings->given = optopt;
-	if (unknown && optopt < SETTINGS_LONG_OPTION) {
+	else if (optopt >= SETTINGS_LONG_OPTION)
+		settings_fail(settings, OPT_HELP, "--%s %s argument",
+		    opts_table[id_of(optopt)].longs[0], verb);
+	else if (unknown)
 		settings_fail(settings, OPT_HELP, "unknown option -%c", optopt);
-		return;
-	}
-	name = settings_name(settings, id_of(optopt), ORIGIN_COMMAND_LINE);
-	settings_fail(settings, OPT_HELP, "%s %s argument", name,
-	    unknown ? "takes no" : "needs an");
-	free(name);
+	else
+		settings_fail(settings, OPT_HELP, "-%c %s argument", optopt,
+		    verb);
 }
 
 static void

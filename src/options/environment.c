@@ -23,22 +23,12 @@ value_of(char *entry, const char *name)
 	return *name == '\0' && *entry == '=' ? entry + 1 : NULL;
 }
 
-static char *
-append_label(char *labels, const char *label)
-{
-	char *longer =
-	    mem_printf("%s%s%s", labels, *labels == '\0' ? "" : " ", label);
-
-	free(labels);
-	return longer;
-}
-
 /* Wipes them; what is left to see of them, to be freed. NULL when one is no
  * URL: then nobody knows where in the list there is a password. */
 static char *
 hide_passwords_in_urls(char *list)
 {
-	char *labels = mem_strdup("");
+	char *labels = NULL;
 	struct endpoint endpoint;
 	bool usable = true;
 
@@ -50,7 +40,7 @@ hide_passwords_in_urls(char *list)
 		url[length] = '\0';
 		usable = length == 0 || url_parse(url, &endpoint) == NULL;
 		if (usable && length > 0) {
-			labels = append_label(labels, endpoint.label);
+			labels = mem_append(labels, ' ', endpoint.label);
 			endpoint_fini(&endpoint);
 			url_wipe(url);
 		}
@@ -103,9 +93,9 @@ hide_urls(void)
 		else
 			free(labels);
 	}
-	if (any && shown == NULL)
-		shown = mem_strdup(first);
 	if (any) {
+		if (shown == NULL)
+			shown = mem_strdup(first);
 		unsetenv(name);
 		setenv(name, shown, 1);
 	}

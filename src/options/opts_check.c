@@ -50,21 +50,6 @@ check_key(struct settings *settings, struct opts_key *key)
 			    "the same key is given twice: %s", name);
 }
 
-/* To be freed. */
-static char *
-join_names(const struct opts *opts)
-{
-	char *text = mem_strdup(opts->keys[0].name);
-
-	for (size_t i = 1; i < opts->key_count; i++) {
-		char *longer = mem_printf("%s\n%s", text, opts->keys[i].name);
-
-		free(text);
-		text = longer;
-	}
-	return text;
-}
-
 /* Given without -r. It may hold a password, so messages do not show it. */
 static bool
 is_url(const char *word)
@@ -142,9 +127,10 @@ check_keys(struct settings *settings, char **rest)
 		refuse_without_key(settings, rest);
 		return;
 	}
-	for (size_t i = 0; i < opts->key_count; i++)
+	for (size_t i = 0; i < opts->key_count; i++) {
 		check_key(settings, &opts->keys[i]);
-	opts->names = join_names(opts);
+		opts->names = mem_append(opts->names, '\n', opts->keys[i].name);
+	}
 }
 
 static char **
@@ -335,17 +321,6 @@ check_rest(struct settings *settings, char **rest)
 	}
 }
 
-/* The option as it is called where it was set. */
-static const char *
-name_of(const struct settings *settings, enum option_id id, const char *name)
-{
-	enum origin origin = settings->of[id].origin;
-
-	return origin == ORIGIN_COMMAND_LINE  ? name
-	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
-					      : opts_table[id].longs[0];
-}
-
 /* -n and -w are one setting. */
 static void
 check_wait(struct settings *settings)
@@ -357,8 +332,8 @@ check_wait(struct settings *settings)
 	if (order == 0 && settings->opts->wait_ms > 0)
 		settings_fail(settings, OPT_NONBLOCK,
 		    "%s and %s exclude each other",
-		    name_of(settings, OPT_NONBLOCK, "-n"),
-		    name_of(settings, OPT_WAIT, "-w"));
+		    settings_name(settings, OPT_NONBLOCK, "-n"),
+		    settings_name(settings, OPT_WAIT, "-w"));
 	settings->opts->wait_ms = 0;
 }
 

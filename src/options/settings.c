@@ -193,35 +193,38 @@ set_value(struct settings *settings, const struct opts_row *row,
 
 /* ---------------------------------------------------------------------- */
 
+/* Of a line in a file, or without a place. */
 static void
-fail(struct settings *settings, int status, const char *place, const char *text)
+print_mistake(struct settings *settings, int status, const struct place *place,
+    const char *format, va_list arguments)
 {
 	bool runs = settings->opts->action == OPTS_RUN;
+	const char *hint = status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
+			   : runs		    ? "; " OPTS_NOT_STARTED
+						    : "";
+	char text[1024];
 
 	if (settings->status != 0)
 		return;
 	settings->status = status;
-	log_warnx("%s%s%s", place, text,
-	    status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
-	    : runs		     ? "; " OPTS_NOT_STARTED
-				     : "");
+	vsnprintf(text, sizeof(text), format, arguments);
+	if (place->file == NULL)
+		log_warnx("%s%s", text, hint);
+	else if (place->line == 0)
+		log_warnx("%s: %s%s", place->file, text, hint);
+	else
+		log_warnx("%s:%d: %s%s", place->file, place->line, text, hint);
 }
 
 void
 settings_fail_at(struct settings *settings, const struct place *place,
     const char *format, ...)
 {
-	char *where = place->line > 0
-			  ? mem_printf("%s:%d: ", place->file, place->line)
-			  : mem_printf("%s: ", place->file);
-	char text[1024];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	print_mistake(settings, EXITCODE_CONFIG, place, format, arguments);
 	va_end(arguments);
-	fail(settings, EXITCODE_CONFIG, where, text);
-	free(where);
 }
 
 void
@@ -229,32 +232,26 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
     ...)
 {
 	const struct setting *setting = &settings->of[id];
-	char text[1024];
+	bool usage = (setting->origin == ORIGIN_DEFAULT ||
+			 setting->origin == ORIGIN_COMMAND_LINE) &&
+		     opts_table[id].type != OPTS_FILE;
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	print_mistake(settings, usage ? EXITCODE_USAGE : EXITCODE_CONFIG,
+	    &setting->place, format, arguments);
 	va_end(arguments);
-	if (setting->place.file != NULL)
-		settings_fail_at(settings, &setting->place, "%s", text);
-	else if (setting->origin == ORIGIN_ENVIRONMENT ||
-		 opts_table[id].type == OPTS_FILE)
-		fail(settings, EXITCODE_CONFIG, "", text);
-	else
-		fail(settings, EXITCODE_USAGE, "", text);
 }
 
-char *
+const char *
 settings_name(const struct settings *settings, enum option_id id,
-    enum origin origin)
+    const char *given)
 {
-	if (origin == ORIGIN_ENVIRONMENT)
-		return mem_strdup(opts_table[id].variable);
-	if (origin != ORIGIN_COMMAND_LINE)
-		return mem_strdup(opts_table[id].longs[0]);
-	if (settings->given < SETTINGS_LONG_OPTION)
-		return mem_printf("-%c", settings->given);
-	return mem_printf("--%s", opts_table[id].longs[0]);
+	enum origin origin = settings->of[id].origin;
+
+	return origin == ORIGIN_COMMAND_LINE  ? given
+	       : origin == ORIGIN_ENVIRONMENT ? opts_table[id].variable
+					      : opts_table[id].longs[0];
 }
 
 bool
@@ -296,32 +293,46 @@ settings_compare(const struct settings *settings, enum option_id one,
 				      : a->place.section - b->place.section;
 }
 
-void
-settings_set(struct settings *settings, enum option_id id,
-    const struct setting *setting)
+/* Without text only the name is shown, as it was given. */
+static void
+refuse(struct settings *settings, enum option_id id, const char *text,
+    const char *reason)
 {
 	const struct opts_row *row = &opts_table[id];
-	bool again = row->once && settings_is_given(settings, id);
-	const char *reason, *text = setting->text;
-	char *name;
+	char given[sizeof("--") + sizeof(row->longs[0])];
+	const char *name;
 
-	if (settings_are_final(settings) ||
-	    settings->of[id].origin > setting->origin)
-		return;
-	settings->of[id] = *setting;
-	if (row->secret)
-		settings->of[id].text = NULL;
-	reason = again ? "can be given once" : set_value(settings, row, text);
-	if (row->action != OPTS_RUN)
-		settings->opts->action = row->action;
-	if (reason == NULL)
-		return;
-	name = settings_name(settings, id, setting->origin);
-	if (again)
+	if (settings->given < SETTINGS_LONG_OPTION)
+		snprintf(given, sizeof(given), "-%c", settings->given);
+	else
+		snprintf(given, sizeof(given), "--%s", row->longs[0]);
+	name = settings_name(settings, id, given);
+	if (text == NULL)
 		settings_fail(settings, id, "%s %s", name, reason);
 	else if (row->secret || row->type == OPTS_REFUSED)
 		settings_fail(settings, id, "%s: %s", name, reason);
 	else
 		settings_fail(settings, id, "%s '%s': %s", name, text, reason);
-	free(name);
+}
+
+void
+settings_set(struct settings *settings, enum option_id id,
+    const struct setting *setting)
+{
+	const struct opts_row *row = &opts_table[id];
+	const char *reason;
+
+	if (settings_are_final(settings) ||
+	    settings->of[id].origin > setting->origin)
+		return;
+	if (row->once && settings_is_given(settings, id))
+		refuse(settings, id, NULL, "can be given once");
+	settings->of[id] = *setting;
+	if (row->secret)
+		settings->of[id].text = NULL;
+	reason = set_value(settings, row, setting->text);
+	if (row->action != OPTS_RUN)
+		settings->opts->action = row->action;
+	if (reason != NULL)
+		refuse(settings, id, setting->text, reason);
 }

@@ -1,6 +1,5 @@
 #include "options/show_config.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,38 +7,11 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
 #include "options/conf.h"
 
 enum { COMMENT_COLUMN = 32, C1_LAST = 0x9f };
-
-/* --- values ---------------------------------------------------------- */
-
-static void
-print_servers(FILE *out, const struct opts *opts)
-{
-	for (size_t i = 0; i < opts->server_count; i++)
-		fprintf(out, "%s%s", i > 0 ? " " : "", opts->servers[i].label);
-}
-
-/* In the largest unit of which it is a whole number. */
-static void
-print_duration(FILE *out, int64_t ms)
-{
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000},
-	    {"ms", 1}};
-	size_t unit = 0;
-
-	while (ms % units[unit].ms != 0)
-		unit++;
-	if (ms == 0)
-		fputs("0s", out);
-	else
-		fprintf(out, "%" PRId64 "%s", ms / units[unit].ms,
-		    units[unit].name);
-}
 
 /* --- what is shown --------------------------------------------------- */
 
@@ -99,40 +71,23 @@ is_shown(const struct settings *settings, enum option_id id)
 
 /* --- a line ---------------------------------------------------------- */
 
-static FILE *
-open_text(char **text, size_t *size)
-{
-	FILE *out = open_memstream(text, size);
-
-	if (out == NULL)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-	return out;
-}
-
-static void
-close_text(FILE *out)
-{
-	if (fclose(out) == EOF)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-}
-
 /* To be freed. */
 static char *
 describe_value(const struct settings *settings, enum option_id id)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_text(&text, &size);
+	const struct opts *opts = settings->opts;
+	char *labels = NULL;
 
-	if (id == OPT_REDIS)
-		print_servers(out, settings->opts);
-	else if (settings->of[id].origin == ORIGIN_DEFAULT &&
-		 opts_table[id].type == OPTS_DURATION)
-		print_duration(out, duration_of(settings, id));
-	else
-		fputs(settings->of[id].text, out);
-	close_text(out);
-	return text;
+	if (id == OPT_REDIS) {
+		for (size_t i = 0; i < opts->server_count; i++)
+			labels =
+			    mem_append(labels, ' ', opts->servers[i].label);
+		return labels;
+	}
+	if (settings->of[id].origin == ORIGIN_DEFAULT &&
+	    opts_table[id].type == OPTS_DURATION)
+		return num_duration_text(duration_of(settings, id));
+	return mem_strdup(settings->of[id].text);
 }
 
 /* A terminal obeys control characters, also those of C1. Bytes above them that
@@ -174,14 +129,16 @@ print_value(FILE *out, const char *name, const char *value)
 }
 
 static void
-print_place(FILE *out, const struct place *place, const char *kind)
+print_place(FILE *out, const struct setting *setting)
 {
+	const struct place *place = &setting->place;
 	char *file = escape_text(place->file, ESCAPE_TEXT);
 	char *name = escape_text(place->section_name, ESCAPE_TEXT);
 
 	fprintf(out, "%s:%d", file, place->line);
-	if (kind != NULL)
-		fprintf(out, " [%s %s]", kind, name);
+	if (setting->origin != ORIGIN_GENERAL)
+		fprintf(out, " [%s %s]",
+		    setting->origin == ORIGIN_LOCK ? "lock" : "profile", name);
 	free(file);
 	free(name);
 }
@@ -189,31 +146,18 @@ print_place(FILE *out, const struct place *place, const char *kind)
 static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
-	const struct place *place = &settings->of[id].place;
+	const struct setting *setting = &settings->of[id];
 
-	switch (settings->of[id].origin) {
-	case ORIGIN_DEFAULT:
-		fputs(id == OPT_REDIS && !settings->opts->servers[0].is_default
-			  ? opts_table[OPT_REDIS_URL].variable
-			  : "default",
-		    out);
-		break;
-	case ORIGIN_GENERAL:
-		print_place(out, place, NULL);
-		break;
-	case ORIGIN_PROFILE:
-		print_place(out, place, "profile");
-		break;
-	case ORIGIN_LOCK:
-		print_place(out, place, "lock");
-		break;
-	case ORIGIN_ENVIRONMENT:
-		fputs(opts_table[id].variable, out);
-		break;
-	case ORIGIN_COMMAND_LINE:
+	if (setting->place.file != NULL)
+		print_place(out, setting);
+	else if (setting->origin == ORIGIN_COMMAND_LINE)
 		fputs("command line", out);
-		break;
-	}
+	else if (setting->origin == ORIGIN_ENVIRONMENT)
+		fputs(opts_table[id].variable, out);
+	else if (id == OPT_REDIS && !settings->opts->servers[0].is_default)
+		fputs(opts_table[OPT_REDIS_URL].variable, out);
+	else
+		fputs("default", out);
 }
 
 static void
@@ -236,11 +180,12 @@ show_config(const struct settings *settings)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_text(&text, &size);
+	FILE *out = open_memstream(&text, &size);
 
-	for (enum option_id id = 0; id < OPT_COUNT; id++)
+	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++)
 		if (is_shown(settings, id))
 			print_option(out, settings, id);
-	close_text(out);
+	if (out == NULL || fclose(out) == EOF)
+		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;
 }
