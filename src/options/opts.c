@@ -11,7 +11,7 @@
 #include "options/environment.h"
 #include "options/opts_check.h"
 #include "options/settings.h"
-#include "options/show_config.h"
+#include "options/settings_text.h"
 
 static void
 set_defaults(struct settings *settings)
@@ -33,7 +33,7 @@ complete(struct settings *settings, char **rest)
 
 	opts_check(settings, rest);
 	if (settings->status == 0 && opts->action == OPTS_SHOW_CONFIG)
-		opts->shown = show_config(settings);
+		opts->shown = settings_text(settings);
 	else if (settings->status == 0)
 		credentials_fill(settings);
 	if (settings->status == 0 && opts->verbose)

@@ -13,7 +13,7 @@
 
 enum { ROUNDS = 3000, PIECES_MAX = 5, TEXT_MAX = 256 };
 
-static char path[] = "/tmp/rlockrun-show_config_test.XXXXXX";
+static char path[] = "/tmp/rlockrun-settings_text_test.XXXXXX";
 
 /* The first ones also in a URL, which another one would comment out: then there
  * would be another server. */

@@ -1,4 +1,4 @@
-#include "options/show_config.h"
+#include "options/settings_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,7 +176,7 @@ print_option(FILE *out, const struct settings *settings, enum option_id id)
 }
 
 char *
-show_config(const struct settings *settings)
+settings_text(const struct settings *settings)
 {
 	char *text = NULL;
 	size_t size = 0;
