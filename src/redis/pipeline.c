@@ -59,6 +59,18 @@ put_head(char *end, char type, size_t number)
 	return mempcpy(end, "\r\n", 2);
 }
 
+/* Room for so many bytes at the end, or NULL. */
+static char *
+make_room(struct pipeline *pipeline, size_t size)
+{
+	char *out = secret_grow(pipeline->out, pipeline->out_length + size);
+
+	if (out == NULL)
+		return NULL;
+	pipeline->out = out;
+	return out + pipeline->out_length;
+}
+
 /* Appends a part of an array of bulk strings, as in redis.io's "Redis
  * serialization protocol specification". Formatted in place, as a copy of AUTH
  * would have to be wiped. total: how many words the array has, 0 if it has
@@ -67,15 +79,14 @@ static int
 put_words(struct pipeline *pipeline, int total, const char *const *words,
     int count)
 {
-	size_t size = pipeline->out_length + HEAD_MAX;
-	char *out, *end;
+	size_t size = HEAD_MAX;
+	char *end;
 
 	for (int i = 0; i < count; i++)
 		size += strlen(words[i]) + HEAD_MAX;
-	out = secret_grow(pipeline->out, size);
-	if (out == NULL)
+	end = make_room(pipeline, size);
+	if (end == NULL)
 		return -1;
-	end = out + pipeline->out_length;
 	if (total > 0)
 		end = put_head(end, '*', (size_t)total);
 	for (int i = 0; i < count; i++) {
@@ -84,37 +95,32 @@ put_words(struct pipeline *pipeline, int total, const char *const *words,
 		end = mempcpy(end, words[i], length);
 		end = mempcpy(end, "\r\n", 2);
 	}
-	pipeline->out = out;
-	pipeline->out_length = (size_t)(end - out);
+	pipeline->out_length = (size_t)(end - pipeline->out);
 	return 0;
 }
 
 static int
 put_blanks(struct pipeline *pipeline, size_t length)
 {
-	char *out = secret_grow(pipeline->out,
-	    pipeline->out_length + length + HEAD_MAX);
-	char *end;
+	char *end = make_room(pipeline, length + HEAD_MAX);
 
-	if (out == NULL)
+	if (end == NULL)
 		return -1;
-	end = put_head(out + pipeline->out_length, '$', length);
+	end = put_head(end, '$', length);
 	memset(end, ' ', length);
 	end = mempcpy(end + length, "\r\n", 2);
-	pipeline->out = out;
-	pipeline->out_length = (size_t)(end - out);
+	pipeline->out_length = (size_t)(end - pipeline->out);
 	return 0;
 }
 
 static int
 put_bytes(struct pipeline *pipeline, const char *bytes, size_t length)
 {
-	char *out = secret_grow(pipeline->out, pipeline->out_length + length);
+	char *end = make_room(pipeline, length);
 
-	if (out == NULL)
+	if (end == NULL)
 		return -1;
-	memcpy(out + pipeline->out_length, bytes, length);
-	pipeline->out = out;
+	memcpy(end, bytes, length);
 	pipeline->out_length += length;
 	return 0;
 }

@@ -15,11 +15,11 @@
 
 #include "redis/tls_context.h"
 #include "redis/tls_names.h"
-#include "redis/tls_session.h"
 
 /* A peer that has vanished is noticed even when nothing is sent. */
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };
 enum { USER_TIMEOUT_MS = 20000 };
+enum { DAY_S = 24 * 60 * 60 };
 
 /* A record and its header. */
 #define TLS_CHUNK 16640
@@ -478,14 +478,53 @@ stream_address(const struct stream *stream, char *text, size_t size)
 						text, (socklen_t)size) != NULL;
 }
 
+static void
+note_expiry(const struct library *lib, const X509 *certificate,
+    struct tls_expiry *expiry)
+{
+	int days, seconds;
+
+	expiry->known = certificate != NULL &&
+			lib->ASN1_TIME_diff(&days, &seconds, NULL,
+			    lib->X509_get0_notAfter(certificate)) == 1;
+	if (expiry->known)
+		expiry->in_s = (int64_t)days * DAY_S + seconds;
+}
+
+/* The chain of a client begins with the certificate of the server. A function
+ * for that one alone has one name in OpenSSL 1.1 and another one in 3. */
+static const X509 *
+server_certificate(const struct library *lib, const SSL *ssl)
+{
+	const OPENSSL_STACK *chain =
+	    (const OPENSSL_STACK *)lib->SSL_get_peer_cert_chain(ssl);
+
+	if (chain == NULL || lib->OPENSSL_sk_num(chain) < 1)
+		return NULL;
+	return lib->OPENSSL_sk_value(chain, 0);
+}
+
 bool
 stream_describe_tls(const struct stream *stream, struct tls_session *session)
 {
 	const struct stream_tls *tls = stream->tls;
+	const struct library *lib;
+	const char *cipher;
 
 	if (tls == NULL || !tls->open)
 		return false;
-	tls_session_describe(&tls->context->lib, tls->ssl, session);
+	lib = &tls->context->lib;
+	cipher =
+	    lib->SSL_CIPHER_get_name(lib->SSL_get_current_cipher(tls->ssl));
+	*session = (struct tls_session){.protocol = ""};
+	snprintf(session->protocol, sizeof(session->protocol), "%s",
+	    lib->SSL_get_version(tls->ssl));
+	snprintf(session->cipher, sizeof(session->cipher), "%s",
+	    cipher != NULL ? cipher : "");
+	note_expiry(lib, server_certificate(lib, tls->ssl),
+	    &session->server_expiry);
+	note_expiry(lib, lib->SSL_get_certificate(tls->ssl),
+	    &session->own_expiry);
 	return true;
 }
 

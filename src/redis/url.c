@@ -190,15 +190,13 @@ describe_host(const struct endpoint *endpoint, const char *prefix)
 static char *
 describe_hosts(const struct endpoint *endpoint)
 {
-	char *list = mem_strdup("");
+	char *list = NULL;
 
 	for (size_t i = 0; i < endpoint->host_count; i++) {
 		char *host = describe_host(&endpoint->hosts[i], "");
-		char *longer =
-		    mem_printf("%s%s%s", list, i > 0 ? "," : "", host);
+
+		list = mem_append(list, ',', host);
 		free(host);
-		free(list);
-		list = longer;
 	}
 	return list;
 }
