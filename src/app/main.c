@@ -62,7 +62,7 @@ print_shown(const char *text)
 }
 
 static int
-print(const struct opts *opts)
+print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
 	int rc = action == OPTS_HELP	      ? opts_table_print_help()
@@ -220,7 +220,7 @@ main(int argc, char **argv)
 	case OPTS_VERSION:
 	case OPTS_DUMP:
 	case OPTS_SHOW_CONFIG:
-		result = print(&opts);
+		result = print_text(&opts);
 		break;
 	default:
 		result = act(&opts, &events, tls_context);

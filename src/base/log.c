@@ -35,7 +35,7 @@ static const char *consequence = "";
 
 /* False if it does not fit beside the newline that follows. */
 static bool
-append(struct message *message, const char *text, size_t length)
+append_text(struct message *message, const char *text, size_t length)
 {
 	if (length >= sizeof(message->text) - message->length)
 		return false;
@@ -53,7 +53,7 @@ append_safe(struct message *message, const char *text)
 		char out[ESCAPE_SIZE];
 		size_t length = escape_next(&text, ESCAPE_TEXT, out);
 
-		fits = append(message, out, length);
+		fits = append_text(message, out, length);
 	}
 }
 
@@ -88,8 +88,8 @@ compose(struct message *message, const char *format, va_list arguments)
 	vsnprintf(text, sizeof(text), format, arguments);
 	message->length = 0;
 	if (in_progress || erases_others)
-		append(message, ERASE_LINE, strlen(ERASE_LINE));
-	append(message, LOG_PREFIX, strlen(LOG_PREFIX));
+		append_text(message, ERASE_LINE, strlen(ERASE_LINE));
+	append_text(message, LOG_PREFIX, strlen(LOG_PREFIX));
 	append_safe(message, text);
 }
 
@@ -133,13 +133,13 @@ log_progress(const char *text, size_t columns)
 	bool fits = true;
 
 	in_progress = true;
-	append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
 	while (fits && *text != '\0') {
 		char out[ESCAPE_SIZE];
 		size_t length = escape_next(&text, ESCAPE_TEXT, out);
 		size_t width = escape_width(out, length);
 
-		fits = width <= columns && append(&message, out, length);
+		fits = width <= columns && append_text(&message, out, length);
 		columns -= fits ? width : 0;
 	}
 	send_message(&message);
@@ -153,7 +153,7 @@ log_progress_end(void)
 	if (!in_progress)
 		return;
 	in_progress = false;
-	append(&message, ERASE_LINE, strlen(ERASE_LINE));
+	append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
 	send_message(&message);
 }
 

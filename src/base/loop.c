@@ -113,7 +113,7 @@ nearest_timer(const struct loop *loop)
 }
 
 static int
-arm(struct loop *loop)
+arm_timer(struct loop *loop)
 {
 	const struct loop_timer *nearest = nearest_timer(loop);
 	int64_t at = nearest == NULL ? CLOCK_NEVER : nearest->at;
@@ -126,7 +126,7 @@ arm(struct loop *loop)
 
 /* False without memory for all descriptors at once. */
 static bool
-has_room(struct loop *loop)
+has_poll_room(struct loop *loop)
 {
 	size_t count = 1; /* the timer's */
 	struct pollfd *more;
@@ -186,12 +186,13 @@ idle_in_ms(struct loop *loop)
 /* In parts, each descriptor is still polled in each turn: a lack of memory must
  * neither hide an event nor end the run. */
 static int
-wait_for_events(struct loop *loop)
+poll_events(struct loop *loop)
 {
 	struct loop_fd *next = loop->fds;
 	int timeout_ms = idle_in_ms(loop);
-	int rc = has_room(loop) ? poll_from(loop, &next, loop->room, timeout_ms)
-				: -1;
+	int rc = has_poll_room(loop)
+		     ? poll_from(loop, &next, loop->room, timeout_ms)
+		     : -1;
 
 	if (rc == -1 && errno == ENOMEM) {
 		next = loop->fds;
@@ -263,7 +264,7 @@ loop_turn(struct loop *loop)
 	int64_t now;
 	bool busy;
 
-	if (arm(loop) == -1 || wait_for_events(loop) == -1)
+	if (arm_timer(loop) == -1 || poll_events(loop) == -1)
 		return -1;
 	now = clock_now();
 	loop->late_ms = 0;

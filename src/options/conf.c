@@ -16,7 +16,7 @@ enum { FILE_SIZE_MAX = 1024 * 1024 };
 /* --- the file --------------------------------------------------------- */
 
 static const char *
-file_mistake(const struct stat *status)
+conf_file_mistake(const struct stat *status)
 {
 	if (S_ISDIR(status->st_mode))
 		return "a directory";
@@ -49,14 +49,14 @@ read_text(struct conf *conf, int fd, size_t size)
 }
 
 static const char *
-check_and_read(struct conf *conf, int fd)
+read_conf(struct conf *conf, int fd)
 {
 	struct stat status;
 	const char *reason;
 
 	if (fstat(fd, &status) == -1)
 		return strerror(errno);
-	reason = file_mistake(&status);
+	reason = conf_file_mistake(&status);
 	if (reason != NULL)
 		return reason;
 	conf->readable = (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
@@ -78,7 +78,7 @@ is_absent(const char *path, int error)
  * nothing from no file, at no cost for those who have none. O_NONBLOCK is for
  * pipes. */
 static int
-open_file(const char *path, bool optional, const char **reason)
+open_conf(const char *path, bool optional, const char **reason)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
@@ -114,10 +114,10 @@ conf_open(struct conf *conf, const char *path, bool optional)
 	int fd;
 
 	*conf = (struct conf){.place.file = path};
-	fd = open_file(path, optional, &reason);
+	fd = open_conf(path, optional, &reason);
 	if (fd == -1)
 		return reason;
-	reason = check_and_read(conf, fd);
+	reason = read_conf(conf, fd);
 	close(fd);
 	if (reason == NULL)
 		conf_begin(conf);
@@ -177,7 +177,7 @@ cut_comment(char *line)
 }
 
 static const char *
-text_mistake(const char *text, const char *end)
+line_mistake(const char *text, const char *end)
 {
 	for (; text < end; text++) {
 		if (*text == '\0')
@@ -203,7 +203,7 @@ next_line(struct conf *conf)
 	else if (end > line && end[-1] == '\r')
 		end--;
 	*end = '\0';
-	conf->mistake = text_mistake(line, end);
+	conf->mistake = line_mistake(line, end);
 	return line;
 }
 
@@ -262,7 +262,7 @@ read_quoted(struct conf *conf, char *text)
 }
 
 static enum conf_item
-read_value(struct conf *conf, char *line)
+read_setting(struct conf *conf, char *line)
 {
 	char *sign = strchr(line, '='), *text;
 
@@ -293,7 +293,7 @@ conf_next(struct conf *conf)
 		if (*line == '[')
 			return read_heading(conf, line);
 		if (*line != '\0' && *line != '#')
-			return read_value(conf, line);
+			return read_setting(conf, line);
 	}
 	return CONF_END;
 }
@@ -314,7 +314,7 @@ conf_form_of(const char *value)
 {
 	const char *end = value + strlen(value);
 
-	if (text_mistake(value, end) != NULL)
+	if (line_mistake(value, end) != NULL)
 		return CONF_IMPOSSIBLE;
 	if (!needs_quotes(value, end))
 		return CONF_PLAIN;

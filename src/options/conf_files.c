@@ -106,7 +106,7 @@ refuse_name(const struct reading *reading)
 }
 
 static bool
-has_name(const struct opts_row *row, const char *name)
+is_named(const struct opts_row *row, const char *name)
 {
 	for (size_t i = 0; i < OPTS_LONGS_MAX; i++)
 		if (*name != '\0' && strcmp(row->longs[i], name) == 0)
@@ -120,7 +120,7 @@ find_option(const char *name)
 {
 	enum option_id id = 0;
 
-	while (id < OPT_COUNT && !has_name(&opts_table[id], name))
+	while (id < OPT_COUNT && !is_named(&opts_table[id], name))
 		id++;
 	return id;
 }
@@ -168,7 +168,7 @@ check_value(const struct reading *reading, enum option_id id)
 }
 
 static void
-take_value(struct reading *reading)
+take_line(struct reading *reading)
 {
 	const struct conf *conf = reading->conf;
 	enum option_id id = find_option(conf->name);
@@ -201,7 +201,7 @@ read_lines(struct reading *reading, struct conf *conf)
 		if (item == CONF_HEADING)
 			begin_section(reading);
 		else if (item == CONF_VALUE)
-			take_value(reading);
+			take_line(reading);
 		else if (item == CONF_MISTAKE)
 			settings_fail_at(reading->settings, &conf->place, "%s",
 			    conf->mistake);
@@ -209,7 +209,7 @@ read_lines(struct reading *reading, struct conf *conf)
 }
 
 static void
-open_file(struct conf_files *files, struct settings *settings, const char *path,
+open_one(struct conf_files *files, struct settings *settings, const char *path,
     bool optional)
 {
 	struct conf *conf = &files->files[files->count++];
@@ -248,13 +248,13 @@ open_files(struct conf_files *files, struct settings *settings)
 	}
 	if (path != NULL) {
 		if (strcmp(path, "none") != 0)
-			open_file(files, settings, path, false);
+			open_one(files, settings, path, false);
 		return;
 	}
-	open_file(files, settings, OF_THE_HOST, true);
+	open_one(files, settings, OF_THE_HOST, true);
 	files->user_path = find_user_path();
 	if (files->user_path != NULL)
-		open_file(files, settings, files->user_path, true);
+		open_one(files, settings, files->user_path, true);
 }
 
 /* --- all files ------------------------------------------------------- */

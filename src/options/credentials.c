@@ -16,7 +16,7 @@ forget_password(char **password)
 /* Once for all servers. A password file has precedence over the variable,
  * unless it is named in a configuration file. */
 static void
-read_file(struct settings *settings, struct opts_login *login,
+read_login_file(struct settings *settings, struct opts_login *login,
     enum option_id id)
 {
 	const char *reason;
@@ -62,7 +62,7 @@ fill_server(struct settings *settings, struct endpoint *server)
 		server->user = copy_user(login);
 	if (server->password != NULL)
 		return;
-	read_file(settings, login, OPT_PASSWORD_FILE);
+	read_login_file(settings, login, OPT_PASSWORD_FILE);
 	set_password(server, login);
 }
 
@@ -75,7 +75,7 @@ fill_sentinels(struct settings *settings, const struct endpoint *server)
 
 	if (server->master == NULL)
 		return;
-	read_file(settings, login, OPT_SENTINEL_PASSWORD_FILE);
+	read_login_file(settings, login, OPT_SENTINEL_PASSWORD_FILE);
 	for (size_t i = 0; i < server->host_count; i++) {
 		server->hosts[i].user = copy_user(login);
 		set_password(&server->hosts[i], login);

@@ -137,7 +137,7 @@ static const char set_by_us[][16] = {"KEY", "TOKEN", "FENCE", "TTL_MS", "HELD",
     "HOLDER", "STATUS", "REASON"};
 
 static bool
-is_known(const char *name)
+is_variable(const char *name)
 {
 	for (size_t i = 0; i < sizeof(set_by_us) / sizeof(*set_by_us); i++)
 		if (strcmp(name + strlen(PREFIX), set_by_us[i]) == 0)
@@ -177,7 +177,7 @@ environment_warn_unknown(void)
 		    (*entry)[length] == '\0' || (*entry)[length + 1] == '\0')
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
-		if (!is_known(name))
+		if (!is_variable(name))
 			warn_unknown(name);
 	}
 }

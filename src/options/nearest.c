@@ -65,7 +65,7 @@ find_long(const struct opts_row *row, const char *wanted, int edits)
 
 /* Whether the option has a name like this one, for so many edits. */
 static bool
-has_name(const struct opts_row *row, const char *wanted, int edits)
+has_near_name(const struct opts_row *row, const char *wanted, int edits)
 {
 	if (find_long(row, wanted, edits) != NULL)
 		return true;
@@ -85,7 +85,7 @@ nearest_option(const char *name)
 
 			if (*row->help != '\0' &&
 			    (edits == 0 || *row->variable != '\0') &&
-			    has_name(row, wanted, edits))
+			    has_near_name(row, wanted, edits))
 				return row;
 		}
 	return NULL;

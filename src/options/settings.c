@@ -295,7 +295,7 @@ settings_compare(const struct settings *settings, enum option_id one,
 
 /* Without text only the name is shown, as it was given. */
 static void
-refuse(struct settings *settings, enum option_id id, const char *text,
+refuse_setting(struct settings *settings, enum option_id id, const char *text,
     const char *reason)
 {
 	const struct opts_row *row = &opts_table[id];
@@ -326,7 +326,7 @@ settings_set(struct settings *settings, enum option_id id,
 	    settings->of[id].origin > setting->origin)
 		return;
 	if (row->once && settings_is_given(settings, id))
-		refuse(settings, id, NULL, "can be given once");
+		refuse_setting(settings, id, NULL, "can be given once");
 	settings->of[id] = *setting;
 	if (row->secret)
 		settings->of[id].text = NULL;
@@ -334,5 +334,5 @@ settings_set(struct settings *settings, enum option_id id,
 	if (row->action != OPTS_RUN)
 		settings->opts->action = row->action;
 	if (reason != NULL)
-		refuse(settings, id, setting->text, reason);
+		refuse_setting(settings, id, setting->text, reason);
 }

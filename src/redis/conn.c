@@ -79,7 +79,7 @@ struct conn {
 };
 
 static void on_resolved(void *arg, const struct resolve_answer *answer);
-static void on_socket(void *arg, short revents);
+static void on_conn_socket(void *arg, short revents);
 static void on_timer(void *arg);
 static void try_address(struct conn *conn);
 static void try_next_address(struct conn *conn, const char *why,
@@ -100,7 +100,7 @@ conn_new(struct loop *loop, const struct endpoint *url)
 	    .on_answer = on_resolved,
 	    .arg = conn};
 	conn->stream = (struct stream){.loop = loop,
-	    .fd = {.fd = -1, .on_ready = on_socket, .arg = conn}};
+	    .fd = {.fd = -1, .on_ready = on_conn_socket, .arg = conn}};
 	if (pipeline_init(&conn->pipeline) == -1) {
 		free(conn);
 		return NULL;
@@ -159,7 +159,7 @@ conn_describe_tls(const struct conn *conn, struct tls_session *session)
 /* --- closing ---------------------------------------------------------- */
 
 static void
-close_socket(struct conn *conn)
+close_stream(struct conn *conn)
 {
 	probe_cancel(&conn->dial.probe);
 	stream_close(&conn->stream);
@@ -172,7 +172,7 @@ close_all(struct conn *conn)
 		conn->locator->cancel(conn->locator_arg);
 	if (conn->state == CONN_RESOLVING)
 		resolve_cancel(&conn->dial.resolve);
-	close_socket(conn);
+	close_stream(conn);
 	loop_timer_remove(conn->loop, &conn->timer);
 	value_reader_free(conn->reader);
 	conn->reader = NULL;
@@ -245,7 +245,7 @@ conn_drop(struct conn *conn)
 
 /* The advice may be NULL. */
 static void
-describe_with(struct conn *conn, const char *what, const char *why,
+conn_describe_with(struct conn *conn, const char *what, const char *why,
     const char *advice)
 {
 	if (conn->url->is_default && conn->contact != CONN_HAS_ANSWERED)
@@ -256,30 +256,30 @@ describe_with(struct conn *conn, const char *what, const char *why,
 }
 
 static void
-describe(struct conn *conn, const char *what, const char *why)
+conn_describe(struct conn *conn, const char *what, const char *why)
 {
-	describe_with(conn, what, why, NULL);
+	conn_describe_with(conn, what, why, NULL);
 }
 
 static void
-fail(struct conn *conn, const char *what, const char *why)
+conn_fail(struct conn *conn, const char *what, const char *why)
 {
-	describe(conn, what, why);
+	conn_describe(conn, what, why);
 	conn_drop(conn);
 }
 
 static void
-fail_next_turn(struct conn *conn)
+conn_fail_next_turn(struct conn *conn)
 {
 	conn->state = CONN_FAILED;
 	loop_timer_set(conn->loop, &conn->timer, clock_now());
 }
 
 static void
-fail_soon(struct conn *conn, const char *what, const char *why)
+conn_fail_soon(struct conn *conn, const char *what, const char *why)
 {
-	describe(conn, what, why);
-	fail_next_turn(conn);
+	conn_describe(conn, what, why);
+	conn_fail_next_turn(conn);
 }
 
 /* Never once the server has answered, as the cause may be undone. */
@@ -298,15 +298,15 @@ on_probed(void *arg, bool speaks)
 
 	note_permanence(conn, speaks);
 	if (speaks && conn->to.tls)
-		describe(conn, NO_CONNECTION, "it does not speak TLS");
+		conn_describe(conn, NO_CONNECTION, "it does not speak TLS");
 	else if (speaks)
-		describe(conn, NOT_REDIS, "it speaks TLS");
+		conn_describe(conn, NOT_REDIS, "it speaks TLS");
 	if (speaks || conn->state == CONN_PROBING)
 		conn_drop(conn);
 }
 
 static void
-probe(struct conn *conn)
+start_probe(struct conn *conn)
 {
 	conn->contact = CONN_PROBED;
 	conn->dial.probe_at = CLOCK_NEVER;
@@ -350,10 +350,10 @@ on_connecting_late(struct conn *conn)
 	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
 
 	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
-		describe_with(conn, NO_CONNECTION, why, advice);
+		conn_describe_with(conn, NO_CONNECTION, why, advice);
 		conn_drop(conn);
 	} else if (clock_now() < conn->dial.connect_by) {
-		probe(conn);
+		start_probe(conn);
 		set_timer(conn);
 	} else {
 		try_next_address(conn, why, advice);
@@ -366,12 +366,12 @@ on_timer(void *arg)
 	struct conn *conn = arg;
 
 	if (conn->state == CONN_LOCATING)
-		fail(conn, NOT_FOUND, "no sentinel answers in time");
+		conn_fail(conn, NOT_FOUND, "no sentinel answers in time");
 	else if (conn->state == CONN_RESOLVING)
-		fail(conn, NO_NAME,
+		conn_fail(conn, NO_NAME,
 		    "the name server does not answer (" RESOLVE_CHECK_DNS ")");
 	else if (conn->state == CONN_UP)
-		fail(conn, "no answer from", strerror(ETIMEDOUT));
+		conn_fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
 		on_connecting_late(conn);
 	else
@@ -409,7 +409,7 @@ flush(struct conn *conn)
 	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
 		note_permanence(conn,
 		    stream_is_permanent(&conn->stream, errno));
-		fail_soon(conn, "lost the connection to",
+		conn_fail_soon(conn, "lost the connection to",
 		    stream_error(&conn->stream, errno));
 		return;
 	}
@@ -421,7 +421,7 @@ flush(struct conn *conn)
 /* --- reading ---------------------------------------------------------- */
 
 static void
-take_value(struct conn *conn, struct value *value)
+take_reply(struct conn *conn, struct value *value)
 {
 	const char *error = value_error(value);
 	struct reply reply = begin_reply(conn);
@@ -433,16 +433,17 @@ take_value(struct conn *conn, struct value *value)
 	else if (conn->locator != NULL && reply_is_doubtful(error))
 		conn->stale = true;
 	if (!pipeline_deliver(&conn->pipeline, value, &reply))
-		fail(conn, "unexpected answer from", "not that of our script");
+		conn_fail(conn, "unexpected answer from",
+		    "not that of our script");
 	else if (conn->handshake.misfit != NULL)
-		fail(conn, "cannot use", conn->handshake.misfit);
+		conn_fail(conn, "cannot use", conn->handshake.misfit);
 	else if (conn->state == CONN_UP)
 		flush(conn); /* a script is sent again */
 }
 
 /* The reader may go while a handler runs, when that gives the connection up. */
 static void
-parse(struct conn *conn)
+parse_values(struct conn *conn)
 {
 	while (conn->state == CONN_UP) {
 		struct value *value;
@@ -452,12 +453,13 @@ parse(struct conn *conn)
 		if (parsed == 0)
 			break;
 		if (parsed == -1) {
-			fail(conn, NOT_REDIS, value_reader_error(conn->reader));
+			conn_fail(conn, NOT_REDIS,
+			    value_reader_error(conn->reader));
 		} else if (conn->pipeline.queued > 0) {
-			take_value(conn, value);
+			take_reply(conn, value);
 		} else {
 			value_free(value);
-			fail(conn, NOT_REDIS,
+			conn_fail(conn, NOT_REDIS,
 			    "it sends what was not asked for");
 		}
 	}
@@ -475,11 +477,11 @@ take_bytes(struct conn *conn, const char *in, size_t length)
 	conn->received = true;
 	if (other != NULL) {
 		note_permanence(conn, true);
-		fail(conn, NOT_REDIS, other);
+		conn_fail(conn, NOT_REDIS, other);
 	} else if (value_reader_feed(conn->reader, in, length) == -1) {
-		fail(conn, "cannot read from", strerror(ENOMEM));
+		conn_fail(conn, "cannot read from", strerror(ENOMEM));
 	} else {
-		parse(conn);
+		parse_values(conn);
 	}
 }
 
@@ -502,14 +504,14 @@ on_hang_up(struct conn *conn, int error)
 	if (why == conn->handshake.complaint)
 		advice = reply_advise(why);
 	note_permanence(conn, stream_is_permanent(&conn->stream, error));
-	describe_with(conn, "lost the connection to", why, advice);
+	conn_describe_with(conn, "lost the connection to", why, advice);
 	if (!no_reply || !may_probe(conn)) {
 		conn_drop(conn);
 		return;
 	}
-	close_socket(conn);
+	close_stream(conn);
 	conn->state = CONN_PROBING;
-	probe(conn);
+	start_probe(conn);
 }
 
 /* What TLS has read ahead makes no socket ready. */
@@ -535,7 +537,7 @@ receive(struct conn *conn)
 /* --- connecting ------------------------------------------------------- */
 
 static void
-on_ready(struct conn *conn)
+on_conn_ready(struct conn *conn)
 {
 	probe_cancel(&conn->dial.probe);
 	conn->state = CONN_UP;
@@ -543,7 +545,7 @@ on_ready(struct conn *conn)
 	conn->received = false;
 	conn->reader = value_reader_new();
 	if (conn->reader == NULL)
-		fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
+		conn_fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
 	else
 		flush(conn);
 }
@@ -554,13 +556,14 @@ secure(struct conn *conn)
 	struct stream *stream = &conn->stream;
 
 	if (stream_handshake(stream) == 0) {
-		on_ready(conn);
+		on_conn_ready(conn);
 	} else if (errno == EAGAIN) {
-		describe(conn, NO_CONNECTION, NO_HANDSHAKE);
+		conn_describe(conn, NO_CONNECTION, NO_HANDSHAKE);
 		watch_socket(conn);
 	} else {
 		note_permanence(conn, stream_is_permanent(stream, errno));
-		fail_soon(conn, NO_CONNECTION, stream_error(stream, errno));
+		conn_fail_soon(conn, NO_CONNECTION,
+		    stream_error(stream, errno));
 	}
 }
 
@@ -570,7 +573,7 @@ on_connected(struct conn *conn)
 	const struct endpoint *to = &conn->to;
 
 	if (!to->tls) {
-		on_ready(conn);
+		on_conn_ready(conn);
 		return;
 	}
 	conn->state = CONN_SECURING;
@@ -578,13 +581,13 @@ on_connected(struct conn *conn)
 	conn->dial.probe_at =
 	    may_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
 	if (stream_start_tls(&conn->stream, to->tls_context, to->host) == -1)
-		fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
+		conn_fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
 	else
 		secure(conn);
 }
 
 static void
-on_socket(void *arg, short revents)
+on_conn_socket(void *arg, short revents)
 {
 	struct conn *conn = arg;
 	int error;
@@ -622,7 +625,7 @@ try_address(struct conn *conn)
 		size_t left = dial->addresses.count - dial->address;
 		int opened;
 
-		close_socket(conn);
+		close_stream(conn);
 		dial->connect_by = now + left_ms / (int64_t)left;
 		opened = stream_open(&conn->stream,
 		    &dial->addresses.address[dial->address]);
@@ -632,16 +635,16 @@ try_address(struct conn *conn)
 			set_timer(conn);
 			return;
 		}
-		describe_with(conn, NO_CONNECTION, strerror(errno),
+		conn_describe_with(conn, NO_CONNECTION, strerror(errno),
 		    stream_advice(errno));
 	}
-	fail_next_turn(conn);
+	conn_fail_next_turn(conn);
 }
 
 static void
 try_next_address(struct conn *conn, const char *why, const char *advice)
 {
-	describe_with(conn, NO_CONNECTION, why, advice);
+	conn_describe_with(conn, NO_CONNECTION, why, advice);
 	conn->dial.address++;
 	try_address(conn);
 }
@@ -655,7 +658,8 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 
 	conn->state = CONN_CONNECTING;
 	if (answer->error != 0) {
-		describe_with(conn, NO_NAME, resolve_failure(answer->error),
+		conn_describe_with(conn, NO_NAME,
+		    resolve_failure(answer->error),
 		    resolve_advice(answer->error));
 		note_permanence(conn, resolve_is_permanent(answer->error));
 		conn_drop(conn);
@@ -678,7 +682,7 @@ find_addresses(struct conn *conn)
 	else if (resolved == 0)
 		conn->state = CONN_RESOLVING;
 	else
-		fail_soon(conn, NO_NAME, strerror(errno));
+		conn_fail_soon(conn, NO_NAME, strerror(errno));
 }
 
 void
@@ -709,7 +713,7 @@ conn_not_found(struct conn *conn, const char *why, bool refused, bool permanent)
 	if (refused && (permanent || conn->contact != CONN_HAS_ANSWERED))
 		handshake_refuse(&conn->handshake, why);
 	note_permanence(conn, permanent || refused);
-	fail_soon(conn, NOT_FOUND, why);
+	conn_fail_soon(conn, NOT_FOUND, why);
 }
 
 /* --- sending ---------------------------------------------------------- */

@@ -117,8 +117,8 @@ handshake_hurry(struct pipeline *pipeline, int64_t deadline)
 }
 
 static int
-append(struct handshake *handshake, struct pipeline *pipeline, int64_t deadline,
-    const char **argv, reply_handler *on_reply)
+append_step(struct handshake *handshake, struct pipeline *pipeline,
+    int64_t deadline, const char **argv, reply_handler *on_reply)
 {
 	struct command command = {.argv = argv,
 	    .deadline = deadline,
@@ -140,7 +140,7 @@ current_password(const struct endpoint *to, bool anew)
 
 /* Returns the password, or NULL. */
 static const char *
-begin(struct handshake *handshake, const struct endpoint *to)
+begin_handshake(struct handshake *handshake, const struct endpoint *to)
 {
 	secret_free(handshake->password);
 	handshake->password = current_password(to, handshake->anew);
@@ -162,7 +162,7 @@ handshake_append(struct handshake *handshake, struct pipeline *pipeline,
     const struct endpoint *to, int64_t deadline)
 {
 	const struct greeting *greeting = handshake->greeting;
-	const char *password = begin(handshake, to);
+	const char *password = begin_handshake(handshake, to);
 	char db[16];
 	char name[32];
 	const char *auth_user[] = {"AUTH", to->user, password ? password : "",
@@ -186,7 +186,7 @@ handshake_append(struct handshake *handshake, struct pipeline *pipeline,
 	snprintf(db, sizeof(db), "%d", to->db);
 	snprintf(name, sizeof(name), "rlockrun:%d", (int)getpid());
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-		if (steps[i].due && append(handshake, pipeline, deadline,
+		if (steps[i].due && append_step(handshake, pipeline, deadline,
 					steps[i].argv, steps[i].on_reply) == -1)
 			return -1;
 	return 0;

@@ -15,7 +15,7 @@
 #define PASSWORD_MAX 4096
 
 static const char *
-file_mistake(const struct stat *status)
+password_file_mistake(const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode) && !S_ISFIFO(status->st_mode))
 		return "neither a regular file nor a pipe";
@@ -25,7 +25,7 @@ file_mistake(const struct stat *status)
 }
 
 static const char *
-text_mistake(const char *text, size_t length)
+password_mistake(const char *text, size_t length)
 {
 	if (length == 0)
 		return "empty";
@@ -40,7 +40,7 @@ text_mistake(const char *text, size_t length)
 
 /* As much as there is and fits, or -1. A pipe gives it in parts. */
 static ssize_t
-read_all(int fd, char *text, size_t size)
+read_pipe_or_file(int fd, char *text, size_t size)
 {
 	size_t length = 0;
 	ssize_t part;
@@ -55,7 +55,7 @@ read_all(int fd, char *text, size_t size)
 }
 
 static const char *
-replace(char **password, const char *text, size_t length)
+replace_password(char **password, const char *text, size_t length)
 {
 	char *copy = secret_alloc(length + 1);
 
@@ -71,23 +71,23 @@ static const char *
 read_password(int fd, char **password)
 {
 	char text[PASSWORD_MAX + sizeof("\n")]; /* shows what is too long */
-	ssize_t length = read_all(fd, text, sizeof(text));
+	ssize_t length = read_pipe_or_file(fd, text, sizeof(text));
 	const char *reason;
 
 	if (length < 0)
 		return strerror(errno);
 	if (length > 0 && text[length - 1] == '\n')
 		length--;
-	reason = text_mistake(text, (size_t)length);
+	reason = password_mistake(text, (size_t)length);
 	if (reason == NULL)
-		reason = replace(password, text, (size_t)length);
+		reason = replace_password(password, text, (size_t)length);
 	explicit_bzero(text, sizeof(text));
 	return reason;
 }
 
 /* A pipe that has taken the place of the file would block. */
 static const char *
-check_and_read(struct password_file *file, int fd, bool again)
+read_checked(struct password_file *file, int fd, bool again)
 {
 	struct stat status;
 	const char *reason;
@@ -97,12 +97,12 @@ check_and_read(struct password_file *file, int fd, bool again)
 	if (again && !S_ISREG(status.st_mode))
 		return "not a regular file any more";
 	file->reread.enabled = S_ISREG(status.st_mode);
-	reason = file_mistake(&status);
+	reason = password_file_mistake(&status);
 	return reason != NULL ? reason : read_password(fd, &file->text);
 }
 
 static const char *
-read_file(struct password_file *file, bool again)
+read_password_file(struct password_file *file, bool again)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
 	int fd = open(file->path, again ? flags | O_NONBLOCK : flags);
@@ -110,7 +110,7 @@ read_file(struct password_file *file, bool again)
 
 	if (fd < 0)
 		return strerror(errno);
-	reason = check_and_read(file, fd, again);
+	reason = read_checked(file, fd, again);
 	close(fd);
 	return reason;
 }
@@ -120,13 +120,13 @@ password_file_init(struct password_file *file, const char *path)
 {
 	*file =
 	    (struct password_file){.path = path, .reread.read_at = clock_now()};
-	return read_file(file, false);
+	return read_password_file(file, false);
 }
 
 static void
 refresh(struct password_file *file)
 {
-	const char *reason = read_file(file, true);
+	const char *reason = read_password_file(file, true);
 	char name[PATH_MAX], why[PATH_MAX + 128];
 
 	escape_quote(file->path, name, sizeof(name));

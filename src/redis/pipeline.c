@@ -45,7 +45,7 @@ pipeline_fini(struct pipeline *pipeline)
 /* --- bytes ------------------------------------------------------------ */
 
 static char *
-put_head(char *end, char type, size_t number)
+put_length(char *end, char type, size_t number)
 {
 	char digits[24];
 	size_t count = 0;
@@ -88,10 +88,10 @@ put_words(struct pipeline *pipeline, int total, const char *const *words,
 	if (end == NULL)
 		return -1;
 	if (total > 0)
-		end = put_head(end, '*', (size_t)total);
+		end = put_length(end, '*', (size_t)total);
 	for (int i = 0; i < count; i++) {
 		size_t length = strlen(words[i]);
-		end = put_head(end, '$', length);
+		end = put_length(end, '$', length);
 		end = mempcpy(end, words[i], length);
 		end = mempcpy(end, "\r\n", 2);
 	}
@@ -106,7 +106,7 @@ put_blanks(struct pipeline *pipeline, size_t length)
 
 	if (end == NULL)
 		return -1;
-	end = put_head(end, '$', length);
+	end = put_length(end, '$', length);
 	memset(end, ' ', length);
 	end = mempcpy(end + length, "\r\n", 2);
 	pipeline->out_length = (size_t)(end - pipeline->out);
@@ -202,7 +202,7 @@ put_command(struct pipeline *pipeline, const struct command *command,
 /* --- commands --------------------------------------------------------- */
 
 static bool
-has_room(const struct pipeline *pipeline, bool asking, bool waits)
+pipeline_has_room(const struct pipeline *pipeline, bool asking, bool waits)
 {
 	return pipeline->queued + asking + 1 + waits <= PIPELINE_MAX;
 }
@@ -239,7 +239,7 @@ queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
 }
 
 static void
-take_back(struct pipeline *pipeline, size_t length)
+cut_output(struct pipeline *pipeline, size_t length)
 {
 	explicit_bzero(pipeline->out + length, pipeline->out_length - length);
 	pipeline->out_length = length;
@@ -262,12 +262,13 @@ make_spare(struct pipeline *pipeline, const struct command *command)
 		    .length = length};
 		memcpy(spare->bytes, pipeline->out + begin, length);
 	}
-	take_back(pipeline, begin);
+	cut_output(pipeline, begin);
 	return spare;
 }
 
 static int
-append(struct pipeline *pipeline, const struct command *command, bool by_digest)
+append_as(struct pipeline *pipeline, const struct command *command,
+    bool by_digest)
 {
 	const size_t begin = pipeline->out_length;
 	struct pending pending = {.on_reply = command->on_reply,
@@ -284,7 +285,7 @@ append(struct pipeline *pipeline, const struct command *command, bool by_digest)
 	}
 	if (put_command(pipeline, command, by_digest) == -1) {
 		free(pending.spare);
-		take_back(pipeline, begin);
+		cut_output(pipeline, begin);
 		return -1;
 	}
 	queue_all(pipeline, &pending, command->asking, command->replicas > 0);
@@ -305,11 +306,12 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
 	bool by_digest = is_digest_due(pipeline, command);
 
-	if (!has_room(pipeline, command->asking, command->replicas > 0))
+	if (!pipeline_has_room(pipeline, command->asking,
+		command->replicas > 0))
 		return -1;
-	if (by_digest && append(pipeline, command, true) == 0)
+	if (by_digest && append_as(pipeline, command, true) == 0)
 		return 0;
-	return append(pipeline, command, false);
+	return append_as(pipeline, command, false);
 }
 
 int64_t
@@ -399,7 +401,8 @@ is_too_late(const struct pipeline *pipeline, const struct pending *asked)
 		if (pipeline->queue[i].withdraws)
 			return true;
 	return clock_now() >= asked->deadline ||
-	       !has_room(pipeline, asked->spare->asking, asked->joined);
+	       !pipeline_has_room(pipeline, asked->spare->asking,
+		   asked->joined);
 }
 
 static int
@@ -411,7 +414,7 @@ put_spare(struct pipeline *pipeline, const struct spare *spare)
 	    put_script(pipeline, spare->script, spare->argc, false) == 0 &&
 	    put_bytes(pipeline, spare->bytes, spare->length) == 0)
 		return 0;
-	take_back(pipeline, begin);
+	cut_output(pipeline, begin);
 	return -1;
 }
 
@@ -447,7 +450,7 @@ take_oldest(struct pipeline *pipeline)
 
 /* What was received goes with the reply, that of the command behind WAIT's. */
 static void
-deliver(struct pipeline *pipeline, const struct pending *to,
+deliver_answer(struct pipeline *pipeline, const struct pending *to,
     struct reply_owned received, const struct reply *begun)
 {
 	struct reply_owned first = pipeline->first;
@@ -533,7 +536,7 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
 	else if (oldest.joined)
 		pipeline->first = received;
 	else
-		deliver(pipeline, &oldest, received, begun);
+		deliver_answer(pipeline, &oldest, received, begun);
 	free(oldest.spare);
 	return true;
 }

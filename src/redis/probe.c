@@ -33,7 +33,7 @@ probe_recognize(const char *in, size_t length)
 }
 
 static bool
-is_answer(enum probe_language language, const char *in, size_t length)
+is_probe_answer(enum probe_language language, const char *in, size_t length)
 {
 	if (language == PROBE_TLS)
 		return is_tls(in, length);
@@ -58,13 +58,13 @@ answer(struct probe *probe, bool speaks)
 }
 
 static void
-on_due(void *arg)
+on_probe_due(void *arg)
 {
 	answer(arg, false);
 }
 
 static void
-on_socket(void *arg, short revents)
+on_probe_socket(void *arg, short revents)
 {
 	struct probe *probe = arg;
 	const struct language *language = &languages[probe->language];
@@ -79,7 +79,8 @@ on_socket(void *arg, short revents)
 	got = stream_read(&probe->stream, in, sizeof(in));
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	answer(probe, got > 0 && is_answer(probe->language, in, (size_t)got));
+	answer(probe,
+	    got > 0 && is_probe_answer(probe->language, in, (size_t)got));
 }
 
 void
@@ -88,8 +89,9 @@ probe_start(struct probe *probe, const struct resolve_address *address)
 	int opened;
 
 	probe->stream = (struct stream){.loop = probe->loop,
-	    .fd = {.on_ready = on_socket, .arg = probe}};
-	probe->timer = (struct loop_timer){.on_due = on_due, .arg = probe};
+	    .fd = {.on_ready = on_probe_socket, .arg = probe}};
+	probe->timer =
+	    (struct loop_timer){.on_due = on_probe_due, .arg = probe};
 	opened = stream_open(&probe->stream, address);
 	loop_timer_set(probe->loop, &probe->timer,
 	    opened == -1 ? clock_now() : clock_now() + PROBE_MS);

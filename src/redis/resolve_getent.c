@@ -39,7 +39,8 @@ exec_getent(const char *host, int out, pid_t parent)
 }
 
 static bool
-is_known(const struct resolve_answer *answer, const struct resolve_address *to)
+has_address(const struct resolve_answer *answer,
+    const struct resolve_address *to)
 {
 	for (size_t i = 0; i < answer->count; i++)
 		if (memcmp((const char *)&answer->address[i], (const char *)to,
@@ -76,7 +77,7 @@ add_address(struct resolve_answer *answer, char *text, int port)
 		v6.sin6_scope_id = read_scope(scope);
 		memcpy(&to.addr, &v6, sizeof(v6));
 	}
-	if (!is_known(answer, &to))
+	if (!has_address(answer, &to))
 		answer->address[answer->count++] = to;
 }
 
@@ -96,7 +97,7 @@ read_addresses(struct resolve_answer *answer, int fd, int port)
 }
 
 static int
-explain(int status)
+explain_status(int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_GETENT)
 		return NO_GETENT;
@@ -124,7 +125,7 @@ resolve_look_up(const char *host, int port, struct resolve_answer *answer)
 		return;
 	read_addresses(answer, ends[0], port);
 	if (waitpid(pid, &status, 0) == pid)
-		answer->error = answer->count > 0 ? 0 : explain(status);
+		answer->error = answer->count > 0 ? 0 : explain_status(status);
 }
 
 const char *

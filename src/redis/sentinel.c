@@ -43,12 +43,12 @@ struct sentinel {
 };
 
 static void ask_next(struct sentinel *sentinel);
-static void start(void *arg, int64_t deadline);
-static void cancel(void *arg);
+static void start_asking(void *arg, int64_t deadline);
+static void cancel_asking(void *arg);
 static const char *judge_role(void *arg, const struct value *value);
 
-static const struct conn_locator locator = {.start = start,
-    .cancel = cancel,
+static const struct conn_locator locator = {.start = start_asking,
+    .cancel = cancel_asking,
     .greeting = {.command = "ROLE", .judge = judge_role}};
 
 static int
@@ -148,7 +148,7 @@ all_refused(const struct tally *tally)
 }
 
 static void
-give_up(struct sentinel *sentinel)
+give_up_asking(struct sentinel *sentinel)
 {
 	const struct tally *tally = &sentinel->tally;
 	size_t count = sentinel->url->host_count;
@@ -195,7 +195,7 @@ meaning(const char *error)
 
 /* A server that is not a sentinel does not refuse us. */
 static bool
-is_refusal(const struct reply *reply)
+sentinel_refuses(const struct reply *reply)
 {
 	enum reply_verdict verdict;
 
@@ -212,7 +212,7 @@ static void
 note_failure(struct sentinel *sentinel, const struct reply *reply)
 {
 	const char *error = reply->error;
-	bool refused = is_refusal(reply);
+	bool refused = sentinel_refuses(reply);
 
 	if (reply->value == NULL && !refused)
 		snprintf(sentinel->why, WHY_MAX, "%.500s", reply->failure);
@@ -247,7 +247,7 @@ sentinel_read_address(struct sentinel_address *address,
 }
 
 static void
-on_reply(void *arg, const struct reply *reply)
+on_sentinel_reply(void *arg, const struct reply *reply)
 {
 	struct sentinel *sentinel = arg;
 
@@ -293,7 +293,7 @@ ask_next(struct sentinel *sentinel)
 	    sentinel->url->master};
 	struct command command = {.argc = 3,
 	    .argv = argv,
-	    .on_reply = on_reply,
+	    .on_reply = on_sentinel_reply,
 	    .arg = sentinel};
 
 	for (; sentinel->asked < sentinel->url->host_count; sentinel->asked++) {
@@ -302,11 +302,11 @@ ask_next(struct sentinel *sentinel)
 			return;
 		snprintf(sentinel->why, WHY_MAX, "%s", strerror(ENOMEM));
 	}
-	give_up(sentinel);
+	give_up_asking(sentinel);
 }
 
 static void
-start(void *arg, int64_t deadline)
+start_asking(void *arg, int64_t deadline)
 {
 	struct sentinel *sentinel = arg;
 
@@ -322,7 +322,7 @@ start(void *arg, int64_t deadline)
 }
 
 static void
-cancel(void *arg)
+cancel_asking(void *arg)
 {
 	struct sentinel *sentinel = arg;
 

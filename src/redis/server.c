@@ -16,8 +16,8 @@ struct server {
 };
 
 static int
-set_up(struct server *server, struct loop *loop, const struct endpoint *url,
-    const char *key)
+set_up_server(struct server *server, struct loop *loop,
+    const struct endpoint *url, const char *key)
 {
 	server->conn = conn_new(loop, url);
 	if (server->conn == NULL)
@@ -39,7 +39,7 @@ server_new(struct loop *loop, const struct endpoint *url, const char *key)
 
 	if (server == NULL)
 		return NULL;
-	if (set_up(server, loop, url, key) == -1) {
+	if (set_up_server(server, loop, url, key) == -1) {
 		server_free(server);
 		return NULL;
 	}

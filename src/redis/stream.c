@@ -302,7 +302,7 @@ alert_text(const struct stream_tls *tls, int alert)
 }
 
 static void
-describe(struct stream_tls *tls)
+describe_fault(struct stream_tls *tls)
 {
 	const struct library *lib = &tls->context->lib;
 	unsigned long code = lib->ERR_peek_last_error();
@@ -337,7 +337,7 @@ needs_input(struct stream_tls *tls, int rc)
 
 	if (lib->SSL_get_error(tls->ssl, rc) != SSL_ERROR_WANT_READ) {
 		tls->open = false;
-		describe(tls);
+		describe_fault(tls);
 		push(tls);
 		errno = EPROTO;
 		return -1;

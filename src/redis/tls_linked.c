@@ -84,7 +84,7 @@ is_readable(const char *file)
 }
 
 static const char *
-find(const char *const places[], bool (*is_there)(const char *place))
+find_place(const char *const places[], bool (*is_there)(const char *place))
 {
 	while (*places != NULL && !is_there(*places))
 		places++;
@@ -109,7 +109,7 @@ find_folder(void)
 {
 	const char *folder = secure_getenv("SSL_CERT_DIR");
 
-	return folder != NULL ? folder : find(folders, has_hashes);
+	return folder != NULL ? folder : find_place(folders, has_hashes);
 }
 
 static const char *
@@ -117,7 +117,7 @@ find_file(void)
 {
 	const char *file = secure_getenv("SSL_CERT_FILE");
 
-	return file != NULL ? file : find(bundles, is_readable);
+	return file != NULL ? file : find_place(bundles, is_readable);
 }
 
 int
