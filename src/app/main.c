@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "doctor/doctor.h"
 #include "job/signals.h"
-#include "options/opts.h"
+#include "options/opts_parse.h"
 #include "options/opts_table.h"
 #include "redis/reread.h"
 #include "redis/tls.h"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
@@ -199,14 +200,16 @@ check_kind(struct settings *settings)
 	}
 }
 
-static const char *const action_names[] = {
-    [OPTS_STATUS] = "--status",
-    [OPTS_LIST] = "--list",
-    [OPTS_FORCE_RELEASE] = "--force-release",
-    [OPTS_HOLD] = "--hold",
-    [OPTS_DOCTOR] = "--doctor",
-    [OPTS_SHOW_CONFIG] = "--show-config",
-};
+/* Of the option that asks for the action, which is not a run. */
+static const char *
+action_name(enum opts_action action)
+{
+	const struct opts_row *row = opts_table;
+
+	while (row->action != action)
+		row++;
+	return row->longs[0];
+}
 
 /* Each action but running excludes all others. */
 static void
@@ -221,8 +224,8 @@ check_action(struct settings *settings)
 			continue;
 		if (row->action != OPTS_RUN && row->action != action)
 			settings_fail(settings, id,
-			    "--%s and %s exclude each other", row->longs[0],
-			    action_names[action]);
+			    "--%s and --%s exclude each other", row->longs[0],
+			    action_name(action));
 		else if (row->with != 0 &&
 			 !(row->with & OPTS_ACTION_BIT(action)))
 			settings_fail(settings, id, "--%s needs %s",
@@ -269,13 +272,14 @@ check_list(struct settings *settings, char **rest)
 
 /* What looks at one lock, or acts on it. */
 static void
-check_single(struct settings *settings, const char *name, char **rest)
+check_single(struct settings *settings, char **rest)
 {
 	const struct opts *opts = settings->opts;
 
 	check_keys(settings, rest);
 	if (opts->key_count > 1)
-		settings_fail(settings, OPT_KEY, "%s takes one key", name);
+		settings_fail(settings, OPT_KEY, "--%s takes one key",
+		    action_name(opts->action));
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
 	    !opts->yes && !isatty(STDIN_FILENO))
 		settings_fail(settings, OPT_FORCE_RELEASE,
@@ -283,41 +287,29 @@ check_single(struct settings *settings, const char *name, char **rest)
 		    "ask on a terminal");
 }
 
-/* --show-config shows also what holds for any lock, and --doctor examines what
- * does not depend on one. */
-static void
-check_optional(struct settings *settings, const char *name, char **rest)
-{
-	const struct opts *opts = settings->opts;
-
-	if (*rest != NULL)
-		settings_fail(settings, OPT_COMMAND, "%s takes no command",
-		    name);
-	else if (opts->key_count > 0)
-		check_keys(settings, rest);
-}
-
-/* The arguments that follow the options. */
+/* The arguments that follow the options. --show-config shows also what holds
+ * for any lock, and --doctor examines what does not depend on one. */
 static void
 check_rest(struct settings *settings, char **rest)
 {
-	enum opts_action action = settings->opts->action;
-	const char *name = action_names[action];
+	const struct opts *opts = settings->opts;
+	enum opts_action action = opts->action;
+	bool needs_key = action != OPTS_SHOW_CONFIG && action != OPTS_DOCTOR;
 
 	if (action == OPTS_RUN) {
 		check_keys(settings, rest);
 		check_command(settings, rest);
-	} else if (settings->opts->shell_command != NULL ||
-		   (action != OPTS_LIST && *rest != NULL &&
-		       settings->opts->key_count > 0)) {
-		settings_fail(settings, OPT_COMMAND, "%s takes no command",
-		    name);
+	} else if (opts->shell_command != NULL ||
+		   (*rest != NULL && action != OPTS_LIST &&
+		       (opts->key_count > 0 || !needs_key))) {
+		settings_fail(settings, OPT_COMMAND, "--%s takes no command",
+		    action_name(action));
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
-	} else if (action == OPTS_SHOW_CONFIG || action == OPTS_DOCTOR) {
-		check_optional(settings, name, rest);
-	} else {
-		check_single(settings, name, rest);
+	} else if (needs_key) {
+		check_single(settings, rest);
+	} else if (opts->key_count > 0) {
+		check_keys(settings, rest);
 	}
 }
 
@@ -373,8 +365,7 @@ check_hold(struct settings *settings)
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
-	opts->ttl_ms =
-	    opts->hold_ms < HOLD_TTL_MS ? opts->hold_ms : HOLD_TTL_MS;
+	opts->ttl_ms = clock_min(opts->hold_ms, HOLD_TTL_MS);
 }
 
 /* To be freed. */
@@ -413,7 +404,6 @@ static void
 check_replicas(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
-	int64_t usual = opts->ttl_ms / 8;
 
 	if (opts->replicas_ms > opts->ttl_ms / 4)
 		settings_fail(settings, OPT_WAIT_REPLICAS,
@@ -423,7 +413,7 @@ check_replicas(struct settings *settings)
 		opts->replicas_ms = 0;
 	else if (opts->replicas_ms == 0)
 		opts->replicas_ms =
-		    usual < REPLICAS_MAX_MS ? usual : REPLICAS_MAX_MS;
+		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
 }
 
 /* Defaults that depend on the ttl. */
@@ -433,9 +423,8 @@ fill_defaults(const struct settings *settings)
 	struct opts *opts = settings->opts;
 
 	if (settings->of[OPT_KILL_AFTER].origin == ORIGIN_DEFAULT)
-		opts->kill_after_ms = opts->ttl_ms / 6 < KILL_AFTER_MAX_MS
-					  ? opts->ttl_ms / 6
-					  : KILL_AFTER_MAX_MS;
+		opts->kill_after_ms =
+		    clock_min(opts->ttl_ms / 6, KILL_AFTER_MAX_MS);
 	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT)
 		opts->min_uptime_ms =
 		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;

@@ -194,7 +194,7 @@ set_value(struct settings *settings, const struct opts_row *row,
 /* ---------------------------------------------------------------------- */
 
 /* Of a line in a file, or without a place. */
-static void
+__attribute__((format(printf, 4, 0))) static void
 print_mistake(struct settings *settings, int status, const struct place *place,
     const char *format, va_list arguments)
 {

@@ -1,12 +1,10 @@
 /* Small objects are cut from large chunks. Their sizes are powers of two, and
- * one that is freed is kept for the next of its size. Others come from malloc.
- */
+ * one that is freed is kept for the next of its size. Others are mapped. */
 #include "redis/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -28,7 +26,7 @@ struct memory {
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables): of this process */
 static struct memory memory;
 
-/* Above LARGEST: of malloc. */
+/* Above LARGEST: mapped by itself. */
 static size_t
 power_of(size_t room)
 {
@@ -46,17 +44,25 @@ object_of(void *bytes)
 	return (struct object *)((char *)bytes - sizeof(struct object));
 }
 
-/* One call instead of a page fault for each page: nearly all are used. The rest
- * of the former chunk stays unused. */
+/* One call instead of a page fault for each page: nearly all are used. */
+static void *
+map(size_t size)
+{
+	void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* The rest of the former chunk stays unused. */
 static struct object *
 cut_object(size_t size)
 {
 	char *object;
 
 	if ((size_t)(memory.end - memory.chunk) < size) {
-		char *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-		if (chunk == MAP_FAILED)
+		char *chunk = map(CHUNK_SIZE);
+		if (chunk == NULL)
 			return NULL;
 		memory.chunk = chunk;
 		memory.end = chunk + CHUNK_SIZE;
@@ -76,7 +82,7 @@ allocate(size_t size, const char *file, int line)
 	(void)line;
 	if (power > LARGEST) {
 		object =
-		    size > PTRDIFF_MAX ? NULL : malloc(sizeof(*object) + size);
+		    size > PTRDIFF_MAX ? NULL : map(sizeof(*object) + size);
 	} else {
 		size = ((size_t)1 << power) - sizeof(*object);
 		object = memory.unused[power];
@@ -104,7 +110,7 @@ release_object(void *bytes, const char *file, int line)
 	object = object_of(bytes);
 	power = power_of(object->room);
 	if (power > LARGEST) {
-		free(object);
+		munmap(object, sizeof(*object) + object->room);
 		return;
 	}
 	object->next = memory.unused[power];

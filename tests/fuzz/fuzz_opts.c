@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/exitcode.h"
-#include "options/opts.h"
+#include "options/opts_parse.h"
 
 #define LINES_MAX 64
 

@@ -1,4 +1,4 @@
-#include "options/opts.h"
+#include "options/opts_parse.h"
 #include "options/opts_table.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "options/opts.h"
+#include "options/opts_parse.h"
 #include "options/opts_table.h"
 #include "tap.h"
 

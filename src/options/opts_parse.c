@@ -1,4 +1,4 @@
-#include "options/opts.h"
+#include "options/opts_parse.h"
 
 #include <stdlib.h>
 #include <string.h>
