@@ -351,24 +351,15 @@ is_above_files(const struct settings *settings, enum option_id id)
 	return settings->of[id].origin >= ORIGIN_ENVIRONMENT;
 }
 
-/* By the command line or the environment. -x, -s and -p are one setting, and so
- * are -n and -w. */
+/* By the command line or the environment. */
 static bool
 is_decided(const struct settings *settings, enum option_id id)
 {
-	const struct opts *opts = settings->opts;
+	enum option_id winner = settings_winner(settings, id);
 
-	if (is_above_files(settings, id))
-		return true;
-	if (id == OPT_EXCLUSIVE || id == OPT_SHARED || id == OPT_PERMITS)
-		return is_above_files(settings, OPT_PERMITS) ||
-		       (opts->exclusive &&
-			   is_above_files(settings, OPT_EXCLUSIVE)) ||
-		       (opts->shared && is_above_files(settings, OPT_SHARED));
-	if (id == OPT_NONBLOCK)
-		return is_above_files(settings, OPT_WAIT);
-	return id == OPT_WAIT && opts->nonblock &&
-	       is_above_files(settings, OPT_NONBLOCK);
+	return is_above_files(settings, id) ||
+	       (settings_counts(settings, winner) &&
+		   is_above_files(settings, winner));
 }
 
 /* Texts outlive the files that they were read from, except for URLs: these

@@ -169,35 +169,20 @@ check_command(struct settings *settings, char **rest)
 		opts->command = shell_command(shell);
 }
 
-/* They are one setting: the source with the higher precedence wins; two of
- * equal precedence conflict. */
 static void
 check_kind(struct settings *settings)
 {
-	const struct {
-		enum option_id id;
-		bool given;
-		char letter;
-	} kinds[] = {{OPT_EXCLUSIVE, settings->opts->exclusive, 'x'},
-	    {OPT_SHARED, settings->opts->shared, 's'},
-	    {OPT_PERMITS, settings->opts->permits > 0, 'p'}};
-	enum option_id best = OPT_KEY; /* none */
+	enum option_id winner = settings_winner(settings, OPT_EXCLUSIVE);
 
-	settings->opts->kind = 'x';
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		enum option_id id = kinds[i].id;
-		int order =
-		    best == OPT_KEY ? 1 : settings_compare(settings, id, best);
-
-		if (!kinds[i].given || order < 0)
-			continue;
-		if (order == 0)
+	for (enum option_id id = OPT_EXCLUSIVE; id <= OPT_PERMITS; id++)
+		if (id != winner && settings_counts(settings, id) &&
+		    settings_compare(settings, id, winner) == 0)
 			settings_fail(settings, id,
 			    "only one of --exclusive, --shared and --permits "
 			    "can be given");
-		best = id;
-		settings->opts->kind = kinds[i].letter;
-	}
+	settings->opts->kind = winner == OPT_SHARED    ? 's'
+			       : winner == OPT_PERMITS ? 'p'
+						       : 'x';
 }
 
 /* Of the option that asks for the action, which is not a run. */
@@ -313,20 +298,20 @@ check_rest(struct settings *settings, char **rest)
 	}
 }
 
-/* -n and -w are one setting. */
 static void
 check_wait(struct settings *settings)
 {
-	int order = settings_compare(settings, OPT_NONBLOCK, OPT_WAIT);
+	struct opts *opts = settings->opts;
 
-	if (!settings->opts->nonblock || order < 0)
+	if (!opts->nonblock || settings_winner(settings, OPT_WAIT) == OPT_WAIT)
 		return;
-	if (order == 0 && settings->opts->wait_ms > 0)
+	if (settings_compare(settings, OPT_NONBLOCK, OPT_WAIT) == 0 &&
+	    opts->wait_ms > 0)
 		settings_fail(settings, OPT_NONBLOCK,
 		    "%s and %s exclude each other",
 		    settings_name(settings, OPT_NONBLOCK, "-n"),
 		    settings_name(settings, OPT_WAIT, "-w"));
-	settings->opts->wait_ms = 0;
+	opts->wait_ms = 0;
 }
 
 /* With -q, --status and --list answer by their exit status alone. Variables are

@@ -97,6 +97,9 @@ enum opts_type {
 	OPTS_ACTION,
 };
 
+/* Options that are one setting: only one of them counts. */
+enum opts_group { OPTS_ALONE, OPTS_KINDS, OPTS_WAITS };
+
 /* A setting. A text that is empty does not exist: without longs, environment
  * only; without variable, command line only; without help, hidden. Texts are
  * part of the row, so that no pointer to them has to be relocated. */
@@ -113,6 +116,7 @@ struct opts_row {
 	char variable[32];
 	char help[56];
 	enum opts_type type;
+	enum opts_group group;
 	size_t field;	  /* offset in struct opts */
 	int64_t min, max; /* of a text: bytes */
 	char mistake[80]; /* the reason, for what is not in that range */

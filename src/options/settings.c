@@ -293,6 +293,35 @@ settings_compare(const struct settings *settings, enum option_id one,
 				      : a->place.section - b->place.section;
 }
 
+bool
+settings_counts(const struct settings *settings, enum option_id id)
+{
+	const struct opts_row *row = &opts_table[id];
+	const char *opts = (const char *)settings->opts;
+
+	return row->type == OPTS_SWITCH
+		   ? *(const bool *)(opts + row->field)
+		   : settings->of[id].origin != ORIGIN_DEFAULT;
+}
+
+enum option_id
+settings_winner(const struct settings *settings, enum option_id id)
+{
+	enum opts_group group = opts_table[id].group;
+	enum option_id winner = id, other;
+
+	if (group == OPTS_ALONE)
+		return id;
+	while (winner > 0 && opts_table[winner - 1].group == group)
+		winner--;
+	for (other = winner; opts_table[other].group == group; other++)
+		if (settings_counts(settings, other) &&
+		    (!settings_counts(settings, winner) ||
+			settings_compare(settings, other, winner) > 0))
+			winner = other;
+	return winner;
+}
+
 /* Without text only the name is shown, as it was given. */
 static void
 refuse_setting(struct settings *settings, enum option_id id, const char *text,

@@ -60,6 +60,14 @@ bool settings_is_given(const struct settings *settings, enum option_id id);
 int settings_compare(const struct settings *settings, enum option_id one,
     enum option_id other);
 
+/* Whether the option is set, and not to no. */
+bool settings_counts(const struct settings *settings, enum option_id id);
+
+/* Of the options that are one setting with this one, that which counts by the
+ * highest precedence; the first of them if none counts. */
+enum option_id settings_winner(const struct settings *settings,
+    enum option_id id);
+
 /* Prints the first mistake, and sets its status: EXITCODE_CONFIG if the option
  * is set by a file, by the environment or names a file, otherwise
  * EXITCODE_USAGE. A message about an option of a file begins with its place. */

@@ -34,32 +34,16 @@ has_value(const struct settings *settings, enum option_id id)
 		   : settings->of[id].text != NULL || row->type == OPTS_SERVER;
 }
 
-/* Options that are one setting: of these, only the one that counts. */
 static bool
 is_overruled(const struct settings *settings, enum option_id id)
 {
-	const struct opts *opts = settings->opts;
+	enum option_id password = id == OPT_PASSWORD_FILE ? OPT_PASSWORD
+				  : id == OPT_SENTINEL_PASSWORD_FILE
+				      ? OPT_SENTINEL_PASSWORD
+				      : id;
 
-	switch (id) {
-	case OPT_EXCLUSIVE:
-		return opts->kind != 'x';
-	case OPT_SHARED:
-		return opts->kind != 's';
-	case OPT_PERMITS:
-		return opts->kind != 'p';
-	case OPT_WAIT:
-		return opts->nonblock &&
-		       settings_compare(settings, OPT_NONBLOCK, id) >= 0;
-	case OPT_NONBLOCK:
-		return settings_compare(settings, OPT_WAIT, id) > 0;
-	case OPT_PASSWORD_FILE:
-		return settings_compare(settings, OPT_PASSWORD, id) > 0;
-	case OPT_SENTINEL_PASSWORD_FILE:
-		return settings_compare(settings, OPT_SENTINEL_PASSWORD, id) >
-		       0;
-	default:
-		return false;
-	}
+	return settings_winner(settings, id) != id ||
+	       settings_compare(settings, password, id) > 0;
 }
 
 static bool
