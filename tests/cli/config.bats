@@ -174,6 +174,9 @@ wrong() {
 	shows exclusive yes 'command line' -k p -x
 	conf 'shared = yes' 'permits = 3'
 	wrong ':2: only one of --exclusive, --shared and --permits can be given'
+	conf 'exclusive = yes' 'shared = yes' '[lock p]' 'permits = 3'
+	wrong ':2: only one of --exclusive, --shared and --permits can be given'
+	shows permits 3 "$PWD/conf:4 [lock p]" -k p
 	conf 'wait = 3' 'nonblock = yes'
 	wrong ':2: nonblock and wait exclude each other'
 }
