@@ -16,40 +16,41 @@
 
 /* --- text to value: NULL, or the reason why not ----------------------- */
 
+/* Of a word in "THIS|THAT|...", or -1. */
+static int
+find_word(const char *words, const char *text)
+{
+	for (int place = 0;; place++) {
+		size_t length = strcspn(words, "|");
+
+		if (strlen(text) == length && strncmp(text, words, length) == 0)
+			return place;
+		if (words[length] == '\0')
+			return -1;
+		words += length + 1;
+	}
+}
+
 static const char *
 set_switch(bool *field, const char *text)
 {
-	static const char *const words[][2] = {{"0", "1"}, {"no", "yes"},
-	    {"false", "true"}, {"off", "on"}};
+	int place = find_word("no|yes|0|1|false|true|off|on", text);
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		for (int value = 0; value < 2; value++) {
-			if (strcmp(text, words[i][value]) == 0) {
-				*field = value;
-				return NULL;
-			}
-		}
-	}
-	return "neither yes nor no";
+	if (place == -1)
+		return "neither yes nor no";
+	*field = place % 2;
+	return NULL;
 }
 
-/* The argument is "THIS|THAT|...". The field becomes the index of the word. */
 static const char *
 set_choice(int *field, const struct opts_row *row, const char *text)
 {
-	const char *word = row->argument;
+	int place = find_word(row->argument, text);
 
-	for (int place = 0;; place++) {
-		size_t length = strcspn(word, "|");
-		if (strlen(text) == length &&
-		    strncmp(text, word, length) == 0) {
-			*field = place;
-			return NULL;
-		}
-		if (word[length] == '\0')
-			return row->mistake;
-		word += length + 1;
-	}
+	if (place == -1)
+		return row->mistake;
+	*field = place;
+	return NULL;
 }
 
 static const char *

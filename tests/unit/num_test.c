@@ -1,5 +1,7 @@
 #include "base/num.h"
 
+#include <stdlib.h>
+
 #include "tap.h"
 
 #define UNTOUCHED (-77)
@@ -190,6 +192,17 @@ test_duration(const struct duration_case *test)
 		printf("# got %d, %" PRId64 "\n", got, value);
 }
 
+static void
+test_text(int64_t ms, const char *want)
+{
+	char *text = num_duration_text(ms);
+	int64_t again = UNTOUCHED;
+
+	is_text(text, want, "a duration as text");
+	ok(num_duration(text, &again) == 0 && again == ms, "  and back");
+	free(text);
+}
+
 int
 main(void)
 {
@@ -198,5 +211,11 @@ main(void)
 	for (size_t i = 0; i < LENGTH(durations); i++)
 		test_duration(&durations[i]);
 	test_units();
+	test_text(0, "0s");
+	test_text(1, "1ms");
+	test_text(90000, "90s");
+	test_text(5400000, "90m");
+	test_text(86400000, "1d");
+	test_text(86400001, "86400001ms");
 	return tap_done();
 }
