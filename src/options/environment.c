@@ -16,11 +16,11 @@
 static char *
 value_of(char *entry, const char *name)
 {
-	while (*name != '\0' && *entry == *name) {
-		entry++;
-		name++;
-	}
-	return *name == '\0' && *entry == '=' ? entry + 1 : NULL;
+	size_t length = strlen(name);
+
+	return strncmp(entry, name, length) == 0 && entry[length] == '='
+		   ? entry + length + 1
+		   : NULL;
 }
 
 /* Wipes them; what is left to see of them, to be freed. NULL when one is no
