@@ -245,7 +245,7 @@ conn_drop(struct conn *conn)
 
 /* The advice may be NULL. */
 static void
-conn_describe_with(struct conn *conn, const char *what, const char *why,
+conn_describe(struct conn *conn, const char *what, const char *why,
     const char *advice)
 {
 	if (conn->url->is_default && conn->contact != CONN_HAS_ANSWERED)
@@ -256,15 +256,9 @@ conn_describe_with(struct conn *conn, const char *what, const char *why,
 }
 
 static void
-conn_describe(struct conn *conn, const char *what, const char *why)
-{
-	conn_describe_with(conn, what, why, NULL);
-}
-
-static void
 conn_fail(struct conn *conn, const char *what, const char *why)
 {
-	conn_describe(conn, what, why);
+	conn_describe(conn, what, why, NULL);
 	conn_drop(conn);
 }
 
@@ -278,7 +272,7 @@ conn_fail_next_turn(struct conn *conn)
 static void
 conn_fail_soon(struct conn *conn, const char *what, const char *why)
 {
-	conn_describe(conn, what, why);
+	conn_describe(conn, what, why, NULL);
 	conn_fail_next_turn(conn);
 }
 
@@ -298,9 +292,10 @@ on_probed(void *arg, bool speaks)
 
 	note_permanence(conn, speaks);
 	if (speaks && conn->to.tls)
-		conn_describe(conn, NO_CONNECTION, "it does not speak TLS");
+		conn_describe(conn, NO_CONNECTION, "it does not speak TLS",
+		    NULL);
 	else if (speaks)
-		conn_describe(conn, NOT_REDIS, "it speaks TLS");
+		conn_describe(conn, NOT_REDIS, "it speaks TLS", NULL);
 	if (speaks || conn->state == CONN_PROBING)
 		conn_drop(conn);
 }
@@ -350,7 +345,7 @@ on_connecting_late(struct conn *conn)
 	const char *advice = is_securing ? NULL : stream_advice(ETIMEDOUT);
 
 	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
-		conn_describe_with(conn, NO_CONNECTION, why, advice);
+		conn_describe(conn, NO_CONNECTION, why, advice);
 		conn_drop(conn);
 	} else if (clock_now() < conn->dial.connect_by) {
 		start_probe(conn);
@@ -504,7 +499,7 @@ on_hang_up(struct conn *conn, int error)
 	if (why == conn->handshake.complaint)
 		advice = reply_advise(why);
 	note_permanence(conn, stream_is_permanent(&conn->stream, error));
-	conn_describe_with(conn, "lost the connection to", why, advice);
+	conn_describe(conn, "lost the connection to", why, advice);
 	if (!no_reply || !may_probe(conn)) {
 		conn_drop(conn);
 		return;
@@ -558,7 +553,7 @@ secure(struct conn *conn)
 	if (stream_handshake(stream) == 0) {
 		on_conn_ready(conn);
 	} else if (errno == EAGAIN) {
-		conn_describe(conn, NO_CONNECTION, NO_HANDSHAKE);
+		conn_describe(conn, NO_CONNECTION, NO_HANDSHAKE, NULL);
 		watch_socket(conn);
 	} else {
 		note_permanence(conn, stream_is_permanent(stream, errno));
@@ -635,7 +630,7 @@ try_address(struct conn *conn)
 			set_timer(conn);
 			return;
 		}
-		conn_describe_with(conn, NO_CONNECTION, strerror(errno),
+		conn_describe(conn, NO_CONNECTION, strerror(errno),
 		    stream_advice(errno));
 	}
 	conn_fail_next_turn(conn);
@@ -644,7 +639,7 @@ try_address(struct conn *conn)
 static void
 try_next_address(struct conn *conn, const char *why, const char *advice)
 {
-	conn_describe_with(conn, NO_CONNECTION, why, advice);
+	conn_describe(conn, NO_CONNECTION, why, advice);
 	conn->dial.address++;
 	try_address(conn);
 }
@@ -658,8 +653,7 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 
 	conn->state = CONN_CONNECTING;
 	if (answer->error != 0) {
-		conn_describe_with(conn, NO_NAME,
-		    resolve_failure(answer->error),
+		conn_describe(conn, NO_NAME, resolve_failure(answer->error),
 		    resolve_advice(answer->error));
 		note_permanence(conn, resolve_is_permanent(answer->error));
 		conn_drop(conn);
