@@ -180,9 +180,11 @@ check_kind(struct settings *settings)
 			settings_fail(settings, id,
 			    "only one of --exclusive, --shared and --permits "
 			    "can be given");
-	settings->opts->kind = winner == OPT_SHARED    ? 's'
-			       : winner == OPT_PERMITS ? 'p'
-						       : 'x';
+	settings->opts->kind = 'x';
+	if (winner == OPT_SHARED)
+		settings->opts->kind = 's';
+	if (winner == OPT_PERMITS)
+		settings->opts->kind = 'p';
 }
 
 /* Of the option that asks for the action, which is not a run. */
