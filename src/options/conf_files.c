@@ -105,24 +105,19 @@ refuse_name(const struct reading *reading)
 		    row->longs[0]);
 }
 
-static bool
-is_named(const struct opts_row *row, const char *name)
-{
-	for (size_t i = 0; i < OPTS_LONGS_MAX; i++)
-		if (*name != '\0' && strcmp(row->longs[i], name) == 0)
-			return opts_row_is_in_files(row);
-	return false;
-}
-
 /* OPT_COUNT if there is none. */
 static enum option_id
 find_option(const char *name)
 {
-	enum option_id id = 0;
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
 
-	while (id < OPT_COUNT && !is_named(&opts_table[id], name))
-		id++;
-	return id;
+		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
+			if (strcmp(row->longs[i], name) == 0 &&
+			    opts_row_is_in_files(row))
+				return id;
+	}
+	return OPT_COUNT;
 }
 
 /* Where this section has set the option, or 0. */
