@@ -232,7 +232,7 @@ BIG=9223372036854775807
 		"$(reply 1)" "$(reply 1 5 =)" "$(reply 1 =x =)" "$(reply 1 =5 = 0 0)"; do
 		through "answer:EVAL/7:1:$answer" "answer:EVAL/7:2:$answer" \
 			"answer:EVAL/7:3:$answer" "answer:EVAL/7:4:$answer"
-		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 0.5 touch ran
+		run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 1 touch ran
 			[ $? = 69 ] && exit 5'
 		echo "$answer: $output"
 		[[ $output == *"unexpected answer from "* && ! -e ran ]]
@@ -259,7 +259,7 @@ BIG=9223372036854775807
 # of a job, is told by WORDS; when it is Redis again nothing is lost.
 foreign_server() {
 	through "answer:CLIENT::$2" answer:EVAL::+OK
-	run -69 rl -n --server-timeout 0.5 touch ran
+	run -69 rl -n --server-timeout 1 touch ran
 	[[ ${#lines[@]} == 1 && ! -e ran ]]
 	[[ $output == "rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: $1; command not started" ]]
 	rules hangup:EVAL/8:1 "answer:CLIENT:2:$2" answer:EVAL/1:1:+OK
