@@ -49,16 +49,25 @@ mem_strndup(const char *text, size_t length)
 }
 
 char *
+mem_vprintf(const char *format, va_list arguments)
+{
+	char *text;
+
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	return or_die(text);
+}
+
+char *
 mem_printf(const char *format, ...)
 {
 	va_list arguments;
 	char *text;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
+	text = mem_vprintf(format, arguments);
 	va_end(arguments);
-	return or_die(text);
+	return text;
 }
 
 char *

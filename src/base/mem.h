@@ -4,6 +4,7 @@
 #ifndef MEM_H
 #define MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t size); /* zeroed */
@@ -15,6 +16,8 @@ char *mem_strndup(const char *text, size_t length);
  * separator. */
 char *mem_append(char *list, char separator, const char *text);
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *mem_vprintf(const char *format, va_list arguments)
+    __attribute__((format(printf, 1, 0)));
 
 /* secret_alloc, and a copy of text in such memory. */
 char *mem_secret(size_t size);

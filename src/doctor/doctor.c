@@ -2,22 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/exitcode.h"
 #include "base/log.h"
-#include "doctor/doctor_access.h"
-#include "doctor/doctor_advice.h"
-#include "doctor/doctor_clock.h"
-#include "doctor/doctor_cluster.h"
-#include "doctor/doctor_report.h"
-#include "doctor/doctor_sentinels.h"
-#include "doctor/doctor_server.h"
-#include "doctor/doctor_several.h"
-#include "doctor/doctor_sinks.h"
-#include "doctor/doctor_system.h"
-#include "doctor/doctor_tls.h"
-#include "doctor/doctor_write.h"
+#include "doctor/checks.h"
 #include "lock/votes.h"
 
 struct doctor {
@@ -25,103 +13,82 @@ struct doctor {
 	struct loop *loop;
 	struct findings findings;
 	size_t printed;
-	struct doctor_several several;
+	/* The servers that have replied; of a cluster, the last node. */
+	struct check_identity identities[OPTS_SERVERS_MAX];
+	size_t known;
+	struct visit visit; /* the present one */
 };
 
 static void
 report(struct doctor *doctor)
 {
 	if (!doctor->opts->json)
-		doctor_report_text(&doctor->findings, doctor->printed);
+		findings_print(&doctor->findings, doctor->printed);
 	doctor->printed = doctor->findings.count;
-}
-
-static struct doctor_visit
-new_visit(struct doctor *doctor)
-{
-	return (struct doctor_visit){.opts = doctor->opts,
-	    .loop = doctor->loop,
-	    .findings = &doctor->findings};
 }
 
 /* --- servers ---------------------------------------------------------- */
 
+/* One server, at whatever address it was found. */
 static void
-note_identity(struct doctor *doctor, const struct doctor_visit *visit,
-    const struct doctor_server *server, const struct doctor_clock *clock)
+examine_server(struct visit *visit)
 {
-	struct doctor_identity identity = {.label = visit->endpoint->label,
-	    .uptime_s = server->uptime_s};
+	bool is_node;
 
-	memcpy(identity.run_id, server->run_id, sizeof(identity.run_id));
-	if (!server_address(visit->server, identity.address,
-		sizeof(identity.address)))
-		snprintf(identity.address, sizeof(identity.address), "%s",
-		    visit->endpoint->transport == URL_UNIX ? "localhost" : "");
-	identity.has_clock =
-	    doctor_clock_offset(clock, &identity.offset_us, &identity.error_us);
-	doctor_several_add(&doctor->several, &identity);
+	if (check_contact_begin(visit) && check_server(visit, &is_node) &&
+	    check_contact_writes(visit, is_node) &&
+	    (visit->scratch == NULL || check_access(visit)))
+		check_contact_end(visit);
 }
 
-/* One server, at whatever address it was found. Without a scratch key its
- * permissions are not examined. */
 static void
-examine_server(struct doctor *doctor, struct doctor_visit *visit,
-    const char *scratch)
-{
-	struct doctor_clock clock;
-	struct doctor_server server;
-
-	if (!doctor_clock_begin(&clock, visit))
-		return;
-	doctor->findings.subject = server_label(visit->server);
-	doctor_tls_describe(visit);
-	if (doctor_server_ask(&server, visit)) {
-		note_identity(doctor, visit, &server, &clock);
-		/* Without a scratch key it is one of a cluster's primaries. */
-		if (doctor_advise(&server, visit) &&
-		    doctor_write_check(visit, scratch,
-			scratch != NULL && doctor_server_is_node(&server)) &&
-		    (scratch == NULL || doctor_access_check(visit, scratch)))
-			doctor_clock_end(&clock, visit);
-	}
-	doctor_server_fini(&server);
-}
-
-/* A primary of a cluster. */
-static void
-examine_primary(void *arg, const struct endpoint *node)
+examine_primary(void *arg)
 {
 	struct doctor *doctor = arg;
-	struct doctor_visit visit = new_visit(doctor);
 
-	doctor->findings.subject = node->label;
-	doctor_visit_begin(&visit, node, NULL);
-	examine_server(doctor, &visit, NULL);
-	doctor_visit_end(&visit);
+	doctor->findings.subject = doctor->visit.enquiry.endpoint->label;
+	examine_server(&doctor->visit);
 	report(doctor);
+}
+
+static void
+examine_cluster(struct doctor *doctor)
+{
+	struct visit *visit = &doctor->visit;
+
+	if (!check_fleet_slots(visit) || !check_access(visit))
+		return;
+	report(doctor);
+	visit->scratch = NULL;
+	if (check_fleet_nodes(visit))
+		enquiry_visit_nodes(&visit->enquiry, examine_primary, doctor);
 }
 
 static void
 examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 {
-	struct doctor_visit visit = new_visit(doctor);
-	char *scratch = doctor_access_scratch(doctor->opts);
+	struct visit *visit = &doctor->visit;
+	char *scratch = check_access_scratch(doctor->opts);
 
+	*visit = (struct visit){.enquiry = {.opts = doctor->opts,
+				    .loop = doctor->loop},
+	    .findings = &doctor->findings,
+	    .scratch = scratch};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->master != NULL)
-		doctor_sentinels_compare(&visit, endpoint);
-	doctor_visit_begin(&visit, endpoint, scratch);
-	if (!endpoint->cluster)
-		examine_server(doctor, &visit, scratch);
-	else if (doctor_cluster_check(&visit) &&
-		 doctor_access_check(&visit, scratch)) {
-		report(doctor);
-		doctor_cluster_each(&visit, examine_primary, doctor);
+		check_fleet_sentinels(visit, endpoint);
+	enquiry_begin(&visit->enquiry, endpoint, scratch);
+	if (endpoint->cluster)
+		examine_cluster(doctor);
+	else
+		examine_server(visit);
+	if (visit->identity.label != NULL) {
+		visit->identity.label = endpoint->label;
+		doctor->identities[doctor->known++] = visit->identity;
 	}
-	doctor_visit_end(&visit);
-	free(scratch);
 	report(doctor);
+	enquiry_end(&visit->enquiry);
+	free(scratch);
 }
 
 /* --- the result ------------------------------------------------------- */
@@ -170,9 +137,9 @@ static int
 finish(struct doctor *doctor, int status)
 {
 	if (doctor->opts->json)
-		doctor_report_json(&doctor->findings, status);
+		findings_print_json(&doctor->findings, status);
 	else
-		doctor_report_summary(&doctor->findings);
+		findings_print_summary(&doctor->findings);
 	findings_fini(&doctor->findings);
 	if (!ferror(stdout) && fflush(stdout) == 0)
 		return status;
@@ -187,10 +154,10 @@ doctor(const struct opts *opts, struct loop *loop)
 	int servers = examine_servers(&doctor);
 	size_t rest = doctor.findings.count;
 
-	doctor_several_compare(&doctor.several, opts, &doctor.findings);
+	check_fleet_servers(doctor.identities, doctor.known, opts,
+	    &doctor.findings);
 	report(&doctor);
-	doctor_system_check(&doctor.findings);
-	doctor_sinks_check(&doctor.findings, opts);
+	check_host(&doctor.findings, opts);
 	report(&doctor);
 	return finish(&doctor, conclude(&doctor, servers, rest));
 }

@@ -1,11 +1,38 @@
 #include "doctor/findings.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/escape.h"
+#include "base/json.h"
 #include "base/mem.h"
+
+enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
+
+static const struct {
+	char name[8], colour[8];
+} severities[] = {
+    [FINDING_OK] = {"ok", "\033[32m"},
+    [FINDING_NOTE] = {"note", "\033[36m"},
+    [FINDING_WARNING] = {"warning", "\033[33m"},
+    [FINDING_ERROR] = {"error", "\033[31m"},
+};
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+static int
+severity_of(const struct finding *finding)
+{
+	return finding->severity < FINDING_ERROR ? finding->severity
+						 : FINDING_ERROR;
+}
+
+/* --- the list --------------------------------------------------------- */
 
 static struct finding *
 add_room(struct findings *findings)
@@ -24,55 +51,19 @@ add_room(struct findings *findings)
 	return &list[findings->count++];
 }
 
-__attribute__((format(printf, 1, 0))) static char *
-print(const char *format, va_list arguments)
-{
-	va_list measured;
-	char *text;
-	int length;
-
-	va_copy(measured, arguments);
-	length = vsnprintf(NULL, 0, format, measured);
-	va_end(measured);
-	text = mem_alloc((size_t)(length < 0 ? 0 : length) + 1);
-	vsnprintf(text, (size_t)(length < 0 ? 0 : length) + 1, format,
-	    arguments);
-	return text;
-}
-
-__attribute__((format(printf, 3, 0))) static void
-fill(struct findings *findings, struct finding finding, const char *format,
-    va_list arguments)
-{
-	finding.subject = mem_strdup(findings->subject);
-	finding.text = print(format, arguments);
-	*add_room(findings) = finding;
-}
-
 void
-findings_add(struct findings *findings, enum finding_severity severity,
-    const char *check, const char *format, ...)
+findings_add(struct findings *findings, int severity, const char *check,
+    const char *remedy, const char *format, ...)
 {
+	struct finding *finding = add_room(findings);
 	va_list arguments;
 
 	va_start(arguments, format);
-	fill(findings, (struct finding){.severity = severity, .check = check},
-	    format, arguments);
-	va_end(arguments);
-}
-
-void
-findings_add_error(struct findings *findings, int status, const char *check,
-    const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	fill(findings,
-	    (struct finding){.severity = FINDING_ERROR,
-		.status = status,
-		.check = check},
-	    format, arguments);
+	*finding = (struct finding){.subject = mem_strdup(findings->subject),
+	    .check = check,
+	    .severity = severity,
+	    .text = mem_vprintf(format, arguments),
+	    .remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
 	va_end(arguments);
 }
 
@@ -84,17 +75,17 @@ findings_set_remedy(struct findings *findings, const char *format, ...)
 
 	va_start(arguments, format);
 	free(last->remedy);
-	last->remedy = print(format, arguments);
+	last->remedy = mem_vprintf(format, arguments);
 	va_end(arguments);
 }
 
 size_t
-findings_count(const struct findings *findings, enum finding_severity severity)
+findings_count(const struct findings *findings, int severity)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < findings->count; i++)
-		count += findings->list[i].severity == severity;
+		count += severity_of(&findings->list[i]) == severity;
 	return count;
 }
 
@@ -102,8 +93,8 @@ int
 findings_status(const struct findings *findings, size_t from)
 {
 	for (size_t i = from; i < findings->count; i++)
-		if (findings->list[i].status != 0)
-			return findings->list[i].status;
+		if (findings->list[i].severity >= FINDING_ERROR)
+			return findings->list[i].severity;
 	return 0;
 }
 
@@ -116,4 +107,107 @@ findings_fini(struct findings *findings)
 		free(findings->list[i].remedy);
 	}
 	free(findings->list);
+}
+
+/* --- text ------------------------------------------------------------- */
+
+static bool
+has_colour(void)
+{
+	const char *refused = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && (refused == NULL || *refused == '\0') &&
+	       term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static void
+put_escaped(const char *text, const char *end)
+{
+	char *escaped = escape_text(text, ESCAPE_TEXT);
+
+	printf("%s%s\n", escaped, end);
+	free(escaped);
+}
+
+static void
+put_finding(const struct finding *finding, bool colour)
+{
+	int severity = severity_of(finding);
+	const char *name = severities[severity].name;
+
+	printf("  %s%s%s%*s%-*s ", colour ? severities[severity].colour : "",
+	    name, colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
+	    CHECK_WIDTH, finding->check);
+	put_escaped(finding->text, "");
+	if (finding->remedy == NULL)
+		return;
+	printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
+	put_escaped(finding->remedy, "");
+}
+
+void
+findings_print(const struct findings *findings, size_t from)
+{
+	bool colour = has_colour();
+	const char *subject = NULL;
+
+	for (size_t i = from; i < findings->count; i++) {
+		const struct finding *finding = &findings->list[i];
+
+		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
+			subject = finding->subject;
+			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
+			put_escaped(subject, colour ? PLAIN : "");
+		}
+		put_finding(finding, colour);
+	}
+	fflush(stdout);
+}
+
+static void
+put_count(size_t count, const char *noun, const char *separator)
+{
+	printf("%s%zu %s%s", separator, count, noun, count == 1 ? "" : "s");
+}
+
+void
+findings_print_summary(const struct findings *findings)
+{
+	putchar('\n');
+	put_count(findings_count(findings, FINDING_ERROR), "error", "");
+	put_count(findings_count(findings, FINDING_WARNING), "warning", ", ");
+	put_count(findings_count(findings, FINDING_NOTE), "note", ", ");
+	putchar('\n');
+}
+
+/* --- JSON ------------------------------------------------------------- */
+
+static void
+put_object(const struct finding *finding)
+{
+	const char *remedy = finding->remedy;
+
+	fputs("{\"subject\":", stdout);
+	json_string(stdout, finding->subject, JSON_WHOLE);
+	json_text(stdout, "check", finding->check);
+	json_text(stdout, "severity", severities[severity_of(finding)].name);
+	json_text(stdout, "text", finding->text);
+	json_text_if_any(stdout, "remedy", remedy != NULL ? remedy : "");
+	putchar('}');
+}
+
+void
+findings_print_json(const struct findings *findings, int status)
+{
+	fputs("{\"findings\":[", stdout);
+	for (size_t i = 0; i < findings->count; i++) {
+		if (i > 0)
+			putchar(',');
+		put_object(&findings->list[i]);
+	}
+	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
+	       "\"status\":%d}\n",
+	    findings_count(findings, FINDING_ERROR),
+	    findings_count(findings, FINDING_WARNING),
+	    findings_count(findings, FINDING_NOTE), status);
 }

@@ -1,25 +1,25 @@
-/* What --doctor has found: a list of findings, each about one subject. */
+/* What --doctor has found: rows, each about one subject, as text, in colour on
+ * a terminal, or as one line of JSON. */
 #ifndef FINDINGS_H
 #define FINDINGS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-enum finding_severity {
+/* How grave it is. An error is added with the exit status that a run would have
+ * in its place, which is above all of these. */
+enum {
 	FINDING_OK,
 	FINDING_NOTE,	 /* worth knowing, or not to be found out */
 	FINDING_WARNING, /* a promise depends on it */
 	FINDING_ERROR,	 /* no run would get a lock */
-	FINDING_SEVERITIES,
 };
 
 struct finding {
 	char *subject;	   /* a server, or what else it is about */
 	const char *check; /* the same word in all versions */
-	enum finding_severity severity;
-	int status;   /* of an error: that of a run, otherwise 0 */
-	char *text;   /* what was measured */
-	char *remedy; /* or NULL */
+	int severity;	   /* or a status */
+	char *text;	   /* what was measured */
+	char *remedy;	   /* or NULL */
 };
 
 struct findings {
@@ -28,26 +28,27 @@ struct findings {
 	const char *subject; /* of those that are added, to be set before */
 };
 
-/* All of these die when memory is out. */
-void findings_add(struct findings *findings, enum finding_severity severity,
-    const char *check, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* Adds an error that ends a run with this status. */
-void findings_add_error(struct findings *findings, int status,
-    const char *check, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Adds a row with a remedy, or NULL. These two die when memory is out. */
+void findings_add(struct findings *findings, int severity, const char *check,
+    const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* Sets the remedy of the last one. */
 void findings_set_remedy(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* How many have that severity. */
-size_t findings_count(const struct findings *findings,
-    enum finding_severity severity);
+size_t findings_count(const struct findings *findings, int severity);
 
 /* The status of the first error from that index on, or 0. */
 int findings_status(const struct findings *findings, size_t from);
+
+/* Prints those from that index on, below their subjects; */
+void findings_print(const struct findings *findings, size_t from);
+/* at the end, how many there are; */
+void findings_print_summary(const struct findings *findings);
+/* or all of it as JSON. ferror(3) on stdout shows a failure. */
+void findings_print_json(const struct findings *findings, int status);
 
 void findings_fini(struct findings *findings);
 

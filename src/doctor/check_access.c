@@ -1,5 +1,3 @@
-#include "doctor/doctor_access.h"
-
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +6,7 @@
 
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "doctor/doctor_commands.h"
+#include "doctor/checks.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/key.h"
@@ -17,6 +15,52 @@
 #include "lock/script.h"
 #include "lock/token.h"
 #include "redis/reply.h"
+
+/* Stands for the key in the words of a command. */
+#define KEY "\001"
+
+/* Nothing else uses the scratch key, and it is deleted a moment later. If that
+ * is denied, it expires. */
+#define LIFE_MS "600000"
+
+/* How the server is asked for each command: by a harmless one. Without
+ * pointers, which the loader would have to adjust at the start of each run. */
+static const struct {
+	/* With '|' between; harmless if the key holds a string. Empty: not
+	 * asked for. */
+	char words[36];
+	bool creates; /* a key, if there is none */
+} harmless[NEEDS_COMMANDS] = {
+    /* clang-format off */
+	[NEEDS_SET] = {"SET|" KEY "||PX|" LIFE_MS, true},
+	[NEEDS_EVAL] = {"EVAL|return 1|0", false},
+	[NEEDS_EVALSHA] = {"EVALSHA|0|0", false},
+	[NEEDS_TIME] = {"TIME", false},
+	[NEEDS_GET] = {"GET|" KEY, false},
+	[NEEDS_PTTL] = {"PTTL|" KEY, false},
+	[NEEDS_HMGET] = {"HMGET|" KEY "|f", false},
+	[NEEDS_HSET] = {"HSET|" KEY "|f|v|a field without value", false},
+	[NEEDS_HDEL] = {"HDEL|" KEY "|f", false},
+	[NEEDS_PEXPIRE] = {"PEXPIRE|" KEY "|" LIFE_MS, false},
+	[NEEDS_ZRANGE] = {"ZRANGE|" KEY "|0|0", false},
+	[NEEDS_ZSCORE] = {"ZSCORE|" KEY "|m", false},
+	[NEEDS_ZRANK] = {"ZRANK|" KEY "|m", false},
+	[NEEDS_ZCOUNT] = {"ZCOUNT|" KEY "|0|0", false},
+	[NEEDS_ZADD] = {"ZADD|" KEY "|XX|1|m", false},
+	[NEEDS_ZREM] = {"ZREM|" KEY "|m", false},
+	[NEEDS_RPUSH] = {"RPUSH|" KEY "|e", true},
+	[NEEDS_BLPOP] = {"BLPOP|" KEY "|0.01", false},
+	[NEEDS_SETNAME] = {"CLIENT|SETNAME|rlockrun:doctor", false},
+	[NEEDS_SCAN] = {"SCAN|0|COUNT|1", false},
+	[NEEDS_WAIT] = {"WAIT|0|1", false},
+	[NEEDS_ROLE] = {"ROLE", false},
+	[NEEDS_ASKING] = {"ASKING", false},
+	[NEEDS_CLUSTER_SLOTS] = {"CLUSTER|SLOTS", false},
+	[NEEDS_INFO] = {"INFO|server", false},
+	[NEEDS_DEL] = {"DEL|" KEY, false},
+	[NEEDS_UNLINK] = {"UNLINK|" KEY, false},
+    /* clang-format on */
+};
 
 enum access {
 	ACCESS_UNKNOWN,
@@ -33,10 +77,9 @@ struct names {
 };
 
 struct rules {
-	struct doctor_visit *visit;
-	char *own_user; /* at the server */
-	bool dry;	/* by ACL DRYRUN */
-	const char *scratch;
+	struct visit *visit;
+	char *own_user;	    /* at the server */
+	bool is_dry;	    /* by ACL DRYRUN */
 	bool knows_scripts; /* the server does */
 	enum access commands[NEEDS_COMMANDS];
 	struct names names[OPTS_KEYS_MAX];
@@ -48,8 +91,22 @@ struct rules {
 	size_t lacking; /* rows of needs.h */
 };
 
+/* A command that is tried. */
+struct trial {
+	const char *words; /* as in the table */
+	const char *key;
+	enum access *access; /* what came of it */
+	enum question_outcome outcome;
+};
+
+/* The words of a trial, one by one. */
+struct words {
+	char text[40];
+	const char *argv[9];
+};
+
 char *
-doctor_access_scratch(const struct opts *opts)
+check_access_scratch(const struct opts *opts)
 {
 	char token[TOKEN_SIZE];
 	const char *key = opts->key_count > 0 ? opts->keys[0].key : NULL;
@@ -84,74 +141,83 @@ judge_words(const char *words)
 /* An error that is no denial shows that the command was run, or would be.
  * DRYRUN answers OK, or in words why not. */
 static enum access
-judge(const struct doctor_question *question)
+judge_access(const struct question *question)
 {
 	const char *words = value_text(question->value);
 
-	if (question->outcome == DOCTOR_FAILED)
+	if (question->outcome == QUESTION_FAILED)
 		return judge_words(question->error);
-	if (question->outcome != DOCTOR_ANSWERED)
+	if (question->outcome != QUESTION_ANSWERED)
 		return ACCESS_UNKNOWN;
 	return words != NULL ? judge_words(words) : ACCESS_PERMITTED;
+}
+
+static bool
+find_user(struct rules *rules)
+{
+	struct question question = {.argv = QUESTION_WORDS("ACL", "WHOAMI")};
+	const char *name, *user = rules->visit->enquiry.endpoint->user;
+	bool answered = check_contact_ask(rules->visit, &question, 1);
+
+	name = value_text(question.value);
+	rules->own_user = mem_strdup(name != NULL   ? name
+				     : user != NULL ? user
+						    : "default");
+	enquiry_forget(&question, 1);
+	return answered;
 }
 
 /* Redis before 7 has no DRYRUN. */
 static bool
 find_dryrun(struct rules *rules)
 {
-	struct doctor_question questions[2] = {{.argv = {"ACL", "WHOAMI"}}};
-	struct doctor_visit *visit = rules->visit;
-	const char *name, *user = visit->endpoint->user;
-	bool answered = doctor_visit_ask(visit, &questions[0], 1);
+	struct question question = {
+	    .argv = QUESTION_WORDS("ACL", "DRYRUN", rules->own_user, "TIME")};
+	bool answered = check_contact_ask(rules->visit, &question, 1);
 
-	name = value_text(questions[0].value);
-	rules->own_user = mem_strdup(name != NULL   ? name
-				     : user != NULL ? user
-						    : "default");
-	questions[1] = (struct doctor_question){
-	    .argv = {"ACL", "DRYRUN", rules->own_user, "TIME"}};
-	answered = answered && doctor_visit_ask(visit, &questions[1], 1);
-	rules->dry = questions[1].outcome == DOCTOR_ANSWERED;
-	if (!answered)
-		doctor_visit_report_end(visit,
-		    &questions[questions[1].outcome != DOCTOR_UNASKED]);
-	doctor_visit_forget(questions, 2);
+	rules->is_dry = question.outcome == QUESTION_ANSWERED;
+	enquiry_forget(&question, 1);
 	return answered;
 }
 
 static void
-fill(const struct rules *rules, struct doctor_question *question,
-    const char *words, const char *key)
+split(const struct rules *rules, const struct trial *trial, struct words *words)
 {
-	const char **argv = question->argv;
-	char *rest = question->text;
+	const char **argv = words->argv;
+	char *rest = words->text;
 
-	*question = (struct doctor_question){.outcome = DOCTOR_UNASKED};
-	if (rules->dry) {
+	if (rules->is_dry) {
 		*argv++ = "ACL";
 		*argv++ = "DRYRUN";
 		*argv++ = rules->own_user;
 	}
-	snprintf(question->text, sizeof(question->text), "%.39s", words);
+	snprintf(words->text, sizeof(words->text), "%.39s", trial->words);
 	while (rest != NULL) {
 		const char *word = strsep(&rest, "|");
 
-		*argv++ = strcmp(word, DOCTOR_COMMANDS_KEY) == 0 ? key : word;
+		*argv++ = strcmp(word, KEY) == 0 ? trial->key : word;
 	}
 	*argv = NULL;
 }
 
 static bool
-ask(const struct rules *rules, struct doctor_question *questions, size_t count)
+try_all(const struct rules *rules, struct trial *trials, size_t count)
 {
-	if (doctor_visit_ask(rules->visit, questions, count))
-		return true;
-	for (size_t i = 0; i < count; i++)
-		if (questions[i].outcome == rules->visit->ended) {
-			doctor_visit_report_end(rules->visit, &questions[i]);
-			break;
-		}
-	return false;
+	struct question questions[NEEDS_COMMANDS];
+	struct words words[NEEDS_COMMANDS];
+	bool answered;
+
+	for (size_t i = 0; i < count; i++) {
+		split(rules, &trials[i], &words[i]);
+		questions[i] = (struct question){.argv = words[i].argv};
+	}
+	answered = check_contact_ask(rules->visit, questions, count);
+	for (size_t i = 0; i < count; i++) {
+		trials[i].outcome = questions[i].outcome;
+		*trials[i].access = judge_access(&questions[i]);
+	}
+	enquiry_forget(questions, count);
+	return answered;
 }
 
 /* The first one creates the scratch key, as a string: a command for another
@@ -159,35 +225,30 @@ ask(const struct rules *rules, struct doctor_question *questions, size_t count)
  * it could not be created, commands that might create another key are left
  * out. */
 static bool
-ask_commands(struct rules *rules)
+try_commands(struct rules *rules)
 {
 	const char *key =
-	    rules->dry ? rules->names[0].keys.lock : rules->scratch;
-	struct doctor_question questions[NEEDS_COMMANDS];
-	enum needs_command asked[NEEDS_COMMANDS];
+	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
+	struct trial trials[NEEDS_COMMANDS];
 	size_t count = 0;
-	bool exists, answered;
+	bool exists = false;
 
-	fill(rules, &questions[0], doctor_commands[0].words, key);
-	answered = ask(rules, questions, 1);
-	rules->commands[0] = judge(&questions[0]);
-	exists = rules->dry || questions[0].outcome == DOCTOR_ANSWERED;
-	doctor_visit_forget(questions, 1);
-	if (!answered)
-		return false;
-	for (enum needs_command i = 1; i < NEEDS_COMMANDS; i++) {
-		const struct doctor_command *command = &doctor_commands[i];
-
-		if (*command->words == '\0' || (command->creates && !exists))
+	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++) {
+		if (*harmless[i].words == '\0' ||
+		    (i != NEEDS_SET && harmless[i].creates && !exists))
 			continue;
-		fill(rules, &questions[count], command->words, key);
-		asked[count++] = i;
+		trials[count++] = (struct trial){.words = harmless[i].words,
+		    .key = key,
+		    .access = &rules->commands[i]};
+		if (i != NEEDS_SET)
+			continue;
+		if (!try_all(rules, trials, 1))
+			return false;
+		exists =
+		    rules->is_dry || trials[0].outcome == QUESTION_ANSWERED;
+		count = 0;
 	}
-	answered = ask(rules, questions, count);
-	for (size_t i = 0; i < count; i++)
-		rules->commands[asked[i]] = judge(&questions[i]);
-	doctor_visit_forget(questions, count);
-	return answered;
+	return try_all(rules, trials, count);
 }
 
 static bool
@@ -201,56 +262,52 @@ is_denied(const struct rules *rules, enum needs_command command)
 /* By a script that does nothing, as all of ours declare their keys. So those of
  * the locks themselves can be asked for. */
 static bool
-ask_keys(struct rules *rules, struct names *names)
+try_keys(struct rules *rules, struct names *names)
 {
 	const char *words = is_denied(rules, NEEDS_EVALSHA)
-				? "EVAL|return 1|1|" DOCTOR_COMMANDS_KEY
-				: "EVALSHA|0|1|" DOCTOR_COMMANDS_KEY;
-	struct doctor_question questions[KEY_COUNT];
-	bool answered;
+				? "EVAL|return 1|1|" KEY
+				: "EVALSHA|0|1|" KEY;
+	struct trial trials[KEY_COUNT];
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		fill(rules, &questions[i], words, names->keys.all[i]);
-	answered = ask(rules, questions, KEY_COUNT);
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		names->access[i] = judge(&questions[i]);
-	doctor_visit_forget(questions, KEY_COUNT);
-	return answered;
+		trials[i] = (struct trial){.words = words,
+		    .key = names->keys.all[i],
+		    .access = &names->access[i]};
+	return try_all(rules, trials, KEY_COUNT);
 }
 
 /* Without EVAL a run depends on scripts that the server has run before. They
  * are run without keys, which each of them answers by an error. */
 static bool
-ask_scripts(struct rules *rules)
+try_scripts(struct rules *rules)
 {
 	const struct kind *kind = rules->config.kind;
-	const char *const digests[] = {kind->acquire->digest,
-	    kind->renew->digest, kind->release->digest};
-	struct doctor_question questions[3];
+	struct question questions[] = {{.argv = QUESTION_WORDS("EVALSHA",
+					    kind->acquire->digest, "0")},
+	    {.argv = QUESTION_WORDS("EVALSHA", kind->renew->digest, "0")},
+	    {.argv = QUESTION_WORDS("EVALSHA", kind->release->digest, "0")}};
 	bool answered;
 
 	if (!is_denied(rules, NEEDS_EVAL) || is_denied(rules, NEEDS_EVALSHA))
 		return true;
-	for (size_t i = 0; i < 3; i++)
-		questions[i] = (struct doctor_question){
-		    .argv = {"EVALSHA", digests[i], "0"}};
-	answered = ask(rules, questions, 3);
+	answered = check_contact_ask(rules->visit, questions, 3);
 	rules->knows_scripts = answered;
 	for (size_t i = 0; i < 3; i++)
 		if (questions[i].error == NULL ||
 		    reply_is(questions[i].error, "NOSCRIPT"))
 			rules->knows_scripts = false;
-	doctor_visit_forget(questions, 3);
+	enquiry_forget(questions, 3);
 	return answered;
 }
 
 static bool
 ask_all(struct rules *rules)
 {
-	bool answered = ask_commands(rules) && ask_scripts(rules);
+	bool answered = find_user(rules) && find_dryrun(rules) &&
+			try_commands(rules) && try_scripts(rules);
 
 	for (size_t i = 0; i < rules->names_count && answered; i++)
-		answered = ask_keys(rules, &rules->names[i]);
+		answered = try_keys(rules, &rules->names[i]);
 	return answered;
 }
 
@@ -291,14 +348,13 @@ forget_keys(struct rules *rules)
 {
 	struct findings *findings = rules->visit->findings;
 
-	if (rules->visit->opts->key_count > 0 ||
+	if (rules->visit->enquiry.opts->key_count > 0 ||
 	    rules->names[0].access[KEY_LOCK] != ACCESS_NO_KEY)
 		return false;
-	findings_add(findings, FINDING_NOTE, "access-keys",
+	findings_add(findings, FINDING_NOTE, "access-keys", "name a lock by -k",
 	    "the rules permit certain keys only, and not \"%s\", so those of "
 	    "locks are not examined",
-	    rules->scratch);
-	findings_set_remedy(findings, "name a lock by -k");
+	    rules->visit->scratch);
 	rules->denied.keys = 0;
 	return true;
 }
@@ -390,18 +446,15 @@ add_finding(struct rules *rules, const struct needs_row *row,
 	char *list = list_rules(rules, lacking);
 
 	rules->lacking++;
-	if (use == NEEDS_USED && row->status != 0)
-		findings_add_error(findings, row->status, row->check,
-		    "%s: not permitted: %s", row->without, list);
-	else
-		findings_add(findings,
-		    use == NEEDS_USED ? FINDING_WARNING : FINDING_NOTE,
-		    row->check, "%s: not permitted: %s", row->without, list);
-	if (lacks_command(rules, lacking->commands))
-		findings_set_remedy(findings,
-		    "the server lacks a command: see rename-command in its "
-		    "configuration");
-	else
+	findings_add(findings,
+	    use != NEEDS_USED  ? FINDING_NOTE
+	    : row->status != 0 ? row->status
+			       : FINDING_WARNING,
+	    row->check,
+	    "the server lacks a command: see rename-command in its "
+	    "configuration",
+	    "%s: not permitted: %s", row->without, list);
+	if (!lacks_command(rules, lacking->commands))
 		findings_set_remedy(findings, "ACL SETUSER %s %s",
 		    rules->own_user, list);
 	free(list);
@@ -419,7 +472,7 @@ lacking_for(const struct rules *rules, const struct needs_row *row)
 		     other++)
 			if (other->decides &&
 			    needs_use_of(other, &rules->config,
-				rules->visit->endpoint) == NEEDS_USED) {
+				rules->visit->enquiry.endpoint) == NEEDS_USED) {
 				all.commands |= other->needs.commands;
 				all.keys |= other->needs.keys;
 			}
@@ -434,8 +487,8 @@ add_findings(struct rules *rules)
 	struct needs lacking = {0, 0};
 
 	for (; *row->check != '\0'; row++) {
-		enum needs_use use =
-		    needs_use_of(row, &rules->config, rules->visit->endpoint);
+		enum needs_use use = needs_use_of(row, &rules->config,
+		    rules->visit->enquiry.endpoint);
 		struct needs more = lacking_for(rules, row);
 
 		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
@@ -482,38 +535,38 @@ judge_rules(struct rules *rules)
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(rules->visit->findings, FINDING_OK, "access",
+		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,
 		    "user %s may use all features (by %s)", rules->own_user,
-		    rules->dry ? "ACL DRYRUN" : "a scratch key");
+		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }
 
 static void
 name_locks(struct rules *rules)
 {
-	const struct opts *opts = rules->visit->opts;
+	const struct opts *opts = rules->visit->enquiry.opts;
 
 	rules->names_count = opts->key_count > 0 ? opts->key_count : 1;
 	for (size_t i = 0; i < rules->names_count; i++)
 		key_names_init(&rules->names[i].keys,
-		    opts->key_count > 0 ? opts->keys[i].key : rules->scratch);
+		    opts->key_count > 0 ? opts->keys[i].key
+					: rules->visit->scratch);
 }
 
 bool
-doctor_access_check(struct doctor_visit *visit, const char *scratch)
+check_access(struct visit *visit)
 {
-	const struct opts *opts = visit->opts;
+	const struct opts *opts = visit->enquiry.opts;
 	struct rules rules = {.visit = visit,
-	    .scratch = scratch,
 	    .config = {.servers = opts->servers,
 		.server_count = opts->server_count,
 		.kind = kind_of(opts->kind),
 		.replicas = opts->replicas,
 		.history_ms = opts->history_ms,
 		.once_ms = opts->once_ms}};
-	bool answered = find_dryrun(&rules);
+	bool answered;
 
 	name_locks(&rules);
-	answered = answered && ask_all(&rules);
+	answered = ask_all(&rules);
 	if (answered)
 		judge_rules(&rules);
 	for (size_t i = 0; i < rules.names_count; i++)

@@ -1,9 +1,9 @@
-#include "doctor/doctor_system.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "base/exitcode.h"
+#include "base/mem.h"
+#include "doctor/checks.h"
 #include "job/descendants.h"
 #include "job/process.h"
 
 enum { PROCESSES_SPARE = 16, FILES_ENOUGH = 64, LINE_MAX_BYTES = 4096 };
 enum { OLDEST_MAJOR = 4, OLDEST_MINOR = 18 };
+enum { NAME_SIZE = 1024 };
+
+#define SYSLOG_PATH "/dev/log"
 
 static void
 check_kernel(struct findings *findings)
@@ -33,32 +39,30 @@ check_kernel(struct findings *findings)
 	major = (int)strtol(name.release, &end, 10);
 	minor = *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0;
 	if (major > OLDEST_MAJOR ||
-	    (major == OLDEST_MAJOR && minor >= OLDEST_MINOR)) {
-		findings_add(findings, FINDING_OK, "kernel", "%s %s",
+	    (major == OLDEST_MAJOR && minor >= OLDEST_MINOR))
+		findings_add(findings, FINDING_OK, "kernel", NULL, "%s %s",
 		    name.sysname, name.release);
-		return;
-	}
-	findings_add(findings, FINDING_WARNING, "kernel",
-	    "%s %s is older than Linux 4.18", name.sysname, name.release);
-	findings_set_remedy(findings, "use a newer kernel");
+	else
+		findings_add(findings, FINDING_WARNING, "kernel",
+		    "use a newer kernel", "%s %s is older than Linux 4.18",
+		    name.sysname, name.release);
 }
 
 /* --- /proc ------------------------------------------------------------ */
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
-static bool
+static void
 find_hidepid(const char *line, char *value, size_t size)
 {
 	const char *mark = strstr(line, " - proc "), *found;
 
 	if (strstr(line, " /proc ") == NULL || mark == NULL)
-		return false;
+		return;
 	found = strstr(mark, "hidepid=");
 	value[0] = '\0';
 	if (found != NULL)
 		snprintf(value, size, "%.*s", (int)strcspn(found + 8, ", \n"),
 		    found + 8);
-	return true;
 }
 
 static void
@@ -76,15 +80,6 @@ read_hidepid(char *value, size_t size)
 }
 
 static void
-add_proc_failure(struct findings *findings, int error)
-{
-	findings_add_error(findings, EXITCODE_RESOURCE, "proc",
-	    "no job can be guarded: %s", descendants_strerror(error));
-	findings_set_remedy(findings,
-	    "mount -t proc proc /proc in the namespace of the run");
-}
-
-static void
 check_proc(struct findings *findings)
 {
 	struct descendants descendants;
@@ -93,37 +88,34 @@ check_proc(struct findings *findings)
 	int error = errno;
 
 	descendants_close(&descendants);
-	if (rc == -1) {
-		add_proc_failure(findings, error);
-		return;
-	}
 	read_hidepid(hidepid, sizeof(hidepid));
-	if (hidepid[0] == '\0' || strcmp(hidepid, "0") == 0 ||
-	    strcmp(hidepid, "off") == 0) {
-		findings_add(findings, FINDING_OK, "proc",
+	if (rc == -1)
+		findings_add(findings, EXITCODE_RESOURCE, "proc",
+		    "mount -t proc proc /proc in the namespace of the run",
+		    "no job can be guarded: %s", descendants_strerror(error));
+	else if (hidepid[0] == '\0' || strcmp(hidepid, "0") == 0 ||
+		 strcmp(hidepid, "off") == 0)
+		findings_add(findings, FINDING_OK, "proc", NULL,
 		    "mounted, and of our pid namespace");
-		return;
-	}
-	findings_add(findings, FINDING_NOTE, "proc",
-	    "mounted with hidepid=%s: a part of a job that is not dumpable is "
-	    "found only when its parent has ended",
-	    hidepid);
+	else
+		findings_add(findings, FINDING_NOTE, "proc", NULL,
+		    "mounted with hidepid=%s: a part of a job that is not "
+		    "dumpable is found only when its parent has ended",
+		    hidepid);
 }
 
 static void
 check_pidfd(struct findings *findings)
 {
-	if (process_has_pidfds()) {
-		findings_add(findings, FINDING_OK, "pidfd",
+	if (process_has_pidfds())
+		findings_add(findings, FINDING_OK, "pidfd", NULL,
 		    "signals cannot reach the wrong process");
-		return;
-	}
-	findings_add(findings, FINDING_WARNING, "pidfd",
-	    "there are no pidfds: a signal to a job's descendant may reach a "
-	    "process that has got its id");
-	findings_set_remedy(findings,
-	    "use Linux 5.3 or newer, and permit pidfd_open and "
-	    "pidfd_send_signal in the sandbox");
+	else
+		findings_add(findings, FINDING_WARNING, "pidfd",
+		    "use Linux 5.3 or newer, and permit pidfd_open and "
+		    "pidfd_send_signal in the sandbox",
+		    "there are no pidfds: a signal to a job's descendant may "
+		    "reach a process that has got its id");
 }
 
 /* --- limits ----------------------------------------------------------- */
@@ -152,23 +144,22 @@ count_processes(void)
 static void
 compare_processes(struct findings *findings, int64_t used, uintmax_t limit)
 {
-	if (limit >= (uintmax_t)used + PROCESSES_SPARE) {
-		findings_add(findings, FINDING_OK, "processes",
+	static const char remedy[] =
+	    "raise the limit: ulimit -u, or TasksMax of the unit";
+
+	if (limit >= (uintmax_t)used + PROCESSES_SPARE)
+		findings_add(findings, FINDING_OK, "processes", NULL,
 		    "%" PRId64 " in use, the limit is %ju", used, limit);
-		return;
-	}
-	if (limit <= (uintmax_t)used)
-		findings_add_error(findings, EXITCODE_RESOURCE, "processes",
+	else if (limit <= (uintmax_t)used)
+		findings_add(findings, EXITCODE_RESOURCE, "processes", remedy,
 		    "%" PRId64 " in use, the limit is %ju: the guard cannot "
 		    "start",
 		    used, limit);
 	else
-		findings_add(findings, FINDING_WARNING, "processes",
+		findings_add(findings, FINDING_WARNING, "processes", remedy,
 		    "%" PRId64 " in use, the limit is %ju: the guard and the "
 		    "job may not start",
 		    used, limit);
-	findings_set_remedy(findings,
-	    "raise the limit: ulimit -u, or TasksMax of the unit");
 }
 
 static void
@@ -180,13 +171,14 @@ check_processes(struct findings *findings)
 	if (getrlimit(RLIMIT_NPROC, &limit) == -1)
 		return;
 	if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0) {
-		findings_add(findings, FINDING_OK, "processes", "no limit%s",
+		findings_add(findings, FINDING_OK, "processes", NULL,
+		    "no limit%s",
 		    limit.rlim_cur == RLIM_INFINITY ? "" : " for root");
 		return;
 	}
 	used = count_processes();
 	if (used < 0)
-		findings_add(findings, FINDING_NOTE, "processes",
+		findings_add(findings, FINDING_NOTE, "processes", NULL,
 		    "how many are in use is not known, the limit is %ju",
 		    (uintmax_t)limit.rlim_cur);
 	else
@@ -203,9 +195,8 @@ check_files(struct findings *findings)
 		return;
 	few = limit.rlim_cur < FILES_ENOUGH;
 	findings_add(findings, few ? FINDING_WARNING : FINDING_OK, "files",
-	    "%ju may be open", (uintmax_t)limit.rlim_cur);
-	if (few)
-		findings_set_remedy(findings, "raise the limit: ulimit -n");
+	    few ? "raise the limit: ulimit -n" : NULL, "%ju may be open",
+	    (uintmax_t)limit.rlim_cur);
 }
 
 /* --- the clock -------------------------------------------------------- */
@@ -244,21 +235,96 @@ check_clock(struct findings *findings)
 
 	read_source(source, sizeof(source));
 	if (asleep_s <= 1)
-		findings_add(findings, FINDING_OK, "local-clock",
+		findings_add(findings, FINDING_OK, "local-clock", NULL,
 		    "CLOCK_BOOTTIME (source %s), which counts the time of a "
 		    "suspension",
 		    source);
 	else
-		findings_add(findings, FINDING_NOTE, "local-clock",
+		findings_add(findings, FINDING_NOTE, "local-clock", NULL,
 		    "CLOCK_BOOTTIME (source %s); this host was suspended for "
 		    "%" PRId64 " s since it booted: a job is killed if its "
 		    "lease ended meanwhile",
 		    source, asleep_s);
 }
 
-void
-doctor_system_check(struct findings *findings)
+/* --- logs and metrics: NULL, or the reason why they are not written --- */
+
+static const char *
+deny(const char *path, int mode)
 {
+	return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0
+		   ? NULL
+		   : strerror(errno);
+}
+
+/* A file that is not there yet is created. */
+static const char *
+deny_file(const char *path)
+{
+	struct stat file;
+	const char *why;
+	char *copy;
+
+	if (stat(path, &file) == 0)
+		return S_ISREG(file.st_mode) ? deny(path, W_OK)
+					     : "not a regular file";
+	if (errno != ENOENT)
+		return strerror(errno);
+	copy = mem_strdup(path);
+	why = deny(dirname(copy), W_OK | X_OK);
+	free(copy);
+	return why;
+}
+
+static const char *
+deny_syslog(void)
+{
+	struct stat file;
+
+	if (stat(SYSLOG_PATH, &file) == -1)
+		return strerror(errno);
+	return S_ISSOCK(file.st_mode) ? NULL : "not a socket";
+}
+
+static const char *
+deny_folder(const char *path)
+{
+	struct stat folder;
+
+	if (lstat(path, &folder) == -1)
+		return strerror(errno);
+	if (S_ISLNK(folder.st_mode))
+		return "it is a link";
+	if (!S_ISDIR(folder.st_mode))
+		return strerror(ENOTDIR);
+	return deny(path, W_OK | X_OK);
+}
+
+static void
+check_sink(struct findings *findings, const char *check, const char *path,
+    const char *denial)
+{
+	char name[NAME_SIZE];
+
+	escape_quote(path, name, sizeof(name));
+	if (denial == NULL)
+		findings_add(findings, FINDING_OK, check, NULL,
+		    "%s can be written", name);
+	else
+		findings_add(findings, FINDING_WARNING, check,
+		    "create it, permit this user to write there, or use "
+		    "another place",
+		    "%s cannot be written: %s; runs go on without it", name,
+		    denial);
+}
+
+/* ---------------------------------------------------------------------- */
+
+void
+check_host(struct findings *findings, const struct opts *opts)
+{
+	const char *log = opts->log_to, *metrics = opts->metrics_folder;
+
 	findings->subject = "this host";
 	check_kernel(findings);
 	check_proc(findings);
@@ -266,4 +332,10 @@ doctor_system_check(struct findings *findings)
 	check_processes(findings);
 	check_files(findings);
 	check_clock(findings);
+	if (log != NULL && strcmp(log, "syslog") == 0)
+		check_sink(findings, "log", SYSLOG_PATH, deny_syslog());
+	else if (log != NULL)
+		check_sink(findings, "log", log, deny_file(log));
+	if (*metrics != '\0')
+		check_sink(findings, "metrics", metrics, deny_folder(metrics));
 }

@@ -1,0 +1,123 @@
+/* What --doctor examines. Each check adds rows to the findings; all of them die
+ * when memory is out. Those that ask a server return false when it has refused
+ * access or does not reply: that has been added, and there is no point in
+ * asking for more. */
+#ifndef CHECKS_H
+#define CHECKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "doctor/findings.h"
+#include "enquiry/enquiry.h"
+
+enum { CHECK_PROBES = 9 };
+
+/* A probe by TIME. */
+struct check_sample {
+	int64_t sent_us; /* of clock_now_us */
+	int64_t took_us;
+	int64_t time_us; /* the server's clock; -1: not known */
+};
+
+struct check_samples {
+	/* One more, right before the end. */
+	struct check_sample list[CHECK_PROBES + 1];
+	size_t count;
+};
+
+/* By how much the server's clock is ahead of clock_now_us. */
+struct check_offset {
+	bool is_known;
+	int64_t us;
+	int64_t error_us; /* that may be wrong by so much */
+};
+
+/* Several servers: what shows that one of them is not another one. */
+struct check_identity {
+	const char *label; /* of its endpoint; NULL: it has not replied */
+	char run_id[64];   /* or empty, like the next */
+	char address[64];
+	int64_t uptime_s; /* -1: not known */
+	struct check_offset clock;
+};
+
+/* A visit to one server. */
+struct visit {
+	struct enquiry enquiry;
+	struct findings *findings;
+	/* A key beside the lock of the options, for trials; NULL: the server is
+	 * a primary of a cluster, and its permissions are not examined. */
+	const char *scratch;
+	struct check_samples samples;
+	struct check_identity identity;
+};
+
+/* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
+
+/* Asks them all. */
+bool check_contact_ask(struct visit *visit, struct question *questions,
+    size_t count);
+/* Adds a warning: why that question, which was refused or has no reply, was not
+ * answered. */
+void check_contact_warn(struct visit *visit, const struct question *question,
+    const char *check);
+
+/* Opens the connection, measures on it, and describes its TLS session. */
+bool check_contact_begin(struct visit *visit);
+/* Measures once more, and adds what follows from all. */
+void check_contact_end(struct visit *visit);
+
+/* Whether the server accepts writes now: not while its memory is full, its disk
+ * has failed, replicas are missing, clients are paused or a script runs.
+ * Without a scratch key, Redis before 7 is not asked. If it is a node of a
+ * cluster, the locks must belong to it; their keys are not touched. */
+bool check_contact_writes(struct visit *visit, bool is_node);
+
+/* Pure. By the sample that knows best. */
+struct check_offset check_contact_offset(const struct check_samples *samples);
+/* Pure. By how much the clock was stepped between two samples, beyond doubt. */
+int64_t check_contact_step(const struct check_samples *samples);
+
+/* --- check_server.c: what a server says of itself ----------------------- */
+
+/* By INFO and CONFIG GET: version, eviction, persistence, replicas and
+ * clients. Fills in the identity. Also false when the server serves nobody now.
+ */
+bool check_server(struct visit *visit, bool *is_node);
+
+/* --- check_access.c: what the access rules permit, feature by feature --- */
+
+/* The name of a scratch key beside the lock of these options, to be freed. In a
+ * cluster the visit must lead to it. */
+char *check_access_scratch(const struct opts *opts);
+
+/* The lock's own keys are never touched: the server is asked by ACL DRYRUN, or
+ * the commands are tried on the scratch key, which is deleted at once. */
+bool check_access(struct visit *visit);
+
+/* --- check_fleet.c: servers that belong together ------------------------ */
+
+/* Which slots of a cluster are served. */
+bool check_fleet_slots(struct visit *visit);
+/* Finds the nodes, or adds why they are not known. */
+bool check_fleet_nodes(struct visit *visit);
+
+/* The sentinels of an endpoint: whether they reply, agree and have a quorum.
+ * The visit, which has not begun, is only used as a pattern. */
+void check_fleet_sentinels(const struct visit *pattern,
+    const struct endpoint *endpoint);
+
+/* Several servers (Redlock): whether they are independent of each other, and
+ * whose votes count now. Adds nothing for a single one. */
+void check_fleet_servers(const struct check_identity *identities, size_t count,
+    const struct opts *opts, struct findings *findings);
+
+/* --- check_host.c: this host -------------------------------------------- */
+
+/* What a run and its guard need of the kernel, and whether logs and metrics can
+ * be written where the options send them. Changes nothing there. */
+void check_host(struct findings *findings, const struct opts *opts);
+
+#endif

@@ -1,0 +1,245 @@
+#include "enquiry/enquiry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exitcode.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "lock/member.h"
+#include "redis/reply.h"
+
+/* INFO, pages of SCAN, long queues, and the slots of a large cluster. */
+enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
+
+static struct server *
+connect_to(const struct enquiry *enquiry, const struct endpoint *endpoint,
+    const char *key)
+{
+	struct server *server = server_new(enquiry->loop, endpoint, key);
+
+	if (server == NULL)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	return server;
+}
+
+void
+enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
+    const char *key)
+{
+	enquiry->endpoint = endpoint;
+	enquiry->server = connect_to(enquiry, endpoint, key);
+}
+
+void
+enquiry_end(struct enquiry *enquiry)
+{
+	enquiry_forget_nodes(enquiry);
+	loop_timer_remove(enquiry->loop, &enquiry->timer);
+	server_free(enquiry->server);
+	enquiry->server = NULL;
+}
+
+/* --- questions ------------------------------------------------------- */
+
+static void
+on_question_reply(void *arg, const struct reply *reply)
+{
+	struct question *question = arg;
+	struct enquiry *enquiry = question->enquiry;
+	const char *error = reply->error;
+	char why[MEMBER_WORDS_MAX];
+
+	enquiry->unanswered--;
+	enquiry->heard_at = clock_now();
+	question->took_us = clock_now_us() - question->sent_us;
+	question->label = reply->label;
+	if (reply->kind == REPLY_NO_ACCESS) {
+		question->outcome = QUESTION_REFUSED;
+	} else if (reply->kind == REPLY_ERROR) {
+		question->outcome = QUESTION_FAILED;
+	} else if (reply->value == NULL) {
+		question->outcome = QUESTION_SILENT;
+		question->is_permanent = reply->permanent;
+		error = reply->failure;
+	} else if (member_lacks_replicas(reply, enquiry->replicas, why)) {
+		question->outcome = QUESTION_TOO_FEW;
+		error = why;
+	} else {
+		question->outcome = QUESTION_ANSWERED;
+		question->value = reply_take(reply).value;
+		return;
+	}
+	question->error = mem_strdup(error);
+}
+
+static void
+send_question(struct enquiry *enquiry, struct question *question, bool more)
+{
+	struct command command = {.script = question->script,
+	    .argv = question->argv,
+	    .deadline = clock_now() + enquiry->opts->server_timeout_ms,
+	    .on_reply = on_question_reply,
+	    .arg = question,
+	    .limits = {REPLY_MAX, ELEMENTS_MAX},
+	    .replicas = enquiry->replicas,
+	    .replicas_ms = enquiry->opts->replicas_ms,
+	    .more = more};
+
+	while (question->argv[command.argc] != NULL)
+		command.argc++;
+	question->enquiry = enquiry;
+	question->sent_us = clock_now_us();
+	if (server_send(enquiry->server, &command) == -1)
+		log_die(EXITCODE_RESOURCE, "out of memory");
+	enquiry->unanswered++;
+}
+
+static void
+turn(struct enquiry *enquiry)
+{
+	if (loop_turn(enquiry->loop) == 0)
+		return;
+	log_warn("cannot wait for events");
+	exit(EXITCODE_INTERNAL);
+}
+
+static void
+ask_some(struct enquiry *enquiry, struct question *questions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send_question(enquiry, &questions[i], i + 1 < count);
+	if (enquiry->is_stopped)
+		server_drop(enquiry->server);
+	while (enquiry->unanswered > 0)
+		turn(enquiry);
+}
+
+struct question *
+enquiry_ask(struct enquiry *enquiry, struct question *questions, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i % ENQUIRY_AT_ONCE == 0)
+			ask_some(enquiry, &questions[i],
+			    count - i < ENQUIRY_AT_ONCE ? count - i
+							: ENQUIRY_AT_ONCE);
+		if (questions[i].outcome >= QUESTION_REFUSED)
+			return &questions[i];
+	}
+	return NULL;
+}
+
+void
+enquiry_forget(struct question *questions, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		value_free(questions[i].value);
+		free(questions[i].error);
+		questions[i].value = NULL;
+		questions[i].error = NULL;
+		questions[i].outcome = QUESTION_UNASKED;
+	}
+}
+
+void
+enquiry_sleep(struct enquiry *enquiry, int64_t until)
+{
+	loop_timer_set(enquiry->loop, &enquiry->timer, until);
+	while (clock_now() < until && !enquiry->is_stopped)
+		turn(enquiry);
+}
+
+void
+enquiry_stop(struct enquiry *enquiry)
+{
+	enquiry->is_stopped = true;
+	server_drop(enquiry->server);
+}
+
+/* --- the nodes of a cluster ------------------------------------------ */
+
+void
+enquiry_forget_nodes(struct enquiry *enquiry)
+{
+	for (int i = 0; i < enquiry->node_count; i++)
+		server_free(enquiry->nodes[i].server);
+	free(enquiry->nodes);
+	enquiry->nodes = NULL;
+	enquiry->node_count = 0;
+}
+
+bool
+enquiry_has_node(const struct enquiry *enquiry, const struct cluster_node *node)
+{
+	for (int i = 0; i < enquiry->node_count; i++)
+		if (enquiry->nodes[i].endpoint.port == node->port &&
+		    (*node->host == '\0' ||
+			strcmp(enquiry->nodes[i].host, node->host) == 0))
+			return true;
+	return false;
+}
+
+static bool
+are_nodes(const struct enquiry *enquiry, const struct cluster_node *primaries,
+    int count)
+{
+	bool same = count == enquiry->node_count;
+
+	for (int i = 0; same && i < count; i++)
+		same = enquiry_has_node(enquiry, &primaries[i]);
+	return same;
+}
+
+static void
+set_node(const struct enquiry *enquiry, struct enquiry_node *node,
+    const struct cluster_node *primary)
+{
+	memcpy(node->host, primary->host, sizeof(node->host));
+	node->endpoint = *enquiry->endpoint;
+	node->endpoint.cluster = false;
+	node->endpoint.hosts = NULL;
+	node->endpoint.host_count = 0;
+	node->endpoint.host = node->host;
+	node->endpoint.port = primary->port;
+	node->endpoint.label = node->label;
+	endpoint_describe(&node->endpoint, "cluster", node->label,
+	    sizeof(node->label));
+	node->server = connect_to(enquiry, &node->endpoint, NULL);
+}
+
+bool
+enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
+{
+	struct cluster_node *primaries = NULL;
+	int count = server_primaries(enquiry->server, slots, &primaries);
+
+	if (count == -1)
+		return false;
+	if (!are_nodes(enquiry, primaries, count)) {
+		enquiry_forget_nodes(enquiry);
+		enquiry->nodes =
+		    mem_alloc((size_t)count * sizeof(*enquiry->nodes));
+		for (int i = 0; i < count; i++)
+			set_node(enquiry, &enquiry->nodes[i], &primaries[i]);
+		enquiry->node_count = count;
+	}
+	free(primaries);
+	return true;
+}
+
+void
+enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
+    void *arg)
+{
+	const struct endpoint *endpoint = enquiry->endpoint;
+	struct server *server = enquiry->server;
+
+	for (int i = 0; i < enquiry->node_count; i++) {
+		enquiry->endpoint = &enquiry->nodes[i].endpoint;
+		enquiry->server = enquiry->nodes[i].server;
+		visit(arg);
+	}
+	enquiry->endpoint = endpoint;
+	enquiry->server = server;
+}

@@ -1,0 +1,105 @@
+/* An enquiry at a server, without a lock of our own: questions are asked, and
+ * their replies awaited for --server-timeout. What looks at locks, servers and
+ * this host shares it. Signals do what they do to a plain process. All of it
+ * dies when memory is out. */
+#ifndef ENQUIRY_H
+#define ENQUIRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "options/opts.h"
+#include "redis/server.h"
+#include "redis/value.h"
+
+/* As many questions travel together; a connection keeps track of 16 commands,
+ * with those of its handshake. */
+enum { ENQUIRY_AT_ONCE = 12 };
+
+enum question_outcome {
+	QUESTION_UNASKED,
+	QUESTION_ANSWERED,
+	QUESTION_FAILED,  /* by an error reply */
+	QUESTION_TOO_FEW, /* replicas have what it did */
+	/* After one of these nothing more is asked: */
+	QUESTION_REFUSED, /* AUTH or SELECT was */
+	QUESTION_SILENT,  /* there is no reply */
+};
+
+struct question {
+	/* To be set. The script, or NULL; the words end with NULL: see struct
+	 * command. They must last until enquiry_ask returns. */
+	const struct script *script;
+	const char **argv;
+
+	/* What came of it. */
+	struct value *value; /* of the answer, or NULL */
+	char *error;	     /* why there is none, or NULL */
+	const char *label;   /* of the server that replied */
+	enum question_outcome outcome;
+	bool is_permanent;	  /* it is silent, and will be */
+	int64_t sent_us, took_us; /* of clock_now_us */
+	struct enquiry *enquiry;
+};
+
+#define QUESTION_WORDS(...) ((const char *[]){__VA_ARGS__, NULL})
+
+/* A primary of a cluster. */
+struct enquiry_node {
+	struct endpoint endpoint; /* a plain one, with the login of the URL */
+	struct server *server;
+	char host[CLUSTER_HOST_SIZE];
+	char label[CLUSTER_LABEL_SIZE];
+};
+
+struct enquiry {
+	/* Set by the owner. */
+	const struct opts *opts;
+	struct loop *loop;
+	int replicas; /* that are to have what is asked; 0: not awaited */
+
+	const struct endpoint *endpoint; /* that is asked, and its server */
+	struct server *server;
+	size_t unanswered;
+	int64_t heard_at;	 /* the last reply */
+	bool is_stopped;	 /* by enquiry_stop */
+	struct loop_timer timer; /* only wakes the loop */
+	struct enquiry_node *nodes;
+	int node_count;
+};
+
+/* Connects when something is asked. The key: see server_new. */
+void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
+    const char *key);
+void enquiry_end(struct enquiry *enquiry);
+
+/* Asks them all, several at a time. NULL, or the first one that was refused or
+ * has no reply: then those that follow it may not have been asked. */
+struct question *enquiry_ask(struct enquiry *enquiry,
+    struct question *questions, size_t count);
+
+/* Frees what came back. */
+void enquiry_forget(struct question *questions, size_t count);
+
+/* Lets the loop turn until that time, or until it is stopped. */
+void enquiry_sleep(struct enquiry *enquiry, int64_t until);
+/* From a callback of the loop: from now on all questions fail at once. */
+void enquiry_stop(struct enquiry *enquiry);
+
+/* The primaries in an answer to CLUSTER SLOTS become the nodes, and stay
+ * connected as long as they are the same. False if it is no such answer. */
+bool enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots);
+void enquiry_forget_nodes(struct enquiry *enquiry);
+/* Whether it is one of the nodes. An empty host is any: that of the server
+ * that sent a redirect. */
+bool enquiry_has_node(const struct enquiry *enquiry,
+    const struct cluster_node *node);
+
+/* Calls visit for each of the nodes, which is the one that is asked
+ * meanwhile. */
+void enquiry_visit_nodes(struct enquiry *enquiry, void (*visit)(void *arg),
+    void *arg);
+
+#endif
