@@ -9,168 +9,107 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
-#include "lock/member.h"
 #include "lock/request.h"
 #include "redis/reply.h"
 
 enum { QUEUE_SHOWN = 1000 }; /* waiters */
 enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_MIN_MS = 2000 };
-/* Pages of SCAN and long queues. */
-enum { REPLY_MAX = 16 << 20, ELEMENTS_MAX = 65536 };
+
+/* --- what has failed ---------------------------------------------------- */
 
 void
 client_forget_failure(struct client *client)
 {
 	client->failure = ENDING_NONE;
-	client->transient = false;
+	client->is_transient = false;
 }
 
 static void
-fail(struct client *client, enum ending_reason failure, const char *what,
-    const struct reply *reply)
+note_failure(struct client *client, enum ending_reason failure,
+    const char *what, const struct question *question)
 {
 	client->failure = failure;
-	reply_describe(client->error, sizeof(client->error), what, reply->label,
-	    reply->error);
+	reply_describe(client->error, sizeof(client->error), what,
+	    question->label, question->error);
 }
 
 static void
-on_error(struct client *client, const struct reply *reply)
+note_error(struct client *client, const struct question *question)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_ACQUIRING, reply->error);
+	enum reply_verdict verdict =
+	    reply_judge(REPLY_ACQUIRING, question->error);
 
 	/* If AUTH or SELECT was refused, the answer may be of another db. */
 	if (verdict == REPLY_REFUSED ||
-	    (reply->kind == REPLY_NO_ACCESS && verdict != REPLY_RETRY)) {
-		fail(client, ENDING_REFUSED, "refused by", reply);
+	    (question->outcome == QUESTION_REFUSED && verdict != REPLY_RETRY)) {
+		note_failure(client, ENDING_REFUSED, "refused by", question);
 		return;
 	}
 	if (verdict == REPLY_RETRY || verdict == REPLY_RECONNECT)
-		client->transient = true;
-	fail(client,
+		client->is_transient = true;
+	note_failure(client,
 	    verdict == REPLY_NOT_A_LOCK ? ENDING_NOT_A_LOCK
 					: ENDING_SERVER_ERROR,
-	    "error from", reply);
-}
-
-static void
-on_reply(void *arg, const struct reply *reply)
-{
-	struct client_command *command = arg;
-	struct client *client = command->client;
-	char why[MEMBER_WORDS_MAX];
-
-	client->unanswered--;
-	if (reply->kind == REPLY_NO_ACCESS) {
-		on_error(client, reply);
-	} else if (reply->kind == REPLY_ERROR) {
-		if (command->excuse == NULL ||
-		    !command->excuse(command->arg, reply->error))
-			on_error(client, reply);
-	} else if (reply->value == NULL) {
-		client->failure = ENDING_UNAVAILABLE;
-		client->transient = !reply->permanent;
-		snprintf(client->error, sizeof(client->error), "%s",
-		    reply->failure);
-	} else if (member_lacks_replicas(reply, client->replicas, why)) {
-		client->transient = true;
-		fail(client, ENDING_UNAVAILABLE, "too few replicas of",
-		    &(struct reply){.label = reply->label, .error = why});
-	} else if (command->read(command->arg, reply->value) == -1) {
-		client_fail(client, ENDING_SERVER_ERROR,
-		    "unexpected answer from", "not that of our command");
-	}
+	    "error from", question);
 }
 
 void
 client_fail(struct client *client, enum ending_reason failure, const char *what,
     const char *why)
 {
-	const struct reply reply = {.label = server_label(client->server),
-	    .error = why};
-
-	fail(client, failure, what, &reply);
+	client->failure = failure;
+	reply_describe(client->error, sizeof(client->error), what,
+	    server_label(client->enquiry.server), why);
 }
 
 void
-client_send(struct client_command *command, const struct script *script,
-    const char **argv, bool more)
+client_take(struct client *client, const struct question *question,
+    client_read *read, void *arg)
 {
-	struct client *client = command->client;
-	struct command sent = {.script = script,
-	    .argv = argv,
-	    .deadline = clock_now() + client->opts->server_timeout_ms,
-	    .on_reply = on_reply,
-	    .arg = command,
-	    .limits = {REPLY_MAX, ELEMENTS_MAX},
-	    .replicas = client->replicas,
-	    .replicas_ms = client->opts->replicas_ms,
-	    .more = more};
-
-	while (argv[sent.argc] != NULL)
-		sent.argc++;
-	if (server_send(client->server, &sent) == -1)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-	client->unanswered++;
+	if (question->outcome == QUESTION_SILENT) {
+		client->failure = ENDING_UNAVAILABLE;
+		client->is_transient = !question->is_permanent;
+		snprintf(client->error, sizeof(client->error), "%s",
+		    question->error);
+	} else if (question->outcome == QUESTION_TOO_FEW) {
+		client->is_transient = true;
+		note_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
+		    question);
+	} else if (question->outcome != QUESTION_ANSWERED) {
+		note_error(client, question);
+	} else if (read(arg, question->value) == -1) {
+		client_fail(client, ENDING_SERVER_ERROR,
+		    "unexpected answer from", "not that of our command");
+	}
 }
+
+/* --- asking ------------------------------------------------------------- */
 
 static void
-turn(struct client *client)
+try_once(struct client *client, const struct script *script, const char **argv,
+    client_read *read, void *arg)
 {
-	if (loop_turn(client->loop) == 0)
-		return;
-	log_warn("cannot wait for events");
-	exit(EXITCODE_INTERNAL);
-}
+	struct question question = {.script = script, .argv = argv};
 
-void
-client_wait(struct client *client)
-{
-	if (client->stopped)
-		server_drop(client->server);
-	while (client->unanswered > 0)
-		turn(client);
-}
-
-void
-client_stop(struct client *client)
-{
-	client->stopped = true;
-	server_drop(client->server);
-}
-
-void
-client_sleep(struct client *client, int64_t until)
-{
-	loop_timer_set(client->loop, &client->timer, until);
-	while (clock_now() < until && !client->stopped)
-		turn(client);
-}
-
-static void
-pause_for(struct client *client, int64_t ms)
-{
-	int64_t until = clock_now() + ms;
-
-	server_drop(client->server);
-	client_sleep(client, until);
+	client_forget_failure(client);
+	enquiry_ask(&client->enquiry, &question, 1);
+	client_take(client, &question, read, arg);
+	enquiry_forget(&question, 1);
 }
 
 bool
 client_ask(struct client *client, const struct script *script,
     const char **argv, client_read *read, void *arg)
 {
-	struct client_command command = {client, read, arg, NULL};
+	struct enquiry *enquiry = &client->enquiry;
 	int64_t began_at = clock_now();
 	int64_t give_up_at = began_at + client->opts->server_timeout_ms;
 	int64_t backoff_ms = BACKOFF_MIN_MS;
 	bool reported = false;
 
 	for (;;) {
-		client_forget_failure(client);
-		client_send(&command, script, argv, false);
-		client_wait(client);
-		if (!client->transient || client->stopped ||
+		try_once(client, script, argv, read, arg);
+		if (!client->is_transient || enquiry->is_stopped ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
 		if (!reported && clock_now() >= began_at + TROUBLE_MIN_MS) {
@@ -180,15 +119,24 @@ client_ask(struct client *client, const struct script *script,
 				.why = client->error});
 			reported = true;
 		}
-		pause_for(client, backoff_ms);
-		backoff_ms *= 2;
-		if (backoff_ms > BACKOFF_MAX_MS)
-			backoff_ms = BACKOFF_MAX_MS;
+		server_drop(enquiry->server);
+		enquiry_sleep(enquiry, clock_now() + backoff_ms);
+		backoff_ms = clock_min(backoff_ms * 2, BACKOFF_MAX_MS);
 	}
 	if (reported && client->failure == ENDING_NONE)
 		client_emit(client, (struct event){.type = EVENT_REPLIED});
 	return client->failure == ENDING_NONE;
 }
+
+int
+client_ignore(void *arg, const struct value *value)
+{
+	(void)arg;
+	(void)value;
+	return 0;
+}
+
+/* --- what is printed ------------------------------------------------------ */
 
 void
 client_emit(const struct client *client, struct event event)
@@ -197,15 +145,23 @@ client_emit(const struct client *client, struct event event)
 }
 
 int
-client_report_failure(const struct client *client)
+client_end(const struct client *client, enum ending_reason reason,
+    const char *who, const char *why)
 {
-	int status = event_rows[client->failure].status;
+	int status = event_rows[reason].status;
 
 	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = client->failure,
-				.why = client->error,
+				.ending = reason,
+				.who = who,
+				.why = why,
 				.status = status});
 	return status;
+}
+
+int
+client_report_failure(const struct client *client)
+{
+	return client_end(client, client->failure, NULL, client->error);
 }
 
 void
@@ -232,7 +188,8 @@ client_check_output(struct client *client)
 bool
 client_reaches_helpers(const struct client *client, const char *key)
 {
-	return !server_is_clustered(client->server) || key_is_placeable(key);
+	return !server_is_clustered(client->enquiry.server) ||
+	       key_is_placeable(key);
 }
 
 static int
@@ -272,8 +229,8 @@ look_without_history(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-bool
-client_look(struct client *client, const struct key_names *keys, int holders,
+static bool
+look_at(struct client *client, const struct key_names *keys, int holders,
     struct look *look)
 {
 	bool extends = client->opts->action == OPTS_HOLD;
@@ -291,12 +248,31 @@ client_look(struct client *client, const struct key_names *keys, int holders,
 	       look_without_history(client, keys, holders, look);
 }
 
+int
+client_look(struct client *client, int holders, client_act *act)
+{
+	struct look look = {.count = 0};
+	struct key_names keys;
+	int result;
+
+	key_names_init(&keys, client->opts->keys[0].key);
+	if (look_at(client, &keys, holders, &look)) {
+		result = act(client, &keys, &look);
+		look_fini(&look);
+	} else {
+		result = client_report_failure(client);
+	}
+	key_names_fini(&keys);
+	return result;
+}
+
 struct look_subject
 client_subject(const struct client *client, const char *key)
 {
 	const char *prefix = client->opts->prefix;
 
-	return (struct look_subject){.server = server_label(client->server),
+	return (
+	    struct look_subject){.server = server_label(client->enquiry.server),
 	    .db = client->endpoint->db,
 	    .prefix = prefix,
 	    .name = key + strlen(prefix),
@@ -343,37 +319,14 @@ client_report_problem(const struct client *client, const char *name,
 
 /* --- which server ----------------------------------------------------- */
 
-static struct server *
-connect_to(const struct client *client, const struct endpoint *endpoint,
-    const char *key)
-{
-	struct server *server = server_new(client->loop, endpoint, key);
-
-	if (server == NULL)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-	return server;
-}
-
-struct server *
-client_connect(const struct client *client, const struct endpoint *endpoint)
-{
-	return connect_to(client, endpoint, NULL);
-}
-
-struct server *
-client_switch(struct client *client, struct server *server)
-{
-	struct server *former = client->server;
-
-	client->server = server;
-	return former;
-}
-
 int
 client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client))
 {
-	struct client client = {.opts = opts, .loop = loop, .events = events};
+	struct client client = {.opts = opts,
+	    .events = events,
+	    .enquiry = {.opts = opts, .loop = loop}};
+	const char *key = opts->key_count > 0 ? opts->keys[0].key : NULL;
 	bool looks = opts->action != OPTS_FORCE_RELEASE;
 	bool parted = looks && !opts->json && !opts->quiet;
 	int result = EXITCODE_OK;
@@ -384,15 +337,13 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 		client.endpoint = &opts->servers[i];
 		if (parted && i > 0)
 			putchar('\n');
-		client.server = connect_to(&client, client.endpoint,
-		    opts->key_count > 0 ? opts->keys[0].key : NULL);
+		enquiry_begin(&client.enquiry, client.endpoint, key);
 		one = act(&client);
 		if (result == EXITCODE_OK)
 			result = one;
-		server_free(client.server);
+		enquiry_end(&client.enquiry);
 	}
-	loop_timer_remove(loop, &client.timer);
-	if (result == EXITCODE_OK && looks && opts->quiet && client.held)
+	if (result == EXITCODE_OK && looks && opts->quiet && client.is_held)
 		result = opts->conflict_exit;
 	return result;
 }

@@ -1,48 +1,31 @@
-/* One server, asked without a lock of our own: a command is sent, and its reply
- * awaited. The commands that look at locks or act on them share it. Signals do
- * what they do to a plain process. */
+/* A server, asked by a command: again until there is a reply, with messages and
+ * exit codes like those of a run. The commands that look at locks or act on
+ * them share it. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/loop.h"
+#include "enquiry/enquiry.h"
 #include "lock/key.h"
 #include "lock/look.h"
 #include "options/opts.h"
-#include "redis/server.h"
 #include "run/ending.h"
 #include "run/events.h"
 
 struct client {
 	const struct opts *opts;
 	const struct events *events;
-	struct loop *loop;
-	const struct endpoint *endpoint;
-	struct server *server;
-	struct loop_timer timer; /* only wakes the loop */
-	size_t unanswered;
-	int replicas;	  /* that are to have what is sent; 0: not awaited */
+	const struct endpoint *endpoint; /* the URL, also of a cluster */
+	struct enquiry enquiry;
 	int output_error; /* errno of the first failure to print, or 0 */
-	bool held;	  /* a lock that was looked at is */
-	bool stopped;	  /* by client_stop */
+	bool is_held;	  /* a lock that was looked at */
 
 	/* Of what failed last, since client_forget_failure. */
+	bool is_transient;	    /* it may go well in a moment */
 	enum ending_reason failure; /* ENDING_NONE: nothing did */
-	bool transient;		    /* it may go well in a moment */
 	char error[REPLY_FAILURE_MAX];
-};
-
-/* Reads the answer. 0, or -1 when it is none to the command. */
-typedef int client_read(void *arg, const struct value *value);
-
-struct client_command {
-	struct client *client;
-	client_read *read;
-	void *arg;
-	/* Whether an error reply is no failure; or NULL. */
-	bool (*excuse)(void *arg, const char *error);
 };
 
 /* Calls act for each of the servers in turn, so that differences between them
@@ -50,32 +33,20 @@ struct client_command {
 int client_visit_servers(const struct opts *opts, struct loop *loop,
     const struct events *events, int (*act)(struct client *client));
 
-/* Any node of another server, to be freed. Dies when memory is out. */
-struct server *client_connect(const struct client *client,
-    const struct endpoint *endpoint);
-/* Sends what follows to this server instead. Returns the one that was in use.
- */
-struct server *client_switch(struct client *client, struct server *server);
-
-/* Sends argv, which ends with NULL, with the script or NULL: see struct
- * command. The command must last until its reply; more: others follow at once.
- */
-void client_send(struct client_command *command, const struct script *script,
-    const char **argv, bool more);
-
-/* Awaits the replies to all that was sent. */
-void client_wait(struct client *client);
-
-/* Until that time, or until it is stopped. */
-void client_sleep(struct client *client, int64_t until);
-
-/* From a callback of the loop: from now on all commands fail at once. */
-void client_stop(struct client *client);
+/* Reads the answer. 0, or -1 when it is none to the command. */
+typedef int client_read(void *arg, const struct value *value);
+/* Takes any for one. */
+int client_ignore(void *arg, const struct value *value);
 
 /* Sends the same until there is a reply, for --server-timeout at most: a server
- * that restarts is back in a moment. False after a failure. */
+ * that restarts is back in a moment. argv ends with NULL; the script may be
+ * NULL. False after a failure. */
 bool client_ask(struct client *client, const struct script *script,
     const char **argv, client_read *read, void *arg);
+
+/* Reads the answer to a question, or notes why there is none. */
+void client_take(struct client *client, const struct question *question,
+    client_read *read, void *arg);
 
 void client_forget_failure(struct client *client);
 /* "WHAT SERVER: WHY" */
@@ -86,6 +57,9 @@ int client_report_failure(const struct client *client);
 
 /* Emits an event about the lock of that name. */
 void client_emit(const struct client *client, struct event event);
+/* The end with that reason. Returns its exit code. */
+int client_end(const struct client *client, enum ending_reason reason,
+    const char *who, const char *why);
 
 /* To be called soon after what was printed to stdout: what has failed before
  * anything else could is the reason. */
@@ -93,10 +67,13 @@ void client_note_output(struct client *client);
 /* Flushes stdout. The exit code. */
 int client_check_output(struct client *client);
 
-/* Looks at one lock: fills in *look, with so many holders at most. False after
+typedef int client_act(struct client *client, const struct key_names *keys,
+    const struct look *look);
+
+/* Looks at the lock, with so many holders at most. The exit code of act, or of
  * a failure. */
-bool client_look(struct client *client, const struct key_names *keys,
-    int holders, struct look *look);
+int client_look(struct client *client, int holders, client_act *act);
+
 /* The lock with that key, on the server that replied. */
 struct look_subject client_subject(const struct client *client,
     const char *key);

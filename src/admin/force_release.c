@@ -1,4 +1,4 @@
-#include "admin/force_release.h"
+#include "admin/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +37,6 @@ read_forced(void *arg, const struct value *value)
 	return 0;
 }
 
-static int
-ignore_answer(void *arg, const struct value *value)
-{
-	(void)arg;
-	(void)value;
-	return 0;
-}
-
 /* The lock is already free: a waiter that is not notified comes at its next
  * heartbeat. */
 static void
@@ -56,7 +48,7 @@ notify_waiters(struct client *client, const struct key_names *keys,
 	request_notify(&request, keys, (const char *const *)forced->waiters,
 	    forced->waiter_count);
 	if (request.argc > 0 && !client_ask(client, request.script,
-				    request.argv, ignore_answer, NULL))
+				    request.argv, client_ignore, NULL))
 		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
 					.why = client->error});
 	request_fini(&request);
@@ -175,7 +167,7 @@ report_free(const struct client *client, const struct look *look)
 }
 
 static int
-consider(struct client *client, const struct key_names *keys,
+consider_force(struct client *client, const struct key_names *keys,
     const struct look *look)
 {
 	const struct opts *opts = client->opts;
@@ -210,17 +202,5 @@ consider(struct client *client, const struct key_names *keys,
 int
 force_release(struct client *client)
 {
-	struct key_names keys;
-	struct look look = {.count = 0};
-	int result;
-
-	key_names_init(&keys, client->opts->keys[0].key);
-	if (client_look(client, &keys, HOLDERS_FORCED, &look)) {
-		result = consider(client, &keys, &look);
-		look_fini(&look);
-	} else {
-		result = client_report_failure(client);
-	}
-	key_names_fini(&keys);
-	return result;
+	return client_look(client, HOLDERS_FORCED, consider_force);
 }

@@ -1,4 +1,4 @@
-#include "admin/hold_extend.h"
+#include "admin/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,14 +21,6 @@ read_renewed(void *arg, const struct value *value)
 	return 0;
 }
 
-static int
-ignore_answer(void *arg, const struct value *value)
-{
-	(void)arg;
-	(void)value;
-	return 0;
-}
-
 /* What the request has, if anything. False after a failure. */
 static bool
 ask(struct client *client, struct request *request, client_read *read,
@@ -39,16 +31,6 @@ ask(struct client *client, struct request *request, client_read *read,
 
 	request_fini(request);
 	return asked;
-}
-
-static int
-report_over(const struct client *client, const char *who)
-{
-	client_emit(client, (struct event){.type = EVENT_ENDING,
-				.ending = ENDING_HOLD_OVER,
-				.who = who,
-				.status = EXITCODE_LOST});
-	return EXITCODE_LOST;
 }
 
 /* The lease only ever becomes longer, so a command that was delayed on the way
@@ -62,14 +44,14 @@ extend(struct client *client, struct claim *claim, int64_t left_ms)
 
 	if (left_ms < ms) {
 		request_make(&request, claim, REQUEST_RENEWAL);
-		client->replicas = client->opts->replicas;
+		client->enquiry.replicas = client->opts->replicas;
 		if (!ask(client, &request, read_renewed, &ours))
 			return client_report_failure(client);
-		client->replicas = 0;
+		client->enquiry.replicas = 0;
 		if (!ours)
-			return report_over(client, NULL);
+			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
 		request_make(&request, claim, REQUEST_RECORD);
-		ask(client, &request, ignore_answer, NULL);
+		ask(client, &request, client_ignore, NULL);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,
 				.ms = left_ms < ms ? ms : left_ms});
@@ -86,15 +68,14 @@ extend_claim(struct client *client, const char *token, int64_t left_ms)
 	    .server_count = 1,
 	    .kind = &kind_exclusive};
 	struct claim claim;
-	int result = EXITCODE_RESOURCE;
+	int result;
 
 	if (claim_init(&claim, &config) == 0) {
 		memcpy(claim.token, token, strlen(token) + 1);
 		result = extend(client, &claim, left_ms);
 	} else {
-		client_emit(client, (struct event){.type = EVENT_ENDING,
-					.ending = ENDING_NO_LOCK,
-					.why = strerror(errno)});
+		result =
+		    client_end(client, ENDING_NO_LOCK, NULL, strerror(errno));
 	}
 	claim_fini(&claim);
 	return result;
@@ -111,15 +92,18 @@ is_hold(const struct look *look, const struct look_holder *holder)
 }
 
 static int
-consider(struct client *client, const struct look *look)
+consider_hold(struct client *client, const struct key_names *keys,
+    const struct look *look)
 {
 	const struct look_holder *holder =
 	    look_holder_with(look, client->opts->token);
 	char who[HOLDER_TEXT_MAX];
 
+	(void)keys;
 	look_describe_holders(look, who, sizeof(who));
 	if (holder == NULL)
-		return report_over(client, look->listed > 0 ? who : NULL);
+		return client_end(client, ENDING_HOLD_OVER,
+		    look->listed > 0 ? who : NULL, NULL);
 	if (is_hold(look, holder))
 		return extend_claim(client, holder->token, holder->who.left_ms);
 	client_emit(client,
@@ -130,17 +114,5 @@ consider(struct client *client, const struct look *look)
 int
 hold_extend(struct client *client)
 {
-	struct look look = {.count = 0};
-	struct key_names keys;
-	int result;
-
-	key_names_init(&keys, client->opts->keys[0].key);
-	if (client_look(client, &keys, 1, &look)) {
-		result = consider(client, &look);
-		look_fini(&look);
-	} else {
-		result = client_report_failure(client);
-	}
-	key_names_fini(&keys);
-	return result;
+	return client_look(client, 1, consider_hold);
 }

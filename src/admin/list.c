@@ -1,4 +1,4 @@
-#include "admin/list.h"
+#include "admin/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ on_lock(void *arg, struct look *look, const char *key)
 	struct list_row row;
 
 	if (client->opts->quiet) {
-		client->held = true;
+		client->is_held = true;
 		list->search.enough = true; /* one is */
 	} else if (client->opts->json) {
 		client_print_json(client, look, key);
@@ -104,7 +104,6 @@ list_show(struct client *client)
 	if (for_people && client->opts->server_count > 1)
 		printf("%s:\n", place);
 	result = search_run(&list->search);
-	search_fini(&list->search);
 	table_print(&list->table);
 	if (result == EXITCODE_OK)
 		result = client_check_output(list->client);

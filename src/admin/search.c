@@ -14,23 +14,12 @@
 enum { HOLDERS_SHOWN = 100 };
 #define PAGE "1000" /* of SCAN */
 
-/* As many as travel together; a connection keeps track of 16. */
-enum { LOOKS_AT_ONCE = 12 };
-
 /* One of those that are asked about together. */
 struct search_item {
 	struct search *search;
-	struct client_command command;
+	struct question question;
 	char *key;
 	char helper; /* by which it was found: its last letter */
-};
-
-/* A primary of a cluster. */
-struct search_node {
-	struct endpoint endpoint;
-	char host[CLUSTER_HOST_SIZE];
-	char label[CLUSTER_LABEL_SIZE];
-	struct server *server;
 };
 
 static bool
@@ -92,39 +81,29 @@ read_look(void *arg, const struct value *value)
 	return 0;
 }
 
-/* An empty host is that of the node that sent the redirect. */
-static bool
-is_asked(const struct search *search, const struct cluster_node *node)
-{
-	for (int i = 0; i < search->node_count; i++)
-		if (search->nodes[i].endpoint.port == node->port &&
-		    (*node->host == '\0' ||
-			strcmp(search->nodes[i].host, node->host) == 0))
-			return true;
-	return false;
-}
-
 /* A lock whose slot has moved is found at its new node. */
 static bool
-excuse_move(void *arg, const char *error)
+has_moved(struct search_item *item)
 {
-	struct search_item *item = arg;
 	struct search *search = item->search;
-	const struct opts *opts = search->client->opts;
+	struct client *client = search->client;
+	const char *error = item->question.error;
 	enum cluster_redirect redirect;
 	struct cluster_node to;
 
-	if (!search->client->endpoint->cluster)
+	if (item->question.outcome != QUESTION_FAILED ||
+	    !client->endpoint->cluster)
 		return false;
 	redirect = cluster_redirect(error, &to);
-	if (redirect == CLUSTER_MOVED && is_asked(search, &to))
+	if (redirect == CLUSTER_MOVED &&
+	    enquiry_has_node(&client->enquiry, &to))
 		return true;
 	if (redirect == CLUSTER_NONE && strncmp(error, "TRYAGAIN", 8) != 0)
 		return false;
 	if (!seen_lately(search, item->key))
-		client_emit(search->client,
+		client_emit(client,
 		    (struct event){.type = EVENT_SLOT_MOVING,
-			.name = item->key + strlen(opts->prefix)});
+			.name = item->key + strlen(client->opts->prefix)});
 	search->incomplete = true;
 	return true;
 }
@@ -149,9 +128,9 @@ send_look(struct search_item *item, bool more)
 	request_look(&request, &keys,
 	    wants_history(item) ? REQUEST_LOOK_HISTORY : REQUEST_LOOK_HELPERS,
 	    HOLDERS_SHOWN, 0);
-	item->command = (struct client_command){item->search->client, read_look,
-	    item, excuse_move};
-	client_send(&item->command, request.script, request.argv, more);
+	item->question =
+	    (struct question){.script = request.script, .argv = request.argv};
+	enquiry_send(&item->search->client->enquiry, &item->question, more);
 	request_fini(&request);
 	key_names_fini(&keys);
 }
@@ -165,9 +144,14 @@ look_at_all(struct search_item *items, size_t count)
 	client_forget_failure(client);
 	for (size_t i = 0; i < count; i++)
 		send_look(&items[i], i + 1 < count);
-	client_wait(client);
-	for (size_t i = 0; i < count; i++)
+	enquiry_await(&client->enquiry);
+	for (size_t i = 0; i < count; i++) {
+		if (!has_moved(&items[i]))
+			client_take(client, &items[i].question, read_look,
+			    &items[i]);
+		enquiry_forget(&items[i].question, 1);
 		free(items[i].key);
+	}
 	return client->failure == ENDING_NONE ||
 	       client->failure == ENDING_NOT_A_LOCK;
 }
@@ -203,7 +187,7 @@ find_lock(const struct search *search, const char *helper)
 static bool
 look_at_page(struct search *search)
 {
-	struct search_item items[LOOKS_AT_ONCE];
+	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
 	for (char **found = search->found; *found != NULL && !search->enough;
@@ -219,7 +203,8 @@ look_at_page(struct search *search)
 			    .key = key,
 			    .helper = helper};
 		}
-		if (count == LOOKS_AT_ONCE || (found[1] == NULL && count > 0)) {
+		if (count == ENQUIRY_AT_ONCE ||
+		    (found[1] == NULL && count > 0)) {
 			if (!look_at_all(items, count))
 				return false;
 			count = 0;
@@ -231,14 +216,14 @@ look_at_page(struct search *search)
 bool
 search_look(struct search *search, char **keys, size_t count)
 {
-	struct search_item items[LOOKS_AT_ONCE];
+	struct search_item items[ENQUIRY_AT_ONCE];
 	bool done = true;
 
 	for (size_t i = 0, part = 0; i < count; i++) {
 		items[part++] = (struct search_item){.search = search,
 		    .key = keys[i],
 		    .helper = 'r'};
-		if (part == LOOKS_AT_ONCE || i + 1 == count) {
+		if (part == ENQUIRY_AT_ONCE || i + 1 == count) {
 			done = look_at_all(items, part) && done;
 			part = 0;
 		}
@@ -304,85 +289,34 @@ search_server(struct search *search)
 
 /* --- a cluster ---------------------------------------------------------- */
 
-static void
-forget_nodes(struct search *search)
-{
-	for (int i = 0; i < search->node_count; i++)
-		server_free(search->nodes[i].server);
-	free(search->nodes);
-	search->nodes = NULL;
-	search->node_count = 0;
-}
-
-static bool
-are_known(const struct search *search, const struct cluster_node *primaries,
-    int count)
-{
-	bool known = count == search->node_count;
-
-	for (int i = 0; known && i < count; i++)
-		known = is_asked(search, &primaries[i]);
-	return known;
-}
-
-static void
-connect_node(const struct search *search, struct search_node *node,
-    const struct cluster_node *primary)
-{
-	struct endpoint *endpoint = &node->endpoint;
-
-	memcpy(node->host, primary->host, sizeof(node->host));
-	*endpoint = *search->client->endpoint;
-	endpoint->cluster = false;
-	endpoint->host_count = 0;
-	endpoint->host = node->host;
-	endpoint->port = primary->port;
-	endpoint->label = node->label;
-	endpoint_describe(endpoint, "cluster", node->label,
-	    sizeof(node->label));
-	node->server = client_connect(search->client, endpoint);
-}
-
 static int
 read_primaries(void *arg, const struct value *value)
 {
-	struct search *search = arg;
-	struct cluster_node *primaries = NULL;
-	int count = server_primaries(search->client->server, value, &primaries);
-
-	if (count == -1)
-		return -1;
-	if (!are_known(search, primaries, count)) {
-		forget_nodes(search);
-		search->nodes =
-		    mem_alloc(((size_t)count + 1) * sizeof(*search->nodes));
-		for (int i = 0; i < count; i++)
-			connect_node(search, &search->nodes[i], &primaries[i]);
-		search->node_count = count;
-	}
-	free(primaries);
-	return 0;
+	return enquiry_set_nodes(arg, value) ? 0 : -1;
 }
 
 /* All that can be listed is. */
+static void
+search_node(void *arg)
+{
+	struct search *search = arg;
+	int result = search_server(search);
+
+	if (result != EXITCODE_OK)
+		search->result = result;
+}
+
 static int
 search_cluster(struct search *search)
 {
+	struct client *client = search->client;
 	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
-	int result = EXITCODE_OK;
 
-	if (!client_ask(search->client, NULL, argv, read_primaries, search))
-		return client_report_failure(search->client);
-	for (int i = 0; i < search->node_count; i++) {
-		struct server *any =
-		    client_switch(search->client, search->nodes[i].server);
-		int failure = search_server(search);
-
-		if (failure != EXITCODE_OK)
-			result = failure;
-		client_switch(search->client, any);
-	}
-	return result;
+	if (!client_ask(client, NULL, argv, read_primaries, &client->enquiry))
+		return client_report_failure(client);
+	search->result = EXITCODE_OK;
+	enquiry_visit_nodes(&client->enquiry, search_node, search);
+	return search->result;
 }
 
 int
@@ -400,10 +334,4 @@ search_run(struct search *search)
 		search->seen[i] = NULL;
 	}
 	return result;
-}
-
-void
-search_fini(struct search *search)
-{
-	forget_nodes(search);
 }

@@ -7,8 +7,6 @@
 
 enum { SEARCH_SEEN = 4096 };
 
-struct search_node;
-
 /* The owner sets the first members. */
 struct search {
 	struct client *client;
@@ -36,15 +34,11 @@ struct search {
 	char *cursor;
 	char **found; /* keys of this page, NULL-terminated */
 	bool incomplete;
-	/* The primaries of a cluster, which stay connected. */
-	struct search_node *nodes;
-	int node_count;
+	int result; /* of the nodes of a cluster so far */
 };
 
-/* The exit code; the reason is reported. May be repeated; in the end it needs
- * search_fini. */
+/* The exit code; the reason is reported. May be repeated. */
 int search_run(struct search *search);
-void search_fini(struct search *search);
 
 /* Looks at the free ones among these locks, which are on the server at which
  * the search is. Frees the keys. False after a failure. */

@@ -1,9 +1,9 @@
-#include "admin/status.h"
+#include "admin/commands.h"
 
 enum { HOLDERS_SHOWN = 100 };
 
 static void
-show(struct client *client, const struct look *look)
+show_status(struct client *client, const struct look *look)
 {
 	const char *key = client->opts->keys[0].key;
 	const struct look_subject subject = client_subject(client, key);
@@ -17,21 +17,19 @@ show(struct client *client, const struct look *look)
 		client_report_problem(client, subject.name, &look->problems[i]);
 }
 
+static int
+note_status(struct client *client, const struct key_names *keys,
+    const struct look *look)
+{
+	(void)keys;
+	client->is_held = client->is_held || look->kind != '\0';
+	if (!client->opts->quiet)
+		show_status(client, look);
+	return client_check_output(client);
+}
+
 int
 status_show(struct client *client)
 {
-	struct key_names keys;
-	struct look look = {.count = 0};
-	bool found;
-
-	key_names_init(&keys, client->opts->keys[0].key);
-	found = client_look(client, &keys, HOLDERS_SHOWN, &look);
-	key_names_fini(&keys);
-	if (!found)
-		return client_report_failure(client);
-	client->held = client->held || look.kind != '\0';
-	if (!client->opts->quiet)
-		show(client, &look);
-	look_fini(&look);
-	return client_check_output(client);
+	return client_look(client, HOLDERS_SHOWN, note_status);
 }

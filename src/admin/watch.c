@@ -1,4 +1,4 @@
-#include "admin/watch.h"
+#include "admin/commands.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ end(struct watch *watch, int result)
 		return;
 	watch->has_ended = true;
 	watch->result = result;
-	client_stop(watch->client);
+	enquiry_stop(&watch->client->enquiry);
 }
 
 static void
@@ -166,7 +166,7 @@ on_tick(void *arg)
 	struct watch *watch = arg;
 
 	draw(watch);
-	loop_timer_set(watch->client->loop, &watch->tick,
+	loop_timer_set(watch->client->enquiry.loop, &watch->tick,
 	    (clock_now() / SECOND_MS + 1) * SECOND_MS);
 }
 
@@ -334,7 +334,7 @@ on_page(void *arg)
 	watch->heard_at = clock_now();
 	if (watch->stage != STAGE_CONNECTING)
 		return EXITCODE_OK;
-	if (!screen_open(&watch->screen, watch->client->loop)) {
+	if (!screen_open(&watch->screen, watch->client->enquiry.loop)) {
 		end_without_terminal(watch, NOT_OURS);
 		return EXITCODE_RESOURCE;
 	}
@@ -404,8 +404,8 @@ show_found(struct watch *watch)
 static void
 disconnect(struct watch *watch)
 {
-	search_fini(&watch->search);
-	server_drop(watch->client->server);
+	enquiry_forget_nodes(&watch->client->enquiry);
+	server_drop(watch->client->enquiry.server);
 }
 
 /* Of a cluster, what the other primaries have is shown. */
@@ -451,7 +451,8 @@ run_rounds(struct watch *watch)
 		if (watch->outcome == OUTCOME_FAILED)
 			pause_ms = clock_min(pause_ms, TROUBLE_MS);
 		if (!watch->has_ended)
-			client_sleep(watch->client, clock_now() + pause_ms);
+			enquiry_sleep(&watch->client->enquiry,
+			    clock_now() + pause_ms);
 	}
 }
 
@@ -484,7 +485,7 @@ begin(struct watch *watch, struct client *client)
 	    .events = POLLIN,
 	    .on_ready = on_signal,
 	    .arg = watch};
-	loop_add(client->loop, &watch->caught);
+	loop_add(client->enquiry.loop, &watch->caught);
 	on_tick(watch);
 }
 
@@ -492,10 +493,9 @@ static void
 finish(struct watch *watch)
 {
 	screen_close(&watch->screen);
-	loop_remove(watch->client->loop, &watch->caught);
-	loop_timer_remove(watch->client->loop, &watch->tick);
+	loop_remove(watch->client->enquiry.loop, &watch->caught);
+	loop_timer_remove(watch->client->enquiry.loop, &watch->tick);
 	close(watch->signals.fd);
-	search_fini(&watch->search);
 	roster_fini(watch->known);
 	roster_fini(watch->found);
 	free(watch->known);

@@ -5,11 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "admin/force_release.h"
-#include "admin/hold_extend.h"
-#include "admin/list.h"
-#include "admin/status.h"
-#include "admin/watch.h"
+#include "admin/commands.h"
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -74,8 +74,8 @@ on_question_reply(void *arg, const struct reply *reply)
 	question->error = mem_strdup(error);
 }
 
-static void
-send_question(struct enquiry *enquiry, struct question *question, bool more)
+void
+enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
 {
 	struct command command = {.script = question->script,
 	    .argv = question->argv,
@@ -105,15 +105,21 @@ turn(struct enquiry *enquiry)
 	exit(EXITCODE_INTERNAL);
 }
 
-static void
-ask_some(struct enquiry *enquiry, struct question *questions, size_t count)
+void
+enquiry_await(struct enquiry *enquiry)
 {
-	for (size_t i = 0; i < count; i++)
-		send_question(enquiry, &questions[i], i + 1 < count);
 	if (enquiry->is_stopped)
 		server_drop(enquiry->server);
 	while (enquiry->unanswered > 0)
 		turn(enquiry);
+}
+
+static void
+ask_some(struct enquiry *enquiry, struct question *questions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		enquiry_send(enquiry, &questions[i], i + 1 < count);
+	enquiry_await(enquiry);
 }
 
 struct question *

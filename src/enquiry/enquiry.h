@@ -30,7 +30,7 @@ enum question_outcome {
 
 struct question {
 	/* To be set. The script, or NULL; the words end with NULL: see struct
-	 * command. They must last until enquiry_ask returns. */
+	 * command. */
 	const struct script *script;
 	const char **argv;
 
@@ -74,6 +74,12 @@ struct enquiry {
 void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
+
+/* Sends a question, which must last until its reply; its words need not. more:
+ * others follow at once, up to ENQUIRY_AT_ONCE. Then awaits all replies. */
+void enquiry_send(struct enquiry *enquiry, struct question *question,
+    bool more);
+void enquiry_await(struct enquiry *enquiry);
 
 /* Asks them all, several at a time. NULL, or the first one that was refused or
  * has no reply: then those that follow it may not have been asked. */
