@@ -63,44 +63,42 @@ static const struct {
 };
 
 enum access {
-	ACCESS_UNKNOWN,
-	ACCESS_PERMITTED,
-	ACCESS_DENIED,	/* the command is */
-	ACCESS_NO_KEY,	/* the key is */
-	ACCESS_MISSING, /* the server has no such command */
+	ACCESS_PERMITTED, /* or not known */
+	ACCESS_DENIED,	  /* the command is */
+	ACCESS_NO_KEY,	  /* the key is */
+	ACCESS_MISSING,	  /* the server has no such command */
 };
 
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
-	enum access access[KEY_COUNT];
+	uint64_t usable; /* those of a name that can have helper keys here */
+	uint64_t denied; /* of these */
 };
 
 struct rules {
 	struct visit *visit;
-	char *own_user;	    /* at the server */
-	bool is_dry;	    /* by ACL DRYRUN */
-	bool knows_scripts; /* the server does */
-	enum access commands[NEEDS_COMMANDS];
+	struct lock_config config;
+	char *own_user; /* at the server */
+	bool is_dry;	/* by ACL DRYRUN */
 	struct names names[OPTS_KEYS_MAX];
 	size_t names_count;
-	/* What is denied, and the tier that it leaves to a run. */
+	/* What is denied, the commands of it that the server does not have, and
+	 * the tier that it leaves to a run, */
 	struct needs denied;
-	struct lock_config config;
-	enum claim_tier top, tier;
-	size_t lacking; /* rows of needs.h */
+	uint64_t missing;
+	enum claim_tier tier;
+	enum claim_tier top; /* of the best that one of the locks may have */
+	size_t lacking;	     /* rows of needs.h */
 };
 
 /* A command that is tried. */
 struct trial {
 	const char *words; /* as in the table */
 	const char *key;
-	enum access *access; /* what came of it */
-	enum question_outcome outcome;
-};
-
-/* The words of a trial, one by one. */
-struct words {
+	bool succeeded;
+	enum access access;
+	/* The words, one by one. */
 	char text[40];
 	const char *argv[9];
 };
@@ -147,8 +145,6 @@ judge_access(const struct question *question)
 
 	if (question->outcome == QUESTION_FAILED)
 		return judge_words(question->error);
-	if (question->outcome != QUESTION_ANSWERED)
-		return ACCESS_UNKNOWN;
 	return words != NULL ? judge_words(words) : ACCESS_PERMITTED;
 }
 
@@ -181,17 +177,17 @@ find_dryrun(struct rules *rules)
 }
 
 static void
-split(const struct rules *rules, const struct trial *trial, struct words *words)
+split_words(const struct rules *rules, struct trial *trial)
 {
-	const char **argv = words->argv;
-	char *rest = words->text;
+	const char **argv = trial->argv;
+	char *rest = trial->text;
 
 	if (rules->is_dry) {
 		*argv++ = "ACL";
 		*argv++ = "DRYRUN";
 		*argv++ = rules->own_user;
 	}
-	snprintf(words->text, sizeof(words->text), "%.39s", trial->words);
+	snprintf(trial->text, sizeof(trial->text), "%.39s", trial->words);
 	while (rest != NULL) {
 		const char *word = strsep(&rest, "|");
 
@@ -200,23 +196,28 @@ split(const struct rules *rules, const struct trial *trial, struct words *words)
 	*argv = NULL;
 }
 
+/* Those with words. */
 static bool
 try_all(const struct rules *rules, struct trial *trials, size_t count)
 {
 	struct question questions[NEEDS_COMMANDS];
-	struct words words[NEEDS_COMMANDS];
+	struct trial *tried[NEEDS_COMMANDS];
+	size_t asked = 0;
 	bool answered;
 
 	for (size_t i = 0; i < count; i++) {
-		split(rules, &trials[i], &words[i]);
-		questions[i] = (struct question){.argv = words[i].argv};
+		if (*trials[i].words == '\0')
+			continue;
+		split_words(rules, &trials[i]);
+		questions[asked] = (struct question){.argv = trials[i].argv};
+		tried[asked++] = &trials[i];
 	}
-	answered = check_contact_ask(rules->visit, questions, count);
-	for (size_t i = 0; i < count; i++) {
-		trials[i].outcome = questions[i].outcome;
-		*trials[i].access = judge_access(&questions[i]);
+	answered = check_contact_ask(rules->visit, questions, asked);
+	for (size_t i = 0; i < asked; i++) {
+		tried[i]->succeeded = questions[i].outcome == QUESTION_ANSWERED;
+		tried[i]->access = judge_access(&questions[i]);
 	}
-	enquiry_forget(questions, count);
+	enquiry_forget(questions, asked);
 	return answered;
 }
 
@@ -227,36 +228,35 @@ try_all(const struct rules *rules, struct trial *trials, size_t count)
 static bool
 try_commands(struct rules *rules)
 {
+	struct trial trials[NEEDS_COMMANDS];
 	const char *key =
 	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
-	struct trial trials[NEEDS_COMMANDS];
-	size_t count = 0;
-	bool exists = false;
+	bool answered;
 
-	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++) {
-		if (*harmless[i].words == '\0' ||
-		    (i != NEEDS_SET && harmless[i].creates && !exists))
-			continue;
-		trials[count++] = (struct trial){.words = harmless[i].words,
-		    .key = key,
-		    .access = &rules->commands[i]};
-		if (i != NEEDS_SET)
-			continue;
-		if (!try_all(rules, trials, 1))
-			return false;
-		exists =
-		    rules->is_dry || trials[0].outcome == QUESTION_ANSWERED;
-		count = 0;
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
+		trials[i] =
+		    (struct trial){.words = harmless[i].words, .key = key};
+	answered = try_all(rules, trials, 1);
+	for (size_t i = 1; i < NEEDS_COMMANDS; i++)
+		if (harmless[i].creates && !rules->is_dry &&
+		    !trials[0].succeeded)
+			trials[i].words = "";
+	answered = answered && try_all(rules, &trials[1], NEEDS_COMMANDS - 1);
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
+		enum access access = trials[i].access;
+
+		if (access == ACCESS_MISSING)
+			rules->missing |= NEEDS_BIT(i);
+		if (access == ACCESS_MISSING || access == ACCESS_DENIED)
+			rules->denied.commands |= NEEDS_BIT(i);
 	}
-	return try_all(rules, trials, count);
+	return answered;
 }
 
 static bool
 is_denied(const struct rules *rules, enum needs_command command)
 {
-	enum access access = rules->commands[command];
-
-	return access == ACCESS_DENIED || access == ACCESS_MISSING;
+	return (rules->denied.commands & NEEDS_BIT(command)) != 0;
 }
 
 /* By a script that does nothing, as all of ours declare their keys. So those of
@@ -268,12 +268,17 @@ try_keys(struct rules *rules, struct names *names)
 				? "EVAL|return 1|1|" KEY
 				: "EVALSHA|0|1|" KEY;
 	struct trial trials[KEY_COUNT];
+	bool answered;
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] = (struct trial){.words = words,
-		    .key = names->keys.all[i],
-		    .access = &names->access[i]};
-	return try_all(rules, trials, KEY_COUNT);
+		trials[i] =
+		    (struct trial){.words = words, .key = names->keys.all[i]};
+	answered = try_all(rules, trials, KEY_COUNT);
+	for (size_t i = 0; i < KEY_COUNT; i++)
+		if (trials[i].access == ACCESS_NO_KEY)
+			names->denied |= NEEDS_BIT(i) & names->usable;
+	rules->denied.keys |= names->denied;
+	return answered;
 }
 
 /* Without EVAL a run depends on scripts that the server has run before. They
@@ -286,22 +291,24 @@ try_scripts(struct rules *rules)
 					    kind->acquire->digest, "0")},
 	    {.argv = QUESTION_WORDS("EVALSHA", kind->renew->digest, "0")},
 	    {.argv = QUESTION_WORDS("EVALSHA", kind->release->digest, "0")}};
-	bool answered;
+	bool answered = true, known = !is_denied(rules, NEEDS_EVALSHA);
 
-	if (!is_denied(rules, NEEDS_EVAL) || is_denied(rules, NEEDS_EVALSHA))
+	if (!is_denied(rules, NEEDS_EVAL))
 		return true;
-	answered = check_contact_ask(rules->visit, questions, 3);
-	rules->knows_scripts = answered;
+	if (known)
+		answered = check_contact_ask(rules->visit, questions, 3);
 	for (size_t i = 0; i < 3; i++)
-		if (questions[i].error == NULL ||
-		    reply_is(questions[i].error, "NOSCRIPT"))
-			rules->knows_scripts = false;
+		known = known && questions[i].error != NULL &&
+			!reply_is(questions[i].error, "NOSCRIPT");
+	if (!known)
+		rules->denied.commands ^=
+		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
 	enquiry_forget(questions, 3);
 	return answered;
 }
 
 static bool
-ask_all(struct rules *rules)
+try_rules(struct rules *rules)
 {
 	bool answered = find_user(rules) && find_dryrun(rules) &&
 			try_commands(rules) && try_scripts(rules);
@@ -313,35 +320,6 @@ ask_all(struct rules *rules)
 
 /* --- what is denied ----------------------------------------------------- */
 
-/* A name that cannot have helper keys here needs none. */
-static uint64_t
-denied_keys(const struct rules *rules, const struct names *names)
-{
-	struct lock_config config = rules->config;
-	uint64_t denied = 0;
-
-	config.key = names->keys.lock;
-	for (size_t i = 0; i < KEY_COUNT; i++)
-		if (names->access[i] == ACCESS_NO_KEY)
-			denied |= NEEDS_BIT(i);
-	return denied & (NEEDS_BIT(claim_top_tier(&config)) - 1);
-}
-
-static void
-note_denied(struct rules *rules)
-{
-	struct needs *denied = &rules->denied;
-
-	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
-		if (is_denied(rules, i))
-			denied->commands |= NEEDS_BIT(i);
-	if (is_denied(rules, NEEDS_EVAL) && !rules->knows_scripts)
-		denied->commands ^=
-		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
-	for (size_t i = 0; i < rules->names_count; i++)
-		denied->keys |= denied_keys(rules, &rules->names[i]);
-}
-
 /* Without -k nobody knows which names the rules should permit. */
 static bool
 forget_keys(struct rules *rules)
@@ -349,7 +327,7 @@ forget_keys(struct rules *rules)
 	struct findings *findings = rules->visit->findings;
 
 	if (rules->visit->enquiry.opts->key_count > 0 ||
-	    rules->names[0].access[KEY_LOCK] != ACCESS_NO_KEY)
+	    !(rules->names[0].denied & NEEDS_BIT(KEY_LOCK)))
 		return false;
 	findings_add(findings, FINDING_NOTE, "access-keys", "name a lock by -k",
 	    "the rules permit certain keys only, and not \"%s\", so those of "
@@ -358,8 +336,6 @@ forget_keys(struct rules *rules)
 	rules->denied.keys = 0;
 	return true;
 }
-
-/* --- findings --------------------------------------------------------- */
 
 static char *
 append(char *text, const char *prefix, const char *word)
@@ -397,10 +373,9 @@ key_pattern(const char *key)
 
 /* The patterns of a lock that are lacking. */
 static char *
-append_patterns(char *list, const struct rules *rules,
-    const struct names *names, uint64_t keys)
+append_patterns(char *list, const struct names *names, uint64_t keys)
 {
-	uint64_t lacking = keys & denied_keys(rules, names);
+	uint64_t lacking = keys & names->denied;
 	char *pattern = key_pattern(names->keys.lock);
 	char *helpers = key_helper(pattern, '*');
 
@@ -423,19 +398,8 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 		if (lacking->commands & NEEDS_BIT(i))
 			list = append(list, "+", needs_rules[i]);
 	for (size_t i = 0; i < rules->names_count; i++)
-		list = append_patterns(list, rules, &rules->names[i],
-		    lacking->keys);
+		list = append_patterns(list, &rules->names[i], lacking->keys);
 	return list;
-}
-
-static bool
-lacks_command(const struct rules *rules, uint64_t commands)
-{
-	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
-		if ((commands & NEEDS_BIT(i)) &&
-		    rules->commands[i] == ACCESS_MISSING)
-			return true;
-	return false;
 }
 
 static void
@@ -454,7 +418,7 @@ add_finding(struct rules *rules, const struct needs_row *row,
 	    "the server lacks a command: see rename-command in its "
 	    "configuration",
 	    "%s: not permitted: %s", row->without, list);
-	if (!lacks_command(rules, lacking->commands))
+	if (!(rules->missing & lacking->commands))
 		findings_set_remedy(findings, "ACL SETUSER %s %s",
 		    rules->own_user, list);
 	free(list);
@@ -503,35 +467,15 @@ add_findings(struct rules *rules)
 	}
 }
 
-/* The best tier that one of the locks may have. */
-static enum claim_tier
-find_top(const struct rules *rules)
-{
-	struct lock_config config = rules->config;
-	enum claim_tier top = 0;
-
-	for (size_t i = 0; i < rules->names_count; i++) {
-		enum claim_tier tier;
-
-		config.key = rules->names[i].keys.lock;
-		tier = claim_top_tier(&config);
-		top = tier > top ? tier : top;
-	}
-	return top;
-}
-
 static void
 judge_rules(struct rules *rules)
 {
 	/* With --once-per a run has no other tier; what is lacking is reported
 	 * for each all the same. */
 	struct lock_config config = rules->config;
-	bool partial;
+	bool partial = forget_keys(rules);
 
-	note_denied(rules);
-	partial = forget_keys(rules);
 	config.once_ms = 0;
-	rules->top = find_top(rules);
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
@@ -544,12 +488,19 @@ static void
 name_locks(struct rules *rules)
 {
 	const struct opts *opts = rules->visit->enquiry.opts;
+	struct lock_config config = rules->config;
 
 	rules->names_count = opts->key_count > 0 ? opts->key_count : 1;
-	for (size_t i = 0; i < rules->names_count; i++)
-		key_names_init(&rules->names[i].keys,
-		    opts->key_count > 0 ? opts->keys[i].key
-					: rules->visit->scratch);
+	for (size_t i = 0; i < rules->names_count; i++) {
+		enum claim_tier tier;
+
+		config.key = opts->key_count > 0 ? opts->keys[i].key
+						 : rules->visit->scratch;
+		key_names_init(&rules->names[i].keys, config.key);
+		tier = claim_top_tier(&config);
+		rules->names[i].usable = NEEDS_BIT(tier) - 1;
+		rules->top = tier > rules->top ? tier : rules->top;
+	}
 }
 
 bool
@@ -566,7 +517,7 @@ check_access(struct visit *visit)
 	bool answered;
 
 	name_locks(&rules);
-	answered = ask_all(&rules);
+	answered = try_rules(&rules);
 	if (answered)
 		judge_rules(&rules);
 	for (size_t i = 0; i < rules.names_count; i++)
