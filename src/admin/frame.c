@@ -1,14 +1,16 @@
 #include "admin/frame.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/list_row.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "lock/holder.h"
 
 /* Titles only where rows are not dearer. */
@@ -18,7 +20,7 @@ enum { ROWS_WITH_TITLES = 5, TEXT_MAX = 4096, COLUMNS_MAX = 1000 };
 enum { WHY_COLUMNS = 60 };
 
 /* Columns of the table: a gap before all but the first. */
-enum { GAP = 2, GAP_NARROW = 1, NARROW = 40 };
+enum { GAP = 2, GAP_NARROW = 1, NARROW = 40, WHOLE = UCHAR_MAX };
 
 #define PLAIN "\033[m"
 #define BOLD "\033[1m"
@@ -27,30 +29,22 @@ enum { GAP = 2, GAP_NARROW = 1, NARROW = 40 };
 #define REVERSE "\033[7m"
 #define ERASE_REST "\033[K"
 
-/* Step by step columns get room, at least so much or what their texts need;
- * WHOLE: all that they need. */
-enum { WHOLE = 0 };
-
+/* The most important first: the least width for which a column is shown, unless
+ * its texts need less. */
 static const struct {
-	enum list_column column;
-	size_t width;
-} steps[] = {{LIST_NAME, 6}, {LIST_HELD, WHOLE}, {LIST_WAITING, WHOLE},
-    {LIST_HOLDER, 8}, {LIST_NAME, 20}, {LIST_LAST_RUN, WHOLE}, {LIST_JOB, 12},
-    {LIST_TTL, WHOLE}, {LIST_HOLDER, 16}, {LIST_NAME, 32}, {LIST_JOB, 24},
-    {LIST_PID, WHOLE}, {LIST_USER, 8}, {LIST_KIND, WHOLE}, {LIST_NAME, 48},
-    {LIST_FENCE, WHOLE}, {LIST_HOLDER, WHOLE}, {LIST_USER, WHOLE},
-    {LIST_JOB, WHOLE}, {LIST_NAME, WHOLE}};
-
-enum { STEPS = sizeof(steps) / sizeof(*steps) };
+	unsigned char column, least;
+} ranks[] = {{LIST_NAME, 20}, {LIST_HELD, WHOLE}, {LIST_WAITING, WHOLE},
+    {LIST_HOLDER, 8}, {LIST_LAST_RUN, WHOLE}, {LIST_JOB, 12}, {LIST_TTL, WHOLE},
+    {LIST_PID, WHOLE}, {LIST_USER, 8}, {LIST_KIND, WHOLE}, {LIST_FENCE, WHOLE}};
 
 /* In the order in which they are shown. */
 static const enum list_column order[] = {LIST_NAME, LIST_KIND, LIST_HELD,
     LIST_TTL, LIST_WAITING, LIST_HOLDER, LIST_PID, LIST_USER, LIST_FENCE,
     LIST_LAST_RUN, LIST_JOB};
 
-#define LONG_RUN "status 1, 59m59s ago"
-
 enum { SHOWN = sizeof(order) / sizeof(*order) };
+
+#define LONG_RUN "status 1, 59m59s ago"
 
 struct canvas {
 	FILE *out;
@@ -105,6 +99,26 @@ put_text(const struct canvas *canvas, const char *text, size_t columns)
 	return used;
 }
 
+static size_t
+count_heads(size_t rows)
+{
+	return rows >= ROWS_WITH_TITLES ? 2 : 1;
+}
+
+size_t
+frame_room(size_t rows)
+{
+	return rows > count_heads(rows) ? rows - count_heads(rows) : 0;
+}
+
+static size_t
+count_rows(const struct frame *frame)
+{
+	size_t room = frame_room(frame->rows);
+
+	return frame->roster->count < room ? frame->roster->count : room;
+}
+
 /* --- the line about all -------------------------------------------------- */
 
 /* The first that fits, or the last. */
@@ -139,24 +153,35 @@ draw_silence(struct canvas *canvas, const struct frame *frame)
 	end_line(canvas);
 }
 
+/* Held locks without a row. */
+static int64_t
+count_hidden(const struct frame *frame)
+{
+	int64_t hidden = frame->roster->held;
+
+	for (size_t i = 0; i < count_rows(frame); i++)
+		hidden -= frame->roster->locks[i].look.kind != '\0';
+	return hidden;
+}
+
 static void
 draw_counts(struct canvas *canvas, const struct frame *frame)
 {
 	char text[160], medium[96], brief[48], rest[TEXT_MAX];
-	char hidden[48] = "", now[32];
+	char without[48] = "", now[32];
 	const char *texts[] = {text, medium, brief, NULL};
+	int64_t held = frame->roster->held, hidden = count_hidden(frame);
 	size_t used;
 
-	if (frame->hidden > 0)
-		snprintf(hidden, sizeof(hidden), ", %" PRId64 " not shown",
-		    frame->hidden);
+	if (hidden > 0)
+		snprintf(without, sizeof(without), ", %" PRId64 " not shown",
+		    hidden);
 	snprintf(text, sizeof(text), "%" PRId64 " held, %" PRId64 " waiting%s",
-	    frame->held, frame->waiting, hidden);
-	snprintf(medium, sizeof(medium), "%" PRId64 " held%s", frame->held,
-	    hidden);
+	    held, frame->roster->waiting, without);
+	snprintf(medium, sizeof(medium), "%" PRId64 " held%s", held, without);
 	snprintf(brief, sizeof(brief),
-	    frame->hidden > 0 ? "+%" PRId64 " more" : "%" PRId64 " held",
-	    frame->hidden > 0 ? frame->hidden : frame->held);
+	    hidden > 0 ? "+%" PRId64 " more" : "%" PRId64 " held",
+	    hidden > 0 ? hidden : held);
 	if (frame->is_first)
 		texts[0] = texts[1] = texts[2] = "reading";
 	begin_line(canvas, BOLD);
@@ -191,14 +216,13 @@ usual_width(size_t column)
 }
 
 static void
-measure(const struct frame *frame, size_t *widths)
+measure(const struct list_row *rows, size_t count, size_t *widths)
 {
 	for (size_t column = 0; column < LIST_COLUMNS; column++) {
 		widths[column] = usual_width(column);
-		for (size_t i = 0; i < frame->count; i++) {
+		for (size_t i = 0; i < count; i++) {
 			size_t width =
-			    escape_columns(frame->row[i].cells.cells[column],
-				ESCAPE_TEXT);
+			    escape_columns(rows[i].cells[column], ESCAPE_TEXT);
 
 			if (width > widths[column])
 				widths[column] = width;
@@ -209,32 +233,27 @@ measure(const struct frame *frame, size_t *widths)
 		widths[LIST_LAST_RUN] = strlen(LONG_RUN);
 }
 
-/* Width 0: the column is not shown. After the first that has no room, columns
- * only become wider. */
+/* Width 0: the column is not shown. What is left widens the others. */
 static void
-fit_columns(const struct frame *frame, size_t room, size_t gap, size_t *widths)
+fit_columns(const struct canvas *canvas, const size_t *wanted, size_t *widths)
 {
-	size_t wanted[LIST_COLUMNS] = {0};
-	bool is_full = false;
+	size_t room = canvas->columns;
 
-	measure(frame, wanted);
-	memset(widths, 0, LIST_COLUMNS * sizeof(*widths));
-	for (size_t i = 0; i < STEPS; i++) {
-		size_t *width = &widths[steps[i].column];
-		size_t enough = wanted[steps[i].column];
-		bool is_new = *width == 0 && i > 0;
-		size_t more;
+	for (size_t i = 0; i < SHOWN; i++) {
+		size_t gap = i > 0 ? canvas->gap : 0;
+		size_t least = min(wanted[ranks[i].column], ranks[i].least);
 
-		if (steps[i].width != WHOLE)
-			enough = min(enough, steps[i].width);
-		more = enough > *width ? enough - *width : 0;
-		if (is_new && (is_full || more + gap > room)) {
-			is_full = true;
-			continue;
-		}
-		more = min(more, room);
-		room -= is_new ? more + gap : more;
+		if (i > 0 && least + gap > room)
+			break;
+		widths[ranks[i].column] = min(least, room);
+		room -= min(least + gap, room);
+	}
+	for (size_t i = 0; i < SHOWN && widths[ranks[i].column] > 0; i++) {
+		size_t *width = &widths[ranks[i].column];
+		size_t more = min(wanted[ranks[i].column] - *width, room);
+
 		*width += more;
+		room -= more;
 	}
 }
 
@@ -260,30 +279,28 @@ draw_row(struct canvas *canvas, const char *const *cells, const size_t *widths,
 
 /* ---------------------------------------------------------------------- */
 
-static size_t
-count_heads(size_t rows)
-{
-	return rows >= ROWS_WITH_TITLES ? 2 : 1;
-}
-
-size_t
-frame_room(size_t rows)
-{
-	return rows > count_heads(rows) ? rows - count_heads(rows) : 0;
-}
-
 static void
 draw_table(struct canvas *canvas, const struct frame *frame)
 {
-	size_t widths[LIST_COLUMNS];
+	size_t wanted[LIST_COLUMNS], widths[LIST_COLUMNS] = {0};
+	size_t count = count_rows(frame);
+	struct list_row *rows = mem_alloc(count * sizeof(*rows));
 
+	for (size_t i = 0; i < count; i++) {
+		const struct roster_lock *lock = &frame->roster->locks[i];
+
+		list_row_describe(&rows[i], &lock->look,
+		    lock->key + frame->prefix, frame->at - lock->seen_at);
+	}
 	canvas->gap = canvas->columns < NARROW ? GAP_NARROW : GAP;
-	fit_columns(frame, canvas->columns, canvas->gap, widths);
+	measure(rows, count, wanted);
+	fit_columns(canvas, wanted, widths);
 	if (count_heads(frame->rows) > 1)
 		draw_row(canvas, list_titles, widths, UNDERLINED);
-	for (size_t i = 0; i < frame->count; i++)
-		draw_row(canvas, frame->row[i].cells.cells, widths,
-		    frame->row[i].is_free ? DIM : "");
+	for (size_t i = 0; i < count; i++)
+		draw_row(canvas, rows[i].cells, widths,
+		    frame->roster->locks[i].look.kind == '\0' ? DIM : "");
+	free(rows);
 }
 
 /* Without lines below, there is nothing to erase: there the cursor would stay

@@ -7,24 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "admin/list_row.h"
-
-struct frame_row {
-	struct list_row cells;
-	bool is_free; /* only its last run is shown */
-};
+#include "admin/roster.h"
 
 struct frame {
 	size_t rows, columns; /* of the terminal */
 	const char *place;
-	bool is_first;		     /* nothing has been read yet */
-	int64_t held, waiting;	     /* of all locks */
-	int64_t hidden;		     /* locks without a row */
-	const char *notice;	     /* what is not shown, or NULL */
-	int64_t silent_ms;	     /* -1: what is shown is up to date */
-	const char *why;	     /* it is not, or empty */
-	const struct frame_row *row; /* the most interesting first */
-	size_t count;		     /* at most frame_room */
+	bool is_first;	    /* nothing has been read yet */
+	const char *notice; /* what is not shown, or NULL */
+	int64_t silent_ms;  /* -1: what is shown is up to date */
+	const char *why;    /* it is not, or empty */
+	size_t prefix;	    /* so long is that of all keys */
+	int64_t at;	    /* the locks are shown as they are then */
+	const struct roster *roster;
 };
 
 /* For so many locks there is room. */

@@ -6,16 +6,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static uint64_t
-hash_of(const char *key)
-{
-	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-
-	for (const char *byte = key; *byte != '\0'; byte++)
-		hash = (hash ^ (unsigned char)*byte) * UINT64_C(1099511628211);
-	return hash;
-}
-
 static void
 forget(struct roster_lock *lock)
 {
@@ -81,7 +71,6 @@ roster_add(struct roster *roster, struct look *look, const char *key)
 		roster_sort(roster);
 	roster->locks[roster->count++] =
 	    (struct roster_lock){.key = mem_strdup(key),
-		.hash = hash_of(key),
 		.look = *look,
 		.seen_at = clock_now()};
 	*look = (struct look){.kind = '\0'};
@@ -90,11 +79,8 @@ roster_add(struct roster *roster, struct look *look, const char *key)
 const struct roster_lock *
 roster_find(const struct roster *roster, const char *key)
 {
-	uint64_t hash = hash_of(key);
-
 	for (size_t i = 0; i < roster->count; i++)
-		if (roster->locks[i].hash == hash &&
-		    strcmp(roster->locks[i].key, key) == 0)
+		if (strcmp(roster->locks[i].key, key) == 0)
 			return &roster->locks[i];
 	return NULL;
 }

@@ -13,7 +13,6 @@ enum { ROSTER_KEPT = 256 };
 
 struct roster_lock {
 	char *key;
-	uint64_t hash;
 	struct look look;
 	int64_t seen_at;
 };

@@ -61,9 +61,7 @@ struct watch {
 	bool has_no_history; /* access to it is denied */
 	bool is_asking;	     /* in a round */
 	bool heard;	     /* in this round */
-	int64_t heard_at;    /* the last reply */
 	int64_t known_at;    /* the last round that was complete */
-	int64_t silent_at;   /* nothing is known since; 0: all is well */
 	enum outcome outcome;
 	char why[WHY_MAX];    /* something fails */
 	char notice[WHY_MAX]; /* something is not shown */
@@ -96,65 +94,34 @@ end_without_terminal(struct watch *watch, const char *why)
 /* --- drawing ------------------------------------------------------------ */
 
 static bool
-is_silent(struct watch *watch)
+is_silent(const struct watch *watch)
 {
-	int64_t now = clock_now();
-	bool silent = watch->outcome == OUTCOME_FAILED ||
-		      (watch->is_asking && now >= watch->heard_at + TROUBLE_MS);
-
-	if (!silent)
-		watch->silent_at = 0;
-	else if (watch->silent_at == 0)
-		watch->silent_at = now;
-	return silent;
-}
-
-static void
-describe_rows(const struct watch *watch, struct frame *frame,
-    struct frame_row *rows)
-{
-	const char *prefix = watch->client->opts->prefix;
-	int64_t at = watch->silent_at != 0 ? watch->silent_at : clock_now();
-	size_t room = frame_room(frame->rows);
-
-	frame->hidden = watch->known->held;
-	while (frame->count < room && frame->count < watch->known->count) {
-		const struct roster_lock *lock =
-		    &watch->known->locks[frame->count];
-		struct frame_row *row = &rows[frame->count++];
-
-		row->is_free = lock->look.kind == '\0';
-		frame->hidden -= !row->is_free;
-		list_row_describe(&row->cells, &lock->look,
-		    lock->key + strlen(prefix), at - lock->seen_at);
-	}
+	return watch->outcome == OUTCOME_FAILED ||
+	       (watch->is_asking &&
+		   clock_now() >= watch->client->enquiry.heard_at + TROUBLE_MS);
 }
 
 static void
 draw(struct watch *watch)
 {
+	int64_t now = clock_now();
+	bool silent = is_silent(watch);
 	struct frame frame = {.place = watch->place,
 	    .is_first = watch->stage == STAGE_READING,
-	    .held = watch->known->held,
-	    .waiting = watch->known->waiting,
 	    .notice = watch->outcome == OUTCOME_PARTIAL ? watch->why
 		      : *watch->notice != '\0'		? watch->notice
 							: NULL,
-	    .silent_ms = -1,
-	    .why = watch->why};
-	struct frame_row *rows;
+	    .silent_ms = silent ? now - watch->known_at : -1,
+	    .why = watch->why,
+	    .prefix = strlen(watch->client->opts->prefix),
+	    .at = silent ? watch->known_at : now,
+	    .roster = watch->known};
 	char *text;
 
 	if (watch->stage == STAGE_CONNECTING || watch->has_ended)
 		return;
-	rows = mem_alloc(ROSTER_KEPT * sizeof(*rows));
 	screen_measure(&frame.rows, &frame.columns);
-	if (is_silent(watch))
-		frame.silent_ms = clock_now() - watch->known_at;
-	describe_rows(watch, &frame, rows);
-	frame.row = rows;
 	text = frame_draw(&frame);
-	free(rows);
 	if (!screen_draw(&watch->screen, text))
 		end_without_terminal(watch, NOT_OURS);
 	free(text);
@@ -257,7 +224,6 @@ on_lock(void *arg, struct look *look, const char *key)
 	struct watch *watch = arg;
 	const struct look_problem *denial = search_find_denial(look);
 
-	watch->heard_at = clock_now();
 	if (denial != NULL && !watch->is_denied) {
 		watch->is_denied = true;
 		client_report_problem(watch->client,
@@ -331,7 +297,6 @@ on_page(void *arg)
 	struct watch *watch = arg;
 
 	watch->heard = true;
-	watch->heard_at = clock_now();
 	if (watch->stage != STAGE_CONNECTING)
 		return EXITCODE_OK;
 	if (!screen_open(&watch->screen, watch->client->enquiry.loop)) {
@@ -339,7 +304,7 @@ on_page(void *arg)
 		return EXITCODE_RESOURCE;
 	}
 	watch->stage = STAGE_READING;
-	watch->known_at = watch->heard_at;
+	watch->known_at = clock_now();
 	draw(watch);
 	return EXITCODE_OK;
 }
@@ -350,7 +315,7 @@ ask(struct watch *watch)
 	int result;
 
 	watch->heard = false;
-	watch->heard_at = clock_now();
+	watch->client->enquiry.heard_at = clock_now();
 	watch->others = 0;
 	roster_fini(watch->found);
 	watch->room = count_rows();

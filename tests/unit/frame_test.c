@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "admin/list_row.h"
 #include "base/escape.h"
 #include "tap.h"
 
@@ -29,27 +30,29 @@ static struct look held = {.kind = 'x',
     .fence = "7",
     .waiting = 2};
 
-static struct frame_row locks[LOCKS];
+static struct roster roster;
 
+/* Frames of so many locks, and of others that are not shown. */
 static struct frame
-frame_of(size_t rows, size_t columns, size_t count)
+frame_of(size_t rows, size_t columns, size_t count, int64_t hidden)
 {
+	roster.count = count;
+	roster.held = (int64_t)count + hidden;
+	roster.waiting = 2;
 	return (struct frame){.rows = rows,
 	    .columns = columns,
 	    .place = "redis://h:6379, db 0, no prefix",
-	    .held = (int64_t)count,
-	    .waiting = 2,
 	    .silent_ms = -1,
 	    .why = "",
-	    .row = locks,
-	    .count = count};
+	    .roster = &roster};
 }
 
 static void
-fill_in(size_t count, const char *name)
+fill_in(size_t count, char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		list_row_describe(&locks[i].cells, &held, name, 0);
+		roster.locks[i] =
+		    (struct roster_lock){.key = name, .look = held};
 }
 
 /* --- what a terminal does with it ---------------------------------------- */
@@ -138,9 +141,8 @@ fits_at_all_sizes(bool silent)
 		for (size_t columns = 1; columns < COLUMNS_MAX; columns++) {
 			size_t room = frame_room(rows);
 			struct frame frame = frame_of(rows, columns,
-			    room < LOCKS ? room : LOCKS);
+			    room < LOCKS ? room : LOCKS, 3);
 
-			frame.hidden = 3;
 			if (silent) {
 				frame.silent_ms = 15000;
 				frame.why = "cannot connect to " WIDE;
@@ -156,8 +158,9 @@ static void
 test_sizes(void)
 {
 	static char longest[1025];
-	const char *names[] = {"job:sync", WIDE WIDE WIDE WIDE WIDE, EVIL,
-	    longest};
+	static char plain[] = "job:sync", wide[] = WIDE WIDE WIDE WIDE WIDE,
+		    evil[] = EVIL;
+	char *names[] = {plain, wide, evil, longest};
 
 	memset(longest, 'x', sizeof(longest) - 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -171,9 +174,10 @@ static void
 shows(size_t columns, const char *head, const char *titles, const char *row)
 {
 	static struct screen screen;
-	struct frame frame = frame_of(10, columns, 1);
+	static char name[] = "job:sync";
+	struct frame frame = frame_of(10, columns, 1, 0);
 
-	fill_in(1, "job:sync");
+	fill_in(1, name);
 	show(&screen, &frame);
 	if (head != NULL)
 		ok(strncmp(screen.text[1], head, strlen(head)) == 0, "%zu: %s",
@@ -210,16 +214,16 @@ head_of(struct frame frame)
 static void
 test_head(void)
 {
-	struct frame frame = frame_of(10, 80, 1);
+	struct frame frame = frame_of(10, 80, 1, 0);
 	const char *text;
 
 	frame.is_first = true;
 	text = head_of(frame);
 	ok(strncmp(text, "reading  ", 9) == 0, "%s", text);
 	frame.is_first = false;
-	frame.hidden = 12;
+	roster.held = 13;
 	text = head_of(frame);
-	ok(strncmp(text, "1 held, 2 waiting, 12 not shown  ", 33) == 0, "%s",
+	ok(strncmp(text, "13 held, 2 waiting, 12 not shown  ", 34) == 0, "%s",
 	    text);
 	frame.columns = 10;
 	is_text(head_of(frame), "+12 more", "ten columns");
