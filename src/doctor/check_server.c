@@ -1,480 +1,428 @@
+/* What a server says of itself becomes one text, the facts: lines "name:value",
+ * of which the first with a name counts. The settings come first, then INFO,
+ * then what follows from several values. Rows say what to make of them. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/exitcode.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "doctor/checks.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 
+enum { CLIENTS_SPARE = 32, CLIENTS_PART = 10 };
+enum { VALUE_SIZE = 257 }; /* longer ones are cut */
+
+/* --- the rows --------------------------------------------------------- */
+
+/* Without pointers, which the loader would have to adjust at the start of each
+ * run. */
+struct row {
+	char check[17];
+	unsigned char severity;
+	/* Terms, all of which must be true: "name" (it has a value),
+	 * "name=value" and "name<number"; '!' negates. */
+	char condition[52];
+	/* In both, {name} is its value. The remedy may be empty. */
+	char text[116];
+	char remedy[112];
+};
+
+#define SET(setting, value) \
+	"CONFIG SET " setting " " value ", and in {file}: " setting " " value
+#define STORE_ALL                                                           \
+	"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in " \
+	"{file}: appendonly yes, appendfsync always"
+#define CUT_OFF                                                           \
+	"min-replicas-to-write is 0: a primary that is cut off from its " \
+	"replicas still grants locks"
+#define ROOM "{connected_clients} of maxclients {maxclients}: room for {left}"
+
+/* clang-format off */
+/* No run gets a lock from such a server. */
+static const struct row useless[] = {
+	{"reach", EXITCODE_REFUSED, "mode=sentinel", "the server is a sentinel",
+	    "redis-sentinel://HOST:PORT/MASTER"},
+	{"reach", EXITCODE_UNAVAILABLE, "loading=1",
+	    "the server is loading its data",
+	    "wait until it has finished: a run does so for --server-timeout"},
+	{"reach", EXITCODE_UNAVAILABLE, "role=slave", "the server is a replica",
+	    "use the address of the primary, or redis-sentinel://"},
+};
+
+static const struct row usual[] = {
+	{"info", FINDING_NOTE, "no_info info_denied",
+	    "INFO is not available, so much is not known: {no_info}",
+	    "permit it: +info"},
+	{"info", FINDING_NOTE, "no_info",
+	    "INFO is not available, so much is not known: {no_info}", ""},
+	{"config", FINDING_NOTE, "no_config config_denied",
+	    "CONFIG GET is not available, so some settings are not known: "
+	    "{no_config}", "permit it: +config|get"},
+	{"config", FINDING_NOTE, "no_config",
+	    "CONFIG GET is not available, so some settings are not known: "
+	    "{no_config}", ""},
+
+	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
+	{"version", FINDING_NOTE, "!major",
+	    "the server does not say which version it is", ""},
+	{"version", FINDING_WARNING, "major<5",
+	    "Redis {redis_version} is older than Redis 5",
+	    "install Redis 5 or newer, or Valkey"},
+	{"version", FINDING_NOTE, "major<6", "Redis {redis_version} has neither "
+	    "access rules nor TLS, which came with Redis 6", ""},
+	{"version", FINDING_OK, "major<7",
+	    "Redis {redis_version}, without ACL DRYRUN", ""},
+	{"version", FINDING_OK, "", "Redis {redis_version}", ""},
+
+	/* As a part of a cluster that the URL names, it is as it should be. */
+	{"cluster", FINDING_WARNING, "mode=cluster !in_cluster", "the server is "
+	    "a node of a cluster: it refuses locks that belong to other nodes",
+	    "redis-cluster:// in place of redis://"},
+
+	/* Helper keys and locks all have a ttl, so that volatile-* is no
+	 * better. */
+	{"eviction", FINDING_NOTE, "!maxmemory_policy",
+	    "the server does not say its maxmemory-policy",
+	    "make sure that it is noeviction"},
+	{"eviction", FINDING_OK, "maxmemory_policy=noeviction",
+	    "maxmemory-policy is noeviction", ""},
+	{"eviction", FINDING_NOTE, "maxmemory=0", "maxmemory-policy is "
+	    "{maxmemory_policy}, but without maxmemory nothing is evicted",
+	    SET("maxmemory-policy", "noeviction")},
+	{"eviction", FINDING_WARNING, "", "maxmemory-policy is "
+	    "{maxmemory_policy}: a server short of memory deletes locks that "
+	    "are held", SET("maxmemory-policy", "noeviction")},
+	{"memory", FINDING_WARNING, "percent !percent<90", "{percent}% of "
+	    "maxmemory are in use: a full server grants no lock",
+	    "raise its maxmemory"},
+
+	{"persistence", FINDING_OK, "aof_enabled=1 appendfsync=always",
+	    "appendonly is yes and appendfsync always: a restart loses no lock",
+	    ""},
+	{"persistence", FINDING_NOTE, "!aof_enabled=0 !aof_enabled=1",
+	    "the server does not say what it stores on disk",
+	    "find out what a restart would lose"},
+	{"persistence", FINDING_OK, "abstains",
+	    "after a restart the server abstains for --min-uptime", ""},
+	{"persistence", FINDING_NOTE, "aof_enabled=1 !appendfsync",
+	    "appendonly is yes; the server does not say its appendfsync",
+	    "make sure that it is always or everysec"},
+	{"persistence", FINDING_WARNING, "aof_enabled=1 appendfsync=no",
+	    "appendfsync is no: if the machine crashes, the locks of the last "
+	    "half minute are lost", SET("appendfsync", "always")},
+	{"persistence", FINDING_NOTE, "aof_enabled=1", "appendfsync is "
+	    "{appendfsync}: if the machine crashes, the locks of the last "
+	    "second or two are lost", SET("appendfsync", "always")},
+	{"persistence", FINDING_WARNING, "!snapshots",
+	    "appendonly is no: a restart loses locks", STORE_ALL},
+	{"persistence", FINDING_WARNING, "snapshots=yes", "appendonly is no: a "
+	    "crash loses all locks since the last snapshot", STORE_ALL},
+	{"persistence", FINDING_WARNING, "",
+	    "nothing is stored on disk: a restart loses all locks", STORE_ALL},
+	/* Then it refuses what writes, or does not store it. */
+	{"disk", FINDING_WARNING, "aof_enabled=1 aof_last_write_status=err",
+	    "the last write to its append-only file has failed",
+	    "see the log of the server, and its disk"},
+	{"disk", FINDING_WARNING, "rdb_last_bgsave_status=err",
+	    "the last snapshot has failed",
+	    "see the log of the server, and its disk"},
+
+	{"replicas", EXITCODE_UNAVAILABLE, "out_of_sync",
+	    "{min_slaves_good_slaves} of the {min-replicas-to-write} replicas "
+	    "are in sync that min-replicas-to-write requires",
+	    "start replicas, or lower the number"},
+	{"replicas", EXITCODE_UNAVAILABLE, "too_few",
+	    "{online} replicas are online, --wait-replicas requires {wanted}",
+	    "start replicas, or lower the number"},
+	{"replicas", FINDING_NOTE, "!online",
+	    "the server does not say whether it has replicas", ""},
+	{"replicas", FINDING_OK, "wanted",
+	    "{online} online; --wait-replicas waits for {wanted}", ""},
+	{"replicas", FINDING_NOTE, "online=0 fails_over",
+	    "none: no other server can take over", ""},
+	{"replicas", FINDING_OK, "online=0", "none", ""},
+	{"replicas", FINDING_WARNING, "fails_over", "{online} online: a "
+	    "failover loses locks that they do not have yet",
+	    "--wait-replicas 1"},
+	{"replicas", FINDING_NOTE, "", "{online} online: one that becomes the "
+	    "primary may lack the latest locks", "--wait-replicas 1"},
+	{"replicas-offline", FINDING_NOTE, "replicated offline",
+	    "{offline} of {connected_slaves} replicas are not online", ""},
+	/* A primary that is cut off from the others grants locks until it
+	 * notices, and the new primary grants the same ones. */
+	{"min-replicas", FINDING_NOTE,
+	    "replicated fails_over !min-replicas-to-write",
+	    "the server does not say its min-replicas-to-write", ""},
+	{"min-replicas", FINDING_OK,
+	    "replicated fails_over !min-replicas-to-write=0",
+	    "min-replicas-to-write is {min-replicas-to-write}", ""},
+	{"min-replicas", FINDING_NOTE, "replicated fails_over wanted", CUT_OFF,
+	    SET("min-replicas-to-write", "1")},
+	{"min-replicas", FINDING_WARNING, "replicated fails_over", CUT_OFF,
+	    SET("min-replicas-to-write", "1")},
+
+	{"clients", FINDING_NOTE, "!left",
+	    "the server does not say how many clients it admits", ""},
+	{"clients", FINDING_WARNING, "few", ROOM, "raise its maxclients"},
+	{"clients", FINDING_OK, "", ROOM, ""},
+};
+/* clang-format on */
+
 enum {
-	CLIENTS_SPARE = 32,
-	CLIENTS_PART = 10,
-	FULL_PERCENT = 90,
-	OLDEST_MAJOR = 5
-};
-enum { ACL_MAJOR = 6, DRYRUN_MAJOR = 7 };
-
-/* Longer values are cut. */
-enum { VALUE_SIZE = 32 };
-
-enum setting {
-	SETTING_FSYNC,
-	SETTING_SAVE,
-	SETTING_CLIENTS,
-	SETTING_REPLICAS,
-	SETTINGS,
+	USELESS = sizeof(useless) / sizeof(*useless),
+	USUAL = sizeof(usual) / sizeof(*usual)
 };
 
-/* What a server says of itself. Nothing of it is believed beyond its type. */
-struct facts {
-	const struct visit *visit;
-	struct findings *findings;
-	const char *info; /* NULL: not known, and the reason */
-	const char *no_info;
-	const char *set[SETTINGS]; /* likewise */
-	const char *no_settings;
-};
+/* --- what applies ------------------------------------------------------ */
 
-static int64_t
-setting_number(const struct facts *facts, enum setting setting)
+__attribute__((format(printf, 2, 3))) static void
+put(char **text, const char *format, ...)
 {
-	int64_t number = -1;
+	va_list arguments;
+	char *more, *longer;
 
-	if (facts->set[setting] != NULL)
-		(void)num_int(facts->set[setting], 0, INT64_MAX, &number);
-	return number;
+	va_start(arguments, format);
+	more = mem_vprintf(format, arguments);
+	va_end(arguments);
+	longer = mem_printf("%s%s", *text, more);
+	free(*text);
+	free(more);
+	*text = longer;
 }
 
 static bool
-is_setting(const struct facts *facts, enum setting setting, const char *value)
+is_true(const char *term, const char *facts)
 {
-	return facts->set[setting] != NULL &&
-	       strcmp(facts->set[setting], value) == 0;
+	bool negated = *term == '!';
+	const char *operand = term + strcspn(term, "=<");
+	char name[VALUE_SIZE], value[VALUE_SIZE];
+	int64_t number, limit;
+	bool is = false;
+
+	term += negated;
+	snprintf(name, sizeof(name), "%.*s", (int)(operand - term), term);
+	info_text(facts, name, value, sizeof(value));
+	if (*operand == '\0')
+		is = *value != '\0';
+	else if (*operand == '=')
+		is = strcmp(value, operand + 1) == 0;
+	else if (num_int(value, 0, INT64_MAX, &number) == 0 &&
+		 num_int(operand + 1, 0, INT64_MAX, &limit) == 0)
+		is = number < limit;
+	return is != negated;
 }
 
 static bool
-is_mode(const struct facts *facts, const char *mode)
+applies(const struct row *row, const char *facts)
 {
-	return info_is(facts->info, "redis_mode", mode) ||
-	       info_is(facts->info, "server_mode", mode); /* of Valkey */
+	char terms[sizeof(row->condition)], *rest = terms;
+	const char *term;
+
+	memcpy(terms, row->condition, sizeof(terms));
+	while ((term = strsep(&rest, " ")) != NULL)
+		if (*term != '\0' && !is_true(term, facts))
+			return false;
+	return true;
 }
 
-static const char *
-file_name(const struct facts *facts)
+/* To be freed. */
+static char *
+fill_in(const char *text, const char *facts)
 {
-	return info_is(facts->info, "valkey_version", "") ? "redis.conf"
-							  : "valkey.conf";
+	char *filled = mem_strdup("");
+
+	while (*text != '\0') {
+		int plain = (int)strcspn(text, "{");
+		const char *named = text + plain + (text[plain] == '{');
+		int length = (int)strcspn(named, "}");
+		char name[VALUE_SIZE], value[VALUE_SIZE];
+
+		snprintf(name, sizeof(name), "%.*s", length, named);
+		info_text(facts, name, value, sizeof(value));
+		put(&filled, "%.*s%s", plain, text, value);
+		text = named + length + (named[length] == '}');
+	}
+	return filled;
+}
+
+/* Adds, of each check, the first row that applies. Returns how many. */
+static size_t
+add_rows(const struct row *rows, size_t count, const char *facts,
+    struct findings *findings)
+{
+	const char *former = "";
+	size_t added = 0;
+
+	for (const struct row *row = rows; row < rows + count; row++) {
+		char *text, *remedy;
+
+		if (strcmp(row->check, former) == 0 || !applies(row, facts))
+			continue;
+		former = row->check;
+		text = fill_in(row->text, facts);
+		remedy = fill_in(row->remedy, facts);
+		findings_add(findings, row->severity, row->check,
+		    *remedy != '\0' ? remedy : NULL, "%s", text);
+		free(text);
+		free(remedy);
+		added++;
+	}
+	return added;
+}
+
+bool
+check_server_rows(const char *facts, struct findings *findings)
+{
+	if (add_rows(useless, USELESS, facts, findings) > 0)
+		return false;
+	add_rows(usual, USUAL, facts, findings);
+	return true;
+}
+
+/* --- the facts -------------------------------------------------------- */
+
+static void
+put_flag(char **facts, const char *name, bool is)
+{
+	if (is)
+		put(facts, "%s:1\n", name);
 }
 
 static void
-advise_setting(const struct facts *facts, const char *name, const char *value)
+put_number(char **facts, const char *name, bool is_known, int64_t number)
 {
-	findings_set_remedy(facts->findings,
-	    "CONFIG SET %s %s, and in %s: %s %s", name, value, file_name(facts),
-	    name, value);
+	if (is_known)
+		put(facts, "%s:%" PRId64 "\n", name, number);
 }
 
-/* --- version ---------------------------------------------------------- */
-
-/* Its first number, or -1. */
-static int64_t
-major_of(const char *version)
+/* Why something is not known. */
+static void
+put_error(char **facts, const char *what, const char *error)
 {
-	char digits[16];
+	put(facts, "no_%s:%.256s\n", what, error);
+	if (reply_is(error, "NOPERM"))
+		put(facts, "%s_denied:1\n", what);
+}
+
+/* The answer to CONFIG GET. */
+static void
+put_setting(char **facts, const struct question *question)
+{
+	const char *name = question->argv[2];
+	const char *value = value_text(value_at(question->value, 1));
+
+	if (value != NULL && strcmp(name, "save") == 0)
+		put(facts, "snapshots:%s\n", *value != '\0' ? "yes" : "no");
+	else if (value != NULL)
+		put(facts, "%s:%s\n", name, value);
+	else if (question->error != NULL)
+		put_error(facts, "config", question->error);
+}
+
+/* The mode and the version, by the words of Redis and of Valkey. */
+static void
+put_kind(char **facts, const struct visit *visit)
+{
+	const struct opts *opts = visit->enquiry.opts;
+	bool is_valkey = !info_is(*facts, "valkey_version", "");
+	char version[VALUE_SIZE], mode[VALUE_SIZE];
 	int64_t major = -1;
 
-	snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(version, "."),
-	    version);
-	(void)num_int(digits, 0, INT64_MAX, &major);
-	return major;
+	info_text(*facts, "redis_version", version, sizeof(version));
+	info_text(*facts, "redis_mode", mode, sizeof(mode));
+	if (*mode == '\0')
+		info_text(*facts, "server_mode", mode, sizeof(mode));
+	version[strcspn(version, ".")] = '\0';
+	(void)num_int(version, 0, INT64_MAX, &major);
+	put_number(facts, "major", major >= 0, major);
+	put(facts, "file:%s\nmode:%s\n",
+	    is_valkey ? "valkey.conf" : "redis.conf", mode);
+	put_flag(facts, "in_cluster", opts->servers[0].cluster);
+	put_flag(facts, "fails_over",
+	    visit->enquiry.endpoint->master != NULL ||
+		strcmp(mode, "cluster") == 0);
+	put_flag(facts, "abstains",
+	    opts->server_count > 1 && opts->min_uptime_ms >= opts->ttl_ms);
 }
 
 static void
-check_version(const struct facts *facts)
+put_resources(char **facts)
 {
-	struct findings *findings = facts->findings;
-	char redis[VALUE_SIZE], valkey[VALUE_SIZE];
-	int64_t major;
+	int64_t most = info_number(*facts, "maxmemory");
+	int64_t used = info_number(*facts, "used_memory");
+	int64_t clients = info_number(*facts, "connected_clients");
+	int64_t admitted = info_number(*facts, "maxclients");
+	int64_t left = admitted - clients;
+	bool is_known = clients >= 0 && admitted >= 0;
 
-	info_text(facts->info, "redis_version", redis, sizeof(redis));
-	info_text(facts->info, "valkey_version", valkey, sizeof(valkey));
-	major = major_of(redis);
-	if (*valkey != '\0')
-		findings_add(findings, FINDING_OK, "version", NULL, "Valkey %s",
-		    valkey);
-	else if (major == -1)
-		findings_add(findings, FINDING_NOTE, "version", NULL,
-		    "the server does not say which version it is");
-	else if (major < OLDEST_MAJOR)
-		findings_add(findings, FINDING_WARNING, "version",
-		    "install Redis 5 or newer, or Valkey",
-		    "Redis %s is older than Redis 5", redis);
-	else if (major < ACL_MAJOR)
-		findings_add(findings, FINDING_NOTE, "version", NULL,
-		    "Redis %s has neither access rules nor TLS, which came "
-		    "with Redis 6",
-		    redis);
-	else
-		findings_add(findings, FINDING_OK, "version", NULL,
-		    "Redis %s%s", redis,
-		    major < DRYRUN_MAJOR ? ", without ACL DRYRUN" : "");
-}
-
-/* A node that is visited as a part of the cluster looks like any server here.
- */
-static void
-check_mode(const struct facts *facts)
-{
-	if (is_mode(facts, "cluster") &&
-	    !facts->visit->enquiry.opts->servers[0].cluster)
-		findings_add(facts->findings, FINDING_WARNING, "cluster",
-		    "redis-cluster:// in place of redis://",
-		    "the server is a node of a cluster: it refuses locks that "
-		    "belong to other nodes");
-}
-
-/* --- memory ----------------------------------------------------------- */
-
-/* Helper keys and locks all have a ttl, so that volatile-* is no better. */
-static void
-check_eviction(const struct facts *facts)
-{
-	struct findings *findings = facts->findings;
-	char policy[VALUE_SIZE];
-
-	info_text(facts->info, "maxmemory_policy", policy, sizeof(policy));
-	if (*policy == '\0') {
-		findings_add(findings, FINDING_NOTE, "eviction",
-		    "make sure that it is noeviction",
-		    "the server does not say its maxmemory-policy");
-	} else if (strcmp(policy, "noeviction") == 0) {
-		findings_add(findings, FINDING_OK, "eviction", NULL,
-		    "maxmemory-policy is noeviction");
-	} else {
-		bool evicts = info_number(facts->info, "maxmemory") != 0;
-
-		findings_add(findings, evicts ? FINDING_WARNING : FINDING_NOTE,
-		    "eviction", NULL, "maxmemory-policy is %s%s", policy,
-		    evicts ? ": a server short of memory deletes locks that "
-			     "are held"
-			   : ", but without maxmemory nothing is evicted");
-		advise_setting(facts, "maxmemory-policy", "noeviction");
-	}
-}
-
-static void
-check_fullness(const struct facts *facts)
-{
-	int64_t most = info_number(facts->info, "maxmemory");
-	int64_t used = info_number(facts->info, "used_memory");
-
-	if (most > 0 && used >= 0 && used / (most / 100 + 1) >= FULL_PERCENT)
-		findings_add(facts->findings, FINDING_WARNING, "memory",
-		    "raise its maxmemory",
-		    "%" PRId64 "%% of maxmemory are in use: a full server "
-		    "grants no lock",
-		    used / (most / 100 + 1));
-}
-
-/* --- persistence ------------------------------------------------------ */
-
-static void
-check_fsync(const struct facts *facts)
-{
-	struct findings *findings = facts->findings;
-	const char *fsync = facts->set[SETTING_FSYNC];
-
-	if (fsync == NULL || *fsync == '\0') {
-		findings_add(findings, FINDING_NOTE, "persistence",
-		    "make sure that it is always or everysec",
-		    "appendonly is yes; the server does not say its "
-		    "appendfsync");
-	} else {
-		bool never = strcmp(fsync, "no") == 0;
-
-		findings_add(findings, never ? FINDING_WARNING : FINDING_NOTE,
-		    "persistence", NULL,
-		    "appendfsync is %.15s: if the machine crashes, the locks "
-		    "of the last %s are lost",
-		    fsync, never ? "half minute" : "second or two");
-		advise_setting(facts, "appendfsync", "always");
-	}
-}
-
-static void
-check_persistence(const struct facts *facts)
-{
-	struct findings *findings = facts->findings;
-	const struct opts *opts = facts->visit->enquiry.opts;
-	int64_t appends = info_number(facts->info, "aof_enabled");
-	const char *save = facts->set[SETTING_SAVE];
-
-	if (appends == 1 && is_setting(facts, SETTING_FSYNC, "always")) {
-		findings_add(findings, FINDING_OK, "persistence", NULL,
-		    "appendonly is yes and appendfsync always: a restart loses "
-		    "no lock");
-	} else if (appends != 0 && appends != 1) {
-		findings_add(findings, FINDING_NOTE, "persistence",
-		    "find out what a restart would lose",
-		    "the server does not say what it stores on disk");
-	} else if (opts->server_count > 1 &&
-		   opts->min_uptime_ms >= opts->ttl_ms) {
-		/* All that it may have forgotten has ended by then. */
-		findings_add(findings, FINDING_OK, "persistence", NULL,
-		    "after a restart the server abstains for --min-uptime");
-	} else if (appends == 1) {
-		check_fsync(facts);
-	} else {
-		findings_add(findings, FINDING_WARNING, "persistence", NULL,
-		    save == NULL    ? "appendonly is no: a restart loses locks"
-		    : *save != '\0' ? "appendonly is no: a crash loses all "
-				      "locks since the last snapshot"
-				    : "nothing is stored on disk: a restart "
-				      "loses all locks");
-		findings_set_remedy(findings,
-		    "CONFIG SET appendonly yes, CONFIG SET appendfsync always, "
-		    "and in %s: appendonly yes, appendfsync always",
-		    file_name(facts));
-	}
-}
-
-/* Then it refuses what writes, or does not store it. */
-static void
-check_disk(const struct facts *facts)
-{
-	bool append = info_number(facts->info, "aof_enabled") == 1 &&
-		      info_is(facts->info, "aof_last_write_status", "err");
-
-	if (append || info_is(facts->info, "rdb_last_bgsave_status", "err"))
-		findings_add(facts->findings, FINDING_WARNING, "disk",
-		    "see the log of the server, and its disk",
-		    "the last %s has failed",
-		    append ? "write to its append-only file" : "snapshot");
-}
-
-/* --- replication ------------------------------------------------------ */
-
-static bool
-may_fail_over(const struct facts *facts)
-{
-	return facts->visit->enquiry.endpoint->master != NULL ||
-	       is_mode(facts, "cluster");
+	if (most > 0 && used >= 0)
+		put_number(facts, "percent", true, used / (most / 100 + 1));
+	put_number(facts, "left", is_known, left);
+	put_flag(facts, "few",
+	    is_known &&
+		(left < CLIENTS_SPARE || left < admitted / CLIENTS_PART));
 }
 
 /* What --wait-replicas demands, and what the server demands by itself. */
-static bool
-has_enough_replicas(const struct facts *facts)
+static void
+put_replicas(char **facts, int wanted)
 {
-	static const char remedy[] = "start replicas, or lower the number";
-	int64_t good = info_number(facts->info, "min_slaves_good_slaves");
-	int64_t online = info_online_replicas(facts->info);
-	int64_t least = setting_number(facts, SETTING_REPLICAS);
-	int wanted = facts->visit->enquiry.opts->replicas;
+	int64_t good = info_number(*facts, "min_slaves_good_slaves");
+	int64_t least = info_number(*facts, "min-replicas-to-write");
+	int64_t all = info_number(*facts, "connected_slaves");
+	int64_t online = info_online_replicas(*facts);
+	bool out_of_sync = least > 0 && good >= 0 && good < least;
+	bool too_few = online >= 0 && online < wanted;
 
-	if (least > 0 && good >= 0 && good < least) {
-		findings_add(facts->findings, EXITCODE_UNAVAILABLE, "replicas",
-		    remedy,
-		    "%" PRId64 " of the %" PRId64 " replicas are in sync that "
-		    "min-replicas-to-write requires",
-		    good, least);
-		return false;
-	}
-	if (wanted > 0 && online >= 0 && online < wanted) {
-		findings_add(facts->findings, EXITCODE_UNAVAILABLE, "replicas",
-		    remedy,
-		    "%" PRId64 " replicas are online, --wait-replicas requires "
-		    "%d",
-		    online, wanted);
-		return false;
-	}
-	return true;
+	put_flag(facts, "out_of_sync", out_of_sync);
+	put_flag(facts, "too_few", too_few);
+	put_flag(facts, "replicated", online > 0 && !out_of_sync && !too_few);
+	put_number(facts, "online", online >= 0, online);
+	put_number(facts, "offline", online < all, all - online);
+	put_number(facts, "wanted", wanted > 0, wanted);
 }
 
-/* A primary that is cut off from the others grants locks until it notices, and
- * the new primary grants the same ones. */
-static void
-check_split(const struct facts *facts)
+/* --- asking ----------------------------------------------------------- */
+
+/* To be freed. */
+static char *
+gather_facts(const struct visit *visit, const struct question *questions,
+    size_t count)
 {
-	struct findings *findings = facts->findings;
-	int64_t least = setting_number(facts, SETTING_REPLICAS);
+	const char *info = value_text(questions[0].value);
+	const char *error = questions[0].error;
+	char *facts = mem_strdup("");
 
-	if (least == -1) {
-		findings_add(findings, FINDING_NOTE, "min-replicas", NULL,
-		    "the server does not say its min-replicas-to-write");
-	} else if (least > 0) {
-		findings_add(findings, FINDING_OK, "min-replicas", NULL,
-		    "min-replicas-to-write is %" PRId64, least);
-	} else {
-		bool waits = facts->visit->enquiry.opts->replicas > 0;
-
-		findings_add(findings, waits ? FINDING_NOTE : FINDING_WARNING,
-		    "min-replicas", NULL,
-		    "min-replicas-to-write is 0: a primary that is cut off "
-		    "from its replicas still grants locks");
-		advise_setting(facts, "min-replicas-to-write", "1");
-	}
-}
-
-static void
-check_failover(const struct facts *facts, int64_t online)
-{
-	struct findings *findings = facts->findings;
-	int wanted = facts->visit->enquiry.opts->replicas;
-	int64_t all = info_number(facts->info, "connected_slaves");
-	bool fails_over = may_fail_over(facts);
-
-	if (wanted > 0)
-		findings_add(findings, FINDING_OK, "replicas", NULL,
-		    "%" PRId64 " online; --wait-replicas waits for %d", online,
-		    wanted);
+	for (size_t i = 1; i < count; i++)
+		put_setting(&facts, &questions[i]);
+	if (info != NULL)
+		put(&facts, "%s\n", info);
 	else
-		findings_add(findings,
-		    fails_over ? FINDING_WARNING : FINDING_NOTE, "replicas",
-		    "--wait-replicas 1", "%" PRId64 " online: %s", online,
-		    fails_over ? "a failover loses locks that they do not have "
-				 "yet"
-			       : "one that becomes the primary may lack the "
-				 "latest locks");
-	if (online < all)
-		findings_add(findings, FINDING_NOTE, "replicas-offline", NULL,
-		    "%" PRId64 " of %" PRId64 " replicas are not online",
-		    all - online, all);
-	if (fails_over)
-		check_split(facts);
+		put_error(&facts, "info",
+		    error != NULL ? error : "its reply is no text");
+	put_kind(&facts, visit);
+	put_resources(&facts);
+	if (info != NULL)
+		put_replicas(&facts, visit->enquiry.opts->replicas);
+	return facts;
 }
 
 static void
-check_replicas(const struct facts *facts)
-{
-	int64_t online = info_online_replicas(facts->info);
-	bool fails_over = may_fail_over(facts);
-
-	if (!has_enough_replicas(facts))
-		return;
-	if (online < 0)
-		findings_add(facts->findings, FINDING_NOTE, "replicas", NULL,
-		    "the server does not say whether it has replicas");
-	else if (online == 0 && facts->visit->enquiry.opts->replicas == 0)
-		findings_add(facts->findings,
-		    fails_over ? FINDING_NOTE : FINDING_OK, "replicas", NULL,
-		    "none%s",
-		    fails_over ? ": no other server can take over" : "");
-	else
-		check_failover(facts, online);
-}
-
-/* --- clients ---------------------------------------------------------- */
-
-static void
-check_clients(const struct facts *facts)
-{
-	int64_t clients = info_number(facts->info, "connected_clients");
-	int64_t most = setting_number(facts, SETTING_CLIENTS), left;
-	bool few;
-
-	if (most == -1)
-		most = info_number(facts->info, "maxclients");
-	if (clients < 0 || most < 0) {
-		findings_add(facts->findings, FINDING_NOTE, "clients", NULL,
-		    "the server does not say how many clients it admits");
-		return;
-	}
-	left = most - clients;
-	few = left < CLIENTS_SPARE || left < most / CLIENTS_PART;
-	findings_add(facts->findings, few ? FINDING_WARNING : FINDING_OK,
-	    "clients", few ? "raise its maxclients" : NULL,
-	    "%" PRId64 " of maxclients %" PRId64 ": room for %" PRId64, clients,
-	    most, left);
-}
-
-/* ---------------------------------------------------------------------- */
-
-static bool
-serves(const struct facts *facts)
-{
-	struct findings *findings = facts->findings;
-
-	if (is_mode(facts, "sentinel"))
-		findings_add(findings, EXITCODE_REFUSED, "reach",
-		    "redis-sentinel://HOST:PORT/MASTER",
-		    "the server is a sentinel");
-	else if (info_number(facts->info, "loading") == 1)
-		findings_add(findings, EXITCODE_UNAVAILABLE, "reach",
-		    "wait until it has finished: a run does so for "
-		    "--server-timeout",
-		    "the server is loading its data");
-	else if (info_is(facts->info, "role", "slave"))
-		findings_add(findings, EXITCODE_UNAVAILABLE, "reach",
-		    "use the address of the primary, or redis-sentinel://",
-		    "the server is a replica");
-	else
-		return true;
-	return false;
-}
-
-static void
-note_silence(const struct facts *facts, const char *check, const char *error,
-    const char *rule, const char *what)
-{
-	if (error == NULL)
-		return;
-	findings_add(facts->findings, FINDING_NOTE, check, NULL, "%s: %.256s",
-	    what, error);
-	if (reply_is(error, "NOPERM"))
-		findings_set_remedy(facts->findings, "permit it: %s", rule);
-}
-
-static bool
-judge_server(const struct facts *facts)
-{
-	if (!serves(facts))
-		return false;
-	note_silence(facts, "info", facts->no_info, "+info",
-	    "INFO is not available, so much is not known");
-	note_silence(facts, "config", facts->no_settings, "+config|get",
-	    "CONFIG GET is not available, so some settings are not known");
-	check_version(facts);
-	check_mode(facts);
-	check_eviction(facts);
-	check_fullness(facts);
-	check_persistence(facts);
-	check_disk(facts);
-	check_replicas(facts);
-	check_clients(facts);
-	return true;
-}
-
-static void
-take_facts(struct facts *facts, const struct question *questions)
-{
-	facts->info = value_text(questions[0].value);
-	if (facts->info == NULL)
-		facts->no_info = questions[0].error != NULL
-				     ? questions[0].error
-				     : "its reply is no text";
-	for (size_t i = 0; i < SETTINGS; i++) {
-		const struct question *question = &questions[i + 1];
-
-		facts->set[i] = value_text(value_at(question->value, 1));
-		if (facts->no_settings == NULL)
-			facts->no_settings = question->error;
-	}
-}
-
-static void
-identify(struct visit *visit, const struct facts *facts)
+identify(struct visit *visit, const char *facts)
 {
 	const struct enquiry *enquiry = &visit->enquiry;
 	struct check_identity *identity = &visit->identity;
 	bool is_unix = enquiry->endpoint->transport == URL_UNIX;
 
 	*identity = (struct check_identity){.label = enquiry->endpoint->label,
-	    .uptime_s = info_number(facts->info, "uptime_in_seconds"),
+	    .uptime_s = info_number(facts, "uptime_in_seconds"),
 	    .clock = check_contact_offset(&visit->samples)};
-	info_text(facts->info, "run_id", identity->run_id,
-	    sizeof(identity->run_id));
+	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
 	if (!server_address(enquiry->server, identity->address,
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",
@@ -485,23 +433,21 @@ bool
 check_server(struct visit *visit, bool *is_node)
 {
 	struct question questions[] = {{.argv = QUESTION_WORDS("INFO")},
-	    [1 + SETTING_FSYNC] = {.argv = QUESTION_WORDS("CONFIG", "GET",
-				       "appendfsync")},
-	    [1 + SETTING_SAVE] = {.argv =
-				      QUESTION_WORDS("CONFIG", "GET", "save")},
-	    [1 + SETTING_CLIENTS] = {.argv = QUESTION_WORDS("CONFIG", "GET",
-					 "maxclients")},
-	    [1 + SETTING_REPLICAS] = {.argv = QUESTION_WORDS("CONFIG", "GET",
-					  "min-replicas-to-write")}};
-	struct facts facts = {.visit = visit, .findings = visit->findings};
-	bool answered = check_contact_ask(visit, questions, 1 + SETTINGS);
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "appendfsync")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "save")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")}};
+	const size_t count = sizeof(questions) / sizeof(*questions);
+	bool answered = check_contact_ask(visit, questions, count);
 
 	if (answered) {
-		take_facts(&facts, questions);
-		identify(visit, &facts);
-		*is_node = is_mode(&facts, "cluster");
-		answered = judge_server(&facts);
+		char *facts = gather_facts(visit, questions, count);
+
+		identify(visit, facts);
+		*is_node = info_is(facts, "mode", "cluster");
+		answered = check_server_rows(facts, visit->findings);
+		free(facts);
 	}
-	enquiry_forget(questions, 1 + SETTINGS);
+	enquiry_forget(questions, count);
 	return answered;
 }

@@ -86,6 +86,8 @@ int64_t check_contact_step(const struct check_samples *samples);
  * clients. Fills in the identity. Also false when the server serves nobody now.
  */
 bool check_server(struct visit *visit, bool *is_node);
+/* Pure. The rows that follow from facts in the form of INFO. */
+bool check_server_rows(const char *facts, struct findings *findings);
 
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 

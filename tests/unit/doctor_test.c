@@ -1,4 +1,4 @@
-/* What --doctor makes of a server's clock. */
+/* What --doctor makes of a server's clock, and of what it says of itself. */
 #include "doctor/checks.h"
 
 #include "tap.h"
@@ -28,9 +28,105 @@ test_clock(void)
 	ok(!check_contact_offset(&samples).is_known, "no samples");
 }
 
+/* Severity and check of the rows but the good ones, one behind the other. */
+static void
+follows(const char *facts, const char *want, const char *what)
+{
+	static const char *const severities[] = {"ok", "note", "warning"};
+	struct findings findings = {.subject = "s"};
+	char got[512] = "", row[64];
+
+	check_server_rows(facts, &findings);
+	for (size_t i = 0; i < findings.count; i++) {
+		const struct finding *finding = &findings.list[i];
+
+		if (finding->severity == FINDING_OK)
+			continue;
+		if (finding->severity >= FINDING_ERROR)
+			snprintf(row, sizeof(row), "%d", finding->severity);
+		else
+			snprintf(row, sizeof(row), "%s",
+			    severities[finding->severity]);
+		snprintf(got + strlen(got), sizeof(got) - strlen(got),
+		    "%s%s:%s", *got != '\0' ? " " : "", row, finding->check);
+	}
+	is_text(got, want, what);
+	findings_fini(&findings);
+}
+
+#define GOOD                                                            \
+	"redis_version:7.0.15\nmajor:7\nmode:standalone\nrole:master\n" \
+	"maxmemory_policy:noeviction\naof_enabled:1\n"                  \
+	"appendfsync:always\nonline:0\nleft:9000\n"
+
+static void
+test_server(void)
+{
+	follows(GOOD, "", "a good server");
+	follows("",
+	    "note:version note:eviction note:persistence "
+	    "note:replicas note:clients",
+	    "one that says nothing");
+	follows("mode:sentinel\n" GOOD, "77:reach", "a sentinel");
+	follows("loading:1\n" GOOD, "69:reach", "one that is loading");
+	follows("role:slave\n" GOOD, "69:reach", "a replica");
+	follows("no_info:x\nno_config:x\n" GOOD, "note:info note:config",
+	    "one that denies INFO and CONFIG");
+	follows("major:4\n" GOOD, "warning:version", "an old one");
+	follows("major:5\n" GOOD, "note:version", "one without access rules");
+	follows("mode:cluster\n" GOOD, "warning:cluster", "a node");
+	follows("in_cluster:1\nmode:cluster\n" GOOD, "", "as it should be");
+	follows("maxmemory_policy:allkeys-lru\n" GOOD, "warning:eviction",
+	    "one that evicts");
+	follows("maxmemory:0\nmaxmemory_policy:allkeys-lru\n" GOOD,
+	    "note:eviction", "one that could evict");
+	follows("percent:90\n" GOOD, "warning:memory", "a full one");
+	follows("percent:89\n" GOOD, "", "one that is not full");
+	follows("appendfsync:no\n" GOOD, "warning:persistence", "no fsync");
+	follows("appendfsync:everysec\n" GOOD, "note:persistence", "late ones");
+	follows("aof_enabled:0\n" GOOD, "warning:persistence", "no file");
+	follows("aof_enabled:0\nabstains:1\n" GOOD, "", "one that abstains");
+	follows("aof_last_write_status:err\n" GOOD, "warning:disk",
+	    "a file that cannot be written");
+	follows("out_of_sync:1\n" GOOD, "69:replicas", "too few in sync");
+	follows("too_few:1\n" GOOD, "69:replicas", "too few replicas");
+	follows("fails_over:1\n" GOOD, "note:replicas", "no replica");
+	follows("online:1\nreplicated:1\nmin-replicas-to-write:0\n" GOOD,
+	    "note:replicas", "a replica that nobody promotes");
+	follows("online:1\nreplicated:1\nfails_over:1\noffline:1\n"
+		"min-replicas-to-write:0\n" GOOD,
+	    "warning:replicas note:replicas-offline warning:min-replicas",
+	    "one that may take over");
+	follows("online:1\nreplicated:1\nfails_over:1\nwanted:1\n"
+		"min-replicas-to-write:0\n" GOOD,
+	    "note:min-replicas", "one that is waited for");
+	follows("few:1\n" GOOD, "warning:clients", "few clients are left");
+}
+
+static void
+test_words(void)
+{
+	struct findings findings = {.subject = "s"};
+
+	check_server_rows("file:valkey.conf\nmaxmemory_policy:100%s{x}\n"
+			  "maxmemory:1\n",
+	    &findings);
+	is_text(findings.list[1].text,
+	    "maxmemory-policy is 100%s{x}: a server short of memory deletes "
+	    "locks that are held",
+	    "a value in a text is not looked into");
+	is_text(findings.list[1].remedy,
+	    "CONFIG SET maxmemory-policy noeviction, and in valkey.conf: "
+	    "maxmemory-policy noeviction",
+	    "a remedy");
+	findings_fini(&findings);
+}
+
 int
 main(void)
 {
+	test_server();
+	test_words();
 	test_clock();
 	return tap_done();
 }
