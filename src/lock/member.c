@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "lock/answer.h"
+#include "redis/info.h"
 
 int
 member_init(struct member *member, struct loop *loop,
@@ -188,19 +189,6 @@ vote(struct member *member, const struct reply *reply)
 
 /* --- which server it is ------------------------------------------------ */
 
-/* The rest of the line that begins with that name, or an empty text. */
-static void
-find_value(const char *lines, const char *name, char *value, size_t size)
-{
-	const char *line = lines == NULL ? NULL : strstr(lines, name);
-	size_t skip = strlen(name);
-
-	value[0] = '\0';
-	if (line != NULL)
-		snprintf(value, size, "%.*s", (int)strcspn(line + skip, "\r\n"),
-		    line + skip);
-}
-
 /* The server takes the difference of two clocks that are cut to whole seconds:
  * it may be up for a second less. A server that is busy with itself can be
  * asked again. */
@@ -210,16 +198,12 @@ on_info(void *arg, const struct reply *reply)
 	struct member_identity *identity = arg;
 	const char *info = value_text(reply->value);
 	const char *error = value_error(reply->value);
-	char uptime[24];
-	int64_t seconds;
+	int64_t seconds = info_number(info, "uptime_in_seconds");
 
-	find_value(info, "\nrun_id:", identity->run_id,
-	    sizeof(identity->run_id));
-	find_value(info, "\nuptime_in_seconds:", uptime, sizeof(uptime));
+	info_text(info, "run_id", identity->run_id, sizeof(identity->run_id));
 	identity->obstacle[0] = '\0';
-	identity->known =
-	    identity->run_id[0] != '\0' &&
-	    num_int(uptime, 0, NUM_DURATION_MAX_MS / 1000, &seconds) == 0;
+	identity->known = identity->run_id[0] != '\0' && seconds >= 0 &&
+			  seconds <= NUM_DURATION_MAX_MS / 1000;
 	if (identity->known) {
 		identity->started_at =
 		    clock_now() - (seconds > 0 ? seconds - 1 : 0) * 1000;
