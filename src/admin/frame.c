@@ -44,8 +44,6 @@ static const enum list_column order[] = {LIST_NAME, LIST_KIND, LIST_HELD,
 
 enum { SHOWN = sizeof(order) / sizeof(*order) };
 
-#define LONG_RUN "status 1, 59m59s ago"
-
 struct canvas {
 	FILE *out;
 	size_t columns; /* that are used */
@@ -228,9 +226,6 @@ measure(const struct list_row *rows, size_t count, size_t *widths)
 				widths[column] = width;
 		}
 	}
-	if (widths[LIST_LAST_RUN] > usual_width(LIST_LAST_RUN) &&
-	    widths[LIST_LAST_RUN] < strlen(LONG_RUN))
-		widths[LIST_LAST_RUN] = strlen(LONG_RUN);
 }
 
 /* Width 0: the column is not shown. What is left widens the others. */

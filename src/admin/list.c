@@ -15,21 +15,7 @@ struct list {
 	struct search search;
 	struct table table;
 	int64_t count; /* of locks that were shown */
-	bool denied;   /* records are: that has been reported */
 };
-
-/* Once: it is the same for all locks. */
-static void
-report_denial(struct list *list, const struct look *look, const char *name)
-{
-	const struct opts *opts = list->client->opts;
-	const struct look_problem *denial = search_find_denial(look);
-
-	if (denial == NULL || list->denied || opts->json || opts->quiet)
-		return;
-	list->denied = true;
-	client_report_problem(list->client, name, denial);
-}
 
 /* No titles where there is no server. */
 static void
@@ -62,7 +48,6 @@ on_lock(void *arg, struct look *look, const char *key)
 		table_add(&list->table, row.cells);
 	}
 	list->count++;
-	report_denial(list, look, name);
 	client_note_output(client);
 }
 

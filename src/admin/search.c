@@ -38,13 +38,28 @@ seen_lately(struct search *search, const char *key)
 	return false;
 }
 
-const struct look_problem *
-search_find_denial(const struct look *look)
+/* A part of the lock that the access rules withhold: the first, or NULL. */
+static const struct look_problem *
+find_denial(const struct look *look)
 {
 	for (size_t i = 0; i < look->problem_count; i++)
 		if (client_is_denied(&look->problems[i]))
 			return &look->problems[i];
 	return NULL;
+}
+
+/* Once: it is the same for all locks. */
+static void
+report_denial(struct search *search, const struct look *look, const char *key)
+{
+	const struct opts *opts = search->client->opts;
+	const struct look_problem *denial = find_denial(look);
+
+	if (denial == NULL || search->is_denied || opts->json || opts->quiet)
+		return;
+	search->is_denied = true;
+	client_report_problem(search->client, key + strlen(opts->prefix),
+	    denial);
 }
 
 /* A lock with both a record and a queue is shown once. A record that the access
@@ -60,7 +75,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')
 		return false;
-	if (by_record != (oldest != NULL) && search_find_denial(look) == NULL)
+	if (by_record != (oldest != NULL) && find_denial(look) == NULL)
 		return false;
 	return older_than_ms == 0 ||
 	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
@@ -75,8 +90,10 @@ read_look(void *arg, const struct value *value)
 
 	if (!answer_look(&look, value))
 		return -1;
-	if (is_wanted(item, &look) && !seen_lately(search, item->key))
+	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
+		report_denial(search, &look, item->key);
 		search->on_lock(search->arg, &look, item->key);
+	}
 	look_fini(&look);
 	return 0;
 }

@@ -34,7 +34,8 @@ struct search {
 	char *cursor;
 	char **found; /* keys of this page, NULL-terminated */
 	bool incomplete;
-	int result; /* of the nodes of a cluster so far */
+	bool is_denied; /* a record is: that has been reported */
+	int result;	/* of the nodes of a cluster so far */
 };
 
 /* The exit code; the reason is reported. May be repeated. */
@@ -43,9 +44,5 @@ int search_run(struct search *search);
 /* Looks at the free ones among these locks, which are on the server at which
  * the search is. Frees the keys. False after a failure. */
 bool search_look(struct search *search, char **keys, size_t count);
-
-/* Whether the access rules withhold a part of the lock: the first problem, or
- * NULL. */
-const struct look_problem *search_find_denial(const struct look *look);
 
 #endif

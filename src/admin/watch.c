@@ -57,7 +57,6 @@ struct watch {
 	int64_t room;	     /* for locks on the screen, as the round began */
 	size_t others;	     /* so many free locks were not shown */
 	size_t turn;	     /* it is of these, from here on */
-	bool is_denied;	     /* a record is: that has been reported */
 	bool has_no_history; /* access to it is denied */
 	bool is_asking;	     /* in a round */
 	bool heard;	     /* in this round */
@@ -222,13 +221,7 @@ static void
 on_lock(void *arg, struct look *look, const char *key)
 {
 	struct watch *watch = arg;
-	const struct look_problem *denial = search_find_denial(look);
 
-	if (denial != NULL && !watch->is_denied) {
-		watch->is_denied = true;
-		client_report_problem(watch->client,
-		    key + strlen(watch->client->opts->prefix), denial);
-	}
 	roster_add(watch->found, look, key);
 }
 
