@@ -212,8 +212,8 @@ look_at_page(struct search *search)
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
-		if (key != NULL && helper == 'r') {
-			search->on_history(search->arg, key);
+		if (key != NULL && helper == 'r' &&
+		    !search->wants_free(search->arg, key)) {
 			free(key);
 		} else if (key != NULL) {
 			items[count++] = (struct search_item){.search = search,
@@ -228,24 +228,6 @@ look_at_page(struct search *search)
 		}
 	}
 	return true;
-}
-
-bool
-search_look(struct search *search, char **keys, size_t count)
-{
-	struct search_item items[ENQUIRY_AT_ONCE];
-	bool done = true;
-
-	for (size_t i = 0, part = 0; i < count; i++) {
-		items[part++] = (struct search_item){.search = search,
-		    .key = keys[i],
-		    .helper = 'r'};
-		if (part == ENQUIRY_AT_ONCE || i + 1 == count) {
-			done = look_at_all(items, part) && done;
-			part = 0;
-		}
-	}
-	return done;
 }
 
 static void
@@ -275,7 +257,7 @@ static int
 search_page(struct search *search)
 {
 	const char *pattern =
-	    search->on_history != NULL ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
+	    search->wants_free != NULL ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
 	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
 	    PAGE, NULL};
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
@@ -298,9 +280,6 @@ search_server(struct search *search)
 	while (result == EXITCODE_OK && strcmp(search->cursor, "0") != 0 &&
 	       !search->enough);
 	free(search->cursor);
-	if (result == EXITCODE_OK && search->on_history != NULL &&
-	    !search->on_server(search->arg))
-		result = client_report_failure(search->client);
 	return result;
 }
 

@@ -10,7 +10,7 @@ enum { SEARCH_SEEN = 4096 };
 /* The owner sets the first members. */
 struct search {
 	struct client *client;
-	/* A lock was found that is held, or a free one by search_look. What is
+	/* A lock was found that is held, or a free one that was wanted. What is
 	 * taken out of the look is not freed after the call. */
 	void (*on_lock)(void *arg, struct look *look, const char *key);
 	/* A page was read, of which all locks were found. The exit code: any
@@ -18,12 +18,9 @@ struct search {
 	int (*on_page)(void *arg);
 	/* Whether the look at a lock is to show its last run; NULL: never. */
 	bool (*wants_history)(void *arg, const char *key);
-	/* Of each lock with a last run, free or not. NULL: of none. */
-	void (*on_history)(void *arg, const char *key);
-	/* With on_history: all of a server have been found, or all of one
-	 * primary of a cluster. May call search_look; false after a
-	 * failure. */
-	bool (*on_server)(void *arg);
+	/* Whether to look at a lock that has a last run, as it may be free;
+	 * NULL: never. */
+	bool (*wants_free)(void *arg, const char *key);
 	void *arg;
 	bool enough; /* to be set when no more locks are needed */
 
@@ -40,9 +37,5 @@ struct search {
 
 /* The exit code; the reason is reported. May be repeated. */
 int search_run(struct search *search);
-
-/* Looks at the free ones among these locks, which are on the server at which
- * the search is. Frees the keys. False after a failure. */
-bool search_look(struct search *search, char **keys, size_t count);
 
 #endif

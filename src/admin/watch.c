@@ -24,7 +24,7 @@ enum { SECOND_MS = 1000, TROUBLE_MS = 2000, WHY_MAX = 2048 };
 /* In each round so many free locks are looked at, besides those that were shown
  * the last time: a server remembers the last runs of many more locks than are
  * held. */
-enum { FREE_AT_ONCE = 48, FREE_MAX = ROSTER_KEPT + FREE_AT_ONCE };
+enum { FREE_AT_ONCE = 48 };
 
 enum stage {
 	STAGE_CONNECTING, /* there is no screen yet */
@@ -50,10 +50,8 @@ struct watch {
 	bool has_ended;
 	int result;
 
-	struct roster *known; /* of the last round, and of this one: */
-	struct roster *found;
-	char *free_keys[FREE_MAX]; /* at this server: to be looked at */
-	size_t free_count;
+	struct roster rosters[2];
+	struct roster *known, *found; /* of the last round, and of this one: */
 	int64_t room;	     /* for locks on the screen, as the round began */
 	size_t others;	     /* so many free locks were not shown */
 	size_t turn;	     /* it is of these, from here on */
@@ -246,42 +244,18 @@ wants_history(void *arg, const char *key)
 	       (lock != NULL && lock - watch->known->locks < watch->room);
 }
 
-/* Of those that were not shown some are looked at in each round, in turn. */
-static void
-on_history(void *arg, const char *key)
-{
-	struct watch *watch = arg;
-	bool wanted = roster_find(watch->known, key) != NULL;
-
-	if (watch->client->opts->older_than_ms > 0)
-		return;
-	if (!wanted) {
-		wanted = watch->others >= watch->turn &&
-			 watch->others < watch->turn + FREE_AT_ONCE;
-		watch->others++;
-	}
-	if (wanted && watch->free_count < FREE_MAX)
-		watch->free_keys[watch->free_count++] = mem_strdup(key);
-}
-
-/* Free locks fill the rest of the screen. */
+/* Those that were shown may be free now. Of the others some are looked at in
+ * each round, in turn. */
 static bool
-on_server(void *arg)
+wants_free(void *arg, const char *key)
 {
 	struct watch *watch = arg;
-	size_t count = 0;
+	size_t other;
 
-	for (size_t i = 0; i < watch->free_count; i++) {
-		char *key = watch->free_keys[i];
-
-		if (watch->found->held >= watch->room ||
-		    roster_find(watch->found, key) != NULL)
-			free(key);
-		else
-			watch->free_keys[count++] = key;
-	}
-	watch->free_count = 0;
-	return search_look(&watch->search, watch->free_keys, count);
+	if (roster_find(watch->known, key) != NULL)
+		return true;
+	other = watch->others++;
+	return other >= watch->turn && other < watch->turn + FREE_AT_ONCE;
 }
 
 static int
@@ -314,15 +288,14 @@ ask(struct watch *watch)
 	watch->room = count_rows();
 	watch->search.wants_history =
 	    watch->has_no_history ? NULL : wants_history;
-	watch->search.on_history =
-	    watch->has_no_history || watch->known->held >= watch->room
+	watch->search.wants_free =
+	    watch->has_no_history || watch->known->held >= watch->room ||
+		    watch->client->opts->older_than_ms > 0
 		? NULL
-		: on_history;
+		: wants_free;
 	watch->is_asking = true;
 	result = search_run(&watch->search);
 	watch->is_asking = false;
-	while (watch->free_count > 0)
-		free(watch->free_keys[--watch->free_count]);
 	return result;
 }
 
@@ -429,12 +402,11 @@ begin(struct watch *watch, struct client *client)
 	watch->search = (struct search){.client = client,
 	    .on_lock = on_lock,
 	    .on_page = on_page,
-	    .on_server = on_server,
 	    .arg = watch};
 	watch->screen =
 	    (struct screen){.on_key = on_key, .on_gone = on_gone, .arg = watch};
-	watch->known = mem_alloc(sizeof(*watch->known));
-	watch->found = mem_alloc(sizeof(*watch->found));
+	watch->known = &watch->rosters[0];
+	watch->found = &watch->rosters[1];
 	watch->tick = (struct loop_timer){.on_due = on_tick, .arg = watch};
 	client_describe_place(client, watch->place, sizeof(watch->place));
 	if (signals_init(&watch->signals) == -1)
@@ -456,8 +428,6 @@ finish(struct watch *watch)
 	close(watch->signals.fd);
 	roster_fini(watch->known);
 	roster_fini(watch->found);
-	free(watch->known);
-	free(watch->found);
 	watch->client->events = watch->outer;
 }
 
