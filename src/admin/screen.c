@@ -9,10 +9,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "job/terminal.h"
 
 enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
+/* A terminal may be slow, but must not keep keys and signals from us. */
+enum { WRITE_MS = 500 };
 
 /* ECMA-48, and of DEC's private modes: 7 wraps lines, 25 shows the cursor, 1049
  * is xterm's alternate screen. Where there is none, the screen is left empty.
@@ -35,44 +38,23 @@ screen_measure(size_t *rows, size_t *columns)
 
 /* --- what is written ---------------------------------------------------- */
 
-static void
-forget_unsent(struct screen *screen)
-{
-	free(screen->unsent);
-	screen->unsent = NULL;
-	screen->terminal.events = POLLIN;
-}
-
-static void
-send_unsent(struct screen *screen)
-{
-	size_t rest = screen->unsent_length - screen->sent;
-	ssize_t sent =
-	    write(screen->terminal.fd, screen->unsent + screen->sent, rest);
-
-	if (sent == -1 && errno != EAGAIN && errno != EINTR) {
-		int error = errno;
-
-		forget_unsent(screen);
-		screen->on_gone(screen->arg, error);
-		return;
-	}
-	screen->sent += sent > 0 ? (size_t)sent : 0;
-	if (screen->sent == screen->unsent_length)
-		forget_unsent(screen);
-	else
-		screen->terminal.events = POLLIN | POLLOUT;
-}
-
-/* Nothing can be done about a terminal that does not take it. */
-static void
-send_end(const struct screen *screen)
+/* What the terminal does not take in time is dropped: the next frame paints all
+ * of it again. Returns 0, or an error: there is no terminal. */
+static int
+write_text(const struct screen *screen, const char *text)
 {
 	struct pollfd out = {.fd = screen->terminal.fd, .events = POLLOUT};
+	int64_t until = clock_now() + WRITE_MS, left_ms;
 
-	if (poll(&out, 1, 0) == 1 && out.revents == POLLOUT &&
-	    write(out.fd, END, strlen(END)) == -1)
-		return;
+	while (*text != '\0' && (left_ms = until - clock_now()) > 0 &&
+	       poll(&out, 1, (int)left_ms) == 1) {
+		ssize_t sent = write(out.fd, text, strlen(text));
+
+		if (sent == -1 && errno != EAGAIN && errno != EINTR)
+			return errno;
+		text += sent > 0 ? sent : 0;
+	}
+	return 0;
 }
 
 /* --- what is typed ------------------------------------------------------ */
@@ -89,8 +71,6 @@ on_ready(void *arg, short revents)
 		screen->on_gone(screen->arg, EIO);
 		return;
 	}
-	if ((revents & POLLOUT) && screen->unsent != NULL)
-		send_unsent(screen);
 	if (!(revents & POLLIN) || !screen->is_shown)
 		return;
 	count = read(screen->terminal.fd, keys, sizeof(keys));
@@ -140,9 +120,8 @@ give_back(struct screen *screen)
 	if (!screen->is_shown)
 		return;
 	screen->is_shown = false;
-	forget_unsent(screen);
 	if (screen->is_begun)
-		send_end(screen);
+		write_text(screen, END);
 	tcsetattr(screen->terminal.fd, TCSANOW, &screen->former);
 }
 
@@ -225,15 +204,16 @@ screen_resume(struct screen *screen)
 bool
 screen_draw(struct screen *screen, const char *text)
 {
+	char *whole;
+	int error;
+
 	if (is_in_background() && !screen_suspend(screen, SIGTTOU))
 		return false;
-	if (screen->unsent != NULL)
-		return true;
-	screen->unsent =
-	    mem_printf("%s%s", screen->is_begun ? "" : BEGIN, text);
-	screen->unsent_length = strlen(screen->unsent);
-	screen->sent = 0;
+	whole = mem_printf("%s%s", screen->is_begun ? "" : BEGIN, text);
 	screen->is_begun = true;
-	send_unsent(screen);
+	error = write_text(screen, whole);
+	free(whole);
+	if (error != 0)
+		screen->on_gone(screen->arg, error);
 	return true;
 }

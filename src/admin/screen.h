@@ -22,8 +22,6 @@ struct screen {
 	bool is_shown;
 	bool is_begun; /* a frame was sent */
 	struct termios former;
-	char *unsent; /* the rest of a frame, or NULL */
-	size_t unsent_length, sent;
 };
 
 /* Takes the terminal over; once we are in its foreground: like others that set
@@ -43,9 +41,8 @@ bool screen_resume(struct screen *screen);
 /* Of the terminal: rows and columns. */
 void screen_measure(size_t *rows, size_t *columns);
 
-/* In one write, unless the terminal is slow: then the rest follows, and frames
- * meanwhile are dropped. False as above, if another process group has the
- * terminal. */
+/* What a slow terminal does not take in half a second is dropped. False as
+ * above, if another process group has the terminal. */
 bool screen_draw(struct screen *screen, const char *text);
 
 #endif
