@@ -25,8 +25,8 @@ client_forget_failure(struct client *client)
 }
 
 static void
-note_failure(struct client *client, enum ending_reason failure,
-    const char *what, const struct question *question)
+set_failure(struct client *client, enum ending_reason failure, const char *what,
+    const struct question *question)
 {
 	client->failure = failure;
 	reply_describe(client->error, sizeof(client->error), what,
@@ -42,12 +42,12 @@ note_error(struct client *client, const struct question *question)
 	/* If AUTH or SELECT was refused, the answer may be of another db. */
 	if (verdict == REPLY_REFUSED ||
 	    (question->outcome == QUESTION_REFUSED && verdict != REPLY_RETRY)) {
-		note_failure(client, ENDING_REFUSED, "refused by", question);
+		set_failure(client, ENDING_REFUSED, "refused by", question);
 		return;
 	}
 	if (verdict == REPLY_RETRY || verdict == REPLY_RECONNECT)
 		client->is_transient = true;
-	note_failure(client,
+	set_failure(client,
 	    verdict == REPLY_NOT_A_LOCK ? ENDING_NOT_A_LOCK
 					: ENDING_SERVER_ERROR,
 	    "error from", question);
@@ -73,7 +73,7 @@ client_take(struct client *client, const struct question *question,
 		    question->error);
 	} else if (question->outcome == QUESTION_TOO_FEW) {
 		client->is_transient = true;
-		note_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
+		set_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
 		    question);
 	} else if (question->outcome != QUESTION_ANSWERED) {
 		note_error(client, question);
@@ -193,7 +193,7 @@ client_reaches_helpers(const struct client *client, const char *key)
 }
 
 static int
-read_look(void *arg, const struct value *value)
+read_client_look(void *arg, const struct value *value)
 {
 	return answer_look(arg, value) ? 0 : -1;
 }
@@ -206,8 +206,8 @@ look_with(struct client *client, const struct key_names *keys,
 	bool found;
 
 	request_look(&request, keys, count, holders, QUEUE_SHOWN);
-	found =
-	    client_ask(client, request.script, request.argv, read_look, look);
+	found = client_ask(client, request.script, request.argv,
+	    read_client_look, look);
 	request_fini(&request);
 	return found;
 }

@@ -23,7 +23,7 @@ read_renewed(void *arg, const struct value *value)
 
 /* What the request has, if anything. False after a failure. */
 static bool
-ask(struct client *client, struct request *request, client_read *read,
+ask_by(struct client *client, struct request *request, client_read *read,
     void *arg)
 {
 	bool asked = request->argc == 0 || client_ask(client, request->script,
@@ -45,13 +45,13 @@ extend(struct client *client, struct claim *claim, int64_t left_ms)
 	if (left_ms < ms) {
 		request_make(&request, claim, REQUEST_RENEWAL);
 		client->enquiry.replicas = client->opts->replicas;
-		if (!ask(client, &request, read_renewed, &ours))
+		if (!ask_by(client, &request, read_renewed, &ours))
 			return client_report_failure(client);
 		client->enquiry.replicas = 0;
 		if (!ours)
 			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
 		request_make(&request, claim, REQUEST_RECORD);
-		ask(client, &request, client_ignore, NULL);
+		ask_by(client, &request, client_ignore, NULL);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,
 				.ms = left_ms < ms ? ms : left_ms});

@@ -30,7 +30,7 @@ begin_table(struct list *list)
 }
 
 static void
-on_lock(void *arg, struct look *look, const char *key)
+on_list_lock(void *arg, struct look *look, const char *key)
 {
 	struct list *list = arg;
 	struct client *client = list->client;
@@ -52,7 +52,7 @@ on_lock(void *arg, struct look *look, const char *key)
 }
 
 static int
-on_page(void *arg)
+on_list_page(void *arg)
 {
 	struct list *list = arg;
 
@@ -82,8 +82,8 @@ list_show(struct client *client)
 
 	list->client = client;
 	list->search = (struct search){.client = client,
-	    .on_lock = on_lock,
-	    .on_page = on_page,
+	    .on_lock = on_list_lock,
+	    .on_page = on_list_page,
 	    .arg = list};
 	client_describe_place(client, place, sizeof(place));
 	if (for_people && client->opts->server_count > 1)

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 static void
-forget(struct roster_lock *lock)
+forget_lock(struct roster_lock *lock)
 {
 	free(lock->key);
 	look_fini(&lock->look);
@@ -59,7 +59,7 @@ roster_sort(struct roster *roster)
 	qsort(roster->locks, roster->count, sizeof(*roster->locks),
 	    compare_locks);
 	while (roster->count > ROSTER_KEPT)
-		forget(&roster->locks[--roster->count]);
+		forget_lock(&roster->locks[--roster->count]);
 }
 
 void
@@ -89,6 +89,6 @@ void
 roster_fini(struct roster *roster)
 {
 	while (roster->count > 0)
-		forget(&roster->locks[--roster->count]);
+		forget_lock(&roster->locks[--roster->count]);
 	roster->held = roster->waiting = 0;
 }

@@ -60,7 +60,7 @@ write_text(const struct screen *screen, const char *text)
 /* --- what is typed ------------------------------------------------------ */
 
 static void
-on_ready(void *arg, short revents)
+on_screen_ready(void *arg, short revents)
 {
 	struct screen *screen = arg;
 	char keys[64];
@@ -161,7 +161,7 @@ screen_open(struct screen *screen, struct loop *loop)
 	screen->loop = loop;
 	screen->terminal = (struct loop_fd){.fd = open_terminal(screen),
 	    .events = POLLIN,
-	    .on_ready = on_ready,
+	    .on_ready = on_screen_ready,
 	    .arg = screen};
 	if (!take_over(screen)) {
 		screen_close(screen);

@@ -82,7 +82,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 }
 
 static int
-read_look(void *arg, const struct value *value)
+read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
@@ -126,7 +126,7 @@ has_moved(struct search_item *item)
 }
 
 static bool
-wants_history(const struct search_item *item)
+shows_history(const struct search_item *item)
 {
 	const struct search *search = item->search;
 
@@ -143,7 +143,7 @@ send_look(struct search_item *item, bool more)
 
 	key_names_init(&keys, item->key);
 	request_look(&request, &keys,
-	    wants_history(item) ? REQUEST_LOOK_HISTORY : REQUEST_LOOK_HELPERS,
+	    shows_history(item) ? REQUEST_LOOK_HISTORY : REQUEST_LOOK_HELPERS,
 	    HOLDERS_SHOWN, 0);
 	item->question =
 	    (struct question){.script = request.script, .argv = request.argv};
@@ -164,7 +164,7 @@ look_at_all(struct search_item *items, size_t count)
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_moved(&items[i]))
-			client_take(client, &items[i].question, read_look,
+			client_take(client, &items[i].question, read_found_look,
 			    &items[i]);
 		enquiry_forget(&items[i].question, 1);
 		free(items[i].key);

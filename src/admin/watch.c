@@ -67,7 +67,7 @@ struct watch {
 
 /* From any callback. */
 static void
-end(struct watch *watch, int result)
+end_view(struct watch *watch, int result)
 {
 	if (watch->has_ended)
 		return;
@@ -85,7 +85,7 @@ end_without_terminal(struct watch *watch, const char *why)
 	watch->client->events = watch->outer;
 	client_emit(watch->client,
 	    (struct event){.type = EVENT_NO_OUTPUT, .why = why});
-	end(watch, EXITCODE_RESOURCE);
+	end_view(watch, EXITCODE_RESOURCE);
 }
 
 /* --- drawing ------------------------------------------------------------ */
@@ -99,7 +99,7 @@ is_silent(const struct watch *watch)
 }
 
 static void
-draw(struct watch *watch)
+draw_view(struct watch *watch)
 {
 	int64_t now = clock_now();
 	bool silent = is_silent(watch);
@@ -129,7 +129,7 @@ on_tick(void *arg)
 {
 	struct watch *watch = arg;
 
-	draw(watch);
+	draw_view(watch);
 	loop_timer_set(watch->client->enquiry.loop, &watch->tick,
 	    (clock_now() / SECOND_MS + 1) * SECOND_MS);
 }
@@ -138,7 +138,7 @@ static void
 on_key(void *arg, char key)
 {
 	if (key == 'q' || key == 'Q')
-		end(arg, EXITCODE_OK);
+		end_view(arg, EXITCODE_OK);
 }
 
 static void
@@ -150,7 +150,7 @@ on_gone(void *arg, int error)
 /* --- signals ------------------------------------------------------------ */
 
 static bool
-suspend(struct watch *watch, int signo)
+suspend_view(struct watch *watch, int signo)
 {
 	if (watch->stage != STAGE_CONNECTING)
 		return screen_suspend(&watch->screen, signo);
@@ -160,29 +160,29 @@ suspend(struct watch *watch, int signo)
 
 /* Helpers that look up the addresses of servers are children of ours. */
 static void
-reap(void)
+reap_helpers(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 }
 
 static void
-obey(struct watch *watch, int signo)
+obey_signal(struct watch *watch, int signo)
 {
 	enum signals_action action = signals_default_action(signo);
 	bool ours = true;
 
 	if (action == SIGNALS_END)
-		end(watch, -signo);
+		end_view(watch, -signo);
 	else if (action == SIGNALS_STOP)
-		ours = suspend(watch, signo);
+		ours = suspend_view(watch, signo);
 	else if (signo == SIGCONT && watch->stage != STAGE_CONNECTING)
 		ours = screen_resume(&watch->screen);
 	else if (signo == SIGCHLD)
-		reap();
+		reap_helpers();
 	if (!ours)
 		end_without_terminal(watch, NOT_OURS);
-	draw(watch);
+	draw_view(watch);
 }
 
 static void
@@ -193,7 +193,7 @@ on_signal(void *arg, short revents)
 
 	(void)revents;
 	while (!watch->has_ended && signals_next(&watch->signals, &info))
-		obey(watch, (int)info.ssi_signo);
+		obey_signal(watch, (int)info.ssi_signo);
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -216,7 +216,7 @@ on_event(void *arg, const struct event *event)
 /* --- a round ------------------------------------------------------------ */
 
 static void
-on_lock(void *arg, struct look *look, const char *key)
+on_watch_lock(void *arg, struct look *look, const char *key)
 {
 	struct watch *watch = arg;
 
@@ -224,7 +224,7 @@ on_lock(void *arg, struct look *look, const char *key)
 }
 
 static int64_t
-count_rows(void)
+count_room(void)
 {
 	size_t rows, columns;
 
@@ -235,7 +235,7 @@ count_rows(void)
 /* Of those on the screen, and of as many others as fit on it: --list does
  * without. */
 static bool
-wants_history(void *arg, const char *key)
+wants_last_run(void *arg, const char *key)
 {
 	const struct watch *watch = arg;
 	const struct roster_lock *lock = roster_find(watch->known, key);
@@ -259,7 +259,7 @@ wants_free(void *arg, const char *key)
 }
 
 static int
-on_page(void *arg)
+on_watch_page(void *arg)
 {
 	struct watch *watch = arg;
 
@@ -272,12 +272,12 @@ on_page(void *arg)
 	}
 	watch->stage = STAGE_READING;
 	watch->known_at = clock_now();
-	draw(watch);
+	draw_view(watch);
 	return EXITCODE_OK;
 }
 
 static int
-ask(struct watch *watch)
+search_locks(struct watch *watch)
 {
 	int result;
 
@@ -285,9 +285,9 @@ ask(struct watch *watch)
 	watch->client->enquiry.heard_at = clock_now();
 	watch->others = 0;
 	roster_fini(watch->found);
-	watch->room = count_rows();
+	watch->room = count_room();
 	watch->search.wants_history =
-	    watch->has_no_history ? NULL : wants_history;
+	    watch->has_no_history ? NULL : wants_last_run;
 	watch->search.wants_free =
 	    watch->has_no_history || watch->known->held >= watch->room ||
 		    watch->client->opts->older_than_ms > 0
@@ -308,7 +308,7 @@ ask_without_history(struct watch *watch)
 	int result;
 
 	watch->has_no_history = true;
-	result = ask(watch);
+	result = search_locks(watch);
 	if (result == EXITCODE_OK)
 		snprintf(watch->notice, sizeof(watch->notice), "%s", why);
 	else
@@ -344,7 +344,7 @@ static void
 begin_round(struct watch *watch)
 {
 	bool partly = watch->client->endpoint->cluster;
-	int result = ask(watch);
+	int result = search_locks(watch);
 
 	if (result != EXITCODE_OK && !watch->has_no_history &&
 	    watch->client->failure == ENDING_REFUSED)
@@ -353,7 +353,7 @@ begin_round(struct watch *watch)
 		return;
 	if (!watch->heard && watch->stage == STAGE_CONNECTING) {
 		watch->client->events = watch->outer;
-		end(watch, client_report_failure(watch->client));
+		end_view(watch, client_report_failure(watch->client));
 		return;
 	}
 	watch->outcome = result == EXITCODE_OK	  ? OUTCOME_GOOD
@@ -368,7 +368,7 @@ begin_round(struct watch *watch)
 		watch->why[0] = '\0';
 	else if (result == EXITCODE_REFUSED)
 		disconnect(watch);
-	draw(watch);
+	draw_view(watch);
 }
 
 static void
@@ -390,7 +390,7 @@ run_rounds(struct watch *watch)
 /* ---------------------------------------------------------------------- */
 
 static void
-begin(struct watch *watch, struct client *client)
+open_view(struct watch *watch, struct client *client)
 {
 	static const struct event_sink sink = {.on_event = on_event};
 
@@ -400,8 +400,8 @@ begin(struct watch *watch, struct client *client)
 	    (struct events){.sinks = {&sink}, .states = {watch}, .count = 1};
 	client->events = &watch->events;
 	watch->search = (struct search){.client = client,
-	    .on_lock = on_lock,
-	    .on_page = on_page,
+	    .on_lock = on_watch_lock,
+	    .on_page = on_watch_page,
 	    .arg = watch};
 	watch->screen =
 	    (struct screen){.on_key = on_key, .on_gone = on_gone, .arg = watch};
@@ -420,7 +420,7 @@ begin(struct watch *watch, struct client *client)
 }
 
 static void
-finish(struct watch *watch)
+close_view(struct watch *watch)
 {
 	screen_close(&watch->screen);
 	loop_remove(watch->client->enquiry.loop, &watch->caught);
@@ -437,9 +437,9 @@ watch_show(struct client *client)
 	struct watch *watch = mem_alloc(sizeof(*watch));
 	int result;
 
-	begin(watch, client);
+	open_view(watch, client);
 	run_rounds(watch);
-	finish(watch);
+	close_view(watch);
 	result = watch->result;
 	free(watch);
 	return result;

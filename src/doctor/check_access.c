@@ -338,7 +338,7 @@ forget_keys(struct rules *rules)
 }
 
 static char *
-append(char *text, const char *prefix, const char *word)
+append_rule(char *text, const char *prefix, const char *word)
 {
 	char *longer = mem_printf("%s%s%s%s", text, *text == '\0' ? "" : " ",
 	    prefix, word);
@@ -380,9 +380,9 @@ append_patterns(char *list, const struct names *names, uint64_t keys)
 	char *helpers = key_helper(pattern, '*');
 
 	if (lacking & NEEDS_BIT(KEY_LOCK))
-		list = append(list, "~", pattern);
+		list = append_rule(list, "~", pattern);
 	if (lacking & ~NEEDS_BIT(KEY_LOCK))
-		list = append(list, "~", helpers);
+		list = append_rule(list, "~", helpers);
 	free(helpers);
 	free(pattern);
 	return list;
@@ -396,7 +396,7 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
-			list = append(list, "+", needs_rules[i]);
+			list = append_rule(list, "+", needs_rules[i]);
 	for (size_t i = 0; i < rules->names_count; i++)
 		list = append_patterns(list, &rules->names[i], lacking->keys);
 	return list;

@@ -59,7 +59,7 @@ check_contact_warn(struct visit *visit, const struct question *question,
 }
 
 static void
-add_end(struct visit *visit, const struct question *question)
+add_unreached(struct visit *visit, const struct question *question)
 {
 	bool refused =
 	    question->outcome == QUESTION_REFUSED &&
@@ -76,7 +76,7 @@ check_contact_ask(struct visit *visit, struct question *questions, size_t count)
 	    enquiry_ask(&visit->enquiry, questions, count);
 
 	if (failed != NULL)
-		add_end(visit, failed);
+		add_unreached(visit, failed);
 	return failed == NULL;
 }
 
@@ -106,13 +106,13 @@ is_busy(const struct question *question)
 }
 
 static bool
-probe(struct visit *visit, struct check_sample *sample)
+take_sample(struct visit *visit, struct check_sample *sample)
 {
 	struct question question = {.argv = QUESTION_WORDS("TIME")};
 	bool answered = check_contact_ask(visit, &question, 1);
 
 	if (answered && is_busy(&question)) {
-		add_end(visit, &question);
+		add_unreached(visit, &question);
 		answered = false;
 	}
 	*sample = (struct check_sample){.sent_us = question.sent_us,
@@ -130,10 +130,10 @@ take_samples(struct visit *visit)
 	struct check_sample connected;
 
 	samples->count = 0;
-	if (!probe(visit, &connected))
+	if (!take_sample(visit, &connected))
 		return false;
 	for (; samples->count < CHECK_PROBES; samples->count++)
-		if (!probe(visit, &samples->list[samples->count]))
+		if (!take_sample(visit, &samples->list[samples->count]))
 			return false;
 	return true;
 }
@@ -244,7 +244,7 @@ check_contact_end(struct visit *visit)
 	struct check_samples *samples = &visit->samples;
 	int64_t step_us;
 
-	if (!probe(visit, &samples->list[samples->count]))
+	if (!take_sample(visit, &samples->list[samples->count]))
 		return;
 	samples->count++;
 	add_round_trip(visit);

@@ -232,7 +232,7 @@ applies(const struct row *row, const char *facts)
 
 /* To be freed. */
 static char *
-fill_in(const char *text, const char *facts)
+fill_values(const char *text, const char *facts)
 {
 	char *filled = mem_strdup("");
 
@@ -264,8 +264,8 @@ add_rows(const struct row *rows, size_t count, const char *facts,
 		if (strcmp(row->check, former) == 0 || !applies(row, facts))
 			continue;
 		former = row->check;
-		text = fill_in(row->text, facts);
-		remedy = fill_in(row->remedy, facts);
+		text = fill_values(row->text, facts);
+		remedy = fill_values(row->remedy, facts);
 		findings_add(findings, row->severity, row->check,
 		    *remedy != '\0' ? remedy : NULL, "%s", text);
 		free(text);

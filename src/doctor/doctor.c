@@ -20,7 +20,7 @@ struct doctor {
 };
 
 static void
-report(struct doctor *doctor)
+print_new(struct doctor *doctor)
 {
 	if (!doctor->opts->json)
 		findings_print(&doctor->findings, doctor->printed);
@@ -48,7 +48,7 @@ examine_primary(void *arg)
 
 	doctor->findings.subject = doctor->visit.enquiry.endpoint->label;
 	examine_server(&doctor->visit);
-	report(doctor);
+	print_new(doctor);
 }
 
 static void
@@ -58,7 +58,7 @@ examine_cluster(struct doctor *doctor)
 
 	if (!check_fleet_slots(visit) || !check_access(visit))
 		return;
-	report(doctor);
+	print_new(doctor);
 	visit->scratch = NULL;
 	if (check_fleet_nodes(visit))
 		enquiry_visit_nodes(&visit->enquiry, examine_primary, doctor);
@@ -86,7 +86,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 		visit->identity.label = endpoint->label;
 		doctor->identities[doctor->known++] = visit->identity;
 	}
-	report(doctor);
+	print_new(doctor);
 	enquiry_end(&visit->enquiry);
 	free(scratch);
 }
@@ -134,7 +134,7 @@ conclude(const struct doctor *doctor, int servers, size_t rest)
 }
 
 static int
-finish(struct doctor *doctor, int status)
+finish_doctor(struct doctor *doctor, int status)
 {
 	if (doctor->opts->json)
 		findings_print_json(&doctor->findings, status);
@@ -156,8 +156,8 @@ doctor(const struct opts *opts, struct loop *loop)
 
 	check_fleet_servers(doctor.identities, doctor.known, opts,
 	    &doctor.findings);
-	report(&doctor);
+	print_new(&doctor);
 	check_host(&doctor.findings, opts);
-	report(&doctor);
-	return finish(&doctor, conclude(&doctor, servers, rest));
+	print_new(&doctor);
+	return finish_doctor(&doctor, conclude(&doctor, servers, rest));
 }

@@ -97,7 +97,7 @@ enquiry_send(struct enquiry *enquiry, struct question *question, bool more)
 }
 
 static void
-turn(struct enquiry *enquiry)
+turn_loop(struct enquiry *enquiry)
 {
 	if (loop_turn(enquiry->loop) == 0)
 		return;
@@ -111,7 +111,7 @@ enquiry_await(struct enquiry *enquiry)
 	if (enquiry->is_stopped)
 		server_drop(enquiry->server);
 	while (enquiry->unanswered > 0)
-		turn(enquiry);
+		turn_loop(enquiry);
 }
 
 static void
@@ -153,7 +153,7 @@ enquiry_sleep(struct enquiry *enquiry, int64_t until)
 {
 	loop_timer_set(enquiry->loop, &enquiry->timer, until);
 	while (clock_now() < until && !enquiry->is_stopped)
-		turn(enquiry);
+		turn_loop(enquiry);
 }
 
 void
@@ -198,7 +198,7 @@ are_nodes(const struct enquiry *enquiry, const struct cluster_node *primaries,
 }
 
 static void
-set_node(const struct enquiry *enquiry, struct enquiry_node *node,
+fill_node(const struct enquiry *enquiry, struct enquiry_node *node,
     const struct cluster_node *primary)
 {
 	memcpy(node->host, primary->host, sizeof(node->host));
@@ -227,7 +227,7 @@ enquiry_set_nodes(struct enquiry *enquiry, const struct value *slots)
 		enquiry->nodes =
 		    mem_alloc((size_t)count * sizeof(*enquiry->nodes));
 		for (int i = 0; i < count; i++)
-			set_node(enquiry, &enquiry->nodes[i], &primaries[i]);
+			fill_node(enquiry, &enquiry->nodes[i], &primaries[i]);
 		enquiry->node_count = count;
 	}
 	free(primaries);
