@@ -192,8 +192,8 @@ act(const struct opts *opts, struct events *events,
  * read our memory or trace us, and we leave no core: there is a password. A
  * limit on cores would reach the job, and not a core_pattern that is a pipe.
  * What we fork, the guard and resolvers, inherits it. */
-int
-main(int argc, char **argv)
+static __attribute__((noinline)) int
+run_program(int argc, char **argv)
 {
 	struct events events = {.count = 0};
 	struct tls_context *tls_context;
@@ -227,4 +227,11 @@ main(int argc, char **argv)
 	if (result < 0)
 		signals_die(-result);
 	return result;
+}
+
+int
+main(int argc, char **argv)
+{
+	mem_wipe_start();
+	return run_program(argc, argv);
 }

@@ -11,6 +11,8 @@
 
 /* At least as deep as parsing options and formatting a command. */
 enum { MEM_DEAD_STACK = 32768 };
+/* The vector registers, and what else is called before main. */
+enum { MEM_DEAD_START = 4096 };
 
 static void *
 or_die(void *memory)
@@ -106,4 +108,12 @@ mem_wipe_stack(void)
 {
 	if (secret_was_here())
 		wipe_stack();
+}
+
+__attribute__((noinline)) void
+mem_wipe_start(void)
+{
+	char dead[MEM_DEAD_START];
+
+	explicit_bzero(dead, sizeof(dead));
 }
