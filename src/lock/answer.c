@@ -374,102 +374,95 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	take_fence(cursor, holder->fence);
 }
 
-/* An array within the array. */
-static struct cursor
-take_array(struct cursor *cursor)
-{
-	struct cursor inner = read_array(take_element(cursor));
-
-	cursor->bad = cursor->bad || inner.bad;
-	return inner;
-}
-
 static void
-take_holders(struct cursor *cursor, struct look *look)
+take_holders(struct cursor *values, struct look *look)
 {
-	struct cursor values = take_array(cursor);
-	size_t count = values.count / HOLDER_VALUES;
+	size_t count = values->count / HOLDER_VALUES;
 
 	look->holders = mem_alloc(count * sizeof(*look->holders));
-	while (look->listed < count && !values.bad)
-		take_holder(&values, &look->holders[look->listed++],
+	while (look->listed < count && !values->bad)
+		take_holder(values, &look->holders[look->listed++],
 		    look->now_ms);
-	cursor->bad = cursor->bad || !is_done(&values);
 }
 
 /* Nothing, or that the last run is known. */
 static void
-take_last_run(struct cursor *cursor, struct look_run *run)
+take_last_run(struct cursor *values, struct look *look)
 {
-	struct cursor values = take_array(cursor);
+	struct look_run *run = &look->last;
 	const char *status;
 	int64_t number = -1;
 
-	run->exists = values.count > 0;
+	run->exists = values->count > 0;
 	if (!run->exists)
 		return;
 	run->who.state = HOLDER_KNOWN;
 	run->who.reported_at = clock_now();
-	take_names(&values, &run->who);
-	run->start_ms = take_integer(&values, 1, LIMIT_EXACT);
-	run->end_ms = take_integer(&values, 0, LIMIT_EXACT);
-	status = take_digits(&values, LIMIT_STATUS);
+	take_names(values, &run->who);
+	run->start_ms = take_integer(values, 1, LIMIT_EXACT);
+	run->end_ms = take_integer(values, 0, LIMIT_EXACT);
+	status = take_digits(values, LIMIT_STATUS);
 	if (*status != '\0')
 		num_int(status, 0, LIMIT_STATUS, &number);
 	run->status = (int)number;
-	take_fence(&values, run->fence);
-	run->holds = take_flag(&values);
-	cursor->bad = cursor->bad || !is_done(&values);
+	take_fence(values, run->fence);
+	run->holds = take_flag(values);
 }
 
 static void
-take_last_success(struct cursor *cursor, struct look_success *success)
+take_last_success(struct cursor *values, struct look *look)
 {
-	struct cursor values = take_array(cursor);
+	struct look_success *success = &look->success;
 
-	if (values.count == 0)
+	if (values->count == 0)
 		return;
-	take_copy(&values, success->host, sizeof(success->host), LIMIT_TEXT);
-	success->end_ms = take_integer(&values, 1, LIMIT_EXACT);
-	take_fence(&values, success->fence);
-	cursor->bad = cursor->bad || !is_done(&values);
+	take_copy(values, success->host, sizeof(success->host), LIMIT_TEXT);
+	success->end_ms = take_integer(values, 1, LIMIT_EXACT);
+	take_fence(values, success->fence);
 }
 
 static void
-take_queue(struct cursor *cursor, struct look *look)
+take_queue(struct cursor *values, struct look *look)
 {
-	struct cursor values = take_array(cursor);
-	size_t count = values.count / 2;
+	size_t count = values->count / 2;
 
 	look->queue = mem_alloc(count * sizeof(*look->queue));
-	while (look->queued < count && !values.bad) {
+	while (look->queued < count && !values->bad) {
 		struct look_waiter *waiter = &look->queue[look->queued++];
 		struct waiter parsed;
 
-		waiter->id = mem_strdup(take_text(&values, SIZE_MAX));
+		waiter->id = mem_strdup(take_text(values, SIZE_MAX));
 		if (!waiter_parse(&parsed, waiter->id))
 			parsed = (struct waiter){.pid = "?", .host = "?"};
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
-		waiter->waiting_ms = take_integer(&values, 0, LIMIT_EXACT);
+		waiter->waiting_ms = take_integer(values, 0, LIMIT_EXACT);
 	}
-	cursor->bad = cursor->bad || !is_done(&values);
 }
 
 static void
-take_problems(struct cursor *cursor, struct look *look)
+take_problems(struct cursor *values, struct look *look)
 {
-	struct cursor texts = take_array(cursor);
-	size_t count = texts.count / 2;
+	size_t count = values->count / 2;
 
 	look->problems = mem_alloc(count * sizeof(*look->problems));
-	while (look->problem_count < count && !texts.bad) {
+	while (look->problem_count < count && !values->bad) {
 		struct look_problem *problem =
 		    &look->problems[look->problem_count++];
-		problem->key = mem_strdup(take_text(&texts, SIZE_MAX));
-		problem->error = mem_strdup(take_text(&texts, SIZE_MAX));
+		problem->key = mem_strdup(take_text(values, SIZE_MAX));
+		problem->error = mem_strdup(take_text(values, SIZE_MAX));
 	}
-	cursor->bad = cursor->bad || !is_done(&texts);
+}
+
+/* An array within the array. */
+static void
+take_part(struct cursor *cursor, struct look *look,
+    void (*take)(struct cursor *values, struct look *look))
+{
+	struct cursor values = read_array(take_element(cursor));
+
+	take(&values, look);
+	cursor->bad = cursor->bad || !is_done(&values);
 }
 
 bool
@@ -485,15 +478,15 @@ answer_look(struct look *look, const struct value *reply)
 	look->now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
-	take_holders(&cursor, look);
+	take_part(&cursor, look, take_holders);
 	take_fence(&cursor, look->fence);
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
-	take_queue(&cursor, look);
+	take_part(&cursor, look, take_queue);
 	look->nested = take_integer(&cursor, 0, COUNT_MAX);
 	look->released = take_flag(&cursor);
-	take_last_run(&cursor, &look->last);
-	take_last_success(&cursor, &look->success);
-	take_problems(&cursor, look);
+	take_part(&cursor, look, take_last_run);
+	take_part(&cursor, look, take_last_success);
+	take_part(&cursor, look, take_problems);
 	good = is_done(&cursor);
 	if (!good)
 		look_fini(look);
@@ -510,8 +503,8 @@ answer_page(const char **cursor, char ***keys, const struct value *reply)
 	char **key;
 
 	*cursor = take_text(&page, LIMIT_TEXT);
-	found = take_array(&page);
-	if (!is_done(&page))
+	found = read_array(take_element(&page));
+	if (!is_done(&page) || found.bad)
 		return false;
 	*keys = key = mem_alloc((found.count + 1) * sizeof(**keys));
 	while (found.at < found.count)
