@@ -28,10 +28,10 @@ char *mem_secret_copy(const char *text, size_t length);
  * string functions use for passwords. */
 void mem_wipe_stack(void);
 
-/* To be called first, by a main that has next to no variables. Before main the C
- * library reads argv[0] into vectors, which take in the arguments behind it, and
- * the dynamic linker saves these on the stack. There a frame that lives as long
- * as the program would keep them in a gap. */
+/* To be called first, by a main that has next to no variables. Before main the
+ * C library reads argv[0] into vectors, which take in the arguments behind it,
+ * and the dynamic linker saves these on the stack. There a frame that lives as
+ * long as the program would keep them in a gap. */
 void mem_wipe_start(void);
 
 #endif
