@@ -232,27 +232,35 @@ count_room(void)
 	return (int64_t)frame_room(rows);
 }
 
+static bool
+is_on_screen(const struct watch *watch, const char *key)
+{
+	const struct roster_lock *lock = roster_find(watch->known, key);
+
+	return lock != NULL && lock - watch->known->locks < watch->room;
+}
+
 /* Of those on the screen, and of as many others as fit on it: --list does
  * without. */
 static bool
 wants_last_run(void *arg, const char *key)
 {
 	const struct watch *watch = arg;
-	const struct roster_lock *lock = roster_find(watch->known, key);
 
-	return watch->found->held < watch->room ||
-	       (lock != NULL && lock - watch->known->locks < watch->room);
+	return watch->found->held < watch->room || is_on_screen(watch, key);
 }
 
-/* Those that were shown may be free now. Of the others some are looked at in
- * each round, in turn. */
+/* Those on the screen may be free now, unless this round has found them held.
+ * Of the others some are looked at in each round, in turn. */
 static bool
 wants_free(void *arg, const char *key)
 {
 	struct watch *watch = arg;
 	size_t other;
 
-	if (roster_find(watch->known, key) != NULL)
+	if (roster_find(watch->found, key) != NULL)
+		return false;
+	if (is_on_screen(watch, key))
 		return true;
 	other = watch->others++;
 	return other >= watch->turn && other < watch->turn + FREE_AT_ONCE;
