@@ -233,10 +233,15 @@ stop_suite_server() {
 	stop_servers "$BATS_FILE_TMPDIR"
 }
 
+# In a copy of this suite's own: tests/run has a folder for those of all suites, as
+# making them takes half a second.
+# shellcheck disable=SC2016 # the inner shell is to expand that
 make_certificates() {
+	local made=${MADE_CERTIFICATES:-$BATS_FILE_TMPDIR/made}
 	export CERTIFICATES=$BATS_FILE_TMPDIR/certificates
-	mkdir "$CERTIFICATES"
-	"$HELPERS/make-certificates" "$CERTIFICATES"
+	mkdir -p "$made"
+	flock "$made.lock" bash -eu -c '[[ -e $1/made ]] || { "$0" "$1" && touch "$1/made"; }' \
+		"$HELPERS/make-certificates" "$made" && cp -R "$made" "$CERTIFICATES"
 }
 
 # The suite's server.
@@ -273,7 +278,8 @@ trace_test_only() {
 # process of ours (each has this test's folder in its environment or its working
 # directory) or a key other than the fence's.
 end_test() {
-	local pid STATE PARENT
+	local - pid STATE PARENT
+	set +T
 	[[ ${BATS_TEST_COMPLETED:-} ]] || tail -n 5 err.* >&2 2>/dev/null
 	# Only what is stopped is continued: SIGCONT takes away the SIGSTOP by which
 	# the leak checker of a process that ends attaches to it, and waits for ever.

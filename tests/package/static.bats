@@ -6,7 +6,12 @@
 load ../helpers/suite
 load ../helpers/connect
 
+is_static() {
+	! readelf -l "$RLOCKRUN" 2>/dev/null | grep -q INTERP
+}
+
 setup_file() {
+	is_static || return 0
 	export SUITE_DIR=$BATS_FILE_TMPDIR/redis
 	make_certificates
 	choose_port
@@ -17,7 +22,7 @@ setup_file() {
 teardown_file() { stop_suite_server; }
 
 setup() {
-	readelf -l "$RLOCKRUN" 2>/dev/null | grep -q INTERP && not_here 'not a static build'
+	is_static || not_here 'not a static build'
 	unshare -m true 2>/dev/null || skip 'a mount namespace takes privileges'
 	begin_test
 	unset SSL_CERT_FILE SSL_CERT_DIR
