@@ -98,7 +98,12 @@ static: ## build build/static/rlockrun, which runs on any Linux without librarie
 	@$(MAKE) $(PARALLEL) -s VARIANT=static all
 
 $(B)/rlockrun: $(OBJ)
-$(UNIT) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
+# In place of these, a lock is moved by a script: tests/unit/scripted.h.
+SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire lease release)
+$(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
+	$(B)/src/base/dice.o,$(OBJ))
+$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
+$(filter-out $(SCRIPTED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
 $(B)/rlockrun $(UNIT) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

@@ -1,13 +1,147 @@
-/* How long a lease can be relied on. */
-#include "lock/lease.h"
+/* A held lock: what each reply to a renewal, and each lack of one, leads to. A
+ * lease of 30 s is renewed after 10.5 s (chance falls on the later end), and
+ * a reply that takes longer than a second is overdue. */
+#include "scripted.h"
 
-#include "tap.h"
+static const struct scripted_row renewals[] = {
+    ROW("renewed after a third, again and again", "",
+	"start granted +10500 renewed +10500 renewed",
+	"try =acquiring =held until@29698 @10500 renew! until@40198 @21000 "
+	"renew! until@50698"),
+    ROW("a renewal counts from the sending", "",
+	"start granted +10500 +900 renewed +10000",
+	"try =acquiring =held until@29698 @10500 renew! @11400 until@40198 "
+	"@21000 renew!"),
+    ROW("a slow server is not asked twice the next time", "",
+	"start granted +10500 +990 renewed +10500 +1900",
+	"try =acquiring =held until@29698 @10500 renew! @11490 until@40198 "
+	"@21000 renew! @22980 renew-again!"),
+    ROW("renewed together with others, before it is due", "",
+	"start granted +5000 renew renewed +10500",
+	"try =acquiring =held until@29698 @5000 renew! until@34698 @15500 "
+	"renew!"),
+    ROW("not renewed twice at once", "", "start granted +10500 renew",
+	"try =acquiring =held until@29698 @10500 renew!"),
+    ROW("memory is out for a renewal: it is tried again", "",
+	"start granted full +10700 renewed",
+	"try =acquiring =held until@29698 @10500 (renew) @10600 renew! @10700 "
+	"until@40298"),
+    ROW("a short lease is asked for again after a quarter", "short",
+	"start granted +600",
+	"try =acquiring =held until@988 @349 renew! @599 renew-again!"),
+};
 
-int
-main(void)
+static const struct scripted_row silence[] = {
+    ROW("a reply that is overdue: a second connection asks", "",
+	"start granted +11500",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again!"),
+    ROW("either reply counts", "", "start granted +11500 renewed +10500",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"until@40198 @21000 renew!"),
+    ROW("the second connection is given up for another, ever later", "",
+	"start granted +11500 +2000 +4000 +8000",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"@13500 renew-again! @17500 renew-again! @25000 renew-again!"),
+    ROW("a late reply proves no more than its sending", "",
+	"start granted +11500 +17000 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"@13500 renew-again! @17500 renew-again! @25000 renew-again! @28500 "
+	"until@40198"),
+    ROW("a connection that is lost: tried again with patience", "",
+	"start granted +10500 silent +100 silent +200 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
+	"renew! until@40498"),
+    ROW("no server for the rest of the lease: held all the same", "",
+	"start granted down +10500 silent +100 silent +200 silent +400 "
+	"silent +800 silent up +1000 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
+	"renew! @11200 renew! @12000 renew! @13000 renew! until@42698"),
+    ROW("replicas get their time, too", "replicas",
+	"start granted +10500 +1199 +1",
+	"try =acquiring =held until@29698 @10500 renew! @11700 renew-again!"),
+    ROW("too few replicas: tried again", "replicas",
+	"start granted +10500 few +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
+	"until@40298"),
+    ROW("several servers are asked again when a round is over", "many",
+	"start granted +10500 +1000 few +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @11600 renew! "
+	"until@41298"),
+    ROW("a server that has come back without the lock gets it again", "many",
+	"start granted +10500 lacks renewed",
+	"try =acquiring =held until@29698 @10500 renew! plant until@40198"),
+    ROW("also when too few have renewed it", "many",
+	"start granted +10500 lacks few",
+	"try =acquiring =held until@29698 @10500 renew! plant"),
+};
+
+static const struct scripted_row losses[] = {
+    FAILS("not ours: lost, without another word", "",
+	"start granted +10500 not-ours +20000",
+	"try =acquiring =held until@29698 @10500 renew! =lost",
+	"was taken away"),
+    FAILS("not ours on a majority: a minority frees it", "many",
+	"start granted +10500 not-ours",
+	"try =acquiring =held until@29698 @10500 renew! free =lost",
+	"was taken away"),
+    FAILS("the key holds something else", "",
+	"start granted +10500 -WRONGTYPE_x",
+	"try =acquiring =held until@29698 @10500 renew! =lost",
+	"holds something else"),
+    ROW("a reply after that changes nothing", "",
+	"start granted +10500 not-ours 2:renewed 1:granted",
+	"try =acquiring =held until@29698 @10500 renew! =lost"),
+    ROW("not ours, on the second connection", "",
+	"start granted +11500 not-ours",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=lost"),
+};
+
+static const struct scripted_row errors[] = {
+    FAILS("an error that passes", "",
+	"start granted +10500 -LOADING_x +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
+	"until@40298",
+	"LOADING"),
+    ROW("one that stays is no reason to stop", "",
+	"start granted +10500 -OOM_x +100 -OOM_x +200 -OOM_x +400 -OOM_x +800 "
+	"renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
+	"renew! @11200 renew! @12000 renew! until@41698"),
+    ROW("no primary: another connection", "",
+	"start granted +10500 -READONLY_x up +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
+	"until@40298"),
+    ROW("what is not permitted any more", "",
+	"start granted +10500 -NOPERM_x +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
+	"until@40298"),
+    FAILS("a login that is refused: no proof, another connection", "",
+	"start granted +10500 refused:renewed up +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
+	"until@40298",
+	""),
+    ROW("a login that is refused, and the key is not there", "",
+	"start granted +10500 refused:not-ours up +100 renewed",
+	"try =acquiring =held until@29698 @10500 renew! drop @10600 renew! "
+	"until@40298"),
+};
+
+static void
+test_valid_until(void)
 {
 	is_int(lease_valid_until(100, 1000), 100 + 1000 - 12,
 	    "the ttl less 1% less 2 ms");
 	is_int(lease_valid_until(0, 30000), 30000 - 302, "of half a minute");
+}
+
+int
+main(void)
+{
+	test_valid_until();
+	PLAY(renewals);
+	PLAY(silence);
+	PLAY(losses);
+	PLAY(errors);
 	return tap_done();
 }

@@ -1,0 +1,185 @@
+/* The end of a lock: what each reply to a release, and each lack of one, leads
+ * to. */
+#include "scripted.h"
+
+static const struct scripted_row answers[] = {
+    ROW("freed", "", "start granted release freed",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
+    ROW("freed, and the next waiter is notified", "",
+	"start granted release freed,notify",
+	"try =acquiring =held until@29698 release =releasing notify "
+	"=released:freed"),
+    ROW("not ours within the lease: it was lost", "",
+	"start granted release not-ours",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost"),
+    ROW("not ours when it has ended: nothing was held", "short many",
+	"start granted +349 few +100 few +200 few +400 few release not-ours",
+	"try =acquiring =held until@988 @349 renew! @449 renew! @649 renew! "
+	"@1049 renew! release =releasing =released:not-held"),
+    ROW("left to nested runs", "", "start granted release left",
+	"try =acquiring =held until@29698 release =releasing =released:left"),
+    ROW("kept for --min-hold", "", "start granted keep4000 kept",
+	"try =acquiring =held until@29698 release =releasing =released:kept"),
+    ROW("expired entries are left: released again until they are gone", "",
+	"start granted release freed,unfinished +10 not-ours,unfinished +10 "
+	"not-ours",
+	"try =acquiring =held until@29698 release =releasing release! @10 "
+	"release! @20 =released:freed"),
+    ROW("but for a second at most", "",
+	"start granted release freed,unfinished +600 not-ours,unfinished +400 "
+	"not-ours,unfinished",
+	"try =acquiring =held until@29698 release =releasing release! @600 "
+	"release! @1000 =released:freed"),
+    ROW("left, with entries: what it comes to is known at the end", "",
+	"start granted release left,unfinished freed",
+	"try =acquiring =held until@29698 release =releasing release! "
+	"=released:freed"),
+    ROW("a second reply changes nothing", "",
+	"start granted release freed 2:not-ours 2:silent",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
+    ROW("a late renewal changes nothing", "",
+	"start granted +10500 release 2:not-ours 3:freed",
+	"try =acquiring =held until@29698 @10500 renew! release =releasing "
+	"=released:freed"),
+};
+
+static const struct scripted_row silence[] = {
+    ROW("overdue: the script follows as a whole, and at the end", "",
+	"start granted release +1000 +9000",
+	"try =acquiring =held until@29698 release =releasing @1000 free @10000 "
+	"free =released:unconfirmed"),
+    ROW("not beyond the lease", "short", "start granted release +1000",
+	"try =acquiring =held until@988 release =releasing @988 free "
+	"=released:unconfirmed"),
+    ROW("a connection that is lost: released again; then it may be gone", "",
+	"start granted release silent +100 not-ours",
+	"try =acquiring =held until@29698 release =releasing @100 release! "
+	"=released:not-held"),
+    ROW("not sent: released again, and then it was lost", "",
+	"start granted down release silent up +100 not-ours",
+	"try =acquiring =held until@29698 release =releasing @100 release "
+	"=released:was-lost"),
+    ROW("several servers are not sent it twice", "many",
+	"start granted release +1000",
+	"try =acquiring =held until@29698 release =releasing"),
+    ROW("several, of which some owe an answer to the try", "many",
+	"start granted owes release freed",
+	"try =acquiring =held until@29698 undo+ release =releasing "
+	"=released:freed"),
+    ROW("memory is out", "", "start granted full release +100 freed",
+	"try =acquiring =held until@29698 (release) =releasing @100 release "
+	"=released:freed"),
+    ROW("stopped meanwhile: cut short", "",
+	"start granted release +100 stop +300",
+	"try =acquiring =held until@29698 release =releasing @400 free "
+	"=released:unconfirmed"),
+    ROW("stopped when it is over", "", "start granted release freed stop",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
+};
+
+static const struct scripted_row renewals[] = {
+    ROW("a renewal that is out is not waited for", "",
+	"start granted +10500 release 3:freed",
+	"try =acquiring =held until@29698 @10500 renew! release =releasing "
+	"=released:freed"),
+    ROW("one on two connections is", "",
+	"start granted +11500 release 2:renewed 3:freed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing release until@40198 =released:freed"),
+    ROW("but no longer than a reply may take", "",
+	"start granted +11500 release +2000 3:freed",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing @13500 release =released:freed"),
+    ROW("not ours, on one of the two", "",
+	"start granted +11500 release 2:not-ours 3:not-ours",
+	"try =acquiring =held until@29698 @10500 renew! @11500 renew-again! "
+	"=releasing release =released:was-lost"),
+};
+
+static const struct scripted_row errors[] = {
+    FAILS("an error that passes", "",
+	"start granted release -LOADING_x +100 freed",
+	"try =acquiring =held until@29698 release =releasing @100 release "
+	"=released:freed",
+	"LOADING"),
+    ROW("one that stays until the lease ends", "short",
+	"start granted release -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 "
+	"-LOADING_x +300",
+	"try =acquiring =held until@988 release =releasing @100 release @300 "
+	"release @700 release @988 =released:unconfirmed"),
+    ROW("no primary: another connection", "",
+	"start granted release -READONLY_x up +100 freed",
+	"try =acquiring =held until@29698 release =releasing drop @100 release "
+	"=released:freed"),
+    FAILS("what is not permitted is reported", "",
+	"start granted release -NOPERM_x",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:unconfirmed",
+	"NOPERM"),
+    ROW("a lock that is something else now", "",
+	"start granted release -WRONGTYPE_x",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:unconfirmed"),
+    ROW("the helper keys have moved: without them, and without a record",
+	"history", "start granted ended0 release -TRYAGAIN_x +100 freed",
+	"try =acquiring =held until@29698 release =releasing @100 release "
+	"=released:freed"),
+    ROW("a login that is refused", "", "start granted release no:-NOAUTH_x",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:unconfirmed"),
+    ROW("a login that is refused for now: another connection", "",
+	"start granted release no:-LOADING_x up +100 freed",
+	"try =acquiring =held until@29698 release =releasing drop @100 release "
+	"=released:freed"),
+};
+
+static const struct scripted_row corrections[] = {
+    ROW("what was recorded is corrected", "history",
+	"start granted ended0 release freed correct70 freed",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"correct =releasing =released:freed"),
+    ROW("not where no job ran", "history",
+	"start granted release freed correct70",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
+    ROW("not without a history", "",
+	"start granted ended0 release freed correct70",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
+    ROW("not when it was lost, as nothing was recorded", "history",
+	"start granted ended0 release not-ours correct70",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost"),
+    ROW("a correction without a reply is repeated", "history",
+	"start granted ended0 release freed correct70 silent +100 freed",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"correct =releasing @100 correct =released:freed"),
+    ROW("for a moment only if the release had no reply", "history short",
+	"start granted ended0 release +1000 correct70 silent +100 silent +200 "
+	"silent",
+	"try =acquiring =held until@988 release =releasing @988 free "
+	"=released:unconfirmed @1000 correct =releasing @1100 correct @1300 "
+	"correct =released:unconfirmed"),
+    ROW("an error to a correction that passes", "history",
+	"start granted ended0 release freed correct70 -LOADING_x +100 freed",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"correct =releasing @100 correct =released:freed"),
+    ROW("an error to a correction that does not", "history",
+	"start granted ended0 release freed correct70 -NOPERM_x",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"correct =releasing =released:freed"),
+    ROW("memory is out for a correction", "history",
+	"start granted ended0 release freed full correct70",
+	"try =acquiring =held until@29698 release =releasing =released:freed "
+	"(correct)"),
+};
+
+int
+main(void)
+{
+	PLAY(answers);
+	PLAY(silence);
+	PLAY(renewals);
+	PLAY(errors);
+	PLAY(corrections);
+	return tap_done();
+}
