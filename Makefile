@@ -99,7 +99,7 @@ static: ## build build/static/rlockrun, which runs on any Linux without librarie
 
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.
-SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire lease release)
+SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
 $(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
 	$(B)/src/base/dice.o,$(OBJ))
 $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now

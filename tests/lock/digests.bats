@@ -112,6 +112,7 @@ ran_once() {
 	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
 }
 
+# bats test_tags=extra
 @test "scripts that are forgotten before any one command do no harm" {
 	local n
 	cold_server
@@ -154,6 +155,7 @@ ran_once() {
 }
 
 # --list sends a dozen scripts at once.
+# bats test_tags=extra
 @test "--list shows all locks, with scripts forgotten each time" {
 	local n
 	cold_server
@@ -370,6 +372,7 @@ own_replica() {
 	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
 }
 
+# bats test_tags=extra
 @test "replicas are waited for behind the script that was run" {
 	own_replica
 	through
@@ -448,6 +451,7 @@ own_replica() {
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "a server without scripts is reached over TLS" {
 	make_certificates
 	TOPOLOGY=tls own_server
@@ -461,6 +465,7 @@ own_replica() {
 }
 
 # Scripts are not replicated.
+# bats test_tags=extra
 @test "the new primary of a failover lacks the scripts" {
 	own_sentinels 1
 	holds A -t 10

@@ -95,6 +95,7 @@ auth_ends_at() {
 	[[ $(wc -l <"$ERR") == 2 && $(tail -n 1 "$ERR") == *": acquired after "* ]]
 }
 
+# bats test_tags=extra
 @test "the connection ends before the server hears of a renewal" {
 	through lose:EVAL/1:1
 	running -t 2
@@ -371,6 +372,7 @@ is_blocked() {
 	wait_until none_left
 }
 
+# bats test_tags=extra
 @test "a grant that is 0.6 TTL late is asked for again, the job has a fresh lease" {
 	through delay:1200:EVAL/8:1
 	running -t 2

@@ -379,6 +379,7 @@ is_up_for() {
 	for i in 1 2 3; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
 }
 
+# bats test_tags=extra
 @test "a key that turns into a list on a majority is lost, and kept" {
 	start rl -t 10 -- sh -c 'echo >job; exec sleep 60'
 	wait_for_file job

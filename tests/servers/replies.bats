@@ -127,6 +127,7 @@ row() {
 	row again again again "NOREPLICAS Not enough good replicas to write."
 }
 
+# bats test_tags=extra
 @test "reply table: OOM" {
 	row again again again "OOM command not allowed when used memory > 'maxmemory'."
 }
@@ -159,6 +160,7 @@ row() {
 	row 76 lost told "WRONGTYPE Operation against a key holding the wrong kind of value"
 }
 
+# bats test_tags=extra
 @test "reply table: NOAUTH" {
 	row 77 again told "NOAUTH Authentication required."
 }
@@ -206,6 +208,7 @@ row() {
 	row again again again "ERR max number of clients reached"
 }
 
+# bats test_tags=extra
 @test "reply table: MOVED" {
 	TOLD='a node of a cluster' row 69 again told "MOVED 3999 127.0.0.1:6381"
 }
@@ -245,6 +248,7 @@ row() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=extra
 @test "an error that stays, while releasing: no longer than the lease, the job's status" {
 	through "answer:EVAL/9::-LOADING Redis is loading"
 	running -t 1
@@ -256,6 +260,7 @@ row() {
 	wait_until is_free
 }
 
+# bats test_tags=extra
 @test "an error that stays, while waiting: on and on, until -w" {
 	cli set "$KEY" other
 	through

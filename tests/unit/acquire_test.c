@@ -1,5 +1,7 @@
 /* From the first try to the grant, or to a failure: what each reply, and each
  * lack of one, leads to. */
+#include "lock/acquire.h"
+
 #include "scripted.h"
 
 static const struct scripted_row grants[] = {
@@ -108,6 +110,12 @@ static const struct scripted_row errors[] = {
 	"-LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000",
 	"try =acquiring @100 try @300 try @700 try @1500 try @2500 try @3500 "
 	"try @4500 try @5000 drop =failed:unavailable"),
+    ROW("a waiter goes on, as the server is not silent", "wait",
+	"start -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 -LOADING_x +800 "
+	"-LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000 -LOADING_x +1000 "
+	"granted",
+	"try =acquiring @100 try @300 try @700 try @1500 try @2500 try @3500 "
+	"try @4500 try @5500 try =held until@35198"),
     ROW("no primary: another connection", "",
 	"start -READONLY_replica up +100 granted",
 	"try =acquiring drop @100 try =held until@29798"),

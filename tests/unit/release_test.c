@@ -1,5 +1,7 @@
 /* The end of a lock: what each reply to a release, and each lack of one, leads
  * to. */
+#include "lock/release.h"
+
 #include "scripted.h"
 
 static const struct scripted_row answers[] = {

@@ -379,17 +379,23 @@ static const struct {
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
 
+static inline const char *
+or_empty(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
 /* As it is decoded: no text is NULL. */
 static inline struct answer
 answer_of(size_t i)
 {
 	struct answer answer = replies[i].answer;
-	const char **const texts[] = {&answer.head, &answer.fence,
-	    &answer.uncounted, &answer.host, &answer.behind};
 
-	for (size_t t = 0; t < sizeof(texts) / sizeof(*texts); t++)
-		if (*texts[t] == NULL)
-			*texts[t] = "";
+	answer.head = or_empty(answer.head);
+	answer.fence = or_empty(answer.fence);
+	answer.uncounted = or_empty(answer.uncounted);
+	answer.host = or_empty(answer.host);
+	answer.behind = or_empty(answer.behind);
 	answer.position = replies[i].position;
 	return answer;
 }
