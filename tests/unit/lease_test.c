@@ -53,6 +53,8 @@ static const struct scripted_row silence[] = {
 	"start granted +10500 silent +100 silent +200 renewed",
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! @10800 "
 	"renew! until@40498"),
+    FAILS("why it was not renewed is told", "", "start granted +10500 silent",
+	"try =acquiring =held until@29698 @10500 renew!", "no answer from S"),
     ROW("no server for the rest of the lease: held all the same", "",
 	"start granted down +10500 silent +100 silent +200 silent +400 "
 	"silent +800 silent up +1000 renewed",

@@ -62,6 +62,10 @@ static const struct scripted_row silence[] = {
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release "
 	"=released:was-lost"),
+    ROW("one that is slow gets more time", "",
+	"start granted down release silent up +100 +3000",
+	"try =acquiring =held until@29698 release =releasing @100 release "
+	"@2100 free"),
     ROW("several servers are not sent it twice", "many",
 	"start granted release +1000",
 	"try =acquiring =held until@29698 release =releasing"),
