@@ -366,7 +366,7 @@ keeps_connections() {
 	watch --watch --server-timeout 0.2 -r "unix://$PWD/none"
 	wait_for_file status
 	[[ $(<status) == 69 ]]
-	grep -q 'rlockrun: cannot connect to unix:' screen
+	wait_until grep -q 'rlockrun: cannot connect to unix:' screen
 	! grep -aq $'\e\\[?1049h' screen || false
 	diff before after
 }
