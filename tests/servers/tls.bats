@@ -465,8 +465,9 @@ sockets() {
 	start "$RLOCKRUN" -k "$KEY" touch ran
 	wait_until eval '[[ $(sockets) ]]'
 	first=$(sockets)
-	sleep 2.4 # a second, and another one for whoever asks in plain words
-	[[ $(sockets) == "$first" ]]
+	# Meanwhile somebody asks in plain words.
+	wait_until eval '[[ $(sockets) != "$first" ]]'
+	wait_until eval '[[ $(sockets) == "$first" ]]'
 	thaw
 	exits_with 0 "$PID"
 	[[ -e ran && -z $(keys_left) ]]
