@@ -22,7 +22,8 @@ def find_short_holds(story):
         until = run.at + run.min_hold_ms * MS
         for other in story.started:
             if run.start < other.start < until and are_rivals(run, other) \
-                    and not may_lose(story, run.at, other.start):
+                    and not may_lose(story, run.at, other.start) \
+                    and not has_moved(story, run, other):
                 text = (f"run {other.number} began {(other.start - run.at) / MS:.0f} ms after "
                         f"a lock was asked for that is kept for {run.min_hold_ms} ms")
                 yield Finding("min-hold", other.start, (run.number, other.number), text)
@@ -44,6 +45,13 @@ def may_lose(story, begin, end):
     if story.is_single:
         faults = [fault for fault in faults if fault.fault in LOSING]
     return bool(faults)
+
+
+def has_moved(story, run, other):
+    """Whether a replica became the primary in between, which may lack what was kept."""
+    return not run.wait_replicas and any(
+        run.at < at < other.start
+        for key in set(run.keys) & set(other.keys) for at in story.owner_changes(key))
 
 
 def find_late_joins(story):
