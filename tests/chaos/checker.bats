@@ -507,6 +507,11 @@ explain() {
 	finds min-hold one "$job" 'job(2, 1900, 2000)'
 	is_clean one "$job" 'job(2, 1900, 2000)' 'fault("lock", "shorten", 1500, key="a")'
 	is_clean one "$job" 'job(2, 1900, 2000, keys=["b"])'
+	# A replica that becomes the primary may lack it.
+	local first='record("owner", 100, key="a", node="s0")' moved='record("owner", 1500, key="a", node="s1")'
+	is_clean sentinel "$job" 'job(2, 1900, 2000)' "$first" "$moved"
+	finds min-hold sentinel "${job%)}, wait_replicas=2)" 'job(2, 1900, 2000)' "$first" "$moved"
+	finds min-hold sentinel "$job" 'job(2, 1900, 2000)' "$first" "${moved/1500/900}"
 }
 
 @test "a nested run that joins a lock that has ended is found" {
