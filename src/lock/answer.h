@@ -85,9 +85,9 @@ void *answer_head(const struct value *reply);
 enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_NOT_YET, ANSWER_ABSENT };
 enum answer_vote answer_vote(const struct answer *answer);
 
-/* The rest is decoded by who has asked. These return false for a reply that is
- * no answer to their question, for an error and for NULL; what they fill in is
- * undefined then. */
+/* Whoever has asked calls the functions below with the reply. They return false
+ * for a reply that is no answer to the question, for an error and for NULL;
+ * what they fill in is undefined then. */
 bool answer_force(struct answer_force *answer, const struct value *reply);
 
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */

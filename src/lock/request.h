@@ -42,10 +42,11 @@ enum request_what {
 	REQUEST_TRY,  /* acquires the lock, or joins the outer run */
 	REQUEST_UNDO, /* withdraws a try; nothing to send for a nested run: all
 		       * it has to undo is its place beside the others */
-	/* A renewal touches the lock's key alone (protocol rule R5). The next
-	 * ones go before it, in the same write: the holder's record lives on,
-	 * and the history, and the place of a nested run; who is the head of
-	 * the queue. Nothing to send if the tier lacks the keys. */
+	/* A renewal touches the lock's key alone (protocol rule R5). The four
+	 * requests after it precede it in the same write: three prolong the
+	 * holder's record, the history and the place of a nested run, the last
+	 * one asks for the head of the queue. There is nothing to send if the
+	 * tier lacks the keys. */
 	REQUEST_RENEWAL,
 	REQUEST_RECORD,
 	REQUEST_HISTORY,
@@ -59,7 +60,7 @@ enum request_what {
 void request_make(struct request *request, const struct claim *claim,
     enum request_what what);
 
-/* Without a job there is no run, of which the history would tell. */
+/* In place of a status: no job was run, so the history gets no record. */
 #define REQUEST_NO_JOB (-1)
 
 struct request_end {

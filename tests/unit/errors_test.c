@@ -22,7 +22,7 @@ enum way {
 static const struct {
 	enum way acquiring, holding, releasing;
 	const char *error;
-	const char *told; /* in its place, or NULL */
+	const char *shown; /* in place of the error, or NULL */
 } table[] = {
     {AGAIN, AGAIN, AGAIN, "LOADING Redis is loading the dataset in memory",
 	NULL},
@@ -87,7 +87,7 @@ static const struct {
 
 /* Plays STEPS with `-ERROR` in place of each `E`. */
 static void
-play_error(const char *steps, const char *error, const char *told,
+play_error(const char *steps, const char *error, const char *shown,
     const char *trace)
 {
 	char all[400] = "", what[200];
@@ -106,7 +106,7 @@ play_error(const char *steps, const char *error, const char *told,
 				*c = '_';
 	}
 	snprintf(what, sizeof(what), "%.60s: %.60s", error, all);
-	play(&(struct scripted_row){what, "", all, trace, told});
+	play(&(struct scripted_row){what, "", all, trace, shown});
 }
 
 int
@@ -114,17 +114,17 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
 		const char *error = table[i].error;
-		const char *told =
-		    table[i].told != NULL ? table[i].told : error;
+		const char *shown =
+		    table[i].shown != NULL ? table[i].shown : error;
 		enum way way = table[i].acquiring;
 
-		play_error(ways[way].acquired, error, told,
+		play_error(ways[way].acquired, error, shown,
 		    ways[way].acquiring);
 		way = table[i].holding;
-		play_error(ways[way].held, error, way == LOST ? NULL : told,
+		play_error(ways[way].held, error, way == LOST ? NULL : shown,
 		    ways[way].holding);
 		way = table[i].releasing;
-		play_error(ways[way].released, error, told,
+		play_error(ways[way].released, error, shown,
 		    ways[way].releasing);
 	}
 	return tap_done();
