@@ -261,7 +261,7 @@ count_end(const struct metrics_sink *sink, struct metrics *changes,
 		values[METRICS_HOLD_SUM] += held_ms;
 		values[METRICS_HOLD_COUNT]++;
 	}
-	changes->ended[failed ? METRICS_JOB_FAILED : (int)event->ending]++;
+	values[failed ? METRICS_JOB_FAILED : METRICS_ENDED + event->ending]++;
 	if (outcome == EVENT_OUTCOME_BUSY || outcome == EVENT_OUTCOME_NOT_DUE)
 		return;
 	values[METRICS_LAST_END] = clock_epoch();

@@ -8,7 +8,6 @@
 
 enum {
 	LINE_ROOM = 160, /* of a sample, without the label */
-	HEAD_ROOM = 320, /* of HELP and TYPE */
 	RUN_ROOM = 64,
 	SECOND_MS = 1000
 };
@@ -26,12 +25,14 @@ enum unit { UNIT_COUNT, UNIT_SECONDS };
 	.name = "rlockrun_" what "_sum", \
 	.head = HEAD("rlockrun_" what, "summary", help)
 
-/* A row without a head belongs to that of the row above it. */
+/* A row without a head belongs to that of the row above it. The texts lie in
+ * the row, since pointers would have to be relocated when the program starts.
+ */
 /* clang-format off */
 static const struct row {
-	const char *name, *head;
+	char name[48], head[256]; /* HELP and TYPE */
 	enum unit unit;
-} rows[METRICS_VALUE_COUNT] = {
+} rows[METRICS_ENDED + 1] = {
 	[METRICS_UNLOCKED] = {COUNTER("unlocked_runs_total",
 	    "Jobs started without the lock, as no server could be reached.")},
 	[METRICS_LOST] = {COUNTER("lost_total",
@@ -75,18 +76,17 @@ static const struct row {
 	[METRICS_UPDATED] = {GAUGE("updated_timestamp_seconds",
 	    "When this was written: every 30 s while a run waits or holds."),
 	    .unit = UNIT_SECONDS},
+	[METRICS_ENDED] = {COUNTER("runs_total",
+	    "Runs that have ended, by reason.")},
 };
 /* clang-format on */
-
-#define ENDED "rlockrun_runs_total"
-#define ENDED_HEAD HEAD(ENDED, "counter", "Runs that have ended, by reason.")
 
 /* --- values ----------------------------------------------------------- */
 
 static bool
 is_counter(enum metrics_value value)
 {
-	return value < METRICS_LEASE_LEFT;
+	return value < METRICS_LEASE_LEFT || value >= METRICS_ENDED;
 }
 
 void
@@ -100,8 +100,6 @@ metrics_init(struct metrics *metrics)
 void
 metrics_add(struct metrics *metrics, const struct metrics *changes)
 {
-	for (int i = 0; i < METRICS_REASON_COUNT; i++)
-		metrics->ended[i] += changes->ended[i];
 	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
 		if (is_counter(i))
 			metrics->values[i] += changes->values[i];
@@ -129,6 +127,49 @@ metrics_count_runs(struct metrics *metrics, int64_t now_ms)
 		    run->since_ms < values[since])
 			values[since] = run->since_ms;
 	}
+}
+
+/* --- samples ---------------------------------------------------------- */
+
+/* The texts before its number, as they are written and as they are read. */
+struct sample {
+	const char *parts[10]; /* ends with NULL */
+	enum unit unit;
+};
+
+static const struct row *
+row_of(enum metrics_value value)
+{
+	return &rows[value < METRICS_ENDED ? value : METRICS_ENDED];
+}
+
+static void
+describe_sample(struct sample *sample, enum metrics_value value,
+    const char *label)
+{
+	static const char outcomes[EVENT_OUTCOME_COUNT][12] = {
+	    [EVENT_OUTCOME_FAILURE] = "failure",
+	    [EVENT_OUTCOME_SUCCESS] = "success",
+	    [EVENT_OUTCOME_BUSY] = "skipped",
+	    [EVENT_OUTCOME_NOT_DUE] = "skipped",
+	    [EVENT_OUTCOME_LOST] = "lost",
+	};
+	bool failed = value == METRICS_JOB_FAILED;
+	const struct row *row = row_of(value);
+	const struct event_row *ending;
+
+	*sample =
+	    (struct sample){.parts = {row->name, "{key=\"", label, "\"} "},
+		.unit = row->unit};
+	if (value < METRICS_ENDED)
+		return;
+	ending = &event_rows[failed ? ENDING_JOB : value - METRICS_ENDED];
+	sample->parts[3] = "\",outcome=\"";
+	sample->parts[4] =
+	    outcomes[failed ? EVENT_OUTCOME_FAILURE : ending->outcome];
+	sample->parts[5] = "\",reason=\"";
+	sample->parts[6] = ending->word;
+	sample->parts[7] = "\"} ";
 }
 
 /* --- writing ---------------------------------------------------------- */
@@ -166,74 +207,45 @@ put_digits(struct text *text, int64_t number, int digits)
 }
 
 static void
-put_name(struct text *text, const char *name, const char *label)
-{
-	put_part(text, name);
-	put_part(text, "{key=\"");
-	put_part(text, label);
-	put_part(text, "\"");
-}
-
-static void
-put_value(struct text *text, const struct row *row, int64_t value,
+put_sample(struct text *text, enum metrics_value value, int64_t number,
     const char *label)
 {
-	put_name(text, row->name, label);
-	put_part(text, "} ");
-	if (row->unit == UNIT_SECONDS) {
-		put_digits(text, value / SECOND_MS, 1);
+	struct sample sample;
+
+	describe_sample(&sample, value, label);
+	for (size_t i = 0; sample.parts[i] != NULL; i++)
+		put_part(text, sample.parts[i]);
+	if (sample.unit == UNIT_SECONDS) {
+		put_digits(text, number / SECOND_MS, 1);
 		put_part(text, ".");
-		put_digits(text, value % SECOND_MS, 3);
+		put_digits(text, number % SECOND_MS, 3);
 	} else {
-		put_digits(text, value, 1);
+		put_digits(text, number, 1);
 	}
 	put_part(text, "\n");
 }
 
-static const char *
-outcome_of(int reason)
+/* The ends of jobs from the start, so that their first increase is seen; others
+ * once they have happened. */
+static bool
+is_known(const struct metrics *metrics, enum metrics_value value)
 {
-	static const char words[EVENT_OUTCOME_COUNT][12] = {
-	    [EVENT_OUTCOME_FAILURE] = "failure",
-	    [EVENT_OUTCOME_SUCCESS] = "success",
-	    [EVENT_OUTCOME_BUSY] = "skipped",
-	    [EVENT_OUTCOME_NOT_DUE] = "skipped",
-	    [EVENT_OUTCOME_LOST] = "lost",
-	};
-
-	return words[reason == METRICS_JOB_FAILED ? EVENT_OUTCOME_FAILURE
-						  : event_rows[reason].outcome];
-}
-
-static const char *
-word_of(int reason)
-{
-	return event_rows[reason == METRICS_JOB_FAILED ? ENDING_JOB : reason]
-	    .word;
+	if (value < METRICS_ENDED || value == METRICS_ENDED + ENDING_JOB ||
+	    value == METRICS_JOB_FAILED)
+		return metrics->values[value] != METRICS_UNKNOWN;
+	return metrics->values[value] > 0;
 }
 
 static void
-put_reason(struct text *text, int reason, int64_t ended, const char *label)
+put_samples(struct text *text, const struct metrics *metrics,
+    enum metrics_value from, enum metrics_value to, const char *label)
 {
-	put_name(text, ENDED, label);
-	put_part(text, ",outcome=\"");
-	put_part(text, outcome_of(reason));
-	put_part(text, "\",reason=\"");
-	put_part(text, word_of(reason));
-	put_part(text, "\"} ");
-	put_digits(text, ended, 1);
-	put_part(text, "\n");
-}
-
-/* Those of jobs from the start, so that their first increase is seen. */
-static void
-put_ended(struct text *text, const struct metrics *metrics, const char *label)
-{
-	put_part(text, ENDED_HEAD);
-	for (int i = 0; i < METRICS_REASON_COUNT; i++)
-		if (metrics->ended[i] > 0 || i == ENDING_JOB ||
-		    i == METRICS_JOB_FAILED)
-			put_reason(text, i, metrics->ended[i], label);
+	for (enum metrics_value i = from; i < to; i++) {
+		if (i <= METRICS_ENDED)
+			put_part(text, rows[i].head);
+		if (is_known(metrics, i))
+			put_sample(text, i, metrics->values[i], label);
+	}
 }
 
 static void
@@ -253,11 +265,9 @@ put_runs(struct text *text, const struct metrics *metrics)
 size_t
 metrics_text_room(const char *label)
 {
-	enum { SAMPLES = METRICS_VALUE_COUNT + METRICS_REASON_COUNT };
-
-	return SAMPLES * (strlen(label) + LINE_ROOM) +
-	       (size_t)(METRICS_VALUE_COUNT + 1) * HEAD_ROOM +
-	       (size_t)METRICS_RUNS_MAX * RUN_ROOM + sizeof(END "\n");
+	return METRICS_VALUE_COUNT * (strlen(label) + LINE_ROOM) +
+	       sizeof(rows) + (size_t)METRICS_RUNS_MAX * RUN_ROOM +
+	       sizeof(END "\n");
 }
 
 size_t
@@ -266,15 +276,8 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 {
 	struct text rest = {text, size};
 
-	put_ended(&rest, metrics, label);
-	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
-		const struct row *row = &rows[i];
-
-		if (row->head != NULL)
-			put_part(&rest, row->head);
-		if (metrics->values[i] != METRICS_UNKNOWN)
-			put_value(&rest, row, metrics->values[i], label);
-	}
+	put_samples(&rest, metrics, METRICS_ENDED, METRICS_VALUE_COUNT, label);
+	put_samples(&rest, metrics, 0, METRICS_ENDED, label);
 	put_runs(&rest, metrics);
 	put_part(&rest, END "\n");
 	return (size_t)(rest.at - text);
@@ -332,90 +335,54 @@ take_rest(const char *at, enum unit unit, int64_t *value)
 }
 
 static bool
-take_name(const char **at, const char *name, const char *label)
+take_letters(const char **at)
 {
-	return take_part(at, name) && take_part(at, "{key=\"") &&
-	       take_part(at, label) && take_part(at, "\"");
-}
+	size_t length = strspn(*at, "abcdefghijklmnopqrstuvwxyz_");
 
-/* -1 if the labels are none of ours. */
-static int
-take_reason(const char **at)
-{
-	const char *labels = *at;
-
-	for (int i = 0; i < METRICS_REASON_COUNT; i++) {
-		*at = labels;
-		if (take_part(at, ",outcome=\"") &&
-		    take_part(at, outcome_of(i)) &&
-		    take_part(at, "\",reason=\"") &&
-		    take_part(at, word_of(i)) && take_part(at, "\"} "))
-			return i;
-	}
-	return -1;
-}
-
-/* Rows usually come in order: *next is the one that is tried first. NULL if
- * the name is none of them. */
-static const struct row *
-take_row(const char **at, int *next)
-{
-	for (int tried = 0; tried < METRICS_VALUE_COUNT; tried++) {
-		const struct row *row = &rows[*next];
-		const char *end = *at;
-
-		*next = (*next + 1) % METRICS_VALUE_COUNT;
-		if (take_part(&end, row->name) && *end == '{') {
-			*at = end;
-			return row;
-		}
-	}
-	return NULL;
+	*at += length;
+	return length > 0;
 }
 
 /* A sample that only a later version has, and which is dropped: that version
  * counts it anew. */
 static bool
-is_later(const char *line, const char *label)
+is_later(const char *at, const char *label)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
-	const char *at = line;
 	int64_t number;
 
-	if (!take_part(&at, "rlockrun_"))
+	if (!take_part(&at, "rlockrun_") || !take_letters(&at) ||
+	    !take_part(&at, "{key=\"") || !take_part(&at, label) ||
+	    !take_part(&at, "\""))
 		return false;
-	at += strspn(at, letters);
-	if (!take_name(&at, "", label))
-		return false;
-	while (take_part(&at, ",")) {
-		at += strspn(at, letters);
-		if (!take_part(&at, "=\""))
+	while (take_part(&at, ","))
+		if (!take_letters(&at) || !take_part(&at, "=\"") ||
+		    !take_letters(&at) || !take_part(&at, "\""))
 			return false;
-		at += strspn(at, letters);
-		if (!take_part(&at, "\""))
-			return false;
-	}
-	if (!take_part(&at, "} ") || !take_digits(&at, VALUE_MAX, &number))
-		return false;
-	return *at == '\0' ||
-	       (take_part(&at, ".") && take_digits(&at, VALUE_MAX, &number) &&
-		   *at == '\0');
+	return take_part(&at, "} ") &&
+	       (take_rest(at, UNIT_COUNT, &number) ||
+		   take_rest(at, UNIT_SECONDS, &number));
 }
 
+/* They usually come in order: *next is the one that is tried first. */
 static bool
 read_sample(struct metrics *metrics, const char *label, const char *line,
-    int *next)
+    enum metrics_value *next)
 {
-	const char *at = line;
-	const struct row *row = take_row(&at, next);
-	int reason;
+	for (int tried = 0; tried < METRICS_VALUE_COUNT; tried++) {
+		enum metrics_value value = *next;
+		const char *at = line;
+		struct sample sample;
+		size_t i = 0;
 
-	if (row != NULL)
-		return take_name(&at, "", label) && take_part(&at, "} ") &&
-		       take_rest(at, row->unit, &metrics->values[row - rows]);
-	reason = take_name(&at, ENDED, label) ? take_reason(&at) : -1;
-	if (reason != -1)
-		return take_rest(at, UNIT_COUNT, &metrics->ended[reason]);
+		*next = (value + 1) % METRICS_VALUE_COUNT;
+		describe_sample(&sample, value, label);
+		while (
+		    sample.parts[i] != NULL && take_part(&at, sample.parts[i]))
+			i++;
+		if (sample.parts[i] == NULL)
+			return take_rest(at, sample.unit,
+			    &metrics->values[value]);
+	}
 	return is_later(line, label);
 }
 
@@ -451,9 +418,9 @@ read_comment(struct metrics *metrics, const char *line)
 bool
 metrics_text_read(struct metrics *metrics, const char *label, char *text)
 {
+	enum metrics_value next = METRICS_ENDED;
 	bool ended = false, damaged = false;
 	char *rest = text, *line;
-	int next = 0;
 
 	for (line = strsep(&rest, "\n"); rest != NULL;
 	     line = strsep(&rest, "\n")) {

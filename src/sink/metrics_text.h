@@ -36,13 +36,14 @@ enum metrics_value {
 	METRICS_HOLDING,
 	METRICS_HELD_SINCE,
 	METRICS_UPDATED,
+	/* Counters again: so many runs have ended for the ending_reason that is
+	 * added to this, */
+	METRICS_ENDED,
+	METRICS_JOB_FAILED = METRICS_ENDED + ENDING_COUNT, /* by themselves */
 	METRICS_VALUE_COUNT,
 };
 
 #define METRICS_UNKNOWN (-1)
-
-/* How runs have ended: an ending_reason, or that the job failed by itself. */
-enum { METRICS_JOB_FAILED = ENDING_COUNT, METRICS_REASON_COUNT };
 
 enum { METRICS_RUNS_MAX = 64 };
 
@@ -55,7 +56,6 @@ struct metrics_run {
 };
 
 struct metrics {
-	int64_t ended[METRICS_REASON_COUNT]; /* so many runs */
 	int64_t values[METRICS_VALUE_COUNT];
 	struct metrics_run runs[METRICS_RUNS_MAX];
 	size_t run_count;
