@@ -258,7 +258,7 @@ client_look(struct client *client, int holders, client_act *act)
 	key_names_init(&keys, client->opts->keys[0].key);
 	if (look_at(client, &keys, holders, &look)) {
 		result = act(client, &keys, &look);
-		look_fini(&look);
+		answer_look_fini(&look);
 	} else {
 		result = client_report_failure(client);
 	}

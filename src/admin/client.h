@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "admin/look.h"
 #include "enquiry/enquiry.h"
 #include "lock/key.h"
-#include "lock/look.h"
 #include "options/opts.h"
 #include "run/ending.h"
 #include "run/events.h"

@@ -10,7 +10,7 @@ static void
 forget_lock(struct roster_lock *lock)
 {
 	free(lock->key);
-	look_fini(&lock->look);
+	answer_look_fini(&lock->look);
 }
 
 /* Below 0 if the first number is greater. */

@@ -94,7 +94,7 @@ read_found_look(void *arg, const struct value *value)
 		report_denial(search, &look, item->key);
 		search->on_lock(search->arg, &look, item->key);
 	}
-	look_fini(&look);
+	answer_look_fini(&look);
 	return 0;
 }
 

@@ -465,6 +465,27 @@ take_part(struct cursor *cursor, struct look *look,
 	cursor->bad = cursor->bad || !is_done(&values);
 }
 
+void
+answer_look_fini(struct look *look)
+{
+	for (size_t i = 0; i < look->queued; i++) {
+		free(look->queue[i].id);
+		free(look->queue[i].pid);
+		free(look->queue[i].host);
+	}
+	for (size_t i = 0; i < look->listed; i++) {
+		free(look->holders[i].token);
+		free(look->holders[i].command);
+	}
+	for (size_t i = 0; i < look->problem_count; i++) {
+		free(look->problems[i].key);
+		free(look->problems[i].error);
+	}
+	free(look->holders);
+	free(look->queue);
+	free(look->problems);
+}
+
 bool
 answer_look(struct look *look, const struct value *reply)
 {
@@ -489,7 +510,7 @@ answer_look(struct look *look, const struct value *reply)
 	take_part(&cursor, look, take_problems);
 	good = is_done(&cursor);
 	if (!good)
-		look_fini(look);
+		answer_look_fini(look);
 	return good;
 }
 

@@ -11,7 +11,6 @@
 #include "lock/answer.h"
 #include "lock/claim.h"
 #include "lock/key.h"
-#include "lock/look.h"
 #include "redis/pipeline.h"
 
 enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16, REQUEST_NUMBERS = 8 };

@@ -31,7 +31,6 @@ FIRST = {
     "src/lock/holder.c": ["cli/status", "lock/lock"],
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
-    "src/lock/look.c": ["cli/status", "cli/list", "cli/force"],
     "src/lock/member.c": ["servers/redlock"],
     "src/lock/needs.c": ["queue/queuekeys", "lock/history"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],

@@ -485,7 +485,7 @@ test_looks(void)
 		bool good = answer_look(&look, reply);
 		ok(good == looks[i].good, "look %zu", i);
 		if (good)
-			look_fini(&look);
+			answer_look_fini(&look);
 		freeReplyObject(reply);
 	}
 }
@@ -508,7 +508,7 @@ test_look(void)
 	is_int((int64_t)look.queued, 1, "  a waiter");
 	is_text(look.queue[0].host, "web-3", "  its host");
 	is_text(look.queue[0].pid, "7", "  its pid");
-	look_fini(&look);
+	answer_look_fini(&look);
 	freeReplyObject(reply);
 }
 
@@ -528,12 +528,12 @@ test_history(void)
 	is_int(look.last.status, 0, "  status");
 	is_text(look.last.fence, "16", "  fence");
 	is_int(look.success.end_ms, 900, "  the last success");
-	look_fini(&look);
+	answer_look_fini(&look);
 	freeReplyObject(reply);
 	reply = array(FREE NO_RUN "[\n]");
 	ok(answer_look(&look, reply), "a look without one");
 	ok(!look.last.exists && look.success.end_ms == 0, "  none is known");
-	look_fini(&look);
+	answer_look_fini(&look);
 	freeReplyObject(reply);
 }
 
@@ -547,7 +547,7 @@ test_problems(void)
 	is_int((int64_t)look.problem_count, 1, "  one");
 	is_text(look.problems[0].key, "a", "  its key");
 	is_text(look.problems[0].error, "b", "  its error");
-	look_fini(&look);
+	answer_look_fini(&look);
 	freeReplyObject(reply);
 }
 

@@ -1,4 +1,4 @@
-#include "lock/look.h"
+#include "admin/look.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -12,27 +12,6 @@
 #include "base/mem.h"
 
 enum { TENTHS_BELOW_MS = 60000 };
-
-void
-look_fini(struct look *look)
-{
-	for (size_t i = 0; i < look->queued; i++) {
-		free(look->queue[i].id);
-		free(look->queue[i].pid);
-		free(look->queue[i].host);
-	}
-	for (size_t i = 0; i < look->listed; i++) {
-		free(look->holders[i].token);
-		free(look->holders[i].command);
-	}
-	for (size_t i = 0; i < look->problem_count; i++) {
-		free(look->problems[i].key);
-		free(look->problems[i].error);
-	}
-	free(look->holders);
-	free(look->queue);
-	free(look->problems);
-}
 
 bool
 look_is_unknown(const struct look *look)

@@ -1,0 +1,54 @@
+/* What a server shows of one lock: for people, and as one line of JSON (OUTPUT
+ * in rlockrun(1)). */
+#ifndef LOOK_H
+#define LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock/answer.h"
+
+#define LOOK_PLACE_MAX 2048 /* of look_describe_place */
+
+/* Whether there is no trace of a lock of that name: no holder, no waiter and no
+ * former run. A helper key that could not be read may have one. */
+bool look_is_unknown(const struct look *look);
+
+/* The holders, in a few words. */
+void look_describe_holders(const struct look *look, char *text, size_t size);
+
+/* "exclusive", "3 shared", "2/3 permits". */
+void look_describe_kind(const struct look *look, char *text, size_t size);
+
+/* What is left of a lease: "12.3s", "no limit". */
+void look_describe_left(int64_t left_ms, char *text, size_t size);
+
+/* The holder with a record that has held the lock for longest, if that is
+ * known; NULL if there is none. */
+const struct look_holder *look_oldest(const struct look *look);
+
+/* The holder with that token, or NULL. */
+const struct look_holder *look_holder_with(const struct look *look,
+    const char *token);
+
+/* A lock, and the place where it was looked for. */
+struct look_subject {
+	const char *server; /* its label */
+	int db;
+	const char *prefix;
+	const char *name; /* of the lock, without the prefix */
+	const char *key;  /* with it */
+};
+
+/* "redis://h:6379, db 0, no prefix" */
+void look_describe_place(const struct look_subject *subject, char *text,
+    size_t size);
+
+/* Print to stdout; whole: also queue and history. ferror(3) shows whether that
+ * could be written. */
+void look_print(const struct look *look, const struct look_subject *subject);
+void look_print_json(const struct look *look,
+    const struct look_subject *subject, bool whole);
+
+#endif
