@@ -25,12 +25,6 @@ enum { NAME_SIZE = 1024, WAITING_MAX = 256 /* lines */ };
 
 enum target { TARGET_STDERR, TARGET_SYSLOG, TARGET_FILE };
 
-struct waiting_line {
-	struct waiting_line *next;
-	size_t length;
-	char text[];
-};
-
 struct event_log {
 	const struct opts *opts;
 	struct log_line line;
@@ -40,8 +34,8 @@ struct event_log {
 	int socket;	 /* to syslog, or -1 */
 	struct log_file file;
 	struct backlog backlog;
-	struct waiting_line *first, *last;
-	int waiting;
+	char *lines[WAITING_MAX]; /* that wait: a ring */
+	size_t first, waiting;
 	bool followed; /* the file, for the first line */
 };
 
@@ -64,24 +58,19 @@ event_log_drop(struct event_log *state, const char *why)
 static void
 add_line(struct event_log *state, const char *text, size_t length)
 {
-	struct waiting_line *line;
+	size_t next = (state->first + state->waiting) % WAITING_MAX;
+	char *line;
 
 	if (state->waiting == WAITING_MAX) {
 		event_log_drop(state, "it is too slow");
 		return;
 	}
-	line = malloc(sizeof(*line) + length);
+	line = strndup(text, length);
 	if (line == NULL) {
 		event_log_drop(state, strerror(errno));
 		return;
 	}
-	*line = (struct waiting_line){.length = length};
-	memcpy(line->text, text, length);
-	if (state->first == NULL)
-		state->first = line;
-	else
-		state->last->next = line;
-	state->last = line;
+	state->lines[next] = line;
 	state->waiting++;
 	backlog_add(&state->backlog);
 }
@@ -89,11 +78,9 @@ add_line(struct event_log *state, const char *text, size_t length)
 static void
 remove_line(struct event_log *state)
 {
-	struct waiting_line *line = state->first;
-
-	state->first = line->next;
+	free(state->lines[state->first]);
+	state->first = (state->first + 1) % WAITING_MAX;
 	state->waiting--;
-	free(line);
 }
 
 /* One look at the path, or one write. */
@@ -108,12 +95,11 @@ event_log_step(void *arg)
 		log_file_follow(&state->file);
 		return true;
 	}
-	why = log_file_append(&state->file, state->first->text,
-	    state->first->length);
+	why = log_file_append(&state->file, state->lines[state->first]);
 	if (why != NULL)
 		event_log_drop(state, why);
 	remove_line(state);
-	return state->first != NULL;
+	return state->waiting > 0;
 }
 
 /* --- syslog ------------------------------------------------------------- */
@@ -252,14 +238,14 @@ close_log(void *arg)
 
 	reminder_stop(&state->reminder);
 	backlog_finish(&state->backlog);
-	for (; state->first != NULL; remove_line(state))
+	for (; state->waiting > 0; remove_line(state))
 		event_log_drop(state, "it is too slow");
 	if (state->dropped > 0)
 		log_warnx("%" PRId64 " line%s of the log %s dropped",
 		    state->dropped, state->dropped > 1 ? "s" : "",
 		    state->dropped > 1 ? "were" : "was");
 	if (state->target == TARGET_FILE)
-		log_file_close(&state->file);
+		close(state->file.fd);
 	if (state->socket != -1)
 		close(state->socket);
 	free(state);

@@ -108,12 +108,6 @@ log_file_open(struct log_file *file, const char *path)
 	return NULL;
 }
 
-void
-log_file_close(struct log_file *file)
-{
-	close(file->fd);
-}
-
 /* logrotate(8) renames it, and may make a new one or leave that to us. What
  * cannot be looked at is taken for the same file. What /proc has of a process
  * may be gone at any time. */
@@ -141,7 +135,7 @@ log_file_follow(struct log_file *file)
 		return;
 	why = log_file_open(&next, file->path);
 	if (why == NULL) {
-		log_file_close(file);
+		close(file->fd);
 		*file = next;
 	} else if (!file->kept) {
 		escape_quote(file->path, name, sizeof(name));
@@ -152,8 +146,9 @@ log_file_follow(struct log_file *file)
 }
 
 const char *
-log_file_append(struct log_file *file, const char *line, size_t length)
+log_file_append(struct log_file *file, const char *line)
 {
+	size_t length = strlen(line);
 	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;

@@ -9,7 +9,7 @@
 
 struct log_file {
 	const char *path;
-	int fd;
+	int fd;	      /* to be closed by the owner */
 	bool is_ours; /* a descriptor with which we were started */
 	dev_t device;
 	ino_t inode;
@@ -23,7 +23,6 @@ struct log_file {
  * opened anew, the file would have another offset, and what the job writes
  * there would be overwritten. NULL, or the reason why not. */
 const char *log_file_open(struct log_file *file, const char *path);
-void log_file_close(struct log_file *file);
 
 /* To be called before log_file_append. If another file is at the path, or none,
  * that one is opened; if this fails, it is reported once, and the former one is
@@ -32,7 +31,6 @@ void log_file_follow(struct log_file *file);
 
 /* Appends the line, which ends with a newline. NULL, or the reason why the line
  * is lost. */
-const char *log_file_append(struct log_file *file, const char *line,
-    size_t length);
+const char *log_file_append(struct log_file *file, const char *line);
 
 #endif

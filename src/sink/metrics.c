@@ -147,7 +147,7 @@ find_next(struct metrics_sink *sink)
 	for (size_t i = 0; i < sink->opts->key_count; i++) {
 		struct lock_metrics *lock = &sink->locks[i];
 
-		if (metrics_file_is_updating(&lock->file))
+		if (lock->file.step != 0)
 			return lock;
 		if (lock->due_at < next->due_at)
 			next = lock;
@@ -177,7 +177,7 @@ metrics_step(void *arg)
 	struct lock_metrics *lock = find_next(sink);
 	enum metrics_update result;
 
-	if (!metrics_file_is_updating(&lock->file)) {
+	if (lock->file.step == 0) {
 		if (lock->due_at > clock_now())
 			return wait_until(sink, lock->due_at);
 		begin_update(sink, lock);
@@ -205,8 +205,7 @@ warn_slow(struct metrics_sink *sink)
 	for (size_t i = 0; i < sink->opts->key_count; i++) {
 		const struct lock_metrics *lock = &sink->locks[i];
 
-		if (!metrics_file_is_updating(&lock->file) &&
-		    lock->due_at == CLOCK_NEVER)
+		if (lock->file.step == 0 && lock->due_at == CLOCK_NEVER)
 			continue;
 		first = first != NULL ? first : lock;
 		count++;

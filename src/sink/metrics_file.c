@@ -352,14 +352,8 @@ metrics_file_begin(struct metrics_file *file, const struct metrics_run *run)
 void
 metrics_file_cancel(struct metrics_file *file)
 {
-	if (metrics_file_is_updating(file))
+	if (file->step != 0)
 		end_update(file, false);
-}
-
-bool
-metrics_file_is_updating(const struct metrics_file *file)
-{
-	return file->step != 0;
 }
 
 enum metrics_update

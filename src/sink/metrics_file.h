@@ -70,8 +70,6 @@ void metrics_file_begin(struct metrics_file *file,
 /* Does nothing if there is no update. */
 void metrics_file_cancel(struct metrics_file *file);
 
-bool metrics_file_is_updating(const struct metrics_file *file);
-
 /* Goes on with the update by one system call that a slow disk may delay. If it
  * has failed, the text in file->why lasts until the next one, and what
  * Prometheus reads is as it was. */
