@@ -266,38 +266,6 @@ client_look(struct client *client, int holders, client_act *act)
 	return result;
 }
 
-struct look_subject
-client_subject(const struct client *client, const char *key)
-{
-	const char *prefix = client->opts->prefix;
-
-	return (
-	    struct look_subject){.server = server_label(client->enquiry.server),
-	    .db = client->endpoint->db,
-	    .prefix = prefix,
-	    .name = key + strlen(prefix),
-	    .key = key};
-}
-
-void
-client_describe_place(const struct client *client, char *text, size_t size)
-{
-	struct look_subject subject =
-	    client_subject(client, client->opts->prefix);
-
-	subject.server = client->endpoint->label;
-	look_describe_place(&subject, text, size);
-}
-
-void
-client_print_json(const struct client *client, const struct look *look,
-    const char *key)
-{
-	const struct look_subject subject = client_subject(client, key);
-
-	look_print_json(look, &subject, client->opts->action == OPTS_STATUS);
-}
-
 bool
 client_is_denied(const struct look_problem *problem)
 {

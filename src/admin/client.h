@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "admin/look.h"
 #include "enquiry/enquiry.h"
+#include "lock/answer.h"
 #include "lock/key.h"
 #include "options/opts.h"
 #include "run/ending.h"
@@ -73,17 +73,6 @@ typedef int client_act(struct client *client, const struct key_names *keys,
 /* Looks at the lock, with so many holders at most. The exit code of act, or of
  * a failure. */
 int client_look(struct client *client, int holders, client_act *act);
-
-/* The lock with that key, on the server that replied. */
-struct look_subject client_subject(const struct client *client,
-    const char *key);
-/* The server as in the URL, not the one that replied: of a cluster that is any
- * node; the db and the prefix. */
-void client_describe_place(const struct client *client, char *text,
-    size_t size);
-/* Prints it as one line of JSON. */
-void client_print_json(const struct client *client, const struct look *look,
-    const char *key);
 
 /* Whether the access rules withhold a helper key, which may be in good order.
  */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/log.h"

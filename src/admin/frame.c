@@ -75,25 +75,18 @@ end_line(struct canvas *canvas)
 	fputs(PLAIN ERASE_REST, canvas->out);
 }
 
-/* What escape_shorten leaves may be longer where there is no room at all. */
+/* Where there is no room at all, escape_shorten leaves three dots. */
 static size_t
 put_text(const struct canvas *canvas, const char *text, size_t columns)
 {
 	char cut[TEXT_MAX];
-	const char *rest = cut;
-	size_t used = 0;
+	size_t used;
 
 	escape_shorten(text, ESCAPE_TEXT, columns, cut, sizeof(cut));
-	while (*rest != '\0') {
-		char out[ESCAPE_SIZE];
-		size_t length = escape_next(&rest, ESCAPE_TEXT, out);
-		size_t width = escape_width(out, length);
-
-		if (used + width > columns)
-			break;
-		fwrite(out, 1, length, canvas->out);
-		used += width;
-	}
+	used = escape_columns(cut, ESCAPE_TEXT);
+	if (used > columns)
+		cut[used = columns] = '\0';
+	fputs(cut, canvas->out);
 	return used;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/list_row.h"
+#include "admin/look.h"
 #include "admin/search.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
@@ -41,7 +42,7 @@ on_list_lock(void *arg, struct look *look, const char *key)
 		client->is_held = true;
 		list->search.enough = true; /* one is */
 	} else if (client->opts->json) {
-		client_print_json(client, look, key);
+		look_print_json(look, client, key);
 	} else {
 		begin_table(list);
 		list_row_describe(&row, look, name, 0);
@@ -85,7 +86,8 @@ list_show(struct client *client)
 	    .on_lock = on_list_lock,
 	    .on_page = on_list_page,
 	    .arg = list};
-	client_describe_place(client, place, sizeof(place));
+	look_describe_place(client, client->endpoint->label, place,
+	    sizeof(place));
 	if (for_people && client->opts->server_count > 1)
 		printf("%s:\n", place);
 	result = search_run(&list->search);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/look.h"
+
 const char *const list_titles[LIST_COLUMNS] = {"NAME", "KIND", "HOLDER", "PID",
     "USER", "HELD", "TTL", "WAITING", "FENCE", "LABEL", "LAST RUN", "JOB"};
 
@@ -14,19 +16,26 @@ or_dash(const char *text)
 }
 
 static void
+describe_who(struct list_row *row, const struct holder *who)
+{
+	row->cells[LIST_HOLDER] = or_dash(who->host);
+	row->cells[LIST_PID] = or_dash(who->pid);
+	row->cells[LIST_USER] = or_dash(who->user);
+	row->cells[LIST_LABEL] = row->cells[LIST_JOB] = or_dash(who->label);
+}
+
+static void
 describe_holder(struct list_row *row, const struct look_holder *holder,
     int64_t elapsed_ms)
 {
 	const struct holder *who = &holder->who;
 	size_t length = strlen(row->left);
-	const char **cells = row->cells;
 
-	cells[LIST_HOLDER] = or_dash(who->host);
-	cells[LIST_PID] = who->state == HOLDER_HOLD ? "-" : or_dash(who->pid);
-	cells[LIST_USER] = or_dash(who->user);
-	cells[LIST_LABEL] = or_dash(who->label);
-	cells[LIST_JOB] =
-	    or_dash(*who->label != '\0' ? who->label : holder->command);
+	describe_who(row, who);
+	if (who->state == HOLDER_HOLD)
+		row->cells[LIST_PID] = "-";
+	if (*who->label == '\0')
+		row->cells[LIST_JOB] = or_dash(holder->command);
 	if (who->held_ms >= 0)
 		holder_describe_age(who->held_ms + elapsed_ms, row->held,
 		    sizeof(row->held));
@@ -41,15 +50,10 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 static void
 describe_run_as_holder(struct list_row *row, const struct look_run *run)
 {
-	const struct holder *who = &run->who;
-
 	snprintf(row->kind, sizeof(row->kind), "free");
 	snprintf(row->held, sizeof(row->held), "free");
 	snprintf(row->left, sizeof(row->left), "-");
-	row->cells[LIST_HOLDER] = or_dash(who->host);
-	row->cells[LIST_PID] = or_dash(who->pid);
-	row->cells[LIST_USER] = or_dash(who->user);
-	row->cells[LIST_LABEL] = row->cells[LIST_JOB] = or_dash(who->label);
+	describe_who(row, &run->who);
 }
 
 /* The last that has ended: "ok, 3m12s ago", "status 2, 3m12s ago". */

@@ -2,7 +2,7 @@
 #ifndef LIST_ROW_H
 #define LIST_ROW_H
 
-#include "admin/look.h"
+#include "lock/answer.h"
 
 enum list_column {
 	LIST_NAME,

@@ -74,16 +74,17 @@ look_describe_left(int64_t left_ms, char *text, size_t size)
 }
 
 void
-look_describe_place(const struct look_subject *subject, char *text, size_t size)
+look_describe_place(const struct client *client, const char *server, char *text,
+    size_t size)
 {
 	char prefix[LOOK_PLACE_MAX] = "no prefix";
 
-	if (*subject->prefix != '\0') {
+	if (*client->opts->prefix != '\0') {
 		snprintf(prefix, sizeof(prefix), "prefix ");
-		escape_quote(subject->prefix, prefix + strlen(prefix),
+		escape_quote(client->opts->prefix, prefix + strlen(prefix),
 		    sizeof(prefix) - strlen(prefix));
 	}
-	snprintf(text, size, "%s, db %d, %s", subject->server, subject->db,
+	snprintf(text, size, "%s, db %d, %s", server, client->endpoint->db,
 	    prefix);
 }
 
@@ -141,17 +142,15 @@ print_queue(const struct look *look)
 	print_line("waiting:", "%" PRId64, look->waiting);
 	for (size_t i = 0; i < look->queued; i++) {
 		const struct look_waiter *waiter = &look->queue[i];
-		char *host = escape_text(waiter->host, ESCAPE_TEXT);
-		char *pid = escape_text(waiter->pid, ESCAPE_TEXT);
-		char age[32];
+		char place[32], age[32];
 
+		snprintf(place, sizeof(place), "%6zu.", i + 1);
 		holder_describe_age(waiter->waiting_ms, age, sizeof(age));
-		printf("%6zu.   %s (pid %s) for %s\n", i + 1, host, pid, age);
-		free(host);
-		free(pid);
+		print_line(place, "%s (pid %s) for %s", waiter->host,
+		    waiter->pid, age);
 	}
 	if (others > 0)
-		printf("%6s    and %" PRId64 " more\n", "", others);
+		print_line("", "and %" PRId64 " more", others);
 }
 
 /* How many hold it, if more than one can. */
@@ -250,13 +249,14 @@ print_last_success(const struct look *look)
 /* ---------------------------------------------------------------------- */
 
 void
-look_print(const struct look *look, const struct look_subject *subject)
+look_print(const struct look *look, const struct client *client)
 {
 	int64_t others = look->count - (int64_t)look->listed;
 	char place[LOOK_PLACE_MAX];
 
-	look_describe_place(subject, place, sizeof(place));
-	print_line("lock:", "%s", subject->name);
+	look_describe_place(client, server_label(client->enquiry.server), place,
+	    sizeof(place));
+	print_line("lock:", "%s", client->opts->keys[0].name);
 	print_line("server:", "%s", place);
 	if (look->listed == 0)
 		print_line("holder:", "nobody%s",
@@ -403,22 +403,24 @@ json_problems(const struct look *look)
 }
 
 void
-look_print_json(const struct look *look, const struct look_subject *subject,
-    bool whole)
+look_print_json(const struct look *look, const struct client *client,
+    const char *key)
 {
+	const struct opts *opts = client->opts;
+
 	printf("{\"held\":%s", look->kind != '\0' ? "true" : "false");
-	json_text(stdout, "name", subject->name);
-	json_text(stdout, "key", subject->key);
-	json_text(stdout, "server", subject->server);
-	json_integer(stdout, "db", true, subject->db);
-	json_text(stdout, "prefix", subject->prefix);
+	json_text(stdout, "name", key + strlen(opts->prefix));
+	json_text(stdout, "key", key);
+	json_text(stdout, "server", server_label(client->enquiry.server));
+	json_integer(stdout, "db", true, client->endpoint->db);
+	json_text(stdout, "prefix", opts->prefix);
 	json_integer(stdout, "ttl_ms", look->left_ms >= 0, look->left_ms);
 	json_number(stdout, "fence", look->fence);
 	json_holders(look);
 	json_integer(stdout, "nested", true, look->nested);
 	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
 	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
-	if (whole) {
+	if (opts->action == OPTS_STATUS) {
 		json_queue(look);
 		json_history(look);
 	}

@@ -3,11 +3,7 @@
 #ifndef LOOK_H
 #define LOOK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "lock/answer.h"
+#include "admin/client.h"
 
 #define LOOK_PLACE_MAX 2048 /* of look_describe_place */
 
@@ -32,23 +28,14 @@ const struct look_holder *look_oldest(const struct look *look);
 const struct look_holder *look_holder_with(const struct look *look,
     const char *token);
 
-/* A lock, and the place where it was looked for. */
-struct look_subject {
-	const char *server; /* its label */
-	int db;
-	const char *prefix;
-	const char *name; /* of the lock, without the prefix */
-	const char *key;  /* with it */
-};
+/* "redis://h:6379, db 0, no prefix", of the server with that label. */
+void look_describe_place(const struct client *client, const char *server,
+    char *text, size_t size);
 
-/* "redis://h:6379, db 0, no prefix" */
-void look_describe_place(const struct look_subject *subject, char *text,
-    size_t size);
-
-/* Print to stdout; whole: also queue and history. ferror(3) shows whether that
- * could be written. */
-void look_print(const struct look *look, const struct look_subject *subject);
-void look_print_json(const struct look *look,
-    const struct look_subject *subject, bool whole);
+/* Print to stdout; ferror(3) shows whether that could be written. */
+void look_print(const struct look *look, const struct client *client);
+/* As one line; with queue and history for --status. */
+void look_print_json(const struct look *look, const struct client *client,
+    const char *key);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "admin/look.h"
+#include "lock/answer.h"
 
 /* As many are kept: more than most terminals have rows. */
 enum { ROSTER_KEPT = 256 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "lock/answer.h"

@@ -1,20 +1,21 @@
 #include "admin/commands.h"
 
+#include "admin/look.h"
+
 enum { HOLDERS_SHOWN = 100 };
 
 static void
 show_status(struct client *client, const struct look *look)
 {
-	const char *key = client->opts->keys[0].key;
-	const struct look_subject subject = client_subject(client, key);
+	const struct opts_key *lock = &client->opts->keys[0];
 
 	if (client->opts->json)
-		client_print_json(client, look, key);
+		look_print_json(look, client, lock->key);
 	else
-		look_print(look, &subject);
+		look_print(look, client);
 	client_note_output(client);
 	for (size_t i = 0; i < look->problem_count && !client->opts->json; i++)
-		client_report_problem(client, subject.name, &look->problems[i]);
+		client_report_problem(client, lock->name, &look->problems[i]);
 }
 
 static int

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "admin/frame.h"
+#include "admin/look.h"
 #include "admin/roster.h"
 #include "admin/screen.h"
 #include "admin/search.h"
@@ -416,7 +417,8 @@ open_view(struct watch *watch, struct client *client)
 	watch->known = &watch->rosters[0];
 	watch->found = &watch->rosters[1];
 	watch->tick = (struct loop_timer){.on_due = on_tick, .arg = watch};
-	client_describe_place(client, watch->place, sizeof(watch->place));
+	look_describe_place(client, client->endpoint->label, watch->place,
+	    sizeof(watch->place));
 	if (signals_init(&watch->signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
 	watch->caught = (struct loop_fd){.fd = watch->signals.fd,
