@@ -26,13 +26,12 @@ enum {
 
 struct lock_metrics {
 	struct metrics_file file;
-	int64_t due_at; /* when it is to be written, or CLOCK_NEVER */
-	int busy;	/* another run was writing, so often in succession */
 	/* A nested run is a part of the outer one, which counts. */
 	bool joined;
 	bool lost; /* the run goes on without it */
 };
 
+/* All locks are written one after the other, in rounds. */
 struct metrics_sink {
 	const struct opts *opts;
 	struct loop *loop;
@@ -41,6 +40,10 @@ struct metrics_sink {
 	const struct facts *facts;
 	struct metrics_run run; /* since_ms is 0: it neither waits nor holds */
 	int64_t lease_left_ms;	/* the least */
+	int64_t due_at;		/* the next round, or CLOCK_NEVER */
+	size_t at;		/* this lock is next; key_count: no round */
+	int busy;		/* another run was writing it, so often */
+	int64_t again_at;	/* then it is tried again */
 	int64_t last_try_at;	/* 0: the run has not ended */
 	bool warned;
 	struct lock_metrics locks[]; /* as opts->keys */
@@ -75,54 +78,45 @@ warn_not_written(struct metrics_sink *sink, const struct lock_metrics *lock,
 	metrics_warn(sink, lock, what);
 }
 
-/* The locks of an outer run are written by that one. */
+/* A round that is being written comes before that. */
 static void
 write_in(struct metrics_sink *sink, int64_t ms)
 {
-	int64_t due_at = clock_now() + ms;
-
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		struct lock_metrics *lock = &sink->locks[i];
-
-		lock->due_at = lock->joined ? CLOCK_NEVER : due_at;
-		lock->busy = 0;
-	}
-	loop_timer_set(sink->loop, &sink->timer, due_at);
+	sink->due_at = clock_now() + ms;
+	loop_timer_set(sink->loop, &sink->timer, sink->due_at);
 }
 
-/* It may become due again meanwhile. */
 static void
-begin_update(struct metrics_sink *sink, struct lock_metrics *lock)
+begin_round(struct metrics_sink *sink)
 {
-	static const struct metrics_run none;
-
-	lock->due_at = CLOCK_NEVER;
-	metrics_file_begin(&lock->file, lock->lost ? &none : &sink->run);
+	sink->at = 0;
+	sink->busy = 0;
+	sink->again_at = 0;
+	sink->due_at =
+	    sink->run.since_ms != 0 ? clock_now() + PERIOD_MS : CLOCK_NEVER;
 }
 
 /* Another run has the file locked for less than a millisecond, unless it is
  * stopped or the disk is slow. False when that lasts. */
 static bool
-retry_update(const struct metrics_sink *sink, struct lock_metrics *lock)
+retry_update(struct metrics_sink *sink)
 {
 	int64_t now = clock_now();
 	bool is_last = sink->last_try_at != 0;
 	int64_t pause_ms =
-	    is_last ? clock_min(1 << clock_min(lock->busy, 4), LAST_PAUSE_MS)
+	    is_last ? clock_min(1 << clock_min(sink->busy, 4), LAST_PAUSE_MS)
 		    : AGAIN_MS;
 
-	lock->busy++;
-	if (is_last ? now >= sink->last_try_at : lock->busy == AGAIN_MAX)
-		return false;
-	lock->due_at = clock_min(lock->due_at, now + pause_ms);
-	return true;
+	sink->busy++;
+	sink->again_at = now + pause_ms;
+	return is_last ? now < sink->last_try_at : sink->busy < AGAIN_MAX;
 }
 
 static void
 end_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	if (result == METRICS_UPDATE_BUSY && retry_update(sink, lock))
+	if (result == METRICS_UPDATE_BUSY && retry_update(sink))
 		return;
 	if (result == METRICS_UPDATE_BUSY)
 		warn_not_written(sink, lock,
@@ -133,26 +127,19 @@ end_update(struct metrics_sink *sink, struct lock_metrics *lock,
 		metrics_warn(sink, lock,
 		    "the file was damaged; what cannot be read is counted "
 		    "anew");
-	lock->busy = 0;
-	if (sink->run.since_ms != 0)
-		lock->due_at = clock_min(lock->due_at, clock_now() + PERIOD_MS);
+	sink->busy = 0;
+	sink->again_at = 0;
+	sink->at++;
 }
 
-/* The one that is being updated, or else that which is due first. */
+/* NULL: the round is over. The locks of an outer run are written by that one.
+ */
 static struct lock_metrics *
 find_next(struct metrics_sink *sink)
 {
-	struct lock_metrics *next = sink->locks;
-
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		struct lock_metrics *lock = &sink->locks[i];
-
-		if (lock->file.step != 0)
-			return lock;
-		if (lock->due_at < next->due_at)
-			next = lock;
-	}
-	return next;
+	while (sink->at < sink->opts->key_count && sink->locks[sink->at].joined)
+		sink->at++;
+	return sink->at < sink->opts->key_count ? &sink->locks[sink->at] : NULL;
 }
 
 /* When the run has ended there is no loop any more, and no lock that would be
@@ -173,15 +160,22 @@ wait_until(struct metrics_sink *sink, int64_t due_at)
 static bool
 metrics_step(void *arg)
 {
+	static const struct metrics_run none;
 	struct metrics_sink *sink = arg;
 	struct lock_metrics *lock = find_next(sink);
 	enum metrics_update result;
 
-	if (lock->file.step == 0) {
-		if (lock->due_at > clock_now())
-			return wait_until(sink, lock->due_at);
-		begin_update(sink, lock);
+	if (lock == NULL && sink->due_at <= clock_now()) {
+		begin_round(sink);
+		lock = find_next(sink);
 	}
+	if (lock == NULL)
+		return wait_until(sink, sink->due_at);
+	if (sink->again_at > clock_now())
+		return wait_until(sink, sink->again_at);
+	if (lock->file.step == 0)
+		metrics_file_begin(&lock->file,
+		    lock->lost ? &none : &sink->run);
 	result = metrics_file_step(&lock->file);
 	if (result != METRICS_UPDATE_GOES_ON)
 		end_update(sink, lock, result);
@@ -199,17 +193,11 @@ metrics_on_due(void *arg)
 static void
 warn_slow(struct metrics_sink *sink)
 {
-	const struct lock_metrics *first = NULL;
+	const struct lock_metrics *first = find_next(sink);
 	int count = 0;
 
-	for (size_t i = 0; i < sink->opts->key_count; i++) {
-		const struct lock_metrics *lock = &sink->locks[i];
-
-		if (lock->file.step == 0 && lock->due_at == CLOCK_NEVER)
-			continue;
-		first = first != NULL ? first : lock;
+	for (; find_next(sink) != NULL; sink->at++)
 		count++;
-	}
 	if (first != NULL)
 		warn_not_written(sink, first, "the disk is too slow");
 	if (count > 1)
@@ -223,7 +211,7 @@ write_last(struct metrics_sink *sink)
 	sink->last_try_at = clock_now() + LAST_TRY_MS;
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_cancel(&sink->locks[i].file);
-	write_in(sink, 0);
+	begin_round(sink);
 	backlog_add(&sink->backlog);
 	if (!backlog_finish(&sink->backlog))
 		warn_slow(sink);
@@ -294,7 +282,6 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 		break;
 	case EVENT_JOINED:
 		lock->joined = true;
-		lock->due_at = CLOCK_NEVER;
 		break;
 	case EVENT_UNLOCKED:
 		values[METRICS_UNLOCKED]++;
@@ -410,11 +397,11 @@ open_sink(const struct facts *facts, struct loop *loop)
 	backlog_init(&sink->backlog, loop, metrics_step, sink);
 	sink->lease_left_ms = CLOCK_NEVER;
 	sink->facts = facts;
-	for (size_t i = 0; i < opts->key_count; i++) {
+	sink->due_at = CLOCK_NEVER;
+	sink->at = opts->key_count;
+	for (size_t i = 0; i < opts->key_count; i++)
 		metrics_file_init(&sink->locks[i].file, opts->metrics_folder,
 		    opts->keys[i].key);
-		sink->locks[i].due_at = CLOCK_NEVER;
-	}
 	return sink;
 }
 
