@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/escape.h"
 #include "base/log.h"
@@ -28,6 +29,7 @@ enum brevity {
 	BREVITY_PID,	/* only the host */
 	BREVITY_WAITED, /* only what is left, if that is known */
 	BREVITY_NAME,	/* the holder alone */
+	BREVITY_END,
 };
 
 struct parts {
@@ -80,56 +82,48 @@ describe_parts(const struct event *event, struct parts *parts)
 	describe_position(event->position, parts);
 }
 
-/* "waiting 12s, 4m48s left, position 3 in the queue" */
-static void
-put_times(const struct parts *parts, enum brevity brevity, char *text,
-    size_t size)
-{
-	bool waited = brevity < BREVITY_WAITED || *parts->left == '\0';
-
-	snprintf(text, size, "%s%s%s%s", waited ? parts->waited : "",
-	    waited && *parts->left != '\0' ? ", " : "", parts->left,
-	    brevity < BREVITY_QUEUE  ? parts->position
-	    : brevity < BREVITY_RANK ? parts->brief_position
-	    : brevity < BREVITY_NAME ? parts->rank
-				     : "");
-}
-
-/* " (pid 4121, deploy) since 12:03:11, 3m12s ago, and by 1 other" */
-static void
-put_details(const struct parts *parts, enum brevity brevity, char *text,
-    size_t size)
-{
-	const struct holder_words *words = &parts->words;
-
-	snprintf(text, size, "%s%s%s",
-	    brevity < BREVITY_LABEL  ? words->process
-	    : brevity < BREVITY_USER ? words->brief_process
-	    : brevity < BREVITY_PID  ? parts->pid
-				     : "",
-	    brevity < BREVITY_SINCE ? words->since
-	    : brevity < BREVITY_AGE ? words->brief_since
-				    : "",
-	    brevity < BREVITY_MORE ? words->more : "");
-}
-
+/* "rlockrun: NAME is held by web-3 (pid 4121, deploy) since 12:03:11, 3m12s
+ * ago, and by 1 other; waiting 12s, 4m48s left, position 3 in the queue" */
 static void
 put_together(const struct parts *parts, enum brevity brevity, char *text,
     size_t size)
 {
 	const struct holder_words *words = &parts->words;
-	bool is_brief = brevity >= BREVITY_HOW;
-	char details[HOLDER_LOCK_TEXT_MAX], times[160];
+	bool limited = *parts->left != '\0';
+	enum brevity no_wait = limited ? BREVITY_WAITED : BREVITY_END;
+	const struct {
+		enum brevity from, before;
+		const char *text;
+	} pieces[] = {
+	    {0, BREVITY_PREFIX, LOG_PREFIX},
+	    {0, BREVITY_END, parts->name},
+	    {0, BREVITY_HOW, " "},
+	    {BREVITY_HOW, BREVITY_NAME, ": "},
+	    {0, BREVITY_HOW, words->how},
+	    {BREVITY_HOW, BREVITY_END, words->brief_how},
+	    {0, BREVITY_END, parts->who},
+	    {0, BREVITY_LABEL, words->process},
+	    {BREVITY_LABEL, BREVITY_USER, words->brief_process},
+	    {BREVITY_USER, BREVITY_PID, parts->pid},
+	    {0, BREVITY_SINCE, words->since},
+	    {BREVITY_SINCE, BREVITY_AGE, words->brief_since},
+	    {0, BREVITY_MORE, words->more},
+	    {0, BREVITY_END, "; "},
+	    {0, no_wait, parts->waited},
+	    {0, no_wait, limited ? ", " : ""},
+	    {0, BREVITY_END, parts->left},
+	    {0, BREVITY_QUEUE, parts->position},
+	    {BREVITY_QUEUE, BREVITY_RANK, parts->brief_position},
+	    {BREVITY_RANK, BREVITY_NAME, parts->rank},
+	};
+	size_t length = 0;
 
-	put_details(parts, brevity, details, sizeof(details));
-	put_times(parts, brevity, times, sizeof(times));
-	snprintf(text, size, "%s%s%s%s%s%s; %s",
-	    brevity < BREVITY_PREFIX ? LOG_PREFIX : "", parts->name,
-	    brevity == BREVITY_NAME ? ""
-	    : is_brief		    ? ": "
-				    : " ",
-	    is_brief ? words->brief_how : words->how, parts->who, details,
-	    times);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++)
+		if (brevity >= pieces[i].from && brevity < pieces[i].before) {
+			snprintf(text + length, size - length, "%s",
+			    pieces[i].text);
+			length += strlen(text + length);
+		}
 }
 
 static size_t
