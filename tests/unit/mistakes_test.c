@@ -1,17 +1,23 @@
 /* Command lines and variables that are refused: the message and the status. */
+#include <sys/stat.h>
+
 #include "parsed.h"
 #include "tap.h"
 
 #define NO_DURATION                                                      \
 	"not a duration (a number with ms, s, min, h or d, such as 90, " \
 	"1.5h or 1h30m)"
+#define ABOVE_0 "not a duration above 0 and up to 3653d"
 #define TRY "; try 'rlockrun --help'\n"
-#define TEN "aaaaaaaaaa"
-#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
-#define KEY_1024                                                        \
-	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED \
-	    HUNDRED HUNDRED TEN TEN "aaaa"
-
+#define TOO_LONG "the key is longer than 1024 bytes" TRY
+#define HELPER "a key can't contain ':rlk:' or ':rlkt:'" TRY
+#define TOKEN "--force-release or --hold"
+#define NO_DESCRIPTOR                                                      \
+	"no key given: a lock has a name, not a file descriptor (-k NAME " \
+	"COMMAND)" TRY
+#define NO_PASSWORD                                                 \
+	"--password: not accepted here, where everyone can see it " \
+	"(--password-file FILE)" TRY
 #define UNKNOWN "unknown or ambiguous option"
 #define MEANT(name) " (did you mean --" name "?)"
 #define SWITCH "': neither yes nor no\n"
@@ -23,22 +29,34 @@ static const struct bad_case {
 } bad[] = {
     {{NULL}, {NULL}, 64, "no key given (-k NAME)" TRY},
     {{"ls"}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"ls", "-l"}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{""}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"9", "ls"}, {NULL}, 64, "no key given (-k NAME)" TRY},
+    {{"9"}, {NULL}, 64, NO_DESCRIPTOR},
+    {{"-n", "200"}, {NULL}, 64, NO_DESCRIPTOR},
     {{"-k"}, {NULL}, 64, "-k needs an argument" TRY},
+    {{"-k", "a", "--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY},
+    {{"-k", "a", "-c"}, {NULL}, 64, "-c needs an argument" TRY},
     {{"--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY},
     {{"-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY},
+    {{"--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
+    {{"-k", "a", "-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY},
     {{"-k", "", "ls"}, {"RLOCKRUN_PREFIX=p"}, 64, "the key is empty" TRY},
-    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64,
-	"the key is longer than 1024 bytes" TRY},
-    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64,
-	"the key is longer than 1024 bytes" TRY},
-    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64,
-	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
-    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64,
-	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
-    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64,
-	"a key can't contain ':rlk:' or ':rlkt:'" TRY},
+    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG},
+    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64, TOO_LONG},
+    {{"--prefix", "a", "-k", KEY_1024, "ls"}, {NULL}, 64, TOO_LONG},
+    {{"-k", "a", "-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG},
+    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64, HELPER},
+    {{"-k", "{a}:rlk:f", "ls"}, {NULL}, 64, HELPER},
+    {{"--prefix", "a:rlk", "-k", ":", "ls"}, {NULL}, 64, HELPER},
+    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64, HELPER},
+    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64, HELPER},
     {{"-k", "a", "-k", "b", "-k", "a", "ls"}, {NULL}, 64,
 	"the same key is given twice: \"a\"" TRY},
+    {{"--key", "a", "--key", "b", "-k", "a", "ls"}, {NULL}, 64,
+	"the same key is given twice: \"a\"" TRY},
+    {{"-k", "b\nc", "-k", "a", "ls"}, {NULL}, 64,
+	"one of several keys can't contain a newline" TRY},
     {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
     {{"-k", "a", "-k", "b\nc", "ls"}, {NULL}, 64,
 	"one of several keys can't contain a newline" TRY},
@@ -49,6 +67,31 @@ static const struct bad_case {
     {{"--status", "--list"}, {NULL}, 64,
 	"--status and --list exclude each other" TRY},
     {{"--list", "a", "-k", "b"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY},
+    {{"--list", "-k", "a"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY},
+    {{"--list", "-c", "ls"}, {NULL}, 64, "--list takes no command" TRY},
+    {{"--list", "-k", "a", "--force-release"}, {NULL}, 64,
+	"--list and --force-release exclude each other" TRY},
+    {{"--list", "a*", "--nope"}, {NULL}, 64, UNKNOWN " --nope" TRY},
+    {{"--status=yes", "-k", "a"}, {NULL}, 64, "--status takes no argument" TRY},
+    {{"--status", "-k", "a", "-k", "b"}, {NULL}, 64,
+	"--status takes one key" TRY},
+    {{"--force-release", "--yes", "-k", "a", "-k", "b"}, {NULL}, 64,
+	"--force-release takes one key" TRY},
+    {{"--force-release", "-k", "a"}, {NULL}, 64,
+	"--force-release needs --token or --yes if it cannot ask on a "
+	"terminal" TRY},
+    {{"--force-release", "-k", "a", "--token"}, {NULL}, 64,
+	"--token needs an argument" TRY},
+    {{"--yes", "--status", "-k", "a"}, {NULL}, 64,
+	"--yes needs --force-release" TRY},
+    {{"--token", "x", "--list"}, {NULL}, 64, "--token needs " TOKEN TRY},
+    {{"--token", "x", "-k", "a", "ls"}, {NULL}, 64, "--token needs " TOKEN TRY},
+    {{"--older-than", "5", "--status", "-k", "a"}, {NULL}, 64,
+	"--older-than needs --list" TRY},
+    {{"--older-than", "5", "-k", "a", "ls"}, {NULL}, 64,
+	"--older-than needs --list" TRY},
+    {{"--json", "--force-release", "--yes", "-k", "a"}, {NULL}, 64,
+	"--json needs --status, --list or --doctor" TRY},
     {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY},
     {{"--json", "-k", "a", "ls"}, {NULL}, 64,
 	"--json needs --status, --list or --doctor" TRY},
@@ -77,6 +120,8 @@ static const struct bad_case {
     {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
 	"-n and -w exclude each other" TRY},
     {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
+	"-n and -w exclude each other" TRY},
+    {{"-k", "a", "--wait", "5", "--nb", "ls"}, {NULL}, 64,
 	"-n and -w exclude each other" TRY},
     {{"-k", "a", "ls"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, 78,
 	"RLOCKRUN_NONBLOCK and RLOCKRUN_WAIT exclude each other\n"},
@@ -158,10 +203,12 @@ static const struct bad_case {
 	{"RLOCKRUN_PASSWORD=p", "RLOCKRUN_PASSWORD_FILE=/nonexistent"}, 78,
 	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n"},
     {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
-    {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
+    {{"-z", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY},
+    {{"-nz", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY},
     {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY},
     {{"--nope=redis://:pw@h"}, {NULL}, 64,
 	"unknown or ambiguous option --nope" TRY},
+    {{"--nope", "-k", "a", "ls"}, {NULL}, 64, UNKNOWN " --nope" TRY},
     {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
     {{"--tll=5"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
     {{"--staus"}, {NULL}, 64, UNKNOWN " --staus" MEANT("status") TRY},
@@ -173,9 +220,8 @@ static const struct bad_case {
     {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY},
     {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY},
     {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY},
-    {{"--password=pw"}, {NULL}, 64,
-	"--password: not accepted here, where everyone can see it "
-	"(--password-file FILE)" TRY},
+    {{"--password=pw"}, {NULL}, 64, NO_PASSWORD},
+    {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD},
     {{"--pass=pw"}, {NULL}, 64, "unknown or ambiguous option --pass" TRY},
     {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY},
     {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY},
@@ -184,25 +230,313 @@ static const struct bad_case {
 };
 
 static void
+check_mistake(const char *const *args, const char *const *env, int status,
+    const char *want)
+{
+	struct run run;
+
+	run_start(&run, args, env);
+	is_text(run.message, want, "bad input");
+	is_int(run.status, status, "  status");
+	run_end(&run);
+}
+
+static void
 test_bad(void)
 {
 	char want[256];
-	struct run run;
 
 	for (size_t i = 0; i < LENGTH(bad); i++) {
-		run_start(&run, bad[i].args, bad[i].env);
 		snprintf(want, sizeof(want), "rlockrun: %.*s%s\n",
 		    (int)strcspn(bad[i].message, "\n"), bad[i].message,
 		    bad[i].status == 78 ? "; command not started" : "");
-		is_text(run.message, want, "bad input");
-		is_int(run.status, bad[i].status, "  status");
-		run_end(&run);
+		check_mistake(bad[i].args, bad[i].env, bad[i].status, want);
 	}
+}
+
+/* Each of the values, as an option or as a variable. */
+static const struct value_case {
+	const char *option, *variable;
+	const char *values; /* '|' between them */
+	const char *message;
+} values[] = {
+    {"-t", "RLOCKRUN_TTL", "0|999ms|0.9|366d|99999999999999999999",
+	"not a duration from 1s to 365d"},
+    {"-t", "RLOCKRUN_TTL", "30x|1e9|-1| 5|5 |1s1|1h1h|1h30|1,5|0x10|inf|nan",
+	NO_DURATION},
+    {"-w", "RLOCKRUN_WAIT", "9999999d", "not a duration from 0 to 3653d"},
+    {"-w", "RLOCKRUN_WAIT", "-1|5x|soon|1e3", NO_DURATION},
+    {"--kill-after", "RLOCKRUN_KILL_AFTER", "-1|5x|soon|1e3", NO_DURATION},
+    {"--splay", "RLOCKRUN_SPLAY", "-1", NO_DURATION},
+    {"--server-timeout", "RLOCKRUN_SERVER_TIMEOUT", "0", ABOVE_0},
+    {"--server-timeout", "RLOCKRUN_SERVER_TIMEOUT", "-1|x", NO_DURATION},
+    {"--max-run", "RLOCKRUN_MAX_RUN", "0", ABOVE_0},
+    {"--max-run", "RLOCKRUN_MAX_RUN", "-1|x", NO_DURATION},
+    {"--warn-after", "RLOCKRUN_WARN_AFTER", "0", ABOVE_0},
+    {"--warn-after", "RLOCKRUN_WARN_AFTER", "-1|x", NO_DURATION},
+    {"--older-than", NULL, "-1|5x||soon", NO_DURATION},
+    {"-w", NULL, "", NO_DURATION},
+    {"--kill-after", NULL, "", NO_DURATION},
+    {"-E", "RLOCKRUN_CONFLICT_EXIT_CODE",
+	"300|256|-1|1x|1.0|4294967296|18446744073709551616",
+	"not a number from 0 to 255"},
+    {"-E", NULL, "", "not a number from 0 to 255"},
+    {"--on-lost", "RLOCKRUN_ON_LOST", "go", "neither stop nor warn"},
+    {"--on-unavailable", "RLOCKRUN_ON_UNAVAILABLE", "runs",
+	"neither fail nor run"},
+    {NULL, "RLOCKRUN_NONBLOCK", "maybe", "neither yes nor no"},
+    {"--label", NULL, "", "not a text of 1 to 256 bytes"},
+    {"--label", "RLOCKRUN_LABEL", HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaaa",
+	"not a text of 1 to 256 bytes"},
+};
+
+static void
+check_value(const struct value_case *test, const char *value)
+{
+	char want[1024], variable[512];
+
+	if (test->option != NULL) {
+		snprintf(want, sizeof(want), "rlockrun: %s '%s': %s" TRY,
+		    test->option, value, test->message);
+		check_mistake(LIST("-k", "a", test->option, value, "ls"), NONE,
+		    64, want);
+	}
+	if (test->variable != NULL) {
+		snprintf(want, sizeof(want),
+		    "rlockrun: %s '%s': %s; command not started\n",
+		    test->variable, value, test->message);
+		snprintf(variable, sizeof(variable), "%s=%s", test->variable,
+		    value);
+		check_mistake(LIST("-k", "a", "ls"), LIST(variable), 78, want);
+	}
+}
+
+static void
+test_values(void)
+{
+	for (size_t i = 0; i < LENGTH(values); i++) {
+		char text[512], *rest = text, *value;
+
+		snprintf(text, sizeof(text), "%s", values[i].values);
+		while ((value = strsep(&rest, "|")) != NULL)
+			check_value(&values[i], value);
+	}
+}
+
+/* What looks at one lock, or acts on it, needs the key of a lock. */
+static void
+test_single(void)
+{
+	static const struct {
+		const char *args[MAX], *message;
+	} cases[] = {
+	    {{NULL}, "no key given (-k NAME)" TRY},
+	    {{"job"}, "no key given (-k NAME)" TRY},
+	    {{"-k", ""}, "the key is empty" TRY},
+	    {{"-k", KEY_1024 "a"}, TOO_LONG},
+	    {{"-k", "a:rlk:b"}, HELPER},
+	    {{"-k", "a", "ls", "-l"}, " takes no command" TRY},
+	    {{"-k", "a", "-c", "ls"}, " takes no command" TRY},
+	};
+	static const char *const actions[] = {"--status", "--force-release"};
+	const char *args[MAX + 1];
+	char want[256];
+
+	for (size_t i = 0; i < 2 * LENGTH(cases); i++) {
+		const char *message = cases[i / 2].message;
+
+		args[0] = actions[i % 2];
+		memcpy(args + 1, cases[i / 2].args, sizeof(cases->args));
+		snprintf(want, sizeof(want), "rlockrun: %s%s",
+		    *message == ' ' ? args[0] : "", message);
+		check_mistake(args, NONE, 64, want);
+	}
+}
+
+/* No command was to be started. */
+static void
+test_actions(void)
+{
+	static const char *const actions[][MAX] = {{"--status", "-k", "a"},
+	    {"--force-release", "--yes", "-k", "a"}, {"--list"}};
+
+	for (size_t i = 0; i < LENGTH(actions); i++)
+		check_mistake(actions[i],
+		    LIST("RLOCKRUN_PASSWORD_FILE=/none/x"), 78,
+		    "rlockrun: password file \"/none/x\": No such file or "
+		    "directory\n");
+}
+
+static void
+test_many_keys(void)
+{
+	const char *args[36] = {[33] = "ls"};
+	char keys[33][8];
+
+	for (size_t i = 0; i < 33; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "-kk%zu", i + 1);
+		args[i] = keys[i];
+	}
+	check_mistake(args, NONE, 64,
+	    "rlockrun: -k 'k33': more than 32 locks" TRY);
+}
+
+/* A URL without -r may hold a password, so it is not shown. */
+static void
+test_urls(void)
+{
+	static const char *const urls[] = {"redis://u:hush@h/1",
+	    "rediss://:hush@h", "unix://u:hush@", "redis-cluster://hush"};
+
+	for (size_t i = 0; i < LENGTH(urls); i++) {
+		check_mistake(LIST(urls[i], "-k", "a", "ls"), NONE, 64,
+		    "rlockrun: no key given, and a URL is not a command "
+		    "(-k NAME -r URL)" TRY);
+		check_mistake(LIST("-k", "a", urls[i], "ls"), NONE, 64,
+		    "rlockrun: a URL is not a command (-r URL names the "
+		    "server)" TRY);
+	}
+}
+
+/* --- what flock(1) takes ------------------------------------------------- */
+
+/* Its options without a counterpart. */
+static void
+test_refused(void)
+{
+	static const struct {
+		const char *options[2], *why;
+	} cases[] = {
+	    {{"-u", "--unlock"},
+		"the lock is released when the command has ended (see also "
+		"--force-release)"},
+	    {{"-o", "--close"},
+		"not needed, the command inherits no descriptor of the lock"},
+	    {{"-F", "--no-fork"},
+		"not possible, rlockrun renews the lock while the command "
+		"runs"},
+	    {{"--fcntl", "--fcntl"},
+		"not possible, the lock is on a server and not on a file"},
+	};
+	char want[256];
+
+	for (size_t i = 0; i < 2 * LENGTH(cases); i++) {
+		const char *option = cases[i / 2].options[i % 2];
+
+		snprintf(want, sizeof(want), "rlockrun: %s: %s" TRY, option,
+		    cases[i / 2].why);
+		check_mistake(LIST(option, "9"), NONE, 64, want);
+		check_mistake(LIST("-n", option, "-k", "a", "ls"), NONE, 64,
+		    want);
+	}
+	check_mistake(LIST("-no", "-k", "a", "ls"), NONE, 64,
+	    "rlockrun: -o: not needed, the command inherits no descriptor of "
+	    "the lock" TRY);
+}
+
+static void
+write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+
+	if (fd == -1 || write(fd, text, strlen(text)) == -1)
+		abort();
+	close(fd);
+}
+
+/* In the place of the key: a lock has a name. */
+static void
+test_lock_files(void)
+{
+	static const struct {
+		const char *args[MAX], *name, *file;
+	} cases[] = {
+	    {{"/no/lock/x.lock", "ls"}, "x", "/no/lock/x.lock"},
+	    {{"-n", "/no/lock/x.y", "-c", "ls"}, "x.y", "/no/lock/x.y"},
+	    {{"-s", "-w", "5", "x.lock", "ls"}, "x", "x.lock"},
+	    {{"plain", "ls"}, "plain", "plain"},
+	    {{"folder", "ls"}, "folder", "folder"},
+	    {{"/no/a b", "ls"}, "NAME", "/no/a b"},
+	    {{"./", "ls"}, "NAME", "./"},
+	    {{"/no/.lock", "ls"}, "NAME", "/no/.lock"},
+	    {{"/no/$x\"", "ls"}, "NAME", "/no/$x\\\""},
+	};
+	char folder[] = "/tmp/rlockrun-mistakes_test.XXXXXX", want[256];
+
+	if (mkdtemp(folder) == NULL || chdir(folder) == -1 ||
+	    mkdir("folder", 0700) == -1)
+		abort();
+	write_file("plain", "", 0600);
+	write_file("program.lock", "#!/bin/sh\n", 0700);
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		snprintf(want, sizeof(want),
+		    "rlockrun: no key given: a lock has a name, not a file "
+		    "(-k %s instead of \"%s\")" TRY,
+		    cases[i].name, cases[i].file);
+		check_mistake(cases[i].args, NONE, 64, want);
+	}
+	check_mistake(LIST("./program.lock", "argument"), NONE, 64,
+	    "rlockrun: no key given (-k NAME)" TRY);
+	unlink("plain");
+	unlink("program.lock");
+	rmdir("folder");
+	if (chdir("/") == -1 || rmdir(folder) == -1)
+		abort();
+}
+
+/* --- variables that are none of ours -------------------------------------- */
+
+#define NONE_OF_OURS " is not a variable of rlockrun; ignored"
+#define MEANT_VARIABLE(name) " (did you mean RLOCKRUN_" name "?)\n"
+
+/* No value is shown, which may be a password. */
+static void
+test_unknown_variables(void)
+{
+	const char *const *unknown = LIST("RLOCKRUN_WIAT=secret",
+	    "RLOCKRUN_TIMEOUT=5", "RLOCKRUN_max_ruN=5", "RLOCKRUN_PASWORD=s",
+	    "RLOCKRUN_YES=1", "RLOCKRUN_FRUIT=5", "RLOCKRUN_TLT=5",
+	    "RLOCKRUN_EMPTI=", "RLOCKRUNNER=5");
+	static const char want[] =
+	    "rlockrun: RLOCKRUN_WIAT" NONE_OF_OURS MEANT_VARIABLE(
+		"WAIT") "rlockrun: RLOCKRUN_TIMEOUT" NONE_OF_OURS
+		MEANT_VARIABLE("WAIT") "rlockrun: RLOCKRUN_max_ruN" NONE_OF_OURS
+		    MEANT_VARIABLE(
+			"MAX_RUN") "rlockrun: RLOCKRUN_PASWORD" NONE_OF_OURS
+			MEANT_VARIABLE(
+			    "PASSWORD") "rlockrun: RLOCKRUN_YES is ignored: "
+					"--yes is for the command line "
+					"only\n"
+					"rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS
+					"\n"
+					"rlockrun: RLOCKRUN_TLT" NONE_OF_OURS
+					    MEANT_VARIABLE("TTL");
+
+	check_mistake(LIST("-k", "a", "ls"), unknown, 0, "");
+	check_mistake(LIST("-v", "-k", "a", "ls"), unknown, 0, want);
+	check_mistake(LIST("-v", "-k", "a", "-t", "0", "ls"), unknown, 64,
+	    "rlockrun: -t '0': not a duration from 1s to 365d" TRY);
+	check_mistake(LIST("-k", "a", "ls"),
+	    LIST("RLOCKRUN_VERBOSE=1", "RLOCKRUN_FRUIT=5"), 0,
+	    "rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS "\n");
 }
 
 int
 main(void)
 {
+	int null = open("/dev/null", O_RDWR);
+
+	/* There is no terminal to ask on. */
+	dup2(null, STDIN_FILENO);
+	close(null);
 	test_bad();
+	test_values();
+	test_single();
+	test_actions();
+	test_many_keys();
+	test_urls();
+	test_refused();
+	test_lock_files();
+	test_unknown_variables();
 	return tap_done();
 }

@@ -52,6 +52,9 @@ test_several_keys(void)
 	run_start(&run, LIST("-k", "a\nb", "ls"), NONE);
 	is_text(run.opts.names, "a\nb", "one alone may have a newline");
 	run_end(&run);
+	run_start(&run, LIST("-k", KEY_1024, "ls"), NONE);
+	is_int(run.status, 0, "a key may have 1024 bytes");
+	run_end(&run);
 }
 
 /* The compiler accepts a text that fills its array without a NUL. */
@@ -99,6 +102,8 @@ static const struct setting_case {
     {{"-t365d"}, "RLOCKRUN_TTL=365d", "ttl=31536000000 "},
     {{"-t", "9", "-t", "60"}, NULL, "ttl=60000 "},
     {{"-t", "1min 30sec"}, "RLOCKRUN_TTL=1m30s", "ttl=90000 "},
+    {{"-t", "1000ms"}, NULL, "ttl=1000 kill=166 "},
+    {{NULL}, "RLOCKRUN_TTL=2min", "ttl=120000 "},
     {{"-n"}, "RLOCKRUN_NONBLOCK=1", "wait=0 "},
     {{"--nb"}, "RLOCKRUN_NONBLOCK=yes", "wait=0 "},
     {{"--nonblock"}, "RLOCKRUN_NONBLOCK=true", "wait=0 "},
@@ -107,6 +112,8 @@ static const struct setting_case {
     {{"-w", "0"}, "RLOCKRUN_WAIT=0", "wait=0 "},
     {{"--wait", "1.5"}, "RLOCKRUN_WAIT=1.5", "wait=1500 "},
     {{"--timeout=1h"}, "RLOCKRUN_WAIT=1h", "wait=3600000 "},
+    {{"-w", "1h30m"}, "RLOCKRUN_WAIT=90m", "wait=5400000 "},
+    {{"-w", "3653d"}, "RLOCKRUN_WAIT=3653d", "wait=315619200000 "},
     {{"-E", "0"}, "RLOCKRUN_CONFLICT_EXIT_CODE=0", "conflict=0 "},
     {{"--conflict-exit-code=255"}, "RLOCKRUN_CONFLICT_EXIT_CODE=255",
 	"conflict=255 "},
@@ -119,11 +126,14 @@ static const struct setting_case {
     {{"--on-lost=stop"}, "RLOCKRUN_ON_LOST=stop", ""},
     {{"--kill-after", "0"}, "RLOCKRUN_KILL_AFTER=0", "kill=0 "},
     {{"--kill-after=1m"}, "RLOCKRUN_KILL_AFTER=1m", "kill=60000 "},
+    {{"--kill-after", "500msec"}, NULL, "kill=500 "},
     {{"--on-unavailable=run"}, "RLOCKRUN_ON_UNAVAILABLE=run",
 	"unavailable-run "},
     {{"--on-unavailable=fail"}, "RLOCKRUN_ON_UNAVAILABLE=fail", ""},
     {{"--server-timeout=.1"}, "RLOCKRUN_SERVER_TIMEOUT=100ms",
 	"server-timeout=100 "},
+    {{"--server-timeout", "0.5minutes"}, NULL, "server-timeout=30000 "},
+    {{"--max-run=2hours"}, NULL, "max-run=7200000 "},
     {{"--splay=30"}, "RLOCKRUN_SPLAY=0.5m", "splay=30000 "},
     {{"--max-run", "1h"}, "RLOCKRUN_MAX_RUN=60m", "max-run=3600000 "},
     {{"--warn-after=5m"}, "RLOCKRUN_WARN_AFTER=300", "warn-after=300000 "},
@@ -145,6 +155,16 @@ static const struct setting_case {
     {{"-v"}, "RLOCKRUN_VERBOSE=1", "verbose "},
     {{"--verbose"}, "RLOCKRUN_VERBOSE=true", "verbose "},
     {{"-qvn"}, NULL, "wait=0 quiet verbose "},
+    {{"-nq", "-t2", "-E9"}, NULL, "ttl=2000 wait=0 kill=333 conflict=9 quiet "},
+    /* as flock(1) has them */
+    {{"-s", "-n"}, NULL, "kind=s wait=0 "},
+    {{"-x", "-w", "5"}, NULL, "wait=5000 "},
+    {{"-e", "--wait", "1.5"}, NULL, "wait=1500 "},
+    {{"--nb", "-E", "9"}, NULL, "wait=0 conflict=9 "},
+    {{"--timeout", "3", "--verbose"}, NULL, "wait=3000 verbose "},
+    {{"--shared", "--nonblock", "--conflict-exit-code", "4"}, NULL,
+	"kind=s wait=0 conflict=4 "},
+    {{"--exclusive", "--nonblocking"}, NULL, "wait=0 "},
     {{"--verb"}, NULL, "verbose "},
     {{"--non"}, NULL, "wait=0 "},
     {{NULL}, "RLOCKRUN_PASSWORD=secret", "password=secret "},
@@ -175,6 +195,8 @@ describe(const struct opts *opts, char *text, size_t size)
 
 	if (strcmp(opts->keys[0].key, "job") != 0)
 		fprintf(out, "key=%s ", opts->keys[0].key);
+	if (opts->kind != 'x')
+		fprintf(out, "kind=%c ", opts->kind);
 	for (size_t i = 0; i < opts->server_count; i++) {
 		const struct endpoint *server = &opts->servers[i];
 		if (strcmp(server->label, "redis://127.0.0.1:6379") != 0)
@@ -361,6 +383,34 @@ test_actions(void)
 	}
 }
 
+/* What follows the command is the command's. */
+static void
+test_commands(void)
+{
+	static const struct {
+		const char *args[MAX], *command;
+	} cases[] = {
+	    {{"echo", "-l", "-k", "-n", "--help", "--", "--nope"},
+		"echo -l -k -n --help -- --nope"},
+	    {{"--", "echo", "--", "-k"}, "echo -- -k"},
+	    {{"-nq", "-kb", "-t2", "-E9", "echo", "all"}, "echo all"},
+	};
+	struct run run;
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		const char *args[MAX + 2] = {"-k", "a"};
+		char got[64] = "";
+
+		memcpy(args + 2, cases[i].args, sizeof(cases->args));
+		run_start(&run, args, NONE);
+		for (char **word = run.opts.command; *word != NULL; word++)
+			strcat(strcat(got, word > run.opts.command ? " " : ""),
+			    *word);
+		is_text(got, cases[i].command, "the command's own words");
+		run_end(&run);
+	}
+}
+
 static void
 test_shell(void)
 {
@@ -513,6 +563,8 @@ test_password_file(const char *path)
 	    {" s p \n", 0, 0400, " s p ", NULL},
 	    {"secret", 0, 0604, NULL, OPEN_TO_OTHERS},
 	    {"secret", 0, 0602, NULL, OPEN_TO_OTHERS},
+	    {"secret", 0, 0606, NULL, OPEN_TO_OTHERS},
+	    {"secret", 0, 0644, NULL, OPEN_TO_OTHERS},
 	    {"", 0, 0600, NULL, "empty"},
 	    {"\n", 0, 0600, NULL, "empty"},
 	    {"a\nb", 0, 0600, NULL, "more than one line"},
@@ -568,6 +620,14 @@ test_password_sources(const char *path)
 
 	unlink(path);
 	check_file(path, NULL, "No such file or directory", "missing file");
+	run_start(&run, LIST("-k", "a", "ls"),
+	    LIST("RLOCKRUN_PASSWORD_FILE=/"));
+	is_text(run.message,
+	    "rlockrun: password file \"/\": neither a regular file nor a "
+	    "pipe; command not started\n",
+	    "one that a variable names");
+	is_int(run.status, 78, "  status");
+	run_end(&run);
 	check_file("/dev/null", NULL, "neither a regular file nor a pipe",
 	    "a device");
 	check_file("/", NULL, "neither a regular file nor a pipe",
@@ -624,6 +684,10 @@ test_help(void)
 	ok(strstr(text, "  -w, --wait, --timeout DUR ") != NULL,
 	    "--help has all names");
 	ok(strstr(text, "dump-options") == NULL, "--help hides what's hidden");
+	ok(strstr(text, "unlock,") == NULL && strstr(text, "close") == NULL &&
+		strstr(text, "no-fork") == NULL &&
+		strstr(text, "fcntl") == NULL,
+	    "nor does it show what flock(1) has and we have not");
 	free(text);
 }
 
@@ -683,6 +747,7 @@ main(void)
 	test_looks();
 	test_precedence();
 	test_actions();
+	test_commands();
 	test_shell();
 	test_wiped_arguments();
 	test_wiped_environment();

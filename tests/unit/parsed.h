@@ -1,4 +1,4 @@
-/* The options of one command line. */
+/* The options of one command line, as opts_parse makes them. */
 #ifndef PARSED_H
 #define PARSED_H
 
@@ -11,7 +11,12 @@
 #include "options/opts_parse.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
-#define MAX 8
+#define MAX 10
+#define TEN "aaaaaaaaaa"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define KEY_1024                                                        \
+	HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED \
+	    HUNDRED HUNDRED TEN TEN "aaaa"
 
 /* One call of opts_parse, with arguments, environment and stderr of its own,
  * and without the configuration files of this machine. Both lists end with
@@ -20,7 +25,7 @@ struct run {
 	int status;
 	struct opts opts;
 	char message[PIPE_BUF + 1];
-	char *argv[MAX + 6];
+	char *argv[64];
 	char *variables[MAX + 1]; /* their memory, whatever environ has now */
 	char *environment[MAX + 2];
 };
