@@ -76,6 +76,8 @@ FIRST = {
     "src/run/job_watch.c": ["job/limits", "lock/lease", "lock/several"],
     "src/run/relay.c": ["job/signals", "job/tty"],
     "src/run/ending.c": ["lock/lock", "lock/lease"],
+    "src/run/event.c": ["cli/log", "job/hook"],
+    "src/run/events.c": ["cli/log", "job/hook"],
     "src/run/facts.c": ["job/hook"],
     "src/run/observer.c": ["lock/lease", "queue/queue"],
     "src/run/run.c": ["lock/history", "job/job", "lock/once", "job/limits"],
@@ -85,8 +87,8 @@ FIRST = {
 # changed line.
 PROBES = {
     "lock": ("src/lock/release.c send_release",
-             "if (lock_send_release(lock, &how, QUORUM_RELEASE) == -1) {",
-             "if (lock_send_release(lock, &how, QUORUM_RELEASE) != -1) {"),
+             "clock_min(give_up_at, overdue_at + 1)) == -1) {",
+             "clock_min(give_up_at, overdue_at + 1)) != -1) {"),
     "script": ("src/lock/script/shared/exclusive.lua drop",
                "call('DEL', unpack({lock, info}))", ""),
     "job": ("src/job/supervisor.c start_job", "become_job(self, guard);", ";"),
