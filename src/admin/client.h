@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "enquiry/enquiry.h"
-#include "lock/answer.h"
 #include "lock/key.h"
+#include "lock/look.h"
 #include "options/opts.h"
 #include "run/ending.h"
 #include "run/events.h"

@@ -6,6 +6,7 @@
 #include "admin/look.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "lock/answer.h"
 
 static void
 forget_lock(struct roster_lock *lock)

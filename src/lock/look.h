@@ -1,0 +1,76 @@
+/* What a server shows of one lock: answer_look fills it in. */
+#ifndef LOCK_LOOK_H
+#define LOCK_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock/holder.h"
+
+#define LOOK_DIGEST_SIZE 41
+#define LOOK_FENCE_SIZE 24
+
+struct look_waiter {
+	char *id; /* the member of the queue */
+	char *pid;
+	char *host;
+	int64_t waiting_ms;
+};
+
+struct look_holder {
+	char *token;		       /* or its beginning */
+	bool token_is_whole;	       /* and is no binary */
+	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
+	struct holder who;	       /* known: a rlockrun, with a record */
+	char *command;
+	int64_t since_ms;	     /* by the server's clock; 0: not known */
+	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
+};
+
+/* By the record of the last run, which a run leaves even if nobody holds the
+ * lock any more. */
+struct look_run {
+	bool exists;
+	bool holds; /* it still has the lock */
+	struct holder who;
+	int64_t start_ms;	     /* by the server's clock, like the next */
+	int64_t end_ms;		     /* 0: not known, it did not finish */
+	int status;		     /* -1: not known */
+	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
+};
+
+struct look_success {
+	char host[256];
+	int64_t end_ms; /* 0: none is known */
+	char fence[LOOK_FENCE_SIZE];
+};
+
+/* A helper key that cannot be shown, whole or in part. */
+struct look_problem {
+	char *key;
+	char *error;
+};
+
+struct look {
+	char kind; /* letter of struct kind; '\0': free */
+	int64_t count;
+	int64_t permits; /* where they are known, else 0 */
+	int64_t left_ms; /* of the lease that ends last; -1: no end */
+	struct look_holder *holders;
+	size_t listed; /* of the holders; others are only counted */
+	char fence[LOOK_FENCE_SIZE]; /* the last one: decimal, or empty */
+	int64_t waiting;	     /* -1: not known */
+	struct look_waiter *queue;
+	size_t queued; /* of the queue; those behind them are only counted */
+	int64_t nested;
+	bool released;	/* the outermost of a nest has ended */
+	int64_t now_ms; /* the server's clock */
+	struct look_run last;
+	struct look_success success;
+	struct look_problem *problems;
+	size_t problem_count;
+	bool whole; /* set by who asked: all helper keys were looked at */
+};
+
+#endif
