@@ -87,7 +87,7 @@ write_in(struct metrics_sink *sink, int64_t ms)
 }
 
 static void
-begin_round(struct metrics_sink *sink)
+start_round(struct metrics_sink *sink)
 {
 	sink->at = 0;
 	sink->busy = 0;
@@ -113,7 +113,7 @@ retry_update(struct metrics_sink *sink)
 }
 
 static void
-end_update(struct metrics_sink *sink, struct lock_metrics *lock,
+finish_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
 	if (result == METRICS_UPDATE_BUSY && retry_update(sink))
@@ -166,7 +166,7 @@ metrics_step(void *arg)
 	enum metrics_update result;
 
 	if (lock == NULL && sink->due_at <= clock_now()) {
-		begin_round(sink);
+		start_round(sink);
 		lock = find_next(sink);
 	}
 	if (lock == NULL)
@@ -178,7 +178,7 @@ metrics_step(void *arg)
 		    lock->lost ? &none : &sink->run);
 	result = metrics_file_step(&lock->file);
 	if (result != METRICS_UPDATE_GOES_ON)
-		end_update(sink, lock, result);
+		finish_update(sink, lock, result);
 	return true;
 }
 
@@ -211,7 +211,7 @@ write_last(struct metrics_sink *sink)
 	sink->last_try_at = clock_now() + LAST_TRY_MS;
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_cancel(&sink->locks[i].file);
-	begin_round(sink);
+	start_round(sink);
 	backlog_add(&sink->backlog);
 	if (!backlog_finish(&sink->backlog))
 		warn_slow(sink);

@@ -19,7 +19,7 @@ enum { WHOLE_MAX = 200, BEGINNING_MAX = 120 };
 
 /* Returns the length of what fits. */
 static size_t
-encode_key(const char *key, size_t max, char *text)
+encode_name(const char *key, size_t max, char *text)
 {
 	size_t length = 0;
 
@@ -44,9 +44,9 @@ metrics_name_file(const char *key, char name[METRICS_NAME_SIZE])
 {
 	char *part = stpcpy(name, PREFIX);
 
-	if (encode_key(key, WHOLE_MAX, part) <= WHOLE_MAX)
+	if (encode_name(key, WHOLE_MAX, part) <= WHOLE_MAX)
 		return;
-	encode_key(key, BEGINNING_MAX, part);
+	encode_name(key, BEGINNING_MAX, part);
 	part += strlen(part);
 	*part++ = '~';
 	sha256_hex(key, strlen(key), part);

@@ -287,7 +287,7 @@ metrics_text_write(const struct metrics *metrics, const char *label, char *text,
 
 /* Whether *at begins with this: then moves on behind it. */
 static bool
-take_part(const char **at, const char *text)
+match(const char **at, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -298,7 +298,7 @@ take_part(const char **at, const char *text)
 }
 
 static bool
-take_digits(const char **at, int64_t max, int64_t *number)
+read_digits(const char **at, int64_t max, int64_t *number)
 {
 	size_t digits = strspn(*at, "0123456789");
 
@@ -313,17 +313,17 @@ take_digits(const char **at, int64_t max, int64_t *number)
 
 /* The rest of the line. */
 static bool
-take_rest(const char *at, enum unit unit, int64_t *value)
+read_number(const char *at, enum unit unit, int64_t *value)
 {
 	int64_t number, part = 0;
 
-	if (!take_digits(&at, VALUE_MAX / SECOND_MS, &number))
+	if (!read_digits(&at, VALUE_MAX / SECOND_MS, &number))
 		return false;
 	if (unit == UNIT_SECONDS) {
 		const char *point = at;
 
-		if (!take_part(&at, ".") ||
-		    !take_digits(&at, SECOND_MS - 1, &part) ||
+		if (!match(&at, ".") ||
+		    !read_digits(&at, SECOND_MS - 1, &part) ||
 		    at - point != sizeof("999"))
 			return false;
 		number = number * SECOND_MS + part;
@@ -335,7 +335,7 @@ take_rest(const char *at, enum unit unit, int64_t *value)
 }
 
 static bool
-take_letters(const char **at)
+skip_letters(const char **at)
 {
 	size_t length = strspn(*at, "abcdefghijklmnopqrstuvwxyz_");
 
@@ -350,17 +350,15 @@ is_later(const char *at, const char *label)
 {
 	int64_t number;
 
-	if (!take_part(&at, "rlockrun_") || !take_letters(&at) ||
-	    !take_part(&at, "{key=\"") || !take_part(&at, label) ||
-	    !take_part(&at, "\""))
+	if (!match(&at, "rlockrun_") || !skip_letters(&at) ||
+	    !match(&at, "{key=\"") || !match(&at, label) || !match(&at, "\""))
 		return false;
-	while (take_part(&at, ","))
-		if (!take_letters(&at) || !take_part(&at, "=\"") ||
-		    !take_letters(&at) || !take_part(&at, "\""))
+	while (match(&at, ","))
+		if (!skip_letters(&at) || !match(&at, "=\"") ||
+		    !skip_letters(&at) || !match(&at, "\""))
 			return false;
-	return take_part(&at, "} ") &&
-	       (take_rest(at, UNIT_COUNT, &number) ||
-		   take_rest(at, UNIT_SECONDS, &number));
+	return match(&at, "} ") && (read_number(at, UNIT_COUNT, &number) ||
+				       read_number(at, UNIT_SECONDS, &number));
 }
 
 /* They usually come in order: *next is the one that is tried first. */
@@ -376,11 +374,10 @@ read_sample(struct metrics *metrics, const char *label, const char *line,
 
 		*next = (value + 1) % METRICS_VALUE_COUNT;
 		describe_sample(&sample, value, label);
-		while (
-		    sample.parts[i] != NULL && take_part(&at, sample.parts[i]))
+		while (sample.parts[i] != NULL && match(&at, sample.parts[i]))
 			i++;
 		if (sample.parts[i] == NULL)
-			return take_rest(at, sample.unit,
+			return read_number(at, sample.unit,
 			    &metrics->values[value]);
 	}
 	return is_later(line, label);
@@ -392,13 +389,13 @@ read_run(struct metrics *metrics, const char *line)
 	struct metrics_run run;
 	int64_t byte;
 
-	if (!take_part(&line, "# run ") ||
-	    !take_digits(&line, METRICS_RUNS_MAX, &byte) || byte == 0)
+	if (!match(&line, "# run ") ||
+	    !read_digits(&line, METRICS_RUNS_MAX, &byte) || byte == 0)
 		return false;
 	run.byte = (int)byte;
-	run.holds = take_part(&line, " holds ");
-	if ((!run.holds && !take_part(&line, " waits ")) ||
-	    !take_rest(line, UNIT_COUNT, &run.since_ms))
+	run.holds = match(&line, " holds ");
+	if ((!run.holds && !match(&line, " waits ")) ||
+	    !read_number(line, UNIT_COUNT, &run.since_ms))
 		return false;
 	for (size_t i = 0; i < metrics->run_count; i++)
 		if (metrics->runs[i].byte == run.byte)
@@ -410,8 +407,8 @@ read_run(struct metrics *metrics, const char *line)
 static bool
 read_comment(struct metrics *metrics, const char *line)
 {
-	return take_part(&line, "# HELP rlockrun_") ||
-	       take_part(&line, "# TYPE rlockrun_") || read_run(metrics, line);
+	return match(&line, "# HELP rlockrun_") ||
+	       match(&line, "# TYPE rlockrun_") || read_run(metrics, line);
 }
 
 /* Only what has a newline is a line. */
