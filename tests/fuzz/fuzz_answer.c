@@ -90,7 +90,7 @@ check_look(const struct value *reply)
 	check_number(look.fence);
 	for (size_t i = 0; i < look.listed; i++)
 		check_number(look.holders[i].fence);
-	look_fini(&look);
+	answer_look_fini(&look);
 }
 
 static void
