@@ -230,10 +230,12 @@ put_sample(struct text *text, enum metrics_value value, int64_t number,
 static bool
 is_known(const struct metrics *metrics, enum metrics_value value)
 {
-	if (value < METRICS_ENDED || value == METRICS_ENDED + ENDING_JOB ||
-	    value == METRICS_JOB_FAILED)
-		return metrics->values[value] != METRICS_UNKNOWN;
-	return metrics->values[value] > 0;
+	int64_t number = metrics->values[value];
+	bool happens = value >= METRICS_ENDED &&
+		       value != METRICS_ENDED + ENDING_JOB &&
+		       value != METRICS_JOB_FAILED;
+
+	return happens ? number > 0 : number != METRICS_UNKNOWN;
 }
 
 static void

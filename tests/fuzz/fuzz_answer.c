@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/num.h"
 #include "lock/answer.h"
 #include "lock/kind.h"
