@@ -8,23 +8,32 @@ doctor() {
 	[[ -z $stderr && ${#lines[@]} == 1 ]]
 }
 
-# found CHECK SEVERITY WORDS [REMEDY]: one finding is that.
-found() {
-	/usr/bin/python3 -c 'import json, sys
-document, check, severity, words, remedy = sys.argv[1:]
-for it in json.loads(document)["findings"]:
-    if it["check"] == check and it["severity"] == severity and \
-            words in it["text"] and remedy in (it["remedy"] or ""):
-        sys.exit(0)
-print(*[it for it in json.loads(document)["findings"] if it["severity"] != "ok"], sep="\n")
-sys.exit(1)' "$output" "$1" "$2" "$3" "${4:-}"
+# read_findings: those of the JSON document in $output, one each, in FINDINGS.
+read_findings() {
+	local list=${output#*'"findings":['}
+	mapfile -t FINDINGS <<<"${list//'},{'/'}'$'\n''{'}"
 }
 
-# all_found: checks and severities but the good ones.
+# found CHECK SEVERITY WORDS [REMEDY]: one finding is that.
+found() {
+	local one words=${3//'"'/'\"'} remedy=${4:-}
+	read_findings
+	for one in "${FINDINGS[@]}"; do
+		[[ $one != *'"check":"'"$1"'","severity":"'"$2"'","text":"'*"$words"*'","remedy":'*"${remedy//'"'/'\"'}"* ]] || return 0
+	done
+	printf '%s\n' "${FINDINGS[@]}" >&2
+	return 1
+}
+
+# Severity and check of all findings but the good ones.
 problems() {
-	/usr/bin/python3 -c 'import json, sys
-print(*[it["severity"] + ":" + it["check"] for it in json.loads(sys.argv[1])["findings"]
-        if it["severity"] != "ok"])' "$output"
+	local one all=()
+	read_findings
+	for one in "${FINDINGS[@]}"; do
+		[[ $one =~ '"check":"'([^\"]*)'","severity":"'(note|warning|error)\" ]] &&
+			all+=("${BASH_REMATCH[2]}:${BASH_REMATCH[1]}")
+	done
+	echo "${all[*]}"
 }
 
 # The name of the configuration file of this server.

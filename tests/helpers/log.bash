@@ -7,23 +7,29 @@ plain() {
 		s/(waited|held) [0-9]+\.[0-9]{3} s/\1 T/g' "$1"
 }
 
-# json FILE EXPRESSION: of the objects in it, as `all`, and the last one, as `it`;
-# `of(EVENT)` is the first one of that event.
-json() {
-	/usr/bin/python3 -c 'import json, sys
-all = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
-print(eval(sys.argv[2], {"all": all, "it": all[-1],
-    "of": lambda event: next(one for one in all if one["event"] == event)}))' "$1" "$2"
+# members FILE NAME: what that member is in each line of JSON that has it.
+members() {
+	sed -nE 's/.*[{,]"'"$2"'":("([^"\\]|\\.)*"|[^],}]*).*/\1/p' "$1" | paste -sd ' '
 }
 
-# is_json FILE EXPRESSION WANTED
-is_json() {
-	local got
-	got=$(json "$1" "$2")
-	[[ $got == "$3" ]] || {
-		echo "$2 is $got, not $3" >&2
-		return 1
-	}
+# all_have FILE TEXT...: each line has all of these.
+all_have() {
+	local text
+	for text in "${@:2}"; do
+		run ! grep -vF -- "$text" "$1"
+	done
+}
+
+# last_has FILE TEXT...: the last line does; it is in output.
+last_has() {
+	output=$(tail -n 1 "$1")
+	has_json "${@:2}"
+}
+
+# are_json FILE: each line is an object.
+are_json() {
+	/usr/bin/python3 -c 'import json, sys
+assert all(isinstance(json.loads(line), dict) for line in open(sys.argv[1], encoding="utf-8"))' "$1"
 }
 
 need_mounts() {

@@ -33,17 +33,19 @@ full_event(enum event_type type)
 	    .status = -9};
 }
 
-/* Ends in a newline, and has no other. */
+/* Ends in a newline, and has no other control character. */
 static bool
 is_line(const char *text, size_t length, const char *end)
 {
 	char last[8];
+	size_t at = 0;
 
+	while (at < length && (unsigned char)text[at] >= ' ')
+		at++;
 	snprintf(last, sizeof(last), "%.*s", (int)strlen(end),
 	    text + length - strlen(end));
 	return length > strlen(end) && length <= LOG_LINE_MAX &&
-	       memchr(text, '\n', length) == text + length - 1 &&
-	       strcmp(last, end) == 0;
+	       at == length - 1 && text[at] == '\n' && strcmp(last, end) == 0;
 }
 
 static void
@@ -74,10 +76,49 @@ test_all_locks(const struct log_line *json)
 {
 	struct event event = full_event(EVENT_ENDED);
 	char line[LOG_LINE_MAX];
+	const char *at;
+	int64_t names = 1;
 
 	event.name = NULL;
 	ok(is_line(line, log_line_format(json, &event, line), "}\n"),
 	    "32 names of 1 kB");
+	at = strstr(line, ",\"keys\":[");
+	for (; at != NULL && strncmp(at, "\"]", 2) != 0; at++)
+		names += strncmp(at, "\",\"", 3) == 0;
+	is_int(names, OPTS_KEYS_MAX, "  are listed");
+}
+
+/* A name never makes a second line, nor invalid JSON. */
+static void
+test_names(const struct log_line *json, const struct log_line *text)
+{
+	static const struct {
+		const char *name, *text, *json;
+	} cases[] = {
+	    {"two\nlines", "\"two\\nlines\"", "two\\nlines"},
+	    {"\033[31mred", "\"\\x1b[31mred\"", "\\u001b[31mred"},
+	    {"\"quoted\\\"", "\"\\\"quoted\\\\\\\"\"", "\\\"quoted\\\\\\\""},
+	    {"no \xff UTF-8", "\"no \\xff UTF-8\"", "no \\u00ff UTF-8"},
+	    {"wide 界", "\"wide 界\"", "wide 界"},
+	    {"tab\t", "\"tab\\t\"", "tab\\t"},
+	};
+	char line[LOG_LINE_MAX], want[128];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct event event = {.type = EVENT_RELEASED,
+		    .name = cases[i].name};
+		size_t length = log_line_format(text, &event, line);
+
+		snprintf(want, sizeof(want), ": %s: released\n", cases[i].text);
+		ok(is_line(line, length, "\n") &&
+			memmem(line, length, want, strlen(want)) != NULL,
+		    "%s", cases[i].text);
+		length = log_line_format(json, &event, line);
+		snprintf(want, sizeof(want), ",\"key\":\"%s\",", cases[i].json);
+		ok(is_line(line, length, "}\n") &&
+			memmem(line, length, want, strlen(want)) != NULL,
+		    "  as JSON");
+	}
 }
 
 static void
@@ -133,6 +174,7 @@ main(void)
 	test_all_locks(&json);
 	json.head = LOG_LINE_DATED;
 	test_all_locks(&json);
+	test_names(&json, &text);
 	test_members();
 	facts_fini(&facts);
 	return tap_done();
