@@ -179,22 +179,31 @@ is_busy() {
 	stop_server "$PWD/s2"
 	wait_until has_no_quorum
 	false_sentinel 11111
-	doctor 1 -r "redis-sentinel://$SENTINELS,127.0.0.1:$PORT/primary"
+	doctor 1 --server-timeout 1s -r "redis-sentinel://$SENTINELS,127.0.0.1:$PORT/primary"
 	found sentinels warning "Connection refused" "that the server is running"
 	found sentinels warning NOQUORUM "start the missing sentinels"
 	found sentinels warning "it names 127.0.0.1:11111 as the primary, another sentinel 127.0.0.1:${PORTS[0]}"
 }
 
 @test "doctor: a sentinel whose reply is no address is damaged, as for a run" {
+	local doctors=() runs=()
 	for address in 0 99999 -1 x '11111 '; do
 		set -- "$address"
 		[[ $address != *' ' ]] || set -- 11111 ''
 		false_sentinel "$@"
-		doctor 69 -r "redis-sentinel://127.0.0.1:$PORT/primary" --server-timeout 1s
+		RLOCKRUN_REDIS=redis-sentinel://127.0.0.1:$PORT/primary
+		start "$RLOCKRUN" --doctor --json --server-timeout 1s
+		doctors+=("$PID")
+		start "$RLOCKRUN" -k "$KEY" --server-timeout 1s true
+		runs+=("$PID")
+	done
+	for i in "${!doctors[@]}"; do
+		exits_with 69 "${doctors[i]}"
+		exits_with 69 "${runs[i]}"
+		output=$(<"out.$((3 * i + 2))")
 		found sentinels warning "it names no address of the primary"
 		found reach error "an answer that is not understood"
 		[[ $output != *agree* ]]
-		run -69 rl -r "redis-sentinel://127.0.0.1:$PORT/primary" --server-timeout 1s true
 	done
 }
 
@@ -298,7 +307,7 @@ has_expired() {
 
 # certify DAYS: the certificate `days`.
 certify() {
-	openssl req -newkey rsa:2048 -nodes -subj /CN=days -keyout "$CERTIFICATES/days.key" \
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=days -keyout "$CERTIFICATES/days.key" \
 		-out days.csr 2>/dev/null
 	printf 'subjectAltName=IP:127.0.0.1' >extensions
 	openssl x509 -req -in days.csr -CA "$CERTIFICATES/ca.crt" -CAkey "$CERTIFICATES/ca.key" \

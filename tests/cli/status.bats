@@ -506,13 +506,15 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 }
 
 @test "an unreachable server is reported after 2 s, once, and at the end; with -q only then" {
-	for action in "--status -k a" --list "-v --list"; do
+	for action in "--status -k a" "-v --list" "-q --status -k a"; do
 		# shellcheck disable=SC2086
-		run -69 rlockrun -r "unix://$PWD/none" --server-timeout 4 $action
-		[[ ${#lines[@]} == 2 && ${lines[0]} == *"cannot connect to unix://"*"; trying again" ]]
+		start "$RLOCKRUN" -r "unix://$PWD/none" --server-timeout 4 $action
 	done
-	run -69 rlockrun -r "unix://$PWD/none" --server-timeout 4 -q --status -k a
-	[[ ${#lines[@]} == 1 && $output == *"cannot connect to unix://"* ]]
+	for pid in "${STARTED[@]}"; do exits_with 69 "$pid"; done
+	for n in 1 2; do
+		[[ $(wc -l <err.$n) == 2 && $(head -n 1 err.$n) == *"cannot connect to unix://"*"; trying again" ]]
+	done
+	[[ $(wc -l <err.3) == 1 && $(<err.3) == *"cannot connect to unix://"* ]]
 }
 
 @test "a server that comes late: the line about it is erased" {

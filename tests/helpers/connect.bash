@@ -35,6 +35,7 @@ listens() {
 
 # serve_text TEXT: the same with a text, in which printf's escapes are replaced.
 serve_text() {
-	printf %b "$1" >answer
-	serve 'head -c 9 >/dev/null; cat answer; head -c 9999 >/dev/null'
+	local answer=answer.${#STARTED[@]}
+	printf %b "$1" >"$answer"
+	serve "head -c 9 >/dev/null; cat $answer; head -c 9999 >/dev/null"
 }

@@ -374,8 +374,8 @@ full_pipe() {
 }
 
 @test "--wait-replicas: a hold is acquired and extended only if replicas have it" {
-	start_tcp_server "$PWD/primary" 127.0.0.1
-	start_server "$PWD/replica" --replicaof 127.0.0.1 "$PORT" --repl-diskless-sync-delay 0
+	start_tcp_server "$PWD/primary" 127.0.0.1 --repl-diskless-sync-delay 0
+	start_server "$PWD/replica" --replicaof 127.0.0.1 "$PORT"
 	wait_until replicates "$PWD/primary" 1
 	SUITE_DIR=$PWD/primary RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
 	keep 1h --wait-replicas 1

@@ -126,7 +126,7 @@ hand_over() {
 		[[ -z $stderr ]]
 	done
 	wait_until is_free
-	hold --label five
+	hold -t 3 --label five
 	run -0 --separate-stderr rl --status
 	[[ -z $stderr && $output == *five* ]]
 	run -0 "$RLOCKRUN" --list "$KEY*"
