@@ -34,7 +34,7 @@ is_unknown() {
 	[[ ${lines[2]} == "holder:   nobody; no such lock is known" ]]
 	[[ ${lines[3]} == "waiting:  0" ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is '[it[k] for k in ("held", "kind", "ttl_ms", "fence", "holders", "permits", "free")]' '[False, None, None, None, [], None, None]'
+	has_json '{"held":false,' '"kind":null,' '"holders":[]'
 	[[ $(cli exists "$KEY" "{$KEY}:rlk:i" "{$KEY}:rlk:q" "{$KEY}:rlk:l") == 0 ]]
 }
 
@@ -80,7 +80,11 @@ is_unknown() {
 		"\"holders\":[{\"token\":\"$(cli get "$KEY")\"," '"problems":[]' '"waiting":0' \
 		"\"fence\":$(cli get "{$KEY}:rlk:f"),\"kind\"" \
 		"\"fence\":$(cli get "{$KEY}:rlk:f"),\"host\":\"$(uname -n)\",\"pid\":$PID,\"user\":\"deploy\",\"label\":null,\"command\":\"sh\","
-	is '10000 < it["ttl_ms"] <= 20000 and abs(it["holders"][0]["since_ms"] + it["holders"][0]["held_ms"] - '"$(server_ms)) < 5000" True
+	has_json '"db":0,"prefix":""'
+	[[ $output =~ '"ttl_ms":'(1[0-9]{4}|20000), ]]
+	[[ $output =~ '"since_ms":'([0-9]+)',"held_ms":'([0-9]+), ]]
+	since=$((BASH_REMATCH[1] + BASH_REMATCH[2] - $(server_ms)))
+	((since > -5000 && since < 5000))
 }
 
 @test "status: the prefix makes the key, and is not shown in the name" {
@@ -91,24 +95,6 @@ is_unknown() {
 	has_json "\"name\":\"$KEY\",\"key\":\"app:$KEY\""
 	run -0 rlockrun --status -k "$KEY"
 	[[ $output == *nobody* ]]
-}
-
-# json_of NAME: a text of the JSON document in $output.
-json_of() {
-	/usr/bin/python3 -c 'import json, sys
-print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
-}
-
-@test "status: server, db and prefix, as text and as JSON" {
-	run -0 rlockrun --status --json -k "$KEY"
-	server=$(json_of server)
-	has_json '"db":0,"prefix":""'
-	run -0 rlockrun --status -k "$KEY"
-	[[ ${lines[1]} == "server:   $server, db 0, no prefix" ]]
-	run -0 rlockrun --status --json --prefix $'a"b\n' -k "$KEY"
-	has_json '"prefix":"a\"b\n"'
-	run -0 rlockrun --status --prefix $'a"b\n' -k "$KEY"
-	[[ ${lines[1]} == "server:   $server, db 0, prefix \"a\\\"b\\n\"" ]]
 }
 
 @test "status -q: nothing is printed, the exit status says it" {
@@ -179,8 +165,6 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	run -0 rlockrun --status -k "$KEY"
 	[[ ${lines[2]} == "holder:   another client (not a rlockrun), without a time limit" ]]
 	[[ ${lines[3]} == "token:    plain" && ${lines[4]} == "ttl left: no limit" ]]
-	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["held"], it["ttl_ms"], it["holders"]' "(True, None, [{'token': 'plain', 'ttl_ms': None, 'fence': None, 'host': None, 'pid': None, 'user': None, 'label': None, 'command': None, 'since_ms': None, 'held_ms': None, 'ended': None, 'hold': None}])"
 	# A record that is not this holder's is not believed.
 	held "$KEY" web-1
 	cli set "$KEY" plain PX 100000
@@ -202,9 +186,9 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[-2]} =~ ^'     2.   early (pid 77) for 1m0'[5-9]s$ ]]
 	[[ ${lines[-1]} =~ ^'     3.   late (pid 77) for '[2-6]s$ ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	has_json '"waiting":3' '"id":"no\nwaiter"'
-	is '[(w["place"], w["host"], w["pid"]) for w in it["queue"]], 65000 <= it["queue"][1]["waiting_ms"] < 75000' \
-		"([(1, '?', None), (2, 'early', 77), (3, 'late', 77)], True)"
+	has_json '"waiting":3' '"queue":[{"place":1,"host":"?","pid":null,"id":"no\nwaiter",' \
+		'{"place":2,"host":"early","pid":77,' '{"place":3,"host":"late","pid":77,'
+	[[ $(count '"place":') == 3 && $output =~ '@early","waiting_ms":'(6[5-9]|7[0-4])[0-9]{3}'}' ]]
 }
 
 @test "status: of very many waiters the first thousand" {
@@ -219,7 +203,8 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ $output == *"waiting:  3000"*"     1.   host-1 (pid 1)"*"  1000.   host-1000 (pid 1000)"* ]]
 	[[ ${lines[-1]} == *"and 2000 more" ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["waiting"], len(it["queue"])' "(3000, 1000)"
+	has_json '"waiting":3000,'
+	[[ $(count '"place":') == 1000 ]]
 }
 
 @test "status: nested runs that live, and that the outer one has ended" {
@@ -257,7 +242,8 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ $output == *"another client"* && ${#stderr_lines[@]} == 5 ]]
 	run -0 --separate-stderr rlockrun --status --json -k "$KEY"
 	[[ -z $stderr ]]
-	is 'len(it["problems"]), it["waiting"], it["queue"]' "(5, None, [])"
+	has_json '"waiting":null,' '"queue":[]'
+	[[ $(count "\"{$KEY}:rlk:[a-z]: ") == 5 ]]
 }
 
 # bats test_tags=extra
@@ -331,11 +317,10 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[11]} == "token:    c" && ${lines[13]} == "waiting:  1" ]]
 	[[ $output != *web-3* ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["held"], it["kind"], it["count"], it["permits"], it["free"]' \
-		"(True, 'shared', 3, None, None)"
-	is '[(h["token"], h["host"], h["pid"], h["fence"], h["ended"]) for h in it["holders"]]' \
-		"[('a', 'web-1', 41, 765000, False), ('b', 'web-2', 41, 75000, True), ('c', None, None, None, None)]"
-	is '30000 < it["ttl_ms"] <= 40000 and 65000 <= it["holders"][0]["held_ms"] < 75000, len(it["queue"])' '(True, 1)'
+	has_json '{"held":true,' '"kind":"shared","count":3,"permits":null,"free":null'
+	[[ $output =~ '"holders":[{"token":"a",'[^}]*'"fence":765000,"host":"web-1","pid":41,'[^}]*'"ended":false,'[^}]*'},{"token":"b",'[^}]*'"fence":75000,"host":"web-2","pid":41,'[^}]*'"ended":true,'[^}]*'},{"token":"c",'[^}]*'"fence":null,"host":null,"pid":null,'[^}]*'"ended":null,'[^}]*'}],' ]]
+	[[ $output =~ '"prefix":"","ttl_ms":'(3[0-9]{4}|40000), && $output =~ '"held_ms":'(6[5-9]|7[0-4])[0-9]{3}, ]]
+	[[ $(count '"place":') == 1 ]]
 	[[ $(cli zcard "$KEY") == 4 ]]
 }
 
@@ -347,7 +332,8 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[4]} == "token:    $(cli --raw zrange "$KEY" 0 0)" ]]
 	run -0 rlockrun --status --json -k "$KEY"
 	has_json '"kind":"permits","count":1,"permits":3,"free":2'
-	is 'it["holders"][0]["fence"] == it["fence"]' True
+	[[ $output =~ '"fence":'([0-9]+)',"kind"'.*'"fence":'([0-9]+)',"host"' ]]
+	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
 	touch "done"
 	exits_with 0 "$PID"
 	# Fewer permits than holders, and nothing that tells how many.
@@ -386,7 +372,8 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 	[[ ${lines[2]} == "kind:     shared, 3000 holders" ]]
 	[[ $(grep -c ^holder: <<<"$output") == 100 && $output == *"holders:  2900 more"* ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	is 'it["count"], len(it["holders"])' "(3000, 100)"
+	has_json '"count":3000,'
+	[[ $(count '"token":') == 100 ]]
 }
 
 # bats test_tags=extra
@@ -491,7 +478,7 @@ print(json.loads(sys.argv[1])[sys.argv[2]])' "$output" "$1"
 		[[ ${#stderr_lines[@]} == "$wanted" ]]
 		run -0 --separate-stderr rlockrun -r "$url" --status --json -k job:1
 		[[ -z $stderr ]]
-		is '"'"${rule^^}"'" in it["problems"][0]' True
+		[[ $output =~ '"problems":["'[^\"]*"${rule^^}" ]]
 		cli acl setuser viewer "+$rule"
 	done
 	for rule in eval time get pttl; do

@@ -53,6 +53,11 @@ has_json() {
 	done
 }
 
+# count REGEX: how often it is in $output.
+count() {
+	grep -oE -- "$1" <<<"$output" | wc -l
+}
+
 # is EXPRESSION WANTED: of the JSON document in $output, as `it`; for what takes
 # more than a look at the text.
 is() {
