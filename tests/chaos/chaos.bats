@@ -54,6 +54,33 @@ play() {
 	[[ ${lines[0]} == "no host or server is cut off: "* && ${lines[-1]} == "1 passed, 0 failed" ]]
 }
 
+# stand_still COUNT: stops so many of those that watch the processors, or all; shows
+# how often the machine stood still.
+stand_still() {
+	/usr/bin/python3 -SB -c '
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from standstill import Watch
+watch = Watch()
+time.sleep(0.5)
+stopped = watch.pids()[:int(sys.argv[2])]
+for signo in (signal.SIGSTOP, signal.SIGCONT):
+    for pid in stopped:
+        os.kill(pid, signo)
+    time.sleep(0.3)
+print(sum(end - begin > 250000 for begin, end in watch.stop()))' "$CHAOS" "$1"
+}
+
+# bats test_tags=native
+@test "a machine stands still if none of its processors runs" {
+	chrt -f 1 true 2>/dev/null || skip "needs a real-time priority"
+	run -0 stand_still 1000
+	[[ $output == 1 ]]
+	(($(nproc) > 1)) || skip "needs two processors"
+	run -0 stand_still 1
+	[[ $output == 0 ]]
+}
+
 schedule() {
 	/usr/bin/python3 -SB -c "
 import sys

@@ -224,6 +224,16 @@ explain() {
 	finds overlap one "${stopped[@]}" 'fault("guard", "stop", 1300, 2900, run=1)'
 }
 
+@test "an overlap is excused by a machine that stood still, for a second" {
+	local two='job(2, 4500, 5000)'
+	finds overlap,status one 'job(1, 1000, 4800, True, 79)' "$two"
+	excuses 'stood still' one 'job(1, 1000, 4800, True, 79)' "$two" 'standstill(2000, 4490)'
+	finds overlap,status one 'job(1, 1000, 4800, True, 79)' "$two" 'standstill(2000, 3400)'
+	finds overlap one 'job(1, 1000, 5600, True, 79)' 'job(2, 4500, 6000)' 'standstill(2000, 4490)'
+	excuses 'stood still' one 'job(1, 1000, 2000, True, 79, ended=5000)' \
+		'job(2, 4500, 6500, saw=[1])' 'standstill(2000, 4490)'
+}
+
 # --- the lease --------------------------------------------------------------
 
 @test "a job that outlives its lease is found while its server is unreachable" {
@@ -237,6 +247,10 @@ explain() {
 	is_clean one "${job/\%d/4000}" 'fault("host", "cut", 1500, 9000, host=2)'
 	is_clean one "${job/\%d/4000}" 'fault("server", "stop", 1500, 3000)'
 	is_clean sentinel "${job/\%d/4000}" 'fault("server", "stop", 1500, 9000)'
+	excuses 'stood still' one "${job/\%d/4000}" 'fault("server", "stop", 1500, 9000)' \
+		'standstill(2000, 3700)'
+	finds lease one "${job/\%d/4000}" 'fault("server", "stop", 1500, 9000)' \
+		'standstill(2000, 2900)'
 	finds lease one "${job/\%d/4000}" 'fault("server", "stop", 1500, 3000)' \
 		'fault("link", "stall", 2900, 9000)'
 	excuses 'on-lost warn' one 'job(1, 1000, 9000, status=79, on_lost="warn")' \
@@ -525,6 +539,8 @@ explain() {
 @test "a lock that is still there after its end is found" {
 	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(1200)'
 	finds stuck one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)'
+	excuses 'stood still' one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)' \
+		'standstill(1050, 1800)'
 	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(2000)' \
 		'fault("server", "stop", 1050, 1900)'
 	is_clean one 'job(1, 1000, 1100, min_hold_ms=1000)' 'seen(1000, "token-1")' 'seen(2050)'

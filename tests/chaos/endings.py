@@ -319,6 +319,8 @@ def wrong_resource(story, run):
 def wrong_lost(story, run):
     """A lost lock needs a reason. Without a queue, as on several servers, nested runs
     lose the lock when the outer one ends."""
+    if story.is_after_standstill(run.ended - run.grace):
+        return
     since = max(run.at, run.start - run.ttl) if run.root else run.at
     ended_outer = run.outer_run and run.outer_run.ended <= run.ended
     if not ended_outer and not was_struck(story, run, since) \

@@ -118,6 +118,8 @@ def excuse_lease(story, run, since):
         return "continued without the lock (--on-lost warn)"
     if was_unguarded(run) or was_unguarded(run.top):
         return "wrapper and guard were stopped or killed at the same time"
+    if story.is_after_standstill(run.last):
+        return "the whole machine stood still"
     changes = [at for key in run.keys for at in story.owner_changes(key)]
     if any(abs(at - since) < SECOND and run.last < at + SETTLE[story.topology] + run.ttl
            for at in changes) and run.wait_replicas < REPLICAS[story.topology]:

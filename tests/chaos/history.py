@@ -9,6 +9,7 @@ not be in the order of time, as some are only complete when what they describe i
     process  one process of a job: its own stamps of its start, life and end
     exit     how a rlockrun ended, and what it wrote
     fault    what was done to whom, `at`..`until`
+    standstill  no processor of the machine ran anything, `at`..`until`
     seen     the holders of a lock on one node, written when they change
     owner    the node that serves a key, written when that changes; only on it are
              holders looked for. Without such records all nodes serve all keys
@@ -47,6 +48,7 @@ FIELDS = {
                 "token": (TEXT, NOTHING), "fence": (NUMBER, NOTHING), "saw": (LIST,)},
     "exit": {"run": (NUMBER,), "status": (NUMBER,), "stderr": (TEXT,)},
     "fault": {"until": (NUMBER,), "fault": (TEXT,), "on": TARGETS},
+    "standstill": {"until": (NUMBER,)},
     "seen": {"node": (TEXT,), "key": (TEXT,), "holders": (LIST,)},
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
     "queued": {"key": (TEXT,), "run": (NUMBER,), "ticket": (NUMBER,), "node": (TEXT,)},

@@ -61,8 +61,11 @@ def back_at(story, node, at):
 def excuse_victim(story, victim, winner):
     if victim.on_lost == "warn" and was_disturbed(story, victim) and not was_content(victim):
         return "continued without the lock (--on-lost warn)"
-    if was_unguarded(victim, max(victim.last, seen_alive(victim, winner))):
+    last = max(victim.last, seen_alive(victim, winner))
+    if was_unguarded(victim, last):
         return "wrapper and guard were stopped or killed at the same time"
+    if story.is_after_standstill(winner.start) and story.is_after_standstill(last):
+        return "the whole machine stood still"
     for at, until, reason in losses(story, victim, winner):
         if victim.last <= dead_by(story, victim, at, until):
             return reason

@@ -15,6 +15,7 @@ from processes import (children_of, command_of, descendants_of, guard_of, is_zom
                        open_process, reap_orphans, signal_process)
 from reports import Reports
 from sample import Sampler
+from standstill import Watch
 
 MAX_LIVE = 60  # runs at a time: what comes then is left out
 SETTLE_S = 60  # that runs may take to end when all faults are over
@@ -49,6 +50,7 @@ class Play:
         self.reap_at = 0
         self.due = []  # (time, number, what to do) of faults that end
         self.tracers = {}  # process -> record of the fault
+        self.watch = None
         self.ends = selectors.DefaultSelector()
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("RLOCKRUN", "REDIS"))}
@@ -76,12 +78,16 @@ class Play:
         sampler = Sampler(self.fleet, self.plan.topology, self.keys, self.note,
                           self.run_by_pid.get)
         sampler.start()
+        self.watch = Watch()
         try:
             self.act()
             self.calm_down()
         finally:
             self.end_processes()
             sampler.stop()
+            standstills = self.watch.stop()
+        for begin, end in standstills:
+            self.note("standstill", at=begin - self.begun_us, until=end - self.begun_us)
         self.note_page()
         for fields in self.reports.read():
             self.note("report", **fields)
@@ -334,7 +340,8 @@ class Play:
         """Pids of processes that are no part of what is tried here."""
         of_fleet = [process.pid for node in self.fleet.nodes
                     for process in (node.process, node.wire) if process]
-        return {*of_fleet, *(tracer.pid for tracer in self.tracers), *disks_below(os.getpid())}
+        return {*of_fleet, *(tracer.pid for tracer in self.tracers), *self.watch.pids(),
+                *disks_below(os.getpid())}
 
     def strangers(self):
         started = {run.process.pid for run in self.live.values()}

@@ -220,6 +220,12 @@ class Story:
         """Where and when a token of RUN was seen to hold a lock."""
         return [hold for token in run.tokens for hold in self.holds.get(token, [])]
 
+    def is_after_standstill(self, at):
+        """Whether the machine stood still then, or less than a second before: all that
+        was late then is due at once."""
+        return any(still.at <= at <= still.until + SECOND
+                   for still in self.by_type["standstill"])
+
     def owner_changes(self, key):
         """When another node became the one that serves KEY."""
         owners = [owner for owner in self.by_type["owner"] if owner.key == key and owner.node]

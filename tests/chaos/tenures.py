@@ -78,7 +78,9 @@ def find_stuck_locks(story):
                 and not any(may_delay_release(fault, run) for fault in
                             story.server_faults(free - AFTERMATH, free + SAMPLES)):
             text = f"its lock was there {(last - free) / MS:.0f} ms after it should be free"
-            yield Finding("stuck", last, (run.number,), text)
+            still = story.is_after_standstill(last)
+            yield Finding("stuck", last, (run.number,), text,
+                          "the whole machine stood still" if still else None)
 
 
 def may_delay_release(fault, run):
