@@ -32,7 +32,7 @@ FIRST = {
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
     "src/lock/member.c": ["servers/redlock"],
-    "src/lock/needs.c": ["queue/queuekeys", "lock/history"],
+    "src/lock/needs.c": ["queue/queuekeys", "lock/history", "cli/access"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/quorum.c": ["servers/redlock"],
     "src/lock/release.c": ["queue/waiters", "lock/min_hold", "servers/replies",
@@ -79,7 +79,7 @@ FIRST = {
     "src/run/event.c": ["cli/log", "job/hook"],
     "src/run/events.c": ["cli/log", "job/hook"],
     "src/run/facts.c": ["job/hook"],
-    "src/run/observer.c": ["lock/lease", "queue/queue"],
+    "src/run/observer.c": ["lock/lease", "queue/queue", "servers/redlock"],
     "src/run/run.c": ["lock/history", "job/job", "lock/once", "job/limits"],
 }
 

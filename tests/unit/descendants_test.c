@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -325,6 +326,31 @@ test_earlier(int exit_signal, const char *what)
 	descendants_close(&descendants);
 }
 
+/* The descriptors are enough for /proc and the list of children, and no longer
+ * for the scan that an earlier child makes necessary. */
+static void
+test_descriptors(void)
+{
+	pid_t pid = clone_child(SIGCHLD);
+	int next = open("/", O_PATH);
+	struct rlimit saved, few;
+	struct descendants descendants;
+	int rc, error;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &saved);
+	few = (struct rlimit){(rlim_t)next + 2, saved.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &few);
+	rc = descendants_open(&descendants);
+	error = errno;
+	setrlimit(RLIMIT_NOFILE, &saved);
+	is_int(rc, -1, "out of descriptors");
+	is_int(error, EMFILE, "  is the error");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	descendants_close(&descendants);
+}
+
 static void
 test_all(void)
 {
@@ -332,6 +358,7 @@ test_all(void)
 
 	test_earlier(SIGCHLD, "an earlier child");
 	test_earlier(0, "an earlier child without an exit signal");
+	test_descriptors();
 	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	test_parents(&descendants, 1000, true, "an older parent");
 	test_parents(&descendants, 2000, true, "a parent of the same tick");
