@@ -86,6 +86,10 @@ end
 local function keep_for(ms)
   local record = info and redis.pcall('HMGET', info, token)[1]
   if type(record) == 'string' then
+    -- A release that comes again, and late, keeps the lock no longer.
+    if string.find(record, '^%d+ k ') then
+      ms = math.min(ms, (tonumber(call('ZSCORE', lock, member)) or now) - now)
+    end
     redis.pcall('HSET', info, token, (string.gsub(record, ' %- ', ' k ', 1)))
   end
   local left = redis.pcall('PTTL', lock)

@@ -43,10 +43,10 @@ local function drop()
 end
 
 -- Leaves the lock to the server, for --min-hold. A full server refuses HSET,
--- but not HDEL.
+-- but not HDEL. Both are 0 if that is done already: a release that comes again,
+-- and late, keeps the lock no longer.
 local function keep_for(ms)
-  if info and not pcall(call, 'HSET', info, 'kept', 1) then
-    redis.pcall('HDEL', info, 'kind')
-  end
-  call('PEXPIRE', lock, ms)
+  local is_new = info and redis.pcall('HSET', info, 'kept', 1)
+  if type(is_new) == 'table' then is_new = redis.pcall('HDEL', info, 'kind') end
+  if is_new ~= 0 or call('PTTL', lock) > ms then call('PEXPIRE', lock, ms) end
 end
