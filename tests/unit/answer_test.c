@@ -421,10 +421,11 @@ test_replicas(void)
 
 /* --- look ------------------------------------------------------------- */
 
-#define DIGEST "+0123456789012345678901234567890123456789\n"
-#define HOLDER_IN(state)                                                 \
-	"+token\n5\n" DIGEST "1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n" state \
+#define DIGEST "+0123456789012345678901234567890123456789"
+#define HOLDER_OF(digest, state)                                           \
+	"+token\n5\n" digest "\n1500\n1\n+h\n+7\n+u\n+l\n+sh\n900\n" state \
 	"\n+17\n"
+#define HOLDER_IN(state) HOLDER_OF(DIGEST, state)
 #define HOLDER HOLDER_IN("0")
 #define NO_RUN "[\n]\n[\n]\n"
 #define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n" NO_RUN "[\n]"
@@ -460,6 +461,7 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n5\n]",
 	false},
     {"+x\n1\n0\n1500\n1000\n[\n]\n+\n1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n]", false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_OF(DIGEST "0", "0") "]\n" REST, false},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("1") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("2") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("3") "]\n" REST, false},
