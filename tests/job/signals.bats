@@ -427,4 +427,20 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 	wait_until own_is_free
 }
 
+@test "TERM during the release from a server that pauses: the release is confirmed" {
+	start_server "$PWD/own"
+	export RLOCKRUN_REDIS=unix://$PWD/own/s
+	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done; exit 5'
+	wait_for_file ready
+	kill -STOP "$(<own/pid)"
+	touch ./done
+	wait_until has_no_guard
+	kill -TERM "$PID"
+	sleep 0.5 # longer than a release that is cut short
+	kill -CONT "$(<own/pid)"
+	ended_by "exit 5"
+	! grep -r 'cannot confirm' . || false
+	own_is_free
+}
+
 has_no_guard() { ! find_guard "$PID"; }
