@@ -91,7 +91,7 @@ teardown() { end_test; }
 	run -75 rl -n --log-to busy --log-format json true
 	[[ $(members busy event) == '"begun" "ending" "ended"' ]]
 	grep -q '"level":"notice","event":"ending".*"reason":"busy","status":75[,}]' busy
-	grep -q "\"event\":\"ending\".*\"holder_pid\":$holder[,}]" busy
+	grep -q "\"event\":\"ending\".*\"holder_pid\":${holder}[,}]" busy
 	touch "done"
 	exits_with 0 "$holder"
 	exits_with 0 "$PID"

@@ -1,5 +1,5 @@
 # Logs of runs, and what receives them.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # has_json looks at output
 
 # plain FILE: its lines of text without the time and the process; times become T.
 plain() {
