@@ -1,5 +1,5 @@
 /* What is shown of a lock: as text, as JSON and as a row of --list. */
-#include "lock/look.h"
+#include "admin/look.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,10 +34,11 @@
 #define FOREIGN .who = {.state = HOLDER_FOREIGN, .held_ms = -1, .left_ms = -1}
 #define COMMAND(text) .command = (char *)(text)
 
-static const struct look_subject subject = {.server = "redis://h:6379",
-    .prefix = "",
-    .name = "job",
-    .key = "job"};
+struct place {
+	const char *url, *prefix, *name, *key;
+};
+
+static const struct place place = {"redis://h", "", "job", "job"};
 
 #define LEFT "ttl left: 19.5s\n"
 #define NO_QUEUE "waiting:  0\n"
@@ -368,9 +369,31 @@ static const struct look_case {
 	NULL},
 };
 
-/* What print leaves on stdout, to be freed. */
+static void
+print(const struct look *look, const struct place *where, bool json)
+{
+	struct opts opts = {.prefix = where->prefix,
+	    .action = OPTS_STATUS,
+	    .keys[0].name = where->name};
+	struct endpoint endpoint;
+	struct loop loop;
+	struct client client = {.opts = &opts, .endpoint = &endpoint};
+
+	if (loop_init(&loop) == -1 || url_parse(where->url, &endpoint))
+		abort();
+	client.enquiry.server = server_new(&loop, &endpoint, NULL);
+	if (json)
+		look_print_json(look, &client, where->key);
+	else
+		look_print(look, &client);
+	server_free(client.enquiry.server);
+	endpoint_fini(&endpoint);
+	loop_fini(&loop);
+}
+
+/* What is left on stdout, to be freed. */
 static char *
-printed(const struct look *look, const struct look_subject *where, bool json)
+printed(const struct look *look, const struct place *where, bool json)
 {
 	int saved, fd = memfd_create("stdout", MFD_CLOEXEC);
 	char *text = calloc(1, 8192);
@@ -378,10 +401,7 @@ printed(const struct look *look, const struct look_subject *where, bool json)
 	fflush(stdout);
 	saved = dup(STDOUT_FILENO);
 	dup2(fd, STDOUT_FILENO);
-	if (json)
-		look_print_json(look, where, true);
-	else
-		look_print(look, where);
+	print(look, where, json);
 	fflush(stdout);
 	dup2(saved, STDOUT_FILENO);
 	if (text == NULL || pread(fd, text, 8191, 0) <= 0)
@@ -396,7 +416,7 @@ check_text(const struct look_case *test)
 {
 	static const char head[] =
 	    "lock:     job\nserver:   redis://h:6379, db 0, no prefix\n";
-	char *text = printed(&test->look, &subject, false);
+	char *text = printed(&test->look, &place, false);
 
 	ok(strncmp(text, head, strlen(head)) == 0, "%s", test->what);
 	is_text(text + strlen(head), test->text, "  as text");
@@ -406,7 +426,7 @@ check_text(const struct look_case *test)
 static void
 check_json(const struct look_case *test)
 {
-	char *text = printed(&test->look, &subject, true), head[256];
+	char *text = printed(&test->look, &place, true), head[256];
 
 	snprintf(head, sizeof(head),
 	    "{\"held\":%s,\"name\":\"job\",\"key\":\"job\",\"server\":"
@@ -436,11 +456,8 @@ static void
 test_place(void)
 {
 	static const struct look look = {.left_ms = -1};
-	const struct look_subject where = {.server = "unix:///s?db=3",
-	    .db = 3,
-	    .prefix = "a\"b\n",
-	    .name = "job",
-	    .key = "a\"b\njob"};
+	const struct place where = {"unix:///s?db=3", "a\"b\n", "job",
+	    "a\"b\njob"};
 	char *text = printed(&look, &where, false);
 	char *json = printed(&look, &where, true);
 
