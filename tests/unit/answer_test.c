@@ -441,6 +441,7 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, true},
     {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n+b\n]",
 	true},
+    {"+\n0\n0\n-2\n0\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN "[\n]", true},
     {"+p\n2\n3\n-1\n1000\n[\n" HOLDER HOLDER "]\n" REST, true},
     {"+x\n0\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
     {"+\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, false},
