@@ -5,7 +5,7 @@ function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-exit-code= n/nonblock nb nonblocking \
-        w/wait= timeout= max-waiters= E/conflict-exit-code= q/quiet splay= c/command= \
+        w/wait= timeout= max-waiters= newest E/conflict-exit-code= q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
@@ -92,6 +92,7 @@ complete -c rlockrun -n __rlockrun_no_command -l nonblocking -d 'Do not wait for
 complete -c rlockrun -n __rlockrun_no_command -s w -l wait -x -d 'Wait at most this long; 0 is -n'
 complete -c rlockrun -n __rlockrun_no_command -l timeout -x -d 'Wait at most this long; 0 is -n'
 complete -c rlockrun -n __rlockrun_no_command -l max-waiters -x -d 'Exit at once if N runs already wait'
+complete -c rlockrun -n __rlockrun_no_command -l newest -d 'Give way to a newer run with this option'
 complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d 'Status if held or the wait timed out'
 complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a lock that is held'
 complete -c rlockrun -n __rlockrun_no_command -l splay -x -d 'First sleep a random time up to this'

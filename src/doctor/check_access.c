@@ -470,12 +470,13 @@ add_findings(struct rules *rules)
 static void
 judge_rules(struct rules *rules)
 {
-	/* With --once-per a run has no other tier; what is lacking is reported
+	/* With a policy a run has no other tier; what is lacking is reported
 	 * for each all the same. */
 	struct lock_config config = rules->config;
 	bool partial = forget_keys(rules);
 
 	config.once_ms = 0;
+	config.newest = false;
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
@@ -499,6 +500,8 @@ name_locks(struct rules *rules)
 		key_names_init(&rules->names[i].keys, config.key);
 		tier = claim_top_tier(&config);
 		rules->names[i].usable = NEEDS_BIT(tier) - 1;
+		if (config.newest && tier >= CLAIM_WITH_QUEUE)
+			rules->names[i].usable |= NEEDS_BIT(KEY_NEWEST);
 		rules->top = tier > rules->top ? tier : rules->top;
 	}
 }
@@ -513,6 +516,7 @@ check_access(struct visit *visit)
 		.kind = kind_of(opts->kind),
 		.replicas = opts->replicas,
 		.history_ms = opts->history_ms,
+		.newest = opts->newest,
 		.once_ms = opts->once_ms}};
 	bool answered;
 

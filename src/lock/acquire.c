@@ -199,6 +199,7 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	lock_note_reply(lock);
 	lock->queue.position = answer->position;
 	lock->queue.length = answer->waiting;
+	claim_note_ticket(&lock->claim, answer->ticket);
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
 	notify_ahead(lock, &answer->to_notify);
@@ -227,6 +228,15 @@ on_not_due(struct lock *lock, const struct answer *answer)
 	fail_and_leave(lock, LOCK_NOT_DUE);
 }
 
+/* A run with --newest came later. */
+static void
+on_overtaken(struct lock *lock, const struct answer *answer)
+{
+	lock_note_reply(lock);
+	lock->by = answer->by;
+	fail_and_leave(lock, LOCK_OVERTAKEN);
+}
+
 /* The server has expired entries left to remove before it can say whether the
  * lock is free, or more waiters to be notified: the same try goes on with that.
  */
@@ -239,6 +249,7 @@ on_unfinished(struct lock *lock, const struct answer *answer, const char *label)
 	lock->try.silent_since = silent_since;
 	note_sign_of_life(lock);
 	lock->queue.position = answer->position;
+	claim_note_ticket(&lock->claim, answer->ticket);
 	snprintf(lock->error, sizeof(lock->error),
 	    "%.512s still removes expired entries", label);
 	notify_ahead(lock, &answer->to_notify);
@@ -312,12 +323,12 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 		lock_retry(lock, silence_ends_at(lock));
 }
 
-/* The name of the lock may have no place for the history. */
+/* The name of the lock may have no place for the keys of a policy. */
 static void
 send_first(struct lock *lock)
 {
-	if (lock->config->once_ms == 0 || lock->claim.outer != NULL ||
-	    lock->claim.tier == CLAIM_WITH_HISTORY) {
+	if (lock->claim.outer != NULL ||
+	    lock->claim.tier >= needs_least_tier(lock->config)) {
 		send_try(lock);
 		return;
 	}
@@ -341,6 +352,9 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 		break;
 	case ANSWER_NOT_DUE:
 		on_not_due(lock, answer);
+		break;
+	case ANSWER_OVERTAKEN:
+		on_overtaken(lock, answer);
 		break;
 	case ANSWER_NOT_HELD: /* the outer run has ended */
 		lock_note_reply(lock);
@@ -432,6 +446,8 @@ send_try(struct lock *lock)
 		lock_retry(lock, silence_ends_at(lock));
 		return;
 	}
+	if (lock->claim.asked_at == 0)
+		lock->claim.asked_at = lock->try.sent_at;
 	lock->command = LOCK_OUT;
 	lock_due_at(lock, try_ends_at(lock));
 }

@@ -140,6 +140,7 @@ no_answer(void)
 	    .fence = "",
 	    .uncounted = "",
 	    .host = "",
+	    .ticket = "",
 	    .behind = ""};
 }
 
@@ -188,6 +189,21 @@ take_names(struct cursor *cursor, struct holder *holder)
 	take_copy(cursor, holder->label, sizeof(holder->label), LIMIT_LABEL);
 }
 
+/* The waiter that comes before or after us, and its label. */
+static void
+take_by(struct cursor *cursor, struct holder_by *by)
+{
+	struct waiter waiter = {.pid = "?", .host = "?"};
+	const char *name = take_text(cursor, LIMIT_LONG_TEXT);
+
+	if (!waiter_parse(&waiter, name))
+		waiter = (struct waiter){.pid = "?", .host = "?"};
+	snprintf(by->pid, sizeof(by->pid), "%.*s",
+	    (int)strcspn(waiter.pid, "@"), waiter.pid);
+	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
+	take_copy(cursor, by->label, sizeof(by->label), LIMIT_LABEL);
+}
+
 static void
 take_busy(struct cursor *cursor, struct answer *answer)
 {
@@ -215,8 +231,12 @@ answer_acquire(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
-	int64_t code = take_integer(&cursor, -1, 2);
+	int64_t code = take_integer(&cursor, -1, 4);
 
+	if (code == 4) {
+		answer.ticket = take_digits(&cursor, LIMIT_EXACT);
+		code = take_integer(&cursor, -1, 0);
+	}
 	if (code == 1) {
 		answer.outcome = ANSWER_GRANTED;
 		answer.fence = take_digits(&cursor, LIMIT_EXACT);
@@ -228,6 +248,9 @@ answer_acquire(const struct value *reply)
 		answer.outcome = ANSWER_NOT_DUE;
 		answer.ago_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
 		answer.host = take_text(&cursor, LIMIT_TEXT);
+	} else if (code == 3) {
+		answer.outcome = ANSWER_OVERTAKEN;
+		take_by(&cursor, &answer.by);
 	} else {
 		answer.outcome = code == 0 ? ANSWER_BUSY : ANSWER_UNFINISHED;
 		take_busy(&cursor, &answer);

@@ -30,8 +30,9 @@ enum answer_outcome {
 	ANSWER_BUSY,
 	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
-	ANSWER_NOT_DUE,	 /* --once-per: a run succeeded not long ago */
-	ANSWER_NOT_HELD, /* to a nested run: not by that token, or only kept */
+	ANSWER_NOT_DUE,	  /* --once-per: a run succeeded not long ago */
+	ANSWER_OVERTAKEN, /* --newest: a later waiter stays */
+	ANSWER_NOT_HELD,  /* to a nested run: not by that token, or only kept */
 	ANSWER_OTHER_KIND, /* to a nested run: held in another kind */
 	/* To a renewal or a release: */
 	ANSWER_NOT_OURS,
@@ -53,9 +54,12 @@ struct answer {
 	/* NOT_DUE, of the last success: */
 	int64_t ago_ms;
 	const char *host;
+	/* OVERTAKEN: */
+	struct holder_by by;
 	/* BUSY, UNFINISHED: */
-	int64_t position; /* in the queue, from 0; -1: none */
-	int64_t waiting;  /* how many are in the queue */
+	const char *ticket; /* --newest: decimal digits; of others empty */
+	int64_t position;   /* in the queue, from 0; -1: none */
+	int64_t waiting;    /* how many are in the queue */
 	struct holder holder;
 	/* To a release: */
 	bool unfinished; /* entries are left to remove: release again at once */

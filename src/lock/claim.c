@@ -93,7 +93,8 @@ claim_forget_outer(struct claim *claim)
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
 	if (claim->tier == CLAIM_WITH_QUEUE ||
-	    (claim->config->once_ms > 0 && claim->tier != CLAIM_KEY_ONLY))
+	    ((claim->config->once_ms > 0 || claim->config->newest) &&
+		claim->tier != CLAIM_KEY_ONLY))
 		enter_top_tier(claim);
 }
 
@@ -103,6 +104,13 @@ claim_expect_head(struct claim *claim, const char *waiter)
 	claim->head[0] = '\0';
 	if (strlen(waiter) < sizeof(claim->head))
 		memcpy(claim->head, waiter, strlen(waiter) + 1);
+}
+
+void
+claim_note_ticket(struct claim *claim, const char *ticket)
+{
+	if (claim->ticket[0] == '\0')
+		snprintf(claim->ticket, sizeof(claim->ticket), "%s", ticket);
 }
 
 int64_t

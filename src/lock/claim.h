@@ -37,6 +37,8 @@ struct claim {
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
 	char waiter[WAITER_SIZE]; /* our name in the queue */
+	char ticket[24];	  /* --newest: when we first came, or empty */
+	int64_t asked_at;	  /* when the first try was sent, or 0 */
 	char head[WAITER_SIZE];	  /* the head of the queue, or empty */
 	const struct kind *outer; /* of the run that holds the lock for us */
 	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
@@ -70,6 +72,9 @@ void claim_forget_outer(struct claim *claim);
 
 /* Remembers the head of the queue, which a release notifies. */
 void claim_expect_head(struct claim *claim, const char *waiter);
+
+/* Remembers our ticket, unless it is known. */
+void claim_note_ticket(struct claim *claim, const char *ticket);
 
 /* How long the last run is remembered after the start or end of a run: as
  * configured, and until it is armed again while the job runs. */

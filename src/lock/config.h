@@ -31,6 +31,7 @@ struct lock_config {
 	const char *label;   /* for the record, too, or empty */
 	const char *outer;   /* RLOCKRUN_HELD, or NULL */
 	int64_t history_ms;  /* the last run is remembered so long; 0: not */
+	bool newest;	     /* overtaken by a later waiter that has it, too */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
 };
 

@@ -151,6 +151,18 @@ holder_describe(const struct holder *holder, char *text, size_t size)
 	snprintf(text, size, "%s%s%s", words.who, words.process, words.since);
 }
 
+void
+holder_describe_by(const struct holder_by *by, char *text, size_t size)
+{
+	char who[2 * LIMIT_LABEL];
+
+	if (*by->label != '\0')
+		escape_quote(by->label, who, sizeof(who));
+	else
+		snprintf(who, sizeof(who), "pid %s", by->pid);
+	snprintf(text, size, "%s on %s", who, by->host);
+}
+
 /* " and 2 others (3 of 3 permits)" */
 static void
 describe_others(const struct holder *holder, char *text, size_t size)

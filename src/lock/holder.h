@@ -36,6 +36,13 @@ struct holder {
 	char label[LIMIT_LABEL + 1]; /* of --label, or empty */
 };
 
+/* Another run that has to do with ours, by its name in the queue. */
+struct holder_by {
+	char host[256];
+	char pid[16];
+	char label[LIMIT_LABEL + 1]; /* or empty */
+};
+
 /* It is a rlockrun, and has left a record. */
 bool holder_is_known(const struct holder *holder);
 
@@ -68,6 +75,10 @@ void holder_describe(const struct holder *holder, char *text, size_t size);
 /* The lock, after its name: "is held by web-3 (...) and 2 others", or "has not
  * been granted" if the server has not described a holder. */
 void holder_describe_lock(const struct holder *holder, char *text, size_t size);
+
+/* "build 4711" on ci-3, with these quotes; without a label "pid 4121 on ci-3".
+ */
+void holder_describe_by(const struct holder_by *by, char *text, size_t size);
 
 void holder_put_in_words(const struct holder *holder,
     struct holder_words *words);

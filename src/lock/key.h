@@ -17,6 +17,7 @@ enum key {
 	KEY_ALIVE,
 	KEY_DOORBELL,
 	KEY_HISTORY,
+	KEY_NEWEST, /* from here on: of a policy, behind those of a tier */
 	KEY_COUNT,
 };
 
@@ -27,6 +28,7 @@ struct key_names {
 			char *lock, *fence, *record, *nested, *queue, *alive;
 			char *doorbell; /* that all waiters share */
 			char *history;
+			char *newest;
 		};
 	};
 };

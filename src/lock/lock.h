@@ -45,6 +45,7 @@ enum lock_failure {
 	LOCK_ERROR,	    /* an unforeseen error reply */
 	LOCK_MISCONFIGURED, /* two servers are the same one; no history */
 	LOCK_NOT_DUE,	    /* a run succeeded not long ago: see error */
+	LOCK_OVERTAKEN,	    /* --newest: see by */
 };
 
 /* The command of the present state: a try, a renewal, a release. */
@@ -97,6 +98,7 @@ struct lock {
 	char no_history[LOCK_ERROR_MAX]; /* why there is none, or empty */
 	struct holder holder;		 /* by the reply to the last busy try */
 	struct queue queue;		 /* by that reply, too */
+	struct holder_by by;		 /* LOCK_OVERTAKEN */
 	struct claim claim;
 	struct lock_try try;
 	struct lock_release release;

@@ -43,6 +43,8 @@ const struct needs_row needs_rows[] = {
 	0, NEEDS_BY_HISTORY, {0, K(HISTORY)}},
     {"access-once", "--once-per is refused", CLAIM_WITH_HISTORY, true,
 	EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
+    {"access-newest", "--newest is refused", CLAIM_WITH_QUEUE, true,
+	EXITCODE_REFUSED, NEEDS_BY_NEWEST, {0, K(NEWEST)}},
     {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
 	false, 0, NEEDS_BY_ALL, {C(HMGET), 0}},
     {"access-scripts", "a run fails when the server has forgotten the scripts",
@@ -86,6 +88,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 		return config->history_ms > 0;
 	case NEEDS_BY_ONCE:
 		return config->once_ms > 0;
+	case NEEDS_BY_NEWEST:
+		return config->newest;
 	case NEEDS_BY_REPLICAS:
 		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:
@@ -114,13 +118,22 @@ needs_any(const struct needs *needs)
 
 /* --- tiers ------------------------------------------------------------ */
 
-/* --once-per depends on the history. */
+enum claim_tier
+needs_least_tier(const struct lock_config *config)
+{
+	return config->once_ms > 0 ? CLAIM_WITH_HISTORY
+	       : config->newest	   ? CLAIM_WITH_QUEUE
+				   : CLAIM_KEY_ONLY;
+}
+
 static enum claim_tier
 tier_below(const struct lock_config *config, enum claim_tier tier)
 {
+	if (tier == needs_least_tier(config))
+		return 0;
 	switch (tier) {
 	case CLAIM_WITH_HISTORY:
-		return config->once_ms > 0 ? 0 : CLAIM_WITH_QUEUE;
+		return CLAIM_WITH_QUEUE;
 	case CLAIM_WITH_QUEUE:
 		return CLAIM_WITH_NESTED;
 	case CLAIM_WITH_NESTED:
@@ -182,13 +195,18 @@ denied_by(const char *error)
 enum claim_tier
 needs_next_tier(const struct claim *claim, const char *error, bool refused)
 {
-	const struct lock_config *config = claim->config;
-	enum claim_tier below = tier_below(config, claim->tier);
+	struct lock_config config = *claim->config;
 	struct needs denied = denied_by(error);
+	enum claim_tier below;
+
+	if (claim->outer != NULL)
+		config.newest = false;
+	below = tier_below(&config, claim->tier);
 
 	if (refused)
-		return needs_tier(config, below, &denied);
-	return below >= CLAIM_WITH_NESTED && claim->outer == NULL
+		return needs_tier(&config, below, &denied);
+	return below >= CLAIM_WITH_NESTED && claim->outer == NULL &&
+		       !config.newest
 		   ? CLAIM_WITH_NESTED
 		   : 0;
 }

@@ -77,6 +77,7 @@ struct needs_row {
 		NEEDS_BY_COUNTED,
 		NEEDS_BY_HISTORY,
 		NEEDS_BY_ONCE,
+		NEEDS_BY_NEWEST,
 		NEEDS_BY_REPLICAS,
 		NEEDS_BY_SEVERAL, /* servers */
 		NEEDS_BY_SENTINEL,
@@ -94,6 +95,9 @@ enum needs_use needs_use_of(const struct needs_row *row,
 /* Pure. What both have. */
 struct needs needs_both(const struct needs *one, const struct needs *other);
 bool needs_any(const struct needs *needs);
+
+/* Pure. The lowest tier that a run with that configuration can use. */
+enum claim_tier needs_least_tier(const struct lock_config *config);
 
 /* Pure. The highest tier up to this one that needs nothing of what is denied; 0
  * if there is none: then the lock is refused. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "lock/script.h"
 #include "lock/waiter.h"
@@ -185,28 +186,61 @@ pad_try(struct request *request, const struct claim *claim)
 	    missing(wire_size(request, "EVAL", script->text), rest);
 }
 
+/* The keys of the tier, then those of the policies: no other request has them.
+ */
+static void
+add_acquire(struct request *request, const struct claim *claim)
+{
+	char *keys[KEY_COUNT];
+	size_t count = claim->tier;
+
+	memcpy(keys, claim->keys.all, count * sizeof(*keys));
+	if (claim->config->newest)
+		keys[count++] = claim->keys.newest;
+	add_script(request, claim->config->kind->acquire, keys, count);
+}
+
+/* "1" or "0", and the policies. */
+static const char *
+wait_word(struct request *request, const struct claim *claim)
+{
+	const struct lock_config *config = claim->config;
+	char *text;
+
+	if (!config->newest)
+		return config->wait ? "1" : "0";
+	text = request->numbers[request->number_count++];
+	if (claim->ticket[0] != '\0' || claim->asked_at == 0)
+		snprintf(text, sizeof(*request->numbers), "1n%.20s",
+		    claim->ticket);
+	else
+		snprintf(text, sizeof(*request->numbers), "1n-%" PRId64,
+		    clock_now() - claim->asked_at);
+	return text;
+}
+
 static void
 make_try(struct request *request, const struct claim *claim, const char *ttl)
 {
 	const struct lock_config *config = claim->config;
 	const struct kind *kind = claim_kind(claim);
 	const struct holder *self = &claim->self;
-	bool joins = claim->outer != NULL;
 
-	add_script(request, joins ? kind->join : kind->acquire, claim->keys.all,
-	    claim->tier);
-	ADD(request, claim->token, ttl);
-	if (joins) {
+	if (claim->outer != NULL) {
+		add_script(request, kind->join, claim->keys.all, claim->tier);
+		ADD(request, claim->token, ttl);
 		ADD(request, kind->letter, claim->run,
 		    helper_life(request, claim),
 		    config->is_hold ? "" : config->kind->letter);
 		request->decode = answer_join;
 		return;
 	}
+	add_acquire(request, claim);
+	ADD(request, claim->token, ttl);
 	ADD(request, helper_life(request, claim), kind->letter,
 	    permits(request, claim), self->host, self->pid, self->user,
 	    config->command, config->label, claim->waiter,
-	    config->wait ? "1" : "0",
+	    wait_word(request, claim),
 	    config->max_waiters == CONFIG_ANY_WAITERS
 		? ""
 		: number(request, config->max_waiters));

@@ -13,7 +13,7 @@
 #include "lock/key.h"
 #include "redis/pipeline.h"
 
-enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16, REQUEST_NUMBERS = 8 };
+enum { REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16, REQUEST_NUMBERS = 10 };
 
 /* The words of a command. They point into the request, the claim, the names of
  * the keys and the answer that it was made from, and last as long as those. */

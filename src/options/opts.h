@@ -79,6 +79,7 @@ struct opts {
 	int64_t warn_after_ms; /* 0: never */
 	const char *hook;      /* NULL, empty or "none": no hooks */
 	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
+	bool newest;	       /* --newest */
 	int replicas;	       /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */
 	int conflict_exit;     /* -E */

@@ -477,6 +477,25 @@ check_once(struct settings *settings)
 		opts->history_ms = opts->once_ms;
 }
 
+/* It is about the queue of one lock, which a single server keeps. */
+static void
+check_newest(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
+			  : opts->key_count > 1 ? "takes one key (-k)"
+			  : opts->server_count > 1
+			      ? "needs a single server: several servers keep "
+				"no queue"
+			  : opts->wait_ms == 0
+			      ? "is about waiters, and -n does not wait"
+			      : NULL;
+
+	if ((opts->action == OPTS_RUN || opts->action == OPTS_HOLD) &&
+	    opts->newest && why != NULL)
+		settings_fail(settings, OPT_NEWEST, "--newest %s", why);
+}
+
 static bool
 any_speaks_tls(const struct opts *opts)
 {
@@ -519,6 +538,7 @@ opts_check(struct settings *settings, char **rest)
 	fill_defaults(settings);
 	check_servers(settings);
 	check_once(settings);
+	check_newest(settings);
 	check_tls(settings);
 	check_replicas(settings);
 }

@@ -25,6 +25,8 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	[ENDING_BUSY] = SKIP("busy", BUSY, "{name} {holder}"),
 	[ENDING_QUEUE_FULL] = SKIP("queue_full", BUSY,
 	    "{name} {holder}[; {count} <is|are> waiting already]"),
+	[ENDING_OVERTAKEN] = SKIP("overtaken", BUSY,
+	    "{name} was overtaken by {by}"),
 	[ENDING_WAIT_OVER] = SKIP("wait_over", BUSY,
 	    "{name} {holder}; gave up after {age}"),
 	[ENDING_UNAVAILABLE] = FAILURE("unavailable", EXITCODE_UNAVAILABLE,

@@ -21,6 +21,7 @@ enum ending_reason {
 	ENDING_NOT_DUE, /* --once-per: status of --once-exit-code */
 	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
 	ENDING_QUEUE_FULL,
+	ENDING_OVERTAKEN, /* --newest */
 	ENDING_WAIT_OVER,
 	ENDING_UNAVAILABLE, /* no server answered in time */
 	ENDING_SERVER_ERROR,
@@ -170,6 +171,7 @@ struct event {
 	const char *command;
 	const char *who;	     /* holds it */
 	const struct holder *holder; /* likewise */
+	const struct holder_by *by;  /* has overtaken us */
 	int64_t position;	     /* in the queue, from 1 */
 	int64_t count;
 	int64_t permits;

@@ -40,6 +40,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .try_ms = try_ms(opts),
 		    .wait = opts->wait_ms != 0,
 		    .max_waiters = opts->max_waiters,
+		    .newest = opts->newest,
 		    .replicas = opts->replicas,
 		    .replicas_ms = opts->replicas_ms,
 		    .kind = kind_of(opts->kind),
@@ -131,6 +132,7 @@ on_failed(struct locks *locks)
 	    [LOCK_ERROR] = ENDING_SERVER_ERROR,
 	    [LOCK_MISCONFIGURED] = ENDING_MISCONFIGURED,
 	    [LOCK_NOT_DUE] = ENDING_NOT_DUE,
+	    [LOCK_OVERTAKEN] = ENDING_OVERTAKEN,
 	};
 	const struct lock *lock = locks->set.about;
 	struct event event = {.name = lock->config->name,
@@ -142,6 +144,8 @@ on_failed(struct locks *locks)
 		locks->state = LOCKS_UNAVAILABLE;
 		return;
 	}
+	if (lock->failure == LOCK_OVERTAKEN)
+		event.by = &lock->by;
 	if (lock->failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
 	if (lock->failure == LOCK_BUSY)

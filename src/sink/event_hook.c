@@ -182,7 +182,9 @@ on_ending(struct event_hook *state, const struct event *event)
 	enum event_outcome outcome = event_outcome(event);
 
 	if (outcome == EVENT_OUTCOME_BUSY)
-		run_hook(state, "busy", NULL, event);
+		run_hook(state,
+		    event->ending == ENDING_OVERTAKEN ? "overtaken" : "busy",
+		    NULL, event);
 	if (event->ending != state->facts->ending)
 		return;
 	if (outcome == EVENT_OUTCOME_LOST)

@@ -83,6 +83,13 @@ detail_holder(struct message *message)
 }
 
 static void
+detail_by(struct message *message)
+{
+	if (message->event->by != NULL)
+		holder_describe_by(message->event->by, message->room, ROOM);
+}
+
+static void
 detail_seconds(struct message *message)
 {
 	snprintf(message->room, ROOM, "%.1f",
@@ -177,6 +184,7 @@ static const struct detail {
     {"who", TEXT(who)},
     {"command", .describe = detail_command},
     {"holder", .describe = detail_holder},
+    {"by", .describe = detail_by},
     /* The head of the queue waits for the holder alone. */
     {"position", NUMBER(position, 2)},
     {"count", NUMBER(count, 1)},

@@ -178,6 +178,18 @@ put_json_holder(const struct json_line *json)
 }
 
 static void
+put_json_by(const struct json_line *json)
+{
+	const struct holder_by *by = json->event->by;
+
+	if (by == NULL)
+		return;
+	put_json_text(json, "by_host", by->host);
+	put_json_number(json, "by_pid", by->pid);
+	put_json_text(json, "by_label", by->label);
+}
+
+static void
 put_json_end(const struct json_line *json)
 {
 	const struct event *event = json->event;
@@ -212,6 +224,7 @@ put_json_fields(const struct json_line *json, const char *message)
 	put_json_seconds(json, event_rows[event->type].ms, event->ms);
 	put_json_end(json);
 	put_json_holder(json);
+	put_json_by(json);
 	put_json_text(json, "host", line->self.host);
 	put_json_number(json, "pid", line->self.pid);
 	fprintf(json->out, "}");

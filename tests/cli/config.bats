@@ -439,6 +439,7 @@ wrong() {
 		once-per = 0s                    # default
 		once-exit-code = 75              # default
 		nonblock = yes                   # command line
+		newest = no                      # default
 		conflict-exit-code = 75          # default
 		quiet = no                       # default
 		splay = 0s                       # default

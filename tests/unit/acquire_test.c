@@ -151,6 +151,11 @@ static const struct scripted_row errors[] = {
 static const struct scripted_row others[] = {
     ROW("a run succeeded not long ago", "history once", "start not-due",
 	"try =acquiring =failed:not-due"),
+    ROW("overtaken by a newer run, which has left the queue", "wait newest",
+	"start overtaken", "try =acquiring =failed:overtaken"),
+    ROW("one in the queue that is overtaken leaves it", "wait newest",
+	"start queued ring overtaken not-ours",
+	"try =acquiring BLPOP try release =releasing =failed:overtaken"),
     ROW("held in another kind by the outer run", "nested", "start other-kind",
 	"join =acquiring =failed:other-kind"),
     ROW("the name has no place for the history", "once", "start",

@@ -217,6 +217,11 @@ test_grant(void)
 {
 	void *reply = array("1\n+17\n+" W "\n4\n9\n+" W);
 	void *not_due = array("2\n5\n+web-3");
+	void *overtaken = array("3\n+" W "\n+build 4711");
+	void *by_nobody = array("3\n+\n+");
+	void *too_late = array("4\n+17\n1\n+17\n+" W "\n4\n9");
+	void *newest =
+	    array("4\n+17\n0\n0\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0");
 	void *join = array("1\n+17\n+why");
 	void *gone = array("0");
 	struct answer answer;
@@ -232,6 +237,19 @@ test_grant(void)
 	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
 	is_int(answer.ago_ms, 5, "  since the last success");
 	is_text(answer.host, "web-3", "  its host");
+	ok(is_answer(&answer, answer_acquire, overtaken), "overtaken");
+	ok(answer.outcome == ANSWER_OVERTAKEN, "  is that");
+	is_text(answer.by.label, "build 4711", "  by a label");
+	is_text(answer.by.host, "web-3", "  on a host");
+	ok(is_answer(&answer, answer_acquire, by_nobody) &&
+		strcmp(answer.by.host, "?") == 0,
+	    "  by what is no waiter's name");
+	ok(is_answer(&answer, answer_acquire, newest) &&
+		answer.outcome == ANSWER_BUSY && answer.position == 3,
+	    "busy, with a ticket");
+	is_text(answer.ticket, "17", "  which is known");
+	ok(!is_answer(&answer, answer_acquire, too_late),
+	    "a ticket with a grant is no answer");
 	ok(is_answer(&answer, answer_join, join), "joined");
 	ok(answer.outcome == ANSWER_GRANTED, "  is that");
 	is_text(answer.fence, "17", "  fence");
@@ -242,6 +260,10 @@ test_grant(void)
 	    "not held");
 	freeReplyObject(reply);
 	freeReplyObject(not_due);
+	freeReplyObject(overtaken);
+	freeReplyObject(by_nobody);
+	freeReplyObject(too_late);
+	freeReplyObject(newest);
 	freeReplyObject(join);
 	freeReplyObject(gone);
 }

@@ -42,6 +42,13 @@ test_tiers(void)
 	is_int(tier_without(BIT(BLPOP), 0), CLAIM_WITH_HISTORY, "--once-per");
 	is_int(tier_without(BIT(ZADD), 0), 0, "  depends on the history");
 	config.once_ms = 0;
+	is_int(tier_without(0, KEY(NEWEST)), CLAIM_WITH_HISTORY,
+	    "the key of --newest, which this run does not use");
+	config.newest = true;
+	is_int(tier_without(0, KEY(HISTORY)), CLAIM_WITH_QUEUE, "--newest");
+	is_int(tier_without(0, KEY(NEWEST)), 0, "  depends on its key");
+	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
+	config.newest = false;
 	config.kind = &kind_shared;
 	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
 	config.server_count = 2;
@@ -87,6 +94,10 @@ test_next_tier(void)
 	claim.tier = CLAIM_WITH_HISTORY;
 	is_int(needs_next_tier(&claim, "WRONGTYPE", false), CLAIM_WITH_NESTED,
 	    "a damaged queue");
+	config.newest = true;
+	is_int(needs_next_tier(&claim, "WRONGTYPE", false), 0,
+	    "  which --newest depends on");
+	config.newest = false;
 	claim.tier = CLAIM_WITH_NESTED;
 	is_int(needs_next_tier(&claim, "WRONGTYPE", false), 0,
 	    "  is no reason to do without nested runs");

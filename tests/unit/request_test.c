@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "lock/request.h"
 #include "lock/script.h"
 #include "tap.h"
@@ -100,6 +101,61 @@ test_tiers(void)
 		request_make(&request, &claim, REQUEST_STAY);
 		is_int(request.argc, 0, "no nested run");
 	}
+	claim_fini(&claim);
+}
+
+/* The word that says whether to wait, behind the keys and eleven others. */
+static const char *
+wait_word(const struct request *request)
+{
+	return request->argv[atoi(request->argv[0]) + 12];
+}
+
+static void
+is_newest(struct claim *claim, const char *word, const char *what)
+{
+	struct request request;
+
+	request_make(&request, claim, REQUEST_TRY);
+	is_text(wait_word(&request), word, what);
+	request_fini(&request);
+}
+
+/* The key of a policy follows those of the tier, and no other request has it.
+ */
+static void
+test_newest(void)
+{
+	const struct request_end end = {"", false, 0, REQUEST_NO_JOB};
+	struct claim claim;
+	struct request request;
+
+	config.key = "job";
+	claim_init(&claim, &config);
+	is_newest(&claim, "1", "a run without --newest only waits");
+	config.newest = true;
+	for (int i = 0; i < 2; i++) {
+		claim.tier = i == 0 ? CLAIM_WITH_QUEUE : CLAIM_WITH_HISTORY;
+		request_make(&request, &claim, REQUEST_TRY);
+		check_keys(&request, (int)claim.tier + 1, "with --newest");
+		is_text(request.argv[claim.tier + 1], "{job}:rlk:o",
+		    "  its key is the last");
+		request_fini(&request);
+		request_release(&request, &claim, &end);
+		check_keys(&request, (int)claim.tier + 1, "its release");
+		request_fini(&request);
+	}
+	is_newest(&claim, "1n", "its first try has no ticket");
+	claim.asked_at = clock_now() - 5000;
+	request_make(&request, &claim, REQUEST_TRY);
+	ok(strncmp(wait_word(&request), "1n-5", 4) == 0,
+	    "the next one says how long it has been asked for");
+	request_fini(&request);
+	claim_note_ticket(&claim, "1700000000000000");
+	is_newest(&claim, "1n1700000000000000", "a reply has given it one");
+	claim_note_ticket(&claim, "1800000000000000");
+	is_newest(&claim, "1n1700000000000000", "  which it keeps");
+	config.newest = false;
 	claim_fini(&claim);
 }
 
@@ -282,6 +338,7 @@ main(void)
 {
 	test_tiers();
 	test_former();
+	test_newest();
 	test_padding(&kind_exclusive, 6);
 	test_padding(&kind_exclusive, PATH_MAX - 1);
 	test_padding(&kind_permits, 6);

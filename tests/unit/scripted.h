@@ -365,6 +365,8 @@ static const struct {
     {"unfinished", 3, {.outcome = ANSWER_UNFINISHED}},
     {"not-due", -1,
 	{.outcome = ANSWER_NOT_DUE, .ago_ms = 60000, .host = "web-3"}},
+    {"overtaken", -1,
+	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
     {"not-held", -1, {.outcome = ANSWER_NOT_HELD}},
     {"other-kind", -1, {.outcome = ANSWER_OTHER_KIND}},
     {"renewed", -1, {.outcome = ANSWER_RENEWED}},
@@ -395,6 +397,7 @@ answer_of(size_t i)
 	answer.fence = or_empty(answer.fence);
 	answer.uncounted = or_empty(answer.uncounted);
 	answer.host = or_empty(answer.host);
+	answer.ticket = or_empty(answer.ticket);
 	answer.behind = or_empty(answer.behind);
 	answer.position = replies[i].position;
 	return answer;
@@ -486,7 +489,7 @@ note_state(const struct lock *lock)
 	    "lost", "releasing", "released", "failed"};
 	static const char *const failures[] = {"", ":busy", ":unavailable",
 	    ":not-a-lock", ":other-kind", ":refused", ":error",
-	    ":misconfigured", ":not-due"};
+	    ":misconfigured", ":not-due", ":overtaken"};
 	static const char *const outcomes[] = {":not-held", ":unconfirmed",
 	    ":was-lost", ":freed", ":left", ":kept"};
 	static enum lock_state last;
@@ -578,6 +581,7 @@ play(const struct scripted_row *row)
 	    .try_ms = 1000,
 	    .wait = has_word(with, "wait"),
 	    .max_waiters = CONFIG_ANY_WAITERS,
+	    .newest = has_word(with, "newest"),
 	    .replicas = has_word(with, "replicas"),
 	    .replicas_ms = has_word(with, "replicas") ? 200 : 0,
 	    .kind = &kind_exclusive,

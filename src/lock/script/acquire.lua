@@ -3,17 +3,21 @@
 -- KEYS: the lock, its last fence (:f), the record of its holders (:i), nested
 --   runs (:n), the queue (:q), until when its waiters are alive (:l), the own
 --   doorbell (:m), the last run (:r); all of them, or the first seven, four,
---   three or one.
+--   three or one. Then, with --newest, the newest waiter (:o).
 -- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
 --   number of permits or '', host, pid, user, command, label or '', own name in
---   the queue, 1 to wait in it or 0, how many may wait at most or '', padding,
---   life of :r in ms or '', ms for --once-per or '', the former tokens: whatever
---   tries under these were granted is ours now.
+--   the queue, 1 to wait in it or 0 (then 'n' with --newest and the own ticket;
+--   without a reply that has it '-' and for how many ms the lock has been asked
+--   for), how many may wait at most or '', padding, life of :r in ms or '', ms
+--   for --once-per or '', the former tokens: whatever tries under these were
+--   granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
 --   allow or 0, ms that the last success lies in the future or 0, waiters to
 --   notify...}.
 -- Not due, by --once-per: {2, ms since the last success, its host}. A waiter
 --   still has its place in the queue, and is to leave it by a release.
+-- Overtaken, by --newest: {3, the waiter that has, its label}. The same holds
+--   for the place.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
 --   'foreign' (a holder without a record), 'known', 'kept' (for --min-hold) or
 --   'hold', the holder's kind, how many hold it, permits or 0, host, pid, user,
@@ -26,12 +30,17 @@
 --   expired entries as it may, and more of them hide whether the lock is free;
 --   or it names as many waiters as it may, and there are more to notify. A
 --   waiter has its place in the queue. Call again at once.
-local lock, fence, info, _, queue, alive, doorbell, history = unpack(KEYS)
+-- With --newest, 4 and the own ticket stand before that 0 or -1.
+local lock, fence, info, _, queue, alive, doorbell = unpack(KEYS)
+local history = ARGV[15] ~= '' and KEYS[8]
 local token, ttl, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local letter, limit = ARGV[4], tonumber(ARGV[5])
 local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
   command = ARGV[9], label = ARGV[10]}
-local me, wait, most = ARGV[11], ARGV[12] == '1', tonumber(ARGV[13])
+local me, most = ARGV[11], tonumber(ARGV[13])
+local wait = string.sub(ARGV[12], 1, 1) == '1'
+local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS]
+local ticket = tonumber(string.match(ARGV[12], 'n(%d+)'))
 local history_life, once = tonumber(ARGV[15]), tonumber(ARGV[16])
 local former = {unpack(ARGV, 17)}
 -- include: call
@@ -42,6 +51,12 @@ local now_us = time[1] * 1000000 + time[2]
 -- include: record
 -- include: history
 -- include: queue
+
+local function next_ticket()
+  local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
+  return math.max(now_us, (tonumber(last[2]) or 0) + 1)
+end
+
 -- include: KIND
 
 -- Whether this call has removed dead waiters.
@@ -72,15 +87,15 @@ local function enter(position, part)
       call(needed, queue, me)
     end
     call('PEXPIRE', queue, 60000)
-    local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
-    local ticket = math.max(now_us, (tonumber(last[2]) or 0) + 1)
-    call('ZADD', queue, string.format('%.0f', ticket), me)
+    local place = math.max(next_ticket(), ticket or 0)
+    call('ZADD', queue, string.format('%.0f', place), me)
     position = call('ZRANK', queue, me)
   end
   call('ZADD', alive, now + part + 3 * (position < LIMIT_NEXT_POSITIONS
     and LIMIT_HEARTBEAT_NEXT_MS or LIMIT_HEARTBEAT_MS), me)
   call('PEXPIRE', queue, 60000)
   call('PEXPIRE', alive, 60000)
+  write_newest()
   return position
 end
 
@@ -177,7 +192,7 @@ end
 
 -- The answer when it is not our turn. A newcomer that finds places with others
 -- in front of it is asked to notify these, unless somebody has.
-local function answer_busy(held, places, head, till, position, again)
+local function answer_busy(held, places, head, till, position, again, overtaken)
   local is_ours = held.kind == letter
   local left = is_ours and held.first_left or held.last_left or 0
   local about = describe_holder(held, is_ours and held.first or held.last)
@@ -205,6 +220,7 @@ local function answer_busy(held, places, head, till, position, again)
     waiting = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
     if wait and (position or not most or waiting < most) then
       entered = enter(position, has_room and own_mark() or 0)
+      waiters[#waiters + 1] = #waiters < LIMIT_NOTIFY and overtaken or nil
     end
   end
   return {again and -1 or 0, math.max(-1, math.min(left, LIMIT_LEFT_MS)),
@@ -224,6 +240,7 @@ local function grant(held, in_queue, number)
     write_record(held, number)
     call('PEXPIRE', info, life)
   end
+  write_newest()
   -- A waiter that was notified and then taken for dead may find no queue, but
   -- its doorbell.
   if queue and (in_queue or wait) then wipe(doorbell) end
@@ -284,10 +301,14 @@ return answer_of(function()
     head, till = live_head(me, removed)
     position = head and call('ZRANK', queue, me)
   end
+  local later, overtaken = find_newest(own)
+  if later then return later end
   local again = held.unswept or head == true and (wait or places > 0)
   if not own and (again or places < 1
     or head and not in_turn(head, position, places)) then
-    return answer_busy(held, places, head, till, position, again)
+    local busy =
+      answer_busy(held, places, head, till, position, again, overtaken)
+    return newest and {4, string.format('%.0f', ticket), unpack(busy)} or busy
   end
 
   local number, unnotified = next_fence(), position and is_unnotified()

@@ -98,3 +98,7 @@ local function keep_for(ms)
   end
   call('ZADD', lock, 'XX', now + ms, member)
 end
+
+-- --newest is for exclusive locks.
+local function find_newest() end
+local function write_newest() end

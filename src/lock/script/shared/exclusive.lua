@@ -50,3 +50,38 @@ local function keep_for(ms)
   if type(is_new) == 'table' then is_new = redis.pcall('HDEL', info, 'kind') end
   if is_new ~= 0 or call('PTTL', lock) > ms then call('PEXPIRE', lock, ms) end
 end
+
+-- --newest: of the waiters with this option that with the latest ticket stays,
+-- which :o names. Returns the answer if it has overtaken us. Otherwise the own
+-- ticket is known, and behind nil the waiter that we overtake is returned. A
+-- ticket further ahead than :o lasts counts as none (a clock was stepped). A
+-- grant of ours whose answer was lost may be older than :o by now.
+local function find_newest(own)
+  if not newest then return end
+  local text = redis.pcall('GET', newest)
+  local last, waiter, label = string.match(
+    type(text) == 'string' and text or '', '^(%d+) ([^\n]+)\n(.*)$')
+  last = tonumber(digits(last, LIMIT_EXACT))
+  if not last or last > now_us + 60000000 or #waiter >= LIMIT_LONG_TEXT then
+    last, waiter = 0, nil
+  end
+  if waiter == me then ticket = last end
+  local asked_ms = tonumber(string.match(ARGV[12], '-(%d+)'))
+  ticket = ticket or tonumber(redis.pcall('ZSCORE', queue, me))
+    or asked_ms and now_us - 1000 * asked_ms
+  if own and waiter ~= me then
+    newest = nil
+  elseif waiter ~= me and ticket and ticket < last then
+    return {3, waiter, string.sub(label, 1, LIMIT_LABEL)}
+  end
+  ticket = ticket or math.max(next_ticket(), last + 1)
+  return nil, waiter ~= me and waiter
+    and redis.pcall('ZSCORE', queue, waiter) and waiter or nil
+end
+
+-- Losing it costs only the overtaking.
+local function write_newest()
+  if not newest then return end
+  redis.pcall('SET', newest, string.format('%.0f %s\n%s', ticket, me,
+    self.label), 'PX', 60000)
+end
