@@ -25,6 +25,7 @@ RULES = (
     exclusion.find_too_many,
     exclusion.find_outlived_leases,
     exclusion.find_broken_order,
+    exclusion.find_overtaken,
     exclusion.find_wrong_fences,
     exclusion.find_repeated_tokens,
     exclusion.find_unlocked,

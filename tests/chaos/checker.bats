@@ -295,6 +295,30 @@ explain() {
 		'job(2, 1200, 3100, True, -9, token="token-1", outer=1, ended=1600)'
 }
 
+@test "a waiter that starts although a newer one has overtaken it is found" {
+	local newest='options=["--newest"]' holder='job(3, 500, 4000)'
+	local older="job(1, 5000, 5500, begun=1000, $newest)" newer="waiter(2, 2000, 4900, 75, wait_ms=2900, $newest)"
+	local came=('queued(1, 1100, 1)' 'queued(2, 2100, 2)')
+	finds overtaken one "$holder" "$older" "$newer" "${came[@]}"
+	says 'overtaken at 5.000 s: it started 900 ms after run 2, which came later, with --newest (runs 1, 2)'
+	# Granted just before the other one came, or without the option.
+	is_clean one 'job(3, 500, 2000)' "${older/5000, 5500/3900, 4500}" "$newer" "${came[@]}"
+	is_clean one "$holder" "${older/--newest/-v}" "$newer" "${came[@]}"
+	is_clean one "$holder" "$older" "${newer/--newest/-v}" "${came[@]}"
+	# The one that came later has had its turn.
+	finds overtaken,order one 'job(3, 500, 4000)' "job(2, 4100, 4400, begun=2000, $newest)" \
+		"${older/5000, 5500/4500, 4900}" "${came[@]}"
+	excuses 'the server may have lost who is the newest' one "$holder" "$older" "$newer" \
+		"${came[@]}" 'fault("server", "full", 2000, 2200)'
+}
+
+@test "a status that only a newer run explains is found" {
+	local waiter='waiter(1, 1000, 2000, 75, options=["--newest"], wait_ms=9000, stderr="was overtaken by pid 7; command not started")'
+	is_clean one 'job(3, 500, 4000)' "$waiter" 'waiter(2, 1900, 4500, 75, wait_ms=2600, options=["--newest"])'
+	finds status one 'job(3, 500, 4000)' "$waiter" 'waiter(2, 1900, 4500, 75, wait_ms=2600)'
+	says 'status 75: no newer run with --newest was there'
+}
+
 @test "an orphan of a killed guard is found" {
 	local kill='fault("guard", "kill", 1500, run=1)'
 	is_clean one 'job(1, 1000, 1510, True, 71, ended=2500)' 'child(1, 1100, 2400)' "$kill"

@@ -276,6 +276,10 @@ def was_struck(story, run, since):
 def wrong_busy(story, run):
     if run.root:
         yield "the lock was held by others, but the job had started"
+    if "was overtaken by" in run.exit.stderr:
+        if not run.is_newest or not has_newer(story, run):
+            yield "no newer run with --newest was there"
+        return
     limited = run.has_option("--max-waiters", "--once-per", "-w", "--wait")
     if run.wait_ms is None and not limited:
         yield "it was to wait for ever"
@@ -292,6 +296,12 @@ def has_company(story, run):
     """Whether another run may have held or wanted the lock: the dead do for a while."""
     return any(other is not run and set(other.keys) & set(run.keys) and other.at < run.ended
                and run.at < other.ended + remains_of(other) for other in story.runs.values())
+
+
+def has_newer(story, run):
+    """Whether another run with --newest was there that may have come later."""
+    return any(other.is_newest and other is not run and set(other.keys) & set(run.keys)
+               and run.at - SLACK < other.at < run.ended for other in story.runs.values())
 
 
 def remains_of(run):

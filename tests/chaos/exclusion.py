@@ -200,6 +200,37 @@ def is_overtaken(story, first, second):
                 or any(began <= at <= other.start for at in story.owner_changes(first.key)))
 
 
+def find_overtaken(story):
+    """A waiter with --newest started its job although a newer one, which came after it had
+    entered the queue, had been in the queue or started before."""
+    if story.is_redlock:
+        return
+    for run in holders(story):
+        entered = entries_of(story, run) if run.is_newest else []
+        for other in story.runs.values() if entered else []:
+            if other.is_newest and set(other.keys) & set(run.keys) and other.at > entered[0]:
+                came = min([at + run.ttl for at in entries_of(story, other)]
+                           + ([other.start] if other.token else []), default=run.start)
+                if came < run.start:
+                    yield Finding("overtaken", run.start, (run.number, other.number),
+                                  f"it started {(run.start - came) / MS:.0f} ms after run "
+                                  f"{other.number}, which came later, with --newest",
+                                  excuse_overtaken(story, run, other))
+
+
+def entries_of(story, run):
+    """When it was seen to enter a queue, the first time first."""
+    return sorted(entry.at for entry in story.by_type["queued"] if entry.run == run.number)
+
+
+def excuse_overtaken(story, run, other):
+    """Losing the key of the newest waiter costs the overtaking."""
+    lost = [fault for fault in story.server_faults(other.at - 5 * SECOND, run.start)
+            if fault.on in ("server", "sentinel")
+            and (not story.is_single or fault.fault in ("kill", "flush", "full"))]
+    return "the server may have lost who is the newest" if lost else None
+
+
 def is_last_entry(story, entry, until):
     """A waiter that has queued again has lost its former place."""
     run = story.runs[entry.run]

@@ -168,7 +168,8 @@ def longest_life(story, left, name, kind):
     held = max(ttl, max(run.min_hold_ms or 0 for run in users))
     hour = max(HOUR_MS, 10 * ttl)
     lives = {"": held if left.kind == "string" else 3 * held, "f": hour, "i": hour,
-             "n": hour, "q": MINUTE_MS, "l": MINUTE_MS, "m": BELL_MS, "r": 2 * DAY_MS}
+             "n": hour, "q": MINUTE_MS, "l": MINUTE_MS, "m": BELL_MS, "o": MINUTE_MS,
+             "r": 2 * DAY_MS}
     return lives.get(kind)
 
 

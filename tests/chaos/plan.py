@@ -26,6 +26,7 @@ FAMILIES = {
     "permits": (("p1",), 10),
     "multi": (("m1", "m2", "m3"), 12),
     "keep": (("h1", "h2"), 10),
+    "newest": (("n1", "n2"), 10),
     "replicas": (("w1", "w2"), 12),
     "scene": (("rw3",), 0),
     "taking": (("t1", "t2", "t3"), 0),
@@ -219,6 +220,11 @@ class Plan:
         elif self.chance(50):  # it ends after a renewal
             run["ttl_ms"], run["min_hold_ms"] = self.dice.choice((2000, 3000)), 3000
             run["job_ms"] = self.dice.randint(700, 2200)
+
+    def for_newest(self, run):
+        """Of those that wait only the newest stays; some others are among them."""
+        run["wait_ms"] = self.dice.choice((1000, 3000, 6000, 12000))
+        run["more"] += ["--newest"] if self.chance(85) else []
 
     def for_taking(self, run):
         """See takings."""

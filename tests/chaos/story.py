@@ -116,6 +116,10 @@ class Run:
                 return duration(option.partition("=")[2])
         return None
 
+    @property
+    def is_newest(self):
+        return self.has_option("--newest") and not self.outer_run
+
     def has_option(self, *names):
         return any(option.partition("=")[0] in names for option in self.options)
 
