@@ -138,8 +138,8 @@ _rlockrun() {
 	local options='-k --key -e -x --exclusive -s --shared -p --permits
 		-t --ttl --min-hold --keep-history --once-per --once-exit-code
 		-n --nonblock --nb --nonblocking -w --wait --timeout
-		--max-waiters --newest -E --conflict-exit-code -q --quiet --splay
-		-c --command
+		--max-waiters --newest --replace --replaceable
+		-E --conflict-exit-code -q --quiet --splay -c --command
 		--label --wait-all --max-run --warn-after --hook --on-lost
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix

@@ -5,7 +5,7 @@ function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
     set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-exit-code= n/nonblock nb nonblocking \
-        w/wait= timeout= max-waiters= newest E/conflict-exit-code= q/quiet splay= c/command= \
+        w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list \
@@ -93,6 +93,8 @@ complete -c rlockrun -n __rlockrun_no_command -s w -l wait -x -d 'Wait at most t
 complete -c rlockrun -n __rlockrun_no_command -l timeout -x -d 'Wait at most this long; 0 is -n'
 complete -c rlockrun -n __rlockrun_no_command -l max-waiters -x -d 'Exit at once if N runs already wait'
 complete -c rlockrun -n __rlockrun_no_command -l newest -d 'Give way to a newer run with this option'
+complete -c rlockrun -n __rlockrun_no_command -l replace -d 'Ask the holder to stop, if it is replaceable'
+complete -c rlockrun -n __rlockrun_no_command -l replaceable -d 'Stop the job, status 80, for a run that asks so'
 complete -c rlockrun -n __rlockrun_no_command -s E -l conflict-exit-code -x -d 'Status if held or the wait timed out'
 complete -c rlockrun -n __rlockrun_no_command -s q -l quiet -d 'Print nothing about a lock that is held'
 complete -c rlockrun -n __rlockrun_no_command -l splay -x -d 'First sleep a random time up to this'

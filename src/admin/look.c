@@ -188,6 +188,8 @@ print_holder(const struct look_holder *holder)
 		print_line("job:", "none; this is a --hold");
 	else if (*holder->who.label == '\0' && *holder->command != '\0')
 		print_line("command:", "%s", holder->command);
+	if (holder->who.replaceable)
+		print_line("may be:", "replaced, as of --replaceable");
 	print_line("token:", "%s", holder->token);
 	look_describe_left(holder->who.left_ms, left, sizeof(left));
 	print_line("ttl left:", "%s", left);
@@ -291,7 +293,8 @@ json_who(const struct look_holder *holder)
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
 		       "\"label\":null,\"command\":null,"
 		       "\"since_ms\":null,\"held_ms\":null,"
-		       "\"ended\":null,\"hold\":null");
+		       "\"ended\":null,\"hold\":null,"
+		       "\"replaceable\":null");
 		return;
 	}
 	json_text(stdout, "host", who->host);
@@ -304,6 +307,7 @@ json_who(const struct look_holder *holder)
 	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
 	printf(",\"hold\":%s", who->state == HOLDER_HOLD ? "true" : "false");
+	printf(",\"replaceable\":%s", who->replaceable ? "true" : "false");
 }
 
 static void

@@ -15,6 +15,7 @@ enum exitcode {
 	EXITCODE_REFUSED = 77,	  /* the server denied access */
 	EXITCODE_CONFIG = 78,	  /* wrong environment or file */
 	EXITCODE_LOST = 79,	  /* the lock was lost while the job ran */
+	EXITCODE_REPLACED = 80,	  /* the job was stopped for a --replace */
 	EXITCODE_OVERRUN = 124,	  /* stopped by --max-run */
 	EXITCODE_CANNOT_RUN = 126, /* the command cannot be executed */
 	EXITCODE_NOT_FOUND = 127,  /* the command is not found */

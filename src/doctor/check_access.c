@@ -476,13 +476,23 @@ judge_rules(struct rules *rules)
 	bool partial = forget_keys(rules);
 
 	config.once_ms = 0;
-	config.newest = false;
+	config.newest = config.replace = config.replaceable = false;
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
 		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,
 		    "user %s may use all features (by %s)", rules->own_user,
 		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
+}
+
+static uint64_t
+policy_keys(const struct lock_config *config)
+{
+	uint64_t keys = config->newest ? NEEDS_BIT(KEY_NEWEST) : 0;
+
+	if (config->replace || config->replaceable)
+		keys |= NEEDS_BIT(KEY_ORDER);
+	return keys;
 }
 
 static void
@@ -500,8 +510,8 @@ name_locks(struct rules *rules)
 		key_names_init(&rules->names[i].keys, config.key);
 		tier = claim_top_tier(&config);
 		rules->names[i].usable = NEEDS_BIT(tier) - 1;
-		if (config.newest && tier >= CLAIM_WITH_QUEUE)
-			rules->names[i].usable |= NEEDS_BIT(KEY_NEWEST);
+		if (tier >= CLAIM_WITH_QUEUE)
+			rules->names[i].usable |= policy_keys(&config);
 		rules->top = tier > rules->top ? tier : rules->top;
 	}
 }
@@ -517,6 +527,8 @@ check_access(struct visit *visit)
 		.replicas = opts->replicas,
 		.history_ms = opts->history_ms,
 		.newest = opts->newest,
+		.replace = opts->replace,
+		.replaceable = opts->replaceable,
 		.once_ms = opts->once_ms}};
 	bool answered;
 

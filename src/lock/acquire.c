@@ -191,6 +191,17 @@ notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 	lock_notify(lock, waiters, false);
 }
 
+/* The first waiter alone has the order given, in its try. */
+static enum holder_order
+find_order(const struct lock *lock)
+{
+	if (!lock->config->replace || lock->holder.count == 0)
+		return HOLDER_NOT_ASKED;
+	if (!lock->holder.replaceable)
+		return HOLDER_IRREPLACEABLE;
+	return lock->queue.position == 0 ? HOLDER_ASKED : HOLDER_NOT_ASKED;
+}
+
 static void
 on_busy(struct lock *lock, const struct answer *answer, bool partial)
 {
@@ -202,6 +213,7 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	claim_note_ticket(&lock->claim, answer->ticket);
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
+	lock->holder.order = find_order(lock);
 	notify_ahead(lock, &answer->to_notify);
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;

@@ -168,6 +168,10 @@ take_who(struct cursor *cursor, struct holder *holder)
 	    [HOLDER_HOLD] = "hold"};
 	const char *who = take_text(cursor, LIMIT_TEXT);
 
+	holder->replaceable = strcmp(who, "replaceable") == 0;
+	if (holder->replaceable)
+		who = states[HOLDER_KNOWN];
+
 	for (int i = HOLDER_NONE; i <= HOLDER_HOLD; i++)
 		if (strcmp(who, states[i]) == 0)
 			holder->state = (enum holder_state)i;
@@ -189,18 +193,24 @@ take_names(struct cursor *cursor, struct holder *holder)
 	take_copy(cursor, holder->label, sizeof(holder->label), LIMIT_LABEL);
 }
 
-/* The waiter that comes before or after us, and its label. */
+/* A name in the queue may be any text. */
 static void
-take_by(struct cursor *cursor, struct holder_by *by)
+name_by(struct holder_by *by, const char *name)
 {
-	struct waiter waiter = {.pid = "?", .host = "?"};
-	const char *name = take_text(cursor, LIMIT_LONG_TEXT);
+	struct waiter waiter;
 
 	if (!waiter_parse(&waiter, name))
 		waiter = (struct waiter){.pid = "?", .host = "?"};
 	snprintf(by->pid, sizeof(by->pid), "%.*s",
 	    (int)strcspn(waiter.pid, "@"), waiter.pid);
 	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
+}
+
+/* The waiter that has overtaken us, and its label. */
+static void
+take_by(struct cursor *cursor, struct holder_by *by)
+{
+	name_by(by, take_text(cursor, LIMIT_LONG_TEXT));
 	take_copy(cursor, by->label, sizeof(by->label), LIMIT_LABEL);
 }
 
@@ -343,6 +353,28 @@ answer_head(const struct value *reply)
 	return copy_if_done(&cursor, &answer);
 }
 
+/* The token, the waiter's name and its label, with ' ' and '\n' between. */
+void *
+answer_order(const struct value *reply)
+{
+	const struct cursor read = {.array = reply};
+	struct answer answer = no_answer();
+	const char *text = value_text(reply), *end;
+	char name[WAITER_SIZE];
+
+	end = text != NULL ? strchr(text, '\n') : NULL;
+	if (end != NULL && end - text >= TOKEN_SIZE &&
+	    text[TOKEN_SIZE - 1] == ' ') {
+		memcpy(answer.ordered, text, TOKEN_SIZE - 1);
+		text += TOKEN_SIZE;
+		snprintf(name, sizeof(name), "%.*s", (int)(end - text), text);
+		name_by(&answer.by, name);
+		snprintf(answer.by.label, sizeof(answer.by.label), "%.*s",
+		    LIMIT_LABEL, end + 1);
+	}
+	return copy_if_done(&read, &answer);
+}
+
 bool
 answer_is_ring(const struct value *reply)
 {
@@ -372,7 +404,7 @@ static void
 take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
 	static const enum holder_state jobs[] = {HOLDER_KNOWN, HOLDER_ENDED,
-	    HOLDER_HOLD};
+	    HOLDER_HOLD, HOLDER_KNOWN};
 	struct holder *who = &holder->who;
 	int64_t length, job;
 
@@ -391,9 +423,10 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
 	if (holder->since_ms == 0)
 		who->held_ms = -1;
-	job = take_integer(cursor, 0, 2);
+	job = take_integer(cursor, 0, 3);
 	if (job > 0)
 		who->state = jobs[job];
+	who->replaceable = job == 3;
 	take_fence(cursor, holder->fence);
 }
 

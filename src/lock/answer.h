@@ -16,6 +16,7 @@
 #include "lock/holder.h"
 #include "lock/limit.h"
 #include "lock/look.h"
+#include "lock/token.h"
 #include "redis/value.h"
 
 /* The waiters to notify. Each name is one that waiter_parse takes: others have
@@ -54,8 +55,9 @@ struct answer {
 	/* NOT_DUE, of the last success: */
 	int64_t ago_ms;
 	const char *host;
-	/* OVERTAKEN: */
+	/* OVERTAKEN, and who gives an order: */
 	struct holder_by by;
+	char ordered[TOKEN_SIZE]; /* the holder that is to stop, or empty */
 	/* BUSY, UNFINISHED: */
 	const char *ticket; /* --newest: decimal digits; of others empty */
 	int64_t position;   /* in the queue, from 0; -1: none */
@@ -84,6 +86,8 @@ void *answer_release(const struct value *reply);
 /* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or there is
  * none. */
 void *answer_head(const struct value *reply);
+/* To GET :s. What is no order counts as none. */
+void *answer_order(const struct value *reply);
 
 /* How a server votes by its answer, or by none (NULL). */
 enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_NOT_YET, ANSWER_ABSENT };

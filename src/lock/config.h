@@ -32,7 +32,16 @@ struct lock_config {
 	const char *outer;   /* RLOCKRUN_HELD, or NULL */
 	int64_t history_ms;  /* the last run is remembered so long; 0: not */
 	bool newest;	     /* overtaken by a later waiter that has it, too */
+	bool replace;	     /* the first waiter asks the holder to stop, */
+	bool replaceable;    /* and one that has this obeys */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
 };
+
+/* A policy depends on the queue. */
+static inline bool
+config_needs_queue(const struct lock_config *config)
+{
+	return config->newest || config->replace || config->replaceable;
+}
 
 #endif

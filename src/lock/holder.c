@@ -196,6 +196,9 @@ describe_how(const struct holder *holder, struct holder_words *words)
 	/* With others queued, the end of --min-hold is not what is waited for.
 	 */
 	bool kept = holder->state == HOLDER_ENDED && !holder->others_queued;
+	static const char *const orders[] = {[HOLDER_NOT_ASKED] = "",
+	    [HOLDER_ASKED] = ", and was asked to stop",
+	    [HOLDER_IRREPLACEABLE] = ", and is not --replaceable"};
 
 	describe_others(holder, others, sizeof(others));
 	/* Of a lock that is kept: as of now, and never nothing. */
@@ -211,10 +214,11 @@ describe_how(const struct holder *holder, struct holder_words *words)
 	} else {
 		snprintf(words->how, sizeof(words->how), "is held %sby ", kind);
 	}
-	snprintf(words->more, sizeof(words->more), "%s%s%s%s",
+	snprintf(words->more, sizeof(words->more), "%s%s%s%s%s",
 	    kept && holder->count > 1 ? ", kept for " : "",
 	    kept && holder->count > 1 ? left : "", others,
-	    holder->others_queued ? ", and others are queued" : "");
+	    holder->others_queued ? ", and others are queued" : "",
+	    orders[holder->order]);
 }
 
 void

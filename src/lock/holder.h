@@ -20,9 +20,18 @@ enum holder_state {
 	HOLDER_HOLD,	/* --hold: no job, and nobody renews the lease */
 };
 
+/* With --replace: what becomes of the holder. */
+enum holder_order {
+	HOLDER_NOT_ASKED,
+	HOLDER_ASKED,	      /* to stop */
+	HOLDER_IRREPLACEABLE, /* it is waited for */
+};
+
 struct holder {
 	enum holder_state state;
-	bool others_queued;  /* though there is room */
+	bool others_queued; /* though there is room */
+	bool replaceable;   /* it obeys --replace */
+	enum holder_order order;
 	char kind;	     /* letter of struct kind */
 	int64_t count;	     /* how many have it */
 	int64_t permits;     /* how many may, where that is known, else 0 */

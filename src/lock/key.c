@@ -45,7 +45,8 @@ key_names_init(struct key_names *names, const char *key)
 	    [KEY_QUEUE] = 'q',
 	    [KEY_ALIVE] = 'l',
 	    [KEY_HISTORY] = 'r',
-	    [KEY_NEWEST] = 'o'};
+	    [KEY_NEWEST] = 'o',
+	    [KEY_ORDER] = 's'};
 
 	names->lock = (char *)key;
 	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)

@@ -18,6 +18,7 @@ enum key {
 	KEY_DOORBELL,
 	KEY_HISTORY,
 	KEY_NEWEST, /* from here on: of a policy, behind those of a tier */
+	KEY_ORDER,
 	KEY_COUNT,
 };
 
@@ -28,7 +29,7 @@ struct key_names {
 			char *lock, *fence, *record, *nested, *queue, *alive;
 			char *doorbell; /* that all waiters share */
 			char *history;
-			char *newest;
+			char *newest, *order;
 		};
 	};
 };

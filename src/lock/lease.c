@@ -9,6 +9,8 @@
 #include "lock/release.h"
 #include "redis/reply.h"
 
+enum { LOOK_MS = 1000 }; /* for an order */
+
 int64_t
 lease_valid_until(int64_t sent_at, int64_t ttl_ms)
 {
@@ -208,9 +210,53 @@ on_lease_due(void *arg)
 		lease_renew(lock);
 }
 
+/* --- an order to stop --------------------------------------------------- */
+
+/* Another holder's token, or what is no order, is none for us. */
+static void
+on_order(void *arg, const struct reply *reply)
+{
+	struct lock *lock = arg;
+	const struct answer *answer = reply->answer;
+
+	lock->order_out = false;
+	if (lock->state != LOCK_HELD || answer == NULL || lock->ordered ||
+	    strcmp(answer->ordered, lock->claim.token) != 0)
+		return;
+	lock->by = answer->by;
+	lock->ordered = true;
+}
+
+/* A server that does not reply is asked once. */
+static void
+on_order_due(void *arg)
+{
+	struct lock *lock = arg;
+
+	if (lock->state != LOCK_HELD || lock->ordered)
+		return;
+	if (!lock->order_out)
+		lock->order_out =
+		    lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
+			clock_now() + lock->config->ttl_ms) == 0;
+	loop_timer_set(lock->loop, &lock->order_timer, clock_now() + LOOK_MS);
+}
+
+/* The outer run obeys for those that are nested in it. */
+static void
+look_for_order(struct lock *lock)
+{
+	if (!lock->config->replaceable || lock->claim.outer != NULL)
+		return;
+	lock->order_timer =
+	    (struct loop_timer){.on_due = on_order_due, .arg = lock};
+	loop_timer_set(lock->loop, &lock->order_timer, clock_now() + LOOK_MS);
+}
+
 void
 lease_begin(struct lock *lock, int64_t sent_at)
 {
+	look_for_order(lock);
 	lock_enter(lock, LOCK_HELD, on_lease_due);
 	lock->acquired_at = lock->history_at = sent_at;
 	prove(lock, sent_at);

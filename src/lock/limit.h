@@ -17,6 +17,8 @@
 #define LIMIT_HEARTBEAT_MS 5000
 #define LIMIT_HEARTBEAT_NEXT_MS 1500
 #define LIMIT_NEXT_POSITIONS 2
+/* How long an order to stop is valid: a few heartbeats of the first waiter. */
+#define LIMIT_ORDER_MS 5000
 /* Marks in the score of a waiter: see queue.lua. */
 #define LIMIT_MARK_NOTIFIED 0.5
 #define LIMIT_MARK_SOUGHT 0.25

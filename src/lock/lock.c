@@ -37,6 +37,8 @@ lock_fini(struct lock *lock)
 {
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->timer);
+	if (lock->loop != NULL)
+		loop_timer_remove(lock->loop, &lock->order_timer);
 	quorum_free(lock->quorum);
 	claim_fini(&lock->claim);
 }

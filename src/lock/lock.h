@@ -98,7 +98,8 @@ struct lock {
 	char no_history[LOCK_ERROR_MAX]; /* why there is none, or empty */
 	struct holder holder;		 /* by the reply to the last busy try */
 	struct queue queue;		 /* by that reply, too */
-	struct holder_by by;		 /* LOCK_OVERTAKEN */
+	struct holder_by by;		 /* LOCK_OVERTAKEN, or ordered */
+	bool ordered;			 /* HELD: we are asked to stop */
 	struct claim claim;
 	struct lock_try try;
 	struct lock_release release;
@@ -106,7 +107,9 @@ struct lock {
 	const struct lock_config *config;
 	struct loop *loop;
 	struct quorum *quorum;
-	struct loop_timer timer; /* next try, renewal or release */
+	struct loop_timer timer;       /* next try, renewal or release */
+	struct loop_timer order_timer; /* --replaceable: the next look at it */
+	bool order_out;		       /* its reply is awaited */
 	enum lock_command command;
 	bool grant_unknown; /* whether the server has our token in the key */
 	int64_t backoff_ms;

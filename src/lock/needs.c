@@ -45,6 +45,9 @@ const struct needs_row needs_rows[] = {
 	EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
     {"access-newest", "--newest is refused", CLAIM_WITH_QUEUE, true,
 	EXITCODE_REFUSED, NEEDS_BY_NEWEST, {0, K(NEWEST)}},
+    {"access-replace", "--replace and --replaceable are refused",
+	CLAIM_WITH_QUEUE, true, EXITCODE_REFUSED, NEEDS_BY_REPLACE,
+	{0, K(ORDER)}},
     {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
 	false, 0, NEEDS_BY_ALL, {C(HMGET), 0}},
     {"access-scripts", "a run fails when the server has forgotten the scripts",
@@ -90,6 +93,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 		return config->once_ms > 0;
 	case NEEDS_BY_NEWEST:
 		return config->newest;
+	case NEEDS_BY_REPLACE:
+		return config->replace || config->replaceable;
 	case NEEDS_BY_REPLICAS:
 		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:
@@ -121,9 +126,9 @@ needs_any(const struct needs *needs)
 enum claim_tier
 needs_least_tier(const struct lock_config *config)
 {
-	return config->once_ms > 0 ? CLAIM_WITH_HISTORY
-	       : config->newest	   ? CLAIM_WITH_QUEUE
-				   : CLAIM_KEY_ONLY;
+	return config->once_ms > 0	    ? CLAIM_WITH_HISTORY
+	       : config_needs_queue(config) ? CLAIM_WITH_QUEUE
+					    : CLAIM_KEY_ONLY;
 }
 
 static enum claim_tier
@@ -200,13 +205,13 @@ needs_next_tier(const struct claim *claim, const char *error, bool refused)
 	enum claim_tier below;
 
 	if (claim->outer != NULL)
-		config.newest = false;
+		config.newest = config.replace = config.replaceable = false;
 	below = tier_below(&config, claim->tier);
 
 	if (refused)
 		return needs_tier(&config, below, &denied);
 	return below >= CLAIM_WITH_NESTED && claim->outer == NULL &&
-		       !config.newest
+		       !config_needs_queue(&config)
 		   ? CLAIM_WITH_NESTED
 		   : 0;
 }

@@ -197,25 +197,37 @@ add_acquire(struct request *request, const struct claim *claim)
 	memcpy(keys, claim->keys.all, count * sizeof(*keys));
 	if (claim->config->newest)
 		keys[count++] = claim->keys.newest;
+	if (claim->config->replace || claim->config->replaceable)
+		keys[count++] = claim->keys.order;
 	add_script(request, claim->config->kind->acquire, keys, count);
 }
 
-/* "1" or "0", and the policies. */
+/* "n", and the ticket, or for how long it has been asked for. */
+static void
+put_newest(const struct claim *claim, char *end, size_t size)
+{
+	if (claim->ticket[0] != '\0' || claim->asked_at == 0)
+		snprintf(end, size, "n%.20s", claim->ticket);
+	else
+		snprintf(end, size, "n-%" PRId64,
+		    clock_now() - claim->asked_at);
+}
+
+/* "1" or "0", and the letters of the policies. */
 static const char *
 wait_word(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	char *text;
 
-	if (!config->newest)
+	if (!config_needs_queue(config))
 		return config->wait ? "1" : "0";
 	text = request->numbers[request->number_count++];
-	if (claim->ticket[0] != '\0' || claim->asked_at == 0)
-		snprintf(text, sizeof(*request->numbers), "1n%.20s",
-		    claim->ticket);
-	else
-		snprintf(text, sizeof(*request->numbers), "1n-%" PRId64,
-		    clock_now() - claim->asked_at);
+	snprintf(text, sizeof(*request->numbers), "%d%s%s", config->wait,
+	    config->replace ? "r" : "", config->replaceable ? "o" : "");
+	if (config->newest)
+		put_newest(claim, text + strlen(text),
+		    sizeof(*request->numbers) - strlen(text));
 	return text;
 }
 
@@ -297,6 +309,10 @@ request_make(struct request *request, const struct claim *claim,
 		if (claim->tier >= CLAIM_WITH_QUEUE)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
 		request->decode = answer_head;
+		break;
+	case REQUEST_ORDER:
+		ADD(request, "GET", keys->order);
+		request->decode = answer_order;
 		break;
 	case REQUEST_LEAVE:
 		ADD(request, "ZREM", keys->queue, claim->waiter);

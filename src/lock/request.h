@@ -51,6 +51,8 @@ enum request_what {
 	REQUEST_HISTORY,
 	REQUEST_STAY,
 	REQUEST_HEAD,
+	/* Whether somebody asks the holder to stop: for --replaceable. */
+	REQUEST_ORDER,
 	/* These two remove our name from the queue, without a script. */
 	REQUEST_LEAVE,
 	REQUEST_LEAVE_ALIVE,

@@ -80,14 +80,15 @@ struct opts {
 	const char *hook;      /* NULL, empty or "none": no hooks */
 	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
 	bool newest;	       /* --newest */
-	int replicas;	       /* --wait-replicas; 0: none is waited for */
-	int64_t replicas_ms;   /* for so long; 0 with 0 replicas */
-	int conflict_exit;     /* -E */
-	const char *label;     /* or empty */
-	int progress;	       /* enum opts_progress */
-	int log_json;	       /* 1: --log-format json */
-	const char *log_to;    /* "syslog" or a file; NULL: stderr */
-	const char *metrics;   /* folder, or empty */
+	bool replace, replaceable;
+	int replicas;	     /* --wait-replicas; 0: none is waited for */
+	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
+	int conflict_exit;   /* -E */
+	const char *label;   /* or empty */
+	int progress;	     /* enum opts_progress */
+	int log_json;	     /* 1: --log-format json */
+	const char *log_to;  /* "syslog" or a file; NULL: stderr */
+	const char *metrics; /* folder, or empty */
 	char
 	    *metrics_folder; /* without slashes at its end: they follow links */
 	/* On the command line: what cannot be had ends the run. */

@@ -339,7 +339,7 @@ check_hold(struct settings *settings)
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
 	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_SPLAY,
 	    OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
-	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS};
+	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS, OPT_REPLACEABLE};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD)
@@ -352,6 +352,7 @@ check_hold(struct settings *settings)
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
+	opts->replaceable = false;
 	opts->ttl_ms = clock_min(opts->hold_ms, HOLD_TTL_MS);
 }
 
@@ -477,9 +478,9 @@ check_once(struct settings *settings)
 		opts->history_ms = opts->once_ms;
 }
 
-/* It is about the queue of one lock, which a single server keeps. */
+/* They are about the queue of one lock, which a single server keeps. */
 static void
-check_newest(struct settings *settings)
+check_policy(struct settings *settings, enum option_id id, bool waits)
 {
 	struct opts *opts = settings->opts;
 	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
@@ -487,13 +488,31 @@ check_newest(struct settings *settings)
 			  : opts->server_count > 1
 			      ? "needs a single server: several servers keep "
 				"no queue"
-			  : opts->wait_ms == 0
+			  : waits && opts->wait_ms == 0
 			      ? "is about waiters, and -n does not wait"
 			      : NULL;
 
-	if ((opts->action == OPTS_RUN || opts->action == OPTS_HOLD) &&
-	    opts->newest && why != NULL)
-		settings_fail(settings, OPT_NEWEST, "--newest %s", why);
+	if (why != NULL)
+		settings_fail(settings, id, "--%s %s", opts_table[id].longs[0],
+		    why);
+}
+
+static void
+check_policies(struct settings *settings)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->action != OPTS_RUN && opts->action != OPTS_HOLD)
+		return;
+	if (opts->newest)
+		check_policy(settings, OPT_NEWEST, true);
+	if (opts->replace)
+		check_policy(settings, OPT_REPLACE, true);
+	if (opts->replaceable)
+		check_policy(settings, OPT_REPLACEABLE, false);
+	if (opts->replaceable && opts->min_hold_ms > 0)
+		settings_fail(settings, OPT_REPLACEABLE,
+		    "--replaceable and --min-hold exclude each other");
 }
 
 static bool
@@ -538,7 +557,7 @@ opts_check(struct settings *settings, char **rest)
 	fill_defaults(settings);
 	check_servers(settings);
 	check_once(settings);
-	check_newest(settings);
+	check_policies(settings);
 	check_tls(settings);
 	check_replicas(settings);
 }

@@ -37,7 +37,8 @@ enum ending_reason {
 	ENDING_UNGUARDED,
 	ENDING_LOOP_FAILED,
 	ENDING_GUARD_DIED,
-	ENDING_OVERRUN, /* --max-run */
+	ENDING_OVERRUN,	 /* --max-run */
+	ENDING_REPLACED, /* --replaceable */
 	ENDING_UNKILLABLE,
 	ENDING_LOST,	    /* the key no longer holds our token */
 	ENDING_NOT_RENEWED, /* the job is stopped before the lease ends */
@@ -81,6 +82,7 @@ enum event_type {
 	EVENT_PAUSED,	 /* we were, for ms */
 	EVENT_HELD_LONG, /* --warn-after: ms */
 	EVENT_GUARD_STUCK,
+	EVENT_REPLACING,    /* --replaceable: by is first in the queue */
 	EVENT_JOB_STOPPING, /* it gets TERM */
 	EVENT_JOB_ENDED,    /* with that status */
 	EVENT_RELEASED,
@@ -131,10 +133,11 @@ enum level {
 /* What a run that ends for that reason has come to. */
 enum event_outcome {
 	EVENT_OUTCOME_FAILURE,
-	EVENT_OUTCOME_SUCCESS, /* if its status is 0 */
-	EVENT_OUTCOME_BUSY,    /* nothing was wrong, but the lock was held */
-	EVENT_OUTCOME_NOT_DUE, /* --once-per: nor was anything wrong */
-	EVENT_OUTCOME_LOST,    /* the lock, under the job */
+	EVENT_OUTCOME_SUCCESS,	/* if its status is 0 */
+	EVENT_OUTCOME_BUSY,	/* nothing was wrong, but the lock was held */
+	EVENT_OUTCOME_NOT_DUE,	/* --once-per: nor was anything wrong */
+	EVENT_OUTCOME_REPLACED, /* stopped in order, for another run */
+	EVENT_OUTCOME_LOST,	/* the lock, under the job */
 	EVENT_OUTCOME_COUNT,
 };
 
@@ -171,7 +174,7 @@ struct event {
 	const char *command;
 	const char *who;	     /* holds it */
 	const struct holder *holder; /* likewise */
-	const struct holder_by *by;  /* has overtaken us */
+	const struct holder_by *by;  /* has overtaken or replaces us */
 	int64_t position;	     /* in the queue, from 1 */
 	int64_t count;
 	int64_t permits;

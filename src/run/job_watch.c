@@ -121,13 +121,26 @@ static bool
 is_late(const struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
-	bool overrun = watch->locks->events->facts->ending == ENDING_OVERRUN;
+	bool overrun = watch->replaced ||
+		       watch->locks->events->facts->ending == ENDING_OVERRUN;
 	bool all = watch->locks->opts->wait_all || overrun || !job->ended;
 	int64_t over_at = all ? job->gone_at : job->ended_at;
 
 	if (job->state == JOB_LATE && !overrun)
 		return true;
 	return watch->locked && over_at >= watch->locks->set.valid_until;
+}
+
+/* A job that ended before TERM reached it keeps its status. */
+static bool
+is_replaced(const struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+	int64_t over_at =
+	    watch->locks->opts->wait_all ? job->gone_at : job->ended_at;
+
+	return watch->replaced &&
+	       !(job->ended && over_at < watch->stopping_since);
 }
 
 static void
@@ -144,6 +157,9 @@ job_watch_finish(struct job_watch *watch)
 					   : EVENT_THEN_NOTHING);
 	else if (ending == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(watch);
+	else if (ending == ENDING_NONE && is_replaced(watch))
+		ending_add(watch->locks->events, ENDING_REPLACED,
+		    (struct event){.by = &watch->locks->set.about->by});
 	else if (ending == ENDING_NONE)
 		ending_add(watch->locks->events, ENDING_JOB,
 		    (struct event){.status = job_status(job)});
@@ -214,6 +230,16 @@ watch_lease(struct job_watch *watch)
 		return on_lease_ending(watch);
 	watch->last_chance_at = 0;
 	return term_at(watch);
+}
+
+/* As at the end of --max-run; the lock is renewed until the job is dead. */
+static void
+obey_order(struct job_watch *watch)
+{
+	locks_emit(watch->locks, (struct event){.type = EVENT_REPLACING,
+				     .by = &watch->locks->set.about->by});
+	watch->replaced = true;
+	begin_stop(watch, clock_now() + watch->locks->opts->kill_after_ms);
 }
 
 static void
@@ -289,6 +315,9 @@ step_running(struct job_watch *watch)
 			look_at = watch_lease(watch);
 		if (watch->state == JOB_WATCH_RUNNING)
 			look_at = clock_min(look_at, watch_limits(watch));
+		if (watch->state == JOB_WATCH_RUNNING &&
+		    watch->locks->set.about->ordered)
+			obey_order(watch);
 		if (watch->state == JOB_WATCH_RUNNING)
 			guard_set_deadline(watch->guard,
 			    clock_min(kill_at(watch), watch->killed_at));

@@ -36,6 +36,7 @@ struct job_watch {
 	int64_t warn_at;    /* --warn-after */
 	int64_t last_chance_at;
 	int64_t stopping_since;
+	bool replaced;	 /* it was stopped for a --replace */
 	int64_t stop_by; /* KILL, apart from the lease's own end */
 };
 

@@ -41,6 +41,8 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .wait = opts->wait_ms != 0,
 		    .max_waiters = opts->max_waiters,
 		    .newest = opts->newest,
+		    .replace = opts->replace,
+		    .replaceable = opts->replaceable,
 		    .replicas = opts->replicas,
 		    .replicas_ms = opts->replicas_ms,
 		    .kind = kind_of(opts->kind),

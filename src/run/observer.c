@@ -48,10 +48,10 @@ is_same_end(const struct holder *a, const struct holder *b)
 static bool
 is_same_holder(const struct holder *a, const struct holder *b)
 {
-	return a->state == b->state && a->others_queued == b->others_queued &&
-	       a->count == b->count && a->permits == b->permits &&
-	       strcmp(a->host, b->host) == 0 && strcmp(a->pid, b->pid) == 0 &&
-	       is_same_end(a, b);
+	return a->state == b->state && a->order == b->order &&
+	       a->others_queued == b->others_queued && a->count == b->count &&
+	       a->permits == b->permits && strcmp(a->host, b->host) == 0 &&
+	       strcmp(a->pid, b->pid) == 0 && is_same_end(a, b);
 }
 
 static void

@@ -189,6 +189,8 @@ on_ending(struct event_hook *state, const struct event *event)
 		return;
 	if (outcome == EVENT_OUTCOME_LOST)
 		run_hook(state, "lost", NULL, event);
+	if (outcome == EVENT_OUTCOME_REPLACED)
+		run_hook(state, "replaced", NULL, event);
 	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }

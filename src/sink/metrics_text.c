@@ -152,6 +152,7 @@ describe_sample(struct sample *sample, enum metrics_value value,
 	    [EVENT_OUTCOME_SUCCESS] = "success",
 	    [EVENT_OUTCOME_BUSY] = "skipped",
 	    [EVENT_OUTCOME_NOT_DUE] = "skipped",
+	    [EVENT_OUTCOME_REPLACED] = "replaced",
 	    [EVENT_OUTCOME_LOST] = "lost",
 	};
 	bool failed = value == METRICS_JOB_FAILED;

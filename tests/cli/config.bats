@@ -440,6 +440,8 @@ wrong() {
 		once-exit-code = 75              # default
 		nonblock = yes                   # command line
 		newest = no                      # default
+		replace = no                     # default
+		replaceable = no                 # default
 		conflict-exit-code = 75          # default
 		quiet = no                       # default
 		splay = 0s                       # default

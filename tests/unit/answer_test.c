@@ -268,6 +268,54 @@ test_grant(void)
 	freeReplyObject(gone);
 }
 
+#define T "01234567-89ab-4def-8123-456789abcdef"
+
+static const struct {
+	const char *text, *ordered, *host, *label;
+} orders[] = {
+    {T " " W "\nbuild 4712", T, "web-3", "build 4712"},
+    {T " " W "\n", T, "web-3", ""},
+    {T " x\nl", T, "?", "l"},
+    {T " \nl", T, "?", "l"},
+    {T "\nl", "", "", ""},
+    {T " " W, "", "", ""},
+    {T ":" W "\nl", "", "", ""},
+    {"x\n", "", "", ""},
+    {"", "", "", ""},
+};
+
+static void
+test_orders(void)
+{
+	char label[LIMIT_LABEL + 2 + TOKEN_SIZE + 10];
+	struct answer answer;
+	redisReply string = {.type = REDIS_REPLY_STRING},
+		   nil = {.type = REDIS_REPLY_NIL};
+	void *reply = &string;
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++) {
+		string.str = (char *)orders[i].text;
+		string.len = strlen(orders[i].text);
+		ok(is_answer(&answer, answer_order, reply), "an order: %s",
+		    orders[i].text);
+		is_text(answer.ordered, orders[i].ordered, "  to whom");
+		is_text(answer.by.host, orders[i].host, "  from where");
+		is_text(answer.by.label, orders[i].label, "  by whom");
+	}
+	reply = &nil;
+	ok(is_answer(&answer, answer_order, reply) && *answer.ordered == '\0',
+	    "no order");
+	memset(label, 'l', sizeof(label) - 1);
+	label[sizeof(label) - 1] = '\0';
+	memcpy(label, T " x\n", TOKEN_SIZE + 2);
+	string.str = label;
+	string.len = strlen(label);
+	reply = &string;
+	ok(is_answer(&answer, answer_order, reply) &&
+		strlen(answer.by.label) == LIMIT_LABEL,
+	    "a label that is too long is cut off");
+}
+
 /* --- renew, release, the others --------------------------------------- */
 
 static const struct {
@@ -487,7 +535,7 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_OF(DIGEST "0", "0") "]\n" REST, false},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("1") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("2") "]\n" REST, true},
-    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("3") "]\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("4") "]\n" REST, false},
     {FREE RUN("900") SUCCESS "[\n]", true},
     {FREE RUN("0") "[\n]\n[\n]", true},
     {FREE RUN("-1") SUCCESS "[\n]", false},
@@ -604,6 +652,7 @@ main(void)
 	test_busy();
 	test_label();
 	test_grant();
+	test_orders();
 	test_others();
 	test_unfinished();
 	test_waiters();

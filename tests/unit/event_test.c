@@ -23,6 +23,11 @@ static const struct opts opts = {.conflict_exit = 3,
     .keys = {{.name = "a"}, {.name = "b"}},
     .key_count = 2};
 
+static const struct holder_by by = {.host = "ci-3",
+    .pid = "421",
+    .label = "build \"4711\""};
+static const struct holder_by unlabelled = {.host = "ci-3", .pid = "421"};
+
 /* With all facts known. */
 static struct event
 full_event(enum event_type type, enum ending_reason reason)
@@ -37,6 +42,7 @@ full_event(enum event_type type, enum ending_reason reason)
 	    .command = "COMMAND",
 	    .who = "WHO",
 	    .holder = &holder,
+	    .by = &by,
 	    .position = 3,
 	    .count = 4,
 	    .permits = 5,
@@ -94,6 +100,18 @@ test_messages(void)
 	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "\"NAME\" was lost: WHY; stopping the job",
 	    "what follows");
+	event = full_event(EVENT_ENDING, ENDING_OVERTAKEN);
+	event_text_format(&event, &opts, text, sizeof(text));
+	is_text(text,
+	    "\"NAME\" was overtaken by \"build \\\"4711\\\"\" on ci-3; "
+	    "stopping the job",
+	    "another run, by its label");
+	event.by = &unlabelled;
+	event_text_format(&event, &opts, text, sizeof(text));
+	is_text(text,
+	    "\"NAME\" was overtaken by pid 421 on ci-3; stopping the job",
+	    "  or by its pid");
+	event = full_event(EVENT_ENDING, ENDING_LOST);
 	event.then = EVENT_THEN_NOTHING;
 	event_text_format(&event, &opts, text, sizeof(text));
 	is_text(text, "\"NAME\" was lost: WHY", "nothing follows");

@@ -49,11 +49,12 @@ static const struct place place = {"redis://h", "", "job", "job"};
 	"\"ttl_ms\":19500,\"fence\":null,\"host\":\"web-1\",\"pid\":41,"    \
 	"\"user\":\"deploy\",\"label\":null,\"command\":null,\"since_ms\":" \
 	"null,"                                                             \
-	"\"held_ms\":null,\"ended\":false,\"hold\":false}"
+	"\"held_ms\":null,\"ended\":false,\"hold\":false,\"replaceable\":"  \
+	"false}"
 #define NO_RECORD                                                             \
 	"\"host\":null,\"pid\":null,\"user\":null,\"label\":null,"            \
 	"\"command\":null,\"since_ms\":null,\"held_ms\":null,\"ended\":null," \
-	"\"hold\":null}"
+	"\"hold\":null,\"replaceable\":null}"
 #define REST                                                              \
 	",\"nested\":0,\"outer_ended\":false,\"waiting\":0,\"queue\":[]," \
 	"\"last_run\":null,\"last_success\":null,\"problems\":[]}\n"
@@ -90,7 +91,7 @@ static const struct look_case {
 	"\"fence\":7,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"deploy\",\"label\":null,\"command\":\"sh\","
 	"\"since_ms\":5000,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":false}]" REST,
+	"\"hold\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|41|deploy|-|18.5s|0|7|-|-|sh"},
     {"another client, without a time limit",
 	{.kind = 'x',
@@ -131,7 +132,7 @@ static const struct look_case {
 	"\"ttl_ms\":600000,\"fence\":null,\"host\":\"web-1\","
 	"\"pid\":41,\"user\":\"u\",\"label\":\"nightly sync\","
 	"\"command\":\"sh\",\"since_ms\":null,\"held_ms\":null,"
-	"\"ended\":false,\"hold\":false}]" REST,
+	"\"ended\":false,\"hold\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|41|u|-|9m59s|0|-|nightly sync|-|"
 	"nightly sync"},
     {"one that is kept",
@@ -155,7 +156,7 @@ static const struct look_case {
 	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"u\",\"label\":null,\"command\":\"sh\","
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":true,"
-	"\"hold\":false}]" REST,
+	"\"hold\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|41|u|-|18.5s kept|0|-|-|-|sh"},
     {"a hold",
 	{.kind = 'x',
@@ -179,7 +180,7 @@ static const struct look_case {
 	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"u\",\"label\":null,\"command\":null,"
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":true}]" REST,
+	"\"hold\":true,\"replaceable\":false}]" REST,
 	"exclusive|web-1|-|u|-|18.5s hold|0|-|-|-|-"},
     {"readers, more than are listed",
 	{.kind = 's',
@@ -361,7 +362,8 @@ static const struct look_case {
 	"\",\"pid\":null,\"user\":\"" EVIL_JSON
 	"\",\"label\":null,\"command\":\"" EVIL_JSON
 	"\",\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":false}],\"nested\":0,\"outer_ended\":false,"
+	"\"hold\":false,\"replaceable\":false}],\"nested\":0,\"outer_ended\":"
+	"false,"
 	"\"waiting\":1,\"queue\":[{\"place\":1,\"host\":\"" EVIL_JSON
 	"\",\"pid\":7,\"id\":\"" EVIL_JSON
 	"\",\"waiting_ms\":1000}],\"last_run\":null,"

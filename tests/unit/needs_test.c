@@ -49,6 +49,12 @@ test_tiers(void)
 	is_int(tier_without(0, KEY(NEWEST)), 0, "  depends on its key");
 	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
 	config.newest = false;
+	config.replaceable = true;
+	is_int(tier_without(0, KEY(NEWEST)), CLAIM_WITH_HISTORY,
+	    "--replaceable");
+	is_int(tier_without(0, KEY(ORDER)), 0, "  depends on its key");
+	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
+	config.replaceable = false;
 	config.kind = &kind_shared;
 	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
 	config.server_count = 2;

@@ -447,7 +447,7 @@ test_wiped_arguments(void)
 	    {{"-k", "a", "-rredis://u:pw@h", "ls"}, 3, "-rredis://xxxx@h"},
 	    {{"-k", "a", "--redis=redis://:pw@h", "ls"}, 3,
 		"--redis=redis://xxx@h"},
-	    {{"-k", "a", "--re", "redis://:pw@h", "ls"}, 4, "redis://xxx@h"},
+	    {{"-k", "a", "--red", "redis://:pw@h", "ls"}, 4, "redis://xxx@h"},
 	    {{"-qrredis://:pw@h:70000"}, 1, "-qrredis://xxx@h:70000"},
 	    {{"-z", "-t", "0", "-r", "redis://:pw@h"}, 5, "redis://xxx@h"},
 	    {{"--password=pw"}, 1, "--password="},

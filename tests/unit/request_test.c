@@ -156,6 +156,23 @@ test_newest(void)
 	claim_note_ticket(&claim, "1800000000000000");
 	is_newest(&claim, "1n1700000000000000", "  which it keeps");
 	config.newest = false;
+	config.replace = true;
+	is_newest(&claim, "1r", "with --replace");
+	config.newest = config.replaceable = true;
+	is_newest(&claim, "1ron1700000000000000", "with all policies");
+	request_make(&request, &claim, REQUEST_TRY);
+	check_keys(&request, (int)claim.tier + 2, "which");
+	is_text(request.argv[claim.tier + 1], "{job}:rlk:o", "  first one,");
+	is_text(request.argv[claim.tier + 2], "{job}:rlk:s",
+	    "  then the other");
+	request_fini(&request);
+	config.newest = config.replace = config.wait = false;
+	is_newest(&claim, "0o", "a replaceable run that does not wait");
+	request_make(&request, &claim, REQUEST_ORDER);
+	is_text(request.argv[1], "{job}:rlk:s", "it looks for an order");
+	request_fini(&request);
+	config.replaceable = false;
+	config.wait = true;
 	claim_fini(&claim);
 }
 

@@ -28,7 +28,8 @@
  *                 next one in one write
  *   drop          the connection was given up
  *   =held         the new state, with why it failed or what a release came to
- *   until@29698   the lease is proven until then */
+ *   until@29698   the lease is proven until then
+ *   ordered       the holder is asked to stop */
 #ifndef SCRIPTED_H
 #define SCRIPTED_H
 
@@ -367,6 +368,9 @@ static const struct {
 	{.outcome = ANSWER_NOT_DUE, .ago_ms = 60000, .host = "web-3"}},
     {"overtaken", -1,
 	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
+    {"no-order", -1, {.outcome = ANSWER_BUSY}},
+    {"ordered", -1, {.by = {.host = "ci-3", .pid = "7"}}},
+    {"other-ordered", -1, {.ordered = SCRIPTED_TOKEN}},
     {"not-held", -1, {.outcome = ANSWER_NOT_HELD}},
     {"other-kind", -1, {.outcome = ANSWER_OTHER_KIND}},
     {"renewed", -1, {.outcome = ANSWER_RENEWED}},
@@ -435,8 +439,12 @@ answer_by(struct sent *sent, const char *word)
 	}
 	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
 		if (strcmp(word, replies[i].word) == 0) {
+			const struct lock *lock = sent->arg;
 			struct answer answer = answer_of(i);
 
+			if (strcmp(word, "ordered") == 0)
+				memcpy(answer.ordered, lock->claim.token,
+				    sizeof(answer.ordered));
 			answer_value(sent, &answer, kind, some);
 			return true;
 		}
@@ -494,9 +502,13 @@ note_state(const struct lock *lock)
 	    ":was-lost", ":freed", ":left", ":kept"};
 	static enum lock_state last;
 	static int64_t until;
+	static bool ordered;
 
 	if (lock->state == LOCK_IDLE)
 		until = 0;
+	if (lock->ordered && !ordered)
+		note("ordered");
+	ordered = lock->ordered;
 	if (lock->state != last && lock->state != LOCK_IDLE)
 		note("=%s%s%s", states[lock->state],
 		    lock->state == LOCK_FAILED ? failures[lock->failure] : "",
@@ -509,16 +521,31 @@ note_state(const struct lock *lock)
 	until = lock->valid_until;
 }
 
+/* One that was never set is not due. */
+static inline struct loop_timer *
+first_timer(struct lock *lock)
+{
+	struct loop_timer *order = &lock->order_timer;
+
+	return order->on_due != NULL && order->at < lock->timer.at
+		   ? order
+		   : &lock->timer;
+}
+
 static inline void
 pass(struct lock *lock, int64_t ms)
 {
 	int64_t end = scripted.now + ms;
 
-	while (lock->timer.at <= end) {
-		scripted.now = lock->timer.at > scripted.now ? lock->timer.at
-							     : scripted.now;
-		lock->timer.at = CLOCK_NEVER;
-		lock->timer.on_due(lock);
+	for (;;) {
+		struct loop_timer *timer = first_timer(lock);
+
+		if (timer->at > end)
+			break;
+		if (timer->at > scripted.now)
+			scripted.now = timer->at;
+		timer->at = CLOCK_NEVER;
+		timer->on_due(lock);
 		note_state(lock);
 	}
 	scripted.now = end;
@@ -582,6 +609,7 @@ play(const struct scripted_row *row)
 	    .wait = has_word(with, "wait"),
 	    .max_waiters = CONFIG_ANY_WAITERS,
 	    .newest = has_word(with, "newest"),
+	    .replaceable = has_word(with, "replaceable"),
 	    .replicas = has_word(with, "replicas"),
 	    .replicas_ms = has_word(with, "replicas") ? 200 : 0,
 	    .kind = &kind_exclusive,

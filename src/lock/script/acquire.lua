@@ -3,12 +3,13 @@
 -- KEYS: the lock, its last fence (:f), the record of its holders (:i), nested
 --   runs (:n), the queue (:q), until when its waiters are alive (:l), the own
 --   doorbell (:m), the last run (:r); all of them, or the first seven, four,
---   three or one. Then, with --newest, the newest waiter (:o).
+--   three or one. Then, with --newest, the newest waiter (:o), and with --replace
+--   or --replaceable the order to stop (:s).
 -- ARGV: token, ttl in ms, life of the helper keys in ms, letter of the kind,
 --   number of permits or '', host, pid, user, command, label or '', own name in
---   the queue, 1 to wait in it or 0 (then 'n' with --newest and the own ticket;
---   without a reply that has it '-' and for how many ms the lock has been asked
---   for), how many may wait at most or '', padding, life of :r in ms or '', ms
+--   the queue, 1 to wait in it or 0 (then 'r' with --replace, 'o' with
+--   --replaceable, and 'n' with --newest and the own ticket; without a reply that
+--   has it '-' and for how many ms the lock has been asked for), how many may wait at most or '', padding, life of :r in ms or '', ms
 --   for --once-per or '', the former tokens: whatever tries under these were
 --   granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
@@ -19,8 +20,8 @@
 -- Overtaken, by --newest: {3, the waiter that has, its label}. The same holds
 --   for the place.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
---   'foreign' (a holder without a record), 'known', 'kept' (for --min-hold) or
---   'hold', the holder's kind, how many hold it, permits or 0, host, pid, user,
+--   'foreign' (a holder without a record), 'known', 'kept' (for --min-hold),
+--   'hold' or 'replaceable', the holder's kind, how many hold it, permits or 0, host, pid, user,
 --   label, held for ms, 1 when there is room but for those in front, waiters to
 --   notify...}.
 --   The ms are those left of the lease (-1: it has no end), or when there is
@@ -39,7 +40,8 @@ local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
   command = ARGV[9], label = ARGV[10]}
 local me, most = ARGV[11], tonumber(ARGV[13])
 local wait = string.sub(ARGV[12], 1, 1) == '1'
-local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS]
+local order = string.find(ARGV[12], '[ro]') and KEYS[#KEYS]
+local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS - (order and 1 or 0)]
 local ticket = tonumber(string.match(ARGV[12], 'n(%d+)'))
 local history_life, once = tonumber(ARGV[15]), tonumber(ARGV[16])
 local former = {unpack(ARGV, 17)}
@@ -113,7 +115,8 @@ local function describe_holder(held, member)
   end
   local since = start_of(record.since)
   if not since then return about end
-  about.who = record.kept and 'kept' or record.hold and 'hold' or 'known'
+  about.who = record.kept and 'kept' or record.hold and 'hold'
+    or record.replaceable and 'replaceable' or 'known'
   about.host, about.user = record.host, record.user
   about.label = record.label
   about.pid = digits(record.pid, LIMIT_PID) or ''
@@ -221,6 +224,9 @@ local function answer_busy(held, places, head, till, position, again, overtaken)
     if wait and (position or not most or waiting < most) then
       entered = enter(position, has_room and own_mark() or 0)
       waiters[#waiters + 1] = #waiters < LIMIT_NOTIFY and overtaken or nil
+      if entered == 0 and about.who == 'replaceable' then
+        give_order(held.first)
+      end
     end
   end
   return {again and -1 or 0, math.max(-1, math.min(left, LIMIT_LEFT_MS)),

@@ -12,8 +12,8 @@
 --   the holders, in the order in which their leases end; of each 13 values:
 --     token, cut to 1024 bytes, and its length; the digest for force; ms left;
 --     1 if there is a record of it, then host, pid, user, label, command,
---     since (server's ms; 0: damaged), 1 if its job has ended or 2 if it is a
---     hold, fence
+--     since (server's ms; 0: damaged), 1 if its job has ended, 2 if it is a
+--     hold or 3 if it is replaceable, fence
 --   the last fence; '' if there is none
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
@@ -83,7 +83,7 @@ local function list_holders(held)
       record.since and 1 or 0, record.host or '',
       number(info, 'pid', record.pid, LIMIT_PID), record.user or '',
       record.label or '', record.command or '', since or 0,
-      record.kept and 1 or record.hold and 2 or 0,
+      record.kept and 1 or record.hold and 2 or record.replaceable and 3 or 0,
       number(info, 'fence', record.fence, LIMIT_EXACT)}) do
       values[#values + 1] = value
     end

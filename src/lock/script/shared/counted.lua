@@ -99,6 +99,7 @@ local function keep_for(ms)
   call('ZADD', lock, 'XX', now + ms, member)
 end
 
--- --newest is for exclusive locks.
+-- --newest and --replace are for exclusive locks.
 local function find_newest() end
 local function write_newest() end
+local function give_order() end

@@ -24,6 +24,7 @@ local function write_record(_, number)
     'user', self.user, 'command', self.command, 'fence', number,
     'since', string.format('%.0f', now), 'kind', 'x')
   if self.label ~= '' then call('HSET', info, 'label', self.label) end
+  if string.find(ARGV[12], 'o') then call('HSET', info, 'replaceable', 1) end
 end
 
 -- Whether the last run in the history is that of an owner. Nobody was granted
@@ -84,4 +85,12 @@ local function write_newest()
   if not newest then return end
   redis.pcall('SET', newest, string.format('%.0f %s\n%s', ticket, me,
     self.label), 'PX', 60000)
+end
+
+-- --replace: the holder with that token is to stop. Its token is in the order,
+-- so that it cannot reach another one; and the order of a dead waiter ends.
+local function give_order(owner)
+  if not string.find(ARGV[12], 'r') then return end
+  redis.pcall('SET', order, string.format('%s %s\n%s', owner, me,
+    self.label), 'PX', LIMIT_ORDER_MS)
 end

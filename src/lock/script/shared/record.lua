@@ -20,7 +20,8 @@ end
 -- exclusive lock whose record lacks its kind is kept. A hold has no command.
 local function read_records(kind, tokens)
   local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
-    'host', 'user', 'command', 'label', 'limit', 'kind', unpack(tokens))
+    'host', 'user', 'command', 'label', 'limit', 'kind', 'replaceable',
+    unpack(tokens))
   local records = {}
   for i, token in ipairs(tokens) do
     local since, kept, fence, pid, host, user, command, label =
@@ -28,7 +29,7 @@ local function read_records(kind, tokens)
     local exists = about[1] == token
     kept = kept or not about[11]
     if kind ~= 'x' then
-      exists = about[11 + i]
+      exists = about[12 + i]
       since, kept, fence, pid, host, user =
         string.match(exists or '', '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')
       kept, command = kept == 'k', ''
@@ -36,6 +37,7 @@ local function read_records(kind, tokens)
     end
     records[i] = exists and {since = since, kept = kept, fence = fence,
       hold = command == '' and kind == 'x', pid = pid,
+      replaceable = kind == 'x' and about[12],
       host = string.sub(host or '', 1, LIMIT_TEXT),
       user = string.sub(user or '', 1, LIMIT_TEXT),
       command = string.sub(command or '', 1, LIMIT_LONG_TEXT),
