@@ -243,3 +243,40 @@ bystander() {
 	wait_until none_left
 	[[ ! -e overlaps ]]
 }
+
+@test "waiters of the former version keep their places among those with --newest" {
+	work 0 "$OLD"
+	wait_until in_order 0
+	work 1 "$NEW" --newest
+	wait_until are_waiting 1
+	work 2 "$OLD"
+	wait_until are_waiting 2
+	work 3 "$NEW" --newest
+	exits_with 75 "${STARTED[1]}"
+	are_waiting 2
+	touch "done"
+	wait_until in_order "0 2 3"
+	wait_until none_left
+	[[ ! -e overlaps ]]
+}
+
+@test "a holder of the former version is waited for, and a waiter of it waits for a --replaceable one" {
+	work 0 "$OLD"
+	wait_until in_order 0
+	work 1 "$NEW" --replace --replaceable
+	wait_until grep -q "and is not --replaceable; waiting" "$ERR"
+	touch done.0
+	wait_until in_order "0 1"
+	work 2 "$OLD"
+	wait_until are_waiting 1
+	work 3 "$NEW" --replace
+	wait_until are_waiting 2
+	run "$OLD" -k "$KEY" --status --json
+	[[ $status == 0 && $output == *'"waiting":2'* ]]
+	kill -TERM "${STARTED[2]}"
+	exits_with 80 "${STARTED[1]}"
+	touch "done"
+	wait_until in_order "0 1 3"
+	wait_until none_left
+	[[ ! -e overlaps ]]
+}

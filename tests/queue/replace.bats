@@ -51,7 +51,6 @@ gives_order() {
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
 	[[ $(cli hget "{$KEY}:rlk:r" status) == 0 ]]
-	cli del "$S"
 	none_left
 }
 
