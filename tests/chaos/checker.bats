@@ -319,6 +319,23 @@ explain() {
 	says 'status 75: no newer run with --newest was there'
 }
 
+@test "a replaced job that lives when the next one starts is found" {
+	local job='job(1, 1000, 2000, True, 80, options=["--replaceable"], stderr="stopping the job")'
+	local next='job(2, 2000, 3000, begun=1500, options=["--replace"])'
+	is_clean one "$job" "$next"
+	finds overlap one "$job" "${next/2000/1990}"
+	finds overlap,orphan one "$job" 'child(1, 1100, 2100)' "$next"
+	finds status one "$job" "${next/--replace/-v}"
+	says 'status 80: nobody with --replace was there'
+	finds status one "${job/--replaceable/-v}" "$next"
+	says 'status 80: there is no --replaceable'
+	finds status one 'waiter(1, 1000, 2000, 80, options=["--replaceable"])' "$next"
+	finds report one "${job/stderr/sinks=True, stderr}" "$next" 'report(1, "ended", 80)' 'report(1, "released", by="hook")' \
+		'counted(1)'
+	is_clean one "${job/stderr/sinks=True, stderr}" "$next" 'report(1, "ended", 80)' 'report(1, "replaced", by="hook")' \
+		'counted(1)'
+}
+
 @test "an orphan of a killed guard is found" {
 	local kill='fault("guard", "kill", 1500, run=1)'
 	is_clean one 'job(1, 1000, 1510, True, 71, ended=2500)' 'child(1, 1100, 2400)' "$kill"

@@ -7,7 +7,7 @@ from losses import SETTLE, STAMP, was_unguarded
 from story import MS, NEVER, SECOND
 
 USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
-BUSY, NOT_A_LOCK, REFUSED, CONFIG, LOST = 75, 76, 77, 78, 79
+BUSY, NOT_A_LOCK, REFUSED, CONFIG, LOST, REPLACED = 75, 76, 77, 78, 79, 80
 OVERRUN, CANNOT_RUN, NOT_FOUND, SIGNAL = 124, 126, 127, 128
 # Nothing in a chaos is a reason for one of these.
 NEVER_RIGHT = (USAGE, INTERNAL, NOT_A_LOCK, REFUSED, CONFIG, CANNOT_RUN, NOT_FOUND)
@@ -37,6 +37,8 @@ GIVES_UP_EARLY = 50 * MS
 QUEUED = 60 * SECOND
 # From a signal to the end of a waiter, which takes what it has back.
 GIVEN_UP = 2 * SECOND
+# An order to stop is valid so long.
+ORDERED = 5 * SECOND
 # The time between two looks at the locks.
 SAMPLE = 100 * MS
 # The machine is loaded.
@@ -400,5 +402,19 @@ def wrong_overrun(story, run):
         yield f"the job ran for only {(run.ended - run.start) / MS:.0f} ms"
 
 
+def wrong_replaced(story, run):
+    """Who gave the order was there, and its heartbeat repeated it."""
+    askers = [other for other in story.runs.values()
+              if other is not run and other.has_option("--replace")
+              and set(other.keys) & set(run.keys)]
+    if not run.has_option("--replaceable"):
+        yield "there is no --replaceable"
+    elif not run.root:
+        yield "no job was started"
+    elif not any(other.at < run.ended and run.start < other.ended + ORDERED + run.stopped_for()
+                 for other in askers):
+        yield "nobody with --replace was there"
+
+
 CHECKS = {UNAVAILABLE: wrong_unavailable, RESOURCE: wrong_resource, BUSY: wrong_busy,
-          LOST: wrong_lost, OVERRUN: wrong_overrun}
+          LOST: wrong_lost, OVERRUN: wrong_overrun, REPLACED: wrong_replaced}

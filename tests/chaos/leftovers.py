@@ -16,6 +16,7 @@ FORWARDED = 50 * MS
 HOUR_MS, MINUTE_MS, DAY_MS = 3600_000, 60_000, 86400_000
 HANDLED = ("term", "int", "hup")
 BELL_MS = 10_000
+ORDER_MS = 5000
 HELPER = re.compile(r"\{(?P<name>.+)\}:rlk:(?P<kind>[a-z])(:.*)?|"
                     r"(?P<tagged>.+):rlkt:(?P<tagged_kind>[a-z])(:.*)?", re.DOTALL)
 
@@ -169,7 +170,7 @@ def longest_life(story, left, name, kind):
     hour = max(HOUR_MS, 10 * ttl)
     lives = {"": held if left.kind == "string" else 3 * held, "f": hour, "i": hour,
              "n": hour, "q": MINUTE_MS, "l": MINUTE_MS, "m": BELL_MS, "o": MINUTE_MS,
-             "r": 2 * DAY_MS}
+             "r": 2 * DAY_MS, "s": ORDER_MS}
     return lives.get(kind)
 
 

@@ -222,9 +222,11 @@ class Plan:
             run["job_ms"] = self.dice.randint(700, 2200)
 
     def for_newest(self, run):
-        """Of those that wait only the newest stays; some others are among them."""
+        """Of those that wait only the newest stays, and it may replace the holder; some others
+        are among them."""
         run["wait_ms"] = self.dice.choice((1000, 3000, 6000, 12000))
-        run["more"] += ["--newest"] if self.chance(85) else []
+        for option, percent in (("--newest", 75), ("--replace", 50), ("--replaceable", 60)):
+            run["more"] += [option] if self.chance(percent) else []
 
     def for_taking(self, run):
         """See takings."""

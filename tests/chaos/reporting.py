@@ -1,5 +1,5 @@
 """Rules about what runs say of themselves: log, hooks and metrics agree with what happened."""
-from endings import LOST, SIGNAL
+from endings import LOST, REPLACED, SIGNAL
 from finding import Finding
 from leftovers import was_killed
 from story import NEVER, SECOND
@@ -39,8 +39,10 @@ def wrong_hooks(run, reports):
     if "hook" in run.exit.stderr:
         return
     events = {report.event for report in reports}
-    if (run.exit.status == LOST) != ("lost" in events):
-        yield f"status {run.exit.status}, but its hooks say {', '.join(events) or 'nothing'}"
+    for status, event in ((LOST, "lost"), (REPLACED, "replaced")):
+        if (run.exit.status == status) != (event in events):
+            yield (f"status {run.exit.status}, but its hooks say "
+                   f"{', '.join(events) or 'nothing'}")
     if {"lost", "released"} <= events:
         yield "its hooks say that it was lost, and released"
 
