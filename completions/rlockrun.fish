@@ -4,7 +4,7 @@
 function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
-    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-exit-code= n/nonblock nb nonblocking \
+    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= once-exit-code= n/nonblock nb nonblocking \
         w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
@@ -85,7 +85,8 @@ complete -c rlockrun -n __rlockrun_no_command -s t -l ttl -x -d 'Lease, renewed 
 complete -c rlockrun -n __rlockrun_no_command -l min-hold -x -d 'Keep the lock at least this long'
 complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last run this long'
 complete -c rlockrun -n __rlockrun_no_command -l once-per -x -d 'Do not run so soon after a success'
-complete -c rlockrun -n __rlockrun_no_command -l once-exit-code -x -d 'Status if --once-per did not run it'
+complete -c rlockrun -n __rlockrun_no_command -l once-id -x -d 'Do not run if the last success had this id'
+complete -c rlockrun -n __rlockrun_no_command -l once-exit-code -x -d 'Status if a former success was enough'
 complete -c rlockrun -n __rlockrun_no_command -s n -l nonblock -d 'Do not wait for the lock'
 complete -c rlockrun -n __rlockrun_no_command -l nb -d 'Do not wait for the lock'
 complete -c rlockrun -n __rlockrun_no_command -l nonblocking -d 'Do not wait for the lock'

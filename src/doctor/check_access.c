@@ -477,6 +477,7 @@ judge_rules(struct rules *rules)
 
 	config.once_ms = 0;
 	config.newest = config.replace = config.replaceable = false;
+	config.once_id = NULL;
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
@@ -529,7 +530,8 @@ check_access(struct visit *visit)
 		.newest = opts->newest,
 		.replace = opts->replace,
 		.replaceable = opts->replaceable,
-		.once_ms = opts->once_ms}};
+		.once_ms = opts->once_ms,
+		.once_id = opts->once_id}};
 	bool answered;
 
 	name_locks(&rules);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/needs.h"
@@ -226,17 +227,21 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	}
 }
 
-/* Another run has succeeded not long ago. */
+/* Another run has succeeded not long ago, or with the same id. */
 static void
 on_not_due(struct lock *lock, const struct answer *answer)
 {
-	char at[32], age[32];
+	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
 	lock_note_reply(lock);
 	holder_describe_time(-answer->ago_ms, at, sizeof(at));
 	holder_describe_age(answer->ago_ms, age, sizeof(age));
+	escape_quote(answer->by_id ? lock->config->once_id : "", id,
+	    sizeof(id));
 	snprintf(lock->error, sizeof(lock->error),
-	    "last succeeded on %.255s at %s, %s ago", answer->host, at, age);
+	    "last succeeded%s%s on %.255s at %s, %s ago",
+	    answer->by_id ? " with the id " : "", answer->by_id ? id : "",
+	    answer->host, at, age);
 	fail_and_leave(lock, LOCK_NOT_DUE);
 }
 

@@ -241,7 +241,7 @@ answer_acquire(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
-	int64_t code = take_integer(&cursor, -1, 4);
+	int64_t code = take_integer(&cursor, -1, 5);
 
 	if (code == 4) {
 		answer.ticket = take_digits(&cursor, LIMIT_EXACT);
@@ -254,8 +254,9 @@ answer_acquire(const struct value *reply)
 		answer.permits = take_integer(&cursor, 0, LIMIT_PERMITS);
 		answer.ahead_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
 		take_waiters(&cursor, &answer.to_notify);
-	} else if (code == 2) {
+	} else if (code == 2 || code == 5) {
 		answer.outcome = ANSWER_NOT_DUE;
+		answer.by_id = code == 5;
 		answer.ago_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
 		answer.host = take_text(&cursor, LIMIT_TEXT);
 	} else if (code == 3) {

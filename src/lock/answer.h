@@ -31,7 +31,7 @@ enum answer_outcome {
 	ANSWER_BUSY,
 	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
-	ANSWER_NOT_DUE,	  /* --once-per: a run succeeded not long ago */
+	ANSWER_NOT_DUE,	  /* --once-per, --once-id: a success is enough */
 	ANSWER_OVERTAKEN, /* --newest: a later waiter stays */
 	ANSWER_NOT_HELD,  /* to a nested run: not by that token, or only kept */
 	ANSWER_OTHER_KIND, /* to a nested run: held in another kind */
@@ -55,6 +55,7 @@ struct answer {
 	/* NOT_DUE, of the last success: */
 	int64_t ago_ms;
 	const char *host;
+	bool by_id; /* it had our id */
 	/* OVERTAKEN, and who gives an order: */
 	struct holder_by by;
 	char ordered[TOKEN_SIZE]; /* the holder that is to stop, or empty */

@@ -93,7 +93,7 @@ claim_forget_outer(struct claim *claim)
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
 	if (claim->tier == CLAIM_WITH_QUEUE ||
-	    ((claim->config->once_ms > 0 ||
+	    ((config_needs_history(claim->config) ||
 		 config_needs_queue(claim->config)) &&
 		claim->tier != CLAIM_KEY_ONLY))
 		enter_top_tier(claim);

@@ -35,7 +35,16 @@ struct lock_config {
 	bool replace;	     /* the first waiter asks the holder to stop, */
 	bool replaceable;    /* and one that has this obeys */
 	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
+	const char
+	    *once_id; /* or if the last success had this id; NULL: none */
 };
+
+/* Whether there is no lock without the history. */
+static inline bool
+config_needs_history(const struct lock_config *config)
+{
+	return config->once_ms > 0 || config->once_id != NULL;
+}
 
 /* A policy depends on the queue. */
 static inline bool

@@ -44,7 +44,7 @@ enum lock_failure {
 	LOCK_REFUSED,	    /* password, ACL */
 	LOCK_ERROR,	    /* an unforeseen error reply */
 	LOCK_MISCONFIGURED, /* two servers are the same one; no history */
-	LOCK_NOT_DUE,	    /* a run succeeded not long ago: see error */
+	LOCK_NOT_DUE,	    /* a former success is enough: see error */
 	LOCK_OVERTAKEN,	    /* --newest: see by */
 };
 

@@ -41,8 +41,8 @@ const struct needs_row needs_rows[] = {
 	CLAIM_WITH_QUEUE, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
     {"access-history", "the last run is not recorded", CLAIM_WITH_HISTORY, true,
 	0, NEEDS_BY_HISTORY, {0, K(HISTORY)}},
-    {"access-once", "--once-per is refused", CLAIM_WITH_HISTORY, true,
-	EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
+    {"access-once", "--once-per and --once-id are refused", CLAIM_WITH_HISTORY,
+	true, EXITCODE_REFUSED, NEEDS_BY_ONCE, {C(HMGET), 0}},
     {"access-newest", "--newest is refused", CLAIM_WITH_QUEUE, true,
 	EXITCODE_REFUSED, NEEDS_BY_NEWEST, {0, K(NEWEST)}},
     {"access-replace", "--replace and --replaceable are refused",
@@ -90,7 +90,7 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 	case NEEDS_BY_HISTORY:
 		return config->history_ms > 0;
 	case NEEDS_BY_ONCE:
-		return config->once_ms > 0;
+		return config_needs_history(config);
 	case NEEDS_BY_NEWEST:
 		return config->newest;
 	case NEEDS_BY_REPLACE:
@@ -126,7 +126,7 @@ needs_any(const struct needs *needs)
 enum claim_tier
 needs_least_tier(const struct lock_config *config)
 {
-	return config->once_ms > 0	    ? CLAIM_WITH_HISTORY
+	return config_needs_history(config) ? CLAIM_WITH_HISTORY
 	       : config_needs_queue(config) ? CLAIM_WITH_QUEUE
 					    : CLAIM_KEY_ONLY;
 }

@@ -109,6 +109,18 @@ history_life(struct request *request, const struct claim *claim)
 		   : "";
 }
 
+/* The number, or nothing, and the id of --once-id if there is one. */
+static const char *
+with_id(struct request *request, const struct claim *claim, const char *text)
+{
+	const char *id = claim->config->once_id;
+
+	if (id == NULL)
+		return text;
+	snprintf(request->tagged, sizeof(request->tagged), "%s:%s", text, id);
+	return request->tagged;
+}
+
 /* --- acquire ---------------------------------------------------------- */
 
 /* Only with the keys that it needs: its bytes count, see pad_try(). */
@@ -258,7 +270,8 @@ make_try(struct request *request, const struct claim *claim, const char *ttl)
 		: number(request, config->max_waiters));
 	request->padding.at = request->argc;
 	ADD(request, "", history_life(request, claim),
-	    config->once_ms > 0 ? number(request, config->once_ms) : "");
+	    with_id(request, claim,
+		config->once_ms > 0 ? number(request, config->once_ms) : ""));
 	add_former(request, claim);
 	pad_try(request, claim);
 	request->decode = answer_acquire;
@@ -346,7 +359,8 @@ request_release(struct request *request, const struct claim *claim,
 	ADD(request, claim->token, claim_kind(claim)->letter,
 	    permits(request, claim), end->undo_fence ? end->fence : "",
 	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
-	    claim->run, claim->head, history_life(request, claim),
+	    claim->run, claim->head,
+	    with_id(request, claim, history_life(request, claim)),
 	    end->status == REQUEST_NO_JOB ? "" : number(request, end->status),
 	    end->fence, claim->self.host);
 	add_former(request, claim);

@@ -30,6 +30,7 @@ struct request {
 	const char **more_words; /* NULL unless these were too few */
 	char numbers[REQUEST_NUMBERS][24];
 	size_t number_count;
+	char tagged[24 + LIMIT_LABEL]; /* a number with a text behind it */
 	char *doorbells[LIMIT_NOTIFY];
 	size_t doorbell_count;
 };

@@ -73,6 +73,7 @@ struct opts {
 	int64_t min_hold_ms;   /* 0: none */
 	int64_t history_ms;    /* at least once_ms; 0: none */
 	int64_t once_ms;       /* --once-per; 0: always run */
+	const char *once_id;   /* --once-id; NULL: none */
 	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */

@@ -337,8 +337,8 @@ static void
 check_hold(struct settings *settings)
 {
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
-	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_SPLAY,
-	    OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
+	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_ONCE_ID,
+	    OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
 	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS, OPT_REPLACEABLE};
 	struct opts *opts = settings->opts;
 
@@ -353,6 +353,7 @@ check_hold(struct settings *settings)
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
 	opts->replaceable = false;
+	opts->once_id = NULL;
 	opts->ttl_ms = clock_min(opts->hold_ms, HOLD_TTL_MS);
 }
 
@@ -458,7 +459,7 @@ check_servers(struct settings *settings)
 		    "keep no queue");
 }
 
-/* It depends on the history of one lock, which a single server keeps. */
+/* These depend on the history of one lock, which a single server keeps. */
 static void
 check_once(struct settings *settings)
 {
@@ -474,6 +475,8 @@ check_once(struct settings *settings)
 
 	if (opts->action == OPTS_RUN && opts->once_ms > 0 && why != NULL)
 		settings_fail(settings, OPT_ONCE_PER, "--once-per %s", why);
+	if (opts->action == OPTS_RUN && opts->once_id != NULL && why != NULL)
+		settings_fail(settings, OPT_ONCE_ID, "--once-id %s", why);
 	if (opts->history_ms < opts->once_ms)
 		opts->history_ms = opts->once_ms;
 }

@@ -18,7 +18,7 @@ enum ending_reason {
 	ENDING_NONE,
 	ENDING_JOB,	/* the job ended by itself: its status */
 	ENDING_SIGNAL,	/* a signal ended rlockrun before there was a job */
-	ENDING_NOT_DUE, /* --once-per: status of --once-exit-code */
+	ENDING_NOT_DUE, /* --once-per, --once-id: --once-exit-code */
 	ENDING_BUSY,	/* here EXITCODE_BUSY means --conflict-exit-code */
 	ENDING_QUEUE_FULL,
 	ENDING_OVERTAKEN, /* --newest */
@@ -135,7 +135,7 @@ enum event_outcome {
 	EVENT_OUTCOME_FAILURE,
 	EVENT_OUTCOME_SUCCESS,	/* if its status is 0 */
 	EVENT_OUTCOME_BUSY,	/* nothing was wrong, but the lock was held */
-	EVENT_OUTCOME_NOT_DUE,	/* --once-per: nor was anything wrong */
+	EVENT_OUTCOME_NOT_DUE,	/* --once-...: nor was anything wrong */
 	EVENT_OUTCOME_REPLACED, /* stopped in order, for another run */
 	EVENT_OUTCOME_LOST,	/* the lock, under the job */
 	EVENT_OUTCOME_COUNT,

@@ -53,6 +53,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .outer = getenv("RLOCKRUN_HELD"),
 		    .history_ms = opts->history_ms,
 		    .once_ms = opts->once_ms,
+		    .once_id = opts->once_id,
 		};
 }
 

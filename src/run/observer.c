@@ -293,14 +293,15 @@ kind_of_release(const struct lock *lock)
 						    : EVENT_RELEASED;
 }
 
-/* With --once-per another run may follow though this one has succeeded. */
+/* With --once-per or --once-id another run may follow though this one has
+ * succeeded. */
 static void
 report_unrecorded(const struct observer *observer, const struct lock *lock)
 {
 	if (lock->release.unrecorded)
 		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_NO_HISTORY,
-			.minor = lock->config->once_ms == 0,
+			.minor = !config_needs_history(lock->config),
 			.why = lock->no_history});
 }
 

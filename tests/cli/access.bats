@@ -120,7 +120,9 @@ manual_user() {
 	doctor 1 -k "$KEY"
 	found access-history warning "~{$KEY}:rlk:*"
 	doctor 77 -k "$KEY" --once-per 1h
-	found access-once error "--once-per is refused"
+	found access-once error "--once-per and --once-id are refused"
+	doctor 77 -k "$KEY" --once-id a
+	found access-once error "--once-per and --once-id are refused"
 	# Other names than those of locks, and no scratch key among them.
 	doctor 0
 	found access-keys note "certain keys only" "name a lock by -k"

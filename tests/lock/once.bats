@@ -135,6 +135,78 @@ succeeded() {
 	ran 11
 }
 
+# --- --once-id --------------------------------------------------------------------
+
+# once_id STATUS ID [OPTION...] COMMAND...
+once_id() {
+	run "-$1" rl --once-id "$2" "${@:3}"
+}
+
+@test "--once-id: after a success with this id none comes, with another one it does" {
+	once_id 3 a sh -c 'exit 3'
+	once_id 0 a "${count[@]}"
+	once_id 75 a "${count[@]}"
+	[[ $output =~ ^"rlockrun: \"$KEY\" last succeeded with the id \"a\" on $(hostname) at "[0-9:]{8}", "[0-9]s" ago; command not started"$ ]]
+	once_id 75 a -q -w 5 "${count[@]}"
+	[[ -z $output ]]
+	once_id 9 a --once-exit-code 9 -E 4 "${count[@]}"
+	RLOCKRUN_ONCE_ID=a run -75 rl "${count[@]}"
+	ran 1
+	[[ -z $(keys_left) ]]
+	once_id 0 aa "${count[@]}"
+	once_id 0 a "${count[@]}"
+	ran 3
+}
+
+@test "--once-id: a success without an id changes nothing, however late it is" {
+	once_id 0 a "${count[@]}"
+	run -0 rl "${count[@]}"
+	run -0 rl --once-per 0 "${count[@]}"
+	once_id 75 a "${count[@]}"
+	once_id 3 b sh -c 'exit 3'
+	once_id 75 a "${count[@]}"
+	ran 3
+	once 75 "${count[@]}"
+	once 75 --once-id new "${count[@]}"
+	once_id 75 a --once-per 1ms "${count[@]}"
+	ran 3
+}
+
+@test "--once-id: any text, ours or another's, decides by its bytes and is never shown raw" {
+	local id
+	for id in : 1:2 '%d*' $'a\nb\e[2J' "$(printf 'x%.0s' {1..256})"; do
+		once_id 0 "$id" "${count[@]}"
+		once_id 75 "$id" "${count[@]}"
+		[[ $output != *$'\e'* && ${#lines[@]} == 1 ]]
+	done
+	cli hset "$R" id_host $'web\e[2J'"$(printf 'x%.0s' {1..5000})" id_success 1e300
+	once_id 75 "$id" "${count[@]}"
+	[[ $output == *" 0s ago;"* && $output != *$'\e'* && ${#output} -lt 1500 ]]
+	cli hset "$R" id_success $(($(server_ms) + 7200000))
+	once_id 75 "$id" "${count[@]}"
+	cli hdel "$R" id
+	once_id 0 "$id" "${count[@]}"
+	cli del "$R"
+	cli set "$R" x
+	once_id 0 "$id" "${count[@]}"
+	once_id 75 "$id" "${count[@]}"
+	ran 7
+}
+
+@test "--once-id: waiters leave after the success of one of theirs" {
+	holds A --once-id "$KEY"
+	enqueue B --once-id "$KEY"
+	enqueue C --once-id other
+	enqueue D --once-id "$KEY"
+	touch go.A
+	exits_with 75 "${STARTED[1]}"
+	wait_for_file C.started
+	touch go.C go.D
+	exits_with 0 "${STARTED[2]}"
+	exits_with 0 "${STARTED[3]}"
+	[[ $(paste -sd ' ' order) == "A C D" && -z $(keys_left) ]]
+}
+
 # --- waiters ----------------------------------------------------------------------
 
 @test "waiters leave after a success, one after the other" {
@@ -256,6 +328,7 @@ write_nightly() {
 	for rule in "~$KEY ~{$KEY}:rlk:[finqlm]* +@all" "~* +@all -hmget"; do
 		# shellcheck disable=SC2086 # a rule is several words
 		cli acl setuser "$KEY" reset on '>secret' $rule
+		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-id a "${count[@]}"
 		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-per 1h "${count[@]}"
 		[[ $output == *"(permit it: see Access rules in rlockrun(1)); command not started" && -z $(keys_left) && $(cli exists "$R") == 0 ]]
 	done

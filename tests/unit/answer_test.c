@@ -222,6 +222,7 @@ test_grant(void)
 	void *too_late = array("4\n+17\n1\n+17\n+" W "\n4\n9");
 	void *newest =
 	    array("4\n+17\n0\n0\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0");
+	void *same_id = array("5\n0\n+web-4");
 	void *join = array("1\n+17\n+why");
 	void *gone = array("0");
 	struct answer answer;
@@ -237,6 +238,10 @@ test_grant(void)
 	ok(answer.outcome == ANSWER_NOT_DUE, "  is that");
 	is_int(answer.ago_ms, 5, "  since the last success");
 	is_text(answer.host, "web-3", "  its host");
+	ok(!answer.by_id, "  by its time");
+	ok(is_answer(&answer, answer_acquire, same_id), "not due by its id");
+	ok(answer.outcome == ANSWER_NOT_DUE && answer.by_id, "  is that");
+	is_text(answer.host, "web-4", "  its host");
 	ok(is_answer(&answer, answer_acquire, overtaken), "overtaken");
 	ok(answer.outcome == ANSWER_OVERTAKEN, "  is that");
 	is_text(answer.by.label, "build 4711", "  by a label");
@@ -264,6 +269,7 @@ test_grant(void)
 	freeReplyObject(by_nobody);
 	freeReplyObject(too_late);
 	freeReplyObject(newest);
+	freeReplyObject(same_id);
 	freeReplyObject(join);
 	freeReplyObject(gone);
 }

@@ -55,6 +55,9 @@ test_tiers(void)
 	is_int(tier_without(0, KEY(ORDER)), 0, "  depends on its key");
 	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
 	config.replaceable = false;
+	config.once_id = "a";
+	is_int(tier_without(BIT(ZADD), 0), 0, "so does --once-id");
+	config.once_id = NULL;
 	config.kind = &kind_shared;
 	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
 	config.server_count = 2;

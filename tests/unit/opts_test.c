@@ -121,6 +121,8 @@ static const struct setting_case {
     {{"--quiet"}, "RLOCKRUN_QUIET=on", "quiet "},
     {{"--label", "a b"}, "RLOCKRUN_LABEL=a b", "label=a b "},
     {{NULL}, "RLOCKRUN_LABEL=", ""},
+    {{"--once-id", "a:b"}, "RLOCKRUN_ONCE_ID=a:b", "once-id=a:b "},
+    {{NULL}, "RLOCKRUN_ONCE_ID=", ""},
     {{"--wait-all"}, "RLOCKRUN_WAIT_ALL=yes", "wait-all "},
     {{"--on-lost", "warn"}, "RLOCKRUN_ON_LOST=warn", "lost-warn "},
     {{"--on-lost=stop"}, "RLOCKRUN_ON_LOST=stop", ""},
@@ -230,6 +232,8 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
 	if (*opts->label != '\0')
 		fprintf(out, "label=%s ", opts->label);
+	if (opts->once_id != NULL)
+		fprintf(out, "once-id=%s ", opts->once_id);
 	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",
 	    opts->verbose ? "verbose " : "", opts->wait_all ? "wait-all " : "",
 	    opts->lost_warn ? "lost-warn " : "",

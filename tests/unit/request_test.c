@@ -176,6 +176,43 @@ test_newest(void)
 	claim_fini(&claim);
 }
 
+/* The id travels behind a number that may be missing: no run without it sends a
+ * byte more. */
+static void
+test_once(void)
+{
+	static const struct {
+		int64_t once_ms;
+		const char *id, *acquire, *release;
+	} rows[] = {
+	    {0, NULL, "", "60000"},
+	    {5, NULL, "5", "60000"},
+	    {0, "12:a", ":12:a", "60000:12:a"},
+	    {5, "12:a", "5:12:a", "60000:12:a"},
+	};
+	const struct request_end end = {"", false, 0, 0};
+
+	config.key = "job";
+	config.history_ms = 60000;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct claim claim;
+		struct request request;
+
+		config.once_ms = rows[i].once_ms;
+		config.once_id = rows[i].id;
+		claim_init(&claim, &config);
+		request_make(&request, &claim, REQUEST_TRY);
+		is_text(request.argv[8 + 16], rows[i].acquire, "a try");
+		request_fini(&request);
+		request_release(&request, &claim, &end);
+		is_text(request.argv[9 + 9], rows[i].release, "  its release");
+		request_fini(&request);
+		claim_fini(&claim);
+	}
+	config.once_ms = config.history_ms = 0;
+	config.once_id = NULL;
+}
+
 /* Former tokens come last. */
 static void
 test_former(void)
@@ -354,6 +391,7 @@ int
 main(void)
 {
 	test_tiers();
+	test_once();
 	test_former();
 	test_newest();
 	test_padding(&kind_exclusive, 6);

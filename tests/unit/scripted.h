@@ -371,6 +371,11 @@ static const struct {
     {"no-order", -1, {.outcome = ANSWER_BUSY}},
     {"ordered", -1, {.by = {.host = "ci-3", .pid = "7"}}},
     {"other-ordered", -1, {.ordered = SCRIPTED_TOKEN}},
+    {"same-id", -1,
+	{.outcome = ANSWER_NOT_DUE,
+	    .ago_ms = 60000,
+	    .host = "web-3",
+	    .by_id = true}},
     {"not-held", -1, {.outcome = ANSWER_NOT_HELD}},
     {"other-kind", -1, {.outcome = ANSWER_OTHER_KIND}},
     {"renewed", -1, {.outcome = ANSWER_RENEWED}},
@@ -618,7 +623,8 @@ play(const struct scripted_row *row)
 	    .outer =
 		has_word(with, "nested") ? "x:" SCRIPTED_TOKEN ":job" : NULL,
 	    .history_ms = has_word(with, "history") ? 60000 : 0,
-	    .once_ms = has_word(with, "once") ? 1 : 0};
+	    .once_ms = has_word(with, "once") ? 1 : 0,
+	    .once_id = has_word(with, "id") ? "1\n\"" : NULL};
 	struct loop loop;
 	struct lock lock;
 	char steps[400];

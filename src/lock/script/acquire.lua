@@ -9,14 +9,16 @@
 --   number of permits or '', host, pid, user, command, label or '', own name in
 --   the queue, 1 to wait in it or 0 (then 'r' with --replace, 'o' with
 --   --replaceable, and 'n' with --newest and the own ticket; without a reply that
---   has it '-' and for how many ms the lock has been asked for), how many may wait at most or '', padding, life of :r in ms or '', ms
---   for --once-per or '', the former tokens: whatever tries under these were
---   granted is ours now.
+--   has it '-' and for how many ms the lock has been asked for), how many may
+--   wait at most or '', padding, life of :r in ms or '', ms for --once-per or ''
+--   and behind a ':' the id of --once-id, the former tokens: whatever tries under
+--   these were granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
 --   allow or 0, ms that the last success lies in the future or 0, waiters to
 --   notify...}.
--- Not due, by --once-per: {2, ms since the last success, its host}. A waiter
---   still has its place in the queue, and is to leave it by a release.
+-- Not due, by --once-per: {2, ms since the last success, its host}; by --once-id:
+--   {5, likewise of the last success with an id, which was ours}. A waiter still
+--   has its place in the queue, and is to leave it by a release.
 -- Overtaken, by --newest: {3, the waiter that has, its label}. The same holds
 --   for the place.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
@@ -43,7 +45,9 @@ local wait = string.sub(ARGV[12], 1, 1) == '1'
 local order = string.find(ARGV[12], '[ro]') and KEYS[#KEYS]
 local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS - (order and 1 or 0)]
 local ticket = tonumber(string.match(ARGV[12], 'n(%d+)'))
-local history_life, once = tonumber(ARGV[15]), tonumber(ARGV[16])
+local history_life = tonumber(ARGV[15])
+local once, id = string.match(ARGV[16], '^(%d*):?(.*)$')
+once = tonumber(once)
 local former = {unpack(ARGV, 17)}
 -- include: call
 -- include: time
@@ -280,28 +284,13 @@ local function next_fence()
   return string.format('%.0f', math.max(last + 1, now_us))
 end
 
--- For how many ms the last success is over, and its host; nil if none is known.
--- Below 0 if a clock was stepped, but a failover may lead to a server whose clock
--- is a little slower: then it is over just now.
-local function since_success()
-  local done, about = pcall(call, 'HMGET', history, 'success', 'success_host')
-  if not done then return not is_wrong_type(about) and error(about, 0) or nil end
-  local success = tonumber(digits(about[1], LIMIT_EXACT))
-  local ago = success and now - success
-  return ago and ago < 0 and ago >= -LIMIT_CLOCKS_MS and 0 or ago,
-    string.sub(about[2] or '', 1, LIMIT_TEXT)
-end
-
 return answer_of(function()
   local held = find_holders(remove_expired)
   local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
     and (owns() or former_owns())
-  local ahead = 0
-  if once and not own then
-    local ago, host = since_success()
-    if ago and ago >= 0 and ago < once then return {2, ago, host} end
-    ahead = math.min(math.max(-(ago or 0), 0), LIMIT_AGE_MS)
-  end
+  local enough, ahead = nil, 0
+  if (once or id ~= '') and not own then enough, ahead = not_due() end
+  if enough then return enough end
   local places, head, till, position = free_places(held), false, now, false
   if queue then
     head, till = live_head(me, removed)

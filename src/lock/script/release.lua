@@ -7,9 +7,9 @@
 -- ARGV: token, letter of the kind, number of permits or '', the fence if the
 --   grant is to be undone because it should never have been, ms to keep the
 --   lock for or 0, own name in the queue, the nested run or '', the waiter that
---   is expected to be the head or '', life of :r in ms or '', the exit status or
---   '' if no job ran, the fence, host, the former tokens: whatever these were
---   granted is freed, without a word.
+--   is expected to be the head or '', life of :r in ms or '' and behind a ':' the
+--   id of --once-id, the exit status or '' if no job ran, the fence, host, the
+--   former tokens: whatever these were granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
 --   lock: release again at once; ms that it is kept for; who comes behind those
@@ -20,7 +20,9 @@ local lock, fence, info, nested, queue, alive, doorbell, head_doorbell,
 local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local number, keep_ms, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]
 local run, expected = ARGV[7] or '', ARGV[8]
-local history_life, status = tonumber(ARGV[9]), ARGV[10]
+local history_life, id = string.match(ARGV[9], '^(%d*):?(.*)$')
+history_life = tonumber(history_life)
+local status = ARGV[10]
 local former = {unpack(ARGV, 13)}
 -- include: call
 -- A server that denies TIME must not keep the lock from being freed.
@@ -118,7 +120,7 @@ local function free(owned)
 end
 
 -- The end of our run, whatever becomes of the lock. The last success outlives
--- later failures.
+-- later failures, and the last one with an id those without.
 local function record_end()
   if not history or run ~= '' then return end
   if status == '' then return forget_run(token) end
@@ -129,6 +131,12 @@ local function record_end()
     for _, text in ipairs({'success', ended, 'success_fence', ARGV[11],
       'success_host', ARGV[12]}) do
       fields[#fields + 1] = text
+    end
+    if id ~= '' then
+      for _, text in ipairs({'id', id, 'id_success', ended, 'id_host',
+        ARGV[12]}) do
+        fields[#fields + 1] = text
+      end
     end
   end
   if fields[1] then write_history(unpack(fields)) end

@@ -103,3 +103,5 @@ end
 local function find_newest() end
 local function write_newest() end
 local function give_order() end
+-- --once-per and --once-id need an exclusive lock.
+local function not_due() return nil, 0 end

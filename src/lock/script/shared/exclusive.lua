@@ -1,5 +1,5 @@
 -- An exclusive lock is a string, the token. Uses lock, info, token, former,
--- now.
+-- now, and with --once-per and --once-id history, once and id.
 
 local function owns() return call('GET', lock) == token end
 local function is_holder(other) return other == token end
@@ -93,4 +93,30 @@ local function give_order(owner)
   if not string.find(ARGV[12], 'r') then return end
   redis.pcall('SET', order, string.format('%s %s\n%s', owner, me,
     self.label), 'PX', LIMIT_ORDER_MS)
+end
+
+-- The answer if a former success is enough; otherwise nil, and for --once-per by
+-- how many ms the last one lies in the future. A clock may have been stepped, or
+-- a failover has led to a server whose clock is a little slower: then it is over
+-- just now. The same id is enough whatever the clock says.
+local function not_due()
+  local done, about = pcall(call, 'HMGET', history, 'success', 'success_host',
+    'id_success', 'id_host', 'id')
+  if not done then
+    return not is_wrong_type(about) and error(about, 0) or nil, 0
+  end
+  local function ago_of(text)
+    local success = tonumber(digits(text, LIMIT_EXACT))
+    local ago = success and now - success
+    return ago and ago < 0 and ago >= -LIMIT_CLOCKS_MS and 0 or ago
+  end
+  local ago = ago_of(about[1])
+  if once and ago and ago >= 0 and ago < once then
+    return {2, ago, string.sub(about[2] or '', 1, LIMIT_TEXT)}
+  end
+  if id ~= '' and about[5] == id then
+    return {5, math.max(0, math.min(ago_of(about[3]) or 0, LIMIT_AGE_MS)),
+      string.sub(about[4] or '', 1, LIMIT_TEXT)}
+  end
+  return nil, once and math.min(math.max(-(ago or 0), 0), LIMIT_AGE_MS) or 0
 end
