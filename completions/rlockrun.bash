@@ -144,7 +144,7 @@ _rlockrun() {
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
-		--tls-ca --tls-cert --tls-key --status --list --force-release
+		--tls-ca --tls-cert --tls-key --status --list --all --failed --history --force-release
 		--hold --doctor --json --older-than --watch --token --yes -v --verbose
 		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 

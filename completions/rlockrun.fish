@@ -8,7 +8,7 @@ function __rlockrun_command
         w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
-        tls-ca= tls-cert= tls-key= status list \
+        tls-ca= tls-cert= tls-key= status list all failed history \
         force-release hold= doctor json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
@@ -83,7 +83,7 @@ complete -c rlockrun -n __rlockrun_no_command -s s -l shared -d 'Share the lock 
 complete -c rlockrun -n __rlockrun_no_command -s p -l permits -x -d 'At most N holders at a time'
 complete -c rlockrun -n __rlockrun_no_command -s t -l ttl -x -d 'Lease, renewed while the job runs'
 complete -c rlockrun -n __rlockrun_no_command -l min-hold -x -d 'Keep the lock at least this long'
-complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last run this long'
+complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember the last ten runs this long'
 complete -c rlockrun -n __rlockrun_no_command -l once-per -x -d 'Do not run so soon after a success'
 complete -c rlockrun -n __rlockrun_no_command -l once-id -x -d 'Do not run if the last success had this id'
 complete -c rlockrun -n __rlockrun_no_command -l once-exit-code -x -d 'Status if a former success was enough'
@@ -122,10 +122,13 @@ complete -c rlockrun -n __rlockrun_no_command -l tls-cert -r -F -d 'Client certi
 complete -c rlockrun -n __rlockrun_no_command -l tls-key -r -F -d 'Its private key'
 complete -c rlockrun -n __rlockrun_no_command -l status -d 'Show the holder, waiters and last run of a lock'
 complete -c rlockrun -n __rlockrun_no_command -l list -d 'List the locks that are held (and match a GLOB)'
+complete -c rlockrun -n __rlockrun_no_command -l all -d 'List all known locks, with their last run'
+complete -c rlockrun -n __rlockrun_no_command -l failed -d 'List only those whose last run failed'
+complete -c rlockrun -n __rlockrun_no_command -l history -d 'Show the last ten runs of a lock'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
 complete -c rlockrun -n __rlockrun_no_command -l doctor -d 'Examine the servers and this host'
-complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status, list or doctor as JSON'
+complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status, list and so on as JSON'
 complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only locks held for longer than this'
 complete -c rlockrun -n __rlockrun_no_command -l watch -d 'Show the list live on the terminal'
 complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'

@@ -12,7 +12,6 @@
 #include "lock/request.h"
 #include "redis/reply.h"
 
-enum { QUEUE_SHOWN = 1000 }; /* waiters */
 enum { BACKOFF_MIN_MS = 100, BACKOFF_MAX_MS = 1000, TROUBLE_MIN_MS = 2000 };
 
 /* --- what has failed ---------------------------------------------------- */
@@ -200,12 +199,13 @@ read_client_look(void *arg, const struct value *value)
 
 static bool
 look_with(struct client *client, const struct key_names *keys,
-    enum request_look_keys count, int holders, struct look *look)
+    enum request_look_keys count, const struct request_look_limits *limits,
+    struct look *look)
 {
 	struct request request;
 	bool found;
 
-	request_look(&request, keys, count, holders, QUEUE_SHOWN);
+	request_look(&request, keys, count, limits);
 	found = client_ask(client, request.script, request.argv,
 	    read_client_look, look);
 	request_fini(&request);
@@ -215,11 +215,11 @@ look_with(struct client *client, const struct key_names *keys,
 /* Access rules that list the helper keys one by one may lack the history. */
 static bool
 look_without_history(struct client *client, const struct key_names *keys,
-    int holders, struct look *look)
+    const struct request_look_limits *limits, struct look *look)
 {
 	char *why = mem_printf("the last run is not shown: %s", client->error);
 	bool found =
-	    look_with(client, keys, REQUEST_LOOK_HELPERS, holders, look);
+	    look_with(client, keys, REQUEST_LOOK_HELPERS, limits, look);
 
 	if (found)
 		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
@@ -230,8 +230,8 @@ look_without_history(struct client *client, const struct key_names *keys,
 }
 
 static bool
-look_at(struct client *client, const struct key_names *keys, int holders,
-    struct look *look)
+look_at(struct client *client, const struct key_names *keys,
+    const struct request_look_limits *limits, struct look *look)
 {
 	bool extends = client->opts->action == OPTS_HOLD;
 	enum request_look_keys count =
@@ -239,24 +239,26 @@ look_at(struct client *client, const struct key_names *keys, int holders,
 	    : extends					? REQUEST_LOOK_HELPERS
 							: REQUEST_LOOK_HISTORY;
 
-	if (look_with(client, keys, count, holders, look)) {
+	if (look_with(client, keys, count, limits, look)) {
 		look->whole = count == REQUEST_LOOK_HISTORY;
 		return true;
 	}
 	return count == REQUEST_LOOK_HISTORY &&
 	       client->failure == ENDING_REFUSED &&
-	       look_without_history(client, keys, holders, look);
+	       client->opts->action != OPTS_HISTORY &&
+	       look_without_history(client, keys, limits, look);
 }
 
 int
-client_look(struct client *client, int holders, client_act *act)
+client_look(struct client *client, const struct request_look_limits *limits,
+    client_act *act)
 {
 	struct look look = {.count = 0};
 	struct key_names keys;
 	int result;
 
 	key_names_init(&keys, client->opts->keys[0].key);
-	if (look_at(client, &keys, holders, &look)) {
+	if (look_at(client, &keys, limits, &look)) {
 		result = act(client, &keys, &look);
 		answer_look_fini(&look);
 	} else {

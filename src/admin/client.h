@@ -10,9 +10,12 @@
 #include "enquiry/enquiry.h"
 #include "lock/key.h"
 #include "lock/look.h"
+#include "lock/request.h"
 #include "options/opts.h"
 #include "run/ending.h"
 #include "run/events.h"
+
+enum { CLIENT_QUEUE_SHOWN = 1000 }; /* waiters */
 
 struct client {
 	const struct opts *opts;
@@ -70,9 +73,9 @@ int client_check_output(struct client *client);
 typedef int client_act(struct client *client, const struct key_names *keys,
     const struct look *look);
 
-/* Looks at the lock, with so many holders at most. The exit code of act, or of
- * a failure. */
-int client_look(struct client *client, int holders, client_act *act);
+/* Looks at the lock. The exit code of act, or of a failure. */
+int client_look(struct client *client, const struct request_look_limits *limits,
+    client_act *act);
 
 /* Whether the access rules withhold a helper key, which may be in good order.
  */

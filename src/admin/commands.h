@@ -8,7 +8,11 @@
 /* --status: the holders and the waiters of a lock. */
 int status_show(struct client *client);
 
-/* --list: the locks of a server, or of a whole cluster, that are held. */
+/* --history: the last runs of a lock. */
+int history_show(struct client *client);
+
+/* --list: the locks of a server, or of a whole cluster, that are held; with
+ * --all all that are known. */
 int list_show(struct client *client);
 
 /* --list --watch: what a server knows of its locks, drawn on the terminal again

@@ -203,5 +203,8 @@ consider_force(struct client *client, const struct key_names *keys,
 int
 force_release(struct client *client)
 {
-	return client_look(client, HOLDERS_FORCED, consider_force);
+	static const struct request_look_limits limits = {HOLDERS_FORCED,
+	    CLIENT_QUEUE_SHOWN, 1};
+
+	return client_look(client, &limits, consider_force);
 }

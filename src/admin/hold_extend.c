@@ -115,5 +115,8 @@ consider_hold(struct client *client, const struct key_names *keys,
 int
 hold_extend(struct client *client)
 {
-	return client_look(client, 1, consider_hold);
+	static const struct request_look_limits limits = {1, CLIENT_QUEUE_SHOWN,
+	    1};
+
+	return client_look(client, &limits, consider_hold);
 }

@@ -6,10 +6,26 @@
 
 #include "admin/list_row.h"
 #include "admin/look.h"
+#include "admin/run_row.h"
 #include "admin/search.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "base/table.h"
+
+/* With --all. */
+enum all_column {
+	ALL_NAME,
+	ALL_STATE,
+	ALL_RUN, /* those of the last run, see `shown` */
+	ALL_SUCCESS = ALL_RUN + 6,
+	ALL_LABEL,
+	ALL_COLUMNS,
+};
+
+static const char *const all_titles[ALL_COLUMNS] = {"NAME", "STATE", "HOST",
+    "PID", "STARTED", "TOOK", "STATUS", "REASON", "SUCCESS", "LABEL"};
+static const enum run_column shown[] = {RUN_HOST, RUN_PID, RUN_STARTED,
+    RUN_TOOK, RUN_STATUS, RUN_REASON};
 
 struct list {
 	struct client *client;
@@ -26,8 +42,53 @@ begin_table(struct list *list)
 
 	const struct opts *opts = list->client->opts;
 
-	if (!opts->json && !opts->quiet && list->table.columns == 0)
+	if (opts->json || opts->quiet || list->table.columns > 0)
+		return;
+	if (opts->all)
+		table_init(&list->table, all_titles, ALL_COLUMNS);
+	else
 		table_init(&list->table, list_titles, LIST_SHOWN);
+}
+
+/* The last run of a lock, and how long ago a run succeeded. */
+static void
+add_last_run(struct list *list, const struct look *look, const char *name)
+{
+	const char *cells[ALL_COLUMNS] = {[ALL_NAME] = name};
+	char state[64] = "free", success[32] = "-";
+	struct run_row row;
+
+	run_row_describe(&row, &look->last, look->now_ms);
+	for (size_t i = 0; i < ALL_COLUMNS; i++)
+		if (i >= ALL_RUN && i < ALL_SUCCESS)
+			cells[i] = look->last.exists
+				       ? row.cells[shown[i - ALL_RUN]]
+				       : "-";
+	if (look->kind != '\0')
+		look_describe_kind(look, state, sizeof(state));
+	if (look->success.end_ms > 0)
+		holder_describe_age(look->now_ms - look->success.end_ms,
+		    success, sizeof(success));
+	cells[ALL_STATE] = state;
+	cells[ALL_SUCCESS] = success;
+	cells[ALL_LABEL] = look->last.exists ? row.cells[RUN_LABEL] : "-";
+	table_add(&list->table, cells);
+}
+
+static bool
+has_failed(const struct look *look)
+{
+	const struct look_run *run = look_last_over(look);
+
+	return run != NULL && look_run_has_failed(run);
+}
+
+static bool
+always(void *arg, const char *key)
+{
+	(void)arg;
+	(void)key;
+	return true;
 }
 
 static void
@@ -38,11 +99,16 @@ on_list_lock(void *arg, struct look *look, const char *key)
 	const char *name = key + strlen(client->opts->prefix);
 	struct list_row row;
 
+	if (client->opts->failed && !has_failed(look))
+		return;
 	if (client->opts->quiet) {
 		client->is_held = true;
 		list->search.enough = true; /* one is */
 	} else if (client->opts->json) {
 		look_print_json(look, client, key);
+	} else if (client->opts->all) {
+		begin_table(list);
+		add_last_run(list, look, name);
 	} else {
 		begin_table(list);
 		list_row_describe(&row, look, name, 0);
@@ -86,6 +152,8 @@ list_show(struct client *client)
 	    .on_lock = on_list_lock,
 	    .on_page = on_list_page,
 	    .arg = list};
+	if (client->opts->all)
+		list->search.wants_history = list->search.wants_free = always;
 	look_describe_place(client, client->endpoint->label, place,
 	    sizeof(place));
 	if (for_people && client->opts->server_count > 1)

@@ -14,11 +14,32 @@
 enum { TENTHS_BELOW_MS = 60000 };
 
 bool
+look_has_history(const struct look *look)
+{
+	return look->last.exists || look->success.end_ms > 0;
+}
+
+const struct look_run *
+look_last_over(const struct look *look)
+{
+	for (size_t i = 0; i < look->run_count; i++)
+		if (!look_run_is_on(&look->runs[i]))
+			return &look->runs[i];
+	return NULL;
+}
+
+bool
+look_run_has_failed(const struct look_run *run)
+{
+	return run->end_ms == 0 || run->status > 0;
+}
+
+bool
 look_is_unknown(const struct look *look)
 {
 	return look->whole && look->problem_count == 0 && look->count == 0 &&
 	       look->waiting == 0 && *look->fence == '\0' &&
-	       !look->last.exists && look->success.end_ms == 0;
+	       !look_has_history(look);
 }
 
 static const char *
@@ -207,15 +228,22 @@ describe_at(const struct look *look, int64_t at_ms, char *text, size_t size)
 	return ms;
 }
 
+/* The job has ended by itself, or so it seems. */
+static bool
+is_usual(const struct look_run *run)
+{
+	return *run->reason == '\0' || strcmp(run->reason, "job_ended") == 0;
+}
+
 /* The holder was shown already. */
 static void
 print_last_run(const struct look *look)
 {
 	const struct look_run *run = &look->last;
-	char start[32], end[32], took[32], status[32] = "";
+	char start[32], end[32], took[32], status[72] = "";
 	struct holder_words words;
 
-	if (!run->exists || (run->holds && run->end_ms == 0))
+	if (!run->exists || look_run_is_on(run))
 		return;
 	holder_put_in_words(&run->who, &words);
 	describe_at(look, run->start_ms, start, sizeof(start));
@@ -227,7 +255,9 @@ print_last_run(const struct look *look)
 	describe_at(look, run->end_ms, end, sizeof(end));
 	holder_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
 	if (run->status != -1)
-		snprintf(status, sizeof(status), ", status %d", run->status);
+		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
+		    is_usual(run) ? "" : ", ",
+		    is_usual(run) ? "" : run->reason);
 	print_line("last run:", "%s%s, %s to %s (%s)%s", words.who,
 	    words.process, start, end, took, status);
 }
@@ -359,27 +389,43 @@ json_queue(const struct look *look)
 }
 
 static void
+json_run(const struct look_run *run)
+{
+	printf("{\"running\":%s", look_run_is_on(run) ? "true" : "false");
+	json_text(stdout, "host", run->who.host);
+	json_number(stdout, "pid", run->who.pid);
+	json_text(stdout, "user", run->who.user);
+	json_text_if_any(stdout, "label", run->who.label);
+	json_integer(stdout, "start_ms", true, run->start_ms);
+	json_integer(stdout, "end_ms", run->end_ms > 0, run->end_ms);
+	json_integer(stdout, "status", run->status != -1, run->status);
+	json_text_if_any(stdout, "reason", run->reason);
+	json_integer(stdout, "waited_ms", run->waited_ms >= 0, run->waited_ms);
+	json_number(stdout, "fence", run->fence);
+	printf("}");
+}
+
+static void
+json_runs(const struct look *look)
+{
+	printf(",\"runs\":[");
+	for (size_t i = 0; i < look->run_count; i++) {
+		printf("%s", i > 0 ? "," : "");
+		json_run(&look->runs[i]);
+	}
+	printf("]");
+}
+
+static void
 json_history(const struct look *look)
 {
-	const struct look_run *run = &look->last;
 	const struct look_success *success = &look->success;
 
 	printf(",\"last_run\":");
-	if (run->exists) {
-		printf("{\"running\":%s",
-		    run->holds && run->end_ms == 0 ? "true" : "false");
-		json_text(stdout, "host", run->who.host);
-		json_number(stdout, "pid", run->who.pid);
-		json_text(stdout, "user", run->who.user);
-		json_text_if_any(stdout, "label", run->who.label);
-		json_integer(stdout, "start_ms", true, run->start_ms);
-		json_integer(stdout, "end_ms", run->end_ms > 0, run->end_ms);
-		json_integer(stdout, "status", run->status != -1, run->status);
-		json_number(stdout, "fence", run->fence);
-		printf("}");
-	} else {
+	if (look->last.exists)
+		json_run(&look->last);
+	else
 		printf("null");
-	}
 	printf(",\"last_success\":");
 	if (success->end_ms > 0) {
 		printf("{\"end_ms\":%" PRId64, success->end_ms);
@@ -424,10 +470,13 @@ look_print_json(const struct look *look, const struct client *client,
 	json_integer(stdout, "nested", true, look->nested);
 	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
 	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
-	if (opts->action == OPTS_STATUS) {
+	if (opts->action == OPTS_STATUS)
 		json_queue(look);
+	if (opts->action == OPTS_STATUS || opts->action == OPTS_HISTORY ||
+	    opts->all)
 		json_history(look);
-	}
+	if (opts->action == OPTS_HISTORY)
+		json_runs(look);
 	json_problems(look);
 	printf("}\n");
 }

@@ -28,13 +28,22 @@ const struct look_holder *look_oldest(const struct look *look);
 const struct look_holder *look_holder_with(const struct look *look,
     const char *token);
 
+/* Whether a run or a success is known. */
+bool look_has_history(const struct look *look);
+
+/* The last run that is over, or NULL; and whether it has failed, or left no
+ * end.
+ */
+const struct look_run *look_last_over(const struct look *look);
+bool look_run_has_failed(const struct look_run *run);
+
 /* "redis://h:6379, db 0, no prefix", of the server with that label. */
 void look_describe_place(const struct client *client, const char *server,
     char *text, size_t size);
 
 /* Print to stdout; ferror(3) shows whether that could be written. */
 void look_print(const struct look *look, const struct client *client);
-/* As one line; with queue and history for --status. */
+/* As one line; what belongs to the action. */
 void look_print_json(const struct look *look, const struct client *client,
     const char *key);
 

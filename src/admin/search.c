@@ -63,8 +63,9 @@ report_denial(struct search *search, const struct look *look, const char *key)
 	    denial);
 }
 
-/* A lock with both a record and a queue is shown once. A record that the access
- * rules withhold counts as that of the holder. */
+/* A lock with both a record and a queue is shown once, and one with a history
+ * by that alone if all locks are to be shown. A record that the access rules
+ * withhold counts as that of the holder. */
 static bool
 is_wanted(const struct search_item *item, const struct look *look)
 {
@@ -72,6 +73,8 @@ is_wanted(const struct search_item *item, const struct look *look)
 	const struct look_holder *oldest = look_oldest(look);
 	bool by_record = item->helper == 'i';
 
+	if (item->search->client->opts->all && look_has_history(look))
+		return item->helper == 'r';
 	if (item->helper == 'r')
 		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')
@@ -139,13 +142,14 @@ shows_history(const struct search_item *item)
 static void
 send_look(struct search_item *item, bool more)
 {
+	static const struct request_look_limits limits = {HOLDERS_SHOWN, 0, 2};
 	struct key_names keys;
 	struct request request;
 
 	key_names_init(&keys, item->key);
 	request_look(&request, &keys,
 	    shows_history(item) ? REQUEST_LOOK_HISTORY : REQUEST_LOOK_HELPERS,
-	    HOLDERS_SHOWN, 0);
+	    &limits);
 	item->question =
 	    (struct question){.script = request.script, .argv = request.argv};
 	enquiry_send(&item->search->client->enquiry, &item->question, more);

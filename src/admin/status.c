@@ -32,5 +32,8 @@ note_status(struct client *client, const struct key_names *keys,
 int
 status_show(struct client *client)
 {
-	return client_look(client, HOLDERS_SHOWN, note_status);
+	static const struct request_look_limits limits = {HOLDERS_SHOWN,
+	    CLIENT_QUEUE_SHOWN, 1};
+
+	return client_look(client, &limits, note_status);
 }

@@ -12,7 +12,7 @@
 #include "lock/waiter.h"
 
 enum { DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
-enum { HOLDER_VALUES = 13 }; /* of look.lua, for each */
+enum { HOLDER_VALUES = 13, RUN_VALUES = 11 }; /* of look.lua, for each */
 #define COUNT_MAX (INT64_C(1) << 40)
 _Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
@@ -442,28 +442,44 @@ take_holders(struct cursor *values, struct look *look)
 		    look->now_ms);
 }
 
-/* Nothing, or that the last run is known. */
-static void
-take_last_run(struct cursor *values, struct look *look)
+/* A number that may be missing: then -1. */
+static int64_t
+take_number(struct cursor *cursor, int64_t max)
 {
-	struct look_run *run = &look->last;
-	const char *status;
+	const char *text = take_digits(cursor, max);
 	int64_t number = -1;
 
-	run->exists = values->count > 0;
-	if (!run->exists)
-		return;
+	if (*text != '\0')
+		num_int(text, 0, max, &number);
+	return number;
+}
+
+static void
+take_run(struct cursor *values, struct look_run *run)
+{
+	run->exists = true;
 	run->who.state = HOLDER_KNOWN;
 	run->who.reported_at = clock_now();
 	take_names(values, &run->who);
 	run->start_ms = take_integer(values, 1, LIMIT_EXACT);
 	run->end_ms = take_integer(values, 0, LIMIT_EXACT);
-	status = take_digits(values, LIMIT_STATUS);
-	if (*status != '\0')
-		num_int(status, 0, LIMIT_STATUS, &number);
-	run->status = (int)number;
+	run->status = (int)take_number(values, LIMIT_STATUS);
 	take_fence(values, run->fence);
 	run->holds = take_flag(values);
+	run->waited_ms = take_number(values, LIMIT_AGE_MS);
+	take_copy(values, run->reason, sizeof(run->reason), LIMIT_TEXT);
+}
+
+static void
+take_runs(struct cursor *values, struct look *look)
+{
+	size_t count = values->count / RUN_VALUES;
+
+	look->runs = mem_alloc(count * sizeof(*look->runs));
+	while (look->run_count < count && !values->bad)
+		take_run(values, &look->runs[look->run_count++]);
+	if (look->run_count > 0)
+		look->last = look->runs[0];
 }
 
 static void
@@ -540,6 +556,7 @@ answer_look_fini(struct look *look)
 	}
 	free(look->holders);
 	free(look->queue);
+	free(look->runs);
 	free(look->problems);
 }
 
@@ -562,7 +579,7 @@ answer_look(struct look *look, const struct value *reply)
 	take_part(&cursor, look, take_queue);
 	look->nested = take_integer(&cursor, 0, COUNT_MAX);
 	look->released = take_flag(&cursor);
-	take_part(&cursor, look, take_last_run);
+	take_part(&cursor, look, take_runs);
 	take_part(&cursor, look, take_last_success);
 	take_part(&cursor, look, take_problems);
 	good = is_done(&cursor);

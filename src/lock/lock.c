@@ -19,7 +19,7 @@ lock_init(struct lock *lock, struct loop *loop,
 {
 	*lock = (struct lock){.config = config,
 	    .loop = loop,
-	    .release.status = REQUEST_NO_JOB};
+	    .release.run.status = REQUEST_NO_JOB};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
 	lock->quorum = quorum_new(loop, config, on_stray, lock);
@@ -107,7 +107,7 @@ lock_make_release(struct lock *lock, struct request *request)
 	const struct request_end end = {.fence = lock->fence,
 	    .undo_fence = lock->failure == LOCK_REFUSED,
 	    .keep_ms = lock->release.keep_until - clock_now(),
-	    .status = lock->release.status};
+	    .run = lock->release.run};
 
 	request_release(request, &lock->claim, &end);
 }

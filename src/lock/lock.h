@@ -76,7 +76,7 @@ struct lock_try {
 
 struct lock_release {
 	enum lock_released outcome;
-	int status;	 /* of the run, or REQUEST_NO_JOB */
+	struct request_run run;
 	bool unrecorded; /* the history was out of reach */
 	int64_t give_up_at;
 	int64_t keep_until; /* the server is to keep the lock until then */

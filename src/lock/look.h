@@ -10,6 +10,7 @@
 
 #define LOOK_DIGEST_SIZE 41
 #define LOOK_FENCE_SIZE 24
+#define LOOK_WORD_SIZE 33
 
 struct look_waiter {
 	char *id; /* the member of the queue */
@@ -37,6 +38,8 @@ struct look_run {
 	int64_t start_ms;	     /* by the server's clock, like the next */
 	int64_t end_ms;		     /* 0: not known, it did not finish */
 	int status;		     /* -1: not known */
+	int64_t waited_ms;	     /* -1: not known */
+	char reason[LOOK_WORD_SIZE]; /* why it has ended, or empty */
 	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
 };
 
@@ -64,13 +67,22 @@ struct look {
 	struct look_waiter *queue;
 	size_t queued; /* of the queue; those behind them are only counted */
 	int64_t nested;
-	bool released;	/* the outermost of a nest has ended */
-	int64_t now_ms; /* the server's clock */
-	struct look_run last;
+	bool released;	       /* the outermost of a nest has ended */
+	int64_t now_ms;	       /* the server's clock */
+	struct look_run last;  /* the first of the runs */
+	struct look_run *runs; /* the newest first */
+	size_t run_count;
 	struct look_success success;
 	struct look_problem *problems;
 	size_t problem_count;
 	bool whole; /* set by who asked: all helper keys were looked at */
 };
+
+/* Whether the run has the lock now. */
+static inline bool
+look_run_is_on(const struct look_run *run)
+{
+	return run->exists && run->holds && run->end_ms == 0;
+}
 
 #endif

@@ -55,7 +55,7 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	/* The helper keys have moved to another node, the lock has not. */
 	if (reply_is(words, "TRYAGAIN")) {
 		if (lock->claim.tier == CLAIM_WITH_HISTORY &&
-		    lock->release.status != REQUEST_NO_JOB) {
+		    lock->release.run.status != REQUEST_NO_JOB) {
 			lock->release.unrecorded = true;
 			memcpy(lock->no_history, lock->error,
 			    sizeof(lock->no_history));
@@ -259,29 +259,47 @@ send_correction(void *arg)
 	struct request request;
 
 	request_correction(&request, &lock->claim, lock->fence,
-	    lock->release.status);
+	    &lock->release.run);
 	lock_due_at(lock, CLOCK_NEVER);
 	if (lock_send(lock, &request, ASK_SEND, on_corrected, deadline) == -1)
 		finish_release(lock);
 }
 
+static bool
+is_recorded(const struct lock *lock)
+{
+	return lock->release.run.status != REQUEST_NO_JOB &&
+	       lock->claim.tier == CLAIM_WITH_HISTORY &&
+	       lock->claim.outer == NULL && *lock->fence != '\0';
+}
+
+/* Nobody waits for it: the job is dead, and no lock depends on it. */
+void
+release_record_loss(struct lock *lock)
+{
+	struct request request;
+
+	if (!is_recorded(lock) || !quorum_is_up(lock->quorum))
+		return;
+	request_correction(&request, &lock->claim, lock->fence,
+	    &lock->release.run);
+	lock_post_request(lock, &request);
+}
+
 /* Also where the release was not confirmed, or found the lock free at a second
  * try: an earlier one whose reply was lost may have recorded a success. */
 void
-release_correct(struct lock *lock, int status)
+release_correct(struct lock *lock, const struct request_run *run)
 {
 	enum lock_released outcome = lock->release.outcome;
-	bool recorded = lock->release.status != REQUEST_NO_JOB &&
-			lock->claim.tier == CLAIM_WITH_HISTORY &&
-			lock->claim.outer == NULL;
+	bool is_brief = outcome == LOCK_UNCONFIRMED || outcome == LOCK_WAS_LOST;
 
-	if (outcome == LOCK_WAS_LOST || !recorded)
+	if (!is_recorded(lock))
 		return;
-	lock->release.status = status;
+	lock->release.run = *run;
 	lock_enter(lock, LOCK_RELEASING, send_correction);
 	lock->release.give_up_at =
-	    clock_now() +
-	    (outcome == LOCK_UNCONFIRMED ? WITHDRAW_MS : RELEASE_MS);
+	    clock_now() + (is_brief ? WITHDRAW_MS : RELEASE_MS);
 	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
 	send_correction(lock);
 }

@@ -12,9 +12,13 @@
 void release_start(struct lock *lock, int64_t keep_until);
 
 /* RELEASED -> RELEASING -> RELEASED: corrects what the release has recorded
- * about the run, if it has: the status is this one, and there was no success.
- * The success before it is forgotten. */
-void release_correct(struct lock *lock, int status);
+ * about the run, or not: it has ended so, and there was no success. The success
+ * before it is forgotten. */
+void release_correct(struct lock *lock, const struct request_run *run);
+
+/* Sends how the run has ended for the history, since no release can record it:
+ * the lock is lost. */
+void release_record_loss(struct lock *lock);
 
 /* From any state to RELEASED (FAILED, if the lock had failed), by RELEASING for
  * a moment if the server may have granted us the lock: leaves nothing behind

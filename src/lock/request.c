@@ -338,6 +338,20 @@ request_make(struct request *request, const struct claim *claim,
 
 /* --- release ---------------------------------------------------------- */
 
+/* What the run has come to: "0", and for the history "0 1500 job_ended". */
+static const char *
+describe_end(struct request *request, const struct claim *claim,
+    const struct request_run *run)
+{
+	if (run->status == REQUEST_NO_JOB)
+		return "";
+	if (claim->tier < CLAIM_WITH_HISTORY)
+		return number(request, run->status);
+	snprintf(request->ended, sizeof(request->ended), "%d %" PRId64 " %.20s",
+	    run->status, run->waited_ms > 0 ? run->waited_ms : 0, run->reason);
+	return request->ended;
+}
+
 /* With the queue also the doorbell of its head, before the history. */
 void
 request_release(struct request *request, const struct claim *claim,
@@ -361,8 +375,8 @@ request_release(struct request *request, const struct claim *claim,
 	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
 	    claim->run, claim->head,
 	    with_id(request, claim, history_life(request, claim)),
-	    end->status == REQUEST_NO_JOB ? "" : number(request, end->status),
-	    end->fence, claim->self.host);
+	    describe_end(request, claim, &end->run), end->fence,
+	    claim->self.host);
 	add_former(request, claim);
 	request->decode = answer_release;
 	request->withdraws = true;
@@ -370,11 +384,13 @@ request_release(struct request *request, const struct claim *claim,
 
 void
 request_correction(struct request *request, const struct claim *claim,
-    const char *fence, int status)
+    const char *fence, const struct request_run *run)
 {
 	begin_request(request);
 	add_script(request, &script_correct, &claim->keys.history, 1);
-	ADD(request, fence, number(request, status));
+	ADD(request, fence, number(request, run->status),
+	    number(request, run->waited_ms > 0 ? run->waited_ms : 0),
+	    run->reason);
 	request->decode = answer_renew; /* as they are alike */
 }
 
@@ -432,14 +448,15 @@ request_notify_behind(struct request *request, const struct claim *claim,
 
 void
 request_look(struct request *request, const struct key_names *keys,
-    enum request_look_keys count, int holders, int waiters)
+    enum request_look_keys count, const struct request_look_limits *limits)
 {
 	char *const looked_at[] = {keys->lock, keys->fence, keys->record,
 	    keys->queue, keys->alive, keys->nested, keys->history};
 
 	begin_request(request);
 	add_script(request, &script_look, looked_at, count);
-	ADD(request, number(request, holders), number(request, waiters));
+	ADD(request, number(request, limits->holders),
+	    number(request, limits->waiters), number(request, limits->runs));
 }
 
 void

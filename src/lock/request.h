@@ -31,6 +31,7 @@ struct request {
 	char numbers[REQUEST_NUMBERS][24];
 	size_t number_count;
 	char tagged[24 + LIMIT_LABEL]; /* a number with a text behind it */
+	char ended[64];		       /* status, ms and reason */
 	char *doorbells[LIMIT_NOTIFY];
 	size_t doorbell_count;
 };
@@ -65,20 +66,27 @@ void request_make(struct request *request, const struct claim *claim,
 /* In place of a status: no job was run, so the history gets no record. */
 #define REQUEST_NO_JOB (-1)
 
+/* What the history is to say of a run that has ended. */
+struct request_run {
+	int status;	    /* or REQUEST_NO_JOB */
+	const char *reason; /* a word, which outlives the request */
+	int64_t waited_ms;
+};
+
 struct request_end {
 	const char *fence; /* of the grant, or empty */
 	bool undo_fence;   /* the grant should never have been */
 	int64_t keep_ms;   /* the server keeps the lock so long, unless < 1 */
-	int status;	   /* of the job, or REQUEST_NO_JOB */
+	struct request_run run;
 };
 
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
-/* The run with that fence, which a release has recorded, has this status and
- * was no success. For a tier with the history. */
+/* The run with that fence has ended so, and was no success, whatever a release
+ * has recorded. For a tier with the history. */
 void request_correction(struct request *request, const struct claim *claim,
-    const char *fence, int status);
+    const char *fence, const struct request_run *run);
 
 /* Waits for the own doorbell, and for the one that all waiters share. Whole
  * seconds have no fraction. */
@@ -101,10 +109,15 @@ enum request_look_keys {
 	REQUEST_LOOK_HISTORY = 7,
 };
 
+/* How much of it is described at most. */
+struct request_look_limits {
+	int holders, waiters, runs;
+};
+
 /* With so many keys. Without helpers only the lock's own key is used. Die when
  * memory is out. */
 void request_look(struct request *request, const struct key_names *keys,
-    enum request_look_keys count, int holders, int waiters);
+    enum request_look_keys count, const struct request_look_limits *limits);
 /* Takes the lock away from only, or from all holders that are listed. */
 void request_force(struct request *request, const struct key_names *keys,
     bool helpers, const struct look *look, const struct look_holder *only);

@@ -110,12 +110,13 @@ find_lost(const struct set *set)
 static void
 release_one(struct lock *lock, int64_t keep_until)
 {
-	if (lock->state != LOCK_HELD)
-		return;
-	if (clock_now() < lock->valid_until)
+	if (lock->state == LOCK_HELD && clock_now() < lock->valid_until) {
 		release_start(lock, keep_until);
-	else
+		return;
+	}
+	if (lock->state == LOCK_HELD)
 		release_at_once(lock);
+	release_record_loss(lock);
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -308,22 +309,22 @@ step_releasing(struct set *set)
 }
 
 void
-set_release(struct set *set, int64_t keep_until, int status)
+set_release(struct set *set, int64_t keep_until, const struct request_run *run)
 {
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;) {
-		set->locks[i].release.status = status;
+		set->locks[i].release.run = *run;
 		release_one(&set->locks[i], keep_until);
 	}
 	step_releasing(set);
 }
 
 void
-set_correct(struct set *set, int status)
+set_correct(struct set *set, const struct request_run *run)
 {
 	set->state = LOCK_RELEASING;
 	for (size_t i = 0; i < set->count; i++)
-		release_correct(&set->locks[i], status);
+		release_correct(&set->locks[i], run);
 	step_releasing(set);
 }
 

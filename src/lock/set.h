@@ -60,13 +60,14 @@ void set_renew(struct set *set);
 void set_confirm(struct set *set);
 
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
- * freed, or kept by the server until keep_until. status: of the job, for the
- * history, or REQUEST_NO_JOB. */
-void set_release(struct set *set, int64_t keep_until, int status);
+ * freed, or kept by the server until keep_until; of those that are lost the
+ * history gets the end of the run. */
+void set_release(struct set *set, int64_t keep_until,
+    const struct request_run *run);
 
 /* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run that the
- * other releases have recorded ended with this status, and is no success. */
-void set_correct(struct set *set, int status);
+ * releases have recorded, or not, ended so and is no success. */
+void set_correct(struct set *set, const struct request_run *run);
 
 /* From any state to RELEASED, as release_at_once. */
 void set_cancel(struct set *set);

@@ -26,6 +26,7 @@ enum opts_action {
 	OPTS_DUMP,
 	OPTS_STATUS,
 	OPTS_LIST,
+	OPTS_HISTORY,
 	OPTS_FORCE_RELEASE,
 	OPTS_HOLD,
 	OPTS_DOCTOR,
@@ -102,6 +103,8 @@ struct opts {
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
 	char **globs;	/* of --list, NULL-terminated */
+	bool all;	/* --list: free ones, too */
+	bool failed;	/* --list: only those whose last run has failed */
 	bool json;
 	bool yes;
 	const char *token;     /* NULL when not given */

@@ -220,6 +220,24 @@ check_action(struct settings *settings)
 	}
 }
 
+/* A list of last runs knows no holders of a certain age, and -q asks for these.
+ */
+static void
+check_all(struct settings *settings)
+{
+	static const enum option_id ids[] = {OPT_WATCH, OPT_OLDER_THAN,
+	    OPT_QUIET};
+	struct opts *opts = settings->opts;
+	const char *name = opts->failed ? "failed" : "all";
+
+	opts->all = opts->all || opts->failed;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+		if (opts->all && settings_is_given(settings, ids[i]))
+			settings_fail(settings, ids[i],
+			    "--%s and --%s exclude each other",
+			    opts_table[ids[i]].longs[0], name);
+}
+
 /* Scripts repeat --list: each time its status says whether that went well. */
 static void
 check_watch(struct settings *settings)
@@ -250,6 +268,7 @@ check_list(struct settings *settings, char **rest)
 
 	if (settings->opts->key_count > 0)
 		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
+	check_all(settings);
 	check_watch(settings);
 	while (*end != NULL)
 		end++;

@@ -64,7 +64,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    BETWEEN(min_hold_ms, 0, TTL_MAX_MS, "from 0 to 365d")},
 	[OPT_KEEP_HISTORY] = {.longs = {"keep-history"}, .argument = "DUR",
 	    VARIABLE(KEEP_HISTORY),
-	    HELP("remember the last run this long", "2d"),
+	    HELP("remember the last ten runs this long", "4d"),
 	    DURATION(history_ms)},
 	[OPT_ONCE_PER] = {.longs = {"once-per"}, .argument = "DUR",
 	    VARIABLE(ONCE_PER),
@@ -223,6 +223,16 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_LIST] = {.longs = {"list"},
 	    .help = "list the locks that are held (and match a GLOB)",
 	    .type = OPTS_ACTION, .action = OPTS_LIST},
+	[OPT_ALL] = {.longs = {"all"},
+	    .help = "list all known locks, with their last run",
+	    SWITCH(all), .with = ACTION(OPTS_LIST), .with_names = "--list"},
+	[OPT_FAILED] = {.longs = {"failed"},
+	    .help = "list only those whose last run failed",
+	    SWITCH(failed), .with = ACTION(OPTS_LIST),
+	    .with_names = "--list"},
+	[OPT_HISTORY] = {.longs = {"history"},
+	    .help = "show the last ten runs of a lock",
+	    .type = OPTS_ACTION, .action = OPTS_HISTORY},
 	[OPT_FORCE_RELEASE] = {.longs = {"force-release"},
 	    .help = "release a lock, whoever holds it",
 	    .type = OPTS_ACTION, .action = OPTS_FORCE_RELEASE},
@@ -234,11 +244,11 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "examine the servers and this host",
 	    .type = OPTS_ACTION, .action = OPTS_DOCTOR},
 	[OPT_JSON] = {.longs = {"json"},
-	    .help = "print status, list or doctor as JSON",
+	    .help = "print status, list and so on as JSON",
 	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
-		ACTION(OPTS_DOCTOR),
-	    .with_names = "--status, --list or --doctor"},
+		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR),
+	    .with_names = "--status, --list, --history or --doctor"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    DURATION(older_than_ms), .with = ACTION(OPTS_LIST),
@@ -363,7 +373,9 @@ opts_table_print_help(void)
 	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
 	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
 	     "       rlockrun [options] --status -k NAME\n"
-	     "       rlockrun [options] --list [--watch[=DUR]] [GLOB...]\n"
+	     "       rlockrun [options] --list [--watch[=DUR] | --all] "
+	     "[GLOB...]\n"
+	     "       rlockrun [options] --history -k NAME\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
 	     "       rlockrun [options] --hold DUR -k NAME\n"
 	     "       rlockrun [options] --doctor [-k NAME]\n"

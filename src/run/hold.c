@@ -103,7 +103,8 @@ hold_release(struct hold *hold)
 {
 	hold->state = HOLD_RELEASE;
 	loop_remove(hold->locks.loop, &hold->output);
-	set_release(&hold->locks.set, 0, REQUEST_NO_JOB);
+	set_release(&hold->locks.set, 0,
+	    &(struct request_run){.status = REQUEST_NO_JOB});
 }
 
 /* Whether the lock is not to be held any more, and is being released. */

@@ -233,13 +233,17 @@ run_step_acquire(struct run *run)
 
 /* --- release ---------------------------------------------------------- */
 
-static int
-exit_status(const struct run *run)
+static struct request_run
+describe_end(const struct run *run)
 {
 	const struct facts *facts = run->locks.events->facts;
 
-	return facts->started_at != 0 ? event_shell_status(facts->status)
-				      : REQUEST_NO_JOB;
+	return (struct request_run){.status =
+					facts->started_at != 0
+					    ? event_shell_status(facts->status)
+					    : REQUEST_NO_JOB,
+	    .reason = event_rows[facts->ending].word,
+	    .waited_ms = facts_waited_ms(facts)};
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does
@@ -247,6 +251,7 @@ exit_status(const struct run *run)
 static void
 run_release(struct run *run)
 {
+	const struct request_run end = describe_end(run);
 	struct set *set = &run->locks.set;
 	int64_t keep_until =
 	    run->guard.job.exec_error != 0
@@ -257,7 +262,7 @@ run_release(struct run *run)
 	if (run->watch.locked) {
 		/* By now all may have answered. */
 		observer_watch_servers(&run->locks.observer);
-		set_release(set, keep_until, exit_status(run));
+		set_release(set, keep_until, &end);
 	}
 	guard_dismiss(&run->guard);
 }
@@ -282,8 +287,11 @@ run_step_confirm(struct run *run)
 static void
 on_taken(struct run *run)
 {
+	struct request_run end;
+
 	locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
-	set_correct(&run->locks.set, exit_status(run));
+	end = describe_end(run);
+	set_correct(&run->locks.set, &end);
 	if (run->locks.set.state == LOCK_RELEASING)
 		run->state = RUN_RELEASE;
 }

@@ -435,7 +435,7 @@ wrong() {
 		exclusive = yes                  # default
 		ttl = 60s                        # $PWD/conf:1
 		min-hold = 0s                    # default
-		keep-history = 2d                # default
+		keep-history = 4d                # default
 		once-per = 0s                    # default
 		once-exit-code = 75              # default
 		nonblock = yes                   # command line

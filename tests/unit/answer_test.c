@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/look.h"
 #include "tap.h"
 
 #define W "x:01234567-89ab-4def-8123-456789abcdef:7@web-3"
@@ -506,7 +507,8 @@ test_replicas(void)
 #define NO_RUN "[\n]\n[\n]\n"
 #define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n" NO_RUN "[\n]"
 
-#define RUN(end) "[\n+h\n+7\n+u\n+l\n800\n" end "\n+0\n+16\n0\n]\n"
+#define RUN_OF(end) "+h\n+7\n+u\n+l\n800\n" end "\n+0\n+16\n0\n"
+#define RUN(end) "[\n" RUN_OF(end) "+12\n+job_ended\n]\n"
 #define SUCCESS "[\n+h\n900\n+16\n]\n"
 #define FREE "+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n"
 
@@ -545,9 +547,18 @@ static const struct {
     {FREE RUN("900") SUCCESS "[\n]", true},
     {FREE RUN("0") "[\n]\n[\n]", true},
     {FREE RUN("-1") SUCCESS "[\n]", false},
-    {FREE "[\n+h\n+7\n+u\n+l\n800\n900\n+256\n+16\n0\n]\n" SUCCESS "[\n]",
+    {FREE "[\n" RUN_OF("900") "+\n+\n" RUN_OF("0") "+5\n+lost\n]\n" SUCCESS
+						   "[\n]",
+	true},
+    {FREE "[\n" RUN_OF("900") "+-1\n+\n]\n" SUCCESS "[\n]", false},
+    {FREE "[\n" RUN_OF("900") "+x\n+\n]\n" SUCCESS "[\n]", false},
+    {FREE "[\n" RUN_OF("900") "+\n]\n" SUCCESS "[\n]", false},
+    {FREE "[\n" RUN_OF("900") "+\n+\n" RUN_OF("900") "]\n" SUCCESS "[\n]",
 	false},
-    {FREE "[\n+h\n+7\n+u\n+l\n0\n900\n+0\n+16\n0\n]\n" SUCCESS "[\n]", false},
+    {FREE "[\n+h\n+7\n+u\n+l\n800\n900\n+256\n+16\n0\n+\n+\n]\n" SUCCESS "[\n]",
+	false},
+    {FREE "[\n+h\n+7\n+u\n+l\n0\n900\n+0\n+16\n0\n+\n+\n]\n" SUCCESS "[\n]",
+	false},
     {FREE "[\n+h\n+7\n]\n" SUCCESS "[\n]", false},
     {FREE RUN("900") "[\n+h\n0\n+16\n]\n[\n]", false},
     {FREE RUN("900") "[\n+h\n900\n+16\n1\n]\n[\n]", false},
@@ -606,7 +617,27 @@ test_history(void)
 	is_int(look.last.end_ms, 900, "  end");
 	is_int(look.last.status, 0, "  status");
 	is_text(look.last.fence, "16", "  fence");
+	is_int(look.last.waited_ms, 12, "  waited");
+	is_text(look.last.reason, "job_ended", "  reason");
+	is_int((int64_t)look.run_count, 1, "  the only one");
 	is_int(look.success.end_ms, 900, "  the last success");
+	answer_look_fini(&look);
+	freeReplyObject(reply);
+	reply = array(FREE
+	    "[\n" RUN_OF("0") "+\n+\n" RUN_OF("900") "+5\n+lost"
+						     "\n]\n" SUCCESS "[\n]");
+	ok(answer_look(&look, reply), "a look with two runs");
+	is_int((int64_t)look.run_count, 2, "  two");
+	ok(look.last.end_ms == 0 && look_run_has_failed(&look.last),
+	    "  the last left no end");
+	is_int(look.last.waited_ms, -1, "  nor how long it waited");
+	ok(look_last_over(&look) == &look.runs[0], "  and is over");
+	look.runs[0].holds = true;
+	ok(look_run_is_on(&look.runs[0]) &&
+		look_last_over(&look) == &look.runs[1],
+	    "  or still has the lock: then the one before");
+	is_text(look.runs[1].reason, "lost", "  its reason");
+	ok(!look_run_has_failed(&look.runs[1]), "  its status");
 	answer_look_fini(&look);
 	freeReplyObject(reply);
 	reply = array(FREE NO_RUN "[\n]");

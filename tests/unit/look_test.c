@@ -313,7 +313,7 @@ static const struct look_case {
 	       "\"queue\":[],\"last_run\":{\"running\":false,"
 	       "\"host\":\"web-3\",\"pid\":4,\"user\":\"ci\","
 	       "\"label\":null,\"start_ms\":1000,\"end_ms\":null,"
-	       "\"status\":null,\"fence\":8},"
+	       "\"status\":null,\"reason\":null,\"waited_ms\":0,\"fence\":8},"
 	       "\"last_success\":{\"end_ms\":500,\"host\":\"web-2\","
 	       "\"fence\":6},\"problems\":[]}\n",
 	"free|web-3|4|ci|free|-|0|-|-|did not finish|-"},
@@ -334,7 +334,8 @@ static const struct look_case {
 	       "\"queue\":[],\"last_run\":{\"running\":false,"
 	       "\"host\":\"web-3\",\"pid\":4,\"user\":\"ci\","
 	       "\"label\":\"x\",\"start_ms\":1000,\"end_ms\":247000,"
-	       "\"status\":3,\"fence\":null},\"last_success\":null,"
+	       "\"status\":3,\"reason\":null,\"waited_ms\":0,\"fence\":null},"
+	       "\"last_success\":null,"
 	       "\"problems\":[]}\n",
 	"free|web-3|4|ci|free|-|0|-|x|status 3, 10m54s ago|x"},
     {"names that mean harm",

@@ -65,7 +65,8 @@ check_keys(const struct request *request, int count, const char *what)
 static void
 test_tiers(void)
 {
-	const struct request_end end = {"", false, -5, REQUEST_NO_JOB};
+	const struct request_end end = {"", false, -5,
+	    {.status = REQUEST_NO_JOB}};
 	struct claim claim;
 	struct request request;
 
@@ -126,7 +127,8 @@ is_newest(struct claim *claim, const char *word, const char *what)
 static void
 test_newest(void)
 {
-	const struct request_end end = {"", false, 0, REQUEST_NO_JOB};
+	const struct request_end end = {"", false, 0,
+	    {.status = REQUEST_NO_JOB}};
 	struct claim claim;
 	struct request request;
 
@@ -190,7 +192,7 @@ test_once(void)
 	    {0, "12:a", ":12:a", "60000:12:a"},
 	    {5, "12:a", "5:12:a", "60000:12:a"},
 	};
-	const struct request_end end = {"", false, 0, 0};
+	const struct request_end end = {"", false, 0, {0, "job_ended", 12}};
 
 	config.key = "job";
 	config.history_ms = 60000;
@@ -206,6 +208,7 @@ test_once(void)
 		request_fini(&request);
 		request_release(&request, &claim, &end);
 		is_text(request.argv[9 + 9], rows[i].release, "  its release");
+		is_text(request.argv[9 + 10], "0 12 job_ended", "  its end");
 		request_fini(&request);
 		claim_fini(&claim);
 	}
@@ -217,7 +220,8 @@ test_once(void)
 static void
 test_former(void)
 {
-	const struct request_end end = {"", false, 0, REQUEST_NO_JOB};
+	const struct request_end end = {"", false, 0,
+	    {.status = REQUEST_NO_JOB}};
 	struct claim claim;
 	struct request request;
 	char former[TOKEN_SIZE];

@@ -11,6 +11,8 @@
  *
  *   start         acquires
  *   +500          time passes, and the timer comes when it is due
+ *   ended0        the run has this status: the history gets it
+ *   loss          as when a run that has lost it ends
  *   release       as when the job has ended, and kept N for --min-hold
  *   stop          as on a signal: release_at_once
  *   renew         as when several locks are renewed together
@@ -568,9 +570,15 @@ step(struct lock *lock, const char *word)
 	else if (strncmp(word, "keep", 4) == 0)
 		release_start(lock, scripted.now + atoll(word + 4));
 	else if (strncmp(word, "ended", 5) == 0)
-		lock->release.status = atoi(word + 5);
+		lock->release.run =
+		    (struct request_run){.status = atoi(word + 5),
+			.reason = "job_ended"};
 	else if (strncmp(word, "correct", 7) == 0)
-		release_correct(lock, atoi(word + 7));
+		release_correct(lock,
+		    &(struct request_run){.status = atoi(word + 7),
+			.reason = "taken"});
+	else if (strcmp(word, "loss") == 0)
+		release_record_loss(lock);
 	else if (strcmp(word, "stop") == 0)
 		release_at_once(lock);
 	else if (strcmp(word, "renew") == 0)

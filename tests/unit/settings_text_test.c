@@ -236,7 +236,7 @@ is_line(char *argument, const char *want)
 static void
 test_lines(void)
 {
-	is_line("--label=a", "keep-history = 2d");
+	is_line("--label=a", "keep-history = 4d");
 	is_line("--label=a", "kill-after = 5s");
 	is_line("--ttl=10s", "kill-after = 1666ms");
 	is_line("--ttl=90m", "min-uptime = 90m");

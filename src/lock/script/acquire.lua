@@ -262,7 +262,7 @@ local function grant(held, in_queue, number)
     write_history('token', token, 'host', self.host, 'pid', self.pid,
       'user', self.user, 'label', self.label,
       'start', string.format('%.0f', now), 'fence', number,
-      'end', '', 'status', '')
+      'end', '', 'status', '', file_last_run())
   end
   write_lock()
 end

@@ -1,15 +1,29 @@
--- The run of several locks that a release has recorded as a success has lost
--- another lock: its status was another one, and it was no success. Changes
--- nothing that a later run has recorded.
+-- The run with that fence has another status than a release has recorded, or none
+-- has recorded its end, because it has lost its lock; and it was no success.
+-- Changes nothing that a later run has recorded.
 --
--- KEYS: the last run (:r). ARGV: the fence of the run, its status.
--- {1}: done; {0}: nothing was left of it.
-local about = redis.call('HMGET', KEYS[1], 'fence', 'success_fence')
-local is_last, is_success = about[1] == ARGV[1], about[2] == ARGV[1]
+-- KEYS: the last run (:r).
+-- ARGV: the fence of the run, its status, the ms that it has waited, and why it
+--   has ended.
+-- {1}: done; {0}: it is not the last run.
+local history = KEYS[1]
+local fence, status, wait, reason = unpack(ARGV)
+-- include: call
+-- include: time
+-- include: history
 
-if is_last then redis.call('HSET', KEYS[1], 'status', ARGV[2]) end
-if is_success then
-  redis.call('HSET', KEYS[1], 'success', '', 'success_fence', '',
-    'success_host', '')
-end
-return {(is_last or is_success) and 1 or 0}
+return answer_of(function()
+  local about = call('HMGET', history, 'fence', 'success_fence', 'end')
+  local ended = string.format('%.0f', now)
+  if about[1] == fence then
+    call('HSET', history, 'end', about[3] ~= '' and about[3] or ended,
+      'status', status, 'more', fence .. ' ' .. wait .. ' ' .. reason)
+  else
+    end_filed_run(fence, ended, status, wait, reason)
+  end
+  if about[2] == fence then
+    call('HSET', history, 'success', '', 'success_fence', '',
+      'success_host', '')
+  end
+  return {about[1] == fence and 1 or 0}
+end)

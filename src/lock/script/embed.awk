@@ -75,19 +75,23 @@ function with_limits(line,  name) {
 	return line
 }
 
-# Without indentation, and without spaces that Lua does not need. Strings stand
-# between single quotes.
-function squeezed(line,  part, count, i, text) {
+# Without indentation, and without spaces that Lua does not need: around signs and
+# strings, which stand between single quotes, and behind brackets.
+function squeezed(line,  part, count, i, j, text) {
 	sub(/^ */, "", line)
 	count = split(line, part, "'")
 	for (i = 1; i <= count; i++) {
 		if (i % 2 == 1) {
 			gsub(/, /, ",", part[i])
-			gsub(/ = /, "=", part[i])
-			gsub(/ == /, "==", part[i])
-			gsub(/ < /, "<", part[i])
-			gsub(/ > /, ">", part[i])
-			gsub(/ [+] /, "+", part[i])
+			for (j = 1; j <= signs; j++)
+				gsub(" " sign[j] " ", as_sent[j], part[i])
+			gsub(/\) /, ")", part[i])
+			gsub(/\} /, "}", part[i])
+			gsub(/\] /, "]", part[i])
+			if (i > 1)
+				sub(/^ /, "", part[i])
+			if (i < count)
+				sub(/ $/, "", part[i])
 		}
 		text = text (i > 1 ? "'" : "") part[i]
 	}
@@ -121,6 +125,8 @@ function embed(name, file, kind,  i, line, path) {
 }
 
 BEGIN {
+	signs = split("= < > [+] [*] / % - == ~= <= >= [.][.]", sign, " ")
+	split("= < > + * / % - == ~= <= >= ..", as_sent, " ")
 	read_limits(ARGV[1])
 	print "#include \"lock/script.h\""
 	for (at = 2; at < ARGC; at++) {

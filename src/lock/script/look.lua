@@ -3,7 +3,7 @@
 -- holds exactly are answered.
 --
 -- KEYS: the lock, :f, :i, :q, :l, :n, :r; or the first six, or the lock alone.
--- ARGV: how many of the holders, and of the queue, at most.
+-- ARGV: how many of the holders, of the queue and of the runs, at most.
 -- The answer, in this order:
 --   the letter of its kind; '' when free
 --   how many hold it, and how many permits there are or 0
@@ -18,13 +18,14 @@
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
 --   how many nested runs there are, and 1 if an outermost has ended
---   the last run, {} if none is known: host, pid, user, label, start and end
---     (server's ms; 0: not known), status or '', fence, 1 if it still has the
---     lock
---   the last success likewise: host, end, fence
+--   the runs that are known, the last one first; of each 11 values: host, pid,
+--     user, label, start and end (server's ms; 0: not known), status or '',
+--     fence, 1 if it still has the lock, ms waited or '', why it ended or ''
+--   the last success, {} if none is known: host, end, fence
 --   what is wrong with the helper keys, once each: {key, error, key, ...}
 local lock, fence, info, queue, alive, nested, history = unpack(KEYS)
 local most, queue_most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local runs_most = tonumber(ARGV[3])
 -- include: call
 -- include: time
 -- include: holders
@@ -144,25 +145,58 @@ local function time_of(what, text)
   return time
 end
 
--- The last run and the last success.
+-- Adds a run: 11 texts, of which the start may be damaged.
+local function add_run(runs, about)
+  local start, ended = time_of('start', about[5]), time_of('end', about[6])
+  if start == 0 or #runs >= 11 * runs_most then return end
+  for _, value in ipairs({string.sub(about[1] or '', 1, LIMIT_TEXT),
+    number(history, 'pid', about[2], LIMIT_PID),
+    string.sub(about[3] or '', 1, LIMIT_TEXT),
+    string.sub(about[4] or '', 1, LIMIT_LABEL), start, ended,
+    number(history, 'status', about[7] ~= '' and about[7], LIMIT_STATUS),
+    number(history, 'fence', about[8], LIMIT_EXACT), about[9],
+    digits(about[10], LIMIT_AGE_MS) or '',
+    string.match(about[11] or '', '^[%l_]+$') or ''}) do
+    runs[#runs + 1] = value
+  end
+end
+
+-- One that has been filed: see file_last_run.
+local function add_filed_run(runs, text)
+  local words, host, user, label =
+    string.match(text, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  local fence, start, ended, status, wait, reason, pid = string.match(
+    string.gsub(words or '', '%-', ''),
+    '^(%d*) (%d*) (%d*) (%d*) (%d*) (%l*[_%l]*) (%d*)$')
+  if not fence then return report(history, 'a former run is damaged') end
+  add_run(runs, {host, pid ~= '' and pid, user, label, start, ended, status,
+    fence ~= '' and fence, 0, wait, reason})
+end
+
+-- The runs, and the last success.
 local function read_history(held)
-  local about = ask(history, call, 'HMGET', history, 'token', 'host', 'pid',
-    'user', 'label', 'start', 'end', 'status', 'fence', 'success_host',
-    'success', 'success_fence')
+  local about = ask(history, call, 'HMGET', history, 'host', 'pid', 'user',
+    'label', 'start', 'end', 'status', 'fence', 'token', 'more', 'runs',
+    'success_host', 'success', 'success_fence', 'run0', 'run1', 'run2', 'run3',
+    'run4', 'run5', 'run6', 'run7', 'run8', 'run9')
   if not about then return {}, {} end
-  local start, ended = time_of('start', about[6]), time_of('end', about[7])
-  local success = time_of('success', about[11])
-  local last = (about[1] or '') ~= '' and start > 0 and {
-    string.sub(about[2] or '', 1, LIMIT_TEXT),
-    number(history, 'pid', about[3], LIMIT_PID),
-    string.sub(about[4] or '', 1, LIMIT_TEXT),
-    string.sub(about[5] or '', 1, LIMIT_LABEL), start, ended,
-    number(history, 'status', about[8] ~= '' and about[8], LIMIT_STATUS),
-    number(history, 'fence', about[9], LIMIT_EXACT),
-    holds(held, about[1]) and 1 or 0}
-  return last or {}, success > 0 and {
-    string.sub(about[10] or '', 1, LIMIT_TEXT), success,
-    number(history, 'success_fence', about[12], LIMIT_EXACT)} or {}
+  local runs, filed = {}, tonumber(digits(about[11], LIMIT_EXACT) or 0)
+  local more = string.sub(about[10] or '', 1, 64)
+  local fence, wait, reason = string.match(more, '^(%d+) (%d+) (%S+)$')
+  if fence ~= about[8] then wait, reason = nil, nil end
+  if (about[9] or '') ~= '' then
+    local last = {unpack(about, 1, 8)}
+    last[9], last[10], last[11] = holds(held, about[9]) and 1 or 0, wait, reason
+    add_run(runs, last)
+  end
+  for i = filed - 1, filed - 10, -1 do
+    local text = about[15 + i % 10]
+    if text then add_filed_run(runs, text) end
+  end
+  local success = time_of('success', about[13])
+  return runs, success > 0 and {
+    string.sub(about[12] or '', 1, LIMIT_TEXT), success,
+    number(history, 'success_fence', about[14], LIMIT_EXACT)} or {}
 end
 
 return answer_of(function()
@@ -172,8 +206,8 @@ return answer_of(function()
   local last = number(fence, 'the fence', ask(fence, call, 'GET', fence),
     LIMIT_EXACT)
   local runs, released = count_nested(tokens)
-  local last_run, last_success = read_history(held)
+  local known_runs, last_success = read_history(held)
   return {held.kind or '', held.count, permits,
     math.floor(math.min(held.last_left or -2, LIMIT_LEFT_MS)), now, holders,
-    last, waiting, waiters, runs, released, last_run, last_success, problems}
+    last, waiting, waiters, runs, released, known_runs, last_success, problems}
 end)

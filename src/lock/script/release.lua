@@ -8,8 +8,9 @@
 --   grant is to be undone because it should never have been, ms to keep the
 --   lock for or 0, own name in the queue, the nested run or '', the waiter that
 --   is expected to be the head or '', life of :r in ms or '' and behind a ':' the
---   id of --once-id, the exit status or '' if no job ran, the fence, host, the
---   former tokens: whatever these were granted is freed, without a word.
+--   id of --once-id, the exit status or '' if no job ran, with the history also
+--   the ms that it has waited and why it has ended, the fence, host, the former
+--   tokens: whatever these were granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
 --   lock: release again at once; ms that it is kept for; who comes behind those
@@ -22,7 +23,8 @@ local number, keep_ms, me = ARGV[4], tonumber(ARGV[5]) or 0, ARGV[6]
 local run, expected = ARGV[7] or '', ARGV[8]
 local history_life, id = string.match(ARGV[9], '^(%d*):?(.*)$')
 history_life = tonumber(history_life)
-local status = ARGV[10]
+local status, wait, reason =
+  string.match(ARGV[10], '^(%d*) ?(%d*) ?(%S*)$')
 local former = {unpack(ARGV, 13)}
 -- include: call
 -- A server that denies TIME must not keep the lock from being freed.
@@ -125,8 +127,13 @@ local function record_end()
   if not history or run ~= '' then return end
   if status == '' then return forget_run(token) end
   if now == 0 then return end
-  local ended = string.format('%.0f', now)
-  local fields = is_last_run() and {'end', ended, 'status', status} or {}
+  local ended, fields = string.format('%.0f', now), {}
+  if is_last_run() then
+    fields = {'end', ended, 'status', status,
+      'more', ARGV[11] .. ' ' .. wait .. ' ' .. reason}
+  else
+    end_filed_run(ARGV[11], ended, status, wait, reason)
+  end
   if status == '0' then
     for _, text in ipairs({'success', ended, 'success_fence', ARGV[11],
       'success_host', ARGV[12]}) do

@@ -17,11 +17,47 @@ end
 
 -- A grant that no job has used is no run.
 local function forget_run(token)
-  local about = redis.pcall('HMGET', history, 'token', 'success')
+  local about = redis.pcall('HMGET', history, 'token', 'success', 'runs')
   if about[1] ~= token then return end
-  if about[2] then
+  if about[2] or about[3] then
     redis.pcall('HSET', history, 'token', '')
   else
     redis.pcall('DEL', history)
+  end
+end
+
+-- The fields that file the last run behind those before it, whoever recorded it
+-- and how far; none if there is none, or if it is our own. A text: fence, start,
+-- end, status, ms waited, reason, pid; then by newlines host, user and label.
+-- What is not known is a '-'.
+local function file_last_run()
+  local last = redis.pcall('HMGET', history, 'fence', 'start', 'end', 'status',
+    'more', 'pid', 'host', 'user', 'label', 'runs', 'token')
+  for _, own in ipairs({'', token, unpack(former)}) do
+    if (last[11] or '') == own then return end
+  end
+  local more = string.sub(last[5] or '', 1, 64)
+  local fence, wait, reason = string.match(more, '^(%d+) (%d+) (%S+)$')
+  if fence ~= last[1] then wait, reason = '-', '-' end
+  local function word(i) return digits(last[i], LIMIT_EXACT) or '-' end
+  local function cut(i) return string.sub(last[i] or '', 1, LIMIT_TEXT) end
+  local runs = tonumber(digits(last[10], LIMIT_EXACT) or 0)
+  return 'run' .. runs % 10, table.concat({word(1), word(2), word(3), word(4),
+    wait, reason, table.concat({word(6), cut(7), cut(8), cut(9)}, '\n')}, ' '),
+    'runs', string.format('%.0f', runs + 1)
+end
+
+-- A run that has been filed gets its end; one that has an end keeps it.
+local function end_filed_run(fence, ended, status, wait, reason)
+  local names = {}
+  for i = 0, 9 do names[i + 1] = 'run' .. i end
+  local filed = redis.pcall('HMGET', history, unpack(names))
+  for i, name in ipairs(names) do
+    local start, was, rest = string.match(filed[i] or '',
+      '^' .. fence .. ' (%S+) (%S+) %S+ %S+ %S+ (.*)$')
+    if start then
+      redis.pcall('HSET', history, name, table.concat({fence, start,
+        was == '-' and ended or was, status, wait, reason, rest}, ' '))
+    end
   end
 end

@@ -1,0 +1,62 @@
+#include "admin/commands.h"
+
+#include <stdlib.h>
+
+#include "admin/look.h"
+#include "admin/run_row.h"
+#include "base/mem.h"
+#include "base/table.h"
+
+enum { RUNS_SHOWN = 10 };
+
+static void
+print_runs(const struct look *look)
+{
+	struct table *table = mem_alloc(sizeof(*table));
+
+	_Static_assert(RUN_COLUMNS <= TABLE_COLUMNS, "room for all columns");
+	table_init(table, run_row_titles, RUN_COLUMNS);
+	for (size_t i = 0; i < look->run_count; i++) {
+		struct run_row row;
+
+		run_row_describe(&row, &look->runs[i], look->now_ms);
+		table_add(table, row.cells);
+	}
+	table_print(table);
+	free(table);
+}
+
+static void
+report_gaps(struct client *client, const struct look *look)
+{
+	const char *name = client->opts->keys[0].name;
+
+	for (size_t i = 0; i < look->problem_count; i++)
+		client_report_problem(client, name, &look->problems[i]);
+	if (look->run_count == 0)
+		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
+					.name = name,
+					.why = "no run is recorded"});
+}
+
+static int
+print_history(struct client *client, const struct key_names *keys,
+    const struct look *look)
+{
+	if (client->opts->json)
+		look_print_json(look, client, keys->lock);
+	else if (look->run_count > 0)
+		print_runs(look);
+	client_note_output(client);
+	if (!client->opts->json)
+		report_gaps(client, look);
+	return client_check_output(client);
+}
+
+int
+history_show(struct client *client)
+{
+	static const struct request_look_limits limits = {1, 0, RUNS_SHOWN};
+
+	return client_look(client, &limits, print_history);
+}

@@ -1,0 +1,53 @@
+#include "admin/run_row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const run_row_titles[RUN_COLUMNS] = {"STARTED", "TOOK", "WAITED",
+    "STATUS", "REASON", "HOST", "PID", "USER", "FENCE", "LABEL"};
+
+static const char *
+or_dash(const char *text)
+{
+	return *text != '\0' ? text : "-";
+}
+
+static void
+describe_reason(struct run_row *row, const struct look_run *run)
+{
+	const char **reason = &row->cells[RUN_REASON];
+
+	if (look_run_is_on(run))
+		*reason = "running";
+	else if (run->end_ms == 0)
+		*reason = "no end recorded";
+	else
+		*reason = or_dash(run->reason);
+}
+
+void
+run_row_describe(struct run_row *row, const struct look_run *run,
+    int64_t now_ms)
+{
+	const struct holder *who = &run->who;
+	int64_t until_ms = look_run_is_on(run) ? now_ms : run->end_ms;
+
+	*row = (struct run_row){.cells = {row->started, row->took, row->waited,
+				    row->status, "", or_dash(who->host),
+				    or_dash(who->pid), or_dash(who->user),
+				    or_dash(run->fence), or_dash(who->label)},
+	    .took = "-",
+	    .waited = "-",
+	    .status = "-"};
+	holder_describe_time(run->start_ms - now_ms, row->started,
+	    sizeof(row->started));
+	if (until_ms > 0)
+		holder_describe_age(until_ms - run->start_ms, row->took,
+		    sizeof(row->took));
+	if (run->waited_ms >= 0)
+		holder_describe_age(run->waited_ms, row->waited,
+		    sizeof(row->waited));
+	if (run->status >= 0)
+		snprintf(row->status, sizeof(row->status), "%d", run->status);
+	describe_reason(row, run);
+}
