@@ -70,7 +70,7 @@ _rlockrun_argument() {
 	--config | --password-file | --sentinel-password-file | --tls-ca | --tls-cert | --tls-key)
 		compopt -o default 2>/dev/null || :
 		;;
-	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-id | --once-exit-code | --wait | --timeout | --conflict-exit-code | --command | \
+	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-id | --once-exit-code | --expect | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
 		--warn-after | --hook | --hold | --older-than | --token | --label | --profile) ;;
@@ -136,7 +136,7 @@ _rlockrun_value() {
 _rlockrun() {
 	local line=$COMP_LINE words=() starts=() i last word
 	local options='-k --key -e -x --exclusive -s --shared -p --permits
-		-t --ttl --min-hold --keep-history --once-per --once-id --once-exit-code
+		-t --ttl --min-hold --keep-history --once-per --once-id --once-exit-code --expect
 		-n --nonblock --nb --nonblocking -w --wait --timeout
 		--max-waiters --newest --replace --replaceable
 		-E --conflict-exit-code -q --quiet --splay -c --command
@@ -144,7 +144,7 @@ _rlockrun() {
 		--kill-after --on-unavailable --server-timeout -r --redis
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
-		--tls-ca --tls-cert --tls-key --status --list --all --failed --history --force-release
+		--tls-ca --tls-cert --tls-key --status --list --all --failed --history --check --force-release
 		--hold --doctor --json --older-than --watch --token --yes -v --verbose
 		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 

@@ -4,11 +4,11 @@
 function __rlockrun_command
     set -l tokens (commandline -opc) (commandline -ct)
     set -e tokens[1]
-    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= once-exit-code= n/nonblock nb nonblocking \
+    set -l options k/key= e x/exclusive s/shared p/permits= t/ttl= min-hold= keep-history= once-per= once-id= once-exit-code= expect= n/nonblock nb nonblocking \
         w/wait= timeout= max-waiters= newest replace replaceable E/conflict-exit-code= q/quiet splay= c/command= \
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
-        tls-ca= tls-cert= tls-key= status list all failed history \
+        tls-ca= tls-cert= tls-key= status list all failed history check \
         force-release hold= doctor json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
@@ -87,6 +87,7 @@ complete -c rlockrun -n __rlockrun_no_command -l keep-history -x -d 'Remember th
 complete -c rlockrun -n __rlockrun_no_command -l once-per -x -d 'Do not run so soon after a success'
 complete -c rlockrun -n __rlockrun_no_command -l once-id -x -d 'Do not run if the last success had this id'
 complete -c rlockrun -n __rlockrun_no_command -l once-exit-code -x -d 'Status if a former success was enough'
+complete -c rlockrun -n __rlockrun_no_command -l expect -x -d 'A success is due this often, for --check'
 complete -c rlockrun -n __rlockrun_no_command -s n -l nonblock -d 'Do not wait for the lock'
 complete -c rlockrun -n __rlockrun_no_command -l nb -d 'Do not wait for the lock'
 complete -c rlockrun -n __rlockrun_no_command -l nonblocking -d 'Do not wait for the lock'
@@ -125,6 +126,7 @@ complete -c rlockrun -n __rlockrun_no_command -l list -d 'List the locks that ar
 complete -c rlockrun -n __rlockrun_no_command -l all -d 'List all known locks, with their last run'
 complete -c rlockrun -n __rlockrun_no_command -l failed -d 'List only those whose last run failed'
 complete -c rlockrun -n __rlockrun_no_command -l history -d 'Show the last ten runs of a lock'
+complete -c rlockrun -n __rlockrun_no_command -l check -d 'Check that jobs succeed in time, as Nagios does'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
 complete -c rlockrun -n __rlockrun_no_command -l doctor -d 'Examine the servers and this host'

@@ -246,18 +246,19 @@ look_at(struct client *client, const struct key_names *keys,
 	return count == REQUEST_LOOK_HISTORY &&
 	       client->failure == ENDING_REFUSED &&
 	       client->opts->action != OPTS_HISTORY &&
+	       client->opts->action != OPTS_CHECK &&
 	       look_without_history(client, keys, limits, look);
 }
 
 int
-client_look(struct client *client, const struct request_look_limits *limits,
-    client_act *act)
+client_look(struct client *client, const char *key,
+    const struct request_look_limits *limits, client_act *act)
 {
 	struct look look = {.count = 0};
 	struct key_names keys;
 	int result;
 
-	key_names_init(&keys, client->opts->keys[0].key);
+	key_names_init(&keys, key);
 	if (look_at(client, &keys, limits, &look)) {
 		result = act(client, &keys, &look);
 		answer_look_fini(&look);

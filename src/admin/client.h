@@ -24,6 +24,7 @@ struct client {
 	struct enquiry enquiry;
 	int output_error; /* errno of the first failure to print, or 0 */
 	bool is_held;	  /* a lock that was looked at */
+	void *arg;	  /* of the command, for what it has called back */
 
 	/* Of what failed last, since client_forget_failure. */
 	bool is_transient;	    /* it may go well in a moment */
@@ -73,9 +74,9 @@ int client_check_output(struct client *client);
 typedef int client_act(struct client *client, const struct key_names *keys,
     const struct look *look);
 
-/* Looks at the lock. The exit code of act, or of a failure. */
-int client_look(struct client *client, const struct request_look_limits *limits,
-    client_act *act);
+/* Looks at the lock with that key. The exit code of act, or of a failure. */
+int client_look(struct client *client, const char *key,
+    const struct request_look_limits *limits, client_act *act);
 
 /* Whether the access rules withhold a helper key, which may be in good order.
  */

@@ -11,6 +11,9 @@ int status_show(struct client *client);
 /* --history: the last runs of a lock. */
 int history_show(struct client *client);
 
+/* --check: whether jobs have succeeded in time. */
+int check_show(struct client *client);
+
 /* --list: the locks of a server, or of a whole cluster, that are held; with
  * --all all that are known. */
 int list_show(struct client *client);

@@ -206,5 +206,6 @@ force_release(struct client *client)
 	static const struct request_look_limits limits = {HOLDERS_FORCED,
 	    CLIENT_QUEUE_SHOWN, 1};
 
-	return client_look(client, &limits, consider_force);
+	return client_look(client, client->opts->keys[0].key, &limits,
+	    consider_force);
 }

@@ -58,5 +58,6 @@ history_show(struct client *client)
 {
 	static const struct request_look_limits limits = {1, 0, RUNS_SHOWN};
 
-	return client_look(client, &limits, print_history);
+	return client_look(client, client->opts->keys[0].key, &limits,
+	    print_history);
 }

@@ -118,5 +118,6 @@ hold_extend(struct client *client)
 	static const struct request_look_limits limits = {1, CLIENT_QUEUE_SHOWN,
 	    1};
 
-	return client_look(client, &limits, consider_hold);
+	return client_look(client, client->opts->keys[0].key, &limits,
+	    consider_hold);
 }

@@ -154,6 +154,7 @@ list_show(struct client *client)
 	    .arg = list};
 	if (client->opts->all)
 		list->search.wants_history = list->search.wants_free = always;
+	list->search.runs = 2;
 	look_describe_place(client, client->endpoint->label, place,
 	    sizeof(place));
 	if (for_people && client->opts->server_count > 1)

@@ -19,6 +19,17 @@ look_has_history(const struct look *look)
 	return look->last.exists || look->success.end_ms > 0;
 }
 
+int64_t
+look_overdue_ms(const struct look *look, bool *due)
+{
+	int64_t since_ms = look->success.end_ms;
+
+	if (since_ms == 0 && look->run_count > 0)
+		since_ms = look->runs[look->run_count - 1].start_ms;
+	*due = look->expect_ms > 0 && since_ms > 0;
+	return look->now_ms - since_ms - look->expect_ms;
+}
+
 const struct look_run *
 look_last_over(const struct look *look)
 {
@@ -278,6 +289,22 @@ print_last_success(const struct look *look)
 	    ms > 0 ? "in the future by the clock of the server" : "ago");
 }
 
+static void
+print_expected(const struct look *look)
+{
+	char every[32], late[32];
+	bool due;
+	int64_t overdue_ms = look_overdue_ms(look, &due);
+
+	if (look->expect_ms == 0)
+		return;
+	holder_describe_age(look->expect_ms, every, sizeof(every));
+	holder_describe_age(overdue_ms, late, sizeof(late));
+	print_line("expected:", "a success every %s%s%s", every,
+	    due && overdue_ms > 0 ? ", overdue for " : "",
+	    due && overdue_ms > 0 ? late : "");
+}
+
 /* ---------------------------------------------------------------------- */
 
 void
@@ -307,6 +334,7 @@ look_print(const struct look *look, const struct client *client)
 		    look->released ? "; the outer one has ended" : "");
 	print_last_run(look);
 	print_last_success(look);
+	print_expected(look);
 	print_queue(look);
 	fflush(stdout);
 }
@@ -435,6 +463,7 @@ json_history(const struct look *look)
 	} else {
 		printf("null");
 	}
+	json_integer(stdout, "expect_ms", look->expect_ms > 0, look->expect_ms);
 }
 
 static void

@@ -31,6 +31,11 @@ const struct look_holder *look_holder_with(const struct look *look,
 /* Whether a run or a success is known. */
 bool look_has_history(const struct look *look);
 
+/* For how long the next success is overdue, below 0 if it is not. *due: whether
+ * one is expected at all. Without a success the first run counts that is
+ * known. */
+int64_t look_overdue_ms(const struct look *look, bool *due);
+
 /* The last run that is over, or NULL; and whether it has failed, or left no
  * end.
  */

@@ -142,7 +142,8 @@ shows_history(const struct search_item *item)
 static void
 send_look(struct search_item *item, bool more)
 {
-	static const struct request_look_limits limits = {HOLDERS_SHOWN, 0, 2};
+	const struct request_look_limits limits = {HOLDERS_SHOWN, 0,
+	    item->search->runs > 0 ? item->search->runs : 1};
 	struct key_names keys;
 	struct request request;
 

@@ -21,6 +21,7 @@ struct search {
 	/* Whether to look at a lock that has a last run, as it may be free;
 	 * NULL: never. */
 	bool (*wants_free)(void *arg, const char *key);
+	int runs; /* that a look is to show; 0: the last one */
 	void *arg;
 	bool enough; /* to be set when no more locks are needed */
 

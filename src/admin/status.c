@@ -35,5 +35,6 @@ status_show(struct client *client)
 	static const struct request_look_limits limits = {HOLDERS_SHOWN,
 	    CLIENT_QUEUE_SHOWN, 1};
 
-	return client_look(client, &limits, note_status);
+	return client_look(client, client->opts->keys[0].key, &limits,
+	    note_status);
 }

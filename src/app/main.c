@@ -131,6 +131,7 @@ visit(const struct opts *opts, struct loop *loop, const struct events *events)
 	return client_visit_servers(opts, loop, events,
 	    opts->action == OPTS_STATUS	   ? status_show
 	    : opts->action == OPTS_HISTORY ? history_show
+	    : opts->action == OPTS_CHECK   ? check_show
 	    : opts->watch_ms > 0	   ? watch_show
 	    : opts->action == OPTS_LIST	   ? list_show
 	    : opts->action == OPTS_HOLD	   ? hold_extend

@@ -478,6 +478,7 @@ judge_rules(struct rules *rules)
 	config.once_ms = 0;
 	config.newest = config.replace = config.replaceable = false;
 	config.once_id = NULL;
+	config.expect_ms = 0;
 	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
@@ -531,7 +532,8 @@ check_access(struct visit *visit)
 		.replace = opts->replace,
 		.replaceable = opts->replaceable,
 		.once_ms = opts->once_ms,
-		.once_id = opts->once_id}};
+		.once_id = opts->once_id,
+		.expect_ms = opts->expect_ms}};
 	bool answered;
 
 	name_locks(&rules);

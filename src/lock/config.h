@@ -34,7 +34,9 @@ struct lock_config {
 	bool newest;	     /* overtaken by a later waiter that has it, too */
 	bool replace;	     /* the first waiter asks the holder to stop, */
 	bool replaceable;    /* and one that has this obeys */
-	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
+	int64_t once_ms;   /* LOCK_NOT_DUE so long after a success; 0: never */
+	int64_t expect_ms; /* a success is due so often; 0: none is, -1: that
+			    * is not stated */
 	const char
 	    *once_id; /* or if the last success had this id; NULL: none */
 };
@@ -43,7 +45,8 @@ struct lock_config {
 static inline bool
 config_needs_history(const struct lock_config *config)
 {
-	return config->once_ms > 0 || config->once_id != NULL;
+	return config->once_ms > 0 || config->once_id != NULL ||
+	       config->expect_ms > 0;
 }
 
 /* A policy depends on the queue. */

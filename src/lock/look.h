@@ -72,6 +72,7 @@ struct look {
 	struct look_run last;  /* the first of the runs */
 	struct look_run *runs; /* the newest first */
 	size_t run_count;
+	int64_t expect_ms; /* a success is due so often; 0: not stated */
 	struct look_success success;
 	struct look_problem *problems;
 	size_t problem_count;

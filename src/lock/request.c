@@ -109,6 +109,20 @@ history_life(struct request *request, const struct claim *claim)
 		   : "";
 }
 
+/* With the period in which a success is due, if the run states one. */
+static const char *
+life_and_period(struct request *request, const struct claim *claim)
+{
+	const char *life = history_life(request, claim);
+	int64_t expect_ms = claim->config->expect_ms;
+
+	if (expect_ms < 0 || *life == '\0')
+		return life;
+	snprintf(request->joined, sizeof(request->joined), "%s:%" PRId64, life,
+	    expect_ms);
+	return request->joined;
+}
+
 /* The number, or nothing, and the id of --once-id if there is one. */
 static const char *
 with_id(struct request *request, const struct claim *claim, const char *text)
@@ -269,7 +283,7 @@ make_try(struct request *request, const struct claim *claim, const char *ttl)
 		? ""
 		: number(request, config->max_waiters));
 	request->padding.at = request->argc;
-	ADD(request, "", history_life(request, claim),
+	ADD(request, "", life_and_period(request, claim),
 	    with_id(request, claim,
 		config->once_ms > 0 ? number(request, config->once_ms) : ""));
 	add_former(request, claim);
@@ -347,9 +361,10 @@ describe_end(struct request *request, const struct claim *claim,
 		return "";
 	if (claim->tier < CLAIM_WITH_HISTORY)
 		return number(request, run->status);
-	snprintf(request->ended, sizeof(request->ended), "%d %" PRId64 " %.20s",
-	    run->status, run->waited_ms > 0 ? run->waited_ms : 0, run->reason);
-	return request->ended;
+	snprintf(request->joined, sizeof(request->joined),
+	    "%d %" PRId64 " %.20s", run->status,
+	    run->waited_ms > 0 ? run->waited_ms : 0, run->reason);
+	return request->joined;
 }
 
 /* With the queue also the doorbell of its head, before the history. */

@@ -31,7 +31,7 @@ struct request {
 	char numbers[REQUEST_NUMBERS][24];
 	size_t number_count;
 	char tagged[24 + LIMIT_LABEL]; /* a number with a text behind it */
-	char ended[64];		       /* status, ms and reason */
+	char joined[64];	       /* numbers, with a word */
 	char *doorbells[LIMIT_NOTIFY];
 	size_t doorbell_count;
 };

@@ -15,6 +15,7 @@
 
 #define OPTS_WAIT_FOREVER (-1)
 #define OPTS_ANY_WAITERS (-1)
+#define OPTS_EXPECT_UNSTATED (-1)
 #define OPTS_KEY_MAX 1024 /* bytes, prefix included */
 #define OPTS_KEYS_MAX 32  /* each takes a connection */
 #define OPTS_SERVERS_MAX 15
@@ -27,6 +28,7 @@ enum opts_action {
 	OPTS_STATUS,
 	OPTS_LIST,
 	OPTS_HISTORY,
+	OPTS_CHECK,
 	OPTS_FORCE_RELEASE,
 	OPTS_HOLD,
 	OPTS_DOCTOR,
@@ -75,6 +77,7 @@ struct opts {
 	int64_t history_ms;    /* at least once_ms; 0: none */
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
+	int64_t expect_ms;     /* OPTS_EXPECT_UNSTATED; 0: nothing is */
 	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
@@ -102,7 +105,7 @@ struct opts {
 	int unavailable_run;	   /* 1: --on-unavailable run */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
-	char **globs;	/* of --list, NULL-terminated */
+	char **globs;	/* of --list and --check, NULL-terminated */
 	bool all;	/* --list: free ones, too */
 	bool failed;	/* --list: only those whose last run has failed */
 	bool json;

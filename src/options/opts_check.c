@@ -262,18 +262,40 @@ check_watch(struct settings *settings)
 }
 
 static void
-check_list(struct settings *settings, char **rest)
+add_globs(struct settings *settings, char **rest)
 {
 	char **end = settings->opts->globs;
 
-	if (settings->opts->key_count > 0)
-		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
-	check_all(settings);
-	check_watch(settings);
 	while (*end != NULL)
 		end++;
 	while (*rest != NULL)
 		*end++ = *rest++;
+}
+
+static void
+check_list(struct settings *settings, char **rest)
+{
+	if (settings->opts->key_count > 0)
+		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
+	check_all(settings);
+	check_watch(settings);
+	add_globs(settings, rest);
+}
+
+/* Locks by name, by globs, or all of them. */
+static void
+check_check(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+
+	if (opts->key_count > 0)
+		check_keys(settings, rest);
+	if (opts->server_count > 1)
+		settings_fail(settings, OPT_REDIS,
+		    "--check needs a single server: several servers keep no "
+		    "history");
+	add_globs(settings, rest);
+	opts->all = true;
 }
 
 /* What looks at one lock, or acts on it. */
@@ -307,11 +329,14 @@ check_rest(struct settings *settings, char **rest)
 		check_command(settings, rest);
 	} else if (opts->shell_command != NULL ||
 		   (*rest != NULL && action != OPTS_LIST &&
+		       action != OPTS_CHECK &&
 		       (opts->key_count > 0 || !needs_key))) {
 		settings_fail(settings, OPT_COMMAND, "--%s takes no command",
 		    action_name(action));
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
+	} else if (action == OPTS_CHECK) {
+		check_check(settings, rest);
 	} else if (needs_key) {
 		check_single(settings, rest);
 	} else if (opts->key_count > 0) {
@@ -342,7 +367,8 @@ check_quiet(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
 
-	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST)
+	if (opts->action != OPTS_STATUS && opts->action != OPTS_LIST &&
+	    opts->action != OPTS_CHECK)
 		return;
 	if (!settings_is_given(settings, OPT_QUIET))
 		opts->quiet = false;
@@ -357,8 +383,9 @@ check_hold(struct settings *settings)
 {
 	static const enum option_id ids[] = {OPT_SHARED, OPT_PERMITS, OPT_TTL,
 	    OPT_MIN_HOLD, OPT_KEEP_HISTORY, OPT_ONCE_PER, OPT_ONCE_ID,
-	    OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER, OPT_ON_LOST,
-	    OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS, OPT_REPLACEABLE};
+	    OPT_EXPECT, OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER,
+	    OPT_ON_LOST, OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS,
+	    OPT_REPLACEABLE};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD)
@@ -373,6 +400,7 @@ check_hold(struct settings *settings)
 	opts->once_ms = 0;
 	opts->replaceable = false;
 	opts->once_id = NULL;
+	opts->expect_ms = OPTS_EXPECT_UNSTATED;
 	opts->ttl_ms = clock_min(opts->hold_ms, HOLD_TTL_MS);
 }
 
@@ -496,6 +524,11 @@ check_once(struct settings *settings)
 		settings_fail(settings, OPT_ONCE_PER, "--once-per %s", why);
 	if (opts->action == OPTS_RUN && opts->once_id != NULL && why != NULL)
 		settings_fail(settings, OPT_ONCE_ID, "--once-id %s", why);
+	if (opts->action == OPTS_RUN && opts->expect_ms > 0 && why != NULL)
+		settings_fail(settings, OPT_EXPECT, "--expect %s", why);
+	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
+		opts->history_ms = clock_min(4 * opts->expect_ms,
+		    opts_table[OPT_KEEP_HISTORY].max);
 	if (opts->history_ms < opts->once_ms)
 		opts->history_ms = opts->once_ms;
 }

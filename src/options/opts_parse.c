@@ -50,6 +50,7 @@ opts_parse(struct opts *opts, int argc, char **argv)
 	*opts = (struct opts){
 	    .wait_ms = OPTS_WAIT_FOREVER,
 	    .max_waiters = OPTS_ANY_WAITERS,
+	    .expect_ms = OPTS_EXPECT_UNSTATED,
 	    .prefix = "",
 	    .label = "",
 	    .metrics = "",

@@ -79,6 +79,10 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    VARIABLE(ONCE_EXIT_CODE),
 	    HELP("status if a former success was enough", "75"),
 	    NUMBER(once_exit, 0, 255)},
+	[OPT_EXPECT] = {.longs = {"expect"}, .argument = "DUR",
+	    VARIABLE(EXPECT),
+	    .help = "a success is due this often, for --check",
+	    DURATION(expect_ms)},
 	[OPT_NONBLOCK] = {.section = "Waiting",
 	    .shorts = "n", .longs = {"nonblock", "nb", "nonblocking"},
 	    VARIABLE(NONBLOCK),
@@ -233,6 +237,9 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	[OPT_HISTORY] = {.longs = {"history"},
 	    .help = "show the last ten runs of a lock",
 	    .type = OPTS_ACTION, .action = OPTS_HISTORY},
+	[OPT_CHECK] = {.longs = {"check"},
+	    .help = "check that jobs succeed in time, as Nagios does",
+	    .type = OPTS_ACTION, .action = OPTS_CHECK},
 	[OPT_FORCE_RELEASE] = {.longs = {"force-release"},
 	    .help = "release a lock, whoever holds it",
 	    .type = OPTS_ACTION, .action = OPTS_FORCE_RELEASE},
@@ -376,6 +383,7 @@ opts_table_print_help(void)
 	     "       rlockrun [options] --list [--watch[=DUR] | --all] "
 	     "[GLOB...]\n"
 	     "       rlockrun [options] --history -k NAME\n"
+	     "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
 	     "       rlockrun [options] --force-release -k NAME\n"
 	     "       rlockrun [options] --hold DUR -k NAME\n"
 	     "       rlockrun [options] --doctor [-k NAME]\n"

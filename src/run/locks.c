@@ -54,6 +54,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .history_ms = opts->history_ms,
 		    .once_ms = opts->once_ms,
 		    .once_id = opts->once_id,
+		    .expect_ms = opts->expect_ms,
 		};
 }
 

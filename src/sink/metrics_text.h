@@ -30,6 +30,7 @@ enum metrics_value {
 	METRICS_LAST_SUCCESS,
 	METRICS_LAST_LOST,
 	METRICS_LAST_STATUS,
+	METRICS_EXPECT,
 	/* metrics_count_runs sets these. */
 	METRICS_WAITING,
 	METRICS_WAITING_SINCE,

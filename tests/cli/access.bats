@@ -120,9 +120,11 @@ manual_user() {
 	doctor 1 -k "$KEY"
 	found access-history warning "~{$KEY}:rlk:*"
 	doctor 77 -k "$KEY" --once-per 1h
-	found access-once error "--once-per and --once-id are refused"
+	found access-once error "--once-per, --once-id and --expect are refused"
 	doctor 77 -k "$KEY" --once-id a
-	found access-once error "--once-per and --once-id are refused"
+	found access-once error "--once-per, --once-id and --expect are refused"
+	doctor 77 -k "$KEY" --expect 1d
+	found access-once error "--once-per, --once-id and --expect are refused"
 	# Other names than those of locks, and no scratch key among them.
 	doctor 0
 	found access-keys note "certain keys only" "name a lock by -k"

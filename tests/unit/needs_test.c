@@ -58,6 +58,9 @@ test_tiers(void)
 	config.once_id = "a";
 	is_int(tier_without(BIT(ZADD), 0), 0, "so does --once-id");
 	config.once_id = NULL;
+	config.expect_ms = 1000;
+	is_int(tier_without(BIT(ZADD), 0), 0, "so does --expect");
+	config.expect_ms = 0;
 	config.kind = &kind_shared;
 	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
 	config.server_count = 2;

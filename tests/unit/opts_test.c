@@ -123,6 +123,8 @@ static const struct setting_case {
     {{NULL}, "RLOCKRUN_LABEL=", ""},
     {{"--once-id", "a:b"}, "RLOCKRUN_ONCE_ID=a:b", "once-id=a:b "},
     {{NULL}, "RLOCKRUN_ONCE_ID=", ""},
+    {{"--expect", "1d"}, "RLOCKRUN_EXPECT=1d", "expect=86400000 "},
+    {{"--expect", "0"}, "RLOCKRUN_EXPECT=0", "expect=0 "},
     {{"--wait-all"}, "RLOCKRUN_WAIT_ALL=yes", "wait-all "},
     {{"--on-lost", "warn"}, "RLOCKRUN_ON_LOST=warn", "lost-warn "},
     {{"--on-lost=stop"}, "RLOCKRUN_ON_LOST=stop", ""},
@@ -232,6 +234,8 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
 	if (*opts->label != '\0')
 		fprintf(out, "label=%s ", opts->label);
+	if (opts->expect_ms != OPTS_EXPECT_UNSTATED)
+		fprintf(out, "expect=%" PRId64 " ", opts->expect_ms);
 	if (opts->once_id != NULL)
 		fprintf(out, "once-id=%s ", opts->once_id);
 	fprintf(out, "%s%s%s%s%s", opts->quiet ? "quiet " : "",

@@ -26,6 +26,7 @@ static struct lock_config config = {.servers = &server,
     .server_count = 1,
     .ttl_ms = 30000,
     .wait = true,
+    .expect_ms = -1,
     .max_waiters = CONFIG_ANY_WAITERS,
     .kind = &kind_exclusive,
     .command = "backup",
@@ -216,6 +217,37 @@ test_once(void)
 	config.once_id = NULL;
 }
 
+static void
+test_expect(void)
+{
+	static const struct {
+		int64_t history_ms, expect_ms;
+		const char *life;
+		int at; /* behind the keys */
+	} rows[] = {
+	    {60000, -1, "60000", 8},
+	    {60000, 5000, "60000:5000", 8},
+	    {60000, 0, "60000:0", 8},
+	    {0, 5000, "", 7},
+	};
+
+	config.key = "job";
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct claim claim;
+		struct request request;
+
+		config.history_ms = rows[i].history_ms;
+		config.expect_ms = rows[i].expect_ms;
+		claim_init(&claim, &config);
+		request_make(&request, &claim, REQUEST_TRY);
+		is_text(request.argv[rows[i].at + 15], rows[i].life, "a try");
+		request_fini(&request);
+		claim_fini(&claim);
+	}
+	config.history_ms = 0;
+	config.expect_ms = -1;
+}
+
 /* Former tokens come last. */
 static void
 test_former(void)
@@ -396,6 +428,7 @@ main(void)
 {
 	test_tiers();
 	test_once();
+	test_expect();
 	test_former();
 	test_newest();
 	test_padding(&kind_exclusive, 6);

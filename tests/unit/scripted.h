@@ -631,6 +631,7 @@ play(const struct scripted_row *row)
 	    .outer =
 		has_word(with, "nested") ? "x:" SCRIPTED_TOKEN ":job" : NULL,
 	    .history_ms = has_word(with, "history") ? 60000 : 0,
+	    .expect_ms = -1,
 	    .once_ms = has_word(with, "once") ? 1 : 0,
 	    .once_id = has_word(with, "id") ? "1\n\"" : NULL};
 	struct loop loop;

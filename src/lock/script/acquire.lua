@@ -10,9 +10,9 @@
 --   the queue, 1 to wait in it or 0 (then 'r' with --replace, 'o' with
 --   --replaceable, and 'n' with --newest and the own ticket; without a reply that
 --   has it '-' and for how many ms the lock has been asked for), how many may
---   wait at most or '', padding, life of :r in ms or '', ms for --once-per or ''
---   and behind a ':' the id of --once-id, the former tokens: whatever tries under
---   these were granted is ours now.
+--   wait at most or '', padding, life of :r in ms or '' and behind a ':' the ms of
+--   --expect, ms for --once-per or '' and behind a ':' the id of --once-id, the
+--   former tokens: whatever tries under these were granted is ours now.
 -- Granted: {1, fence, first in the queue or '', how many permits the others
 --   allow or 0, ms that the last success lies in the future or 0, waiters to
 --   notify...}.
@@ -45,7 +45,8 @@ local wait = string.sub(ARGV[12], 1, 1) == '1'
 local order = string.find(ARGV[12], '[ro]') and KEYS[#KEYS]
 local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS - (order and 1 or 0)]
 local ticket = tonumber(string.match(ARGV[12], 'n(%d+)'))
-local history_life = tonumber(ARGV[15])
+local history_life, expect = string.match(ARGV[15], '^(%d*):?(%d*)$')
+history_life = tonumber(history_life)
 local once, id = string.match(ARGV[16], '^(%d*):?(.*)$')
 once = tonumber(once)
 local former = {unpack(ARGV, 17)}
@@ -259,10 +260,14 @@ local function grant(held, in_queue, number)
     call('ZREM', alive, me)
   end
   if history then
+    local fields = {file_last_run()}
+    if expect ~= '' then
+      fields[#fields + 1], fields[#fields + 2] = 'expect', expect
+    end
     write_history('token', token, 'host', self.host, 'pid', self.pid,
       'user', self.user, 'label', self.label,
       'start', string.format('%.0f', now), 'fence', number,
-      'end', '', 'status', '', file_last_run())
+      'end', '', 'status', '', unpack(fields))
   end
   write_lock()
 end

@@ -1,0 +1,292 @@
+/* Exit codes and output are those of plugins for Nagios and the like: a line
+ * that sums up, then one for each lock, the worst first. */
+#include "admin/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/look.h"
+#include "admin/search.h"
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/mem.h"
+
+/* By their exit codes. */
+enum check_state { CHECK_FINE, CHECK_FAILED, CHECK_OVERDUE, CHECK_UNKNOWN };
+enum { CHECK_STATES = CHECK_UNKNOWN + 1, RUNS_SEEN = 11 };
+
+struct check_lock {
+	enum check_state state;
+	char *name; /* in quotes */
+	char *about;
+};
+
+struct check {
+	struct client *client;
+	struct search search;
+	struct check_lock *locks;
+	size_t count;
+	size_t states[CHECK_STATES]; /* so many locks in each */
+};
+
+static void
+add_check(struct check *check, const char *name, enum check_state state,
+    char *about)
+{
+	char quoted[4 * OPTS_KEY_MAX + 3];
+	size_t size = (check->count + 1) * sizeof(*check->locks);
+
+	escape_quote(name, quoted, sizeof(quoted));
+	check->locks = mem_realloc(check->locks, size);
+	check->locks[check->count++] =
+	    (struct check_lock){state, mem_strdup(quoted), about};
+	check->states[state]++;
+}
+
+/* --- what is known of a lock ---------------------------------------------- */
+
+/* "status 3 (job_ended) on web-3 at 03:00:04" */
+static char *
+describe_end(const struct look *look, const struct look_run *run)
+{
+	bool has_end = run->end_ms > 0;
+	int64_t at_ms = has_end ? run->end_ms : run->start_ms;
+	char at[32], status[72] = "no end recorded of a run";
+
+	holder_describe_time(at_ms - look->now_ms, at, sizeof(at));
+	if (has_end)
+		snprintf(status, sizeof(status), "status %d%s%s%s", run->status,
+		    *run->reason != '\0' ? " (" : "", run->reason,
+		    *run->reason != '\0' ? ")" : "");
+	return mem_printf("%s on %s %s %s", status, run->who.host,
+	    has_end ? "at" : "since", at);
+}
+
+static char *
+describe_success(const struct look *look)
+{
+	const struct look_success *success = &look->success;
+	char age[32];
+
+	if (success->end_ms == 0)
+		return mem_printf("no success is known");
+	holder_describe_age(look->now_ms - success->end_ms, age, sizeof(age));
+	return mem_printf("last success %s ago on %s", age, success->host);
+}
+
+static char *
+describe_lock(const struct look *look, bool overdue)
+{
+	const struct look_run *over = look_last_over(look);
+	char *success = describe_success(look);
+	char *end = over != NULL && look_run_has_failed(over)
+			? describe_end(look, over)
+			: NULL;
+	char every[32], *text;
+
+	holder_describe_age(look->expect_ms, every, sizeof(every));
+	text = mem_printf("%s%s%s%s%s%s", success,
+	    overdue ? ", due every " : "", overdue ? every : "",
+	    end != NULL ? "; last run: " : "", end != NULL ? end : "",
+	    look_run_is_on(&look->last) ? "; running" : "");
+	free(success);
+	free(end);
+	return text;
+}
+
+static void
+check_look(struct check *check, const struct look *look, const char *key)
+{
+	const char *name = key + strlen(check->client->opts->prefix);
+	const struct look_run *over = look_last_over(look);
+	enum check_state state = CHECK_FINE;
+	bool due, overdue;
+
+	overdue = look_overdue_ms(look, &due) > 0 && due;
+	if (overdue)
+		state = CHECK_OVERDUE;
+	else if (over != NULL && look_run_has_failed(over))
+		state = CHECK_FAILED;
+	add_check(check, name, state, describe_lock(look, overdue));
+}
+
+/* --- locks by name ---------------------------------------------------------
+ */
+
+/* What is damaged may hide the runs. */
+static int
+check_named(struct client *client, const struct key_names *keys,
+    const struct look *look)
+{
+	struct check *check = client->arg;
+	const char *name = keys->lock + strlen(client->opts->prefix);
+
+	for (size_t i = 0; i < look->problem_count; i++) {
+		const struct look_problem *problem = &look->problems[i];
+
+		if (strcmp(problem->key, keys->history) != 0)
+			continue;
+		add_check(check, name, CHECK_UNKNOWN,
+		    mem_printf("its history is damaged"));
+		return EXITCODE_OK;
+	}
+	if (look_has_history(look))
+		check_look(check, look, keys->lock);
+	else
+		add_check(check, name, CHECK_OVERDUE,
+		    mem_printf("no run is known"));
+	return EXITCODE_OK;
+}
+
+static int
+check_names(struct check *check)
+{
+	static const struct request_look_limits limits = {1, 0, RUNS_SEEN};
+	struct client *client = check->client;
+	int result = EXITCODE_OK;
+
+	for (size_t i = 0; i < client->opts->key_count; i++) {
+		const char *key = client->opts->keys[i].key;
+
+		if (i > 0) { /* in a cluster it may lie elsewhere */
+			enquiry_end(&client->enquiry);
+			enquiry_begin(&client->enquiry, client->endpoint, key);
+		}
+		if (client_look(client, key, &limits, check_named) ==
+		    EXITCODE_OK)
+			continue;
+		add_check(check, client->opts->keys[i].name, CHECK_UNKNOWN,
+		    mem_strdup(client->error));
+		result = EXITCODE_UNAVAILABLE;
+	}
+	return result;
+}
+
+/* --- all, or those that match a glob ---------------------------------------
+ */
+
+static bool
+always(void *arg, const char *key)
+{
+	(void)arg;
+	(void)key;
+	return true;
+}
+
+static void
+on_check_lock(void *arg, struct look *look, const char *key)
+{
+	if (look_has_history(look))
+		check_look(arg, look, key);
+}
+
+static int
+on_check_page(void *arg)
+{
+	(void)arg;
+	return EXITCODE_OK;
+}
+
+static int
+check_globs(struct check *check)
+{
+	const struct opts *opts = check->client->opts;
+
+	if (*opts->globs == NULL && opts->key_count > 0)
+		return EXITCODE_OK;
+	if (opts->key_count > 0) {
+		enquiry_end(&check->client->enquiry);
+		enquiry_begin(&check->client->enquiry, check->client->endpoint,
+		    NULL);
+	}
+	check->search = (struct search){.client = check->client,
+	    .on_lock = on_check_lock,
+	    .on_page = on_check_page,
+	    .wants_history = always,
+	    .wants_free = always,
+	    .runs = RUNS_SEEN,
+	    .arg = check};
+	return search_run(&check->search);
+}
+
+/* --- output -----------------------------------------------------------------
+ */
+
+static int
+compare_checks(const void *one, const void *other)
+{
+	const struct check_lock *a = one, *b = other;
+
+	return a->state != b->state ? (int)b->state - (int)a->state
+				    : strcmp(a->name, b->name);
+}
+
+/* What is known to be overdue weighs more than what cannot be known. */
+static enum check_state
+sum_up(const struct check *check, int result)
+{
+	if (check->states[CHECK_OVERDUE] > 0)
+		return CHECK_OVERDUE;
+	if (result != EXITCODE_OK || check->states[CHECK_UNKNOWN] > 0 ||
+	    check->count == 0)
+		return CHECK_UNKNOWN;
+	return check->states[CHECK_FAILED] > 0 ? CHECK_FAILED : CHECK_FINE;
+}
+
+static void
+print_check(struct check *check, enum check_state state, int result)
+{
+	static const char *const levels[CHECK_STATES] = {"OK", "WARNING",
+	    "CRITICAL", "UNKNOWN"};
+	static const char *const words[CHECK_STATES] = {"ok", "failed",
+	    "overdue", "unknown"};
+	const size_t *states = check->states;
+
+	printf("RLOCKRUN %s - %zu overdue, %zu failed, %zu ok", levels[state],
+	    states[CHECK_OVERDUE], states[CHECK_FAILED], states[CHECK_FINE]);
+	if (states[CHECK_UNKNOWN] > 0)
+		printf(", %zu unknown", states[CHECK_UNKNOWN]);
+	if (result != EXITCODE_OK)
+		printf("; not all could be asked");
+	else if (check->count == 0)
+		printf("; no such lock is known");
+	printf("\n");
+	for (size_t i = 0; i < check->count; i++) {
+		const struct check_lock *lock = &check->locks[i];
+		char *about = escape_text(lock->about, ESCAPE_TEXT);
+
+		printf("%-7s  %s: %s\n", words[lock->state], lock->name, about);
+		free(about);
+	}
+}
+
+int
+check_show(struct client *client)
+{
+	struct check *check = mem_alloc(sizeof(*check));
+	enum check_state state;
+	int result, found;
+
+	check->client = client;
+	client->arg = check;
+	result = check_names(check);
+	found = check_globs(check);
+	if (result == EXITCODE_OK)
+		result = found;
+	state = sum_up(check, result);
+	if (check->count > 0)
+		qsort(check->locks, check->count, sizeof(*check->locks),
+		    compare_checks);
+	if (!client->opts->quiet)
+		print_check(check, state, result);
+	if (client_check_output(client) != EXITCODE_OK)
+		state = CHECK_UNKNOWN;
+	for (size_t i = 0; i < check->count; i++) {
+		free(check->locks[i].name);
+		free(check->locks[i].about);
+	}
+	free(check->locks);
+	free(check);
+	return (int)state;
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env bats
+# --expect and --check: whether jobs have succeeded in time, in the manner of Nagios.
+# shellcheck disable=SC2016,SC2154 # the jobs' shells are to expand that; run sets stderr
+
+load ../helpers/suite
+load ../helpers/admin
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_test
+	R="{$KEY}:rlk:r"
+}
+teardown() {
+	cli acl deluser "$KEY" >/dev/null
+	end_test
+}
+
+# check STATUS ARGUMENT...
+check() {
+	run "-$1" "$RLOCKRUN" --check "${@:2}"
+}
+
+# night NAME SUCCESS_AGO_S STATUS EXPECT_S [FIELD VALUE...]: the last run of that lock
+# ended half a minute ago, and the last success so long ago; 0: there was none.
+night() {
+	local now success=''
+	now=$(server_ms)
+	(($2 == 0)) || success=$((now - $2 * 1000))
+	cli hset "{$KEY:$1}:rlk:r" token gone host web-3 pid 421 user ci label '' fence 17 \
+		start $((now - 60000)) end $((now - 30000)) status "$3" success "$success" success_host web-1 \
+		expect $(($4 * 1000)) more "17 5 job_ended" "${@:5}" >/dev/null
+}
+
+@test "--expect is kept with the start, lives four times as long, and ends with 0" {
+	run -0 rl --expect 2d true
+	[[ $(cli hget "$R" expect) == 172800000 ]]
+	(($(cli pttl "$R") > 8 * 86390000 && $(cli pttl "$R") <= 8 * 86400000))
+	run -0 rl true
+	[[ $(cli hget "$R" expect) == 172800000 ]]
+	run -0 "$RLOCKRUN" --status -k "$KEY"
+	[[ $output == *"expected: a success every 2d00h"* && $output != *overdue* ]]
+	run -0 "$RLOCKRUN" --status --json -k "$KEY"
+	has_json '"expect_ms":172800000'
+	run -3 rl --expect 1h sh -c 'exit 3'
+	[[ $(cli hget "$R" expect) == 3600000 ]]
+	run -0 rl --expect 0 true
+	run -0 "$RLOCKRUN" --status --json -k "$KEY"
+	has_json '"expect_ms":null'
+	RLOCKRUN_EXPECT=1h run -0 rl --metrics . true
+	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 3600.000" "rlockrun-$KEY.prom"
+	run -0 rl --metrics . --expect 0 true
+	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 0.000" "rlockrun-$KEY.prom"
+}
+
+@test "--check: 0 fine, 1 failed but not overdue, 2 overdue, 3 unknown" {
+	night fine 3000 0 3600
+	check 0 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 1 ok" && ${#lines[@]} == 2 ]]
+	[[ ${lines[1]} == "ok       \"$KEY:fine\": last success 50m0"?"s ago on web-1" ]]
+	night failed 3000 3 3600
+	check 1 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN WARNING - 0 overdue, 1 failed, 1 ok" ]]
+	[[ ${lines[1]} == "failed   \"$KEY:failed\": last success 50m0"?"s ago on web-1; last run: status 3 (job_ended) on web-3 at "* ]]
+	night late 4000 0 3600
+	night never 0 3 20
+	night 'killed' 100 '' 0 end ''
+	check 2 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 2 overdue, 2 failed, 1 ok" && ${#lines[@]} == 6 ]]
+	[[ ${lines[1]} == "overdue  \"$KEY:late\": last success 1h06m ago on web-1, due every 1h00m" ]]
+	[[ ${lines[2]} == "overdue  \"$KEY:never\": no success is known, due every 20s; last run: status 3 "* ]]
+	[[ ${lines[4]} == "failed   \"$KEY:killed\": "*"; last run: no end recorded of a run on web-3 since "* ]]
+	check 3 "$KEY:none*"
+	[[ $output == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 0 ok; no such lock is known" ]]
+	check 1 -q "$KEY:failed"
+	[[ -z $output ]]
+}
+
+@test "--check -k: a lock that never ran is overdue, one that is damaged unknown" {
+	night fine 30 0 3600
+	check 0 -k "$KEY:fine"
+	check 2 -k "$KEY:fine" -k "$KEY:missing"
+	[[ ${lines[1]} == "overdue  \"$KEY:missing\": no run is known" && ${lines[2]} == "ok "* ]]
+	check 0 --prefix "$KEY:" -k fine 'f*'
+	[[ $output == *', 2 ok'* ]]
+	cli set "{$KEY:bad}:rlk:r" x
+	check 3 -k "$KEY:bad" -k "$KEY:fine"
+	[[ ${lines[1]} == "unknown  \"$KEY:bad\": its history is damaged" ]]
+	night bad2 30 0 3600 expect 1e300
+	check 3 -k "$KEY:bad2"
+}
+
+@test "--check: a run that holds the lock hides neither a failure nor that it is late" {
+	night on 3000 3 3600
+	start "$RLOCKRUN" -k "$KEY:on" sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file job
+	check 1 "$KEY:on"
+	[[ ${lines[1]} == *"; running" ]]
+	cli hset "{$KEY:on}:rlk:r" expect 1000
+	check 2 "$KEY:on"
+	touch "done"
+	exits_with 0 "$PID"
+	check 0 "$KEY:on"
+}
+
+@test "--check: what cannot be asked is 3, also with names and texts of others" {
+	check 3 -r unix:///nowhere --server-timeout 1 -k a
+	[[ $output == *"RLOCKRUN UNKNOWN - "*"; not all could be asked"*"unknown  \"a\": cannot connect to unix:///nowhere"* ]]
+	check 3 -r unix:///nowhere --server-timeout 1
+	run -0 rl true
+	cli acl setuser "$KEY" reset on '>secret' "~$KEY" "~{$KEY}:rlk:[finqlm]*" +@all >/dev/null
+	check 3 -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" -k "$KEY"
+	check 3 -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" "$KEY"
+	night $'x\e[2J\ny' 4000 3 3600 host $'web\e[2J\n' success_host $'w\a'
+	check 2 "$KEY:x*"
+	[[ $output != *$'\e'* && $output != *$'\a'* && ${#lines[@]} == 2 ]]
+}
+
+# --- a scenario --------------------------------------------------------------------
+
+# promtool's test of the shipped rules with these locks of the night: the alert fires
+# for that one alone.
+fires_for() {
+	local promtool=$ROOT/build/promtool/promtool
+	[[ -x $promtool ]] || skip "no promtool: \`make check\` fetches it"
+	/usr/bin/python3 - "$ROOT/packaging/examples/rlockrun.rules.yml" "$1" m/*.prom >rules.yml <<-'END'
+		import re, sys
+
+		rules, key, *files = sys.argv[1:]
+		print(f"rule_files: [{rules}]\ntests:\n  - interval: 1m\n    input_series:")
+		for name in files:
+		    with open(name, encoding="utf-8") as file:
+		        samples = re.findall(r"^(\w+)\{(.*)\} (\S+)$", file.read(), re.M)
+		    now = max(float(value) for name, _, value in samples if "_updated_" in name)
+		    for name, labels, value in samples:
+		        value = float(value) - (now if name.endswith("_timestamp_seconds") else 0)
+		        # Written a minute after time 0; the late one 26 hours before that.
+		        if name.endswith("_timestamp_seconds"):
+		            value += 60 if f'"{key}"' not in labels else 60 - 26 * 3600
+		        print(f"      - series: '{name}{{{labels}, instance=\"h\"}}'")
+		        print(f"        values: '{value:.3f}x20'")
+		print("    promql_expr_test:")
+		print("      - expr: ALERTS{alertname=~'RlockrunNoSuccess', alertstate='firing'} * 1")
+		print("        eval_time: 10m")
+		print(f"        exp_samples: [{{labels: '{{alertname=\"RlockrunNoSuccess\", alertstate=\"firing\","
+		      f" key=\"{key}\", severity=\"warning\"}}', value: 1}}]")
+	END
+	"$promtool" test rules rules.yml
+}
+
+@test "S35: a morning after twenty nightly jobs: where each ran, which failed, which is overdue" {
+	local i
+	mkdir m
+	export RLOCKRUN_EXPECT=25h RLOCKRUN_METRICS=m RLOCKRUN_PREFIX="$KEY:"
+	for i in {01..20}; do
+		rlockrun -k "nightly:$i" sh -c "exit $((10#$i == 7 ? 3 : 0))" || :
+	done
+	# The thirteenth has not run since the night before.
+	cli hset "{$KEY:nightly:13}:rlk:r" start $(($(server_ms) - 93600000)) end $(($(server_ms) - 93500000)) \
+		success $(($(server_ms) - 93500000))
+	run -0 --separate-stderr "$RLOCKRUN" --list --all 'nightly:*'
+	[[ $(sed 1d <<<"$output" | awk -v host="$(hostname)" '$3 == host' | wc -l) == 20 ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list --failed 'nightly:*'
+	[[ ${#lines[@]} == 2 && ${lines[1]} == "nightly:07 "*" 3 "* ]]
+	check 2 'nightly:*'
+	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 1 overdue, 1 failed, 18 ok" && ${#lines[@]} == 21 ]]
+	[[ ${lines[1]} == "overdue  \"nightly:13\": last success 1d01h ago on $(hostname), due every 1d01h" ]]
+	[[ ${lines[2]} == "failed   \"nightly:07\": no success is known; last run: status 3 (job_ended) on $(hostname) at "* ]]
+	fires_for "$KEY:nightly:13"
+}
