@@ -32,12 +32,14 @@ enum {
 struct order {
 	struct order *next;
 	int64_t since;
+	const struct hook_command *command;
 	size_t length;
 	char entries[];
 };
 
 struct runner {
-	const char *command;
+	const struct hook_command *commands;
+	size_t command_count;
 	int sock;
 	bool ended; /* rlockrun has */
 	int64_t end_at;
@@ -58,16 +60,20 @@ struct runner {
 static void
 add_order(struct runner *self, size_t length)
 {
+	size_t number = (unsigned char)self->buffer[0];
 	struct order *order = NULL;
 
-	if (self->count < ORDERS_MAX)
+	length--; /* without the number */
+	if (self->count < ORDERS_MAX && number < self->command_count)
 		order = malloc(sizeof(*order) + length);
 	if (order == NULL) {
 		self->dropped++;
 		return;
 	}
-	*order = (struct order){.since = clock_now(), .length = length};
-	memcpy(order->entries, self->buffer, length);
+	*order = (struct order){.since = clock_now(),
+	    .command = &self->commands[number],
+	    .length = length};
+	memcpy(order->entries, self->buffer + 1, length);
 	if (self->first == NULL)
 		self->first = order;
 	else
@@ -120,16 +126,17 @@ restore_signals(void)
 
 /* Returns only on failure. */
 static void
-exec_hook(const char *command, struct order *order)
+exec_hook(struct order *order)
 {
-	char *const argv[] = {(char *)"/bin/sh", (char *)"-c",
-	    (char *)(uintptr_t)command, NULL};
-	char *end = order->entries + order->length;
+	char *end = order->entries + order->length, *command;
 
 	for (char *at = order->entries; at < end; at += strlen(at) + 1)
 		if (putenv(at) != 0)
 			return;
-	execve(argv[0], argv, environ);
+	command = strndup(order->command->text, order->command->length);
+	if (command != NULL)
+		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
+	free(command);
 }
 
 static _Noreturn void
@@ -140,7 +147,7 @@ become_hook(const struct runner *self, pid_t runner)
 		_exit(EXIT_FAILURE);
 	setsid();
 	restore_signals();
-	exec_hook(self->command, self->order);
+	exec_hook(self->order);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
 }
@@ -311,9 +318,10 @@ prepare(struct runner *self)
 }
 
 void
-hook_runner_main(int sock, const char *command)
+hook_runner_main(int sock, const struct hook_command *commands, size_t count)
 {
-	struct runner self = {.command = command,
+	struct runner self = {.commands = commands,
+	    .command_count = count,
 	    .sock = sock,
 	    .end_at = CLOCK_NEVER};
 

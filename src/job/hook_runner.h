@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
 	/* From the end of rlockrun to that of its hooks. */
@@ -15,8 +16,16 @@ enum {
 	HOOK_RUNNER_ORDER_MAX = 128 * 1024, /* bytes */
 };
 
-/* Becomes the runner. Its orders come from sock, which is close-on-exec; an end
- * of file means that rlockrun has come to its end. */
-_Noreturn void hook_runner_main(int sock, const char *command);
+/* Not ended by a NUL. */
+struct hook_command {
+	const char *text;
+	size_t length;
+};
+
+/* Becomes the runner. Its orders come from sock, which is close-on-exec: the
+ * number of a command in one byte, and its environment. An end of file means
+ * that rlockrun has come to its end. */
+_Noreturn void hook_runner_main(int sock, const struct hook_command *commands,
+    size_t count);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +21,12 @@ enum { ROUND_MS = 20 }; /* between two attempts to wake the runner */
 /* The parent between us and the runner: it ends at once, so that the runner
  * belongs to init. */
 static _Noreturn void
-fork_runner(int sock, const char *command)
+fork_runner(int sock, const struct hook_command *commands, size_t count)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		hook_runner_main(sock, command);
+		hook_runner_main(sock, commands, count);
 	if (pid != -1)
 		send(sock, &pid, sizeof(pid), MSG_DONTWAIT | MSG_NOSIGNAL);
 	_exit(pid == -1 ? errno : 0);
@@ -58,7 +59,8 @@ receive_runner(int sock)
 }
 
 int
-hooks_start(struct hooks *hooks, const char *command)
+hooks_start(struct hooks *hooks, const struct hook_command *commands,
+    size_t count)
 {
 	int socks[2], error;
 	pid_t pid;
@@ -67,7 +69,7 @@ hooks_start(struct hooks *hooks, const char *command)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		fork_runner(socks[1], command);
+		fork_runner(socks[1], commands, count);
 	if (pid != -1 && await_parent(pid) == 0) {
 		close(socks[1]);
 		*hooks = (struct hooks){.sock = socks[0],
@@ -82,12 +84,17 @@ hooks_start(struct hooks *hooks, const char *command)
 }
 
 int
-hooks_run(const struct hooks *hooks, const char *entries, size_t length)
+hooks_run(const struct hooks *hooks, size_t command, const char *entries,
+    size_t length)
 {
-	if (send(hooks->sock, entries, length, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	    -1)
-		return -1;
-	return 0;
+	unsigned char number = (unsigned char)command;
+	struct iovec parts[] = {{&number, 1},
+	    {(void *)(uintptr_t)entries, length}};
+	struct msghdr order = {.msg_iov = parts, .msg_iovlen = 2};
+
+	return sendmsg(hooks->sock, &order, MSG_DONTWAIT | MSG_NOSIGNAL) == -1
+		   ? -1
+		   : 0;
 }
 
 /* The runner sends nothing more: the socket becomes readable by its end.

@@ -143,7 +143,7 @@ check_value(const struct reading *reading, enum option_id id)
 	const char *reason = settings_try(id, text, &secret);
 	struct settings *settings = reading->settings;
 	const struct place *place = &reading->conf->place;
-	int before = line_before(reading, id);
+	int before = id == OPT_HOOK ? 0 : line_before(reading, id);
 
 	if (secret)
 		secret_note();
@@ -317,6 +317,36 @@ refuse_difference(const struct reading *reading, enum option_id id, size_t one,
 	    place->section_name, name, first_key, where, second_key, name);
 }
 
+/* The next line of that section which sets a hook, from the first on. */
+static const struct setting *
+next_hook(const struct reading *reading, const struct setting *of, size_t *at)
+{
+	while (*at < reading->count) {
+		const struct line *line = &reading->lines[(*at)++];
+
+		if (line->id == OPT_HOOK &&
+		    line->setting.place.section == of->place.section)
+			return &line->setting;
+	}
+	return NULL;
+}
+
+static bool
+is_same_value(const struct reading *reading, enum option_id id,
+    const struct setting *one, const struct setting *other)
+{
+	const struct setting *a = one, *b = other;
+	size_t a_at = 0, b_at = 0;
+
+	if (id != OPT_HOOK)
+		return strcmp(one->text, other->text) == 0;
+	do {
+		a = next_hook(reading, one, &a_at);
+		b = next_hook(reading, other, &b_at);
+	} while (a != NULL && b != NULL && strcmp(a->text, b->text) == 0);
+	return a == NULL && b == NULL;
+}
+
 /* A run has one value of each option, so its locks must agree. What a section
  * says of one lock must not reach another lock: other runs would hold that in
  * another kind, or on another server. */
@@ -330,7 +360,7 @@ setting_for_all(const struct reading *reading, enum option_id id)
 
 		if (first == other ||
 		    (first != NULL && other != NULL &&
-			strcmp(first->text, other->text) == 0))
+			is_same_value(reading, id, first, other)))
 			continue;
 		if (first != NULL && first->origin == ORIGIN_LOCK)
 			refuse_difference(reading, id, 0, i);
@@ -357,6 +387,22 @@ is_decided(const struct settings *settings, enum option_id id)
 		   is_above_files(settings, winner));
 }
 
+/* All of a section; end: as below. */
+static char *
+set_hooks(struct reading *reading, const struct setting *found, char *end)
+{
+	const struct setting *hook;
+
+	for (size_t at = 0; (hook = next_hook(reading, found, &at)) != NULL;) {
+		struct setting setting = *hook;
+
+		setting.text = end;
+		end = stpcpy(end, hook->text) + 1;
+		settings_set(reading->settings, OPT_HOOK, &setting);
+	}
+	return end;
+}
+
 /* Texts outlive the files that they were read from, except for URLs: these
  * become endpoints here. All texts together are shorter than the files. */
 static void
@@ -374,6 +420,10 @@ set_values(struct reading *reading, size_t size)
 
 		if (found == NULL)
 			continue;
+		if (id == OPT_HOOK) {
+			end = set_hooks(reading, found, end);
+			continue;
+		}
 		setting = *found;
 		if (!opts_table[id].secret) {
 			setting.text = end;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "options/opts_hook.h"
 #include "redis/password_file.h"
 #include "redis/url.h"
 
@@ -82,9 +83,10 @@ struct opts {
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
 	int64_t warn_after_ms; /* 0: never */
-	const char *hook;      /* NULL, empty or "none": no hooks */
-	int max_waiters;       /* OPTS_ANY_WAITERS, or 0 and up */
-	bool newest;	       /* --newest */
+	struct opts_hook hooks[OPTS_HOOKS_MAX]; /* in this order */
+	size_t hook_count;
+	int max_waiters; /* OPTS_ANY_WAITERS, or 0 and up */
+	bool newest;	 /* --newest */
 	bool replace, replaceable;
 	int replicas;	     /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms; /* for so long; 0 with 0 replicas */

@@ -151,6 +151,27 @@ add_servers(struct opts *opts, const char *text)
 	return reason;
 }
 
+/* "none" is what a hook gets, so that it runs no others. */
+static const char *
+add_hooks(struct settings *settings, const char *text)
+{
+	struct opts *opts = settings->opts;
+
+	if (strcmp(text, "none") == 0)
+		return NULL;
+	while (*text != '\0') {
+		struct opts_hook hook = opts_hook_take(&text);
+
+		if (hook.command == hook.text + hook.length)
+			return "a hook without a command";
+		if (opts->hook_count == OPTS_HOOKS_MAX)
+			return "more than " TEXT_OF(OPTS_HOOKS_MAX) " hooks";
+		hook.line = settings->of[OPT_HOOK].place.line;
+		opts->hooks[opts->hook_count++] = hook;
+	}
+	return NULL;
+}
+
 static const char *
 set_value(struct settings *settings, const struct opts_row *row,
     const char *text)
@@ -170,6 +191,8 @@ set_value(struct settings *settings, const struct opts_row *row,
 		return set_duration(field, row, text);
 	case OPTS_REPLICAS:
 		return set_replicas(opts, row, text);
+	case OPTS_HOOK:
+		return add_hooks(settings, text);
 	case OPTS_KEY:
 		return add_key(opts, text);
 	case OPTS_SERVER:

@@ -145,18 +145,47 @@ print_origin(FILE *out, const struct settings *settings, enum option_id id)
 }
 
 static void
-print_option(FILE *out, const struct settings *settings, enum option_id id)
+print_line(FILE *out, const struct settings *settings, enum option_id id,
+    const char *value)
 {
-	char *value = describe_value(settings, id);
 	long start = ftell(out), width;
 
 	print_value(out, opts_table[id].longs[0], value);
-	free(value);
 	width = ftell(out) - start;
 	fprintf(out, "%*s # ",
 	    width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0, "");
 	print_origin(out, settings, id);
 	putc('\n', out);
+}
+
+/* Each on a line, with that which sets it. */
+static void
+print_hooks(FILE *out, const struct settings *settings)
+{
+	struct settings line = *settings;
+
+	for (size_t i = 0; i < settings->opts->hook_count; i++) {
+		const struct opts_hook *hook = &settings->opts->hooks[i];
+		char *text = mem_strndup(hook->text, hook->length);
+
+		line.of[OPT_HOOK].place.line = hook->line;
+		print_line(out, &line, OPT_HOOK, text);
+		free(text);
+	}
+}
+
+static void
+print_option(FILE *out, const struct settings *settings, enum option_id id)
+{
+	char *value;
+
+	if (id == OPT_HOOK && settings->opts->hook_count > 0) {
+		print_hooks(out, settings);
+		return;
+	}
+	value = describe_value(settings, id);
+	print_line(out, settings, id, value);
+	free(value);
 }
 
 char *

@@ -104,9 +104,11 @@ hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 }
 
 static void
-send_entries(struct event_hook *state, const char *entries, size_t length)
+send_entries(struct event_hook *state, size_t command, const char *entries,
+    size_t length)
 {
-	if (hooks_run(&state->hooks, entries, length) == 0)
+	if (state->hooks.sock == -1 ||
+	    hooks_run(&state->hooks, command, entries, length) == 0)
 		return;
 	if (errno != EPIPE && errno != ECONNRESET) {
 		state->dropped++;
@@ -116,30 +118,52 @@ send_entries(struct event_hook *state, const char *entries, size_t length)
 	hooks_leave(&state->hooks);
 }
 
-/* message: NULL for that of the event. */
 static void
-run_hook(struct event_hook *state, const char *name, const char *message,
-    const struct event *event)
+send_to_hooks(struct event_hook *state, enum opts_hook_event hook_event,
+    const char *entries, size_t length)
+{
+	const struct opts *opts = state->facts->opts;
+
+	for (size_t i = 0; i < opts->hook_count; i++)
+		if (opts->hooks[i].events & (1U << hook_event))
+			send_entries(state, i, entries, length);
+}
+
+static bool
+any_hook_wants(const struct opts *opts, enum opts_hook_event hook_event)
+{
+	for (size_t i = 0; i < opts->hook_count; i++)
+		if (opts->hooks[i].events & (1U << hook_event))
+			return true;
+	return false;
+}
+
+/* Those that are for it, in the order given. message: NULL for that of the
+ * event. */
+static void
+run_hooks(struct event_hook *state, enum opts_hook_event hook_event,
+    const char *message, const struct event *event)
 {
 	char *entries = NULL, text[MESSAGE_MAX];
 	size_t length = 0;
 	FILE *out;
 
-	if (state->hooks.sock == -1)
+	if (state->hooks.sock == -1 ||
+	    !any_hook_wants(state->facts->opts, hook_event))
 		return;
 	if (message == NULL)
 		event_text_format(event, state->facts->opts, text,
 		    sizeof(text));
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
-		hook_put(out, "EVENT", name);
+		hook_put(out, "EVENT", opts_hook_words[hook_event]);
 		hook_put_safe(out, "MESSAGE", message != NULL ? message : text);
 		hook_put_all(out, state->facts, event);
 	}
 	if (out == NULL || fclose(out) == EOF)
 		state->dropped++;
 	else
-		send_entries(state, entries, length);
+		send_to_hooks(state, hook_event, entries, length);
 	free(entries);
 }
 
@@ -171,7 +195,7 @@ on_acquired(struct event_hook *state, const struct event *event)
 	if (state->acquired + state->joined < state->facts->opts->key_count)
 		return;
 	if (state->acquired > 0)
-		run_hook(state, "acquired", state->said, event);
+		run_hooks(state, OPTS_HOOK_ACQUIRED, state->said, event);
 	state->said[0] = '\0';
 }
 
@@ -182,15 +206,16 @@ on_ending(struct event_hook *state, const struct event *event)
 	enum event_outcome outcome = event_outcome(event);
 
 	if (outcome == EVENT_OUTCOME_BUSY)
-		run_hook(state,
-		    event->ending == ENDING_OVERTAKEN ? "overtaken" : "busy",
+		run_hooks(state,
+		    event->ending == ENDING_OVERTAKEN ? OPTS_HOOK_OVERTAKEN
+						      : OPTS_HOOK_BUSY,
 		    NULL, event);
 	if (event->ending != state->facts->ending)
 		return;
 	if (outcome == EVENT_OUTCOME_LOST)
-		run_hook(state, "lost", NULL, event);
+		run_hooks(state, OPTS_HOOK_LOST, NULL, event);
 	if (outcome == EVENT_OUTCOME_REPLACED)
-		run_hook(state, "replaced", NULL, event);
+		run_hooks(state, OPTS_HOOK_REPLACED, NULL, event);
 	event_text_format(event, state->facts->opts, state->reason,
 	    sizeof(state->reason));
 }
@@ -209,9 +234,9 @@ on_ended(struct event_hook *state, const struct event *event)
 		    sizeof(state->reason));
 	if (state->acquired > 0 && facts->freed_at != 0 &&
 	    !facts_say_lost(facts))
-		run_hook(state, "released", state->said, event);
+		run_hooks(state, OPTS_HOOK_RELEASED, state->said, event);
 	if (event_outcome(event) == EVENT_OUTCOME_FAILURE)
-		run_hook(state, "failed", state->reason, event);
+		run_hooks(state, OPTS_HOOK_FAILED, state->reason, event);
 }
 
 static void
@@ -222,7 +247,7 @@ hook_on_event(void *arg, const struct event *event)
 	switch (event->type) {
 	case EVENT_WAITING:
 		if (!state->waited)
-			run_hook(state, "waiting", NULL, event);
+			run_hooks(state, OPTS_HOOK_WAITING, NULL, event);
 		state->waited = true;
 		break;
 	case EVENT_ACQUIRED:
@@ -230,10 +255,10 @@ hook_on_event(void *arg, const struct event *event)
 		on_acquired(state, event);
 		break;
 	case EVENT_HELD_LONG:
-		run_hook(state, "slow", NULL, event);
+		run_hooks(state, OPTS_HOOK_SLOW, NULL, event);
 		break;
 	case EVENT_RENEWAL_FAILED:
-		run_hook(state, "losing", NULL, event);
+		run_hooks(state, OPTS_HOOK_LOSING, NULL, event);
 		break;
 	case EVENT_RELEASED:
 	case EVENT_KEPT:
@@ -258,9 +283,7 @@ hook_on_event(void *arg, const struct event *event)
 static bool
 hook_is_wanted(const struct opts *opts)
 {
-	const char *hook = opts->hook;
-
-	return hook != NULL && *hook != '\0' && strcmp(hook, "none") != 0 &&
+	return opts->hook_count > 0 &&
 	       (opts->action == OPTS_RUN ||
 		   (opts->action == OPTS_HOLD && opts->token == NULL));
 }
@@ -279,13 +302,20 @@ static void *
 open_hook(const struct facts *facts, struct loop *loop)
 {
 	const struct opts *opts = facts->opts;
+	struct hook_command commands[OPTS_HOOKS_MAX];
 	struct event_hook *state;
 	struct hooks hooks;
 
 	(void)loop;
 	if (!hook_is_wanted(opts))
 		return NULL;
-	if (hooks_start(&hooks, opts->hook) == -1) {
+	for (size_t i = 0; i < opts->hook_count; i++) {
+		const struct opts_hook *hook = &opts->hooks[i];
+
+		commands[i] = (struct hook_command){hook->command,
+		    hook->length - (size_t)(hook->command - hook->text)};
+	}
+	if (hooks_start(&hooks, commands, opts->hook_count) == -1) {
 		report_no_hooks(opts);
 		return NULL;
 	}

@@ -48,6 +48,62 @@ none_below() { ! find_runner && [[ -z $(live_in "$PWD/below") ]]; }
 	[[ $(events) == 'failed 127 no_command' ]]
 }
 
+# note NAME: a hook that says that it is this one.
+note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
+
+@test "hook: several, each for its events, in the order given" {
+	run -3 --separate-stderr rl --hook "$(note A)" --hook "failed,lost=$(note B)" --hook "busy=$(note C)" \
+		--hook "released,failed=$(note D)" sh -c 'exit 3'
+	[[ -z $stderr && $(events) == 'A acquired,A released,D released,A failed,B failed,D failed' ]]
+	rm log
+	hold
+	run -75 rl -n --hook "lost=$(note B)" --hook "waiting,busy=$(note C)" true
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(events) == 'C busy' ]]
+	rm log
+	# One that is slow does not keep others from running, nor is one lost that fails.
+	run -0 rl --hook 'acquired=exit 9' --hook "all=$(note E)" true
+	[[ $(events) == 'E acquired,E released' ]]
+}
+
+@test "hook: several in the environment and in a file; one that is told none has none" {
+	RLOCKRUN_HOOK="lost=$(note A)"$'\n'"released=$(note B)"$'\n'"$(note more)"$'\n'"acquired=$(note C)" run -0 rl true
+	[[ $(events) == 'C acquired,B released,more released' ]]
+	rm log
+	install -m 600 /dev/stdin conf <<-END
+		hook = failed=$(note A)
+		hook = acquired=$(note B)
+		hook = released=$(note C)
+		[lock $KEY:*]
+		hook = $(note D)
+	END
+	export RLOCKRUN_CONFIG=$PWD/conf
+	run -0 rl true
+	[[ $(events) == 'B acquired,C released' ]]
+	rm log
+	run -0 "$RLOCKRUN" -k "$KEY:a" true
+	[[ $(events) == 'D acquired,D released' ]]
+	rm log
+	run -0 rl --hook none true
+	RLOCKRUN_HOOK=none run -0 rl true
+	[[ ! -e log ]]
+	run -0 "$RLOCKRUN" --show-config -k "$KEY"
+	[[ $(grep -c '^hook = ' <<<"$output") == 3 && $output == *"hook = acquired=echo "*" # $PWD/conf:2"$'\n'* ]]
+	"$RLOCKRUN" --show-config -k "$KEY" | grep '^hook = ' | sed 's/ *# [^#]*$//' | diff - <(grep -m3 '^hook' conf)
+	# Two locks whose sections say otherwise.
+	run -78 "$RLOCKRUN" -k "$KEY" -k "$KEY:a" true
+	[[ $output == *"[lock $KEY:*] sets hook for "* ]]
+}
+
+@test "hook: seventeen are too many" {
+	local hooks=()
+	for _ in {1..17}; do hooks+=(--hook true); done
+	run -64 rl "${hooks[@]}" touch ran
+	[[ $output == "rlockrun: --hook 'true': more than 16 hooks; try 'rlockrun --help'" && ! -e ran ]]
+	run -0 rl "${hooks[@]:2}" true
+}
+
 @test "hook: busy, and waiting once" {
 	hold
 	run -75 rl -n --hook "$NOTE; echo \"\$RLOCKRUN_HOLDER/\$RLOCKRUN_MESSAGE\" >>text" true

@@ -32,6 +32,14 @@ content_of(const char *path)
 	return text;
 }
 
+static int
+start_hook(struct hooks *hooks, const char *command)
+{
+	const struct hook_command commands[] = {{command, strlen(command)}};
+
+	return hooks_start(hooks, commands, 1);
+}
+
 /* The queue of the socket may be shorter. */
 static int
 run_hook(const struct hooks *hooks, const char *event, const char *entry)
@@ -41,7 +49,7 @@ run_hook(const struct hooks *hooks, const char *event, const char *entry)
 	int length = snprintf(entries, sizeof(entries), "EVENT=%s%c%s", event,
 	    '\0', entry);
 
-	while (hooks_run(hooks, entries, (size_t)length + 1) == -1)
+	while (hooks_run(hooks, 0, entries, (size_t)length + 1) == -1)
 		if (errno != EAGAIN || poll(&out, 1, 10) == -1)
 			return -1;
 	return 0;
@@ -51,7 +59,7 @@ static void
 check_queue(void)
 {
 	struct hooks hooks;
-	int started = hooks_start(&hooks,
+	int started = start_hook(&hooks,
 	    ": >begun; until [ -e go ]; do sleep 0.01; done; "
 	    "echo $EVENT $REMOVED $KEPT >>log");
 	char want[8192], name[16];
@@ -81,11 +89,11 @@ check_runner_gone(void)
 {
 	struct hooks hooks;
 
-	hooks_start(&hooks, "kill -KILL $PPID");
+	start_hook(&hooks, "kill -KILL $PPID");
 	run_hook(&hooks, "a", "X=");
 	hooks_finish(&hooks);
 	ok(true, "the wait ends with a runner that is killed");
-	hooks_start(&hooks, "kill -KILL $PPID; sleep 60");
+	start_hook(&hooks, "kill -KILL $PPID; sleep 60");
 	while (run_hook(&hooks, "a", "X=") == 0)
 		continue;
 	ok(errno == EPIPE || errno == ECONNRESET, "and orders fail");

@@ -141,7 +141,24 @@ static const struct setting_case {
     {{"--splay=30"}, "RLOCKRUN_SPLAY=0.5m", "splay=30000 "},
     {{"--max-run", "1h"}, "RLOCKRUN_MAX_RUN=60m", "max-run=3600000 "},
     {{"--warn-after=5m"}, "RLOCKRUN_WARN_AFTER=300", "warn-after=300000 "},
-    {{"--hook", "a \"$b\""}, "RLOCKRUN_HOOK=a \"$b\"", "hook=a \"$b\" "},
+    {{"--hook", "a \"$b\""}, "RLOCKRUN_HOOK=a \"$b\"", "hook=3ff:a \"$b\" "},
+    {{"--hook", "none"}, "RLOCKRUN_HOOK=none", ""},
+    {{"--hook", "lost,failed=a=b"}, "RLOCKRUN_HOOK=lost,failed=a=b",
+	"hook=a0:a=b "},
+    {{"--hook", "busy=a", "--hook", "b"}, "RLOCKRUN_HOOK=busy=a\nall=b",
+	"hook=1:a hook=3ff:b "},
+    {{"--hook", "none", "--hook", "slow=none"}, "RLOCKRUN_HOOK=slow=none",
+	"hook=8:none "},
+    /* What is not all events is a part of the command. */
+    {{"--hook", "lost,x=a"}, "RLOCKRUN_HOOK=lost,x=a", "hook=3ff:lost,x=a "},
+    {{"--hook", "x=1"}, "RLOCKRUN_HOOK=x=1", "hook=3ff:x=1 "},
+    {{"--hook", "lost,=a"}, "RLOCKRUN_HOOK=lost,=a", "hook=3ff:lost,=a "},
+    {{"--hook", "lost =a"}, "RLOCKRUN_HOOK=lost =a", "hook=3ff:lost =a "},
+    {{"--hook", "lost"}, "RLOCKRUN_HOOK=lost", "hook=3ff:lost "},
+    {{"--hook", "=a"}, "RLOCKRUN_HOOK==a", "hook=3ff:=a "},
+    {{"--hook", "a\nb=c\n"}, "RLOCKRUN_HOOK=a\nb=c\n", "hook=3ff:a\nb=c\n "},
+    {{"--hook", "waiting=a\nb\nlosing=c"},
+	"RLOCKRUN_HOOK=waiting=a\nb\nlosing=c", "hook=2:a\nb hook=10:c "},
     {{"-r", "redis://h:1"}, "RLOCKRUN_REDIS=redis://h:1",
 	"server=redis://h:1 "},
     {{"--redis=unix:///s"}, "RLOCKRUN_REDIS=unix:///s", "server=unix:///s "},
@@ -228,8 +245,13 @@ describe(const struct opts *opts, char *text, size_t size)
 		fprintf(out, "max-run=%" PRId64 " ", opts->max_run_ms);
 	if (opts->warn_after_ms != 0)
 		fprintf(out, "warn-after=%" PRId64 " ", opts->warn_after_ms);
-	if (opts->hook != NULL)
-		fprintf(out, "hook=%s ", opts->hook);
+	for (size_t i = 0; i < opts->hook_count; i++) {
+		const struct opts_hook *hook = &opts->hooks[i];
+
+		fprintf(out, "hook=%x:%.*s ", hook->events,
+		    (int)(hook->text + hook->length - hook->command),
+		    hook->command);
+	}
 	if (opts->conflict_exit != 75)
 		fprintf(out, "conflict=%d ", opts->conflict_exit);
 	if (*opts->label != '\0')

@@ -1,0 +1,39 @@
+/* Hooks: commands that run on events, see HOOKS in rlockrun(1). */
+#ifndef OPTS_HOOK_H
+#define OPTS_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OPTS_HOOKS_MAX 16
+
+enum opts_hook_event {
+	OPTS_HOOK_BUSY,
+	OPTS_HOOK_WAITING,
+	OPTS_HOOK_ACQUIRED,
+	OPTS_HOOK_SLOW,
+	OPTS_HOOK_LOSING,
+	OPTS_HOOK_LOST,
+	OPTS_HOOK_RELEASED,
+	OPTS_HOOK_FAILED,
+	OPTS_HOOK_OVERTAKEN,
+	OPTS_HOOK_REPLACED,
+	OPTS_HOOK_EVENTS,
+};
+
+extern const char opts_hook_words[OPTS_HOOK_EVENTS][12];
+
+struct opts_hook {
+	unsigned events;  /* as bits */
+	const char *text; /* as it was given, so long */
+	size_t length;
+	const char *command; /* the last part of it */
+	int line;	     /* of the file that sets it, or 0 */
+};
+
+/* Takes the first hook off the text, which is none when *text is empty: "CMD",
+ * or "lost,failed=CMD" if all words before the '=' are events, or "all". A line
+ * that begins so begins the next hook. */
+struct opts_hook opts_hook_take(const char **text);
+
+#endif
