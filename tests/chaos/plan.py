@@ -227,6 +227,8 @@ class Plan:
         run["wait_ms"] = self.dice.choice((1000, 3000, 6000, 12000))
         for option, percent in (("--newest", 75), ("--replace", 50), ("--replaceable", 60)):
             run["more"] += [option] if self.chance(percent) else []
+        if self.chance(60):  # long enough to be asked to stop
+            run["job_ms"] = self.dice.randint(1500, 5000)
 
     def for_taking(self, run):
         """See takings."""
