@@ -237,10 +237,10 @@ sum_up(const struct check *check, int result)
 static void
 print_check(struct check *check, enum check_state state, int result)
 {
-	static const char *const levels[CHECK_STATES] = {"OK", "WARNING",
+	static const char levels[CHECK_STATES][12] = {"OK", "WARNING",
 	    "CRITICAL", "UNKNOWN"};
-	static const char *const words[CHECK_STATES] = {"ok", "failed",
-	    "overdue", "unknown"};
+	static const char words[CHECK_STATES][12] = {"ok", "failed", "overdue",
+	    "unknown"};
 	const size_t *states = check->states;
 
 	printf("RLOCKRUN %s - %zu overdue, %zu failed, %zu ok", levels[state],

@@ -13,9 +13,12 @@ static void
 print_runs(const struct look *look)
 {
 	struct table *table = mem_alloc(sizeof(*table));
+	const char *titles[RUN_COLUMNS];
 
 	_Static_assert(RUN_COLUMNS <= TABLE_COLUMNS, "room for all columns");
-	table_init(table, run_row_titles, RUN_COLUMNS);
+	for (size_t i = 0; i < RUN_COLUMNS; i++)
+		titles[i] = run_row_titles[i];
+	table_init(table, titles, RUN_COLUMNS);
 	for (size_t i = 0; i < look->run_count; i++) {
 		struct run_row row;
 

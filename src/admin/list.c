@@ -22,8 +22,8 @@ enum all_column {
 	ALL_COLUMNS,
 };
 
-static const char *const all_titles[ALL_COLUMNS] = {"NAME", "STATE", "HOST",
-    "PID", "STARTED", "TOOK", "STATUS", "REASON", "SUCCESS", "LABEL"};
+static const char all_titles[ALL_COLUMNS][8] = {"NAME", "STATE", "HOST", "PID",
+    "STARTED", "TOOK", "STATUS", "REASON", "SUCCESS", "LABEL"};
 static const enum run_column shown[] = {RUN_HOST, RUN_PID, RUN_STARTED,
     RUN_TOOK, RUN_STATUS, RUN_REASON};
 
@@ -41,11 +41,14 @@ begin_table(struct list *list)
 	_Static_assert(LIST_SHOWN <= TABLE_COLUMNS, "room for all columns");
 
 	const struct opts *opts = list->client->opts;
+	const char *titles[ALL_COLUMNS];
 
 	if (opts->json || opts->quiet || list->table.columns > 0)
 		return;
+	for (size_t i = 0; i < ALL_COLUMNS; i++)
+		titles[i] = all_titles[i];
 	if (opts->all)
-		table_init(&list->table, all_titles, ALL_COLUMNS);
+		table_init(&list->table, titles, ALL_COLUMNS);
 	else
 		table_init(&list->table, list_titles, LIST_SHOWN);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const run_row_titles[RUN_COLUMNS] = {"STARTED", "TOOK", "WAITED",
+const char run_row_titles[RUN_COLUMNS][8] = {"STARTED", "TOOK", "WAITED",
     "STATUS", "REASON", "HOST", "PID", "USER", "FENCE", "LABEL"};
 
 static const char *

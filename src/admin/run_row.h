@@ -18,7 +18,9 @@ enum run_column {
 	RUN_COLUMNS,
 };
 
-extern const char *const run_row_titles[RUN_COLUMNS];
+/* Without pointers, which the loader would have to adjust at the start of each
+ * run. */
+extern const char run_row_titles[RUN_COLUMNS][8];
 
 /* The cells point into the row and into the run. */
 struct run_row {

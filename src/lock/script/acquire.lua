@@ -260,14 +260,11 @@ local function grant(held, in_queue, number)
     call('ZREM', alive, me)
   end
   if history then
-    local fields = {file_last_run()}
-    if expect ~= '' then
-      fields[#fields + 1], fields[#fields + 2] = 'expect', expect
-    end
     write_history('token', token, 'host', self.host, 'pid', self.pid,
       'user', self.user, 'label', self.label,
       'start', string.format('%.0f', now), 'fence', number,
-      'end', '', 'status', '', unpack(fields))
+      'end', '', 'status', '', file_last_run())
+    if expect ~= '' then redis.pcall('HSET', history, 'expect', expect) end
   end
   write_lock()
 end

@@ -33,8 +33,10 @@ end
 local function file_last_run()
   local last = redis.pcall('HMGET', history, 'fence', 'start', 'end', 'status',
     'more', 'pid', 'host', 'user', 'label', 'runs', 'token')
-  for _, own in ipairs({'', token, unpack(former)}) do
-    if (last[11] or '') == own then return end
+  local whose = last[11] or ''
+  if whose == '' or whose == token then return end
+  for _, own in ipairs(former) do
+    if whose == own then return end
   end
   local more = string.sub(last[5] or '', 1, 64)
   local fence, wait, reason = string.match(more, '^(%d+) (%d+) (%S+)$')
@@ -42,8 +44,9 @@ local function file_last_run()
   local function word(i) return digits(last[i], LIMIT_EXACT) or '-' end
   local function cut(i) return string.sub(last[i] or '', 1, LIMIT_TEXT) end
   local runs = tonumber(digits(last[10], LIMIT_EXACT) or 0)
-  return 'run' .. runs % 10, table.concat({word(1), word(2), word(3), word(4),
-    wait, reason, table.concat({word(6), cut(7), cut(8), cut(9)}, '\n')}, ' '),
+  return 'run' .. runs % 10, word(1) .. ' ' .. word(2) .. ' ' .. word(3) .. ' '
+    .. word(4) .. ' ' .. wait .. ' ' .. reason .. ' ' .. word(6) .. '\n'
+    .. cut(7) .. '\n' .. cut(8) .. '\n' .. cut(9),
     'runs', string.format('%.0f', runs + 1)
 end
 
