@@ -32,7 +32,7 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 	size_t length = strlen(row->left);
 
 	describe_who(row, who);
-	if (who->state == HOLDER_HOLD)
+	if (holder_has_end(who))
 		row->cells[LIST_PID] = "-";
 	if (*who->label == '\0')
 		row->cells[LIST_JOB] = or_dash(holder->command);
@@ -45,6 +45,9 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 	else if (who->state == HOLDER_HOLD)
 		snprintf(row->left + length, sizeof(row->left) - length,
 		    " hold");
+	else if (who->state == HOLDER_PAUSED)
+		snprintf(row->left + length, sizeof(row->left) - length,
+		    " paused");
 }
 
 static void

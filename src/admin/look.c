@@ -218,6 +218,8 @@ print_holder(const struct look_holder *holder)
 		print_line("job:", "has ended; kept for --min-hold");
 	else if (holder->who.state == HOLDER_HOLD)
 		print_line("job:", "none; this is a --hold");
+	else if (holder->who.state == HOLDER_PAUSED)
+		print_line("job:", "none; the lock is paused by --pause");
 	else if (*holder->who.label == '\0' && *holder->command != '\0')
 		print_line("command:", "%s", holder->command);
 	if (holder->who.replaceable)
@@ -351,7 +353,7 @@ json_who(const struct look_holder *holder)
 		printf(",\"host\":null,\"pid\":null,\"user\":null,"
 		       "\"label\":null,\"command\":null,"
 		       "\"since_ms\":null,\"held_ms\":null,"
-		       "\"ended\":null,\"hold\":null,"
+		       "\"ended\":null,\"hold\":null,\"paused\":null,"
 		       "\"replaceable\":null");
 		return;
 	}
@@ -364,7 +366,9 @@ json_who(const struct look_holder *holder)
 	    holder->since_ms);
 	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
 	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
-	printf(",\"hold\":%s", who->state == HOLDER_HOLD ? "true" : "false");
+	printf(",\"hold\":%s", holder_has_end(who) ? "true" : "false");
+	printf(",\"paused\":%s",
+	    who->state == HOLDER_PAUSED ? "true" : "false");
 	printf(",\"replaceable\":%s", who->replaceable ? "true" : "false");
 }
 

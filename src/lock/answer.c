@@ -165,14 +165,15 @@ take_who(struct cursor *cursor, struct holder *holder)
 	    [HOLDER_FOREIGN] = "foreign",
 	    [HOLDER_KNOWN] = "known",
 	    [HOLDER_ENDED] = "kept",
-	    [HOLDER_HOLD] = "hold"};
+	    [HOLDER_HOLD] = "hold",
+	    [HOLDER_PAUSED] = "paused"};
 	const char *who = take_text(cursor, LIMIT_TEXT);
 
 	holder->replaceable = strcmp(who, "replaceable") == 0;
 	if (holder->replaceable)
 		who = states[HOLDER_KNOWN];
 
-	for (int i = HOLDER_NONE; i <= HOLDER_HOLD; i++)
+	for (int i = HOLDER_NONE; i <= HOLDER_PAUSED; i++)
 		if (strcmp(who, states[i]) == 0)
 			holder->state = (enum holder_state)i;
 	if (holder->state == HOLDER_UNSEEN)
@@ -333,6 +334,16 @@ answer_vote(const struct answer *answer)
 }
 
 bool
+answer_pause(int64_t *left_ms, const struct value *reply)
+{
+	struct cursor cursor = read_array(reply);
+	bool is_ours = take_flag(&cursor);
+
+	*left_ms = take_integer(&cursor, is_ours, LIMIT_LEFT_MS);
+	return is_done(&cursor) && (is_ours || *left_ms == 0);
+}
+
+bool
 answer_force(struct answer_force *answer, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
@@ -405,7 +416,7 @@ static void
 take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
 	static const enum holder_state jobs[] = {HOLDER_KNOWN, HOLDER_ENDED,
-	    HOLDER_HOLD, HOLDER_KNOWN};
+	    HOLDER_HOLD, HOLDER_KNOWN, HOLDER_PAUSED};
 	struct holder *who = &holder->who;
 	int64_t length, job;
 
@@ -424,7 +435,7 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
 	if (holder->since_ms == 0)
 		who->held_ms = -1;
-	job = take_integer(cursor, 0, 3);
+	job = take_integer(cursor, 0, 4);
 	if (job > 0)
 		who->state = jobs[job];
 	who->replaceable = job == 3;

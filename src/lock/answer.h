@@ -98,6 +98,8 @@ enum answer_vote answer_vote(const struct answer *answer);
  * for a reply that is no answer to the question, for an error and for NULL;
  * what they fill in is undefined then. */
 bool answer_force(struct answer_force *answer, const struct value *reply);
+/* To request_pause: so much of the pause is left; 0: others have the lock. */
+bool answer_pause(int64_t *left_ms, const struct value *reply);
 
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);

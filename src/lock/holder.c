@@ -24,6 +24,12 @@ holder_is_known(const struct holder *holder)
 	return holder->state >= HOLDER_KNOWN;
 }
 
+bool
+holder_has_end(const struct holder *holder)
+{
+	return holder->state >= HOLDER_HOLD;
+}
+
 void
 holder_self(struct holder *holder)
 {
@@ -80,17 +86,17 @@ holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 		strftime(text, size, "%F %T", &local);
 }
 
-/* The process of a hold has ended. */
+/* The process of a hold or a pause has ended. */
 static void
 describe_process(const struct holder *holder, struct holder_words *words)
 {
-	bool is_hold = holder->state == HOLDER_HOLD;
+	bool has_end = holder_has_end(holder);
 	char label[2 * LIMIT_LABEL] = "", pid[32] = "";
 
 	snprintf(words->who, sizeof(words->who), "%s", holder->host);
 	if (*holder->label != '\0')
 		escape_quote(holder->label, label, sizeof(label));
-	if (!is_hold)
+	if (!has_end)
 		snprintf(pid, sizeof(pid), "pid %s, ", holder->pid);
 	if (*label != '\0')
 		snprintf(words->brief_process, sizeof(words->brief_process),
@@ -102,7 +108,7 @@ describe_process(const struct holder *holder, struct holder_words *words)
 	    holder->user, *label != '\0' ? ", " : "", label);
 }
 
-/* How long the lock has been held; a hold, until when. */
+/* How long the lock has been held; of a hold or a pause, until when. */
 static void
 describe_times(const struct holder *holder, struct holder_words *words)
 {
@@ -119,7 +125,7 @@ describe_times(const struct holder *holder, struct holder_words *words)
 		snprintf(words->brief_since, sizeof(words->brief_since),
 		    " for %s", age);
 	}
-	if (holder->state != HOLDER_HOLD || holder->left_ms == -1)
+	if (!holder_has_end(holder) || holder->left_ms == -1)
 		return;
 	holder_describe_time(reported_ms + holder->left_ms, end, sizeof(end));
 	snprintf(words->since, sizeof(words->since), "%s%s, until %s",
@@ -211,6 +217,9 @@ describe_how(const struct holder *holder, struct holder_words *words)
 		snprintf(words->brief_how, sizeof(words->brief_how),
 		    "kept for %s by ", left);
 		*words->brief_since = '\0';
+	} else if (holder->state == HOLDER_PAUSED) {
+		strcpy(words->how, "is paused by ");
+		strcpy(words->brief_how, "paused by ");
 	} else {
 		snprintf(words->how, sizeof(words->how), "is held %sby ", kind);
 	}

@@ -18,6 +18,7 @@ enum holder_state {
 	HOLDER_KNOWN,	/* a rlockrun, which left a record */
 	HOLDER_ENDED,	/* a rlockrun; its job has ended, --min-hold lasts */
 	HOLDER_HOLD,	/* --hold: no job, and nobody renews the lease */
+	HOLDER_PAUSED,	/* --pause: likewise */
 };
 
 /* With --replace: what becomes of the holder. */
@@ -54,6 +55,9 @@ struct holder_by {
 
 /* It is a rlockrun, and has left a record. */
 bool holder_is_known(const struct holder *holder);
+
+/* It has no process, but an end: a hold, or a pause. */
+bool holder_has_end(const struct holder *holder);
 
 /* The lock, after its name, in parts that make a sentence: "is held by ",
  * "web-3", " (pid 4121, deploy)" and so on. Those that do not matter are empty.

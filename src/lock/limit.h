@@ -19,6 +19,8 @@
 #define LIMIT_NEXT_POSITIONS 2
 /* How long an order to stop is valid: a few heartbeats of the first waiter. */
 #define LIMIT_ORDER_MS 5000
+/* Tickets below it are those of pauses: see front.lua. */
+#define LIMIT_FRONT_US 1000000000000000
 /* Marks in the score of a waiter: see queue.lua. */
 #define LIMIT_MARK_NOTIFIED 0.5
 #define LIMIT_MARK_SOUGHT 0.25

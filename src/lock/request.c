@@ -459,6 +459,28 @@ request_notify_behind(struct request *request, const struct claim *claim,
 	ADD(request, answer->behind);
 }
 
+/* --- pauses ----------------------------------------------------------- */
+
+void
+request_front(struct request *request, const struct claim *claim)
+{
+	char *const needed[] = {claim->keys.queue, claim->keys.alive};
+
+	begin_request(request);
+	add_script(request, &script_front, needed, 2);
+	ADD(request, claim->waiter);
+}
+
+void
+request_pause(struct request *request, const struct claim *claim, int64_t ms)
+{
+	char *const needed[] = {claim->keys.lock, claim->keys.record};
+
+	begin_request(request);
+	add_script(request, &script_pause, needed, 2);
+	ADD(request, claim->token, number(request, ms));
+}
+
 /* --- for people ------------------------------------------------------- */
 
 void

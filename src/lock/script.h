@@ -27,5 +27,7 @@ extern const struct script script_remember;
 extern const struct script script_correct;
 extern const struct script script_look;
 extern const struct script script_force;
+extern const struct script script_front;
+extern const struct script script_pause;
 
 #endif

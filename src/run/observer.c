@@ -34,14 +34,15 @@ observer_init(struct observer *observer, const struct opts *opts,
 
 /* --- acquire ---------------------------------------------------------- */
 
-/* A hold ends at the time that is shown of it, unless it is extended. */
+/* A hold or a pause ends at the time that is shown of it, unless it is
+ * extended. */
 static bool
 is_same_end(const struct holder *a, const struct holder *b)
 {
 	int64_t later_ms =
 	    b->reported_at + b->left_ms - a->reported_at - a->left_ms;
 
-	return a->state != HOLDER_HOLD ||
+	return !holder_has_end(a) ||
 	       (later_ms < END_DIFFERS_MS && later_ms > -END_DIFFERS_MS);
 }
 

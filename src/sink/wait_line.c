@@ -70,8 +70,7 @@ describe_parts(const struct event *event, struct parts *parts)
 
 	*parts = (struct parts){.pid = ""};
 	holder_put_in_words(event->holder, &parts->words);
-	if (holder_is_known(event->holder) &&
-	    event->holder->state != HOLDER_HOLD)
+	if (holder_is_known(event->holder) && !holder_has_end(event->holder))
 		snprintf(parts->pid, sizeof(parts->pid), " (pid %s)",
 		    event->holder->pid);
 	holder_describe_age(event->ms, age, sizeof(age));

@@ -122,6 +122,7 @@ static const struct {
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
     {"0\n-1\n3\n9\n+known\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0\n+" W, true, false},
     {"0\n9\n3\n9\n+hold\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
+    {"0\n9\n3\n9\n+paused\n+x\n1\n0\n+h\n+7\n+u\n+l\n5\n0", true, false},
     {"0\n-1\n3\n9\n+kept\n+p\n2\n3\n+h\n+\n+u\n+\n5\n0", true, false},
     {"0\n3155760000000\n3\n9\n+foreign\n+s\n2\n0\n+\n+\n+\n+\n0\n0", true,
 	false},
@@ -543,7 +544,9 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_OF(DIGEST "0", "0") "]\n" REST, false},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("1") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("2") "]\n" REST, true},
-    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("4") "]\n" REST, false},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("3") "]\n" REST, true},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("4") "]\n" REST, true},
+    {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("5") "]\n" REST, false},
     {FREE RUN("900") SUCCESS "[\n]", true},
     {FREE RUN("0") "[\n]\n0\n[\n]", true},
     {FREE RUN("0") "[\n]\n-1\n[\n]", false},
@@ -567,6 +570,38 @@ static const struct {
     {FREE RUN("900") "[\n+h\n900\n+16\n1\n]\n[\n]", false},
     {FREE "[\n]\n[\n]", false},
 };
+
+static void
+test_pause(void)
+{
+	static const struct {
+		const char *lines;
+		int64_t left_ms; /* -1: no answer */
+	} replies[] = {
+	    {"1\n3600000", 3600000},
+	    {"1\n3155760000000", 3155760000000},
+	    {"0\n0", 0},
+	    {"1\n0", -1},
+	    {"0\n1", -1},
+	    {"1\n-1", -1},
+	    {"1\n3155760000001", -1},
+	    {"2\n5", -1},
+	    {"1", -1},
+	    {"1\n5\n5", -1},
+	    {"1\n+5", -1},
+	    {"", -1},
+	};
+
+	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++) {
+		void *reply = array(replies[i].lines);
+		int64_t left_ms;
+
+		if (!answer_pause(&left_ms, reply))
+			left_ms = -1;
+		ok(left_ms == replies[i].left_ms, "reply %zu to a pause", i);
+		freeReplyObject(reply);
+	}
+}
 
 static void
 test_looks(void)
@@ -734,6 +769,7 @@ main(void)
 	test_next();
 	test_values();
 	test_replicas();
+	test_pause();
 	test_looks();
 	test_look();
 	test_history();

@@ -153,6 +153,11 @@ test_hold(void)
 	holder_describe_time(7140000, end, sizeof(end));
 	ok(strcmp(strstr(text, " until ") + 7, end) == 0,
 	    "  until the same time later");
+	holder.state = HOLDER_PAUSED;
+	holder.held_ms = -1;
+	snprintf(wanted, sizeof(wanted),
+	    "is paused by A (u, \"db migration\"), until %s", end);
+	is_text(described_lock(&holder), wanted, "a pause");
 }
 
 static void

@@ -49,12 +49,13 @@ static const struct place place = {"redis://h", "", "job", "job"};
 	"\"ttl_ms\":19500,\"fence\":null,\"host\":\"web-1\",\"pid\":41,"    \
 	"\"user\":\"deploy\",\"label\":null,\"command\":null,\"since_ms\":" \
 	"null,"                                                             \
-	"\"held_ms\":null,\"ended\":false,\"hold\":false,\"replaceable\":"  \
+	"\"held_ms\":null,\"ended\":false,\"hold\":false,\"paused\":false," \
+	"\"replaceable\":"                                                  \
 	"false}"
 #define NO_RECORD                                                             \
 	"\"host\":null,\"pid\":null,\"user\":null,\"label\":null,"            \
 	"\"command\":null,\"since_ms\":null,\"held_ms\":null,\"ended\":null," \
-	"\"hold\":null,\"replaceable\":null}"
+	"\"hold\":null,\"paused\":null,\"replaceable\":null}"
 #define REST                                                              \
 	",\"nested\":0,\"outer_ended\":false,\"waiting\":0,\"queue\":[]," \
 	"\"last_run\":null,\"last_success\":null,\"expect_ms\":null,"     \
@@ -92,7 +93,7 @@ static const struct look_case {
 	"\"fence\":7,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"deploy\",\"label\":null,\"command\":\"sh\","
 	"\"since_ms\":5000,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":false,\"replaceable\":false}]" REST,
+	"\"hold\":false,\"paused\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|41|deploy|-|18.5s|0|7|-|-|sh"},
     {"another client, without a time limit",
 	{.kind = 'x',
@@ -133,7 +134,8 @@ static const struct look_case {
 	"\"ttl_ms\":600000,\"fence\":null,\"host\":\"web-1\","
 	"\"pid\":41,\"user\":\"u\",\"label\":\"nightly sync\","
 	"\"command\":\"sh\",\"since_ms\":null,\"held_ms\":null,"
-	"\"ended\":false,\"hold\":false,\"replaceable\":false}]" REST,
+	"\"ended\":false,\"hold\":false,\"paused\":false,\"replaceable\":false}"
+	"]" REST,
 	"exclusive|web-1|41|u|-|9m59s|0|-|nightly sync|-|"
 	"nightly sync"},
     {"one that is kept",
@@ -157,7 +159,7 @@ static const struct look_case {
 	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"u\",\"label\":null,\"command\":\"sh\","
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":true,"
-	"\"hold\":false,\"replaceable\":false}]" REST,
+	"\"hold\":false,\"paused\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|41|u|-|18.5s kept|0|-|-|-|sh"},
     {"a hold",
 	{.kind = 'x',
@@ -181,7 +183,7 @@ static const struct look_case {
 	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"u\",\"label\":null,\"command\":null,"
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":true,\"replaceable\":false}]" REST,
+	"\"hold\":true,\"paused\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|-|u|-|18.5s hold|0|-|-|-|-"},
     {"readers, more than are listed",
 	{.kind = 's',
@@ -366,7 +368,8 @@ static const struct look_case {
 	"\",\"pid\":null,\"user\":\"" EVIL_JSON
 	"\",\"label\":null,\"command\":\"" EVIL_JSON
 	"\",\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":false,\"replaceable\":false}],\"nested\":0,\"outer_ended\":"
+	"\"hold\":false,\"paused\":false,\"replaceable\":false}],\"nested\":0,"
+	"\"outer_ended\":"
 	"false,"
 	"\"waiting\":1,\"queue\":[{\"place\":1,\"host\":\"" EVIL_JSON
 	"\",\"pid\":7,\"id\":\"" EVIL_JSON

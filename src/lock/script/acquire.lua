@@ -23,9 +23,9 @@
 --   for the place.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, 'free',
 --   'foreign' (a holder without a record), 'known', 'kept' (for --min-hold),
---   'hold' or 'replaceable', the holder's kind, how many hold it, permits or 0, host, pid, user,
---   label, held for ms, 1 when there is room but for those in front, waiters to
---   notify...}.
+--   'hold', 'paused' or 'replaceable', the holder's kind, how many hold it,
+--   permits or 0, host, pid, user, label, held for ms, 1 when there is room but
+--   for those in front, waiters to notify...}.
 --   The ms are those left of the lease (-1: it has no end), or when there is
 --   room, those until the head of the queue has had its chance. Of several
 --   holders the one is described whose lease is waited for.
@@ -120,8 +120,8 @@ local function describe_holder(held, member)
   end
   local since = start_of(record.since)
   if not since then return about end
-  about.who = record.kept and 'kept' or record.hold and 'hold'
-    or record.replaceable and 'replaceable' or 'known'
+  about.who = record.kept and 'kept' or record.paused and 'paused'
+    or record.hold and 'hold' or record.replaceable and 'replaceable' or 'known'
   about.host, about.user = record.host, record.user
   about.label = record.label
   about.pid = digits(record.pid, LIMIT_PID) or ''

@@ -13,7 +13,7 @@
 --     token, cut to 1024 bytes, and its length; the digest for force; ms left;
 --     1 if there is a record of it, then host, pid, user, label, command,
 --     since (server's ms; 0: damaged), 1 if its job has ended, 2 if it is a
---     hold or 3 if it is replaceable, fence
+--     hold, 3 if it is replaceable or 4 if it is a pause, fence
 --   the last fence; '' if there is none
 --   how many wait; -1 if that is not known
 --   the queue: {waiter, waiting for ms, waiter, ...}
@@ -85,7 +85,8 @@ local function list_holders(held)
       record.since and 1 or 0, record.host or '',
       number(info, 'pid', record.pid, LIMIT_PID), record.user or '',
       record.label or '', record.command or '', since or 0,
-      record.kept and 1 or record.hold and 2 or record.replaceable and 3 or 0,
+      record.kept and 1 or record.paused and 4 or record.hold and 2
+        or record.replaceable and 3 or 0,
       number(info, 'fence', record.fence, LIMIT_EXACT)}) do
       values[#values + 1] = value
     end
@@ -105,9 +106,11 @@ local function list_waiters()
     local till =
       tonumber(ask(alive, call, 'ZSCORE', alive, listed[i]) or 0)
     if till >= now and till <= alive_until then
+      local ticket = tonumber(listed[i + 1])
+      if ticket < LIMIT_FRONT_US then ticket = ticket + LIMIT_FRONT_US end
       waiters[#waiters + 1] = listed[i]
       waiters[#waiters + 1] = math.max(0, math.min(LIMIT_EXACT,
-        math.floor(now - listed[i + 1] / 1000)))
+        math.floor(now - ticket / 1000)))
     end
   end
   return waiting, waiters

@@ -17,11 +17,12 @@ end
 -- and the number of permits. Counted locks keep a text for each token: since,
 -- '-' or 'k' (kept for --min-hold), fence, pid, host, user; then a newline and
 -- the label, if there is one: versions without labels take both for the user. An
--- exclusive lock whose record lacks its kind is kept. A hold has no command.
+-- exclusive lock whose record lacks its kind is kept. A hold has no command, and
+-- nor has a pause.
 local function read_records(kind, tokens)
   local about = call('HMGET', info, 'token', 'since', 'kept', 'fence', 'pid',
     'host', 'user', 'command', 'label', 'limit', 'kind', 'replaceable',
-    unpack(tokens))
+    'paused', unpack(tokens))
   local records = {}
   for i, token in ipairs(tokens) do
     local since, kept, fence, pid, host, user, command, label =
@@ -29,7 +30,7 @@ local function read_records(kind, tokens)
     local exists = about[1] == token
     kept = kept or not about[11]
     if kind ~= 'x' then
-      exists = about[12 + i]
+      exists = about[13 + i]
       since, kept, fence, pid, host, user =
         string.match(exists or '', '^(%d+) (.) (%d+) (%S*) (%S*) (.*)$')
       kept, command = kept == 'k', ''
@@ -38,6 +39,7 @@ local function read_records(kind, tokens)
     records[i] = exists and {since = since, kept = kept, fence = fence,
       hold = command == '' and kind == 'x', pid = pid,
       replaceable = kind == 'x' and about[12],
+      paused = kind == 'x' and about[13],
       host = string.sub(host or '', 1, LIMIT_TEXT),
       user = string.sub(user or '', 1, LIMIT_TEXT),
       command = string.sub(command or '', 1, LIMIT_LONG_TEXT),
