@@ -73,7 +73,7 @@ _rlockrun_argument() {
 	--key | --permits | --ttl | --min-hold | --keep-history | --once-per | --once-id | --once-exit-code | --expect | --wait | --timeout | --conflict-exit-code | --command | \
 		--kill-after | --server-timeout | --redis | --prefix | --user | \
 		--sentinel-user | --max-waiters | --min-uptime | --wait-replicas | --splay | --max-run | \
-		--warn-after | --hook | --hold | --older-than | --token | --label | --profile) ;;
+		--warn-after | --hook | --hold | --pause | --for | --resume | --older-than | --token | --label | --profile) ;;
 	--*) return 1 ;;
 	# In a group of short options only the last one can want the next word.
 	-*[kptwEcr]*) [[ $1 =~ ^-[^kptwEcr]*[kptwEcr]$ ]] ;;
@@ -113,7 +113,7 @@ _rlockrun_lock() {
 	local start i
 
 	for ((i = 1; i < last; i++)); do
-		[[ ${words[i]} != @(--status|--force-release|--doctor|--hold|--hold=*) ]] || break
+		[[ ${words[i]} != @(--status|--force-release|--doctor|--hold|--hold=*|--pause|--pause=*) ]] || break
 	done
 	((i < last)) && [[ $2 != *[\'\"\$\`]* ]] || return 0
 	# shellcheck disable=SC2162 # it is to remove backslashes
@@ -145,7 +145,7 @@ _rlockrun() {
 		--min-uptime --wait-replicas --prefix
 		--user --password-file --sentinel-user --sentinel-password-file
 		--tls-ca --tls-cert --tls-key --status --list --all --failed --history --check --force-release
-		--hold --doctor --json --older-than --watch --token --yes -v --verbose
+		--hold --pause --for --resume --doctor --json --older-than --watch --token --yes -v --verbose
 		--log-format --log-to --progress --metrics --config --profile --show-config -h --help -V --version'
 
 	COMPREPLY=()

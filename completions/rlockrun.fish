@@ -9,7 +9,7 @@ function __rlockrun_command
         label= wait-all max-run= warn-after= hook= on-lost= kill-after= on-unavailable= server-timeout= r/redis= \
         min-uptime= wait-replicas= prefix= user= password-file= sentinel-user= sentinel-password-file= \
         tls-ca= tls-cert= tls-key= status list all failed history check \
-        force-release hold= doctor json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
+        force-release hold= pause= for= resume= doctor json older-than= watch=? token= yes v/verbose log-format= log-to= progress= metrics= config= profile= show-config h/help V/version
     argparse -s $options -- $tokens 2>/dev/null
     or return
     test -n "$argv[1]"
@@ -57,7 +57,7 @@ function __rlockrun_locks
     set -l server
     set -l action
     for i in (seq 2 (count $tokens))
-        if string match -qr -- '^--(status|force-release|doctor|hold(=.*)?)$' $tokens[$i]
+        if string match -qr -- '^--(status|force-release|doctor|(hold|pause)(=.*)?)$' $tokens[$i]
             set action yes
         else if string match -qr -- "^(-r|--($list))\$" $tokens[$i]
             set -a server $tokens[$i] (string replace -r -- '^~/' "$HOME/" $tokens[(math $i + 1)])
@@ -129,8 +129,11 @@ complete -c rlockrun -n __rlockrun_no_command -l history -d 'Show the last ten r
 complete -c rlockrun -n __rlockrun_no_command -l check -d 'Check that jobs succeed in time, as Nagios does'
 complete -c rlockrun -n __rlockrun_no_command -l force-release -d 'Release a lock, whoever holds it'
 complete -c rlockrun -n __rlockrun_no_command -l hold -x -d 'Hold the lock for this long, without a command'
+complete -c rlockrun -n __rlockrun_no_command -l pause -x -d 'Let no run of the locks that match start'
+complete -c rlockrun -n __rlockrun_no_command -l for -x -d 'Pause for this long'
+complete -c rlockrun -n __rlockrun_no_command -l resume -x -d 'End the pauses of the locks that match'
 complete -c rlockrun -n __rlockrun_no_command -l doctor -d 'Examine the servers and this host'
-complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print status, list and so on as JSON'
+complete -c rlockrun -n __rlockrun_no_command -l json -d 'Print what is shown as JSON'
 complete -c rlockrun -n __rlockrun_no_command -l older-than -x -d 'List only locks held for longer than this'
 complete -c rlockrun -n __rlockrun_no_command -l watch -d 'Show the list live on the terminal'
 complete -c rlockrun -n __rlockrun_no_command -l token -x -d 'Act only if the holder has this token'

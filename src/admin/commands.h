@@ -27,6 +27,12 @@ int watch_show(struct client *client);
  * longer. */
 int hold_extend(struct client *client);
 
+/* --pause: no run of the locks that match starts, for --for. */
+int pause_locks(struct client *client);
+
+/* --resume: ends the pauses of the locks that match. */
+int resume_locks(struct client *client);
+
 /* --force-release: releases a lock, whoever holds it. */
 int force_release(struct client *client);
 

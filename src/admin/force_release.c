@@ -1,9 +1,10 @@
-#include "admin/commands.h"
+#include "admin/force.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/commands.h"
 #include "admin/look.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
@@ -50,8 +51,10 @@ notify_waiters(struct client *client, const struct key_names *keys,
 	    forced->waiter_count);
 	if (request.argc > 0 && !client_ask(client, request.script,
 				    request.argv, client_ignore, NULL))
-		client_emit(client, (struct event){.type = EVENT_NOT_WOKEN,
-					.why = client->error});
+		client_emit(client,
+		    (struct event){.type = EVENT_NOT_WOKEN,
+			.name = keys->lock + strlen(client->opts->prefix),
+			.why = client->error});
 	request_fini(&request);
 }
 
@@ -79,6 +82,20 @@ send_force(struct client *client, const struct key_names *keys,
 	return replied && !forced->unfinished;
 }
 
+int64_t
+force_holders(struct client *client, const struct key_names *keys,
+    const struct look *look, const struct look_holder *only)
+{
+	struct forced forced = {.freed = 0};
+	bool replied = send_force(client, keys, look, only, &forced);
+
+	if (replied && forced.freed > 0)
+		notify_waiters(client, keys, &forced);
+	for (size_t i = 0; i < forced.waiter_count; i++)
+		free(forced.waiters[i]);
+	return replied ? forced.freed : -1;
+}
+
 static void
 report_forced(const struct client *client, const struct look *look,
     const struct look_holder *only)
@@ -100,21 +117,16 @@ static int
 force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
-	struct forced forced = {.freed = 0};
-	int result = EXITCODE_OK;
+	int64_t freed = force_holders(client, keys, look, only);
 
-	if (!send_force(client, keys, look, only, &forced)) {
-		result = client_report_failure(client);
-	} else if (forced.freed == 0) {
+	if (freed == -1)
+		return client_report_failure(client);
+	if (freed == 0) {
 		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
-		result = EXITCODE_BUSY;
-	} else {
-		report_forced(client, look, only);
-		notify_waiters(client, keys, &forced);
+		return EXITCODE_BUSY;
 	}
-	for (size_t i = 0; i < forced.waiter_count; i++)
-		free(forced.waiters[i]);
-	return result;
+	report_forced(client, look, only);
+	return EXITCODE_OK;
 }
 
 /* Anything but "y" or "yes" means no. */

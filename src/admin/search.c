@@ -218,8 +218,11 @@ look_at_page(struct search *search)
 		char helper = (*found)[strlen(*found) - 1];
 		char *key = find_lock(search, *found);
 
-		if (key != NULL && helper == 'r' &&
-		    !search->wants_free(search->arg, key)) {
+		if (key != NULL && search->on_key != NULL) {
+			search->on_key(search->arg, key);
+			free(key);
+		} else if (key != NULL && helper == 'r' &&
+			   !search->wants_free(search->arg, key)) {
 			free(key);
 		} else if (key != NULL) {
 			items[count++] = (struct search_item){.search = search,
@@ -263,7 +266,9 @@ static int
 search_page(struct search *search)
 {
 	const char *pattern =
-	    search->wants_free != NULL ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
+	    search->wants_free != NULL || search->on_key != NULL
+		? "*:rlk*:[iqr]"
+		: "*:rlk*:[iq]";
 	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
 	    PAGE, NULL};
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
@@ -308,13 +313,20 @@ search_node(void *arg)
 		search->result = result;
 }
 
+bool
+search_nodes(struct client *client)
+{
+	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
+
+	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
+}
+
 static int
 search_cluster(struct search *search)
 {
 	struct client *client = search->client;
-	const char *argv[] = {"CLUSTER", "SLOTS", NULL};
 
-	if (!client_ask(client, NULL, argv, read_primaries, &client->enquiry))
+	if (!search_nodes(client))
 		return client_report_failure(client);
 	search->result = EXITCODE_OK;
 	enquiry_visit_nodes(&client->enquiry, search_node, search);

@@ -22,6 +22,9 @@ struct search {
 	 * NULL: never. */
 	bool (*wants_free)(void *arg, const char *key);
 	int runs; /* that a look is to show; 0: the last one */
+	/* In place of all these, unless NULL: a lock was found, perhaps more
+	 * than once, and perhaps free. Nobody looks at it. */
+	void (*on_key)(void *arg, const char *key);
 	void *arg;
 	bool enough; /* to be set when no more locks are needed */
 
@@ -38,5 +41,9 @@ struct search {
 
 /* The exit code; the reason is reported. May be repeated. */
 int search_run(struct search *search);
+
+/* Asks a cluster for its primaries, which become the nodes of the enquiry.
+ * False after a failure. */
+bool search_nodes(struct client *client);
 
 #endif

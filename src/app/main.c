@@ -135,6 +135,8 @@ visit(const struct opts *opts, struct loop *loop, const struct events *events)
 	    : opts->watch_ms > 0	   ? watch_show
 	    : opts->action == OPTS_LIST	   ? list_show
 	    : opts->action == OPTS_HOLD	   ? hold_extend
+	    : opts->action == OPTS_PAUSE   ? pause_locks
+	    : opts->action == OPTS_RESUME  ? resume_locks
 					   : force_release);
 }
 

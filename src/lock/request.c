@@ -472,13 +472,14 @@ request_front(struct request *request, const struct claim *claim)
 }
 
 void
-request_pause(struct request *request, const struct claim *claim, int64_t ms)
+request_pause(struct request *request, const struct key_names *keys,
+    const char *token, int64_t ms)
 {
-	char *const needed[] = {claim->keys.lock, claim->keys.record};
+	char *const needed[] = {keys->lock, keys->record};
 
 	begin_request(request);
 	add_script(request, &script_pause, needed, 2);
-	ADD(request, claim->token, number(request, ms));
+	ADD(request, token, number(request, ms));
 }
 
 /* --- for people ------------------------------------------------------- */

@@ -105,10 +105,9 @@ void request_notify_behind(struct request *request, const struct claim *claim,
 
 /* Puts the waiter at the front of the queue. Any answer will do. */
 void request_front(struct request *request, const struct claim *claim);
-/* Makes a pause of ms, from now, of the lock that is held by the claim's token.
- */
-void request_pause(struct request *request, const struct claim *claim,
-    int64_t ms);
+/* Makes a pause of ms, from now, of the lock that has this token. */
+void request_pause(struct request *request, const struct key_names *keys,
+    const char *token, int64_t ms);
 
 enum request_look_keys {
 	REQUEST_LOOK_KEY_ONLY = 1,

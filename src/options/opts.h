@@ -32,6 +32,8 @@ enum opts_action {
 	OPTS_CHECK,
 	OPTS_FORCE_RELEASE,
 	OPTS_HOLD,
+	OPTS_PAUSE,
+	OPTS_RESUME,
 	OPTS_DOCTOR,
 	OPTS_SHOW_CONFIG,
 };
@@ -107,7 +109,7 @@ struct opts {
 	int unavailable_run;	   /* 1: --on-unavailable run */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
-	char **globs;	/* of --list and --check, NULL-terminated */
+	char **globs;	/* of what takes some, NULL-terminated */
 	bool all;	/* --list: free ones, too */
 	bool failed;	/* --list: only those whose last run has failed */
 	bool json;
@@ -116,6 +118,8 @@ struct opts {
 	int64_t older_than_ms; /* 0 when not given */
 	int64_t watch_ms;      /* likewise */
 	int64_t hold_ms;       /* of --hold; ttl_ms is that of its grant */
+	const char *glob;      /* of --pause or --resume */
+	int64_t pause_ms;      /* --for; ttl_ms is that of its grants */
 	const char *config;    /* file, "none", or NULL: the usual files */
 	const char *profile;   /* NULL or empty: none */
 	char *file_texts;      /* values of configuration files */

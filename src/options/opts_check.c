@@ -298,6 +298,21 @@ check_check(struct settings *settings, char **rest)
 	opts->all = true;
 }
 
+/* A glob that was not quoted, and that the shell has expanded, ends in a
+ * command. */
+static void
+check_pause(struct settings *settings, char **rest)
+{
+	struct opts *opts = settings->opts;
+
+	opts->globs[0] = (char *)opts->glob;
+	if (opts->action == OPTS_RESUME && opts->key_count > 0)
+		settings_fail(settings, OPT_KEY,
+		    "--resume takes a GLOB, not -k");
+	else if (opts->key_count > 0)
+		check_keys(settings, rest);
+}
+
 /* What looks at one lock, or acts on it. */
 static void
 check_single(struct settings *settings, char **rest)
@@ -322,7 +337,9 @@ check_rest(struct settings *settings, char **rest)
 {
 	const struct opts *opts = settings->opts;
 	enum opts_action action = opts->action;
-	bool needs_key = action != OPTS_SHOW_CONFIG && action != OPTS_DOCTOR;
+	bool pauses = action == OPTS_PAUSE || action == OPTS_RESUME;
+	bool needs_key =
+	    action != OPTS_SHOW_CONFIG && action != OPTS_DOCTOR && !pauses;
 
 	if (action == OPTS_RUN) {
 		check_keys(settings, rest);
@@ -337,6 +354,8 @@ check_rest(struct settings *settings, char **rest)
 		check_list(settings, rest);
 	} else if (action == OPTS_CHECK) {
 		check_check(settings, rest);
+	} else if (pauses) {
+		check_pause(settings, rest);
 	} else if (needs_key) {
 		check_single(settings, rest);
 	} else if (opts->key_count > 0) {
@@ -376,8 +395,8 @@ check_quiet(struct settings *settings)
 		opts->conflict_exit = EXITCODE_BUSY;
 }
 
-/* A hold is exclusive and has no job. Variables that say otherwise are those of
- * runs. */
+/* A hold or a pause is exclusive and has no job. Variables that say otherwise
+ * are those of runs. */
 static void
 check_hold(struct settings *settings)
 {
@@ -388,20 +407,23 @@ check_hold(struct settings *settings)
 	    OPT_REPLACEABLE};
 	struct opts *opts = settings->opts;
 
-	if (opts->action != OPTS_HOLD)
+	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
 		return;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
 		if (settings_is_given(settings, ids[i]))
 			settings_fail(settings, ids[i],
-			    "--%s and --hold exclude each other",
-			    opts_table[ids[i]].longs[0]);
+			    "--%s and --%s exclude each other",
+			    opts_table[ids[i]].longs[0],
+			    action_name(opts->action));
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
 	opts->replaceable = false;
 	opts->once_id = NULL;
 	opts->expect_ms = OPTS_EXPECT_UNSTATED;
-	opts->ttl_ms = clock_min(opts->hold_ms, HOLD_TTL_MS);
+	opts->ttl_ms = clock_min(opts->action == OPTS_PAUSE ? opts->pause_ms
+							    : opts->hold_ms,
+	    HOLD_TTL_MS);
 }
 
 /* To be freed. */
@@ -487,9 +509,10 @@ check_servers(struct settings *settings)
 				    "the same server is given twice: %s",
 				    servers[i].label);
 	if (opts->server_count > 1 &&
-	    (opts->action == OPTS_HOLD || opts->watch_ms > 0))
-		settings_fail(settings, OPT_REDIS, "%s needs a single server",
-		    opts->watch_ms > 0 ? "--watch" : "--hold");
+	    (opts->action == OPTS_HOLD || opts->action == OPTS_PAUSE ||
+		opts->action == OPTS_RESUME || opts->watch_ms > 0))
+		settings_fail(settings, OPT_REDIS, "--%s needs a single server",
+		    opts->watch_ms > 0 ? "watch" : action_name(opts->action));
 	if (opts->server_count < 2 || opts->action != OPTS_RUN)
 		return;
 	if (opts->kind != 'x')

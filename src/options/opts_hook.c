@@ -15,6 +15,7 @@ const char opts_hook_words[OPTS_HOOK_EVENTS][12] = {
     [OPTS_HOOK_FAILED] = "failed",
     [OPTS_HOOK_OVERTAKEN] = "overtaken",
     [OPTS_HOOK_REPLACED] = "replaced",
+    [OPTS_HOOK_PAUSED] = "paused",
 };
 
 /* Of a word, as bits; 0 if it is no event. */

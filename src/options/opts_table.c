@@ -18,8 +18,10 @@ enum { HELP_COLUMN = 33 }; /* of the help texts */
 #define FIELD(member) .field = offsetof(struct opts, member)
 #define LOGGED \
 	.with = ACTION(OPTS_RUN) | ACTION(OPTS_FORCE_RELEASE) | \
-	    ACTION(OPTS_HOLD) | ACTION(OPTS_SHOW_CONFIG), \
-	.with_names = "a command, --hold or --force-release"
+	    ACTION(OPTS_HOLD) | ACTION(OPTS_PAUSE) | \
+	    ACTION(OPTS_RESUME) | ACTION(OPTS_SHOW_CONFIG), \
+	.with_names = \
+	    "a command, --hold, --pause, --resume or --force-release"
 /* A help line that ends with the default. */
 #define HELP(text, value) .help = text " [" value "]", .preset = value
 #define SWITCH(member) .type = OPTS_SWITCH, FIELD(member), .preset = "no"
@@ -248,15 +250,27 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .help = "hold the lock for this long, without a command",
 	    BETWEEN(hold_ms, 1000, TTL_MAX_MS, "from 1s to 365d"),
 	    .action = OPTS_HOLD},
+	[OPT_PAUSE] = {.longs = {"pause"}, .argument = "GLOB",
+	    .help = "let no run of the locks that match start",
+	    TEXT(glob), .action = OPTS_PAUSE},
+	[OPT_FOR] = {.longs = {"for"}, .argument = "DUR",
+	    HELP("pause for this long", "1h"),
+	    BETWEEN(pause_ms, 1000, TTL_MAX_MS, "from 1s to 365d"),
+	    .with = ACTION(OPTS_PAUSE), .with_names = "--pause"},
+	[OPT_RESUME] = {.longs = {"resume"}, .argument = "GLOB",
+	    .help = "end the pauses of the locks that match",
+	    TEXT(glob), .action = OPTS_RESUME},
 	[OPT_DOCTOR] = {.longs = {"doctor"},
 	    .help = "examine the servers and this host",
 	    .type = OPTS_ACTION, .action = OPTS_DOCTOR},
 	[OPT_JSON] = {.longs = {"json"},
-	    .help = "print status, list and so on as JSON",
+	    .help = "print what is shown as JSON",
 	    SWITCH(json),
 	    .with = ACTION(OPTS_STATUS) | ACTION(OPTS_LIST) |
-		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR),
-	    .with_names = "--status, --list, --history or --doctor"},
+		ACTION(OPTS_HISTORY) | ACTION(OPTS_DOCTOR) |
+		ACTION(OPTS_PAUSE) | ACTION(OPTS_RESUME),
+	    .with_names = "--status, --list, --history, --doctor, --pause or "
+			  "--resume"},
 	[OPT_OLDER_THAN] = {.longs = {"older-than"}, .argument = "DUR",
 	    .help = "list only locks held for longer than this",
 	    DURATION(older_than_ms), .with = ACTION(OPTS_LIST),

@@ -65,6 +65,9 @@ enum option_id {
 	OPT_CHECK,
 	OPT_FORCE_RELEASE,
 	OPT_HOLD,
+	OPT_PAUSE,
+	OPT_FOR,
+	OPT_RESUME,
 	OPT_DOCTOR,
 	OPT_JSON,
 	OPT_OLDER_THAN,
@@ -132,7 +135,7 @@ struct opts_row {
 	char mistake[80]; /* the reason, for what is not in that range */
 	enum opts_action action;
 	unsigned with;	     /* only with these actions, as bits, */
-	char with_names[48]; /* and in words */
+	char with_names[64]; /* and in words */
 };
 
 #define OPTS_ACTION_BIT(action) (1U << (action))

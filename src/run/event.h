@@ -60,9 +60,10 @@ enum event_type {
 	EVENT_UNUSABLE_SERVER,	     /* a server will never count */
 	/* For ms; also a new position, another holder, the end of silence. */
 	EVENT_WAITING,
-	EVENT_NO_REPLY,	  /* so far; it is tried again */
-	EVENT_WAITED,	  /* for ms; all locks are acquired */
-	EVENT_NOT_REREAD, /* a file of the login; its former content counts */
+	EVENT_NO_REPLY,	   /* so far; it is tried again */
+	EVENT_WAITS_PAUSE, /* the lock is paused by now */
+	EVENT_WAITED,	   /* for ms; all locks are acquired */
+	EVENT_NOT_REREAD,  /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,
 	EVENT_NO_HISTORY,
 	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
@@ -105,6 +106,12 @@ enum event_type {
 	EVENT_FORCE_DECLINED,
 	EVENT_NOT_EXTENDED, /* who holds it is no hold */
 	EVENT_NOT_WOKEN,    /* the next waiter */
+	EVENT_PAUSE_WAITS,  /* for the holder of that lock */
+	EVENT_PAUSE_SET,    /* for ms */
+	EVENT_NOT_PAUSED,   /* that lock: its holder */
+	EVENT_PAUSES_SET,   /* count of them, on that server */
+	EVENT_RESUMED,
+	EVENT_NONE_RESUMED, /* name is the glob */
 	EVENT_NO_OUTPUT,
 	EVENT_COUNT,
 };

@@ -58,8 +58,10 @@ is_same_holder(const struct holder *a, const struct holder *b)
 static void
 watch_wait(struct observer *observer, const struct lock *lock)
 {
-	if (observer->waiting == lock &&
-	    observer->position == lock->queue.position &&
+	bool waits = observer->waiting == lock;
+	bool was_paused = waits && observer->holder.state == HOLDER_PAUSED;
+
+	if (waits && observer->position == lock->queue.position &&
 	    is_same_holder(&observer->holder, &lock->holder))
 		return;
 	observer->waited = true;
@@ -71,6 +73,12 @@ watch_wait(struct observer *observer, const struct lock *lock)
 		.ms = clock_now() - observer->began_at,
 		.holder = &lock->holder,
 		.position = lock->queue.position + 1});
+	/* The first message has said it already. */
+	if (lock->holder.state == HOLDER_PAUSED && !was_paused)
+		observer_emit(observer, lock,
+		    (struct event){.type = EVENT_WAITS_PAUSE,
+			.minor = !waits,
+			.holder = &lock->holder});
 }
 
 static void

@@ -250,6 +250,9 @@ hook_on_event(void *arg, const struct event *event)
 			run_hooks(state, OPTS_HOOK_WAITING, NULL, event);
 		state->waited = true;
 		break;
+	case EVENT_WAITS_PAUSE:
+		run_hooks(state, OPTS_HOOK_PAUSED, NULL, event);
+		break;
 	case EVENT_ACQUIRED:
 	case EVENT_JOINED:
 		on_acquired(state, event);

@@ -138,7 +138,7 @@ teardown() { end_test; }
 	last_has log '"level":"warning","event":"forced"' "\"key\":\"$KEY\""
 	unset RLOCKRUN_LOG_TO
 	run -64 --separate-stderr "$RLOCKRUN" --log-to other --list
-	[[ $stderr == *"--log-to needs a command, --hold or --force-release"* ]]
+	[[ $stderr == *"--log-to needs a command, --hold, --pause, --resume or --force-release"* ]]
 	[[ ! -e other ]]
 }
 

@@ -1,0 +1,818 @@
+/* A pause of locks. Each goes its own way, and all that are in the same state
+ * are asked about together:
+ *
+ *   LOOK --free, or held--> FRONT --first--> TRY --granted--> MARK --> PAUSED
+ *    | ^                      ^               |                |  ^       |
+ *    | +--paused by another---|---------------+                |  +-due---+
+ *    |                        +--overtaken----+                |
+ *    +--paused already----------------------------------------->
+ *
+ * What is not paused in the end, or was queued for nothing, goes to LEAVE, and
+ * NOTIFY if that leaves others to be woken, and is OUT. In the queue a lock is
+ * held back from all others, but only as long as we are there: a waiter without
+ * a heartbeat is dead soon. So the locks count as paused when all are held. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/commands.h"
+#include "admin/look.h"
+#include "admin/search.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "lock/answer.h"
+#include "lock/outer.h"
+#include "lock/request.h"
+
+/* A round asks about each of them. Between two rounds the head of a queue may
+ * be rung, and has a second to come. */
+enum { PAUSE_LOCKS = 1000, POLL_MIN_MS = 100, POLL_MAX_MS = 500 };
+/* All pauses end at the same time, but for this. */
+enum { PAUSE_SLACK_MS = 1000 };
+
+enum target_state {
+	TARGET_LOOK,
+	TARGET_FRONT,
+	TARGET_TRY,
+	TARGET_MARK,
+	TARGET_LEAVE,
+	TARGET_NOTIFY,
+	TARGET_PAUSED,
+	TARGET_OUT,
+};
+
+/* A lock that is to be paused. */
+struct target {
+	const struct pause *pause;
+	struct lock_config config;
+	struct claim claim;
+	enum target_state state;
+	int node;		/* of the cluster */
+	bool is_queued;		/* or may be */
+	char other[TOKEN_SIZE]; /* of the pause that it has already, or empty */
+	struct holder holder;	/* the last that was met */
+	int64_t asked_at;	/* the last question was sent */
+	int64_t until;		/* paused; 0: it is not */
+	enum ending_reason failure; /* ENDING_NONE: nothing speaks against it */
+	char *why;
+	char *waiters[LIMIT_NOTIFY]; /* to be notified */
+	size_t waiter_count;
+};
+
+struct found {
+	char *key;
+	int node;
+};
+
+struct pause {
+	struct client *client;
+	struct found *found;
+	size_t found_count;
+	struct target *targets;
+	size_t count;
+	int node; /* that is being asked */
+	bool must_find_nodes;
+	bool has_progress; /* in this round */
+	int64_t heard_at;  /* the last answer */
+};
+
+/* --- the locks ---------------------------------------------------------- */
+
+static void
+add_found(struct pause *pause, const char *key, int node)
+{
+	size_t size = (pause->found_count + 1) * sizeof(*pause->found);
+
+	pause->found = mem_realloc(pause->found, size);
+	pause->found[pause->found_count++] =
+	    (struct found){.key = mem_strdup(key), .node = node};
+}
+
+/* The node of a cluster that is being asked. */
+static int
+asked_node(const struct enquiry *enquiry)
+{
+	for (int i = 0; i < enquiry->node_count; i++)
+		if (enquiry->endpoint == &enquiry->nodes[i].endpoint)
+			return i;
+	return 0;
+}
+
+static void
+on_found_key(void *arg, const char *key)
+{
+	struct pause *pause = arg;
+
+	add_found(pause, key, asked_node(&pause->client->enquiry));
+}
+
+static int
+on_found_page(void *arg)
+{
+	(void)arg;
+	return EXITCODE_OK;
+}
+
+/* The exit code. */
+static int
+find_locks(struct pause *pause)
+{
+	const struct opts *opts = pause->client->opts;
+	struct search *search = mem_alloc(sizeof(*search));
+	int result;
+
+	*search = (struct search){.client = pause->client,
+	    .on_key = on_found_key,
+	    .on_page = on_found_page,
+	    .arg = pause};
+	result = search_run(search);
+	free(search);
+	for (size_t i = 0; i < opts->key_count; i++)
+		add_found(pause, opts->keys[i].key, 0);
+	return result;
+}
+
+static int
+compare_found(const void *a, const void *b)
+{
+	const struct found *one = a, *other = b;
+
+	return strcmp(one->key, other->key);
+}
+
+/* Several helper keys lead to the same lock. */
+static void
+sort_found(struct pause *pause)
+{
+	struct found *found = pause->found;
+	size_t count = 0;
+
+	if (pause->found_count > 0)
+		qsort(found, pause->found_count, sizeof(*found), compare_found);
+	for (size_t i = 0; i < pause->found_count; i++) {
+		if (count > 0 &&
+		    strcmp(found[count - 1].key, found[i].key) == 0)
+			free(found[i].key);
+		else
+			found[count++] = found[i];
+	}
+	pause->found_count = count;
+}
+
+static const char *
+target_name(const struct target *target)
+{
+	return target->config.name;
+}
+
+static void
+refuse_target(struct target *target, enum ending_reason failure,
+    const char *why)
+{
+	target->failure = failure;
+	target->why = mem_strdup(why);
+	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
+}
+
+/* What would never be granted is not asked for. */
+static void
+check_target(struct target *target)
+{
+	const struct client *client = target->pause->client;
+	const char *key = target->config.key;
+	char token[TOKEN_SIZE];
+	const struct kind *held =
+	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
+
+	if (held != NULL)
+		refuse_target(target, ENDING_OTHER_KIND, held->adverb);
+	else if (!client_reaches_helpers(client, key))
+		refuse_target(target, ENDING_MISCONFIGURED,
+		    "in a cluster there is no queue for a lock of this name");
+}
+
+/* 0, or -1 with errno. */
+static int
+init_target(struct target *target, const struct pause *pause,
+    const struct found *found)
+{
+	const struct opts *opts = pause->client->opts;
+
+	target->pause = pause;
+	target->node = found->node;
+	target->config = (struct lock_config){.key = found->key,
+	    .name = found->key + strlen(opts->prefix),
+	    .servers = opts->servers,
+	    .server_count = 1,
+	    .ttl_ms = opts->ttl_ms,
+	    .wait = true,
+	    .max_waiters = CONFIG_ANY_WAITERS,
+	    .kind = &kind_exclusive,
+	    .is_hold = true,
+	    .command = "",
+	    .label = opts->label};
+	return claim_init(&target->claim, &target->config);
+}
+
+static int
+init_targets(struct pause *pause)
+{
+	size_t size = pause->found_count * sizeof(*pause->targets);
+	int rc = 0;
+
+	pause->targets = mem_alloc(size);
+	for (size_t i = 0; i < pause->found_count && rc == 0; i++) {
+		pause->count++;
+		rc = init_target(&pause->targets[i], pause, &pause->found[i]);
+		check_target(&pause->targets[i]);
+	}
+	return rc;
+}
+
+static void
+forget_waiters(struct target *target)
+{
+	while (target->waiter_count > 0)
+		free(target->waiters[--target->waiter_count]);
+}
+
+static void
+pause_fini(struct pause *pause)
+{
+	for (size_t i = 0; i < pause->count; i++) {
+		forget_waiters(&pause->targets[i]);
+		free(pause->targets[i].why);
+		claim_fini(&pause->targets[i].claim);
+	}
+	for (size_t i = 0; i < pause->found_count; i++)
+		free(pause->found[i].key);
+	free(pause->targets);
+	free(pause->found);
+}
+
+/* --- what is asked ------------------------------------------------------ */
+
+static void
+ask_look(struct request *request, struct target *target)
+{
+	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
+	    &(struct request_look_limits){1, 0, 0});
+}
+
+/* A pause of somebody else is lengthened. */
+static int
+read_target_look(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+	const struct look_holder *holder;
+	struct look look;
+
+	if (!answer_look(&look, value))
+		return -1;
+	holder = look.listed > 0 ? &look.holders[0] : NULL;
+	target->state = TARGET_FRONT;
+	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
+	    strlen(holder->token) < sizeof(target->other)) {
+		memcpy(target->other, holder->token, strlen(holder->token) + 1);
+		target->state = TARGET_MARK;
+	}
+	answer_look_fini(&look);
+	return 0;
+}
+
+static void
+ask_front(struct request *request, struct target *target)
+{
+	target->is_queued = true;
+	request_front(request, &target->claim);
+}
+
+static int
+read_front(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+
+	(void)value;
+	target->state = TARGET_TRY;
+	return 0;
+}
+
+static void
+ask_try(struct request *request, struct target *target)
+{
+	request_make(request, &target->claim, REQUEST_TRY);
+}
+
+static int
+read_try(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+	struct answer *answer = answer_acquire(value);
+
+	if (answer == NULL)
+		return -1;
+	target->claim.former_count = 0;
+	target->holder = answer->holder;
+	target->holder.others_queued = false;
+	if (answer->outcome == ANSWER_GRANTED)
+		target->state = TARGET_MARK;
+	else if (answer->holder.state == HOLDER_PAUSED)
+		target->state = TARGET_LOOK;
+	else if (answer->position != 0)
+		target->state = TARGET_FRONT;
+	free(answer);
+	return 0;
+}
+
+static void
+ask_mark(struct request *request, struct target *target)
+{
+	const char *token =
+	    *target->other != '\0' ? target->other : target->claim.token;
+
+	request_pause(request, &target->claim.keys, token,
+	    target->pause->client->opts->pause_ms);
+}
+
+/* What was taken away from us is asked for again, under another token. */
+static int
+read_mark(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+	int64_t left_ms;
+
+	if (!answer_pause(&left_ms, value))
+		return -1;
+	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
+	target->state = left_ms > 0 ? TARGET_PAUSED : TARGET_LOOK;
+	if (left_ms == 0 && *target->other == '\0' &&
+	    !claim_change_token(&target->claim))
+		return -1;
+	if (left_ms == 0)
+		*target->other = '\0';
+	return 0;
+}
+
+static void
+ask_leave(struct request *request, struct target *target)
+{
+	request_release(request, &target->claim,
+	    &(struct request_end){.fence = "", .run.status = REQUEST_NO_JOB});
+}
+
+static int
+read_left(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+	struct answer *answer = answer_release(value);
+
+	if (answer == NULL)
+		return -1;
+	target->is_queued = false;
+	for (size_t i = 0; i < answer->to_notify.count; i++)
+		target->waiters[target->waiter_count++] =
+		    mem_strdup(answer->to_notify.names[i]);
+	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
+	free(answer);
+	return 0;
+}
+
+static void
+ask_notify(struct request *request, struct target *target)
+{
+	request_notify(request, &target->claim.keys,
+	    (const char *const *)target->waiters, target->waiter_count);
+}
+
+static int
+read_notified(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+
+	(void)value;
+	target->state = TARGET_OUT;
+	return 0;
+}
+
+static const struct step {
+	void (*ask)(struct request *request, struct target *target);
+	client_read *read;
+} steps[] = {
+    [TARGET_LOOK] = {ask_look, read_target_look},
+    [TARGET_FRONT] = {ask_front, read_front},
+    [TARGET_TRY] = {ask_try, read_try},
+    [TARGET_MARK] = {ask_mark, read_mark},
+    [TARGET_LEAVE] = {ask_leave, read_left},
+    [TARGET_NOTIFY] = {ask_notify, read_notified},
+};
+
+/* --- asking ------------------------------------------------------------- */
+
+/* The lock is on another node by now: which one may have to be found. */
+static bool
+follow(struct pause *pause, struct target *target,
+    const struct question *question)
+{
+	const struct enquiry *enquiry = &pause->client->enquiry;
+	struct cluster_node to;
+
+	if (question->outcome != QUESTION_FAILED ||
+	    !pause->client->endpoint->cluster ||
+	    cluster_redirect(question->error, &to) == CLUSTER_NONE)
+		return false;
+	pause->must_find_nodes = !enquiry_has_node(enquiry, &to);
+	for (int i = 0; i < enquiry->node_count; i++)
+		if (enquiry->nodes[i].endpoint.port == to.port &&
+		    (*to.host == '\0' ||
+			strcmp(enquiry->nodes[i].host, to.host) == 0))
+			target->node = i;
+	return true;
+}
+
+/* A try without a reply may arrive at any time: its token is not used again.
+ * Those that leave do not insist: what they have ends by itself. */
+static void
+note_failure(struct pause *pause, struct target *target,
+    const struct question *question)
+{
+	struct client *client = pause->client;
+	bool is_silent = question->outcome == QUESTION_SILENT;
+
+	pause->must_find_nodes |= client->endpoint->cluster;
+	if (target->state == TARGET_LEAVE || target->state == TARGET_NOTIFY)
+		target->state = TARGET_OUT;
+	else if (client->failure == ENDING_NOT_A_LOCK)
+		refuse_target(target, client->failure, question->error);
+	else if (target->state == TARGET_TRY && is_silent)
+		claim_supersede_token(&target->claim);
+}
+
+/* Of all that have failed, what no repetition will mend is kept. */
+static void
+take_answers(struct pause *pause, struct target **targets,
+    struct question *questions, size_t count)
+{
+	struct client *client = pause->client;
+
+	for (size_t i = 0; i < count; i++) {
+		enum target_state before = targets[i]->state;
+		bool is_fatal = client->failure == ENDING_REFUSED;
+
+		if (!is_fatal)
+			client_forget_failure(client);
+		targets[i]->asked_at = questions[i].sent_us / 1000;
+		if (is_fatal || follow(pause, targets[i], &questions[i]))
+			continue;
+		client_take(client, &questions[i], steps[before].read,
+		    targets[i]);
+		if (client->failure != ENDING_NONE)
+			note_failure(pause, targets[i], &questions[i]);
+		else
+			pause->heard_at = clock_now();
+		pause->has_progress |= targets[i]->state != before;
+	}
+	enquiry_forget(questions, count);
+}
+
+static void
+ask_together(struct pause *pause, struct target **targets, size_t count)
+{
+	struct enquiry *enquiry = &pause->client->enquiry;
+	struct question questions[ENQUIRY_AT_ONCE];
+	enum target_state state = targets[0]->state;
+	struct request request;
+
+	enquiry->replicas =
+	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
+	for (size_t i = 0; i < count; i++) {
+		steps[state].ask(&request, targets[i]);
+		questions[i] = (struct question){.script = request.script,
+		    .argv = request.argv};
+		enquiry_send(enquiry, &questions[i], i + 1 < count);
+		request_fini(&request);
+	}
+	enquiry_await(enquiry);
+	enquiry->replicas = 0;
+	take_answers(pause, targets, questions, count);
+}
+
+/* About all that are in this state, at the node that is being asked. */
+static void
+run_step(struct pause *pause, enum target_state state)
+{
+	const struct client *client = pause->client;
+	struct target *some[ENQUIRY_AT_ONCE];
+	size_t count = 0;
+
+	for (size_t i = 0; i < pause->count; i++) {
+		struct target *target = &pause->targets[i];
+
+		if (target->state == state && target->node == pause->node)
+			some[count++] = target;
+		if (count == ENQUIRY_AT_ONCE ||
+		    (i + 1 == pause->count && count > 0)) {
+			ask_together(pause, some, count);
+			count = 0;
+		}
+		if (client->failure == ENDING_REFUSED && state < TARGET_LEAVE)
+			return;
+	}
+}
+
+static void
+visit_node(void *arg)
+{
+	struct pause *pause = arg;
+
+	for (enum target_state state = 0; state < TARGET_PAUSED; state++)
+		run_step(pause, state);
+	pause->node++;
+}
+
+static void
+find_nodes(struct pause *pause)
+{
+	pause->must_find_nodes = !search_nodes(pause->client);
+	for (size_t i = 0; i < pause->count; i++)
+		pause->targets[i].node = 0;
+}
+
+/* Asks once about all that are not settled. */
+static void
+run_round(struct pause *pause)
+{
+	struct client *client = pause->client;
+
+	pause->has_progress = false;
+	client_forget_failure(client);
+	if (pause->must_find_nodes)
+		find_nodes(pause);
+	pause->node = 0;
+	if (client->endpoint->cluster)
+		enquiry_visit_nodes(&client->enquiry, visit_node, pause);
+	else
+		visit_node(pause);
+}
+
+/* --- until all are paused ----------------------------------------------- */
+
+static bool
+any_is_open(const struct pause *pause)
+{
+	for (size_t i = 0; i < pause->count; i++)
+		if (pause->targets[i].state < TARGET_PAUSED)
+			return true;
+	return false;
+}
+
+/* Those with less than so much left are paused anew. True if there are some. */
+static bool
+renew_below(struct pause *pause, int64_t left_ms)
+{
+	int64_t until = clock_now() + left_ms;
+	bool any = false;
+
+	for (size_t i = 0; i < pause->count; i++) {
+		struct target *target = &pause->targets[i];
+
+		if (target->state == TARGET_PAUSED && target->until < until) {
+			target->state = TARGET_MARK;
+			any = true;
+		}
+	}
+	return any;
+}
+
+static bool
+is_same_holder(const struct holder *one, const struct holder *other)
+{
+	return one->state == other->state &&
+	       strcmp(one->host, other->host) == 0 &&
+	       strcmp(one->pid, other->pid) == 0;
+}
+
+/* Of those that were not seen before. */
+static void
+report_holders(const struct pause *pause, struct holder *seen)
+{
+	for (size_t i = 0; i < pause->count; i++) {
+		const struct target *target = &pause->targets[i];
+
+		if (target->state >= TARGET_MARK ||
+		    target->holder.state < HOLDER_FOREIGN ||
+		    is_same_holder(&target->holder, &seen[i]))
+			continue;
+		seen[i] = target->holder;
+		client_emit(pause->client,
+		    (struct event){.type = EVENT_PAUSE_WAITS,
+			.name = target_name(target),
+			.holder = &target->holder});
+	}
+}
+
+/* Whether there is nothing more to be expected of the server. */
+static bool
+is_hopeless(const struct pause *pause)
+{
+	const struct client *client = pause->client;
+
+	return client->failure == ENDING_REFUSED ||
+	       (client->failure != ENDING_NONE &&
+		   clock_now() >=
+		       pause->heard_at + client->opts->server_timeout_ms);
+}
+
+static void
+wait_for_all(struct pause *pause, struct holder *seen)
+{
+	const struct opts *opts = pause->client->opts;
+	int64_t give_up_at = opts->wait_ms == OPTS_WAIT_FOREVER
+				 ? INT64_MAX
+				 : clock_now() + opts->wait_ms;
+	int64_t poll_ms = POLL_MIN_MS;
+
+	for (;;) {
+		run_round(pause);
+		if (!any_is_open(pause) || is_hopeless(pause) ||
+		    clock_now() >= give_up_at)
+			return;
+		if (opts->wait_ms != 0)
+			report_holders(pause, seen);
+		if (pause->has_progress)
+			poll_ms = POLL_MIN_MS;
+		enquiry_sleep(&pause->client->enquiry,
+		    clock_min(clock_now() + poll_ms, give_up_at));
+		poll_ms = clock_min(poll_ms * 2, POLL_MAX_MS);
+		renew_below(pause, opts->pause_ms / 2);
+	}
+}
+
+/* So that all end at the same time. One that is lost in this very moment is a
+ * straggler. */
+static void
+renew_all(struct pause *pause)
+{
+	int64_t pause_ms = pause->client->opts->pause_ms;
+
+	if (renew_below(pause,
+		pause_ms - clock_min(PAUSE_SLACK_MS, pause_ms / 4)))
+		run_round(pause);
+}
+
+/* Those that are not paused leave, and those that found a pause of another. */
+static void
+leave(struct pause *pause)
+{
+	for (size_t i = 0; i < pause->count; i++) {
+		struct target *target = &pause->targets[i];
+		bool is_paused = target->state == TARGET_PAUSED &&
+				 target->until > clock_now();
+
+		if (!is_paused)
+			target->until = 0;
+		if (!is_paused || *target->other != '\0')
+			target->state =
+			    target->is_queued ? TARGET_LEAVE : TARGET_OUT;
+	}
+	run_round(pause);
+	run_round(pause);
+}
+
+/* --- what has become of them ---------------------------------------------- */
+
+static void
+print_target(const struct client *client, const struct target *target)
+{
+	bool is_paused = target->until > 0;
+	int64_t left_ms = target->until - clock_now();
+	char name[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")], end[32];
+
+	if (client->opts->json) {
+		printf("{\"paused\":%s", is_paused ? "true" : "false");
+		json_text(stdout, "name", target_name(target));
+		json_text(stdout, "key", target->config.key);
+		json_text(stdout, "server",
+		    server_label(client->enquiry.server));
+		json_integer(stdout, "ttl_ms", is_paused, left_ms);
+		printf("}\n");
+	} else if (is_paused && !client->opts->quiet) {
+		escape_quote(target_name(target), name, sizeof(name));
+		holder_describe_time(left_ms, end, sizeof(end));
+		printf("%s: paused until %s\n", name, end);
+	}
+}
+
+/* Its exit code. */
+static int
+report_target(const struct client *client, const struct target *target)
+{
+	struct event event = {.type = EVENT_NOT_PAUSED,
+	    .name = target_name(target),
+	    .holder = &target->holder};
+
+	if (target->until > 0) {
+		event.type = EVENT_PAUSE_SET;
+		event.ms = target->until - clock_now();
+	} else if (target->failure != ENDING_NONE) {
+		event.type = EVENT_ENDING;
+		event.ending = target->failure;
+		event.status = event_rows[target->failure].status;
+		event.why = target->why;
+	}
+	client_emit(client, event);
+	return target->until > 0   ? EXITCODE_OK
+	       : event.status != 0 ? event.status
+				   : EXITCODE_BUSY;
+}
+
+static int
+report_all(struct pause *pause)
+{
+	struct client *client = pause->client;
+	char place[LOOK_PLACE_MAX];
+	int result = EXITCODE_OK;
+	int64_t count = 0;
+
+	for (size_t i = 0; i < pause->count; i++) {
+		int one;
+
+		print_target(client, &pause->targets[i]);
+		client_note_output(client);
+		one = report_target(client, &pause->targets[i]);
+		if (result == EXITCODE_OK || result == EXITCODE_BUSY)
+			result = one != EXITCODE_OK ? one : result;
+		count += one == EXITCODE_OK;
+	}
+	look_describe_place(client, client->endpoint->label, place,
+	    sizeof(place));
+	if (count > 0)
+		client_emit(client, (struct event){.type = EVENT_PAUSES_SET,
+					.count = count,
+					.server = place});
+	return result;
+}
+
+/* ---------------------------------------------------------------------------
+ */
+
+static int
+pause_targets(struct pause *pause)
+{
+	struct client *client = pause->client;
+	struct holder *seen = mem_alloc(pause->count * sizeof(*seen));
+	enum ending_reason failure;
+	char error[sizeof(client->error)];
+	int result, output;
+
+	pause->heard_at = clock_now();
+	wait_for_all(pause, seen);
+	free(seen);
+	failure = is_hopeless(pause) ? client->failure : ENDING_NONE;
+	memcpy(error, client->error, sizeof(error));
+	if (failure == ENDING_NONE)
+		renew_all(pause);
+	leave(pause);
+	result = report_all(pause);
+	if (failure != ENDING_NONE)
+		result = client_end(client, failure, NULL, error);
+	output = client_check_output(client);
+	return result != EXITCODE_OK ? result : output;
+}
+
+static int
+pause_found(struct pause *pause)
+{
+	struct event none = {.type = EVENT_ENDING,
+	    .ending = ENDING_MISCONFIGURED,
+	    .name = pause->client->opts->glob,
+	    .status = EXITCODE_USAGE};
+
+	sort_found(pause);
+	if (pause->found_count > 0 && pause->found_count <= PAUSE_LOCKS)
+		return init_targets(pause) == 0
+			   ? pause_targets(pause)
+			   : client_end(pause->client, ENDING_NO_LOCK, NULL,
+				 "no randomness, or no memory");
+	none.why = pause->found_count == 0
+		       ? "no known lock matches; -k pauses one that has "
+			 "never run"
+		       : "more than 1000 locks match";
+	client_emit(pause->client, none);
+	return EXITCODE_USAGE;
+}
+
+int
+pause_locks(struct client *client)
+{
+	struct pause pause = {.client = client};
+	int result = find_locks(&pause);
+
+	if (result == EXITCODE_OK)
+		result = pause_found(&pause);
+	pause_fini(&pause);
+	return result;
+}

@@ -1,0 +1,127 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/commands.h"
+#include "admin/force.h"
+#include "admin/search.h"
+#include "base/escape.h"
+#include "base/exitcode.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
+
+struct paused {
+	char *key;
+	struct look look;
+};
+
+struct resume {
+	struct client *client;
+	struct search search;
+	struct paused paused[PAGE_MAX];
+	size_t count;
+	int64_t resumed;
+	int result;
+};
+
+static void
+print_resumed(struct client *client, const char *key)
+{
+	const char *name = key + strlen(client->opts->prefix);
+	char quoted[(size_t)OPTS_KEY_MAX * 4 + sizeof("\"\"")];
+
+	if (client->opts->json) {
+		printf("{\"resumed\":true");
+		json_text(stdout, "name", name);
+		json_text(stdout, "key", key);
+		json_text(stdout, "server",
+		    server_label(client->enquiry.server));
+		printf("}\n");
+	} else if (!client->opts->quiet) {
+		escape_quote(name, quoted, sizeof(quoted));
+		printf("%s: resumed\n", quoted);
+	}
+	client_note_output(client);
+	client_emit(client,
+	    (struct event){.type = EVENT_RESUMED, .name = name});
+}
+
+/* One that has another holder by now is no pause any more. */
+static void
+end_pause(struct resume *resume, const struct paused *paused)
+{
+	struct client *client = resume->client;
+	struct key_names keys;
+	int64_t freed;
+
+	key_names_init(&keys, paused->key);
+	freed = force_holders(client, &keys, &paused->look, NULL);
+	key_names_fini(&keys);
+	if (freed > 0) {
+		resume->resumed++;
+		print_resumed(client, paused->key);
+	} else if (freed < 0) {
+		resume->result = client_report_failure(client);
+	}
+}
+
+static int
+end_pauses(struct resume *resume)
+{
+	while (resume->count > 0) {
+		struct paused *paused = &resume->paused[--resume->count];
+
+		if (resume->result == EXITCODE_OK)
+			end_pause(resume, paused);
+		answer_look_fini(&paused->look);
+		free(paused->key);
+	}
+	return resume->result;
+}
+
+static void
+on_resume_lock(void *arg, struct look *look, const char *key)
+{
+	struct resume *resume = arg;
+	struct paused *paused = &resume->paused[resume->count];
+
+	if (look->listed == 0 || look->holders[0].who.state != HOLDER_PAUSED)
+		return;
+	*paused = (struct paused){.key = mem_strdup(key), .look = *look};
+	*look = (struct look){.kind = '\0'};
+	resume->count++;
+	/* The rest of the page follows in another search. */
+	resume->search.enough = resume->count > PAGE_MAX - ENQUIRY_AT_ONCE;
+}
+
+static int
+on_resume_page(void *arg)
+{
+	return end_pauses(arg);
+}
+
+int
+resume_locks(struct client *client)
+{
+	struct resume *resume = mem_alloc(sizeof(*resume));
+	int result;
+
+	resume->client = client;
+	do {
+		resume->search = (struct search){.client = client,
+		    .on_lock = on_resume_lock,
+		    .on_page = on_resume_page,
+		    .arg = resume};
+		result = search_run(&resume->search);
+	} while (result == EXITCODE_OK && resume->search.enough);
+	end_pauses(resume); /* of a page that was not read to its end */
+	if (result == EXITCODE_OK && resume->resumed == 0)
+		client_emit(client, (struct event){.type = EVENT_NONE_RESUMED,
+					.name = client->opts->glob});
+	if (result == EXITCODE_OK)
+		result = client_check_output(client);
+	free(resume);
+	return result;
+}

@@ -1,0 +1,473 @@
+#!/usr/bin/env bats
+# --pause and --resume: no run of the locks that match starts, for a maintenance.
+# shellcheck disable=SC2016,SC2034,SC2154 # helpers, jobs and run set and use these
+
+load ../helpers/suite
+load ../helpers/admin
+load ../helpers/queue
+load ../helpers/faults
+load ../helpers/sentinel
+load ../helpers/cluster
+
+setup_file() { start_suite_server; }
+teardown_file() { stop_suite_server; }
+
+setup() {
+	begin_queue_test
+	export LOGNAME=deploy
+	OLD=$ROOT/build/former/rlockrun
+}
+teardown() {
+	[[ ! -S $SUITE_DIR/s ]] || rlockrun --resume '*' >/dev/null 2>&1 || true
+	end_test
+}
+
+# known NAME...: each has had a run.
+known() {
+	local name
+	for name; do
+		rlockrun -k "$name" true
+	done
+}
+
+is_paused() {
+	local name
+	for name; do
+		[[ $(rlockrun --list --json -- "${name//[\\\*\?\[]/\\&}") == *'"paused":true'* ]] || return
+	done
+}
+
+# pausing GLOB [OPTION...]: in the background, PID.
+pausing() {
+	start "$RLOCKRUN" --pause "$@"
+}
+
+# The pause of PID is the head of the queue of KEY.
+is_in_front() {
+	[[ $(cli --raw zrange "$Q" 0 0) == *":$1@"* ]]
+}
+
+# --- a maintenance ------------------------------------------------------------------
+
+@test "a maintenance over forty jobs begins with one command, and another one ends it" {
+	for n in {1..40}; do
+		cli hset "{$KEY:$n}:rlk:r" token x host h pid 1 user u label '' start "$(server_ms)" \
+			end "$(server_ms)" status 0 fence 5 >/dev/null
+	done
+	start "$RLOCKRUN" -k "$KEY:7" sh ./turn A
+	wait_for_file A.started
+	pausing "$KEY:*" --for 2h --label 'db migration'
+	pause=$PID
+	wait_until is_paused "$KEY:1" "$KEY:40"
+	run -1 gone "$pause"
+	start "$RLOCKRUN" -k "$KEY:7" sh ./turn B
+	run -75 rlockrun -n -k "$KEY:3" touch ran
+	[[ $output =~ "is paused by $(uname -n) (deploy, \"db migration\") since "..:..:..", until "..:..:.. ]]
+	touch go
+	exits_with 0 "$pause"
+	[[ $(grep -c '": paused until ' out.2) == 40 ]]
+	[[ $(<err.2) == *"\"$KEY:7\" is held by "*"; waiting for its end"* ]]
+	[[ $(<err.2) == *"40 locks paused on "* ]]
+	for n in {1..40}; do
+		run -75 rlockrun -q -n -k "$KEY:$n" touch ran
+	done
+	[[ ! -e ran && $(<order) == A ]]
+	LOGNAME=other run -0 --separate-stderr rlockrun --resume "$KEY:*"
+	[[ ${#lines[@]} == 40 && ${lines[0]} == *": resumed" && -z $stderr ]]
+	wait_for_file B.started
+	all_end_well
+	for n in {1..40}; do
+		rlockrun -n -k "$KEY:$n" true
+	done
+	[[ ! -e overlaps ]]
+}
+
+@test "all pauses end at the same time, for so long after the last job has ended" {
+	known "$KEY" "$KEY:2"
+	holds A
+	pausing "$KEY*" --for 5s
+	wait_until is_in_front "$PID"
+	wait_until is_paused "$KEY:2"
+	touch go
+	exits_with 0 "$PID"
+	one=$(cli pttl "$KEY")
+	two=$(cli pttl "$KEY:2")
+	((one > 3000 && one <= 5000 && two - one < 1100 && one - two < 1100))
+	wait_until rlockrun -q -n -k "$KEY" true
+}
+
+@test "what is shown of a pause: status, list and JSON" {
+	known "$KEY"
+	run -0 --separate-stderr rlockrun --pause "$KEY" --label x
+	[[ $output =~ ^\"$KEY\"": paused until "..:..:..$ ]]
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *$'\njob:      none; the lock is paused by --pause\n'* ]]
+	run -0 rlockrun --list "$KEY"
+	[[ $output == *" 59m59s paused  0 "* ]]
+	run -0 rlockrun --list --json "$KEY"
+	has_json '"hold":true,"paused":true'
+	run -0 --separate-stderr rlockrun --pause "$KEY" --json
+	is '(it["paused"], it["name"], 3590000 < it["ttl_ms"] <= 3600000)' "(True, '$KEY', True)"
+	run -0 --separate-stderr rlockrun --resume "$KEY" --json
+	is '(it["resumed"], it["key"])' "(True, '$KEY')"
+	rlockrun --hold 60 -k "$KEY" >token
+	run -0 rlockrun --list --json "$KEY"
+	has_json '"hold":true,"paused":false'
+	rlockrun --force-release -k "$KEY" --token "$(<token)"
+}
+
+@test "a waiter is told that the lock is paused, also by its log" {
+	known "$KEY"
+	rlockrun --pause "$KEY" --label x >/dev/null
+	start "$RLOCKRUN" --log-to log --log-format json --hook 'echo "$RLOCKRUN_EVENT" >>events' \
+		-k "$KEY" sh ./turn A
+	wait_until grep -q '"event":"waits_pause"' log
+	grep '"event":"waiting"' log | grep -q "is paused by $(uname -n) (deploy, "
+	[[ $(<"$ERR") == *" is paused by "*"; waiting"* ]]
+	touch go
+	rlockrun --resume "$KEY" >/dev/null
+	exits_with 0 "$PID"
+	wait_until grep -q released events
+	[[ $(paste -sd ' ' events) == "waiting paused acquired released" ]]
+}
+
+@test "the log of a pause and of its end" {
+	known "$KEY"
+	rlockrun --pause "$KEY" --log-to log --log-format json >/dev/null
+	rlockrun --resume "$KEY" --log-to log --log-format json >/dev/null
+	[[ $(grep -o '"event":"[a-z_]*"' log | paste -sd ' ') == '"event":"pause_set" "event":"resumed"' ]]
+	grep -q "\"key\":\"$KEY\",.*\"pause_seconds\":3[56]" log
+}
+
+# --- what starts, and what does not ---------------------------------------------------
+
+@test "nobody starts behind a pause in the queue, also not a waiter that was rung before" {
+	holds A
+	enqueue B
+	waiter=$PID
+	kill -STOP "$waiter"
+	touch go.A
+	exits_with 0 "${STARTED[0]}"
+	[[ -z $(cli get "$KEY") ]]
+	run -0 rlockrun --pause "$KEY"
+	kill -CONT "$waiter"
+	wait_until grep -q 'is paused by' "$ERR"
+	[[ $(<order) == A ]]
+	touch go
+	rlockrun --resume "$KEY" >/dev/null
+	all_end_well
+	[[ ! -e overlaps ]]
+}
+
+@test "a pause is granted before waiters that came first" {
+	holds A
+	enqueue B
+	pausing "$KEY"
+	wait_until is_in_front "$PID"
+	touch go.A
+	exits_with 0 "$PID"
+	is_paused "$KEY"
+	[[ $(<order) == A ]]
+	run -0 rlockrun --status --json -k "$KEY"
+	is '[w["pid"] for w in it["queue"]]' "[${STARTED[1]}]"
+	touch go
+	rlockrun --resume "$KEY" >/dev/null
+	exits_with 0 "${STARTED[1]}"
+}
+
+@test "the place of a pause in the queue is shown with its age" {
+	holds A
+	pausing "$KEY"
+	wait_until is_in_front "$PID"
+	run -0 rlockrun --status --json -k "$KEY"
+	is '(it["queue"][0]["pid"], it["queue"][0]["waiting_ms"] < 20000)' "($PID, True)"
+	touch go
+	all_end_well
+}
+
+@test "readers and permits: those that run finish, no other starts" {
+	for kind in -s '-p 3'; do
+		rm -f go* ./*.started order
+		# shellcheck disable=SC2086 # options are to be split
+		start "$RLOCKRUN" -k "$KEY" $kind sh -c 'echo >R.started; until [ -e go ]; do sleep 0.02; done'
+		wait_for_file R.started
+		pausing "$KEY"
+		pause=$PID
+		wait_until is_in_front "$pause"
+		# shellcheck disable=SC2086 # options are to be split
+		run -75 rl -n $kind touch ran
+		# shellcheck disable=SC2086 # options are to be split
+		start "$RLOCKRUN" -k "$KEY" $kind touch "late${kind%% *}"
+		wait_until are_queued 2
+		touch go
+		exits_with 0 "$pause"
+		is_paused "$KEY"
+		[[ ! -e ran && ! -e late${kind%% *} ]]
+		rlockrun --resume "$KEY" >/dev/null
+		exits_with 0 "${STARTED[-1]}"
+		[[ -e late${kind%% *} ]]
+	done
+}
+
+@test "runs of the former version wait, and start when the pause ends" {
+	[[ -x $OLD ]] || skip "not here: no history to build the former version from"
+	start "$OLD" -k "$KEY" sh ./turn A
+	wait_for_file A.started
+	start "$OLD" -k "$KEY" sh ./turn B
+	wait_until is_queued "$PID"
+	pausing "$KEY" --label x
+	pause=$PID
+	wait_until is_in_front "$pause"
+	run -75 "$OLD" -n -k "$KEY" touch ran
+	run -75 "$OLD" -n -s -k "$KEY" touch ran
+	touch go.A
+	exits_with 0 "$pause"
+	run -75 "$OLD" -n -k "$KEY" touch ran
+	[[ $output == *"is held by $(uname -n) ("* ]]
+	[[ $(<order) == A && ! -e ran ]]
+	touch go
+	run -0 rlockrun --resume "$KEY"
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
+}
+
+@test "a foreign holder is waited for, and does not get the lock back" {
+	cli set "$KEY" foreign px 60000 >/dev/null
+	pausing none -k "$KEY"
+	wait_until is_in_front "$PID"
+	cli del "$KEY" >/dev/null
+	exits_with 0 "$PID"
+	[[ -z $(cli set "$KEY" foreign nx px 1000) ]]
+	is_paused "$KEY"
+}
+
+# --- not all ----------------------------------------------------------------------------
+
+@test "over: the stragglers are named, status 75, and the rest stays paused" {
+	known "$KEY:2"
+	holds A
+	enqueue B
+	for how in -n "-w 0.3"; do
+		# shellcheck disable=SC2086 # options are to be split
+		run -75 --separate-stderr rlockrun --pause "$KEY*" $how --json
+		[[ ${#lines[@]} == 2 && ${lines[0]} == '{"paused":false,"name":"'"$KEY"'"'*'"ttl_ms":null}' ]]
+		[[ ${lines[1]} == '{"paused":true,"name":"'"$KEY:2"'"'* ]]
+		[[ $stderr == *"\"$KEY\" is held by "*"; not paused"*"1 lock paused on "* ]]
+		[[ $(cli zcard "$Q") == 1 ]]
+	done
+	is_paused "$KEY:2"
+	touch go
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B" ]]
+}
+
+@test "a pause that gives up when the lock has just become free wakes the next waiter" {
+	holds A
+	enqueue B
+	pausing "$KEY" -w 5
+	wait_until is_in_front "$PID"
+	kill -STOP "$PID"
+	touch go
+	exits_with 0 "${STARTED[0]}"
+	kill -KILL "$PID"
+	wait_for_file B.started
+	exits_with 0 "${STARTED[1]}"
+}
+
+@test "killed while it waits: what is paused stays for its time, nothing else does" {
+	known "$KEY:2"
+	holds A
+	pausing "$KEY*" --for 1h
+	wait_until is_in_front "$PID"
+	wait_until is_paused "$KEY:2"
+	kill -KILL "$PID"
+	start "$RLOCKRUN" -k "$KEY" sh ./turn B
+	touch go
+	wait_for_file B.started
+	exits_with 0 "$PID"
+	(($(cli pttl "$KEY:2") > 3500000))
+	rlockrun --resume "$KEY*" >/dev/null
+	wait_until only_bells_left
+}
+
+@test "what is not known: nothing is paused, status 64, unless -k names it" {
+	run -64 rlockrun --pause "$KEY*"
+	[[ $output == "rlockrun: \"$KEY*\": no known lock matches; -k pauses one that has never run" ]]
+	none_left
+	run -0 rlockrun --pause none -k "$KEY" -k "$KEY:2"
+	is_paused "$KEY" "$KEY:2"
+	run -75 rl -n touch ran
+	[[ ! -e ran ]]
+}
+
+# --- again, and the end -------------------------------------------------------------------
+
+@test "a lock that is paused already is paused for longer, never shorter, with its label" {
+	known "$KEY"
+	rlockrun --pause "$KEY" --for 10m --label first >/dev/null
+	token=$(cli get "$KEY")
+	rlockrun --pause "$KEY" --for 2h --label second >/dev/null
+	left_above 7100000
+	run -0 --separate-stderr rlockrun --pause "$KEY" --for 5m --json
+	is '7100000 < it["ttl_ms"] <= 7200000' True
+	left_above 7100000
+	[[ $(cli get "$KEY") == "$token" && $(cli hget "{$KEY}:rlk:i" label) == first ]]
+	(($(cli pttl "{$KEY}:rlk:i") >= $(cli pttl "$KEY")))
+	none=$(cli --raw exists "$Q" "$L")
+	[[ $none == 0 ]]
+}
+
+@test "--resume ends pauses only, and only those that match" {
+	known "$KEY:a" "$KEY:b"
+	rlockrun --pause "$KEY:*" >/dev/null
+	hold
+	token=$(rlockrun --hold 60 -k "$KEY:c")
+	run -0 --separate-stderr rlockrun --resume "$KEY:[ac]"
+	[[ $output == "\"$KEY:a\": resumed" && -z $stderr ]]
+	is_paused "$KEY:b"
+	[[ $(cli get "$KEY:c") == "$token" ]]
+	run -0 --separate-stderr rlockrun --resume "$KEY"
+	[[ -z $output && $stderr == "rlockrun: no paused lock matches \"$KEY\"" ]]
+	run -75 rl -n touch ran
+	touch "done"
+	exits_with 0 "$PID"
+	rlockrun --force-release --token "$token" -k "$KEY:c"
+	run -75 rlockrun --hold 60 --token "$(cli get "$KEY:b")" -k "$KEY:b"
+	rlockrun --resume "$KEY:b" >/dev/null
+}
+
+@test "names with odd characters, and a prefix" {
+	local names=("$KEY a b" "$KEY"$'\t"q"' "$KEY*?[x]" "$KEY{tag}x" "$KEY-äö" "$KEY\\" "$KEY"$'\e[31m')
+	for name in "${names[@]}"; do
+		rlockrun --prefix "p$KEY:" -k "$name" true
+	done
+	run -0 --separate-stderr rlockrun --prefix "p$KEY:" --pause '*' --json
+	[[ ${#lines[@]} == "${#names[@]}" ]]
+	for name in "${names[@]}"; do
+		run -75 rlockrun --prefix "p$KEY:" -n -k "$name" touch ran
+		[[ $output == *"is paused by"* ]]
+	done
+	run -64 rlockrun --pause "$KEY*"
+	run -0 --separate-stderr rlockrun --prefix "p$KEY:" --resume '*'
+	[[ ${#lines[@]} == "${#names[@]}" && $output != *$'\e'* ]]
+}
+
+@test "a job cannot pause the lock that it has itself, status 64" {
+	known "$KEY:2"
+	run -64 rl sh -c '"$0" --pause "$1*"' "$RLOCKRUN" "$KEY"
+	[[ $output == *"\"$KEY\" is held exclusively by the outer run, which would wait for itself"* ]]
+	is_paused "$KEY:2"
+}
+
+# --- faults ---------------------------------------------------------------------------------
+
+@test "without a queue there is no pause: status 77, and nothing is left" {
+	known "$KEY"
+	cli acl setuser poor on '>v' '~*' '+@all' -zrank >/dev/null
+	run -77 rlockrun -r "unix://poor:v@$SUITE_DIR/s" --pause "$KEY"
+	[[ $output == *"refused by "*"(ZRANK)"* ]]
+	none_left
+	cli acl deluser poor >/dev/null
+}
+
+@test "a key that is no lock is not paused, status 76, and the others are" {
+	known "$KEY" "$KEY:2"
+	cli rpush "$KEY" x >/dev/null
+	run -76 rlockrun --pause "$KEY*"
+	[[ $output == *"\"$KEY\" is not a lock: "* ]]
+	is_paused "$KEY:2"
+	[[ $(cli type "$KEY") == list ]]
+	cli del "$KEY" "$Q" "$L" >/dev/null
+}
+
+# bats test_tags=extra
+@test "whatever reply is lost, all locks are paused in the end" {
+	known "$KEY" "$KEY:2"
+	start_proxy proxy
+	for rule in cut lose hangup twice forget; do
+		for n in 1 2 3 4 5 6; do
+			set_rules proxy "$rule:EVAL:$n"
+			run -0 rlockrun --pause "$KEY*" --server-timeout 4
+			is_paused "$KEY" "$KEY:2"
+			set_rules proxy
+			rlockrun --resume "$KEY*" >/dev/null
+			[[ $(cli exists "$KEY" "$KEY:2" "$Q") == 0 ]]
+		done
+	done
+}
+
+@test "a reply of a grant that is lost" {
+	known "$KEY"
+	start_proxy proxy "cut:EVAL:3"
+	run -0 rlockrun --pause "$KEY"
+	is_paused "$KEY"
+	[[ $(cli exists "$Q" "$L") == 0 ]]
+}
+
+@test "a server that is gone: status 69, and what is paused is printed" {
+	own_server
+	known "$KEY:2"
+	hold
+	pausing "$KEY*" --server-timeout 1
+	wait_until is_paused "$KEY:2"
+	stop_server "$SUITE_DIR"
+	exits_with 69 "$PID"
+	grep -q "\"$KEY:2\": paused until" "out.${#STARTED[@]}"
+	grep -q "not paused" "err.${#STARTED[@]}"
+}
+
+@test "a server without memory grants no pause, and keeps nothing of it" {
+	own_server
+	known "$KEY"
+	cli config set maxmemory 1 >/dev/null
+	run -69 rlockrun --pause "$KEY" --server-timeout 1
+	[[ $output == *OOM* ]]
+	cli config set maxmemory 0 >/dev/null
+	none_left
+	rlockrun --pause "$KEY" >/dev/null
+	cli config set maxmemory 1 >/dev/null
+	rlockrun --pause "$KEY" --for 2h >/dev/null
+	left_above 7100000
+	rlockrun --resume "$KEY"
+	cli config set maxmemory 0 >/dev/null
+}
+
+# --- other servers -----------------------------------------------------------------------------
+
+@test "locks of a cluster are paused in all its slots" {
+	start_cluster "$PWD" 3 0
+	SUITE_DIR=$PWD/c0
+	export RLOCKRUN_REDIS=redis-cluster://$NODES
+	for n in {1..9}; do
+		rlockrun -k "$KEY:$n" true
+	done
+	start "$RLOCKRUN" -k "$KEY:5" sh ./turn A
+	wait_for_file A.started
+	pausing "$KEY:*" -k "$KEY:new" -k "$KEY:{tag}new"
+	touch go
+	exits_with 0 "$PID"
+	[[ $(grep -c 'paused until' out.2) == 11 ]]
+	for n in {1..9} new '{tag}new'; do
+		run -75 rlockrun -n -k "$KEY:$n" touch ran
+		[[ $output == *"is paused by"* ]]
+	done
+	run -0 --separate-stderr rlockrun --resume "$KEY:*"
+	[[ ${#lines[@]} == 11 ]]
+	rlockrun -n -k "$KEY:new" true
+	run -64 rlockrun --pause none -k 'a}b' -k "$KEY:1"
+	[[ $output == *'"a}b": in a cluster there is no queue for a lock of this name'* ]]
+	run -0 rlockrun --resume '*'
+}
+
+@test "a pause that a replica has outlives a failover, and is ended by --resume" {
+	own_sentinels 1
+	known "$KEY"
+	run -0 rlockrun --pause "$KEY" --wait-replicas 1
+	stop_server "$PWD/p0"
+	SUITE_DIR=$PWD/p1
+	wait_until is_primary p1
+	run -75 rl -n touch ran
+	[[ $output == *"is paused by"* && ! -e ran ]]
+	run -0 rlockrun --resume "$KEY"
+	run -0 rl -n true
+}
