@@ -15,6 +15,7 @@ import endings
 import exclusion
 import history
 import leftovers
+import pauses
 import reporting
 import tenures
 from story import Story
@@ -29,6 +30,7 @@ RULES = (
     exclusion.find_wrong_fences,
     exclusion.find_repeated_tokens,
     exclusion.find_unlocked,
+    pauses.find_starts_in_pauses,
     endings.find_hangs,
     endings.find_wrong_statuses,
     endings.find_ignored_signals,

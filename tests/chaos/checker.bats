@@ -110,6 +110,20 @@ explain() {
 		'job(1, 4000, 5000, begun=900, token=None, on_unavailable="run")'
 }
 
+@test "a job that lives in a pause is found" {
+	is_clean one 'job(1, 1000, 2000)' 'paused(2000, 3000)' 'job(2, 3000, 4000)'
+	is_clean one 'paused(1000, 3000)' 'job(1, 1500, 2000, keys=["b"])'
+	finds pause one 'paused(1000, 3000)' 'job(1, 2900, 3500)'
+	says 'the job lived 100 ms in the pause of "a" since 1.000 s'
+	finds pause one 'job(1, 1000, 2500)' 'paused(2000, 3000)'
+	finds pause one 'paused(1000, 3000)' 'job(1, 1500, 2000)' 'fault("lock", "shorten", 1200, key="b")'
+	finds pause cluster 'paused(1000, 3000)' 'job(1, 1500, 2000)'
+	excuses 'lost the pause' one 'paused(1000, 3000)' 'job(1, 1500, 2000)' \
+		'fault("server", "flush", 1200)'
+	excuses 'a failover' sentinel 'record("owner", 500, key="a", node="s0")' 'paused(1000, 3000)' \
+		'record("owner", 1200, key="a", node="s1")' 'job(1, 1500, 2000)'
+}
+
 # --- excuses of an overlap --------------------------------------------------
 
 @test "an overlap is excused by a server that lost the lock" {

@@ -17,6 +17,7 @@ not be in the order of time, as some are only complete when what they describe i
              status or "", written when one of them changes
     report   what a log or a hook said of a rlockrun, which ended with that status or not yet
     counted  the number of runs that the metrics of a lock have
+    paused   a --pause said so of a lock, which is not resumed before `until`
     queued, unqueued  a waiter entered the queue, or left it
     quiet    all faults are over, no run is started from here on
     left     a process, key or rlockrun that is there after the end
@@ -51,6 +52,7 @@ FIELDS = {
     "standstill": {"until": (NUMBER,)},
     "seen": {"node": (TEXT,), "key": (TEXT,), "holders": (LIST,)},
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
+    "paused": {"key": (TEXT,), "until": (NUMBER,)},
     "queued": {"key": (TEXT,), "run": (NUMBER,), "ticket": (NUMBER,), "node": (TEXT,)},
     "unqueued": {"key": (TEXT,), "run": (NUMBER,)},
     "recorded": {"node": (TEXT,), "key": (TEXT,), "token": (TEXT,), "status": (TEXT,)},

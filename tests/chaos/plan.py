@@ -30,6 +30,7 @@ FAMILIES = {
     "replicas": (("w1", "w2"), 12),
     "scene": (("rw3",), 0),
     "taking": (("t1", "t2", "t3"), 0),
+    "paused": (("z1", "z2"), 12),
 }
 PERMITS = 3
 
@@ -50,6 +51,9 @@ SCENE = ((0, (3000, 3500), {"mode": "shared", "ttl_ms": 3000}),
          (1200, (20, 300), {"mode": "shared", "ttl_ms": 3000}))
 # Now and then a run of two locks that few others want, and one of them is taken away.
 TAKING_MS = 2500
+# Now and then these are paused for a time, and sometimes resumed after half of it.
+PAUSE_MS = 2500
+PAUSED = "z*"
 ALONE_MS = {"late": 3500, "delay": 3500, "hang": 9000}  # no other fault follows so soon
 REPLICATED = ("sentinel", "cluster")
 
@@ -149,7 +153,7 @@ class Plan:
         self.runs = 0
         runs, faults = self.all_runs(), self.all_faults()
         self.actions = sorted([*runs, *faults, *self.companions(faults), *self.scenes(),
-                               *self.takings()],
+                               *self.takings(), *self.pauses()],
                               key=lambda action: action["at_ms"])
 
     def moments(self, mean_ms):
@@ -230,6 +234,9 @@ class Plan:
         if self.chance(60):  # long enough to be asked to stop
             run["job_ms"] = self.dice.randint(1500, 5000)
 
+    def for_paused(self, run):
+        """As it is."""
+
     def for_taking(self, run):
         """See takings."""
         run["keys"] = self.dice.sample(FAMILIES["taking"][0], 2)
@@ -278,6 +285,12 @@ class Plan:
             yield {**self.fault(at_ms + self.dice.randint(100, 700), LOSING_FAULTS),
                    "on": "lock", "fault": "shorten", "ms": 1, "then": None,
                    "which": (taken + 0.5) / len(keys)}
+
+    def pauses(self):
+        for at_ms in [] if is_redlock(self.topology) else self.moments(PAUSE_MS):
+            yield {"do": "pause", "at_ms": at_ms, "host": self.dice.randint(1, HOSTS),
+                   "ms": self.length_ms(1000, 4000), "wait_ms": self.length_ms(100, 4000),
+                   "resumes": self.chance(50)}
 
     def companion(self, at_ms, job_ms, options, family="rare"):
         """No other fault strikes its processes."""

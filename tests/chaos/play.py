@@ -2,6 +2,7 @@
 history.py, which check.py reads."""
 import concurrent.futures
 import heapq
+import json
 import os
 import selectors
 import signal
@@ -33,6 +34,14 @@ class Run:
         self.number = action["run"]
 
 
+class Command:
+    """A --pause (its action), or a --resume (None)."""
+
+    def __init__(self, action, process, out, begun):
+        self.action, self.process, self.out, self.begun = action, process, out, begun
+        self.pidfd = os.pidfd_open(process.pid)
+
+
 class Play:
     def __init__(self, the_plan, fleet, folder, rlockrun, job):
         self.plan, self.fleet, self.folder = the_plan, fleet, folder
@@ -47,6 +56,8 @@ class Play:
         self.stops = {}  # pid -> records of the faults that have stopped it
         self.run_by_pid = {}
         self.struck = set()  # numbers of runs
+        self.commands_live = set()  # that pause and resume
+        self.resumed_at = 0  # the last time at which a --resume may have acted
         self.reap_at = 0
         self.due = []  # (time, number, what to do) of faults that end
         self.tracers = {}  # process -> record of the fault
@@ -109,6 +120,8 @@ class Play:
             self.pass_time_until(self.begun_us + action["at_ms"] * 1000)
             if action["do"] == "run":
                 self.start(action)
+            elif action["do"] == "pause":
+                self.pause(action)
             else:
                 self.strike(action)
         self.pass_time_until(self.begun_us + self.plan.duration_ms * 1000)
@@ -123,7 +136,10 @@ class Play:
 
     def see_ends(self, seconds):
         for key, _ in self.ends.select(seconds):
-            self.finish(key.data)
+            if isinstance(key.data, Command):
+                self.finish_command(key.data)
+            else:
+                self.finish(key.data)
         self.see_traces_end()
         self.reap()
 
@@ -131,7 +147,8 @@ class Play:
         """What jobs left, and nobody else waits for: a chain of processes that fork and
         exit would fill the process table."""
         if now_us() > self.reap_at:
-            reap_orphans(self.ours() | {run.process.pid for run in self.live.values()})
+            reap_orphans(self.ours() | {run.process.pid for run in self.live.values()}
+                         | {command.process.pid for command in self.commands_live})
             self.reap_at = now_us() + REAP_MS * 1000
 
     def calm_down(self):
@@ -141,7 +158,7 @@ class Play:
         self.heal()
         self.note("quiet")
         end = time.monotonic() + SETTLE_S
-        while self.live and time.monotonic() < end:
+        while (self.live or self.commands_live) and time.monotonic() < end:
             self.see_ends(0.2)
         self.wait_for_rest()
         self.note_rest()
@@ -230,6 +247,59 @@ class Play:
             self.kills[run.number]["missed"] = True  # it had ended before
         self.note("exit", run=run.number, status=status, stderr=text_of(run.stderr))
         os.unlink(run.stderr)
+
+    # --- pauses --------------------------------------------------------------------
+
+    def pause(self, action):
+        self.start_command(action, action["host"], [
+            "--pause", plan.PAUSED, "-k", "z1", "--for", f"{action['ms']}ms",
+            "-w", f"{action['wait_ms']}ms"])
+
+    def resume(self, action):
+        """From now on nobody knows which pauses last."""
+        self.end_pauses()
+        self.start_command(None, action["host"], ["--resume", plan.PAUSED])
+
+    def start_command(self, action, host, words):
+        urls = [word for url in self.fleet.urls for word in ("-r", url)]
+        argv = ["setpriv", "--pdeathsig", "KILL", self.rlockrun, *urls, *words,
+                "--json", "--server-timeout", "3s"]
+        out, begun = f"{self.folder}/out.{len(self.records)}", self.at()
+        with open(out, "wb") as file:
+            process = subprocess.Popen(
+                self.fleet.on_host(host, argv), stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.DEVNULL, start_new_session=True, env=self.environment)
+        command = Command(action, process, out, begun)
+        self.commands_live.add(command)
+        self.ends.register(command.pidfd, selectors.EVENT_READ, command)
+
+    def finish_command(self, command):
+        self.ends.unregister(command.pidfd)
+        os.close(command.pidfd)
+        command.process.wait()
+        self.commands_live.remove(command)
+        with open(command.out, encoding="utf-8") as lines:
+            said = [json.loads(line) for line in lines]
+        os.unlink(command.out)
+        if command.action is None:
+            self.end_pauses()
+        elif self.resumed_at < command.begun and \
+                all(other.action for other in self.commands_live):
+            self.note_pauses(command, said)
+        if command.action and command.action["resumes"]:
+            self.later(command.action["ms"] / 2, lambda: self.resume(command.action))
+
+    def note_pauses(self, command, said):
+        """What is left of a pause counts from some time after the command began."""
+        for lock in said:
+            if lock["paused"] and (until := command.begun + lock["ttl_ms"] * 1000) > self.at():
+                self.note("paused", key=lock["name"], until=until)
+
+    def end_pauses(self):
+        self.resumed_at = now = self.at()
+        for record in self.records:
+            if record["type"] == "paused":
+                record["until"] = max(record["at"], min(record["until"], now))
 
     # --- faults --------------------------------------------------------------------
 
@@ -345,6 +415,7 @@ class Play:
 
     def strangers(self):
         started = {run.process.pid for run in self.live.values()}
+        started |= {command.process.pid for command in self.commands_live}
         reap_orphans(self.ours() | started)
         helpers = self.ours()
         return [pid for pid in descendants_of(os.getpid(), helpers) if pid not in started]
@@ -380,7 +451,10 @@ class Play:
         for run in self.live.values():
             run.process.kill()
             run.process.wait()
-        self.live = {}
+        for command in self.commands_live:
+            command.process.kill()
+            command.process.wait()
+        self.live, self.commands_live = {}, set()
         for _ in range(100):
             if not (left := self.strangers()):
                 break
