@@ -1,16 +1,3 @@
-/* A pause of locks. Each goes its own way, and all that are in the same state
- * are asked about together:
- *
- *   LOOK --free, or held--> FRONT --first--> TRY --granted--> MARK --> PAUSED
- *    | ^                      ^               |                |  ^       |
- *    | +--paused by another---|---------------+                |  +-due---+
- *    |                        +--overtaken----+                |
- *    +--paused already----------------------------------------->
- *
- * What is not paused in the end, or was queued for nothing, goes to LEAVE, and
- * NOTIFY if that leaves others to be woken, and is OUT. In the queue a lock is
- * held back from all others, but only as long as we are there: a waiter without
- * a heartbeat is dead soon. So the locks count as paused when all are held. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,49 +6,18 @@
 #include "admin/commands.h"
 #include "admin/look.h"
 #include "admin/search.h"
+#include "admin/target.h"
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "lock/answer.h"
-#include "lock/outer.h"
-#include "lock/request.h"
 
 /* A round asks about each of them. Between two rounds the head of a queue may
  * be rung, and has a second to come. */
 enum { PAUSE_LOCKS = 1000, POLL_MIN_MS = 100, POLL_MAX_MS = 500 };
 /* All pauses end at the same time, but for this. */
 enum { PAUSE_SLACK_MS = 1000 };
-
-enum target_state {
-	TARGET_LOOK,
-	TARGET_FRONT,
-	TARGET_TRY,
-	TARGET_MARK,
-	TARGET_LEAVE,
-	TARGET_NOTIFY,
-	TARGET_PAUSED,
-	TARGET_OUT,
-};
-
-/* A lock that is to be paused. */
-struct target {
-	const struct pause *pause;
-	struct lock_config config;
-	struct claim claim;
-	enum target_state state;
-	int node;		/* of the cluster */
-	bool is_queued;		/* or may be */
-	char other[TOKEN_SIZE]; /* of the pause that it has already, or empty */
-	struct holder holder;	/* the last that was met */
-	int64_t asked_at;	/* the last question was sent */
-	int64_t until;		/* paused; 0: it is not */
-	enum ending_reason failure; /* ENDING_NONE: nothing speaks against it */
-	char *why;
-	char *waiters[LIMIT_NOTIFY]; /* to be notified */
-	size_t waiter_count;
-};
 
 struct found {
 	char *key;
@@ -163,61 +119,6 @@ sort_found(struct pause *pause)
 	pause->found_count = count;
 }
 
-static const char *
-target_name(const struct target *target)
-{
-	return target->config.name;
-}
-
-static void
-refuse_target(struct target *target, enum ending_reason failure,
-    const char *why)
-{
-	target->failure = failure;
-	target->why = mem_strdup(why);
-	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
-}
-
-/* What would never be granted is not asked for. */
-static void
-check_target(struct target *target)
-{
-	const struct client *client = target->pause->client;
-	const char *key = target->config.key;
-	char token[TOKEN_SIZE];
-	const struct kind *held =
-	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
-
-	if (held != NULL)
-		refuse_target(target, ENDING_OTHER_KIND, held->adverb);
-	else if (!client_reaches_helpers(client, key))
-		refuse_target(target, ENDING_MISCONFIGURED,
-		    "in a cluster there is no queue for a lock of this name");
-}
-
-/* 0, or -1 with errno. */
-static int
-init_target(struct target *target, const struct pause *pause,
-    const struct found *found)
-{
-	const struct opts *opts = pause->client->opts;
-
-	target->pause = pause;
-	target->node = found->node;
-	target->config = (struct lock_config){.key = found->key,
-	    .name = found->key + strlen(opts->prefix),
-	    .servers = opts->servers,
-	    .server_count = 1,
-	    .ttl_ms = opts->ttl_ms,
-	    .wait = true,
-	    .max_waiters = CONFIG_ANY_WAITERS,
-	    .kind = &kind_exclusive,
-	    .is_hold = true,
-	    .command = "",
-	    .label = opts->label};
-	return claim_init(&target->claim, &target->config);
-}
-
 static int
 init_targets(struct pause *pause)
 {
@@ -227,188 +128,23 @@ init_targets(struct pause *pause)
 	pause->targets = mem_alloc(size);
 	for (size_t i = 0; i < pause->found_count && rc == 0; i++) {
 		pause->count++;
-		rc = init_target(&pause->targets[i], pause, &pause->found[i]);
-		check_target(&pause->targets[i]);
+		rc = target_init(&pause->targets[i], pause->client,
+		    pause->found[i].key, pause->found[i].node);
 	}
 	return rc;
-}
-
-static void
-forget_waiters(struct target *target)
-{
-	while (target->waiter_count > 0)
-		free(target->waiters[--target->waiter_count]);
 }
 
 static void
 pause_fini(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
-		forget_waiters(&pause->targets[i]);
-		free(pause->targets[i].why);
-		claim_fini(&pause->targets[i].claim);
+		target_fini(&pause->targets[i]);
 	}
 	for (size_t i = 0; i < pause->found_count; i++)
 		free(pause->found[i].key);
 	free(pause->targets);
 	free(pause->found);
 }
-
-/* --- what is asked ------------------------------------------------------ */
-
-static void
-ask_look(struct request *request, struct target *target)
-{
-	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
-	    &(struct request_look_limits){1, 0, 0});
-}
-
-/* A pause of somebody else is lengthened. */
-static int
-read_target_look(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-	const struct look_holder *holder;
-	struct look look;
-
-	if (!answer_look(&look, value))
-		return -1;
-	holder = look.listed > 0 ? &look.holders[0] : NULL;
-	target->state = TARGET_FRONT;
-	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
-	    strlen(holder->token) < sizeof(target->other)) {
-		memcpy(target->other, holder->token, strlen(holder->token) + 1);
-		target->state = TARGET_MARK;
-	}
-	answer_look_fini(&look);
-	return 0;
-}
-
-static void
-ask_front(struct request *request, struct target *target)
-{
-	target->is_queued = true;
-	request_front(request, &target->claim);
-}
-
-static int
-read_front(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-
-	(void)value;
-	target->state = TARGET_TRY;
-	return 0;
-}
-
-static void
-ask_try(struct request *request, struct target *target)
-{
-	request_make(request, &target->claim, REQUEST_TRY);
-}
-
-static int
-read_try(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-	struct answer *answer = answer_acquire(value);
-
-	if (answer == NULL)
-		return -1;
-	target->claim.former_count = 0;
-	target->holder = answer->holder;
-	target->holder.others_queued = false;
-	if (answer->outcome == ANSWER_GRANTED)
-		target->state = TARGET_MARK;
-	else if (answer->holder.state == HOLDER_PAUSED)
-		target->state = TARGET_LOOK;
-	else if (answer->position != 0)
-		target->state = TARGET_FRONT;
-	free(answer);
-	return 0;
-}
-
-static void
-ask_mark(struct request *request, struct target *target)
-{
-	const char *token =
-	    *target->other != '\0' ? target->other : target->claim.token;
-
-	request_pause(request, &target->claim.keys, token,
-	    target->pause->client->opts->pause_ms);
-}
-
-/* What was taken away from us is asked for again, under another token. */
-static int
-read_mark(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-	int64_t left_ms;
-
-	if (!answer_pause(&left_ms, value))
-		return -1;
-	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
-	target->state = left_ms > 0 ? TARGET_PAUSED : TARGET_LOOK;
-	if (left_ms == 0 && *target->other == '\0' &&
-	    !claim_change_token(&target->claim))
-		return -1;
-	if (left_ms == 0)
-		*target->other = '\0';
-	return 0;
-}
-
-static void
-ask_leave(struct request *request, struct target *target)
-{
-	request_release(request, &target->claim,
-	    &(struct request_end){.fence = "", .run.status = REQUEST_NO_JOB});
-}
-
-static int
-read_left(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-	struct answer *answer = answer_release(value);
-
-	if (answer == NULL)
-		return -1;
-	target->is_queued = false;
-	for (size_t i = 0; i < answer->to_notify.count; i++)
-		target->waiters[target->waiter_count++] =
-		    mem_strdup(answer->to_notify.names[i]);
-	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
-	free(answer);
-	return 0;
-}
-
-static void
-ask_notify(struct request *request, struct target *target)
-{
-	request_notify(request, &target->claim.keys,
-	    (const char *const *)target->waiters, target->waiter_count);
-}
-
-static int
-read_notified(void *arg, const struct value *value)
-{
-	struct target *target = arg;
-
-	(void)value;
-	target->state = TARGET_OUT;
-	return 0;
-}
-
-static const struct step {
-	void (*ask)(struct request *request, struct target *target);
-	client_read *read;
-} steps[] = {
-    [TARGET_LOOK] = {ask_look, read_target_look},
-    [TARGET_FRONT] = {ask_front, read_front},
-    [TARGET_TRY] = {ask_try, read_try},
-    [TARGET_MARK] = {ask_mark, read_mark},
-    [TARGET_LEAVE] = {ask_leave, read_left},
-    [TARGET_NOTIFY] = {ask_notify, read_notified},
-};
 
 /* --- asking ------------------------------------------------------------- */
 
@@ -446,9 +182,17 @@ note_failure(struct pause *pause, struct target *target,
 	if (target->state == TARGET_LEAVE || target->state == TARGET_NOTIFY)
 		target->state = TARGET_OUT;
 	else if (client->failure == ENDING_NOT_A_LOCK)
-		refuse_target(target, client->failure, question->error);
+		target_refuse(target, client->failure, question->error);
 	else if (target->state == TARGET_TRY && is_silent)
 		claim_supersede_token(&target->claim);
+	if (target->failing_since == 0)
+		target->failing_since = clock_now();
+	/* Other nodes may well reply. */
+	if (client->endpoint->cluster && target->until == 0 &&
+	    target->state < TARGET_LEAVE &&
+	    clock_now() >=
+		target->failing_since + client->opts->server_timeout_ms)
+		target_refuse(target, ENDING_UNAVAILABLE, client->error);
 }
 
 /* Of all that have failed, what no repetition will mend is kept. */
@@ -467,12 +211,13 @@ take_answers(struct pause *pause, struct target **targets,
 		targets[i]->asked_at = questions[i].sent_us / 1000;
 		if (is_fatal || follow(pause, targets[i], &questions[i]))
 			continue;
-		client_take(client, &questions[i], steps[before].read,
-		    targets[i]);
-		if (client->failure != ENDING_NONE)
+		client_take(client, &questions[i], target_read, targets[i]);
+		if (client->failure != ENDING_NONE) {
 			note_failure(pause, targets[i], &questions[i]);
-		else
+		} else {
 			pause->heard_at = clock_now();
+			targets[i]->failing_since = 0;
+		}
 		pause->has_progress |= targets[i]->state != before;
 	}
 	enquiry_forget(questions, count);
@@ -489,7 +234,7 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	enquiry->replicas =
 	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
 	for (size_t i = 0; i < count; i++) {
-		steps[state].ask(&request, targets[i]);
+		target_ask(&request, targets[i]);
 		questions[i] = (struct question){.script = request.script,
 		    .argv = request.argv};
 		enquiry_send(enquiry, &questions[i], i + 1 < count);
@@ -609,7 +354,7 @@ report_holders(const struct pause *pause, struct holder *seen)
 		seen[i] = target->holder;
 		client_emit(pause->client,
 		    (struct event){.type = EVENT_PAUSE_WAITS,
-			.name = target_name(target),
+			.name = target->config.name,
 			.holder = &target->holder});
 	}
 }
@@ -663,18 +408,20 @@ renew_all(struct pause *pause)
 		run_round(pause);
 }
 
-/* Those that are not paused leave, and those that found a pause of another. */
+/* Those that are not paused leave, and those that found a pause of another. One
+ * that was to be lengthened, without a reply, is paused as before. */
 static void
 leave(struct pause *pause)
 {
 	for (size_t i = 0; i < pause->count; i++) {
 		struct target *target = &pause->targets[i];
-		bool is_paused = target->state == TARGET_PAUSED &&
-				 target->until > clock_now();
+		bool is_paused = target->until > clock_now();
 
 		if (!is_paused)
 			target->until = 0;
-		if (!is_paused || *target->other != '\0')
+		if (is_paused && *target->other == '\0')
+			target->state = TARGET_PAUSED;
+		else
 			target->state =
 			    target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 	}
@@ -693,14 +440,14 @@ print_target(const struct client *client, const struct target *target)
 
 	if (client->opts->json) {
 		printf("{\"paused\":%s", is_paused ? "true" : "false");
-		json_text(stdout, "name", target_name(target));
+		json_text(stdout, "name", target->config.name);
 		json_text(stdout, "key", target->config.key);
 		json_text(stdout, "server",
 		    server_label(client->enquiry.server));
 		json_integer(stdout, "ttl_ms", is_paused, left_ms);
 		printf("}\n");
 	} else if (is_paused && !client->opts->quiet) {
-		escape_quote(target_name(target), name, sizeof(name));
+		escape_quote(target->config.name, name, sizeof(name));
 		holder_describe_time(left_ms, end, sizeof(end));
 		printf("%s: paused until %s\n", name, end);
 	}
@@ -711,7 +458,7 @@ static int
 report_target(const struct client *client, const struct target *target)
 {
 	struct event event = {.type = EVENT_NOT_PAUSED,
-	    .name = target_name(target),
+	    .name = target->config.name,
 	    .holder = &target->holder};
 
 	if (target->until > 0) {

@@ -161,7 +161,7 @@ copy_if_done(const struct cursor *cursor, const struct answer *read)
 static void
 take_who(struct cursor *cursor, struct holder *holder)
 {
-	static const char *const states[] = {[HOLDER_NONE] = "free",
+	static const char states[][8] = {[HOLDER_NONE] = "free",
 	    [HOLDER_FOREIGN] = "foreign",
 	    [HOLDER_KNOWN] = "known",
 	    [HOLDER_ENDED] = "kept",

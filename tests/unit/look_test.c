@@ -185,6 +185,30 @@ static const struct look_case {
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
 	"\"hold\":true,\"paused\":false,\"replaceable\":false}]" REST,
 	"exclusive|web-1|-|u|-|18.5s hold|0|-|-|-|-"},
+    {"a pause",
+	{.kind = 'x',
+	    .count = 1,
+	    .left_ms = 19500,
+	    HOLDERS({TOKEN("t"),
+		.who = {.state = HOLDER_PAUSED,
+		    .host = "web-1",
+		    .pid = "41",
+		    .user = "u",
+		    .held_ms = -1,
+		    .left_ms = -1},
+		COMMAND("")})},
+	"holder:   web-1 (u)\n"
+	"job:      none; the lock is paused by --pause\n"
+	"token:    t\n"
+	"ttl left: no limit\n" NO_QUEUE,
+	",\"ttl_ms\":19500,\"fence\":null,\"kind\":\"exclusive\","
+	"\"count\":1,\"permits\":null,\"free\":null,"
+	"\"holders\":[{\"token\":\"t\",\"ttl_ms\":null,"
+	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
+	"\"user\":\"u\",\"label\":null,\"command\":null,"
+	"\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
+	"\"hold\":true,\"paused\":true}]" REST,
+	"exclusive|web-1|-|u|-|18.5s paused|0|-|-|-|-"},
     {"readers, more than are listed",
 	{.kind = 's',
 	    .count = 3000,

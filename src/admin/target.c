@@ -1,0 +1,236 @@
+#include "admin/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "lock/answer.h"
+#include "lock/outer.h"
+
+void
+target_refuse(struct target *target, enum ending_reason failure,
+    const char *why)
+{
+	target->failure = failure;
+	target->why = mem_strdup(why);
+	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
+}
+
+/* What would never be granted is not asked for. */
+static void
+check_target(struct target *target)
+{
+	const struct client *client = target->client;
+	const char *key = target->config.key;
+	char token[TOKEN_SIZE];
+	const struct kind *held =
+	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
+
+	if (held != NULL)
+		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
+	else if (!client_reaches_helpers(client, key))
+		target_refuse(target, ENDING_MISCONFIGURED,
+		    "in a cluster there is no queue for a lock of this name");
+}
+
+/* 0, or -1 with errno. */
+int
+target_init(struct target *target, const struct client *client, const char *key,
+    int node)
+{
+	const struct opts *opts = client->opts;
+
+	*target = (struct target){.client = client, .node = node};
+	target->config = (struct lock_config){.key = key,
+	    .name = key + strlen(opts->prefix),
+	    .servers = opts->servers,
+	    .server_count = 1,
+	    .ttl_ms = opts->ttl_ms,
+	    .wait = true,
+	    .max_waiters = CONFIG_ANY_WAITERS,
+	    .kind = &kind_exclusive,
+	    .is_hold = true,
+	    .command = "",
+	    .label = opts->label};
+	check_target(target);
+	return claim_init(&target->claim, &target->config);
+}
+
+void
+target_fini(struct target *target)
+{
+	while (target->waiter_count > 0)
+		free(target->waiters[--target->waiter_count]);
+	free(target->why);
+	claim_fini(&target->claim);
+}
+
+/* --- what is asked ------------------------------------------------------ */
+
+static void
+ask_look(struct request *request, struct target *target)
+{
+	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
+	    &(struct request_look_limits){1, 0, 0});
+}
+
+/* A pause of somebody else is lengthened. */
+static int
+read_target_look(struct target *target, const struct value *value)
+{
+	const struct look_holder *holder;
+	struct look look;
+
+	if (!answer_look(&look, value))
+		return -1;
+	holder = look.listed > 0 ? &look.holders[0] : NULL;
+	target->state = TARGET_FRONT;
+	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
+	    strlen(holder->token) < sizeof(target->other)) {
+		memcpy(target->other, holder->token, strlen(holder->token) + 1);
+		target->state = TARGET_MARK;
+	}
+	answer_look_fini(&look);
+	return 0;
+}
+
+static void
+ask_front(struct request *request, struct target *target)
+{
+	target->is_queued = true;
+	request_front(request, &target->claim);
+}
+
+static void
+ask_try(struct request *request, struct target *target)
+{
+	request_make(request, &target->claim, REQUEST_TRY);
+}
+
+static int
+read_try(struct target *target, const struct value *value)
+{
+	struct answer *answer = answer_acquire(value);
+
+	if (answer == NULL)
+		return -1;
+	target->claim.former_count = 0;
+	target->holder = answer->holder;
+	target->holder.others_queued = false;
+	if (answer->outcome == ANSWER_GRANTED)
+		target->state = TARGET_MARK;
+	else if (answer->holder.state == HOLDER_PAUSED)
+		target->state = TARGET_LOOK;
+	else if (answer->position != 0)
+		target->state = TARGET_FRONT;
+	free(answer);
+	return 0;
+}
+
+static void
+ask_mark(struct request *request, struct target *target)
+{
+	const char *token =
+	    *target->other != '\0' ? target->other : target->claim.token;
+
+	request_pause(request, &target->claim.keys, token,
+	    target->client->opts->pause_ms);
+}
+
+/* What was taken away from us is asked for again, under another token. */
+static int
+read_mark(struct target *target, const struct value *value)
+{
+	int64_t left_ms;
+
+	if (!answer_pause(&left_ms, value))
+		return -1;
+	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
+	target->state = left_ms > 0 ? TARGET_PAUSED : TARGET_LOOK;
+	if (left_ms == 0 && *target->other == '\0' &&
+	    !claim_change_token(&target->claim))
+		return -1;
+	if (left_ms == 0)
+		*target->other = '\0';
+	return 0;
+}
+
+static void
+ask_leave(struct request *request, struct target *target)
+{
+	request_release(request, &target->claim,
+	    &(struct request_end){.fence = "", .run.status = REQUEST_NO_JOB});
+}
+
+static int
+read_left(struct target *target, const struct value *value)
+{
+	struct answer *answer = answer_release(value);
+
+	if (answer == NULL)
+		return -1;
+	target->is_queued = false;
+	for (size_t i = 0; i < answer->to_notify.count; i++)
+		target->waiters[target->waiter_count++] =
+		    mem_strdup(answer->to_notify.names[i]);
+	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
+	free(answer);
+	return 0;
+}
+
+static void
+ask_notify(struct request *request, struct target *target)
+{
+	request_notify(request, &target->claim.keys,
+	    (const char *const *)target->waiters, target->waiter_count);
+}
+
+/* No table of functions, whose addresses the loader would have to adjust at the
+ * start of each run. */
+void
+target_ask(struct request *request, struct target *target)
+{
+	switch (target->state) {
+	case TARGET_LOOK:
+		ask_look(request, target);
+		break;
+	case TARGET_FRONT:
+		ask_front(request, target);
+		break;
+	case TARGET_TRY:
+		ask_try(request, target);
+		break;
+	case TARGET_MARK:
+		ask_mark(request, target);
+		break;
+	case TARGET_LEAVE:
+		ask_leave(request, target);
+		break;
+	default:
+		ask_notify(request, target);
+		break;
+	}
+}
+
+int
+target_read(void *arg, const struct value *value)
+{
+	struct target *target = arg;
+
+	switch (target->state) {
+	case TARGET_LOOK:
+		return read_target_look(target, value);
+	case TARGET_FRONT:
+		target->state = TARGET_TRY;
+		return 0;
+	case TARGET_TRY:
+		return read_try(target, value);
+	case TARGET_MARK:
+		return read_mark(target, value);
+	case TARGET_LEAVE:
+		return read_left(target, value);
+	default:
+		target->state = TARGET_OUT;
+		return 0;
+	}
+}

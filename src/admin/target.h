@@ -1,0 +1,72 @@
+/* A lock that is to be paused, on its way there. All that are in the same state
+ * can be asked about together:
+ *
+ *   LOOK --free, or held--> FRONT --first--> TRY --granted--> MARK --> PAUSED
+ *    | ^                      ^               |                |  ^       |
+ *    | +--paused by another---|---------------+                |  +-due---+
+ *    |                        +--overtaken----+                |
+ *    +--paused already----------------------------------------->
+ *
+ * What is not paused in the end, or was queued for nothing, goes to LEAVE, and
+ * NOTIFY if that leaves others to be woken, and is OUT. In the queue a lock is
+ * held back from all others, but only as long as we are there: a waiter without
+ * a heartbeat is dead soon. So the locks count as paused when all are held. */
+#ifndef TARGET_H
+#define TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "admin/client.h"
+#include "lock/claim.h"
+#include "lock/request.h"
+
+enum target_state {
+	TARGET_LOOK,
+	TARGET_FRONT,
+	TARGET_TRY,
+	TARGET_MARK,
+	TARGET_LEAVE,
+	TARGET_NOTIFY,
+	TARGET_PAUSED,
+	TARGET_OUT,
+};
+
+struct target {
+	const struct client *client;
+	struct lock_config config;
+	struct claim claim;
+	enum target_state state;
+	int node;		/* of the cluster */
+	bool is_queued;		/* or may be */
+	char other[TOKEN_SIZE]; /* of the pause that it has already, or empty */
+	struct holder holder;	/* the last that was met */
+	int64_t asked_at;	/* the last question was sent */
+	int64_t failing_since;	/* nothing is answered; 0: it was */
+	int64_t until;		/* paused; 0: it is not */
+	enum ending_reason failure; /* ENDING_NONE: nothing speaks against it */
+	char *why;
+	char *waiters[LIMIT_NOTIFY]; /* to be notified */
+	size_t waiter_count;
+};
+
+/* The key, with the prefix, must outlive the target. 0, or -1 with errno (no
+ * randomness, no memory); target_fini is due in any case. What would never be
+ * granted is OUT at once. */
+int target_init(struct target *target, const struct client *client,
+    const char *key, int node);
+void target_fini(struct target *target);
+
+/* The lock cannot be paused, for that reason. */
+void target_refuse(struct target *target, enum ending_reason failure,
+    const char *why);
+
+/* Asks what its state asks, below OUT and other than PAUSED; request_fini is
+ * due. */
+void target_ask(struct request *request, struct target *target);
+/* Reads the answer (client_read): the target is in its next state, unless it is
+ * to be asked again. */
+int target_read(void *target, const struct value *value);
+
+#endif
