@@ -9,6 +9,7 @@
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "lock/answer.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 

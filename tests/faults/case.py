@@ -96,7 +96,7 @@ class Case:
         scene = self.scene
         if scene.action in (["--help"], ["--version"]):
             return [self.program, *scene.action]
-        if "--list" in (scene.action or ()):
+        if {"--list", "--resume"} & set(scene.action or ()):
             return [self.program, *scene.action, "*" + self.key]
         if scene.action:
             return [self.program, *scene.action, "-k", self.key]

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 BEGIN = 'echo $$ >>"$CASE/started"; '
 OWNER = ('[ "$(redis-cli -s "$S" get "$K")" = "$RLOCKRUN_TOKEN" ] '
@@ -68,6 +69,15 @@ def other_run(*options):
         case.run_beside([*options, "--", "/bin/sh", "-c", script])
         case.await_file("held")
     return before
+
+
+def paused(case):
+    """The lock is paused."""
+    foreign(1500)(case)
+    case.ask("hset", "{" + case.key + "}:rlk:i", "token", "somebody", "host", "h", "pid", 1,
+             "user", "u", "command", "", "kind", "x", "paused", 1,
+             "since", int(time.time() * 1000))
+    case.ask("pexpire", "{" + case.key + "}:rlk:i", 1500)
 
 
 def brief_run(case):
@@ -302,6 +312,11 @@ SCENES = [
           keeps=True),
     Scene("hold-extend", action=["--hold", "2", "--token", "somebody"],
           before=foreign(1000), status=0, statuses=(79,), keeps=True),
+    Scene("pause", action=["--pause", "none", "--for", "1"], status=0, statuses=(75,),
+          keeps=True),
+    Scene("pause-wait", action=["--pause", "none", "--for", "1"], before=foreign(300), status=0,
+          statuses=(75,), keeps=True),
+    Scene("resume", action=["--resume"], before=paused, status=0),
     Scene("watch", action=["--list", "--watch"], before=other_run(), status=0,
           statuses=(64,), terminal=True, types="q"),
     Scene("doctor", action=["--doctor"], before=sinks("log"), status=1,

@@ -111,6 +111,7 @@ static void
 check(const struct value *reply)
 {
 	struct answer_force force;
+	int64_t left_ms;
 	bool is_acquire = check_answer(answer_acquire(reply), true);
 	bool is_join = check_answer(answer_join(reply), false);
 	bool is_renewal = check_answer(answer_renew(reply), false);
@@ -119,6 +120,8 @@ check(const struct value *reply)
 	require(is_acquire + is_release + (is_join || is_renewal) <= 1);
 	if (answer_force(&force, reply))
 		check_waiters(&force.to_notify);
+	if (answer_pause(&left_ms, reply))
+		require(left_ms >= 0 && left_ms <= LIMIT_LEFT_MS);
 	check_answer(answer_head(reply), false);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);
