@@ -137,9 +137,8 @@ init_targets(struct pause *pause)
 static void
 pause_fini(struct pause *pause)
 {
-	for (size_t i = 0; i < pause->count; i++) {
+	for (size_t i = 0; i < pause->count; i++)
 		target_fini(&pause->targets[i]);
-	}
 	for (size_t i = 0; i < pause->found_count; i++)
 		free(pause->found[i].key);
 	free(pause->targets);
@@ -160,7 +159,7 @@ follow(struct pause *pause, struct target *target,
 	    !pause->client->endpoint->cluster ||
 	    cluster_redirect(question->error, &to) == CLUSTER_NONE)
 		return false;
-	pause->must_find_nodes = !enquiry_has_node(enquiry, &to);
+	pause->must_find_nodes |= !enquiry_has_node(enquiry, &to);
 	for (int i = 0; i < enquiry->node_count; i++)
 		if (enquiry->nodes[i].endpoint.port == to.port &&
 		    (*to.host == '\0' ||
@@ -178,7 +177,7 @@ note_failure(struct pause *pause, struct target *target,
 	struct client *client = pause->client;
 	bool is_silent = question->outcome == QUESTION_SILENT;
 
-	pause->must_find_nodes |= client->endpoint->cluster;
+	pause->must_find_nodes |= is_silent && client->endpoint->cluster;
 	if (target->state == TARGET_LEAVE || target->state == TARGET_NOTIFY)
 		target->state = TARGET_OUT;
 	else if (client->failure == ENDING_NOT_A_LOCK)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exitcode.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
 #include "lock/outer.h"
@@ -183,6 +185,8 @@ ask_notify(struct request *request, struct target *target)
 {
 	request_notify(request, &target->claim.keys,
 	    (const char *const *)target->waiters, target->waiter_count);
+	if (request->argc == 0)
+		log_die(EXITCODE_RESOURCE, "out of memory");
 }
 
 /* No table of functions, whose addresses the loader would have to adjust at the

@@ -135,7 +135,7 @@ is_in_front() {
 	known "$KEY"
 	rlockrun --pause "$KEY" --log-to log --log-format json >/dev/null
 	rlockrun --resume "$KEY" --log-to log --log-format json >/dev/null
-	[[ $(grep -o '"event":"[a-z_]*"' log | paste -sd ' ') == '"event":"pause_set" "event":"resumed"' ]]
+	[[ $(grep -o '"event":"[a-z_]*"' log | paste -sd ' ') == '"event":"pause_set" "event":"pauses_set" "event":"resumed"' ]]
 	grep -q "\"key\":\"$KEY\",.*\"pause_seconds\":3[56]" log
 }
 
