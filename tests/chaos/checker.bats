@@ -686,8 +686,8 @@ explain() {
 @test "keys that are left are found" {
 	local job='job(1, 1000, 2000)'
 	is_clean one "$job" 'left_key("{a}:rlk:f", 3500000)' 'left_key("{a}:rlk:q", 50000)'
-	is_clean one "$job" 'left_key("{a}:rlk:r", 172800000)'
-	finds key one "$job" 'left_key("{a}:rlk:r", 172900000)'
+	is_clean one "$job" 'left_key("{a}:rlk:r", 345600000)'
+	finds key one "$job" 'left_key("{a}:rlk:r", 345700000)'
 	finds key one "$job" 'left_key("{a}:rlk:f", -1)'
 	finds key one "$job" 'left_key("{a}:rlk:f", 3700000)'
 	finds key one "$job" 'left_key("{a}:rlk:q", 70000)'

@@ -170,7 +170,7 @@ def longest_life(story, left, name, kind):
     hour = max(HOUR_MS, 10 * ttl)
     lives = {"": held if left.kind == "string" else 3 * held, "f": hour, "i": hour,
              "n": hour, "q": MINUTE_MS, "l": MINUTE_MS, "m": BELL_MS, "o": MINUTE_MS,
-             "r": 2 * DAY_MS, "s": ORDER_MS}
+             "r": 4 * DAY_MS, "s": ORDER_MS}
     return lives.get(kind)
 
 
