@@ -207,7 +207,7 @@ static const struct look_case {
 	"\"fence\":null,\"host\":\"web-1\",\"pid\":41,"
 	"\"user\":\"u\",\"label\":null,\"command\":null,"
 	"\"since_ms\":null,\"held_ms\":null,\"ended\":false,"
-	"\"hold\":true,\"paused\":true}]" REST,
+	"\"hold\":true,\"paused\":true,\"replaceable\":false}]" REST,
 	"exclusive|web-1|-|u|-|18.5s paused|0|-|-|-|-"},
     {"readers, more than are listed",
 	{.kind = 's',
