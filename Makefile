@@ -114,7 +114,7 @@ $(B)/%.o: %.c Makefile $(STAMP)
 
 # Beside it, in a folder of the same name, each script as it is sent.
 $(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
-	@rm -rf $(SCRIPTS) && mkdir -p $(SCRIPTS)
+	@rm -rf $(SCRIPTS) $(SCRIPTS)-named && mkdir -p $(SCRIPTS) $(SCRIPTS)-named
 	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(wildcard src/lock/script/*.lua) >$@
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -296,7 +296,7 @@ lint-cppcheck:
 lint-lua: $(SCRIPTS).c
 	@! find $(SCRIPTS) -name '*.lua' -size +15999c -printf '%f: %s bytes as sent, 16,000 are too many\n' | grep .
 	luac5.1 -p $(SCRIPTS)/*.lua
-	luacheck --quiet --no-color $(SCRIPTS)/*.lua >$(SCRIPTS)/luacheck.log || \
+	luacheck --quiet --no-color $(SCRIPTS)-named/*.lua >$(SCRIPTS)/luacheck.log || \
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
 	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)

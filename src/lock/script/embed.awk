@@ -1,15 +1,17 @@
 # Puts the scripts together and prints them as C strings, each with its digest.
-# EVAL carries the script, so comments, spaces and unused functions are left out.
+# EVAL carries the script, so comments, spaces and unused functions are left out,
+# and local names are short: a0, a1...
 #
 #     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
 #
-# Three rules for the Lua sources:
+# Rules for the Lua sources:
 #   -- include: NAME   stands for shared/NAME.lua. KIND as a name stands for
 #                      exclusive and counted, and makes two scripts of one.
 #   LIMIT_...          stands for the number of that name in LIMITS.H.
 #   A comment has lines of its own, a string has single quotes. A function has
 #   its first line and its end on lines of their own, or is one line.
-# FOLDER gets each script as it is sent, for the linters.
+# FOLDER gets each script as it is sent, and FOLDER-named with its own names: for
+# the linters.
 
 function fail(text) {
 	print "embed.awk: " text >"/dev/stderr"
@@ -65,6 +67,57 @@ function drop_unused_functions(  first, last, name, again) {
 		drop_unused_functions()
 }
 
+# Gives short names to those that a line declares after that word.
+function shorten(line, word,  list, name, i) {
+	while (match(line, word)) {
+		line = substr(line, RSTART + RLENGTH)
+		match(line, /^[a-z_, ]*/)
+		split(substr(line, 1, RLENGTH), list, /[, ]+/)
+		for (i = 1; i in list && list[i] !~ /^(in)?$/; i++) {
+			name = list[i]
+			if (length(name) > 2 && !(name in short) && !(name in fields))
+				short[name] = substr("abcdefghijklmnopqrstuvwxyz",
+				    1 + int(names / 10), 1) (names++ % 10)
+		}
+	}
+}
+
+# A local name that is a field somewhere, too, stays as it is. A field that no line
+# reads may be renamed.
+function name_locals(  i, text) {
+	delete short
+	delete fields
+	names = 0
+	for (i = 1; i <= count; i++) {
+		text = lines[i]
+		if (text ~ /(^|[^A-Za-z0-9_])[a-z][0-9]([^A-Za-z0-9_]|$)/)
+			fail("a name like those of locals: " text)
+		while (match(text, /[.][a-z_]+/)) {
+			fields[substr(text, RSTART + 1, RLENGTH - 1)]
+			text = substr(text, RSTART + RLENGTH)
+		}
+	}
+	for (i = 1; i <= count; i++) {
+		shorten(lines[i], "(^| )local (function )?")
+		shorten(lines[i], "function [a-z_]*[(]")
+		shorten(lines[i], "function[(]")
+		shorten(lines[i], "(^| )for ")
+	}
+	if (names > 260)
+		fail("too many local names")
+}
+
+# Strings are left alone.
+function renamed(line,  name, result) {
+	while (match(line, /\047[^\047]*\047|[A-Za-z_][A-Za-z0-9_]*/)) {
+		name = substr(line, RSTART, RLENGTH)
+		result = result substr(line, 1, RSTART - 1) \
+		    (name in short ? short[name] : name)
+		line = substr(line, RSTART + RLENGTH)
+	}
+	return result line
+}
+
 function with_limits(line,  name) {
 	while (match(line, /LIMIT_[A-Z_]+/)) {
 		name = substr(line, RSTART, RLENGTH)
@@ -78,7 +131,6 @@ function with_limits(line,  name) {
 # Without indentation, and without spaces that Lua does not need: around signs and
 # strings, which stand between single quotes, and behind brackets.
 function squeezed(line,  part, count, i, j, text) {
-	sub(/^ */, "", line)
 	count = split(line, part, "'")
 	for (i = 1; i <= count; i++) {
 		if (i % 2 == 1) {
@@ -106,21 +158,28 @@ function digest_of(file,  command, line) {
 	return substr(line, 1, 40)
 }
 
-function embed(name, file, kind,  i, line, path) {
+function embed(name, file, kind,  i, line, path, named) {
 	count = 0
 	read_lua(file, kind)
 	drop_unused_functions()
+	name_locals()
 	path = out "/" name ".lua"
+	named = out "-named/" name ".lua"
 	print "\nconst struct script script_" name " = {"
 	for (i = 1; i <= count; i++) {
-		line = squeezed(with_limits(lines[i]))
+		line = lines[i]
+		sub(/^ */, "", line)
+		line = with_limits(line)
 		if (line == "")
 			continue
+		print line >named
+		line = squeezed(renamed(line))
 		print line >path
 		gsub(/[\\"]/, "\\\\&", line)
 		print "\t\"" line "\\n\""
 	}
 	close(path)
+	close(named)
 	print "\t,\n\t\"" digest_of(path) "\"};"
 }
 
