@@ -73,7 +73,7 @@ is_shown() {
 	[[ $output == *$'\nlabel:    db migration\njob:      none; this is a --hold\n'* ]]
 	[[ $output == *$'\nttl left: 1h59m\n'* ]]
 	run -0 rlockrun --status --json -k "$KEY"
-	has_json '"user":"deploy","label":"db migration","command":null,' '"ended":false,"hold":true,"paused":false}],'
+	has_json '"user":"deploy","label":"db migration","command":null,' '"ended":false,"hold":true,"paused":false,"replaceable":false}],'
 	[[ $output =~ '"prefix":"","ttl_ms":'([1-9][0-9]{0,5}|[1-6][0-9]{6}|7[01][0-9]{5}|7200000), ]]
 	rlockrun --list "$KEY" | grep -qE "^$KEY +exclusive +[^ ]+ +- +deploy +[0-9]+s +1h59m hold +0 +[0-9]+  db migration$"
 	run -0 rlockrun --list --json "$KEY"
