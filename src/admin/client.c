@@ -292,7 +292,7 @@ client_report_problem(const struct client *client, const char *name,
 
 int
 client_visit_servers(const struct opts *opts, struct loop *loop,
-    const struct events *events, int (*act)(struct client *client))
+    const struct events *events, client_command *command)
 {
 	struct client client = {.opts = opts,
 	    .events = events,
@@ -309,7 +309,7 @@ client_visit_servers(const struct opts *opts, struct loop *loop,
 		if (parted && i > 0)
 			putchar('\n');
 		enquiry_begin(&client.enquiry, client.endpoint, key);
-		one = act(&client);
+		one = command(&client);
 		if (result == EXITCODE_OK)
 			result = one;
 		enquiry_end(&client.enquiry);

@@ -32,10 +32,12 @@ struct client {
 	char error[REPLY_FAILURE_MAX];
 };
 
-/* Calls act for each of the servers in turn, so that differences between them
+typedef int client_command(struct client *client);
+
+/* Calls it for each of the servers in turn, so that differences between them
  * show. The exit code: with --quiet it says whether a lock is held. */
 int client_visit_servers(const struct opts *opts, struct loop *loop,
-    const struct events *events, int (*act)(struct client *client));
+    const struct events *events, client_command *command);
 
 /* Reads the answer. 0, or -1 when it is none to the command. */
 typedef int client_read(void *arg, const struct value *value);

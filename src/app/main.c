@@ -125,19 +125,27 @@ acquire(const struct opts *opts, struct loop *loop, const struct events *events)
 					: hold(opts, loop, events, &signals);
 }
 
-static int
-visit(const struct opts *opts, struct loop *loop, const struct events *events)
+static client_command *
+command_of(const struct opts *opts)
 {
-	return client_visit_servers(opts, loop, events,
-	    opts->action == OPTS_STATUS	   ? status_show
-	    : opts->action == OPTS_HISTORY ? history_show
-	    : opts->action == OPTS_CHECK   ? check_show
-	    : opts->watch_ms > 0	   ? watch_show
-	    : opts->action == OPTS_LIST	   ? list_show
-	    : opts->action == OPTS_HOLD	   ? hold_extend
-	    : opts->action == OPTS_PAUSE   ? pause_locks
-	    : opts->action == OPTS_RESUME  ? resume_locks
-					   : force_release);
+	switch (opts->action) {
+	case OPTS_STATUS:
+		return status_show;
+	case OPTS_LIST:
+		return opts->watch_ms > 0 ? watch_show : list_show;
+	case OPTS_HISTORY:
+		return history_show;
+	case OPTS_CHECK:
+		return check_show;
+	case OPTS_HOLD:
+		return hold_extend;
+	case OPTS_PAUSE:
+		return pause_locks;
+	case OPTS_RESUME:
+		return resume_locks;
+	default:
+		return force_release;
+	}
 }
 
 static void
@@ -186,7 +194,8 @@ act(const struct opts *opts, struct events *events,
 	else if (opts->action == OPTS_DOCTOR)
 		result = doctor(opts, &loop);
 	else
-		result = visit(opts, &loop, events);
+		result =
+		    client_visit_servers(opts, &loop, events, command_of(opts));
 	events_close(events);
 	loop_fini(&loop);
 	return result;
