@@ -111,10 +111,25 @@ check_look(struct check *check, const struct look *look, const char *key)
 	add_check(check, name, state, describe_lock(look, overdue));
 }
 
+/* What is damaged or withheld may hide the runs. Whether that is so. */
+static bool
+check_problems(struct check *check, const struct look *look, const char *key)
+{
+	const char *name = key + strlen(check->client->opts->prefix);
+	const struct look_problem *problem = look_history_problem(look, key);
+
+	if (problem == NULL)
+		return false;
+	add_check(check, name, CHECK_UNKNOWN,
+	    mem_strdup(client_is_denied(problem)
+			   ? "its history may not be read"
+			   : "its history is damaged"));
+	return true;
+}
+
 /* --- locks by name ---------------------------------------------------------
  */
 
-/* What is damaged may hide the runs. */
 static int
 check_named(struct client *client, const struct key_names *keys,
     const struct look *look)
@@ -122,15 +137,8 @@ check_named(struct client *client, const struct key_names *keys,
 	struct check *check = client->arg;
 	const char *name = keys->lock + strlen(client->opts->prefix);
 
-	for (size_t i = 0; i < look->problem_count; i++) {
-		const struct look_problem *problem = &look->problems[i];
-
-		if (strcmp(problem->key, keys->history) != 0)
-			continue;
-		add_check(check, name, CHECK_UNKNOWN,
-		    mem_printf("its history is damaged"));
+	if (check_problems(check, look, keys->lock))
 		return EXITCODE_OK;
-	}
 	if (look_has_history(look))
 		check_look(check, look, keys->lock);
 	else
@@ -177,7 +185,7 @@ always(void *arg, const char *key)
 static void
 on_check_lock(void *arg, struct look *look, const char *key)
 {
-	if (look_has_history(look))
+	if (!check_problems(arg, look, key) && look_has_history(look))
 		check_look(arg, look, key);
 }
 

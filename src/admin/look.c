@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "lock/key.h"
 
 enum { TENTHS_BELOW_MS = 60000 };
 
@@ -17,6 +18,20 @@ bool
 look_has_history(const struct look *look)
 {
 	return look->last.exists || look->success.end_ms > 0;
+}
+
+const struct look_problem *
+look_history_problem(const struct look *look, const char *key)
+{
+	const struct look_problem *found = NULL;
+	struct key_names keys;
+
+	key_names_init(&keys, key);
+	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
+		if (strcmp(look->problems[i].key, keys.history) == 0)
+			found = &look->problems[i];
+	key_names_fini(&keys);
+	return found;
 }
 
 int64_t
@@ -33,9 +48,14 @@ look_overdue_ms(const struct look *look, bool *due)
 const struct look_run *
 look_last_over(const struct look *look)
 {
-	for (size_t i = 0; i < look->run_count; i++)
-		if (!look_run_is_on(&look->runs[i]))
-			return &look->runs[i];
+	bool others_run = look->kind != '\0' && look->kind != 'x';
+
+	for (size_t i = 0; i < look->run_count; i++) {
+		const struct look_run *run = &look->runs[i];
+
+		if (!look_run_is_on(run) && !(others_run && run->end_ms == 0))
+			return run;
+	}
 	return NULL;
 }
 

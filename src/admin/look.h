@@ -31,14 +31,18 @@ const struct look_holder *look_holder_with(const struct look *look,
 /* Whether a run or a success is known. */
 bool look_has_history(const struct look *look);
 
+/* What is wrong with the history of the lock, or NULL. */
+const struct look_problem *look_history_problem(const struct look *look,
+    const char *key);
+
 /* For how long the next success is overdue, below 0 if it is not. *due: whether
  * one is expected at all. Without a success the first run counts that is
  * known. */
 int64_t look_overdue_ms(const struct look *look, bool *due);
 
 /* The last run that is over, or NULL; and whether it has failed, or left no
- * end.
- */
+ * end. While readers or permits hold the lock, a run without an end may be one
+ * of them, and does not count. */
 const struct look_run *look_last_over(const struct look *look);
 bool look_run_has_failed(const struct look_run *run);
 

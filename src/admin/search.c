@@ -65,15 +65,18 @@ report_denial(struct search *search, const struct look *look, const char *key)
 
 /* A lock with both a record and a queue is shown once, and one with a history
  * by that alone if all locks are to be shown. A record that the access rules
- * withhold counts as that of the holder. */
+ * withhold counts as that of the holder, and --check is to know of a history
+ * that is damaged or withheld. */
 static bool
 is_wanted(const struct search_item *item, const struct look *look)
 {
-	int64_t older_than_ms = item->search->client->opts->older_than_ms;
+	const struct opts *opts = item->search->client->opts;
 	const struct look_holder *oldest = look_oldest(look);
 	bool by_record = item->helper == 'i';
 
-	if (item->search->client->opts->all && look_has_history(look))
+	if (opts->all && (look_has_history(look) ||
+			     (opts->action == OPTS_CHECK &&
+				 look_history_problem(look, item->key))))
 		return item->helper == 'r';
 	if (item->helper == 'r')
 		return look->kind == '\0' && look->last.exists;
@@ -81,8 +84,8 @@ is_wanted(const struct search_item *item, const struct look *look)
 		return false;
 	if (by_record != (oldest != NULL) && find_denial(look) == NULL)
 		return false;
-	return older_than_ms == 0 ||
-	       (oldest != NULL && oldest->who.held_ms > older_than_ms);
+	return opts->older_than_ms == 0 ||
+	       (oldest != NULL && oldest->who.held_ms > opts->older_than_ms);
 }
 
 static int

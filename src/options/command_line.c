@@ -121,14 +121,15 @@ refuse_split_watch(struct settings *settings, const char *option,
 		    word, word);
 }
 
-/* Options may follow a glob of --list, but not "--". */
+/* Options may follow a glob of --list and --check, but not "--". */
 static bool
 add_glob(struct settings *settings, char **argv)
 {
+	const struct opts *opts = settings->opts;
 	char **end = settings->opts->globs;
 
-	if (settings->opts->action != OPTS_LIST || argv[optind] == NULL ||
-	    strcmp(argv[optind - 1], "--") == 0)
+	if ((opts->action != OPTS_LIST && opts->action != OPTS_CHECK) ||
+	    argv[optind] == NULL || strcmp(argv[optind - 1], "--") == 0)
 		return false;
 	refuse_split_watch(settings, argv[optind - 1], argv[optind]);
 	while (*end != NULL)

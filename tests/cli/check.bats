@@ -91,6 +91,37 @@ night() {
 	check 3 -k "$KEY:bad2"
 }
 
+@test "--check: options may follow a glob" {
+	night fine 30 0 3600
+	check 2 "$KEY:f*" -k "$KEY:missing"
+	[[ ${lines[1]} == "overdue  \"$KEY:missing\": no run is known" && ${lines[2]} == "ok "* ]]
+	check 0 "$KEY:f*" -q
+	[[ -z $output ]]
+}
+
+@test "--check with a glob: a history that is damaged or withheld is unknown, never fine" {
+	night fine 30 0 3600
+	night bad 30 0 3600 expect 1e300
+	check 3 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown" ]]
+	[[ ${lines[1]} == "unknown  \"$KEY:bad\": its history is damaged" ]]
+	cli del "{$KEY:bad}:rlk:r"
+	cli rpush "{$KEY:bad}:rlk:r" x
+	check 3 "$KEY:*"
+	[[ ${lines[1]} == "unknown  \"$KEY:bad\": its history is damaged" ]]
+	cli acl setuser "$KEY" reset on '>secret' '~*' +@all -hmget >/dev/null
+	check 3 -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" -k "$KEY:fine"
+	[[ ${lines[1]} == "unknown  \"$KEY:fine\": its history may not be read" ]]
+	check 3 -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" "$KEY:*"
+	[[ $output == *"unknown  \"$KEY:fine\": its history may not be read"* ]]
+}
+
+@test "--expect without HMGET is refused" {
+	cli acl setuser "$KEY" reset on '>secret' '~*' +@all -hmget >/dev/null
+	run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --expect 1d touch ran
+	[[ ! -e ran && $(cli exists "$R") == 0 ]]
+}
+
 @test "--check: a run that holds the lock hides neither a failure nor that it is late" {
 	night on 3000 3 3600
 	start "$RLOCKRUN" -k "$KEY:on" sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
@@ -102,6 +133,18 @@ night() {
 	touch "done"
 	exits_with 0 "$PID"
 	check 0 "$KEY:on"
+}
+
+@test "--check: a reader that another one follows has not failed while it runs" {
+	start "$RLOCKRUN" -s -k "$KEY" sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file job
+	start "$RLOCKRUN" -s -k "$KEY" sh -c 'echo >job2; until [ -e done ]; do sleep 0.02; done'
+	wait_for_file job2
+	check 0 "$KEY"
+	run -0 "$RLOCKRUN" --list --failed --json "$KEY"
+	[[ $output != *'"held"'* ]]
+	touch "done"
+	exits_with 0 "$PID"
 }
 
 @test "--check: what cannot be asked is 3, also with names and texts of others" {

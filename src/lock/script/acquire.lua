@@ -291,7 +291,9 @@ return answer_of(function()
   local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
     and (owns() or former_owns())
   local enough, ahead = nil, 0
-  if (once or id ~= '') and not own then enough, ahead = not_due() end
+  if (once or id ~= '' or expect ~= '') and not own then
+    enough, ahead = not_due()
+  end
   if enough then return enough end
   local places, head, till, position = free_places(held), false, now, false
   if queue then
