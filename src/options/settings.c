@@ -151,10 +151,12 @@ add_servers(struct opts *opts, const char *text)
 	return reason;
 }
 
-/* "none" is what a hook gets, so that it runs no others. */
+/* "none" is what a hook gets, so that it runs no others. An option is one hook,
+ * whatever its lines begin with. */
 static const char *
 add_hooks(struct settings *settings, const char *text)
 {
+	const struct setting *of = &settings->of[OPT_HOOK];
 	struct opts *opts = settings->opts;
 
 	if (strcmp(text, "none") == 0)
@@ -162,11 +164,15 @@ add_hooks(struct settings *settings, const char *text)
 	while (*text != '\0') {
 		struct opts_hook hook = opts_hook_take(&text);
 
+		if (of->origin == ORIGIN_COMMAND_LINE) {
+			text += strlen(text);
+			hook.length = (size_t)(text - hook.text);
+		}
 		if (hook.command == hook.text + hook.length)
 			return "a hook without a command";
 		if (opts->hook_count == OPTS_HOOKS_MAX)
 			return "more than " TEXT_OF(OPTS_HOOKS_MAX) " hooks";
-		hook.line = settings->of[OPT_HOOK].place.line;
+		hook.line = of->place.line;
 		opts->hooks[opts->hook_count++] = hook;
 	}
 	return NULL;

@@ -96,6 +96,11 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $output == *"[lock $KEY:*] sets hook for "* ]]
 }
 
+@test "hook: an option is one hook, whatever its lines begin with" {
+	run -0 --separate-stderr rl --hook $'released=lost=1\nfailed=2\necho "$RLOCKRUN_EVENT $lost $failed" >>ran' true
+	[[ -z $stderr && $(<ran) == "released 1 2" ]]
+}
+
 @test "hook: seventeen are too many" {
 	local hooks=()
 	for _ in {1..17}; do hooks+=(--hook true); done
