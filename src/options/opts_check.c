@@ -405,6 +405,8 @@ check_hold(struct settings *settings)
 	    OPT_EXPECT, OPT_SPLAY, OPT_WAIT_ALL, OPT_MAX_RUN, OPT_WARN_AFTER,
 	    OPT_ON_LOST, OPT_KILL_AFTER, OPT_ON_UNAVAILABLE, OPT_METRICS,
 	    OPT_REPLACEABLE};
+	/* A pause is before all waiters, and lets the holder finish. */
+	static const enum option_id waits[] = {OPT_NEWEST, OPT_REPLACE};
 	struct opts *opts = settings->opts;
 
 	if (opts->action != OPTS_HOLD && opts->action != OPTS_PAUSE)
@@ -415,6 +417,12 @@ check_hold(struct settings *settings)
 			    "--%s and --%s exclude each other",
 			    opts_table[ids[i]].longs[0],
 			    action_name(opts->action));
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		if (opts->action == OPTS_PAUSE &&
+		    settings_is_given(settings, waits[i]))
+			settings_fail(settings, waits[i],
+			    "--%s and --pause exclude each other",
+			    opts_table[waits[i]].longs[0]);
 	opts->kind = 'x';
 	opts->history_ms = 0; /* it is no run */
 	opts->once_ms = 0;
