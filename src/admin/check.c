@@ -121,9 +121,8 @@ check_problems(struct check *check, const struct look *look, const char *key)
 	if (problem == NULL)
 		return false;
 	add_check(check, name, CHECK_UNKNOWN,
-	    mem_strdup(client_is_denied(problem)
-			   ? "its history may not be read"
-			   : "its history is damaged"));
+	    mem_strdup(client_is_denied(problem) ? "its history may not be read"
+						 : "its history is damaged"));
 	return true;
 }
 
