@@ -139,16 +139,20 @@ ask_mark(struct request *request, struct target *target)
 	    target->client->opts->pause_ms);
 }
 
-/* What was taken away from us is asked for again, under another token. */
+/* What was taken away from us before it was marked is asked for again, under
+ * another token. A pause that somebody has ended is not. */
 static int
 read_mark(struct target *target, const struct value *value)
 {
+	bool was_paused = target->until > clock_now();
 	int64_t left_ms;
 
 	if (!answer_pause(&left_ms, value))
 		return -1;
 	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
-	target->state = left_ms > 0 ? TARGET_PAUSED : TARGET_LOOK;
+	target->state = left_ms > 0  ? TARGET_PAUSED
+			: was_paused ? TARGET_OUT
+				     : TARGET_LOOK;
 	if (left_ms == 0 && *target->other == '\0' &&
 	    !claim_change_token(&target->claim))
 		return -1;

@@ -9,7 +9,7 @@
 #include "lock/release.h"
 #include "redis/reply.h"
 
-enum { LOOK_MS = 1000 }; /* for an order */
+enum { LOOK_MS = 1000, ORDER_REPLY_MS = 10000 }; /* for an order */
 
 int64_t
 lease_valid_until(int64_t sent_at, int64_t ttl_ms)
@@ -238,7 +238,7 @@ on_order_due(void *arg)
 	if (!lock->order_out)
 		lock->order_out =
 		    lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
-			clock_now() + lock->config->ttl_ms) == 0;
+			clock_now() + ORDER_REPLY_MS) == 0;
 	loop_timer_set(lock->loop, &lock->order_timer, clock_now() + LOOK_MS);
 }
 

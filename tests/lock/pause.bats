@@ -327,6 +327,23 @@ is_in_front() {
 	[[ $none == 0 ]]
 }
 
+@test "--resume ends a pause for good, though its --pause still waits for another lock" {
+	known "$KEY:b"
+	hold
+	held=$PID
+	start rlockrun --pause "$KEY:*" -k "$KEY"
+	wait_until is_paused "$KEY:b"
+	run -0 rlockrun --resume "$KEY:b"
+	sleep 1.1 # what was paused less than a second ago is not looked at again
+	touch "done"
+	exits_with 0 "$held"
+	exits_with 75 "$PID"
+	grep -q "\"$KEY:b\" .*; not paused$" err.2
+	[[ $(cli exists "$KEY:b") == 0 ]]
+	is_paused "$KEY"
+	rlockrun --resume "$KEY" >/dev/null
+}
+
 @test "--resume ends pauses only, and only those that match" {
 	known "$KEY:a" "$KEY:b"
 	rlockrun --pause "$KEY:*" >/dev/null
