@@ -160,6 +160,7 @@ teardown() { end_test; }
 	on_pty -- "$HELPERS/ended" end \
 		"$RLOCKRUN" -k "$KEY" -- "$HELPERS/count-signals" count
 	wait_for_file count/ready
+	wait_for_file end.pid
 	kill -INT "$(<end.pid)"
 	wait_until got INT
 	kill -WINCH "$(<end.pid)"

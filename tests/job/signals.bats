@@ -130,6 +130,7 @@ teardown() { end_test; }
 	local pid
 	hold
 	start setsid nohup "$HELPERS/ended" end "$RLOCKRUN" -v -k "$KEY" -- true
+	wait_for_file end.pid
 	wait_until grep -q waiting err.2
 	pid=$(<end.pid)
 	STARTED+=("$pid")
