@@ -81,7 +81,7 @@ ignores_ctrl_c() {
 }
 
 ends_all_of_a_pipeline() {
-	say './feeder | ./run ./worker | ./taker'
+	say './feeder | ./run ./sleeper | ./taker'
 	wait_for_file t/feeder
 	wait_for_file t/taker
 	wait_for_file t/job
