@@ -173,26 +173,11 @@ check_names(struct check *check)
 /* --- all, or those that match a glob ---------------------------------------
  */
 
-static bool
-always(void *arg, const char *key)
-{
-	(void)arg;
-	(void)key;
-	return true;
-}
-
 static void
 on_check_lock(void *arg, struct look *look, const char *key)
 {
 	if (!check_problems(arg, look, key) && look_has_history(look))
 		check_look(arg, look, key);
-}
-
-static int
-on_check_page(void *arg)
-{
-	(void)arg;
-	return EXITCODE_OK;
 }
 
 static int
@@ -209,9 +194,6 @@ check_globs(struct check *check)
 	}
 	check->search = (struct search){.client = check->client,
 	    .on_lock = on_check_lock,
-	    .on_page = on_check_page,
-	    .wants_history = always,
-	    .wants_free = always,
 	    .runs = RUNS_SEEN,
 	    .arg = check};
 	return search_run(&check->search);

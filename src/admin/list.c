@@ -86,14 +86,6 @@ has_failed(const struct look *look)
 	return run != NULL && look_run_has_failed(run);
 }
 
-static bool
-always(void *arg, const char *key)
-{
-	(void)arg;
-	(void)key;
-	return true;
-}
-
 static void
 on_list_lock(void *arg, struct look *look, const char *key)
 {
@@ -154,10 +146,8 @@ list_show(struct client *client)
 	list->search = (struct search){.client = client,
 	    .on_lock = on_list_lock,
 	    .on_page = on_list_page,
+	    .runs = 2,
 	    .arg = list};
-	if (client->opts->all)
-		list->search.wants_history = list->search.wants_free = always;
-	list->search.runs = 2;
 	look_describe_place(client, client->endpoint->label, place,
 	    sizeof(place));
 	if (for_people && client->opts->server_count > 1)

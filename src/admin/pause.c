@@ -66,13 +66,6 @@ on_found_key(void *arg, const char *key)
 	add_found(pause, key, asked_node(&pause->client->enquiry));
 }
 
-static int
-on_found_page(void *arg)
-{
-	(void)arg;
-	return EXITCODE_OK;
-}
-
 /* The exit code. */
 static int
 find_locks(struct pause *pause)
@@ -83,7 +76,6 @@ find_locks(struct pause *pause)
 
 	*search = (struct search){.client = pause->client,
 	    .on_key = on_found_key,
-	    .on_page = on_found_page,
 	    .arg = pause};
 	result = search_run(search);
 	free(search);

@@ -137,7 +137,7 @@ shows_history(const struct search_item *item)
 {
 	const struct search *search = item->search;
 
-	return item->helper == 'r' ||
+	return item->helper == 'r' || search->client->opts->all ||
 	       (search->wants_history != NULL &&
 		   search->wants_history(search->arg, item->key));
 }
@@ -213,6 +213,7 @@ find_lock(const struct search *search, const char *helper)
 static bool
 look_at_page(struct search *search)
 {
+	bool all = search->client->opts->all;
 	struct search_item items[ENQUIRY_AT_ONCE];
 	size_t count = 0;
 
@@ -224,7 +225,7 @@ look_at_page(struct search *search)
 		if (key != NULL && search->on_key != NULL) {
 			search->on_key(search->arg, key);
 			free(key);
-		} else if (key != NULL && helper == 'r' &&
+		} else if (key != NULL && helper == 'r' && !all &&
 			   !search->wants_free(search->arg, key)) {
 			free(key);
 		} else if (key != NULL) {
@@ -268,10 +269,9 @@ read_page(void *arg, const struct value *value)
 static int
 search_page(struct search *search)
 {
-	const char *pattern =
-	    search->wants_free != NULL || search->on_key != NULL
-		? "*:rlk*:[iqr]"
-		: "*:rlk*:[iq]";
+	bool may_be_free = search->client->opts->all ||
+			   search->wants_free != NULL || search->on_key != NULL;
+	const char *pattern = may_be_free ? "*:rlk*:[iqr]" : "*:rlk*:[iq]";
 	const char *argv[] = {"SCAN", search->cursor, "MATCH", pattern, "COUNT",
 	    PAGE, NULL};
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
@@ -280,7 +280,8 @@ search_page(struct search *search)
 	forget_page(search);
 	if (!found)
 		return client_report_failure(search->client);
-	return search->on_page(search->arg);
+	return search->on_page != NULL ? search->on_page(search->arg)
+				       : EXITCODE_OK;
 }
 
 static int

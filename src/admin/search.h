@@ -13,13 +13,14 @@ struct search {
 	/* A lock was found that is held, or a free one that was wanted. What is
 	 * taken out of the look is not freed after the call. */
 	void (*on_lock)(void *arg, struct look *look, const char *key);
-	/* A page was read, of which all locks were found. The exit code: any
-	 * but EXITCODE_OK ends the search. */
+	/* All locks of a page were found. The exit code: any but EXITCODE_OK
+	 * ends the search. NULL: nothing is to be done. */
 	int (*on_page)(void *arg);
-	/* Whether the look at a lock is to show its last run; NULL: never. */
+	/* Whether the look at a lock is to show its last run; NULL: never,
+	 * unless all locks are listed. */
 	bool (*wants_history)(void *arg, const char *key);
 	/* Whether to look at a lock that has a last run, as it may be free;
-	 * NULL: never. */
+	 * NULL: as above. */
 	bool (*wants_free)(void *arg, const char *key);
 	int runs; /* that a look is to show; 0: the last one */
 	/* In place of all these, unless NULL: a lock was found, perhaps more

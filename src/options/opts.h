@@ -110,7 +110,7 @@ struct opts {
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
 	char **globs;	/* of what takes some, NULL-terminated */
-	bool all;	/* --list: free ones, too */
+	bool all;	/* free locks, too: --list --all, --check */
 	bool failed;	/* --list: only those whose last run has failed */
 	bool json;
 	bool yes;
