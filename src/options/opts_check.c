@@ -537,68 +537,68 @@ check_servers(struct settings *settings)
 		    "keep no queue");
 }
 
-/* These depend on the history of one lock, which a single server keeps. */
-static void
-check_once(struct settings *settings)
+/* What a policy depends on, which a single server keeps for one lock. */
+enum policy_need { POLICY_HISTORY, POLICY_QUEUE, POLICY_WAIT };
+
+/* NULL, or why the run cannot have such a policy. */
+static const char *
+deny_policy(const struct opts *opts, enum policy_need need)
 {
-	struct opts *opts = settings->opts;
-	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
-			  : opts->key_count > 1 ? "takes one key (-k)"
-			  : opts->server_count > 1
-			      ? "needs a single server: several servers keep "
-				"no history"
-			  : opts->history_ms == 0
-			      ? "needs the history (--keep-history is 0)"
-			      : NULL;
-
-	if (opts->action == OPTS_RUN && opts->once_ms > 0 && why != NULL)
-		settings_fail(settings, OPT_ONCE_PER, "--once-per %s", why);
-	if (opts->action == OPTS_RUN && opts->once_id != NULL && why != NULL)
-		settings_fail(settings, OPT_ONCE_ID, "--once-id %s", why);
-	if (opts->action == OPTS_RUN && opts->expect_ms > 0 && why != NULL)
-		settings_fail(settings, OPT_EXPECT, "--expect %s", why);
-	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
-		opts->history_ms = clock_min(4 * opts->expect_ms,
-		    opts_table[OPT_KEEP_HISTORY].max);
-	if (opts->history_ms < opts->once_ms)
-		opts->history_ms = opts->once_ms;
-}
-
-/* They are about the queue of one lock, which a single server keeps. */
-static void
-check_policy(struct settings *settings, enum option_id id, bool waits)
-{
-	struct opts *opts = settings->opts;
-	const char *why = opts->kind != 'x'	? "needs an exclusive lock"
-			  : opts->key_count > 1 ? "takes one key (-k)"
-			  : opts->server_count > 1
-			      ? "needs a single server: several servers keep "
-				"no queue"
-			  : waits && opts->wait_ms == 0
-			      ? "is about waiters, and -n does not wait"
-			      : NULL;
-
-	if (why != NULL)
-		settings_fail(settings, id, "--%s %s", opts_table[id].longs[0],
-		    why);
+	if (opts->kind != 'x')
+		return "needs an exclusive lock";
+	if (opts->key_count > 1)
+		return "takes one key (-k)";
+	if (opts->server_count > 1)
+		return need == POLICY_HISTORY
+			   ? "needs a single server: several servers keep no "
+			     "history"
+			   : "needs a single server: several servers keep no "
+			     "queue";
+	if (need == POLICY_HISTORY && opts->history_ms == 0)
+		return "needs the history (--keep-history is 0)";
+	if (need == POLICY_WAIT && opts->wait_ms == 0)
+		return "is about waiters, and -n does not wait";
+	return NULL;
 }
 
 static void
 check_policies(struct settings *settings)
 {
 	struct opts *opts = settings->opts;
+	const struct {
+		enum option_id id;
+		bool is_used;
+		enum policy_need need;
+	} policies[] = {{OPT_ONCE_PER, opts->once_ms > 0, POLICY_HISTORY},
+	    {OPT_ONCE_ID, opts->once_id != NULL, POLICY_HISTORY},
+	    {OPT_EXPECT, opts->expect_ms > 0, POLICY_HISTORY},
+	    {OPT_NEWEST, opts->newest, POLICY_WAIT},
+	    {OPT_REPLACE, opts->replace, POLICY_WAIT},
+	    {OPT_REPLACEABLE, opts->replaceable, POLICY_QUEUE}};
 
 	if (opts->action != OPTS_RUN && opts->action != OPTS_HOLD)
 		return;
-	if (opts->newest)
-		check_policy(settings, OPT_NEWEST, true);
-	if (opts->replace)
-		check_policy(settings, OPT_REPLACE, true);
-	if (opts->replaceable)
-		check_policy(settings, OPT_REPLACEABLE, false);
+	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+		const char *why = deny_policy(opts, policies[i].need);
+
+		if (policies[i].is_used && why != NULL)
+			settings_fail(settings, policies[i].id, "--%s %s",
+			    opts_table[policies[i].id].longs[0], why);
+	}
 	if (opts->replaceable && opts->min_hold_ms > 0)
 		settings_fail(settings, OPT_REPLACEABLE,
 		    "--replaceable and --min-hold exclude each other");
+}
+
+/* The history lasts at least as long as what depends on it. */
+static void
+lengthen_history(struct opts *opts)
+{
+	if (opts->history_ms > 0 && opts->history_ms < 4 * opts->expect_ms)
+		opts->history_ms = clock_min(4 * opts->expect_ms,
+		    opts_table[OPT_KEEP_HISTORY].max);
+	if (opts->history_ms < opts->once_ms)
+		opts->history_ms = opts->once_ms;
 }
 
 static bool
@@ -642,8 +642,8 @@ opts_check(struct settings *settings, char **rest)
 	check_sinks(settings);
 	fill_defaults(settings);
 	check_servers(settings);
-	check_once(settings);
 	check_policies(settings);
+	lengthen_history(settings->opts);
 	check_tls(settings);
 	check_replicas(settings);
 }
