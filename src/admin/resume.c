@@ -68,9 +68,12 @@ end_pause(struct resume *resume, const struct paused *paused)
 	}
 }
 
+/* Those of a page, or of the part of it that was read. */
 static int
-end_pauses(struct resume *resume)
+end_pauses(void *arg)
 {
+	struct resume *resume = arg;
+
 	while (resume->count > 0) {
 		struct paused *paused = &resume->paused[--resume->count];
 
@@ -97,12 +100,6 @@ on_resume_lock(void *arg, struct look *look, const char *key)
 	resume->search.enough = resume->count > PAGE_MAX - ENQUIRY_AT_ONCE;
 }
 
-static int
-on_resume_page(void *arg)
-{
-	return end_pauses(arg);
-}
-
 int
 resume_locks(struct client *client)
 {
@@ -113,11 +110,11 @@ resume_locks(struct client *client)
 	do {
 		resume->search = (struct search){.client = client,
 		    .on_lock = on_resume_lock,
-		    .on_page = on_resume_page,
+		    .on_page = end_pauses,
 		    .arg = resume};
 		result = search_run(&resume->search);
 	} while (result == EXITCODE_OK && resume->search.enough);
-	end_pauses(resume); /* of a page that was not read to its end */
+	end_pauses(resume);
 	if (result == EXITCODE_OK && resume->resumed == 0)
 		client_emit(client, (struct event){.type = EVENT_NONE_RESUMED,
 					.name = client->opts->glob});

@@ -96,19 +96,6 @@ read_target_look(struct target *target, const struct value *value)
 	return 0;
 }
 
-static void
-ask_front(struct request *request, struct target *target)
-{
-	target->is_queued = true;
-	request_front(request, &target->claim);
-}
-
-static void
-ask_try(struct request *request, struct target *target)
-{
-	request_make(request, &target->claim, REQUEST_TRY);
-}
-
 static int
 read_try(struct target *target, const struct value *value)
 {
@@ -203,10 +190,11 @@ target_ask(struct request *request, struct target *target)
 		ask_look(request, target);
 		break;
 	case TARGET_FRONT:
-		ask_front(request, target);
+		target->is_queued = true;
+		request_front(request, &target->claim);
 		break;
 	case TARGET_TRY:
-		ask_try(request, target);
+		request_make(request, &target->claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
 		ask_mark(request, target);

@@ -268,14 +268,6 @@ count_loss(struct lock_metrics *lock)
 	values[METRICS_LEASE_LEFT] = 0;
 }
 
-/* What was stated earlier stays. */
-static void
-note_expected(int64_t *values, int64_t expect_ms)
-{
-	if (expect_ms >= 0)
-		values[METRICS_EXPECT] = expect_ms;
-}
-
 /* What the event, which is about that lock, changes. */
 static void
 count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
@@ -296,7 +288,9 @@ count_event(const struct metrics_sink *sink, struct lock_metrics *lock,
 		break;
 	case EVENT_JOB_STARTED:
 		values[METRICS_LAST_START] = clock_epoch();
-		note_expected(values, sink->facts->opts->expect_ms);
+		/* Otherwise what was stated earlier stays. */
+		if (sink->opts->expect_ms != OPTS_EXPECT_UNSTATED)
+			values[METRICS_EXPECT] = sink->opts->expect_ms;
 		break;
 	case EVENT_RENEWED:
 		values[METRICS_RENEWAL_SUM] += event->took_ms;

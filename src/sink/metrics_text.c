@@ -140,12 +140,6 @@ struct sample {
 	enum unit unit;
 };
 
-static const struct row *
-row_of(enum metrics_value value)
-{
-	return &rows[value < METRICS_ENDED ? value : METRICS_ENDED];
-}
-
 static void
 describe_sample(struct sample *sample, enum metrics_value value,
     const char *label)
@@ -159,13 +153,14 @@ describe_sample(struct sample *sample, enum metrics_value value,
 	    [EVENT_OUTCOME_LOST] = "lost",
 	};
 	bool failed = value == METRICS_JOB_FAILED;
-	const struct row *row = row_of(value);
+	bool ended = value >= METRICS_ENDED;
+	const struct row *row = &rows[ended ? METRICS_ENDED : value];
 	const struct event_row *ending;
 
 	*sample =
 	    (struct sample){.parts = {row->name, "{key=\"", label, "\"} "},
 		.unit = row->unit};
-	if (value < METRICS_ENDED)
+	if (!ended)
 		return;
 	ending = &event_rows[failed ? ENDING_JOB : value - METRICS_ENDED];
 	sample->parts[3] = "\",outcome=\"";
