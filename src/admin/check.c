@@ -111,7 +111,7 @@ check_look(struct check *check, const struct look *look, const char *key)
 	add_check(check, name, state, describe_lock(look, overdue));
 }
 
-/* What is damaged or withheld may hide the runs. Whether that is so. */
+/* Whether the history is damaged or withheld, which may hide the runs. */
 static bool
 check_problems(struct check *check, const struct look *look, const char *key)
 {
@@ -211,7 +211,7 @@ compare_checks(const void *one, const void *other)
 				    : strcmp(a->name, b->name);
 }
 
-/* What is known to be overdue weighs more than what cannot be known. */
+/* A lock that is known to be overdue outweighs one that is unknown. */
 static enum check_state
 sum_up(const struct check *check, int result)
 {

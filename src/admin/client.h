@@ -24,7 +24,7 @@ struct client {
 	struct enquiry enquiry;
 	int output_error; /* errno of the first failure to print, or 0 */
 	bool is_held;	  /* a lock that was looked at */
-	void *arg;	  /* of the command, for what it has called back */
+	void *arg;	  /* of the command, for its callbacks */
 
 	/* Of what failed last, since client_forget_failure. */
 	bool is_transient;	    /* it may go well in a moment */
@@ -41,7 +41,7 @@ int client_visit_servers(const struct opts *opts, struct loop *loop,
 
 /* Reads the answer. 0, or -1 when it is none to the command. */
 typedef int client_read(void *arg, const struct value *value);
-/* Takes any for one. */
+/* Accepts any answer. */
 int client_ignore(void *arg, const struct value *value);
 
 /* Sends the same until there is a reply, for --server-timeout at most: a server

@@ -52,7 +52,7 @@ void look_describe_place(const struct client *client, const char *server,
 
 /* Print to stdout; ferror(3) shows whether that could be written. */
 void look_print(const struct look *look, const struct client *client);
-/* As one line; what belongs to the action. */
+/* As one line, with the members that the action shows. */
 void look_print_json(const struct look *look, const struct client *client,
     const char *key);
 

@@ -13,10 +13,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-/* A round asks about each of them. Between two rounds the head of a queue may
- * be rung, and has a second to come. */
+/* Each round asks about all locks, so their number is limited. The head of a
+ * queue may be notified between two rounds, and has a second for its try. */
 enum { PAUSE_LOCKS = 1000, POLL_MIN_MS = 100, POLL_MAX_MS = 500 };
-/* All pauses end at the same time, but for this. */
+/* The ends of the pauses may differ by this much. */
 enum { PAUSE_SLACK_MS = 1000 };
 
 struct found {
@@ -30,7 +30,7 @@ struct pause {
 	size_t found_count;
 	struct target *targets;
 	size_t count;
-	int node; /* that is being asked */
+	int node; /* the one that is being asked */
 	bool must_find_nodes;
 	bool has_progress; /* in this round */
 	int64_t heard_at;  /* the last answer */
@@ -139,7 +139,7 @@ pause_fini(struct pause *pause)
 
 /* --- asking ------------------------------------------------------------- */
 
-/* The lock is on another node by now: which one may have to be found. */
+/* The lock has moved to another node, which may have to be found. */
 static bool
 follow(struct pause *pause, struct target *target,
     const struct question *question)
@@ -161,7 +161,8 @@ follow(struct pause *pause, struct target *target,
 }
 
 /* A try without a reply may arrive at any time: its token is not used again.
- * Those that leave do not insist: what they have ends by itself. */
+ * A target that leaves does not try again: place and lease end by themselves.
+ */
 static void
 note_failure(struct pause *pause, struct target *target,
     const struct question *question)
@@ -186,7 +187,7 @@ note_failure(struct pause *pause, struct target *target,
 		target_refuse(target, ENDING_UNAVAILABLE, client->error);
 }
 
-/* Of all that have failed, what no repetition will mend is kept. */
+/* A permanent failure stays, another one is forgotten at the next answer. */
 static void
 take_answers(struct pause *pause, struct target **targets,
     struct question *questions, size_t count)
@@ -236,7 +237,7 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	take_answers(pause, targets, questions, count);
 }
 
-/* About all that are in this state, at the node that is being asked. */
+/* Asks about all locks in this state, at the node that is being asked. */
 static void
 run_step(struct pause *pause, enum target_state state)
 {
@@ -277,7 +278,7 @@ find_nodes(struct pause *pause)
 		pause->targets[i].node = 0;
 }
 
-/* Asks once about all that are not settled. */
+/* Asks once about each lock that is not settled. */
 static void
 run_round(struct pause *pause)
 {
@@ -305,7 +306,7 @@ any_is_open(const struct pause *pause)
 	return false;
 }
 
-/* Those with less than so much left are paused anew. True if there are some. */
+/* Pauses with less time left than this are renewed. True if there are any. */
 static bool
 renew_below(struct pause *pause, int64_t left_ms)
 {
@@ -331,7 +332,7 @@ is_same_holder(const struct holder *one, const struct holder *other)
 	       strcmp(one->pid, other->pid) == 0;
 }
 
-/* Of those that were not seen before. */
+/* Each holder once. */
 static void
 report_holders(const struct pause *pause, struct holder *seen)
 {
@@ -350,9 +351,9 @@ report_holders(const struct pause *pause, struct holder *seen)
 	}
 }
 
-/* Whether there is nothing more to be expected of the server. */
+/* The server refuses us, or has not replied for too long. */
 static bool
-is_hopeless(const struct pause *pause)
+has_given_up(const struct pause *pause)
 {
 	const struct client *client = pause->client;
 
@@ -373,7 +374,7 @@ wait_for_all(struct pause *pause, struct holder *seen)
 
 	for (;;) {
 		run_round(pause);
-		if (!any_is_open(pause) || is_hopeless(pause) ||
+		if (!any_is_open(pause) || has_given_up(pause) ||
 		    clock_now() >= give_up_at)
 			return;
 		if (opts->wait_ms != 0)
@@ -387,8 +388,8 @@ wait_for_all(struct pause *pause, struct holder *seen)
 	}
 }
 
-/* So that all end at the same time. One that is lost in this very moment is a
- * straggler. */
+/* Makes all pauses end at the same time. A lock that is lost at this moment is
+ * reported as not paused. */
 static void
 renew_all(struct pause *pause)
 {
@@ -399,8 +400,8 @@ renew_all(struct pause *pause)
 		run_round(pause);
 }
 
-/* Those that are not paused leave, and those that found a pause of another. One
- * that was to be lengthened, without a reply, is paused as before. */
+/* Locks that are not paused leave the queue, and so do those that had a pause
+ * of another process. A pause whose renewal got no reply is as it was. */
 static void
 leave(struct pause *pause)
 {
@@ -420,7 +421,7 @@ leave(struct pause *pause)
 	run_round(pause);
 }
 
-/* --- what has become of them ---------------------------------------------- */
+/* --- the result --------------------------------------------------------- */
 
 static void
 print_target(const struct client *client, const struct target *target)
@@ -509,7 +510,7 @@ pause_targets(struct pause *pause)
 	pause->heard_at = clock_now();
 	wait_for_all(pause, seen);
 	free(seen);
-	failure = is_hopeless(pause) ? client->failure : ENDING_NONE;
+	failure = has_given_up(pause) ? client->failure : ENDING_NONE;
 	memcpy(error, client->error, sizeof(error));
 	if (failure == ENDING_NONE)
 		renew_all(pause);

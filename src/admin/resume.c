@@ -49,7 +49,7 @@ print_resumed(struct client *client, const char *key)
 	    (struct event){.type = EVENT_RESUMED, .name = name});
 }
 
-/* One that has another holder by now is no pause any more. */
+/* The pause may have ended since it was found: another holder is left alone. */
 static void
 end_pause(struct resume *resume, const struct paused *paused)
 {

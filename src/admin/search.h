@@ -23,8 +23,8 @@ struct search {
 	 * NULL: as above. */
 	bool (*wants_free)(void *arg, const char *key);
 	int runs; /* that a look is to show; 0: the last one */
-	/* In place of all these, unless NULL: a lock was found, perhaps more
-	 * than once, and perhaps free. Nobody looks at it. */
+	/* Replaces all of these unless NULL: a lock was found, perhaps more
+	 * than once, and perhaps free. The search does not look at it. */
 	void (*on_key)(void *arg, const char *key);
 	void *arg;
 	bool enough; /* to be set when no more locks are needed */

@@ -18,7 +18,7 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* What would never be granted is not asked for. */
+/* Refuses a lock that would never be granted. */
 static void
 check_target(struct target *target)
 {
@@ -76,7 +76,7 @@ ask_look(struct request *request, struct target *target)
 	    &(struct request_look_limits){1, 0, 0});
 }
 
-/* A pause of somebody else is lengthened. */
+/* The pause of another process is lengthened. */
 static int
 read_target_look(struct target *target, const struct value *value)
 {
@@ -126,8 +126,8 @@ ask_mark(struct request *request, struct target *target)
 	    target->client->opts->pause_ms);
 }
 
-/* What was taken away from us before it was marked is asked for again, under
- * another token. A pause that somebody has ended is not. */
+/* A lock that we lost before it was marked is acquired again, with a fresh
+ * token. A pause that --resume has ended is not renewed. */
 static int
 read_mark(struct target *target, const struct value *value)
 {

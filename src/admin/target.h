@@ -1,5 +1,5 @@
-/* A lock that is to be paused, on its way there. All that are in the same state
- * can be asked about together:
+/* A lock that is to be paused, on its way there. The requests of all targets in
+ * the same state can be sent together:
  *
  *   LOOK --free, or held--> FRONT --first--> TRY --granted--> MARK --> PAUSED
  *    | ^                      ^               |                |  ^       |
@@ -7,10 +7,10 @@
  *    |                        +--overtaken----+                |
  *    +--paused already----------------------------------------->
  *
- * What is not paused in the end, or was queued for nothing, goes to LEAVE, and
- * NOTIFY if that leaves others to be woken, and is OUT. In the queue a lock is
- * held back from all others, but only as long as we are there: a waiter without
- * a heartbeat is dead soon. So the locks count as paused when all are held. */
+ * A target that is not paused in the end, or needs no place in the queue, goes
+ * to LEAVE, to NOTIFY if waiters are to be notified, and is OUT. While we are
+ * first in the queue, nobody else gets the lock. But a waiter that stops
+ * sending heartbeats is removed, so --pause stays until all locks are held. */
 #ifndef TARGET_H
 #define TARGET_H
 
@@ -45,7 +45,7 @@ struct target {
 	int64_t asked_at;	/* the last question was sent */
 	int64_t failing_since;	/* nothing is answered; 0: it was */
 	int64_t until;		/* paused; 0: it is not */
-	enum ending_reason failure; /* ENDING_NONE: nothing speaks against it */
+	enum ending_reason failure; /* ENDING_NONE: it can be paused */
 	char *why;
 	char *waiters[LIMIT_NOTIFY]; /* to be notified */
 	size_t waiter_count;
@@ -62,11 +62,11 @@ void target_fini(struct target *target);
 void target_refuse(struct target *target, enum ending_reason failure,
     const char *why);
 
-/* Asks what its state asks, below OUT and other than PAUSED; request_fini is
- * due. */
+/* Makes the request of the present state, which is neither PAUSED nor OUT;
+ * request_fini is due. */
 void target_ask(struct request *request, struct target *target);
-/* Reads the answer (client_read): the target is in its next state, unless it is
- * to be asked again. */
+/* Reads the answer (client_read) and enters the next state, or stays to send
+ * the same request again. */
 int target_read(void *target, const struct value *value);
 
 #endif

@@ -470,8 +470,8 @@ add_findings(struct rules *rules)
 static void
 judge_rules(struct rules *rules)
 {
-	/* With a policy a run has no other tier; what is lacking is reported
-	 * for each all the same. */
+	/* A policy permits no lower tier; but what each tier lacks is reported
+	 * all the same. */
 	struct lock_config config = rules->config;
 	bool partial = forget_keys(rules);
 

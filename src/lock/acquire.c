@@ -192,7 +192,7 @@ notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 	lock_notify(lock, waiters, false);
 }
 
-/* The first waiter alone has the order given, in its try. */
+/* Only the first waiter gives the order, with its try. */
 static enum holder_order
 find_order(const struct lock *lock)
 {

@@ -56,7 +56,7 @@ struct answer {
 	int64_t ago_ms;
 	const char *host;
 	bool by_id; /* it had our id */
-	/* OVERTAKEN, and who gives an order: */
+	/* OVERTAKEN, and the waiter that gives an order: */
 	struct holder_by by;
 	char ordered[TOKEN_SIZE]; /* the holder that is to stop, or empty */
 	/* BUSY, UNFINISHED: */
@@ -87,7 +87,7 @@ void *answer_release(const struct value *reply);
 /* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or there is
  * none. */
 void *answer_head(const struct value *reply);
-/* To GET :s. What is no order counts as none. */
+/* To GET :s. A value of another form counts as no order. */
 void *answer_order(const struct value *reply);
 
 /* How a server votes by its answer, or by none (NULL). */

@@ -34,11 +34,10 @@ struct lock_config {
 	bool newest;	     /* overtaken by a later waiter that has it, too */
 	bool replace;	     /* the first waiter asks the holder to stop, */
 	bool replaceable;    /* and one that has this obeys */
-	int64_t once_ms;   /* LOCK_NOT_DUE so long after a success; 0: never */
-	int64_t expect_ms; /* a success is due so often; 0: none is, -1: that
-			    * is not stated */
-	const char
-	    *once_id; /* or if the last success had this id; NULL: none */
+	int64_t once_ms; /* LOCK_NOT_DUE so long after a success; 0: never */
+	const char *once_id; /* or if the last success had it; NULL: never */
+	int64_t expect_ms;   /* a success is due this often; 0: none is due,
+			      * -1: not stated */
 };
 
 /* Whether there is no lock without the history. */

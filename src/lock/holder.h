@@ -21,7 +21,7 @@ enum holder_state {
 	HOLDER_PAUSED,	/* --pause: likewise */
 };
 
-/* With --replace: what becomes of the holder. */
+/* With --replace: whether the holder is to stop. */
 enum holder_order {
 	HOLDER_NOT_ASKED,
 	HOLDER_ASKED,	      /* to stop */
@@ -46,7 +46,7 @@ struct holder {
 	char label[LIMIT_LABEL + 1]; /* of --label, or empty */
 };
 
-/* Another run that has to do with ours, by its name in the queue. */
+/* The run that overtakes or replaces ours, by its name in the queue. */
 struct holder_by {
 	char host[256];
 	char pid[16];

@@ -212,7 +212,7 @@ on_lease_due(void *arg)
 
 /* --- an order to stop --------------------------------------------------- */
 
-/* Another holder's token, or what is no order, is none for us. */
+/* Ignores an order for another holder, and a value that is no order. */
 static void
 on_order(void *arg, const struct reply *reply)
 {
@@ -227,7 +227,7 @@ on_order(void *arg, const struct reply *reply)
 	lock->ordered = true;
 }
 
-/* A server that does not reply is asked once. */
+/* Not asked again while the reply is missing. */
 static void
 on_order_due(void *arg)
 {

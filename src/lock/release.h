@@ -11,9 +11,9 @@
  * keeps the lock until keep_until; a time in the past frees it at once. */
 void release_start(struct lock *lock, int64_t keep_until);
 
-/* RELEASED -> RELEASING -> RELEASED: corrects what the release has recorded
- * about the run, or not: it has ended so, and there was no success. The success
- * before it is forgotten. */
+/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way and
+ * was no success, whatever the release has recorded. The success before it is
+ * forgotten. */
 void release_correct(struct lock *lock, const struct request_run *run);
 
 /* Sends how the run has ended for the history, since no release can record it:

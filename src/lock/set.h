@@ -60,13 +60,13 @@ void set_renew(struct set *set);
 void set_confirm(struct set *set);
 
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are
- * freed, or kept by the server until keep_until; of those that are lost the
- * history gets the end of the run. */
+ * freed, or kept by the server until keep_until; the history of those that are
+ * lost gets the end of the run. */
 void set_release(struct set *set, int64_t keep_until,
     const struct request_run *run);
 
-/* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run that the
- * releases have recorded, or not, ended so and is no success. */
+/* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run ended
+ * this way and is no success, whatever the releases have recorded. */
 void set_correct(struct set *set, const struct request_run *run);
 
 /* From any state to RELEASED, as release_at_once. */

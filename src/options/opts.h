@@ -80,7 +80,7 @@ struct opts {
 	int64_t history_ms;    /* at least once_ms; 0: none */
 	int64_t once_ms;       /* --once-per; 0: always run */
 	const char *once_id;   /* --once-id; NULL: none */
-	int64_t expect_ms;     /* OPTS_EXPECT_UNSTATED; 0: nothing is */
+	int64_t expect_ms;     /* or OPTS_EXPECT_UNSTATED; 0: none is due */
 	int once_exit;	       /* --once-exit-code */
 	int64_t splay_ms;      /* 0: none */
 	int64_t max_run_ms;    /* 0: without limit */
@@ -109,7 +109,7 @@ struct opts {
 	int unavailable_run;	   /* 1: --on-unavailable run */
 	const char *shell_command; /* -c, else NULL */
 	char **command; /* NULL-terminated; with -c: $SHELL -c STRING */
-	char **globs;	/* of what takes some, NULL-terminated */
+	char **globs;	/* where they are allowed, NULL-terminated */
 	bool all;	/* free locks, too: --list --all, --check */
 	bool failed;	/* --list: only those whose last run has failed */
 	bool json;

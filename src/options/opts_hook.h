@@ -32,9 +32,9 @@ struct opts_hook {
 	int line;	     /* of the file that sets it, or 0 */
 };
 
-/* Takes the first hook off the text, which is none when *text is empty: "CMD",
- * or "lost,failed=CMD" if all words before the '=' are events, or "all". A line
- * that begins so begins the next hook. */
+/* Takes the first hook off a text that is not empty: "CMD", or
+ * "lost,failed=CMD" if each word before the '=' is an event or "all". A line
+ * that begins with such words and '=' begins the next hook. */
 struct opts_hook opts_hook_take(const char **text);
 
 #endif

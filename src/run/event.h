@@ -61,7 +61,7 @@ enum event_type {
 	/* For ms; also a new position, another holder, the end of silence. */
 	EVENT_WAITING,
 	EVENT_NO_REPLY,	   /* so far; it is tried again */
-	EVENT_WAITS_PAUSE, /* the lock is paused by now */
+	EVENT_WAITS_PAUSE, /* the lock is paused, that is why */
 	EVENT_WAITED,	   /* for ms; all locks are acquired */
 	EVENT_NOT_REREAD,  /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,

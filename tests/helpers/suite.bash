@@ -356,8 +356,8 @@ no_processes_left() {
 	[[ -z $(processes_left) ]]
 }
 
-# Keys of this test's lock that are left, but for those that outlast a run: the
-# fence, the history and those of policies.
+# The keys of this test's lock that are left, except those that outlast a run: the
+# fence, the history and the keys of policies.
 keys_left() {
 	cli --raw keys "*$KEY*" | grep -v ':rlkt\?:[fros]$'
 }

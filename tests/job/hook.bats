@@ -67,7 +67,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(events) == 'E acquired,E released' ]]
 }
 
-@test "hook: several in the environment and in a file; one that is told none has none" {
+@test "hook: several in the environment and in a file; 'none' runs no hook" {
 	RLOCKRUN_HOOK="lost=$(note A)"$'\n'"released=$(note B)"$'\n'"$(note more)"$'\n'"acquired=$(note C)" run -0 rl true
 	[[ $(events) == 'C acquired,B released,more released' ]]
 	rm log

@@ -191,7 +191,7 @@ other=$'01234567-89ab-4def-8123-456789abcdef x:01234567-89ab-4def-8123-456789abc
 }
 
 # bats test_tags=extra
-@test "--replace: what is no order reaches nobody" {
+@test "--replace: a malformed order stops nobody" {
 	ignores '' x 01234567-89ab-4def-8123-456789abcdef "${other/ /:}" "${other/$'\n'/ }"
 }
 
