@@ -451,7 +451,8 @@ report_target(const struct client *client, const struct target *target)
 {
 	struct event event = {.type = EVENT_NOT_PAUSED,
 	    .name = target->config.name,
-	    .holder = &target->holder};
+	    .holder = target->why == NULL ? &target->holder : NULL,
+	    .why = target->why};
 
 	if (target->until > 0) {
 		event.type = EVENT_PAUSE_SET;
@@ -460,7 +461,6 @@ report_target(const struct client *client, const struct target *target)
 		event.type = EVENT_ENDING;
 		event.ending = target->failure;
 		event.status = event_rows[target->failure].status;
-		event.why = target->why;
 	}
 	client_emit(client, event);
 	return target->until > 0   ? EXITCODE_OK

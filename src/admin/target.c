@@ -137,6 +137,8 @@ read_mark(struct target *target, const struct value *value)
 	if (!answer_pause(&left_ms, value))
 		return -1;
 	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
+	if (left_ms == 0 && was_paused)
+		target->why = mem_strdup("its pause has ended");
 	target->state = left_ms > 0  ? TARGET_PAUSED
 			: was_paused ? TARGET_OUT
 				     : TARGET_LOOK;

@@ -188,7 +188,7 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	[EVENT_PAUSE_SET] = ROW("pause_set", LOG,
 	    "{name}: paused until {until}", .ms = "pause_seconds"),
 	[EVENT_NOT_PAUSED] = ROW("not_paused", WARNING,
-	    "{name} {holder}; not paused"),
+	    "{name}[: {why}][ {holder}]; not paused"),
 	[EVENT_PAUSES_SET] = ROW("pauses_set", BUSY,
 	    "{count} <lock|locks> paused on {server}"),
 	[EVENT_RESUMED] = ROW("resumed", LOG, "{name}: resumed"),

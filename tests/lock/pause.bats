@@ -338,7 +338,7 @@ is_in_front() {
 	touch "done"
 	exits_with 0 "$held"
 	exits_with 75 "$PID"
-	grep -q "\"$KEY:b\" .*; not paused$" err.2
+	grep -q "\"$KEY:b\": its pause has ended; not paused$" err.2
 	[[ $(cli exists "$KEY:b") == 0 ]]
 	is_paused "$KEY"
 	rlockrun --resume "$KEY" >/dev/null
