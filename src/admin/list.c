@@ -86,6 +86,18 @@ has_failed(const struct look *look)
 	return run != NULL && look_run_has_failed(run);
 }
 
+/* What is withheld has been reported by the search. */
+static void
+report_damage(const struct client *client, const struct look *look,
+    const char *key)
+{
+	const struct look_problem *problem = look_history_problem(look, key);
+
+	if (problem != NULL && !client_is_denied(problem))
+		client_report_problem(client,
+		    key + strlen(client->opts->prefix), problem);
+}
+
 static void
 on_list_lock(void *arg, struct look *look, const char *key)
 {
@@ -94,6 +106,8 @@ on_list_lock(void *arg, struct look *look, const char *key)
 	const char *name = key + strlen(client->opts->prefix);
 	struct list_row row;
 
+	if (client->opts->all && !client->opts->json)
+		report_damage(client, look, key);
 	if (client->opts->failed && !has_failed(look))
 		return;
 	if (client->opts->quiet) {

@@ -65,8 +65,8 @@ report_denial(struct search *search, const struct look *look, const char *key)
 
 /* A lock with both a record and a queue is shown once, and one with a history
  * by that alone if all locks are to be shown. A record that the access rules
- * withhold counts as that of the holder, and --check is to know of a history
- * that is damaged or withheld. */
+ * withhold counts as that of the holder. A history that is damaged or withheld
+ * may have runs. */
 static bool
 is_wanted(const struct search_item *item, const struct look *look)
 {
@@ -75,8 +75,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 	bool by_record = item->helper == 'i';
 
 	if (opts->all && (look_has_history(look) ||
-			     (opts->action == OPTS_CHECK &&
-				 look_history_problem(look, item->key))))
+			     look_history_problem(look, item->key) != NULL))
 		return item->helper == 'r';
 	if (item->helper == 'r')
 		return look->kind == '\0' && look->last.exists;

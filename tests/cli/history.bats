@@ -166,6 +166,20 @@ listed() {
 	cli del "$KEY:mixed" "$KEY:foreign"
 }
 
+@test "--list --all: a lock whose history is damaged is listed, and a message says so" {
+	local bad="{$KEY:bad}:rlk:r"
+	run -0 "$RLOCKRUN" -k "$KEY:ok" true
+	cli rpush "$bad" x
+	[[ $(listed --all) == "$KEY:bad free -,$KEY:ok free 0" ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list --failed "$KEY*"
+	[[ ${#lines[@]} == 1 && $stderr == "rlockrun: \"$KEY:bad\": damaged: $bad: WRONGTYPE "* ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list --all --json "$KEY:b*"
+	has_json "\"problems\":[\"$bad: WRONGTYPE " '"last_run":null'
+	[[ ${#lines[@]} == 1 && $stderr != *damaged* ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY*"
+	[[ ${#lines[@]} == 1 && $stderr != *damaged* ]]
+}
+
 @test "without permission for the history: 77, and why" {
 	run -0 rl true
 	cli acl setuser "$KEY" reset on '>secret' "~$KEY" "~{$KEY}:rlk:[finqlm]*" +@all >/dev/null
