@@ -151,16 +151,18 @@ add_servers(struct opts *opts, const char *text)
 	return reason;
 }
 
-/* "none" is what a hook gets, so that it runs no others. An option is one hook,
- * whatever its lines begin with. */
+/* "none" drops the hooks before it; a hook gets it in its environment, so that
+ * it runs no others. An option is one hook, whatever its lines begin with. */
 static const char *
 add_hooks(struct settings *settings, const char *text)
 {
 	const struct setting *of = &settings->of[OPT_HOOK];
 	struct opts *opts = settings->opts;
 
-	if (strcmp(text, "none") == 0)
+	if (strcmp(text, "none") == 0) {
+		opts->hook_count = 0;
 		return NULL;
+	}
 	while (*text != '\0') {
 		struct opts_hook hook = opts_hook_take(&text);
 

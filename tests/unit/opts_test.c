@@ -147,6 +147,8 @@ static const struct setting_case {
 	"hook=a0:a=b "},
     {{"--hook", "busy=a", "--hook", "b"}, "RLOCKRUN_HOOK=busy=a\nall=b",
 	"hook=1:a hook=7ff:b "},
+    {{"--hook", "busy=a", "--hook", "b", "--hook", "none"},
+	"RLOCKRUN_HOOK=none", ""},
     {{"--hook", "none", "--hook", "slow=none"}, "RLOCKRUN_HOOK=slow=none",
 	"hook=8:none "},
     /* What is not all events is a part of the command. */
