@@ -54,6 +54,15 @@ night() {
 	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 0.000" "rlockrun-$KEY.prom"
 }
 
+@test "--check: a lock that -k names and a glob matches counts once" {
+	night fine 3000 0 3600
+	night other 3000 0 3600
+	check 0 -k "$KEY:fine" "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 2 ok" && ${#lines[@]} == 3 ]]
+	check 0 --prefix "$KEY:" -k fine 'f*'
+	[[ $output == *', 1 ok'* ]]
+}
+
 @test "--check: 0 fine, 1 failed but not overdue, 2 overdue, 3 unknown" {
 	night fine 3000 0 3600
 	check 0 "$KEY:*"
@@ -82,8 +91,10 @@ night() {
 	check 0 -k "$KEY:fine"
 	check 2 -k "$KEY:fine" -k "$KEY:missing"
 	[[ ${lines[1]} == "overdue  \"$KEY:missing\": no run is known" && ${lines[2]} == "ok "* ]]
-	check 0 --prefix "$KEY:" -k fine 'f*'
-	[[ $output == *', 2 ok'* ]]
+	check 0 --prefix "$KEY:" -k fine
+	[[ $output == *', 1 ok'* ]]
+	check 0 --prefix "$KEY:" 'f*'
+	[[ $output == *', 1 ok'* ]]
 	cli set "{$KEY:bad}:rlk:r" x
 	check 3 -k "$KEY:bad" -k "$KEY:fine"
 	[[ ${lines[1]} == "unknown  \"$KEY:bad\": its history is damaged" ]]
