@@ -173,13 +173,16 @@ last_ms() {
 	exits_with 0 "$PID"
 }
 
-# survives AT SECONDS: with AT ms of the lease left the server is away so long.
+# survives AT MS: with AT ms of the lease left the server is away for so long. One
+# that was frozen later returns at the same point of the lease.
 survives() {
-	local back
+	local asked back
 	wait_until left_above 1900
 	wait_until left_below "$1"
+	asked=$(now_ms)
+	back=$((asked + $(left_ms) - ($1 - $2)))
 	freeze
-	sleep "$2"
+	wait_until eval "((\$(now_ms) >= $back))"
 	back=$(now_ms)
 	thaw
 	wait_until left_above 1900
@@ -192,9 +195,9 @@ survives() {
 @test "L13: server unresponsive for 0.4 TTL, starting anywhere: nothing is lost" {
 	own_server
 	hold -t 2
-	survives 2000 0.8
-	survives 1700 0.8
-	survives 1400 0.8
+	survives 2000 800
+	survives 1700 800
+	survives 1400 800
 	touch "done"
 	exits_with 0 "$PID"
 	[[ -z $(keys_left) ]]
@@ -205,7 +208,7 @@ survives() {
 	own_server
 	hold -t 2
 	wait_until left_below 1500
-	survives 2000 1.2
+	survives 2000 1200
 	wait_until grep -q "renewed again" "$ERR"
 	grep -q "cannot renew the lock, which lasts for another [0-9.]* s" "$ERR"
 	touch "done"
