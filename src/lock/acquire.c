@@ -192,11 +192,13 @@ notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
 	lock_notify(lock, waiters, false);
 }
 
-/* Only the first waiter gives the order, with its try. */
+/* Only the first waiter gives the order, with its try; a pause is none to ask.
+ */
 static enum holder_order
 find_order(const struct lock *lock)
 {
-	if (!lock->config->replace || lock->holder.count == 0)
+	if (!lock->config->replace || lock->holder.count == 0 ||
+	    lock->holder.state == HOLDER_PAUSED)
 		return HOLDER_NOT_ASKED;
 	if (!lock->holder.replaceable)
 		return HOLDER_IRREPLACEABLE;

@@ -132,6 +132,11 @@ gives_order() {
 	run -75 rl --replace -w 0.3 true
 	[[ $output == *"another client (not a rlockrun), and is not --replaceable; waiting"* ]]
 	cli del "$KEY"
+	rl true
+	"$RLOCKRUN" -q --pause "$KEY"
+	run -75 rl --replace -w 0.3 true
+	[[ $output == *" is paused by "*"; waiting"* && $output != *"--replaceable"* ]]
+	"$RLOCKRUN" -q --resume "$KEY"
 }
 
 @test "--replaceable: a waiter without --replace replaces nobody" {
