@@ -363,6 +363,17 @@ has_given_up(const struct pause *pause)
 		       pause->heard_at + client->opts->server_timeout_ms);
 }
 
+/* There are such locks, and each failed when it was asked last. */
+static bool
+all_open_fail(const struct pause *pause)
+{
+	for (size_t i = 0; i < pause->count; i++)
+		if (pause->targets[i].state < TARGET_PAUSED &&
+		    pause->targets[i].failing_since == 0)
+			return false;
+	return any_is_open(pause);
+}
+
 static void
 wait_for_all(struct pause *pause, struct holder *seen)
 {
@@ -510,7 +521,8 @@ pause_targets(struct pause *pause)
 	pause->heard_at = clock_now();
 	wait_for_all(pause, seen);
 	free(seen);
-	failure = has_given_up(pause) ? client->failure : ENDING_NONE;
+	failure = has_given_up(pause) || all_open_fail(pause) ? client->failure
+							      : ENDING_NONE;
 	memcpy(error, client->error, sizeof(error));
 	if (failure == ENDING_NONE)
 		renew_all(pause);

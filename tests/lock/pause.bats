@@ -449,6 +449,8 @@ is_in_front() {
 	cli config set maxmemory 1 >/dev/null
 	run -69 rlockrun --pause "$KEY" --server-timeout 1
 	[[ $output == *OOM* ]]
+	run -69 rlockrun --pause "$KEY" -n
+	[[ $output == *OOM* ]]
 	cli config set maxmemory 0 >/dev/null
 	none_left
 	rlockrun --pause "$KEY" >/dev/null
