@@ -693,6 +693,8 @@ explain() {
 	finds key one "$job" 'left_key("{a}:rlk:q", 70000)'
 	finds key one "$job" 'left_key("{a}:rlk:z", 10)'
 	finds key one "$job" 'left_key("other", 10)'
+	finds key one "$job" 'left_key("{other}:rlk:f", 3500000)'
+	is_clean one "$job" 'paused(1000, 1000, "other")' 'left_key("{other}:rlk:f", 3500000)'
 	finds key one "$job" 'left_key("a", 1000, ["token-1"])'
 	is_clean one "$job" 'left_key("a", 1000, ["token-9"])'
 	finds key one "$job" 'left_key("a", 3000, ["token-9"])'

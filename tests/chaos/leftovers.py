@@ -128,7 +128,8 @@ def find_left_processes(story):
 def find_left_keys(story):
     """Keys that never expire, that live longer than they may, or that somebody who ended
     in peace has left. Helper keys of a lock expire by themselves."""
-    names = {key for run in story.runs.values() for key in run.keys}
+    names = {key for run in story.runs.values() for key in run.keys} \
+        | {pause.key for pause in story.by_type["paused"]}
     for left in story.by_type["left"]:
         if left.what == "key":
             for text in wrong_key(story, left, names):
@@ -165,8 +166,8 @@ def longest_life(story, left, name, kind):
     """In ms, from the table of keys in PROTOCOL of rlockrun(1). Of a lock that is counted,
     the key lives three leases."""
     users = [run for run in story.runs.values() if name in run.keys]
-    ttl = max(run.ttl_ms for run in users)
-    held = max(ttl, max(run.min_hold_ms or 0 for run in users))
+    ttl = max((run.ttl_ms for run in users), default=0)
+    held = max([ttl, *(run.min_hold_ms or 0 for run in users)])
     hour = max(HOUR_MS, 10 * ttl)
     lives = {"": held if left.kind == "string" else 3 * held, "f": hour, "i": hour,
              "n": hour, "q": MINUTE_MS, "l": MINUTE_MS, "m": BELL_MS, "o": MINUTE_MS,

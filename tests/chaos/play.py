@@ -251,6 +251,9 @@ class Play:
     # --- pauses --------------------------------------------------------------------
 
     def pause(self, action):
+        """Names the lock at once, as its keys may be there even if nobody says so."""
+        begun = self.at()
+        self.note("paused", at=begun, key="z1", until=begun)
         self.start_command(action, action["host"], [
             "--pause", plan.PAUSED, "-k", "z1", "--for", f"{action['ms']}ms",
             "-w", f"{action['wait_ms']}ms"])
