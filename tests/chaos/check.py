@@ -16,6 +16,7 @@ import exclusion
 import history
 import leftovers
 import pauses
+import remembered
 import reporting
 import tenures
 from story import Story
@@ -31,6 +32,8 @@ RULES = (
     exclusion.find_repeated_tokens,
     exclusion.find_unlocked,
     pauses.find_starts_in_pauses,
+    remembered.find_repeated_ids,
+    remembered.find_wrong_verdicts,
     endings.find_hangs,
     endings.find_wrong_statuses,
     endings.find_ignored_signals,

@@ -792,6 +792,125 @@ explain() {
 		'recorded(2010, "t2", "0", key="b")' 'fault("server", "kill", 2015, 2500)'
 }
 
+# --- what a server remembers ------------------------------------------------
+
+@test "a run that repeats a success with its id is found" {
+	local one='success(1, 1000, 2000, options=["--once-id=a"])' again='job(2, 2500, 3000, options=["--once-id=a"])'
+	finds once-id one "$one" "$again"
+	says 'it started 500 ms after the success of run 1, which had its id, a (runs 2, 1)'
+	finds once-id one "$one" "$again" 'success(3, 2100, 2200)' 'job(4, 2300, 2400, options=["--once-id=b"])'
+	is_clean one "$one" "${again/=a/=b}"
+	is_clean one "$one" "${again/options/keys=[\"b\"], options}"
+	is_clean one "$one" "${again/options/token=\"token-1\", outer=1, begun=1100, options}"
+	# Another id was last, or it had not succeeded, or nobody knows.
+	is_clean one "$one" "$again" 'success(3, 2100, 2200, options=["--once-id=b"])'
+	is_clean one "${one/success/job}" "$again"
+	finds status one "${one/options/status=79, options}" "$again"
+	finds overlap,status one "$one" "${again/2500/1900}"
+	is_clean one 'success(1, 1000, 2000, stderr="cannot confirm the release", options=["--once-id=a"])' "$again"
+	is_clean one "${one/options/status=-9, options}" "$again" 'fault("wrapper", "kill", 1990, run=1)'
+	is_clean one "$one" "$again" 'fault("wrapper", "stop", 1990, 2010, run=1)'
+	finds once-id one "$one" "$again" 'fault("wrapper", "stop", 1100, 1200, run=2)' 'fault("server", "stop", 2100, 2200)'
+}
+
+@test "a repeated success is excused by a server that forgets" {
+	local runs=('success(1, 4000, 5000, options=["--once-id=a"])' 'job(2, 5500, 6000, options=["--once-id=a"])')
+	local fault
+	for fault in kill flush full; do
+		excuses 'may have forgotten' one "${runs[@]}" "fault('server', '$fault', 5100, 5200)"
+		finds once-id one "${runs[@]}" "fault('server', '$fault', 3000, 3100)"
+	done
+	excuses 'may have forgotten' cluster "${runs[@]}" 'fault("lock", "migrate", 5100, 5200, key="a")'
+	finds once-id cluster "${runs[@]}" 'fault("lock", "migrate", 5100, 5200, key="b")'
+	excuses 'may have forgotten' sentinel "${runs[@]}" 'fault("server", "failover", 5100)'
+	finds once-id cluster "${runs[@]}" 'fault("server", "flush", 5100)' 'record("owner", 0, key="a", node="s1")'
+	finds once-id sentinel "${runs[@]}" 'fault("sentinel", "stop", 5100, 5200, node="q0")'
+	excuses 'a failover' sentinel "${runs[@]}" 'record("owner", 500, key="a", node="s0")' \
+		'record("owner", 4100, key="a", node="s1")'
+}
+
+@test "a run that is skipped although none succeeded with its id is found" {
+	local one='success(1, 1000, 2000, options=["--once-id=a"])' said='stderr="last succeeded with the id; command not started"'
+	local skipped="waiter(2, 2500, 2600, 75, $said, options=['--once-id=a'])"
+	is_clean one "$one" "$skipped"
+	finds status one "${one/=a/=b}" "$skipped"
+	says 'status 75: no run with this id had succeeded'
+	finds status one "${one/success/job}" "$skipped"
+	finds status one "${one/options/keys=[\"b\"], options}" "$skipped"
+	finds status one 'success(1, 2700, 3000, options=["--once-id=a"])' "$skipped"
+	is_clean one "${one/options/status=-9, options}" "$skipped" 'fault("wrapper", "kill", 1990, run=1)'
+	# Another id has succeeded since.
+	local other='success(3, 2100, 2200, options=["--once-id=b"])'
+	finds status one "$one" "$other" "$skipped"
+	is_clean one "$one" "${other/2200/2490}" "$skipped"
+	is_clean one "$one" "${other/options/stderr=\"cannot confirm the release\", options}" "$skipped"
+	is_clean one "$one" "$other" "$skipped" 'fault("server", "flush", 2300)'
+}
+
+@test "a --check that says something else than what happened is found" {
+	local good='success(1, 1000, 2000)' bad='job(2, 3000, 4000)'
+	is_clean one "$good" 'checked(2500, 2510, 0)'
+	finds check one "$good" 'checked(2500, 2510, 1)'
+	says '--check says 1 of "a", but 0 is right (run 1)'
+	finds check one "$good" 'checked(2500, 2510, 2)'
+	finds check one "$good" 'checked(2500, 2510, 3)'
+	is_clean one "$good" "$bad" 'checked(4500, 4510, 1)'
+	finds check one "$good" "$bad" 'checked(4500, 4510, 0)'
+	# It is on, or may be over.
+	is_clean one "$good" "$bad" 'checked(3500, 3510, 0)'
+	finds check one "$good" "$bad" 'checked(3500, 3510, 1)'
+	finds check one "$good" "$bad" 'checked(2500, 2510, 1)'
+	is_clean one "$good" "$bad" 'checked(4000, 4020, 0)' 'checked(4000, 4020, 1)'
+	# None is known, or none is over.
+	is_clean one 'checked(500, 510, 2)' "$good" 'checked(1500, 1510, 0)'
+	finds check one "$good" 'checked(1500, 1510, 1)'
+	is_clean one 'success(1, 1000, 2000, keys=["b"])' 'checked(2500, 2510, 2)'
+}
+
+@test "a --check of runs that were killed sees that they left no end" {
+	local good='success(1, 1000, 2000)' killed='job(2, 3000, 3100, True, -9)' kill='fault("wrapper", "kill", 3090, run=2)'
+	is_clean one "$good" "$killed" "$kill" 'checked(3500, 3510, 0)' 'checked(3600, 3610, 1)' 'checked(6500, 6510, 1)'
+	finds check one "$good" "$killed" "$kill" 'checked(6500, 6510, 0)'
+	finds check one "$good" "$killed" "$kill" 'checked(2500, 2510, 1)'
+	# It may have been killed before its job started, or not been granted the lock.
+	local stray='waiter(2, 3000, 3100, -9)'
+	is_clean one "$good" "$stray" "$kill" 'checked(6500, 6510, 0)' 'checked(6600, 6610, 1)'
+	finds check one "$good" "$stray" "$kill" 'success(3, 4000, 5000)' 'checked(6600, 6610, 1)'
+	finds check one "$good" 'waiter(2, 1500, 2500, 75, wait_ms=1000)' 'checked(6500, 6510, 1)'
+	finds check one "$good" "${stray/-9/-9, keys=[\"b\"]}" "$kill" 'checked(6600, 6610, 1)'
+	finds check one "$good" "$stray" "$kill" 'checked(2600, 2610, 1)'
+}
+
+@test "a --check that does not know what is due is found" {
+	local good='success(1, 1000, 2000, options=["--expect=2000ms"])' later='success(2, 2500, 3000)'
+	is_clean one "$good" 'checked(3500, 3510, 0)' 'checked(4500, 4510, 2)'
+	finds check one "$good" 'checked(3500, 3510, 2)'
+	finds check one "$good" 'checked(4500, 4510, 0)'
+	says '--check says 0 of "a", but 2 is right (run 1)'
+	is_clean one "$good" 'checked(4000, 4010, 0)' 'checked(4005, 4015, 2)'
+	is_clean one "$good" "$later" 'checked(4500, 4510, 0)' 'checked(5500, 5510, 2)'
+	finds check one "${good/--expect=2000ms/-v}" "$later" 'checked(5500, 5510, 2)'
+	# It may be told or end while it is asked, and with no success it may be either.
+	is_clean one "$good" "$later" 'success(3, 4300, 5400, ended=5420)' 'checked(5410, 5430, 2)' 'checked(5410, 5440, 0)'
+	is_clean one "${good/--expect=2000ms/-v}" 'job(3, 4500, 4600, options=["--expect=2000ms"])' 'checked(4490, 4510, 0)'
+	is_clean one 'job(1, 1000, 1500, options=["--expect=2000ms"])' 'checked(2900, 2910, 1)' 'checked(3900, 3910, 2)'
+	# It was told so while it failed, or without a job.
+	finds check one "$later" 'job(3, 3500, 3600, options=["--expect=2000ms"])' 'checked(5500, 5510, 1)'
+	is_clean one "$later" 'waiter(3, 3100, 4000, -9, options=["--expect=2000ms"])' \
+		'fault("wrapper", "kill", 3990, run=3)' 'checked(9000, 9010, 1)' 'checked(9100, 9110, 2)'
+}
+
+@test "a wrong --check is excused by a server that forgets or is silent" {
+	local good='success(1, 4000, 5000)'
+	excuses 'may have forgotten' one "$good" 'checked(5500, 5510, 2)' 'fault("server", "flush", 5100)'
+	finds check one "$good" 'checked(5500, 5510, 2)' 'fault("server", "flush", 3500)'
+	excuses 'a failover' sentinel "$good" 'checked(5500, 5510, 2)' 'record("owner", 500, key="a", node="s0")' \
+		'record("owner", 5100, key="a", node="s1")'
+	is_clean one "$good" 'checked(5500, 8510, 3)' 'fault("server", "stop", 5200, 9000)'
+	finds check one "$good" 'checked(15500, 15510, 3)' 'fault("server", "stop", 5200, 9000)'
+	is_clean sentinel "$good" 'checked(5500, 8510, 3)' 'record("owner", 5100, key="a", node=None)'
+}
+
 # --- the picture ------------------------------------------------------------
 
 # shows TEXT: the picture is XML, and has that text in an element.

@@ -4,6 +4,7 @@ import signal
 from exclusion import gone_since
 from finding import Finding
 from losses import SETTLE, STAMP, was_unguarded
+from remembered import has_succeeded
 from story import MS, NEVER, SECOND
 
 USAGE, UNAVAILABLE, INTERNAL, RESOURCE = 64, 69, 70, 71
@@ -269,7 +270,7 @@ def was_struck(story, run, since):
     """Whether servers or the run were struck, so that a reply may have been late. An
     independent server that was killed abstains for as long as --min-uptime says."""
     if run.faults or run.top.faults or story.server_faults(since - AFTERMATH, run.ended) \
-            or story.lacks_owner(run, since, run.ended):
+            or story.lacks_owner(run.keys, since, run.ended):
         return True
     return story.is_redlock and any(fault.fault == "kill" and fault.at < run.ended
                                     for fault in story.faults if fault.on == "server")
@@ -281,6 +282,10 @@ def wrong_busy(story, run):
     if "was overtaken by" in run.exit.stderr:
         if not run.is_newest or not has_newer(story, run):
             yield "no newer run with --newest was there"
+        return
+    if "last succeeded with the id" in run.exit.stderr:
+        if not has_succeeded(story, run):
+            yield "no run with this id had succeeded"
         return
     limited = run.has_option("--max-waiters", "--once-per", "-w", "--wait")
     if run.wait_ms is None and not limited:

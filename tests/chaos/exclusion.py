@@ -293,7 +293,7 @@ def find_unlocked(story):
     for run in story.started:
         if run.token is None:
             struck = (story.server_faults(run.at - 5 * SECOND, run.start) or story.is_redlock
-                      or story.lacks_owner(run, run.at, run.start))
+                      or story.lacks_owner(run.keys, run.at, run.start))
             if run.on_unavailable != "run":
                 yield Finding("unlocked", run.start, (run.number,),
                               "the job ran without a lock")

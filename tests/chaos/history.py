@@ -18,6 +18,7 @@ not be in the order of time, as some are only complete when what they describe i
     report   what a log or a hook said of a rlockrun, which ended with that status or not yet
     counted  the number of runs that the metrics of a lock have
     paused   a --pause said so of a lock, which is not resumed before `until`
+    checked  --check said so, with its exit status, of a lock that it asked for since `begun`
     queued, unqueued  a waiter entered the queue, or left it
     quiet    all faults are over, no run is started from here on
     left     a process, key or rlockrun that is there after the end
@@ -53,6 +54,7 @@ FIELDS = {
     "seen": {"node": (TEXT,), "key": (TEXT,), "holders": (LIST,)},
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
     "paused": {"key": (TEXT,), "until": (NUMBER,)},
+    "checked": {"key": (TEXT,), "begun": (NUMBER,), "status": (NUMBER,), "said": (LIST,)},
     "queued": {"key": (TEXT,), "run": (NUMBER,), "ticket": (NUMBER,), "node": (TEXT,)},
     "unqueued": {"key": (TEXT,), "run": (NUMBER,)},
     "recorded": {"node": (TEXT,), "key": (TEXT,), "token": (TEXT,), "status": (TEXT,)},

@@ -31,6 +31,7 @@ FAMILIES = {
     "scene": (("rw3",), 0),
     "taking": (("t1", "t2", "t3"), 0),
     "paused": (("z1", "z2"), 12),
+    "once": (("o1", "o2"), 14),
 }
 PERMITS = 3
 
@@ -54,6 +55,10 @@ TAKING_MS = 2500
 # Now and then these are paused for a time, and sometimes resumed after half of it.
 PAUSE_MS = 2500
 PAUSED = "z*"
+# How often one of the locks of FAMILIES["once"] is checked, and how often a success of the
+# first of them is due. The other is never overdue, so that its failures show.
+CHECK_MS = 700
+EXPECT_MS = 2000
 ALONE_MS = {"late": 3500, "delay": 3500, "hang": 9000}  # no other fault follows so soon
 REPLICATED = ("sentinel", "cluster")
 
@@ -153,7 +158,7 @@ class Plan:
         self.runs = 0
         runs, faults = self.all_runs(), self.all_faults()
         self.actions = sorted([*runs, *faults, *self.companions(faults), *self.scenes(),
-                               *self.takings(), *self.pauses()],
+                               *self.takings(), *self.pauses(), *self.checks()],
                               key=lambda action: action["at_ms"])
 
     def moments(self, mean_ms):
@@ -237,6 +242,15 @@ class Plan:
     def for_paused(self, run):
         """As it is."""
 
+    def for_once(self, run):
+        """A success with the id of a run is enough for it, or it has none. Jobs are short and
+        mostly succeed, so that many come after a success."""
+        run["job_ms"] = self.length_ms(20, 800)
+        if self.chance(75):
+            run["more"] += ["--once-id=" + self.dice.choice("ab")]
+        if run["keys"] == ["o1"] and self.chance(50):
+            run["more"] += [f"--expect={EXPECT_MS}ms"]
+
     def for_taking(self, run):
         """See takings."""
         run["keys"] = self.dice.sample(FAMILIES["taking"][0], 2)
@@ -291,6 +305,11 @@ class Plan:
             yield {"do": "pause", "at_ms": at_ms, "host": self.dice.randint(1, HOSTS),
                    "ms": self.length_ms(1000, 4000), "wait_ms": self.length_ms(100, 4000),
                    "resumes": self.chance(50)}
+
+    def checks(self):
+        for at_ms in [] if is_redlock(self.topology) else self.moments(CHECK_MS):
+            yield {"do": "check", "at_ms": at_ms, "host": self.dice.randint(1, HOSTS),
+                   "key": self.dice.choice(FAMILIES["once"][0])}
 
     def companion(self, at_ms, job_ms, options, family="rare"):
         """No other fault strikes its processes."""

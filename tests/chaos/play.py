@@ -7,6 +7,7 @@ import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
 
 import plan
@@ -35,7 +36,7 @@ class Run:
 
 
 class Command:
-    """A --pause (its action), or a --resume (None)."""
+    """A --pause, a --resume or a --check."""
 
     def __init__(self, action, process, out, begun):
         self.action, self.process, self.out, self.begun = action, process, out, begun
@@ -56,7 +57,7 @@ class Play:
         self.stops = {}  # pid -> records of the faults that have stopped it
         self.run_by_pid = {}
         self.struck = set()  # numbers of runs
-        self.commands_live = set()  # that pause and resume
+        self.commands_live = set()  # that pause, resume and check
         self.resumed_at = 0  # the last time at which a --resume may have acted
         self.reap_at = 0
         self.due = []  # (time, number, what to do) of faults that end
@@ -122,6 +123,8 @@ class Play:
                 self.start(action)
             elif action["do"] == "pause":
                 self.pause(action)
+            elif action["do"] == "check":
+                self.check(action["key"], action["host"])
             else:
                 self.strike(action)
         self.pass_time_until(self.begun_us + self.plan.duration_ms * 1000)
@@ -157,11 +160,17 @@ class Play:
             heapq.heappop(self.due)[2]()
         self.heal()
         self.note("quiet")
+        self.wait_for_ends()
+        self.check_all()
+        self.wait_for_ends()
+        self.wait_for_rest()
+        self.note_rest()
+
+    def wait_for_ends(self):
+        """Of what was started."""
         end = time.monotonic() + SETTLE_S
         while (self.live or self.commands_live) and time.monotonic() < end:
             self.see_ends(0.2)
-        self.wait_for_rest()
-        self.note_rest()
 
     def heal(self):
         """Meanwhile runs end, and are seen to: a new primary may take long."""
@@ -248,7 +257,7 @@ class Play:
         self.note("exit", run=run.number, status=status, stderr=text_of(run.stderr))
         os.unlink(run.stderr)
 
-    # --- pauses --------------------------------------------------------------------
+    # --- pauses and checks ---------------------------------------------------------
 
     def pause(self, action):
         """Names the lock at once, as its keys may be there even if nobody says so."""
@@ -256,22 +265,30 @@ class Play:
         self.note("paused", at=begun, key="z1", until=begun)
         self.start_command(action, action["host"], [
             "--pause", plan.PAUSED, "-k", "z1", "--for", f"{action['ms']}ms",
-            "-w", f"{action['wait_ms']}ms"])
+            "-w", f"{action['wait_ms']}ms", "--json"])
 
     def resume(self, action):
         """From now on nobody knows which pauses last."""
         self.end_pauses()
-        self.start_command(None, action["host"], ["--resume", plan.PAUSED])
+        self.start_command({"do": "resume"}, action["host"],
+                           ["--resume", plan.PAUSED, "--json"])
+
+    def check(self, key, host):
+        self.start_command({"do": "check", "key": key}, host, ["--check", "-k", key])
+
+    def check_all(self):
+        """Nobody else is there any more."""
+        for key in plan.families_of(self.plan.topology).get("once", ((),))[0]:
+            self.check(key, 1)
 
     def start_command(self, action, host, words):
         urls = [word for url in self.fleet.urls for word in ("-r", url)]
         argv = ["setpriv", "--pdeathsig", "KILL", self.rlockrun, *urls, *words,
-                "--json", "--server-timeout", "3s"]
-        out, begun = f"{self.folder}/out.{len(self.records)}", self.at()
-        with open(out, "wb") as file:
-            process = subprocess.Popen(
-                self.fleet.on_host(host, argv), stdin=subprocess.DEVNULL, stdout=file,
-                stderr=subprocess.DEVNULL, start_new_session=True, env=self.environment)
+                "--server-timeout", "3s"]
+        out, begun = tempfile.TemporaryFile("w+", encoding="utf-8"), self.at()
+        process = subprocess.Popen(
+            self.fleet.on_host(host, argv), stdin=subprocess.DEVNULL, stdout=out,
+            stderr=subprocess.DEVNULL, start_new_session=True, env=self.environment)
         command = Command(action, process, out, begun)
         self.commands_live.add(command)
         self.ends.register(command.pidfd, selectors.EVENT_READ, command)
@@ -279,17 +296,24 @@ class Play:
     def finish_command(self, command):
         self.ends.unregister(command.pidfd)
         os.close(command.pidfd)
-        command.process.wait()
+        status = command.process.wait()
         self.commands_live.remove(command)
-        with open(command.out, encoding="utf-8") as lines:
-            said = [json.loads(line) for line in lines]
-        os.unlink(command.out)
-        if command.action is None:
+        with command.out as lines:
+            lines.seek(0)
+            said = list(lines)
+        if command.action["do"] == "check":
+            self.note("checked", key=command.action["key"], begun=command.begun,
+                      status=status, said=said)
+        elif command.action["do"] == "resume":
             self.end_pauses()
-        elif self.resumed_at < command.begun and \
-                all(other.action for other in self.commands_live):
+        else:
+            self.finish_pause(command, [json.loads(line) for line in said])
+
+    def finish_pause(self, command, said):
+        if self.resumed_at < command.begun and \
+                all(other.action["do"] != "resume" for other in self.commands_live):
             self.note_pauses(command, said)
-        if command.action and command.action["resumes"]:
+        if command.action["resumes"]:
             self.later(command.action["ms"] / 2, lambda: self.resume(command.action))
 
     def note_pauses(self, command, said):

@@ -117,6 +117,11 @@ class Run:
         return None
 
     @property
+    def once_id(self):
+        return next((option.partition("=")[2] for option in self.options
+                     if option.startswith("--once-id=")), None)
+
+    @property
     def is_newest(self):
         return self.has_option("--newest") and not self.outer_run
 
@@ -235,10 +240,10 @@ class Story:
         owners = [owner for owner in self.by_type["owner"] if owner.key == key and owner.node]
         return [new.at for old, new in zip(owners, owners[1:]) if old.node != new.node]
 
-    def lacks_owner(self, run, begin, end):
-        """Whether for some of that time no node served the keys of RUN: sentinels may
+    def lacks_owner(self, keys, begin, end):
+        """Whether for some of that time no node served one of these keys: sentinels may
         take long to agree."""
-        for key in run.keys:
+        for key in keys:
             node, since = "unknown", 0
             for owner in [one for one in self.by_type["owner"] if one.key == key] + [self.end]:
                 if node is None and since <= end and owner.at >= begin:
