@@ -122,7 +122,9 @@ on_released(void *arg, const struct reply *reply)
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
-		lock_note_silence(lock, reply->failure);
+		/* As above, the reason for a withdrawal stays. */
+		if (lock->failure == 0)
+			lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		lock_retry(lock, lock->release.give_up_at);
 	}

@@ -314,6 +314,13 @@ write_nightly() {
 	[[ ! -e ran ]]
 }
 
+@test "why a waiter leaves is reported, though its leaving is not answered" {
+	succeeded 1000
+	through cut:EVAL/8:1 cut:EVAL/9
+	once 75 "${count[@]}"
+	[[ $output == *"last succeeded on web-3 "*"; command not started" ]]
+}
+
 @test "a release whose reply is lost has recorded the success" {
 	through cut:EVAL/9
 	# The release is repeated while the lease lasts.
