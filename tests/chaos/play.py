@@ -385,11 +385,13 @@ class Play:
         return pick(runs, action["whom"])
 
     def strike_run(self, number, holders, action):
-        """Nothing if it has ended."""
+        """Nothing if it has ended, or is not yet what it is to become: it would say nothing."""
         if number not in self.live:
             return
-        self.struck.add(number)
         wrapper = self.live[number].process.pid
+        if name_of(wrapper) != os.path.basename(self.rlockrun):
+            return
+        self.struck.add(number)
         pid = {"wrapper": wrapper, "guard": guard_of(wrapper),
                "job": holders.get(number, (None, None))[1]}[action["on"]]
         if not pid or is_zombie(pid) or not (target := open_process(pid)):
