@@ -55,9 +55,9 @@ local former = {unpack(ARGV, 17)}
 local now_us = time[1] * 1000000 + time[2]
 -- include: sweep
 -- include: holders
--- include: record
+-- include: digits
 -- include: history
--- include: queue
+-- include: head
 
 local function next_ticket()
   local last = redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES')
@@ -69,9 +69,85 @@ end
 -- Whether this call has removed dead waiters.
 local removed = {any = false}
 
+-- What is found of the lock and of the queue.
+local held, own, places, overtaken
+local head, till, position, ahead = false, now, false, 0
+
+-- The own token is granted anew, with a new fence: nobody has seen the one
+-- whose answer was lost.
+local function next_fence()
+  local last = fence and redis.pcall('GET', fence)
+  last = type(last) == 'string' and tonumber(last) or 0
+  if not (last > 0 and last < LIMIT_EXACT) then last = 0 end
+  return string.format('%.0f', math.max(last + 1, now_us))
+end
+
+-- The lock is written last: a server that refuses a step has granted nothing.
+-- SET comes first, because a full server refuses a script's first write only.
+-- PTTL and PEXPIRE come before anything without a life of its own is written:
+-- they fail here if an ACL would let us neither renew nor release.
+local function grant()
+  local number = next_fence()
+  local others = held.count > 0 and held.kind == 'p' and info
+    and redis.pcall('HMGET', info, 'limit')[1] or nil
+  if fence then
+    call('SET', fence, number, 'PX', life)
+    call('PEXPIRE', fence, life)
+    write_record(held, number)
+    call('PEXPIRE', info, life)
+  end
+  write_newest()
+  -- A waiter that was notified and then taken for dead may find no queue, but
+  -- its doorbell.
+  if queue and (head or wait) then wipe(doorbell) end
+  if head then
+    call('ZREM', queue, me)
+    call('ZREM', alive, me)
+  end
+  if history then
+    write_history('token', token, 'host', self.host, 'pid', self.pid,
+      'user', self.user, 'label', self.label,
+      'start', string.format('%.0f', now), 'fence', number,
+      'end', '', 'status', '', file_last_run())
+    if expect ~= '' then redis.pcall('HSET', history, 'expect', expect) end
+  end
+  write_lock()
+  return {1, fence and number or '', '',
+    tonumber(digits(others, LIMIT_PERMITS) or 0), ahead}
+end
+
+-- Whether the lock is free for us, or ours, and the queue is empty: then this is
+-- the answer. So are those that need no look at the queue; otherwise it is nil.
+local function grant_at_once()
+  held = find_holders(remove_expired)
+  own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
+    and (owns() or former_owns())
+  local enough, later
+  if (once or id ~= '' or expect ~= '') and not own then
+    enough, ahead = not_due()
+  end
+  if enough then return enough end
+  places = free_places(held)
+  if queue then
+    head, till = live_head(me, removed)
+    position = head and call('ZRANK', queue, me)
+  end
+  later, overtaken = find_newest(own)
+  if later then return later end
+  if head or not own and (held.unswept or places < 1) then return nil end
+  return grant()
+end
+
+-- A plain run needs no more. Each call makes anew the functions that it comes to,
+-- and that costs as much as the commands.
+local is_done, at_once = pcall(grant_at_once)
+if not is_done or at_once then return is_done and at_once or {err = at_once} end
+-- include: record
+-- include: queue
+
 -- Whether all in front of us can go together with us, and all find a place.
 -- Nobody joins a group across more than 1,000 waiters.
-local function in_turn(head, position, places)
+local function in_turn()
   if position == 0 then return true end
   if string.sub(head, 1, 1) ~= letter or (position or 1) >= places then
     return false
@@ -87,7 +163,7 @@ local function in_turn(head, position, places)
 end
 
 -- Enters the queue or sends a heartbeat, with a mark; returns the position.
-local function enter(position, part)
+local function enter(part)
   if not position then
     -- What an ACL would not let wait, leave or expire does not enter the queue.
     for _, needed in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
@@ -107,7 +183,7 @@ local function enter(position, part)
 end
 
 -- What is known about the holder whose lease is waited for.
-local function describe_holder(held, member)
+local function describe_holder(member)
   local about = {who = held.count > 0 and 'foreign' or 'free', permits = 0,
     host = '', pid = '', user = '', label = '', held_ms = 0}
   if held.count == 0 or not info then return about end
@@ -200,10 +276,10 @@ end
 
 -- The answer when it is not our turn. A newcomer that finds places with others
 -- in front of it is asked to notify these, unless somebody has.
-local function answer_busy(held, places, head, till, position, again, overtaken)
+local function answer_busy(again)
   local is_ours = held.kind == letter
   local left = is_ours and held.first_left or held.last_left or 0
-  local about = describe_holder(held, is_ours and held.first or held.last)
+  local about = describe_holder(is_ours and held.first or held.last)
   local has_room = places > 0 and not again
   local waiters, waiting, entered = {}, 0, -1
   if has_room then
@@ -227,7 +303,7 @@ local function answer_busy(held, places, head, till, position, again, overtaken)
   if queue and (wait or most) then
     waiting = call('ZCOUNT', alive, now, now + 4 * LIMIT_HEARTBEAT_MS)
     if wait and (position or not most or waiting < most) then
-      entered = enter(position, has_room and own_mark() or 0)
+      entered = enter(has_room and own_mark() or 0)
       waiters[#waiters + 1] = #waiters < LIMIT_NOTIFY and overtaken or nil
       if entered == 0 and about.who == 'replaceable' then
         give_order(held.first)
@@ -240,35 +316,6 @@ local function answer_busy(held, places, head, till, position, again, overtaken)
     has_room and 1 or 0, unpack(waiters)}
 end
 
--- The lock is written last: a server that refuses a step has granted nothing.
--- SET comes first, because a full server refuses a script's first write only.
--- PTTL and PEXPIRE come before anything without a life of its own is written:
--- they fail here if an ACL would let us neither renew nor release.
-local function grant(held, in_queue, number)
-  if fence then
-    call('SET', fence, number, 'PX', life)
-    call('PEXPIRE', fence, life)
-    write_record(held, number)
-    call('PEXPIRE', info, life)
-  end
-  write_newest()
-  -- A waiter that was notified and then taken for dead may find no queue, but
-  -- its doorbell.
-  if queue and (in_queue or wait) then wipe(doorbell) end
-  if in_queue then
-    call('ZREM', queue, me)
-    call('ZREM', alive, me)
-  end
-  if history then
-    write_history('token', token, 'host', self.host, 'pid', self.pid,
-      'user', self.user, 'label', self.label,
-      'start', string.format('%.0f', now), 'fence', number,
-      'end', '', 'status', '', file_last_run())
-    if expect ~= '' then redis.pcall('HSET', history, 'expect', expect) end
-  end
-  write_lock()
-end
-
 -- Whether nobody has notified us: a notified waiter has one second to come.
 -- Then we came because a lease has ended, and the next waiter may not know yet
 -- that it is the first.
@@ -277,46 +324,16 @@ local function is_unnotified()
   return till and till > now + 1000
 end
 
--- The own token is granted anew, with a new fence: nobody has seen the one
--- whose answer was lost.
-local function next_fence()
-  local last = fence and redis.pcall('GET', fence)
-  last = type(last) == 'string' and tonumber(last) or 0
-  if not (last > 0 and last < LIMIT_EXACT) then last = 0 end
-  return string.format('%.0f', math.max(last + 1, now_us))
-end
-
 return answer_of(function()
-  local held = find_holders(remove_expired)
-  local own = held.count > 0 and (held.kind == 'x') == (letter == 'x')
-    and (owns() or former_owns())
-  local enough, ahead = nil, 0
-  if (once or id ~= '' or expect ~= '') and not own then
-    enough, ahead = not_due()
-  end
-  if enough then return enough end
-  local places, head, till, position = free_places(held), false, now, false
-  if queue then
-    head, till = live_head(me, removed)
-    position = head and call('ZRANK', queue, me)
-  end
-  local later, overtaken = find_newest(own)
-  if later then return later end
   local again = held.unswept or head == true and (wait or places > 0)
   if not own and (again or places < 1
-    or head and not in_turn(head, position, places)) then
-    local busy =
-      answer_busy(held, places, head, till, position, again, overtaken)
+    or head and not in_turn()) then
+    local busy = answer_busy(again)
     return newest and {4, string.format('%.0f', ticket), unpack(busy)} or busy
   end
 
-  local number, unnotified = next_fence(), position and is_unnotified()
-  local others = held.count > 0 and held.kind == 'p' and info
-    and redis.pcall('HMGET', info, 'limit')[1] or nil
-  grant(held, head, number)
-  local granted = {1, fence and number or '', '',
-    tonumber(digits(others, LIMIT_PERMITS) or 0), ahead}
-  if not head then return granted end
+  local unnotified = position and is_unnotified()
+  local granted = grant()
   local done, follower = pcall(live_head, me)
   if not done or type(follower) ~= 'string' then return granted end
   granted[3] = follower

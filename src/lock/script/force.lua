@@ -12,7 +12,9 @@ local lock, info, nested, queue, alive, doorbell = unpack(KEYS)
 -- include: time
 -- include: sweep
 -- include: holders
+-- include: digits
 -- include: record
+-- include: head
 -- include: queue
 
 return answer_of(function()

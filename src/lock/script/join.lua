@@ -12,6 +12,7 @@ local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]
 -- include: call
 -- include: time
+-- include: digits
 -- include: record
 -- include: KIND
 -- include: ours

@@ -30,6 +30,7 @@ local runs_most = tonumber(ARGV[3])
 -- include: call
 -- include: time
 -- include: holders
+-- include: digits
 -- include: record
 
 local problems, reported = {}, {}

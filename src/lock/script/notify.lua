@@ -5,6 +5,7 @@
 local queue, alive = unpack(KEYS)
 -- include: call
 -- include: time
+-- include: head
 -- include: queue
 
 for i, waiter in ipairs(ARGV) do

@@ -11,6 +11,7 @@
 local queue, alive, first_doorbell, second_doorbell, shared = unpack(KEYS)
 -- include: call
 -- include: time
+-- include: head
 -- include: queue
 
 if redis.pcall('PEXPIRE', first_doorbell, 10000) == 1 then

@@ -33,7 +33,6 @@ local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: sweep
 -- include: holders
 -- include: history
--- include: queue
 -- include: KIND
 -- include: ours
 
@@ -149,6 +148,51 @@ local function record_end()
   if fields[1] then write_history(unpack(fields)) end
 end
 
+-- Whether the lock was ours; whether it is one, and who holds it now; and the
+-- first waiter in the queue if those that can go now are to be notified.
+local owned, is_lock, held, first
+
+-- Returns the answer, which is complete if there is nobody to notify.
+local function release()
+  owned = is_ours()
+  local left, any = leave(owned)
+  if left then
+    if owned then record_end() end
+    return left
+  end
+  local head = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
+  if owned and keep_ms > 0 then
+    keep_for(keep_ms)
+    record_end()
+    -- The head of the queue looks at the lock anew.
+    return {3, 0, keep_ms, '', head}
+  end
+  first = head
+  is_lock, held = true, free(owned)
+  if owned then record_end() end
+  if not held then is_lock, held = pcall(find_holders, remove_expired) end
+
+  -- Those that can go now are notified, even if it was not we who freed the
+  -- lock: the answer of a first try may have been lost, or this is a waiter
+  -- that leaves after it was notified, or whose kind kept others back.
+  local answer = {owned and 1 or 0, 0, 0, ''}
+  if is_lock and held.unswept then answer[2] = 1 end
+  if any and is_lock and held.count == 0 then
+    local nothing = function() end
+    local done, swept = pcall(sweep, nested, nothing, nothing)
+    if swept == true then answer[2] = 1 end
+    if not done then redis.pcall('DEL', nested) end
+  end
+  return answer
+end
+
+-- A release without waiters needs no more, as in acquire.
+local is_done, answer = pcall(release)
+if not is_done then return {err = answer} end
+if not first then return answer end
+-- include: head
+-- include: queue
+
 -- If those that are notified are dead, the waiter behind them notices late when
 -- its heartbeat is slow, and the others when it is dead, too.
 local function waiter_behind(count)
@@ -165,35 +209,6 @@ local function moved_up(position)
 end
 
 return answer_of(function()
-  local owned = is_ours()
-  local left, any = leave(owned)
-  if left then
-    if owned then record_end() end
-    return left
-  end
-  local first = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
-  if owned and keep_ms > 0 then
-    keep_for(keep_ms)
-    record_end()
-    -- The head of the queue looks at the lock anew.
-    return {3, 0, keep_ms, '', first}
-  end
-  local is_lock, held = true, free(owned)
-  if owned then record_end() end
-  if not held then is_lock, held = pcall(find_holders, remove_expired) end
-
-  -- Those that can go now are notified, even if it was not we who freed the
-  -- lock: the answer of a first try may have been lost, or this is a waiter
-  -- that leaves after it was notified, or whose kind kept others back.
-  local answer = {owned and 1 or 0, 0, 0, ''}
-  if is_lock and held.unswept then answer[2] = 1 end
-  if any and is_lock and held.count == 0 then
-    local nothing = function() end
-    local done, swept = pcall(sweep, nested, nothing, nothing)
-    if swept == true then answer[2] = 1 end
-    if not done then redis.pcall('DEL', nested) end
-  end
-  if not first then return answer end
   local position = not owned and redis.pcall('ZRANK', queue, me)
   redis.pcall('ZREM', queue, me)
   redis.pcall('ZREM', alive, me)

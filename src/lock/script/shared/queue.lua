@@ -1,26 +1,10 @@
--- Uses queue, alive and now.
+-- Uses queue, alive, now and live_head().
 
 -- The score of a waiter in :l may end in a part of a millisecond, a mark:
 --   LIMIT_MARK_NOTIFIED  somebody has rung its doorbell, or is about to
 --   LIMIT_MARK_SOUGHT    the same, in a search for the living
 --   LIMIT_MARK_FOUND     it has come since
 -- Its next heartbeat removes the mark, unless the search goes on.
--- The first waiter in the queue that is alive, and until when; or as sweep().
--- Removed from before it are waiters whose heartbeats stopped, those whose time
--- is further ahead than any heartbeat sets it (a clock was stepped), and names
--- too long for an answer. The caller is alive. removed.any is set if there were
--- some.
-local function live_head(me, removed)
-  return sweep(queue, function(head)
-    if head == me then return now end
-    local till = tonumber(call('ZSCORE', alive, head))
-    return till and till >= now and till <= now + 4 * LIMIT_HEARTBEAT_MS
-      and #head < LIMIT_LONG_TEXT and till
-  end, function(dead)
-    redis.pcall('ZREM', alive, unpack(dead))
-    if removed then removed.any = true end
-  end)
-end
 
 -- How many waiters can go at once beside the holders, if one of this kind is
 -- the head of the queue.
