@@ -37,7 +37,7 @@ listed() {
 		run "-$((i % 3))" rl sh -c "exit $((i % 3))"
 	done
 	[[ $(shown 4) == "1,0,2,1,0,2,1,0,2,1" ]]
-	[[ $(cli hget "$R" runs) == 12 && $(cli hlen "$R") == 24 ]]
+	[[ $(cli hget "$R" runs) == 12 && $(cli hlen "$R") == 25 ]]
 	run -0 "$RLOCKRUN" --history -k "$KEY"
 	[[ ${lines[0]} =~ ^STARTED\ +TOOK\ +WAITED\ +STATUS\ +REASON\ +HOST\ +PID\ +USER\ +FENCE\ +LABEL$ ]]
 	[[ ${#lines[@]} == 11 ]]
@@ -114,6 +114,9 @@ listed() {
 		more "$(printf '1 1 z%.0s' {1..5000})" runs 99999999999999999999 run3 garbage run4 $'- - -\n\n\n' run5 ''
 	run -0 rl true
 	[[ -z $output ]]
+	(($(cli hstrlen "$R" run0) < 900 && $(cli hget "$R" runs) == 1))
+	cli hset "$R" token gone who $'gone 1 2 3\n'"$(printf 'h%.0s' {1..5000})" more '1 2 3 4 z' runs 0
+	run -0 rl true
 	(($(cli hstrlen "$R" run0) < 900 && $(cli hget "$R" runs) == 1))
 	run -0 --separate-stderr "$RLOCKRUN" --history -k "$KEY"
 	[[ ${#lines[@]} == 3 && $output != *$'\e'* && $output != *$'\a'* ]]

@@ -42,13 +42,21 @@ local self = {host = ARGV[6], pid = ARGV[7], user = ARGV[8],
   command = ARGV[9], label = ARGV[10]}
 local me, most = ARGV[11], tonumber(ARGV[13])
 local wait = string.sub(ARGV[12], 1, 1) == '1'
-local order = string.find(ARGV[12], '[ro]') and KEYS[#KEYS]
-local newest = string.find(ARGV[12], 'n') and KEYS[#KEYS - (order and 1 or 0)]
-local ticket = tonumber(string.match(ARGV[12], 'n(%d+)'))
-local history_life, expect = string.match(ARGV[15], '^(%d*):?(%d*)$')
-history_life = tonumber(history_life)
-local once, id = string.match(ARGV[16], '^(%d*):?(.*)$')
-once = tonumber(once)
+local policies = #ARGV[12] > 1
+local order = policies and string.find(ARGV[12], '[ro]') and KEYS[#KEYS]
+local newest = policies and string.find(ARGV[12], 'n')
+  and KEYS[#KEYS - (order and 1 or 0)]
+local ticket = newest and tonumber(string.match(ARGV[12], 'n(%d+)'))
+local history_life, expect = tonumber(ARGV[15]), ''
+local once, id = nil, ''
+if not history_life then
+  history_life, expect = string.match(ARGV[15], '^(%d*):?(%d*)$')
+  history_life = tonumber(history_life)
+end
+if ARGV[16] ~= '' then
+  once, id = string.match(ARGV[16], '^(%d*):?(.*)$')
+  once = tonumber(once)
+end
 local former = {unpack(ARGV, 17)}
 -- include: call
 -- include: time
@@ -105,10 +113,12 @@ local function grant()
     call('ZREM', alive, me)
   end
   if history then
+    local start = string.format('%.0f', now)
     write_history('token', token, 'host', self.host, 'pid', self.pid,
-      'user', self.user, 'label', self.label,
-      'start', string.format('%.0f', now), 'fence', number,
-      'end', '', 'status', '', file_last_run())
+      'user', self.user, 'label', self.label, 'start', start,
+      'fence', number, 'end', '', 'status', '', 'who', token .. ' ' .. number
+      .. ' ' .. start .. ' ' .. self.pid .. '\n' .. self.host .. '\n'
+      .. self.user .. '\n' .. self.label, file_last_run())
     if expect ~= '' then redis.pcall('HSET', history, 'expect', expect) end
   end
   write_lock()

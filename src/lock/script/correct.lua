@@ -16,8 +16,9 @@ return answer_of(function()
   local about = call('HMGET', history, 'fence', 'success_fence', 'end')
   local ended = string.format('%.0f', now)
   if about[1] == fence then
-    call('HSET', history, 'end', about[3] ~= '' and about[3] or ended,
-      'status', status, 'more', fence .. ' ' .. wait .. ' ' .. reason)
+    ended = about[3] ~= '' and about[3] or ended
+    call('HSET', history, 'end', ended, 'status', status, 'more',
+      table.concat({fence, ended, status, wait, reason}, ' '))
   else
     end_filed_run(fence, ended, status, wait, reason)
   end

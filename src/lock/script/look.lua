@@ -187,8 +187,9 @@ local function read_history(held)
     'expect')
   if not about then return {}, {}, 0 end
   local runs, filed = {}, tonumber(digits(about[11], LIMIT_EXACT) or 0)
-  local more = string.sub(about[10] or '', 1, 64)
-  local fence, wait, reason = string.match(more, '^(%d+) (%d+) (%S+)$')
+  local more = string.sub(about[10] or '', 1, 99)
+  local fence, wait, reason =
+    string.match(more, '^(%d+) %d+ %d+ (%d+) (%S+)$')
   if fence ~= about[8] then wait, reason = nil, nil end
   if (about[9] or '') ~= '' then
     local last = {unpack(about, 1, 8)}

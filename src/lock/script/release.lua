@@ -129,7 +129,8 @@ local function record_end()
   local ended, fields = string.format('%.0f', now), {}
   if is_last_run() then
     fields = {'end', ended, 'status', status,
-      'more', ARGV[11] .. ' ' .. wait .. ' ' .. reason}
+      'more', ARGV[11] .. ' ' .. ended .. ' ' .. status .. ' ' .. wait .. ' '
+      .. reason}
   else
     end_filed_run(ARGV[11], ended, status, wait, reason)
   end

@@ -24,7 +24,9 @@ local function write_record(_, number)
     'user', self.user, 'command', self.command, 'fence', number,
     'since', string.format('%.0f', now), 'kind', 'x')
   if self.label ~= '' then call('HSET', info, 'label', self.label) end
-  if string.find(ARGV[12], 'o') then call('HSET', info, 'replaceable', 1) end
+  if order and string.find(ARGV[12], 'o') then
+    call('HSET', info, 'replaceable', 1)
+  end
 end
 
 -- Whether the last run in the history is that of an owner. Nobody was granted

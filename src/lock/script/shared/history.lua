@@ -26,28 +26,43 @@ local function forget_run(token)
   end
 end
 
+-- The last run as its fields have it: a version that writes no who may have
+-- granted the lock, or one that writes no more may have released it.
+local function gather_last_run()
+  local last = redis.pcall('HMGET', history, 'fence', 'start', 'end', 'status',
+    'pid', 'host', 'user', 'label', 'more')
+  local function word(i) return digits(last[i], LIMIT_EXACT) or '-' end
+  local function cut(i) return string.sub(last[i] or '', 1, LIMIT_TEXT) end
+  local fence, wait, reason = string.match(string.sub(last[9] or '', 1, 99),
+    '^(%d+) %d+ %d+ (%d+) (%S+)$')
+  if fence ~= last[1] then wait, reason = '-', '-' end
+  return word(1) .. ' ' .. word(2) .. ' ' .. word(3) .. ' ' .. word(4) .. ' '
+    .. wait .. ' ' .. reason .. ' ' .. word(5) .. '\n' .. cut(6) .. '\n'
+    .. cut(7) .. '\n' .. cut(8)
+end
+
 -- The fields that file the last run behind those before it, whoever recorded it
 -- and how far; none if there is none, or if it is our own. A text: fence, start,
 -- end, status, ms waited, reason, pid; then by newlines host, user and label.
--- What is not known is a '-'.
+-- What is not known is a '-'. Mostly it consists of two fields: each that is
+-- read costs as much as a small command.
 local function file_last_run()
-  local last = redis.pcall('HMGET', history, 'fence', 'start', 'end', 'status',
-    'more', 'pid', 'host', 'user', 'label', 'runs', 'token')
-  local whose = last[11] or ''
-  if whose == '' or whose == token then return end
+  local whose, who, more, filed = unpack(
+    redis.pcall('HMGET', history, 'token', 'who', 'more', 'runs'), 1, 4)
+  if not whose or whose == '' or whose == token then return end
   for _, own in ipairs(former) do
     if whose == own then return end
   end
-  local more = string.sub(last[5] or '', 1, 64)
-  local fence, wait, reason = string.match(more, '^(%d+) (%d+) (%S+)$')
-  if fence ~= last[1] then wait, reason = '-', '-' end
-  local function word(i) return digits(last[i], LIMIT_EXACT) or '-' end
-  local function cut(i) return string.sub(last[i] or '', 1, LIMIT_TEXT) end
-  local runs = tonumber(digits(last[10], LIMIT_EXACT) or 0)
-  return 'run' .. runs % 10, word(1) .. ' ' .. word(2) .. ' ' .. word(3) .. ' '
-    .. word(4) .. ' ' .. wait .. ' ' .. reason .. ' ' .. word(6) .. '\n'
-    .. cut(7) .. '\n' .. cut(8) .. '\n' .. cut(9),
-    'runs', string.format('%.0f', runs + 1)
+  local granted, start, pid, names = string.match(who or '',
+    '^%S+ (%d+) (%d+) (%d*)(\n.*)$')
+  local released, ended = string.match(more or '',
+    '^(%d+) (%d+ %d+ %d+ [%l_]+)$')
+  local text = granted and granted == released
+    and string.sub(who, 1, #whose + 1) == whose .. ' '
+    and granted .. ' ' .. start .. ' ' .. ended .. ' ' .. pid .. names
+  if not text or #text > LIMIT_LONG_TEXT then text = gather_last_run() end
+  local runs = tonumber(digits(filed, LIMIT_EXACT) or 0)
+  return 'run' .. runs % 10, text, 'runs', string.format('%.0f', runs + 1)
 end
 
 -- A run that has been filed gets its end; one that has an end keeps it.
