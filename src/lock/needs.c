@@ -49,6 +49,8 @@ const struct needs_row needs_rows[] = {
     {"access-replace", "--replace and --replaceable are refused",
 	CLAIM_WITH_QUEUE, true, EXITCODE_REFUSED, NEEDS_BY_REPLACE,
 	{0, K(ORDER)}},
+    {"access-replace", "--replace is refused", CLAIM_WITH_QUEUE, true,
+	EXITCODE_REFUSED, NEEDS_BY_ASKING, {C(HMGET), 0}},
     {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
 	false, 0, NEEDS_BY_ALL, {C(HMGET), 0}},
     {"access-scripts", "a run fails when the server has forgotten the scripts",
@@ -96,6 +98,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 		return config->newest;
 	case NEEDS_BY_REPLACE:
 		return config->replace || config->replaceable;
+	case NEEDS_BY_ASKING:
+		return config->replace;
 	case NEEDS_BY_REPLICAS:
 		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:

@@ -79,6 +79,7 @@ struct needs_row {
 		NEEDS_BY_ONCE,
 		NEEDS_BY_NEWEST,
 		NEEDS_BY_REPLACE,
+		NEEDS_BY_ASKING, /* the holder to stop */
 		NEEDS_BY_REPLICAS,
 		NEEDS_BY_SEVERAL, /* servers */
 		NEEDS_BY_SENTINEL,

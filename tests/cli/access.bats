@@ -18,7 +18,8 @@ teardown() { end_test; }
 	own_server
 	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared once \
 		nothing lock n q r +eval '+eval +evalsha' +del +zadd +zrank +zscore +zrem +hdel
-	"$HELPERS/denials" "$SUITE_DIR/s" newest replace o s q r +zadd
+	"$HELPERS/denials" "$SUITE_DIR/s" newest replace o s q r \
+		+zadd +zscore +zrem +hmget
 }
 
 # bats test_tags=extra

@@ -269,6 +269,12 @@ spoiled() {
 	run -0 rl -r "unix://nobody:v@$SUITE_DIR/s" true
 	cli acl setuser nobody resetkeys "~$KEY" "~{$KEY}:rlk:[finor]*"
 	run -77 rl -r "unix://nobody:v@$SUITE_DIR/s" --newest touch ran
+	cli acl setuser nobody "~{$KEY}:rlk:*"
+	for command in zadd zcount zrank zrem zscore; do
+		cli acl setuser nobody +@all "-$command"
+		run -77 rl -r "unix://nobody:v@$SUITE_DIR/s" --newest touch ran
+		[[ ${output,,} == *"$command"* ]]
+	done
 	[[ ! -e ran ]]
 	none_left
 }

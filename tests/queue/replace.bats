@@ -377,8 +377,14 @@ no_order() { ! gives_order; }
 	run -0 rl -r "unix://noorder:v@$SUITE_DIR/s" true
 	cli acl setuser noorder resetkeys "~$KEY" "~{$KEY}:rlk:[finsr]*"
 	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replaceable touch ran
+	cli acl setuser noorder "~{$KEY}:rlk:*" -hmget
+	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replace touch ran
 	[[ ! -e ran ]]
+	run -0 rl -r "unix://noorder:v@$SUITE_DIR/s" --replaceable true
 	none_left
+	hold --replaceable
+	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replace touch ran
+	[[ ! -e ran && -z $(cli exists "$S" | grep 1) ]]
 }
 
 @test "a run without --replaceable never looks for an order, and names no policy" {

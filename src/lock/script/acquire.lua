@@ -126,6 +126,29 @@ local function grant()
     tonumber(digits(others, LIMIT_PERMITS) or 0), ahead}
 end
 
+-- What an ACL would not let wait, leave or expire does not enter the queue.
+local function check_access()
+  for _, needed in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
+    call(needed, queue, me)
+  end
+  call('PEXPIRE', queue, 60000)
+end
+
+-- Nor does a policy start a job if it could not do its part once somebody
+-- waits. For one that is not in the queue: all of it changes nothing. ZADD comes
+-- first, because a full server refuses a script's first write only.
+local function check_policies()
+  call('ZADD', queue, 'XX', 0, me)
+  call('ZCOUNT', queue, 0, 0)
+  check_access()
+  if string.find(ARGV[12], 'r') then
+    local about = redis.pcall('HMGET', info, 'token')
+    if about.err and not is_wrong_type(about.err) then
+      call('HMGET', info, 'token')
+    end
+  end
+end
+
 -- Whether the lock is free for us, or ours, and the queue is empty: then this is
 -- the answer. So are those that need no look at the queue; otherwise it is nil.
 local function grant_at_once()
@@ -141,6 +164,7 @@ local function grant_at_once()
   if queue then
     head, till = live_head(me, removed)
     position = head and call('ZRANK', queue, me)
+    if policies and not head then check_policies() end
   end
   later, overtaken = find_newest(own)
   if later then return later end
@@ -175,11 +199,7 @@ end
 -- Enters the queue or sends a heartbeat, with a mark; returns the position.
 local function enter(part)
   if not position then
-    -- What an ACL would not let wait, leave or expire does not enter the queue.
-    for _, needed in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
-      call(needed, queue, me)
-    end
-    call('PEXPIRE', queue, 60000)
+    check_access()
     local place = math.max(next_ticket(), ticket or 0)
     call('ZADD', queue, string.format('%.0f', place), me)
     position = call('ZRANK', queue, me)
@@ -199,6 +219,9 @@ local function describe_holder(member)
   if held.count == 0 or not info then return about end
   local one = held.kind == 's' and token_of(member) or member
   local done, records, permits = pcall(read_records, held.kind, {one})
+  if not done and string.find(ARGV[12], 'r') and not is_wrong_type(records) then
+    error(records, 0)
+  end
   local record = done and records[1]
   if not record then return about end
   if held.kind ~= 'x' then
