@@ -29,36 +29,41 @@ static const struct {
 	/* With '|' between; harmless if the key holds a string. Empty: not
 	 * asked for. */
 	char words[36];
-	bool creates; /* a key, if there is none */
+	enum trial_kind {
+		TRIAL_PLAIN,	/* in scripts alone */
+		TRIAL_CREATES,	/* the same, and a key, if there is none */
+		TRIAL_DIRECT,	/* never in a script */
+		TRIAL_SUCCEEDS, /* the same, and never refused by itself */
+	} kind;
 } harmless[NEEDS_COMMANDS] = {
     /* clang-format off */
-	[NEEDS_SET] = {"SET|" KEY "||PX|" LIFE_MS, true},
-	[NEEDS_EVAL] = {"EVAL|return 1|0", false},
-	[NEEDS_EVALSHA] = {"EVALSHA|0|0", false},
-	[NEEDS_TIME] = {"TIME", false},
-	[NEEDS_GET] = {"GET|" KEY, false},
-	[NEEDS_PTTL] = {"PTTL|" KEY, false},
-	[NEEDS_HMGET] = {"HMGET|" KEY "|f", false},
-	[NEEDS_HSET] = {"HSET|" KEY "|f|v|a field without value", false},
-	[NEEDS_HDEL] = {"HDEL|" KEY "|f", false},
-	[NEEDS_PEXPIRE] = {"PEXPIRE|" KEY "|" LIFE_MS, false},
-	[NEEDS_ZRANGE] = {"ZRANGE|" KEY "|0|0", false},
-	[NEEDS_ZSCORE] = {"ZSCORE|" KEY "|m", false},
-	[NEEDS_ZRANK] = {"ZRANK|" KEY "|m", false},
-	[NEEDS_ZCOUNT] = {"ZCOUNT|" KEY "|0|0", false},
-	[NEEDS_ZADD] = {"ZADD|" KEY "|XX|1|m", false},
-	[NEEDS_ZREM] = {"ZREM|" KEY "|m", false},
-	[NEEDS_RPUSH] = {"RPUSH|" KEY "|e", true},
-	[NEEDS_BLPOP] = {"BLPOP|" KEY "|0.01", false},
-	[NEEDS_SETNAME] = {"CLIENT|SETNAME|rlockrun:doctor", false},
-	[NEEDS_SCAN] = {"SCAN|0|COUNT|1", false},
-	[NEEDS_WAIT] = {"WAIT|0|1", false},
-	[NEEDS_ROLE] = {"ROLE", false},
-	[NEEDS_ASKING] = {"ASKING", false},
-	[NEEDS_CLUSTER_SLOTS] = {"CLUSTER|SLOTS", false},
-	[NEEDS_INFO] = {"INFO|server", false},
-	[NEEDS_DEL] = {"DEL|" KEY, false},
-	[NEEDS_UNLINK] = {"UNLINK|" KEY, false},
+	[NEEDS_SET] = {"SET|" KEY "||PX|" LIFE_MS, TRIAL_CREATES},
+	[NEEDS_EVAL] = {"EVAL|return 1|1|" KEY, TRIAL_DIRECT},
+	[NEEDS_EVALSHA] = {"EVALSHA|0|1|" KEY, TRIAL_DIRECT},
+	[NEEDS_TIME] = {"TIME", TRIAL_PLAIN},
+	[NEEDS_GET] = {"GET|" KEY, TRIAL_PLAIN},
+	[NEEDS_PTTL] = {"PTTL|" KEY, TRIAL_PLAIN},
+	[NEEDS_HMGET] = {"HMGET|" KEY "|f", TRIAL_PLAIN},
+	[NEEDS_HSET] = {"HSET|" KEY "|f|v|a field without value", TRIAL_PLAIN},
+	[NEEDS_HDEL] = {"HDEL|" KEY "|f", TRIAL_PLAIN},
+	[NEEDS_PEXPIRE] = {"PEXPIRE|" KEY "|" LIFE_MS, TRIAL_PLAIN},
+	[NEEDS_ZRANGE] = {"ZRANGE|" KEY "|0|0", TRIAL_PLAIN},
+	[NEEDS_ZSCORE] = {"ZSCORE|" KEY "|m", TRIAL_PLAIN},
+	[NEEDS_ZRANK] = {"ZRANK|" KEY "|m", TRIAL_PLAIN},
+	[NEEDS_ZCOUNT] = {"ZCOUNT|" KEY "|0|0", TRIAL_PLAIN},
+	[NEEDS_ZADD] = {"ZADD|" KEY "|XX|1|m", TRIAL_PLAIN},
+	[NEEDS_ZREM] = {"ZREM|" KEY "|m", TRIAL_PLAIN},
+	[NEEDS_RPUSH] = {"RPUSH|" KEY "|e", TRIAL_CREATES},
+	[NEEDS_BLPOP] = {"BLPOP|" KEY "|0.01", TRIAL_SUCCEEDS},
+	[NEEDS_SETNAME] = {"CLIENT|SETNAME|rlockrun:doctor", TRIAL_SUCCEEDS},
+	[NEEDS_SCAN] = {"SCAN|0|COUNT|1", TRIAL_SUCCEEDS},
+	[NEEDS_WAIT] = {"WAIT|0|1", TRIAL_SUCCEEDS},
+	[NEEDS_ROLE] = {"ROLE", TRIAL_SUCCEEDS},
+	[NEEDS_ASKING] = {"ASKING", TRIAL_DIRECT},
+	[NEEDS_CLUSTER_SLOTS] = {"CLUSTER|SLOTS", TRIAL_SUCCEEDS},
+	[NEEDS_INFO] = {"INFO|server", TRIAL_SUCCEEDS},
+	[NEEDS_DEL] = {"DEL|" KEY, TRIAL_PLAIN},
+	[NEEDS_UNLINK] = {"UNLINK|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
 
@@ -95,12 +100,13 @@ struct rules {
 /* A command that is tried. */
 struct trial {
 	const char *words; /* as in the table */
+	enum trial_kind kind;
 	const char *key;
 	bool succeeded;
 	enum access access;
 	/* The words, one by one. */
 	char text[40];
-	const char *argv[9];
+	const char *argv[10];
 };
 
 char *
@@ -130,22 +136,40 @@ judge_words(const char *words)
 		return ACCESS_DENIED;
 	if (reply_is(words, "ERR unknown command") ||
 	    reply_is(words, "ERR Unknown subcommand") ||
+	    strstr(words, "Unknown Redis command called from") != NULL ||
+	    strstr(words, "Unknown command called from") != NULL ||
 	    (reply_is(words, "ERR Command ") &&
 		strstr(words, "not found") != NULL))
 		return ACCESS_MISSING;
 	return ACCESS_PERMITTED;
 }
 
+/* In the words of a proxy. Those of Redis before 6 are about a part of a
+ * second, which a run does without. */
+static bool
+is_refusal(const char *error)
+{
+	return reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT &&
+	       !reply_is(error, "ERR timeout is not an integer");
+}
+
 /* An error that is no denial shows that the command was run, or would be.
  * DRYRUN answers OK, or in words why not. */
 static enum access
-judge_access(const struct question *question)
+judge_access(const struct question *question, enum trial_kind kind)
 {
 	const char *words = value_text(question->value);
+	enum access access = ACCESS_PERMITTED;
 
 	if (question->outcome == QUESTION_FAILED)
-		return judge_words(question->error);
-	return words != NULL ? judge_words(words) : ACCESS_PERMITTED;
+		words = question->error;
+	if (words != NULL)
+		access = judge_words(words);
+	if (question->outcome == QUESTION_FAILED &&
+	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
+	    is_refusal(words))
+		access = ACCESS_MISSING;
+	return access;
 }
 
 static bool
@@ -177,12 +201,17 @@ find_dryrun(struct rules *rules)
 }
 
 static void
-split_words(const struct rules *rules, struct trial *trial)
+split_words(const struct rules *rules, struct trial *trial, bool in_script)
 {
 	const char **argv = trial->argv;
 	char *rest = trial->text;
 
-	if (rules->is_dry) {
+	if (in_script) {
+		*argv++ = "EVAL";
+		*argv++ = "return redis.call(unpack(ARGV))";
+		*argv++ = "1";
+		*argv++ = trial->key;
+	} else if (rules->is_dry) {
 		*argv++ = "ACL";
 		*argv++ = "DRYRUN";
 		*argv++ = rules->own_user;
@@ -196,9 +225,10 @@ split_words(const struct rules *rules, struct trial *trial)
 	*argv = NULL;
 }
 
-/* Those with words. */
+/* Those with words, or those in a script that the server seems not to have. */
 static bool
-try_all(const struct rules *rules, struct trial *trials, size_t count)
+try_all(const struct rules *rules, struct trial *trials, size_t count,
+    bool in_script)
 {
 	struct question questions[NEEDS_COMMANDS];
 	struct trial *tried[NEEDS_COMMANDS];
@@ -206,16 +236,18 @@ try_all(const struct rules *rules, struct trial *trials, size_t count)
 	bool answered;
 
 	for (size_t i = 0; i < count; i++) {
-		if (*trials[i].words == '\0')
+		if (*trials[i].words == '\0' ||
+		    (in_script && (trials[i].access != ACCESS_MISSING ||
+				      trials[i].kind != TRIAL_PLAIN)))
 			continue;
-		split_words(rules, &trials[i]);
+		split_words(rules, &trials[i], in_script);
 		questions[asked] = (struct question){.argv = trials[i].argv};
 		tried[asked++] = &trials[i];
 	}
 	answered = check_contact_ask(rules->visit, questions, asked);
 	for (size_t i = 0; i < asked; i++) {
 		tried[i]->succeeded = questions[i].outcome == QUESTION_ANSWERED;
-		tried[i]->access = judge_access(&questions[i]);
+		tried[i]->access = judge_access(&questions[i], tried[i]->kind);
 	}
 	enquiry_forget(questions, asked);
 	return answered;
@@ -224,7 +256,8 @@ try_all(const struct rules *rules, struct trial *trials, size_t count)
 /* The first one creates the scratch key, as a string: a command for another
  * type is then permitted or denied without effect. The last ones delete it. If
  * it could not be created, commands that might create another key are left
- * out. */
+ * out. A proxy refuses what it cannot send to a server, but never looks into
+ * scripts: there, the server itself answers. */
 static bool
 try_commands(struct rules *rules)
 {
@@ -234,14 +267,17 @@ try_commands(struct rules *rules)
 	bool answered;
 
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
-		trials[i] =
-		    (struct trial){.words = harmless[i].words, .key = key};
-	answered = try_all(rules, trials, 1);
+		trials[i] = (struct trial){.words = harmless[i].words,
+		    .kind = harmless[i].kind,
+		    .key = key};
+	answered = try_all(rules, trials, 1, false);
 	for (size_t i = 1; i < NEEDS_COMMANDS; i++)
-		if (harmless[i].creates && !rules->is_dry &&
+		if (trials[i].kind == TRIAL_CREATES && !rules->is_dry &&
 		    !trials[0].succeeded)
 			trials[i].words = "";
-	answered = answered && try_all(rules, &trials[1], NEEDS_COMMANDS - 1);
+	answered = answered &&
+		   try_all(rules, &trials[1], NEEDS_COMMANDS - 1, false) &&
+		   try_all(rules, trials, NEEDS_COMMANDS, true);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
 		enum access access = trials[i].access;
 
@@ -273,7 +309,7 @@ try_keys(struct rules *rules, struct names *names)
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		trials[i] =
 		    (struct trial){.words = words, .key = names->keys.all[i]};
-	answered = try_all(rules, trials, KEY_COUNT);
+	answered = try_all(rules, trials, KEY_COUNT, false);
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (trials[i].access == ACCESS_NO_KEY)
 			names->denied |= NEEDS_BIT(i) & names->usable;
@@ -300,9 +336,12 @@ try_scripts(struct rules *rules)
 	for (size_t i = 0; i < 3; i++)
 		known = known && questions[i].error != NULL &&
 			!reply_is(questions[i].error, "NOSCRIPT");
-	if (!known)
+	if (!known) {
 		rules->denied.commands ^=
 		    NEEDS_BIT(NEEDS_EVAL) | NEEDS_BIT(NEEDS_SCRIPTS);
+		if (rules->missing & NEEDS_BIT(NEEDS_EVAL))
+			rules->missing |= NEEDS_BIT(NEEDS_SCRIPTS);
+	}
 	enquiry_forget(questions, 3);
 	return answered;
 }
@@ -415,8 +454,9 @@ add_finding(struct rules *rules, const struct needs_row *row,
 	    : row->status != 0 ? row->status
 			       : FINDING_WARNING,
 	    row->check,
-	    "the server lacks a command: see rename-command in its "
-	    "configuration",
+	    "the server lacks a command, or a proxy refuses it: see "
+	    "rename-command in its configuration, or what the provider "
+	    "supports",
 	    "%s: not permitted: %s", row->without, list);
 	if (!(rules->missing & lacking->commands))
 		findings_set_remedy(findings, "ACL SETUSER %s %s",

@@ -369,7 +369,9 @@ is_unknown(const struct question *question)
 	       reply_is(question->error, "ERR Error compiling script");
 }
 
-/* The key must belong to this node of a cluster; NULL if it is none. */
+/* The key must belong to this node of a cluster; NULL: any node is asked.
+ * Others are asked by a key, as a proxy refuses a script without: it would not
+ * know which server is meant. */
 static bool
 try_write(struct visit *visit, const char *key)
 {
@@ -398,8 +400,10 @@ check_contact_writes(struct visit *visit, bool is_node)
 	const struct opts *opts = visit->enquiry.opts;
 	size_t before = visit->findings->count;
 
-	if (visit->scratch == NULL || !is_node || opts->key_count == 0)
+	if (visit->scratch == NULL || (is_node && opts->key_count == 0))
 		return try_write(visit, NULL);
+	if (opts->key_count == 0)
+		return try_write(visit, visit->scratch);
 	for (size_t i = 0; i < opts->key_count; i++)
 		if (!try_write(visit, opts->keys[i].key))
 			return false;
