@@ -240,6 +240,12 @@ conn_drop(struct conn *conn)
 #define NO_HANDSHAKE \
 	"no answer to the TLS handshake, perhaps it does not speak TLS"
 
+/* Unless the probe finds out that it speaks TLS. Some proxies hang up in place
+ * of an error reply, as twemproxy does. */
+#define NO_REPLY                                                         \
+	"closed without a reply, perhaps by a proxy that does not know " \
+	"CLIENT SETNAME"
+
 #define DEFAULT_SERVER \
 	"this is the default server: name yours by -r or RLOCKRUN_REDIS"
 
@@ -487,11 +493,12 @@ on_hang_up(struct conn *conn, int error)
 {
 	bool no_reply = !conn->received && !conn->to.tls &&
 			conn->to.transport == URL_TCP &&
+			conn->contact != CONN_HAS_ANSWERED &&
 			(error == 0 || error == ECONNRESET);
 	const char *why = "closed by the server", *advice = NULL;
 
 	if (no_reply)
-		why = "closed without a reply, perhaps it requires TLS";
+		why = NO_REPLY;
 	else if (conn->handshake.complaint[0] != '\0')
 		why = conn->handshake.complaint;
 	else if (error != 0)

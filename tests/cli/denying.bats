@@ -237,3 +237,11 @@ behind() {
 	run -69 rl -n --server-timeout 300ms --wait-replicas 1:100ms echo ran
 	[[ ${lines[-1]} == *"command is not allowed; command not started" ]]
 }
+
+@test "deny: a proxy that hangs up on what it does not know, such as twemproxy" {
+	behind twemproxy lose:CLIENT
+	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
+	runs 69 "closed without a reply, perhaps by a proxy that does not know CLIENT SETNAME" \
+		--server-timeout 300ms
+	examines 69 "error reach"
+}
