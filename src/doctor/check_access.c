@@ -136,8 +136,7 @@ judge_words(const char *words)
 		return ACCESS_DENIED;
 	if (reply_is(words, "ERR unknown command") ||
 	    reply_is(words, "ERR Unknown subcommand") ||
-	    strstr(words, "Unknown Redis command called from") != NULL ||
-	    strstr(words, "Unknown command called from") != NULL ||
+	    strstr(words, " command called from ") != NULL ||
 	    (reply_is(words, "ERR Command ") &&
 		strstr(words, "not found") != NULL))
 		return ACCESS_MISSING;

@@ -68,6 +68,7 @@ static const struct row usual[] = {
 	    "{no_config}", ""},
 
 	{"version", FINDING_OK, "valkey_version", "Valkey {valkey_version}", ""},
+	{"version", FINDING_OK, "redict_version", "Redict {redict_version}", ""},
 	{"version", FINDING_NOTE, "!major",
 	    "the server does not say which version it is", ""},
 	{"version", FINDING_WARNING, "major<5",
@@ -324,12 +325,19 @@ put_setting(char **facts, const struct question *question)
 		put_error(facts, "config", question->error);
 }
 
-/* The mode and the version, by the words of Redis and of Valkey. */
+static const char *
+name_configuration(const char *facts)
+{
+	return !info_is(facts, "valkey_version", "")   ? "valkey.conf"
+	       : !info_is(facts, "redict_version", "") ? "redict.conf"
+						       : "redis.conf";
+}
+
+/* The mode and the version, by the words of Redis, of Valkey and of Redict. */
 static void
 put_kind(char **facts, const struct visit *visit)
 {
 	const struct opts *opts = visit->enquiry.opts;
-	bool is_valkey = !info_is(*facts, "valkey_version", "");
 	char version[VALUE_SIZE], mode[VALUE_SIZE];
 	int64_t major = -1;
 
@@ -337,11 +345,12 @@ put_kind(char **facts, const struct visit *visit)
 	info_text(*facts, "redis_mode", mode, sizeof(mode));
 	if (*mode == '\0')
 		info_text(*facts, "server_mode", mode, sizeof(mode));
+	if (*mode == '\0')
+		info_text(*facts, "redict_mode", mode, sizeof(mode));
 	version[strcspn(version, ".")] = '\0';
 	(void)num_int(version, 0, INT64_MAX, &major);
 	put_number(facts, "major", major >= 0, major);
-	put(facts, "file:%s\nmode:%s\n",
-	    is_valkey ? "valkey.conf" : "redis.conf", mode);
+	put(facts, "file:%s\nmode:%s\n", name_configuration(*facts), mode);
 	put_flag(facts, "in_cluster", opts->servers[0].cluster);
 	put_flag(facts, "fails_over",
 	    visit->enquiry.endpoint->master != NULL ||

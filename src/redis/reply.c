@@ -38,9 +38,10 @@ static const struct row {
 	{REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR ACL failure in script", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     /* Without EVAL there is no lock. Others are missing inside of a script, in
-     * the words of Redis and of Valkey. */
+     * the words of Redis, of Redict and of Valkey. */
     {"ERR unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR Unknown Redis command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
+    {"ERR Unknown Redict command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR Unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     /* Any other error: while acquiring it is reported at once, while holding
      * the lease decides. */

@@ -38,7 +38,16 @@ problems() {
 
 # The name of the configuration file of this server.
 CONF=redis.conf
-[[ $(redis-server --version 2>/dev/null) != *[Vv]alkey* ]] || CONF=valkey.conf
+case $(redis-server --version 2>/dev/null) in
+[Vv]alkey*) CONF=valkey.conf ;;
+[Rr]edict*) CONF=redict.conf ;;
+esac
+
+# Whether the server has no ACL DRYRUN, pauses no writes alone, and lets scripts write
+# though replicas are missing.
+is_before_7() {
+	[[ $(redis-server --version) == *" v="[56].* ]]
+}
 
 # A server that is as the manual wants it.
 good_server() {

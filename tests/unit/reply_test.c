@@ -44,6 +44,8 @@ static const struct cell {
     {"ERR unknown command 'EVAL'", REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT},
     {"ERR Unknown Redis command called from script (HSET)", REPLY_REFUSED,
 	REPLY_RETRY, REPLY_REPORT},
+    {"ERR Unknown Redict command called from script (HSET)", REPLY_REFUSED,
+	REPLY_RETRY, REPLY_REPORT},
     {"ERR Unknown command called from script (HSET)", REPLY_REFUSED,
 	REPLY_RETRY, REPLY_REPORT},
     {"ERR something else", REPLY_REPORT, REPLY_RETRY, REPLY_REPORT},
