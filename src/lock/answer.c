@@ -535,6 +535,7 @@ take_problems(struct cursor *values, struct look *look)
 		    &look->problems[look->problem_count++];
 		problem->key = mem_strdup(take_text(values, SIZE_MAX));
 		problem->error = mem_strdup(take_text(values, SIZE_MAX));
+		value_strip_place(problem->error);
 	}
 }
 

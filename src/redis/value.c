@@ -140,13 +140,13 @@ value_reader_feed(struct value_reader *reader, const char *bytes, size_t length)
 /* Redis 5 and 6 write "@user_script: LINE: WORDS" for what goes wrong inside of
  * a script, and leave the '-' of an error of their own in it. Others begin with
  * ERR elsewhere. */
-static void
-strip_place(redisReply *error)
+void
+value_strip_place(char *error)
 {
 	static const char place[] = "@user_script: ";
 	static const char other[] = {'E', 'R', 'R', ' '};
-	char *words = strncmp(error->str, place, strlen(place)) == 0
-			  ? strstr(error->str + strlen(place), ": ")
+	char *words = strncmp(error, place, strlen(place)) == 0
+			  ? strstr(error + strlen(place), ": ")
 			  : NULL;
 
 	if (words == NULL)
@@ -156,7 +156,7 @@ strip_place(redisReply *error)
 		words++;
 	else
 		words = memcpy(words - sizeof(other), other, sizeof(other));
-	memmove(error->str, words, strlen(words) + 1);
+	memmove(error, words, strlen(words) + 1);
 }
 
 int
@@ -177,7 +177,7 @@ value_reader_next(struct value_reader *reader, struct value_limits limits,
 	reader->unparsed = reader->parser->len - reader->parser->pos;
 	*value = reply;
 	if (value_error(*value) != NULL)
-		strip_place(reply);
+		value_strip_place(((redisReply *)reply)->str);
 	return 1;
 }
 

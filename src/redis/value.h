@@ -13,6 +13,9 @@ struct value;
 /* The text of an error, without the leading '-', nor where in a script it
  * arose; else NULL. */
 const char *value_error(const struct value *value);
+/* Shortens the text of an error in the same way. Only a script that caught it
+ * returns it as another text. */
+void value_strip_place(char *error);
 const char *value_text(const struct value *value); /* or NULL */
 bool value_integer(const struct value *value, int64_t *number);
 bool value_is_nil(const struct value *value);

@@ -518,7 +518,8 @@ static const struct {
 	bool good;
 } looks[] = {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER "]\n" REST, true},
-    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN "[\n+a\n+b\n]",
+    {"+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN
+     "[\n+a\n+@user_script: 5: b\n]",
 	true},
     {"+\n0\n0\n-2\n0\n[\n]\n+\n-1\n[\n]\n0\n0\n" NO_RUN "[\n]", true},
     {"+p\n2\n3\n-1\n1000\n[\n" HOLDER HOLDER "]\n" REST, true},
@@ -729,7 +730,7 @@ test_problems(void)
 	ok(answer_look(&look, reply), "a look with a problem");
 	is_int((int64_t)look.problem_count, 1, "  one");
 	is_text(look.problems[0].key, "a", "  its key");
-	is_text(look.problems[0].error, "b", "  its error");
+	is_text(look.problems[0].error, "ERR b", "  its error");
 	answer_look_fini(&look);
 	freeReplyObject(reply);
 }
