@@ -20,7 +20,9 @@ teardown() { end_test; }
 	doctor 0
 	[[ -z $(problems) ]]
 	has_json '"errors":0,"warnings":0,"notes":0,"status":0}'
-	found access ok "user default may use all features (by ACL DRYRUN)"
+	how="ACL DRYRUN"
+	! is_before_7 || how="a scratch key"
+	found access ok "user default may use all features (by $how)"
 	[[ $(cli dbsize) == 0 ]]
 	doctor 0 -k "$KEY" --prefix a:
 	[[ $(cli dbsize) == 0 ]]
@@ -47,7 +49,8 @@ rewritten() {
 }
 
 @test "doctor: other policies, other ways to store, a full server, few clients left" {
-	own_server --save '3600 1' --maxmemory-policy volatile-ttl
+	own_server --maxmemory-policy volatile-ttl
+	cli config set save '3600 1'
 	doctor 1
 	[[ $(problems) == "note:eviction warning:persistence" ]]
 	found eviction note "without maxmemory nothing is evicted"
@@ -60,7 +63,7 @@ rewritten() {
 	[[ $(problems) == "warning:eviction note:persistence warning:clients" ]]
 	found eviction warning volatile-ttl
 	found persistence note "appendfsync is everysec" "CONFIG SET appendfsync always"
-	cli config set maxmemory 1mb
+	cli config set maxmemory 100kb
 	cli config set maxmemory-policy noeviction
 	doctor 69
 	found memory warning "a full server grants no lock"
@@ -113,13 +116,10 @@ rewritten() {
 	good_server
 	cli config set min-replicas-to-write 1
 	doctor 69
-	found writes error NOREPLICAS
+	is_before_7 || found writes error NOREPLICAS
 	cli config set min-replicas-to-write 0
-	cli client pause 60000 write
-	doctor 69 --server-timeout 300ms
-	found reach error "timed out"
-	cli client unpause
-	[[ $(cli dbsize) == 0 ]]
+	is_before_7 || writes_are_paused
+	[[ -z $(cli --raw keys '*') ]]
 	cli config set lua-time-limit 1
 	start redis-cli -s "$SUITE_DIR/s" eval 'while true do end' 0
 	wait_until is_busy
@@ -127,6 +127,13 @@ rewritten() {
 	[[ $(problems) == "error:reach" ]]
 	found reach error "is busy running a script"
 	cli script kill
+}
+
+writes_are_paused() {
+	cli client pause 60000 write
+	doctor 69 --server-timeout 300ms
+	found reach error "timed out"
+	cli client unpause
 }
 
 is_busy() {
@@ -212,6 +219,7 @@ has_no_quorum() {
 }
 
 @test "doctor: each primary of a cluster is examined, and slots without an owner are found" {
+	! is_before_7 || not_here "a cluster takes CLUSTER ADDSLOTSRANGE of Redis 7"
 	start_cluster "$PWD" 3 0
 	RLOCKRUN_REDIS=redis-cluster://$NODES
 	doctor 1 -k "$KEY"
