@@ -1,5 +1,5 @@
 # What the parts share.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # the parts use what is set here
 
 skip() {
 	echo "$1"
@@ -25,4 +25,60 @@ find_archive() {
 archive() {
 	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Label: Debian' \
 		'Component: main' "Codename: $RELEASE" | grep -E '^(https?|file):' | head -n 1
+}
+
+# find_server SUITE KIND FOLDER: SERVER is the program of the package KIND-tools of
+# that suite, VERSION that of the package. It and the libraries that it depends on
+# are unpacked in the folder, and run by their own loader. False if the suite has no
+# such package. What cannot be fetched as a whole is skipped.
+find_server() {
+	local suite=$1 package=$2-tools dir=$3 base=${1%-backports} release options
+	[[ $suite != experimental ]] || base=unstable
+	rm -rf "$dir"
+	mkdir -p "$dir"/lists/partial "$dir"/cache/archives/partial "$dir/partial"
+	: >"$dir/status"
+	for release in "$base" $([[ $base == "$suite" ]] || echo "$suite"); do
+		echo "deb [signed-by=$KEYRING] $ARCHIVE $release main"
+	done >"$dir/sources.list"
+	options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
+		-o "Dir::State::Lists=$dir/lists" -o "Dir::State::Status=$dir/status"
+		-o "Dir::Cache=$dir/cache" -o "APT::Sandbox::User=$(id -un)"
+		-o APT::Update::Error-Mode=any -o Acquire::Languages=none
+		-o Debug::NoLocking=1)
+
+	fetch "the lists of $suite" apt-get -qq "${options[@]}" update
+	[[ $(apt-cache "${options[@]}" madison "$package") == *" $suite/"* ]] || return 1
+	fetch "$package of $suite" apt-get -qq -y "${options[@]}" --download-only \
+		--no-install-recommends -t "$suite" install "$package/$suite"
+	unpack_server "$dir" "$package" "$2"
+}
+
+# fetch WHAT COMMAND...: skips with the last line of the command if it fails.
+fetch() {
+	local words
+	words=$("${@:2}" 2>&1) || skip "$1 cannot be fetched: $(tail -n 1 <<<"$words")"
+}
+
+# unpack_server FOLDER PACKAGE KIND: under another name until it is whole. The
+# program of the server is that of KIND-check-rdb: its name decides what it does.
+unpack_server() {
+	local dir=$1 archive loader libraries
+	for archive in "$dir"/cache/archives/*.deb; do
+		[[ $archive != */"$2"_* ]] || VERSION=$(dpkg-deb -f "$archive" Version)
+		dpkg-deb -x "$archive" "$dir/partial" ||
+			skip "${archive##*/} cannot be unpacked"
+	done
+	mv "$dir/partial" "$dir/unpacked"
+	rm -rf "$dir/cache" "$dir/lists"
+	ln -s "$3-check-rdb" "$dir/unpacked/usr/bin/$3-server.own"
+	mapfile -t loader < <(find "$dir/unpacked" -name 'ld-linux*.so.*' -path '*lib*')
+	libraries=$(find "$dir/unpacked" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd :)
+	[[ ${loader[0]:-} && $libraries ]] || skip "the libraries of $2 lack a loader"
+	cat >"$dir/$3-server" <<-END
+		#!/bin/sh
+		exec "${loader[0]}" --library-path "$libraries" "$dir/unpacked/usr/bin/$3-server.own" "\$@"
+	END
+	chmod +x "$dir/$3-server"
+	SERVER=$dir/$3-server
 }
