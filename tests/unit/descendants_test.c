@@ -69,10 +69,22 @@ remove_stat(pid_t pid)
 	rmdir(path);
 }
 
+/* Ends the test if there is no child: kill(2) of -1 would end all processes of
+ * the machine. */
+static pid_t
+checked(pid_t pid)
+{
+	if (pid == -1) {
+		perror("descendants_test: no child");
+		exit(1);
+	}
+	return pid;
+}
+
 static pid_t
 new_child(void)
 {
-	pid_t pid = fork();
+	pid_t pid = checked(fork());
 
 	if (pid == 0) {
 		signal(SIGTERM, SIG_DFL);
@@ -169,7 +181,7 @@ serve_looks(pid_t pid, pid_t parent, const struct look *looks)
 
 	unlink(stat_path(pid));
 	mkfifo(stat_path(pid), 0600);
-	server = fork();
+	server = checked(fork());
 	if (server != 0)
 		return server;
 	alarm(60);
@@ -200,7 +212,7 @@ new_noter(void)
 	if (pipe(ends) == -1)
 		abort();
 	sigprocmask(SIG_BLOCK, &noted, NULL);
-	pid = fork();
+	pid = checked(fork());
 	if (pid == 0) {
 		alarm(60);
 		while (sigwait(&noted, &signo) == 0 && signo != SIGRTMIN)
@@ -292,10 +304,9 @@ test_reuses(const struct descendants *descendants)
 static pid_t
 clone_child(int exit_signal)
 {
-	pid_t pid = exit_signal == SIGCHLD
-			? fork()
-			: (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
-
+	pid_t pid = checked(exit_signal == SIGCHLD
+				? fork()
+				: (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0));
 	if (pid == 0) {
 		alarm(60);
 		for (;;)
