@@ -3,6 +3,7 @@
 # linters:
 #
 #     packaging/deps.sh build|static|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
+#     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
 # service.
@@ -24,6 +25,21 @@ static musl-gcc                    musl-tools        musl-gcc           =
 static git                         git               git                git
 static perl                        perl              perl               perl
 static dpkg-source                 dpkg-dev          =                  =
+amd64 x86_64-linux-gnu-gcc         gcc-x86-64-linux-gnu -               -
+amd64 /usr/x86_64-linux-gnu/include/asm linux-libc-dev-amd64-cross -    -
+amd64 qemu-x86_64-static           qemu-user-static  -                  -
+arm64 aarch64-linux-gnu-gcc        gcc-aarch64-linux-gnu -              -
+arm64 /usr/aarch64-linux-gnu/include/asm linux-libc-dev-arm64-cross -   -
+arm64 qemu-aarch64-static          qemu-user-static  -                  -
+armhf arm-linux-gnueabihf-gcc      gcc-arm-linux-gnueabihf -            -
+armhf /usr/arm-linux-gnueabihf/include/asm linux-libc-dev-armhf-cross - -
+armhf qemu-arm-static              qemu-user-static  -                  -
+i386  i686-linux-gnu-gcc           gcc-i686-linux-gnu -                 -
+i386  /usr/i686-linux-gnu/include/asm linux-libc-dev-i386-cross -       -
+i386  qemu-i386-static             qemu-user-static  -                  -
+s390x s390x-linux-gnu-gcc          gcc-s390x-linux-gnu -                -
+s390x /usr/s390x-linux-gnu/include/asm linux-libc-dev-s390x-cross -     -
+s390x qemu-s390x-static            qemu-user-static  -                  -
 demo  bash                         bash              bash               bash
 demo  redis-cli|valkey-cli         redis-tools       redis              redis
 demo  redis-server|redis-check-rdb|valkey-server|valkey-check-rdb redis-tools redis redis
@@ -97,6 +113,7 @@ for mode; do
 	case $mode in
 	build) modes="$modes build " ;;
 	static) modes="$modes build static " ;;
+	amd64 | arm64 | armhf | i386 | s390x) modes="$modes $mode " ;; # cross compilers
 	demo) modes="$modes build demo " ;;
 	check) modes="$modes build demo check deb " ;;
 	fuzz) modes="$modes build fuzz " ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compiles OpenSSL and hiredis for musl, for `make static`:
 #
-#     packaging/static/libraries.sh FOLDER
+#     packaging/static/libraries.sh FOLDER [ARCH]
 #
 #     FOLDER/include, lib  headers, libssl.a, libcrypto.a, libhiredis.a
 #     FOLDER/licences      their licences, and VERSIONS: a line for each
@@ -13,18 +13,23 @@
 # compiled again when apt knows of a newer version (`apt-get update`).
 #
 # OPENSSL_SOURCE, HIREDIS_SOURCE  a tar file of OpenSSL 3 or hiredis instead
-# MUSL_CC                         the compiler (default: musl-gcc)
+# MUSL_CC                         the compiler (default: musl-gcc); of another ARCH
+#                                 that of packaging/static/compiler.sh
 #
 # Nothing in the libraries depends on the time or the folder.
 set -eu
 umask 022
 self=$(realpath "$0")
-folder=${1:?usage: packaging/static/libraries.sh FOLDER}
+folder=${1:?usage: packaging/static/libraries.sh FOLDER [ARCH]}
+arch=${2-}
 cc=${MUSL_CC:-musl-gcc}
 openssl_source=${OPENSSL_SOURCE:+$(realpath "$OPENSSL_SOURCE")}
 hiredis_source=${HIREDIS_SOURCE:+$(realpath "$HIREDIS_SOURCE")}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC CFLAGS CPPFLAGS LDFLAGS
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=0
+
+# shellcheck source=packaging/static/apt.sh
+. "$(dirname "$self")/apt.sh"
 
 fail() {
 	echo "libraries.sh: $*" >&2
@@ -41,6 +46,9 @@ log() {
 
 # --- is it done already? -----------------------------------------------------------
 
+# Only its name, as OpenSSL stores what it was compiled with. Beside that of another
+# architecture are its ar and ranlib.
+case $cc in */*) PATH=$(cd "$(dirname "$cc")" && pwd):$PATH cc=${cc##*/} ;; esac
 command -v "$cc" >/dev/null || fail "no $cc (packaging/deps.sh static installs it)"
 for source in "$openssl_source" "$hiredis_source"; do
 	[ -z "$source" ] || [ -r "$source" ] || fail "$source cannot be read"
@@ -69,41 +77,8 @@ mkdir -p include lib licences work
 
 # --- the sources -------------------------------------------------------------------
 
-# The machine's own entries for the servers of its distribution, now for sources.
-list_sources() {
-	list='' parts=''
-	eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
-	# shellcheck disable=SC2016 # apt expands that
-	sites=$(apt-get indextargets --format '$(ORIGIN) $(SITE)' 'Created-By: Packages' |
-		sed -n 's/^\(Debian\|Ubuntu\) //p' | sort -u)
-	mkdir -p "$apt/parts"
-	for file in "$list" "$parts"*.list; do
-		[ ! -f "$file" ] || sed -n 's/^deb\([ \t]\)/deb-src\1/p' "$file"
-	done | grep -F "$sites" >"$apt/parts/sources.list" || :
-	for file in "$parts"*.sources; do
-		[ ! -f "$file" ] || awk -v RS= -v sites="$sites" '
-			BEGIN { count = split(sites, site) }
-			{ known = count == 0
-			  for (i = 1; i <= count; i++) known = known || index($0, site[i])
-			  gsub(/(^|\n)Types:[^\n]*/, "\nTypes: deb-src")
-			  if (known) print $0 "\n" }' "$file"
-	done >"$apt/parts/sources.sources"
-}
-
-# apt with lists of its own, so that those of the machine stay as they are.
-with_lists() {
-	command=$1
-	shift
-	"$command" -q -o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/dev/null \
-		-o Dir::Etc::sourceparts="$apt/parts" -o Dir::State::lists="$apt/lists" \
-		-o Dir::Cache="$apt/cache" "$@"
-}
-
 prepare_apt() {
-	apt=$folder/work/apt
-	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-	list_sources
-	log with_lists apt-get update
+	log apt_prepare "$folder/work/apt" deb-src
 	with_lists apt-cache showsrc openssl >/dev/null 2>&1 ||
 		fail 'apt has no sources of openssl: OPENSSL_SOURCE and HIREDIS_SOURCE must name tar files'
 }
@@ -154,8 +129,10 @@ without='shared pic module dso engine legacy tests makedepend autoload-config de
 # The folder of certificates and that of openssl.cnf are never used: tls_linked.c.
 compile_openssl() {
 	cd "$folder/work/openssl"
+	target=''
+	[ ! "$arch" ] || target=$("$(dirname "$self")/target.sh" "$arch" openssl)
 	# shellcheck disable=SC2046,SC2086 # options are words
-	log ./Configure CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
+	log ./Configure $target CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
 		$(printf 'no-%s ' $without)
 	log make -s -j"$(nproc)" build_generated libssl.a libcrypto.a
 	cp libssl.a libcrypto.a "$folder/lib"
@@ -172,11 +149,14 @@ compile_hiredis() {
 	cp COPYING "$folder/licences/hiredis"
 }
 
-# Headers of Linux, which are not musl's: those of the system.
+# Headers of Linux, which are not musl's: those of the cross compiler or the system.
 link_linux_headers() {
 	for headers in linux asm-generic asm; do
-		for place in "/usr/include/$(gcc -print-multiarch 2>/dev/null)" /usr/include; do
-			[ ! -d "$place/$headers" ] || ln -sfn "$place/$headers" "$folder/include/$headers"
+		for place in "/usr/$("$cc" -dumpmachine)/include" /usr/include \
+			"/usr/include/$("$cc" -print-multiarch 2>/dev/null)"; do
+			[ -d "$place/$headers" ] || continue
+			ln -sfn "$place/$headers" "$folder/include/$headers"
+			break
 		done
 	done
 }

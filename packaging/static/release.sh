@@ -1,20 +1,28 @@
 #!/bin/sh
 # `make release`: packs the static build of what is committed, in build/:
 #
-#     rlockrun-VERSION-linux-ARCH.tar.gz  program, manual page, completions, licences
-#     SHA256SUMS                          of the archive
+#     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual page, completions, licences
+#     SHA256SUMS                             of the archive
 #
 # Built twice from one commit, with the same compiler and libraries, the files are
 # equal to the bit: nothing in them depends on the time, the user or the folder.
 #
-#     packaging/static/release.sh VERSION LIBRARIES
+#     packaging/static/release.sh VERSION LIBRARIES [ARCH]
 #
-# LIBRARIES is the folder that packaging/static/libraries.sh made.
+# LIBRARIES is the folder that packaging/static/libraries.sh made. With ARCH
+# it is for that architecture, whose compiler is in build/cross/ARCH.
 set -eu
 cd "$(dirname "$0")/../.."
 version=${1:?usage: packaging/static/release.sh VERSION LIBRARIES}
 libraries=$(realpath "${2:?usage: packaging/static/release.sh VERSION LIBRARIES}")
-name=rlockrun-$version-linux-$(uname -m)
+arch=${3-}
+machine=$(uname -m) musl=/
+if [ "$arch" ]; then
+	machine=$(packaging/static/target.sh "$arch" machine)
+	musl=$PWD/build/cross/$arch
+	PATH=$musl/bin:$PATH
+fi
+name=rlockrun-$version-linux-$machine
 work=build/release-files
 top=$work/$name
 
@@ -32,30 +40,32 @@ rm -rf "$work"
 mkdir -p "$work/source" "$top"
 git archive HEAD | tar -x -C "$work/source"
 make -C "$work/source" --no-print-directory -s -j"$(nproc)" VARIANT=static CFLAGS='-O2 -g0' \
-	LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
+	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
 	tail -n 60 "$work/log" >&2
 	exit 1
 }
 strip "$top/bin/rlockrun"
 
 doc=$top/share/doc/rlockrun
-musl=/usr/share/doc/musl-dev/copyright
-if ! [ -r "$musl" ]; then
-	echo "release.sh: $musl is missing, the licence of musl" >&2
+licence=$musl/usr/share/doc/musl-dev/copyright
+if ! [ -r "$licence" ]; then
+	echo "release.sh: $licence is missing, the licence of musl" >&2
 	exit 1
 fi
 mkdir -p "$doc/licences"
 cp README.md CHANGELOG.md "$doc"
 cp LICENSE "$doc/licences/rlockrun"
 cp "$libraries/licences/openssl" "$libraries/licences/hiredis" "$doc/licences"
-cp "$musl" "$doc/licences/musl"
+cp "$licence" "$doc/licences/musl"
 cat >"$doc/licences/README" <<-END
 	rlockrun $version, commit $(git rev-parse HEAD), is under the MIT licence. These
 	libraries are a part of the program; the files beside this one are their
 	licences. \`make static\` in the source of rlockrun compiles them anew.
 
 	$(cat "$libraries/licences/VERSIONS")
-	$(dpkg-query -W -f 'musl: Debian'"'"'s ${source:Package} ${source:Version}' musl-dev)
+	musl: Debian's musl $(if [ "$arch" ]; then cat "$musl/version"; else
+		dpkg-query -W -f '${source:Version}' musl-dev
+	fi)
 END
 
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \

@@ -153,7 +153,7 @@ wait_until(struct metrics_sink *sink, int64_t due_at)
 		loop_timer_set(sink->loop, &sink->timer, due_at);
 	if (sink->last_try_at == 0 || due_at == CLOCK_NEVER)
 		return false;
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
 	return true;
 }
 
