@@ -197,8 +197,8 @@ STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/serve
 	tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats tests/job/signals.bats
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
-# It has no clone(2) without an exit signal either, which descendants_test calls.
-OTHER_TESTS = $(filter-out %/tls_memory_test.c %/descendants_test.c, \
+# It lacks clone(2) without an exit signal and MADV_WIPEONFORK, too.
+OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory descendants secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
 	@packaging/deps.sh check $(OTHER)
