@@ -197,11 +197,11 @@ STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/serve
 	tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats tests/job/signals.bats
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
-# It lacks clone(2) without an exit signal and MADV_WIPEONFORK, too.
-OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory descendants secret), \
+# Three of them need that, clone(2) without an exit signal or MADV_WIPEONFORK.
+OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory descendants hooks secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
-	@packaging/deps.sh check $(OTHER)
+	@packaging/deps.sh check release image $(OTHER)
 	@$(if $(OTHER),$(MAKE) $(PARALLEL) -s VARIANT=static unit)
 	@$(if $(OTHER),EMULATOR=$$(packaging/static/target.sh $(OTHER) emulator) ARCH=$(OTHER) \
 	    TESTS='$(OTHER_TESTS)',TESTS='$(STATIC_TESTS)' SMOKE=1) \
@@ -329,8 +329,13 @@ dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
 	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
 
-release: libraries ## build/rlockrun-VERSION-linux-MACHINE.tar.gz, static, of what is committed
+release: libraries ## archive and packages of the static build, of what is committed (ARCH=arm64...)
+	@packaging/deps.sh release
 	@packaging/static/release.sh $(VERSION) $(LIBRARIES) $(OTHER)
+
+image: ## an OCI layout of what make release has left, for each of amd64 and arm64
+	@packaging/deps.sh image
+	@packaging/static/image.sh $(VERSION)
 
 deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb
@@ -345,6 +350,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects libraries unit dist release deb clean help $(FUZZ:%=%.run)
+	objects libraries unit dist release image deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
+#     packaging/deps.sh build|static|release|image|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
@@ -67,6 +67,12 @@ deb   dh                           debhelper         =                  =
 deb   dpkg-buildpackage            dpkg-dev          =                  =
 deb   /usr/share/build-essential/list build-essential = =
 deb   lintian                      lintian           =                  =
+release rpmbuild                   rpm               rpm-build          rpm-dev
+release dpkg-deb                   dpkg              dpkg               dpkg
+release rpmlint                    rpmlint           rpmlint            =
+release lintian                    lintian           =                  =
+image buildah                      buildah           buildah            buildah
+image crun                         crun              crun               crun
 valgrind valgrind                  valgrind          valgrind           valgrind
 matrix clang                       clang             clang              clang
 matrix unshare                     util-linux        util-linux         util-linux
@@ -114,6 +120,8 @@ for mode; do
 	build) modes="$modes build " ;;
 	static) modes="$modes build static " ;;
 	amd64 | arm64 | armhf | i386 | s390x) modes="$modes $mode " ;; # cross compilers
+	release) modes="$modes build static release " ;;
+	image) modes="$modes image " ;;
 	demo) modes="$modes build demo " ;;
 	check) modes="$modes build demo check deb " ;;
 	fuzz) modes="$modes build fuzz " ;;

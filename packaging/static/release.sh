@@ -1,8 +1,10 @@
 #!/bin/sh
-# `make release`: packs the static build of what is committed, in build/:
+# `make release`: packs the static build of what is committed, in
+# build/rlockrun-VERSION, beside what is there for other architectures:
 #
 #     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual page, completions, licences
-#     SHA256SUMS                             of the archive
+#     rlockrun_VERSION-0static1_ARCH.deb, rlockrun-VERSION-0.static1.MACHINE.rpm
+#     SHA256SUMS                             of these
 #
 # Built twice from one commit, with the same compiler and libraries, the files are
 # equal to the bit: nothing in them depends on the time, the user or the folder.
@@ -23,9 +25,16 @@ if [ "$arch" ]; then
 	PATH=$musl/bin:$PATH
 fi
 name=rlockrun-$version-linux-$machine
+out=build/rlockrun-$version
 work=build/release-files
 top=$work/$name
 
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+if [ "$(date +%s)" -lt "$SOURCE_DATE_EPOCH" ]; then
+	echo "release.sh: the clock of this machine is before the last commit, $(date -d "@$SOURCE_DATE_EPOCH")" >&2
+	exit 1
+fi
 if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
 	echo "release.sh: what is not committed is not in it" >&2
 fi
@@ -33,8 +42,6 @@ umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES VARIANT WERROR CC CFLAGS CPPFLAGS \
 	LDFLAGS PREFIX DESTDIR BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR
 export LC_ALL=C TZ=UTC
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
 
 rm -rf "$work"
 mkdir -p "$work/source" "$top"
@@ -69,6 +76,9 @@ cat >"$doc/licences/README" <<-END
 END
 
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
-	--mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"build/$name.tar.gz"
-(cd build && sha256sum "$name.tar.gz" >SHA256SUMS)
-echo "$PWD/build/$name.tar.gz"
+	--mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$work/$name.tar.gz"
+mkdir -p "$out"
+packaging/static/packages.sh "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$out"
+mv "$work/$name.tar.gz" "$out"
+(cd "$out" && sha256sum rlockrun* >SHA256SUMS)
+echo "$PWD/$out"

@@ -52,10 +52,10 @@ other() {
 	[[ ! -e cross ]]
 }
 
-# apt with these entries instead of the machine's.
-apt_with() {
+# apt with no servers.
+empty_apt() {
 	mkdir -p etc/apt.conf.d etc/sources.list.d
-	printf '%s\n' "$@" >etc/sources.list
+	: >etc/sources.list
 	echo "Dir::Etc \"$PWD/etc\";" >apt.conf
 }
 
@@ -63,7 +63,7 @@ apt_with() {
 	local arch
 	arch=$(other)
 	type apt-get dpkg-deb "$(target "$arch" gnu)-gcc" >/dev/null 2>&1 || not_here 'no apt or cross compiler'
-	apt_with
+	empty_apt
 	APT_CONFIG=$PWD/apt.conf run -1 compiler "$arch"
 	[[ $output == "compiler.sh: apt cannot download musl-dev for $arch: Unable to locate package musl-dev" ]]
 	[[ -z $(ls cross) ]]

@@ -33,12 +33,14 @@ setup() {
 	machine=$(uname -m)
 	[[ ! ${ARCH:-} ]] || machine=$("$ROOT/packaging/static/target.sh" "$ARCH" machine)
 	name=rlockrun-$version-linux-$machine
-	build=$BATS_FILE_TMPDIR/one/build
+	build=$BATS_FILE_TMPDIR/one/build/rlockrun-$version
+	deb=$build/rlockrun_$version-0static1_${ARCH:-$(dpkg --print-architecture)}.deb
+	rpm=$build/rlockrun-$version-0.static1.$machine.rpm
 }
 teardown() { end_test; }
 
 @test "make release: program, manual page, completions, licences, checksum" {
-	[[ $(<"$BATS_FILE_TMPDIR/out") == "$build/$name.tar.gz" ]]
+	[[ $(<"$BATS_FILE_TMPDIR/out") == "$build" ]]
 	(cd "$build" && sha256sum --quiet -c SHA256SUMS)
 	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <(
 		printf "$name/%s\n" bin/rlockrun share/bash-completion/completions/rlockrun \
@@ -69,7 +71,105 @@ teardown() { end_test; }
 	cp -R "$ROOT/build/libraries${ARCH:+-$ARCH}/sources" some/other/folder/libraries
 	again=$(build_release "$PWD/some/other/folder/clone" \
 		LIBRARIES="$PWD/some/other/folder/libraries" 3>&-)
-	cmp "$build/$name.tar.gz" "$again"
+	diff -r "$build" "$again"
+}
+
+@test "packages: lintian and rpmlint find no errors, and they depend on nothing" {
+	run -0 lintian --fail-on error,warning "$deb"
+	run -0 rpmlint -c "$ROOT/packaging/static/rpmlint.toml" "$rpm"
+	[[ $output == *' 0 errors, '* ]]
+	[[ -z $(dpkg-deb -f "$deb" Depends Pre-Depends) ]]
+	run -0 rpm -qpR "$rpm"
+	[[ $(grep -cv '^rpmlib(' <<<"$output") == 0 ]]
+	dpkg-deb -x "$deb" x
+	tar -xzf "$build/$name.tar.gz"
+	cmp x/usr/bin/rlockrun "$name/bin/rlockrun"
+	[[ -s x/usr/share/man/man1/rlockrun.1.gz && -s x/usr/share/zsh/vendor-completions/_rlockrun ]]
+	[[ $(rpm -qpl "$rpm") == *'/usr/share/man/man1/rlockrun.1.gz'*'/usr/share/zsh/site-functions/_rlockrun' ]]
+}
+
+# there COMMAND...: in the root, with /proc and the server.
+there() {
+	unshare -m sh -c 'mkdir -p root/proc root/s && mount -t proc proc root/proc &&
+		mount --bind "$1" root/s && shift && exec chroot root "$@"' - "$SUITE_DIR" "$@"
+}
+
+# needs_root: a clean one, in which a job runs.
+needs_root() {
+	[[ ! ${EMULATOR:-} ]] || not_here 'the emulator has no subreaper, so no job runs'
+	unshare -m true 2>/dev/null || skip 'a mount namespace takes privileges'
+	mkdir -p root/etc
+	echo 'wait = 30' >root/etc/rlockrun.conf
+}
+
+# newer: the folder of packages of a later version, of the same program.
+newer() {
+	tar -xzf "$build/$name.tar.gz"
+	mkdir new
+	SOURCE_DATE_EPOCH=1 "$ROOT/packaging/static/packages.sh" 99.0 "$PWD/$name" \
+		"${ARCH:-$(dpkg --print-architecture)}" "$PWD/new" >&2
+	ls new/*"$1"
+}
+
+# replaced_while_running INSTALL...: the job is rlockrun, which waits for a lock that
+# another client holds until the package is replaced.
+replaced_while_running() {
+	local url=unix:///s/s rc=0
+	cli set "$KEY-2" other >/dev/null
+	there /usr/bin/rlockrun -k "$KEY" -r $url /usr/bin/rlockrun -k "$KEY-2" -r $url \
+		/usr/bin/rlockrun -V >out 2>err 3>&- &
+	wait_until grep -q 'held by another' err
+	"$@"
+	cli del "$KEY-2" >/dev/null
+	wait $! || rc=$?
+	cat err
+	[[ $rc == 0 && $(<out) == "rlockrun $version"$'\n'* && $(cli exists "$KEY") == 0 ]]
+}
+
+# What is left is the configuration, and what is of dpkg and rpm.
+only_configuration() {
+	find root ! -type d ! -path 'root/var/*' ! -path 'root/usr/lib/sysimage/*' | diff - <(echo root/etc/rlockrun.conf)
+	[[ ! -e root/usr/bin/rlockrun && ! -e root/usr/share/doc/rlockrun ]]
+}
+
+in_dpkg() {
+	dpkg --root="$PWD/root" --log=/dev/null --force-not-root "$@"
+}
+
+@test "deb: installed, replaced while a job runs, and removed but for the configuration" {
+	needs_root
+	mkdir -p root/var/lib/dpkg/{info,updates}
+	: >root/var/lib/dpkg/status
+	in_dpkg -i "$deb"
+	run -0 there /usr/bin/rlockrun -k "$KEY" -r unix:///s/s /usr/bin/rlockrun -V
+	replaced_while_running in_dpkg -i "$(newer .deb)"
+	[[ $(dpkg-query --admindir=root/var/lib/dpkg -W -f '${Version}' rlockrun) == 99.0-0static1 ]]
+	in_dpkg -i "$deb" # and back
+	in_dpkg -r rlockrun
+	only_configuration
+	# Half a download is none.
+	head -c 300000 "$deb" >half.deb
+	run -1 in_dpkg -i half.deb
+	only_configuration
+}
+
+in_rpm() {
+	rpm --root "$PWD/root" --dbpath /var/lib/rpm "$@"
+}
+
+@test "rpm: installed, replaced while a job runs, and removed but for the configuration" {
+	needs_root
+	in_rpm --initdb
+	in_rpm -i "$rpm"
+	run -0 there /usr/bin/rlockrun -k "$KEY" -r unix:///s/s /usr/bin/rlockrun -V
+	replaced_while_running in_rpm -U "$(newer .rpm)"
+	[[ $(in_rpm -q --qf '%{VERSION}' rlockrun) == 99.0 ]]
+	in_rpm -U --oldpackage "$rpm"
+	in_rpm -e rlockrun
+	only_configuration
+	head -c 300000 "$rpm" >half.rpm
+	run -1 in_rpm -i half.rpm
+	only_configuration
 }
 
 # by_hand ROOT: what the Containerfile says, where there is no buildah.
@@ -105,4 +205,85 @@ by_buildah() {
 	run -0 unshare -m sh -c 'mount -t proc proc root/proc && mount --bind "$1" root/s && shift &&
 		exec chroot root "$@"' - "$SUITE_DIR" /bin/rlockrun -k "$KEY" -r unix:///s/s /bin/rlockrun -V
 	[[ $output == "rlockrun $version"$'\n'* ]]
+}
+
+# unpack_image ARCH: in image/rootfs the layers of it, and in image/args its command.
+unpack_image() {
+	mkdir -p image/oci image/rootfs
+	tar -xf "$build/rlockrun-$version-oci.tar" -C image/oci
+	/usr/bin/python3 - "$1" <<-'END'
+		import json, sys, tarfile
+
+		def blob(digest):
+		    return "image/oci/blobs/" + digest.replace(":", "/")
+
+		with open("image/oci/index.json") as file:
+		    (index,) = json.load(file)["manifests"]
+		with open(blob(index["digest"])) as file:
+		    manifests = json.load(file)["manifests"]
+		print(sorted(one["platform"]["architecture"] for one in manifests))
+		(own,) = [one for one in manifests if one["platform"]["architecture"] == sys.argv[1]]
+		with open(blob(own["digest"])) as file:
+		    manifest = json.load(file)
+		for layer in manifest["layers"]:
+		    with tarfile.open(blob(layer["digest"])) as archive:
+		        archive.extractall("image/rootfs")
+		with open(blob(manifest["config"]["digest"])) as file:
+		    print(json.load(file)["config"]["Entrypoint"])
+	END
+}
+
+# in_container ARGUMENT...: of the image's program: as PID 1 and another user, on a
+# read-only root, without capabilities. crun wants no cgroups of version 1.
+in_container() {
+	(cd image && rm -f config.json && crun spec)
+	/usr/bin/python3 - "$SUITE_DIR" "$@" <<-'END'
+		import json, sys
+
+		with open("image/config.json") as file:
+		    config = json.load(file)
+		process = config["process"]
+		process.update(terminal=False, args=["/bin/rlockrun"] + sys.argv[2:], capabilities={},
+		               user={"uid": 65534, "gid": 65534})
+		config["root"]["readonly"] = True
+		config["linux"].pop("resources", None)
+		config["linux"]["namespaces"] = [
+		    one for one in config["linux"]["namespaces"] if one["type"] != "cgroup"]
+		config["mounts"] = [
+		    one for one in config["mounts"] if one["type"] not in ("cgroup", "mqueue")]
+		config["mounts"].append({"destination": "/s", "source": sys.argv[1], "type": "bind",
+		                         "options": ["bind"]})
+		with open("image/config.json", "w") as file:
+		    json.dump(config, file)
+	END
+	(cd image && timeout -k 1 30 unshare -m sh -c 'umount -R /sys/fs/cgroup
+		mount -t cgroup2 none /sys/fs/cgroup &&
+			exec crun --root "$PWD/state" --cgroup-manager=disabled run "$0"' "c$$" </dev/null)
+}
+
+@test "image: one index for both architectures, the same bytes each time, and a run in it" {
+	local arch=${ARCH:-$(dpkg --print-architecture)} other=x86_64
+	type buildah crun >/dev/null 2>&1 || skip 'no buildah or crun'
+	[[ $arch == amd64 || $arch == arm64 ]] || not_here 'no image for this architecture'
+	unshare -m true 2>/dev/null || skip 'a mount namespace takes privileges'
+	# The index does not look at the programs: this one stands for the other, too.
+	[[ $machine != x86_64 ]] || other=aarch64
+	cp "$build/$name.tar.gz" "$build/rlockrun-$version-linux-$other.tar.gz"
+	run -0 make -C "$BATS_FILE_TMPDIR/one" --no-print-directory -s image
+	[[ $output == "$build/rlockrun-$version-oci.tar" ]]
+	cp "$output" first
+	run -0 make -C "$BATS_FILE_TMPDIR/one" --no-print-directory -s image
+	cmp first "$output"
+	rm "$build/rlockrun-$version-linux-$other.tar.gz"
+	run -0 unpack_image "$arch"
+	[[ $output == "['amd64', 'arm64']"$'\n'"['/bin/rlockrun']" ]]
+	(cd image/rootfs && find . ! -type d ! -path './share/*') | diff - <(echo ./bin/rlockrun)
+
+	[[ ! ${EMULATOR:-} ]] || return 0
+	chmod 755 "$SUITE_DIR"
+	chmod 777 "$SUITE_DIR/s"
+	run in_container -k "$KEY" -r unix:///s/s /bin/rlockrun -V
+	echo "$output"
+	[[ $status == 0 && $output == *"rlockrun $version"$'\n'* ]]
+	[[ $(cli exists "$KEY") == 0 ]]
 }

@@ -1,0 +1,52 @@
+#!/bin/sh
+# `make image`: an OCI layout with one index, of the archives that `make release` has
+# left for one or several architectures:
+#
+#     packaging/static/image.sh VERSION
+#
+#     build/rlockrun-VERSION/rlockrun-VERSION-oci.tar
+#
+# Its images have nothing but rlockrun: packaging/Containerfile. Nothing in them
+# depends on the time or the folder.
+set -eu
+cd "$(dirname "$0")/../.."
+version=${1:?usage: packaging/static/image.sh VERSION}
+out=$PWD/build/rlockrun-$version
+work=$PWD/build/image
+umask 022
+export LC_ALL=C TZ=UTC
+
+fail() {
+	echo "image.sh: $*" >&2
+	exit 1
+}
+
+# in_store COMMAND ARGUMENT...: of buildah, with a store of its own.
+in_store() {
+	buildah --root "$work/store" --runroot "$work/run" --storage-driver vfs "$@" \
+		>"$work/log" 2>&1 || fail "buildah: $(tail -n 1 "$work/log")"
+}
+
+command -v buildah >/dev/null || fail 'no buildah (packaging/deps.sh image installs it)'
+rm -rf "$work"
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/archive"
+epoch=$(git log -1 --format=%ct)
+found=''
+for arch in amd64 arm64; do
+	archive=$out/rlockrun-$version-linux-$(packaging/static/target.sh $arch machine).tar.gz
+	[ -f "$archive" ] || continue
+	found=yes
+	cp "$archive" "$work/archive"
+	in_store build --isolation chroot --timestamp "$epoch" --platform linux/$arch \
+		--manifest rlockrun -f packaging/Containerfile "$work/archive"
+	rm "$work/archive"/*
+done
+[ "$found" ] || fail "no archive in $out: make release ARCH=arm64 and the like come first"
+in_store manifest push --all rlockrun "oci:$work/oci:$version"
+image=rlockrun-$version-oci.tar
+tar -C "$work/oci" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
+	--mtime="@$epoch" -cf "$work/$image" .
+mv "$work/$image" "$out"
+(cd "$out" && sha256sum rlockrun* >SHA256SUMS)
+echo "$out/$image"
