@@ -201,7 +201,7 @@ STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/serve
 OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory descendants hooks secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
-	@packaging/deps.sh check release image $(OTHER)
+	@packaging/deps.sh check release image sign $(OTHER)
 	@$(if $(OTHER),$(MAKE) $(PARALLEL) -s VARIANT=static unit)
 	@$(if $(OTHER),EMULATOR=$$(packaging/static/target.sh $(OTHER) emulator) ARCH=$(OTHER) \
 	    TESTS='$(OTHER_TESTS)',TESTS='$(STATIC_TESTS)' SMOKE=1) \
@@ -337,6 +337,10 @@ image: ## an OCI layout of what make release has left, for each of amd64 and arm
 	@packaging/deps.sh image
 	@packaging/static/image.sh $(VERSION)
 
+sign: ## sign the checksums of build/rlockrun-VERSION with minisign (KEY=FILE)
+	@packaging/deps.sh sign
+	@packaging/sign.sh $(VERSION) $(KEY)
+
 deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb
 	@packaging/deb.sh $(VERSION)
@@ -350,6 +354,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects libraries unit dist release image deb clean help $(FUZZ:%=%.run)
+	objects libraries unit dist release image sign deb clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

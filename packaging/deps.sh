@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
@@ -73,6 +73,8 @@ release rpmlint                    rpmlint           rpmlint            =
 release lintian                    lintian           =                  =
 image buildah                      buildah           buildah            buildah
 image crun                         crun              crun               crun
+sign  minisign                     minisign          minisign           minisign
+check minisign                     minisign          minisign           minisign
 valgrind valgrind                  valgrind          valgrind           valgrind
 matrix clang                       clang             clang              clang
 matrix unshare                     util-linux        util-linux         util-linux
@@ -122,6 +124,7 @@ for mode; do
 	amd64 | arm64 | armhf | i386 | s390x) modes="$modes $mode " ;; # cross compilers
 	release) modes="$modes build static release " ;;
 	image) modes="$modes image " ;;
+	sign) modes="$modes sign " ;;
 	demo) modes="$modes build demo " ;;
 	check) modes="$modes build demo check deb " ;;
 	fuzz) modes="$modes build fuzz " ;;

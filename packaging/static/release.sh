@@ -4,7 +4,8 @@
 #
 #     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual page, completions, licences
 #     rlockrun_VERSION-0static1_ARCH.deb, rlockrun-VERSION-0.static1.MACHINE.rpm
-#     SHA256SUMS                             of these
+#     rlockrun-VERSION.tar.gz                the source
+#     SHA256SUMS                             of all that is there
 #
 # Built twice from one commit, with the same compiler and libraries, the files are
 # equal to the bit: nothing in them depends on the time, the user or the folder.
@@ -77,8 +78,10 @@ END
 
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
 	--mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$work/$name.tar.gz"
+source=rlockrun-$version.tar.gz
+git archive --prefix="rlockrun-$version/" HEAD | gzip -9n >"$work/$source"
 mkdir -p "$out"
 packaging/static/packages.sh "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$out"
-mv "$work/$name.tar.gz" "$out"
+mv "$work/$name.tar.gz" "$work/$source" "$out"
 (cd "$out" && sha256sum rlockrun* >SHA256SUMS)
 echo "$PWD/$out"

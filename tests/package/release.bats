@@ -41,7 +41,9 @@ teardown() { end_test; }
 
 @test "make release: program, manual page, completions, licences, checksum" {
 	[[ $(<"$BATS_FILE_TMPDIR/out") == "$build" ]]
-	(cd "$build" && sha256sum --quiet -c SHA256SUMS)
+	run -0 "$ROOT/packaging/verify.sh" "$build"
+	[[ $output == "rlockrun $version: 4 files; the signature was not checked" ]]
+	tar -xzOf "$build/rlockrun-$version.tar.gz" "rlockrun-$version/Makefile" | grep -qx "VERSION := $version"
 	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <(
 		printf "$name/%s\n" bin/rlockrun share/bash-completion/completions/rlockrun \
 			share/doc/rlockrun/{CHANGELOG,README}.md \

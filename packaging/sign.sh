@@ -1,0 +1,26 @@
+#!/bin/sh
+# `make sign`: signs the checksums of a release with the maintainer's key of minisign:
+#
+#     packaging/sign.sh VERSION SECRET_KEY
+#
+#     build/rlockrun-VERSION/SHA256SUMS.minisig
+set -eu
+cd "$(dirname "$0")/.."
+version=${1:?usage: packaging/sign.sh VERSION SECRET_KEY}
+key=${2-}
+
+fail() {
+	echo "sign.sh: $*" >&2
+	exit 1
+}
+[ "$key" ] || fail 'KEY=FILE must name the secret key (minisign -G makes one)'
+[ -r "$key" ] || fail "$key cannot be read"
+command -v minisign >/dev/null || fail 'no minisign (packaging/deps.sh sign installs it)'
+out=build/rlockrun-$version
+packaging/verify.sh "$out" >/dev/null
+# Debian's changelog has a version of its own.
+packaged=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
+[ "${packaged%-*}" = "$version" ] ||
+	fail "packaging/debian/changelog is for $packaged, not $version"
+minisign -S -s "$key" -m "$out/SHA256SUMS" -t "rlockrun $version" >&2 || fail 'not signed'
+echo "$PWD/$out/SHA256SUMS.minisig"

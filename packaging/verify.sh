@@ -1,0 +1,56 @@
+#!/bin/sh
+# Checks a release without a network, before it is installed:
+#
+#     packaging/verify.sh FOLDER [PUBLIC_KEY]
+#
+# FOLDER has what `make release`, `make image` and `make sign` left there. PUBLIC_KEY
+# is the maintainer's key file of minisign, and must not come from FOLDER. With it the
+# signature of SHA256SUMS is checked, and without it only that the files are those of
+# SHA256SUMS. The first problem is one line, with exit status 1.
+set -eu
+export LC_ALL=C
+
+fail() {
+	echo "verify.sh: $*" >&2
+	exit 1
+}
+
+folder=${1:?usage: packaging/verify.sh FOLDER [PUBLIC_KEY]}
+key=${2-}
+[ -d "$folder" ] || fail "$folder is no folder"
+[ -z "$key" ] || [ -r "$key" ] || fail "$key cannot be read"
+[ -s "$folder/SHA256SUMS" ] || fail "$folder has no SHA256SUMS"
+
+if [ "$key" ]; then
+	command -v minisign >/dev/null || fail 'no minisign, which checks signatures'
+	[ -s "$folder/SHA256SUMS.minisig" ] || fail "$folder has no SHA256SUMS.minisig"
+	minisign -V -q -p "$key" -m "$folder/SHA256SUMS" >/dev/null 2>&1 ||
+		fail "SHA256SUMS was not signed with $key"
+fi
+
+# Names without folders, and nothing but a name behind a sum.
+bad=$(grep -Evn '^[0-9a-f]{64}  rlockrun[0-9A-Za-z._+-]*$' "$folder/SHA256SUMS" | head -n 1) || :
+[ -z "$bad" ] || fail "SHA256SUMS has a line that is none: $bad"
+while read -r sum name; do
+	[ -f "$folder/$name" ] || fail "$name is missing"
+	[ "$(sha256sum <"$folder/$name")" = "$sum  -" ] || fail "$name is not what was released"
+done <"$folder/SHA256SUMS"
+for file in "$folder"/* "$folder"/.[!.]*; do
+	[ -e "$file" ] || continue
+	name=${file##*/}
+	case $name in SHA256SUMS | SHA256SUMS.minisig) continue ;; esac
+	grep -q "  $(echo "$name" | sed 's/\./\\./g')\$" "$folder/SHA256SUMS" ||
+		fail "$name is not in SHA256SUMS"
+done
+
+# All of one version, which is that of the archives' names.
+versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS" | sort -u)
+[ "$(echo "$versions" | wc -l)" -eq 1 ] ||
+	fail "the files have different versions: $(echo "$versions" | paste -sd' ' -)"
+
+count=$(wc -l <"$folder/SHA256SUMS")
+if [ "$key" ]; then
+	echo "rlockrun $versions: $count files, signed with $key"
+else
+	echo "rlockrun $versions: $count files; the signature was not checked"
+fi
