@@ -27,27 +27,40 @@ archive() {
 		'Component: main' "Codename: $RELEASE" | grep -E '^(https?|file):' | head -n 1
 }
 
+# use_suites FOLDER ARCHITECTURE SUITE...: `options` are those with which apt looks
+# only at these suites of the archive, and downloads into FOLDER. Nothing counts as
+# installed there, and apt's own lists stay as they are. Fails if a list can't be
+# fetched.
+use_suites() {
+	local dir=$1 architecture=$2 suite
+	shift 2
+	mkdir -p "$dir"/lists/partial "$dir"/cache/archives/partial
+	for suite; do
+		echo "deb [signed-by=$KEYRING] $ARCHIVE $suite main"
+	done >"$dir/sources.list"
+	: >"$dir/status"
+	options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
+		-o "Dir::State::Lists=$dir/lists" -o "Dir::Cache=$dir/cache"
+		-o "Dir::State::Status=$dir/status" -o "APT::Architecture=$architecture"
+		-o "APT::Architectures=$architecture" -o Acquire::Languages=none
+		-o "APT::Sandbox::User=$(id -un)" -o APT::Update::Error-Mode=any
+		-o Debug::NoLocking=1)
+	apt-get -qq "${options[@]}" update
+}
+
 # find_server SUITE KIND FOLDER: SERVER is the program of the package KIND-tools of
 # that suite, VERSION that of the package. It and the libraries that it depends on
 # are unpacked in the folder, and run by their own loader. False if the suite has no
 # such package. What cannot be fetched as a whole is skipped.
 find_server() {
-	local suite=$1 package=$2-tools dir=$3 base=${1%-backports} release options
+	local suite=$1 package=$2-tools dir=$3 base=${1%-backports} release=
 	[[ $suite != experimental ]] || base=unstable
 	rm -rf "$dir"
-	mkdir -p "$dir"/lists/partial "$dir"/cache/archives/partial "$dir/partial"
-	: >"$dir/status"
-	for release in "$base" $([[ $base == "$suite" ]] || echo "$suite"); do
-		echo "deb [signed-by=$KEYRING] $ARCHIVE $release main"
-	done >"$dir/sources.list"
-	options=(-o "Dir::Etc::SourceList=$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
-		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null
-		-o "Dir::State::Lists=$dir/lists" -o "Dir::State::Status=$dir/status"
-		-o "Dir::Cache=$dir/cache" -o "APT::Sandbox::User=$(id -un)"
-		-o APT::Update::Error-Mode=any -o Acquire::Languages=none
-		-o Debug::NoLocking=1)
-
-	fetch "the lists of $suite" apt-get -qq "${options[@]}" update
+	mkdir -p "$dir/partial"
+	[[ $base == "$suite" ]] || release=$base
+	use_suites "$dir" "$(dpkg --print-architecture)" ${release:-} "$suite" ||
+		skip "the lists of $suite cannot be fetched"
 	[[ $(apt-cache "${options[@]}" madison "$package") == *" $suite/"* ]] || return 1
 	fetch "$package of $suite" apt-get -qq -y "${options[@]}" --download-only \
 		--no-install-recommends -t "$suite" install "$package/$suite"
