@@ -213,6 +213,10 @@ check-matrix: ## check with other servers, libraries and compilers (some need ro
 	-@packaging/deps.sh matrix
 	@tests/matrix/run $(PARTS)
 
+check-machines: ## smoke tests on other kernels and processors, in qemu (MACHINES=arm64...)
+	-@packaging/deps.sh static machines
+	@tests/machines/run $(MACHINES)
+
 # .ci/run does the same, step by step. What `make check` leaves out runs with
 # sanitizers, and without them only what these disturb.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
@@ -352,7 +356,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-machines check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects libraries unit dist release image sign deb clean help $(FUZZ:%=%.run)
 .SECONDARY:

@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|fuzz|faults|mutants|bench|model|lint|deb...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|model|lint|deb...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
@@ -79,6 +79,10 @@ valgrind valgrind                  valgrind          valgrind           valgrind
 matrix clang                       clang             clang              clang
 matrix unshare                     util-linux        util-linux         util-linux
 matrix debootstrap                 debootstrap       =                  =
+machines qemu-system-x86_64        qemu-system-x86   =                  =
+machines qemu-system-aarch64       qemu-system-arm   =                  =
+machines qemu-system-s390x         qemu-system-misc  =                  =
+machines cpio                      cpio              cpio               cpio
 bench flock                        util-linux        util-linux         util-linux
 bench strace                       strace            strace             strace
 bench valgrind                     valgrind          valgrind           valgrind
@@ -132,6 +136,7 @@ for mode; do
 	deb) modes="$modes build deb " ;;
 	valgrind) modes="$modes build valgrind " ;;
 	matrix) modes="$modes build demo check deb matrix " ;;
+	machines) modes="$modes machines " ;;
 	bench) modes="$modes build demo bench " ;;
 	faults) modes="$modes build demo faults " ;;
 	mutants) modes="$modes build demo check mutants " ;;
