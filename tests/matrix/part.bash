@@ -59,7 +59,7 @@ find_server() {
 	rm -rf "$dir"
 	mkdir -p "$dir/partial"
 	[[ $base == "$suite" ]] || release=$base
-	use_suites "$dir" "$(dpkg --print-architecture)" ${release:-} "$suite" ||
+	use_suites "$dir" "$(dpkg --print-architecture)" ${release:+"$release"} "$suite" ||
 		skip "the lists of $suite cannot be fetched"
 	[[ $(apt-cache "${options[@]}" madison "$package") == *" $suite/"* ]] || return 1
 	fetch "$package of $suite" apt-get -qq -y "${options[@]}" --download-only \

@@ -384,7 +384,7 @@ no_order() { ! gives_order; }
 	none_left
 	hold --replaceable
 	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replace touch ran
-	[[ ! -e ran && -z $(cli exists "$S" | grep 1) ]]
+	[[ ! -e ran && $(cli exists "$S") == 0 ]]
 }
 
 @test "a run without --replaceable never looks for an order, and names no policy" {
