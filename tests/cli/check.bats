@@ -30,7 +30,7 @@ night() {
 	(($2 == 0)) || success=$((now - $2 * 1000))
 	cli hset "{$KEY:$1}:rlk:r" token gone host web-3 pid 421 user ci label '' fence 17 \
 		start $((now - 60000)) end $((now - 30000)) status "$3" success "$success" success_host web-1 \
-		expect $(($4 * 1000)) more "17 5 job_ended" "${@:5}" >/dev/null
+		expect $(($4 * 1000)) more "17 $((now - 30000)) ${3:-0} 5 job_ended" "${@:5}" >/dev/null
 }
 
 @test "--expect is kept with the start, lives four times as long, and ends with 0" {
