@@ -122,8 +122,8 @@ on_released(void *arg, const struct reply *reply)
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
-		/* As above, the reason for a withdrawal stays. */
-		if (lock->failure == 0)
+		/* Why a run is not due stays in the error. */
+		if (lock->failure != LOCK_NOT_DUE)
 			lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		lock_retry(lock, lock->release.give_up_at);
