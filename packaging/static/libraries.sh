@@ -29,7 +29,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC CFLAGS CPPFLAGS LDFLAGS
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=0
 
 # shellcheck source=packaging/static/apt.sh
-. "$(dirname "$self")/apt.sh"
+. "${self%/*}/apt.sh"
 
 fail() {
 	echo "libraries.sh: $*" >&2
@@ -130,7 +130,7 @@ without='shared pic module dso engine legacy tests makedepend autoload-config de
 compile_openssl() {
 	cd "$folder/work/openssl"
 	target=''
-	[ ! "$arch" ] || target=$("$(dirname "$self")/target.sh" "$arch" openssl)
+	[ ! "$arch" ] || target=$("${self%/*}/target.sh" "$arch" openssl)
 	# shellcheck disable=SC2046,SC2086 # options are words
 	log ./Configure $target CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
 		$(printf 'no-%s ' $without)
