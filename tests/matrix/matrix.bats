@@ -46,7 +46,7 @@ in_part() {
 @test "matrix: a suite that is gone is skipped, and an unknown part is an error" {
 	type apt-get >/dev/null 2>&1 || skip 'no apt-get'
 	cd "$BATS_TEST_DIRNAME/../.."
-	STRICT= run -0 tests/matrix/run debian-gone-redis
+	STRICT='' run -0 tests/matrix/run debian-gone-redis
 	[[ $output == *"== debian-gone-redis: skipped: "*"0 passed, 0 failed" ]]
 	STRICT=1 run -1 tests/matrix/run debian-gone-redis
 	run -64 tests/matrix/run debian-gone
