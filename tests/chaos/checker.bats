@@ -879,6 +879,12 @@ explain() {
 	finds check one "$good" 'waiter(2, 1500, 2500, 75, wait_ms=1000)' 'checked(6500, 6510, 1)'
 	finds check one "$good" "${stray/-9/-9, keys=[\"b\"]}" "$kill" 'checked(6600, 6610, 1)'
 	finds check one "$good" "$stray" "$kill" 'checked(2600, 2610, 1)'
+	# A link may hold up the first request of a run that is granted the lock by another.
+	local again='success(2, 3500, 4000, begun=3000)' slow='fault("link", "late", 2900, until=6000)'
+	is_clean one "$good" "$again" "$slow" 'checked(4500, 4510, 0)' 'checked(9000, 9010, 1)'
+	finds check one "$good" "$again" 'checked(9000, 9010, 1)'
+	finds check one "$good" "$again" 'fault("link", "late", 3600, until=6000)' 'checked(9000, 9010, 1)'
+	finds check one "$good" "$again" "$slow" 'success(3, 6500, 7000)' 'checked(9000, 9010, 1)'
 }
 
 @test "a --check that does not know what is due is found" {

@@ -122,7 +122,8 @@ class Facts:
         # Each of these may be the last one that is over.
         self.last = [run for run in runs if not self.is_on(run)
                      and (not self.over or run.start >= self.over.start)]
-        self.strays = list(filter(self.may_stray, users))
+        self.strays = list(filter(self.may_stray, users)) + [
+            run for run in users if run.root and self.may_come_again(story, run)]
         self.succeeded = max((min(run.ended, self.end) for run in runs
                               if may_succeed(run) and run.root.end < self.end), default=0)
         # All that say it say the same.
@@ -148,6 +149,12 @@ class Facts:
         in_vain = run.exit and not run.faults and "not started" in run.exit.stderr
         return not run.root and not in_vain \
             and not (self.over and run.ended < self.over.start)
+
+    def may_come_again(self, story, run):
+        """Whether a link held up its first request, which is served after its job."""
+        return any(fault.on == "link" and fault.at < self.end
+                   and not (self.over and fault.until < self.over.start)
+                   for fault in story.server_faults(run.at, run.start))
 
     def verdicts(self):
         """All that may be right."""
