@@ -8,11 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: packaging/deb.sh VERSION}
 
-packaged=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
-if [ "${packaged%-*}" != "$version" ]; then
-	echo "deb.sh: packaging/debian/changelog is for $packaged, but VERSION in the Makefile is $version" >&2
-	exit 1
-fi
+packaging/version.sh "$version"
 
 umask 022
 rm -rf build/deb build/rlockrun_* build/rlockrun-dbgsym_*

@@ -75,6 +75,8 @@ image buildah                      buildah           buildah            buildah
 image crun                         crun              crun               crun
 sign  minisign                     minisign          minisign           minisign
 check minisign                     minisign          minisign           minisign
+check faketime                     faketime          libfaketime        libfaketime
+check jq                           jq                jq                 jq
 valgrind valgrind                  valgrind          valgrind           valgrind
 matrix clang                       clang             clang              clang
 matrix unshare                     util-linux        util-linux         util-linux

@@ -18,9 +18,9 @@ fail() {
 command -v minisign >/dev/null || fail 'no minisign (packaging/deps.sh sign installs it)'
 out=build/rlockrun-$version
 packaging/verify.sh "$out" >/dev/null
-# Debian's changelog has a version of its own.
-packaged=$(dpkg-parsechangelog -l packaging/debian/changelog -S Version)
-[ "${packaged%-*}" = "$version" ] ||
-	fail "packaging/debian/changelog is for $packaged, not $version"
+packaging/version.sh "$version"
+notes=$(packaging/notes.sh "$version" dated)
+[ "$notes" = "$(cat "$out/rlockrun-$version-notes.md")" ] ||
+	fail 'the release was built with another CHANGELOG.md'
 minisign -S -s "$key" -m "$out/SHA256SUMS" -t "rlockrun $version" >&2 || fail 'not signed'
 echo "$PWD/$out/SHA256SUMS.minisig"

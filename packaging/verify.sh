@@ -48,6 +48,37 @@ versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS"
 [ "$(echo "$versions" | wc -l)" -eq 1 ] ||
 	fail "the files have different versions: $(echo "$versions" | paste -sd' ' -)"
 
+# What belongs to the archives says so.
+notes=rlockrun-$versions-notes.md bill=rlockrun-$versions.spdx.json
+image=rlockrun-$versions-oci.tar
+for name in "$notes" "$bill"; do
+	[ -f "$folder/$name" ] || fail "$name is missing"
+done
+head -n 1 "$folder/$notes" | grep -q "^# rlockrun $versions, " ||
+	fail "$notes is not of rlockrun $versions"
+grep -q '^  "spdxVersion": "SPDX-2.3",$' "$folder/$bill" || fail "$bill is no SPDX 2.3"
+commit=''
+for file in "$folder/rlockrun-$versions.tar.gz" "$folder/rlockrun-$versions"-linux-*.tar.gz; do
+	[ -f "$file" ] || fail "${file##*/} is missing"
+	sum=$(sha256sum <"$file")
+	grep -q "\"packageFileName\": \"${file##*/}\".*\"${sum%% *}\"" "$folder/$bill" ||
+		fail "$bill is not of ${file##*/}"
+	case $file in *-linux-*) ;; *) continue ;; esac
+	name=${file##*/}
+	stated=$(tar -xzOf "$file" "${name%.tar.gz}/share/doc/rlockrun/licences/README" 2>/dev/null |
+		sed -n "s/^rlockrun $versions, commit \([0-9a-f]*\),.*/\1/p")
+	[ "$stated" ] || fail "$name does not state its commit"
+	[ "${commit:=$stated}" = "$stated" ] || fail "$name was built from another commit"
+done
+if [ -f "$folder/$image" ]; then
+	blobs=$(tar -tf "$folder/$image" | sed -n 's|^\./blobs/sha256/||p' | grep .) ||
+		fail "$image has no images"
+	for blob in $blobs; do
+		sum=$(tar -xOf "$folder/$image" "./blobs/sha256/$blob" | sha256sum)
+		[ "$sum" = "$blob  -" ] || fail "$image has a blob that is not $blob"
+	done
+fi
+
 count=$(wc -l <"$folder/SHA256SUMS")
 if [ "$key" ]; then
 	echo "rlockrun $versions: $count files, signed with $key"

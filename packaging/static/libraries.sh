@@ -93,7 +93,7 @@ unpack_package() {
 	cd "$folder/sources"
 	if with_lists apt-get source --download-only "$1" >"$folder/log" 2>&1; then
 		log dpkg-source --no-check -x "$package.dsc" "$folder/work/$1"
-		echo "$1: Debian's ${package%_*} ${package#*_}" >>"$folder/licences/VERSIONS"
+		echo "$1: Debian's ${package%_*} ${package#*_}, SHA256 $(sha256sum <"$package.dsc" | cut -d' ' -f1)" >>"$folder/licences/VERSIONS"
 		return
 	fi
 	log with_lists apt-get source --download-only --tar-only "$1"

@@ -5,7 +5,12 @@
 #     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual page, completions, licences
 #     rlockrun_VERSION-0static1_ARCH.deb, rlockrun-VERSION-0.static1.MACHINE.rpm
 #     rlockrun-VERSION.tar.gz                the source
+#     rlockrun_VERSION-N.dsc, .orig.tar.gz, .debian.tar.gz  Debian's source package
+#     rlockrun-VERSION.spdx.json             which libraries are in the archives
+#     rlockrun-VERSION-notes.md              what has changed
 #     SHA256SUMS                             of all that is there
+#
+# An image of former archives is removed.
 #
 # Built twice from one commit, with the same compiler and libraries, the files are
 # equal to the bit: nothing in them depends on the time, the user or the folder.
@@ -46,13 +51,20 @@ export LC_ALL=C TZ=UTC
 
 rm -rf "$work"
 mkdir -p "$work/source" "$top"
-git archive HEAD | tar -x -C "$work/source"
+source=rlockrun-$version.tar.gz
+git -c tar.umask=0022 archive --prefix="rlockrun-$version/" HEAD | gzip -9n >"$work/$source"
+tar -xzf "$work/$source" -C "$work/source" --strip-components=1
+rm -rf "$work/debian"
+cp -R "$work/source" "$work/debian"
 make -C "$work/source" --no-print-directory -s -j"$(nproc)" VARIANT=static CFLAGS='-O2 -g0' \
 	ARCH="$arch" MUSL_CC=musl-gcc LIBRARIES="$libraries" PREFIX=/ DESTDIR="$PWD/$top" install >"$work/log" 2>&1 || {
 	tail -n 60 "$work/log" >&2
 	exit 1
 }
 strip "$top/bin/rlockrun"
+# shellcheck disable=SC2046 # nothing is no word
+"$work/source/packaging/version.sh" "$version" \
+	$([ ! "$arch" ] || packaging/static/target.sh "$arch" emulator) "$top/bin/rlockrun"
 
 doc=$top/share/doc/rlockrun
 licence=$musl/usr/share/doc/musl-dev/copyright
@@ -61,8 +73,8 @@ if ! [ -r "$licence" ]; then
 	exit 1
 fi
 mkdir -p "$doc/licences"
-cp README.md CHANGELOG.md "$doc"
-cp LICENSE "$doc/licences/rlockrun"
+cp "$work/source/README.md" "$work/source/CHANGELOG.md" "$doc"
+cp "$work/source/LICENSE" "$doc/licences/rlockrun"
 cp "$libraries/licences/openssl" "$libraries/licences/hiredis" "$doc/licences"
 cp "$licence" "$doc/licences/musl"
 cat >"$doc/licences/README" <<-END
@@ -78,10 +90,20 @@ END
 
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
 	--mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$work/$name.tar.gz"
-source=rlockrun-$version.tar.gz
-git archive --prefix="rlockrun-$version/" HEAD | gzip -9n >"$work/$source"
+
+# Debian's source package: the .orig is the source, and its debian/ packaging/debian.
+cp "$work/$source" "$work/rlockrun_$version.orig.tar.gz"
+cp -R "$work/debian/packaging/debian" "$work/debian/debian"
+(cd "$work" && dpkg-source -Zgzip -z9 -b debian) >"$work/log" 2>&1 || {
+	tail -n 20 "$work/log" >&2
+	exit 1
+}
+
 mkdir -p "$out"
-packaging/static/packages.sh "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$out"
-mv "$work/$name.tar.gz" "$work/$source" "$out"
+rm -f "$out/rlockrun-$version-oci.tar"
+"$work/source/packaging/static/packages.sh" "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$out"
+"$work/source/packaging/notes.sh" "$version" >"$work/rlockrun-$version-notes.md"
+mv "$work"/rlockrun*.tar.gz "$work"/*.dsc "$work"/*.md "$out"
+packaging/static/sbom.sh "$version" "$out"
 (cd "$out" && sha256sum rlockrun* >SHA256SUMS)
 echo "$PWD/$out"

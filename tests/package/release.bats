@@ -6,10 +6,13 @@
 
 load ../helpers/suite
 
-# build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed.
+# build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed, at the
+# time AT. That is not for libraries: dpkg-source cannot set times under faketime.
 build_release() {
+	local make=(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory)
 	git clone -q "$ROOT" "$1" &&
-		env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$1" --no-print-directory release "${@:2}"
+		"${make[@]}" libraries "${@:2}" >&2 &&
+		${AT:+faketime "$AT"} "${make[@]}" release "${@:2}"
 }
 
 is_static() {
@@ -42,7 +45,7 @@ teardown() { end_test; }
 @test "make release: program, manual page, completions, licences, checksum" {
 	[[ $(<"$BATS_FILE_TMPDIR/out") == "$build" ]]
 	run -0 "$ROOT/packaging/verify.sh" "$build"
-	[[ $output == "rlockrun $version: 4 files; the signature was not checked" ]]
+	[[ $output == "rlockrun $version: 9 files; the signature was not checked" ]]
 	tar -xzOf "$build/rlockrun-$version.tar.gz" "rlockrun-$version/Makefile" | grep -qx "VERSION := $version"
 	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <(
 		printf "$name/%s\n" bin/rlockrun share/bash-completion/completions/rlockrun \
@@ -67,11 +70,51 @@ teardown() { end_test; }
 	run -1 grep -rl -e "$BATS_FILE_TMPDIR" -e "$ROOT" "$name"
 }
 
+@test "make release: the bill of materials has the versions of the sources" {
+	local bill=$build/rlockrun-$version.spdx.json libraries=$ROOT/build/libraries${ARCH:+-$ARCH}
+	jq -e --arg version "$version" --arg sum "$(sha256sum <"$build/$name.tar.gz" | cut -d' ' -f1)" '
+		.spdxVersion == "SPDX-2.3" and .dataLicense == "CC0-1.0" and
+		.SPDXID == "SPDXRef-DOCUMENT" and .name == "rlockrun-" + $version and
+		(.documentNamespace | startswith("https://")) and
+		(.creationInfo.created | fromdate > 0) and (.creationInfo.creators | length > 0) and
+		all(.packages[]; .name and .versionInfo and .downloadLocation and
+			.licenseConcluded and .licenseDeclared and .copyrightText and .filesAnalyzed == false) and
+		([.packages[].SPDXID, .SPDXID] | length == (unique | length)) and
+		([.relationships[] | .spdxElementId, .relatedSpdxElement] | unique) ==
+			([.packages[].SPDXID, .SPDXID] | unique) and
+		any(.packages[]; .checksums[]?.checksumValue == $sum)' "$bill"
+	run -0 jq -r '.packages[] | select(.packageFileName | not) | .name + " " + .versionInfo' "$bill"
+	[[ ${#lines[@]} == 3 ]]
+	stated=$(sed -n 's/.*define OPENSSL_VERSION_STR "\(.*\)"/\1/p' "$libraries/include/openssl/opensslv.h")
+	[[ $output == "openssl $stated"* ]]
+	stated=$(awk '/define HIREDIS_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $3; dot = "." }' \
+		"$libraries/include/hiredis/hiredis.h")
+	[[ $output == *$'\n'"hiredis $stated"* ]]
+	[[ $output == *$'\n'"musl $(tar -xzOf "$build/$name.tar.gz" "$name/share/doc/rlockrun/licences/README" |
+		sed -n "s/^musl: Debian's musl //p")" ]]
+}
+
+@test "make release: notes, and Debian's source package" {
+	head -n 1 "$build/rlockrun-$version-notes.md" | grep -q "^# rlockrun $version, "
+	run -0 dpkg-source --require-strong-checksums -x "$build"/*.dsc unpacked
+	diff -r "$ROOT/packaging/debian" unpacked/debian
+}
+
+@test "make release: a clock before the last commit" {
+	git clone -q "$ROOT" clone
+	GIT_COMMITTER_DATE='@4102444800 +0000' git -C clone -c user.name=x -c user.email=x@x \
+		commit -q --allow-empty -m later
+	run -1 clone/packaging/static/release.sh "$version" "$ROOT/build"
+	[[ $output == 'release.sh: the clock of this machine is before the last commit, '*2100* ]]
+	[[ ${#lines[@]} == 1 && ! -e clone/build ]]
+}
+
 # Of the libraries, too, from the same sources.
-@test "make release: the same bytes in another folder" {
+@test "make release: the same bytes in another folder, a year later, with another umask" {
+	umask 077
 	mkdir -p some/other/folder/libraries
 	cp -R "$ROOT/build/libraries${ARCH:+-$ARCH}/sources" some/other/folder/libraries
-	again=$(build_release "$PWD/some/other/folder/clone" \
+	again=$(AT='+370 days' TZ=Asia/Tokyo build_release "$PWD/some/other/folder/clone" \
 		LIBRARIES="$PWD/some/other/folder/libraries" 3>&-)
 	diff -r "$build" "$again"
 }

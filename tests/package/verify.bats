@@ -7,12 +7,28 @@ load ../helpers/suite
 setup() {
 	begin_test
 	mkdir release
-	echo archive >release/rlockrun-1.2.3-linux-x86_64.tar.gz
+	archive x86_64 c0ffee
+	echo source >release/rlockrun-1.2.3.tar.gz
 	echo package >release/rlockrun_1.2.3-0static1_amd64.deb
-	sums
+	echo '# rlockrun 1.2.3, 2026-12-01' >release/rlockrun-1.2.3-notes.md
+	bill
 }
 teardown() { end_test; }
 
+# archive MACHINE COMMIT
+archive() {
+	local name=rlockrun-1.2.3-linux-$1
+	local licences=$name/share/doc/rlockrun/licences
+	mkdir -p "$licences"
+	echo "rlockrun 1.2.3, commit $2, is under the MIT licence." >"$licences/README"
+	printf '%s: x-3.4.tar.gz\n' openssl hiredis musl >>"$licences/README"
+	tar -czf "release/$name.tar.gz" "$name"
+}
+# bill: of the archives and the source, and the sums of all.
+bill() {
+	SOURCE_DATE_EPOCH=0 "$ROOT/packaging/static/sbom.sh" 1.2.3 release
+	sums
+}
 sums() { (cd release && sha256sum rlockrun* >SHA256SUMS); }
 verify() { "$ROOT/packaging/verify.sh" release "$@"; }
 
@@ -31,11 +47,11 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 
 @test "verify.sh: a release that is whole" {
 	run -0 verify
-	[[ $output == 'rlockrun 1.2.3: 2 files; the signature was not checked' ]]
+	[[ $output == 'rlockrun 1.2.3: 5 files; the signature was not checked' ]]
 	keys ours
 	sign ours
 	run -0 verify ours.pub
-	[[ $output == 'rlockrun 1.2.3: 2 files, signed with ours.pub' ]]
+	[[ $output == 'rlockrun 1.2.3: 5 files, signed with ours.pub' ]]
 }
 
 @test "verify.sh: a signature that is missing, of another key, or of other sums" {
@@ -45,7 +61,7 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 	sign other
 	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
 	sign ours
-	echo changed >release/rlockrun-1.2.3-linux-x86_64.tar.gz
+	echo changed >release/rlockrun_1.2.3-0static1_amd64.deb
 	sums
 	run -0 verify
 	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
@@ -71,7 +87,124 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 	[[ $output == 'verify.sh: none is no folder' ]]
 	sha256sum /etc/passwd >>release/SHA256SUMS
 	run -1 verify
-	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: 3:'*'/etc/passwd' && ${#lines[@]} == 1 ]]
+	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: 6:'*'/etc/passwd' && ${#lines[@]} == 1 ]]
 	rm release/SHA256SUMS
 	refused 'release has no SHA256SUMS'
+}
+
+@test "verify.sh: notes or a bill of materials that are missing or of another release" {
+	echo '# rlockrun 1.2.2, 2026-11-01' >release/rlockrun-1.2.3-notes.md
+	sums
+	refused 'rlockrun-1.2.3-notes.md is not of rlockrun 1.2.3'
+	rm release/rlockrun-1.2.3-notes.md
+	sums
+	refused 'rlockrun-1.2.3-notes.md is missing'
+	echo '# rlockrun 1.2.3, 2026-12-01' >release/rlockrun-1.2.3-notes.md
+	echo other >release/rlockrun-1.2.3.tar.gz
+	sums
+	refused 'rlockrun-1.2.3.spdx.json is not of rlockrun-1.2.3.tar.gz'
+	echo '{}' >release/rlockrun-1.2.3.spdx.json
+	sums
+	refused 'rlockrun-1.2.3.spdx.json is no SPDX 2.3'
+	rm release/rlockrun-1.2.3.spdx.json
+	sums
+	refused 'rlockrun-1.2.3.spdx.json is missing'
+}
+
+@test "verify.sh: archives of two commits, or of none" {
+	archive aarch64 c0ffee
+	sums
+	refused 'rlockrun-1.2.3.spdx.json is not of rlockrun-1.2.3-linux-aarch64.tar.gz'
+	bill
+	run -0 verify
+	archive aarch64 beef
+	bill
+	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz was built from another commit'
+	archive aarch64 none
+	bill
+	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz does not state its commit'
+}
+
+@test "verify.sh: an image whose layers are damaged" {
+	mkdir -p image/blobs/sha256
+	echo layer >image/layer
+	sum=$(sha256sum <image/layer)
+	mv image/layer "image/blobs/sha256/${sum%% *}"
+	image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
+	image
+	run -0 verify
+	echo other >"image/blobs/sha256/${sum%% *}"
+	image
+	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
+	rm -r image/blobs
+	image
+	refused 'rlockrun-1.2.3-oci.tar has no images'
+}
+
+# tree: what sign.sh looks at, with the release in it.
+tree() {
+	mkdir -p tree/build tree/man
+	cp -R "$ROOT/packaging" tree
+	echo 'VERSION := 1.2.3' >tree/Makefile
+	echo '.Os rlockrun 1.2.3' >tree/man/rlockrun.1
+	echo 'rlockrun (1.2.3-1) unstable; urgency=medium' >tree/packaging/debian/changelog
+	printf '## [Unreleased]\n\n## [1.2.3] - 2026-12-01\n\n- One.\n\n## [1.2.2] - 2026-11-01\n\n- Two.\n' >tree/CHANGELOG.md
+	tree/packaging/notes.sh 1.2.3 >release/rlockrun-1.2.3-notes.md
+	sums
+	mv release tree/build/rlockrun-1.2.3
+	ln -s tree/build/rlockrun-1.2.3 release
+}
+
+@test "notes.sh: the section of a version, or of what is not yet released" {
+	tree
+	run -0 tree/packaging/notes.sh 1.2.3 dated
+	[[ $output == $'# rlockrun 1.2.3, 2026-12-01\n\n- One.' ]]
+	run -1 tree/packaging/notes.sh 1.2.4
+	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.4]' ]]
+	sed -i 's/^## \[1.2.3.*/- Three./' tree/CHANGELOG.md
+	run -0 tree/packaging/notes.sh 1.2.3
+	[[ $output == $'# rlockrun 1.2.3, not yet released\n'*'- One.' ]]
+	run -1 tree/packaging/notes.sh 1.2.3 dated
+	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.3]' ]]
+}
+
+# differs WHERE VERSION FILE PATTERN: and the file is as it was.
+differs() {
+	cp "$3" saved
+	sed -i "$4" "$3"
+	run -1 tree/packaging/version.sh 1.2.3 ./program
+	[[ $output == "version.sh: $1 is for $2, not for 1.2.3" ]]
+	cp saved "$3"
+}
+
+@test "version.sh: each place that has another version" {
+	tree
+	printf '#!/bin/sh\necho rlockrun 1.2.3\n' >program
+	chmod +x program
+	run -0 tree/packaging/version.sh 1.2.3 ./program
+	differs Makefile 1.2.4 tree/Makefile s/3/4/
+	differs packaging/debian/changelog 1.2.2 tree/packaging/debian/changelog s/2.3-/2.2-/
+	differs man/rlockrun.1 'no version' tree/man/rlockrun.1 's/ rlockrun.*//'
+	differs ./program 1.3 program s/1.2.3/1.3/
+	sed -i 's/\[.*\]/[0.1]/' tree/CHANGELOG.md
+	run -1 tree/packaging/version.sh 1.2.3
+	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.3]' ]]
+}
+
+@test "make sign: a release of one version, with notes of a dated one" {
+	keys ours
+	tree
+	run -1 tree/packaging/sign.sh 1.2.3
+	[[ $output == 'sign.sh: KEY=FILE must name the secret key '* ]]
+	run -1 tree/packaging/sign.sh 1.2.3 none.sec
+	[[ $output == 'sign.sh: none.sec cannot be read' ]]
+	sed -i 's/One/Other/' tree/CHANGELOG.md
+	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	[[ $output == 'sign.sh: the release was built with another CHANGELOG.md' ]]
+	sed -i 's/Other/One/' tree/CHANGELOG.md
+	tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	run -0 verify ours.pub
+	sed -i '/1\.2\.3/d' tree/CHANGELOG.md
+	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.3]' ]]
 }
