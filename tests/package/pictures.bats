@@ -1,0 +1,51 @@
+#!/usr/bin/env bats
+# The pictures of the manual are those that their descriptions make.
+# guards: man/pictures
+
+load ../helpers/suite
+
+setup() {
+	begin_test
+	PICTURES=$ROOT/man/pictures
+}
+
+teardown() { end_test; }
+
+# bats test_tags=native
+@test "each picture is what its description and the source of the program make" {
+	"$PICTURES/draw" .
+	local picture drawn=0
+	for picture in *.svg; do
+		cmp "$picture" "$PICTURES/$picture" || {
+			echo "draw it again: man/pictures/draw"
+			return 1
+		}
+		drawn=$((drawn + 1))
+	done
+	((drawn >= 6))
+}
+
+# bats test_tags=native
+@test "a picture whose texts meet, or are cut off, is refused" {
+	mkdir -p tree/man/pictures
+	ln -s "$ROOT/src" tree/src
+	cp "$PICTURES/draw" tree/man/pictures
+	printf '%s\n' 'size 300 100' 'text ink 20 40 : one text' 'text ink 30 44 : another' \
+		'text ink 280 80 : beyond the edge' >tree/man/pictures/bad.pic
+	run -1 tree/man/pictures/draw .
+	[[ $output == *"bad.pic: 'another' meets 'one text'"*"'beyond the edge' is cut off"* ]]
+}
+
+# bats test_tags=native
+@test "each picture is well-formed, has a title, a description and a caption" {
+	local picture name
+	for picture in "$PICTURES"/*.svg; do
+		name=${picture##*/}
+		/usr/bin/python3 -c 'import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+for tag in "title", "desc":
+    assert root.findtext("{http://www.w3.org/2000/svg}" + tag), tag' "$picture"
+		grep -q 'prefers-color-scheme: dark' "$picture"
+		grep -qF "| [$name]($name) |" "$PICTURES/captions.md"
+	done
+}
