@@ -49,3 +49,12 @@ for tag in "title", "desc":
 		grep -qF "| [$name]($name) |" "$PICTURES/captions.md"
 	done
 }
+
+# bats test_tags=extra,native
+@test "the recording of a terminal is what a real run shows" {
+	"$PICTURES/record" "$RLOCKRUN" terminal.svg
+	cmp terminal.svg "$PICTURES/terminal.svg" || {
+		echo "record it again: man/pictures/record build/release/rlockrun man/pictures/terminal.svg"
+		return 1
+	}
+}
