@@ -349,6 +349,10 @@ deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb
 	@packaging/deb.sh $(VERSION)
 
+site: ## the book and the manual pages as HTML: build/site/index.html
+	@packaging/deps.sh site
+	@packaging/site.sh build/site
+
 clean: ## remove build/
 	rm -rf build
 
@@ -358,6 +362,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-machines check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects libraries unit dist release image sign deb clean help $(FUZZ:%=%.run)
+	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run)
 .SECONDARY:
 .DELETE_ON_ERROR:

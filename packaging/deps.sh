@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|model|lint|deb...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|model|lint|deb|site...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
@@ -119,6 +119,12 @@ lint  cppcheck                     cppcheck          cppcheck           cppcheck
 lint  shellcheck                   shellcheck        ShellCheck         shellcheck
 lint  python3:pyflakes             python3-pyflakes  python3-pyflakes   py3-pyflakes
 lint  mandoc                       mandoc            mandoc             mandoc
+lint  lowdown                      lowdown           lowdown            lowdown
+lint  aspell                       aspell            aspell             aspell
+lint  python3                      python3           python3            python3
+lint  /usr/lib/aspell/en_US.multi  aspell-en         =                  =
+site  lowdown                      lowdown           lowdown            lowdown
+site  mandoc                       mandoc            mandoc             mandoc
 '
 
 # The modes that each mode includes.
@@ -136,6 +142,7 @@ for mode; do
 	fuzz) modes="$modes build fuzz " ;;
 	lint) modes="$modes build lint " ;;
 	deb) modes="$modes build deb " ;;
+	site) modes="$modes site " ;;
 	valgrind) modes="$modes build valgrind " ;;
 	matrix) modes="$modes build demo check deb matrix " ;;
 	machines) modes="$modes machines " ;;

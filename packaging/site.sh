@@ -1,0 +1,112 @@
+#!/bin/sh
+# Makes static pages of the book (man/book) and of the manual pages:
+#
+#     packaging/site.sh FOLDER
+#
+# They refer to each other by relative links, so they work from a web server as from
+# a disk. Requires lowdown and mandoc.
+set -eu
+root=$(dirname "$(realpath "$0")")/..
+mkdir -p "$1"
+out=$(realpath "$1")
+cd "$root/man"
+
+# Text that is shown: no "&", "<" or ">" of it is HTML.
+escape() {
+	sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'
+}
+
+# chapters: "FILE TITLE", in the order of the links in index.md.
+chapters() {
+	sed -n 's/^[-*] \[\(.*\)\](\([a-z-]*\)\.md).*/\2 \1/p' book/index.md
+}
+
+# entry FILE TITLE CURRENT: one line of the contents.
+entry() {
+	if [ "$1" = "$3" ]; then
+		here=' aria-current="page"'
+	else
+		here=
+	fi
+	printf '<li><a href="%s.html"%s>%s</a></li>\n' "$1" "$here" "$(echo "$2" | escape)"
+}
+
+# page FILE TITLE: standard input is its content.
+page() {
+	cat <<-END
+		<!DOCTYPE html>
+		<html lang="en">
+		<head>
+		<meta charset="utf-8">
+		<meta name="viewport" content="width=device-width, initial-scale=1">
+		<meta name="color-scheme" content="light dark">
+		<title>$(echo "$2" | escape)</title>
+		<link rel="stylesheet" href="style.css">
+		</head>
+		<body>
+		<header><a href="index.html">rlockrun</a></header>
+		<main>
+	END
+	cat
+	echo '</main>'
+	echo '<nav aria-label="Contents">'
+	echo '<ul>'
+	chapters | while read -r file title; do
+		entry "$file" "$title" "$1"
+	done
+	echo '</ul>'
+	echo '<p>Manual pages</p>'
+	echo '<ul>'
+	for manual in *.[157]; do
+		entry "$manual" "${manual%.*}(${manual##*.})" "$1"
+	done
+	echo '</ul>'
+	echo '</nav>'
+	echo '</body>'
+	echo '</html>'
+}
+
+# chapter FILE: its text as HTML. Links to files of the tree become links to the
+# pages and copies in the site; commands of a session are told from their output.
+chapter() {
+	lowdown -t html "book/$1.md" |
+		sed -E 's|(href="[a-z-]+)\.md([#"])|\1.html\2|g
+			s|href="\.\./(rlockrun[a-z-]*\.[157])([#"])|href="\1.html\2|g
+			s|(src="\|href=")\.\./pictures/|\1pictures/|g
+			s|href="\.\./\.\./packaging/examples/|href="examples/|g
+			s|href="\.\./\.\./SECURITY.md"|href="SECURITY.txt"|g
+			s|<table>|<div class="table"><table>|
+			s|</table>|</table></div>|' |
+		awk '/<pre><code class="language-console">/ { inside = 1 }
+			/<\/pre>/ { inside = 0 }
+			inside && match($0, /^(<pre><code class="language-console">)?(\$|&gt;) /) {
+				start = index($0, "<code") == 6 ? \
+					length("<pre><code class=\"language-console\">") : 0
+				$0 = substr($0, 1, start) "<b>" substr($0, start + 1) "</b>"
+			}
+			{ print }'
+}
+
+cp book/style.css "$out"
+cp ../SECURITY.md "$out/SECURITY.txt"
+rm -rf "$out/examples" "$out/pictures"
+cp -R ../packaging/examples "$out/examples"
+if [ -d pictures ]; then
+	cp -R pictures "$out/pictures"
+fi
+
+for file in index $(chapters | cut -d ' ' -f 1); do
+	title=$(sed -n 's/^# //p' "book/$file.md")
+	[ "$file" = index ] || title="$title - rlockrun"
+	chapter "$file" | page "$file" "$title" >"$out/$file.html"
+done
+
+# mandoc links to a page if it finds that file here.
+for manual in *.[157]; do
+	: >>"$out/$manual.html"
+done
+for manual in *.[157]; do
+	(cd "$out" && mandoc -T html -O "fragment,toc,man=%N.%S.html;https://manpages.debian.org/%N.%S" \
+		"$OLDPWD/$manual") | page "$manual" "${manual%.*}(${manual##*.})" >"$out/new"
+	mv "$out/new" "$out/$manual.html"
+done
