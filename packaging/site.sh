@@ -75,6 +75,7 @@ chapter() {
 			s|(src="\|href=")\.\./pictures/|\1pictures/|g
 			s|href="\.\./\.\./packaging/examples/|href="examples/|g
 			s|href="\.\./\.\./SECURITY.md"|href="SECURITY.txt"|g
+			s|<code>([^ <]{1,28})</code>|<code class="word">\1</code>|g
 			s|<table>|<div class="table"><table>|
 			s|</table>|</table></div>|' |
 		awk '/<pre><code class="language-console">/ { inside = 1 }

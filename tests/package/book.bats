@@ -30,3 +30,28 @@ teardown() { end_test; }
 @test "cron: the chapter prints what it says" {
 	plays "$BOOK/cron.md"
 }
+
+@test "messages: each event of the program is there, with its message" {
+	sed -n 's/^| \([`(].*[`)]\) | [^|]* | [^|]*|$/\1/p' "$BOOK/messages.md" |
+		sort >shown
+	"$HELPERS/messages" | sort >known
+	[[ $(wc -l <known) == "$(grep -cE '^	\[(ENDING|EVENT)_' "$ROOT/src/run/event.c")" ]]
+	diff known shown
+}
+
+# Code that begins like `lock/lease.bats: S5`.
+cited() {
+	grep -oE '`[a-z]+/[a-z_]+\.bats: [^`]+`' "$BOOK/promises.md" | tr -d '`'
+}
+
+@test "promises: each row names a test that exists" {
+	(($(cited | wc -l) >= 25))
+	while IFS= read -r line; do
+		grep -qF "@test \"${line#*: }" "$ROOT/tests/${line%%: *}" || echo "$line"
+	done < <(cited) >missing
+	cat missing
+	[[ ! -s missing ]]
+	# And so do all others of its tables.
+	run -0 sed -n '/^## What happens/,/^## How/{/^|/{/^| what/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/promises.md"
+	[[ -z $output ]]
+}
