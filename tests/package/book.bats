@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The book: each console block of a chapter is played and prints what the book says, in
 # one session from the beginning to the end of the chapter.
+# shellcheck disable=SC2016 # backquotes are Markdown's, and a job's shell is to expand
 # shellcheck disable=SC2034 # helpers use what is set
 
 load ../helpers/suite
@@ -54,4 +55,75 @@ cited() {
 	# And so do all others of its tables.
 	run -0 sed -n '/^## What happens/,/^## How/{/^|/{/^| what/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/promises.md"
 	[[ -z $output ]]
+}
+
+@test "code: the chapter prints what it says" {
+	plays "$BOOK/code.md"
+}
+
+@test "managed servers: the chapter prints what it says, and its table is that of the tests" {
+	plays "$BOOK/managed.md"
+	sed -n "/^PROVIDERS='/,/^'/p" "$ROOT/tests/cli/denying.bats" | sed '1d;$d' |
+		sed -E 's/ [0-9-]{10}//' >known
+	sed -n '/^| service/,/^$/p' "$BOOK/managed.md" | sed '1,2d;/^$/d' |
+		sed -E 's/^\| ([^|]*) \| ([^|]*) \| .*/\1|\2/' |
+		while IFS='|' read -r name commands; do
+			echo "${name// /-} ${commands//\`/}"
+		done >shown
+	diff known shown
+}
+
+@test "a block of shell is valid" {
+	for chapter in "$BOOK"/*.md; do
+		awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$chapter" >script
+		run -0 sh -n script
+	done
+}
+
+# --- fencing ----------------------------------------------------------------------
+
+# start_database: PostgreSQL on a socket in this test's folder, which refuses to run
+# as root.
+start_database() {
+	local bin as=()
+	bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | tail -n 1)
+	# Debian's package would start a service, so deps.sh does not install it.
+	[[ -x $bin/initdb ]] || skip "not here: PostgreSQL is not installed"
+	mkdir database
+	if ((EUID == 0)); then
+		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		chown 65534:65534 database
+		"${as[@]}" test -w "$PWD/database" || chmod o+x "$BATS_RUN_TMPDIR"/{,test,test/*}
+	fi
+	export PGHOST=$PWD/database PGDATABASE=postgres PGUSER=postgres
+	(
+		cd database || exit
+		"${as[@]}" "$bin/initdb" -D "$PWD/data" -U postgres -A trust -N >log 2>&1
+		exec "${as[@]}" "$bin/postgres" -D "$PWD/data" -k "$PWD" -c listen_addresses= \
+			-c fsync=off >>log 2>&1 3>&-
+	) 3>&- &
+	STARTED+=("$!")
+	wait_until psql -qc 'SELECT 1' || {
+		cat database/log
+		return 1
+	}
+}
+
+# bats test_tags=extra
+@test "code: a late writer is refused by PostgreSQL" {
+	start_database
+	awk '/^```sql$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$BOOK/code.md" |
+		psql -q -v ON_ERROR_STOP=1
+	PATH=$(dirname "$RLOCKRUN"):$PATH
+	write=$(grep '^rlockrun -k report -c .psql' "$BOOK/code.md")
+	run -0 bash -c "$write"
+	[[ $(psql -Atc 'SELECT total FROM report') == 42 ]]
+	# This one comes after the next holder has written.
+	run -0 rlockrun -k report -c 'echo "$RLOCKRUN_FENCE"'
+	late=$output
+	run -0 bash -c "${write/42/43}"
+	run -1 env RLOCKRUN_FENCE="$late" sh -c \
+		'psql -q -v ON_ERROR_STOP=1 -c "SELECT set_total(44, $RLOCKRUN_FENCE)"'
+	[[ $output == *"a newer holder has written; fence $late is too old"* ]]
+	[[ $(psql -Atc 'SELECT total FROM report') == 43 ]]
 }
