@@ -220,6 +220,8 @@ check-machines: ## smoke tests on other kernels and processors, in qemu (MACHINE
 # .ci/run does the same, step by step. What `make check` leaves out runs with
 # sanitizers, and without them only what these disturb.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
+	@packaging/deps.sh lint
+	@$(MAKE) --no-print-directory -s lint-links lint-spelling
 	@TOOLS=1 $(MAKE) --no-print-directory check
 	@REST=1 NATIVE=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-static
@@ -298,7 +300,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers paths tags)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -326,7 +328,10 @@ lint-lua: $(SCRIPTS).c
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
 	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
-lint-shell lint-python lint-layers lint-paths lint-tags: lint-%:
+lint-links:
+	packaging/site.sh build/site
+	tests/lint/links build/site
+lint-shell lint-python lint-layers lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed

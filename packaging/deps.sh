@@ -122,7 +122,7 @@ lint  mandoc                       mandoc            mandoc             mandoc
 lint  lowdown                      lowdown           lowdown            lowdown
 lint  aspell                       aspell            aspell             aspell
 lint  python3                      python3           python3            python3
-lint  /usr/lib/aspell/en_US.multi  aspell-en         =                  =
+lint  /usr/lib/aspell/en_GB.multi  aspell-en         =                  =
 site  lowdown                      lowdown           lowdown            lowdown
 site  mandoc                       mandoc            mandoc             mandoc
 '

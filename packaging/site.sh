@@ -80,7 +80,7 @@ chapter() {
 			s|</table>|</table></div>|' |
 		awk '/<pre><code class="language-console">/ { inside = 1 }
 			/<\/pre>/ { inside = 0 }
-			inside && match($0, /^(<pre><code class="language-console">)?(\$|&gt;) /) {
+			inside && match($0, /^(<pre><code class="language-console">)?(\$|&#62;) /) {
 				start = index($0, "<code") == 6 ? \
 					length("<pre><code class=\"language-console\">") : 0
 				$0 = substr($0, 1, start) "<b>" substr($0, start + 1) "</b>"
