@@ -73,6 +73,47 @@ cited() {
 	diff known shown
 }
 
+@test "CI: the chapter prints what it says" {
+	plays "$BOOK/ci.md"
+}
+
+@test "coming from others: the chapter prints what it says" {
+	plays "$BOOK/coming-from.md"
+}
+
+@test "security: the chapter prints what it says" {
+	plays "$BOOK/security.md"
+}
+
+@test "a block of YAML is valid" {
+	for chapter in ci kubernetes; do
+		/usr/bin/python3 - "$BOOK/$chapter.md" <<-'END'
+			import re, sys, yaml
+			with open(sys.argv[1], encoding="utf-8") as file:
+			    blocks = re.findall(r"^```yaml\n(.*?)^```", file.read(), re.S | re.M)
+			assert blocks
+			for block in blocks:
+			    assert yaml.safe_load(block)
+		END
+	done
+}
+
+@test "Kubernetes: the command of the CronJob is one" {
+	words=$(/usr/bin/python3 - "$BOOK/kubernetes.md" <<-'END'
+		import re, shlex, sys, yaml
+		with open(sys.argv[1], encoding="utf-8") as file:
+		    block = re.search(r"^```yaml\n(.*?)^```", file.read(), re.S | re.M)[1]
+		spec = yaml.safe_load(block)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+		print(shlex.join(spec["containers"][0]["command"]))
+	END
+	)
+	PATH=$(dirname "$RLOCKRUN"):$PATH
+	run -0 sh -c "${words/'/opt/report'/echo ran}"
+	[[ $output == ran ]]
+	run -0 sh -c "${words/'/opt/report'/echo ran}"
+	[[ $output != *ran ]]
+}
+
 @test "a block of shell is valid" {
 	for chapter in "$BOOK"/*.md; do
 		awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$chapter" >script
