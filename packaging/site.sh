@@ -93,7 +93,8 @@ cp ../SECURITY.md "$out/SECURITY.txt"
 rm -rf "$out/examples" "$out/pictures"
 cp -R ../packaging/examples "$out/examples"
 if [ -d pictures ]; then
-	cp -R pictures "$out/pictures"
+	mkdir "$out/pictures"
+	cp pictures/*.svg "$out/pictures"
 fi
 
 for file in index $(chapters | cut -d ' ' -f 1); do
