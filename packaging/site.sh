@@ -10,6 +10,8 @@ root=$(dirname "$(realpath "$0")")/..
 mkdir -p "$1"
 out=$(realpath "$1")
 cd "$root/man"
+# By section, then by name.
+manuals=$(printf '%s\n' *.[157] | sed 's/.*\.\(.\)$/\1 &/' | LC_ALL=C sort | cut -d ' ' -f 2)
 
 # Text that is shown: no "&", "<" or ">" of it is HTML.
 escape() {
@@ -57,7 +59,7 @@ page() {
 	echo '</ul>'
 	echo '<p>Manual pages</p>'
 	echo '<ul>'
-	for manual in *.[157]; do
+	for manual in $manuals; do
 		entry "$manual" "${manual%.*}(${manual##*.})" "$1"
 	done
 	echo '</ul>'
@@ -71,7 +73,7 @@ page() {
 chapter() {
 	lowdown -t html "book/$1.md" |
 		sed -E 's|(href="[a-z-]+)\.md([#"])|\1.html\2|g
-			s|href="\.\./(rlockrun[a-z-]*\.[157])([#"])|href="\1.html\2|g
+			s|href="\.\./(rlockrun[a-z.-]*\.[157])([#"])|href="\1.html\2|g
 			s|(src="\|href=")\.\./pictures/|\1pictures/|g
 			s|href="\.\./\.\./packaging/examples/|href="examples/|g
 			s|href="\.\./\.\./SECURITY.md"|href="SECURITY.txt"|g
@@ -104,10 +106,10 @@ for file in index $(chapters | cut -d ' ' -f 1); do
 done
 
 # mandoc links to a page if it finds that file here.
-for manual in *.[157]; do
+for manual in $manuals; do
 	: >>"$out/$manual.html"
 done
-for manual in *.[157]; do
+for manual in $manuals; do
 	(cd "$out" && mandoc -T html -O "fragment,toc,man=%N.%S.html;https://manpages.debian.org/%N.%S" \
 		"$OLDPWD/$manual") | page "$manual" "${manual%.*}(${manual##*.})" >"$out/new"
 	mv "$out/new" "$out/$manual.html"
