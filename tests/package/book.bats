@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The book: each console block of a chapter is played and prints what the book says, in
 # one session from the beginning to the end of the chapter.
+#
+# guards: man/book tests/helpers/document.bash tests/helpers/messages src/run/event.c tests/cli/denying.bats
 # shellcheck disable=SC2016 # backquotes are Markdown's, and a job's shell is to expand
 # shellcheck disable=SC2034 # helpers use what is set
 
