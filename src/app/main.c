@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "doctor/doctor.h"
 #include "job/signals.h"
+#include "options/opts_help.h"
 #include "options/opts_parse.h"
-#include "options/opts_table.h"
 #include "redis/reread.h"
 #include "redis/tls.h"
 #include "redis/value.h"
@@ -61,10 +61,10 @@ static int
 print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
-	int rc = action == OPTS_HELP	      ? opts_table_print_help()
+	int rc = action == OPTS_HELP	      ? opts_help_print()
 		 : action == OPTS_VERSION     ? print_version()
 		 : action == OPTS_SHOW_CONFIG ? print_shown(opts->shown)
-					      : opts_table_print_dump();
+					      : opts_help_print_dump();
 
 	if (rc == 0)
 		return EXITCODE_OK;

@@ -1,7 +1,6 @@
 #include "options/opts_table.h"
 
 #include <limits.h>
-#include <stdio.h>
 
 #include "base/num.h"
 #include "lock/limit.h"
@@ -9,8 +8,6 @@
 #define TTL_MAX_MS (INT64_C(365) * 24 * 60 * 60 * 1000)
 #define REPLICAS_MAX 1000
 #define DEFAULT_URL "redis://127.0.0.1:6379"
-
-enum { HELP_COLUMN = 33 }; /* of the help texts */
 
 /* clang-format off */
 #define ACTION(name) OPTS_ACTION_BIT(name)
@@ -358,99 +355,4 @@ opts_row_is_in_files(const struct opts_row *row)
 {
 	return *row->longs[0] != '\0' && *row->variable != '\0' &&
 	       !row->outside;
-}
-
-/* Returns the width. */
-static int
-print_names(const struct opts_row *row)
-{
-	const char *separator = "";
-	int width = printf(row->shorts[0] != '\0' ? "  " : "      ");
-
-	for (const char *name = row->shorts; *name != '\0'; name++) {
-		width += printf("%s-%c", separator, *name);
-		separator = ", ";
-	}
-	for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++) {
-		width += printf("%s--%s", separator, row->longs[i]);
-		separator = ", ";
-	}
-	if (*row->longs[0] == '\0')
-		width += printf("%s", row->variable);
-	else if (*row->argument != '\0')
-		width += printf(*row->implied != '\0' ? "[=%s]" : " %s",
-		    row->argument);
-	return width;
-}
-
-static int
-flush_stdout(void)
-{
-	return ferror(stdout) || fflush(stdout) == EOF ? -1 : 0;
-}
-
-int
-opts_table_print_help(void)
-{
-	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
-	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
-	     "       rlockrun [options] --status -k NAME\n"
-	     "       rlockrun [options] --list [--watch[=DUR] | --all] "
-	     "[GLOB...]\n"
-	     "       rlockrun [options] --history -k NAME\n"
-	     "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
-	     "       rlockrun [options] --force-release -k NAME\n"
-	     "       rlockrun [options] --hold DUR -k NAME\n"
-	     "       rlockrun [options] --doctor [-k NAME]\n"
-	     "       rlockrun [options] --show-config [-k NAME]\n"
-	     "\n"
-	     "Run a command while holding a lock that all hosts share "
-	     "through Redis.");
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		const struct opts_row *row = &opts_table[id];
-		int width;
-
-		if (*row->help == '\0')
-			continue;
-		if (*row->section != '\0')
-			printf("\n%s:\n", row->section);
-		width = print_names(row);
-		if (width + 2 > HELP_COLUMN) {
-			putchar('\n');
-			width = 0;
-		}
-		printf("%*s%s\n", HELP_COLUMN - width, "", row->help);
-	}
-	puts("\n"
-	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "
-	     "sum: "
-	     "1h30m.\n"
-	     "--ttl can also be set as RLOCKRUN_TTL, or by 'ttl = DUR' in a "
-	     "configuration\n"
-	     "file, and so on: see rlockrun(1).");
-	return flush_stdout();
-}
-
-int
-opts_table_print_dump(void)
-{
-	const char *section = "";
-
-	for (enum option_id id = 0; id < OPT_COUNT; id++) {
-		const struct opts_row *row = &opts_table[id];
-
-		if (*row->help == '\0')
-			continue;
-		if (*row->section != '\0')
-			section = row->section;
-		for (const char *name = row->shorts; *name != '\0'; name++)
-			printf("%s%c", name > row->shorts ? "," : "", *name);
-		putchar('\t');
-		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
-			printf("%s%s", i > 0 ? "," : "", row->longs[i]);
-		printf(*row->implied != '\0' ? "\t[=%s]" : "\t%s",
-		    row->argument);
-		printf("\t%s\t%s\t%s\n", row->variable, section, row->help);
-	}
-	return flush_stdout();
 }

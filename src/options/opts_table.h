@@ -145,8 +145,4 @@ extern const struct opts_row opts_table[OPT_COUNT];
 /* Whether configuration files may set the option, by its long names. */
 bool opts_row_is_in_files(const struct opts_row *row);
 
-/* Print to stdout. 0, or -1 with errno when stdout can't take it. */
-int opts_table_print_help(void);
-int opts_table_print_dump(void);
-
 #endif

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/exitcode.h"
+#include "options/opts_help.h"
 #include "parsed.h"
 #include "tap.h"
 
@@ -725,7 +726,7 @@ printed(int (*print)(void))
 static void
 test_help(void)
 {
-	char *text = printed(opts_table_print_help);
+	char *text = printed(opts_help_print);
 	size_t widest = 0;
 
 	for (const char *line = text; *line != '\0';) {
@@ -758,7 +759,7 @@ variable_name(const char *longs, char *name)
 static void
 test_dump(void)
 {
-	char *text = printed(opts_table_print_dump), *rest = text, *line;
+	char *text = printed(opts_help_print_dump), *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
 		char *fields[6], want[64];
@@ -783,7 +784,7 @@ test_full_stdout(void)
 
 	fflush(stdout);
 	dup2(fd, STDOUT_FILENO);
-	got = opts_table_print_help();
+	got = opts_help_print();
 	dup2(saved, STDOUT_FILENO);
 	clearerr(stdout);
 	is_int(got, -1, "--help tells that stdout is full");

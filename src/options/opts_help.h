@@ -1,0 +1,12 @@
+/* The table of options as text. Not beside the table: if gcc sees the rows
+ * here, it warns for 32-bit processors of an offset that it made negative by
+ * itself. */
+#ifndef OPTS_HELP_H
+#define OPTS_HELP_H
+
+/* Print --help and --dump-options to stdout. 0, or -1 with errno when stdout
+ * can't take it. */
+int opts_help_print(void);
+int opts_help_print_dump(void);
+
+#endif
