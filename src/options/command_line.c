@@ -36,6 +36,21 @@ list_shorts(char *list)
 	*list = '\0';
 }
 
+/* Whether another name of the row begins with it. */
+static bool
+is_abbreviation(const struct opts_row *row, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < OPTS_LONGS_MAX; i++)
+		if (row->longs[i][length] != '\0' &&
+		    strncmp(row->longs[i], name, length) == 0)
+			return true;
+	return false;
+}
+
+/* Without names that abbreviate others: to musl, what abbreviates two names is
+ * ambiguous, even if both are of one option. */
 static void
 list_longs(struct option *list)
 {
@@ -46,9 +61,10 @@ list_longs(struct option *list)
 						      : required_argument;
 
 		for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++)
-			*list++ = (struct option){.name = row->longs[i],
-			    .has_arg = has_arg,
-			    .val = SETTINGS_LONG_OPTION + (int)id};
+			if (!is_abbreviation(row, row->longs[i]))
+				*list++ = (struct option){.name = row->longs[i],
+				    .has_arg = has_arg,
+				    .val = SETTINGS_LONG_OPTION + (int)id};
 	}
 	*list = (struct option){.name = NULL};
 }

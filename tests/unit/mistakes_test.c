@@ -276,6 +276,7 @@ static const struct bad_case {
     {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD},
     {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("pause") TRY},
     {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY},
+    {{"--nonblock=1"}, {NULL}, 64, "--nonblock takes no argument" TRY},
     {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY},
     {{"-z", "-t", "0", "-k"}, {"RLOCKRUN_WAIT=x"}, 64, "unknown option -z" TRY},
     {{"-z", "-h"}, {NULL}, 64, "unknown option -z" TRY},

@@ -190,9 +190,8 @@ static const struct setting_case {
 	"kind=s wait=0 conflict=4 "},
     {{"--exclusive", "--nonblocking"}, NULL, "wait=0 "},
     {{"--verb"}, NULL, "verbose "},
-#ifdef __GLIBC__ /* to musl two names of one option are ambiguous */
     {{"--non"}, NULL, "wait=0 "},
-#endif
+    {{"--nonblocki"}, NULL, "wait=0 "},
     {{NULL}, "RLOCKRUN_PASSWORD=secret", "password=secret "},
     {{NULL}, "RLOCKRUN_PASSWORD=", ""},
     {{NULL}, "RLOCKRUN_NONBLOCK=0", ""},
