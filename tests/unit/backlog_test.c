@@ -8,7 +8,7 @@
 /* So many steps are left, each of which takes so long. */
 struct work {
 	int left, steps;
-	int64_t takes_ms;
+	long takes_ms; /* less than a second */
 };
 
 static bool

@@ -165,7 +165,8 @@ struct work {
 	struct loop_idle idle;
 	struct loop *loop;
 	int left, calls;
-	int64_t takes_ms, called_at;
+	long takes_ms; /* less than a second */
+	int64_t called_at;
 };
 
 static void
@@ -182,7 +183,7 @@ on_idle(void *arg)
 }
 
 static struct work
-work_of(struct loop *loop, int left, int64_t takes_ms)
+work_of(struct loop *loop, int left, long takes_ms)
 {
 	return (struct work){.idle = {.on_idle = on_idle},
 	    .loop = loop,
