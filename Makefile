@@ -67,7 +67,7 @@ LIBS = $(if $(filter static,$(HIREDIS)),$(HIREDIS_LIBS:-lhiredis=$(HIREDIS_ARCHI
 
 # `make static` uses musl, with which a program starts sooner than with glibc, and
 # OpenSSL and hiredis that packaging/static/libraries.sh compiled for it.
-export MUSL_CC ?= $(if $(OTHER),$(CURDIR)/build/cross/$(OTHER)/bin/)musl-gcc
+MUSL_CC ?= $(if $(OTHER),$(CURDIR)/build/cross/$(OTHER)/bin/)musl-gcc
 LIBRARIES ?= $(CURDIR)/build/libraries$(OTHER:%=-%)
 ifeq ($(VARIANT),static)
 CC := $(MUSL_CC)
@@ -109,7 +109,7 @@ static: libraries ## build build/static/rlockrun, which runs on any Linux (ARCH=
 libraries:
 	@packaging/deps.sh static $(OTHER)
 	@$(if $(OTHER),packaging/static/compiler.sh build/cross/$(OTHER) $(OTHER))
-	@packaging/static/libraries.sh $(LIBRARIES) $(OTHER)
+	@MUSL_CC=$(MUSL_CC) packaging/static/libraries.sh $(LIBRARIES) $(OTHER)
 
 $(B)/rlockrun: $(OBJ)
 # In place of these, a lock is moved by a script: tests/unit/scripted.h.

@@ -42,6 +42,14 @@ other() {
 	[[ $(make_here libraries ARCH="$(other)") == *"compiler.sh build/cross/$(other) "* ]]
 }
 
+# A machine of another architecture is built by a make within `make check-machines`.
+@test "ARCH: a make within make chooses a compiler of its own" {
+	unset MUSL_CC
+	run -0 make_here --eval='show:; +@printenv MUSL_CC || echo none' show
+	[[ ${lines[-1]} == none ]]
+	[[ $(make_here libraries ARCH="$(other)") == *"MUSL_CC=$ROOT/build/cross/$(other)/bin/musl-gcc "* ]]
+}
+
 @test "ARCH: without a cross compiler, one line says what installs it" {
 	local arch
 	arch=$(other)
