@@ -45,8 +45,6 @@ static void
 lose_lock(struct lock *lock, const char *why)
 {
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
-	if (!quorum_is_one(lock->quorum)) /* a minority still has it */
-		lock_post_release(lock);
 	lock_end(lock, LOCK_LOST);
 }
 

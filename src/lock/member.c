@@ -408,6 +408,15 @@ member_time_out(struct member *member)
 }
 
 void
+member_doubt_grant(struct member *member)
+{
+	if (member->ask == ASK_GRANT && member->vote == MEMBER_YES &&
+	    !server_is_up(member->server))
+		set_absent(member, MEMBER_FAILED, "not counted",
+		    "its connection has ended since");
+}
+
+void
 member_send(struct member *member, const struct command *command, enum ask ask)
 {
 	switch (ask) {

@@ -120,6 +120,10 @@ void member_send(struct member *member, const struct command *command,
 /* The time for votes is over. The server may still do what was asked. */
 void member_time_out(struct member *member);
 
+/* Does not count a grant any more whose connection has ended since: the server
+ * may have restarted, and forgotten it. */
+void member_doubt_grant(struct member *member);
+
 /* Adds its vote, or absence, to those of other members. */
 void member_add_vote(const struct member *member, struct votes *votes);
 bool member_is_absent_for_good(const struct member *member);

@@ -31,14 +31,14 @@ struct quorum {
 	enum ask ask;
 	reply_handler *on_reply;
 	void *arg;
-	int64_t asked_at;
+	int64_t asked_at, due_at;
 	bool agreed;	      /* to the last renewal, by a majority */
 	char duplicates[320]; /* see quorum_faults; never forgotten */
 	char label[1024];
 	char error[2048];
 };
 
-static void decide(void *arg);
+static void on_vote(void *arg);
 static void on_time(void *arg);
 
 /* --- set-up ----------------------------------------------------------- */
@@ -57,7 +57,7 @@ add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 		size_t length = strlen(quorum->label);
 		const struct member_config own = {.server = &config->servers[i],
 		    .lock = config,
-		    .on_vote = decide,
+		    .on_vote = on_vote,
 		    .vote_arg = quorum,
 		    .on_stray = on_stray,
 		    .stray_arg = arg};
@@ -208,12 +208,11 @@ deliver_no_majority(struct quorum *quorum, const struct votes *votes,
 }
 
 static void
-decide(void *arg)
+decide(struct quorum *quorum)
 {
 	static const enum member_vote agreeing[] = {[VOTES_YES] = MEMBER_YES,
 	    [VOTES_NO] = MEMBER_NO,
 	    [VOTES_NOT_YET] = MEMBER_NOT_YET};
-	struct quorum *quorum = arg;
 	struct member *member = quorum->members;
 	struct votes votes = count_votes(quorum);
 	bool grant = quorum->ask == ASK_GRANT;
@@ -244,14 +243,33 @@ decide(void *arg)
 	}
 }
 
+/* A grant is decided when all that has arrived is read, by timers that come
+ * after it in this turn: the end of a connection may be behind this vote. */
+static void
+on_vote(void *arg)
+{
+	struct quorum *quorum = arg;
+	struct votes votes = count_votes(quorum);
+
+	if (quorum->ask != ASK_GRANT)
+		decide(quorum);
+	else if (quorum->open && votes_decide(ASK_GRANT, &votes) != VOTES_WAIT)
+		loop_timer_set(quorum->loop, &quorum->timer, 0);
+}
+
 static void
 on_time(void *arg)
 {
 	struct quorum *quorum = arg;
+	bool over = clock_now() >= quorum->due_at;
 
-	for (size_t i = 0; i < quorum->count; i++)
-		if (quorum->open && quorum->members[i].vote == MEMBER_OUT)
+	for (size_t i = 0; i < quorum->count && quorum->open; i++) {
+		member_doubt_grant(&quorum->members[i]);
+		if (over && quorum->members[i].vote == MEMBER_OUT)
 			member_time_out(&quorum->members[i]);
+	}
+	loop_timer_set(quorum->loop, &quorum->timer,
+	    over ? CLOCK_NEVER : quorum->due_at);
 	decide(quorum);
 }
 
@@ -263,9 +281,6 @@ static void
 ask_members(struct quorum *quorum, const struct command *command, enum ask ask)
 {
 	int64_t now = clock_now();
-	int64_t due_at = clock_min(command->deadline,
-	    now + command->replicas_ms +
-		votes_patience_ms(quorum->config->ttl_ms));
 
 	quorum->ask = ask;
 	quorum->on_reply = command->on_reply;
@@ -275,10 +290,14 @@ ask_members(struct quorum *quorum, const struct command *command, enum ask ask)
 	for (size_t i = 0; i < quorum->count; i++)
 		member_send(&quorum->members[i], command, ask);
 	quorum->open = true;
-	if (ask == ASK_RENEW)
-		due_at = CLOCK_NEVER;
+	quorum->due_at =
+	    ask == ASK_RENEW
+		? CLOCK_NEVER
+		: clock_min(command->deadline,
+		      now + command->replicas_ms +
+			  votes_patience_ms(quorum->config->ttl_ms));
 	loop_timer_set(quorum->loop, &quorum->timer,
-	    count_votes(quorum).out == 0 ? now : due_at);
+	    count_votes(quorum).out == 0 ? now : quorum->due_at);
 }
 
 int

@@ -275,6 +275,13 @@ is_recorded(const struct lock *lock)
 	       lock->claim.outer == NULL && *lock->fence != '\0';
 }
 
+void
+release_minority(struct lock *lock)
+{
+	if (lock->state == LOCK_LOST && !quorum_is_one(lock->quorum))
+		lock_post_release(lock);
+}
+
 /* Nobody waits for it: the job is dead, and no lock depends on it. */
 void
 release_record_loss(struct lock *lock)

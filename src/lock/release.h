@@ -16,6 +16,11 @@ void release_start(struct lock *lock, int64_t keep_until);
  * forgotten. */
 void release_correct(struct lock *lock, const struct request_run *run);
 
+/* Of several servers, a few may still have a lock that is LOST: sends them the
+ * release. Not before the job is dead: together with one that has restarted
+ * empty they would be a majority for the next. */
+void release_minority(struct lock *lock);
+
 /* Sends how the run has ended for the history, since no release can record it:
  * the lock is lost. */
 void release_record_loss(struct lock *lock);

@@ -116,6 +116,8 @@ release_one(struct lock *lock, int64_t keep_until)
 	}
 	if (lock->state == LOCK_HELD)
 		release_at_once(lock);
+	else
+		release_minority(lock);
 	release_record_loss(lock);
 }
 

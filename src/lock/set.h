@@ -1,8 +1,8 @@
 /* A set of locks, all or none, with the states of a lock. They are acquired one
  * after the other in the order of their keys, whatever order was given: sets
  * that overlap cannot deadlock. They are released in reverse. Losing one is
- * losing all, but the others stay held until they are released. See Several
- * keys in PROTOCOL of rlockrun(1). */
+ * losing all, but the others stay held until they are released. See SEVERAL
+ * KEYS in rlockrun-protocol(7). */
 #ifndef SET_H
 #define SET_H
 
@@ -55,8 +55,8 @@ void set_step(struct set *set);
 void set_renew(struct set *set);
 
 /* While HELD: asks whether all are still held, by one more renewal of each.
- * Afterwards they are confirmed or LOST, or silence lasts. See Several keys in
- * PROTOCOL of rlockrun(1). */
+ * Afterwards they are confirmed or LOST, or silence lasts. See SEVERAL KEYS in
+ * rlockrun-protocol(7). */
 void set_confirm(struct set *set);
 
 /* HELD or LOST -> RELEASING -> RELEASED: the locks that are still ours are

@@ -609,6 +609,36 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 # bats test_tags=extra
 @test "a grant that is still being executed: its release is waited for" {
 	own_nodes 3
+@test "a server that has granted it and gone does not count: it may have forgotten" {
+	own_nodes 3
+	take 2
+	# shellcheck disable=SC2034 # the proxies' servers
+	for i in 1 3; do
+		SUITE_DIR=$NODES/$i
+		start_proxy "proxy$i" "$( ((i == 1)) && echo delay:150:EVAL:1 || echo hangup:EVAL:1)"
+	done
+	RLOCKRUN_REDIS="unix://$PWD/proxy1/s unix://$NODES/2/s unix://$PWD/proxy3/s"
+	run rl -n -t 60 touch ran
+	[[ $status == 75 && ! -e ran ]]
+	wait_until none_of_ours 1 3
+	run -0 rl -n touch ran
+	[[ -e ran ]]
+}
+
+@test "what a minority has of a lost lock is freed when the job is dead, not before" {
+	own_nodes 3
+	start rl -t 6 --kill-after 4 -- sh -c '
+		trap "sleep 0.3; redis-cli -s $1/3/s get \"$RLOCKRUN_KEY\" >left; exit" TERM
+		echo "$RLOCKRUN_TOKEN" >token
+		while :; do sleep 0.05; done' - "$NODES"
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	for i in 1 2; do on "$i" del "$KEY"; done
+	exits_with 79 "$PID"
+	[[ $(<left) == "$(<token)" ]]
+	wait_until none_of_ours 1 2 3
+}
+
 	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/3
 	start_proxy proxy busy:150:EVAL:1

@@ -567,6 +567,8 @@ step(struct lock *lock, const char *word)
 		pass(lock, atoll(word + 1));
 	else if (strcmp(word, "release") == 0)
 		release_start(lock, 0);
+	else if (strcmp(word, "minority") == 0)
+		release_minority(lock);
 	else if (strncmp(word, "keep", 4) == 0)
 		release_start(lock, scripted.now + atoll(word + 4));
 	else if (strncmp(word, "ended", 5) == 0)
