@@ -293,7 +293,16 @@ build/chaos/job: tests/chaos/job.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -pthread -o $@ $<
 
-model: ## check the model of the protocol and its broken variants (spin)
+soak: ## runs of all kinds, and nothing grows (HOURS=1 SEED= SAMPLES=1)
+	@packaging/deps.sh check
+	@$(MAKE) $(PARALLEL) -s all
+	@packaging/server.sh $(B)/bin
+	@PATH=$(CURDIR)/$(B)/bin:$$PATH tests/soak/run $(B)/rlockrun
+
+soak-selftest: ## what a soak must find is found
+	@LEAKY=1 BATS_TEST_TIMEOUT=900 $(MAKE) -s check ALL=1 TESTS=tests/soak/soak.bats
+
+model: ## check the models of queue, guard and votes (spin; QUICK=1)
 	@packaging/deps.sh model
 	@tests/model/run build/model
 
@@ -301,7 +310,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers paths tags links spelling)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -332,7 +341,7 @@ lint-man:
 lint-links:
 	packaging/site.sh build/site
 	tests/lint/links build/site
-lint-shell lint-python lint-layers lint-paths lint-tags lint-spelling: lint-%:
+lint-shell lint-python lint-layers lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed

@@ -21,7 +21,7 @@
  * ASK, RENEW, LEAVE and RING have their command on the way. GONE is also what
  * hasn't come yet, and what kill -9 makes of any of them; who has left no
  * trace may come again, with a new token. */
-mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, OUT }
+mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, FRONT, OUT }
 
 /* What an abandoned connection still has to deliver; POP is the BLPOP that it
  * still has at the server. RENEW_OVER is a renewal whose lock was released
@@ -61,6 +61,27 @@ bool strayed[4];
 /* K was taken away from under i's job. */
 bool gap[4];
 
+#ifdef REPLACE
+/* The order to stop: whose token it names, and whether that has gone. */
+byte order;
+bool outdated;
+bool only_its_own_order_is_obeyed = true;
+#endif
+#ifdef NEWEST
+/* The latest of the waiters, and who has a ticket already. */
+byte newest;
+bool ticket[4];
+bool the_newest_stays = true;
+bool no_job_of_the_overtaken = true;
+#endif
+#ifdef PAUSER
+bool pause_goes_first = true;
+bool in_front; /* it has been, and is in the queue */
+#define pauser(i) (i == PAUSER)
+#else
+#define pauser(i) false
+#endif
+
 /* Scratch, empty between two steps. */
 byte x;
 mtype:state unread = GONE;
@@ -80,7 +101,7 @@ bool no_lock_for_the_dead = true;
 bool no_lease_over_a_gap = true;
 #define must(property, truth) property = (truth); assert(property)
 
-#define waiting(i) (pc[i] == ASK || pc[i] == WAIT)
+#define waiting(i) (pc[i] == ASK || pc[i] == WAIT || pc[i] == FRONT)
 #define late_from(i, what) (late == what && late_of == i)
 #define traceless(i) (late_of != i && !hold[i] && !old[i] && mark[i] == OFF)
 #ifdef ONCE /* for short trails */
@@ -132,6 +153,7 @@ bool came[4];
 
 /* ---- the server's scripts ---- */
 
+/* src: lock/script/release.lua release */
 inline leave_queue(i)
 {
 	if
@@ -140,9 +162,13 @@ inline leave_queue(i)
 	:: q[3] == i -> q[3] = 0
 	:: else
 	fi;
-	mark[i] = OFF
+	mark[i] = OFF;
+#ifdef PAUSER
+	in_front = in_front && i != PAUSER
+#endif
 }
 
+/* src: lock/script/acquire.lua enter */
 inline enter_queue(i)
 {
 	if
@@ -154,6 +180,78 @@ inline enter_queue(i)
 	mark[i] = ALIVE
 }
 
+/* world: a token has left the key; orders that name it are void */
+inline end_ownership(i)
+{
+#ifdef REPLACE
+	outdated = outdated || order == i;
+#endif
+	hold[i] = false;
+	old[i] = false
+}
+
+#ifdef REPLACE
+/* The head alone orders, with its try.
+ * src: lock/script/shared/exclusive.lua give_order */
+inline give_order(i)
+{
+	if
+	:: q[1] == i && anyone(hold) ->
+		order = (hold[1] -> 1 : (hold[2] -> 2 : 3));
+		outdated = false;
+		printf("server: %d orders %d to stop\n", i, order)
+	:: else
+	fi
+}
+#endif
+
+#ifdef NEWEST
+/* Sets unread to OUT if a later one has overtaken i.
+ * src: lock/script/shared/exclusive.lua find_newest */
+inline find_newest(i)
+{
+	if
+	:: hold[i] || old[i] -> ticket[i] = true
+	:: else ->
+		if
+		:: ticket[i] && newest != 0 && newest != i -> unread = OUT
+#ifndef NEWEST_SILENT
+		:: !ticket[i] && newest != 0 && newest != i &&
+		    mark[newest] != OFF ->
+			call(newest);
+			newest = i
+		:: (!ticket[i] && (newest == 0 || newest == i ||
+		    mark[newest] == OFF)) || (ticket[i] && newest == 0) ->
+			newest = i
+#else
+		:: !ticket[i] || newest == 0 -> newest = i
+#endif
+		:: ticket[i] && newest == i
+		fi;
+		ticket[i] = true
+	fi
+}
+#endif
+
+#ifdef PAUSER
+/* src: lock/script/front.lua */
+inline front(i)
+{
+	printf("server: %d goes to the front\n", i);
+	leave_queue(i);
+	in_front = true;
+#ifdef FRONT_AT_TAIL
+	enter_queue(i)
+#else
+	q[3] = q[2];
+	q[2] = q[1];
+	q[1] = i;
+	mark[i] = ALIVE
+#endif
+}
+#endif
+
+/* src: lock/script/shared/head.lua live_head */
 inline purge_dead_heads()
 {
 	do
@@ -169,10 +267,24 @@ inline purge_dead_heads()
 	od
 }
 
+/* src: lock/script/acquire.lua grant_at_once
+ * src: lock/script/acquire.lua grant
+ * src: lock/script/acquire.lua answer_busy */
 inline acquire(i, becomes)
 {
+#ifdef NEWEST
+	find_newest(i);
+#endif
 	becomes = GRANTED;
 	if
+#ifdef NEWEST
+#ifndef NEWEST_BY_TURN
+	:: unread == OUT ->
+		printf("server: %d is overtaken\n", i);
+		must(the_newest_stays, newest != i);
+		becomes = LEAVE
+#endif
+#endif
 	:: hold[i] || old[i] -> hold[i] = true; old[i] = false
 	:: else ->
 		/* Its own mark first, or it would purge itself. */
@@ -180,6 +292,13 @@ inline acquire(i, becomes)
 		purge_dead_heads();
 		if
 		:: held_room(i) && turn(i) ->
+#ifdef PAUSER
+			must(pause_goes_first, i == PAUSER || !in_front ||
+			    mark[PAUSER] != ALIVE);
+#endif
+#ifdef NEWEST
+			must(no_job_of_the_overtaken, unread != OUT);
+#endif
 			hold[i] = true;
 #ifdef SETNX_EXPIRE
 			endless[i] = true;
@@ -187,16 +306,24 @@ inline acquire(i, becomes)
 			leave_queue(i)
 		:: else ->
 			enter_queue(i);
-			becomes = WAIT
+#ifdef REPLACE
+			give_order(i);
+#endif
+			becomes = (pauser(i) && q[1] != i -> FRONT : WAIT)
 		fi
 	fi;
+#ifdef NEWEST
+	unread = GONE;
+#endif
 #ifdef SETNX_EXPIRE
 	becomes = (becomes == GRANTED -> EXPIRE : becomes);
 #endif
 	printf("server: acquire of %d: %e\n", i, becomes)
 }
 
-/* The client has gone on to another token. */
+/* The client has gone on to another token.
+ * src: lock/script/shared/exclusive.lua former_owns
+ * src: lock/claim.c claim_supersede_token */
 inline acquire_late(i)
 {
 #ifdef SAME_TOKEN
@@ -222,6 +349,7 @@ inline acquire_late(i)
 #endif
 }
 
+/* src: lock/script/renew.lua */
 inline renew(i)
 {
 #ifdef REPLANT
@@ -231,6 +359,7 @@ inline renew(i)
 	must(no_lease_over_a_gap, !hold[i] || !gap[i])
 }
 
+/* src: lock/script/shared/queue.lua notify */
 inline call(i)
 {
 	printf("server: rings %d\n", i);
@@ -240,15 +369,16 @@ inline call(i)
 
 /* Cancel is the same script. It rings whoever can go now, be it that this run
  * has freed K, or an earlier one whose answer was lost, or that it only was in
- * the way. `right`: the doorbells among its KEYS are theirs. */
+ * the way. `right`: the doorbells among its KEYS are theirs.
+ * src: lock/script/release.lua release
+ * src: lock/script/release.lua free */
 inline release(i, becomes, right)
 {
 	printf("server: release of %d\n", i);
 #ifdef CANCEL_SILENT
 	x = hold[i] || pc[i] == RING;
 #endif
-	hold[i] = false;
-	old[i] = false;
+	end_ownership(i);
 #ifdef NO_COMPARE
 	hold[1] = false;
 	hold[2] = false;
@@ -277,6 +407,7 @@ inline release(i, becomes, right)
 }
 
 #ifdef HAND_OVER
+/* world: what no script does */
 inline ring_who_can_go(i, becomes, right)
 {
 	purge_dead_heads();
@@ -293,6 +424,8 @@ inline ring_who_can_go(i, becomes, right)
 	fi
 }
 #else
+/* src: lock/script/shared/queue.lua waiters_to_notify
+ * src: lock/script/shared/queue.lua notify_expected */
 inline ring_who_can_go(i, becomes, right)
 {
 	purge_dead_heads();
@@ -320,6 +453,7 @@ inline ring_who_can_go(i, becomes, right)
 #endif
 
 #ifdef RING_PLAIN
+/* src: lock/lock.c lock_notify */
 inline ring(i)
 {
 	printf("client %d: rings %d\n", i, whom[i]);
@@ -331,6 +465,7 @@ inline ring(i)
 
 /* ---- clients, network, clock ---- */
 
+/* src: run/run.c run_on_held */
 inline start_job(i)
 {
 	printf("client %d: the job starts\n", i);
@@ -343,7 +478,8 @@ inline start_job(i)
 	pc[i] = RUN
 }
 
-/* What becomes of i once its release was executed. */
+/* What becomes of i once its release was executed.
+ * src: lock/release.c on_release_answer */
 inline released(i, becomes)
 {
 	pc[i] = becomes;
@@ -356,7 +492,8 @@ inline released(i, becomes)
 	fi
 }
 
-/* The connection is given up, with what was on its way. */
+/* The connection is given up, with what was on its way.
+ * src: lock/quorum.c quorum_drop */
 inline abandon(i)
 {
 	late_of = i;
@@ -370,6 +507,7 @@ inline abandon(i)
 	fi
 }
 
+/* world: it has arrived */
 inline delivered(i)
 {
 	late = NOTHING;
@@ -382,8 +520,11 @@ active [3] proctype party()
 
 end:	do
 	/* Commands arrive. Whether a release named the right doorbells is
-	 * left open, so that nothing need be remembered. */
+	 * left open, so that nothing need be remembered.
+	 * src: lock/acquire.c on_tried */
 	:: d_step { pc[me] == ASK -> acquire(me, pc[me]) }
+	/* src: lock/lease.c on_renewed
+	 * src: lock/lease.c lose_lock */
 	:: d_step {
 		pc[me] == RENEW ->
 		renew(me);
@@ -392,6 +533,7 @@ end:	do
 		:: else -> job[me] = false; pc[me] = LEAVE
 		fi
 	}
+	/* src: lock/release.c send_release */
 	:: d_step {
 		pc[me] == LEAVE ->
 		release(me, unread, true);
@@ -404,7 +546,8 @@ end:	do
 	}
 #ifndef RING_PLAIN
 	/* The same again, with what the answer said, and once more where a
-	 * fault has changed that meanwhile. */
+	 * fault has changed that meanwhile.
+	 * src: lock/lock.c lock_notify */
 	:: d_step {
 		pc[me] == RING ->
 		release(me, unread, true);
@@ -420,7 +563,7 @@ end:	do
 	:: d_step { pc[me] == RING -> ring(me); pc[me] = GONE }
 #endif
 
-	/* Or they arrive late, and the answer reaches nobody. */
+	/* world: or they arrive late, and the answer reaches nobody */
 	:: d_step {
 		late_from(me, ACQUIRE_L) ->
 		printf("late: ");
@@ -456,14 +599,18 @@ end:	do
 		bell[me] = false
 	}
 
-	/* Clients come. */
+	/* Clients come.
+	 * src: lock/acquire.c acquire_start */
 	:: d_step {
 		pc[me] == GONE && !job[me] && may_come(me) ->
 		printf("client %d: comes\n", me);
 #ifdef ONCE
 		came[me] = true;
 #endif
-		pc[me] = ASK
+#ifdef NEWEST
+		ticket[me] = false;
+#endif
+		pc[me] = (pauser(me) -> FRONT : ASK)
 	}
 #ifdef LIVE
 	:: d_step { pc[me] == GONE && !job[me] && traceless(me) -> pc[me] = OUT }
@@ -475,7 +622,26 @@ end:	do
 		pc[me] = GRANTED
 	}
 #endif
+#ifdef PAUSER
+	/* src: admin/target.c target_ask */
+	:: d_step { pc[me] == FRONT -> front(me); pc[me] = ASK }
+#endif
+#ifdef REPLACE
+	/* src: lock/lease.c on_order
+	 * src: run/job_watch.c obey_order */
+	:: d_step {
+#ifdef ORDER_BY_NAME
+		pc[me] == RUN && job[me] && order == me ->
+#else
+		pc[me] == RUN && job[me] && order == me && !outdated ->
+#endif
+		printf("client %d: obeys the order to stop\n", me);
+		must(only_its_own_order_is_obeyed, !outdated);
+		job[me] = false
+	}
+#endif
 	:: d_step { pc[me] == GRANTED -> start_job(me) }
+	/* src: lock/acquire.c on_doorbell */
 	:: d_step {
 		pc[me] == WAIT && bell[me] ->
 		printf("client %d: hears its bell\n", me);
@@ -487,6 +653,7 @@ end:	do
 #endif
 	}
 #ifndef NO_TIMERS
+	/* src: lock/queue.c queue_wait_ms */
 	:: d_step {
 		pc[me] == WAIT ->
 		printf("client %d: its heartbeat is due\n", me);
@@ -496,24 +663,31 @@ end:	do
 
 #ifdef SEARCH
 	/* The head has missed its second, so those behind it are rung, too; or
-	 * one of them by the doorbell that all share. */
+	 * one of them by the doorbell that all share.
+	 * src: lock/script/acquire.lua search
+	 * src: lock/script/notify_behind.lua */
 	:: d_step { mark[me] == ALIVE && waiting(me) && !bell[me] -> call(me) }
 #endif
 
 	/* The job ends, or its guard ends it: at the deadline, which a paused
 	 * client doesn't hinder, or because the client has died. A release
-	 * waits for the renewal that is out. */
+	 * waits for the renewal that is out.
+	 * src: job/supervisor.c kill_job
+	 * src: lock/release.c must_wait */
 	:: d_step {
 		job[me] && must_end(me) ->
 		printf("job %d: ends\n", me);
 		job[me] = false
 	}
 #ifndef LIVE
+	/* src: lock/lease.c lease_renew
+	 * src: lock/lease.c renew_beside */
 	:: d_step { pc[me] == RUN && job[me] -> pc[me] = RENEW }
 #endif
+	/* src: lock/release.c release_start */
 	:: d_step { pc[me] == RUN && !job[me] -> pc[me] = LEAVE }
 
-	/* The clock. The server's lease never ends before the job is dead, as
+	/* world: the clock. The server's lease never ends before the job is dead, as
 	 * the client counts from before it asked, and checks once more right
 	 * before exec. An alive-until passes when its owner is dead, paused or
 	 * cut off, or wasn't rung. */
@@ -522,10 +696,10 @@ end:	do
 		    (pc[me] == GONE || fault_left) ->
 		printf("server: the lease of %d ends\n", me);
 		count_unless_gone(me);
-		hold[me] = false;
+		end_ownership(me);
 		pc[me] = (pc[me] == GRANTED -> ASK : pc[me])
 	}
-	/* What nobody believes in, nobody renews. */
+	/* world: what nobody believes in, nobody renews */
 	:: d_step {
 		old[me] ->
 		printf("server: the lease of a former token of %d ends\n", me);
@@ -552,7 +726,7 @@ end:	do
 		mark[me] = (waiting(me) -> ROBBED : DEAD)
 	}
 
-	/* kill -9; or a release that takes too long is given up. */
+	/* world: kill -9; or a release that takes too long is given up. */
 	:: atomic {
 		pc[me] != GONE && pc[me] != OUT && fault_left ->
 		printf("client %d: dies\n", me);
@@ -567,10 +741,13 @@ end:	do
 	}
 
 	/* The connection breaks, or no answer comes in time: all is sent anew
-	 * on the next one, and what was sent before comes later or never. */
+	 * on the next one, and what was sent before comes later or never.
+	 * src: lock/acquire.c on_try_silence
+	 * src: lock/acquire.c abandon_try */
 	:: atomic {
 		fault_left && (pc[me] == ASK || pc[me] == WAIT || pc[me] == RENEW ||
-		    pc[me] == LEAVE || pc[me] == RING || pc[me] == GRANTED) ->
+		    pc[me] == LEAVE || pc[me] == RING || pc[me] == GRANTED ||
+		    pc[me] == FRONT) ->
 		printf("client %d: is cut off, connects anew\n", me);
 		count_fault;
 		if
@@ -583,6 +760,7 @@ end:	do
 		:: pc[me] == LEAVE || pc[me] == RING -> pc[me] = LEAVE
 		fi
 	}
+	/* src: lock/release.c on_released */
 	:: d_step {
 		pc[me] == LEAVE && fault_left ->
 		count_fault;
@@ -594,7 +772,9 @@ end:	do
 }
 
 /* Told to go away: through a fresh connection while blocked, else behind the
- * answer that is still out. */
+ * answer that is still out.
+ * src: lock/release.c release_at_once
+ * src: lock/release.c leave_blocked */
 inline give_up(i)
 {
 	d_step {
@@ -605,6 +785,7 @@ inline give_up(i)
 }
 
 #ifdef CANCEL_ASIDE
+/* world: what no release does */
 inline give_up_aside(i)
 {
 	d_step {
@@ -628,7 +809,19 @@ end:	do
 	:: give_up_aside(2)
 	:: give_up_aside(3)
 #endif
-#ifdef JOBS_MAY_LAST
+	/* world: keys end; an order not before its holder has looked */
+#ifdef REPLACE
+	:: d_step { order != 0 && (outdated || pc[order] != RUN) ->
+		order = 0;
+		outdated = false
+	}
+#endif
+#ifdef NEWEST
+	:: d_step { newest != 0 && traceless(newest) && pc[newest] == GONE ->
+		newest = 0
+	}
+#endif
+#if defined(JOBS_MAY_LAST) && !defined(SERVED)
 	:: d_step { job[1] -> job[1] = false }
 	:: d_step { job[2] -> job[2] = false }
 	:: d_step { job[3] -> job[3] = false }
@@ -643,9 +836,15 @@ end:	do
 
 #ifdef LIVE
 #define could_go(i) (waiting(i) && mark[i] != OFF && turn(i) && held_room(i))
-#ifdef JOBS_MAY_LAST
+#ifdef OVERTAKEN
+#define overtaken_waits(i) (waiting(i) && ticket[i] && mark[i] != OFF && \
+	newest != 0 && newest != i && !hold[i])
+ltl overtaken { [] (overtaken_waits(WHO) -> <> !overtaken_waits(WHO)) }
+#else
+#if defined(JOBS_MAY_LAST) && !defined(SERVED)
 ltl taken { [] (could_go(WHO) -> <> !could_go(WHO)) }
 #else
 ltl served { [] (waiting(WHO) -> <> !waiting(WHO)) }
+#endif
 #endif
 #endif
