@@ -17,7 +17,10 @@ MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
-FUZZ_SECONDS ?= 20
+DOCDIR ?= $(PREFIX)/share/doc/rlockrun
+# Of each target of `make fuzz`.
+HOURS ?=
+FUZZ_SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),20)
 
 # One folder of objects for each variant: release, static, asan, fuzz, faults,
 # analyze, clang.
@@ -135,17 +138,28 @@ $(SCRIPTS).o: $(SCRIPTS).c
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
-install: all ## install program, man page and completions
+# Where a page of man/ is installed: that of section 7 in man7.
+PAGES := $(sort $(wildcard man/*.[157]))
+EXAMPLES := $(wildcard packaging/examples/*)
+MANUAL = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+
+install: all ## install program, man pages, completions and examples
 	install -Dm755 $(B)/rlockrun $(DESTDIR)$(BINDIR)/rlockrun
-	install -Dm644 man/rlockrun.1 $(DESTDIR)$(MANDIR)/man1/rlockrun.1
+	$(foreach page,$(PAGES),install -Dm644 $(page) $(DESTDIR)$(call MANUAL,$(page)) && ):
 	install -Dm644 completions/rlockrun.bash $(DESTDIR)$(BASHCOMPDIR)/rlockrun
 	install -Dm644 completions/_rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun
 	install -Dm644 completions/rlockrun.fish $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
 
+	install -d $(DESTDIR)$(DOCDIR)/examples
+	install -m644 $(filter-out %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
+	install -m755 $(filter %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/rlockrun $(DESTDIR)$(MANDIR)/man1/rlockrun.1 \
+	rm -f $(DESTDIR)$(BINDIR)/rlockrun \
+	    $(foreach page,$(PAGES),$(DESTDIR)$(call MANUAL,$(page))) \
 	    $(DESTDIR)$(BASHCOMPDIR)/rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun \
-	    $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
+	    $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish \
+	    $(EXAMPLES:packaging/%=$(DESTDIR)$(DOCDIR)/%)
+	@rmdir $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || :
 
 demo: ## show the promises on a private server of its own
 	@packaging/deps.sh demo
@@ -337,7 +351,7 @@ lint-lua: $(SCRIPTS).c
 	luacheck --quiet --no-color $(SCRIPTS)-named/*.lua >$(SCRIPTS)/luacheck.log || \
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
 lint-man:
-	$(if $(wildcard man/*.1),mandoc -T lint -W warning man/*.1)
+	mandoc -T lint -W warning $(PAGES)
 lint-links:
 	packaging/site.sh build/site
 	tests/lint/links build/site
@@ -375,7 +389,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-machines check-all fuzz fuzz-run faults faults-selftest mutants chaos bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run)
 .SECONDARY:

@@ -1,5 +1,5 @@
-/* What a server shows of one lock: for people, and as one line of JSON (OUTPUT
- * in rlockrun(1)). */
+/* What a server shows of one lock: for people, and as one line of JSON (JSON
+ * in rlockrun-locks(7)). */
 #ifndef LOOK_H
 #define LOOK_H
 

@@ -12,11 +12,11 @@
  * 0, or -1 with *out untouched. */
 int num_int(const char *text, int64_t min, int64_t max, int64_t *out);
 
-/* DUR of rlockrun(1): a decimal number, fractions allowed ("1.5", ".5"), in
- * seconds; or a sum of such numbers, each with its unit ("1h30m", "1h 30m"),
- * none twice. Result in milliseconds, fractions rounded up so that nothing
- * above zero becomes zero. No sign or exponent, no blank but between two parts.
- * 0, or -1 with *ms untouched if the text is no duration. */
+/* DUR in OPTIONS of rlockrun(1): a decimal number, fractions allowed ("1.5",
+ * ".5"), in seconds; or a sum of such numbers, each with its unit ("1h30m", "1h
+ * 30m"), none twice. Result in milliseconds, fractions rounded up so that
+ * nothing above zero becomes zero. No sign or exponent, no blank but between
+ * two parts. 0, or -1 with *ms untouched if the text is no duration. */
 int num_duration(const char *text, int64_t *ms);
 
 /* The inverse, in the largest unit of which it is a whole number: "90s". To be

@@ -1,5 +1,5 @@
 /* Who we are to the servers: the tokens and names that stand for us, and which
- * keys our requests use. Sends nothing. See Keys in PROTOCOL of rlockrun(1). */
+ * keys our requests use. Sends nothing. See KEYS in rlockrun-protocol(7). */
 #ifndef CLAIM_H
 #define CLAIM_H
 

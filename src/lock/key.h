@@ -1,6 +1,6 @@
 /* The names of the keys beside a lock's own. Each is a pure function of that
- * key, and lies in that key's cluster slot if one can. See Keys in PROTOCOL of
- * rlockrun(1). */
+ * key, and lies in that key's cluster slot if one can. See KEYS in
+ * rlockrun-protocol(7). */
 #ifndef KEY_H
 #define KEY_H
 

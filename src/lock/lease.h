@@ -1,5 +1,5 @@
-/* What a held lock does: it is renewed, or lost. See The lease in PROTOCOL
- * of rlockrun(1). */
+/* What a held lock does: it is renewed, or lost. See THE LEASE in
+ * rlockrun-protocol(7). */
 #ifndef LEASE_H
 #define LEASE_H
 

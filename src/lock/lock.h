@@ -1,7 +1,7 @@
 /* A named lock: its states and the facts about it. acquire.h, lease.h and
  * release.h move it from state to state. Knows no job. Callbacks of the loop
  * only change the facts below; whoever runs the loop looks at them after each
- * turn. See PROTOCOL in rlockrun(1). */
+ * turn. See rlockrun-protocol(7). */
 #ifndef LOCK_H
 #define LOCK_H
 

@@ -1,6 +1,6 @@
 /* The commands and keys that a lock needs on its servers, and what is missing
  * without each. From one table come the tier that a run falls back to, what
- * --doctor finds, and the access rules of rlockrun(1). */
+ * --doctor finds, and the access rules of rlockrun-servers(7). */
 #ifndef NEEDS_H
 #define NEEDS_H
 

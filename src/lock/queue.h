@@ -1,5 +1,5 @@
-/* How a waiter waits for its next try. Pure but for chance. See Queue
- * and doorbells in PROTOCOL of rlockrun(1). */
+/* How a waiter waits for its next try. Pure but for chance. See QUEUE
+ * AND DOORBELLS in rlockrun-protocol(7). */
 #ifndef QUEUE_H
 #define QUEUE_H
 

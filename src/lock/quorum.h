@@ -1,7 +1,7 @@
 /* The servers of a lock, as one: the only place that knows how many there are.
  * With one server, commands and replies go straight through. With several, each
- * is sent what is asked, and a majority answers: see Votes of several
- * servers in PROTOCOL of rlockrun(1), and
+ * is sent what is asked, and a majority answers: see VOTES OF SEVERAL
+ * SERVERS in rlockrun-protocol(7), and
  * https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/. */
 #ifndef QUORUM_H
 #define QUORUM_H

@@ -1,5 +1,5 @@
-/* When the votes of several servers decide. Pure. See Votes of several servers
- * in PROTOCOL of rlockrun(1). */
+/* When the votes of several servers decide. Pure. See VOTES OF SEVERAL
+ * SERVERS in rlockrun-protocol(7). */
 #ifndef VOTES_H
 #define VOTES_H
 

@@ -56,7 +56,7 @@ static const char doubtful[][PREFIX_SIZE] = {"LOADING", "MASTERDOWN",
 #define WRITE_AFTER_TIME \
 	"ERR Write commands not allowed after non deterministic commands"
 
-#define SEE_RULES "permit it: see Access rules in rlockrun(1)"
+#define SEE_RULES "permit it: see ACCESS RULES in rlockrun-servers(7)"
 
 /* What a person can do. */
 static const struct {

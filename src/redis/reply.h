@@ -1,5 +1,6 @@
 /* What is known about one exchange with a server: what it answered, or why it
- * did not. And what an error means: the table of PROTOCOL in rlockrun(1). */
+ * did not. And what an error means: REPLIES OF THE SERVER in
+ * rlockrun-protocol(7). */
 #ifndef REPLY_H
 #define REPLY_H
 

@@ -1,4 +1,4 @@
-/* Server URLs, as in SERVERS of rlockrun(1):
+/* Server URLs, as in URLS of rlockrun-servers(7):
  *   redis://[user[:password]@]host[:port][/db]
  *   rediss://..., the same over TLS
  *   unix://[user[:password]@]/path[?db=N]

@@ -7,7 +7,7 @@
  *      +--signal-+--signal, time out, refused--------------------------+
  *
  * Only a run of several locks stays in CONFIRM: what its releases record is
- * true for all locks or for none, see Several keys in PROTOCOL of rlockrun(1).
+ * true for all locks or for none, see SEVERAL KEYS in rlockrun-protocol(7).
  * After the job has been started the only way out is DONE. */
 #include "run/run.h"
 

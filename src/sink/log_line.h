@@ -1,5 +1,5 @@
 /* An event as one line of a log: text, or a JSON object. The fields of JSON are
- * those of LOGS in rlockrun(1). */
+ * those of LOGS in rlockrun-events(7). */
 #ifndef LOG_LINE_H
 #define LOG_LINE_H
 

@@ -18,7 +18,7 @@ extern const struct event_sink event_log;
  * moment, when it is lost, and every half a minute. */
 extern const struct event_sink metrics;
 
-/* Runs --hook: HOOKS in rlockrun(1). */
+/* Runs --hook: HOOKS in rlockrun-events(7). */
 extern const struct event_sink event_hook;
 
 #endif

@@ -163,7 +163,7 @@ def parse_key(key):
 
 
 def longest_life(story, left, name, kind):
-    """In ms, from the table of keys in PROTOCOL of rlockrun(1). Of a lock that is counted,
+    """In ms, from KEYS in rlockrun-protocol(7). Of a lock that is counted,
     the key lives three leases."""
     users = [run for run in story.runs.values() if name in run.keys]
     ttl = max((run.ttl_ms for run in users), default=0)

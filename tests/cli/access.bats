@@ -79,7 +79,7 @@ teardown() { end_test; }
 
 # That of the manual, for this test's key.
 manual_user() {
-	mapfile -t RULES < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun.1" |
+	mapfile -t RULES < <(sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$ROOT/man/rlockrun-servers.7" |
 		grep -o '+[^ ]*')
 	((${#RULES[@]} >= 20))
 	cli acl setuser locker on '>v' "~$KEY*" "~{$KEY*}:rlk:*" "${RULES[@]}"

@@ -497,7 +497,7 @@ wrong() {
 	awk '/^\.S[hs]/ { inside = /CONFIGURATION FILES/ }
 		inside && /^\.Bd -literal/ { count++; text = 1; next }
 		/^\.Ed/ { text = 0 }
-		inside && text { print >"block." count }' "$ROOT/man/rlockrun.1"
+		inside && text { print >"block." count }' "$ROOT/man/rlockrun.conf.5"
 	install -m 644 block.1 etc/rlockrun.conf
 	unshare -m sh -c 'mount --bind etc /etc && exec "$@"' - \
 		"$RLOCKRUN" --show-config -k nightly:report >shown

@@ -1,16 +1,14 @@
 #!/usr/bin/env bats
 # The documents agree with the program: the table of options in
 # src/options/opts_table.c and the statuses in src/base/exitcode.h with the manual
-# page, the README and the completions; the walks in src/README.md with the
-# functions.
+# pages and the completions; the walks in src/README.md with the functions.
+# shellcheck disable=SC2016 # backquotes of Markdown
 #
 # Options are compared one name a line, with a '=' behind what needs an
 # argument. Formats that are looked for:
 #   man page  .It Fl x , Fl Fl long Ar ARG   (or Cm this | that)
 #             .It Fl Fl long Ns Op = Ns Ar ARG   (it may be left out)
-#             Ev NAME in ENVIRONMENT, .It 64 in EXIT STATUS
-#   README    | `-x`, `--long ARG` | text |, rows | 64 | text | in the section
-#             whose heading ends with "xit status"
+#             Ev NAME in ENVIRONMENT of rlockrun.conf(5), .It 64 in EXIT STATUS
 
 setup() {
 	bats_require_minimum_version 1.5.0
@@ -80,9 +78,10 @@ statuses() {
 	echo "$table.statuses"
 }
 
-# One section of the man page.
+# section NAME [PAGE]
 section() {
-	awk -v heading=".Sh $1" '/^\.Sh / { inside = $0 == heading } inside' "$man"
+	awk -v heading=".Sh $1" '/^\.Sh / { inside = $0 == heading } inside' \
+		"$root/man/${2:-rlockrun.1}"
 }
 
 @test "man page: options" {
@@ -107,10 +106,10 @@ section() {
 
 @test "man page: environment variables" {
 	# What the job gets is no setting.
-	section ENVIRONMENT | grep -oE 'Ev (RLOCKRUN_[A-Z_]+|REDIS_URL)' |
+	section ENVIRONMENT rlockrun.conf.5 | grep -oE 'Ev (RLOCKRUN_[A-Z_]+|REDIS_URL)' |
 		sed 's/^Ev //' |
 		grep -vxE 'RLOCKRUN_(KEY|TOKEN|FENCE|TTL_MS|HELD)' |
-		same_as "$man" "$(variables)"
+		same_as rlockrun.conf.5 "$(variables)"
 }
 
 @test "man page: exit statuses" {
@@ -118,17 +117,99 @@ section() {
 		same_as "$man" "$(statuses)"
 }
 
-@test "README: options" {
-	sed -n 's/\\|/\//g; s/^| *\(`-[^|]*\).*/\1/p' "$root/README.md" |
-		sed 's/[`,]//g; s/\[=/ &/; s/ *$//; s/ *\/ */|/g' |
-		same_as README.md "$(rows)"
+@test "man pages: each option of a list is marked as one" {
+	run -1 grep -E '^\.[A-Za-z ]*Fl Fl [a-z-]+ , [a-z]{2}' "$root"/man/*.[157]
+	[[ -z $output ]]
 }
 
-@test "README: exit statuses" {
-	awk '/^#/ { inside = /xit status$/ } inside' "$root/README.md" |
-		sed -n 's/^| *\(`\{0,1\}[0-9][^|]*\)|.*/\1/p' |
-		grep -oE '[0-9]+' | grep -vx 0 |
-		same_as README.md "$(statuses)"
+# tags PAGE SECTION MACRO: the words of that macro in the tags of a section's lists.
+tags() {
+	awk -v heading="$2" '/^\.S[hs] / { inside = substr($0, 5) == heading } inside' \
+		"$root/man/$1" | sed -n "s/^\.It $3 //p" | grep -oE '[A-Za-z_]+'
+}
+
+# members FILE...: those of the JSON that these files of src/ print.
+members() {
+	(cd "$root/src" && cat "$@") |
+		grep -oE 'json[a-z_]*\([^(",]*, "[a-z_]+"|\\"[a-z_]+\\":' | grep -oE '[a-z_]{2,}\\?"' |
+		tr -d '\\"' | sort -u >"$table.members"
+	echo "$table.members"
+}
+
+@test "man page: the members of a log line are those of the program" {
+	members sink/log_line.c >/dev/null
+	sed -n 's/.*\.ms = "\([a-z_]*\)".*/\1/p' "$root/src/run/event.c" >>"$table.members"
+	(($(sort -u "$table.members" | wc -l) > 25))
+	tags rlockrun-events.7 JSON Li | same_as rlockrun-events.7 "$table.members"
+}
+
+@test "man page: the members of --json are those of the program" {
+	awk '/^\.S[hs] / { inside = $2 == "JSON" } inside' "$man" "$root/man/rlockrun-locks.7" |
+		sed -nE 's/^\.(It Li|Ql) //p' | grep -oE '\b[a-z_]{2,}\b' | grep -vx eu |
+		same_as rlockrun-locks.7 "$(members admin/{look,pause,resume}.c)"
+	sed -n '/^prints one object on one line:/,/^Later/s/^\.Li //p' "$root/man/rlockrun-operations.7" |
+		grep -oE '[a-z]+' |
+		same_as rlockrun-operations.7 "$(members doctor/findings.c)"
+}
+
+@test "man page: the reasons are those of the program" {
+	sed -n 's/^\t\[ENDING_.*("\([a-z_]*\)".*/\1/p' "$root/src/run/event.c" >"$table.reasons"
+	(($(wc -l <"$table.reasons") > 30))
+	sed -n '/^These are the reasons/,/^\.El/s/^\.Li //p' "$root/man/rlockrun-events.7" |
+		grep -oE '[a-z_]+' | same_as rlockrun-events.7 "$table.reasons"
+}
+
+@test "man page: the events are those of the program, but for warnings" {
+	sed -n 's/^\t\[EVENT_.*ROW("\([a-z_]\{1,\}\)", \([A-Z]*\).*/\1 \2/p' "$root/src/run/event.c" |
+		sort -u >"$table.events"
+	(($(wc -l <"$table.events") > 50))
+	tags rlockrun-events.7 EVENTS Li | sort -u >"$table.said"
+	# Each is one of the program; only warnings may be left out.
+	cut -d' ' -f1 "$table.events" | comm -23 "$table.said" - | diff /dev/null -
+	sed -n '/ WARNING$/!s/ .*//p' "$table.events" | comm -23 - "$table.said" | diff /dev/null -
+}
+
+@test "man page: the events and variables of hooks are those of the program" {
+	sed -n 's/^ *\[OPTS_HOOK_.*= "\(.*\)",/\1/p' "$root/src/options/opts_hook.c" >"$table.hooks"
+	tags rlockrun-events.7 HOOKS Cm | same_as rlockrun-events.7 "$table.hooks"
+	grep -oE 'hook_put[a-z_]*\([^"]*"[A-Z_]+"' <(tr '\n' ' ' <"$root/src/sink/event_hook.c") |
+		sed 's/.*"\(.*\)"/RLOCKRUN_\1/' >"$table.hooks"
+	(($(wc -l <"$table.hooks") > 8))
+	tags rlockrun-events.7 HOOKS Ev | same_as rlockrun-events.7 "$table.hooks"
+}
+
+@test "man page: the variables of a job are those of the program" {
+	grep -oE '"RLOCKRUN_[A-Z_]+="' "$root/src/job/child.c" | tr -d '"=' >"$table.job"
+	section ENVIRONMENT rlockrun.conf.5 | sed -n 's/^\.It Ev \(RLOCKRUN_[A-Z_]*\)$/\1/p' |
+		grep -vxFf "$(variables)" | same_as rlockrun.conf.5 "$table.job"
+}
+
+# sections PAGE: "PAGE.7 SECTION" of each.
+sections() {
+	sed -n "s/^\.S[hs] /$1 /p" "$root/man/$1"
+}
+
+@test "references to the manual lead to pages and sections" {
+	local file
+	for file in "$root"/man/*.[157]; do
+		sections "${file##*/}"
+		echo "${file##*/}"
+	done | sort -u >"$table.there"
+	for file in "$root"/man/*.[157]; do
+		# .Sx SECTION, .Xr PAGE 7, SECTION in<newline>.Xr PAGE 7
+		sed -nE "s/^\.(Pq see )?Sx (.*[^ .,:;)]).*/${file##*/} \2/p" "$file"
+		tr '\n' ' ' <"$file" | grep -oE '([A-Z]{2,}( [A-Z]+)* in )?\.?Xr rlockrun[a-z.-]* [157]' |
+			sed -E 's/^(([A-Z ]*) in )?\.?Xr (.*) ([157])$/\3.\4 \2/; s/ $//'
+	done >"$table.named"
+	(($(wc -l <"$table.named") > 80))
+	# Of a page and its section in parentheses, also over the end of a line of a comment.
+	find "$root"/{src,tests,packaging,completions} "$root"/*.md -type f ! -path '*/build/*' \
+		-exec sh -c 'for file; do tr "\n" " " <"$file"; done' - {} + |
+		sed -E 's/ +[*#] / /g; s/[[:blank:]]+/ /g' |
+		grep -aoE '([A-Z]{3,}( [A-Z]+)* (in|of) )?`?rlockrun[a-z.-]*\([157]\)' |
+		sed -E 's/^([A-Z ]*) (in|of) `?([^ ]*)\(([157])\)$/\3.\4 \1/; s/^`?([^ ]*)\(([157])\)$/\1.\2/' \
+			>>"$table.named"
+	sort -u "$table.named" | comm -23 - "$table.there" | diff /dev/null -
 }
 
 @test "bash completion: options" {

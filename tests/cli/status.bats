@@ -470,7 +470,7 @@ is_unknown() {
 		run -0 --separate-stderr rlockrun -r "$url" --status -k job:1
 		[[ $output == *"lock:     job:1"* && $output != *nobody* && $stderr != *damaged* ]]
 		for line in "${stderr_lines[@]}"; do
-			[[ $line == "rlockrun: \"job:1\": not permitted to read {job:1}:rlk:"[ilqnr]": "*"${rule^^}"*" (permit it: see Access rules in rlockrun(1))" ]]
+			[[ $line == "rlockrun: \"job:1\": not permitted to read {job:1}:rlk:"[ilqnr]": "*"${rule^^}"*" (permit it: see ACCESS RULES in rlockrun-servers(7))" ]]
 		done
 		wanted=1
 		# Of the holder and the last run; of the queue and nested runs.

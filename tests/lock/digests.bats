@@ -354,7 +354,7 @@ is_released_unsent() {
 	cli acl setuser sha on nopass '~*' '&*' +@all -eval >/dev/null
 	RLOCKRUN_REDIS=unix://sha:x@$SUITE_DIR/s
 	run -77 rl touch ran
-	[[ ${#lines[@]} == 1 && $output == *NOPERM*"'eval'"*"see Access rules"* && ! -e ran ]]
+	[[ ${#lines[@]} == 1 && $output == *NOPERM*"'eval'"*"see ACCESS RULES"* && ! -e ran ]]
 	load_scripts "$SUITE_DIR/s"
 	run -0 rl true
 	[[ -z $output && -z $(keys_left) ]]

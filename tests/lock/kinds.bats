@@ -261,7 +261,7 @@ has_grown() {
 
 # The man page's, and what it says to add for locks that several have.
 rules_of_manual() {
-	local page=$ROOT/man/rlockrun.1
+	local page=$ROOT/man/rlockrun-servers.7
 	sed -n '/^ACL SETUSER locker/,/^\.Ed/p' "$page" | grep -o '+[^ ]*'
 	if [[ ${1:-} ]]; then
 		sed -n '/^To acquire counted locks/,/needed/p' "$page" | grep -o '+[a-z]*'

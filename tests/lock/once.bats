@@ -337,7 +337,7 @@ write_nightly() {
 		cli acl setuser "$KEY" reset on '>secret' $rule
 		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-id a "${count[@]}"
 		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-per 1h "${count[@]}"
-		[[ $output == *"(permit it: see Access rules in rlockrun(1)); command not started" && -z $(keys_left) && $(cli exists "$R") == 0 ]]
+		[[ $output == *"(permit it: see ACCESS RULES in rlockrun-servers(7)); command not started" && -z $(keys_left) && $(cli exists "$R") == 0 ]]
 	done
 	cli acl deluser "$KEY"
 	[[ ! -e ran ]]

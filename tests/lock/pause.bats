@@ -303,7 +303,7 @@ is_in_front() {
 @test "a pause is before all waiters, and asks nobody to stop: no --newest, no --replace" {
 	for option in newest replace; do
 		run -64 rlockrun --pause none -k "$KEY" "--$option"
-		[[ $output == "rlockrun: --$option and --pause exclude each other; try 'rlockrun --help'" ]]
+		[[ $output == "rlockrun: --$option and --pause exclude each other; for example: "*"; try 'rlockrun --help'" ]]
 	done
 	none_left
 	RLOCKRUN_NEWEST=1 RLOCKRUN_REPLACE=1 run -0 rlockrun --pause none -k "$KEY"

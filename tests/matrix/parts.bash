@@ -1,4 +1,5 @@
-# Runs parts, for `make check-matrix` and `make check-machines`, one after the other.
+# Runs parts, one after the other, for `make check-matrix`, `make check-machines` and
+# `make check-packages`.
 # A part is a script; what it prints is in its log, all that it makes beside it.
 #
 # A part that can't run here says why and exits with 77: skipped, which is no failure

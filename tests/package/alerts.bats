@@ -127,7 +127,7 @@ alerts_now() {
 	rl --metrics m true
 	sed -n 's/^# TYPE \([^ ]*\) summary$/\1_sum\n\1_count/p; t; s/^# TYPE \([^ ]*\) .*/\1/p' \
 		"m/rlockrun-$KEY.prom" | sort >written
-	sed -n '/^\.Sh METRICS/,/^\.Sh ENVIRONMENT/p' "$ROOT/man/rlockrun.1" | grep '^\.It Li' |
+	sed -n '/^\.Sh METRICS/,/^\.Sh SEE/p' "$ROOT/man/rlockrun-events.7" | grep '^\.It Li' |
 		grep -oE 'rlockrun_[a-z_]+' | sort | diff written -
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
-# The examples and the access rules of the manual page, word for word, except for
+# The examples and the access rules of the manual pages, word for word, except for
 # the places of servers and files. bin/ has the programs that the examples run.
 # shellcheck disable=SC2016 # the examples' shells are to expand that
 # shellcheck disable=SC2034 # helpers use what is set
 
 load ../helpers/suite
 load ../helpers/queue
+load ../helpers/manual
 
 setup_file() {
 	start_suite_server
@@ -16,7 +17,6 @@ teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_queue_test
-	MANUAL=$ROOT/man/rlockrun.1
 	mkdir bin
 	PATH=$PWD/bin:$(dirname "$RLOCKRUN"):$PATH
 	install -m 440 /dev/stdin redis <<<secret
@@ -32,19 +32,11 @@ job() {
 	chmod +x "bin/$1"
 }
 
-# blocks SECTION: the literal texts of a section, each after a line with its number.
-blocks() {
-	awk -v heading="$1" '/^\.S[hs] / { inside = substr($0, 5) == heading }
-		inside && /^\.Bd -literal/ { print "# " ++count; text = 1; next }
-		/^\.Ed/ { text = 0 }
-		inside && text' "$MANUAL" | sed 's/\\e/\\/g; s/\\&//g'
-}
-
 # example NUMBER: that of EXAMPLES, with places that exist here.
 example() {
 	local url=${RLOCKRUN_REDIS/'unix://'/unix://locker@}
-	blocks EXAMPLES | awk -v number="$1" '/^# / { inside = $2 == number; next } inside' |
-		sed "s|/usr/local/bin/rlockrun|rlockrun|; s|redis://locks.example.com|$url|
+	literal_text rlockrun.1 EXAMPLES "$1" |
+		sed "s|/usr/local/bin/rlockrun|rlockrun|; s|rediss://locks.example.com|$url|
 			s|/etc/rlockrun.pw|$PWD/redis|; s|/opt/report|$PWD/bin/report|
 			s|/opt/nightly|$PWD/bin/nightly|; s|\./deploy.sh|bin/deploy.sh|; s|\./migrate.sh|bin/migrate.sh|"
 }
@@ -63,7 +55,7 @@ end_elsewhere() {
 }
 
 @test "each example of the manual has its test here" {
-	[[ $(blocks EXAMPLES | grep -c '^# ') == 10 ]]
+	[[ $(literal_texts rlockrun.1 EXAMPLES | grep -c '^# [0-9]*$') == 10 ]]
 }
 
 @test "example: cron, silent when another host runs the report" {
@@ -93,7 +85,9 @@ end_elsewhere() {
 
 @test "example: --once-per, a job succeeds once per night" {
 	job nightly 'echo run >>runs' '[ "$(wc -l <runs)" = 2 ]'
-	example 3 | paste -sd ' ' | sed 's/^\([^ ]* *\)\{5\}//' >cron.sh
+	example 3 | sed '/^# the crontab/,$d' >rlockrun.conf
+	example 3 | sed '1,/^# the crontab/d; s/^\([^ ]* *\)\{5\}//' >cron.sh
+	export RLOCKRUN_CONFIG=$PWD/rlockrun.conf
 	run -1 sh cron.sh
 	run -0 sh cron.sh
 	run -0 sh cron.sh
@@ -129,7 +123,7 @@ end_elsewhere() {
 	run -79 sh -e script
 	[[ ${lines[-1]} == "stopped: the lock was lost" ]]
 	hold_elsewhere deploy:shop
-	sed -i 's/-w 10m/-w 0.1/' script
+	sed -i 's/-w 10min/-w 0.1/' script
 	run -75 sh -e script
 	[[ ${lines[-1]} == "somebody else is deploying" ]]
 	end_elsewhere
@@ -184,17 +178,65 @@ end_elsewhere() {
 	[[ $output == backup:db$'\n'backup:files ]]
 }
 
+# --- files to paste ---------------------------------------------------------------
+
+# The literal text NUMBER of a section.
+literal_text() {
+	literal_texts "$1" "$2" | awk -v number="$3" '/^# [0-9]+$/ { inside = $2 == number; next } inside'
+}
+
+@test "files among the examples are those of the manual" {
+	local examples=$ROOT/packaging/examples
+	literal_text rlockrun.conf.5 'CONFIGURATION FILES' 1 | diff - "$examples/rlockrun.conf"
+	literal_text rlockrun-events.7 FILE 1 | diff - "$examples/rlockrun.logrotate"
+	diff <(literal_text rlockrun-servers.7 'ACCESS RULES' 1 | tr ' ' '\n' | grep '^[~+>]') \
+		<(tr ' ' '\n' <"$examples/users.acl" | grep '^[~+>]')
+}
+
+@test "users.acl is a file that a server loads" {
+	sed 's/>PASSWORD/>secret/' "$ROOT/packaging/examples/users.acl" >users.acl
+	own_server --aclfile "$PWD/users.acl"
+	unset RLOCKRUN_PREFIX
+	run -0 rlockrun -r "unix://locker:secret@$SUITE_DIR/s" -k job:acl -- true
+	[[ -z $output ]]
+}
+
+# --- sizes ------------------------------------------------------------------------
+
+@test "no page is longer than its limit, nor all together" {
+	# A page is for one question. Lines are those of a terminal of 80 columns.
+	local page limit lines sum=0 count=0
+	while read -r page limit; do
+		lines=$(mandoc -T utf8 -O width=78 "$ROOT/man/$page" | wc -l)
+		echo "$page: $lines of $limit lines"
+		((lines > 50 && lines <= limit))
+		sum=$((sum + lines)) count=$((count + 1))
+	done <<-END
+		rlockrun.1 560
+		rlockrun.conf.5 200
+		rlockrun-events.7 380
+		rlockrun-job.7 270
+		rlockrun-locks.7 380
+		rlockrun-operations.7 260
+		rlockrun-protocol.7 450
+		rlockrun-servers.7 400
+	END
+	echo "$sum of 2900 lines"
+	((sum <= 2900 && count == $(man_pages | wc -l)))
+}
+
 # --- access rules ---------------------------------------------------------------
 
 # own_locker: a server with the user of the manual, and the permissions for locks
 # that several have.
 own_locker() {
-	local words more
+	local more
 	own_server
 	unset RLOCKRUN_PREFIX
-	read -ra words <<<"$(blocks 'Access rules' | sed '/^#/d; s/>PASSWORD/>secret/' | tr '\n' ' ')"
-	read -ra more <<<"$(sed -n '/^To acquire counted locks/,/needed/s/^.Ql +/+/p' "$MANUAL")"
-	cli "${words[@]}" "${more[@]}"
+	literal_texts rlockrun-servers.7 'ACCESS RULES' | sed '/^#/d; s/>PASSWORD/>secret/' >rules
+	cli <rules
+	read -ra more <<<"$(sed -n '/^To acquire counted locks/,/needed/s/^.Ql +/+/p' "$ROOT/man/rlockrun-servers.7")"
+	cli acl setuser locker "${more[@]}"
 	export RLOCKRUN_REDIS=unix://locker:secret@$SUITE_DIR/s
 }
 

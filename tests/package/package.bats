@@ -6,6 +6,7 @@
 # tree, and as an ordinary user when the suite is run by root.
 
 load ../helpers/suite
+load ../helpers/manual
 
 # as_user COMMAND...: in the copy, as an ordinary user, with a tidy environment.
 as_user() {
@@ -19,7 +20,7 @@ as_user() {
 copy_tree() {
 	mkdir "$1"
 	(cd "$ROOT" &&
-		cp -R -- *.md LICENSE Makefile completions man packaging src "$1")
+		cp -R -- *.md LICENSE Makefile completions man packaging src tests "$1")
 	((EUID)) || chown -R 65534:65534 "$1"
 }
 
@@ -139,11 +140,14 @@ make_here() {
 }
 
 # bats test_tags=extra
-@test "make deb: the same bytes in another folder" {
+@test "make deb: the unit tests pass, and without them it is the same bytes in another folder" {
 	need_deb
+	grep -Eqx '[0-9]{4,} passed, 0 failed' "${DEB%/*}/deb.log"
 	copy_tree "$PACKAGE_DIR/another-tree"
-	again=$(as_user make -C "$PACKAGE_DIR/another-tree" --no-print-directory deb 3>&-)
+	again=$(as_user make -C "$PACKAGE_DIR/another-tree" --no-print-directory \
+		DEB_BUILD_OPTIONS=nocheck deb 3>&-)
 	cmp "$DEB" "$again"
+	run -1 grep ' passed, ' "${again%/*}/deb.log"
 }
 
 # bats test_tags=extra
@@ -165,16 +169,17 @@ make_here() {
 			/usr/share/doc/rlockrun/copyright
 			/usr/share/fish/vendor_completions.d/rlockrun.fish
 			/usr/share/lintian/overrides/rlockrun
-			/usr/share/man/man1/rlockrun.1.gz
 			/usr/share/zsh/vendor-completions/_rlockrun
 		END
 		for file in "$ROOT"/packaging/examples/*; do
 			echo "/usr/share/doc/rlockrun/examples/$(basename "$file")"
 		done
+		man_pages | sed 's|.*|/usr/&.gz|'
 	} | sort | diff - got
 
-	zcat root/usr/share/man/man1/rlockrun.1.gz |
-		cmp - "$ROOT/man/rlockrun.1"
+	for page in $(man_pages); do
+		zcat "root/usr/$page.gz" | cmp - "$ROOT/man/${page##*/}"
+	done
 	(cd root && md5sum --quiet -c var/lib/dpkg/info/rlockrun.md5sums)
 	# Elsewhere than make install.
 	run -0 grep -ho '^ExecStart=[^ ]*' root/usr/share/doc/rlockrun/examples/*.service
@@ -219,17 +224,18 @@ link_command() {
 	[[ $(link_command CC=false) == *' -lhiredis '* ]]
 }
 
-@test "make install and make uninstall: five files, then none" {
+@test "make install and make uninstall: program, pages, completions and examples, then none" {
 	make_here install
-	files_in dest | diff - <(
+	files_in dest | diff - <({
 		cat <<-END
 			/usr/local/bin/rlockrun
 			/usr/local/share/bash-completion/completions/rlockrun
 			/usr/local/share/fish/vendor_completions.d/rlockrun.fish
-			/usr/local/share/man/man1/rlockrun.1
 			/usr/local/share/zsh/site-functions/_rlockrun
 		END
-	)
+		man_pages | sed 's|^|/usr/local/|'
+		(cd "$ROOT/packaging" && printf '/usr/local/share/doc/rlockrun/%s\n' examples/*)
+	} | sort)
 	cmp "$RLOCKRUN" dest/usr/local/bin/rlockrun
 	[[ -x dest/usr/local/bin/rlockrun ]]
 
@@ -256,6 +262,31 @@ link_command() {
 	done
 	SERVER=$(type -P redis-server) run -0 "$server_sh" "$PWD/bin"
 	[[ $output == *" server v="* && -x bin/redis-server ]]
+}
+
+@test "hosted release: on a tag, the workflow runs targets and scripts of the tree" {
+	run -0 /usr/bin/python3 - "$ROOT/.github/workflows/release.yml" <<-'END'
+		import sys, yaml
+
+		with open(sys.argv[1], encoding="ascii") as file:
+		    document = yaml.safe_load(file)
+		assert document[True] == {"push": {"tags": ["v*"]}}, document
+		steps = document["jobs"]["release"]["steps"]
+		actions = [step for step in steps if "uses" in step]
+		assert [step["uses"].split("@")[0] for step in actions] == [
+		    "actions/checkout", "actions/upload-artifact"]
+		assert steps[-1] is actions[1], "what is uploaded has been verified"
+		for step in steps[3:-1]:
+		    print(step["run"].rstrip())
+	END
+	local words
+	while read -ra words; do
+		case ${words[0]} in
+		make) make_here -n "${words[@]:1}" >/dev/null ;;
+		*) [[ -x $ROOT/${words[0]} ]] ;;
+		esac
+	done <<<"$output"
+	[[ ${lines[-1]} == packaging/verify.sh* && $output == *'make release '*'make image'* ]]
 }
 
 @test "hosted CI: the workflow fetches the history and runs scripts of the tree" {

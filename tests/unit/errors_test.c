@@ -1,6 +1,6 @@
-/* The reply table of PROTOCOL in rlockrun(1): what each error of a server means
- * to a lock that is acquired, held and released. The state machines meet it,
- * and not only reply_judge, which reply_test has. */
+/* REPLIES OF THE SERVER in rlockrun-protocol(7): what each error of a server
+ * means to a lock that is acquired, held and released. The state machines meet
+ * it, and not only reply_judge, which reply_test has. */
 #include "lock/lock.h"
 
 #include "scripted.h"

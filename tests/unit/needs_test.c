@@ -124,7 +124,7 @@ static char manual[1 << 20];
 static uint64_t
 rules_between(const char *from, const char *to)
 {
-	char *section = strstr(manual, "\n.Ss Access rules");
+	char *section = strstr(manual, "\n.Sh ACCESS RULES");
 	char *begin = section == NULL ? NULL : strstr(section, from);
 	char *end = begin == NULL ? NULL : strstr(begin, to);
 	uint64_t commands = 0;
@@ -215,10 +215,10 @@ test_manual(void)
 int
 main(void)
 {
-	FILE *file = fopen("man/rlockrun.1", "r");
+	FILE *file = fopen("man/rlockrun-servers.7", "r");
 
 	if (file == NULL || fread(manual, 1, sizeof(manual) - 1, file) < 1000) {
-		perror("man/rlockrun.1");
+		perror("man/rlockrun-servers.7");
 		return EXIT_FAILURE;
 	}
 	fclose(file);

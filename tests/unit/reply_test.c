@@ -53,7 +53,7 @@ static const struct cell {
 };
 
 #define IN_CLUSTER "it is a node of a cluster (redis-cluster://HOST)"
-#define RULES " (permit it: see Access rules in rlockrun(1))"
+#define RULES " (permit it: see ACCESS RULES in rlockrun-servers(7))"
 
 static const struct {
 	const char *error, *words;
