@@ -146,5 +146,5 @@ complete -c rlockrun -n __rlockrun_no_command -l metrics -x -a '(__fish_complete
 complete -c rlockrun -n __rlockrun_no_command -l config -r -F -d 'Read only this configuration file, or none'
 complete -c rlockrun -n __rlockrun_no_command -l profile -x -a '(__rlockrun_profiles)' -d 'Profile of the configuration files'
 complete -c rlockrun -n __rlockrun_no_command -l show-config -d 'Print all settings, and where they come from'
-complete -c rlockrun -n __rlockrun_no_command -s h -l help -d 'Print a summary of the options'
+complete -c rlockrun -n __rlockrun_no_command -s h -l help -d 'Print the options: -h the usual, --help all'
 complete -c rlockrun -n __rlockrun_no_command -s V -l version -d 'Print the version'

@@ -61,7 +61,8 @@ static int
 print_text(const struct opts *opts)
 {
 	enum opts_action action = opts->action;
-	int rc = action == OPTS_HELP	      ? opts_help_print()
+	int rc = opts->summary		      ? opts_help_print_summary()
+		 : action == OPTS_HELP	      ? opts_help_print()
 		 : action == OPTS_VERSION     ? print_version()
 		 : action == OPTS_SHOW_CONFIG ? print_shown(opts->shown)
 					      : opts_help_print_dump();

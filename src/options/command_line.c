@@ -74,13 +74,14 @@ static void
 refuse_long(struct settings *settings, const char *word)
 {
 	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
-	const char *meant = nearest_long(name + strlen("--"));
+	enum option_id id = OPT_HELP;
+	const char *meant = nearest_long(name + strlen("--"), &id);
 
 	if (meant == NULL)
-		settings_fail(settings, OPT_HELP,
-		    "unknown or ambiguous option %s", name);
+		settings_refuse(settings, id, "unknown or ambiguous option %s",
+		    name);
 	else
-		settings_fail(settings, OPT_HELP,
+		settings_refuse(settings, id,
 		    "unknown or ambiguous option %s (did you mean --%s?)", name,
 		    meant);
 	free(name);
@@ -95,13 +96,14 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 	if (optopt == 0)
 		refuse_long(settings, word);
 	else if (optopt >= SETTINGS_LONG_OPTION)
-		settings_fail(settings, OPT_HELP, "--%s %s argument",
+		settings_refuse(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
 	else if (unknown)
-		settings_fail(settings, OPT_HELP, "unknown option -%c", optopt);
+		settings_refuse(settings, OPT_HELP, "unknown option -%c",
+		    optopt);
 	else
-		settings_fail(settings, OPT_HELP, "-%c %s argument", optopt,
-		    verb);
+		settings_refuse(settings, id_of(optopt), "-%c %s argument",
+		    optopt, verb);
 }
 
 static void
@@ -111,6 +113,7 @@ set_option(struct settings *settings, int given)
 	const struct opts_row *row = &opts_table[id];
 
 	settings->given = given;
+	settings->opts->summary = given == 'h';
 	settings_set(settings, id,
 	    &(struct setting){.text = optarg != NULL	      ? optarg
 				      : *row->implied != '\0' ? row->implied
@@ -131,7 +134,7 @@ refuse_split_watch(struct settings *settings, const char *option,
 
 	if (strncmp(option, "--wat", strlen("--wat")) == 0 &&
 	    strchr(option, '=') == NULL && num_duration(word, &ms) == 0)
-		settings_fail(settings, OPT_HELP,
+		settings_refuse(settings, OPT_WATCH,
 		    "'%s' after --watch is a GLOB (--watch=%s, or the GLOB "
 		    "first)",
 		    word, word);

@@ -1,6 +1,6 @@
 /* A configuration file: found, checked and read; then one item a line, one
- * after the other, in the syntax of CONFIGURATION FILES of rlockrun(1). What
- * names and values mean is for the caller. */
+ * after the other, in the syntax of rlockrun.conf(5). What names and values
+ * mean is for the caller. */
 #ifndef CONF_H
 #define CONF_H
 

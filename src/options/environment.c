@@ -130,8 +130,8 @@ environment_read(struct settings *settings)
 
 enum { NAME_SIZE = 64 };
 
-/* A nested run inherits these, and a run that a hook starts: ENVIRONMENT and
- * HOOKS in rlockrun(1). */
+/* A nested run inherits these, and a run that a hook starts: ENVIRONMENT of
+ * rlockrun.conf(5) and HOOKS of rlockrun-events(7). */
 static const char set_by_us[][16] = {"KEY", "TOKEN", "FENCE", "TTL_MS", "HELD",
     "SHORT_TOKEN", "SERVER", "EVENT", "MESSAGE", "WAITED_MS", "HELD_MS",
     "HOLDER", "STATUS", "REASON"};

@@ -92,7 +92,7 @@ nearest_option(const char *name)
 }
 
 const char *
-nearest_long(const char *name)
+nearest_long(const char *name, enum option_id *meant)
 {
 	char wanted[NAME_SIZE];
 	const char *found;
@@ -103,8 +103,10 @@ nearest_long(const char *name)
 			const struct opts_row *row = &opts_table[id];
 
 			found = find_long(row, wanted, edits);
-			if (*row->help != '\0' && found != NULL)
+			if (*row->help != '\0' && found != NULL) {
+				*meant = id;
 				return found;
+			}
 		}
 	return NULL;
 }

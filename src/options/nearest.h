@@ -15,8 +15,8 @@ bool nearest_is_near(const char *one, const char *other, int edits);
  * only must be spelt right. */
 const struct opts_row *nearest_option(const char *name);
 
-/* The long option with a name like this one on the command line, or NULL; both
- * without dashes. */
-const char *nearest_long(const char *name);
+/* The long option with a name like this one on the command line, which *meant
+ * is set to, or NULL; both without dashes. */
+const char *nearest_long(const char *name, enum option_id *meant);
 
 #endif

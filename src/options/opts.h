@@ -112,6 +112,7 @@ struct opts {
 	char **globs;	/* where they are allowed, NULL-terminated */
 	bool all;	/* free locks, too: --list --all, --check */
 	bool failed;	/* --list: only those whose last run has failed */
+	bool summary;	/* of OPTS_HELP */
 	bool json;
 	bool yes;
 	const char *token;     /* NULL when not given */

@@ -51,6 +51,23 @@ check_key(struct settings *settings, struct opts_key *key)
 			    "the same key is given twice: %s", name);
 }
 
+/* The option that asks for the action, which is not a run. */
+static enum option_id
+action_option(enum opts_action action)
+{
+	enum option_id id = 0;
+
+	while (opts_table[id].action != action)
+		id++;
+	return id;
+}
+
+static const char *
+action_name(enum opts_action action)
+{
+	return opts_table[action_option(action)].longs[0];
+}
+
 /* Given without -r. It may hold a password, so messages do not show it. */
 static bool
 is_url(const char *word)
@@ -95,27 +112,30 @@ suggest_name(const char *file, char *name, size_t size)
 static void
 refuse_without_key(struct settings *settings, char **rest)
 {
+	enum opts_action action = settings->opts->action;
+	enum option_id id =
+	    action == OPTS_RUN ? OPT_KEY : action_option(action);
 	const char *first = *rest;
 	char file[OPTS_KEY_MAX / 2], name[64];
 
 	if (first != NULL && *first != '\0' && rest[1] == NULL &&
 	    strspn(first, "0123456789") == strlen(first)) {
-		settings_fail(settings, OPT_KEY,
+		settings_fail(settings, id,
 		    "no key given: a lock has a name, not a file descriptor "
 		    "(-k NAME COMMAND)");
 	} else if (is_url(first)) {
-		settings_fail(settings, OPT_KEY,
+		settings_fail(settings, id,
 		    "no key given, and a URL is not a command "
 		    "(-k NAME -r URL)");
 	} else if (first != NULL && is_lock_file(first)) {
 		escape_quote(first, file, sizeof(file));
 		suggest_name(first, name, sizeof(name));
-		settings_fail(settings, OPT_KEY,
+		settings_fail(settings, id,
 		    "no key given: a lock has a name, not a file (-k %s "
 		    "instead of %s)",
 		    name, file);
 	} else {
-		settings_fail(settings, OPT_KEY, "no key given (-k NAME)");
+		settings_fail(settings, id, "no key given (-k NAME)");
 	}
 }
 
@@ -187,17 +207,6 @@ check_kind(struct settings *settings)
 		settings->opts->kind = 'p';
 }
 
-/* Of the option that asks for the action, which is not a run. */
-static const char *
-action_name(enum opts_action action)
-{
-	const struct opts_row *row = opts_table;
-
-	while (row->action != action)
-		row++;
-	return row->longs[0];
-}
-
 /* Each action but running excludes all others. */
 static void
 check_action(struct settings *settings)
@@ -255,7 +264,7 @@ check_watch(struct settings *settings)
 		settings_fail(settings, OPT_QUIET,
 		    "--watch and -q exclude each other");
 	if (obstacle != NULL)
-		settings_fail(settings, OPT_WATCH,
+		settings_refuse(settings, OPT_LIST,
 		    "--watch needs a terminal, and %s; without one, repeat "
 		    "--list",
 		    obstacle);
@@ -276,7 +285,8 @@ static void
 check_list(struct settings *settings, char **rest)
 {
 	if (settings->opts->key_count > 0)
-		settings_fail(settings, OPT_KEY, "--list takes a GLOB, not -k");
+		settings_fail(settings, OPT_LIST,
+		    "--list takes a GLOB, not -k");
 	check_all(settings);
 	check_watch(settings);
 	add_globs(settings, rest);
@@ -307,7 +317,7 @@ check_pause(struct settings *settings, char **rest)
 
 	opts->globs[0] = (char *)opts->glob;
 	if (opts->action == OPTS_RESUME && opts->key_count > 0)
-		settings_fail(settings, OPT_KEY,
+		settings_fail(settings, OPT_RESUME,
 		    "--resume takes a GLOB, not -k");
 	else if (opts->key_count > 0)
 		check_keys(settings, rest);
@@ -321,8 +331,8 @@ check_single(struct settings *settings, char **rest)
 
 	check_keys(settings, rest);
 	if (opts->key_count > 1)
-		settings_fail(settings, OPT_KEY, "--%s takes one key",
-		    action_name(opts->action));
+		settings_fail(settings, action_option(opts->action),
+		    "--%s takes one key", action_name(opts->action));
 	if (opts->action == OPTS_FORCE_RELEASE && opts->token == NULL &&
 	    !opts->yes && !isatty(STDIN_FILENO))
 		settings_fail(settings, OPT_FORCE_RELEASE,
@@ -348,8 +358,8 @@ check_rest(struct settings *settings, char **rest)
 		   (*rest != NULL && action != OPTS_LIST &&
 		       action != OPTS_CHECK &&
 		       (opts->key_count > 0 || !needs_key))) {
-		settings_fail(settings, OPT_COMMAND, "--%s takes no command",
-		    action_name(action));
+		settings_fail(settings, action_option(action),
+		    "--%s takes no command", action_name(action));
 	} else if (action == OPTS_LIST) {
 		check_list(settings, rest);
 	} else if (action == OPTS_CHECK) {

@@ -6,9 +6,16 @@
 
 enum { HELP_COLUMN = 33 }; /* of the help texts */
 
-/* Returns the width. */
+#define RUNS                                                             \
+	"Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n" \
+	"       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
+#define PURPOSE                                                              \
+	"\nRun a command while holding a lock that all hosts share through " \
+	"Redis.\n"
+
+/* At most so many of the long ones. Returns the width. */
 static int
-print_names(const struct opts_row *row)
+print_names(const struct opts_row *row, size_t longs)
 {
 	const char *separator = "";
 	int width = printf(row->shorts[0] != '\0' ? "  " : "      ");
@@ -17,7 +24,7 @@ print_names(const struct opts_row *row)
 		width += printf("%s-%c", separator, *name);
 		separator = ", ";
 	}
-	for (size_t i = 0; i < OPTS_LONGS_MAX && *row->longs[i]; i++) {
+	for (size_t i = 0; i < longs && *row->longs[i]; i++) {
 		width += printf("%s--%s", separator, row->longs[i]);
 		separator = ", ";
 	}
@@ -29,6 +36,18 @@ print_names(const struct opts_row *row)
 	return width;
 }
 
+static void
+print_row(const struct opts_row *row, size_t longs)
+{
+	int width = print_names(row, longs);
+
+	if (width + 2 > HELP_COLUMN) {
+		putchar('\n');
+		width = 0;
+	}
+	printf("%*s%s\n", HELP_COLUMN - width, "", row->help);
+}
+
 static int
 flush_stdout(void)
 {
@@ -36,36 +55,41 @@ flush_stdout(void)
 }
 
 int
+opts_help_print_summary(void)
+{
+	puts(RUNS PURPOSE);
+	for (enum option_id id = 0; id < OPT_COUNT; id++)
+		if (opts_table[id].common)
+			print_row(&opts_table[id], 1);
+	puts("\n"
+	     "DUR is a number with a unit, ms, s (default), min, h or d: "
+	     "1h30m.\n"
+	     "All options: rlockrun --help. The manual: man rlockrun.");
+	return flush_stdout();
+}
+
+int
 opts_help_print(void)
 {
-	puts("Usage: rlockrun [options] -k NAME [--] COMMAND [ARGUMENT...]\n"
-	     "       rlockrun [options] -k NAME -c 'SHELL COMMAND'\n"
-	     "       rlockrun [options] --status -k NAME\n"
-	     "       rlockrun [options] --list [--watch[=DUR] | --all] "
-	     "[GLOB...]\n"
-	     "       rlockrun [options] --history -k NAME\n"
-	     "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
-	     "       rlockrun [options] --force-release -k NAME\n"
-	     "       rlockrun [options] --hold DUR -k NAME\n"
-	     "       rlockrun [options] --doctor [-k NAME]\n"
-	     "       rlockrun [options] --show-config [-k NAME]\n"
-	     "\n"
-	     "Run a command while holding a lock that all hosts share "
-	     "through Redis.");
+	puts(RUNS
+	    "       rlockrun [options] --status -k NAME\n"
+	    "       rlockrun [options] --list [--watch[=DUR] | --all] "
+	    "[GLOB...]\n"
+	    "       rlockrun [options] --history -k NAME\n"
+	    "       rlockrun [options] --check [-k NAME] [GLOB...]\n"
+	    "       rlockrun [options] --force-release -k NAME\n"
+	    "       rlockrun [options] --hold DUR -k NAME\n"
+	    "       rlockrun [options] --pause GLOB [--for DUR] [-k NAME]\n"
+	    "       rlockrun [options] --doctor [-k NAME]\n"
+	    "       rlockrun [options] --show-config [-k NAME]\n" PURPOSE);
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
 		const struct opts_row *row = &opts_table[id];
-		int width;
 
 		if (*row->help == '\0')
 			continue;
 		if (*row->section != '\0')
-			printf("\n%s:\n", row->section);
-		width = print_names(row);
-		if (width + 2 > HELP_COLUMN) {
-			putchar('\n');
-			width = 0;
-		}
-		printf("%*s%s\n", HELP_COLUMN - width, "", row->help);
+			printf("%s%s:\n", id > 0 ? "\n" : "", row->section);
+		print_row(row, OPTS_LONGS_MAX);
 	}
 	puts("\n"
 	     "DUR is a number with a unit, ms, s (default), min, h or d, or a "

@@ -1,4 +1,4 @@
-/* Hooks: commands that run on events, see HOOKS in rlockrun(1). */
+/* Hooks: commands that run on events, see HOOKS in rlockrun-events(7). */
 #ifndef OPTS_HOOK_H
 #define OPTS_HOOK_H
 

@@ -127,7 +127,10 @@ struct opts_row {
 	char implied[8];		/* where the argument may be left out */
 	char preset[24];		/* the default */
 	char variable[32];
-	char help[56];
+	char help[48];
+	bool common;	  /* one of those that -h shows */
+	char example[48]; /* of a correct use: "rlockrun EXAMPLE", to which a
+			   * run adds -k NAME COMMAND if it has no -k */
 	enum opts_type type;
 	enum opts_group group;
 	size_t field;	  /* offset in struct opts */

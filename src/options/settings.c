@@ -225,20 +225,33 @@ set_value(struct settings *settings, const struct opts_row *row,
 
 /* ---------------------------------------------------------------------- */
 
-/* Of a line in a file, or without a place. */
-__attribute__((format(printf, 4, 0))) static void
-print_mistake(struct settings *settings, int status, const struct place *place,
-    const char *format, va_list arguments)
+/* example: empty if there is none. */
+__attribute__((format(printf, 3, 0))) static void
+print_usage(struct settings *settings, const char *example, const char *format,
+    va_list arguments)
 {
-	bool runs = settings->opts->action == OPTS_RUN;
-	const char *hint = status == EXITCODE_USAGE ? "; try 'rlockrun --help'"
-			   : runs		    ? "; " OPTS_NOT_STARTED
-						    : "";
 	char text[1024];
 
 	if (settings->status != 0)
 		return;
-	settings->status = status;
+	settings->status = EXITCODE_USAGE;
+	vsnprintf(text, sizeof(text), format, arguments);
+	log_warnx("%s%s%s; try 'rlockrun --help'", text,
+	    *example != '\0' ? "; for example: " : "", example);
+}
+
+/* Of a line in a file, or without a place. */
+__attribute__((format(printf, 3, 0))) static void
+print_mistake(struct settings *settings, const struct place *place,
+    const char *format, va_list arguments)
+{
+	bool runs = settings->opts->action == OPTS_RUN;
+	const char *hint = runs ? "; " OPTS_NOT_STARTED : "";
+	char text[1024];
+
+	if (settings->status != 0)
+		return;
+	settings->status = EXITCODE_CONFIG;
 	vsnprintf(text, sizeof(text), format, arguments);
 	if (place->file == NULL)
 		log_warnx("%s%s", text, hint);
@@ -255,7 +268,18 @@ settings_fail_at(struct settings *settings, const struct place *place,
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_mistake(settings, EXITCODE_CONFIG, place, format, arguments);
+	print_mistake(settings, place, format, arguments);
+	va_end(arguments);
+}
+
+void
+settings_refuse(struct settings *settings, enum option_id id,
+    const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_usage(settings, opts_table[id].example, format, arguments);
 	va_end(arguments);
 }
 
@@ -270,8 +294,11 @@ settings_fail(struct settings *settings, enum option_id id, const char *format,
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_mistake(settings, usage ? EXITCODE_USAGE : EXITCODE_CONFIG,
-	    &setting->place, format, arguments);
+	if (usage)
+		print_usage(settings, opts_table[id].example, format,
+		    arguments);
+	else
+		print_mistake(settings, &setting->place, format, arguments);
 	va_end(arguments);
 }
 

@@ -399,7 +399,7 @@ refused() {
 	run -64 "$RLOCKRUN" --watch --status -k "$KEY"
 	[[ $output == "rlockrun: --watch needs --list;"* ]]
 	run -64 "$RLOCKRUN" --list --watch
-	[[ $output == "rlockrun: --watch needs a terminal, and stdout is no terminal; without one, repeat --list; try"* ]]
+	[[ $output == "rlockrun: --watch needs a terminal, and stdout is no terminal; without one, repeat --list; for example: --list 'nightly:*'; try"* ]]
 	run -64 "$RLOCKRUN" --list --watch >&-
 	: >screen
 	run -64 env TERM=dumb "$HELPERS/on-pty" screen -- "$RLOCKRUN" --list --watch

@@ -105,7 +105,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	local hooks=()
 	for _ in {1..17}; do hooks+=(--hook true); done
 	run -64 rl "${hooks[@]}" touch ran
-	[[ $output == "rlockrun: --hook 'true': more than 16 hooks; try 'rlockrun --help'" && ! -e ran ]]
+	[[ $output == "rlockrun: --hook 'true': more than 16 hooks; for example: "*"; try 'rlockrun --help'" && ! -e ran ]]
 	run -0 rl "${hooks[@]:2}" true
 }
 

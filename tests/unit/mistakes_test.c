@@ -1,6 +1,8 @@
 /* Command lines and variables that are refused: the message and the status. */
 #include <sys/stat.h>
+#include <wordexp.h>
 
+#include "options/opts_table.h"
 #include "parsed.h"
 #include "tap.h"
 
@@ -22,266 +24,336 @@
 #define MEANT(name) " (did you mean --" name "?)"
 #define SWITCH "': neither yes nor no\n"
 
+/* Status 64 comes with the example of an option, unless that has none. */
 static const struct bad_case {
 	const char *args[MAX], *env[MAX];
 	int status;
 	const char *message;
+	enum option_id example;
 } bad[] = {
-    {{NULL}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"ls"}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"ls", "-l"}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{""}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"9", "ls"}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"9"}, {NULL}, 64, NO_DESCRIPTOR},
-    {{"-n", "200"}, {NULL}, 64, NO_DESCRIPTOR},
-    {{"-k"}, {NULL}, 64, "-k needs an argument" TRY},
-    {{"-k", "a", "--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY},
-    {{"-k", "a", "-c"}, {NULL}, 64, "-c needs an argument" TRY},
-    {{"--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY},
-    {{"-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY},
-    {{"--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
-    {{"-k", "a", "-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY},
-    {{"-k", "", "ls"}, {"RLOCKRUN_PREFIX=p"}, 64, "the key is empty" TRY},
-    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG},
-    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64, TOO_LONG},
-    {{"--prefix", "a", "-k", KEY_1024, "ls"}, {NULL}, 64, TOO_LONG},
-    {{"-k", "a", "-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG},
-    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64, HELPER},
-    {{"-k", "{a}:rlk:f", "ls"}, {NULL}, 64, HELPER},
-    {{"--prefix", "a:rlk", "-k", ":", "ls"}, {NULL}, 64, HELPER},
-    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64, HELPER},
-    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64, HELPER},
+    {{NULL}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{"ls"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{"ls", "-l"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{""}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{"9", "ls"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{"9"}, {NULL}, 64, NO_DESCRIPTOR, OPT_KEY},
+    {{"-n", "200"}, {NULL}, 64, NO_DESCRIPTOR, OPT_KEY},
+    {{"-k"}, {NULL}, 64, "-k needs an argument" TRY, OPT_KEY},
+    {{"-k", "a", "--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY, OPT_TTL},
+    {{"-k", "a", "-c"}, {NULL}, 64, "-c needs an argument" TRY, OPT_COMMAND},
+    {{"--ttl"}, {NULL}, 64, "--ttl needs an argument" TRY, OPT_TTL},
+    {{"-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
+    {{"--key=", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
+    {{"-k", "a", "-k", "", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
+    {{"-k", "", "ls"}, {"RLOCKRUN_PREFIX=p"}, 64, "the key is empty" TRY,
+	OPT_KEY},
+    {{"-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
+    {{"-k", KEY_1024, "ls"}, {"RLOCKRUN_PREFIX=a"}, 64, TOO_LONG, OPT_KEY},
+    {{"--prefix", "a", "-k", KEY_1024, "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
+    {{"-k", "a", "-k", KEY_1024 "a", "ls"}, {NULL}, 64, TOO_LONG, OPT_KEY},
+    {{"-k", "a:rlk:b", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
+    {{"-k", "{a}:rlk:f", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
+    {{"--prefix", "a:rlk", "-k", ":", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
+    {{"-k", "a:rlkt:b", "ls"}, {NULL}, 64, HELPER, OPT_KEY},
+    {{"-k", "lk:b", "ls"}, {"RLOCKRUN_PREFIX=a:r"}, 64, HELPER, OPT_KEY},
     {{"-k", "a", "-k", "b", "-k", "a", "ls"}, {NULL}, 64,
-	"the same key is given twice: \"a\"" TRY},
+	"the same key is given twice: \"a\"" TRY, OPT_KEY},
     {{"--key", "a", "--key", "b", "-k", "a", "ls"}, {NULL}, 64,
-	"the same key is given twice: \"a\"" TRY},
+	"the same key is given twice: \"a\"" TRY, OPT_KEY},
     {{"-k", "b\nc", "-k", "a", "ls"}, {NULL}, 64,
-	"one of several keys can't contain a newline" TRY},
-    {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY},
+	"one of several keys can't contain a newline" TRY, OPT_KEY},
+    {{"-k", "a", "--key=", "ls"}, {NULL}, 64, "the key is empty" TRY, OPT_KEY},
     {{"-k", "a", "-k", "b\nc", "ls"}, {NULL}, 64,
-	"one of several keys can't contain a newline" TRY},
-    {{"-k", "a"}, {NULL}, 64, "no command given" TRY},
-    {{"--status"}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"--status", "-k", "a", "ls"}, {NULL}, 64,
-	"--status takes no command" TRY},
+	"one of several keys can't contain a newline" TRY, OPT_KEY},
+    {{"-k", "a"}, {NULL}, 64, "no command given" TRY, OPT_COMMAND},
+    {{"--status"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_STATUS},
+    {{"--status", "-k", "a", "ls"}, {NULL}, 64, "--status takes no command" TRY,
+	OPT_STATUS},
     {{"--status", "--list"}, {NULL}, 64,
-	"--status and --list exclude each other" TRY},
-    {{"--list", "a", "-k", "b"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY},
-    {{"--list", "-k", "a"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY},
-    {{"--list", "-c", "ls"}, {NULL}, 64, "--list takes no command" TRY},
+	"--status and --list exclude each other" TRY, OPT_STATUS},
+    {{"--list", "a", "-k", "b"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY,
+	OPT_LIST},
+    {{"--list", "-k", "a"}, {NULL}, 64, "--list takes a GLOB, not -k" TRY,
+	OPT_LIST},
+    {{"--list", "-c", "ls"}, {NULL}, 64, "--list takes no command" TRY,
+	OPT_LIST},
     {{"--list", "-k", "a", "--force-release"}, {NULL}, 64,
-	"--list and --force-release exclude each other" TRY},
-    {{"--list", "a*", "--nope"}, {NULL}, 64, UNKNOWN " --nope" TRY},
-    {{"--status=yes", "-k", "a"}, {NULL}, 64, "--status takes no argument" TRY},
+	"--list and --force-release exclude each other" TRY, OPT_LIST},
+    {{"--list", "a*", "--nope"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_HELP},
+    {{"--status=yes", "-k", "a"}, {NULL}, 64, "--status takes no argument" TRY,
+	OPT_STATUS},
     {{"--status", "-k", "a", "-k", "b"}, {NULL}, 64,
-	"--status takes one key" TRY},
+	"--status takes one key" TRY, OPT_STATUS},
     {{"--force-release", "--yes", "-k", "a", "-k", "b"}, {NULL}, 64,
-	"--force-release takes one key" TRY},
+	"--force-release takes one key" TRY, OPT_FORCE_RELEASE},
     {{"--force-release", "-k", "a"}, {NULL}, 64,
 	"--force-release needs --token or --yes if it cannot ask on a "
-	"terminal" TRY},
+	"terminal" TRY,
+	OPT_FORCE_RELEASE},
     {{"--force-release", "-k", "a", "--token"}, {NULL}, 64,
-	"--token needs an argument" TRY},
+	"--token needs an argument" TRY, OPT_TOKEN},
     {{"--yes", "--status", "-k", "a"}, {NULL}, 64,
-	"--yes needs --force-release" TRY},
-    {{"--token", "x", "--list"}, {NULL}, 64, "--token needs " TOKEN TRY},
-    {{"--token", "x", "-k", "a", "ls"}, {NULL}, 64, "--token needs " TOKEN TRY},
+	"--yes needs --force-release" TRY, OPT_FORCE_RELEASE},
+    {{"--token", "x", "--list"}, {NULL}, 64, "--token needs " TOKEN TRY,
+	OPT_TOKEN},
+    {{"--token", "x", "-k", "a", "ls"}, {NULL}, 64, "--token needs " TOKEN TRY,
+	OPT_TOKEN},
     {{"--older-than", "5", "--status", "-k", "a"}, {NULL}, 64,
-	"--older-than needs --list" TRY},
+	"--older-than needs --list" TRY, OPT_OLDER_THAN},
     {{"--older-than", "5", "-k", "a", "ls"}, {NULL}, 64,
-	"--older-than needs --list" TRY},
+	"--older-than needs --list" TRY, OPT_OLDER_THAN},
     {{"--json", "--force-release", "--yes", "-k", "a"}, {NULL}, 64,
 	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY},
-    {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY},
+	"--resume" TRY,
+	OPT_JSON},
+    {{"--yes", "-k", "a", "ls"}, {NULL}, 64, "--yes needs --force-release" TRY,
+	OPT_FORCE_RELEASE},
     {{"--json", "-k", "a", "ls"}, {NULL}, 64,
 	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY},
-    {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY},
-    {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY},
-    {{"-k", "a", "-c", ""}, {NULL}, 64, "the command is empty" TRY},
+	"--resume" TRY,
+	OPT_JSON},
+    {{"-k", "a", "--"}, {NULL}, 64, "no command given" TRY, OPT_COMMAND},
+    {{"-k", "a", ""}, {NULL}, 64, "the command is empty" TRY, OPT_COMMAND},
+    {{"-k", "a", "-c", ""}, {NULL}, 64, "the command is empty" TRY,
+	OPT_COMMAND},
     {{"-k", "a", "-c", "x", "y"}, {NULL}, 64,
-	"-c takes no further arguments" TRY},
-    {{"-k", "a", "-c", "x", "-c", "y"}, {NULL}, 64, "-c can be given once" TRY},
+	"-c takes no further arguments" TRY, OPT_COMMAND},
+    {{"-k", "a", "-c", "x", "-c", "y"}, {NULL}, 64, "-c can be given once" TRY,
+	OPT_COMMAND},
     {{"-k", "a", "--once-id", "", "ls"}, {NULL}, 64,
-	"--once-id '': not a text of 1 to 256 bytes" TRY},
+	"--once-id '': not a text of 1 to 256 bytes" TRY, OPT_ONCE_ID},
     {{"-k", "a", "--once-id", "b", "-s", "ls"}, {NULL}, 64,
-	"--once-id needs an exclusive lock" TRY},
+	"--once-id needs an exclusive lock" TRY, OPT_ONCE_ID},
     {{"-k", "a", "-k", "b", "--once-id", "c", "ls"}, {NULL}, 64,
-	"--once-id takes one key (-k)" TRY},
+	"--once-id takes one key (-k)" TRY, OPT_ONCE_ID},
     {{"-k", "a", "--once-id", "b", "--keep-history", "0", "ls"}, {NULL}, 64,
-	"--once-id needs the history (--keep-history is 0)" TRY},
+	"--once-id needs the history (--keep-history is 0)" TRY, OPT_ONCE_ID},
     {{"-k", "a", "--expect", "1d", "-p", "2", "ls"}, {NULL}, 64,
-	"--expect needs an exclusive lock" TRY},
+	"--expect needs an exclusive lock" TRY, OPT_EXPECT},
     {{"-k", "a", "--expect", "1d", "--keep-history", "0", "ls"}, {NULL}, 64,
-	"--expect needs the history (--keep-history is 0)" TRY},
+	"--expect needs the history (--keep-history is 0)" TRY, OPT_EXPECT},
     {{"-k", "a", "--expect", "-1", "ls"}, {NULL}, 64,
 	"--expect '-1': not a duration (a number with ms, s, min, h or d, "
-	"such as 90, 1.5h or 1h30m)" TRY},
+	"such as 90, 1.5h or 1h30m)" TRY,
+	OPT_EXPECT},
     {{"--check", "-r", "redis://a", "-r", "redis://b"}, {NULL}, 64,
-	"--check needs a single server: several servers keep no history" TRY},
+	"--check needs a single server: several servers keep no history" TRY,
+	OPT_REDIS},
     {{"--check", "--list"}, {NULL}, 64,
-	"--check and --list exclude each other" TRY},
+	"--check and --list exclude each other" TRY, OPT_CHECK},
     {{"--check", "--json"}, {NULL}, 64,
 	"--json needs --status, --list, --history, --doctor, --pause or "
-	"--resume" TRY},
+	"--resume" TRY,
+	OPT_JSON},
     {{"-k", "a", "--hold", "1m", "--once-id", "b"}, {NULL}, 64,
-	"--once-id and --hold exclude each other" TRY},
+	"--once-id and --hold exclude each other" TRY, OPT_ONCE_ID},
     {{"-k", "a", "ls"}, {"RLOCKRUN_ONCE_ID=b", "RLOCKRUN_SHARED=1"}, 78,
-	"--once-id needs an exclusive lock"},
+	"--once-id needs an exclusive lock", OPT_HELP},
     {{"-k", "a", "--hook", "lost=", "ls"}, {NULL}, 64,
-	"--hook 'lost=': a hook without a command" TRY},
+	"--hook 'lost=': a hook without a command" TRY, OPT_HOOK},
     {{"-k", "a", "ls"}, {"RLOCKRUN_HOOK=lost="}, 78,
-	"RLOCKRUN_HOOK 'lost=': a hook without a command"},
+	"RLOCKRUN_HOOK 'lost=': a hook without a command", OPT_HELP},
     {{"-k", "a", "-t", "0", "ls"}, {NULL}, 64,
-	"-t '0': not a duration from 1s to 365d" TRY},
+	"-t '0': not a duration from 1s to 365d" TRY, OPT_TTL},
     {{"-k", "a", "-t", "999ms", "ls"}, {NULL}, 64,
-	"-t '999ms': not a duration from 1s to 365d" TRY},
+	"-t '999ms': not a duration from 1s to 365d" TRY, OPT_TTL},
     {{"-k", "a", "--ttl=366d", "ls"}, {NULL}, 64,
-	"--ttl '366d': not a duration from 1s to 365d" TRY},
-    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64, "-t '30x': " NO_DURATION TRY},
-    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64, "-t '1e9': " NO_DURATION TRY},
-    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64, "-t '': " NO_DURATION TRY},
+	"--ttl '366d': not a duration from 1s to 365d" TRY, OPT_TTL},
+    {{"-k", "a", "-t", "30x", "ls"}, {NULL}, 64, "-t '30x': " NO_DURATION TRY,
+	OPT_TTL},
+    {{"-k", "a", "-t", "1e9", "ls"}, {NULL}, 64, "-t '1e9': " NO_DURATION TRY,
+	OPT_TTL},
+    {{"-k", "a", "-t", "", "ls"}, {NULL}, 64, "-t '': " NO_DURATION TRY,
+	OPT_TTL},
     {{"-k", "a", "-t", "\033", "ls"}, {NULL}, 64,
-	"-t '\\x1b': " NO_DURATION TRY},
+	"-t '\\x1b': " NO_DURATION TRY, OPT_TTL},
     {{"-k", "a", "ls"}, {"RLOCKRUN_TTL=30x"}, 78,
-	"RLOCKRUN_TTL '30x': " NO_DURATION "\n"},
-    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64, "-w '-1': " NO_DURATION TRY},
+	"RLOCKRUN_TTL '30x': " NO_DURATION "\n", OPT_HELP},
+    {{"-k", "a", "-w", "-1", "ls"}, {NULL}, 64, "-w '-1': " NO_DURATION TRY,
+	OPT_WAIT},
     {{"-k", "a", "--timeout", "x", "ls"}, {NULL}, 64,
-	"--wait 'x': " NO_DURATION TRY},
+	"--wait 'x': " NO_DURATION TRY, OPT_WAIT},
     {{"-k", "a", "-n", "-w", "5", "ls"}, {NULL}, 64,
-	"-n and -w exclude each other" TRY},
+	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
     {{"-k", "a", "-w", "5", "-n", "ls"}, {"RLOCKRUN_WAIT=0"}, 64,
-	"-n and -w exclude each other" TRY},
+	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
     {{"-k", "a", "--wait", "5", "--nb", "ls"}, {NULL}, 64,
-	"-n and -w exclude each other" TRY},
+	"-n and -w exclude each other" TRY, OPT_NONBLOCK},
     {{"-k", "a", "ls"}, {"RLOCKRUN_NONBLOCK=1", "RLOCKRUN_WAIT=5"}, 78,
-	"RLOCKRUN_NONBLOCK and RLOCKRUN_WAIT exclude each other\n"},
+	"RLOCKRUN_NONBLOCK and RLOCKRUN_WAIT exclude each other\n", OPT_HELP},
     {{"-k", "a", "-E", "300", "ls"}, {NULL}, 64,
-	"-E '300': not a number from 0 to 255" TRY},
+	"-E '300': not a number from 0 to 255" TRY, OPT_CONFLICT_EXIT_CODE},
     {{"-k", "a", "-E", "-1", "ls"}, {NULL}, 64,
-	"-E '-1': not a number from 0 to 255" TRY},
+	"-E '-1': not a number from 0 to 255" TRY, OPT_CONFLICT_EXIT_CODE},
     {{"-k", "a", "ls"}, {"RLOCKRUN_CONFLICT_EXIT_CODE=256"}, 78,
-	"RLOCKRUN_CONFLICT_EXIT_CODE '256': not a number from 0 to 255\n"},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_QUIET=2"}, 78, "RLOCKRUN_QUIET '2" SWITCH},
+	"RLOCKRUN_CONFLICT_EXIT_CODE '256': not a number from 0 to 255\n",
+	OPT_HELP},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_QUIET=2"}, 78, "RLOCKRUN_QUIET '2" SWITCH,
+	OPT_HELP},
     {{"-k", "a", "ls"}, {"RLOCKRUN_VERBOSE=YES"}, 78,
-	"RLOCKRUN_VERBOSE 'YES" SWITCH},
+	"RLOCKRUN_VERBOSE 'YES" SWITCH, OPT_HELP},
     {{"-k", "a", "--on-lost", "die", "ls"}, {NULL}, 64,
-	"--on-lost 'die': neither stop nor warn" TRY},
+	"--on-lost 'die': neither stop nor warn" TRY, OPT_ON_LOST},
     {{"-k", "a", "--on-lost", "stop|warn", "ls"}, {NULL}, 64,
-	"--on-lost 'stop|warn': neither stop nor warn" TRY},
+	"--on-lost 'stop|warn': neither stop nor warn" TRY, OPT_ON_LOST},
     {{"-k", "a", "--on-lost", "sto", "ls"}, {NULL}, 64,
-	"--on-lost 'sto': neither stop nor warn" TRY},
+	"--on-lost 'sto': neither stop nor warn" TRY, OPT_ON_LOST},
     {{"-k", "a", "ls"}, {"RLOCKRUN_ON_UNAVAILABLE=x"}, 78,
-	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail nor run\n"},
+	"RLOCKRUN_ON_UNAVAILABLE 'x': neither fail nor run\n", OPT_HELP},
     {{"-k", "a", "--kill-after", "x", "ls"}, {NULL}, 64,
-	"--kill-after 'x': " NO_DURATION TRY},
+	"--kill-after 'x': " NO_DURATION TRY, OPT_KILL_AFTER},
     {{"-k", "a", "--server-timeout", "0", "ls"}, {NULL}, 64,
-	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY},
+	"--server-timeout '0': not a duration above 0 and up to 3653d" TRY,
+	OPT_SERVER_TIMEOUT},
     {{"-k", "a", "--max-run", "0", "ls"}, {NULL}, 64,
-	"--max-run '0': not a duration above 0 and up to 3653d" TRY},
+	"--max-run '0': not a duration above 0 and up to 3653d" TRY,
+	OPT_MAX_RUN},
     {{"-k", "a", "-r", "redis://h", "-r", "redis://x:y@h:6379", "ls"}, {NULL},
-	64, "the same server is given twice: redis://h:6379" TRY},
+	64, "the same server is given twice: redis://h:6379" TRY, OPT_REDIS},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://h"}, 78,
-	"the same server is given twice: redis://h:6379\n"},
+	"the same server is given twice: redis://h:6379\n", OPT_HELP},
     {{"-k", "a", "-r", "redis://h redis://i", "ls"}, {NULL}, 64,
-	"-r: one server per -r (-r URL -r URL)" TRY},
+	"-r: one server per -r (-r URL -r URL)" TRY, OPT_REDIS},
     {{"-k", "a", "-s", "-r", "redis://h", "-r", "redis://i", "ls"}, {NULL}, 64,
-	"locks on several servers are exclusive" TRY},
+	"locks on several servers are exclusive" TRY, OPT_SHARED},
     {{"-k", "a", "-p", "2", "ls"}, {"RLOCKRUN_REDIS=redis://h redis://i"}, 64,
-	"locks on several servers are exclusive" TRY},
+	"locks on several servers are exclusive" TRY, OPT_PERMITS},
     {{"-k", "a", "ls"},
 	{"RLOCKRUN_SHARED=1", "RLOCKRUN_REDIS=redis://h redis://i"}, 78,
-	"locks on several servers are exclusive\n"},
+	"locks on several servers are exclusive\n", OPT_HELP},
     {{"-k", "a", "-k", "b", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
-	"several servers hold one lock, not several (-k)" TRY},
+	"several servers hold one lock, not several (-k)" TRY, OPT_KEY},
     {{"-k", "a", "--max-waiters=1", "-rredis://h", "-rredis://i", "ls"}, {NULL},
 	64,
 	"--max-waiters needs a single server: several servers keep no "
-	"queue" TRY},
+	"queue" TRY,
+	OPT_MAX_WAITERS},
     {{"-k", "a", "--newest", "-n", "ls"}, {NULL}, 64,
-	"--newest is about waiters, and -n does not wait" TRY},
+	"--newest is about waiters, and -n does not wait" TRY, OPT_NEWEST},
     {{"-k", "a", "--newest", "-w0", "ls"}, {NULL}, 64,
-	"--newest is about waiters, and -n does not wait" TRY},
+	"--newest is about waiters, and -n does not wait" TRY, OPT_NEWEST},
     {{"-k", "a", "-n", "ls"}, {"RLOCKRUN_NEWEST=yes"}, 78,
-	"--newest is about waiters, and -n does not wait\n"},
+	"--newest is about waiters, and -n does not wait\n", OPT_HELP},
     {{"-k", "a", "--newest", "-s", "ls"}, {NULL}, 64,
-	"--newest needs an exclusive lock" TRY},
+	"--newest needs an exclusive lock" TRY, OPT_NEWEST},
     {{"-k", "a", "--newest", "-k", "b", "ls"}, {NULL}, 64,
-	"--newest takes one key (-k)" TRY},
+	"--newest takes one key (-k)" TRY, OPT_NEWEST},
     {{"-k", "a", "--newest", "-rredis://h", "-rredis://i", "ls"}, {NULL}, 64,
-	"--newest needs a single server: several servers keep no queue" TRY},
+	"--newest needs a single server: several servers keep no queue" TRY,
+	OPT_NEWEST},
     {{"-k", "a", "--replace", "-n", "ls"}, {NULL}, 64,
-	"--replace is about waiters, and -n does not wait" TRY},
+	"--replace is about waiters, and -n does not wait" TRY, OPT_REPLACE},
     {{"-k", "a", "--replaceable", "-p2", "ls"}, {NULL}, 64,
-	"--replaceable needs an exclusive lock" TRY},
+	"--replaceable needs an exclusive lock" TRY, OPT_REPLACEABLE},
     {{"-k", "a", "--replaceable", "--min-hold=1", "ls"}, {NULL}, 64,
-	"--replaceable and --min-hold exclude each other" TRY},
+	"--replaceable and --min-hold exclude each other" TRY, OPT_REPLACEABLE},
     {{"-k", "a", "--replaceable", "--hold=1"}, {NULL}, 64,
-	"--replaceable and --hold exclude each other" TRY},
+	"--replaceable and --hold exclude each other" TRY, OPT_REPLACEABLE},
     {{"-k", "a", "--min-uptime", "-1", "ls"}, {NULL}, 64,
-	"--min-uptime '-1': " NO_DURATION TRY},
+	"--min-uptime '-1': " NO_DURATION TRY, OPT_MIN_UPTIME},
     {{"-k", "a", "-r", "redis://:pw@h:70000", "ls"}, {NULL}, 64,
-	"-r: port must be 1 to 65535" TRY},
-    {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY},
+	"-r: port must be 1 to 65535" TRY, OPT_REDIS},
+    {{"-k", "a", "--redis=redis://", "ls"}, {NULL}, 64, "--redis: no host" TRY,
+	OPT_REDIS},
     {{"-k", "a", "-r", "", "ls"}, {NULL}, 64,
 	"-r: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)" TRY},
+	"redis-sentinel:// or redis-cluster://)" TRY,
+	OPT_REDIS},
     {{"-k", "a", "-r", "redis://h%", "ls"}, {NULL}, 64,
-	"-r: bad character in the host name" TRY},
+	"-r: bad character in the host name" TRY, OPT_REDIS},
     {{"-k", "a", "-r", "redis://:%@h", "ls"}, {NULL}, 64,
-	"-r: bad percent-escape" TRY},
+	"-r: bad percent-escape" TRY, OPT_REDIS},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=http://:pw@h"}, 78,
 	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)\n"},
-    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n"},
+	"redis-sentinel:// or redis-cluster://)\n",
+	OPT_HELP},
+    {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS= "}, 78, "RLOCKRUN_REDIS: no URL\n",
+	OPT_HELP},
     {{"-k", "a", "ls"}, {"RLOCKRUN_REDIS=redis://a http://b"}, 78,
 	"RLOCKRUN_REDIS: unknown scheme (redis://, rediss://, unix://, "
-	"redis-sentinel:// or redis-cluster://)\n"},
+	"redis-sentinel:// or redis-cluster://)\n",
+	OPT_HELP},
     {{"-k", "a", "ls"}, {"REDIS_URL=redis://a redis://b"}, 78,
-	"REDIS_URL: one server per -r (-r URL -r URL)\n"},
+	"REDIS_URL: one server per -r (-r URL -r URL)\n", OPT_HELP},
     {{"-k", "a", "ls"}, {"REDIS_URL=rediss://:pw@h?x"}, 78,
 	"REDIS_URL: only unix:// takes a query (?db=N), and no URL takes "
-	"a fragment\n"},
+	"a fragment\n",
+	OPT_HELP},
     {{"-k", "a", "--tls-ca", "f", "ls"}, {NULL}, 64,
-	"--tls-ca needs a server with TLS (rediss://)" TRY},
+	"--tls-ca needs a server with TLS (rediss://)" TRY, OPT_TLS_CA},
     {{"-k", "a", "-r", "unix:///s", "--tls-cert", "f", "ls"}, {NULL}, 64,
-	"--tls-cert needs a server with TLS (rediss://)" TRY},
+	"--tls-cert needs a server with TLS (rediss://)" TRY, OPT_TLS_CERT},
     {{"-k", "a", "-r", "rediss://h", "--tls-key", "f", "ls"}, {NULL}, 64,
-	"a key without its certificate (--tls-cert)" TRY},
+	"a key without its certificate (--tls-cert)" TRY, OPT_TLS_KEY},
     {{"-k", "a", "-r", "rediss://h", "ls"}, {"RLOCKRUN_TLS_KEY=f"}, 78,
-	"a key without its certificate (--tls-cert)\n"},
+	"a key without its certificate (--tls-cert)\n", OPT_HELP},
     {{"-k", "a", "ls"},
 	{"RLOCKRUN_PASSWORD=p", "RLOCKRUN_PASSWORD_FILE=/nonexistent"}, 78,
-	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n"},
-    {{"-z"}, {NULL}, 64, "unknown option -z" TRY},
-    {{"-z", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY},
-    {{"-nz", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY},
-    {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY},
+	"RLOCKRUN_PASSWORD and RLOCKRUN_PASSWORD_FILE exclude each other\n",
+	OPT_HELP},
+    {{"-z"}, {NULL}, 64, "unknown option -z" TRY, OPT_HELP},
+    {{"-z", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_HELP},
+    {{"-nz", "-k", "a", "ls"}, {NULL}, 64, "unknown option -z" TRY, OPT_HELP},
+    {{"-k", "a", "-q5", "ls"}, {NULL}, 64, "unknown option -5" TRY, OPT_HELP},
     {{"--nope=redis://:pw@h"}, {NULL}, 64,
-	"unknown or ambiguous option --nope" TRY},
-    {{"--nope", "-k", "a", "ls"}, {NULL}, 64, UNKNOWN " --nope" TRY},
-    {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
-    {{"--tll=5"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY},
-    {{"--staus"}, {NULL}, 64, UNKNOWN " --staus" MEANT("status") TRY},
-    {{"--nonblok"}, {NULL}, 64, UNKNOWN " --nonblok" MEANT("nonblock") TRY},
-    {{"--max_run", "5"}, {NULL}, 64, UNKNOWN " --max_run" MEANT("max-run") TRY},
+	"unknown or ambiguous option --nope" TRY, OPT_HELP},
+    {{"--nope", "-k", "a", "ls"}, {NULL}, 64, UNKNOWN " --nope" TRY, OPT_HELP},
+    {{"--tll", "5", "ls"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY,
+	OPT_TTL},
+    {{"--tll=5"}, {NULL}, 64, UNKNOWN " --tll" MEANT("ttl") TRY, OPT_TTL},
+    {{"--staus"}, {NULL}, 64, UNKNOWN " --staus" MEANT("status") TRY,
+	OPT_STATUS},
+    {{"--nonblok"}, {NULL}, 64, UNKNOWN " --nonblok" MEANT("nonblock") TRY,
+	OPT_NONBLOCK},
+    {{"--max_run", "5"}, {NULL}, 64, UNKNOWN " --max_run" MEANT("max-run") TRY,
+	OPT_MAX_RUN},
     {{"--forec-realease"}, {NULL}, 64,
-	UNKNOWN " --forec-realease" MEANT("force-release") TRY},
-    {{"--foobar"}, {NULL}, 64, UNKNOWN " --foobar" TRY},
-    {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY},
-    {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY},
-    {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY},
-    {{"--password=pw"}, {NULL}, 64, NO_PASSWORD},
-    {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD},
-    {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("pause") TRY},
-    {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY},
-    {{"--nonblock=1"}, {NULL}, 64, "--nonblock takes no argument" TRY},
-    {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY},
-    {{"-z", "-t", "0", "-k"}, {"RLOCKRUN_WAIT=x"}, 64, "unknown option -z" TRY},
-    {{"-z", "-h"}, {NULL}, 64, "unknown option -z" TRY},
+	UNKNOWN " --forec-realease" MEANT("force-release") TRY,
+	OPT_FORCE_RELEASE},
+    {{"--foobar"}, {NULL}, 64, UNKNOWN " --foobar" TRY, OPT_HELP},
+    {{"--dump-option5"}, {NULL}, 64, UNKNOWN " --dump-option5" TRY, OPT_HELP},
+    {{"--"}, {NULL}, 64, "no key given (-k NAME)" TRY, OPT_KEY},
+    {{"--on"}, {NULL}, 64, "unknown or ambiguous option --on" TRY, OPT_HELP},
+    {{"--password=pw"}, {NULL}, 64, NO_PASSWORD, OPT_PASSWORD_FILE},
+    {{"-k", "a", "--password", "pw", "ls"}, {NULL}, 64, NO_PASSWORD,
+	OPT_PASSWORD_FILE},
+    {{"--pass=pw"}, {NULL}, 64, UNKNOWN " --pass" MEANT("pause") TRY,
+	OPT_PAUSE},
+    {{"--quiet=1"}, {NULL}, 64, "--quiet takes no argument" TRY, OPT_QUIET},
+    {{"--nonblock=1"}, {NULL}, 64, "--nonblock takes no argument" TRY,
+	OPT_NONBLOCK},
+    {{"--help=1"}, {NULL}, 64, "--help takes no argument" TRY, OPT_HELP},
+    {{"-z", "-t", "0", "-k"}, {"RLOCKRUN_WAIT=x"}, 64, "unknown option -z" TRY,
+	OPT_HELP},
+    {{"-z", "-h"}, {NULL}, 64, "unknown option -z" TRY, OPT_HELP},
 };
 
+/* The message, with the example before the hint. */
+static const char *
+with_example(const char *message, enum option_id id)
+{
+	static char text[1024];
+	const char *hint = strstr(message, TRY);
+	const char *example = opts_table[id].example;
+
+	if (hint == NULL || *example == '\0')
+		return message;
+	snprintf(text, sizeof(text), "%.*s; for example: %s%s",
+	    (int)(hint - message), message, example, hint);
+	return text;
+}
+
+static void
+remove_example(char *message)
+{
+	char *example = strstr(message, "; for example: ");
+	char *hint = strstr(message, TRY);
+
+	if (example != NULL && hint != NULL)
+		memmove(example, hint, strlen(hint) + 1);
+}
+
+/* want: without the example, unless it has one. */
 static void
 check_mistake(const char *const *args, const char *const *env, int status,
     const char *want)
@@ -289,6 +361,8 @@ check_mistake(const char *const *args, const char *const *env, int status,
 	struct run run;
 
 	run_start(&run, args, env);
+	if (strstr(want, "; for example: ") == NULL)
+		remove_example(run.message);
 	is_text(run.message, want, "bad input");
 	is_int(run.status, status, "  status");
 	run_end(&run);
@@ -297,13 +371,14 @@ check_mistake(const char *const *args, const char *const *env, int status,
 static void
 test_bad(void)
 {
-	char want[256];
+	char want[512];
 
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		snprintf(want, sizeof(want), "rlockrun: %.*s%s\n",
 		    (int)strcspn(bad[i].message, "\n"), bad[i].message,
 		    bad[i].status == 78 ? "; command not started" : "");
-		check_mistake(bad[i].args, bad[i].env, bad[i].status, want);
+		check_mistake(bad[i].args, bad[i].env, bad[i].status,
+		    with_example(want, bad[i].example));
 	}
 }
 
@@ -574,6 +649,69 @@ test_unknown_variables(void)
 	    "rlockrun: RLOCKRUN_FRUIT" NONE_OF_OURS "\n");
 }
 
+/* --- the examples ----------------------------------------------------------
+ */
+
+/* Whether the example is to be followed by -k NAME COMMAND. */
+static bool
+is_fragment(const struct opts_row *row)
+{
+	bool runs = row->with == 0 || (row->with & OPTS_ACTION_BIT(OPTS_RUN));
+
+	return runs && row->action == OPTS_RUN &&
+	       strstr(row->example, "-k ") == NULL;
+}
+
+static bool
+names_option(const struct opts_row *row)
+{
+	char name[32];
+
+	for (const char *c = row->shorts; *c != '\0'; c++) {
+		snprintf(name, sizeof(name), "-%c", *c);
+		if (strstr(row->example, name) != NULL)
+			return true;
+	}
+	snprintf(name, sizeof(name), "--%s", row->longs[0]);
+	return strstr(row->example, name) != NULL;
+}
+
+static void
+check_example(const struct opts_row *row)
+{
+	static const char *const rest[] = {"-k", "backup", "ls", NULL};
+	const char *args[2 * MAX] = {NULL};
+	struct run run;
+	wordexp_t words;
+
+	if (wordexp(row->example, &words, 0) != 0 || words.we_wordc > MAX)
+		abort();
+	memcpy(args, words.we_wordv, words.we_wordc * sizeof(*args));
+	if (is_fragment(row))
+		memcpy(args + words.we_wordc, rest, sizeof(rest));
+	run_start(&run, args, NONE);
+	/* Files need not exist. Here is no terminal. */
+	ok(run.status == 0 || run.status == 78 ||
+		strstr(run.message, "needs a terminal") != NULL,
+	    "the example is correct: %s", row->example);
+	ok(names_option(row), "  and is one of --%s", row->longs[0]);
+	run_end(&run);
+	wordfree(&words);
+}
+
+/* Each option that --help shows has one, but itself. */
+static void
+test_examples(void)
+{
+	for (enum option_id id = 0; id < OPT_COUNT; id++) {
+		const struct opts_row *row = &opts_table[id];
+
+		if (id != OPT_HELP && *row->longs[0] != '\0' &&
+		    *row->help != '\0')
+			check_example(row);
+	}
+}
+
 int
 main(void)
 {
@@ -591,5 +729,6 @@ main(void)
 	test_refused();
 	test_lock_files();
 	test_unknown_variables();
+	test_examples();
 	return tap_done();
 }

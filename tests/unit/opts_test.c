@@ -722,19 +722,41 @@ printed(int (*print)(void))
 	return text;
 }
 
-static void
-test_help(void)
+/* Returns how many lines it has. */
+static size_t
+fits_columns(const char *text, const char *what)
 {
-	char *text = printed(opts_help_print);
-	size_t widest = 0;
+	size_t widest = 0, lines = 0;
 
-	for (const char *line = text; *line != '\0';) {
+	for (const char *line = text; *line != '\0'; lines++) {
 		size_t width = strcspn(line, "\n");
 
 		widest = width > widest ? width : widest;
 		line += width + 1;
 	}
-	ok(widest <= 80, "--help fits 80 columns");
+	ok(widest <= 80, "%s fits 80 columns", what);
+	return lines;
+}
+
+static void
+test_summary(void)
+{
+	char *text = printed(opts_help_print_summary);
+
+	ok(fits_columns(text, "-h") <= 23, "-h and a prompt fit 24 lines");
+	ok(strstr(text, "  -w, --wait DUR ") != NULL, "-h has what is usual");
+	ok(strstr(text, "--tls-ca") == NULL, "-h has not what is not");
+	ok(strstr(text, "rlockrun --help") != NULL,
+	    "-h says where the rest is");
+	free(text);
+}
+
+static void
+test_help(void)
+{
+	char *text = printed(opts_help_print);
+
+	ok(fits_columns(text, "--help") > 80, "--help has them all");
 	ok(strstr(text, "  -w, --wait, --timeout DUR ") != NULL,
 	    "--help has all names");
 	ok(strstr(text, "dump-options") == NULL, "--help hides what's hidden");
@@ -806,6 +828,7 @@ main(void)
 	test_wiped_arguments();
 	test_wiped_environment();
 	test_passwords();
+	test_summary();
 	test_help();
 	test_dump();
 	test_full_stdout();
