@@ -125,7 +125,7 @@ has_ended() {
 	! grep -aq $'\e\\[2J' screen || false
 }
 
-first_age() { screen_now | grep -oE '[0-9]+s' | head -n 1; }
+first_age() { screen_now | sed -nE 's/^job:a .* ([0-9]+s) .*/\1/p' | head -n 1; }
 
 age_has_changed() { [[ $(first_age) != "$1" ]]; }
 
