@@ -177,8 +177,9 @@ last_ms() {
 # that was frozen later returns at the same point of the lease.
 survives() {
 	local asked back
-	wait_until left_above 1900
-	wait_until left_below "$1"
+	until wait_until left_above 1900 && wait_until left_below "$1" && left_above $(($1 - 150)); do
+		: # too late on a busy machine: after the next renewal
+	done
 	asked=$(now_ms)
 	back=$((asked + $(left_ms) - ($1 - $2)))
 	freeze
@@ -209,8 +210,9 @@ survives() {
 	hold -t 2
 	wait_until left_below 1500
 	survives 2000 1200
-	wait_until grep -q "renewed again" "$ERR"
-	grep -q "cannot renew the lock, which lasts for another [0-9.]* s" "$ERR"
+	# The patience with a renewal, TTL/4, may end a moment after the server is back.
+	! grep -q "cannot renew the lock, which lasts for another [0-9.]* s" "$ERR" ||
+		wait_until grep -q "renewed again" "$ERR"
 	touch "done"
 	exits_with 0 "$PID"
 }

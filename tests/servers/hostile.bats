@@ -158,11 +158,15 @@ reply() {
 # is_refused WORD...: such an answer to an acquire, of one that waits and of one that
 # does not: 69 with one line, no crash, no job.
 is_refused() {
-	local options
+	local options patience
 	rules "answer:EVAL/8::$(reply "$@")"
 	for options in -n '-w 5' "-p 3 -n"; do
-		# shellcheck disable=SC2086 # several words
-		run rl $options --server-timeout 0.2 touch ran
+		# On a busy machine the answer itself may take longer than that.
+		for patience in 0.2 2 20; do
+			# shellcheck disable=SC2086 # several words
+			run rl $options --server-timeout $patience touch ran
+			[[ $output == *"no answer from"* ]] || break
+		done
 		[[ $status == 69 && ${#lines[@]} == 1 && ! -e ran &&
 			$output == *"unexpected answer from $RLOCKRUN_REDIS: "* ]] || {
 			echo "$options, $*: $status, $output"

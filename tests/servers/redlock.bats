@@ -152,7 +152,11 @@ each_subset() {
 			run -7 rl -n --server-timeout 0.3 -- sh -c 'exit 7'
 			[[ $output != *"no majority"* ]]
 		else
-			run "-$2" rl -n --server-timeout 0.3 -- touch ran
+			# On a busy machine a vote may come later than that.
+			for patience in 0.3 3; do
+				run "-$2" rl -n --server-timeout "$patience" -- touch ran
+				[[ $output == *"not within its time"* ]] || break
+			done
 			[[ ! -e ran ]]
 		fi
 		"$3" "$bad"
@@ -605,10 +609,6 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
-# A server that cannot send the reply to the grant drops the release behind it.
-# bats test_tags=extra
-@test "a grant that is still being executed: its release is waited for" {
-	own_nodes 3
 @test "a server that has granted it and gone does not count: it may have forgotten" {
 	own_nodes 3
 	take 2
@@ -639,6 +639,10 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
+# A server that cannot send the reply to the grant drops the release behind it.
+# bats test_tags=extra
+@test "a grant that is still being executed: its release is waited for" {
+	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
 	SUITE_DIR=$NODES/3
 	start_proxy proxy busy:150:EVAL:1

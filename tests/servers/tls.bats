@@ -411,7 +411,9 @@ assert note[0]["priority"] == "recommended", note'
 	touch "done"
 	exits_with 0 "$first"
 	exits_with 0 "$PID"
-	[[ -e second && ! -s err.1 && -z $(keys_left) ]]
+	[[ -e second && -z $(keys_left) ]]
+	# This machine may stand still for a moment, which is reported.
+	run -1 grep -v 'was paused for at least' err.1
 }
 
 # bats test_tags=extra
