@@ -97,7 +97,8 @@ OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 UNIT_SRC := $(filter-out $(if $(filter static,$(VARIANT)),tests/unit/tls_memory_test.c),\
 	$(wildcard tests/unit/*_test.c))
 UNIT := $(UNIT_SRC:%.c=$(B)/%)
-FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+TARGETS ?= *
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
 HEADERS := $(wildcard src/*/*.h tests/*/*.h)
 
@@ -247,7 +248,7 @@ check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@$(MAKE) --no-print-directory chaos
 	@$(MAKE) --no-print-directory VARIANT=static TOPOLOGY=tls DURATION=20 chaos
 
-fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
+fuzz: ## run each fuzz target for 20 seconds (HOURS=1 TARGETS=url)
 	@packaging/deps.sh fuzz
 	@$(MAKE) $(PARALLEL) -s VARIANT=fuzz CC=$(CLANG) fuzz-run
 

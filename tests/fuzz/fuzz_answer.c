@@ -1,12 +1,13 @@
 /* What a server answers, byte for byte: each decoder takes it for an answer to
  * its question with all numbers in range and all texts in place, or for none.
  */
-#include <hiredis/hiredis.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/list_row.h"
 #include "admin/look.h"
+#include "admin/run_row.h"
 #include "base/num.h"
 #include "lock/answer.h"
 #include "lock/kind.h"
@@ -77,6 +78,23 @@ check_answer(struct answer *answer, bool is_acquire)
 }
 
 static void
+check_rows(const struct look *look)
+{
+	struct list_row row;
+	struct run_row run;
+
+	list_row_describe(&row, look, "job", 0);
+	for (size_t i = 0; i < LIST_COLUMNS; i++)
+		require(row.cells[i] != NULL);
+	for (size_t i = 0; i < look->run_count; i++) {
+		run_row_describe(&run, &look->runs[i], look->now_ms);
+		for (size_t j = 0; j < RUN_COLUMNS; j++)
+			require(run.cells[j] != NULL);
+		check_number(look->runs[i].fence);
+	}
+}
+
+static void
 check_look(const struct value *reply)
 {
 	struct look look;
@@ -91,6 +109,7 @@ check_look(const struct value *reply)
 	check_number(look.fence);
 	for (size_t i = 0; i < look.listed; i++)
 		check_number(look.holders[i].fence);
+	check_rows(&look);
 	answer_look_fini(&look);
 }
 
@@ -128,33 +147,19 @@ check(const struct value *reply)
 	check_page(reply);
 }
 
-/* Arrays that conn.c does not let hiredis allocate. */
-static bool
-is_huge(const char *wire)
-{
-	for (; *wire != '\0'; wire++)
-		if (strchr("*%~>", *wire) != NULL &&
-		    strspn(wire + 1, "0123456789") > 4)
-			return true;
-	return false;
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	redisReader *reader = redisReaderCreate();
-	char *wire = strndup((const char *)data, size);
-	void *reply = NULL;
+	const struct value_limits limits = {1 << 20, 10000};
+	struct value_reader *reader = value_reader_new();
+	struct value *reply;
 
-	require(reader != NULL && wire != NULL);
-	if (!is_huge(wire))
-		redisReaderFeed(reader, wire, strlen(wire));
-	while (
-	    redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
+	require(reader != NULL);
+	require(value_reader_feed(reader, (const char *)data, size) == 0);
+	while (value_reader_next(reader, limits, &reply) == 1) {
 		check(reply);
-		freeReplyObject(reply);
+		value_free(reply);
 	}
-	redisReaderFree(reader);
-	free(wire);
+	value_reader_free(reader);
 	return 0;
 }

@@ -1,0 +1,101 @@
+/* Orders to a guard whose job has not started and cannot be: it obeys, or
+ * leaves with a last report. As rlockrun does, the bytes end with a NUL and
+ * have at most so many as there are variables. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static jmp_buf left;
+
+/* The guard has no process of its own here, and starts none. */
+#define _exit(status) longjmp(left, 1)
+#define vfork() (errno = EAGAIN, -1)
+#define malloc(size) ((size) > 1 << 20 ? NULL : (malloc)(size))
+#define supervisor_main fuzzed_supervisor_main
+#include "job/supervisor.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *__asan_default_options(void);
+
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0"; /* an end of the process frees all */
+}
+
+static void
+require(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static bool
+is_fit(const uint8_t *data, size_t size)
+{
+	size_t nuls = 0;
+
+	for (size_t i = sizeof(struct order); i < size; i++)
+		nuls += data[i] == '\0';
+	return size > 0 && size < 4096 && data[size - 1] == '\0' &&
+	       nuls <= CHILD_VARIABLES;
+}
+
+static void
+check_report(int sock)
+{
+	struct job job;
+
+	require(recv(sock, &job, sizeof(job), MSG_DONTWAIT) == sizeof(job));
+	require(job.state == JOB_FAILED || job.state == JOB_LATE);
+	require(job.leader <= 0 && !job.ended && job.gone_at > 0);
+}
+
+static void
+play(struct supervisor *self, int sock, const uint8_t *data, size_t size)
+{
+	require(send(sock, data, size, 0) == (ssize_t)size);
+	shutdown(sock, SHUT_WR);
+	if (setjmp(left) == 0)
+		for (;;)
+			obey(self);
+	check_report(sock);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char entries[ENTRIES_ROOM];
+	struct supervisor_page page = {.deadline = CLOCK_NEVER};
+	struct child child = {.argv = NULL};
+	struct supervisor *self;
+	int socks[2];
+
+	if (!is_fit(data, size))
+		return -1;
+	require(socketpair(AF_UNIX, SOCK_STREAM, 0, socks) == 0);
+	self = calloc(1, sizeof(*self));
+	require(self != NULL && child_prepare_env(&child) == 0);
+	self->page = &page;
+	self->sock = socks[0];
+	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	self->child = &child;
+	self->entries = entries;
+	require(descendants_open(&self->descendants) == 0);
+	play(self, socks[1], data, size);
+	close(self->timer);
+	close(socks[0]);
+	close(socks[1]);
+	close(self->descendants.proc);
+	if (self->descendants.children != -1)
+		close(self->descendants.children);
+	if (self->entries != entries)
+		free(self->entries);
+	free(self->descendants.earlier.list);
+	free(child.env);
+	free(self);
+	return 0;
+}
