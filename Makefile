@@ -150,10 +150,10 @@ install: all ## install program, man pages, completions and examples
 	install -Dm644 completions/rlockrun.bash $(DESTDIR)$(BASHCOMPDIR)/rlockrun
 	install -Dm644 completions/_rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun
 	install -Dm644 completions/rlockrun.fish $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
-
 	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -m644 $(filter-out %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
 	install -m755 $(filter %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
+
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/rlockrun \
 	    $(foreach page,$(PAGES),$(DESTDIR)$(call MANUAL,$(page))) \
@@ -233,6 +233,10 @@ check-machines: ## smoke tests on other kernels and processors, in qemu (MACHINE
 	-@packaging/deps.sh static machines
 	@tests/machines/run $(MACHINES)
 
+check-packages: release ## packages of make release in clean roots of Debian's suites (PARTS=deb-stable...)
+	-@packaging/deps.sh matrix
+	@tests/packages/run $(VERSION) $(PARTS)
+
 # .ci/run does the same, step by step. What `make check` leaves out runs with
 # sanitizers, and without them only what these disturb.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
@@ -241,6 +245,7 @@ check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@TOOLS=1 $(MAKE) --no-print-directory check
 	@REST=1 NATIVE=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-static
+	@$(MAKE) --no-print-directory check-packages
 	@ONCE=1 $(MAKE) --no-print-directory check-asan
 	@$(MAKE) --no-print-directory fuzz
 	@QUICK=1 $(MAKE) --no-print-directory faults

@@ -49,6 +49,7 @@ check mandoc                       mandoc            mandoc             mandoc
 check zsh                          zsh               zsh                zsh
 check fish                         fish              fish               fish
 check dash                         dash              dash               dash
+check busybox                      busybox           busybox            busybox
 check less                         less              less               less
 check ps                           procps            procps-ng          procps
 check strace                       strace            strace             strace

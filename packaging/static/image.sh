@@ -7,7 +7,8 @@
 #     build/rlockrun-VERSION/rlockrun-VERSION-oci.tar
 #
 # Its images have nothing but rlockrun: packaging/Containerfile. Nothing in them
-# depends on the time or the folder.
+# depends on the time or the folder. They have no history, in which buildah would
+# write sums that differ from system to system.
 set -eu
 cd "$(dirname "$0")/../.."
 version=${1:?usage: packaging/static/image.sh VERSION}
@@ -38,8 +39,8 @@ for arch in amd64 arm64; do
 	[ -f "$archive" ] || continue
 	found=yes
 	cp "$archive" "$work/archive"
-	in_store build --isolation chroot --timestamp "$epoch" --platform linux/$arch \
-		--manifest rlockrun -f packaging/Containerfile "$work/archive"
+	in_store build --isolation chroot --timestamp "$epoch" --omit-history \
+		--platform linux/$arch --manifest rlockrun -f packaging/Containerfile "$work/archive"
 	rm "$work/archive"/*
 done
 [ "$found" ] || fail "no archive in $out: make release ARCH=arm64 and the like come first"

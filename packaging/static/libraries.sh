@@ -16,7 +16,8 @@
 # MUSL_CC                         the compiler (default: musl-gcc); of another ARCH
 #                                 that of packaging/static/compiler.sh
 #
-# Nothing in the libraries depends on the time or the folder.
+# Nothing in the libraries depends on the time or the folder. What is in FOLDER stays
+# as it is until the new libraries are complete.
 set -eu
 umask 022
 self=$(realpath "$0")
@@ -72,8 +73,10 @@ inputs=$(describe_inputs)
 [ ! -f "$folder/stamp" ] || [ "$(cat "$folder/stamp")" != "$inputs" ] || exit 0
 
 cd "$folder"
-rm -rf stamp include lib licences work
-mkdir -p include lib licences work
+rm -rf work
+trap 'rm -rf "$folder/work" "$folder/log"' EXIT
+new=$folder/work/new
+mkdir -p "$new/include" "$new/lib" "$new/licences"
 
 # --- the sources -------------------------------------------------------------------
 
@@ -93,20 +96,22 @@ unpack_package() {
 	cd "$folder/sources"
 	if with_lists apt-get source --download-only "$1" >"$folder/log" 2>&1; then
 		log dpkg-source --no-check -x "$package.dsc" "$folder/work/$1"
-		echo "$1: Debian's ${package%_*} ${package#*_}, SHA256 $(sha256sum <"$package.dsc" | cut -d' ' -f1)" >>"$folder/licences/VERSIONS"
+		echo "$1: Debian's ${package%_*} ${package#*_}, SHA256 $(sha256sum <"$package.dsc" | cut -d' ' -f1)" >>"$new/licences/VERSIONS"
 		return
 	fi
-	log with_lists apt-get source --download-only --tar-only "$1"
+	with_lists apt-get source --download-only --tar-only "$1" >"$folder/log" 2>&1 ||
+		fail "the source of $1 cannot be downloaded: $(sed -n '/^E: /{s///p;q;}' "$folder/log")"
 	echo "libraries.sh: the mirror lacks Debian's patches to $1 ${package#*_}: built without" >&2
 	unpack_tar "$1" "$tar"
-	sed -i '$ s/$/, without the patches of Debian'"'s ${package#*_}/" "$folder/licences/VERSIONS"
+	sed -i '$ s/$/, without the patches of Debian'"'s ${package#*_}/" "$new/licences/VERSIONS"
 }
 
 # unpack_tar NAME FILE
 unpack_tar() {
 	mkdir "$folder/work/$1"
-	log tar -xf "$2" -C "$folder/work/$1" --strip-components=1
-	echo "$1: $(basename "$2"), SHA256 $(sha256sum <"$2" | cut -d' ' -f1)" >>"$folder/licences/VERSIONS"
+	tar -xf "$2" -C "$folder/work/$1" --strip-components=1 >"$folder/log" 2>&1 ||
+		fail "$2 is no complete tar file: $(grep -m 1 . "$folder/log")"
+	echo "$1: $(basename "$2"), SHA256 $(sha256sum <"$2" | cut -d' ' -f1)" >>"$new/licences/VERSIONS"
 }
 
 ! uses_apt || prepare_apt
@@ -135,18 +140,18 @@ compile_openssl() {
 	log ./Configure $target CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
 		$(printf 'no-%s ' $without)
 	log make -s -j"$(nproc)" build_generated libssl.a libcrypto.a
-	cp libssl.a libcrypto.a "$folder/lib"
-	cp -R include/openssl "$folder/include"
-	cp LICENSE.txt "$folder/licences/openssl"
+	cp libssl.a libcrypto.a "$new/lib"
+	cp -R include/openssl "$new/include"
+	cp LICENSE.txt "$new/licences/openssl"
 }
 
 compile_hiredis() {
 	cd "$folder/work/hiredis"
 	log make -s -j"$(nproc)" libhiredis.a CC="$cc" OPTIMIZATION="$flags" DEBUG_FLAGS=
-	cp libhiredis.a "$folder/lib"
-	mkdir "$folder/include/hiredis"
-	cp ./*.h "$folder/include/hiredis"
-	cp COPYING "$folder/licences/hiredis"
+	cp libhiredis.a "$new/lib"
+	mkdir "$new/include/hiredis"
+	cp ./*.h "$new/include/hiredis"
+	cp COPYING "$new/licences/hiredis"
 }
 
 # Headers of Linux, which are not musl's: those of the cross compiler or the system.
@@ -155,7 +160,7 @@ link_linux_headers() {
 		for place in "/usr/$("$cc" -dumpmachine)/include" /usr/include \
 			"/usr/include/$("$cc" -print-multiarch 2>/dev/null)"; do
 			[ -d "$place/$headers" ] || continue
-			ln -sfn "$place/$headers" "$folder/include/$headers"
+			ln -sfn "$place/$headers" "$new/include/$headers"
 			break
 		done
 	done
@@ -164,5 +169,7 @@ link_linux_headers() {
 compile_openssl
 compile_hiredis
 link_linux_headers
-rm -rf "$folder/work" "$folder/log"
+cd "$folder"
+rm -rf stamp include lib licences
+mv "$new"/* .
 echo "$inputs" >"$folder/stamp"

@@ -41,13 +41,12 @@ trap 'rm -rf "$work"' EXIT
 # common FOLDER ZSH: what both have, with zsh's completions where that system looks.
 common() {
 	doc=$1/usr/share/doc/rlockrun
-	mkdir -p "$1/usr" "$doc/examples"
+	mkdir -p "$1/usr"
 	cp -R "$tree/bin" "$tree/share" "$1/usr"
-	gzip -9n "$1/usr/share/man/man1/rlockrun.1"
+	gzip -9n "$1"/usr/share/man/man?/*
 	if [ "$2" != site-functions ]; then
 		mv "$1/usr/share/zsh/site-functions" "$1/usr/share/zsh/$2"
 	fi
-	cp packaging/examples/* "$doc/examples"
 	sed -i 's|/usr/local/bin/rlockrun|/usr/bin/rlockrun|' "$doc"/examples/*.service
 }
 
@@ -122,7 +121,7 @@ cat >"$work/rlockrun.spec" <<-END
 	%attr(-, root, root) /usr/share/bash-completion/completions/rlockrun
 	%attr(-, root, root) /usr/share/fish/vendor_completions.d/rlockrun.fish
 	%attr(-, root, root) /usr/share/zsh/site-functions/_rlockrun
-	%doc %attr(-, root, root) /usr/share/man/man1/rlockrun.1.gz
+	%doc %attr(-, root, root) /usr/share/man/man?/rlockrun*.gz
 	%dir %attr(755, root, root) /usr/share/doc/rlockrun
 	%dir %attr(755, root, root) /usr/share/doc/rlockrun/examples
 	%dir %attr(755, root, root) /usr/share/doc/rlockrun/licences

@@ -2,7 +2,7 @@
 # `make release`: packs the static build of what is committed, in
 # build/rlockrun-VERSION, beside what is there for other architectures:
 #
-#     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual page, completions, licences
+#     rlockrun-VERSION-linux-MACHINE.tar.gz  program, manual pages, completions, licences
 #     rlockrun_VERSION-0static1_ARCH.deb, rlockrun-VERSION-0.static1.MACHINE.rpm
 #     rlockrun-VERSION.tar.gz                the source
 #     rlockrun_VERSION-N.dsc, .orig.tar.gz, .debian.tar.gz  Debian's source package

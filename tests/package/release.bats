@@ -5,6 +5,8 @@
 # shellcheck disable=SC2016 # the inner shell is to expand that
 
 load ../helpers/suite
+load ../helpers/manual
+load ../helpers/packages
 
 # build_release FOLDER [VARIABLE=VALUE...]: in a clone of what is committed, at the
 # time AT. That is not for libraries: dpkg-source cannot set times under faketime.
@@ -42,18 +44,20 @@ setup() {
 }
 teardown() { end_test; }
 
-@test "make release: program, manual page, completions, licences, checksum" {
+@test "make release: program, manual pages, completions, licences, checksum" {
 	[[ $(<"$BATS_FILE_TMPDIR/out") == "$build" ]]
 	run -0 "$ROOT/packaging/verify.sh" "$build"
 	[[ $output == "rlockrun $version: 9 files; the signature was not checked" ]]
 	tar -xzOf "$build/rlockrun-$version.tar.gz" "rlockrun-$version/Makefile" | grep -qx "VERSION := $version"
-	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <(
+	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <({
 		printf "$name/%s\n" bin/rlockrun share/bash-completion/completions/rlockrun \
 			share/doc/rlockrun/{CHANGELOG,README}.md \
 			share/doc/rlockrun/licences/{README,hiredis,musl,openssl,rlockrun} \
-			share/fish/vendor_completions.d/rlockrun.fish share/man/man1/rlockrun.1 \
-			share/zsh/site-functions/_rlockrun | sort
-	)
+			share/fish/vendor_completions.d/rlockrun.fish \
+			share/zsh/site-functions/_rlockrun
+		man_pages | sed "s|^|$name/|"
+		(cd "$ROOT/packaging" && printf "$name/share/doc/rlockrun/%s\\n" examples/*)
+	} | sort)
 	tar -xzf "$build/$name.tar.gz"
 	run -0 readelf -ldS "$name/bin/rlockrun"
 	[[ $output != *NEEDED* && $output != *INTERP* && $output != *.debug_* ]]
@@ -147,28 +151,23 @@ needs_root() {
 	echo 'wait = 30' >root/etc/rlockrun.conf
 }
 
-# newer: the folder of packages of a later version, of the same program.
-newer() {
-	tar -xzf "$build/$name.tar.gz"
-	mkdir new
-	SOURCE_DATE_EPOCH=1 "$ROOT/packaging/static/packages.sh" 99.0 "$PWD/$name" \
-		"${ARCH:-$(dpkg --print-architecture)}" "$PWD/new" >&2
-	ls new/*"$1"
-}
-
-# replaced_while_running INSTALL...: the job is rlockrun, which waits for a lock that
-# another client holds until the package is replaced.
+# replaced_while_running VERSION INSTALL...: the job is rlockrun, which waits for a lock
+# that another client holds until the package is replaced; then it runs the new one.
 replaced_while_running() {
-	local url=unix:///s/s rc=0
+	local url=unix:///s/s rc=0 wanted=$1 token
+	shift
+	rm -f out err # of the time before, which has such a line, too
 	cli set "$KEY-2" other >/dev/null
 	there /usr/bin/rlockrun -k "$KEY" -r $url /usr/bin/rlockrun -k "$KEY-2" -r $url \
 		/usr/bin/rlockrun -V >out 2>err 3>&- &
 	wait_until grep -q 'held by another' err
+	token=$(cli get "$KEY")
 	"$@"
+	[[ $token && $(cli get "$KEY") == "$token" ]]
 	cli del "$KEY-2" >/dev/null
 	wait $! || rc=$?
 	cat err
-	[[ $rc == 0 && $(<out) == "rlockrun $version"$'\n'* && $(cli exists "$KEY") == 0 ]]
+	[[ $rc == 0 && $(<out) == "rlockrun $wanted"$'\n'* && $(cli exists "$KEY") == 0 ]]
 }
 
 # What is left is the configuration, and what is of dpkg and rpm.
@@ -187,9 +186,9 @@ in_dpkg() {
 	: >root/var/lib/dpkg/status
 	in_dpkg -i "$deb"
 	run -0 there /usr/bin/rlockrun -k "$KEY" -r unix:///s/s /usr/bin/rlockrun -V
-	replaced_while_running in_dpkg -i "$(newer .deb)"
-	[[ $(dpkg-query --admindir=root/var/lib/dpkg -W -f '${Version}' rlockrun) == 99.0-0static1 ]]
-	in_dpkg -i "$deb" # and back
+	newer_packages "$build/$name.tar.gz" "${ARCH:-$(dpkg --print-architecture)}" new
+	replaced_while_running "$NEWER" in_dpkg -i new/*.deb
+	replaced_while_running "$version" in_dpkg -i "$deb" # and back
 	in_dpkg -r rlockrun
 	only_configuration
 	# Half a download is none.
@@ -207,9 +206,9 @@ in_rpm() {
 	in_rpm --initdb
 	in_rpm -i "$rpm"
 	run -0 there /usr/bin/rlockrun -k "$KEY" -r unix:///s/s /usr/bin/rlockrun -V
-	replaced_while_running in_rpm -U "$(newer .rpm)"
-	[[ $(in_rpm -q --qf '%{VERSION}' rlockrun) == 99.0 ]]
-	in_rpm -U --oldpackage "$rpm"
+	newer_packages "$build/$name.tar.gz" "${ARCH:-$(dpkg --print-architecture)}" new
+	replaced_while_running "$NEWER" in_rpm -U new/*.rpm
+	replaced_while_running "$version" in_rpm -U --oldpackage "$rpm"
 	in_rpm -e rlockrun
 	only_configuration
 	head -c 300000 "$rpm" >half.rpm
@@ -252,6 +251,21 @@ by_buildah() {
 	[[ $output == "rlockrun $version"$'\n'* ]]
 }
 
+# machine_of PROGRAM: for which it is.
+machine_of() { readelf -h "$1" | sed -n 's/^ *Machine: *//p'; }
+
+# archive_of_another_machine MACHINE: like that of a release, with this program but for
+# the machine in its header. No other one can be built here in seconds.
+archive_of_another_machine() {
+	local code='\x3e' top=other/rlockrun-$version-linux-$1 # EM_X86_64
+	[[ $1 != aarch64 ]] || code='\xb7'
+	mkdir other
+	tar -xzf "$build/$name.tar.gz" -C other
+	mv "other/$name" "$top"
+	printf %b "$code" | dd of="$top/bin/rlockrun" bs=1 seek=18 conv=notrunc status=none
+	tar -C other -czf "$build/${top##*/}.tar.gz" "${top##*/}"
+}
+
 # unpack_image ARCH: in image/rootfs the layers of it, and in image/args its command.
 unpack_image() {
 	mkdir -p image/oci image/rootfs
@@ -274,16 +288,18 @@ unpack_image() {
 		    with tarfile.open(blob(layer["digest"])) as archive:
 		        archive.extractall("image/rootfs")
 		with open(blob(manifest["config"]["digest"])) as file:
-		    print(json.load(file)["config"]["Entrypoint"])
+		    config = json.load(file)
+		assert not config.get("history"), "it differs from system to system"
+		print(config["config"]["Entrypoint"])
 	END
 }
 
 # in_container ARGUMENT...: of the image's program: as PID 1 and another user, on a
-# read-only root, without capabilities. crun wants no cgroups of version 1.
+# read-only root, without capabilities, and without the mount WITHOUT. crun wants no cgroups of version 1.
 in_container() {
 	(cd image && rm -f config.json && crun spec)
 	/usr/bin/python3 - "$SUITE_DIR" "$@" <<-'END'
-		import json, sys
+		import json, os, sys
 
 		with open("image/config.json") as file:
 		    config = json.load(file)
@@ -296,6 +312,12 @@ in_container() {
 		    one for one in config["linux"]["namespaces"] if one["type"] != "cgroup"]
 		config["mounts"] = [
 		    one for one in config["mounts"] if one["type"] not in ("cgroup", "mqueue")]
+		without = os.environ.get("WITHOUT")
+		if without:
+		    config["mounts"] = [
+		        one for one in config["mounts"] if one["destination"] != without]
+		    config["linux"].pop("maskedPaths", None)
+		    config["linux"].pop("readonlyPaths", None)
 		config["mounts"].append({"destination": "/s", "source": sys.argv[1], "type": "bind",
 		                         "options": ["bind"]})
 		with open("image/config.json", "w") as file:
@@ -311,9 +333,8 @@ in_container() {
 	type buildah crun >/dev/null 2>&1 || skip 'no buildah or crun'
 	[[ $arch == amd64 || $arch == arm64 ]] || not_here 'no image for this architecture'
 	unshare -m true 2>/dev/null || skip 'a mount namespace takes privileges'
-	# The index does not look at the programs: this one stands for the other, too.
 	[[ $machine != x86_64 ]] || other=aarch64
-	cp "$build/$name.tar.gz" "$build/rlockrun-$version-linux-$other.tar.gz"
+	archive_of_another_machine "$other"
 	run -0 make -C "$BATS_FILE_TMPDIR/one" --no-print-directory -s image
 	[[ $output == "$build/rlockrun-$version-oci.tar" ]]
 	cp "$output" first
@@ -323,12 +344,50 @@ in_container() {
 	run -0 unpack_image "$arch"
 	[[ $output == "['amd64', 'arm64']"$'\n'"['/bin/rlockrun']" ]]
 	(cd image/rootfs && find . ! -type d ! -path './share/*') | diff - <(echo ./bin/rlockrun)
+	[[ $(machine_of image/rootfs/bin/rlockrun) == "$(machine_of "$RLOCKRUN")" ]]
+	mv image own
+	run -0 unpack_image "$([[ $other == x86_64 ]] && echo amd64 || echo arm64)"
+	cmp image/rootfs/bin/rlockrun "other/rlockrun-$version-linux-$other/bin/rlockrun"
+	[[ $(machine_of image/rootfs/bin/rlockrun) != "$(machine_of "$RLOCKRUN")" ]]
+	rm -rf image
+	mv own "$BATS_FILE_TMPDIR/image"
+}
 
-	[[ ! ${EMULATOR:-} ]] || return 0
+# needs_image: that of this machine, which the test before has unpacked.
+needs_image() {
+	[[ ! ${EMULATOR:-} ]] || not_here 'the emulator has no subreaper, so no job runs'
+	[[ -e $BATS_FILE_TMPDIR/image ]] || skip 'no image was made'
+	cp -R "$BATS_FILE_TMPDIR/image" .
 	chmod 755 "$SUITE_DIR"
 	chmod 777 "$SUITE_DIR/s"
+}
+
+@test "image: a run as PID 1 and another user, on a read-only root, without capabilities" {
+	needs_image
 	run in_container -k "$KEY" -r unix:///s/s /bin/rlockrun -V
 	echo "$output"
 	[[ $status == 0 && $output == *"rlockrun $version"$'\n'* ]]
+	[[ $(cli exists "$KEY") == 0 ]]
+	# The status of the job, and one that cannot be run.
+	run in_container -k "$KEY" -r unix:///s/s /bin/rlockrun --no-such-option
+	echo "$output"
+	[[ $status == 64 ]]
+	run -127 in_container -k "$KEY" -r unix:///s/s sh
+	[[ $(cli exists "$KEY") == 0 ]]
+}
+
+@test "image: without /proc no job runs, and one line says so" {
+	needs_image
+	WITHOUT=/proc run in_container -k "$KEY" -r unix:///s/s /bin/rlockrun -V
+	echo "$output"
+	[[ $status == 71 && $output == 'rlockrun: '*/proc* && ${#lines[@]} == 1 ]]
+	[[ $(cli exists "$KEY") == 0 ]]
+}
+
+@test "image: a run needs neither /dev nor /tmp" {
+	needs_image
+	mv image/rootfs root # crun would make a /dev
+	run -0 there /bin/rlockrun -k "$KEY" -r unix:///s/s /bin/rlockrun -V
+	[[ $output == "rlockrun $version"$'\n'* && ! -e root/dev && ! -e root/tmp ]]
 	[[ $(cli exists "$KEY") == 0 ]]
 }

@@ -68,6 +68,49 @@ has_certificates() {
 	[[ ! -e libraries ]]
 }
 
+# source_package NAME: a small one, in the folder mirror.
+source_package() {
+	mkdir -p mirror "made/$1/debian/source"
+	head -c 20000 /dev/urandom >"made/$1/content"
+	tar -C made -czf "mirror/$1_3.0.orig.tar.gz" "$1"
+	echo '3.0 (quilt)' >"made/$1/debian/source/format"
+	printf '%s\n' "$1 (3.0-1) unstable; urgency=low" '' '  * None.' '' \
+		' -- None <none@example.invalid>  Thu, 01 Jan 1970 00:00:00 +0000' >"made/$1/debian/changelog"
+	printf '%s\n' "Source: $1" 'Maintainer: None <none@example.invalid>' '' \
+		"Package: $1" 'Architecture: all' 'Description: none' >"made/$1/debian/control"
+	(cd mirror && dpkg-source -b "../made/$1")
+}
+
+@test "make static: half a download is one line, and former libraries stay" {
+	local libraries_sh=$ROOT/packaging/static/libraries.sh
+	mkdir -p libraries/lib etc/{apt.conf,sources.list,preferences}.d
+	echo former | tee libraries/lib/libssl.a >libraries/stamp
+	source_package openssl
+	source_package hiredis
+	cp mirror/openssl_3.0.orig.tar.gz whole.tar.gz
+	head -c 10000 whole.tar.gz >half.tar.gz
+	HIREDIS_SOURCE=whole.tar.gz OPENSSL_SOURCE=half.tar.gz run -1 "$libraries_sh" libraries
+	[[ $output == "libraries.sh: $PWD/half.tar.gz is no complete tar file: "*[a-z]* && ${#lines[@]} == 1 ]]
+	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
+	# From a mirror whose lists name the whole one.
+	(cd mirror && dpkg-scansources . >Sources)
+	cp half.tar.gz mirror/openssl_3.0.orig.tar.gz
+	echo "deb [trusted=yes] file:$PWD/mirror ./" >etc/sources.list
+	echo "Dir::Etc \"$PWD/etc\";" >apt.conf
+	APT_CONFIG=$PWD/apt.conf run -1 "$libraries_sh" libraries
+	echo "$output"
+	[[ $output == 'libraries.sh: the source of openssl cannot be downloaded: '*[a-z]* && ${#lines[@]} == 1 ]]
+	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
+	# The other one.
+	cp whole.tar.gz mirror/openssl_3.0.orig.tar.gz
+	head -c 10000 mirror/hiredis_3.0.orig.tar.gz >half
+	mv half mirror/hiredis_3.0.orig.tar.gz
+	APT_CONFIG=$PWD/apt.conf run -1 "$libraries_sh" libraries
+	echo "$output"
+	[[ $output == 'libraries.sh: the source of hiredis cannot be downloaded: '*[a-z]* && ${#lines[@]} == 1 ]]
+	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
+}
+
 @test "static: nothing of it is loaded, and -V says so" {
 	run -0 readelf -ld "$RLOCKRUN"
 	[[ $output != *NEEDED* && $output != *INTERP* ]]

@@ -6,6 +6,7 @@ load ../helpers/suite
 
 setup() {
 	begin_test
+	SH=(sh)
 	mkdir release
 	archive x86_64 c0ffee
 	echo source >release/rlockrun-1.2.3.tar.gz
@@ -30,7 +31,7 @@ bill() {
 	sums
 }
 sums() { (cd release && sha256sum rlockrun* >SHA256SUMS); }
-verify() { "$ROOT/packaging/verify.sh" release "$@"; }
+verify() { "${SH[@]}" "$ROOT/packaging/verify.sh" release "$@"; }
 
 # refused TEXT ARGUMENT...: in one line.
 refused() {
@@ -125,20 +126,52 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz does not state its commit'
 }
 
-@test "verify.sh: an image whose layers are damaged" {
+# layered_image: with one layer, whose sum is in $sum.
+layered_image() {
 	mkdir -p image/blobs/sha256
 	echo layer >image/layer
 	sum=$(sha256sum <image/layer)
 	mv image/layer "image/blobs/sha256/${sum%% *}"
-	image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
-	image
+	pack_image
+}
+pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
+
+@test "verify.sh: an image whose layers are damaged" {
+	layered_image
 	run -0 verify
 	echo other >"image/blobs/sha256/${sum%% *}"
-	image
+	pack_image
 	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
 	rm -r image/blobs
-	image
+	pack_image
 	refused 'rlockrun-1.2.3-oci.tar has no images'
+}
+
+# As on Alpine and in rescue systems: neither GNU's tools nor another shell.
+@test "verify.sh: with nothing but busybox" {
+	type busybox >/dev/null 2>&1 || skip 'no busybox'
+	mkdir applets
+	busybox --install -s applets
+	SH=(env "PATH=$PWD/applets" "$(type -P busybox)" sh)
+	layered_image
+	run -0 verify
+	[[ $output == 'rlockrun 1.2.3: 6 files; the signature was not checked' ]]
+	touch ours.pub
+	refused 'no minisign, which checks signatures' ours.pub
+	echo other >"image/blobs/sha256/${sum%% *}"
+	pack_image
+	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
+	rm release/rlockrun-1.2.3-oci.tar
+	refused 'rlockrun-1.2.3-oci.tar is missing'
+	archive aarch64 beef
+	bill
+	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz was built from another commit'
+	sha256sum /etc/passwd >>release/SHA256SUMS
+	run -1 verify
+	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: '*'/etc/passwd' && ${#lines[@]} == 1 ]]
+	sed -i '$d' release/SHA256SUMS
+	echo >>release/rlockrun-1.2.3.tar.gz
+	refused 'rlockrun-1.2.3.tar.gz is not what was released'
 }
 
 # tree: what sign.sh looks at, with the release in it.
@@ -146,7 +179,7 @@ tree() {
 	mkdir -p tree/build tree/man
 	cp -R "$ROOT/packaging" tree
 	echo 'VERSION := 1.2.3' >tree/Makefile
-	echo '.Os rlockrun 1.2.3' >tree/man/rlockrun.1
+	echo '.Os rlockrun 1.2.3' | tee tree/man/rlockrun.1 >tree/man/rlockrun-job.7
 	echo 'rlockrun (1.2.3-1) unstable; urgency=medium' >tree/packaging/debian/changelog
 	printf '## [Unreleased]\n\n## [1.2.3] - 2026-12-01\n\n- One.\n\n## [1.2.2] - 2026-11-01\n\n- Two.\n' >tree/CHANGELOG.md
 	tree/packaging/notes.sh 1.2.3 >release/rlockrun-1.2.3-notes.md
@@ -184,7 +217,7 @@ differs() {
 	run -0 tree/packaging/version.sh 1.2.3 ./program
 	differs Makefile 1.2.4 tree/Makefile s/3/4/
 	differs packaging/debian/changelog 1.2.2 tree/packaging/debian/changelog s/2.3-/2.2-/
-	differs man/rlockrun.1 'no version' tree/man/rlockrun.1 's/ rlockrun.*//'
+	differs man/rlockrun-job.7 'no version' tree/man/rlockrun-job.7 's/ rlockrun.*//'
 	differs ./program 1.3 program s/1.2.3/1.3/
 	sed -i 's/\[.*\]/[0.1]/' tree/CHANGELOG.md
 	run -1 tree/packaging/version.sh 1.2.3
