@@ -15,9 +15,9 @@ key=deploy:shop
 # signals. Exit status 75: another deploy held the lock for ten minutes; 69: no
 # server was reachable; 79: the lock was lost and the deploy was stopped.
 if [ "${RLOCKRUN_KEY-}" != "$key" ]; then
-	RLOCKRUN_REDIS=${RLOCKRUN_REDIS:-redis://locks.example.com}
+	RLOCKRUN_REDIS=${RLOCKRUN_REDIS:-rediss://locks.example.com}
 	export RLOCKRUN_REDIS
-	exec rlockrun -w 10m -t 2m --kill-after 1m -k "$key" -- sh "$0" "$@"
+	exec rlockrun -w 10min -t 2min --kill-after 1min -k "$key" -- sh "$0" "$@"
 fi
 
 # An incomplete release is removed, also when the lock is lost.

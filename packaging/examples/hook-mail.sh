@@ -3,16 +3,17 @@
 #
 #     rlockrun --hook /usr/local/bin/hook-mail.sh -k report -- nightly-report
 #
-# Or for all runs of a host, in /etc/rlockrun.conf:
+# Or for all runs of a host, in /etc/rlockrun.conf, also starts and successes:
 #
-#     hook = /usr/local/bin/hook-mail.sh
+#     hook = losing,lost,failed=/usr/local/bin/hook-mail.sh
+#     hook = acquired,released=MAIL_ALL=1 /usr/local/bin/hook-mail.sh
 #
 # Requires a mail(1).
 set -eu
 
 case $RLOCKRUN_EVENT in
 losing | lost | failed) ;;
-*) exit 0 ;;
+*) [ "${MAIL_ALL-}" ] || exit 0 ;;
 esac
 
 # The message is one line without control characters. A name of a lock need not be.

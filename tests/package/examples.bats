@@ -283,7 +283,7 @@ ci_step() {
 		    for item in environment.items():
 		        file.write("%s=%s\n" % item)
 	END
-	grep -qx 'RLOCKRUN_REDIS=redis://[a-z.]*' environment
+	grep -qx 'RLOCKRUN_REDIS=rediss://[a-z.]*' environment
 	run -1 grep PASSWORD environment
 }
 
@@ -508,6 +508,10 @@ ops@example.com
 	run -79 with_hook mail -t 1 -k job -- sh -c "redis-cli -s '$SUITE_DIR/s' del '$KEY:job' >removed; sleep 20"
 	grep -qx "rlockrun on $(uname -n): lost" mails
 	grep -qx 'status:  79' mails
+	rm mails
+	MAIL_ALL=1 run -0 --separate-stderr with_hook mail -k job -- true
+	grep -qx "rlockrun on $(uname -n): acquired" mails
+	grep -qx "rlockrun on $(uname -n): released" mails
 }
 
 @test "hook: a dead man's switch hears of successes only" {
@@ -518,6 +522,15 @@ ops@example.com
 	[[ ! -e requests && -z $stderr ]]
 	run -0 --separate-stderr with_hook ping -k job -- true
 	[[ $(<requests) == 'GET /switch - ' && -z $stderr ]]
+	rm requests
+	export PING_START_URL=$PING_URL/%k/start PING_FAIL_URL=$PING_URL/%k/fail
+	PING_URL+=/%k
+	run -0 --separate-stderr with_hook ping -k nightly:7 -- true
+	run -3 --separate-stderr with_hook ping -k nightly:7 -- sh -c 'exit 3'
+	[[ $(cut -d' ' -f2 requests) == "/switch/nightly-7/start
+/switch/nightly-7
+/switch/nightly-7/start
+/switch/nightly-7/fail" ]]
 	PING_URL=http://127.0.0.1:1/ run -0 --separate-stderr with_hook ping -k job -- true
 	[[ $stderr == *'rlockrun: the hook for released ended with status 7' ]]
 }
