@@ -42,18 +42,29 @@ teardown() { end_test; }
 	diff known shown
 }
 
-# Code that begins like `lock/lease.bats: S5`.
+# cited CHAPTER: code that begins like `lock/lease.bats: S5`.
 cited() {
-	grep -oE '`[a-z]+/[a-z_]+\.bats: [^`]+`' "$BOOK/promises.md" | tr -d '`'
+	grep -oE '`[a-z]+/[a-z_]+\.bats: [^`]+`' "$BOOK/$1.md" | tr -d '`'
+}
+
+# cites_tests CHAPTER LEAST: at least so many, that exist.
+cites_tests() {
+	(($(cited "$1" | wc -l) >= $2))
+	while IFS= read -r line; do
+		grep -qF "@test \"${line#*: }" "$ROOT/tests/${line%%: *}" || echo "$line"
+	done < <(cited "$1") >missing
+	cat missing
+	[[ ! -s missing ]]
+}
+
+@test "security: each threat names a test that exists" {
+	cites_tests security 25
+	run -0 sed -n '/^## What is trusted/,/^## /{/^|/{/^| threat/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/security.md"
+	[[ -z $output ]]
 }
 
 @test "promises: each row names a test that exists" {
-	(($(cited | wc -l) >= 25))
-	while IFS= read -r line; do
-		grep -qF "@test \"${line#*: }" "$ROOT/tests/${line%%: *}" || echo "$line"
-	done < <(cited) >missing
-	cat missing
-	[[ ! -s missing ]]
+	cites_tests promises 25
 	# And so do all others of its tables.
 	run -0 sed -n '/^## What happens/,/^## How/{/^|/{/^| what/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/promises.md"
 	[[ -z $output ]]
