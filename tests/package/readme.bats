@@ -26,3 +26,21 @@ teardown() {
 	MASK='cat' plays "$ROOT/README.md" 'Quick start'
 	[ "$(wc -l <commands)" -ge 8 ]
 }
+
+@test "the README has at most 200 lines" {
+	(($(wc -l <"$ROOT/README.md") <= 200))
+}
+
+@test "the options of each recipe are valid" {
+	local line count=0
+	# shellcheck disable=SC2034 # of a recipe
+	local CI_JOB_URL=https://ci.example.com/1
+	while read -r line; do
+		eval "set -- ${line%% -- *}"
+		run -0 "$RLOCKRUN" "${@:2}" --show-config
+		count=$((count + 1))
+	done < <(sed -n '/^## Recipes/,/^## /s/^    \(.*\)/\1/p' "$ROOT/README.md" |
+		sed 's/^[^a-z]*//; s|^.*/rlockrun|rlockrun|; /--check/d')
+	((count == 4))
+	run -2 "$RLOCKRUN" --check -k report
+}
