@@ -239,7 +239,7 @@ check-packages: release ## packages of make release in clean roots of Debian's s
 
 # .ci/run does the same, step by step. What `make check` leaves out runs with
 # sanitizers, and without them only what these disturb.
-check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
+check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos, ...
 	@packaging/deps.sh lint
 	@$(MAKE) --no-print-directory -s lint-links lint-spelling
 	@TOOLS=1 $(MAKE) --no-print-directory check
@@ -252,6 +252,8 @@ check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos
 	@$(MAKE) --no-print-directory faults-selftest
 	@$(MAKE) --no-print-directory chaos
 	@$(MAKE) --no-print-directory VARIANT=static TOPOLOGY=tls DURATION=20 chaos
+	@QUICK=1 $(MAKE) --no-print-directory model
+	@HOURS=0 SEED=1 $(MAKE) --no-print-directory soak
 
 fuzz: ## run each fuzz target for 20 seconds (HOURS=1 TARGETS=url)
 	@packaging/deps.sh fuzz
