@@ -35,7 +35,7 @@ tries() {
 		enqueue "$n"
 	done
 	passed BLPOP 9
-	refused 9 # once for each: then it is asked for whole seconds
+	wait_until refused 9 # once for each: then it is asked for whole seconds
 	passed BLPOP 11
 	touch go
 	all_end_well
