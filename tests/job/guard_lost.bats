@@ -133,10 +133,10 @@ only_mine() { [[ $(alive) == "$(<below/mine)" ]]; }
 	is_free
 }
 
-# A name server that never answers.
-BLACK_HOLE='import socket, time
+# A name server that never answers. Another run of this test has another address.
+BLACK_HOLE='import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("127.66.0.1", 53))
+s.bind((sys.argv[1], 53))
 open("bound", "w").write("yes")
 time.sleep(100)'
 
@@ -145,9 +145,10 @@ time.sleep(100)'
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	start_tcp_server "$PWD/tcp" 127.0.0.1
 	SUITE_DIR=$PWD/tcp
-	start /usr/bin/python3 -S -c "$BLACK_HOLE"
+	local address=127.$((BASHPID >> 16)).$((BASHPID >> 8 & 255)).$((BASHPID & 255))
+	start /usr/bin/python3 -S -c "$BLACK_HOLE" "$address"
 	wait_for_file bound
-	printf 'nameserver 127.66.0.1\noptions timeout:30\n' >resolv.conf
+	printf 'nameserver %s\noptions timeout:30\n' "$address" >resolv.conf
 	echo "127.0.0.1 lock.example" >hosts
 	start env -C below RLOCKRUN_REDIS="redis://lock.example:$PORT" unshare -m sh -c \
 		'mount --bind ../resolv.conf /etc/resolv.conf && mount --bind ../hosts /etc/hosts &&
