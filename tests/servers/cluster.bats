@@ -487,6 +487,11 @@ taken_over() {
 		[[ $(node_cli "$SUITE_DIR/c1" cluster info) == *cluster_state:ok* ]]
 }
 
+# WAIT waits for what was written before its own connection's last command.
+replica_has_all() {
+	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
+}
+
 # bats test_tags=extra
 @test "the owner dies while A holds and B waits" {
 	own_failover_cluster
@@ -495,7 +500,7 @@ taken_over() {
 	start "$RLOCKRUN" -t 6 -k "$KEY" sh -c 'echo B >ran'
 	B=$PID
 	wait_until waiting_are 1
-	node_cli "$PWD/c0" wait 1 1000 >/dev/null
+	replica_has_all
 	stop_server "$PWD/c0"
 	wait_until taken_over
 	wait_until eval '(($(node_cli "$PWD/c3" pttl "$KEY") > 5000))'
@@ -518,7 +523,7 @@ taken_over() {
 @test "the owner stops replying before a release" {
 	own_failover_cluster
 	hold -t 20
-	node_cli "$PWD/c0" wait 1 1000 >/dev/null
+	replica_has_all
 	kill -STOP "$(<"$PWD/c0/pid")"
 	touch "done"
 	exits_with 0 "$PID"
