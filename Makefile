@@ -22,8 +22,8 @@ DOCDIR ?= $(PREFIX)/share/doc/rlockrun
 HOURS ?=
 FUZZ_SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),20)
 
-# One folder of objects for each variant: release, static, asan, fuzz, faults,
-# analyze, clang.
+# One folder of objects for each variant: release, static, asan, coverage, fuzz,
+# faults, analyze, clang.
 VARIANT ?= release
 
 # `make static ARCH=arm64` cross-compiles for what Debian calls so. OTHER is empty if
@@ -43,6 +43,10 @@ FLAGS_release = $(FORTIFY)
 FLAGS_asan := $(SANITIZE)
 FLAGS_fuzz := $(SANITIZE),fuzzer-no-link
 FLAGS_analyze := -fanalyzer
+# The counters are memory shared with the file, so a process that is killed counts.
+COVERED := -fprofile-instr-generate=$(CURDIR)/$(B)/raw/%m%c.profraw
+FLAGS_coverage := $(COVERED) -fcoverage-mapping -mllvm -runtime-counter-relocation
+LINK_coverage := $(COVERED)
 # Each call in the source is one in the program, to which it returns.
 FLAGS_faults := -fno-inline -fno-optimize-sibling-calls
 # gcc notes for i386 that the alignment of 64-bit atomics differs from that of gcc 10.
@@ -207,6 +211,16 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
+
+# Each test once, as with sanitizers. Any user may count in the program's file.
+coverage: ## what the tests reach, as HTML, and what they do not, with reasons (clang)
+	@packaging/deps.sh check fuzz
+	@rm -rf build/coverage/raw && mkdir -p -m 777 build/coverage/raw
+	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all
+	@umask 0; build/coverage/rlockrun -V >build/coverage/html.log
+	@ONCE=1 FOLDERS='cli job lock queue servers' \
+	    $(MAKE) --no-print-directory VARIANT=coverage CC=$(CLANG) check; \
+	    status=$$?; tests/coverage/report build/coverage && exit $$status
 
 # What depends on the C library, on OpenSSL or on how names are resolved.
 STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/servers/tls.bats \
@@ -397,7 +411,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model fmt lint $(LINTS) \
 	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run)
 .SECONDARY:
