@@ -301,7 +301,7 @@ limited() {
 
 # bats test_tags=extra
 @test "little address space: 71 and no job, or the job as always, the lock is free" {
-	[[ $RLOCKRUN != */coverage/* ]] || skip "not here: what counts needs memory, too"
+	[[ $RLOCKRUN != */coverage/* ]] || not_here 'what counts needs memory, too'
 	local code enough kb ran=0 refused=0
 	for ((enough = 1024; ; enough += 64)); do
 		limited "$enough"
