@@ -42,7 +42,7 @@ SCENES = (
     Scene("plain -k {own} -- true"),
     Scene("queue -k {key} -w 30 -- sleep 0.02"),
     Scene("busy -n -k soak:held -- true", (75,)),
-    Scene("timeout -w 0.1 -k soak:held -- true", (75,)),
+    Scene("timeout -w 0.1 -k soak:held -- true", (75, 69)),  # 69: cut, and no time left
     Scene("several -k soak:several -k {own} -k soak:queue -w 30 -- sleep 0.02"),
     Scene("shared -s -k {key} -w 30 -- sleep 0.05"),
     Scene("permits -p 2 -k {key} -w 30 -- sleep 0.05"),
@@ -80,7 +80,7 @@ SCENES = (
     Scene("check --check soak:held", (0, 1, 2, 3)),
     # Also by its name, as none matches the pattern before it has run.
     Scene("pause --pause soak:paused* -k soak:paused --for 1s", CUT),
-    Scene("paused -k soak:paused -w 100ms -- true", (0, 75)),
+    Scene("paused -k soak:paused -w 100ms -- true", (0, 75, 69)),
     Scene("resume --resume soak:paused*", CUT),
     Scene("doctor --doctor", (0, 1, 2, 3, 69, 75)),
     Scene("config --show-config"),

@@ -12,6 +12,7 @@ SLACK = {
     "bytes of memory": 96 * KIB,
     "bytes of files": 4 * KIB,
     "bytes of a round's log": 64 * KIB,
+    "scripts": 4,  # which are seldom needed: a server keeps all that it has seen
     # A doorbell lives for 10 s, and a killed waiter is removed after 15 s.
     "doorbells": 12,
     "waiters": 30,
