@@ -149,7 +149,8 @@ end_elsewhere() {
 	hold_elsewhere nightly:report
 	token=$(cli get "$KEY:nightly:report")
 	example 8 >script
-	token=$token run -0 sh -e script
+	sed -i "s/TOKEN/$token/" script
+	run -0 sh -e script
 	echo "$output"
 	[[ ${lines[-1]} == 'rlockrun: "nightly:report": released, it was held by '* ]]
 	[[ $(cli exists "$KEY:nightly:report") == 0 ]]
