@@ -386,7 +386,7 @@ rl() {
 # hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
 # until it does. PID is its pid.
 hold() {
-	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done'
+	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done 2>/dev/null'
 	wait_for_file job
 }
 
