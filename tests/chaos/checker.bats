@@ -324,6 +324,11 @@ explain() {
 		"${older/5000, 5500/4500, 4900}" "${came[@]}"
 	excuses 'the server may have lost who is the newest' one "$holder" "$older" "$newer" \
 		"${came[@]}" 'fault("server", "full", 2000, 2200)'
+	# Sentinels made a replica the primary by themselves.
+	local owners=('record("owner", 0, key="a", node="s0")' 'record("owner", 3000, key="a", node="s1")')
+	finds overtaken sentinel "$holder" "$older" "$newer" "${came[@]}" "${owners[0]}"
+	excuses 'the server may have lost who is the newest' sentinel "$holder" "$older" "$newer" \
+		"${came[@]}" "${owners[@]}"
 }
 
 @test "a status that only a newer run explains is found" {
