@@ -74,7 +74,7 @@ static void
 refuse_long(struct settings *settings, const char *word)
 {
 	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
-	enum option_id id = OPT_HELP;
+	enum option_id id = OPT_KEY;
 	const char *meant = nearest_long(name + strlen("--"), &id);
 
 	if (meant == NULL)
@@ -99,7 +99,7 @@ refuse_option(struct settings *settings, bool unknown, const char *word)
 		settings_refuse(settings, id_of(optopt), "--%s %s argument",
 		    opts_table[id_of(optopt)].longs[0], verb);
 	else if (unknown)
-		settings_refuse(settings, OPT_HELP, "unknown option -%c",
+		settings_refuse(settings, OPT_KEY, "unknown option -%c",
 		    optopt);
 	else
 		settings_refuse(settings, id_of(optopt), "-%c %s argument",

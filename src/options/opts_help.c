@@ -80,6 +80,7 @@ opts_help_print(void)
 	    "       rlockrun [options] --force-release -k NAME\n"
 	    "       rlockrun [options] --hold DUR -k NAME\n"
 	    "       rlockrun [options] --pause GLOB [--for DUR] [-k NAME]\n"
+	    "       rlockrun [options] --resume GLOB\n"
 	    "       rlockrun [options] --doctor [-k NAME]\n"
 	    "       rlockrun [options] --show-config [-k NAME]\n" PURPOSE);
 	for (enum option_id id = 0; id < OPT_COUNT; id++) {
@@ -97,7 +98,7 @@ opts_help_print(void)
 	     "1h30m.\n"
 	     "--ttl can also be set as RLOCKRUN_TTL, or by 'ttl = DUR' in a "
 	     "configuration\n"
-	     "file, and so on: see rlockrun(1).");
+	     "file, and so on: see rlockrun.conf(5).");
 	return flush_stdout();
 }
 

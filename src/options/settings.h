@@ -76,7 +76,7 @@ void settings_fail(struct settings *settings, enum option_id id,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same for what cannot be read as an option: always EXITCODE_USAGE. The
- * example is that of the option that was probably meant. */
+ * example is that of the option that was probably meant, or of OPT_KEY. */
 void settings_refuse(struct settings *settings, enum option_id id,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
