@@ -255,7 +255,7 @@ check-packages: release ## packages of make release in clean roots of Debian's s
 # sanitizers, and without them only what these disturb.
 check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos, ...
 	@packaging/deps.sh lint
-	@$(MAKE) --no-print-directory -s lint-links lint-spelling
+	@$(MAKE) --no-print-directory -s lint-man lint-links lint-spelling
 	@TOOLS=1 $(MAKE) --no-print-directory check
 	@REST=1 NATIVE=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-static
