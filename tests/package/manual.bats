@@ -200,6 +200,15 @@ literal_text() {
 	unset RLOCKRUN_PREFIX
 	run -0 rlockrun -r "unix://locker:secret@$SUITE_DIR/s" -k job:acl -- true
 	[[ -z $output ]]
+	# And it is the user of rlockrun.conf, with rules for all of its locks.
+	(umask 077; echo secret >rlockrun.pw)
+	sed "s|^redis = .*|redis = unix://$SUITE_DIR/s|; s|/etc/|$PWD/|" \
+		"$ROOT/packaging/examples/rlockrun.conf" >rlockrun.conf
+	unset RLOCKRUN_REDIS
+	RLOCKRUN_CONFIG=$PWD/rlockrun.conf run -0 rlockrun -k nightly:report --min-hold 0 -- true
+	[[ -z $output ]]
+	[[ $(redis-cli -s "$SUITE_DIR/s" --user locker -a secret --no-auth-warning \
+		get '{job:nightly:report}:rlk:f') == 1* ]]
 }
 
 # --- sizes ------------------------------------------------------------------------
