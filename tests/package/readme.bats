@@ -25,6 +25,12 @@ teardown() {
 @test "the quick start prints what the README says" {
 	MASK='cat' plays "$ROOT/README.md" 'Quick start'
 	[ "$(wc -l <commands)" -ge 8 ]
+	# What remains on the server, for an hour and four days.
+	[[ $(cli keys '*' | sort) == $'{demo}:rlk:f\n{demo}:rlk:r' ]]
+	for left in f:3600 r:345600; do
+		seconds=$(cli ttl "{demo}:rlk:${left%:*}")
+		((seconds <= ${left#*:} && seconds > ${left#*:} - 120))
+	done
 }
 
 @test "the README has at most 200 lines" {
