@@ -68,8 +68,39 @@ page() {
 	echo '</html>'
 }
 
+# figures: a picture and the emphasised lines below it become a figure with a caption.
+# The picture is a link to itself: a telephone shows it too small to be read.
+figures() {
+	awk '/^<p><img .*<br ?\/>$/ {
+			sub(/^<p>/, "")
+			sub(/<br ?\/>$/, "")
+			match($0, /src="[^"]*"/)
+			print "<figure>"
+			print "<a href" substr($0, RSTART + 3, RLENGTH - 3) ">" $0 "</a>"
+			inside = 1
+			next
+		}
+		inside {
+			sub(/^<em>/, "<figcaption>")
+			inside = !sub(/<\/em><\/p>$/, "</figcaption>\n</figure>")
+		}
+		{ print }'
+}
+
+# sessions: commands of a session are told from their output.
+sessions() {
+	awk '/<pre><code class="language-console">/ { inside = 1 }
+		/<\/pre>/ { inside = 0 }
+		inside && match($0, /^(<pre><code class="language-console">)?(\$|&#62;) /) {
+			start = index($0, "<code") == 6 ? \
+				length("<pre><code class=\"language-console\">") : 0
+			$0 = substr($0, 1, start) "<b>" substr($0, start + 1) "</b>"
+		}
+		{ print }'
+}
+
 # chapter FILE: its text as HTML. Links to files of the tree become links to the
-# pages and copies in the site; commands of a session are told from their output.
+# pages and copies in the site.
 chapter() {
 	lowdown -t html "book/$1.md" |
 		sed -E 's|(href="[a-z-]+)\.md([#"])|\1.html\2|g
@@ -80,14 +111,7 @@ chapter() {
 			s|<code>([^ <]{1,28})</code>|<code class="word">\1</code>|g
 			s|<table>|<div class="table"><table>|
 			s|</table>|</table></div>|' |
-		awk '/<pre><code class="language-console">/ { inside = 1 }
-			/<\/pre>/ { inside = 0 }
-			inside && match($0, /^(<pre><code class="language-console">)?(\$|&#62;) /) {
-				start = index($0, "<code") == 6 ? \
-					length("<pre><code class=\"language-console\">") : 0
-				$0 = substr($0, 1, start) "<b>" substr($0, start + 1) "</b>"
-			}
-			{ print }'
+		figures | sessions
 }
 
 cp book/style.css "$out"

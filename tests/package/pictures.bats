@@ -50,6 +50,41 @@ for tag in "title", "desc":
 	done
 }
 
+# bats test_tags=native
+@test "the README and the book show each caption below its picture" {
+	/usr/bin/python3 - "$ROOT/README.md" "$ROOT"/man/book/*.md >shown <<-'END'
+		import re, sys
+		for path in sys.argv[1:]:
+		    with open(path, encoding="utf-8") as file:
+		        text = file.read()
+		    for name, caption in re.findall(
+		            r"^!\[[^]]*\]\(\S*pictures/(\S+)\)(?:\\\n\*(.*?)\*$)?", text, re.M | re.S):
+		        print(f"| [{name}]({name}) | {' '.join(caption.split())} |")
+	END
+	grep '^| \[' "$PICTURES/captions.md" | sort >known
+	sort -u shown | diff known -
+}
+
+# bats test_tags=native
+@test "the site shows each picture with its caption, as a link to itself" {
+	type lowdown mandoc >/dev/null 2>&1 || skip 'no lowdown or mandoc'
+	"$ROOT/packaging/site.sh" site
+	grep -ho '!\[.*pictures/[a-z]*\.svg' "$ROOT"/man/book/*.md |
+		sed 's|.*/|pictures/|' >known
+	/usr/bin/python3 - site/*.html >shown <<-'END'
+		import re, sys
+		for path in sys.argv[1:]:
+		    with open(path, encoding="utf-8") as file:
+		        text = file.read()
+		    for link, picture in re.findall(
+		            r'<figure>\n<a href="(\S+)"><img src="(\S+)" alt="[^"]+" /></a>\n'
+		            r'<figcaption>[^*]+?</figcaption>\n</figure>\n\n', text):
+		        assert link == picture
+		        print(picture)
+	END
+	diff <(sort known) <(sort shown)
+}
+
 # bats test_tags=extra,native
 @test "the recording of a terminal is what a real run shows" {
 	"$PICTURES/record" "$RLOCKRUN" terminal.svg
