@@ -75,14 +75,32 @@ figures() {
 			sub(/^<p>/, "")
 			sub(/<br ?\/>$/, "")
 			match($0, /src="[^"]*"/)
+			picture = substr($0, RSTART + 5, RLENGTH - 6)
 			print "<figure>"
-			print "<a href" substr($0, RSTART + 3, RLENGTH - 3) ">" $0 "</a>"
+			print "<a href=\"" picture "\">"
+			print
+			print "</a>"
 			inside = 1
 			next
 		}
 		inside {
 			sub(/^<em>/, "<figcaption>")
 			inside = !sub(/<\/em><\/p>$/, "</figcaption>\n</figure>")
+		}
+		{ print }'
+}
+
+# labels: each cell names its column, for narrow screens that show a row as a paragraph.
+labels() {
+	awk '/<table>/ { headings = 0 }
+		/<tr>/ { column = 0 }
+		/<th[ >]/ {
+			heading = $0
+			gsub(/<[^>]*>/, "", heading)
+			name[++headings] = heading
+		}
+		/<td[ >]/ && ++column <= headings {
+			sub(/<td/, "<td data-label=\"" name[column] "\"")
 		}
 		{ print }'
 }
@@ -111,7 +129,7 @@ chapter() {
 			s|<code>([^ <]{1,28})</code>|<code class="word">\1</code>|g
 			s|<table>|<div class="table"><table>|
 			s|</table>|</table></div>|' |
-		figures | sessions
+		figures | labels | sessions
 }
 
 cp book/style.css "$out"

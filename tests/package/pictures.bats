@@ -77,12 +77,15 @@ for tag in "title", "desc":
 		    with open(path, encoding="utf-8") as file:
 		        text = file.read()
 		    for link, picture in re.findall(
-		            r'<figure>\n<a href="(\S+)"><img src="(\S+)" alt="[^"]+" /></a>\n'
-		            r'<figcaption>[^*]+?</figcaption>\n</figure>\n\n', text):
+		            r'<figure>\n<a href="(\S+)">\n'
+		            r'<img src="(\S+)" alt="[^"]+" />\n</a>\n<figcaption>[^*]+?</figcaption>\n</figure>\n\n', text):
 		        assert link == picture
 		        print(picture)
 	END
 	diff <(sort known) <(sort shown)
+	# On a narrow screen a row has no other headings.
+	grep -qF '<td data-label="remedy">None' site/messages.html
+	run -1 grep -F '<td>' site/*[a-z].html
 }
 
 # bats test_tags=extra,native
