@@ -12,6 +12,8 @@ out=$(realpath "$1")
 cd "$root/man"
 # By section, then by name.
 manuals=$(printf '%s\n' *.[157] | sed 's/.*\.\(.\)$/\1 &/' | LC_ALL=C sort | cut -d ' ' -f 2)
+# Pictures that move, each followed by a blank.
+moving=$(grep -ls '^@media (prefers-reduced-motion' pictures/*.svg | tr '\n' ' ')
 
 # Text that is shown: no "&", "<" or ">" of it is HTML.
 escape() {
@@ -69,15 +71,21 @@ page() {
 }
 
 # figures: a picture and the emphasised lines below it become a figure with a caption.
-# The picture is a link to itself: a telephone shows it too small to be read.
+# The picture is a link to itself: a telephone shows it too small to be read. One that
+# moves has a still copy for paper, which would otherwise show a random frame.
 figures() {
-	awk '/^<p><img .*<br ?\/>$/ {
+	awk -v moving=" $moving" '/^<p><img .*<br ?\/>$/ {
 			sub(/^<p>/, "")
 			sub(/<br ?\/>$/, "")
 			match($0, /src="[^"]*"/)
 			picture = substr($0, RSTART + 5, RLENGTH - 6)
 			print "<figure>"
 			print "<a href=\"" picture "\">"
+			if (index(moving, " " picture " ")) {
+				still = $0
+				sub(/\.svg"/, "-still.svg\" class=\"still\"", still)
+				print still
+			}
 			print
 			print "</a>"
 			inside = 1
@@ -139,6 +147,9 @@ cp -R ../packaging/examples "$out/examples"
 if [ -d pictures ]; then
 	mkdir "$out/pictures"
 	cp pictures/*.svg "$out/pictures"
+	for picture in $moving; do
+		sed '/^@media (prefers-reduced-motion/,/^}/d' "$picture" >"$out/${picture%.svg}-still.svg"
+	done
 fi
 
 for file in index $(chapters | cut -d ' ' -f 1); do

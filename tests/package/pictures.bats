@@ -78,13 +78,16 @@ for tag in "title", "desc":
 		        text = file.read()
 		    for link, picture in re.findall(
 		            r'<figure>\n<a href="(\S+)">\n'
+		            r'(?:<img src="\S+-still.svg" class="still" alt="[^"]+" />\n)?'
 		            r'<img src="(\S+)" alt="[^"]+" />\n</a>\n<figcaption>[^*]+?</figcaption>\n</figure>\n\n', text):
 		        assert link == picture
 		        print(picture)
 	END
 	diff <(sort known) <(sort shown)
+	run -1 grep -E 'animation|transform' site/pictures/terminal-still.svg
+	grep -qF 'src="pictures/terminal-still.svg"' site/tutorial.html
 	# On a narrow screen a row has no other headings.
-	grep -qF '<td data-label="remedy">None' site/messages.html
+	grep -qF '<td data-label="remedy">' site/messages.html
 	run -1 grep -F '<td>' site/*[a-z].html
 }
 
