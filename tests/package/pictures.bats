@@ -51,6 +51,21 @@ for tag in "title", "desc":
 }
 
 # bats test_tags=native
+@test "each colour in the picture of the bench has another one in the dark" {
+	/usr/bin/python3 - "$ROOT/man/bench.svg" <<-'END'
+		import re, sys
+		with open(sys.argv[1], encoding="utf-8") as file:
+		    style, drawn = file.read().split("</style>")
+		assert "prefers-color-scheme: dark" in style
+		drawn = re.findall(r"\b(fill|color) ?= ?['\"](#[0-9a-f]{6}|rgb.*?)['\"]", drawn) + \
+		    re.findall(r"<(?:path|polyline) (stroke)='(rgb.*?)'", drawn)
+		assert len(set(drawn)) >= 8
+		for name, colour in drawn:
+		    assert f'[{name}="{colour}"] {{' in style, (name, colour)
+	END
+}
+
+# bats test_tags=native
 @test "the README and the book show each caption below its picture" {
 	/usr/bin/python3 - "$ROOT/README.md" "$ROOT"/man/book/*.md >shown <<-'END'
 		import re, sys
