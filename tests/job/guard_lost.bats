@@ -320,6 +320,20 @@ os._exit(3)'
 	exits_with 79 "$RUN"
 }
 
+# As on a suspended machine, where CLOCK_BOOTTIME continues and nothing runs.
+@test "a whole run is stopped beyond its lease, as by a suspended machine: the job dies when it continues" {
+	launch -t 1 -- sh -c 'echo $$ >job; trap "" TERM; while :; do sleep 0.05; done'
+	wait_for_file below/job
+	# shellcheck disable=SC2046 # several pids
+	kill -STOP $(alive)
+	wait_until is_free
+	run -0 "$RLOCKRUN" -n -k "$KEY" true
+	# shellcheck disable=SC2046
+	kill -CONT $(alive)
+	within 1000 no_job
+	exits_with 79 "$RUN"
+}
+
 # bats test_tags=extra
 @test "reports that rlockrun cannot take for a while are not lost" {
 	launch -- /usr/bin/python3 -S -c "$STOPS"

@@ -334,6 +334,102 @@ exits_with_soon() {
 	exits_with 0 "$PID"
 }
 
+# --- the server is full, or its clock is stepped -------------------------------
+
+@test "a full server: a held lock is renewed and freed, no other is acquired" {
+	own_server --maxmemory-policy noeviction
+	hold -t 2
+	cli config set maxmemory 1
+	KEY+=:other run -69 rl -n --server-timeout 0.3 touch ran
+	[[ $output == *OOM* && ! -e ran ]]
+	wait_until left_below 1500
+	wait_until left_above 1900
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+}
+
+@test "a server that evicts the key: the job is stopped at the next renewal, 79" {
+	own_server --maxmemory-policy allkeys-random
+	hold -t 2
+	cli config set maxmemory 1
+	wait_until is_free
+	cli config set maxmemory 0
+	exits_with 79 "$PID"
+	grep -q "was lost: .*; stopping the job" "$ERR"
+	gone "$(<job)"
+	[[ -z $(keys_left) ]]
+}
+
+# own_clock: as own_server; its clock is ahead by the seconds in the file `clock`.
+# (In a server with jemalloc, which asks for the time first, libfaketime fails.)
+own_clock() {
+	command -v cc >/dev/null || not_here 'no compiler'
+	cc -D_GNU_SOURCE -shared -fPIC -o clock.so -x c - <<-END
+		#include <fcntl.h>
+		#include <stdlib.h>
+		#include <sys/syscall.h>
+		#include <sys/time.h>
+		#include <unistd.h>
+		int
+		gettimeofday(struct timeval *restrict now, void *restrict zone)
+		{
+			char text[20] = "";
+			int file = open("$PWD/clock", O_RDONLY | O_CLOEXEC);
+			if (read(file, text, sizeof(text) - 1) == -1)
+				text[0] = 0;
+			close(file);
+			syscall(SYS_gettimeofday, now, zone);
+			now->tv_sec += atol(text);
+			return 0;
+		}
+	END
+	mkdir bin
+	cat >bin/redis-server <<-END
+		#!/bin/sh
+		case \$* in *--sentinel*) ;; *) export LD_PRELOAD='$PWD/clock.so' ;; esac
+		exec '$(command -v redis-server)' "\$@"
+	END
+	chmod +x bin/redis-server
+	PATH=$PWD/bin:$PATH own_server
+}
+
+step_clock() {
+	echo "$1" >clock.new
+	mv clock.new clock
+}
+
+@test "the clock of the server is stepped forward: the lock ends too soon, 79" {
+	own_clock
+	hold -t 3
+	local holder=$PID
+	run -75 rl -n true
+	step_clock 3600
+	run -0 rl -n true
+	exits_with 79 "$holder"
+	grep -q "was lost: .*; stopping the job" "$ERR"
+	gone "$(<job)"
+	[[ -z $(keys_left) ]]
+}
+
+@test "the clock of the server is stepped back: renewed and freed; a lock that nobody frees lasts longer" {
+	own_clock
+	hold -t 1
+	step_clock -3600
+	wait_until left_above 3600000
+	sleep 1.5
+	run -75 rl -n true
+	touch "done"
+	exits_with 0 "$PID"
+	[[ -z $(keys_left) ]]
+	rm job "done"
+	hold -t 10
+	kill -KILL "$PID"
+	step_clock -7200
+	wait_until left_above 3600000
+	cli del "$KEY" "{$KEY}:rlk:i"
+}
+
 # --- rlockrun is stopped or killed --------------------------------------------
 
 # bats test_tags=serial

@@ -511,6 +511,44 @@ replica_has_all() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
+# lose_writes: the replica gets nothing from here on, until it is continued.
+lose_writes() {
+	kill -STOP "$(<"$PWD/c3/pid")"
+	node_cli "$PWD/c0" client kill type replica >/dev/null
+}
+
+# The owner dies, and its replica takes over without the writes that it lacks.
+fail_over() {
+	stop_server "$PWD/c0"
+	kill -CONT "$(<"$PWD/c3/pid")"
+	wait_until taken_over
+}
+
+# bats test_tags=extra
+@test "the owner dies, and its replica does not have the lock: 79" {
+	own_failover_cluster
+	lose_writes
+	hold -t 20
+	A=$PID
+	fail_over
+	run -0 rl -t 20 true
+	exits_with 79 "$A"
+	[[ -z $(keys_left) ]]
+}
+
+# bats test_tags=extra
+@test "--wait-replicas 1, the owner dies, and its replica does not have the lock: the job never ran" {
+	own_failover_cluster
+	lose_writes
+	start "$RLOCKRUN" -k "$KEY" -t 10 --wait-replicas 1:100ms touch ran
+	wait_until grep -q '0 of 1 replicas' "$ERR"
+	fail_over
+	run -0 rl true
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	[[ ! -e ran && -z $(keys_left) ]]
+}
+
 # bats test_tags=extra
 @test "the owner dies before one acquires" {
 	own_failover_cluster
@@ -540,6 +578,19 @@ replica_has_all() {
 	touch "done"
 	exits_with 0 "$PID"
 	grep 'cannot confirm the release' "$ERR"
+}
+
+# bats test_tags=extra
+@test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
+	own_cluster 3 0
+	key_on 0
+	hold -t 4
+	stop_server "$PWD/c0"
+	died_at=$(now_ms)
+	wait_until gone "$(<job)"
+	(($(now_ms) <= died_at + 4000))
+	exits_with 79 "$PID"
+	grep -q 'cannot renew the lock' "$ERR"
 }
 
 # bats test_tags=extra

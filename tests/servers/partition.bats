@@ -115,6 +115,22 @@ a_holds_b_waits() {
 	heal a
 }
 
+@test "a host loses its power while holding: the next runs when the lease ends" {
+	a_holds_b_waits 3
+	wait_until find_guard "$A"
+	wait_for_file alive
+	cut=$(hundredths)
+	# The server does not learn that its connections have ended.
+	cut a
+	# shellcheck disable=SC2046 # several pids
+	kill -KILL "$A" "$GUARD" $(pgrep -P "$GUARD")
+	exits_with 137 "$A"
+	exits_with 0 "$B"
+	(($(first_of next) > $(last_of alive)))
+	(($(first_of next) <= cut + 300 + 40))
+	heal a
+}
+
 # bats test_tags=extra
 @test "requests arrive, replies do not, while holding: dead in time, then the next" {
 	a_holds_b_waits 3

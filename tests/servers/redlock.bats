@@ -318,6 +318,40 @@ is_up_for() {
 	grep -q "cannot renew the lock.*no majority of 3 servers" "$ERR"
 }
 
+# bats test_tags=extra
+@test "all frozen while holding: nothing is lost for 0.4 of the ttl; 79 in time beyond it" {
+	own_nodes 3
+	start rl -t 4 -- sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.02; done'
+	wait_for_file job
+	for i in 1 2 3; do with_signal "$i" STOP; done
+	sleep 1.6
+	for i in 1 2 3; do with_signal "$i" CONT; done
+	wait_until eval '(($(on 1 pttl "$KEY") > 3500))'
+	run -1 gone "$(<job)"
+	for i in 1 2 3; do with_signal "$i" STOP; done
+	frozen_at=$(now_ms)
+	wait_until gone "$(<job)"
+	(($(now_ms) <= frozen_at + 4000))
+	for i in 1 2 3; do with_signal "$i" CONT; done
+	exits_with 79 "$PID"
+	for i in 1 2 3; do wait_until has_no_keys "$i"; done
+}
+
+# bats test_tags=extra
+@test "full servers: a held lock is renewed and freed, no other is acquired" {
+	own_nodes 3
+	hold -t 2
+	for i in 1 2; do on "$i" config set maxmemory 1; done
+	KEY+=:other run -69 rl -n --server-timeout 0.3 -- touch ran
+	[[ $output == *OOM* && ! -e ran ]]
+	sleep 2.5 # longer than the lease
+	run -75 rl -n -- touch ran
+	touch "done"
+	exits_with 0 "$PID"
+	[[ ! -e ran ]]
+	for i in 1 2 3; do wait_until has_no_keys "$i"; done
+}
+
 @test "frozen while releasing: not waited for long, freed when it continues" {
 	own_nodes 3
 	hold
@@ -381,6 +415,34 @@ is_up_for() {
 	exits_with 79 "$PID"
 	wait_until none_of_ours 1 2 3 4 5
 	for i in 1 2 3; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
+}
+
+@test "overwritten on a minority: left alone, and the others are renewed" {
+	own_nodes 3
+	start rl -t 1 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	on 1 set "$KEY" foreign
+	sleep 1.5 # longer than the lease
+	all_have "$(<token)" 2 3
+	touch "done"
+	exits_with 0 "$PID"
+	[[ $(on 1 getdel "$KEY") == foreign && ! -s $ERR ]]
+	wait_until none_of_ours 1 2 3
+}
+
+# bats test_tags=extra
+@test "a majority restarts empty while holding: lost, 79" {
+	own_nodes 3
+	start rl -t 3 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
+	wait_for_file token
+	wait_until all_have "$(<token)" 1 2 3
+	for i in 1 2; do
+		stop_server "$NODES/$i"
+		start_server "$NODES/$i"
+	done
+	exits_with 79 "$PID"
+	wait_until none_of_ours 1 2 3
 }
 
 # bats test_tags=extra
