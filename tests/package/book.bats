@@ -118,11 +118,18 @@ cited() {
 	grep -oE '`[a-z]+/[a-z_]+\.bats: [^`]+`' "$BOOK/$1.md" | tr -d '`'
 }
 
-# cites_tests CHAPTER LEAST: at least so many, that exist.
+# cites_tests CHAPTER LEAST: at least so many; each is the whole name of one test, else the
+# beginning of one name only, up to a punctuation mark if several begin like it.
 cites_tests() {
 	(($(cited "$1" | wc -l) >= $2))
 	while IFS= read -r line; do
-		grep -qF "@test \"${line#*: }" "$ROOT/tests/${line%%: *}" || echo "$line"
+		name="@test \"${line#*: }" awk '
+			index($0, ENVIRON["name"]) == 1 {
+				next_one = substr($0, length(ENVIRON["name"]) + 1, 1)
+				++count[next_one == "\"" ? 1 : next_one ~ /[:;,]/ ? 2 : 3]
+			}
+			END { exit (count[1] ? count[1] : count[2] ? count[2] : count[3]) != 1 }
+		' "$ROOT/tests/${line%%: *}" || echo "$line"
 	done < <(cited "$1") >missing
 	cat missing
 	[[ ! -s missing ]]
