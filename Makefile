@@ -174,7 +174,7 @@ demo: ## show the promises on a private server of its own
 check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
 	@packaging/deps.sh check
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
-	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER) $(PROMTOOL)
+	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
 	@tests/run $(B)
 
 # The libraries that tests/lock/clients.bats runs beside us. Where they can't be
@@ -196,10 +196,16 @@ build/former/rlockrun:
 	$(MAKE) -C build/former -s VARIANT=release CFLAGS='-O1 -g0' WERROR= all
 	cp build/former/build/release/rlockrun $@
 
-# It checks our metrics and alert rules: like CLIENTS.
+# promtool checks our metrics and alert rules, PostgreSQL the book's example of fencing.
+# They are fetched like CLIENTS, and one after the other: apt locks its lists.
 PROMTOOL := build/promtool/promtool
 $(PROMTOOL):
-	@packaging/promtool.sh $(@D)
+	@mkdir -p build
+	@flock build packaging/promtool.sh $(@D)
+POSTGRESQL := build/postgresql/bin/psql
+$(POSTGRESQL):
+	@mkdir -p build
+	@flock build packaging/postgresql.sh build/postgresql
 
 check-asan: ## check with address and undefined behaviour sanitizers (clang)
 	@packaging/deps.sh check fuzz

@@ -2,7 +2,7 @@
 # The book: each console block of a chapter is played and prints what the book says, in
 # one session from the beginning to the end of the chapter.
 #
-# guards: man/book tests/helpers/document.bash tests/helpers/messages src tests/cli/denying.bats
+# guards: man/book tests/helpers/document.bash tests/helpers/messages src tests/cli/denying.bats packaging/postgresql.sh
 # shellcheck disable=SC2016 # backquotes are Markdown's, and a job's shell is to expand
 # shellcheck disable=SC2034 # helpers use what is set
 
@@ -214,29 +214,28 @@ cites_tests() {
 
 # --- fencing ----------------------------------------------------------------------
 
-# start_database: PostgreSQL on a socket in this test's folder, which refuses to run
-# as root.
+# start_database: PostgreSQL on a socket in this test's folder.
 start_database() {
-	local bin as=()
-	bin=$(printf '%s\n' /usr/lib/postgresql/*/bin | tail -n 1)
-	# Debian's package would start a service, so deps.sh does not install it.
-	[[ -x $bin/initdb ]] || skip "not here: PostgreSQL is not installed"
-	mkdir database
-	if ((EUID == 0)); then
-		as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-		chown 65534:65534 database
-		"${as[@]}" test -w "$PWD/database" || chmod o+x "$BATS_RUN_TMPDIR"/{,test,test/*}
-	fi
+	local postgresql=$ROOT/build/postgresql as=()
+	[[ -x $postgresql/bin/postgres ]] || skip "no PostgreSQL: \`make check\` fetches it"
+	PATH=$postgresql/bin:$PATH
+	# Only packages that are unpacked there have libraries.
+	[[ ! -e $postgresql/lib ]] || export LD_LIBRARY_PATH=$postgresql/lib
+	# It refuses to run as root, and another user may not enter the folders above.
+	# access(2) ignores the capability unless the fixup is off.
+	((EUID)) || as=(setpriv --reuid=65534 --regid=65534 --clear-groups
+		--inh-caps=+dac_override --ambient-caps=+dac_override --securebits=+no_setuid_fixup)
 	export PGHOST=$PWD/database PGDATABASE=postgres PGUSER=postgres
-	(
-		cd database || exit
-		"${as[@]}" "$bin/initdb" -D "$PWD/data" -U postgres -A trust -N >log 2>&1
-		exec "${as[@]}" "$bin/postgres" -D "$PWD/data" -k "$PWD" -c listen_addresses= \
-			-c fsync=off >>log 2>&1 3>&-
-	) 3>&- &
+	mkdir database
+	"${as[@]}" initdb -D "$PGHOST/data" -U postgres -A trust -N --no-locale -E UTF8 >log 2>&1 || {
+		cat log
+		return 1
+	}
+	"${as[@]}" postgres -D "$PGHOST/data" -k "$PGHOST" -c listen_addresses= -c fsync=off \
+		>>log 2>&1 3>&- &
 	STARTED+=("$!")
 	wait_until psql -qc 'SELECT 1' || {
-		cat database/log
+		cat log
 		return 1
 	}
 }
