@@ -52,6 +52,18 @@ is_table() {
 	grep -q '^scale' figures.tsv
 }
 
+# What etcdctl does is tried by hand: it is not ours, and not installed.
+# bats test_tags=extra,serial,native
+@test "the comparison in the README is what the bench finds for rlockrun and flock" {
+	run -0 env TMPDIR="$PWD" "$BENCH/compare" rlockrun flock
+	[[ -z $(find . -name 'tmp.*') ]]
+	tail -n +3 <<<"$output" | cut -d '|' -f -4 >found
+	[[ $(wc -l <found) == 4 ]]
+	sed -n '/^| | rlockrun | .flock/,/^$/p' "$ROOT/README.md" | sed '1,2d;$d' |
+		cut -d '|' -f -4 >shown
+	diff found shown
+}
+
 # bats test_tags=native
 @test "a signal ends the bench and all that it has started" {
 	start env RUNS=50 ONLY=queue TMPDIR="$PWD" "$BENCH/run" "$RLOCKRUN" "$TOOLS" figures.tsv
