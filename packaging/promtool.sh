@@ -25,6 +25,7 @@ fetch || { apt-get -qq update 2>/dev/null && fetch; } || {
 	echo 'promtool.sh: apt-get cannot download prometheus' >&2
 	exit 1
 }
+rm -rf new
 mkdir new
 dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x -C new ./usr/bin/promtool
 mv new/usr/bin/promtool promtool
