@@ -251,9 +251,15 @@ outlived() {
 	monitor
 	run -0 rl true
 	[[ -z $output ]]
-	calls_are_short 20
+	calls_are_short 3 # 40 that a busy machine may not have time for
 	[[ $(cli exists "$KEY") == 0 ]]
 	grep -m 1 -A 20 '"EVALSHA".* "9" ' "$MONITOR" | grep -q 'lua\] "DEL" "'"$KEY"'"'
+}
+
+# A release removes for a second at most, so on a busy machine the next ones go on.
+is_swept() {
+	rl true
+	[[ -z $(keys_left) ]]
 }
 
 @test "garbage and expired runs hide no nested run that is alive" {
@@ -271,9 +277,9 @@ outlived() {
 	run -75 rl -n touch ran
 	touch go
 	wait_until gone "$(<inner.pid)"
-	calls_are_short 10
+	calls_are_short 3
 	[[ $(cli exists "$KEY") == 0 && ! -e ran && ! -s inner.err ]]
-	[[ -z $(keys_left) ]]
+	wait_until is_swept
 }
 
 @test "nested runs of many other holders hide none of ours" {
