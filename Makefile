@@ -229,8 +229,9 @@ coverage: ## what the tests reach, as HTML, and what they do not, with reasons (
 	    status=$$?; tests/coverage/report build/coverage && exit $$status
 
 # What depends on the C library, on OpenSSL or on how names are resolved.
-STATIC_TESTS := tests/package/static.bats tests/package/release.bats tests/servers/tls.bats \
-	tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats tests/job/signals.bats
+STATIC_TESTS := tests/package/static.bats tests/package/hardening.bats tests/package/release.bats \
+	tests/servers/tls.bats tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats \
+	tests/job/signals.bats
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
 # Three of them need that, clone(2) without an exit signal or MADV_WIPEONFORK.
