@@ -1,300 +1,300 @@
 #!/usr/bin/python3
-"""A second implementation of rlockrun-protocol(7), written from that page: an exclusive
-lock on one server, with its place in the queue.
-
-    client.py -k NAME [-r unix:///PATH | redis://HOST:PORT] [-t TTL] [-w SECONDS]
-              -- COMMAND...
-
-It has no guard: the kernel kills a command that outlives it, but not what that has
-started. It keeps no history (:r)."""
-import argparse
-import getpass
+"""Runs a command under a lock as rlockrun-protocol(7) says, by an author without the source."""
+import asyncio
+import contextlib
+import getopt
+import mmap
 import os
 import random
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
 import uuid
 
-BUSY, UNAVAILABLE, LOST = 75, 69, 79
-
-# The time in ms and microseconds; dead waiters leave the head of the queue.
-QUEUE = """
-local time = redis.call('TIME')
-local us = time[1] * 1000000 + time[2]
-local ms = math.floor(us / 1000)
-local function head()
-    while true do
-        local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-        if not first then return nil end
-        local lives = tonumber(redis.call('ZSCORE', KEYS[5], first) or '0')
-        if lives >= ms and lives <= ms + 20000 then return first end
-        for i = 4, 5 do redis.call('ZREM', KEYS[i], first) end
-    end
-end
-local function leave(name)
-    for i = 4, 5 do redis.call('ZREM', KEYS[i], name) end
-    redis.call('DEL', KEYS[6])
-end
-"""
-
-# Keys: K :f :i :q :l :m:TOKEN. Arguments: name, ttl, 1 to wait, token, host, pid, user,
-# command, former tokens. Replies with {1, fence} or {0, position, remaining ms}.
-ACQUIRE = QUEUE + """
-local name, ttl, wait, token = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
-local first, held = head(), redis.call('GET', KEYS[1])
-local mine = held == token
-for i = 9, #ARGV do mine = mine or held == ARGV[i] end
-if mine or (not held and (not first or first == name)) then
-    local fence = math.max(us, tonumber(redis.call('GET', KEYS[2]) or '0') + 1)
-    local life = math.max(10 * ttl, 3600000)
-    fence = string.format('%.0f', fence)
-    redis.call('SET', KEYS[2], fence, 'PX', life)
-    redis.call('DEL', KEYS[3])
-    redis.call('HSET', KEYS[3], 'token', token, 'host', ARGV[5], 'pid', ARGV[6],
-        'user', ARGV[7], 'command', ARGV[8], 'fence', fence,
-        'since', string.format('%.0f', ms), 'kind', 'x')
-    redis.call('PEXPIRE', KEYS[3], life)
-    leave(name)
-    redis.call('SET', KEYS[1], token, 'PX', ttl)
-    return {1, fence}
-end
-local position = -1
-if wait then
-    if not redis.call('ZSCORE', KEYS[4], name) then
-        local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
-        local ticket = math.max(us, last and tonumber(last) + 1 or 0)
-        redis.call('ZADD', KEYS[4], string.format('%.0f', ticket), name)
-    end
-    position = redis.call('ZRANK', KEYS[4], name)
-    redis.call('ZADD', KEYS[5], ms + (position < 2 and 4500 or 15000), name)
-    for i = 4, 5 do redis.call('EXPIRE', KEYS[i], 60) end
-end
-return {0, position, redis.call('PTTL', KEYS[1])}
-"""
-
-RENEW = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {0} end
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-end
-return {1}
-"""
-
-# Arguments: name, then all tokens. Replies with {whether it was held, who to ring}.
-RELEASE = QUEUE + """
-local held, ours = redis.call('GET', KEYS[1]), 0
-for i = 2, #ARGV do
-    if held == ARGV[i] then ours = redis.call('DEL', KEYS[1]) end
-    if redis.call('HGET', KEYS[3], 'token') == ARGV[i] then redis.call('DEL', KEYS[3]) end
-end
-leave(ARGV[1])
-local first = head()
-return {ours, redis.call('EXISTS', KEYS[1]) == 0 and first or ''}
-"""
-
-# Key :m:TOKEN is the waiter's. Argument: its name.
-RING = QUEUE + """
-if not redis.call('ZSCORE', KEYS[4], ARGV[1]) then return 0 end
-redis.call('ZADD', KEYS[5], ms + 1000.5, ARGV[1])
-redis.call('DEL', KEYS[6])
-redis.call('RPUSH', KEYS[6], '1')
-return redis.call('PEXPIRE', KEYS[6], 10000)
-"""
-
-
-class Refused(Exception):
-    pass
-
-
-class Connection:
-    """RESP2, one command after the other."""
-
-    def __init__(self, url, timeout):
-        scheme, _, place = url.partition("://")
-        host, _, port = place.partition(":")
-        if scheme == "unix":
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(timeout)
-            self.socket.connect(place)
-        else:
-            self.socket = socket.create_connection((host, int(port or 6379)), timeout)
-        self.file = self.socket.makefile("rb")
-
-    def call(self, *words, timeout=5):
-        words = [os.fsencode(str(word)) for word in words]
-        self.socket.settimeout(timeout)
-        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(
-            b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
-        return self.reply()
-
-    def reply(self):
-        line = self.file.readline()
-        if not line.endswith(b"\r\n"):
-            raise ConnectionError("the connection has ended")
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"-":
-            raise Refused(rest.decode())
-        if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2].decode()
-        if kind == b"*":
-            return [self.reply() for _ in range(int(rest))]
-        return int(rest) if kind == b":" else rest.decode()
+PRELUDE = """local K,f,i,q,l,m=unpack(KEYS) local C,t=redis.call,redis.call('time')
+local us,budget,missed,hidden=t[1]*1000000+t[2],500,false,false local now=math.floor(us/1000)
+local function put(w,x) C('zadd',l,now+x,w) end
+local function alive(w) return tonumber(C('zscore',l,w) or 0) end
+local function room() local y=C('type',K).ok -- Is K free, and what is in it?
+  if y=='string' then return false,C('get',K) elseif y~='zset' then return y=='none' or nil end
+  if C('pttl',K)<0 or C('zcount',K,1e12,1e14)<C('zcard',K) then return nil end
+  for _,e in ipairs(C('zrangebyscore',K,0,now,'limit',0,budget)) do
+    C('zrem',K,e) C('hdel',i,e,(e:gsub('^s:',''))) budget=budget-1 end
+  hidden=C('zcard',K)>0 and C('zcount',K,now,'+inf')==0 return C('exists',K)==0 end
+local function clean(me) local h=C('zrange',q,0,0)[1] -- The head of the queue.
+  while h and h~=me do local s=alive(h) if s>=now and s<=now+20000 then break end
+    if budget<1 then hidden=true break end missed=missed or (s<now and s%1>=.25)
+    C('zrem',q,h) C('zrem',l,h) budget=budget-1 h=C('zrange',q,0,0)[1] end return h end
+local function mine(x,a) for a=a,#ARGV do if x==ARGV[a] then return true end end end
+local function mark(w,x) put(w,math.floor(alive(w))-now+x) end
+local function ring(d,x) C('del',d) C('rpush',d,1) C('pexpire',d,x) end """
+# Arguments: name, wait, ttl, host, pid, user, command, the token, and the former ones.
+ACQUIRE = PRELUDE + """local me,ttl,free,v=ARGV[1],tonumber(ARGV[3]),room()
+if free==nil then return redis.error_reply('WRONGTYPE not a lock') end local h=clean(me)
+if mine(v,8) or (free and not hidden and (h==nil or h==me)) then
+  local fence=string.format('%.0f',math.max(us,(tonumber(C('get',f)) or 0)+1))
+  local life=math.max(10*ttl,3600000) C('set',f,fence,'px',life) C('del',i)
+  C('hset',i,'token',ARGV[8],'host',ARGV[4],'pid',ARGV[5],'user',ARGV[6],'command',ARGV[7],
+    'fence',fence,'since',now,'kind','x') C('pexpire',i,life) C('zrem',q,me) C('zrem',l,me)
+  C('del',m) h=C('zrange',q,0,0)[1] C('set',K,ARGV[8],'px',ttl)
+  return {1,fence,h or '',0,0,h and alive(h)>now+4500 and h or nil} end
+local rank=C('zcard',q)
+if ARGV[2]=='1' then if not C('zscore',q,me) then local z=C('zrange',q,-1,-1,'withscores')[2]
+    C('zadd',q,math.max(us,(tonumber(z) or 0)+1),me) end rank=C('zrank',q,me)
+  local s=alive(me)%1 s=free and (s==.25 or s==.125) and .125 or 0
+  put(me,(rank<2 and 4500 or 15000)+s) C('pexpire',q,60000) C('pexpire',l,60000) end
+if hidden then return {-1} end
+if free then local s,a,state=alive(h)%1,{},1 -- The head has not come yet.
+  if missed or s==.25 then for _,w in ipairs(C('zrange',q,0,rank-1)) do local x=alive(w)%1
+      if x==.125 then a={} break end
+      if x==0 and #a<(s==.25 and 1000 or 50) then a[#a+1]=w end end if #a>0 then state=2 end
+  elseif s==0 then a={h} end for _,w in ipairs(a) do mark(w,.5/state) end
+  return {0,rank,math.min(alive(h)-now,1000),state,0,unpack(a)} end
+local other if v then other=C('hget',i,'token')~=v else other=C('hlen',i)<2+C('zcard',K) end
+return {0,rank,C('pttl',K),0,other and 1 or 0}"""
+RENEW = """local C,K=redis.call,KEYS[1] if C('type',K).ok~='string' or C('get',K)~=ARGV[1] then
+return {0} elseif C('pttl',K)<tonumber(ARGV[2]) then C('pexpire',K,ARGV[2]) end return {1}"""
+# Arguments: name, the head whose doorbell is key 7, the token, and the former ones.
+RELEASE = PRELUDE + """local me,had,bell,names,free,v=ARGV[1],0,0,{},room()
+local rank=C('zrank',q,me) if mine(v,3) then had=v==ARGV[3] and 1 or 0 C('del',K) free=true end
+if C('type',i).ok=='hash' and mine(C('hget',i,'token'),3) then C('del',i) end
+C('zrem',q,me) C('zrem',l,me) C('del',m) local h,w=clean() w=C('zrange',q,0,1)
+if h and free and not hidden then bell=1
+  if h==ARGV[2] then put(h,1000.5) ring(KEYS[7],10000) else mark(h,.5) names={h} end
+elseif rank and rank<2 then
+  for _,w in ipairs(w) do if alive(w)>now+4500 then names[#names+1]=w end end end
+return {had,hidden and 1 or 0,bell,w[1] or '',w[2] or '',unpack(names)}"""
+# Key 6 is the doorbell to ring; if there is a key 7, only if that one has not been taken.
+RING = PRELUDE + """local w=ARGV[1] if KEYS[7] and C('exists',KEYS[7])==0 then return end
+if KEYS[7] then ring(KEYS[8],1000) end
+if C('zscore',q,w) then put(w,alive(w)%1==.25 and 1000.25 or 1000.5) ring(m,10000) end"""
+UNDO = PRELUDE + """C('zrem',q,ARGV[1]) if C('get',K)==ARGV[2] then C('del',K) end"""
+FATAL = {'WRONGTYPE': 76, 'NOAUTH': 77, 'WRONGPASS': 77, 'NOPERM': 77, 'DENIED': 77}
+FAILURES = (OSError, EOFError, LookupError, RuntimeError, TypeError, ValueError)
+_boot = lambda: time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Lock:
-    """What one run has of a lock. Times are seconds of CLOCK_BOOTTIME."""
+    """A lock, the place in its queue, the connection, and the job."""
+    proof = ended = owed = 0  # When the lease was proven; when a lease ends; replies to come.
+    caught, reader, writer, guard, poll, head = None, None, None, None, .1, b''
 
-    def __init__(self, options):
-        self.url, self.ttl = options.r, options.t
-        self.key, self.command = options.k, os.path.basename(options.command[0])
-        self.tokens = [str(uuid.uuid4())]  # the last one counts
-        self.name = f"x:{self.tokens[0]}:{os.getpid()}@{socket.gethostname()}"
-        self.connection, self.ends_at, self.fence = None, 0, None
+    def __init__(self):
+        opts, self.command = getopt.getopt(sys.argv[1:], 'k:r:t:w:')
+        opts = {'-t': 30, '-w': 'inf', '-r': os.environ.get('RLOCKRUN_REDIS'), **dict(opts)}
+        if '-k' not in opts or not opts['-r'] or not self.command:
+            sys.exit('Usage: client.py -k NAME [-r URL] [-t TTL] [-w SECONDS] -- COMMAND...')
+        self.url, self.ttl, self.wait = opts['-r'], float(opts['-t']), float(opts['-w'])
+        key, host, self.tokens = os.fsencode(opts['-k']), os.uname()[1], [str(uuid.uuid4())]
+        start = key.find(b'{')
+        base = key + b':rlkt' if 0 <= start < key.find(b'}', start) - 1 else b'{%s}:rlk' % key
+        self.keys = [key, *(base + x for x in (b':f', b':i', b':q', b':l', b':m:'))]
+        self.name = f'x:{self.tokens[0]}:{os.getpid()}@{host}'.encode()
+        self.who = host, os.getpid(), os.environ.get('USER', str(os.getuid())), self.command[0]
+        self.times = memoryview(mmap.mmap(-1, 32)).cast('d')  # TERM, KILL, stopping, group
 
-    def helper(self, name):
-        tagged = "{" in self.key and "}" in self.key[self.key.index("{") + 2:]
-        return f"{self.key}:rlkt:{name}" if tagged else f"{{{self.key}}}:rlk:{name}"
+    def _script(self, text, bells, *args):
+        bells = [self.keys[5] + bell.split(b':')[bell != b'any'] for bell in bells]
+        return ('EVAL', text, 5 + len(bells), *self.keys[:5], *bells, *args)
 
-    def run(self, script, *arguments, waiter=None, patience=5):
-        """Sends a script; a failed connection is not used again."""
-        keys = [self.key, *map(self.helper, "fiql"),
-                self.helper("m:" + (waiter or self.name).split(":")[1])]
+    def _push(self, *commands):
+        for words in commands:
+            words = [w if isinstance(w, bytes) else os.fsencode(str(w)) for w in words]
+            self.writer.write(b'*%d\r\n' % len(words) + b''.join(
+                b'$%d\r\n%s\r\n' % (len(w), w) for w in words))
+        self.owed += len(commands)
+
+    async def _read(self):
+        line = await self.reader.readline()
+        kind, line = line[:1], line[1:-2]
+        if kind == b'*':
+            return [await self._read() for _ in range(int(line))]
+        if kind == b'$' and line != b'-1':
+            return (await self.reader.readexactly(int(line) + 2))[:-2]
+        return {b':': int, b'+': bytes, b'$': lambda x: None,  # A KeyError at the end of file.
+                b'-': lambda x: RuntimeError(x.decode(errors='replace'))}[kind](line)
+
+    async def _ask(self, patience, *commands):  # Return also when the commands were sent.
         try:
-            if self.connection is None:
-                self.connection = Connection(self.url, patience)
-            return self.connection.call("EVAL", script, len(keys), *keys, *arguments,
-                                        timeout=patience)
-        except OSError:
-            self.connection = None
+            async with asyncio.timeout(patience):
+                if not self.writer:
+                    scheme, place = self.url.rstrip('/').split('://')
+                    self.owed, (self.reader, self.writer) = 0, await (
+                        asyncio.open_unix_connection(place) if scheme == 'unix' else
+                        asyncio.open_connection(*place.rsplit(':', 1)))
+                    self._push(('CLIENT', 'SETNAME', f'rlockrun:{os.getpid()}'))
+                sent = _boot()
+                self._push(*commands)
+                replies = [await self._read() for _ in range(self.owed)][-len(commands):]
+                self.owed = 0
+                if isinstance(replies[0], RuntimeError):
+                    raise replies[0]
+                return sent, replies
+        except BaseException:
+            if self.writer:  # Undo a try that has no position, or is the last.
+                if not self.proof and (self.caught or not self.ended):
+                    name = self.caught and self.name
+                    self._push(self._script(UNDO, [], name, self.tokens[-1]))
+                self.writer = self.writer.close()
             raise
 
-    def try_once(self, wait):
-        sent_at = now()
-        reply = self.run(ACQUIRE, self.name, round(self.ttl * 1000), int(wait), self.tokens[-1],
-                         socket.gethostname(), os.getpid(), getpass.getuser(), self.command,
-                         *self.tokens[:-1])
-        if reply[0] == 1:
-            self.fence, self.ends_at = reply[1], sent_at + self.ttl * 0.99 - 0.002
-        return reply
-
-    def acquire(self, patience):
-        """Whether it was acquired within so many seconds."""
-        until, answered = now() + patience, now()
+    async def _acquire(self):  # Wait for the lock, and return its fencing number.
+        limit, heard, tries = _boot() + self.wait, _boot(), 0
         while True:
-            left = until - now()
             try:
-                reply = self.try_once(left > 0)
-                answered = now()
-            except OSError:  # this try may come late: the next one has another token
+                sent, ((code, *reply),) = await self._ask(
+                    min(min(max(self.wait / 3, 1), 10 / 3) * 2 ** tries, heard + 10 - _boot()),
+                    self._script(ACQUIRE, [self.name], self.name, 1 if self.wait else 0,
+                                 int(self.ttl * 1000), *self.who, *self.tokens[:-51:-1]))
+                if code == 1 and _boot() - sent > self.ttl / 2:
+                    raise OSError('the grant came too late')  # The next token takes it over.
+            except FAILURES as error:
                 self.tokens.append(str(uuid.uuid4()))
-                if now() - answered > 10:
-                    raise
-                time.sleep(0.1)
+                word, late = str(error).split(' ', 1)[0], _boot() >= limit
+                if word in FATAL or late or _boot() >= heard + 10:
+                    sys.exit(FATAL.get(word, 75 if late and self.ended else 69))
+                await asyncio.sleep(min(.1 * 2 ** tries, 1) * random.uniform(.8, 1))
+                tries += 1
                 continue
-            if reply[0] == 1 or left <= 0:
-                return reply[0] == 1
-            self.wait(*reply[1:], left)
+            self._push(*(self._script(RING, [bell], bell) for bell in reply[4:]))
+            if code == 1:
+                self.proof, self.head = sent, reply[1]
+                return reply[0].decode()
+            if code == 0:
+                await self._block(limit, reply)
+            heard, tries = _boot(), 0
 
-    def wait(self, position, lease_ms, left):
-        """For a ring, the next heartbeat, or the end of the holder's lease."""
-        seconds = (1.5 if position < 2 else 5) * random.uniform(0.9, 1.1)
-        if position < 3 and lease_ms >= 0:
-            seconds = min(seconds, (lease_ms + (2, 50, 100)[position]) / 1000)
-        seconds = max(0.01, min(seconds, left))
-        own = self.helper("m:" + self.name.split(":")[1])
+    async def _block(self, limit, reply):
+        now, (rank, left, state, foreign) = _boot(), reply[:4]
+        if now >= limit:
+            sys.exit(75)
+        self.ended = now + left / 1000 if left >= 0 else self.ended or now
+        self.poll = min(self.poll * 1.5, .5) if foreign and not rank else .1
+        times = [self.ended + (.002, .05, .1)[min(rank, 2)]] * (rank < 3 or state == 1)
+        times += [limit, now + (1.5 if rank < 2 else 5) * random.uniform(.9, 1.1)]
+        times += [now + self.poll * random.uniform(.8, 1)] * (foreign and not rank)
+        times += [now + .05] * (state == 2)
+        left = max(min(x for x in times if x > now) - now, .001)
         try:
-            self.connection.call("BLPOP", own, self.helper("m:any"), f"{seconds:.3f}",
-                                 timeout=seconds + 2)
-        except OSError:
-            self.connection = None
+            bells = self._script('', [self.name, b'any'])[8:]
+            await self._ask(left + 2, ('BLPOP', *bells, f'{left:.3f}'))
+        except FAILURES:
+            await asyncio.sleep(.05)
 
-    def renew(self):
-        """Whether it is still held; OSError: not known."""
-        sent_at = now()
-        reply = self.run(RENEW, self.tokens[-1], round(self.ttl * 1000), patience=self.ttl / 4)
-        if reply == [1]:
-            self.ends_at = sent_at + self.ttl * 0.99 - 0.002
-        return reply == [1]
-
-    def release(self):
-        """Whether it was held. Also leaves the queue, and rings the next waiter."""
-        until = now() + 10
-        while True:
+    async def _release(self, until):  # Or leave the queue.  Return whether the lock was held.
+        held, tries = 1, 0
+        while _boot() < until:
+            tries += 1
             try:
-                held, first = self.run(RELEASE, self.name, *self.tokens)
-                if first:
-                    self.run(RING, first, waiter=first)
-                return held == 1
-            except OSError:
-                if now() > until:
-                    return False
-                time.sleep(0.1)
+                _, ((had, more, bell, head, second, *names),) = await self._ask(
+                    min(tries, until - _boot()), self._script(
+                        RELEASE, [self.name, self.head or self.name], self.name, self.head,
+                        *self.tokens[:-51:-1]))
+                held, until = (had if tries == 1 else held), min(until, _boot() + 1)
+                rings = [self._script(RING, [name], name) for name in names]
+                if bell and second:
+                    rings.append(self._script(RING, [second, head, b'any'], second))
+                await self._ask(1, *rings, ('PING',))
+                if not more:
+                    break
+            except FAILURES:
+                await asyncio.sleep(.1)
+        return held
 
+    def _ends(self):  # When to stop the job, when to kill it, and when the lease ends.
+        end = self.proof + self.ttl * .99 - .002
+        kill = end - max(self.ttl * .01, .04)
+        return kill - min(self.ttl / 6, 5), kill, end
 
-def now():
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    async def _renew(self):
+        tries, due = 0, self.proof + self.ttl / 3
+        while True:
+            await asyncio.sleep(due - _boot())
+            try:
+                sent, replies = await self._ask(
+                    min(2 ** tries, 10, self.ttl / 4),
+                    self._script(RENEW, [], self.tokens[-1], int(self.ttl * 1000)),
+                    ('PEXPIRE', self.keys[2], int(max(self.ttl * 10, 3600) * 1000)),
+                    ('ZRANGE', self.keys[3], 0, 0))
+            except FAILURES:
+                due, tries = _boot() + min(.1 * 2 ** tries, 1), tries + 1
+                continue
+            if replies[0] != [1]:
+                break
+            self.proof, self.head, tries = sent, b''.join(replies[2]), 0
+            if not self.times[2]:
+                self.times[0], self.times[1], _ = self._ends()
+            due = sent + self.ttl / 3 * random.uniform(.95, 1.05)
+        self.times[1], self.times[2] = min(self.times[1], _boot() + min(self.ttl / 6, 5)), 1
+        self._kill(signal.SIGTERM, signal.SIGCONT)
 
+    def _kill(self, *numbers):  # Send signals to the job.
+        with contextlib.suppress(OSError):
+            for number in numbers:
+                os.killpg(int(self.times[3]) or 1 << 30, number)
 
-def start(command, lock):
-    environment = {**os.environ, "RLOCKRUN_KEY": lock.key, "RLOCKRUN_FENCE": lock.fence,
-                   "RLOCKRUN_TOKEN": lock.tokens[-1]}
-    return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env=environment,
-                            start_new_session=True)
-
-
-def supervise(job, lock):
-    """Its status, or LOST. A job never outlives the lease."""
-    ended = select.poll()
-    ended.register(os.pidfd_open(job.pid), select.POLLIN)
-    renew_at, pause, lost = now() + lock.ttl / 3, 0.1, False
-    while True:
-        kill_at = lock.ends_at - max(lock.ttl * 0.01, 0.04)
-        stop_at = kill_at - min(lock.ttl / 6, 5)
-        next_at = kill_at if lost else min(renew_at, stop_at)
-        if ended.poll(max(0, 1000 * (next_at - now()))):
-            status = job.wait()
-            return LOST if lost else status if status >= 0 else 128 - status
-        if now() >= kill_at:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-            return LOST
-        if lost:
-            continue
+    def _guard(self):  # The parent of the job, which kills it in time.
+        status = 79
         try:
-            lost = now() >= stop_at or not lock.renew()
-            renew_at, pause = now() + lock.ttl / 3 * random.uniform(0.95, 1.05), 0.1
-        except OSError:
-            renew_at, pause = now() + pause, min(2 * pause, 1)
-        if lost:
-            os.killpg(job.pid, signal.SIGTERM)
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            client, ready = os.pidfd_open(self.who[1]), []
+            with subprocess.Popen(
+                    ['setpriv', '--pdeathsig', 'KILL', '--', *self.command], process_group=0,
+                    close_fds=False, preexec_fn=lambda: _boot() < self.times[0] or os._exit(79)
+            ) as job:
+                self.times[3], child = job.pid, os.pidfd_open(job.pid)
+                while child not in ready:
+                    if _boot() >= self.times[1] or client in ready:
+                        self._kill(signal.SIGKILL)
+                    elif _boot() >= self.times[0] and not self.times[2]:
+                        self.times[2] = 1
+                        self._kill(signal.SIGTERM, signal.SIGCONT)
+                    due = self.times[self.times[2] > 0] - _boot()
+                    ready = select.select([client, child], [], [], min(max(due, .005), .1))[0]
+                if self.times[2]:
+                    self._kill(signal.SIGKILL)
+                status = job.wait()
+        finally:
+            os._exit(status if status >= 0 else 128 - status)
+
+    async def run(self):
+        """Run the command under the lock, and return the status."""
+        loop, task, dead = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
+
+        def catch(number):
+            if self.guard and self.times[3]:
+                self._kill(number)
+            elif self.guard:
+                loop.call_later(.02, catch, number)
+            elif not self.caught:
+                self.caught = number
+                task.cancel()
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            loop.add_signal_handler(number, catch, number)
+        try:
+            fence = await self._acquire()
+        except (asyncio.CancelledError, SystemExit) as end:
+            await self._release(_boot() + (2 if self.ended else .5))
+            sys.stderr.write('' if self.caught else 'client.py: command not started\n')
+            return 128 + self.caught if self.caught else end.code
+        os.environ.update(RLOCKRUN_KEY=os.fsdecode(self.keys[0]), RLOCKRUN_FENCE=fence,
+                          RLOCKRUN_TOKEN=self.tokens[-1])
+        self.times[0], self.times[1], _ = self._ends()
+        self.guard = os.fork() or self._guard()
+        loop.add_reader(os.pidfd_open(self.guard), dead.set)
+        renewal = asyncio.create_task(self._renew())
+        await dead.wait()
+        renewal.cancel()
+        await asyncio.wait([renewal])
+        status = os.waitstatus_to_exitcode(os.waitpid(self.guard, 0)[1])
+        if status < 0:  # The guard was killed, and with it its child.
+            self._kill(signal.SIGKILL)
+        held = await self._release(min(_boot() + 10, self._ends()[2]))
+        return status if held and status >= 0 and not self.times[2] else 79
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("-k", required=True)
-    parser.add_argument("-r", default=os.environ.get("RLOCKRUN_REDIS", "redis://127.0.0.1"))
-    parser.add_argument("-t", type=float, default=30)
-    parser.add_argument("-w", type=float, default=1e9)
-    parser.add_argument("command", nargs="+")
-    options = parser.parse_args()
-    lock = Lock(options)
-    try:
-        if not lock.acquire(options.w):
-            lock.release()
-            return BUSY
-    except (OSError, Refused) as error:
-        print(f"client.py: {error}", file=sys.stderr)
-        return UNAVAILABLE
-    job = start(options.command, lock)
-    for signo in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signo, lambda signo, _: job.send_signal(signo))
-    status = supervise(job, lock)
-    return status if lock.release() or status == LOST else LOST
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(asyncio.run(Lock().run()))
