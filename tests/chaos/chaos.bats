@@ -29,7 +29,7 @@ refuses() {
 play() {
 	"${CC:-cc}" -std=c11 -D_GNU_SOURCE -O1 -pthread -o job "$CHAOS/job.c"
 	[[ -e rlockrun ]] || cp "$RLOCKRUN" rlockrun
-	cp -r "$CHAOS" chaos
+	cp -r "$CHAOS" "$ROOT/tests/second" .
 	mkdir -p found scratch
 	TOPOLOGY=one DURATION=2 SEED=1 TMPDIR=$PWD/scratch \
 		${AS:-} timeout 60 chaos/run ./rlockrun ./job found

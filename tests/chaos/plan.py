@@ -32,8 +32,15 @@ FAMILIES = {
     "taking": (("t1", "t2", "t3"), 0),
     "paused": (("z1", "z2"), 12),
     "once": (("o1", "o2"), 14),
+    "mixed": (("c1", "c2"), 14),  # some of these runs are tests/second/client.py
 }
 PERMITS = 3
+
+# What runs are that no fault strikes but those of servers and the network.
+CALM = {"calm": True, "job": "short", "max_run_ms": None, "kill_after_ms": None,
+        "wait_all": False, "on_lost": "stop", "more": []}
+# Options that the second implementation does not have, and its time for a silent server.
+OF_CLIENT = {"client": True, **CALM, "server_timeout_ms": 10000, "sinks": False, "disk_ms": 0}
 
 # Runs that come with a fault, for locks that few others use, to show what that alone does:
 # (fault, how many, from when to when in ms, the job's ms, what else they are).
@@ -128,8 +135,9 @@ def is_redlock(topology):
 def families_of(topology):
     if is_redlock(topology):
         return {"exclusive": FAMILIES["exclusive"]}
+    topologies = {"replicas": REPLICATED, "mixed": ("one",)}
     return {name: family for name, family in FAMILIES.items()
-            if name != "replicas" or topology in REPLICATED}
+            if topology in topologies.get(name, TOPOLOGIES)}
 
 
 def keys_of(topology):
@@ -192,14 +200,16 @@ class Plan:
                "keys": [self.dice.choice(families[family][0])], "mode": "exclusive",
                "permits": 0, "ttl_ms": self.dice.choice((1000, 1500, 2000, 3000)),
                "wait_ms": None, "max_run_ms": None, "min_hold_ms": 0, "wait_all": False,
-               "calm": False, "on_lost": "stop", "on_unavailable": "fail", "wait_replicas": 0,
-               "kill_after_ms": None,
+               "calm": False, "client": False, "on_lost": "stop", "on_unavailable": "fail",
+               "wait_replicas": 0, "kill_after_ms": None,
                "server_timeout_ms": self.dice.choice((3000, 3000, 6000, 10000)),
                "job": self.pick(JOBS), "job_ms": self.length_ms(20, 5000),
                "job_status": self.dice.choice((0, 0, self.dice.randint(1, 40))),
                "more": ["-v"] if self.chance(50) else []}
         getattr(self, "for_" + family)(run)
         self.vary(run)
+        if family == "mixed" and self.chance(50):
+            run.update(OF_CLIENT)
         return run
 
     def for_exclusive(self, run):
@@ -241,6 +251,9 @@ class Plan:
 
     def for_paused(self, run):
         """As it is."""
+
+    def for_mixed(self, run):
+        """See OF_CLIENT."""
 
     def for_once(self, run):
         """A success with the id of a run is enough for it, or it has none. Jobs are short and
@@ -313,10 +326,8 @@ class Plan:
 
     def companion(self, at_ms, job_ms, options, family="rare"):
         """No other fault strikes its processes."""
-        return {**self.run(at_ms, family), "calm": True, "job": "short", "wait_ms": None,
-                "job_ms": self.length_ms(*job_ms), "max_run_ms": None, "kill_after_ms": None,
-                "wait_all": False, "on_lost": "stop", "server_timeout_ms": 3000, "more": [],
-                **options}
+        return {**self.run(at_ms, family), **CALM, "wait_ms": None,
+                "job_ms": self.length_ms(*job_ms), "server_timeout_ms": 3000, **options}
 
     # --- faults ----------------------------------------------------------------
 

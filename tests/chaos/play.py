@@ -19,6 +19,7 @@ from reports import Reports
 from sample import Sampler
 from standstill import Watch
 
+CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "second", "client.py")
 MAX_LIVE = 60  # runs at a time: what comes then is left out
 SETTLE_S = 60  # that runs may take to end when all faults are over
 STDERR_BYTES = 2000
@@ -213,7 +214,8 @@ class Play:
                 self.job, self.page.path, inner["run"], "short", inner["job_ms"],
                 inner["job_status"], self.bits(inner["keys"]), int(inner["wait_all"]),
                 action["run"]]
-        words = [str(word) for word in self.locked(action) + job]
+        locked = self.locked_by_client if action["client"] else self.locked
+        words = [str(word) for word in locked(action) + job]
         return self.reports.slow_disk(action["disk_ms"]) + words if action["disk_ms"] else words
 
     def bits(self, keys):
@@ -244,6 +246,11 @@ class Play:
             words += ["--min-uptime", f"{plan.MIN_UPTIME_MS}ms"]
         return words + ["--on-lost", action["on_lost"],
                         "--on-unavailable", action["on_unavailable"], "--"]
+
+    def locked_by_client(self, action):
+        wait = [] if action["wait_ms"] is None else ["-w", action["wait_ms"] / 1000]
+        return [CLIENT, "-r", *self.fleet.urls, "-k", *action["keys"],
+                "-t", action["ttl_ms"] / 1000, *wait, "--"]
 
     def finish(self, run):
         """Of a rlockrun that has ended."""
