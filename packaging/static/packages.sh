@@ -97,6 +97,8 @@ dpkg-deb --root-owner-group -Zgzip -z9 --build "$root" "$work/$deb" >"$work/log"
 
 # --- rpm ---------------------------------------------------------------------------
 
+# rpm removes only folders that a package owns, so it owns those of the completions,
+# whose shells need not be installed. The manual's are those of the package filesystem.
 root=$work/tree
 common "$root" site-functions
 cat >"$work/rlockrun.spec" <<-END
@@ -118,8 +120,14 @@ cat >"$work/rlockrun.spec" <<-END
 
 	%files
 	%attr(755, root, root) /usr/bin/rlockrun
+	%dir %attr(755, root, root) /usr/share/bash-completion
+	%dir %attr(755, root, root) /usr/share/bash-completion/completions
 	%attr(-, root, root) /usr/share/bash-completion/completions/rlockrun
+	%dir %attr(755, root, root) /usr/share/fish
+	%dir %attr(755, root, root) /usr/share/fish/vendor_completions.d
 	%attr(-, root, root) /usr/share/fish/vendor_completions.d/rlockrun.fish
+	%dir %attr(755, root, root) /usr/share/zsh
+	%dir %attr(755, root, root) /usr/share/zsh/site-functions
 	%attr(-, root, root) /usr/share/zsh/site-functions/_rlockrun
 	%doc %attr(-, root, root) /usr/share/man/man?/rlockrun*.gz
 	%dir %attr(755, root, root) /usr/share/doc/rlockrun
