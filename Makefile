@@ -18,6 +18,7 @@ BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR ?= $(PREFIX)/share/doc/rlockrun
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 # Of each target of `make fuzz`.
 HOURS ?=
 FUZZ_SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),20)
@@ -147,14 +148,20 @@ $(SCRIPTS).o: $(SCRIPTS).c
 PAGES := $(sort $(wildcard man/*.[157]))
 EXAMPLES := $(wildcard packaging/examples/*)
 MANUAL = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+UNITS := $(wildcard packaging/systemd/*)
+# With PREFIX=/, as in the archive of a release, the tree may be moved elsewhere: then
+# systemd looks for the program in /usr/local/bin and /usr/bin.
+UNIT_PROGRAM = $(if $(filter /,$(PREFIX)),,$(BINDIR)/)rlockrun
 
-install: all ## install program, man pages, completions and examples
+install: all ## install program, man pages, completions, systemd units and examples
 	install -Dm755 $(B)/rlockrun $(DESTDIR)$(BINDIR)/rlockrun
 	$(foreach page,$(PAGES),install -Dm644 $(page) $(DESTDIR)$(call MANUAL,$(page)) && ):
 	install -Dm644 completions/rlockrun.bash $(DESTDIR)$(BASHCOMPDIR)/rlockrun
 	install -Dm644 completions/_rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun
 	install -Dm644 completions/rlockrun.fish $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish
-	install -d $(DESTDIR)$(DOCDIR)/examples
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DOCDIR)/examples
+	install -m644 $(UNITS) $(DESTDIR)$(UNITDIR)
+	sed -i 's|@BINDIR@/rlockrun|$(UNIT_PROGRAM)|' $(UNITS:packaging/systemd/%=$(DESTDIR)$(UNITDIR)/%)
 	install -m644 $(filter-out %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
 	install -m755 $(filter %.sh,$(EXAMPLES)) $(DESTDIR)$(DOCDIR)/examples
 
@@ -163,6 +170,7 @@ uninstall: ## remove what install put there
 	    $(foreach page,$(PAGES),$(DESTDIR)$(call MANUAL,$(page))) \
 	    $(DESTDIR)$(BASHCOMPDIR)/rlockrun $(DESTDIR)$(ZSHCOMPDIR)/_rlockrun \
 	    $(DESTDIR)$(FISHCOMPDIR)/rlockrun.fish \
+	    $(UNITS:packaging/systemd/%=$(DESTDIR)$(UNITDIR)/%) \
 	    $(EXAMPLES:packaging/%=$(DESTDIR)$(DOCDIR)/%)
 	@rmdir $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || :
 

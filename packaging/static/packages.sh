@@ -42,12 +42,13 @@ trap 'rm -rf "$work"' EXIT
 common() {
 	doc=$1/usr/share/doc/rlockrun
 	mkdir -p "$1/usr"
-	cp -R "$tree/bin" "$tree/share" "$1/usr"
+	cp -R "$tree/bin" "$tree/lib" "$tree/share" "$1/usr"
 	gzip -9n "$1"/usr/share/man/man?/*
 	if [ "$2" != site-functions ]; then
 		mv "$1/usr/share/zsh/site-functions" "$1/usr/share/zsh/$2"
 	fi
 	sed -i 's|/usr/local/bin/rlockrun|/usr/bin/rlockrun|' "$doc"/examples/*.service
+	sed -i 's|^ExecStart=rlockrun|ExecStart=/usr/bin/rlockrun|' "$1"/usr/lib/systemd/system/*.service
 }
 
 # The first paragraph of the description, from what is said to Debian.
@@ -97,8 +98,9 @@ dpkg-deb --root-owner-group -Zgzip -z9 --build "$root" "$work/$deb" >"$work/log"
 
 # --- rpm ---------------------------------------------------------------------------
 
-# rpm removes only folders that a package owns, so it owns those of the completions,
-# whose shells need not be installed. The manual's are those of the package filesystem.
+# rpm removes only folders that a package owns, so it owns those of the completions and
+# units, whose shells and systemd need not be installed. The manual's are those of the
+# package filesystem.
 root=$work/tree
 common "$root" site-functions
 cat >"$work/rlockrun.spec" <<-END
@@ -120,6 +122,9 @@ cat >"$work/rlockrun.spec" <<-END
 
 	%files
 	%attr(755, root, root) /usr/bin/rlockrun
+	%dir %attr(755, root, root) /usr/lib/systemd
+	%dir %attr(755, root, root) /usr/lib/systemd/system
+	%attr(-, root, root) /usr/lib/systemd/system/rlockrun@.*
 	%dir %attr(755, root, root) /usr/share/bash-completion
 	%dir %attr(755, root, root) /usr/share/bash-completion/completions
 	%attr(-, root, root) /usr/share/bash-completion/completions/rlockrun

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# packaging/examples, each as what it is written for would read and run it, with
-# a real server that wants a password. bin/ stands for /usr/local/bin, where
+# packaging/examples and packaging/systemd, each as what it is written for would read
+# and run it, with a real server that wants a password. bin/ stands for /usr/local/bin, where
 # rlockrun and the jobs are; a `sleep` there waits for the file `done` instead.
-# guards: packaging/examples
+# guards: packaging/examples packaging/systemd
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
@@ -128,38 +128,62 @@ forget_report() {
 
 # --- systemd --------------------------------------------------------------------
 
+# unit NAME: its file. A template is one that `make install` has put into dest, and
+# an instance of it is called report.
+unit() {
+	case $1 in
+	*@.*) echo "$PWD/dest$(variable UNITDIR)/$1" ;;
+	*) echo "$EXAMPLES/$1" ;;
+	esac
+}
+
 # setting UNIT NAME: its values, one a line.
 setting() {
-	sed -n "s/^$2=//p" "$EXAMPLES/$1"
+	sed -n "s/^$2=//p" "$(unit "$1")"
 }
 
 # The words of ExecStart=, as systemd splits and expands them.
 exec_start() {
-	/usr/bin/python3 - "$EXAMPLES/$1" "$PWD" <<-'END'
+	/usr/bin/python3 - "$(unit "$1")" "$PWD" <<-'END'
 		import re, shlex, sys
 		text = open(sys.argv[1], encoding="ascii").read().replace("\\\n", " ")
 		line, = re.findall(r"^ExecStart=(.*)$", text, re.M)
 		for word in shlex.split(line):
 		    assert not re.search(r"(?<!\$)(\$\$)*\$(?!\$)", word), word
-		    print(word.replace("$$", "$").replace("%d", sys.argv[2]))
+		    print(word.replace("$$", "$").replace("%d", sys.argv[2]).replace("%i", "report"))
 	END
 }
 
-# Where `make install` puts the program.
-bindir() {
+# make_here ARGUMENT...: in the tree, without building anything.
+make_here() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$ROOT" --no-print-directory -s \
-		--eval 'print-bindir: ; @echo $(BINDIR)' print-bindir
+		-o all VARIANT="$(basename "$(dirname "$RLOCKRUN")")" "$@"
+}
+
+# variable NAME: BINDIR is where `make install` puts the program.
+variable() {
+	make_here --eval "print: ; @echo \$($1)" print
+}
+
+# install_units [VARIABLE=VALUE...]: with the rest, in dest.
+install_units() {
+	make_here DESTDIR="$PWD/dest" install "$@"
+}
+
+# here COMMAND: bin/ stands for the folders of the host's programs.
+here() {
+	sed -E "s,^(/usr/local/bin|/etc/rlockrun\.d)/,$PWD/bin/," <<<"$1"
 }
 
 # start_unit UNIT: its command, in a session of its own. PID is the main one.
 start_unit() {
 	local words environment
 	mapfile -t words < <(exec_start "$1")
-	[[ ${words[0]} == "$(bindir)/rlockrun" ]]
+	[[ ${words[0]} == "$(variable BINDIR)/rlockrun" ]]
 	read -ra environment <<<"$(setting "$1" Environment)"
 	start env -i PATH="$PWD/bin:/usr/bin:/bin" "${environment[@]}" \
 		"${SERVER_HERE[@]}" setsid "$RLOCKRUN" \
-		"${words[@]:1:${#words[@]}-2}" "${words[-1]/'/usr/local/bin'/$PWD/bin}"
+		"${words[@]:1:${#words[@]}-2}" "$(here "${words[-1]}")"
 }
 
 # seconds DUR: as systemd and rlockrun write it here.
@@ -171,28 +195,63 @@ seconds() {
 @test "systemd: the units are valid" {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	mkdir units
-	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer; do
-		sed "s|$(bindir)/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
+	install_units
+	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer "$PWD/dest$(variable UNITDIR)"/*; do
+		sed "s|$(variable BINDIR)/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
 	done
+	[[ -e units/rlockrun@.service && -e units/rlockrun@.timer ]]
 	run -0 systemd-analyze --man=no verify units/*
 	[[ -z $output ]]
-	systemd-analyze calendar "$(setting report.timer OnCalendar)"
+	for unit in report.timer rlockrun@.timer; do
+		systemd-analyze calendar "$(setting $unit OnCalendar)"
+	done
 }
 
 @test "systemd: only rlockrun gets TERM, and it is given the time that it needs" {
-	for unit in report.service worker.service; do
+	install_units
+	for unit in report.service worker.service rlockrun@.service; do
 		[[ $(setting $unit KillMode) == mixed ]]
 		kill_after=$(exec_start $unit | grep -A 1 -x -- --kill-after | tail -n 1)
-		# The release may take 10s.
-		(($(seconds "$(setting $unit TimeoutStopSec)") > $(seconds "$kill_after") + 10))
-		[[ $(setting $unit LoadCredential) == redis:* ]]
+		# The release may take 10s, and the default of --kill-after is 5s.
+		(($(seconds "$(setting $unit TimeoutStopSec)") > $(seconds "${kill_after:-5s}") + 10))
+		# An instance has the password of rlockrun.conf.
+		[[ $unit == *@* || $(setting $unit LoadCredential) == redis:* ]]
 	done
 }
 
 @test "systemd: the hosts' timers fire together" {
-	[[ $(setting report.timer AccuracySec) == 1s ]]
-	[[ -z $(setting report.timer RandomizedDelaySec) ]]
-	[[ -z $(setting report.timer Persistent) ]]
+	install_units
+	for unit in report.timer rlockrun@.timer; do
+		[[ $(setting $unit AccuracySec) == 1s ]]
+		[[ -z $(setting $unit RandomizedDelaySec) ]]
+		[[ -z $(setting $unit Persistent) ]]
+	done
+}
+
+@test "systemd: the template runs the program of that name under the lock of that name" {
+	install_units
+	job report 'echo "$RLOCKRUN_KEY" >>runs' 'exit 3'
+	start_unit rlockrun@.service
+	exits_with 3 "$PID"
+	[[ $(<runs) == report ]]
+	start_unit rlockrun@.service
+	exits_with "$(setting rlockrun@.service SuccessExitStatus)" "$PID"
+	[[ $(<"$ERR") == 'rlockrun: "report" is kept for '*'; it was held by '* ]]
+	[[ $(<runs) == report ]]
+	forget_report
+}
+
+@test "systemd: the template names the program where it was installed" {
+	for prefix in /usr /opt/x; do
+		install_units PREFIX=$prefix
+		run -0 grep -ho '^ExecStart=[^ ]*' "dest$prefix"/lib/systemd/system/*
+		[[ $output == "ExecStart=$prefix/bin/rlockrun" && -x dest$prefix/bin/rlockrun ]]
+	done
+	install_units PREFIX=/usr BINDIR=/usr/sbin UNITDIR=/etc/systemd/system
+	grep -q '^ExecStart=/usr/sbin/rlockrun ' dest/etc/systemd/system/rlockrun@.service
+	# An archive of a release may be unpacked anywhere: systemd looks for the program.
+	install_units PREFIX=/
+	grep -q '^ExecStart=rlockrun ' dest/lib/systemd/system/rlockrun@.service
 }
 
 @test "systemd: a second report is busy, which is no failure" {

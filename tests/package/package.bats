@@ -162,6 +162,8 @@ make_here() {
 	{
 		cat <<-END
 			/usr/bin/rlockrun
+			/usr/lib/systemd/system/rlockrun@.service
+			/usr/lib/systemd/system/rlockrun@.timer
 			/usr/share/bash-completion/completions/rlockrun
 			/usr/share/doc/rlockrun/README.md.gz
 			/usr/share/doc/rlockrun/changelog.Debian.gz
@@ -182,8 +184,9 @@ make_here() {
 	done
 	(cd root && md5sum --quiet -c var/lib/dpkg/info/rlockrun.md5sums)
 	# Elsewhere than make install.
-	run -0 grep -ho '^ExecStart=[^ ]*' root/usr/share/doc/rlockrun/examples/*.service
-	[[ $output == ExecStart=/usr/bin/rlockrun$'\n'ExecStart=/usr/bin/rlockrun ]]
+	run -0 grep -ho '^ExecStart=[^ ]*' root/usr/share/doc/rlockrun/examples/*.service \
+		root/usr/lib/systemd/system/*
+	[[ $(sort -u <<<"$output") == ExecStart=/usr/bin/rlockrun && ${#lines[@]} == 3 ]]
 	[[ $(root/usr/bin/rlockrun -V) == *" $(version)"* ]]
 	run -7 root/usr/bin/rlockrun -k "$KEY" -- sh -c 'exit 7'
 	[[ -z $output ]]
@@ -224,11 +227,13 @@ link_command() {
 	[[ $(link_command CC=false) == *' -lhiredis '* ]]
 }
 
-@test "make install and make uninstall: program, pages, completions and examples, then none" {
+@test "make install and make uninstall: program, pages, completions, units and examples, then none" {
 	make_here install
 	files_in dest | diff - <({
 		cat <<-END
 			/usr/local/bin/rlockrun
+			/usr/local/lib/systemd/system/rlockrun@.service
+			/usr/local/lib/systemd/system/rlockrun@.timer
 			/usr/local/share/bash-completion/completions/rlockrun
 			/usr/local/share/fish/vendor_completions.d/rlockrun.fish
 			/usr/local/share/zsh/site-functions/_rlockrun

@@ -50,7 +50,7 @@ teardown() { end_test; }
 	[[ $output == "rlockrun $version: 9 files; the signature was not checked" ]]
 	tar -xzOf "$build/rlockrun-$version.tar.gz" "rlockrun-$version/Makefile" | grep -qx "VERSION := $version"
 	tar -tzf "$build/$name.tar.gz" | grep -v '/$' | sort | diff - <({
-		printf "$name/%s\n" bin/rlockrun share/bash-completion/completions/rlockrun \
+		printf "$name/%s\n" bin/rlockrun lib/systemd/system/rlockrun@.{service,timer} share/bash-completion/completions/rlockrun \
 			share/doc/rlockrun/{CHANGELOG,README}.md \
 			share/doc/rlockrun/licences/{README,hiredis,musl,openssl,rlockrun} \
 			share/fish/vendor_completions.d/rlockrun.fish \
