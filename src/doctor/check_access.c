@@ -199,6 +199,16 @@ find_dryrun(struct rules *rules)
 	return answered;
 }
 
+/* With DRYRUN the key is that of a lock, which only scripts that do nothing may
+ * touch. Other commands are sent as they are: a service or a proxy may refuse
+ * what the rules of the server permit. */
+static bool
+is_dry(const struct rules *rules, const struct trial *trial)
+{
+	return rules->is_dry && trial->kind != TRIAL_DIRECT &&
+	       strstr(trial->words, KEY) != NULL;
+}
+
 static void
 split_words(const struct rules *rules, struct trial *trial, bool in_script)
 {
@@ -210,7 +220,7 @@ split_words(const struct rules *rules, struct trial *trial, bool in_script)
 		*argv++ = "return redis.call(unpack(ARGV))";
 		*argv++ = "1";
 		*argv++ = trial->key;
-	} else if (rules->is_dry) {
+	} else if (is_dry(rules, trial)) {
 		*argv++ = "ACL";
 		*argv++ = "DRYRUN";
 		*argv++ = rules->own_user;
@@ -237,7 +247,8 @@ try_all(const struct rules *rules, struct trial *trials, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		if (*trials[i].words == '\0' ||
 		    (in_script && (trials[i].access != ACCESS_MISSING ||
-				      trials[i].kind != TRIAL_PLAIN)))
+				      trials[i].kind != TRIAL_PLAIN ||
+				      is_dry(rules, &trials[i]))))
 			continue;
 		split_words(rules, &trials[i], in_script);
 		questions[asked] = (struct question){.argv = trials[i].argv};

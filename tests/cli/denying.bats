@@ -238,6 +238,16 @@ behind() {
 	[[ ${lines[-1]} == *"command is not allowed; command not started" ]]
 }
 
+# The rules permit it, says ACL DRYRUN.
+@test "deny: a proxy refuses WAIT or EVAL, and lets ACL pass" {
+	behind proxy answer:WAIT::"$UNKNOWN"
+	runs 0 ''
+	examines 0 "note access-replicas"
+	set_rules proxy answer:EVAL::"$UNKNOWN"
+	runs 77 "unknown command"
+	examines 77 "error access-lock"
+}
+
 @test "deny: a proxy that hangs up on what it does not know, such as twemproxy" {
 	behind twemproxy lose:CLIENT
 	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
