@@ -134,7 +134,7 @@ judge_words(const char *words)
 	if (strstr(words, "no permissions") != NULL ||
 	    reply_is(words, "NOPERM"))
 		return ACCESS_DENIED;
-	if (reply_is(words, "ERR unknown command") ||
+	if (reply_denies_command(words) ||
 	    reply_is(words, "ERR Unknown subcommand") ||
 	    strstr(words, " command called from ") != NULL ||
 	    (reply_is(words, "ERR Command ") &&

@@ -184,7 +184,7 @@ note_quorum(const struct poll *poll, const struct question *question)
 static void
 note_refusal(const struct poll *poll, const char *error)
 {
-	bool other = reply_is(error, "ERR unknown command");
+	bool other = reply_denies_command(error);
 
 	warn_of(poll, other ? "it is no sentinel" : error,
 	    other ? "name sentinels in the URL" : reply_advise(error));

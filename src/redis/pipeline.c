@@ -382,7 +382,7 @@ static bool
 denies_digests(const char *error)
 {
 	return strcasestr(error, "EVALSHA") != NULL ||
-	       reply_is(error, "ERR unknown command") ||
+	       reply_denies_command(error) ||
 	       (reply_is(error, "ERR ") &&
 		   reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT);
 }

@@ -43,13 +43,19 @@ static const struct row {
     {"ERR Unknown Redis command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR Unknown Redict command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
     {"ERR Unknown command", {REPLY_REFUSED, REPLY_RETRY, REPLY_REPORT}},
-    /* Any other error: while acquiring it is reported at once, while holding
-     * the lease decides. */
+    /* A server that is too old: "... not allowed", but not the command. */
+    {"ERR Write commands", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
+    /* Any other error: while acquiring it is reported at once, or refused if
+     * the words say so; while holding the lease decides. */
     {"", {REPLY_REPORT, REPLY_RETRY, REPLY_REPORT}},
 };
 
 static const char doubtful[][PREFIX_SIZE] = {"LOADING", "MASTERDOWN",
     "CLUSTERDOWN", "READONLY", "UNBLOCKED"};
+
+/* How services and proxies word that they do not know or permit a command. */
+static const char denials[][PREFIX_SIZE] = {"not allowed", "not available",
+    "not support", "unsupported", "unknown command"};
 
 /* Scripts that look at the clock and write need a server that replicates what
  * they did, not the script: the default since Redis 5. */
@@ -121,14 +127,49 @@ is_any(const char *error, const char prefixes[][PREFIX_SIZE], size_t count)
 	return false;
 }
 
-enum reply_verdict
-reply_judge(enum reply_phase phase, const char *error)
+static const struct row *
+find_row(const char *error)
 {
 	const struct row *row = rows;
 
 	while (!reply_is(error, row->prefix))
 		row++;
-	return row->verdict[phase];
+	return row;
+}
+
+/* A transient error has similar words, "OOM command not allowed", and a proxy
+ * or an old script may put others before them. */
+static bool
+repeats_transient(const char *error)
+{
+	for (const struct row *row = rows; *row->prefix != '\0'; row++)
+		if ((row->verdict[REPLY_ACQUIRING] == REPLY_RETRY ||
+			row->verdict[REPLY_ACQUIRING] == REPLY_RECONNECT) &&
+		    strstr(error, row->prefix) != NULL)
+			return true;
+	return false;
+}
+
+bool
+reply_denies_command(const char *error)
+{
+	if (reply_is(error, "ERR unknown command"))
+		return true;
+	if (*find_row(error)->prefix != '\0' || repeats_transient(error) ||
+	    strcasestr(error, "command") == NULL)
+		return false;
+	for (size_t i = 0; i < LENGTH(denials); i++)
+		if (strcasestr(error, denials[i]) != NULL)
+			return true;
+	return false;
+}
+
+enum reply_verdict
+reply_judge(enum reply_phase phase, const char *error)
+{
+	if (phase == REPLY_ACQUIRING && reply_denies_command(error))
+		return REPLY_REFUSED;
+	return find_row(error)->verdict[phase];
 }
 
 bool

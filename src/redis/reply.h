@@ -93,6 +93,11 @@ bool reply_is_doubtful(const char *error);
 /* Whether the error is of that kind: "NOAUTH", "ERR unknown command". */
 bool reply_is(const char *error, const char *prefix);
 
+/* Whether a server, a service or a proxy does not know or permit the command
+ * that was sent, in its own words: "ERR Command is not available: 'WAIT'". Not
+ * if access rules deny it, or if a script lacks a command. */
+bool reply_denies_command(const char *error);
+
 /* The words of an error, or others if they do not help a person. */
 const char *reply_explain(const char *error);
 

@@ -13,9 +13,6 @@
  * one must be waited for in the end. */
 enum { ASK_MIN_MS = 1000, ASK_MAX_MS = 8000 };
 
-/* What a server that is no sentinel answers. */
-#define UNKNOWN_COMMAND "ERR unknown command"
-
 enum { WHY_MAX = 512 };
 
 /* What the sentinels answered since they were asked. */
@@ -188,7 +185,7 @@ meaning(const char *error)
 	if (reply_is(error, "WRONGPASS"))
 		return "WRONGPASS (check the user and the password for the "
 		       "sentinels)";
-	if (reply_is(error, UNKNOWN_COMMAND))
+	if (reply_denies_command(error))
 		return "it is not a sentinel";
 	return error;
 }
@@ -204,8 +201,7 @@ sentinel_refuses(const struct reply *reply)
 	verdict = reply_judge(REPLY_ACQUIRING, reply->error);
 	if (reply->kind == REPLY_NO_ACCESS)
 		return verdict != REPLY_RETRY;
-	return verdict == REPLY_REFUSED &&
-	       !reply_is(reply->error, UNKNOWN_COMMAND);
+	return verdict == REPLY_REFUSED && !reply_denies_command(reply->error);
 }
 
 static void
@@ -226,7 +222,7 @@ note_failure(struct sentinel *sentinel, const struct reply *reply)
 	sentinel->tally.strange += reply->value != NULL && !refused;
 	sentinel->tally.permanent +=
 	    reply->permanent || refused ||
-	    (error != NULL && reply_is(error, UNKNOWN_COMMAND));
+	    (error != NULL && reply_denies_command(error));
 }
 
 bool

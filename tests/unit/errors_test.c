@@ -50,6 +50,8 @@ static const struct {
     {REFUSED, AGAIN, TOLD, "ERR ACL failure in script: User u has no", NULL},
     {NO_EVAL, AGAIN, TOLD, "ERR unknown command 'EVAL', with args",
 	"does not know EVAL"},
+    {NO_EVAL, AGAIN, TOLD, "ERR Command is not available: 'EVAL'. See", NULL},
+    {REFUSED, AGAIN, TOLD, "ERR handle request, command is not allowed", NULL},
     {UNFORESEEN, AGAIN, TOLD, "ERR the moon is full", NULL},
     {UNFORESEEN, AGAIN, TOLD, "", NULL},
     {UNFORESEEN, AGAIN, TOLD, "MOVED 3999 127.0.0.1:6381",

@@ -451,7 +451,8 @@ test_digests_denied(struct pipeline *pipeline)
 	static const char *const words[] = {
 	    "-NOPERM no permissions to run the 'evalsha' command\r\n",
 	    "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
-	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n"};
+	    "-ERR unknown command\r\n", "-ERR Proxy fail to parse command\r\n",
+	    "-ERR handle request, command is not allowed\r\n"};
 	struct command command = eval();
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
