@@ -91,6 +91,15 @@ vote_by_error(struct member *member, const struct reply *reply)
 }
 
 bool
+member_denies_wait(const struct reply *reply)
+{
+	const char *error = value_error(reply->acks);
+
+	return error != NULL &&
+	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
+}
+
+bool
 member_lacks_replicas(const struct reply *reply, int replicas,
     char why[MEMBER_WORDS_MAX])
 {
@@ -100,7 +109,8 @@ member_lacks_replicas(const struct reply *reply, int replicas,
 	if (count >= replicas)
 		return false;
 	if (error != NULL)
-		snprintf(why, MEMBER_WORDS_MAX, "%s", error);
+		snprintf(why, MEMBER_WORDS_MAX, MEMBER_NEEDS_WAIT ": %s",
+		    error);
 	else
 		snprintf(why, MEMBER_WORDS_MAX,
 		    "%d of %d replicas have the lock", count, replicas);
@@ -137,15 +147,16 @@ static void
 vote_by_value(struct member *member, const struct reply *reply)
 {
 	enum answer_vote vote = answer_vote(reply->answer);
-	bool unknown =
-	    member->ask == ASK_GRANT && member->identity.obstacle[0] != '\0';
+	bool for_good =
+	    member->ask == ASK_GRANT &&
+	    (member->identity.obstacle[0] != '\0' || member_denies_wait(reply));
 	char why[MEMBER_WORDS_MAX];
 
 	if (vote == ANSWER_YES) {
 		set_vote(member, MEMBER_YES, "%s agrees", label(member));
 		if (!does_count(member, reply, why))
 			set_absent(member,
-			    unknown ? MEMBER_UNUSABLE : MEMBER_FAILED,
+			    for_good ? MEMBER_UNUSABLE : MEMBER_FAILED,
 			    "not counted", why);
 	} else if (vote == ANSWER_NOT_YET) {
 		set_vote(member, MEMBER_NOT_YET,
@@ -162,6 +173,7 @@ static void
 vote(struct member *member, const struct reply *reply)
 {
 	const char *refusal = reply->error;
+	char wait_refusal[sizeof(member->refusal)];
 
 	member->said = reply_take(reply);
 	member->may_have_granted =
@@ -180,6 +192,12 @@ vote(struct member *member, const struct reply *reply)
 	if (member->vote == MEMBER_UNUSABLE && *member->identity.obstacle) {
 		member->kind = REPLY_NO_ACCESS;
 		refusal = member->identity.obstacle;
+	} else if (member->vote == MEMBER_UNUSABLE &&
+		   member_denies_wait(reply)) {
+		member->kind = REPLY_NO_ACCESS;
+		snprintf(wait_refusal, sizeof(wait_refusal),
+		    MEMBER_NEEDS_WAIT ": %.200s", value_error(reply->acks));
+		refusal = wait_refusal;
 	}
 	if (member->kind != REPLY_NO_ACCESS)
 		return;

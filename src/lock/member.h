@@ -19,6 +19,9 @@
 #define MEMBER_OWED_MAX 8
 #define MEMBER_WORDS_MAX 192
 
+/* What an error reply to WAIT means. */
+#define MEMBER_NEEDS_WAIT "--wait-replicas needs WAIT"
+
 enum member_vote {
 	MEMBER_OUT, /* it may still vote */
 	MEMBER_YES,
@@ -89,7 +92,7 @@ struct member {
 	unsigned question; /* counts them; never 0 */
 	unsigned grant;	   /* the last question of that kind */
 	enum ask ask;
-	char refusal[256]; /* of AUTH or SELECT */
+	char refusal[256]; /* of AUTH, SELECT or WAIT, or no identity */
 	int replicas;
 	bool may_be_replica;
 	struct ballot {
@@ -127,6 +130,9 @@ void member_doubt_grant(struct member *member);
 /* Adds its vote, or absence, to those of other members. */
 void member_add_vote(const struct member *member, struct votes *votes);
 bool member_is_absent_for_good(const struct member *member);
+
+/* WAIT behind the command will be refused the next time, too. */
+bool member_denies_wait(const struct reply *reply);
 
 /* For the reply to a command with so many replicas: fewer have what it did. The
  * reason goes into why. */

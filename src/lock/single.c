@@ -84,16 +84,17 @@ static void
 deliver_single(struct single *single, const struct reply *received)
 {
 	struct reply reply = *received;
-	const char *error = value_error(reply.acks);
-	char why[MEMBER_WORDS_MAX];
+	char why[MEMBER_WORDS_MAX], label[512];
 	bool lacking = reply.kind == REPLY_VALUE &&
 		       answer_vote(reply.answer) == ANSWER_YES &&
 		       member_lacks_replicas(&reply, single->replicas, why);
 
-	if (lacking && error != NULL &&
-	    reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED) {
+	if (lacking && member_denies_wait(&reply)) {
 		reply.kind = REPLY_NO_ACCESS;
-		reply.error = error;
+		reply.error = value_error(reply.acks);
+		reply.label = label;
+		snprintf(label, sizeof(label), "%.400s: " MEMBER_NEEDS_WAIT,
+		    received->label);
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;

@@ -70,7 +70,7 @@ plays() {
 # lacks_wait WORDS: --wait-replicas is refused. (The doctor's status is that of what it
 # finds first, that there is no replica.)
 lacks_wait() {
-	runs 77 "$1" --wait-replicas 1:100ms
+	runs 77 "--wait-replicas needs WAIT: $1" --wait-replicas 1:100ms
 	examines 69 "error access-replicas" --wait-replicas 1:100ms
 }
 
@@ -81,7 +81,7 @@ lacks_wait() {
 
 @test "deny: without WAIT, --wait-replicas is refused, and nothing else" {
 	plays WAIT 0 "note access-replicas"
-	lacks_wait WAIT
+	lacks_wait "ERR unknown command 'WAIT'"
 }
 
 @test "deny: without EVAL or TIME there is no lock, and no other clock takes its place" {
@@ -138,6 +138,17 @@ lacks_wait() {
 	examines 77 "error access-votes" "${several[@]}"
 }
 
+@test "deny: several servers without WAIT refuse --wait-replicas" {
+	without WAIT
+	start_server "$PWD/b" --rename-command WAIT ''
+	start_server "$PWD/c" --rename-command WAIT ''
+	several=(-r "$RLOCKRUN_REDIS" -r "unix://$PWD/b/s" -r "unix://$PWD/c/s" --min-uptime 0)
+	runs 0 '' "${several[@]}"
+	runs 77 "--wait-replicas needs WAIT: ERR unknown command" "${several[@]}" \
+		--wait-replicas 1:100ms
+	examines 69 "error access-replicas" "${several[@]}" --wait-replicas 1:100ms
+}
+
 # --- what providers refuse ----------------------------------------------------
 
 # Provider, when its document was read, what that says is refused. Of a command that
@@ -153,6 +164,9 @@ OCI-Cache-sharded 2026-11-23 acl bgrewriteaof bgsave cluster debug migrate modul
 Redis-Cloud 2026-11-23 migrate move wait
 Upstash 2026-11-23 bgrewriteaof bgsave client cluster command config debug failover info lastsave latency memory migrate module monitor psync replicaof role save shutdown slaveof slowlog swapdb wait
 '
+
+# As Upstash words it: github.com/sidekiq/sidekiq/issues/5641.
+UPSTASH=(answer:WAIT::"-ERR Command is not available: 'WAIT'. See https://docs.upstash.com/overall/rediscompatibility for details")
 
 # provides NAME: a server like that.
 provides() {
@@ -184,6 +198,14 @@ works_at() {
 	found info note 'INFO is not available'
 	runs 77 WAIT --wait-replicas 1:100ms
 	examines 77 "error access-replicas" --wait-replicas 1:100ms
+	start_proxy upstash "${UPSTASH[@]}"
+	runs 0 ''
+	runs 77 "--wait-replicas needs WAIT: ERR Command is not available: 'WAIT'." \
+		--wait-replicas 1:100ms
+	examines 77 "error access-replicas" --wait-replicas 1:100ms
+	set_rules upstash "${UPSTASH//WAIT/EVAL}"
+	runs 77 "ERR Command is not available: 'EVAL'."
+	examines 77 "error access-lock"
 }
 
 @test "deny: a sharded OCI Cache has no scripts, so no lock" {
@@ -224,7 +246,7 @@ behind() {
 	waits
 	examines 0 "warning access-doorbell"
 	[[ $output != *'"check":"access-lock"'* && $output != *'"check":"writes"'* ]]
-	lacks_wait "unknown command"
+	lacks_wait "ERR unknown command"
 	behind predixy "${PREDIXY[@]}"
 	runs 0 ''
 	waits
@@ -234,8 +256,9 @@ behind() {
 	waits
 	examines 0 "warning access-doorbell"
 	found access-list note '+scan'
-	run -69 rl -n --server-timeout 300ms --wait-replicas 1:100ms echo ran
-	[[ ${lines[-1]} == *"command is not allowed; command not started" ]]
+	lacks_wait "ERR handle request, command is not allowed"
+	run -77 rlockrun --list
+	[[ ${#lines[@]} == 1 ]]
 }
 
 # The rules permit it, says ACL DRYRUN.
