@@ -261,6 +261,36 @@ behind() {
 	[[ ${#lines[@]} == 1 ]]
 }
 
+@test "deny: a server that refuses scripts of more than 16,000 bytes" {
+	behind limited limit:16000 answer:EVALSHA::"$UNKNOWN"
+	for option in --once-per=1h --shared --permits=2 --wait-replicas=0; do
+		runs 0 '' "$option"
+	done
+	waits
+	for option in --newest --replace; do
+		run -0 rl -w 5 "$option" echo ran
+		[[ $output == ran ]]
+	done
+	hold
+	run -75 rl -n echo ran
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *"pid $PID"* ]]
+	run -0 rlockrun --list
+	[[ $output == *"$KEY"* ]]
+	touch "done"
+	exits_with 0 "$PID"
+	set_rules limited limit:10000 answer:EVALSHA::"$UNKNOWN"
+	runs 69 "script is too long"
+}
+
+@test "deny: make lint finds a script that such a server might refuse" {
+	printf '%15999s' '' >short.lua
+	run -0 "$HELPERS/../lint/scripts" .
+	printf '%16000s' '' >long.lua
+	run -1 "$HELPERS/../lint/scripts" .
+	[[ $output == "long.lua: 16000 bytes"* && ${#lines[@]} == 1 ]]
+}
+
 # The rules permit it, says ACL DRYRUN.
 @test "deny: a proxy refuses WAIT or EVAL, and lets ACL pass" {
 	behind proxy answer:WAIT::"$UNKNOWN"
