@@ -575,6 +575,7 @@ check_access(struct visit *visit)
 	struct rules rules = {.visit = visit,
 	    .config = {.servers = opts->servers,
 		.server_count = opts->server_count,
+		.wait = opts->wait_ms != 0,
 		.kind = kind_of(opts->kind),
 		.replicas = opts->replicas,
 		.history_ms = opts->history_ms,

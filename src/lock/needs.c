@@ -34,9 +34,10 @@ const struct needs_row needs_rows[] = {
 	CLAIM_WITH_NESTED, false, 0, NEEDS_BY_ALL,
 	{C(ZRANGE) | C(ZSCORE) | C(ZADD) | C(ZREM), 0}},
     {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
-	NEEDS_BY_ALL,
-	{C(ZRANGE) | C(ZSCORE) | C(ZRANK) | C(ZCOUNT) | C(ZADD) | C(ZREM),
-	    K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
+	NEEDS_BY_WAITING,
+	{C(ZSCORE) | C(ZRANK) | C(ZCOUNT) | C(ZADD) | C(ZREM), 0}},
+    {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
+	NEEDS_BY_ALL, {C(ZRANGE), K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
     {"access-doorbell", "waiters are not woken, and ask again and again",
 	CLAIM_WITH_QUEUE, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
     {"access-history", "the last run is not recorded", CLAIM_WITH_HISTORY, true,
@@ -88,6 +89,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
     const struct endpoint *server)
 {
 	switch (row->by) {
+	case NEEDS_BY_WAITING:
+		return config->wait;
 	case NEEDS_BY_COUNTED:
 		return config->kind != &kind_exclusive;
 	case NEEDS_BY_HISTORY:
@@ -209,6 +212,8 @@ needs_next_tier(const struct claim *claim, const char *error, bool refused)
 	struct needs denied = denied_by(error);
 	enum claim_tier below;
 
+	/* With -n such an error is about waiters that are queued. */
+	config.wait = true;
 	if (claim->outer != NULL)
 		config.newest = config.replace = config.replaceable = false;
 	below = tier_below(&config, claim->tier);

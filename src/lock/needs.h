@@ -74,6 +74,7 @@ struct needs_row {
 	enum {
 		NEEDS_BY_ALL,
 		NEEDS_BY_NONE,
+		NEEDS_BY_WAITING, /* not with -n, while nobody is queued */
 		NEEDS_BY_COUNTED,
 		NEEDS_BY_HISTORY,
 		NEEDS_BY_ONCE,

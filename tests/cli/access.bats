@@ -20,6 +20,8 @@ teardown() { end_test; }
 		nothing lock n q r +eval '+eval +evalsha' +del +zadd +zrank +zscore +zrem +hdel
 	"$HELPERS/denials" "$SUITE_DIR/s" newest replace o s q r \
 		+zadd +zscore +zrem +hmget
+	"$HELPERS/denials" "$SUITE_DIR/s" once-now q r \
+		+zadd +zcount +zrange +zrank +zrem +zscore
 }
 
 # bats test_tags=extra

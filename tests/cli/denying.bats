@@ -121,6 +121,20 @@ lacks_wait() {
 	plays HMGET 77 "error access-once" --once-per 1h
 }
 
+@test "deny: without ZADD, --once-per is refused only if it has to wait" {
+	without ZADD
+	examines 0 "warning access-queue" -n --once-per 1h
+	runs 0 '' --once-per 1h
+	run -75 rl -n --once-per 1h echo ran
+	[[ $output == *"last succeeded"* ]]
+	examines 77 "error access-once" --once-per 1h
+	hold
+	run -77 rl -w 5 --once-per 1ms echo ran
+	[[ ${#lines[@]} == 1 && $output == *ZADD*"; command not started" ]]
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 @test "deny: a server with one db" {
 	own_server --databases 1
 	runs 0 ''

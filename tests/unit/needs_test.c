@@ -10,6 +10,7 @@ static const struct endpoint server = {.cluster = false};
 static struct lock_config config = {.key = "job",
     .servers = &server,
     .server_count = 1,
+    .wait = true,
     .kind = &kind_exclusive,
     .history_ms = 1000};
 
@@ -41,6 +42,13 @@ test_tiers(void)
 	config.once_ms = 1000;
 	is_int(tier_without(BIT(BLPOP), 0), CLAIM_WITH_HISTORY, "--once-per");
 	is_int(tier_without(BIT(ZADD), 0), 0, "  depends on the history");
+	config.wait = false;
+	is_int(tier_without(BIT(ZSCORE) | BIT(ZRANK) | BIT(ZCOUNT) | BIT(ZADD) |
+				BIT(ZREM),
+		   0),
+	    CLAIM_WITH_HISTORY, "  and on these if it waits");
+	is_int(tier_without(BIT(ZRANGE), 0), 0, "  on this in any case");
+	config.wait = true;
 	config.once_ms = 0;
 	is_int(tier_without(0, KEY(NEWEST)), CLAIM_WITH_HISTORY,
 	    "the key of --newest, which this run does not use");
@@ -104,6 +112,10 @@ test_next_tier(void)
 		    errors[i].next, errors[i].error);
 	}
 	claim.tier = CLAIM_WITH_HISTORY;
+	config.wait = false;
+	is_int(needs_next_tier(&claim, errors[1].error, true), errors[1].next,
+	    "likewise with -n");
+	config.wait = true;
 	is_int(needs_next_tier(&claim, "WRONGTYPE", false), CLAIM_WITH_NESTED,
 	    "a damaged queue");
 	config.newest = true;
