@@ -113,6 +113,23 @@ check_look(const struct value *reply)
 	answer_look_fini(&look);
 }
 
+/* Anything else is no order, and that is an answer as well. */
+static void
+check_order(const struct value *reply)
+{
+	struct answer *answer = answer_order(reply);
+	char text[640];
+
+	require(answer != NULL);
+	require(*answer->ordered == '\0' ||
+		strlen(answer->ordered) == TOKEN_SIZE - 1);
+	require(strlen(answer->by.label) <= LIMIT_LABEL);
+	require((*answer->by.pid != '\0') == (*answer->ordered != '\0'));
+	require((*answer->by.host != '\0') == (*answer->ordered != '\0'));
+	holder_describe_by(&answer->by, text, sizeof(text));
+	free(answer);
+}
+
 static void
 check_page(const struct value *reply)
 {
@@ -142,6 +159,7 @@ check(const struct value *reply)
 	if (answer_pause(&left_ms, reply))
 		require(left_ms >= 0 && left_ms <= LIMIT_LEFT_MS);
 	check_answer(answer_head(reply), false);
+	check_order(reply);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);
 	check_page(reply);
