@@ -1,11 +1,12 @@
 /* Orders to a guard whose job has not started and cannot be: it obeys, or
- * leaves with a last report. As rlockrun does, the bytes end with a NUL and
- * have at most so many as there are variables. */
+ * leaves with a last report. As rlockrun does, entries end with a NUL each and
+ * are at most as many as there are variables. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static jmp_buf left;
@@ -33,15 +34,26 @@ require(bool truth)
 		abort();
 }
 
+/* The entries of the first order to start, which is the last that is read. */
 static bool
 is_fit(const uint8_t *data, size_t size)
 {
-	size_t nuls = 0;
+	struct order order = {.kind = ORDER_CHECK_DEADLINE};
+	size_t length, nuls = 0;
 
-	for (size_t i = sizeof(struct order); i < size; i++)
+	if (size == 0 || size >= 4096)
+		return false;
+	while (order.kind != ORDER_START && size >= sizeof(order)) {
+		memcpy(&order, data, sizeof(order));
+		data += sizeof(order);
+		size -= sizeof(order);
+	}
+	length = (size_t)order.value;
+	if (order.kind != ORDER_START || length == 0 || length > size)
+		return true;
+	for (size_t i = 0; i < length; i++)
 		nuls += data[i] == '\0';
-	return size > 0 && size < 4096 && data[size - 1] == '\0' &&
-	       nuls <= CHILD_VARIABLES;
+	return data[length - 1] == '\0' && nuls <= CHILD_VARIABLES;
 }
 
 static void
