@@ -297,6 +297,16 @@ $(FUZZ:%=%.run): %.run: %
 	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
 	@echo "$(notdir $*): $$(tail -n 1 $*.log)"
 
+fuzz-merge: ## add to the corpus what `make fuzz` found and no seed reaches (TARGETS=url)
+	@$(MAKE) --no-print-directory -s VARIANT=fuzz CC=$(CLANG) fuzz-merge-run
+
+# By edges: with their counters there would be hundreds of files.
+fuzz-merge-run: $(FUZZ:%=%.merge)
+$(FUZZ:%=%.merge): %.merge: %
+	@$* -merge=1 -use_counters=0 -max_len=1024 $(patsubst fuzz_%,tests/fuzz/corpus/%,$(notdir $*)) \
+	    $*.corpus >$*.log 2>&1 || { tail -n 60 $*.log; exit 1; }
+	@echo "$(notdir $*): $$(grep -o '[0-9]* new files.*' $*.log)"
+
 faults: ## each system call fails once (QUICK=1, SCENE, PHASE, FILTER choose)
 	@packaging/deps.sh faults
 	@$(MAKE) $(PARALLEL) -s VARIANT=faults all
@@ -425,8 +435,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run)
+	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:
