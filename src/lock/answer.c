@@ -194,14 +194,26 @@ take_names(struct cursor *cursor, struct holder *holder)
 	take_copy(cursor, holder->label, sizeof(holder->label), LIMIT_LABEL);
 }
 
-/* A name in the queue may be any text. */
-static void
-name_by(struct holder_by *by, const char *name)
+/* A name in the queue may be any text, or lack the pid or the host. */
+static struct waiter
+read_waiter(const char *name)
 {
 	struct waiter waiter;
 
 	if (!waiter_parse(&waiter, name))
-		waiter = (struct waiter){.pid = "?", .host = "?"};
+		return (struct waiter){.pid = "?", .host = "?"};
+	if (*waiter.pid == '@')
+		waiter.pid = "?";
+	if (*waiter.host == '\0')
+		waiter.host = "?";
+	return waiter;
+}
+
+static void
+name_by(struct holder_by *by, const char *name)
+{
+	const struct waiter waiter = read_waiter(name);
+
 	snprintf(by->pid, sizeof(by->pid), "%.*s",
 	    (int)strcspn(waiter.pid, "@"), waiter.pid);
 	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
@@ -516,8 +528,7 @@ take_queue(struct cursor *values, struct look *look)
 		struct waiter parsed;
 
 		waiter->id = mem_strdup(take_text(values, SIZE_MAX));
-		if (!waiter_parse(&parsed, waiter->id))
-			parsed = (struct waiter){.pid = "?", .host = "?"};
+		parsed = read_waiter(waiter->id);
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
 		waiter->waiting_ms = take_integer(values, 0, LIMIT_EXACT);

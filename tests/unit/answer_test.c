@@ -279,17 +279,19 @@ test_grant(void)
 #define T "01234567-89ab-4def-8123-456789abcdef"
 
 static const struct {
-	const char *text, *ordered, *host, *label;
+	const char *text, *ordered, *pid, *host, *label;
 } orders[] = {
-    {T " " W "\nbuild 4712", T, "web-3", "build 4712"},
-    {T " " W "\n", T, "web-3", ""},
-    {T " x\nl", T, "?", "l"},
-    {T " \nl", T, "?", "l"},
-    {T "\nl", "", "", ""},
-    {T " " W, "", "", ""},
-    {T ":" W "\nl", "", "", ""},
-    {"x\n", "", "", ""},
-    {"", "", "", ""},
+    {T " " W "\nbuild 4712", T, "7", "web-3", "build 4712"},
+    {T " " W "\n", T, "7", "web-3", ""},
+    {T " x\nl", T, "?", "?", "l"},
+    {T " \nl", T, "?", "?", "l"},
+    {T " x:" T ":@h\n", T, "?", "h", ""},
+    {T " x:" T ":7@\n", T, "7", "?", ""},
+    {T "\nl", "", "", "", ""},
+    {T " " W, "", "", "", ""},
+    {T ":" W "\nl", "", "", "", ""},
+    {"x\n", "", "", "", ""},
+    {"", "", "", "", ""},
 };
 
 static void
@@ -307,6 +309,7 @@ test_orders(void)
 		ok(is_answer(&answer, answer_order, reply), "an order: %s",
 		    orders[i].text);
 		is_text(answer.ordered, orders[i].ordered, "  to whom");
+		is_text(answer.by.pid, orders[i].pid, "  by which process");
 		is_text(answer.by.host, orders[i].host, "  from where");
 		is_text(answer.by.label, orders[i].label, "  by whom");
 	}
@@ -721,6 +724,24 @@ test_history(void)
 	freeReplyObject(reply);
 }
 
+/* Others may add any member to a queue. */
+static void
+test_queue(void)
+{
+	void *reply = array("+\n0\n0\n-2\n1000\n[\n]\n+\n2\n"
+			    "[\n+x:" T ":@\n5\n+y\n6\n]\n"
+			    "0\n0\n" NO_RUN "[\n]");
+	struct look look;
+
+	ok(answer_look(&look, reply), "a look with waiters of others");
+	for (size_t i = 0; i < 2; i++) {
+		is_text(look.queue[i].pid, "?", "  its pid");
+		is_text(look.queue[i].host, "?", "  its host");
+	}
+	answer_look_fini(&look);
+	freeReplyObject(reply);
+}
+
 static void
 test_problems(void)
 {
@@ -775,6 +796,7 @@ main(void)
 	test_look();
 	test_history();
 	test_overdue();
+	test_queue();
 	test_problems();
 	test_page();
 	return tap_done();
