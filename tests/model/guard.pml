@@ -599,6 +599,7 @@ end:	do
 		printf("job: 1 gets a death signal\n");
 		state[C] = ARMED
 	 }
+	/* src: job/supervisor.c become_job */
 	:: d_step {
 		state[C] == ARMED ->
 #ifndef PARENT_UNCHECKED
@@ -625,6 +626,7 @@ end:	do
 		printf("rlockrun: reaps the guard\n");
 		guard = REAPED
 	}
+	/* src: job/guard.c on_child */
 	:: d_step { self_acts && guard == STOPPED ->
 		printf("rlockrun: continues the guard\n");
 		guard = UP
@@ -655,6 +657,7 @@ end:	do
 	:: d_step { self_acts && can_self_kill(C) -> self_kill(C) }
 	:: d_step { self_acts && can_self_kill(D) -> self_kill(D) }
 	:: d_step { self_acts && can_self_kill(E) -> self_kill(E) }
+	/* src: job/guard.c guard_kill_job */
 	:: d_step { self_acts && can_clear ->
 		printf("rlockrun: has no child left\n");
 		known = CLEARED
@@ -677,6 +680,7 @@ end:	do
 	:: d_step { self_acts && must_replace && !must_abandon -> kill_guard() }
 	:: d_step { self_acts && watch == OVER -> release() }
 #ifdef DISMISS_CLOSES_FIRST
+	/* world: what no dismissal does */
 	:: d_step { self_acts && watch == RELEASED && sock -> sock = false }
 	:: d_step { self_acts && watch == RELEASED && !sock -> dismiss() }
 #else

@@ -613,9 +613,11 @@ end:	do
 		pc[me] = (pauser(me) -> FRONT : ASK)
 	}
 #ifdef LIVE
+	/* world: or come no more */
 	:: d_step { pc[me] == GONE && !job[me] && traceless(me) -> pc[me] = OUT }
 #endif
 #ifdef SETNX_EXPIRE
+	/* world: what no client does */
 	:: d_step {
 		pc[me] == EXPIRE ->
 		endless[me] = false;
