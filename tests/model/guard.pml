@@ -13,22 +13,27 @@
 #define NEVER 15
 #define TTL 3
 #define AHEAD 2
+#ifdef IMPATIENT
+#define UNKILLABLE 0
+#else
 #define UNKILLABLE 3
+#endif
 #define LAST 7 /* the clock stops there */
 
-/* Parents, and the job's processes: the command, and two more. */
+/* Parents, and the processes: the command, two more, and the hook runner. */
 #define INIT 0
 #define C 1
 #define D 2
 #define E 3
-#define GUARD 4
-#define SELF 5
+#define R 4
+#define GUARD 5
+#define SELF 6
 
 /* A process. BORN, ARMED: after vfork(2), before and after PR_SET_PDEATHSIG. A
  * DYING one was sent KILL. */
 mtype:process = { NONE, BORN, ARMED, ALIVE, DYING, ZOMBIE }
-mtype:process state[4] = NONE;
-byte parent[4] = INIT;
+mtype:process state[5] = NONE;
+byte parent[5] = INIT;
 byte stuck; /* in the kernel, for as long as it likes */
 
 /* rlockrun and its guard as processes. */
@@ -71,17 +76,6 @@ mtype:watch watch = GRANTED;
 byte stop_by = NEVER;
 byte since;
 
-/* The hook runner, if rlockrun is its parent. */
-#ifdef RUNNER_BELOW
-bool runner = true;
-#else
-#ifdef RUNNER_NOT_EARLIER
-bool runner = true;
-#else
-bool runner = false;
-#endif
-#endif
-
 /* A second fault where only one party was left. */
 bool excused;
 
@@ -89,7 +83,7 @@ bool excused;
 bool dead_by_the_lease = true;
 bool dead_by_the_deadline = true;
 bool no_release_under_the_job = true;
-bool no_start_after_the_deadline = true;
+bool no_start_after_the_lease = true;
 bool command_dies_with_the_guard = true;
 bool job_dies_with_rlockrun = true;
 bool what_is_left_lives_on = true;
@@ -105,7 +99,8 @@ bool abandoned_for_a_reason = true;
 #define alive(p) (state[p] != NONE && state[p] != ZOMBIE)
 #define any_alive (alive(C) || alive(D) || alive(E))
 #define child_of(p, x) (state[p] != NONE && parent[p] == x)
-#define childless(x) (!child_of(C, x) && !child_of(D, x) && !child_of(E, x))
+#define childless(x) (!child_of(C, x) && !child_of(D, x) && \
+	!child_of(E, x) && !child_of(R, x))
 #define self_lives (self == UP || self == STOPPED)
 #define guard_lives (guard == UP || guard == STOPPED || guard == TRACED)
 #define in_vfork (state[C] == BORN || state[C] == ARMED)
@@ -192,7 +187,9 @@ inline end_self(how)
 	if :: parent[C] == SELF -> adopt(C, INIT) :: else fi;
 	if :: parent[D] == SELF -> adopt(D, INIT) :: else fi;
 	if :: parent[E] == SELF -> adopt(E, INIT) :: else fi;
-	runner = false
+	/* world: it outlives rlockrun, and is in nobody's way any more */
+	state[R] = NONE;
+	parent[R] = INIT
 }
 
 /* ---- the guard's process ---- */
@@ -232,7 +229,6 @@ inline start_job()
 	:: now >= page -> leave(LATE)
 #endif
 	:: else ->
-		must(no_start_after_the_deadline, now < page);
 		state[C] = BORN;
 		parent[C] = GUARD;
 		job = RUNNING;
@@ -343,7 +339,16 @@ inline guard_kill(p)
 #define wait_all false
 #endif
 
+#ifdef KILL_AT_LEASE
+#define kill_at valid_until
+#else
 #define kill_at (valid_until - AHEAD)
+#endif
+#ifdef PAGE_NEVER_SET
+#define sets_page false
+#else
+#define sets_page true
+#endif
 #define stop_at (stop_by < kill_at -> stop_by : kill_at)
 
 /* src: job/guard.c guard_set_deadline */
@@ -359,7 +364,7 @@ inline set_deadline(at)
 inline order_job()
 {
 	printf("rlockrun: orders the job\n");
-	page = kill_at;
+	page = (sets_page -> kill_at : NEVER);
 	watch = WATCHING;
 	if
 	:: known == UNGUARDED -> watch = OVER
@@ -399,7 +404,8 @@ inline begin_stop(at)
 inline self_kill(p)
 {
 	printf("rlockrun: kills %d\n", p);
-	state[p] = DYING
+	state[p] = DYING;
+	must(runner_is_spared, state[R] != DYING)
 }
 
 /* src: job/guard.c guard_on_sigchld */
@@ -462,7 +468,7 @@ inline abandon()
 {
 	printf("rlockrun: abandons\n");
 #ifndef TRUST_GUARD
-	must(abandoned_for_a_reason, stuck || runner || excused ||
+	must(abandoned_for_a_reason, stuck || state[R] != NONE || excused ||
 	    unreported);
 #endif
 	end_self(ABANDONED)
@@ -483,22 +489,24 @@ inline abandon()
 #define must_stop_unguarded (in_between && known == UNGUARDED)
 #define watches_lease (in_between && known != UNGUARDED)
 #define must_stop (watches_lease && now >= kill_at)
-#define must_move (watches_lease && !must_stop && page != kill_at)
+#define must_move (sets_page && watches_lease && !must_stop && page != kill_at)
 
+/* src: job/descendants.c note_earlier
+ * src: job/descendants.c is_earlier_child */
 #ifdef RUNNER_NOT_EARLIER
-#define runner_left false
+#define is_earlier(p) false
 #else
-#define runner_left runner
+#define is_earlier(p) (p == R)
 #endif
 #define unguarded_stop (up_to_date && watch == STOPPING && known == UNGUARDED)
 #define can_self_kill(p) (unguarded_stop && parent[p] == SELF && \
-	(state[p] == BORN || state[p] == ARMED || state[p] == ALIVE))
+	!is_earlier(p) && (state[p] == BORN || state[p] == ARMED || state[p] == ALIVE))
 #define no_children (childless(SELF) && guard == REAPED)
 #ifdef EARLIER_IGNORED
 #define can_clear (unguarded_stop && guard == REAPED && \
 	signalled(C, SELF) && signalled(D, SELF) && signalled(E, SELF))
 #else
-#define can_clear (unguarded_stop && no_children && !runner_left)
+#define can_clear (unguarded_stop && no_children)
 #endif
 #ifdef KILLING_IS_GONE
 #define can_be_over (up_to_date && watch == STOPPING && (gone(known) || known == KILLING))
@@ -510,9 +518,9 @@ inline abandon()
 #endif
 #endif
 #define stops (up_to_date && watch == STOPPING && !gone(known))
-#define must_hasten (stops && page != stop_at)
-#define must_abandon (stops && !can_clear && \
-	!can_self_kill(C) && !can_self_kill(D) && !can_self_kill(E) && \
+#define must_hasten (sets_page && stops && page != stop_at)
+#define must_abandon (stops && !can_clear && !can_self_kill(C) && \
+	!can_self_kill(D) && !can_self_kill(E) && !can_self_kill(R) && \
 	now >= UNKILLABLE + (stop_at > since -> stop_at : since))
 #ifdef TRUST_GUARD
 #define must_replace false
@@ -522,15 +530,16 @@ inline abandon()
 #endif
 #define self_due (self_acts && (watch == GRANTED || can_take_report || \
 	can_see_guard_end || can_self_reap(C) || can_self_reap(D) || \
-	can_self_reap(E) || guard == DEAD || guard == STOPPED || \
+	can_self_reap(E) || can_self_reap(R) || guard == DEAD || guard == STOPPED || \
 	must_finish || must_stop_unguarded || must_stop || \
 	must_move || can_self_kill(C) || can_self_kill(D) || \
-	can_self_kill(E) || can_clear || can_be_over || must_hasten || \
+	can_self_kill(E) || can_self_kill(R) || can_clear || can_be_over || must_hasten || \
 	must_abandon || must_replace || watch == OVER || watch == RELEASED))
 
 #define has_released (watch == RELEASED || watch == DONE)
 #define kernel_due (in_vfork || (state[C] == DYING && stuck != C) || \
-	(state[D] == DYING && stuck != D) || (state[E] == DYING && stuck != E))
+	(state[D] == DYING && stuck != D) || (state[E] == DYING && stuck != E) || \
+	state[R] == DYING)
 #define nobody_acts (!self_acts && !guard_acts)
 
 /* world: what holds whenever time passes */
@@ -572,6 +581,13 @@ active proctype system()
 	/* A stop begins at since; NEVER: none has begun. */
 	since = NEVER;
 	parent[C] = INIT;
+#ifdef RUNNER_BELOW
+	/* rlockrun, as a subreaper or as the first process, inherits it.
+	 * src: job/hooks.c fork_runner
+	 * src: job/hook_runner.c hook_runner_main */
+	parent[R] = SELF;
+	state[R] = ALIVE;
+#endif
 
 end:	do
 	/* The guard's steps. */
@@ -606,6 +622,7 @@ end:	do
 		if
 		:: parent[C] == GUARD ->
 			printf("job: 1 runs\n");
+			must(no_start_after_the_lease, now < valid_until);
 			state[C] = ALIVE
 		:: else -> end_process(C)
 		fi
@@ -621,6 +638,7 @@ end:	do
 	:: d_step { self_acts && can_self_reap(C) -> self_reap(C) }
 	:: d_step { self_acts && can_self_reap(D) -> self_reap(D) }
 	:: d_step { self_acts && can_self_reap(E) -> self_reap(E) }
+	:: d_step { self_acts && can_self_reap(R) -> self_reap(R) }
 	/* src: job/guard.c on_child */
 	:: d_step { self_acts && guard == DEAD ->
 		printf("rlockrun: reaps the guard\n");
@@ -657,6 +675,7 @@ end:	do
 	:: d_step { self_acts && can_self_kill(C) -> self_kill(C) }
 	:: d_step { self_acts && can_self_kill(D) -> self_kill(D) }
 	:: d_step { self_acts && can_self_kill(E) -> self_kill(E) }
+	:: d_step { self_acts && can_self_kill(R) -> self_kill(R) }
 	/* src: job/guard.c guard_kill_job */
 	:: d_step { self_acts && can_clear ->
 		printf("rlockrun: has no child left\n");
@@ -700,12 +719,9 @@ end:	do
 	:: job_ends(C)
 	:: job_ends(D)
 	:: job_ends(E)
-	/* world: the hook runner ends */
-	:: d_step { runner -> runner = false }
-#ifdef RUNNER_NOT_EARLIER
-	:: d_step { self_acts && unguarded_stop && runner ->
-		must(runner_is_spared, false) }
-#endif
+	/* The hook runner ends, of a kill -9 or because its job is done.
+	 * src: job/hook_runner.c leave */
+	:: d_step { state[R] == ALIVE || state[R] == DYING -> end_process(R) }
 
 	/* world: the clock */
 	:: d_step {
