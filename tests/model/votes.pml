@@ -52,14 +52,14 @@ byte proven[3];
 byte lapsed[3];
 
 /* What each client has out at each server, and what it knows of it. `behind`
- * is a release of the same token on the same connection. */
+ * is on the same connection: a renewal, or a release of the same token. */
 #define LINKS 6
 mtype:kind out[LINKS] = NOTHING;
 byte out_token[LINKS];
 byte question[LINKS];
-#ifdef RELEASES
-bool behind[LINKS];
-#endif
+mtype:kind behind[LINKS] = NOTHING;
+byte behind_token[LINKS];
+byte behind_question[LINKS];
 mtype:vote vote[LINKS] = NONE;
 mtype:presence presence[LINKS] = UNKNOWN;
 bool was_away[LINKS];
@@ -130,11 +130,21 @@ inline forget(l)
 {
 	out[l] = NOTHING;
 	out_token[l] = 0;
-	question[l] = 0
-#ifdef RELEASES
-	;
-	behind[l] = false
-#endif
+	question[l] = 0;
+	behind[l] = NOTHING;
+	behind_token[l] = 0;
+	behind_question[l] = 0
+}
+
+/* world: the next command on the connection */
+inline move_up(l)
+{
+	out[l] = behind[l];
+	out_token[l] = behind_token[l];
+	question[l] = behind_question[l];
+	behind[l] = NOTHING;
+	behind_token[l] = 0;
+	behind_question[l] = 0
 }
 
 /* The reply to the current question never comes.
@@ -202,24 +212,13 @@ inline server_executes(c, s, l)
 		:: else
 		fi;
 		if
-		:: vote[l] == OUT && (out[l] == GRANT || out[l] == RENEW) ->
+		:: vote[l] == OUT && behind[l] != RENEW &&
+		    (out[l] == GRANT || out[l] == RENEW) ->
 			vote_by_value(l, s)
 		:: else
 		fi;
 		yes = false;
-#ifdef RELEASES
-		if
-		:: behind[l] ->
-			n = out_token[l];
-			forget(l);
-			out[l] = RELEASE;
-			out_token[l] = n;
-			n = 0
-		:: else -> forget(l)
-		fi
-#else
-		forget(l)
-#endif
+		move_up(l)
 	}
 }
 
@@ -350,8 +349,14 @@ inline ask_member(c, l, what)
 #ifdef LATE_VOTE_COUNTS
 	:: what == RENEW && vote[l] == YES
 #endif
-	/* On a link that still plants: behind it, too late to count. */
-	:: owes_grant(l) && what == RENEW -> vote[l] = ABSENT
+	/* A third one: this token was never tried here, so it is no vote. */
+	:: behind[l] == RELEASE && what == RENEW -> vote[l] = ABSENT
+	:: (owes_grant(l) || out[l] == RELEASE) && what == RENEW &&
+	    behind[l] != RELEASE ->
+		vote[l] = OUT;
+		behind[l] = RENEW;
+		behind_token[l] = current(c);
+		behind_question[l] = asked[c]
 	:: else ->
 		vote[l] = OUT;
 		forget(l);
@@ -381,7 +386,10 @@ inline release_member(c, l)
 	was_away[l] = false;
 #ifdef RELEASES
 	if
-	:: owes(l) && out[l] != RELEASE -> behind[l] = true
+	:: owes(l) && out[l] != RELEASE ->
+		behind[l] = RELEASE;
+		behind_token[l] = out_token[l];
+		behind_question[l] = 0
 	:: owes(l) && out[l] == RELEASE
 	:: else ->
 		out[l] = RELEASE;
@@ -471,10 +479,15 @@ end:	do
 		lapsed[me] = (lapsed[me] < asked[me] -> lapsed[me] :
 		    asked[me] - 1);
 #else
+#ifdef GRANT_TOO_LATE
+		    true ->
+#else
 		    lapsed[me] < asked[me] ->
+#endif
 #endif
 		printf("client %d: is granted the lock\n", me);
 		proven[me] = asked[me];
+		must(no_lease_from_the_past, believes(me));
 		state[me] = HELD;
 		job[me] = true;
 		forget_votes(me);
@@ -503,8 +516,8 @@ end:	do
 	:: d_step {
 		state[me] == RENEWING && is_renewed(me) ->
 		printf("client %d: has renewed\n", me);
-		must(no_lease_from_the_past, !job[me] || believes(me));
 		proven[me] = asked[me];
+		must(no_lease_from_the_past, !job[me] || believes(me));
 		agreed[me] = true;
 		forget_votes(me);
 		state[me] = HELD
