@@ -6,7 +6,7 @@
 # FOLDER has what `make release`, `make image` and `make sign` left there. PUBLIC_KEY
 # is the maintainer's key file of minisign, and must not come from FOLDER. With it the
 # signature of SHA256SUMS is checked, and without it only that the files are those of
-# SHA256SUMS. The first problem is one line, with exit status 1.
+# SHA256SUMS, and no others. The first problem is one line, with exit status 1.
 set -eu
 export LC_ALL=C
 
@@ -31,17 +31,27 @@ fi
 # Names without folders, and nothing but a name behind a sum.
 bad=$(grep -Evn '^[0-9a-f]{64}  rlockrun[0-9A-Za-z._+-]*$' "$folder/SHA256SUMS" | head -n 1) || :
 [ -z "$bad" ] || fail "SHA256SUMS has a line that is none: $bad"
+
+# No other file is there, and each is a file of its own: a name is compared as it is,
+# never as a pattern.
+line='
+'
+released="$line$(sed 's/^.*  //' "$folder/SHA256SUMS")$line"
+for file in "$folder"/* "$folder"/.[!.]* "$folder"/..?*; do
+	[ -e "$file" ] || [ -L "$file" ] || continue # a pattern that matches nothing
+	name=${file##*/}
+	case $name in *[!0-9A-Za-z._+-]*)
+		fail "$folder has a name with other characters: $(printf %s "$name" | tr -c 0-9A-Za-z._+- '?')"
+		;;
+	esac
+	if [ -L "$file" ] || [ ! -f "$file" ]; then fail "$name is not a regular file"; fi
+	case $name in SHA256SUMS | SHA256SUMS.minisig) continue ;; esac
+	case $released in *"$line$name$line"*) ;; *) fail "$name is not in SHA256SUMS" ;; esac
+done
 while read -r sum name; do
 	[ -f "$folder/$name" ] || fail "$name is missing"
 	[ "$(sha256sum <"$folder/$name")" = "$sum  -" ] || fail "$name is not what was released"
 done <"$folder/SHA256SUMS"
-for file in "$folder"/* "$folder"/.[!.]*; do
-	[ -e "$file" ] || continue
-	name=${file##*/}
-	case $name in SHA256SUMS | SHA256SUMS.minisig) continue ;; esac
-	grep -q "  $(echo "$name" | sed 's/\./\\./g')\$" "$folder/SHA256SUMS" ||
-		fail "$name is not in SHA256SUMS"
-done
 
 # All of one version, which is that of the archives' names.
 versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS" | sort -u)

@@ -83,6 +83,44 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 	refused 'the files have different versions: 1.2.3 1.2.4'
 }
 
+# unsigned_file NAME TEXT: a file that the release did not have is refused.
+unsigned_file() {
+	echo other >"release/$1"
+	refused "$2"
+	rm "release/$1"
+}
+
+@test "verify.sh: names that look like those of the release, or are hidden" {
+	local deb=rlockrun_1.2.3-0static1_amd64.deb odd
+	unsigned_file rlockrun_1.2.3-0static1_amd64xdeb 'rlockrun_1.2.3-0static1_amd64xdeb is not in SHA256SUMS'
+	unsigned_file "${deb%.deb}" "${deb%.deb} is not in SHA256SUMS"
+	unsigned_file _amd64.deb '_amd64.deb is not in SHA256SUMS'
+	unsigned_file ..evil '..evil is not in SHA256SUMS'
+	unsigned_file -e '-e is not in SHA256SUMS'
+	for odd in "${deb%.deb}*.deb" '[!-~]*' 'rlockrun.*' "$deb"$'\n'"$deb" ' ' $'\e[2J' 'rlockrun~'; do
+		unsigned_file "$odd" "release has a name with other characters: ${odd//[!0-9A-Za-z._+-]/?}"
+	done
+}
+
+@test "verify.sh: links, folders and pipes in place of files" {
+	local name
+	ln -s none release/dangling
+	refused 'dangling is not a regular file'
+	rm release/dangling
+	mkdir release/folder
+	refused 'folder is not a regular file'
+	rmdir release/folder
+	for name in rlockrun_1.2.3-0static1_amd64.deb SHA256SUMS; do
+		mv "release/$name" kept
+		ln -s ../kept "release/$name"
+		refused "$name is not a regular file"
+		rm "release/$name"
+		mv kept "release/$name"
+	done
+	mkfifo release/pipe
+	refused 'pipe is not a regular file'
+}
+
 @test "verify.sh: no release, and sums that name other places" {
 	run -1 "$ROOT/packaging/verify.sh" none
 	[[ $output == 'verify.sh: none is no folder' ]]
@@ -156,6 +194,8 @@ pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 	layered_image
 	run -0 verify
 	[[ $output == 'rlockrun 1.2.3: 6 files; the signature was not checked' ]]
+	unsigned_file ..evil '..evil is not in SHA256SUMS'
+	unsigned_file $'a\n*' 'release has a name with other characters: a??'
 	touch ours.pub
 	refused 'no minisign, which checks signatures' ours.pub
 	echo other >"image/blobs/sha256/${sum%% *}"
