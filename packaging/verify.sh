@@ -30,7 +30,11 @@ fi
 
 # Names without folders, and nothing but a name behind a sum.
 bad=$(grep -Evn '^[0-9a-f]{64}  rlockrun[0-9A-Za-z._+-]*$' "$folder/SHA256SUMS" | head -n 1) || :
-[ -z "$bad" ] || fail "SHA256SUMS has a line that is none: $bad"
+[ -z "$bad" ] ||
+	fail "SHA256SUMS has a line that is none: $(printf %s "$bad" | tr -c ' -~' '?')"
+# read(1) would drop the rest of a line.
+[ -z "$(tail -c 1 "$folder/SHA256SUMS")" ] ||
+	fail 'SHA256SUMS is incomplete: its last line has no end'
 
 # No other file is there, and each is a file of its own: a name is compared as it is,
 # never as a pattern.

@@ -90,6 +90,15 @@ unsigned_file() {
 	rm "release/$1"
 }
 
+@test "verify.sh: sums without the end of their last line" {
+	truncate -s -1 release/SHA256SUMS
+	refused 'SHA256SUMS is incomplete: its last line has no end'
+	echo changed >release/rlockrun_1.2.3-0static1_amd64.deb
+	refused 'SHA256SUMS is incomplete: its last line has no end'
+	printf '\e[2J' >release/SHA256SUMS
+	refused 'SHA256SUMS has a line that is none: 1:?[2J'
+}
+
 @test "verify.sh: names that look like those of the release, or are hidden" {
 	local deb=rlockrun_1.2.3-0static1_amd64.deb odd
 	unsigned_file rlockrun_1.2.3-0static1_amd64xdeb 'rlockrun_1.2.3-0static1_amd64xdeb is not in SHA256SUMS'
