@@ -35,6 +35,8 @@ bad=$(grep -Evn '^[0-9a-f]{64}  rlockrun[0-9A-Za-z._+-]*$' "$folder/SHA256SUMS" 
 # read(1) would drop the rest of a line.
 [ -z "$(tail -c 1 "$folder/SHA256SUMS")" ] ||
 	fail 'SHA256SUMS is incomplete: its last line has no end'
+twice=$(sed 's/^.*  //' "$folder/SHA256SUMS" | sort | uniq -d | head -n 1)
+[ -z "$twice" ] || fail "SHA256SUMS has two lines for $twice"
 
 # No other file is there, and each is a file of its own: a name is compared as it is,
 # never as a pattern.
@@ -61,28 +63,88 @@ done <"$folder/SHA256SUMS"
 versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS" | sort -u)
 [ "$(echo "$versions" | wc -l)" -eq 1 ] ||
 	fail "the files have different versions: $(echo "$versions" | paste -sd' ' -)"
+version=$versions
 
-# What belongs to the archives says so.
-notes=rlockrun-$versions-notes.md bill=rlockrun-$versions.spdx.json
-image=rlockrun-$versions-oci.tar
-for name in "$notes" "$bill"; do
-	[ -f "$folder/$name" ] || fail "$name is missing"
+# --- complete --------------------------------------------------------------------------
+
+# is_released NAME: as it was compared above.
+is_released() {
+	case $released in *"$line$1$line"*) ;; *) return 1 ;; esac
+}
+# sum_of NAME
+sum_of() {
+	sed -n "s/^\([0-9a-f]*\)  $(echo "$1" | sed 's/\./\\./g')\$/\1/p" "$folder/SHA256SUMS"
+}
+
+# What Debian calls an architecture, and `uname -m`: those of packaging/static/target.sh.
+table='
+amd64 x86_64
+arm64 aarch64
+armhf armv7hl
+i386 i686
+s390x s390x
+'
+image=rlockrun-$version-oci.tar
+architectures=''
+while read -r arch machine; do
+	[ "$arch" ] || continue
+	files="rlockrun-$version-linux-$machine.tar.gz rlockrun_$version-0static1_$arch.deb
+		rlockrun-$version-0.static1.$machine.rpm"
+	for name in $files; do
+		is_released "$name" || continue
+		architectures="$architectures$arch:$machine "
+		break
+	done
+done <<-END
+	$table
+END
+[ "$architectures" ] || fail "$folder has no files of any architecture"
+
+source=rlockrun-$version.tar.gz
+orig=rlockrun_$version.orig.tar.gz
+notes=rlockrun-$version-notes.md
+bill=rlockrun-$version.spdx.json
+dsc=$(echo "$released" | grep "^rlockrun_$version-[0-9A-Za-z.+]*\.dsc\$") ||
+	fail "rlockrun_$version-*.dsc is missing"
+case $dsc in *"$line"*) fail 'the release has more than one .dsc' ;; esac
+debian=${dsc%.dsc}.debian.tar.gz
+complete=" $source $orig $dsc $debian $notes $bill"
+for pair in $architectures; do
+	complete="$complete rlockrun-$version-linux-${pair#*:}.tar.gz"
+	complete="$complete rlockrun_$version-0static1_${pair%:*}.deb"
+	complete="$complete rlockrun-$version-0.static1.${pair#*:}.rpm"
 done
-head -n 1 "$folder/$notes" | grep -q "^# rlockrun $versions, " ||
-	fail "$notes is not of rlockrun $versions"
+for name in $complete; do
+	is_released "$name" || fail "$name is missing"
+done
+for name in $released; do
+	case "$complete $image " in *" $name "*) ;; *) fail "$name is no file of a release" ;; esac
+done
+
+# --- of one commit ---------------------------------------------------------------------
+
+head -n 1 "$folder/$notes" | grep -q "^# rlockrun $version, " ||
+	fail "$notes is not of rlockrun $version"
 grep -q '^  "spdxVersion": "SPDX-2.3",$' "$folder/$bill" || fail "$bill is no SPDX 2.3"
-commit=''
-for file in "$folder/rlockrun-$versions.tar.gz" "$folder/rlockrun-$versions"-linux-*.tar.gz; do
-	[ -f "$file" ] || fail "${file##*/} is missing"
-	sum=$(sha256sum <"$file")
-	grep -q "\"packageFileName\": \"${file##*/}\".*\"${sum%% *}\"" "$folder/$bill" ||
-		fail "$bill is not of ${file##*/}"
-	case $file in *-linux-*) ;; *) continue ;; esac
-	name=${file##*/}
-	stated=$(tar -xzOf "$file" "${name%.tar.gz}/share/doc/rlockrun/licences/README" 2>/dev/null |
-		sed -n "s/^rlockrun $versions, commit \([0-9a-f]*\),.*/\1/p")
+# Where `git archive` writes it: in the second block.
+commit=$(gzip -dc <"$folder/$source" 2>/dev/null | tail -c +513 | head -c 512 |
+	tr -d '\000' | sed -n 's/^[0-9]* comment=\([0-9a-f]*\)$/\1/p')
+[ "$commit" ] || fail "$source does not state its commit"
+for pair in source: $architectures; do
+	name=$source
+	[ "$pair" = source: ] || name=rlockrun-$version-linux-${pair#*:}.tar.gz
+	grep -q "\"packageFileName\": \"$name\".*\"$(sum_of "$name")\"" "$folder/$bill" ||
+		fail "$bill is not of $name"
+	[ "$pair" != source: ] || continue
+	stated=$(tar -xzOf "$folder/$name" "${name%.tar.gz}/share/doc/rlockrun/licences/README" 2>/dev/null |
+		sed -n "s/^rlockrun $version, commit \([0-9a-f]*\),.*/\1/p")
 	[ "$stated" ] || fail "$name does not state its commit"
-	[ "${commit:=$stated}" = "$stated" ] || fail "$name was built from another commit"
+	[ "$stated" = "$commit" ] || fail "$name was not built from $source: its commit is another one"
+done
+[ "$(sum_of "$orig")" = "$(sum_of "$source")" ] || fail "$orig is not $source"
+for name in "$orig" "$debian"; do
+	grep -qxF " $(sum_of "$name") $(($(wc -c <"$folder/$name"))) $name" "$folder/$dsc" ||
+		fail "$dsc is not of $name"
 done
 if [ -f "$folder/$image" ]; then
 	blobs=$(tar -tf "$folder/$image" | sed -n 's|^\./blobs/sha256/||p' | grep .) ||
@@ -95,7 +157,7 @@ fi
 
 count=$(wc -l <"$folder/SHA256SUMS")
 if [ "$key" ]; then
-	echo "rlockrun $versions: $count files, signed with $key"
+	echo "rlockrun $version: $count files, signed with $key"
 else
-	echo "rlockrun $versions: $count files; the signature was not checked"
+	echo "rlockrun $version: $count files; the signature was not checked"
 fi

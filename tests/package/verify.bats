@@ -8,14 +8,36 @@ setup() {
 	begin_test
 	SH=(sh)
 	mkdir release
-	archive x86_64 c0ffee
-	echo source >release/rlockrun-1.2.3.tar.gz
-	echo package >release/rlockrun_1.2.3-0static1_amd64.deb
+	source_of c0ffee
+	build amd64 c0ffee
 	echo '# rlockrun 1.2.3, 2026-12-01' >release/rlockrun-1.2.3-notes.md
 	bill
 }
 teardown() { end_test; }
 
+# source_of COMMIT: in a tar file like that of git, and Debian's package of it.
+source_of() {
+	local name size sum
+	tar --format=pax --pax-option=comment="$1" -czf release/rlockrun-1.2.3.tar.gz --files-from=/dev/null
+	cp release/rlockrun-1.2.3.tar.gz release/rlockrun_1.2.3.orig.tar.gz
+	echo debian >release/rlockrun_1.2.3-1.debian.tar.gz
+	{
+		printf 'Source: rlockrun\nVersion: 1.2.3-1\nChecksums-Sha256:\n'
+		for name in rlockrun_1.2.3{.orig,-1.debian}.tar.gz; do
+			read -r sum _ < <(sha256sum "release/$name")
+			size=$(stat -c %s "release/$name")
+			echo " $sum $size $name"
+		done
+	} >release/rlockrun_1.2.3-1.dsc
+}
+# build ARCH COMMIT: the three files of an architecture.
+build() {
+	local machine
+	machine=$("$ROOT/packaging/static/target.sh" "$1" machine)
+	archive "$machine" "$2"
+	echo "package of $1" >"release/rlockrun_1.2.3-0static1_$1.deb"
+	echo "package of $1" >"release/rlockrun-1.2.3-0.static1.$machine.rpm"
+}
 # archive MACHINE COMMIT
 archive() {
 	local name=rlockrun-1.2.3-linux-$1
@@ -48,11 +70,11 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 
 @test "verify.sh: a release that is whole" {
 	run -0 verify
-	[[ $output == 'rlockrun 1.2.3: 5 files; the signature was not checked' ]]
+	[[ $output == 'rlockrun 1.2.3: 9 files; the signature was not checked' ]]
 	keys ours
 	sign ours
 	run -0 verify ours.pub
-	[[ $output == 'rlockrun 1.2.3: 5 files, signed with ours.pub' ]]
+	[[ $output == 'rlockrun 1.2.3: 9 files, signed with ours.pub' ]]
 }
 
 @test "verify.sh: a signature that is missing, of another key, or of other sums" {
@@ -95,6 +117,9 @@ unsigned_file() {
 	refused 'SHA256SUMS is incomplete: its last line has no end'
 	echo changed >release/rlockrun_1.2.3-0static1_amd64.deb
 	refused 'SHA256SUMS is incomplete: its last line has no end'
+	sums
+	sed -i 1p release/SHA256SUMS
+	refused "SHA256SUMS has two lines for rlockrun-1.2.3-0.static1.x86_64.rpm"
 	printf '\e[2J' >release/SHA256SUMS
 	refused 'SHA256SUMS has a line that is none: 1:?[2J'
 }
@@ -135,7 +160,7 @@ unsigned_file() {
 	[[ $output == 'verify.sh: none is no folder' ]]
 	sha256sum /etc/passwd >>release/SHA256SUMS
 	run -1 verify
-	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: 6:'*'/etc/passwd' && ${#lines[@]} == 1 ]]
+	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: 10:'*'/etc/passwd' && ${#lines[@]} == 1 ]]
 	rm release/SHA256SUMS
 	refused 'release has no SHA256SUMS'
 }
@@ -148,7 +173,7 @@ unsigned_file() {
 	sums
 	refused 'rlockrun-1.2.3-notes.md is missing'
 	echo '# rlockrun 1.2.3, 2026-12-01' >release/rlockrun-1.2.3-notes.md
-	echo other >release/rlockrun-1.2.3.tar.gz
+	source_of beef
 	sums
 	refused 'rlockrun-1.2.3.spdx.json is not of rlockrun-1.2.3.tar.gz'
 	echo '{}' >release/rlockrun-1.2.3.spdx.json
@@ -160,14 +185,14 @@ unsigned_file() {
 }
 
 @test "verify.sh: archives of two commits, or of none" {
-	archive aarch64 c0ffee
+	build arm64 c0ffee
 	sums
 	refused 'rlockrun-1.2.3.spdx.json is not of rlockrun-1.2.3-linux-aarch64.tar.gz'
 	bill
 	run -0 verify
-	archive aarch64 beef
+	build arm64 beef
 	bill
-	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz was built from another commit'
+	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz was not built from rlockrun-1.2.3.tar.gz: its commit is another one'
 	archive aarch64 none
 	bill
 	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz does not state its commit'
@@ -182,6 +207,69 @@ layered_image() {
 	pack_image
 }
 pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
+
+@test "verify.sh: each architecture has an archive and two packages" {
+	local name
+	for name in rlockrun-1.2.3-linux-x86_64.tar.gz rlockrun_1.2.3-0static1_amd64.deb \
+		rlockrun-1.2.3-0.static1.x86_64.rpm; do
+		mv "release/$name" kept
+		sums
+		refused "$name is missing"
+		mv kept "release/$name"
+	done
+	sums
+	mkdir kept
+	mv release/*x86_64* release/*amd64* kept
+	sums
+	refused 'release has no files of any architecture'
+	mv kept/* release
+	for name in armhf i386 s390x; do
+		build "$name" c0ffee
+	done
+	bill
+	run -0 verify
+	[[ $output == 'rlockrun 1.2.3: 18 files; '* ]]
+	echo >release/rlockrun-1.2.3-linux-vax.tar.gz
+	sums
+	refused 'rlockrun-1.2.3-linux-vax.tar.gz is no file of a release'
+}
+
+@test "verify.sh: the architectures are those of target.sh" {
+	table() { awk "/^table='/ { inside = 1; next } /^'/ { inside = 0 } inside { print \$1, \$2 }" "$1"; }
+	diff <(table "$ROOT/packaging/static/target.sh") <(table "$ROOT/packaging/verify.sh")
+	[[ $(table "$ROOT/packaging/verify.sh") == 'amd64 x86_64'$'\n'* ]]
+}
+
+@test "verify.sh: a source that is missing, of another commit, or not that of Debian's package" {
+	local name
+	for name in rlockrun-1.2.3.tar.gz rlockrun_1.2.3.orig.tar.gz rlockrun_1.2.3-1.debian.tar.gz; do
+		mv "release/$name" kept
+		sums
+		refused "$name is missing"
+		mv kept "release/$name"
+	done
+	mv release/*.dsc kept
+	sums
+	refused 'rlockrun_1.2.3-*.dsc is missing'
+	cp kept release/rlockrun_1.2.3-1.dsc
+	cp kept release/rlockrun_1.2.3-2.dsc
+	sums
+	refused 'the release has more than one .dsc'
+	rm release/rlockrun_1.2.3-2.dsc
+	echo other >release/rlockrun_1.2.3-1.debian.tar.gz
+	sums
+	refused 'rlockrun_1.2.3-1.dsc is not of rlockrun_1.2.3-1.debian.tar.gz'
+	source_of c0ffee
+	echo other >release/rlockrun_1.2.3.orig.tar.gz
+	bill
+	refused 'rlockrun_1.2.3.orig.tar.gz is not rlockrun-1.2.3.tar.gz'
+	source_of beef
+	bill
+	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz was not built from rlockrun-1.2.3.tar.gz: its commit is another one'
+	echo other >release/rlockrun-1.2.3.tar.gz
+	bill
+	refused 'rlockrun-1.2.3.tar.gz does not state its commit'
+}
 
 @test "verify.sh: an image whose layers are damaged" {
 	layered_image
@@ -202,7 +290,7 @@ pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 	SH=(env "PATH=$PWD/applets" "$(type -P busybox)" sh)
 	layered_image
 	run -0 verify
-	[[ $output == 'rlockrun 1.2.3: 6 files; the signature was not checked' ]]
+	[[ $output == 'rlockrun 1.2.3: 10 files; the signature was not checked' ]]
 	unsigned_file ..evil '..evil is not in SHA256SUMS'
 	unsigned_file $'a\n*' 'release has a name with other characters: a??'
 	touch ours.pub
@@ -212,9 +300,9 @@ pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
 	rm release/rlockrun-1.2.3-oci.tar
 	refused 'rlockrun-1.2.3-oci.tar is missing'
-	archive aarch64 beef
+	build arm64 beef
 	bill
-	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz was built from another commit'
+	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz was not built from rlockrun-1.2.3.tar.gz: its commit is another one'
 	sha256sum /etc/passwd >>release/SHA256SUMS
 	run -1 verify
 	[[ $output == 'verify.sh: SHA256SUMS has a line that is none: '*'/etc/passwd' && ${#lines[@]} == 1 ]]
