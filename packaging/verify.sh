@@ -15,6 +15,9 @@ fail() {
 	exit 1
 }
 
+# printable TEXT: no bytes of a file reach the terminal that could control it.
+printable() { printf %s "$1" | tr -c ' -~' '?'; }
+
 folder=${1:?usage: packaging/verify.sh FOLDER [PUBLIC_KEY]}
 key=${2-}
 [ -d "$folder" ] || fail "$folder is no folder"
@@ -24,14 +27,15 @@ key=${2-}
 if [ "$key" ]; then
 	command -v minisign >/dev/null || fail 'no minisign, which checks signatures'
 	[ -s "$folder/SHA256SUMS.minisig" ] || fail "$folder has no SHA256SUMS.minisig"
-	minisign -V -q -p "$key" -m "$folder/SHA256SUMS" >/dev/null 2>&1 ||
+	# With -Q it prints the comment that was signed, too.
+	comment=$(minisign -V -Q -p "$key" -m "$folder/SHA256SUMS" 2>/dev/null) ||
 		fail "SHA256SUMS was not signed with $key"
 fi
 
 # Names without folders, and nothing but a name behind a sum.
 bad=$(grep -Evn '^[0-9a-f]{64}  rlockrun[0-9A-Za-z._+-]*$' "$folder/SHA256SUMS" | head -n 1) || :
 [ -z "$bad" ] ||
-	fail "SHA256SUMS has a line that is none: $(printf %s "$bad" | tr -c ' -~' '?')"
+	fail "SHA256SUMS has a line that is none: $(printable "$bad")"
 # read(1) would drop the rest of a line.
 [ -z "$(tail -c 1 "$folder/SHA256SUMS")" ] ||
 	fail 'SHA256SUMS is incomplete: its last line has no end'
@@ -64,6 +68,9 @@ versions=$(sed 's/^.*  rlockrun[-_]\([0-9.]*[0-9]\).*$/\1/' "$folder/SHA256SUMS"
 [ "$(echo "$versions" | wc -l)" -eq 1 ] ||
 	fail "the files have different versions: $(echo "$versions" | paste -sd' ' -)"
 version=$versions
+if [ "$key" ] && [ "$comment" != "rlockrun $version" ]; then
+	fail "SHA256SUMS was signed as \"$(printable "$comment")\", not as \"rlockrun $version\""
+fi
 
 # --- complete --------------------------------------------------------------------------
 

@@ -66,7 +66,8 @@ keys() {
 	type minisign >/dev/null 2>&1 || skip 'no minisign'
 	minisign -G -W -f -s "$1.sec" -p "$1.pub" >/dev/null
 }
-sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
+# sign NAME [COMMENT]
+sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS -t "${2-rlockrun 1.2.3}" >/dev/null; }
 
 @test "verify.sh: a release that is whole" {
 	run -0 verify
@@ -89,6 +90,19 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS >/dev/null; }
 	run -0 verify
 	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
 	refused 'none.pub cannot be read' none.pub
+}
+
+@test "verify.sh: a signature that was made for another version" {
+	local comment
+	keys ours
+	for comment in 'rlockrun 1.2.2' 'rlockrun 1.2.3 ' 'rlockrun 1x2.3' none; do
+		sign ours "$comment"
+		refused "SHA256SUMS was signed as \"$comment\", not as \"rlockrun 1.2.3\"" ours.pub
+	done
+	sign ours $'\e[2J'
+	refused 'SHA256SUMS was signed as "?[2J", not as "rlockrun 1.2.3"' ours.pub
+	sed -i 's/^trusted comment: .*/trusted comment: rlockrun 1.2.3/' release/SHA256SUMS.minisig
+	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
 }
 
 @test "verify.sh: files that are changed, half, missing, or too many" {
