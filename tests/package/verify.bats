@@ -42,7 +42,8 @@ build() {
 archive() {
 	local name=rlockrun-1.2.3-linux-$1
 	local licences=$name/share/doc/rlockrun/licences
-	mkdir -p "$licences"
+	mkdir -p "$licences" "$name/bin"
+	echo "program for $1" >"$name/bin/rlockrun"
 	echo "rlockrun 1.2.3, commit $2, is under the MIT licence." >"$licences/README"
 	printf '%s: x-3.4.tar.gz\n' openssl hiredis musl >>"$licences/README"
 	tar -czf "release/$name.tar.gz" "$name"
@@ -203,7 +204,7 @@ unsigned_file() {
 	sums
 	refused 'rlockrun-1.2.3.spdx.json is not of rlockrun-1.2.3-linux-aarch64.tar.gz'
 	bill
-	run -0 verify
+	refused 'rlockrun-1.2.3-oci.tar is missing'
 	build arm64 beef
 	bill
 	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz was not built from rlockrun-1.2.3.tar.gz: its commit is another one'
@@ -211,16 +212,6 @@ unsigned_file() {
 	bill
 	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz does not state its commit'
 }
-
-# layered_image: with one layer, whose sum is in $sum.
-layered_image() {
-	mkdir -p image/blobs/sha256
-	echo layer >image/layer
-	sum=$(sha256sum <image/layer)
-	mv image/layer "image/blobs/sha256/${sum%% *}"
-	pack_image
-}
-pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 
 @test "verify.sh: each architecture has an archive and two packages" {
 	local name
@@ -285,15 +276,121 @@ pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 	refused 'rlockrun-1.2.3.tar.gz does not state its commit'
 }
 
-@test "verify.sh: an image whose layers are damaged" {
-	layered_image
-	run -0 verify
-	echo other >"image/blobs/sha256/${sum%% *}"
+# blob FILE: moves it to its place in the image, and prints its digest.
+blob() {
+	local sum
+	read -r sum _ < <(sha256sum "$1")
+	mkdir -p image/blobs/sha256
+	mv "$1" "image/blobs/sha256/$sum"
+	echo "sha256:$sum"
+}
+# manifest_of ARCH: with its config, and with one layer that has the program.
+manifest_of() {
+	local machine layer config
+	machine=$("$ROOT/packaging/static/target.sh" "$1" machine)
+	tar -C "rlockrun-1.2.3-linux-$machine" -czf layer bin
+	layer=$(blob layer)
+	echo "{\"architecture\":\"${2:-$1}\",\"os\":\"linux\",\"rootfs\":{\"diff_ids\":[\"sha256:0\"]}}" >config
+	config=$(blob config)
+	printf '{"config":{"digest":"%s","size":1},"layers":[{"digest":"%s","size":1}]}' "$config" "$layer" >manifest
+	blob manifest
+}
+# index_of DIGEST ARCH...: of manifests.
+index_of() {
+	local separator='' own
+	{
+		printf '{"schemaVersion": 2, "manifests": ['
+		while (($#)); do
+			printf '%s{"digest":"%s","size":1,"platform":{"architecture":"%s","os":"linux"}}' "$separator" "$1" "$2"
+			separator=,
+			shift 2
+		done
+		echo ']}'
+	} >index
+	own=$(blob index)
+	echo "{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"$own\",\"size\":1}]}" >image/index.json
 	pack_image
-	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
+}
+pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && bill; }
+# both: a release of both architectures with their image.
+both() {
+	build arm64 c0ffee
+	amd64=$(manifest_of amd64)
+	arm64=$(manifest_of arm64)
+	index_of "$amd64" amd64 "$arm64" arm64
+}
+# path_of DIGEST: of a blob.
+path_of() { echo "image/blobs/${1/://}"; }
+# inner NAME MANIFEST: a digest in it.
+inner() { sed "s/.*\"$1\":\[*{\"digest\":\"\(sha256:[0-9a-f]*\)\".*/\1/" "$(path_of "$2")"; }
+
+@test "verify.sh: an image of both architectures" {
+	both
+	run -0 verify
+	[[ $output == 'rlockrun 1.2.3: 13 files; the signature was not checked' ]]
+	mv release/rlockrun-1.2.3-oci.tar kept
+	sums
+	refused 'rlockrun-1.2.3-oci.tar is missing'
+	mv kept release/rlockrun-1.2.3-oci.tar
+	rm release/*aarch64* release/*arm64*
+	bill
+	refused 'rlockrun-1.2.3-linux-aarch64.tar.gz is missing'
+}
+
+@test "verify.sh: an image that is damaged or cut short" {
+	local sum
+	both
+	truncate -s 2148 release/rlockrun-1.2.3-oci.tar
+	sums
+	refused 'rlockrun-1.2.3-oci.tar is no complete tar file'
+	truncate -s 0 release/rlockrun-1.2.3-oci.tar
+	sums
+	refused 'rlockrun-1.2.3-oci.tar is no complete tar file'
+	head -c 9000 /dev/urandom >release/rlockrun-1.2.3-oci.tar
+	sums
+	refused 'rlockrun-1.2.3-oci.tar is no complete tar file'
+	echo other >"$(path_of "$amd64")"
+	pack_image
+	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${amd64#*:}"
 	rm -r image/blobs
 	pack_image
-	refused 'rlockrun-1.2.3-oci.tar has no images'
+	refused 'rlockrun-1.2.3-oci.tar has no blobs'
+}
+
+@test "verify.sh: an image whose parts are missing" {
+	local digest config layer
+	both
+	config=$(inner config "$arm64")
+	layer=$(inner layers "$amd64")
+	for digest in "$amd64" "$config" "$layer"; do
+		mv "$(path_of "$digest")" kept
+		pack_image
+		refused "rlockrun-1.2.3-oci.tar has no blob $digest"
+		mv kept "$(path_of "$digest")"
+	done
+	rm image/index.json
+	pack_image
+	refused 'rlockrun-1.2.3-oci.tar has no index'
+	echo '{"manifests":[]}' >image/index.json
+	pack_image
+	refused 'rlockrun-1.2.3-oci.tar has no index'
+	echo '{"config":{}}' >odd
+	index_of "$(blob odd)" amd64 "$arm64" arm64
+	refused 'rlockrun-1.2.3-oci.tar has no layers for amd64'
+}
+
+@test "verify.sh: an image for other architectures than it says" {
+	both
+	index_of "$amd64" amd64
+	refused 'rlockrun-1.2.3-oci.tar is for "amd64", not for "amd64 arm64"'
+	index_of "$arm64" arm64
+	refused 'rlockrun-1.2.3-oci.tar is for "arm64", not for "amd64 arm64"'
+	index_of
+	refused 'rlockrun-1.2.3-oci.tar is for "", not for "amd64 arm64"'
+	index_of "$amd64" amd64 "$arm64" arm64 "$arm64" s390x
+	refused 'rlockrun-1.2.3-oci.tar is for "amd64 arm64 s390x", not for "amd64 arm64"'
+	index_of "$amd64" amd64 "$(manifest_of arm64 amd64)" arm64
+	refused 'rlockrun-1.2.3-oci.tar has a configuration of amd64 for arm64'
 }
 
 # As on Alpine and in rescue systems: neither GNU's tools nor another shell.
@@ -302,16 +399,22 @@ pack_image() { tar -C image -cf release/rlockrun-1.2.3-oci.tar . && sums; }
 	mkdir applets
 	busybox --install -s applets
 	SH=(env "PATH=$PWD/applets" "$(type -P busybox)" sh)
-	layered_image
+	both
 	run -0 verify
-	[[ $output == 'rlockrun 1.2.3: 10 files; the signature was not checked' ]]
+	[[ $output == 'rlockrun 1.2.3: 13 files; the signature was not checked' ]]
 	unsigned_file ..evil '..evil is not in SHA256SUMS'
 	unsigned_file $'a\n*' 'release has a name with other characters: a??'
 	touch ours.pub
 	refused 'no minisign, which checks signatures' ours.pub
-	echo other >"image/blobs/sha256/${sum%% *}"
+	truncate -s 2148 release/rlockrun-1.2.3-oci.tar
+	sums
+	run -1 verify # its tar lists the names of what is cut off
+	[[ $output == 'verify.sh: rlockrun-1.2.3-oci.tar '* && ${#lines[@]} == 1 ]]
+	index_of "$arm64" arm64
+	refused 'rlockrun-1.2.3-oci.tar is for "arm64", not for "amd64 arm64"'
+	echo other >"$(path_of "$amd64")"
 	pack_image
-	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${sum%% *}"
+	refused "rlockrun-1.2.3-oci.tar has a blob that is not ${amd64#*:}"
 	rm release/rlockrun-1.2.3-oci.tar
 	refused 'rlockrun-1.2.3-oci.tar is missing'
 	build arm64 beef
