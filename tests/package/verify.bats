@@ -35,8 +35,52 @@ build() {
 	local machine
 	machine=$("$ROOT/packaging/static/target.sh" "$1" machine)
 	archive "$machine" "$2"
-	echo "package of $1" >"release/rlockrun_1.2.3-0static1_$1.deb"
-	echo "package of $1" >"release/rlockrun-1.2.3-0.static1.$machine.rpm"
+	packages "$1" "rlockrun-1.2.3-linux-$machine/bin/rlockrun"
+}
+# packages ARCH PROGRAM: a .deb and an .rpm with it.
+packages() {
+	mkdir -p tree/usr/bin
+	cp "$2" tree/usr/bin/rlockrun
+	deb_of tree >"release/rlockrun_1.2.3-0static1_$1.deb"
+	rpm_of tree/usr/bin/rlockrun \
+		>"release/rlockrun-1.2.3-0.static1.$("$ROOT/packaging/static/target.sh" "$1" machine).rpm"
+	rm -r tree
+}
+# deb_of TREE: an archive of ar(1).
+deb_of() {
+	local file
+	echo 2.0 >debian-binary
+	printf xyz >control.tar.gz # of an odd size
+	tar -C "$1" -czf data.tar.gz .
+	printf '!<arch>\n'
+	for file in debian-binary control.tar.gz data.tar.gz; do
+		printf '%-16s%-12d%-6d%-6d%-8s%-10d`\n' "$file" 0 0 0 100644 "$(stat -c %s "$file")"
+		cat "$file"
+		(($(stat -c %s "$file") % 2 == 0)) || echo
+	done
+}
+# rpm_of PROGRAM: the lead, two headers of one entry each, and files of cpio(1).
+rpm_of() {
+	local magic='\x8e\xad\xe8\x01\0\0\0\0'
+	printf '\xed\xab\xee\xdb%-92s' lead
+	printf "$magic"'\0\0\0\1\0\0\0\x4%-16s%4s%4s' entry data padding | head -c 40
+	printf "$magic"'\0\0\0\1\0\0\0\x5%-16s%5s' entry store
+	echo configuration >rlockrun.conf
+	{
+		cpio_entry ./etc/rlockrun.conf rlockrun.conf
+		cpio_entry ./usr/bin/rlockrun "$1"
+	} | gzip
+}
+# cpio_entry NAME FILE
+cpio_entry() {
+	local size
+	size=$(stat -c %s "$2")
+	printf 070701
+	printf %08x 1 $((0100755)) 0 0 1 0 "$size" 0 0 0 0 $((${#1} + 1)) 0
+	printf '%s\0' "$1"
+	head -c $(((4 - (110 + ${#1} + 1) % 4) % 4)) /dev/zero
+	cat "$2"
+	head -c $(((4 - size % 4) % 4)) /dev/zero
 }
 # archive MACHINE COMMIT
 archive() {
@@ -86,7 +130,7 @@ sign() { minisign -S -s "$1.sec" -m release/SHA256SUMS -t "${2-rlockrun 1.2.3}" 
 	sign other
 	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
 	sign ours
-	echo changed >release/rlockrun_1.2.3-0static1_amd64.deb
+	echo '- Changed.' >>release/rlockrun-1.2.3-notes.md
 	sums
 	run -0 verify
 	refused 'SHA256SUMS was not signed with ours.pub' ours.pub
@@ -393,6 +437,41 @@ inner() { sed "s/.*\"$1\":\[*{\"digest\":\"\(sha256:[0-9a-f]*\)\".*/\1/" "$(path
 	refused 'rlockrun-1.2.3-oci.tar has a configuration of amd64 for arm64'
 }
 
+@test "verify.sh: the program of the packages and the image is that of the archive" {
+	local deb=rlockrun_1.2.3-0static1_amd64.deb rpm=rlockrun-1.2.3-0.static1.x86_64.rpm
+	local name program=rlockrun-1.2.3-linux-x86_64/bin/rlockrun
+	both
+	echo other >"$program"
+	mkdir kept
+	cp release/*.deb release/*.rpm kept
+	packages amd64 "$program"
+	cp "kept/$rpm" release
+	sums
+	refused "$deb does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz"
+	packages amd64 "$program"
+	cp "kept/$deb" release
+	sums
+	refused "$rpm does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz"
+	cp kept/* release
+	index_of "$(manifest_of amd64)" amd64 "$arm64" arm64
+	refused 'rlockrun-1.2.3-oci.tar does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz'
+	index_of "$amd64" amd64 "$arm64" arm64
+	run -0 verify
+	for name in "$deb" "$rpm"; do
+		truncate -s 200 "release/$name"
+		sums
+		refused "$name does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz"
+		head -c 9000 /dev/urandom >"release/$name"
+		sums
+		refused "$name does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz"
+		cp "kept/$name" release
+	done
+	rm -r "${program%/*}"
+	tar -czf release/rlockrun-1.2.3-linux-x86_64.tar.gz rlockrun-1.2.3-linux-x86_64
+	bill
+	refused 'rlockrun-1.2.3-linux-x86_64.tar.gz has no program'
+}
+
 # As on Alpine and in rescue systems: neither GNU's tools nor another shell.
 @test "verify.sh: with nothing but busybox" {
 	type busybox >/dev/null 2>&1 || skip 'no busybox'
@@ -402,6 +481,17 @@ inner() { sed "s/.*\"$1\":\[*{\"digest\":\"\(sha256:[0-9a-f]*\)\".*/\1/" "$(path
 	both
 	run -0 verify
 	[[ $output == 'rlockrun 1.2.3: 13 files; the signature was not checked' ]]
+	packages amd64 rlockrun-1.2.3-linux-aarch64/bin/rlockrun
+	cp release/rlockrun-1.2.3-0.static1.aarch64.rpm release/rlockrun-1.2.3-0.static1.x86_64.rpm
+	sums
+	refused 'rlockrun_1.2.3-0static1_amd64.deb does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz'
+	packages amd64 rlockrun-1.2.3-linux-x86_64/bin/rlockrun
+	cp release/rlockrun-1.2.3-0.static1.aarch64.rpm release/rlockrun-1.2.3-0.static1.x86_64.rpm
+	sums
+	refused 'rlockrun-1.2.3-0.static1.x86_64.rpm does not have the program of rlockrun-1.2.3-linux-x86_64.tar.gz'
+	packages amd64 rlockrun-1.2.3-linux-x86_64/bin/rlockrun
+	sums
+	run -0 verify
 	unsigned_file ..evil '..evil is not in SHA256SUMS'
 	unsigned_file $'a\n*' 'release has a name with other characters: a??'
 	touch ours.pub
