@@ -17,7 +17,10 @@ fail() {
 [ -r "$key" ] || fail "$key cannot be read"
 command -v minisign >/dev/null || fail 'no minisign (packaging/deps.sh sign installs it)'
 out=build/rlockrun-$version
+[ -d "$out" ] || fail "no $out: make release-all builds it"
 packaging/verify.sh "$out" >/dev/null
+[ -f "$out/rlockrun-$version-oci.tar" ] ||
+	fail 'the release has no image: make release-all builds all of it'
 packaging/version.sh "$version"
 notes=$(packaging/notes.sh "$version" dated)
 [ "$notes" = "$(cat "$out/rlockrun-$version-notes.md")" ] ||

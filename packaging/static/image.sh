@@ -1,6 +1,6 @@
 #!/bin/sh
 # `make image`: an OCI layout with one index, of the archives that `make release` has
-# left for one or several architectures:
+# left for amd64 and arm64:
 #
 #     packaging/static/image.sh VERSION
 #
@@ -28,26 +28,30 @@ in_store() {
 		>"$work/log" 2>&1 || fail "buildah: $(tail -n 1 "$work/log")"
 }
 
+# archive_for ARCH
+archive_for() {
+	echo "$out/rlockrun-$version-linux-$(packaging/static/target.sh "$1" machine).tar.gz"
+}
+
 command -v buildah >/dev/null || fail 'no buildah (packaging/deps.sh image installs it)'
+for arch in amd64 arm64; do
+	[ -f "$(archive_for $arch)" ] || fail "no $(archive_for $arch): make release ARCH=$arch makes it"
+done
 rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/archive"
 epoch=$(git log -1 --format=%ct)
-found=''
 for arch in amd64 arm64; do
-	archive=$out/rlockrun-$version-linux-$(packaging/static/target.sh $arch machine).tar.gz
-	[ -f "$archive" ] || continue
-	found=yes
-	cp "$archive" "$work/archive"
+	cp "$(archive_for $arch)" "$work/archive"
 	in_store build --isolation chroot --timestamp "$epoch" --omit-history \
 		--platform linux/$arch --manifest rlockrun -f packaging/Containerfile "$work/archive"
 	rm "$work/archive"/*
 done
-[ "$found" ] || fail "no archive in $out: make release ARCH=arm64 and the like come first"
 in_store manifest push --all rlockrun "oci:$work/oci:$version"
 image=rlockrun-$version-oci.tar
 tar -C "$work/oci" --sort=name --owner=0 --group=0 --numeric-owner --format=ustar \
 	--mtime="@$epoch" -cf "$work/$image" .
 mv "$work/$image" "$out"
+rm -f "$out/SHA256SUMS.minisig"
 (cd "$out" && sha256sum rlockrun* >SHA256SUMS)
 echo "$out/$image"

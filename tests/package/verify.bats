@@ -568,8 +568,31 @@ differs() {
 	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.3]' ]]
 }
 
+@test "make image: an archive that is missing is named" {
+	type buildah >/dev/null 2>&1 || skip 'no buildah'
+	tree
+	run -1 tree/packaging/static/image.sh 1.2.3
+	[[ $output == "image.sh: no $PWD/tree/build/rlockrun-1.2.3/rlockrun-1.2.3-linux-aarch64.tar.gz: make release ARCH=arm64 makes it" ]]
+	rm release/*x86_64.tar.gz
+	run -1 tree/packaging/static/image.sh 1.2.3
+	[[ $output == "image.sh: no $PWD/tree/build/rlockrun-1.2.3/rlockrun-1.2.3-linux-x86_64.tar.gz: make release ARCH=amd64 makes it" ]]
+	[[ ! -e tree/build/image ]]
+}
+
+@test "make sign: a release without the image is incomplete" {
+	keys ours
+	tree
+	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	[[ $output == 'sign.sh: the release has no image: make release-all builds all of it' ]]
+	rm tree/build/rlockrun-1.2.3/*
+	rmdir tree/build/rlockrun-1.2.3
+	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	[[ $output == 'sign.sh: no build/rlockrun-1.2.3: make release-all builds it' ]]
+}
+
 @test "make sign: a release of one version, with notes of a dated one" {
 	keys ours
+	both
 	tree
 	run -1 tree/packaging/sign.sh 1.2.3
 	[[ $output == 'sign.sh: KEY=FILE must name the secret key '* ]]
