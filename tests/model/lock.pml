@@ -65,12 +65,16 @@ bool gap[4];
 /* The order to stop: whose token it names, and whether that has gone. */
 byte order;
 bool outdated;
+byte named; /* who still has the token that it names */
 bool only_its_own_order_is_obeyed = true;
 #endif
 #ifdef NEWEST
 /* The latest of the waiters, and who has a ticket already. */
 byte newest;
 bool ticket[4];
+/* What is true, whatever the key says: the last to come, and the others. */
+byte last;
+bool overtaken[4];
 bool the_newest_stays = true;
 bool no_job_of_the_overtaken = true;
 #endif
@@ -84,6 +88,7 @@ bool in_front; /* it has been, and is in the queue */
 
 /* Scratch, empty between two steps. */
 byte x;
+byte had; /* K's owners, as bits */
 mtype:state unread = GONE;
 
 short faults = FAULTS;
@@ -180,6 +185,16 @@ inline enter_queue(i)
 	mark[i] = ALIVE
 }
 
+/* world: a token gets the key; no order names it yet */
+inline begin_ownership(i)
+{
+#ifdef REPLACE
+	named = (named == i -> 0 : named)
+#else
+	skip
+#endif
+}
+
 /* world: a token has left the key; orders that name it are void */
 inline end_ownership(i)
 {
@@ -199,6 +214,7 @@ inline give_order(i)
 	:: q[1] == i && anyone(hold) ->
 		order = (hold[1] -> 1 : (hold[2] -> 2 : 3));
 		outdated = false;
+		named = order;
 		printf("server: %d orders %d to stop\n", i, order)
 	:: else
 	fi
@@ -206,6 +222,22 @@ inline give_order(i)
 #endif
 
 #ifdef NEWEST
+/* world: one comes for the first time, and overtakes all without the lock */
+inline note_arrival(i)
+{
+	if
+	:: !ticket[i] && !hold[i] && !old[i] ->
+		last = i;
+		overtaken[1] = overtaken[1] ||
+		    (ticket[1] && !hold[1] && !old[1]);
+		overtaken[2] = overtaken[2] ||
+		    (ticket[2] && !hold[2] && !old[2]);
+		overtaken[3] = overtaken[3] ||
+		    (ticket[3] && !hold[3] && !old[3])
+	:: else
+	fi
+}
+
 /* Sets unread to OUT if a later one has overtaken i.
  * src: lock/script/shared/exclusive.lua find_newest */
 inline find_newest(i)
@@ -218,8 +250,12 @@ inline find_newest(i)
 #ifndef NEWEST_SILENT
 		:: !ticket[i] && newest != 0 && newest != i &&
 		    mark[newest] != OFF ->
+#ifndef NEWEST_NOT_NAMED
 			call(newest);
 			newest = i
+#else
+			skip
+#endif
 		:: (!ticket[i] && (newest == 0 || newest == i ||
 		    mark[newest] == OFF)) || (ticket[i] && newest == 0) ->
 			newest = i
@@ -273,6 +309,7 @@ inline purge_dead_heads()
 inline acquire(i, becomes)
 {
 #ifdef NEWEST
+	note_arrival(i);
 	find_newest(i);
 #endif
 	becomes = GRANTED;
@@ -281,7 +318,7 @@ inline acquire(i, becomes)
 #ifndef NEWEST_BY_TURN
 	:: unread == OUT ->
 		printf("server: %d is overtaken\n", i);
-		must(the_newest_stays, newest != i);
+		must(the_newest_stays, last != i);
 		becomes = LEAVE
 #endif
 #endif
@@ -296,9 +333,7 @@ inline acquire(i, becomes)
 			must(pause_goes_first, i == PAUSER || !in_front ||
 			    mark[PAUSER] != ALIVE);
 #endif
-#ifdef NEWEST
-			must(no_job_of_the_overtaken, unread != OUT);
-#endif
+			begin_ownership(i);
 			hold[i] = true;
 #ifdef SETNX_EXPIRE
 			endless[i] = true;
@@ -336,11 +371,19 @@ inline acquire_late(i)
 		unread = GONE
 	:: pc[i] != GONE && (hold[i] || old[i])
 	:: else ->
+#ifdef NEWEST
+		note_arrival(i);
+		find_newest(i);
+#endif
 		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
 		purge_dead_heads();
 		if
-		:: held_room(i) && turn(i) ->
+#ifdef NEWEST
+		:: unread == OUT -> unread = GONE
+#endif
+		:: unread != OUT && held_room(i) && turn(i) ->
 			printf("server: a former token of %d gets K\n", i);
+			begin_ownership(i);
 			old[i] = true;
 			leave_queue(i)
 		:: else -> enter_queue(i)
@@ -367,6 +410,8 @@ inline call(i)
 	bell[i] = waiting(i) /* nobody else will look */
 }
 
+#define given_to_dead(i, bit) (hold[i] && !(had & bit) && pc[i] == GONE)
+
 /* Cancel is the same script. It rings whoever can go now, be it that this run
  * has freed K, or an earlier one whose answer was lost, or that it only was in
  * the way. `right`: the doorbells among its KEYS are theirs.
@@ -384,7 +429,10 @@ inline release(i, becomes, right)
 	hold[2] = false;
 	hold[3] = false;
 #endif
+	had = hold[1] + 2 * hold[2] + 4 * hold[3];
+#ifndef RELEASE_KEEPS_PLACE
 	leave_queue(i);
+#endif
 #ifndef TOKEN_AGAIN
 	late = (late_from(i, RENEW_L) -> RENEW_OVER : late);
 #endif
@@ -404,6 +452,10 @@ inline release(i, becomes, right)
 	ring_who_can_go(i, becomes, right)
 #endif
 #endif
+	;
+	must(no_lock_for_the_dead, !given_to_dead(1, 1) &&
+	    !given_to_dead(2, 2) && !given_to_dead(3, 4));
+	had = 0
 }
 
 #ifdef HAND_OVER
@@ -415,7 +467,6 @@ inline ring_who_can_go(i, becomes, right)
 	:: q[1] && held_room(q[1]) ->
 		x = q[1];
 		printf("server: hands over to %d\n", x);
-		must(no_lock_for_the_dead, pc[x] != GONE);
 		hold[x] = true;
 		leave_queue(x);
 		bell[x] = waiting(x);
@@ -471,6 +522,9 @@ inline start_job(i)
 	printf("client %d: the job starts\n", i);
 #ifndef TAKEN
 	must(one_at_a_time, room(i, job));
+#endif
+#ifdef NEWEST
+	must(no_job_of_the_overtaken, !overtaken[i]);
 #endif
 	job[i] = true;
 	gap[i] = false;
@@ -609,6 +663,7 @@ end:	do
 #endif
 #ifdef NEWEST
 		ticket[me] = false;
+		overtaken[me] = false;
 #endif
 		pc[me] = (pauser(me) -> FRONT : ASK)
 	}
@@ -638,7 +693,7 @@ end:	do
 		pc[me] == RUN && job[me] && order == me && !outdated ->
 #endif
 		printf("client %d: obeys the order to stop\n", me);
-		must(only_its_own_order_is_obeyed, !outdated);
+		must(only_its_own_order_is_obeyed, named == me);
 		job[me] = false
 	}
 #endif
@@ -815,12 +870,17 @@ end:	do
 #ifdef REPLACE
 	:: d_step { order != 0 && (outdated || pc[order] != RUN) ->
 		order = 0;
-		outdated = false
+		outdated = false;
+		named = 0
 	}
 #endif
 #ifdef NEWEST
 	:: d_step { newest != 0 && traceless(newest) && pc[newest] == GONE ->
-		newest = 0
+		newest = 0;
+		last = 0;
+		overtaken[1] = false;
+		overtaken[2] = false;
+		overtaken[3] = false
 	}
 #endif
 #if defined(JOBS_MAY_LAST) && !defined(SERVED)
