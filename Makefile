@@ -408,8 +408,11 @@ dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
 	git archive --prefix=rlockrun-$(VERSION)/ -o build/rlockrun-$(VERSION).tar.gz HEAD
 
-release: libraries ## archive and packages of the static build, of what is committed (ARCH=arm64...)
+# First what would make it fail after minutes: tools, and the clock.
+release: ## archive and packages of the static build, of what is committed (ARCH=arm64...)
 	@packaging/deps.sh release
+	@packaging/static/release.sh $(VERSION)
+	@$(MAKE) --no-print-directory libraries
 	@packaging/static/release.sh $(VERSION) $(LIBRARIES) $(OTHER)
 
 image: ## an OCI layout of what make release has left, for each of amd64 and arm64

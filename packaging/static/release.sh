@@ -10,19 +10,36 @@
 #     rlockrun-VERSION-notes.md              what has changed
 #     SHA256SUMS                             of all that is there
 #
-# An image of former archives is removed.
+# An image of former archives and a signature of former sums are removed.
 #
 # Built twice from one commit, with the same compiler and libraries, the files are
 # equal to the bit: nothing in them depends on the time, the user or the folder.
 #
-#     packaging/static/release.sh VERSION LIBRARIES [ARCH]
+# What is there stays as it is until all files are complete.
+#
+#     packaging/static/release.sh VERSION [LIBRARIES [ARCH]]
 #
 # LIBRARIES is the folder that packaging/static/libraries.sh made. With ARCH
-# it is for that architecture, whose compiler is in build/cross/ARCH.
+# it is for that architecture, whose compiler is in build/cross/ARCH. Without LIBRARIES
+# it only checks the tools and the clock, so that nothing is compiled in vain.
 set -eu
 cd "$(dirname "$0")/../.."
-version=${1:?usage: packaging/static/release.sh VERSION LIBRARIES}
-libraries=$(realpath "${2:?usage: packaging/static/release.sh VERSION LIBRARIES}")
+version=${1:?usage: packaging/static/release.sh VERSION [LIBRARIES [ARCH]]}
+
+fail() {
+	echo "release.sh: $*" >&2
+	exit 1
+}
+for tool in git make gzip tar strip dpkg dpkg-deb dpkg-query dpkg-source rpmbuild; do
+	command -v $tool >/dev/null || fail "no $tool (packaging/deps.sh release installs it)"
+done
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+[ "$(date +%s)" -ge "$SOURCE_DATE_EPOCH" ] ||
+	fail "the clock of this machine is before the last commit, $(date -d "@$SOURCE_DATE_EPOCH")"
+[ "${2-}" ] || exit 0
+
+libraries=$(realpath "$2")
 arch=${3-}
 machine=$(uname -m) musl=/
 if [ "$arch" ]; then
@@ -35,12 +52,6 @@ out=build/rlockrun-$version
 work=build/release-files
 top=$work/$name
 
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
-if [ "$(date +%s)" -lt "$SOURCE_DATE_EPOCH" ]; then
-	echo "release.sh: the clock of this machine is before the last commit, $(date -d "@$SOURCE_DATE_EPOCH")" >&2
-	exit 1
-fi
 if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
 	echo "release.sh: what is not committed is not in it" >&2
 fi
@@ -68,10 +79,7 @@ strip "$top/bin/rlockrun"
 
 doc=$top/share/doc/rlockrun
 licence=$musl/usr/share/doc/musl-dev/copyright
-if ! [ -r "$licence" ]; then
-	echo "release.sh: $licence is missing, the licence of musl" >&2
-	exit 1
-fi
+[ -r "$licence" ] || fail "$licence is missing, the licence of musl"
 mkdir -p "$doc/licences"
 cp "$work/source/README.md" "$work/source/CHANGELOG.md" "$doc"
 cp "$work/source/LICENSE" "$doc/licences/rlockrun"
@@ -99,11 +107,22 @@ cp -R "$work/debian/packaging/debian" "$work/debian/debian"
 	exit 1
 }
 
-mkdir -p "$out"
-rm -f "$out/rlockrun-$version-oci.tar"
-"$work/source/packaging/static/packages.sh" "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$out"
+# Beside the former files, of which those for other architectures stay.
+new=$out.new
+trap 'rm -rf "$new"' EXIT
+rm -rf "$new"
+mkdir -p "$new"
+# A run that was killed between the last two steps left only this.
+[ -d "$out" ] || [ ! -d "$out.old" ] || mv "$out.old" "$out"
+[ ! -d "$out" ] || cp -Rp "$out/." "$new"
+(cd "$new" && rm -f "rlockrun-$version-oci.tar" SHA256SUMS* ./*.dsc ./*.debian.tar.gz)
+"$work/source/packaging/static/packages.sh" "$version" "$top" "${arch:-$(dpkg --print-architecture)}" "$new"
 "$work/source/packaging/notes.sh" "$version" >"$work/rlockrun-$version-notes.md"
-mv "$work"/rlockrun*.tar.gz "$work"/*.dsc "$work"/*.md "$out"
-packaging/static/sbom.sh "$version" "$out"
-(cd "$out" && sha256sum rlockrun* >SHA256SUMS)
+mv "$work"/rlockrun*.tar.gz "$work"/*.dsc "$work"/*.md "$new"
+packaging/static/sbom.sh "$version" "$new"
+(cd "$new" && sha256sum rlockrun* >SHA256SUMS)
+rm -rf "$out.old"
+[ ! -d "$out" ] || mv "$out" "$out.old"
+mv "$new" "$out"
+rm -rf "$out.old"
 echo "$PWD/$out"

@@ -111,6 +111,42 @@ teardown() { end_test; }
 	run -1 clone/packaging/static/release.sh "$version" "$ROOT/build"
 	[[ $output == 'release.sh: the clock of this machine is before the last commit, '*2100* ]]
 	[[ ${#lines[@]} == 1 && ! -e clone/build ]]
+	# Before the libraries are compiled, too.
+	run -2 --separate-stderr env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+		make -s --no-print-directory -C clone LIBRARIES="$PWD/libraries" release
+	[[ -z $output && $stderr == 'release.sh: the clock of this machine is before '* ]]
+	[[ ${#stderr_lines[@]} == 2 && ! -e libraries ]] # the other is that of make
+}
+
+# without TOOL: a PATH in which all others are.
+without() {
+	mkdir tools
+	ln -s /usr/bin/* tools
+	rm "tools/$1"
+}
+
+@test "make release: a tool that is missing, before anything is compiled" {
+	git clone -q "$ROOT" clone
+	without dpkg-source
+	PATH=$PWD/tools run -1 clone/packaging/static/release.sh "$version" "$ROOT/build"
+	[[ $output == 'release.sh: no dpkg-source (packaging/deps.sh release installs it)' && ! -e clone/build ]]
+}
+
+@test "make release: one that fails leaves the former one as it was" {
+	git clone -q "$ROOT" clone
+	mkdir clone/build
+	cp -R "$build" clone/build
+	[[ ! ${ARCH:-} ]] || cp -R "$ROOT/build/cross" clone/build
+	echo image >"clone/build/rlockrun-$version/rlockrun-$version-oci.tar"
+	cp -R "clone/build/rlockrun-$version" before
+	without rpmbuild
+	printf '#!/bin/sh\necho no space left\nexit 1\n' >tools/rpmbuild
+	chmod +x tools/rpmbuild
+	PATH=$PWD/tools run -1 clone/packaging/static/release.sh "$version" \
+		"$ROOT/build/libraries${ARCH:+-$ARCH}" ${ARCH:+"$ARCH"}
+	[[ $output == *'packages.sh: rpmbuild failed'* ]]
+	diff -r before "clone/build/rlockrun-$version"
+	[[ $(cd clone/build && echo rlockrun-*) == "rlockrun-$version" ]]
 }
 
 # Of the libraries, too, from the same sources.
