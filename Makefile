@@ -423,6 +423,15 @@ sign: ## sign the checksums of build/rlockrun-VERSION with minisign (KEY=FILE)
 	@packaging/deps.sh sign
 	@packaging/sign.sh $(VERSION) $(KEY)
 
+# A key or a date that is missing is reported before anything is compiled.
+release-all: ## release for amd64 and arm64, image and, with KEY=FILE, signature; then verify
+	@$(if $(KEY),packaging/deps.sh sign && packaging/sign.sh $(VERSION) $(KEY) check)
+	@$(MAKE) --no-print-directory release ARCH=amd64
+	@$(MAKE) --no-print-directory release ARCH=arm64
+	@$(MAKE) --no-print-directory image
+	@$(if $(KEY),$(MAKE) --no-print-directory sign)
+	@packaging/verify.sh build/rlockrun-$(VERSION)
+
 deb: ## a Debian package of the working tree, in build/
 	@packaging/deps.sh deb
 	@packaging/deb.sh $(VERSION)
@@ -440,6 +449,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model fmt lint $(LINTS) \
-	objects libraries unit dist release image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
+	objects libraries unit dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:

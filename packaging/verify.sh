@@ -3,10 +3,13 @@
 #
 #     packaging/verify.sh FOLDER [PUBLIC_KEY]
 #
-# FOLDER has what `make release`, `make image` and `make sign` left there. PUBLIC_KEY
-# is the maintainer's key file of minisign, and must not come from FOLDER. With it the
-# signature of SHA256SUMS is checked, and without it only that the files are those of
-# SHA256SUMS, and no others. The first problem is one line, with exit status 1.
+# FOLDER has what `make release-all` left there, or `make release` for any choice of
+# architectures. PUBLIC_KEY is the maintainer's key file of minisign, and must not come
+# from FOLDER. With it the signature of SHA256SUMS is checked. With or without it the
+# files must be those of SHA256SUMS and no others, a complete release of one version and
+# one commit, whose packages and image have the same program as the archives.
+#
+# The first problem is one line, with exit status 1.
 set -eu
 export LC_ALL=C
 

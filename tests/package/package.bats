@@ -291,7 +291,19 @@ link_command() {
 		*) [[ -x $ROOT/${words[0]} ]] ;;
 		esac
 	done <<<"$output"
-	[[ ${lines[-1]} == packaging/verify.sh* && $output == *'make release '*'make image'* ]]
+	[[ ${lines[-1]} == 'make release-all' ]]
+}
+
+# -n runs the makes within make, and these print what they would run.
+@test "make release-all: both architectures, the image, a signature with KEY, and the check" {
+	# steps [KEY=FILE]: the targets, and the scripts beside them.
+	steps() {
+		make_here -n release-all KEY= "$@" | sed -nE 's/^make --no-print-directory (release |image|sign)/make \1/p
+			/sign\.sh .* check$/s/.*/check/p; /verify\.sh/s/.*/verify/p'
+	}
+	diff <(steps) <(printf '%s\n' 'make release ARCH=amd64' 'make release ARCH=arm64' 'make image' verify)
+	diff <(steps KEY=some.key) <(printf '%s\n' check 'make release ARCH=amd64' 'make release ARCH=arm64' \
+		'make image' 'make sign' verify)
 }
 
 @test "hosted CI: the workflow fetches the history and runs scripts of the tree" {

@@ -604,7 +604,12 @@ differs() {
 	sed -i 's/Other/One/' tree/CHANGELOG.md
 	tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
 	run -0 verify ours.pub
+	run -1 tree/packaging/sign.sh 1.2.3 none.sec check
+	[[ $output == 'sign.sh: none.sec cannot be read' ]]
+	rm release/*
+	run -0 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec" check
+	[[ -z $output && -z $(ls release/) ]]
 	sed -i '/1\.2\.3/d' tree/CHANGELOG.md
-	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec"
+	run -1 tree/packaging/sign.sh 1.2.3 "$PWD/ours.sec" check
 	[[ $output == 'notes.sh: CHANGELOG.md has no section [1.2.3]' ]]
 }
