@@ -114,7 +114,9 @@ teardown() { end_test; }
 	# Before the libraries are compiled, too.
 	run -2 --separate-stderr env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
 		make -s --no-print-directory -C clone LIBRARIES="$PWD/libraries" release
+	# shellcheck disable=SC2154 # bats sets them
 	[[ -z $output && $stderr == 'release.sh: the clock of this machine is before '* ]]
+	# shellcheck disable=SC2154
 	[[ ${#stderr_lines[@]} == 2 && ! -e libraries ]] # the other is that of make
 }
 
