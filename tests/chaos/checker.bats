@@ -611,6 +611,13 @@ explain() {
 		'fault("link", "late", 1050, 1900)'
 }
 
+@test "a lock that nobody looked for is not said to be there" {
+	is_clean one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(9000, former_at=1700)'
+	finds stuck one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' 'seen(9000, former_at=1900)'
+	finds stuck one 'job(1, 1000, 1100)' 'seen(1000, "token-1")' \
+		'seen(60000, "token-1", former_at=59900)'
+}
+
 @test "a lock that comes back is found" {
 	finds return one 'job(1, 1000, 2000, True, 79)' 'fault("server", "flush", 1200)' \
 		'seen(1000, "token-1")' 'seen(1250)' 'seen(1500, "token-1")' 'seen(2000)'

@@ -10,7 +10,8 @@ not be in the order of time, as some are only complete when what they describe i
     exit     how a rlockrun ended, and what it wrote
     fault    what was done to whom, `at`..`until`
     standstill  no processor of the machine ran anything, `at`..`until`
-    seen     the holders of a lock on one node, written when they change
+    seen     the holders of a lock on one node, written when they change and at the end,
+             and when the last look was sent that saw the former ones
     owner    the node that serves a key, written when that changes; only on it are
              holders looked for. Without such records all nodes serve all keys
     recorded  the last run of a lock by its record on that node: its token, and its exit
@@ -51,7 +52,8 @@ FIELDS = {
     "exit": {"run": (NUMBER,), "status": (NUMBER,), "stderr": (TEXT,)},
     "fault": {"until": (NUMBER,), "fault": (TEXT,), "on": TARGETS},
     "standstill": {"until": (NUMBER,)},
-    "seen": {"node": (TEXT,), "key": (TEXT,), "holders": (LIST,)},
+    "seen": {"node": (TEXT,), "key": (TEXT,), "holders": (LIST,),
+             "former_at": (NUMBER, NOTHING)},
     "owner": {"key": (TEXT,), "node": (TEXT, NOTHING)},
     "paused": {"key": (TEXT,), "until": (NUMBER,)},
     "checked": {"key": (TEXT,), "begun": (NUMBER,), "status": (NUMBER,), "said": (LIST,)},

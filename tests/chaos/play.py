@@ -89,7 +89,7 @@ class Play:
         self.note("begin", seed=self.plan.seed, topology=self.plan.topology,
                   duration_ms=self.plan.duration_ms, namespaces=self.fleet.namespaces)
         sampler = Sampler(self.fleet, self.plan.topology, self.keys, self.note,
-                          self.run_by_pid.get)
+                          self.at, self.run_by_pid.get)
         sampler.start()
         self.watch = Watch()
         try:

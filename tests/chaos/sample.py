@@ -8,8 +8,8 @@ from resp import ReplyError
 EVERY_S = 0.1
 PATIENCE_S = 0.1  # of a server that is stopped
 
-# Who holds KEYS[1], its life in ms, its queue KEYS[2] with the tickets, and the token
-# and status of the last run in KEYS[3]: at one moment, and nothing is written.
+# Who holds KEYS[1], its queue KEYS[2] with the tickets, and the token and status of the
+# last run in KEYS[3]: at one moment, and nothing is written.
 LOOK = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,22 +19,23 @@ if kind == 'string' then holders = {redis.call('GET', KEYS[1])} end
 if kind == 'zset' then
   holders = redis.call('ZRANGEBYSCORE', KEYS[1], now, '+inf')
 end
-return {holders, redis.call('PTTL', KEYS[1]),
-  redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
+return {holders, redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
   redis.call('HMGET', KEYS[3], 'token', 'status')}
 """
 
 
 class Sampler(threading.Thread):
-    """Runs until stop(). note(type, **fields) and run_of(pid) are its owner's."""
+    """Runs until stop(). note(type, **fields), clock() and run_of(pid) are its owner's."""
 
-    def __init__(self, fleet, topology, keys, note, run_of):
+    def __init__(self, fleet, topology, keys, note, clock, run_of):
         super().__init__(daemon=True)
         self.fleet, self.keys, self.note, self.run_of = fleet, keys, note, run_of
+        self.clock = clock
         self.is_redlock = is_redlock(topology)
         self.ends = threading.Event()
         self.owners = {}  # of a key: the node that serves it
         self.holders = {}  # of (node, key)
+        self.asked_at = {}  # of (node, key): when the last look was sent that saw them
         self.queues = {}  # of (node, key): waiters, and their tickets
         self.last_runs = {}  # of (node, key): token and status
 
@@ -47,8 +48,12 @@ class Sampler(threading.Thread):
                         silent.add(node.name)
 
     def stop(self):
+        """The last holders are noted once more, with the time of their last look."""
         self.ends.set()
         self.join()
+        for place, holders in self.holders.items():
+            if holders:
+                self.note_seen(place, holders)
 
     def nodes_of(self, key):
         if self.is_redlock:
@@ -62,20 +67,22 @@ class Sampler(threading.Thread):
     def look(self, node, key):
         helpers = "{" + key + "}:rlk:"
         words = ("EVAL", LOOK, 3, key, helpers + "q", helpers + "r")
+        asked_at = self.clock()
         try:
-            holders, pttl_ms, queue, last_run = node.query(*words, timeout=PATIENCE_S)
+            holders, queue, last_run = node.query(*words, timeout=PATIENCE_S)
         except (OSError, ReplyError):
             return False
-        self.note_holders(node, key, holders, pttl_ms)
+        if self.holders.get((node.name, key), []) != holders:
+            self.note_seen((node.name, key), holders)
+        self.asked_at[node.name, key] = asked_at
         self.note_queue(node, key, dict(zip(queue[::2], queue[1::2])))
         self.note_last_run(node, key, last_run)
         return True
 
-    def note_holders(self, node, key, holders, pttl_ms):
-        if self.holders.get((node.name, key), []) == holders:
-            return
-        self.holders[node.name, key] = holders
-        self.note("seen", node=node.name, key=key, pttl_ms=pttl_ms,
+    def note_seen(self, place, holders):
+        node, key = place
+        self.holders[place] = holders
+        self.note("seen", node=node, key=key, former_at=self.asked_at.get(place),
                   holders=[holder.removeprefix("s:") for holder in holders])
 
     def note_last_run(self, node, key, last_run):

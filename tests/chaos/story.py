@@ -229,6 +229,17 @@ class Story:
         """Where and when a token of RUN was seen to hold a lock."""
         return [hold for token in run.tokens for hold in self.holds.get(token, [])]
 
+    @functools.cached_property
+    def last_looks(self):
+        """For each token when the last look was sent that saw it hold a lock: the looks
+        of a machine that is busy are far between, and it may have been gone long since."""
+        last, holders = {}, {}
+        for look in self.by_type["seen"]:
+            for token in holders.get((look.node, look.key), ()):
+                last[token] = max(last.get(token, 0), look.former_at)
+            holders[look.node, look.key] = look.holders
+        return last
+
     def is_after_standstill(self, at):
         """Whether the machine stood still then, or less than a second before: all that
         was late then is due at once."""

@@ -73,7 +73,7 @@ def find_stuck_locks(story):
         return
     for run in story.started:
         free = freed_by(run)
-        last = max((end for _, _, end in story.holds_of(run)), default=0)
+        last = max((story.last_looks.get(token, 0) for token in run.tokens), default=0)
         if free is not None and last > free + SAMPLES \
                 and not any(may_delay_release(fault, run) for fault in
                             story.server_faults(free - AFTERMATH, free + SAMPLES)):
