@@ -864,6 +864,13 @@ kill_at_random() {
 	sleep "0.$((RANDOM % 10))"
 }
 
+# How often a lock could not be renewed that two servers had never stored, as they still
+# had the vote of another contender when it was acquired: until its first renewal it has
+# the barest majority, and a third server that is frozen takes that away.
+bare_majorities() {
+	awk 'gsub(/it has not got the lock/, "") == 2' err.* | wc -l
+}
+
 # faults SECONDS: never two at a time, and the turns go on.
 faults() {
 	local end
@@ -880,12 +887,13 @@ faults() {
 		2) kill_at_random ;;
 		esac
 	done
-	touch stop
+	touch stop codes
 	for PID in "${STARTED[@]}"; do
 		exits_with 0 "$PID"
 	done
 	[[ ! -e overlaps ]]
-	run ! grep -vx 137 codes
+	run ! grep -vxE '137|79' codes
+	(($(grep -cx 79 codes) <= $(bare_majorities)))
 	(($(wc -l <turns) >= $1 / 2))
 }
 
