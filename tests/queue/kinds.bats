@@ -135,7 +135,7 @@ teardown() {
 }
 
 # bats test_tags=serial,extra
-@test "L2: a reader or a permit in the queue that was killed costs two seconds" {
+@test "L2: a reader or a permit in the queue that was killed costs two seconds at most" {
 	for option in -s "-p 1"; do
 		rm -f ./*.started go* log
 		STARTED=()

@@ -126,7 +126,7 @@ teardown() {
 # --- the head is gone ---------------------------------------------------------
 
 # bats test_tags=serial
-@test "S8: a head that is stopped costs two seconds, and starts nothing after" {
+@test "S8: a head that is stopped costs two seconds at most, and starts nothing after" {
 	holds A
 	a=$PID
 	enqueue B
@@ -150,7 +150,7 @@ teardown() {
 }
 
 # bats test_tags=serial
-@test "L2: a head that was killed costs two seconds" {
+@test "L2: a head that was killed costs two seconds at most" {
 	holds A
 	a=$PID
 	enqueue B
@@ -172,7 +172,7 @@ teardown() {
 }
 
 # bats test_tags=serial,extra
-@test "L2: a head that was killed costs two seconds, whoever comes behind it" {
+@test "L2: a head that was killed costs two seconds at most, whoever comes behind it" {
 	holds A
 	a=$PID
 	for n in B C D E; do

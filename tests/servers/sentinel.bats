@@ -77,11 +77,11 @@ denied() {
 # --- credentials ------------------------------------------------------------------
 
 @test "a password for the server, none for the sentinels" {
-	SENTINEL_OPTIONS='sentinel auth-pass primary secret' \
-		own_sentinels 0 --requirepass secret
-	run -0 rl -r "redis-sentinel://:secret@$SENTINELS/primary" env
-	[[ $output != *secret* ]]
-	RLOCKRUN_PASSWORD=secret run -0 rl true
+	SENTINEL_OPTIONS='sentinel auth-pass primary s3cr3t' \
+		own_sentinels 0 --requirepass s3cr3t
+	run -0 rl -r "redis-sentinel://:s3cr3t@$SENTINELS/primary" env
+	[[ $output != *s3cr3t* ]]
+	RLOCKRUN_PASSWORD=s3cr3t run -0 rl true
 	run -77 rl true
 	[[ $output == *"redis://127.0.0.1:${PORTS[0]} (primary): NOAUTH"* ]]
 }

@@ -570,18 +570,6 @@ has_read() {
 	[[ ! -e ran && $(keys_left) == "$KEY" ]]
 }
 
-@test "a full server: no lock, but a held one is renewed and freed" {
-	own_server --maxmemory-policy noeviction
-	hold -t 1
-	cli config set maxmemory 1
-	KEY+=:other run -69 rl -n --server-timeout 0.3 touch ran
-	[[ $output == *OOM* && ! -e ran ]]
-	sleep 1.2
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
 # bats test_tags=extra
 @test "a full server: a waiter waits until there is room" {
 	own_server --maxmemory-policy noeviction
