@@ -41,6 +41,18 @@ schedule_renewal(struct lock *lock, int64_t sent_at)
 	lock_due_at(lock, sent_at + ttl / 3 + jitter);
 }
 
+/* Some of several servers may have been silent, or have had the vote of another
+ * contender, which is free by then: until they get the lock, too, it does not
+ * outlive the loss of one of the others. */
+static void
+schedule_first_renewal(struct lock *lock, int64_t sent_at)
+{
+	if (quorum_is_one(lock->quorum))
+		schedule_renewal(lock, sent_at);
+	else
+		lock_due_at(lock, sent_at + lock->config->ttl_ms / 10);
+}
+
 static void
 lose_lock(struct lock *lock, const char *why)
 {
@@ -258,5 +270,5 @@ lease_begin(struct lock *lock, int64_t sent_at)
 	lock_enter(lock, LOCK_HELD, on_lease_due);
 	lock->acquired_at = lock->history_at = sent_at;
 	prove(lock, sent_at);
-	schedule_renewal(lock, sent_at);
+	schedule_first_renewal(lock, sent_at);
 }

@@ -245,6 +245,17 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
+@test "what had the vote of another contender has the lock a tenth of the ttl later" {
+	own_nodes 5
+	for i in 1 2; do [[ $(on "$i" set "$KEY" foreign NX PX 1000) == OK ]]; done
+	start rl -t 45 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	wait_for_file token
+	[[ $(have "$(<token)" 1 2) == '' ]]
+	WAIT_SECONDS=10 wait_until all_have "$(<token)" 1 2 3 4 5
+	touch "done"
+	exits_with 0 "$PID"
+}
+
 # --- S16 ----------------------------------------------------------------------
 
 is_up_for() {

@@ -16,9 +16,10 @@ static const struct scripted_row answers[] = {
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:was-lost"),
     ROW("not ours when it has ended: nothing was held", "short many",
-	"start granted +349 few +100 few +200 few +400 few release not-ours",
-	"try =acquiring =held until@988 @349 renew! @449 renew! @649 renew! "
-	"@1049 renew! release =releasing =released:not-held"),
+	"start granted +100 few +100 few +200 few +400 few +189 release "
+	"not-ours",
+	"try =acquiring =held until@988 @100 renew! @200 renew! @400 renew! "
+	"@800 renew! @989 release =releasing =released:not-held"),
     ROW("left to nested runs", "", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left"),
     ROW("kept for --min-hold", "", "start granted keep4000 kept",
