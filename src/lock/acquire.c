@@ -486,6 +486,8 @@ abandon_try(struct lock *lock)
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
 		lock_post(lock, REQUEST_UNDO, ASK_UNDO, false);
 	quorum_drop(lock->quorum);
+	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
+	    strerror(ETIMEDOUT));
 }
 
 static void

@@ -232,7 +232,6 @@ conn_drop(struct conn *conn)
 
 #define NOT_FOUND "cannot find the primary of"
 #define NO_CONNECTION "cannot connect to"
-#define NO_ANSWER "no answer from"
 #define NO_NAME "cannot resolve"
 #define NOT_REDIS "no Redis server at"
 
@@ -372,6 +371,8 @@ on_timer(void *arg)
 	else if (conn->state == CONN_RESOLVING)
 		conn_fail(conn, NO_NAME,
 		    "the name server does not answer (" RESOLVE_CHECK_DNS ")");
+	else if (conn->state == CONN_UP)
+		conn_fail(conn, "no answer from", strerror(ETIMEDOUT));
 	else if (conn->state == CONN_CONNECTING || conn->state == CONN_SECURING)
 		on_connecting_late(conn);
 	else
@@ -420,27 +421,11 @@ flush(struct conn *conn)
 
 /* --- reading ---------------------------------------------------------- */
 
-/* In case that our time is over before the next reply. A server that hangs up
- * says why before. */
-static void
-expect_silence(struct conn *conn, bool may_hang_up)
-{
-	const char *complaint = conn->handshake.complaint;
-
-	if (may_hang_up)
-		conn_describe(conn, NO_ANSWER, complaint,
-		    reply_advise(complaint));
-	else
-		conn_describe(conn, NO_ANSWER, strerror(ETIMEDOUT), NULL);
-}
-
 static void
 take_reply(struct conn *conn, struct value *value)
 {
 	const char *error = value_error(value);
 	struct reply reply = begin_reply(conn);
-	const char *complaint = conn->handshake.complaint;
-	bool had_complained = *complaint != '\0';
 
 	conn->contact = CONN_HAS_ANSWERED;
 	conn->permanent = false;
@@ -455,8 +440,6 @@ take_reply(struct conn *conn, struct value *value)
 		conn_fail(conn, "cannot use", conn->handshake.misfit);
 	else if (conn->state == CONN_UP)
 		flush(conn); /* a script is sent again */
-	if (conn->state == CONN_UP && (had_complained || *complaint != '\0'))
-		expect_silence(conn, !had_complained);
 }
 
 /* The reader may go while a handler runs, when that gives the connection up. */
@@ -563,7 +546,6 @@ on_conn_ready(struct conn *conn)
 	conn->stream.fd.events = POLLIN;
 	conn->received = false;
 	conn->reader = value_reader_new();
-	expect_silence(conn, false);
 	if (conn->reader == NULL)
 		conn_fail_soon(conn, NO_CONNECTION, strerror(ENOMEM));
 	else

@@ -51,15 +51,6 @@ has_refused() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=native
-@test "the error of a full server stands, if time ends before it has hung up" {
-	need_strace
-	fill_server
-	run -69 strace -f -o /dev/null -e inject=sendto:delay_enter=150000 \
-		"$RLOCKRUN" -n -k "$KEY" --server-timeout 0.6 touch ran
-	[[ $output == *"ERR max number of clients reached (raise its maxclients)"* && ! -e ran ]]
-}
-
 @test "a run that does not wait for the lock waits until a full server has room" {
 	fill_server
 	start "$RLOCKRUN" -n -k "$KEY" --server-timeout 20 sh -c 'exit 6'
