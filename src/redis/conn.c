@@ -421,6 +421,36 @@ flush(struct conn *conn)
 
 /* --- reading ---------------------------------------------------------- */
 
+/* error is 0 at the end of file. A TLS server mostly hangs up without an alert
+ * on a client that does not begin with TLS. */
+static void
+on_hang_up(struct conn *conn, int error)
+{
+	bool no_reply = !conn->received && !conn->to.tls &&
+			conn->to.transport == URL_TCP &&
+			conn->contact != CONN_HAS_ANSWERED &&
+			(error == 0 || error == ECONNRESET);
+	const char *why = "closed by the server", *advice = NULL;
+
+	if (no_reply)
+		why = NO_REPLY;
+	else if (conn->handshake.complaint[0] != '\0')
+		why = conn->handshake.complaint;
+	else if (error != 0)
+		why = stream_error(&conn->stream, error);
+	if (why == conn->handshake.complaint)
+		advice = reply_advise(why);
+	note_permanence(conn, stream_is_permanent(&conn->stream, error));
+	conn_describe(conn, "lost the connection to", why, advice);
+	if (!no_reply || !may_probe(conn)) {
+		conn_drop(conn);
+		return;
+	}
+	close_stream(conn);
+	conn->state = CONN_PROBING;
+	start_probe(conn);
+}
+
 static void
 take_reply(struct conn *conn, struct value *value)
 {
@@ -484,36 +514,6 @@ take_bytes(struct conn *conn, const char *in, size_t length)
 	} else {
 		parse_values(conn);
 	}
-}
-
-/* error is 0 at the end of file. A TLS server mostly hangs up without an alert
- * on a client that does not begin with TLS. */
-static void
-on_hang_up(struct conn *conn, int error)
-{
-	bool no_reply = !conn->received && !conn->to.tls &&
-			conn->to.transport == URL_TCP &&
-			conn->contact != CONN_HAS_ANSWERED &&
-			(error == 0 || error == ECONNRESET);
-	const char *why = "closed by the server", *advice = NULL;
-
-	if (no_reply)
-		why = NO_REPLY;
-	else if (conn->handshake.complaint[0] != '\0')
-		why = conn->handshake.complaint;
-	else if (error != 0)
-		why = stream_error(&conn->stream, error);
-	if (why == conn->handshake.complaint)
-		advice = reply_advise(why);
-	note_permanence(conn, stream_is_permanent(&conn->stream, error));
-	conn_describe(conn, "lost the connection to", why, advice);
-	if (!no_reply || !may_probe(conn)) {
-		conn_drop(conn);
-		return;
-	}
-	close_stream(conn);
-	conn->state = CONN_PROBING;
-	start_probe(conn);
 }
 
 /* What TLS has read ahead makes no socket ready. */
