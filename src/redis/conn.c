@@ -468,7 +468,11 @@ take_reply(struct conn *conn, struct value *value)
 		    "not that of our script");
 	else if (conn->handshake.misfit != NULL)
 		conn_fail(conn, "cannot use", conn->handshake.misfit);
-	else if (conn->state == CONN_UP)
+	else if (conn->state != CONN_UP)
+		return;
+	else if (handshake_hangs_up(&conn->handshake))
+		on_hang_up(conn, 0);
+	else
 		flush(conn); /* a script is sent again */
 }
 

@@ -7,6 +7,8 @@
 #include "base/secret.h"
 #include "redis/password_file.h"
 
+#define FULL "ERR max number of clients reached"
+
 void
 handshake_refuse(struct handshake *handshake, const char *why)
 {
@@ -24,7 +26,7 @@ fixed_words(const char *error)
 	    "ERR AUTH <password> called without any password configured",
 	    "ERR Client sent AUTH, but no password is set",
 	    "ERR invalid password",
-	    "ERR max number of clients reached",
+	    FULL,
 	    "WRONGPASS invalid username-password pair or user is disabled.",
 	    "DENIED",
 	    "LOADING",
@@ -53,12 +55,36 @@ without_password(const char *error, const char *password)
 }
 
 static void
+complain(struct handshake *handshake, const char *error)
+{
+	snprintf(handshake->complaint, sizeof(handshake->complaint), "%s",
+	    error);
+}
+
+bool
+handshake_hangs_up(const struct handshake *handshake)
+{
+	return reply_is(handshake->complaint, FULL);
+}
+
+/* A full server sends this to the first command, whatever it is. The words are
+ * ours, as those of the server may go on with the password. */
+static bool
+take_full(struct handshake *handshake, const char *error)
+{
+	if (!reply_is(error, FULL))
+		return false;
+	complain(handshake, FULL);
+	return true;
+}
+
+static void
 on_auth(void *arg, const struct reply *reply)
 {
 	struct handshake *handshake = arg;
 	const char *error = value_error(reply->value);
 
-	if (error == NULL)
+	if (error == NULL || take_full(handshake, error))
 		return;
 	if (handshake->password == NULL && reply_is(error, "WRONGPASS"))
 		error = "NOAUTH no password was given for that user";
@@ -72,7 +98,7 @@ on_select(void *arg, const struct reply *reply)
 {
 	const char *error = value_error(reply->value);
 
-	if (error != NULL)
+	if (error != NULL && !take_full(arg, error))
 		handshake_refuse(arg, error);
 }
 
@@ -87,8 +113,7 @@ on_setname(void *arg, const struct reply *reply)
 
 	if (error == NULL)
 		return;
-	snprintf(handshake->complaint, sizeof(handshake->complaint), "%s",
-	    error);
+	complain(handshake, error);
 	/* A client that is not logged in may not send as much as a script: the
 	 * server hangs up on it. */
 	if (reply_is(error, "DENIED") || reply_is(error, "NOAUTH"))

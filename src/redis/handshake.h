@@ -43,6 +43,9 @@ int handshake_append(struct handshake *handshake, struct pipeline *pipeline,
 
 void handshake_fini(struct handshake *handshake);
 
+/* Whether the server has said that it is full: then it hangs up. */
+bool handshake_hangs_up(const struct handshake *handshake);
+
 /* When the greeting must be answered. */
 void handshake_hurry(struct pipeline *pipeline, int64_t deadline);
 

@@ -40,15 +40,33 @@ has_refused() {
 		$1 == "rejected_connections" { count = $2 } END { exit count < least }'
 }
 
+# is_refused [OPTION...]: after 0.6 s, by the words of a full server.
+is_refused() {
+	run -69 rl --server-timeout 0.6 "$@" touch ran
+	[[ $output == *"ERR max number of clients reached (raise its maxclients)"* && ! -e ran ]]
+}
+
 @test "a full server is tried again until --server-timeout, then its error is reported" {
 	fill_server
-	for how in "-n" "-w 0.6" "-w 20"; do
-		# shellcheck disable=SC2086 # options are to be split
-		run -69 rl $how --server-timeout 0.6 touch ran
-		[[ $output == *"ERR max number of clients reached (raise its maxclients)"* ]]
-	done
+	is_refused -n
+	is_refused -w 0.6
+	is_refused -w 20
 	wait_until has_refused 6
-	[[ ! -e ran ]]
+}
+
+@test "its error is reported, too, if the first command is AUTH or SELECT" {
+	fill_server
+	RLOCKRUN_PASSWORD=s3cr3t is_refused -n
+	is_refused -n -r "$RLOCKRUN_REDIS?db=1"
+}
+
+# bats test_tags=native
+@test "the error of a full server counts before it hangs up" {
+	need_strace
+	fill_server
+	run -69 strace -f -o /dev/null -e inject=sendto:delay_enter=150000 \
+		"$RLOCKRUN" -n -k "$KEY" --server-timeout 0.6 touch ran
+	[[ $output == *"ERR max number of clients reached (raise its maxclients)"* && ! -e ran ]]
 }
 
 @test "a run that does not wait for the lock waits until a full server has room" {
