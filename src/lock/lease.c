@@ -32,25 +32,25 @@ prove(struct lock *lock, int64_t sent_at)
 		lock->valid_until = until;
 }
 
+/* After that part of the ttl, give or take 5% of it. */
 static void
-schedule_renewal(struct lock *lock, int64_t sent_at)
+schedule_renewal(struct lock *lock, int64_t sent_at, int part)
 {
-	int64_t ttl = lock->config->ttl_ms;
-	int64_t jitter = dice_between(-ttl / 60, ttl / 60);
+	int64_t after = lock->config->ttl_ms / part;
 
-	lock_due_at(lock, sent_at + ttl / 3 + jitter);
+	lock_due_at(lock,
+	    sent_at + after + dice_between(-after / 20, after / 20));
 }
 
-/* Some of several servers may have been silent, or have had the vote of another
- * contender, which is free by then: until they get the lock, too, it does not
- * outlive the loss of one of the others. */
+/* Some of several servers may have been silent, or have voted for a contender
+ * that has withdrawn since: until they get the lock, too, it may not outlive
+ * the loss of one of the others. */
 static void
 schedule_first_renewal(struct lock *lock, int64_t sent_at)
 {
-	if (quorum_is_one(lock->quorum))
-		schedule_renewal(lock, sent_at);
-	else
-		lock_due_at(lock, sent_at + lock->config->ttl_ms / 10);
+	bool is_one = quorum_is_one(lock->quorum);
+
+	schedule_renewal(lock, sent_at, is_one ? 3 : 10);
 }
 
 static void
@@ -112,7 +112,7 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_reply(lock);
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
-		schedule_renewal(lock, reply->sent_at);
+		schedule_renewal(lock, reply->sent_at, 3);
 		plant_again(lock);
 	} else {
 		lose_lock(lock, "its key was taken away or has expired");

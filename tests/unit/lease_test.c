@@ -68,19 +68,19 @@ static const struct scripted_row silence[] = {
 	"try =acquiring =held until@29698 @10500 renew! @10600 renew! "
 	"until@40298"),
     ROW("several servers are asked again when a round is over", "many",
-	"start granted +3000 +1000 few +100 renewed",
-	"try =acquiring =held until@29698 @3000 renew! @4100 renew! "
-	"until@33798"),
+	"start granted +3150 +1000 few +100 renewed",
+	"try =acquiring =held until@29698 @3150 renew! @4250 renew! "
+	"until@33948"),
     ROW("the next one comes as with one server", "many",
-	"start granted +3000 renewed +10500",
-	"try =acquiring =held until@29698 @3000 renew! until@32698 "
-	"@13500 renew!"),
+	"start granted +3150 renewed +10500",
+	"try =acquiring =held until@29698 @3150 renew! until@32848 "
+	"@13650 renew!"),
     ROW("a server that has come back without the lock gets it again", "many",
-	"start granted +3000 lacks renewed",
-	"try =acquiring =held until@29698 @3000 renew! plant until@32698"),
+	"start granted +3150 lacks renewed",
+	"try =acquiring =held until@29698 @3150 renew! plant until@32848"),
     ROW("also when too few have renewed it", "many",
-	"start granted +3000 lacks few",
-	"try =acquiring =held until@29698 @3000 renew! plant"),
+	"start granted +3150 lacks few",
+	"try =acquiring =held until@29698 @3150 renew! plant"),
 };
 
 static const struct scripted_row orders[] = {
@@ -116,8 +116,8 @@ static const struct scripted_row losses[] = {
 	"try =acquiring =held until@29698 @10500 renew! =lost",
 	"was taken away"),
     FAILS("not ours on a majority: a minority keeps it, until the job is dead",
-	"many", "start granted +3000 not-ours minority",
-	"try =acquiring =held until@29698 @3000 renew! =lost free",
+	"many", "start granted +3150 not-ours minority",
+	"try =acquiring =held until@29698 @3150 renew! =lost free",
 	"was taken away"),
     FAILS("with one server there is no minority", "",
 	"start granted +10500 not-ours minority",

@@ -16,10 +16,10 @@ static const struct scripted_row answers[] = {
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:was-lost"),
     ROW("not ours when it has ended: nothing was held", "short many",
-	"start granted +100 few +100 few +200 few +400 few +189 release "
+	"start granted +105 few +100 few +200 few +400 few +184 release "
 	"not-ours",
-	"try =acquiring =held until@988 @100 renew! @200 renew! @400 renew! "
-	"@800 renew! @989 release =releasing =released:not-held"),
+	"try =acquiring =held until@988 @105 renew! @205 renew! @405 renew! "
+	"@805 renew! @989 release =releasing =released:not-held"),
     ROW("left to nested runs", "", "start granted release left",
 	"try =acquiring =held until@29698 release =releasing =released:left"),
     ROW("kept for --min-hold", "", "start granted keep4000 kept",
