@@ -570,6 +570,15 @@ has_read() {
 	[[ ! -e ran && $(keys_left) == "$KEY" ]]
 }
 
+@test "a replica: its error is the last word, however long the run waits" {
+	own_server --replicaof 127.0.0.1 1
+	for how in -n "-w 0.6" "-w 20"; do
+		# shellcheck disable=SC2086 # options are to be split
+		run -69 rl $how --server-timeout 0.6 touch ran
+		[[ ${lines[-1]} == *"READONLY "*"(it is a replica: "*"command not started" && ! -e ran ]]
+	done
+}
+
 # bats test_tags=extra
 @test "a full server: a waiter waits until there is room" {
 	own_server --maxmemory-policy noeviction
