@@ -55,7 +55,8 @@ def of_server(server):
         "connections": int(info["connected_clients"]),
         "scripts": int(info["number_of_cached_scripts"]),
         "the server: descriptors": descriptors_of(int(info["process_id"])),
-        "bytes of the server's memory": int(info["used_memory"]),
+        "bytes of the server's memory":
+            int(info["used_memory"]) - int(info.get("used_memory_scripts", 0)),
     }
 
 
