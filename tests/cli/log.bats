@@ -34,7 +34,7 @@ teardown() { end_test; }
 
 @test "the members of JSON are the facts of the run" {
 	rl --log-to log --log-format json --label 'a "b"' --ttl 2 -- \
-		sh -c 'echo "$RLOCKRUN_TOKEN" >token; echo "$RLOCKRUN_FENCE" >fence; echo $PPID >guard'
+		sh -c 'echo "$RLOCKRUN_TOKEN" >token; echo "$RLOCKRUN_FENCE" >fence; sleep 0.01'
 	[[ $(members log event) == '"begun" "acquired" "job_started" "job_ended" "released" "ended"' ]]
 	all_have log "\"key\":\"$KEY\"" '"label":"a \"b\""' "\"host\":\"$(uname -n)\",\"pid\":" \
 		"\"server\":\"$RLOCKRUN_REDIS\""
