@@ -505,7 +505,7 @@ leaves_no_trace() {
 	exits_with 0 "$PID"
 	[[ $(<"end.$2") == "signal $1" ]]
 	run -1 is_queued "$pid"
-	[[ $(cli --raw zrange "$L" 3000 -1) != *"$token"* ]]
+	[[ $(cli --raw zrange "$L" 0 -1) != *"$token"* ]]
 	[[ $(cli exists "{$KEY}:rlk:m:$token") == 0 && ! -e ran ]]
 }
 
