@@ -11,6 +11,12 @@
 
 enum { LOOK_MS = 1000, ORDER_REPLY_MS = 10000 }; /* for an order */
 
+/* A renewal is sent after that part of the ttl. The first one of several
+ * servers is early: some may have been silent, or have voted for a contender
+ * that has withdrawn since, and until they get the lock, too, it may not
+ * outlive the loss of one of the others. */
+enum { PART = 3, FIRST_PART = 10 };
+
 int64_t
 lease_valid_until(int64_t sent_at, int64_t ttl_ms)
 {
@@ -32,7 +38,7 @@ prove(struct lock *lock, int64_t sent_at)
 		lock->valid_until = until;
 }
 
-/* After that part of the ttl, give or take 5% of it. */
+/* Give or take 5%. */
 static void
 schedule_renewal(struct lock *lock, int64_t sent_at, int part)
 {
@@ -40,17 +46,6 @@ schedule_renewal(struct lock *lock, int64_t sent_at, int part)
 
 	lock_due_at(lock,
 	    sent_at + after + dice_between(-after / 20, after / 20));
-}
-
-/* Some of several servers may have been silent, or have voted for a contender
- * that has withdrawn since: until they get the lock, too, it may not outlive
- * the loss of one of the others. */
-static void
-schedule_first_renewal(struct lock *lock, int64_t sent_at)
-{
-	bool is_one = quorum_is_one(lock->quorum);
-
-	schedule_renewal(lock, sent_at, is_one ? 3 : 10);
 }
 
 static void
@@ -112,7 +107,7 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_reply(lock);
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
-		schedule_renewal(lock, reply->sent_at, 3);
+		schedule_renewal(lock, reply->sent_at, PART);
 		plant_again(lock);
 	} else {
 		lose_lock(lock, "its key was taken away or has expired");
@@ -270,5 +265,6 @@ lease_begin(struct lock *lock, int64_t sent_at)
 	lock_enter(lock, LOCK_HELD, on_lease_due);
 	lock->acquired_at = lock->history_at = sent_at;
 	prove(lock, sent_at);
-	schedule_first_renewal(lock, sent_at);
+	schedule_renewal(lock, sent_at,
+	    quorum_is_one(lock->quorum) ? PART : FIRST_PART);
 }
