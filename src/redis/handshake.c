@@ -7,8 +7,6 @@
 #include "base/secret.h"
 #include "redis/password_file.h"
 
-#define FULL "ERR max number of clients reached"
-
 void
 handshake_refuse(struct handshake *handshake, const char *why)
 {
@@ -26,7 +24,6 @@ fixed_words(const char *error)
 	    "ERR AUTH <password> called without any password configured",
 	    "ERR Client sent AUTH, but no password is set",
 	    "ERR invalid password",
-	    FULL,
 	    "WRONGPASS invalid username-password pair or user is disabled.",
 	    "DENIED",
 	    "LOADING",
@@ -53,6 +50,8 @@ without_password(const char *error, const char *password)
 		return error;
 	return fixed != NULL ? fixed : "ERR it does not know the command AUTH";
 }
+
+#define FULL "ERR max number of clients reached"
 
 static void
 complain(struct handshake *handshake, const char *error)
