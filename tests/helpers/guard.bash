@@ -36,6 +36,22 @@ launch() {
 	}
 }
 
+# The descriptors that a guard needs: in `descriptors`, what it has.
+GUARDS_OWN=$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
+
+holds_only_its_own() {
+	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//g' | sort >descriptors
+	[[ $(<descriptors) == "$GUARDS_OWN" ]]
+}
+
+# It closes what it has inherited when the job has begun.
+wait_until_guard_has_closed_others() {
+	wait_until holds_only_its_own || {
+		cat descriptors >&2
+		return 1
+	}
+}
+
 alive() { live_in "$JOB"; }
 none_alive() { [[ -z $(alive) ]]; }
 count_alive() { alive | wc -l; }

@@ -245,7 +245,7 @@ none_left_in_sessions() {
 	wait_for_file below/ready
 	[[ $(ps -o comm= -p "$GUARD") == rlockrun-guard ]]
 	[[ $(ps -o ppid= -p "$GUARD") -eq $RUN ]]
-	[[ $(ps -o sid= -p "$GUARD") -eq $GUARD ]]
+	wait_until is_apart "$GUARD"
 	[[ $(ps -o sid= -p "$RUN") -ne $GUARD ]]
 	[[ $(ps -o comm= --ppid "$GUARD") == sh ]]
 	touch below/done
@@ -255,8 +255,7 @@ none_left_in_sessions() {
 @test "the guard holds no descriptor but its socket, its timer and two of procfs" {
 	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.05; done' 7<"$BATS_TEST_FILENAME"
 	wait_for_file below/ready
-	find "/proc/$GUARD/fd" -type l -printf '%l\n' | sed 's/[0-9]\+//g' | sort >fds
-	diff -u - fds <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
+	wait_until_guard_has_closed_others
 	touch below/done
 	exits_with 0 "$RUN"
 }
@@ -353,14 +352,17 @@ guard_sleeps() { has_state S "$GUARD"; }
 	[[ $(grep -c '^socket:' rlockruns) == 2 ]] # the server's and the guard's
 	for pid in $(alive); do
 		[[ $pid != "$RUN" ]] || continue
-		descriptors_of "$pid" >others
-		run ! grep -xF -f <(grep '^socket:' rlockruns) others
-		# The job inherits what rlockrun has: until then the guard keeps it.
-		comm -13 inherited others | sed 's/[0-9]\+//g' >added
-		diff -u - added <<<$'/proc\n/proc//task//children\nanon_inode:[timerfd]\nsocket:[]'
+		wait_until holds_nothing_of_rlockrun "$pid"
 	done
 	touch ./done
 	exits_with 0 "$RUN"
+}
+
+# The job inherits what rlockrun has: until then the guard keeps it.
+holds_nothing_of_rlockrun() {
+	descriptors_of "$1" >others
+	! grep -qxF -f <(grep '^socket:' rlockruns) others || return 1
+	[[ $(comm -13 inherited others | sed 's/[0-9]\+//g') == "$GUARDS_OWN" ]]
 }
 
 descriptors_of() {
