@@ -67,7 +67,7 @@ is_table() {
 # bats test_tags=native
 @test "a signal ends the bench and all that it has started" {
 	start env RUNS=50 ONLY=queue TMPDIR="$PWD" "$BENCH/run" "$RLOCKRUN" "$TOOLS" figures.tsv
-	wait_until grep -qs '^from end to start' out.1
+	WAIT_SECONDS=120 wait_until grep -qs '^from end to start' out.1
 	processes_work_below
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
