@@ -220,9 +220,9 @@ points_at_itself() {
 
 @test "nodes that point at each other and refuse the password: 77" {
 	points_at_itself '-WRONGPASS invalid\r\n+OK\r\n+OK\r\n'
-	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	fails 77 'WRONGPASS' --server-timeout 20 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
 	(($(wc -l <asked) == 6))
-	run -77 rl --status --server-timeout 2 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	run -77 rl --status --server-timeout 20 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
 	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid (check the user and the password)" ]]
 }
 

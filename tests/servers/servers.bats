@@ -740,7 +740,7 @@ survives() {
 
 @test "a server's words are escaped, and cannot make rlockrun print the password" {
 	fake 'printf "%s\r\n" "-ERR unknown command AUTH, with args beginning with: hush" "+OK" "-ERR no" "-ERR no"; sleep 1'
-	run -77 rl -n --server-timeout 0.5 -r "unix://:hush@$PWD/f" true
+	run -77 rl -n --server-timeout 5 -r "unix://:hush@$PWD/f" true
 	[[ $output != *hush* ]]
 	fake 'printf "+OK\r\n"; printf -- "-ERR \033[31mred\033]0;title\a\r\n%.0s" 1 2 3; sleep 1'
 	run -69 rl -n --server-timeout 0.5 true
