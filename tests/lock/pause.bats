@@ -90,9 +90,10 @@ is_in_front() {
 	wait_until is_paused "$KEY:2"
 	touch go
 	exits_with 0 "$PID"
-	one=$(cli pttl "$KEY")
-	two=$(cli pttl "$KEY:2")
-	((one > 3000 && one <= 5000 && two - one < 1100 && one - two < 1100))
+	mapfile -t left < <(cli eval "return {redis.call('pttl', KEYS[1]),
+		redis.call('pttl', KEYS[2])}" 2 "$KEY" "$KEY:2")
+	apart=$((left[0] - left[1]))
+	((left[0] > 1000 && left[0] <= 5000 && apart < 1100 && apart > -1100))
 	wait_until rlockrun -q -n -k "$KEY" true
 }
 

@@ -293,7 +293,7 @@ row() {
 # bring a server of our own to say WORDS to who writes, and back: nobody acquires,
 # who holds is renewed again, who releases does it then.
 trouble() {
-	running -t 3
+	running -t 6
 	eval "cli $1"
 	KEY=$KEY:new run -69 rl -n --server-timeout 0.3 touch ran
 	[[ ${#lines[@]} == 1 && $output == *"$3"* && ! -e ran ]]
