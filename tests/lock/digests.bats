@@ -229,7 +229,7 @@ is_released_unsent() {
 @test "a release without its script is sent again, though the run was signalled" {
 	cold_server
 	running
-	rules delay:300:EVAL/9:1
+	rules delay:600:EVAL/9:1
 	touch "done"
 	passed EVAL/9 1
 	kill -TERM "$PID"
