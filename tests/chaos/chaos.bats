@@ -66,7 +66,8 @@ import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
 from standstill import Watch
 watch = Watch()
-time.sleep(0.5)
+while any(os.sched_getscheduler(pid) != os.SCHED_FIFO for pid in watch.pids()):
+    time.sleep(0.01)
 stopped = watch.pids()[:int(sys.argv[2])]
 for signo in (signal.SIGSTOP, signal.SIGCONT):
     for pid in stopped:

@@ -380,7 +380,7 @@ start() {
 
 # The command that most tests run, which no test waits for longer than this.
 rl() {
-	timeout -k 1 30 "$RLOCKRUN" -k "$KEY" "$@"
+	timeout -k 1 90 "$RLOCKRUN" -k "$KEY" "$@"
 }
 
 # hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
@@ -456,7 +456,7 @@ server_ms() {
 
 # --- waiting for events, never for time ----------------------------------------
 
-WAIT_SECONDS=${WAIT_SECONDS:-20}
+WAIT_SECONDS=${WAIT_SECONDS:-60}
 
 # wait_until COMMAND...: looks again after 10 ms, then ever less often up to each
 # 50 ms. Reads from a pipe that nobody writes to, as sleep(1) would be a process.

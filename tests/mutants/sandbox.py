@@ -63,7 +63,8 @@ class Sandbox:
                        if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "FILTER", "ALL",
                                       "REST", "SMOKE", "STRICT", "TOPOLOGY")}
         environment.update(TESTS=" ".join(tests), JOBS=str(self.jobs), TMPDIR=scratch,
-                           BATS_TEST_TIMEOUT=str(TEST_S))
+                           BATS_TEST_TIMEOUT=str(TEST_S),
+                           WAIT_SECONDS="20")
         if name is not None:
             environment["FILTER"] = f"^{re.escape(name)}$"
         return environment
