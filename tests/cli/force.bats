@@ -48,7 +48,7 @@ teardown() { end_test; }
 # Sets how many ms, with the start of the force-release, B waited for it.
 force_release_before_a_waiter() {
 	STARTED=()
-	rm -f job began
+	rm -f job began err.*
 	hold -t 2
 	holder=$PID
 	start "$RLOCKRUN" -k "$KEY" sh -c 'cut -d" " -f1 /proc/uptime >began'
