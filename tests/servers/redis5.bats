@@ -64,16 +64,33 @@ hand_over() {
 	sort -n stamps | awk 'NR > 1 { print int($1 - end) } { end = $2 }' | sort -n
 }
 
-# The third of eight, and in one of three rounds: the machine may be busy.
+# What a run takes at best, in microseconds: a free lock, and a job of nothing.
+bare_run_us() {
+	local begin us least=1000000
+	for _ in {1..5}; do
+		begin=${EPOCHREALTIME/[.,]/}
+		"$RLOCKRUN" -k "$KEY" true
+		us=$((${EPOCHREALTIME/[.,]/} - begin))
+		((us > least)) || least=$us
+	done
+	echo "$least"
+}
+
+# The third of eight, and in one of three rounds: the machine may be busy. One that
+# takes 10 ms and more to start a process may take as long as a run takes.
 # bats test_tags=serial,extra,native
 @test "S35: a release wakes the next waiter within 10 ms" {
+	local most
+	most=$(bare_run_us)
+	echo "a run takes $most us"
+	((most > 10000)) || most=10000
 	for _ in 1 2 3; do
 		hand_over >gaps
 		cat gaps
 		[[ $(wc -l <gaps) == 8 ]]
-		(($(sed -n 3p gaps) >= 10000)) || break
+		(($(sed -n 3p gaps) >= most)) || break
 	done
-	(($(sed -n 3p gaps) < 10000))
+	(($(sed -n 3p gaps) < most))
 }
 
 # bats test_tags=serial,extra
