@@ -44,6 +44,7 @@ class Cluster(independent.Independent):
 
     bus = 10000
     scheme = "redis-cluster"
+    serves_all_keys = False
 
     def __init__(self, shards=3):
         super().__init__(2 * shards)

@@ -20,6 +20,7 @@ class Independent:
 
     bus = 0  # how far above its port a node has a second one
     scheme = "redis"
+    serves_all_keys = True  # whether owner() is the same for all of them
 
     def __init__(self, count):
         self.names = [f"s{i}" for i in range(count)]

@@ -60,9 +60,14 @@ class Sampler(threading.Thread):
             return self.fleet.nodes
         owner = self.fleet.owner(key)
         if key not in self.owners or self.owners[key] is not owner:
-            self.owners[key] = owner
-            self.note("owner", key=key, node=owner and owner.name)
+            # On a slow machine a round of all keys takes seconds.
+            for each in self.keys if self.fleet.topology.serves_all_keys else [key]:
+                self.note_owner(each, owner)
         return [owner] if owner else []
+
+    def note_owner(self, key, owner):
+        self.owners[key] = owner
+        self.note("owner", key=key, node=owner and owner.name)
 
     def look(self, node, key):
         helpers = "{" + key + "}:rlk:"

@@ -247,9 +247,19 @@ class Story:
                    for still in self.by_type["standstill"])
 
     def owner_changes(self, key):
-        """When another node became the one that serves KEY."""
-        owners = [owner for owner in self.by_type["owner"] if owner.key == key and owner.node]
-        return [new.at for old, new in zip(owners, owners[1:]) if old.node != new.node]
+        """When the node that serves KEY was seen to do so no more, and when another one was
+        seen to: between them there may have been a third."""
+        times, served, unserved_at = [], None, None
+        for owner in self.by_type["owner"]:
+            if owner.key != key:
+                continue
+            if owner.node is None:
+                unserved_at = owner.at if unserved_at is None else unserved_at
+                continue
+            if served not in (None, owner.node):
+                times += [owner.at] if unserved_at is None else [unserved_at, owner.at]
+            served, unserved_at = owner.node, None
+        return times
 
     def lacks_owner(self, keys, begin, end):
         """Whether for some of that time no node served one of these keys: sentinels may
