@@ -340,7 +340,7 @@ exits_with_soon() {
 	own_server --maxmemory-policy noeviction
 	hold -t 2
 	cli config set maxmemory 1
-	KEY+=:other run -69 rl -n --server-timeout 0.3 touch ran
+	KEY+=:other run -69 rl -n --server-timeout 2 touch ran
 	[[ $output == *OOM* && ! -e ran ]]
 	wait_until left_below 1500
 	wait_until left_above 1900

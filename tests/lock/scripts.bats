@@ -234,7 +234,7 @@ renewed() {
 
 @test "on a full server nothing is left of a waiter that gave up or was not admitted" {
 	cli config set maxmemory 1
-	run -69 rl -n --server-timeout 0.5 touch ran
+	run -69 rl -n --server-timeout 2 touch ran
 	[[ $output == *OOM* && ! -e ran && -z $(keys_left) ]]
 	cli config set maxmemory 0
 	hold

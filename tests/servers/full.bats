@@ -40,16 +40,16 @@ has_refused() {
 		$1 == "rejected_connections" { count = $2 } END { exit count < least }'
 }
 
-# is_refused [OPTION...]: after 0.6 s, by the words of a full server.
+# is_refused [OPTION...]: after 1.5 s, by the words of a full server.
 is_refused() {
-	run -69 rl --server-timeout 0.6 "$@" touch ran
+	run -69 rl --server-timeout 1.5 "$@" touch ran
 	[[ $output == *"ERR max number of clients reached (raise its maxclients)"* && ! -e ran ]]
 }
 
 @test "a full server is tried again until --server-timeout, then its error is reported" {
 	fill_server
 	is_refused -n
-	is_refused -w 0.6
+	is_refused -w 1.5
 	is_refused -w 20
 	wait_until has_refused 6
 }

@@ -206,9 +206,9 @@ says_each_reason() {
 	take 1
 	take 2
 	use 1 2 3 0 0
-	run -75 rl -n --server-timeout 0.3 -- touch ran
+	run -75 rl -n --server-timeout 1 -- touch ran
 	use 1 0 3 0 0
-	run -69 rl -n --server-timeout 0.3 -- touch ran
+	run -69 rl -n --server-timeout 1 -- touch ran
 	[[ ! -e ran ]]
 	wait_until none_of_ours 1 2 3
 	on 1 del "$KEY"
@@ -283,7 +283,7 @@ is_up_for() {
 @test "a server that has just started abstains, and says so" {
 	own_nodes 3
 	unset RLOCKRUN_MIN_UPTIME
-	run -69 rl -n --server-timeout 0.3 -- touch ran
+	run -69 rl -n --server-timeout 1 -- touch ran
 	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* ]]
 	[[ ! -e ran ]]
 	wait_until none_of_ours 1 2 3
@@ -353,7 +353,7 @@ is_up_for() {
 	own_nodes 3
 	hold -t 2
 	for i in 1 2; do on "$i" config set maxmemory 1; done
-	KEY+=:other run -69 rl -n --server-timeout 0.3 -- touch ran
+	KEY+=:other run -69 rl -n --server-timeout 1 -- touch ran
 	[[ $output == *OOM* && ! -e ran ]]
 	sleep 2.5 # longer than the lease
 	run -75 rl -n -- touch ran
@@ -391,7 +391,7 @@ is_up_for() {
 @test "all servers unreachable: 69; a waiter continues when they are back" {
 	own_nodes 3
 	for i in 1 2 3; do stop_server "$NODES/$i"; done
-	run -69 rl -n --server-timeout 0.3 -- touch ran
+	run -69 rl -n --server-timeout 1 -- touch ran
 	start rl --server-timeout 20 -- touch ran
 	for i in 1 2 3; do start_server "$NODES/$i"; done
 	exits_with 0 "$PID"
@@ -401,11 +401,11 @@ is_up_for() {
 # bats test_tags=extra
 @test "exactly half of the servers unreachable: 69, and the number is warned of" {
 	use 1 2 0 0
-	run -69 rl -n --server-timeout 0.3 -- touch ran
+	run -69 rl -n --server-timeout 1 -- touch ran
 	[[ $output == *"4 servers tolerate no more failures than one server fewer"* && ! -e ran ]]
 	wait_until none_of_ours 1 2
 	use 1 0
-	run -69 rl -n --server-timeout 0.3 -- touch ran
+	run -69 rl -n --server-timeout 1 -- touch ran
 	[[ $output == *"with 2 servers no lock can be acquired while one of them is unreachable"* ]]
 	use 1 2 3
 	run -0 rl -- true
