@@ -319,6 +319,6 @@ behind() {
 	behind twemproxy lose:CLIENT
 	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
 	runs 69 "closed without a reply, perhaps by a proxy that does not know CLIENT SETNAME" \
-		--server-timeout 300ms
+		--server-timeout 2
 	examines 69 "error reach"
 }

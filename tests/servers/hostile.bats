@@ -27,7 +27,7 @@ peak_below() {
 nonsense() {
 	through "answer:EVAL/8::$2"
 	since=$(now_ms)
-	run -69 rl -n --server-timeout 0.3 touch ran
+	run -69 rl -n --server-timeout 0.6 touch ran
 	since=$(($(now_ms) - since))
 	echo "after $since ms: ${output:0:1000}"
 	((since < 4000))
@@ -289,7 +289,7 @@ real_foreign_server() {
 	/usr/bin/python3 -u -c "$2" >port 2>/dev/null 3>&- &
 	STARTED+=("$!")
 	wait_for_file port
-	run -69 rl -n --server-timeout 0.5 -r "redis://127.0.0.1:$(<port)" touch ran
+	run -69 rl -n --server-timeout 2 -r "redis://127.0.0.1:$(<port)" touch ran
 	echo "$output"
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"redis://127.0.0.1:$(<port): "*"$1"* ]]
 	[[ ! -e ran ]]

@@ -149,7 +149,7 @@ each_subset() {
 		done
 		"$1" "$mask"
 		if ((bad <= 2)); then
-			run -7 rl -n --server-timeout 0.3 -- sh -c 'exit 7'
+			run -7 rl -n --server-timeout 2 -- sh -c 'exit 7'
 			[[ $output != *"no majority"* ]]
 		else
 			# On a busy machine a vote may come later than that.

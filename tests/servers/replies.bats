@@ -38,7 +38,7 @@ acquiring() {
 		status=$2
 		;;
 	esac
-	run "-$status" rl -n --server-timeout 0.25 touch ran
+	run "-$status" rl -n --server-timeout 1 touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${TOLD:-${1%% *}}"* ]]
 	[[ ! -e ran && -z $(keys_left) ]]
 	(($(grep -c '^answered EVAL/8' proxy/log) < 20))
@@ -295,7 +295,7 @@ row() {
 trouble() {
 	running -t 6
 	eval "cli $1"
-	KEY=$KEY:new run -69 rl -n --server-timeout 0.3 touch ran
+	KEY=$KEY:new run -69 rl -n --server-timeout 1 touch ran
 	[[ ${#lines[@]} == 1 && $output == *"$3"* && ! -e ran ]]
 	says "cannot renew the lock"
 	grep -qF "$3" "$ERR"
@@ -486,7 +486,7 @@ serves() {
 # bats test_tags=extra
 @test "a real cluster: CLUSTERDOWN is waited out, MOVED and ASK end with 69" {
 	cluster_of_two
-	run -69 rl -n --server-timeout 0.3 touch ran
+	run -69 rl -n --server-timeout 1 touch ran
 	[[ ${#lines[@]} == 1 && $output == *CLUSTERDOWN* ]]
 	through
 	start "$RLOCKRUN" -k "$KEY" sh -c 'exit 6'
@@ -516,7 +516,7 @@ serves() {
 	cli migrate 127.0.0.1 "$OTHER_PORT" '' 0 2000 keys "{$KEY}:rlk:i" "{$KEY}:rlk:f"
 	wait_until left_below 1500
 	wait_until left_above 1700
-	run -69 rl -n --server-timeout 0.3 touch ran
+	run -69 rl -n --server-timeout 1 touch ran
 	[[ ${#lines[@]} == 1 && $output == *TRYAGAIN* && ! -e ran ]]
 	[[ ! -s $ERR ]]
 	ends_well

@@ -54,7 +54,7 @@ user() {
 		stop_server "$SUITE_DIR"
 	done
 	run -69 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
-		--server-timeout 0.3 -r "redis://two:$PORT" true
+		--server-timeout 2 -r "redis://two:$PORT" true
 	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused (check the address, and that the server is running); command not started" ]]
 }
 
@@ -574,7 +574,7 @@ has_read() {
 	own_server --replicaof 127.0.0.1 1
 	for how in -n "-w 0.6" "-w 20"; do
 		# shellcheck disable=SC2086 # options are to be split
-		run -69 rl $how --server-timeout 0.6 touch ran
+		run -69 rl $how --server-timeout 2 touch ran
 		[[ ${lines[-1]} == *"READONLY "*"(it is a replica: "*"command not started" && ! -e ran ]]
 	done
 }
@@ -679,7 +679,7 @@ fake() {
 
 @test "a server that speaks HTTP: a message that says so" {
 	fake 'printf "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"; sleep 0.1'
-	takes_ms 0 2000 69 -n --server-timeout 0.5
+	takes_ms 0 8000 69 -n --server-timeout 3
 	[[ $output == *"rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: "* ]]
 }
 
@@ -743,6 +743,6 @@ survives() {
 	run -77 rl -n --server-timeout 5 -r "unix://:hush@$PWD/f" true
 	[[ $output != *hush* ]]
 	fake 'printf "+OK\r\n"; printf -- "-ERR \033[31mred\033]0;title\a\r\n%.0s" 1 2 3; sleep 1'
-	run -69 rl -n --server-timeout 0.5 true
+	run -69 rl -n --server-timeout 2 true
 	[[ $output == *'\x1b[31mred'* && $output != *[[:cntrl:]]* ]]
 }
