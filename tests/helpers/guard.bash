@@ -57,9 +57,9 @@ none_alive() { [[ -z $(alive) ]]; }
 count_alive() { alive | wc -l; }
 more_alive_than() { (($(count_alive) > $1)); }
 
-# within MILLISECONDS CONDITION... (SLOWER: so many times that, under valgrind)
+# within MILLISECONDS CONDITION...
 within() {
-	local limit=$(($1 * ${SLOWER:-1})) since took
+	local limit=$(($1 * SLOWER)) since took
 	shift
 	since=$(now_ms)
 	wait_until "$@" || {

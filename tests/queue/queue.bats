@@ -140,7 +140,7 @@ teardown() {
 	freed=$(now_ms)
 	wait_for_file C.started
 	echo "C after $(($(started_ms C) - freed)) ms"
-	(($(started_ms C) - freed <= 2000))
+	(($(started_ms C) - freed <= 2000 * SLOWER))
 	kill -CONT "$b"
 	wait_until is_queued "$b"
 	[[ $(paste -sd ' ' order) == "A C" ]]
@@ -165,7 +165,7 @@ teardown() {
 	freed=$(now_ms)
 	wait_for_file C.started
 	echo "C after $(($(started_ms C) - freed)) ms"
-	(($(started_ms C) - freed <= 2000))
+	(($(started_ms C) - freed <= 2000 * SLOWER))
 	[[ ! -e D.started ]]
 	touch go
 	exits_with 0 "$PID"
@@ -190,7 +190,7 @@ teardown() {
 	freed=$(now_ms)
 	wait_for_file D.started
 	echo "D after $(($(started_ms D) - freed)) ms"
-	(($(started_ms D) - freed <= 2000))
+	(($(started_ms D) - freed <= 2000 * SLOWER))
 	touch go
 	exits_with 0 "${STARTED[4]}"
 	[[ $(paste -sd ' ' order) == "A B D E" && ! -e overlaps ]]
@@ -338,7 +338,7 @@ is_fast() {
 	wait_for_file B.started
 	cli del "{$KEY}:rlk:i"
 	echo "B after $(($(started_ms B) - freed)) ms"
-	(($(started_ms B) - freed <= 1850))
+	(($(started_ms B) - freed <= 1850 * SLOWER))
 	touch go
 	exits_with 0 "$PID"
 }
@@ -406,7 +406,7 @@ is_fast() {
 	run -75 rl -w 3 true
 	took=$(($(now_ms) - begin))
 	echo "took $took ms"
-	((took >= 2990 && took <= 3400))
+	((took >= 2990 && took <= 3400 * SLOWER))
 	[[ $(cli zcard "$Q") == 1 && $(cli zcard "$L") == 1 ]]
 	is_queued "$b"
 	[[ -z $(cli --raw keys "{$KEY}:rlk:m:*") ]]
@@ -444,7 +444,7 @@ polled() {
 	wait_for_file order
 	first=$(<order)
 	echo "after $(($(started_ms "$first") - freed)) ms"
-	(($(started_ms "$first") - freed <= 600))
+	(($(started_ms "$first") - freed <= 600 * SLOWER))
 	touch go
 	all_end_well
 	[[ $(wc -l <order) == 50 && ! -e overlaps && -z $(keys_left) ]]
@@ -536,7 +536,7 @@ leaves_no_trace() {
 	took=$(($(now_ms) - begin))
 	thaw
 	echo "took $took ms"
-	((took <= 500))
+	((took <= 500 * SLOWER))
 	touch go
 	exits_with 0 "${STARTED[0]}"
 }
