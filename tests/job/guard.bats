@@ -148,7 +148,7 @@ forks & forks & echo >ready; wait'
 		inject=openat:delay_enter=20000 "$REAL" >slow-scan
 	chmod +x slow-scan
 	RLOCKRUN=$PWD/slow-scan
-	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" -t 1 -- sh -c '
+	start env -C below --default-signal setsid "$RLOCKRUN" -k "$KEY" -t "$SLOWER" -- sh -c '
 		(trap "" TERM
 		while read -r up _ </proc/uptime; do echo "$up"; sleep 0.01; done) >alive & wait'
 	wait_for_file below/alive
@@ -157,7 +157,7 @@ forks & forks & echo >ready; wait'
 	exits_with 79 "$PID"
 	none_alive
 	last=$(tail -n 1 below/alive)
-	((${last/./} <= ${up/./} + 100))
+	((${last/./} <= ${up/./} + 100 * SLOWER))
 }
 
 # bats test_tags=serial
