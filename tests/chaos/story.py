@@ -254,10 +254,10 @@ class Story:
             if owner.key != key:
                 continue
             if owner.node is None:
-                unserved_at = owner.at if unserved_at is None else unserved_at
+                unserved_at = unserved_at or owner.at
                 continue
             if served not in (None, owner.node):
-                times += [owner.at] if unserved_at is None else [unserved_at, owner.at]
+                times += [unserved_at or owner.at, owner.at]
             served, unserved_at = owner.node, None
         return times
 
