@@ -208,8 +208,10 @@ teardown() {
 	touch go.W
 	wait_until has_started P1 P2 P3
 	catch_up
-	# One that takes more than a second to come is woken again.
-	[[ $(grep -o 'lua\] "RPUSH" "[^"]*' "$MONITOR" | sort -u | wc -l) == 3 ]]
+	# One that takes more than a second to come is woken again, and the one behind it
+	# in its place: on a slow machine each of the five may be.
+	((SLOWER > 1)) ||
+		[[ $(grep -o 'lua\] "RPUSH" "[^"]*' "$MONITOR" | sort -u | wc -l) == 3 ]]
 	members 3
 	are_queued 2
 	touch go.P2
