@@ -55,30 +55,6 @@ open_folder(int proc, const char *path)
 	return folder;
 }
 
-/* By ascending id, as /proc lists them, and only those found by then. 0, or -1
- * with errno: these are the processes found before the error. */
-static int
-read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
-{
-	DIR *folder = open_folder(proc, ".");
-	struct dirent *entry;
-	struct process process;
-	int rc = 0;
-
-	if (folder == NULL)
-		return -1;
-	while (rc == 0 && clock_now() < *until &&
-	       (entry = readdir(folder)) != NULL) {
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
-		if (*end == '\0' && pid > 0 &&
-		    process_read(proc, (pid_t)pid, &process))
-			rc = add(processes, &process);
-	}
-	closedir(folder);
-	return rc;
-}
-
 static int
 by_pid(const void *a, const void *b)
 {
@@ -194,6 +170,47 @@ mark_descendants(const struct descendants *self, struct processes *all)
 				p->descends = found = true;
 		}
 	}
+}
+
+/* --- scan ------------------------------------------------------------- */
+
+/* Returns how many. Much quicker than a scan. */
+static int
+kill_children(const struct descendants *self)
+{
+	struct children children;
+	pid_t pid;
+	int count = 0;
+
+	rewind_children(&children, self->children);
+	while ((pid = next_child(&children)) != 0)
+		if (!is_earlier_child(self, pid) && kill(pid, SIGKILL) == 0)
+			count++;
+	return count;
+}
+
+/* By ascending id, as /proc lists them, and only those found by then. 0, or -1
+ * with errno: these are the processes found before the error. */
+static int
+read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
+{
+	DIR *folder = open_folder(proc, ".");
+	struct dirent *entry;
+	struct process process;
+	int rc = 0;
+
+	if (folder == NULL)
+		return -1;
+	while (rc == 0 && clock_now() < *until &&
+	       (entry = readdir(folder)) != NULL) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		if (*end == '\0' && pid > 0 &&
+		    process_read(proc, (pid_t)pid, &process))
+			rc = add(processes, &process);
+	}
+	closedir(folder);
+	return rc;
 }
 
 /* --- open ------------------------------------------------------------- */
@@ -443,21 +460,6 @@ descendants_continue(const struct descendants *self,
 }
 
 /* --- kill ------------------------------------------------------------- */
-
-/* Returns how many. Much quicker than a scan. */
-static int
-kill_children(const struct descendants *self)
-{
-	struct children children;
-	pid_t pid;
-	int count = 0;
-
-	rewind_children(&children, self->children);
-	while ((pid = next_child(&children)) != 0)
-		if (!is_earlier_child(self, pid) && kill(pid, SIGKILL) == 0)
-			count++;
-	return count;
-}
 
 /* __WALL: also children whose exit signal is not SIGCHLD. */
 bool
