@@ -189,11 +189,36 @@ kill_children(const struct descendants *self)
 	return count;
 }
 
+struct scan {
+	const struct descendants *self;
+	int signo;
+	const _Atomic int64_t *until;
+	int64_t look_at; /* when children are killed again */
+};
+
+/* A scan takes long on a machine that is busy with other processes. Descendants
+ * that become children meanwhile, by the death of a guard, must not live until
+ * it ends. They may keep forking, so the scan gets half of the time. */
+static bool
+goes_on(struct scan *scan)
+{
+	int64_t now = clock_now();
+
+	if (scan->signo == SIGKILL && now >= scan->look_at) {
+		int64_t done;
+		kill_children(scan->self);
+		done = clock_now();
+		scan->look_at = done + (done - now) + 1;
+	}
+	return now < *scan->until;
+}
+
 /* By ascending id, as /proc lists them, and only those found by then. 0, or -1
  * with errno: these are the processes found before the error. */
 static int
-read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
+read_all(struct scan *scan, struct processes *processes)
 {
+	int proc = scan->self->proc;
 	DIR *folder = open_folder(proc, ".");
 	struct dirent *entry;
 	struct process process;
@@ -201,8 +226,7 @@ read_all(int proc, struct processes *processes, const _Atomic int64_t *until)
 
 	if (folder == NULL)
 		return -1;
-	while (rc == 0 && clock_now() < *until &&
-	       (entry = readdir(folder)) != NULL) {
+	while (rc == 0 && goes_on(scan) && (entry = readdir(folder)) != NULL) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
@@ -249,6 +273,7 @@ open_proc(struct descendants *self)
 static int
 note_earlier(struct descendants *self)
 {
+	struct scan scan = {.self = self, .until = &never};
 	struct processes all = {NULL, 0, 0};
 	struct children children;
 	struct process child = {0};
@@ -257,7 +282,7 @@ note_earlier(struct descendants *self)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == -1)
 		return errno == ECHILD ? 0 : -1;
-	rc = read_all(self->proc, &all, &never);
+	rc = read_all(&scan, &all);
 	mark_descendants(self, &all);
 	for (size_t i = 0; rc == 0 && i < all.count; i++)
 		if (all.list[i].descends)
@@ -413,13 +438,14 @@ static void
 signal_all(const struct descendants *self, int signo,
     const _Atomic int64_t *until)
 {
+	struct scan scan = {self, signo, until, 0};
 	struct processes all = {NULL, 0, 0};
 	struct children children;
 	struct process child = {.parent = getpid()};
 
-	read_all(self->proc, &all, until); /* some are better than none */
+	read_all(&scan, &all); /* some are better than none */
 	mark_descendants(self, &all);
-	for (size_t i = 0; i < all.count && clock_now() < *until; i++) {
+	for (size_t i = 0; i < all.count && goes_on(&scan); i++) {
 		const struct process *p = &all.list[i];
 		if (!p->descends || !is_alive(p))
 			continue;
@@ -448,9 +474,10 @@ void
 descendants_continue(const struct descendants *self,
     bool (*is_outdated)(void *arg), void *arg)
 {
+	struct scan scan = {.self = self, .until = &never};
 	struct processes all = {NULL, 0, 0};
 
-	read_all(self->proc, &all, &never); /* some are better than none */
+	read_all(&scan, &all); /* some are better than none */
 	mark_descendants(self, &all);
 	if (!is_outdated(arg))
 		for (size_t i = 0; i < all.count; i++)

@@ -1,17 +1,21 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
  * procfs, and real children for the processes in it. Which of them are still
- * signalled after another process may have got their id. And which children
- * from before descendants_open are spared.
+ * signalled after another process may have got their id. Which children from
+ * before descendants_open are spared. And that a scan which takes long does not
+ * keep others alive.
  *
  * All of that again, as on a kernel without pidfds.
  */
 #include "base/clock.h"
 #include "job/descendants.h"
+#include "job/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -362,6 +366,126 @@ test_descriptors(void)
 	descendants_close(&descendants);
 }
 
+/* --- a scan that takes long ------------------------------------------- */
+
+/* Two entries of /proc, in the order in which a scan reads them. It waits at
+ * each until somebody has opened it and closed it again. */
+static pid_t barriers[2];
+
+static void
+make_barriers(void)
+{
+	DIR *proc;
+	struct dirent *entry;
+	int count = 0;
+
+	mkfifo(stat_path(1), 0600);
+	mkfifo(stat_path(2), 0600);
+	proc = opendir(folder);
+	if (proc == NULL)
+		abort();
+	while (count < 2 && (entry = readdir(proc)) != NULL)
+		if (entry->d_name[0] != '.')
+			barriers[count++] = (pid_t)atoi(entry->d_name);
+	closedir(proc);
+}
+
+/* Meets the scan at the first barrier, and is a child of reaper behind it. */
+static _Noreturn void
+become_child(pid_t reaper)
+{
+	int barrier = open(stat_path(barriers[0]), O_WRONLY);
+
+	kill(getppid(), SIGKILL);
+	while (getppid() != reaper)
+		usleep(1000);
+	usleep(10000); /* a scan kills at most once a millisecond */
+	close(barrier);
+	for (;;)
+		pause();
+}
+
+/* Stands for a guard: its child is reaper's once it is dead. */
+static _Noreturn void
+have_child(pid_t reaper)
+{
+	if (checked(fork()) == 0) {
+		alarm(60);
+		become_child(reaper);
+	}
+	for (;;)
+		pause();
+}
+
+/* Lifts the second barrier once nobody has the other end of that pipe, or after
+ * ten seconds. Its exit status says which. */
+static _Noreturn void
+await_death(int end)
+{
+	struct pollfd poller = {.fd = end};
+	int died = poll(&poller, 1, 10000);
+
+	close(open(stat_path(barriers[1]), O_WRONLY));
+	_exit(died == 1 ? 0 : 1);
+}
+
+struct waiter {
+	pid_t pid;
+	int status;
+};
+
+static void
+note_status(void *arg, pid_t pid, int status)
+{
+	struct waiter *waiter = arg;
+
+	if (pid == waiter->pid)
+		waiter->status = status;
+}
+
+static void
+test_slow_scan(void)
+{
+	struct process spared[2] = {{0}, {0}};
+	struct descendants descendants = {.killing_since = 1,
+	    .earlier = {.list = spared, .count = 2, .room = 2}};
+	struct waiter waiter = {.status = -1};
+	pid_t self = getpid();
+	int ends[2];
+
+	make_barriers();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	descendants.children =
+	    open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	if (pipe(ends) == -1)
+		abort();
+	waiter.pid = checked(fork());
+	if (waiter.pid == 0) {
+		alarm(60);
+		close(ends[1]);
+		await_death(ends[0]);
+	}
+	spared[0].pid = waiter.pid;
+	spared[1].pid = checked(fork());
+	if (spared[1].pid == 0) {
+		alarm(60);
+		have_child(self);
+	}
+	close(ends[1]);
+	alarm(60);
+	while (!descendants_kill(&descendants, note_status, &waiter))
+		usleep(10000);
+	alarm(0);
+	is_int(waiter.status, 0, "who becomes a child dies during a scan");
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	close(ends[0]);
+	close(descendants.proc);
+	close(descendants.children);
+	remove_stat(1);
+	remove_stat(2);
+}
+
 static void
 test_all(void)
 {
@@ -370,6 +494,7 @@ test_all(void)
 	test_earlier(SIGCHLD, "an earlier child");
 	test_earlier(0, "an earlier child without an exit signal");
 	test_descriptors();
+	test_slow_scan();
 	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	test_parents(&descendants, 1000, true, "an older parent");
 	test_parents(&descendants, 2000, true, "a parent of the same tick");
