@@ -399,7 +399,7 @@ become_child(pid_t reaper)
 	kill(getppid(), SIGKILL);
 	while (getppid() != reaper)
 		usleep(1000);
-	usleep(10000); /* a scan kills at most once a millisecond */
+	usleep(200000); /* a scan does not look at its children all the time */
 	close(barrier);
 	for (;;)
 		pause();
@@ -453,11 +453,15 @@ test_slow_scan(void)
 	pid_t self = getpid();
 	int ends[2];
 
+	descendants.children =
+	    open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+	if (descendants.children == -1) {
+		puts("# this kernel has no lists of children");
+		return;
+	}
 	make_barriers();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	descendants.proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	descendants.children =
-	    open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 	if (pipe(ends) == -1)
 		abort();
 	waiter.pid = checked(fork());
@@ -474,7 +478,9 @@ test_slow_scan(void)
 	}
 	close(ends[1]);
 	alarm(60);
-	while (!descendants_kill(&descendants, note_status, &waiter))
+	/* Only one scan: nobody lifts the barriers again. */
+	descendants_kill(&descendants, note_status, &waiter);
+	while (descendants_reap(note_status, &waiter))
 		usleep(10000);
 	alarm(0);
 	is_int(waiter.status, 0, "who becomes a child dies during a scan");
