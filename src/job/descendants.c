@@ -137,8 +137,10 @@ is_earlier_child(const struct descendants *self, pid_t pid)
 {
 	struct process child = {.pid = pid};
 
-	if (self->earlier.count > 0)
-		process_read(self->proc, pid, &child);
+	/* Few have the id of one, so few have to be read. */
+	if (!is_earlier(self, &child))
+		return false;
+	process_read(self->proc, pid, &child);
 	return is_earlier(self, &child);
 }
 
