@@ -195,7 +195,7 @@ struct scan {
 	const struct descendants *self;
 	int signo;
 	const _Atomic int64_t *until;
-	int64_t look_at; /* when children are killed again */
+	int64_t look_at_us; /* when children are killed again */
 };
 
 /* A scan takes long on a machine that is busy with other processes. Descendants
@@ -204,15 +204,15 @@ struct scan {
 static bool
 goes_on(struct scan *scan)
 {
-	int64_t now = clock_now();
+	int64_t now_us = clock_now_us();
 
-	if (scan->signo == SIGKILL && now >= scan->look_at) {
-		int64_t done;
+	if (scan->signo == SIGKILL && now_us >= scan->look_at_us) {
+		int64_t done_us;
 		kill_children(scan->self);
-		done = clock_now();
-		scan->look_at = done + (done - now) + 1;
+		done_us = clock_now_us();
+		scan->look_at_us = done_us + (done_us - now_us) + 1000;
 	}
-	return now < *scan->until;
+	return now_us / 1000 < *scan->until;
 }
 
 /* By ascending id, as /proc lists them, and only those found by then. 0, or -1

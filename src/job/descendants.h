@@ -59,7 +59,8 @@ bool descendants_reap(void (*on_child)(void *arg, pid_t pid, int status),
  * True as soon as nothing is left. Until then repeat this on SIGCHLD, and after
  * a while: orphans of the children become children, one generation after the
  * other. If a process does not die soon, a scan finds its descendants. The scan
- * comes last because it is slow on a machine with many processes. */
+ * comes last because it is slow on a machine with many processes; children that
+ * come meanwhile are killed, too, if the kernel lists them. */
 bool descendants_kill(struct descendants *self,
     void (*on_child)(void *arg, pid_t pid, int status), void *arg);
 
