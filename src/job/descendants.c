@@ -474,15 +474,15 @@ descendants_terminate(const struct descendants *self,
 
 void
 descendants_continue(const struct descendants *self,
-    bool (*is_outdated)(void *arg), void *arg)
+    const _Atomic int64_t *until, bool (*is_outdated)(void *arg), void *arg)
 {
-	struct scan scan = {.self = self, .until = &never};
+	struct scan scan = {self, SIGCONT, until, 0};
 	struct processes all = {NULL, 0, 0};
 
 	read_all(&scan, &all); /* some are better than none */
 	mark_descendants(self, &all);
 	if (!is_outdated(arg))
-		for (size_t i = 0; i < all.count; i++)
+		for (size_t i = 0; i < all.count && goes_on(&scan); i++)
 			if (all.list[i].descends && all.list[i].state == 'T')
 				signal_process(self, &all.list[i], SIGCONT);
 	free(all.list);

@@ -43,11 +43,11 @@ void descendants_close(struct descendants *self);
 void descendants_terminate(const struct descendants *self,
     const _Atomic int64_t *until);
 
-/* Continues stopped descendants, unless is_outdated, called once they are
- * found, returns true: a scan takes long enough for them to be stopped again.
- */
+/* Continues stopped descendants that are found by *until, unless is_outdated,
+ * called then, returns true: a scan takes long enough for them to be stopped
+ * again. */
 void descendants_continue(const struct descendants *self,
-    bool (*is_outdated)(void *arg), void *arg);
+    const _Atomic int64_t *until, bool (*is_outdated)(void *arg), void *arg);
 
 /* Collects children that have ended, stopped or continued, without waiting, and
  * passes each with its status of waitpid(2) to on_child, which may be NULL.

@@ -281,7 +281,7 @@ obey(struct supervisor *self)
 			take_from_terminal(&outdated);
 		else
 			descendants_continue(&self->descendants,
-			    is_stopped_again, self);
+			    &self->page->deadline, is_stopped_again, self);
 		break;
 	case ORDER_TERMINATE:
 		/* At the deadline there is nothing left to ask. */

@@ -265,7 +265,8 @@ test_reuse(const struct descendants *descendants, int signo,
 	if (signo == SIGTERM)
 		descendants_terminate(descendants, &never);
 	else
-		descendants_continue(descendants, is_never_outdated, NULL);
+		descendants_continue(descendants, &never, is_never_outdated,
+		    NULL);
 	is_text(end_noter(&noter), want, what);
 	kill(server, SIGKILL);
 	waitpid(server, &status, 0);
@@ -299,6 +300,21 @@ test_reuses(const struct descendants *descendants)
 	    "an id reused after TERM: no CONT");
 	test_reuse(descendants, SIGCONT, other_stopped, "",
 	    "a reused id: no CONT");
+}
+
+/* --- a scan that takes too long --------------------------------------- */
+
+static void
+test_deadline(const struct descendants *descendants)
+{
+	static const _Atomic int64_t past = 0;
+	struct noter noter = new_noter();
+
+	write_stat(noter.pid, getpid(), "T", 1, 1000);
+	descendants_terminate(descendants, &past);
+	descendants_continue(descendants, &past, is_never_outdated, NULL);
+	is_text(end_noter(&noter), "", "nobody is signalled when it is over");
+	remove_stat(noter.pid);
 }
 
 /* --- children from before descendants_open ---------------------------- */
@@ -366,7 +382,7 @@ test_descriptors(void)
 	descendants_close(&descendants);
 }
 
-/* --- a scan that takes long ------------------------------------------- */
+/* --- children that come during a scan --------------------------------- */
 
 /* Two entries of /proc, in the order in which a scan reads them. It waits at
  * each until somebody has opened it and closed it again. */
@@ -509,6 +525,7 @@ test_all(void)
 	test_state(&descendants, "Z", 1, false);
 	test_state(&descendants, "Z", 2, true);
 	test_reuses(&descendants);
+	test_deadline(&descendants);
 	descendants_close(&descendants);
 }
 
