@@ -347,19 +347,44 @@ own_cluster_with_password() {
 	((${#lines[@]} == 2))
 }
 
-# bats test_tags=extra
-@test "TLS to each node" {
+own_tls_cluster() {
 	CERTIFICATES=$PWD/certificates
 	mkdir "$CERTIFICATES"
 	"$HELPERS/make-certificates" "$CERTIFICATES"
 	CLUSTER_PORT=--tls-port own_cluster 3 0 --port 0 --tls-cluster yes --tls-replication yes \
 		--tls-cert-file "$CERTIFICATES/server.crt" --tls-key-file "$CERTIFICATES/server.key" \
 		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
+}
+
+# bats test_tags=extra
+@test "TLS to each node" {
+	own_tls_cluster
 	for i in 0 1 2; do
 		run -0 rl --tls-ca "$CERTIFICATES/ca.crt" -r "rediss-cluster://127.0.0.1:${PORTS[i]}" true
 		[[ -z $output ]]
 	done
 	fails 69 'certificate' -r "rediss-cluster://$NODES"
+}
+
+asked_for_password() {
+	node_cli "$1" info commandstats | grep -E '^cmdstat_(auth|hello):'
+}
+
+@test "over TLS a node without a certificate of the authority gets no password" {
+	own_tls_cluster
+	for i in 0 1; do
+		node_cli "$PWD/c$i" acl setuser locker on '>secret' '~*' +@all
+	done
+	key_on 1
+	url=rediss-cluster://locker:secret@127.0.0.1:${PORTS[0]}
+	run -0 rl --tls-ca "$CERTIFICATES/ca.crt" -r "$url" true
+	asked_for_password "$PWD/c1"
+	node_cli "$PWD/c1" config set tls-cert-file "$CERTIFICATES/unknown.crt" \
+		tls-key-file "$CERTIFICATES/unknown.key"
+	node_cli "$PWD/c1" config resetstat
+	fails 69 'certificate' --tls-ca "$CERTIFICATES/ca.crt" -r "$url"
+	run ! asked_for_password "$PWD/c1"
+	asked_for_password "$PWD/c0"
 }
 
 @test "replicas are waited for" {

@@ -264,11 +264,13 @@ while record:
 @test "a plain server at a TLS URL" {
 	SUITE_DIR=$PWD/own
 	start_tcp_server "$SUITE_DIR" 127.0.0.1 --requirepass secret
-	url=rediss://127.0.0.1:$PORT
+	url=rediss://:secret@127.0.0.1:$PORT
 	refused_there 'it does not speak TLS' -r "$url"
 	given_up_there 'perhaps it does not speak TLS' -r "$url" -w 0.2
 	run -69 rl --server-timeout 1h --status -r "$url"
 	[[ $output == *'it does not speak TLS' ]]
+	# It came once, with this very question.
+	[[ $(cli --pass secret info commandstats) == *cmdstat_auth:calls=1,* ]]
 }
 
 @test "a TLS server at a plain URL" {
