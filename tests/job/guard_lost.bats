@@ -219,7 +219,7 @@ no_job() { [[ -z $(job_alive) ]]; }
 }
 
 @test "S24: the guard is traced and the job runs too long: 124" {
-	launch_stubborn --max-run 0.5 --kill-after 0.2
+	launch_stubborn --max-run 2 --kill-after 0.2
 	trace "$GUARD"
 	exits_with 124 "$RUN"
 	none_alive

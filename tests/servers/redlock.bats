@@ -448,10 +448,9 @@ is_up_for() {
 	start rl -t 3 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
 	wait_for_file token
 	wait_until all_have "$(<token)" 1 2 3
-	for i in 1 2; do
-		stop_server "$NODES/$i"
-		start_server "$NODES/$i"
-	done
+	# The first would be planted again while the other two have it.
+	for i in 1 2; do stop_server "$NODES/$i"; done
+	for i in 1 2; do start_server "$NODES/$i"; done
 	exits_with 79 "$PID"
 	wait_until none_of_ours 1 2 3
 }
