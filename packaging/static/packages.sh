@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes packages of the static program that install on any release of Debian, Ubuntu,
+# Makes packages of the static program that are for any release of Debian, Ubuntu,
 # Fedora, RHEL and others, as they depend on nothing:
 #
 #     packaging/static/packages.sh VERSION TREE ARCH FOLDER
