@@ -125,6 +125,12 @@ sessions() {
 		{ print }'
 }
 
+# tree_files: what the chapters refer to in the rest of the tree. The site has copies.
+tree_files() {
+	grep -oh '](\.\./\.\./[^)#]*' book/*.md | cut -d / -f 3- |
+		grep -v '^packaging/examples/' | sort -u
+}
+
 # chapter FILE: its text as HTML. Links to files of the tree become links to the
 # pages and copies in the site.
 chapter() {
@@ -133,7 +139,8 @@ chapter() {
 			s|href="\.\./(rlockrun[a-z.-]*\.[157])([#"])|href="\1.html\2|g
 			s|(src="\|href=")\.\./pictures/|\1pictures/|g
 			s|href="\.\./\.\./packaging/examples/|href="examples/|g
-			s|href="\.\./\.\./SECURITY.md"|href="SECURITY.txt"|g
+			s|href="\.\./\.\./([^"#]*)(#[^"]*)?"|href="tree/\1.txt"|g
+			s|href="tree/([^"]*)\.md\.txt"|href="tree/\1.txt"|g
 			s|<code>([^ <]{1,28})</code>|<code class="word">\1</code>|g
 			s|<table>|<div class="table"><table>|
 			s|</table>|</table></div>|' |
@@ -141,8 +148,11 @@ chapter() {
 }
 
 cp book/style.css "$out"
-cp ../SECURITY.md "$out/SECURITY.txt"
-rm -rf "$out/examples" "$out/pictures"
+rm -rf "$out/examples" "$out/pictures" "$out/tree"
+tree_files | while read -r file; do
+	mkdir -p "$out/tree/$(dirname "$file")"
+	cp "../$file" "$out/tree/${file%.md}.txt"
+done
 cp -R ../packaging/examples "$out/examples"
 if [ -d pictures ]; then
 	mkdir "$out/pictures"
