@@ -22,7 +22,7 @@ is_static() {
 }
 
 setup_file() {
-	export BATS_TEST_TIMEOUT=400 # for compiling OpenSSL
+	export BATS_TEST_TIMEOUT=1200 # for compiling OpenSSL on a busy machine
 	start_suite_server
 	is_static || return 0
 	git -C "$ROOT" rev-parse HEAD >/dev/null 2>&1 || return 0
