@@ -445,12 +445,16 @@ is_up_for() {
 # bats test_tags=extra
 @test "a majority restarts empty while holding: lost, 79" {
 	own_nodes 3
-	start rl -t 3 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
+	start "$RLOCKRUN" -k "$KEY" -t 10 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
 	wait_for_file token
 	wait_until all_have "$(<token)" 1 2 3
-	# The first would be planted again while the other two have it.
-	for i in 1 2; do stop_server "$NODES/$i"; done
-	for i in 1 2; do start_server "$NODES/$i"; done
+	# Else it may plant the first again before the second is there, and lose nothing.
+	kill -STOP "$PID"
+	for i in 1 2; do
+		stop_server "$NODES/$i"
+		start_server "$NODES/$i"
+	done
+	kill -CONT "$PID"
 	exits_with 79 "$PID"
 	wait_until none_of_ours 1 2 3
 }
