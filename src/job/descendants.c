@@ -195,22 +195,23 @@ struct scan {
 	const struct descendants *self;
 	int signo;
 	const _Atomic int64_t *until;
-	int64_t look_at_us; /* when children are killed again */
+	int64_t kill_at_us; /* when children are killed again */
 };
 
-/* A scan takes long on a machine that is busy with other processes. Descendants
- * that become children meanwhile, by the death of a guard, must not live until
- * it ends. They may keep forking, so the scan gets half of the time. */
+/* Called before each step of a scan. False once its time is over. A scan that
+ * kills also kills new children: the death of a guard makes its children ours,
+ * and they must not live until a long scan ends. They may keep forking, so the
+ * scan gets half of the time. */
 static bool
-goes_on(struct scan *scan)
+advance_scan(struct scan *scan)
 {
 	int64_t now_us = clock_now_us();
 
-	if (scan->signo == SIGKILL && now_us >= scan->look_at_us) {
+	if (scan->signo == SIGKILL && now_us >= scan->kill_at_us) {
 		int64_t done_us;
 		kill_children(scan->self);
 		done_us = clock_now_us();
-		scan->look_at_us = done_us + (done_us - now_us) + 1000;
+		scan->kill_at_us = done_us + (done_us - now_us) + 1000;
 	}
 	return now_us / 1000 < *scan->until;
 }
@@ -228,7 +229,8 @@ read_all(struct scan *scan, struct processes *processes)
 
 	if (folder == NULL)
 		return -1;
-	while (rc == 0 && goes_on(scan) && (entry = readdir(folder)) != NULL) {
+	while (rc == 0 && advance_scan(scan) &&
+	       (entry = readdir(folder)) != NULL) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 		if (*end == '\0' && pid > 0 &&
@@ -447,7 +449,7 @@ signal_all(const struct descendants *self, int signo,
 
 	read_all(&scan, &all); /* some are better than none */
 	mark_descendants(self, &all);
-	for (size_t i = 0; i < all.count && goes_on(&scan); i++) {
+	for (size_t i = 0; i < all.count && advance_scan(&scan); i++) {
 		const struct process *p = &all.list[i];
 		if (!p->descends || !is_alive(p))
 			continue;
@@ -482,7 +484,7 @@ descendants_continue(const struct descendants *self,
 	read_all(&scan, &all); /* some are better than none */
 	mark_descendants(self, &all);
 	if (!is_outdated(arg))
-		for (size_t i = 0; i < all.count && goes_on(&scan); i++)
+		for (size_t i = 0; i < all.count && advance_scan(&scan); i++)
 			if (all.list[i].descends && all.list[i].state == 'T')
 				signal_process(self, &all.list[i], SIGCONT);
 	free(all.list);
