@@ -23,8 +23,8 @@ teardown() {
 	end_test
 }
 
-# patient_completions: in the folder COMPLETIONS, those that wait ten seconds for the
-# server, where a user waits a quarter of a second: a busy machine needs longer.
+# patient_completions: copies in the folder COMPLETIONS that wait for the server for ten
+# seconds instead of a quarter of a second, because a busy machine needs longer.
 patient_completions() {
 	mkdir "$COMPLETIONS"
 	local file

@@ -208,8 +208,8 @@ teardown() {
 	touch go.W
 	wait_until has_started P1 P2 P3
 	catch_up
-	# One that takes more than a second to come is woken again, and the one behind it
-	# in its place: on a slow machine each of the five may be.
+	# A waiter that does not come within a second is passed, and the next one is woken.
+	# On a slow machine that may happen until all five have been woken.
 	((SLOWER > 1)) ||
 		[[ $(grep -o 'lua\] "RPUSH" "[^"]*' "$MONITOR" | sort -u | wc -l) == 3 ]]
 	members 3

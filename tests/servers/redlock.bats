@@ -448,7 +448,7 @@ is_up_for() {
 	start "$RLOCKRUN" -k "$KEY" -t 10 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
 	wait_for_file token
 	wait_until all_have "$(<token)" 1 2 3
-	# Else it may plant the first again before the second is there, and lose nothing.
+	# Otherwise it may plant the first again before the second is up, and lose nothing.
 	kill -STOP "$PID"
 	for i in 1 2; do
 		stop_server "$NODES/$i"

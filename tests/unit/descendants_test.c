@@ -313,7 +313,8 @@ test_deadline(const struct descendants *descendants)
 	write_stat(noter.pid, getpid(), "T", 1, 1000);
 	descendants_terminate(descendants, &past);
 	descendants_continue(descendants, &past, is_never_outdated, NULL);
-	is_text(end_noter(&noter), "", "nobody is signalled when it is over");
+	is_text(end_noter(&noter), "",
+	    "no process is signalled after the deadline");
 	remove_stat(noter.pid);
 }
 
@@ -433,8 +434,8 @@ have_child(pid_t reaper)
 		pause();
 }
 
-/* Lifts the second barrier once nobody has the other end of that pipe, or after
- * ten seconds. Its exit status says which. */
+/* Lifts the second barrier when the other end of that pipe is closed, or after
+ * ten seconds. The exit status says which. */
 static _Noreturn void
 await_death(int end)
 {
@@ -499,7 +500,7 @@ test_slow_scan(void)
 	while (descendants_reap(note_status, &waiter))
 		usleep(10000);
 	alarm(0);
-	is_int(waiter.status, 0, "who becomes a child dies during a scan");
+	is_int(waiter.status, 0, "a new child is killed during a scan");
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 	close(ends[0]);
 	close(descendants.proc);
