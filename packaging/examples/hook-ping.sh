@@ -12,8 +12,8 @@
 #     PING_START_URL=https://hc-ping.com/PROJECT/%k/start    if starts are to be reported
 #     PING_FAIL_URL=https://hc-ping.com/PROJECT/%k/fail      and failures
 #
-# Of many hosts with a job, the one that ran it reports, and each that could not ask for
-# the lock. Requires curl.
+# Of many hosts with a job, the one that ran it reports. A host that could not ask for
+# the lock reports a failure, too. Requires curl.
 set -eu
 
 case $RLOCKRUN_EVENT$RLOCKRUN_STATUS in
