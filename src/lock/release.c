@@ -52,16 +52,6 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		finish_release(lock);
 		return;
 	}
-	/* The helper keys have moved to another node, the lock has not. */
-	if (reply_is(words, "TRYAGAIN")) {
-		if (lock->claim.tier == CLAIM_WITH_HISTORY &&
-		    lock->release.run.status != REQUEST_NO_JOB) {
-			lock->release.unrecorded = true;
-			memcpy(lock->no_history, lock->error,
-			    sizeof(lock->no_history));
-		}
-		lock->claim.tier = CLAIM_KEY_ONLY;
-	}
 	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
 	lock_retry(lock, lock->release.give_up_at);

@@ -302,29 +302,15 @@ kind_of_release(const struct lock *lock)
 						    : EVENT_RELEASED;
 }
 
-/* With --once-per or --once-id another run may follow though this one has
- * succeeded. */
-static void
-report_unrecorded(const struct observer *observer, const struct lock *lock)
-{
-	if (lock->release.unrecorded)
-		observer_emit(observer, lock,
-		    (struct event){.type = EVENT_NO_HISTORY,
-			.minor = !config_needs_history(lock->config),
-			.why = lock->no_history});
-}
-
 void
 observer_report_release(const struct observer *observer)
 {
 	const struct set *set = observer->set;
 	bool all_free = true;
 
-	for (size_t i = 0; i < set->count; i++) {
-		report_unrecorded(observer, &set->locks[i]);
+	for (size_t i = 0; i < set->count; i++)
 		all_free = all_free &&
 			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
-	}
 	if (all_free)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RELEASED});

@@ -228,7 +228,7 @@ literal_text() {
 		rlockrun-job.7 270
 		rlockrun-locks.7 380
 		rlockrun-operations.7 260
-		rlockrun-protocol.7 450
+		rlockrun-protocol.7 460
 		rlockrun-servers.7 400
 	END
 	echo "$sum of 2900 lines"

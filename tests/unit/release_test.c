@@ -128,10 +128,13 @@ static const struct scripted_row errors[] = {
 	"start granted release -WRONGTYPE_x",
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:unconfirmed"),
-    ROW("the helper keys have moved: without them, and without a record",
-	"history", "start granted ended0 release -TRYAGAIN_x +100 freed",
-	"try =acquiring =held until@29698 release =releasing @100 release "
-	"=released:freed"),
+    FAILS("a slot that stays half-way: never without the helper keys",
+	"history short",
+	"start granted ended0 release -TRYAGAIN_x +100 -TRYAGAIN_x +200 "
+	"-TRYAGAIN_x +400 -TRYAGAIN_x +300",
+	"try =acquiring =held until@988 release =releasing @100 release @300 "
+	"release @700 release @988 =released:unconfirmed",
+	"TRYAGAIN"),
     ROW("a login that is refused", "", "start granted release no:-NOAUTH_x",
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:unconfirmed"),

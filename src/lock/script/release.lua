@@ -15,7 +15,6 @@
 --   entries are left that hide the next waiter, or whether nested runs use the
 --   lock: release again at once; ms that it is kept for; who comes behind those
 --   that are notified (for notify_behind), or ''; waiters to notify...}.
--- The lock alone does where its slot migrates.
 local lock, fence, info, nested, queue, alive, doorbell, head_doorbell,
   history = unpack(KEYS)
 local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
