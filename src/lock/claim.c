@@ -46,8 +46,6 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	if (claim->outer != NULL) {
 		memcpy(claim->run, claim->token, sizeof(claim->run));
 		memcpy(claim->token, outer, sizeof(claim->token));
-		snprintf(claim->nested_run, sizeof(claim->nested_run), "%s:%s",
-		    claim->token, claim->run);
 	}
 	enter_top_tier(claim);
 	return 0;

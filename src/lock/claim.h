@@ -42,8 +42,6 @@ struct claim {
 	char head[WAITER_SIZE];	  /* the head of the queue, or empty */
 	const struct kind *outer; /* of the run that holds the lock for us */
 	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
-	char
-	    nested_run[2 * TOKEN_SIZE]; /* token:run, what we are among these */
 };
 
 /* Pure. The tier that a run has unless its server denies something. */

@@ -72,13 +72,25 @@ on_renewal_error(struct lock *lock, const struct reply *reply)
 	lock_retry(lock, CLOCK_NEVER);
 }
 
-/* A server that has come back without the lock gets it again. */
+/* A server that has come back without the lock gets it again. From a nested run
+ * it cannot get it. */
 static void
 plant_again(struct lock *lock)
 {
-	if (quorum_lacks_lock(lock->quorum))
+	if (lock->claim.outer == NULL && quorum_lacks_lock(lock->quorum))
 		lock_ask(lock, REQUEST_TRY, ASK_PLANT, NULL,
 		    clock_now() + lock->patience_ms);
+}
+
+/* If a failover, a restart or DEL has removed a nested run from the others, the
+ * release of the outer one would free the lock under it. A renewal touches the
+ * lock's key alone (protocol rule R5), so this comes behind it. */
+static void
+join_again(struct lock *lock)
+{
+	if (lock->claim.outer != NULL && lock->claim.tier >= CLAIM_WITH_NESTED)
+		lock_ask(lock, REQUEST_TRY, ASK_SEND, NULL,
+		    clock_now() + lock->config->ttl_ms);
 }
 
 static void
@@ -108,6 +120,7 @@ on_renewed(void *arg, const struct reply *reply)
 		lock_note_round_trip(lock, reply->sent_at);
 		prove(lock, reply->sent_at);
 		schedule_renewal(lock, reply->sent_at, PART);
+		join_again(lock);
 		plant_again(lock);
 	} else {
 		lose_lock(lock, "its key was taken away or has expired");
@@ -145,7 +158,6 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 		lock->history_at = clock_now();
 		lock_ask(lock, REQUEST_HISTORY, ASK_SEND, NULL, deadline);
 	}
-	lock_ask(lock, REQUEST_STAY, ASK_SEND, NULL, deadline);
 	lock_ask(lock, REQUEST_HEAD, ASK_SEND, on_head, deadline);
 }
 

@@ -325,13 +325,6 @@ request_make(struct request *request, const struct claim *claim,
 		add_script(request, &script_remember, &keys->history, 1);
 		ADD(request, history_life(request, claim));
 		break;
-	case REQUEST_STAY:
-		if (claim->outer == NULL || claim->tier < CLAIM_WITH_NESTED)
-			break;
-		add_script(request, &script_stay, &keys->nested, 1);
-		ADD(request, claim->nested_run, ttl,
-		    helper_life(request, claim));
-		break;
 	case REQUEST_HEAD:
 		if (claim->tier >= CLAIM_WITH_QUEUE)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");

@@ -43,15 +43,13 @@ enum request_what {
 	REQUEST_TRY,  /* acquires the lock, or joins the outer run */
 	REQUEST_UNDO, /* withdraws a try; nothing to send for a nested run: all
 		       * it has to undo is its place beside the others */
-	/* A renewal touches the lock's key alone (protocol rule R5). The four
-	 * requests after it precede it in the same write: three prolong the
-	 * holder's record, the history and the place of a nested run, the last
-	 * one asks for the head of the queue. There is nothing to send if the
-	 * tier lacks the keys. */
+	/* A renewal touches the lock's key alone (protocol rule R5). The three
+	 * requests after it precede it in the same write: two prolong the
+	 * holder's record and the history, the last one asks for the head of
+	 * the queue. There is nothing to send if the tier lacks the keys. */
 	REQUEST_RENEWAL,
 	REQUEST_RECORD,
 	REQUEST_HISTORY,
-	REQUEST_STAY,
 	REQUEST_HEAD,
 	/* Whether somebody asks the holder to stop: for --replaceable. */
 	REQUEST_ORDER,

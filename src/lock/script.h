@@ -22,7 +22,6 @@ extern const struct script script_join_counted;
 extern const struct script script_undo;
 extern const struct script script_notify;
 extern const struct script script_notify_behind;
-extern const struct script script_stay;
 extern const struct script script_remember;
 extern const struct script script_correct;
 extern const struct script script_look;

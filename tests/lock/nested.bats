@@ -333,6 +333,47 @@ is_kept_from() {
 	[[ -z $(keys_left) ]]
 }
 
+# --- what forgets a nested run ----------------------------------------------------
+
+# outlived [OPTION...]: a nested run outlives this outer one: K is still its own then.
+outlived() {
+	touch outer.go
+	exits_with 0 "$PID"
+	[[ $(cli exists "$KEY") == 1 ]]
+	run -75 rl -n "$@" true
+	touch in.go
+	wait_until is_free
+	wait_until gone "$(<leave.rlockrun)"
+	[[ ! -s leave.err && -z $(keys_left) ]]
+}
+
+@test "S50: a nested run whose place was deleted takes it again, and keeps the lock" {
+	for option in -x -p1; do
+		rm -f in.* outer.*
+		outer "sh ./leave $option"' -t 6 -k "$KEY" sh ./nest in
+			until [ -e outer.go ]; do sleep 0.02; done' "$option" -t 60
+		wait_for_file in.pid
+		has_members 1
+		cli del "$N"
+		wait_until has_members 1
+		outlived "$option"
+	done
+}
+
+# A full server refuses ZADD, unless the same script has written before.
+@test "S50: a nested run keeps its place on a full server" {
+	own_server
+	outer 'sh ./leave -t 6 -k "$KEY" sh ./nest in
+		until [ -e outer.go ]; do sleep 0.02; done' -t 60
+	wait_for_file in.pid
+	cli config set maxmemory 1
+	alive=$(alive_until)
+	export alive
+	wait_until eval '(($(alive_until) > alive))'
+	cli config set maxmemory 0
+	outlived
+}
+
 # --- loss -------------------------------------------------------------------------
 
 @test "a lock that is lost is lost for both" {

@@ -53,7 +53,6 @@ FIRST = {
                                     "queue/waiters"],
     "src/lock/script/remember.lua": ["lock/history"],
     "src/lock/script/renew.lua": ["lock/lease"],
-    "src/lock/script/stay.lua": ["lock/nested"],
     "src/lock/script/undo.lua": ["queue/waiters", "lock/scripts"],
     "src/lock/script/shared/counted.lua": ["lock/kinds", "queue/kinds"],
     "src/lock/script/shared/history.lua": ["lock/history", "lock/once", "cli/history"],

@@ -290,6 +290,41 @@ is_up_for() {
 	run -7 rl --min-uptime 10ms -- sh -c 'exit 7'
 }
 
+# is_nested_on NUMBER...: a nested run has its place there.
+is_nested_on() {
+	local number
+	for number; do
+		[[ $(on "$number" zcard "{$KEY}:rlk:n") == 1 ]] || return
+	done
+}
+
+# restarts_empty NUMBER: and the holder plants its lock there again.
+restarts_empty() {
+	stop_server "$NODES/$1"
+	start_server "$NODES/$1"
+	wait_until all_have "$(<token)" 1 2 3
+	wait_until is_nested_on 1 2 3
+}
+
+@test "S50: two of three restart empty in turn: a nested run keeps the lock there" {
+	own_nodes 3
+	start rl -t 6 -- sh -c 'setsid "$RLOCKRUN" -t 6 -k "$KEY" sh -c "
+			echo \$RLOCKRUN_TOKEN >token; until [ -e in.go ]; do sleep 0.05; done" \
+			</dev/null >/dev/null 2>nested.err &
+		until [ -e done ]; do sleep 0.05; done'
+	wait_for_file token
+	wait_until is_nested_on 1 2 3
+	restarts_empty 1
+	restarts_empty 2
+	touch "done"
+	exits_with 0 "$PID"
+	all_have "$(<token)" 1 2 3
+	run -75 rl -n true
+	touch in.go
+	wait_until none_of_ours 1 2 3
+	[[ ! -s nested.err ]]
+}
+
 # --- a server that is lost in each state ------------------------------------------
 
 @test "lost while acquiring: a minority doesn't matter" {

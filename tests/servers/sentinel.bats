@@ -384,6 +384,33 @@ lose_writes() {
 	[[ -z $(keys_left) ]]
 }
 
+@test "S50: a failover that forgets a nested run alone: it keeps the lock" {
+	own_sentinels 1
+	start rl -t 12 sh -c 'until [ -e join ]; do sleep 0.05; done
+		setsid "$RLOCKRUN" -t 12 -k "$KEY" sh -c "
+			echo >in; until [ -e in.go ]; do sleep 0.05; done" \
+			</dev/null >/dev/null 2>nested.err &
+		until [ -e done ]; do sleep 0.05; done'
+	outer=$PID
+	wait_until is_held
+	replicates "$PWD/p0" 1
+	lose_writes
+	touch join
+	wait_for_file in
+	stop_server "$PWD/p0"
+	kill -CONT "$(<p1/pid)"
+	wait_until is_primary p1
+	SUITE_DIR=$PWD/p1
+	wait_until eval '[[ $(cli zcard "{$KEY}:rlk:n") == 1 ]]'
+	touch "done"
+	exits_with 0 "$outer"
+	run -75 rl -n true
+	touch in.go
+	wait_until is_free
+	run ! grep lost nested.err
+	[[ -z $(keys_left) ]]
+}
+
 @test "the sentinels end while the lock is held: no effect" {
 	own_sentinels 0
 	hold -t 1

@@ -24,6 +24,13 @@ static const struct scripted_row renewals[] = {
 	"renew!"),
     ROW("not renewed twice at once", "", "start granted +10500 renew",
 	"try =acquiring =held until@29698 @10500 renew!"),
+    ROW("a nested run joins again behind each renewal", "nested",
+	"start granted +10500 renewed +10500 renewed",
+	"join =acquiring =held until@29698 @10500 renew! join until@40198 "
+	"@21000 renew! join until@50698"),
+    ROW("but not when it has no proof of the lock", "nested",
+	"start granted +10500 silent +100 not-ours",
+	"join =acquiring =held until@29698 @10500 renew! @10600 renew! =lost"),
     ROW("memory is out for a renewal: it is tried again", "",
 	"start granted full +10700 renewed",
 	"try =acquiring =held until@29698 @10500 (renew) @10600 renew! @10700 "
@@ -81,6 +88,10 @@ static const struct scripted_row silence[] = {
     ROW("also when too few have renewed it", "many",
 	"start granted +3150 lacks few",
 	"try =acquiring =held until@29698 @3150 renew! plant"),
+    ROW("a nested run has none to give, and joins all again", "many nested",
+	"start granted +3150 lacks renewed +10500 lacks few",
+	"join =acquiring =held until@29698 @3150 renew! join until@32848 "
+	"@13650 renew!"),
 };
 
 static const struct scripted_row orders[] = {

@@ -100,8 +100,6 @@ test_tiers(void)
 		request_make(&request, &claim, REQUEST_HISTORY);
 		is_int(request.argc, claim.tier == CLAIM_WITH_HISTORY ? 3 : 0,
 		    "the history's life");
-		request_make(&request, &claim, REQUEST_STAY);
-		is_int(request.argc, 0, "no nested run");
 	}
 	claim_fini(&claim);
 }

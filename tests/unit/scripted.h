@@ -122,7 +122,7 @@ name_of(const struct command *command, enum ask ask)
 	    {&script_renew_counted, "renew"},
 	    {&script_release_exclusive, "release"},
 	    {&script_release_counted, "release"}, {&script_notify, "notify"},
-	    {&script_notify_behind, "notify-behind"}, {&script_stay, "stay"},
+	    {&script_notify_behind, "notify-behind"},
 	    {&script_remember, "remember"}, {&script_correct, "correct"}};
 
 	if (ask == ASK_PLANT)
@@ -142,8 +142,7 @@ name_of(const struct command *command, enum ask ask)
 static inline bool
 is_companion(const char *name)
 {
-	static const char *const names[] = {"PEXPIRE", "remember", "stay",
-	    "ZRANGE"};
+	static const char *const names[] = {"PEXPIRE", "remember", "ZRANGE"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(names[i], name) == 0)
