@@ -43,6 +43,24 @@ lock_fini(struct lock *lock)
 	claim_fini(&lock->claim);
 }
 
+/* How long replicas have for what is asked, 0 if they are not waited for. WAIT
+ * behind a release is a part of its time: a failover must not forget the
+ * success of a run, or how long its lock is kept. WAIT 0 would wait for ever.
+ */
+static int64_t
+replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
+{
+	bool ends_run = lock->release.run.status != REQUEST_NO_JOB;
+	int64_t left_ms = deadline - clock_now();
+	int64_t ms = lock->config->replicas_ms;
+
+	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RENEW_AGAIN)
+		return ms;
+	if (ask != ASK_RELEASE || !ends_run || ms == 0)
+		return 0;
+	return left_ms > 1 ? clock_min(ms, left_ms) : 1;
+}
+
 /* A lease ends while it is renewed, so a renewal must not take two round trips:
  * it goes as a whole, as its script is short. */
 int
@@ -50,7 +68,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
-	bool is_proof = renews || ask == ASK_GRANT;
+	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
 	    .argc = request->argc,
 	    .argv = request->argv,
@@ -63,8 +81,8 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .whole = renews || on_reply == NULL ||
 		     (request->withdraws && lock->grant_unknown),
 	    .withdraws = request->withdraws,
-	    .replicas = is_proof ? lock->config->replicas : 0,
-	    .replicas_ms = is_proof ? lock->config->replicas_ms : 0};
+	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
+	    .replicas_ms = wait_ms};
 	int sent = 0;
 
 	if (request->argc > 0)

@@ -126,6 +126,8 @@ does_count(struct member *member, const struct reply *reply,
 
 	member->may_be_replica =
 	    member_lacks_replicas(reply, member->replicas, why);
+	if (member->ask == ASK_RELEASE)
+		return true;
 	if (member->may_be_replica || member->ask != ASK_GRANT)
 		return !member->may_be_replica;
 	/* One server behind two addresses would be a majority of itself. */
@@ -362,6 +364,7 @@ member_add_vote(const struct member *member, struct votes *votes)
 	votes->size++;
 	votes->out += out;
 	votes->yes += vote == MEMBER_YES;
+	votes->unreplicated += vote == MEMBER_YES && member->may_be_replica;
 	votes->no += vote == MEMBER_NO;
 	votes->not_yet += vote == MEMBER_NOT_YET;
 	votes->unsent += out && misses_release;

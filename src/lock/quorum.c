@@ -238,6 +238,9 @@ decide(struct quorum *quorum)
 		while (member->vote != agreeing[decision])
 			member++;
 		partial = partial && decision != VOTES_YES;
+		if (quorum->ask == ASK_RELEASE)
+			partial = votes.yes - votes.unreplicated <
+				  votes_majority(votes.size);
 		deliver_votes(quorum, (struct reply){.partial = partial},
 		    member);
 	}

@@ -57,6 +57,25 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	lock_retry(lock, lock->release.give_up_at);
 }
 
+/* A failover may forget a release that too few replicas have. */
+static void
+note_replicas(struct lock *lock, const struct reply *reply)
+{
+	char *why = lock->release.unreplicated;
+	size_t size = sizeof(lock->release.unreplicated);
+	int count = answer_replicas(reply->acks);
+	int wanted = lock->config->replicas;
+
+	why[0] = '\0';
+	if (!quorum_is_one(lock->quorum) && reply->partial)
+		snprintf(why, size,
+		    "too few replicas have confirmed the release");
+	else if (reply->acks != NULL && count < wanted)
+		snprintf(why, size,
+		    "%d of %d replicas have confirmed the release", count,
+		    wanted);
+}
+
 /* If the lock may have been freed already, or never granted, "not yours" means
  * nothing. The first reply that frees the lock counts; the release is repeated
  * until the server has removed what has expired: only then is the next waiter
@@ -108,6 +127,7 @@ on_released(void *arg, const struct reply *reply)
 	if (error != NULL) {
 		on_release_error(lock, reply, error);
 	} else if (reply->answer != NULL) {
+		note_replicas(lock, reply);
 		on_release_answer(lock, reply->answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
@@ -125,7 +145,8 @@ static void
 send_release(struct lock *lock)
 {
 	int64_t give_up_at = lock->release.give_up_at;
-	int64_t overdue_at = clock_now() + lock->patience_ms;
+	int64_t overdue_at =
+	    clock_now() + lock->patience_ms + lock->config->replicas_ms;
 	struct request request;
 
 	lock->command = LOCK_NONE_OUT;

@@ -67,15 +67,15 @@ decide_renewal(const struct votes *votes)
 	return VOTES_FAILED;
 }
 
-/* A majority has freed it and the other releases are on their way, or all have
- * voted. */
+/* A majority has freed it, as replicas know, and the other releases are on
+ * their way, or all have voted. */
 static enum votes_decision
 decide_release(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
 	size_t denied = votes->no + votes->not_yet;
 
-	if (votes->yes >= majority && votes->unsent == 0)
+	if (votes->yes - votes->unreplicated >= majority && votes->unsent == 0)
 		return VOTES_YES;
 	if (votes->out > 0)
 		return VOTES_WAIT;

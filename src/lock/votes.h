@@ -14,6 +14,8 @@ struct votes {
 	size_t size;
 	size_t out; /* may still vote */
 	size_t yes;
+	size_t unreplicated; /* of yes, to a release: too few replicas have it
+			      */
 	size_t no;
 	size_t not_yet; /* would have to be asked again */
 	/* The rest is absent: silent, failed, not to be counted. */

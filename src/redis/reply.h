@@ -58,7 +58,8 @@ struct reply {
 	 * have overtaken it. So it must not be sent again as it is. */
 	bool too_late;
 	/* Some servers may have done what was asked although the reply does
-	 * not say yes; this is to be undone. */
+	 * not say yes; this is to be undone. Of a release: it says yes, but
+	 * too few replicas have that on a majority. */
 	bool partial;
 };
 

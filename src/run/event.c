@@ -154,6 +154,8 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	[EVENT_UNCONFIRMED] = ROW("unconfirmed", WARNING,
 	    "{name}: cannot confirm the release, the lock may last for its "
 	    "ttl: {why}"),
+	[EVENT_UNREPLICATED] = ROW("unreplicated", WARNING,
+	    "{name}: {why}; a failover may forget it"),
 	[EVENT_ENDED] = ROW("ended", LOG,
 	    "{name}: ended with {status}, reason {reason}"),
 	[EVENT_REPLIED] = ROW("replied", LOG,

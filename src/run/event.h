@@ -91,7 +91,8 @@ enum event_type {
 	EVENT_LEFT, /* to other runs of the nest */
 	EVENT_HELD, /* --hold: for ms */
 	EVENT_UNCONFIRMED,
-	EVENT_ENDED, /* the last one: why, with that status */
+	EVENT_UNREPLICATED, /* released, but replicas may not know: why */
+	EVENT_ENDED,	    /* the last one: why, with that status */
 	/* A command. */
 	EVENT_REPLIED,	 /* after EVENT_NO_REPLY */
 	EVENT_NOT_SHOWN, /* a part of a lock: why */

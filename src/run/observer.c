@@ -302,15 +302,26 @@ kind_of_release(const struct lock *lock)
 						    : EVENT_RELEASED;
 }
 
+static void
+report_unreplicated(const struct observer *observer, const struct lock *lock)
+{
+	if (lock->release.unreplicated[0] != '\0')
+		observer_emit(observer, lock,
+		    (struct event){.type = EVENT_UNREPLICATED,
+			.why = lock->release.unreplicated});
+}
+
 void
 observer_report_release(const struct observer *observer)
 {
 	const struct set *set = observer->set;
 	bool all_free = true;
 
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
+		report_unreplicated(observer, &set->locks[i]);
 		all_free = all_free &&
 			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
+	}
 	if (all_free)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RELEASED});

@@ -410,6 +410,34 @@ restarts_empty() {
 	wait_until has_no_keys 3
 }
 
+# own_replicated_nodes: three, each with a replica, whose folder is r1, r2 or r3.
+own_replicated_nodes() {
+	local i
+	NODES=$PWD
+	for i in 1 2 3; do
+		start_tcp_server "$NODES/$i" 127.0.0.1 --repl-diskless-sync-delay 0
+		start_server "$PWD/r$i" --replicaof 127.0.0.1 "$PORT"
+		wait_until replicates "$NODES/$i" 1
+	done
+	use 1 2 3
+}
+
+@test "S52: --wait-replicas: a release that a majority's replicas lack is warned of" {
+	own_replicated_nodes
+	for frozen in r1 'r1 r2'; do
+		rm -f "done" job
+		[[ $frozen == r1 ]] && ms=7000 || ms=200
+		hold -t 30 --wait-replicas "1:${ms}ms"
+		for replica in $frozen; do kill -STOP "$(<"$replica/pid")"; done
+		touch "done"
+		exits_with 0 "$PID"
+		for replica in $frozen; do kill -CONT "$(<"$replica/pid")"; done
+		wait_until none_of_ours 1 2 3
+	done
+	[[ ! -s err.1 && $(wc -l <err.2) == 1 ]]
+	grep -q ': too few replicas have confirmed the release; a failover may forget it$' err.2
+}
+
 # bats test_tags=extra
 @test "a majority gone at the release: said, the job's status stays" {
 	own_nodes 3

@@ -494,6 +494,37 @@ lose_writes() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
+# while_replica_is_frozen DUR [OPTION...]: the command ends then.
+while_replica_is_frozen() {
+	own_sentinels 1
+	hold -t 30 --wait-replicas "1:$1" "${@:2}"
+	kill -STOP "$(<p1/pid)"
+	touch "done"
+}
+
+# Otherwise a failover forgets that the run has succeeded, and it runs again.
+@test "S52: --wait-replicas: a release waits for replicas, too" {
+	while_replica_is_frozen 7s --once-id build-1
+	wait_until is_free
+	run ! gone "$PID"
+	kill -CONT "$(<p1/pid)"
+	exits_with 0 "$PID"
+	[[ ! -s $ERR ]]
+	stop_server "$PWD/p0"
+	wait_until is_primary p1
+	run -75 rl --once-id build-1 touch ran
+	[[ $output == *"last succeeded with the id"* && ! -e ran ]]
+}
+
+@test "S52: --wait-replicas: a release that too few have is warned of" {
+	while_replica_is_frozen 100ms --min-hold 1h
+	exits_with 0 "$PID"
+	[[ $(<"$ERR") == *": 0 of 1 replicas have confirmed the release; a failover may forget it" ]]
+	[[ $(wc -l <"$ERR") == 1 ]]
+	(($(left_ms) > 3000000))
+	cli del "$KEY" "{$KEY}:rlk:i"
+}
+
 # As a primary answers that is being replaced.
 @test "--wait-replicas: an error that passes is no refusal" {
 	own_server

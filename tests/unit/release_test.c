@@ -63,6 +63,9 @@ static const struct scripted_row silence[] = {
 	"start granted down release silent up +100 not-ours",
 	"try =acquiring =held until@29698 release =releasing @100 release "
 	"=released:was-lost"),
+    ROW("replicas get their time, too", "replicas",
+	"start granted ended0 release +1199 +1",
+	"try =acquiring =held until@29698 release =releasing @1200 free"),
     ROW("one that is slow gets more time", "",
 	"start granted down release silent up +100 +3000",
 	"try =acquiring =held until@29698 release =releasing @100 release "

@@ -23,15 +23,17 @@ test_patience(void)
 	is_int(votes_patience_ms(30000), 500, "at most 500 ms");
 }
 
-/* One letter for each server: y(es), n(o), l (no: it has lost the lock), ? (not
- * yet), - (absent), x (absent for good), o(ut), u (out, and not sent). */
+/* One letter for each server: y(es), r (yes, but too few replicas have it),
+ * n(o), l (no: it has lost the lock), ? (not yet), - (absent), x (absent for
+ * good), o(ut), u (out, and not sent). */
 static struct votes
 parse(const char *letters)
 {
 	struct votes votes = {.size = strlen(letters)};
 
 	for (; *letters != '\0'; letters++) {
-		votes.yes += *letters == 'y';
+		votes.yes += *letters == 'y' || *letters == 'r';
+		votes.unreplicated += *letters == 'r';
 		votes.no += *letters == 'n' || *letters == 'l';
 		votes.lost += *letters == 'l';
 		votes.not_yet += *letters == '?';
@@ -52,6 +54,9 @@ test_decisions(void)
 	    {"ynyno", "wait", "wait", "wait"},
 	    {"yyyoo", "yes", "yes", "yes"},
 	    {"yyyuo", "yes", "yes", "wait"},
+	    {"yyroo", "yes", "yes", "wait"},
+	    {"yyyro", "yes", "yes", "yes"},
+	    {"rrr--", "yes", "yes", "yes"},
 	    {"yyyxx", "yes", "yes", "yes"},
 	    {"yynnn", "no", "no", "yes"},
 	    {"yylll", "no", "no", "no"},
