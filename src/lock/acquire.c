@@ -316,7 +316,7 @@ withdraw_grants(struct lock *lock)
 	if (lock->claim.outer != NULL || claim_change_token(&lock->claim))
 		return true;
 	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
-	    "out of memory");
+	    "there is no randomness for a token");
 	fail_acquire(lock, LOCK_ERROR);
 	return false;
 }

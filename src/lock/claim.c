@@ -40,7 +40,12 @@ claim_init(struct claim *claim, const struct lock_config *config)
 	key_names_init(&claim->keys, config->key);
 	claim->shared_doorbell = claim->keys.doorbell;
 	claim->keys.doorbell = NULL;
-	if (!claim_change_token(claim))
+	if (token_make(claim->token) == -1)
+		return -1;
+	waiter_name(claim->waiter, *config->kind->letter, claim->token,
+	    &claim->self);
+	claim->keys.doorbell = key_doorbell(config->key, claim->token);
+	if (claim->keys.doorbell == NULL)
 		return -1;
 	claim->outer = outer_find(config->outer, config->key, outer);
 	if (claim->outer != NULL) {
@@ -61,16 +66,7 @@ claim_fini(struct claim *claim)
 bool
 claim_change_token(struct claim *claim)
 {
-	char **doorbell = &claim->keys.doorbell;
-
-	free(*doorbell);
-	*doorbell = NULL;
-	if (token_make(claim->token) == -1)
-		return false;
-	waiter_name(claim->waiter, *claim->config->kind->letter, claim->token,
-	    &claim->self);
-	*doorbell = key_doorbell(claim->config->key, claim->token);
-	return *doorbell != NULL;
+	return token_make(claim->token) == 0;
 }
 
 bool

@@ -53,9 +53,10 @@ enum claim_tier claim_top_tier(const struct lock_config *config);
 int claim_init(struct claim *claim, const struct lock_config *config);
 void claim_fini(struct claim *claim);
 
-/* Another token, waiter's name and doorbell: a release that was sent for the
- * token may arrive late, and must not free what is granted afterwards. False
- * without randomness or memory. */
+/* Another token: a release that was sent for the former one may arrive late,
+ * and must not free what is granted afterwards. The waiter's name stays, and
+ * with it the doorbell: with another name we would be overtaken by ourselves.
+ * False without randomness. */
 bool claim_change_token(struct claim *claim);
 
 /* Another token for the next try, which names the former ones and takes over

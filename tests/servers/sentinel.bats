@@ -457,6 +457,26 @@ lose_writes() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
+# has_waited COUNT: WAIT was sent so many times.
+has_waited() {
+	[[ $(at p0 info commandstats) =~ cmdstat_wait:calls=([0-9]+) ]] &&
+		((BASH_REMATCH[1] >= $1))
+}
+
+# Each grant that too few have is withdrawn, and it is the newest all the same.
+@test "S51: --newest with --wait-replicas: nobody is overtaken by itself" {
+	own_sentinels 1
+	kill -STOP "$(<p1/pid)"
+	at p0 config resetstat
+	start rl --newest --wait-replicas 1:100ms touch ran
+	wait_until has_waited 3
+	[[ ! -e ran ]]
+	kill -CONT "$(<p1/pid)"
+	exits_with 0 "$PID"
+	[[ -e ran && $(<"$ERR") != *overtaken* ]]
+	[[ -z $(keys_left) ]]
+}
+
 # bats test_tags=extra
 @test "--wait-replicas: a renewal that too few have doesn't count" {
 	own_sentinels 1
