@@ -111,7 +111,7 @@ complete -c rlockrun -n __rlockrun_no_command -l kill-after -x -d 'Time from TER
 complete -c rlockrun -n __rlockrun_no_command -l on-unavailable -x -a 'fail run' -d 'Without a server: fail or run unlocked'
 complete -c rlockrun -n __rlockrun_no_command -l server-timeout -x -d 'Longest silence before the job starts'
 complete -c rlockrun -n __rlockrun_no_command -s r -l redis -x -d 'Server; repeatable'
-complete -c rlockrun -n __rlockrun_no_command -l min-uptime -x -d 'Redlock: ignore servers up for less'
+complete -c rlockrun -n __rlockrun_no_command -l min-uptime -x -d 'Redlock: ignore young servers'
 complete -c rlockrun -n __rlockrun_no_command -l wait-replicas -x -d 'Hold the lock only while N replicas have it'
 complete -c rlockrun -n __rlockrun_no_command -l prefix -x -d 'Put before the name of the lock'
 complete -c rlockrun -n __rlockrun_no_command -l user -x -d 'User name, if the URL has none'

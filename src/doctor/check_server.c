@@ -356,7 +356,8 @@ put_kind(char **facts, const struct visit *visit)
 	    visit->enquiry.endpoint->master != NULL ||
 		strcmp(mode, "cluster") == 0);
 	put_flag(facts, "abstains",
-	    opts->server_count > 1 && opts->min_uptime_ms >= opts->ttl_ms);
+	    opts->server_count > 1 && opts->min_uptime_ms >= opts->ttl_ms &&
+		opts->min_uptime_ms >= opts->min_hold_ms);
 }
 
 static void

@@ -66,7 +66,7 @@ struct opts {
 	/* One, or independent ones of which a majority decides. */
 	struct endpoint servers[OPTS_SERVERS_MAX];
 	size_t server_count;
-	int64_t min_uptime_ms; /* max(ttl, 60 s) filled in */
+	int64_t min_uptime_ms; /* max(ttl, --min-hold, 60 s) filled in */
 	struct opts_login login, sentinel_login;
 	const char *tls_ca, *tls_cert, *tls_key; /* PEM files, or NULL */
 	int64_t ttl_ms;

@@ -492,7 +492,19 @@ check_replicas(struct settings *settings)
 		    clock_min(opts->ttl_ms / 8, REPLICAS_MAX_MS);
 }
 
-/* Defaults that depend on the ttl. */
+/* A server that has restarted within one of these times may have forgotten a
+ * lock that is held, or kept for --min-hold. */
+static int64_t
+default_min_uptime_ms(const struct opts *opts)
+{
+	int64_t ms = MIN_UPTIME_MS;
+
+	if (ms < opts->ttl_ms)
+		ms = opts->ttl_ms;
+	return ms < opts->min_hold_ms ? opts->min_hold_ms : ms;
+}
+
+/* Defaults that depend on other options. */
 static void
 fill_defaults(const struct settings *settings)
 {
@@ -502,8 +514,7 @@ fill_defaults(const struct settings *settings)
 		opts->kill_after_ms =
 		    clock_min(opts->ttl_ms / 6, KILL_AFTER_MAX_MS);
 	if (settings->of[OPT_MIN_UPTIME].origin == ORIGIN_DEFAULT)
-		opts->min_uptime_ms =
-		    opts->ttl_ms > MIN_UPTIME_MS ? opts->ttl_ms : MIN_UPTIME_MS;
+		opts->min_uptime_ms = default_min_uptime_ms(opts);
 }
 
 /* What is to blame for a conflict with several servers: the option, if it was

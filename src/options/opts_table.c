@@ -210,7 +210,7 @@ const struct opts_row opts_table[OPT_COUNT] = {
 	    .preset = DEFAULT_URL},
 	[OPT_MIN_UPTIME] = {.longs = {"min-uptime"}, .argument = "DUR",
 	    VARIABLE(MIN_UPTIME),
-	    .help = "Redlock: ignore servers up for less [60s, ttl]",
+	    .help = "Redlock: ignore young servers [60s, ttl, hold]",
 	    .example = "--min-uptime 5min",
 	    DURATION(min_uptime_ms)},
 	[OPT_WAIT_REPLICAS] = {.longs = {"wait-replicas"},

@@ -561,6 +561,35 @@ own_replicated_nodes() {
 	for i in 1 2 3 4 5; do on "$i" del "$KEY" "{$KEY}:rlk:i"; done
 }
 
+# are_old NUMBER...: those servers, behind proxies that report two minutes of uptime.
+are_old() {
+	local number id servers=
+	for number; do
+		# shellcheck disable=SC2034 # the proxy's server
+		SUITE_DIR=$NODES/$number
+		id=run_id:$(printf %040d "$number")
+		start_proxy "old$number" "answer:INFO::\$$((${#id} + 24))\\r\\n$id\\nuptime_in_seconds:120\\r\\n"
+		servers+=" $RLOCKRUN_REDIS"
+	done
+	RLOCKRUN_REDIS=$servers
+}
+
+# C was away when the lock was acquired, and A has forgotten it.
+@test "--min-hold: a server that restarted within this time abstains by default" {
+	own_nodes 3
+	use 1 2 0
+	rl --min-hold 1h -- true
+	on 1 flushall
+	unset RLOCKRUN_MIN_UPTIME
+	are_old 1 2 3
+	run -69 rl -n --server-timeout 1 --min-hold 1h -- touch ran
+	echo "$output"
+	[[ $output == *": up for "*" s only, so it abstains (--min-uptime)"* && ! -e ran ]]
+	# As one would that knows nothing of the hour.
+	rl -n -- touch ran
+	[[ -e ran ]]
+}
+
 @test "a nested run takes part" {
 	run -7 rl -- "$RLOCKRUN" -n -k "$KEY" -- sh -c 'exit 7'
 	wait_until none_of_ours 1 2 3 4 5

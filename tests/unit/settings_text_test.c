@@ -241,6 +241,8 @@ test_lines(void)
 	is_line("--ttl=10s", "kill-after = 1666ms");
 	is_line("--ttl=90m", "min-uptime = 90m");
 	is_line("--ttl=2h", "min-uptime = 2h");
+	is_line("--min-hold=2h", "min-uptime = 2h");
+	is_line("--min-hold=10s", "min-uptime = 1m");
 	is_line("--label=a", "splay = 0s");
 	is_line("--label=a \"b\" c", "label = a \"b\" c");
 	is_line("--label=a # c", "label = \"a # c\"");
