@@ -226,6 +226,7 @@ queue_all(struct pipeline *pipeline, const struct pending *pending, bool asking,
 	wait.spare = NULL;
 	wait.joined = false;
 	wait.decode = NULL;
+	wait.withdraws = false;
 	wait.limits = usual_limits;
 	first.joined = waits;
 	if (waits)

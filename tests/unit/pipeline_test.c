@@ -335,6 +335,27 @@ test_scripts_with_others(struct pipeline *pipeline)
 	is_int((int64_t)pipeline->queued, 0, "  nothing is left");
 }
 
+/* The WAIT behind a release does not withdraw it. */
+static void
+test_release_with_replicas(struct pipeline *pipeline)
+{
+	struct command release = eval();
+	int calls = seen.calls;
+
+	release.withdraws = true;
+	release.replicas = 2;
+	release.replicas_ms = 500;
+	send_written(pipeline, &release, BY_DIGEST WAIT);
+	deliver(pipeline, NOSCRIPT, NULL);
+	is_out(pipeline, WHOLE WAIT);
+	pipeline_wrote(pipeline, pipeline->out_length);
+	deliver(pipeline, ":0\r\n", NULL);
+	is_int(seen.calls, calls, "a release waits for its own WAIT");
+	deliver(pipeline, ":1\r\n", NULL);
+	deliver(pipeline, ":2\r\n", NULL);
+	is_text(seen.acks, "2", "  then it is delivered");
+}
+
 /* Blanks take the place of an argument: as many as EVALSHA or EVAL needs. */
 static void
 test_padding(struct pipeline *pipeline)
@@ -614,6 +635,7 @@ main(void)
 	test_replicas(&pipeline);
 	test_scripts(&pipeline);
 	test_scripts_with_others(&pipeline);
+	test_release_with_replicas(&pipeline);
 	test_padding(&pipeline);
 	test_scripts_too_late(&pipeline);
 	test_scripts_without_room(&pipeline);
