@@ -9,6 +9,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "doctor/doctor.h"
 #include "job/signals.h"
 #include "options/opts_help.h"
@@ -23,6 +24,13 @@
  * hooks waits for them. */
 static const struct event_sink *const sinks[] = {&event_text, &event_log,
     &metrics, &event_hook, NULL};
+
+struct program {
+	bool dumpable; /* as it was started: not if it is setuid, for example */
+	struct opts opts;
+	struct events events;
+	struct tls_context *tls_context; /* NULL if no server needs it */
+};
 
 /* Where stdin, stdout or stderr is closed, none of our descriptors may take its
  * number: the job would see it closed all the same, but our messages would go
@@ -94,36 +102,48 @@ make_tls(const struct opts *opts)
 	return context;
 }
 
-/* NULL if no server needs it. */
-static struct tls_context *
-set_tls(struct opts *opts)
+static void
+set_tls(struct program *self)
 {
-	struct tls_context *context = NULL;
-
-	for (size_t i = 0; i < opts->server_count; i++) {
-		struct endpoint *server = &opts->servers[i];
+	for (size_t i = 0; i < self->opts.server_count; i++) {
+		struct endpoint *server = &self->opts.servers[i];
 		if (!server->tls)
 			continue;
-		if (context == NULL)
-			context = make_tls(opts);
-		server->tls_context = context;
+		if (self->tls_context == NULL)
+			self->tls_context = make_tls(&self->opts);
+		server->tls_context = self->tls_context;
 		for (size_t j = 0; j < server->host_count; j++)
-			server->hosts[j].tls_context = context;
+			server->hosts[j].tls_context = self->tls_context;
 	}
-	return context;
+}
+
+/* The agents of CI systems end what a cancelled step has left. They find it by
+ * a variable in /proc/PID/environ, and only root may read that of a process
+ * that is not dumpable. A waiter that they do not find gets the lock later, and
+ * starts the deploy that was cancelled. */
+static void
+allow_reading(const struct program *self)
+{
+	bool has_tls_key =
+	    self->tls_context != NULL && self->opts.tls_cert != NULL;
+
+	if (self->dumpable && !has_tls_key && !secret_was_here())
+		prctl(PR_SET_DUMPABLE, 1);
 }
 
 /* Only what acquires a lock reads signals: it may have to release the lock, and
- * a run has a job to pass them on to. */
+ * a run has a job to pass them on to. From then on no signal leaves a core. */
 static int
-acquire(const struct opts *opts, struct loop *loop, const struct events *events)
+acquire(struct program *self, struct loop *loop)
 {
 	struct signals signals;
 
 	if (signals_init(&signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
-	return opts->action == OPTS_RUN ? run(opts, loop, events, &signals)
-					: hold(opts, loop, events, &signals);
+	allow_reading(self);
+	return self->opts.action == OPTS_RUN
+		   ? run(&self->opts, loop, &self->events, &signals)
+		   : hold(&self->opts, loop, &self->events, &signals);
 }
 
 static client_command *
@@ -176,68 +196,67 @@ begin_tls(struct tls_context *context, size_t servers, struct loop *loop)
 	}
 }
 
-/* tls_context may be NULL. */
 static int
-act(const struct opts *opts, struct events *events,
-    struct tls_context *tls_context)
+act(struct program *self)
 {
+	const struct opts *opts = &self->opts;
 	struct loop loop;
 	int result;
 
 	if (loop_init(&loop) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot wait for events");
-	if (tls_context != NULL)
-		begin_tls(tls_context, opts->server_count, &loop);
-	events_open(events, sinks, opts, &loop);
+	if (self->tls_context != NULL)
+		begin_tls(self->tls_context, opts->server_count, &loop);
+	events_open(&self->events, sinks, opts, &loop);
 	if (opts->action == OPTS_RUN ||
 	    (opts->action == OPTS_HOLD && opts->token == NULL))
-		result = acquire(opts, &loop, events);
+		result = acquire(self, &loop);
 	else if (opts->action == OPTS_DOCTOR)
 		result = doctor(opts, &loop);
 	else
-		result =
-		    client_visit_servers(opts, &loop, events, command_of(opts));
-	events_close(events);
+		result = client_visit_servers(opts, &loop, &self->events,
+		    command_of(opts));
+	events_close(&self->events);
 	loop_fini(&loop);
 	return result;
 }
 
-/* Until the job is executed, which makes it like any other, nobody but root may
- * read our memory or trace us, and we leave no core: there is a password. A
- * limit on cores would reach the job, and not a core_pattern that is a pipe.
- * What we fork, the guard and resolvers, inherits it. */
+/* Nobody but root may read our memory or trace us, and we leave no core: there
+ * may be a password. A limit on cores would reach the job, and not a
+ * core_pattern that is a pipe. What we fork inherits it, and executing the job
+ * ends it. See allow_reading for who may be read, and the guard for who never
+ * is. */
 static __attribute__((noinline)) int
 run_program(int argc, char **argv)
 {
-	struct events events = {.count = 0};
-	struct tls_context *tls_context;
-	struct opts opts;
+	struct program self = {.dumpable = prctl(PR_GET_DUMPABLE) == 1};
 	int result;
 
 	prctl(PR_SET_DUMPABLE, 0);
 	fill_standard_fds();
-	result = opts_parse(&opts, argc, argv);
+	result = opts_parse(&self.opts, argc, argv);
 	mem_wipe_stack();
 	if (result != 0)
 		return result;
-	tls_context = set_tls(&opts);
-	report_failures(&opts.login.file.reread, &events);
-	report_failures(&opts.sentinel_login.file.reread, &events);
-	if (tls_context != NULL)
-		report_failures(tls_context_reread(tls_context), &events);
-	switch (opts.action) {
+	set_tls(&self);
+	report_failures(&self.opts.login.file.reread, &self.events);
+	report_failures(&self.opts.sentinel_login.file.reread, &self.events);
+	if (self.tls_context != NULL)
+		report_failures(tls_context_reread(self.tls_context),
+		    &self.events);
+	switch (self.opts.action) {
 	case OPTS_HELP:
 	case OPTS_VERSION:
 	case OPTS_DUMP:
 	case OPTS_SHOW_CONFIG:
-		result = print_text(&opts);
+		result = print_text(&self.opts);
 		break;
 	default:
-		result = act(&opts, &events, tls_context);
+		result = act(&self);
 		break;
 	}
-	tls_context_free(tls_context);
-	opts_fini(&opts);
+	tls_context_free(self.tls_context);
+	opts_fini(&self.opts);
 	if (result < 0)
 		signals_die(-result);
 	return result;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,17 +31,44 @@ set_mask(const sigset_t *mask, sigset_t *former)
 	    sizeof(uint64_t));
 }
 
+/* The signal waits until this has returned, and then ends us. */
+static void
+on_fault(int signo)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+	raise(signo);
+}
+
+/* A handler that is there already is that of a sanitizer. */
+static void
+leave_no_core(int signo)
+{
+	struct sigaction action = {.sa_handler = on_fault,
+	    .sa_flags = (int)SA_RESETHAND};
+	struct sigaction former;
+
+	if (sigaction(signo, NULL, &former) == 0 &&
+	    former.sa_handler == SIG_DFL)
+		sigaction(signo, &action, NULL);
+}
+
 int
 signals_init(struct signals *signals)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t all;
 
+	/* musl's sigaction unblocks signals of its own at the first handler. */
+	if (set_mask(NULL, &signals->inherited_mask) == -1)
+		return -1;
 	signals_fill(&all);
-	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous); i++)
+	for (size_t i = 0; i < sizeof(synchronous) / sizeof(*synchronous);
+	     i++) {
 		sigdelset(&all, synchronous[i]);
-	sigemptyset(&signals->inherited_mask);
-	if (set_mask(&all, &signals->inherited_mask) == -1)
+		leave_no_core(synchronous[i]);
+	}
+	leave_no_core(SIGABRT); /* abort(3) unblocks it */
+	if (set_mask(&all, NULL) == -1)
 		return -1;
 	/* If SIGCHLD is ignored, the kernel reaps children without us. */
 	if (sigaction(SIGCHLD, &dfl, &signals->inherited_chld) == -1)
@@ -134,6 +162,7 @@ signals_die(int signo)
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	uint64_t only = UINT64_C(1) << (signo - 1);
 
+	prctl(PR_SET_DUMPABLE, 0);
 	sigaction(signo, &dfl, NULL);
 	raise(signo);
 	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, NULL, sizeof(only));

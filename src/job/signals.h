@@ -1,6 +1,7 @@
 /* Signals as a descriptor. Before anything else they are blocked, except those
  * that our own faults raise, and then read from a signalfd: no handler runs,
- * and none is lost. The job gets the inherited mask back. */
+ * and none is lost. The job gets the inherited mask back. A fault ends us
+ * without a core. */
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
@@ -43,8 +44,8 @@ bool signals_asks_to_end(int signo);
  * False if it did not come. */
 bool signals_await_child(int64_t ms);
 
-/* Ends this process by signo, or with exit status 128+signo if that is not
- * possible (as PID 1). */
+/* Ends this process by signo without a core, or with exit status 128+signo if
+ * that is not possible (as PID 1). */
 _Noreturn void signals_die(int signo);
 
 #endif

@@ -378,6 +378,9 @@ supervisor_main(struct supervisor_page *page, int sock, struct child *child)
 	    .child = child};
 
 	mem_wipe_stack();
+	/* A process of the same user that ends all whose environment it can
+	 * read must not find the guard, too: the job would outlive both. */
+	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_NAME, "rlockrun-guard");
 	close_ours(sock);
 	if (prepare(&self) == -1)

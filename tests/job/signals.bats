@@ -175,6 +175,20 @@ teardown() { end_test; }
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
 }
 
+# A sanitizer has handlers of its own.
+# bats test_tags=native
+@test "P3: a fault ends a waiter without a core" {
+	local name
+	ulimit -c unlimited 2>/dev/null || skip "core files can't be allowed here"
+	hold
+	for name in SEGV BUS FPE ILL TRAP SYS; do
+		waiter
+		kill -s "$name" "$PID"
+		ended_by "signal $name"
+	done
+	[[ ! -e ran && -z $(find . -name 'core*') ]]
+}
+
 @test "P3: the last real-time signal ends a waiter" {
 	hold
 	waiter
