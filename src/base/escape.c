@@ -212,6 +212,22 @@ escape_shorten(const char *text, enum escape_style style, size_t columns,
 }
 
 char *
+escape_cut(const char *text, size_t bytes)
+{
+	size_t kept = 0, next = 0;
+
+	if (strlen(text) <= bytes)
+		return mem_strdup(text);
+	while (next <= bytes - strlen(ELLIPSIS)) {
+		size_t length = character_length(text + next);
+
+		kept = next;
+		next += length > 0 ? length : 1;
+	}
+	return mem_printf("%.*s" ELLIPSIS, (int)kept, text);
+}
+
+char *
 escape_text(const char *text, enum escape_style style)
 {
 	char *escaped = mem_alloc(strlen(text) * ESCAPE_SIZE + 1);

@@ -43,6 +43,11 @@ size_t escape_columns(const char *text, enum escape_style style);
 void escape_shorten(const char *text, enum escape_style style, size_t columns,
     char *shortened, size_t size);
 
+/* A copy of at most so many bytes, unescaped, with "..." in place of the rest:
+ * no character of it is divided. bytes is at least 3. To be freed. Dies when
+ * memory is out. */
+char *escape_cut(const char *text, size_t bytes);
+
 /* A copy of text, escaped; to be freed. Dies when memory is out. */
 char *escape_text(const char *text, enum escape_style style);
 

@@ -93,7 +93,8 @@ struct opts {
 	int replicas;	     /* --wait-replicas; 0: none is waited for */
 	int64_t replicas_ms; /* for so long; 0 with 0 replicas */
 	int conflict_exit;   /* -E */
-	const char *label;   /* or empty */
+	const char *label;   /* or empty; at most LIMIT_LABEL bytes */
+	char *cut_label;     /* what it points to if it was longer */
 	int progress;	     /* enum opts_progress */
 	int log_json;	     /* 1: --log-format json */
 	const char *log_to;  /* "syslog" or a file; NULL: stderr */

@@ -11,6 +11,7 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "job/terminal.h"
+#include "lock/limit.h"
 #include "options/opts_table.h"
 
 #define KILL_AFTER_MAX_MS 5000 /* of the default only */
@@ -444,6 +445,16 @@ check_hold(struct settings *settings)
 	    HOLD_TTL_MS);
 }
 
+/* What is only shown refuses no run. */
+static void
+check_label(struct opts *opts)
+{
+	if (strlen(opts->label) <= LIMIT_LABEL)
+		return;
+	opts->cut_label = escape_cut(opts->label, LIMIT_LABEL);
+	opts->label = opts->cut_label;
+}
+
 /* To be freed. */
 static char *
 without_last_slashes(const char *path)
@@ -660,6 +671,7 @@ opts_check(struct settings *settings, char **rest)
 	check_wait(settings);
 	check_quiet(settings);
 	check_hold(settings);
+	check_label(settings->opts);
 	check_sinks(settings);
 	fill_defaults(settings);
 	check_servers(settings);

@@ -82,6 +82,7 @@ opts_fini(struct opts *opts)
 	for (size_t i = 0; i < opts->key_count; i++)
 		free(opts->keys[i].key);
 	free(opts->names);
+	free(opts->cut_label);
 	free(opts->metrics_folder);
 	free(opts->globs);
 	free(opts->file_texts);

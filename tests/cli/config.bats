@@ -237,8 +237,8 @@ wrong() {
 	wrong ':1: redis: port must be 1 to 65535'
 	conf 'redis ='
 	wrong ':1: redis: no URL'
-	conf "label = $(printf %01000d 0)"
-	wrong ':1: label: not a text of 1 to 256 bytes'
+	conf "once-id = $(printf %01000d 0)"
+	wrong ':1: once-id: not a text of 1 to 256 bytes'
 	conf 'ttl = 5s' 'timeout = 5' 'wait = 6'
 	wrong ':3: wait is set in line 2 already'
 	conf 'redis = redis://a redis://a'

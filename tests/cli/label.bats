@@ -106,6 +106,37 @@ is_busy() {
 	done
 }
 
+@test "a label that is too long is cut, and does not refuse the run" {
+	export LOGNAME=deploy
+	cut=$(printf %0252d... 7)
+	label=${cut%...}é$cut
+	hold --label "$label"
+	is_busy ", \"$cut\""
+	run -0 rlockrun --status -k "$KEY"
+	[[ $output == *$'\n'"label:    $cut"$'\n'* ]]
+	touch "done"
+	exits_with 0 "$PID"
+	rm "done" job
+	RLOCKRUN_LABEL=$label run -0 rl -v --log-format json true
+	has_json "\"label\":\"$cut\""
+	echo "label = $label" >conf
+	run -0 rl --config conf --show-config
+	[[ $output == *"label = $label "* ]]
+}
+
+@test "an empty label is none, also in place of another" {
+	export LOGNAME=deploy
+	hold --label ''
+	is_busy ''
+	touch "done"
+	exits_with 0 "$PID"
+	rm "done" job
+	echo 'label =' >conf
+	run -0 rl --config conf true
+	RLOCKRUN_LABEL=other hold --label ''
+	is_busy ''
+}
+
 @test "the longest label is shown whole; of a longer one on the server, the beginning" {
 	label=$(printf %0256d 7)
 	hold --label "$label"

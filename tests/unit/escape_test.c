@@ -163,10 +163,36 @@ test_shorten(void)
 	    "a buffer that is too small: %s", little);
 }
 
+static void
+test_cut(void)
+{
+	static const struct {
+		const char *text;
+		size_t bytes;
+		const char *cut;
+	} cuts[] = {
+	    {"", 8, ""},
+	    {"12345678", 8, "12345678"},
+	    {"123456789", 8, "12345..."},
+	    {"1234\u00e96789", 8, "1234..."},
+	    {"123\u00e96789", 8, "123\u00e9..."},
+	    {"12\U0001f5126789", 8, "12..."},
+	    {"1234\xff\xff\xff\xff\xff", 8, "1234\xff..."},
+	};
+
+	for (size_t i = 0; i < sizeof(cuts) / sizeof(*cuts); i++) {
+		char *cut = escape_cut(cuts[i].text, cuts[i].bytes);
+
+		is_text(cut, cuts[i].cut, "in so many bytes");
+		free(cut);
+	}
+}
+
 int
 main(void)
 {
 	test_quotes();
+	test_cut();
 	test_shorten();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *shown = escape_text(cases[i].text, ESCAPE_TEXT);

@@ -413,8 +413,9 @@ static const struct value_case {
     {"--on-unavailable", "RLOCKRUN_ON_UNAVAILABLE", "runs",
 	"neither fail nor run"},
     {NULL, "RLOCKRUN_NONBLOCK", "maybe", "neither yes nor no"},
-    {"--label", NULL, "", "not a text of 1 to 256 bytes"},
-    {"--label", "RLOCKRUN_LABEL", HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaaa",
+    {"--once-id", NULL, "", "not a text of 1 to 256 bytes"},
+    {"--once-id", "RLOCKRUN_ONCE_ID",
+	HUNDRED HUNDRED TEN TEN TEN TEN TEN "aaaaaaa",
 	"not a text of 1 to 256 bytes"},
 };
 
