@@ -4,36 +4,47 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "options/conf_access.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 enum { FILE_SIZE_MAX = 1024 * 1024 };
 
+/* Of /dev/null: devices.txt in the documentation of Linux. */
+enum { NULL_MAJOR = 1, NULL_MINOR = 3 };
+
 /* --- the file --------------------------------------------------------- */
 
-static const char *
-conf_file_mistake(const struct stat *status)
+/* An empty file, which everybody may write to. */
+static bool
+is_null_device(const struct stat *status)
 {
-	if (S_ISDIR(status->st_mode))
-		return "a directory";
-	if (!S_ISREG(status->st_mode))
-		return "not a regular file";
-	if (status->st_uid != 0 && status->st_uid != geteuid())
-		return "belongs to another user";
-	if ((status->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return "others can write to it (chmod go-w)";
-	if (status->st_size > FILE_SIZE_MAX)
-		return "larger than 1 MB";
-	return NULL;
+	return S_ISCHR(status->st_mode) &&
+	       status->st_rdev == makedev(NULL_MAJOR, NULL_MINOR);
 }
 
-/* A file that is replaced by renaming is always whole. One that is written in
- * place could lose its last lines here, and the run its server. */
 static const char *
+conf_file_mistake(const struct conf *conf, bool optional)
+{
+	const struct stat *status = &conf->status;
+
+	if (S_ISDIR(status->st_mode))
+		return "a directory";
+	if (!S_ISREG(status->st_mode) &&
+	    (optional || !S_ISFIFO(status->st_mode)))
+		return optional ? "not a regular file"
+				: "neither a regular file nor a pipe";
+	if (status->st_size > FILE_SIZE_MAX)
+		return "larger than 1 MB";
+	return conf_access_mistake(conf->place.file, status);
+}
+
+/* At most so many bytes. A pipe gives them in parts. */
+static int
 read_text(struct conf *conf, int fd, size_t size)
 {
 	ssize_t part;
@@ -42,25 +53,37 @@ read_text(struct conf *conf, int fd, size_t size)
 	do {
 		part = read(fd, conf->text + conf->length, size - conf->length);
 		if (part < 0)
-			return strerror(errno);
+			return -1;
 		conf->length += (size_t)part;
 	} while (part > 0 && conf->length < size);
-	return conf->length < size ? "changed while it was read" : NULL;
+	return 0;
 }
 
+/* A file that is replaced by renaming is always whole. One that is written in
+ * place could lose its last lines here, and the run its server. */
 static const char *
-read_conf(struct conf *conf, int fd)
+read_conf(struct conf *conf, int fd, bool optional)
 {
-	struct stat status;
+	const struct stat *status = &conf->status;
+	size_t size = FILE_SIZE_MAX + 1;
 	const char *reason;
 
-	if (fstat(fd, &status) == -1)
+	if (fstat(fd, &conf->status) == -1)
 		return strerror(errno);
-	reason = conf_file_mistake(&status);
+	if (is_null_device(status)) {
+		conf->text = mem_strdup("");
+		return NULL;
+	}
+	reason = conf_file_mistake(conf, optional);
 	if (reason != NULL)
 		return reason;
-	conf->readable = (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
-	return read_text(conf, fd, (size_t)status.st_size);
+	if (S_ISREG(status->st_mode))
+		size = (size_t)status->st_size;
+	if (read_text(conf, fd, size) == -1)
+		return strerror(errno);
+	if (S_ISREG(status->st_mode) && conf->length < size)
+		return "changed while it was read";
+	return conf->length > FILE_SIZE_MAX ? "larger than 1 MB" : NULL;
 }
 
 /* Also in the folder of another user, which HOME may still name. */
@@ -75,12 +98,14 @@ is_absent(const char *path, int error)
 }
 
 /* -1 without a reason if there is none. O_NOFOLLOW distinguishes a link to
- * nothing from no file, at no cost for those who have none. O_NONBLOCK is for
- * pipes. */
+ * nothing from no file, at no cost for those who have none. A pipe is waited
+ * for if it was named: with O_NONBLOCK, one that nobody has opened yet would
+ * look like an empty file. */
 static int
 open_conf(const char *path, bool optional, const char **reason)
 {
-	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	int flags =
+	    O_RDONLY | O_CLOEXEC | O_NOCTTY | (optional ? O_NONBLOCK : 0);
 	int fd = open(path, optional ? flags | O_NOFOLLOW : flags);
 	bool is_link = fd == -1 && optional && errno == ELOOP;
 
@@ -117,7 +142,7 @@ conf_open(struct conf *conf, const char *path, bool optional)
 	fd = open_conf(path, optional, &reason);
 	if (fd == -1)
 		return reason;
-	reason = read_conf(conf, fd);
+	reason = read_conf(conf, fd, optional);
 	close(fd);
 	if (reason == NULL)
 		conf_begin(conf);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "options/settings.h"
 
@@ -19,7 +20,7 @@ enum conf_item {
 struct conf {
 	char *text; /* NULL if there is no file */
 	size_t length;
-	bool readable; /* by others */
+	struct stat status; /* of the file */
 	char *rest;
 	/* Of the item. The section has the name of the profile, or the glob, or
 	 * an empty one. */
@@ -29,11 +30,11 @@ struct conf {
 	const char *mistake;	  /* quotes nothing of the text */
 };
 
-/* Reads the file. NULL, or the reason why it cannot be used: it belongs to root
- * or to the effective user, and nobody else can write to it. If it is optional,
- * a file that does not exist, or is in a folder that this user may not enter,
- * is none; but a link to nothing is a mistake. Never blocks on a pipe. The path
- * must outlive it. It needs conf_close in each case. */
+/* Reads the file. NULL, or the reason why it cannot be used; conf_access.h has
+ * whose file it may be. /dev/null is an empty one. If it is optional, a file
+ * that does not exist, or is in a folder that this user may not enter, is none;
+ * but a link to nothing is a mistake, and so is a pipe. Otherwise a pipe is
+ * waited for. The path must outlive it. It needs conf_close in each case. */
 const char *conf_open(struct conf *conf, const char *path, bool optional);
 
 /* For a text of another source: text and length are set. It is changed, with a

@@ -8,9 +8,9 @@
 #include "base/escape.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "options/conf_access.h"
 #include "options/nearest.h"
 
-#define OF_THE_HOST "/etc/rlockrun.conf"
 #define OF_THE_USER "rlockrun.conf"
 
 enum { QUOTED_MAX = 128, NAME_SIZE = 256 };
@@ -150,7 +150,7 @@ check_value(const struct reading *reading, enum option_id id)
 	if (before > 0)
 		settings_fail_at(settings, place,
 		    "%s is set in line %d already", name, before);
-	else if (secret && reading->conf->readable)
+	else if (secret && conf_access_is_readable(&reading->conf->status))
 		settings_fail_at(settings, place,
 		    "%s has a password, and others can read the file "
 		    "(chmod go-r)",
@@ -246,7 +246,7 @@ open_files(struct conf_files *files, struct settings *settings)
 			open_one(files, settings, path, false);
 		return;
 	}
-	open_one(files, settings, OF_THE_HOST, true);
+	open_one(files, settings, CONF_OF_THE_HOST, true);
 	files->user_path = find_user_path();
 	if (files->user_path != NULL)
 		open_one(files, settings, files->user_path, true);

@@ -301,9 +301,7 @@ wrong() {
 @test "a folder, a pipe, a device, a file of 10 MB" {
 	conf
 	wrong '/: a directory' --config /
-	mkfifo pipe
-	wrong 'pipe: not a regular file' --config pipe
-	wrong '/dev/null: not a regular file' --config /dev/null
+	wrong '/dev/zero: neither a regular file nor a pipe' --config /dev/zero
 	truncate -s 10M large
 	wrong 'large: larger than 1 MB' --config large
 	{
@@ -313,6 +311,26 @@ wrong() {
 	shows ttl 5s most:1 --config most
 	echo >>most
 	wrong 'most: larger than 1 MB' --config most
+}
+
+@test "a pipe is read to its end, as by --password-file" {
+	shows ttl 5s /dev/fd/4:2 --config /dev/fd/4 4< <(cat <(echo '# in parts') <(echo 'ttl = 5s'))
+	mkfifo pipe
+	(echo 'ttl = 6s' >pipe) 3>&- &
+	shows ttl 6s pipe:1 --config pipe
+	chmod 620 pipe
+	chgrp 1 pipe 2>/dev/null || chmod 622 pipe
+	(echo 'ttl = 6s' >pipe) 3>&- &
+	wrong 'pipe: others can write to it (chmod go-w)' --config pipe
+	wrong '/dev/fd/4: larger than 1 MB' --config /dev/fd/4 4< <(yes '# 1 MB')
+}
+
+@test "/dev/null is an empty file" {
+	user_conf 'ttl = 2s'
+	shows ttl 30s default --config /dev/null
+	RLOCKRUN_CONFIG=/dev/null shows ttl 30s default
+	ln -sf /dev/null home/.config/rlockrun.conf
+	shows ttl 30s default
 }
 
 @test "a link to a file is followed, a link to nothing is a mistake" {
@@ -335,7 +353,9 @@ wrong() {
 
 @test "only its owner may write to a file" {
 	conf 'ttl = 5s'
+	chgrp 1 conf 2>/dev/null || :
 	for mode in 620 602 666; do
+		[[ $mode != 620 || $(stat -c %g conf) == 1 ]] || continue
 		chmod "$mode" conf
 		wrong ': others can write to it (chmod go-w)'
 	done
@@ -343,6 +363,79 @@ wrong() {
 		chmod "$mode" conf
 		shows ttl 5s "$PWD/conf:1"
 	done
+}
+
+# in_etc COMMAND...: with the files in the folder etc in place of those in /etc.
+in_etc() {
+	unshare -m sh -c 'for file in etc/*; do mount --bind "$file" "/$file" || exit; done
+		exec "$@"' - "$@"
+}
+
+@test "the group of a user without other members is that user" {
+	need_other_user
+	unshare -m true 2>/dev/null || skip 'no mount namespaces'
+	mkdir etc
+	conf 'ttl = 5s' '[lock other]' 'redis = redis://user:secret@h'
+	chown "$OTHER_USER:$OTHER_USER" conf
+	chmod 660 conf
+	echo "me:x:$OTHER_USER:$OTHER_USER::/:/bin/sh" >etc/passwd
+	for group in me: me:me; do
+		echo "${group/:/:x:$OTHER_USER:}" >etc/group
+		in_etc setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
+			./rlockrun --show-config | grep '^ttl = 5s'
+	done
+	chmod 640 conf
+	in_etc ./rlockrun --config none --show-config >/dev/null
+	chmod 660 conf
+	# One of another name, with another member, and the first one of another user.
+	for group in us: me:me,you me:; do
+		echo "${group/:/:x:$OTHER_USER:}" >etc/group
+		[[ $group != me: ]] || echo "you:x:$((OTHER_USER + 1)):$OTHER_USER::/:/bin/sh" >>etc/passwd
+		chmod 660 conf
+		run -78 in_etc setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
+			./rlockrun --show-config
+		[[ $output == "rlockrun: $PWD/conf: others can write to it (chmod go-w)" ]]
+		chmod 640 conf
+		run -78 in_etc setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
+			./rlockrun --show-config
+		[[ $output == "rlockrun: $PWD/conf:3: redis has a password, and others can read the file (chmod go-r)" ]]
+	done
+}
+
+# without_root COMMAND...: as another user, in a user namespace without root, and
+# with the folder etc as /etc.
+without_root() {
+	unshare -m sh -c 'mount --bind etc /etc && exec "$@"' - setpriv --reuid "$OTHER_USER" \
+		--regid "$OTHER_USER" --clear-groups unshare -r "$@"
+}
+
+@test "in a user namespace the file of the host belongs to an unknown root" {
+	need_other_user
+	unset RLOCKRUN_CONFIG
+	mkdir -m 755 etc
+	without_root true 2>/dev/null || skip 'no user namespaces'
+	echo 'ttl = 5s' >etc/rlockrun.conf
+	without_root ./rlockrun --show-config | grep '^ttl = 5s'
+	without_root ./rlockrun --config /etc/rlockrun.conf --show-config | grep '^ttl = 5s'
+	# Neither any other file, nor a link, nor where others can write.
+	cp etc/rlockrun.conf etc/other.conf
+	run -78 without_root ./rlockrun --config /etc/other.conf --show-config
+	[[ $output == "rlockrun: /etc/other.conf: belongs to another user" ]]
+	chmod 775 etc
+	run -78 without_root ./rlockrun --show-config
+	[[ $output == "rlockrun: /etc/rlockrun.conf: belongs to another user" ]]
+	chmod 755 etc
+	ln -sf other.conf etc/rlockrun.conf
+	run -78 without_root ./rlockrun --show-config
+	[[ $output == "rlockrun: /etc/rlockrun.conf: belongs to another user" ]]
+	# Where the outer root is known, it is no root: nobody's file is nobody's.
+	rm etc/rlockrun.conf
+	echo 'ttl = 5s' >etc/rlockrun.conf
+	chown "$(</proc/sys/kernel/overflowuid)" etc/rlockrun.conf
+	run -78 unshare -m sh -c 'mount --bind etc /etc && exec "$@"' - ./rlockrun --show-config
+	[[ $output == "rlockrun: /etc/rlockrun.conf: belongs to another user" ]]
+	run -78 unshare -m sh -c 'mount --bind etc /etc && exec "$@"' - unshare -r ./rlockrun --show-config
+	[[ $output == "rlockrun: /etc/rlockrun.conf: belongs to another user" ]]
 }
 
 @test "a file belongs to root or to this user" {
@@ -374,7 +467,9 @@ wrong() {
 	shows ttl 30s default
 	chmod 600 conf
 	shows ttl 30s default
+	chgrp 1 conf 2>/dev/null || :
 	for mode in 640 604; do
+		[[ $mode != 640 || $(stat -c %g conf) == 1 ]] || continue
 		chmod "$mode" conf
 		wrong ':2: redis has a password, and others can read the file (chmod go-r)'
 	done
