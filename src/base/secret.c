@@ -68,6 +68,16 @@ secret_was_here(void)
 	return any;
 }
 
+size_t
+secret_length(const char *text, size_t length)
+{
+	if (length > 0 && text[length - 1] == '\n')
+		length--;
+	if (length > 0 && text[length - 1] == '\r')
+		length--;
+	return length;
+}
+
 void *
 secret_grow(void *secret, size_t size)
 {

@@ -20,6 +20,10 @@ void secret_note(void);
 /* Whether there has been a secret in this process. */
 bool secret_was_here(void);
 
+/* The length of the text without the end of a line: CR, LF or both. Secrets are
+ * often made by echo. */
+size_t secret_length(const char *text, size_t length);
+
 /* At least that size, with the former contents, and never common memory if it
  * has grown. NULL with errno: then the old memory is unchanged. Not of shared
  * memory. */

@@ -1,6 +1,7 @@
 #include "options/credentials.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "base/escape.h"
 #include "base/mem.h"
@@ -47,9 +48,10 @@ set_password(struct endpoint *server, struct opts_login *login)
 static char *
 copy_user(const struct opts_login *login)
 {
-	const char *text = login->user;
+	const char *text = login->user != NULL ? login->user : "";
+	size_t length = secret_length(text, strlen(text));
 
-	return text == NULL || *text == '\0' ? NULL : mem_strdup(text);
+	return length == 0 ? NULL : mem_strndup(text, length);
 }
 
 /* The URL has precedence. The file is read only if a password is missing. */

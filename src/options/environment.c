@@ -33,7 +33,7 @@ hide_passwords_in_urls(char *list)
 	bool usable = true;
 
 	for (char *url = list, *next; usable && *url != '\0'; url = next) {
-		size_t length = strcspn(url, " ");
+		size_t length = strcspn(url, URL_SEPARATORS);
 		char end = url[length];
 
 		next = url + length + (end != '\0');

@@ -122,8 +122,6 @@ add_server(struct opts *opts, const char *url)
 {
 	const char *reason;
 
-	if (strchr(url, ' ') != NULL)
-		return "one server per -r (-r URL -r URL)";
 	if (opts->server_count == OPTS_SERVERS_MAX)
 		return "more than " TEXT_OF(OPTS_SERVERS_MAX) " servers";
 	reason = url_parse(url, &opts->servers[opts->server_count]);
@@ -132,18 +130,20 @@ add_server(struct opts *opts, const char *url)
 	return reason;
 }
 
-/* The variable lists all servers. */
+/* Only our variable and the files list several. */
 static const char *
-add_servers(struct opts *opts, const char *text)
+add_servers(struct opts *opts, const char *text, bool several)
 {
 	bool secret = strchr(text, '@') != NULL;
 	char *list =
 	    secret ? mem_secret_copy(text, strlen(text)) : mem_strdup(text);
-	char *rest, *url = strtok_r(list, " ", &rest);
-	const char *reason = url == NULL ? "no URL" : NULL;
+	char *rest, *url = strtok_r(list, URL_SEPARATORS, &rest);
+	const char *reason = url == NULL ? "no URL" : add_server(opts, url);
 
-	for (; url != NULL && reason == NULL; url = strtok_r(NULL, " ", &rest))
-		reason = add_server(opts, url);
+	while (reason == NULL &&
+	       (url = strtok_r(NULL, URL_SEPARATORS, &rest)) != NULL)
+		reason = several ? add_server(opts, url)
+				 : "one server per -r (-r URL -r URL)";
 	if (secret)
 		secret_free(list);
 	else
@@ -204,17 +204,18 @@ set_value(struct settings *settings, const struct opts_row *row,
 	case OPTS_KEY:
 		return add_key(opts, text);
 	case OPTS_SERVER:
-		return servers == ORIGIN_COMMAND_LINE ? add_server(opts, text)
-						      : add_servers(opts, text);
+		return add_servers(opts, text, servers != ORIGIN_COMMAND_LINE);
 	case OPTS_FALLBACK_SERVER: /* the application's: ours has precedence */
-		return servers == ORIGIN_DEFAULT ? add_server(opts, text)
-						 : NULL;
+		return servers == ORIGIN_DEFAULT
+			   ? add_servers(opts, text, false)
+			   : NULL;
 	case OPTS_TEXT:
 	case OPTS_FILE:
 		return set_text(field, row, text);
 	case OPTS_PASSWORD: /* the environment's memory is about to be wiped */
-		*(char **)field = mem_secret_copy(text, strlen(text));
-		return NULL;
+		*(char **)field =
+		    mem_secret_copy(text, secret_length(text, strlen(text)));
+		return **(char **)field == '\0' ? "empty" : NULL;
 	case OPTS_ACTION:
 		return NULL;
 	case OPTS_REFUSED:

@@ -70,17 +70,17 @@ replace_password(char **password, const char *text, size_t length)
 static const char *
 read_password(int fd, char **password)
 {
-	char text[PASSWORD_MAX + sizeof("\n")]; /* shows what is too long */
-	ssize_t length = read_pipe_or_file(fd, text, sizeof(text));
+	char text[PASSWORD_MAX + sizeof("\r\n")]; /* shows what is too long */
+	ssize_t got = read_pipe_or_file(fd, text, sizeof(text));
 	const char *reason;
+	size_t length;
 
-	if (length < 0)
+	if (got < 0)
 		return strerror(errno);
-	if (length > 0 && text[length - 1] == '\n')
-		length--;
-	reason = password_mistake(text, (size_t)length);
+	length = secret_length(text, (size_t)got);
+	reason = password_mistake(text, length);
 	if (reason == NULL)
-		reason = replace_password(password, text, (size_t)length);
+		reason = replace_password(password, text, length);
 	explicit_bzero(text, sizeof(text));
 	return reason;
 }

@@ -1,4 +1,5 @@
-/* A file with a password: one line of at most 4096 bytes, in a regular file or
+/* A file with a password: one line of at most 4096 bytes, whose end does not
+ * count, in a regular file or
  * a pipe that others can neither read nor write. A regular file is read again
  * when a connection is made: see reread.h. */
 #ifndef PASSWORD_FILE_H

@@ -16,6 +16,9 @@
 struct password_file;
 struct tls_context;
 
+/* What separates the URLs of a list. */
+#define URL_SEPARATORS " \t\r\n"
+
 enum url_transport { URL_TCP, URL_UNIX };
 
 struct endpoint {

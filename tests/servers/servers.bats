@@ -111,6 +111,10 @@ user() {
 	RLOCKRUN_PASSWORD=secret run -0 rl -r "$plain" --user "$KEY" true
 	RLOCKRUN_PASSWORD=secret RLOCKRUN_USER=$KEY run -0 rl true
 	RLOCKRUN_PASSWORD=wrong run -0 rl -r "$UNIX_URL" true
+	# Secrets are often made by echo, or on Windows.
+	RLOCKRUN_PASSWORD=$'secret\n' RLOCKRUN_USER=$KEY$'\r\n' run -0 rl -r "$plain"$'\n' true
+	printf 'secret\r\n' >password
+	run -0 rl -r "$plain" --user "$KEY" --password-file password true
 	cli acl deluser "$KEY"
 }
 
@@ -336,6 +340,13 @@ unseen() {
 @test "a password in RLOCKRUN_REDIS is not to be seen" {
 	user resetpass '>hush' '~*' +@all
 	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}" "$RLOCKRUN"
+	grep -qx "RLOCKRUN_REDIS=unix://$SUITE_DIR/s" job.env
+	cli acl deluser "$KEY"
+}
+
+@test "nor is one in RLOCKRUN_REDIS if newlines separate the URLs" {
+	user resetpass '>hush' '~*' +@all
+	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}"$'\r\n' "$RLOCKRUN"
 	grep -qx "RLOCKRUN_REDIS=unix://$SUITE_DIR/s" job.env
 	cli acl deluser "$KEY"
 }
