@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "options/conf_access.h"
@@ -135,6 +136,26 @@ line_before(const struct reading *reading, enum option_id id)
 	return 0;
 }
 
+/* A line with a password. */
+static void
+refuse_exposed(const struct reading *reading)
+{
+	const struct conf *conf = reading->conf;
+	const char *name = conf->name;
+
+	if (!conf_access_is_readable(&conf->status))
+		return;
+	if (password_file_is_mounted(conf->place.file, &conf->status))
+		log_warnx("%s:%d: %s has a password, and others can read the "
+			  "file (mount it with mode 0440)",
+		    conf->place.file, conf->place.line, name);
+	else
+		settings_fail_at(reading->settings, &conf->place,
+		    "%s has a password, and others can read the file "
+		    "(chmod go-r)",
+		    name);
+}
+
 static void
 check_value(const struct reading *reading, enum option_id id)
 {
@@ -150,12 +171,9 @@ check_value(const struct reading *reading, enum option_id id)
 	if (before > 0)
 		settings_fail_at(settings, place,
 		    "%s is set in line %d already", name, before);
-	else if (secret && conf_access_is_readable(&reading->conf->status))
-		settings_fail_at(settings, place,
-		    "%s has a password, and others can read the file "
-		    "(chmod go-r)",
-		    name);
-	else if (reason != NULL && quoted && !opts_table[id].secret)
+	else if (secret)
+		refuse_exposed(reading);
+	if (reason != NULL && quoted && !opts_table[id].secret)
 		settings_fail_at(settings, place, "%s '%s': %s", name, text,
 		    reason);
 	else if (reason != NULL)

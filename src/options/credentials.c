@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
 
@@ -34,6 +35,10 @@ read_login_file(struct settings *settings, struct opts_login *login,
 	if (reason != NULL)
 		settings_fail(settings, id, "password file %s: %s", name,
 		    reason);
+	else if (login->file.exposed)
+		log_warnx("password file %s: others can read it (mount it "
+			  "with mode 0440)",
+		    name);
 }
 
 static void

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,13 +14,25 @@
 
 #define PASSWORD_MAX 4096
 
-static const char *
-password_file_mistake(const struct stat *status)
+bool
+password_file_is_mounted(const char *path, const struct stat *status)
 {
+	struct statvfs volume;
+
+	return status->st_uid == 0 && (status->st_mode & S_IWOTH) == 0 &&
+	       statvfs(path, &volume) == 0 && (volume.f_flag & ST_RDONLY) != 0;
+}
+
+static const char *
+password_file_mistake(struct password_file *file, const struct stat *status)
+{
+	bool exposed = (status->st_mode & (S_IROTH | S_IWOTH)) != 0;
+
 	if (!S_ISREG(status->st_mode) && !S_ISFIFO(status->st_mode))
 		return "neither a regular file nor a pipe";
-	if ((status->st_mode & (S_IROTH | S_IWOTH)) != 0)
+	if (exposed && !password_file_is_mounted(file->path, status))
 		return "others can read or write it (chmod o-rwx)";
+	file->exposed = exposed;
 	return NULL;
 }
 
@@ -97,7 +109,7 @@ read_checked(struct password_file *file, int fd, bool again)
 	if (again && !S_ISREG(status.st_mode))
 		return "not a regular file any more";
 	file->reread.enabled = S_ISREG(status.st_mode);
-	reason = password_file_mistake(&status);
+	reason = password_file_mistake(file, &status);
 	return reason != NULL ? reason : read_password(fd, &file->text);
 }
 

@@ -118,6 +118,37 @@ user() {
 	cli acl deluser "$KEY"
 }
 
+# mounted MODE OWNER OPTION COMMAND...: with the files in `secrets` on a file system of
+# their own, of that mode and owner, which is mounted with that option.
+mounted() {
+	unshare -m sh -c 'mount -t tmpfs none secrets && cp -p password conf secrets &&
+		chmod "$0" secrets/* && chown "$1" secrets/* && mount -o "remount,$2" secrets &&
+		shift 2 && exec "$@"' "$@"
+}
+
+@test "a mounted secret that others can read is warned of, as nobody can change it" {
+	((EUID == 0)) && unshare -m true 2>/dev/null || skip 'a mount namespace takes privileges'
+	own_server --requirepass secret
+	mkdir secrets
+	echo secret >password
+	echo "redis = unix://:secret@$SUITE_DIR/s" >conf
+	file=(timeout 90 "$RLOCKRUN" -k "$KEY" --password-file secrets/password echo ran)
+	conf=(env -u RLOCKRUN_REDIS timeout 90 "$RLOCKRUN" -k "$KEY" --config secrets/conf echo ran)
+	run -0 mounted 444 0 ro "${file[@]}"
+	[[ $output == 'rlockrun: password file "secrets/password": others can read it (mount it with mode 0440)'$'\nran' ]]
+	run -0 mounted 644 0 ro "${conf[@]}"
+	[[ $output == "rlockrun: secrets/conf:1: redis has a password, and others can read the file (mount it with mode 0440)"$'\nran' ]]
+	run -0 mounted 440 0 ro "${file[@]}"
+	[[ $output == ran ]]
+	for how in '444 0 rw' '444 1 ro' '446 0 ro'; do
+		# shellcheck disable=SC2086 # three words
+		run -78 mounted $how "${file[@]}"
+		[[ $output == *': others can read or write it (chmod o-rwx); command not started' ]]
+		# shellcheck disable=SC2086
+		run -78 mounted $how "${conf[@]}"
+	done
+}
+
 @test "a password without a user" {
 	own_server --requirepass secret
 	run -0 rl -r "unix://:secret@$SUITE_DIR/s" true
