@@ -125,6 +125,33 @@ set_option(struct settings *settings, int given)
 		explicit_bzero(optarg, strlen(optarg));
 }
 
+/* Whether the letter prints something in place of the run, and shares its word
+ * with others, as in "-hook" for "--hook": that would end with status 0. */
+static bool
+hides_run(int given, const char *word)
+{
+	return given < SETTINGS_LONG_OPTION &&
+	       opts_table[id_of(given)].action != OPTS_RUN &&
+	       word[strlen("-h")] != '\0';
+}
+
+/* A password may follow, so only names of ours are shown. */
+static void
+refuse_bundle(struct settings *settings, int given, const char *word)
+{
+	char *name = mem_printf("%.*s", (int)strcspn(word, "="), word);
+	enum option_id id = OPT_KEY;
+	const char *meant = nearest_long(name + strlen("-"), &id);
+
+	if (meant != NULL && strcmp(meant, name + strlen("-")) == 0)
+		settings_refuse(settings, id,
+		    "unknown option %s (did you mean --%s?)", name, meant);
+	else
+		settings_refuse(settings, id_of(given),
+		    "-%c cannot be combined with other letters", given);
+	free(name);
+}
+
 /* An argument that may be left out is never the next word. */
 static void
 refuse_split_watch(struct settings *settings, const char *option,
@@ -170,9 +197,14 @@ command_line_read(struct settings *settings, int argc, char **argv)
 	opterr = 0;
 	optind = 0; /* makes getopt_long forget an earlier argv */
 	do {
+		/* Where it looks now, also for the next letter of a word. */
+		int at = optind > 0 ? optind : 1;
+
 		given = getopt_long(argc, argv, shorts, longs, NULL);
 		if (given == '?' || given == ':')
 			refuse_option(settings, given == '?', argv[optind - 1]);
+		else if (given != -1 && hides_run(given, argv[at]))
+			refuse_bundle(settings, given, argv[at]);
 		else if (given != -1)
 			set_option(settings, given);
 	} while (given != -1 || add_glob(settings, argv));

@@ -449,6 +449,11 @@ test_actions(void)
 		is_int(run.status, 0, cases[i].arg);
 		is_int(run.opts.action, cases[i].action, "  action");
 		run_end(&run);
+		run_start(&run, LIST("-nq", "-k", "a", cases[i].arg, "ls"),
+		    NONE);
+		is_int(run.status, 0, "beside other options");
+		is_int(run.opts.action, cases[i].action, "  action");
+		run_end(&run);
 	}
 }
 
@@ -521,6 +526,7 @@ test_wiped_arguments(void)
 	    {{"-z", "-t", "0", "-r", "redis://:pw@h"}, 5, "redis://xxx@h"},
 	    {{"--password=pw"}, 1, "--password="},
 	    {{"-h", "-r", "redis://:pw@h"}, 3, "redis://xxx@h"},
+	    {{"-hrredis://:pw@h"}, 1, "-hrredis://xxx@h"},
 	    {{"-r", "redis://:a@h", "-r", "redis://:b@h"}, 4, "redis://xx@h"},
 	    /* the command's own */
 	    {{"-k", "a", "ls", "-r", "redis://:pw@h"}, 5, "redis://:pw@h"},
