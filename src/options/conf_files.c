@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "options/conf_access.h"
+#include "options/edits.h"
 #include "options/nearest.h"
 
 #define OF_THE_USER "rlockrun.conf"
@@ -60,7 +61,7 @@ is_chosen(struct reading *reading, const char *name)
 		reading->profile = NULL;
 		return true;
 	}
-	if (nearest_is_near(name, wanted, strlen(wanted) < 4 ? 1 : 2))
+	if (edits_suffice(name, wanted, strlen(wanted) < 4 ? 1 : 2))
 		reading->near_profile = name;
 	return false;
 }

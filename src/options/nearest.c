@@ -3,30 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "options/edits.h"
+
 #define PREFIX "RLOCKRUN_"
 
 enum { NAME_SIZE = 64, EDITS_MAX = 2 };
-
-bool
-nearest_is_near(const char *one, const char *other, int edits)
-{
-	while (*one != '\0' && *one == *other) {
-		one++;
-		other++;
-	}
-	if (*one == *other)
-		return true;
-	if (edits-- == 0)
-		return false;
-	if ((*one != '\0' && nearest_is_near(one + 1, other, edits)) ||
-	    (*other != '\0' && nearest_is_near(one, other + 1, edits)))
-		return true;
-	if (*one == '\0' || *other == '\0')
-		return false;
-	return nearest_is_near(one + 1, other + 1, edits) ||
-	       (one[0] == other[1] && one[1] == other[0] &&
-		   nearest_is_near(one + 2, other + 2, edits));
-}
 
 /* "max-run" and "Max_Run" become "MAX_RUN". */
 static void
@@ -50,7 +31,7 @@ is_meant(const char *known, const char *wanted, int edits)
 	spell(known, name);
 	return (size_t)edits * 2 <= strlen(name) &&
 	       (size_t)edits * 2 <= strlen(wanted) &&
-	       nearest_is_near(wanted, name, edits);
+	       edits_suffice(wanted, name, edits);
 }
 
 /* The first of the option's names that is like this one, or NULL. */

@@ -2,13 +2,7 @@
 #ifndef NEAREST_H
 #define NEAREST_H
 
-#include <stdbool.h>
-
 #include "options/opts_table.h"
-
-/* Whether at most so many edits turn one text into the other: adding, removing
- * or replacing a character, or swapping two. */
-bool nearest_is_near(const char *one, const char *other, int edits);
 
 /* The option with a name like this one, in the spelling of a variable (without
  * RLOCKRUN_) or of an option; or NULL. An option that is for the command line
