@@ -1,21 +1,35 @@
 #include "options/opts_hook.h"
 
+#include <ctype.h>
 #include <string.h>
 
-#define OPTS_HOOK_ALL ((1U << OPTS_HOOK_EVENTS) - 1)
+#include "options/edits.h"
 
-const char opts_hook_words[OPTS_HOOK_EVENTS][12] = {
-    [OPTS_HOOK_BUSY] = "busy",
-    [OPTS_HOOK_WAITING] = "waiting",
-    [OPTS_HOOK_ACQUIRED] = "acquired",
-    [OPTS_HOOK_SLOW] = "slow",
-    [OPTS_HOOK_LOSING] = "losing",
-    [OPTS_HOOK_LOST] = "lost",
-    [OPTS_HOOK_RELEASED] = "released",
-    [OPTS_HOOK_FAILED] = "failed",
-    [OPTS_HOOK_OVERTAKEN] = "overtaken",
-    [OPTS_HOOK_REPLACED] = "replaced",
-    [OPTS_HOOK_PAUSED] = "paused",
+#define OPTS_HOOK_ALL ((1U << OPTS_HOOK_EVENTS) - 1)
+#define WORDS                        \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"abcdefghijklmnopqrstuvwxyz0123456789_,"
+#define BLANKS_AND_OPERATORS " \t\n;&|<>()$`"
+
+/* Of a mistyped word. */
+enum { EDITS_MAX = 2, ALIKE_MIN = 3, LONG_WORD = 5 };
+
+/* clang-format off */
+#define WORD(word) {word, "no such event (did you mean " word "=?)"}
+/* clang-format on */
+
+const struct opts_hook_word opts_hook_words[OPTS_HOOK_EVENTS] = {
+    [OPTS_HOOK_BUSY] = WORD("busy"),
+    [OPTS_HOOK_WAITING] = WORD("waiting"),
+    [OPTS_HOOK_ACQUIRED] = WORD("acquired"),
+    [OPTS_HOOK_SLOW] = WORD("slow"),
+    [OPTS_HOOK_LOSING] = WORD("losing"),
+    [OPTS_HOOK_LOST] = WORD("lost"),
+    [OPTS_HOOK_RELEASED] = WORD("released"),
+    [OPTS_HOOK_FAILED] = WORD("failed"),
+    [OPTS_HOOK_OVERTAKEN] = WORD("overtaken"),
+    [OPTS_HOOK_REPLACED] = WORD("replaced"),
+    [OPTS_HOOK_PAUSED] = WORD("paused"),
 };
 
 /* Of a word, as bits; 0 if it is no event. */
@@ -25,8 +39,8 @@ find_event(const char *word, size_t length)
 	if (length == strlen("all") && strncmp(word, "all", length) == 0)
 		return OPTS_HOOK_ALL;
 	for (unsigned i = 0; i < OPTS_HOOK_EVENTS; i++)
-		if (strlen(opts_hook_words[i]) == length &&
-		    strncmp(opts_hook_words[i], word, length) == 0)
+		if (strlen(opts_hook_words[i].text) == length &&
+		    strncmp(opts_hook_words[i].text, word, length) == 0)
 			return 1U << i;
 	return 0;
 }
@@ -52,6 +66,105 @@ read_events(const char *text, const char **command)
 	return events;
 }
 
+/* --- mistyped events -------------------------------------------------- */
+
+/* How much of the text is before the '=', if that are words only, otherwise 0.
+ */
+static size_t
+words_length(const char *text)
+{
+	size_t length = strspn(text, WORDS);
+
+	return text[length] == '=' ? length : 0;
+}
+
+/* Letters are missing or too many at the end, as in "fail". */
+static bool
+begins_alike(const char *word, const char *event)
+{
+	size_t length = strlen(word);
+
+	if (length > strlen(event))
+		length = strlen(event);
+	return length >= ALIKE_MIN && strncmp(word, event, length) == 0;
+}
+
+/* What the first word was probably meant to be, or NULL. A short word has too
+ * many neighbours, such as "host" of "lost": if it may be a variable, it is
+ * one.
+ */
+static const char *
+find_meant(const char *text, bool may_be_variable)
+{
+	char word[sizeof(opts_hook_words[0].text) + EDITS_MAX];
+	size_t length = strcspn(text, ",=");
+	int edits =
+	    may_be_variable ? length >= LONG_WORD : 1 + (length >= LONG_WORD);
+
+	if (length >= sizeof(word))
+		return NULL;
+	memcpy(word, text, length);
+	word[length] = '\0';
+	for (char *letter = word; !may_be_variable && *letter != '\0'; letter++)
+		*letter = (char)tolower((unsigned char)*letter);
+	for (unsigned i = 0; i < OPTS_HOOK_EVENTS; i++) {
+		const struct opts_hook_word *event = &opts_hook_words[i];
+
+		if (begins_alike(word, event->text) ||
+		    edits_suffice(word, event->text, edits))
+			return event->meant;
+	}
+	return NULL;
+}
+
+/* Not "release=$(./version) ./send", nor "wait=5; ...". */
+static bool
+looks_like_command(const char *value)
+{
+	return isalpha((unsigned char)*value) ||
+	       (*value != '\0' && strchr("/.~", *value) != NULL);
+}
+
+/* Whether a shell would do nothing but set a variable. */
+static bool
+only_assigns(const char *value, const char *end)
+{
+	return value + strcspn(value, BLANKS_AND_OPERATORS) >= end;
+}
+
+/* A line that begins the next hook, if its event was not mistyped. */
+static bool
+begins_with_mistake(const char *line)
+{
+	size_t length = words_length(line);
+
+	return length > 0 && line[length + 1] == '/' &&
+	       find_meant(line, true) != NULL;
+}
+
+const char *
+opts_hook_mistake(const struct opts_hook *hook)
+{
+	const char *text = hook->text, *meant;
+	size_t length = words_length(text);
+	const char *value = text + length + strlen("=");
+	bool is_list, is_command;
+
+	if (length == 0 || hook->command != text)
+		return NULL;
+	is_list = memchr(text, ',', length) != NULL;
+	is_command = !is_list && !only_assigns(value, text + hook->length);
+	if (is_command && !looks_like_command(value))
+		return NULL;
+	while (is_list && find_event(text, strcspn(text, ",=")) != 0)
+		text += strcspn(text, ",=") + 1;
+	meant = find_meant(text, is_command);
+	return meant == NULL && !is_command ? "no such event, and no command"
+					    : meant;
+}
+
+/* ---------------------------------------------------------------------- */
+
 struct opts_hook
 opts_hook_take(const char **text)
 {
@@ -63,7 +176,8 @@ opts_hook_take(const char **text)
 		hook.events = OPTS_HOOK_ALL;
 	do
 		end += strcspn(end, "\n");
-	while (*end != '\0' && read_events(++end, &ignored) == 0);
+	while (*end != '\0' && read_events(++end, &ignored) == 0 &&
+	       !begins_with_mistake(end));
 	hook.length = (size_t)(end - *text);
 	if (*end != '\0')
 		hook.length--;

@@ -22,7 +22,12 @@ enum opts_hook_event {
 	OPTS_HOOK_EVENTS,
 };
 
-extern const char opts_hook_words[OPTS_HOOK_EVENTS][12];
+struct opts_hook_word {
+	char text[12];
+	const char *meant; /* of a mistake for it */
+};
+
+extern const struct opts_hook_word opts_hook_words[OPTS_HOOK_EVENTS];
 
 struct opts_hook {
 	unsigned events;  /* as bits */
@@ -36,5 +41,10 @@ struct opts_hook {
  * "lost,failed=CMD" if each word before the '=' is an event or "all". A line
  * that begins with such words and '=' begins the next hook. */
 struct opts_hook opts_hook_take(const char **text);
+
+/* NULL, or why its first line is probably mistyped events: to a shell, "fail=X"
+ * is a command that sets a variable. "A=B COMMAND" is a hook, unless A is like
+ * an event and B like a command. */
+const char *opts_hook_mistake(const struct opts_hook *hook);
 
 #endif

@@ -158,6 +158,7 @@ add_hooks(struct settings *settings, const char *text)
 {
 	const struct setting *of = &settings->of[OPT_HOOK];
 	struct opts *opts = settings->opts;
+	const char *reason;
 
 	if (strcmp(text, "none") == 0) {
 		opts->hook_count = 0;
@@ -172,6 +173,9 @@ add_hooks(struct settings *settings, const char *text)
 		}
 		if (hook.command == hook.text + hook.length)
 			return "a hook without a command";
+		reason = opts_hook_mistake(&hook);
+		if (reason != NULL)
+			return reason;
 		if (opts->hook_count == OPTS_HOOKS_MAX)
 			return "more than " TEXT_OF(OPTS_HOOKS_MAX) " hooks";
 		hook.line = of->place.line;

@@ -156,7 +156,7 @@ run_hooks(struct event_hook *state, enum opts_hook_event hook_event,
 		    sizeof(text));
 	out = open_memstream(&entries, &length);
 	if (out != NULL) {
-		hook_put(out, "EVENT", opts_hook_words[hook_event]);
+		hook_put(out, "EVENT", opts_hook_words[hook_event].text);
 		hook_put_safe(out, "MESSAGE", message != NULL ? message : text);
 		hook_put_all(out, state->facts, event);
 	}

@@ -170,7 +170,7 @@ members() {
 }
 
 @test "man page: the events and variables of hooks are those of the program" {
-	sed -n 's/^ *\[OPTS_HOOK_.*= "\(.*\)",/\1/p' "$root/src/options/opts_hook.c" >"$table.hooks"
+	sed -n 's/^ *\[OPTS_HOOK_.*= WORD("\(.*\)"),/\1/p' "$root/src/options/opts_hook.c" >"$table.hooks"
 	tags rlockrun-events.7 HOOKS Cm | same_as rlockrun-events.7 "$table.hooks"
 	grep -oE 'hook_put[a-z_]*\([^"]*"[A-Z_]+"' <(tr '\n' ' ' <"$root/src/sink/event_hook.c") |
 		sed 's/.*"\(.*\)"/RLOCKRUN_\1/' >"$table.hooks"
