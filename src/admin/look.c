@@ -39,6 +39,8 @@ look_overdue_ms(const struct look *look, bool *due)
 {
 	int64_t since_ms = look->success.end_ms;
 
+	if (since_ms == 0)
+		since_ms = look->expect_since_ms;
 	if (since_ms == 0 && look->run_count > 0)
 		since_ms = look->runs[look->run_count - 1].start_ms;
 	*due = look->expect_ms > 0 && since_ms > 0;
@@ -488,6 +490,9 @@ json_history(const struct look *look)
 		printf("null");
 	}
 	json_integer(stdout, "expect_ms", look->expect_ms > 0, look->expect_ms);
+	json_integer(stdout, "expect_since_ms",
+	    look->expect_ms > 0 && look->expect_since_ms > 0,
+	    look->expect_since_ms);
 }
 
 static void

@@ -36,8 +36,9 @@ const struct look_problem *look_history_problem(const struct look *look,
     const char *key);
 
 /* For how long the next success is overdue, below 0 if it is not. *due: whether
- * one is expected at all. Without a success the first run counts that is
- * known. */
+ * one is expected at all. Without a success the time counts from when that was
+ * first stated; a record by a version that does not note it, from the first run
+ * that is known. */
 int64_t look_overdue_ms(const struct look *look, bool *due);
 
 /* The last run that is over, or NULL; and whether it has failed, or left no

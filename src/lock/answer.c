@@ -605,6 +605,7 @@ answer_look(struct look *look, const struct value *reply)
 	take_part(&cursor, look, take_runs);
 	take_part(&cursor, look, take_last_success);
 	look->expect_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
+	look->expect_since_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	take_part(&cursor, look, take_problems);
 	good = is_done(&cursor);
 	if (!good)

@@ -72,7 +72,8 @@ struct look {
 	struct look_run last;  /* the first of the runs */
 	struct look_run *runs; /* the newest first */
 	size_t run_count;
-	int64_t expect_ms; /* a success is due so often; 0: not stated */
+	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
+	int64_t expect_since_ms; /* first stated then; 0: not known */
 	struct look_success success;
 	struct look_problem *problems;
 	size_t problem_count;

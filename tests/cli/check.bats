@@ -54,6 +54,50 @@ night() {
 	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 0.000" "rlockrun-$KEY.prom"
 }
 
+@test "--check: without a success the period counts from when --expect was first stated, whatever has run since" {
+	local since i
+	run -3 rl --expect 1h sh -c 'exit 3'
+	since=$(cli hget "$R" expect_since)
+	[[ $since == "$(cli hget "$R" start)" ]]
+	# More runs than are kept.
+	for i in {1..12}; do
+		run -3 rl --expect 2h sh -c 'exit 3'
+	done
+	[[ $(cli hget "$R" expect_since) == "$since" ]]
+	check 1 "$KEY"
+	cli hset "$R" expect_since $((since - 7200001)) >/dev/null
+	run -3 rl --expect 2h sh -c 'exit 3'
+	run -3 rl sh -c 'exit 3'
+	run -0 "$RLOCKRUN" --status --json -k "$KEY"
+	has_json "\"expect_ms\":7200000,\"expect_since_ms\":$((since - 7200001))"
+	check 2 "$KEY"
+	[[ ${lines[1]} == "overdue  \"$KEY\": no success is known, due every 2h00m; last run: status 3 "* ]]
+	run -0 "$RLOCKRUN" --status -k "$KEY"
+	[[ $output == *"expected: a success every 2h00m, overdue for "* ]]
+	# Withdrawn, and stated again: that is another statement.
+	run -3 rl --expect 0 sh -c 'exit 3'
+	run -0 "$RLOCKRUN" --status --json -k "$KEY"
+	has_json '"expect_ms":null,"expect_since_ms":null'
+	run -3 rl --expect 2h sh -c 'exit 3'
+	[[ $(cli hget "$R" expect_since) == "$(cli hget "$R" start)" ]]
+	check 1 "$KEY"
+}
+
+@test "--expect: a time of the first statement that is damaged or in the future is set anew" {
+	local bad
+	for bad in x 1e300 '' $(($(server_ms) + 3600000)); do
+		cli hset "$R" expect 7200000 expect_since "$bad" >/dev/null
+		run -3 rl --expect 1h sh -c 'exit 3'
+		[[ $(cli hget "$R" expect_since) == "$(cli hget "$R" start)" ]]
+	done
+	# The clocks of two servers, of which one replaces the other, differ a little.
+	cli hset "$R" expect_since $(($(server_ms) + 30000)) >/dev/null
+	run -3 rl --expect 1h sh -c 'exit 3'
+	(($(cli hget "$R" expect_since) > $(cli hget "$R" start)))
+	cli hset "$R" expect_since x >/dev/null
+	check 3 -k "$KEY"
+}
+
 @test "--check: a lock that -k names and a glob matches counts once" {
 	night fine 3000 0 3600
 	night other 3000 0 3600

@@ -508,12 +508,12 @@ test_replicas(void)
 	"\n+17\n"
 #define HOLDER_IN(state) HOLDER_OF(DIGEST, state)
 #define HOLDER HOLDER_IN("0")
-#define NO_RUN "[\n]\n[\n]\n0\n"
+#define NO_RUN "[\n]\n[\n]\n0\n0\n"
 #define REST "+17\n1\n[\n+" W "\n2000\n]\n0\n0\n" NO_RUN "[\n]"
 
 #define RUN_OF(end) "+h\n+7\n+u\n+l\n800\n" end "\n+0\n+16\n0\n"
 #define RUN(end) "[\n" RUN_OF(end) "+12\n+job_ended\n]\n"
-#define SUCCESS "[\n+h\n900\n+16\n]\n5000\n"
+#define SUCCESS "[\n+h\n900\n+16\n]\n5000\n700\n"
 #define FREE "+\n0\n0\n-2\n1000\n[\n]\n+\n-1\n[\n]\n0\n0\n"
 
 static const struct {
@@ -552,10 +552,13 @@ static const struct {
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("4") "]\n" REST, true},
     {"+x\n1\n0\n1500\n1000\n[\n" HOLDER_IN("5") "]\n" REST, false},
     {FREE RUN("900") SUCCESS "[\n]", true},
-    {FREE RUN("0") "[\n]\n0\n[\n]", true},
-    {FREE RUN("0") "[\n]\n-1\n[\n]", false},
-    {FREE RUN("0") "[\n]\n315619200001\n[\n]", false},
-    {FREE RUN("0") "[\n]\n+1\n[\n]", false},
+    {FREE RUN("0") "[\n]\n0\n0\n[\n]", true},
+    {FREE RUN("0") "[\n]\n-1\n0\n[\n]", false},
+    {FREE RUN("0") "[\n]\n315619200001\n0\n[\n]", false},
+    {FREE RUN("0") "[\n]\n+1\n0\n[\n]", false},
+    {FREE RUN("0") "[\n]\n5000\n-1\n[\n]", false},
+    {FREE RUN("0") "[\n]\n5000\n9007199254740992\n[\n]", false},
+    {FREE RUN("0") "[\n]\n5000\n[\n]", false},
     {FREE RUN("-1") SUCCESS "[\n]", false},
     {FREE "[\n" RUN_OF("900") "+\n+\n" RUN_OF("0") "+5\n+lost\n]\n" SUCCESS
 						   "[\n]",
@@ -644,22 +647,26 @@ test_look(void)
 	freeReplyObject(reply);
 }
 
-/* When the next success is due: after the last one, otherwise after the first
- * run that is known. */
+/* When the next success is due: after the last one, otherwise after that was
+ * first stated, or the first run that is known. */
 static void
 test_overdue(void)
 {
 	static const struct {
-		int64_t success_ms, start_ms, expect_ms;
+		int64_t success_ms, since_ms, start_ms, expect_ms;
 		int64_t overdue_ms; /* of 1000 */
 		bool due;
 	} rows[] = {
-	    {900, 500, 100, 0, true},
-	    {900, 500, 99, 1, true},
-	    {0, 500, 400, 100, true},
-	    {0, 500, 600, -100, true},
-	    {0, 0, 600, 400, false},
-	    {900, 500, 0, 100, false},
+	    {900, 200, 500, 100, 0, true},
+	    {900, 200, 500, 99, 1, true},
+	    {100, 200, 500, 800, 100, true},
+	    {0, 200, 500, 600, 200, true},
+	    {0, 200, 500, 900, -100, true},
+	    {0, 200, 0, 600, 200, true},
+	    {0, 0, 500, 400, 100, true},
+	    {0, 0, 500, 600, -100, true},
+	    {0, 0, 0, 600, 400, false},
+	    {900, 200, 500, 0, 100, false},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -667,6 +674,7 @@ test_overdue(void)
 		    {.start_ms = rows[i].start_ms}};
 		const struct look look = {.now_ms = 1000,
 		    .expect_ms = rows[i].expect_ms,
+		    .expect_since_ms = rows[i].since_ms,
 		    .success.end_ms = rows[i].success_ms,
 		    .runs = runs,
 		    .run_count = rows[i].start_ms > 0 ? 2 : 0};
@@ -698,6 +706,7 @@ test_history(void)
 	is_int((int64_t)look.run_count, 1, "  the only one");
 	is_int(look.success.end_ms, 900, "  the last success");
 	is_int(look.expect_ms, 5000, "  another is due");
+	is_int(look.expect_since_ms, 700, "  since then");
 	answer_look_fini(&look);
 	freeReplyObject(reply);
 	reply = array(FREE

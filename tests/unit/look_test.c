@@ -59,6 +59,7 @@ static const struct place place = {"redis://h", "", "job", "job"};
 #define REST                                                              \
 	",\"nested\":0,\"outer_ended\":false,\"waiting\":0,\"queue\":[]," \
 	"\"last_run\":null,\"last_success\":null,\"expect_ms\":null,"     \
+	"\"expect_since_ms\":null,"                                       \
 	"\"problems\":[]}\n"
 
 static const struct look_case {
@@ -295,6 +296,7 @@ static const struct look_case {
 	       "{\"place\":2,\"host\":\"early\",\"pid\":77,"
 	       "\"id\":\"x:t:77@early\",\"waiting_ms\":65000}],"
 	       "\"last_run\":null,\"last_success\":null,\"expect_ms\":null,"
+	       "\"expect_since_ms\":null,"
 	       "\"problems\":[]}\n",
 	NULL},
     {"a run inside", {.left_ms = -1, .fence = "7", .nested = 1},
@@ -311,7 +313,7 @@ static const struct look_case {
 	"\"permits\":null,\"free\":null,\"holders\":[],"
 	"\"nested\":2,\"outer_ended\":true,\"waiting\":0,"
 	"\"queue\":[],\"last_run\":null,\"last_success\":null,"
-	"\"expect_ms\":null,\"problems\":[]}\n",
+	"\"expect_ms\":null,\"expect_since_ms\":null,\"problems\":[]}\n",
 	NULL},
     {"keys that cannot be read",
 	{.left_ms = -1,
@@ -322,7 +324,8 @@ static const struct look_case {
 	"holder:   nobody\n",
 	NOBODY ",\"nested\":0,\"outer_ended\":false,\"waiting\":null,"
 	       "\"queue\":[],\"last_run\":null,\"last_success\":null,"
-	       "\"expect_ms\":null,\"problems\":[\"{job}:rlk:q: WRONGTYPE "
+	       "\"expect_ms\":null,\"expect_since_ms\":null,"
+	       "\"problems\":[\"{job}:rlk:q: WRONGTYPE "
 	       "\\\"x\\\"\"]}\n",
 	NULL},
     {"a run that did not finish, and a success before",
@@ -344,7 +347,8 @@ static const struct look_case {
 	       "\"label\":null,\"start_ms\":1000,\"end_ms\":null,"
 	       "\"status\":null,\"reason\":null,\"waited_ms\":0,\"fence\":8},"
 	       "\"last_success\":{\"end_ms\":500,\"host\":\"web-2\","
-	       "\"fence\":6},\"expect_ms\":null,\"problems\":[]}\n",
+	       "\"fence\":6},\"expect_ms\":null,\"expect_since_ms\":null,"
+	       "\"problems\":[]}\n",
 	"free|web-3|4|ci|free|-|0|-|-|did not finish|-"},
     {"a run that has ended",
 	{.left_ms = -1,
@@ -365,7 +369,7 @@ static const struct look_case {
 	       "\"label\":\"x\",\"start_ms\":1000,\"end_ms\":247000,"
 	       "\"status\":3,\"reason\":null,\"waited_ms\":0,\"fence\":null},"
 	       "\"last_success\":null,"
-	       "\"expect_ms\":null,\"problems\":[]}\n",
+	       "\"expect_ms\":null,\"expect_since_ms\":null,\"problems\":[]}\n",
 	"free|web-3|4|ci|free|-|0|-|x|status 3, 10m54s ago|x"},
     {"names that mean harm",
 	{.kind = 'x',
@@ -398,7 +402,8 @@ static const struct look_case {
 	"\"waiting\":1,\"queue\":[{\"place\":1,\"host\":\"" EVIL_JSON
 	"\",\"pid\":7,\"id\":\"" EVIL_JSON
 	"\",\"waiting_ms\":1000}],\"last_run\":null,"
-	"\"last_success\":null,\"expect_ms\":null,\"problems\":[]}\n",
+	"\"last_success\":null,\"expect_ms\":null,\"expect_since_ms\":null,"
+	"\"problems\":[]}\n",
 	NULL},
 };
 

@@ -90,6 +90,18 @@ local function next_fence()
   return string.format('%.0f', math.max(last + 1, now_us))
 end
 
+-- Without a success the period counts from its first statement, which outlives
+-- all runs that are kept; but not one that was withdrawn since, or that lies in
+-- the future (a clock was stepped).
+local function write_expect()
+  local former, since = unpack(
+    redis.pcall('HMGET', history, 'expect', 'expect_since'), 1, 2)
+  since = tonumber(former ~= '0' and digits(since, LIMIT_EXACT))
+  if not since or since > now + LIMIT_CLOCKS_MS then since = now end
+  redis.pcall('HSET', history, 'expect', expect,
+    'expect_since', string.format('%.0f', since))
+end
+
 -- The lock is written last: a server that refuses a step has granted nothing.
 -- SET comes first, because a full server refuses a script's first write only.
 -- PTTL and PEXPIRE come before anything without a life of its own is written:
@@ -119,7 +131,7 @@ local function grant()
       'fence', number, 'end', '', 'status', '', 'who', token .. ' ' .. number
       .. ' ' .. start .. ' ' .. self.pid .. '\n' .. self.host .. '\n'
       .. self.user .. '\n' .. self.label, file_last_run())
-    if expect ~= '' then redis.pcall('HSET', history, 'expect', expect) end
+    if expect ~= '' then write_expect() end
   end
   write_lock()
   return {1, fence and number or '', '',

@@ -22,7 +22,8 @@
 --     user, label, start and end (server's ms; 0: not known), status or '',
 --     fence, 1 if it still has the lock, ms waited or '', why it ended or ''
 --   the last success, {} if none is known: host, end, fence
---   the ms in which a success is due; 0 if that was not stated
+--   the ms in which a success is due; 0 if that was not stated; and when it was
+--   first stated (server's ms), 0 if that is not known
 --   what is wrong with the helper keys, once each: {key, error, key, ...}
 local lock, fence, info, queue, alive, nested, history = unpack(KEYS)
 local most, queue_most = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -178,14 +179,14 @@ local function add_filed_run(runs, text)
     fence ~= '' and fence, 0, wait, reason})
 end
 
--- The runs, and the last success.
+-- The runs, the last success, and what is expected.
 local function read_history(held)
   local about = ask(history, call, 'HMGET', history, 'host', 'pid', 'user',
     'label', 'start', 'end', 'status', 'fence', 'token', 'more', 'runs',
     'success_host', 'success', 'success_fence', 'run0', 'run1', 'run2', 'run3',
     'run4', 'run5', 'run6', 'run7', 'run8', 'run9',
-    'expect')
-  if not about then return {}, {}, 0 end
+    'expect', 'expect_since')
+  if not about then return {}, {}, 0, 0 end
   local runs, filed = {}, tonumber(digits(about[11], LIMIT_EXACT) or 0)
   local more = string.sub(about[10] or '', 1, 99)
   local fence, wait, reason =
@@ -204,7 +205,8 @@ local function read_history(held)
   return runs, success > 0 and {
     string.sub(about[12] or '', 1, LIMIT_TEXT), success,
     number(history, 'success_fence', about[14], LIMIT_EXACT)} or {},
-    tonumber(number(history, 'expect', about[25], LIMIT_AGE_MS)) or 0
+    tonumber(number(history, 'expect', about[25], LIMIT_AGE_MS)) or 0,
+    time_of('expect_since', about[26])
 end
 
 return answer_of(function()
@@ -214,9 +216,9 @@ return answer_of(function()
   local last = number(fence, 'the fence', ask(fence, call, 'GET', fence),
     LIMIT_EXACT)
   local runs, released = count_nested(tokens)
-  local known_runs, last_success, expect = read_history(held)
+  local known_runs, last_success, expect, expect_since = read_history(held)
   return {held.kind or '', held.count, permits,
     math.floor(math.min(held.last_left or -2, LIMIT_LEFT_MS)), now, holders,
     last, waiting, waiters, runs, released, known_runs, last_success, expect,
-    problems}
+    expect_since, problems}
 end)
