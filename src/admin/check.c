@@ -54,7 +54,7 @@ describe_end(const struct look *look, const struct look_run *run)
 	int64_t at_ms = has_end ? run->end_ms : run->start_ms;
 	char at[32], status[72] = "no end recorded of a run";
 
-	holder_describe_time(at_ms - look->now_ms, at, sizeof(at));
+	look_describe_time(at_ms, look->now_ms, at, sizeof(at));
 	if (has_end)
 		snprintf(status, sizeof(status), "status %d%s%s%s", run->status,
 		    *run->reason != '\0' ? " (" : "", run->reason,
@@ -64,22 +64,31 @@ describe_end(const struct look *look, const struct look_run *run)
 }
 
 static char *
-describe_success(const struct look *look)
+describe_success(const struct look *look, enum look_due due)
 {
 	const struct look_success *success = &look->success;
-	char age[32];
+	const char *by = ", by the clock of the server";
+	char ago[64];
 
-	if (success->end_ms == 0)
-		return mem_printf("no success is known");
-	holder_describe_age(look->now_ms - success->end_ms, age, sizeof(age));
-	return mem_printf("last success %s ago on %s", age, success->host);
+	if (success->end_ms > 0) {
+		look_describe_ago(success->end_ms, look->now_ms, ago,
+		    sizeof(ago));
+		return mem_printf("last success %s on %s%s", ago, success->host,
+		    due == LOOK_DUE_UNKNOWN ? by : "");
+	}
+	if (due == LOOK_DUE_UNKNOWN)
+		return mem_printf("no success is known, and the time from "
+				  "which one is due lies in the future%s",
+		    by);
+	return mem_printf("no success is known");
 }
 
 static char *
-describe_lock(const struct look *look, bool overdue)
+describe_lock(const struct look *look, enum look_due due)
 {
 	const struct look_run *over = look_last_over(look);
-	char *success = describe_success(look);
+	bool overdue = due == LOOK_DUE_OVERDUE;
+	char *success = describe_success(look, due);
 	char *end = over != NULL && look_run_has_failed(over)
 			? describe_end(look, over)
 			: NULL;
@@ -101,14 +110,16 @@ check_look(struct check *check, const struct look *look, const char *key)
 	const char *name = key + strlen(check->client->opts->prefix);
 	const struct look_run *over = look_last_over(look);
 	enum check_state state = CHECK_FINE;
-	bool due, overdue;
+	int64_t overdue_ms;
+	enum look_due due = look_due(look, &overdue_ms);
 
-	overdue = look_overdue_ms(look, &due) > 0 && due;
-	if (overdue)
+	if (due == LOOK_DUE_OVERDUE)
 		state = CHECK_OVERDUE;
+	else if (due == LOOK_DUE_UNKNOWN)
+		state = CHECK_UNKNOWN;
 	else if (over != NULL && look_run_has_failed(over))
 		state = CHECK_FAILED;
-	add_check(check, name, state, describe_lock(look, overdue));
+	add_check(check, name, state, describe_lock(look, due));
 }
 
 /* Whether the history is damaged or withheld, which may hide the runs. */

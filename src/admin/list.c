@@ -69,7 +69,9 @@ add_last_run(struct list *list, const struct look *look, const char *name)
 				       : "-";
 	if (look->kind != '\0')
 		look_describe_kind(look, state, sizeof(state));
-	if (look->success.end_ms > 0)
+	if (look_is_ahead(look->success.end_ms, look->now_ms))
+		snprintf(success, sizeof(success), "future");
+	else if (look->success.end_ms > 0)
 		holder_describe_age(look->now_ms - look->success.end_ms,
 		    success, sizeof(success));
 	cells[ALL_STATE] = state;

@@ -66,7 +66,7 @@ describe_last(struct list_row *row, const struct look *look, int64_t elapsed_ms)
 	const struct look_run *run = &look->last;
 	bool runs = run->holds && run->end_ms == 0;
 	int64_t end_ms = runs ? look->success.end_ms : run->end_ms;
-	char how[32] = "ended", age[32];
+	char how[32] = "ended", ago[64];
 
 	if (!run->exists || (runs && end_ms == 0))
 		return;
@@ -74,12 +74,11 @@ describe_last(struct list_row *row, const struct look *look, int64_t elapsed_ms)
 		snprintf(how, sizeof(how), "ok");
 	else if (run->status > 0)
 		snprintf(how, sizeof(how), "status %d", run->status);
-	holder_describe_age(look->now_ms - end_ms + elapsed_ms, age,
-	    sizeof(age));
+	look_describe_ago(end_ms, look->now_ms + elapsed_ms, ago, sizeof(ago));
 	if (end_ms == 0)
 		snprintf(row->last, sizeof(row->last), "did not finish");
 	else
-		snprintf(row->last, sizeof(row->last), "%s, %s ago", how, age);
+		snprintf(row->last, sizeof(row->last), "%s, %s", how, ago);
 }
 
 void

@@ -30,7 +30,7 @@ struct list_row {
 	char held[32];
 	char left[48];
 	char waiting[24];
-	char last[64];
+	char last[96];
 };
 
 /* As it is so long after the look. Of a free lock, the last run is the holder.

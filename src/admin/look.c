@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "lock/key.h"
+#include "lock/limit.h"
 
 enum { TENTHS_BELOW_MS = 60000 };
 
@@ -34,17 +35,51 @@ look_history_problem(const struct look *look, const char *key)
 	return found;
 }
 
-int64_t
-look_overdue_ms(const struct look *look, bool *due)
+bool
+look_is_ahead(int64_t at_ms, int64_t now_ms)
+{
+	return at_ms > now_ms + LIMIT_CLOCKS_MS;
+}
+
+void
+look_describe_time(int64_t at_ms, int64_t now_ms, char *text, size_t size)
+{
+	size_t length;
+
+	holder_describe_time(at_ms - now_ms, text, size);
+	length = strlen(text);
+	if (look_is_ahead(at_ms, now_ms))
+		snprintf(text + length, size - length, " (future)");
+}
+
+void
+look_describe_ago(int64_t at_ms, int64_t now_ms, char *text, size_t size)
+{
+	bool ahead = look_is_ahead(at_ms, now_ms);
+	char age[32];
+
+	holder_describe_age(ahead ? at_ms - now_ms : now_ms - at_ms, age,
+	    sizeof(age));
+	snprintf(text, size, "%s %s", age, ahead ? "in the future" : "ago");
+}
+
+enum look_due
+look_due(const struct look *look, int64_t *overdue_ms)
 {
 	int64_t since_ms = look->success.end_ms;
+	bool expected = look->expect_ms > 0;
 
-	if (since_ms == 0)
+	*overdue_ms = 0;
+	if (since_ms == 0 && expected)
 		since_ms = look->expect_since_ms;
-	if (since_ms == 0 && look->run_count > 0)
+	if (since_ms == 0 && expected && look->run_count > 0)
 		since_ms = look->runs[look->run_count - 1].start_ms;
-	*due = look->expect_ms > 0 && since_ms > 0;
-	return look->now_ms - since_ms - look->expect_ms;
+	if (look_is_ahead(since_ms, look->now_ms))
+		return LOOK_DUE_UNKNOWN;
+	if (since_ms == 0 || !expected)
+		return LOOK_DUE_NEVER;
+	*overdue_ms = look->now_ms - since_ms - look->expect_ms;
+	return *overdue_ms > 0 ? LOOK_DUE_OVERDUE : LOOK_DUE_LATER;
 }
 
 const struct look_run *
@@ -253,16 +288,6 @@ print_holder(const struct look_holder *holder)
 
 /* --- the last run ------------------------------------------------------- */
 
-/* A time by the server's clock, as "12:03:11"; returns in how many ms it is. */
-static int64_t
-describe_at(const struct look *look, int64_t at_ms, char *text, size_t size)
-{
-	int64_t ms = at_ms - look->now_ms;
-
-	holder_describe_time(ms, text, size);
-	return ms;
-}
-
 /* The job has ended by itself, or so it seems. */
 static bool
 is_usual(const struct look_run *run)
@@ -281,13 +306,13 @@ print_last_run(const struct look *look)
 	if (!run->exists || look_run_is_on(run))
 		return;
 	holder_put_in_words(&run->who, &words);
-	describe_at(look, run->start_ms, start, sizeof(start));
+	look_describe_time(run->start_ms, look->now_ms, start, sizeof(start));
 	if (run->end_ms == 0) {
 		print_line("last run:", "%s%s, since %s, did not finish",
 		    words.who, words.process, start);
 		return;
 	}
-	describe_at(look, run->end_ms, end, sizeof(end));
+	look_describe_time(run->end_ms, look->now_ms, end, sizeof(end));
 	holder_describe_age(run->end_ms - run->start_ms, took, sizeof(took));
 	if (run->status != -1)
 		snprintf(status, sizeof(status), ", status %d%s%s", run->status,
@@ -301,32 +326,38 @@ static void
 print_last_success(const struct look *look)
 {
 	const struct look_success *success = &look->success;
-	char end[32], age[32];
-	int64_t ms;
+	char end[32], ago[64];
 
 	if (success->end_ms == 0 ||
 	    (look->last.exists && look->last.end_ms == success->end_ms))
 		return;
-	ms = describe_at(look, success->end_ms, end, sizeof(end));
-	holder_describe_age(ms < 0 ? -ms : ms, age, sizeof(age));
-	print_line("success:", "%s at %s, %s %s", success->host, end, age,
-	    ms > 0 ? "in the future by the clock of the server" : "ago");
+	holder_describe_time(success->end_ms - look->now_ms, end, sizeof(end));
+	look_describe_ago(success->end_ms, look->now_ms, ago, sizeof(ago));
+	print_line("success:", "%s at %s, %s%s", success->host, end, ago,
+	    look_is_ahead(success->end_ms, look->now_ms)
+		? " by the clock of the server"
+		: "");
 }
 
 static void
 print_expected(const struct look *look)
 {
 	char every[32], late[32];
-	bool due;
-	int64_t overdue_ms = look_overdue_ms(look, &due);
+	int64_t overdue_ms;
+	enum look_due due = look_due(look, &overdue_ms);
 
 	if (look->expect_ms == 0)
 		return;
 	holder_describe_age(look->expect_ms, every, sizeof(every));
 	holder_describe_age(overdue_ms, late, sizeof(late));
-	print_line("expected:", "a success every %s%s%s", every,
-	    due && overdue_ms > 0 ? ", overdue for " : "",
-	    due && overdue_ms > 0 ? late : "");
+	if (due == LOOK_DUE_OVERDUE)
+		print_line("expected:", "a success every %s, overdue for %s",
+		    every, late);
+	else
+		print_line("expected:", "a success every %s%s", every,
+		    due == LOOK_DUE_UNKNOWN
+			? "; whether it is overdue is not known"
+			: "");
 }
 
 /* ---------------------------------------------------------------------- */

@@ -35,11 +35,26 @@ bool look_has_history(const struct look *look);
 const struct look_problem *look_history_problem(const struct look *look,
     const char *key);
 
-/* For how long the next success is overdue, below 0 if it is not. *due: whether
- * one is expected at all. Without a success the time counts from when that was
- * first stated; a record by a version that does not note it, from the first run
- * that is known. */
-int64_t look_overdue_ms(const struct look *look, bool *due);
+/* Whether that time, by the server's clock, lies more than a minute ahead: then
+ * a clock was stepped, and nothing is known from the time. A little less is as
+ * good as now, as for --once-per (LIMIT_CLOCKS_MS). */
+bool look_is_ahead(int64_t at_ms, int64_t now_ms);
+/* "12:03:11", or "12:03:11 (future)". */
+void look_describe_time(int64_t at_ms, int64_t now_ms, char *text, size_t size);
+/* "3m12s ago", or "30d00h in the future". */
+void look_describe_ago(int64_t at_ms, int64_t now_ms, char *text, size_t size);
+
+/* Whether the next success is overdue. Its time counts from the last one;
+ * without one, from when it was first stated; in a record by a version that
+ * does not note that, from the first run that is known. LOOK_DUE_UNKNOWN: that
+ * time, or a success, lies in the future. *overdue_ms: for how long. */
+enum look_due {
+	LOOK_DUE_NEVER, /* none is expected */
+	LOOK_DUE_LATER,
+	LOOK_DUE_OVERDUE,
+	LOOK_DUE_UNKNOWN,
+};
+enum look_due look_due(const struct look *look, int64_t *overdue_ms);
 
 /* The last run that is over, or NULL; and whether it has failed, or left no
  * end. While readers or permits hold the lock, a run without an end may be one

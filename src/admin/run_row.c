@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/look.h"
+
 const char run_row_titles[RUN_COLUMNS][8] = {"STARTED", "TOOK", "WAITED",
     "STATUS", "REASON", "HOST", "PID", "USER", "FENCE", "LABEL"};
 
@@ -39,7 +41,7 @@ run_row_describe(struct run_row *row, const struct look_run *run,
 	    .took = "-",
 	    .waited = "-",
 	    .status = "-"};
-	holder_describe_time(run->start_ms - now_ms, row->started,
+	look_describe_time(run->start_ms, now_ms, row->started,
 	    sizeof(row->started));
 	if (until_ms > 0)
 		holder_describe_age(until_ms - run->start_ms, row->took,

@@ -130,6 +130,30 @@ night() {
 	[[ -z $output ]]
 }
 
+@test "--check: a last success more than a minute in the future is unknown, whatever else is known" {
+	local month=$((30 * 86400 + 60))
+	night near -45 0 3600
+	check 0 "$KEY:*"
+	[[ ${lines[1]} == "ok       \"$KEY:near\": last success 0s ago on web-1" ]]
+	night ahead -$month 0 3600
+	check 3 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown"* ]]
+	[[ ${lines[1]} == "unknown  \"$KEY:ahead\": last success 30d00h in the future on web-1, by the clock of the server" ]]
+	check 3 -k "$KEY:ahead" -k "$KEY:near"
+	night failed -$month 3 0
+	check 3 "$KEY:failed"
+	[[ ${lines[1]} == "unknown  "*"; last run: status 3 (job_ended) on web-3 at "* ]]
+	# No success, and the time from which one is due is no better.
+	night stated 0 3 3600 expect_since $(($(server_ms) + month * 1000))
+	check 3 "$KEY:stated"
+	[[ ${lines[1]} == "unknown  \"$KEY:stated\": no success is known, and the time from which one is due lies in the future, by the clock of the server; last run: "* ]]
+	night late 4000 0 3600
+	check 2 "$KEY:*"
+	# The next success ends that.
+	run -0 "$RLOCKRUN" -k "$KEY:ahead" true
+	check 0 "$KEY:ahead"
+}
+
 @test "--check -k: a lock that never ran is overdue, one that is damaged unknown" {
 	night fine 30 0 3600
 	check 0 -k "$KEY:fine"

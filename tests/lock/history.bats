@@ -454,6 +454,30 @@ at() { date -d "@$(($(server_ms) / 1000 - $1 / 1000))" +%H:%M; }
 	status
 	[[ -z $stderr && $output =~ "success:  web-1 at "[0-9:\ -]+", 1h"(29|30)"m in the future by the clock of the server" ]]
 	[[ $output != *" ago"* ]]
+	cli hset "$R" success $(($(server_ms) + 30000))
+	status
+	[[ $output == *"success:  web-1 at "*", 0s ago"* && $output != *future* ]]
+}
+
+@test "a run in the future is shown as such by --status, --history and --list --all" {
+	local now ahead
+	now=$(server_ms)
+	ahead=$((now + 2592060000))
+	record start $ahead end $((ahead + 2000)) success $((ahead + 2000)) expect 3600000
+	status
+	[[ $output =~ "last run: web-3 (pid 421, ci), "[0-9-]+" "[0-9:]+" (future) to "[0-9-]+" "[0-9:]+" (future) (2s), status 0" ]]
+	[[ $output == *"expected: a success every 1h00m; whether it is overdue is not known"* ]]
+	run -0 "$RLOCKRUN" --history -k "$KEY"
+	[[ ${lines[1]} =~ ^[0-9-]+\ [0-9:]+\ "(future)  2s " ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list --all "$KEY"
+	[[ ${lines[1]} == "$KEY "*" (future)  2s "*" future   -" ]]
+	record start $((now + 30000)) end $((now + 32000)) success $((now + 32000)) expect 3600000
+	status
+	[[ $output == *"last run: "* && $output != *future* && $output != *"not known"* ]]
+	run -0 "$RLOCKRUN" --history -k "$KEY"
+	[[ $output != *future* ]]
+	run -0 --separate-stderr "$RLOCKRUN" --list --all "$KEY"
+	[[ $output != *future* && $output == *" 0s "* ]]
 }
 
 @test "--status: without permission for the record the rest is shown, -v says why" {

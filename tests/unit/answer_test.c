@@ -650,39 +650,51 @@ test_look(void)
 /* When the next success is due: after the last one, otherwise after that was
  * first stated, or the first run that is known. */
 static void
-test_overdue(void)
+test_due(void)
 {
+	enum { NOW = 1000000 };
 	static const struct {
-		int64_t success_ms, since_ms, start_ms, expect_ms;
-		int64_t overdue_ms; /* of 1000 */
-		bool due;
+		int64_t success_ms, since_ms, start_ms,
+		    expect_ms; /* from NOW */
+		enum look_due due;
+		int64_t overdue_ms;
 	} rows[] = {
-	    {900, 200, 500, 100, 0, true},
-	    {900, 200, 500, 99, 1, true},
-	    {100, 200, 500, 800, 100, true},
-	    {0, 200, 500, 600, 200, true},
-	    {0, 200, 500, 900, -100, true},
-	    {0, 200, 0, 600, 200, true},
-	    {0, 0, 500, 400, 100, true},
-	    {0, 0, 500, 600, -100, true},
-	    {0, 0, 0, 600, 400, false},
-	    {900, 200, 500, 0, 100, false},
+	    {-100, -800, -500, 100, LOOK_DUE_LATER, 0},
+	    {-100, -800, -500, 99, LOOK_DUE_OVERDUE, 1},
+	    {-900, -800, -500, 800, LOOK_DUE_OVERDUE, 100},
+	    {-NOW, -800, -500, 600, LOOK_DUE_OVERDUE, 200},
+	    {-NOW, -800, -500, 900, LOOK_DUE_LATER, -100},
+	    {-NOW, -800, -NOW, 600, LOOK_DUE_OVERDUE, 200},
+	    {-NOW, -NOW, -500, 400, LOOK_DUE_OVERDUE, 100},
+	    {-NOW, -NOW, -500, 600, LOOK_DUE_LATER, -100},
+	    {-NOW, -NOW, -NOW, 600, LOOK_DUE_NEVER, 0},
+	    {-100, -800, -500, 0, LOOK_DUE_NEVER, 0},
+	    {60000, -800, -500, 100, LOOK_DUE_LATER, -60100},
+	    {60001, -800, -500, 100, LOOK_DUE_UNKNOWN, 0},
+	    {60001, -800, -500, 0, LOOK_DUE_UNKNOWN, 0},
+	    {60000, -800, -500, 0, LOOK_DUE_NEVER, 0},
+	    {-100, 60001, 60001, 100, LOOK_DUE_LATER, 0},
+	    {-NOW, 60000, -500, 100, LOOK_DUE_LATER, -60100},
+	    {-NOW, 60001, -500, 100, LOOK_DUE_UNKNOWN, 0},
+	    {-NOW, 60001, -500, 0, LOOK_DUE_NEVER, 0},
+	    {-NOW, -NOW, 60001, 100, LOOK_DUE_UNKNOWN, 0},
+	    {-NOW, -NOW, 60001, 0, LOOK_DUE_NEVER, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct look_run runs[2] = {{.start_ms = 990},
-		    {.start_ms = rows[i].start_ms}};
-		const struct look look = {.now_ms = 1000,
+		struct look_run runs[2] = {{.start_ms = NOW - 10},
+		    {.start_ms = NOW + rows[i].start_ms}};
+		const struct look look = {.now_ms = NOW,
 		    .expect_ms = rows[i].expect_ms,
-		    .expect_since_ms = rows[i].since_ms,
-		    .success.end_ms = rows[i].success_ms,
+		    .expect_since_ms = NOW + rows[i].since_ms,
+		    .success.end_ms = NOW + rows[i].success_ms,
 		    .runs = runs,
-		    .run_count = rows[i].start_ms > 0 ? 2 : 0};
-		bool due;
+		    .run_count = rows[i].start_ms > -NOW ? 2 : 0};
+		int64_t overdue_ms;
 
-		is_int(look_overdue_ms(&look, &due), rows[i].overdue_ms,
-		    "overdue for");
-		ok(due == rows[i].due, "  if one is due at all");
+		ok(look_due(&look, &overdue_ms) == rows[i].due,
+		    "row %zu: whether a success is due", i);
+		is_int(overdue_ms, rows[i].overdue_ms, "  overdue for");
 	}
 }
 
@@ -804,7 +816,7 @@ main(void)
 	test_looks();
 	test_look();
 	test_history();
-	test_overdue();
+	test_due();
 	test_queue();
 	test_problems();
 	test_page();

@@ -285,6 +285,14 @@ test_last_runs(void)
 	look.success.end_ms = 400000;
 	list_row_describe(&row, &look, "n", 0);
 	is_text(row.last, "ok, 10m00s ago", "and the success before it");
+	look.success.end_ms = 1060000;
+	list_row_describe(&row, &look, "n", 0);
+	is_text(row.last, "ok, 0s ago", "a clock that is a little slower");
+	look.success.end_ms = 4600000;
+	list_row_describe(&row, &look, "n", 0);
+	is_text(row.last, "ok, 1h00m in the future", "one that was stepped");
+	list_row_describe(&row, &look, "n", 3600000);
+	is_text(row.last, "ok, 0s ago", "until it is that time");
 }
 
 int
