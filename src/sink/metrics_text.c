@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lock/limit.h"
+
 #define END "# end"
 /* Beyond that Prometheus, which has floating point numbers, would round. */
 #define VALUE_MAX (INT64_C(1) << 53)
@@ -68,6 +70,8 @@ static const struct row {
 	[METRICS_EXPECT] = {GAUGE("expect_seconds",
 	    "The time in which a success is due (--expect); 0: none is."),
 	    .unit = UNIT_SECONDS},
+	[METRICS_EXPECT_SINCE] = {GAUGE("expect_since_timestamp_seconds",
+	    "When that was first stated."), .unit = UNIT_SECONDS},
 	[METRICS_WAITING] = {GAUGE("waiting_runs",
 	    "Runs that wait for the lock now.")},
 	[METRICS_WAITING_SINCE] = {GAUGE("waiting_since_timestamp_seconds",
@@ -100,15 +104,34 @@ metrics_init(struct metrics *metrics)
 		metrics->values[i] = is_counter(i) ? 0 : METRICS_UNKNOWN;
 }
 
+/* Without a success the period counts from its first statement. One in the
+ * future is none: the clock was stepped. */
+static int64_t
+first_statement(const struct metrics *metrics, const struct metrics *changes)
+{
+	int64_t former = metrics->values[METRICS_EXPECT_SINCE];
+	int64_t now = changes->values[METRICS_EXPECT_SINCE];
+
+	if (changes->values[METRICS_EXPECT] == 0)
+		return METRICS_UNKNOWN;
+	if (former == METRICS_UNKNOWN ||
+	    (now != METRICS_UNKNOWN && former > now + LIMIT_CLOCKS_MS))
+		return now;
+	return former;
+}
+
 void
 metrics_add(struct metrics *metrics, const struct metrics *changes)
 {
+	int64_t since_ms = first_statement(metrics, changes);
+
 	for (enum metrics_value i = 0; i < METRICS_VALUE_COUNT; i++) {
 		if (is_counter(i))
 			metrics->values[i] += changes->values[i];
 		else if (changes->values[i] != METRICS_UNKNOWN)
 			metrics->values[i] = changes->values[i];
 	}
+	metrics->values[METRICS_EXPECT_SINCE] = since_ms;
 }
 
 void

@@ -31,6 +31,7 @@ enum metrics_value {
 	METRICS_LAST_LOST,
 	METRICS_LAST_STATUS,
 	METRICS_EXPECT,
+	METRICS_EXPECT_SINCE, /* see metrics_add */
 	/* metrics_count_runs sets these. */
 	METRICS_WAITING,
 	METRICS_WAITING_SINCE,
@@ -65,7 +66,9 @@ struct metrics {
 void metrics_init(struct metrics *metrics);
 
 /* Adds to the counters those of changes, and takes over the gauges that are
- * known there. Its runs are none of these. */
+ * known there. METRICS_EXPECT_SINCE stays, unless it lies more than a minute
+ * ahead of the new one, and ends when METRICS_EXPECT becomes 0. Its runs are
+ * none of these. */
 void metrics_add(struct metrics *metrics, const struct metrics *changes);
 
 /* From its runs, and the time. */

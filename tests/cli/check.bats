@@ -34,6 +34,7 @@ night() {
 }
 
 @test "--expect is kept with the start, lives four times as long, and ends with 0" {
+	local since
 	run -0 rl --expect 2d true
 	[[ $(cli hget "$R" expect) == 172800000 ]]
 	(($(cli pttl "$R") > 8 * 86390000 && $(cli pttl "$R") <= 8 * 86400000))
@@ -50,8 +51,12 @@ night() {
 	has_json '"expect_ms":null'
 	RLOCKRUN_EXPECT=1h run -0 rl --metrics . true
 	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 3600.000" "rlockrun-$KEY.prom"
+	since=$(grep "^rlockrun_expect_since_timestamp_seconds{key=\"$KEY\"} " "rlockrun-$KEY.prom")
+	run -3 rl --metrics . --expect 2h sh -c 'exit 3'
+	grep -qxF "$since" "rlockrun-$KEY.prom"
 	run -0 rl --metrics . --expect 0 true
 	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 0.000" "rlockrun-$KEY.prom"
+	[[ -z $(grep ^rlockrun_expect_since "rlockrun-$KEY.prom") ]]
 }
 
 @test "--check: without a success the period counts from when --expect was first stated, whatever has run since" {

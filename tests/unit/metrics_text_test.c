@@ -157,6 +157,39 @@ test_add(void)
 	is_int(metrics.values[METRICS_LAST_STATUS], 0, "the last one counts");
 }
 
+/* A period that is stated again does not begin anew. */
+static void
+test_statements(void)
+{
+	static const struct {
+		int64_t expect_ms, at_ms, since_ms;
+	} runs[] = {
+	    {METRICS_UNKNOWN, METRICS_UNKNOWN, METRICS_UNKNOWN},
+	    {5000, 90000, 90000},
+	    {5000, 91000, 90000},
+	    {METRICS_UNKNOWN, METRICS_UNKNOWN, 90000},
+	    {9000, 30000, 90000},
+	    {9000, 29999, 29999}, /* the clock was stepped back */
+	    {9000, 40000, 29999},
+	    {0, 50000, METRICS_UNKNOWN},
+	    {METRICS_UNKNOWN, METRICS_UNKNOWN, METRICS_UNKNOWN},
+	    {9000, 60000, 60000},
+	};
+	struct metrics metrics;
+
+	metrics_init(&metrics);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		struct metrics changes;
+
+		metrics_init(&changes);
+		changes.values[METRICS_EXPECT] = runs[i].expect_ms;
+		changes.values[METRICS_EXPECT_SINCE] = runs[i].at_ms;
+		metrics_add(&metrics, &changes);
+		is_int(metrics.values[METRICS_EXPECT_SINCE], runs[i].since_ms,
+		    "since when a success is expected");
+	}
+}
+
 static void
 test_runs(void)
 {
@@ -185,6 +218,7 @@ main(void)
 	test_damaged();
 	test_later();
 	test_add();
+	test_statements();
 	test_runs();
 	return tap_done();
 }
