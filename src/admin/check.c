@@ -1,5 +1,6 @@
 /* Exit codes and output are those of plugins for Nagios and the like: a line
- * that sums up, then one for each lock, the worst first. */
+ * that sums up, with performance data, then one for each lock, the worst first
+ * (Monitoring Plugins Development Guidelines). */
 #include "admin/commands.h"
 
 #include <stdio.h>
@@ -247,6 +248,18 @@ sum_up(const struct check *check, int result)
 	return check->states[CHECK_FAILED] > 0 ? CHECK_FAILED : CHECK_FINE;
 }
 
+/* A vertical bar would begin performance data. In a name in quotes nothing else
+ * is written so: there a backslash is doubled. */
+static void
+put_text(const char *escaped)
+{
+	for (; *escaped != '\0'; escaped++)
+		if (*escaped == '|')
+			fputs("\\x7c", stdout);
+		else
+			putchar(*escaped);
+}
+
 static void
 print_check(struct check *check, enum check_state state, int result)
 {
@@ -264,12 +277,18 @@ print_check(struct check *check, enum check_state state, int result)
 		printf("; not all could be asked");
 	else if (check->count == 0)
 		printf("; no such lock is known");
-	printf("\n");
+	printf(" | ok=%zu failed=%zu overdue=%zu unknown=%zu\n",
+	    states[CHECK_FINE], states[CHECK_FAILED], states[CHECK_OVERDUE],
+	    states[CHECK_UNKNOWN]);
 	for (size_t i = 0; i < check->count; i++) {
 		const struct check_lock *lock = &check->locks[i];
 		char *about = escape_text(lock->about, ESCAPE_TEXT);
 
-		printf("%-7s  %s: %s\n", words[lock->state], lock->name, about);
+		printf("%-7s  ", words[lock->state]);
+		put_text(lock->name);
+		printf(": ");
+		put_text(about);
+		putchar('\n');
 		free(about);
 	}
 }

@@ -107,7 +107,7 @@ night() {
 	night fine 3000 0 3600
 	night other 3000 0 3600
 	check 0 -k "$KEY:fine" "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 2 ok" && ${#lines[@]} == 3 ]]
+	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 2 ok | ok=2 failed=0 overdue=0 unknown=0" && ${#lines[@]} == 3 ]]
 	check 0 --prefix "$KEY:" -k fine 'f*'
 	[[ $output == *', 1 ok'* ]]
 }
@@ -115,22 +115,22 @@ night() {
 @test "--check: 0 fine, 1 failed but not overdue, 2 overdue, 3 unknown" {
 	night fine 3000 0 3600
 	check 0 "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 1 ok" && ${#lines[@]} == 2 ]]
+	[[ ${lines[0]} == "RLOCKRUN OK - 0 overdue, 0 failed, 1 ok | ok=1 failed=0 overdue=0 unknown=0" && ${#lines[@]} == 2 ]]
 	[[ ${lines[1]} == "ok       \"$KEY:fine\": last success 50m0"?"s ago on web-1" ]]
 	night failed 3000 3 3600
 	check 1 "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN WARNING - 0 overdue, 1 failed, 1 ok" ]]
+	[[ ${lines[0]} == "RLOCKRUN WARNING - 0 overdue, 1 failed, 1 ok | ok=1 failed=1 overdue=0 unknown=0" ]]
 	[[ ${lines[1]} == "failed   \"$KEY:failed\": last success 50m0"?"s ago on web-1; last run: status 3 (job_ended) on web-3 at "* ]]
 	night late 4000 0 3600
 	night never 0 3 20
 	night 'killed' 100 '' 0 end ''
 	check 2 "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 2 overdue, 2 failed, 1 ok" && ${#lines[@]} == 6 ]]
+	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 2 overdue, 2 failed, 1 ok | ok=1 failed=2 overdue=2 unknown=0" && ${#lines[@]} == 6 ]]
 	[[ ${lines[1]} == "overdue  \"$KEY:late\": last success 1h06m ago on web-1, due every 1h00m" ]]
 	[[ ${lines[2]} == "overdue  \"$KEY:never\": no success is known, due every 20s; last run: status 3 "* ]]
 	[[ ${lines[4]} == "failed   \"$KEY:killed\": "*"; last run: no end recorded of a run on web-3 since "* ]]
 	check 3 "$KEY:none*"
-	[[ $output == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 0 ok; no such lock is known" ]]
+	[[ $output == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 0 ok; no such lock is known | ok=0 failed=0 overdue=0 unknown=0" ]]
 	check 1 -q "$KEY:failed"
 	[[ -z $output ]]
 }
@@ -142,7 +142,7 @@ night() {
 	[[ ${lines[1]} == "ok       \"$KEY:near\": last success 0s ago on web-1" ]]
 	night ahead -$month 0 3600
 	check 3 "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown"* ]]
+	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown | ok=1 failed=0 overdue=0 unknown=1" ]]
 	[[ ${lines[1]} == "unknown  \"$KEY:ahead\": last success 30d00h in the future on web-1, by the clock of the server" ]]
 	check 3 -k "$KEY:ahead" -k "$KEY:near"
 	night failed -$month 3 0
@@ -157,6 +157,21 @@ night() {
 	# The next success ends that.
 	run -0 "$RLOCKRUN" -k "$KEY:ahead" true
 	check 0 "$KEY:ahead"
+}
+
+@test "--check: a vertical bar begins performance data, and is in no name or text of others" {
+	night 'a|b=7' 4000 3 3600 host 'web|3' success_host '|' more ''
+	check 2 "$KEY:*"
+	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 1 overdue, 0 failed, 0 ok | ok=0 failed=0 overdue=1 unknown=0" ]]
+	[[ ${lines[1]} == "overdue  \"$KEY:a\\x7cb=7\": last success 1h06m ago on \\x7c, due every 1h00m; last run: status 3 on web\\x7c3 at "* ]]
+	[[ ${#lines[@]} == 2 && $(tr -cd '|' <<<"$output") == '|' ]]
+	# A backslash in a name is doubled: no other name looks like that one.
+	night 'a\x7cb=7' 30 0 3600
+	check 0 "$KEY:a\\\\x*"
+	[[ ${lines[1]} == "ok       \"$KEY:a\\\\x7cb=7\": "* ]]
+	run -3 --separate-stderr "$RLOCKRUN" --check -r 'unix:///no|where' --server-timeout 1 -k 'x|y'
+	[[ ${lines[0]} == *"; not all could be asked | ok=0 failed=0 overdue=0 unknown=1" ]]
+	[[ ${lines[1]} == 'unknown  "x\x7cy": cannot connect to unix:///no'* && $(tr -cd '|' <<<"$output") == '|' ]]
 }
 
 @test "--check -k: a lock that never ran is overdue, one that is damaged unknown" {
@@ -187,7 +202,7 @@ night() {
 	night fine 30 0 3600
 	night bad 30 0 3600 expect 1e300
 	check 3 "$KEY:*"
-	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown" ]]
+	[[ ${lines[0]} == "RLOCKRUN UNKNOWN - 0 overdue, 0 failed, 1 ok, 1 unknown | ok=1 failed=0 overdue=0 unknown=1" ]]
 	[[ ${lines[1]} == "unknown  \"$KEY:bad\": its history is damaged" ]]
 	cli del "{$KEY:bad}:rlk:r"
 	cli rpush "{$KEY:bad}:rlk:r" x
@@ -291,7 +306,7 @@ fires_for() {
 	run -0 --separate-stderr "$RLOCKRUN" --list --failed 'nightly:*'
 	[[ ${#lines[@]} == 2 && ${lines[1]} == "nightly:07 "*" 3 "* ]]
 	check 2 'nightly:*'
-	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 1 overdue, 1 failed, 18 ok" && ${#lines[@]} == 21 ]]
+	[[ ${lines[0]} == "RLOCKRUN CRITICAL - 1 overdue, 1 failed, 18 ok | ok=18 failed=1 overdue=1 unknown=0" && ${#lines[@]} == 21 ]]
 	[[ ${lines[1]} == "overdue  \"nightly:13\": last success 1d01h ago on $(hostname), due every 1d01h" ]]
 	[[ ${lines[2]} == "failed   \"nightly:07\": no success is known; last run: status 3 (job_ended) on $(hostname) at "* ]]
 	fires_for "$KEY:nightly:13"
