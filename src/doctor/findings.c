@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/tty.h"
 
 enum { SEVERITY_WIDTH = 9, CHECK_WIDTH = 18 };
 
@@ -114,10 +115,10 @@ findings_fini(struct findings *findings)
 static bool
 has_colour(void)
 {
-	const char *refused = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *refused = getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && (refused == NULL || *refused == '\0') &&
-	       term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+	return tty_find_obstacle(STDOUT_FILENO) == NULL &&
+	       (refused == NULL || *refused == '\0');
 }
 
 static void

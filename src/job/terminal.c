@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 bool
@@ -21,18 +19,6 @@ bool
 terminal_is_foreground(int fd)
 {
 	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
-}
-
-const char *
-terminal_find_obstacle(void)
-{
-	const char *type = getenv("TERM");
-
-	if (!isatty(STDOUT_FILENO))
-		return "stdout is no terminal";
-	if (type == NULL || *type == '\0')
-		return "TERM is not set";
-	return strcmp(type, "dumb") == 0 ? "TERM is dumb" : NULL;
 }
 
 /* The kernel sends a hang-up first to the leader of the session, and to the

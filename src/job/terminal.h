@@ -12,9 +12,6 @@ bool terminal_is_controlling(void);
 /* Whether fd is a terminal and our process group is in its foreground. */
 bool terminal_is_foreground(int fd);
 
-/* Whether stdout is a terminal that can move its cursor: NULL, or why not. */
-const char *terminal_find_obstacle(void);
-
 /* Whether the terminal sent the signal (Ctrl-C, Ctrl-Z, a resize, a hang-up) to
  * the whole foreground group, so that the job has received it, too. */
 bool terminal_sent_to_group(const struct signalfd_siginfo *info);

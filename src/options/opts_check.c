@@ -10,7 +10,7 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "job/terminal.h"
+#include "base/tty.h"
 #include "lock/limit.h"
 #include "options/opts_table.h"
 
@@ -257,7 +257,7 @@ check_watch(struct settings *settings)
 
 	if (opts->watch_ms == 0)
 		return;
-	obstacle = terminal_find_obstacle();
+	obstacle = tty_find_obstacle(STDOUT_FILENO);
 	if (opts->json)
 		settings_fail(settings, OPT_JSON,
 		    "--watch and --json exclude each other");
