@@ -14,6 +14,7 @@
 
 #include "base/escape.h"
 #include "base/file_write.h"
+#include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
 
@@ -160,7 +161,7 @@ log_progress_end(void)
 void
 log_erase_others(void)
 {
-	erases_others = isatty(STDERR_FILENO);
+	erases_others = tty_find_obstacle(STDERR_FILENO) == NULL;
 }
 
 void

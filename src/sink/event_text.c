@@ -15,6 +15,7 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/tty.h"
 #include "job/terminal.h"
 #include "sink/reminder.h"
 #include "sink/sinks.h"
@@ -345,7 +346,8 @@ may_draw(const struct event_text *state)
 
 	if (state->opts->quiet || when == OPTS_PROGRESS_NEVER)
 		return false;
-	return when == OPTS_PROGRESS_ALWAYS || isatty(STDERR_FILENO);
+	return when == OPTS_PROGRESS_ALWAYS ||
+	       tty_find_obstacle(STDERR_FILENO) == NULL;
 }
 
 /* Not while we are in the background: then messages are printed. */

@@ -120,7 +120,7 @@ open_shell() {
 	rm -f keys
 	SEEN=0
 	start env --default-signal "$HELPERS/on-pty" screen @keys -- env -u MAIL -u ENV \
-		TERM=dumb PS1='@@ ' HISTFILE=/dev/null LESS= LESSHISTFILE=- \
+		TERM=dumb RLOCKRUN_PROGRESS=always PS1='@@ ' HISTFILE=/dev/null LESS= LESSHISTFILE=- \
 		"$SHELL_NAME" "${plain[@]}" -i
 	TERMINAL=$PID
 	prompt

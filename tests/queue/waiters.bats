@@ -107,10 +107,15 @@ said_busy() {
 	[[ $(<err.3) == "rlockrun: \"$KEY\" is held by "*" ago; waiting, position 2 in the queue"$'\n'*": acquired after "* ]]
 }
 
-# on_terminal OPTION...: a waiter on a pty of its own, its job says `job`; what
-# appears is in `screen`. It starts when the terminal has the size in `ready`.
+# on_terminal [NAME=VALUE] OPTION...: a waiter on a pty of its own, its job says `job`;
+# what appears is in `screen`. It starts when the terminal has the size in `ready`.
 on_terminal() {
-	start "$HELPERS/on-pty" screen "@orders" -- \
+	local set=TERM=xterm
+	if [[ ${1-} == TERM=* ]]; then
+		set=$1
+		shift
+	fi
+	start env "$set" "$HELPERS/on-pty" screen "@orders" -- \
 		sh -c "until [ -e ready ] && [ \"\$(stty size)\" = \"\$(cat ready)\" ]; do sleep 0.02; done; exec \"\$0\" \"\$@\"" \
 		"$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo job'
 	wait_until test -p orders
@@ -209,6 +214,35 @@ screen_has() {
 	run -1 screen_has $'\e'
 	screen_has ': acquired after '
 	[[ $(wc -l <"$ERR") == 2 && $(<"$ERR") == *"; waiting, position 2 in the queue"$'\n'*": acquired after "* ]]
+}
+
+@test "--progress auto: plain lines on a terminal that obeys no control sequences, also from a hook" {
+	local set
+	for set in TERM=dumb TERM=; do
+		STARTED=()
+		rm -f ready go fail screen orders A.started
+		holds A
+		on_terminal "$set" --hook '[ $RLOCKRUN_EVENT != waiting ] || until [ -e fail ]; do sleep 0.02; done; exit 3'
+		echo 24 80 >ready
+		wait_until screen_has 'ago; waiting'
+		touch fail
+		wait_until screen_has 'ended with status 3'
+		heartbeats_pass
+		touch go
+		all_end_well
+		screen_has ': acquired after '
+		run -1 screen_has $'\e'
+	done
+}
+
+@test "--progress always draws on any terminal" {
+	holds A
+	on_terminal TERM=dumb --progress always
+	echo "resize 24 200" >orders
+	echo 24 200 >ready
+	wait_until screen_has $'\r\e\\[Krlockrun: .*waiting 1s'
+	touch go
+	all_end_well
 }
 
 # bats test_tags=extra
