@@ -56,7 +56,7 @@ night() {
 	grep -qxF "$since" "rlockrun-$KEY.prom"
 	run -0 rl --metrics . --expect 0 true
 	grep -qx "rlockrun_expect_seconds{key=\"$KEY\"} 0.000" "rlockrun-$KEY.prom"
-	[[ -z $(grep ^rlockrun_expect_since "rlockrun-$KEY.prom") ]]
+	run -1 grep '^rlockrun_expect_since_timestamp_seconds{' "rlockrun-$KEY.prom"
 }
 
 @test "--check: without a success the period counts from when --expect was first stated, whatever has run since" {
