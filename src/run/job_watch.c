@@ -271,16 +271,33 @@ watch_limits(struct job_watch *watch)
 
 /* By the guard itself: we were stopped, or too slow. */
 static void
+add_killed(struct job_watch *watch, int64_t at)
+{
+	if (at >= watch->killed_at)
+		add_overrun(watch, EVENT_THEN_KILLED);
+	else
+		locks_add_ending(watch->locks, ENDING_LEASE_OVER,
+		    EVENT_THEN_KILLED);
+}
+
+static void
 on_killed(struct job_watch *watch)
 {
 	const struct job *job = &watch->guard->job;
 
-	if (job->gone_at >= watch->killed_at)
-		add_overrun(watch, EVENT_THEN_KILLED);
-	else if (job->state == JOB_KILLED)
-		locks_add_ending(watch->locks, ENDING_LEASE_OVER,
-		    EVENT_THEN_KILLED);
+	if (job->state == JOB_KILLED || job->gone_at >= watch->killed_at)
+		add_killed(watch, job->gone_at);
 	job_watch_finish(watch);
+}
+
+/* We have gone on before the guard was done. */
+static void
+await_kill(struct job_watch *watch)
+{
+	int64_t now = clock_now();
+
+	add_killed(watch, now);
+	begin_stop(watch, now);
 }
 
 /* A command that has ended keeps its status, whatever happened to the guard
@@ -304,6 +321,8 @@ step_running(struct job_watch *watch)
 		job_watch_finish(watch);
 	} else if (job->state == JOB_KILLED || job->state == JOB_LATE) {
 		on_killed(watch);
+	} else if (job->state == JOB_KILLING) {
+		await_kill(watch);
 	} else if (job->state == JOB_FAILED) {
 		ending_add_unguarded(watch->locks->events, job->error);
 		watch->state = JOB_WATCH_OVER;
