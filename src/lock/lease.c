@@ -48,9 +48,12 @@ schedule_renewal(struct lock *lock, int64_t sent_at, int part)
 	    sent_at + after + dice_between(-after / 20, after / 20));
 }
 
+/* When the lease has ended, it is no surprise: what ended inside it stands. */
 static void
 lose_lock(struct lock *lock, const char *why)
 {
+	if (clock_now() < lock->valid_until)
+		lock->release.outcome = LOCK_WAS_LOST;
 	snprintf(lock->error, sizeof(lock->error), "%s", why);
 	lock_end(lock, LOCK_LOST);
 }

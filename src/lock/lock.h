@@ -77,6 +77,7 @@ struct lock_try {
 struct lock_release {
 	enum lock_released outcome;
 	struct request_run run;
+	bool unrecorded;       /* the history was out of reach */
 	char unreplicated[64]; /* why too few replicas have it, or empty */
 	int64_t give_up_at;
 	int64_t keep_until; /* the server is to keep the lock until then */

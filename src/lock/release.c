@@ -6,16 +6,37 @@
 #include "lock/answer.h"
 #include "redis/reply.h"
 
-enum { RELEASE_MS = 10000, WITHDRAW_MS = 300 };
+/* A release has the first of these at most, and the second also when its lease
+ * has ended: what the run has come to is recorded all the same. */
+enum { RELEASE_MS = 10000, RECORD_MS = 1000, WITHDRAW_MS = 300 };
 /* A released lock's expired entries are removed so long, to find the waiter to
  * notify; without that, the waiter comes at its next heartbeat. */
 enum { SWEEP_MS = 1000 };
 
 static void send_release(struct lock *lock);
+static bool record_end(struct lock *lock);
+
+/* Whether the history gets the end of the run. An outer run records its own. */
+static bool
+is_recorded(const struct lock *lock)
+{
+	return lock->release.run.status != REQUEST_NO_JOB &&
+	       lock->claim.tier == CLAIM_WITH_HISTORY &&
+	       lock->claim.outer == NULL && *lock->fence != '\0';
+}
+
+static void
+note_unrecorded(struct lock *lock, const char *why)
+{
+	lock->release.unrecorded = true;
+	snprintf(lock->no_history, sizeof(lock->no_history), "%s", why);
+}
 
 static void
 finish_release(struct lock *lock)
 {
+	if (lock->release.outcome == LOCK_UNCONFIRMED && is_recorded(lock))
+		note_unrecorded(lock, lock->error);
 	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
 }
 
@@ -76,6 +97,13 @@ note_replicas(struct lock *lock, const struct reply *reply)
 		    wanted);
 }
 
+static bool
+is_gone(const struct lock *lock)
+{
+	return lock->release.outcome == LOCK_NOT_HELD ||
+	       lock->release.outcome == LOCK_WAS_LOST;
+}
+
 /* If the lock may have been freed already, or never granted, "not yours" means
  * nothing. The first reply that frees the lock counts; the release is repeated
  * until the server has removed what has expired: only then is the next waiter
@@ -110,7 +138,7 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	lock->grant_unknown = lock->grant_unknown || again;
 	if (again)
 		send_release(lock);
-	else
+	else if (!is_gone(lock) || !record_end(lock))
 		finish_release(lock);
 }
 
@@ -214,7 +242,10 @@ begin_release(struct lock *lock, int64_t give_up_at)
 static int64_t
 release_by(const struct lock *lock)
 {
-	return clock_min(lock->valid_until, clock_now() + RELEASE_MS);
+	int64_t now = clock_now();
+	int64_t by = clock_min(lock->valid_until, now + RELEASE_MS);
+
+	return by < now + RECORD_MS ? now + RECORD_MS : by;
 }
 
 void
@@ -242,23 +273,37 @@ release_withdraw(struct lock *lock)
 
 /* --- correction --------------------------------------------------------- */
 
-static void send_correction(void *arg);
+static void
+finish_correction(struct lock *lock, const char *unrecorded)
+{
+	if (unrecorded != NULL)
+		note_unrecorded(lock, unrecorded);
+	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
+}
 
 static void
 on_corrected(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
+	const struct answer *answer = reply->answer;
 	enum reply_verdict verdict = REPLY_REPORT;
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->answered = reply->value != NULL;
-	if (reply->error != NULL)
+	if (reply->error != NULL) {
+		lock_note_error(lock, "error from", reply->label, reply->error);
 		verdict = reply_judge(REPLY_RELEASING, reply->error);
-	if (reply->kind == REPLY_VALUE ||
-	    (reply->error != NULL && verdict == REPLY_REPORT) ||
-	    clock_now() >= lock->release.give_up_at)
-		finish_release(lock);
+	} else if (answer == NULL) {
+		lock_note_silence(lock, reply->failure);
+	}
+	if (answer != NULL)
+		finish_correction(lock, answer_vote(answer) == ANSWER_YES
+					    ? NULL
+					    : "the server has forgotten it");
+	else if ((reply->error != NULL && verdict == REPLY_REPORT) ||
+		 clock_now() >= lock->release.give_up_at)
+		finish_correction(lock, lock->error);
 	else
 		lock_retry(lock, lock->release.give_up_at);
 }
@@ -275,35 +320,41 @@ send_correction(void *arg)
 	    &lock->release.run);
 	lock_due_at(lock, CLOCK_NEVER);
 	if (lock_send(lock, &request, ASK_SEND, on_corrected, deadline) == -1)
-		finish_release(lock);
+		finish_correction(lock, lock->error);
 }
 
+static void
+begin_correction(struct lock *lock, int64_t ms)
+{
+	lock_enter(lock, LOCK_RELEASING, send_correction);
+	lock->release.give_up_at = clock_now() + ms;
+	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
+	send_correction(lock);
+}
+
+/* A release that has found the lock gone has recorded nothing, and none follows
+ * a lock that is LOST. Only we know whether the job has ended inside the lease.
+ * A success under a lost lock is none: the run corrects it before. */
 static bool
-is_recorded(const struct lock *lock)
+record_end(struct lock *lock)
 {
-	return lock->release.run.status != REQUEST_NO_JOB &&
-	       lock->claim.tier == CLAIM_WITH_HISTORY &&
-	       lock->claim.outer == NULL && *lock->fence != '\0';
+	bool was_lost = lock->release.outcome == LOCK_WAS_LOST;
+
+	if (!is_recorded(lock) || (was_lost && lock->release.run.status == 0))
+		return false;
+	begin_correction(lock, RECORD_MS);
+	return true;
 }
 
+/* Of several servers, a few may still have it. Not before the job is dead:
+ * together with one that has restarted empty they would be a majority for the
+ * next. */
 void
-release_minority(struct lock *lock)
+release_lost(struct lock *lock)
 {
-	if (lock->state == LOCK_LOST && !quorum_is_one(lock->quorum))
+	if (!quorum_is_one(lock->quorum))
 		lock_post_release(lock);
-}
-
-/* Nobody waits for it: the job is dead, and no lock depends on it. */
-void
-release_record_loss(struct lock *lock)
-{
-	struct request request;
-
-	if (!is_recorded(lock) || !quorum_is_up(lock->quorum))
-		return;
-	request_correction(&request, &lock->claim, lock->fence,
-	    &lock->release.run);
-	lock_post_request(lock, &request);
+	record_end(lock);
 }
 
 /* Also where the release was not confirmed, or found the lock free at a second
@@ -317,11 +368,7 @@ release_correct(struct lock *lock, const struct request_run *run)
 	if (!is_recorded(lock))
 		return;
 	lock->release.run = *run;
-	lock_enter(lock, LOCK_RELEASING, send_correction);
-	lock->release.give_up_at =
-	    clock_now() + (is_brief ? WITHDRAW_MS : RELEASE_MS);
-	lock->backoff_ms = LOCK_BACKOFF_MIN_MS;
-	send_correction(lock);
+	begin_correction(lock, is_brief ? WITHDRAW_MS : RELEASE_MS);
 }
 
 /* --- withdrawal --------------------------------------------------------- */

@@ -7,23 +7,20 @@
 
 #include "lock/lock.h"
 
-/* HELD -> RELEASING -> RELEASED, within min(valid_until, 10 s). The server
- * keeps the lock until keep_until; a time in the past frees it at once. */
+/* HELD -> RELEASING -> RELEASED, within max(min(valid_until, 10 s), 1 s): a run
+ * whose lease has ended is recorded, too. The server keeps the lock until
+ * keep_until; a time in the past frees it at once. */
 void release_start(struct lock *lock, int64_t keep_until);
 
-/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way and
- * was no success, whatever the release has recorded. The success before it is
- * forgotten. */
+/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way,
+ * whatever the release has recorded. Unless its status is 0, the success before
+ * it is forgotten. */
 void release_correct(struct lock *lock, const struct request_run *run);
 
-/* Of several servers, a few may still have a lock that is LOST: sends them the
- * release. Not before the job is dead: together with one that has restarted
- * empty they would be a majority for the next. */
-void release_minority(struct lock *lock);
-
-/* Sends how the run has ended for the history, since no release can record it:
- * the lock is lost. */
-void release_record_loss(struct lock *lock);
+/* LOST, and the job is dead. Of several servers, a few may still have the lock:
+ * sends them the release. LOST -> RELEASING -> RELEASED if the end of the run
+ * is to be recorded. */
+void release_lost(struct lock *lock);
 
 /* From any state to RELEASED (FAILED, if the lock had failed), by RELEASING for
  * a moment if the server may have granted us the lock: leaves nothing behind

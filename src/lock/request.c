@@ -394,11 +394,15 @@ void
 request_correction(struct request *request, const struct claim *claim,
     const char *fence, const struct request_run *run)
 {
+	int64_t ago_ms = run->ended_at != 0 ? clock_now() - run->ended_at : 0;
+	const char *id = claim->config->once_id;
+
 	begin_request(request);
 	add_script(request, &script_correct, &claim->keys.history, 1);
 	ADD(request, fence, number(request, run->status),
 	    number(request, run->waited_ms > 0 ? run->waited_ms : 0),
-	    run->reason);
+	    run->reason, number(request, ago_ms), history_life(request, claim),
+	    claim->self.host, id != NULL ? id : "");
 	request->decode = answer_renew; /* as they are alike */
 }
 

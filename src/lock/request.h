@@ -69,6 +69,7 @@ struct request_run {
 	int status;	    /* or REQUEST_NO_JOB */
 	const char *reason; /* a word, which outlives the request */
 	int64_t waited_ms;
+	int64_t ended_at; /* 0: now */
 };
 
 struct request_end {
@@ -81,8 +82,8 @@ struct request_end {
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
-/* The run with that fence has ended so, and was no success, whatever a release
- * has recorded. For a tier with the history. */
+/* The run with that fence has ended so, whatever a release has recorded. For a
+ * tier with the history. */
 void request_correction(struct request *request, const struct claim *claim,
     const char *fence, const struct request_run *run);
 

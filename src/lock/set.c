@@ -107,18 +107,19 @@ find_lost(const struct set *set)
 	return NULL;
 }
 
+/* A run that had a job is never withdrawn, even when its lease has ended. */
 static void
 release_one(struct lock *lock, int64_t keep_until)
 {
-	if (lock->state == LOCK_HELD && clock_now() < lock->valid_until) {
+	bool had_job = lock->release.run.status != REQUEST_NO_JOB;
+
+	if (lock->state == LOCK_LOST)
+		release_lost(lock);
+	else if (lock->state == LOCK_HELD &&
+		 (had_job || clock_now() < lock->valid_until))
 		release_start(lock, keep_until);
-		return;
-	}
-	if (lock->state == LOCK_HELD)
+	else if (lock->state == LOCK_HELD)
 		release_at_once(lock);
-	else
-		release_minority(lock);
-	release_record_loss(lock);
 }
 
 /* --- acquire ---------------------------------------------------------- */

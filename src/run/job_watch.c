@@ -116,19 +116,31 @@ report_end(const struct job_watch *watch)
 			.status = job->ended ? job_status(job) : -SIGKILL});
 }
 
-/* Whether the lease ended before what needed it. */
+static bool
+is_stopped_early(const struct job_watch *watch)
+{
+	return watch->replaced ||
+	       watch->locks->events->facts->ending == ENDING_OVERRUN;
+}
+
+/* When what needed the lock ended. */
+static int64_t
+find_end(const struct job_watch *watch)
+{
+	const struct job *job = &watch->guard->job;
+	bool all = watch->locks->opts->wait_all || is_stopped_early(watch) ||
+		   !job->ended;
+
+	return all ? job->gone_at : job->ended_at;
+}
+
+/* Whether the lease ended before that. */
 static bool
 is_late(const struct job_watch *watch)
 {
-	const struct job *job = &watch->guard->job;
-	bool overrun = watch->replaced ||
-		       watch->locks->events->facts->ending == ENDING_OVERRUN;
-	bool all = watch->locks->opts->wait_all || overrun || !job->ended;
-	int64_t over_at = all ? job->gone_at : job->ended_at;
-
-	if (job->state == JOB_LATE && !overrun)
+	if (watch->guard->job.state == JOB_LATE && !is_stopped_early(watch))
 		return true;
-	return watch->locked && over_at >= watch->locks->set.valid_until;
+	return watch->locked && watch->over_at >= watch->locks->set.valid_until;
 }
 
 /* A job that ended before TERM reached it keeps its status. */
@@ -151,6 +163,7 @@ job_watch_finish(struct job_watch *watch)
 
 	report_end(watch);
 	watch->state = JOB_WATCH_OVER;
+	watch->over_at = find_end(watch);
 	if (!job_watch_has_lost(watch) && is_late(watch))
 		locks_add_ending(watch->locks, ENDING_JOB_LATE,
 		    job->state == JOB_LATE ? EVENT_THEN_NOT_STARTED

@@ -333,3 +333,24 @@ observer_report_release(const struct observer *observer)
 			.ms = lock->release.kept_until - clock_now()});
 	}
 }
+
+/* With --once-per or --once-id another run may follow though this one has
+ * succeeded. A run that has lost its lock is looked for in the history. */
+void
+observer_report_unrecorded(const struct observer *observer)
+{
+	const struct set *set = observer->set;
+	bool lost = facts_say_lost(observer->events->facts);
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct lock *lock = &set->locks[i];
+		bool matters = lost || config_needs_history(lock->config) ||
+			       lock->release.outcome == LOCK_NOT_HELD;
+
+		if (lock->release.unrecorded)
+			observer_emit(observer, lock,
+			    (struct event){.type = EVENT_NO_HISTORY,
+				.minor = !matters,
+				.why = lock->no_history});
+	}
+}

@@ -53,5 +53,8 @@ void observer_report_acquired(struct observer *observer);
 
 /* In one event if all of them are free. */
 void observer_report_release(const struct observer *observer);
+/* When all releases are over: locks whose history does not have the run's end.
+ */
+void observer_report_unrecorded(const struct observer *observer);
 
 #endif

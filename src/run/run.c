@@ -243,7 +243,8 @@ describe_end(const struct run *run)
 					    ? event_shell_status(facts->status)
 					    : REQUEST_NO_JOB,
 	    .reason = event_rows[facts->ending].word,
-	    .waited_ms = facts_waited_ms(facts)};
+	    .waited_ms = facts_waited_ms(facts),
+	    .ended_at = run->watch.over_at};
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does
@@ -302,6 +303,7 @@ static void
 run_step_release(struct run *run)
 {
 	const struct set *set = &run->locks.set;
+	bool lost = facts_say_lost(run->locks.events->facts);
 	const struct lock *lock;
 
 	if (set->state == LOCK_RELEASING && locks_is_hurried(&run->locks))
@@ -313,17 +315,17 @@ run_step_release(struct run *run)
 	if (!run->watch.locked)
 		return;
 	observer_watch_servers(&run->locks.observer);
-	if (facts_say_lost(run->locks.events->facts))
-		return;
-	if (set->outcome == LOCK_WAS_LOST)
+	if (!lost && set->outcome == LOCK_WAS_LOST)
 		on_taken(run);
-	else if (set->outcome == LOCK_UNCONFIRMED)
+	else if (!lost && set->outcome == LOCK_UNCONFIRMED)
 		locks_emit(&run->locks,
 		    (struct event){.type = EVENT_UNCONFIRMED,
 			.name = lock->config->name,
 			.why = lock->error});
-	else
+	else if (!lost)
 		observer_report_release(&run->locks.observer);
+	if (run->state == RUN_DONE)
+		observer_report_unrecorded(&run->locks.observer);
 }
 
 /* --- the job ---------------------------------------------------------- */

@@ -550,7 +550,7 @@ end:	do
 		(state[me] == HELD || state[me] == RENEWING) && !job[me] ->
 		release_members(me)
 	}
-	/* src: lock/release.c release_minority */
+	/* src: lock/release.c release_lost */
 	:: d_step {
 		state[me] == LOST && !job[me] ->
 		release_members(me)

@@ -52,8 +52,9 @@ static const struct scripted_row silence[] = {
 	"start granted release +1000 +9000",
 	"try =acquiring =held until@29698 release =releasing @1000 free @10000 "
 	"free =released:unconfirmed"),
-    ROW("not beyond the lease", "short", "start granted release +1000",
-	"try =acquiring =held until@988 release =releasing @988 free "
+    ROW("beyond the lease if that is shorter than a second", "short",
+	"start granted release +1000",
+	"try =acquiring =held until@988 release =releasing @1000 free "
 	"=released:unconfirmed"),
     ROW("a connection that is lost: released again; then it may be gone", "",
 	"start granted release silent +100 not-ours",
@@ -113,11 +114,11 @@ static const struct scripted_row errors[] = {
 	"try =acquiring =held until@29698 release =releasing @100 release "
 	"=released:freed",
 	"LOADING"),
-    ROW("one that stays until the lease ends", "short",
+    ROW("one that stays until the time is over", "short",
 	"start granted release -LOADING_x +100 -LOADING_x +200 -LOADING_x +400 "
 	"-LOADING_x +300",
 	"try =acquiring =held until@988 release =releasing @100 release @300 "
-	"release @700 release @988 =released:unconfirmed"),
+	"release @700 release @1000 =released:unconfirmed"),
     ROW("no primary: another connection", "",
 	"start granted release -READONLY_x up +100 freed",
 	"try =acquiring =held until@29698 release =releasing drop @100 release "
@@ -136,7 +137,7 @@ static const struct scripted_row errors[] = {
 	"start granted ended0 release -TRYAGAIN_x +100 -TRYAGAIN_x +200 "
 	"-TRYAGAIN_x +400 -TRYAGAIN_x +300",
 	"try =acquiring =held until@988 release =releasing @100 release @300 "
-	"release @700 release @988 =released:unconfirmed",
+	"release @700 release @1000 =released:unconfirmed",
 	"TRYAGAIN"),
     ROW("a login that is refused", "", "start granted release no:-NOAUTH_x",
 	"try =acquiring =held until@29698 release =releasing "
@@ -166,18 +167,30 @@ static const struct scripted_row corrections[] = {
 	"start granted ended0 release not-ours correct70 +300 silent",
 	"try =acquiring =held until@29698 release =releasing "
 	"=released:was-lost correct =releasing @300 =released:was-lost"),
-    ROW("a loss that was noticed is recorded without waiting", "history",
-	"start granted +10500 not-ours ended79 loss",
-	"try =acquiring =held until@29698 @10500 renew! =lost correct"),
+    ROW("a loss that was noticed is recorded", "history",
+	"start granted +10500 not-ours ended79 loss renewed",
+	"try =acquiring =held until@29698 @10500 renew! =lost correct "
+	"=releasing =released:was-lost"),
+    FAILS("for a second at most", "history",
+	"start granted +10500 not-ours ended79 down loss silent +100 silent "
+	"+200 silent +400 silent +300 silent",
+	"try =acquiring =held until@29698 @10500 renew! =lost correct "
+	"=releasing @10600 correct @10800 correct @11200 correct @11500 "
+	"correct =released:was-lost",
+	"unrecorded: no answer"),
     ROW("not before the job has run", "history",
 	"start granted +10500 not-ours loss",
-	"try =acquiring =held until@29698 @10500 renew! =lost"),
-    ROW("not over a connection that is down", "history",
-	"start granted +10500 not-ours ended79 down loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost"),
     ROW("not without a history, either", "",
 	"start granted +10500 not-ours ended79 loss",
 	"try =acquiring =held until@29698 @10500 renew! =lost"),
+    ROW("nor a success: it was none", "history",
+	"start granted +10500 not-ours ended0 loss",
+	"try =acquiring =held until@29698 @10500 renew! =lost"),
+    ROW("but it was one if the lease had ended before", "history",
+	"start granted +10500 stopped20000 not-ours ended0 loss renewed",
+	"try =acquiring =held until@29698 @10500 renew! @30500 "
+	"=lost correct =releasing =released:not-held"),
     ROW("a correction without a reply is repeated", "history",
 	"start granted ended0 release freed correct70 silent +100 freed",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
@@ -185,8 +198,8 @@ static const struct scripted_row corrections[] = {
     ROW("for a moment only if the release had no reply", "history short",
 	"start granted ended0 release +1000 correct70 silent +100 silent +200 "
 	"silent",
-	"try =acquiring =held until@988 release =releasing @988 free "
-	"=released:unconfirmed @1000 correct =releasing @1100 correct @1300 "
+	"try =acquiring =held until@988 release =releasing @1000 free "
+	"=released:unconfirmed correct =releasing @1100 correct @1300 "
 	"correct =released:unconfirmed"),
     ROW("an error to a correction that passes", "history",
 	"start granted ended0 release freed correct70 -LOADING_x +100 freed",
@@ -202,6 +215,41 @@ static const struct scripted_row corrections[] = {
 	"(correct)"),
 };
 
+/* rlockrun was stopped until the lease had ended, the job was not. */
+static const struct scripted_row stopped[] = {
+    ROW("still ours: the release records it", "history short",
+	"start granted stopped1100 ended0 release freed",
+	"try =acquiring =held until@988 @1100 release =releasing "
+	"=released:freed"),
+    ROW("gone: it is recorded all the same, also a success", "history short",
+	"start granted stopped1100 ended0 release not-ours renewed",
+	"try =acquiring =held until@988 @1100 release =releasing correct "
+	"=released:not-held"),
+    FAILS("the server does not know the run any more", "history short",
+	"start granted stopped1100 ended0 release not-ours not-ours",
+	"try =acquiring =held until@988 @1100 release =releasing correct "
+	"=released:not-held",
+	"unrecorded: the server has forgotten it"),
+    FAILS("the record is refused", "history short",
+	"start granted stopped1100 ended3 release not-ours -NOPERM_x",
+	"try =acquiring =held until@988 @1100 release =releasing correct "
+	"=released:not-held",
+	"unrecorded: error from"),
+    FAILS("no reply", "history short",
+	"start granted stopped1100 ended3 release +1000",
+	"try =acquiring =held until@988 @1100 release =releasing @2100 free "
+	"=released:unconfirmed",
+	"unrecorded: no answer"),
+    ROW("without a history", "short",
+	"start granted stopped1100 ended0 release not-ours",
+	"try =acquiring =held until@988 @1100 release =releasing "
+	"=released:not-held"),
+    ROW("without a job", "history short",
+	"start granted stopped1100 release not-ours",
+	"try =acquiring =held until@988 @1100 release =releasing "
+	"=released:not-held"),
+};
+
 int
 main(void)
 {
@@ -210,5 +258,6 @@ main(void)
 	PLAY(renewals);
 	PLAY(errors);
 	PLAY(corrections);
+	PLAY(stopped);
 	return tap_done();
 }

@@ -191,7 +191,7 @@ test_once(void)
 	    {0, "12:a", ":12:a", "60000:12:a"},
 	    {5, "12:a", "5:12:a", "60000:12:a"},
 	};
-	const struct request_end end = {"", false, 0, {0, "job_ended", 12}};
+	const struct request_end end = {"", false, 0, {0, "job_ended", 12, 0}};
 
 	config.key = "job";
 	config.history_ms = 60000;

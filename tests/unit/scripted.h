@@ -11,6 +11,7 @@
  *
  *   start         acquires
  *   +500          time passes, and the timer comes when it is due
+ *   stopped500    time passes, and nothing is done: the process was stopped
  *   ended0        the run has this status: the history gets it
  *   loss          as when a run that has lost it ends
  *   release       as when the job has ended, and kept N for --min-hold
@@ -564,10 +565,10 @@ step(struct lock *lock, const char *word)
 		acquire_start(lock);
 	else if (*word == '+')
 		pass(lock, atoll(word + 1));
+	else if (strncmp(word, "stopped", 7) == 0)
+		scripted.now += atoll(word + 7);
 	else if (strcmp(word, "release") == 0)
 		release_start(lock, 0);
-	else if (strcmp(word, "minority") == 0)
-		release_minority(lock);
 	else if (strncmp(word, "keep", 4) == 0)
 		release_start(lock, scripted.now + atoll(word + 4));
 	else if (strncmp(word, "ended", 5) == 0)
@@ -579,7 +580,7 @@ step(struct lock *lock, const char *word)
 		    &(struct request_run){.status = atoi(word + 7),
 			.reason = "taken"});
 	else if (strcmp(word, "loss") == 0)
-		release_record_loss(lock);
+		release_lost(lock);
 	else if (strcmp(word, "stop") == 0)
 		release_at_once(lock);
 	else if (strcmp(word, "renew") == 0)
@@ -651,6 +652,9 @@ play(const struct scripted_row *row)
 	     word = strtok(NULL, " "))
 		step(&lock, word);
 	is_text(scripted.trace, row->trace, row->what);
+	if (lock.release.unrecorded)
+		snprintf(lock.error, sizeof(lock.error), "unrecorded: %.1000s",
+		    lock.no_history);
 	if (row->error != NULL && strstr(lock.error, row->error) == NULL)
 		is_text(lock.error, row->error, "  its error");
 	lock_fini(&lock);

@@ -65,9 +65,10 @@ local function file_last_run()
   return 'run' .. runs % 10, text, 'runs', string.format('%.0f', runs + 1)
 end
 
--- A run that has been filed gets its end; one that has an end keeps it.
+-- A run that has been filed gets its end; one that has an end keeps it. Whether
+-- there is such a run.
 local function end_filed_run(fence, ended, status, wait, reason)
-  local names = {}
+  local names, found = {}, false
   for i = 0, 9 do names[i + 1] = 'run' .. i end
   local filed = redis.pcall('HMGET', history, unpack(names))
   for i, name in ipairs(names) do
@@ -76,6 +77,8 @@ local function end_filed_run(fence, ended, status, wait, reason)
     if start then
       redis.pcall('HSET', history, name, table.concat({fence, start,
         was == '-' and ended or was, status, wait, reason, rest}, ' '))
+      found = true
     end
   end
+  return found
 end
