@@ -15,7 +15,9 @@ enum { LOOP_PART_MS = 10 };
 int
 loop_init(struct loop *loop)
 {
-	*loop = (struct loop){.armed_at = CLOCK_NEVER, .room = LOOP_PART};
+	*loop = (struct loop){.armed_at = CLOCK_NEVER,
+	    .now = clock_now(),
+	    .room = LOOP_PART};
 	loop->timer_fd =
 	    timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	return loop->timer_fd == -1 ? -1 : 0;
@@ -186,17 +188,16 @@ idle_in_ms(struct loop *loop)
 /* In parts, each descriptor is still polled in each turn: a lack of memory must
  * neither hide an event nor end the run. */
 static int
-poll_events(struct loop *loop)
+poll_events(struct loop *loop, int timeout_ms)
 {
 	struct loop_fd *next = loop->fds;
-	int timeout_ms = idle_in_ms(loop);
 	int rc = has_poll_room(loop)
 		     ? poll_from(loop, &next, loop->room, timeout_ms)
 		     : -1;
 
 	if (rc == -1 && errno == ENOMEM) {
 		next = loop->fds;
-		timeout_ms = LOOP_PART_MS;
+		timeout_ms = timeout_ms == 0 ? 0 : LOOP_PART_MS;
 		do {
 			rc = poll_from(loop, &next, LOOP_PART, timeout_ms);
 			timeout_ms = 0;
@@ -258,22 +259,26 @@ dispatch_idle(struct loop *loop, bool busy)
 	loop->idle_ms = clock_now() - now;
 }
 
+/* Timers are due by a time that is taken before the last look at what has
+ * arrived: if we were stopped, all that has come meanwhile is dispatched first.
+ */
 int
 loop_turn(struct loop *loop)
 {
-	int64_t now;
 	bool busy;
 
-	if (arm_timer(loop) == -1 || poll_events(loop) == -1)
+	if (arm_timer(loop) == -1 || poll_events(loop, idle_in_ms(loop)) == -1)
 		return -1;
-	now = clock_now();
+	loop->now = clock_now();
 	loop->late_ms = 0;
-	if (now >= loop->armed_at) {
-		loop->late_ms = now - loop->armed_at;
+	if (loop->now >= loop->armed_at) {
+		loop->late_ms = loop->now - loop->armed_at;
 		loop->armed_at = CLOCK_NEVER - 1; /* expired: arm anew */
+		if (poll_events(loop, 0) == -1)
+			return -1;
 	}
 	busy = dispatch_fds(loop);
-	busy = dispatch_timers(loop, now) || busy;
+	busy = dispatch_timers(loop, loop->now) || busy;
 	if (loop->idles != NULL)
 		dispatch_idle(loop, busy);
 	return 0;

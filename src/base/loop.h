@@ -50,7 +50,11 @@ struct loop {
 	size_t room;	       /* in it, or LOOP_PART */
 	int timer_fd;
 	int64_t armed_at;
-	int64_t late_ms; /* how late the last turn was for its nearest timer */
+	/* Of this turn. Whatever had arrived by then has been dispatched before
+	 * the timers: a deadline is judged by this time, not by the clock, as
+	 * we may have been stopped since. */
+	int64_t now;
+	int64_t late_ms; /* how late it was for its nearest timer */
 };
 
 /* 0, or -1 with errno. */

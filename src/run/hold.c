@@ -113,7 +113,7 @@ must_release(struct hold *hold, int64_t until)
 {
 	struct locks *locks = &hold->locks;
 	const struct set *set = &locks->set;
-	bool late = clock_now() >= until;
+	bool late = locks->loop->now >= until;
 
 	observer_watch_lease(&locks->observer);
 	if (!locks_obey(locks)) {

@@ -9,8 +9,8 @@
 #include "base/exitcode.h"
 
 enum {
-	LAST_CHANCE_MS = 100,	  /* for a renewal after a pause */
-	PAUSE_MIN_MS = 20,	  /* of our own: the server is asked again */
+	LAST_CHANCE_MS = 100, /* after a pause, for a renewal or the guard */
+	PAUSE_MIN_MS = 20,    /* of our own: the server is asked again */
 	LOST_GRACE_MAX_MS = 1000, /* between TERM and KILL once it is gone */
 	KILL_AHEAD_MIN_MS = 40,	  /* see kill_ahead */
 	LOOK_AGAIN_MS = 20, /* at a guard that kills, or what a dead one left */
@@ -25,6 +25,13 @@ job_watch_has_lost(const struct job_watch *watch)
 }
 
 /* --- deadlines -------------------------------------------------------- */
+
+/* By which deadlines are judged: see loop.h. */
+static int64_t
+turn_time(const struct job_watch *watch)
+{
+	return watch->locks->loop->now;
+}
 
 /* KILL takes time. In the first half the guard must begin; in the second we can
  * still do it without the guard. */
@@ -214,7 +221,7 @@ job_watch_on_lost(struct job_watch *watch)
 static int64_t
 on_lease_ending(struct job_watch *watch)
 {
-	int64_t now = clock_now();
+	int64_t now = turn_time(watch);
 
 	if (watch->locks->loop->late_ms >= PAUSE_MIN_MS &&
 	    watch->last_chance_at == 0) {
@@ -239,7 +246,7 @@ watch_lease(struct job_watch *watch)
 		job_watch_on_lost(watch);
 		return CLOCK_NEVER;
 	}
-	if (clock_now() >= term_at(watch))
+	if (turn_time(watch) >= term_at(watch))
 		return on_lease_ending(watch);
 	watch->last_chance_at = 0;
 	return term_at(watch);
@@ -266,7 +273,7 @@ add_overrun(struct job_watch *watch, enum event_then then)
 static int64_t
 watch_limits(struct job_watch *watch)
 {
-	int64_t now = clock_now();
+	int64_t now = turn_time(watch);
 
 	if (now >= watch->overrun_at) {
 		add_overrun(watch, EVENT_THEN_STOPPED);
@@ -375,18 +382,41 @@ abandon(struct job_watch *watch)
 	watch->state = JOB_WATCH_ABANDONED;
 }
 
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* From when on the guard is awaited. If we were stopped while it should have
+ * begun, so may have been the guard, as by a freezer: when it is too late for
+ * the lease anyway, it gets its time once more. */
+static int64_t
+awaited_since(struct job_watch *watch, int64_t deadline)
+{
+	int64_t since = later(deadline, watch->stopping_since);
+	int64_t now = turn_time(watch);
+	int64_t due_at = now - watch->locks->loop->late_ms;
+
+	if (due_at <= since + kill_ahead(watch) / 2 &&
+	    now >= since + kill_ahead(watch))
+		watch->resumed_at = now;
+	return later(since, watch->resumed_at);
+}
+
 /* A guard that is traced or stuck in the kernel reports nothing. Its death ends
  * the command and makes us the parent of the rest. Returns when to look
  * again. */
 static int64_t
 watch_guard(struct job_watch *watch, int64_t deadline)
 {
-	int64_t replace_at = deadline + kill_ahead(watch) / 2;
-	int64_t since = watch->stopping_since;
-	int64_t now = clock_now();
+	int64_t since = awaited_since(watch, deadline);
+	bool too_late = since >= deadline + kill_ahead(watch);
+	int64_t replace_at =
+	    since + (too_late ? LAST_CHANCE_MS : kill_ahead(watch) / 2);
+	int64_t now = turn_time(watch);
 
-	/* We may have been stopped ourselves when the deadline came. */
-	if (now >= UNKILLABLE_MS + (deadline > since ? deadline : since)) {
+	if (now >= since + UNKILLABLE_MS) {
 		abandon(watch);
 		return CLOCK_NEVER;
 	}

@@ -36,6 +36,7 @@ struct job_watch {
 	int64_t warn_at;    /* --warn-after */
 	int64_t last_chance_at;
 	int64_t stopping_since;
+	int64_t resumed_at; /* STOPPING: we were stopped until then, or 0 */
 	bool replaced;	 /* it was stopped for a --replace */
 	int64_t stop_by; /* KILL, apart from the lease's own end */
 	int64_t over_at; /* OVER: when what needed the lock ended, or 0 */

@@ -204,7 +204,7 @@ step_trying(struct locks *locks)
 		locks->state = LOCKS_HELD;
 	} else if (set->state == LOCK_FAILED) {
 		on_failed(locks);
-	} else if (clock_now() >= locks->wait_until) {
+	} else if (locks->loop->now >= locks->wait_until) {
 		if (set->answered)
 			add_wait_over(locks);
 		locks_cancel(locks);

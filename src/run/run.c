@@ -190,7 +190,7 @@ run_step_splay(struct run *run)
 {
 	if (locks_obey(&run->locks))
 		run->state = RUN_DONE;
-	else if (clock_now() >= run->splay_until)
+	else if (run->locks.loop->now >= run->splay_until)
 		run_begin(run);
 	else
 		locks_wake_at(&run->locks, run->splay_until);
@@ -273,7 +273,7 @@ run_step_confirm(struct run *run)
 {
 	const struct set *set = &run->locks.set;
 	int64_t until = clock_min(run->confirm_until, set->valid_until);
-	bool over = clock_now() >= until;
+	bool over = run->locks.loop->now >= until;
 
 	if (set->state == LOCK_LOST)
 		locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);

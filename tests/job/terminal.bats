@@ -298,6 +298,44 @@ outlives_the_lease() {
 	grep -q 'lost:' screen
 }
 
+# The reason is what the guard has reported meanwhile.
+says_why() {
+	wait_until gone "$(<t/job)"
+	is_stopped "$(<t/top)"
+	wait_until is_free
+	say fg
+	prompt
+	code 79
+	grep -q 'lost: its lease ended; the job was killed' screen
+	run ! grep -E 'did not act|being lost' screen
+	[[ $(cli --raw hget "{$KEY}:rlk:r" status) == 79 ]]
+}
+
+stopped_by_a_key() {
+	stop
+	says_why
+}
+
+stopped_by_reading() {
+	say './run ./reader &'
+	prompt
+	wait_for_file t/job
+	wait_until both_stopped
+	says_why
+}
+
+@test "P2: S41: stopped by Ctrl-Z for longer than the lease: fg says why, the run is recorded" {
+	EXTRA=(-t 1)
+	SHELLS=(bash)
+	locked_in_each_shell stopped_by_a_key
+}
+
+@test "P2: S41: likewise in the background, by reading from the terminal" {
+	EXTRA=(-t 1)
+	SHELLS=(bash)
+	locked_in_each_shell stopped_by_reading
+}
+
 # --- jobs that stop by themselves -------------------------------------------
 
 stops_itself() {

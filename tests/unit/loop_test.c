@@ -21,6 +21,9 @@ struct watched {
 static bool memory_is_out, kernel_memory_is_out;
 /* NOLINTNEXTLINE(*-avoid-non-const-global-variables) */
 static int dispatched;
+/* Something arrives there right after poll(2) has returned. */
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables) */
+static int late_writer = -1;
 
 /* In place of the C library's: nothing but the loop calls these here. */
 void *
@@ -40,11 +43,17 @@ poll(struct pollfd *polled, nfds_t count, int timeout_ms)
 	const struct timespec timeout = {timeout_ms / 1000,
 	    timeout_ms % 1000 * 1000000L};
 
+	int rc;
+
 	if (kernel_memory_is_out && count > 8) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return ppoll(polled, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+	rc = ppoll(polled, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+
+	if (late_writer != -1 && write(late_writer, "", 1) == 1)
+		late_writer = -1;
+	return rc;
 }
 
 static void
@@ -289,9 +298,43 @@ check_idle(void)
 	loop_fini(&loop);
 }
 
+static void
+on_due_after(void *arg)
+{
+	*(int *)arg = dispatched;
+}
+
+/* As when the process is stopped between poll(2) and its look at the clock. */
+static void
+check_late_arrival(void)
+{
+	struct watched watched = {.order = 0};
+	struct loop loop;
+	int ends[2], before = -1;
+	struct loop_timer timer = {.on_due = on_due_after, .arg = &before};
+
+	is_int(loop_init(&loop), 0, "loop_init");
+	is_int(pipe(ends), 0, "pipe");
+	watched.fd = (struct loop_fd){.fd = ends[0],
+	    .events = POLLIN,
+	    .on_ready = on_ready,
+	    .arg = &watched};
+	loop_add(&loop, &watched.fd);
+	loop_timer_set(&loop, &timer, clock_now() - 1);
+	late_writer = ends[1];
+	dispatched = 0;
+	loop_turn(&loop);
+	is_int(before, 1, "what arrives after poll(2) comes before a timer");
+	ok(loop.now <= clock_now() && loop.late_ms > 0, "the time of a turn");
+	loop_fini(&loop);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int
 main(void)
 {
+	check_late_arrival();
 	check_idle();
 	check_loop("with memory");
 	memory_is_out = true;
