@@ -17,9 +17,51 @@
 #define SYS_pidfd_open 434
 #endif
 
+enum { ANCESTORS_MAX = 1000, PROCESS_NAME_SIZE = 64 };
+
 /* Fields of proc_pid_stat(5), counted from the state as 0: the name before it
  * may contain blanks and parentheses. */
 enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19, FIELDS };
+
+/* False if there is no such process. */
+static bool
+read_name(int proc, pid_t pid, char name[PROCESS_NAME_SIZE])
+{
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/comm", (int)pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	got = read(fd, name, PROCESS_NAME_SIZE - 1);
+	close(fd);
+	name[got > 0 ? got : 0] = '\0';
+	return got > 0;
+}
+
+bool
+process_is_above(pid_t pid)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char own[PROCESS_NAME_SIZE], name[PROCESS_NAME_SIZE];
+	struct process process = {.parent = getppid()};
+	bool is_above = false;
+
+	if (proc == -1)
+		return false;
+	/* Parents may change meanwhile, so a circle is not ruled out. */
+	for (int i = 0; i < ANCESTORS_MAX && process.parent > 0; i++) {
+		is_above = process.parent == pid;
+		if (is_above || !process_read(proc, process.parent, &process))
+			break;
+	}
+	is_above = is_above && read_name(proc, getpid(), own) &&
+		   read_name(proc, pid, name) && strcmp(own, name) == 0;
+	close(proc);
+	return is_above;
+}
 
 bool
 process_read(int proc, pid_t pid, struct process *process)

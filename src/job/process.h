@@ -28,6 +28,11 @@ struct process {
  * whatever the reason. */
 bool process_read(int proc, pid_t pid, struct process *process);
 
+/* Whether this process descends from that one, and both have the same name: an
+ * id alone may be that of a process in another namespace. False if procfs does
+ * not show all those between. */
+bool process_is_above(pid_t pid);
+
 /* In place of a pidfd. */
 enum {
 	PROCESS_GONE = -1,   /* or no descriptor is left */

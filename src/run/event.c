@@ -109,6 +109,9 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	    "{name}: the outer run cannot see this one: {why}"),
 	[EVENT_NEST_UNCOUNTED] = ROW("nest_uncounted", WARNING,
 	    "{name}: nested runs cannot be counted: {why}"),
+	[EVENT_NEST_UNKNOWN] = ROW("nest_unknown", BUSY,
+	    "{name} is held by an outer run of this one; RLOCKRUN_HELD is "
+	    "missing here, pass it on"),
 	[EVENT_LOST_EARLY] = ROW("lost_early", WARNING,
 	    "{name} was lost while others were waited for; starting over"),
 	[EVENT_ACQUIRED] = ROW("acquired", INFO,

@@ -68,6 +68,7 @@ enum event_type {
 	EVENT_NO_HISTORY,
 	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
 	EVENT_NEST_UNCOUNTED, /* nested runs are not counted */
+	EVENT_NEST_UNKNOWN,   /* it waits for an outer run */
 	EVENT_LOST_EARLY,     /* while others were waited for */
 	EVENT_ACQUIRED,	      /* for ms at first */
 	EVENT_JOINED,	      /* likewise: the outer run holds it */

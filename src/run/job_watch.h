@@ -37,9 +37,9 @@ struct job_watch {
 	int64_t last_chance_at;
 	int64_t stopping_since;
 	int64_t resumed_at; /* STOPPING: we were stopped until then, or 0 */
-	bool replaced;	 /* it was stopped for a --replace */
-	int64_t stop_by; /* KILL, apart from the lease's own end */
-	int64_t over_at; /* OVER: when what needed the lock ended, or 0 */
+	bool replaced;	    /* it was stopped for a --replace */
+	int64_t stop_by;    /* KILL, apart from the lease's own end */
+	int64_t over_at;    /* OVER: when what needed the lock ended, or 0 */
 };
 
 /* To be called just before the job starts: its own limits count from now.

@@ -153,6 +153,8 @@ on_failed(struct locks *locks)
 	if (lock->failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
 	if (lock->failure == LOCK_BUSY)
+		observer_watch_holder(&locks->observer, lock);
+	if (lock->failure == LOCK_BUSY)
 		ending_add(locks->events,
 		    lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY,
 		    event);

@@ -1,8 +1,10 @@
 #include "run/observer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "job/process.h"
 
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
 
@@ -55,6 +57,21 @@ is_same_holder(const struct holder *a, const struct holder *b)
 	       strcmp(a->pid, b->pid) == 0 && is_same_end(a, b);
 }
 
+void
+observer_watch_holder(struct observer *observer, const struct lock *lock)
+{
+	const struct holder *holder = &lock->holder;
+	const struct holder *self = &lock->claim.self;
+
+	if (observer->outer_holds || holder->state != HOLDER_KNOWN ||
+	    strcmp(holder->host, self->host) != 0 ||
+	    !process_is_above((pid_t)strtol(holder->pid, NULL, 10)))
+		return;
+	observer->outer_holds = true;
+	observer_emit(observer, lock,
+	    (struct event){.type = EVENT_NEST_UNKNOWN});
+}
+
 static void
 watch_wait(struct observer *observer, const struct lock *lock)
 {
@@ -64,6 +81,7 @@ watch_wait(struct observer *observer, const struct lock *lock)
 	if (waits && observer->position == lock->queue.position &&
 	    is_same_holder(&observer->holder, &lock->holder))
 		return;
+	observer_watch_holder(observer, lock);
 	observer->waited = true;
 	observer->waiting = lock;
 	observer->position = lock->queue.position;

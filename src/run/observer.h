@@ -29,6 +29,7 @@ struct observer {
 	int64_t silent_since;
 	int64_t valid_until;
 	const struct lock *in_trouble; /* no reply to its last renewal */
+	bool outer_holds; /* an outer run holds the lock, and we wait */
 	bool no_queue;
 	bool duplicates;
 	bool unusable[OPTS_SERVERS_MAX];
@@ -39,6 +40,10 @@ struct observer {
 void observer_init(struct observer *observer, const struct opts *opts,
     const struct events *events, struct set *set,
     const struct lock_config *configs);
+
+/* To be called when the holder of a lock is known, before it is reported: says
+ * once if that is an outer run, which does not end before this one. */
+void observer_watch_holder(struct observer *observer, const struct lock *lock);
 
 /* To be called after each turn of the loop: while the locks are acquired, */
 void observer_watch_acquire(struct observer *observer);

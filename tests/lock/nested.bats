@@ -104,6 +104,23 @@ outer() {
 	cli del "$KEY"
 }
 
+@test "nested without RLOCKRUN_HELD: it says that it waits for an outer run" {
+	local hint="\"$KEY\" is held by an outer run of this one; RLOCKRUN_HELD is missing"
+	run -75 rl sh -c 'env -u RLOCKRUN_HELD "$RLOCKRUN" -n -k "$KEY" true'
+	[[ $output == *"$hint"*"; command not started"* ]]
+	outer 'env -u RLOCKRUN_HELD "$RLOCKRUN" -k "$KEY" true'
+	wait_until grep -qF "$hint" "$ERR"
+	kill -TERM "$PID"
+	exits_with 143 "$PID"
+	# Neither is one that is no descendant of the holder, nor another lock's.
+	hold
+	run -75 rl -n true
+	[[ $output != *"outer run"* ]]
+	run -75 timeout 20 "$RLOCKRUN" -k "$KEY:2" sh -c 'env -u RLOCKRUN_HELD "$RLOCKRUN" -n -k "$KEY" true'
+	[[ $output != *"outer run"* ]]
+	touch "done"
+}
+
 @test "two nested in one, side by side" {
 	outer '"$RLOCKRUN" -k "$KEY" sh ./nest one & "$RLOCKRUN" -k "$KEY" sh ./nest two & wait'
 	wait_for_file one.pid
