@@ -490,6 +490,22 @@ descendants_continue(const struct descendants *self,
 	free(all.list);
 }
 
+void
+descendants_stop_group(const struct descendants *self,
+    const _Atomic int64_t *until, pid_t group, int signo)
+{
+	struct scan scan = {self, SIGSTOP, until, 0};
+	struct processes all = {NULL, 0, 0};
+
+	read_all(&scan, &all); /* some are better than none */
+	mark_descendants(self, &all);
+	for (size_t i = 0; i < all.count && advance_scan(&scan); i++)
+		if (all.list[i].descends && all.list[i].group == group &&
+		    process_takes_default(self->proc, all.list[i].pid, signo))
+			signal_process(self, &all.list[i], SIGSTOP);
+	free(all.list);
+}
+
 /* --- kill ------------------------------------------------------------- */
 
 /* __WALL: also children whose exit signal is not SIGCHLD. */

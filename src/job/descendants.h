@@ -49,6 +49,12 @@ void descendants_terminate(const struct descendants *self,
 void descendants_continue(const struct descendants *self,
     const _Atomic int64_t *until, bool (*is_outdated)(void *arg), void *arg);
 
+/* Stops the descendants in a process group, found by *until, that the
+ * terminal's stop signal signo would stop by default. The kernel ignores that
+ * signal in a group whose parents belong to another session. */
+void descendants_stop_group(const struct descendants *self,
+    const _Atomic int64_t *until, pid_t group, int signo);
+
 /* Collects children that have ended, stopped or continued, without waiting, and
  * passes each with its status of waitpid(2) to on_child, which may be NULL.
  * False when no child is left (ECHILD). */

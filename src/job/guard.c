@@ -158,6 +158,12 @@ guard_signal(struct guard *guard, int signo)
 }
 
 void
+guard_signal_group(struct guard *guard, int signo)
+{
+	send_order(guard, ORDER_SIGNAL_GROUP, signo);
+}
+
+void
 guard_continue(struct guard *guard)
 {
 	send_order(guard, ORDER_CONTINUE, guard->job.stops);

@@ -59,6 +59,9 @@ void guard_set_deadline(struct guard *guard, int64_t deadline);
 
 /* Sends signo to the command, unless it has ended. */
 void guard_signal(struct guard *guard, int signo);
+/* Sends what a terminal has sent to our process group to that of the command,
+ * unless it is ours. */
+void guard_signal_group(struct guard *guard, int signo);
 /* Continues stopped processes of the job, unless the command has been stopped
  * again by then. */
 void guard_continue(struct guard *guard);

@@ -26,6 +26,7 @@ struct job {
 	int error;	  /* JOB_FAILED: errno, 0 if it is not known */
 	pid_t leader;	  /* the command, 0 when reaped */
 	int stops;	  /* how often the command was stopped */
+	bool suspended;	  /* we have stopped its group as the terminal would */
 	bool ended;	  /* the command has ended: status, ended_at */
 	int exec_error;	  /* errno: the command was never executed */
 	int status;	  /* of waitpid(2) */

@@ -21,7 +21,33 @@ enum { ANCESTORS_MAX = 1000, PROCESS_NAME_SIZE = 64 };
 
 /* Fields of proc_pid_stat(5), counted from the state as 0: the name before it
  * may contain blanks and parentheses. */
-enum { FIELD_PARENT = 1, FIELD_THREADS = 17, FIELD_STARTED = 19, FIELDS };
+enum {
+	FIELD_PARENT = 1,
+	FIELD_GROUP,
+	FIELD_THREADS = 17,
+	FIELD_STARTED = 19,
+	FIELDS
+};
+
+/* Returns the length, at least 1, or -1. */
+static ssize_t
+read_text(int proc, pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	got = read(fd, text, size - 1);
+	close(fd);
+	if (got <= 0)
+		return -1;
+	text[got] = '\0';
+	return got;
+}
 
 /* False if there is no such process. */
 static bool
@@ -66,22 +92,12 @@ process_is_above(pid_t pid)
 bool
 process_read(int proc, pid_t pid, struct process *process)
 {
-	char path[32];
 	char text[1024];
 	unsigned long long fields[FIELDS] = {0};
 	char *state, *at;
-	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
+	if (read_text(proc, pid, "stat", text, sizeof(text)) == -1)
 		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
 	state = strrchr(text, ')');
 	if (state == NULL || strlen(state) < sizeof(") S"))
 		return false;
@@ -92,8 +108,30 @@ process_read(int proc, pid_t pid, struct process *process)
 	*process = (struct process){.pid = pid,
 	    .state = *state,
 	    .parent = (pid_t)fields[FIELD_PARENT],
+	    .group = (pid_t)fields[FIELD_GROUP],
 	    .threads = (long)fields[FIELD_THREADS],
 	    .started = fields[FIELD_STARTED]};
+	return true;
+}
+
+/* See proc_pid_status(5). A process with many groups of users has a long list
+ * of them before its signals. */
+bool
+process_takes_default(int proc, pid_t pid, int signo)
+{
+	static const char *const names[] = {"\nSigBlk:", "\nSigIgn:",
+	    "\nSigCgt:"};
+	char text[8192];
+
+	if (read_text(proc, pid, "status", text, sizeof(text)) == -1)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *at = strstr(text, names[i]);
+		if (at == NULL ||
+		    (strtoull(at + strlen(names[i]), NULL, 16) >> (signo - 1) &
+			1))
+			return false;
+	}
 	return true;
 }
 

@@ -17,6 +17,7 @@
 struct process {
 	pid_t pid;
 	pid_t parent;
+	pid_t group;
 	char state;
 	long threads;
 	unsigned long long started; /* with pid, unique until the next boot;
@@ -32,6 +33,11 @@ bool process_read(int proc, pid_t pid, struct process *process);
  * id alone may be that of a process in another namespace. False if procfs does
  * not show all those between. */
 bool process_is_above(pid_t pid);
+
+/* Whether it neither catches, ignores nor blocks the signal. False if that
+ * cannot be read. The kernel does not count what sigwait(3) awaits as blocked.
+ */
+bool process_takes_default(int proc, pid_t pid, int signo);
 
 /* In place of a pidfd. */
 enum {

@@ -32,6 +32,7 @@ struct supervisor {
 	struct supervisor_page *page;
 	int sock;
 	int timer;
+	pid_t group;	     /* rlockrun's */
 	int last_descriptor; /* of descriptors_find_last, before the job */
 	struct descendants descendants;
 	int64_t armed_at;
@@ -251,6 +252,24 @@ is_stopped_again(void *arg)
 	return self->job.stops != self->handled_stops;
 }
 
+/* The parent of that group's leader is this process, in another session, so the
+ * kernel takes the group for orphaned: its processes catch the stop signals of
+ * a terminal, but do not stop by them. */
+static void
+signal_group(struct supervisor *self, int signo)
+{
+	pid_t leader = self->job.leader;
+
+	if (leader == 0 || getpgid(leader) != leader)
+		return;
+	kill(-leader, signo);
+	if (signals_default_action(signo) != SIGNALS_STOP)
+		return;
+	self->job.suspended = true;
+	descendants_stop_group(&self->descendants, &self->page->deadline,
+	    leader, signo);
+}
+
 static void
 obey(struct supervisor *self)
 {
@@ -275,7 +294,11 @@ obey(struct supervisor *self)
 		if (self->job.leader != 0)
 			kill(self->job.leader, order.value);
 		break;
+	case ORDER_SIGNAL_GROUP:
+		signal_group(self, order.value);
+		break;
 	case ORDER_CONTINUE:
+		self->job.suspended = false;
 		self->handled_stops = order.value;
 		if (self->job.state == JOB_PENDING)
 			take_from_terminal(&outdated);
@@ -340,6 +363,7 @@ prepare(struct supervisor *self)
 {
 	struct sigaction action = {.sa_handler = on_sigchld};
 
+	self->group = getpgrp();
 	self->armed_at = CLOCK_NEVER;
 	self->entries = malloc(ENTRIES_ROOM);
 	if (self->entries == NULL || child_prepare_env(self->child) == -1)

@@ -19,6 +19,9 @@ enum order_kind {
 	ORDER_START,
 	ORDER_CHECK_DEADLINE, /* it has come nearer */
 	ORDER_SIGNAL,	      /* send signal number value to the command */
+	/* The terminal has sent signal number value to rlockrun's group. If the
+	 * command leads another, send it to that. */
+	ORDER_SIGNAL_GROUP,
 	/* Continue stopped processes of the job, unless the command was stopped
 	 * again: value is the number of stops of the last report. */
 	ORDER_CONTINUE,

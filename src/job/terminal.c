@@ -28,7 +28,20 @@ terminal_sent_to_group(const struct signalfd_siginfo *info)
 {
 	if (info->ssi_code != SI_KERNEL)
 		return false;
-	return info->ssi_signo != SIGHUP || getsid(0) != getpid();
+	switch (info->ssi_signo) {
+	case SIGHUP:
+		return getsid(0) != getpid();
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGCONT: /* after a hang-up */
+	case SIGWINCH:
+		return true;
+	default: /* of a timer or a limit of ours */
+		return false;
+	}
 }
 
 /* Not SIGSTOP: for an orphaned group the kernel ignores the other stop signals,

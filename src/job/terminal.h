@@ -1,5 +1,5 @@
 /* The controlling terminal. With one, the job stays in our process group, and
- * signals of the terminal reach both. */
+ * signals of the terminal reach both, unless the command leaves it. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
@@ -13,7 +13,7 @@ bool terminal_is_controlling(void);
 bool terminal_is_foreground(int fd);
 
 /* Whether the terminal sent the signal (Ctrl-C, Ctrl-Z, a resize, a hang-up) to
- * the whole foreground group, so that the job has received it, too. */
+ * the whole foreground group, so that a job in our group has received it. */
 bool terminal_sent_to_group(const struct signalfd_siginfo *info);
 
 /* Does what a stop signal of a terminal does by default: stops this process,

@@ -40,8 +40,11 @@ relay_on_signal(void *arg, short revents)
 	while (signals_next(relay->signals, &info)) {
 		int signo = (int)info.ssi_signo;
 		relay->caught |= bit(signo);
-		if (signo != SIGCHLD && !comes_from_guard(relay, &info) &&
-		    !(relay->terminal && terminal_sent_to_group(&info)))
+		if (signo == SIGCHLD || comes_from_guard(relay, &info))
+			continue;
+		if (relay->terminal && terminal_sent_to_group(&info))
+			relay->shared |= bit(signo);
+		else
 			relay->forward |= bit(signo);
 	}
 }
@@ -75,7 +78,7 @@ relay_take_child(struct relay *relay)
 int
 relay_obey(struct relay *relay)
 {
-	relay->forward = 0;
+	relay->forward = relay->shared = 0;
 	for (int signo = 1; signo <= SIGNALS && relay->caught != 0; signo++) {
 		if (!remove_signal(&relay->caught, signo))
 			continue;
@@ -106,29 +109,43 @@ take_caught(struct relay *relay)
 	return asked;
 }
 
-/* The job, or the kernel, decides whether a stop signal stops the job. When it
- * has stopped, so do we, so that the shell gets its terminal back.
- * Without a terminal there is no such shell, and we go on renewing. */
+/* When the job has stopped, so do we, so that the shell gets its terminal back.
+ * If our group is orphaned no shell waits, and the kernel does not stop us: a
+ * job that the guard has stopped for the terminal goes on, too. */
+static void
+follow_stop(struct relay *relay)
+{
+	relay->suspended = terminal_suspend(SIGTSTP);
+	if (!relay->suspended && relay->guard->job.suspended)
+		guard_continue(relay->guard);
+}
+
+/* The job, or the kernel, decides whether a stop signal stops the job.
+ * Without a terminal no shell waits for us, and we go on renewing. */
 void
 relay_forward(struct relay *relay)
 {
 	if (relay->suspended && remove_signal(&relay->caught, SIGCONT)) {
 		remove_signal(&relay->forward, SIGCONT);
+		remove_signal(&relay->shared, SIGCONT);
 		guard_continue(relay->guard);
 		relay->suspended = false;
 	}
-	for (int signo = 1; signo <= SIGNALS; signo++)
+	for (int signo = 1; signo <= SIGNALS; signo++) {
 		if (remove_signal(&relay->forward, signo))
 			guard_signal(relay->guard, signo);
+		if (remove_signal(&relay->shared, signo))
+			guard_signal_group(relay->guard, signo);
+	}
 	if (take_caught(relay))
 		relay->asked_to_end = true;
 	if (relay->terminal && guard_take_stop(relay->guard))
-		relay->suspended = terminal_suspend(SIGTSTP);
+		follow_stop(relay);
 }
 
 bool
 relay_take_end(struct relay *relay)
 {
-	relay->forward = 0;
+	relay->forward = relay->shared = 0;
 	return take_caught(relay);
 }

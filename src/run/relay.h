@@ -21,6 +21,7 @@ struct relay {
 	bool suspended;	  /* together with the job, and not continued yet */
 	uint64_t caught;  /* signals, as bits */
 	uint64_t forward; /* those that the job has not got yet */
+	uint64_t shared;  /* those that the terminal sent to our group */
 };
 
 /* Adds the signals to the loop; all must outlive the relay. Without a guard
