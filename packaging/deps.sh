@@ -77,6 +77,7 @@ image crun                         crun              crun               crun
 sign  minisign                     minisign          minisign           minisign
 check minisign                     minisign          minisign           minisign
 check faketime                     faketime          libfaketime        libfaketime
+check proot                        proot             proot              -
 check jq                           jq                jq                 jq
 valgrind valgrind                  valgrind          valgrind           valgrind
 matrix clang                       clang             clang              clang

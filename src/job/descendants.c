@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,6 +156,13 @@ parent_descends(const struct processes *all, const struct process *process)
 	       parent->started <= process->started;
 }
 
+static bool
+is_ours(const struct processes *all, const struct process *process)
+{
+	return process->parent == getpid() ? process_is_child(process->pid)
+					   : parent_descends(all, process);
+}
+
 /* Each pass finds at least the next generation. */
 static void
 mark_descendants(const struct descendants *self, struct processes *all)
@@ -165,9 +173,7 @@ mark_descendants(const struct descendants *self, struct processes *all)
 		found = false;
 		for (size_t i = 0; i < all->count; i++) {
 			struct process *p = &all->list[i];
-			if (!p->descends &&
-			    (p->parent == getpid() ||
-				parent_descends(all, p)) &&
+			if (!p->descends && is_ours(all, p) &&
 			    !is_earlier(self, p))
 				p->descends = found = true;
 		}
@@ -186,7 +192,8 @@ kill_children(const struct descendants *self)
 
 	rewind_children(&children, self->children);
 	while ((pid = next_child(&children)) != 0)
-		if (!is_earlier_child(self, pid) && kill(pid, SIGKILL) == 0)
+		if (process_is_child(pid) && !is_earlier_child(self, pid) &&
+		    kill(pid, SIGKILL) == 0)
 			count++;
 	return count;
 }
@@ -246,7 +253,7 @@ read_all(struct scan *scan, struct processes *processes)
 static int
 open_proc(struct descendants *self)
 {
-	char text[16];
+	char text[64];
 	struct statfs fs;
 	ssize_t length;
 
@@ -267,8 +274,10 @@ open_proc(struct descendants *self)
 		errno = EXDEV;
 		return -1;
 	}
-	self->children =
-	    openat(self->proc, "thread-self/children", O_RDONLY | O_CLOEXEC);
+	/* By number: below proot, thread-self is proot's own. */
+	snprintf(text, sizeof(text), "%d/task/%d/children", (int)getpid(),
+	    (int)syscall(SYS_gettid));
+	self->children = openat(self->proc, text, O_RDONLY | O_CLOEXEC);
 	return self->children == -1 && errno != ENOENT ? -1 : 0;
 }
 
@@ -305,6 +314,10 @@ descendants_open(struct descendants *self)
 	*self = (struct descendants){.proc = -1, .children = -1};
 	if (open_proc(self) == -1)
 		return -1;
+	if (process_is_child(getpid())) {
+		errno = ENOTSUP;
+		return -1;
+	}
 	return note_earlier(self);
 }
 
@@ -316,6 +329,8 @@ descendants_strerror(int error)
 		return "/proc is not mounted";
 	case EXDEV:
 		return "/proc belongs to another pid namespace";
+	case ENOTSUP:
+		return "waitid(2) does not tell children from other processes";
 	default:
 		return strerror(error);
 	}
@@ -368,7 +383,8 @@ signal_process(const struct descendants *self, const struct process *process,
 	int held = is_child ? PROCESS_UNHELD : process_hold(process->pid);
 	struct process now;
 
-	if (held == PROCESS_GONE)
+	if (held == PROCESS_GONE ||
+	    (is_child && !process_is_child(process->pid)))
 		return;
 	if (signo != SIGCONT && (is_child || read_again(self, process, &now)))
 		process_signal(held, process->pid, signo);

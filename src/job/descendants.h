@@ -1,7 +1,11 @@
 /* This process's descendants: found through /proc, signalled, and killed until
  * none is left. What a scan of /proc does not show may still be alive: forks
  * outrun the scan, hidepid hides processes, and an open may fail. The only
- * proof that nothing is left is ECHILD from waitpid(2) in a subreaper. */
+ * proof that nothing is left is ECHILD from waitpid(2) in a subreaper.
+ *
+ * Below a tracer that rewrites paths, such as proot, /proc may show the
+ * children of another process as ours. So each signal goes to a child by the
+ * word of waitid(2), or to a process whose ancestor is such a child. */
 #ifndef DESCENDANTS_H
 #define DESCENDANTS_H
 
@@ -31,7 +35,8 @@ struct descendants {
 
 /* To be called before this process forks. 0, or -1 with errno if descendants
  * cannot be found on this machine: ENODEV if /proc is no procfs, EXDEV if it
- * belongs to another pid namespace. */
+ * belongs to another pid namespace, ENOTSUP if waitid(2) does not tell children
+ * from others. */
 int descendants_open(struct descendants *self);
 /* What that error means. */
 const char *descendants_strerror(int error);

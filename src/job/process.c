@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Not in the headers of older systems. The wrappers of glibc came with 2.36. */
@@ -133,6 +134,15 @@ process_takes_default(int proc, pid_t pid, int signo)
 			return false;
 	}
 	return true;
+}
+
+bool
+process_is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)pid, &info,
+		   WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
 /* pidfd_open(2) itself requires no permission. */

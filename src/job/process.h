@@ -39,6 +39,10 @@ bool process_is_above(pid_t pid);
  */
 bool process_takes_default(int proc, pid_t pid, int signo);
 
+/* Whether the kernel says so itself, not /proc: it keeps the id of a child
+ * until that is reaped. */
+bool process_is_child(pid_t pid);
+
 /* In place of a pidfd. */
 enum {
 	PROCESS_GONE = -1,   /* or no descriptor is left */

@@ -234,3 +234,30 @@ all_hold() {
 @test "without close_range, Linux 5.4: the promises hold" {
 	all_hold close_range
 }
+
+# --- a /proc that is not what it seems ---------------------------------------
+
+# It shows its own children as those of whoever asks by /proc/thread-self.
+# bats test_tags=native
+@test "below proot: what ignores TERM is killed, and the script that called rlockrun is not" {
+	command -v proot >/dev/null || skip 'proot is not installed'
+	printf '%q ' "$REAL" -k "$KEY" --max-run 0.5 --kill-after 0.3 -- \
+		sh -c 'trap "" TERM; (trap "" TERM; sleep 60) & echo $! >child; wait' >script
+	echo '; echo $? >code' >>script
+	for _ in 1 2; do
+		run -0 proot sh script
+		[[ $(<code) == 124 ]]
+		gone "$(<child)"
+		is_free
+		rm code child
+	done
+}
+
+# bats test_tags=native
+@test "below proot: a guard kills neither rlockrun nor proot" {
+	command -v proot >/dev/null || skip 'proot is not installed'
+	run -124 proot "$REAL" -k "$KEY" --max-run 0.5 --kill-after 0.3 -- \
+		sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.1; done'
+	gone "$(<job)"
+	is_free
+}

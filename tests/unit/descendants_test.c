@@ -1,8 +1,9 @@
 /* Which processes a made-up /proc declares descendants: a folder stands in for
  * procfs, and real children for the processes in it. Which of them are still
  * signalled after another process may have got their id. Which children from
- * before descendants_open are spared. And that a scan which takes long does not
- * keep others alive.
+ * before descendants_open are spared. That a /proc which shows another
+ * process's children as ours kills none of them. And that a scan which takes
+ * long does not keep others alive.
  *
  * All of that again, as on a kernel without pidfds.
  */
@@ -302,6 +303,99 @@ test_reuses(const struct descendants *descendants)
 	    "a reused id: no CONT");
 }
 
+/* --- a /proc that shows another process's children --------------------- */
+
+/* A child of a child, which lives until the pipe to it is closed. */
+struct stranger {
+	pid_t parent;
+	pid_t pid;
+	int lifeline;
+};
+
+static struct stranger
+new_stranger(void)
+{
+	struct stranger stranger;
+	int ids[2], life[2];
+	char byte;
+
+	if (pipe(ids) == -1 || pipe(life) == -1)
+		abort();
+	stranger.parent = checked(fork());
+	if (stranger.parent == 0) {
+		pid_t pid = checked(fork());
+		alarm(60);
+		close(life[1]);
+		if (pid != 0 &&
+		    write(ids[1], &pid, sizeof(pid)) != (ssize_t)sizeof(pid))
+			_exit(1);
+		_exit(read(life[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	if (read(ids[0], &stranger.pid, sizeof(stranger.pid)) !=
+	    (ssize_t)sizeof(stranger.pid))
+		abort();
+	close(ids[0]);
+	close(ids[1]);
+	close(life[0]);
+	stranger.lifeline = life[1];
+	return stranger;
+}
+
+/* A process that a signal has ended is a zombie until its parent ends. */
+static bool
+lives(pid_t pid)
+{
+	struct process process;
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool rc;
+
+	usleep(50000); /* a signal may be on its way */
+	rc = process_read(proc, pid, &process) && process.state != 'Z';
+	close(proc);
+	return rc;
+}
+
+static int
+list_of(pid_t pid)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/children", folder);
+	file = fopen(path, "w");
+	if (file == NULL)
+		abort();
+	fprintf(file, "%d ", (int)pid);
+	fclose(file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void
+test_strangers(int proc)
+{
+	struct descendants descendants = {.proc = proc, .killing_since = 1};
+	struct stranger stranger = new_stranger();
+	char path[64];
+
+	descendants.children = list_of(stranger.pid);
+	descendants_kill(&descendants, NULL, NULL);
+	ok(lives(stranger.pid), "KILL spares a stranger in the list");
+	descendants_terminate(&descendants, &never);
+	ok(lives(stranger.pid), "so does TERM");
+	close(descendants.children);
+	descendants.children = -1;
+	write_stat(stranger.pid, getpid(), "S", 1, 1000);
+	descendants_kill(&descendants, NULL, NULL);
+	ok(lives(stranger.pid), "KILL spares a stranger whose parent we seem");
+	descendants_terminate(&descendants, &never);
+	ok(lives(stranger.pid), "so does TERM");
+	remove_stat(stranger.pid);
+	snprintf(path, sizeof(path), "%s/children", folder);
+	unlink(path);
+	close(stranger.lifeline);
+	waitpid(stranger.parent, NULL, 0);
+}
+
 /* --- a scan that takes too long --------------------------------------- */
 
 static void
@@ -527,6 +621,7 @@ test_all(void)
 	test_state(&descendants, "Z", 2, true);
 	test_reuses(&descendants);
 	test_deadline(&descendants);
+	test_strangers(descendants.proc);
 	descendants_close(&descendants);
 }
 
