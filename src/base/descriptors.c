@@ -3,9 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/num.h"
 
 /* Not in the headers of older systems. The wrapper of glibc came with 2.34. */
 #ifndef SYS_close_range
@@ -56,4 +60,27 @@ descriptors_close(int first, int last)
 	for (int fd = first; fd <= last; fd++)
 		close(fd);
 	return last == -1 ? -1 : 0;
+}
+
+int
+descriptors_find(const char *path)
+{
+	static const struct {
+		const char *path;
+		int fd; /* -1: its number follows */
+	} known[] = {{"/dev/stdout", STDOUT_FILENO},
+	    {"/dev/stderr", STDERR_FILENO}, {"/dev/fd/", -1},
+	    {"/proc/self/fd/", -1}};
+	int64_t fd;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		size_t length = strlen(known[i].path);
+		if (known[i].fd != -1 && strcmp(path, known[i].path) == 0)
+			return known[i].fd;
+		if (known[i].fd == -1 &&
+		    strncmp(path, known[i].path, length) == 0 &&
+		    num_int(path + length, 0, INT_MAX, &fd) == 0)
+			return (int)fd;
+	}
+	return -1;
 }

@@ -1,6 +1,6 @@
-/* Closing all descriptors of this process at once: by close_range(2), or one by
- * one up to the last in /proc, if the kernel lacks that call (before Linux 5.9)
- * or a sandbox refuses it. */
+/* Descriptors by their numbers. All of them are closed at once by
+ * close_range(2), or one by one up to the last in /proc, if the kernel lacks
+ * that call (before Linux 5.9) or a sandbox refuses it. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
@@ -11,5 +11,9 @@ int descriptors_find_last(void);
 /* Closes all from first to last. It fails only if last is INT_MAX: -1 with
  * errno. */
 int descriptors_close(int first, int last);
+
+/* The number in a path such as /dev/fd/3 or /dev/stderr; -1 if it names none.
+ */
+int descriptors_find(const char *path);
 
 #endif

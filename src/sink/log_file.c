@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,40 +9,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/escape.h"
 #include "base/file_write.h"
 #include "base/log.h"
-#include "base/num.h"
 
 enum { FILE_MODE = 0640 };
 
 static const char not_regular[] = "not a regular file";
 
 /* --- a descriptor of ours ------------------------------------------------ */
-
-/* -1: the path names none. */
-static int
-find_descriptor(const char *path)
-{
-	static const struct {
-		const char *path;
-		int fd; /* -1: its number follows */
-	} known[] = {{"/dev/stdout", STDOUT_FILENO},
-	    {"/dev/stderr", STDERR_FILENO}, {"/dev/fd/", -1},
-	    {"/proc/self/fd/", -1}};
-	int64_t fd;
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		size_t length = strlen(known[i].path);
-		if (known[i].fd != -1 && strcmp(path, known[i].path) == 0)
-			return known[i].fd;
-		if (known[i].fd == -1 &&
-		    strncmp(path, known[i].path, length) == 0 &&
-		    num_int(path + length, 0, INT_MAX, &fd) == 0)
-			return (int)fd;
-	}
-	return -1;
-}
 
 /* A duplicate: the number itself is the job's. One that is closed on exec is no
  * descriptor that we were started with, but one of our own. */
@@ -85,7 +60,7 @@ log_file_open(struct log_file *file, const char *path)
 	int flags =
 	    O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
-	int fd = find_descriptor(path);
+	int fd = descriptors_find(path);
 
 	if (fd != -1)
 		return use_descriptor(file, path, fd);
