@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,6 +61,24 @@ descriptors_close(int first, int last)
 	for (int fd = first; fd <= last; fd++)
 		close(fd);
 	return last == -1 ? -1 : 0;
+}
+
+void
+descriptors_close_inherited(bool (*is_needed)(const void *arg, int fd),
+    const void *arg)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (folder == NULL)
+		return;
+	while ((entry = readdir(folder)) != NULL) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+		int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
+		if (flags != -1 && !(flags & FD_CLOEXEC) && !is_needed(arg, fd))
+			close(fd);
+	}
+	closedir(folder);
 }
 
 int

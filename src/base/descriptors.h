@@ -4,6 +4,8 @@
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 
+#include <stdbool.h>
+
 /* The last one that descriptors_close has to close: INT_MAX, or the highest
  * that is open. -1 with errno if it cannot be found. */
 int descriptors_find_last(void);
@@ -11,6 +13,12 @@ int descriptors_find_last(void);
 /* Closes all from first to last. It fails only if last is INT_MAX: -1 with
  * errno. */
 int descriptors_close(int first, int last);
+
+/* Closes those from 3 up that this process was started with, except those that
+ * are needed; all that it opened itself must be close-on-exec. Without /proc it
+ * closes none. */
+void descriptors_close_inherited(bool (*is_needed)(const void *arg, int fd),
+    const void *arg);
 
 /* The number in a path such as /dev/fd/3 or /dev/stderr; -1 if it names none.
  */

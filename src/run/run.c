@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/dice.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
@@ -347,17 +348,37 @@ on_over(struct run *run)
 	guard_dismiss(&run->guard);
 }
 
+/* Files that are read again for a new connection, and a folder. */
+static bool
+is_needed(const void *arg, int fd)
+{
+	const struct opts *opts = arg;
+	const char *const paths[] = {opts->login.password_file,
+	    opts->sentinel_login.password_file, opts->tls_ca, opts->tls_cert,
+	    opts->tls_key, opts->metrics_folder};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (paths[i] != NULL && descriptors_find(paths[i]) == fd)
+			return true;
+	return false;
+}
+
+/* As with flock(1) and tini(1), descriptors of the caller stay open here while
+ * the job runs: one may be a local lock, and the job a sudo that closes it. But
+ * no reader of the job's should wait for a server that is slow to release. */
 static void
 run_step_job(struct run *run)
 {
 	int64_t look_at = job_watch_step(&run->watch);
 
-	if (run->watch.state == JOB_WATCH_OVER)
+	if (run->watch.state == JOB_WATCH_OVER) {
 		on_over(run);
-	else if (run->watch.state == JOB_WATCH_ABANDONED)
+		descriptors_close_inherited(is_needed, run->locks.opts);
+	} else if (run->watch.state == JOB_WATCH_ABANDONED) {
 		run->state = RUN_DONE;
-	else
+	} else {
 		locks_wake_at(&run->locks, look_at);
+	}
 }
 
 static void
