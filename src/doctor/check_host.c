@@ -85,13 +85,19 @@ check_proc(struct findings *findings)
 	struct descendants descendants;
 	char hidepid[32];
 	int rc = descendants_open(&descendants);
-	int error = errno;
+	int error;
 
+	if (rc == 0)
+		rc = descendants_adopt_orphans();
+	error = errno;
 	descendants_close(&descendants);
 	read_hidepid(hidepid, sizeof(hidepid));
 	if (rc == -1)
 		findings_add(findings, EXITCODE_RESOURCE, "proc",
-		    "mount -t proc proc /proc in the namespace of the run",
+		    error == ENODEV || error == EXDEV
+			? "mount -t proc proc /proc in the namespace of the "
+			  "run"
+			: NULL,
 		    "no job can be guarded: %s", descendants_strerror(error));
 	else if (hidepid[0] == '\0' || strcmp(hidepid, "0") == 0 ||
 		 strcmp(hidepid, "off") == 0)

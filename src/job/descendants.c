@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -321,6 +322,16 @@ descendants_open(struct descendants *self)
 	return note_earlier(self);
 }
 
+int
+descendants_adopt_orphans(void)
+{
+	int rc = prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+	if (rc == -1 && errno == EINVAL)
+		errno = ECHILD;
+	return rc;
+}
+
 const char *
 descendants_strerror(int error)
 {
@@ -329,6 +340,9 @@ descendants_strerror(int error)
 		return "/proc is not mounted";
 	case EXDEV:
 		return "/proc belongs to another pid namespace";
+	case ECHILD:
+		return "the kernel lacks PR_SET_CHILD_SUBREAPER (qemu-user, as "
+		       "by docker --platform: use an image for this machine)";
 	case ENOTSUP:
 		return "waitid(2) does not tell children from other processes";
 	default:

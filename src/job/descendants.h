@@ -38,6 +38,9 @@ struct descendants {
  * belongs to another pid namespace, ENOTSUP if waitid(2) does not tell children
  * from others. */
 int descendants_open(struct descendants *self);
+/* From here on orphans among the descendants become children of this process.
+ * 0, or -1 with errno: ECHILD if the kernel does not do that, as qemu-user. */
+int descendants_adopt_orphans(void);
 /* What that error means. */
 const char *descendants_strerror(int error);
 void descendants_close(struct descendants *self);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,7 +93,7 @@ guard_fork(struct guard *guard, struct child *child)
 	int socks[2];
 
 	guard->page = new_page();
-	if (guard->page == NULL || prctl(PR_SET_CHILD_SUBREAPER, 1) == -1 ||
+	if (guard->page == NULL || descendants_adopt_orphans() == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) == -1)
 		return -1;
 	guard->sock = (struct loop_fd){.fd = socks[0],

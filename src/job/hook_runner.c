@@ -329,7 +329,7 @@ hook_runner_main(int sock, const struct hook_command *commands, size_t count)
 	prctl(PR_SET_NAME, "rlockrun-hooks");
 	setsid();
 	if (close_others(sock) == -1 || prepare(&self) == -1 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1) {
+	    descendants_adopt_orphans() == -1) {
 		log_warnx("cannot run hooks: %s", descendants_strerror(errno));
 		_exit(EXIT_FAILURE);
 	}

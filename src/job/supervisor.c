@@ -370,7 +370,7 @@ prepare(struct supervisor *self)
 		return -1;
 	self->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (self->timer == -1 || descendants_open(&self->descendants) == -1 ||
-	    prctl(PR_SET_CHILD_SUBREAPER, 1) == -1)
+	    descendants_adopt_orphans() == -1)
 		return -1;
 	self->last_descriptor = descriptors_find_last();
 	if (self->last_descriptor == -1)

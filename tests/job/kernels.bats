@@ -235,6 +235,19 @@ all_hold() {
 	all_hold close_range
 }
 
+# --- an emulator ------------------------------------------------------------
+
+@test "a kernel that hands over no orphans: no job, 71, and the reason in log and doctor" {
+	without child-subreaper EINVAL
+	run -71 "$RLOCKRUN" -k "$KEY" -- touch ran
+	[[ ! -e ran && $output == *'cannot be guarded: the kernel lacks PR_SET_CHILD_SUBREAPER'* ]]
+	[[ $output == *'docker --platform'* ]]
+	is_free
+	run -71 "$RLOCKRUN" --doctor
+	[[ $output == *'the kernel lacks PR_SET_CHILD_SUBREAPER'* ]]
+	[[ $output != *'mount -t proc'* ]]
+}
+
 # --- a /proc that is not what it seems ---------------------------------------
 
 # It shows its own children as those of whoever asks by /proc/thread-self.
