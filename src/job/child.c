@@ -1,6 +1,8 @@
 #include "job/child.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 /* 0 if the file can be executed, otherwise errno. */
 static int
@@ -97,6 +100,39 @@ is_of_the_job(const char *entry)
 	return false;
 }
 
+static const char *const pid_names[CHILD_PIDS] = {"LISTEN_PID=",
+    "WATCHDOG_PID="};
+
+/* In the guard, whose parent rlockrun is. */
+static bool
+names_rlockrun(const char *value)
+{
+	int64_t pid;
+
+	return value != NULL && num_int(value, 1, INT_MAX, &pid) == 0 &&
+	       pid == getppid();
+}
+
+/* The entry for the job; NULL if it gets none. Newer versions of systemd also
+ * identify the process by the inode of its pidfd, which the job's is not. */
+static char *
+pass_entry(struct child *child, char *entry)
+{
+	static const char inode[] = "LISTEN_PIDFDID=";
+
+	if (is_of_the_job(entry) ||
+	    (strncmp(entry, inode, strlen(inode)) == 0 &&
+		names_rlockrun(getenv("LISTEN_PID"))))
+		return NULL;
+	for (size_t i = 0; i < CHILD_PIDS; i++) {
+		size_t length = strlen(pid_names[i]);
+		if (strncmp(entry, pid_names[i], length) == 0 &&
+		    names_rlockrun(entry + length))
+			return memcpy(child->pids[i], pid_names[i], length + 1);
+	}
+	return entry;
+}
+
 /* Not setenv(3), which writes to pages that we share with rlockrun, and each is
  * copied for it. */
 int
@@ -110,9 +146,11 @@ child_prepare_env(struct child *child)
 	if (child->env == NULL)
 		return -1;
 	child->env_end = child->env;
-	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
-		if (!is_of_the_job(*entry))
-			*child->env_end++ = *entry;
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+		char *passed = pass_entry(child, *entry);
+		if (passed != NULL)
+			*child->env_end++ = passed;
+	}
 	return 0;
 }
 
@@ -139,9 +177,26 @@ exec_by_shell(const struct child *child)
 	execve(argv[0], argv, child->env);
 }
 
-int
-child_exec(const struct child *child)
+/* snprintf(3) is not async-signal-safe. */
+static void
+write_pid(char *text, pid_t pid)
 {
+	size_t digits = 1;
+
+	for (pid_t rest = pid; rest >= 10; rest /= 10)
+		digits++;
+	text[digits] = '\0';
+	for (; digits > 0; pid /= 10)
+		text[--digits] = (char)('0' + pid % 10);
+}
+
+int
+child_exec(struct child *child)
+{
+	for (size_t i = 0; i < CHILD_PIDS; i++)
+		if (child->pids[i][0] != '\0')
+			write_pid(child->pids[i] + strlen(pid_names[i]),
+			    getpid());
 	if (child->own_group)
 		setpgid(0, 0);
 	signals_restore(child->signals);

@@ -8,7 +8,7 @@
 
 #include "job/signals.h"
 
-enum { CHILD_VARIABLES = 5 };
+enum { CHILD_VARIABLES = 5, CHILD_PIDS = 2 };
 
 struct child {
 	/* Set by the caller. */
@@ -20,6 +20,9 @@ struct child {
 	char *path;
 	char **env; /* of child_prepare_env */
 	char **env_end;
+	/* Variables of env whose value is the job's pid; empty: there is none.
+	 */
+	char pids[CHILD_PIDS][32];
 };
 
 /* Finds argv[0] as execvp(3) would. 0, or the exit code (EXITCODE_NOT_FOUND,
@@ -28,7 +31,9 @@ int child_find(struct child *child);
 void child_fini(struct child *child);
 
 /* In the guard: the job gets the environment of this process without the
- * variables of rlockrun. 0, or -1 with errno. */
+ * variables of rlockrun. Where LISTEN_PID and WATCHDOG_PID name rlockrun, they
+ * will name the job: see sd_listen_fds(3) and sd_watchdog_enabled(3). 0, or -1
+ * with errno. */
 int child_prepare_env(struct child *child);
 /* And the variables of rlockrun, CHILD_VARIABLES at most. Each ends with a NUL
  * and must stay where it is. */
@@ -36,7 +41,7 @@ void child_add_env(struct child *child, char *entries, size_t length);
 
 /* In the forked process: becomes the command. Returns errno on failure.
  * Async-signal-safe, and fit for vfork(2). */
-int child_exec(const struct child *child);
+int child_exec(struct child *child);
 
 /* The exit code for an error of child_exec: EXITCODE_NOT_FOUND or
  * EXITCODE_CANNOT_RUN. */

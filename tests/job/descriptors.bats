@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The descriptors of the caller from 3 up: rlockrun keeps them as long as the job
-# runs, as flock(1) and tini(1) do, and no longer.
+# runs, as flock(1) and tini(1) do, and no longer. Those that systemd passes are the
+# job's, and so are its variables.
 # shellcheck disable=SC2016 # the jobs expand that
 
 load ../helpers/suite
@@ -55,4 +56,38 @@ with_file() { start sh -c 'file=$1; shift; exec "$@" 7<>"$file"' sh "$@"; }
 	[[ ! -s $ERR ]] || { cat "$ERR" && false; }
 	cli acl deluser "$KEY"
 	is_free
+}
+
+# --- sockets and the watchdog of systemd --------------------------------------
+
+PRINT='echo $(($$ == LISTEN_PID)) $(($$ == WATCHDOG_PID)) $LISTEN_FDS ${LISTEN_PIDFDID-none}'
+
+@test "LISTEN_PID and WATCHDOG_PID that name rlockrun name the job" {
+	run -0 sh -c 'LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_PIDFDID=7 WATCHDOG_PID=$$ exec "$@" 3</dev/null' sh \
+		"$RLOCKRUN" -k "$KEY" -- sh -c "$PRINT"
+	[[ $output == '1 1 1 none' ]]
+	printf '#!/bin/sh\n%s\n' "$PRINT" >script
+	chmod +x script
+	run -0 sh -c 'WATCHDOG_PID=$$ LISTEN_PIDFDID=7 exec "$@"' sh "$RLOCKRUN" -k "$KEY" -- ./script
+	[[ $output == '0 1 7' ]]
+}
+
+@test "LISTEN_PID and WATCHDOG_PID that name another process stay" {
+	export LISTEN_PID=1 LISTEN_PIDFDID=7 WATCHDOG_PID=2
+	run -0 "$RLOCKRUN" -k "$KEY" -- sh -c 'echo $LISTEN_PID $WATCHDOG_PID $LISTEN_PIDFDID'
+	[[ $output == '1 2 7' ]]
+}
+
+@test "a server that systemd gives its socket to is served through rlockrun" {
+	command -v systemd-socket-activate >/dev/null || skip 'systemd-socket-activate is not installed'
+	start systemd-socket-activate -l "$PWD/socket" "-ERLOCKRUN_REDIS=$RLOCKRUN_REDIS" \
+		"$RLOCKRUN" -k "$KEY" -- python3 -S -c '
+import os, socket
+assert int(os.environ["LISTEN_PID"]) == os.getpid()
+client, _ = socket.socket(fileno=3).accept()
+client.sendall(b"served\n")'
+	wait_until test -S socket
+	run -0 timeout "$WAIT_SECONDS" socat -u UNIX-CONNECT:socket -
+	[[ $output == served ]]
+	exits_with 0 "$PID"
 }

@@ -225,7 +225,7 @@ literal_text() {
 		rlockrun.1 560
 		rlockrun.conf.5 200
 		rlockrun-events.7 380
-		rlockrun-job.7 270
+		rlockrun-job.7 280
 		rlockrun-locks.7 380
 		rlockrun-operations.7 260
 		rlockrun-protocol.7 460
