@@ -412,6 +412,27 @@ is_shell_syntax(char *const *command)
 	       strpbrk(command[0], " \t\n;&|<>()$`*?\"'=~") != NULL;
 }
 
+/* A shell sets a variable by it: FOO=1 command */
+static bool
+is_assignment(const char *word)
+{
+	size_t length = strspn(word,
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	return length > 0 && word[length] == '=' &&
+	       (*word < '0' || *word > '9');
+}
+
+static const char *
+describe_missing(char *const *command)
+{
+	if (is_shell_syntax(command))
+		return "not found (for a shell command use -c)";
+	if (command[1] != NULL && is_assignment(command[0]))
+		return "not found (to set a variable use env(1))";
+	return "not found";
+}
+
 static void
 find_command(struct run *run)
 {
@@ -425,10 +446,9 @@ find_command(struct run *run)
 	if (status != 0)
 		ending_add(run->locks.events, ENDING_NO_COMMAND,
 		    (struct event){.command = command[0],
-			.why = status != EXITCODE_NOT_FOUND ? strerror(errno)
-			       : is_shell_syntax(command)
-				   ? "not found (for a shell command use -c)"
-				   : "not found",
+			.why = status != EXITCODE_NOT_FOUND
+				   ? strerror(errno)
+				   : describe_missing(command),
 			.status = status});
 }
 

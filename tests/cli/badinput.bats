@@ -88,6 +88,17 @@ wrong_variable() {
 	SHELL='/no/shell at all' mistake 127 'all": not found; command' -k "$KEY" -c 'touch ran'
 }
 
+@test "a variable before the command: 127, and env is suggested" {
+	local word
+	for word in A=b _a1= 'PATH=/x:/y' 'A=b c'; do
+		mistake 127 "\"$word\": not found (to set a variable use env(1)); command not started" \
+			-k "$KEY" "$word" touch ran
+	done
+	for word in '=b' '1A=b' 'a-b=c'; do
+		mistake 127 "\"$word\": not found; command" -k "$KEY" "$word" touch ran
+	done
+}
+
 @test "a command whose name has a blank in it is run" {
 	own_server
 	printf '#!/bin/sh\necho ran\n' >'a b;c'
