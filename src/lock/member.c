@@ -240,12 +240,13 @@ on_info(void *arg, const struct reply *reply)
 
 /* In the same write as the first try on a connection. */
 static void
-ask_info(struct member *member, int64_t deadline)
+ask_info(struct member *member, const struct command *grant)
 {
 	const char *argv[] = {"INFO", "server"};
 	const struct command command = {.argc = 2,
 	    .argv = argv,
-	    .deadline = deadline,
+	    .deadline = grant->deadline,
+	    .counts_until = grant->counts_until,
 	    .on_reply = on_info,
 	    .arg = &member->identity,
 	    .more = true};
@@ -414,7 +415,7 @@ ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 	}
 	set_vote(member, MEMBER_OUT, "%s has not answered", label(member));
 	if (grant)
-		ask_info(member, command->deadline);
+		ask_info(member, command);
 	if (send_ballot(member, command, ask, true) == -1)
 		set_absent(member, MEMBER_SILENT, "cannot ask",
 		    "too much is unanswered");

@@ -283,22 +283,24 @@ on_time(void *arg)
 static void
 ask_members(struct quorum *quorum, const struct command *command, enum ask ask)
 {
+	struct command own = *command;
 	int64_t now = clock_now();
 
 	quorum->ask = ask;
 	quorum->on_reply = command->on_reply;
 	quorum->arg = command->arg;
 	quorum->asked_at = now;
-	quorum->open = false;
-	for (size_t i = 0; i < quorum->count; i++)
-		member_send(&quorum->members[i], command, ask);
-	quorum->open = true;
 	quorum->due_at =
 	    ask == ASK_RENEW
 		? CLOCK_NEVER
 		: clock_min(command->deadline,
 		      now + command->replicas_ms +
 			  votes_patience_ms(quorum->config->ttl_ms));
+	own.counts_until = quorum->due_at;
+	quorum->open = false;
+	for (size_t i = 0; i < quorum->count; i++)
+		member_send(&quorum->members[i], &own, ask);
+	quorum->open = true;
 	loop_timer_set(quorum->loop, &quorum->timer,
 	    count_votes(quorum).out == 0 ? now : quorum->due_at);
 }

@@ -22,6 +22,7 @@
 
 #include "base/mem.h"
 #include "redis/probe.h"
+#include "redis/race.h"
 #include "redis/resolve.h"
 #include "redis/stream.h"
 #include "redis/value.h"
@@ -49,9 +50,9 @@ enum conn_contact { CONN_NEVER_MET, CONN_PROBED, CONN_HAS_ANSWERED };
 /* What is needed until the connection is up. */
 struct dial {
 	struct resolve resolve;
-	struct resolve_answer addresses;
-	size_t address; /* the one that is tried */
-	int64_t connect_by;
+	struct race race;
+	int64_t counts_until; /* of the command that opens the connection */
+	int64_t secure_by;    /* a TLS handshake, before the next address */
 	int64_t probe_at; /* if the TLS handshake is not answered until then */
 	struct probe probe;
 };
@@ -81,9 +82,8 @@ struct conn {
 static void on_resolved(void *arg, const struct resolve_answer *answer);
 static void on_conn_socket(void *arg, short revents);
 static void on_timer(void *arg);
-static void try_address(struct conn *conn);
-static void try_next_address(struct conn *conn, const char *why,
-    const char *advice);
+static void on_raced(void *arg, int error);
+static void connect_to_any(struct conn *conn);
 
 struct conn *
 conn_new(struct loop *loop, const struct endpoint *url)
@@ -101,6 +101,10 @@ conn_new(struct loop *loop, const struct endpoint *url)
 	    .arg = conn};
 	conn->stream = (struct stream){.loop = loop,
 	    .fd = {.fd = -1, .on_ready = on_conn_socket, .arg = conn}};
+	conn->dial.race = (struct race){.loop = loop,
+	    .winner = &conn->stream,
+	    .on_end = on_raced,
+	    .arg = conn};
 	if (pipeline_init(&conn->pipeline) == -1) {
 		free(conn);
 		return NULL;
@@ -161,6 +165,7 @@ conn_describe_tls(const struct conn *conn, struct tls_session *session)
 static void
 close_stream(struct conn *conn)
 {
+	race_cancel(&conn->dial.race);
 	probe_cancel(&conn->dial.probe);
 	stream_close(&conn->stream);
 }
@@ -315,8 +320,7 @@ start_probe(struct conn *conn)
 	    .language = conn->to.tls ? PROBE_REDIS : PROBE_TLS,
 	    .on_answer = on_probed,
 	    .arg = conn};
-	probe_start(&conn->dial.probe,
-	    &conn->dial.addresses.address[conn->dial.address]);
+	probe_start(&conn->dial.probe, race_address(&conn->dial.race));
 }
 
 static bool
@@ -334,15 +338,13 @@ set_timer(struct conn *conn)
 
 	if (conn->state == CONN_FAILED)
 		return;
-	if ((conn->state == CONN_CONNECTING || conn->state == CONN_SECURING) &&
-	    conn->dial.connect_by < at)
-		at = conn->dial.connect_by;
-	if (conn->state == CONN_SECURING && conn->dial.probe_at < at)
-		at = conn->dial.probe_at;
+	if (conn->state == CONN_SECURING)
+		at = clock_min(at,
+		    clock_min(conn->dial.secure_by, conn->dial.probe_at));
 	loop_timer_set(conn->loop, &conn->timer, at);
 }
 
-/* The next address after this one, a probe, or the end. */
+/* The end, a probe, or the addresses that are left. */
 static void
 on_connecting_late(struct conn *conn)
 {
@@ -353,11 +355,13 @@ on_connecting_late(struct conn *conn)
 	if (clock_now() >= pipeline_deadline(&conn->pipeline)) {
 		conn_describe(conn, NO_CONNECTION, why, advice);
 		conn_drop(conn);
-	} else if (clock_now() < conn->dial.connect_by) {
+	} else if (clock_now() < conn->dial.secure_by) {
 		start_probe(conn);
 		set_timer(conn);
 	} else {
-		try_next_address(conn, why, advice);
+		conn_describe(conn, NO_CONNECTION, why, advice);
+		close_stream(conn);
+		connect_to_any(conn);
 	}
 }
 
@@ -459,6 +463,7 @@ take_reply(struct conn *conn, struct value *value)
 
 	conn->contact = CONN_HAS_ANSWERED;
 	conn->permanent = false;
+	race_confirm(&conn->dial.race);
 	if (error == NULL)
 		conn->handshake.complaint[0] = '\0';
 	else if (conn->locator != NULL && reply_is_doubtful(error))
@@ -573,6 +578,16 @@ secure(struct conn *conn)
 	}
 }
 
+/* The addresses that are left share the time that is left. */
+static int64_t
+handshake_ends_at(const struct conn *conn)
+{
+	int64_t now = clock_now();
+	int64_t left_ms = pipeline_deadline(&conn->pipeline) - now;
+
+	return now + left_ms / (int64_t)race_left(&conn->dial.race);
+}
+
 static void
 on_connected(struct conn *conn)
 {
@@ -584,6 +599,7 @@ on_connected(struct conn *conn)
 	}
 	conn->state = CONN_SECURING;
 	tls_context_refresh(to->tls_context, conn->handshake.anew);
+	conn->dial.secure_by = handshake_ends_at(conn);
 	conn->dial.probe_at =
 	    may_probe(conn) ? clock_now() + SILENCE_MS : CLOCK_NEVER;
 	if (stream_start_tls(&conn->stream, to->tls_context, to->host) == -1)
@@ -596,18 +612,10 @@ static void
 on_conn_socket(void *arg, short revents)
 {
 	struct conn *conn = arg;
-	int error;
 
 	if (conn->state == CONN_FAILED)
 		return;
-	if (conn->state == CONN_CONNECTING) {
-		error = stream_connected(&conn->stream);
-		if (error == 0)
-			on_connected(conn);
-		else
-			try_next_address(conn, strerror(error),
-			    stream_advice(error));
-	} else if (conn->state == CONN_SECURING) {
+	if (conn->state == CONN_SECURING) {
 		secure(conn);
 	} else {
 		if (revents & POLLOUT)
@@ -618,41 +626,34 @@ on_conn_socket(void *arg, short revents)
 	set_timer(conn);
 }
 
-/* The addresses that are left share the time that is left. */
 static void
-try_address(struct conn *conn)
+on_raced(void *arg, int error)
 {
-	struct dial *dial = &conn->dial;
+	struct conn *conn = arg;
 
-	conn->state = CONN_CONNECTING;
-	for (; dial->address < dial->addresses.count; dial->address++) {
-		int64_t now = clock_now();
-		int64_t left_ms = pipeline_deadline(&conn->pipeline) - now;
-		size_t left = dial->addresses.count - dial->address;
-		int opened;
-
-		close_stream(conn);
-		dial->connect_by = now + left_ms / (int64_t)left;
-		opened = stream_open(&conn->stream,
-		    &dial->addresses.address[dial->address]);
-		if (opened == 1)
-			on_connected(conn);
-		if (opened != -1) {
-			set_timer(conn);
-			return;
-		}
-		conn_describe(conn, NO_CONNECTION, strerror(errno),
-		    stream_advice(errno));
+	if (error == 0) {
+		on_connected(conn);
+	} else {
+		conn_describe(conn, NO_CONNECTION, strerror(error),
+		    stream_advice(error));
+		conn_fail_next_turn(conn);
 	}
-	conn_fail_next_turn(conn);
+	set_timer(conn);
 }
 
 static void
-try_next_address(struct conn *conn, const char *why, const char *advice)
+connect_to_any(struct conn *conn)
 {
-	conn_describe(conn, NO_CONNECTION, why, advice);
-	conn->dial.address++;
-	try_address(conn);
+	struct dial *dial = &conn->dial;
+	int rc;
+
+	conn->state = CONN_CONNECTING;
+	rc = race_go(&dial->race,
+	    clock_min(dial->counts_until, pipeline_deadline(&conn->pipeline)));
+	if (rc != 0)
+		on_raced(conn, rc == 1 ? 0 : errno);
+	else
+		set_timer(conn);
 }
 
 /* --- finding ---------------------------------------------------------- */
@@ -670,24 +671,24 @@ on_resolved(void *arg, const struct resolve_answer *answer)
 		conn_drop(conn);
 		return;
 	}
-	conn->dial.addresses = *answer;
-	try_address(conn);
+	race_enter(&conn->dial.race, answer);
+	connect_to_any(conn);
 }
 
 static void
 find_addresses(struct conn *conn)
 {
-	struct dial *dial = &conn->dial;
-	int resolved;
+	struct resolve_answer at_once;
+	int resolved = resolve_start(&conn->dial.resolve, &conn->to, &at_once);
 
-	dial->address = 0;
-	resolved = resolve_start(&dial->resolve, &conn->to, &dial->addresses);
-	if (resolved == 1)
-		try_address(conn);
-	else if (resolved == 0)
-		conn->state = CONN_RESOLVING;
-	else
+	if (resolved == -1) {
 		conn_fail_soon(conn, NO_NAME, strerror(errno));
+	} else if (resolved == 0) {
+		conn->state = CONN_RESOLVING;
+	} else {
+		race_enter(&conn->dial.race, &at_once);
+		connect_to_any(conn);
+	}
 }
 
 void
@@ -724,9 +725,12 @@ conn_not_found(struct conn *conn, const char *why, bool refused, bool permanent)
 /* --- sending ---------------------------------------------------------- */
 
 static void
-open_conn(struct conn *conn)
+open_conn(struct conn *conn, const struct command *command)
 {
 	mem_wipe_stack(); /* AUTH has just been formatted */
+	conn->dial.counts_until = command->counts_until > 0
+				      ? command->counts_until
+				      : command->deadline;
 	conn->permanent = false;
 	if (conn->locator == NULL) {
 		find_addresses(conn);
@@ -754,7 +758,7 @@ conn_send(struct conn *conn, const struct command *command)
 		return -1;
 	}
 	if (opening)
-		open_conn(conn);
+		open_conn(conn, command);
 	else if (command->more)
 		return 0;
 	else if (conn->state == CONN_UP)

@@ -35,6 +35,9 @@ struct command {
 	const char **argv; /* with a script what follows it */
 	struct command_padding padding;
 	int64_t deadline; /* absolute: connecting and answer together */
+	/* Until then the answer counts, which may also come later; 0: until the
+	 * deadline. All addresses of the server are tried in time for it. */
+	int64_t counts_until;
 	/* Called once, never before the command's sender returns; NULL: the
 	 * reply does not matter. */
 	reply_handler *on_reply;

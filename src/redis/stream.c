@@ -80,6 +80,16 @@ stream_open(struct stream *stream, const struct resolve_address *to)
 	return errno == EINPROGRESS ? 0 : -1;
 }
 
+void
+stream_move(struct stream *to, struct stream *from)
+{
+	loop_remove(from->loop, &from->fd);
+	to->fd.fd = from->fd.fd;
+	to->fd.events = from->fd.events;
+	from->fd.fd = -1;
+	loop_add(to->loop, &to->fd);
+}
+
 int
 stream_connected(const struct stream *stream)
 {

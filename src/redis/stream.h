@@ -25,6 +25,10 @@ struct stream {
 int stream_open(struct stream *stream, const struct resolve_address *to);
 void stream_close(struct stream *stream);
 
+/* From now on the connection, still without TLS, is that of the other stream,
+ * which is closed. */
+void stream_move(struct stream *to, struct stream *from);
+
 /* What came of a connection that was under way: 0, or an errno. */
 int stream_connected(const struct stream *stream);
 

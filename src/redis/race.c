@@ -1,0 +1,222 @@
+/* A lane is one address:
+ *
+ *   WAITS --its turn--> CONNECTS --first--> the winner; all others wait again
+ *                          |                    |
+ *                          +----any failure-----+--race_go anew--> FAILED
+ *
+ * The turn of the next lane comes after the head start of the one before it, or
+ * at once when that has failed. */
+#include "redis/race.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* RFC 8305, 5: the recommended delay, and the least. */
+enum { HEAD_START_MS = 250, HEAD_START_MIN_MS = 10 };
+
+static int start_next(struct race *race);
+
+/* --- the order -------------------------------------------------------- */
+
+/* The families take turns (RFC 8305, 4): a host whose IPv6 route is dead need
+ * not try all IPv6 addresses first. Returns the place of the next address of
+ * that family, or of any other one; count if none is left. */
+static size_t
+next_of_family(const struct resolve_answer *answer, const bool *taken,
+    sa_family_t family, bool same)
+{
+	size_t i = 0;
+
+	while (
+	    i < answer->count &&
+	    (taken[i] || (answer->address[i].addr.ss_family == family) != same))
+		i++;
+	return i;
+}
+
+static bool
+is_same_address(const struct resolve_address *a,
+    const struct resolve_address *b)
+{
+	return a->length == b->length &&
+	       memcmp(&a->addr, &b->addr, a->length) == 0;
+}
+
+/* --- the lanes -------------------------------------------------------- */
+
+static void
+leave_lane(struct race_lane *lane, enum race_lane_state state)
+{
+	if (lane->state == LANE_CONNECTS)
+		stream_close(&lane->stream);
+	lane->state = state;
+}
+
+void
+race_cancel(struct race *race)
+{
+	for (size_t i = 0; i < race->count; i++)
+		if (race->lanes[i].state == LANE_CONNECTS)
+			leave_lane(&race->lanes[i], LANE_WAITS);
+	loop_timer_remove(race->loop, &race->timer);
+}
+
+/* Until it answers, the next race begins behind it: a server that is frozen
+ * still connects. */
+static void
+win(struct race *race, struct race_lane *lane)
+{
+	race->won = (size_t)(lane - race->lanes);
+	race->first = race->lanes[(race->won + 1) % race->count].address;
+	stream_move(race->winner, &lane->stream);
+	lane->state = LANE_WAITS;
+	race_cancel(race);
+}
+
+static void
+on_lane_socket(void *arg, short revents)
+{
+	struct race_lane *lane = arg;
+	struct race *race = lane->race;
+	int rc = 1;
+
+	(void)revents;
+	race->error = stream_connected(&lane->stream);
+	if (race->error == 0) {
+		win(race, lane);
+	} else {
+		leave_lane(lane, LANE_FAILED);
+		rc = start_next(race);
+	}
+	if (rc != 0)
+		race->on_end(race->arg, rc == 1 ? 0 : race->error);
+}
+
+static void
+on_head_start_over(void *arg)
+{
+	struct race *race = arg;
+	int rc = start_next(race);
+
+	if (rc != 0)
+		race->on_end(race->arg, rc == 1 ? 0 : race->error);
+}
+
+static size_t
+count_lanes(const struct race *race, enum race_lane_state state)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < race->count; i++)
+		count += race->lanes[i].state == state;
+	return count;
+}
+
+/* All must have their turn in time, and the last one a share of the time. */
+static int64_t
+head_start_ms(const struct race *race, int64_t now, size_t waiting)
+{
+	int64_t ms =
+	    clock_min((race->by - now) / (int64_t)(waiting + 1), HEAD_START_MS);
+
+	return ms < HEAD_START_MIN_MS ? HEAD_START_MIN_MS : ms;
+}
+
+/* As race_go, but the errno is in race->error. */
+static int
+start_next(struct race *race)
+{
+	int64_t now = clock_now();
+	size_t waiting;
+
+	for (size_t i = 0; i < race->count; i++) {
+		struct race_lane *lane = &race->lanes[i];
+		int opened;
+
+		if (lane->state != LANE_WAITS)
+			continue;
+		lane->state = LANE_CONNECTS;
+		lane->stream = (struct stream){.loop = race->loop,
+		    .fd = {.on_ready = on_lane_socket, .arg = lane}};
+		opened = stream_open(&lane->stream, &lane->address);
+		if (opened == 0)
+			break;
+		if (opened == 1) {
+			win(race, lane);
+			return 1;
+		}
+		race->error = errno;
+		leave_lane(lane, LANE_FAILED);
+	}
+	waiting = count_lanes(race, LANE_WAITS);
+	loop_timer_set(race->loop, &race->timer,
+	    waiting == 0 ? CLOCK_NEVER
+			 : now + head_start_ms(race, now, waiting));
+	return count_lanes(race, LANE_CONNECTS) > 0 ? 0 : -1;
+}
+
+/* --- the calls -------------------------------------------------------- */
+
+void
+race_enter(struct race *race, const struct resolve_answer *answer)
+{
+	size_t order[RESOLVE_MAX] = {0};
+	bool taken[RESOLVE_MAX] = {false};
+	sa_family_t family = answer->address[0].addr.ss_family;
+	size_t first = 0;
+
+	for (size_t i = 0; i < answer->count; i++) {
+		size_t next = next_of_family(answer, taken, family, i % 2 == 0);
+
+		if (next == answer->count)
+			next =
+			    next_of_family(answer, taken, family, i % 2 != 0);
+		taken[next] = true;
+		order[i] = next;
+		if (is_same_address(&answer->address[next], &race->first))
+			first = i;
+	}
+	race->count = answer->count;
+	race->won = RESOLVE_MAX;
+	race->timer.on_due = on_head_start_over;
+	race->timer.arg = race;
+	for (size_t i = 0; i < race->count; i++)
+		race->lanes[i] = (struct race_lane){.race = race,
+		    .address =
+			answer->address[order[(first + i) % race->count]]};
+}
+
+int
+race_go(struct race *race, int64_t by)
+{
+	int rc;
+
+	race->by = by;
+	if (race->won < race->count) {
+		race->lanes[race->won].state = LANE_FAILED;
+		race->error = ETIMEDOUT;
+		race->won = RESOLVE_MAX;
+	}
+	rc = start_next(race);
+	errno = race->error;
+	return rc;
+}
+
+void
+race_confirm(struct race *race)
+{
+	if (race->won < race->count)
+		race->first = race->lanes[race->won].address;
+}
+
+size_t
+race_left(const struct race *race)
+{
+	return race->count - count_lanes(race, LANE_FAILED);
+}
+
+const struct resolve_address *
+race_address(const struct race *race)
+{
+	return &race->lanes[race->won].address;
+}

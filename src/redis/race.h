@@ -1,0 +1,65 @@
+/* Several addresses of one server: the first that connects is used. Each has a
+ * head start before the next is tried beside it (RFC 8305), so that a dead one
+ * costs a moment and never the time that there is. The address that the server
+ * answered at begins the next race. */
+#ifndef RACE_H
+#define RACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "redis/resolve.h"
+#include "redis/stream.h"
+
+struct race;
+
+enum race_lane_state { LANE_WAITS, LANE_CONNECTS, LANE_FAILED };
+
+struct race_lane {
+	struct race *race;
+	struct resolve_address address;
+	enum race_lane_state state;
+	struct stream stream;
+};
+
+/* The owner sets the first four members and keeps the storage, which is to
+ * begin as zeros. */
+struct race {
+	struct loop *loop;
+	struct stream *winner; /* takes the connection over */
+	/* Once, if race_go has returned 0 and race_cancel does not come first:
+	 * 0 with a connected winner, or the errno of the address that failed
+	 * last. May start the race anew. */
+	void (*on_end)(void *arg, int error);
+	void *arg;
+	struct race_lane lanes[RESOLVE_MAX];
+	size_t count;
+	size_t won;		      /* the winner's lane */
+	struct resolve_address first; /* where the next race begins */
+	int64_t by;
+	int error;
+	struct loop_timer timer; /* the next one's start */
+};
+
+/* Enters these addresses, at least one, in place of earlier ones. */
+void race_enter(struct race *race, const struct resolve_answer *answer);
+
+/* Tries them in time for that moment: 1 connected, 0 under way, -1 with errno
+ * when none is left. After a win it goes on without the winner. */
+int race_go(struct race *race, int64_t by);
+
+/* Closes all that is under way. May be called at any time. */
+void race_cancel(struct race *race);
+
+/* The winner has answered. One that never does is the last in the next race. */
+void race_confirm(struct race *race);
+
+/* How many addresses have not failed, the winner's among them. */
+size_t race_left(const struct race *race);
+
+/* That of the winner. */
+const struct resolve_address *race_address(const struct race *race);
+
+#endif
