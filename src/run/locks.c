@@ -241,7 +241,11 @@ locks_begin(struct locks *locks)
 bool
 locks_is_hurried(struct locks *locks)
 {
-	if (!locks->set.answered && relay_take_end(&locks->relay))
+	struct relay *relay = &locks->relay;
+
+	/* A signal that has ended the job asks us to end, too. */
+	if (!locks->set.answered &&
+	    (relay_take_end(relay) || relay->asked_to_end))
 		locks->hurried = true;
 	return locks->hurried;
 }

@@ -72,8 +72,9 @@ void locks_cancel(struct locks *locks);
 /* While no job exists: see relay_obey. Whether a signal has ended the run. */
 bool locks_obey(struct locks *locks);
 
-/* While they are released or confirmed: whether a signal has ended the wait for
- * servers that are silent. It is kept until the servers are found to be. */
+/* While they are released or confirmed: whether a signal, also an earlier one
+ * to the job, has ended the wait for servers that are silent. It is kept until
+ * the servers are found to be. */
 bool locks_is_hurried(struct locks *locks);
 
 /* Adds an ending, with what went wrong with the lock that the set is about. */

@@ -3,6 +3,7 @@
 # network and a file of hosts of their own, where `hole` begins with a black hole,
 # `full` with a server whose queue of connections is full, and `shut` with ports that
 # nobody listens on. The second address of each leads to the suite's servers, 1 to 3.
+# Other names are looked up for ever, as the name server there says nothing.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
@@ -29,7 +30,11 @@ setup() {
 	begin_test
 	printf '%s\n' '127.0.0.1 localhost hole full shut' 'fd00::2 hole' \
 		'::1 full' 'fd00::1 shut' >hosts
+	echo 'hosts: files dns' >nsswitch.conf
+	printf 'nameserver 127.0.0.9\noptions timeout:30\n' >resolv.conf
 	start unshare -rnm "$BASH" -ec 'mount --bind hosts /etc/hosts
+		mount --bind resolv.conf /etc/resolv.conf
+		mount --bind nsswitch.conf /etc/nsswitch.conf
 		ip link set lo up
 		ip link add name near0 type veth peer name far0
 		ip link set far0 up
@@ -156,3 +161,28 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 	stop_server "$SUITE_DIR"
 	races
 }
+
+# --- a name server that says nothing ---------------------------------------------------
+
+# bats test_tags=serial
+@test "TERM while a name is looked up: a waiter ends, and a run whose job has ended" {
+	local holder
+	start "${THERE[@]}" socat -u UDP4-RECV:53,bind=127.0.0.9 OPEN:/dev/null
+	wait_until there_is_a_name_server
+	start "${THERE[@]}" "$RLOCKRUN" -k "$KEY" -t 60 -r redis://shut:7000 sleep 300
+	holder=$PID
+	wait_until is_held
+	start "${THERE[@]}" "$RLOCKRUN" -k "$KEY" -r redis://shut:7000 true
+	wait_until is_waiting
+	echo '127.0.0.1 localhost' >hosts
+	cli client kill type normal
+	begun=$(now_ms)
+	for pid in "$PID" "$holder"; do
+		kill "$pid"
+		exits_with 143 "$pid"
+	done
+	(($(now_ms) - begun < 9000)) # a release is tried for 10 s
+	grep -q 'cannot confirm the release.*cannot resolve' err.*
+}
+
+there_is_a_name_server() { "${THERE[@]}" ss -lun | grep -q 127.0.0.9:53; }
