@@ -469,8 +469,8 @@ add_finding(struct rules *rules, const struct needs_row *row,
 	    "supports",
 	    "%s: not permitted: %s", row->without, list);
 	if (!(rules->missing & lacking->commands))
-		findings_set_remedy(findings, "ACL SETUSER %s %s",
-		    rules->own_user, list);
+		findings_set_remedy(findings, "ACL SETUSER %s %s, then %s",
+		    rules->own_user, list, rules->visit->save_rules);
 	free(list);
 }
 

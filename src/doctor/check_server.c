@@ -26,10 +26,10 @@ struct row {
 	unsigned char severity;
 	/* Terms, all of which must be true: "name" (it has a value),
 	 * "name=value" and "name<number"; '!' negates. */
-	char condition[52];
+	char condition[80];
 	/* In both, {name} is its value. The remedy may be empty. */
-	char text[116];
-	char remedy[112];
+	char text[132];
+	char remedy[152];
 };
 
 #define SET(setting, value) \
@@ -41,6 +41,10 @@ struct row {
 	"min-replicas-to-write is 0: a primary that is cut off from its " \
 	"replicas still grants locks"
 #define ROOM "{connected_clients} of maxclients {maxclients}: room for {left}"
+
+#define PERMIT_REPLAY                                                        \
+	"ACL SETUSER default off resetpass ~* &* +@all, then {save_rules}; " \
+	"first give a user of its own to what logs in as default"
 
 /* clang-format off */
 /* No run gets a lock from such a server. */
@@ -102,7 +106,8 @@ static const struct row usual[] = {
 	    "maxmemory are in use: a full server grants no lock",
 	    "raise its maxmemory"},
 
-	{"persistence", FINDING_OK, "aof_enabled=1 appendfsync=always",
+	{"persistence", FINDING_OK,
+	    "aof_enabled=1 appendfsync=always !replay_lacks !renamed",
 	    "appendonly is yes and appendfsync always: a restart loses no lock",
 	    ""},
 	{"persistence", FINDING_NOTE, "!aof_enabled=0 !aof_enabled=1",
@@ -110,6 +115,12 @@ static const struct row usual[] = {
 	    "find out what a restart would lose"},
 	{"persistence", FINDING_OK, "abstains",
 	    "after a restart the server abstains for --min-uptime", ""},
+	{"persistence", EXITCODE_UNAVAILABLE, "aof_enabled=1 replay_lacks",
+	    "a restart loses locks: the append-only file is replayed as user "
+	    "default, who may not {replay_lacks}", PERMIT_REPLAY},
+	{"persistence", FINDING_NOTE, "aof_enabled=1 renamed",
+	    "{renamed} is renamed or removed: the server will not start from "
+	    "its append-only file", "take the rename-command out of {file}"},
 	{"persistence", FINDING_NOTE, "aof_enabled=1 !appendfsync",
 	    "appendonly is yes; the server does not say its appendfsync",
 	    "make sure that it is always or everysec"},
@@ -125,6 +136,12 @@ static const struct row usual[] = {
 	    "crash loses all locks since the last snapshot", STORE_ALL},
 	{"persistence", FINDING_WARNING, "",
 	    "nothing is stored on disk: a restart loses all locks", STORE_ALL},
+	{"replay", FINDING_NOTE, "aof_enabled=0 replay_lacks !abstains",
+	    "user default may not {replay_lacks}: with appendonly yes a "
+	    "restart would lose locks", PERMIT_REPLAY},
+	{"replay", FINDING_NOTE, "aof_enabled=1 replay_unknown !abstains",
+	    "not checked: whether user default may replay the append-only "
+	    "file", "permit it: +acl|dryrun"},
 	/* Then it refuses what writes, or does not store it. */
 	{"disk", FINDING_WARNING, "aof_enabled=1 aof_last_write_status=err",
 	    "the last write to its append-only file has failed",
@@ -319,6 +336,9 @@ put_setting(char **facts, const struct question *question)
 
 	if (value != NULL && strcmp(name, "save") == 0)
 		put(facts, "snapshots:%s\n", *value != '\0' ? "yes" : "no");
+	else if (value != NULL && strcmp(name, "aclfile") == 0)
+		put(facts, "save_rules:%s\n",
+		    *value != '\0' ? "ACL SAVE" : "CONFIG REWRITE");
 	else if (value != NULL)
 		put(facts, "%s:%s\n", name, value);
 	else if (question->error != NULL)
@@ -350,7 +370,8 @@ put_kind(char **facts, const struct visit *visit)
 	version[strcspn(version, ".")] = '\0';
 	(void)num_int(version, 0, INT64_MAX, &major);
 	put_number(facts, "major", major >= 0, major);
-	put(facts, "file:%s\nmode:%s\n", name_configuration(*facts), mode);
+	put(facts, "file:%s\nmode:%s\nsave_rules:%s\n",
+	    name_configuration(*facts), mode, visit->save_rules);
 	put_flag(facts, "in_cluster", opts->servers[0].cluster);
 	put_flag(facts, "fails_over",
 	    visit->enquiry.endpoint->master != NULL ||
@@ -433,6 +454,8 @@ identify(struct visit *visit, const char *facts)
 	    .uptime_s = info_number(facts, "uptime_in_seconds"),
 	    .clock = check_contact_offset(&visit->samples)};
 	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
+	info_text(facts, "save_rules", visit->save_rules,
+	    sizeof(visit->save_rules));
 	if (!server_address(enquiry->server, identity->address,
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",
@@ -446,6 +469,7 @@ check_server(struct visit *visit, bool *is_node)
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "appendfsync")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "save")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "aclfile")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")}};
 	const size_t count = sizeof(questions) / sizeof(*questions);
 	bool answered = check_contact_ask(visit, questions, count);
@@ -455,7 +479,8 @@ check_server(struct visit *visit, bool *is_node)
 
 		identify(visit, facts);
 		*is_node = info_is(facts, "mode", "cluster");
-		answered = check_server_rows(facts, visit->findings);
+		answered = check_replay(visit, &facts) &&
+			   check_server_rows(facts, visit->findings);
 		free(facts);
 	}
 	enquiry_forget(questions, count);

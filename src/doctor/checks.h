@@ -52,7 +52,12 @@ struct visit {
 	const char *scratch;
 	struct check_samples samples;
 	struct check_identity identity;
+	/* The command that makes ACL SETUSER outlast a restart. */
+	char save_rules[64];
 };
+
+/* As long as nobody knows whether the server has an aclfile. */
+#define CHECK_SAVE_RULES "ACL SAVE with an aclfile, else CONFIG REWRITE"
 
 /* --- check_contact.c: round trips, clock, TLS, writes ------------------- */
 
@@ -83,11 +88,20 @@ int64_t check_contact_step(const struct check_samples *samples);
 /* --- check_server.c: what a server says of itself ----------------------- */
 
 /* By INFO and CONFIG GET: version, eviction, persistence, replicas and
- * clients. Fills in the identity. Also false when the server serves nobody now.
+ * clients. Fills in the identity, and how access rules are saved. Also false
+ * when the server serves nobody now.
  */
 bool check_server(struct visit *visit, bool *is_node);
 /* Pure. The rows that follow from facts in the form of INFO. */
 bool check_server_rows(const char *facts, struct findings *findings);
+
+/* --- check_replay.c: whether a server can replay its append-only file ---- */
+
+/* Adds facts, each with a value only if there is one:
+ *   replay_lacks    what user default may not do, as whom the server does it
+ *   replay_unknown  why that is not known
+ *   renamed         a command that the file has and the server lacks */
+bool check_replay(struct visit *visit, char **facts);
 
 /* --- check_access.c: what the access rules permit, feature by feature --- */
 

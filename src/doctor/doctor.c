@@ -73,7 +73,8 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	*visit = (struct visit){.enquiry = {.opts = doctor->opts,
 				    .loop = doctor->loop},
 	    .findings = &doctor->findings,
-	    .scratch = scratch};
+	    .scratch = scratch,
+	    .save_rules = CHECK_SAVE_RULES};
 	doctor->findings.subject = endpoint->label;
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);

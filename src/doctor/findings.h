@@ -11,7 +11,7 @@ enum {
 	FINDING_OK,
 	FINDING_NOTE,	 /* worth knowing, or not to be found out */
 	FINDING_WARNING, /* a promise depends on it */
-	FINDING_ERROR,	 /* no run would get a lock */
+	FINDING_ERROR,	 /* no run would get a lock, or the server loses it */
 };
 
 struct finding {

@@ -94,12 +94,12 @@ manual_user() {
 	for rule in "${RULES[@]}"; do
 		cli acl setuser locker "-${rule#+}"
 		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]] ||
+		[[ $output == *"ACL SETUSER locker $rule"[,\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[,\"\ ]* ]] ||
 			{ echo "$rule: $output" && false; }
 		cli acl setuser default "-${rule#+}" '+acl'
 		cli acl setuser locker "$rule" '+acl|dryrun' '+acl|whoami' "-${rule#+}"
 		run --separate-stderr rlockrun --doctor --json -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $output == *"ACL SETUSER locker $rule"[\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[\"\ ]* ]]
+		[[ $output == *"ACL SETUSER locker $rule"[,\"\ ]* || $output == *"ACL SETUSER locker "*" $rule"[,\"\ ]* ]]
 		cli acl setuser default "$rule"
 		cli acl setuser locker "$rule" '-acl|dryrun' '-acl|whoami'
 	done
@@ -152,7 +152,7 @@ manual_user() {
 		/usr/bin/python3 -c 'import json, sys
 print(*[f["remedy"] for f in json.loads(sys.argv[1])["findings"] if f["check"] == "access-lock"])' \
 			"$output" >rules
-		cli <rules
+		sed 's/, then CONFIG REWRITE$//' rules | cli
 		doctor 0 -k "$name"
 		rlockrun -k "$name" true
 		run -77 rlockrun -n -k "${name:0:1}other${name: -1}" true

@@ -191,7 +191,8 @@ literal_text() {
 	literal_text rlockrun.conf.5 'CONFIGURATION FILES' 1 | diff - "$examples/rlockrun.conf"
 	literal_text rlockrun-events.7 FILE 1 | diff - "$examples/rlockrun.logrotate"
 	diff <(literal_text rlockrun-servers.7 'ACCESS RULES' 1 | tr ' ' '\n' | grep '^[~+>]') \
-		<(tr ' ' '\n' <"$examples/users.acl" | grep '^[~+>]')
+		<(grep '^user locker ' "$examples/users.acl" | tr ' ' '\n' | grep '^[~+>]')
+	grep -qF ".Ql $(grep '^user default ' "$examples/users.acl") ," "$ROOT/man/rlockrun-servers.7"
 }
 
 @test "users.acl is a file that a server loads" {

@@ -86,6 +86,15 @@ test_server(void)
 	follows("appendfsync:everysec\n" GOOD, "note:persistence", "late ones");
 	follows("aof_enabled:0\n" GOOD, "warning:persistence", "no file");
 	follows("aof_enabled:0\nabstains:1\n" GOOD, "", "one that abstains");
+	follows("replay_lacks:run SET\n" GOOD, "69:persistence",
+	    "a file that would not be replayed");
+	follows("replay_lacks:run SET\nabstains:1\n" GOOD, "",
+	    "which does not matter if it abstains");
+	follows("aof_enabled:0\nreplay_lacks:run SET\n" GOOD,
+	    "warning:persistence note:replay", "nor could it be later");
+	follows("replay_unknown:x\n" GOOD, "note:replay", "not known");
+	follows("renamed:EXEC\n" GOOD, "note:persistence",
+	    "a file that cannot be read again");
 	follows("aof_last_write_status:err\n" GOOD, "warning:disk",
 	    "a file that cannot be written");
 	follows("out_of_sync:1\n" GOOD, "69:replicas", "too few in sync");
