@@ -29,14 +29,17 @@ struct row {
 	char condition[80];
 	/* In both, {name} is its value. The remedy may be empty. */
 	char text[132];
-	char remedy[152];
+	char remedy[200];
 };
 
 #define SET(setting, value) \
 	"CONFIG SET " setting " " value ", and in {file}: " setting " " value
-#define STORE_ALL                                                           \
-	"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in " \
-	"{file}: appendonly yes, appendfsync always"
+/* A server that starts with appendonly yes in its file, and that has no
+ * append-only file yet, ignores its snapshot and begins empty. */
+#define STORE_ALL                                                              \
+	"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly " \
+	"yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the " \
+	"same lines in {file}; never the file and a restart"
 #define CUT_OFF                                                           \
 	"min-replicas-to-write is 0: a primary that is cut off from its " \
 	"replicas still grants locks"
@@ -107,9 +110,9 @@ static const struct row usual[] = {
 	    "raise its maxmemory"},
 
 	{"persistence", FINDING_OK,
-	    "aof_enabled=1 appendfsync=always !replay_lacks !renamed",
-	    "appendonly is yes and appendfsync always: a restart loses no lock",
-	    ""},
+	    "aof_enabled=1 appendfsync=always !flawed",
+	    "appendonly is yes and appendfsync always: a restart loses no "
+	    "lock, if its file says so, too", ""},
 	{"persistence", FINDING_NOTE, "!aof_enabled=0 !aof_enabled=1",
 	    "the server does not say what it stores on disk",
 	    "find out what a restart would lose"},
@@ -127,6 +130,21 @@ static const struct row usual[] = {
 	{"persistence", FINDING_WARNING, "aof_enabled=1 appendfsync=no",
 	    "appendfsync is no: if the machine crashes, the locks of the last "
 	    "half minute are lost", SET("appendfsync", "always")},
+	{"persistence", FINDING_WARNING,
+	    "aof_enabled=1 appendfsync=always no-appendfsync-on-rewrite=yes",
+	    "no-appendfsync-on-rewrite is yes: if the machine crashes during "
+	    "a rewrite, the latest locks are lost",
+	    SET("no-appendfsync-on-rewrite", "no")},
+	{"persistence", FINDING_NOTE,
+	    "aof_enabled=1 aof_last_bgrewrite_status=err",
+	    "not yet: appendonly is yes, but the last rewrite of the "
+	    "append-only file has failed",
+	    "see the log of the server, and its disk; then BGREWRITEAOF"},
+	{"persistence", FINDING_NOTE, "aof_enabled=1 rewriting",
+	    "not yet: appendonly is yes, but the append-only file is being "
+	    "written",
+	    "wait until aof_rewrite_in_progress and aof_rewrite_scheduled are "
+	    "0"},
 	{"persistence", FINDING_NOTE, "aof_enabled=1", "appendfsync is "
 	    "{appendfsync}: if the machine crashes, the locks of the last "
 	    "second or two are lost", SET("appendfsync", "always")},
@@ -399,6 +417,23 @@ put_resources(char **facts)
 		(left < CLIENTS_SPARE || left < admitted / CLIENTS_PART));
 }
 
+/* What keeps an append-only file from having all that the server has
+ * acknowledged. Only always is worth that much. */
+static void
+put_persistence(char **facts)
+{
+	bool rewriting = info_number(*facts, "aof_rewrite_in_progress") > 0 ||
+			 info_number(*facts, "aof_rewrite_scheduled") > 0;
+	bool flawed = rewriting ||
+		      info_is(*facts, "aof_last_bgrewrite_status", "err") ||
+		      info_is(*facts, "no-appendfsync-on-rewrite", "yes") ||
+		      !info_is(*facts, "replay_lacks", "") ||
+		      !info_is(*facts, "renamed", "");
+
+	put_flag(facts, "rewriting", rewriting);
+	put_flag(facts, "flawed", flawed);
+}
+
 /* What --wait-replicas demands, and what the server demands by itself. */
 static void
 put_replicas(char **facts, int wanted)
@@ -467,6 +502,8 @@ check_server(struct visit *visit, bool *is_node)
 {
 	struct question questions[] = {{.argv = QUESTION_WORDS("INFO")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "appendfsync")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET",
+		 "no-appendfsync-on-rewrite")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "save")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "aclfile")},
@@ -479,8 +516,10 @@ check_server(struct visit *visit, bool *is_node)
 
 		identify(visit, facts);
 		*is_node = info_is(facts, "mode", "cluster");
-		answered = check_replay(visit, &facts) &&
-			   check_server_rows(facts, visit->findings);
+		answered = check_replay(visit, &facts);
+		put_persistence(&facts);
+		answered =
+		    answered && check_server_rows(facts, visit->findings);
 		free(facts);
 	}
 	enquiry_forget(questions, count);

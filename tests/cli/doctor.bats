@@ -35,10 +35,10 @@ teardown() { end_test; }
 	found eviction warning "maxmemory-policy is allkeys-lru" \
 		"CONFIG SET maxmemory-policy noeviction, and in $CONF: maxmemory-policy noeviction"
 	found persistence warning "a restart loses all locks" \
-		"CONFIG SET appendonly yes, CONFIG SET appendfsync always, and in $CONF: appendonly yes, appendfsync always"
+		"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the same lines in $CONF; never the file and a restart"
 	cli config set maxmemory-policy noeviction
-	cli config set appendonly yes
 	cli config set appendfsync always
+	cli config set appendonly yes
 	wait_until rewritten
 	doctor 0
 	[[ -z $(problems) ]]
@@ -73,7 +73,7 @@ rewritten() {
 @test "doctor: as text, with a remedy in a line of its own, and colours on a terminal" {
 	run -1 --separate-stderr rlockrun --doctor -r "unix://$SUITE_DIR/s"
 	[[ ${lines[0]} == "unix://$SUITE_DIR/s" ]]
-	[[ $output == *$'\n  warning  persistence        nothing is stored on disk: a restart loses all locks\n                              -> CONFIG SET appendonly yes, '* ]]
+	[[ $output == *$'\n  warning  persistence        nothing is stored on disk: a restart loses all locks\n                              -> in this order: CONFIG SET appendfsync always, '* ]]
 	[[ ${lines[-1]} == "0 errors, 1 warning, 0 notes" && $output != *$'\e'* ]]
 	TERM=xterm run -1 "$HELPERS/on-pty" screen -- "$RLOCKRUN" --doctor
 	grep -q $'\e\\[33mwarning\e\\[0m' screen
