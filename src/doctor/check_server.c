@@ -92,6 +92,14 @@ static const struct row usual[] = {
 	    "a node of a cluster: it refuses locks that belong to other nodes",
 	    "redis-cluster:// in place of redis://"},
 
+	/* Each of them grants what another one has granted. */
+	{"primary", EXITCODE_UNAVAILABLE, "role=active-replica",
+	    "an active replica of KeyDB: each server of the group grants the "
+	    "same lock", "use a server without active-replica"},
+	{"primary", EXITCODE_UNAVAILABLE, "crdt_config_version",
+	    "an Active-Active database: each of its members grants the same "
+	    "lock", "use a database of one region"},
+
 	/* Helper keys and locks all have a ttl, so that volatile-* is no
 	 * better. */
 	{"eviction", FINDING_NOTE, "!maxmemory_policy",
@@ -194,6 +202,10 @@ static const struct row usual[] = {
 	{"min-replicas", FINDING_NOTE,
 	    "replicated fails_over !min-replicas-to-write",
 	    "the server does not say its min-replicas-to-write", ""},
+	{"min-replicas", FINDING_WARNING, "replicated fails_over "
+	    "!min-replicas-to-write=0 min-replicas-max-lag=0",
+	    "min-replicas-max-lag is 0: that switches min-replicas-to-write "
+	    "{min-replicas-to-write} off", SET("min-replicas-max-lag", "10")},
 	{"min-replicas", FINDING_OK,
 	    "replicated fails_over !min-replicas-to-write=0",
 	    "min-replicas-to-write is {min-replicas-to-write}", ""},
@@ -507,7 +519,8 @@ check_server(struct visit *visit, bool *is_node)
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "save")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "aclfile")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")}};
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-max-lag")}};
 	const size_t count = sizeof(questions) / sizeof(*questions);
 	bool answered = check_contact_ask(visit, questions, count);
 

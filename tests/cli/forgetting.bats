@@ -209,6 +209,16 @@ is_good_again() {
 	found persistence ok "appendfsync always" 2>/dev/null
 }
 
+@test "forget: servers that grant beside each other are no servers for locks" {
+	good_server
+	start_proxy proxy
+	for line in role:active-replica crdt_config_version:1; do
+		set_rules proxy "answer:INFO::\$${#line}\r\n$line"
+		doctor 69
+		found primary error "grants the same lock"
+	done
+}
+
 @test "forget: a rule to add is followed by how it is saved" {
 	! is_before_7 || not_here "it takes ACL DRYRUN"
 	rules_of_default 'off resetpass ~* &* +@all'

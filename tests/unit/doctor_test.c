@@ -118,6 +118,12 @@ test_server(void)
 	follows("online:1\nreplicated:1\nfails_over:1\nwanted:1\n"
 		"min-replicas-to-write:0\n" GOOD,
 	    "note:min-replicas", "one that is waited for");
+	follows("online:1\nreplicated:1\nfails_over:1\nwanted:1\n"
+		"min-replicas-to-write:1\nmin-replicas-max-lag:0\n" GOOD,
+	    "warning:min-replicas", "a number without a lag");
+	follows("role:active-replica\n" GOOD, "69:primary", "KeyDB");
+	follows("crdt_config_version:3\n" GOOD, "69:primary",
+	    "an Active-Active database");
 	follows("few:1\n" GOOD, "warning:clients", "few clients are left");
 }
 
