@@ -37,17 +37,13 @@ static void
 add_failure(struct visit *visit, int severity, const char *check,
     const struct question *question)
 {
+	bool silent = question->outcome == QUESTION_SILENT;
 	char *text = mem_strdup(question->error);
+	const char *advice = silent ? cut_advice(text) : reply_advise(text);
 
-	if (question->outcome == QUESTION_SILENT) {
-		const char *advice = cut_advice(text);
-
-		findings_add(visit->findings, severity, check, advice, "%s",
-		    text);
-	} else {
-		findings_add(visit->findings, severity, check,
-		    reply_advise(text), "the server refuses us: %s", text);
-	}
+	findings_add(visit->findings, severity, check, advice, "%s%s%s",
+	    visit->is_replica ? "not checked: " : "",
+	    silent ? "" : "the server refuses us: ", text);
 	free(text);
 }
 
@@ -65,7 +61,10 @@ add_unreached(struct visit *visit, const struct question *question)
 	    question->outcome == QUESTION_REFUSED &&
 	    reply_judge(REPLY_ACQUIRING, question->error) != REPLY_RETRY;
 
-	add_failure(visit, refused ? EXITCODE_REFUSED : EXITCODE_UNAVAILABLE,
+	add_failure(visit,
+	    visit->is_replica ? FINDING_NOTE
+	    : refused	      ? EXITCODE_REFUSED
+			      : EXITCODE_UNAVAILABLE,
 	    "reach", question);
 }
 
@@ -123,8 +122,8 @@ take_sample(struct visit *visit, struct check_sample *sample)
 }
 
 /* The first reply includes the time to connect. */
-static bool
-take_samples(struct visit *visit)
+bool
+check_contact_measure(struct visit *visit)
 {
 	struct check_samples *samples = &visit->samples;
 	struct check_sample connected;
@@ -324,7 +323,7 @@ describe_tls(const struct visit *visit)
 bool
 check_contact_begin(struct visit *visit)
 {
-	if (!take_samples(visit))
+	if (!check_contact_measure(visit))
 		return false;
 	visit->findings->subject = server_label(visit->enquiry.server);
 	describe_tls(visit);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/exitcode.h"
+#include "base/mem.h"
+#include "base/num.h"
 #include "doctor/checks.h"
 #include "lock/votes.h"
 #include "redis/cluster.h"
@@ -190,14 +192,47 @@ note_refusal(const struct poll *poll, const char *error)
 	    other ? "name sentinels in the URL" : reply_advise(error));
 }
 
+/* SENTINEL REPLICAS replies with a list of such pairs. */
 static void
-ask_sentinel(struct poll *poll, struct visit *visit)
+note_replicas(struct visit *pattern, const struct value *list)
+{
+	size_t count, all;
+	struct sentinel_address *known;
+
+	if (!value_count(list, &count))
+		return;
+	all = pattern->known_count + count;
+	known = mem_alloc((all + 1) * sizeof(*known));
+	if (pattern->known_count > 0)
+		memcpy(known, pattern->known,
+		    pattern->known_count * sizeof(*known));
+	free(pattern->known);
+	pattern->known = known;
+	pattern->has_sentinels = true;
+	for (size_t i = 0; i < count; i++) {
+		const struct value *pairs = value_at(list, i);
+		const char *host = find_text(pairs, "ip");
+		const char *port = find_text(pairs, "port");
+		int64_t number;
+
+		if (host == NULL || port == NULL ||
+		    num_int(port, 1, UINT16_MAX, &number) == -1)
+			continue;
+		known = &pattern->known[pattern->known_count++];
+		snprintf(known->host, sizeof(known->host), "%s", host);
+		known->port = (int)number;
+	}
+}
+
+static void
+ask_sentinel(struct poll *poll, struct visit *visit, struct visit *pattern)
 {
 	struct question questions[] = {{.argv = QUESTION_WORDS("SENTINEL",
 					    "get-master-addr-by-name",
 					    poll->master)},
 	    {.argv = QUESTION_WORDS("SENTINEL", "MASTER", poll->master)},
-	    {.argv = QUESTION_WORDS("SENTINEL", "CKQUORUM", poll->master)}};
+	    {.argv = QUESTION_WORDS("SENTINEL", "CKQUORUM", poll->master)},
+	    {.argv = QUESTION_WORDS("SENTINEL", "REPLICAS", poll->master)}};
 	const size_t count = sizeof(questions) / sizeof(*questions);
 
 	enquiry_ask(&visit->enquiry, questions, count);
@@ -206,6 +241,7 @@ ask_sentinel(struct poll *poll, struct visit *visit)
 		note_address(poll, questions[0].value);
 		note_state(poll, questions[1].value);
 		note_quorum(poll, &questions[2]);
+		note_replicas(pattern, questions[3].value);
 	} else if (questions[0].outcome == QUESTION_SILENT) {
 		/* That names the sentinel already. */
 		check_contact_warn(visit, &questions[0], "sentinels");
@@ -216,8 +252,7 @@ ask_sentinel(struct poll *poll, struct visit *visit)
 }
 
 void
-check_fleet_sentinels(const struct visit *pattern,
-    const struct endpoint *endpoint)
+check_fleet_sentinels(struct visit *pattern, const struct endpoint *endpoint)
 {
 	struct findings *findings = pattern->findings;
 	struct poll poll = {.master = endpoint->master, .findings = findings};
@@ -228,7 +263,7 @@ check_fleet_sentinels(const struct visit *pattern,
 
 		poll.label = endpoint->hosts[i].label;
 		enquiry_begin(&one.enquiry, &endpoint->hosts[i], NULL);
-		ask_sentinel(&poll, &one);
+		ask_sentinel(&poll, &one, pattern);
 		enquiry_end(&one.enquiry);
 	}
 	if (findings_count(findings, FINDING_WARNING) == before)

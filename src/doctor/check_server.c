@@ -32,14 +32,15 @@ struct row {
 	char remedy[200];
 };
 
-#define SET(setting, value) \
-	"CONFIG SET " setting " " value ", and in {file}: " setting " " value
+#define SET(setting, value)                                                   \
+	"CONFIG SET " setting " " value ", and in {file}: " setting " " value \
+	"{too}"
 /* A server that starts with appendonly yes in its file, and that has no
  * append-only file yet, ignores its snapshot and begins empty. */
 #define STORE_ALL                                                              \
 	"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly " \
 	"yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the " \
-	"same lines in {file}; never the file and a restart"
+	"same lines in {file}; never the file and a restart{too}"
 #define CUT_OFF                                                           \
 	"min-replicas-to-write is 0: a primary that is cut off from its " \
 	"replicas still grants locks"
@@ -100,6 +101,10 @@ static const struct row usual[] = {
 	    "an Active-Active database: each of its members grants the same "
 	    "lock", "use a database of one region"},
 
+};
+
+/* What the server keeps of what it has acknowledged. */
+static const struct row kept[] = {
 	/* Helper keys and locks all have a ttl, so that volatile-* is no
 	 * better. */
 	{"eviction", FINDING_NOTE, "!maxmemory_policy",
@@ -176,6 +181,9 @@ static const struct row usual[] = {
 	    "the last snapshot has failed",
 	    "see the log of the server, and its disk"},
 
+};
+
+static const struct row others[] = {
 	{"replicas", EXITCODE_UNAVAILABLE, "out_of_sync",
 	    "{min_slaves_good_slaves} of the {min-replicas-to-write} replicas "
 	    "are in sync that min-replicas-to-write requires",
@@ -219,11 +227,22 @@ static const struct row usual[] = {
 	{"clients", FINDING_WARNING, "few", ROOM, "raise its maxclients"},
 	{"clients", FINDING_OK, "", ROOM, ""},
 };
+/* Of a replica, before what it keeps. */
+static const struct row replicated[] = {
+	{"reach", FINDING_NOTE, "loading=1",
+	    "not checked: it is loading its data", ""},
+	{"read-only", FINDING_WARNING, "role=slave slave_read_only=0",
+	    "it accepts writes: who reaches it gets a lock beside those of "
+	    "its primary", SET("replica-read-only", "yes")},
+};
 /* clang-format on */
 
 enum {
 	USELESS = sizeof(useless) / sizeof(*useless),
-	USUAL = sizeof(usual) / sizeof(*usual)
+	USUAL = sizeof(usual) / sizeof(*usual),
+	KEPT = sizeof(kept) / sizeof(*kept),
+	OTHERS = sizeof(others) / sizeof(*others),
+	REPLICATED = sizeof(replicated) / sizeof(*replicated)
 };
 
 /* --- what applies ------------------------------------------------------ */
@@ -298,9 +317,10 @@ fill_values(const char *text, const char *facts)
 	return filled;
 }
 
-/* Adds, of each check, the first row that applies. Returns how many. */
+/* Adds, of each check, the first row that applies, if it is of that severity or
+ * graver. Returns how many. */
 static size_t
-add_rows(const struct row *rows, size_t count, const char *facts,
+add_rows(const struct row *rows, size_t count, int severity, const char *facts,
     struct findings *findings)
 {
 	const char *former = "";
@@ -312,6 +332,8 @@ add_rows(const struct row *rows, size_t count, const char *facts,
 		if (strcmp(row->check, former) == 0 || !applies(row, facts))
 			continue;
 		former = row->check;
+		if (row->severity < severity)
+			continue;
 		text = fill_values(row->text, facts);
 		remedy = fill_values(row->remedy, facts);
 		findings_add(findings, row->severity, row->check,
@@ -326,10 +348,23 @@ add_rows(const struct row *rows, size_t count, const char *facts,
 bool
 check_server_rows(const char *facts, struct findings *findings)
 {
-	if (add_rows(useless, USELESS, facts, findings) > 0)
+	if (add_rows(useless, USELESS, FINDING_OK, facts, findings) > 0)
 		return false;
-	add_rows(usual, USUAL, facts, findings);
+	add_rows(usual, USUAL, FINDING_OK, facts, findings);
+	add_rows(kept, KEPT, FINDING_OK, facts, findings);
+	add_rows(others, OTHERS, FINDING_OK, facts, findings);
 	return true;
+}
+
+bool
+check_server_replica_rows(const char *facts, struct findings *findings)
+{
+	size_t added =
+	    add_rows(replicated, REPLICATED, FINDING_NOTE, facts, findings);
+
+	if (added == 0 || !info_is(facts, "loading", "1"))
+		added += add_rows(kept, KEPT, FINDING_NOTE, facts, findings);
+	return added == 0;
 }
 
 /* --- the facts -------------------------------------------------------- */
@@ -457,6 +492,8 @@ put_replicas(char **facts, int wanted)
 	bool out_of_sync = least > 0 && good >= 0 && good < least;
 	bool too_few = online >= 0 && online < wanted;
 
+	if (all > 0)
+		put(facts, "too:; on each replica, too\n");
 	put_flag(facts, "out_of_sync", out_of_sync);
 	put_flag(facts, "too_few", too_few);
 	put_flag(facts, "replicated", online > 0 && !out_of_sync && !too_few);
@@ -509,8 +546,8 @@ identify(struct visit *visit, const char *facts)
 		    is_unix ? "localhost" : "");
 }
 
-bool
-check_server(struct visit *visit, bool *is_node)
+char *
+check_server_facts(struct visit *visit)
 {
 	struct question questions[] = {{.argv = QUESTION_WORDS("INFO")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "appendfsync")},
@@ -520,21 +557,36 @@ check_server(struct visit *visit, bool *is_node)
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "maxclients")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "aclfile")},
 	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-to-write")},
-	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-max-lag")}};
+	    {.argv = QUESTION_WORDS("CONFIG", "GET", "min-replicas-max-lag")},
+	    {.argv = QUESTION_WORDS("CONFIG", "GET",
+		 "cluster-replica-no-failover")}};
 	const size_t count = sizeof(questions) / sizeof(*questions);
-	bool answered = check_contact_ask(visit, questions, count);
+	char *facts = NULL;
 
-	if (answered) {
-		char *facts = gather_facts(visit, questions, count);
-
-		identify(visit, facts);
-		*is_node = info_is(facts, "mode", "cluster");
-		answered = check_replay(visit, &facts);
-		put_persistence(&facts);
-		answered =
-		    answered && check_server_rows(facts, visit->findings);
-		free(facts);
+	if (check_contact_ask(visit, questions, count)) {
+		facts = gather_facts(visit, questions, count);
+		if (check_replay(visit, &facts)) {
+			put_persistence(&facts);
+		} else {
+			free(facts);
+			facts = NULL;
+		}
 	}
 	enquiry_forget(questions, count);
-	return answered;
+	return facts;
+}
+
+bool
+check_server(struct visit *visit, bool *is_node)
+{
+	visit->facts = check_server_facts(visit);
+	if (visit->facts == NULL)
+		return false;
+	identify(visit, visit->facts);
+	*is_node = info_is(visit->facts, "mode", "cluster");
+	if (check_server_rows(visit->facts, visit->findings))
+		return true;
+	free(visit->facts);
+	visit->facts = NULL;
+	return false;
 }

@@ -11,6 +11,7 @@
 
 #include "doctor/findings.h"
 #include "enquiry/enquiry.h"
+#include "redis/sentinel.h"
 
 enum { CHECK_PROBES = 9 };
 
@@ -52,6 +53,14 @@ struct visit {
 	const char *scratch;
 	struct check_samples samples;
 	struct check_identity identity;
+	/* Of the server, as check_server_facts returns them, or NULL. */
+	char *facts;
+	/* It is a replica: if it cannot be asked, that is a note. */
+	bool is_replica;
+	/* The replicas that sentinels know, if one of them says so. */
+	bool has_sentinels;
+	struct sentinel_address *known;
+	size_t known_count;
 	/* The command that makes ACL SETUSER outlast a restart. */
 	char save_rules[64];
 };
@@ -69,6 +78,8 @@ bool check_contact_ask(struct visit *visit, struct question *questions,
 void check_contact_warn(struct visit *visit, const struct question *question,
     const char *check);
 
+/* Opens the connection, and measures on it. */
+bool check_contact_measure(struct visit *visit);
 /* Opens the connection, measures on it, and describes its TLS session. */
 bool check_contact_begin(struct visit *visit);
 /* Measures once more, and adds what follows from all. */
@@ -92,8 +103,18 @@ int64_t check_contact_step(const struct check_samples *samples);
  * when the server serves nobody now.
  */
 bool check_server(struct visit *visit, bool *is_node);
-/* Pure. The rows that follow from facts in the form of INFO. */
+/* What it says, as lines in the form of INFO, to be freed; or NULL. */
+char *check_server_facts(struct visit *visit);
+/* Pure. The rows that follow from facts. */
 bool check_server_rows(const char *facts, struct findings *findings);
+/* Pure. Those of a replica that are not as they should be. Whether there are
+ * none. */
+bool check_server_replica_rows(const char *facts, struct findings *findings);
+
+/* --- check_replica.c: the replicas of a server --------------------------- */
+
+/* Visits those that the facts of the server name. */
+void check_replicas(struct visit *visit);
 
 /* --- check_replay.c: whether a server can replay its append-only file ---- */
 
@@ -121,8 +142,9 @@ bool check_fleet_slots(struct visit *visit);
 bool check_fleet_nodes(struct visit *visit);
 
 /* The sentinels of an endpoint: whether they reply, agree and have a quorum.
- * The visit, which has not begun, is only used as a pattern. */
-void check_fleet_sentinels(const struct visit *pattern,
+ * The visit, which has not begun, is a pattern, and gets the replicas that they
+ * know. */
+void check_fleet_sentinels(struct visit *pattern,
     const struct endpoint *endpoint);
 
 /* Several servers (Redlock): whether they are independent of each other, and

@@ -39,6 +39,10 @@ examine_server(struct visit *visit)
 	    check_contact_writes(visit, is_node) &&
 	    (visit->scratch == NULL || check_access(visit)))
 		check_contact_end(visit);
+	if (visit->facts != NULL)
+		check_replicas(visit);
+	free(visit->facts);
+	visit->facts = NULL;
 }
 
 static void
@@ -89,6 +93,7 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	}
 	print_new(doctor);
 	enquiry_end(&visit->enquiry);
+	free(visit->known);
 	free(scratch);
 }
 

@@ -5,6 +5,8 @@
 
 load ../helpers/suite
 load ../helpers/admin
+load ../helpers/clock
+load ../helpers/cluster
 load ../helpers/connect
 load ../helpers/doctor
 load ../helpers/sentinel
@@ -234,4 +236,148 @@ is_good_again() {
 	RLOCKRUN_REDIS=unix://locker:v@$SUITE_DIR/s
 	doctor 1 -k "$KEY"
 	found access-doorbell warning "+blpop" "ACL SETUSER locker +blpop, then CONFIG REWRITE"
+}
+
+# --- replicas ----------------------------------------------------------------------
+
+# SAFE: options of a server that is as it should be.
+SAFE=(--appendonly yes --appendfsync always --maxmemory-policy noeviction)
+
+# replicated_server COUNT: a primary p0 and so many replicas, as they should be.
+replicated_server() {
+	local i
+	SUITE_DIR=$PWD/p0
+	start_tcp_server "$PWD/p0" 127.0.0.1 "${SAFE[@]}"
+	PORTS=("$PORT")
+	RLOCKRUN_REDIS=unix://$PWD/p0/s
+	for ((i = 1; i <= $1; i++)); do
+		replica "p$i"
+	done
+}
+
+# replica NAME [OPTION...]
+replica() {
+	start_tcp_server "$PWD/$1" 127.0.0.1 "${SAFE[@]}" --replicaof 127.0.0.1 "${PORTS[0]}" \
+		--repl-diskless-sync-delay 0 "${@:2}"
+	PORTS+=("$PORT")
+	wait_until replicates "$PWD/p0" $((${#PORTS[@]} - 1))
+	wait_until is_settled_replica "$1"
+}
+
+is_settled_replica() {
+	[[ $(at "$1" info persistence) == *aof_rewrite_in_progress:0*aof_rewrite_scheduled:0* ]]
+}
+
+@test "forget: a replica that evicts, stores nothing or accepts writes" {
+	replicated_server 2
+	doctor 0
+	[[ $(problems) == note:replicas ]]
+	[[ $(count '"check":"replica","severity":"ok"') == 2 ]]
+	at p1 config set maxmemory 100mb
+	at p1 config set maxmemory-policy volatile-lru
+	at p1 config set replica-read-only no
+	at p2 config set appendonly no
+	cli config set appendfsync everysec
+	doctor 1
+	[[ $(problems) == "note:persistence note:replicas warning:read-only warning:eviction warning:persistence" ]]
+	found read-only warning "it accepts writes" "CONFIG SET replica-read-only yes"
+	found persistence note everysec "appendfsync always; on each replica, too"
+	# It is what it says: this run has the lock beside the primary's.
+	run -0 rlockrun -n -k "$KEY.2" -r "unix://$PWD/p1/s" --min-hold 1h true
+	run -0 rlockrun -n -k "$KEY.2" true
+}
+
+@test "forget: a replica that is not reached is not checked" {
+	replicated_server 1
+	at p0 acl setuser locker on '>v' '~*' '&*' +@all
+	doctor 0 -r "unix://locker:v@$PWD/p0/s"
+	found reach note "not checked: " "check the user"
+	at p1 acl setuser locker on '>v' '~*' '&*' +@all
+	doctor 0 -r "unix://locker:v@$PWD/p0/s"
+	[[ $(problems) == note:replicas ]]
+	kill -STOP "$(<p1/pid)"
+	doctor 0 --server-timeout 300ms -r "unix://locker:v@$PWD/p0/s"
+	found reach note "not checked: "
+	kill -CONT "$(<p1/pid)"
+}
+
+@test "forget: a replica whose clock is ahead frees every lock when it is promoted" {
+	prepare_clock
+	replicated_server 0
+	echo 100 >clock
+	PATH=$PWD/bin:$PATH replica p1
+	doctor 1 -t 30
+	found clock warning "ahead of the primary's: promoted, it frees every lock" "NTP"
+	doctor 1 -t 1h
+	found clock warning "ahead of the primary's: promoted, it frees locks too soon"
+	run -0 rl --min-hold 50 true
+	[[ $(cli exists "$KEY") == 1 ]]
+	at p1 replicaof no one
+	run -0 rlockrun -n -k "$KEY" -r "unix://$PWD/p1/s" true
+	echo 0 >clock.new
+	mv clock.new clock
+}
+
+# Sentinels that have just started do not see each other for a moment.
+sentinels_agree() {
+	run_sentinels "$PWD"
+	RLOCKRUN_REDIS=redis-sentinel://$SENTINELS/primary
+	wait_until agree
+}
+
+agree() {
+	run --separate-stderr rlockrun --doctor --json
+	found sentinels ok "3 agree on 127.0.0.1:${PORTS[0]}" 2>/dev/null
+}
+
+@test "forget: a replica that confirms and is not the one that is promoted" {
+	replicated_server 0
+	replica p1 --replica-priority 0
+	replica p2
+	sentinels_agree
+	cli config set min-replicas-to-write 1
+	doctor 1 --wait-replicas 1
+	[[ $(problems) == warning:promotion ]]
+	found promotion warning "it confirms --wait-replicas 1, and another replica is promoted" "--wait-replicas 2"
+	doctor 0 --wait-replicas 2
+	at p1 config set replica-priority 100
+	doctor 0 --wait-replicas 1
+	# Only that one confirms.
+	at p1 config set replica-priority 0
+	kill -STOP "$(<p2/pid)"
+	cli client kill type replica
+	wait_until replicates "$PWD/p0" 1
+	run -0 rl --wait-replicas 1 --min-hold 1h true
+	stop_server "$PWD/p0"
+	kill -CONT "$(<p2/pid)"
+	wait_until is_primary p2
+	[[ $(at p2 exists "$KEY") == 0 ]]
+}
+
+@test "forget: a replica that no sentinel knows confirms, and is never promoted" {
+	! is_before_7 || not_here "it takes replica-announced"
+	replicated_server 1
+	replica p2 --replica-announced no
+	sentinels_agree
+	doctor 1 --wait-replicas 1
+	found promotion warning "no sentinel knows it, so it is never promoted" "--wait-replicas 2"
+	[[ $(count '"check":"promotion"') == 1 ]]
+	cli config set min-replicas-to-write 1
+	doctor 0 --wait-replicas 2
+	cli config set min-replicas-max-lag 0
+	doctor 1 --wait-replicas 2
+	found min-replicas warning "switches min-replicas-to-write 1 off" "; on each replica, too"
+}
+
+@test "forget: a replica of a cluster that does not fail over" {
+	! is_before_7 || not_here "a cluster takes CLUSTER ADDSLOTSRANGE of Redis 7"
+	start_cluster "$PWD" 1 2 "${SAFE[@]}" --min-replicas-to-write 1
+	wait_until is_settled_replica c1
+	wait_until is_settled_replica c2
+	RLOCKRUN_REDIS=redis-cluster://$NODES
+	doctor 0 -k "$KEY" --wait-replicas 1
+	at c1 config set cluster-replica-no-failover yes
+	doctor 1 -k "$KEY" --wait-replicas 1
+	found promotion warning "another replica is promoted" "--wait-replicas 2"
+	doctor 0 -k "$KEY" --wait-replicas 2
 }

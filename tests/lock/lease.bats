@@ -6,6 +6,7 @@
 # bats file_tags=everywhere
 
 load ../helpers/suite
+load ../helpers/clock
 
 setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
@@ -359,44 +360,6 @@ exits_with_soon() {
 	grep -q "was lost: .*; stopping the job" "$ERR"
 	gone "$(<job)"
 	[[ -z $(keys_left) ]]
-}
-
-# own_clock: as own_server; its clock is ahead by the seconds in the file `clock`.
-# (In a server with jemalloc, which asks for the time first, libfaketime fails.)
-own_clock() {
-	command -v cc >/dev/null || not_here 'no compiler'
-	cc -D_GNU_SOURCE -shared -fPIC -o clock.so -x c - <<-END
-		#include <fcntl.h>
-		#include <stdlib.h>
-		#include <sys/syscall.h>
-		#include <sys/time.h>
-		#include <unistd.h>
-		int
-		gettimeofday(struct timeval *restrict now, void *restrict zone)
-		{
-			char text[20] = "";
-			int file = open("$PWD/clock", O_RDONLY | O_CLOEXEC);
-			if (read(file, text, sizeof(text) - 1) == -1)
-				text[0] = 0;
-			close(file);
-			syscall(SYS_gettimeofday, now, zone);
-			now->tv_sec += atol(text);
-			return 0;
-		}
-	END
-	mkdir bin
-	cat >bin/redis-server <<-END
-		#!/bin/sh
-		case \$* in *--sentinel*) ;; *) export LD_PRELOAD='$PWD/clock.so' ;; esac
-		exec '$(command -v redis-server)' "\$@"
-	END
-	chmod +x bin/redis-server
-	PATH=$PWD/bin:$PATH own_server
-}
-
-step_clock() {
-	echo "$1" >clock.new
-	mv clock.new clock
 }
 
 @test "the clock of the server is stepped forward: the lock ends too soon, 79" {
