@@ -241,7 +241,8 @@ is_good_again() {
 # --- replicas ----------------------------------------------------------------------
 
 # SAFE: options of a server that is as it should be.
-SAFE=(--appendonly yes --appendfsync always --maxmemory-policy noeviction)
+SAFE=(--appendonly yes --appendfsync always --maxmemory-policy noeviction
+	--repl-diskless-sync-delay 0 --repl-ping-replica-period 1)
 
 # replicated_server COUNT: a primary p0 and so many replicas, as they should be.
 replicated_server() {
@@ -257,8 +258,7 @@ replicated_server() {
 
 # replica NAME [OPTION...]
 replica() {
-	start_tcp_server "$PWD/$1" 127.0.0.1 "${SAFE[@]}" --replicaof 127.0.0.1 "${PORTS[0]}" \
-		--repl-diskless-sync-delay 0 "${@:2}"
+	start_tcp_server "$PWD/$1" 127.0.0.1 "${SAFE[@]}" --replicaof 127.0.0.1 "${PORTS[0]}" "${@:2}"
 	PORTS+=("$PORT")
 	wait_until replicates "$PWD/p0" $((${#PORTS[@]} - 1))
 	wait_until is_settled_replica "$1"

@@ -228,7 +228,7 @@ literal_text() {
 		rlockrun-events.7 380
 		rlockrun-job.7 280
 		rlockrun-locks.7 380
-		rlockrun-operations.7 260
+		rlockrun-operations.7 270
 		rlockrun-protocol.7 460
 		rlockrun-servers.7 400
 	END
