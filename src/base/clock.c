@@ -1,16 +1,59 @@
 #include "base/clock.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Libraries that change the clock for a program, such as libfaketime, replace
+ * functions of the C library, each in its own way: with a clock of another day
+ * or rate than that of the timers and of the server, no deadline holds. So the
+ * kernel is asked, at the price of a system call.
+ *
+ * With a long of 32 bits, the calls that count seconds in 64 are tried first.
+ * Linux has them since 5.1, and a seccomp filter may deny them. Those that
+ * count in a long have other names in musl. */
+struct kernel_time {
+	int64_t s, ns;
+};
+
+struct long_time {
+	long s, ns;
+};
+
+#ifdef SYS_clock_gettime32
+#define GETTIME_LONG SYS_clock_gettime32
+#define SETTIME_LONG SYS_timerfd_settime32
+#else
+#define GETTIME_LONG SYS_clock_gettime
+#define SETTIME_LONG SYS_timerfd_settime
+#endif
 
 /* Cannot fail: the clocks exist since Linux 2.6.39. */
+static struct kernel_time
+read_clock(clockid_t clock)
+{
+	struct long_time now = {0, 0};
+#ifdef SYS_clock_gettime64
+	struct kernel_time wide;
+	int error = errno;
+
+	if (syscall(SYS_clock_gettime64, clock, &wide) == 0)
+		return wide;
+	errno = error;
+#endif
+	(void)syscall(GETTIME_LONG, clock, &now);
+	return (struct kernel_time){now.s, now.ns};
+}
+
 static int64_t
 read_ms(clockid_t clock)
 {
-	struct timespec now;
+	struct kernel_time now = read_clock(clock);
 
-	(void)clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return now.s * 1000 + now.ns / 1000000;
 }
 
 int64_t
@@ -28,10 +71,9 @@ clock_epoch(void)
 int64_t
 clock_now_us(void)
 {
-	struct timespec now;
+	struct kernel_time now = read_clock(CLOCK_BOOTTIME);
 
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	return now.s * 1000000 + now.ns / 1000;
 }
 
 int64_t
@@ -40,16 +82,31 @@ clock_min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* 68 years after boot at the latest, where a long has 32 bits. */
+static long
+as_long(int64_t s)
+{
+	return s < LONG_MAX ? (long)s : LONG_MAX;
+}
+
 int
 clock_arm(int timer_fd, int64_t at)
 {
-	struct itimerspec spec = {{0, 0}, {0, 0}};
+	struct long_time timer[] = {{0, 0}, {0, 0}}; /* interval, value */
+	struct kernel_time value = {0, 0};
 
 	if (at != CLOCK_NEVER) {
 		/* A time of zero would disarm. */
 		int64_t when = at < 1 ? 1 : at;
-		spec.it_value.tv_sec = when / 1000;
-		spec.it_value.tv_nsec = (long)(when % 1000) * 1000000;
+		value.s = when / 1000;
+		value.ns = when % 1000 * 1000000;
 	}
-	return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+#ifdef SYS_timerfd_settime64
+	if (syscall(SYS_timerfd_settime64, timer_fd, TFD_TIMER_ABSTIME,
+		(const struct kernel_time[]){{0, 0}, value}, NULL) == 0)
+		return 0;
+#endif
+	timer[1] = (struct long_time){as_long(value.s), (long)value.ns};
+	return (
+	    int)syscall(SETTIME_LONG, timer_fd, TFD_TIMER_ABSTIME, timer, NULL);
 }

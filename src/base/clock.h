@@ -1,5 +1,7 @@
 /* The only source of deadlines: CLOCK_BOOTTIME, which unlike CLOCK_MONOTONIC
- * continues while the machine is suspended, as a lease on the server does. */
+ * continues while the machine is suspended, as a lease on the server does.
+ * Clocks are the kernel's, whatever a preloaded library does to those of the
+ * program. */
 #ifndef CLOCK_H
 #define CLOCK_H
 

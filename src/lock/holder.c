@@ -10,13 +10,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 
-enum {
-	SECOND_MS = 1000,
-	NS_PER_MS = 1000000,
-	MINUTE_S = 60,
-	HOUR_S = 3600,
-	DAY_S = 86400
-};
+enum { SECOND_MS = 1000, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400 };
 
 bool
 holder_is_known(const struct holder *holder)
@@ -69,15 +63,10 @@ void
 holder_describe_time(int64_t ms_from_now, char *text, size_t size)
 {
 	int64_t seconds = ms_from_now / SECOND_MS;
-	struct timespec now;
 	struct tm local;
-	time_t at;
-
 	/* Rounded once: messages about the same moment name the same second. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	at = (time_t)((now.tv_sec * SECOND_MS + now.tv_nsec / NS_PER_MS +
-			  ms_from_now) /
-		      SECOND_MS);
+	time_t at = (time_t)((clock_epoch() + ms_from_now) / SECOND_MS);
+
 	if (localtime_r(&at, &local) == NULL)
 		snprintf(text, size, "?");
 	else if (seconds > -DAY_S && seconds < DAY_S)

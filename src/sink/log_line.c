@@ -6,6 +6,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/num.h"
@@ -18,7 +19,6 @@ enum {
 	TEXT_MIN = 32,
 	KEYS_SHARE = 8, /* that of each key in a list of them */
 	SECOND_MS = 1000,
-	NS_PER_MS = 1000000
 };
 
 /* clang-format off */
@@ -40,15 +40,15 @@ static const struct {
 static void
 describe_time(char *text, size_t size)
 {
-	struct timespec now;
+	int64_t now_ms = clock_epoch();
+	time_t now = (time_t)(now_ms / SECOND_MS);
 	struct tm utc;
 	size_t length;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &utc);
+	gmtime_r(&now, &utc);
 	length = strftime(text, size, "%FT%T", &utc);
 	snprintf(text + length, size - length, ".%03dZ",
-	    (int)(now.tv_nsec / NS_PER_MS));
+	    (int)(now_ms % SECOND_MS));
 }
 
 /* With what the last event of a run says beside that. It is safe to show, also
@@ -270,7 +270,7 @@ put_line_head(const struct log_line *line, enum level level,
 {
 	char now[64];
 	struct tm local;
-	time_t seconds = time(NULL);
+	time_t seconds = (time_t)(clock_epoch() / SECOND_MS);
 
 	if (line->head == LOG_LINE_DATED) {
 		describe_time(now, sizeof(now));
