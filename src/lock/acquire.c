@@ -446,6 +446,22 @@ connect_ends_at(const struct lock *lock)
 	    try_ends_at(lock) + lock->try.reply_ms);
 }
 
+/* A server may reply to each try and hang up before the doorbell, as one does
+ * that evicts clients. The reply stays the last contact: our place in the queue
+ * is to be given up if the wait ends now. */
+static bool
+must_rest(struct lock *lock)
+{
+	const char *why;
+	int64_t until = quorum_rests_until(lock->quorum, &why);
+
+	if (clock_now() >= until || quorum_is_up(lock->quorum))
+		return false;
+	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	lock_due_at(lock, clock_min(until, silence_ends_at(lock)));
+	return true;
+}
+
 /* Our own timers come before the connection's: they send an undo behind the
  * try. */
 static void
@@ -453,6 +469,8 @@ send_try(struct lock *lock)
 {
 	int64_t ends_at;
 
+	if (must_rest(lock))
+		return;
 	lock->try.sent_at = clock_now();
 	if (lock->try.silent_since == 0) {
 		lock->try.silent_since = lock->try.sent_at;

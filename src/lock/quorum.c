@@ -381,6 +381,29 @@ quorum_is_up(const struct quorum *quorum)
 	       server_is_up(single_server(quorum->single));
 }
 
+int64_t
+quorum_rests_until(const struct quorum *quorum, const char **why)
+{
+	const struct server *server = NULL;
+	int64_t until = CLOCK_NEVER;
+
+	if (quorum->single != NULL) {
+		server = single_server(quorum->single);
+		until = server_rests_until(server);
+	}
+	for (size_t i = 0; i < quorum->count; i++) {
+		const struct server *other = quorum->members[i].server;
+		int64_t other_until = server_rests_until(other);
+
+		if (other_until < until) {
+			server = other;
+			until = other_until;
+		}
+	}
+	*why = server_error(server);
+	return until;
+}
+
 void
 quorum_drop(struct quorum *quorum)
 {

@@ -66,4 +66,8 @@ void quorum_drop(struct quorum *quorum);
 const char *quorum_error(struct quorum *quorum);
 const char *quorum_label(const struct quorum *quorum);
 
+/* As server_rests_until, of the server that rests least: a good one is not kept
+ * waiting by bad ones. why: how its last connection ended. */
+int64_t quorum_rests_until(const struct quorum *quorum, const char **why);
+
 #endif

@@ -24,6 +24,7 @@
 #include "redis/probe.h"
 #include "redis/race.h"
 #include "redis/resolve.h"
+#include "redis/rest.h"
 #include "redis/stream.h"
 #include "redis/value.h"
 
@@ -71,6 +72,7 @@ struct conn {
 	bool stale;	/* look for the server anew when all is answered */
 	bool received;	/* any bytes on this connection */
 	struct dial dial;
+	struct rest rest;
 	struct stream stream;
 	struct loop_timer timer;
 	struct handshake handshake;
@@ -132,6 +134,12 @@ const char *
 conn_error(const struct conn *conn)
 {
 	return conn->error;
+}
+
+int64_t
+conn_rests_until(const struct conn *conn)
+{
+	return rest_until(&conn->rest, conn->state == CONN_UP, clock_now());
 }
 
 const char *
@@ -436,6 +444,7 @@ on_hang_up(struct conn *conn, int error)
 			(error == 0 || error == ECONNRESET);
 	const char *why = "closed by the server", *advice = NULL;
 
+	rest_hang_up(&conn->rest, clock_now());
 	if (no_reply)
 		why = NO_REPLY;
 	else if (conn->handshake.complaint[0] != '\0')
@@ -728,6 +737,7 @@ static void
 open_conn(struct conn *conn, const struct command *command)
 {
 	mem_wipe_stack(); /* AUTH has just been formatted */
+	rest_open(&conn->rest, clock_now());
 	conn->dial.counts_until = command->counts_until > 0
 				      ? command->counts_until
 				      : command->deadline;

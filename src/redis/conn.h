@@ -69,6 +69,11 @@ void conn_drop(struct conn *conn);
  * names the server, empty before the first failure. */
 const char *conn_error(const struct conn *conn);
 
+/* When it should be opened anew, as the last one ended soon after it had been
+ * made: see rest.h. 0 if connections last. conn_send does not wait for that: a
+ * renewal or a release must not. */
+int64_t conn_rests_until(const struct conn *conn);
+
 /* The host where the server was found last. */
 const char *conn_host(const struct conn *conn);
 

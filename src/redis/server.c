@@ -105,6 +105,12 @@ server_is_up(const struct server *server)
 				    : conn_is_up(server->conn);
 }
 
+int64_t
+server_rests_until(const struct server *server)
+{
+	return conn_rests_until(server->conn);
+}
+
 const char *
 server_error(const struct server *server)
 {

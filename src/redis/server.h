@@ -34,6 +34,9 @@ void server_doubt(struct server *server);
 /* Whether commands can be written at once. */
 bool server_is_up(const struct server *server);
 
+/* As conn_rests_until. */
+int64_t server_rests_until(const struct server *server);
+
 /* What is waited for, or why the last connection failed: one line that names
  * the server, empty before the first failure. */
 const char *server_error(const struct server *server);

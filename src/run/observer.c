@@ -117,17 +117,26 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	observer_emit(observer, lock, event);
 }
 
+/* Not if the server replies, but hangs up soon after each time. */
+static bool
+has_calm_contact(const struct lock *lock)
+{
+	const char *why;
+
+	return lock->answered && quorum_rests_until(lock->quorum, &why) == 0;
+}
+
 /* A server that restarts is back in a moment. Silence for --server-timeout ends
  * the run, and that message has the same reason, so nothing is reported before.
  * Only error replies can last longer, as a waiter continues despite them. */
 static void
-watch_silence(struct observer *observer, const struct lock *lock)
+watch_silence(struct observer *observer, const struct lock *lock, bool is_calm)
 {
 	int64_t timeout_ms = observer->opts->server_timeout_ms;
 	int64_t now = clock_now();
 	int64_t lasts_ms = TROUBLE_MIN_MS;
 
-	if (lock->answered) {
+	if (is_calm) {
 		observer->silence = OBSERVER_NO_SILENCE;
 		return;
 	}
@@ -156,6 +165,7 @@ observer_watch_acquire(struct observer *observer)
 {
 	struct set *set = observer->set;
 	const struct lock *lock = set->about;
+	bool is_calm;
 
 	/* When one has failed, only the release of the others is awaited. */
 	if (lock->state != LOCK_ACQUIRING)
@@ -165,12 +175,14 @@ observer_watch_acquire(struct observer *observer)
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
+	is_calm = has_calm_contact(lock);
 	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(observer, lock);
-		if (lock->answered)
+		if (lock->answered &&
+		    (is_calm || observer->silence < OBSERVER_SILENCE_NOTED))
 			watch_wait(observer, lock);
 	}
-	watch_silence(observer, lock);
+	watch_silence(observer, lock, is_calm);
 }
 
 /* A nested run is no run of its own. */

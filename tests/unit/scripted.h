@@ -18,6 +18,7 @@
  *   stop          as on a signal: release_at_once
  *   renew         as when several locks are renewed together
  *   up, down      whether commands can be written at once
+ *   rest500       it hangs up soon: no connection is to be made for so long
  *   owes, lacks   of several servers, as quorum_owes_grant, quorum_lacks_lock
  *   full          memory is out for the next command
  *
@@ -86,6 +87,7 @@ struct quorum {
 	size_t count;
 	char trace[SCRIPTED_TRACE_MAX];
 	int64_t noted_at;
+	int64_t rests_until;
 };
 
 static struct quorum scripted;
@@ -240,6 +242,13 @@ bool
 quorum_is_up(const struct quorum *quorum)
 {
 	return quorum->is_up;
+}
+
+int64_t
+quorum_rests_until(const struct quorum *quorum, const char **why)
+{
+	*why = "lost the connection to S: closed by the server";
+	return quorum->rests_until;
 }
 
 static void answer_none(struct sent *sent, bool permanent);
@@ -587,6 +596,8 @@ step(struct lock *lock, const char *word)
 		lease_renew(lock);
 	else if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
 		scripted.is_up = *word == 'u';
+	else if (strncmp(word, "rest", 4) == 0)
+		scripted.rests_until = scripted.now + atoll(word + 4);
 	else if (strcmp(word, "owes") == 0)
 		scripted.owes = true;
 	else if (strcmp(word, "lacks") == 0)
