@@ -224,6 +224,11 @@ static const struct row others[] = {
 
 	{"clients", FINDING_NOTE, "!left",
 	    "the server does not say how many clients it admits", ""},
+	/* Since it was started, or since CONFIG RESETSTAT. */
+	{"clients", FINDING_WARNING, "evicted_clients !evicted_clients=0",
+	    "evicted_clients is {evicted_clients}: the server hangs up on "
+	    "clients to save memory",
+	    "raise its maxmemory-clients, then CONFIG RESETSTAT"},
 	{"clients", FINDING_WARNING, "few", ROOM, "raise its maxclients"},
 	{"clients", FINDING_OK, "", ROOM, ""},
 };

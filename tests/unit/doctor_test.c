@@ -125,6 +125,9 @@ test_server(void)
 	follows("crdt_config_version:3\n" GOOD, "69:primary",
 	    "an Active-Active database");
 	follows("few:1\n" GOOD, "warning:clients", "few clients are left");
+	follows("evicted_clients:0\n" GOOD, "", "no client was evicted");
+	follows("evicted_clients:7\n" GOOD, "warning:clients",
+	    "clients were evicted");
 }
 
 static void
