@@ -121,6 +121,19 @@ stream_advice(int error)
 
 /* --- TLS -------------------------------------------------------------- */
 
+/* The final dot of a name marks it as absolute for the resolver. It is no part
+ * of the name that is indicated (RFC 6066, 3) or certified. A dot alone stays:
+ * OpenSSL would verify no name if it were empty. */
+static void
+note_host(struct stream_tls *tls, const char *host)
+{
+	size_t length = strlen(host);
+	bool is_dotted = length > 1 && host[length - 1] == '.';
+
+	snprintf(tls->host, sizeof(tls->host), "%.*s",
+	    (int)(is_dotted ? length - 1 : length), host);
+}
+
 /* An address is not sent as server name indication (RFC 6066, 3). A common name
  * is no host name (RFC 9525, 6.3), but without this flag OpenSSL takes it for
  * one where the certificate has no alternative names of type DNS. */
@@ -185,7 +198,7 @@ stream_start_tls(struct stream *stream, struct tls_context *context,
 	tls_context_load(context);
 	tls->context = context;
 	tls->fd = stream->fd.fd;
-	snprintf(tls->host, sizeof(tls->host), "%s", host);
+	note_host(tls, host);
 	tls->ssl = lib->SSL_new(context->ctx);
 	if (tls->ssl == NULL || set_bios(tls) != 1 || set_host(tls) != 1) {
 		free_tls(tls);

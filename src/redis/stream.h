@@ -36,8 +36,8 @@ int stream_connected(const struct stream *stream);
  * not known. */
 const char *stream_advice(int error);
 
-/* From now on with TLS. The host is what the certificate must be for, a name or
- * an address. 0, or -1 when memory is out. */
+/* From now on with TLS. The host is what the certificate must be for, a name,
+ * whose final dot does not count, or an address. 0, or -1 when memory is out. */
 int stream_start_tls(struct stream *stream, struct tls_context *context,
     const char *host);
 

@@ -10,6 +10,13 @@ reaches() {
 	[[ $(cli -n "${2:-0}" exists "$KEY") == 0 ]]
 }
 
+# with_hosts LINES COMMAND...: in a user and mount namespace of its own, with these
+# lines as the file of hosts.
+with_hosts() {
+	printf '%s\n' "$1" >hosts
+	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' - "${@:2}"
+}
+
 # refused WORDS ARGUMENT...: 69 with one line, and no job, at once.
 refused() {
 	given_up "$1" --server-timeout 1h "${@:2}"

@@ -171,6 +171,9 @@ deny() {
 	RLOCKRUN_REDIS=rediss-sentinel://$SENTINELS/primary
 	refused 'unknown CA'
 	run -0 rl --tls-ca "$CERTIFICATES/ca.crt" true
+	run -0 with_hosts '127.0.0.1 localhost.' timeout -k 1 90 "$RLOCKRUN" -k "$KEY" \
+		--tls-ca "$CERTIFICATES/ca.crt" -r "${RLOCKRUN_REDIS//127.0.0.1/localhost.}" true
+	[[ -z $output ]]
 	refused 'TLS' -r "redis-sentinel://$SENTINELS/primary"
 }
 

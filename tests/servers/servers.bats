@@ -12,13 +12,6 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-# with_two_addresses COMMAND...: needs a user and mount namespace of its own, where
-# the name `two` is ::1 and 127.0.0.1.
-with_two_addresses() {
-	printf '%s two\n' ::1 127.0.0.1 >hosts
-	unshare -rm sh -c 'mount --bind hosts /etc/hosts && exec "$@"' - "$@"
-}
-
 tcp_server() {
 	SUITE_DIR=$PWD/own
 	start_tcp_server "$SUITE_DIR" "$@"
@@ -47,13 +40,14 @@ user() {
 }
 
 @test "every address of a name is tried" {
+	two=$'::1 two\n127.0.0.1 two'
 	for address in ::1 127.0.0.1; do
 		tcp_server "$address"
-		run -0 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
+		run -0 with_hosts "$two" timeout 30 "$RLOCKRUN" -k "$KEY" -n \
 			-r "redis://two:$PORT" true
 		stop_server "$SUITE_DIR"
 	done
-	run -69 with_two_addresses timeout 30 "$RLOCKRUN" -k "$KEY" -n \
+	run -69 with_hosts "$two" timeout 30 "$RLOCKRUN" -k "$KEY" -n \
 		--server-timeout 2 -r "redis://two:$PORT" true
 	[[ $output == *"cannot connect to redis://two:$PORT: Connection refused (check the address, and that the server is running); command not started" ]]
 }

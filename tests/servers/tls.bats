@@ -48,6 +48,44 @@ given_up_there() {
 	reaches "rediss://[::1]:$PORT/5" 5
 }
 
+# dotted HOST [ARGUMENT...]: a run at the server there, whose name is in a file of hosts.
+dotted() {
+	with_hosts "127.0.0.1 $1" timeout -k 1 90 "$RLOCKRUN" -k "$KEY" -n \
+		-r "rediss://$1:$PORT" --server-timeout 5 "${@:2}" true
+}
+
+@test "the final dot of a name is no part of what a certificate is for" {
+	run -0 dotted localhost.
+	[[ -z $output ]]
+	tls_server other
+	run -69 dotted localhost.
+	[[ $output == *"rediss://localhost.:$PORT: its certificate is not for localhost, but for "* ]]
+	run -0 dotted other.example.
+	run -69 dotted other.example..
+	[[ $output == *'its certificate is not for other.example., but for '* ]]
+	run -69 dotted . # without the dot there would be no name to verify
+	[[ $output == *'its certificate is not for ., but for '* ]]
+}
+
+@test "the name that is indicated to the server has no final dot" {
+	choose_port
+	start /usr/bin/python3 -c 'if True:
+		import socket, ssl, sys
+		port, certificate, key = sys.argv[1:]
+		context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+		context.load_cert_chain(certificate, key)
+		context.sni_callback = lambda _, name, context: print(name, flush=True)
+		listener = socket.create_server(("127.0.0.1", int(port)))
+		while True:
+			try:
+				context.wrap_socket(listener.accept()[0], server_side=True).close()
+			except OSError:
+				pass' "$PORT" "$CERTIFICATES/server.crt" "$CERTIFICATES/server.key"
+	wait_until listens
+	run -69 dotted localhost. --server-timeout 1
+	[[ $(sort -u out.1) == localhost ]]
+}
+
 @test "a password" {
 	tls_server server --requirepass secret
 	RLOCKRUN_PASSWORD=secret run -0 rl true
