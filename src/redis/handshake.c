@@ -24,6 +24,7 @@ fixed_words(const char *error)
 	    "ERR AUTH <password> called without any password configured",
 	    "ERR Client sent AUTH, but no password is set",
 	    "ERR invalid password",
+	    "ERR wrong number of arguments for 'auth' command",
 	    "WRONGPASS invalid username-password pair or user is disabled.",
 	    "DENIED",
 	    "LOADING",

@@ -71,7 +71,13 @@ static const struct {
     {"NOAUTH", "give a password by --password-file or RLOCKRUN_PASSWORD, "
 	       "which a job does not inherit"},
     {"WRONGPASS", "check the user and the password"},
+    /* The three after it are those of servers before Redis 6. */
     {"ERR AUTH ", "leave the password out, or name a user by --user"},
+    {"ERR Client sent AUTH,", "leave the password out"},
+    {"ERR invalid password", "check the password"},
+    {"ERR wrong number of arguments for 'auth'",
+	"before Redis 6 there are no users: leave the user out, as in "
+	"redis://:PASSWORD@HOST"},
     {"ERR DB index", "choose a db that the server has"},
     {"ERR invalid DB index", "choose a db that the server has"},
     {"NOPERM", SEE_RULES},

@@ -171,6 +171,30 @@ fails_once() {
 	[[ $output == *"ok       access "* && -z $(cli --raw keys '*') ]]
 }
 
+# refused_login WORDS ADVICE: of a run and of the doctor; no password is in it.
+refused_login() {
+	run -77 rl --on-unavailable run touch ran
+	[[ ${#lines[@]} == 1 && $output == *": $1 ($2); command not started" ]]
+	[[ $output != *hush* && ! -e ran ]]
+	run -77 "$RLOCKRUN" --doctor
+	[[ $output == *"the server refuses us: $1"*"-> $2"* && $output != *hush* ]]
+}
+
+@test "Redis 5: a refused login gets the advice for a server without users" {
+	local users="before Redis 6 there are no users: leave the user out, as in redis://:PASSWORD@HOST"
+	local count="ERR wrong number of arguments for 'auth' command"
+	local there=${RLOCKRUN_REDIS#unix://}
+	for url in "unix://h:hush@$there" "unix://default:hush@$there" "unix://h@$there"; do
+		RLOCKRUN_REDIS=$url refused_login "$count" "$users"
+	done
+	RLOCKRUN_USER=u RLOCKRUN_PASSWORD=hush refused_login "$count" "$users"
+	RLOCKRUN_USER=u RLOCKRUN_PASSWORD=auth refused_login "$count" "$users"
+	rules redis5 'answer:AUTH::-ERR invalid password'
+	RLOCKRUN_PASSWORD=hush refused_login 'ERR invalid password' 'check the password'
+	rules redis5 'answer:AUTH::-ERR Client sent AUTH, but no password is set'
+	RLOCKRUN_PASSWORD=hush refused_login 'ERR Client sent AUTH, but no password is set' 'leave the password out'
+}
+
 # What a Redis 4 says to a script that writes after TIME, and a later one that is
 # configured so.
 @test "Redis 4 is refused in one plain line, by the doctor, too" {

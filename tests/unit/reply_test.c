@@ -99,6 +99,16 @@ static const struct {
     {"ERR AUTH <password> called without any password configured",
 	"ERR AUTH <password> called without any password configured (leave "
 	"the password out, or name a user by --user)"},
+    {"ERR Client sent AUTH, but no password is set",
+	"ERR Client sent AUTH, but no password is set (leave the password "
+	"out)"},
+    {"ERR invalid password", "ERR invalid password (check the password)"},
+    {"ERR wrong number of arguments for 'auth' command",
+	"ERR wrong number of arguments for 'auth' command (before Redis 6 "
+	"there are no users: leave the user out, as in "
+	"redis://:PASSWORD@HOST)"},
+    {"ERR wrong number of arguments for 'set' command",
+	"ERR wrong number of arguments for 'set' command"},
     {"ERR DB index is out of range",
 	"ERR DB index is out of range (choose a db that the server has)"},
     {"NOPERM no 'get'", "NOPERM no 'get'" RULES},
