@@ -95,13 +95,21 @@ decode(const char *text, size_t length, bool secret, char **decoded)
 	return NULL;
 }
 
+/* Separates what is in front of it from a path, a query or a fragment. In a
+ * password it would cut that, and the rest could come to be seen, as an '@'
+ * behind it does not end the credentials. */
+#define ENDS_AUTHORITY "/?#"
+#define RAW_SEPARATOR                                                 \
+	"a '/', '?' or '#' precedes an '@': in a user or a password " \
+	"write %2F, %3F or %23"
+
 /* The parse functions move *text behind the part that they parse. */
 
 static const char *
 parse_credentials(const char **text, struct endpoint *endpoint)
 {
 	const char *user = *text, *colon, *reason;
-	const char *at = memrchr(user, '@', strcspn(user, "/?#"));
+	const char *at = memrchr(user, '@', strcspn(user, ENDS_AUTHORITY));
 
 	if (at == NULL)
 		return NULL;
@@ -293,6 +301,8 @@ parse_network(const char *text, const struct scheme *scheme,
 	int usual_port = usual_ports[scheme->kind];
 	const char *reason;
 
+	if (strchr(text + strcspn(text, ENDS_AUTHORITY), '@') != NULL)
+		return RAW_SEPARATOR;
 	if (scheme->kind == KIND_TCP) {
 		reason = parse_host(&text, endpoint);
 		if (reason == NULL)
@@ -316,6 +326,8 @@ parse_unix(const char *text, struct endpoint *endpoint)
 	const char *db = after(text + length, "?db=");
 
 	endpoint->transport = URL_UNIX;
+	if (*text != '/' && strchr(text, '@') != NULL)
+		return RAW_SEPARATOR;
 	if (*text != '/')
 		return "the path of a socket must be absolute (unix:///path)";
 	if (reason != NULL)

@@ -391,7 +391,9 @@ unseen() {
 
 @test "a password is not to be seen in messages about mistakes" {
 	for url in "redis://u:hush@h:70000" "redis://u:hush@" "http://u:hush@h" \
-		"redis://u:hush%zz@h" "hush@h" "redis://u:hush@h/x" "redis://u:hush@h h"; do
+		"redis://u:hush%zz@h" "hush@h" "redis://u:hush@h/x" "redis://u:hush@h h" \
+		"redis://u:hush/hush@h" "redis://:hu/hush@h" "redis-sentinel://u:1/hush@h" \
+		"unix://u:hush/hush@/s"; do
 		run -64 rl -r "$url" true
 		[[ ${#lines[@]} == 1 && $output != *hush* ]]
 		RLOCKRUN_REDIS=$url run -78 rl true

@@ -81,6 +81,10 @@ static const struct good_case {
 	    .user = "u",
 	    .password = "p",
 	    .label = "rediss-sentinel://a:1,[::1]:26379,b:26379/my%2fm/7"}},
+    {"redis-sentinel://h/my%40m", {.master = "my@m",
+				      .host_count = 1,
+				      .label = "redis-sentinel://h:26379/"
+					       "my%40m"}},
     {"redis-sentinel://h/0/", {.master = "0",
 				  .host_count = 1,
 				  .label = "redis-sentinel://h:26379/0"}},
@@ -116,6 +120,10 @@ static const struct good_case {
 #define PATH "the path of a socket must be absolute (unix:///path)"
 #define PATH_LENGTH "the path of a socket cannot have more than 107 bytes"
 #define PATH_REST "only ?db=N can follow the path of a socket"
+
+#define RAW                                                           \
+	"a '/', '?' or '#' precedes an '@': in a user or a password " \
+	"write %2F, %3F or %23"
 
 static const struct bad_case {
 	const char *text, *reason;
@@ -194,6 +202,24 @@ static const struct bad_case {
     {"redis://u:p%zz@h", ESCAPE},
     {"redis://u:p%4g@h", ESCAPE},
     {"redis://u:p%00@h", ESCAPE},
+    {"redis://:p/w@h", RAW},
+    {"redis://u:p/w@h:1/0", RAW},
+    {"redis://u:1/w@h", RAW},
+    {"redis://u:1/0@h", RAW},
+    {"redis://u/x:p@h", RAW},
+    {"redis://:p?w@h", RAW},
+    {"redis://:p#w@h", RAW},
+    {"redis://:/@h", RAW},
+    {"rediss://:p@ss/w@h", RAW},
+    {"redis-cluster://u:1/w@h,i", RAW},
+    {"redis-sentinel://:p/w@h/m", RAW},
+    {"redis-sentinel://u:1/w@h", RAW},
+    {"redis-sentinel://u:1/w@h/m", RAW},
+    {"unix://u:p/w@/s", RAW},
+    {"unix://:p?w@/s", RAW},
+    {"unix://u:p@ss/w@/s", RAW},
+    {"unix:///s@t?x", PATH_REST},
+    {"unix://u:p@/s@t?x", PATH_REST},
     {"redis://[::1", IPV6},
     {"redis://[]", IPV6},
     {"redis://[::g]", IPV6},
