@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/num.h"
 
 /* An answer is one write to a pipe, which is atomic up to PIPE_BUF. */
 _Static_assert(sizeof(struct resolve_answer) <= 4096, "more than PIPE_BUF");
@@ -29,25 +31,54 @@ read_path(const char *path, struct resolve_address *address)
 	address->length = sizeof(un);
 }
 
-bool
+/* The name or the number of an interface. -1 with errno if there is none. */
+static int
+read_zone(const char *zone, uint32_t *scope)
+{
+	int64_t number;
+
+	*scope = if_nametoindex(zone);
+	if (*scope != 0)
+		return 0;
+	if (num_int(zone, 1, INT32_MAX, &number) == -1)
+		return -1;
+	*scope = (uint32_t)number;
+	return 0;
+}
+
+static int
+read_ipv6(const char *host, int port, struct resolve_address *address)
+{
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+	    .sin6_port = htons((uint16_t)port)};
+	size_t length = strcspn(host, "%");
+	char text[INET6_ADDRSTRLEN];
+
+	if (length >= sizeof(text))
+		return 0;
+	memcpy(text, host, length);
+	text[length] = '\0';
+	if (inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
+		return 0;
+	if (host[length] != '\0' &&
+	    read_zone(host + length + 1, &v6.sin6_scope_id) == -1)
+		return -1;
+	address->length = sizeof(v6);
+	memcpy(&address->addr, &v6, sizeof(v6));
+	return 1;
+}
+
+int
 resolve_numeric(const char *host, int port, struct resolve_address *address)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET,
 	    .sin_port = htons((uint16_t)port)};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-	    .sin6_port = htons((uint16_t)port)};
 
-	if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
-		address->length = sizeof(v4);
-		memcpy(&address->addr, &v4, sizeof(v4));
-		return true;
-	}
-	if (inet_pton(AF_INET6, host, &v6.sin6_addr) == 1) {
-		address->length = sizeof(v6);
-		memcpy(&address->addr, &v6, sizeof(v6));
-		return true;
-	}
-	return false;
+	if (inet_pton(AF_INET, host, &v4.sin_addr) != 1)
+		return read_ipv6(host, port, address);
+	address->length = sizeof(v4);
+	memcpy(&address->addr, &v4, sizeof(v4));
+	return 1;
 }
 
 /* We have no threads, so the helper may call what it likes after fork(2). It
@@ -119,13 +150,17 @@ resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
     struct resolve_answer *answer)
 {
 	struct resolve_address *first = &answer->address[0];
+	int numeric;
 
 	answer->count = 1;
-	if (endpoint->transport == URL_UNIX)
+	if (endpoint->transport == URL_UNIX) {
 		read_path(endpoint->host, first);
-	else if (!resolve_numeric(endpoint->host, endpoint->port, first))
+		return 1;
+	}
+	numeric = resolve_numeric(endpoint->host, endpoint->port, first);
+	if (numeric == 0)
 		return start_helper(resolve, endpoint->host, endpoint->port);
-	return 1;
+	return numeric;
 }
 
 /* A helper that is still running writes to a closed pipe: SIGPIPE ends it. */

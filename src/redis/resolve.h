@@ -35,7 +35,8 @@ struct resolve {
 /* Looks the endpoint's host up; the caller has set loop, on_answer and arg.
  * 1 with *answer filled in, for a numeric address and for a socket in the file
  * system. 0, and on_answer is called once, never before this returns, unless
- * resolve_cancel comes first. -1 with errno when no helper could be started. */
+ * resolve_cancel comes first. -1 with errno when no helper could be started, or
+ * the address has a zone that is no interface: ENODEV. */
 int resolve_start(struct resolve *resolve, const struct endpoint *endpoint,
     struct resolve_answer *answer);
 void resolve_cancel(struct resolve *resolve);
@@ -47,9 +48,10 @@ const char *resolve_advice(int error);
 bool resolve_is_permanent(int error);
 
 /* For the helper process. The first one blocks: resolve_libc.c. The second one
- * is false if host is not a numeric address. */
+ * is 1, 0 if host is not a numeric address, or -1 with errno if that has the
+ * zone of an interface that does not exist ("fe80::1%eth0"). */
 void resolve_look_up(const char *host, int port, struct resolve_answer *answer);
-bool resolve_numeric(const char *host, int port,
+int resolve_numeric(const char *host, int port,
     struct resolve_address *address);
 
 #endif

@@ -1,16 +1,13 @@
 /* `make static`: getent(1) of the system looks names up. Its name services
  * (nsswitch.conf) are shared libraries, which a static program cannot load. */
-#include <net/if.h>
 #include <netdb.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "redis/resolve.h"
 
 enum { NO_GETENT = 1 }; /* those of netdb.h are negative */
@@ -49,35 +46,15 @@ has_address(const struct resolve_answer *answer,
 	return false;
 }
 
-static uint32_t
-read_scope(const char *text)
-{
-	int64_t number;
-
-	return num_int(text, 1, INT32_MAX, &number) == 0 ? (uint32_t)number
-							 : if_nametoindex(text);
-}
-
-/* Each address comes once for each type of socket, and one of a link with the
- * name or the number of its interface. */
+/* Each address comes once for each type of socket. */
 static void
-add_address(struct resolve_answer *answer, char *text, int port)
+add_address(struct resolve_answer *answer, const char *text, int port)
 {
 	struct resolve_address to;
-	struct sockaddr_in6 v6;
-	char *scope = strchr(text, '%');
 
 	memset(&to, 0, sizeof(to));
-	if (scope != NULL)
-		*scope++ = '\0';
-	if (answer->count == RESOLVE_MAX || !resolve_numeric(text, port, &to))
-		return;
-	if (scope != NULL && to.addr.ss_family == AF_INET6) {
-		memcpy(&v6, &to.addr, sizeof(v6));
-		v6.sin6_scope_id = read_scope(scope);
-		memcpy(&to.addr, &v6, sizeof(v6));
-	}
-	if (!has_address(answer, &to))
+	if (answer->count < RESOLVE_MAX &&
+	    resolve_numeric(text, port, &to) == 1 && !has_address(answer, &to))
 		answer->address[answer->count++] = to;
 }
 

@@ -114,6 +114,9 @@ stream_advice(int error)
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 		return "check the address, the network and firewalls";
+	case EINVAL:
+		return "a link-local address requires its zone, as in "
+		       "[fe80::1%25eth0]";
 	default:
 		return NULL;
 	}
@@ -122,16 +125,20 @@ stream_advice(int error)
 /* --- TLS -------------------------------------------------------------- */
 
 /* The final dot of a name marks it as absolute for the resolver. It is no part
- * of the name that is indicated (RFC 6066, 3) or certified. A dot alone stays:
- * OpenSSL would verify no name if it were empty. */
+ * of the name that is indicated (RFC 6066, 3) or certified. The zone of an
+ * address has a meaning on this host only. Nothing is cut from a host that
+ * would be empty then: OpenSSL would verify no name at all. */
 static void
 note_host(struct stream_tls *tls, const char *host)
 {
-	size_t length = strlen(host);
-	bool is_dotted = length > 1 && host[length - 1] == '.';
+	size_t whole = strlen(host), length = whole;
 
+	if (strchr(host, ':') != NULL)
+		length = strcspn(host, "%");
+	else if (whole > 0 && host[whole - 1] == '.')
+		length--;
 	snprintf(tls->host, sizeof(tls->host), "%.*s",
-	    (int)(is_dotted ? length - 1 : length), host);
+	    (int)(length > 0 ? length : whole), host);
 }
 
 /* An address is not sent as server name indication (RFC 6066, 3). A common name

@@ -37,7 +37,8 @@ int stream_connected(const struct stream *stream);
 const char *stream_advice(int error);
 
 /* From now on with TLS. The host is what the certificate must be for, a name,
- * whose final dot does not count, or an address. 0, or -1 when memory is out. */
+ * whose final dot does not count, or an address, whose zone does not. 0, or -1
+ * when memory is out. */
 int stream_start_tls(struct stream *stream, struct tls_context *context,
     const char *host);
 

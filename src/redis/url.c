@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define HOST_NAME LETTERS "0123456789.-_"
+#define ZONE_NAME HOST_NAME "~" /* unreserved characters */
 
 enum kind { KIND_TCP, KIND_UNIX, KIND_SENTINEL, KIND_CLUSTER };
 
@@ -123,18 +125,40 @@ parse_credentials(const char **text, struct endpoint *endpoint)
 	    &endpoint->password);
 }
 
+/* "%25" and a zone (RFC 6874), of which '%' and the zone are kept. */
+static const char *
+parse_zone(char *text)
+{
+	const char *zone = after(text, "%25");
+	size_t length = zone == NULL ? 0 : strspn(zone, ZONE_NAME);
+
+	if (length == 0 || length >= IF_NAMESIZE || zone[length] != '\0')
+		return "the zone of an IPv6 address must be an interface "
+		       "behind %25, as in [fe80::1%25eth0]";
+	memmove(text + 1, zone, length + 1);
+	return NULL;
+}
+
 static const char *
 parse_ipv6(const char **text, struct endpoint *endpoint)
 {
 	size_t length = strcspn(*text, "]");
+	char *host = mem_strndup(*text + 1, length - 1);
+	char *zone = strchr(host, '%');
 	struct in6_addr address;
+	int parsed;
 
-	endpoint->host = mem_strndup(*text + 1, length - 1);
-	if ((*text)[length] == '\0' ||
-	    inet_pton(AF_INET6, endpoint->host, &address) != 1)
+	endpoint->host = host;
+	if (zone != NULL)
+		*zone = '\0';
+	parsed = inet_pton(AF_INET6, host, &address);
+	if ((*text)[length] == '\0' || parsed != 1)
 		return "bad IPv6 address";
 	*text += length + 1;
-	return NULL;
+	if (zone == NULL)
+		return NULL;
+	*zone = '%';
+	return parse_zone(zone);
 }
 
 static const char *
@@ -189,10 +213,14 @@ parse_db(const char *text, struct endpoint *endpoint)
 static char *
 describe_host(const struct endpoint *endpoint, const char *prefix)
 {
-	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+	const char *host = endpoint->host;
+	bool ipv6 = strchr(host, ':') != NULL;
+	int length = (int)(ipv6 ? strcspn(host, "%") : strlen(host));
+	const char *zone = host + length;
 
-	return mem_printf("%s%s%s%s:%d", prefix, ipv6 ? "[" : "",
-	    endpoint->host, ipv6 ? "]" : "", endpoint->port);
+	return mem_printf("%s%s%.*s%s%s%s:%d", prefix, ipv6 ? "[" : "", length,
+	    host, *zone != '\0' ? "%25" : "", *zone != '\0' ? zone + 1 : "",
+	    ipv6 ? "]" : "", endpoint->port);
 }
 
 static char *
@@ -400,14 +428,14 @@ void
 endpoint_describe(const struct endpoint *endpoint, const char *name,
     char *label, size_t size)
 {
-	bool ipv6 = strchr(endpoint->host, ':') != NULL;
+	char *url =
+	    describe_host(endpoint, endpoint->tls ? "rediss://" : "redis://");
 	char db[sizeof("/2147483647")] = "";
 
 	if (endpoint->db > 0)
 		snprintf(db, sizeof(db), "/%d", endpoint->db);
-	snprintf(label, size, "%s://%s%s%s:%d%s (%s)",
-	    endpoint->tls ? "rediss" : "redis", ipv6 ? "[" : "", endpoint->host,
-	    ipv6 ? "]" : "", endpoint->port, db, name);
+	snprintf(label, size, "%s%s (%s)", url, db, name);
+	free(url);
 }
 
 void

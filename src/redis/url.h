@@ -23,8 +23,8 @@ enum url_transport { URL_TCP, URL_UNIX };
 
 struct endpoint {
 	enum url_transport transport;
-	/* Name or address without brackets; the socket's path; NULL, and port
-	 * 0, where others know the server. */
+	/* Name or address without brackets, "fe80::1%eth0" if it has a zone;
+	 * the socket's path; NULL, and port 0, where others know the server. */
 	char *host;
 	int port;	/* 1 to 65535; 0 with URL_UNIX */
 	int db;		/* 0 and up */

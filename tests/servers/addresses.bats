@@ -3,7 +3,8 @@
 # network and a file of hosts of their own, where `hole` begins with a black hole,
 # `full` with a server whose queue of connections is full, and `shut` with ports that
 # nobody listens on. The second address of each leads to the suite's servers, 1 to 3.
-# Other names are looked up for ever, as the name server there says nothing.
+# Other names are looked up for ever, as the name server there says nothing. And
+# fe80::5, an address of the link, which is one only with its zone.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
@@ -36,6 +37,7 @@ setup() {
 		mount --bind resolv.conf /etc/resolv.conf
 		mount --bind nsswitch.conf /etc/nsswitch.conf
 		ip link set lo up
+		ip addr add fe80::5/64 dev lo nodad
 		ip link add name near0 type veth peer name far0
 		ip link set far0 up
 		ip link set near0 up
@@ -165,6 +167,22 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 # --- a name server that says nothing ---------------------------------------------------
 
 # bats test_tags=serial
+@test "an address of the link, with its zone" {
+	local url='redis://[fe80::5%25lo]:7010'
+	start "${THERE[@]}" socat TCP6-LISTEN:7010,reuseaddr,fork "UNIX-CONNECT:$SUITE_DIR/s"
+	wait_until listens_there 7010
+	there=("${THERE[@]}" timeout -k 1 90 "$RLOCKRUN" -k "$KEY")
+	run -0 "${there[@]}" -v -r "$url/3" true
+	[[ ${lines[0]} == *": acquired on $url/3, fence "* ]]
+	run -0 "${there[@]}" -r "${url/lo/1}" true
+	run -0 "${there[@]}" -r "$url/3" --show-config
+	[[ $output == *"$url/3"* ]]
+	run -69 "${there[@]}" -n --server-timeout 1 -r "redis://[fe80::5]:7010" true
+	[[ $output == *"Invalid argument (a link-local address requires its zone, as in [fe80::1%25eth0]); "* ]]
+	run -69 "${there[@]}" -n --server-timeout 1 -r "${url/7010/7011}" true
+	[[ $output == *"cannot connect to ${url/7010/7011}: Connection refused"* ]]
+}
+
 @test "TERM while a name is looked up: a waiter ends, and a run whose job has ended" {
 	local holder
 	start "${THERE[@]}" socat -u UDP4-RECV:53,bind=127.0.0.9 OPEN:/dev/null

@@ -37,6 +37,9 @@ user() {
 	tcp_server ::1
 	reaches "redis://[::1]:$PORT"
 	reaches "redis://[::1]:$PORT/7" 7
+	reaches "redis://[::1%25lo]:$PORT/7" 7
+	run -69 rl -n --server-timeout 1 -r "redis://[::1%25nowhere]:$PORT" true
+	[[ $output == *": cannot resolve redis://[::1%25nowhere]:$PORT: No such device; command not started" ]]
 }
 
 @test "every address of a name is tried" {

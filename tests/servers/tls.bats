@@ -46,6 +46,7 @@ given_up_there() {
 	reaches "rediss://localhost:$PORT"
 	reaches "rediss://127.0.0.1:$PORT"
 	reaches "rediss://[::1]:$PORT/5" 5
+	reaches "rediss://[::1%25lo]:$PORT/5" 5
 }
 
 # dotted HOST [ARGUMENT...]: a run at the server there, whose name is in a file of hosts.

@@ -30,6 +30,21 @@ static const struct good_case {
 	    .port = 7,
 	    .db = 2147483647,
 	    .label = "redis://[fe80::1:2]:7/2147483647"}},
+    {"redis://[fe80::1%25eth0.7]:7/2",
+	{.host = "fe80::1%eth0.7",
+	    .port = 7,
+	    .db = 2,
+	    .label = "redis://[fe80::1%25eth0.7]:7/"
+		     "2"}},
+    {"rediss://[fe80::1%252]", {.host = "fe80::1%2",
+				   .port = 6379,
+				   .tls = true,
+				   .label = "rediss://[fe80::1%252]:6379"}},
+    {"redis-cluster://[fe80::1%25a_b],[fe80::2%25fifteen-letters]:7",
+	{.cluster = true,
+	    .host_count = 2,
+	    .label = "redis-cluster://[fe80::1%25a_b]:6379,"
+		     "[fe80::2%25fifteen-letters]:7"}},
     {"redis://u:p@h", {.host = "h",
 			  .port = 6379,
 			  .user = "u",
@@ -116,6 +131,9 @@ static const struct good_case {
 #define ESCAPE "bad percent-escape"
 #define QUERY "only unix:// takes a query (?db=N), and no URL takes a fragment"
 #define IPV6 "bad IPv6 address"
+#define ZONE                                                       \
+	"the zone of an IPv6 address must be an interface behind " \
+	"%25, as in [fe80::1%25eth0]"
 #define REST "host and port must be followed by /db or nothing"
 #define PATH "the path of a socket must be absolute (unix:///path)"
 #define PATH_LENGTH "the path of a socket cannot have more than 107 bytes"
@@ -224,7 +242,18 @@ static const struct bad_case {
     {"redis://[]", IPV6},
     {"redis://[::g]", IPV6},
     {"redis://[1.2.3.4]", IPV6},
-    {"redis://[fe80::1%25eth0]", IPV6},
+    {"redis://[fe80::1%25eth0", IPV6},
+    {"redis://[fe80::%25eth0%25]", ZONE},
+    {"redis://[%25eth0]", IPV6},
+    {"redis://[1.2.3.4%25eth0]", IPV6},
+    {"redis://[fe80::1%eth0]", ZONE},
+    {"redis://[fe80::1%]", ZONE},
+    {"redis://[fe80::1%25]", ZONE},
+    {"redis://[fe80::1%25a/b]", ZONE},
+    {"redis://[fe80::1%25a b]", ZONE},
+    {"redis://[fe80::1%25\033]", ZONE},
+    {"redis://[fe80::1%25sixteen--letters]", ZONE},
+    {"redis://h%25eth0", HOST},
     {"redis://[::1]x", REST},
     {"redis://::1", "no host"},
     {"unix://", PATH},
