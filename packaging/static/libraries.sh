@@ -139,7 +139,9 @@ compile_openssl() {
 	# shellcheck disable=SC2046,SC2086 # options are words
 	log ./Configure $target CC="$cc" CFLAGS="$flags" --prefix=/usr --openssldir=/etc/ssl \
 		$(printf 'no-%s ' $without)
-	log make -s -j"$(nproc)" build_generated libssl.a libcrypto.a
+	# Without makedepend nothing says which objects need the headers of the first.
+	log make -s -j"$(nproc)" build_generated
+	log make -s -j"$(nproc)" libssl.a libcrypto.a
 	cp libssl.a libcrypto.a "$new/lib"
 	cp -R include/openssl "$new/include"
 	cp LICENSE.txt "$new/licences/openssl"

@@ -111,6 +111,25 @@ source_package() {
 	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
 }
 
+@test "make static: what OpenSSL generates is complete before it is compiled" {
+	mkdir -p path openssl/include/openssl hiredis
+	printf '%s\n' '#!/bin/sh' 'echo 2' >path/nproc
+	printf '%s\n' '#!/bin/sh' >openssl/Configure
+	chmod +x path/nproc openssl/Configure
+	touch openssl/LICENSE.txt hiredis/{COPYING,hiredis.h}
+	# Beside a library it would only be ready once that has looked for it.
+	printf '%s\n' 'build_generated:' \
+		$'\tfor i in 1 2 3 4 5 6 7 8 9 10; do [ ! -e looked ] || break; sleep 0.1; done; touch generated' \
+		'libssl.a libcrypto.a:' $'\tif [ -e generated ]; then touch $@; else touch looked; false; fi' \
+		>openssl/Makefile
+	printf '%s\n' 'libhiredis.a:' $'\ttouch $@' >hiredis/Makefile
+	tar -czf openssl.tar.gz openssl
+	tar -czf hiredis.tar.gz hiredis
+	OPENSSL_SOURCE=openssl.tar.gz HIREDIS_SOURCE=hiredis.tar.gz MUSL_CC=true PATH=$PWD/path:$PATH \
+		run -0 "$ROOT/packaging/static/libraries.sh" libraries
+	[[ -e libraries/lib/libssl.a && -e libraries/stamp ]]
+}
+
 @test "static: nothing of it is loaded, and -V says so" {
 	run -0 readelf -ld "$RLOCKRUN"
 	[[ $output != *NEEDED* && $output != *INTERP* ]]
