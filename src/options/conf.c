@@ -83,6 +83,10 @@ read_conf(struct conf *conf, int fd, bool optional)
 		return strerror(errno);
 	if (S_ISREG(status->st_mode) && conf->length < size)
 		return "changed while it was read";
+	/* A nested run finds it read by the outer one; or what was to fill it
+	 * has failed. The default server would be the wrong one. */
+	if (S_ISFIFO(status->st_mode) && conf->length == 0)
+		return "an empty pipe";
 	return conf->length > FILE_SIZE_MAX ? "larger than 1 MB" : NULL;
 }
 

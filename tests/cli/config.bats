@@ -325,6 +325,13 @@ wrong() {
 	wrong '/dev/fd/4: larger than 1 MB' --config /dev/fd/4 4< <(yes '# 1 MB')
 }
 
+@test "an empty pipe is a mistake: of a nested run, or of a command that failed" {
+	wrong '/dev/fd/4: an empty pipe' --config /dev/fd/4 4< <(false)
+	RLOCKRUN_CONFIG=/dev/fd/4 RLOCKRUN_REDIS=$URL run -78 "$RLOCKRUN" -k "$KEY" -- \
+		"$RLOCKRUN" -k "$KEY:nested" -- touch ran 4< <(echo 'ttl = 6s')
+	[[ $output == 'rlockrun: /dev/fd/4: an empty pipe'*'; command not started' && ! -e ran ]]
+}
+
 @test "/dev/null is an empty file" {
 	user_conf 'ttl = 2s'
 	shows ttl 30s default --config /dev/null
