@@ -137,6 +137,10 @@ class Facts:
     def is_on(self, run):
         return is_recorded(run) and run.root.end > self.end
 
+    def may_lack_end(self, run):
+        """Its release may still be on its way, beyond the end of its lease."""
+        return run.ended > self.begin
+
     def has_succeeded(self, run):
         return is_success(run) and run.ended < self.begin
 
@@ -160,7 +164,8 @@ class Facts:
         """All that may be right."""
         right = {OVERDUE} if self.may_be_overdue() else set()
         if self.may_be_in_time():
-            if self.strays or not all(map(is_success, self.last)):
+            if self.strays or not all(map(is_success, self.last)) \
+                    or any(map(self.may_lack_end, self.last)):
                 right.add(FAILED)
             if not self.over or any(map(may_succeed, self.last)):
                 right.add(FINE)

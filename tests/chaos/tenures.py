@@ -90,11 +90,14 @@ def may_delay_release(fault, run):
 
 
 def freed_by(run):
-    """When the lock of an outermost run must be free, or None if that is not known."""
+    """When the lock of an outermost run must be free, or None if that is not known. The rest
+    of --min-hold counts from when the release arrives, on a late link long after it was
+    sent, but before the run exits."""
     users = [run, *(nested for nested in run.nested if nested.top is run)]
     if run.top is not run or not all(user.root and ended_by_itself(user) for user in users):
         return None
-    return max(run.start + run.min_hold_ms * MS, *(user.exit.at for user in users), 0)
+    rest = max(0, run.start + run.min_hold_ms * MS - run.root.end)
+    return max(user.exit.at for user in users) + rest
 
 
 def find_returns(story):
