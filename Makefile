@@ -396,6 +396,8 @@ lint-lua: $(SCRIPTS).c
 	luac5.1 -p $(SCRIPTS)/*.lua
 	luacheck --quiet --no-color $(SCRIPTS)-named/*.lua >$(SCRIPTS)/luacheck.log || \
 	    { cat $(SCRIPTS)/luacheck.log; exit 1; }
+	luacheck --quiet --no-color tests/sim >build/luacheck.log || \
+	    { cat build/luacheck.log; exit 1; }
 lint-man:
 	mandoc -T lint -W warning $(PAGES)
 lint-links:

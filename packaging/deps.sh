@@ -2,7 +2,7 @@
 # Installs the packages that are missing for building, the demo, the tests or the
 # linters:
 #
-#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|model|lint|deb|site...
+#     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
@@ -101,6 +101,10 @@ model bash                         bash              bash               bash
 model cc                           gcc               gcc                gcc
 model /usr/include/stdio.h         libc6-dev         glibc-devel        musl-dev,linux-headers
 model spin                         spin              -                  -
+sim   luajit.pc                    libluajit-5.1-dev  luajit-devel       luajit-dev
+sim   luajit                       luajit             luajit           luajit
+sim   lua5.1|lua-5.1               lua5.1             compat-lua       lua5.1
+sim   python3                      python3            python3          python3
 faults python3                     python3           python3            python3
 faults openssl                     openssl           openssl            openssl
 faults objdump                     binutils          binutils           binutils
@@ -149,6 +153,7 @@ for mode; do
 	matrix) modes="$modes build demo check deb matrix " ;;
 	machines) modes="$modes machines " ;;
 	bench) modes="$modes build demo bench " ;;
+	sim) modes="$modes build demo sim " ;;
 	faults) modes="$modes build demo faults " ;;
 	mutants) modes="$modes build demo check mutants " ;;
 	model) modes="$modes model " ;;

@@ -1,0 +1,64 @@
+-- Who may run what: passwords, users, and denials as ACL makes them.
+local data, commands, Server = ...
+
+-- Denies commands ('zadd', 'client|setname') and keys (globs) to a user, or to
+-- the default one. Each call adds to the former ones; allow() ends all.
+function Server:deny(rules)
+  local user = rules.user or 'default'
+  self.rules = self.rules or {}
+  local own = self.rules[user] or {commands = {}, keys = {}}
+  self.rules[user] = own
+  for _, name in ipairs(rules.commands or {}) do own.commands[name] = true end
+  for _, glob in ipairs(rules.keys or {}) do own.keys[#own.keys + 1] = glob end
+end
+
+function Server:allow(user)
+  if not self.rules then return end
+  self.rules[user or 'default'] = nil
+  if not next(self.rules) then self.rules = nil end
+end
+
+-- server.password is that of the default user; server.users: name -> password.
+function Server:check_password(user, password)
+  if user == 'default' then
+    return not self.password or self.password == password
+  end
+  return self.users and self.users[user] == password or false
+end
+
+local function denied_command(self, user, command)
+  local name = command.name
+  if self.major >= 7 then
+    return {text = 'User ' .. user .. " has no permissions to run the '"
+      .. name .. "' command"}
+  end
+  return {text = "this user has no permissions to run the '"
+    .. string.gsub(name, '|.*', '') .. "' command or its subcommand",
+    old_script_text = "The user executing the script can't run this command or "
+      .. 'subcommand'}
+end
+
+local function denied_key(self, key)
+  if self.major >= 7 then
+    return {text = 'No permissions to access a key', key = key}
+  end
+  return {key = key, text = 'this user has no permissions to access one of the '
+    .. 'keys used as arguments', old_script_text = "The user executing the "
+    .. "script can't access at least one of the keys mentioned in the command "
+    .. 'arguments'}
+end
+
+-- {text} why the user may not run this, {key} if it is for a key; or nil.
+function Server:judge_access(user, command, argv, count)
+  local rules = self.rules[user]
+  if not rules or command.no_auth then return nil end
+  if rules.commands[command.name]
+    or rules.commands[string.match(command.name, '^[^|]*')] then
+    return denied_command(self, user, command)
+  end
+  return commands.each_key(command, argv, count, function(key)
+    for _, glob in ipairs(rules.keys) do
+      if data.glob(glob, key) then return denied_key(self, key) end
+    end
+  end)
+end

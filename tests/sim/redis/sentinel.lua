@@ -1,0 +1,3 @@
+-- A sentinel: it names the primary, and knows nothing else.
+local _, new_server = ...
+return function(options) return new_server(options) end

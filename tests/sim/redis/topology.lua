@@ -1,0 +1,174 @@
+-- Servers together: replication, failover, a cluster; and what befalls one of
+-- them: a restart, an eviction.
+local data, commands, Server = ...
+local handlers = {}
+local format = string.format
+
+local function install(name)
+  for _, row in ipairs(commands.rows) do
+    if row.name == name then row.run = handlers[name] end
+  end
+end
+
+-- --- restart, and loss ------------------------------------------------------
+
+-- A copy of all data, as a dump is.
+function Server:snapshot()
+  return data.copy(self.databases)
+end
+
+local restarts = 0
+
+-- The clients are gone already, or are dropped without a word. how.data:
+-- 'kept' or 'lost'; how.snapshot: data from an earlier snapshot().
+function Server:restart(how)
+  restarts = restarts + 1
+  for i = #self.clients, 1, -1 do
+    self.clients[i].queue = {}
+    self:disconnect(self.clients[i])
+  end
+  if how.snapshot then
+    self.databases = data.copy(how.snapshot)
+  elseif how.data == 'lost' then
+    self.databases = {}
+  end
+  self.scripts, self.out, self.ready, self.unblocked = {}, {}, {}, {}
+  self.run_id = how.run_id or format('%020x%020x', restarts, self.port)
+  self.started_us = self.now_us()
+  self:select(0)
+end
+
+function Server:flush_scripts() self.scripts = {} end
+
+-- Evicts a key.
+function Server:forget(key)
+  self:read_clock()
+  self:select(0)
+  local entry = self.db.map[key]
+  if not entry then return end
+  data.remove(self.db, entry)
+  self:propagate({'DEL', key})
+  self:close_group()
+end
+
+-- --- replication ------------------------------------------------------------
+
+-- How many replicas have acknowledged all up to that offset.
+function Server:count_acks(offset)
+  local count = 0
+  for _, link in ipairs(self.replicas) do
+    if link.acked >= offset then count = count + 1 end
+  end
+  return count
+end
+
+function Server:lacks_replicas()
+  return not self.primary
+    and (self.no_replicas or (self.min_replicas or 0) > #self.replicas)
+end
+
+local function link_of(primary, replica)
+  for i, link in ipairs(primary.replicas) do
+    if link.replica == replica then return link, i end
+  end
+end
+
+-- The replica drops its own data for a copy.
+function Server:add_replica(replica)
+  replica:leave_primary()
+  replica.databases = data.copy(self.databases)
+  replica.primary, replica.offset = self, self.offset
+  replica:select(0)
+  self.replicas[#self.replicas + 1] = {replica = replica, pending = {},
+    acked = self.offset}
+  for i = #replica.waiting, 1, -1 do
+    replica:wake(replica.waiting[i], {err = 'UNBLOCKED force unblock from '
+      .. 'blocking operation, instance state changed (master -> replica?)'})
+  end
+  replica:settle()
+end
+
+function Server:replica_of(primary) primary:add_replica(self) end
+
+function Server:leave_primary()
+  local primary = self.primary
+  local _, i = link_of(primary or self, self)
+  if i then table.remove(primary.replicas, i) end
+  self.primary, self.cut_off = nil, nil
+end
+
+-- What has not arrived is lost.
+function Server:promote() self:leave_primary() end
+
+local function apply(self, group)
+  self.is_applying = true
+  self:select(group.db)
+  for _, argv in ipairs(group) do
+    local command = commands.find(argv, #argv)
+    command.run(self, argv, #argv)
+    if self.is_dirty then self:propagate_command(argv) end
+  end
+  self.is_applying = false
+  self:close_group()
+end
+
+-- Delivers so many writes, or all that wait.
+function Server:replicate_to(replica, most)
+  local link = link_of(self, replica)
+  replica:read_clock()
+  for _ = 1, math.min(most or math.huge, link and #link.pending or 0) do
+    apply(replica, table.remove(link.pending, 1))
+  end
+end
+
+-- The primary learns what the replica has.
+function Server:ack(replica)
+  local link = link_of(self, replica)
+  if not link then return end
+  link.acked = self.offset - #link.pending
+  self:read_clock()
+  for i = #self.waiting, 1, -1 do
+    local client = self.waiting[i]
+    local state = client.blocked
+    local count = state.acks and self:count_acks(state.offset)
+    if count and count >= state.acks then self:wake(client, count) end
+  end
+  self:settle()
+end
+
+function handlers.wait(server, argv, _, client)
+  if server.primary then
+    return {err = 'ERR WAIT cannot be used with replica instances. Please also '
+      .. 'note that since Redis 4.0 if a replica is configured to be writable '
+      .. '(which is not the default) writes to replicas are just local and are '
+      .. 'not propagated.'}
+  end
+  local wanted, ms = data.integer(argv[2]), data.integer(argv[3])
+  if not wanted then
+    return {err = 'ERR value is not an integer or out of range'}
+  elseif not ms then
+    return {err = 'ERR timeout is not an integer or out of range'}
+  elseif ms < 0 then
+    return {err = 'ERR timeout is negative'}
+  end
+  local count = server:count_acks(client.offset)
+  if count >= wanted then return count end
+  return server:block(client, {}, ms, wanted)
+end
+
+function handlers.role(server)
+  local primary = server.primary
+  if primary then
+    return {'slave', primary.host, primary.port,
+      server.cut_off and 'connect' or 'connected', server.offset}
+  end
+  local list = {}
+  for i, link in ipairs(server.replicas) do
+    list[i] = {link.replica.host, format('%d', link.replica.port),
+      format('%d', link.acked)}
+  end
+  return {'master', server.offset, list}
+end
+
+install('wait')
+install('role')

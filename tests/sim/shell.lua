@@ -1,0 +1,2 @@
+local double = dofile((arg[0]:match('^(.*)/') or '.') .. '/redis.lua')
+return double
