@@ -40,6 +40,9 @@ merge(handlers, part('containers', data, keyspace))
 local commands = {}
 merge(handlers, part('scripts', data, keyspace, commands))
 merge(handlers, part('admin', data, keyspace, commands, Server))
+merge(handlers, part('topology', data, commands, Server))
+merge(handlers, part('cluster', data, keyspace, commands, Server))
+merge(handlers, part('sentinel', keyspace))
 merge(commands, part('table', handlers))
 part('access', data, commands, Server)
 part('blocking', handlers, keyspace, Server)
@@ -61,7 +64,7 @@ local function new_server(options)
   server.version = server.version or '7.0.15'
   local major, minor = string.match(server.version, '^(%d+)%.(%d+)')
   server.major = tonumber(major)
-  server.is_shortest = server.major > 7 or major == '7' and tonumber(minor) >= 2
+  server.is_new = server.major > 7 or major == '7' and tonumber(minor) >= 2
   server.is_old_timeout = server.major < 6
   server.host, server.port = server.host or '', server.port or 6379
   server.databases, server.db_number = {}, 0
@@ -146,7 +149,7 @@ function Server:reply(client, value)
 end
 
 function Server:number_text(number)
-  return data.number_text(number, self.is_shortest)
+  return data.number_text(number, self.is_new)
 end
 
 -- --- one command ------------------------------------------------------------
@@ -163,8 +166,10 @@ local function unknown(argv, count)
     .. "', with args beginning with: " .. concat(rest)}
 end
 
-local function judge_words(command, argv, count)
-  if not command then
+local function judge_words(self, command, argv, count)
+  if not command or self.is_sentinel and not command.for_sentinel
+    and not command.only_sentinel
+    or command.only_sentinel and not self.is_sentinel then
     return unknown(argv, count)
   elseif command.has_subcommands and count > 1 then
     return {err = "ERR unknown subcommand '" .. string.sub(argv[2], 1, 128)
@@ -173,13 +178,6 @@ local function judge_words(command, argv, count)
     or count < -command.arity then
     return keyspace.wrong_arity(command.name)
   end
-end
-
--- The redirect that a node of a cluster answers, or nil.
-local function judge_route(self, command, argv, count, client)
-  local failure = self:route(command, argv, count, client)
-  client.asks = nil
-  return failure
 end
 
 -- Why the server refuses a command in its present state, in Redis' order.
@@ -204,7 +202,7 @@ local function judge_state(self, command)
 end
 
 local function judge(self, command, argv, count, client)
-  local failure = judge_words(command, argv, count)
+  local failure = judge_words(self, command, argv, count)
   if failure then return failure end
   if not client.is_admitted and not command.no_auth then
     return {err = 'NOAUTH Authentication required.'}
@@ -213,7 +211,7 @@ local function judge(self, command, argv, count, client)
     count)
   if denial then return {err = 'NOPERM ' .. denial.text} end
   if self.cluster then
-    failure = judge_route(self, command, argv, count, client)
+    failure = self:route(command, argv, count, client)
     if failure then return failure end
   end
   return judge_state(self, command)
@@ -222,6 +220,8 @@ end
 function Server:run(client, argv)
   local count = #argv
   local command = commands.find(argv, count)
+  -- ASKING holds for one command.
+  client.asked, client.asks = client.asks, nil
   local reply = judge(self, command, argv, count, client)
   if not reply then
     if self.db_number ~= client.db then self:select(client.db) end
@@ -271,10 +271,13 @@ end
 
 local double = {commands = commands, data = data}
 
-function double.server(options)
-  return new_server(options)
+double.server = new_server
+
+-- {id, host, port, master = name, now_us...}; the rest is in sentinel.lua.
+function double.sentinel(options)
+  local sentinel = new_server(options)
+  sentinel.is_sentinel = true
+  return sentinel
 end
 
-part('topology', data, commands, Server)
-double.sentinel = part('sentinel', keyspace, new_server)
 return double

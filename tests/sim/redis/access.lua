@@ -28,27 +28,33 @@ end
 
 local function denied_command(self, user, command)
   local name = command.name
-  if self.major >= 7 then
-    return {text = 'User ' .. user .. " has no permissions to run the '"
-      .. name .. "' command"}
-  end
-  return {text = "this user has no permissions to run the '"
-    .. string.gsub(name, '|.*', '') .. "' command or its subcommand",
-    old_script_text = "The user executing the script can't run this command or "
+  if not self.is_new then
+    local what = self.major < 7
+      and string.gsub(name, '|.*', '') .. "' command or its subcommand"
+      or name .. "' command"
+    return {text = "this user has no permissions to run the '" .. what,
+      script_text = "The user executing the script can't run this command or "
       .. 'subcommand'}
+  end
+  local text = 'User ' .. user .. " has no permissions to run the '" .. name
+    .. "' command"
+  return {text = text, script_text = 'ACL failure in script: ' .. text}
 end
 
 local function denied_key(self, key)
-  if self.major >= 7 then
-    return {text = 'No permissions to access a key', key = key}
+  if not self.is_new then
+    return {key = key, text = 'this user has no permissions to access one of '
+      .. 'the keys used as arguments', script_text = 'The user executing the '
+      .. "script can't access at least one of the keys mentioned in the command "
+      .. 'arguments'}
   end
-  return {key = key, text = 'this user has no permissions to access one of the '
-    .. 'keys used as arguments', old_script_text = "The user executing the "
-    .. "script can't access at least one of the keys mentioned in the command "
-    .. 'arguments'}
+  local text = 'No permissions to access a key'
+  return {key = key, text = text,
+    script_text = 'ACL failure in script: ' .. text}
 end
 
--- {text} why the user may not run this, {key} if it is for a key; or nil.
+-- Why the user may not run this: {text, script_text, key if it is for a key};
+-- or nil. The words are those of Redis before 6, of 7.0 and of 7.2 and newer.
 function Server:judge_access(user, command, argv, count)
   local rules = self.rules[user]
   if not rules or command.no_auth then return nil end

@@ -162,23 +162,23 @@ local function greet(server, client)
     server.primary and 'replica' or 'master', 'modules', {}}
 end
 
--- {user, password, name}, or nil and the error.
-local function read_hello_options(argv, count)
-  local options, i = {}, 3
-  while i <= count do
+-- Options act one after the other, even if a later one is wrong. Returns the
+-- error of the first that is.
+local function obey_hello_options(server, argv, count, client)
+  local i, failure = 3, nil
+  while i <= count and not failure do
     local word = upper(argv[i])
     if word == 'AUTH' and i + 2 <= count then
-      options.user, options.password = argv[i + 1], argv[i + 2]
-      i = i + 2
+      failure = log_in(server, client, argv[i + 1], argv[i + 2])
+      i = i + 3
     elseif word == 'SETNAME' and i < count then
-      options.name = argv[i + 1]
-      i = i + 1
+      failure = set_name(client, argv[i + 1])
+      i = i + 2
     else
-      return nil, {err = "ERR Syntax error in HELLO option '" .. argv[i] .. "'"}
+      failure = {err = "ERR Syntax error in HELLO option '" .. argv[i] .. "'"}
     end
-    i = i + 1
   end
-  return options
+  return failure
 end
 
 -- RESP3 is for nobody here: it is refused as a version to come would be.
@@ -189,20 +189,15 @@ function handlers.hello(server, argv, count, client)
   elseif version and version ~= 2 then
     return {err = 'NOPROTO unsupported protocol version'}
   end
-  local options, failure = read_hello_options(argv, count)
+  local failure = obey_hello_options(server, argv, count, client)
   if failure then return failure end
-  if options.user then
-    failure = log_in(server, client, options.user, options.password)
-    if failure then return failure end
-  end
   if not client.is_admitted then
     return {err = 'NOAUTH HELLO must be called with the client already '
       .. 'authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option '
       .. 'can be used to authenticate the client and select the RESP protocol '
       .. 'version at the same time'}
   end
-  return options.name and set_name(client, options.name)
-    or greet(server, client)
+  return greet(server, client)
 end
 
 -- --- access rules -----------------------------------------------------------
@@ -216,7 +211,7 @@ handlers['acl|dryrun'] = function(server, argv, count)
   end
   local words = {unpack(argv, 4, count)}
   local command = commands.find(words, #words)
-  if not command or command.has_subcommands then
+  if not command or command.has_subcommands or command.only_sentinel then
     return {err = "ERR Command '" .. words[1] .. "' not found"}
   elseif command.arity > 0 and #words ~= command.arity
     or #words < -command.arity then
@@ -246,7 +241,7 @@ handlers['config|get'] = function(server, argv, count)
   for _, name in ipairs(setting_names) do
     for i = 3, count do
       if data.glob(lower(argv[i]), name) then
-        found[#found + 1] = name
+        found[#found + 1] = lower(argv[i]) == name and argv[i] or name
         found[#found + 1] = server:setting(name)
         break
       end
@@ -257,7 +252,7 @@ end
 
 -- A server without data uses about a megabyte.
 handlers['config|set'] = function(server, argv, count)
-  if count % 2 == 1 then return keyspace.wrong_arity('config|set') end
+  if count % 2 == 1 then return SYNTAX end
   for i = 3, count, 2 do
     local name = lower(argv[i])
     if not defaults[name] then

@@ -357,9 +357,11 @@ function handlers.zcard(server, argv)
   return failure or entry and #entry.items or 0
 end
 
+-- Redis reads a bound by strtod, which takes blanks and nothing at all.
 local function read_bound(text)
   local is_open = string.sub(text, 1, 1) == '('
-  return float(is_open and string.sub(text, 2) or text), is_open
+  text = string.match(text, '^%(?%s*(.*)$')
+  return text == '' and 0 or float(text), is_open
 end
 
 -- {min, max, without_min, without_max}, or nil and the error.

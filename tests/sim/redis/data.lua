@@ -50,7 +50,7 @@ function data.slice(list, first, last)
 end
 
 -- pairs() is harmless here: the order in which a map is filled shows nowhere.
-local function copy_entry(entry)
+function data.copy_entry(entry)
   local copy = {}
   for name, value in pairs(entry) do copy[name] = value end
   if entry.items then copy.items = data.slice(entry.items, 1, #entry.items) end
@@ -69,7 +69,7 @@ function data.copy(databases)
     local to = from and data.database()
     copies[number] = to
     for _, entry in ipairs(from and from.list or {}) do
-      if not entry.gone then data.add(to, entry.key, copy_entry(entry)) end
+      if not entry.gone then data.add(to, entry.key, data.copy_entry(entry)) end
     end
   end
   return copies
@@ -128,7 +128,9 @@ function data.rank(entry, name)
 end
 
 -- Returns whether the member is new, and whether anything has changed.
+-- A negative zero is stored as zero.
 function data.set_score(entry, name, score)
+  score = score + 0
   local map, items = entry.map, entry.items
   local former = map[name]
   if former == score then return false, false end
@@ -178,8 +180,11 @@ local huge = math.huge
 function data.integer(text)
   if text == '0' then return 0 end
   if #text > 20 or not string.find(text, '^%-?[1-9]%d*$') then return nil end
-  local number = tonumber(text)
-  return number < 2 ^ 63 and number >= -2 ^ 63 and number or nil
+  local digits = string.match(text, '%d+')
+  if #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
+    return nil
+  end
+  return tonumber(text)
 end
 
 local infinite = {inf = huge, ['+inf'] = huge, ['-inf'] = -huge,

@@ -96,7 +96,8 @@ end
 function handlers.set(server, argv, count)
   if count > 3 then
     local options = read_set_options(argv, count)
-    return options and set_with(server, argv, options) or SYNTAX
+    if not options then return SYNTAX end
+    return set_with(server, argv, options)
   end
   find(server, argv[2])
   store(server, argv[2], argv[3]).till = nil

@@ -54,7 +54,7 @@ local function judge_state(server, command)
 end
 
 local function judge_call(server, command, argv, count)
-  if not command then
+  if not command or command.only_sentinel then
     return refuse('ERR', 'Unknown Redis command called from script',
       'Unknown Redis command called from Lua script')
   elseif command.arity > 0 and count ~= command.arity
@@ -66,14 +66,14 @@ local function judge_call(server, command, argv, count)
       'This Redis command is not allowed from scripts')
   end
   local denial = server.rules
-    and server:judge_access(server.script_user, command, argv, count)
+    and server:judge_access(server.caller.user, command, argv, count)
   if denial then
-    return refuse('NOPERM', 'ACL failure in script: ' .. denial.text,
-      denial.old_script_text)
+    return refuse(server.is_new and 'NOPERM' or 'ERR', denial.script_text)
   end
   local failure = judge_state(server, command)
   if failure then return failure end
-  if server.cluster and server:route(command, argv, count, {}) then
+  if server.cluster and server:route(command, argv, count,
+    server.caller) then
     return refuse('ERR', 'Script attempted to access a non local key in a '
       .. 'cluster node')
   end
@@ -85,7 +85,7 @@ local function execute(argv, count)
   local server = running
   if count == 0 then
     return refuse('ERR', 'Please specify at least one argument for this '
-      .. 'redis.call() call')
+      .. 'redis lib call')
   end
   for i = 1, count do
     local kind = type(argv[i])
@@ -206,7 +206,8 @@ end
 local function reply_of(value)
   local kind = type(value)
   if kind == 'number' then
-    return value < 0 and math.ceil(value) or math.floor(value)
+    -- The 0 is for a negative zero, which Lua prints as such.
+    return (value < 0 and math.ceil(value) or math.floor(value)) + 0
   elseif kind == 'boolean' then
     return value and 1
   elseif kind ~= 'table' then
@@ -233,7 +234,7 @@ local function run_script(server, script, client, argv, key_count)
   rawset(environment, 'KEYS', keys)
   rawset(environment, 'ARGV', arguments)
   running, text_running, has_written = server, script.text, false
-  server.script_user = client.user
+  server.caller = client
   server.was_full = server.full
   local is_done, result = xpcall(script.chunk, on_error)
   server.is_dirty = false

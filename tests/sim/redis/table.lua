@@ -4,24 +4,25 @@
 --   w write          m refused when the server is full     s not in scripts
 --   l while loading  t on a replica that has lost its primary
 --   a before AUTH    b while a script keeps the server busy
+--   B by sentinels, too   S by sentinels alone
 local handlers = ...
 
 local rows = [[
-acl|dryrun -4 slt 0 0 0
-acl|whoami 2 slt 0 0 0
+acl|dryrun -4 sltB 0 0 0
+acl|whoami 2 sltB 0 0 0
 asking 1 - 0 0 0
-auth -2 sltab 0 0 0
+auth -2 sltabB 0 0 0
 blpop -3 ws 1 -2 1
-client|getname 2 slt 0 0 0
-client|id 2 slt 0 0 0
-client|kill -3 slt 0 0 0
-client|list -2 slt 0 0 0
-client|setname 3 slt 0 0 0
+client|getname 2 sltB 0 0 0
+client|id 2 sltB 0 0 0
+client|kill -3 sltB 0 0 0
+client|list -2 sltB 0 0 0
+client|setname 3 sltB 0 0 0
 cluster|info 2 t 0 0 0
 cluster|keyslot 3 t 0 0 0
 cluster|myid 2 t 0 0 0
-cluster|shards 2 lt 0 0 0
-cluster|slots 2 lt 0 0 0
+cluster|shards 2 t 0 0 0
+cluster|slots 2 t 0 0 0
 config|get -3 slt 0 0 0
 config|set -4 slt 0 0 0
 del -2 w 1 -1 1
@@ -35,7 +36,7 @@ flushall -1 w 0 0 0
 flushdb -1 w 0 0 0
 get 2 - 1 1 1
 hdel -3 w 1 1 1
-hello -1 sltab 0 0 0
+hello -1 sltabB 0 0 0
 hexists 3 - 1 1 1
 hget 3 - 1 1 1
 hgetall 2 - 1 1 1
@@ -44,7 +45,7 @@ hlen 2 - 1 1 1
 hmget -3 - 1 1 1
 hset -4 wm 1 1 1
 incr 2 wm 1 1 1
-info -1 lt 0 0 0
+info -1 ltB 0 0 0
 keys 2 - 0 0 0
 llen 2 - 1 1 1
 lpop -2 w 1 1 1
@@ -56,12 +57,12 @@ ltrim 4 w 1 1 1
 persist 2 w 1 1 1
 pexpire -3 w 1 1 1
 pexpireat -3 w 1 1 1
-ping -1 - 0 0 0
+ping -1 B 0 0 0
 pttl 2 - 1 1 1
-quit -1 sltab 0 0 0
+quit -1 sltabB 0 0 0
 readonly 1 lt 0 0 0
 readwrite 1 lt 0 0 0
-role 1 slt 0 0 0
+role 1 sltB 0 0 0
 rpush -3 wm 1 1 1
 sadd -3 wm 1 1 1
 scan -2 - 0 0 0
@@ -70,6 +71,9 @@ script|exists -3 s 0 0 0
 script|flush -2 s 0 0 0
 script|load 3 st 0 0 0
 select 2 lt 0 0 0
+sentinel|ckquorum 3 S 0 0 0
+sentinel|get-master-addr-by-name 3 S 0 0 0
+sentinel|master 3 S 0 0 0
 set -3 wm 1 1 1
 sismember 3 - 1 1 1
 smembers 2 - 1 1 1
@@ -91,7 +95,7 @@ zscore 3 - 1 1 1
 ]]
 
 local flags = {w = 'write', m = 'denyoom', s = 'noscript', l = 'loading',
-  t = 'stale', a = 'no_auth', b = 'allow_busy'}
+  t = 'stale', a = 'no_auth', b = 'allow_busy', B = 'for_sentinel', S = 'only_sentinel'}
 
 local commands = {rows = {}}
 -- By name in lower and in upper case; {subcommands: true} for a container.
@@ -114,7 +118,8 @@ for name, arity, letters, first, last, step in
   add(name, command)
   local container = string.match(name, '^(%a+)|')
   if container then
-    add(container, {name = container, has_subcommands = true, arity = -2})
+    add(container, {name = container, has_subcommands = true, arity = -2,
+      for_sentinel = command.for_sentinel, only_sentinel = command.only_sentinel})
   end
 end
 
@@ -133,7 +138,10 @@ end
 function commands.each_key(command, argv, count, visit)
   local first, last, step = command.first, command.last, command.step
   if command.is_script then
-    first, last, step = 3, 2 + (tonumber(argv[3]) or 0), 1
+    -- A number that cannot be means no keys.
+    local number = tonumber(argv[3]) or 0
+    if number > count - 3 then number = 0 end
+    first, last, step = 3, 2 + number, 1
   elseif first == 0 then
     return nil
   elseif last < 0 then

@@ -1,14 +1,7 @@
--- Servers together: replication, failover, a cluster; and what befalls one of
--- them: a restart, an eviction.
+-- What befalls a server: a restart, an eviction; replication and failover.
 local data, commands, Server = ...
 local handlers = {}
 local format = string.format
-
-local function install(name)
-  for _, row in ipairs(commands.rows) do
-    if row.name == name then row.run = handlers[name] end
-  end
-end
 
 -- --- restart, and loss ------------------------------------------------------
 
@@ -97,15 +90,25 @@ function Server:leave_primary()
   self.primary, self.cut_off = nil, nil
 end
 
--- What has not arrived is lost.
-function Server:promote() self:leave_primary() end
+-- What has not arrived is lost. In a cluster the slots follow.
+function Server:promote()
+  local former, slots = self.primary, self.cluster and self.cluster.slots
+  self:leave_primary()
+  for slot = 0, slots and 16383 or -1 do
+    if slots[slot] == former then slots[slot] = self end
+  end
+end
 
 local function apply(self, group)
   self.is_applying = true
   self:select(group.db)
   for _, argv in ipairs(group) do
-    local command = commands.find(argv, #argv)
-    command.run(self, argv, #argv)
+    if argv.entry then
+      self:restore(argv.entry)
+      self:propagate(argv)
+    else
+      commands.find(argv, #argv).run(self, argv, #argv)
+    end
     if self.is_dirty then self:propagate_command(argv) end
   end
   self.is_applying = false
@@ -158,6 +161,7 @@ end
 
 function handlers.role(server)
   local primary = server.primary
+  if server.is_sentinel then return {'sentinel', {server.master}} end
   if primary then
     return {'slave', primary.host, primary.port,
       server.cut_off and 'connect' or 'connected', server.offset}
@@ -170,5 +174,4 @@ function handlers.role(server)
   return {'master', server.offset, list}
 end
 
-install('wait')
-install('role')
+return handlers

@@ -1,2 +1,0 @@
-local double = dofile((arg[0]:match('^(.*)/') or '.') .. '/redis.lua')
-return double
