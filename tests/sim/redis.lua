@@ -47,7 +47,7 @@ merge(commands, part('table', handlers))
 part('access', data, commands, Server)
 part('blocking', handlers, keyspace, Server)
 
-local concat, format = table.concat, string.format
+local concat, format, lower = table.concat, string.format, string.lower
 
 Server.MISCONF = "Redis is configured to save RDB snapshots, but it's "
   .. 'currently unable to persist to disk. Commands that may modify the data '
@@ -180,8 +180,16 @@ local function judge_words(self, command, argv, count)
   end
 end
 
+-- Since Redis 7 a script needs a flag of its own for stale data.
+local function may_be_stale(self, command, argv)
+  if command.is_script and self.major >= 7 then
+    return command.name == 'evalsha' and not self.scripts[lower(argv[2])]
+  end
+  return command.stale
+end
+
 -- Why the server refuses a command in its present state, in Redis' order.
-local function judge_state(self, command)
+local function judge_state(self, command, argv)
   if self.full and command.denyoom then
     return {err = "OOM command not allowed when used memory > 'maxmemory'."}
   elseif self.misconf and (command.write or command.name == 'ping') then
@@ -190,7 +198,8 @@ local function judge_state(self, command)
     return {err = 'NOREPLICAS ' .. self.NOREPLICAS}
   elseif command.write and self.primary then
     return {err = "READONLY You can't write against a read only replica."}
-  elseif self.primary and self.cut_off and not command.stale then
+  elseif self.primary and self.cut_off
+    and not may_be_stale(self, command, argv) then
     return {err = 'MASTERDOWN Link with MASTER is down and '
       .. "replica-serve-stale-data is set to 'no'."}
   elseif self.loading and not command.loading then
@@ -214,7 +223,7 @@ local function judge(self, command, argv, count, client)
     failure = self:route(command, argv, count, client)
     if failure then return failure end
   end
-  return judge_state(self, command)
+  return judge_state(self, command, argv)
 end
 
 function Server:run(client, argv)

@@ -1,7 +1,7 @@
-/* A server's clock that stands still: LD_PRELOAD, with the microseconds in the file
- * that FROZEN_CLOCK names. libfaketime does not do it: jemalloc asks for the time
- * before libfaketime is ready. Time-outs of the server's loop go by the monotonic
- * clock, which is left alone. */
+/* A server's clock that stands still: LD_PRELOAD, with the microseconds in the
+ * file that FROZEN_CLOCK names. libfaketime does not do it: jemalloc asks for
+ * the time before libfaketime is ready. Time-outs of the server's loop go by
+ * the monotonic clock, which is left alone. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ now_us(void)
 	if (shared == NULL) {
 		int file = open(getenv("FROZEN_CLOCK"), O_RDONLY | O_CLOEXEC);
 
-		shared = mmap(NULL, sizeof(*shared), PROT_READ, MAP_SHARED, file, 0);
+		shared =
+		    mmap(NULL, sizeof(*shared), PROT_READ, MAP_SHARED, file, 0);
 		close(file);
 		if (shared == MAP_FAILED)
 			_exit(1);

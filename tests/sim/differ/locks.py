@@ -27,8 +27,8 @@ class Locks:
         return f"{lock}:rlkt:{letter}" if lock.startswith("{") else f"{{{lock}}}:rlk:{letter}"
 
     def keys(self, lock, letters, me):
-        return [lock if letter == "k" else self.helper(lock, "m:" + me if letter == "m" else letter)
-                for letter in letters]
+        names = {"k": lock, "m": self.helper(lock, "m:" + me)}
+        return [names.get(letter) or self.helper(lock, letter) for letter in letters]
 
     def kind(self, lock):
         if lock not in self.kinds or self.dice.random() < 0.05:
@@ -72,8 +72,8 @@ class Locks:
         history = w.one("86400000", "60000", "60000:5000") if tier == 8 else ""
         once = w.one("", "", "1000", ":id1", "5000:id2") if tier == 8 and letter == "x" else ""
         return self.call("acquire", letter, keys, [
-            token, self.ms(), "3600000", letter, "2" if letter == "p" else "", "host", "41", "deploy",
-            w.one("make", ""), w.one("", "label"), self.waiter(letter, token), waits,
+            token, self.ms(), "3600000", letter, "2" if letter == "p" else "", "host", "41",
+            "deploy", w.one("make", ""), w.one("", "label"), self.waiter(letter, token), waits,
             w.one("", "", "1"), "", history, once] + self.former())
 
     def release(self, lock, letter, token):

@@ -65,17 +65,16 @@ class Player:
         for wire in self.wires.values():
             wire.close()
         self.wires, self.ids, self.sent, self.waiting = {}, {}, {}, set()
-        for words in (("CONFIG", "SET", "maxmemory", "0"), ("CONFIG", "SET", "appendfsync", "everysec"),
-                      ("CONFIG", "SET", "min-replicas-to-write", "0"), ("FLUSHALL",),
-                      ("SCRIPT", "FLUSH"),
-                      ("ACL", "SETUSER", "default", "reset", "on", "nopass", "~*", "&*", "+@all")):
-            self.primary.control.ask(*words)
+        for line in ("CONFIG SET maxmemory 0", "CONFIG SET appendfsync everysec",
+                     "CONFIG SET min-replicas-to-write 0", "FLUSHALL", "SCRIPT FLUSH",
+                     "ACL SETUSER default reset on nopass ~* &* +@all"):
+            self.primary.control.ask(*line.split())
         self.clock.set(START_US)
         self.sync_real()
         self.double.order("clock", START_US)
         self.double.order("begin", self.version)
-        self.double.order("do", "server.users = {other = 'secret'} replica.users = server.users\n"
-                          "server:add_replica(replica)")
+        self.double.order("do", """server.users = {other = 'secret'}
+                          replica.users = server.users server:add_replica(replica)""")
         for client in (DUMPER, REPLICA):
             self.expect(client, ["AUTH", "other", "secret"])
 
@@ -131,10 +130,10 @@ class Player:
         mine, theirs = [], []
         for word in words:
             target = re.fullmatch(r"@id:(\d+)", word)
-            mine.append(encode(target.group(1)) if target else encode(word))
-            theirs.append(self.ids.get(int(target.group(1)), b"999999") if target else encode(word))
-            if target and int(target.group(1)) not in self.wires:
-                mine[-1], theirs[-1] = b"999999", b"999999"
+            one = int(target.group(1)) if target else None
+            is_there = one in self.wires
+            mine.append((b"%d" % one if is_there else b"999999") if target else encode(word))
+            theirs.append(self.ids[one] if is_there else mine[-1])
         wire.send(theirs)
         self.sent.setdefault(client, []).append(words)
         replies = self.double.order("ask", client, *mine)
@@ -179,8 +178,8 @@ class Player:
             key = key.split(b"\r\n", 1)[1]
             kind = self.expect(client, [b"TYPE", key])[1:-2]
             self.expect(client, [b"PTTL", key])
-            words = VALUE.get(kind, ["TYPE"])
-            self.expect(client, [words[0].encode(), key] + [word.encode() for word in words[1:]])
+            first, *rest = VALUE.get(kind, ["TYPE"])
+            self.expect(client, [first, key, *rest])
 
     def dump_replica(self):
         self.sync_real()

@@ -1,15 +1,15 @@
 -- Lets the differential test play the double: reads words, runs them, and says
 -- which client got which bytes.
 --
--- A request is a number of words; each, and each reply, has its length on a line
--- before it. The first word:
+-- A request is a number of words; each, and each reply, has its length on a
+-- line before it. The first word:
 --   begin VERSION   two new servers, called server and replica
 --   clock US        both clocks, and what is due by them
 --   ask CLIENT WORD...   CLIENT is a number; those from 100 ask the replica
 --   do CHUNK        Lua that sees server, replica and double
 --   commands        the table of commands, as words
--- The reply is the number of pairs, then client and bytes of each. A "?" before it
--- asks for the digest of a text.
+-- The reply is the number of pairs, then client and bytes of each. A "?" before
+-- it asks for the digest of a text.
 local double = dofile(arg[1] .. '/redis.lua')
 local us, servers, clients = 0, {}, {}
 

@@ -128,28 +128,34 @@ def find_server():
     raise SystemExit("differential: no redis-server is installed (packaging/deps.sh sim)")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_port(most):
+    """The bus of a cluster's node lies above its port."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            if probe.getsockname()[1] <= most:
+                return probe.getsockname()[1]
 
 
 class Process:
-    """A real server in a folder of its own."""
+    """A real server in a folder of its own. Hashes of any size keep their order."""
 
-    def __init__(self, folder, clock, path, options=()):
-        self.folder, self.port = folder, free_port()
+    OPTIONS = ("--save", "", "--appendonly", "no", "--hash-max-listpack-entries", "100000",
+               "--hash-max-listpack-value", "1000000", "--repl-diskless-sync-delay", "0")
+
+    def __init__(self, folder, clock, path, options=(), most=65535, sentinel=None):
+        self.folder, self.port = folder, free_port(most)
         os.mkdir(folder)
         name = "valkey-server" if "valkey" in os.path.basename(path) else "redis-server"
         self.socket = os.path.join(folder, "s")
         environment = dict(os.environ, LD_PRELOAD=clock.library, FROZEN_CLOCK=clock.path)
         self.log = open(os.path.join(folder, "log"), "wb")
+        words = ["--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.socket,
+                 "--dir", folder]
+        words = [sentinel, *words, "--sentinel"] if sentinel else \
+            [*words, *self.OPTIONS, *self.users(), *options]
         self.process = subprocess.Popen(
-            [name, "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.socket,
-             "--dir", folder, "--save", "", "--appendonly", "no", "--enable-debug-command", "yes",
-             "--hash-max-listpack-entries", "100000", "--hash-max-listpack-value", "1000000",
-             "--repl-diskless-sync-delay", "0", *self.users(), *options],
-            executable=path, env=environment, stdin=subprocess.DEVNULL,
+            [name, *words], executable=path, env=environment, stdin=subprocess.DEVNULL,
             stdout=self.log, stderr=self.log)
         self.await_start()
         self.control = Wire(self.socket)
@@ -158,7 +164,8 @@ class Process:
     @staticmethod
     def users():
         """The test itself is control; other is for the clients."""
-        for name, password in (("control", "nopass"), ("other", ">secret"), ("default", "nopass")):
+        passwords = {"control": "nopass", "other": ">secret", "default": "nopass"}
+        for name, password in passwords.items():
             yield from ("--user", name, "on", password, "~*", "&*", "+@all")
 
     def await_start(self):

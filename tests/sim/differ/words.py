@@ -3,12 +3,13 @@ one command; the test fails if the double has a command without a row."""
 
 KEYS = {"s": 3, "h": 2, "l": 3, "z": 3, "t": 2}  # by the first letter: the type
 MEMBERS = ["a", "b", "c", "d", "ab", "", "e\r\nf", "\x7f\xff"]
-SCORES = ["0", "1", "1", "2", "-1", "0.5", "3.25", "1700000000000.5", "1e3", "inf", "-inf", "+inf",
-          "12345678901234567890", "1700000000999.125", "0.1", "-0", "x", "", "nan", " 1"]
-INTEGERS = ["0", "1", "2", "3", "-1", "-2", "-3", "5", "-100", "100", "007", "+1", "1.0", "x", "",
-            "9223372036854775808", "-1 "]
-LIVES_MS = ["1", "2", "10", "1000", "1499", "1500", "60000", "0", "-1", "x", "9223372036854775807",
-            "3600000", "01"]
+SCORES = ["0", "1", "1", "2", "-1", "0.5", "3.25", "1700000000000.5", "1e3", "inf", "-inf",
+          "+inf", "12345678901234567890", "1700000000999.125", "0.1", "-0", "x", "", "nan",
+          " 1"]
+INTEGERS = ["0", "1", "2", "3", "-1", "-2", "-3", "5", "-100", "100", "007", "+1", "1.0", "x",
+            "", "9223372036854775808", "-1 "]
+LIVES_MS = ["1", "2", "10", "1000", "1499", "1500", "60000", "0", "-1", "x",
+            "9223372036854775807", "3600000", "01"]
 
 
 class Words:
@@ -57,7 +58,8 @@ class Words:
 
     def moment(self, unit):
         """A time of the server's clock, near now."""
-        return str((self.now_ms + self.dice.choice([-5000, -1, 0, 1, 999, 5000, 90000])) // unit)
+        ms = self.now_ms + self.dice.choice([-5000, -1, 0, 1, 999, 5000, 90000])
+        return str(ms // unit)
 
     def seconds(self):
         """Two that end in the same ms end in any order."""
@@ -71,8 +73,8 @@ class Words:
                         "s0", "*[", "nothing")
 
     def value(self):
-        return self.dice.choice(["", "v", "1", "41", "-1", "9007199254740990", "text \r\n", "01",
-                                 "x" * 70])
+        return self.one("", "v", "1", "41", "-1", "9007199254740990", "text \r\n", "01",
+                        "x" * 70)
 
 
 def set_(w):
@@ -86,7 +88,8 @@ def set_(w):
 def expire(name, unit, is_absolute):
     def make(w):
         life = w.moment(unit) if is_absolute else w.life()
-        return [name, w.any_key(), life] + w.maybe(w.case(w.one("NX", "XX", "GT", "LT", "ZZ"))) + \
+        option = w.case(w.one("NX", "XX", "GT", "LT", "ZZ"))
+        return [name, w.any_key(), life] + w.maybe(option) + \
             w.maybe(w.one("XX", "GT", "LT"), odds=0.1)
     return make
 
@@ -124,8 +127,8 @@ SCRIPTS = [
     "local v = redis.pcall(unpack(ARGV)) return type(v) == 'table' and (v.err or v.ok) or v",
     "local a = redis.pcall('set', KEYS[1], ARGV[1])\nlocal b = redis.call('incr', KEYS[1])\n"
     "return {a, b}",
-    "redis.call('zadd', KEYS[1], 1700000000999.5, 'half', 1e15, 'big', 1/3, 'third', 2^53, 'e') "
-    "local v = redis.call('zrange', KEYS[1], 0, -1, 'withscores') return v",
+    "redis.call('zadd', KEYS[1], 1700000000999.5, 'half', 1e15, 'big', 1/3, 'third', 2^53, 'e')"
+    " local v = redis.call('zrange', KEYS[1], 0, -1, 'withscores') return v",
     "return {1, 2.9, -2.9, 'x', true, false, {3, {ok = 'fine'}}, {err = 'bad'}, nil, 5}",
     "return {ok = 'fine'}", "return {err = 'MINE is this'}", "return {err = 'one'}",
     "return redis.error_reply('ONE')", "return redis.error_reply('-A b')",
@@ -141,8 +144,10 @@ SCRIPTS = [
     "local r = redis.pcall('blpop', KEYS[1], 0) return r", "return redis.pcall('eval', '', 0)",
     "redis.call('rpush', KEYS[1], 'x', 'y') return redis.pcall('lpop', KEYS[1])",
     "redis.call('rpush', KEYS[1], 'x') redis.call('del', KEYS[1]) return 1",
-    "local t = redis.call('time') return t", "local t = redis.call('type', KEYS[1]) return t.ok",
-    "redis.pcall('del', KEYS[1]) redis.pcall('set', KEYS[1], 'v') return redis.pcall('get', KEYS[1])",
+    "local t = redis.call('time') return t",
+    "local t = redis.call('type', KEYS[1]) return t.ok",
+    "redis.pcall('del', KEYS[1]) redis.pcall('set', KEYS[1], 'v')\n"
+    "return redis.pcall('get', KEYS[1])",
     "local x = redis.pcall('set', KEYS[1], 'v') redis.pcall('del', KEYS[1])\n"
     "local y = redis.pcall('set', KEYS[1], 'v') return {x.err or 1, y.err or 1}",
     "return redis.call('exists', KEYS[1]) == 1", "return string.format('%.0f', 2^53 - 1)",
@@ -207,8 +212,8 @@ COMMANDS = {
     "client|id": lambda w: ["CLIENT", "ID"],
     "client|kill": client_kill,
     "client|list": lambda w: ["CLIENT", "LIST"] + w.maybe("foo", odds=0.1),
-    "client|setname": lambda w: ["CLIENT", w.case("SETNAME"), w.one("a", "", "a b", "rlockrun:1",
-                                                                      "\xe4")],
+    "client|setname": lambda w: ["CLIENT", w.case("SETNAME"),
+                                 w.one("a", "", "a b", "rlockrun:1", "\xe4")],
     "cluster|info": lambda w: ["CLUSTER", "INFO"],
     "cluster|keyslot": lambda w: ["CLUSTER", "KEYSLOT", w.any_key()],
     "cluster|myid": lambda w: ["CLUSTER", "MYID"],
@@ -238,8 +243,8 @@ COMMANDS = {
     "hkeys": lambda w: ["HKEYS", w.key("h")],
     "hlen": lambda w: ["HLEN", w.key("h")],
     "hmget": lambda w: ["HMGET", w.key("h")] + w.some(w.member, 1, 3),
-    "hset": lambda w: ["HSET", w.key("h")] + sum(w.some(lambda: [w.member(), w.value()], 1, 3), []) +
-    w.maybe("odd", odds=0.05),
+    "hset": lambda w: ["HSET", w.key("h")] +
+    sum(w.some(lambda: [w.member(), w.value()], 1, 3), []) + w.maybe("odd", odds=0.05),
     "incr": lambda w: ["INCR", w.key("s")],
     "info": lambda w: ["INFO"] + w.maybe(w.one("server", "Replication", "memory")),
     "keys": lambda w: ["KEYS", w.glob()],
@@ -297,7 +302,8 @@ COMMANDS = {
 # How often, beside the others: what changes little is played less.
 WEIGHTS = {"flushall": 0.1, "flushdb": 0.2, "quit": 0.05, "client|kill": 0.2, "eval": 6,
            "zadd": 4, "set": 3, "zrange": 2, "blpop": 2, "rpush": 2, "select": 0.2, "hset": 2,
-           "auth": 0.3, "script|flush": 0.3, "acl|dryrun": 0.5, "readonly": 0.1, "readwrite": 0.1,
+           "auth": 0.3, "script|flush": 0.3, "acl|dryrun": 0.5, "readonly": 0.1,
+           "readwrite": 0.1,
            "asking": 0.1, "sentinel|master": 0.1, "sentinel|ckquorum": 0.1,
            "sentinel|get-master-addr-by-name": 0.1, "wait": 0.7}
 IN_SCRIPTS = [name for name in COMMANDS
@@ -313,7 +319,8 @@ def mistaken(w, words):
     if chance < 0.02:
         return words + ["more"]
     if chance < 0.025:
-        return w.one(["NOTHING"], ["GE"], ["client", "NOTHING"], ["CLUSTER", "x"], ["é"]) + words[1:]
+        wrong = w.one(["NOTHING"], ["GE"], ["client", "NOTHING"], ["CLUSTER", "x"], ["é"])
+        return wrong + words[1:]
     return words
 
 

@@ -45,8 +45,8 @@ local function denied_key(self, key)
   if not self.is_new then
     return {key = key, text = 'this user has no permissions to access one of '
       .. 'the keys used as arguments', script_text = 'The user executing the '
-      .. "script can't access at least one of the keys mentioned in the command "
-      .. 'arguments'}
+      .. "script can't access at least one of the keys mentioned in the "
+      .. 'command arguments'}
   end
   local text = 'No permissions to access a key'
   return {key = key, text = text,

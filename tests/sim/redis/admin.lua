@@ -114,8 +114,12 @@ local function read_kill_filters(argv, count)
   return filters
 end
 
--- The server hangs up on a client that is not the caller, without a word.
+-- The server hangs up on a client that is not the caller, without a word: also
+-- without those that it has not sent yet.
 function Server:kill(client)
+  for i = 1, #self.out, 2 do
+    if self.out[i] == client then self.out[i + 1] = '' end
+  end
   if client.blocked then
     client.queue = {}
     self:unblock(client)
@@ -193,9 +197,9 @@ function handlers.hello(server, argv, count, client)
   if failure then return failure end
   if not client.is_admitted then
     return {err = 'NOAUTH HELLO must be called with the client already '
-      .. 'authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option '
-      .. 'can be used to authenticate the client and select the RESP protocol '
-      .. 'version at the same time'}
+      .. 'authenticated, otherwise the HELLO ' .. (server.is_new and '<proto> '
+      or '') .. 'AUTH <user> <pass> option can be used to authenticate the '
+      .. 'client and select the RESP protocol version at the same time'}
   end
   return greet(server, client)
 end
@@ -220,8 +224,9 @@ handlers['acl|dryrun'] = function(server, argv, count)
   local denial = server.rules
     and server:judge_access(user, command, words, #words)
   if not denial then return OK end
-  return denial.key and 'User ' .. user .. " has no permissions to access the '"
-    .. denial.key .. "' key" or denial.text
+  local who = server.is_new and 'User ' .. user or 'This user'
+  return denial.key and who .. " has no permissions to access the '"
+    .. denial.key .. "' key" or (string.gsub(denial.text, '^this', 'This'))
 end
 
 -- --- settings ---------------------------------------------------------------

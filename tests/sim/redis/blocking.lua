@@ -82,22 +82,26 @@ local function serve_key(self, number, key)
   self:close_group()
 end
 
-local function run_queue(self, client)
-  while client.queue[1] and not client.blocked and not client.closed do
-    self:run(client, table.remove(client.queue, 1))
+local function serve_ready(self)
+  while self.ready[1] do
+    local ready = table.remove(self.ready, 1)
+    serve_key(self, ready[1], ready[2])
   end
 end
 
--- What follows a command: blocked clients are served, and run what they have
--- sent meanwhile, which may serve others.
+local function run_queue(self, client)
+  while client.queue[1] and not client.blocked and not client.closed do
+    self:run(client, table.remove(client.queue, 1))
+    serve_ready(self)
+  end
+end
+
+-- What follows each command: blocked clients are served, and then run what they
+-- have sent meanwhile.
 function Server:settle()
-  while self.ready[1] or self.unblocked[1] do
-    if self.ready[1] then
-      local ready = table.remove(self.ready, 1)
-      serve_key(self, ready[1], ready[2])
-    else
-      run_queue(self, table.remove(self.unblocked, 1))
-    end
+  serve_ready(self)
+  while self.unblocked[1] do
+    run_queue(self, table.remove(self.unblocked, 1))
   end
 end
 

@@ -48,8 +48,10 @@ end
 
 -- --- redirects ---------------------------------------------------------------
 
-local CROSSSLOT = {err = "CROSSSLOT Keys in request don't hash to the same slot"}
-local TRYAGAIN = {err = 'TRYAGAIN Multiple keys request during rehashing of slot'}
+local CROSSSLOT = {err = "CROSSSLOT Keys in request don't hash to the same "
+  .. 'slot'}
+local TRYAGAIN = {err = 'TRYAGAIN Multiple keys request during rehashing of '
+  .. 'slot'}
 local NOT_SERVED = {err = 'CLUSTERDOWN Hash slot not served'}
 local DOWN = {err = 'CLUSTERDOWN The cluster is down'}
 
@@ -57,8 +59,8 @@ local function redirect(word, slot, node)
   return {err = format('%s %d %s:%d', word, slot, node.host, node.port)}
 end
 
--- {slot, failure, misses a key, has several keys} of a command; the slot is nil if
--- it has no keys.
+-- {slot, failure, is_missing and is_there: some key is, is_multiple: several
+-- keys} of a command; the slot is nil if it has no keys.
 local function look_at_keys(self, command, argv, count)
   local found, first = {}, nil
   local state = self.cluster
@@ -72,9 +74,9 @@ local function look_at_keys(self, command, argv, count)
     elseif key ~= first then
       found.is_multiple = true
     end
-    if (state.migrating[slot] or state.importing[slot])
-      and not keyspace.find(self, key) then
-      found.is_missing = true
+    if state.migrating[slot] or state.importing[slot] then
+      local name = keyspace.find(self, key) and 'is_there' or 'is_missing'
+      found[name] = true
     end
     return found.failure
   end)
@@ -91,6 +93,7 @@ function Server:route(command, argv, count, client)
   if state.is_down then return DOWN end
   local slot, owner = found.slot, state.slots[found.slot]
   if owner == self and state.migrating[slot] and found.is_missing then
+    if found.is_there and self.major >= 7 then return TRYAGAIN end
     return redirect('ASK', slot, state.migrating[slot])
   elseif owner ~= self and state.importing[slot] and client.asked then
     return found.is_multiple and found.is_missing and TRYAGAIN or nil
@@ -169,7 +172,9 @@ handlers.readwrite = of_cluster(function(_, _, _, client)
   return OK
 end)
 
-local function node_id(node) return node.node_id or format('%040x', node.port) end
+local function node_id(node)
+  return node.node_id or format('%040x', node.port)
+end
 
 handlers['cluster|myid'] = of_cluster(node_id)
 
@@ -182,7 +187,8 @@ local function list_ranges(state)
   local ranges, current = {}, nil
   for slot = 0, 16383 do
     local owner = state.slots[slot]
-    if owner and current and current[3] == owner and current[2] == slot - 1 then
+    if owner and current and current[3] == owner
+      and current[2] == slot - 1 then
       current[2] = slot
     elseif owner then
       current = {slot, slot, owner}

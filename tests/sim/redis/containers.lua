@@ -275,7 +275,7 @@ end
 local function new_score(flags, former, score)
   if not flags then return score end
   if former and flags.NX or not former and flags.XX then return nil end
-  if flags.INCR then score = (former or 0) + score end
+  if flags.INCR and former then score = former + score end
   if former and (flags.GT and score <= former or flags.LT and score >= former)
   then
     return nil

@@ -32,9 +32,11 @@ end
 
 handlers['sentinel|ckquorum'] = function(sentinel, argv)
   if not is_known(sentinel, argv[3]) then return UNKNOWN end
-  if sentinel.no_quorum then return {err = 'NOQUORUM ' .. sentinel.no_quorum} end
-  return {ok = 'OK 1 usable Sentinels. Quorum and failover authorization can be '
-    .. 'reached'}
+  if sentinel.no_quorum then
+    return {err = 'NOQUORUM ' .. sentinel.no_quorum}
+  end
+  return {ok = 'OK 1 usable Sentinels. Quorum and failover authorization can '
+    .. 'be reached'}
 end
 
 return handlers

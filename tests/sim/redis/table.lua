@@ -95,7 +95,8 @@ zscore 3 - 1 1 1
 ]]
 
 local flags = {w = 'write', m = 'denyoom', s = 'noscript', l = 'loading',
-  t = 'stale', a = 'no_auth', b = 'allow_busy', B = 'for_sentinel', S = 'only_sentinel'}
+  t = 'stale', a = 'no_auth', b = 'allow_busy', B = 'for_sentinel',
+  S = 'only_sentinel'}
 
 local commands = {rows = {}}
 -- By name in lower and in upper case; {subcommands: true} for a container.
@@ -119,7 +120,8 @@ for name, arity, letters, first, last, step in
   local container = string.match(name, '^(%a+)|')
   if container then
     add(container, {name = container, has_subcommands = true, arity = -2,
-      for_sentinel = command.for_sentinel, only_sentinel = command.only_sentinel})
+      for_sentinel = command.for_sentinel,
+      only_sentinel = command.only_sentinel})
   end
 end
 

@@ -66,7 +66,7 @@ local function link_of(primary, replica)
   end
 end
 
--- The replica drops its own data for a copy.
+-- The replica drops its own data for a copy, and the clients that it blocks.
 function Server:add_replica(replica)
   replica:leave_primary()
   replica.databases = data.copy(self.databases)
@@ -75,10 +75,11 @@ function Server:add_replica(replica)
   self.replicas[#self.replicas + 1] = {replica = replica, pending = {},
     acked = self.offset}
   for i = #replica.waiting, 1, -1 do
-    replica:wake(replica.waiting[i], {err = 'UNBLOCKED force unblock from '
-      .. 'blocking operation, instance state changed (master -> replica?)'})
+    local client = replica.waiting[i]
+    client.queue, client.closed = {}, true
+    replica:wake(client, {err = 'UNBLOCKED force unblock from blocking '
+      .. 'operation, instance state changed (master -> replica?)'})
   end
-  replica:settle()
 end
 
 function Server:replica_of(primary) primary:add_replica(self) end
