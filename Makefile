@@ -372,6 +372,10 @@ fmt: ## format the C sources in place
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
 
 LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
+differential: all ## compare the simulation's double of a server with a real one
+	@packaging/deps.sh sim
+	@tests/sim/differential
+
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -450,7 +454,7 @@ help: ## this list
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
-	model fmt lint $(LINTS) \
+	model differential fmt lint $(LINTS) \
 	objects libraries unit dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:

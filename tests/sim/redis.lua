@@ -256,11 +256,11 @@ end
 -- --- replication ------------------------------------------------------------
 
 -- A group is what one command, or one script, has changed: the replicas get
--- all of it or nothing. An effect is the words of a command.
+-- all of it or nothing. It is a list: database, words, database, words...
 function Server:propagate(argv)
   local effects = self.effects
-  if not effects[1] then effects.db = self.db_number end
-  effects[#effects + 1] = argv
+  local last = #effects
+  effects[last + 1], effects[last + 2] = self.db_number, argv
 end
 
 function Server:propagate_command(argv)

@@ -11,7 +11,6 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE_S = 20  # for a reply that never comes: nothing else waits as long
 CLOSED = b"closed"
 
 
@@ -22,10 +21,12 @@ class NoReply(Exception):
 class Wire:
     """A connection that returns replies as the bytes they are."""
 
+    patience_s = 20  # for a reply that never comes: nothing else waits as long
+
     def __init__(self, address):
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.socket = socket.socket(family)
-        self.socket.settimeout(PATIENCE_S)
+        self.socket.settimeout(self.patience_s)
         self.socket.connect(address)
         self.unread = b""
 
@@ -50,7 +51,7 @@ class Wire:
         except ConnectionResetError:
             return True
         finally:
-            self.socket.settimeout(PATIENCE_S)
+            self.socket.settimeout(self.patience_s)
         self.unread += got
         return True
 

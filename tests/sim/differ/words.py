@@ -19,6 +19,7 @@ class Words:
         self.dice = dice
         self.now_ms = 0
         self.texts = []  # scripts that were sent
+        self.ends_ms = []  # of waits
 
     def key(self, kind):
         """Mostly one of that type."""
@@ -44,6 +45,10 @@ class Words:
     def member(self):
         return self.dice.choice(MEMBERS)
 
+    def field(self):
+        """One of few, so that sets and hashes become empty."""
+        return self.dice.choice(MEMBERS[:4]) if self.dice.random() < 0.9 else self.member()
+
     def score(self):
         return self.dice.choice(SCORES[:12]) if self.dice.random() < 0.9 else \
             self.dice.choice(SCORES)
@@ -63,7 +68,9 @@ class Words:
 
     def seconds(self):
         """Two that end in the same ms end in any order."""
-        return f"{self.dice.randint(1, 5000) / 1000:.3f}"
+        tenths = self.dice.randint(1, 50000)
+        self.ends_ms.append(self.now_ms + (tenths + 9) // 10)
+        return f"{tenths / 10000:.4f}"
 
     def bound(self):
         return self.one("", "", "(") + self.score()
@@ -73,7 +80,7 @@ class Words:
                         "s0", "*[", "nothing")
 
     def value(self):
-        return self.one("", "v", "1", "41", "-1", "9007199254740990", "text \r\n", "01",
+        return self.one("", "v", "1", "41", "-1", "9007199254740000", "text \r\n", "01",
                         "x" * 70)
 
 
@@ -207,7 +214,7 @@ COMMANDS = {
     "auth": lambda w: ["AUTH"] + w.one(["x"], ["default", "x"], ["other", "wrong"],
                                        ["other", "secret"], ["default", "x", "y"], ["no", "x"]),
     "blpop": lambda w: ["BLPOP"] + w.some(lambda: w.key("l"), 1, 3) +
-    [w.one(w.seconds(), w.seconds(), w.seconds(), "0", "x", "-1", "0.0001")],
+    [w.one(w.seconds(), w.seconds(), w.seconds(), "0", "x", "-1")],
     "client|getname": lambda w: ["CLIENT", "GETNAME"],
     "client|id": lambda w: ["CLIENT", "ID"],
     "client|kill": client_kill,
@@ -235,7 +242,7 @@ COMMANDS = {
     "flushall": lambda w: ["FLUSHALL"] + w.maybe(w.one("ASYNC", "sync", "x", "x")),
     "flushdb": lambda w: ["FLUSHDB"] + w.maybe("x"),
     "get": lambda w: [w.one("GET", "get", "gEt"), w.key("s")],
-    "hdel": lambda w: ["HDEL", w.key("h")] + w.some(w.member, 1, 3),
+    "hdel": lambda w: ["HDEL", w.key("h")] + w.some(w.field, 1, 3),
     "hello": hello,
     "hexists": lambda w: ["HEXISTS", w.key("h"), w.member()],
     "hget": lambda w: ["HGET", w.key("h"), w.member()],
@@ -244,7 +251,7 @@ COMMANDS = {
     "hlen": lambda w: ["HLEN", w.key("h")],
     "hmget": lambda w: ["HMGET", w.key("h")] + w.some(w.member, 1, 3),
     "hset": lambda w: ["HSET", w.key("h")] +
-    sum(w.some(lambda: [w.member(), w.value()], 1, 3), []) + w.maybe("odd", odds=0.05),
+    sum(w.some(lambda: [w.field(), w.value()], 1, 2), []) + w.maybe("odd", odds=0.05),
     "incr": lambda w: ["INCR", w.key("s")],
     "info": lambda w: ["INFO"] + w.maybe(w.one("server", "Replication", "memory")),
     "keys": lambda w: ["KEYS", w.glob()],
@@ -265,7 +272,7 @@ COMMANDS = {
     "readwrite": lambda w: ["READWRITE"],
     "role": lambda w: ["ROLE"],
     "rpush": lambda w: ["RPUSH", w.key("l")] + w.some(w.member, 1, 3),
-    "sadd": lambda w: ["SADD", w.key("t")] + w.some(w.member, 1, 3),
+    "sadd": lambda w: ["SADD", w.key("t")] + w.some(w.field, 1, 3),
     "scan": lambda w: ["SCAN", w.one("0", "0", "x"), "COUNT", w.one("1000", "x", "0")] +
     w.maybe("MATCH", w.glob()) + w.maybe("TYPE", w.one("hash", "string", "ZSET")) +
     w.maybe("FOO", odds=0.05),
@@ -280,7 +287,7 @@ COMMANDS = {
     "set": set_,
     "sismember": lambda w: ["SISMEMBER", w.key("t"), w.member()],
     "smembers": lambda w: ["SMEMBERS", w.key("t")],
-    "srem": lambda w: ["SREM", w.key("t")] + w.some(w.member, 1, 3),
+    "srem": lambda w: ["SREM", w.key("t")] + w.some(w.field, 1, 3),
     "time": lambda w: ["TIME"],
     "ttl": lambda w: ["TTL", w.any_key()],
     "type": lambda w: ["TYPE", w.any_key()],
@@ -294,14 +301,15 @@ COMMANDS = {
     "zrangebyscore": lambda w: ["ZRANGEBYSCORE", w.key("z"), w.bound(), w.bound()] +
     w.maybe("withscores") + w.maybe("LIMIT", w.integer(), w.integer()),
     "zrank": lambda w: ["ZRANK", w.key("z"), w.member()],
-    "zrem": lambda w: ["ZREM", w.key("z")] + w.some(w.member, 1, 3),
+    "zrem": lambda w: ["ZREM", w.key("z")] + w.some(w.field, 1, 3),
     "zremrangebyscore": lambda w: ["ZREMRANGEBYSCORE", w.key("z"), w.bound(), w.bound()],
     "zscore": lambda w: ["ZSCORE", w.key("z"), w.member()],
 }
 
 # How often, beside the others: what changes little is played less.
 WEIGHTS = {"flushall": 0.1, "flushdb": 0.2, "quit": 0.05, "client|kill": 0.2, "eval": 6,
-           "zadd": 4, "set": 3, "zrange": 2, "blpop": 2, "rpush": 2, "select": 0.2, "hset": 2,
+           "zadd": 4, "set": 3, "zrange": 2, "hdel": 2, "ttl": 2,
+           "blpop": 2, "rpush": 2, "select": 0.2, "hset": 2,
            "auth": 0.3, "script|flush": 0.3, "acl|dryrun": 0.5, "readonly": 0.1,
            "readwrite": 0.1,
            "asking": 0.1, "sentinel|master": 0.1, "sentinel|ckquorum": 0.1,

@@ -18,6 +18,10 @@ function Server:allow(user)
   if not next(self.rules) then self.rules = nil end
 end
 
+function Server:has_user(user)
+  return user == 'default' or self.users and self.users[user] ~= nil
+end
+
 -- server.password is that of the default user; server.users: name -> password.
 function Server:check_password(user, password)
   if user == 'default' then

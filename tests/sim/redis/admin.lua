@@ -90,7 +90,7 @@ handlers['client|list'] = function(server, _, count)
 end
 
 -- {ID, ADDR, USER, TYPE: text; skips_me}, or nil and the error.
-local function read_kill_filters(argv, count)
+local function read_kill_filters(server, argv, count)
   local filters = {skips_me = true}
   for i = 3, count, 2 do
     local name, value = upper(argv[i]), argv[i + 1]
@@ -105,6 +105,8 @@ local function read_kill_filters(argv, count)
       filters.ID = id
     elseif name == 'TYPE' and lower(value) ~= 'normal' then
       return nil, {err = "ERR Unknown client type '" .. value .. "'"}
+    elseif name == 'USER' and not server:has_user(value) then
+      return nil, {err = "ERR No such user '" .. value .. "'"}
     elseif name == 'ADDR' or name == 'USER' or name == 'TYPE' then
       filters[name] = value
     else
@@ -149,12 +151,8 @@ handlers['client|kill'] = function(server, argv, count, client)
     return kill_matching(server, filters, client) > 0 and OK
       or {err = 'ERR No such client'}
   end
-  local filters, failure = read_kill_filters(argv, count)
+  local filters, failure = read_kill_filters(server, argv, count)
   if failure then return failure end
-  if filters.USER and filters.USER ~= 'default'
-    and not (server.users and server.users[filters.USER]) then
-    return {err = "ERR No such user '" .. filters.USER .. "'"}
-  end
   return kill_matching(server, filters, client)
 end
 
@@ -210,12 +208,13 @@ handlers['acl|whoami'] = function(_, _, _, client) return client.user end
 
 handlers['acl|dryrun'] = function(server, argv, count)
   local user = argv[3]
-  if user ~= 'default' and not (server.users and server.users[user]) then
+  if not server:has_user(user) then
     return {err = "ERR User '" .. user .. "' not found"}
   end
   local words = {unpack(argv, 4, count)}
   local command = commands.find(words, #words)
-  if not command or command.has_subcommands or command.only_sentinel then
+  if not command or command.has_subcommands and #words > 1
+    or command.only_sentinel then
     return {err = "ERR Command '" .. words[1] .. "' not found"}
   elseif command.arity > 0 and #words ~= command.arity
     or #words < -command.arity then

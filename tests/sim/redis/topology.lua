@@ -102,8 +102,9 @@ end
 
 local function apply(self, group)
   self.is_applying = true
-  self:select(group.db)
-  for _, argv in ipairs(group) do
+  for i = 1, #group, 2 do
+    local argv = group[i + 1]
+    self:select(group[i])
     if argv.entry then
       self:restore(argv.entry)
       self:propagate(argv)
