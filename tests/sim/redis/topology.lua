@@ -10,12 +10,10 @@ function Server:snapshot()
   return data.copy(self.databases)
 end
 
-local restarts = 0
-
 -- The clients are gone already, or are dropped without a word. how.data:
 -- 'kept' or 'lost'; how.snapshot: data from an earlier snapshot().
 function Server:restart(how)
-  restarts = restarts + 1
+  self.restarts = (self.restarts or 0) + 1
   for i = #self.clients, 1, -1 do
     self.clients[i].queue = {}
     self:disconnect(self.clients[i])
@@ -26,7 +24,8 @@ function Server:restart(how)
     self.databases = {}
   end
   self.scripts, self.out, self.ready, self.unblocked = {}, {}, {}, {}
-  self.run_id = how.run_id or format('%020x%020x', restarts, self.port)
+  self.run_id = how.run_id or format('%020x%020x', self.restarts,
+    self.port)
   self.started_us = self.now_us()
   self:select(0)
 end
