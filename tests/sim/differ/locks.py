@@ -105,9 +105,10 @@ class Locks:
             "renew": (keys["k"], [token, self.ms(), letter]),
             "join": (keys["kfin"][:w.one(4, 4, 3, 1)],
                      [token, self.ms(), letter, "run1", "50000", w.one(letter, letter, "x")]),
-            "stay": (keys["n"], [token + ":run1", self.ms(), "50000"]),
             "remember": (keys["r"], [self.ms()]),
-            "correct": (keys["r"], [w.one("1700000000000000", "5"), "79", "10", "lost"]),
+            "correct": (keys["r"], [w.one("1700000000000000", "5"), w.one("79", "0"), "10",
+                                    "lost", w.one("0", "500"), "60000", "host",
+                                    w.one("", "id1")]),
             "look": (keys["kfiqlnr"][:w.one(7, 7, 6, 1)], ["5", "5", "10"]),
             "force": (keys["kinql"], ["", sha]) if w.dice.random() < 0.5 else
             (keys["kinql"] + bell[:1], [waiter, sha]),
