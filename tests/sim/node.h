@@ -1,0 +1,90 @@
+/* Servers: the double of Redis (redis.lua) behind connections, and what strikes
+ * it. Sentinels are servers, too. */
+#ifndef NODE_H
+#define NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "network.h"
+
+enum { NODES = 16 };
+
+struct node {
+	const char *name; /* of the plan, such as s1 */
+	int number;
+	int lua;	   /* a reference: the double */
+	int starts;	   /* but the first */
+	int own_client;	   /* of node_execute; 0: none yet */
+	int64_t rate_ppm;  /* of its clock */
+	int64_t offset_us; /* likewise */
+	bool is_frozen;	   /* reads nothing, but connections are open */
+	bool is_down;	   /* refuses connections */
+	bool is_hole;	   /* answers no connection */
+	int64_t delay_us;  /* until a connection is made */
+	int64_t tick_at;   /* what is planned already */
+	int64_t lost_at;   /* data that it had acknowledged: the last time */
+	bool is_sentinel;
+	struct node *primary;	/* that it follows */
+	int64_t link_cut_until; /* to its primary */
+	bool is_linking;	/* something is on its way */
+	struct die die;
+};
+
+/* Once a process: loads the double from that folder. */
+void node_load(const char *folder);
+/* An empty server, known by that name. */
+struct node *node_add(const char *name);
+/* A sentinel of the master "main". */
+struct node *node_add_sentinel(const char *name, struct node *primary);
+struct node *node_find(const char *name);
+/* That of an address 10.0.0.N, or NULL. */
+struct node *node_at(uint32_t ipv4);
+int node_count(void);
+struct node *node_number(int number);
+void node_end(void);
+
+int64_t node_clock_us(const struct node *node);
+
+/* For the network. */
+bool node_accepts(const struct node *node);
+bool node_is_hole(const struct node *node);
+int64_t node_delay(const struct node *node);
+void node_accept(struct conn *conn);
+void node_read(struct conn *conn);
+void node_forget(struct conn *conn);
+
+/* How many commands have been executed since the world began, and the bytes of
+ * their replies. */
+struct node_cost {
+	int64_t commands, bytes;
+};
+struct node_cost node_cost(void);
+
+/* For oracles and foreign clients: executes a command at once. The reply is
+ * RESP, valid until the next call. words ends with NULL. */
+const char *node_execute(struct node *node, const char *const *words);
+
+/* Faults. */
+void node_freeze(struct node *node, bool frozen);
+void node_stop(struct node *node);
+/* With its data, or without. */
+void node_start(struct node *node, bool kept);
+/* Calls a method of the double with that word, for what needs no code here. */
+void node_do(struct node *node, const char *method, const char *word);
+
+/* Replication: what the primary writes arrives a moment later. */
+void node_follow(struct node *node, struct node *primary);
+/* It is a primary from here on. What has not arrived is lost: whether anything
+ * is. */
+bool node_promote(struct node *node);
+/* All sentinels name it. */
+void node_name_primary(struct node *primary);
+
+/* All servers so far become a cluster. */
+void node_make_cluster(void);
+/* The slot of a key moves from its owner to the next node, in stages: 0 begins,
+ * 1 moves half of the keys, 2 all, 3 ends it. */
+void node_move_slot(const char *key, int stage);
+
+#endif
