@@ -1,0 +1,344 @@
+/* In place of the kernel's calls that have to do with time, chance, connections
+ * and signals: the linker sends the program's calls here (--wrap). All others
+ * are the real ones. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "actor.h"
+#include "base/clock.h"
+#include "job/signals.h"
+#include "network.h"
+#include "node.h"
+#include "oracle.h"
+
+/* What the wall clocks of hosts show when a history begins: 2026-06-15,
+ * 10:26:40 UTC. */
+#define EPOCH_MS INT64_C(1781519200000)
+
+/* The declarations of what the linker renames. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+#define WRAP(name) __wrap_##name
+#define REAL(name) __real_##name
+
+/* --- time ------------------------------------------------------------------
+ */
+
+int64_t WRAP(clock_now)(void);
+int64_t WRAP(clock_now_us)(void);
+int64_t WRAP(clock_epoch)(void);
+int WRAP(clock_arm)(int timer_fd, int64_t at);
+time_t WRAP(time)(time_t *at);
+int WRAP(clock_gettime)(clockid_t clock, struct timespec *now);
+int WRAP(timerfd_create)(int clock, int flags);
+
+time_t
+WRAP(time)(time_t *at)
+{
+	(void)at;
+	return WRAP(clock_epoch)() / 1000;
+}
+
+int
+WRAP(clock_gettime)(clockid_t clock, struct timespec *now)
+{
+	int64_t us = WRAP(clock_now_us)();
+
+	if (clock == CLOCK_REALTIME)
+		us += EPOCH_MS * 1000;
+	now->tv_sec = us / 1000000;
+	now->tv_nsec = us % 1000000 * 1000;
+	return 0;
+}
+
+int64_t
+WRAP(clock_now_us)(void)
+{
+	return actor_clock_us(actor_current());
+}
+
+int64_t
+WRAP(clock_now)(void)
+{
+	return WRAP(clock_now_us)() / 1000;
+}
+
+int64_t
+WRAP(clock_epoch)(void)
+{
+	return EPOCH_MS + WRAP(clock_now_us)() / 1000;
+}
+
+int
+WRAP(clock_arm)(int timer_fd, int64_t at)
+{
+	(void)timer_fd;
+	actor_current()->timer_at = at == CLOCK_NEVER ? -1 : at;
+	return 0;
+}
+
+int
+WRAP(timerfd_create)(int clock, int flags)
+{
+	(void)clock, (void)flags;
+	return ACTOR_TIMER_FD + actor_current()->number;
+}
+
+/* --- who it is ---------------------------------------------------------------
+ */
+
+pid_t WRAP(getpid)(void);
+uid_t WRAP(getuid)(void);
+int WRAP(gethostname)(char *name, size_t size);
+ssize_t WRAP(getrandom)(void *data, size_t size, unsigned flags);
+bool WRAP(terminal_is_controlling)(void);
+
+pid_t
+WRAP(getpid)(void)
+{
+	return 1000 + actor_current()->number;
+}
+
+uid_t
+WRAP(getuid)(void)
+{
+	return 1000;
+}
+
+int
+WRAP(gethostname)(char *name, size_t size)
+{
+	strncpy(name, actor_current()->name, size);
+	return 0;
+}
+
+ssize_t
+WRAP(getrandom)(void *data, size_t size, unsigned flags)
+{
+	struct die *die = &actor_current()->random_die;
+	unsigned char *bytes = data;
+
+	(void)flags;
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (unsigned char)die_bits(die);
+	return (ssize_t)size;
+}
+
+bool
+WRAP(terminal_is_controlling)(void)
+{
+	return false;
+}
+
+/* --- signals and the end
+ * ------------------------------------------------------- */
+
+int WRAP(signals_init)(struct signals *signals);
+bool WRAP(signals_next)(struct signals *signals, struct signalfd_siginfo *info);
+_Noreturn void WRAP(signals_die)(int signo);
+_Noreturn void WRAP(exit)(int status);
+int WRAP(prctl)(int option, ...);
+
+int
+WRAP(signals_init)(struct signals *signals)
+{
+	*signals =
+	    (struct signals){.fd = ACTOR_SIGNAL_FD + actor_current()->number};
+	return 0;
+}
+
+bool
+WRAP(signals_next)(struct signals *signals, struct signalfd_siginfo *info)
+{
+	struct actor *self = actor_current();
+
+	(void)signals;
+	for (int signo = 1; signo < 64; signo++) {
+		uint64_t bit = UINT64_C(1) << signo;
+		if ((self->pending_signals & bit) == 0)
+			continue;
+		self->pending_signals &= ~bit;
+		*info = (struct signalfd_siginfo){.ssi_signo = (uint32_t)signo};
+		return true;
+	}
+	return false;
+}
+
+_Noreturn void
+WRAP(signals_die)(int signo)
+{
+	actor_exit(-signo);
+}
+
+_Noreturn void
+WRAP(exit)(int status)
+{
+	actor_exit(status);
+}
+
+/* The simulation stays as it is. */
+int
+WRAP(prctl)(int option, ...)
+{
+	(void)option;
+	return 0;
+}
+
+/* --- descriptors
+ * ----------------------------------------------------------------- */
+
+int WRAP(poll)(struct pollfd *polled, nfds_t count, int timeout_ms);
+int WRAP(socket)(int domain, int type, int protocol);
+int WRAP(connect)(int fd, const struct sockaddr *to, socklen_t length);
+int WRAP(getsockopt)(int fd, int level, int name, void *value, socklen_t *size);
+int WRAP(
+    setsockopt)(int fd, int level, int name, const void *value, socklen_t size);
+ssize_t WRAP(send)(int fd, const void *data, size_t size, int flags);
+ssize_t WRAP(recv)(int fd, void *data, size_t size, int flags);
+int WRAP(close)(int fd);
+int WRAP(dup2)(int from, int to);
+ssize_t WRAP(write)(int fd, const void *data, size_t size);
+ssize_t WRAP(file_write)(int fd, const struct iovec *parts, int count);
+int REAL(close)(int fd);
+
+static int
+count_ready(struct pollfd *polled, nfds_t count)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		polled[i].revents = actor_events(&polled[i]);
+		ready += polled[i].revents != 0;
+	}
+	return ready;
+}
+
+int
+WRAP(poll)(struct pollfd *polled, nfds_t count, int timeout_ms)
+{
+	if (timeout_ms != 0)
+		actor_wait(polled, count, timeout_ms);
+	return count_ready(polled, count);
+}
+
+int
+WRAP(socket)(int domain, int type, int protocol)
+{
+	(void)domain, (void)type, (void)protocol;
+	return network_socket(actor_current());
+}
+
+int
+WRAP(connect)(int fd, const struct sockaddr *to, socklen_t length)
+{
+	const struct sockaddr_in *in = (const void *)to;
+
+	(void)length;
+	return network_connect(network_of(fd),
+	    node_at(ntohl(in->sin_addr.s_addr)));
+}
+
+int
+WRAP(getsockopt)(int fd, int level, int name, void *value, socklen_t *size)
+{
+	(void)level, (void)name, (void)size;
+	*(int *)value =
+	    network_of(fd)->state == CONN_REFUSED ? ECONNREFUSED : 0;
+	return 0;
+}
+
+int
+WRAP(setsockopt)(int fd, int level, int name, const void *value, socklen_t size)
+{
+	(void)fd, (void)level, (void)name, (void)value, (void)size;
+	return 0;
+}
+
+ssize_t
+WRAP(send)(int fd, const void *data, size_t size, int flags)
+{
+	(void)flags;
+	return network_send(network_of(fd), data, size);
+}
+
+ssize_t
+WRAP(recv)(int fd, void *data, size_t size, int flags)
+{
+	(void)flags;
+	return network_receive(network_of(fd), data, size);
+}
+
+int
+WRAP(close)(int fd)
+{
+	if (network_of(fd) != NULL)
+		network_close(network_of(fd));
+	else if (fd > STDERR_FILENO && fd < ACTOR_TIMER_FD)
+		return REAL(close)(fd);
+	return 0;
+}
+
+int
+WRAP(dup2)(int from, int to)
+{
+	(void)from;
+	return to;
+}
+
+static ssize_t
+append(char **text, size_t *length, const void *data, size_t size)
+{
+	char *more = world_alloc(*length + size + 1);
+
+	if (*length > 0)
+		memcpy(more, *text, *length);
+	memcpy(more + *length, data, size);
+	*text = more;
+	*length += size;
+	return (ssize_t)size;
+}
+
+ssize_t
+WRAP(write)(int fd, const void *data, size_t size)
+{
+	struct actor *self = actor_current();
+
+	return fd == STDERR_FILENO
+		   ? append(&self->err, &self->err_length, data, size)
+		   : append(&self->out, &self->out_length, data, size);
+}
+
+ssize_t
+WRAP(file_write)(int fd, const struct iovec *parts, int count)
+{
+	ssize_t size = 0;
+
+	for (int i = 0; i < count; i++)
+		size += WRAP(write)(fd, parts[i].iov_base, parts[i].iov_len);
+	if (fd == STDERR_FILENO && world_is_traced())
+		world_trace("%s: says %.*s", actor_current()->name,
+		    (int)(size > 0 ? size - 1 : 0),
+		    actor_current()->err + actor_current()->err_length - size);
+	return size;
+}
+
+/* --- events
+ * -------------------------------------------------------------------------- */
+
+void WRAP(events_emit)(const struct events *events, const struct event *event);
+void REAL(events_emit)(const struct events *events, const struct event *event);
+
+void
+WRAP(events_emit)(const struct events *events, const struct event *event)
+{
+	REAL(events_emit)(events, event);
+	oracle_on_event(actor_current(), events, event);
+}
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
