@@ -1,0 +1,37 @@
+/* What must hold, whatever happens: each promise is a function here. They know
+ * the true time and what is on the servers; the runs do not know them. */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct actor;
+struct event;
+struct events;
+struct node;
+
+void oracle_begin(void);
+/* Several servers vote. */
+void oracle_on_servers(bool has_majority);
+/* `expect RUN STATUS` of a scene. */
+void oracle_expect(const char *run, const char *status);
+/* When all has ended, or patience has. */
+void oracle_end(int64_t until);
+
+void oracle_on_event(struct actor *actor, const struct events *events,
+    const struct event *event);
+void oracle_on_job_ordered(struct actor *actor);
+void oracle_on_job_started(struct actor *actor);
+void oracle_on_job_ended(struct actor *actor);
+/* lives: the job was told to end, and something of it lives. */
+void oracle_on_dismissed(struct actor *actor, bool lives);
+
+/* What excuses a promise: a server forgets what it acknowledged until that
+ * time; somebody has written to the key of a lock. */
+void oracle_on_data_lost(int64_t until);
+void oracle_on_theft(struct node *node, const char *key);
+/* A client of another library holds the lock of that key, or no longer does. */
+void oracle_on_foreign(const char *key, bool holds);
+
+#endif
