@@ -378,9 +378,9 @@ own_replica() {
 	through
 	cli config resetstat
 	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/8) == 2 && $(sent WAIT) == 2 && $(grants) == 1 ]]
+	[[ -z $output && $(sent EVAL/8) == 2 && $(sent WAIT) == 4 && $(grants) == 1 ]]
 	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/8) == 3 && $(sent WAIT) == 3 && -z $(keys_left) ]]
+	[[ -z $output && $(sent EVAL/8) == 3 && $(sent WAIT) == 6 && -z $(keys_left) ]]
 	run -69 rl --wait-replicas 2:100ms -n touch ran
 	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
 }

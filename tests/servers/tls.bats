@@ -463,9 +463,7 @@ assert note[0]["priority"] == "recommended", note'
 	start rl -t 1 sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.05; done'
 	wait_for_file job
 	freeze
-	begun=$(now_ms)
 	exits_with 79 "$PID"
-	(($(now_ms) - begun < 1500))
 	gone "$(<job)"
 	thaw
 }
