@@ -28,27 +28,27 @@ survives() {
 	survives one 16 namespaces
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "TLS" {
 	survives tls 16 namespaces
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "sentinels: a primary crashes or hands over" {
 	survives sentinel 20 namespaces
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a cluster: a slot moves" {
 	survives cluster 21 namespaces
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a cluster without a network of its own" {
 	survives cluster 18
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "five independent servers" {
 	survives redlock5 16 namespaces
 }

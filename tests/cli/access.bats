@@ -24,7 +24,7 @@ teardown() { end_test; }
 		+zadd +zcount +zrange +zrank +zrem +zscore
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S33: each command and each key, for each kind of lock" {
 	own_server
 	"$HELPERS/denials" "$SUITE_DIR/s"

@@ -94,7 +94,7 @@ lacks_wait() {
 	[[ -z $(cli --raw keys '*') ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "deny: a run does without INFO, CONFIG, SCAN, ROLE, ACL, SELECT" {
 	plays INFO 0 "note info"
 	plays CONFIG 0 "note config"
@@ -109,7 +109,7 @@ lacks_wait() {
 	examines 77 "error reach"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "deny: a run does without the commands of the queue" {
 	for command in BLPOP RPUSH; do
 		plays "$command" 0 "warning access-doorbell"
@@ -228,7 +228,7 @@ works_at() {
 	examines 77 "error access-lock"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "deny: all that other providers refuse" {
 	for provider in ElastiCache MemoryDB Azure-Cache Aiven-Caching OCI-Cache Redis-Cloud; do
 		works_at "$provider"

@@ -81,7 +81,7 @@ names() {
 	[[ ${#lines[@]} == 1 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "list -q ends at the first lock" {
 	not_over cluster # where each node is asked
 	own_server
@@ -228,7 +228,7 @@ shows_lines() {
 	[[ $(names) == good ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "list: each of 20,000 locks once, among as many other keys, by SCAN" {
 	own_server
 	bulk 20000
@@ -244,7 +244,7 @@ has_begun() {
 	(($(wc -l <out.1) > 300))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "list: 200,000 locks stream in little memory, and can be interrupted" {
 	own_server
 	bulk 200000

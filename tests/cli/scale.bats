@@ -49,7 +49,7 @@ lists_all() {
 	lists_all 3000
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "100,000 locks are listed in the same memory, in short commands" {
 	lists_all 100000
 }

@@ -56,7 +56,7 @@ keeps_promises() {
 	keeps_promises 100 32 1s 1.2
 }
 
-# bats test_tags=serial,native,extra
+# bats test_tags=serial,native,night
 @test "S32: one lock and 8, 100 ms a call" {
 	need_strace
 	keeps_promises 100 1 1s 1.2
@@ -64,7 +64,7 @@ keeps_promises() {
 	keeps_promises 100 8 1s 1.2
 }
 
-# bats test_tags=serial,native,extra
+# bats test_tags=serial,native,night
 @test "S32: 1, 8 and 32 locks, 1 s a call" {
 	need_strace
 	for locks in 1 8 32; do

@@ -246,7 +246,7 @@ is_unknown() {
 	[[ $(count "\"{$KEY}:rlk:[a-z]: ") == 5 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "status: records with absurd numbers do no harm" {
 	cli set "$KEY" t px 60000
 	for since in 1e300 -1e300 -5 99999999999999999999 nan inf 0x10; do
@@ -262,7 +262,7 @@ is_unknown() {
 	has_json '"host":"h","pid":null,"user":"u"'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "status: numbers of a record that are none are reported as damaged" {
 	own_server
 	held "$KEY" web-1
@@ -376,7 +376,7 @@ is_unknown() {
 	[[ $(count '"token":') == 100 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "status: records of counted locks with anything in them do no harm" {
 	for record in '' x '1 2' '1e300 - 1 2 h u' '99999999999999999999 - 99999999999999999999 p h u' \
 		$'5 - 5 p\e h\e u\e\nv' '5 -  p h u'; do
@@ -420,7 +420,7 @@ is_unknown() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that comes back in time is asked again" {
 	own_server
 	held "$KEY" web-1

@@ -335,7 +335,7 @@ keeps_connections() {
 	has_ended 0
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "watch: of a cluster, one connection to each primary is kept, and a dead one reported" {
 	start_cluster "$PWD" 3 0 --cluster-require-full-coverage no
 	RLOCKRUN_REDIS=redis-cluster://$NODES

@@ -15,7 +15,7 @@ teardown() { end_test; }
 
 # --- stopping ---------------------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "without a terminal: TSTP and CONT do the same to rlockrun and to its job" {
 	# The kernel drops TSTP in a group that nobody's shell controls. Either both
 	# stop or both run: a job that outlives its paused keeper loses the lock.

@@ -210,7 +210,7 @@ time.sleep(60)'
 	within 1000 none_alive
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S22: after kill -9 the lock comes back with its lease, and nothing overlaps" {
 	# `ran` holds the job's last sign of life and the next one's first.
 	launch -t 2 -- sh -c 'while :; do cut -d" " -f1 /proc/uptime >../beat; done'
@@ -509,7 +509,7 @@ launch_under_tmpfs() {
 
 three_in_job() { [[ $(job_alive | wc -l) == 3 ]]; }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "S6: rlockrun stopped for less than the lease: nothing is lost" {
 	launch -t 3 -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.01; done; exit 3'
 	wait_for_file below/ready

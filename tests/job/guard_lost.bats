@@ -47,7 +47,7 @@ headless_ended() { ! [[ $(ps -o nlwp= -p "$HEADLESS_PID") -gt 1 ]]; }
 	is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a process whose main thread has exited gets TERM, too" {
 	local since
 	start_headless --max-run 1.5 --kill-after 20
@@ -79,7 +79,7 @@ if os.fork() == 0:
 os.wait()
 time.sleep(40)'
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "S23: kill -9 of the guard ends a chain of processes that fork and exit" {
 	local life links
 	for life in {0,0.0002,0.0005,0.001}{,,}; do
@@ -96,7 +96,7 @@ time.sleep(40)'
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S23: kill -9 of the guard: no proof, no release, while there are earlier children" {
 	start env -C below sh -c 'sleep 77 & echo $! >mine; exec "$@"' - \
 		"$RLOCKRUN" -k "$KEY" -- sh -c 'setsid sleep 60 & echo >ready; exec sleep 61'
@@ -140,7 +140,7 @@ s.bind((sys.argv[1], 53))
 open("bound", "w").write("yes")
 time.sleep(100)'
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S23: kill -9 of the guard while a name is being looked up: all is gone, 71" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	start_tcp_server "$PWD/tcp" 127.0.0.1
@@ -209,7 +209,7 @@ lose_lock() {
 
 no_job() { [[ -z $(job_alive) ]]; }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S24: the guard remains a zombie of its tracer: the job ends all the same, 79" {
 	launch_stubborn -t 2 --kill-after 0.5
 	trace "$GUARD" keep
@@ -226,7 +226,7 @@ no_job() { [[ -z $(job_alive) ]]; }
 	is_free
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "S24: the guard is traced and the server is frozen: the job ends within the lease" {
 	local pids
 	start_proxy way
@@ -245,7 +245,7 @@ no_job() { [[ -z $(job_alive) ]]; }
 	none_alive
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
 	need_strace
 	launch_stubborn -t 2 --kill-after 0.5
@@ -270,7 +270,7 @@ is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
 	none_alive
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the guard is traced when the job ends: rlockrun does not wait for ever" {
 	launch -t 2 -- sh -c 'sleep 60 & echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file below/ready
@@ -334,7 +334,7 @@ os._exit(3)'
 	exits_with 79 "$RUN"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reports that rlockrun cannot take for a while are not lost" {
 	launch -- /usr/bin/python3 -S -c "$STOPS"
 	wait_for_file below/ready

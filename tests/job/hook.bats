@@ -359,7 +359,7 @@ rlockrun: 1 hook was not run' ]]
 	cli del "$KEY" >/dev/null
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "hook: kill -9 of rlockrun leaves its hooks 5 s" {
 	local since
 	mkdir below
@@ -423,7 +423,7 @@ end_with_stopped_runner() {
 	wait_until is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "hook: a runner that is stopped delays rlockrun for 6 s at most" {
 	end_with_stopped_runner
 	exits_with 3 "$PID"
@@ -431,7 +431,7 @@ end_with_stopped_runner() {
 	[[ $(<"$ERR") == 'rlockrun: the hook runner does not end; killing all hooks'* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "hook: one that stops its runner is killed with all that it started" {
 	start "$RLOCKRUN" -k "$KEY" --hook 'echo $PPID >runner; setsid sleep 321.5 &
 		kill -STOP $PPID; exec sleep 321.5' -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
@@ -444,7 +444,7 @@ end_with_stopped_runner() {
 	wait_until eval '! pgrep -fx "sleep 321.5" >pids'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "hook: a runner that is stopped goes on when a signal ends the wait for it" {
 	end_with_stopped_runner
 	kill -TERM "$PID"
@@ -472,7 +472,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 	[[ $(events) == 'acquired,released 3 job_ended,failed 3 job_ended' && ! -s $ERR ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "hook: no proof then that the job of a dead guard has ended" {
 	as_subreaper "$RLOCKRUN" -k "$KEY" -t 2 --hook "$NOTE" -- sh -c 'echo $$ >job; exec sleep 60'
 	wait_for_file job

@@ -463,7 +463,7 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a full pipe behind stderr blocks nothing: the lease is renewed, the job ends" {
 	local pid token
 	mkfifo pipe

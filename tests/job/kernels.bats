@@ -149,7 +149,7 @@ dies_with_guard() {
 	is_free
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "Linux 4.18: S5: all of the job is dead before the lease ends" {
 	own_server
 	on_old_kernels dies_before_lease
@@ -220,17 +220,17 @@ all_hold() {
 	done
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "without pidfd_open: the promises hold" {
 	all_hold pidfd_open
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "without pidfd_send_signal: the promises hold" {
 	all_hold pidfd_send_signal
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "without close_range, Linux 5.4: the promises hold" {
 	all_hold close_range
 }

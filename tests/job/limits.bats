@@ -96,7 +96,7 @@ all_gone() {
 	exits_with 79 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "max-run: a lock that was lost before, with --on-lost warn: 79" {
 	launch --max-run 2 --on-lost warn -t 1 -- sh -c 'echo >ready; sleep 60'
 	wait_for_file ready
@@ -123,7 +123,7 @@ all_gone() {
 	is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "max-run: counts from the start of the job, not from the wait for the lock" {
 	hold
 	launch --max-run 1 -- sh -c 'echo >ran'
@@ -181,7 +181,7 @@ all_gone() {
 	[[ $(<err.1) == "rlockrun: \"$KEY\", \"$KEY:b\" have been held for 100ms" ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "warn-after: not said of a short job, of a lock that is gone, or without one" {
 	run -0 rl --warn-after 60 true
 	[[ -z $output ]]

@@ -61,7 +61,7 @@ only_root() {
 
 # What vectors take in depends on the alignment of the arguments, half of which the
 # kernel chooses.
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "a password stands once wherever its argument lies" {
 	local pad
 	only_root
@@ -90,7 +90,7 @@ renewed_by_another() {
 	redis-cli -s own/s client list | grep -q 'name=rlockrun:.*cmd=eval'
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "over TLS it does, too" {
 	only_root
 	make_certificates
@@ -180,7 +180,7 @@ renewed_by_another() {
 	[[ -e told && -e told.too ]]
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "with hidepid=2 a plain user's nested run, which it hides, gets TERM" {
 	need_other_user
 	unshare -m mount -t proc -o hidepid=2 proc /proc 2>/dev/null ||

@@ -299,7 +299,7 @@ limited() {
 		--server-timeout 3 -- /bin/sh -c 'echo >ran; exit 5' 2>err || code=$?
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "little address space: 71 and no job, or the job as always, the lock is free" {
 	[[ $RLOCKRUN != */coverage/* ]] || not_here 'what counts needs memory, too'
 	local code enough kb ran=0 refused=0

@@ -89,7 +89,7 @@ teardown() { end_test; }
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P1: a signal that comes just after the start ends the job" {
 	for _ in {1..20}; do
 		launch -- sleep 60
@@ -285,7 +285,7 @@ time.sleep(60)'
 
 is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P3: a hundred waiters, all TERMed: nothing is left of them" {
 	not_over tls # a hundred handshakes take longer than a waiter may
 	local pids=() i

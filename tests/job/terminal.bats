@@ -36,7 +36,7 @@ dies_of_quit() {
 	both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-\\: the job dies of QUIT, rlockrun too" {
 	in_each_shell dies_of_quit
 }
@@ -61,7 +61,7 @@ handles_ctrl_c() {
 	in_each_shell handles_ctrl_c
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-C: a job that ignores it continues" {
 	job worker 'trap "" INT; echo $$ >t/job; read -r _ <go; exit 7'
 	in_each_shell ignores_ctrl_c
@@ -104,7 +104,7 @@ dies_of_ctrl_c_redirected() {
 	both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-C: the job dies of it without a terminal among its descriptors" {
 	in_each_shell without_terminal_descriptors
 }
@@ -157,7 +157,7 @@ script_with_a_job_that_handles_it() {
 	[[ $(<t/bash/next) == 7 && $(<t/bash/code) == 0 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a script continues after Ctrl-C that the job handled, if it would without rlockrun" {
 	in_each_shell script_with_a_job_that_handles_it
 }
@@ -215,7 +215,7 @@ stops_twice() {
 	code 5
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z and fg, again and again" {
 	in_each_shell stops_twice
 }
@@ -232,7 +232,7 @@ is_told_of_ctrl_z() {
 	diff -u - t/got <<<$'TSTP\nUSR1'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z: a job that handles it and doesn't stop gets it once and keeps the terminal" {
 	in_each_shell is_told_of_ctrl_z
 }
@@ -248,7 +248,7 @@ dies_while_stopped() {
 	wait_until gone "$TERMINAL"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z and kill %1: the job dies, and so does rlockrun" {
 	SCREENS=differ
 	in_each_shell dies_while_stopped
@@ -270,7 +270,7 @@ stops_a_pipeline() {
 	prompt
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z and fg with a pipeline" {
 	in_each_shell stops_a_pipeline
 }
@@ -291,7 +291,7 @@ outlives_the_lease() {
 	is_free
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "P2: stopped for longer than the lease: the job is dead when it ends, 79 after fg" {
 	EXTRA=(-t 1)
 	locked_in_each_shell outlives_the_lease
@@ -350,20 +350,20 @@ stops_itself() {
 	code 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that stops itself with STOP gives the terminal back, fg continues it" {
 	SCREENS=differ # zsh tells which signal it was
 	job stopper 'echo $$ >t/job; kill -STOP $$; exit 3'
 	in_each_shell stops_itself
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that stops itself with TSTP gives the terminal back, fg continues it" {
 	job stopper 'echo $$ >t/job; kill -TSTP $$; exit 3'
 	in_each_shell stops_itself
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that stops its group with STOP gives the terminal back, fg continues it" {
 	job stopper 'echo $$ >t/job; kill -STOP 0; exit 3'
 	in_each_shell stops_itself
@@ -381,7 +381,7 @@ continues_from_elsewhere() {
 	code 5
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: continuing the job after Ctrl-Z continues rlockrun, which keeps the lock" {
 	SCREENS=differ
 	in_each_shell continues_from_elsewhere
@@ -439,7 +439,7 @@ waiter_stops_its_script() {
 	go_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-C at a waiter ends the script around it" {
 	locked_in_each_shell waiter_stops_its_script
 }
@@ -489,7 +489,7 @@ waiter_misses_its_turn() {
 	is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a waiter that is stopped while the lock is freed gets it after bg" {
 	locked_in_each_shell waiter_misses_its_turn
 }
@@ -537,14 +537,14 @@ ctrl_z_before_the_job() {
 	code 5
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z between the lock and the job, and fg" {
 	EXTRA=(-v)
 	locked_in_each_shell ctrl_z_before_the_job
 }
 
 # All this takes a few milliseconds, so the moments are close together.
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-C at any moment of a start isn't lost" {
 	env --default-signal "$HELPERS/ctrl-c-at" 0 5000 50 "$RLOCKRUN" -k "$KEY" -- \
 		sleep 60

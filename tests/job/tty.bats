@@ -24,7 +24,7 @@ reads_lines() {
 	[[ $(<t/line) == 'what is typed' ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job reads lines from the terminal" {
 	in_each_shell reads_lines
 }
@@ -39,7 +39,7 @@ reads_end_of_file() {
 	[[ $(<t/copy) == 'a line' ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-D ends a job's input" {
 	in_each_shell reads_end_of_file
 }
@@ -79,7 +79,7 @@ sets_modes_in_the_background() {
 	code 0
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a background job that sets terminal modes stops until fg" {
 	SCREENS=differ
 	job setter 'echo $$ >t/job; stty -echo; echo >t/set
@@ -97,7 +97,7 @@ hides_what_is_typed() {
 	run ! grep -q secret screen
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that turns the echo off" {
 	job asker 'stty -echo; echo >t/ready; read -r answer; echo "$answer" >t/answer; stty echo'
 	in_each_shell hides_what_is_typed
@@ -134,7 +134,7 @@ stops_from_raw_mode() {
 	diff -u - t/keys <<<$'raw\n26\nback\n97\n113'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: an editor that stops its group at Ctrl-Z, and fg" {
 	in_each_shell stops_from_raw_mode
 }
@@ -183,7 +183,7 @@ has_a_shell_inside() {
 	code 4
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that is itself a shell with jobs" {
 	SCREENS=differ
 	in_each_shell has_a_shell_inside_of_each_kind
@@ -211,7 +211,7 @@ pages() {
 	[[ $(<t/code) == 141 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a pager gets the keys, and when it is left the job dies of SIGPIPE" {
 	SCREENS=differ
 	in_each_shell pages
@@ -231,7 +231,7 @@ stops_a_pager() {
 	prompt
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: Ctrl-Z in a pager that a job feeds, and fg" {
 	SCREENS=differ
 	job lines 'seq 100; echo $$ >t/job; read -r _ <go'
@@ -272,7 +272,7 @@ closes_its_stdout() {
 	prompt
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that closes its stdout: the reader sees the end although rlockrun lives" {
 	job closer 'echo $$ >t/job; exec >&-; read -r _ <go'
 	in_each_shell closes_its_stdout
@@ -287,7 +287,7 @@ closes_its_stdin() {
 	[[ $(<t/code) == 141 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that closes its stdin: the writer gets SIGPIPE although rlockrun lives" {
 	job closer 'echo $$ >t/job; exec <&-; read -r _ <go'
 	in_each_shell closes_its_stdin
@@ -304,7 +304,7 @@ is_killed_by_the_shell() {
 	both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: kill %1: job and rlockrun die of TERM, 143" {
 	SCREENS=differ
 	in_each_shell is_killed_by_the_shell
@@ -326,7 +326,7 @@ is_told_by_the_shell() {
 	(($(grep -c TERM got) <= $([[ $MODE == bare ]] && echo 1 || echo 2)))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: kill %1: a job with a handler gets TERM from the shell, and again from rlockrun" {
 	SCREENS=differ
 	in_each_shell is_told_by_the_shell
@@ -357,7 +357,7 @@ ends_with_its_terminal_in_the_background() {
 	wait_until both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a terminal that goes away ends a background job, too" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_in_the_background
@@ -370,7 +370,7 @@ ends_with_its_terminal_while_stopped() {
 	wait_until both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a terminal that goes away ends a stopped job, too" {
 	SCREENS=differ
 	in_each_shell ends_with_its_terminal_while_stopped
@@ -390,7 +390,7 @@ outlives_its_terminal() {
 	wait_until both_gone_counted
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that handles HUP outlives its terminal, locked until it ends" {
 	SCREENS=differ
 	in_each_shell outlives_its_terminal
@@ -407,7 +407,7 @@ ignores_its_terminals_end() {
 	wait_until both_gone
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: under nohup both outlive the terminal" {
 	SCREENS=differ
 	in_each_shell ignores_its_terminals_end
@@ -428,7 +428,7 @@ closes_its_terminal() {
 	code 6
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: a job that closes all that it has of the terminal: Ctrl-Z, fg, its code" {
 	job closer 'exec <&- >&- 2>&-; echo $$ >t/job; read -r _ <go; exit 6'
 	in_each_shell closes_its_terminal
@@ -441,7 +441,7 @@ has_no_input() {
 	[[ $(<t/line) == '' ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "P2: stdin from /dev/null: the job sees the end of file" {
 	in_each_shell has_no_input
 }

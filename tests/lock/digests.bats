@@ -112,7 +112,7 @@ ran_once() {
 	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "scripts that are forgotten before any one command do no harm" {
 	local n
 	cold_server
@@ -129,7 +129,7 @@ ran_once() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a waiter, readers, permits, a nested run and --list, with scripts forgotten each time" {
 	cold_server
 	rules forget
@@ -155,7 +155,7 @@ ran_once() {
 }
 
 # --list sends a dozen scripts at once.
-# bats test_tags=extra
+# bats test_tags=night
 @test "--list shows all locks, with scripts forgotten each time" {
 	local n
 	cold_server
@@ -254,7 +254,7 @@ is_released_unsent() {
 
 # The server is frozen between its NOSCRIPT and the EVAL, and finds us gone. It may
 # read more of a connection in use than of a fresh one.
-# bats test_tags=extra,serial,native
+# bats test_tags=night,serial,native
 @test "a try that a frozen server gets as EVAL is undone, however long its name is" {
 	local length
 	need_strace
@@ -372,7 +372,7 @@ own_replica() {
 	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "replicas are waited for behind the script that was run" {
 	own_replica
 	through
@@ -386,7 +386,7 @@ own_replica() {
 }
 
 # The reply of the first WAIT comes when that gives up, before the script is run.
-# bats test_tags=extra
+# bats test_tags=night
 @test "a replica that is missing is reported, by a server without the script" {
 	own_replica
 	run -69 rl --wait-replicas 2:200ms -n touch ran
@@ -451,7 +451,7 @@ own_replica() {
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server without scripts is reached over TLS" {
 	make_certificates
 	TOPOLOGY=tls own_server
@@ -465,7 +465,7 @@ own_replica() {
 }
 
 # Scripts are not replicated.
-# bats test_tags=extra
+# bats test_tags=night
 @test "the new primary of a failover lacks the scripts" {
 	own_sentinels 1
 	holds A -t 10

@@ -55,7 +55,7 @@ teardown() {
 
 # dies_or_ends: a job that notes when it has the permit; in the middle a third of
 # the rlockruns is killed, which a turn can't note: so the killer does.
-# bats test_tags=extra
+# bats test_tags=night
 @test "S20: 3 permits, 50 runs, kill -9 at random: never above 3, and back to 3" {
 	permits_under_fire 50
 }
@@ -115,7 +115,7 @@ victim_of() {
 
 # --- leases -------------------------------------------------------------------------
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L1: a reader that was killed frees within its ttl" {
 	holds R1 -s -t 1
 	holds R2 -s -t 60

@@ -125,7 +125,7 @@ last_ms() {
 	[[ $(wc -l <"$ERR") == 1 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--on-lost warn: a loss is reported once, also when the job outlives the lease" {
 	hold -t 1 --on-lost warn
 	cli del "$KEY"
@@ -138,7 +138,7 @@ last_ms() {
 	[[ $(wc -l <"$ERR") == 1 && $(<"$ERR") == *"was lost: "*"; the job continues without it" ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--on-lost warn: the end of the lease doesn't stop the job either" {
 	own_server
 	hold -t 1 --on-lost=warn
@@ -193,7 +193,7 @@ survives() {
 	((back < 1000 * SLOWER))
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L13: server unresponsive for 0.4 TTL, starting anywhere: nothing is lost" {
 	own_server
 	hold -t 2
@@ -218,7 +218,7 @@ survives() {
 	exits_with 0 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that is always slow is waited for: nothing is lost" {
 	start_proxy slow delay:1100
 	hold -t 6
@@ -242,14 +242,14 @@ survives() {
 	run -1 grep lost "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a release over a latency of 1.1 s is confirmed" {
 	start_proxy slow delay:1100
 	run -0 "$RLOCKRUN" -k "$KEY" -t 4 true
 	[[ -z $output ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that is back between TERM and KILL: the job is killed, 79" {
 	own_server
 	job_of A -t 3 --kill-after 1

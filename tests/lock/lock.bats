@@ -40,7 +40,7 @@ statuses() {
 	counts_exactly 1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S1: 100 at once, 5 rounds: exact count, no overlap, nothing left" {
 	counts_exactly 5
 }
@@ -239,7 +239,7 @@ waits_for_ms() {
 	[[ ! -e ran && $(keys_left) == "$KEY" ]]
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L7: -w 3 ends after 3 s and leaves nothing" {
 	cli set "$KEY" plain
 	waits_for_ms 3

@@ -58,7 +58,7 @@ teardown() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "--min-hold: a waiter takes over when it ends, not a heartbeat later" {
 	for option in -x -s '-p 1'; do
 		rm -f ./*.started go*
@@ -91,7 +91,7 @@ score_or_pttl() {
 	fi
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--min-hold: a waiter learns what is left when the job ends" {
 	holds A --min-hold 30 -t 1
 	enqueue B --progress always
@@ -107,7 +107,7 @@ score_or_pttl() {
 	exits_with 0 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--min-hold: when rlockrun is killed only the ttl is left" {
 	holds A --min-hold 300 -t 2
 	kill -KILL "$PID"
@@ -187,7 +187,7 @@ as_if_later() {
 	done
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "R2: a release with --min-hold whose reply is lost keeps it no longer" {
 	# It is sent again, with what is left by then.
 	own_server

@@ -179,7 +179,7 @@ is_kept_from() {
 	((since >= $2 && since < $2 + 3000))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S25: --min-hold lasts when a nested run outlives the outer one" {
 	for option in -x -p1; do
 		rm -f in.*
@@ -209,7 +209,7 @@ is_kept_from() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S25: --min-hold lasts when the nested run that outlives the outer is killed" {
 	since=$(now_ms)
 	outer 'sh ./leave -t 1 -k "$KEY" sh ./nest in

@@ -408,7 +408,7 @@ is_in_front() {
 	cli del "$KEY" "$Q" "$L" >/dev/null
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "whatever reply is lost, all locks are paused in the end" {
 	known "$KEY" "$KEY:2"
 	start_proxy proxy

@@ -277,7 +277,7 @@ renewed() {
 }
 
 # A server may say so when it is full; the lock lasts while the first writes fail.
-# bats test_tags=extra
+# bats test_tags=night
 @test "on a full server an outer run that ends before a nested one frees the lock" {
 	start "$RLOCKRUN" -k "$KEY" -t 2 -- sh -c 'setsid "$RLOCKRUN" -t 2 -k "$KEY" sh -c "
 		echo >in; until [ -e in.go ]; do sleep 0.02; done" </dev/null >/dev/null 2>&1 &

@@ -79,7 +79,7 @@ all_turns() {
 	all_turns 25
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "B7: {1,2}, {2,3}, {3,1} at once, 200 rounds: no overlap, no deadlock" {
 	all_turns 200
 }
@@ -275,7 +275,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 	done <triples
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "what is held already is renewed while the others are waited for" {
 	local left
 	take_foreign 2
@@ -358,7 +358,7 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 	cli del "$KEY:2"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--on-lost warn: the others are kept until the job ends" {
 	start rl_keys '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file ready

@@ -70,7 +70,7 @@ soak() {
 	soak 10 10
 }
 
-# bats test_tags=extra,serial
+# bats test_tags=night,serial
 @test "2,000 short runs: no key left, no renewal after a release" {
 	soak 40 50
 }

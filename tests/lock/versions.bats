@@ -95,7 +95,7 @@ takes_over() {
 	takes_over "$OLD" "$NEW"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the old version waits behind a new one that is killed" {
 	takes_over "$NEW" "$OLD"
 }

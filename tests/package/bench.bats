@@ -39,7 +39,7 @@ is_table() {
 	[[ $output == *"there is no part nothing"* ]]
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "each part of the bench works: what a run costs" {
 	for tool in flock strace valgrind redis-cli; do
 		type "$tool" >/dev/null 2>&1 || skip "no $tool"
@@ -50,7 +50,7 @@ is_table() {
 	for part in runs ways kinds; do grep -q "^$part" figures.tsv; done
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "each part of the bench works: several servers, distance, the queue, many locks" {
 	type flock >/dev/null 2>&1 || skip "no flock"
 	run -0 bench redlock far queue
@@ -61,7 +61,7 @@ is_table() {
 }
 
 # What etcdctl does is tried by hand: it is not ours, and not installed.
-# bats test_tags=extra,serial,native
+# bats test_tags=night,serial,native
 @test "the comparison in the README is what the bench finds for rlockrun and flock" {
 	run -0 env TMPDIR="$PWD" "$BENCH/compare" rlockrun flock
 	[[ -z $(find . -name 'tmp.*') ]]

@@ -240,7 +240,7 @@ start_database() {
 	}
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "code: a late writer is refused by PostgreSQL" {
 	start_database
 	awk '/^```sql$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$BOOK/code.md" |

@@ -91,14 +91,14 @@ make_here() {
 		DESTDIR="$PWD/dest" "$@"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: prints where the package is, and nothing else" {
 	need_deb
 	[[ $(<"$PACKAGE_DIR/log") == "$DEB" ]]
 	[[ $(basename "$DEB") == "rlockrun_$(version)-"[0-9]*_$(dpkg --print-architecture).deb ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: the versions of Makefile, changelog and program agree" {
 	run -0 "$ROOT/packaging/version.sh" "$(version)" "$RLOCKRUN"
 	need_deb
@@ -107,7 +107,7 @@ make_here() {
 	[[ -s $DEB ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: lintian finds nothing" {
 	need_deb
 	run -0 as_user lintian --fail-on error,warning --display-info --pedantic \
@@ -115,7 +115,7 @@ make_here() {
 	[[ -z $output ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: hardened, and linked against what it names" {
 	need_deb
 	dpkg-deb -x "$DEB" x
@@ -129,7 +129,7 @@ make_here() {
 	done < <(sed -n 's/.*NEEDED.*\[\(.*\)]/\1/p' elf)
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: no package starts a server because of ours" {
 	need_deb
 	[[ -z $(dpkg-deb -f "$DEB" Pre-Depends) ]]
@@ -139,7 +139,7 @@ make_here() {
 	[[ $(files_in control) == $'/control\n/md5sums' ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "make deb: the unit tests pass, and without them it is the same bytes in another folder" {
 	need_deb
 	grep -Eqx '[0-9]{4,} passed, 0 failed' "${DEB%/*}/deb.log"
@@ -150,7 +150,7 @@ make_here() {
 	run -1 grep ' passed, ' "${again%/*}/deb.log"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "dpkg: installs what belongs there, and it works" {
 	need_deb
 	make_root
@@ -192,7 +192,7 @@ make_here() {
 	[[ -z $output ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "dpkg: removes all of it" {
 	need_deb
 	make_root
@@ -202,7 +202,7 @@ make_here() {
 	run -1 dpkg-query --admindir=root/var/lib/dpkg -s rlockrun
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "dpkg: doesn't install without hiredis" {
 	need_deb
 	mkdir -p root/var/lib/dpkg/{info,updates}

@@ -106,7 +106,7 @@ for tag in "title", "desc":
 	run -1 grep -F '<td>' site/*[a-z].html
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "the recording of a terminal is what a real run shows" {
 	"$PICTURES/record" "$RLOCKRUN" terminal.svg
 	cmp terminal.svg "$PICTURES/terminal.svg" || {

@@ -397,7 +397,7 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	for i in 1 2; do stop_server "$PWD/more.$i"; done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that never comes to an end is given up with -n" {
 	start_proxy proxy 'answer:EVAL::*14\r\n:-1\r\n:0\r\n:-1\r\n:0\r\n$4\r\nfree\r\n$0\r\n\r\n:0\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n:0\r\n:0'
 	# The last of the answers may be out when the time is over.

@@ -137,7 +137,7 @@ living_run_in_order() {
 	living_run_in_order "A B C D E"
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "the living between dead waiters run in the order in which they came" {
 	holds A
 	a=$PID
@@ -157,7 +157,7 @@ living_run_in_order() {
 	living_run_in_order "A B C D E"
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "500 dead waiters at the front: the next one starts within three seconds" {
 	holds A
 	a=$PID

@@ -20,7 +20,7 @@ teardown() {
 
 # --- order ------------------------------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "L4: readers and writers start in the order in which they came" {
 	holds W0
 	for n in {1..20}; do
@@ -44,7 +44,7 @@ teardown() {
 	[[ $(together log) != *together* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "L4: waiters for permits start in the order in which they came" {
 	holds A -p 1
 	for n in {1..15}; do
@@ -115,7 +115,7 @@ teardown() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "of 80 readers behind a writer each is woken once" {
 	own_server
 	holds W
@@ -134,7 +134,7 @@ teardown() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L2: a reader or a permit in the queue that was killed costs two seconds at most" {
 	for option in -s "-p 1"; do
 		rm -f ./*.started go* log
@@ -160,7 +160,7 @@ teardown() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a writer in the queue that was killed does not separate readers" {
 	holds R1 -s
 	enqueue W

@@ -215,17 +215,17 @@ spoiled() {
 	spoiled drop:EVAL:1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--newest: a reply to the first try is lost, and a newer one comes meanwhile" {
 	spoiled cut:EVAL:1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--newest: a first try never arrives" {
 	spoiled vanish:EVAL:1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--newest: a later try never arrives" {
 	spoiled lose:EVAL:2
 }

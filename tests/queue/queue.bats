@@ -66,7 +66,7 @@ teardown() {
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e ran && ! -e overlaps ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S9: FLUSHALL while 20 wait: all run, with growing fences" {
 	own_server
 	holds A -t 1
@@ -173,7 +173,7 @@ teardown() {
 	only_bells_left
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L2: a head that was killed costs two seconds at most, whoever comes behind it" {
 	holds A
 	a=$PID
@@ -197,7 +197,7 @@ teardown() {
 	only_bells_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "five heads in a row that were killed are skipped" {
 	holds A
 	a=$PID
@@ -214,7 +214,7 @@ teardown() {
 	only_bells_left
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L1: behind a holder that was killed only the head wakes, in time" {
 	holds A -t 3
 	a=$PID
@@ -343,7 +343,7 @@ is_fast() {
 	exits_with 0 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "L5: a wake-up whose reply is lost, in five ways" {
 	for way in drop cut lose hangup vanish; do
 		rm -f go go.* B.started
@@ -397,7 +397,7 @@ is_fast() {
 	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "L7: -w 3 in the queue: 3 s, and nothing left of it" {
 	holds A
 	enqueue B
@@ -481,12 +481,12 @@ costs() {
 	costs 10
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "B1: 100 waiters: no more" {
 	costs 100
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "B1: 500 waiters: no more" {
 	costs 500
 }
@@ -559,7 +559,7 @@ leaves_no_trace() {
 	[[ $(paste -sd ' ' order) == "A C" && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a doorbell that is rung when its waiter is gone does not stay" {
 	# It doesn't know that B is the first in line, and rings it late.
 	start_proxy late late:4000:EVAL/3

@@ -88,7 +88,7 @@ becomes_useless() {
 	becomes_useless "$Q"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a list of the living that becomes another kind of list while they wait" {
 	becomes_useless "$L"
 }
@@ -176,7 +176,7 @@ passes_over() {
 	[[ -z $(keys_left) && ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a head that is no waiter costs a second" {
 	passes_over garbage
 	passes_over ''
@@ -213,7 +213,7 @@ passes_over() {
 	[[ -z $output && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "tickets out of this world" {
 	for score in 1e300 +inf -inf 9007199254740993; do
 		rm -f go order

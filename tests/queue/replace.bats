@@ -195,7 +195,7 @@ other=$'01234567-89ab-4def-8123-456789abcdef x:01234567-89ab-4def-8123-456789abc
 	ignores "$other"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--replace: a malformed order stops nobody" {
 	ignores '' x 01234567-89ab-4def-8123-456789abcdef "${other/ /:}" "${other/$'\n'/ }"
 }

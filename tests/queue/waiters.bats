@@ -80,7 +80,7 @@ said_busy() {
 	only_bells_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--max-waiters: a waiter in the queue stays, whatever arrives" {
 	holds A
 	enqueue B --max-waiters 1
@@ -245,7 +245,7 @@ screen_has() {
 	all_end_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--progress always draws into a file, too; -q nowhere" {
 	holds A
 	enqueue B --progress always

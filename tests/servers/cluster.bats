@@ -209,7 +209,7 @@ points_at_itself() {
 	: >asked
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "nodes that point at each other for ever" {
 	points_at_itself '+OK\r\n+OK\r\n'
 	run -69 rl --status --server-timeout 3 -r "redis-cluster://127.0.0.1:$PORT"
@@ -226,7 +226,7 @@ points_at_itself() {
 	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid (check the user and the password)" ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "all nodes down" {
 	fails 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
 	run -69 "$RLOCKRUN" --list --server-timeout 1 -r redis-cluster://127.0.0.1:1,127.0.0.1:2
@@ -248,7 +248,7 @@ points_at_itself() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "such a name is waited for, and its lease renewed" {
 	KEY="a}$KEY"
 	hold -t 1
@@ -284,7 +284,7 @@ points_at_itself() {
 	exits_with 79 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "list shows what it can when a primary is unreachable" {
 	own_cluster 3 0 --cluster-require-full-coverage no
 	keys=()
@@ -303,7 +303,7 @@ points_at_itself() {
 
 # --- credentials, names ---------------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a password, sent to each node" {
 	own_cluster_with_password
 	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
@@ -313,7 +313,7 @@ points_at_itself() {
 	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a user without permission to ask about the cluster" {
 	for i in 0 1 2; do
 		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
@@ -335,7 +335,7 @@ own_cluster_with_password() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "nodes that do not report their host" {
 	own_cluster 3 0 --cluster-preferred-endpoint-type unknown-endpoint
 	for i in 0 1 2; do
@@ -356,7 +356,7 @@ own_tls_cluster() {
 		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "TLS to each node" {
 	own_tls_cluster
 	for i in 0 1 2; do
@@ -566,7 +566,7 @@ replica_has_all() {
 	[[ $(printf 'ping\nwait 1 5000\n' | node_cli "$PWD/c0" | tail -n 1) == 1 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner dies while A holds and B waits" {
 	own_failover_cluster
 	hold -t 6
@@ -598,7 +598,7 @@ fail_over() {
 	wait_until taken_over
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner dies, and its replica does not have the lock: 79" {
 	own_failover_cluster
 	lose_writes
@@ -610,7 +610,7 @@ fail_over() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--wait-replicas 1, the owner dies, and its replica does not have the lock: the job never ran" {
 	own_failover_cluster
 	lose_writes
@@ -623,7 +623,7 @@ fail_over() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner dies before one acquires" {
 	own_failover_cluster
 	stop_server "$PWD/c0"
@@ -631,7 +631,7 @@ fail_over() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner stops replying before a release" {
 	own_failover_cluster
 	hold -t 20
@@ -643,7 +643,7 @@ fail_over() {
 	[[ ! -s $ERR && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner dies, and no node takes over" {
 	own_cluster 3 0
 	key_on 0
@@ -654,7 +654,7 @@ fail_over() {
 	grep 'cannot confirm the release' "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
 	own_cluster 3 0
 	key_on 0
@@ -667,7 +667,7 @@ fail_over() {
 	grep -q 'cannot renew the lock' "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the only seed dies" {
 	own_cluster 3 0 --cluster-require-full-coverage no
 	key_on 1
@@ -684,7 +684,7 @@ fail_over() {
 	[[ ! -s $ERR ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a cluster that is down is waited for" {
 	own_cluster 2 0
 	key_on 0
@@ -754,7 +754,7 @@ freeze_at_random() {
 	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "slots move and nodes freeze at random: never two holders at a time" {
 	own_cluster 3 1
 	write_contender

@@ -71,11 +71,11 @@ acquiring() {
 	nothing_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "acquiring: killed" { acquiring killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "acquiring: frozen" { acquiring frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "acquiring: SENTINEL FAILOVER" { acquiring switched; }
 
 # The try is out when the primary goes, which lets nobody write until then.
@@ -90,9 +90,9 @@ trying() {
 	nothing_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a try is out: killed" { trying killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "a try is out: frozen" { trying frozen; }
 
 waiting() {
@@ -111,9 +111,9 @@ waiting() {
 }
 
 @test "waiting: killed" { waiting killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "waiting: frozen" { waiting frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "waiting: SENTINEL FAILOVER" { waiting switched; }
 
 # holding HOW [OPTION...]: for longer than a ttl, so that it was renewed there.
@@ -132,12 +132,12 @@ outlives() {
 	gone "${STARTED[0]}" || (($(now_ms) > $1))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding: killed" { holding killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding: frozen" { holding frozen; }
 # The old primary is one for longer than this lease: --wait-replicas tells.
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding: SENTINEL FAILOVER" { holding switched --wait-replicas 1; }
 
 several() {
@@ -147,11 +147,11 @@ several() {
 	ends 0
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding several: killed" { several killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding several: frozen" { several frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "holding several: SENTINEL FAILOVER" { several switched; }
 
 releasing() {
@@ -164,11 +164,11 @@ releasing() {
 	run -0 rl -t 1 true
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "releasing: killed" { releasing killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "releasing: frozen" { releasing frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "releasing: SENTINEL FAILOVER" { releasing switched; }
 
 nested() {
@@ -181,11 +181,11 @@ nested() {
 	ends 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "nested: killed" { nested killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "nested: frozen" { nested frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "nested: SENTINEL FAILOVER" { nested switched; }
 
 permits() {
@@ -202,16 +202,16 @@ permits() {
 	[[ -e third ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "permits: killed" { permits killed; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "permits: frozen" { permits frozen; }
-# bats test_tags=extra
+# bats test_tags=night
 @test "permits: SENTINEL FAILOVER" { permits switched; }
 
 # --- servers that are not ready --------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "LOADING: a primary that is back and loads is waited for, or another is found" {
 	cli config set rdbcompression no
 	cli eval 'for i = 1, 300 do redis.call("SET", "filler" .. i, string.rep("x", 2000)) end' 0

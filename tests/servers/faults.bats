@@ -72,7 +72,7 @@ auth_ends_at() {
 	ends_at hangup:EVAL/8:1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the connection ends while holding idle: it is opened anew for the renewal" {
 	through hangup:EVAL/8:1
 	running -t 2
@@ -82,7 +82,7 @@ auth_ends_at() {
 	[[ ! -s $ERR ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the connection ends while waiting" {
 	cli set "$KEY" other
 	through hangup:EVAL/8:2 cut:EVAL/8:3 lose:EVAL/8:4
@@ -95,7 +95,7 @@ auth_ends_at() {
 	[[ $(wc -l <"$ERR") == 2 && $(tail -n 1 "$ERR") == *": acquired after "* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the connection ends before the server hears of a renewal" {
 	through lose:EVAL/1:1
 	running -t 2
@@ -134,7 +134,7 @@ auth_ends_at() {
 
 # --- the other end is gone and says nothing --------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "half-open while connecting: by way of another connection" {
 	through hold
 	RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
@@ -160,7 +160,7 @@ is_connecting() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "half-open while waiting: noticed within 5 s, then the wait continues" {
 	local since
 	cli set "$KEY" other
@@ -185,7 +185,7 @@ is_connecting() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "silence instead of the reply to a renewal: renewed again" {
 	through drop:EVAL/1:1
 	running -t 3
@@ -200,7 +200,7 @@ is_connecting() {
 	(($(connections) == 2))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S28: a waiter whose reply never comes keeps its place on a second connection" {
 	hold
 	first=$PID
@@ -233,7 +233,7 @@ is_connecting() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S30: a job that ends before it learns of the loss exits 79, too" {
 	through late:3000:EVAL/8:1 lose:EVAL/6
 	running -t 60 --server-timeout 3
@@ -246,7 +246,7 @@ is_connecting() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S28: round trips of 0.7 s and a ttl of 2 s: nothing is lost, nothing is said" {
 	through delay:700
 	running -t 2
@@ -255,7 +255,7 @@ is_connecting() {
 	[[ ! -s $ERR ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S28: a second connection renews beside one that has died unnoticed" {
 	through
 	running -t 4
@@ -266,7 +266,7 @@ is_connecting() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a second connection finds the key deleted: lost, whatever the first would reply" {
 	through delay:9000:EVAL/1:1
 	running -t 4
@@ -279,7 +279,7 @@ is_connecting() {
 	cli del "{$KEY}:rlk:i"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a renewal that is out on two connections: the release waits for its reply" {
 	through
 	running -t 4 --min-hold 3s
@@ -291,7 +291,7 @@ is_connecting() {
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a renewal that reaches the server late does not lengthen a kept lock" {
 	through
 	running -t 4 --min-hold 8s
@@ -303,7 +303,7 @@ is_connecting() {
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a renewal that is out on two connections when the lease ends: freed all the same" {
 	through delay:9000:EVAL/1
 	running -t 2
@@ -314,13 +314,13 @@ is_connecting() {
 	[[ $(cli exists "$KEY") == 0 && $(tail -n 1 "$ERR") == *"cannot confirm the release"* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "half-open when the job ends: freed by way of another connection" {
 	ends_at vanish:EVAL/9:1
 	(($(connections) == 2))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "silence instead of the reply to a release: the job's status, freed, not lost" {
 	ends_at drop:EVAL/9:1
 	has_passed proxy EVAL/9 2
@@ -337,7 +337,7 @@ is_connecting() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "an acquire that arrives after --server-timeout is undone" {
 	through late:1500:EVAL/8:1
 	run -69 rl --server-timeout 0.5 touch ran
@@ -346,7 +346,7 @@ is_connecting() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "an acquire that arrives after a signal is undone" {
 	through late:1500:EVAL/8:1
 	job
@@ -363,7 +363,7 @@ is_blocked() {
 	grep -q '^CLIENT' proxy/log
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a retry that arrives after -w, and the first one's reply was lost: undone" {
 	through cut:EVAL/8:1 late:1500:EVAL/8:2
 	run -69 rl -w 1 touch ran
@@ -372,7 +372,7 @@ is_blocked() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a grant that is 0.6 TTL late is asked for again, the job has a fresh lease" {
 	through delay:1200:EVAL/8:1
 	running -t 2
@@ -382,7 +382,7 @@ is_blocked() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
 	through delay:1200:EVAL/8
 	run -69 rl -t 2 --server-timeout 6 touch ran
@@ -391,7 +391,7 @@ is_blocked() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "grants that are later than the lease: no job, 69, nothing is left" {
 	through delay:1300:EVAL/8
 	run -69 rl -t 1 -w 3 touch ran
@@ -399,7 +399,7 @@ is_blocked() {
 	wait_until none_left
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "renewals that are 0.6 TTL late: never a job beyond its lease" {
 	through delay:1200:EVAL/1
 	job -t 2
@@ -428,7 +428,7 @@ is_blocked() {
 	[[ ! -s $ERR ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a doubled reply of a try that found it busy is not that of the next" {
 	cli set "$KEY" other
 	through twice:EVAL/8
@@ -441,7 +441,7 @@ is_blocked() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a doubled reply is not that of a renewal which never was" {
 	through twice:PEXPIRE late:5000:EVAL/1
 	running -t 1
@@ -451,7 +451,7 @@ is_blocked() {
 	run ! grep -q "renewed again" "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a doubled reply of a renewal: renewed again on another connection" {
 	through twice:EVAL/1:1
 	running -t 2
@@ -464,7 +464,7 @@ is_blocked() {
 	ends_at twice:EVAL/9:1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that speaks unasked while waiting" {
 	cli set "$KEY" other
 	through also:EVAL/8:2:+hello
@@ -484,7 +484,7 @@ is_blocked() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that pushes while holding" {
 	through 'also:EVAL/8:1:>2\r\n+message\r\n+hello'
 	running -t 2
@@ -493,7 +493,7 @@ is_blocked() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that speaks before a renewal's reply: not taken for it" {
 	through 'also:PEXPIRE::+hello' late:5000:EVAL/1
 	running -t 1

@@ -62,27 +62,27 @@ answered() {
 	grep -q "^answered $1" proxy/log
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply of a gigabyte" {
 	always_nonsense 'too large' '$1000000000\r\n|x'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is nested 10,000 deep" {
 	always_nonsense '' "$(printf '*1\\r\\n%.0s' {1..10000}):1"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is nested without end" {
 	nonsense '' '|*1\r\n'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply of one line that never ends" {
 	always_nonsense 'too large' '+|x'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply of 2,147,483,647 parts" {
 	nonsense '' '*2147483647\r\n|:1\r\n'
 }
@@ -91,32 +91,32 @@ answered() {
 	nonsense '' '*-5'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply of 10,000 strings" {
 	nonsense '' '*10000\r\n|$1\r\nx\r\n'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is a string" {
 	always_nonsense '' '$5\r\nhello'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is a status" {
 	always_nonsense '' '+OK'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is nothing" {
 	always_nonsense '' '$-1'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is an array of nothing" {
 	always_nonsense '' '*0'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply with parts of the wrong type" {
 	always_nonsense '' '*3\r\n$1\r\n1\r\n*1\r\n:1\r\n+x'
 }
@@ -125,7 +125,7 @@ answered() {
 	nonsense '' ':99999999999999999999999999'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply with a number that is none" {
 	nonsense '' ':1x'
 }
@@ -134,7 +134,7 @@ answered() {
 	nonsense '' '>2\r\n+message\r\n+hello'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply of RESP3: a map" {
 	nonsense '' '%1\r\n+proto\r\n:3'
 }
@@ -177,7 +177,7 @@ is_refused() {
 
 BIG=9223372036854775807
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S29: numbers of a busy reply out of range: 69, no crash, no job" {
 	through
 	rules "answer:EVAL/8::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0)"
@@ -207,7 +207,7 @@ BIG=9223372036854775807
 	is_refused 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0 7
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S29: a grant out of range, or the reply to another request: 69, no job" {
 	local fence
 	through
@@ -244,7 +244,7 @@ BIG=9223372036854775807
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S29: while holding and releasing, a reply out of range counts as none" {
 	local answer
 	for answer in "$(reply 2)" "$(reply -1)" "$(reply 1 1)" "$(reply 0 0)" "$(reply "$BIG")"; do
@@ -273,12 +273,12 @@ foreign_server() {
 	ends_well
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that speaks HTTP: named as such" {
 	foreign_server "it speaks HTTP" 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that sends a TLS alert: named as such" {
 	foreign_server "it speaks TLS" '\x15\x03\x01\x00\x02\x02\x46'
 }

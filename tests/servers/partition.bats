@@ -131,7 +131,7 @@ a_holds_b_waits() {
 	heal a
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "requests arrive, replies do not, while holding: dead in time, then the next" {
 	a_holds_b_waits 3
 	cut=$(hundredths)
@@ -151,7 +151,7 @@ has_ttl_above() { (($(cli pttl "$KEY") > $1)); }
 # says NUMBER TEXT: host A's rlockrun, so often by now.
 says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "while holding, for less than the lease: nothing is lost" {
 	local times=0
 	a_holds_b_waits 8
@@ -173,7 +173,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a waiter that is cut off: the next goes on, and it runs when it is back" {
 	hold -t 30
 	on a --server-timeout 30 sh -c "$STAMP" a
@@ -194,7 +194,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	[[ -e a && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a waiter that is cut off for less than its heartbeat keeps its place" {
 	hold -t 30
 	on a sh -c "$STAMP" a
@@ -213,7 +213,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a waiter that is cut off for longer than --server-timeout: 69" {
 	hold -t 30
 	on a --server-timeout 2 touch a
@@ -232,7 +232,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	run ! grep -v ':rlk:m:' <(keys_left)
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "while connecting: 69 in time, or the lock when the cable is whole in time" {
 	cut a
 	begun=$(hundredths)
@@ -247,7 +247,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	[[ -e a && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the grant doesn't arrive: 69, no job, and the next when its lease ends at the latest" {
 	hold -t 5
 	on a -t 4 --server-timeout 3 touch a
@@ -266,7 +266,7 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	heal a
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the release gets no reply: the job's status, a warning, and the next runs" {
 	a_holds_b_waits 6
 	cut_answers a

@@ -65,7 +65,7 @@ hand_over() {
 }
 
 # The third of eight, and in one of three rounds: the machine may be busy.
-# bats test_tags=serial,extra,native
+# bats test_tags=serial,night,native
 @test "S35: a release wakes the next waiter within 10 ms" {
 	for _ in 1 2 3; do
 		hand_over >gaps
@@ -76,7 +76,7 @@ hand_over() {
 	(($(sed -n 3p gaps) < 10000 * SLOWER))
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "S35: the head polls for the end of a lease, and nobody else does" {
 	holds A -t 3
 	enqueue B

@@ -175,7 +175,7 @@ some_taken() {
 
 says_who() { (($1 <= 2)) || [[ $output == *"\"$KEY\" is held by "* ]]; }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S14: of 5 any subset is held: acquired when 3 are free, otherwise nothing is left" {
 	each_subset some_taken 75 says_who
 	for i in 1 2 3 4 5; do on "$i" del "$KEY"; done
@@ -197,7 +197,7 @@ says_each_reason() {
 	}
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S14: of 5 any subset is unreachable: acquired with 3, otherwise each reason is reported" {
 	each_subset some_away 69 says_each_reason
 }
@@ -217,7 +217,7 @@ says_each_reason() {
 
 # --- S15 ----------------------------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S15: replies delayed by 0.6 of the ttl: not acquired, all are cleaned up" {
 	own_nodes 3
 	for i in 1 2 3; do
@@ -349,7 +349,7 @@ restarts_empty() {
 	[[ -e second ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a minority lost while holding: renewed on; a majority: the job is stopped in time" {
 	own_nodes 3
 	start rl -t 2 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
@@ -364,7 +364,7 @@ restarts_empty() {
 	grep -q "cannot renew the lock.*no majority of 3 servers" "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "all frozen while holding: nothing is lost for 0.4 of the ttl; 79 in time beyond it" {
 	own_nodes 3
 	start rl -t 4 -- sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.02; done'
@@ -383,7 +383,7 @@ restarts_empty() {
 	for i in 1 2 3; do wait_until has_no_keys "$i"; done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "full servers: a held lock is renewed and freed, no other is acquired" {
 	own_nodes 3
 	hold -t 2
@@ -438,7 +438,7 @@ own_replicated_nodes() {
 	grep -q ': too few replicas have confirmed the release; a failover may forget it$' err.2
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a majority gone at the release: said, the job's status stays" {
 	own_nodes 3
 	start rl -t 1 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'
@@ -450,7 +450,7 @@ own_replicated_nodes() {
 	grep -q "cannot confirm the release" "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "all servers unreachable: 69; a waiter continues when they are back" {
 	own_nodes 3
 	for i in 1 2 3; do stop_server "$NODES/$i"; done
@@ -461,7 +461,7 @@ own_replicated_nodes() {
 	[[ -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "exactly half of the servers unreachable: 69, and the number is warned of" {
 	use 1 2 0 0
 	run -69 rl -n --server-timeout 1 -- touch ran
@@ -505,7 +505,7 @@ own_replicated_nodes() {
 	wait_until none_of_ours 1 2 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a majority restarts empty while holding: lost, 79" {
 	own_nodes 3
 	start "$RLOCKRUN" -k "$KEY" -t 10 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; exec sleep 60'
@@ -522,7 +522,7 @@ own_replicated_nodes() {
 	wait_until none_of_ours 1 2 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a key that turns into a list on a majority is lost, and kept" {
 	start rl -t 10 -- sh -c 'echo >job; exec sleep 60'
 	wait_for_file job
@@ -597,7 +597,7 @@ are_old() {
 
 # --- who refuses ----------------------------------------------------------------
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "passwords may differ; one that is wrong matters where it is the majority's" {
 	own_nodes 3
 	for i in 1 2 3; do on "$i" config set requirepass "pw$i"; done
@@ -642,7 +642,7 @@ not_identified() {
 	[[ $output == *" are the same server"* && ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S27: servers whose INFO is renamed, or does not identify them" {
 	own_nodes 3 --rename-command INFO hidden
 	not_identified 'ERR unknown command'
@@ -728,7 +728,7 @@ keeps_none_on_3() {
 
 has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a minority that refuses the db keeps no lock in db 0" {
 	own_nodes 3
 	on 3 shutdown nosave || :
@@ -741,7 +741,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	keeps_none_on_3 delay:40
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a minority that refuses the password keeps no lock of the default user's" {
 	own_nodes 3
 	URL_1="unix://$NODES/1/s" URL_2="unix://$NODES/2/s" URL_3="unix://:bad@NODE/s"
@@ -764,7 +764,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the connection ends right after the grant: the own token blocks no retry" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxies' servers
@@ -808,7 +808,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 }
 
 # A server that cannot send the reply to the grant drops the release behind it.
-# bats test_tags=extra
+# bats test_tags=night
 @test "a grant that is still being executed: its release is waited for" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
@@ -819,7 +819,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that always replies last is planted again, too" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
@@ -835,7 +835,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	exits_with 0 "$PID"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "what a majority has lost is not planted again without one" {
 	own_nodes 5
 	take 4
@@ -849,7 +849,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3 4 5
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "one of three is deleted just before the end: not lost" {
 	own_nodes 5
 	take 4
@@ -863,7 +863,7 @@ has_granted() { (($(on 3 info commandstats | grep -c 'cmdstat_set:') >= 1)); }
 	wait_until none_of_ours 1 2 3
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--min-hold keeps it also where the reply to the acquire comes last" {
 	own_nodes 3
 	# shellcheck disable=SC2034 # the proxy's server
@@ -909,12 +909,12 @@ decided() {
 	((left == 0)) || { ((left == 1)) && [[ -s winners ]]; }
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "three contenders, 10 rounds: at most one winner, one in the end" {
 	contend 10
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "three contenders, 100 rounds: at most one winner, one in the end" {
 	contend 100
 }
@@ -1005,12 +1005,12 @@ faults() {
 	(($(wc -l <turns) >= $1 / 2))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "servers freeze, restart empty, and holders are killed, at random" {
 	faults 8
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the same for a minute" {
 	faults 60
 }

@@ -112,37 +112,37 @@ row() {
 	row again again again "LOADING Redis is loading the dataset in memory"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: BUSY" {
 	row again again again "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: MASTERDOWN" {
 	row again again again "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: NOREPLICAS" {
 	row again again again "NOREPLICAS Not enough good replicas to write."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: OOM" {
 	row again again again "OOM command not allowed when used memory > 'maxmemory'."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: MISCONF" {
 	row again again again "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: TRYAGAIN" {
 	row again again freed "TRYAGAIN Multiple keys request during rehashing of slot"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: CLUSTERDOWN" {
 	row again again again "CLUSTERDOWN The cluster is down"
 }
@@ -151,7 +151,7 @@ row() {
 	row anew anew anew "READONLY You can't write against a read only replica."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: UNBLOCKED" {
 	row anew anew anew "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 }
@@ -160,12 +160,12 @@ row() {
 	row 76 lost told "WRONGTYPE Operation against a key holding the wrong kind of value"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: NOAUTH" {
 	row 77 again told "NOAUTH Authentication required."
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: WRONGPASS" {
 	row 77 again told "WRONGPASS invalid username-password pair or user is disabled."
 }
@@ -174,22 +174,22 @@ row() {
 	row 77 again told "NOPERM this user has no permissions to run the 'eval' command"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: DENIED" {
 	row 77 again told "DENIED Redis is running in protected mode"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: a script's user without a permission" {
 	row 77 again told "ERR The user executing the script can't run this command or subcommand"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: a script's user without a permission, since Redis 7.2" {
 	row 77 again told "ERR ACL failure in script: User u has no permissions to run the 'del' command"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: no EVAL" {
 	TOLD='does not know EVAL' row 77 again told "ERR unknown command 'EVAL', with args beginning with: 'local'"
 }
@@ -198,27 +198,27 @@ row() {
 	row 69 again told "ERR the moon is full"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: an error without a word" {
 	row 69 again told ''
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: no room for another client" {
 	row again again again "ERR max number of clients reached"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: MOVED" {
 	TOLD='a node of a cluster' row 69 again told "MOVED 3999 127.0.0.1:6381"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: ASK" {
 	TOLD='a node of a cluster' row 69 again told "ASK 3999 127.0.0.1:6381"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "reply table: REDIRECT" {
 	row 69 again told "REDIRECT 127.0.0.1:6381"
 }
@@ -248,7 +248,7 @@ row() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "an error that stays, while releasing: no longer than the lease, the job's status" {
 	through "answer:EVAL/9::-LOADING Redis is loading"
 	running -t 1
@@ -260,7 +260,7 @@ row() {
 	wait_until is_free
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "an error that stays, while waiting: on and on, until -w" {
 	cli set "$KEY" other
 	through
@@ -321,19 +321,19 @@ trouble() {
 		'(it is a replica: use the address of the primary, or redis-sentinel://)'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real replica that may not serve: MASTERDOWN" {
 	own_server --replica-serve-stale-data no
 	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' MASTERDOWN
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real server that misses its replicas: NOREPLICAS" {
 	own_server
 	trouble 'config set min-replicas-to-write 1' 'config set min-replicas-to-write 0' NOREPLICAS
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real server that can't save: MISCONF" {
 	own_server
 	mkdir own/dump.rdb
@@ -345,7 +345,7 @@ misconfigured() {
 	[[ $(cli set "{$KEY}:rlk:i" 1 xx 2>&1) == MISCONF* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real server that is busy with a script: BUSY" {
 	own_server --busy-reply-threshold 50
 	running -t 3
@@ -400,7 +400,7 @@ make_haste() {
 	cli eval 'for i = 1, 1000 do redis.call("DEL", "filler" .. i) end' 0
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real server that restarts and loads: an acquire waits for it" {
 	own_server
 	restart_loading
@@ -415,7 +415,7 @@ make_haste() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real server that restarts and loads: a held lock is renewed again" {
 	own_server
 	running -t 6
@@ -483,7 +483,7 @@ serves() {
 	[[ $(cli get "$KEY" 2>&1) != CLUSTERDOWN* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real cluster: CLUSTERDOWN is waited out, MOVED and ASK end with 69" {
 	cluster_of_two
 	run -69 rl -n --server-timeout 1 touch ran
@@ -504,7 +504,7 @@ serves() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a real cluster: while its slot migrates a lock is renewed, and left to its ttl" {
 	cluster_of_two
 	cli cluster addslotsrange 0 16383

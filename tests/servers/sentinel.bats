@@ -124,7 +124,7 @@ deny() {
 	[[ $output == *": sentinel redis://127.0.0.1:"*NOPERM* && ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "sentinels that refuse the query, and others that are unreachable" {
 	own_sentinels 0
 	deny 1 2
@@ -136,7 +136,7 @@ deny() {
 	given_up 'know no such master' -r "${RLOCKRUN_REDIS%/*}/other"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "once connected, sentinels may be unreachable while others refuse" {
 	own_sentinels 0
 	hold
@@ -208,7 +208,7 @@ deny() {
 	[[ ${#lines[@]} == 1 && $output == *'perhaps it is a sentinel ('*'; command not started'* && ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "once connected, sentinels may forget the server for a while" {
 	own_sentinels 0
 	hold
@@ -239,7 +239,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a sentinel that replies with nonsense" {
 	for words in '+OK\r\n+what\r\n' '+OK\r\n*2\r\n$1\r\nh\r\n$5\r\n99999\r\n' \
 		'+OK\r\n*1\r\n$1\r\nh\r\n' '+OK\r\n*2\r\n$0\r\n\r\n$1\r\n1\r\n' \
@@ -283,7 +283,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "failover while holding and while waiting, by a frozen primary" {
 	own_sentinels 1
 	hold -t 12
@@ -303,7 +303,7 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "failover by a primary that stays frozen: renewed on the new one" {
 	own_sentinels 1
 	hold -t 9
@@ -317,7 +317,7 @@ deny() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "the old primary's reply counts for nothing once another one is known" {
 	own_sentinels 1
 	hold -t 12
@@ -354,7 +354,7 @@ is_renewed_on() {
 	(($(at "$1" pttl "$KEY") > 7500))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "failover while releasing" {
 	own_sentinels 1
 	hold -t 20
@@ -448,7 +448,7 @@ lose_writes() {
 	(($(now_ms) - begun < 8000))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--wait-replicas: one that comes later is enough" {
 	own_sentinels 1
 	kill -STOP "$(<p1/pid)"
@@ -480,7 +480,7 @@ has_waited() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--wait-replicas: a renewal that too few have doesn't count" {
 	own_sentinels 1
 	hold -t 2 --wait-replicas 1:100ms
@@ -489,7 +489,7 @@ has_waited() {
 	grep -q 'cannot renew the lock.*0 of 1 replicas have the lock' "$ERR"
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--wait-replicas: a primary that was replaced by hand is left before it knows" {
 	own_sentinels 2
 	hold -t 6 --wait-replicas 1

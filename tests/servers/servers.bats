@@ -452,7 +452,7 @@ takes_ms() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that comes back is reported once after 2 s, and the end of the wait; not with -q" {
 	own_server
 	cli set "$KEY" other
@@ -492,7 +492,7 @@ takes_ms() {
 	((BASH_REMATCH[1] >= 6))
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a frozen server: what it does later is undone, however long the name is" {
 	local length
 	own_server
@@ -552,7 +552,7 @@ has_read() {
 	[[ ! -e ran ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "--on-unavailable run: what was not sent when rlockrun gave up is never sent" {
 	start_proxy away hold
 	for limit in -w --server-timeout; do
@@ -572,7 +572,7 @@ has_read() {
 	done
 }
 
-# bats test_tags=serial,extra
+# bats test_tags=serial,night
 @test "a server that gets too slow for the lease: 69 in time, what it granted is freed" {
 	cli set "$KEY" other
 	start_proxy slow
@@ -620,7 +620,7 @@ has_read() {
 	done
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a full server: a waiter waits until there is room" {
 	own_server --maxmemory-policy noeviction
 	cli config set maxmemory 1
@@ -646,7 +646,7 @@ busy() {
 	[[ $(cli get "$KEY" 2>&1) == BUSY* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that is busy: -w waits, also for another db, and the right one is used" {
 	own_server --busy-reply-threshold 50
 	start_proxy proxy
@@ -662,7 +662,7 @@ busy() {
 	[[ $(cli -n 3 exists "$KEY") == 0 ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a connection that is given up is closed: a waiter is one client" {
 	own_server --busy-reply-threshold 50
 	cli -n 3 set "$KEY" other
@@ -691,7 +691,7 @@ is_client() {
 	[[ $(cli client list) == *"name=rlockrun:$1 "*" cmd="@(eval|blpop)" "* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server without room for another client is waited for, with a password, too" {
 	own_server --requirepass secret
 	export REDISCLI_AUTH=secret
@@ -724,7 +724,7 @@ fake() {
 	[[ $output == *"rlockrun: \"$KEY\": no Redis server at $RLOCKRUN_REDIS: "* ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that hangs up" {
 	fake true
 	takes_ms 0 4000 69 -n --server-timeout 2
@@ -757,7 +757,7 @@ survives() {
 	wait_until gone "$PID"
 }
 
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "servers that send endless garbage, or an endless reply" {
 	survives 'yes'
 	survives 'cat /dev/zero'
@@ -770,7 +770,7 @@ survives() {
 	survives 'printf "+OK\r\n*2\r\n:1\r\n"; while printf "\$" 2>&-; do sleep 0.02; done'
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a reply that is not that of our script" {
 	survives 'printf "+OK\r\n:1\r\n"; sleep 1'
 	survives 'printf "+OK\r\n*2\r\n+1\r\n+2\r\n"; sleep 1'

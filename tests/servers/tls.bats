@@ -318,7 +318,7 @@ while record:
 	[[ $output == *'it speaks TLS' ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "other servers without TLS at a TLS URL" {
 	serve 'echo "HTTP/1.1 400 Bad Request"'
 	refused_there 'it does not speak TLS' -r "rediss://127.0.0.1:$PORT"
@@ -457,7 +457,7 @@ assert note[0]["priority"] == "recommended", note'
 	run -1 grep -v 'was paused for at least' err.1
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "S5: the server is frozen; the job is dead when its lease ends" {
 	tls_server server
 	start rl -t 1 sh -c 'trap "" TERM; echo $$ >job; while :; do sleep 0.05; done'
@@ -483,7 +483,7 @@ assert note[0]["priority"] == "recommended", note'
 	[[ -e second ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a server that is frozen when we connect: 69 in time" {
 	tls_server server
 	freeze
@@ -499,7 +499,7 @@ sockets() {
 	find "/proc/$PID/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null || :
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "a handshake that comes late continues" {
 	tls_server server
 	freeze
@@ -514,7 +514,7 @@ sockets() {
 	[[ -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=extra
+# bats test_tags=night
 @test "once connected, a wrong certificate is retried" {
 	tls_server server
 	hold -t 30

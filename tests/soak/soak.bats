@@ -24,7 +24,7 @@ SOAK=$ROOT/tests/soak/run
 
 # One soak with all leaks: each line is one of them, and is missing without it. It takes
 # a minute and a half, so `make soak-selftest` plays it.
-# bats test_tags=extra,native
+# bats test_tags=night,native
 @test "a leak of each kind is found, and what does not grow is not" {
 	[[ ${LEAKY-} ]] || skip "not here: make soak-selftest"
 	local grown
