@@ -53,6 +53,9 @@ moment(struct theme *theme, double least, double most)
 	       1000;
 }
 
+/* A call has at most one draw among its arguments: compilers evaluate them in
+ * different orders. */
+
 /* --- runs -------------------------------------------------------------------
  */
 
@@ -179,11 +182,13 @@ add_run(struct theme *theme, int number)
 		at += 4;
 	add(theme, "%.3f run %c%s", at, 'A' + number, text.bytes);
 	/* With two locks, users can make them wait for each other. */
-	if (theme->kind == 'x' && theme->locks == 1 && chance(theme, 10))
+	if (theme->kind == 'x' && theme->locks == 1 && chance(theme, 10)) {
+		double lasts = moment(theme, 0, 3);
 		add(theme, "%.3f run %cn in %c -k lock0 -t 1%s -- %.3f",
 		    at + moment(theme, 0.01, 2), 'A' + number, 'A' + number,
 		    theme->kind_of_servers == REDLOCK ? " --min-uptime 0" : "",
-		    moment(theme, 0, 3));
+		    lasts);
+	}
 }
 
 /* --- faults
@@ -214,6 +219,9 @@ add_process_fault(struct theme *theme, double at, char run)
 static void
 add_network_fault(struct theme *theme, double at, int server)
 {
+	double delay = moment(theme, 0.01, 1.5);
+	bool to = chance(theme, 50);
+
 	switch (pick(theme, 0, 5)) {
 	case 0:
 	case 1:
@@ -221,7 +229,7 @@ add_network_fault(struct theme *theme, double at, int server)
 		break;
 	case 2:
 		add(theme, "%.3f stall s%d %s %.3f", at, server,
-		    chance(theme, 50) ? "to" : "from", moment(theme, 0.2, 2.5));
+		    to ? "to" : "from", moment(theme, 0.2, 2.5));
 		break;
 	case 3:
 		add(theme, "%.3f hole s%d %.3f", at, server,
@@ -229,7 +237,7 @@ add_network_fault(struct theme *theme, double at, int server)
 		break;
 	case 4:
 		add(theme, "%.3f slow s%d %.3f %.3f", at, server,
-		    moment(theme, 0.5, 5), moment(theme, 0.01, 1.5));
+		    moment(theme, 0.5, 5), delay);
 		break;
 	default:
 		add(theme, "%.3f double s%d", at, server);
@@ -262,24 +270,23 @@ static void
 add_failover(struct theme *theme, double at)
 {
 	int former = theme->primary, now = 3 - former;
+	double goes_on = moment(theme, 0, 1);
 
 	theme->primary = now;
 	switch (pick(theme, 0, 2)) {
 	case 0:
 		add(theme, "%.3f crash s%d %.3f kept", at, former,
 		    moment(theme, 1, 4));
-		add(theme, "%.3f promote s%d s%d %.3f",
-		    at + moment(theme, 0.1, 1), former, now,
-		    moment(theme, 1, 3));
+		add(theme, "%.3f promote s%d s%d %.3f", at + 0.1 + goes_on,
+		    former, now, moment(theme, 1, 3));
 		break;
 	case 1:
 		add(theme, "%.3f unlink s%d %.3f", at, now,
 		    moment(theme, 0.1, 3));
 		/* fall through */
 	default:
-		add(theme, "%.3f promote s%d s%d %.3f",
-		    at + moment(theme, 0, 1), former, now,
-		    moment(theme, 0.05, 3));
+		add(theme, "%.3f promote s%d s%d %.3f", at + goes_on, former,
+		    now, moment(theme, 0.05, 3));
 		break;
 	}
 }
@@ -291,7 +298,8 @@ add_fleet_fault(struct theme *theme, double at)
 		add_failover(theme, at);
 	else if (theme->kind_of_servers == CLUSTER)
 		add(theme, "%.3f move lock%d %.3f", at,
-		    pick(theme, 0, theme->locks - 1), moment(theme, 0.03, 4));
+		    theme->locks > 1 && chance(theme, 50),
+		    moment(theme, 0.03, 4));
 }
 
 /* With --min-uptime only one server may have forgotten at a time. */
@@ -379,7 +387,8 @@ generate_history(struct history *history, uint64_t seed)
 	add_clocks(t);
 	if (!theme.calm)
 		add_faults(t);
-	else if (theme.kind_of_servers == ONE && chance(t, 20))
-		add(t, "%.3f foreign s1 lock0 2 %.3f", moment(t, 0, 3),
-		    moment(t, 0.1, 1.5));
+	else if (theme.kind_of_servers == ONE && chance(t, 20)) {
+		double holds = moment(t, 0.1, 1.5);
+		add(t, "%.3f foreign s1 lock0 2 %.3f", moment(t, 0, 3), holds);
+	}
 }
