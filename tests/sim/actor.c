@@ -18,7 +18,7 @@ static struct {
 	struct actor *actors[ACTORS];
 	int count;
 	struct actor *current;
-	ucontext_t scheduler;
+	struct fiber scheduler;
 	char *stacks[ACTORS]; /* used again by the next history */
 	FILE *out;
 	char **environment;
@@ -119,8 +119,7 @@ actor_exit(int status)
 	world_trace("%s: exits with %d", self->name, status);
 	if (self->outer != NULL)
 		guarded_on_nested_ended(self->outer);
-	setcontext(&stage.scheduler);
-	abort();
+	fiber_leave(&stage.scheduler);
 }
 
 static void
@@ -128,6 +127,7 @@ actor_main(void)
 {
 	struct actor *self = stage.current;
 
+	fiber_begin(&stage.scheduler);
 	actor_exit(rlockrun_main(self->argc, self->argv));
 }
 
@@ -142,7 +142,7 @@ give_turn(struct actor *actor)
 	if (actor->stream != NULL)
 		stdout = actor->stream;
 	environ = actor->environment;
-	swapcontext(&stage.scheduler, &actor->context);
+	fiber_switch(&stage.scheduler, &actor->fiber);
 	actor->environment = environ;
 	environ = environment;
 	stdout = out;
@@ -160,13 +160,8 @@ actor_start(struct actor *actor)
 		abort();
 	actor->state = ACTOR_ALIVE;
 	actor->begun_at = world.now;
-	actor->stack = *stack;
 	actor->stream = open_memstream(&actor->stream_text, &actor->streamed);
-	getcontext(&actor->context);
-	actor->context.uc_stack.ss_sp = actor->stack;
-	actor->context.uc_stack.ss_size = STACK;
-	actor->context.uc_link = NULL;
-	makecontext(&actor->context, actor_main, 0);
+	fiber_init(&actor->fiber, *stack, STACK, actor_main);
 	give_turn(actor);
 }
 
@@ -180,7 +175,7 @@ actor_wait(const struct pollfd *polled, nfds_t count, int timeout_ms)
 	self->poll_until =
 	    timeout_ms < 0 ? WORLD_NEVER : world.now + timeout_ms * WORLD_MS;
 	self->turn_at = -1;
-	swapcontext(&self->context, &stage.scheduler);
+	fiber_switch(&self->fiber, &stage.scheduler);
 }
 
 /* Of a descriptor of the current one, or of one that waits. */

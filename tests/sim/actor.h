@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <ucontext.h>
 
+#include "fiber.h"
 #include "job/supervisor.h"
 #include "run/events.h"
 #include "world.h"
@@ -54,8 +54,7 @@ struct actor {
 	char *stream_text;
 
 	/* Of the kernel. */
-	ucontext_t context;
-	char *stack;
+	struct fiber fiber;
 	int64_t rate_ppm; /* of its clock */
 	int64_t timer_at; /* of its clock, ms */
 	const struct pollfd *polled;
