@@ -257,13 +257,13 @@ unit: $(UNIT)
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
 SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close connect dup2 \
-	events_emit exit file_write gethostname getpid getrandom getsockopt getuid poll prctl \
+	events_emit exit file_write gethostname getpid getrandom getsockopt getuid isatty poll prctl \
 	recv send setsockopt signals_die signals_init signals_next socket \
 	terminal_is_controlling time timerfd_create write
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
 	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
-$(SIM_OBJ): DIALECT += -Itests/sim -DSIM_FOLDER='"tests/sim"' \
+$(SIM_OBJ): DIALECT += -Itests/sim \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(SIM_LUA))
 $(B)/tests/sim/program.o: $(B)/src/app/main.o
 	objcopy --redefine-sym main=rlockrun_main $< $@
@@ -275,8 +275,8 @@ $(B)/sim: $(SIM_OBJ) $(filter-out $(B)/src/app/main.o $(B)/src/job/guard.o,$(OBJ
 sim: ## play histories of whole runs in virtual time (SEED= COUNT=, or SEED= TRACE=1)
 	@packaging/deps.sh build sim
 	@$(MAKE) $(PARALLEL) -s $(B)/sim
-	@$(if $(TRACE),,$(B)/sim tests/sim/scenes/*.txt)
-	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),2000))
+	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),5000) \
+	    tests/sim/scenes/*.txt)
 
 differential: all ## compare the simulation's double of a server with a real one
 	@packaging/deps.sh sim

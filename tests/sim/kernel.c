@@ -98,6 +98,7 @@ pid_t WRAP(getpid)(void);
 uid_t WRAP(getuid)(void);
 int WRAP(gethostname)(char *name, size_t size);
 ssize_t WRAP(getrandom)(void *data, size_t size, unsigned flags);
+int WRAP(isatty)(int fd);
 bool WRAP(terminal_is_controlling)(void);
 
 pid_t
@@ -129,6 +130,13 @@ WRAP(getrandom)(void *data, size_t size, unsigned flags)
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = (unsigned char)die_bits(die);
 	return (ssize_t)size;
+}
+
+int
+WRAP(isatty)(int fd)
+{
+	(void)fd;
+	return 0;
 }
 
 bool

@@ -1,9 +1,14 @@
 /* sim: plays histories of whole runs in virtual time, and checks the promises.
  *
- *     sim [-j JOBS] SEED [COUNT]     histories from SEED on; those that fail
- * are made smaller and shown sim -t SEED                    one, with a trace
- *     sim -p SEED                    prints it
- *     sim [-t] FILE...               histories that were written down
+ *     sim [-f] [-j JOBS] SEED COUNT [FILE...]
+ *         histories by seed, and some that were written down; one that fails
+ *         is made smaller and shown. -f: the first one ends it, as it is
+ *     sim FILE...
+ *     sim -t SEED [COUNT]
+ *     sim -t FILE...
+ *         with all that happens in them
+ *     sim -p SEED [COUNT]
+ *         prints what would be played
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -11,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,8 +26,9 @@
 #include "shrink.h"
 #include "world.h"
 
-/* A process plays so many: what killed runs had allocated goes with it. */
-enum { PART = 200, JOBS = 64, FAILURES_SHOWN = 10 };
+/* A process plays so many: what killed runs had allocated goes with it. In one
+ * of CPU_SECONDS the program loops without waiting for anything. */
+enum { PART = 200, JOBS = 64, FAILURES_SHOWN = 10, CPU_SECONDS = 200 };
 
 /* Shared by all processes. */
 struct total {
@@ -30,6 +37,24 @@ struct total {
 	_Atomic int64_t ended[256];
 };
 
+/* Histories are numbered: first the files, then those by seed. */
+struct work {
+	struct total *total;
+	char **files;
+	uint64_t file_count, first_seed, count;
+	int jobs;
+	bool ends_at_failure;
+};
+
+const char *__asan_default_options(void);
+
+/* Runs that are killed give nothing back. */
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
 static void
 print_history(const struct history *history)
 {
@@ -37,6 +62,18 @@ print_history(const struct history *history)
 	for (size_t i = 0; i < history->count; i++)
 		puts(history->lines[i]);
 }
+
+static void
+read_history(struct history *history, const char *path)
+{
+	if (history_read(history, path) == 0)
+		return;
+	perror(path);
+	fflush(stdout);
+	_exit(2);
+}
+
+/* --- one by one, in this process ----------------------------------------- */
 
 static int
 play_traced(const struct history *history)
@@ -54,65 +91,75 @@ play_traced(const struct history *history)
 	return outcome.findings > 0;
 }
 
-/* --- written histories
- * -------------------------------------------------------- */
-
 static int
-play_file(const char *path, bool traced)
-{
-	struct history history = {0};
-	struct outcome outcome;
-	int failed;
-
-	if (history_read(&history, path) == -1) {
-		perror(path);
-		fflush(stdout);
-		_exit(2);
-	}
-	if (traced) {
-		failed = play_traced(&history);
-	} else {
-		history_play(&history, &outcome);
-		failed = outcome.findings > 0;
-		if (failed)
-			printf("%s: %s\n", path, outcome.found);
-	}
-	history_free(&history);
-	return failed;
-}
-
-static int
-play_files(int count, char **paths, bool traced)
+show_seeds(uint64_t first, uint64_t count, bool is_played)
 {
 	int failures = 0;
 
-	for (int i = 0; i < count; i++)
-		failures += play_file(paths[i], traced);
-	printf("%d passed, %d failed\n", count - failures, failures);
+	for (uint64_t seed = first; seed < first + count; seed++) {
+		struct history history = {0};
+		generate_history(&history, seed);
+		print_history(&history);
+		if (is_played)
+			failures += play_traced(&history);
+		history_free(&history);
+	}
 	return failures > 0;
 }
 
-/* --- histories by seed
- * ------------------------------------------------------------ */
+static int
+show_files(char **paths)
+{
+	int failures = 0;
+
+	for (; *paths != NULL; paths++) {
+		struct history history = {0};
+		read_history(&history, *paths);
+		failures += play_traced(&history);
+		history_free(&history);
+	}
+	return failures > 0;
+}
+
+/* --- many, in processes --------------------------------------------------- */
 
 static void
-report_failure(struct history *history, const struct outcome *outcome)
+name_history(const struct work *work, uint64_t number)
 {
-	printf("seed %" PRIu64 ": %s\n", history->seed, outcome->found);
-	shrink(history, outcome);
-	puts("made smaller:");
-	print_history(history);
-	puts("");
+	if (number < work->file_count)
+		printf("%s: ", work->files[number]);
+	else
+		printf("seed %" PRIu64 ": ",
+		    work->first_seed + number - work->file_count);
+}
+
+static void
+report_failure(const struct work *work, uint64_t number,
+    struct history *history, const struct outcome *outcome)
+{
+	name_history(work, number);
+	puts(outcome->found);
+	if (number >= work->file_count && !work->ends_at_failure) {
+		shrink(history, outcome);
+		puts("made smaller:");
+		print_history(history);
+		puts("");
+	}
 	fflush(stdout);
 }
 
 static void
-play_seed(struct total *total, uint64_t seed)
+play_number(const struct work *work, uint64_t number)
 {
+	struct total *total = work->total;
 	struct history history = {0};
 	struct outcome outcome;
 
-	generate_history(&history, seed);
+	if (number < work->file_count)
+		read_history(&history, work->files[number]);
+	else
+		generate_history(&history,
+		    work->first_seed + number - work->file_count);
 	history_play(&history, &outcome);
 	total->histories++;
 	total->runs += outcome.runs;
@@ -120,118 +167,191 @@ play_seed(struct total *total, uint64_t seed)
 	for (size_t i = 0; i < 256; i++)
 		total->ended[i] += outcome.ended[i];
 	if (outcome.findings > 0 && total->failures++ < FAILURES_SHOWN)
-		report_failure(&history, &outcome);
+		report_failure(work, number, &history, &outcome);
 	history_free(&history);
 }
 
-static pid_t
-fork_part(struct total *total, int job, uint64_t from, uint64_t to)
-{
-	pid_t pid = fork();
+/* A part of the work that has a process. */
+struct part {
+	pid_t pid;
+	uint64_t from, to;
+};
 
-	if (pid != 0)
-		return pid;
-	for (uint64_t seed = from; seed < to; seed++) {
-		total->playing[job] = seed;
-		play_seed(total, seed);
+static bool
+is_over(const struct work *work)
+{
+	return work->ends_at_failure && work->total->failures > 0;
+}
+
+static void
+fork_part(const struct work *work, int job, struct part *part)
+{
+	const struct rlimit most = {CPU_SECONDS, CPU_SECONDS};
+
+	fflush(stdout);
+	part->pid = fork();
+	if (part->pid == -1)
+		abort();
+	if (part->pid != 0)
+		return;
+	setrlimit(RLIMIT_CPU, &most);
+	for (uint64_t i = part->from; i < part->to && !is_over(work); i++) {
+		work->total->playing[job] = i;
+		play_number(work, i);
 	}
 	fflush(stdout);
 	_exit(0);
 }
 
+/* What a process that died has not played is left to another one. */
 static void
-await_part(struct total *total, pid_t *pids, int jobs)
+await_part(const struct work *work, struct part *parts)
 {
-	int status;
+	struct total *total = work->total;
+	int status, job = 0;
 	pid_t pid = wait(&status);
 
-	for (int i = 0; i < jobs; i++) {
-		if (pids[i] != pid)
-			continue;
-		pids[i] = 0;
-		if (status == 0)
-			continue;
-		total->failures++;
-		printf("seed %" PRIu64 ": the process ended with %d\n",
-		    total->playing[i], status);
-	}
+	while (parts[job].pid != pid)
+		job++;
+	parts[job].pid = 0;
+	if (status == 0)
+		return;
+	total->histories++;
+	total->failures++;
+	name_history(work, total->playing[job]);
+	printf("the process ended with %d\n", status);
+	parts[job].from = total->playing[job] + 1;
+	if (parts[job].from < parts[job].to && status != 2 << 8)
+		fork_part(work, job, &parts[job]);
 }
 
 static void
-play_all(struct total *total, int jobs, uint64_t from, uint64_t to)
+play_all(const struct work *work)
 {
-	pid_t pids[JOBS] = {0};
-	int running = 0;
+	struct part parts[JOBS] = {0};
+	uint64_t from = 0, to = work->file_count + work->count;
+	int busy;
 
-	while (from < to || running > 0) {
-		int free_job = 0;
-		while (free_job < jobs && pids[free_job] != 0)
-			free_job++;
-		if (from >= to || free_job == jobs) {
-			await_part(total, pids, jobs);
-			running--;
-			continue;
+	do {
+		busy = 0;
+		for (int job = 0; job < work->jobs; job++) {
+			if (parts[job].pid == 0 && from < to &&
+			    !is_over(work)) {
+				uint64_t end =
+				    to - from < PART ? to : from + PART;
+				parts[job] =
+				    (struct part){.from = from, .to = end};
+				fork_part(work, job, &parts[job]);
+				from = end;
+			}
+			busy += parts[job].pid != 0;
 		}
-		uint64_t end = to - from < PART ? to : from + PART;
-		fflush(stdout);
-		pids[free_job] = fork_part(total, free_job, from, end);
-		running++;
-		from = end;
-	}
+		if (busy > 0)
+			await_part(work, parts);
+	} while (busy > 0);
+}
+
+static void
+sum_up(const struct total *total)
+{
+	struct rusage usage;
+	double cpu;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	printf("statuses");
+	for (size_t i = 0; i < 256; i++)
+		if (total->ended[i] > 0)
+			printf(" %zu:%" PRId64, i, total->ended[i]);
+	printf("\n%" PRId64 " histories, %" PRId64 " runs, %" PRId64
+	       " virtual seconds; %.0f runs in a second of a processor\n",
+	    total->histories, total->runs, total->virtual_us / WORLD_S,
+	    cpu > 0 ? (double)total->runs / cpu : 0);
+	printf("%" PRId64 " passed, %" PRId64 " failed\n",
+	    total->histories - total->failures, total->failures);
 }
 
 static int
-play_seeds(int jobs, uint64_t from, uint64_t count)
+play(struct work *work)
 {
 	struct total *total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (total == MAP_FAILED)
 		abort();
-	play_all(total, jobs, from, from + count);
-	printf("%" PRId64 " histories, %" PRId64 " runs, %" PRId64
-	       " virtual seconds; statuses",
-	    total->histories, total->runs, total->virtual_us / WORLD_S);
-	for (size_t i = 0; i < 256; i++)
-		if (total->ended[i] > 0)
-			printf(" %zu:%" PRId64, i, total->ended[i]);
-	printf("\n%" PRId64 " passed, %" PRId64 " failed\n",
-	    total->histories - total->failures, total->failures);
+	work->total = total;
+	while (work->files[work->file_count] != NULL)
+		work->file_count++;
+	play_all(work);
+	sum_up(total);
 	return total->failures > 0;
+}
+
+/* --- the command ------------------------------------------------------------
+ */
+
+/* tests/sim of the tree in which this was built. */
+static void
+load_servers(void)
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 64);
+
+	path[length < 0 ? 0 : length] = '\0';
+	for (int i = 0; i < 3 && strrchr(path, '/') != NULL; i++)
+		*strrchr(path, '/') = '\0';
+	strcat(path, "/tests/sim");
+	node_load(path);
+}
+
+/* Leaves it as it is unless the word is one. */
+static bool
+read_number(const char *word, uint64_t *number)
+{
+	char *end = NULL;
+	uint64_t value = word == NULL ? 0 : strtoull(word, &end, 10);
+
+	if (end == NULL || end == word || *end != '\0')
+		return false;
+	*number = value;
+	return true;
 }
 
 int
 main(int argc, char **argv)
 {
-	bool traced = false, printed = false;
-	int jobs = (int)sysconf(_SC_NPROCESSORS_ONLN), option;
-	uint64_t seed;
-	char *end;
+	bool is_traced = false, is_printed = false, has_seed;
+	struct work work = {.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN),
+	    .count = 1};
+	int option;
 
-	while ((option = getopt(argc, argv, "j:tp")) != -1) {
-		traced = traced || option == 't';
-		printed = printed || option == 'p';
+	while ((option = getopt(argc, argv, "fj:tp")) != -1) {
+		is_traced = is_traced || option == 't';
+		is_printed = is_printed || option == 'p';
+		work.ends_at_failure = work.ends_at_failure || option == 'f';
 		if (option == 'j')
-			jobs = (int)strtol(optarg, NULL, 10);
+			work.jobs = (int)strtol(optarg, NULL, 10);
 		if (option == '?')
 			return 2;
 	}
-	if (optind == argc || jobs < 1 || jobs > JOBS) {
-		fputs("usage: sim [-tp] [-j JOBS] SEED [COUNT] | FILE...\n",
+	work.jobs = work.jobs > JOBS ? JOBS : work.jobs;
+	if (optind == argc || work.jobs < 1) {
+		fputs("usage: sim [-fpt] [-j JOBS] SEED COUNT [FILE...] | "
+		      "FILE...\n",
 		    stderr);
 		return 2;
 	}
 	setenv("TZ", "UTC", 1);
-	node_load(SIM_FOLDER);
-	seed = strtoull(argv[optind], &end, 10);
-	if (*end != '\0')
-		return play_files(argc - optind, argv + optind, traced);
-	if (traced || printed) {
-		struct history history = {0};
-		generate_history(&history, seed);
-		print_history(&history);
-		return traced ? play_traced(&history) : 0;
-	}
-	return play_seeds(jobs, seed,
-	    optind + 1 < argc ? strtoull(argv[optind + 1], NULL, 10) : 1);
+	load_servers();
+	has_seed = read_number(argv[optind], &work.first_seed);
+	work.files = &argv[optind + has_seed];
+	if (has_seed && read_number(argv[optind + 1], &work.count))
+		work.files++;
+	if (!has_seed)
+		work.count = 0;
+	if (!is_traced && !is_printed)
+		return play(&work);
+	return has_seed ? show_seeds(work.first_seed, work.count, is_traced)
+			: show_files(work.files);
 }
