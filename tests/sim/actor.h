@@ -74,6 +74,7 @@ struct actor {
 	int64_t begun_at, ended_at;
 	const struct opts *opts;
 	int64_t granted_at;
+	int64_t proved[2]; /* when its last renewals were sent, newest first */
 	enum ending_reason ending; /* once it has ended */
 	bool is_unconfirmed;	   /* it has warned that its end may be lost */
 };

@@ -448,6 +448,8 @@ guard_set_deadline(struct guard *guard, int64_t deadline)
 
 	if (model == NULL)
 		return;
+	if (deadline > model->actor->page.deadline)
+		oracle_on_renewed(model->actor, deadline);
 	model->actor->page.deadline = deadline;
 	watch_deadline(model);
 }

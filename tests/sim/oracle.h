@@ -23,14 +23,18 @@ void oracle_on_event(struct actor *actor, const struct events *events,
     const struct event *event);
 void oracle_on_job_ordered(struct actor *actor);
 void oracle_on_job_started(struct actor *actor);
+/* A renewal was confirmed: the lease lasts until that time of the run's clock,
+ * and a little longer. */
+void oracle_on_renewed(struct actor *actor, int64_t deadline);
 void oracle_on_job_ended(struct actor *actor);
 /* lives: the job was told to end, and something of it lives. */
 void oracle_on_dismissed(struct actor *actor, bool lives);
 
 /* What excuses a promise: a server forgets what it acknowledged until that
- * time; somebody has written to the key of a lock. */
+ * time; somebody has written to a key; a server's clock was set. */
 void oracle_on_data_lost(int64_t until);
 void oracle_on_theft(struct node *node, const char *key);
+void oracle_on_clock_step(void);
 /* A client of another library holds the lock of that key, or no longer does. */
 void oracle_on_foreign(const char *key, bool holds);
 
