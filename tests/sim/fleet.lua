@@ -3,11 +3,27 @@
 local fleet = {}
 
 local SLOTS = 16384
+-- Why a server refuses commands; 'rules' are those of Server:deny.
+local STATES = {'busy', 'full', 'loading', 'misconf', 'no_replicas', 'rules'}
 
--- --- sentinel ---------------
+-- A command of the world itself, which no state of the server stops.
+function fleet.execute(server, client, argv)
+  local states = {}
+  for _, state in ipairs(STATES) do
+    states[state], server[state] = server[state], nil
+  end
+  server:request(client, argv)
+  for _, state in ipairs(STATES) do server[state] = states[state] end
+end
 
+-- --- replication and sentinels ---------------
+
+-- In a cluster it learns now who owns which slot.
 function fleet.follow(replica, primary)
   primary:add_replica(replica)
+  if replica.cluster then
+    replica.cluster.slots = primary.cluster.slots
+  end
 end
 
 -- How many writes the replica lacks.
@@ -18,13 +34,38 @@ function fleet.lag(primary, replica)
   return 0
 end
 
+-- The former primary of a cluster does not know, until it follows.
+function fleet.promote(replica, primary)
+  if primary.cluster then
+    local slots = {}
+    for slot = 0, SLOTS - 1 do slots[slot] = primary.cluster.slots[slot] end
+    primary.cluster.slots = slots
+  end
+  replica:promote()
+end
+
 function fleet.watch(sentinel, primary)
   sentinel.primary = primary
 end
 
 -- --- cluster ---------------
 
-function fleet.slot_of(node, key)
+-- Each primary has the same share of the slots.
+function fleet.share_slots(...)
+  local nodes, primaries, slots = {...}, {}, {}
+  for _, node in ipairs(nodes) do
+    if not node.primary then primaries[#primaries + 1] = node end
+  end
+  for slot = 0, SLOTS - 1 do
+    slots[slot] = primaries[math.floor(slot * #primaries / SLOTS) + 1]
+  end
+  for _, node in ipairs(nodes) do
+    node.cluster = {slots = slots, migrating = {}, importing = {}}
+  end
+  fleet.nodes = nodes
+end
+
+local function slot_of(node, key)
   local client = node:connect(-1)
   node:request(client, {'CLUSTER', 'KEYSLOT', key})
   node:disconnect(client)
@@ -33,42 +74,45 @@ function fleet.slot_of(node, key)
   return tonumber(string.match(reply, ':(%d+)'))
 end
 
-function fleet.owner_of(node, slot)
-  return node.cluster.slots[slot].id
-end
-
--- Each node has the same share of the slots.
-function fleet.share_slots(...)
-  local nodes, slots = {...}, {}
-  for slot = 0, SLOTS - 1 do
-    slots[slot] = nodes[math.floor(slot * #nodes / SLOTS) + 1]
+-- The owner of the slot, and the next primary.
+local function ends_of_move(slot)
+  local from = fleet.nodes[1].cluster.slots[slot]
+  local primaries = {}
+  for _, node in ipairs(fleet.nodes) do
+    if not node.primary then primaries[#primaries + 1] = node end
   end
-  for _, node in ipairs(nodes) do
-    node.cluster = {slots = slots, migrating = {}, importing = {}}
+  for i, node in ipairs(primaries) do
+    if node == from then return from, primaries[i % #primaries + 1] end
   end
 end
 
--- The slot of the key goes to another node.
-function fleet.begin_move(from, to, slot)
-  from.cluster.migrating[slot] = to
-  to.cluster.importing[slot] = from
-end
-
--- Some of its keys, or all.
-function fleet.move_keys(from, to, slot, share)
+-- All of the slot's keys, or each with an even chance.
+local function move_keys(from, to, slot, is_half)
   local names = {}
   from:select(0)
   for name in pairs(from.db.map) do
-    if fleet.slot_of(from, name) == slot then names[#names + 1] = name end
+    if slot_of(from, name) == slot then names[#names + 1] = name end
   end
   table.sort(names)
-  for i = 1, math.ceil(#names * share) do from:migrate(names[i], to) end
+  for _, name in ipairs(names) do
+    if not is_half or from.dice(2) == 1 then from:migrate(name, to) end
+  end
 end
 
-function fleet.end_move(from, to, slot)
-  from.cluster.migrating[slot], to.cluster.importing[slot] = nil, nil
-  from.cluster.slots[slot] = to
-  from:redirect_blocked()
+-- The owner stays the same until the end.
+function fleet.move(key, stage)
+  local slot = slot_of(fleet.nodes[1], key)
+  local from, to = ends_of_move(slot)
+  if stage == 0 then
+    from.cluster.migrating[slot] = to
+    to.cluster.importing[slot] = from
+  elseif stage < 3 then
+    move_keys(from, to, slot, stage == 1)
+  else
+    from.cluster.migrating[slot], to.cluster.importing[slot] = nil, nil
+    from.cluster.slots[slot] = to
+    from:redirect_blocked()
+  end
 end
 
 return fleet

@@ -132,7 +132,6 @@ new_node(const char *name)
 	node->name = name;
 	node->number = nodes.count;
 	node->tick_at = WORLD_NEVER;
-	node->lost_at = -1;
 	node->die = die_of(name, 0);
 	nodes.nodes[nodes.count++] = node;
 	return node;
@@ -202,16 +201,28 @@ push_node(const struct node *node)
 	lua_rawgeti(nodes.lua, LUA_REGISTRYINDEX, node->lua);
 }
 
+/* Calls such a function about two servers, for a number if it returns one. */
+static int64_t
+relate(const char *function, const struct node *a, const struct node *b)
+{
+	int64_t number;
+
+	push_fleet(function);
+	push_node(a);
+	push_node(b);
+	call(2, 1);
+	number = (int64_t)lua_tonumber(nodes.lua, -1);
+	lua_pop(nodes.lua, 1);
+	return number;
+}
+
 struct node *
 node_add_sentinel(const char *name, struct node *primary)
 {
 	struct node *node = add_double(name, "sentinel");
 
 	node->is_sentinel = true;
-	push_fleet("watch");
-	push_node(node);
-	push_node(primary);
-	call(2, 0);
+	relate("watch", node, primary);
 	return node;
 }
 
@@ -412,15 +423,9 @@ plan_links(struct node *primary)
 {
 	for (int i = 0; i < nodes.count; i++) {
 		struct node *replica = nodes.nodes[i];
-		if (replica->primary != primary || replica->is_linking)
-			continue;
-		push_fleet("lag");
-		push_node(primary);
-		push_node(replica);
-		call(2, 1);
-		if (lua_tointeger(nodes.lua, -1) > 0)
+		if (replica->primary == primary && !replica->is_linking &&
+		    relate("lag", primary, replica) > 0)
 			plan_link(replica);
-		lua_pop(nodes.lua, 1);
 	}
 }
 
@@ -465,10 +470,7 @@ node_follow(struct node *node, struct node *primary)
 {
 	network_cut((struct network_choice){.node = node});
 	node->primary = primary;
-	push_fleet("follow");
-	push_node(node);
-	push_node(primary);
-	call(2, 0);
+	relate("follow", node, primary);
 	drain(node);
 	world_at(world.now + die_between(&node->die, 50, 900), on_ack, node,
 	    primary);
@@ -482,15 +484,9 @@ node_promote(struct node *node)
 
 	if (former == NULL)
 		return false;
-	push_fleet("lag");
-	push_node(former);
-	push_node(node);
-	call(2, 1);
-	loses = lua_tointeger(nodes.lua, -1) > 0;
-	lua_pop(nodes.lua, 1);
+	loses = relate("lag", former, node) > 0;
 	node->primary = NULL;
-	push_method(node, "promote");
-	call(1, 0);
+	relate("promote", node, former);
 	drain(node);
 	return loses;
 }
@@ -498,14 +494,9 @@ node_promote(struct node *node)
 void
 node_name_primary(struct node *primary)
 {
-	for (int i = 0; i < nodes.count; i++) {
-		if (!nodes.nodes[i]->is_sentinel)
-			continue;
-		push_fleet("watch");
-		push_node(nodes.nodes[i]);
-		push_node(primary);
-		call(2, 0);
-	}
+	for (int i = 0; i < nodes.count; i++)
+		if (nodes.nodes[i]->is_sentinel)
+			relate("watch", nodes.nodes[i], primary);
 }
 
 /* --- a cluster
@@ -520,37 +511,15 @@ node_make_cluster(void)
 	call(nodes.count, 0);
 }
 
-/* The owner of the slot stays the same until the move has ended. */
 void
 node_move_slot(const char *key, int stage)
 {
-	static const char *const functions[] = {"begin_move", "move_keys",
-	    "move_keys", "end_move"};
-	lua_State *lua = nodes.lua;
-	struct node *from, *to;
-	int slot;
-
-	push_fleet("slot_of");
-	push_node(nodes.nodes[0]);
-	lua_pushstring(lua, key);
-	call(2, 1);
-	slot = (int)lua_tointeger(lua, -1);
-	lua_pop(lua, 1);
-	push_fleet("owner_of");
-	push_node(nodes.nodes[0]);
-	lua_pushinteger(lua, slot);
-	call(2, 1);
-	from = node_find(lua_tostring(lua, -1));
-	lua_pop(lua, 1);
-	to = nodes.nodes[(from->number + 1) % nodes.count];
-	push_fleet(functions[stage]);
-	push_node(from);
-	push_node(to);
-	lua_pushinteger(lua, slot);
-	lua_pushnumber(lua, stage == 1 ? 0.5 : 1);
-	call(4, 0);
-	drain(from);
-	drain(to);
+	push_fleet("move");
+	lua_pushstring(nodes.lua, key);
+	lua_pushinteger(nodes.lua, stage);
+	call(2, 0);
+	for (int i = 0; i < nodes.count; i++)
+		drain(nodes.nodes[i]);
 }
 
 /* Sends the replies that the double has for clients. */
@@ -612,7 +581,8 @@ node_execute(struct node *node, const char *const *words)
 		call(2, 1);
 		node->own_client = luaL_ref(lua, LUA_REGISTRYINDEX);
 	}
-	push_method(node, "request");
+	push_fleet("execute");
+	push_node(node);
 	lua_rawgeti(lua, LUA_REGISTRYINDEX, node->own_client);
 	lua_newtable(lua);
 	for (int i = 0; words[i] != NULL; i++) {
@@ -664,19 +634,25 @@ node_stop(struct node *node)
 }
 
 void
-node_start(struct node *node, bool kept)
+node_start(struct node *node, const char *data)
 {
 	node->is_down = node->is_frozen = false;
-	if (!kept)
-		node->lost_at = world.now;
 	push_method(node, "restart");
 	lua_newtable(nodes.lua);
-	lua_pushstring(nodes.lua, kept ? "kept" : "lost");
+	lua_pushstring(nodes.lua, data);
 	lua_setfield(nodes.lua, -2, "data");
 	lua_pushstring(nodes.lua,
 	    world_format("%040d", ++node->starts * NODES + node->number + 1));
 	lua_setfield(nodes.lua, -2, "run_id");
 	call(2, 0);
+	drain(node);
+}
+
+void
+node_step_clock(struct node *node, int64_t us)
+{
+	node->offset_us += us;
+	node->tick_at = WORLD_NEVER;
 	drain(node);
 }
 

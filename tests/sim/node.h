@@ -23,7 +23,6 @@ struct node {
 	bool is_hole;	   /* answers no connection */
 	int64_t delay_us;  /* until a connection is made */
 	int64_t tick_at;   /* what is planned already */
-	int64_t lost_at;   /* data that it had acknowledged: the last time */
 	bool is_sentinel;
 	struct node *primary;	/* that it follows */
 	int64_t link_cut_until; /* to its primary */
@@ -68,8 +67,10 @@ const char *node_execute(struct node *node, const char *const *words);
 /* Faults. */
 void node_freeze(struct node *node, bool frozen);
 void node_stop(struct node *node);
-/* With its data, or without. */
-void node_start(struct node *node, bool kept);
+/* With its data (kept), without (lost), or with that of its last dump (dumped).
+ */
+void node_start(struct node *node, const char *data);
+void node_step_clock(struct node *node, int64_t us);
 /* Calls a method of the double with that word, for what needs no code here. */
 void node_do(struct node *node, const char *method, const char *word);
 
@@ -81,10 +82,11 @@ bool node_promote(struct node *node);
 /* All sentinels name it. */
 void node_name_primary(struct node *primary);
 
-/* All servers so far become a cluster. */
+/* All servers so far become a cluster. Those that follow one of them belong to
+ * it, too. */
 void node_make_cluster(void);
 /* The slot of a key moves from its owner to the next node, in stages: 0 begins,
- * 1 moves half of the keys, 2 all, 3 ends it. */
+ * 1 moves some of the keys, 2 all, 3 ends it. */
 void node_move_slot(const char *key, int stage);
 
 #endif

@@ -29,7 +29,7 @@ struct step {
 static struct {
 	char *urls; /* RLOCKRUN_REDIS */
 	int64_t last_at;
-	bool is_moving; /* a slot */
+	bool is_moving; /* a slot, or who is the primary */
 } stage;
 
 /* --- lines --------------------------------------------------------------- */
@@ -220,10 +220,9 @@ static void
 boot(void *who, void *what)
 {
 	const struct step *step = what;
-	bool kept = strcmp(step->words[3], "kept") == 0;
 
-	node_start(who, kept);
-	if (!kept)
+	node_start(who, step->words[3]);
+	if (strcmp(step->words[3], "kept") != 0)
 		oracle_on_data_lost(world.now);
 }
 
@@ -298,6 +297,53 @@ do_flush(struct step *step)
 }
 
 static void
+do_dump(struct step *step)
+{
+	node_do(node_in(step, 1), "dump", NULL);
+}
+
+static void
+leave_state(void *who, void *what)
+{
+	node_do(who, "leave", ((const struct step *)what)->words[0]);
+}
+
+/* The step has the state's name: the server refuses what it refuses then. */
+static void
+do_state(struct step *step)
+{
+	node_do(node_in(step, 1), "enter", step->words[0]);
+	later(step, 2, leave_state, node_in(step, 1));
+}
+
+static void
+allow(void *who, void *what)
+{
+	node_do(who, "allow_command", ((const struct step *)what)->words[2]);
+}
+
+static void
+do_deny(struct step *step)
+{
+	node_do(node_in(step, 1), "deny_command", step->words[2]);
+	later(step, 3, allow, node_in(step, 1));
+}
+
+static void
+do_evict(struct step *step)
+{
+	oracle_on_theft(node_in(step, 1), step->words[2]);
+	node_do(node_in(step, 1), "forget", step->words[2]);
+}
+
+static void
+do_step_clock(struct step *step)
+{
+	oracle_on_clock_step();
+	node_step_clock(node_in(step, 1), seconds(step, step->words[2]));
+}
+
+static void
 do_execute(struct step *step)
 {
 	const char *words[WORDS] = {NULL};
@@ -326,14 +372,13 @@ demote(void *who, void *what)
 	const struct step *step = what;
 	struct node *former = who, *now = node_in(step, 2);
 
-	if (now->primary != NULL || former == now)
-		return;
 	if (former->is_down) {
 		world_at(world.now + WORLD_S, demote, former, what);
 		return;
 	}
 	oracle_on_data_lost(world.now);
 	node_follow(former, now);
+	stage.is_moving = false;
 }
 
 static void
@@ -341,8 +386,9 @@ do_promote(struct step *step)
 {
 	struct node *former = node_in(step, 1), *now = node_in(step, 2);
 
-	if (now->primary != former)
+	if (now->primary != former || stage.is_moving)
 		return;
+	stage.is_moving = true;
 	if (node_promote(now) || !former->is_down)
 		oracle_on_data_lost(step->at + seconds(step, step->words[3]));
 	node_name_primary(now);
@@ -397,6 +443,14 @@ static const struct {
     {"slow", 3, do_slow},
     {"double", 1, do_double},
     {"flush", 1, do_flush},
+    {"dump", 1, do_dump},
+    {"full", 2, do_state},
+    {"loading", 2, do_state},
+    {"busy", 2, do_state},
+    {"misconf", 2, do_state},
+    {"deny", 3, do_deny},
+    {"evict", 2, do_evict},
+    {"step", 2, do_step_clock},
     {"execute", 3, do_execute},
     {"foreign", 4, do_foreign},
     {"promote", 3, do_promote},
@@ -544,6 +598,11 @@ read_servers(const struct step *step)
 		stage.urls = world_format("%s/main", stage.urls);
 	} else if (strcmp(kind, "cluster") == 0) {
 		add_servers("s", count);
+		if (step->count > 3)
+			add_servers("r", count);
+		for (int i = 1; i <= count && step->count > 3; i++)
+			node_follow(node_find(world_format("r%d", i)),
+			    node_find(world_format("s%d", i)));
 		node_make_cluster();
 		stage.urls = addresses("redis-cluster://", 1, count, ",");
 	} else {

@@ -18,6 +18,14 @@ function Server:allow(user)
   if not next(self.rules) then self.rules = nil end
 end
 
+-- One command, to the default user, until it is allowed again.
+function Server:deny_command(name) self:deny({commands = {name}}) end
+
+function Server:allow_command(name)
+  local own = self.rules and self.rules.default
+  if own then own.commands[name] = nil end
+end
+
 function Server:has_user(user)
   return user == 'default' or self.users and self.users[user] ~= nil
 end

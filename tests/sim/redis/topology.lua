@@ -10,8 +10,15 @@ function Server:snapshot()
   return data.copy(self.databases)
 end
 
+-- What a restart with how.data = 'dumped' finds.
+function Server:dump() self.dumped = self:snapshot() end
+
+-- A state begins or ends: 'full', 'loading', 'busy', 'misconf', 'no_replicas'.
+function Server:enter(state) self[state] = true end
+function Server:leave(state) self[state] = nil end
+
 -- The clients are gone already, or are dropped without a word. how.data:
--- 'kept' or 'lost'; how.snapshot: data from an earlier snapshot().
+-- 'kept', 'lost' or 'dumped'; how.snapshot: data from an earlier snapshot().
 function Server:restart(how)
   self.restarts = (self.restarts or 0) + 1
   for i = #self.clients, 1, -1 do
@@ -22,6 +29,8 @@ function Server:restart(how)
     self.databases = data.copy(how.snapshot)
   elseif how.data == 'lost' then
     self.databases = {}
+  elseif how.data == 'dumped' then
+    self.databases = data.copy(self.dumped or {})
   end
   self.scripts, self.out, self.ready, self.unblocked = {}, {}, {}, {}
   self.run_id = how.run_id or format('%020x%020x', self.restarts,
