@@ -19,9 +19,9 @@
 #include "node.h"
 #include "oracle.h"
 
-/* What the wall clocks of hosts show when a history begins: 2026-06-15,
- * 10:26:40 UTC. */
-#define EPOCH_MS INT64_C(1781519200000)
+/* What the wall clocks of hosts show when a history begins is 2026-06-15,
+ * 10:26:40 UTC, as on servers, and what clock_now shows then is 1000 s. */
+#define EPOCH_MS (INT64_C(1781519200000) - 1000 * INT64_C(1000))
 
 /* The declarations of what the linker renames. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */

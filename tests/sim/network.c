@@ -30,6 +30,8 @@ delay_of(struct conn *conn)
 {
 	int64_t kind = die_between(&conn->die, 0, 99);
 
+	if (world.is_still)
+		return 0;
 	if (world.calm || kind < 90)
 		return die_between(&conn->die, 50, 900);
 	if (kind < 99)

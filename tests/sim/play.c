@@ -622,8 +622,8 @@ read_clock(const struct step *step)
 		node_find(step->words[1])->rate_ppm = ppm;
 }
 
-static void
-read_line(const char *line)
+void
+play_line(const char *line)
 {
 	struct step *step = world_alloc(sizeof(*step));
 
@@ -658,20 +658,39 @@ sum_up(struct outcome *outcome)
 }
 
 void
-history_play(const struct history *history, struct outcome *outcome)
+play_begin(uint64_t seed)
 {
-	*outcome = (struct outcome){0};
-	world_begin(history->seed);
+	world_begin(seed);
+	stage.urls = NULL;
 	stage.last_at = 0;
 	stage.is_moving = false;
 	oracle_begin();
-	for (size_t i = 0; i < history->count; i++)
-		read_line(history->lines[i]);
-	actor_play(stage.last_at + PATIENCE);
-	oracle_end(stage.last_at + PATIENCE);
-	sum_up(outcome);
+}
+
+const char *
+play_urls(void)
+{
+	return stage.urls;
+}
+
+void
+play_end(void)
+{
 	actor_end_all();
 	network_end();
 	node_end();
 	world_end();
+}
+
+void
+history_play(const struct history *history, struct outcome *outcome)
+{
+	*outcome = (struct outcome){0};
+	play_begin(history->seed);
+	for (size_t i = 0; i < history->count; i++)
+		play_line(history->lines[i]);
+	actor_play(stage.last_at + PATIENCE);
+	oracle_end(stage.last_at + PATIENCE);
+	sum_up(outcome);
+	play_end();
 }

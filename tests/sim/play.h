@@ -38,4 +38,12 @@ struct outcome {
 /* Exits with 2 and a message if a line cannot be understood. */
 void history_play(const struct history *history, struct outcome *outcome);
 
+/* For one that plays in a world of its own, line by line (the tables). Between
+ * its begin and its end, a line is a header, a step or an expectation. */
+void play_begin(uint64_t seed);
+void play_line(const char *line);
+/* RLOCKRUN_REDIS for the servers so far; NULL: there are none. */
+const char *play_urls(void);
+void play_end(void);
+
 #endif

@@ -61,13 +61,15 @@ die_between(struct die *die, int64_t least, int64_t most)
 {
 	uint64_t span = (uint64_t)(most - least) + 1;
 
+	if (world.is_still)
+		return least;
 	return least + (int64_t)(die_bits(die) % span);
 }
 
 bool
 die_chance(struct die *die, int percent)
 {
-	return die_between(die, 0, 99) < percent;
+	return !world.is_still && die_between(die, 0, 99) < percent;
 }
 
 /* --- memory ------------------------------------------------------------ */

