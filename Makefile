@@ -98,8 +98,9 @@ SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)
 LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
-# It stands in for OpenSSL, which the static build has.
-UNIT_SRC := $(filter-out $(if $(filter static,$(VARIANT)),tests/unit/tls_memory_test.c),\
+# One stands in for OpenSSL, which the static build has, the other takes Lua.
+UNIT_SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(patsubst %,tests/unit/%_test.c,\
+	tls_memory tables)),\
 	$(wildcard tests/unit/*_test.c))
 UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
@@ -126,9 +127,10 @@ SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
 $(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
 	$(B)/src/base/dice.o,$(OBJ))
 $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
-$(filter-out $(SCRIPTED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
+TABLES_TEST := $(B)/tests/unit/tables_test
+$(filter-out $(SCRIPTED) $(TABLES_TEST),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
-$(B)/rlockrun $(UNIT) $(FUZZ):
+$(B)/rlockrun $(filter-out $(TABLES_TEST),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/%.o: %.c Makefile $(STAMP)
@@ -180,7 +182,7 @@ demo: ## show the promises on a private server of its own
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
 check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
-	@packaging/deps.sh check
+	@packaging/deps.sh check sim
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
 	@tests/run $(B)
@@ -263,12 +265,16 @@ SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close co
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
 	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
-$(SIM_OBJ): DIALECT += -Itests/sim \
+TABLES_OBJ := $(TABLES_TEST).o $(B)/tests/tables/text.o
+$(SIM_OBJ) $(TABLES_OBJ): DIALECT += -Itests/sim -Itests/tables \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(SIM_LUA))
 $(B)/tests/sim/program.o: $(B)/src/app/main.o
 	objcopy --redefine-sym main=rlockrun_main $< $@
-$(B)/sim: $(SIM_OBJ) $(filter-out $(B)/src/app/main.o $(B)/src/job/guard.o,$(OBJ)) \
-		$(B)/tests/sim/program.o
+$(TABLES_TEST): ALL_LDFLAGS += -Wl,--wrap=check_host
+$(B)/sim: $(SIM_OBJ)
+$(TABLES_TEST): $(TABLES_OBJ) $(filter-out $(B)/tests/sim/main.o,$(SIM_OBJ))
+$(B)/sim $(TABLES_TEST): $(B)/tests/sim/program.o \
+		$(filter-out $(B)/src/app/main.o $(B)/src/job/guard.o,$(OBJ))
 	$(CC) $(ALL_LDFLAGS) $(SIM_WRAPS:%=-Wl,--wrap=%) -o $@ $^ $(LIBS) \
 	    $(shell $(PKG_CONFIG) --libs $(SIM_LUA)) -lcrypto -lm
 
@@ -277,6 +283,11 @@ sim: ## play histories of whole runs in virtual time (SEED= COUNT=, or SEED= TRA
 	@$(MAKE) $(PARALLEL) -s $(B)/sim
 	@$(B)/sim $(if $(TRACE),-t) $(or $(SEED),1) $(if $(TRACE),,$(or $(COUNT),5000) \
 	    tests/sim/scenes/*.txt)
+
+tables: ## what runs print, against the simulation's servers (TABLES=FILE... FILTER= WRITE=1)
+	@packaging/deps.sh build sim
+	@$(MAKE) $(PARALLEL) -s $(TABLES_TEST)
+	@$(TABLES_TEST) $(TABLES)
 
 differential: all ## compare the simulation's double of a server with a real one
 	@packaging/deps.sh sim

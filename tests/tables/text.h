@@ -1,0 +1,32 @@
+/* Lines, words and patterns of the tables. */
+#ifndef TEXT_H
+#define TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TEXT_LINE = 8192, TEXT_LINES = 4096, TEXT_WORDS = 300 };
+
+struct lines {
+	char *all[TEXT_LINES];
+	int count;
+};
+
+void lines_add(struct lines *lines, const char *text);
+void lines_clear(struct lines *lines);
+/* Text as lines that begin with that character. Control characters are written
+ * as \\xNN. */
+void lines_add_text(struct lines *lines, char kind, const char *text,
+    size_t length);
+
+/* Words as a shell reads them, with '', "" and $''; NULL behind the last. They
+ * live until the world ends. */
+int text_split(const char *line, char **words);
+char *text_replace(const char *text, const char *from, const char *to);
+
+/* `...` in want stands for any text. */
+bool text_matches(const char *want, const char *got);
+/* A line `| ...` stands for any number of lines of stdout, `! ...` likewise. */
+bool text_match(char *const *want, int wants, char *const *got, int gots);
+
+#endif
