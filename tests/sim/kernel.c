@@ -215,6 +215,7 @@ int WRAP(dup2)(int from, int to);
 ssize_t WRAP(write)(int fd, const void *data, size_t size);
 ssize_t WRAP(file_write)(int fd, const struct iovec *parts, int count);
 int REAL(close)(int fd);
+ssize_t REAL(file_write)(int fd, const struct iovec *parts, int count);
 
 static int
 count_ready(struct pollfd *polled, nfds_t count)
@@ -328,6 +329,8 @@ WRAP(file_write)(int fd, const struct iovec *parts, int count)
 {
 	ssize_t size = 0;
 
+	if (fd > STDERR_FILENO)
+		return REAL(file_write)(fd, parts, count);
 	for (int i = 0; i < count; i++)
 		size += WRAP(write)(fd, parts[i].iov_base, parts[i].iov_len);
 	if (fd == STDERR_FILENO && world_is_traced())

@@ -117,22 +117,6 @@ find_run(const char *line, const char *host)
 	refuse(line, "nothing runs there");
 }
 
-static char **
-make_environment(void)
-{
-	char **all = world_alloc((VARIABLES + 8) * sizeof(*all));
-	int count = 0;
-
-	if (play_urls() != NULL)
-		all[count++] = world_format("RLOCKRUN_REDIS=%s", play_urls());
-	all[count++] = world_format("RLOCKRUN_CONFIG=none");
-	all[count++] = world_format("PATH=/usr/bin:/bin");
-	all[count++] = world_format("LOGNAME=ci");
-	for (int i = 0; i < table.variable_count; i++)
-		all[count++] = table.variables[i];
-	return all;
-}
-
 /* NAME=VALUE in place of what is there of that name; NAME alone takes it away.
  */
 static void
@@ -150,6 +134,30 @@ set_variable(char **all, const char *text)
 	}
 	for (; all[i] != NULL; i++)
 		all[i] = all[i + 1];
+}
+
+/* That of the job outside, if there is one, and what the table says. */
+static char **
+make_environment(const struct actor *outer)
+{
+	char **all = world_alloc(256 * sizeof(*all));
+	char **from = outer != NULL && guarded_command_runs(outer)
+			  ? outer->guarded->environment
+			  : NULL;
+
+	for (int i = 0; from != NULL && from[i] != NULL && i < 200; i++)
+		all[i] = from[i];
+	if (from == NULL) {
+		if (play_urls() != NULL)
+			set_variable(all,
+			    world_format("RLOCKRUN_REDIS=%s", play_urls()));
+		set_variable(all, "RLOCKRUN_CONFIG=none");
+		set_variable(all, "PATH=/usr/bin:/bin");
+		set_variable(all, "LOGNAME=ci");
+	}
+	for (int i = 0; i < table.variable_count; i++)
+		set_variable(all, table.variables[i]);
+	return all;
 }
 
 /* What a job does: `sleep N`, `exit N`, `false`, `deaf`. */
@@ -243,15 +251,21 @@ report(const struct actor *actor)
 	lines_clear(&got);
 }
 
-/* [HOST[/job]]$ [NAME=VALUE...] rlockrun ... [&] */
-static void
-do_run(char *line)
+static bool
+is_in_background(const char *line)
+{
+	size_t length = strlen(line);
+
+	return length > 2 && strcmp(line + length - 2, " &") == 0;
+}
+
+static struct actor *
+start_run(char *line)
 {
 	char *words[TEXT_WORDS], *dollar = strchr(line, '$');
 	char *host = world_copy(line, (size_t)(dollar - line));
 	char *job = strchr(host, '/');
 	int count = text_split(dollar + 1, words);
-	bool stays = count > 0 && strcmp(words[count - 1], "&") == 0;
 	struct actor *outer = NULL, *actor;
 
 	if (job != NULL) {
@@ -263,20 +277,25 @@ do_run(char *line)
 		refuse(line, "too many runs in a test");
 	actor->random_die = die_of(actor->name, actor->number);
 	actor->outer = outer;
-	actor->environment = make_environment();
-	if (outer != NULL && guarded_command_runs(outer))
-		actor->environment = outer->guarded->environment;
-	take_words(actor, words, count - stays);
+	actor->environment = make_environment(outer);
+	take_words(actor, words, count - is_in_background(line));
 	plan_job(&actor->job_plan, line);
 	log_set_consequence("");
 	actor_start(actor);
-	if (stays) {
-		end_beat();
-		return;
-	}
-	play_to_end(actor);
+	return actor;
+}
+
+/* [HOST[/job]]$ [NAME=VALUE...] rlockrun ... [&] */
+static void
+do_run(char *line)
+{
+	const struct actor *actor = start_run(line);
+
+	if (!is_in_background(line))
+		play_to_end(actor);
 	end_beat();
-	report(actor);
+	if (!is_in_background(line))
+		report(actor);
 }
 
 /* --- what is not looked at ------------------------------------------------ */
@@ -490,6 +509,18 @@ do_step(char *line)
 	actor_play(world.now);
 }
 
+/* repeat TIMES HOST$ ...: what the last one prints is compared. */
+static void
+do_repeat(char *line)
+{
+	char *command;
+	long times = strtol(strchr(line, ' '), &command, 10);
+
+	while (times-- > 1)
+		play_to_end(start_run(command + 1));
+	do_run(command + 1);
+}
+
 static const struct {
 	const char *word;
 	void (*call)(char *line);
@@ -503,6 +534,7 @@ static const struct {
     {"sleep", do_sleep},
     {"wait", do_wait},
     {"kill", do_kill},
+    {"repeat", do_repeat},
 };
 
 static void
