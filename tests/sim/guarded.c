@@ -118,9 +118,12 @@ end_command(struct model *model, int status)
 	model->command_runs = false;
 	model->known.ended_at = world.now;
 	model->known.status = status;
-	model->facts.ended = true;
-	model->facts.status = status < 0 ? -status : status << 8;
-	model->facts.ended_at = local_now(model);
+	/* Behind its KILL at the deadline the guard reaps without a look. */
+	if (model->facts.state != JOB_KILLING) {
+		model->facts.ended = true;
+		model->facts.status = status < 0 ? -status : status << 8;
+		model->facts.ended_at = local_now(model);
+	}
 	world_trace("%s: the job ends with %d", model->actor->name, status);
 	oracle_on_job_ended(model->actor);
 	report(model);
