@@ -673,7 +673,7 @@ main(int argc, char **argv)
 	if (argc == 1)
 		glob("tests/tables/*.txt", 0, NULL, &found);
 	setenv("TZ", "UTC", 1);
-	node_load(SIM_FOLDER);
+	node_load("tests/sim");
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		found.gl_pathv[i] = realpath(found.gl_pathv[i], NULL);
 	for (size_t i = 0; i < found.gl_pathc; i++)
