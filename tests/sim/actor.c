@@ -40,6 +40,7 @@ actor_add(const char *name)
 	actor->number = stage.count;
 	actor->timer_at = actor->turn_at = -1;
 	actor->begun_at = actor->granted_at = -1;
+	actor->asked_at = actor->crossed_at = -WORLD_S;
 	actor->poll_until = WORLD_NEVER;
 	actor->die = die_of(name, -1);
 	actor->random_die = die_of(name, -2);
@@ -131,6 +132,18 @@ actor_main(void)
 	actor_exit(rlockrun_main(self->argc, self->argv));
 }
 
+/* What it has printed by stdio. */
+static void
+take_output(struct actor *actor)
+{
+	fflush(actor->stream);
+	for (const char *line = actor->stream_text; *line != '\0';) {
+		int length = (int)strcspn(line, "\n");
+		world_trace("%s: prints %.*s", actor->name, length, line);
+		line += length + (line[length] == '\n');
+	}
+}
+
 /* stdio's stdout and the environment are those of the one that runs. */
 static void
 give_turn(struct actor *actor)
@@ -139,16 +152,15 @@ give_turn(struct actor *actor)
 	char **environment = environ;
 
 	stage.current = actor;
-	if (actor->stream != NULL)
-		stdout = actor->stream;
+	stdout = actor->stream;
 	environ = actor->environment;
 	fiber_switch(&stage.scheduler, &actor->fiber);
 	actor->environment = environ;
 	environ = environment;
 	stdout = out;
 	stage.current = NULL;
-	if (actor->stream != NULL && actor->state != ACTOR_ALIVE)
-		fflush(actor->stream);
+	if (actor->state != ACTOR_ALIVE)
+		take_output(actor);
 }
 
 void

@@ -29,6 +29,12 @@ struct job_plan {
 	bool is_deaf;	   /* ignores TERM */
 };
 
+/* What a run has cost: requests, commands that its scripts have called, and
+ * bytes in both directions. */
+struct cost {
+	int64_t requests, calls, sent, received;
+};
+
 enum actor_state {
 	ACTOR_PLANNED,
 	ACTOR_ALIVE,
@@ -77,6 +83,11 @@ struct actor {
 	int64_t proved[2]; /* when its last renewals were sent, newest first */
 	enum ending_reason ending; /* once it has ended */
 	bool is_unconfirmed;	   /* it has warned that its end may be lost */
+	bool is_released, is_lost;
+	int64_t asked_at;   /* its last request arrived at a server */
+	int64_t crossed_at; /* a lock was freed while its reply was away */
+	size_t heard;	    /* so much of err has been looked at */
+	struct cost cost;
 };
 
 struct actor *actor_add(const char *name);

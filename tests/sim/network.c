@@ -159,6 +159,7 @@ network_send(struct conn *conn, const void *bytes, size_t size)
 	}
 	if (size > 1 && die_chance(&conn->die, 3))
 		size = (size_t)die_between(&conn->die, 1, (int64_t)size - 1);
+	conn->actor->cost.sent += (int64_t)size;
 	send_packet(conn, bytes, size);
 	if (conn->copy != NULL)
 		send_packet(conn->copy, bytes, size);
@@ -179,6 +180,7 @@ network_receive(struct conn *conn, void *bytes, size_t size)
 	memcpy(bytes, conn->in, n);
 	memmove(conn->in, conn->in + n, conn->in_length - n);
 	conn->in_length -= n;
+	conn->actor->cost.received += (int64_t)n;
 	return (ssize_t)n;
 }
 

@@ -13,6 +13,7 @@
 #include <openssl/sha.h>
 
 #include "actor.h"
+#include "oracle.h"
 
 /* What servers' clocks show when a history begins, like those of the hosts. */
 #define EPOCH_US INT64_C(1781519200000000)
@@ -24,7 +25,7 @@ static struct {
 	lua_State *lua;
 	struct node *nodes[NODES];
 	int count;
-	struct node_cost cost;
+	struct actor *asker; /* whose request is executed */
 	struct die die;
 } nodes;
 /* NOLINTEND(*-avoid-non-const-global-variables) */
@@ -68,6 +69,19 @@ lua_dice(lua_State *lua)
 	lua_pushnumber(lua, (lua_Number)die_between(&nodes.die, 1,
 				(int64_t)luaL_checknumber(lua, 1)));
 	return 1;
+}
+
+/* Helpers' keys are nobody's promise. */
+static int
+lua_watch(lua_State *lua)
+{
+	const struct node *node = lua_touserdata(lua, lua_upvalueindex(1));
+	const char *key = luaL_checkstring(lua, 1);
+
+	if (node->primary == NULL && strstr(key, ":rlk") == NULL)
+		oracle_on_key(nodes.asker, world_copy(key, strlen(key)),
+		    lua_toboolean(lua, 2));
+	return 0;
 }
 
 static int
@@ -115,6 +129,12 @@ node_load(const char *folder)
  */
 
 int64_t
+node_epoch_us(void)
+{
+	return EPOCH_US;
+}
+
+int64_t
 node_clock_us(const struct node *node)
 {
 	return EPOCH_US + node->offset_us + world.now +
@@ -159,6 +179,9 @@ push_properties(struct node *node)
 	lua_pushlightuserdata(lua, node);
 	lua_pushcclosure(lua, lua_clock, 1);
 	lua_setfield(lua, -2, "now_us");
+	lua_pushlightuserdata(lua, node);
+	lua_pushcclosure(lua, lua_watch, 1);
+	lua_setfield(lua, -2, "watch");
 	lua_pushcfunction(lua, lua_dice);
 	lua_setfield(lua, -2, "dice");
 	lua_pushcfunction(lua, lua_sha1hex);
@@ -257,19 +280,12 @@ node_number(int number)
 	return number < nodes.count ? nodes.nodes[number] : NULL;
 }
 
-struct node_cost
-node_cost(void)
-{
-	return nodes.cost;
-}
-
 void
 node_end(void)
 {
 	for (int i = 0; i < nodes.count; i++)
 		luaL_unref(nodes.lua, LUA_REGISTRYINDEX, nodes.nodes[i]->lua);
 	nodes.count = 0;
-	nodes.cost = (struct node_cost){0};
 }
 
 /* --- connections
@@ -335,14 +351,27 @@ trace_command(const struct conn *conn, const redisReply *words)
 	    conn->actor != NULL ? conn->actor->name : "(copy)", text);
 }
 
+/* Commands in scripts, so far. */
+static int64_t
+count_calls(const struct node *node)
+{
+	int64_t calls;
+
+	push_node(node);
+	lua_getfield(nodes.lua, -1, "calls");
+	calls = (int64_t)lua_tonumber(nodes.lua, -1);
+	lua_pop(nodes.lua, 2);
+	return calls;
+}
+
 static void
 execute(struct conn *conn, const redisReply *words)
 {
+	int64_t calls = count_calls(conn->node);
 	lua_State *lua = nodes.lua;
 
 	if (world_is_traced())
 		trace_command(conn, words);
-	nodes.cost.commands++;
 	push_method(conn->node, "request");
 	lua_rawgeti(lua, LUA_REGISTRYINDEX, conn->client);
 	lua_createtable(lua, (int)words->elements, 0);
@@ -351,7 +380,14 @@ execute(struct conn *conn, const redisReply *words)
 		    words->element[i]->len);
 		lua_rawseti(lua, -2, (int)i + 1);
 	}
+	nodes.asker = conn->actor;
 	call(3, 0);
+	nodes.asker = NULL;
+	if (conn->actor != NULL) {
+		conn->actor->asked_at = world.now;
+		conn->actor->cost.requests++;
+		conn->actor->cost.calls += count_calls(conn->node) - calls;
+	}
 	drain(conn->node);
 }
 
@@ -543,7 +579,6 @@ drain(struct node *node)
 		lua_getfield(lua, -2, "closed");
 		lua_rawgeti(lua, -4, (int)i + 1);
 		bytes = lua_tolstring(lua, -1, &length);
-		nodes.cost.bytes += (int64_t)length;
 		if (world_is_traced() && length > 0)
 			world_trace("  %s > %s: %.*s", node->name,
 			    conn->actor != NULL ? conn->actor->name : "(copy)",

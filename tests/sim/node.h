@@ -43,6 +43,8 @@ int node_count(void);
 struct node *node_number(int number);
 void node_end(void);
 
+/* What their clocks show when a history begins. */
+int64_t node_epoch_us(void);
 int64_t node_clock_us(const struct node *node);
 
 /* For the network. */
@@ -52,13 +54,6 @@ int64_t node_delay(const struct node *node);
 void node_accept(struct conn *conn);
 void node_read(struct conn *conn);
 void node_forget(struct conn *conn);
-
-/* How many commands have been executed since the world began, and the bytes of
- * their replies. */
-struct node_cost {
-	int64_t commands, bytes;
-};
-struct node_cost node_cost(void);
 
 /* For oracles and foreign clients: executes a command at once. The reply is
  * RESP, valid until the next call. words ends with NULL. */

@@ -12,8 +12,6 @@ struct events;
 struct node;
 
 void oracle_begin(void);
-/* Several servers vote. */
-void oracle_on_servers(bool has_majority);
 /* `expect RUN STATUS` of a scene. */
 void oracle_expect(const char *run, const char *status);
 /* When all has ended, or patience has. */
@@ -30,11 +28,11 @@ void oracle_on_job_ended(struct actor *actor);
 /* lives: the job was told to end, and something of it lives. */
 void oracle_on_dismissed(struct actor *actor, bool lives);
 
-/* What excuses a promise: a server forgets what it acknowledged until that
- * time; somebody has written to a key; a server's clock was set. */
-void oracle_on_data_lost(int64_t until);
+/* The key of a lock comes into being on a primary, or vanishes there, by a
+ * request of that one; NULL: by itself, or by a foreign client's. */
+void oracle_on_key(const struct actor *actor, const char *key, bool exists);
+/* Somebody has written to the key of a lock. */
 void oracle_on_theft(struct node *node, const char *key);
-void oracle_on_clock_step(void);
 /* A client of another library holds the lock of that key, or no longer does. */
 void oracle_on_foreign(const char *key, bool holds);
 

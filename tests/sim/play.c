@@ -10,6 +10,7 @@
 #include "actor.h"
 #include "foreign.h"
 #include "guarded.h"
+#include "known.h"
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
@@ -143,6 +144,22 @@ later(struct step *step, int word, world_call *call, void *who)
 /* --- steps: runs -------------------------------------------------------------
  */
 
+/* A word @X is the token that X has printed. Whether it has printed one. */
+static bool
+set_tokens(struct actor *actor)
+{
+	for (int i = 1; i < actor->argc; i++) {
+		const struct actor *holder = actor_find(actor->argv[i] + 1);
+		const char *text = holder != NULL ? holder->stream_text : NULL;
+		if (actor->argv[i][0] != '@')
+			continue;
+		if (text == NULL || *text == '\0')
+			return false;
+		actor->argv[i] = world_copy(text, strcspn(text, "\n"));
+	}
+	return true;
+}
+
 static void
 begin_run(struct step *step)
 {
@@ -154,6 +171,8 @@ begin_run(struct step *step)
 		actor->environment = actor->outer->guarded->environment;
 		actor->rate_ppm = actor->outer->rate_ppm;
 	}
+	if (!set_tokens(actor))
+		return;
 	world_trace("%s: %s", actor->name, step->line);
 	actor_start(actor);
 }
@@ -223,7 +242,7 @@ boot(void *who, void *what)
 
 	node_start(who, step->words[3]);
 	if (strcmp(step->words[3], "kept") != 0)
-		oracle_on_data_lost(world.now);
+		known_on_data_lost(world.now);
 }
 
 static void
@@ -339,7 +358,7 @@ do_evict(struct step *step)
 static void
 do_step_clock(struct step *step)
 {
-	oracle_on_clock_step();
+	known_on_clock_step();
 	node_step_clock(node_in(step, 1), seconds(step, step->words[2]));
 }
 
@@ -376,7 +395,7 @@ demote(void *who, void *what)
 		world_at(world.now + WORLD_S, demote, former, what);
 		return;
 	}
-	oracle_on_data_lost(world.now);
+	known_on_data_lost(world.now);
 	node_follow(former, now);
 	stage.is_moving = false;
 }
@@ -390,7 +409,7 @@ do_promote(struct step *step)
 		return;
 	stage.is_moving = true;
 	if (node_promote(now) || !former->is_down)
-		oracle_on_data_lost(step->at + seconds(step, step->words[3]));
+		known_on_data_lost(step->at + seconds(step, step->words[3]));
 	node_name_primary(now);
 	later(step, 3, demote, former);
 }
@@ -585,8 +604,9 @@ read_servers(const struct step *step)
 	if (strcmp(kind, "one") == 0 || strcmp(kind, "redlock") == 0) {
 		add_servers("s", count);
 		stage.urls = addresses("redis://", 1, count, " redis://");
-		oracle_on_servers(count > 1);
+		known_on_servers(count > 1 ? REDLOCK : ONE);
 	} else if (strcmp(kind, "sentinel") == 0) {
+		known_on_servers(SENTINEL);
 		add_servers("s", count);
 		for (int i = 1; i <= 3; i++)
 			node_add_sentinel(world_format("t%d", i),
@@ -597,6 +617,7 @@ read_servers(const struct step *step)
 		stage.urls = addresses("redis-sentinel://", count + 1, 3, ",");
 		stage.urls = world_format("%s/main", stage.urls);
 	} else if (strcmp(kind, "cluster") == 0) {
+		known_on_servers(CLUSTER);
 		add_servers("s", count);
 		if (step->count > 3)
 			add_servers("r", count);

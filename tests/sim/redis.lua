@@ -15,6 +15,7 @@
 -- server.out gets the replies: client, bytes, client, bytes... After those of
 -- a client with client.closed the server hangs up. The caller empties it.
 --
+-- watch(key, exists) is called when a key comes into being or vanishes.
 -- server.full, misconf, loading, busy, cut_off (its primary does not reach
 -- it), no_replicas (fewer than min-replicas-to-write) are set by the caller.
 local folder = FOLDER or string.match(debug.getinfo(1, 'S').source, '^@(.*)/')
@@ -73,6 +74,7 @@ local function new_server(options)
   server.replicas, server.offset, server.effects = {}, 0, {}
   server.run_id = server.run_id or format('%040x', server.port)
   server.waiting, server.ready, server.unblocked = {}, {}, {}
+  server.calls = 0 -- commands in scripts, so far
   server.started_us = server.now_us()
   server:select(0)
   server:read_clock()
@@ -89,6 +91,7 @@ function Server:select(number)
   local db = self.databases[number]
   if not db then
     db = data.database()
+    db.watch = self.watch
     self.databases[number] = db
   end
   self.db = db

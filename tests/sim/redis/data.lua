@@ -32,12 +32,14 @@ function data.add(db, key, entry)
   entry.key, entry.seq = key, db.seq
   db.map[key] = entry
   db.list[#db.list + 1] = entry
+  if db.watch then db.watch(key, true) end
   return entry
 end
 
 function data.remove(db, entry)
   db.map[entry.key] = nil
   entry.gone = true
+  if db.watch then db.watch(entry.key, false) end
   db.dead = db.dead + 1
   if db.dead > 32 and db.dead > #db.list / 2 then compact(db) end
 end

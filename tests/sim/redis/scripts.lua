@@ -100,6 +100,7 @@ local function execute(argv, count)
   local failure = judge_call(server, command, argv, count)
   if failure then return failure end
   if command.write then has_written = true end
+  server.calls = server.calls + 1
   local reply = command.run(server, argv, count)
   if server.is_dirty then server:propagate_command(argv) end
   if reply == UNKNOWN_REPLY then return false end

@@ -1,0 +1,289 @@
+#include "known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "actor.h"
+#include "guarded.h"
+#include "options/opts.h"
+
+enum { KEYS = 32, KEPT = 64 };
+/* What a run has sent may arrive so long after its end, unless the world is
+ * calm. */
+#define LATE (5 * WORLD_S)
+
+/* NOLINTNEXTLINE(*-avoid-non-const-global-variables): one stage a world */
+static struct {
+	struct seen keys[KEYS];
+	size_t count;
+	struct kept kept[KEPT];
+	int kept_count;
+	int64_t lost_at; /* a server forgot what it had acknowledged */
+	int64_t step_at; /* of a server's clock */
+	enum known_servers servers;
+} stage;
+
+void
+known_begin(void)
+{
+	memset(&stage, 0, sizeof(stage));
+	stage.lost_at = stage.step_at = -1;
+}
+
+void
+known_on_servers(enum known_servers kind)
+{
+	stage.servers = kind;
+}
+
+enum known_servers
+known_servers(void)
+{
+	return stage.servers;
+}
+
+bool
+known_has_majority(void)
+{
+	return stage.servers == REDLOCK;
+}
+
+struct seen *
+seen_of(const char *key)
+{
+	for (size_t i = 0; i < stage.count; i++)
+		if (strcmp(stage.keys[i].key, key) == 0)
+			return &stage.keys[i];
+	if (stage.count == KEYS)
+		abort();
+	stage.keys[stage.count] = (struct seen){.key = key,
+	    .freed_at = -1,
+	    .taken_at = -1,
+	    .stolen_at = -1};
+	return &stage.keys[stage.count++];
+}
+
+/* --- runs ----------------------------------------------------------------- */
+
+bool
+actor_has_key(const struct actor *actor, const char *key)
+{
+	if (actor->opts == NULL)
+		return false;
+	for (size_t i = 0; i < actor->opts->key_count; i++)
+		if (strcmp(actor->opts->keys[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+bool
+actor_has_word(const struct actor *actor, const char *word)
+{
+	for (int i = 1; i < actor->argc; i++)
+		if (strcmp(actor->argv[i], word) == 0)
+			return true;
+	return false;
+}
+
+bool
+actor_is_within(const struct actor *inner, const struct actor *outer)
+{
+	for (; inner != NULL; inner = inner->outer)
+		if (inner == outer)
+			return true;
+	return false;
+}
+
+bool
+actor_is_run(const struct actor *actor)
+{
+	return actor->opts != NULL && actor->opts->action == OPTS_RUN;
+}
+
+bool
+actor_waits_plainly(const struct actor *actor)
+{
+	return actor_is_run(actor) && actor->opts->wait_ms != 0 &&
+	       !actor->opts->newest && !actor->opts->replace &&
+	       actor->opts->splay_ms == 0 && actor->outer == NULL &&
+	       actor->opts->key_count == 1 && actor->opts->kind == 'x';
+}
+
+bool
+actor_may_share(const struct actor *a, const struct actor *b, int others)
+{
+	if (a->opts->kind != b->opts->kind)
+		return false;
+	return a->opts->kind == 's' ||
+	       (a->opts->kind == 'p' && others < a->opts->permits);
+}
+
+/* --- excuses ---------------------------------------------------------------
+ */
+
+void
+known_on_data_lost(int64_t until)
+{
+	if (until > stage.lost_at)
+		stage.lost_at = until;
+}
+
+bool
+known_has_lost(int64_t since)
+{
+	return stage.lost_at >= 0 && stage.lost_at + ON_THE_WAY >= since;
+}
+
+void
+known_on_clock_step(void)
+{
+	stage.step_at = world.now;
+}
+
+/* What happened then may have cost it the lock, or its place as a nested run.
+ * It is whole again after two renewals that were sent later: the second one
+ * follows what the first one has set right. */
+static bool
+may_suffer(const struct actor *actor, int64_t at)
+{
+	return at >= 0 && at + ON_THE_WAY >= actor->granted_at &&
+	       at >= actor->proved[1];
+}
+
+bool
+known_is_excused(const struct actor *actor)
+{
+	if (!known_has_majority() && actor->opts->replicas == 0 &&
+	    may_suffer(actor, stage.lost_at))
+		return true;
+	for (size_t i = 0; i < actor->opts->key_count; i++) {
+		const char *key = actor->opts->keys[i].key;
+		const char *nested = world_format("{%s}:rlk:n", key);
+		if (may_suffer(actor, seen_of(key)->stolen_at) ||
+		    (actor->outer != NULL &&
+			may_suffer(actor, seen_of(nested)->stolen_at)))
+			return true;
+	}
+	return may_suffer(actor, stage.step_at) || actor->opts->lost_warn ||
+	       actor->opts->unavailable_run;
+}
+
+bool
+known_may_be_forgotten(const struct actor *actor)
+{
+	return actor->is_unconfirmed ||
+	       stage.step_at >= actor->guarded->ended_at ||
+	       (actor->opts->replicas == 0 && stage.lost_at >= 0 &&
+		   stage.lost_at >= actor->guarded->ended_at);
+}
+
+/* --- locks without a job ---------------------------------------------------
+ */
+
+void
+known_keep(const struct kept *kept)
+{
+	if (stage.kept_count == KEPT)
+		abort();
+	stage.kept[stage.kept_count++] = *kept;
+}
+
+const struct kept *
+known_kept(int number)
+{
+	return number < stage.kept_count ? &stage.kept[number] : NULL;
+}
+
+/* Names another holder than that one. */
+static bool
+spares(const struct actor *command, const struct actor *holder)
+{
+	for (int i = 1; i + 1 < command->argc; i++)
+		if (strcmp(command->argv[i], "--token") == 0)
+			return holder->stream_text == NULL ||
+			       strncmp(command->argv[i + 1],
+				   holder->stream_text,
+				   strlen(command->argv[i + 1])) != 0;
+	return false;
+}
+
+bool
+known_is_undone(const struct kept *kept)
+{
+	const struct seen *seen = seen_of(kept->key);
+
+	if ((kept->by->opts->replicas == 0 && known_has_lost(kept->from)) ||
+	    seen->stolen_at >= kept->from)
+		return true;
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		bool acted = actor->begun_at >= 0 &&
+			     (actor->state == ACTOR_ALIVE ||
+				 actor->ended_at + LATE >= kept->from);
+		if (acted && (actor_has_word(actor, "--resume") ||
+				 (actor_has_word(actor, "--force-release") &&
+				     !spares(actor, kept->by))))
+			return true;
+	}
+	return false;
+}
+
+/* --- who holds a lock ----------------------------------------------------
+ */
+
+/* Until when a server may show its lease at the latest. */
+static int64_t
+held_until(const struct actor *actor)
+{
+	const struct opts *opts = actor->opts;
+	int64_t until = actor->ended_at;
+
+	if (actor->state == ACTOR_ALIVE)
+		return WORLD_NEVER;
+	if (!world.calm)
+		until += LATE;
+	if (!world.calm || !actor->is_released)
+		until += opts->ttl_ms * WORLD_MS * 102 / 100;
+	until += opts->min_hold_ms * WORLD_MS * 102 / 100;
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *inner = actor_number(i);
+		if (inner->outer == actor && inner->opts != NULL &&
+		    held_until(inner) > until)
+			until = held_until(inner);
+	}
+	return until;
+}
+
+bool
+known_may_hold(const struct actor *actor, const char *key, int64_t from,
+    int64_t to)
+{
+	if (actor->begun_at < 0 || actor->begun_at > to)
+		return false;
+	if (actor_has_word(actor, "--pause") || actor_has_word(actor, "--hold"))
+		return true; /* others may have extended it */
+	return actor_has_key(actor, key) && held_until(actor) >= from;
+}
+
+bool
+known_is_held(const char *key, int64_t from, int64_t to)
+{
+	const struct kept *kept;
+
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		const struct guarded *job = actor->guarded;
+
+		if (job != NULL && actor_has_key(actor, key) &&
+		    *job->token != '\0' && job->started_at >= 0 &&
+		    job->started_at <= from && actor->outer == NULL &&
+		    (job->ended_at < 0 || job->ended_at >= to) &&
+		    !known_is_excused(actor) && !known_has_lost(0))
+			return true;
+	}
+	for (int i = 0; (kept = known_kept(i)) != NULL; i++)
+		if (strcmp(kept->key, key) == 0 && kept->from <= from &&
+		    kept->until >= to && !known_is_undone(kept))
+			return true;
+	return false;
+}

@@ -1,0 +1,355 @@
+#include "policies.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "actor.h"
+#include "base/exitcode.h"
+#include "guarded.h"
+#include "known.h"
+#include "run/event.h"
+
+/* A holder looks each second whether it is to be replaced, and its turn and a
+ * round trip come to that. */
+#define NOTICED (1100 * WORLD_MS)
+/* A waiter that was not the first one when the one before it left may learn
+ * that with its next heartbeat. */
+#define HEARTBEAT (5 * WORLD_S)
+/* The command of a calm world ends so soon after an order to end: the job gets
+ * TERM or KILL, and the run a turn. */
+#define OBEYED (100 * WORLD_MS)
+/* With several servers votes may be split at first. */
+#define SPLIT (500 * WORLD_MS)
+
+/* From a request until its reply has been read, in a calm world. */
+#define FRESH (5 * WORLD_MS)
+
+/* Clocks may differ by 1%. */
+static int64_t
+at_least(int64_t ms)
+{
+	return ms * WORLD_MS * 99 / 100;
+}
+
+static int64_t
+at_most(int64_t ms)
+{
+	return ms * WORLD_MS * 101 / 100;
+}
+
+/* --- once ----------------------------------------------------------------- */
+
+static bool
+is_success(const struct actor *actor, const char *key)
+{
+	return actor->state == ACTOR_ENDED && actor->ending == ENDING_JOB &&
+	       actor->status == 0 && actor_has_key(actor, key) &&
+	       actor->outer == NULL;
+}
+
+/* The last success before that time, by a run with an id if that is asked.
+ * NULL, too, if the server need not know it. */
+static const struct actor *
+last_success(const char *key, int64_t before, bool with_id)
+{
+	const struct actor *last = NULL;
+
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		if (actor->guarded != NULL && is_success(actor, key) &&
+		    actor->ended_at < before &&
+		    (!with_id || actor->opts->once_id != NULL) &&
+		    (last == NULL ||
+			actor->guarded->ended_at > last->guarded->ended_at))
+			last = actor;
+	}
+	return last == NULL || known_may_be_forgotten(last) ? NULL : last;
+}
+
+static void
+check_once(const struct actor *actor)
+{
+	const char *key = actor->opts->keys[0].key;
+	const struct actor *last;
+
+	if (known_has_majority() || seen_of(key)->stolen_at >= 0)
+		return;
+	last = last_success(key, actor->granted_at, false);
+	if (actor->opts->once_ms > 0 && last != NULL &&
+	    actor->granted_at - last->guarded->ended_at <
+		at_least(actor->opts->once_ms))
+		world_find("--once-per",
+		    "%s runs %" PRId64 " ms after the success of %s",
+		    actor->name,
+		    (actor->granted_at - last->guarded->ended_at) / WORLD_MS,
+		    last->name);
+	last = last_success(key, actor->granted_at, true);
+	if (actor->opts->once_id != NULL && last != NULL &&
+	    strcmp(actor->opts->once_id, last->opts->once_id) == 0)
+		world_find("--once-id", "%s runs after the success of %s",
+		    actor->name, last->name);
+}
+
+/* --- skips ------------------------------------------------------------------
+ */
+
+/* Whether what that one did can be why the run was skipped. */
+static bool
+is_reason(const struct actor *actor, const struct actor *other, const char *key)
+{
+	switch (actor->ending) {
+	case ENDING_OVERTAKEN:
+		return other->opts->newest &&
+		       other->begun_at + WORLD_S > actor->begun_at;
+	case ENDING_NOT_DUE:
+		return other->guarded != NULL &&
+		       other->guarded->ended_at >= 0 &&
+		       other->guarded->status == 0;
+	case ENDING_REPLACED:
+		return other->opts->replace;
+	default:
+		return known_may_hold(other, key, actor->begun_at,
+		    actor->ended_at);
+	}
+}
+
+/* A run that was skipped has been skipped with reason. */
+static void
+check_skip(const struct actor *actor)
+{
+	if (actor->ending < ENDING_NOT_DUE ||
+	    (actor->ending > ENDING_WAIT_OVER &&
+		actor->ending != ENDING_REPLACED))
+		return;
+	for (size_t i = 0; i < actor->opts->key_count; i++)
+		if (seen_of(actor->opts->keys[i].key)->had_foreign)
+			return;
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *other = actor_number(i);
+		if (other == actor || other->opts == NULL)
+			continue;
+		for (size_t k = 0; k < actor->opts->key_count; k++)
+			if (known_may_hold(other, actor->opts->keys[k].key, 0,
+				WORLD_NEVER) &&
+			    is_reason(actor, other, actor->opts->keys[k].key))
+				return;
+	}
+	world_find("a skip has a reason", "%s: %.*s", actor->name,
+	    (int)actor->err_length, actor->err != NULL ? actor->err : "");
+}
+
+/* --- how long a run waits --------------------------------------------------
+ */
+
+/* It has neither waited longer than -w says nor given up before. */
+static void
+check_wait(const struct actor *actor)
+{
+	int64_t from = actor->begun_at;
+	int64_t waited = actor->ended_at - from;
+	int64_t most = at_most(actor->opts->wait_ms + actor->opts->splay_ms) +
+		       (known_has_majority() ? SPLIT : OBEYED);
+
+	if (!world.calm || actor->opts->wait_ms < 0 || actor->granted_at >= 0)
+		return;
+	if (waited > most)
+		world_find("a run waits no longer than -w",
+		    "%s waited for %" PRId64 " ms", actor->name,
+		    waited / WORLD_MS);
+	if (actor->ending == ENDING_WAIT_OVER &&
+	    waited < at_least(actor->opts->wait_ms))
+		world_find("a run waits as long as -w",
+		    "%s gave up after %" PRId64 " ms", actor->name,
+		    waited / WORLD_MS);
+}
+
+/* --- why a job is stopped ---------------------------------------------------
+ */
+
+/* Since when that run is the first in the queue for the lock of the other. */
+static int64_t
+first_since(const struct actor *actor, const struct actor *holder)
+{
+	const char *key = holder->opts->keys[0].key;
+	int64_t since = actor->begun_at;
+
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *other = actor_number(i);
+		int64_t left = other->granted_at >= 0	     ? other->granted_at
+			       : other->state == ACTOR_ENDED ? other->ended_at
+							     : WORLD_NEVER;
+		if (other == actor || other->begun_at < 0 ||
+		    other->begun_at > actor->begun_at + SAME_TIME ||
+		    !actor_has_key(other, key) || left <= since)
+			continue;
+		if (left == WORLD_NEVER)
+			return WORLD_NEVER;
+		since = other == holder ? left : left + HEARTBEAT;
+	}
+	return since;
+}
+
+/* The earliest time at which a run with --replace must have reached it. */
+static int64_t
+replaced_at(const struct actor *holder)
+{
+	int64_t at = WORLD_NEVER;
+
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		int64_t since;
+
+		if (!actor_is_run(actor) || !actor->opts->replace ||
+		    actor->granted_at >= 0 || actor->state != ACTOR_ALIVE ||
+		    actor->opts->splay_ms > 0 ||
+		    !actor_has_key(actor, holder->opts->keys[0].key))
+			continue;
+		since = first_since(actor, holder);
+		if (since < at - NOTICED)
+			at = since + NOTICED;
+	}
+	return at;
+}
+
+static bool
+is_wanted(const struct actor *holder)
+{
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		if (actor_is_run(actor) && actor->opts->replace &&
+		    actor->begun_at >= 0 && actor != holder &&
+		    actor_has_key(actor, holder->opts->keys[0].key))
+			return true;
+	}
+	return false;
+}
+
+/* The order to end comes when the options say so, and not without a reason. */
+static void
+check_stopped(const struct actor *actor)
+{
+	const struct guarded *job = actor->guarded;
+	const struct opts *opts = actor->opts;
+	int64_t told = job->told_to_end_at;
+	int64_t latest = told >= 0 && told < world.now ? told : world.now;
+	int64_t limit = opts->max_run_ms > 0 ? opts->max_run_ms : WORLD_S;
+
+	if (!world.calm || known_is_excused(actor) || actor->outer != NULL ||
+	    known_has_majority())
+		return;
+	if (opts->max_run_ms > 0 &&
+	    latest > job->started_at + at_most(limit) + OBEYED)
+		world_find("--max-run",
+		    "%s was stopped %" PRId64 " ms after its start",
+		    actor->name, (latest - job->started_at) / WORLD_MS);
+	if (opts->replaceable && latest > replaced_at(actor))
+		world_find("--replace", "%s was not stopped in time",
+		    actor->name);
+	if (told >= 0 &&
+	    job->ended_at > told + at_most(opts->kill_after_ms) + OBEYED)
+		world_find("--kill-after", "%s was not killed in time",
+		    actor->name);
+	if (told >= 0 && !(opts->replaceable && is_wanted(actor)) &&
+	    (opts->max_run_ms == 0 ||
+		told < actor->granted_at + at_least(limit)))
+		world_find("a job is stopped for a reason",
+		    "%s was stopped: %.*s", actor->name, (int)actor->err_length,
+		    actor->err != NULL ? actor->err : "");
+}
+
+/* --- locks without a job ---------------------------------------------------
+ */
+
+/* The run or command that has printed that token. */
+static const struct actor *
+printed_by(const char *token)
+{
+	for (int i = 0; i < actor_count(); i++) {
+		const char *text = actor_number(i)->stream_text;
+		if (text != NULL && strncmp(text, token, strlen(token)) == 0)
+			return actor_number(i);
+	}
+	return NULL;
+}
+
+void
+policies_on_event(const struct actor *actor, const struct event *event)
+{
+	const struct opts *opts = actor->opts;
+	struct kept kept = {.by = actor, .from = world.now};
+	/* It counts from when the request was sent. */
+	int64_t since =
+	    world.calm ? actor->granted_at - FRESH : actor->begun_at;
+	int64_t slack;
+
+	switch (event->type) {
+	case EVENT_KEPT:
+		if (opts->kind != 'x' || actor->outer != NULL ||
+		    actor->guarded == NULL || actor->guarded->started_at < 0)
+			return;
+		kept.until = since + at_least(opts->min_hold_ms);
+		break;
+	case EVENT_HELD:
+		kept.until = since + at_least(opts->hold_ms);
+		if (opts->token != NULL) {
+			kept.until = actor->begun_at + at_least(opts->hold_ms);
+			kept.by = printed_by(opts->token);
+		}
+		break;
+	case EVENT_PAUSE_SET:
+		slack = opts->pause_ms < 4000 ? opts->pause_ms / 4 : 1000;
+		kept.until = world.now + at_least(opts->pause_ms - slack);
+		break;
+	default:
+		return;
+	}
+	if (kept.by == NULL)
+		return;
+	for (size_t i = 0; i < opts->key_count || event->name != NULL; i++) {
+		kept.key =
+		    event->name != NULL ? event->name : opts->keys[i].key;
+		kept.key = seen_of(kept.key)->key;
+		known_keep(&kept);
+		if (event->name != NULL)
+			return;
+	}
+}
+
+/* No job starts while the lock is kept without one. */
+static void
+check_kept(const struct actor *actor)
+{
+	const struct kept *kept;
+
+	for (int i = 0; (kept = known_kept(i)) != NULL; i++)
+		if (actor_has_key(actor, kept->key) && kept->by != actor &&
+		    kept->from <= world.now && world.now < kept->until &&
+		    actor->outer == NULL && !known_is_undone(kept))
+			world_find("a lock is kept without a job",
+			    "%s starts under %s, which %s keeps for another "
+			    "%" PRId64 " ms",
+			    actor->name, kept->key, kept->by->name,
+			    (kept->until - world.now) / WORLD_MS);
+}
+
+/* ------------------------------------------------------------------------- */
+
+void
+policies_on_job_started(const struct actor *actor)
+{
+	check_once(actor);
+	check_kept(actor);
+}
+
+void
+policies_on_job_ended(const struct actor *actor)
+{
+	check_stopped(actor);
+}
+
+void
+policies_at_end(const struct actor *actor)
+{
+	check_skip(actor);
+	check_wait(actor);
+}

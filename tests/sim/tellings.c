@@ -1,0 +1,493 @@
+#include "tellings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "actor.h"
+#include "base/exitcode.h"
+#include "guarded.h"
+#include "known.h"
+#include "node.h"
+#include "run/event.h"
+
+enum { RUNS_SHOWN = 10, NAME = 32 };
+/* From when a reply was true until its message is printed, in a calm world; and
+ * that of a waiter far behind, which asks each five seconds. */
+#define FRESH (20 * WORLD_MS)
+#define HEARTBEAT (6 * WORLD_S)
+/* Two clocks of a calm world, and a reply on its way. */
+#define CLOCKS (30 * WORLD_MS)
+
+static void
+find_lie(const struct actor *actor, const char *promise, const char *text)
+{
+	world_find(promise, "%s says %.*s", actor->name,
+	    (int)strcspn(text, "\n"), text);
+}
+
+/* --- exit statuses ----------------------------------------------------------
+ */
+
+/* What may be said of a job that has run. */
+static bool
+may_exit_with(const struct actor *actor, int status)
+{
+	const struct guarded *job = actor->guarded;
+
+	if (status == EXITCODE_OVERRUN)
+		return actor->opts->max_run_ms > 0;
+	if (status == EXITCODE_REPLACED)
+		return actor->opts->replaceable;
+	if (!world.calm || actor->outer != NULL || known_is_excused(actor) ||
+	    known_has_majority())
+		return true;
+	return job->told_to_end_at >= 0 ||
+	       status == event_shell_status(job->status);
+}
+
+static void
+check_status(const struct actor *actor)
+{
+	const struct guarded *job = actor->guarded;
+	bool started = job != NULL && job->started_at >= 0;
+	int status = event_shell_status(actor->status);
+
+	if (status == 0 && started && (job->ended_at < 0 || job->status != 0))
+		world_find("the exit code tells the truth",
+		    "%s exits with 0, its job with %d", actor->name,
+		    job->status);
+	if (status == 0 && actor->is_lost)
+		world_find("a lost lock never looks like success",
+		    "%s exits with 0", actor->name);
+	if (status == 0 && !started)
+		world_find("the exit code tells the truth",
+		    "%s exits with 0, and no job ran", actor->name);
+	if (started && status == EXITCODE_BUSY &&
+	    actor->job_plan.status != EXITCODE_BUSY)
+		world_find("the exit code tells the truth",
+		    "%s exits with 75, but its job ran", actor->name);
+	if (started && !may_exit_with(actor, status))
+		world_find("the exit code tells the truth",
+		    "%s exits with %d, its job with %d", actor->name, status,
+		    job->status);
+	if (status == EXITCODE_INTERNAL)
+		find_lie(actor, "no internal error",
+		    actor->err != NULL ? actor->err : "nothing");
+}
+
+/* Nothing has struck it. */
+static void
+check_calm_status(const struct actor *actor)
+{
+	const char *promise = "nothing is lost without a reason";
+	const char *text = actor->err != NULL ? actor->err : "nothing";
+
+	if (!world.calm)
+		return;
+	if (actor->status == EXITCODE_LOST && actor->guarded != NULL &&
+	    !known_is_excused(actor) && actor->outer == NULL)
+		find_lie(actor, promise, text);
+	if (actor->status == EXITCODE_UNAVAILABLE && !known_has_majority())
+		find_lie(actor, promise, text);
+	if (actor->ending == ENDING_BUSY && actor_waits_plainly(actor) &&
+	    actor->opts->wait_ms < 0)
+		find_lie(actor, promise, text);
+}
+
+/* --- messages ---------------------------------------------------------------
+ */
+
+/* `"lock0" is held by A (pid 1000, sim) since ...`: A may hold it. */
+static void
+check_holder(const struct actor *actor, const char *message)
+{
+	char key[NAME], how[NAME], name[NAME];
+	int64_t since = actor->begun_at;
+	const struct actor *holder;
+
+	if (sscanf(message, "rlockrun: \"%31[^\"]\" is %31[^(\n] (", key,
+		how) != 2 ||
+	    (strncmp(how, "held ", 5) != 0 && strncmp(how, "paused ", 7) != 0))
+		return;
+	if (strstr(how, " by ") == NULL ||
+	    sscanf(strstr(how, " by "), " by %31s", name) != 1)
+		return;
+	if (world.calm) {
+		bool at_once = actor->opts != NULL && actor->opts->wait_ms == 0;
+		int64_t age =
+		    at_once && !known_has_majority() ? FRESH : HEARTBEAT;
+		since = world.now - age > since ? world.now - age : since;
+	}
+	holder = actor_find(name);
+	if (strcmp(name, "another") == 0)
+		return; /* client */
+	if (holder == NULL || !known_may_hold(holder, key, since, world.now))
+		find_lie(actor, "a message names the holder", message);
+}
+
+void
+tellings_on_event(struct actor *actor)
+{
+	while (actor->heard < actor->err_length) {
+		const char *line = actor->err + actor->heard;
+		size_t length = strcspn(line, "\n");
+		check_holder(actor, line);
+		actor->heard += length + 1;
+	}
+}
+
+/* --- --status and --list ----------------------------------------------------
+ */
+
+/* Whether that run may be named as one that has ended so. */
+static bool
+may_have_ended(const struct actor *run, const char *key, int status)
+{
+	return run != NULL && actor_has_key(run, key) && run->guarded != NULL &&
+	       (run->state != ACTOR_ENDED ||
+		   event_shell_status(run->status) == status);
+}
+
+static void
+check_status_line(const struct actor *actor, const char *key, const char *line)
+{
+	char name[NAME];
+	const char *status = strstr(line, "status ");
+	const struct actor *run;
+	bool nobody = strncmp(line, "holder:   nobody", 16) == 0;
+
+	if (nobody && known_is_held(key, actor->begun_at, actor->ended_at))
+		find_lie(actor, "--status tells who holds the lock", line);
+	if (!nobody && sscanf(line, "holder: %31s (pid", name) == 1) {
+		run = actor_find(name);
+		if (run != NULL &&
+		    !known_may_hold(run, key, actor->begun_at, actor->ended_at))
+			find_lie(actor, "--status tells who holds the lock",
+			    line);
+	}
+	if (sscanf(line, "last run: %31s (", name) == 1 && status != NULL &&
+	    strchr(line, '\n') > status) {
+		run = actor_find(name);
+		if (!may_have_ended(run, key,
+			(int)strtol(status + 7, NULL, 10)))
+			find_lie(actor, "--status tells how runs ended", line);
+	}
+	if (sscanf(line, "success: %31s ", name) == 1) {
+		run = actor_find(name);
+		if (!may_have_ended(run, key, 0))
+			find_lie(actor, "--status tells how runs ended", line);
+	}
+}
+
+static bool
+anyone_may_hold(const struct actor *actor, const char *key)
+{
+	for (int i = 0; i < actor_count(); i++)
+		if (known_may_hold(actor_number(i), key, actor->begun_at,
+			actor->ended_at))
+			return true;
+	return seen_of(key)->had_foreign;
+}
+
+static void
+check_quiet_status(const struct actor *actor, const char *key)
+{
+	bool is_held = known_is_held(key, actor->begun_at, actor->ended_at);
+
+	if ((actor->status == 0 && is_held) ||
+	    (actor->status == EXITCODE_BUSY && !anyone_may_hold(actor, key)))
+		world_find("--status -q tells whether the lock is held",
+		    "%s exits with %d", actor->name, actor->status);
+}
+
+static void
+check_shown_status(const struct actor *actor, const char *key)
+{
+	if (actor_has_word(actor, "-q")) {
+		check_quiet_status(actor, key);
+		return;
+	}
+	if (actor->status != 0)
+		return;
+	for (const char *line = actor->stream_text; *line != '\0';
+	     line += strcspn(line, "\n") + 1)
+		check_status_line(actor, key, line);
+}
+
+/* A lock is listed if and only if somebody holds it. */
+static void
+check_list(const struct actor *actor)
+{
+	static const char *const names[] = {"lock0", "lock1"};
+
+	if (actor->status != 0)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *name = world_format("\"name\":\"%s\"", names[i]);
+		bool shown = strstr(actor->stream_text, name) != NULL;
+		if (shown ? !anyone_may_hold(actor, names[i])
+			  : known_is_held(names[i], actor->begun_at,
+				actor->ended_at))
+			world_find("--list tells which locks are held",
+			    "%s %s %s", actor->name,
+			    shown ? "shows" : "does not show", names[i]);
+	}
+}
+
+/* --- --history --------------------------------------------------------------
+ */
+
+/* A run as it is shown. */
+struct shown {
+	const struct actor *run;
+	bool is_on, has_end;
+	int status;
+	int64_t start_us; /* since the history began */
+};
+
+static const char *
+member(const char *object, const char *name)
+{
+	const char *at = strstr(object, world_format("\"%s\":", name));
+
+	return at != NULL ? at + strlen(name) + 3 : "";
+}
+
+static size_t
+read_runs(const char *text, struct shown *runs)
+{
+	size_t count = 0;
+
+	for (text = strstr(text, "\"runs\":[");
+	     text != NULL && (text = strstr(text, "{\"running\":")) != NULL &&
+	     count < RUNS_SHOWN;
+	     text++) {
+		char name[NAME] = "";
+		sscanf(member(text, "host"), "\"%31[^\"]", name);
+		runs[count++] = (struct shown){.run = actor_find(name),
+		    .is_on = *member(text, "running") == 't',
+		    .has_end = *member(text, "end_ms") != 'n',
+		    .status = (int)strtol(member(text, "status"), NULL, 10),
+		    .start_us =
+			strtoll(member(text, "start_ms"), NULL, 10) * WORLD_MS -
+			node_epoch_us()};
+	}
+	return count;
+}
+
+/* The servers know its end, as far as it knows. */
+static bool
+is_recorded(const struct actor *run, const char *key)
+{
+	return run->state == ACTOR_ENDED && actor_is_run(run) &&
+	       actor_has_key(run, key) && run->outer == NULL &&
+	       run->guarded != NULL && run->guarded->started_at >= 0 &&
+	       run->is_released && !known_may_be_forgotten(run) &&
+	       !known_has_lost(run->begun_at);
+}
+
+static bool
+is_true(const struct actor *actor, const char *key, const struct shown *shown)
+{
+	const struct actor *run = shown->run;
+
+	if (run == NULL || !actor_has_key(run, key) || run->begun_at < 0 ||
+	    run->begun_at > actor->ended_at)
+		return false;
+	if (shown->has_end)
+		return may_have_ended(run, key, shown->status);
+	if (shown->is_on)
+		return known_may_hold(run, key, actor->begun_at,
+		    actor->ended_at);
+	/* What arrives twice or late may have begun it once more. */
+	return !world.calm || run->ended_at > actor->begun_at ||
+	       !is_recorded(run, key);
+}
+
+static int
+count_shown(const struct shown *runs, size_t count, const struct actor *run)
+{
+	int times = 0;
+
+	for (size_t i = 0; i < count; i++)
+		times += runs[i].run == run && runs[i].has_end;
+	return times;
+}
+
+/* All that have ended before are there, each once, if there is room. */
+static void
+check_complete(const struct actor *actor, const char *key,
+    const struct shown *runs, size_t count)
+{
+	int room = RUNS_SHOWN;
+
+	for (int i = 0; i < actor_count(); i++)
+		room -= actor_is_run(actor_number(i)) &&
+			actor_number(i)->begun_at < actor->ended_at &&
+			actor_has_key(actor_number(i), key);
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *run = actor_number(i);
+		int times = count_shown(runs, count, run);
+		if (times > 1)
+			world_find("--history shows each run once",
+			    "%s shows %s %d times", actor->name, run->name,
+			    times);
+		if (times == 0 && room >= 0 && is_recorded(run, key) &&
+		    run->ended_at < actor->begun_at)
+			world_find("--history shows each run once",
+			    "%s does not show %s", actor->name, run->name);
+	}
+}
+
+static void
+check_history(const struct actor *actor, const char *key)
+{
+	struct shown runs[RUNS_SHOWN];
+	size_t count;
+
+	if (actor->status != 0)
+		return;
+	count = read_runs(actor->stream_text, runs);
+	for (size_t i = 0; i < count; i++) {
+		int64_t off = runs[i].run == NULL
+				  ? 0
+				  : runs[i].start_us - runs[i].run->granted_at;
+		if (!is_true(actor, key, &runs[i]))
+			world_find("--history tells how runs ended",
+			    "%s shows %s with status %d", actor->name,
+			    runs[i].run != NULL ? runs[i].run->name : "nobody",
+			    runs[i].status);
+		else if (world.calm && llabs(off) > world.now / 100 + CLOCKS)
+			world_find("--history tells when runs began",
+			    "%s shows %s %" PRId64 " ms later", actor->name,
+			    runs[i].run->name, off / WORLD_MS);
+		if (i > 0 && runs[i].start_us > runs[i - 1].start_us)
+			world_find("--history shows the newest first",
+			    "%s shows %s too late", actor->name,
+			    runs[i].run->name);
+	}
+	if (seen_of(key)->stolen_at < 0)
+		check_complete(actor, key, runs, count);
+}
+
+/* --- --check ----------------------------------------------------------------
+ */
+
+/* What the world knows of a lock when a command looks at it. */
+struct fate {
+	const struct actor *last;    /* that is over, */
+	const struct actor *success; /* and has succeeded */
+	int64_t expect_ms, since;    /* stated last, and first */
+	bool is_known;
+	bool is_clear; /* nothing happens while the command looks */
+};
+
+static struct fate
+fate_of(const char *key, const struct actor *actor)
+{
+	struct fate fate = {.expect_ms = OPTS_EXPECT_UNSTATED,
+	    .is_clear = true};
+	int64_t stated_at = -1;
+
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *run = actor_number(i);
+		if (!actor_is_run(run) || !actor_has_key(run, key) ||
+		    run->outer != NULL || run->begun_at > actor->ended_at)
+			continue;
+		if (run->state == ACTOR_ENDED && run->granted_at < 0)
+			continue;
+		if (!is_recorded(run, key) || run->ended_at > actor->begun_at)
+			fate.is_clear = false;
+		else if (fate.last == NULL ||
+			 run->granted_at > fate.last->granted_at)
+			fate.last = run;
+		if (run->guarded != NULL && run->status == 0 &&
+		    run->ending == ENDING_JOB &&
+		    (fate.success == NULL ||
+			run->granted_at > fate.success->granted_at))
+			fate.success = run;
+		fate.is_known = true;
+		if (run->opts->expect_ms == OPTS_EXPECT_UNSTATED)
+			continue;
+		if (stated_at < 0 || run->granted_at < fate.since)
+			fate.since = run->granted_at;
+		if (run->granted_at > stated_at) {
+			stated_at = run->granted_at;
+			fate.expect_ms = run->opts->expect_ms;
+		}
+	}
+	return fate;
+}
+
+/* 0 fine, 1 failed, 2 overdue; -1: too close to say. */
+static int
+judge(const struct fate *fate, const struct actor *actor)
+{
+	int64_t from = fate->success != NULL ? fate->success->guarded->ended_at
+					     : fate->since;
+	int64_t due = from + fate->expect_ms * WORLD_MS;
+	int64_t slack = CLOCKS + (due - from) / 100;
+
+	if (!fate->is_clear)
+		return -1;
+	if (!fate->is_known)
+		return 2;
+	if (fate->expect_ms > 0) {
+		if (due + slack < actor->begun_at)
+			return 2;
+		if (due - slack < actor->ended_at)
+			return -1;
+	}
+	return fate->last->status != 0;
+}
+
+static void
+check_check(const struct actor *actor, const char *key)
+{
+	struct fate fate = fate_of(key, actor);
+	int expected = judge(&fate, actor);
+
+	if (!world.calm && actor->status == 3)
+		return; /* no server has replied */
+	if (expected >= 0 && actor->status != expected &&
+	    seen_of(key)->stolen_at < 0 && !known_has_lost(0))
+		world_find("--check tells whether a success is due",
+		    "%s exits with %d, not %d", actor->name, actor->status,
+		    expected);
+}
+
+/* --------------------------------------------------------------------------
+ */
+
+/* Of a command about one lock. */
+static const char *
+key_of(const struct actor *actor)
+{
+	for (int i = 1; i + 1 < actor->argc; i++)
+		if (strcmp(actor->argv[i], "-k") == 0)
+			return actor->argv[i + 1];
+	return NULL;
+}
+
+void
+tellings_at_end(const struct actor *actor)
+{
+	const char *key = key_of(actor);
+
+	if (actor_is_run(actor)) {
+		check_status(actor);
+		check_calm_status(actor);
+	}
+	if (actor_has_word(actor, "--list"))
+		check_list(actor);
+	if (key == NULL || actor->stream_text == NULL)
+		return;
+	if (actor_has_word(actor, "--status"))
+		check_shown_status(actor, key);
+	if (actor_has_word(actor, "--history"))
+		check_history(actor, key);
+	if (actor_has_word(actor, "--check"))
+		check_check(actor, key);
+}

@@ -1,0 +1,13 @@
+/* What users are told: exit statuses, messages, and what commands print. It is
+ * compared with what has happened. */
+#ifndef TELLINGS_H
+#define TELLINGS_H
+
+struct actor;
+
+/* It may have printed messages. */
+void tellings_on_event(struct actor *actor);
+/* For each run or command that has ended. */
+void tellings_at_end(const struct actor *actor);
+
+#endif
