@@ -4,6 +4,7 @@
 #
 #     packaging/deps.sh build|static|release|image|sign|demo|check|valgrind|matrix|machines|fuzz|faults|mutants|bench|sim|model|lint|deb|site...
 #     packaging/deps.sh amd64|arm64|armhf|i386|s390x...    # compilers for these
+#     packaging/deps.sh --missing check...    # only prints what is missing, in a line
 #
 # Silent and quick if nothing is missing. Never installs a package that starts a
 # service.
@@ -134,6 +135,8 @@ site  mandoc                       mandoc            mandoc             mandoc
 '
 
 # The modes that each mode includes.
+list=
+[ "${1:-}" != --missing ] || { list=1 && shift; }
 modes=' '
 for mode; do
 	case $mode in
@@ -204,6 +207,10 @@ missing() {
 
 found=$(missing)
 [ -n "$found" ] || exit 0
+if [ -n "$list" ]; then
+	echo "$found" | sed 's/ .*//' | paste -sd ' '
+	exit
+fi
 
 orphans=$(echo "$found" | sed -n 's/ -$//p' | tr '\n' ' ')
 if [ -n "$orphans" ]; then
