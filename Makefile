@@ -181,11 +181,13 @@ demo: ## show the promises on a private server of its own
 	@$(MAKE) $(PARALLEL) -s all
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
-check: ## the everyday tests (TESTS, FILTER, SERVER=PATH, TOPOLOGY=tls... choose)
-	@packaging/deps.sh check sim
+# DEPS=no installs and fetches nothing, and skips what needs that.
+FETCHED = $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
+check: ## the everyday tests (TESTS, FILTER, TAGS, TOPOLOGY choose; DEPS=no SLOW=1)
+	@$(if $(filter no,$(DEPS)),,packaging/deps.sh check sim)
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
-	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
-	@tests/run $(B)
+	$(if $(filter no,$(DEPS)),,-@$(MAKE) $(PARALLEL) -s -k $(FETCHED))
+	@$(if $(SLOW),tests/slow) tests/run $(B)
 
 # The libraries that tests/lock/clients.bats runs beside us. Where they can't be
 # fetched their tests are skipped, which STRICT=1 takes for a failure.
@@ -228,20 +230,21 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 valgrind-run: all $(UNIT)
 	@tests/valgrind/check $(B)
 
-# Each test once, as with sanitizers. Any user may count in the program's file.
+COVERED_FOLDERS := cli job lock queue servers
+# Any user may count in the program's file.
 coverage: ## what the tests reach, as HTML, and what they do not, with reasons (clang)
 	@packaging/deps.sh check fuzz
 	@rm -rf build/coverage/raw && mkdir -p -m 777 build/coverage/raw
 	@$(MAKE) $(PARALLEL) -s VARIANT=coverage CC=$(CLANG) all
 	@umask 0; build/coverage/rlockrun -V >build/coverage/html.log
-	@ONCE=1 FOLDERS='cli job lock queue servers' \
+	@TESTS='$(UNIT_SRC) $(wildcard $(COVERED_FOLDERS:%=tests/%/*.bats))' TAGS=all \
 	    $(MAKE) --no-print-directory VARIANT=coverage CC=$(CLANG) check; \
 	    status=$$?; tests/coverage/report build/coverage && exit $$status
 
 # What depends on the C library, on OpenSSL or on how names are resolved.
 STATIC_TESTS := tests/package/static.bats tests/package/hardening.bats tests/package/release.bats \
 	tests/servers/tls.bats tests/servers/servers.bats tests/cli/badinput.bats tests/job/job.bats \
-	tests/job/signals.bats
+	tests/job/signals.bats tests/lock/lock.bats
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
 # Three of them need that, clone(2) without an exit signal or MADV_WIPEONFORK.
@@ -251,7 +254,7 @@ check-static: static ## a choice of tests with the static build (ARCH=s390x: uni
 	@packaging/deps.sh check release image sign $(OTHER)
 	@$(if $(OTHER),$(MAKE) $(PARALLEL) -s VARIANT=static unit)
 	@$(if $(OTHER),EMULATOR=$$(packaging/static/target.sh $(OTHER) emulator) ARCH=$(OTHER) \
-	    TESTS='$(OTHER_TESTS)',TESTS='$(STATIC_TESTS)' SMOKE=1) \
+	    TESTS='$(OTHER_TESTS)',TESTS='$(STATIC_TESTS)') \
 	    tests/run build/static$(OTHER:%=-%)
 
 unit: $(UNIT)
@@ -305,23 +308,8 @@ check-packages: release ## packages of make release in clean roots of Debian's s
 	-@packaging/deps.sh matrix
 	@tests/packages/run $(VERSION) $(PARTS)
 
-# .ci/run does the same, step by step. What `make check` leaves out runs with
-# sanitizers, and without them only what these disturb.
-check-all: ## check, all other tests and topologies, asan, fuzz, faults, chaos, ...
-	@packaging/deps.sh lint
-	@$(MAKE) --no-print-directory -s lint-man lint-links lint-spelling
-	@TOOLS=1 $(MAKE) --no-print-directory check
-	@REST=1 NATIVE=1 $(MAKE) --no-print-directory check
-	@$(MAKE) --no-print-directory check-static
-	@$(MAKE) --no-print-directory check-packages
-	@ONCE=1 $(MAKE) --no-print-directory check-asan
-	@$(MAKE) --no-print-directory fuzz
-	@QUICK=1 $(MAKE) --no-print-directory faults
-	@$(MAKE) --no-print-directory faults-selftest
-	@$(MAKE) --no-print-directory chaos
-	@$(MAKE) --no-print-directory VARIANT=static TOPOLOGY=tls DURATION=20 chaos
-	@QUICK=1 $(MAKE) --no-print-directory model
-	@HOURS=0 SEED=1 $(MAKE) --no-print-directory soak
+night: ## what is looked at at night: goes on where it was stopped (PARTS=chaos...)
+	@tests/parts night $(PARTS)
 
 fuzz: ## run each fuzz target for 20 seconds (HOURS=1 TARGETS=url)
 	@packaging/deps.sh fuzz
@@ -400,7 +388,7 @@ soak: ## runs of all kinds, and nothing grows (HOURS=1 SEED= SAMPLES=1)
 	@PATH=$(CURDIR)/$(B)/bin:$$PATH tests/soak/run $(B)/rlockrun
 
 soak-selftest: ## what a soak must find is found
-	@LEAKY=1 BATS_TEST_TIMEOUT=900 $(MAKE) -s check ALL=1 TESTS=tests/soak/soak.bats
+	@LEAKY=1 BATS_TEST_TIMEOUT=900 $(MAKE) -s check TAGS=all TESTS=tests/soak/soak.bats
 
 model: ## check the models of queue, guard and votes (spin; QUICK=1)
 	@packaging/deps.sh model
@@ -488,7 +476,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r target text; do \
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
-.PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages check-all fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
+.PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model differential fmt lint $(LINTS) \
 	objects libraries unit dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:

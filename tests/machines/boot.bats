@@ -2,7 +2,7 @@
 # What `make check-machines` says of a machine that can't be made, doesn't boot, hangs,
 # or ends too soon, and that no qemu outlives it. The kernel is one that this system
 # has downloaded before.
-# guards: tests/machines tests/matrix/part.bash tests/matrix/parts.bash
+# bats file_tags=night
 
 load ../helpers/suite
 

@@ -2,7 +2,7 @@
 # What `make check-matrix` can't fetch or unpack is skipped with the reason, and never
 # half used. That whole servers are found is seen by each run of it.
 # shellcheck disable=SC2154 # run sets output
-# guards: tests/matrix
+# bats file_tags=night
 
 bats_require_minimum_version 1.5.0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # `make soak`: that it finds what grows, nothing else, and runs that do not end as they
 # should. Its server and all that it starts are its own.
-# guards: tests/soak
+# bats file_tags=night
 load ../helpers/suite
 
 setup() {
