@@ -27,14 +27,16 @@ lines_clear(struct lines *lines)
 void
 lines_add_text(struct lines *lines, char kind, const char *text, size_t length)
 {
-	char line[4 * TEXT_LINE];
+	char *line = malloc(4 * length + 4);
 	size_t n = 0;
 
+	if (line == NULL)
+		abort();
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
 		if (n == 0)
 			n = (size_t)sprintf(line, "%c ", kind);
-		if (c >= ' ' && c != 0x7f && n < sizeof(line) - 8)
+		if (c >= ' ' && c != 0x7f)
 			line[n++] = (char)c;
 		else if (c != '\n')
 			n += (size_t)sprintf(line + n, "\\x%02x", c);
@@ -44,6 +46,7 @@ lines_add_text(struct lines *lines, char kind, const char *text, size_t length)
 		n = 0;
 		lines_add(lines, line);
 	}
+	free(line);
 }
 
 /* --- words ------------------------------------------------------------- */
@@ -112,13 +115,54 @@ text_split(const char *line, char **words)
 char *
 text_replace(const char *text, const char *from, const char *to)
 {
+	size_t found = 0;
+	char *out, *end;
+
+	for (const char *at = text; (at = strstr(at, from)) != NULL; at++)
+		found++;
+	end = out = world_alloc(strlen(text) + found * strlen(to) + 1);
+	for (const char *at; (at = strstr(text, from)) != NULL;
+	     text = at + strlen(from))
+		end += sprintf(end, "%.*s%s", (int)(at - text), text, to);
+	strcpy(end, text);
+	return out;
+}
+
+/* The first of `$(COUNT TEXT)`, from there to its end. */
+static const char *
+find_repeated(const char *text, long *count, const char **end)
+{
+	for (; (text = strstr(text, "$(")) != NULL; text += 2) {
+		char *rest;
+		*count = strtol(text + 2, &rest, 10);
+		*end = strchr(rest, ')');
+		if (rest > text + 2 && *rest == ' ' && *end != NULL)
+			return text;
+	}
+	return NULL;
+}
+
+char *
+text_repeat(const char *text)
+{
+	const char *at, *end;
+	long count;
 	char *out = world_copy("", 0);
 
-	for (const char *found; (found = strstr(text, from)) != NULL;
-	     text = found + strlen(from))
-		out = world_format("%s%.*s%s", out, (int)(found - text), text,
-		    to);
-	return world_format("%s%s", out, text);
+	while ((at = find_repeated(text, &count, &end)) != NULL) {
+		const char *unit = strchr(at, ' ') + 1;
+		size_t size = (size_t)(end - unit), length = strlen(out);
+		char *more = world_alloc(
+		    length + (size_t)(at - text) + (size_t)count * size + 1);
+		length = (size_t)sprintf(more, "%s%.*s", out, (int)(at - text),
+		    text);
+		for (; count > 0; count--, length += size)
+			memcpy(more + length, unit, size);
+		out = more;
+		text = end + 1;
+	}
+	return strcat(strcpy(world_alloc(strlen(out) + strlen(text) + 1), out),
+	    text);
 }
 
 /* --- patterns ---------------------------------------------------------- */
@@ -142,12 +186,28 @@ text_matches(const char *want, const char *got)
 	}
 }
 
-/* A line `| ...` stands for any number of lines of stdout, `! ...` likewise. */
+/* Each `~` line, in this order, among lines of any kind. */
+static bool
+match_some(char *const *want, int wants, char *const *got, int gots)
+{
+	for (; wants > 0 && **want == '~'; want++, wants--) {
+		while (gots > 0 && !text_matches(*want + 1, *got + 1))
+			got++, gots--;
+		if (gots == 0)
+			return false;
+	}
+	while (gots > 0 && **got != '=')
+		got++, gots--;
+	return text_match(want, wants, got, gots);
+}
+
 bool
 text_match(char *const *want, int wants, char *const *got, int gots)
 {
 	if (wants == 0)
 		return gots == 0;
+	if (**want == '~')
+		return match_some(want, wants, got, gots);
 	if (strcmp(*want + 1, " ...") == 0 &&
 	    (text_match(want + 1, wants - 1, got, gots) ||
 		(gots > 0 && **got == **want &&

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { TEXT_LINE = 8192, TEXT_LINES = 4096, TEXT_WORDS = 300 };
+enum { TEXT_LINE = 16384, TEXT_LINES = 4096, TEXT_WORDS = 300 };
 
 struct lines {
 	char *all[TEXT_LINES];
@@ -22,11 +22,14 @@ void lines_add_text(struct lines *lines, char kind, const char *text,
 /* Words as a shell reads them, with '', "" and $''; NULL behind the last. They
  * live until the world ends. */
 int text_split(const char *line, char **words);
+/* `$(COUNT TEXT)` becomes TEXT, so often. */
+char *text_repeat(const char *text);
 char *text_replace(const char *text, const char *from, const char *to);
 
 /* `...` in want stands for any text. */
 bool text_matches(const char *want, const char *got);
-/* A line `| ...` stands for any number of lines of stdout, `! ...` likewise. */
+/* A line `| ...` stands for any number of lines of stdout, `! ...` likewise.
+ * Lines `~ TEXT` are among others, which do not count. */
 bool text_match(char *const *want, int wants, char *const *got, int gots);
 
 #endif
