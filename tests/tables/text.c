@@ -171,7 +171,7 @@ text_repeat(const char *text)
 bool
 text_matches(const char *want, const char *got)
 {
-	const char *dots = strstr(want, "...");
+	const char *dots = strstr(want, "[...]");
 	size_t length = dots != NULL ? (size_t)(dots - want) : strlen(want);
 
 	if (strncmp(want, got, length) != 0)
@@ -179,7 +179,7 @@ text_matches(const char *want, const char *got)
 	if (dots == NULL)
 		return got[length] == '\0';
 	for (got += length;; got++) {
-		if (text_matches(dots + 3, got))
+		if (text_matches(dots + 5, got))
 			return true;
 		if (*got == '\0')
 			return false;
@@ -208,7 +208,7 @@ text_match(char *const *want, int wants, char *const *got, int gots)
 		return gots == 0;
 	if (**want == '~')
 		return match_some(want, wants, got, gots);
-	if (strcmp(*want + 1, " ...") == 0 &&
+	if (strcmp(*want + 1, " [...]") == 0 &&
 	    (text_match(want + 1, wants - 1, got, gots) ||
 		(gots > 0 && **got == **want &&
 		    text_match(want, wants, got + 1, gots - 1))))

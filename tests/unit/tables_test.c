@@ -91,10 +91,14 @@ print_difference(char *const *want, int wants, char *const *got, int gots)
 static void
 compare(const struct lines *got, const char *kinds)
 {
-	char **want = table.lines.all + table.at;
+	char **lines = table.lines.all + table.at;
 	int count = count_expected(kinds);
-	bool same = text_match(want, count, got->all, got->count);
+	char **want = world_alloc((size_t)(count + 1) * sizeof(*want));
+	bool same;
 
+	for (int i = 0; i < count; i++)
+		want[i] = text_repeat(lines[i]);
+	same = text_match(want, count, got->all, got->count);
 	if (!same) {
 		table.differs = true;
 		print_difference(want, count, got->all, got->count);
@@ -103,7 +107,7 @@ compare(const struct lines *got, const char *kinds)
 		lines_add(&table.written,
 		    same || (count == got->count &&
 				text_matches(want[i], got->all[i]))
-			? want[i]
+			? lines[i]
 			: got->all[i]);
 	table.at += count;
 }
