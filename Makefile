@@ -106,6 +106,7 @@ UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
+HELPERS := $(B)/helpers/ask $(B)/helpers/job
 HEADERS := $(wildcard src/*/*.h tests/*/*.h)
 
 # Our own sub-makes use all cores unless the user said how many.
@@ -185,7 +186,7 @@ demo: ## show the promises on a private server of its own
 FETCHED = $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
 check: ## the everyday tests (TESTS, FILTER, TAGS, TOPOLOGY choose; DEPS=no SLOW=1)
 	@$(if $(filter no,$(DEPS)),,packaging/deps.sh check sim)
-	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH)
+	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH) $(HELPERS)
 	$(if $(filter no,$(DEPS)),,-@$(MAKE) $(PARALLEL) -s -k $(FETCHED))
 	@$(if $(SLOW),tests/slow) tests/run $(B)
 
@@ -227,7 +228,7 @@ check-valgrind: ## unit tests and a choice of tests of the suites, under valgrin
 	@packaging/deps.sh check valgrind
 	@$(MAKE) $(PARALLEL) -s VARIANT=valgrind valgrind-run
 
-valgrind-run: all $(UNIT)
+valgrind-run: all $(UNIT) $(HELPERS)
 	@tests/valgrind/check $(B)
 
 COVERED_FOLDERS := cli job lock queue servers
@@ -252,12 +253,14 @@ OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory descendan
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
 	@packaging/deps.sh check release image sign $(OTHER)
+	@$(if $(OTHER),,$(MAKE) $(PARALLEL) -s VARIANT=static helpers)
 	@$(if $(OTHER),$(MAKE) $(PARALLEL) -s VARIANT=static unit)
 	@$(if $(OTHER),EMULATOR=$$(packaging/static/target.sh $(OTHER) emulator) ARCH=$(OTHER) \
 	    TESTS='$(OTHER_TESTS)',TESTS='$(STATIC_TESTS)') \
 	    tests/run build/static$(OTHER:%=-%)
 
 unit: $(UNIT)
+helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
@@ -347,7 +350,7 @@ faults-selftest: ## what the system call faults must find is found
 # Installs what suites use, as far as it can be had: without it they skip tests.
 mutants: ## break the program in one place at a time (SEED= COUNT=200 ONLY=FILE)
 	@packaging/deps.sh mutants
-	@$(MAKE) $(PARALLEL) -s all $(UNIT)
+	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(HELPERS)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
@@ -367,6 +370,14 @@ bench-plot: | $(filter bench,$(MAKECMDGOALS)) ## draw the figures of make bench:
 	@tests/bench/plot $(FIGURES).tsv $(FIGURES).svg
 
 $(B)/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
+
+# Of the suites: sanitizers and counters are for the program.
+$(B)/helpers/%: FLAGS_$(VARIANT) =
+$(B)/helpers/%: LINK_asan =
+$(B)/helpers/%: LINK_coverage =
+$(B)/helpers/%: tests/helpers/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $<
 
@@ -478,6 +489,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model differential fmt lint $(LINTS) \
-	objects libraries unit dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
+	objects libraries unit helpers dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -4,12 +4,10 @@
 
 # job [OPTION...]: a rlockrun that runs a job until file `done` is there, which ends
 # with 7 and leaves its token in file `token` and its fence in `fence`. PID is its pid.
-# When it is stopped and its `sleep` ends first, its shell prints "Terminated".
 job() {
 	rm -f "done" job token fence
-	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo "$RLOCKRUN_TOKEN" >token
-		echo "$RLOCKRUN_FENCE" >fence
-		echo $$ >job; until [ -e done ]; do sleep 0.02; done 2>/dev/null; exit 7'
+	start "$RLOCKRUN" -k "$KEY" "$@" -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" \
+		"fence=%{RLOCKRUN_FENCE}" job=%p until:done exit:7
 }
 
 # running [OPTION...]: the same, and waits until it runs.

@@ -15,13 +15,8 @@ begin_kinds_test() {
 # turn NAME: notes in `log` that it starts and that it ends, and when it started;
 # ends as soon as go.NAME is there, or `go`.
 write_logged_turn() {
-	cat >turn <<-'END'
-		read -r up _ </proc/uptime
-		echo "+ $1" >>log
-		echo "$RLOCKRUN_FENCE" >>fences
-		echo "$up" >"$1.started"
-		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
-		echo "- $1" >>log
+	cat >turn <<-END
+		exec "$A_JOB" "log+=+ \$1" fences+=%{RLOCKRUN_FENCE} "\$1.started=%t" "until:go.\$1,go" "log+=- \$1"
 	END
 }
 

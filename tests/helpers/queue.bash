@@ -8,17 +8,11 @@ begin_queue_test() {
 	L="{$KEY}:rlk:l"
 }
 
-# turn NAME: notes its turn in `order` and its fence in `fences`, finds out when it
-# is not alone, and ends as soon as go.NAME is there, or `go`.
+# turn NAME: notes its turn in `order` and its fence in `fences`, and in `overlaps`
+# that it is not alone; ends as soon as go.NAME is there, or `go`.
 write_turn() {
-	cat >turn <<-'END'
-		exec 9>witness
-		flock -n 9 || echo "$1" >>overlaps
-		echo "$RLOCKRUN_FENCE" >>fences
-		read -r up _ </proc/uptime
-		echo "$up" >"$1.started"
-		echo "$1" >>order
-		until [ -e "go.$1" ] || [ -e go ]; do sleep 0.02; done
+	cat >turn <<-END
+		exec "$A_JOB" alone:overlaps fences+=%{RLOCKRUN_FENCE} "\$1.started=%t" "order+=\$1" "until:go.\$1,go"
 	END
 }
 
@@ -44,9 +38,7 @@ are_queued() {
 
 # started_ms NAME: when its turn began.
 started_ms() {
-	local up
-	up=$(<"$1.started")
-	echo $((10#${up/./} * 10))
+	echo "$(<"$1.started")"
 }
 
 # All that was started ends well.

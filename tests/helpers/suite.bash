@@ -8,6 +8,8 @@ SLOWER=${SLOWER:-1}
 # The tree, and the folder of this file.
 ROOT=${BATS_TEST_DIRNAME%/*/*}
 HELPERS=$ROOT/tests/helpers
+# The helpers that are compiled: helpers/job.c is what most locks are held for.
+A_JOB=${RLOCKRUN%/*}/helpers/job
 # Of the program that is tested: each script as it is sent, in a file.
 export SCRIPTS=${RLOCKRUN%/*}/src/lock/scripts
 load ../helpers/topology
@@ -246,9 +248,47 @@ make_certificates() {
 		"$HELPERS/make-certificates" "$made" && cp -R "$made" "$CERTIFICATES"
 }
 
-# The suite's server.
+# Suites that look at no server also run beside a program of another processor.
+start_asking() {
+	ASK=
+	[[ ! -x ${A_JOB%/*}/ask ]] || ASK=$BATS_FILE_TMPDIR/ask.$BATS_TEST_NUMBER
+	[[ ! $ASK ]] || "${A_JOB%/*}/ask" "$ASK" $$
+}
+
+stop_asking() {
+	[[ ! $ASK ]] || kill "$(<"$ASK/pid")"
+}
+
+# ask WORD...: a command for the suite's server, over the connection that the test
+# keeps; what it replies is in REPLY.
+ask() {
+	local status=0
+	read -rN 1 _ <"$ASK/turn"
+	printf '%s\0' $# "$SUITE_DIR/s" "$@" >"$ASK/question"
+	IFS= read -rd '' REPLY <"$ASK/reply"
+	printf . >"$ASK/turn"
+	[[ $REPLY == 0* ]] || status=1
+	REPLY=${REPLY:1}
+	return "$status"
+}
+
+# cli [OPTION...] WORD...: the same on stdout. What has options, blocks, or changes
+# the connection is a redis-cli's.
 cli() {
-	redis-cli -s "$SUITE_DIR/s" "$@"
+	[[ ${1:-} != --raw ]] || shift
+	case ${ASK:+${REDISCLI_AUTH:+-}${1:-}} in
+	'' | -* | auth | bl* | br* | bz* | debug | eval* | hello | monitor | multi | select | \
+		shutdown | *subscribe | wait | xread)
+		redis-cli --raw -s "$SUITE_DIR/s" "$@"
+		;;
+	*)
+		ask "$@" || {
+			echo "$REPLY" >&2
+			return 1
+		}
+		printf '%s\n' "$REPLY"
+		;;
+	esac
 }
 
 # --- one test ---------------------------------------------------------------
@@ -262,6 +302,7 @@ begin_test() {
 	export KEY RLOCKRUN_REDIS=${SUITE_URL:-unix://$SUITE_DIR/s}
 	cd "$BATS_TEST_TMPDIR" || return
 	STARTED=()
+	start_asking
 	trace_test_only
 }
 
@@ -298,6 +339,7 @@ end_test() {
 		return 1
 	}
 	stop_servers "$BATS_TEST_TMPDIR"
+	stop_asking
 }
 
 # A child of this shell or somebody in this test's folder: who has ended may have
@@ -386,9 +428,9 @@ rl() {
 }
 
 # hold [OPTION...]: A rlockrun that holds KEY until file `done` is there; waits
-# until it does. PID is its pid.
+# until it does. PID is its pid, and that of its job in `job`.
 hold() {
-	start "$RLOCKRUN" -k "$KEY" "$@" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done 2>/dev/null'
+	start "$RLOCKRUN" -k "$KEY" "$@" -- "$A_JOB" job=%p until:done
 	wait_for_file job
 }
 

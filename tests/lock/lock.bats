@@ -419,7 +419,7 @@ named() {
 	[[ $(cli --raw hget "{$KEY}:rlk:i" token) == "$token" ]]
 	[[ $(cli --raw hget "{$KEY}:rlk:i" pid) == "$PID" ]]
 	[[ $(cli --raw hget "{$KEY}:rlk:i" host) == "$(uname -n)" ]]
-	[[ $(cli --raw hget "{$KEY}:rlk:i" command) == sh ]]
+	[[ $(cli --raw hget "{$KEY}:rlk:i" command) == "$A_JOB" ]]
 	for key in "{$KEY}:rlk:i" "{$KEY}:rlk:f"; do
 		left=$(cli ttl "$key")
 		((left > 3500 && left <= 3600))
