@@ -40,17 +40,12 @@ class View:
 
 
 class Cluster(independent.Independent):
-    """At most one node is dead at a time."""
-
     bus = 10000
     scheme = "redis-cluster"
-    serves_all_keys = False
 
     def __init__(self, shards=3):
         super().__init__(2 * shards)
-        self.may_die = 1
         self.shards = shards
-        self.busy = set()  # nodes between which a slot moves
 
     def prepare(self, nodes, folder):
         super().prepare(nodes, folder)
@@ -109,15 +104,19 @@ class Cluster(independent.Independent):
                   if view.is_primary and view.serves(slot)]
         return max(claims)[2] if claims else None
 
-    def holders(self, key):
-        """During a migration, also where the slot goes."""
-        owner = self.owner(key)
-        return [owner, *(self.busy - {owner})] if owner else []
-
     def is_usable(self):
         views = self.views()
-        return not self.busy and len(views) == len(self.nodes) and all(
-            not view.failing and self.is_settled(node, view) for node, view in views.items())
+        return super().is_usable() and len(views) == len(self.nodes) and all(
+            not view.failing and self.is_settled(node, view)
+            and (not view.is_primary or self.has_replica(node, view))
+            for node, view in views.items())
+
+    @staticmethod
+    def has_replica(node, view):
+        """Of its own slots; one without any has nothing to lose."""
+        keys = (f"probe{number}" for number in range(1000))
+        key = next((key for key in keys if view.serves(slot_of(key))), None)
+        return key is None or node.has_replica(key)
 
     @staticmethod
     def is_settled(node, view):
@@ -135,9 +134,6 @@ class Cluster(independent.Independent):
         return any(replica.ask("CLUSTER", "FAILOVER") == "OK"
                    for replica in self.primaries().get(primary, []))
 
-    def is_involved(self, node):
-        return node in self.busy
-
     # --- a slot moves -----------------------------------------------------------
 
     def begin_migration(self, key, target):
@@ -151,7 +147,6 @@ class Cluster(independent.Independent):
         if not self.open_slot(slot, source, target):
             target.ask("CLUSTER", "SETSLOT", slot, "STABLE")
             return None
-        self.busy = {source, target}
         return source
 
     @staticmethod
@@ -186,7 +181,6 @@ class Cluster(independent.Independent):
                 self.close_slot(slot, source, target)
         except (OSError, resp.ReplyError):
             return False
-        self.busy = set()
         return True
 
     @staticmethod

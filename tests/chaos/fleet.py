@@ -1,19 +1,17 @@
-"""The servers of a topology, the hosts of its clients, and the network between
-them, with the means to spoil each (faults.py). All runs in processes that die
-with this one; nothing is left when it has been stopped.
+"""The servers of a topology, the hosts of its clients, and the network between them, which
+faults.py spoils. All runs in processes that die with this one; nothing is left when it has
+been stopped.
 
     with Fleet("sentinel", folder) as fleet:
         fleet.urls, fleet.environment       how rlockrun finds the servers
-        fleet.on_host(2, argv)              argv that runs it on that host
-        fleet.strike("stop", fleet.nodes[0], 800)"""
-import pathlib
+        fleet.on_host(2, argv)              argv that runs it on that host"""
 import concurrent.futures
+import pathlib
 
-import faults
 import network
 from cluster import Cluster
-from independent import Independent, Redlock, Tls
-from node import Node, wait_until
+from independent import Independent, Tls
+from node import Node
 from sentinels import Sentinels
 
 TOPOLOGIES = {
@@ -21,41 +19,26 @@ TOPOLOGIES = {
     "tls": lambda: Tls(1),
     "sentinel": Sentinels,
     "cluster": Cluster,
-    "redlock3": lambda: Redlock(3),
-    "redlock5": lambda: Redlock(5),
+    "redlock3": lambda: Independent(3),
+    "redlock5": lambda: Independent(5),
 }
 PORT, SERVER_PORT = 6379, 7000  # where each node has an address of its own
-THREADS = 16
-USABLE_SECONDS = 40  # a sentinel that was stopped for 2 s does nothing for 30 s
+THREADS = 8
 
 
 class Fleet:
-    """`namespaces`: whether hosts and nodes are to have one each, by default if
-    that can be. If it cannot, `why` says why, and `namespaces` is False."""
+    """Each host and each node has a network namespace, if there can be any."""
 
-    def __init__(self, topology, folder, hosts=3, namespaces=True):
-        if topology not in TOPOLOGIES:
-            raise ValueError(f"no such topology: {topology}")
+    def __init__(self, topology, folder, hosts):
         self.topology = TOPOLOGIES[topology]()
         self.folder = pathlib.Path(folder).absolute()
         self.hosts = list(range(1, hosts + 1))
-        self.why = network.reason_against_namespaces() if namespaces else "not asked for"
-        self.namespaces = self.why is None
-        self.bridge = self.faults_table = None
+        self.bridge = None
         self.nodes = []
         # A child ends with the thread that started it: these last until stop().
         self.threads = concurrent.futures.ThreadPoolExecutor(THREADS)
 
     def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    # --- start and end ----------------------------------------------------------
-
-    def start(self):
         """Returns when a lock can be had. StartError or TimeoutError: it cannot."""
         try:
             self.place_nodes()
@@ -65,13 +48,13 @@ class Fleet:
                 node.await_start()
             self.topology.join()
         except BaseException:
-            self.stop()
+            self.__exit__()
             raise
-        self.faults_table = faults.Faults(self)
+        return self
 
     def place_nodes(self):
         names = self.topology.names
-        if self.namespaces:
+        if network.reason_against_namespaces() is None:
             self.bridge = network.Bridge([*names, *(f"h{host}" for host in self.hosts)])
             self.nodes = [Node(name, self.bridge.places[name], self.folder, PORT, SERVER_PORT)
                           for name in names]
@@ -86,10 +69,8 @@ class Fleet:
         if node.role == "server":
             node.start_wire()
 
-    def stop(self):
+    def __exit__(self, *_):
         """Ends all of it, whatever state it is in."""
-        if self.faults_table:
-            self.faults_table.abandon()
         for node in self.nodes:
             node.end()
         self.threads.shutdown()
@@ -99,8 +80,6 @@ class Fleet:
         if self.bridge:
             self.bridge.close()
             self.bridge = None
-
-    # --- for clients ------------------------------------------------------------
 
     @property
     def urls(self):
@@ -113,37 +92,6 @@ class Fleet:
     def on_host(self, host, argv):
         """argv that runs it on that host, and is that process."""
         return self.bridge.places[f"h{host}"].run(argv) if self.bridge else list(argv)
-
-    def owner(self, key):
-        """The node that serves this key now, or None. Several independent servers
-        have no owner: look at nodes."""
-        return self.topology.owner(key)
-
-    def node(self, name):
-        return next(node for node in self.nodes if node.name == name)
-
-    # --- faults: see faults.py --------------------------------------------------
-
-    def faults(self):
-        return faults.TABLE
-
-    def targets(self, fault, **more):
-        return self.faults_table.targets(fault, **more)
-
-    def strike(self, fault, target, ms=0, **more):
-        return self.faults_table.strike(fault, target, ms, **more)
-
-    def heal(self, record):
-        self.faults_table.heal(record)
-
-    def heal_all(self):
-        """Ends all faults, and returns when a lock can be had again."""
-        self.faults_table.heal_all()
-        try:
-            wait_until(self.topology.is_usable, USABLE_SECONDS, self.log_tails)
-        except TimeoutError:
-            self.topology.insist()
-            wait_until(self.topology.is_usable, USABLE_SECONDS, self.log_tails)
 
     def log_tails(self):
         return "\n".join(["not usable again:", *(node.log_tail() for node in self.nodes)])

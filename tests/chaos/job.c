@@ -1,28 +1,33 @@
-/* A job of `make chaos`, whose processes stamp when they live on a page that
- * all jobs share:
+/* A job of `make chaos`, and the witness of what it does:
  *
- *     job PAGE RUN SORT MS STATUS KEYS WAIT-ALL OUTER [COMMAND...]
+ *     job FOLDER RUN SORT MS STATUS MODE KEYS WAIT-ALL [COMMAND...]
  *
- * RUN is its number, KEYS the locks it was started under, one bit for each. It
- * lives for MS and exits with STATUS. What it is besides is its SORT, below.
+ * RUN is its number and KEYS its locks, separated by commas. It lives for MS
+ * and exits with STATUS. What it is besides is its SORT, below; COMMAND is the
+ * run nested in it.
  *
- * Before anything else the command looks whether a job of another run lives
- * under one of its locks. The kernel is asked, not the stamps: a process that
- * is stopped lives. Both stamp first and look then, so of two one sees the
- * other.
+ *     job FOLDER witness PROCESSOR
  *
- * No process lives longer than LIFE_MS, and no job has more than a few,
- * whatever becomes of it. */
-#include <dirent.h>
+ * notes how late the kernel lets a process of that processor run.
+ *
+ * FOLDER/log gets a line for each event: the time in microseconds
+ * (CLOCK_MONOTONIC), RUN, what happened. Beside it each lock has a file, and
+ * every process of a job holds the flock(2) of it: the kernel frees that when
+ * the last of them is dead, and not before. A job that cannot take it at once
+ * runs beside another one. What goes on after its command has ended by itself
+ * is no job any more: the command gives the flock back. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -30,60 +35,33 @@
 #include <unistd.h>
 
 enum {
-	STAMP_MS = 5,
-	LIFE_MS = 15000,
-	LEAVE_MS = 1500, /* that processes left behind go on */
-	JOIN_MS = 200,	 /* from the command's end to a late nested run */
-	CHAIN_LENGTH = 5000,
+	LOOK_MS = 20,
+	LIFE_MS = 600000, /* longer than a round: who is left is found */
+	LEAVE_MS = 1500,  /* that processes left behind go on */
 	STOPPED_MS = 400,
-	SLOTS = 65536,
-	SAW_MAX = 12
+	CHAIN_LENGTH = 5000,
+	KEYS = 4,
+	PERMITS = 2,
+	LATE_US = 2000
 };
 
-/* Read by page.py, which must know this layout. 512 bytes. */
-struct slot {
-	_Atomic uint64_t taken; /* the slot is complete */
-	int32_t run;
-	int32_t outer; /* the run it is nested in, or 0 */
-	int32_t pid;
-	int32_t root; /* the slot of its command */
-	uint64_t keys;
-	uint64_t born; /* field 22 of /proc/PID/stat: pids are used again */
-	int64_t start_us;
-	_Atomic int64_t alive_us;
-	_Atomic int64_t end_us; /* 0: it did not end by itself */
-	int32_t status;
-	int32_t wait_all;
-	int32_t inner_pid; /* the nested rlockrun */
-	int32_t inner_status;
-	int64_t inner_start_us;
-	_Atomic int64_t inner_end_us;
-	int32_t saw_count;
-	int32_t saw[SAW_MAX];
-	_Atomic int32_t dead;	/* somebody saw that it is */
-	_Atomic int32_t struck; /* killed, as if it had ended by itself */
-	char token[128];
-	char fence[128];
-	char spare[100];
-};
-_Static_assert(sizeof(struct slot) == 512, "page.py reads slots of 512 bytes");
-
-struct page {
-	_Atomic uint64_t used;
-	char spare[504];
-	struct slot slots[SLOTS];
-};
-
-static struct page *page;
-static struct slot *root; /* of this job */
-static struct slot *self;
+static struct {
+	int log, run, ms, status;
+	const char *folder;
+	bool wait_all;
+	int locks[KEYS];
+	int lock_count;
+	char **inner;
+	pid_t command;
+	volatile bool *ended; /* shared: the command has, by itself */
+} job;
 
 static int64_t
 now_us(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
@@ -94,196 +72,106 @@ pause_ms(int ms)
 	    NULL);
 }
 
-/* The fields of proc_pid_stat(5) behind the name, which may hold anything. */
-static bool
-read_stat(const char *path, char *state, int *threads, uint64_t *born)
+/* One write(2), so that lines of many processes stand one below the other. */
+__attribute__((format(printf, 2, 3))) static void
+note(int run, const char *format, ...)
 {
-	char text[1024], *fields;
-	unsigned long long ticks;
-	ssize_t length;
+	char line[512];
+	va_list arguments;
+	int length;
+
+	length =
+	    snprintf(line, sizeof(line), "%lld %d ", (long long)now_us(), run);
+	va_start(arguments, format);
+	length += vsnprintf(line + length, sizeof(line) - (size_t)length,
+	    format, arguments);
+	va_end(arguments);
+	if (write(job.log, line, (size_t)length) != length)
+		_exit(99);
+}
+
+static int
+open_file(const char *name, int more)
+{
+	char path[512];
 	int fd;
 
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return false;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return false;
-	text[length] = '\0';
-	if ((fields = strrchr(text, ')')) == NULL ||
-	    sscanf(fields + 1,
-		" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-		"%*d %*d %d %*d %llu",
-		state, threads, &ticks) != 3)
-		return false;
-	*born = ticks;
-	return true;
-}
-
-static bool
-is_dead(char state)
-{
-	return state == 'Z' || state == 'X';
-}
-
-/* Threads that a debugger has not waited for are still there when all have been
- * killed. */
-static bool
-has_live_thread(int pid)
-{
-	char path[320], state;
-	struct dirent *entry;
-	uint64_t born;
-	int threads;
-	bool found = false;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	if ((folder = opendir(path)) == NULL)
-		return false;
-	while (!found && (entry = readdir(folder)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid,
-		    entry->d_name);
-		found = entry->d_name[0] != '.' &&
-			read_stat(path, &state, &threads, &born) &&
-			!is_dead(state);
-	}
-	closedir(folder);
-	return found;
-}
-
-/* A zombie with other threads lives: its main thread alone has exited. */
-static bool
-lives(struct slot *slot)
-{
-	char path[64], state;
-	uint64_t born;
-	int threads;
-
-	if (atomic_load(&slot->dead))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", slot->pid);
-	if (read_stat(path, &state, &threads, &born) && born == slot->born &&
-	    (!is_dead(state) || has_live_thread(slot->pid)))
-		return true;
-	atomic_store(&slot->dead, 1);
-	return false;
-}
-
-static bool
-has_ended(struct slot *slot)
-{
-	return atomic_load(&slot->end_us) != 0 || atomic_load(&slot->struck);
-}
-
-/* What goes on after its command has ended by itself, or was killed as if it
- * had, goes on unlocked, unless the lock waits for all. */
-static bool
-is_job(struct slot *slot)
-{
-	struct slot *command = &page->slots[slot->root];
-
-	if (slot->wait_all || slot == command)
-		return atomic_load(&slot->end_us) == 0;
-	return !has_ended(command);
-}
-
-static void
-look_around(void)
-{
-	uint64_t used = atomic_load(&page->used);
-
-	for (uint64_t i = 0; i < used && i < SLOTS; i++) {
-		struct slot *other = &page->slots[i];
-
-		if (!atomic_load(&other->taken) || other->run == self->run ||
-		    other->run == self->outer || other->outer == self->run ||
-		    !(other->keys & self->keys) || !is_job(other) ||
-		    !lives(other) || !is_job(other))
-			continue;
-		if (self->saw_count < SAW_MAX)
-			self->saw[self->saw_count++] = other->run;
-	}
-}
-
-static void
-copy_variable(char *text, size_t size, const char *name)
-{
-	const char *value = getenv(name);
-
-	snprintf(text, size, "%s", value != NULL ? value : "");
-}
-
-/* Takes a slot for this process: `root` is NULL for the command itself. */
-static void
-take_slot(const struct slot *likeness)
-{
-	uint64_t index = atomic_fetch_add(&page->used, 1);
-	int threads;
-	char state;
-
-	if (index >= SLOTS)
-		_exit(99);
-	self = &page->slots[index];
-	self->run = likeness->run;
-	self->outer = likeness->outer;
-	self->keys = likeness->keys;
-	self->wait_all = likeness->wait_all;
-	self->pid = getpid();
-	self->status = -1;
-	self->inner_status = -1;
-	if (root == NULL)
-		root = self;
-	self->root = (int32_t)(root - page->slots);
-	if (!read_stat("/proc/self/stat", &state, &threads, &self->born))
+	snprintf(path, sizeof(path), "%s/%s", job.folder, name);
+	if ((fd = open(path, O_RDWR | O_CREAT | more, 0600)) == -1)
 		_exit(98);
-	copy_variable(self->token, sizeof(self->token), "RLOCKRUN_TOKEN");
-	copy_variable(self->fence, sizeof(self->fence), "RLOCKRUN_FENCE");
-	self->start_us = now_us();
-	atomic_store(&self->alive_us, self->start_us);
-	atomic_store(&self->taken, 1);
+	return fd;
 }
 
+/* One of so many places. */
 static void
-live_until(int64_t end_us)
+take(const char *key, int operation, int places)
 {
-	int64_t now;
+	char name[256];
+	int fd = -1;
 
-	while ((now = now_us()) < end_us) {
-		atomic_store(&self->alive_us, now);
-		pause_ms(STAMP_MS);
+	for (int i = 0; i < places; i++) {
+		if (fd != -1)
+			close(fd);
+		snprintf(name, sizeof(name), "%s.%d", key, i);
+		fd = job.locks[job.lock_count] = open_file(name, 0);
+		if (flock(fd, operation | LOCK_NB) == 0) {
+			job.lock_count++;
+			return;
+		}
 	}
+	job.lock_count++;
+	note(job.run, "overlap %s\n", key);
+	while (flock(fd, operation) == -1 && errno == EINTR)
+		;
+	note(job.run, "alone %s\n", key);
+}
+
+/* A nested run (mode "-") is part of the job around it. */
+static void
+take_all(const char *mode, char *keys)
+{
+	char *rest = keys, *key;
+
+	if (*mode == '-')
+		return;
+	while ((key = strsep(&rest, ",")) != NULL && job.lock_count < KEYS)
+		take(key, *mode == 's' ? LOCK_SH : LOCK_EX,
+		    *mode == 'p' ? PERMITS : 1);
 }
 
 _Noreturn static void
 end(int status)
 {
-	self->status = status;
-	atomic_store(&self->alive_us, now_us());
-	atomic_store(&self->end_us, now_us());
+	note(job.run, "end %d\n", status);
+	for (int i = 0; i < job.lock_count && !job.wait_all; i++)
+		flock(job.locks[i], LOCK_UN);
+	*job.ended = true;
 	_exit(status);
 }
 
-/* As long as the command, killed or not: who is left behind is to be found. */
+/* As long as the command, or if that is killed for ever: it is found. */
 _Noreturn static void
-live_with_root(void)
+live_with_command(int more_ms)
 {
-	int64_t end_us = now_us() + LIFE_MS * 1000LL;
+	int64_t until = now_us() + LIFE_MS * 1000LL;
 
-	while (!has_ended(root) && now_us() < end_us)
-		live_until(now_us() + STAMP_MS * 1000);
-	end(0);
+	while (!*job.ended && now_us() < until)
+		pause_ms(LOOK_MS);
+	pause_ms(more_ms);
+	_exit(0);
 }
 
-/* True in the child, which has a slot. Nobody waits for it. */
-static bool
-fork_off(void)
-{
-	pid_t pid = fork();
+/* --- sorts: what each does before it lives for its time ------------------- */
 
-	if (pid == 0)
-		take_slot(root);
-	return pid == 0;
+static void
+do_nothing(void)
+{
+}
+
+static void
+wait_for_signal(void)
+{
+	job.ms = LIFE_MS;
 }
 
 static void
@@ -294,166 +182,86 @@ ignore_requests(void)
 	signal(SIGHUP, SIG_IGN);
 }
 
-/* --- sorts: what each does before it lives for its time
- * ----------------------- */
-
-static void
-do_nothing(void)
-{
-}
-
 static void
 fork_two_that_fork(void)
 {
 	for (int i = 0; i < 2; i++)
-		if (fork_off()) {
-			fork_off();
-			live_with_root();
+		if (fork() == 0) {
+			fork();
+			live_with_command(0);
 		}
 }
 
 static void
 leave_one(void)
 {
-	if (fork_off()) {
-		while (
-		    atomic_load(&root->end_us) == 0 &&
-		    now_us() < atomic_load(&self->start_us) + LIFE_MS * 1000LL)
-			live_until(now_us() + STAMP_MS * 1000);
-		live_until(now_us() + LEAVE_MS * 1000);
-		end(0);
-	}
+	if (fork() == 0)
+		live_with_command(LEAVE_MS);
 }
 
 static void
 leave_session(void)
 {
-	if (fork_off()) {
+	if (fork() == 0) {
 		setsid();
-		if (!fork_off())
-			end(0);
-		live_with_root();
+		if (fork() == 0)
+			live_with_command(0);
+		_exit(0);
 	}
 }
 
-/* The child takes over the slot of its parent, which ends. */
-static void
-become_next(void)
-{
-	char state;
-	int threads;
-
-	if (fork() != 0)
-		_exit(0);
-	self->pid = getpid();
-	read_stat("/proc/self/stat", &state, &threads, &self->born);
-	atomic_store(&self->dead, 0);
-}
-
-/* When the command is killed, its child forks and ends, and so on, each
- * sooner than a look at all processes takes. */
+/* When the command is killed, its child forks and ends, and so on, each sooner
+ * than a look at all processes takes. */
 static void
 flee(void)
 {
-	const struct timespec stamp = {0, STAMP_MS * 1000000L};
-	sigset_t alarm;
+	sigset_t death;
 
-	if (!fork_off())
+	if (fork() != 0)
 		return;
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &alarm, NULL);
+	sigemptyset(&death);
+	sigaddset(&death, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &death, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGUSR1);
-	while (getppid() == root->pid) {
-		atomic_store(&self->alive_us, now_us());
-		sigtimedwait(&alarm, NULL, &stamp);
-	}
-	for (int i = 0; i < CHAIN_LENGTH && !has_ended(root); i++) {
-		atomic_store(&self->alive_us, now_us());
-		become_next();
-	}
-	end(0);
-}
-
-static void
-close_all(void)
-{
-	for (int fd = 0; fd < 1024; fd++)
-		close(fd);
+	while (getppid() == job.command)
+		sigtimedwait(&death, NULL,
+		    &(struct timespec){0, LOOK_MS * 1000000L});
+	for (int i = 0; i < CHAIN_LENGTH && !*job.ended; i++)
+		if (fork() != 0)
+			_exit(0);
+	_exit(0);
 }
 
 static void
 stop_for_a_while(void)
 {
-	pid_t pid = getpid();
-
-	if (fork_off()) {
-		live_until(now_us() + STOPPED_MS * 1000);
-		kill(pid, SIGCONT);
-		end(0);
+	if (fork() == 0) {
+		pause_ms(STOPPED_MS);
+		kill(job.command, SIGCONT);
+		_exit(0);
 	}
 	raise(SIGSTOP);
 }
 
-static int life_ms, life_status;
-static char **inner;
-
 static void
-run_inner(void)
+close_all(void)
 {
-	int status = 0;
-	pid_t pid;
-
-	self->inner_start_us = now_us();
-	pid = fork();
-	if (pid == 0) {
-		execv(inner[0], inner);
-		_exit(97);
-	}
-	self->inner_pid = pid;
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		live_until(now_us() + STAMP_MS * 1000);
-		if (now_us() > self->start_us + 2 * LIFE_MS * 1000LL)
-			kill(pid, SIGKILL);
-	}
-	self->inner_status =
-	    WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-	atomic_store(&self->inner_end_us, now_us());
-}
-
-/* The command ends, and the nested run that it has started goes on. */
-static void
-outlast(void)
-{
-	if (fork_off()) {
-		run_inner();
-		end(0);
-	}
-}
-
-/* A nested run is started when the command has ended, and most often its lock
- * with it. */
-static void
-join_late(void)
-{
-	if (fork_off()) {
-		int64_t end_us = now_us() + LIFE_MS * 1000LL;
-
-		while (!has_ended(root) && now_us() < end_us)
-			live_until(now_us() + STAMP_MS * 1000);
-		live_until(now_us() + JOIN_MS * 1000);
-		run_inner();
-		end(0);
+	for (int fd = 0; fd < 256; fd++) {
+		bool ours = fd == job.log;
+		for (int i = 0; i < job.lock_count; i++)
+			ours |= fd == job.locks[i];
+		if (!ours)
+			close(fd);
 	}
 }
 
 static void *
 live_in_thread(void *nothing)
 {
-	if (self != root)
-		live_with_root();
-	live_until(now_us() + life_ms * 1000LL);
-	end(life_status);
+	if (getpid() != job.command)
+		live_with_command(0);
+	pause_ms(job.ms);
+	end(job.status);
 	return nothing;
 }
 
@@ -463,9 +271,25 @@ exit_main_thread(void)
 {
 	pthread_t thread;
 
-	fork_off();
+	fork();
 	if (pthread_create(&thread, NULL, live_in_thread, NULL) == 0)
 		pthread_exit(NULL);
+}
+
+static void
+run_nested(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execv(job.inner[0], job.inner);
+		_exit(97);
+	}
+	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	note(job.run + 100000, "exit %d\n",
+	    WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
 }
 
 static const struct sort {
@@ -473,6 +297,7 @@ static const struct sort {
 	void (*begin)(void);
 } sorts[] = {
     {"short", do_nothing},
+    {"patient", wait_for_signal},
     {"deaf", ignore_requests},
     {"forking", fork_two_that_fork},
     {"leaving", leave_one},
@@ -481,55 +306,73 @@ static const struct sort {
     {"threads", exit_main_thread},
     {"closing", close_all},
     {"stopping", stop_for_a_while},
-    {"nested", run_inner},
-    {"outlasting", outlast},
-    {"joining", join_late},
+    {"nested", run_nested},
 };
 
-static const struct sort *
-find_sort(const char *name)
+static void
+live_as(const char *name)
 {
 	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++)
-		if (strcmp(sorts[i].name, name) == 0)
-			return &sorts[i];
-	return NULL;
+		if (strcmp(sorts[i].name, name) == 0) {
+			sorts[i].begin();
+			pause_ms(job.ms);
+			end(job.status);
+		}
+	exit(96);
 }
 
-static void
-open_page(const char *path)
+/* It has no more priority than all others. */
+_Noreturn static void
+be_witness(int processor)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	cpu_set_t set;
+	int64_t due;
 
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-	    0);
-	if (fd == -1 || page == MAP_FAILED) {
-		perror(path);
-		exit(96);
+	CPU_ZERO(&set);
+	CPU_SET((size_t)processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		due = now_us() + LOOK_MS * 1000;
+		pause_ms(LOOK_MS);
+		if (now_us() > due + LATE_US)
+			note(0, "late %lld\n", (long long)(now_us() - due));
 	}
-	close(fd);
+}
+
+static const char *
+variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' ? value : "-";
 }
 
 int
 main(int argc, char **argv)
 {
-	struct slot likeness = {.status = -1};
-	const struct sort *sort;
+	char fences[128];
 
-	if (argc < 9 || (sort = find_sort(argv[3])) == NULL) {
-		fprintf(stderr, "job: wrong usage, see job.c\n");
+	if (argc < 4)
 		return 96;
-	}
-	open_page(argv[1]);
-	likeness.run = atoi(argv[2]);
-	life_ms = atoi(argv[4]);
-	life_status = atoi(argv[5]);
-	likeness.keys = strtoull(argv[6], NULL, 16);
-	likeness.wait_all = atoi(argv[7]);
-	likeness.outer = atoi(argv[8]);
-	inner = argv + 9;
-	take_slot(&likeness);
-	look_around();
-	sort->begin();
-	live_until(now_us() + life_ms * 1000LL);
-	end(life_status);
+	job.folder = argv[1];
+	job.log = open_file("log", O_APPEND);
+	if (strcmp(argv[2], "witness") == 0)
+		be_witness(atoi(argv[3]));
+	if (argc < 9)
+		return 96;
+	job.run = atoi(argv[2]);
+	job.ms = atoi(argv[4]);
+	job.status = atoi(argv[5]);
+	job.wait_all = atoi(argv[8]);
+	job.inner = argv + 9;
+	job.command = getpid();
+	job.ended = mmap(NULL, sizeof(*job.ended), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	snprintf(fences, sizeof(fences), "%s", variable("RLOCKRUN_FENCE"));
+	for (char *at = fences; (at = strchr(at, '\n')) != NULL;)
+		*at = ',';
+	note(job.run, "start %d %s\n", (int)job.command, fences);
+	take_all(argv[6], argv[7]);
+	live_as(argv[3]);
 }

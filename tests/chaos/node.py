@@ -10,7 +10,7 @@ import time
 import resp
 
 HERE = pathlib.Path(__file__).parent
-START_SECONDS = 10
+START_SECONDS = 120
 
 
 class StartError(Exception):
@@ -35,22 +35,14 @@ class Node:
         self.arguments = []
         self.process = self.wire = None
         self.wire_lock = threading.Lock()
-        self.rule = ("open",)
         self.frozen = False
         self.connections = threading.local()
-
-    @property
-    def pid(self):
-        """None while it is killed."""
-        return self.process.pid if self.is_up() else None
 
     def is_up(self):
         return self.process is not None and self.process.poll() is None
 
     def start(self, *more):
-        """Begins, with no data; `more` are options for this time alone."""
-        for file in self.folder.glob("*.rdb"):
-            file.unlink()  # a replica keeps what it was sent
+        """With the data that it had; `more` are options for this time alone."""
         with open(self.folder / "log", "ab") as log:
             self.process = self.spawn(["redis-server", *self.arguments, *more],
                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -108,6 +100,16 @@ class Node:
         reply = self.ask("ROLE") or [None] * 4
         return reply[0] == "slave" and reply[3] == "connected"
 
+    def is_settled(self):
+        """Whether a kill -9 would lose nothing: no append-only file is being rewritten."""
+        info = self.ask("INFO", "persistence") or ""
+        return "aof_rewrite_in_progress:0" in info and "aof_rewrite_scheduled:0" in info
+
+    def has_replica(self, key="probe"):
+        """Whether another server has all that this one has now."""
+        return bool(self.ask("SET", key, "", "PX", 1000)
+                    and self.ask("WAIT", 1, 100, timeout=0.2))
+
     def signal(self, number):
         """Whether it was there."""
         if self.is_up():
@@ -115,28 +117,22 @@ class Node:
             return True
         return False
 
-    def spoil(self, *rule):
-        """A rule for the wire, also when the node is killed and started again."""
-        self.rule = rule
-        if self.is_up():
-            self.tell_wire(*rule)
-        return True
-
-    def tell_wire(self, *words):
-        """Returns when the rule holds."""
+    def spoil(self, *words):
+        """A rule for the wire: returns when it holds."""
         line = (" ".join(map(str, words)) + "\n").encode()
         with self.wire_lock:
             self.wire.stdin.write(line)
             self.wire.stdin.flush()
             if self.wire.stdout.readline() != line:
                 raise BrokenPipeError(f"{self.name}: its wire has ended")
+        return True
 
     def kill(self):
-        """What it kept in memory is lost; its port refuses, as that of a dead one."""
+        """Its port refuses, as that of a dead one."""
         if not self.signal(signal.SIGKILL):
             return False
         if self.wire:
-            self.tell_wire("refuse")
+            self.spoil("refuse")
         self.process.wait()
         return True
 

@@ -22,14 +22,10 @@ def ident_of(sentinel):
 
 
 class Sentinels(independent.Independent):
-    """At most one of the servers is dead at a time, and one of the sentinels."""
-
     scheme = "redis-sentinel"
 
-    def __init__(self, replicas=2, sentinels=3):
+    def __init__(self, replicas=1, sentinels=3):
         super().__init__(1 + replicas)
-        self.may_die = 1
-        self.dead_primaries = set()
         self.names += [f"q{i}" for i in range(sentinels)]
 
     def prepare(self, nodes, folder):
@@ -99,30 +95,19 @@ class Sentinels(independent.Independent):
         node = self.named()
         return node if node and node.is_primary() else None
 
-    def note_death(self, node):
-        if self.named() is node:
-            self.dead_primaries.add(node)
-
     def restart_options(self, node):
-        """A former primary comes back as one: nobody has told it otherwise."""
+        """Sentinels take 10 s to make a replica of one that comes back as a primary."""
         primary = self.named()
-        if node.role == "sentinel" or primary in (None, node) or node in self.dead_primaries:
-            self.dead_primaries.discard(node)
+        if node.role == "sentinel" or primary in (None, node):
             return []
         return ["--replicaof", primary.address, str(primary.port)]
-
-    def mend(self):
-        """Sentinels take 10 s to make a replica of such a one."""
-        primary = self.owner("")
-        for node in self.nodes:
-            if primary not in (None, node) and node.is_primary():
-                node.ask(*self.replicate(primary))
 
     def is_usable(self):
         named = {self.at(*(one.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER) or ["", ""]))
                  for one in self.sentinels}
-        return len(named) == 1 and None not in named and all(
-            node.is_primary() if node in named else node.is_replica() for node in self.nodes)
+        return super().is_usable() and len(named) == 1 and None not in named and all(
+            node.is_primary() and node.has_replica() if node in named else node.is_replica()
+            for node in self.nodes)
 
     def insist(self):
         """Sentinels that were killed may disagree for ever: all of them, and all servers,
