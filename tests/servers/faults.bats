@@ -155,3 +155,36 @@ is_connecting() {
 }
 
 # --- too late --------------------------------------------------------------------------
+
+@test "S30: a try that comes late plants nothing that its owner believes" {
+	through stay:late:EVAL/8:1
+	running -t 9
+	(($(connections) == 2))
+	[[ $(cli getdel "$KEY") == "$(<token)" ]]
+	RLOCKRUN_REDIS=unix://$SUITE_DIR/s run -0 rl true
+	[[ $(cli exists "$KEY") == 0 ]]
+	touch proxy/late
+	# The first try has arrived, and what it planted is not the job's token.
+	passed EVAL/8 2
+	exits_with 79 "$PID"
+	wait_until none_left
+}
+
+@test "an acquire that arrives after -w is undone" {
+	through stay:late:EVAL/8
+	run -69 rl -w 1.5 touch ran
+	run ! has_passed proxy EVAL/8 1
+	touch proxy/late
+	passed EVAL/9 1
+	wait_until none_left
+	[[ ! -e ran ]]
+}
+
+# bats test_tags=night
+@test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
+	through delay:1800:EVAL/8
+	run -69 rl -t 3 --server-timeout 9 touch ran
+	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
+	passed EVAL/9 1
+	wait_until none_left
+}

@@ -55,7 +55,7 @@ use() {
 }
 
 # on NUMBER COMMAND...: at that server.
-on() { redis-cli -s "$NODES/$1/s" "${@:2}"; }
+on() { SUITE_DIR=$NODES/$1 cli "${@:2}"; }
 
 # with_signal NUMBER SIGNAL
 with_signal() { kill "-$2" "$(<"$NODES/$1/pid")"; }
@@ -164,7 +164,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 
 @test "a server that had voted for another contender gets the lock a tenth of the ttl later" {
 	for i in 1 2; do take "$i"; done
-	start rl -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	start rl -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
 	wait_for_file token
 	[[ $(have "$(<token)" 1 2) == '' ]]
 	for i in 1 2; do on "$i" del "$KEY"; done
@@ -192,7 +192,7 @@ are_old() {
 
 @test "S16: one of three of A's restarts empty: B can't have it, A plants it again" {
 	use 1 2 3 0 0
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	start "$RLOCKRUN" -k "$KEY" -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
 	wait_for_file token
 	kill -STOP "$PID"
 	stop_server "$NODES/1"
@@ -279,7 +279,7 @@ restarts_empty() {
 # bats test_tags=night
 @test "a minority lost while holding: renewed on; a majority: the job is stopped in time" {
 	use 1 2 3
-	start rl -t 3 -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done'
+	start rl -t 3 -- "$A_JOB" job=%p until:done
 	wait_for_file job
 	stop_server "$NODES/1"
 	renewals=$(on 2 info commandstats | grep -o 'cmdstat_eval:calls=[0-9]*' | tr -dc 0-9)
@@ -350,7 +350,7 @@ own_replicated_nodes() {
 # --- a lock that is lost --------------------------------------------------------
 
 @test "deleted on a minority: planted again, overwritten: left alone; on a majority: lost" {
-	start rl -t 9 -- sh -c 'echo "$RLOCKRUN_TOKEN" >token; until [ -e done ]; do sleep 0.05; done'
+	start rl -t 9 -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
 	wait_for_file token
 	wait_until all_have "$(<token)" 1 2 3 4 5
 	on 1 del "$KEY"
@@ -518,7 +518,7 @@ until_said() {
 	SUITE_DIR=$NODES/3
 	start_proxy proxy delay:40
 	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/2/s unix://:bad@$PWD/proxy/s"
-	start rl -- sh -c 'echo >job; until [ -e done ]; do sleep 0.02; done; exit 7'
+	start rl -- "$A_JOB" job=%p until:done exit:7
 	wait_for_file job
 	wait_until has_passed proxy EVAL 2
 	wait_until has_no_keys 3
@@ -546,11 +546,15 @@ until_said() {
 	# shellcheck disable=SC2034 # the proxies' servers
 	for i in 1 3; do
 		SUITE_DIR=$NODES/$i
-		start_proxy "proxy$i" "$( ((i == 1)) && echo delay:150:EVAL:1 || echo hangup:EVAL:1)"
+		start_proxy "proxy$i" "$( ((i == 1)) && echo until:gone:EVAL:1 || echo hangup:EVAL:1)"
 	done
 	RLOCKRUN_REDIS="unix://$PWD/proxy1/s unix://$NODES/2/s unix://$PWD/proxy3/s"
-	run rl -n -t 60 touch ran
-	[[ $status == 75 && ! -e ran ]]
+	start rl -n touch ran
+	wait_until has_passed proxy3 EVAL 1
+	wait_for_file proxy1/gone.held
+	touch proxy1/gone
+	exits_with 75 "$PID"
+	[[ ! -e ran ]]
 	wait_until none_of_ours 1 3
 	run -0 rl -n touch ran
 	[[ -e ran ]]
