@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# Configuration files: where they are, what they may be, which of their values
-# hold, and what --show-config says of them. tests/unit/conf_test.c has the
-# syntax.
+# Configuration files: where they are, what they may be, whose they must be. Which of
+# their values hold, and mistakes in them, is in tests/tables/config.txt, the syntax in
+# tests/unit/conf_test.c.
 # shellcheck disable=SC2154 # run sets stderr and stderr_lines
 # shellcheck disable=SC2016 # the shells of jobs are to expand that
 # shellcheck disable=SC2030,SC2031 # each test sets variables for its runs
@@ -89,18 +89,6 @@ wrong() {
 	shows ttl 30s default
 	RLOCKRUN_CONFIG='' shows ttl 2s "$HOME/.config/rlockrun.conf:1"
 	RLOCKRUN_CONFIG=none shows ttl 30s default
-	RLOCKRUN_CONFIG=missing shows splay 3s conf:1 --config conf
-	shows splay 0s default --config none
-	wrong "missing: No such file or directory" --config missing
-	wrong "--config needs the name of a file, or none" --config ''
-}
-
-@test "all values hold for a run, and a nested run reads the file again" {
-	conf "redis = $URL" 'prefix = p:' 'ttl = 7s' '[lock test:*]' 'label = of the file'
-	rl "$RLOCKRUN" -k inner sh -c 'echo $RLOCKRUN_TTL_MS $RLOCKRUN_KEY; '"'$RLOCKRUN' --status -k $KEY" >out
-	[[ $(head -n 1 out) == '7000 inner' ]]
-	grep -q 'label: *of the file' out
-	[[ $(cli exists "{p:$KEY}:rlk:f") == 1 ]]
 }
 
 @test "the files of the host and of the user" {
@@ -117,191 +105,21 @@ wrong() {
 	grep "^splay = 2s  *# /etc/rlockrun.conf:2$" out
 	grep "^max-run = 2s  *# /etc/rlockrun.conf:4 \[lock a\*\]$" out
 	grep "^min-hold = 3s  *# $HOME/.config/rlockrun.conf:4 \[lock \*\]$" out
-	# Three hosts, each with a user of its own, run by the file of the host alone.
-	echo "redis = $URL" >etc/rlockrun.conf
-	rm home/.config/rlockrun.conf
-	for host in a b c; do
-		unshare -mu sh -c 'hostname "$0" && mount --bind etc /etc && exec "$@"' "$host" \
-			"$RLOCKRUN" -k "$KEY" -n sh -c 'echo ran' >>ran
-	done
-	[[ $(grep -c ran ran) == 3 ]]
 }
 
-# --- which value --------------------------------------------------------------
+# --- what a file must be ------------------------------------------------------
 
-@test "precedence: command line, environment, lock, profile, general" {
-	conf 'ttl = 2s' '[lock b*]' 'ttl = 3s' '[profile p]' 'ttl = 4s' \
-		'[profile q]' 'ttl = 5s' '[lock bc*]' 'ttl = 6s'
-	shows ttl 2s "$PWD/conf:1" -k a
-	shows ttl 2s "$PWD/conf:1"
-	shows ttl 3s "$PWD/conf:3 [lock b*]" -k ba
-	shows ttl 4s "$PWD/conf:5 [profile p]" -k a --profile p
-	shows ttl 3s "$PWD/conf:3 [lock b*]" -k b --profile p
-	shows ttl 6s "$PWD/conf:9 [lock bc*]" -k bcd
-	export RLOCKRUN_PROFILE=q
-	shows ttl 5s "$PWD/conf:7 [profile q]" -k a
-	shows ttl 4s "$PWD/conf:5 [profile p]" -k a --profile p
-	shows ttl 2s "$PWD/conf:1" -k a --profile ''
-	export RLOCKRUN_TTL=8s
-	shows ttl 8s RLOCKRUN_TTL -k b
-	shows ttl 9s 'command line' -k b -t 9s
-}
-
-@test "servers of a higher precedence replace all others; REDIS_URL comes last" {
-	conf 'redis = redis://a redis://b:7' '[lock c*]' 'redis = redis://d'
-	export REDIS_URL=redis://e
-	shows redis 'redis://a:6379 redis://b:7' "$PWD/conf:1"
-	shows redis redis://d:6379 "$PWD/conf:3 [lock c*]" -k c
-	shows redis redis://f:6379 'command line' -k c -r redis://f
-	RLOCKRUN_REDIS=redis://g shows redis redis://g:6379 RLOCKRUN_REDIS -k c
-	conf 'ttl = 5s'
-	shows redis redis://e:6379 REDIS_URL
-	unset REDIS_URL
-	shows redis redis://127.0.0.1:6379 default
-}
-
-@test "kinds are one setting, and so are nonblock and wait" {
-	conf 'shared = yes' 'wait = 5s' '[lock p*]' 'permits = 3' 'nonblock = yes' \
-		'[lock px]' 'exclusive = yes' 'wait = 6s'
-	shows shared yes "$PWD/conf:1" -k a
-	shows permits 3 "$PWD/conf:4 [lock p*]" -k p
-	shows exclusive yes "$PWD/conf:7 [lock px]" -k px
-	shows wait 5s "$PWD/conf:2" -k a
-	shows nonblock yes "$PWD/conf:5 [lock p*]" -k p
-	shows wait 6s "$PWD/conf:8 [lock px]" -k px
-	"$RLOCKRUN" --show-config -k p >out
-	run ! grep -E '^(shared|exclusive|wait) =' out
-	shows exclusive yes 'command line' -k p -x
-	conf 'shared = yes' 'permits = 3'
-	wrong ':2: only one of --exclusive, --shared and --permits can be given'
-	conf 'exclusive = yes' 'shared = yes' '[lock p]' 'permits = 3'
-	wrong ':2: only one of --exclusive, --shared and --permits can be given'
-	shows permits 3 "$PWD/conf:4 [lock p]" -k p
-	conf 'wait = 3' 'nonblock = yes'
-	wrong ':2: nonblock and wait exclude each other'
-}
-
-@test "a glob is compared with the name, without the prefix" {
-	conf 'prefix = a' '[lock b?d/*]' 'ttl = 2s' '[lock [xy]]' 'ttl = 3s'
-	shows ttl 2s "$PWD/conf:3 [lock b?d/*]" -k bcd/e/f
-	shows ttl 3s "$PWD/conf:5 [lock [xy]]" -k x
-	shows ttl 30s default -k abcd/e
-	shows ttl 30s default -k z
-}
-
-@test "several locks: what is set for one is set for all, to one value" {
-	conf 'splay = 1s' '[lock a*]' 'ttl = 2s' '[lock b*]' 'ttl = 3s' '[lock c*]' 'ttl = 2s' \
-		'[lock d*]' 'splay = 1s'
-	shows ttl 2s "$PWD/conf:3 [lock a*]" -k a1 -k a2
-	shows ttl 2s "$PWD/conf:3 [lock a*]" -k a -k c
-	shows splay 1s "$PWD/conf:9 [lock d*]" -k d -k x
-	conf_file=$RLOCKRUN_CONFIG
-	KEY=a wrong ":3: [lock a*] sets ttl for \"a\", but $conf_file:5 [lock b*] for \"b\" (set it for both: --ttl)" -k b
-	KEY=x wrong ":3: [lock a*] sets ttl for \"a\", but nothing for \"x\" (set it for both: --ttl)" -k a
-	shows ttl 9s 'command line' -k a -k b -t 9s
-	RLOCKRUN_TTL=8s shows ttl 8s RLOCKRUN_TTL -k a -k x
-	conf 'shared = yes' '[lock a]' 'permits = 3'
-	KEY=a wrong ':3: [lock a] sets permits for "a", but nothing for "b" (set it for both: --permits)' -k b
-	shows exclusive yes 'command line' -k a -k b -x
-	conf '[lock a]' 'wait = 3s' '[lock b]' 'nonblock = yes'
-	shows nonblock yes 'command line' -k a -k x -n
-	shows wait 9s 'command line' -k b -k x -w 9s
-	RLOCKRUN_WAIT=8s shows wait 8s RLOCKRUN_WAIT -k a -k b
-	RLOCKRUN_NONBLOCK=1 shows nonblock 1 RLOCKRUN_NONBLOCK -k a -k b
-	RLOCKRUN_NONBLOCK=0 KEY=a wrong ':2: [lock a] sets wait for "a", but nothing for "x" (set it for both: --wait)' -k x
-}
-
-# --- mistakes in a file -------------------------------------------------------
-
-@test "unknown names, with the one that is meant" {
-	conf '' 'tll = 5s'
-	wrong ":2: unknown name 'tll' (did you mean ttl?)"
-	conf 'max_run = 5s'
-	wrong ":1: unknown name 'max_run' (did you mean max-run?)"
-	conf 'fruit = 5s'
-	wrong ':1: unknown name'
-	for name in key status config profile show-config token; do
-		conf "$name = a"
-		wrong ":1: $name cannot be set in a file (--$name)"
-	done
-	conf 'password = secret'
-	wrong ':1: a password cannot be set here (password-file, or in the URL)'
-}
-
-@test "bad values, also where they do not apply" {
-	conf '[lock other]' 'ttl = 5x'
-	wrong ":2: ttl '5x': not a duration (a number with ms, s, min, h or d, such as 90, 1.5h or 1h30m)" -t 5
-	conf '[profile other]' 'quiet = YES'
-	wrong ":2: quiet 'YES': neither yes nor no"
-	conf 'redis = redis://:secret@h:70000'
-	wrong ':1: redis: port must be 1 to 65535'
-	conf 'redis ='
-	wrong ':1: redis: no URL'
-	conf "once-id = $(printf %01000d 0)"
-	wrong ':1: once-id: not a text of 1 to 256 bytes'
-	conf 'ttl = 5s' 'timeout = 5' 'wait = 6'
-	wrong ':3: wait is set in line 2 already'
-	conf 'redis = redis://a redis://a'
-	wrong ':1: the same server is given twice: redis://a:6379'
-	conf 'password-file = missing'
-	wrong ':1: password file "missing": No such file or directory'
-	conf 'shared = yes' 'redis = redis://a redis://b'
-	wrong ':2: locks on several servers are exclusive'
-}
-
-@test "wrong lines: sections, quotes, NUL, control characters" {
-	conf 'quiet'
-	wrong ':1: neither name = value nor a section'
-	conf 'ttl = 5s' '[locks a]'
-	wrong ':2: a section is [profile NAME] or [lock GLOB]'
-	conf '[lock a'
-	wrong ":1: a section without its ']'"
-	conf 'label = "a'
-	wrong ':1: a quote without its end'
+@test "wrong lines: NUL, a program, UTF-16" {
+	conf
 	printf 'ttl = 5s\nlabel = a\0b\n' >conf
 	wrong ':2: contains a NUL byte'
-	printf 'label = \033[2J\n' >conf
-	wrong ':1: contains a control character'
 	head -c 10000 "$RLOCKRUN" >conf
 	wrong ':1: contains a control character'
 	printf '\xff\xfet\0t\0l\0' >conf
 	wrong ':1: contains a NUL byte'
 }
 
-@test "a byte order mark and CRLF are accepted" {
-	conf
-	printf '\xef\xbb\xbfttl = 5s\r\n[lock a]\r\nquiet = yes' >conf
-	shows ttl 5s "$PWD/conf:1"
-	shows quiet yes "$PWD/conf:3 [lock a]" -k a
-}
-
-@test "an unknown profile, with the one that is meant" {
-	conf '[profile staging]' 'ttl = 5s'
-	wrong 'no configuration file has a profile "stagnig" (did you mean "staging"?)' --profile stagnig
-	RLOCKRUN_PROFILE=other wrong 'no configuration file has a profile "other"'
-	export RLOCKRUN_CONFIG=none
-	wrong 'no configuration file has a profile "staging"' --profile staging
-	conf '[profile empty]'
-	shows ttl 30s default --profile empty
-}
-
-@test "a wrong file is no mistake of --help, but of --status and --list" {
-	conf 'fruit = 5s'
-	"$RLOCKRUN" --help >/dev/null
-	"$RLOCKRUN" --version >/dev/null
-	for action in "--status -k $KEY" --list "--force-release --yes -k $KEY" --show-config; do
-		# shellcheck disable=SC2086 # several words
-		run -78 "$RLOCKRUN" $action
-		[[ $output == "rlockrun: $PWD/conf:1: unknown name" ]]
-	done
-}
-
-# --- what a file must be ------------------------------------------------------
-
-@test "a folder, a pipe, a device, a file of 10 MB" {
-	conf
-	wrong '/: a directory' --config /
-	wrong '/dev/zero: neither a regular file nor a pipe' --config /dev/zero
+@test "a file of 10 MB" {
 	truncate -s 10M large
 	wrong 'large: larger than 1 MB' --config large
 	{
@@ -356,20 +174,6 @@ wrong() {
 	rm -r home/.config
 	: >home/.config
 	shows ttl 30s default
-}
-
-@test "only its owner may write to a file" {
-	conf 'ttl = 5s'
-	chgrp 1 conf 2>/dev/null || :
-	for mode in 620 602 666; do
-		[[ $mode != 620 || $(stat -c %g conf) == 1 ]] || continue
-		chmod "$mode" conf
-		wrong ': others can write to it (chmod go-w)'
-	done
-	for mode in 400 644 755; do
-		chmod "$mode" conf
-		shows ttl 5s "$PWD/conf:1"
-	done
 }
 
 # in_etc COMMAND...: with the files in the folder etc in place of those in /etc.
@@ -469,22 +273,6 @@ without_root() {
 
 # --- passwords ----------------------------------------------------------------
 
-@test "others cannot read a file with a password" {
-	conf '[lock other]' 'redis = redis://a redis://user:secret@h'
-	shows ttl 30s default
-	chmod 600 conf
-	shows ttl 30s default
-	chgrp 1 conf 2>/dev/null || :
-	for mode in 640 604; do
-		[[ $mode != 640 || $(stat -c %g conf) == 1 ]] || continue
-		chmod "$mode" conf
-		wrong ':2: redis has a password, and others can read the file (chmod go-r)'
-	done
-	conf 'redis = redis://user@h'
-	chmod 644 conf
-	shows redis redis://h:6379 "$PWD/conf:1"
-}
-
 @test "a password of a file is in no message, not in ps and not in the job" {
 	cli acl setuser conf on '>s3cret' '~*' +@all
 	conf "redis = ${URL/'unix://'/unix://conf:s3cret@}" 'verbose = yes' \
@@ -515,81 +303,16 @@ without_root() {
 	cli acl deluser conf
 }
 
-@test "RLOCKRUN_PASSWORD has precedence over the password file of a file" {
-	cli acl setuser "$KEY" on '>right' '~*' +@all
-	install -m 600 /dev/stdin wrong <<<wrong
-	install -m 600 /dev/stdin right <<<right
-	conf "redis = $URL" "user = $KEY" "password-file = $PWD/wrong"
-	run -77 rl true
-	RLOCKRUN_PASSWORD=right rl true
-	RLOCKRUN_PASSWORD=wrong rl --password-file right true
-	conf "redis = $URL" "user = $KEY" "password-file = $PWD/right"
-	rl true
-	cli acl deluser "$KEY"
-}
-
 # --- --show-config ------------------------------------------------------------
 
-@test "--show-config: the whole of it, which is a configuration file itself" {
+@test "--show-config: what it prints is a configuration file; stdout that is full: 71" {
 	conf 'ttl = 60s' 'label = " a # b"' '[lock nightly:*]' 'max-run = 1h'
 	"$RLOCKRUN" --show-config -n -k nightly:a >shown
-	diff -u - shown <<-END
-		exclusive = yes                  # default
-		ttl = 60s                        # $PWD/conf:1
-		min-hold = 0s                    # default
-		keep-history = 4d                # default
-		once-per = 0s                    # default
-		once-exit-code = 75              # default
-		nonblock = yes                   # command line
-		newest = no                      # default
-		replace = no                     # default
-		replaceable = no                 # default
-		conflict-exit-code = 75          # default
-		quiet = no                       # default
-		splay = 0s                       # default
-		label = " a # b"                 # $PWD/conf:2
-		wait-all = no                    # default
-		max-run = 1h                     # $PWD/conf:4 [lock nightly:*]
-		on-lost = stop                   # default
-		kill-after = 5s                  # default
-		on-unavailable = fail            # default
-		server-timeout = 10s             # default
-		redis = redis://127.0.0.1:6379   # default
-		min-uptime = 1m                  # default
-		wait-replicas = 0                # default
-		verbose = no                     # default
-		log-format = text                # default
-		progress = auto                  # default
-	END
 	chmod go-w shown
 	"$RLOCKRUN" --config shown --show-config -k a | sed 's/ *# [^#]*$//' >again
 	sed 's/ *# [^#]*$//' shown | diff -u - again
-}
-
-@test "--show-config runs nothing and reads no password file" {
-	export RLOCKRUN_PASSWORD_FILE=$PWD/missing
-	conf "redis = unix:///nonexistent"
-	"$RLOCKRUN" --show-config -k "$KEY" >out
-	grep -q "^password-file = $PWD/missing *# RLOCKRUN_PASSWORD_FILE" out
-	conf 'password-file = one' 'sentinel-password-file = two'
-	unset RLOCKRUN_PASSWORD_FILE
-	RLOCKRUN_PASSWORD=secret "$RLOCKRUN" --show-config -k "$KEY" >out
-	run ! grep -E '^password-file|secret' out
-	grep -q '^sentinel-password-file = two ' out
-	run -64 "$RLOCKRUN" --show-config -k "$KEY" touch ran
-	[[ ! -e ran ]]
-	run -64 "$RLOCKRUN" --show-config --list
-	run -64 "$RLOCKRUN" --show-config -c ls
 	run -71 sh -c 'exec "$0" --show-config >/dev/full' "$RLOCKRUN"
 }
-
-@test "--show-config: what would not be read back is a comment" {
-	conf
-	"$RLOCKRUN" --show-config --label $'a\nb\e' -k "$KEY" >out
-	grep -qxF '# label cannot be shown as a setting: a\nb\x1b # command line' out
-}
-
-# --- the manual ---------------------------------------------------------------
 
 @test "the example of the manual" {
 	[[ $EUID == 0 ]] || skip 'another /etc takes privileges'

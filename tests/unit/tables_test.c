@@ -419,8 +419,8 @@ do_file(char *line)
 	for (int i = 0; i < lines; i++) {
 		const char *text = table.lines.all[table.at];
 		fprintf(file, "%s\n",
-		    text_replace(text[1] == '\0' ? "" : text + 2, "$PWD",
-			table.folder));
+		    text_repeat(text_replace(text[1] == '\0' ? "" : text + 2,
+			"$PWD", table.folder)));
 		lines_add(&table.written, text);
 		table.at++;
 	}
