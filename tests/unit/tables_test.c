@@ -227,6 +227,18 @@ add_output(struct lines *got, char kind, const char *text, size_t length)
 	lines_add_text(got, kind, shown, strlen(shown));
 }
 
+/* The one line that there is becomes that of the status. */
+static void
+lines_join(struct lines *lines, const char *status)
+{
+	size_t size = strlen(status) + strlen(lines->all[0]);
+	char *line = world_alloc(size + 1);
+
+	sprintf(line, "%s%s", status, lines->all[0] + 1);
+	lines_clear(lines);
+	lines_add(lines, line);
+}
+
 static bool
 has_echoed(const struct actor *actor)
 {
@@ -234,8 +246,8 @@ has_echoed(const struct actor *actor)
 	       strcmp(actor->argv[actor->argc - 1], "ran") == 0;
 }
 
-/* stdout, stderr and the status of a run; `ran` if that is what its job
- * echoes. */
+/* stdout, stderr and the status of a run, which follows a single message in its
+ * line; `ran` if that is what its job echoes. */
 static void
 report(const struct actor *actor)
 {
@@ -252,6 +264,8 @@ report(const struct actor *actor)
 		lines_add(&got, "= does not end");
 	else if (actor->state == ACTOR_KILLED)
 		lines_add(&got, "= killed");
+	else if (status != 0 && got.count == 1 && got.all[0][0] == '!')
+		lines_join(&got, world_format("= %d", status));
 	else if (status != 0)
 		lines_add(&got, world_format("= %d", status));
 	compare(&got, "|!~=");
@@ -430,6 +444,22 @@ do_file(char *line)
 		refuse(line, "its mode cannot be set");
 }
 
+/* echo TEXT >PATH: for a file of one line, or of few with \n. */
+static void
+do_echo(char *line)
+{
+	char *words[TEXT_WORDS];
+	FILE *file = NULL;
+
+	if (text_split(line, words) == 3 && *words[2] == '>')
+		file = fopen(words[2] + 1, "w");
+	if (file == NULL)
+		refuse(line, "cannot be written");
+	fchmod(fileno(file), 0600);
+	fprintf(file, "%s\n", words[1]);
+	fclose(file);
+}
+
 static void
 do_folder(char *line)
 {
@@ -539,6 +569,7 @@ static const struct {
     {"redis", do_redis},
     {"lua", do_lua},
     {"file", do_file},
+    {"echo", do_echo},
     {"folder", do_folder},
     {"show", do_show},
     {"export", do_export},
