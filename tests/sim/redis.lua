@@ -231,7 +231,7 @@ end
 
 function Server:run(client, argv)
   local count = #argv
-  local command = commands.find(argv, count)
+  local command = self:find(argv, count)
   -- ASKING holds for one command.
   client.asked, client.asks = client.asks, nil
   local reply = judge(self, command, argv, count, client)

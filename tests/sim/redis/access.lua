@@ -12,6 +12,22 @@ function Server:deny(rules)
   for _, glob in ipairs(rules.keys or {}) do own.keys[#own.keys + 1] = glob end
 end
 
+-- As rename-command with an empty name: `server:remove('acl wait')`. A command of
+-- several words goes as a whole.
+function Server:remove(names)
+  self.removed = {}
+  for name in string.gmatch(names, '%S+') do self.removed[name] = true end
+end
+
+function Server:find(argv, count)
+  local command = commands.find(argv, count)
+  if command and self.removed
+    and self.removed[string.match(command.name, '^[^|]*')] then
+    return nil
+  end
+  return command
+end
+
 -- What a table says in Lua, about `self`.
 function Server:obey(text)
   assert(loadstring('local self = ... ' .. text))(self)

@@ -212,7 +212,7 @@ handlers['acl|dryrun'] = function(server, argv, count)
     return {err = "ERR User '" .. user .. "' not found"}
   end
   local words = {unpack(argv, 4, count)}
-  local command = commands.find(words, #words)
+  local command = server:find(words, #words)
   if not command or command.has_subcommands and #words > 1
     or command.only_sentinel then
     return {err = "ERR Command '" .. words[1] .. "' not found"}

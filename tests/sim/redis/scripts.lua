@@ -96,7 +96,7 @@ local function execute(argv, count)
         .. 'integers')
     end
   end
-  local command = commands.find(argv, count)
+  local command = server:find(argv, count)
   local failure = judge_call(server, command, argv, count)
   if failure then return failure end
   if command.write then has_written = true end
