@@ -191,8 +191,18 @@ local function may_be_stale(self, command, argv)
   return command.stale
 end
 
+-- Since Redis 7 a script that begins with #! has flags of its own; without a list
+-- of them it may write.
+local FLAGGED = {write = true, denyoom = true}
+
+local function is_flagged(self, command, argv)
+  return self.major >= 7 and command.name == 'eval'
+    and string.find(argv[2], '^#!lua\n') ~= nil
+end
+
 -- Why the server refuses a command in its present state, in Redis' order.
 local function judge_state(self, command, argv)
+  if is_flagged(self, command, argv) then command = FLAGGED end
   if self.full and command.denyoom then
     return {err = "OOM command not allowed when used memory > 'maxmemory'."}
   elseif self.misconf and (command.write or command.name == 'ping') then

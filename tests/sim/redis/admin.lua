@@ -284,7 +284,8 @@ local section_names = {'server', 'clients', 'memory', 'persistence',
 
 function sections.server(server)
   return {'redis_version:' .. server.version,
-    'redis_mode:' .. (server.cluster and 'cluster' or 'standalone'),
+    'redis_mode:' .. (server.is_sentinel and 'sentinel'
+      or server.cluster and 'cluster' or 'standalone'),
     'run_id:' .. server.run_id, 'tcp_port:' .. server.port,
     'server_time_usec:' .. format('%.0f', server.us),
     'uptime_in_seconds:' .. math.floor(server.us / 1000000)
