@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# --doctor: what it finds out about servers and this host, and what it advises.
+# --doctor: what it finds out about real servers and this host. Its findings about
+# settings, replicas, sentinels and access rules are in tests/tables/doctor.txt.
 # shellcheck disable=SC2016,SC2034,SC2153,SC2154 # helpers and run set and use these
 
 load ../helpers/suite
@@ -28,53 +29,7 @@ teardown() { end_test; }
 	[[ $(cli dbsize) == 0 ]]
 }
 
-@test "doctor: allkeys-lru without persistence, and the commands that mend it" {
-	own_server --maxmemory 100mb --maxmemory-policy allkeys-lru
-	doctor 1
-	[[ $(problems) == "warning:eviction warning:persistence" ]]
-	found eviction warning "maxmemory-policy is allkeys-lru" \
-		"CONFIG SET maxmemory-policy noeviction, and in $CONF: maxmemory-policy noeviction"
-	found persistence warning "a restart loses all locks" \
-		"in this order: CONFIG SET appendfsync always, CONFIG SET appendonly yes, wait until aof_rewrite_in_progress is 0, CONFIG REWRITE or the same lines in $CONF; never the file and a restart"
-	cli config set maxmemory-policy noeviction
-	cli config set appendfsync always
-	cli config set appendonly yes
-	wait_until rewritten
-	doctor 0
-	[[ -z $(problems) ]]
-}
-
-rewritten() {
-	[[ $(cli info persistence) == *aof_rewrite_in_progress:0* ]]
-}
-
-@test "doctor: other policies, other ways to store, a full server, few clients left" {
-	own_server --maxmemory-policy volatile-ttl
-	cli config set save '3600 1'
-	doctor 1
-	[[ $(problems) == "note:eviction warning:persistence" ]]
-	found eviction note "without maxmemory nothing is evicted"
-	found persistence warning "since the last snapshot"
-	cli config set maxmemory 100mb
-	cli config set appendonly yes
-	cli config set maxclients 8
-	wait_until rewritten
-	doctor 1
-	[[ $(problems) == "warning:eviction note:persistence warning:clients" ]]
-	found eviction warning volatile-ttl
-	found persistence note "appendfsync is everysec" "CONFIG SET appendfsync always"
-	cli config set maxmemory 100kb
-	cli config set maxmemory-policy noeviction
-	doctor 69
-	found memory warning "a full server grants no lock"
-	found writes error "OOM command not allowed" "raise its maxmemory"
-}
-
-@test "doctor: as text, with a remedy in a line of its own, and colours on a terminal" {
-	run -1 --separate-stderr rlockrun --doctor -r "unix://$SUITE_DIR/s"
-	[[ ${lines[0]} == "unix://$SUITE_DIR/s" ]]
-	[[ $output == *$'\n  warning  persistence        nothing is stored on disk: a restart loses all locks\n                              -> in this order: CONFIG SET appendfsync always, '* ]]
-	[[ ${lines[-1]} == "0 errors, 1 warning, 0 notes" && $output != *$'\e'* ]]
+@test "doctor: colours on a terminal that has some" {
 	TERM=xterm run -1 "$HELPERS/on-pty" screen -- "$RLOCKRUN" --doctor
 	grep -q $'\e\\[33mwarning\e\\[0m' screen
 	for setting in NO_COLOR=1 TERM=dumb; do
@@ -91,19 +46,10 @@ rewritten() {
 
 # --- servers that cannot be used ----------------------------------------------
 
-@test "doctor: servers that are down, hang, want a password, load or send garbage" {
-	run -69 --separate-stderr rlockrun --doctor --json -r redis://127.0.0.1:1
-	found reach error "Connection refused" "check the address"
-	own_server --requirepass secret
-	doctor 77
-	found reach error NOAUTH "--password-file"
-	[[ $output != *secret* ]]
-	RLOCKRUN_PASSWORD=wrong doctor 77
-	found reach error WRONGPASS "check the user"
-	[[ $output != *wrong\"* ]]
-	RLOCKRUN_PASSWORD=secret doctor 1
+@test "doctor: a server that hangs, and one that sends garbage" {
+	own_server
 	freeze
-	RLOCKRUN_PASSWORD=secret doctor 69 --server-timeout 300ms
+	doctor 69 --server-timeout 300ms
 	found reach error "timed out"
 	thaw
 	serve_text '+OK\r\n$-7\r\n\033[31mnonsense\r\n'
@@ -112,12 +58,8 @@ rewritten() {
 	[[ $output != *$'\e'* ]]
 }
 
-@test "doctor: servers that refuse or delay all writes, or run a long script" {
+@test "doctor: a server that delays all writes, or runs a long script" {
 	good_server
-	cli config set min-replicas-to-write 1
-	doctor 69
-	is_before_7 || found writes error NOREPLICAS
-	cli config set min-replicas-to-write 0
 	is_before_7 || writes_are_paused
 	[[ -z $(cli --raw keys '*') ]]
 	cli config set lua-time-limit 1
@@ -150,35 +92,7 @@ is_busy() {
 	[[ $output != *$'\e'* && $output != *"+info"* ]]
 }
 
-@test "doctor: a replica, and a primary with fewer replicas than required" {
-	own_sentinels 1
-	doctor 69 -r "unix://$PWD/p1/s"
-	found reach error "the server is a replica" "redis-sentinel://"
-	doctor 69 -r "unix://$PWD/p0/s" --wait-replicas 2
-	found replicas error "1 replicas are online, --wait-replicas requires 2"
-	redis-cli -s "$PWD/p0/s" acl setuser locker on '>v' '~*' +@all -wait
-	doctor 77 -r "unix://locker:v@$PWD/p0/s" --wait-replicas 1
-	found access-replicas error "not permitted: +wait"
-	run -77 rl -r "unix://locker:v@$PWD/p0/s" --wait-replicas 1 true
-}
-
 # --- several servers behind one URL ---------------------------------------------
-
-@test "doctor: sentinels that agree, and what a failover would lose" {
-	own_sentinels 1
-	wait_until agree
-	[[ $status == 1 ]]
-	found replicas warning "a failover loses locks" "--wait-replicas 1"
-	found min-replicas warning "min-replicas-to-write is 0" "CONFIG SET min-replicas-to-write 1"
-	doctor 1 --wait-replicas 1
-	found replicas ok "--wait-replicas waits for 1"
-	found min-replicas note "is 0"
-	doctor 1 -r "redis-sentinel://127.0.0.1:${PORTS[0]},$SENTINELS/primary"
-	found sentinels warning "redis://127.0.0.1:${PORTS[0]}: it is no sentinel" "name sentinels"
-	doctor 77 -r "redis://${SENTINELS%%,*}"
-	[[ $(problems) == error:reach ]]
-	found reach error "the server is a sentinel" "redis-sentinel://"
-}
 
 @test "doctor: sentinels that are gone, disagree or lack a quorum" {
 	own_sentinels 0
@@ -212,12 +126,6 @@ is_busy() {
 		found reach error "an answer that is not understood"
 		[[ $output != *agree* ]]
 	done
-}
-
-# For a moment, sentinels that have just started do not see each other.
-agree() {
-	run --separate-stderr rlockrun --doctor --json
-	found sentinels ok "3 agree on 127.0.0.1:${PORTS[0]}" 2>/dev/null
 }
 
 finds_no_quorum() {
