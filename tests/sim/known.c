@@ -86,15 +86,6 @@ actor_has_word(const struct actor *actor, const char *word)
 }
 
 bool
-actor_is_within(const struct actor *inner, const struct actor *outer)
-{
-	for (; inner != NULL; inner = inner->outer)
-		if (inner == outer)
-			return true;
-	return false;
-}
-
-bool
 actor_is_run(const struct actor *actor)
 {
 	return actor->opts != NULL && actor->opts->action == OPTS_RUN;
@@ -151,10 +142,16 @@ may_suffer(const struct actor *actor, int64_t at)
 }
 
 bool
+known_suffers_loss(const struct actor *actor)
+{
+	return may_suffer(actor, stage.lost_at);
+}
+
+bool
 known_is_excused(const struct actor *actor)
 {
 	if (!known_has_majority() && actor->opts->replicas == 0 &&
-	    may_suffer(actor, stage.lost_at))
+	    known_suffers_loss(actor))
 		return true;
 	for (size_t i = 0; i < actor->opts->key_count; i++) {
 		const char *key = actor->opts->keys[i].key;

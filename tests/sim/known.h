@@ -51,7 +51,6 @@ bool known_is_undone(const struct kept *kept);
 
 bool actor_has_key(const struct actor *actor, const char *key);
 bool actor_has_word(const struct actor *actor, const char *word);
-bool actor_is_within(const struct actor *inner, const struct actor *outer);
 /* A run with a job, not a command. */
 bool actor_is_run(const struct actor *actor);
 /* Waits for one exclusive lock, and nothing else decides when it gets it. */
@@ -65,6 +64,8 @@ void known_on_data_lost(int64_t until);
 void known_on_clock_step(void);
 /* It has forgotten something after that time. */
 bool known_has_lost(int64_t since);
+/* A server has forgotten something while it held that one. */
+bool known_suffers_loss(const struct actor *actor);
 /* Something that no lock survives happened to its key while it was held. */
 bool known_is_excused(const struct actor *actor);
 /* What that run has recorded may be unknown to the servers. */

@@ -31,6 +31,31 @@ static struct {
 
 /* --- one at a time ---- */
 
+static const struct actor *
+outermost(const struct actor *actor)
+{
+	while (actor->outer != NULL && actor->outer != actor)
+		actor = actor->outer;
+	return actor;
+}
+
+static bool
+runs_under(const struct actor *actor, const char *key)
+{
+	return guarded_command_runs(actor) && actor_has_key(actor, key);
+}
+
+/* Runs of one nest have one permit. */
+static bool
+is_counted(const struct actor *actor, const char *key)
+{
+	for (int i = 0; i < actor->number; i++)
+		if (outermost(actor_number(i)) == outermost(actor) &&
+		    runs_under(actor_number(i), key))
+			return true;
+	return false;
+}
+
 static void
 check_alone(const struct actor *actor, const char *key)
 {
@@ -41,13 +66,11 @@ check_alone(const struct actor *actor, const char *key)
 		    "%s runs beside a foreign holder of %s", actor->name, key);
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *other = actor_number(i);
-		if (other == actor || other->guarded == NULL ||
-		    !guarded_command_runs(other) ||
-		    !actor_has_key(other, key) ||
-		    actor_is_within(actor, other) ||
-		    actor_is_within(other, actor))
+		if (outermost(other) == outermost(actor) ||
+		    !runs_under(other, key))
 			continue;
-		if (!actor_may_share(actor, other, ++others) &&
+		others += !is_counted(other, key);
+		if (!actor_may_share(actor, other, others) &&
 		    !known_is_excused(other))
 			world_find("one at a time",
 			    "%s starts under %s while the job of %s runs",
@@ -82,11 +105,9 @@ count_holding(const char *key, const char *token)
 	int count = 0;
 
 	for (int i = 0; i < node_count(); i++) {
-		if (node_number(i)->is_sentinel)
+		if (node_number(i)->is_sentinel ||
+		    node_number(i)->primary != NULL)
 			continue;
-		/* The key of a slot that moves may be at its new owner. */
-		node_execute(node_number(i),
-		    (const char *const[]){"ASKING", NULL});
 		const char *reply = node_execute(node_number(i),
 		    (const char *const[]){"GET", key, NULL});
 		if (strstr(reply, token) != NULL)
@@ -105,6 +126,7 @@ check_lease(struct actor *actor)
 
 	if (actor->opts->kind != 'x' || actor->opts->key_count != 1 ||
 	    *token == '\0' || actor->outer != NULL ||
+	    (known_has_majority() && known_suffers_loss(actor)) ||
 	    count_holding(key, token) >=
 		(known_has_majority() ? node_count() / 2 + 1 : 1))
 		return;
