@@ -3,8 +3,9 @@
 local fleet = {}
 
 local SLOTS = 16384
--- Why a server refuses commands; 'rules' are those of Server:deny.
-local STATES = {'busy', 'full', 'loading', 'misconf', 'no_replicas', 'rules'}
+-- Why a server refuses commands or redirects; 'rules' are those of Server:deny.
+local STATES = {'busy', 'cluster', 'full', 'loading', 'misconf', 'no_replicas',
+  'rules'}
 
 -- A command of the world itself, which no state of the server stops.
 function fleet.execute(server, client, argv)
@@ -65,15 +66,6 @@ function fleet.share_slots(...)
   fleet.nodes = nodes
 end
 
-local function slot_of(node, key)
-  local client = node:connect(-1)
-  node:request(client, {'CLUSTER', 'KEYSLOT', key})
-  node:disconnect(client)
-  local reply = table.remove(node.out)
-  table.remove(node.out)
-  return tonumber(string.match(reply, ':(%d+)'))
-end
-
 -- The owner of the slot, and the next primary.
 local function ends_of_move(slot)
   local from = fleet.nodes[1].cluster.slots[slot]
@@ -91,7 +83,7 @@ local function move_keys(from, to, slot, is_half)
   local names = {}
   from:select(0)
   for name in pairs(from.db.map) do
-    if slot_of(from, name) == slot then names[#names + 1] = name end
+    if from:slot_of(name) == slot then names[#names + 1] = name end
   end
   table.sort(names)
   for _, name in ipairs(names) do
@@ -101,7 +93,7 @@ end
 
 -- The owner stays the same until the end.
 function fleet.move(key, stage)
-  local slot = slot_of(fleet.nodes[1], key)
+  local slot = fleet.nodes[1]:slot_of(key)
   local from, to = ends_of_move(slot)
   if stage == 0 then
     from.cluster.migrating[slot] = to

@@ -2,23 +2,43 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "world.h"
+
+enum { SHARDS = 3, MOMENTS = 64 };
 
 /* What a history is about; its runs and faults are drawn from it. */
 struct theme {
 	struct history *history;
 	struct die die;
 	enum { ONE, REDLOCK, SENTINEL, CLUSTER } kind_of_servers;
-	int servers; /* that have data */
-	int primary; /* SENTINEL: its number */
-	int runs;    /* A, B, C, ... */
+	int servers;		 /* that a run asks for data */
+	bool is_replica[SHARDS]; /* its replica is the primary now */
+	int runs;		 /* A, B, C, ... */
 	int locks;
-	bool calm, loses, replicates;
+	bool calm, loses, has_replicas, replicates;
+	/* When a run or a job begins or ends, if nothing is in its way: faults
+	 * strike close to that. */
+	double moments[MOMENTS];
+	int moment_count;
+	int restarts;
 	char kind;   /* of all its locks */
 	double span; /* seconds in which runs begin and faults strike */
 };
+
+static void
+note_moments(struct theme *theme, const char *line)
+{
+	const char *job = strstr(line, " -- ");
+	double at = strtod(line, NULL);
+
+	if (job == NULL || theme->moment_count + 2 > MOMENTS)
+		return;
+	theme->moments[theme->moment_count++] = at;
+	theme->moments[theme->moment_count++] = at + strtod(job + 4, NULL);
+}
 
 __attribute__((format(printf, 2, 3))) static void
 add(struct theme *theme, const char *format, ...)
@@ -30,6 +50,7 @@ add(struct theme *theme, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
 	history_add(theme->history, line);
+	note_moments(theme, line);
 }
 
 static bool
@@ -164,7 +185,7 @@ add_run(struct theme *theme, int number)
 	bool waits = !chance(theme, 20);
 	bool plain = append_keys(theme, &text);
 
-	if (theme->kind_of_servers == SENTINEL && theme->replicates)
+	if (theme->has_replicas && theme->replicates)
 		append(&text, " --wait-replicas 1");
 
 	append(&text, " -t %d", pick(theme, 1, 3));
@@ -189,6 +210,44 @@ add_run(struct theme *theme, int number)
 		    theme->kind_of_servers == REDLOCK ? " --min-uptime 0" : "",
 		    lasts);
 	}
+}
+
+/* --- nests ------------------------------------------------------------------
+ */
+
+/* Runs in a job, and in their jobs, that outlive it mostly; and one that waits
+ * for the lock. */
+static void
+add_nest(struct theme *theme)
+{
+	char outer = (char)('A' + theme->runs++);
+	char waiting = (char)('A' + theme->runs++);
+	double at = theme->loses ? 4 : moment(theme, 0, 1);
+	double lasts =
+	    theme->loses ? moment(theme, 12, 25) : moment(theme, 0.5, 10);
+	double begins = moment(theme, 0.02, lasts / 2);
+	double outlives = moment(theme, -0.5, 6);
+	struct text text = {" -k lock0"};
+
+	if (theme->kind != 'x')
+		append(&text, theme->kind == 's' ? " -s" : " -p 2");
+	if (theme->kind_of_servers == REDLOCK)
+		append(&text, " --min-uptime %d", theme->loses ? 3 : 0);
+	if (theme->has_replicas && theme->replicates)
+		append(&text, " --wait-replicas 1");
+	add(theme, "%.3f run %c%s -t %d -- %.3f", at, outer, text.bytes,
+	    pick(theme, 1, 3), lasts);
+	add(theme, "%.3f run %cn in %c%s -t %d -- %.3f", at + begins, outer,
+	    outer, text.bytes, pick(theme, 1, 3), lasts - begins + outlives);
+	if (chance(theme, 30))
+		add(theme, "%.3f run %cnn in %cn%s -t 1 -- %.3f",
+		    at + moment(theme, begins, lasts), outer, outer, text.bytes,
+		    moment(theme, 0, 6));
+	add(theme, "%.3f run %c%s -t 1 -- %.3f",
+	    at + moment(theme, 0.01, lasts), waiting, text.bytes,
+	    moment(theme, 0, 2));
+	if (theme->span < at + lasts)
+		theme->span = at + lasts;
 }
 
 /* --- faults
@@ -217,49 +276,105 @@ add_process_fault(struct theme *theme, double at, char run)
 }
 
 static void
-add_network_fault(struct theme *theme, double at, int server)
+add_network_fault(struct theme *theme, double at, const char *server, char run)
 {
 	double delay = moment(theme, 0.01, 1.5);
 	bool to = chance(theme, 50);
+	char struck[16];
 
+	snprintf(struck, sizeof(struck), "%s",
+	    chance(theme, 30) ? (char[]){run, '\0'} : server);
 	switch (pick(theme, 0, 5)) {
 	case 0:
 	case 1:
-		add(theme, "%.3f cut s%d", at, server);
+		add(theme, "%.3f cut %s", at, struck);
 		break;
 	case 2:
-		add(theme, "%.3f stall s%d %s %.3f", at, server,
+		add(theme, "%.3f stall %s %s %.3f", at, struck,
 		    to ? "to" : "from", moment(theme, 0.2, 2.5));
 		break;
 	case 3:
-		add(theme, "%.3f hole s%d %.3f", at, server,
+		add(theme, "%.3f hole %s %.3f", at, server,
 		    moment(theme, 0.1, 4));
 		break;
 	case 4:
-		add(theme, "%.3f slow s%d %.3f %.3f", at, server,
+		add(theme, "%.3f slow %s %.3f %.3f", at, server,
 		    moment(theme, 0.5, 5), delay);
 		break;
 	default:
-		add(theme, "%.3f double s%d", at, server);
+		add(theme, "%.3f double %s", at, struck);
 		break;
 	}
 }
 
+/* With --min-uptime only one server may have forgotten at a time: they restart
+ * in turn. What has replicas keeps its data, as they would copy the loss. */
 static void
-add_server_fault(struct theme *theme, double at, int server)
+add_restart(struct theme *theme, double at, const char *server)
 {
-	switch (pick(theme, 0, 4)) {
+	const char *data = theme->has_replicas || !chance(theme, 30) ? "kept"
+			   : theme->kind_of_servers == REDLOCK	     ? "kept"
+			   : chance(theme, 50)			     ? "lost"
+								     : "dumped";
+	double lasts = moment(theme, 0.01, 3);
+
+	if (strcmp(data, "dumped") == 0)
+		add(theme, "%.3f dump %s", at - moment(theme, 0, 3), server);
+	add(theme, "%.3f crash %s %.3f %s", at, server, lasts, data);
+	if (chance(theme, 30))
+		add(theme, "%.3f loading %s %.3f", at + lasts, server,
+		    moment(theme, 0.05, 2));
+}
+
+static void
+add_refusal(struct theme *theme, double at, const char *server)
+{
+	static const char *const states[] = {"full", "loading", "busy",
+	    "misconf"};
+	static const char *const commands[] = {"evalsha", "eval", "time", "set",
+	    "get", "del", "pexpire", "pttl", "zadd", "zrem", "zrange", "rpush",
+	    "blpop", "hset", "hmget", "wait", "info", "role", "client|setname"};
+	enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
+
+	if (chance(theme, 60))
+		add(theme, "%.3f %s %s %.3f", at, states[pick(theme, 0, 3)],
+		    server, moment(theme, 0.05, 3));
+	else
+		add(theme, "%.3f deny %s %s %.3f", at, server,
+		    commands[pick(theme, 0, COMMANDS - 1)],
+		    moment(theme, 0.05, 3));
+}
+
+static void
+add_server_fault(struct theme *theme, double at, const char *server)
+{
+	switch (pick(theme, 0, 9)) {
 	case 0:
 	case 1:
-		add(theme, "%.3f freeze s%d %.3f", at, server,
+	case 2:
+		add(theme, "%.3f freeze %s %.3f", at, server,
 		    moment(theme, 0.01, 5));
 		break;
-	case 2:
-		add(theme, "%.3f flush s%d", at, server);
+	case 3:
+		add(theme, "%.3f flush %s", at, server);
+		break;
+	case 4:
+		if (chance(theme, 30))
+			add(theme, "%.3f evict %s lock0", at, server);
+		else
+			add(theme, "%.3f evict %s {lock0}:rlk:%c", at, server,
+			    "finqlros"[pick(theme, 0, 7)]);
+		break;
+	case 5:
+		add(theme, "%.3f step %s %.3f", at, server,
+		    moment(theme, -3, 3));
+		break;
+	case 6:
+	case 7:
+		add_refusal(theme, at, server);
 		break;
 	default:
-		add(theme, "%.3f crash s%d %.3f %s", at, server,
-		    moment(theme, 0.01, 3), theme->loses ? "lost" : "kept");
+		add_restart(theme, at, server);
 		break;
 	}
 }
@@ -269,24 +384,31 @@ add_server_fault(struct theme *theme, double at, int server)
 static void
 add_failover(struct theme *theme, double at)
 {
-	int former = theme->primary, now = 3 - former;
+	bool is_cluster = theme->kind_of_servers == CLUSTER;
+	int shard = is_cluster ? pick(theme, 0, SHARDS - 1) : 0;
 	double goes_on = moment(theme, 0, 1);
+	char names[2][16], *former, *now;
 
-	theme->primary = now;
+	snprintf(names[0], sizeof(*names), "s%d", shard + 1);
+	snprintf(names[1], sizeof(*names), is_cluster ? "r%d" : "s%d",
+	    is_cluster ? shard + 1 : 2);
+	former = names[theme->is_replica[shard]];
+	now = names[!theme->is_replica[shard]];
+	theme->is_replica[shard] = !theme->is_replica[shard];
 	switch (pick(theme, 0, 2)) {
 	case 0:
-		add(theme, "%.3f crash s%d %.3f kept", at, former,
+		add(theme, "%.3f crash %s %.3f kept", at, former,
 		    moment(theme, 1, 4));
-		add(theme, "%.3f promote s%d s%d %.3f", at + 0.1 + goes_on,
+		add(theme, "%.3f promote %s %s %.3f", at + 0.1 + goes_on,
 		    former, now, moment(theme, 1, 3));
 		break;
 	case 1:
-		add(theme, "%.3f unlink s%d %.3f", at, now,
+		add(theme, "%.3f unlink %s %.3f", at, now,
 		    moment(theme, 0.1, 3));
 		/* fall through */
 	default:
-		add(theme, "%.3f promote s%d s%d %.3f", at + goes_on, former,
-		    now, moment(theme, 0.05, 3));
+		add(theme, "%.3f promote %s %s %.3f", at + goes_on, former, now,
+		    moment(theme, 0.05, 3));
 		break;
 	}
 }
@@ -294,7 +416,8 @@ add_failover(struct theme *theme, double at)
 static void
 add_fleet_fault(struct theme *theme, double at)
 {
-	if (theme->kind_of_servers == SENTINEL)
+	if (theme->has_replicas &&
+	    (theme->kind_of_servers == SENTINEL || chance(theme, 50)))
 		add_failover(theme, at);
 	else if (theme->kind_of_servers == CLUSTER)
 		add(theme, "%.3f move lock%d %.3f", at,
@@ -302,27 +425,49 @@ add_fleet_fault(struct theme *theme, double at)
 		    moment(theme, 0.03, 4));
 }
 
-/* With --min-uptime only one server may have forgotten at a time. */
+/* At that time, or close to the next moment. */
+static double
+strike_time(struct theme *theme, double at)
+{
+	double next = at + 4;
+
+	if (!chance(theme, 60))
+		return at;
+	for (int i = 0; i < theme->moment_count; i++)
+		if (theme->moments[i] > at && theme->moments[i] < next)
+			next = theme->moments[i];
+	return next == at + 4 ? at : next + moment(theme, -0.3, 0.2);
+}
+
 static void
 add_faults(struct theme *theme)
 {
-	double from = theme->loses ? 5 : 0;
+	double forgot_at = -10;
+	char server[16];
 
-	for (double at = moment(theme, from, from + 3); at < theme->span;
-	     at +=
-	     theme->loses ? moment(theme, 7, 10) : moment(theme, 0.1, 3)) {
-		int server = pick(theme, 1, theme->servers);
+	for (double at = moment(theme, 0, 3); at < theme->span;
+	     at += moment(theme, 0.1, 3)) {
+		int number = pick(theme, 1, theme->servers);
 		char run = (char)('A' + pick(theme, 0, theme->runs - 1));
 
-		if (theme->kind_of_servers >= SENTINEL && chance(theme, 35)) {
+		at = strike_time(theme, at);
+		snprintf(server, sizeof(server), "s%d", number);
+		if (theme->loses && at > forgot_at + 7) {
+			add(theme, "%.3f crash s%d %.3f lost", at,
+			    theme->restarts++ % theme->servers + 1,
+			    moment(theme, 0.01, 3));
+			forgot_at = at;
+		} else if (theme->kind_of_servers >= SENTINEL &&
+			   chance(theme, 35)) {
 			add_fleet_fault(theme, at);
 			at += 3;
-		} else if (chance(theme, 40))
+		} else if (chance(theme, 40)) {
 			add_process_fault(theme, at, run);
-		else if (chance(theme, 50))
-			add_network_fault(theme, at, server);
-		else
+		} else if (chance(theme, 50)) {
+			add_network_fault(theme, at, server, run);
+		} else {
 			add_server_fault(theme, at, server);
+		}
 	}
 }
 
@@ -346,16 +491,18 @@ choose_servers(struct theme *theme)
 {
 	int kind = pick(theme, 0, 9);
 
-	theme->primary = 1;
-	theme->kind_of_servers = kind < 5   ? ONE
-				 : kind < 7 ? REDLOCK
-				 : kind < 9 ? SENTINEL
+	theme->kind_of_servers = kind < 4   ? ONE
+				 : kind < 6 ? REDLOCK
+				 : kind < 8 ? SENTINEL
 					    : CLUSTER;
 	theme->servers = theme->kind_of_servers == ONE ? 1
 			 : theme->kind_of_servers == REDLOCK
 			     ? chance(theme, 60) ? 3 : 5
 			 : theme->kind_of_servers == SENTINEL ? 2
-							      : 3;
+							      : SHARDS;
+	theme->has_replicas =
+	    theme->kind_of_servers == SENTINEL ||
+	    (theme->kind_of_servers == CLUSTER && chance(theme, 50));
 }
 
 void
@@ -376,14 +523,18 @@ generate_history(struct history *history, uint64_t seed)
 	theme.kind =
 	    theme.kind_of_servers == REDLOCK ? 'x' : "xxxxsp"[pick(t, 0, 5)];
 	theme.span = moment(t, 2, 20);
-	add(t, "servers %s %d",
+	add(t, "servers %s %d%s",
 	    (const char *const[]){"one", "redlock", "sentinel",
 		"cluster"}[theme.kind_of_servers],
-	    theme.servers);
+	    theme.servers,
+	    theme.has_replicas && theme.kind_of_servers == CLUSTER ? " replicas"
+								   : "");
 	if (theme.calm)
 		add(t, "calm");
 	for (int i = 0; i < theme.runs; i++)
 		add_run(t, i);
+	if (chance(t, 20))
+		add_nest(t);
 	add_clocks(t);
 	if (!theme.calm)
 		add_faults(t);

@@ -46,6 +46,8 @@ local function slot_of(key)
   return slot
 end
 
+function Server:slot_of(key) return slot_of(key) end
+
 -- --- redirects ---------------------------------------------------------------
 
 local CROSSSLOT = {err = "CROSSSLOT Keys in request don't hash to the same "
@@ -122,7 +124,8 @@ function Server:redirect_blocked()
   end
 end
 
--- Moves a key to the node that imports its slot.
+-- Moves a key to the node that imports its slot. MIGRATE sends the time that it
+-- has left, not when it ends.
 function Server:migrate(key, node)
   self:read_clock()
   node:read_clock()
@@ -132,6 +135,7 @@ function Server:migrate(key, node)
   keyspace.delete(self, entry, true)
   self:close_group()
   node:select(0)
+  if entry.till then entry.till = entry.till + node.ms - self.ms end
   node:restore(entry)
   node:propagate({'RESTORE', key, entry = entry})
   node:close_group()
