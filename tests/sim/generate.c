@@ -130,6 +130,13 @@ append_limit(struct theme *theme, struct text *text)
 	case 3:
 		append(text, " --wait-all");
 		break;
+	case 4:
+		append(text, " --kill-after %.1f", moment(theme, 0, 2));
+		break;
+	case 5:
+		append(text, " -E %d --server-timeout %d", pick(theme, 90, 92),
+		    pick(theme, 2, 10));
+		break;
 	default:
 		break;
 	}
@@ -138,7 +145,7 @@ append_limit(struct theme *theme, struct text *text)
 static void
 append_policy(struct theme *theme, struct text *text, bool waits)
 {
-	switch (pick(theme, 0, waits ? 11 : 9)) {
+	switch (pick(theme, 0, waits ? 12 : 10)) {
 	case 0:
 		append(text, " --once-per %.1f", moment(theme, 0.5, 5));
 		break;
@@ -149,13 +156,24 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 		append(text, " --replaceable");
 		break;
 	case 3:
+		append(text, " --expect %.1f", moment(theme, 0.5, 5));
+		break;
+	case 4:
+		append(text,
+		    " --once-per %.1f --expect %.1f --once-exit-code 0",
+		    moment(theme, 0.5, 5), moment(theme, 1, 9));
+		break;
+	case 5:
+		append(text, " --keep-history 0");
+		break;
+	case 6:
 		if (waits)
 			append(text, " --max-waiters %d", pick(theme, 0, 3));
 		break;
-	case 10:
+	case 11:
 		append(text, " --newest");
 		break;
-	case 11:
+	case 12:
 		append(text, " --replace");
 		break;
 	default:
@@ -248,6 +266,94 @@ add_nest(struct theme *theme)
 	    moment(theme, 0, 2));
 	if (theme->span < at + lasts)
 		theme->span = at + lasts;
+}
+
+/* --- commands of administrators ----------------------------------------- */
+
+/* How a command waits for a lock. A pause of two locks and a run of both may
+ * wait for each other. */
+static void
+append_wait(struct theme *theme, struct text *text)
+{
+	if (theme->kind_of_servers == SENTINEL && theme->replicates)
+		append(text, " --wait-replicas 1");
+	if (chance(theme, 20))
+		append(text, " -n");
+	else if (theme->locks > 1 || chance(theme, 50))
+		append(text, " -w %.1f", moment(theme, 0.5, 6));
+}
+
+static void
+add_look(struct theme *theme, int number, double at)
+{
+	static const char *const looks[] = {"--status", "--status",
+	    "--status -q", "--history --json", "--history --json", "--check"};
+
+	if (chance(theme, 15))
+		add(theme, "%.3f run Q%d --list --json", at, number);
+	else
+		add(theme, "%.3f run Q%d %s -k lock%d", at, number,
+		    looks[pick(theme, 0, 5)], pick(theme, 0, theme->locks - 1));
+}
+
+/* A hold, which may be extended or ended with its token. */
+static void
+add_hold(struct theme *theme, int number, double at)
+{
+	int lock = pick(theme, 0, theme->locks - 1);
+	double lasts = moment(theme, 1, 4);
+	struct text text = {""};
+
+	append_wait(theme, &text);
+	add(theme, "%.3f run Q%d --hold %.1f -k lock%d%s", at, number, lasts,
+	    lock, text.bytes);
+	at += moment(theme, 0.1, lasts + 1);
+	if (chance(theme, 40))
+		add(theme, "%.3f run Q%dx --hold %.1f -k lock%d --token @Q%d",
+		    at, number, moment(theme, 1, 4), lock, number);
+	at += moment(theme, 0, 2);
+	if (chance(theme, 40))
+		add(theme,
+		    "%.3f run Q%df --force-release -k lock%d --token @Q%d", at,
+		    number, lock, number);
+}
+
+static void
+add_pause(struct theme *theme, int number, double at)
+{
+	double lasts = moment(theme, 1, 5);
+	struct text text = {""};
+
+	append_wait(theme, &text);
+	add(theme, "%.3f run Q%d --pause lock* -k lock0 --for %.1f%s", at,
+	    number, lasts, text.bytes);
+	if (chance(theme, 60))
+		add(theme, "%.3f run Q%dr --resume lock*",
+		    at + moment(theme, 0.1, lasts), number);
+}
+
+static void
+add_commands(struct theme *theme)
+{
+	int count = chance(theme, 50) ? 0 : pick(theme, 1, 5);
+
+	if (theme->kind_of_servers == REDLOCK)
+		return;
+	for (int i = 0; i < count; i++) {
+		double at = moment(theme, 0, theme->span);
+		int what = pick(theme, 0, 9);
+
+		if (what == 0)
+			add_hold(theme, i, at);
+		else if (what == 1)
+			add_pause(theme, i, at);
+		else if (what == 2 && chance(theme, 20))
+			add(theme,
+			    "%.3f run Q%d --force-release -k lock0 --yes", at,
+			    i);
+		else
+			add_look(theme, i, at);
+	}
 }
 
 /* --- faults
@@ -535,6 +641,7 @@ generate_history(struct history *history, uint64_t seed)
 		add_run(t, i);
 	if (chance(t, 20))
 		add_nest(t);
+	add_commands(t);
 	add_clocks(t);
 	if (!theme.calm)
 		add_faults(t);

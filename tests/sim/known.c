@@ -85,6 +85,15 @@ actor_has_word(const struct actor *actor, const char *word)
 	return false;
 }
 
+const char *
+actor_word_behind(const struct actor *actor, const char *option)
+{
+	for (int i = 1; i + 1 < actor->argc; i++)
+		if (strcmp(actor->argv[i], option) == 0)
+			return actor->argv[i + 1];
+	return NULL;
+}
+
 bool
 actor_is_run(const struct actor *actor)
 {
@@ -107,6 +116,61 @@ actor_may_share(const struct actor *a, const struct actor *b, int others)
 		return false;
 	return a->opts->kind == 's' ||
 	       (a->opts->kind == 'p' && others < a->opts->permits);
+}
+
+/* --- commands that end what others hold --- */
+
+/* What it has sent may have arrived since then. */
+static bool
+has_acted(const struct actor *command, int64_t since)
+{
+	int64_t late = world.calm ? 0 : LATE;
+
+	return command->begun_at >= 0 && (command->state == ACTOR_ALIVE ||
+					     command->ended_at + late >= since);
+}
+
+/* It names another holder than that one. */
+static bool
+spares(const struct actor *command, const struct actor *holder)
+{
+	const char *token = actor_word_behind(command, "--token");
+	const char *key = actor_word_behind(command, "-k");
+	const char *held = holder->guarded != NULL ? holder->guarded->token
+			   : holder->stream_text != NULL ? holder->stream_text
+							 : "";
+
+	if (key != NULL && holder->opts->action != OPTS_PAUSE &&
+	    !actor_has_key(holder, key))
+		return true;
+	return token != NULL && strncmp(held, token, strlen(token)) != 0;
+}
+
+bool
+known_is_forced(const struct actor *holder, int64_t since)
+{
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *command = actor_number(i);
+		if (actor_has_word(command, "--force-release") &&
+		    has_acted(command, since) && !spares(command, holder))
+			return true;
+	}
+	return false;
+}
+
+bool
+known_is_undone(const struct kept *kept)
+{
+	if ((kept->by->opts->replicas == 0 && known_has_lost(kept->from)) ||
+	    seen_of(kept->key)->stolen_at >= kept->from ||
+	    known_is_forced(kept->by, kept->from))
+		return true;
+	for (int i = 0; i < actor_count(); i++)
+		if (actor_has_word(actor_number(i), "--resume") &&
+		    has_acted(actor_number(i), kept->from) &&
+		    kept->by->opts->action == OPTS_PAUSE)
+			return true;
+	return false;
 }
 
 /* --- excuses ---------------------------------------------------------------
@@ -161,8 +225,9 @@ known_is_excused(const struct actor *actor)
 			may_suffer(actor, seen_of(nested)->stolen_at)))
 			return true;
 	}
-	return may_suffer(actor, stage.step_at) || actor->opts->lost_warn ||
-	       actor->opts->unavailable_run;
+	return may_suffer(actor, stage.step_at) ||
+	       known_is_forced(actor, actor->granted_at) ||
+	       actor->opts->lost_warn || actor->opts->unavailable_run;
 }
 
 bool
@@ -189,40 +254,6 @@ const struct kept *
 known_kept(int number)
 {
 	return number < stage.kept_count ? &stage.kept[number] : NULL;
-}
-
-/* Names another holder than that one. */
-static bool
-spares(const struct actor *command, const struct actor *holder)
-{
-	for (int i = 1; i + 1 < command->argc; i++)
-		if (strcmp(command->argv[i], "--token") == 0)
-			return holder->stream_text == NULL ||
-			       strncmp(command->argv[i + 1],
-				   holder->stream_text,
-				   strlen(command->argv[i + 1])) != 0;
-	return false;
-}
-
-bool
-known_is_undone(const struct kept *kept)
-{
-	const struct seen *seen = seen_of(kept->key);
-
-	if ((kept->by->opts->replicas == 0 && known_has_lost(kept->from)) ||
-	    seen->stolen_at >= kept->from)
-		return true;
-	for (int i = 0; i < actor_count(); i++) {
-		const struct actor *actor = actor_number(i);
-		bool acted = actor->begun_at >= 0 &&
-			     (actor->state == ACTOR_ALIVE ||
-				 actor->ended_at + LATE >= kept->from);
-		if (acted && (actor_has_word(actor, "--resume") ||
-				 (actor_has_word(actor, "--force-release") &&
-				     !spares(actor, kept->by))))
-			return true;
-	}
-	return false;
 }
 
 /* --- who holds a lock ----------------------------------------------------

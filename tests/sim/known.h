@@ -46,11 +46,15 @@ struct seen *seen_of(const char *key);
 void known_keep(const struct kept *kept);
 /* NULL behind the last one. */
 const struct kept *known_kept(int number);
+/* Somebody may have released the locks of that holder since then. */
+bool known_is_forced(const struct actor *holder, int64_t since);
 /* It may have been ended before its time, or forgotten. */
 bool known_is_undone(const struct kept *kept);
 
 bool actor_has_key(const struct actor *actor, const char *key);
 bool actor_has_word(const struct actor *actor, const char *word);
+/* NULL: it has no such option. */
+const char *actor_word_behind(const struct actor *actor, const char *option);
 /* A run with a job, not a command. */
 bool actor_is_run(const struct actor *actor);
 /* Waits for one exclusive lock, and nothing else decides when it gets it. */

@@ -161,8 +161,11 @@ network_send(struct conn *conn, const void *bytes, size_t size)
 		size = (size_t)die_between(&conn->die, 1, (int64_t)size - 1);
 	conn->actor->cost.sent += (int64_t)size;
 	send_packet(conn, bytes, size);
-	if (conn->copy != NULL)
+	if (conn->copy != NULL) {
+		if (conn->copy->to_server_at < conn->to_server_at)
+			conn->copy->to_server_at = conn->to_server_at;
 		send_packet(conn->copy, bytes, size);
+	}
 	return (ssize_t)size;
 }
 

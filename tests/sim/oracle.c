@@ -187,8 +187,6 @@ oracle_on_event(struct actor *actor, const struct events *events,
 	if (event->type == EVENT_RELEASED || event->type == EVENT_KEPT ||
 	    event->type == EVENT_LEFT)
 		actor->is_released = true;
-	if (event->type == EVENT_FORCED)
-		seen_of(actor->opts->keys[0].key)->stolen_at = world.now;
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);

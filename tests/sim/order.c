@@ -62,14 +62,26 @@ has_given_way(const char *key, const struct seen *seen)
 	return false;
 }
 
-/* The holder has not renewed its lease since the waiter came. */
+/* The queue has changed since the holder looked at it last, with a renewal. */
 static bool
-is_news(const struct actor *waiter, const struct seen *seen)
+is_news(const char *key, const struct seen *seen)
 {
 	const struct opts *opts = seen->freed_by->opts;
+	int64_t since = seen->freed_at;
 
-	return opts == NULL || opts->action != OPTS_RUN ||
-	       waiter->begun_at + opts->ttl_ms * WORLD_MS / 2 > seen->freed_at;
+	if (opts == NULL || opts->action != OPTS_RUN)
+		return true;
+	since -= opts->ttl_ms * WORLD_MS / 2;
+	for (int i = 0; i < actor_count(); i++) {
+		const struct actor *actor = actor_number(i);
+		bool came = actor->begun_at > since;
+		bool left = actor->state == ACTOR_ENDED &&
+			    actor->granted_at < 0 && actor->ended_at > since;
+		if ((came || left) && (actor_has_key(actor, key) ||
+					  actor_has_word(actor, "--pause")))
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -84,7 +96,7 @@ check_hand_over(const struct actor *actor)
 	    actor->begun_at + SAME_TIME > seen->freed_at ||
 	    has_given_way(key, seen))
 		return;
-	if (is_news(actor, seen))
+	if (is_news(key, seen))
 		most += NAMED;
 	if (actor->crossed_at == seen->freed_at)
 		most += CROSSED;

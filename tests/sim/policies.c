@@ -44,7 +44,7 @@ is_success(const struct actor *actor, const char *key)
 {
 	return actor->state == ACTOR_ENDED && actor->ending == ENDING_JOB &&
 	       actor->status == 0 && actor_has_key(actor, key) &&
-	       actor->outer == NULL;
+	       actor->opts->history_ms > 0 && actor->outer == NULL;
 }
 
 /* The last success before that time, by a run with an id if that is asked.
