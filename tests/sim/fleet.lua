@@ -7,14 +7,17 @@ local SLOTS = 16384
 local STATES = {'busy', 'cluster', 'full', 'loading', 'misconf', 'no_replicas',
   'rules'}
 
--- A command of the world itself, which no state of the server stops.
+-- A command of the world itself, which no state of the server stops, but which may
+-- change one.
 function fleet.execute(server, client, argv)
   local states = {}
   for _, state in ipairs(STATES) do
     states[state], server[state] = server[state], nil
   end
   server:request(client, argv)
-  for _, state in ipairs(STATES) do server[state] = states[state] end
+  for _, state in ipairs(STATES) do
+    if server[state] == nil then server[state] = states[state] end
+  end
 end
 
 -- --- replication and sentinels ---------------
