@@ -20,6 +20,7 @@ static struct {
 	int kept_count;
 	int64_t lost_at; /* a server forgot what it had acknowledged */
 	int64_t step_at; /* of a server's clock */
+	bool has_repeated;
 	enum known_servers servers;
 } stage;
 
@@ -165,9 +166,11 @@ known_is_undone(const struct kept *kept)
 	    seen_of(kept->key)->stolen_at >= kept->from ||
 	    known_is_forced(kept->by, kept->from))
 		return true;
+	/* A pause of several locks may not look again at one that it already
+	 * has. */
 	for (int i = 0; i < actor_count(); i++)
 		if (actor_has_word(actor_number(i), "--resume") &&
-		    has_acted(actor_number(i), kept->from) &&
+		    has_acted(actor_number(i), kept->by->begun_at) &&
 		    kept->by->opts->action == OPTS_PAUSE)
 			return true;
 	return false;
@@ -181,6 +184,18 @@ known_on_data_lost(int64_t until)
 {
 	if (until > stage.lost_at)
 		stage.lost_at = until;
+}
+
+void
+known_on_repeats(void)
+{
+	stage.has_repeated = true;
+}
+
+bool
+known_has_repeated(void)
+{
+	return stage.has_repeated;
 }
 
 bool

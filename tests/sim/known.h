@@ -66,6 +66,10 @@ bool actor_may_share(const struct actor *a, const struct actor *b, int others);
 void known_on_data_lost(int64_t until);
 /* A server's clock was set. */
 void known_on_clock_step(void);
+/* What runs send arrives twice from here on. A run may then be recorded once
+ * more after its end, and its end be forgotten. */
+void known_on_repeats(void);
+bool known_has_repeated(void);
 /* It has forgotten something after that time. */
 bool known_has_lost(int64_t since);
 /* A server has forgotten something while it held that one. */

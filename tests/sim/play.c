@@ -306,6 +306,7 @@ do_slow(struct step *step)
 static void
 do_double(struct step *step)
 {
+	known_on_repeats();
 	network_double(choice_in(step, 1));
 }
 

@@ -70,11 +70,15 @@ static void
 check_once(const struct actor *actor)
 {
 	const char *key = actor->opts->keys[0].key;
+	int64_t granted_at = actor->granted_at;
 	const struct actor *last;
 
 	if (known_has_majority() || seen_of(key)->stolen_at >= 0)
 		return;
-	last = last_success(key, actor->granted_at, false);
+	/* What was on its way when the server decided does not count. */
+	if (seen_of(key)->taken_at > 0 && seen_of(key)->taken_at < granted_at)
+		granted_at = seen_of(key)->taken_at;
+	last = last_success(key, granted_at, false);
 	if (actor->opts->once_ms > 0 && last != NULL &&
 	    actor->granted_at - last->guarded->ended_at <
 		at_least(actor->opts->once_ms))
@@ -83,7 +87,7 @@ check_once(const struct actor *actor)
 		    actor->name,
 		    (actor->granted_at - last->guarded->ended_at) / WORLD_MS,
 		    last->name);
-	last = last_success(key, actor->granted_at, true);
+	last = last_success(key, granted_at, true);
 	if (actor->opts->once_id != NULL && last != NULL &&
 	    strcmp(actor->opts->once_id, last->opts->once_id) == 0)
 		world_find("--once-id", "%s runs after the success of %s",
@@ -166,11 +170,10 @@ check_wait(const struct actor *actor)
 /* --- why a job is stopped ---------------------------------------------------
  */
 
-/* Since when that run is the first in the queue for the lock of the other. */
+/* Since when that run knows that it is the first in the queue. */
 static int64_t
-first_since(const struct actor *actor, const struct actor *holder)
+first_since(const struct actor *actor, const char *key)
 {
-	const char *key = holder->opts->keys[0].key;
 	int64_t since = actor->begun_at;
 
 	for (int i = 0; i < actor_count(); i++) {
@@ -184,7 +187,7 @@ first_since(const struct actor *actor, const struct actor *holder)
 			continue;
 		if (left == WORLD_NEVER)
 			return WORLD_NEVER;
-		since = other == holder ? left : left + HEARTBEAT;
+		since = left + HEARTBEAT;
 	}
 	return since;
 }
@@ -193,6 +196,7 @@ first_since(const struct actor *actor, const struct actor *holder)
 static int64_t
 replaced_at(const struct actor *holder)
 {
+	const char *key = holder->opts->keys[0].key;
 	int64_t at = WORLD_NEVER;
 
 	for (int i = 0; i < actor_count(); i++) {
@@ -201,10 +205,9 @@ replaced_at(const struct actor *holder)
 
 		if (!actor_is_run(actor) || !actor->opts->replace ||
 		    actor->granted_at >= 0 || actor->state != ACTOR_ALIVE ||
-		    actor->opts->splay_ms > 0 ||
-		    !actor_has_key(actor, holder->opts->keys[0].key))
+		    actor->opts->splay_ms > 0 || !actor_has_key(actor, key))
 			continue;
-		since = first_since(actor, holder);
+		since = first_since(actor, key);
 		if (since < at - NOTICED)
 			at = since + NOTICED;
 	}

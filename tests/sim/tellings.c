@@ -301,8 +301,7 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 	if (shown->is_on)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
-	/* What arrives twice or late may have begun it once more. */
-	return !world.calm || run->ended_at > actor->begun_at ||
+	return known_has_repeated() || run->ended_at > actor->begun_at ||
 	       !is_recorded(run, key);
 }
 
@@ -331,12 +330,11 @@ check_complete(const struct actor *actor, const char *key,
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
 		int times = count_shown(runs, count, run, true);
-		if (times > 1)
+		if (times > 1 && !known_has_repeated())
 			world_find("--history shows each run once",
 			    "%s shows %s %d times", actor->name, run->name,
 			    times);
-		/* Its acquire may arrive once more and take the end away. */
-		times = count_shown(runs, count, run, world.calm);
+		times = count_shown(runs, count, run, !known_has_repeated());
 		if (times == 0 && room >= 0 && is_recorded(run, key) &&
 		    run->ended_at < actor->begun_at)
 			world_find("--history shows each run once",
@@ -401,7 +399,9 @@ fate_of(const char *key, const struct actor *actor)
 		    run->opts->history_ms == 0 || run->outer != NULL ||
 		    run->begun_at > actor->ended_at)
 			continue;
-		if (run->state == ACTOR_ENDED && run->granted_at < 0)
+		/* Or granted in part, and withdrawn, which is forgotten. */
+		if (run->state == ACTOR_ENDED && run->granted_at < 0 &&
+		    run->ended_at < actor->begun_at)
 			continue;
 		if (!is_recorded(run, key) || run->ended_at > actor->begun_at)
 			fate.is_clear = false;
@@ -452,7 +452,7 @@ static void
 check_check(const struct actor *actor, const char *key)
 {
 	struct fate fate = fate_of(key, actor);
-	int expected = judge(&fate, actor);
+	int expected = known_has_repeated() ? -1 : judge(&fate, actor);
 
 	if (!world.calm && actor->status == 3)
 		return; /* no server has replied */
