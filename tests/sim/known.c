@@ -95,6 +95,16 @@ actor_word_behind(const struct actor *actor, const char *option)
 	return NULL;
 }
 
+const char *
+actor_token(const struct actor *actor)
+{
+	if (actor->guarded != NULL)
+		return actor->guarded->token;
+	if (actor->out == NULL || !actor_has_word(actor, "--hold"))
+		return NULL;
+	return world_copy(actor->out, strcspn(actor->out, "\n"));
+}
+
 bool
 actor_is_run(const struct actor *actor)
 {
@@ -137,14 +147,12 @@ spares(const struct actor *command, const struct actor *holder)
 {
 	const char *token = actor_word_behind(command, "--token");
 	const char *key = actor_word_behind(command, "-k");
-	const char *held = holder->guarded != NULL ? holder->guarded->token
-			   : holder->stream_text != NULL ? holder->stream_text
-							 : "";
+	const char *held = actor_token(holder);
 
 	if (key != NULL && holder->opts->action != OPTS_PAUSE &&
 	    !actor_has_key(holder, key))
 		return true;
-	return token != NULL && strncmp(held, token, strlen(token)) != 0;
+	return token != NULL && held != NULL && strcmp(held, token) != 0;
 }
 
 bool

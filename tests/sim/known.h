@@ -55,6 +55,8 @@ bool actor_has_key(const struct actor *actor, const char *key);
 bool actor_has_word(const struct actor *actor, const char *word);
 /* NULL: it has no such option. */
 const char *actor_word_behind(const struct actor *actor, const char *option);
+/* The token of a run's job, or that a hold has printed; NULL: none. */
+const char *actor_token(const struct actor *actor);
 /* A run with a job, not a command. */
 bool actor_is_run(const struct actor *actor);
 /* Waits for one exclusive lock, and nothing else decides when it gets it. */

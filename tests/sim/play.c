@@ -144,18 +144,18 @@ later(struct step *step, int word, world_call *call, void *who)
 /* --- steps: runs -------------------------------------------------------------
  */
 
-/* A word @X is the token that X has printed. Whether it has printed one. */
+/* A word @X is the token of X. Whether it has one. */
 static bool
 set_tokens(struct actor *actor)
 {
 	for (int i = 1; i < actor->argc; i++) {
 		const struct actor *holder = actor_find(actor->argv[i] + 1);
-		const char *text = holder != NULL ? holder->stream_text : NULL;
+		const char *token = holder != NULL ? actor_token(holder) : NULL;
 		if (actor->argv[i][0] != '@')
 			continue;
-		if (text == NULL || *text == '\0')
+		if (token == NULL)
 			return false;
-		actor->argv[i] = world_copy(text, strcspn(text, "\n"));
+		actor->argv[i] = world_copy(token, strlen(token));
 	}
 	return true;
 }

@@ -47,8 +47,8 @@ is_success(const struct actor *actor, const char *key)
 	       actor->opts->history_ms > 0 && actor->outer == NULL;
 }
 
-/* The last success before that time, by a run with an id if that is asked.
- * NULL, too, if the server need not know it. */
+/* The last success before that time; NULL, too, if the server need not know it.
+ * With an id only the last one counts, and one that is on its way may be it. */
 static const struct actor *
 last_success(const char *key, int64_t before, bool with_id)
 {
@@ -56,14 +56,21 @@ last_success(const char *key, int64_t before, bool with_id)
 
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *actor = actor_number(i);
-		if (actor->guarded != NULL && is_success(actor, key) &&
-		    actor->ended_at < before &&
-		    (!with_id || actor->opts->once_id != NULL) &&
-		    (last == NULL ||
-			actor->guarded->ended_at > last->guarded->ended_at))
+		bool is_known =
+		    is_success(actor, key) && actor->ended_at < before;
+		if (actor->guarded == NULL || actor->guarded->ended_at < 0 ||
+		    actor->guarded->status != 0 || !actor_has_key(actor, key) ||
+		    (!with_id && !is_known) ||
+		    (with_id && actor->opts->once_id == NULL))
+			continue;
+		if (last == NULL ||
+		    actor->guarded->ended_at > last->guarded->ended_at)
 			last = actor;
 	}
-	return last == NULL || known_may_be_forgotten(last) ? NULL : last;
+	if (last == NULL || !is_success(last, key) ||
+	    last->ended_at >= before || known_may_be_forgotten(last))
+		return NULL;
+	return last;
 }
 
 static void
@@ -263,13 +270,12 @@ check_stopped(const struct actor *actor)
 /* --- locks without a job ---------------------------------------------------
  */
 
-/* The run or command that has printed that token. */
 static const struct actor *
-printed_by(const char *token)
+holder_with(const char *token)
 {
 	for (int i = 0; i < actor_count(); i++) {
-		const char *text = actor_number(i)->stream_text;
-		if (text != NULL && strncmp(text, token, strlen(token)) == 0)
+		const char *held = actor_token(actor_number(i));
+		if (held != NULL && strcmp(held, token) == 0)
 			return actor_number(i);
 	}
 	return NULL;
@@ -296,7 +302,7 @@ policies_on_event(const struct actor *actor, const struct event *event)
 		kept.until = since + at_least(opts->hold_ms);
 		if (opts->token != NULL) {
 			kept.until = actor->begun_at + at_least(opts->hold_ms);
-			kept.by = printed_by(opts->token);
+			kept.by = holder_with(opts->token);
 		}
 		break;
 	case EVENT_PAUSE_SET:

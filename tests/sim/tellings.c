@@ -301,8 +301,9 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 	if (shown->is_on)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
-	return known_has_repeated() || run->ended_at > actor->begun_at ||
-	       !is_recorded(run, key);
+	/* One lock of several may have been lost before the job started. */
+	return known_has_repeated() || run->opts->key_count > 1 ||
+	       run->ended_at > actor->begun_at || !is_recorded(run, key);
 }
 
 static int
