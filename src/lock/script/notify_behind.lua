@@ -20,9 +20,7 @@ if redis.pcall('PEXPIRE', first_doorbell, 10000) == 1 then
   end
   local others = redis.pcall('ZCOUNT', alive, now + 1000, '+inf')
   if type(others) == 'number' and others > 0 then
-    redis.pcall('DEL', shared)
-    redis.pcall('RPUSH', shared, 1)
-    redis.pcall('PEXPIRE', shared, 1000)
+    put_element(shared, 1000)
   end
 end
 return 1

@@ -61,18 +61,24 @@ local function waiters_to_notify(me, held, limit, again, expected)
   return list, false, is_new
 end
 
+-- The list has one element at most. If its life is denied, it is not left.
+local function put_element(doorbell, ms)
+  redis.pcall('DEL', doorbell)
+  redis.pcall('RPUSH', doorbell, 1)
+  if redis.pcall('PEXPIRE', doorbell, ms) ~= 1 then
+    redis.pcall('DEL', doorbell)
+  end
+end
+
 -- Rings the doorbell of a waiter in the queue, and gives it one second to come:
--- all in one step, because the one who notifies may die on the way. The list
--- has one element at most, and does not outlive its waiter. The mark of a
--- search stays.
+-- all in one step, because the one who notifies may die on the way. The mark of
+-- a search stays.
 local function notify(waiter, doorbell)
   local till = tonumber(redis.pcall('ZSCORE', alive, waiter) or 0)
   local is_sought = till % 1 == LIMIT_MARK_SOUGHT
   local part = is_sought and LIMIT_MARK_SOUGHT or LIMIT_MARK_NOTIFIED
   redis.pcall('ZADD', alive, now + 999 + part, waiter)
-  redis.pcall('DEL', doorbell)
-  redis.pcall('RPUSH', doorbell, 1)
-  redis.pcall('PEXPIRE', doorbell, 10000)
+  put_element(doorbell, 10000)
 end
 
 -- Notifies that one of the waiters whose doorbell is known; the others go into
