@@ -257,6 +257,21 @@ wait_word(struct request *request, const struct claim *claim)
 	return text;
 }
 
+/* The keys of the tier show at once whether a release may use them. */
+static void
+make_join(struct request *request, const struct claim *claim, const char *ttl,
+    size_t keys)
+{
+	const struct lock_config *config = claim->config;
+	const struct kind *kind = claim_kind(claim);
+
+	add_script(request, kind->join, claim->keys.all, keys);
+	ADD(request, claim->token, ttl);
+	ADD(request, kind->letter, claim->run, helper_life(request, claim),
+	    config->is_hold ? "" : config->kind->letter);
+	request->decode = answer_join;
+}
+
 static void
 make_try(struct request *request, const struct claim *claim, const char *ttl)
 {
@@ -265,12 +280,7 @@ make_try(struct request *request, const struct claim *claim, const char *ttl)
 	const struct holder *self = &claim->self;
 
 	if (claim->outer != NULL) {
-		add_script(request, kind->join, claim->keys.all, claim->tier);
-		ADD(request, claim->token, ttl);
-		ADD(request, kind->letter, claim->run,
-		    helper_life(request, claim),
-		    config->is_hold ? "" : config->kind->letter);
-		request->decode = answer_join;
+		make_join(request, claim, ttl, claim->tier);
 		return;
 	}
 	add_acquire(request, claim);
@@ -305,6 +315,9 @@ request_make(struct request *request, const struct claim *claim,
 	switch (what) {
 	case REQUEST_TRY:
 		make_try(request, claim, ttl);
+		break;
+	case REQUEST_JOIN_AGAIN:
+		make_join(request, claim, ttl, CLAIM_WITH_NESTED);
 		break;
 	case REQUEST_UNDO:
 		make_undo(request, claim);

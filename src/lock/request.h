@@ -41,6 +41,10 @@ void request_fini(struct request *request);
 
 enum request_what {
 	REQUEST_TRY,  /* acquires the lock, or joins the outer run */
+	/* Joins it again. Only with the keys that this needs: the others, such
+	 * as a doorbell, may be absent, and a slot that moves serves no script
+	 * whose keys are not all on one node (TRYAGAIN). */
+	REQUEST_JOIN_AGAIN,
 	REQUEST_UNDO, /* withdraws a try; nothing to send for a nested run: all
 		       * it has to undo is its place beside the others */
 	/* A renewal touches the lock's key alone (protocol rule R5). The three

@@ -191,12 +191,12 @@ renewed() {
 	[[ ${lines[0]} == 1 && ${lines[1]} == "$fence" ]]
 	state | diff before -
 	# It joins again behind its renewal.
-	wait_until again EVAL/7 2
+	wait_until again EVAL/4 1
 	touch in.go
 	wait_for_file out
 	[[ $(cli exists "$N") == 0 ]]
 	# A join comes late, and the goodbye again.
-	again EVAL/7 2
+	again EVAL/4 1
 	until=$(cli --raw zrange "$N" 0 0 withscores | tail -n 1)
 	((until <= $(server_ms) + 1000))
 	again EVAL/8 2

@@ -428,6 +428,10 @@ move_stage(void *who, void *what)
 	const struct step *step = what;
 
 	node_move_slot(step->words[1], (int)(intptr_t)who);
+	/* A nested run could not join again until now. */
+	if ((intptr_t)who == 2)
+		oracle_on_theft(NULL,
+		    world_format("{%s}:rlk:n", step->words[1]));
 	stage.is_moving = (intptr_t)who < 3;
 }
 

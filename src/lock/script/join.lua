@@ -2,7 +2,7 @@
 -- nothing. One that cannot be counted takes part all the same, and loses the
 -- lock when the outer run ends first.
 --
--- KEYS: as those of acquire, without the queue.
+-- KEYS: as those of acquire, up to the nested runs at least.
 -- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life
 --   of :n in ms, letter of the own kind or '' for a hold, which cannot join.
 -- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that
