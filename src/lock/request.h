@@ -40,7 +40,7 @@ struct request {
 void request_fini(struct request *request);
 
 enum request_what {
-	REQUEST_TRY,  /* acquires the lock, or joins the outer run */
+	REQUEST_TRY, /* acquires the lock, or joins the outer run */
 	/* Joins it again. Only with the keys that this needs: the others, such
 	 * as a doorbell, may be absent, and a slot that moves serves no script
 	 * whose keys are not all on one node (TRYAGAIN). */
