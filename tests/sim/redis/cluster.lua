@@ -46,7 +46,7 @@ local function slot_of(key)
   return slot
 end
 
-function Server:slot_of(key) return slot_of(key) end
+function Server.slot_of(_, key) return slot_of(key) end
 
 -- --- redirects ---------------------------------------------------------------
 
