@@ -18,6 +18,7 @@ struct theme {
 	bool is_replica[SHARDS]; /* its replica is the primary now */
 	int runs;		 /* A, B, C, ... */
 	int locks;
+	int policy; /* that most of its runs have; -1: none */
 	bool calm, loses, has_replicas, replicates;
 	/* When a run or a job begins or ends, if nothing is in its way: faults
 	 * strike close to that. */
@@ -145,7 +146,13 @@ append_limit(struct theme *theme, struct text *text)
 static void
 append_policy(struct theme *theme, struct text *text, bool waits)
 {
-	switch (pick(theme, 0, waits ? 12 : 10)) {
+	int policy = theme->policy >= 0 && chance(theme, 70)
+			 ? theme->policy
+			 : pick(theme, 0, 12);
+
+	if (policy >= 11 && !waits)
+		return;
+	switch (policy) {
 	case 0:
 		append(text, " --once-per %.1f", moment(theme, 0.5, 5));
 		break;
@@ -624,6 +631,8 @@ generate_history(struct history *history, uint64_t seed)
 	theme.loses =
 	    theme.kind_of_servers == REDLOCK && !theme.calm && chance(t, 50);
 	theme.replicates = chance(t, 60);
+	theme.policy =
+	    chance(t, 25) ? (int[]){0, 1, 2, 6, 11, 12}[pick(t, 0, 5)] : -1;
 	theme.runs = pick(t, 2, 12);
 	theme.locks = chance(t, 70) ? 1 : 2;
 	theme.kind =
