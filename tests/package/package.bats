@@ -92,22 +92,6 @@ make_here() {
 }
 
 # bats test_tags=night
-@test "make deb: prints where the package is, and nothing else" {
-	need_deb
-	[[ $(<"$PACKAGE_DIR/log") == "$DEB" ]]
-	[[ $(basename "$DEB") == "rlockrun_$(version)-"[0-9]*_$(dpkg --print-architecture).deb ]]
-}
-
-# bats test_tags=night
-@test "make deb: the versions of Makefile, changelog and program agree" {
-	run -0 "$ROOT/packaging/version.sh" "$(version)" "$RLOCKRUN"
-	need_deb
-	run -1 as_user packaging/deb.sh 9.9.9
-	[[ $output == "version.sh: Makefile is for $(version), not for 9.9.9" ]]
-	[[ -s $DEB ]]
-}
-
-# bats test_tags=night
 @test "make deb: lintian finds nothing" {
 	need_deb
 	run -0 as_user lintian --fail-on error,warning --display-info --pedantic \
@@ -211,22 +195,6 @@ make_here() {
 	[[ $output == *'depends on libhiredis'*'not installed'* ]]
 }
 
-# Of the commands that make would run, the last one links.
-link_command() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$ROOT" --no-print-directory \
-		-n -B VARIANT=none "$@" | tail -n 1
-}
-
-@test "make: hiredis is a part of the program, or a shared library" {
-	[[ $(link_command HIREDIS=static) == *' -l:libhiredis.a '* ]]
-	[[ $(link_command HIREDIS=static) != *' -lhiredis '* ]]
-	[[ $(link_command HIREDIS=shared) == *' -lhiredis '* ]]
-	[[ $(link_command HIREDIS=shared) != *libhiredis.a* ]]
-	# By default the former, if the linker finds the archive.
-	[[ $(link_command CC=true) == *' -l:libhiredis.a '* ]]
-	[[ $(link_command CC=false) == *' -lhiredis '* ]]
-}
-
 @test "make install and make uninstall: program, pages, completions, units and examples, then none" {
 	make_here install
 	files_in dest | diff - <({
@@ -257,73 +225,4 @@ link_command() {
 	[[ $(files_in dest | grep -cv '^/opt/x/') == 0 ]]
 	make_here uninstall PREFIX=/opt/x
 	[[ -z $(files_in dest) ]]
-}
-
-@test "server.sh: what is no server is refused in one line" {
-	local none server_sh=$ROOT/packaging/server.sh
-	for none in "$PWD/none" none ./none "$PWD" /etc/passwd true; do
-		SERVER=$none run -1 "$server_sh" "$PWD/bin"
-		[[ $output == "server.sh: SERVER="*" is no "* && ${#lines[@]} == 1 ]]
-	done
-	SERVER=$(type -P redis-server) run -0 "$server_sh" "$PWD/bin"
-	[[ $output == *" server v="* && -x bin/redis-server ]]
-}
-
-@test "hosted release: on a tag, the workflow runs targets and scripts of the tree" {
-	run -0 /usr/bin/python3 - "$ROOT/.github/workflows/release.yml" <<-'END'
-		import sys, yaml
-
-		with open(sys.argv[1], encoding="ascii") as file:
-		    document = yaml.safe_load(file)
-		assert document[True] == {"push": {"tags": ["v*"]}}, document
-		steps = document["jobs"]["release"]["steps"]
-		actions = [step for step in steps if "uses" in step]
-		assert [step["uses"].split("@")[0] for step in actions] == [
-		    "actions/checkout", "actions/upload-artifact"]
-		assert steps[-1] is actions[1], "what is uploaded has been verified"
-		for step in steps[3:-1]:
-		    print(step["run"].rstrip())
-	END
-	local words
-	while read -ra words; do
-		case ${words[0]} in
-		make) make_here -n "${words[@]:1}" >/dev/null ;;
-		*) [[ -x $ROOT/${words[0]} ]] ;;
-		esac
-	done <<<"$output"
-	[[ ${lines[-1]} == 'make release-all' ]]
-}
-
-# -n runs the makes within make, and these print what they would run.
-@test "make release-all: both architectures, the image, a signature with KEY, and the check" {
-	# steps [KEY=FILE]: the targets, and the scripts beside them.
-	steps() {
-		make_here -n release-all KEY= "$@" | sed -nE 's/^make --no-print-directory (release |image|sign)/make \1/p
-			/sign\.sh .* check$/s/.*/check/p; /verify\.sh/s/.*/verify/p'
-	}
-	diff <(steps) <(printf '%s\n' 'make release ARCH=amd64' 'make release ARCH=arm64' 'make image' verify)
-	diff <(steps KEY=some.key) <(printf '%s\n' check 'make release ARCH=amd64' 'make release ARCH=arm64' \
-		'make image' 'make sign' verify)
-}
-
-@test "hosted CI: the workflow fetches the history and runs scripts of the tree" {
-	run -0 /usr/bin/python3 - "$ROOT/.github/workflows/ci.yml" <<-'END'
-		import sys, yaml
-
-		with open(sys.argv[1], encoding="ascii") as file:
-		    document = yaml.safe_load(file)
-		# YAML 1.1 takes "on" for a truth value.
-		assert set(document) == {"name", True, "permissions", "jobs"}, document
-		job = document["jobs"]["check"]
-		steps = job["steps"]
-		actions = [step for step in steps if "uses" in step]
-		assert [step["uses"].split("@")[0] for step in actions] == ["actions/checkout"]
-		assert actions[0]["with"]["fetch-depth"] == 0
-		assert "git" in steps[0]["run"].split(), "git precedes the checkout"
-		assert steps[-1]["run"] == "${{ matrix.command }}"
-		for row in job["strategy"]["matrix"]["include"]:
-		    print(row["image"], row["command"])
-	END
-	[[ ${#lines[@]} == 2 && ${lines[0]} == 'debian:12 .ci/run' && -x $ROOT/.ci/run ]]
-	[[ ${lines[1]} == 'debian:13 make '* ]]
 }

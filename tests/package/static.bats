@@ -58,92 +58,12 @@ has_certificates() {
 	cp "$CERTIFICATES/ca.crt" "root$1"
 }
 
-@test "make static: without apt it says what to name" {
-	mkdir path
-	ln -s "$(type -P realpath)" "$(type -P true)" path
-	PATH=$PWD/path MUSL_CC=none run -1 "$ROOT/packaging/static/libraries.sh" "$PWD/libraries"
-	[[ $output == 'libraries.sh: no none '* && ${#lines[@]} == 1 ]]
-	PATH=$PWD/path MUSL_CC=true run -1 "$ROOT/packaging/static/libraries.sh" "$PWD/libraries"
-	[[ $output == 'libraries.sh: without apt, OPENSSL_SOURCE and '* && ${#lines[@]} == 1 ]]
-	[[ ! -e libraries ]]
-}
-
-# source_package NAME: a small one, in the folder mirror.
-source_package() {
-	mkdir -p mirror "made/$1/debian/source"
-	head -c 20000 /dev/urandom >"made/$1/content"
-	tar -C made -czf "mirror/$1_3.0.orig.tar.gz" "$1"
-	echo '3.0 (quilt)' >"made/$1/debian/source/format"
-	printf '%s\n' "$1 (3.0-1) unstable; urgency=low" '' '  * None.' '' \
-		' -- None <none@example.invalid>  Thu, 01 Jan 1970 00:00:00 +0000' >"made/$1/debian/changelog"
-	printf '%s\n' "Source: $1" 'Maintainer: None <none@example.invalid>' '' \
-		"Package: $1" 'Architecture: all' 'Description: none' >"made/$1/debian/control"
-	(cd mirror && dpkg-source -b "../made/$1")
-}
-
-@test "make static: half a download is one line, and former libraries stay" {
-	local libraries_sh=$ROOT/packaging/static/libraries.sh
-	mkdir -p libraries/lib etc/{apt.conf,sources.list,preferences}.d
-	echo former | tee libraries/lib/libssl.a >libraries/stamp
-	source_package openssl
-	source_package hiredis
-	cp mirror/openssl_3.0.orig.tar.gz whole.tar.gz
-	head -c 10000 whole.tar.gz >half.tar.gz
-	HIREDIS_SOURCE=whole.tar.gz OPENSSL_SOURCE=half.tar.gz run -1 "$libraries_sh" libraries
-	[[ $output == "libraries.sh: $PWD/half.tar.gz is no complete tar file: "*[a-z]* && ${#lines[@]} == 1 ]]
-	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
-	# From a mirror whose lists name the whole one.
-	(cd mirror && dpkg-scansources . >Sources)
-	cp half.tar.gz mirror/openssl_3.0.orig.tar.gz
-	echo "deb [trusted=yes] file:$PWD/mirror ./" >etc/sources.list
-	echo "Dir::Etc \"$PWD/etc\";" >apt.conf
-	APT_CONFIG=$PWD/apt.conf run -1 "$libraries_sh" libraries
-	echo "$output"
-	[[ $output == 'libraries.sh: the source of openssl cannot be downloaded: '*[a-z]* && ${#lines[@]} == 1 ]]
-	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
-	# The other one.
-	cp whole.tar.gz mirror/openssl_3.0.orig.tar.gz
-	head -c 10000 mirror/hiredis_3.0.orig.tar.gz >half
-	mv half mirror/hiredis_3.0.orig.tar.gz
-	APT_CONFIG=$PWD/apt.conf run -1 "$libraries_sh" libraries
-	echo "$output"
-	[[ $output == 'libraries.sh: the source of hiredis cannot be downloaded: '*[a-z]* && ${#lines[@]} == 1 ]]
-	[[ $(cat libraries/lib/libssl.a libraries/stamp) == $'former\nformer' && ! -e libraries/work ]]
-}
-
-@test "make static: what OpenSSL generates is complete before it is compiled" {
-	mkdir -p path openssl/include/openssl hiredis
-	printf '%s\n' '#!/bin/sh' 'echo 2' >path/nproc
-	printf '%s\n' '#!/bin/sh' >openssl/Configure
-	chmod +x path/nproc openssl/Configure
-	touch openssl/LICENSE.txt hiredis/{COPYING,hiredis.h}
-	# Beside a library it would only be ready once that has looked for it.
-	printf '%s\n' 'build_generated:' \
-		$'\tfor i in 1 2 3 4 5 6 7 8 9 10; do [ ! -e looked ] || break; sleep 0.1; done; touch generated' \
-		'libssl.a libcrypto.a:' $'\tif [ -e generated ]; then touch $@; else touch looked; false; fi' \
-		>openssl/Makefile
-	printf '%s\n' 'libhiredis.a:' $'\ttouch $@' >hiredis/Makefile
-	tar -czf openssl.tar.gz openssl
-	tar -czf hiredis.tar.gz hiredis
-	OPENSSL_SOURCE=openssl.tar.gz HIREDIS_SOURCE=hiredis.tar.gz MUSL_CC=true PATH=$PWD/path:$PATH \
-		run -0 "$ROOT/packaging/static/libraries.sh" libraries
-	[[ -e libraries/lib/libssl.a && -e libraries/stamp ]]
-}
-
 @test "static: nothing of it is loaded, and -V says so" {
 	run -0 readelf -ld "$RLOCKRUN"
 	[[ $output != *NEEDED* && $output != *INTERP* ]]
 	run -0 there /rlockrun -V
 	[[ ${#lines[@]} == 3 && ${lines[0]} == 'rlockrun '[0-9]* ]]
 	[[ ${lines[1]} == 'hiredis '[0-9]* && ${lines[2]} == 'OpenSSL '[1-9]*' (static build)' ]]
-}
-
-# Its number belongs to no architecture.
-@test "static: a copy for another architecture is refused by the kernel" {
-	cp "$RLOCKRUN" other
-	printf '\377\376' | dd of=other bs=1 seek=18 conv=notrunc status=none
-	run -126 bash -c ./other
-	[[ $output == *'Exec format error' ]]
 }
 
 @test "static: TCP, a unix socket and TLS in an empty root" {
