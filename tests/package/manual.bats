@@ -123,7 +123,7 @@ end_elsewhere() {
 	run -79 sh -e script
 	[[ ${lines[-1]} == "stopped: the lock was lost" ]]
 	hold_elsewhere deploy:shop
-	sed -i 's/-w 10min/-w 0.1/' script
+	sed -i 's/-w 10min/-n/' script
 	run -75 sh -e script
 	[[ ${lines[-1]} == "somebody else is deploying" ]]
 	end_elsewhere
@@ -210,30 +210,6 @@ literal_text() {
 	[[ -z $output ]]
 	[[ $(redis-cli -s "$SUITE_DIR/s" --user locker -a secret --no-auth-warning \
 		get '{job:nightly:report}:rlk:f') == 1* ]]
-}
-
-# --- sizes ------------------------------------------------------------------------
-
-@test "no page is longer than its limit, nor all together" {
-	# A page is for one question. Lines are those of a terminal of 80 columns.
-	local page limit lines sum=0 count=0
-	while read -r page limit; do
-		lines=$(mandoc -T utf8 -O width=78 "$ROOT/man/$page" | wc -l)
-		echo "$page: $lines of $limit lines"
-		((lines > 50 && lines <= limit))
-		sum=$((sum + lines)) count=$((count + 1))
-	done <<-END
-		rlockrun.1 570
-		rlockrun.conf.5 210
-		rlockrun-events.7 390
-		rlockrun-job.7 280
-		rlockrun-locks.7 400
-		rlockrun-operations.7 270
-		rlockrun-protocol.7 480
-		rlockrun-servers.7 430
-	END
-	echo "$sum of 3020 lines"
-	((sum <= 3020 && count == $(man_pages | wc -l)))
 }
 
 # --- access rules ---------------------------------------------------------------
