@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # A network that is silent, in both directions or one: two hosts and a server,
 # each in a network namespace of its own, with a cable from each host to the
-# server. Nobody is told that packets are dropped. All have one clock, so that
-# times can be compared.
+# server. Nobody is told that packets are dropped. What becomes of locks then is played
+# by the simulation; here are the kernel's connections, one test for each class.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
@@ -76,90 +76,54 @@ on() {
 		-r "redis://10.9.$number.1" -k "$KEY" "${@:2}"
 }
 
-# A job that ignores TERM and, until file `done` is there, keeps telling its time
-# in file $0, in hundredths of a second.
-ALIVE='trap "" TERM
-while [ ! -e done ]; do read -r up _ </proc/uptime; echo "$up"; sleep 0.01; done >"$0"'
-# One that tells its time once.
-STAMP='read -r up _ </proc/uptime; echo "$up" >"$0"'
-
-hundredths() {
-	local up
-	read -r up _ </proc/uptime
-	echo "$((10#${up/./}))"
-}
-
-first_of() { head -n 1 "$1" | tr -d .; }
-last_of() { tail -n 1 "$1" | tr -d .; }
-
 # At the time of a cut, host A has it and host B waits.
 a_holds_b_waits() {
-	on a -t "$1" sh -c "$ALIVE" alive
+	on a -t "$1" -- "$A_JOB" ignore:TERM job=%p until:done
 	A=$PID
-	wait_until is_held
-	on b -t "$1" sh -c "$STAMP" next
+	wait_for_file job
+	on b touch next
 	B=$PID
 	wait_until grep -q waiting "$ERR"
 }
 
-@test "while holding, for longer than the lease: dead in time, then the next" {
-	a_holds_b_waits 3
-	cut=$(hundredths)
+# On the server the lease lasts longer than A may count on.
+@test "while holding, for longer than the lease: dead before it ends, then the next" {
+	a_holds_b_waits 6
 	cut a
+	cli pexpire "$KEY" 600000
 	exits_with 79 "$A"
+	gone "$(<job)"
+	is_held
+	[[ ! -e next ]]
+	cli del "$KEY"
 	exits_with 0 "$B"
-	last=$(last_of alive)
-	((last <= cut + 300))
-	(($(first_of next) > last))
-	(($(first_of next) <= cut + 300 + 40))
 	heal a
 }
 
 @test "a host loses its power while holding: the next runs when the lease ends" {
-	a_holds_b_waits 3
+	a_holds_b_waits 30
 	wait_until find_guard "$A"
-	wait_for_file alive
-	cut=$(hundredths)
 	# The server does not learn that its connections have ended.
 	cut a
 	# shellcheck disable=SC2046 # several pids
 	kill -KILL "$A" "$GUARD" $(pgrep -P "$GUARD")
 	exits_with 137 "$A"
+	is_held
+	[[ ! -e next ]]
+	cli pexpire "$KEY" 1
 	exits_with 0 "$B"
-	(($(first_of next) > $(last_of alive)))
-	(($(first_of next) <= cut + 300 + 40))
 	heal a
 }
 
-# bats test_tags=night
-@test "requests arrive, replies do not, while holding: dead in time, then the next" {
-	a_holds_b_waits 3
-	cut=$(hundredths)
-	cut_answers a
-	exits_with 79 "$A"
-	last=$(last_of alive)
-	((last <= cut + 300))
-	# Renewals that nobody knows of have kept the lock on the server.
-	exits_with 0 "$B"
-	(($(first_of next) > last))
-	(($(first_of next) <= cut + 600 + 40))
-	heal a
-}
-
-has_ttl_below() { (($(cli pttl "$KEY") < $1)); }
-has_ttl_above() { (($(cli pttl "$KEY") > $1)); }
 # says NUMBER TEXT: host A's rlockrun, so often by now.
 says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 
 # bats test_tags=night
 @test "while holding, for less than the lease: nothing is lost" {
 	local times=0
-	a_holds_b_waits 8
+	a_holds_b_waits 30
 	for how in cut cut_answers; do
 		times=$((times + 1))
-		# A renewal that is answered at once: replies are awaited for a second.
-		wait_until has_ttl_below 6000
-		wait_until has_ttl_above 7000
 		"$how" a
 		wait_until says "$times" 'cannot renew'
 		heal a
@@ -169,77 +133,15 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 	touch "done"
 	exits_with 0 "$A"
 	exits_with 0 "$B"
-	(($(first_of next) > $(last_of alive)))
-	[[ -z $(keys_left) ]]
+	[[ -e next && -z $(keys_left) ]]
 }
 
 # bats test_tags=night
-@test "a waiter that is cut off: the next goes on, and it runs when it is back" {
-	hold -t 30
-	on a --server-timeout 30 sh -c "$STAMP" a
-	A=$PID
-	wait_until grep -q waiting "$ERR"
-	on b sh -c "$STAMP" b
-	B=$PID
-	wait_until grep -q 'position 2 in the queue' "$ERR"
+@test "while connecting: 69, or the lock when the cable is whole in time" {
 	cut a
-	sleep 6 # its heartbeat is three times late
-	touch "done"
-	released=$(hundredths)
-	exits_with 0 "$B"
-	(($(first_of b) <= released + 250))
-	[[ ! -e a ]]
-	heal a
-	exits_with 0 "$A"
-	[[ -e a && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a waiter that is cut off for less than its heartbeat keeps its place" {
-	hold -t 30
-	on a sh -c "$STAMP" a
-	A=$PID
-	wait_until grep -q waiting "$ERR"
-	on b sh -c "$STAMP" b
-	wait_until grep -q 'position 2 in the queue' "$ERR"
-	cut a
-	sleep 1.5
-	heal a
-	sleep 3
-	touch "done"
-	exits_with 0 "$A"
-	exits_with 0 "$PID"
-	(($(first_of a) <= $(first_of b)))
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a waiter that is cut off for longer than --server-timeout: 69" {
-	hold -t 30
-	on a --server-timeout 2 touch a
-	wait_until grep -q waiting "$ERR"
-	cut=$(hundredths)
-	cut a
-	exits_with 69 "$PID"
-	# It was blocked, which is no silence, until its heartbeat.
-	(($(hundredths) - cut < 700))
-	heal a
-	touch "done"
-	exits_with 0 "${STARTED[MARK]}"
-	run -0 rl true # when its place in line has gone
-	# Who released may have rung for it: a bell lasts for 10 s.
-	[[ ! -e a ]]
-	run ! grep -v ':rlk:m:' <(keys_left)
-}
-
-# bats test_tags=night
-@test "while connecting: 69 in time, or the lock when the cable is whole in time" {
-	cut a
-	begun=$(hundredths)
 	on a --server-timeout 1 touch a
 	exits_with 69 "$PID"
-	(($(hundredths) - begun < 150))
-	on a --server-timeout 20 touch a
+	on a --server-timeout 60 touch a
 	sleep 2
 	[[ ! -e a ]]
 	heal a
@@ -248,33 +150,11 @@ says() { (($(grep -c "$2" "err.$((MARK + 1))") == $1)); }
 }
 
 # bats test_tags=night
-@test "the grant doesn't arrive: 69, no job, and the next when its lease ends at the latest" {
-	hold -t 5
-	on a -t 4 --server-timeout 3 touch a
-	A=$PID
-	wait_until grep -q waiting "$ERR"
-	on b -t 4 sh -c "$STAMP" b
-	B=$PID
-	wait_until grep -q 'position 2 in the queue' "$ERR"
-	cut_answers a
-	released=$(hundredths)
-	touch "done"
-	exits_with 69 "$A"
-	exits_with 0 "$B"
-	[[ ! -e a ]]
-	(($(first_of b) <= released + 900))
-	heal a
-}
-
-# bats test_tags=night
 @test "the release gets no reply: the job's status, a warning, and the next runs" {
 	a_holds_b_waits 6
 	cut_answers a
-	released=$(hundredths)
 	touch "done"
 	exits_with 0 "$B"
-	# Whom to ring would have stood in the answer: B comes by itself.
-	(($(first_of next) <= released + 200))
 	exits_with 0 "$A"
 	grep -q 'cannot confirm the release' "err.$((MARK + 1))"
 	heal a
