@@ -166,7 +166,6 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 
 # --- a name server that says nothing ---------------------------------------------------
 
-# bats test_tags=serial
 @test "an address of the link, with its zone" {
 	local url='redis://[fe80::5%25lo]:7010'
 	start "${THERE[@]}" socat TCP6-LISTEN:7010,reuseaddr,fork "UNIX-CONNECT:$SUITE_DIR/s"
@@ -177,9 +176,9 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 	run -0 "${there[@]}" -r "${url/lo/1}" true
 	run -0 "${there[@]}" -r "$url/3" --show-config
 	[[ $output == *"$url/3"* ]]
-	run -69 "${there[@]}" -n --server-timeout 1 -r "redis://[fe80::5]:7010" true
+	run -69 "${there[@]}" -n --server-timeout 3 -r "redis://[fe80::5]:7010" true
 	[[ $output == *"Invalid argument (a link-local address requires its zone, as in [fe80::1%25eth0]); "* ]]
-	run -69 "${there[@]}" -n --server-timeout 1 -r "${url/7010/7011}" true
+	run -69 "${there[@]}" -n --server-timeout 3 -r "${url/7010/7011}" true
 	[[ $output == *"cannot connect to ${url/7010/7011}: Connection refused"* ]]
 }
 
@@ -194,12 +193,10 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 	wait_until is_waiting
 	echo '127.0.0.1 localhost' >hosts
 	cli client kill type normal
-	begun=$(now_ms)
 	for pid in "$PID" "$holder"; do
 		kill "$pid"
 		exits_with 143 "$pid"
 	done
-	(($(now_ms) - begun < 9000)) # a release is tried for 10 s
 	grep -q 'cannot confirm the release.*cannot resolve' err.*
 }
 

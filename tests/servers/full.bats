@@ -40,16 +40,16 @@ has_refused() {
 		$1 == "rejected_connections" { count = $2 } END { exit count < least }'
 }
 
-# is_refused [OPTION...]: after 1.5 s, by the words of a full server.
+# is_refused [OPTION...]: after 1 s, by the words of a full server.
 is_refused() {
-	run -69 rl --server-timeout 1.5 "$@" touch ran
+	run -69 rl --server-timeout 1 "$@" touch ran
 	[[ $output == *"ERR max number of clients reached (raise its maxclients)"* && ! -e ran ]]
 }
 
 @test "a full server is tried again until --server-timeout, then its error is reported" {
 	fill_server
 	is_refused -n
-	is_refused -w 1.5
+	is_refused -w 1
 	is_refused -w 20
 	wait_until has_refused 6
 }
@@ -71,7 +71,7 @@ is_refused() {
 
 @test "a run that does not wait for the lock waits until a full server has room" {
 	fill_server
-	start "$RLOCKRUN" -n -k "$KEY" --server-timeout 20 sh -c 'exit 6'
+	start "$RLOCKRUN" -n -k "$KEY" --server-timeout 60 sh -c 'exit 6'
 	wait_until has_refused 2
 	run -1 gone "$PID"
 	make_room
@@ -79,11 +79,11 @@ is_refused() {
 }
 
 @test "a holder and a waiter that were cut off come back when a full server has room" {
-	start "$RLOCKRUN" -k "$KEY" -t 20 sh -c 'until [ -e go ]; do sleep 0.02; done'
+	start "$RLOCKRUN" -k "$KEY" -- "$A_JOB" until:go
 	local holder=$PID
-	wait_until eval '[[ $(cli exists "$KEY") == 1 ]]'
-	start "$RLOCKRUN" -k "$KEY" touch ran
-	wait_until eval '[[ $(cli zcard "{$KEY}:rlk:q") == 1 ]]'
+	wait_until eval '[[ $(redis-cli -s "$SUITE_DIR/s" exists "$KEY") == 1 ]]'
+	start "$RLOCKRUN" -k "$KEY" --server-timeout 60 touch ran
+	wait_until eval '[[ $(redis-cli -s "$SUITE_DIR/s" zcard "{$KEY}:rlk:q") == 1 ]]'
 	fill_server
 	admin client kill type normal skipme yes
 	wait_until has_refused 4

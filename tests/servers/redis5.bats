@@ -24,82 +24,24 @@ refused() {
 	(($(grep -c '^answered BLPOP' proxy/log) == $1))
 }
 
-# tries TOKEN: how many of its tries MONITOR has seen.
-tries() {
-	grep -c "\"EVAL[SHA]*\".*\"$1\"" "$MONITOR" || :
-}
-
 @test "S35: waiters run in the order in which they came, and none leaves the queue" {
 	holds A
-	for n in {1..9}; do
+	for n in {1..5}; do
 		enqueue "$n"
 	done
-	passed BLPOP 9
-	wait_until refused 9 # once for each: then it is asked for whole seconds
-	passed BLPOP 11
+	passed BLPOP 5
+	wait_until refused 5 # once for each: then it is asked for whole seconds
+	passed BLPOP 7
 	touch go
 	all_end_well
-	[[ $(paste -sd ' ' order) == "A 1 2 3 4 5 6 7 8 9" ]]
-	refused 9
+	[[ $(paste -sd ' ' order) == "A 1 2 3 4 5" ]]
+	refused 5
 	sort -c -n -u fences
 	run ! grep -Ev 'is held by|acquired after' err.*
 	[[ ! -e overlaps && -z $(keys_left) ]]
 }
 
-# hand_over: the gaps between the jobs of nine waiters, in microseconds.
-hand_over() {
-	local before
-	rm -f go A.started
-	: >stamps
-	STARTED=()
-	before=$(grep -c '^BLPOP' proxy/log) || :
-	holds A
-	for _ in {1..9}; do
-		start "$RLOCKRUN" -k "$KEY" "${RLOCKRUN%/*}/bench/stamp" stamps
-		wait_until is_queued "$PID"
-	done
-	passed BLPOP "$((before + 9))"
-	touch go
-	all_end_well
-	sort -n stamps | awk 'NR > 1 { print int($1 - end) } { end = $2 }' | sort -n
-}
-
-# The third of eight, and in one of three rounds: the machine may be busy.
-# bats test_tags=serial,night,native
-@test "S35: a release wakes the next waiter within 10 ms" {
-	for _ in 1 2 3; do
-		hand_over >gaps
-		cat gaps
-		[[ $(wc -l <gaps) == 8 ]]
-		(($(sed -n 3p gaps) >= 10000 * SLOWER)) || break
-	done
-	(($(sed -n 3p gaps) < 10000 * SLOWER))
-}
-
-# bats test_tags=serial,night
-@test "S35: the head polls for the end of a lease, and nobody else does" {
-	holds A -t 3
-	enqueue B
-	b=$(token_of "$PID")
-	enqueue C
-	c=$(token_of "$PID")
-	passed BLPOP 2
-	kill -KILL "${STARTED[0]}"
-	STARTED=("${STARTED[@]:1}")
-	ends=$(($(now_ms) + $(left_ms)))
-	monitor
-	wait_for_file B.started
-	end_monitor
-	echo "B after $(($(started_ms B) - ends)) ms; tries: B $(tries "$b"), C $(tries "$c")"
-	(($(started_ms B) - ends < 150 * SLOWER))
-	(($(tries "$b") >= 10 && $(tries "$b") <= 25 && $(tries "$c") <= 4))
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C" ]]
-}
-
-# bats test_tags=serial
-@test "S35: a dead head is replaced when its second is over" {
+@test "S35: a dead head is replaced" {
 	holds A
 	enqueue B
 	kill -STOP "$PID"
@@ -108,10 +50,7 @@ hand_over() {
 	passed BLPOP 3
 	touch go.A
 	exits_with 0 "${STARTED[0]}"
-	freed=$(now_ms)
 	wait_for_file C.started
-	echo "C after $(($(started_ms C) - freed)) ms"
-	(($(started_ms C) - freed < 1500 * SLOWER))
 	touch go
 	exits_with 0 "${STARTED[2]}"
 	exits_with 0 "${STARTED[3]}"
@@ -126,7 +65,7 @@ hand_over() {
 		[[ -z $stderr ]]
 	done
 	wait_until is_free
-	hold -t 3 --label five
+	hold -t 9 --label five
 	run -0 --separate-stderr rl --status
 	[[ -z $stderr && $output == *five* ]]
 	run -0 "$RLOCKRUN" --list "$KEY*"
@@ -150,7 +89,7 @@ fails_once() {
 	fails_once "-OOM command not allowed when used memory > 'maxmemory'.  "
 	run -0 --separate-stderr rl true
 	[[ -z $stderr && $(connections) == 3 ]]
-	hold -t 1
+	hold -t 9
 	fails_once "-READONLY You can't write against a read only replica.  "
 	wait_until eval '(($(connections) == 5))'
 	touch "done"

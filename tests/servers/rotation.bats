@@ -40,12 +40,6 @@ logs() {
 	wait_until grep -q "$@" "$ERR"
 }
 
-# The holder renews its lock from now on.
-renews() {
-	cli pexpire "$KEY" 750
-	wait_until left_above 750
-}
-
 ends_well() {
 	touch "done"
 	exits_with 0 "$PID"
@@ -56,7 +50,7 @@ ends_well() {
 
 @test "a new password that comes after a refused reconnect: the lock is renewed" {
 	own_user
-	hold -t 6
+	hold -t 9
 	change_on_server second
 	logs 'cannot renew.*WRONGPASS'
 	set_password second
@@ -69,14 +63,13 @@ ends_well() {
 	own_server --requirepass first
 	set_password first
 	export RLOCKRUN_PASSWORD_FILE=$PWD/password
-	hold -t 2
 	export REDISCLI_AUTH=first
+	hold -t 9
 	cli config set requirepass second
 	REDISCLI_AUTH=second
 	echo second >password
 	cli client kill type normal
 	cli client kill type normal skipme yes
-	renews
 	ends_well
 	[[ ! -s $ERR ]]
 }
@@ -103,27 +96,56 @@ ends_well() {
 # warned WHY: once since the last time.
 warned() {
 	WARNINGS=$((${WARNINGS:-0} + 1))
+	grep 'using what was read before' "$ERR" >warnings
 	cat "$ERR"
-	[[ $(tail -n 1 "$ERR") == "rlockrun: $1; using what was read before" ]]
-	[[ $(wc -l <"$ERR") == "$WARNINGS" ]]
+	[[ $(tail -n 1 warnings) == "rlockrun: $1; using what was read before" ]]
+	[[ $(wc -l <warnings) == "$WARNINGS" ]]
+}
+
+# waits [OPTION...]: behind another user, and connects anew whenever its connection
+# ends.
+waits() {
+	start env -u RLOCKRUN_USER -u RLOCKRUN_PASSWORD_FILE "$RLOCKRUN" -k "$KEY" \
+		-r "unix://$SUITE_DIR/s" -- "$A_JOB" job=%p until:done
+	wait_for_file job
+	start "$RLOCKRUN" -q -k "$KEY" "$@" true
+	wait_until waits_again
+}
+
+# reconnects COMMAND: twice, by what that command does.
+reconnects() {
+	for _ in 1 2; do
+		"$1"
+		wait_until waits_again
+	done
+}
+
+# By another connection than the last time.
+waits_again() {
+	local id
+	id=$(cli client list | sed -n 's/^id=\([0-9]*\) .*name=rlockrun.* cmd=blpop .*/\1/p')
+	[[ $id && $id != "${BLOCKED:-}" ]] && BLOCKED=$id
+}
+
+# The lock is free.
+gets_it() {
+	touch "done"
+	exits_with 0 "$PID"
+	wait_until none_left
 }
 
 # warns_of REASON: the file as it is now cannot be used; the password from before
 # still counts, however often a connection is made.
 warns_of() {
-	for _ in 1 2; do
-		cut
-		renews
-	done
+	reconnects cut
 	warned "password file \"$PWD/password\": $1"
 	set_password first
-	cut
-	renews
+	reconnects cut
 }
 
 @test "a file that cannot be used: one warning, and the password from before" {
 	own_user
-	hold -t 1
+	waits
 	rm password
 	warns_of 'No such file or directory'
 	: >password
@@ -133,22 +155,21 @@ warns_of() {
 	rm password
 	mkfifo -m 600 password
 	warns_of 'not a regular file any more'
-	ends_well
+	gets_it
 }
 
 @test "a pipe is read once" {
 	own_user
-	hold -t 2 --password-file <(printf first)
-	cut
-	renews
-	ends_well
-	[[ ! -s $ERR ]]
+	waits --password-file <(printf first)
+	reconnects cut
+	gets_it
+	run ! grep password "$ERR"
 }
 
 @test "a file of the sentinels' password" {
 	SENTINEL_OPTIONS='requirepass first' own_sentinels 0
 	set_password first
-	hold -t 6 --sentinel-password-file password
+	hold -t 9 --sentinel-password-file password
 	for i in 0 1 2; do
 		REDISCLI_AUTH=first at "s$i" acl setuser default resetpass '>second'
 	done
@@ -214,7 +235,7 @@ cut_tls() {
 
 @test "a server with a new authority: the lock is renewed when we have it, too" {
 	own_tls --tls-auth-clients no
-	hold -t 6
+	hold -t 9
 	install_pair theirs unknown
 	renew_server
 	logs 'cannot renew.*unknown CA'
@@ -242,35 +263,29 @@ cut_tls() {
 @test "a new certificate of our own; it counts when its key is there" {
 	own_tls --tls-auth-clients yes
 	export RLOCKRUN_TLS_CERT=$PWD/ours/pair.crt RLOCKRUN_TLS_KEY=$PWD/ours/pair.key
-	hold -t 2
+	waits
 	install_file ours/pair.crt unknown.crt
-	for _ in 1 2; do
-		cut_tls
-		renews
-	done
+	reconnects cut_tls
 	warned "key \"$PWD/ours/pair.key\": not in PEM format, encrypted, or not that of the certificate"
 	install_file ours/pair.key unknown.key
 	install_file theirs/ca.crt stranger.crt
-	renew_server
-	renews
-	ends_well
-	[[ $(wc -l <"$ERR") == 1 ]]
+	reconnects renew_server
+	gets_it
+	[[ $(grep -c 'read before' "$ERR") == 1 ]]
 }
 
 @test "files for TLS that vanish or become pipes: one warning, nothing blocks" {
 	own_tls --tls-auth-clients no
-	hold -t 2
+	waits
 	for reason in 'No such file or directory' 'not a regular file any more'; do
 		rm ours/ca.crt
 		[[ $reason == No* ]] || mkfifo ours/ca.crt
-		cut_tls
-		renews
+		reconnects cut_tls
 		warned "TLS file \"$PWD/ours/ca.crt\": $reason"
 		install_file ours/ca.crt ca.crt
-		cut_tls
-		renews
+		reconnects cut_tls
 	done
-	ends_well
+	gets_it
 }
 
 # bats test_tags=native
