@@ -57,24 +57,18 @@ none_alive() { [[ -z $(alive) ]]; }
 count_alive() { alive | wc -l; }
 more_alive_than() { (($(count_alive) > $1)); }
 
-# within MILLISECONDS CONDITION...
-within() {
-	local limit=$(($1 * SLOWER)) since took
-	shift
-	since=$(now_ms)
+# until_gone CONDITION...: what is left is shown.
+until_gone() {
 	wait_until "$@" || {
 		alive | while read -r pid; do ps -o pid,ppid,pgid,sid,stat,args -p "$pid"; done
 		return 1
 	}
-	took=$(($(now_ms) - since))
-	echo "$took ms: $*"
-	((took <= limit))
 }
 
 # all_gone_after_kill [PID]: of rlockrun, when none is given.
 all_gone_after_kill() {
 	kill -KILL "${1:-$RUN}"
-	within 1000 none_alive
+	until_gone none_alive
 }
 
 # The job's processes, among all that live below.

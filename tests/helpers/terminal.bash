@@ -11,9 +11,9 @@
 begin_terminal_test() {
 	begin_test
 	EXTRA=()
-	SHELLS=(bash dash zsh)
-	# What sanitizers look for doesn't depend on the shell.
-	[[ $RLOCKRUN != */asan/* ]] || SHELLS=(bash)
+	# Every day one shell, and what sanitizers look for doesn't depend on it.
+	SHELLS=(bash)
+	[[ " ${BATS_TEST_TAGS[*]} " != *" night "* || $RLOCKRUN == */asan/* ]] || SHELLS=(bash dash zsh)
 	ulimit -c 0
 	write_jobs
 }

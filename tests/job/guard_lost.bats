@@ -47,17 +47,6 @@ headless_ended() { ! [[ $(ps -o nlwp= -p "$HEADLESS_PID") -gt 1 ]]; }
 	is_free
 }
 
-# bats test_tags=night
-@test "a process whose main thread has exited gets TERM, too" {
-	local since
-	start_headless --max-run 1.5 --kill-after 20
-	since=$(now_ms)
-	exits_with 124 "$RUN"
-	headless_ended
-	is_free
-	(($(now_ms) - since < 10000))
-}
-
 # A chain of processes in which each forks the next one and exits. It has 200
 # links at most: an unbounded one could fill the process table. It notes each
 # link in `links`.
@@ -79,10 +68,10 @@ if os.fork() == 0:
 os.wait()
 time.sleep(40)'
 
-# bats test_tags=serial,night
+# bats test_tags=night
 @test "S23: kill -9 of the guard ends a chain of processes that fork and exit" {
 	local life links
-	for life in {0,0.0002,0.0005,0.001}{,,}; do
+	for life in 0 0.0002 0.0005 0.001; do
 		rm -f below/links below/complete
 		launch -- /usr/bin/python3 -S -c "LIFE=$life; $CHAIN"
 		wait_for_file below/links
@@ -104,7 +93,7 @@ time.sleep(40)'
 	wait_for_file below/ready
 	find_guard "$RUN"
 	kill -KILL "$GUARD"
-	within 1000 only_mine_alive
+	until_gone only_mine_alive
 	exits_with 71 "$RUN"
 	only_mine
 	grep -q "cannot prove that the job has ended.*the lock stays until its ttl ends" err.1
@@ -163,7 +152,7 @@ time.sleep(100)'
 	# This lookup goes on, later ones succeed.
 	echo "127.0.0.1 lock.example" >hosts
 	kill -KILL "$GUARD"
-	within 1000 no_job
+	until_gone no_job
 	exits_with 71 "$RUN"
 	run ! grep "stays until its ttl ends" "$ERR"
 	is_free
@@ -198,25 +187,16 @@ lose_lock() {
 }
 
 @test "S24: the guard is traced and the lock is lost: the job ends in the grace period, 79" {
-	launch_stubborn -t 2 --kill-after 0.5
+	launch_stubborn -t 9 --kill-after 0.5
 	trace "$GUARD"
 	lose_lock
-	within 1000 no_job
+	until_gone no_job
 	exits_with 79 "$RUN"
 	none_alive
 	is_free
 }
 
 no_job() { [[ -z $(job_alive) ]]; }
-
-# bats test_tags=night
-@test "S24: the guard remains a zombie of its tracer: the job ends all the same, 79" {
-	launch_stubborn -t 2 --kill-after 0.5
-	trace "$GUARD" keep
-	lose_lock
-	within 1000 no_job
-	exits_with 79 "$RUN"
-}
 
 @test "S24: the guard is traced and the job runs too long: 124" {
 	launch_stubborn --max-run 2 --kill-after 0.2
@@ -226,35 +206,16 @@ no_job() { [[ -z $(job_alive) ]]; }
 	is_free
 }
 
-# bats test_tags=serial,night
-@test "S24: the guard is traced and the server is frozen: the job ends within the lease" {
-	local pids
-	start_proxy way
-	launch_stubborn -t 3
-	pids=$(job_alive)
-	# shellcheck disable=SC2086  # one word each
-	start "$HELPERS/watch-end" "$SUITE_DIR/s" "$KEY" left $pids
-	wait_for_file left.ready
-	trace "$GUARD"
-	kill -STOP "$(<way/pid)"
-	wait_for_file left
-	echo "$(<left) ms before the key expired"
-	(($(<left) > 0 && $(<left) < 1000))
-	kill -CONT "$(<way/pid)"
-	exits_with 79 "$RUN"
-	none_alive
-}
-
 # bats test_tags=night
 @test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
 	need_strace
-	launch_stubborn -t 2 --kill-after 0.5
+	launch_stubborn -t 9 --kill-after 0.5
 	# The third: TERM and KILL to the command go before the report of the killing.
 	start strace -qq -o /dev/null -p "$GUARD" -e trace=kill \
 		-e inject=kill:delay_enter=20000000:when=3
 	wait_until is_traced "$GUARD"
 	lose_lock
-	within 1500 no_job
+	until_gone no_job
 	# strace keeps the guard as a zombie for as long as it would delay it.
 	exits_with 79 "$RUN"
 }
@@ -262,17 +223,17 @@ no_job() { [[ -z $(job_alive) ]]; }
 is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
 
 @test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
-	launch_stubborn -t 2 --kill-after 0.5
+	launch_stubborn -t 9 --kill-after 0.5
 	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"
 	lose_lock
-	within 1500 no_job
+	until_gone no_job
 	exits_with 79 "$RUN"
 	none_alive
 }
 
 # bats test_tags=night
 @test "the guard is traced when the job ends: rlockrun does not wait for ever" {
-	launch -t 2 -- sh -c 'sleep 60 & echo >ready; until [ -e done ]; do sleep 0.02; done'
+	launch -t 9 -- sh -c 'sleep 60 & echo >ready; until [ -e done ]; do sleep 0.02; done'
 	wait_for_file below/ready
 	trace "$GUARD" keep
 	touch below/done
@@ -309,20 +270,20 @@ os._exit(3)'
 
 # CAVEATS of the manual: nothing is left that could kill the job.
 @test "rlockrun and its guard are both stopped: the job ends when the guard continues" {
-	launch -t 1 -- sh -c 'echo $$ >job; while :; do sleep 0.05; done'
+	launch -t 3 -- sh -c 'echo $$ >job; while :; do sleep 0.05; done'
 	wait_for_file below/job
 	kill -STOP "$RUN" "$GUARD"
 	wait_until is_free
 	is_running "$(<below/job)"
 	kill -CONT "$GUARD"
-	within 1000 no_job
+	until_gone no_job
 	kill -CONT "$RUN"
 	exits_with 79 "$RUN"
 }
 
 # As on a suspended machine, where CLOCK_BOOTTIME continues and nothing runs.
 @test "a whole run is stopped beyond its lease, as by a suspended machine: the job dies when it continues" {
-	launch -t 1 -- sh -c 'echo $$ >job; trap "" TERM; while :; do sleep 0.05; done'
+	launch -t 3 -- sh -c 'echo $$ >job; trap "" TERM; while :; do sleep 0.05; done'
 	wait_for_file below/job
 	# shellcheck disable=SC2046 # several pids
 	kill -STOP $(alive)
@@ -330,7 +291,7 @@ os._exit(3)'
 	run -0 "$RLOCKRUN" -n -k "$KEY" true
 	# shellcheck disable=SC2046
 	kill -CONT $(alive)
-	within 1000 no_job
+	until_gone no_job
 	exits_with 79 "$RUN"
 }
 
