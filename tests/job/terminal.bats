@@ -24,21 +24,8 @@ dies_of_ctrl_c() {
 }
 
 @test "P2: Ctrl-C: a job without a handler dies of it, rlockrun too, the prompt returns" {
+	SHELLS=(bash dash zsh)
 	in_each_shell dies_of_ctrl_c
-}
-
-dies_of_quit() {
-	say './run ./sleeper'
-	wait_for_file t/job
-	press '\x1c'
-	prompt
-	code 131
-	both_gone
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-\\: the job dies of QUIT, rlockrun too" {
-	in_each_shell dies_of_quit
 }
 
 handles_ctrl_c() {
@@ -176,6 +163,7 @@ stops_and_continues() {
 }
 
 @test "P2: Ctrl-Z stops job and rlockrun, which keeps the lock; fg continues both" {
+	SHELLS=(bash dash zsh)
 	in_each_shell stops_and_continues
 }
 
@@ -275,29 +263,6 @@ stops_a_pipeline() {
 	in_each_shell stops_a_pipeline
 }
 
-# The guard needs neither rlockrun nor the job for it.
-outlives_the_lease() {
-	local since
-	stop
-	since=$(now_ms)
-	wait_until gone "$(<t/job)"
-	since=$(($(now_ms) - since))
-	echo "killed after $since ms"
-	((since <= 1000 * SLOWER))
-	is_stopped "$(<t/top)"
-	say fg
-	prompt
-	code 79
-	is_free
-}
-
-# bats test_tags=serial,night
-@test "P2: stopped for longer than the lease: the job is dead when it ends, 79 after fg" {
-	EXTRA=(-t 1)
-	locked_in_each_shell outlives_the_lease
-	grep -q 'lost:' screen
-}
-
 # The reason is what the guard has reported meanwhile.
 says_why() {
 	wait_until gone "$(<t/job)"
@@ -325,13 +290,13 @@ stopped_by_reading() {
 }
 
 @test "P2: S41: stopped by Ctrl-Z for longer than the lease: fg says why, the run is recorded" {
-	EXTRA=(-t 1)
+	EXTRA=(-t 3)
 	SHELLS=(bash)
 	locked_in_each_shell stopped_by_a_key
 }
 
 @test "P2: S41: likewise in the background, by reading from the terminal" {
-	EXTRA=(-t 1)
+	EXTRA=(-t 3)
 	SHELLS=(bash)
 	locked_in_each_shell stopped_by_reading
 }
@@ -351,22 +316,13 @@ stops_itself() {
 }
 
 # bats test_tags=night
-@test "P2: a job that stops itself with STOP gives the terminal back, fg continues it" {
+@test "P2: a job that stops itself, or its group, gives the terminal back, fg continues it" {
+	local stopping
 	SCREENS=differ # zsh tells which signal it was
-	job stopper 'echo $$ >t/job; kill -STOP $$; exit 3'
-	in_each_shell stops_itself
-}
-
-# bats test_tags=night
-@test "P2: a job that stops itself with TSTP gives the terminal back, fg continues it" {
-	job stopper 'echo $$ >t/job; kill -TSTP $$; exit 3'
-	in_each_shell stops_itself
-}
-
-# bats test_tags=night
-@test "P2: a job that stops its group with STOP gives the terminal back, fg continues it" {
-	job stopper 'echo $$ >t/job; kill -STOP 0; exit 3'
-	in_each_shell stops_itself
+	for stopping in '-STOP $$' '-TSTP $$' '-STOP 0'; do
+		job stopper "echo \$\$ >t/job; kill $stopping; exit 3"
+		in_each_shell stops_itself
+	done
 }
 
 continues_from_elsewhere() {
@@ -405,12 +361,9 @@ go_free() {
 }
 
 waiter_dies_of_ctrl_c() {
-	local since
 	start_waiter
-	since=$(now_ms)
 	press '\x03'
 	prompt
-	echo "after $(($(now_ms) - since)) ms"
 	code 130
 	gone "$(<t/top)"
 	[[ ! -e t/job ]]

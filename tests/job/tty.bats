@@ -29,21 +29,6 @@ reads_lines() {
 	in_each_shell reads_lines
 }
 
-reads_end_of_file() {
-	say './run cat >t/copy'
-	wait_for_file t/top
-	say 'a line'
-	press '\x04'
-	prompt
-	code 0
-	[[ $(<t/copy) == 'a line' ]]
-}
-
-# bats test_tags=night
-@test "P2: Ctrl-D ends a job's input" {
-	in_each_shell reads_end_of_file
-}
-
 reads_in_the_background() {
 	say './run ./reader &'
 	prompt
@@ -278,21 +263,6 @@ closes_its_stdout() {
 	in_each_shell closes_its_stdout
 }
 
-closes_its_stdin() {
-	say '{ yes; echo $? >t/code; } | ./run ./closer'
-	wait_for_file t/code
-	both_running
-	go
-	prompt
-	[[ $(<t/code) == 141 ]]
-}
-
-# bats test_tags=night
-@test "P2: a job that closes its stdin: the writer gets SIGPIPE although rlockrun lives" {
-	job closer 'echo $$ >t/job; exec <&-; read -r _ <go'
-	in_each_shell closes_its_stdin
-}
-
 # --- signals from a shell ---------------------------------------------------
 
 is_killed_by_the_shell() {
@@ -363,19 +333,6 @@ ends_with_its_terminal_in_the_background() {
 	in_each_shell ends_with_its_terminal_in_the_background
 }
 
-ends_with_its_terminal_while_stopped() {
-	stop
-	hang_up
-	wait_until gone "$TERMINAL"
-	wait_until both_gone
-}
-
-# bats test_tags=night
-@test "P2: a terminal that goes away ends a stopped job, too" {
-	SCREENS=differ
-	in_each_shell ends_with_its_terminal_while_stopped
-}
-
 outlives_its_terminal() {
 	say './run ./counter'
 	wait_for_file t/ready
@@ -432,16 +389,4 @@ closes_its_terminal() {
 @test "P2: a job that closes all that it has of the terminal: Ctrl-Z, fg, its code" {
 	job closer 'exec <&- >&- 2>&-; echo $$ >t/job; read -r _ <go; exit 6'
 	in_each_shell closes_its_terminal
-}
-
-has_no_input() {
-	say './run ./reader </dev/null'
-	prompt
-	code 3
-	[[ $(<t/line) == '' ]]
-}
-
-# bats test_tags=night
-@test "P2: stdin from /dev/null: the job sees the end of file" {
-	in_each_shell has_no_input
 }
