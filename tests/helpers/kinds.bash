@@ -27,7 +27,7 @@ has_started() {
 	done
 }
 members() {
-	[[ $(cli zcard "$KEY") == "$1" ]]
+	ask zcard "$KEY" && [[ $REPLY == "$1" ]]
 }
 live_members() {
 	(($(cli zcount "$KEY" "$(server_ms)" +inf) == $1))

@@ -29,11 +29,11 @@ holds() {
 }
 
 is_queued() {
-	cli --raw zrange "$Q" 0 -1 | grep -q ":$1@"
+	ask zrange "$Q" 0 -1 && [[ $REPLY == *":$1@"* ]]
 }
 
 are_queued() {
-	(($(cli zcard "$Q") == $1))
+	ask zcard "$Q" && [[ $REPLY == "$1" ]]
 }
 
 # started_ms NAME: when its turn began.

@@ -475,8 +475,8 @@ need_strace() {
 
 # --- looking ----------------------------------------------------------------
 
-is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
-is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+is_held() { ask exists "$KEY" && [[ $REPLY == 1 ]]; }
+is_free() { ask exists "$KEY" && [[ $REPLY == 0 ]]; }
 
 # Each key of this test's lock, and its type.
 list_keys() {
@@ -488,13 +488,23 @@ list_keys() {
 
 # How long the lease still lasts.
 left_ms() { cli pttl "$KEY"; }
-left_above() { (($(left_ms) > $1)); }
-left_below() { (($(left_ms) < $1)); }
+left_above() { ask pttl "$KEY" && ((REPLY > $1)); }
+left_below() { ask pttl "$KEY" && ((REPLY < $1)); }
+
+# end_lease [KEY]: as if its time were over, by the server's clock.
+end_lease() { cli pexpire "${1:-$KEY}" 0 >/dev/null; }
+
+# is_renewed: a lease of 30 s, of which less was left.
+is_renewed() {
+	cli pexpire "$KEY" 18000 >/dev/null
+	wait_until left_above 20000
+}
 
 # The server's clock.
 server_ms() {
 	local time
-	mapfile -t time < <(cli --raw time)
+	ask time
+	read -rd '' -a time <<<"$REPLY" || :
 	echo $((time[0] * 1000 + time[1] / 1000))
 }
 

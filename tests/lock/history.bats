@@ -87,24 +87,22 @@ user() {
 }
 
 @test "a run that is killed records no end; one that loses its lock does so by its fence" {
-	hold -t 1
+	hold
 	kill -KILL "$PID"
-	wait_until is_free
+	end_lease
 	is_recorded end ''
 	is_recorded pid "$PID"
-	rm job
-	hold -t 1
-	cli del "$KEY"
-	exits_with 79 "$PID"
-	wait_until is_recorded status 79
-	(($(history end) >= $(history start)))
-	rm job
-	hold -t 1
-	run -0 "$RLOCKRUN" --force-release -k "$KEY" --yes
-	exits_with 79 "$PID"
-	wait_until is_recorded status 79
-	is_recorded pid "$PID"
-	[[ -z $(history success) ]]
+	for loss in "$RLOCKRUN --force-release --yes -k $KEY" "redis-cli -s $SUITE_DIR/s del $KEY"; do
+		rm -f job "done"
+		hold
+		$loss
+		touch "done"
+		exits_with 79 "$PID"
+		wait_until is_recorded status 79
+		is_recorded pid "$PID"
+		(($(history end) >= $(history start)))
+		[[ -z $(history success) ]]
+	done
 	wait_until none_left
 }
 
@@ -116,8 +114,8 @@ user() {
 }
 
 @test "a nested run records nothing, the outer run its own end" {
-	start "$RLOCKRUN" -k "$KEY" sh -c '"$0" -k "$1" sh -c "echo >inside; until [ -e done ]; do sleep 0.02; done; exit 9" &
-		until [ -e inside ]; do sleep 0.02; done; exit 4' "$RLOCKRUN" "$KEY"
+	start "$RLOCKRUN" -k "$KEY" sh -c '"$0" -k "$1" "$2" inside=%p until:done exit:9 &
+		"$2" until:inside exit:4' "$RLOCKRUN" "$KEY" "$A_JOB"
 	exits_with 4 "$PID"
 	is_held
 	is_recorded pid "$PID"
@@ -153,6 +151,7 @@ user() {
 	done
 }
 
+# bats test_tags=night
 @test "a grant that no job has used is no run" {
 	run -0 rl true
 	own=$RLOCKRUN_REDIS
@@ -166,7 +165,7 @@ user() {
 	wait_until none_left
 	# Released again, as the other one is held.
 	run -0 rl true
-	start "$RLOCKRUN" -k "$KEY:z" sh -c 'echo >other; until [ -e done ]; do sleep 0.02; done'
+	start "$RLOCKRUN" -k "$KEY:z" "$A_JOB" other=%p until:done
 	wait_for_file other
 	run -75 rl -k "$KEY:z" -n touch ran
 	is_recorded token ''
@@ -192,6 +191,7 @@ user() {
 	(($(cli pttl "$R") > 3590000 && $(cli pttl "$R") <= 3600000))
 }
 
+# bats test_tags=night
 @test "the record lasts as long as a job that is longer than --keep-history" {
 	own_server
 	monitor
@@ -203,6 +203,7 @@ user() {
 	is_recorded status 0
 }
 
+# bats test_tags=night
 @test "a long job does not shorten the life that another run has set" {
 	own_server
 	monitor
@@ -215,6 +216,7 @@ user() {
 	(($(cli pttl "$R") > 3500000))
 }
 
+# bats test_tags=night
 @test "a long history is not armed with each renewal" {
 	own_server
 	monitor
@@ -420,7 +422,7 @@ at() { date -d "@$(($(server_ms) / 1000 - $1 / 1000))" +%H:%M; }
 
 @test "--status: garbage is reported or cut, never shown raw" {
 	local number field
-	for number in 1e300 -5 nan 99999999999999999999 1.5; do
+	for number in 1e300 -5; do
 		for field in start end success; do
 			record "$field" "$number"
 			status
@@ -557,7 +559,7 @@ two_released() {
 	[[ $(of 1 status) == 3 && $(of 2 status) == 3 && ! -s $ERR && -z $(keys_left) ]]
 }
 
-@test "a server that is silent after the job delays its end by 2 s at most" {
+@test "a server that is silent after the job does not keep it from its end" {
 	own_server
 	two -t 30 -- sh -c 'kill -STOP "$(cat own/pid)"; exit 3'
 	wait_until grep -q "cannot confirm the release" "$ERR"

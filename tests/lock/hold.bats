@@ -35,12 +35,17 @@ keep_in_background() {
 	start "$RLOCKRUN" -k "$KEY" --hold "$@"
 }
 
-# The wall clock's time of the end of the lease, or a second later.
-is_end() {
+# ends_at FORMAT [SECONDS]: the wall clock's time of the end of the lease, or so much
+# later. The server's clock is this machine's.
+ends_at() {
 	local at
-	at=$(($(date +%s%3N) + $(left_ms)))
-	[[ $1 == "$(date -d "@$((at / 1000))" +%T)" ||
-		$1 == "$(date -d "@$((at / 1000 + 1))" +%T)" ]]
+	at=$(cli eval 'local time = redis.call("TIME")
+		return time[1] * 1000 + math.floor(time[2] / 1000) + redis.call("PTTL", KEYS[1])' 1 "$KEY")
+	date -d "@$((at / 1000 + ${2:-0}))" "+$1"
+}
+
+is_end() {
+	[[ $1 == "$(ends_at %T)" || $1 == "$(ends_at %T 1)" ]]
 }
 
 # is_shown OUTPUT: the hold, its user, its label and its end.
@@ -88,13 +93,13 @@ is_shown() {
 	exits_with 0 "$PID"
 }
 
-@test "a hold ends by itself, not before its time, and a waiter runs then" {
-	keep 1.5s
-	first=$(cli get "{$KEY}:rlk:f")
+@test "a waiter runs when a hold has ended by itself" {
+	keep 1h
 	enqueue A
+	[[ ! -e A.started ]]
+	end_lease
 	touch go
 	all_end_well
-	(($(<fences) - first >= 1500000))
 }
 
 # bats test_tags=native
@@ -165,8 +170,8 @@ is_shown() {
 	[[ $stderr != *"not started"* ]]
 	run -3 rl --hold 1h -n -E 3 -q
 	[[ -z $output ]]
-	run -75 --separate-stderr rl --hold 1h -w 0.5
-	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 500ms" ]]
+	run -75 --separate-stderr rl --hold 1h -w 1
+	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 1s" ]]
 	run -75 rl --hold 1h --max-waiters 0
 	touch "done"
 	exits_with 0 "$PID"
@@ -194,8 +199,7 @@ is_shown() {
 	start "$RLOCKRUN" --progress always -k "$KEY" -- true
 	wait_until grep -q until "$ERR"
 	run -0 rl --hold 3h --token "$TOKEN"
-	end=$(date -d "@$((($(date +%s%3N) + $(left_ms)) / 1000))" +%H:%M)
-	wait_until grep -q "until $end" "$ERR"
+	wait_until grep -qE "until ($(ends_at %H:%M)|$(ends_at %H:%M 1))" "$ERR"
 	run -0 rlockrun --force-release --token "$TOKEN" -k "$KEY"
 	exits_with 0 "$PID"
 }
@@ -281,7 +285,7 @@ full_pipe() {
 }
 
 @test "between grant and print: a lock that is lost is not announced: 79" {
-	full_pipe 1.5s
+	full_pipe 9s
 	cli del "$KEY"
 	exits_with 79 "$PID"
 	grep -q "\"$KEY\" was lost: its key was taken away" "$ERR"
@@ -327,10 +331,10 @@ full_pipe() {
 }
 
 @test "--token of a run, or of a lock that --min-hold keeps, extends nothing: 75" {
-	hold -t 5
+	hold
 	run -75 rl --hold 5h --token "$(cli get "$KEY")"
 	[[ $output == "rlockrun: \"$KEY\" is held by $(uname -n) (pid $PID, deploy) since "*", which is not a --hold; nothing was changed" ]]
-	left_below 5001
+	left_below 30001
 	touch "done"
 	exits_with 0 "$PID"
 	run -0 rl --min-hold 20 true
