@@ -39,7 +39,7 @@ all_end() {
 	local i
 	own_server
 	for i in "${!TIMES[@]}"; do
-		start env LD_PRELOAD="$LIBRARY" FAKETIME="${TIMES[i]}" "$RLOCKRUN" -k "$KEY:$i" -t 2 \
+		start env LD_PRELOAD="$LIBRARY" FAKETIME="${TIMES[i]}" "$RLOCKRUN" -k "$KEY:$i" -t 3 \
 			sh -c 'echo >"$0"; exec sleep 300' "job.$i"
 	done
 	for i in "${!TIMES[@]}"; do
@@ -50,6 +50,7 @@ all_end() {
 	thaw
 }
 
+# bats test_tags=night
 @test "S43: the lease is renewed in time, and no oftener than without faketime" {
 	local i renewals
 	for i in "${!TIMES[@]}"; do

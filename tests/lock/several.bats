@@ -30,7 +30,7 @@ is_held_key() { [[ $(cli exists "$KEY:$1") == 1 ]]; }
 # `done` is there.
 hold_numbers() {
 	rm -f held
-	start rl_keys "$1" "${@:2}" -- sh -c 'echo >held; until [ -e done ]; do sleep 0.02; done'
+	start rl_keys "$1" "${@:2}" -- "$A_JOB" held=%p until:done
 	wait_for_file held
 }
 
@@ -75,8 +75,8 @@ all_turns() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "B7: {1,2}, {2,3}, {3,1} at once, 25 rounds: no overlap, no deadlock" {
-	all_turns 25
+@test "B7: {1,2}, {2,3}, {3,1} at once, 6 rounds: no overlap, no deadlock" {
+	all_turns 6
 }
 
 # bats test_tags=night
@@ -87,7 +87,7 @@ all_turns() {
 @test "B7: the same with -n: none has a part only, and nothing is left" {
 	local keys
 	write_job
-	for _ in {1..8}; do
+	for _ in {1..4}; do
 		for keys in '1 2' '2 3' '3 1'; do
 			start rl_keys "$keys" -n -E 0 -q -- sh ./job
 		done
@@ -100,15 +100,15 @@ all_turns() {
 }
 
 # bats test_tags=smoke
-@test "B7: 30 sets of three out of five, in any order" {
+@test "B7: 12 sets of three out of five, in any order" {
 	write_job
-	for _ in {1..30}; do
+	for _ in {1..12}; do
 		start rl_keys "$(shuf -n 3 -e 1 2 3 4 5 | tr '\n' ' ')" -q -- sh ./job
 	done
 	for pid in "${STARTED[@]}"; do
 		exits_with 0 "$pid"
 	done
-	[[ $(wc -l <runs) == 30 && ! -e overlaps ]]
+	[[ $(wc -l <runs) == 12 && ! -e overlaps ]]
 	[[ -z $(keys_left) ]]
 }
 
@@ -128,7 +128,7 @@ all_turns() {
 
 @test "-w is one limit for all, and what was held is freed when it is over" {
 	take_foreign 2
-	run -75 rl_keys '1 2' -w 0.3 -- touch ran
+	run -75 rl_keys '1 2' -w 1 -- touch ran
 	[[ ${lines[0]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); waiting" ]]
 	[[ ${lines[1]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); gave up after "*"; command not started" ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]
@@ -259,6 +259,7 @@ await_monitor() {
 
 renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
+# bats test_tags=night
 @test "they are renewed together" {
 	start_monitor
 	hold_numbers '1 2 3' -t 1
@@ -291,7 +292,7 @@ renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
 
 @test "a part that is lost while the others are waited for: it starts over" {
 	take_foreign 2
-	start rl_keys '1 2' -t 1 -- sh -c 'exit 3'
+	start rl_keys '1 2' -t 9 -- sh -c 'exit 3'
 	wait_until grep -q waiting err.1
 	# In one step: a renewal in between would start over too soon.
 	cli set "$KEY:1" foreign XX PX 60000
@@ -327,9 +328,8 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 # --- losing one is losing all -------------------------------------------------
 
 @test "losing one stops the job; the others are kept until it is dead, then freed" {
-	start rl_keys '1 2 3' -t 2 --kill-after 1 -- sh -c '
-		trap "echo >told; until [ -e go ]; do sleep 0.02; done; exit" TERM
-		echo >ready; while :; do sleep 0.02; done'
+	start rl_keys '1 2 3' --kill-after 20 -- sh -c 'trap "exec \"\$0\" told=%p until:go" TERM
+		"$0" ready=%p until:never & wait' "$A_JOB"
 	wait_for_file ready
 	[[ $(cli del "$KEY:2") == 1 ]]
 	wait_for_file told
@@ -373,7 +373,7 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 
 @test "a server that is frozen for longer than the lease: the job is dead, 79" {
 	own_server
-	hold_numbers '1 2' -t 1
+	hold_numbers '1 2' -t 3
 	freeze
 	exits_with 79 "$PID"
 	thaw
@@ -381,10 +381,12 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 }
 
 @test "kill -9 of rlockrun: all of them end with their leases" {
-	start "$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" -t 1 -- sh -c 'echo >held; sleep 60'
+	start "$RLOCKRUN" -k "$KEY:1" -k "$KEY:2" -- "$A_JOB" held=%p until:never
 	wait_for_file held
 	kill -KILL "$PID"
-	run -0 rl_keys '2 1' -w 10 -- true
+	end_lease "$KEY:1"
+	end_lease "$KEY:2"
+	run -0 rl_keys '2 1' -- true
 }
 
 # --- nested runs --------------------------------------------------------------
@@ -395,7 +397,7 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 			echo \"\$RLOCKRUN_TOKEN\" >inner
 			\"\$RLOCKRUN\" -n -k \"\$KEY:2\" -k \"\$KEY:1\" -- true"
 		echo $? >status
-		until [ -e done ]; do sleep 0.02; done'
+		exec "$0" until:done' "$A_JOB"
 	wait_for_file status
 	[[ $(<status) == 0 && $(sed -n 2p inner) == "$(<outer)" ]]
 	is_free_key 1

@@ -35,8 +35,7 @@ show() { timeout 20 "$RLOCKRUN" "$@"; }
 # with that status inside the lease, and whose lease has ended.
 stopped() {
 	rm -f job "done"
-	start "$RLOCKRUN" -k "$KEY" -t "$2" "${@:3}" -- sh -c 'echo $$ >job
-		until [ -e done ]; do sleep 0.02; done 2>/dev/null; exit "$0"' "$1"
+	start "$RLOCKRUN" -k "$KEY" -t "$2" "${@:3}" -- "$A_JOB" job=%p until:done "exit:$1"
 	wait_for_file job
 	kill -STOP "$PID"
 	touch "done"
@@ -67,7 +66,7 @@ goes_on() {
 # --- what is recorded -----------------------------------------------------------
 
 @test "S41: a job that the guard has killed is in the history, with 79" {
-	hold -t 1 --label victim
+	hold -t 3 --label victim
 	kill -STOP "$PID"
 	wait_until gone "$(<job)"
 	wait_until is_free
@@ -81,6 +80,7 @@ goes_on() {
 	[[ -z $(keys_left) && $(wc -l <"$ERR") == 2 ]]
 }
 
+# bats test_tags=night
 @test "S41: a job that has failed inside the lease is recorded with its status" {
 	stopped 3 3
 	goes_on 3
@@ -91,9 +91,8 @@ goes_on() {
 
 @test "S41: a success inside the lease counts, for --once-id, --once-per and --expect" {
 	local end life_ms
-	stopped 0 3 --once-id A --expect 1h
+	stopped 0 9 --once-id A --expect 1h
 	end=$(server_ms)
-	sleep 0.2
 	goes_on 0
 	only_paused
 	is_recorded 0
@@ -109,6 +108,7 @@ goes_on() {
 	((life_ms > 345500000 && life_ms <= 345600000))
 }
 
+# bats test_tags=night
 @test "S41: the lock had another holder meanwhile: the run is filed, its success stands" {
 	stopped 0 3 --once-id A
 	run -4 rl sh -c 'exit 4'
@@ -120,6 +120,7 @@ goes_on() {
 	run -75 rl --once-id A true
 }
 
+# bats test_tags=night
 @test "S41: a later success is not overwritten; another id's is" {
 	local success
 	stopped 0 3 --once-id A
@@ -135,6 +136,7 @@ goes_on() {
 	[[ $(history id) == C && $(history id_success) == "$(history success)" ]]
 }
 
+# bats test_tags=night
 @test "S41: shared and permits" {
 	local kind
 	for kind in -s -p2; do
@@ -146,10 +148,10 @@ goes_on() {
 	done
 }
 
+# bats test_tags=night
 @test "S41: several locks: all of them record it" {
 	rm -f job "done"
-	start "$RLOCKRUN" -k "$KEY" -k "$KEY:2" -t 3 -- sh -c 'echo $$ >job
-		until [ -e done ]; do sleep 0.02; done 2>/dev/null'
+	start "$RLOCKRUN" -k "$KEY" -k "$KEY:2" -t 3 -- "$A_JOB" job=%p until:done
 	wait_for_file job
 	kill -STOP "$PID"
 	touch "done"
@@ -161,6 +163,7 @@ goes_on() {
 	(($(history success) > 0))
 }
 
+# bats test_tags=night
 @test "S41: --min-hold: nobody else is kept away, the run is recorded" {
 	stopped 0 3 --min-hold 1h
 	goes_on 0
@@ -170,6 +173,7 @@ goes_on() {
 
 # --- what is not ----------------------------------------------------------------
 
+# bats test_tags=night
 @test "S41: no server any more: a warning says that the run is not recorded" {
 	own_server
 	stopped 0 3 --once-id A
@@ -179,6 +183,7 @@ goes_on() {
 	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
 }
 
+# bats test_tags=night
 @test "S41: nor for a job that was killed" {
 	own_server
 	hold -t 1
@@ -189,6 +194,7 @@ goes_on() {
 	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
 }
 
+# bats test_tags=night
 @test "S41: a server that has lost its data has no such run any more: a warning" {
 	stopped 3 3
 	cli del "$R" >/dev/null
@@ -199,18 +205,17 @@ goes_on() {
 
 @test "a loss is read together with the end of the job: no success" {
 	own_server
-	through delay:1000:EVAL/1:1
+	through until:go:EVAL/1:1
 	rm -f job "done"
-	start "$RLOCKRUN" -k "$KEY" -t 9 --once-id A -- sh -c 'echo $$ >job
-		until [ -e done ]; do sleep 0.02; done 2>/dev/null'
+	start "$RLOCKRUN" -k "$KEY" --once-id A -- "$A_JOB" job=%p until:done
 	wait_for_file job
 	cli del "$KEY" >/dev/null
-	passed EVAL/1 1
+	wait_for_file proxy/go.held
 	kill -STOP "$PID"
 	touch "done"
 	wait_until gone "$(<job)"
-	# For the reply to arrive. If it is late, the release finds the same.
-	sleep 1.2
+	# If the reply is late, the release finds the same.
+	touch proxy/go
 	goes_on 79
 	is_recorded 79
 	[[ -z $(history success) && -z $(history id) ]]
