@@ -102,7 +102,7 @@ ran_once() {
 	cold_server
 	rules forget
 	monitor
-	job -t 1
+	job
 	passed EVAL/1 2
 	ends_well
 	[[ ! -s $ERR ]]
@@ -189,6 +189,8 @@ is_released_unsent() {
 	job
 	passed EVAL/8 1
 	kill -TERM "$PID"
+	passed EVAL/9 1
+	touch proxy/go
 	exits_with 143 "$PID"
 	[[ $(sent EVAL/8) == 1 && $(sent EVAL/9) == 1 && $(calls set) == 0 ]]
 	[[ ! -e job && -z $(keys_left) ]]
@@ -196,27 +198,29 @@ is_released_unsent() {
 
 @test "a try without its script is not sent again behind its release" {
 	cold_server
-	rules delay:200:EVAL/8:1
+	rules until:go:EVAL/8:1
 	is_released_unsent
 }
 
 @test "a try without its script is not sent again to a cluster behind its release" {
 	TOPOLOGY=cluster own_server
-	start_proxy proxy delay:200:EVAL/8:1
+	start_proxy proxy until:go:EVAL/8:1
 	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:$PORT
 	is_released_unsent
 }
 
 @test "a try whose time is over is not sent again" {
 	cold_server
-	rules late:700:EVAL/8:1
-	run -69 rl -w 0.3 touch ran
+	rules stay:go:EVAL/8:1
+	run -69 rl -w 1 touch ran
+	touch proxy/go
 	wait_until eval '(($(sent EVAL/8) == 1))'
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
 # The lease ends meanwhile: a renewal has no time for two round trips. Each is sent
 # together with a PEXPIRE.
+# bats test_tags=night
 @test "a renewal of a server without its script needs one round trip" {
 	cold_server
 	running -t 3
@@ -229,10 +233,11 @@ is_released_unsent() {
 @test "a release without its script is sent again, though the run was signalled" {
 	cold_server
 	running
-	rules delay:600:EVAL/9:1
+	rules until:go:EVAL/9:1
 	touch "done"
-	passed EVAL/9 1
+	wait_for_file proxy/go.held
 	kill -TERM "$PID"
+	touch proxy/go
 	exits_with 7 "$PID"
 	[[ $(sent EVAL/9) == 2 && -z $(keys_left) ]]
 }
@@ -254,7 +259,7 @@ is_released_unsent() {
 
 # The server is frozen between its NOSCRIPT and the EVAL, and finds us gone. It may
 # read more of a connection in use than of a fresh one.
-# bats test_tags=night,serial,native
+# bats test_tags=night,native
 @test "a try that a frozen server gets as EVAL is undone, however long its name is" {
 	local length
 	need_strace
@@ -309,8 +314,7 @@ is_released_unsent() {
 @test "a server that does not know EVALSHA is served by EVAL, and asked once" {
 	cold_server
 	rules "answer:EVALSHA::-ERR unknown command 'EVALSHA', with args beginning with: 'x'"
-	job -t 1
-	passed EVAL/1 2
+	running
 	ends_well
 	[[ ! -s $ERR && $(grep -c '^answered' proxy/log) == 1 ]]
 	[[ $(calls evalsha) == 0 && $(grants) == 1 ]]
@@ -340,9 +344,8 @@ is_released_unsent() {
 	own_server
 	cli acl setuser eval on nopass '~*' '&*' +@all -evalsha >/dev/null
 	RLOCKRUN_REDIS=unix://eval:x@$SUITE_DIR/s
-	holds A -t 1
-	enqueue B -t 1
-	wait_until eval '(($(calls pexpire) > 2))'
+	holds A
+	enqueue B
 	touch go
 	all_end_well
 	[[ ! -s err.1 && $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
@@ -421,12 +424,11 @@ own_replica() {
 	load_scripts "$PWD/2/s"
 	export RLOCKRUN_REDIS="unix://$PWD/1/s unix://$PWD/2/s unix://$PWD/3/s"
 	export RLOCKRUN_MIN_UPTIME=0
-	start rl -t 2 -- sh ./turn A
+	start rl -- sh ./turn A
 	wait_for_file A.started
 	for i in 1 2 3; do
 		SUITE_DIR=$PWD/$i
-		[[ $(cli exists "$KEY") == 1 ]]
-		wait_until eval '(($(calls pexpire) > 0))'
+		wait_until is_held
 	done
 	touch go
 	exits_with 0 "$PID"
@@ -437,6 +439,7 @@ own_replica() {
 	[[ ! -s $ERR ]]
 }
 
+# bats test_tags=night
 @test "a minority without scripts does not grant once the try has failed" {
 	local i
 	for i in 1 2 3; do start_server "$PWD/$i"; done
