@@ -14,7 +14,7 @@ setup() {
 	L="{$KEY}:rlk:l"
 	I="{$KEY}:rlk:i"
 	N="{$KEY}:rlk:n"
-	export RLOCKRUN
+	export RLOCKRUN A_JOB
 }
 teardown() {
 	end_monitor
@@ -60,12 +60,12 @@ calls_are_short() {
 
 # --- the queue ---------------------------------------------------------------
 
-@test "20,000 dead waiters are removed in steps, also with -n" {
-	fill "$Q" 20000 1 x: :1@h
+@test "5,000 dead waiters are removed in steps, also with -n" {
+	fill "$Q" 5000 1 x: :1@h
 	monitor
 	run -0 rl -n true
 	[[ -z $output ]]
-	calls_are_short 40
+	calls_are_short 10
 	[[ -z $(keys_left) ]]
 }
 
@@ -178,13 +178,13 @@ calls_are_short() {
 
 # --- holders that have expired -------------------------------------------------
 
-@test "20,000 expired permits are removed in steps, with their records" {
-	fill_lock 20000
-	fill_records 20000
+@test "5,000 expired permits are removed in steps, with their records" {
+	fill_lock 5000
+	fill_records 5000
 	monitor
 	run -0 rl -n -p 3 true
 	[[ -z $output ]]
-	calls_are_short 40
+	calls_are_short 10
 	[[ -z $(keys_left) ]]
 }
 
@@ -224,8 +224,8 @@ calls_are_short() {
 	[[ $(keys_left) == "$I" ]]
 }
 
-@test "a record with 20,000 fields is freed in the background" {
-	fill_records 20000
+@test "a record with 5,000 fields is freed in the background" {
+	fill_records 5000
 	monitor
 	run -0 rl -n true
 	catch_up
@@ -240,18 +240,18 @@ outlived() {
 	cat >leave <<-'END'
 		setsid "$RLOCKRUN" -k "$KEY" sh ./turn inner </dev/null >/dev/null 2>inner.err &
 		echo $! >inner.pid
-		until [ -e inner.started ] && [ -e go.outer ]; do sleep 0.02; done
+		exec "$A_JOB" until:inner.started until:go.outer
 	END
 	start "$RLOCKRUN" -k "$KEY" -- sh ./leave
 	wait_for_file inner.started
 }
 
-@test "20,000 expired nested runs: freed by the first call, removed in steps" {
-	fill "$N" 20000 1 01234567-0000-4000-8000-000000000000:
+@test "5,000 expired nested runs: freed by the first call, removed in steps" {
+	fill "$N" 5000 1 01234567-0000-4000-8000-000000000000:
 	monitor
 	run -0 rl true
 	[[ -z $output ]]
-	calls_are_short 3 # 40 that a busy machine may not have time for
+	calls_are_short 3 # ten that a busy machine may not have time for
 	[[ $(cli exists "$KEY") == 0 ]]
 	grep -m 1 -A 20 '"EVALSHA".* "9" ' "$MONITOR" | grep -q 'lua\] "DEL" "'"$KEY"'"'
 }
@@ -288,7 +288,7 @@ is_swept() {
 	cat >leave <<-'END'
 		setsid "$RLOCKRUN" -k "$KEY" -p 2000 sh ./turn inner </dev/null >/dev/null 2>inner.err &
 		echo $! >inner.pid
-		until [ -e inner.started ] && [ -e go.outer ]; do sleep 0.02; done
+		exec "$A_JOB" until:inner.started until:go.outer
 	END
 	start "$RLOCKRUN" -k "$KEY" -p 2000 -- sh ./leave
 	wait_for_file inner.started

@@ -78,11 +78,11 @@ gives_order() {
 }
 
 @test "--replace: the job may end in peace, and the lock is renewed until it is dead" {
-	start "$RLOCKRUN" -k "$KEY" -t 1 --kill-after 10 --replaceable -- sh -c 'trap "until [ -e bye ]; do sleep 0.05; done; echo A >>order; exit 0" TERM
-		echo >up; while :; do sleep 0.05; done'
+	start "$RLOCKRUN" -k "$KEY" --kill-after 20 --replaceable -- sh -c 'trap "exec \"\$0\" until:bye order+=A" TERM
+		"$0" up=%p until:never & wait' "$A_JOB"
 	a=$PID
 	wait_for_file up
-	replaces B -t 1
+	replaces B
 	wait_until grep -q 'stopping the job' err.1
 	heartbeats_pass
 	[[ ! -e B.started ]]
@@ -93,7 +93,7 @@ gives_order() {
 }
 
 @test "--replace: a job that ignores TERM is killed after --kill-after" {
-	start "$RLOCKRUN" -k "$KEY" --kill-after 0.3 --replaceable -- sh -c 'trap "" TERM; echo >up; while :; do sleep 0.05; done'
+	start "$RLOCKRUN" -k "$KEY" --kill-after 0.3 --replaceable -- "$A_JOB" ignore:TERM up=%p until:never
 	a=$PID
 	wait_for_file up
 	replaces B
@@ -103,13 +103,13 @@ gives_order() {
 }
 
 @test "--replace: -w runs out while the holder stops" {
-	start "$RLOCKRUN" -k "$KEY" --kill-after 20 --replaceable -- sh -c 'trap "until [ -e bye ]; do sleep 0.02; done; exit 0" TERM
-		echo >up; while :; do sleep 0.02; done'
+	start "$RLOCKRUN" -k "$KEY" --kill-after 20 --replaceable -- sh -c 'trap "exec \"\$0\" until:bye" TERM
+		"$0" up=%p until:never & wait' "$A_JOB"
 	a=$PID
 	wait_for_file up
-	replaces B -w 2
+	replaces B -w 3
 	exits_with 75 "$PID"
-	[[ $(tail -n 1 "$ERR") == *", and was asked to stop; gave up after 2s; command not started" ]]
+	[[ $(tail -n 1 "$ERR") == *", and was asked to stop; gave up after 3s; command not started" ]]
 	touch bye
 	exits_with 80 "$a"
 }
@@ -118,23 +118,23 @@ gives_order() {
 
 @test "--replace: another holder is waited for, which is said; -w bounds it" {
 	holds A
-	run -75 rl --replace -w 0.3 true
-	[[ $output == *" ago, and is not --replaceable; waiting"*" ago, and is not --replaceable; gave up after 300ms; command not started" ]]
+	run -75 rl --replace -w 1 true
+	[[ $output == *" ago, and is not --replaceable; waiting"*" ago, and is not --replaceable; gave up after 1s; command not started" ]]
 	run ! gives_order
 	touch go
 	exits_with 0 "${STARTED[0]}"
 	rm go
 	run -0 rl --hold 1m
-	run -75 rl --replace -w 0.3 true
+	run -75 rl --replace -w 1 true
 	[[ $output == *", and is not --replaceable; waiting"* ]]
 	cli del "$KEY"
 	cli set "$KEY" foreign px 60000
-	run -75 rl --replace -w 0.3 true
+	run -75 rl --replace -w 1 true
 	[[ $output == *"another client (not a rlockrun), and is not --replaceable; waiting"* ]]
 	cli del "$KEY"
 	rl true
 	"$RLOCKRUN" -q --pause "$KEY"
-	run -75 rl --replace -w 0.3 true
+	run -75 rl --replace -w 1 true
 	[[ $output == *" is paused by "*"; waiting"* && $output != *"--replaceable"* ]]
 	"$RLOCKRUN" -q --resume "$KEY"
 }
@@ -228,7 +228,7 @@ other=$'01234567-89ab-4def-8123-456789abcdef x:01234567-89ab-4def-8123-456789abc
 
 @test "--replaceable: a nested run does not obey, the outer one does" {
 	start "$RLOCKRUN" -k "$KEY" --replaceable -- \
-		"$RLOCKRUN" -k "$KEY" --replaceable -- sh -c 'echo >up; sleep 100'
+		"$RLOCKRUN" -k "$KEY" --replaceable -- "$A_JOB" up=%p until:never
 	a=$PID err=$ERR
 	wait_for_file up
 	replaces B
@@ -241,7 +241,7 @@ other=$'01234567-89ab-4def-8123-456789abcdef x:01234567-89ab-4def-8123-456789abc
 # --- at the worst moment ----------------------------------------------------------------
 
 @test "--replace: a job that ends by itself just before keeps its status" {
-	start "$RLOCKRUN" -k "$KEY" --replaceable -- sh -c 'echo >up; until [ -e bye ]; do sleep 0.02; done; exit 7'
+	start "$RLOCKRUN" -k "$KEY" --replaceable -- "$A_JOB" up=%p until:bye exit:7
 	a=$PID
 	wait_for_file up
 	kill -STOP "$a"
@@ -292,13 +292,14 @@ no_order() { ! gives_order; }
 }
 
 @test "--replace: a holder that is killed, or frozen, while it is asked" {
-	holds A --replaceable -t 2
+	holds A --replaceable
 	a=$PID
 	kill -STOP "$a"
-	replaces B --replaceable -t 2
+	replaces B --replaceable -t 3
 	b=$PID
 	wait_until gives_order
 	kill -KILL "$a"
+	end_lease
 	wait_for_file B.started
 	kill -STOP "$b"
 	replaces C
@@ -327,10 +328,8 @@ no_order() { ! gives_order; }
 @test "five pushes in a row: the first is replaced, the last runs, the others never start" {
 	push() {
 		start "$RLOCKRUN" -k "$KEY" --newest --replace --replaceable --label "build $1" "${@:2}" -- \
-			sh -c 'exec 9>witness; flock -n 9 || echo "$1" >>overlaps
-				echo "$1" >>order; echo >"$1.started"
-				trap "until [ -e bye ]; do sleep 0.02; done; exit 0" TERM
-				until [ -e go ]; do sleep 0.02; done' sh "$1"
+			sh -c 'trap "exec \"\$0\" until:bye" TERM
+				"$0" alone:overlaps "order+=$1" "$1.started=%p" until:go & wait' "$A_JOB" "$1"
 	}
 	push 1 --kill-after 20
 	wait_for_file 1.started
@@ -389,7 +388,7 @@ no_order() { ! gives_order; }
 
 @test "a run without --replaceable never looks for an order, and names no policy" {
 	monitor
-	holds A -t 1
+	holds A
 	enqueue B
 	heartbeats_pass
 	touch go
