@@ -127,23 +127,6 @@ takes_turns() {
 	[[ -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: redis-py and rlockrun take turns" {
-	need redis-py
-	takes_turns redis-py
-}
-
-# bats test_tags=night
-@test "I1: node-redlock and rlockrun take turns" {
-	need node-redlock
-	takes_turns node-redlock
-}
-
-# bats test_tags=night
-@test "I1: redis-cli SET NX PX and rlockrun take turns" {
-	takes_turns redis-cli
-}
-
 @test "I1: redis-py, node-redlock, redis-cli and rlockrun take turns on one key" {
 	need redis-py
 	need node-redlock
@@ -212,10 +195,6 @@ is_taken_over() {
 	touch released
 }
 
-# bats test_tags=night
-@test "I1: a lock that a killed redis-py left is taken over" { is_taken_over redis-py; }
-# bats test_tags=night
-@test "I1: a lock that a killed node-redlock left is taken over" { is_taken_over node-redlock; }
 @test "I1: a lock that a killed redis-cli left is taken over" { is_taken_over redis-cli; }
 
 # --- a client beside rlockrun -------------------------------------------------
@@ -259,10 +238,6 @@ cannot_free_ours() {
 	[[ ! -e ran && -z $(keys_left) ]]
 }
 
-# bats test_tags=night
-@test "I1: redis-py that overstays can't free rlockrun's lock" { cannot_free_ours redis-py; }
-# bats test_tags=night
-@test "I1: node-redlock that overstays can't free rlockrun's lock" { cannot_free_ours node-redlock; }
 @test "I1: redis-cli that overstays can't free rlockrun's lock" { cannot_free_ours redis-cli; }
 
 # rlockrun's lock is taken away and NAME gets it: rlockrun tells the loss and
@@ -292,9 +267,3 @@ cannot_be_freed() {
 @test "I1: rlockrun that lost its lock can't free redis-py's" { cannot_be_freed redis-py; }
 @test "I1: rlockrun that lost its lock can't free node-redlock's" { cannot_be_freed node-redlock; }
 @test "I1: rlockrun that lost its lock can't free redis-cli's" { cannot_be_freed redis-cli; }
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't renew redis-py's" { cannot_be_freed redis-py -t 3; }
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't renew node-redlock's" { cannot_be_freed node-redlock -t 3; }
-# bats test_tags=night
-@test "I1: rlockrun that lost its lock can't renew redis-cli's" { cannot_be_freed redis-cli -t 3; }

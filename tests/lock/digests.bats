@@ -112,67 +112,6 @@ ran_once() {
 	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
 }
 
-# bats test_tags=night
-@test "scripts that are forgotten before any one command do no harm" {
-	local n
-	cold_server
-	monitor
-	for n in {1..7}; do
-		rm -f monitor
-		end_monitor
-		monitor
-		cli script flush
-		rules "forget:EVAL:$n"
-		run -0 rl -t 1 -- sleep 0.4
-		[[ -z $output && -z $(keys_left) ]]
-		ran_once
-	done
-}
-
-# bats test_tags=night
-@test "a waiter, readers, permits, a nested run and --list, with scripts forgotten each time" {
-	cold_server
-	rules forget
-	holds A
-	enqueue B
-	run -0 "$RLOCKRUN" --list
-	[[ $output == *"$KEY"* ]]
-	run -0 "$RLOCKRUN" --status -k "$KEY"
-	[[ $output == *"1 waiting"* || $output == *"${STARTED[1]}"* ]]
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" ]]
-	rm go
-	for kind in -s '-p 2' -e; do
-		# shellcheck disable=SC2086 # an option and its value
-		run -0 rl $kind -- "$RLOCKRUN" $kind -k "$KEY" true
-		[[ -z $output ]]
-	done
-	holds C
-	run -0 "$RLOCKRUN" --force-release --yes -k "$KEY"
-	exits_with 79 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
-# --list sends a dozen scripts at once.
-# bats test_tags=night
-@test "--list shows all locks, with scripts forgotten each time" {
-	local n
-	cold_server
-	for n in {1..30}; do
-		cli set "$KEY:$n" token px 60000
-		cli hset "{$KEY:$n}:rlk:i" token token since 1 host h
-	done >/dev/null
-	rules forget:EVAL
-	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
-	((${#lines[@]} == 31))
-	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
-	((${#lines[@]} == 31 && $(sent EVAL/6) == 120))
-	rules
-	run -0 --separate-stderr "$RLOCKRUN" --list "$KEY:*"
-	((${#lines[@]} == 31 && $(sent EVAL/6) == 150))
-}
-
 @test "NOSCRIPT even to EVAL is an error, and no loop" {
 	cold_server
 	rules 'answer:EVAL::-NOSCRIPT No matching script.'
@@ -218,18 +157,6 @@ is_released_unsent() {
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
-# The lease ends meanwhile: a renewal has no time for two round trips. Each is sent
-# together with a PEXPIRE.
-# bats test_tags=night
-@test "a renewal of a server without its script needs one round trip" {
-	cold_server
-	running -t 3
-	rules delay:900:EVAL/1
-	passed PEXPIRE 2
-	ends_well
-	[[ $(calls evalsha) == 2 ]] # the try and the release
-}
-
 @test "a release without its script is sent again, though the run was signalled" {
 	cold_server
 	running
@@ -255,29 +182,6 @@ is_released_unsent() {
 	thaw
 	wait_until eval '(($(calls eval) == 2))' # an undo and the release
 	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
-}
-
-# The server is frozen between its NOSCRIPT and the EVAL, and finds us gone. It may
-# read more of a connection in use than of a fresh one.
-# bats test_tags=night,native
-@test "a try that a frozen server gets as EVAL is undone, however long its name is" {
-	local length
-	need_strace
-	own_server
-	for length in 20 60 250 500 700; do
-		KEY=$(printf "%0${length}d" "$length")
-		cli script flush
-		cli config resetstat
-		start strace -qq -o trace -e inject=sendto:delay_enter=600000:when=2 \
-			"$RLOCKRUN" -k "$KEY" -n --server-timeout 0.9 true
-		wait_until eval '(($(calls evalsha) == 1))'
-		freeze
-		exits_with 69 "$PID"
-		thaw
-		wait_until eval '[[ $(cli client list) != *name=rlockrun* ]]'
-		(($(calls eval) >= 1))
-		[[ $(cli exists "$KEY") == 0 ]]
-	done
 }
 
 @test "a release that is overdue is sent as a whole, too" {
@@ -365,38 +269,6 @@ is_released_unsent() {
 
 # --- several servers ------------------------------------------------------------------
 
-# own_replica: the server of this test has one, and neither has any script.
-own_replica() {
-	choose_port
-	SUITE_DIR=$PWD/p0
-	start_server "$PWD/p0" --port "$PORT" --bind 127.0.0.1 --repl-diskless-sync-delay 0
-	start_server "$PWD/p1" --replicaof 127.0.0.1 "$PORT"
-	wait_until replicates "$PWD/p0" 1
-	RLOCKRUN_REDIS=unix://$SUITE_DIR/s
-}
-
-# bats test_tags=night
-@test "replicas are waited for behind the script that was run" {
-	own_replica
-	through
-	cli config resetstat
-	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/8) == 2 && $(sent WAIT) == 4 && $(grants) == 1 ]]
-	run -0 rl --wait-replicas 1:2s true
-	[[ -z $output && $(sent EVAL/8) == 3 && $(sent WAIT) == 6 && -z $(keys_left) ]]
-	run -69 rl --wait-replicas 2:100ms -n touch ran
-	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
-}
-
-# The reply of the first WAIT comes when that gives up, before the script is run.
-# bats test_tags=night
-@test "a replica that is missing is reported, by a server without the script" {
-	own_replica
-	run -69 rl --wait-replicas 2:200ms -n touch ran
-	echo "$output"
-	[[ $output == *"1 of 2 replicas"* && ! -e ran && -z $(keys_left) ]]
-}
-
 # While the slot moves, only scripts with a single key are run on the node that
 # ASK names: such a name has no other key.
 @test "an ASK redirect leads to a node without the script" {
@@ -439,47 +311,3 @@ own_replica() {
 	[[ ! -s $ERR ]]
 }
 
-# bats test_tags=night
-@test "a minority without scripts does not grant once the try has failed" {
-	local i
-	for i in 1 2 3; do start_server "$PWD/$i"; done
-	SUITE_DIR=$PWD/3
-	through delay:300:EVAL/4:1
-	redis-cli -s "$PWD/1/s" set "$KEY" other px 60000
-	redis-cli -s "$PWD/2/s" set "$KEY" other px 60000
-	export RLOCKRUN_REDIS="unix://$PWD/1/s unix://$PWD/2/s unix://$PWD/proxy/s"
-	export RLOCKRUN_MIN_UPTIME=0
-	run -75 rl -n touch ran
-	wait_until eval '(($(calls eval) == 2))' # an undo and the release
-	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a server without scripts is reached over TLS" {
-	make_certificates
-	TOPOLOGY=tls own_server
-	holds A -t 1
-	enqueue B -t 1
-	wait_until eval '(($(calls pexpire) > 2))'
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) && ! -s err.1 ]]
-	(($(calls eval) >= 3))
-}
-
-# Scripts are not replicated.
-# bats test_tags=night
-@test "the new primary of a failover lacks the scripts" {
-	own_sentinels 1
-	holds A -t 10
-	enqueue B -t 10
-	wait_until replicates "$PWD/p0" 1
-	stop_server "$PWD/p0"
-	wait_until is_primary p1
-	SUITE_DIR=$PWD/p1
-	wait_until eval '(($(calls pexpire) > 0))'
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" && -z $(keys_left) ]]
-	(($(calls eval) >= 3))
-}

@@ -137,25 +137,6 @@ job_of() {
 }
 
 # bats test_tags=night
-@test "a server that is always slow is waited for: nothing is lost" {
-	start_proxy slow delay:1100
-	hold -t 6
-	wait_until has_passed slow EVAL/1 2
-	set_rules slow
-	touch "done"
-	exits_with 0 "$PID"
-	run -1 grep lost "$ERR"
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a release over a latency of 1.1 s is confirmed" {
-	start_proxy slow delay:1100
-	run -0 "$RLOCKRUN" -k "$KEY" -t 4 true
-	[[ -z $output ]]
-}
-
-# bats test_tags=night
 @test "a server that is back between TERM and KILL: the job is killed, 79" {
 	own_server
 	job_of A -t 3 --kill-after 1
@@ -198,22 +179,6 @@ exits_with_soon() {
 	run -0 rl -n true
 }
 
-# bats test_tags=night
-@test "a server that was killed and comes back with the key: nothing is lost" {
-	not_over cluster # whose nodes take two seconds to find that it is whole
-	own_server --appendonly yes --appendfsync always
-	hold -t 3
-	token=$(cli get "$KEY")
-	stop_server "$SUITE_DIR"
-	start_server "$SUITE_DIR" --appendonly yes --appendfsync always
-	[[ $(cli get "$KEY") == "$token" ]]
-	wait_until left_below 2200
-	wait_until left_above 2700
-	touch "done"
-	exits_with 0 "$PID"
-	[[ -z $(keys_left) ]]
-}
-
 # bats test_tags=smoke
 @test "a connection that was cut is opened anew for the release" {
 	own_server
@@ -241,19 +206,6 @@ exits_with_soon() {
 }
 
 # --- the server is full, or its clock is stepped -------------------------------
-
-# bats test_tags=night
-@test "a server that evicts the key: the job is stopped at the next renewal, 79" {
-	own_server --maxmemory-policy allkeys-random
-	hold -t 2
-	cli config set maxmemory 1
-	wait_until is_free
-	cli config set maxmemory 0
-	exits_with 79 "$PID"
-	grep -q "was lost: .*; stopping the job" "$ERR"
-	gone "$(<job)"
-	[[ -z $(keys_left) ]]
-}
 
 @test "the clock of the server is stepped forward: the lock ends too soon, 79" {
 	own_clock

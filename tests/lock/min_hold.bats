@@ -43,31 +43,6 @@ score_or_pttl() {
 	fi
 }
 
-# bats test_tags=night
-@test "--min-hold: a waiter learns what is left when the job ends" {
-	holds A --min-hold 30 -t 1
-	enqueue B --progress always
-	err=$ERR
-	wait_until grep -q " is held by " "$err"
-	touch go.A
-	exits_with 0 "${STARTED[0]}"
-	wait_until grep -qE " kept for (30|2[0-9])s " "$err"
-	wait_until grep -qE " kept for 2[0-8]s " "$err"
-	[[ ! -e B.started ]]
-	cli del "$KEY" "$I"
-	touch go
-	exits_with 0 "$PID"
-}
-
-# bats test_tags=night
-@test "--min-hold: when rlockrun is killed only the ttl is left" {
-	holds A --min-hold 300 -t 2
-	kill -KILL "$PID"
-	left=$(cli pttl "$KEY")
-	((left <= 2000))
-	run -0 rl -w 10 true
-}
-
 @test "--min-hold shorter than the job, or 0: freed at once" {
 	for hold in 0 0.1; do
 		run -0 rl --min-hold "$hold" sleep 0.2

@@ -272,15 +272,3 @@ has_joined_again() { grep -q "\"EVAL.* \"4\" \"$KEY\"" "$MONITOR"; }
 	cli del "$KEY" "{$KEY}:rlk:i"
 }
 
-# A server may say so when it is full; the lock lasts while the first writes fail.
-# bats test_tags=night
-@test "on a full server an outer run that ends before a nested one frees the lock" {
-	start "$RLOCKRUN" -k "$KEY" -- sh -c 'setsid "$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go \
-		</dev/null >/dev/null 2>&1 & exec "$0" until:in until:out.go' "$A_JOB"
-	wait_for_file in
-	cli config set maxmemory 1
-	touch out.go
-	exits_with 0 "$PID"
-	touch in.go
-	wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
-}

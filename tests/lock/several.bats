@@ -79,11 +79,6 @@ all_turns() {
 	all_turns 6
 }
 
-# bats test_tags=night
-@test "B7: {1,2}, {2,3}, {3,1} at once, 200 rounds: no overlap, no deadlock" {
-	all_turns 200
-}
-
 @test "B7: the same with -n: none has a part only, and nothing is left" {
 	local keys
 	write_job
@@ -255,41 +250,6 @@ await_monitor() {
 	[[ ${lines[2]} == "rlockrun: \"$KEY:2\", \"$KEY:1\": released" ]]
 }
 
-# --- renewal ----------------------------------------------------------------
-
-renewals() { (($(seen_by_monitor | grep -c PEXPIRE) >= $1)); }
-
-# bats test_tags=night
-@test "they are renewed together" {
-	start_monitor
-	hold_numbers '1 2 3' -t 1
-	wait_until renewals 18
-	touch "done"
-	exits_with 0 "$PID"
-	await_monitor
-	seen_by_monitor | grep PEXPIRE | head -n 18 | while read -r a && read -r b && read -r c; do
-		echo "$a $b $c"
-	done >triples
-	cat triples
-	while read -r _ a _ b _ c; do
-		[[ $((a + b + c)) == 6 && $a != "$b" && $b != "$c" ]]
-	done <triples
-}
-
-# bats test_tags=night
-@test "what is held already is renewed while the others are waited for" {
-	local left
-	take_foreign 2
-	start rl_keys '1 2' -t 1 -- sh -c 'exit 3'
-	wait_until grep -q waiting err.1
-	left=$(cli get "$KEY:1")
-	sleep 2
-	[[ $(cli get "$KEY:1") == "$left" ]]
-	cli del "$KEY:2"
-	exits_with 3 "$PID"
-	[[ $(wc -l <err.1) == 2 && $(tail -n 1 err.1) == *": acquired after "* ]]
-}
-
 @test "a part that is lost while the others are waited for: it starts over" {
 	take_foreign 2
 	start rl_keys '1 2' -t 9 -- sh -c 'exit 3'
@@ -356,19 +316,6 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 	[[ $output == *"rlockrun: \"$KEY:2\": cannot confirm the release"* ]]
 	is_free_key 1
 	cli del "$KEY:2"
-}
-
-# bats test_tags=night
-@test "--on-lost warn: the others are kept until the job ends" {
-	start rl_keys '1 2' -t 1 --on-lost warn -- sh -c 'echo >ready; until [ -e done ]; do sleep 0.02; done'
-	wait_for_file ready
-	cli del "$KEY:1"
-	wait_until grep -q "\"$KEY:1\" was lost" err.1
-	sleep 1.2
-	is_held_key 2
-	touch "done"
-	exits_with 79 "$PID"
-	is_free_key 2
 }
 
 @test "a server that is frozen for longer than the lease: the job is dead, 79" {

@@ -397,16 +397,3 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	for i in 1 2; do stop_server "$PWD/more.$i"; done
 }
 
-# bats test_tags=night
-@test "a server that never comes to an end is given up with -n" {
-	start_proxy proxy 'answer:EVAL::*14\r\n:-1\r\n:0\r\n:-1\r\n:0\r\n$4\r\nfree\r\n$0\r\n\r\n:0\r\n:0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n:0\r\n:0'
-	# The last of the answers may be out when the time is over.
-	for patience in 4 5 6; do
-		run -69 rl -n --server-timeout "$patience" touch ran
-		[[ $output == *"no answer from"* ]] || break
-	done
-	[[ $output == *"still removes expired entries"* && ! -e ran ]]
-	run -75 rl -w 2 touch ran
-	[[ $output == "rlockrun: \"$KEY\" has not been granted; gave up after 2s; command not started" ]]
-	[[ ! -e ran ]]
-}

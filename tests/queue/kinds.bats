@@ -44,20 +44,6 @@ teardown() {
 	[[ $(together log) != *together* ]]
 }
 
-# bats test_tags=night
-@test "L4: waiters for permits start in the order in which they came" {
-	holds A -p 1
-	for n in {1..15}; do
-		enqueue "$n" -p 1
-	done
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(order) == "A $(seq -s ' ' 15)" ]]
-	sort -c -n -u fences
-	[[ $(together log) != *together* && -z $(keys_left) ]]
-}
-
 @test "a newcomer does not overtake a writer or a permit before it" {
 	holds R1 -s
 	enqueue W
@@ -112,20 +98,6 @@ teardown() {
 	touch go
 	all_end_well
 	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "a writer in the queue that was killed does not separate readers" {
-	holds R1 -s
-	enqueue W
-	w=$PID
-	enqueue R2 -s
-	kill -KILL "$w"
-	wait_for_file R2.started
-	members 2
-	touch go
-	exits_with 0 "$PID"
-	exits_with 0 "${STARTED[0]}"
 }
 
 # Who gives up has 300 ms to hear whom to ring.
@@ -224,40 +196,4 @@ teardown() {
 	all_end_well
 	run -0 rl -p 2 true
 	[[ -z $output && ! -e ran && -z $(keys_left) ]]
-}
-
-# --- cost ---------------------------------------------------------------------------
-
-# costs COUNT OPTION...: of so many who take turns, all of them in line before.
-# Heartbeats don't count.
-costs() {
-	local count=$1 n sent
-	shift
-	own_server
-	holds W
-	for ((n = 0; n < count; n++)); do
-		start "$RLOCKRUN" -k "$KEY" "$@" -- true
-	done
-	wait_until are_queued "$count"
-	monitor
-	touch go
-	all_end_well
-	catch_up
-	# A try that comes 1.3 s after the last BLPOP, and the next BLPOP, are one.
-	sent=$("$HELPERS/commands" "$MONITOR" "$KEY" | cut -d ' ' -f 2)
-	echo "# $* $count: $sent commands" >&3
-	# Try, release, the ring of those whom nobody expected, and now and then a
-	# try and a BLPOP more, of who came too early.
-	((sent <= 5 * count + 10))
-	[[ -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "B1: 30 readers: a constant number of commands for each" {
-	costs 30 -s
-}
-
-# bats test_tags=night
-@test "B1: 30 waiters for 3 permits: a constant number of commands for each" {
-	costs 30 -p 3
 }

@@ -62,16 +62,14 @@ excludes() {
 	cli del "$Q"
 }
 
-# becomes_useless KEY: while somebody holds the lock and two wait, this key turns
-# into something else.
-becomes_useless() {
+@test "a queue that becomes a list while they wait" {
 	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
 	wait_for_file order
 	for n in 1 2; do
 		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
 		wait_until are_queued "$n"
 	done
-	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$1"
+	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$Q"
 	for n in 2 3; do
 		wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " "err.$n"
 	done
@@ -82,15 +80,6 @@ becomes_useless() {
 	[[ $(wc -l <order) == 3 && ! -e overlaps ]]
 	cli del "$Q" "$L"
 	[[ -z $(keys_left) ]]
-}
-
-@test "a queue that becomes a list while they wait" {
-	becomes_useless "$Q"
-}
-
-# bats test_tags=night
-@test "a list of the living that becomes another kind of list while they wait" {
-	becomes_useless "$L"
 }
 
 # has_left: nothing in the queue says that somebody waits.
@@ -163,28 +152,6 @@ enqueued() {
 
 # --- garbage in line ------------------------------------------------------------
 
-# passes_over MEMBER [SCORE]: somebody who is no waiter is the first in line, alive
-# for as long as it can be, or until SCORE.
-passes_over() {
-	local now
-	now=$(cli --raw time | head -n 1)
-	cli zadd "$Q" 1 "$1"
-	cli zadd "$L" "${2:-$((now * 1000 + 19000))}" "$1"
-	run -75 rl -n touch ran
-	[[ $output == "rlockrun: \"$KEY\" is free, but others are queued for it; command not started" ]]
-	run -0 timeout -k 1 12 "$RLOCKRUN" -k "$KEY" true
-	[[ -z $(keys_left) && ! -e ran ]]
-}
-
-# bats test_tags=night
-@test "a head that is no waiter costs a second" {
-	passes_over garbage
-	passes_over ''
-	passes_over 'x:0:1@h'
-	passes_over $'x:\n\e[31m000000-0000-4000-8000-00000000000:1@h'
-	passes_over 'x:%n%s%n%s%n%s-0000-4000-8000-00000000000:%s@%n'
-}
-
 @test "a head whose name is too long for a reply counts as dead" {
 	now=$(cli --raw time | head -n 1)
 	for size in 1024 100000; do
@@ -211,26 +178,6 @@ passes_over() {
 	cli eval 'for i = 1, 100000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
 	run -0 rl -n true
 	[[ -z $output && -z $(keys_left) ]]
-}
-
-# bats test_tags=night
-@test "tickets out of this world" {
-	for score in 1e300 +inf -inf 9007199254740993; do
-		rm -f go order
-		start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
-		a=$PID
-		wait_for_file order
-		now=$(cli --raw time | head -n 1)
-		cli zadd "$Q" "$score" garbage
-		cli zadd "$L" "$((now * 1000 + 19000))" garbage
-		start "$RLOCKRUN" -k "$KEY" -- sh ./turn B
-		wait_until are_queued 2
-		touch go
-		exits_with 0 "$a"
-		exits_with 0 "$PID"
-		cli del "$Q" "$L"
-	done
-	[[ ! -e overlaps && -z $(keys_left) ]]
 }
 
 @test "a member that rlockrun names to the next holder is no way into its keys" {

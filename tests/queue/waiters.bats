@@ -83,18 +83,6 @@ said_busy() {
 	only_bells_left
 }
 
-# bats test_tags=night
-@test "--max-waiters: a waiter in the queue stays, whatever arrives" {
-	holds A
-	enqueue B --max-waiters 1
-	enqueue C
-	enqueue D
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B C D" ]]
-}
-
 # --- what is told ---------------------------------------------------------------
 
 @test "the position in the queue is reported once, when waiting starts" {
@@ -247,15 +235,3 @@ screen_has() {
 	all_end_well
 }
 
-# bats test_tags=night
-@test "--progress always draws into a file, too; -q nowhere" {
-	holds A
-	enqueue B --progress always
-	wait_until grep -qE "waiting [1-9][0-9]*s, (position 1|1st)" "$ERR"
-	err=$ERR
-	enqueue C --progress always -q
-	heartbeats_pass
-	touch go
-	all_end_well
-	[[ $(tail -c 4 "$err") == $'\r\e[K' && ! -s $ERR ]]
-}
