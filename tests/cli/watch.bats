@@ -311,9 +311,9 @@ scanned() {
 	((${scans:-0} >= $1))
 }
 
-# Without that of redis-cli itself, and without those of a cluster's bus.
+# Ours, without those of the test and of a cluster's bus.
 connections() {
-	redis-cli -s "$1/s" client list | grep -v ' cmd=client' | grep -o '^id=[0-9]*'
+	redis-cli -s "$1/s" client list | grep ' name=rlockrun' | grep -o '^id=[0-9]*'
 }
 
 # keeps_connections FOLDER COUNT: for five lists.
