@@ -29,6 +29,7 @@ teardown() { end_test; }
 	run -75 rlockrun --force-release --token wrong -k "$KEY"
 	run -0 rlockrun --force-release --token "$(cli get "$KEY")" -k "$KEY"
 	[[ $output == *": released, it was held by $(uname -n) (pid $PID, deploy, "* ]]
+	touch "done"
 	exits_with 79 "$PID"
 	[[ -z $(keys_left) ]]
 }
@@ -70,6 +71,7 @@ teardown() { end_test; }
 	[[ -n $(cli get "$KEY") ]]
 	run -0 on_terminal 'y\n'
 	grep -q "released, it was held by" screen
+	touch "done"
 	exits_with 79 "$PID"
 	run -0 on_terminal ''
 	grep -q "is already free" screen

@@ -64,7 +64,7 @@ rules_of_default() {
 @test "forget: what user default may not do is gone after a restart, and an error before" {
 	! is_before_7 || not_here "it takes ACL DRYRUN"
 	remedy="ACL SETUSER default off resetpass ~* &* +@all, then ACL SAVE"
-	for rules in off 'on nopass -@all +ping' 'on nopass ~cache:* +@all'; do
+	for rules in off 'on nopass ~cache:* +@all'; do
 		rules_of_default "$rules"
 		take_lock
 		doctor 69 -k "$KEY"
@@ -101,6 +101,7 @@ rules_of_default() {
 	found replay note "with appendonly yes a restart would lose locks" "ACL SETUSER default off"
 }
 
+# bats test_tags=night
 @test "forget: a server without a command of its own does not start again" {
 	for command in multi exec pexpireat select; do
 		rm -rf own
@@ -186,6 +187,7 @@ is_rewritten() {
 	doctor 0
 }
 
+# bats test_tags=night
 @test "forget: an append-only file that is not whole yet is no reason for an ok" {
 	good_server
 	# A rewrite that lasts until it is seen.
@@ -287,6 +289,7 @@ is_settled_replica() {
 	run -0 rlockrun -n -k "$KEY.2" true
 }
 
+# bats test_tags=night
 @test "forget: a replica that is not reached is not checked" {
 	replicated_server 1
 	at p0 acl setuser locker on '>v' '~*' '&*' +@all
@@ -301,6 +304,7 @@ is_settled_replica() {
 	kill -CONT "$(<p1/pid)"
 }
 
+# bats test_tags=night
 @test "forget: a replica whose clock is ahead frees every lock when it is promoted" {
 	prepare_clock
 	replicated_server 0
@@ -354,6 +358,7 @@ agree() {
 	[[ $(at p2 exists "$KEY") == 0 ]]
 }
 
+# bats test_tags=night
 @test "forget: a replica that no sentinel knows confirms, and is never promoted" {
 	! is_before_7 || not_here "it takes replica-announced"
 	replicated_server 1
@@ -369,6 +374,7 @@ agree() {
 	found min-replicas warning "switches min-replicas-to-write 1 off" "; on each replica, too"
 }
 
+# bats test_tags=night
 @test "forget: a replica of a cluster that does not fail over" {
 	! is_before_7 || not_here "a cluster takes CLUSTER ADDSLOTSRANGE of Redis 7"
 	start_cluster "$PWD" 1 2 "${SAFE[@]}" --min-replicas-to-write 1

@@ -50,13 +50,13 @@ keeps_promises() {
 	grep -q DELAYED trace && grep -q 'acquiring the lock' log
 }
 
-# bats test_tags=serial,native
+# bats test_tags=native,night
 @test "S32: 32 locks, 100 ms a call: the job is not lost, and released at once" {
 	need_strace
 	keeps_promises 100 32 1s 1.2
 }
 
-# bats test_tags=serial,native,night
+# bats test_tags=native,night
 @test "S32: one lock and 8, 100 ms a call" {
 	need_strace
 	keeps_promises 100 1 1s 1.2
@@ -64,7 +64,7 @@ keeps_promises() {
 	keeps_promises 100 8 1s 1.2
 }
 
-# bats test_tags=serial,native,night
+# bats test_tags=native,night
 @test "S32: 1, 8 and 32 locks, 1 s a call" {
 	need_strace
 	for locks in 1 8 32; do

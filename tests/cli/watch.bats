@@ -129,6 +129,7 @@ first_age() { screen_now | sed -nE 's/^job:a .* ([0-9]+s) .*/\1/p' | head -n 1; 
 
 age_has_changed() { [[ $(first_age) != "$1" ]]; }
 
+# bats test_tags=night
 @test "watch: times go on between two rounds" {
 	own_server
 	held job:a web-1 5
@@ -141,6 +142,7 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 	has_ended 0
 }
 
+# bats test_tags=night
 @test "watch: globs, a prefix and --older-than choose the locks" {
 	own_server
 	for name in app:a1 app:b1 a1; do
@@ -153,6 +155,7 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 	has_ended 0
 }
 
+# bats test_tags=night
 @test "watch: any size of the terminal, down to one column" {
 	own_server
 	bulk 30
@@ -170,6 +173,7 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 	has_ended 0
 }
 
+# bats test_tags=night
 @test "watch: names and records that mean harm are escaped, long ones cut" {
 	own_server
 	evil=$'e\e]0;t\a\nx\xc2\x9b\xff\xe2\x80\xae'
@@ -391,13 +395,8 @@ refused() {
 }
 
 @test "watch: what cannot go with it is refused" {
-	refused "--watch and --json exclude each other" --watch --json
-	refused "--watch and -q exclude each other" --watch -q
 	refused "--watch needs a single server" --watch -r unix:///a -r unix:///b -r unix:///c
-	refused "--watch '5ms': not a duration from 100ms" --watch=5ms
 	refused "'5s' after --watch is a GLOB (--watch=5s, or the GLOB first)" --watch 5s
-	run -64 "$RLOCKRUN" --watch --status -k "$KEY"
-	[[ $output == "rlockrun: --watch needs --list;"* ]]
 	run -64 "$RLOCKRUN" --list --watch
 	[[ $output == "rlockrun: --watch needs a terminal, and stdout is no terminal; without one, repeat --list; for example: --list 'nightly:*'; try"* ]]
 	run -64 "$RLOCKRUN" --list --watch >&-
