@@ -39,8 +39,8 @@ Server.__index = Server
 merge(handlers, part('keys', data, keyspace))
 merge(handlers, part('containers', data, keyspace))
 local commands = {}
-merge(handlers, part('scripts', data, keyspace, commands))
-merge(handlers, part('admin', data, keyspace, commands, Server))
+merge(handlers, part('scripts', data, keyspace))
+merge(handlers, part('admin', data, keyspace, Server))
 merge(handlers, part('topology', data, commands, Server))
 merge(handlers, part('cluster', data, keyspace, commands, Server))
 merge(handlers, part('sentinel', keyspace))
@@ -191,8 +191,8 @@ local function may_be_stale(self, command, argv)
   return command.stale
 end
 
--- Since Redis 7 a script that begins with #! has flags of its own; without a list
--- of them it may write.
+-- Since Redis 7 a script that begins with #! has flags of its own; without a
+-- list of them it may write.
 local FLAGGED = {write = true, denyoom = true}
 
 local function is_flagged(self, command, argv)

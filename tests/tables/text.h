@@ -28,8 +28,8 @@ char *text_replace(const char *text, const char *from, const char *to);
 
 /* `[...]` in want stands for any text. */
 bool text_matches(const char *want, const char *got);
-/* A line `| [...]` stands for any number of lines of stdout, `! [...]` likewise.
- * Lines `~ TEXT` are among others, which do not count. */
+/* A line `| [...]` stands for any number of lines of stdout, `! [...]`
+ * likewise. Lines `~ TEXT` are among others, which do not count. */
 bool text_match(char *const *want, int wants, char *const *got, int gots);
 
 #endif

@@ -12,8 +12,8 @@ function Server:deny(rules)
   for _, glob in ipairs(rules.keys or {}) do own.keys[#own.keys + 1] = glob end
 end
 
--- As rename-command with an empty name: `server:remove('acl wait')`. A command of
--- several words goes as a whole.
+-- As rename-command with an empty name: `server:remove('acl wait')`. A command
+-- of several words goes as a whole.
 function Server:remove(names)
   self.removed = {}
   for name in string.gmatch(names, '%S+') do self.removed[name] = true end

@@ -1,6 +1,6 @@
 -- The commands on connections, settings and the server itself. Handlers are as
 -- in keys.lua.
-local data, keyspace, commands, Server = ...
+local data, keyspace, Server = ...
 local OK, SYNTAX = keyspace.OK, keyspace.SYNTAX
 local NOT_INTEGER, integer = keyspace.NOT_INTEGER, data.integer
 local lower, upper, format = string.lower, string.upper, string.format

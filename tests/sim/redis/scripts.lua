@@ -5,7 +5,7 @@
 -- stack. A call in the tail position has left the stack, because redis.call is
 -- C in Redis and Lua here: then it is the first line that returns a
 -- redis.call.
-local data, keyspace, commands = ...
+local data, keyspace = ...
 local lower, upper, format = string.lower, string.upper, string.format
 local handlers = {}
 
