@@ -11,7 +11,7 @@ STOREYS = {
 }
 
 LOCK = ["tests/lock/*", "tests/queue/*", "tests/servers/redlock", "tests/servers/replies",
-        "tests/cli/status", "tests/cli/list", "tests/cli/force"]
+        "tests/cli/admin"]
 SUITES = {
     "lock": LOCK,
     "script": LOCK,
@@ -28,7 +28,7 @@ FIRST = {
     "src/lock/answer.c": ["lock/history", "lock/once"],
     "src/lock/claim.c": ["queue/queuekeys", "lock/nested"],
     "src/lock/outer.c": ["lock/nested"],
-    "src/lock/holder.c": ["cli/status", "lock/lock"],
+    "src/lock/holder.c": ["lock/lock"],
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
     "src/lock/member.c": ["servers/redlock"],
@@ -43,10 +43,10 @@ FIRST = {
     "src/lock/votes.c": ["servers/redlock"],
     "src/lock/waiter.c": ["queue/waiters"],
     "src/lock/script/acquire.lua": ["queue/queue", "lock/once", "lock/nested"],
-    "src/lock/script/correct.lua": ["lock/several", "cli/history"],
-    "src/lock/script/force.lua": ["cli/force"],
+    "src/lock/script/correct.lua": ["lock/several"],
+    "src/lock/script/force.lua": ["cli/admin"],
     "src/lock/script/join.lua": ["lock/nested"],
-    "src/lock/script/look.lua": ["cli/status", "cli/list", "cli/history"],
+    "src/lock/script/look.lua": ["cli/admin"],
     "src/lock/script/notify.lua": ["queue/queue"],
     "src/lock/script/notify_behind.lua": ["queue/heads", "queue/queue"],
     "src/lock/script/release.lua": ["lock/nested", "queue/expired", "lock/min_hold",
@@ -55,11 +55,11 @@ FIRST = {
     "src/lock/script/renew.lua": ["lock/lease"],
     "src/lock/script/undo.lua": ["queue/waiters", "lock/scripts"],
     "src/lock/script/shared/counted.lua": ["lock/kinds", "queue/kinds"],
-    "src/lock/script/shared/history.lua": ["lock/history", "lock/once", "cli/history"],
+    "src/lock/script/shared/history.lua": ["lock/history", "lock/once"],
     "src/lock/script/shared/holders.lua": ["lock/kinds", "queue/expired"],
     "src/lock/script/shared/ours.lua": ["lock/kinds"],
     "src/lock/script/shared/queue.lua": ["queue/queue", "queue/heads", "queue/kinds"],
-    "src/lock/script/shared/record.lua": ["cli/status"],
+    "src/lock/script/shared/record.lua": ["cli/admin"],
     "src/lock/script/shared/sweep.lua": ["queue/expired"],
     "src/job/child.c": ["job/job"],
     "src/job/descendants.c": ["job/groups", "job/guard"],
@@ -111,7 +111,8 @@ def expand(patterns):
 
 
 def units_of(storey):
-    """Unit tests of modules of that storey. No Lua runs there."""
+    """Unit tests of modules of that storey, and the tables, where the scripts run, too."""
+    yield "tests/unit/tables_test.c"
     for path in files_of(["tests/unit/*_test.c"] if storey != "script" else []):
         with open(path, encoding="utf-8") as file:
             if re.search(rf'#include "{storey}/', file.read()):

@@ -113,9 +113,9 @@ teardown() { end_test; }
 	END
 }
 
-# cited CHAPTER: code that begins like `lock/lease.bats: S5`.
+# cited CHAPTER: code that begins like `lock/lease.bats: S5` or `tables/list.txt: globs`.
 cited() {
-	grep -oE '`[a-z]+/[a-z_]+\.bats: [^`]+`' "$BOOK/$1.md" | tr -d '`'
+	grep -oE '`[a-z]+/[a-z_]+\.(bats|txt): [^`]+`' "$BOOK/$1.md" | tr -d '`'
 }
 
 # cites_tests CHAPTER LEAST: at least so many; each is the whole name of one test, else the
@@ -123,10 +123,11 @@ cited() {
 cites_tests() {
 	(($(cited "$1" | wc -l) >= $2))
 	while IFS= read -r line; do
-		name="@test \"${line#*: }" awk '
-			index($0, ENVIRON["name"]) == 1 {
-				next_one = substr($0, length(ENVIRON["name"]) + 1, 1)
-				++count[next_one == "\"" ? 1 : next_one ~ /[:;,]/ ? 2 : 3]
+		name=${line#*: } awk '
+			BEGIN { name = ENVIRON["name"] }
+			sub(/^(@test "|== )/, "") && index($0, name) == 1 {
+				next_one = substr($0, length(name) + 1, 1)
+				++count[next_one ~ /^"?$/ ? 1 : next_one ~ /[:;,]/ ? 2 : 3]
 			}
 			END { exit (count[1] ? count[1] : count[2] ? count[2] : count[3]) != 1 }
 		' "$ROOT/tests/${line%%: *}" || echo "$line"
