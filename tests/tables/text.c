@@ -112,6 +112,16 @@ text_split(const char *line, char **words)
 	return count;
 }
 
+size_t
+text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text != '\0'; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
 char *
 text_replace(const char *text, const char *from, const char *to)
 {

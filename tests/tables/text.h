@@ -24,6 +24,8 @@ void lines_add_text(struct lines *lines, char kind, const char *text,
 int text_split(const char *line, char **words);
 /* `$(COUNT TEXT)` becomes TEXT, so often. */
 char *text_repeat(const char *text);
+/* In columns: bytes of UTF-8 that continue a character count nothing. */
+size_t text_width(const char *text);
 char *text_replace(const char *text, const char *from, const char *to);
 
 /* `[...]` in want stands for any text. */

@@ -24,7 +24,7 @@
 #include "text.h"
 #include "world.h"
 
-enum { VARIABLES = 16 };
+enum { VARIABLES = 16, ROW = 99 };
 /* Each command takes so long, or a multiple. */
 #define BEAT (100 * WORLD_MS)
 /* A run that has not ended by then never does. */
@@ -36,10 +36,11 @@ enum { VARIABLES = 16 };
 static struct {
 	const char *path;
 	struct lines lines;
-	int at;		      /* the line that is read next */
-	struct lines written; /* the table with what was printed */
-	char folder[64];      /* of the test, its working directory */
-	const char *name;     /* of the test; NULL: before the first */
+	int numbers[TEXT_LINES]; /* of these lines in the file */
+	int at;			 /* the line that is read next */
+	struct lines written;	 /* the table with what was printed */
+	char folder[64];	 /* of the test, its working directory */
+	const char *name;	 /* of the test; NULL: before the first */
 	bool is_chosen, differs;
 	char *variables[VARIABLES]; /* of all its runs */
 	/* Of our environment, which the runs replace. */
@@ -52,7 +53,8 @@ static struct {
 static _Noreturn void
 refuse(const char *line, const char *why)
 {
-	fprintf(stderr, "%s:%d: %s: %s\n", table.path, table.at, line, why);
+	fprintf(stderr, "%s:%d: %s: %s\n", table.path,
+	    table.at > 0 ? table.numbers[table.at - 1] : 0, line, why);
 	exit(2);
 }
 
@@ -74,7 +76,7 @@ count_expected(const char *kinds)
 static void
 print_difference(char *const *want, int wants, char *const *got, int gots)
 {
-	printf("# %s:%d: %s\n", table.path, table.at,
+	printf("# %s:%d: %s\n", table.path, table.numbers[table.at - 1],
 	    table.lines.all[table.at - 1]);
 	while (wants > 0 && gots > 0 && text_matches(*want, *got))
 		want++, got++, wants--, gots--;
@@ -651,6 +653,18 @@ end_test(void)
 		refuse(table.folder, strerror(errno));
 }
 
+/* A command with one expected line, which fit into a line of the file. */
+static bool
+is_row(const char *command, const char *expected, const char *next)
+{
+	return strchr("#|!~=", *command) == NULL &&
+	       strncmp(command, "file ", 5) != 0 && *expected != '\0' &&
+	       strchr("|!~=", *expected) != NULL && expected[1] == ' ' &&
+	       strcmp(expected + 1, " [...]") != 0 &&
+	       (*next == '\0' || strchr("|!~=", *next) == NULL) &&
+	       text_width(command) + text_width(expected) < ROW;
+}
+
 static void
 write_table(void)
 {
@@ -658,9 +672,36 @@ write_table(void)
 
 	if (file == NULL)
 		refuse(table.path, strerror(errno));
-	for (int i = 0; i < table.written.count; i++)
-		fprintf(file, "%s\n", table.written.all[i]);
+	lines_add(&table.written, "");
+	lines_add(&table.written, "");
+	for (int i = 0; i < table.written.count - 2; i++) {
+		char **line = table.written.all + i;
+		bool joined = is_row(line[0], line[1], line[2]);
+		fprintf(file, "%s%s%s\n", line[0], joined ? "  " : "",
+		    joined ? line[1] : "");
+		i += joined;
+	}
 	fclose(file);
+}
+
+/* Where the expected line of a row begins: behind two blanks. */
+static char *
+find_expected(char *line)
+{
+	if (strchr("#|!~=", *line) != NULL || strncmp(line, "file ", 5) == 0)
+		return NULL;
+	for (char *at = line; (at = strstr(at, "  ")) != NULL; at++)
+		if (at[2] != '\0' && strchr("|!~=", at[2]) != NULL &&
+		    at[3] == ' ')
+			return at;
+	return NULL;
+}
+
+static void
+add_line(const char *line, int number)
+{
+	table.numbers[table.lines.count] = number;
+	lines_add(&table.lines, line);
 }
 
 static void
@@ -671,9 +712,16 @@ read_table(void)
 
 	if (file == NULL)
 		refuse("", strerror(errno));
-	while (fgets(line, sizeof(line), file) != NULL) {
+	for (int number = 1; fgets(line, sizeof(line), file) != NULL;
+	     number++) {
+		char *expected;
 		line[strcspn(line, "\n")] = '\0';
-		lines_add(&table.lines, line);
+		expected = find_expected(line);
+		if (expected != NULL)
+			*expected = '\0';
+		add_line(line, number);
+		if (expected != NULL)
+			add_line(expected + 2, number);
 	}
 	fclose(file);
 }
