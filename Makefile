@@ -271,7 +271,7 @@ SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close co
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
 	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
-TABLES_OBJ := $(TABLES_TEST).o $(B)/tests/tables/text.o
+TABLES_OBJ := $(TABLES_TEST).o $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ): DIALECT += -Itests/sim -Itests/tables \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(SIM_LUA))
 $(B)/tests/sim/program.o: $(B)/src/app/main.o

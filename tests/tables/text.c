@@ -6,6 +6,9 @@
 
 #include "world.h"
 
+/* Columns of a row. */
+enum { ROW = 99 };
+
 /* --- lines ------------------------------------------------------------- */
 
 void
@@ -47,6 +50,78 @@ lines_add_text(struct lines *lines, char kind, const char *text, size_t length)
 		lines_add(lines, line);
 	}
 	free(line);
+}
+
+/* --- files: a command and its one expected line are one line ---------------
+ */
+
+/* A command with one expected line, which fit into a line of the file. */
+static bool
+is_row(const char *command, const char *expected, const char *next)
+{
+	return strchr("#|!~=", *command) == NULL &&
+	       strncmp(command, "file ", 5) != 0 && *expected != '\0' &&
+	       strchr("|!~=", *expected) != NULL && expected[1] == ' ' &&
+	       strcmp(expected + 1, " [...]") != 0 &&
+	       (*next == '\0' || strchr("|!~=", *next) == NULL) &&
+	       text_width(command) + text_width(expected) < ROW;
+}
+
+int
+lines_write(struct lines *lines, const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (file == NULL)
+		return -1;
+	lines_add(lines, "");
+	lines_add(lines, "");
+	for (int i = 0; i < lines->count - 2; i++) {
+		char **line = lines->all + i;
+		bool joined = is_row(line[0], line[1], line[2]);
+		fprintf(file, "%s%s%s\n", line[0], joined ? "  " : "",
+		    joined ? line[1] : "");
+		i += joined;
+	}
+	return fclose(file);
+}
+
+/* Where the expected line of a row begins: behind two blanks. */
+static char *
+find_expected(char *line)
+{
+	if (strchr("#|!~=", *line) != NULL || strncmp(line, "file ", 5) == 0)
+		return NULL;
+	for (char *at = line; (at = strstr(at, "  ")) != NULL; at++)
+		if (at[2] != '\0' && strchr("|!~=", at[2]) != NULL &&
+		    at[3] == ' ')
+			return at;
+	return NULL;
+}
+
+int
+lines_read(struct lines *lines, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[TEXT_LINE];
+
+	if (file == NULL)
+		return -1;
+	for (int number = 1; fgets(line, sizeof(line), file) != NULL;
+	     number++) {
+		char *expected;
+		line[strcspn(line, "\n")] = '\0';
+		expected = find_expected(line);
+		if (expected != NULL)
+			*expected = '\0';
+		lines->numbers[lines->count] = number;
+		lines_add(lines, line);
+		if (expected == NULL)
+			continue;
+		lines->numbers[lines->count] = number;
+		lines_add(lines, expected + 2);
+	}
+	return fclose(file);
 }
 
 /* --- words ------------------------------------------------------------- */

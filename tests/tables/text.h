@@ -9,6 +9,7 @@ enum { TEXT_LINE = 16384, TEXT_LINES = 4096, TEXT_WORDS = 300 };
 
 struct lines {
 	char *all[TEXT_LINES];
+	int numbers[TEXT_LINES]; /* in the file that was read */
 	int count;
 };
 
@@ -18,6 +19,11 @@ void lines_clear(struct lines *lines);
  * as \\xNN. */
 void lines_add_text(struct lines *lines, char kind, const char *text,
     size_t length);
+
+/* 0, or -1 with errno. A command and its one expected line are two lines here,
+ * and one in the file. */
+int lines_read(struct lines *lines, const char *path);
+int lines_write(struct lines *lines, const char *path);
 
 /* Words as a shell reads them, with '', "" and $''; NULL behind the last. They
  * live until the world ends. */
