@@ -187,18 +187,6 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 	((BASH_REMATCH[1] <= 12))
 }
 
-# bats test_tags=night
-@test "list: each of 20,000 locks once, among as many other keys, by SCAN" {
-	own_server
-	bulk 20000
-	cli eval 'for i = 1, 20000 do redis.call("SET", "other:" .. i, i) end' 0
-	cli config resetstat
-	rlockrun --list >out
-	[[ $(wc -l <out) == 20001 ]]
-	[[ $(sed 1d out | awk '{ print $1 }' | sort -u | wc -l) == 20000 ]]
-	[[ $(cli info commandstats) != *cmdstat_keys* ]]
-}
-
 has_begun() {
 	(($(wc -l <out.1) > 300))
 }

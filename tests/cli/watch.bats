@@ -49,8 +49,6 @@ on_screen() {
 	[[ $text$'\n' =~ $1 ]]
 }
 
-off_screen() { ! on_screen "$1"; }
-
 # sees REGEX
 sees() {
 	wait_until on_screen "$1" || {

@@ -26,12 +26,6 @@ last_has() {
 	has_json "${@:2}"
 }
 
-# are_json FILE: each line is an object.
-are_json() {
-	/usr/bin/python3 -c 'import json, sys
-assert all(isinstance(json.loads(line), dict) for line in open(sys.argv[1], encoding="utf-8"))' "$1"
-}
-
 need_mounts() {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 }
