@@ -60,8 +60,8 @@ class Sandbox:
 
     def environment(self, tests, name, scratch):
         environment = {key: value for key, value in os.environ.items()
-                       if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "FILTER", "ALL",
-                                      "REST", "SMOKE", "STRICT", "TOPOLOGY")}
+                       if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "FILTER", "TAGS",
+                                      "DEPS", "STRICT", "TOPOLOGY")}
         environment.update(TESTS=" ".join(tests), JOBS=str(self.jobs), TMPDIR=scratch,
                            BATS_TEST_TIMEOUT=str(TEST_S),
                            WAIT_SECONDS="20")
