@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # Completion of the names of locks, in shells on a terminal. That of options is
 # compared with the table in docs.bats.
-# guards: completions src/options tests/helpers/on-pty
 # shellcheck disable=SC2016 # the shells on the terminal are to expand that
 
 load ../helpers/suite

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # Completion of --profile and --config by bash, zsh and fish, typed at a terminal.
-# guards: completions src/options tests/helpers/on-pty
 # shellcheck disable=SC2016 # the shells are to expand that
 
 load ../helpers/suite

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # I1: other libraries' locks and rlockrun exclude each other on one key, and
 # each frees only its own. The clients are in helpers/clients.
-# guards: tests/helpers/clients src/lock
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 load ../helpers/suite
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Where the source is broken, and where not. That broken programs are noticed is
 # checked by each `make mutants` with its probes.
-# guards: tests/mutants
+# bats file_tags=night
 
 bats_require_minimum_version 1.5.0
 

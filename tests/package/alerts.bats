@@ -58,6 +58,7 @@ alerts_now() {
 	"$PROMTOOL" test rules now.yml
 }
 
+# bats test_tags=night
 @test "the rules are valid, fire when they should, and not otherwise" {
 	need_promtool
 	"$PROMTOOL" check rules "$RULES"
