@@ -275,6 +275,7 @@ TABLES_OBJ := $(TABLES_TEST).o $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*
 $(SIM_OBJ) $(TABLES_OBJ): DIALECT += -Itests/sim -Itests/tables \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(SIM_LUA))
 $(B)/tests/sim/program.o: $(B)/src/app/main.o
+	@mkdir -p $(@D)
 	objcopy --redefine-sym main=rlockrun_main $< $@
 $(TABLES_TEST): ALL_LDFLAGS += -Wl,--wrap=check_host
 $(B)/sim: $(SIM_OBJ)
