@@ -30,6 +30,10 @@ function fleet.follow(replica, primary)
   end
 end
 
+function fleet.deliver(primary, replica) primary:replicate_to(replica) end
+
+function fleet.ack(primary, replica) primary:ack(replica) end
+
 -- How many writes the replica lacks.
 function fleet.lag(primary, replica)
   for _, link in ipairs(primary.replicas) do

@@ -14,6 +14,7 @@
 
 #include "actor.h"
 #include "oracle.h"
+#include "replica.h"
 
 /* What servers' clocks show when a history begins, like those of the hosts. */
 #define EPOCH_US INT64_C(1781519200000000)
@@ -29,9 +30,6 @@ static struct {
 	struct die die;
 } nodes;
 /* NOLINTEND(*-avoid-non-const-global-variables) */
-
-static void drain(struct node *node);
-static void plan_links(struct node *primary);
 
 /* --- Lua ---------------------------------------------------------------- */
 
@@ -224,9 +222,8 @@ push_node(const struct node *node)
 	lua_rawgeti(nodes.lua, LUA_REGISTRYINDEX, node->lua);
 }
 
-/* Calls such a function about two servers, for a number if it returns one. */
-static int64_t
-relate(const char *function, const struct node *a, const struct node *b)
+int64_t
+node_relate(const char *function, const struct node *a, const struct node *b)
 {
 	int64_t number;
 
@@ -245,7 +242,7 @@ node_add_sentinel(const char *name, struct node *primary)
 	struct node *node = add_double(name, "sentinel");
 
 	node->is_sentinel = true;
-	relate("watch", node, primary);
+	node_relate("watch", node, primary);
 	return node;
 }
 
@@ -329,7 +326,7 @@ node_forget(struct conn *conn)
 	push_method(conn->node, "disconnect");
 	lua_rawgeti(nodes.lua, LUA_REGISTRYINDEX, conn->client);
 	call(2, 0);
-	drain(conn->node);
+	node_drain(conn->node);
 	luaL_unref(nodes.lua, LUA_REGISTRYINDEX, conn->client);
 }
 
@@ -388,7 +385,7 @@ execute(struct conn *conn, const redisReply *words)
 		conn->actor->cost.requests++;
 		conn->actor->cost.calls += count_calls(conn->node) - calls;
 	}
-	drain(conn->node);
+	node_drain(conn->node);
 }
 
 /* Executes what has arrived, as far as it is whole. */
@@ -416,7 +413,7 @@ on_tick(void *who, void *what)
 		return;
 	push_method(node, "tick");
 	call(1, 0);
-	drain(node);
+	node_drain(node);
 }
 
 static void
@@ -436,103 +433,6 @@ plan_tick(struct node *node)
 		}
 	}
 	lua_pop(nodes.lua, 1);
-}
-
-/* --- replication
- * ----------------------------------------------------------------- */
-
-static void on_link(void *who, void *what);
-
-static void
-plan_link(struct node *replica)
-{
-	if (replica->is_linking)
-		return;
-	replica->is_linking = true;
-	world_at(world.now + die_between(&replica->die, 50, 1500), on_link,
-	    replica, NULL);
-}
-
-/* After each command: what it has written is on its way. */
-static void
-plan_links(struct node *primary)
-{
-	for (int i = 0; i < nodes.count; i++) {
-		struct node *replica = nodes.nodes[i];
-		if (replica->primary == primary && !replica->is_linking &&
-		    relate("lag", primary, replica) > 0)
-			plan_link(replica);
-	}
-}
-
-static void
-on_ack(void *who, void *what)
-{
-	struct node *replica = who;
-
-	if (replica->primary != what || replica->primary->is_frozen ||
-	    replica->primary->is_down)
-		return;
-	push_method(replica->primary, "ack");
-	push_node(replica);
-	call(2, 0);
-	drain(replica->primary);
-}
-
-static void
-on_link(void *who, void *what)
-{
-	struct node *replica = who, *primary = replica->primary;
-
-	(void)what;
-	replica->is_linking = false;
-	if (primary == NULL || primary->is_down)
-		return;
-	if (world.now < replica->link_cut_until || replica->is_frozen ||
-	    primary->is_frozen) {
-		plan_link(replica);
-		return;
-	}
-	push_method(primary, "replicate_to");
-	push_node(replica);
-	call(2, 0);
-	drain(replica);
-	world_at(world.now + die_between(&replica->die, 50, 900), on_ack,
-	    replica, primary);
-}
-
-void
-node_follow(struct node *node, struct node *primary)
-{
-	network_cut((struct network_choice){.node = node});
-	node->primary = primary;
-	relate("follow", node, primary);
-	drain(node);
-	world_at(world.now + die_between(&node->die, 50, 900), on_ack, node,
-	    primary);
-}
-
-bool
-node_promote(struct node *node)
-{
-	struct node *former = node->primary;
-	bool loses;
-
-	if (former == NULL)
-		return false;
-	loses = relate("lag", former, node) > 0;
-	node->primary = NULL;
-	relate("promote", node, former);
-	drain(node);
-	return loses;
-}
-
-void
-node_name_primary(struct node *primary)
-{
-	for (int i = 0; i < nodes.count; i++)
-		if (nodes.nodes[i]->is_sentinel)
-			relate("watch", nodes.nodes[i], primary);
 }
 
 /* --- a cluster
@@ -555,12 +455,11 @@ node_move_slot(const char *key, int stage)
 	lua_pushinteger(nodes.lua, stage);
 	call(2, 0);
 	for (int i = 0; i < nodes.count; i++)
-		drain(nodes.nodes[i]);
+		node_drain(nodes.nodes[i]);
 }
 
-/* Sends the replies that the double has for clients. */
-static void
-drain(struct node *node)
+void
+node_drain(struct node *node)
 {
 	lua_State *lua = nodes.lua;
 	size_t count;
@@ -595,7 +494,7 @@ drain(struct node *node)
 	}
 	lua_pop(lua, 2);
 	plan_tick(node);
-	plan_links(node);
+	replica_plan_links(node);
 }
 
 /* --- without a connection
@@ -636,7 +535,7 @@ node_execute(struct node *node, const char *const *words)
 		lua_rawseti(lua, -3, count - i);
 	}
 	lua_pop(lua, 3);
-	drain(node);
+	node_drain(node);
 	return reply;
 }
 
@@ -680,7 +579,7 @@ node_start(struct node *node, const char *data)
 	    world_format("%040d", ++node->starts * NODES + node->number + 1));
 	lua_setfield(nodes.lua, -2, "run_id");
 	call(2, 0);
-	drain(node);
+	node_drain(node);
 }
 
 void
@@ -688,7 +587,7 @@ node_step_clock(struct node *node, int64_t us)
 {
 	node->offset_us += us;
 	node->tick_at = WORLD_NEVER;
-	drain(node);
+	node_drain(node);
 }
 
 void
@@ -697,5 +596,5 @@ node_do(struct node *node, const char *method, const char *word)
 	push_method(node, method);
 	lua_pushstring(nodes.lua, word);
 	call(2, 0);
-	drain(node);
+	node_drain(node);
 }

@@ -47,6 +47,12 @@ void node_end(void);
 int64_t node_epoch_us(void);
 int64_t node_clock_us(const struct node *node);
 
+/* For replica.c: calls a function of fleet.lua about two servers, for a number
+ * if it returns one; and sends what that has the double reply to clients. */
+int64_t node_relate(const char *function, const struct node *a,
+    const struct node *b);
+void node_drain(struct node *node);
+
 /* For the network. */
 bool node_accepts(const struct node *node);
 bool node_is_hole(const struct node *node);
@@ -68,14 +74,6 @@ void node_start(struct node *node, const char *data);
 void node_step_clock(struct node *node, int64_t us);
 /* Calls a method of the double with that word, for what needs no code here. */
 void node_do(struct node *node, const char *method, const char *word);
-
-/* Replication: what the primary writes arrives a moment later. */
-void node_follow(struct node *node, struct node *primary);
-/* It is a primary from here on. What has not arrived is lost: whether anything
- * is. */
-bool node_promote(struct node *node);
-/* All sentinels name it. */
-void node_name_primary(struct node *primary);
 
 /* All servers so far become a cluster. Those that follow one of them belong to
  * it, too. */

@@ -14,6 +14,7 @@
 #include "network.h"
 #include "node.h"
 #include "oracle.h"
+#include "replica.h"
 
 enum { WORDS = 64 };
 /* A history that has not ended so long after its last step never does. */
@@ -397,7 +398,7 @@ demote(void *who, void *what)
 		return;
 	}
 	known_on_data_lost(world.now);
-	node_follow(former, now);
+	replica_follow(former, now);
 	stage.is_moving = false;
 }
 
@@ -409,9 +410,9 @@ do_promote(struct step *step)
 	if (now->primary != former || stage.is_moving)
 		return;
 	stage.is_moving = true;
-	if (node_promote(now) || !former->is_down)
+	if (replica_promote(now) || !former->is_down)
 		known_on_data_lost(step->at + seconds(step, step->words[3]));
-	node_name_primary(now);
+	replica_name_primary(now);
 	later(step, 3, demote, former);
 }
 
@@ -617,7 +618,7 @@ read_servers(const struct step *step)
 			node_add_sentinel(world_format("t%d", i),
 			    node_find("s1"));
 		for (int i = 2; i <= count; i++)
-			node_follow(node_find(world_format("s%d", i)),
+			replica_follow(node_find(world_format("s%d", i)),
 			    node_find("s1"));
 		stage.urls = addresses("redis-sentinel://", count + 1, 3, ",");
 		stage.urls = world_format("%s/main", stage.urls);
@@ -627,7 +628,7 @@ read_servers(const struct step *step)
 		if (step->count > 3)
 			add_servers("r", count);
 		for (int i = 1; i <= count && step->count > 3; i++)
-			node_follow(node_find(world_format("r%d", i)),
+			replica_follow(node_find(world_format("r%d", i)),
 			    node_find(world_format("s%d", i)));
 		node_make_cluster();
 		stage.urls = addresses("redis-cluster://", 1, count, ",");
