@@ -410,6 +410,9 @@ do_promote(struct step *step)
 	if (now->primary != former || stage.is_moving)
 		return;
 	stage.is_moving = true;
+	/* What ends by a clock ends too early by one that is ahead. */
+	if (former->offset_us != now->offset_us)
+		known_on_clock_step();
 	if (replica_promote(now) || !former->is_down)
 		known_on_data_lost(step->at + seconds(step, step->words[3]));
 	replica_name_primary(now);
