@@ -235,6 +235,20 @@ known_suffers_loss(const struct actor *actor)
 }
 
 bool
+known_has_stepped(int64_t since)
+{
+	return stage.step_at >= since;
+}
+
+bool
+known_is_struck(const char *key)
+{
+	const char *records = world_format("{%s}:rlk:r", key);
+
+	return seen_of(key)->stolen_at >= 0 || seen_of(records)->stolen_at >= 0;
+}
+
+bool
 known_is_excused(const struct actor *actor)
 {
 	if (!known_has_majority() && actor->opts->replicas == 0 &&

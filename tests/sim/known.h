@@ -18,7 +18,7 @@ struct actor;
 /* What is known of a key. */
 struct seen {
 	const char *key;
-	int64_t fence;
+	int64_t fence, fence_at;
 	int64_t freed_at;	      /* it vanished from a primary, */
 	const struct actor *freed_by; /* by a request of that one; or NULL */
 	int64_t taken_at;	      /* it came into being there */
@@ -74,6 +74,10 @@ void known_on_repeats(void);
 bool known_has_repeated(void);
 /* It has forgotten something after that time. */
 bool known_has_lost(int64_t since);
+/* A server's clock was set after that time. */
+bool known_has_stepped(int64_t since);
+/* Somebody has written to the key of that lock, or to its records. */
+bool known_is_struck(const char *key);
 /* A server has forgotten something while it held that one. */
 bool known_suffers_loss(const struct actor *actor);
 /* Something that no lock survives happened to its key while it was held. */

@@ -32,6 +32,9 @@ static struct {
 	char *urls; /* RLOCKRUN_REDIS */
 	int64_t last_at;
 	bool is_moving; /* a slot, or who is the primary */
+	/* One that was replaced takes itself for the primary until then. */
+	struct node *former;
+	int64_t former_until;
 } stage;
 
 /* --- lines --------------------------------------------------------------- */
@@ -244,6 +247,8 @@ boot(void *who, void *what)
 	node_start(who, step->words[3]);
 	if (strcmp(step->words[3], "kept") != 0)
 		known_on_data_lost(world.now);
+	if (stage.former == who)
+		known_on_data_lost(stage.former_until);
 }
 
 static void
@@ -394,12 +399,14 @@ demote(void *who, void *what)
 	struct node *former = who, *now = node_in(step, 2);
 
 	if (former->is_down) {
-		world_at(world.now + WORLD_S, demote, former, what);
+		stage.former_until = world.now + WORLD_S;
+		world_at(stage.former_until, demote, former, what);
 		return;
 	}
 	known_on_data_lost(world.now);
 	replica_follow(former, now);
 	stage.is_moving = false;
+	stage.former = NULL;
 }
 
 static void
@@ -410,11 +417,13 @@ do_promote(struct step *step)
 	if (now->primary != former || stage.is_moving)
 		return;
 	stage.is_moving = true;
+	stage.former = former;
+	stage.former_until = step->at + seconds(step, step->words[3]);
 	/* What ends by a clock ends too early by one that is ahead. */
 	if (former->offset_us != now->offset_us)
 		known_on_clock_step();
 	if (replica_promote(now) || !former->is_down)
-		known_on_data_lost(step->at + seconds(step, step->words[3]));
+		known_on_data_lost(stage.former_until);
 	replica_name_primary(now);
 	later(step, 3, demote, former);
 }
@@ -694,6 +703,7 @@ play_begin(uint64_t seed)
 	stage.urls = NULL;
 	stage.last_at = 0;
 	stage.is_moving = false;
+	stage.former = NULL;
 	oracle_begin();
 }
 

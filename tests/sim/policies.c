@@ -80,7 +80,7 @@ check_once(const struct actor *actor)
 	int64_t granted_at = actor->granted_at;
 	const struct actor *last;
 
-	if (known_has_majority() || seen_of(key)->stolen_at >= 0)
+	if (known_has_majority() || known_is_struck(key))
 		return;
 	/* What was on its way when the server decided does not count. */
 	if (seen_of(key)->taken_at > 0 && seen_of(key)->taken_at < granted_at)

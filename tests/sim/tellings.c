@@ -371,7 +371,7 @@ check_history(const struct actor *actor, const char *key)
 			    "%s shows %s too late", actor->name,
 			    runs[i].run->name);
 	}
-	if (seen_of(key)->stolen_at < 0)
+	if (!known_is_struck(key))
 		check_complete(actor, key, runs, count);
 }
 
@@ -458,7 +458,7 @@ check_check(const struct actor *actor, const char *key)
 	if (!world.calm && actor->status == 3)
 		return; /* no server has replied */
 	if (expected >= 0 && actor->status != expected &&
-	    seen_of(key)->stolen_at < 0 && !known_has_lost(0))
+	    !known_is_struck(key) && !known_has_lost(0))
 		world_find("--check tells whether a success is due",
 		    "%s exits with %d, not %d", actor->name, actor->status,
 		    expected);
