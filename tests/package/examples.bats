@@ -65,14 +65,14 @@ cron_jobs() {
 	grep -vE '^[A-Za-z_]+=|^#|^$' "$EXAMPLES/report.cron"
 }
 
-# start_cron [NAME=VALUE...]: the command as cron starts it, on one of the hosts.
+# start_cron: the command as cron starts it, on one of the hosts.
 start_cron() {
 	local environment path
 	mapfile -t environment < <(cron_environment)
 	path=$(cron_environment | sed -n 's/^PATH=//p')
 	start env -i --chdir="$PWD" HOME="$PWD" LOGNAME=report USER=report \
 		"${environment[@]}" PATH="${path/'/usr/local/bin'/$PWD/bin}" \
-		"${SERVER_HERE[@]}" RLOCKRUN_PASSWORD_FILE="$PWD/redis" "$@" \
+		"${SERVER_HERE[@]}" RLOCKRUN_PASSWORD_FILE="$PWD/redis" \
 		/bin/sh -c "$(cron_jobs | sed -E 's/^([^ ]+ +){6}//')"
 }
 
