@@ -155,10 +155,10 @@ getent_there() {
 	runs "redis://lock.example:$PLAIN_PORT"
 	cp "$CERTIFICATES/ca.crt" root/ca.crt
 	runs "rediss://localhost:$PORT" --tls-ca /ca.crt
-	run -69 there /rlockrun -k "$KEY" --server-timeout 0.5 -r redis://none.example /rlockrun -V
+	run -69 there /rlockrun -k "$KEY" --server-timeout 5 -r redis://none.example /rlockrun -V
 	[[ $output == *'cannot resolve redis://none.example:6379: '*' (check the host name); command not started' ]]
 	# A host that looks like an option is none.
-	run -69 there /rlockrun -k "$KEY" --server-timeout 0.5 -r redis://--help /rlockrun -V
+	run -69 there /rlockrun -k "$KEY" --server-timeout 5 -r redis://--help /rlockrun -V
 	[[ $output == *'cannot resolve redis://--help:6379: '* && $output != *Usage* ]]
 }
 
