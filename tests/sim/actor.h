@@ -83,8 +83,9 @@ struct actor {
 	int64_t proved[2]; /* when its last renewals were sent, newest first */
 	enum ending_reason ending; /* once it has ended */
 	bool is_unconfirmed;	   /* it has warned that its end may be lost */
-	bool is_released, is_lost;
-	int64_t asked_at;   /* its last request arrived at a server */
+	bool is_released, is_left; /* its lock: to runs of its nest */
+	bool is_lost;		   /* its lock, in a calm world */
+	int64_t asked_at;	   /* its last request arrived at a server */
 	int64_t crossed_at; /* a lock was freed while its reply was away */
 	size_t heard;	    /* so much of err has been looked at */
 	struct cost cost;

@@ -294,13 +294,14 @@ static void
 add_look(struct theme *theme, int number, double at)
 {
 	static const char *const looks[] = {"--status", "--status",
-	    "--status -q", "--history --json", "--history --json", "--check"};
+	    "--status -q", "--history --json", "--history --json", "--check",
+	    "--check"};
 
 	if (chance(theme, 15))
 		add(theme, "%.3f run Q%d --list --json", at, number);
 	else
 		add(theme, "%.3f run Q%d %s -k lock%d", at, number,
-		    looks[pick(theme, 0, 5)], pick(theme, 0, theme->locks - 1));
+		    looks[pick(theme, 0, 6)], pick(theme, 0, theme->locks - 1));
 }
 
 /* A hold, which may be extended or ended with its token. */
@@ -308,7 +309,9 @@ static void
 add_hold(struct theme *theme, int number, double at)
 {
 	int lock = pick(theme, 0, theme->locks - 1);
-	double lasts = moment(theme, 1, 4);
+	/* One beyond 30 s is granted for less at first. */
+	double lasts =
+	    chance(theme, 20) ? moment(theme, 31, 35) : moment(theme, 1, 4);
 	struct text text = {""};
 
 	append_wait(theme, &text);

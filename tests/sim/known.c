@@ -262,8 +262,11 @@ known_is_excused(const struct actor *actor)
 			may_suffer(actor, seen_of(nested)->stolen_at)))
 			return true;
 	}
+	/* One of several locks was held before the last one was granted. */
 	return may_suffer(actor, stage.step_at) ||
-	       known_is_forced(actor, actor->granted_at) ||
+	       known_is_forced(actor, actor->opts->key_count > 1
+					  ? actor->begun_at
+					  : actor->granted_at) ||
 	       actor->opts->lost_warn || actor->opts->unavailable_run;
 }
 
@@ -307,7 +310,7 @@ held_until(const struct actor *actor)
 		return WORLD_NEVER;
 	if (!world.calm)
 		until += LATE;
-	if (!world.calm || !actor->is_released)
+	if (!world.calm || !actor->is_released || actor->is_left)
 		until += opts->ttl_ms * WORLD_MS * 102 / 100;
 	until += opts->min_hold_ms * WORLD_MS * 102 / 100;
 	for (int i = 0; i < actor_count(); i++) {

@@ -200,6 +200,8 @@ oracle_on_event(struct actor *actor, const struct events *events,
 	if (event->type == EVENT_RELEASED || event->type == EVENT_KEPT ||
 	    event->type == EVENT_LEFT)
 		actor->is_released = true;
+	if (event->type == EVENT_LEFT)
+		actor->is_left = true;
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);

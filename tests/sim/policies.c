@@ -24,6 +24,9 @@
 /* From a request until its reply has been read, in a calm world. */
 #define FRESH (5 * WORLD_MS)
 
+/* A release may reach the server so long after the job, otherwise. */
+#define LATE (12 * WORLD_S)
+
 /* Clocks may differ by 1%. */
 static int64_t
 at_least(int64_t ms)
@@ -104,6 +107,23 @@ check_once(const struct actor *actor)
 /* --- skips ------------------------------------------------------------------
  */
 
+/* A success of that one may be enough. */
+static bool
+is_enough(const struct actor *actor, const struct actor *other)
+{
+	const struct guarded *job = other->guarded;
+	int64_t late = world.calm ? FRESH : LATE;
+
+	if (job == NULL || job->ended_at < 0 || job->status != 0)
+		return false;
+	if (actor->opts->once_id != NULL && other->opts->once_id != NULL &&
+	    strcmp(actor->opts->once_id, other->opts->once_id) == 0)
+		return true;
+	return job->ended_at + at_most(actor->opts->once_ms) + late >
+		   actor->begun_at &&
+	       actor->opts->once_ms > 0;
+}
+
 /* Whether what that one did can be why the run was skipped. */
 static bool
 is_reason(const struct actor *actor, const struct actor *other, const char *key)
@@ -113,9 +133,7 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 		return other->opts->newest &&
 		       other->begun_at + WORLD_S > actor->begun_at;
 	case ENDING_NOT_DUE:
-		return other->guarded != NULL &&
-		       other->guarded->ended_at >= 0 &&
-		       other->guarded->status == 0;
+		return is_enough(actor, other);
 	case ENDING_REPLACED:
 		return other->opts->replace;
 	default:
@@ -261,7 +279,7 @@ check_stopped(const struct actor *actor)
 		    actor->name);
 	if (told >= 0 && !(opts->replaceable && is_wanted(actor)) &&
 	    (opts->max_run_ms == 0 ||
-		told < actor->granted_at + at_least(limit)))
+		told < actor->granted_at + at_least(limit) - FRESH))
 		world_find("a job is stopped for a reason",
 		    "%s was stopped: %.*s", actor->name, (int)actor->err_length,
 		    actor->err != NULL ? actor->err : "");

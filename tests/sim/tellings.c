@@ -301,8 +301,10 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 	if (shown->is_on)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
-	/* One lock of several may have been lost before the job started. */
+	/* One lock of several may have been lost before the job started, and a
+	 * first try of which it never heard may be filed by another holder. */
 	return known_has_repeated() || run->opts->key_count > 1 ||
+	       (!world.calm && run->opts->kind != 'x') ||
 	       run->ended_at > actor->begun_at || !is_recorded(run, key);
 }
 
@@ -380,49 +382,78 @@ check_history(const struct actor *actor, const char *key)
 
 /* What the world knows of a lock when a command looks at it. */
 struct fate {
-	const struct actor *last;    /* that is over, */
-	const struct actor *success; /* and has succeeded */
-	int64_t expect_ms, since;    /* stated last, and first */
+	const struct actor *last;     /* that is over, */
+	const struct actor *success;  /* and has succeeded */
+	int64_t expect_ms, stated_at; /* last */
+	int64_t since;		      /* stated first */
 	bool is_known;
 	bool is_clear; /* nothing happens while the command looks */
 };
 
+/* What a run adds to it that was granted the lock. */
+static void
+add_run(struct fate *fate, const struct actor *run)
+{
+	fate->is_known = true;
+	if (run->opts->expect_ms == OPTS_EXPECT_UNSTATED)
+		return;
+	if (fate->stated_at < 0 || run->granted_at < fate->since)
+		fate->since = run->granted_at;
+	if (run->granted_at > fate->stated_at) {
+		fate->stated_at = run->granted_at;
+		fate->expect_ms = run->opts->expect_ms;
+	}
+}
+
+static void
+add_end(struct fate *fate, const struct actor *run)
+{
+	if (fate->last == NULL || run->granted_at > fate->last->granted_at)
+		fate->last = run;
+	if (run->status == 0 && run->ending == ENDING_JOB &&
+	    (fate->success == NULL ||
+		run->granted_at > fate->success->granted_at))
+		fate->success = run;
+}
+
+/* Whether it may have been granted the lock for a moment, which is forgotten.
+ */
+static bool
+may_have_tried(const struct actor *run, const struct actor *looker)
+{
+	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
+
+	return (withdraws || !world.calm) &&
+	       (run->state == ACTOR_ALIVE ||
+		   run->ended_at > looker->begun_at - WORLD_S);
+}
+
 static struct fate
-fate_of(const char *key, const struct actor *actor)
+fate_of(const char *key, const struct actor *looker)
 {
 	struct fate fate = {.expect_ms = OPTS_EXPECT_UNSTATED,
+	    .stated_at = -1,
 	    .is_clear = true};
-	int64_t stated_at = -1;
 
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
 		if (!actor_is_run(run) || !actor_has_key(run, key) ||
 		    run->opts->history_ms == 0 || run->outer != NULL ||
-		    run->begun_at > actor->ended_at)
+		    run->begun_at > looker->ended_at)
 			continue;
-		/* Or granted in part, and withdrawn, which is forgotten. */
-		if (run->state == ACTOR_ENDED && run->granted_at < 0 &&
-		    run->ended_at < actor->begun_at)
+		if (run->granted_at < 0 ||
+		    run->granted_at > looker->ended_at + CLOCKS) {
+			fate.is_clear &= !may_have_tried(run, looker);
 			continue;
-		if (!is_recorded(run, key) || run->ended_at > actor->begun_at)
-			fate.is_clear = false;
-		else if (fate.last == NULL ||
-			 run->granted_at > fate.last->granted_at)
-			fate.last = run;
-		if (run->guarded != NULL && run->status == 0 &&
-		    run->ending == ENDING_JOB &&
-		    (fate.success == NULL ||
-			run->granted_at > fate.success->granted_at))
-			fate.success = run;
-		fate.is_known = true;
-		if (run->opts->expect_ms == OPTS_EXPECT_UNSTATED)
-			continue;
-		if (stated_at < 0 || run->granted_at < fate.since)
-			fate.since = run->granted_at;
-		if (run->granted_at > stated_at) {
-			stated_at = run->granted_at;
-			fate.expect_ms = run->opts->expect_ms;
 		}
+		add_run(&fate, run);
+		if (is_recorded(run, key) && run->ended_at < looker->begun_at)
+			add_end(&fate, run);
+		else if (run->granted_at > looker->begun_at - CLOCKS ||
+			 run->guarded == NULL || run->guarded->started_at < 0 ||
+			 run->guarded->ended_at < looker->ended_at ||
+			 known_is_excused(run))
+			fate.is_clear = false;
 	}
 	return fate;
 }
@@ -446,7 +477,7 @@ judge(const struct fate *fate, const struct actor *actor)
 		if (due - slack < actor->ended_at)
 			return -1;
 	}
-	return fate->last->status != 0;
+	return fate->last != NULL && fate->last->status != 0;
 }
 
 static void
