@@ -408,9 +408,13 @@ main(int argc, char **argv)
 	wish.is_written = getenv("WRITE") != NULL;
 	setenv("TZ", "UTC", 1);
 	node_load("tests/sim");
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		found.gl_pathv[i] = realpath(found.gl_pathv[i], NULL);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		char *path = found.gl_pathv[i];
+		found.gl_pathv[i] = realpath(path, NULL);
+		free(path);
+	}
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		play_table(found.gl_pathv[i]);
+	globfree(&found);
 	return tap_done();
 }
