@@ -65,7 +65,7 @@ teardown() { end_test; }
 # Whatever rlockrun had to forward before, too: of what is pending it forwards the lowest
 # number first. It is the parent of the guard, and that of the job.
 all_has_come() {
-	local STATE PARENT
+	local PARENT
 	read_state "$(<count/ready)"
 	read_state "$PARENT"
 	kill -USR1 "$PARENT"

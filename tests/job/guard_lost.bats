@@ -30,7 +30,7 @@ os.wait()
 time.sleep(40)'
 
 start_headless() {
-	launch "$@" -- /usr/bin/python3 -S -c "$HEADLESS"
+	launch -- /usr/bin/python3 -S -c "$HEADLESS"
 	wait_for_file below/headless
 	HEADLESS_PID=$(<below/headless)
 	wait_until main_thread_exited
@@ -133,6 +133,7 @@ time.sleep(100)'
 @test "S23: kill -9 of the guard while a name is being looked up: all is gone, 71" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	start_tcp_server "$PWD/tcp" 127.0.0.1
+	# shellcheck disable=SC2034 # cli asks it
 	SUITE_DIR=$PWD/tcp
 	local address=127.$((BASHPID >> 16)).$((BASHPID >> 8 & 255)).$((BASHPID & 255))
 	start /usr/bin/python3 -S -c "$BLACK_HOLE" "$address"

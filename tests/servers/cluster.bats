@@ -45,6 +45,9 @@ cli() {
 	done
 }
 
+is_held() { [[ $(cli exists "$KEY") == 1 ]]; }
+is_free() { [[ $(cli exists "$KEY") == 0 ]]; }
+
 # The keys of this test's lock that are left on any node, but for the fence.
 keys_left() {
 	local i
