@@ -98,9 +98,11 @@ SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)
 LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
+SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
+	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 # One stands in for OpenSSL, which the static build has, the other takes Lua.
-UNIT_SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(patsubst %,tests/unit/%_test.c,\
-	tls_memory tables)),\
+UNIT_SRC := $(filter-out $(patsubst %,tests/unit/%_test.c,$(if $(filter static,$(VARIANT)),\
+	tls_memory tables,$(if $(filter no,$(DEPS)),$(if $(SIM_LUA),,tables)))),\
 	$(wildcard tests/unit/*_test.c))
 UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
@@ -268,8 +270,6 @@ SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close co
 	events_emit exit file_write gethostname getpid getrandom getsockopt getuid isatty poll prctl \
 	recv send setsockopt signals_die signals_init signals_next socket \
 	terminal_is_controlling time timerfd_create write
-SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
-	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(TABLES_TEST).o $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ): DIALECT += -Itests/sim -Itests/tables \
