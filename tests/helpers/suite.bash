@@ -3,8 +3,6 @@
 # shellcheck shell=bash
 
 bats_require_minimum_version 1.5.0
-# How many times as long things may take that are measured, which tests/run sets.
-SLOWER=${SLOWER:-1}
 # The tree, and the folder of this file.
 ROOT=${BATS_TEST_DIRNAME%/*/*}
 HELPERS=$ROOT/tests/helpers
