@@ -250,8 +250,7 @@ function Server:run(client, argv)
     reply = command.run(self, argv, count, client)
     if self.is_dirty then self:propagate_command(argv) end
   end
-  self:close_group()
-  client.offset = self.offset
+  self:close_group(client)
   if reply ~= nil then self:reply(client, reply) end
 end
 
@@ -281,8 +280,14 @@ function Server:propagate_command(argv)
   self.is_dirty, self.rewritten = false, nil
 end
 
-function Server:close_group()
+--
+-- The client's WAIT is for what was changed when it sent its last command;
+-- since Redis 7.2 only for what it has changed itself.
+function Server:close_group(client)
   local group = self.effects
+  if client and not (self.is_new and not group[1]) then
+    client.offset = self.offset + (group[1] and 1 or 0)
+  end
   if not group[1] then return end
   self.effects = {}
   self.offset = self.offset + 1

@@ -2,13 +2,14 @@
 import hashlib
 import mmap
 import os
-import re
 import shutil
 import socket
 import struct
 import subprocess
 import tempfile
 import time
+
+from versions import Version
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOSED = b"closed"
@@ -182,8 +183,7 @@ class Process:
             raise SystemExit("differential: the server does not start:\n" + log.read())
 
     def version(self):
-        info = self.control.ask("INFO", "server").decode()
-        return re.search(r"redis_version:(\S+)", info).group(1)
+        return Version(self.control.ask("INFO", "server").decode())
 
     def end(self):
         self.process.kill()

@@ -21,7 +21,7 @@ class ClusterPlayer(Player):
         ids = [node.control.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode()
                for node in (self.primary, self.replica)]
         self.ids_of_nodes = ids
-        self.double.order("begin", self.version)
+        self.double.order("begin", self.version.compatible)
         self.double.order("do", f"""
             local slots = {{}}
             for slot = 0, {SLOTS - 1} do
@@ -35,7 +35,7 @@ class ClusterPlayer(Player):
     def wait_until(self, is_true, what):
         """Real nodes do some things by their own timers, for which the frozen clock is
         stepped."""
-        for _ in range(1000):
+        for _ in range(20000):
             if is_true():
                 return
             self.us += 100000
@@ -343,7 +343,7 @@ def check_sentinel(folder, clock, path, double, primary):
     sentinel = Process(os.path.join(folder, "sentinel"), clock, path, sentinel=conf)
     try:
         player = SentinelPlayer(sentinel, sentinel, clock, double)
-        double.order("begin", primary.version())
+        double.order("begin", primary.version().compatible)
         double.order("do", f"server.is_sentinel, server.master = true, 'm'\n"
                      f"server.primary, replica.port = replica, {primary.port}")
         while not sentinel.control.ask("SENTINEL", "CKQUORUM", "m").startswith(b"+OK"):

@@ -62,8 +62,8 @@ class Words:
             self.dice.choice(LIVES_MS)
 
     def moment(self, unit):
-        """A time of the server's clock, near now."""
-        ms = self.now_ms + self.dice.choice([-5000, -1, 0, 1, 999, 5000, 90000])
+        """A time of the server's clock, near now: what ends now has ended in some versions."""
+        ms = self.now_ms + self.dice.choice([-5000, -1, 1, 999, 5000, 90000])
         return str(ms // unit)
 
     def seconds(self):
@@ -73,7 +73,7 @@ class Words:
         return f"{tenths / 10000:.4f}"
 
     def bound(self):
-        return self.one("", "", "(") + self.score()
+        return self.one("", "", "(") + self.score().strip()
 
     def glob(self):
         return self.one("*", "s*", "?1", "[hl]*", "[^s]?", "z[0-1]", "\\s0", "*0", "[s-h]0", "",
@@ -148,7 +148,6 @@ SCRIPTS = [
     "local d, e = pcall(redis.call, 'get', KEYS[1]) return type(e) == 'table' and e.err or e",
     "local ok, e = pcall(error, 'text', 0) return e", "return redis.sha1hex(ARGV[1] or 'x')",
     "return (", "return redis.call('nothing', 1)", "return redis.pcall('get')",
-    "local r = redis.pcall('blpop', KEYS[1], 0) return r", "return redis.pcall('eval', '', 0)",
     "redis.call('rpush', KEYS[1], 'x', 'y') return redis.pcall('lpop', KEYS[1])",
     "redis.call('rpush', KEYS[1], 'x') redis.call('del', KEYS[1]) return 1",
     "local t = redis.call('time') return t",
@@ -314,14 +313,16 @@ WEIGHTS = {"flushall": 0.1, "flushdb": 0.2, "quit": 0.05, "client|kill": 0.2, "e
            "readwrite": 0.1,
            "asking": 0.1, "sentinel|master": 0.1, "sentinel|ckquorum": 0.1,
            "sentinel|get-master-addr-by-name": 0.1, "wait": 0.7}
-IN_SCRIPTS = [name for name in COMMANDS
-              if name not in ("eval", "evalsha", "acl|dryrun", "hello", "scan", "keys", "info",
-                              "client|list", "role", "smembers", "cluster|shards")]
+# What blocks, and what is for a connection to a cluster, differs by version in scripts.
+NOT_IN_SCRIPTS = {"blpop", "wait", "readonly", "readwrite", "eval", "evalsha", "acl|dryrun",
+                  "hello", "scan", "keys", "info", "client|list", "role", "smembers",
+                  "cluster|shards"}
+IN_SCRIPTS = [name for name in COMMANDS if name not in NOT_IN_SCRIPTS]
 
 
 def mistaken(w, words):
     """The same words with a mistake, now and then."""
-    chance = w.dice.random() if words[0] != "CONFIG" else 1
+    chance = w.dice.random() if words[0] not in ("CONFIG", "HELLO") else 1
     if chance < 0.01:
         return words[:-1] or words
     if chance < 0.02:

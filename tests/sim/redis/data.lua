@@ -197,18 +197,28 @@ function data.float(text)
   return infinite[string.lower(text)]
 end
 
+-- An exponent that stands for few zeros is written as these: fpconv of Redis.
+local function with_zeros(text)
+  local sign, first, rest, exponent =
+    string.match(text, '^(-?)(%d)%.?(%d*)e%+(%d+)$')
+  local zeros = exponent and exponent - #rest
+  if not zeros or zeros < 0 or exponent + 0 >= #rest + 8 then return text end
+  return sign .. first .. rest .. string.rep('0', zeros)
+end
+
 -- The shortest text that reads as the same number.
 local function shortest(number)
   for digits = 15, 17 do
     local text = string.format('%.' .. digits .. 'g', number)
-    if tonumber(text) == number then return text end
+    if tonumber(text) == number then return with_zeros(text) end
   end
 end
 
 -- A number in a reply or in an argument of a script: Redis before 7.2 prints
--- all 17 digits.
+-- all 17 digits, and later ones each integer of a long long as it is.
 function data.number_text(number, is_shortest)
-  if number % 1 == 0 and number < 1e15 and number > -1e15 then
+  local most = is_shortest and 2 ^ 62 or 1e15
+  if number % 1 == 0 and number < most and number > -most then
     return string.format('%.0f', number)
   elseif number == huge then
     return 'inf'
