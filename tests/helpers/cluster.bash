@@ -50,9 +50,15 @@ join_cluster() {
 	done
 }
 
-# node_cli FOLDER COMMAND...: at that node.
+# node_cli FOLDER COMMAND...: at that node. Suites have their own `cli`, and setup_file
+# has no `ask`.
 node_cli() {
-	redis-cli -s "$1/s" "${@:2}"
+	if [[ ${ASK:-} && ${2:-} == @(cluster|info|role|pttl|client|config|ping) ]]; then
+		SUITE_DIR=$1 ask "${@:2}" || return
+		printf '%s\n' "$REPLY"
+	else
+		redis-cli -s "$1/s" "${@:2}"
+	fi
 }
 
 knows_nodes() {

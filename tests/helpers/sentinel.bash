@@ -12,7 +12,7 @@ own_sentinels() {
 
 # The server in a folder.
 at() {
-	redis-cli -s "$PWD/$1/s" "${@:2}"
+	SUITE_DIR=$PWD/$1 cli "${@:2}"
 }
 
 is_primary() {
