@@ -85,6 +85,7 @@ all_has_come() {
 	[[ $(<count/got) == INT$'\n'USR1 ]]
 }
 
+# bats test_tags=night
 @test "on a terminal: Ctrl-\\ reaches the job once" {
 	mkdir count
 	on_pty 'count/ready:\x1c' -- \
@@ -117,6 +118,7 @@ all_has_come() {
 	wait_until is_free
 }
 
+# bats test_tags=night
 @test "on a terminal: a script goes on when the job has handled Ctrl-C" {
 	cat >script <<-END
 		#!/bin/bash
@@ -183,6 +185,7 @@ JOB_OF_SHELL='mkfifo never; echo $$ >job
 	is_free
 }
 
+# bats test_tags=night
 @test "P2: on a terminal: TSTP and CONT sent to rlockrun alone stop and continue the job" {
 	# (dash: a bash leaves its loop when a child of it is stopped.)
 	on_pty -- dash -mc "'$RLOCKRUN' -k '$KEY' -t 30 -- bash -c '$JOB_OF_SHELL' & echo \$! >pid

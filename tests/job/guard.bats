@@ -30,12 +30,14 @@ teardown() { end_guard_test; }
 	all_gone_after_kill
 }
 
+# bats test_tags=night
 @test "S22: kill -9 ends timeout 60 sleep 60 in a shell, which has its own group" {
 	launch -- sh -c 'timeout 60 sleep 60; :'
 	wait_until more_alive_than 4
 	all_gone_after_kill
 }
 
+# bats test_tags=night
 @test "S22: kill -9 ends an interactive-like shell's jobs, a group each" {
 	launch -- bash -mc 'sleep 60 & sleep 61 & sleep 62 & echo >ready; wait'
 	wait_for_file below/ready
@@ -79,6 +81,7 @@ os.wait()'
 	all_gone_after_kill
 }
 
+# bats test_tags=night
 @test "S22: kill -9 ends what is stopped" {
 	launch -- sh -c 'sleep 60 & kill -STOP $!; echo >ready; kill -STOP $$'
 	wait_for_file below/ready
@@ -153,6 +156,7 @@ forks & forks & echo >ready; wait'
 	cli del "$KEY"
 }
 
+# bats test_tags=night
 @test "S22: kill -9 ends 80 descendants" {
 	launch -- bash -c 'for i in {1..8}; do (for j in {1..9}; do sleep 60 & done; wait) & done; wait'
 	wait_until more_alive_than 81
@@ -275,6 +279,7 @@ guard_sleeps() { has_state S "$GUARD"; }
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "S22: kill -9 of the guard ends daemons and what ignores TERM, too" {
 	launch -- sh -c "trap '' TERM; /usr/bin/python3 -S -c '$DAEMON'; echo >ready; while :; do sleep 1; done"
 	wait_for_file below/ready
@@ -284,6 +289,7 @@ guard_sleeps() { has_state S "$GUARD"; }
 	is_free
 }
 
+# bats test_tags=night
 @test "S22: kill -9 of the guard ends a job that keeps forking" {
 	launch -- bash -c "$FORKING"
 	wait_for_file below/ready
@@ -424,7 +430,7 @@ none_but_run() { [[ $(alive) == "$RUN" ]]; }
 	is_free
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "a file system mounted over /proc hides nothing when rlockrun is killed" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	launch_under_tmpfs
@@ -432,7 +438,7 @@ none_but_run() { [[ $(alive) == "$RUN" ]]; }
 	cli del "$KEY" >/dev/null
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "a file system mounted over /proc hides nothing when the guard is killed" {
 	unshare -m true 2>/dev/null || skip "a mount namespace takes privileges"
 	launch_under_tmpfs
@@ -524,6 +530,7 @@ need_pid_namespace() {
 	none_alive
 }
 
+# bats test_tags=night
 @test "as process 1: a job's death by signal becomes 128 and its number" {
 	need_pid_namespace
 	run -143 unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- sh -c 'kill -TERM $$'
@@ -540,6 +547,7 @@ need_pid_namespace() {
 	is_free
 }
 
+# bats test_tags=night
 @test "as process 1: kill -9 of the guard ends the job, 71" {
 	need_pid_namespace
 	start env -C below unshare --fork --pid --mount-proc "$RLOCKRUN" -k "$KEY" -- \

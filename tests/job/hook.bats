@@ -195,6 +195,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(<text) == "$KEY"$'\n'"$KEY:b/"+([0-9])$'\n'+([0-9])/+([0-9a-f])$'\n'+([0-9a-f]) ]]
 }
 
+# bats test_tags=night
 @test "hook: with several locks the message is about all of them" {
 	run -0 rl -k "$KEY:b" --min-hold 5 --hook 'echo "$RLOCKRUN_MESSAGE" >>text' true
 	sed -i 's/ on [^ ]*, fence [0-9]*/ on S, fence F/g; s/until [0-9:]*/until T/g' text
@@ -211,6 +212,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(<inner) == 'failed 3 job_ended' ]]
 }
 
+# bats test_tags=night
 @test "hook: a hold acquires, and does not release" {
 	local token
 	token=$("$RLOCKRUN" -k "$KEY" --hold 1m --hook "$NOTE")
@@ -249,6 +251,7 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	run ! grep -E '^RLOCKRUN_(TOKEN|HELD|TTL_MS)=' env.released
 }
 
+# bats test_tags=night
 @test "hook: names of 1 kB, with newlines and quotes" {
 	local name="$KEY"$'\n'"\"'\$(touch ran)\`;"
 	name+=$(printf %0900d 0)
@@ -272,11 +275,13 @@ note() { echo "echo \"$1 \$RLOCKRUN_EVENT\" >>'$LOG'"; }
 	[[ $(<signals) == Blk0000$'\n'Ign0000 ]]
 }
 
+# bats test_tags=night
 @test "hook: runs although SIGCHLD is ignored" {
 	run -0 timeout -k 1 30 env --ignore-signal=CHLD "$RLOCKRUN" -k "$KEY" --hook 'echo >ran' true
 	[[ -z $output && -e ran ]]
 }
 
+# bats test_tags=night
 @test "hook: a closed stderr is /dev/null, a megabyte on stdout is gone" {
 	"$RLOCKRUN" -k "$KEY" --hook 'head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; readlink /proc/$$/fd/2 >>where' \
 		cat <<<input >out 2>&-

@@ -165,6 +165,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	[[ $(<out) == "./script 2: one 1, two" ]]
 }
 
+# bats test_tags=night
 @test "an empty file that can be executed does nothing and is 0" {
 	: >empty
 	chmod +x empty
@@ -184,6 +185,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	[[ $(<out) == good ]]
 }
 
+# bats test_tags=night
 @test "PATH: only one that can't be executed is 126, only a folder too" {
 	mkdir plain folder
 	mkdir folder/tool
@@ -266,6 +268,7 @@ SIGNALS=(grep -E '^Sig(Pnd|Blk|Ign|Cgt)|^ShdPnd' /proc/self/status)
 		sh -c 'exit 7'
 }
 
+# bats test_tags=night
 @test "P6: SIGCHLD stays blocked as inherited, and the exit code is reported" {
 	ends_with 7 env --block-signal=CHLD "$RLOCKRUN" -k "$KEY" -- \
 		sh -c 'exit 7'
@@ -437,6 +440,7 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	is_free
 }
 
+# bats test_tags=night
 @test "a full disk behind stderr changes nothing" {
 	local code=0
 	locked -v -- sh -c 'exit 5' 2>/dev/full || code=$?
@@ -444,6 +448,7 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	is_free
 }
 
+# bats test_tags=night
 @test "a pipe without a reader behind stderr changes nothing" {
 	local code=0
 	mkfifo pipe
@@ -505,6 +510,7 @@ CLOSED='for fd in 0 1 2; do [ -e /proc/$$/fd/$fd ] && printf "open " >>seen || p
 	is_free
 }
 
+# bats test_tags=night
 @test "a pipe to a reader ends when the job has ended" {
 	locked -v -- echo x 2>err | cat >out
 	[[ $(<out) == x ]]
@@ -531,6 +537,7 @@ WORKER='(until [ -e done ]; do sleep 0.05; done; echo >finished) >/dev/null 2>&1
 	wait_for_file finished
 }
 
+# bats test_tags=night
 @test "P7: a worker in a session of its own continues, too" {
 	ends_with 3 locked -- setsid -w sh -c "$WORKER; exit 3"
 	is_free

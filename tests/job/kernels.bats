@@ -46,6 +46,7 @@ keeps_status() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "Linux 4.18: the job inherits the caller's descriptors and no other" {
 	on_old_kernels passes_descriptors
 }
@@ -167,6 +168,7 @@ dies_before_lease() {
 	exits_with 79 "$RUN"
 }
 
+# bats test_tags=night
 @test "Linux 4.18: what a command left when it ended by itself lives on" {
 	on_old_kernels spares_left
 }
@@ -262,7 +264,7 @@ all_hold() {
 	done
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "below proot: a guard kills neither rlockrun nor proot" {
 	command -v proot >/dev/null || skip 'proot is not installed'
 	run -124 proot "$REAL" -k "$KEY" --max-run 0.5 --kill-after 0.3 -- \

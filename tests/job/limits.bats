@@ -111,6 +111,7 @@ all_gone() {
 	is_free
 }
 
+# bats test_tags=night
 @test "max-run: without a server and with --on-unavailable run" {
 	run -124 --separate-stderr rl -r "unix://$PWD/away" --server-timeout 0.1 --on-unavailable run \
 		--max-run 0.2 -- sleep 60
@@ -118,6 +119,7 @@ all_gone() {
 	[[ $stderr == *"the job has run for 200ms; stopping the job" ]]
 }
 
+# bats test_tags=night
 @test "max-run: a nested run stops its own job only, and its outer run continues" {
 	start "$RLOCKRUN" -k "$KEY" -- sh -c '"$RLOCKRUN" -k "$KEY" --max-run 0.2 sleep 60
 		echo $? >inner; until [ -e done ]; do sleep 0.02; done; exit 4'
@@ -150,6 +152,7 @@ all_gone() {
 	[[ $(<err.1) == "rlockrun: \"$KEY\" has been held for 1s" ]]
 }
 
+# bats test_tags=night
 @test "warn-after: of several locks, and below a second" {
 	launch --warn-after 100ms -k "$KEY:b" -- sh -c 'until [ -e done ]; do sleep 0.02; done'
 	wait_for_file err.1
@@ -193,6 +196,7 @@ all_gone() {
 	[[ -z $(cli --raw keys "*$KEY*") ]]
 }
 
+# bats test_tags=night
 @test "splay: signals that don't end a process don't end it; it can be stopped" {
 	start env --default-signal setsid "$RLOCKRUN" -v -k "$KEY" --splay 3653d -- touch ran
 	wait_until grep -q "first try" "$ERR"
@@ -209,6 +213,7 @@ all_gone() {
 	run -127 rl --splay 3653d no-such-command
 }
 
+# bats test_tags=night
 @test "splay: ignored signals stay ignored" {
 	start env --ignore-signal=HUP "$RLOCKRUN" -v -k "$KEY" --splay 1 -- \
 		sh -c 'until [ -e go ]; do sleep 0.02; done'

@@ -100,7 +100,7 @@ renewed_by_another() {
 		--password-file password
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "variables that stand twice in the environment are wiped twice" {
 	only_root
 	one_copy "$HELPERS/with-variables" "RLOCKRUN_PASSWORD=$PASSWORD" \

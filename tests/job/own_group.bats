@@ -43,12 +43,14 @@ dies_of_a_key() {
 	in_each_shell dies_of_a_key
 }
 
+# bats test_tags=night
 @test "S42: Ctrl-C and Ctrl-\\ end a job that called setpgid" {
 	under ./grouped
 	in_each_shell dies_of_a_key
 }
 
 # Without rlockrun the shell's job is a setsid that waits, and the command lives on.
+# bats test_tags=night
 @test "S42: Ctrl-C and Ctrl-\\ end a job below setsid -w" {
 	under 'setsid -w'
 	locked_in_each_shell dies_of_a_key
@@ -104,11 +106,13 @@ stops_and_continues() {
 	in_each_shell stops_and_continues
 }
 
+# bats test_tags=night
 @test "S42: Ctrl-Z and fg with a job that called setpgid" {
 	under ./grouped
 	in_each_shell stops_and_continues
 }
 
+# bats test_tags=night
 @test "S42: Ctrl-Z and fg with a job below setsid -w" {
 	under 'setsid -w'
 	locked_in_each_shell stops_and_continues
@@ -165,6 +169,7 @@ ends_with_its_terminal() {
 	in_each_shell ends_with_its_terminal
 }
 
+# bats test_tags=night
 @test "S42: a terminal that goes away ends a job that called setpgid" {
 	SCREENS=differ
 	under ./grouped

@@ -132,6 +132,7 @@ as_user_with_limit() {
 	done
 }
 
+# bats test_tags=night
 @test "out of processes inside the job is the job's affair" {
 	need_other_user
 	run -9 as_user_with_limit 3 ./rlockrun -k "$KEY" -- bash -c 'exit 9'
@@ -180,6 +181,7 @@ processes_of_user() {
 	[[ $(processes_of_user) == 0 ]]
 }
 
+# bats test_tags=night
 @test "a job that has taken all processes is ended when rlockrun is killed" {
 	start_greedily
 	kill -KILL "$PID"
@@ -214,6 +216,7 @@ processes_of_user() {
 	is_free
 }
 
+# bats test_tags=night
 @test "/proc is that of a namespace in which we are not: 71, said so" {
 	unshare -m --fork --pid true 2>/dev/null || skip "a pid namespace takes privileges"
 	run -71 --separate-stderr unshare -m sh -c \
@@ -258,6 +261,7 @@ is_hidden() { [[ $(ps -o comm= -p "$(<child)") == hidden ]]; }
 	is_free
 }
 
+# bats test_tags=night
 @test "hidepid=2 and a process that it hides: killed with rlockrun" {
 	start_hidden
 	kill -KILL "$PID"
@@ -358,6 +362,7 @@ job_gone() { gone "$(<ready)" && gone "$(<child)"; }
 	job_gone
 }
 
+# bats test_tags=night
 @test "out of memory and rlockrun is killed: the job is ended" {
 	start_then_starve
 	kill -KILL "$PID"
@@ -387,6 +392,7 @@ need_full_disk() {
 	run ! on_full_disk sh -c 'echo word >full/out'
 }
 
+# bats test_tags=night
 @test "a full disk behind the job's output: its own status, the lock is free" {
 	need_full_disk
 	run -7 on_full_disk sh -c 'exec "$@" >full/out' - \

@@ -115,6 +115,7 @@ teardown() { end_test; }
 	[[ $(<count/got) == USR1 ]]
 }
 
+# bats test_tags=night
 @test "nohup: HUP doesn't end a waiter, TERM does" {
 	local pid
 	hold
@@ -160,7 +161,7 @@ teardown() { end_test; }
 }
 
 # A sanitizer has handlers of its own.
-# bats test_tags=native
+# bats test_tags=night,native
 @test "P3: a fault ends a waiter without a core" {
 	local name
 	ulimit -c unlimited 2>/dev/null || skip "core files can't be allowed here"
@@ -173,6 +174,7 @@ teardown() { end_test; }
 	[[ ! -e ran && -z $(find . -name 'core*') ]]
 }
 
+# bats test_tags=night
 @test "P3: WINCH, CONT and URG don't end a waiter" {
 	hold
 	waiter
@@ -313,6 +315,7 @@ NOTING=${STUBBORN/'""'/'"echo >asked"'}
 
 got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 
+# bats test_tags=night
 @test "P4: a second TERM while the rest is ended changes nothing" {
 	launch --kill-after 1 -- sh -c "$NOTING"
 	wait_for_file ready
@@ -340,6 +343,7 @@ got_twice() { [[ $(grep -cx "$1" count/got) == 2 ]]; }
 
 # --- during the release -----------------------------------------------------
 
+# bats test_tags=night
 @test "signals around the end of the job are harmless: its code is reported, the lock freed" {
 	for _ in {1..5}; do
 		launch -- sh -c 'exec sleep 0.03'

@@ -143,7 +143,7 @@ reconnected() { (($(connections trace | tr -cd W | wc -c) > 1)); }
 	done
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "S44: sentinels and the primary that they name" {
 	need_strace
 	printf '+OK\r\n*2\r\n$4\r\nhole\r\n$4\r\n7000\r\n' >answer

@@ -108,6 +108,7 @@ sent() {
 	done
 }
 
+# bats test_tags=night
 @test "seeds that are down, or unknown, are left behind at once" {
 	run -0 rl -r "redis-cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:${PORTS[2]}" true
 	run -0 rl -r "redis-cluster://127.0.0.1:${PORTS[2]},127.0.0.1:1" true
@@ -124,6 +125,7 @@ sent() {
 	run -0 rl -r "redis-cluster://$mute,$mute,$mute,$NODES" --server-timeout 60 true
 }
 
+# bats test_tags=night
 @test "several locks in several slots" {
 	keys=()
 	for i in 0 1 2; do
@@ -313,6 +315,7 @@ asked_for_password() {
 	asked_for_password "$PWD/c0"
 }
 
+# bats test_tags=night
 @test "replicas are waited for" {
 	run -0 rl --wait-replicas 1 true
 	fails 69 'of 2 replicas have the lock' --wait-replicas 2:100ms -n

@@ -406,6 +406,7 @@ own_replicated_nodes() {
 	on 2 del "$KEY" "{$KEY}:rlk:i"
 }
 
+# bats test_tags=night
 @test "a nested run takes part" {
 	run -7 rl -- "$RLOCKRUN" -n -k "$KEY" -- sh -c 'exit 7'
 	wait_until none_of_ours 1 2 3 4 5
@@ -466,6 +467,7 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	on 1 acl setuser default +info
 }
 
+# bats test_tags=night
 @test "S27: one server under three addresses, INFO denied: no majority" {
 	on 1 acl setuser default -info
 	RLOCKRUN_REDIS="unix://$NODES/1/s unix://$NODES/./1/s unix://$NODES/1/./s"

@@ -166,6 +166,7 @@ warns_of() {
 	run ! grep password "$ERR"
 }
 
+# bats test_tags=night
 @test "a file of the sentinels' password" {
 	SENTINEL_OPTIONS='requirepass first' own_sentinels 0
 	set_password first
@@ -233,6 +234,7 @@ cut_tls() {
 	cli client kill type normal skipme yes >/dev/null
 }
 
+# bats test_tags=night
 @test "a server with a new authority: the lock is renewed when we have it, too" {
 	own_tls --tls-auth-clients no
 	hold -t 9
@@ -288,7 +290,7 @@ cut_tls() {
 	gets_it
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "a run that makes one connection reads its certificates once" {
 	need_strace
 	own_tls --tls-auth-clients no

@@ -53,6 +53,7 @@ denied() {
 	[[ ${lines[1]} == "server:   redis://127.0.0.1:${PORTS[0]}/3 (primary), db 3, no prefix" ]]
 }
 
+# bats test_tags=night
 @test "one sentinel is enough, wherever it stands" {
 	last=${SENTINELS##*,}
 	run -0 rl -r "redis-sentinel://127.0.0.1:1,127.0.0.1:2,$last/primary" true
@@ -143,6 +144,7 @@ deny() {
 	[[ -e second && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "a user without permission to ask for the role" {
 	cli acl setuser "$KEY" on '>secret' '~*' +@all -role
 	run -0 rl -r "redis-sentinel://${KEY//:/%3a}:secret@$SENTINELS/primary" true
@@ -401,6 +403,7 @@ lose_writes() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "the sentinels end while the lock is held: no effect" {
 	own_sentinels 0
 	hold -t 9

@@ -160,6 +160,7 @@ mounted() {
 	run -77 rl -w 5 -r "unix://:wrong@$SUITE_DIR/s" true
 }
 
+# bats test_tags=night
 @test "a password that is a word of the server's reply gets the same advice" {
 	local password advice='(leave the password out, or name a user by --user); command not started'
 	own_server
@@ -196,6 +197,7 @@ mounted() {
 	[[ -z $output ]]
 }
 
+# bats test_tags=night
 @test "special characters in a password, percent-encoded" {
 	own_server
 	cli acl setuser 'a/b@c:d' on '~*' +@all '>p@s/s:w?o#r%d [ü]'
@@ -212,6 +214,7 @@ denied() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "a wrong password where the default user is open: 77, no lock is left" {
 	own_server
 	denied WRONGPASS "unix://ghost:boo@$SUITE_DIR/s"
@@ -230,6 +233,7 @@ denied() {
 	[[ $(cli dbsize) == 0 ]]
 }
 
+# bats test_tags=night
 @test "refused while the lock is held: no place in its queue is left" {
 	own_server
 	hold
@@ -373,6 +377,7 @@ unseen() {
 	cli acl deluser "$KEY"
 }
 
+# bats test_tags=night
 @test "nor is one in RLOCKRUN_REDIS if newlines separate the URLs" {
 	user resetpass '>hush' '~*' +@all
 	unseen env RLOCKRUN_REDIS="${UNIX_URL/secret/hush}"$'\r\n' "$RLOCKRUN"
@@ -380,6 +385,7 @@ unseen() {
 	cli acl deluser "$KEY"
 }
 
+# bats test_tags=night
 @test "a password in RLOCKRUN_PASSWORD is not to be seen" {
 	user resetpass '>hush' '~*' +@all
 	unseen env RLOCKRUN_PASSWORD=hush "$RLOCKRUN" --user "$KEY"

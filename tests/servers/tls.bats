@@ -113,6 +113,7 @@ dotted() {
 	SSL_CERT_DIR=$PWD/folder SSL_CERT_FILE=$PWD/pipe run -0 rl true
 }
 
+# bats test_tags=night
 @test "an authority of the system's file that the folder has another of that name for" {
 	unset RLOCKRUN_TLS_CA
 	mkdir folder
@@ -127,6 +128,7 @@ dotted() {
 	refused_there 'its certificate is not for localhost, but for "other.example"'
 }
 
+# bats test_tags=night
 @test "a self-signed certificate that is trusted" {
 	tls_server self
 	run -0 rl --tls-ca "$CERTIFICATES/self.crt" true
@@ -181,6 +183,7 @@ names() {
 	names nameless 'no host: its common name "nameless" does not count'
 }
 
+# bats test_tags=night
 @test "a certificate that names the host by its common name only" {
 	tls_server common
 	refused_there "its certificate is not for localhost, but for no host: its common name \"localhost\" does not count, only a subjectAltName does"
@@ -208,6 +211,7 @@ names() {
 	refused_there 'its certificate is issued by an unknown CA (--tls-ca'
 }
 
+# bats test_tags=night
 @test "nothing older than TLS 1.2" {
 	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
 	refused_there 'it does not speak TLS 1.2 or newer'
@@ -234,12 +238,14 @@ policy() {
 	run -0 rl true
 }
 
+# bats test_tags=night
 @test "a system that requires less than TLS 1.2" {
 	tls_server server --tls-protocols TLSv1.1 --tls-ciphers DEFAULT@SECLEVEL=0
 	policy 'MinProtocol = TLSv1' 'CipherString = DEFAULT@SECLEVEL=0'
 	refused_there 'it does not speak TLS 1.2 or newer'
 }
 
+# bats test_tags=night
 @test "the system's ciphers and signatures" {
 	need_loaded_openssl
 	tls_server server --tls-ciphersuites TLS_AES_256_GCM_SHA384
@@ -381,6 +387,7 @@ bad_file() {
 
 waits_for_a_writer() { [[ $(<"/proc/$PID/wchan") == wait_for_partner ]]; }
 
+# bats test_tags=night
 @test "a key with a passphrase: 78, without a prompt" {
 	run -78 timeout -k 1 10 script -qec "$RLOCKRUN -k $KEY \
 		--tls-cert $CERTIFICATES/client.crt \
