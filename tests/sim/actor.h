@@ -87,6 +87,7 @@ struct actor {
 	bool is_lost;		   /* its lock, in a calm world */
 	int64_t asked_at;	   /* its last request arrived at a server */
 	int64_t crossed_at; /* a lock was freed while its reply was away */
+	int64_t parted_at;  /* its last request that left in parts */
 	size_t heard;	    /* so much of err has been looked at */
 	struct cost cost;
 };

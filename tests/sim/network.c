@@ -157,8 +157,10 @@ network_send(struct conn *conn, const void *bytes, size_t size)
 		errno = EPIPE;
 		return -1;
 	}
-	if (size > 1 && die_chance(&conn->die, 3))
+	if (size > 1 && die_chance(&conn->die, 3)) {
 		size = (size_t)die_between(&conn->die, 1, (int64_t)size - 1);
+		conn->actor->parted_at = world.now;
+	}
 	conn->actor->cost.sent += (int64_t)size;
 	send_packet(conn, bytes, size);
 	if (conn->copy != NULL) {

@@ -71,7 +71,7 @@ check_alone(const struct actor *actor, const char *key)
 			continue;
 		others += !is_counted(other, key);
 		if (!actor_may_share(actor, other, others) &&
-		    !known_is_excused(other))
+		    !known_is_excused(other) && !known_is_excused(actor))
 			world_find("one at a time",
 			    "%s starts under %s while the job of %s runs",
 			    actor->name, key, other->name);

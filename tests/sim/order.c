@@ -12,9 +12,10 @@
 #define WAY (900)
 #define TURN (400)
 /* On the server, from the release to the grant: a doorbell to the waiter and
- * its request, which are a round trip, and a millisecond. A request that goes
- * in two parts takes another way. */
-#define HAND_OVER (2 * WAY + WORLD_MS + WAY)
+ * its request, which are a round trip, and a millisecond. */
+#define HAND_OVER (2 * WAY + WORLD_MS)
+/* The request went in parts, each of which takes a turn and a way. */
+#define IN_PARTS (2 * (WAY + TURN))
 /* The holder has to be told who is the first: the reply to its release, and a
  * request to wake that one. */
 #define NAMED (2 * WAY + TURN)
@@ -62,6 +63,16 @@ has_given_way(const char *key, const struct seen *seen)
 	return false;
 }
 
+/* Whether it had the lock, or took it away from others. Otherwise it has found
+ * that a lease was over. */
+static bool
+has_freed(const struct actor *actor)
+{
+	return actor != NULL &&
+	       (actor->granted_at >= 0 || actor_has_word(actor, "--resume") ||
+		   actor_has_word(actor, "--force-release"));
+}
+
 /* The queue has changed since the holder looked at it last, with a renewal. */
 static bool
 is_news(const char *key, const struct seen *seen)
@@ -92,12 +103,15 @@ check_hand_over(const struct actor *actor)
 	int64_t took = seen->taken_at - seen->freed_at, most = HAND_OVER;
 
 	if (!world.calm || known_has_majority() ||
-	    !actor_waits_plainly(actor) || seen->freed_by == NULL ||
+	    !actor_waits_plainly(actor) || !has_freed(seen->freed_by) ||
 	    actor->begun_at + SAME_TIME > seen->freed_at ||
 	    has_given_way(key, seen))
 		return;
 	if (is_news(key, seen))
 		most += NAMED;
+	if (actor->parted_at >= seen->freed_at ||
+	    seen->freed_by->parted_at >= seen->freed_at)
+		most += IN_PARTS;
 	if (actor->crossed_at == seen->freed_at)
 		most += CROSSED;
 	if (took > most)
@@ -163,7 +177,7 @@ check_cost(const struct actor *actor)
 
 	if (!world.calm || !is_plain(actor) ||
 	    actor->ended_at - actor->begun_at >
-		actor->opts->ttl_ms * WORLD_MS / 10)
+		actor->opts->ttl_ms * WORLD_MS / 12)
 		return; /* it has renewed its lease */
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *other = actor_number(i);

@@ -309,13 +309,12 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 }
 
 static int
-count_shown(const struct shown *runs, size_t count, const struct actor *run,
-    bool with_end)
+count_shown(const struct shown *runs, size_t count, const struct actor *run)
 {
 	int times = 0;
 
 	for (size_t i = 0; i < count; i++)
-		times += runs[i].run == run && (runs[i].has_end || !with_end);
+		times += runs[i].run == run && runs[i].has_end;
 	return times;
 }
 
@@ -332,12 +331,11 @@ check_complete(const struct actor *actor, const char *key,
 			actor_has_key(actor_number(i), key);
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
-		int times = count_shown(runs, count, run, true);
+		int times = count_shown(runs, count, run);
 		if (times > 1 && !known_has_repeated())
 			world_find("--history shows each run once",
 			    "%s shows %s %d times", actor->name, run->name,
 			    times);
-		times = count_shown(runs, count, run, !known_has_repeated());
 		if (times == 0 && room >= 0 && is_recorded(run, key) &&
 		    run->ended_at < actor->begun_at)
 			world_find("--history shows each run once",
@@ -373,7 +371,7 @@ check_history(const struct actor *actor, const char *key)
 			    "%s shows %s too late", actor->name,
 			    runs[i].run->name);
 	}
-	if (!known_is_struck(key))
+	if (!known_is_struck(key) && !known_has_repeated())
 		check_complete(actor, key, runs, count);
 }
 
@@ -462,22 +460,29 @@ fate_of(const char *key, const struct actor *looker)
 static int
 judge(const struct fate *fate, const struct actor *actor)
 {
-	int64_t from = fate->success != NULL ? fate->success->guarded->ended_at
-					     : fate->since;
-	int64_t due = from + fate->expect_ms * WORLD_MS;
-	int64_t slack = CLOCKS + (due - from) / 100;
+	const struct actor *success = fate->success;
+	int64_t least =
+	    success != NULL ? success->guarded->ended_at : fate->since;
+	int64_t most = success != NULL ? success->ended_at : fate->since;
+	int64_t period = fate->expect_ms * WORLD_MS;
+	int64_t slack = CLOCKS + period / 100;
 
 	if (!fate->is_clear)
 		return -1;
 	if (!fate->is_known)
 		return 2;
 	if (fate->expect_ms > 0) {
-		if (due + slack < actor->begun_at)
+		if (most + period + slack < actor->begun_at)
 			return 2;
-		if (due - slack < actor->ended_at)
+		if (least + period - slack < actor->ended_at)
 			return -1;
 	}
-	return fate->last != NULL && fate->last->status != 0;
+	if (fate->last == NULL)
+		return 0;
+	/* Several hold such a lock: who was the last one to get it? */
+	return !world.calm && fate->last->opts->kind != 'x'
+		   ? -1
+		   : fate->last->status != 0;
 }
 
 static void
