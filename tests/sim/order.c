@@ -85,7 +85,9 @@ is_news(const char *key, const struct seen *seen)
 	since -= opts->ttl_ms * WORLD_MS / 2;
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *actor = actor_number(i);
-		bool came = actor->begun_at > since;
+		bool came =
+		    actor->begun_at > since ||
+		    (actor->granted_at > since && actor != seen->freed_by);
 		bool left = actor->state == ACTOR_ENDED &&
 			    actor->granted_at < 0 && actor->ended_at > since;
 		if ((came || left) && (actor_has_key(actor, key) ||
