@@ -14,6 +14,8 @@
 /* On the server, from the release to the grant: a doorbell to the waiter and
  * its request, which are a round trip, and a millisecond. */
 #define HAND_OVER (2 * WAY + WORLD_MS)
+/* What follows a reply waits for the replicas, too: their link, and theirs. */
+#define REPLICATED (1500 + 900)
 /* The request went in parts, each of which takes a turn and a way. */
 #define IN_PARTS (2 * (WAY + TURN))
 /* The holder has to be told who is the first: the reply to its release, and a
@@ -109,10 +111,14 @@ check_hand_over(const struct actor *actor)
 	    actor->begun_at + SAME_TIME > seen->freed_at ||
 	    has_given_way(key, seen))
 		return;
+	/* Its end cuts off what has not left yet, and nobody awaits. */
+	if (seen->freed_by->parted_at >= seen->freed_at)
+		return;
+	if (actor->opts->replicas > 0)
+		most += REPLICATED;
 	if (is_news(key, seen))
 		most += NAMED;
-	if (actor->parted_at >= seen->freed_at ||
-	    seen->freed_by->parted_at >= seen->freed_at)
+	if (actor->parted_at >= seen->freed_at)
 		most += IN_PARTS;
 	if (actor->crossed_at == seen->freed_at)
 		most += CROSSED;

@@ -15,6 +15,8 @@
 /* A waiter that was not the first one when the one before it left may learn
  * that with its next heartbeat. */
 #define HEARTBEAT (5 * WORLD_S)
+/* A waiter that is dead counts for so long at most. */
+#define DEAD_WAITERS (16 * WORLD_S)
 /* The command of a calm world ends so soon after an order to end: the job gets
  * TERM or KILL, and the run a turn. */
 #define OBEYED (100 * WORLD_MS)
@@ -136,6 +138,10 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 		return is_enough(actor, other);
 	case ENDING_REPLACED:
 		return other->opts->replace;
+	case ENDING_QUEUE_FULL:
+		return known_may_hold(other, key,
+		    actor->begun_at - (world.calm ? 0 : DEAD_WAITERS),
+		    actor->ended_at);
 	default:
 		return known_may_hold(other, key, actor->begun_at,
 		    actor->ended_at);
@@ -199,7 +205,7 @@ check_wait(const struct actor *actor)
 static int64_t
 first_since(const struct actor *actor, const char *key)
 {
-	int64_t since = actor->begun_at;
+	int64_t since = -1;
 
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *other = actor_number(i);
@@ -208,13 +214,13 @@ first_since(const struct actor *actor, const char *key)
 							     : WORLD_NEVER;
 		if (other == actor || other->begun_at < 0 ||
 		    other->begun_at > actor->begun_at + SAME_TIME ||
-		    !actor_has_key(other, key) || left <= since)
+		    !actor_has_key(other, key))
 			continue;
 		if (left == WORLD_NEVER)
 			return WORLD_NEVER;
-		since = left + HEARTBEAT;
+		since = left > since ? left : since;
 	}
-	return since;
+	return since > actor->begun_at ? since + HEARTBEAT : actor->begun_at;
 }
 
 /* The earliest time at which a run with --replace must have reached it. */
@@ -307,7 +313,6 @@ policies_on_event(const struct actor *actor, const struct event *event)
 	/* It counts from when the request was sent. */
 	int64_t since =
 	    world.calm ? actor->granted_at - FRESH : actor->begun_at;
-	int64_t slack;
 
 	switch (event->type) {
 	case EVENT_KEPT:
@@ -324,8 +329,7 @@ policies_on_event(const struct actor *actor, const struct event *event)
 		}
 		break;
 	case EVENT_PAUSE_SET:
-		slack = opts->pause_ms < 4000 ? opts->pause_ms / 4 : 1000;
-		kept.until = world.now + at_least(opts->pause_ms - slack);
+		kept.until = world.now + at_least(event->ms);
 		break;
 	default:
 		return;
@@ -347,10 +351,13 @@ static void
 check_kept(const struct actor *actor)
 {
 	const struct kept *kept;
+	/* After a failover another server's clock shows when it ends. */
+	int64_t off =
+	    !world.calm && known_servers() == SENTINEL ? world.now / 100 : 0;
 
 	for (int i = 0; (kept = known_kept(i)) != NULL; i++)
 		if (actor_has_key(actor, kept->key) && kept->by != actor &&
-		    kept->from <= world.now && world.now < kept->until &&
+		    kept->from <= world.now && world.now + off < kept->until &&
 		    actor->outer == NULL && !known_is_undone(kept))
 			world_find("a lock is kept without a job",
 			    "%s starts under %s, which %s keeps for another "

@@ -421,6 +421,9 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 {
 	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
 
+	/* It may have lost one of its locks, and begun again. */
+	if (!world.calm && run->opts->key_count > 1)
+		return true;
 	return (withdraws || !world.calm) &&
 	       (run->state == ACTOR_ALIVE ||
 		   run->ended_at > looker->begun_at - WORLD_S);
@@ -445,6 +448,7 @@ fate_of(const char *key, const struct actor *looker)
 			continue;
 		}
 		add_run(&fate, run);
+		fate.is_clear &= world.calm || run->opts->key_count == 1;
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)
 			add_end(&fate, run);
 		else if (run->granted_at > looker->begun_at - CLOCKS ||
@@ -480,9 +484,7 @@ judge(const struct fate *fate, const struct actor *actor)
 	if (fate->last == NULL)
 		return 0;
 	/* Several hold such a lock: who was the last one to get it? */
-	return !world.calm && fate->last->opts->kind != 'x'
-		   ? -1
-		   : fate->last->status != 0;
+	return fate->last->opts->kind != 'x' ? -1 : fate->last->status != 0;
 }
 
 static void
