@@ -505,6 +505,7 @@ server_ms() {
 	read -rd '' -a time <<<"$REPLY" || :
 	echo $((time[0] * 1000 + time[1] / 1000))
 }
+is_past() { (($(server_ms) > $1)); }
 
 # --- waiting for events, never for time ----------------------------------------
 

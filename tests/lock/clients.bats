@@ -164,7 +164,7 @@ keeps_rlockrun_out() {
 	[[ -n $token ]]
 	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -n touch ran
 	[[ $output == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); command not started" ]]
-	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -w 1 touch ran
+	run -75 timeout 20 "$RLOCKRUN" -k "$KEY" -w 2 touch ran
 	[[ ${lines[0]} == "rlockrun: \"$KEY\" is held by another client (not a rlockrun); waiting" ]]
 	[[ $(cli get "$KEY") == "$token" && ! -e ran ]]
 	start "$RLOCKRUN" -k "$KEY" touch ran

@@ -170,8 +170,8 @@ is_shown() {
 	[[ $stderr != *"not started"* ]]
 	run -3 rl --hold 1h -n -E 3 -q
 	[[ -z $output ]]
-	run -75 --separate-stderr rl --hold 1h -w 1
-	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 1s" ]]
+	run -75 --separate-stderr rl --hold 1h -w 2
+	[[ -z $output && ${stderr_lines[1]} == *"; gave up after 2s" ]]
 	run -75 rl --hold 1h --max-waiters 0
 	touch "done"
 	exits_with 0 "$PID"
@@ -382,9 +382,9 @@ full_pipe() {
 	start_server "$PWD/replica" --replicaof 127.0.0.1 "$PORT"
 	wait_until replicates "$PWD/primary" 1
 	SUITE_DIR=$PWD/primary RLOCKRUN_REDIS=redis://127.0.0.1:$PORT
-	keep 1h --wait-replicas 1
+	keep 1h --wait-replicas 1:7s
 	[[ $(redis-cli -s replica/s get "$KEY") == "$TOKEN" ]]
-	run -0 rl --hold 2h --token "$TOKEN" --wait-replicas 1
+	run -0 rl --hold 2h --token "$TOKEN" --wait-replicas 1:7s
 	(($(redis-cli -s replica/s pttl "$KEY") > 7190000))
 	run -69 rl --hold 3h --token "$TOKEN" --wait-replicas 2:50ms --server-timeout 0.5
 	[[ $output == *"1 of 2 replicas have the lock"* ]]

@@ -156,9 +156,9 @@ rlockrun_turns() {
 @test "busy, and a wait that runs out: status, -E, -q, and what is reported" {
 	LOGNAME=deploy hold
 	holder=$PID
-	start rl -w 1 touch ran
-	start rl -w 1 -E 9 touch ran
-	start rl -w 1 -q touch ran
+	start rl -w 2 touch ran
+	start rl -w 2 -E 9 touch ran
+	start rl -w 2 -q touch ran
 	run -0 rl -n -E 0 touch ran
 	run -3 rl -n -E 3 touch ran
 	run -255 rl -n --conflict-exit-code=255 touch ran
@@ -170,7 +170,7 @@ rlockrun_turns() {
 	[[ ! -e ran && $(wc -l <err.2) == 2 && ! -s err.4 ]]
 	[[ $(head -n 1 err.2) == "rlockrun: \"$KEY\" is held by "*" ago; waiting"* ]]
 	pattern="^rlockrun: \"$KEY\" is held by $(uname -n) \(pid $holder, deploy\)"
-	pattern+=' since [0-9:]{8}, [0-9]+s ago; gave up after 1s; command not started$'
+	pattern+=' since [0-9:]{8}, [0-9]+s ago; gave up after 2s; command not started$'
 	[[ $(tail -n 1 err.2) =~ $pattern ]]
 }
 

@@ -77,8 +77,8 @@ score_or_pttl() {
 	run -0 rl -s -n true
 	run -75 rl -n touch ran
 	[[ $output == *" is kept for "*"; it was held shared by "* ]]
-	run -75 rl -w 1 touch ran
-	[[ ${lines[1]} == *" is kept for "*"; it was held shared by "*" ago; gave up after 1s; command not started" ]]
+	run -75 rl -w 2 touch ran
+	[[ ${lines[1]} == *" is kept for "*"; it was held shared by "*" ago; gave up after 2s; command not started" ]]
 	holds B -s
 	run -75 rl -n touch ran
 	[[ $output == *" is held shared by "*" ago, kept for "*"s, and by 1 other; command not started" ]]

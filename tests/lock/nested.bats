@@ -182,11 +182,10 @@ outer() {
 }
 
 @test "S25: --min-hold that is over when the last nested run ends" {
-	over=$(($(server_ms) + 1500))
 	outer 'sh ./leave -v -t 60 -k "$KEY" sh ./nest in
 		"$A_JOB" until:in.pid' --min-hold 1.5
 	exits_with 0 "$PID"
-	wait_until eval '(($(server_ms) > over))'
+	wait_until is_past $(($(server_ms) + 1500))
 	touch in.go
 	wait_until gone "$(<leave.rlockrun)"
 	grep -q ": released$" leave.err
@@ -212,9 +211,9 @@ outer() {
 	run -0 --separate-stderr rl -v sh -c '"$RLOCKRUN" -v -k "$KEY" true'
 	[[ ${stderr_lines[2]} == "rlockrun: \"$KEY\": still held by other runs" ]]
 	[[ ${stderr_lines[3]} == "rlockrun: \"$KEY\": released" && ${#stderr_lines[@]} == 4 ]]
-	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 0.2 true
+	run -0 --separate-stderr rl -v -k "$KEY-2" --min-hold 1h true
 	[[ ${stderr_lines[2]} == *": kept until "* && ${stderr_lines[3]} == *": kept until "* ]]
-	wait_until is_free
+	cli del "$KEY" "$KEY-2" "{$KEY}:rlk:i" "{$KEY-2}:rlk:i"
 }
 
 # --- who ends first ---------------------------------------------------------------

@@ -248,7 +248,7 @@ is_in_front() {
 	known "$KEY:2"
 	holds A
 	enqueue B
-	for how in -n "-w 1"; do
+	for how in -n "-w 2"; do
 		# shellcheck disable=SC2086 # options are to be split
 		run -75 --separate-stderr rlockrun --pause "$KEY*" $how --json
 		[[ ${#lines[@]} == 2 && ${lines[0]} == '{"paused":false,"name":"'"$KEY"'"'*'"ttl_ms":null}' ]]
@@ -265,7 +265,7 @@ is_in_front() {
 @test "a pause that gives up when the lock has just become free wakes the next waiter" {
 	holds A
 	enqueue B
-	pausing "$KEY" -w 5
+	pausing "$KEY" -w 60
 	wait_until is_in_front "$PID"
 	kill -STOP "$PID"
 	touch go
@@ -337,7 +337,7 @@ is_in_front() {
 	run -0 rlockrun --resume "$KEY:b"
 	resumed=$(server_ms)
 	# What was paused less than a second ago is not looked at again.
-	wait_until eval '(($(server_ms) > resumed + 1100))'
+	wait_until is_past $((resumed + 1100))
 	touch "done"
 	exits_with 0 "$held"
 	exits_with 75 "$PID"

@@ -64,8 +64,8 @@ state() {
 	state >before
 	token=$(cli get "$KEY")
 	fence=$(cli get "$F")
-	cli pexpire "$KEY" 1500
-	cli pexpire "$I" 1500
+	cli pexpire "$KEY" 15000
+	cli pexpire "$I" 15000
 	again EVAL/8 1
 	[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 	[[ $(cli get "$KEY") == "$token" && $(cli get "$F") == "${lines[1]}" ]]
@@ -150,7 +150,7 @@ renewed() {
 @test "R2: a waiter leaves the queue once" {
 	hold
 	wait_in_line
-	run -75 rl -w 1 true
+	run -75 rl -w 2 true
 	state >before
 	again EVAL/9 1
 	[[ ${lines[0]} == 0 ]]

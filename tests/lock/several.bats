@@ -123,7 +123,7 @@ all_turns() {
 
 @test "-w is one limit for all, and what was held is freed when it is over" {
 	take_foreign 2
-	run -75 rl_keys '1 2' -w 1 -- touch ran
+	run -75 rl_keys '1 2' -w 2 -- touch ran
 	[[ ${lines[0]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); waiting" ]]
 	[[ ${lines[1]} == "rlockrun: \"$KEY:2\" is held by another client (not a rlockrun); gave up after "*"; command not started" ]]
 	[[ ! -e ran && $(keys_left) == "$KEY:2" ]]

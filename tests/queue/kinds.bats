@@ -178,8 +178,8 @@ teardown() {
 	holds P2 -p 2
 	run -75 rl -n -p 2 touch ran
 	[[ $output == *" ago, and by 1 other (2 of 2 permits); command not started" ]]
-	run -75 rl -w 1 -p 2 touch ran
-	[[ ${lines[1]} == *" ago, and by 1 other (2 of 2 permits); gave up after 1s; command not started" ]]
+	run -75 rl -w 2 -p 2 touch ran
+	[[ ${lines[1]} == *" ago, and by 1 other (2 of 2 permits); gave up after 2s; command not started" ]]
 	touch go
 	all_end_well
 	[[ ! -e ran && -z $(keys_left) ]]

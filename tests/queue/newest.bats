@@ -205,7 +205,7 @@ spoiled() {
 	*:1)
 		passed EVAL 1
 		later=$(($(server_ms) + 1000))
-		wait_until eval '(($(server_ms) > later))'
+		wait_until is_past "$later"
 		;;
 	*) wait_until is_queued "$b" ;;
 	esac

@@ -118,23 +118,23 @@ gives_order() {
 
 @test "--replace: another holder is waited for, which is said; -w bounds it" {
 	holds A
-	run -75 rl --replace -w 1 true
-	[[ $output == *" ago, and is not --replaceable; waiting"*" ago, and is not --replaceable; gave up after 1s; command not started" ]]
+	run -75 rl --replace -w 2 true
+	[[ $output == *" ago, and is not --replaceable; waiting"*" ago, and is not --replaceable; gave up after 2s; command not started" ]]
 	run ! gives_order
 	touch go
 	exits_with 0 "${STARTED[0]}"
 	rm go
 	run -0 rl --hold 1m
-	run -75 rl --replace -w 1 true
+	run -75 rl --replace -w 2 true
 	[[ $output == *", and is not --replaceable; waiting"* ]]
 	cli del "$KEY"
 	cli set "$KEY" foreign px 60000
-	run -75 rl --replace -w 1 true
+	run -75 rl --replace -w 2 true
 	[[ $output == *"another client (not a rlockrun), and is not --replaceable; waiting"* ]]
 	cli del "$KEY"
 	rl true
 	"$RLOCKRUN" -q --pause "$KEY"
-	run -75 rl --replace -w 1 true
+	run -75 rl --replace -w 2 true
 	[[ $output == *" is paused by "*"; waiting"* && $output != *"--replaceable"* ]]
 	"$RLOCKRUN" -q --resume "$KEY"
 }
