@@ -26,7 +26,14 @@ refused() {
 given_up() {
 	run -69 rl --server-timeout 1 "${@:2}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"$1"* && ! -e ran ]]
+	is_last_word "$1"
+	[[ ! -e ran ]]
+}
+
+# is_last_word WORDS: and the only one, but for what is tried again meanwhile.
+is_last_word() {
+	[[ $(grep -vc '; trying again$' <<<"$output") == 1 &&
+		${lines[-1]} == "rlockrun: \"$KEY\": "*"$1"* ]]
 }
 
 # serve COMMAND: accepts connections on PORT, and replies with what it prints.

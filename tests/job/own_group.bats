@@ -147,6 +147,7 @@ spares_who_ignores_it() {
 	start env --default-signal "$HELPERS/on-pty" tty @keys -- \
 		"$RLOCKRUN" -k "$KEY" -- timeout 60 ./worker
 	wait_for_file t/job
+	wait_until test -p keys
 	press '\x1a'
 	wait_until grep -q '\^Z' tty
 	go

@@ -5,6 +5,7 @@
 
 load ../helpers/suite
 load ../helpers/cluster
+load ../helpers/connect
 
 setup_file() {
 	export SUITE_DIR=$BATS_FILE_TMPDIR
@@ -70,7 +71,8 @@ key_on() {
 fails() {
 	run -"$1" rl --server-timeout 2 "${@:3}" touch ran
 	echo "$output"
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\": "*"$2"* && ! -e ran ]]
+	is_last_word "$2"
+	[[ ! -e ran ]]
 }
 
 # --- whom it asks -------------------------------------------------------------

@@ -30,7 +30,7 @@ acquiring() {
 	# As long as the server speaks so there is no lock, and no loop either.
 	for name in 8 7 4 3; do rules+=("answer:EVAL/$name::-$1"); done
 	rules "${rules[@]}"
-	run "-$status" rl -n --server-timeout 2 touch ran
+	run "-$status" rl -n --server-timeout 1.5 touch ran
 	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${1%% *}"* ]]
 	[[ ! -e ran && -z $(keys_left) ]]
 	(($(grep -c '^answered EVAL/8' proxy/log) < 20))
@@ -139,7 +139,7 @@ is_lost() {
 trouble() {
 	running
 	eval "cli $1"
-	KEY=$KEY:new run -69 rl -n --server-timeout 2 touch ran
+	KEY=$KEY:new run -69 rl -n --server-timeout 1.5 touch ran
 	[[ ${#lines[@]} == 1 && $output == *"$3"* && ! -e ran ]]
 	says "cannot renew the lock"
 	grep -qF "$3" "$ERR"
@@ -253,7 +253,7 @@ make_haste() {
 	running -t 12
 	holder=$PID
 	restart_loading
-	KEY=$KEY:new run -69 rl -n --server-timeout 2 touch ran
+	KEY=$KEY:new run -69 rl -n --server-timeout 1.5 touch ran
 	echo "$output"
 	[[ $output == *LOADING*"(it is loading its data; --server-timeout limits the wait)"* && ! -e ran ]]
 	says "cannot renew the lock"
