@@ -334,8 +334,8 @@ job_gone() { gone "$(<ready)" && gone "$(<child)"; }
 
 @test "out of memory while the job runs: renewed, the job's status, released" {
 	start_then_starve
-	cli pexpire "$KEY" 5000
-	wait_until left_above 5000
+	cli pexpire "$KEY" 7000
+	wait_until left_above 7000
 	touch "done"
 	exits_with 5 "$PID"
 	is_free
@@ -346,8 +346,8 @@ job_gone() { gone "$(<ready)" && gone "$(<child)"; }
 	local code=0
 	start_then_starve
 	cli client kill type normal
-	cli pexpire "$KEY" 5000
-	wait_until eval 'left_above 5000 || job_gone'
+	cli pexpire "$KEY" 7000
+	wait_until eval 'left_above 7000 || job_gone'
 	touch "done"
 	wait "$PID" || code=$?
 	echo "$code"

@@ -292,10 +292,10 @@ NOTING=${STUBBORN/'""'/'"echo >asked"'}
 @test "P4: a command that ignores TERM runs on, its lock is kept" {
 	launch --kill-after 0.1 -t 9 -- "$A_JOB" ignore:TERM ready=%p until:done exit:6
 	wait_for_file ready
-	cli pexpire "$KEY" 5000
+	cli pexpire "$KEY" 7000
 	kill -TERM "$PID"
 	# TERM starts no clock of ours: beyond --kill-after, it is renewed.
-	wait_until left_above 5000
+	wait_until left_above 7000
 	run ! gone "$PID"
 	touch ./done
 	ended_by "exit 6"

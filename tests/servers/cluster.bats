@@ -352,7 +352,7 @@ id_of() {
 
 # Whether the lease of KEY is a new one there, where its slot may not be yet.
 is_renewed_on() {
-	(($(printf '%s\n' asking "pttl $KEY" | node_cli "$SUITE_DIR/c$1" | tail -n 1) > 10000))
+	(($(printf '%s\n' asking "pttl $KEY" | node_cli "$SUITE_DIR/c$1" | tail -n 1) > 20000))
 }
 
 @test "L11: the slot moves while A holds and B waits" {
@@ -362,7 +362,7 @@ is_renewed_on() {
 	start "$RLOCKRUN" -k "$KEY" sh -c 'echo B >ran'
 	B=$PID
 	wait_until waiting_are 1
-	cli pexpire "$KEY" 10000
+	cli pexpire "$KEY" 20000
 	open_slot 0 1
 	move_keys 0 1
 	# Half-way: the lock is there already, and its slot is not.

@@ -421,8 +421,8 @@ lose_writes() {
 # --- replicas -------------------------------------------------------------------------
 
 is_renewed() {
-	cli pexpire "$KEY" 5000
-	wait_until left_above 5000
+	cli pexpire "$KEY" 7000
+	wait_until left_above 7000
 }
 
 @test "--wait-replicas: as many as are wanted have it" {

@@ -270,10 +270,10 @@ for_queue() {
 	user "~$KEY" "~{$KEY}:rlk:*" "${rule[@]/#/+}" +hmget
 	export RLOCKRUN_REDIS=$UNIX_URL
 	LOGNAME=deploy hold -t 9
-	cli pexpire "$KEY" 5000
+	cli pexpire "$KEY" 7000
 	run -75 rl -n true
 	[[ ${#lines[@]} == 1 && $output == *"(pid $PID, deploy)"* ]]
-	wait_until left_above 5000
+	wait_until left_above 7000
 	touch "done"
 	exits_with 0 "$PID"
 	[[ ! -s $ERR && -z $(keys_left) ]]

@@ -453,10 +453,10 @@ assert note[0]["priority"] == "recommended", note'
 @test "held and renewed, waited for, cut off, and freed" {
 	hold -t 9
 	first=$PID
-	cli pexpire "$KEY" 5000
+	cli pexpire "$KEY" 7000
 	start rl sh -c 'echo second >second'
 	wait_until grep -q waiting "$ERR"
-	wait_until left_above 5000
+	wait_until left_above 7000
 	[[ ! -e second ]]
 	redis-cli -s "$SUITE_DIR/s" client kill type normal skipme yes
 	touch "done"
