@@ -135,8 +135,8 @@ append_limit(struct theme *theme, struct text *text)
 		append(text, " --kill-after %.1f", moment(theme, 0, 2));
 		break;
 	case 5:
-		append(text, " -E %d --server-timeout %d", pick(theme, 90, 92),
-		    pick(theme, 2, 10));
+		append(text, " -E %d", pick(theme, 90, 92));
+		append(text, " --server-timeout %d", pick(theme, 2, 10));
 		break;
 	default:
 		break;
@@ -166,9 +166,9 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 		append(text, " --expect %.1f", moment(theme, 0.5, 5));
 		break;
 	case 4:
-		append(text,
-		    " --once-per %.1f --expect %.1f --once-exit-code 0",
-		    moment(theme, 0.5, 5), moment(theme, 1, 9));
+		append(text, " --once-per %.1f --once-exit-code 0",
+		    moment(theme, 0.5, 5));
+		append(text, " --expect %.1f", moment(theme, 1, 9));
 		break;
 	case 5:
 		append(text, " --keep-history 0");
@@ -251,7 +251,7 @@ add_nest(struct theme *theme)
 	double lasts =
 	    theme->loses ? moment(theme, 12, 25) : moment(theme, 0.5, 10);
 	double begins = moment(theme, 0.02, lasts / 2);
-	double outlives = moment(theme, -0.5, 6);
+	double outlives = moment(theme, -0.5, 6), waits;
 	struct text text = {" -k lock0"};
 
 	if (theme->kind != 'x')
@@ -264,13 +264,15 @@ add_nest(struct theme *theme)
 	    pick(theme, 1, 3), lasts);
 	add(theme, "%.3f run %cn in %c%s -t %d -- %.3f", at + begins, outer,
 	    outer, text.bytes, pick(theme, 1, 3), lasts - begins + outlives);
-	if (chance(theme, 30))
+	if (chance(theme, 30)) {
+		double innermost = moment(theme, 0, 6);
 		add(theme, "%.3f run %cnn in %cn%s -t 1 -- %.3f",
 		    at + moment(theme, begins, lasts), outer, outer, text.bytes,
-		    moment(theme, 0, 6));
-	add(theme, "%.3f run %c%s -t 1 -- %.3f",
-	    at + moment(theme, 0.01, lasts), waiting, text.bytes,
-	    moment(theme, 0, 2));
+		    innermost);
+	}
+	waits = moment(theme, 0.01, lasts);
+	add(theme, "%.3f run %c%s -t 1 -- %.3f", at + waits, waiting,
+	    text.bytes, moment(theme, 0, 2));
 	if (theme->span < at + lasts)
 		theme->span = at + lasts;
 }
@@ -297,11 +299,13 @@ add_look(struct theme *theme, int number, double at)
 	    "--status -q", "--history --json", "--history --json", "--check",
 	    "--check"};
 
+	int lock = pick(theme, 0, theme->locks - 1);
+
 	if (chance(theme, 15))
 		add(theme, "%.3f run Q%d --list --json", at, number);
 	else
 		add(theme, "%.3f run Q%d %s -k lock%d", at, number,
-		    looks[pick(theme, 0, 6)], pick(theme, 0, theme->locks - 1));
+		    looks[pick(theme, 0, 6)], lock);
 }
 
 /* A hold, which may be extended or ended with its token. */
@@ -452,13 +456,14 @@ add_refusal(struct theme *theme, double at, const char *server)
 	    "blpop", "hset", "hmget", "wait", "info", "role", "client|setname"};
 	enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 
+	double lasts = moment(theme, 0.05, 3);
+
 	if (chance(theme, 60))
 		add(theme, "%.3f %s %s %.3f", at, states[pick(theme, 0, 3)],
-		    server, moment(theme, 0.05, 3));
+		    server, lasts);
 	else
 		add(theme, "%.3f deny %s %s %.3f", at, server,
-		    commands[pick(theme, 0, COMMANDS - 1)],
-		    moment(theme, 0.05, 3));
+		    commands[pick(theme, 0, COMMANDS - 1)], lasts);
 }
 
 static void
@@ -535,10 +540,11 @@ add_fleet_fault(struct theme *theme, double at)
 	if (theme->has_replicas &&
 	    (theme->kind_of_servers == SENTINEL || chance(theme, 50)))
 		add_failover(theme, at);
-	else if (theme->kind_of_servers == CLUSTER)
-		add(theme, "%.3f move lock%d %.3f", at,
-		    theme->locks > 1 && chance(theme, 50),
+	else if (theme->kind_of_servers == CLUSTER) {
+		int lock = pick(theme, 0, theme->locks - 1);
+		add(theme, "%.3f move lock%d %.3f", at, lock,
 		    moment(theme, 0.03, 4));
+	}
 }
 
 /* At that time, or close to the next moment. */
