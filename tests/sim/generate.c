@@ -349,7 +349,7 @@ add_pause(struct theme *theme, int number, double at)
 static void
 add_commands(struct theme *theme)
 {
-	int count = chance(theme, 50) ? 0 : pick(theme, 1, 5);
+	int count = chance(theme, 50) ? 0 : pick(theme, 1, 4);
 
 	if (theme->kind_of_servers == REDLOCK)
 		return;
@@ -642,7 +642,7 @@ generate_history(struct history *history, uint64_t seed)
 	theme.replicates = chance(t, 60);
 	theme.policy =
 	    chance(t, 25) ? (int[]){0, 1, 2, 6, 11, 12}[pick(t, 0, 5)] : -1;
-	theme.runs = pick(t, 2, 12);
+	theme.runs = pick(t, 2, 8);
 	theme.locks = chance(t, 70) ? 1 : 2;
 	theme.kind =
 	    theme.kind_of_servers == REDLOCK ? 'x' : "xxxxsp"[pick(t, 0, 5)];

@@ -19,7 +19,7 @@ static struct {
 	struct kept kept[KEPT];
 	int kept_count;
 	int64_t lost_at; /* a server forgot what it had acknowledged */
-	int64_t step_at; /* of a server's clock */
+	int64_t step_at, step_us; /* of a server's clock */
 	bool has_repeated;
 	enum known_servers servers;
 } stage;
@@ -213,9 +213,13 @@ known_has_lost(int64_t since)
 }
 
 void
-known_on_clock_step(void)
+known_on_clock_step(int64_t by_us)
 {
 	stage.step_at = world.now;
+	stage.step_us = by_us;
+	/* Forward, it ends what is kept so much earlier. */
+	for (int i = 0; i < stage.kept_count && by_us > 0; i++)
+		stage.kept[i].until -= by_us;
 }
 
 /* What happened then may have cost it the lock, or its place as a nested run.
@@ -287,7 +291,11 @@ known_keep(const struct kept *kept)
 {
 	if (stage.kept_count == KEPT)
 		abort();
-	stage.kept[stage.kept_count++] = *kept;
+	stage.kept[stage.kept_count] = *kept;
+	/* It was granted before that step. */
+	if (known_has_stepped(kept->from - ON_THE_WAY) && stage.step_us > 0)
+		stage.kept[stage.kept_count].until -= stage.step_us;
+	stage.kept_count++;
 }
 
 const struct kept *

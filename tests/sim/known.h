@@ -66,8 +66,8 @@ bool actor_may_share(const struct actor *a, const struct actor *b, int others);
 
 /* A server forgets what it acknowledged until that time. */
 void known_on_data_lost(int64_t until);
-/* A server's clock was set. */
-void known_on_clock_step(void);
+/* A server's clock was set by so much. */
+void known_on_clock_step(int64_t by_us);
 /* What runs send arrives twice from here on. A run may then be recorded once
  * more after its end, and its end be forgotten. */
 void known_on_repeats(void);

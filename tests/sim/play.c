@@ -365,8 +365,10 @@ do_evict(struct step *step)
 static void
 do_step_clock(struct step *step)
 {
-	known_on_clock_step();
-	node_step_clock(node_in(step, 1), seconds(step, step->words[2]));
+	int64_t by_us = seconds(step, step->words[2]);
+
+	known_on_clock_step(by_us);
+	node_step_clock(node_in(step, 1), by_us);
 }
 
 static void
@@ -421,7 +423,7 @@ do_promote(struct step *step)
 	stage.former_until = step->at + seconds(step, step->words[3]);
 	/* What ends by a clock ends too early by one that is ahead. */
 	if (former->offset_us != now->offset_us)
-		known_on_clock_step();
+		known_on_clock_step(now->offset_us - former->offset_us);
 	if (replica_promote(now) || !former->is_down)
 		known_on_data_lost(stage.former_until);
 	replica_name_primary(now);
