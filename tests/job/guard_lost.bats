@@ -207,6 +207,20 @@ no_job() { [[ -z $(job_alive) ]]; }
 	is_free
 }
 
+# On the server, which no longer hears of it, the lease lasts longer than it may count on.
+@test "S24: the guard is traced and the server is cut off: the job ends before its lease" {
+	start_proxy way
+	launch_stubborn -t 3
+	trace "$GUARD"
+	kill -STOP "$(<way/pid)"
+	cli pexpire "$KEY" 600000
+	until_gone no_job
+	is_held
+	kill -CONT "$(<way/pid)"
+	exits_with 79 "$RUN"
+	none_alive
+}
+
 # bats test_tags=night
 @test "S24: the guard is traced while it kills: the job ends in the grace period, 79" {
 	need_strace
