@@ -95,7 +95,7 @@ state() {
 }
 
 @test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
-	run -0 rl -t 1 true
+	run -0 rl -t 5 true
 	again EVAL/8 1
 	[[ ${lines[0]} == 1 ]]
 	run -0 rl touch ran
