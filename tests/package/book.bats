@@ -113,18 +113,21 @@ teardown() { end_test; }
 	END
 }
 
-# cited CHAPTER: code that begins like `lock/lease.bats: S5` or `tables/list.txt: globs`.
+# cited CHAPTER: code that begins like `lock/lease.bats: S5` or `tables/list.txt: globs`,
+# or is a scene, `sim/scenes/full-server.txt`.
 cited() {
-	grep -oE '`[a-z]+/[a-z_]+\.(bats|txt): [^`]+`' "$BOOK/$1.md" | tr -d '`'
+	grep -oE '`([a-z]+/[a-z_]+\.(bats|txt): [^`]+|sim/scenes/[^`]+)`' "$BOOK/$1.md" | tr -d '`'
 }
 
-# cites_tests CHAPTER LEAST: at least so many; each is the whole name of one test, else the
-# beginning of one name only, up to a punctuation mark if several begin like it.
+# cites_tests CHAPTER LEAST: at least so many; each is a scene that expects something, or
+# the whole name of one test, else the beginning of one name only, up to a punctuation mark
+# if several begin like it.
 cites_tests() {
 	(($(cited "$1" | wc -l) >= $2))
 	while IFS= read -r line; do
 		name=${line#*: } awk '
 			BEGIN { name = ENVIRON["name"] }
+			/^expect / && FILENAME ~ /[/]scenes[/]/ { count[1] = 1 }
 			sub(/^(@test "|== )/, "") && index($0, name) == 1 {
 				next_one = substr($0, length(name) + 1, 1)
 				++count[next_one ~ /^"?$/ ? 1 : next_one ~ /[:;,]/ ? 2 : 3]
