@@ -88,7 +88,8 @@ check_once(const struct actor *actor)
 	if (known_has_majority() || known_is_struck(key))
 		return;
 	/* What was on its way when the server decided does not count. */
-	if (seen_of(key)->taken_at > 0 && seen_of(key)->taken_at < granted_at)
+	if (seen_of(key)->taken_at > actor->begun_at &&
+	    seen_of(key)->taken_at < granted_at)
 		granted_at = seen_of(key)->taken_at;
 	last = last_success(key, granted_at, false);
 	if (actor->opts->once_ms > 0 && last != NULL &&
