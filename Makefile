@@ -296,9 +296,15 @@ tables: ## what runs print, against the simulation's servers (TABLES=FILE... FIL
 	@$(MAKE) $(PARALLEL) -s $(TABLES_TEST)
 	@$(TABLES_TEST) $(TABLES)
 
-differential: all ## compare the simulation's double of a server with a real one
+sim-selftest: ## what the simulation must find is found: planted mistakes
+	@packaging/deps.sh build sim
+	@$(MAKE) $(PARALLEL) -s build/release/sim
+	@tests/sim/selftest
+
+differential: all ## compare the simulation's double with a server (SERVER=PATH SEED= COUNT=)
 	@packaging/deps.sh sim
-	@tests/sim/differential
+	@tests/sim/differential --seed $(or $(SEED),1) --commands $(or $(COUNT),20000) \
+	    $(if $(SERVER),--server $(SERVER))
 
 check-matrix: ## check with other servers, libraries and compilers (some need root)
 	-@packaging/deps.sh matrix
@@ -349,9 +355,9 @@ faults-selftest: ## what the system call faults must find is found
 	@tests/faults/selftest build/faults/rlockrun
 
 # Installs what suites use, as far as it can be had: without it they skip tests.
-mutants: ## break the program in one place at a time (SEED= COUNT=200 ONLY=FILE)
-	@packaging/deps.sh mutants
-	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(HELPERS)
+mutants: ## break the program in one place at a time (SEED= COUNT=100 ONLY=FILE)
+	@packaging/deps.sh mutants sim
+	@$(MAKE) $(PARALLEL) -s all $(B)/sim $(UNIT) $(HELPERS)
 	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
@@ -489,7 +495,7 @@ help: ## this list
 	    printf '  %-14s %s\n' "$$target" "$$text"; done
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
-	model differential fmt lint $(LINTS) \
+	model sim sim-selftest tables differential fmt lint $(LINTS) \
 	objects libraries unit helpers dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:
