@@ -13,6 +13,10 @@ class Known:
         self.limits = {}     # storey -> the bound of a mutant, in seconds
         self.broken = set()  # tests that fail, also alone
 
+    def note(self, storey, broken, seconds):
+        self.broken.update(broken)
+        self.limits[storey] = 2 * seconds + 10
+
 
 class Player:
     def __init__(self, tree, sandbox, known):
@@ -21,12 +25,13 @@ class Player:
     def control(self, storey):
         """(tests that fail on the program as it is, seconds)"""
         self.must_build(units_of(storey))
+        simulated = self.sandbox.simulate()
+        if simulated.failure:
+            return [("the program as it is", simulated.failure)], simulated.seconds
         outcome = self.sandbox.run(tests_of(storey), CONTROL_S, go_on=True)
         if outcome.failure and not outcome.failures:
             raise RuntimeError(f"{storey}: {outcome.failure}")
         broken = [test for test in outcome.failures if self.fails_alone(test)]
-        self.known.broken.update(broken)
-        self.known.limits[storey] = 2 * outcome.seconds + 10
         return broken, outcome.seconds
 
     def play(self, mutant):
@@ -42,7 +47,11 @@ class Player:
     def judge(self, mutant, storey):
         tests = tests_of(storey, mutant.path)
         limit = self.known.limits["lock" if storey == "script" else storey]
-        ignored, seconds, doubts = set(self.known.broken), 0, ""
+        ignored, doubts = set(self.known.broken), ""
+        simulated = self.sandbox.simulate()
+        seconds = simulated.seconds
+        if simulated.failure:
+            return True, f"noticed after {seconds:.0f} s: {simulated.failure}"
         while True:
             outcome = self.sandbox.run(tests, limit, ignored=ignored)
             seconds += outcome.seconds

@@ -1,6 +1,7 @@
 """Tests that end with all that they have started, whatever that is: they run in a
 PID namespace, with bounds on their time and on the number of their processes."""
 import ctypes
+import glob
 import os
 import re
 import resource
@@ -16,6 +17,10 @@ POLL_S = 0.5
 MOST_BYTES = 1 << 28  # of one file: a mutant may log without end
 MOST_PROCESSES = 1000  # the suites have some 400
 TEST_S = 60
+HISTORIES = "300"  # by the seeds from 1 on, and all scenes
+SIMULATION_S = 300
+JAIL = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+        "sh", "-c", '"$@"; exit $?', "sh"]
 OUT_OF_TIME = "out of time, although one test ends after the other"
 OK = re.compile(r"^(?:not )?ok ", re.MULTILINE)
 NOT_OK = re.compile(r"^not ok \d+ (?:- )?(.*?)(?: in \d+ms)?$", re.MULTILINE)
@@ -46,8 +51,7 @@ class Sandbox:
         start = time.monotonic()
         with open(self.log, "wb") as log:
             process = subprocess.Popen(
-                ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-                 "sh", "-c", '"$@"; exit $?', "sh", "tests/run", "build/release"],
+                [*JAIL, "tests/run", "build/release"],
                 cwd=self.folder, env=self.environment(tests, name, scratch),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True, preexec_fn=bound)
@@ -57,6 +61,23 @@ class Sandbox:
         finally:
             end(process)
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def simulate(self):
+        """Plays whole runs in virtual time: a failure is one by its seed, beyond doubt."""
+        start = time.monotonic()
+        scenes = sorted(glob.glob(f"{self.folder}/tests/sim/scenes/*.txt"))
+        process = subprocess.Popen(
+            [*JAIL, f"{self.build}/sim", "-f", "-j1", "1", HISTORIES, *scenes],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, start_new_session=True, preexec_fn=bound)
+        try:
+            said = process.communicate(timeout=SIMULATION_S)[0]
+            failure = said.splitlines()[0] if process.returncode else None
+        except subprocess.TimeoutExpired:
+            failure = "hangs"
+        finally:
+            end(process)
+        return Outcome(failure and f"simulation: {failure}", None, time.monotonic() - start)
 
     def environment(self, tests, name, scratch):
         environment = {key: value for key, value in os.environ.items()

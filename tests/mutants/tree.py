@@ -25,7 +25,7 @@ class Tree:
     def build(self, units):
         """None, or what the compiler says."""
         programs = [f"{BUILD}/{unit[:-2]}" for unit in units]
-        return self.make("all", *programs)
+        return self.make("all", f"{BUILD}/sim", *programs)
 
     def make(self, *targets):
         environment = {key: value for key, value in os.environ.items()
