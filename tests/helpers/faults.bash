@@ -1,6 +1,6 @@
 # What suites share in which a server or network misbehaves. What a real server
 # can't be made to do, helpers/fault-proxy does for it.
-# shellcheck shell=bash disable=SC2016,SC2034 # the jobs expand it; rlockrun reads it
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154 # the jobs expand it; run sets output
 
 # job [OPTION...]: a rlockrun that runs a job until file `done` is there, which ends
 # with 7 and leaves its token in file `token` and its fence in `fence`. PID is its pid.
@@ -23,6 +23,19 @@ ends_well() {
 	exits_with 7 "${1:-$PID}"
 	run ! grep -E 'lost:|being lost|cannot confirm' "$ERR"
 	[[ -z $(keys_left) ]]
+}
+
+# ends_unserved STATUS WORDS: a run without a lock, and with one line that says so. Where
+# a machine is too slow for any reply, it gets more time.
+ends_unserved() {
+	local patience
+	for patience in 1 15; do
+		run "-$1" rl -n --server-timeout "$patience" touch ran
+		echo "$output"
+		[[ $output != *"$2"* ]] || break
+	done
+	[[ $output == *"$2"* && ! -e ran ]]
+	[[ $(grep -vc '; trying again$' <<<"$output") == 1 ]]
 }
 
 through() {

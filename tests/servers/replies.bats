@@ -30,10 +30,9 @@ acquiring() {
 	# As long as the server speaks so there is no lock, and no loop either.
 	for name in 8 7 4 3; do rules+=("answer:EVAL/$name::-$1"); done
 	rules "${rules[@]}"
-	run "-$status" rl -n --server-timeout 1.5 touch ran
-	[[ ${#lines[@]} == 1 && $output == "rlockrun: \"$KEY\""*"${1%% *}"* ]]
-	[[ ! -e ran && -z $(keys_left) ]]
-	(($(grep -c '^answered EVAL/8' proxy/log) < 20))
+	ends_unserved "$status" "${1%% *}"
+	[[ $output == *"rlockrun: \"$KEY\""* && -z $(keys_left) ]]
+	(($(grep -c '^answered EVAL/8' proxy/log) < 30))
 }
 
 # Who releases gets ERROR once: `again` and `anew` as above, or it is `told`.
@@ -139,8 +138,7 @@ is_lost() {
 trouble() {
 	running
 	eval "cli $1"
-	KEY=$KEY:new run -69 rl -n --server-timeout 1.5 touch ran
-	[[ ${#lines[@]} == 1 && $output == *"$3"* && ! -e ran ]]
+	KEY=$KEY:new ends_unserved 69 "$3"
 	says "cannot renew the lock"
 	grep -qF "$3" "$ERR"
 	eval "cli $2"
