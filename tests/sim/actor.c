@@ -41,7 +41,7 @@ actor_add(const char *name)
 	actor->timer_at = actor->turn_at = -1;
 	actor->begun_at = actor->granted_at = -1;
 	actor->asked_at = actor->crossed_at = -WORLD_S;
-	actor->parted_at = -1;
+	actor->parted_at = actor->broke_off_at = -1;
 	actor->poll_until = WORLD_NEVER;
 	actor->die = die_of(name, -1);
 	actor->random_die = die_of(name, -2);

@@ -88,6 +88,7 @@ struct actor {
 	int64_t asked_at;	   /* its last request arrived at a server */
 	int64_t crossed_at; /* a lock was freed while its reply was away */
 	int64_t parted_at;  /* its last request that left in parts */
+	int64_t broke_off_at; /* it has ended before the rest of one left */
 	size_t heard;	    /* so much of err has been looked at */
 	struct cost cost;
 };

@@ -157,7 +157,9 @@ network_send(struct conn *conn, const void *bytes, size_t size)
 		errno = EPIPE;
 		return -1;
 	}
+	conn->owes = false;
 	if (size > 1 && die_chance(&conn->die, 3)) {
+		conn->owes = true;
 		size = (size_t)die_between(&conn->die, 1, (int64_t)size - 1);
 		conn->actor->parted_at = world.now;
 	}
@@ -195,6 +197,8 @@ network_close(struct conn *conn)
 	bool was_open = conn->state == CONN_OPEN || conn->state == CONN_ENDED;
 
 	conn->state = CONN_CLOSED;
+	if (conn->owes)
+		conn->actor->broke_off_at = world.now;
 	if (was_open)
 		send_packet(conn, NULL, 0);
 }

@@ -48,6 +48,7 @@ struct conn {
 	struct redisReader *reader;
 	int64_t to_server_at;
 	int client;	   /* a reference of the server's double */
+	bool owes;	   /* the rest of what was to be sent last */
 	bool is_served;	   /* the server knows it, and has not hung up */
 	bool is_in_hole;   /* nothing arrives any more, in either direction */
 	struct conn *copy; /* gets all that this one sends, a moment later */

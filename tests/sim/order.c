@@ -111,14 +111,15 @@ check_hand_over(const struct actor *actor)
 	    actor->begun_at + SAME_TIME > seen->freed_at ||
 	    has_given_way(key, seen))
 		return;
-	/* Its end cuts off what has not left yet, and nobody awaits. */
-	if (seen->freed_by->parted_at >= seen->freed_at)
+	/* The request to wake it: nobody waits to see that off. */
+	if (seen->freed_by->broke_off_at >= seen->freed_at)
 		return;
 	if (actor->opts->replicas > 0)
 		most += REPLICATED;
 	if (is_news(key, seen))
 		most += NAMED;
-	if (actor->parted_at >= seen->freed_at)
+	if (actor->parted_at >= seen->freed_at ||
+	    seen->freed_by->parted_at >= seen->freed_at)
 		most += IN_PARTS;
 	if (actor->crossed_at == seen->freed_at)
 		most += CROSSED;

@@ -244,6 +244,7 @@ struct shown {
 	const struct actor *run;
 	bool is_on, has_end;
 	int status;
+	int64_t fence;
 	int64_t start_us; /* since the history began */
 };
 
@@ -270,6 +271,7 @@ read_runs(const char *text, struct shown *runs)
 		    .is_on = *member(text, "running") == 't',
 		    .has_end = *member(text, "end_ms") != 'n',
 		    .status = (int)strtol(member(text, "status"), NULL, 10),
+		    .fence = strtoll(member(text, "fence"), NULL, 10),
 		    .start_us =
 			strtoll(member(text, "start_ms"), NULL, 10) * WORLD_MS -
 			node_epoch_us()};
@@ -288,6 +290,14 @@ is_recorded(const struct actor *run, const char *key)
 	       !known_may_be_forgotten(run) && !known_has_lost(run->begun_at);
 }
 
+/* That of its job; 0: it has none. */
+static int64_t
+fence_of(const struct actor *run)
+{
+	return run->guarded != NULL ? strtoll(run->guarded->fence, NULL, 10)
+				    : 0;
+}
+
 static bool
 is_true(const struct actor *actor, const char *key, const struct shown *shown)
 {
@@ -302,9 +312,9 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
 	/* One lock of several may have been lost before the job started, and a
-	 * first try of which it never heard may be filed by another holder. */
+	 * grant of which it never heard may be filed by another holder. */
 	return known_has_repeated() || run->opts->key_count > 1 ||
-	       (!world.calm && run->opts->kind != 'x') ||
+	       (!world.calm && shown->fence != fence_of(run)) ||
 	       run->ended_at > actor->begun_at || !is_recorded(run, key);
 }
 
