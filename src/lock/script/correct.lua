@@ -8,7 +8,8 @@
 -- ARGV: the fence of the run, its status, the ms that it has waited, why it has
 --   ended, how many ms ago, the life of :r in ms, host, and the id of --once-id
 --   or ''.
--- {1}: done; {0}: nothing is known of that run any more.
+-- {1}: done; {0}: nothing is known of that run any more. An error if nothing
+-- could be written: the run tries again, and says so at last.
 local history, history_life = KEYS[1], tonumber(ARGV[6])
 local fence, status, wait, reason, ago = unpack(ARGV)
 local host, id = ARGV[7], ARGV[8]
@@ -35,13 +36,13 @@ return answer_of(function()
   local about = call('HMGET', history, 'fence', 'success_fence', 'end',
     'id_success')
   local ended = string.format('%.0f', now - ago)
-  local known, fields = about[1] == fence, {}
+  local known, fields, failure = about[1] == fence, {}, nil
   if known then
     ended = about[3] ~= '' and about[3] or ended
     fields = {'end', ended, 'status', status, 'more',
       table.concat({fence, ended, status, wait, reason}, ' ')}
   else
-    known = end_filed_run(fence, ended, status, wait, reason)
+    known, failure = end_filed_run(fence, ended, status, wait, reason)
   end
   if status == '0' then
     local later = (tonumber(about[2]) or 0) > tonumber(fence)
@@ -51,6 +52,7 @@ return answer_of(function()
       fields[#fields + 1], fields[#fields + 2] = name, ''
     end
   end
-  if fields[1] then write_history(unpack(fields)) end
+  if fields[1] then failure = write_history(unpack(fields)) or failure end
+  if failure then error(failure, 0) end
   return {known and 1 or 0}
 end)

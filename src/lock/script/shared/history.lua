@@ -2,17 +2,19 @@
 -- lock: no error in it is one of the script.
 
 -- Its life is the longest that any run of the lock has set. A key of another
--- type is somebody's mistake, and is replaced.
+-- type is somebody's mistake, and is replaced. Returns why nothing was written,
+-- or nil.
 local function write_history(...)
   local done, failure = pcall(call, 'HSET', history, ...)
   if not done and is_wrong_type(failure) then
     pcall(wipe, history)
-    pcall(call, 'HSET', history, ...)
+    done, failure = pcall(call, 'HSET', history, ...)
   end
   local left = redis.pcall('PTTL', history)
   if type(left) == 'number' and left < history_life then
     redis.pcall('PEXPIRE', history, history_life)
   end
+  return not done and failure or nil
 end
 
 -- A grant that no job has used is no run.
@@ -66,19 +68,19 @@ local function file_last_run()
 end
 
 -- A run that has been filed gets its end; one that has an end keeps it. Whether
--- there is such a run.
+-- there is such a run, and why nothing was written, or nil.
 local function end_filed_run(fence, ended, status, wait, reason)
-  local names, found = {}, false
+  local names, found, failure = {}, false, nil
   for i = 0, 9 do names[i + 1] = 'run' .. i end
   local filed = redis.pcall('HMGET', history, unpack(names))
   for i, name in ipairs(names) do
     local start, was, rest = string.match(filed[i] or '',
       '^' .. fence .. ' (%S+) (%S+) %S+ %S+ %S+ (.*)$')
     if start then
-      redis.pcall('HSET', history, name, table.concat({fence, start,
+      failure = write_history(name, table.concat({fence, start,
         was == '-' and ended or was, status, wait, reason, rest}, ' '))
       found = true
     end
   end
-  return found
+  return found, failure
 end
