@@ -86,10 +86,10 @@ struct actor {
 	bool is_released, is_left; /* its lock: to runs of its nest */
 	bool is_lost;		   /* its lock, in a calm world */
 	int64_t asked_at;	   /* its last request arrived at a server */
-	int64_t crossed_at; /* a lock was freed while its reply was away */
-	int64_t parted_at;  /* its last request that left in parts */
+	int64_t crossed_at;   /* a lock was freed while its reply was away */
+	int64_t parted_at;    /* its last request that left in parts */
 	int64_t broke_off_at; /* it has ended before the rest of one left */
-	size_t heard;	    /* so much of err has been looked at */
+	size_t heard;	      /* so much of err has been looked at */
 	struct cost cost;
 };
 

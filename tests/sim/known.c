@@ -18,7 +18,7 @@ static struct {
 	size_t count;
 	struct kept kept[KEPT];
 	int kept_count;
-	int64_t lost_at; /* a server forgot what it had acknowledged */
+	int64_t lost_at;	  /* a server forgot what it had acknowledged */
 	int64_t step_at, step_us; /* of a server's clock */
 	bool has_repeated;
 	enum known_servers servers;

@@ -88,8 +88,7 @@ may_fall(const struct actor *actor, int64_t since)
 	    world_format("{%s}:rlk:f", actor->opts->keys[0].key);
 
 	return (actor->opts->replicas == 0 && known_has_lost(since)) ||
-	       known_has_stepped(since) ||
-	       seen_of(counter)->stolen_at >= since;
+	       known_has_stepped(since) || seen_of(counter)->stolen_at >= since;
 }
 
 static void
