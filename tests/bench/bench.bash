@@ -206,7 +206,7 @@ cost_of() {
 	until grep -q the-end monitor.log; do sleep 0.02; done
 	kill "$monitor"
 	wait "$monitor" || :
-	read -r granted sent beats vain _ < <("$here/../helpers/commands" monitor.log "$key" \
+	read -r granted sent beats vain _ < <("$here/commands" monitor.log "$key" \
 		"$(grep -ab the-start monitor.log | head -n 1 | cut -d: -f1)")
 	whose="$waiters waiting${2:+ ($2)}"
 	# Before that each sent three to get in the queue: name, try, BLPOP.
