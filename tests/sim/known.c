@@ -135,7 +135,7 @@ actor_may_share(const struct actor *a, const struct actor *b, int others)
 static bool
 has_acted(const struct actor *command, int64_t since)
 {
-	int64_t late = world.calm ? 0 : LATE;
+	int64_t late = world.calm ? SAME_TIME : LATE;
 
 	return command->begun_at >= 0 && (command->state == ACTOR_ALIVE ||
 					     command->ended_at + late >= since);

@@ -343,10 +343,9 @@ oracle_end(int64_t until)
 		if (actor->state != ACTOR_ENDED)
 			continue;
 		tellings_at_end(actor);
-		if (!actor_is_run(actor))
-			continue;
 		policies_at_end(actor);
-		order_at_end(actor);
+		if (actor_is_run(actor))
+			order_at_end(actor);
 	}
 	for (int i = 0; i < node_count(); i++)
 		if (!node_number(i)->is_sentinel)

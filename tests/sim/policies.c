@@ -347,6 +347,24 @@ policies_on_event(const struct actor *actor, const struct event *event)
 	}
 }
 
+/* All locks of a pause that exits with 0 are paused for as long as it was to,
+ * but for a second or a quarter. */
+static void
+check_pause(const struct actor *actor)
+{
+	int64_t ms = actor->opts->pause_ms;
+	int64_t least =
+	    actor->ended_at + at_least(ms - (ms < 4000 ? ms / 4 : 1000));
+	const struct kept *kept;
+
+	for (int i = 0; (kept = known_kept(i)) != NULL; i++)
+		if (kept->by == actor && kept->until < least - SAME_TIME)
+			world_find("a pause lasts as long as --for",
+			    "%s pauses %s for %" PRId64 " ms", actor->name,
+			    kept->key,
+			    (kept->until - actor->ended_at) / WORLD_MS);
+}
+
 /* No job starts while the lock is kept without one. */
 static void
 check_kept(const struct actor *actor)
@@ -385,6 +403,11 @@ policies_on_job_ended(const struct actor *actor)
 void
 policies_at_end(const struct actor *actor)
 {
-	check_skip(actor);
-	check_wait(actor);
+	if (actor_is_run(actor)) {
+		check_skip(actor);
+		check_wait(actor);
+	} else if (actor->opts != NULL && actor->opts->action == OPTS_PAUSE &&
+		   actor->status == 0) {
+		check_pause(actor);
+	}
 }

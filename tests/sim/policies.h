@@ -9,7 +9,7 @@ struct event;
 void policies_on_event(const struct actor *actor, const struct event *event);
 void policies_on_job_started(const struct actor *actor);
 void policies_on_job_ended(const struct actor *actor);
-/* For each run that has ended. */
+/* For each run or command that has ended. */
 void policies_at_end(const struct actor *actor);
 
 #endif
