@@ -170,7 +170,7 @@ known_is_forced(const struct actor *holder, int64_t since)
 bool
 known_is_undone(const struct kept *kept)
 {
-	if ((kept->by->opts->replicas == 0 && known_has_lost(kept->from)) ||
+	if ((!kept->is_replicated && known_has_lost(kept->from)) ||
 	    seen_of(kept->key)->stolen_at >= kept->from ||
 	    known_is_forced(kept->by, kept->from))
 		return true;

@@ -32,6 +32,7 @@ struct kept {
 	const char *key;
 	const struct actor *by;
 	int64_t from, until;
+	bool is_replicated;
 };
 
 enum known_servers { ONE, REDLOCK, SENTINEL, CLUSTER, KINDS_OF_SERVERS };

@@ -310,7 +310,9 @@ void
 policies_on_event(const struct actor *actor, const struct event *event)
 {
 	const struct opts *opts = actor->opts;
-	struct kept kept = {.by = actor, .from = world.now};
+	struct kept kept = {.by = actor,
+	    .from = world.now,
+	    .is_replicated = opts != NULL && opts->replicas > 0};
 	/* It counts from when the request was sent. */
 	int64_t since =
 	    world.calm ? actor->granted_at - FRESH : actor->begun_at;

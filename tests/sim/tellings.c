@@ -434,8 +434,10 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 {
 	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
 
-	/* It may have lost one of its locks, and begun again. */
-	if (!world.calm && run->opts->key_count > 1)
+	/* It may have lost one of its locks, and begun again; and what it
+	 * expects stays. */
+	if (!world.calm && (run->opts->key_count > 1 ||
+			       run->opts->expect_ms != OPTS_EXPECT_UNSTATED))
 		return true;
 	return (withdraws || !world.calm) &&
 	       (run->state == ACTOR_ALIVE ||
