@@ -7,7 +7,7 @@ local SLOTS = 16384
 local STATES = {'busy', 'cluster', 'full', 'loading', 'misconf', 'no_replicas',
   'rules'}
 
--- A command of the world itself, which no state of the server stops, but which may
+-- A command of the world itself: no state of the server stops it, but it may
 -- change one.
 function fleet.execute(server, client, argv)
   local states = {}
