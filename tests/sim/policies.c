@@ -350,7 +350,7 @@ policies_on_event(const struct actor *actor, const struct event *event)
 }
 
 /* All locks of a pause that exits with 0 are paused for as long as it was to,
- * but for a second or a quarter. */
+ * but for a second or a quarter, by the server's clock. */
 static void
 check_pause(const struct actor *actor)
 {
@@ -359,6 +359,8 @@ check_pause(const struct actor *actor)
 	    actor->ended_at + at_least(ms - (ms < 4000 ? ms / 4 : 1000));
 	const struct kept *kept;
 
+	if (known_has_stepped(actor->begun_at))
+		return;
 	for (int i = 0; (kept = known_kept(i)) != NULL; i++)
 		if (kept->by == actor && kept->until < least - SAME_TIME)
 			world_find("a pause lasts as long as --for",
