@@ -185,6 +185,7 @@ check_cost(const struct actor *actor)
 	bool is_first = true;
 
 	if (!world.calm || !is_plain(actor) ||
+	    seen_of(actor->opts->keys[0].key)->had_foreign ||
 	    actor->ended_at - actor->begun_at >
 		actor->opts->ttl_ms * WORLD_MS / 12)
 		return; /* it has renewed its lease */

@@ -463,7 +463,9 @@ fate_of(const char *key, const struct actor *looker)
 			continue;
 		}
 		add_run(&fate, run);
-		fate.is_clear &= world.calm || run->opts->key_count == 1;
+		/* Of several holders: who was the last one to get it? */
+		fate.is_clear &= run->opts->kind == 'x' &&
+				 (world.calm || run->opts->key_count == 1);
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)
 			add_end(&fate, run);
 		else if (run->granted_at > looker->begun_at - CLOCKS ||
@@ -496,10 +498,7 @@ judge(const struct fate *fate, const struct actor *actor)
 		if (least + period - slack < actor->ended_at)
 			return -1;
 	}
-	if (fate->last == NULL)
-		return 0;
-	/* Several hold such a lock: who was the last one to get it? */
-	return fate->last->opts->kind != 'x' ? -1 : fate->last->status != 0;
+	return fate->last != NULL && fate->last->status != 0;
 }
 
 static void
