@@ -317,9 +317,12 @@ answer_release(const struct value *reply)
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
+	int64_t flags;
 
 	answer.outcome = outcomes[take_integer(&cursor, 0, 3)];
-	answer.unfinished = take_flag(&cursor);
+	flags = take_integer(&cursor, 0, 3);
+	answer.unfinished = (flags & 1) != 0;
+	answer.unrecorded = (flags & 2) != 0;
 	answer.kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
 	answer.behind = take_waiter(&cursor);
 	take_waiters(&cursor, &answer.to_notify);

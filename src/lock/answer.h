@@ -66,6 +66,7 @@ struct answer {
 	struct holder holder;
 	/* To a release: */
 	bool unfinished; /* entries are left to remove: release again at once */
+	bool unrecorded; /* the end of the run could not be written */
 	int64_t kept_ms; /* KEPT: for so long */
 	const char *behind; /* the waiter to notify if the head is dead */
 	/* To a try or a release: */

@@ -136,9 +136,10 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 			give_up_within(lock, SWEEP_MS);
 	}
 	lock->grant_unknown = lock->grant_unknown || again;
+	release->unrecorded = release->unrecorded || answer->unrecorded;
 	if (again)
 		send_release(lock);
-	else if (!is_gone(lock) || !record_end(lock))
+	else if (!(is_gone(lock) || release->unrecorded) || !record_end(lock))
 		finish_release(lock);
 }
 
@@ -276,6 +277,7 @@ release_withdraw(struct lock *lock)
 static void
 finish_correction(struct lock *lock, const char *unrecorded)
 {
+	lock->release.unrecorded = false;
 	if (unrecorded != NULL)
 		note_unrecorded(lock, unrecorded);
 	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
@@ -332,7 +334,8 @@ begin_correction(struct lock *lock, int64_t ms)
 	send_correction(lock);
 }
 
-/* A release that has found the lock gone has recorded nothing, and none follows
+/* A release that has found the lock gone has recorded nothing, nor has one that
+ * says that the server has refused it, and none follows
  * a lock that is LOST. Only we know whether the job has ended inside the lease.
  * A success under a lost lock is none: the run corrects it before. */
 static bool

@@ -355,7 +355,8 @@ static const struct {
     {"3\n0\n9223372036854775807\n+", -1, -1, -1},
     {"4\n0\n0\n+", -1, -1, -1},
     {"-1\n0\n0\n+", -1, -1, -1},
-    {"1\n2\n0\n+", -1, -1, -1},
+    {"1\n2\n0\n+", -1, ANSWER_FREED, -1},
+    {"1\n4\n0\n+", -1, -1, -1},
     {"1\n-1\n0\n+", -1, -1, -1},
     {"1\n0\n0\n+" W "\n+" W, -1, ANSWER_FREED, -1},
     {"1\n0\n0\n5", -1, -1, -1},
@@ -393,7 +394,7 @@ test_unfinished(void)
 {
 	void *try = array("-1\n0\n-1\n0\n+free\n+\n0\n0\n+\n+\n+\n+\n0\n0");
 	void *more = array("2\n1\n0\n+");
-	void *less = array("2\n0\n0\n+");
+	void *less = array("2\n2\n0\n+");
 	void *forced = array("-1");
 	void *done = array("1");
 	struct answer answer;
@@ -407,8 +408,10 @@ test_unfinished(void)
 	    "  says neither yes nor no");
 	ok(is_answer(&release, answer_release, more) && release.unfinished,
 	    "a release that is to be repeated");
+	ok(!release.unrecorded, "  the end is recorded");
 	ok(is_answer(&release, answer_release, less) && !release.unfinished,
 	    "one that is not");
+	ok(release.unrecorded, "  the end could not be recorded");
 	ok(answer_force(&force, forced) && force.unfinished,
 	    "a release by force that is to be repeated");
 	ok(answer_force(&force, done) && !force.unfinished, "one that is not");

@@ -13,7 +13,7 @@
 --   tokens: whatever these were granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
---   lock: release again at once; ms that it is kept for; who comes behind those
+--   lock: release again at once, plus 2 if the end could not be recorded; ms that it is kept for; who comes behind those
 --   that are notified (for notify_behind), or ''; waiters to notify...}.
 local lock, fence, info, nested, queue, alive, doorbell, head_doorbell,
   history = unpack(KEYS)
@@ -120,18 +120,20 @@ local function free(owned)
 end
 
 -- The end of our run, whatever becomes of the lock. The last success outlives
--- later failures, and the last one with an id those without.
-local function record_end()
+-- later failures, and the last one with an id those without. Adds to the answer
+-- that it could not be written.
+local function record_end(answer)
   if not history or run ~= '' then return end
   if status == '' then return forget_run(token) end
   if now == 0 then return end
   local ended, fields = string.format('%.0f', now), {}
+  local failure, _
   if is_last_run() then
     fields = {'end', ended, 'status', status,
       'more', ARGV[11] .. ' ' .. ended .. ' ' .. status .. ' ' .. wait .. ' '
       .. reason}
   else
-    end_filed_run(ARGV[11], ended, status, wait, reason)
+    _, failure = end_filed_run(ARGV[11], ended, status, wait, reason)
   end
   if status == '0' then
     for _, text in ipairs({'success', ended, 'success_fence', ARGV[11],
@@ -145,7 +147,8 @@ local function record_end()
       end
     end
   end
-  if fields[1] then write_history(unpack(fields)) end
+  if fields[1] then failure = write_history(unpack(fields)) or failure end
+  if failure then answer[2] = answer[2] + 2 end
 end
 
 -- Whether the lock was ours; whether it is one, and who holds it now; and the
@@ -157,7 +160,7 @@ local function release()
   owned = is_ours()
   local left, any = leave(owned)
   if left then
-    if owned then record_end() end
+    if owned then record_end(left) end
     return left
   end
   local head = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
@@ -168,24 +171,25 @@ local function release()
     if type(life) == 'number' and life >= 0 and life < keep_ms then
       redis.pcall('PEXPIRE', info, keep_ms)
     end
-    record_end()
     -- The head of the queue looks at the lock anew.
-    return {3, 0, keep_ms, '', head}
+    local answer = {3, 0, keep_ms, '', head}
+    record_end(answer)
+    return answer
   end
   first = head
   is_lock, held = true, free(owned)
-  if owned then record_end() end
+  local answer = {owned and 1 or 0, 0, 0, ''}
+  if owned then record_end(answer) end
   if not held then is_lock, held = pcall(find_holders, remove_expired) end
 
   -- Those that can go now are notified, even if it was not we who freed the
   -- lock: the answer of a first try may have been lost, or this is a waiter
   -- that leaves after it was notified, or whose kind kept others back.
-  local answer = {owned and 1 or 0, 0, 0, ''}
-  if is_lock and held.unswept then answer[2] = 1 end
+  if is_lock and held.unswept then answer[2] = answer[2] + 1 end
   if any and is_lock and held.count == 0 then
     local nothing = function() end
     local done, swept = pcall(sweep, nested, nothing, nothing)
-    if swept == true then answer[2] = 1 end
+    if swept == true and answer[2] % 2 == 0 then answer[2] = answer[2] + 1 end
     if not done then redis.pcall('DEL', nested) end
   end
   return answer
@@ -221,7 +225,7 @@ return answer_of(function()
   if not is_lock then return answer end
   local waiters, unfinished, is_new = waiters_to_notify(me, held, limit,
     owned and held.kind ~= 's' or first == me, expected)
-  if unfinished then answer[2] = 1 end
+  if unfinished and answer[2] % 2 == 0 then answer[2] = answer[2] + 1 end
   if is_new then answer[4] = waiter_behind(#waiters) end
   if not waiters[1] then waiters[1] = moved_up(position) end
   return notify_expected(waiters, expected, head_doorbell, answer)
