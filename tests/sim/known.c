@@ -20,7 +20,7 @@ static struct {
 	int kept_count;
 	int64_t lost_at;	  /* a server forgot what it had acknowledged */
 	int64_t step_at, step_us; /* of a server's clock */
-	bool has_repeated;
+	bool has_repeated, has_unreadable;
 	enum known_servers servers;
 } stage;
 
@@ -171,7 +171,7 @@ bool
 known_is_undone(const struct kept *kept)
 {
 	if ((!kept->is_replicated && known_has_lost(kept->from)) ||
-	    seen_of(kept->key)->stolen_at >= kept->from ||
+	    seen_of(kept->key)->stolen_at >= kept->from - ON_THE_WAY ||
 	    known_is_forced(kept->by, kept->from))
 		return true;
 	/* A pause of several locks may not look again at one that it already
@@ -204,6 +204,18 @@ bool
 known_has_repeated(void)
 {
 	return stage.has_repeated;
+}
+
+void
+known_on_unreadable(void)
+{
+	stage.has_unreadable = true;
+}
+
+bool
+known_has_unreadable(void)
+{
+	return stage.has_unreadable;
 }
 
 bool

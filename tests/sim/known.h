@@ -73,6 +73,10 @@ void known_on_clock_step(int64_t by_us);
  * more after its end, and its end be forgotten. */
 void known_on_repeats(void);
 bool known_has_repeated(void);
+/* Who is granted a lock may not read what the run before it has recorded, and
+ * cannot file it. */
+void known_on_unreadable(void);
+bool known_has_unreadable(void);
 /* It has forgotten something after that time. */
 bool known_has_lost(int64_t since);
 /* A server's clock was set after that time. */

@@ -21,6 +21,8 @@
 /* The holder has to be told who is the first: the reply to its release, and a
  * request to wake that one. */
 #define NAMED (2 * WAY + TURN)
+/* And a replica has confirmed its release before that: a link and a reply. */
+#define CONFIRMED (1500 + WAY)
 /* The waiter's heartbeat was on its way: that has to come back first. */
 #define CROSSED (3 * WAY + 2 * TURN)
 
@@ -117,7 +119,8 @@ check_hand_over(const struct actor *actor)
 	if (actor->opts->replicas > 0)
 		most += REPLICATED;
 	if (is_news(key, seen))
-		most += NAMED;
+		most +=
+		    NAMED + (seen->freed_by->opts->replicas > 0) * CONFIRMED;
 	if (actor->parted_at >= seen->freed_at ||
 	    seen->freed_by->parted_at >= seen->freed_at)
 		most += IN_PARTS;

@@ -44,6 +44,16 @@ at_most(int64_t ms)
 
 /* --- once ----------------------------------------------------------------- */
 
+/* When the job of that run was over, as its options say. */
+static int64_t
+over_at(const struct actor *run)
+{
+	const struct guarded *job = run->guarded;
+
+	return run->opts->wait_all && job->gone_at >= 0 ? job->gone_at
+							: job->ended_at;
+}
+
 static bool
 is_success(const struct actor *actor, const char *key)
 {
@@ -93,12 +103,10 @@ check_once(const struct actor *actor)
 		granted_at = seen_of(key)->taken_at;
 	last = last_success(key, granted_at, false);
 	if (actor->opts->once_ms > 0 && last != NULL &&
-	    actor->granted_at - last->guarded->ended_at <
-		at_least(actor->opts->once_ms))
+	    actor->granted_at - over_at(last) < at_least(actor->opts->once_ms))
 		world_find("--once-per",
 		    "%s runs %" PRId64 " ms after the success of %s",
-		    actor->name,
-		    (actor->granted_at - last->guarded->ended_at) / WORLD_MS,
+		    actor->name, (actor->granted_at - over_at(last)) / WORLD_MS,
 		    last->name);
 	last = last_success(key, granted_at, true);
 	if (actor->opts->once_id != NULL && last != NULL &&
@@ -122,7 +130,7 @@ is_enough(const struct actor *actor, const struct actor *other)
 	if (actor->opts->once_id != NULL && other->opts->once_id != NULL &&
 	    strcmp(actor->opts->once_id, other->opts->once_id) == 0)
 		return true;
-	return job->ended_at + at_most(actor->opts->once_ms) + late >
+	return over_at(other) + at_most(actor->opts->once_ms) + late >
 		   actor->begun_at &&
 	       actor->opts->once_ms > 0;
 }
