@@ -272,7 +272,7 @@ static void
 do_repeat(char *line)
 {
 	char *command;
-	long times = strtol(strchr(line, ' '), &command, 10);
+	long times = strtol(line + strlen("repeat"), &command, 10);
 
 	while (times-- > 1)
 		run_to_end(run_start(command + 1));
