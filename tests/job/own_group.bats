@@ -143,6 +143,14 @@ spares_who_ignores_it() {
 	in_each_shell spares_who_ignores_it
 }
 
+# The guard of the job below timeout(1): as long as it is in the terminal's session, a
+# moment longer than the job waits, the kernel obeys Ctrl-Z.
+guard_is_apart() {
+	local PARENT
+	read_state "$(<t/job)" && read_state "$PARENT" &&
+		[[ $(ps -o sid= -p "$PARENT") -eq $PARENT ]]
+}
+
 # No shell could continue them.
 @test "S42: Ctrl-Z stops nothing where rlockrun leads the session" {
 	mkdir t
@@ -150,6 +158,7 @@ spares_who_ignores_it() {
 		"$RLOCKRUN" -k "$KEY" -- timeout 60 ./worker
 	wait_for_file t/job
 	wait_until test -p keys
+	wait_until guard_is_apart
 	press '\x1a'
 	wait_until grep -q '\^Z' tty
 	go
