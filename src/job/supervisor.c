@@ -270,6 +270,22 @@ signal_group(struct supervisor *self, int signo)
 	    leader, signo);
 }
 
+/* A group that we have stopped is continued as a whole, as by a shell: one of
+ * its processes that has not run since does not look stopped, and will stop. */
+static void
+continue_job(struct supervisor *self)
+{
+	pid_t leader = self->job.leader;
+	bool suspended = self->job.suspended;
+
+	self->job.suspended = false;
+	if (suspended && leader != 0 && getpgid(leader) == leader &&
+	    !is_stopped_again(self))
+		kill(-leader, SIGCONT);
+	descendants_continue(&self->descendants, &self->page->deadline,
+	    is_stopped_again, self);
+}
+
 static void
 obey(struct supervisor *self)
 {
@@ -298,13 +314,11 @@ obey(struct supervisor *self)
 		signal_group(self, order.value);
 		break;
 	case ORDER_CONTINUE:
-		self->job.suspended = false;
 		self->handled_stops = order.value;
 		if (self->job.state == JOB_PENDING)
 			take_from_terminal(&outdated);
 		else
-			descendants_continue(&self->descendants,
-			    &self->page->deadline, is_stopped_again, self);
+			continue_job(self);
 		break;
 	case ORDER_TERMINATE:
 		/* At the deadline there is nothing left to ask. */

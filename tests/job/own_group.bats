@@ -143,12 +143,12 @@ spares_who_ignores_it() {
 	in_each_shell spares_who_ignores_it
 }
 
-# The guard of the job below timeout(1): as long as it is in the terminal's session, a
-# moment longer than the job waits, the kernel obeys Ctrl-Z.
+# As long as the guard is in the terminal's session, which it leaves when the job has
+# begun, the kernel itself stops the job.
 guard_is_apart() {
-	local PARENT
-	read_state "$(<t/job)" && read_state "$PARENT" &&
-		[[ $(ps -o sid= -p "$PARENT") -eq $PARENT ]]
+	local guard
+	guard=$(pgrep -P "$(pgrep -P "$PID" -x rlockrun)" -x rlockrun-guard) &&
+		[[ $(ps -o sid= -p "$guard") -eq $guard ]]
 }
 
 # No shell could continue them.
@@ -163,6 +163,25 @@ guard_is_apart() {
 	wait_until grep -q '\^Z' tty
 	go
 	exits_with 5 "$PID"
+}
+
+# A traced process obeys no signal before it is let go: as one that the kernel has not run
+# since, on a machine that is busy.
+@test "S42: Ctrl-Z that stops nothing leaves none stopped that is slow to obey" {
+	mkdir t
+	job slow "trap 'echo >t/continued' CONT; ./worker & wait \$!; wait \$!"
+	start env --default-signal "$HELPERS/on-pty" tty @keys -- \
+		"$RLOCKRUN" -k "$KEY" -- timeout 60 ./slow
+	run=$PID
+	wait_for_file t/job
+	wait_until guard_is_apart
+	start "$HELPERS/trace" "$(<t/job)" traced
+	wait_for_file traced
+	press '\x1a'
+	wait_until test -e t/continued
+	kill -KILL "$PID"
+	go
+	exits_with 5 "$run"
 }
 
 # --- the terminal goes away --------------------------------------------------
