@@ -119,6 +119,8 @@ class Sandbox:
         """(file, TAP) of each file that has begun."""
         tap = f"{self.build}/tap"
         for name in sorted(os.listdir(tap)) if os.path.isdir(tap) else ():
+            if os.path.isdir(f"{tap}/{name}"):
+                continue
             path = re.sub(r"^tests-([a-z]+)-", r"tests/\1/", name.split()[0])
             with open(f"{tap}/{name}", encoding="utf-8", errors="replace") as file:
                 yield path, file.read()
