@@ -13,8 +13,9 @@
 --   tokens: whatever these were granted is freed, without a word.
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if expired
 --   entries are left that hide the next waiter, or whether nested runs use the
---   lock: release again at once, plus 2 if the end could not be recorded; ms that it is kept for; who comes behind those
---   that are notified (for notify_behind), or ''; waiters to notify...}.
+--   lock: release again at once, plus 2 if the end could not be recorded; ms
+--   that it is kept for; who comes behind those that are notified (for
+--   notify_behind), or ''; waiters to notify...}.
 local lock, fence, info, nested, queue, alive, doorbell, head_doorbell,
   history = unpack(KEYS)
 local token, letter, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -151,6 +152,10 @@ local function record_end(answer)
   if failure then answer[2] = answer[2] + 2 end
 end
 
+local function send_again(answer)
+  if answer[2] % 2 == 0 then answer[2] = answer[2] + 1 end
+end
+
 -- Whether the lock was ours; whether it is one, and who holds it now; and the
 -- first waiter in the queue if those that can go now are to be notified.
 local owned, is_lock, held, first
@@ -185,11 +190,11 @@ local function release()
   -- Those that can go now are notified, even if it was not we who freed the
   -- lock: the answer of a first try may have been lost, or this is a waiter
   -- that leaves after it was notified, or whose kind kept others back.
-  if is_lock and held.unswept then answer[2] = answer[2] + 1 end
+  if is_lock and held.unswept then send_again(answer) end
   if any and is_lock and held.count == 0 then
     local nothing = function() end
     local done, swept = pcall(sweep, nested, nothing, nothing)
-    if swept == true and answer[2] % 2 == 0 then answer[2] = answer[2] + 1 end
+    if swept == true then send_again(answer) end
     if not done then redis.pcall('DEL', nested) end
   end
   return answer
@@ -225,7 +230,7 @@ return answer_of(function()
   if not is_lock then return answer end
   local waiters, unfinished, is_new = waiters_to_notify(me, held, limit,
     owned and held.kind ~= 's' or first == me, expected)
-  if unfinished and answer[2] % 2 == 0 then answer[2] = answer[2] + 1 end
+  if unfinished then send_again(answer) end
   if is_new then answer[4] = waiter_behind(#waiters) end
   if not waiters[1] then waiters[1] = moved_up(position) end
   return notify_expected(waiters, expected, head_doorbell, answer)
