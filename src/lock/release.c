@@ -334,10 +334,10 @@ begin_correction(struct lock *lock, int64_t ms)
 	send_correction(lock);
 }
 
-/* A release that has found the lock gone has recorded nothing, nor has one that
- * says that the server has refused it, and none follows
- * a lock that is LOST. Only we know whether the job has ended inside the lease.
- * A success under a lost lock is none: the run corrects it before. */
+/* A release that has found the lock gone has recorded nothing, nor has one
+ * whose record the server has refused, and none follows a lock that is LOST.
+ * Only we know whether the job has ended inside the lease. A success under a
+ * lost lock is none: the run corrects it before. */
 static bool
 record_end(struct lock *lock)
 {

@@ -257,7 +257,6 @@ wait_word(struct request *request, const struct claim *claim)
 	return text;
 }
 
-/* The keys of the tier show at once whether a release may use them. */
 static void
 make_join(struct request *request, const struct claim *claim, const char *ttl,
     size_t keys)
@@ -280,6 +279,8 @@ make_try(struct request *request, const struct claim *claim, const char *ttl)
 	const struct holder *self = &claim->self;
 
 	if (claim->outer != NULL) {
+		/* All keys of the tier: this shows whether a release may use
+		 * them. */
 		make_join(request, claim, ttl, claim->tier);
 		return;
 	}
