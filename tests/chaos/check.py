@@ -3,7 +3,7 @@
 
     tests/chaos/check.py build/chaos/TOPOLOGY-SEED
 
-The promises are those of tests/sim/oracle.h, as far as real processes can show them. None
+The promises are those of tests/sim/README.md, as far as real processes can show them. None
 has a bound in time, as the machine may be slow: a job may overlap another one by little if
 its guard, or its own death, was late by that. So `job witness` notes how late any process
 was, and an overlap counts if it is many times longer."""

@@ -30,7 +30,8 @@ given_up() {
 	[[ ! -e ran ]]
 }
 
-# is_last_word WORDS: and the only one, but for what is tried again meanwhile.
+# is_last_word WORDS: the last line says so, and each other one only that it is tried
+# again.
 is_last_word() {
 	[[ $(grep -vc '; trying again$' <<<"$output") == 1 &&
 		${lines[-1]} == "rlockrun: \"$KEY\": "*"$1"* ]]
