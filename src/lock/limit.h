@@ -4,9 +4,6 @@
 #ifndef LIMIT_H
 #define LIMIT_H
 
-/* Entries that one call of a script removes: the server does nothing else
- * meanwhile. */
-#define LIMIT_ENTRIES 500
 /* The clocks of two servers of which one replaces the other differ by no more.
  */
 #define LIMIT_CLOCKS_MS 60000
@@ -15,22 +12,20 @@
 /* Between two heartbeats of a waiter, and of those in the first positions. A
  * waiter is dead after three. */
 #define LIMIT_HEARTBEAT_MS 5000
-#define LIMIT_HEARTBEAT_NEXT_MS 1500
+#define LIMIT_HEARTBEAT_NEXT_MS 800
 #define LIMIT_NEXT_POSITIONS 2
 /* How long an order to stop is valid: a few heartbeats of the first waiter. */
 #define LIMIT_ORDER_MS 5000
 /* Tickets below it are those of pauses: see front.lua. */
 #define LIMIT_FRONT_US 1000000000000000
-/* Marks in the score of a waiter: see queue.lua. */
-#define LIMIT_MARK_NOTIFIED 0.5
-#define LIMIT_MARK_SOUGHT 0.25
-#define LIMIT_MARK_FOUND 0.125
 
 /* Ranges of the answers. Scripts cut what keys hold to these, so that an answer
  * out of range is never the fault of whoever wrote a key. */
 #define LIMIT_TEXT 255
 #define LIMIT_LONG_TEXT 1024 /* tokens, commands, names in the queue */
 #define LIMIT_LABEL 256
+/* A run in the history, or the entry of a holder. */
+#define LIMIT_ENTRY 4096
 #define LIMIT_PID 4194304
 #define LIMIT_STATUS 255 /* of a run */
 #define LIMIT_PERMITS 1000000

@@ -28,7 +28,8 @@ function read_lua(file, kind,  line, name, status) {
 	while ((status = (getline line <file)) > 0) {
 		if (line ~ /^-- include: /) {
 			name = substr(line, 13)
-			read_lua(folder "shared/" (name == "KIND" ? kind : name) ".lua")
+			sub(/^KIND/, kind, name)
+			read_lua(folder "shared/" name ".lua")
 		} else if (line !~ /^ *(--|$)/) {
 			lines[++count] = line
 		}
@@ -194,7 +195,7 @@ BEGIN {
 		gsub(/.*\/|[.]lua$/, "", name)
 		has_kinds = 0
 		while ((getline line <ARGV[at]) > 0)
-			has_kinds += line == "-- include: KIND"
+			has_kinds += line ~ /^-- include: KIND/
 		close(ARGV[at])
 		if (has_kinds) {
 			embed(name "_exclusive", ARGV[at], "exclusive")

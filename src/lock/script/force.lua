@@ -1,45 +1,51 @@
--- Takes the lock away from holders, and goes on as a release does. The holders
--- are named by the digests of their members, which may be any bytes.
+-- Takes the lock away from holders, and rings who comes next. The holders are
+-- named by the digests of their members, which may be any bytes. Of a run that
+-- has lost the lock so the entry stays, until it reports or the next one files
+-- it.
 --
--- KEYS: the lock, :i, :n, :q, :l, and if ARGV names a waiter its doorbell.
--- ARGV: the waiter that is expected to be the head of the queue or '', the
---   digests of the holders.
--- {how many have lost it, or 1 if it was free; waiters to notify...}; {0}:
--- others hold it; {-1}: nothing was done but to remove expired entries, call
--- again.
-local lock, info, nested, queue, alive, doorbell = unpack(KEYS)
+-- KEYS: the lock, :i, :q, :l, and if ARGV names a waiter its doorbell.
+-- ARGV: the waiter that is expected to be the head of the queue or '', who takes
+--   it away, life of :i in ms, the field that says so ('x', or 'p' for a pause
+--   that is ended), the digests of the holders.
+-- {how many have lost it, or 1 if it was free; head of the queue, to be rung, or
+-- ''}; {0, ''}: others hold it.
+local lock, info, queue, alive, bell = unpack(KEYS)
+local now
 -- include: call
--- include: time
--- include: sweep
 -- include: holders
--- include: digits
--- include: record
--- include: head
 -- include: queue
+-- include: ring
+
+local function take_away(held, named)
+  if held.kind == 'x' then
+    return named[redis.sha1hex(held.first)] and call('DEL', lock) or 0
+  end
+  local found = {}
+  for _, member in ipairs(call('ZRANGE', lock, 0, 4999)) do
+    if named[redis.sha1hex(member)] then found[#found + 1] = member end
+  end
+  return found[1] and call('ZREM', lock, unpack(found)) or 0
+end
 
 return answer_of(function()
-  local held = find_holders(remove_expired)
-  if held.unswept or queue and select(2, pcall(live_head)) == true then
-    return {-1}
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local held, named = find_holders(), {}
+  for i = 5, #ARGV do named[ARGV[i]] = true end
+  local freed = held.count == 0 and 1 or take_away(held, named)
+  if freed == 0 or not info then return {freed, ''} end
+  if held.count > 0 then
+    local entry = held.kind == 'x' and 'h' or 'h:' .. held.first
+    local whose = call('HMGET', info, entry)[1] or ''
+    call('HSET', info, ARGV[4], string.format('%.0f %s | %s', now, ARGV[2],
+      string.sub(whose, 1, LIMIT_ENTRY)))
+    local left = call('PTTL', info)
+    if left < tonumber(ARGV[3]) then call('PEXPIRE', info, ARGV[3]) end
   end
-  local limit = info and redis.pcall('HMGET', info, 'limit')
-  limit = limit and tonumber(digits(limit[1], LIMIT_PERMITS)) or nil
-  local named, freed = {}, held.count == 0 and 1 or 0
-  for i = 2, #ARGV do named[ARGV[i]] = true end
-  if held.kind == 'x' then
-    if not named[redis.sha1hex(held.first)] then return {0} end
-    freed, held.count = 1, 0
-  elseif held.count > 0 then
-    local found = {}
-    for _, member in ipairs(list_members(held, 5000)) do
-      if named[redis.sha1hex(member)] then found[#found + 1] = member end
-    end
-    if not found[1] then return {0} end
-    freed = call('ZREM', lock, unpack(found))
-    held.count = held.count - freed
-  end
-  if held.count == 0 then wipe(unpack({lock, info, nested})) end
-  if not queue then return {freed} end
-  local waiters = waiters_to_notify(nil, held, limit, true, ARGV[1])
-  return notify_expected(waiters, ARGV[1], doorbell, {freed})
+  remove_dead()
+  local head = call('ZRANGE', queue, 0, 0)[1]
+  if not head or not select(2, time_to_come(head)) then return {freed, ''} end
+  if head ~= ARGV[1] then return {freed, head} end
+  ring(head, bell)
+  return {freed, ''}
 end)

@@ -1,41 +1,28 @@
--- A nested run joins those that use the lock. One of another kind joins
--- nothing. One that cannot be counted takes part all the same, and loses the
--- lock when the outer run ends first.
+-- A nested run joins those that use the lock, and so does each of its renewals:
+-- a failover, a server planted again or DEL may have forgotten it. One that
+-- cannot be counted takes part all the same, and loses the lock when the outer
+-- run ends first.
 --
--- KEYS: as those of acquire, up to the nested runs at least.
--- ARGV: token, ttl in ms, letter of the outer run's kind, the nested run, life
---   of :n in ms, letter of the own kind or '' for a hold, which cannot join.
--- {1, fence or '', '', why it is not counted or ''}; {0}: not held by that
--- token; {2}: held in another kind.
-local lock, _, info, nested = unpack(KEYS)
-local token, ttl, letter = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local run, life, wanted = ARGV[4], ARGV[5], ARGV[6]
+-- KEYS: the lock, the nested runs (:n:<token>), at first also :i.
+-- ARGV: token (member), ttl in ms, own name, life of :n in ms.
+-- {1, the holder's entry in :i or '', why it is not counted or ''}; {0, '', ''}:
+-- not held by that token.
+local lock, nested, info = unpack(KEYS)
+local token, ttl, me, life = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local now = 0
 -- include: call
--- include: time
--- include: digits
--- include: record
--- include: KIND
--- include: ours
+-- include: KIND_join
 
 return answer_of(function()
-  local owned, record = is_ours(), {}
-  if info then
-    local done, records = pcall(read_records, letter, {token})
-    record = done and records[1] or {}
-  end
-  if not owned or record.kept then return {0} end
-  if wanted ~= letter then return {2} end
-  lengthen(ttl)
-  if not info then return {1, '', 'no key can lie beside the lock'} end
+  if not owns() then return {0, '', ''} end
+  lengthen()
+  local known = info and redis.pcall('HMGET', info, entry)
   local counted, failure = pcall(function()
-    if not nested then return end
-    -- What a release needs: a run that it cannot see, or not remove, is none.
-    call('ZRANGE', nested, 0, 0)
-    call('ZSCORE', nested, token)
-    call('ZREM', nested, token)
-    call('ZADD', nested, now + ttl, token .. ':' .. run)
+    call('SMEMBERS', nested)
+    call('SREM', nested, '')
+    call('SADD', nested, me)
     call('PEXPIRE', nested, life)
   end)
-  return {1, digits(record.fence, LIMIT_EXACT) or '',
+  return {1, known and string.sub(known[1] or '', 1, LIMIT_ENTRY) or '',
     counted and '' or failure}
 end)

@@ -1,8 +1,6 @@
--- The text of any key may be anybody's: only what is in range is passed on,
--- because an answer out of range breaks the protocol.
-
--- The text if it is a whole number up to that, or nil.
+-- The whole number in a text, or nil: any key may hold anybody's bytes.
 local function digits(text, most)
-  return text and #text < 17 and string.find(text, '^%d+$')
-    and tonumber(text) <= most and text or nil
+  local number = text and #text < 17 and string.find(text, '^%d+$')
+    and tonumber(text)
+  return number and number <= most and number or nil
 end

@@ -1,0 +1,8 @@
+-- Acquires with the lock's key alone. What renewal and release need is tried on
+-- the key while it is absent.
+--
+-- KEYS: the lock. ARGV: token (member), ttl in ms, number of permits or ''.
+-- As acquire answers, without what only helper keys tell.
+local lock, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
+-- include: call
+-- include: KIND_plain

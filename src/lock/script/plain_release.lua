@@ -1,0 +1,5 @@
+-- Frees the lock, or leaves it to the server for a time.
+--
+-- KEYS: the lock. ARGV: token (member), ms to keep the lock or 0.
+-- 1: done; 0: it was not ours.
+-- include: KIND_plain_release
