@@ -51,7 +51,7 @@ extend(struct client *client, struct claim *claim, int64_t left_ms)
 		client->enquiry.replicas = 0;
 		if (!ours)
 			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
-		request_make(&request, claim, REQUEST_RECORD);
+		request_make(&request, claim, REQUEST_LIFE);
 		ask_by(client, &request, client_ignore, NULL);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,

@@ -42,8 +42,7 @@ return answer_of(function()
     local left = call('PTTL', info)
     if left < tonumber(ARGV[3]) then call('PEXPIRE', info, ARGV[3]) end
   end
-  remove_dead()
-  local head = call('ZRANGE', queue, 0, 0)[1]
+  local head = remove_dead()
   if not head or not select(2, time_to_come(head)) then return {freed, ''} end
   if head ~= ARGV[1] then return {freed, head} end
   ring(head, bell)

@@ -133,8 +133,7 @@ if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
 call('ZREM', queue, me)
 call('ZREM', alive, me)
 if doorbell then call('DEL', doorbell) end
-remove_dead(me)
-local head = call('ZRANGE', queue, 0, 0)[1]
+local head = remove_dead(me)
 
 -- A kept lock has another end than the head knows.
 local function is_to_ring()

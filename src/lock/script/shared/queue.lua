@@ -1,6 +1,7 @@
 -- Uses queue, alive and now.
 
--- Removes the dead, a hundred at a time. Whoever calls is alive.
+-- Removes the dead, a hundred at a time, and returns the head of the queue.
+-- Whoever calls is alive.
 local function remove_dead(me)
   local dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 100)
   for _, waiter in ipairs(dead) do
@@ -9,6 +10,7 @@ local function remove_dead(me)
       redis.pcall('ZREM', alive, waiter)
     end
   end
+  return redis.pcall('ZRANGE', queue, 0, 0)[1]
 end
 
 -- The ms that the head of the queue still has to come, and whether it is to be
