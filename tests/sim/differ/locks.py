@@ -70,15 +70,15 @@ class Locks:
     def __init__(self, words, scripts):
         self.words, self.dice, self.scripts = words, words.dice, scripts
         self.kinds = {}  # lock -> the letter that most calls use
-        self.last = {}  # lock -> the token that last asked for it
-        self.fences = ["5"]  # that may have been granted
+        self.recent = {}  # lock -> the tokens that last asked for it
+        self.fences = {}  # lock -> those that may have been granted
         self.rows = {
             "acquire": (16, self.acquire), "release": (12, self.release),
             "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
             "force": (2, self.force), "front": (1, self.front), "ring": (2, self.ring),
             "heal": (1, self.heal), "order": (1, self.order),
             "plain_acquire": (3, self.plain_acquire),
-            "plain_release": (2, self.plain_release),
+            "plain_release": (3, self.plain_release),
         }
         named = {re.sub("_(exclusive|counted)$", "", name) for name in scripts}
         if named - set(self.rows):
@@ -91,27 +91,27 @@ class Locks:
     def ms(self):
         return self.words.one("1", "50", "1000", "5000", "30000", "60000")
 
-    def member_of(self, letter):
-        return ("s:" if letter == "s" else "") + self.dice.choice(TOKENS)
+    def call_about(self, lock, letter):
+        tokens = self.recent.get(lock, TOKENS)
+        return Call(lock, letter, self.dice.choice(self.words.one(tokens, TOKENS)))
 
-    def former(self, letter):
-        return [self.member_of(letter)] if self.dice.random() < 0.15 else []
+    def other(self, c):
+        return self.call_about(c.lock, c.letter)
 
-    def some_waiter(self, letter):
-        return f"{letter}:{self.dice.choice(TOKENS)}"
+    def former(self, c):
+        return [self.other(c).member] if self.dice.random() < 0.15 else []
 
     def record(self):
         return f"x - 41 web-{self.dice.randrange(3)} {self.words.one('ada', '-')} - make"
 
-    def run(self):
+    def run(self, lock):
         """Fence, start and record of a run."""
-        now_ms = self.words.now_ms
-        return f"{self.dice.choice(self.fences[-4:])} {now_ms} {self.record()}"
+        fence = self.dice.choice(self.fences.get(lock, ["5"])[-4:])
+        return f"{fence} {self.words.now_ms} {self.record()}"
 
     def call(self, name, letter, keys, arguments):
         text = self.scripts.get(f"{name}_{'exclusive' if letter == 'x' else 'counted'}") or \
             self.scripts[name]
-        self.words.texts.append(text)
         head = ["EVAL", text]
         if self.dice.random() < 0.5:
             head = ["EVALSHA", digest_of(text)]
@@ -121,28 +121,28 @@ class Locks:
 
     def acquire(self, c):
         w = self.words
-        self.last[c.lock] = c.token
-        self.fences.append(str(w.now_us))
+        self.recent[c.lock] = [c.token] + self.recent.get(c.lock, [])[:2]
+        self.fences.setdefault(c.lock, []).append(str(w.now_us))
         arguments = [c.member, self.ms(), self.record(), LIFE_MS, w.one("86400000", "60000", "0"),
                      c.waiter, w.one("-", "-", "-", "2", "0", "", "?"),
                      "2" if c.letter == "p" else "", w.one("", "", "", str(w.now_us - 10 ** 6))]
         if self.dice.random() < 0.5:
-            arguments += [w.one("", "", "1000", "60000"), w.one("", "", "id1", "id2"),
+            arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
                           w.one("", "", "5000"), w.one("", "", "0", "500"),
-                          w.one("", "", "r", "o")] + self.former(c.letter)
+                          w.one("", "", "r", "o")] + self.former(c)
         return keys_of(c.lock, "kirqlm", c.token), arguments
 
     def release(self, c):
         w = self.words
-        head = self.some_waiter(c.letter)
+        head = self.other(c).waiter
         is_nested = self.dice.random() < 0.2
         ended = w.one("", "0 15 job_ended", "0 0 job_ended", "1 2 job_ended")
-        arguments = [c.member, w.one("", c.waiter, c.waiter), w.one(self.run(), self.run(), ""),
+        arguments = [c.member, w.one("", c.waiter, c.waiter), w.one(self.run(c.lock), self.run(c.lock), ""),
                      ended, LIFE_MS, w.one("86400000", "60000", "0"),
-                     w.one("", "", "2000", "70000"), w.one("", "", "1"),
-                     w.one("run1", "run2") if is_nested else "", w.one("", "", "id1"),
-                     w.one("", head), w.one("", "", f"wait|{self.record()}")]
-        arguments += self.former(c.letter)
+                     w.one("", "", "2000", "70000"), w.one("", "1"),
+                     w.one("run1", "run2") if is_nested else "", w.one("", "id1"),
+                     w.one("", head, head), w.one("", "", f"wait|{self.record()}")]
+        arguments += self.former(c)
         if self.dice.random() < 0.4:
             arguments = arguments[:self.dice.randint(6, len(arguments))]
         keys = keys_of(c.lock, "kirqlnm", c.token) + bell_of(c.lock, head)
@@ -163,9 +163,9 @@ class Locks:
             self.words.one(["5", "5", "10"], ["1", "2", "3"])
 
     def force(self, c):
-        w, head = self.words, self.some_waiter(c.letter)
+        w, head = self.words, self.other(c).waiter
         digests = [digest_of(member)
-                   for member in w.some(lambda: self.member_of(c.letter), 1, 4)]
+                   for member in w.some(lambda: self.other(c).member, 1, 4)]
         rest = [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
         if self.dice.random() < 0.5:
             return keys_of(c.lock, "kiql") + bell_of(c.lock, head), [head] + rest
@@ -175,7 +175,7 @@ class Locks:
         return keys_of(c.lock, "ql"), [c.waiter]
 
     def ring(self, c):
-        waiters = self.words.some(lambda: self.some_waiter(c.letter), 1, 4)
+        waiters = self.words.some(lambda: self.other(c).waiter, 1, 4)
         return keys_of(c.lock, "ql") + sum((bell_of(c.lock, one) for one in waiters), []), waiters
 
     def heal(self, c):
@@ -214,7 +214,7 @@ class Locks:
         field = w.one("f", "h", "h:" + c.member, "s", "d", "ds", "e", "es", "w", "o", "t")
         return w.one(["DEL", key], ["DEL", key], ["DEL", lock], ["PERSIST", key],
                      ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
-                     ["HSET", key, "wrong", "wrong"], ["ZADD", key, w.score(), c.waiter],
+                     ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
                      ["HSET", info, field, text], ["HSET", info, field, number],
                      ["HSET", info, field, text], ["LPUSH", runs, text],
                      ["ZADD", queue, w.one("0", "-1", "1e15", "1e300", str(w.now_us)), c.waiter],
@@ -223,10 +223,9 @@ class Locks:
 
     def draw(self):
         w, lock = self.words, self.dice.choice(LOCKS)
-        if lock not in self.kinds or self.dice.random() < 0.05:
+        if lock not in self.kinds or self.dice.random() < 0.08:
             self.kinds[lock] = self.dice.choice("xxsp")
-        token = w.one(self.last.get(lock, TOKENS[0]), self.dice.choice(TOKENS))
-        call = Call(lock, self.kinds[lock], token)
+        call = self.call_about(lock, self.kinds[lock])
         chance = self.dice.random()
         if chance < 0.1:
             return self.client(call)
