@@ -301,7 +301,7 @@ sim-selftest: ## what the simulation must find is found: planted mistakes
 	@$(MAKE) $(PARALLEL) -s build/release/sim
 	@tests/sim/selftest
 
-differential: all ## compare the simulation's double with a server (SERVER=PATH SEED= COUNT=)
+differential: ## compare the simulation's double with a server (SERVER=PATH SEED= COUNT=)
 	@packaging/deps.sh sim
 	@tests/sim/differential --seed $(or $(SEED),1) --commands $(or $(COUNT),20000) \
 	    $(if $(SERVER),--server $(SERVER))

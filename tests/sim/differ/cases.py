@@ -7,7 +7,7 @@ FLAGS = {"write", "denyoom", "noscript", "loading", "stale", "no_auth", "allow_b
 # What a doctor alone asks, of real servers.
 ELSEWHERE = {"acl|getuser", "command", "exec", "multi", "sentinel|replicas"}
 IN_C = re.compile(r'"([A-Z]+)"(?=(?:,\s*"([A-Za-z-]+)")?)')
-IN_LUA = re.compile(r"call(?:\(|, )'([A-Z]+)'")
+IN_LUA = re.compile(r"'([A-Z]+)'")
 
 
 def read_table(double):

@@ -1,16 +1,26 @@
-"""Random calls of the project's own scripts, as src/lock/request.c makes them. The
-scripts are those that the build has composed."""
+"""Random calls of the project's own scripts, as the client makes them: the heads of
+src/lock/script/*.lua list their keys and arguments. Beside them what others may have done
+to the keys."""
+import glob
 import hashlib
 import os
+import re
+import subprocess
 
 TOKENS = [f"{i:08x}-89ab-4def-8123-456789abcdef" for i in range(6)]
 LOCKS = ["job", "{tag}x"]
-LETTERS = {"f": "fence", "i": "info", "n": "nested", "q": "queue", "l": "alive", "r": "history",
-           "o": "newest", "s": "order"}
+HELPERS = {"i": "hash", "r": "list", "q": "zset", "l": "zset", "m": "list", "n": "set"}
+LIFE_MS = "3600000"  # of :i
 
 
-def load(folder):
-    """{name: text}"""
+def compose(root, folder):
+    """{name: text} of the scripts as they are sent, written to the folder."""
+    for name in (folder, folder + "-named"):
+        os.mkdir(name)
+    source = f"{root}/src/lock"
+    subprocess.run(["awk", "-f", f"{source}/script/embed.awk", "-v", f"out={folder}",
+                    f"{source}/limit.h", *sorted(glob.glob(f"{source}/script/*.lua"))],
+                   check=True, stdout=subprocess.DEVNULL)
     scripts = {}
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -18,127 +28,208 @@ def load(folder):
     return scripts
 
 
+def digest_of(text):
+    return hashlib.sha1(text.encode()).hexdigest()
+
+
+def names_of(scripts):
+    """The words by which a client may name them."""
+    return {word for text in scripts.values() for word in (text, digest_of(text))}
+
+
+def commands_in(scripts, known):
+    """Those of the known commands that the scripts use."""
+    found = {word.lower() for text in scripts.values() for word in re.findall("'([A-Z]+)'", text)}
+    return sorted(found & set(known))
+
+
+def helper(lock, letter):
+    return f"{lock}:rlkt:{letter}" if lock.startswith("{") else f"{{{lock}}}:rlk:{letter}"
+
+
+def keys_of(lock, letters, token=""):
+    """k: the lock; m and n: those of that token."""
+    names = {"k": lock, "m": helper(lock, "m:" + token), "n": helper(lock, "n:" + token)}
+    return [names.get(letter) or helper(lock, letter) for letter in letters]
+
+
+def bell_of(lock, waiter):
+    return keys_of(lock, "m", waiter[2:])
+
+
+class Call:
+    """Who calls, about which lock."""
+
+    def __init__(self, lock, letter, token):
+        self.lock, self.letter, self.token = lock, letter, token
+        self.member = "s:" + token if letter == "s" else token
+        self.waiter = f"{letter}:{token}"
+
+
 class Locks:
     def __init__(self, words, scripts):
         self.words, self.dice, self.scripts = words, words.dice, scripts
         self.kinds = {}  # lock -> the letter that most calls use
+        self.recent = {}  # lock -> the tokens that last asked for it
+        self.fences = {}  # lock -> those that may have been granted
+        self.rows = {
+            "acquire": (16, self.acquire), "release": (12, self.release),
+            "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
+            "force": (2, self.force), "front": (1, self.front), "ring": (2, self.ring),
+            "heal": (1, self.heal), "order": (1, self.order),
+            "plain_acquire": (3, self.plain_acquire),
+            "plain_release": (3, self.plain_release),
+        }
+        named = {re.sub("_(exclusive|counted)$", "", name) for name in scripts}
+        if named - set(self.rows):
+            raise SystemExit(f"differential: nothing plays {named - set(self.rows)}")
+        self.names = sorted(named)
+        self.weights = [self.rows[name][0] for name in self.names]
 
-    def helper(self, lock, letter):
-        return f"{lock}:rlkt:{letter}" if lock.startswith("{") else f"{{{lock}}}:rlk:{letter}"
-
-    def keys(self, lock, letters, me):
-        names = {"k": lock, "m": self.helper(lock, "m:" + me)}
-        return [names.get(letter) or self.helper(lock, letter) for letter in letters]
-
-    def kind(self, lock):
-        if lock not in self.kinds or self.dice.random() < 0.05:
-            self.kinds[lock] = self.dice.choice("xxsp")
-        return self.kinds[lock]
-
-    def waiter(self, letter, token):
-        return f"{letter}:{token}:{self.dice.choice(['12', '', '4'])}@web-{token[7]}"
+    # --- arguments -----------------------------------------------------------------
 
     def ms(self):
-        return str(self.dice.choice([1, 50, 1000, 5000, 30000, 60000]))
+        return self.words.one("1", "50", "1000", "5000", "30000", "60000")
 
-    def former(self):
-        return [self.dice.choice(TOKENS)] if self.dice.random() < 0.15 else []
+    def call_about(self, lock, letter):
+        tokens = self.recent.get(lock, TOKENS)
+        return Call(lock, letter, self.dice.choice(self.words.one(tokens, TOKENS)))
 
-    def some_waiter(self, letter):
-        token = self.dice.choice(TOKENS)
-        return f"{letter}:{token}:12@web-{token[7]}"
+    def other(self, c):
+        return self.call_about(c.lock, c.letter)
 
-    def call(self, name, kind, keys, arguments):
-        text = self.scripts.get(f"{name}_{'exclusive' if kind == 'x' else 'counted'}") or \
+    def former(self, c):
+        return [self.other(c).member] if self.dice.random() < 0.15 else []
+
+    def record(self):
+        return f"x - 41 web-{self.dice.randrange(3)} {self.words.one('ada', '-')} - make"
+
+    def run(self, lock):
+        """Fence, start and record of a run."""
+        fence = self.dice.choice(self.fences.get(lock, ["5"])[-4:])
+        return f"{fence} {self.words.now_ms} {self.record()}"
+
+    def call(self, name, letter, keys, arguments):
+        text = self.scripts.get(f"{name}_{'exclusive' if letter == 'x' else 'counted'}") or \
             self.scripts[name]
-        self.words.texts.append(text)
         head = ["EVAL", text]
         if self.dice.random() < 0.5:
-            head = ["EVALSHA", hashlib.sha1(text.encode()).hexdigest()]
+            head = ["EVALSHA", digest_of(text)]
         return head + [str(len(keys))] + keys + arguments
 
-    def acquire(self, lock, letter, token):
-        w = self.words
-        tier = self.dice.choice([8, 8, 8, 7, 4, 3, 1])
-        keys = self.keys(lock, "kfinqlmr"[:tier], token)
-        waits = w.one("1", "1", "0")
-        if tier >= 7 and letter == "x":
-            policies = w.one("", "", "", "r", "o", "n", "rn", "n-500")
-            if "n" in policies:
-                keys.append(self.helper(lock, "o"))
-            if policies[:1] in ("r", "o"):
-                keys.append(self.helper(lock, "s"))
-            waits += policies
-        history = w.one("86400000", "60000", "60000:5000") if tier == 8 else ""
-        once = w.one("", "", "1000", ":id1", "5000:id2") if tier == 8 and letter == "x" else ""
-        return self.call("acquire", letter, keys, [
-            token, self.ms(), "3600000", letter, "2" if letter == "p" else "", "host", "41",
-            "deploy", w.one("make", ""), w.one("", "label"), self.waiter(letter, token), waits,
-            w.one("", "", "1"), "", history, once] + self.former())
+    # --- the scripts ---------------------------------------------------------------
 
-    def release(self, lock, letter, token):
+    def acquire(self, c):
         w = self.words
-        tier = self.dice.choice([8, 8, 7, 4, 3, 1])
-        head = self.some_waiter(letter) if self.dice.random() < 0.6 else ""
-        keys = self.keys(lock, "kfinqlm"[:tier], token)
-        if tier >= 7:
-            keys += self.keys(lock, "m", head[2:38] or token)
-        if tier == 8:
-            keys += self.keys(lock, "r", token)
-        return self.call("release", letter, keys, [
-            token, letter, "2" if letter == "p" else "", w.one("", "", "1700000000000000"),
-            w.one("0", "0", "2000"), self.waiter(letter, token), w.one("", "", "run1"),
-            head, w.one("60000", "60000:id1") if tier == 8 else "",
-            w.one("", "0 15 job_ended", "1 2 job_ended", "0"), "1700000000000000", "host"] +
-            self.former())
+        self.recent[c.lock] = [c.token] + self.recent.get(c.lock, [])[:2]
+        self.fences.setdefault(c.lock, []).append(str(w.now_us))
+        arguments = [c.member, self.ms(), self.record(), LIFE_MS, w.one("86400000", "60000", "0"),
+                     c.waiter, w.one("-", "-", "-", "2", "0", "", "?"),
+                     "2" if c.letter == "p" else "", w.one("", "", "", str(w.now_us - 10 ** 6))]
+        if self.dice.random() < 0.5:
+            arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
+                          w.one("", "", "5000"), w.one("", "", "0", "500"),
+                          w.one("", "", "r", "o")] + self.former(c)
+        return keys_of(c.lock, "kirqlm", c.token), arguments
 
-    def others(self, lock, letter, token):
-        """One of the small scripts."""
-        w, waiter = self.words, self.waiter(letter, token)
-        second = self.some_waiter(letter)
-        bell = self.keys(lock, "m", waiter[2:38]) + self.keys(lock, "m", second[2:38])
-        keys = {name: self.keys(lock, name, token) for name in
-                ("k", "ki", "kfin", "r", "n", "ql", "kfiqlnr", "kinql", "kiqlmr")}
-        member = "s:" + token if letter == "s" else token
-        sha = hashlib.sha1(member.encode()).hexdigest()
-        rows = {
-            "renew": (keys["k"], [token, self.ms(), letter]),
-            "join": (keys["kfin"][:w.one(4, 4, 3, 1)],
-                     [token, self.ms(), letter, "run1", "50000", w.one(letter, letter, "x")]),
-            "remember": (keys["r"], [self.ms()]),
-            "correct": (keys["r"], [w.one("1700000000000000", "5"), w.one("79", "0"), "10",
-                                    "lost", w.one("0", "500"), "60000", "host",
-                                    w.one("", "id1")]),
-            "look": (keys["kfiqlnr"][:w.one(7, 7, 6, 1)], ["5", "5", "10"]),
-            "force": (keys["kinql"], ["", sha]) if w.dice.random() < 0.5 else
-            (keys["kinql"] + bell[:1], [waiter, sha]),
-            "front": (keys["ql"], [waiter]),
-            "notify": (keys["ql"] + bell, [waiter, second]),
-            "notify_behind": (keys["ql"] + bell + [self.helper(lock, "m")], [second]),
-            "pause": (keys["ki"], [token, self.ms()]),
-            "undo": (keys["kiqlmr"], [token, waiter] + self.former()),
-        }
-        name = self.dice.choice(list(rows))
-        return self.call(name, letter, *rows[name])
+    def release(self, c):
+        w = self.words
+        head = self.other(c).waiter
+        is_nested = self.dice.random() < 0.2
+        ended = w.one("", "0 15 job_ended", "0 0 job_ended", "1 2 job_ended")
+        arguments = [c.member, w.one("", c.waiter, c.waiter), w.one(self.run(c.lock), self.run(c.lock), ""),
+                     ended, LIFE_MS, w.one("86400000", "60000", "0"),
+                     w.one("", "", "2000", "70000"), w.one("", "1"),
+                     w.one("run1", "run2") if is_nested else "", w.one("", "id1"),
+                     w.one("", head, head), w.one("", "", f"wait|{self.record()}")]
+        arguments += self.former(c)
+        if self.dice.random() < 0.4:
+            arguments = arguments[:self.dice.randint(6, len(arguments))]
+        keys = keys_of(c.lock, "kirqlnm", c.token) + bell_of(c.lock, head)
+        if head not in arguments:
+            keys.pop()
+            keys = keys if c.waiter in arguments else keys[:6]
+        return keys, arguments
+
+    def renew(self, c):
+        return keys_of(c.lock, "k"), [c.member, self.ms()]
+
+    def join(self, c):
+        return keys_of(c.lock, self.words.one("kn", "kni"), c.token), \
+            [c.member, self.ms(), self.words.one("run1", "run2"), "50000"]
+
+    def look(self, c):
+        return keys_of(c.lock, self.words.one("kirql", "kirql", "k")), \
+            self.words.one(["5", "5", "10"], ["1", "2", "3"])
+
+    def force(self, c):
+        w, head = self.words, self.other(c).waiter
+        digests = [digest_of(member)
+                   for member in w.some(lambda: self.other(c).member, 1, 4)]
+        rest = [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
+        if self.dice.random() < 0.5:
+            return keys_of(c.lock, "kiql") + bell_of(c.lock, head), [head] + rest
+        return keys_of(c.lock, w.one("kiql", "k")), [""] + rest
+
+    def front(self, c):
+        return keys_of(c.lock, "ql"), [c.waiter]
+
+    def ring(self, c):
+        waiters = self.words.some(lambda: self.other(c).waiter, 1, 4)
+        return keys_of(c.lock, "ql") + sum((bell_of(c.lock, one) for one in waiters), []), waiters
+
+    def heal(self, c):
+        letters = self.words.one("irql", "irqln", "irqlmn")
+        return keys_of(c.lock, letters, c.token), [HELPERS[letter] for letter in letters]
+
+    def order(self, c):
+        return keys_of(c.lock, "i"), []
+
+    def plain_acquire(self, c):
+        return keys_of(c.lock, "k"), [c.member, self.ms(), "2" if c.letter == "p" else ""]
+
+    def plain_release(self, c):
+        return keys_of(c.lock, "k"), [c.member, self.words.one("0", "0", "2000")]
+
+    # --- beside them ---------------------------------------------------------------
+
+    def client(self, c):
+        """What the client sends without a script."""
+        (lock, info, queue, bell), w = keys_of(c.lock, "kiqm", c.token), self.words
+        return w.one(["BLPOP", bell, w.seconds()], ["BLPOP", bell, w.seconds()],
+                     ["ZRANGE", queue, "0", "0"], ["PEXPIRE", info, LIFE_MS],
+                     ["DEL", bell], ["PEXPIRE", bell, "1"],
+                     ["SET", lock, c.token, "NX", "PX", self.ms()])
+
+    def damage(self, c):
+        """What others do to the keys: they vanish, or get another type, texts and numbers
+        that no script writes, or no life."""
+        (lock, info, runs, queue, alive, bell, nested), w = \
+            keys_of(c.lock, "kirqlmn", c.token), self.words
+        key = w.one(lock, info, runs, queue, alive, bell, nested)
+        number = w.one("0", "-1", "x", "", "1e3", "9007199254740991", "99999999999999999999",
+                       str(w.now_us + 10 ** 6), str(w.now_us + 10 ** 9))
+        text = w.one("", " ", number, f"{number} {c.waiter} {self.record()}",
+                     f"{c.token} {number} {number} {self.record()}", "x" * 5000)
+        field = w.one("f", "h", "h:" + c.member, "s", "d", "ds", "e", "es", "w", "o", "t")
+        return w.one(["DEL", key], ["DEL", key], ["DEL", lock], ["PERSIST", key],
+                     ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
+                     ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
+                     ["HSET", info, field, text], ["HSET", info, field, number],
+                     ["HSET", info, field, text], ["LPUSH", runs, text],
+                     ["ZADD", queue, w.one("0", "-1", "1e15", "1e300", str(w.now_us)), c.waiter],
+                     ["ZADD", alive, w.one("0", str(w.now_ms + 500), "1e300"), c.waiter],
+                     ["SADD", nested, w.one("!", "!k", "run1")])
 
     def draw(self):
-        w = self.words
-        lock = self.dice.choice(LOCKS)
-        token, letter = self.dice.choice(TOKENS), self.kind(lock)
+        w, lock = self.words, self.dice.choice(LOCKS)
+        if lock not in self.kinds or self.dice.random() < 0.08:
+            self.kinds[lock] = self.dice.choice("xxsp")
+        call = self.call_about(lock, self.kinds[lock])
         chance = self.dice.random()
-        if chance < 0.35:
-            return self.acquire(lock, letter, token)
-        if chance < 0.5:
-            return self.release(lock, letter, token)
-        if chance < 0.85:
-            return self.others(lock, letter, token)
-        if chance < 0.95:
-            return ["BLPOP", self.helper(lock, "m:" + token), self.helper(lock, "m"),
-                    w.seconds()]
-        return self.dice.choice([
-            ["DEL", lock], ["SET", lock, token, "NX", "PX", self.ms()],
-            ["RPUSH", self.helper(lock, "i"), "wrong"], ["DEL", self.helper(lock, "i")],
-            ["ZRANGE", self.helper(lock, "q"), "0", "0"],
-            ["PEXPIRE", self.helper(lock, "i"), self.ms()], ["PEXPIRE", lock, self.ms()],
-            ["HSET", self.helper(lock, "r"), "runs", "x", "fence", "y"],
-            ["SET", self.helper(lock, "q"), "wrong"], ["DEL", self.helper(lock, "q")]])
+        if chance < 0.1:
+            return self.client(call)
+        if chance < 0.15:
+            return self.damage(call)
+        name = self.dice.choices(self.names, self.weights)[0]
+        return self.call(name, call.letter, *self.rows[name][1](call))

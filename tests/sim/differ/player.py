@@ -8,6 +8,9 @@ DUMPER = 9  # the client that looks at all keys, as a user whom nobody denies an
 REPLICA = 100  # clients from here on ask the second server
 VALUE = {b"string": ["GET"], b"hash": ["HGETALL"], b"list": ["LRANGE", "0", "-1"],
          b"set": ["SMEMBERS"], b"zset": ["ZRANGE", "0", "-1", "WITHSCORES"]}
+# Where Lua puts the place before an error of its own: no script of ours has one, whatever
+# the keys hold.
+SCRIPT_FAILS = re.compile(rb"user_script:\d+: ")
 # What a server says about itself and differs from run to run.
 MASKED = {"client|id", "client|list", "info", "role", "cluster|myid"}
 
@@ -55,6 +58,7 @@ class Difference(Exception):
 class Player:
     def __init__(self, primary, replica, clock, double):
         self.primary, self.replica, self.clock, self.double = primary, replica, clock, double
+        self.scripts = set()  # the project's, as text and as digest
         self.version = primary.version()
         self.wires, self.ids = {}, {}
         self.is_synchronous = True  # the replica gets all at once
@@ -127,6 +131,8 @@ class Player:
                     normal(words, translate(name_of(words), bytes_)):
                 raise Difference(f"client {client}, {words[:4]}\n  real:   {real!r}\n"
                                  f"  double: {bytes_!r}")
+            if words[1:2] and words[1] in self.scripts and SCRIPT_FAILS.search(bytes_):
+                raise Difference(f"client {client}: the script fails\n  both: {bytes_!r}")
 
     def expect(self, client, words):
         wire = self.wire(client)

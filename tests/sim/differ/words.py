@@ -17,7 +17,7 @@ class Words:
 
     def __init__(self, dice):
         self.dice = dice
-        self.now_ms = 0
+        self.now_us = self.now_ms = 0
         self.texts = []  # scripts that were sent
         self.ends_ms = []  # of waits
 

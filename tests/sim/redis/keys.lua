@@ -341,9 +341,13 @@ function handlers.srem(server, argv, count)
   return removed
 end
 
+-- Redis has an order of its own, on which nothing may depend.
 function handlers.smembers(server, argv)
   local entry, failure = typed(server, argv[2], 'set')
-  return entry and data.slice(entry.items, 1, #entry.items) or failure or {}
+  if not entry then return failure or {} end
+  local members = data.slice(entry.items, 1, #entry.items)
+  if server.dice then shuffle(members, server.dice) end
+  return members
 end
 
 function handlers.scard(server, argv)
