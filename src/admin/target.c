@@ -52,7 +52,8 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    .max_waiters = CONFIG_ANY_WAITERS,
 	    .kind = &kind_exclusive,
 	    .is_hold = true,
-	    .pause_ms = opts->pause_ms,
+	    .is_pause = true,
+	    .hold_ms = opts->pause_ms,
 	    .command = "",
 	    .label = opts->label};
 	check_target(target);

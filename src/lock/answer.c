@@ -447,11 +447,16 @@ take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
 	struct holder *who = &holder->who;
 	struct record_entry read;
-	const char *entry;
+	const char *entry, *member;
 	int64_t length;
 
-	holder->token = mem_strdup(take_text(cursor, LIMIT_LONG_TEXT));
+	member = take_text(cursor, LIMIT_LONG_TEXT);
 	length = take_integer(cursor, 0, LIMIT_EXACT);
+	if (strncmp(member, "s:", 2) == 0) {
+		member += 2;
+		length -= 2;
+	}
+	holder->token = mem_strdup(member);
 	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
 	take_copy(cursor, holder->digest, sizeof(holder->digest),
 	    DIGEST_LENGTH);

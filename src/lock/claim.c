@@ -95,7 +95,7 @@ claim_life_ms(const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	const int64_t lives[] = {LIFE_MS, 10 * config->ttl_ms,
-	    config->history_ms, config->once_ms, config->pause_ms,
+	    config->history_ms, config->once_ms, config->hold_ms + LIFE_MS,
 	    4 * config->expect_ms};
 	int64_t life = claim->life_ms;
 

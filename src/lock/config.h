@@ -27,7 +27,8 @@ struct lock_config {
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
 	bool is_hold;	     /* without a job: it joins no outer run */
-	int64_t pause_ms;    /* above 0: a hold that is a pause */
+	int64_t hold_ms;     /* how long a hold lasts */
+	bool is_pause;	     /* a hold at the front of the queue */
 	const char *command; /* for the holder's record; empty: a hold */
 	const char *label;   /* for the record, too, or empty */
 	const char *outer;   /* RLOCKRUN_HELD, or NULL */

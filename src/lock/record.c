@@ -91,7 +91,7 @@ record_skip_part(struct record_words *words)
 static const char *
 how_held(const struct lock_config *config)
 {
-	if (config->pause_ms > 0)
+	if (config->is_pause)
 		return hows[HOLDER_PAUSED];
 	if (config->is_hold)
 		return hows[HOLDER_HOLD];

@@ -103,7 +103,7 @@ if answer then return answer end
 -- include: queue
 local once, id, expect = ARGV[10] or '', ARGV[11] or '', ARGV[12] or ''
 local asked_ms, order = tonumber(ARGV[13]), ARGV[14] or ''
-local places, overtakes
+local letter, places, overtakes = string.sub(me, 1, 1), nil, nil
 
 local function cut(text) return string.sub(text or '', 1, LIMIT_ENTRY) end
 
