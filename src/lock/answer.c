@@ -529,11 +529,18 @@ read_run(const char *text, struct look_run *run, int64_t now_ms)
 	read_grant(&words, run, now_ms);
 }
 
+/* The one that has started last is the first. */
 static void
 add_run(struct look *look, const struct look_run *run)
 {
-	if (run->start_ms > 0 && look->run_count <= RUNS_MAX)
-		look->runs[look->run_count++] = *run;
+	size_t at = look->run_count;
+
+	if (run->start_ms == 0 || look->run_count > RUNS_MAX)
+		return;
+	for (; at > 0 && look->runs[at - 1].start_ms < run->start_ms; at--)
+		look->runs[at] = look->runs[at - 1];
+	look->runs[at] = *run;
+	look->run_count++;
 }
 
 /* The run whose entry no release has changed has the lock, or has died. */

@@ -50,7 +50,7 @@ end
 -- recorded.
 local function record(text)
   local failure = runs_life ~= '0' and push(now .. ' ' .. ended .. ' ' .. run)
-  return (note(text, status == '0') or failure) and 1 or 0
+  return (note(text, status == '0' and runs_life ~= '0') or failure) and 1 or 0
 end
 
 local ours = find_ours()
