@@ -1,4 +1,4 @@
-return answer_of(function()
+local function acquire()
   if call('EXISTS', lock) == 0 then
     call('GET', lock)
     call('PEXPIRE', lock, 1)
@@ -11,4 +11,4 @@ return answer_of(function()
     and call('ZRANGE', lock, 0, 0)
   return {0, call('PTTL', lock), -1, 0, '', 0, is_counted and 'p' or 'x', 1, 0,
     ''}
-end)
+end
