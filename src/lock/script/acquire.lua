@@ -38,6 +38,13 @@ local entry = letter == 'x' and 'h' or 'h:' .. token
 local ahead_ms, head, known, us, now, held = 0, nil, nil, nil, nil, nil
 -- include: call
 
+-- Writes fields of :i. Where PEXPIRE is denied, nothing stays without a life.
+local function note(...)
+  local is_there = call('PEXPIRE', info, life) == 1
+  call('HSET', info, 't', life, ...)
+  if not is_there then call('PEXPIRE', info, life) end
+end
+
 -- Grants the lock, with what a renewal and a release need tried on the way. A
 -- repeated try has the fence and the start of the first one already.
 local function grant(left, fence, start)
@@ -48,9 +55,8 @@ local function grant(left, fence, start)
   if next_fence > LIMIT_EXACT then next_fence = us end
   next_fence = string.format('%.0f', next_fence)
   fence, start = fence or next_fence, start or now
-  call('HSET', info, 'f', next_fence, entry,
-    token .. ' ' .. fence .. ' ' .. start .. ' ' .. record, 't', life)
-  call('PEXPIRE', info, life)
+  note('f', next_fence, entry,
+    token .. ' ' .. fence .. ' ' .. start .. ' ' .. record)
   return {1, fence, start, life, ahead_ms, '', ''}
 end
 
@@ -79,11 +85,6 @@ local once, id, expect = ARGV[10] or '', ARGV[11] or '', ARGV[12] or ''
 local asked_ms, order = tonumber(ARGV[13]), ARGV[14]
 local ours, places, overtakes = {[token] = true}, nil, nil
 for i = 15, #ARGV do ours[ARGV[i]] = true end
-
-local function note(...)
-  call('HSET', info, 't', life, ...)
-  call('PEXPIRE', info, life)
-end
 
 -- A skip leaves its time, who was skipped, and behind a '|' because of whom.
 local function skip(reason, by)

@@ -28,14 +28,12 @@ local function take_away(held)
   return found[1] and call('ZREM', lock, unpack(found)) or 0
 end
 
--- The lock is free, whatever is denied here.
 local function note(held)
-  local known = redis.pcall('HMGET', info, field_of(held.kind, held.first), 't')
-  redis.pcall('HSET', info, field, now .. ' ' .. who .. ' | ' .. cut(known[1]))
-  local left = redis.pcall('PTTL', info)
-  if type(left) ~= 'number' or left < tonumber(life) then
-    redis.pcall('PEXPIRE', info, life)
-  end
+  local known = call('HMGET', info, field_of(held.kind, held.first))
+  life = math.max(life, call('PTTL', info))
+  call('PEXPIRE', info, life)
+  call('HSET', info, field, now .. ' ' .. who .. ' | ' .. cut(known[1]))
+  call('PEXPIRE', info, life)
 end
 
 return answer_of(pcall(function()
@@ -44,7 +42,8 @@ return answer_of(pcall(function()
   local held = find_holders()
   local freed = held.count == 0 and 1 or take_away(held)
   if freed == 0 or not info then return {freed, ''} end
-  if held.count > 0 then note(held) end
+  -- The lock is free, whatever is denied from here on.
+  if held.count > 0 then pcall(note, held) end
   remove_dead()
   local head = redis.pcall('ZRANGE', queue, 0, 0)[1]
   return {freed, head and ring_head(head, expected, bell) or ''}

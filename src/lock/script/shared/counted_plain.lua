@@ -8,7 +8,7 @@ local function acquire()
     or 'p'
   local is_like = held.count == 0 or held.kind == letter
   local till = held.kind ~= 'x' and tonumber(call('ZSCORE', lock, token)) or 0
-  local left = held.count > 0 and call('PTTL', lock) or 0
+  local left = call('PTTL', lock)
   if till <= now
     and not (is_like and held.count < (tonumber(ARGV[3]) or math.huge)) then
     return {0, is_like and held.first_left or held.last_left, -1, 0, '', 0,

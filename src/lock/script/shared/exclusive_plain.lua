@@ -1,6 +1,7 @@
 local function acquire()
   if call('EXISTS', lock) == 0 then
     call('GET', lock)
+    call('PTTL', lock)
     call('PEXPIRE', lock, 1)
     call('DEL', lock)
   end
