@@ -13,10 +13,31 @@ local function remove_dead(me)
   return redis.pcall('ZRANGE', queue, 0, 0)[1]
 end
 
--- The ms that the head of the queue still has to come, and whether it is to be
--- rung: a waiter that was rung has a second at most.
+-- The ms that a waiter still has to come, and whether it is to be rung: a waiter
+-- that was rung has a second at most.
 local function time_to_come(waiter)
-  local till = tonumber(redis.pcall('ZSCORE', alive, waiter) or nil)
+  local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
   if not till or till > now + 1000 then return 1000, true end
   return math.max(till - now, 0), false
+end
+
+-- Rings a waiter's doorbell and gives it one second to come, in one step: who
+-- rings may die on the way. A ring only ever shortens. The list has one element
+-- at most, and is not left without a life.
+local function ring(waiter, bell)
+  if not select(2, time_to_come(waiter)) then return end
+  redis.pcall('ZADD', alive, now + 1000, waiter)
+  redis.pcall('PEXPIRE', alive, 60000)
+  redis.pcall('DEL', bell)
+  redis.pcall('RPUSH', bell, 1)
+  if redis.pcall('PEXPIRE', bell, 10000) ~= 1 then redis.pcall('DEL', bell) end
+end
+
+-- Rings the head of the queue if it is the one whose doorbell is known. Returns
+-- any other, which the caller is to ring, or ''.
+local function ring_head(head, expected, bell)
+  if not select(2, time_to_come(head)) then return '' end
+  if head ~= expected then return head end
+  ring(head, bell)
+  return ''
 end
