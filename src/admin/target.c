@@ -128,6 +128,19 @@ ask_mark(struct request *request, struct target *target)
 	    target->client->opts->pause_ms);
 }
 
+bool
+target_lose(struct target *target, bool was_paused)
+{
+	bool is_own = *target->other == '\0';
+
+	target->until = 0;
+	*target->other = '\0';
+	if (was_paused)
+		target->why = mem_strdup("its pause has ended");
+	target->state = was_paused ? TARGET_OUT : TARGET_LOOK;
+	return !is_own || claim_change_token(&target->claim);
+}
+
 /* A lock that we lost before it was marked is acquired again, with a fresh
  * token. A pause that --resume has ended is not renewed. */
 static int
@@ -148,13 +161,7 @@ read_mark(struct target *target, const struct value *value)
 		target->state = TARGET_PAUSED;
 		return 0;
 	}
-	if (was_paused)
-		target->why = mem_strdup("its pause has ended");
-	target->state = was_paused ? TARGET_OUT : TARGET_LOOK;
-	if (*target->other == '\0' && !claim_change_token(&target->claim))
-		return -1;
-	*target->other = '\0';
-	return 0;
+	return target_lose(target, was_paused) ? 0 : -1;
 }
 
 static void

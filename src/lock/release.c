@@ -330,9 +330,7 @@ begin_correction(struct lock *lock, int64_t ms)
 static bool
 record_end(struct lock *lock)
 {
-	bool was_lost = lock->release.outcome == LOCK_WAS_LOST;
-
-	if (!is_recorded(lock) || (was_lost && lock->release.run.status == 0))
+	if (!is_recorded(lock) || lock->release.outcome == LOCK_WAS_LOST)
 		return false;
 	begin_correction(lock, RECORD_MS);
 	return true;

@@ -73,7 +73,7 @@ end
 -- to leave behind the mark frees the lock, or lets the server keep it. SREM is a
 -- write that a full server does not refuse, and the next one is not its first.
 local code = is_ours and 1 or 0
-if is_ours and more ~= 0 then
+if is_ours and (more ~= 0 or member ~= '') then
   call('SREM', nested, member)
   local users = call('SMEMBERS', nested)
   local others, is_marked = 0, member == ''
@@ -109,11 +109,12 @@ local function report_late()
   return is_success and note() and 1 or 0
 end
 
--- Nothing is recorded twice: the first to do so changes the blank behind the
--- token. A grant that no job has used is no run.
+-- Nothing is recorded twice: the first to do so frees the lock, or changes the
+-- blank behind the token. A grant that no job has used is no run.
 local function record_end()
   local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, 1, #token + 1) == token .. ' ' then
+  if code == 1 or is_ours and text == ''
+    or string.sub(text, 1, #token + 1) == token .. ' ' then
     if not status then return note('') and 1 or 0 end
     return record(code == 2 and token .. ': ' .. run
       or code == 3 and token .. ':kept ' .. run or '')
