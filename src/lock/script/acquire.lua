@@ -60,8 +60,8 @@ local function grant(left, fence, start)
   return {1, fence, start, life, ahead_ms, '', ''}
 end
 
--- A plain run finds nobody waiting, no record of a run that has not ended, and a
--- free lock. Reads what the others need, too.
+-- A plain run finds nobody waiting, no run whose end is not recorded, and a free
+-- lock. What is read here serves the others, too.
 local function grant_plain()
   head = call('ZRANGE', queue, 0, 0)[1]
   known = call('HMGET', info, 'f', entry, 't')
@@ -166,17 +166,24 @@ local function is_ours()
   end
 end
 
+-- The waiters of our kind at the front of the queue, so many at most.
+local function list_front(most)
+  local front = {}
+  for _, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
+    if #front >= most or string.sub(waiter, 1, 1) ~= letter then break end
+    front[#front + 1] = waiter
+  end
+  return front
+end
+
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
-  if not head or head == me then return true end
-  if places < 2 or string.sub(head, 1, 1) ~= letter then return false end
-  local rank = call('ZRANK', queue, me) or call('ZCARD', queue)
-  if rank >= places or rank > 1000 then return false end
-  for _, waiter in ipairs(call('ZRANGE', queue, 0, rank - 1)) do
-    if string.sub(waiter, 1, 1) ~= letter then return false end
+  local front = list_front(math.min(places, 1000))
+  for _, waiter in ipairs(front) do
+    if waiter == me then return true end
   end
-  return true
+  return #front < places and #front == call('ZCARD', queue)
 end
 
 -- The run that an entry describes has died, unless it is ours, or a release has
@@ -208,10 +215,7 @@ local function follow_counted(granted)
     local text = call('HMGET', info, 'h:' .. held.first)[1]
     granted[6] = entry_of(text, held.first)
   end
-  local room = head and math.min(places - 1, LIMIT_NOTIFY) or 0
-  local front = room > 0 and call('ZRANGE', queue, 0, room - 1) or {}
-  for _, waiter in ipairs(front) do
-    if string.sub(waiter, 1, 1) ~= letter then break end
+  for _, waiter in ipairs(list_front(math.min(places - 1, LIMIT_NOTIFY))) do
     local _, to_ring = time_to_come(waiter)
     if to_ring then granted[#granted + 1] = waiter end
   end
@@ -221,9 +225,8 @@ end
 -- withdrawn since, or lies in the future.
 local function note_expect()
   local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
-  since = former ~= '0' and number_of(since) or now
-  if since > now + LIMIT_CLOCKS_MS then since = now end
-  note('e', expect, 'es', string.format('%.0f', since))
+  since = former ~= '0' and number_of(since) or math.huge
+  note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
 end
 
 local function note_newest()
@@ -231,11 +234,11 @@ local function note_newest()
 end
 
 local function grant_rest(is_repeat)
-  local whose, fence, start = string.match(known[2] or '',
-    '^(%S+) (%d+) (%d+) ')
+  local whose, fence, start =
+    string.match(known[2] or '', '^(%S+) (%d+) (%d+) ')
   fence, start = tonumber(fence), tonumber(start)
   local is_known = whose == token and fence <= LIMIT_EXACT and start < 1e14
-  local granted = grant(held.count > 0 and call('PTTL', lock) or 0,
+  local granted = grant(call('PTTL', lock),
     is_known and string.format('%.0f', fence), is_known and start)
   file_dead(known[2])
   if head then

@@ -1,9 +1,10 @@
 -- Frees the lock, or leaves it to nested runs or to the server, records how the
--- run has ended, and rings who comes next. A waiter that gives up and a try that
--- is withdrawn call it, too. Nothing that a server denies keeps it from freeing.
+-- run has ended, and rings who comes next. A waiter that gives up and a try
+-- that is withdrawn call it, too. Nothing that is denied keeps it from freeing.
 --
 -- KEYS: the lock, :i, :r, :q, :l, :n:<token>; of a run that may be in the queue
---   its doorbell; where a head of the queue is expected, that waiter's doorbell.
+--   or expects a head of it, its doorbell; the doorbell of that head. If no job
+--   has run, the doorbell may stand in place of :n, as nobody can have joined.
 -- ARGV:  1 token (the member, of a counted lock)
 --        2 own name in the queue, or '' if we never were there
 --        3 fence, start and record of the run, or ''
@@ -11,7 +12,7 @@
 --        5, 6 life of :i and of :r in ms; 0: no history is kept
 --   Further ones may be missing:
 --        7 ms to keep the lock for, or ''
---        8 '1' where no lease can be proven any more: the end is recorded though
+--        8 '1' if no lease can be proven any more: the end is recorded even if
 --          the lock is not ours
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
@@ -19,8 +20,8 @@
 --       12 reason of a skip, '|' and who was skipped, or ''
 --   13.. former tokens: what these tries were granted is freed without a word
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if the end
---   could not be recorded; ms that it is kept; head of the queue, to be rung, or
---   ''}
+--   could not be recorded; ms that it is kept; head of the queue if it is to be
+--   rung, or ''}
 local lock, info, runs, queue, alive, nested, doorbell, bell = unpack(KEYS)
 local token, me, run, ended, life, runs_life = unpack(ARGV)
 local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
@@ -29,8 +30,8 @@ local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 local status = string.match(ended, '^%d+')
 -- include: KIND_release
 
--- Tells :i of a success, and what the entry of the run is from now on; nil: what
--- it was. Returns whether that was refused.
+-- Writes a success to :i, and the entry of the run, unless that is nil. Returns
+-- whether that was refused.
 local function note(text)
   local words, reply, success = {}, 0, now .. ' ' .. run
   if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
@@ -70,8 +71,8 @@ end
 -- include: queue
 
 -- Nested runs. The outermost one leaves a mark if others are left; the last one
--- to leave behind the mark frees the lock, or lets the server keep it. SREM is a
--- write that a full server does not refuse, and the next one is not its first.
+-- to leave behind the mark frees the lock, or lets the server keep it. A full
+-- server refuses only a first write, and does not refuse SREM.
 local code = is_ours and 1 or 0
 if is_ours and more ~= 0 then
   call('SREM', nested, member)

@@ -16,14 +16,9 @@ local function extend(ms)
   call('ZADD', lock, 'XX', now + ms, token)
 end
 
--- Leaves the lock to the server. Returns for how many ms, also if an earlier
--- release has done so.
+-- Leaves the lock to the server, for that many ms from now. Returns them.
 local function keep(ms)
   if not is_ours then return 0 end
-  local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, 1, #token + 6) == token .. ':kept ' then
-    return math.max(0, left_ms())
-  end
   extend(ms)
   return ms
 end

@@ -11,8 +11,8 @@ local function remove_dead(me)
   end
 end
 
--- The ms that a waiter still has to come, and whether it is to be rung: a waiter
--- that was rung has a second at most.
+-- The ms that a waiter still has to come, and whether it is to be rung: one that
+-- was rung has a second at most.
 local function time_to_come(waiter)
   local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
   if not till or till > now + 1000 then return 1000, true end
