@@ -52,10 +52,10 @@ local function record(text)
   if runs_life ~= '0' then
     local line = now .. ' ' .. ended .. ' ' .. run
     length = call('LPUSH', runs, line)
-    if type(length) == 'table' and string.find(length.err, 'WRONGTYPE') then
-      call('DEL', runs)
+    if type(length) ~= 'number' then
+      if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
       length = call('LPUSH', runs, line)
-    elseif length == 20 then
+    elseif length >= 20 then
       call('LTRIM', runs, 0, 9)
     end
     call('PEXPIRE', runs, runs_life)
@@ -72,14 +72,16 @@ end
 
 -- Nested runs. The outermost one leaves a mark if others are left; the last one
 -- to leave behind the mark frees the lock, or lets the server keep it. A full
--- server refuses only a first write, and does not refuse SREM.
+-- server refuses only a first write, and does not refuse SREM. If the members
+-- cannot be read, the lock is left to its ttl.
 local code = is_ours and 1 or 0
 if is_ours and more ~= 0 then
   call('SREM', nested, member)
-  local users = call('SMEMBERS', nested)
-  local others, is_marked = 0, member == ''
+  local users, is_marked = call('SMEMBERS', nested), member == ''
+  local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
+  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
   for _, user in ipairs(users) do
-    if user == '!k' then keep_ms = math.max(keep_ms, left_ms()) end
+    if user == '!k' then keep_ms = math.max(keep_ms, left_ms() or 0) end
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
   end
@@ -87,7 +89,7 @@ if is_ours and more ~= 0 then
   elseif users[1] then call('DEL', nested) end
   if code == 2 and member == '' then
     call('SADD', nested, keep_ms > 0 and '!k' or '!')
-    if left_ms() < keep_ms then extend(keep_ms) end
+    if (left_ms() or keep_ms) < keep_ms then extend(keep_ms) end
   end
 end
 if code == 1 and keep_ms > 0 then code = 3 end
@@ -127,7 +129,8 @@ local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
 local skipped, who = string.match(ARGV[12] or '', '^([^|]+)|(.*)$')
 if skipped then
   call('HSET', info, 'k:' .. skipped, now .. ' ' .. who .. ' | ')
-  if call('PTTL', info) < tonumber(life) then call('PEXPIRE', info, life) end
+  local left = tonumber(call('PTTL', info)) or 0
+  if left < tonumber(life) then call('PEXPIRE', info, life) end
 end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
 

@@ -11,8 +11,11 @@ local function free() call('ZREM', lock, token) end
 
 local function left_ms() return till - now end
 
+-- PEXPIRE opens the script for ZADD on a full server. Others hold the lock, too:
+-- where PTTL is denied, the number is none, and the life of the key stays.
 local function extend(ms)
-  call('PEXPIRE', lock, math.max(ms, call('PTTL', lock)))
+  local left = tonumber(call('PTTL', lock)) or math.huge
+  call('PEXPIRE', lock, math.max(ms, left))
   call('ZADD', lock, 'XX', now + ms, token)
 end
 
