@@ -120,7 +120,7 @@ end
 
 local function next_ticket()
   local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
-  return math.max(us, (tonumber(last[2]) or 0) + 1)
+  return math.min(math.max(us, (tonumber(last[2]) or 0) + 1), LIMIT_EXACT)
 end
 
 -- Of the waiters with --newest the one with the latest ticket stays. A ticket
@@ -200,7 +200,7 @@ end
 -- Entries without a member are those of former tries, and of runs that died.
 local function file_members()
   for _, field in ipairs(call('HKEYS', info)) do
-    local member = string.match(field, '^h:(.*)')
+    local member = string.match(field, '^h:?(.*)')
     if member and not call('ZSCORE', lock, member) then
       file_dead(call('HMGET', info, field)[1])
       call('HDEL', info, field)
@@ -283,18 +283,20 @@ end
 -- The lock has no room for us, or only for those in front of us.
 local function busy()
   local is_like = held.kind == letter
-  local is_free = places > 0
-    and (held.count == 0 or string.sub(head, 1, 1) == letter)
   local rings, position, by = {}, -1, ''
-  local left = is_like and places < 1 and held.first_left or held.last_left
+  local left = is_like and held.first_left or held.last_left
   if held.count > 0 then
     local member = is_like and held.first or held.last
     by = call('HMGET', info, field_of(held.kind, member))[1]
     by = entry_of(by, member)
   end
-  if is_free then
+  -- A head that waits for another kind than ours is rung only if it has not been
+  -- seen as the head yet: it may have died behind others.
+  if places > 0 then
+    local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
-    left, to_ring = time_to_come(head)
+    left, to_ring = time_to_come(head,
+      not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
   if wait == '' then skip('busy', by)
@@ -302,7 +304,7 @@ local function busy()
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',
-    is_free and 1 or 0, held.kind, held.count, now, by, unpack(rings)}
+    places > 0 and 1 or 0, held.kind, held.count, now, by, unpack(rings)}
 end
 
 return answer_of(pcall(function()
