@@ -36,7 +36,7 @@ local function note(text)
   local words, reply, success = {}, 0, now .. ' ' .. run
   if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
   elseif text then words = {entry, text} end
-  if status == '0' then
+  if status == '0' and runs_life ~= '0' then
     words[#words + 1], words[#words + 2] = 's', success
     if (id or '') ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
   end
@@ -75,7 +75,7 @@ end
 -- server refuses only a first write, and does not refuse SREM. If the members
 -- cannot be read, the lock is left to its ttl.
 local code = is_ours and 1 or 0
-if is_ours and more ~= 0 then
+if is_ours and (more ~= 0 or member ~= '') then
   call('SREM', nested, member)
   local users, is_marked = call('SMEMBERS', nested), member == ''
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
@@ -112,11 +112,12 @@ local function report_late()
   return is_success and note() and 1 or 0
 end
 
--- Nothing is recorded twice: the first to do so changes the blank behind the
--- token. A grant that no job has used is no run.
+-- Nothing is recorded twice: the first to do so frees the lock, or changes the
+-- blank behind the token. A grant that no job has used is no run.
 local function record_end()
   local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, 1, #token + 1) == token .. ' ' then
+  if code == 1 or is_ours and text == ''
+    or string.sub(text, 1, #token + 1) == token .. ' ' then
     if not status then return note('') and 1 or 0 end
     return record(code == 2 and token .. ': ' .. run
       or code == 3 and token .. ':kept ' .. run or '')
