@@ -60,8 +60,8 @@ local function grant(left, fence, start)
   return {1, fence, start, life, ahead_ms, '', ''}
 end
 
--- A plain run finds nobody waiting, no record of a run that has not ended, and a
--- free lock. Reads what the others need, too.
+-- A plain run finds nobody waiting, no run whose end is not recorded, and a free
+-- lock. What is read here serves the others, too.
 local function grant_plain()
   head = call('ZRANGE', queue, 0, 0)[1]
   known = call('HMGET', info, 'f', entry, 't')
@@ -120,7 +120,7 @@ end
 
 local function next_ticket()
   local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
-  return math.max(us, (tonumber(last[2]) or 0) + 1)
+  return math.min(math.max(us, (tonumber(last[2]) or 0) + 1), LIMIT_EXACT)
 end
 
 -- Of the waiters with --newest the one with the latest ticket stays. A ticket
@@ -166,17 +166,24 @@ local function is_ours()
   end
 end
 
+-- The waiters of our kind at the front of the queue, so many at most.
+local function list_front(most)
+  local front = {}
+  for _, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
+    if #front >= most or string.sub(waiter, 1, 1) ~= letter then break end
+    front[#front + 1] = waiter
+  end
+  return front
+end
+
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
-  if not head or head == me then return true end
-  if places < 2 or string.sub(head, 1, 1) ~= letter then return false end
-  local rank = call('ZRANK', queue, me) or call('ZCARD', queue)
-  if rank >= places or rank > 1000 then return false end
-  for _, waiter in ipairs(call('ZRANGE', queue, 0, rank - 1)) do
-    if string.sub(waiter, 1, 1) ~= letter then return false end
+  local front = list_front(math.min(places, 1000))
+  for _, waiter in ipairs(front) do
+    if waiter == me then return true end
   end
-  return true
+  return #front < places and #front == call('ZCARD', queue)
 end
 
 -- The run that an entry describes has died, unless it is ours, or a release has
@@ -193,7 +200,7 @@ end
 -- Entries without a member are those of former tries, and of runs that died.
 local function file_members()
   for _, field in ipairs(call('HKEYS', info)) do
-    local member = string.match(field, '^h:(.*)')
+    local member = string.match(field, '^h:?(.*)')
     if member and not call('ZSCORE', lock, member) then
       file_dead(call('HMGET', info, field)[1])
       call('HDEL', info, field)
@@ -208,10 +215,7 @@ local function follow_counted(granted)
     local text = call('HMGET', info, 'h:' .. held.first)[1]
     granted[6] = entry_of(text, held.first)
   end
-  local room = head and math.min(places - 1, LIMIT_NOTIFY) or 0
-  local front = room > 0 and call('ZRANGE', queue, 0, room - 1) or {}
-  for _, waiter in ipairs(front) do
-    if string.sub(waiter, 1, 1) ~= letter then break end
+  for _, waiter in ipairs(list_front(math.min(places - 1, LIMIT_NOTIFY))) do
     local _, to_ring = time_to_come(waiter)
     if to_ring then granted[#granted + 1] = waiter end
   end
@@ -221,9 +225,8 @@ end
 -- withdrawn since, or lies in the future.
 local function note_expect()
   local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
-  since = former ~= '0' and number_of(since) or now
-  if since > now + LIMIT_CLOCKS_MS then since = now end
-  note('e', expect, 'es', string.format('%.0f', since))
+  since = former ~= '0' and number_of(since) or math.huge
+  note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
 end
 
 local function note_newest()
@@ -231,11 +234,11 @@ local function note_newest()
 end
 
 local function grant_rest(is_repeat)
-  local whose, fence, start = string.match(known[2] or '',
-    '^(%S+) (%d+) (%d+) ')
+  local whose, fence, start =
+    string.match(known[2] or '', '^(%S+) (%d+) (%d+) ')
   fence, start = tonumber(fence), tonumber(start)
   local is_known = whose == token and fence <= LIMIT_EXACT and start < 1e14
-  local granted = grant(held.count > 0 and call('PTTL', lock) or 0,
+  local granted = grant(call('PTTL', lock),
     is_known and string.format('%.0f', fence), is_known and start)
   file_dead(known[2])
   if head then
@@ -280,18 +283,20 @@ end
 -- The lock has no room for us, or only for those in front of us.
 local function busy()
   local is_like = held.kind == letter
-  local is_free = places > 0
-    and (held.count == 0 or string.sub(head, 1, 1) == letter)
   local rings, position, by = {}, -1, ''
-  local left = is_like and places < 1 and held.first_left or held.last_left
+  local left = is_like and held.first_left or held.last_left
   if held.count > 0 then
     local member = is_like and held.first or held.last
     by = call('HMGET', info, field_of(held.kind, member))[1]
     by = entry_of(by, member)
   end
-  if is_free then
+  -- A head that waits for another kind than ours is rung only if it has not been
+  -- seen as the head yet: it may have died behind others.
+  if places > 0 then
+    local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
-    left, to_ring = time_to_come(head)
+    left, to_ring = time_to_come(head,
+      not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
   if wait == '' then skip('busy', by)
@@ -299,7 +304,7 @@ local function busy()
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',
-    is_free and 1 or 0, held.kind, held.count, now, by, unpack(rings)}
+    places > 0 and 1 or 0, held.kind, held.count, now, by, unpack(rings)}
 end
 
 return answer_of(pcall(function()

@@ -4,11 +4,11 @@
 -- it.
 --
 -- KEYS: the lock, :i, :q, :l, and if ARGV names a waiter its doorbell.
--- ARGV: the waiter that is expected to be the head of the queue or '', who takes
---   it away, life of :i in ms, the field that says so ('x', or 'p' for a pause
---   that is ended), the digests of the holders.
--- {how many have lost it, or 1 if it was free; head of the queue, to be rung, or
--- ''}; {0, ''}: others hold it.
+-- ARGV: the waiter that is expected to be the head of the queue or '', who
+--   takes it away, life of :i in ms, the field that says so ('x', or 'p' for a
+--   pause that is ended), the digests of the holders.
+-- {how many have lost it, or 1 if it was free; head of the queue if it is to be
+-- rung, or ''}; {0, ''}: others hold it.
 local lock, info, queue, alive, bell = unpack(KEYS)
 local expected, who, life, field = unpack(ARGV)
 local now

@@ -5,8 +5,8 @@
 --
 -- KEYS: the lock, the nested runs (:n:<token>), at first also :i.
 -- ARGV: token (member), ttl in ms, own name, life of :n in ms.
--- {1, the holder's entry in :i or '', why it is not counted or ''}; {0, '', ''}:
--- not held by that token.
+-- {1, the holder's entry in :i or '', why it is not counted or ''};
+-- {0, '', ''}: not held by that token.
 local lock, nested, info = unpack(KEYS)
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 -- include: call

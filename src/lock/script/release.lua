@@ -1,9 +1,10 @@
 -- Frees the lock, or leaves it to nested runs or to the server, records how the
--- run has ended, and rings who comes next. A waiter that gives up and a try that
--- is withdrawn call it, too. Nothing that a server denies keeps it from freeing.
+-- run has ended, and rings who comes next. A waiter that gives up and a try
+-- that is withdrawn call it, too. Nothing that is denied keeps it from freeing.
 --
 -- KEYS: the lock, :i, :r, :q, :l, :n:<token>; of a run that may be in the queue
---   its doorbell; where a head of the queue is expected, that waiter's doorbell.
+--   or expects a head of it, its doorbell; the doorbell of that head. If no job
+--   has run, the doorbell may stand in place of :n, as nobody can have joined.
 -- ARGV:  1 token (the member, of a counted lock)
 --        2 own name in the queue, or '' if we never were there
 --        3 fence, start and record of the run, or ''
@@ -11,7 +12,7 @@
 --        5, 6 life of :i and of :r in ms; 0: no history is kept
 --   Further ones may be missing:
 --        7 ms to keep the lock for, or ''
---        8 '1' where no lease can be proven any more: the end is recorded though
+--        8 '1' if no lease can be proven any more: the end is recorded even if
 --          the lock is not ours
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
@@ -19,8 +20,8 @@
 --       12 reason of a skip, '|' and who was skipped, or ''
 --   13.. former tokens: what these tries were granted is freed without a word
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if the end
---   could not be recorded; ms that it is kept; head of the queue, to be rung, or
---   ''}
+--   could not be recorded; ms that it is kept; head of the queue if it is to be
+--   rung, or ''}
 local lock, info, runs, queue, alive, nested, doorbell, bell = unpack(KEYS)
 local token, me, run, ended, life, runs_life = unpack(ARGV)
 local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
@@ -29,8 +30,8 @@ local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
 local status = string.match(ended, '^%d+')
 -- include: KIND_release
 
--- Tells :i of a success, and what the entry of the run is from now on; nil: what
--- it was. Returns whether that was refused.
+-- Writes a success to :i, and the entry of the run, unless that is nil. Returns
+-- whether that was refused.
 local function note(text)
   local words, reply, success = {}, 0, now .. ' ' .. run
   if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
@@ -51,10 +52,10 @@ local function record(text)
   if runs_life ~= '0' then
     local line = now .. ' ' .. ended .. ' ' .. run
     length = call('LPUSH', runs, line)
-    if type(length) == 'table' and string.find(length.err, 'WRONGTYPE') then
-      call('DEL', runs)
+    if type(length) ~= 'number' then
+      if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
       length = call('LPUSH', runs, line)
-    elseif length == 20 then
+    elseif length >= 20 then
       call('LTRIM', runs, 0, 9)
     end
     call('PEXPIRE', runs, runs_life)
@@ -70,15 +71,17 @@ end
 -- include: queue
 
 -- Nested runs. The outermost one leaves a mark if others are left; the last one
--- to leave behind the mark frees the lock, or lets the server keep it. SREM is a
--- write that a full server does not refuse, and the next one is not its first.
+-- to leave behind the mark frees the lock, or lets the server keep it. A full
+-- server refuses only a first write, and does not refuse SREM. If the members
+-- cannot be read, the lock is left to its ttl.
 local code = is_ours and 1 or 0
 if is_ours and (more ~= 0 or member ~= '') then
   call('SREM', nested, member)
-  local users = call('SMEMBERS', nested)
-  local others, is_marked = 0, member == ''
+  local users, is_marked = call('SMEMBERS', nested), member == ''
+  local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
+  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
   for _, user in ipairs(users) do
-    if user == '!k' then keep_ms = math.max(keep_ms, left_ms()) end
+    if user == '!k' then keep_ms = math.max(keep_ms, left_ms() or 0) end
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
   end
@@ -86,7 +89,7 @@ if is_ours and (more ~= 0 or member ~= '') then
   elseif users[1] then call('DEL', nested) end
   if code == 2 and member == '' then
     call('SADD', nested, keep_ms > 0 and '!k' or '!')
-    if left_ms() < keep_ms then extend(keep_ms) end
+    if (left_ms() or keep_ms) < keep_ms then extend(keep_ms) end
   end
 end
 if code == 1 and keep_ms > 0 then code = 3 end
@@ -127,7 +130,8 @@ local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
 local skipped, who = string.match(ARGV[12] or '', '^([^|]+)|(.*)$')
 if skipped then
   call('HSET', info, 'k:' .. skipped, now .. ' ' .. who .. ' | ')
-  if call('PTTL', info) < tonumber(life) then call('PEXPIRE', info, life) end
+  local left = tonumber(call('PTTL', info)) or 0
+  if left < tonumber(life) then call('PEXPIRE', info, life) end
 end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
 

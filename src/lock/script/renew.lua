@@ -1,6 +1,6 @@
 -- Renews the lease, of an exclusive lock as the literature does. It only ever
--- becomes longer: a nested run with a short ttl must not shorten it. Touches the
--- lock's key alone (protocol rule R5), and is all of a renewal in both tiers.
+-- becomes longer: a nested run with a short ttl must not shorten it. Touches
+-- the lock's key alone (protocol rule R5), in both tiers.
 --
 -- KEYS: the lock. ARGV: token (member), ttl in ms.
 -- 1: ours until ttl from now at least; 0: lost.

@@ -11,19 +11,17 @@ local function free() call('ZREM', lock, token) end
 
 local function left_ms() return till - now end
 
+-- PEXPIRE opens the script for ZADD on a full server. Others hold the lock, too:
+-- where PTTL is denied, the number is none, and the life of the key stays.
 local function extend(ms)
-  call('PEXPIRE', lock, math.max(ms, call('PTTL', lock)))
+  local left = tonumber(call('PTTL', lock)) or math.huge
+  call('PEXPIRE', lock, math.max(ms, left))
   call('ZADD', lock, 'XX', now + ms, token)
 end
 
--- Leaves the lock to the server. Returns for how many ms, also if an earlier
--- release has done so.
+-- Leaves the lock to the server, for that many ms from now. Returns them.
 local function keep(ms)
   if not is_ours then return 0 end
-  local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, 1, #token + 6) == token .. ':kept ' then
-    return math.max(0, left_ms())
-  end
   extend(ms)
   return ms
 end

@@ -7,7 +7,7 @@ end
 
 local function free() call('DEL', lock) end
 
-local function left_ms() return call('PTTL', lock) end
+local function left_ms() return tonumber(call('PTTL', lock)) end
 
 local function extend(ms) call('PEXPIRE', lock, ms) end
 
@@ -15,7 +15,9 @@ local function extend(ms) call('PEXPIRE', lock, ms) end
 -- for how many ms, also if an earlier release has done so. PEXPIRE is a write
 -- that a full server does not refuse, and the next one is not its first.
 local function keep(ms)
-  if not is_ours then return value == token .. ':kept' and left_ms() or 0 end
+  if not is_ours then
+    return value == token .. ':kept' and left_ms() or 0
+  end
   extend(ms)
   call('SET', lock, token .. ':kept', 'PX', ms)
   return ms

@@ -13,11 +13,12 @@ local function remove_dead(me)
   return redis.pcall('ZRANGE', queue, 0, 0)[1]
 end
 
--- The ms that a waiter still has to come, and whether it is to be rung: a waiter
--- that was rung has a second at most.
-local function time_to_come(waiter)
+-- The ms that a waiter still has to come, and whether it is to be rung: one that
+-- was rung has a second at most.
+local function time_to_come(waiter, most)
   local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
-  if not till or till > now + 1000 then return 1000, true end
+  most = most or 1000
+  if not till or till > now + most then return most, true end
   return math.max(till - now, 0), false
 end
 
