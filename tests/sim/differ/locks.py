@@ -67,8 +67,9 @@ class Call:
 
 
 class Locks:
-    def __init__(self, words, scripts):
+    def __init__(self, words, scripts, is_calm):
         self.words, self.dice, self.scripts = words, words.dice, scripts
+        self.is_calm = is_calm  # nobody damages anything
         self.kinds = {}  # lock -> the letter that most calls use
         self.recent = {}  # lock -> the tokens that last asked for it
         self.fences = {}  # lock -> those that may have been granted
@@ -76,7 +77,7 @@ class Locks:
             "acquire": (16, self.acquire), "release": (12, self.release),
             "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
             "force": (2, self.force), "front": (1, self.front), "ring": (2, self.ring),
-            "heal": (1, self.heal), "order": (1, self.order),
+            "heal": (3, self.heal), "order": (1, self.order),
             "plain_acquire": (3, self.plain_acquire),
             "plain_release": (3, self.plain_release),
         }
@@ -97,6 +98,11 @@ class Locks:
 
     def other(self, c):
         return self.call_about(c.lock, c.letter)
+
+    def head(self, c):
+        """The waiter that has come first, perhaps."""
+        first = Call(c.lock, c.letter, self.recent.get(c.lock, TOKENS)[-1])
+        return self.words.one(first, first, self.other(c)).waiter
 
     def former(self, c):
         return [self.other(c).member] if self.dice.random() < 0.15 else []
@@ -137,7 +143,7 @@ class Locks:
 
     def release(self, c):
         w = self.words
-        head = self.other(c).waiter
+        head = self.head(c)
         is_nested = self.dice.random() < 0.2
         ended = w.one("", "0 15 job_ended", "0 0 job_ended", "1 2 job_ended")
         run = w.one(self.run(c.lock), self.run(c.lock), "")
@@ -148,7 +154,8 @@ class Locks:
         arguments += self.former(c)
         if self.dice.random() < 0.4:
             arguments = arguments[:self.dice.randint(6, len(arguments))]
-        keys = keys_of(c.lock, "kirqlnm", c.token) + bell_of(c.lock, head)
+        letters = "kirqlmm" if ended == "" and self.dice.random() < 0.3 else "kirqlnm"
+        keys = keys_of(c.lock, letters, c.token) + bell_of(c.lock, head)
         if head not in arguments:
             keys.pop()
             keys = keys if c.waiter in arguments else keys[:6]
@@ -166,7 +173,7 @@ class Locks:
             self.words.one(["5", "5", "10"], ["1", "2", "3"])
 
     def force(self, c):
-        w, head = self.words, self.other(c).waiter
+        w, head = self.words, self.head(c)
         digests = [digest_of(member)
                    for member in w.some(lambda: self.other(c).member, 1, 4)]
         rest = [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
@@ -221,7 +228,8 @@ class Locks:
             ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
             ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
             ["HSET", info, field, text], ["HSET", info, field, number],
-            ["HSET", info, field, text], ["LPUSH", runs, text],
+            ["HSET", info, field, text], ["LPUSH", runs, *[text] * w.one(1, 9, 19)],
+            ["SET", runs, "wrong"],
             ["ZADD", queue, w.one("0", "-1", "1e15", "1e300", str(w.now_us)), c.waiter],
             ["ZADD", alive, w.one("0", str(w.now_ms + 500), "1e300"), c.waiter],
             ["SADD", nested, w.one("!", "!k", "run1")])
@@ -234,7 +242,7 @@ class Locks:
         chance = self.dice.random()
         if chance < 0.1:
             return self.client(call)
-        if chance < 0.15:
+        if chance < 0.15 and not self.is_calm:
             return self.damage(call)
         name = self.dice.choices(self.names, self.weights)[0]
         return self.call(name, call.letter, *self.rows[name][1](call))
