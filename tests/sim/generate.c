@@ -452,8 +452,10 @@ add_refusal(struct theme *theme, double at, const char *server)
 	static const char *const states[] = {"full", "loading", "busy",
 	    "misconf"};
 	static const char *const commands[] = {"evalsha", "eval", "time", "set",
-	    "get", "del", "pexpire", "pttl", "zadd", "zrem", "zrange", "rpush",
-	    "blpop", "hset", "hmget", "wait", "info", "role", "client|setname"};
+	    "get", "del", "exists", "pexpire", "pttl", "zadd", "zrem", "zrange",
+	    "zrangebyscore", "zscore", "zrank", "zcard", "rpush", "blpop",
+	    "hset", "hmget", "lpush", "lrange", "sadd", "srem", "smembers",
+	    "wait", "info", "role", "client|setname"};
 	enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 
 	double lasts = moment(theme, 0.05, 3);
@@ -464,6 +466,21 @@ add_refusal(struct theme *theme, double at, const char *server)
 	else
 		add(theme, "%.3f deny %s %s %.3f", at, server,
 		    commands[pick(theme, 0, COMMANDS - 1)], lasts);
+}
+
+/* Of a lock, of a helper key, or of the nested runs of one holder. */
+static void
+add_eviction(struct theme *theme, double at, const char *server)
+{
+	char run = (char)('A' + pick(theme, 0, theme->runs - 1));
+
+	if (chance(theme, 30))
+		add(theme, "%.3f evict %s lock0", at, server);
+	else if (chance(theme, 20))
+		add(theme, "%.3f evict %s {lock0}:rlk:n:@%c", at, server, run);
+	else
+		add(theme, "%.3f evict %s {lock0}:rlk:%c", at, server,
+		    "irql"[pick(theme, 0, 3)]);
 }
 
 static void
@@ -480,11 +497,7 @@ add_server_fault(struct theme *theme, double at, const char *server)
 		add(theme, "%.3f flush %s", at, server);
 		break;
 	case 4:
-		if (chance(theme, 30))
-			add(theme, "%.3f evict %s lock0", at, server);
-		else
-			add(theme, "%.3f evict %s {lock0}:rlk:%c", at, server,
-			    "finqlros"[pick(theme, 0, 7)]);
+		add_eviction(theme, at, server);
 		break;
 	case 5:
 		add(theme, "%.3f step %s %.3f", at, server,

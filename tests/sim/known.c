@@ -259,9 +259,11 @@ known_has_stepped(int64_t since)
 bool
 known_is_struck(const char *key)
 {
-	const char *records = world_format("{%s}:rlk:r", key);
+	const char *info = world_format("{%s}:rlk:i", key);
+	const char *runs = world_format("{%s}:rlk:r", key);
 
-	return seen_of(key)->stolen_at >= 0 || seen_of(records)->stolen_at >= 0;
+	return seen_of(key)->stolen_at >= 0 || seen_of(info)->stolen_at >= 0 ||
+	       seen_of(runs)->stolen_at >= 0;
 }
 
 bool

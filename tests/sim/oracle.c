@@ -84,11 +84,10 @@ check_alone(const struct actor *actor, const char *key)
 static bool
 may_fall(const struct actor *actor, int64_t since)
 {
-	const char *counter =
-	    world_format("{%s}:rlk:f", actor->opts->keys[0].key);
+	const char *info = world_format("{%s}:rlk:i", actor->opts->keys[0].key);
 
 	return (actor->opts->replicas == 0 && known_has_lost(since)) ||
-	       known_has_stepped(since) || seen_of(counter)->stolen_at >= since;
+	       known_has_stepped(since) || seen_of(info)->stolen_at >= since;
 }
 
 static void
@@ -279,7 +278,12 @@ oracle_on_key(const struct actor *actor, const char *key, bool exists)
 void
 oracle_on_theft(struct node *node, const char *key)
 {
+	const char *nested = strstr(key, ":rlk:n:");
+
 	(void)node;
+	/* Those of one holder stand for all of the lock. */
+	if (nested != NULL)
+		key = world_format("%.*s:rlk:n", (int)(nested - key), key);
 	seen_of(key)->stolen_at = world.now;
 }
 

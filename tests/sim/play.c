@@ -148,18 +148,29 @@ later(struct step *step, int word, world_call *call, void *who)
 /* --- steps: runs -------------------------------------------------------------
  */
 
-/* A word @X is the token of X. Whether it has one. */
+/* The word, with the token of X where it ends with @X. NULL: X has none. */
+static char *
+with_token(char *word)
+{
+	const char *at = strchr(word, '@');
+	const struct actor *holder = at != NULL ? actor_find(at + 1) : NULL;
+	const char *token = holder != NULL ? actor_token(holder) : NULL;
+
+	if (at == NULL)
+		return word;
+	return token != NULL
+		   ? world_format("%.*s%s", (int)(at - word), word, token)
+		   : NULL;
+}
+
 static bool
 set_tokens(struct actor *actor)
 {
 	for (int i = 1; i < actor->argc; i++) {
-		const struct actor *holder = actor_find(actor->argv[i] + 1);
-		const char *token = holder != NULL ? actor_token(holder) : NULL;
-		if (actor->argv[i][0] != '@')
-			continue;
-		if (token == NULL)
+		char *word = with_token(actor->argv[i]);
+		if (word == NULL)
 			return false;
-		actor->argv[i] = world_copy(token, strlen(token));
+		actor->argv[i] = word;
 	}
 	return true;
 }
@@ -360,8 +371,12 @@ do_deny(struct step *step)
 static void
 do_evict(struct step *step)
 {
-	oracle_on_theft(node_in(step, 1), step->words[2]);
-	node_do(node_in(step, 1), "forget", step->words[2]);
+	const char *key = with_token(step->words[2]);
+
+	if (key == NULL)
+		return;
+	oracle_on_theft(node_in(step, 1), key);
+	node_do(node_in(step, 1), "forget", key);
 }
 
 static void
@@ -378,9 +393,12 @@ do_execute(struct step *step)
 {
 	const char *words[WORDS] = {NULL};
 
-	for (int i = 2; i < step->count; i++)
-		words[i - 2] = step->words[i];
-	oracle_on_theft(node_in(step, 1), step->words[3]);
+	for (int i = 2; i < step->count; i++) {
+		words[i - 2] = with_token(step->words[i]);
+		if (words[i - 2] == NULL)
+			return;
+	}
+	oracle_on_theft(node_in(step, 1), words[1]);
 	node_execute(node_in(step, 1), words);
 }
 

@@ -235,9 +235,8 @@ local function judge(self, command, argv, count, client)
   if not client.is_admitted and not command.no_auth then
     return {err = 'NOAUTH Authentication required.'}
   end
-  local denial = self.rules and self:judge_access(client.user, command, argv,
-    count)
-  if denial then return {err = 'NOPERM ' .. denial.text} end
+  failure = self:refuse_access(client, command, argv, count)
+  if failure then return failure end
   if self.cluster then
     failure = self:route(command, argv, count, client)
     if failure then return failure end

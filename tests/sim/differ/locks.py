@@ -39,8 +39,8 @@ def names_of(scripts):
 
 def commands_in(scripts, known):
     """Those of the known commands that the scripts use."""
-    found = {word.lower() for text in scripts.values() for word in re.findall("'([A-Z]+)'", text)}
-    return sorted(found & set(known))
+    found = re.findall("'([A-Z]+)'", "".join(scripts.values()))
+    return sorted({word.lower() for word in found} & set(known))
 
 
 def helper(lock, letter):
@@ -67,8 +67,9 @@ class Call:
 
 
 class Locks:
-    def __init__(self, words, scripts):
+    def __init__(self, words, scripts, is_calm):
         self.words, self.dice, self.scripts = words, words.dice, scripts
+        self.is_calm = is_calm  # nobody damages anything
         self.kinds = {}  # lock -> the letter that most calls use
         self.recent = {}  # lock -> the tokens that last asked for it
         self.fences = {}  # lock -> those that may have been granted
@@ -76,7 +77,7 @@ class Locks:
             "acquire": (16, self.acquire), "release": (12, self.release),
             "renew": (2, self.renew), "join": (4, self.join), "look": (2, self.look),
             "force": (2, self.force), "front": (1, self.front), "ring": (2, self.ring),
-            "heal": (1, self.heal), "order": (1, self.order),
+            "heal": (3, self.heal), "order": (1, self.order),
             "plain_acquire": (3, self.plain_acquire),
             "plain_release": (3, self.plain_release),
         }
@@ -98,11 +99,19 @@ class Locks:
     def other(self, c):
         return self.call_about(c.lock, c.letter)
 
+    def head(self, c):
+        """The waiter that has come first, perhaps."""
+        first = Call(c.lock, c.letter, self.recent.get(c.lock, TOKENS)[-1])
+        return self.words.one(first, first, self.other(c)).waiter
+
     def former(self, c):
         return [self.other(c).member] if self.dice.random() < 0.15 else []
 
     def record(self):
         return f"x - 41 web-{self.dice.randrange(3)} {self.words.one('ada', '-')} - make"
+
+    def runs_life(self):
+        return self.words.one("86400000", "60000", "0")
 
     def run(self, lock):
         """Fence, start and record of a run."""
@@ -123,9 +132,9 @@ class Locks:
         w = self.words
         self.recent[c.lock] = [c.token] + self.recent.get(c.lock, [])[:2]
         self.fences.setdefault(c.lock, []).append(str(w.now_us))
-        arguments = [c.member, self.ms(), self.record(), LIFE_MS, w.one("86400000", "60000", "0"),
-                     c.waiter, w.one("-", "-", "-", "2", "0", "", "?"),
-                     "2" if c.letter == "p" else "", w.one("", "", "", str(w.now_us - 10 ** 6))]
+        arguments = [c.member, self.ms(), self.record(), LIFE_MS, self.runs_life(), c.waiter,
+                     w.one("-", "-", "-", "2", "0", "", "?"), "2" if c.letter == "p" else "",
+                     w.one("", "", "", str(w.now_us - 10 ** 6))]
         if self.dice.random() < 0.5:
             arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
                           w.one("", "", "5000"), w.one("", "", "0", "500"),
@@ -134,18 +143,19 @@ class Locks:
 
     def release(self, c):
         w = self.words
-        head = self.other(c).waiter
+        head = self.head(c)
         is_nested = self.dice.random() < 0.2
         ended = w.one("", "0 15 job_ended", "0 0 job_ended", "1 2 job_ended")
-        arguments = [c.member, w.one("", c.waiter, c.waiter), w.one(self.run(c.lock), self.run(c.lock), ""),
-                     ended, LIFE_MS, w.one("86400000", "60000", "0"),
-                     w.one("", "", "2000", "70000"), w.one("", "1"),
+        run = w.one(self.run(c.lock), self.run(c.lock), "")
+        arguments = [c.member, w.one("", c.waiter, c.waiter), run, ended, LIFE_MS,
+                     self.runs_life(), w.one("", "", "2000", "70000"), w.one("", "1"),
                      w.one("run1", "run2") if is_nested else "", w.one("", "id1"),
                      w.one("", head, head), w.one("", "", f"wait|{self.record()}")]
         arguments += self.former(c)
         if self.dice.random() < 0.4:
             arguments = arguments[:self.dice.randint(6, len(arguments))]
-        keys = keys_of(c.lock, "kirqlnm", c.token) + bell_of(c.lock, head)
+        letters = "kirqlmm" if ended == "" and self.dice.random() < 0.3 else "kirqlnm"
+        keys = keys_of(c.lock, letters, c.token) + bell_of(c.lock, head)
         if head not in arguments:
             keys.pop()
             keys = keys if c.waiter in arguments else keys[:6]
@@ -163,7 +173,7 @@ class Locks:
             self.words.one(["5", "5", "10"], ["1", "2", "3"])
 
     def force(self, c):
-        w, head = self.words, self.other(c).waiter
+        w, head = self.words, self.head(c)
         digests = [digest_of(member)
                    for member in w.some(lambda: self.other(c).member, 1, 4)]
         rest = [self.record(), LIFE_MS, w.one("x", "x", "p")] + digests
@@ -176,7 +186,8 @@ class Locks:
 
     def ring(self, c):
         waiters = self.words.some(lambda: self.other(c).waiter, 1, 4)
-        return keys_of(c.lock, "ql") + sum((bell_of(c.lock, one) for one in waiters), []), waiters
+        bells = sum((bell_of(c.lock, one) for one in waiters), [])
+        return keys_of(c.lock, "ql") + bells, waiters
 
     def heal(self, c):
         letters = self.words.one("irql", "irqln", "irqlmn")
@@ -195,7 +206,7 @@ class Locks:
 
     def client(self, c):
         """What the client sends without a script."""
-        (lock, info, queue, bell), w = keys_of(c.lock, "kiqm", c.token), self.words
+        w, (lock, info, queue, bell) = self.words, keys_of(c.lock, "kiqm", c.token)
         return w.one(["BLPOP", bell, w.seconds()], ["BLPOP", bell, w.seconds()],
                      ["ZRANGE", queue, "0", "0"], ["PEXPIRE", info, LIFE_MS],
                      ["DEL", bell], ["PEXPIRE", bell, "1"],
@@ -204,32 +215,34 @@ class Locks:
     def damage(self, c):
         """What others do to the keys: they vanish, or get another type, texts and numbers
         that no script writes, or no life."""
-        (lock, info, runs, queue, alive, bell, nested), w = \
-            keys_of(c.lock, "kirqlmn", c.token), self.words
+        w, (lock, info, runs, queue, alive, bell, nested) = \
+            self.words, keys_of(c.lock, "kirqlmn", c.token)
         key = w.one(lock, info, runs, queue, alive, bell, nested)
         number = w.one("0", "-1", "x", "", "1e3", "9007199254740991", "99999999999999999999",
                        str(w.now_us + 10 ** 6), str(w.now_us + 10 ** 9))
         text = w.one("", " ", number, f"{number} {c.waiter} {self.record()}",
                      f"{c.token} {number} {number} {self.record()}", "x" * 5000)
         field = w.one("f", "h", "h:" + c.member, "s", "d", "ds", "e", "es", "w", "o", "t")
-        return w.one(["DEL", key], ["DEL", key], ["DEL", lock], ["PERSIST", key],
-                     ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
-                     ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
-                     ["HSET", info, field, text], ["HSET", info, field, number],
-                     ["HSET", info, field, text], ["LPUSH", runs, text],
-                     ["ZADD", queue, w.one("0", "-1", "1e15", "1e300", str(w.now_us)), c.waiter],
-                     ["ZADD", alive, w.one("0", str(w.now_ms + 500), "1e300"), c.waiter],
-                     ["SADD", nested, w.one("!", "!k", "run1")])
+        return w.one(
+            ["DEL", key], ["DEL", key], ["DEL", lock], ["PERSIST", key],
+            ["PEXPIRE", key, self.ms()], ["SET", key, "wrong"], ["RPUSH", key, "wrong"],
+            ["HSET", key, "wrong", "wrong"], ["ZADD", lock, w.one("1", "1e15"), c.member],
+            ["HSET", info, field, text], ["HSET", info, field, number],
+            ["HSET", info, field, text], ["LPUSH", runs, *[text] * w.one(1, 9, 19)],
+            ["SET", runs, "wrong"],
+            ["ZADD", queue, w.one("0", "-1", "1e15", "1e300", str(w.now_us)), c.waiter],
+            ["ZADD", alive, w.one("0", str(w.now_ms + 500), "1e300"), c.waiter],
+            ["SADD", nested, w.one("!", "!k", "run1")])
 
     def draw(self):
-        w, lock = self.words, self.dice.choice(LOCKS)
+        lock = self.dice.choice(LOCKS)
         if lock not in self.kinds or self.dice.random() < 0.08:
             self.kinds[lock] = self.dice.choice("xxsp")
         call = self.call_about(lock, self.kinds[lock])
         chance = self.dice.random()
         if chance < 0.1:
             return self.client(call)
-        if chance < 0.15:
+        if chance < 0.15 and not self.is_calm:
             return self.damage(call)
         name = self.dice.choices(self.names, self.weights)[0]
         return self.call(name, call.letter, *self.rows[name][1](call))

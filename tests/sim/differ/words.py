@@ -298,7 +298,7 @@ COMMANDS = {
     "zcount": lambda w: ["ZCOUNT", w.key("z"), w.bound(), w.bound()],
     "zrange": zrange,
     "zrangebyscore": lambda w: ["ZRANGEBYSCORE", w.key("z"), w.bound(), w.bound()] +
-    w.maybe("withscores") + w.maybe("LIMIT", w.integer(), w.integer()),
+    w.maybe("withscores") + w.maybe("LIMIT", w.integer(), w.integer(), odds=0.6),
     "zrank": lambda w: ["ZRANK", w.key("z"), w.member()],
     "zrem": lambda w: ["ZREM", w.key("z")] + w.some(w.field, 1, 3),
     "zremrangebyscore": lambda w: ["ZREMRANGEBYSCORE", w.key("z"), w.bound(), w.bound()],
@@ -307,8 +307,9 @@ COMMANDS = {
 
 # How often, beside the others: what changes little is played less.
 WEIGHTS = {"flushall": 0.1, "flushdb": 0.2, "quit": 0.05, "client|kill": 0.2, "eval": 6,
-           "zadd": 4, "set": 3, "zrange": 2, "hdel": 2, "ttl": 2,
-           "blpop": 2, "rpush": 2, "select": 0.2, "hset": 2,
+           "zadd": 4, "set": 5, "zrange": 2, "hdel": 2, "ttl": 2,
+           "blpop": 2, "rpush": 2, "select": 0.2, "hset": 2, "lpush": 2, "lrem": 2, "lset": 2,
+           "ltrim": 2, "sadd": 2, "srem": 2, "zrangebyscore": 3, "zremrangebyscore": 2,
            "auth": 0.3, "script|flush": 0.3, "acl|dryrun": 0.5, "readonly": 0.1,
            "readwrite": 0.1,
            "asking": 0.1, "sentinel|master": 0.1, "sentinel|ckquorum": 0.1,

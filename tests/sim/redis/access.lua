@@ -86,6 +86,13 @@ local function denied_key(self, key)
     script_text = 'ACL failure in script: ' .. text}
 end
 
+-- The error if the client may not run this, or nil.
+function Server:refuse_access(client, command, argv, count)
+  local denial = self.rules
+    and self:judge_access(client.user, command, argv, count)
+  return denial and {err = 'NOPERM ' .. denial.text}
+end
+
 -- Why the user may not run this: {text, script_text, key if it is for a key};
 -- or nil. The words are those of Redis before 6, of 7.0 and of 7.2 and newer.
 function Server:judge_access(user, command, argv, count)

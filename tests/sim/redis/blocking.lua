@@ -73,7 +73,7 @@ local function serve_key(self, number, key)
   while true do
     local line = self.blocked[number] and self.blocked[number][key]
     local client = line and line[1]
-    local reply = client and handlers.take_for_blocked(self, key)
+    local reply = client and handlers.take_for_blocked(self, key, client)
     if not reply then break end
     self.is_dirty = false
     self:wake(client, reply)

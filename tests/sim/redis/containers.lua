@@ -229,13 +229,24 @@ function handlers.blpop(server, argv, count, client)
   return server:block(client, {unpack(argv, 2, count - 1)}, ms)
 end
 
--- The reply to a client that has been blocked for that key, or nil.
-function handlers.take_for_blocked(server, key)
-  local entry = typed(server, key, 'list')
-  if not entry then return nil end
-  local reply = {key, pop(server, entry)}
-  server:propagate({'LPOP', key})
-  return reply
+-- The reply to a client that has been blocked for that key, or nil. Since Redis
+-- 7.2 its command runs once more, from its first key on, if it still may.
+function handlers.take_for_blocked(server, key, client)
+  if not typed(server, key, 'list') then return nil end
+  local keys = server.is_new and client.blocked.keys or {key}
+  local words = {'BLPOP', unpack(keys)}
+  words[#words + 1] = '0'
+  local denial = server.is_new
+    and server:refuse_access(client, server:find(words, #words), words, #words)
+  if denial then return denial end
+  for _, name in ipairs(keys) do
+    local entry, wrong = typed(server, name, 'list')
+    if wrong then return wrong end
+    if entry then
+      server:propagate({'LPOP', name})
+      return {name, pop(server, entry)}
+    end
+  end
 end
 
 -- --- sorted sets: ZADD ------------------------------------------------------

@@ -3,14 +3,15 @@
 --
 -- The line in "script: SHA, on @user_script:N." is found by a walk through the
 -- stack. A call in the tail position has left the stack, because redis.call is
--- C in Redis and Lua here: then it is the first line that returns a
--- redis.call.
+-- C in Redis and Lua here: then it is the first line that returns redis.call,
+-- or `call`, of this command.
 local data, keyspace = ...
 local lower, upper, format = string.lower, string.upper, string.format
 local handlers = {}
 
--- The server whose script runs, with its text, and whether it has run a write.
-local running, text_running, has_written
+-- The server whose script runs, with its text, whether it has run a write, and
+-- the command that it runs.
+local running, text_running, has_written, command_running
 
 -- --- redis.call -------------------------------------------------------------
 
@@ -20,12 +21,17 @@ local function line_of_script()
     if not info then break end
     if info.source == '@user_script' then return info.currentline end
   end
-  local line = 1
+  local line, found = 1, nil
   for text in string.gmatch(text_running, '[^\n]*\n?') do
-    if string.find(text, 'return%s*redis%.p?call') then return line end
+    local rest = string.match(text, 'return%s*redis%.p?call(.*)')
+      or string.match(text, 'return%s*call(.*)')
+    if rest and string.find(rest, command_running, 1, true) then
+      return line
+    end
+    found = found or rest and line
     line = line + 1
   end
-  return 1
+  return found or 1
 end
 
 -- An error of the script engine itself: Redis before 7 puts the place before
@@ -87,6 +93,7 @@ local function execute(argv, count)
     return refuse('ERR', 'Please specify at least one argument for this '
       .. 'redis lib call')
   end
+  command_running = type(argv[1]) == 'string' and argv[1] or ''
   for i = 1, count do
     local kind = type(argv[i])
     if kind == 'number' then
@@ -235,6 +242,7 @@ local function run_script(server, script, client, argv, key_count)
   rawset(environment, 'KEYS', keys)
   rawset(environment, 'ARGV', arguments)
   running, text_running, has_written = server, script.text, false
+  command_running = ''
   server.caller = client
   server.was_full = server.full
   local is_done, result = xpcall(script.chunk, on_error)
