@@ -58,7 +58,6 @@ byte deaths = DEATHS;
 byte x, head, position, left;
 bool to_ring;
 
-bool one_at_a_time = true;
 bool no_notification_is_lost = true;
 bool no_dead_holds_up = true;
 bool nothing_after_three_heartbeats = true;
@@ -71,7 +70,6 @@ bool nothing_left_of_a_leaver = true;
 #define waits(i) (pc[i] == WAITS)
 #define stands(i) (queued[i] && waits(i))
 #define comes(i) (pc[i] == WAITS && (due[i] == 0 || bell[i]))
-#define runs(i) (pc[i] == RUNS)
 #if WAITERS == 4
 #define any(what) (what(0) || what(1) || what(2) || what(3))
 #else
@@ -281,7 +279,7 @@ inline acquire(i)
 }
 
 /* A waiter that gives up calls it, too.
- * src: lock/script/release.lua find_ours
+ * src: lock/script/shared/exclusive_release.lua find_ours
  * src: lock/script/release.lua is_to_ring */
 inline release(i)
 {
@@ -355,10 +353,7 @@ end:	do
 			comes(me) ->
 			acquire(me);
 			if
-			:: owner == me ->
-				must(one_at_a_time, !any(runs));
-				pc[me] = RUNS;
-				forget(me)
+			:: owner == me -> pc[me] = RUNS; forget(me)
 			:: else
 			fi
 		};
