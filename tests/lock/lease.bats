@@ -38,7 +38,8 @@ job_of() {
 	touch "done"
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: another client removed it while the job ran" ]]
+	# A slow server may be too late for the record of the run, which is said, too.
+	[[ $(head -n 1 "$ERR") == "rlockrun: \"$KEY\" was lost: another client removed it while the job ran" ]]
 }
 
 @test "S3: a renewal finds that the key is another's: 79, whatever the job does" {
