@@ -147,6 +147,7 @@ teardown() {
 	only_bells_left
 }
 
+# bats test_tags=night
 @test "S6: behind a holder that was stopped the queue moves on in order" {
 	holds A -t 3
 	a=$PID
