@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The README's quick start, word for word, but for the server's URL, and its recipes.
+# The README's quick start, word for word, but for the server's URL. Its recipes are in
+# examples.bats.
 
 load ../helpers/suite
 load ../helpers/document
@@ -46,18 +47,4 @@ bin_sleep() {
 		seconds=$(cli ttl "{demo}:rlk:${left%:*}")
 		((seconds <= ${left#*:} && seconds > ${left#*:} / 2))
 	done
-}
-
-@test "the options of each recipe are valid" {
-	local line count=0
-	# shellcheck disable=SC2034 # of a recipe
-	local CI_JOB_URL=https://ci.example.com/1
-	while read -r line; do
-		eval "set -- ${line%% -- *}"
-		run -0 "$RLOCKRUN" "${@:2}" --show-config
-		count=$((count + 1))
-	done < <(sed -n '/^## Recipes/,/^## /s/^    \(.*\)/\1/p' "$ROOT/README.md" |
-		sed 's/^[^a-z]*//; s|^.*/rlockrun|rlockrun|; /--check/d')
-	((count == 4))
-	run -2 "$RLOCKRUN" --check -k report
 }
