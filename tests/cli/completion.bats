@@ -61,13 +61,13 @@ types() {
 # completes SHELL [TYPED NAME]...: each last word becomes that name, whatever has to be
 # quoted in it.
 completes() {
-	local shell=$1 keys='' pair
+	local which=$1 keys='' pair
 	shift
 	rm -f got
 	for ((pair = 1; pair < $#; pair += 2)); do
 		keys+="rlockrun --status -k ${!pair}\\t >>got\\r"
 	done
-	types "$shell" "${keys}exit\\r"
+	types "$which" "${keys}exit\\r"
 	sed -n 's/^lock:     //p' got >names
 	while (($#)); do
 		echo "$2"

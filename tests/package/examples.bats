@@ -47,6 +47,7 @@ example_texts() {
 }
 
 @test "the options of each example, and of each recipe of the README, are valid" {
+	# shellcheck disable=SC2034 # of some of them
 	local key=deploy:shop CI_JOB_URL=https://ci.example.com/1 line count=0
 	while read -r line; do
 		eval "set -- ${line//%d/$PWD}"
