@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The README's quick start, word for word, but for the server's URL. Its recipes are in
-# examples.bats.
+# The README's quick start, word for word, but for the server's URL, and its comparison
+# with flock. Its recipes are in examples.bats.
 
 load ../helpers/suite
 load ../helpers/document
@@ -47,4 +47,15 @@ bin_sleep() {
 		seconds=$(cli ttl "{demo}:rlk:${left%:*}")
 		((seconds <= ${left#*:} && seconds > ${left#*:} / 2))
 	done
+}
+
+# bats test_tags=night,native
+# What etcdctl does is tried by hand: it is not ours, and not installed.
+@test "the comparison in the README is what the bench finds for rlockrun and flock" {
+	run -0 env TMPDIR="$PWD" "$ROOT/tests/bench/compare" rlockrun flock
+	tail -n +3 <<<"$output" | cut -d '|' -f -4 >found
+	[[ $(wc -l <found) == 4 ]]
+	sed -n '/^| | rlockrun | .flock/,/^$/p' "$ROOT/README.md" | sed '1,2d;$d' |
+		cut -d '|' -f -4 >shown
+	diff found shown
 }
