@@ -57,10 +57,11 @@ seen_of(const char *key)
 			return &stage.keys[i];
 	if (stage.count == KEYS)
 		abort();
-	stage.keys[stage.count] = (struct seen){.key = key,
-	    .freed_at = -1,
-	    .taken_at = -1,
-	    .stolen_at = -1};
+	stage.keys[stage.count] =
+	    (struct seen){.key = world_copy(key, strlen(key)),
+		.freed_at = -1,
+		.taken_at = -1,
+		.stolen_at = -1};
 	return &stage.keys[stage.count++];
 }
 
