@@ -302,13 +302,17 @@ known_may_be_forgotten(const struct actor *actor)
 void
 known_keep(const struct kept *kept)
 {
-	if (stage.kept_count == KEPT)
+	struct kept *own = &stage.kept[stage.kept_count];
+	/* When it was granted, at the earliest. */
+	int64_t since = kept->from - ON_THE_WAY;
+
+	if (stage.kept_count++ == KEPT)
 		abort();
-	stage.kept[stage.kept_count] = *kept;
-	/* It was granted before that step. */
-	if (known_has_stepped(kept->from - ON_THE_WAY) && stage.step_us > 0)
-		stage.kept[stage.kept_count].until -= stage.step_us;
-	stage.kept_count++;
+	*own = *kept;
+	if (since < kept->by->begun_at)
+		since = kept->by->begun_at;
+	if (known_has_stepped(since) && stage.step_us > 0)
+		own->until -= stage.step_us;
 }
 
 const struct kept *
