@@ -20,6 +20,7 @@ static struct {
 	int kept_count;
 	int64_t lost_at;	  /* a server forgot what it had acknowledged */
 	int64_t step_at, step_us; /* of a server's clock */
+	int64_t reread_at;	  /* another server reads what it has dated */
 	bool has_repeated, has_unreadable;
 	enum known_servers servers;
 } stage;
@@ -28,7 +29,7 @@ void
 known_begin(void)
 {
 	memset(&stage, 0, sizeof(stage));
-	stage.lost_at = stage.step_at = -1;
+	stage.lost_at = stage.step_at = stage.reread_at = -1;
 }
 
 void
@@ -235,6 +236,12 @@ known_on_clock_step(int64_t by_us)
 		stage.kept[i].until -= by_us;
 }
 
+void
+known_on_reread(void)
+{
+	stage.reread_at = world.now;
+}
+
 /* What happened then may have cost it the lock, or its place as a nested run.
  * It is whole again after two renewals that were sent later: the second one
  * follows what the first one has set right. */
@@ -254,7 +261,7 @@ known_suffers_loss(const struct actor *actor)
 bool
 known_has_stepped(int64_t since)
 {
-	return stage.step_at >= since;
+	return stage.step_at >= since || stage.reread_at >= since;
 }
 
 bool
@@ -291,7 +298,7 @@ bool
 known_may_be_forgotten(const struct actor *actor)
 {
 	return actor->is_unconfirmed ||
-	       stage.step_at >= actor->guarded->ended_at ||
+	       known_has_stepped(actor->guarded->ended_at) ||
 	       (actor->opts->replicas == 0 && stage.lost_at >= 0 &&
 		   stage.lost_at >= actor->guarded->ended_at);
 }
@@ -311,7 +318,7 @@ known_keep(const struct kept *kept)
 	*own = *kept;
 	if (since < kept->by->begun_at)
 		since = kept->by->begun_at;
-	if (known_has_stepped(since) && stage.step_us > 0)
+	if (stage.step_at >= since && stage.step_us > 0)
 		own->until -= stage.step_us;
 }
 

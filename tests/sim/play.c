@@ -439,12 +439,23 @@ do_unlink(struct step *step)
 	    step->at + seconds(step, step->words[2]);
 }
 
+static bool
+clocks_agree(void)
+{
+	for (int i = 1; i < node_count(); i++)
+		if (node_number(i)->offset_us != node_number(0)->offset_us)
+			return false;
+	return true;
+}
+
 static void
 move_stage(void *who, void *what)
 {
 	const struct step *step = what;
 
 	node_move_slot(step->words[1], (int)(intptr_t)who);
+	if (!clocks_agree())
+		known_on_reread();
 	/* A nested run could not join again until now. */
 	if ((intptr_t)who == 2)
 		oracle_on_theft(NULL,
