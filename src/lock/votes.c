@@ -41,6 +41,11 @@ decide_grant(const struct votes *votes)
 		return VOTES_WAIT;
 	if (votes->out > 0 && votes->yes + denied < majority)
 		return VOTES_WAIT;
+	/* A minority may not have the lock of an outer run yet: only a majority
+	 * says that it is gone. */
+	if (votes->gone > 0 && votes->no < majority)
+		return votes->no + votes->out >= majority ? VOTES_WAIT
+							  : VOTES_FAILED;
 	/* A server that still owes its answer would not be asked again. */
 	if (soon)
 		return votes->out > 0 ? VOTES_WAIT : VOTES_NOT_YET;
