@@ -357,11 +357,16 @@ do_deny(struct step *step)
 	later(step, 3, allow, node_in(step, 1));
 }
 
+/* A replica evicts nothing by itself (replica-ignore-maxmemory). */
 static void
 do_evict(struct step *step)
 {
-	oracle_on_theft(node_in(step, 1), step->words[2]);
-	node_do(node_in(step, 1), "forget", step->words[2]);
+	struct node *node = node_in(step, 1);
+
+	if (node->primary != NULL)
+		node = node->primary;
+	oracle_on_theft(node, step->words[2]);
+	node_do(node, "forget", step->words[2]);
 }
 
 static void
