@@ -339,6 +339,7 @@ static void
 do_state(struct step *step)
 {
 	node_do(node_in(step, 1), "enter", step->words[0]);
+	oracle_on_refusals(step->at + seconds(step, step->words[2]));
 	later(step, 2, leave_state, node_in(step, 1));
 }
 
@@ -354,6 +355,7 @@ do_deny(struct step *step)
 	node_do(node_in(step, 1), "deny_command", step->words[2]);
 	if (strcmp(step->words[2], "hmget") == 0)
 		known_on_unreadable();
+	oracle_on_refusals(step->at + seconds(step, step->words[3]));
 	later(step, 3, allow, node_in(step, 1));
 }
 
