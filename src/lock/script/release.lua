@@ -174,9 +174,10 @@ local function release()
   local head = queue and redis.pcall('ZRANGE', queue, 0, 0)[1] or nil
   if owned and keep_ms > 0 then
     keep_for(keep_ms)
-    -- No renewal lengthens the life of the record any more.
+    -- No renewal lengthens the life of the record any more. One that was evicted
+    -- has been made anew, without any.
     local life = info and redis.pcall('PTTL', info)
-    if type(life) == 'number' and life >= 0 and life < keep_ms then
+    if type(life) == 'number' and life < keep_ms then
       redis.pcall('PEXPIRE', info, keep_ms)
     end
     -- The head of the queue looks at the lock anew.
