@@ -309,22 +309,29 @@ any_is_open(const struct pause *pause)
 	return false;
 }
 
-/* Pauses with less time left than this are renewed. True if there are any. */
-static bool
+/* Pauses with less time left than this are renewed. */
+static void
 renew_below(struct pause *pause, int64_t left_ms)
 {
 	int64_t until = clock_now() + left_ms;
-	bool any = false;
 
 	for (size_t i = 0; i < pause->count; i++) {
 		struct target *target = &pause->targets[i];
 
-		if (target->state == TARGET_PAUSED && target->until < until) {
+		if (target->state == TARGET_PAUSED && target->until < until)
 			target->state = TARGET_MARK;
-			any = true;
-		}
 	}
-	return any;
+}
+
+/* Some are to be renewed, or could not be. */
+static bool
+any_renews(const struct pause *pause)
+{
+	for (size_t i = 0; i < pause->count; i++)
+		if (pause->targets[i].state == TARGET_MARK &&
+		    pause->targets[i].until > 0)
+			return true;
+	return false;
 }
 
 static bool
@@ -402,16 +409,27 @@ wait_for_all(struct pause *pause, struct holder *seen)
 	}
 }
 
-/* Makes all pauses end at the same time. A lock that is lost at this moment is
- * reported as not paused. */
+/* Makes all pauses end at the same time. A slot that moves or a replica that is
+ * behind may hold up a renewal; the others are renewed again if that takes
+ * long. A lock that is lost at this moment is reported as not paused. */
 static void
 renew_all(struct pause *pause)
 {
-	int64_t pause_ms = pause->client->opts->pause_ms;
+	const struct opts *opts = pause->client->opts;
+	int64_t least_ms =
+	    opts->pause_ms - clock_min(PAUSE_SLACK_MS, opts->pause_ms / 4);
+	int64_t give_up_at = clock_now() + opts->server_timeout_ms;
 
-	if (renew_below(pause,
-		pause_ms - clock_min(PAUSE_SLACK_MS, pause_ms / 4)))
+	renew_below(pause, least_ms);
+	while (any_renews(pause)) {
 		run_round(pause);
+		if (!any_renews(pause) || has_given_up(pause) ||
+		    clock_now() >= give_up_at)
+			return;
+		enquiry_sleep(&pause->client->enquiry,
+		    clock_min(clock_now() + POLL_MIN_MS, give_up_at));
+		renew_below(pause, least_ms);
+	}
 }
 
 /* Locks that are not paused leave the queue, and so do those that had a pause

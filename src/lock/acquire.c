@@ -308,18 +308,16 @@ on_granted(struct lock *lock, const struct answer *answer,
 }
 
 /* What a minority has granted is freed at once: nobody is to hold it. The next
- * try names that token if there is one server, in case the release is lost: it
- * would otherwise find the lock held by ourselves. False if nothing can be
- * tried any more. */
+ * try names that token, in case the release is lost or refused: it would
+ * otherwise find the lock held by ourselves. False if nothing can be tried any
+ * more. */
 static bool
 withdraw_grants(struct lock *lock)
 {
 	if (quorum_owes_grant(lock->quorum))
 		lock_post_release(lock, ASK_UNDO, true);
 	lock_post_release(lock, ASK_SEND, false);
-	if (lock->claim.outer != NULL ||
-	    (quorum_is_one(lock->quorum) ? claim_supersede_token(&lock->claim)
-					 : claim_change_token(&lock->claim)))
+	if (lock->claim.outer != NULL || claim_supersede_token(&lock->claim))
 		return true;
 	lock_note_error(lock, "cannot try again at", quorum_label(lock->quorum),
 	    "there is no randomness for a token");

@@ -349,6 +349,7 @@ owes(const struct member *member, unsigned but, bool grant)
 void
 member_add_vote(const struct member *member, struct votes *votes)
 {
+	const struct answer *answer = member->said.answer;
 	enum member_vote vote = member->vote;
 	bool out = vote == MEMBER_OUT;
 	/* A server that cannot send the reply to an earlier command, as we have
@@ -366,6 +367,8 @@ member_add_vote(const struct member *member, struct votes *votes)
 	votes->no += vote == MEMBER_NO;
 	votes->unsent += out && misses_release;
 	votes->lost += vote == MEMBER_NO && had_lock(member);
+	votes->gone += vote == MEMBER_NO && answer != NULL &&
+		       answer->outcome == ANSWER_NOT_HELD;
 	votes->permanent += member_is_absent_for_good(member);
 	votes->answered +=
 	    !out && vote != MEMBER_SILENT && vote != MEMBER_UNREACHABLE;

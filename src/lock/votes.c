@@ -38,6 +38,11 @@ decide_grant(const struct votes *votes)
 		return VOTES_WAIT;
 	if (votes->out > 0 && votes->yes + votes->no < majority)
 		return VOTES_WAIT;
+	/* A minority may not have the lock of an outer run yet: only a majority
+	 * says that it is gone. */
+	if (votes->gone > 0 && votes->no < majority)
+		return votes->no + votes->out >= majority ? VOTES_WAIT
+							  : VOTES_FAILED;
 	if (votes->no > 0 && votes->yes + votes->no >= majority &&
 	    !votes_never_agree(votes))
 		return VOTES_NO;

@@ -20,6 +20,7 @@ struct votes {
 	/* The rest is absent: silent, failed, not to be counted. */
 	size_t unsent;	  /* of out: would miss the release if we went */
 	size_t lost;	  /* of no: had the lock before */
+	size_t gone;	  /* of no: the lock of an outer run is not there */
 	size_t permanent; /* of the absent: they will be so the next time */
 	size_t answered;  /* with any vote, or with one that does not count */
 	size_t maybe_granted;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The variables of `make chaos`, a round of it, and that a round finds mistakes.
+# A round of `make chaos`, and that a round finds mistakes.
 # bats file_tags=night,native
 
 load ../helpers/suite
@@ -8,21 +8,6 @@ setup() { begin_test; }
 teardown() { end_test; }
 
 CHAOS=$ROOT/tests/chaos
-
-# refuses VARIABLE=VALUE
-refuses() {
-	run -64 env -u TOPOLOGY "$1" "$CHAOS/run" "$RLOCKRUN" job chaos
-	[[ $output == "chaos: $1: "* && ${#lines[@]} == 1 && ! -e chaos ]]
-}
-
-@test "a topology, duration or seed that cannot be is refused" {
-	refuses TOPOLOGY=ring
-	refuses DURATION=0
-	refuses DURATION=1.5
-	refuses DURATION=1000000
-	refuses SEED=-1
-	refuses SEED=seven
-}
 
 # play SECONDS: on one server; by another user with AS=as_other_user.
 play() {
@@ -64,22 +49,4 @@ finds() {
 
 @test "it finds an exit status that is none" {
 	finds lies "the exit code tells the truth"
-}
-
-schedule() {
-	/usr/bin/python3 -SB -c "
-import sys
-sys.path.insert(0, '$CHAOS')
-import plan
-for topology in plan.TOPOLOGIES:
-    print(vars(plan.Plan($1, topology, 20000)) | {'dice': None})"
-}
-
-@test "a seed repeats the schedule of all topologies, another has its own" {
-	schedule 7 >first
-	schedule 7 >again
-	schedule 8 >other
-	cmp first again
-	run ! cmp -s first other
-	[[ $(wc -l <first) == 6 ]]
 }

@@ -143,14 +143,6 @@ behind() {
 	runs 69 "script is too long"
 }
 
-@test "deny: make lint finds a script that such a server might refuse" {
-	printf '%15999s' '' >short.lua
-	run -0 "$HELPERS/../lint/scripts" .
-	printf '%16000s' '' >long.lua
-	run -1 "$HELPERS/../lint/scripts" .
-	[[ $output == "long.lua: 16000 bytes"* && ${#lines[@]} == 1 ]]
-}
-
 @test "deny: a proxy refuses WAIT or EVAL, and lets ACL pass" {
 	behind proxy answer:WAIT::"$UNKNOWN"
 	runs 0 ''

@@ -7,9 +7,9 @@ load ../helpers/suite
 setup() {
 	begin_test
 	unset RLOCKRUN_CONFIG
-	# In place of the program: what it would get.
+	# In place of the program: what it would get, with a stroke between two arguments.
 	mkdir bin home home/.config
-	printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@" >new && mv new arguments' >bin/rlockrun
+	printf '%s\n' '#!/bin/sh' 'IFS="|"' 'echo "$*" >>arguments' >bin/rlockrun
 	chmod +x bin/rlockrun
 	PATH=$PWD/bin:$PATH
 	export HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home/.config
@@ -40,13 +40,20 @@ begin_fish() {
 		function fish_prompt; echo >prompt; end")
 }
 
-# completes KEYS WORDS: what is typed becomes the arguments WORDS.
+# completes [KEYS WORDS]...: what is typed becomes the arguments WORDS.
 completes() {
+	local keys='' pair
 	rm -f arguments prompt
-	timeout 60 "$HELPERS/on-pty" screen "prompt:rlockrun $1\\n" 'arguments:exit\n' \
-		-- "${SHELL_COMMAND[@]}" 3>&- || cat -v screen
-	echo "$1 becomes $(tr '\n' ' ' <arguments)"
-	[[ $(tr '\n' ' ' <arguments) == "$2 " ]]
+	for ((pair = 1; pair < $#; pair += 2)); do keys+="rlockrun ${!pair}\\n"; done
+	timeout 60 "$HELPERS/on-pty" screen "prompt:$keys" 'arguments:exit\n' \
+		-- "${SHELL_COMMAND[@]}" 3>&- || :
+	while (($#)); do
+		echo "$2"
+		shift 2
+	done | diff - arguments || {
+		cat -v screen
+		return 1
+	}
 }
 
 for_each_shell() {
@@ -60,12 +67,11 @@ for_each_shell() {
 }
 
 completes_profiles() {
-	completes '--profile st\t' '--profile staging'
-	completes '--profile=o\t' '--profile=other'
-	completes '--config named.conf --profile e\t' '--config named.conf --profile elsewhere'
-	completes '--config pipe --profile e\t' '--config pipe --profile e'
-	completes '--config na\t' '--config named.conf'
-	RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile elsewhere'
+	completes '--profile st\t' '--profile|staging' '--profile=o\t' '--profile=other' \
+		'--config named.conf --profile e\t' '--config|named.conf|--profile|elsewhere' \
+		'--config pipe --profile e\t' '--config|pipe|--profile|e' \
+		'--config na\t' '--config|named.conf'
+	RLOCKRUN_CONFIG=$PWD/named.conf completes '--profile e\t' '--profile|elsewhere'
 }
 
 @test "--profile completes the profiles of the files, --config a file" {
@@ -73,9 +79,9 @@ completes_profiles() {
 }
 
 quotes_profiles() {
-	completes '--config named.conf --profile ni\t' '--config named.conf --profile night shift'
-	[[ $(tail -n 1 arguments) == 'night shift' && ! -e ran ]]
-	completes '--config ~/named.conf --profile e\t' "--config $HOME/named.conf --profile elsewhere"
+	completes '--config named.conf --profile ni\t' '--config|named.conf|--profile|night shift' \
+		'--config ~/named.conf --profile e\t' "--config|$HOME/named.conf|--profile|elsewhere"
+	[[ ! -e ran ]]
 }
 
 @test "names of profiles are quoted, and never run as commands" {

@@ -59,15 +59,18 @@ server_answers() {
 	[[ -S $1 && $(redis-cli -s "$1" ping 2>/dev/null) == *@(PONG|NOAUTH)* ]]
 }
 
-# stop_server FOLDER: also a frozen one.
+# stop_server FOLDER: also a frozen one. A server works in its folder, and a proxy in
+# that of the test.
 stop_server() {
-	local pid
+	local pid folder=$1
 	[[ -e $1/pid ]] || return 0
 	pid=$(<"$1/pid")
-	kill -KILL "$pid" 2>/dev/null
-	# Of a child's end bash says nothing then.
-	wait "$pid" 2>/dev/null || wait_until gone "$pid"
-	# Soon the number may be somebody else's.
+	[[ $folder == /* ]] || folder=$PWD/$folder
+	if is_ours "$pid" "${folder%/*}"; then
+		kill -KILL "$pid" 2>/dev/null
+		# Of a child's end bash says nothing then.
+		wait "$pid" 2>/dev/null || wait_until gone "$pid"
+	fi
 	rm "$1/pid"
 }
 
@@ -254,7 +257,9 @@ start_asking() {
 }
 
 stop_asking() {
-	[[ ! $ASK ]] || kill "$(<"$ASK/pid")"
+	[[ $ASK ]] || return 0
+	kill "$(<"$ASK/pid")"
+	rm "$ASK/pid"
 }
 
 # ask WORD...: a command for the suite's server, over the connection that the test
@@ -325,7 +330,7 @@ end_test() {
 	# Only what is stopped is continued: SIGCONT takes away the SIGSTOP by which
 	# the leak checker of a process that ends attaches to it, and waits for ever.
 	for pid in "${STARTED[@]}"; do
-		is_ours "$pid" || continue
+		is_ours "$pid" "$BATS_TEST_TMPDIR" || continue
 		read_state "$pid" && [[ $STATE == T ]] && kill -CONT "$pid" 2>/dev/null
 		kill -TERM "$pid" 2>/dev/null
 	done
@@ -340,12 +345,12 @@ end_test() {
 	stop_asking
 }
 
-# A child of this shell or somebody in this test's folder: who has ended may have
-# left its number to another process.
+# is_ours PID FOLDER: whether it is a child of this shell or works in or below that
+# folder. When a process has ended, the kernel may give its pid to another one.
 is_ours() {
 	local STATE PARENT
 	read_state "$1" || return 1
-	((PARENT == BASHPID)) || [[ $(readlink "/proc/$1/cwd") == "$BATS_TEST_TMPDIR"* ]]
+	((PARENT == BASHPID)) || [[ $(readlink "/proc/$1/cwd") == "$2"* ]]
 }
 
 # stop_servers FOLDER: those whose folders are in there.

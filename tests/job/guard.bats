@@ -136,7 +136,7 @@ forks & forks & echo >ready; wait'
 # As on a machine that is busy with other processes: strace delays each look at one
 # of them, in rlockrun and guard alone. On the server the lease lasts longer than
 # rlockrun may count on.
-# bats test_tags=native
+# bats test_tags=night,native
 @test "S5: descendants die before the lease ends while a scan of /proc takes long" {
 	need_strace
 	start_proxy way

@@ -199,6 +199,7 @@ lose_lock() {
 
 no_job() { [[ -z $(job_alive) ]]; }
 
+# bats test_tags=night
 @test "S24: the guard is traced and the job runs too long: 124" {
 	launch_stubborn --max-run 2 --kill-after 0.2
 	trace "$GUARD"
@@ -208,6 +209,7 @@ no_job() { [[ -z $(job_alive) ]]; }
 }
 
 # On the server, which no longer hears of it, the lease lasts longer than it may count on.
+# bats test_tags=night
 @test "S24: the guard is traced and the server is cut off: the job ends before its lease" {
 	start_proxy way
 	launch_stubborn -t 3
@@ -237,6 +239,7 @@ no_job() { [[ -z $(job_alive) ]]; }
 
 is_traced() { ! grep -q 'TracerPid:.0$' "/proc/$1/status"; }
 
+# bats test_tags=night
 @test "S24: the guard is stopped again and again: the job ends in the grace period, 79" {
 	launch_stubborn -t 9 --kill-after 0.5
 	start bash -c 'for i in {1..20000}; do kill -STOP "$0" || exit 0; done' "$GUARD"

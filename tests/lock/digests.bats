@@ -98,6 +98,7 @@ ran_once() {
 
 # --- forgotten scripts ------------------------------------------------------------
 
+# bats test_tags=night
 @test "scripts that are forgotten before each command do no harm" {
 	cold_server
 	rules forget

@@ -559,6 +559,7 @@ two_released() {
 	[[ $(of 1 status) == 3 && $(of 2 status) == 3 && ! -s $ERR && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "a server that is silent after the job does not keep it from its end" {
 	own_server
 	two -t 30 -- sh -c 'kill -STOP "$(cat own/pid)"; exit 3'

@@ -105,6 +105,7 @@ has_grown() {
 	(($(score_of_first) > $1))
 }
 
+# bats test_tags=night
 @test "readers with different ttls are each renewed, and none shortens the other" {
 	holds R1 -s -t 60
 	long=$(score_of_first)
@@ -258,6 +259,7 @@ rules_of_manual() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "B6: and with those for locks that several have, for all kinds" {
 	own_server
 	mapfile -t rules < <(rules_of_manual counted)

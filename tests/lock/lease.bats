@@ -38,7 +38,8 @@ job_of() {
 	touch "done"
 	exits_with 79 "$PID"
 	[[ $(cli get "$KEY") == other ]]
-	[[ $(<"$ERR") == "rlockrun: \"$KEY\" was lost: another client removed it while the job ran" ]]
+	# A slow server may be too late for the record of the run, which is said, too.
+	[[ $(head -n 1 "$ERR") == "rlockrun: \"$KEY\" was lost: another client removed it while the job ran" ]]
 }
 
 @test "S3: a renewal finds that the key is another's: 79, whatever the job does" {
@@ -158,6 +159,7 @@ exits_with_soon() {
 	exits_with "$@"
 }
 
+# bats test_tags=night
 @test "a server that is gone when the job ends: a warning, the job's status" {
 	own_server
 	start "$RLOCKRUN" -k "$KEY" -t 3 "$A_JOB" job=%p until:done exit:7
@@ -226,6 +228,7 @@ exits_with_soon() {
 has_renewed() { (($(renewals) > $1)); }
 renewals() { cli info commandstats | awk -F '[=,]' '/^cmdstat_eval:/ { n = $2 } END { print n + 0 }'; }
 
+# bats test_tags=night
 @test "the clock of the server is stepped back: renewed and freed; a lock that nobody frees lasts longer" {
 	own_clock
 	hold
@@ -265,9 +268,10 @@ renewals() { cli info commandstats | awk -F '[=,]' '/^cmdstat_eval:/ { n = $2 } 
 }
 
 @test "S7: rlockrun stopped for less than its lease: a warning only" {
-	hold
+	# It is late for what is due after a second by a fifth of the ttl.
+	hold --warn-after 1
 	kill -STOP "$PID"
-	wait_until left_below 13000
+	wait_until left_below 22500
 	kill -CONT "$PID"
 	wait_for_file "$ERR"
 	touch "done"
@@ -297,6 +301,7 @@ renewals() { cli info commandstats | awk -F '[=,]' '/^cmdstat_eval:/ { n = $2 } 
 	exits_with 0 "$PID"
 }
 
+# bats test_tags=night
 @test "a lease that ran out before the release was sent leaves no record" {
 	hold -t 3
 	kill -STOP "$PID"

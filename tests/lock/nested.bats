@@ -141,6 +141,7 @@ outer() {
 
 # --- the lease --------------------------------------------------------------------
 
+# bats test_tags=night
 @test "S21: a nested run with a ttl of 30 s never shortens the lease of 600 s" {
 	outer '"$RLOCKRUN" -t 30 -k "$KEY" sh ./nest in' -t 600
 	wait_for_file in.pid
@@ -295,6 +296,7 @@ outer() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "kill -9 of a nested run after the outer has ended: the lease runs out" {
 	outer 'sh ./leave -k "$KEY" sh ./nest in; "$A_JOB" until:in.pid'
 	exits_with 0 "$PID"
@@ -352,11 +354,13 @@ place_is_deleted() {
 	place_is_deleted -p1
 }
 
+# bats test_tags=night
 @test "S50: a nested run whose place was deleted takes it again, and keeps the lock" {
 	place_is_deleted -x
 }
 
 # A full server refuses ZADD, unless the same script has written before.
+# bats test_tags=night
 @test "S50: a nested run keeps its place on a full server" {
 	own_server
 	outer 'sh ./leave -k "$KEY" sh ./nest in

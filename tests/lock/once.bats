@@ -318,6 +318,7 @@ write_nightly() {
 	[[ $output == *"last succeeded on web-3 "*"; command not started" ]]
 }
 
+# bats test_tags=night
 @test "a release whose reply is lost has recorded the success" {
 	through cut:EVAL/9
 	# The release is repeated while the lease lasts.

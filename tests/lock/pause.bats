@@ -434,6 +434,7 @@ is_in_front() {
 	[[ $(cli exists "$Q" "$L") == 0 ]]
 }
 
+# bats test_tags=night
 @test "a server that is gone: status 69, and what is paused is printed" {
 	own_server
 	known "$KEY:2"

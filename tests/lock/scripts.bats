@@ -94,6 +94,7 @@ state() {
 	done
 }
 
+# bats test_tags=night
 @test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
 	run -0 rl -t 5 true
 	again EVAL/8 1
@@ -106,6 +107,7 @@ renewed() {
 	grep '"EVAL\(SHA\)\?"' "$MONITOR" | grep -q ' "1" "'"$KEY"'" '
 }
 
+# bats test_tags=night
 @test "R2: a renewal that comes twice, and too late" {
 	hold
 	wait_until renewed
@@ -182,6 +184,7 @@ renewed() {
 
 has_joined_again() { grep -q "\"EVAL.* \"4\" \"$KEY\"" "$MONITOR"; }
 
+# bats test_tags=night
 @test "R2: a nested run that joins twice counts once; late, for no longer than a ttl" {
 	start "$RLOCKRUN" -k "$KEY" -t 60 -- sh -c '"$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go
 		"$0" out=%p until:go' "$A_JOB"
@@ -248,6 +251,7 @@ has_joined_again() { grep -q "\"EVAL.* \"4\" \"$KEY\"" "$MONITOR"; }
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "on a full server the last of a nest frees the lock" {
 	start "$RLOCKRUN" -k "$KEY" -- sh -c 'setsid "$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go \
 		</dev/null >/dev/null 2>&1 & exec "$0" until:in' "$A_JOB"

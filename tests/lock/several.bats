@@ -79,6 +79,7 @@ all_turns() {
 	all_turns 6
 }
 
+# bats test_tags=night
 @test "B7: the same with -n: none has a part only, and nothing is left" {
 	local keys
 	write_job
@@ -250,6 +251,7 @@ await_monitor() {
 	[[ ${lines[2]} == "rlockrun: \"$KEY:2\", \"$KEY:1\": released" ]]
 }
 
+# bats test_tags=night
 @test "a part that is lost while the others are waited for: it starts over" {
 	take_foreign 2
 	start rl_keys '1 2' -t 9 -- sh -c 'exit 3'
@@ -287,6 +289,7 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 
 # --- losing one is losing all -------------------------------------------------
 
+# bats test_tags=night
 @test "losing one stops the job; the others are kept until it is dead, then freed" {
 	start rl_keys '1 2 3' --kill-after 20 -- sh -c 'trap "exec \"\$0\" told=%p until:go" TERM
 		"$0" ready=%p until:never & wait' "$A_JOB"
@@ -318,6 +321,7 @@ recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
 	cli del "$KEY:2"
 }
 
+# bats test_tags=night
 @test "a server that is frozen for longer than the lease: the job is dead, 79" {
 	own_server
 	hold_numbers '1 2' -t 3

@@ -203,6 +203,7 @@ goes_on() {
 	[[ $(cli exists "$R") == 0 ]]
 }
 
+# bats test_tags=night
 @test "a loss is read together with the end of the job: no success" {
 	own_server
 	through until:go:EVAL/1:1

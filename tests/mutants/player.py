@@ -2,33 +2,24 @@
 from sandbox import OUT_OF_TIME
 from suites import storey_of, tests_of, units_of
 
-CONTROL_S = 1800
+LIMIT_S = 1800  # a survivor is played by all suites of its storey
 ALONE_S = 120
 
 
-class Known:
-    """What all players know of the tests on the program as it is."""
-
-    def __init__(self):
-        self.limits = {}     # storey -> the bound of a mutant, in seconds
-        self.broken = set()  # tests that fail, also alone
-
-    def note(self, storey, broken, seconds):
-        self.broken.update(broken)
-        self.limits[storey] = 2 * seconds + 10
-
-
 class Player:
-    def __init__(self, tree, sandbox, known):
-        self.tree, self.sandbox, self.known = tree, sandbox, known
+    def __init__(self, tree, sandbox, broken):
+        """broken: the tests that fail, also alone, on the program as it is; all players
+        know them."""
+        self.tree, self.sandbox, self.broken = tree, sandbox, broken
 
     def control(self, storey):
-        """(tests that fail on the program as it is, seconds)"""
+        """(what of the simulation and the unit tests fails on the program as it is, seconds).
+        A suite is looked at when one of its tests fails."""
         self.must_build(units_of(storey))
         simulated = self.sandbox.simulate()
         if simulated.failure:
             return [("the program as it is", simulated.failure)], simulated.seconds
-        outcome = self.sandbox.run(tests_of(storey), CONTROL_S, go_on=True)
+        outcome = self.sandbox.run(units_of(storey), LIMIT_S, go_on=True)
         if outcome.failure and not outcome.failures:
             raise RuntimeError(f"{storey}: {outcome.failure}")
         broken = [test for test in outcome.failures if self.fails_alone(test)]
@@ -46,14 +37,13 @@ class Player:
 
     def judge(self, mutant, storey):
         tests = tests_of(storey, mutant.path)
-        limit = self.known.limits["lock" if storey == "script" else storey]
-        ignored, doubts = set(self.known.broken), ""
+        ignored, doubts = set(self.broken), ""
         simulated = self.sandbox.simulate()
         seconds = simulated.seconds
         if simulated.failure:
             return True, f"noticed after {seconds:.0f} s: {simulated.failure}"
         while True:
-            outcome = self.sandbox.run(tests, limit, ignored=ignored)
+            outcome = self.sandbox.run(tests, LIMIT_S, ignored=ignored)
             seconds += outcome.seconds
             if not outcome.failure:
                 return False, f"survived {seconds:.0f} s{doubts}"
@@ -76,6 +66,8 @@ class Player:
         fails = self.fails_alone(test)
         self.tree.write(mutant)
         self.must_build([])
+        if fails:
+            self.broken.add(test)
         return not fails
 
     def fails_alone(self, test):

@@ -16,9 +16,9 @@ COMPLAINT = re.compile(r"tests planned|exit status|nothing was run|sanitizer rep
 POLL_S = 0.5
 MOST_BYTES = 1 << 28  # of one file: a mutant may log without end
 MOST_PROCESSES = 1000  # the suites have some 400
-TEST_S = 60
+TEST_S = 120
 HISTORIES = "300"  # by the seeds from 1 on, and all scenes
-SIMULATION_S = 300
+SIMULATION_S = 120
 JAIL = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
         "sh", "-c", '"$@"; exit $?', "sh"]
 OUT_OF_TIME = "out of time, although one test ends after the other"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
-# packaging/examples and packaging/systemd, each as what it is written for would read
-# and run it, with a real server that wants a password. bin/ stands for /usr/local/bin, where
-# rlockrun and the jobs are; a `sleep` there waits for the file `done` instead.
+# packaging/examples and packaging/systemd, read and run like what they are written for,
+# with a real server that wants a password. bin/ stands for /usr/local/bin, where rlockrun
+# and the jobs are.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
+load ../helpers/manual
 
 setup_file() {
 	start_suite_server
@@ -36,22 +37,33 @@ job() {
 	chmod +x "bin/$name"
 }
 
-# A job that says that it runs, counts signals and waits for `done`.
-patient_job() {
-	job "$1" 'trap "echo TERM >>signals" TERM' 'trap "echo INT >>signals" INT' \
-		'echo "$0 $*" >>runs' \
-		'until [ -e done ]; do /bin/sleep 0.02; done' "exit ${2:-0}"
+# example_texts: all of them, and those of the manual and the README. A line goes on behind \.
+example_texts() {
+	{
+		cat "$EXAMPLES"/{report.cron,*.service,*.yml,Jenkinsfile,*.sh} "$ROOT"/packaging/systemd/*
+		literal_texts rlockrun.1 EXAMPLES
+		sed -n '/^## Recipes/,/^## /s/^    //p' "$ROOT/README.md"
+	} | sed -e ':a' -e '/\\$/{N;s/\\\n */ /;ba' -e '}'
 }
 
-# hold_elsewhere NAME: somebody else has the lock NAME until `done` is there.
-hold_elsewhere() {
-	start env "${SERVER_HERE[@]}" "$RLOCKRUN" -k "$1" -- \
-		sh -c 'echo >held; until [ -e done ]; do sleep 0.02; done'
-	wait_for_file held
+@test "the options of each example, and of each recipe of the README, are valid" {
+	# shellcheck disable=SC2034 # of some of them
+	local key=deploy:shop CI_JOB_URL=https://ci.example.com/1 line count=0
+	while read -r line; do
+		eval "set -- ${line//%d/$PWD}"
+		run -0 "$RLOCKRUN" "$@" --show-config
+		count=$((count + 1))
+	done < <(example_texts | grep -v '^ *#' | sed -n 's/.*\<rlockrun \(-.*\) -- .*/\1/p')
+	((count == 18))
 }
 
-lines_in() {
-	[[ -e $1 ]] && wc -l <"$1" || echo 0
+@test "each variable that an example names is one of the program" {
+	"$RLOCKRUN" --dump-options | cut -f4 | sort >known
+	example_texts | grep -oE 'RLOCKRUN_[A-Z_]+' | grep -vxE 'RLOCKRUN_(KEY|FENCE)' |
+		grep -vxFf <(sed -n 's/^\.It Ev \(RLOCKRUN_[A-Z_]*\)$/\1/p' "$ROOT/man/rlockrun-events.7") |
+		sort -u | comm -23 - known | diff /dev/null -
+	/usr/bin/python3 -c 'import sys, yaml
+for name in sys.argv[1:]: assert yaml.safe_load(open(name, encoding="ascii"))' "$EXAMPLES"/*.yml
 }
 
 # --- cron -----------------------------------------------------------------------
@@ -76,13 +88,6 @@ start_cron() {
 		/bin/sh -c "$(cron_jobs | sed -E 's/^([^ ]+ +){6}//')"
 }
 
-# It is kept for a minute by the server, where nothing else of it is left.
-forget_report() {
-	(($(cli pttl "$KEY:report") > 0))
-	cli del "$KEY:report" "{$KEY:report}:rlk:i"
-	[[ -z $(keys_left) ]]
-}
-
 @test "cron: every line is valid" {
 	[[ $(cron_jobs | wc -l) == 1 ]]
 	cron_jobs | grep -qE '^([0-9*,/-]+ +){5}[a-z_][a-z0-9_-]* +[^ ]'
@@ -95,25 +100,16 @@ forget_report() {
 	run -1 grep -E 'PASSWORD=|://.*@' <(cron_environment)
 }
 
-@test "cron: thirty hosts, one run, no mail" {
-	job nightly-report 'echo run >>runs'
-	for _ in {1..30}; do
-		start_cron
-	done
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	[[ $(<runs) == run ]]
-	[[ -z $(cat out.* err.*) ]]
-	forget_report
-}
-
-@test "cron: the status is the report's, and errors are mailed" {
-	job nightly-report 'exit 3'
+@test "cron: one run, without a mail; the status is the report's, and errors are mailed" {
+	job nightly-report 'echo run >>runs' 'exit 3'
 	start_cron
 	exits_with 3 "$PID"
-	[[ -z $(<"$ERR") ]]
-
+	for _ in {1..3}; do start_cron; done
+	for pid in "${STARTED[@]:1}"; do exits_with 0 "$pid"; done
+	[[ $(<runs) == run && -z $(cat out.* err.*) ]]
+	# It is kept for a minute by the server, where nothing else of it is left.
+	cli del "$KEY:report" "{$KEY:report}:rlk:i"
+	[[ -z $(keys_left) ]]
 	install -m 440 /dev/stdin redis <<<wrong
 	start_cron
 	exits_with 77 "$PID"
@@ -121,32 +117,6 @@ forget_report() {
 }
 
 # --- systemd --------------------------------------------------------------------
-
-# unit NAME: its file. A template is one that `make install` has put into dest, and
-# an instance of it is called report.
-unit() {
-	case $1 in
-	*@.*) echo "$PWD/dest$(variable UNITDIR)/$1" ;;
-	*) echo "$EXAMPLES/$1" ;;
-	esac
-}
-
-# setting UNIT NAME: its values, one a line.
-setting() {
-	sed -n "s/^$2=//p" "$(unit "$1")"
-}
-
-# The words of ExecStart=, as systemd splits and expands them.
-exec_start() {
-	/usr/bin/python3 - "$(unit "$1")" "$PWD" <<-'END'
-		import re, shlex, sys
-		text = open(sys.argv[1], encoding="ascii").read().replace("\\\n", " ")
-		line, = re.findall(r"^ExecStart=(.*)$", text, re.M)
-		for word in shlex.split(line):
-		    assert not re.search(r"(?<!\$)(\$\$)*\$(?!\$)", word), word
-		    print(word.replace("$$", "$").replace("%d", sys.argv[2]).replace("%i", "report"))
-	END
-}
 
 # make_here ARGUMENT...: in the tree, without building anything.
 make_here() {
@@ -159,209 +129,35 @@ variable() {
 	make_here --eval "print: ; @echo \$($1)" print
 }
 
-# install_units: with the rest, in dest.
-install_units() {
-	make_here DESTDIR="$PWD/dest" install
-}
-
-# here COMMAND: bin/ stands for the folders of the host's programs.
-here() {
-	sed -E "s,^(/usr/local/bin|/etc/rlockrun\.d)/,$PWD/bin/," <<<"$1"
-}
-
-# start_unit UNIT: its command, in a session of its own. PID is the main one.
-start_unit() {
-	local words environment
-	mapfile -t words < <(exec_start "$1")
-	[[ ${words[0]} == "$(variable BINDIR)/rlockrun" ]]
-	read -ra environment <<<"$(setting "$1" Environment)"
-	start env -i PATH="$PWD/bin:/usr/bin:/bin" "${environment[@]}" \
-		"${SERVER_HERE[@]}" setsid "$RLOCKRUN" \
-		"${words[@]:1:${#words[@]}-2}" "$(here "${words[-1]}")"
-}
-
-# seconds DUR: as systemd and rlockrun write it here.
-seconds() {
-	[[ $1 =~ ^([0-9]+)s$ ]]
-	echo "${BASH_REMATCH[1]}"
+# setting FILE NAME: its values, one a line.
+setting() {
+	sed -n "s/^$2=//p" "$1"
 }
 
 @test "systemd: the units are valid" {
 	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
 	mkdir units
-	install_units
+	make_here DESTDIR="$PWD/dest" install
 	for unit in "$EXAMPLES"/*.service "$EXAMPLES"/*.timer "$PWD/dest$(variable UNITDIR)"/*; do
 		sed "s|$(variable BINDIR)/rlockrun|$RLOCKRUN|" "$unit" >"units/$(basename "$unit")"
 	done
-	[[ -e units/rlockrun@.service && -e units/rlockrun@.timer ]]
 	run -0 systemd-analyze --man=no verify units/*
 	[[ -z $output ]]
 	for unit in report.timer rlockrun@.timer; do
-		systemd-analyze calendar "$(setting $unit OnCalendar)"
+		systemd-analyze calendar "$(setting units/$unit OnCalendar)"
 	done
 }
 
 @test "systemd: only rlockrun gets TERM, and it is given the time that it needs" {
-	install_units
-	for unit in report.service worker.service rlockrun@.service; do
-		[[ $(setting $unit KillMode) == mixed ]]
-		kill_after=$(exec_start $unit | grep -A 1 -x -- --kill-after | tail -n 1)
+	for unit in "$EXAMPLES"/*.service "$ROOT"/packaging/systemd/*.service; do
+		[[ $(setting "$unit" KillMode) == mixed ]]
+		kill_after=$(sed -n 's/^[^#]*--kill-after \([0-9]*\)s.*/\1/p' "$unit")
 		# The release may take 10s, and the default of --kill-after is 5s.
-		(($(seconds "$(setting $unit TimeoutStopSec)") > $(seconds "${kill_after:-5s}") + 10))
+		[[ $(setting "$unit" TimeoutStopSec) =~ ^([0-9]+)s$ ]]
+		((BASH_REMATCH[1] > ${kill_after:-5} + 10))
 		# An instance has the password of rlockrun.conf.
-		[[ $unit == *@* || $(setting $unit LoadCredential) == redis:* ]]
+		[[ $unit == *@* || $(setting "$unit" LoadCredential) == redis:* ]]
 	done
-}
-
-@test "systemd: the template runs the program of that name under the lock of that name" {
-	install_units
-	job report 'echo "$RLOCKRUN_KEY" >>runs' 'exit 3'
-	start_unit rlockrun@.service
-	exits_with 3 "$PID"
-	[[ $(<runs) == report ]]
-	start_unit rlockrun@.service
-	exits_with "$(setting rlockrun@.service SuccessExitStatus)" "$PID"
-	[[ $(<"$ERR") == 'rlockrun: "report" is kept for '*'; it was held by '* ]]
-	[[ $(<runs) == report ]]
-	forget_report
-}
-
-@test "systemd: stopping the report ends all of it, with one signal each" {
-	patient_job nightly-report
-	start_unit report.service
-	wait_for_file runs
-	kill -TERM "$PID"
-	wait_for_file signals
-	# The lock outlives what the shell has left.
-	[[ -n $(keys_left) ]]
-	touch ./done
-	exits_with 0 "$PID"
-	[[ $(<signals) == TERM ]]
-	forget_report
-}
-
-@test "systemd: one worker in the fleet, another takes over" {
-	patient_job worker
-	start_unit worker.service
-	first=$PID
-	wait_for_file runs
-	start_unit worker.service
-	second=$PID
-	wait_for_file "$ERR"
-	[[ $(<"$ERR") == 'rlockrun: "worker" is held by '* ]]
-	[[ $(lines_in runs) == 1 ]]
-
-	kill -TERM "$first"
-	wait_for_file signals
-	touch ./done
-	exits_with 0 "$first"
-	exits_with 0 "$second"
-	[[ $(<signals) == TERM ]]
-	[[ $(lines_in runs) == 2 ]]
-	[[ -z $(keys_left) ]]
-}
-
-# --- CI -------------------------------------------------------------------------
-
-# ci_step gitlab|github|jenkins: its script into step, the environment that the
-# file sets into environment, one variable a line.
-ci_step() {
-	/usr/bin/python3 - "$1" "$EXAMPLES" <<-'END'
-		import re, sys, yaml
-
-		def read(name):
-		    with open(f"{sys.argv[2]}/{name}", encoding="ascii") as file:
-		        return file.read()
-
-		if sys.argv[1] == "gitlab":
-		    document = yaml.safe_load(read("gitlab-ci.yml"))
-		    job = document["integration-test"]
-		    assert set(job) <= {"stage", "timeout", "variables", "script"}, job
-		    script = "\n".join(job["script"])
-		    environment = job["variables"]
-		elif sys.argv[1] == "github":
-		    document = yaml.safe_load(read("github-actions.yml"))
-		    # YAML 1.1 takes "on" for a truth value.
-		    assert set(document) == {"name", True, "jobs"}, document
-		    job = document["jobs"]["integration-test"]
-		    step = job["steps"][-1]
-		    assert job["runs-on"] and job["timeout-minutes"] > 20
-		    assert set(step) == {"name", "env", "run"}, step
-		    script = step["run"]
-		    environment = step["env"]
-		    assert re.fullmatch(r"\$\{\{ secrets\.\w+ \}\}",
-		                        environment.pop("RLOCKRUN_PASSWORD"))
-		else:
-		    text = read("Jenkinsfile")
-		    assert text.count("{") == text.count("}")
-		    script, = re.findall(r"^\t+sh '([^'\\]*)'$", text, re.M)
-		    environment = dict(re.findall(r"^\t+(\w+) = '([^']*)'$", text, re.M))
-		    assert re.search(r"^\t+RLOCKRUN_PASSWORD = credentials\('", text, re.M)
-		with open("step", "w", encoding="ascii") as file:
-		    file.write(script + "\n")
-		with open("environment", "w", encoding="ascii") as file:
-		    for item in environment.items():
-		        file.write("%s=%s\n" % item)
-	END
-	grep -qx 'RLOCKRUN_REDIS=rediss://[a-z.]*' environment
-	run -1 grep PASSWORD environment
-}
-
-# start_ci gitlab|github|jenkins: as its runner does; the password is a secret of
-# the runner's.
-start_ci() {
-	local environment shell
-	mapfile -t environment <environment
-	case $1 in
-	gitlab) shell=(bash -eo pipefail) ;;
-	github) shell=(bash -e) ;;
-	jenkins) shell=(sh -xe) ;;
-	esac
-	start env -i --default-signal=INT PATH="$PWD/bin:/usr/bin:/bin" HOME="$PWD" \
-		RLOCKRUN_PASSWORD=secret "${environment[@]}" "${SERVER_HERE[@]}" \
-		"${shell[@]}" step
-}
-
-# What each of them has to do.
-ci_passes_on_and_waits() {
-	ci_step "$1"
-	job make 'echo "$*" >>runs' 'env >environment.job' 'exit 2'
-	start_ci "$1"
-	exits_with 2 "$PID"
-	[[ $(<runs) == integration-test ]]
-	run -1 grep -i -e secret -e password environment.job
-	grep -qx RLOCKRUN_KEY=ci:test-system environment.job
-
-	rm runs
-	hold_elsewhere ci:test-system
-	start_ci "$1"
-	wait_until grep -q '"ci:test-system" is held by' "$ERR"
-	[[ ! -e runs ]]
-	touch ./done
-	exits_with 2 "$PID"
-	[[ $(<runs) == integration-test ]]
-	[[ -z $(keys_left) ]]
-}
-
-@test "GitLab CI, GitHub Actions, Jenkins: the step waits, and its status is that of the tests" {
-	for runner in gitlab github jenkins; do
-		ci_passes_on_and_waits $runner
-		rm -f runs held "done"
-	done
-}
-
-@test "GitHub Actions: a cancelled run's signals reach the tests" {
-	ci_step github
-	patient_job make 7
-	start_ci github
-	wait_for_file runs
-	kill -INT "$PID"
-	wait_until grep -q INT signals
-	kill -TERM "$PID"
-	wait_until grep -q TERM signals
-	touch ./done
-	exits_with 7 "$PID"
-	[[ $(<signals) == $'INT\nTERM' ]]
 }
 
 # --- the deploy script ------------------------------------------------------------
@@ -396,19 +192,6 @@ start_deploy() {
 	env PATH="$PWD/bin:$PATH" DEPLOY_DIR="$PWD/shop" "${SERVER_HERE[@]}" \
 		"$EXAMPLES/deploy.sh" two.tar
 	[[ $(<shop/current/name) == two ]]
-}
-
-@test "deploy.sh: five at once, one after the other" {
-	for name in {1..5}; do
-		archive "$name"
-		start_deploy sh "$name.tar"
-	done
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	[[ $(find shop/releases -mindepth 1 -maxdepth 1 | wc -l) == 5 ]]
-	[[ $(readlink shop/current) == "releases/$(find shop/releases -mindepth 1 \
-		-maxdepth 1 -printf '%f\n' | sort -n | tail -n 1)" ]]
 }
 
 @test "deploy.sh: leaves no half a release" {

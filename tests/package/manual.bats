@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# The examples and the access rules of the manual pages, word for word, except for
-# the places of servers and files. bin/ has the programs that the examples run.
+# Those examples of the manual pages that are more than one command, and the access
+# rules, word for word, except for the places of servers and files. bin/ has the programs
+# that the examples run. The options of all are tried by examples.bats.
 # shellcheck disable=SC2016 # the examples' shells are to expand that
 # shellcheck disable=SC2034 # helpers use what is set
 
@@ -54,10 +55,6 @@ end_elsewhere() {
 	rm held "done"
 }
 
-@test "each example of the manual has its test here" {
-	[[ $(literal_texts rlockrun.1 EXAMPLES | grep -c '^# [0-9]*$') == 10 ]]
-}
-
 @test "example: cron, silent when another host runs the report" {
 	job report 'echo run >>runs'
 	example 1 | sed 's/^\([^ ]* *\)\{5\}//' >cron.sh
@@ -72,39 +69,6 @@ end_elsewhere() {
 		sed "s|/opt/report|$PWD/bin/report|" >cron.sh
 	run -0 sh cron.sh
 	[[ -z $output && $(wc -l <runs) == 2 ]]
-}
-
-@test "example: --min-hold, a late host does not run the report again" {
-	job report 'echo run >>runs'
-	example 2 >script
-	run -0 sh script
-	run -0 sh script
-	[[ -z $output && $(<runs) == run ]]
-	cli del "$KEY:report" "{$KEY:report}:rlk:i"
-}
-
-@test "example: --once-per, a job succeeds once per night" {
-	job nightly 'echo run >>runs' '[ "$(wc -l <runs)" = 2 ]'
-	example 3 | sed '/^# the crontab/,$d' >rlockrun.conf
-	example 3 | sed '1,/^# the crontab/d; s/^\([^ ]* *\)\{5\}//' >cron.sh
-	export RLOCKRUN_CONFIG=$PWD/rlockrun.conf
-	run -1 sh cron.sh
-	run -0 sh cron.sh
-	run -0 sh cron.sh
-	[[ -z $output && $(wc -l <runs) == 2 ]]
-	# The README has the like.
-	job report 'echo run >>runs'
-	sed -n 's|^    0,20,40 3 \* \* \* /usr/local/bin/||p' "$ROOT/README.md" |
-		sed "s|/opt/report|$PWD/bin/report|" >cron.sh
-	run -0 sh cron.sh
-	run -0 sh cron.sh
-	[[ -z $output && $(wc -l <runs) == 3 ]]
-}
-
-@test "example: a step of a pipeline" {
-	job make '[ "$*" = integration-test ] && exit 3'
-	example 4 >script
-	run -3 sh -e script
 }
 
 @test "example: the deploy script, also under set -e" {
@@ -127,22 +91,6 @@ end_elsewhere() {
 	run -75 sh -e script
 	[[ ${lines[-1]} == "somebody else is deploying" ]]
 	end_elsewhere
-}
-
-@test "example: a fencing number in a database" {
-	job psql 'echo "$2"'
-	example 6 >script
-	run -0 sh -e script
-	[[ $output =~ fence\ =\ ([0-9]+).*fence\ \<=\ ([0-9]+)$ ]]
-	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
-}
-
-@test "example: two commands under one lock" {
-	job pg_dump 'echo "dump of $1"'
-	job upload 'gzip -dc "$1"'
-	example 7 >script
-	run -0 sh -e script
-	[[ $output == "dump of shop" ]]
 }
 
 @test "example: list, and release by the token" {
@@ -170,13 +118,6 @@ end_elsewhere() {
 	exits_with 0 "$PID"
 	[[ $(<status) == 75 && ! -e ran && $(cli exists "$KEY:report") == 0 ]]
 	grep -q '"db migration"' "$ERR"
-}
-
-@test "example: two locks" {
-	job migrate.sh 'echo "$RLOCKRUN_KEY"'
-	example 10 >script
-	run -0 sh -e script
-	[[ $output == backup:db$'\n'backup:files ]]
 }
 
 # --- files to paste ---------------------------------------------------------------

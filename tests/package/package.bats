@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `make deb`, what is in the package, installing and removing it in a root of its
-# own; `make install` and `make uninstall`.
+# `make deb`, what is in the package and where it is installed; `make install` and `make
+# uninstall`. Roots of Debian, in which it runs and is removed, are in tests/packages.
 #
 # The package is built once, by the first test that needs it, in a copy of the
 # tree, and as an ordinary user when the suite is run by root.
@@ -100,30 +100,6 @@ make_here() {
 }
 
 # bats test_tags=night
-@test "make deb: hardened, and linked against what it names" {
-	need_deb
-	dpkg-deb -x "$DEB" x
-	readelf --wide --dynamic --program-headers x/usr/bin/rlockrun >elf
-	grep -q 'FLAGS_1.*NOW.*PIE' elf
-	grep -q GNU_RELRO elf
-	grep 'GNU_STACK' elf | grep -qv RWE
-	while read -r name; do
-		package=$(dpkg-query -S "*/$name" | sed 's/:.*//' | head -n 1)
-		[[ ", $(dpkg-deb -f "$DEB" Depends)" == *", $package "* ]]
-	done < <(sed -n 's/.*NEEDED.*\[\(.*\)]/\1/p' elf)
-}
-
-# bats test_tags=night
-@test "make deb: no package starts a server because of ours" {
-	need_deb
-	[[ -z $(dpkg-deb -f "$DEB" Pre-Depends) ]]
-	[[ $(dpkg-deb -f "$DEB" Recommends) == 'libssl3t64 | libssl3' ]]
-	[[ $(dpkg-deb -f "$DEB" Suggests) == 'redis-server | valkey-server' ]]
-	dpkg-deb -e "$DEB" control
-	[[ $(files_in control) == $'/control\n/md5sums' ]]
-}
-
-# bats test_tags=night
 @test "make deb: the unit tests pass, and without them it is the same bytes in another folder" {
 	need_deb
 	grep -Eqx '[0-9]{4,} passed, 0 failed' "${DEB%/*}/deb.log"
@@ -174,25 +150,6 @@ make_here() {
 	[[ $(root/usr/bin/rlockrun -V) == *" $(version)"* ]]
 	run -7 root/usr/bin/rlockrun -k "$KEY" -- sh -c 'exit 7'
 	[[ -z $output ]]
-}
-
-# bats test_tags=night
-@test "dpkg: removes all of it" {
-	need_deb
-	make_root
-	in_root -i "$DEB"
-	in_root -r rlockrun
-	[[ -z $(find root -mindepth 1 ! -path 'root/var' ! -path 'root/var/lib*') ]]
-	run -1 dpkg-query --admindir=root/var/lib/dpkg -s rlockrun
-}
-
-# bats test_tags=night
-@test "dpkg: doesn't install without hiredis" {
-	need_deb
-	mkdir -p root/var/lib/dpkg/{info,updates}
-	dpkg-query -s libc6 >root/var/lib/dpkg/status
-	run -1 in_root -i "$DEB"
-	[[ $output == *'depends on libhiredis'*'not installed'* ]]
 }
 
 @test "make install and make uninstall: program, pages, completions, units and examples, then none" {

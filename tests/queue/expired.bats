@@ -364,6 +364,7 @@ earlier_rules='+eval +time +get +pttl +hmget +set +del +hset +pexpire +zrange
 	run -1 grep -hv "; waiting\|: acquired after" err.*
 }
 
+# bats test_tags=night
 @test "the access rules of earlier manuals are enough for all kinds" {
 	# shellcheck disable=SC2086 # several words
 	cli acl setuser locker on '>v' "~$KEY" "~{$KEY}:rlk:*" $earlier_rules +zcard +hget +hdel

@@ -122,6 +122,7 @@ overtaken_by() {
 	[[ $(paste -sd ' ' order) == "A C" ]]
 }
 
+# bats test_tags=night
 @test "--newest: one that lost its place to death comes back, and is overtaken" {
 	holds A
 	newest B
@@ -136,6 +137,7 @@ overtaken_by() {
 	[[ $(paste -sd ' ' order) == "A C" ]]
 }
 
+# bats test_tags=night
 @test "--newest: after the queue was lost an older one overtakes nobody" {
 	holds A
 	newest B
@@ -217,6 +219,7 @@ spoiled() {
 	[[ $(paste -sd ' ' order) == "A C" ]]
 }
 
+# bats test_tags=night
 @test "--newest: a first try is never answered, and undone" {
 	spoiled drop:EVAL:1
 }

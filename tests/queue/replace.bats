@@ -116,6 +116,7 @@ gives_order() {
 
 # --- who is asked, and who asks -------------------------------------------------------
 
+# bats test_tags=night
 @test "--replace: another holder is waited for, which is said; -w bounds it" {
 	holds A
 	run -75 rl --replace -w 2 true
@@ -259,6 +260,7 @@ no_job() {
 	[[ -z $(cat "/proc/$1/task/$1/children") ]]
 }
 
+# bats test_tags=night
 @test "--replace: the order of one that died ends, and it is not obeyed" {
 	holds A --replaceable
 	a=$PID
@@ -277,6 +279,7 @@ no_job() {
 }
 no_order() { ! gives_order; }
 
+# bats test_tags=night
 @test "--replace: a third one replaces the second" {
 	holds A --replaceable
 	a=$PID err=$ERR
@@ -291,6 +294,7 @@ no_order() { ! gives_order; }
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
 }
 
+# bats test_tags=night
 @test "--replace: a holder that is killed, or frozen, while it is asked" {
 	holds A --replaceable
 	a=$PID
@@ -312,6 +316,7 @@ no_order() { ! gives_order; }
 	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps ]]
 }
 
+# bats test_tags=night
 @test "--replace: a look whose reply is lost is repeated, and harms no renewal" {
 	start_proxy proxy cut:GET:1 lose:GET:2
 	holds A --replaceable

@@ -89,6 +89,7 @@ waiting_are() { (($(cli zcard "{$KEY}:rlk:q") == $1)); }
 	[[ -e ran && ! -e overtaken && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "thirty runs of both count without a lost update" {
 	local pids=() i
 	echo 0 >count
@@ -102,6 +103,7 @@ waiting_are() { (($(cli zcard "{$KEY}:rlk:q") == $1)); }
 	[[ $(<count) == 30 && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "each comes after the other was killed, when its lease has ended" {
 	holds "$CLIENT" -k "$KEY" -t 2 --
 	kill -KILL "$HOLDER"

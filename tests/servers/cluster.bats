@@ -144,6 +144,7 @@ sent() {
 	[[ -z $output ]]
 }
 
+# bats test_tags=night
 @test "waiters are served in order" {
 	hold
 	for i in 1 2 3 4; do
@@ -378,6 +379,7 @@ is_renewed_on() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "released, taken and given up while the slot is half-way" {
 	key_on 1
 	hold -t 4
@@ -398,6 +400,7 @@ is_renewed_on() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "released while the slot is half-way: --once-per knows of the success in time" {
 	key_on 1
 	hold -t 30 --once-per 1h

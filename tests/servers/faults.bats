@@ -102,6 +102,7 @@ is_connecting() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "half-open, at first while waiting, then while holding: noticed, nothing is lost" {
 	cli set "$KEY" other
 	through

@@ -46,6 +46,7 @@ peak_below() {
 	[[ $RLOCKRUN != */release/* ]] || ((peak < $1))
 }
 
+# bats test_tags=night
 @test "replies that are none, or without end: 69 to who acquires, and nothing is lost" {
 	local text
 	through

@@ -87,6 +87,7 @@ a_holds_b_waits() {
 }
 
 # On the server the lease lasts longer than A may count on.
+# bats test_tags=night
 @test "while holding, for longer than the lease: dead before it ends, then the next" {
 	a_holds_b_waits 6
 	cut a

@@ -162,6 +162,7 @@ has_no_keys() { [[ -z $(keys_left_on "$1") ]]; }
 	for i in 3 4 5; do wait_until has_no_keys "$i"; done
 }
 
+# bats test_tags=night
 @test "a server that had voted for another contender gets the lock a tenth of the ttl later" {
 	for i in 1 2; do take "$i"; done
 	start rl -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
@@ -234,6 +235,7 @@ restarts_empty() {
 	wait_until is_nested_on 1 2 3
 }
 
+# bats test_tags=night
 @test "S50: two of three restart empty in turn: a nested run keeps the lock there" {
 	use 1 2 3
 	start rl -t 9 -- sh -c 'setsid "$RLOCKRUN" -t 9 -k "$KEY" sh -c "
@@ -255,6 +257,7 @@ restarts_empty() {
 
 # --- a server that is lost in each state ------------------------------------------
 
+# bats test_tags=night
 @test "lost while acquiring: a minority doesn't matter" {
 	with_signal 1 STOP
 	stop_server "$NODES/2"
@@ -349,6 +352,7 @@ own_replicated_nodes() {
 
 # --- a lock that is lost --------------------------------------------------------
 
+# bats test_tags=night
 @test "deleted on a minority: planted again, overwritten: left alone; on a majority: lost" {
 	start rl -t 9 -- "$A_JOB" "token=%{RLOCKRUN_TOKEN}" until:done
 	wait_for_file token
@@ -363,6 +367,7 @@ own_replicated_nodes() {
 	for i in 1 2 5; do [[ $(on "$i" getdel "$KEY") == foreign ]]; done
 }
 
+# bats test_tags=night
 @test "kill -9 of the holder: the next has it when the lease has ended" {
 	hold
 	kill -KILL "$PID"
@@ -392,6 +397,7 @@ own_replicated_nodes() {
 }
 
 # C was away when the lock was acquired, and A has forgotten it.
+# bats test_tags=night
 @test "--min-hold: a server that restarted within this time abstains by default" {
 	use 1 2 0
 	rl --min-hold 1h -- true
@@ -552,6 +558,7 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	wait_until none_of_ours 1 2
 }
 
+# bats test_tags=night
 @test "a server that has granted it and gone does not count: it may have forgotten" {
 	use 1 2 3
 	take 2
@@ -572,6 +579,7 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 	[[ -e ran ]]
 }
 
+# bats test_tags=night
 @test "what a minority has of a lost lock is freed when the job is dead, not before" {
 	use 1 2 3
 	start rl -t 9 --kill-after 4 -- sh -c '
@@ -588,6 +596,7 @@ has_refused() { [[ $(on "$1" acl log) == *username* ]]; }
 
 # --- contenders -------------------------------------------------------------------
 
+# bats test_tags=night
 @test "six that wait take turns" {
 	use 1 2 3
 	for _ in {1..6}; do

@@ -72,6 +72,7 @@ releasing() {
 
 # NOSCRIPT: see lock/digests.bats.
 
+# bats test_tags=night
 @test "errors in place of renewals: renewed again, on the same connection or another one" {
 	through "answer:EVAL/1:1:-LOADING Redis is loading" "answer:EVAL/1:2:-NOPERM no" \
 		"answer:EVAL/1:3:-READONLY a replica" "answer:EVAL/1:4:-ERR the moon is full" \
@@ -117,6 +118,7 @@ is_lost() {
 	wait_until none_left
 }
 
+# bats test_tags=night
 @test "an error that stays, while waiting: reported once" {
 	cli set "$KEY" other
 	through
@@ -155,6 +157,7 @@ trouble() {
 	[[ $(wc -l <err.1) == 2 && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "a real server that turns into a replica: READONLY" {
 	own_server
 	trouble 'replicaof 127.0.0.1 1' 'replicaof no one' \

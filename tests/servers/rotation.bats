@@ -143,6 +143,7 @@ warns_of() {
 	reconnects cut
 }
 
+# bats test_tags=night
 @test "a file that cannot be used: one warning, and the password from before" {
 	own_user
 	waits

@@ -378,6 +378,7 @@ lose_writes() {
 	[[ -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "S50: a failover that forgets a nested run alone: it keeps the lock" {
 	own_sentinels 1
 	start rl -t 9 sh -c 'until [ -e join ]; do sleep 0.05; done
@@ -502,6 +503,7 @@ has_waited() {
 }
 
 # Otherwise a failover forgets that the run has succeeded, and it runs again.
+# bats test_tags=night
 @test "S52: --wait-replicas: a release waits for replicas, too" {
 	own_sentinels 1
 	hold --wait-replicas 1:7s --once-id build-1
@@ -530,6 +532,7 @@ has_waited() {
 }
 
 # As a primary answers that is being replaced.
+# bats test_tags=night
 @test "--wait-replicas: an error that passes is no refusal" {
 	own_server
 	start "$RLOCKRUN" -k "$KEY" -w 5 --wait-replicas 1:4s touch ran

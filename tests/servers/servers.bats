@@ -590,7 +590,7 @@ has_read() {
 
 @test "a replica: its error is the last word, however long the run waits" {
 	own_server --replicaof 127.0.0.1 1
-	for how in -n "-w 0.6" "-w 20"; do
+	for how in -n "-w 0.6" "-w 3"; do
 		# shellcheck disable=SC2086 # options are to be split
 		run -69 rl $how --server-timeout 2 touch ran
 		[[ ${lines[-1]} == *"READONLY "*"(it is a replica: "*"command not started" && ! -e ran ]]

@@ -465,6 +465,7 @@ assert note[0]["priority"] == "recommended", note'
 	[[ -e second && -z $(keys_left) ]]
 }
 
+# bats test_tags=night
 @test "the server is killed and comes back: 79, or the next one runs" {
 	tls_server server
 	hold -t 9

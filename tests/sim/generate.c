@@ -7,7 +7,9 @@
 
 #include "world.h"
 
-enum { SHARDS = 3, MOMENTS = 64 };
+/* Runs are called A to P: Q0 is a command. */
+enum { SHARDS = 3, MOMENTS = 64, SUCCESSORS = 14 };
+enum { NEWEST = 11 }; /* among the policies */
 
 /* What a history is about; its runs and faults are drawn from it. */
 struct theme {
@@ -150,7 +152,7 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 			 ? theme->policy
 			 : pick(theme, 0, 12);
 
-	if (policy >= 11 && !waits)
+	if (policy >= NEWEST && !waits)
 		return;
 	switch (policy) {
 	case 0:
@@ -177,7 +179,7 @@ append_policy(struct theme *theme, struct text *text, bool waits)
 		if (waits)
 			append(text, " --max-waiters %d", pick(theme, 0, 3));
 		break;
-	case 11:
+	case NEWEST:
 		append(text, " --newest");
 		break;
 	case 12:
@@ -513,6 +515,24 @@ add_server_fault(struct theme *theme, double at, const char *server)
 	}
 }
 
+/* A success that the failover at that time may forget, and a run that is to
+ * know it. They have a lock of their own, so that nobody delays them. */
+static void
+add_successors(struct theme *theme, double at)
+{
+	const char *policy =
+	    chance(theme, 50) ? "--once-id id3" : "--once-per 60";
+	double lasts = moment(theme, 0, 1);
+	int ttl = pick(theme, 1, 3);
+
+	at += moment(theme, 0, 0.3);
+	add(theme, "%.3f run %c -k lock2 --wait-replicas 1 -t %d %s -- %.3f",
+	    at > lasts ? at - lasts : 0, 'A' + theme->runs++, ttl, policy,
+	    lasts);
+	add(theme, "%.3f run %c -k lock2 --wait-replicas 1 -t 2 %s -- 0.1",
+	    at + moment(theme, 0.5, 5), 'A' + theme->runs++, policy);
+}
+
 /* The primary fails, or is cut off and goes on for a while, or is replaced in
  * order. */
 static void
@@ -529,6 +549,8 @@ add_failover(struct theme *theme, double at)
 	former = names[theme->is_replica[shard]];
 	now = names[!theme->is_replica[shard]];
 	theme->is_replica[shard] = !theme->is_replica[shard];
+	if (theme->replicates && theme->runs < SUCCESSORS && chance(theme, 40))
+		add_successors(theme, at);
 	switch (pick(theme, 0, 2)) {
 	case 0:
 		add(theme, "%.3f crash %s %.3f kept", at, former,
@@ -654,7 +676,10 @@ generate_history(struct history *history, uint64_t seed)
 	    theme.kind_of_servers == REDLOCK && !theme.calm && chance(t, 50);
 	theme.replicates = chance(t, 60);
 	theme.policy =
-	    chance(t, 25) ? (int[]){0, 1, 2, 6, 11, 12}[pick(t, 0, 5)] : -1;
+	    chance(t, 25) ? (int[]){0, 1, 2, 6, NEWEST, 12}[pick(t, 0, 5)] : -1;
+	/* A grant that too few replicas have is withdrawn. */
+	if (theme.has_replicas && theme.replicates && chance(t, 20))
+		theme.policy = NEWEST;
 	theme.runs = pick(t, 2, 8);
 	theme.locks = chance(t, 70) ? 1 : 2;
 	theme.kind =

@@ -20,6 +20,7 @@ static struct {
 	int kept_count;
 	int64_t lost_at;	  /* a server forgot what it had acknowledged */
 	int64_t step_at, step_us; /* of a server's clock */
+	int64_t reread_at;	  /* another server reads what it has dated */
 	bool has_repeated, has_unreadable;
 	enum known_servers servers;
 } stage;
@@ -28,7 +29,7 @@ void
 known_begin(void)
 {
 	memset(&stage, 0, sizeof(stage));
-	stage.lost_at = stage.step_at = -1;
+	stage.lost_at = stage.step_at = stage.reread_at = -1;
 }
 
 void
@@ -57,10 +58,11 @@ seen_of(const char *key)
 			return &stage.keys[i];
 	if (stage.count == KEYS)
 		abort();
-	stage.keys[stage.count] = (struct seen){.key = key,
-	    .freed_at = -1,
-	    .taken_at = -1,
-	    .stolen_at = -1};
+	stage.keys[stage.count] =
+	    (struct seen){.key = world_copy(key, strlen(key)),
+		.freed_at = -1,
+		.taken_at = -1,
+		.stolen_at = -1};
 	return &stage.keys[stage.count++];
 }
 
@@ -234,6 +236,12 @@ known_on_clock_step(int64_t by_us)
 		stage.kept[i].until -= by_us;
 }
 
+void
+known_on_reread(void)
+{
+	stage.reread_at = world.now;
+}
+
 /* What happened then may have cost it the lock, or its place as a nested run.
  * It is whole again after two renewals that were sent later: the second one
  * follows what the first one has set right. */
@@ -253,7 +261,7 @@ known_suffers_loss(const struct actor *actor)
 bool
 known_has_stepped(int64_t since)
 {
-	return stage.step_at >= since;
+	return stage.step_at >= since || stage.reread_at >= since;
 }
 
 bool
@@ -292,7 +300,7 @@ bool
 known_may_be_forgotten(const struct actor *actor)
 {
 	return actor->is_unconfirmed ||
-	       stage.step_at >= actor->guarded->ended_at ||
+	       known_has_stepped(actor->guarded->ended_at) ||
 	       (actor->opts->replicas == 0 && stage.lost_at >= 0 &&
 		   stage.lost_at >= actor->guarded->ended_at);
 }
@@ -303,13 +311,17 @@ known_may_be_forgotten(const struct actor *actor)
 void
 known_keep(const struct kept *kept)
 {
-	if (stage.kept_count == KEPT)
+	struct kept *own = &stage.kept[stage.kept_count];
+	/* When it was granted, at the earliest. */
+	int64_t since = kept->from - ON_THE_WAY;
+
+	if (stage.kept_count++ == KEPT)
 		abort();
-	stage.kept[stage.kept_count] = *kept;
-	/* It was granted before that step. */
-	if (known_has_stepped(kept->from - ON_THE_WAY) && stage.step_us > 0)
-		stage.kept[stage.kept_count].until -= stage.step_us;
-	stage.kept_count++;
+	*own = *kept;
+	if (since < kept->by->begun_at)
+		since = kept->by->begun_at;
+	if (stage.step_at >= since && stage.step_us > 0)
+		own->until -= stage.step_us;
 }
 
 const struct kept *

@@ -69,6 +69,8 @@ bool actor_may_share(const struct actor *a, const struct actor *b, int others);
 void known_on_data_lost(int64_t until);
 /* A server's clock was set by so much. */
 void known_on_clock_step(int64_t by_us);
+/* What is dated by one server is read by another one, whose clock was set. */
+void known_on_reread(void);
 /* What runs send arrives twice from here on. A run may then be recorded once
  * more after its end, and its end be forgotten. */
 void known_on_repeats(void);
@@ -79,7 +81,7 @@ void known_on_unreadable(void);
 bool known_has_unreadable(void);
 /* It has forgotten something after that time. */
 bool known_has_lost(int64_t since);
-/* A server's clock was set after that time. */
+/* A server's clock was set after that time, or another one reads. */
 bool known_has_stepped(int64_t since);
 /* Somebody has written to the key of that lock, or to its records. */
 bool known_is_struck(const char *key);

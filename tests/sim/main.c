@@ -28,7 +28,7 @@
 
 /* A process plays so many: what killed runs had allocated goes with it. In one
  * of CPU_SECONDS the program loops without waiting for anything. */
-enum { PART = 200, JOBS = 64, FAILURES_SHOWN = 10, CPU_SECONDS = 200 };
+enum { PART = 200, JOBS = 64, FAILURES_SHOWN = 10, CPU_SECONDS = 60 };
 
 /* Shared by all processes. */
 struct total {
@@ -139,6 +139,7 @@ report_failure(const struct work *work, uint64_t number,
 {
 	name_history(work, number);
 	puts(outcome->found);
+	fflush(stdout); /* making it smaller may take more than CPU_SECONDS */
 	if (number >= work->file_count && !work->ends_at_failure) {
 		shrink(history, outcome);
 		puts("made smaller:");

@@ -27,6 +27,7 @@ static struct {
 		const char *run, *status;
 	} expected[EXPECTED];
 	size_t expectations;
+	int64_t refused_until; /* a server refused some commands */
 } stage;
 
 /* --- one at a time ---- */
@@ -56,6 +57,14 @@ is_counted(const struct actor *actor, const char *key)
 	return false;
 }
 
+/* It has warned that its outer run cannot see it, which may free the lock under
+ * it: it could not join again until then. */
+static bool
+is_hidden(const struct actor *actor)
+{
+	return actor->is_hidden && actor->proved[1] <= stage.refused_until;
+}
+
 static void
 check_alone(const struct actor *actor, const char *key)
 {
@@ -64,14 +73,16 @@ check_alone(const struct actor *actor, const char *key)
 	if (seen_of(key)->foreign > 0 && actor->opts->kind == 'x')
 		world_find("one at a time",
 		    "%s runs beside a foreign holder of %s", actor->name, key);
+	if (known_is_excused(actor))
+		return;
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *other = actor_number(i);
 		if (outermost(other) == outermost(actor) ||
-		    !runs_under(other, key))
+		    !runs_under(other, key) || known_is_excused(other) ||
+		    is_hidden(other))
 			continue;
 		others += !is_counted(other, key);
-		if (!actor_may_share(actor, other, others) &&
-		    !known_is_excused(other) && !known_is_excused(actor))
+		if (!actor_may_share(actor, other, others))
 			world_find("one at a time",
 			    "%s starts under %s while the job of %s runs",
 			    actor->name, key, other->name);
@@ -201,6 +212,8 @@ oracle_on_event(struct actor *actor, const struct events *events,
 		actor->is_released = true;
 	if (event->type == EVENT_LEFT)
 		actor->is_left = true;
+	if (event->type == EVENT_NEST_HIDDEN)
+		actor->is_hidden = true;
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);
@@ -285,6 +298,13 @@ oracle_on_theft(struct node *node, const char *key)
 	if (nested != NULL)
 		key = world_format("%.*s:rlk:n", (int)(nested - key), key);
 	seen_of(key)->stolen_at = world.now;
+}
+
+void
+oracle_on_refusals(int64_t until)
+{
+	if (until > stage.refused_until)
+		stage.refused_until = until;
 }
 
 void

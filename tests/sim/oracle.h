@@ -33,6 +33,8 @@ void oracle_on_dismissed(struct actor *actor, bool lives);
 void oracle_on_key(const struct actor *actor, const char *key, bool exists);
 /* Somebody has written to the key of a lock. */
 void oracle_on_theft(struct node *node, const char *key);
+/* A server refuses some commands until then: a nested run may not join. */
+void oracle_on_refusals(int64_t until);
 /* A client of another library holds the lock of that key, or no longer does. */
 void oracle_on_foreign(const char *key, bool holds);
 

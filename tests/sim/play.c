@@ -350,6 +350,7 @@ static void
 do_state(struct step *step)
 {
 	node_do(node_in(step, 1), "enter", step->words[0]);
+	oracle_on_refusals(step->at + seconds(step, step->words[2]));
 	later(step, 2, leave_state, node_in(step, 1));
 }
 
@@ -365,18 +366,23 @@ do_deny(struct step *step)
 	node_do(node_in(step, 1), "deny_command", step->words[2]);
 	if (strcmp(step->words[2], "hmget") == 0)
 		known_on_unreadable();
+	oracle_on_refusals(step->at + seconds(step, step->words[3]));
 	later(step, 3, allow, node_in(step, 1));
 }
 
+/* A replica evicts nothing by itself (replica-ignore-maxmemory). */
 static void
 do_evict(struct step *step)
 {
 	const char *key = with_token(step->words[2]);
+	struct node *node = node_in(step, 1);
 
 	if (key == NULL)
 		return;
-	oracle_on_theft(node_in(step, 1), key);
-	node_do(node_in(step, 1), "forget", key);
+	if (node->primary != NULL)
+		node = node->primary;
+	oracle_on_theft(node, key);
+	node_do(node, "forget", key);
 }
 
 static void
@@ -457,12 +463,23 @@ do_unlink(struct step *step)
 	    step->at + seconds(step, step->words[2]);
 }
 
+static bool
+clocks_agree(void)
+{
+	for (int i = 1; i < node_count(); i++)
+		if (node_number(i)->offset_us != node_number(0)->offset_us)
+			return false;
+	return true;
+}
+
 static void
 move_stage(void *who, void *what)
 {
 	const struct step *step = what;
 
 	node_move_slot(step->words[1], (int)(intptr_t)who);
+	if (!clocks_agree())
+		known_on_reread();
 	/* A nested run could not join again until now. */
 	if ((intptr_t)who == 2)
 		oracle_on_theft(NULL,

@@ -1,15 +1,6 @@
 /* A history as text, and how it is played. A line is a header, a step or an
- * expectation; `#` begins a comment:
- *
- *     servers one                 one, sentinel, or redlock N; they are s1, s2,
- * ... calm                        no delay is long clock NAME PPM the clock of
- * a run's host, or a server, is that fast 0.1 run A -k x -t 2 -- 1.5 exit 3
- * deaf leaves 2 0.4 run B in A -k x -- 0.1  started by A's job 0.5 run C
- * --status -k x     no job: an action 1.0 kill A                  kill -9;
- * guard A: its guard; stop A 2.5: SIGSTOP 2.0 freeze s1 3             SIGSTOP
- * of a server; crash s1 3 kept, or lost expect A 79
- *
- * Times are in seconds. README.md lists all steps. */
+ * expectation, and `#` begins a comment. Times are in seconds. README.md lists
+ * all of them. */
 #ifndef PLAY_H
 #define PLAY_H
 

@@ -135,6 +135,19 @@ is_enough(const struct actor *actor, const struct actor *other)
 	       actor->opts->once_ms > 0;
 }
 
+/* Whoever has ended before that time cannot be in its way. A waiter that is
+ * dead stays in the queue for a while. */
+static int64_t
+hindered_since(const struct actor *actor)
+{
+	bool is_queue =
+	    actor->ending == ENDING_QUEUE_FULL ||
+	    (actor->err != NULL &&
+		strstr(actor->err, "but others are queued for it") != NULL);
+
+	return actor->begun_at - (is_queue && !world.calm ? DEAD_WAITERS : 0);
+}
+
 /* Whether what that one did can be why the run was skipped. */
 static bool
 is_reason(const struct actor *actor, const struct actor *other, const char *key)
@@ -147,12 +160,8 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 		return is_enough(actor, other);
 	case ENDING_REPLACED:
 		return other->opts->replace;
-	case ENDING_QUEUE_FULL:
-		return known_may_hold(other, key,
-		    actor->begun_at - (world.calm ? 0 : DEAD_WAITERS),
-		    actor->ended_at);
 	default:
-		return known_may_hold(other, key, actor->begun_at,
+		return known_may_hold(other, key, hindered_since(actor),
 		    actor->ended_at);
 	}
 }

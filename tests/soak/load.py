@@ -86,11 +86,12 @@ SCENES = (
     Scene("config --show-config"),
 )
 
-# They live from the first round to the last. The view has a terminal.
+# They live from the first round to the last, with leases that a busy machine does not end.
+# The view has a terminal.
 RESIDENTS = (
-    "holder -k soak:held -t 1 --expect 1h -- sleep infinity",
-    "holder of several -k soak:several:1st -k soak:several:2nd -t 1 -- sleep infinity",
-    "reader -s -k soak:read -t 1 -- sleep infinity",
+    "holder -k soak:held --expect 1h -- sleep infinity",
+    "holder of several -k soak:several:1st -k soak:several:2nd -- sleep infinity",
+    "reader -s -k soak:read -- sleep infinity",
     "waiter -k soak:held -- true",
     "view --list --watch=100ms",
 )

@@ -22,15 +22,29 @@ step(void *arg)
 	return --work->left > 0;
 }
 
-/* Without anything to wait for a turn would not end. */
-static void
-turn(struct loop *loop)
-{
-	struct loop_timer soon = {.on_due = NULL};
+/* Without anything to wait for a turn would not end: one timer is so far away
+ * that the loop is idle before, on any machine, the other is for turns in which
+ * nothing may happen. */
+enum { FAR_MS = 10000, SOON_MS = 4 * LOOP_QUIET_MS };
 
-	loop_timer_set(loop, &soon, clock_now() + 4 * LOOP_QUIET_MS);
+static void
+turn(struct loop *loop, int64_t within_ms)
+{
+	struct loop_timer due = {.on_due = NULL};
+
+	loop_timer_set(loop, &due, clock_now() + within_ms);
 	loop_turn(loop);
-	loop_timer_remove(loop, &soon);
+	loop_timer_remove(loop, &due);
+}
+
+/* Turns until so many steps were made, and some more. */
+static void
+turn_until(struct loop *loop, const struct work *work, int steps)
+{
+	for (int i = 0; i < 10 && work->steps < steps; i++)
+		turn(loop, FAR_MS);
+	for (int i = 0; i < 5; i++)
+		turn(loop, SOON_MS);
 }
 
 static void
@@ -40,12 +54,11 @@ check_loop(struct loop *loop)
 	struct backlog backlog;
 
 	backlog_init(&backlog, loop, step, &work);
-	turn(loop);
+	turn(loop, SOON_MS);
 	is_int(work.steps, 0, "nothing is written without need");
 	backlog_add(&backlog);
 	is_int(work.steps, 0, "adding writes nothing");
-	for (int i = 0; i < 10; i++)
-		turn(loop);
+	turn_until(loop, &work, 3);
 	is_int(work.steps, 3, "all is written when the loop is idle");
 	ok(backlog_finish(&backlog), "and nothing is left");
 	is_int(work.steps, 3, "it is written once");
@@ -61,8 +74,7 @@ check_event(struct loop *loop, struct event event, int steps, const char *what)
 	backlog_add(&backlog);
 	backlog_take(&backlog, &event);
 	backlog_add(&backlog);
-	for (int i = 0; i < 10; i++)
-		turn(loop);
+	turn_until(loop, &work, steps);
 	is_int(work.steps, steps, what);
 	ok(backlog_finish(&backlog), "the rest is written in the end");
 	is_int(work.steps, 2, "all of it");

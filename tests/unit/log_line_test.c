@@ -121,40 +121,6 @@ test_names(const struct log_line *json, const struct log_line *text)
 	}
 }
 
-static void
-test_members(void)
-{
-	static const struct opts opts = {.keys = {{.name = "a"}},
-	    .key_count = 1,
-	    .label = "",
-	    .server_count = 1,
-	    .servers = {{.label = "redis://h:6379"}}};
-	struct facts facts;
-	struct log_line json = {.facts = &facts,
-	    .self = {.host = "h", .pid = "7"},
-	    .json = true};
-	struct event event = {.type = EVENT_ENDED,
-	    .ending = ENDING_OVERRUN,
-	    .status = 124};
-	char line[LOG_LINE_MAX];
-	size_t length;
-
-	facts_init(&facts, &opts);
-	facts.begun_at = 1000;
-	facts.acquired_at = 1250;
-	facts.freed_at = 3000;
-	length = log_line_format(&json, &event, line);
-	line[length] = '\0';
-	is_text(strstr(line, ",\"level\""),
-	    ",\"level\":\"info\",\"event\":\"ended\",\"message\":\"\\\"a\\\": "
-	    "ended with status 124, reason overrun, waited 0.250 s, held 1.750 "
-	    "s\",\"key\":\"a\",\"server\":\"redis://h:6379\","
-	    "\"waited_seconds\":0.250,\"held_seconds\":1.750,\"reason\":"
-	    "\"overrun\",\"status\":124,\"host\":\"h\",\"pid\":7}\n",
-	    "what is known has a member");
-	facts_fini(&facts);
-}
-
 int
 main(void)
 {
@@ -175,7 +141,6 @@ main(void)
 	json.head = LOG_LINE_DATED;
 	test_all_locks(&json);
 	test_names(&json, &text);
-	test_members();
 	facts_fini(&facts);
 	return tap_done();
 }

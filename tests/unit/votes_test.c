@@ -24,8 +24,8 @@ test_patience(void)
 }
 
 /* One letter for each server: y(es), r (yes, but too few replicas have it),
- * n(o), l (no: it has lost the lock), ? (not yet), - (absent), x (absent for
- * good), o(ut), u (out, and not sent). */
+ * n(o), l (no: it has lost the lock), g (no: the outer run's lock is gone), ?
+ * (not yet), - (absent), x (absent for good), o(ut), u (out, and not sent). */
 static struct votes
 parse(const char *letters)
 {
@@ -34,7 +34,8 @@ parse(const char *letters)
 	for (; *letters != '\0'; letters++) {
 		votes.yes += *letters == 'y' || *letters == 'r';
 		votes.unreplicated += *letters == 'r';
-		votes.no += *letters == 'n' || *letters == 'l';
+		votes.no += strchr("nlg", *letters) != NULL;
+		votes.gone += *letters == 'g';
 		votes.lost += *letters == 'l';
 		votes.not_yet += *letters == '?';
 		votes.permanent += *letters == 'x';
@@ -61,6 +62,10 @@ test_decisions(void)
 	    {"yynnn", "no", "no", "yes"},
 	    {"yylll", "no", "no", "no"},
 	    {"yynn-", "no", "failed", "yes"},
+	    {"yygg-", "failed", "failed", "yes"},
+	    {"yggo-", "wait", "wait", "wait"},
+	    {"ygg", "no", "no", "yes"},
+	    {"yg-", "failed", "failed", "yes"},
 	    {"ooxxx", "wait", "failed", "wait"},
 	    {"yyxxx", "failed", "failed", "failed"},
 	    {"nnnxx", "no", "no", "failed"},

@@ -318,6 +318,10 @@ SENTINEL = rows("""
     """)
 
 
+# What a sentinel says of a master to which it is connected.
+CONNECTED = re.compile(rb"\r\nflags\r\n\$\d+\r\nmaster\r\n")
+
+
 class SentinelPlayer(Player):
     def compare(self, replies):
         """Of what a sentinel knows about a master, the double has the most important."""
@@ -346,7 +350,8 @@ def check_sentinel(folder, clock, path, double, primary):
         double.order("begin", primary.version().compatible)
         double.order("do", f"server.is_sentinel, server.master = true, 'm'\n"
                      f"server.primary, replica.port = replica, {primary.port}")
-        while not sentinel.control.ask("SENTINEL", "CKQUORUM", "m").startswith(b"+OK"):
+        while not (sentinel.control.ask("SENTINEL", "CKQUORUM", "m").startswith(b"+OK")
+                   and CONNECTED.search(sentinel.control.ask("SENTINEL", "MASTER", "m"))):
             time.sleep(0.01)
         failed = play_all(player, "sentinel", SENTINEL)
         return player.played, failed

@@ -19,6 +19,7 @@ WORDS = [
     ("valkey", 8, "wait", b"note that if a replica", b"note that since Redis 4.0 if a replica"),
     ("valkey", 7, "hello", rb"\$6\r\nvalkey\r\n", rb"$5\r\nredis\r\n"),
     ("valkey", 7, "hello", rb"(version\r\n)\$.*?(\$5\r\nproto)", rb"\1\2"),
+    ("redis", 8, "", rb"(unknown command '[^']*'), with args beginning with: \r", rb"\1\r"),
     ("redis", 8, "hello", rb"(modules\r\n).*$", rb"\1*0\r\n"),
     *((kind, 8, "", b"ERR ACL failure", b"NOPERM ACL failure") for kind in ("redis", "valkey")),
     *((kind, 7.2, "zrank", b"^-ERR syntax error",
