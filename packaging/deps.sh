@@ -95,8 +95,6 @@ bench ps                           procps            procps-ng          procps
 bench python3:redis                python3-redis     python3-redis      py3-redis
 bench xargs                        findutils         findutils          findutils
 bench openssl                      openssl           openssl            openssl
-bench ip                           iproute2          iproute            iproute2
-bench unshare                      util-linux        util-linux         util-linux
 bench gnuplot                      gnuplot-nox       gnuplot            gnuplot
 model bash                         bash              bash               bash
 model cc                           gcc               gcc                gcc

@@ -101,8 +101,8 @@ has_ended() {
 	held job:a web-1 3723
 	held job:b web-2 5
 	cli hset "{job:b}:rlk:i" label 'nightly sync' >/dev/null
-	waiter job:b web-3 1000 9000
-	waiter job:b web-4 1000 9000
+	waiter job:b web-3 1000 600000
+	waiter job:b web-4 1000 600000
 	"$RLOCKRUN" -k done:ok true
 	"$RLOCKRUN" -k done:bad sh -c 'exit 3' || :
 	watch
