@@ -147,7 +147,6 @@ end
 local function refuse_by_policy()
   call('ZADD', queue, 'XX', 0, '')
   for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
-    call(command, queue, '')
     call(command, alive, '')
   end
   call('ZCARD', queue)
@@ -179,6 +178,7 @@ end
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
+  if head and string.sub(head, 1, 1) ~= letter then return false end
   local front = list_front(math.min(places, 1000))
   for _, waiter in ipairs(front) do
     if waiter == me then return true end
