@@ -212,14 +212,15 @@ look_with(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-/* Access rules that list the helper keys one by one may lack the history. */
+/* Access rules may deny the keys beside the lock's own. */
 static bool
-look_without_history(struct client *client, const struct key_names *keys,
+look_without_helpers(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
 {
-	char *why = mem_printf("the last run is not shown: %s", client->error);
+	char *why = mem_printf("holder and last run are not shown: %s",
+	    client->error);
 	bool found =
-	    look_with(client, keys, REQUEST_LOOK_HELPERS, limits, look);
+	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
 
 	if (found)
 		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
@@ -233,21 +234,47 @@ static bool
 look_at(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
 {
-	bool extends = client->opts->action == OPTS_HOLD;
 	enum request_look_keys count =
-	    !client_reaches_helpers(client, keys->lock) ? REQUEST_LOOK_KEY_ONLY
-	    : extends					? REQUEST_LOOK_HELPERS
-							: REQUEST_LOOK_HISTORY;
+	    client_reaches_helpers(client, keys->lock) ? REQUEST_LOOK_HELPERS
+						       : REQUEST_LOOK_KEY_ONLY;
 
 	if (look_with(client, keys, count, limits, look)) {
-		look->whole = count == REQUEST_LOOK_HISTORY;
+		look->whole = count == REQUEST_LOOK_HELPERS;
 		return true;
 	}
-	return count == REQUEST_LOOK_HISTORY &&
+	return count == REQUEST_LOOK_HELPERS &&
 	       client->failure == ENDING_REFUSED &&
 	       client->opts->action != OPTS_HISTORY &&
 	       client->opts->action != OPTS_CHECK &&
-	       look_without_history(client, keys, limits, look);
+	       look_without_helpers(client, keys, limits, look);
+}
+
+static int
+read_nested(void *arg, const struct value *value)
+{
+	return answer_nested(arg, value) ? 0 : -1;
+}
+
+/* Each holder has a key of its own for the runs that are nested in it. Whether
+ * it can be read hardly matters. */
+static void
+count_nested(struct client *client, const struct key_names *keys,
+    struct look *look)
+{
+	for (size_t i = 0; look->whole && i < look->listed; i++) {
+		struct request request;
+		int64_t count = 0;
+
+		if (!look->holders[i].token_is_whole ||
+		    !holder_is_known(&look->holders[i].who))
+			continue;
+		request_nested(&request, keys, look->holders[i].token);
+		if (client_ask(client, request.script, request.argv,
+			read_nested, &count))
+			look->nested += count;
+		client_forget_failure(client);
+		request_fini(&request);
+	}
 }
 
 int
@@ -260,6 +287,7 @@ client_look(struct client *client, const char *key,
 
 	key_names_init(&keys, key);
 	if (look_at(client, &keys, limits, &look)) {
+		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);
 		answer_look_fini(&look);
 	} else {

@@ -11,12 +11,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "lock/answer.h"
+#include "lock/record.h"
 #include "lock/request.h"
 
 enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
-	bool unfinished; /* nothing is freed yet */
 	int64_t freed;
 	size_t waiter_count;
 	char *waiters[LIMIT_NOTIFY]; /* to be notified */
@@ -30,10 +30,8 @@ read_forced(void *arg, const struct value *value)
 
 	if (!answer_force(&answer, value))
 		return -1;
-	forced->unfinished = answer.unfinished;
 	forced->freed = answer.freed;
-	if (!answer.unfinished)
-		forced->waiter_count = answer.to_notify.count;
+	forced->waiter_count = answer.to_notify.count;
 	for (size_t i = 0; i < forced->waiter_count; i++)
 		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
 	return 0;
@@ -47,7 +45,7 @@ notify_waiters(struct client *client, const struct key_names *keys,
 {
 	struct request request;
 
-	request_notify(&request, keys, (const char *const *)forced->waiters,
+	request_ring(&request, keys, (const char *const *)forced->waiters,
 	    forced->waiter_count);
 	if (request.argc > 0 && !client_ask(client, request.script,
 				    request.argv, client_ignore, NULL))
@@ -64,22 +62,28 @@ send_force(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only,
     struct forced *forced)
 {
-	int64_t give_up_at = clock_now() + client->opts->server_timeout_ms;
+	const struct lock_config config = {.kind = &kind_exclusive,
+	    .is_hold = true,
+	    .command = "",
+	    .label = client->opts->label};
+	struct holder self;
 	struct request request;
+	char *who;
 	bool replied;
 
+	holder_self(&self);
+	who = record_make(&config, &self);
 	request_force(&request, keys,
-	    client_reaches_helpers(client, keys->lock), look, only);
-	do
-		replied = client_ask(client, request.script, request.argv,
-		    read_forced, forced);
-	while (replied && forced->unfinished && clock_now() < give_up_at);
-	if (replied && forced->unfinished)
-		client_fail(client, ENDING_UNAVAILABLE,
-		    "no result in time from",
-		    "expired entries are still being removed");
+	    &(struct request_force){.look = look,
+		.only = only,
+		.who = who != NULL ? who : "-",
+		.ends_pause = client->opts->action == OPTS_RESUME,
+		.helpers = client_reaches_helpers(client, keys->lock)});
+	replied = client_ask(client, request.script, request.argv, read_forced,
+	    forced);
 	request_fini(&request);
-	return replied && !forced->unfinished;
+	free(who);
+	return replied;
 }
 
 int64_t

@@ -1,6 +1,7 @@
 #include "admin/commands.h"
 
-#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
+
+enum { KNOWN_LONGER_MS = 60 * 60 * 1000 };
 
 static int
 read_renewed(void *arg, const struct value *value)
@@ -22,64 +25,53 @@ read_renewed(void *arg, const struct value *value)
 	return 0;
 }
 
-/* What the request has, if anything. False after a failure. */
-static bool
-ask_by(struct client *client, struct request *request, client_read *read,
-    void *arg)
+static int
+read_number(void *arg, const struct value *value)
 {
-	bool asked = request->argc == 0 || client_ask(client, request->script,
-					       request->argv, read, arg);
+	return value_integer(value, arg) ? 0 : -1;
+}
 
-	request_fini(request);
-	return asked;
+/* What is known of the hold lives as long, if the access rules permit that. */
+static void
+keep_known(struct client *client, const char *info, int64_t ms)
+{
+	char life[24];
+	const char *left[] = {"PTTL", info, NULL};
+	const char *expire[] = {"PEXPIRE", info, life, NULL};
+	int64_t left_ms;
+
+	snprintf(life, sizeof(life), "%" PRId64, ms + KNOWN_LONGER_MS);
+	if (client_ask(client, NULL, left, read_number, &left_ms) &&
+	    left_ms < ms + KNOWN_LONGER_MS)
+		client_ask(client, NULL, expire, client_ignore, NULL);
 }
 
 /* The lease only ever becomes longer, so a command that was delayed on the way
- * does no harm. The record lives as long, if the access rules permit that. */
+ * does no harm. */
 static int
-extend(struct client *client, struct claim *claim, int64_t left_ms)
+extend(struct client *client, const struct key_names *keys, const char *token,
+    int64_t left_ms)
 {
 	int64_t ms = client->opts->hold_ms;
-	bool ours = true;
 	struct request request;
+	bool ours, replied;
 
 	if (left_ms < ms) {
-		request_make(&request, claim, REQUEST_RENEWAL);
+		request_lengthen(&request, keys, token, ms);
 		client->enquiry.replicas = client->opts->replicas;
-		if (!ask_by(client, &request, read_renewed, &ours))
+		replied = client_ask(client, request.script, request.argv,
+		    read_renewed, &ours);
+		request_fini(&request);
+		if (!replied)
 			return client_report_failure(client);
 		client->enquiry.replicas = 0;
 		if (!ours)
 			return client_end(client, ENDING_HOLD_OVER, NULL, NULL);
-		request_make(&request, claim, REQUEST_RECORD);
-		ask_by(client, &request, client_ignore, NULL);
+		keep_known(client, keys->info, ms);
 	}
 	client_emit(client, (struct event){.type = EVENT_HELD,
 				.ms = left_ms < ms ? ms : left_ms});
 	return EXITCODE_OK;
-}
-
-/* The claim of the hold with that token. */
-static int
-extend_claim(struct client *client, const char *token, int64_t left_ms)
-{
-	const struct lock_config config = {.key = client->opts->keys[0].key,
-	    .ttl_ms = client->opts->hold_ms,
-	    .servers = client->opts->servers,
-	    .server_count = 1,
-	    .kind = &kind_exclusive};
-	struct claim claim;
-	int result;
-
-	if (claim_init(&claim, &config) == 0) {
-		memcpy(claim.token, token, strlen(token) + 1);
-		result = extend(client, &claim, left_ms);
-	} else {
-		result =
-		    client_end(client, ENDING_NO_LOCK, NULL, strerror(errno));
-	}
-	claim_fini(&claim);
-	return result;
 }
 
 /* Without a record, as where the access rules deny it, the token is enough. */
@@ -100,13 +92,13 @@ consider_hold(struct client *client, const struct key_names *keys,
 	    look_holder_with(look, client->opts->token);
 	char who[HOLDER_TEXT_MAX];
 
-	(void)keys;
 	look_describe_holders(look, who, sizeof(who));
 	if (holder == NULL)
 		return client_end(client, ENDING_HOLD_OVER,
 		    look->listed > 0 ? who : NULL, NULL);
 	if (is_hold(look, holder))
-		return extend_claim(client, holder->token, holder->who.left_ms);
+		return extend(client, keys, holder->token,
+		    holder->who.left_ms);
 	client_emit(client,
 	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
 	return EXITCODE_BUSY;

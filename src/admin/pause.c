@@ -173,6 +173,9 @@ note_failure(struct pause *pause, struct target *target,
 	pause->must_find_nodes |= is_silent && client->endpoint->cluster;
 	if (target->state == TARGET_LEAVE || target->state == TARGET_NOTIFY)
 		target->state = TARGET_OUT;
+	else if (client->failure == ENDING_NOT_A_LOCK &&
+		 target->state == TARGET_MARK)
+		target_lose(target, target->until > clock_now());
 	else if (client->failure == ENDING_NOT_A_LOCK)
 		target_refuse(target, client->failure, question->error);
 	else if (target->state == TARGET_TRY && is_silent)

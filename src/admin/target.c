@@ -52,6 +52,8 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    .max_waiters = CONFIG_ANY_WAITERS,
 	    .kind = &kind_exclusive,
 	    .is_hold = true,
+	    .is_pause = true,
+	    .hold_ms = opts->pause_ms,
 	    .command = "",
 	    .label = opts->label};
 	check_target(target);
@@ -122,8 +124,21 @@ ask_mark(struct request *request, struct target *target)
 	const char *token =
 	    *target->other != '\0' ? target->other : target->claim.token;
 
-	request_pause(request, &target->claim.keys, token,
+	request_lengthen(request, &target->claim.keys, token,
 	    target->client->opts->pause_ms);
+}
+
+bool
+target_lose(struct target *target, bool was_paused)
+{
+	bool is_own = *target->other == '\0';
+
+	target->until = 0;
+	*target->other = '\0';
+	if (was_paused)
+		target->why = mem_strdup("its pause has ended");
+	target->state = was_paused ? TARGET_OUT : TARGET_LOOK;
+	return !is_own || claim_change_token(&target->claim);
 }
 
 /* A lock that we lost before it was marked is acquired again, with a fresh
@@ -132,29 +147,29 @@ static int
 read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
-	int64_t left_ms;
+	struct answer *answer = answer_renew(value);
+	bool is_paused =
+	    answer != NULL && answer->outcome == ANSWER_RENEWED;
 
-	if (!answer_pause(&left_ms, value))
+	if (answer == NULL)
 		return -1;
-	target->until = left_ms > 0 ? target->asked_at + left_ms : 0;
-	if (left_ms == 0 && was_paused)
-		target->why = mem_strdup("its pause has ended");
-	target->state = left_ms > 0  ? TARGET_PAUSED
-			: was_paused ? TARGET_OUT
-				     : TARGET_LOOK;
-	if (left_ms == 0 && *target->other == '\0' &&
-	    !claim_change_token(&target->claim))
-		return -1;
-	if (left_ms == 0)
-		*target->other = '\0';
-	return 0;
+	free(answer);
+	target->until = 0;
+	if (is_paused) {
+		target->until =
+		    target->asked_at + target->client->opts->pause_ms;
+		target->state = TARGET_PAUSED;
+		return 0;
+	}
+	return target_lose(target, was_paused) ? 0 : -1;
 }
 
 static void
 ask_leave(struct request *request, struct target *target)
 {
+	target->claim.was_queued = true;
 	request_release(request, &target->claim,
-	    &(struct request_end){.fence = "", .run.status = REQUEST_NO_JOB});
+	    &(struct request_end){.run.status = REQUEST_NO_JOB});
 }
 
 static int
@@ -165,9 +180,9 @@ read_left(struct target *target, const struct value *value)
 	if (answer == NULL)
 		return -1;
 	target->is_queued = false;
-	for (size_t i = 0; i < answer->to_notify.count; i++)
+	if (*answer->head != '\0')
 		target->waiters[target->waiter_count++] =
-		    mem_strdup(answer->to_notify.names[i]);
+		    mem_strdup(answer->head);
 	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
 	free(answer);
 	return 0;
@@ -176,7 +191,7 @@ read_left(struct target *target, const struct value *value)
 static void
 ask_notify(struct request *request, struct target *target)
 {
-	request_notify(request, &target->claim.keys,
+	request_ring(request, &target->claim.keys,
 	    (const char *const *)target->waiters, target->waiter_count);
 	if (request->argc == 0)
 		log_die(EXITCODE_RESOURCE, "out of memory");

@@ -62,6 +62,10 @@ void target_fini(struct target *target);
 void target_refuse(struct target *target, enum ending_reason failure,
     const char *why);
 
+/* Others have the lock by now. A pause is not renewed, or the lock acquired
+ * again; then false without randomness. */
+bool target_lose(struct target *target, bool was_paused);
+
 /* Makes the request of the present state, which is neither PAUSED nor OUT;
  * request_fini is due. */
 void target_ask(struct request *request, struct target *target);

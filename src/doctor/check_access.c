@@ -63,7 +63,19 @@ static const struct {
 	[NEEDS_CLUSTER_SLOTS] = {"CLUSTER|SLOTS", TRIAL_SUCCEEDS},
 	[NEEDS_INFO] = {"INFO|server", TRIAL_SUCCEEDS},
 	[NEEDS_DEL] = {"DEL|" KEY, TRIAL_PLAIN},
-	[NEEDS_UNLINK] = {"UNLINK|" KEY, TRIAL_PLAIN},
+	[NEEDS_EXISTS] = {"EXISTS|" KEY, TRIAL_PLAIN},
+	[NEEDS_ZCARD] = {"ZCARD|" KEY, TRIAL_PLAIN},
+	[NEEDS_ZRANGEBYSCORE] = {"ZRANGEBYSCORE|" KEY "|0|0", TRIAL_PLAIN},
+	[NEEDS_ZREMRANGEBYSCORE] = {"ZREMRANGEBYSCORE|" KEY "|0|0",
+	    TRIAL_PLAIN},
+	[NEEDS_HKEYS] = {"HKEYS|" KEY, TRIAL_PLAIN},
+	[NEEDS_SADD] = {"SADD|" KEY "|m", TRIAL_CREATES},
+	[NEEDS_SREM] = {"SREM|" KEY "|m", TRIAL_PLAIN},
+	[NEEDS_SMEMBERS] = {"SMEMBERS|" KEY, TRIAL_PLAIN},
+	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
+	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
+	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
+	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
     /* clang-format on */
 };
 
@@ -77,6 +89,7 @@ enum access {
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
+	char *others[KEY_COUNT - KEY_DOORBELL]; /* of a token */
 	uint64_t usable; /* those of a name that can have helper keys here */
 	uint64_t denied; /* of these */
 };
@@ -317,8 +330,9 @@ try_keys(struct rules *rules, struct names *names)
 	bool answered;
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] =
-		    (struct trial){.words = words, .key = names->keys.all[i]};
+		trials[i] = (struct trial){.words = words,
+		    .key = i < KEY_DOORBELL ? names->keys.all[i]
+					    : names->others[i - KEY_DOORBELL]};
 	answered = try_all(rules, trials, KEY_COUNT, false);
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (trials[i].access == ACCESS_NO_KEY)
@@ -457,12 +471,17 @@ add_finding(struct rules *rules, const struct needs_row *row,
 {
 	struct findings *findings = rules->visit->findings;
 	char *list = list_rules(rules, lacking);
+	int status = row->status;
 
 	rules->lacking++;
+	if (row->decides && row->tier == CLAIM_FULL &&
+	    (config_needs_queue(&rules->config) ||
+		config_needs_history(&rules->config)))
+		status = EXITCODE_REFUSED;
 	findings_add(findings,
-	    use != NEEDS_USED  ? FINDING_NOTE
-	    : row->status != 0 ? row->status
-			       : FINDING_WARNING,
+	    use != NEEDS_USED ? FINDING_NOTE
+	    : status != 0     ? status
+			      : FINDING_WARNING,
 	    row->check,
 	    "the server lacks a command, or a proxy refuses it: see "
 	    "rename-command in its configuration, or what the provider "
@@ -537,16 +556,6 @@ judge_rules(struct rules *rules)
 		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }
 
-static uint64_t
-policy_keys(const struct lock_config *config)
-{
-	uint64_t keys = config->newest ? NEEDS_BIT(KEY_NEWEST) : 0;
-
-	if (config->replace || config->replaceable)
-		keys |= NEEDS_BIT(KEY_ORDER);
-	return keys;
-}
-
 static void
 name_locks(struct rules *rules)
 {
@@ -561,9 +570,13 @@ name_locks(struct rules *rules)
 						 : rules->visit->scratch;
 		key_names_init(&rules->names[i].keys, config.key);
 		tier = claim_top_tier(&config);
-		rules->names[i].usable = NEEDS_BIT(tier) - 1;
-		if (tier >= CLAIM_WITH_QUEUE)
-			rules->names[i].usable |= policy_keys(&config);
+		rules->names[i].others[0] =
+		    key_of_token(config.key, 'm', "any");
+		rules->names[i].others[1] =
+		    key_of_token(config.key, 'n', "any");
+		rules->names[i].usable = tier == CLAIM_FULL
+					     ? NEEDS_BIT(KEY_COUNT) - 1
+					     : NEEDS_BIT(KEY_LOCK);
 		rules->top = tier > rules->top ? tier : rules->top;
 	}
 }
@@ -591,8 +604,11 @@ check_access(struct visit *visit)
 	answered = try_rules(&rules);
 	if (answered)
 		judge_rules(&rules);
-	for (size_t i = 0; i < rules.names_count; i++)
+	for (size_t i = 0; i < rules.names_count; i++) {
 		key_names_fini(&rules.names[i].keys);
+		free(rules.names[i].others[0]);
+		free(rules.names[i].others[1]);
+	}
 	free(rules.own_user);
 	return answered;
 }

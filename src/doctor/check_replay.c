@@ -137,7 +137,7 @@ ask_user(struct visit *visit, struct replay *replay)
 		const char *key = opts->key_count > 0	   ? opts->keys[i].key
 				  : visit->scratch != NULL ? visit->scratch
 							   : "doctor";
-		char *helper = key_helper(key, 'f');
+		char *helper = key_helper(key, 'i');
 
 		answered = ask_dryrun(visit, key, replay) &&
 			   ask_dryrun(visit, helper, replay);

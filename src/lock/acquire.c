@@ -23,7 +23,6 @@
 #include "base/escape.h"
 #include "lock/answer.h"
 #include "lock/lease.h"
-#include "lock/needs.h"
 #include "lock/release.h"
 #include "redis/reply.h"
 
@@ -78,24 +77,32 @@ give_up_acquire(struct lock *lock)
 
 /* --- error replies ---------------------------------------------------- */
 
-/* Other keys than the lock's own may be to blame: then it is tried without. A
- * release without the queue would leave our place in it. False if there is
- * nothing to leave out. */
+/* Other keys than the lock's own may be to blame, or commands that only they
+ * need: then it is tried without. False if a policy needs them. */
 static bool
-try_without_keys(struct lock *lock, const char *words, bool refused)
+try_without_helpers(struct lock *lock)
 {
 	struct claim *claim = &lock->claim;
-	enum claim_tier tier = needs_next_tier(claim, words, refused);
 
-	if (tier == 0)
+	if (claim->tier == CLAIM_PLAIN || claim_needs_helpers(claim))
 		return false;
-	if (tier < CLAIM_WITH_QUEUE)
-		release_leave_queue(lock);
-	claim->tier = tier;
-	if (claim->tier == CLAIM_WITH_QUEUE)
-		memcpy(lock->no_history, lock->error, sizeof(lock->no_history));
-	else if (claim->outer == NULL || claim->tier == CLAIM_WITH_RECORD)
-		memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	release_leave_queue(lock);
+	claim->tier = CLAIM_PLAIN;
+	memcpy(lock->no_queue, lock->error, sizeof(lock->no_queue));
+	send_try(lock);
+	return true;
+}
+
+/* A helper key of a wrong type is somebody's mistake, and deleted. If there is
+ * none, it is the lock's own key that holds something else. */
+static bool
+heal(struct lock *lock)
+{
+	if (lock->claim.tier == CLAIM_PLAIN || lock->healed)
+		return false;
+	lock->healed = true;
+	lock_ask(lock, REQUEST_HEAL, ASK_SEND, NULL,
+	    clock_now() + LOCK_REPLY_MS);
 	send_try(lock);
 	return true;
 }
@@ -117,8 +124,10 @@ on_try_error(struct lock *lock, const struct reply *reply)
 		if (verdict == REPLY_RECONNECT || no_access)
 			quorum_drop(lock->quorum);
 		lock_retry(lock, silence_ends_at(lock));
-	} else if (no_access || !try_without_keys(lock, reply->error,
-				    verdict == REPLY_REFUSED)) {
+	} else if (no_access ||
+		   !(verdict == REPLY_REFUSED ? try_without_helpers(lock)
+					      : verdict == REPLY_NOT_A_LOCK &&
+						    heal(lock))) {
 		fail_and_leave(lock, failures[verdict]);
 	}
 }
@@ -185,11 +194,11 @@ wait_for_turn(struct lock *lock)
 /* --- replies ---------------------------------------------------------- */
 
 static void
-notify_ahead(struct lock *lock, const struct answer_waiters *waiters)
+ring_ahead(struct lock *lock, const struct answer_waiters *waiters)
 {
 	if (waiters->count > 0)
 		lock->queue.watches_head = true;
-	lock_notify(lock, waiters, false);
+	lock_ring(lock, waiters->names, waiters->count);
 }
 
 /* Only the first waiter gives the order, with its try; a pause is none to ask.
@@ -206,6 +215,18 @@ find_order(const struct lock *lock)
 }
 
 static void
+note_place(struct lock *lock, const struct answer *answer)
+{
+	struct claim *claim = &lock->claim;
+
+	if (answer->position >= 0)
+		claim->was_queued = true;
+	if (answer->position >= 0 && *answer->ticket != '\0')
+		snprintf(claim->ticket, sizeof(claim->ticket), "%s",
+		    answer->ticket);
+}
+
+static void
 on_busy(struct lock *lock, const struct answer *answer, bool partial)
 {
 	bool wait = lock->config->wait;
@@ -213,16 +234,16 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	lock_note_reply(lock);
 	lock->queue.position = answer->position;
 	lock->queue.length = answer->waiting;
-	claim_note_ticket(&lock->claim, answer->ticket);
+	note_place(lock, answer);
 	lock->holder = answer->holder;
 	lock->holder.permits_here = claim_permits(&lock->claim);
 	lock->holder.order = find_order(lock);
-	notify_ahead(lock, &answer->to_notify);
+	ring_ahead(lock, &answer->to_notify);
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
 	} else if (!wait || (answer->position == -1 &&
-				lock->claim.tier >= CLAIM_WITH_QUEUE)) {
+				lock->claim.tier == CLAIM_FULL)) {
 		fail_acquire(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);
@@ -243,7 +264,7 @@ on_not_due(struct lock *lock, const struct answer *answer)
 	snprintf(lock->error, sizeof(lock->error),
 	    "last succeeded%s%s on %.255s at %s, %s ago",
 	    answer->by_id ? " with the id " : "", answer->by_id ? id : "",
-	    answer->host, at, age);
+	    answer->holder.host, at, age);
 	fail_and_leave(lock, LOCK_NOT_DUE);
 }
 
@@ -254,25 +275,6 @@ on_overtaken(struct lock *lock, const struct answer *answer)
 	lock_note_reply(lock);
 	lock->by = answer->by;
 	fail_and_leave(lock, LOCK_OVERTAKEN);
-}
-
-/* The server has expired entries left to remove before it can say whether the
- * lock is free, or more waiters to be notified: the same try goes on with that.
- */
-static void
-on_unfinished(struct lock *lock, const struct answer *answer, const char *label)
-{
-	int64_t silent_since = lock->try.silent_since;
-
-	lock_note_reply(lock);
-	lock->try.silent_since = silent_since;
-	note_sign_of_life(lock);
-	lock->queue.position = answer->position;
-	claim_note_ticket(&lock->claim, answer->ticket);
-	snprintf(lock->error, sizeof(lock->error),
-	    "%.512s still removes expired entries", label);
-	notify_ahead(lock, &answer->to_notify);
-	send_try(lock);
 }
 
 /* A grant that arrives so late that little is left of it is asked for again:
@@ -300,7 +302,7 @@ on_granted(struct lock *lock, const struct answer *answer,
 	}
 	lock->permits = answer->permits;
 	lock->success_ahead_ms = answer->ahead_ms;
-	lock_notify(lock, &answer->to_notify, false);
+	lock_ring(lock, answer->to_notify.names, answer->to_notify.count);
 	lock_note_round_trip(lock, sent_at);
 	lease_begin(lock, sent_at);
 }
@@ -313,8 +315,8 @@ static bool
 withdraw_grants(struct lock *lock)
 {
 	if (quorum_owes_grant(lock->quorum))
-		lock_post(lock, REQUEST_UNDO, ASK_UNDO, true);
-	lock_post_release(lock);
+		lock_post_release(lock, ASK_UNDO, true);
+	lock_post_release(lock, ASK_SEND, false);
 	if (lock->claim.outer != NULL ||
 	    (quorum_is_one(lock->quorum) ? claim_supersede_token(&lock->claim)
 					 : claim_change_token(&lock->claim)))
@@ -350,8 +352,8 @@ on_try_silence(struct lock *lock, const struct reply *reply)
 static void
 send_first(struct lock *lock)
 {
-	if (lock->claim.outer != NULL ||
-	    lock->claim.tier >= needs_least_tier(lock->config)) {
+	if (lock->claim.tier == CLAIM_FULL ||
+	    !claim_needs_helpers(&lock->claim)) {
 		send_try(lock);
 		return;
 	}
@@ -366,9 +368,6 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 	switch (answer->outcome) {
 	case ANSWER_BUSY:
 		on_busy(lock, answer, reply->partial);
-		break;
-	case ANSWER_UNFINISHED:
-		on_unfinished(lock, answer, reply->label);
 		break;
 	case ANSWER_GRANTED:
 		on_granted(lock, answer, reply);
@@ -388,6 +387,23 @@ on_try_answer(struct lock *lock, const struct answer *answer,
 		fail_acquire(lock, LOCK_OTHER_KIND);
 		break;
 	}
+}
+
+/* Fencing numbers of different majorities cannot be compared. */
+static void
+note_grant(struct lock *lock, const struct answer *answer)
+{
+	struct claim *claim = &lock->claim;
+	bool nested = claim->outer != NULL;
+
+	if (quorum_is_one(lock->quorum))
+		snprintf(lock->fence, sizeof(lock->fence), "%s",
+		    nested ? answer->own_fence : answer->fence);
+	if (nested)
+		return;
+	snprintf(claim->fence, sizeof(claim->fence), "%s", answer->fence);
+	claim->start = answer->start;
+	claim->life_ms = answer->life_ms;
 }
 
 static void
@@ -410,9 +426,8 @@ on_tried(void *arg, const struct reply *reply)
 		return;
 	lock->grant_unknown = lock->grant_unknown || granted ||
 			      (refused && busy && answer->position != -1);
-	/* Fencing numbers of different majorities cannot be compared. */
-	if (answer != NULL && quorum_is_one(lock->quorum))
-		snprintf(lock->fence, sizeof(lock->fence), "%s", answer->fence);
+	if (granted)
+		note_grant(lock, answer);
 	if (refused && (granted || reply_judge(REPLY_ACQUIRING, reply->error) !=
 				       REPLY_RETRY)) {
 		/* The script may have run all the same, as an open default user
@@ -482,6 +497,10 @@ send_try(struct lock *lock)
 	}
 	ends_at = quorum_is_up(lock->quorum) ? try_ends_at(lock)
 					     : connect_ends_at(lock);
+	lock->claim.was_queued =
+	    lock->claim.was_queued || lock->claim.asked_at != 0;
+	if (lock->claim.tier == CLAIM_PLAIN && lock->claim.outer == NULL)
+		lock_drop_former(lock);
 	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
 	    -1) {
 		lock_retry(lock, silence_ends_at(lock));
@@ -506,7 +525,7 @@ abandon_try(struct lock *lock)
 	if (!quorum_is_one(lock->quorum) || !quorum_is_up(lock->quorum))
 		return;
 	if (lock->queue.position == -1 && lock->config->replicas == 0)
-		lock_post(lock, REQUEST_UNDO, ASK_UNDO, false);
+		lock_post_release(lock, ASK_UNDO, false);
 	quorum_drop(lock->quorum);
 	lock_note_error(lock, "no answer from", quorum_label(lock->quorum),
 	    strerror(ETIMEDOUT));

@@ -9,10 +9,12 @@
 #include "base/num.h"
 #include "lock/kind.h"
 #include "lock/limit.h"
+#include "lock/record.h"
 #include "lock/waiter.h"
 
 enum { DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
-enum { HOLDER_VALUES = 13, RUN_VALUES = 11 }; /* of look.lua, for each */
+enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
+enum { RUNS_MAX = 10 };
 #define COUNT_MAX (INT64_C(1) << 40)
 _Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
@@ -136,12 +138,8 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 static struct answer
 no_answer(void)
 {
-	return (struct answer){.head = "",
-	    .fence = "",
-	    .uncounted = "",
-	    .host = "",
-	    .ticket = "",
-	    .behind = ""};
+	return (struct answer){
+	    .head = "", .fence = "", .uncounted = "", .ticket = ""};
 }
 
 static struct answer *
@@ -156,43 +154,6 @@ copy_if_done(const struct cursor *cursor, const struct answer *read)
 }
 
 /* --- acquire, join ---------------------------------------------------- */
-
-/* What is known about the holder: "free", "foreign" and so on. */
-static void
-take_who(struct cursor *cursor, struct holder *holder)
-{
-	static const char states[][8] = {[HOLDER_NONE] = "free",
-	    [HOLDER_FOREIGN] = "foreign",
-	    [HOLDER_KNOWN] = "known",
-	    [HOLDER_ENDED] = "kept",
-	    [HOLDER_HOLD] = "hold",
-	    [HOLDER_PAUSED] = "paused"};
-	const char *who = take_text(cursor, LIMIT_TEXT);
-
-	holder->replaceable = strcmp(who, "replaceable") == 0;
-	if (holder->replaceable)
-		who = states[HOLDER_KNOWN];
-
-	for (int i = HOLDER_NONE; i <= HOLDER_PAUSED; i++)
-		if (strcmp(who, states[i]) == 0)
-			holder->state = (enum holder_state)i;
-	if (holder->state == HOLDER_UNSEEN)
-		cursor->bad = true;
-}
-
-/* Host, pid, user, label. */
-static void
-take_names(struct cursor *cursor, struct holder *holder)
-{
-	const char *pid;
-
-	take_copy(cursor, holder->host, sizeof(holder->host), LIMIT_TEXT);
-	pid = take_digits(cursor, LIMIT_PID);
-	snprintf(holder->pid, sizeof(holder->pid), "%s",
-	    *pid != '\0' ? pid : "?");
-	take_copy(cursor, holder->user, sizeof(holder->user), LIMIT_TEXT);
-	take_copy(cursor, holder->label, sizeof(holder->label), LIMIT_LABEL);
-}
 
 /* A name in the queue may be any text, or lack the pid or the host. */
 static struct waiter
@@ -219,34 +180,85 @@ name_by(struct holder_by *by, const char *name)
 	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
 }
 
-/* The waiter that has overtaken us, and its label. */
+/* A waiter, and the label in its record. */
 static void
-take_by(struct cursor *cursor, struct holder_by *by)
+read_by(struct holder_by *by, const char *name, const char *record)
 {
-	name_by(by, take_text(cursor, LIMIT_LONG_TEXT));
-	take_copy(cursor, by->label, sizeof(by->label), LIMIT_LABEL);
+	struct record_words words = {record};
+	struct holder holder = {.label = ""};
+
+	name_by(by, name);
+	record_read(&words, &holder, NULL, 0);
+	snprintf(by->label, sizeof(by->label), "%s", holder.label);
+}
+
+/* A holder without an entry is a foreign one. */
+static void
+read_holder(struct holder *holder, const char *entry, int64_t now_ms)
+{
+	struct record_entry read;
+
+	holder->state = HOLDER_FOREIGN;
+	if (*entry != '\0')
+		record_read_entry(entry, now_ms, holder, &read);
+	else
+		snprintf(holder->pid, sizeof(holder->pid), "?");
 }
 
 static void
 take_busy(struct cursor *cursor, struct answer *answer)
 {
 	struct holder *holder = &answer->holder;
+	const char *entry;
+	int64_t now_ms;
 
 	holder->reported_at = clock_now();
 	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
 	answer->position = take_integer(cursor, -1, COUNT_MAX);
 	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
-	take_who(cursor, holder);
+	answer->ticket = take_digits(cursor, LIMIT_EXACT);
+	holder->others_queued = take_flag(cursor);
 	holder->kind = take_kind(cursor);
 	holder->count = take_integer(cursor, 0, COUNT_MAX);
-	holder->permits = take_integer(cursor, 0, LIMIT_PERMITS);
-	take_names(cursor, holder);
-	holder->held_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	holder->others_queued = take_flag(cursor);
-	if ((holder->state == HOLDER_NONE) != (holder->count == 0) ||
-	    (holder->state == HOLDER_NONE) != (holder->kind == '\0'))
+	now_ms = take_integer(cursor, 0, LIMIT_EXACT);
+	entry = take_text(cursor, LIMIT_ENTRY);
+	holder->state = HOLDER_NONE;
+	if (holder->count > 0)
+		read_holder(holder, entry, now_ms);
+	if ((holder->kind == '\0') != (holder->count == 0))
 		cursor->bad = true;
 	take_waiters(cursor, &answer->to_notify);
+}
+
+static void
+take_grant(struct cursor *cursor, struct answer *answer)
+{
+	struct holder other = {.permits = 0};
+	const char *entry;
+
+	answer->fence = take_digits(cursor, LIMIT_EXACT);
+	answer->start = take_integer(cursor, 0, LIMIT_EXACT);
+	answer->life_ms = take_integer(cursor, 0, LIMIT_LEFT_MS);
+	answer->ahead_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
+	entry = take_text(cursor, LIMIT_ENTRY);
+	if (*entry != '\0')
+		read_holder(&other, entry, answer->start);
+	answer->permits = other.permits;
+	answer->head = take_waiter(cursor);
+	take_waiters(cursor, &answer->to_notify);
+}
+
+/* A success: when it ended, fence, start, record. */
+static void
+take_success(struct cursor *cursor, struct answer *answer)
+{
+	struct record_words words;
+
+	answer->ago_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
+	words.at = take_text(cursor, LIMIT_ENTRY);
+	for (int i = 0; i < 3; i++)
+		record_number(&words, LIMIT_EXACT);
+	record_read(&words, &answer->holder, NULL, 0);
 }
 
 void *
@@ -254,29 +266,22 @@ answer_acquire(const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
-	int64_t code = take_integer(&cursor, -1, 5);
+	int64_t code = take_integer(&cursor, 0, 5);
+	const char *waiter;
 
-	if (code == 4) {
-		answer.ticket = take_digits(&cursor, LIMIT_EXACT);
-		code = take_integer(&cursor, -1, 0);
-	}
 	if (code == 1) {
 		answer.outcome = ANSWER_GRANTED;
-		answer.fence = take_digits(&cursor, LIMIT_EXACT);
-		answer.head = take_waiter(&cursor);
-		answer.permits = take_integer(&cursor, 0, LIMIT_PERMITS);
-		answer.ahead_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
-		take_waiters(&cursor, &answer.to_notify);
+		take_grant(&cursor, &answer);
 	} else if (code == 2 || code == 5) {
 		answer.outcome = ANSWER_NOT_DUE;
 		answer.by_id = code == 5;
-		answer.ago_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
-		answer.host = take_text(&cursor, LIMIT_TEXT);
+		take_success(&cursor, &answer);
 	} else if (code == 3) {
 		answer.outcome = ANSWER_OVERTAKEN;
-		take_by(&cursor, &answer.by);
+		waiter = take_text(&cursor, LIMIT_ENTRY);
+		read_by(&answer.by, waiter, take_text(&cursor, LIMIT_ENTRY));
 	} else {
-		answer.outcome = code == 0 ? ANSWER_BUSY : ANSWER_UNFINISHED;
+		answer.outcome = ANSWER_BUSY;
 		take_busy(&cursor, &answer);
 	}
 	return copy_if_done(&cursor, &answer);
@@ -285,17 +290,44 @@ answer_acquire(const struct value *reply)
 void *
 answer_join(const struct value *reply)
 {
-	static const enum answer_outcome outcomes[] = {ANSWER_NOT_HELD,
-	    ANSWER_GRANTED, ANSWER_OTHER_KIND};
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
+	struct record_words words;
 
-	answer.outcome = outcomes[take_integer(&cursor, 0, 2)];
-	if (answer.outcome == ANSWER_GRANTED) {
-		answer.fence = take_digits(&cursor, LIMIT_EXACT);
-		answer.uncounted = take_text(&cursor, SIZE_MAX);
-	}
+	answer.outcome = take_flag(&cursor) ? ANSWER_GRANTED : ANSWER_NOT_HELD;
+	words.at = take_text(&cursor, LIMIT_ENTRY);
+	words.at += strcspn(words.at, " ");
+	words.at += *words.at == ' ';
+	snprintf(answer.own_fence, sizeof(answer.own_fence), "%.*s",
+	    (int)strspn(words.at, "0123456789"), words.at);
+	answer.uncounted = take_text(&cursor, SIZE_MAX);
 	return copy_if_done(&cursor, &answer);
+}
+
+static void *
+answer_flag(const struct value *reply, enum answer_outcome yes,
+    enum answer_outcome no)
+{
+	struct cursor cursor = {.array = reply};
+	struct answer answer = no_answer();
+	int64_t flag;
+
+	if (!value_integer(reply, &flag) || flag < 0)
+		return NULL;
+	answer.outcome = flag > 0 ? yes : no;
+	return copy_if_done(&cursor, &answer);
+}
+
+void *
+answer_plain_join(const struct value *reply)
+{
+	return answer_flag(reply, ANSWER_GRANTED, ANSWER_NOT_HELD);
+}
+
+void *
+answer_other_kind(const struct value *reply)
+{
+	return answer_flag(reply, ANSWER_OTHER_KIND, ANSWER_NOT_HELD);
 }
 
 /* --- renew, release --------------------------------------------------- */
@@ -303,11 +335,13 @@ answer_join(const struct value *reply)
 void *
 answer_renew(const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
-	struct answer answer = no_answer();
+	return answer_flag(reply, ANSWER_RENEWED, ANSWER_NOT_OURS);
+}
 
-	answer.outcome = take_flag(&cursor) ? ANSWER_RENEWED : ANSWER_NOT_OURS;
-	return copy_if_done(&cursor, &answer);
+void *
+answer_plain_release(const struct value *reply)
+{
+	return answer_flag(reply, ANSWER_FREED, ANSWER_NOT_OURS);
 }
 
 void *
@@ -317,15 +351,11 @@ answer_release(const struct value *reply)
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
 	struct cursor cursor = read_array(reply);
 	struct answer answer = no_answer();
-	int64_t flags;
 
 	answer.outcome = outcomes[take_integer(&cursor, 0, 3)];
-	flags = take_integer(&cursor, 0, 3);
-	answer.unfinished = (flags & 1) != 0;
-	answer.unrecorded = (flags & 2) != 0;
+	answer.unrecorded = take_flag(&cursor);
 	answer.kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
-	answer.behind = take_waiter(&cursor);
-	take_waiters(&cursor, &answer.to_notify);
+	answer.head = take_waiter(&cursor);
 	return copy_if_done(&cursor, &answer);
 }
 
@@ -341,21 +371,19 @@ answer_vote(const struct answer *answer)
 	case ANSWER_LEFT:
 	case ANSWER_KEPT:
 		return ANSWER_YES;
-	case ANSWER_UNFINISHED:
-		return ANSWER_NOT_YET;
 	default:
 		return ANSWER_NO;
 	}
 }
 
 bool
-answer_pause(int64_t *left_ms, const struct value *reply)
+answer_nested(int64_t *count, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
-	bool is_ours = take_flag(&cursor);
 
-	*left_ms = take_integer(&cursor, is_ours, LIMIT_LEFT_MS);
-	return is_done(&cursor) && (is_ours || *left_ms == 0);
+	for (*count = 0; cursor.at < cursor.count;)
+		*count += *take_text(&cursor, SIZE_MAX) != '!';
+	return !cursor.bad;
 }
 
 bool
@@ -363,9 +391,9 @@ answer_force(struct answer_force *answer, const struct value *reply)
 {
 	struct cursor cursor = read_array(reply);
 
-	answer->freed = take_integer(&cursor, -1, COUNT_MAX);
-	answer->unfinished = answer->freed == -1;
-	take_waiters(&cursor, &answer->to_notify);
+	answer->freed = take_integer(&cursor, 0, COUNT_MAX);
+	answer->to_notify.names[0] = take_waiter(&cursor);
+	answer->to_notify.count = *answer->to_notify.names[0] != '\0';
 	return is_done(&cursor);
 }
 
@@ -380,26 +408,20 @@ answer_head(const struct value *reply)
 	return copy_if_done(&cursor, &answer);
 }
 
-/* The token, the waiter's name and its label, with ' ' and '\n' between. */
 void *
 answer_order(const struct value *reply)
 {
 	const struct cursor read = {.array = reply};
 	struct answer answer = no_answer();
-	const char *text = value_text(reply), *end;
+	const char *text = value_text(reply);
+	struct record_words words = {text != NULL ? text : ""};
 	char name[WAITER_SIZE];
 
-	end = text != NULL ? strchr(text, '\n') : NULL;
-	if (end != NULL && end - text >= TOKEN_SIZE &&
-	    text[TOKEN_SIZE - 1] == ' ') {
-		memcpy(answer.ordered, text, TOKEN_SIZE - 1);
-		text += TOKEN_SIZE;
-		snprintf(name, sizeof(name), "%.*s", (int)(end - text), text);
-		name_by(&answer.by, name);
-		snprintf(answer.by.label, sizeof(answer.by.label), "%.*s",
-		    LIMIT_LABEL, end + 1);
-	}
-	return copy_if_done(&read, &answer);
+	record_word(&words, answer.ordered, sizeof(answer.ordered));
+	record_number(&words, LIMIT_EXACT);
+	record_word(&words, name, sizeof(name));
+	read_by(&answer.by, name, words.at);
+	return text != NULL ? copy_if_done(&read, &answer) : NULL;
 }
 
 bool
@@ -421,40 +443,36 @@ answer_replicas(const struct value *reply)
 /* --- look ------------------------------------------------------------- */
 
 static void
-take_fence(struct cursor *cursor, char fence[LOOK_FENCE_SIZE])
-{
-	snprintf(fence, LOOK_FENCE_SIZE, "%s",
-	    take_digits(cursor, LIMIT_EXACT));
-}
-
-static void
 take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
 {
-	static const enum holder_state jobs[] = {HOLDER_KNOWN, HOLDER_ENDED,
-	    HOLDER_HOLD, HOLDER_KNOWN, HOLDER_PAUSED};
 	struct holder *who = &holder->who;
-	int64_t length, job;
+	struct record_entry read;
+	const char *entry, *member;
+	int64_t length;
 
-	holder->token = mem_strdup(take_text(cursor, LIMIT_LONG_TEXT));
+	member = take_text(cursor, LIMIT_LONG_TEXT);
 	length = take_integer(cursor, 0, LIMIT_EXACT);
+	if (strncmp(member, "s:", 2) == 0) {
+		member += 2;
+		length -= 2;
+	}
+	holder->token = mem_strdup(member);
 	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
 	take_copy(cursor, holder->digest, sizeof(holder->digest),
 	    DIGEST_LENGTH);
 	who->reported_at = clock_now();
 	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	who->state = take_flag(cursor) ? HOLDER_KNOWN : HOLDER_FOREIGN;
-	take_names(cursor, who);
-	holder->command = mem_strdup(take_text(cursor, SIZE_MAX));
-	holder->since_ms = take_integer(cursor, 0, LIMIT_EXACT);
-	who->held_ms =
-	    now_ms > holder->since_ms ? now_ms - holder->since_ms : 0;
-	if (holder->since_ms == 0)
-		who->held_ms = -1;
-	job = take_integer(cursor, 0, 4);
-	if (job > 0)
-		who->state = jobs[job];
-	who->replaceable = job == 3;
-	take_fence(cursor, holder->fence);
+	entry = take_text(cursor, LIMIT_ENTRY);
+	read_holder(who, "", now_ms);
+	who->held_ms = -1;
+	if (!record_read_entry(entry, now_ms, who, &read)) {
+		holder->command = mem_strdup("");
+		return;
+	}
+	holder->command = mem_strdup(read.command);
+	holder->since_ms = read.since_ms;
+	holder->is_left = read.is_left;
+	snprintf(holder->fence, sizeof(holder->fence), "%s", read.fence);
 }
 
 static void
@@ -468,56 +486,146 @@ take_holders(struct cursor *values, struct look *look)
 		    look->now_ms);
 }
 
-/* A number that may be missing: then -1. */
+/* A time near now, or 0. */
 static int64_t
-take_number(struct cursor *cursor, int64_t max)
+read_time(struct record_words *words, int64_t now_ms)
 {
-	const char *text = take_digits(cursor, max);
-	int64_t number = -1;
+	int64_t ms = record_number(words, LIMIT_EXACT);
 
-	if (*text != '\0')
-		num_int(text, 0, max, &number);
-	return number;
+	return ms > 0 && llabs(now_ms - ms) < LIMIT_AGE_MS ? ms : 0;
 }
 
 static void
-take_run(struct cursor *values, struct look_run *run)
+read_fence(struct record_words *words, char fence[LOOK_FENCE_SIZE])
 {
-	run->exists = true;
-	run->who.state = HOLDER_KNOWN;
-	run->who.reported_at = clock_now();
-	take_names(values, &run->who);
-	run->start_ms = take_integer(values, 1, LIMIT_EXACT);
-	run->end_ms = take_integer(values, 0, LIMIT_EXACT);
-	run->status = (int)take_number(values, LIMIT_STATUS);
-	take_fence(values, run->fence);
-	run->holds = take_flag(values);
-	run->waited_ms = take_number(values, LIMIT_AGE_MS);
-	take_copy(values, run->reason, sizeof(run->reason), LIMIT_TEXT);
+	int64_t number = record_number(words, LIMIT_EXACT);
+
+	fence[0] = '\0';
+	if (number >= 0)
+		snprintf(fence, LOOK_FENCE_SIZE, "%lld", (long long)number);
 }
 
+/* Fence, start and record. */
+static void
+read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
+{
+	run->exists = true;
+	run->who.reported_at = clock_now();
+	read_fence(words, run->fence);
+	run->start_ms = read_time(words, now_ms);
+	record_read(words, &run->who, NULL, 0);
+}
+
+/* A run of the history: end, status, ms waited, reason, and its grant. */
+static void
+read_run(const char *text, struct look_run *run, int64_t now_ms)
+{
+	struct record_words words = {text};
+
+	run->end_ms = read_time(&words, now_ms);
+	run->status = (int)record_number(&words, LIMIT_STATUS);
+	run->waited_ms = record_number(&words, LIMIT_AGE_MS);
+	record_word(&words, run->reason, sizeof(run->reason));
+	read_grant(&words, run, now_ms);
+}
+
+/* The one that has started last is the first. */
+static void
+add_run(struct look *look, const struct look_run *run)
+{
+	size_t at = look->run_count;
+
+	if (run->start_ms == 0 || look->run_count > RUNS_MAX)
+		return;
+	for (; at > 0 && look->runs[at - 1].start_ms < run->start_ms; at--)
+		look->runs[at] = look->runs[at - 1];
+	look->runs[at] = *run;
+	look->run_count++;
+}
+
+/* The run whose entry no release has changed has the lock, or has died. */
+static void
+add_present_run(struct look *look, const char *entry)
+{
+	const char *end = strchr(entry, ' ');
+	struct record_words words = {end != NULL ? end + 1 : ""};
+	struct look_run run = {.status = -1, .waited_ms = -1};
+	size_t length = end != NULL ? (size_t)(end - entry) : 0;
+
+	if (length < TOKEN_SIZE - 1 || entry[length - 1] == ':' ||
+	    (length > 5 && strncmp(end - 5, ":kept", 5) == 0))
+		return;
+	read_grant(&words, &run, look->now_ms);
+	for (size_t i = 0; i < look->listed; i++)
+		run.holds = run.holds ||
+			    (strlen(look->holders[i].token) == length &&
+				strncmp(look->holders[i].token, entry,
+				    length) == 0);
+	if (!holder_has_end(&run.who))
+		add_run(look, &run);
+}
+
+/* The runs of the history follow. */
 static void
 take_runs(struct cursor *values, struct look *look)
 {
-	size_t count = values->count / RUN_VALUES;
+	while (values->at < values->count && !values->bad) {
+		struct look_run run = {.exists = true};
 
-	look->runs = mem_alloc(count * sizeof(*look->runs));
-	while (look->run_count < count && !values->bad)
-		take_run(values, &look->runs[look->run_count++]);
+		read_run(take_text(values, LIMIT_ENTRY), &run, look->now_ms);
+		add_run(look, &run);
+	}
 	if (look->run_count > 0)
 		look->last = look->runs[0];
 }
 
 static void
-take_last_success(struct cursor *values, struct look *look)
+read_success(struct look *look, const char *text)
 {
-	struct look_success *success = &look->success;
+	struct record_words words = {text};
+	struct look_run run = {.exists = true};
 
-	if (values->count == 0)
+	look->success.end_ms = read_time(&words, look->now_ms);
+	read_grant(&words, &run, look->now_ms);
+	if (look->success.end_ms == 0)
 		return;
-	take_copy(values, success->host, sizeof(success->host), LIMIT_TEXT);
-	success->end_ms = take_integer(values, 1, LIMIT_EXACT);
-	take_fence(values, success->fence);
+	snprintf(look->success.host, sizeof(look->success.host), "%s",
+	    run.who.host);
+	snprintf(look->success.fence, sizeof(look->success.fence), "%s",
+	    run.fence);
+}
+
+/* What :i says: see look.lua. */
+static void
+take_known(struct cursor *values, struct look *look)
+{
+	struct record_words words = {take_text(values, LIMIT_ENTRY)};
+	int64_t number;
+
+	if (*words.at != '\0')
+		read_fence(&words, look->fence);
+	read_success(look, take_text(values, LIMIT_ENTRY));
+	words.at = take_text(values, LIMIT_ENTRY);
+	number = record_number(&words, LIMIT_AGE_MS);
+	look->expect_ms = number > 0 ? number : 0;
+	words.at = take_text(values, LIMIT_ENTRY);
+	look->expect_since_ms = read_time(&words, look->now_ms);
+	add_present_run(look, take_text(values, LIMIT_ENTRY));
+	while (values->at < values->count)
+		take_text(values, LIMIT_ENTRY);
+}
+
+/* By the ticket, in us; those of pauses lie far below. */
+static int64_t
+waiting_since(const char *ticket, int64_t now_ms)
+{
+	double us = strtod(ticket, NULL);
+	int64_t ms;
+
+	if (us < (double)LIMIT_FRONT_US)
+		us += (double)LIMIT_FRONT_US;
+	ms = us >= 0 && us < 9e15 ? (int64_t)(us / 1000) : now_ms;
+	return now_ms > ms ? now_ms - ms : 0;
 }
 
 static void
@@ -534,7 +642,8 @@ take_queue(struct cursor *values, struct look *look)
 		parsed = read_waiter(waiter->id);
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
-		waiter->waiting_ms = take_integer(values, 0, LIMIT_EXACT);
+		waiter->waiting_ms = waiting_since(
+		    take_text(values, LIMIT_TEXT), look->now_ms);
 	}
 }
 
@@ -593,22 +702,22 @@ answer_look(struct look *look, const struct value *reply)
 	bool good;
 
 	*look = (struct look){.kind = take_kind(&cursor)};
+	look->runs = mem_alloc((RUNS_MAX + 1) * sizeof(*look->runs));
 	look->count = take_integer(&cursor, 0, COUNT_MAX);
-	look->permits = take_integer(&cursor, 0, LIMIT_PERMITS);
 	look->left_ms = take_integer(&cursor, -2, LIMIT_LEFT_MS);
 	look->now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
 	take_part(&cursor, look, take_holders);
-	take_fence(&cursor, look->fence);
+	for (size_t i = 0; i < look->listed; i++) {
+		if (look->holders[i].who.permits > 0)
+			look->permits = look->holders[i].who.permits;
+		look->released = look->released || look->holders[i].is_left;
+	}
+	take_part(&cursor, look, take_known);
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
 	take_part(&cursor, look, take_queue);
-	look->nested = take_integer(&cursor, 0, COUNT_MAX);
-	look->released = take_flag(&cursor);
 	take_part(&cursor, look, take_runs);
-	take_part(&cursor, look, take_last_success);
-	look->expect_ms = take_integer(&cursor, 0, LIMIT_AGE_MS);
-	look->expect_since_ms = take_integer(&cursor, 0, LIMIT_EXACT);
 	take_part(&cursor, look, take_problems);
 	good = is_done(&cursor);
 	if (!good)

@@ -29,7 +29,6 @@ struct answer_waiters {
 enum answer_outcome {
 	/* To a try: */
 	ANSWER_BUSY,
-	ANSWER_UNFINISHED, /* entries are left to remove: ask again at once */
 	ANSWER_GRANTED,
 	ANSWER_NOT_DUE,	  /* --once-per, --once-id: a success is enough */
 	ANSWER_OVERTAKEN, /* --newest: a later waiter stays */
@@ -48,34 +47,33 @@ struct answer {
 	enum answer_outcome outcome;
 	const char *head; /* of the queue: a waiter's name */
 	/* GRANTED: */
-	const char *fence;     /* decimal digits, below 2^53 */
-	int64_t permits;       /* that others allow, or 0 */
-	int64_t ahead_ms;      /* the last success lies so far in the future */
+	const char *fence; /* decimal digits, below 2^53 */
+	int64_t start;	   /* server's ms */
+	int64_t life_ms;   /* of :i */
+	int64_t permits;   /* that another holder allows, or 0 */
+	int64_t ahead_ms;  /* the last success lies so far in the future */
 	const char *uncounted; /* why a nested run is not counted */
+	char own_fence[24];    /* of a nested run: that of the outer one */
 	/* NOT_DUE, of the last success: */
 	int64_t ago_ms;
-	const char *host;
 	bool by_id; /* it had our id */
 	/* OVERTAKEN, and the waiter that gives an order: */
 	struct holder_by by;
 	char ordered[TOKEN_SIZE]; /* the holder that is to stop, or empty */
-	/* BUSY, UNFINISHED: */
-	const char *ticket; /* --newest: decimal digits; of others empty */
+	/* BUSY; NOT_DUE: who had the success */
+	const char *ticket; /* our place in the queue: decimal digits */
 	int64_t position;   /* in the queue, from 0; -1: none */
 	int64_t waiting;    /* how many are in the queue */
 	struct holder holder;
 	/* To a release: */
-	bool unfinished; /* entries are left to remove: release again at once */
 	bool unrecorded; /* the end of the run could not be written */
 	int64_t kept_ms; /* KEPT: for so long */
-	const char *behind; /* the waiter to notify if the head is dead */
-	/* To a try or a release: */
+	/* To a try: */
 	struct answer_waiters to_notify;
 };
 
 struct answer_force {
-	bool unfinished; /* only that: ask again at once */
-	int64_t freed;	 /* so many have lost it */
+	int64_t freed; /* so many have lost it */
 	struct answer_waiters to_notify;
 };
 
@@ -83,24 +81,29 @@ struct answer_force {
  * out. */
 void *answer_acquire(const struct value *reply);
 void *answer_join(const struct value *reply);
+/* To the renewal that takes a join's place in the plain tier, and for a run of
+ * another kind than the outer one. */
+void *answer_plain_join(const struct value *reply);
+void *answer_other_kind(const struct value *reply);
 void *answer_renew(const struct value *reply);
 void *answer_release(const struct value *reply);
+void *answer_plain_release(const struct value *reply);
 /* To ZRANGE :q 0 0: the head is empty if it is no waiter's name, or there is
  * none. */
 void *answer_head(const struct value *reply);
-/* To GET :s. A value of another form counts as no order. */
+/* To script_order. A text of another form counts as no order. */
 void *answer_order(const struct value *reply);
 
 /* How a server votes by its answer, or by none (NULL). */
-enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_NOT_YET, ANSWER_ABSENT };
+enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_ABSENT };
 enum answer_vote answer_vote(const struct answer *answer);
 
 /* Whoever has asked calls the functions below with the reply. They return false
  * for a reply that is no answer to the question, for an error and for NULL;
  * what they fill in is undefined then. */
 bool answer_force(struct answer_force *answer, const struct value *reply);
-/* To request_pause: so much of the pause is left; 0: others have the lock. */
-bool answer_pause(int64_t *left_ms, const struct value *reply);
+/* To request_nested: how many nested runs there are. */
+bool answer_nested(int64_t *count, const struct value *reply);
 
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);

@@ -6,6 +6,9 @@
 
 #include "lock/key.h"
 #include "lock/outer.h"
+#include "lock/record.h"
+
+enum { LIFE_MS = 60 * 60 * 1000 };
 
 /* In a cluster the helper keys may lie in another slot, mostly on another node.
  */
@@ -15,19 +18,8 @@ claim_top_tier(const struct lock_config *config)
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].cluster &&
 		    !key_is_placeable(config->key))
-			return CLAIM_KEY_ONLY;
-	if (config->server_count > 1)
-		return CLAIM_WITH_NESTED;
-	return config->history_ms > 0 ? CLAIM_WITH_HISTORY : CLAIM_WITH_QUEUE;
-}
-
-/* The outer run of a nest is the one that is remembered. */
-static void
-enter_top_tier(struct claim *claim)
-{
-	claim->tier = claim_top_tier(claim->config);
-	if (claim->tier == CLAIM_WITH_HISTORY && claim->outer != NULL)
-		claim->tier = CLAIM_WITH_QUEUE;
+			return CLAIM_PLAIN;
+	return CLAIM_FULL;
 }
 
 int
@@ -35,24 +27,23 @@ claim_init(struct claim *claim, const struct lock_config *config)
 {
 	char outer[TOKEN_SIZE];
 
-	*claim = (struct claim){.config = config};
+	*claim = (struct claim){.config = config,
+	    .tier = claim_top_tier(config)};
 	holder_self(&claim->self);
 	key_names_init(&claim->keys, config->key);
-	claim->shared_doorbell = claim->keys.doorbell;
-	claim->keys.doorbell = NULL;
 	if (token_make(claim->token) == -1)
 		return -1;
 	waiter_name(claim->waiter, *config->kind->letter, claim->token,
 	    &claim->self);
-	claim->keys.doorbell = key_doorbell(config->key, claim->token);
-	if (claim->keys.doorbell == NULL)
+	claim->doorbell = key_of_token(config->key, 'm', claim->token);
+	claim->record = record_make(config, &claim->self);
+	if (claim->doorbell == NULL || claim->record == NULL)
 		return -1;
 	claim->outer = outer_find(config->outer, config->key, outer);
 	if (claim->outer != NULL) {
 		memcpy(claim->run, claim->token, sizeof(claim->run));
 		memcpy(claim->token, outer, sizeof(claim->token));
 	}
-	enter_top_tier(claim);
 	return 0;
 }
 
@@ -60,7 +51,8 @@ void
 claim_fini(struct claim *claim)
 {
 	key_names_fini(&claim->keys);
-	free(claim->shared_doorbell);
+	free(claim->doorbell);
+	free(claim->record);
 }
 
 bool
@@ -86,11 +78,7 @@ claim_forget_outer(struct claim *claim)
 	claim->outer = NULL;
 	memcpy(claim->token, claim->run, sizeof(claim->token));
 	claim->run[0] = '\0';
-	if (claim->tier == CLAIM_WITH_QUEUE ||
-	    ((config_needs_history(claim->config) ||
-		 config_needs_queue(claim->config)) &&
-		claim->tier != CLAIM_KEY_ONLY))
-		enter_top_tier(claim);
+	claim->tier = claim_top_tier(claim->config);
 }
 
 void
@@ -101,20 +89,27 @@ claim_expect_head(struct claim *claim, const char *waiter)
 		memcpy(claim->head, waiter, strlen(waiter) + 1);
 }
 
-void
-claim_note_ticket(struct claim *claim, const char *ticket)
-{
-	if (claim->ticket[0] == '\0')
-		snprintf(claim->ticket, sizeof(claim->ticket), "%s", ticket);
-}
-
+/* The last runs are told of by :r, which has a life of its own. */
 int64_t
-claim_history_ms(const struct claim *claim)
+claim_life_ms(const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
+	const int64_t lives[] = {LIFE_MS, 10 * config->ttl_ms,
+	    config->history_ms, config->once_ms, config->hold_ms + LIFE_MS,
+	    4 * config->expect_ms};
+	int64_t life = claim->life_ms;
 
-	return config->history_ms > 2 * config->ttl_ms ? config->history_ms
-						       : 2 * config->ttl_ms;
+	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
+		if (lives[i] > life)
+			life = lives[i];
+	return life;
+}
+
+bool
+claim_needs_helpers(const struct claim *claim)
+{
+	return claim->outer == NULL && (config_needs_history(claim->config) ||
+					   config_needs_queue(claim->config));
 }
 
 const struct kind *

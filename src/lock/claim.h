@@ -15,21 +15,20 @@
 
 #define CLAIM_FORMER_MAX 8
 
-/* How many of the keys all requests use. Acquire and release use the same ones:
- * a server that permits the former permits the latter. */
+/* Acquire and release use the same keys: a server that permits the former permits
+ * the latter. */
 enum claim_tier {
-	CLAIM_KEY_ONLY = KEY_LOCK + 1,
-	CLAIM_WITH_RECORD = KEY_RECORD + 1,   /* of the holder, and the fence */
-	CLAIM_WITH_NESTED = KEY_NESTED + 1,   /* and nested runs */
-	CLAIM_WITH_QUEUE = KEY_DOORBELL + 1,  /* and what waiters use */
-	CLAIM_WITH_HISTORY = KEY_HISTORY + 1, /* and the last run */
+	CLAIM_NONE,  /* the lock is refused */
+	CLAIM_PLAIN, /* the lock's own key alone */
+	CLAIM_FULL,
 };
 
 struct claim {
 	const struct lock_config *config;
 	enum claim_tier tier;
-	struct key_names keys; /* with our own doorbell */
-	char *shared_doorbell;
+	struct key_names keys;
+	char *doorbell; /* our own */
+	char *record;	/* what others are to know of us */
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives
@@ -37,11 +36,16 @@ struct claim {
 	char former[CLAIM_FORMER_MAX][TOKEN_SIZE];
 	size_t former_count;
 	char waiter[WAITER_SIZE]; /* our name in the queue */
-	char ticket[24];	  /* --newest: when we first came, or empty */
+	char ticket[24];	  /* our place in the queue, or empty */
 	int64_t asked_at;	  /* when the first try was sent, or 0 */
+	bool was_queued;	  /* we may be in the queue */
 	char head[WAITER_SIZE];	  /* the head of the queue, or empty */
 	const struct kind *outer; /* of the run that holds the lock for us */
 	char run[TOKEN_SIZE];	  /* our id as a nested run, or empty */
+	/* By the grant: */
+	char fence[24];	 /* decimal digits, or empty */
+	int64_t start;	 /* server's ms */
+	int64_t life_ms; /* of :i */
 };
 
 /* Pure. The tier that a run has unless its server denies something. */
@@ -72,12 +76,12 @@ void claim_forget_outer(struct claim *claim);
 /* Remembers the head of the queue, which a release notifies. */
 void claim_expect_head(struct claim *claim, const char *waiter);
 
-/* Remembers our ticket, unless it is known. */
-void claim_note_ticket(struct claim *claim, const char *ticket);
+/* How long :i is kept, which knows all about the lock: longer than anything that
+ * it is asked for. */
+int64_t claim_life_ms(const struct claim *claim);
 
-/* How long the last run is remembered after the start or end of a run: as
- * configured, and until it is armed again while the job runs. */
-int64_t claim_history_ms(const struct claim *claim);
+/* The policies of the run need the keys beside the lock's own. */
+bool claim_needs_helpers(const struct claim *claim);
 
 /* A nested run uses the lock in the outer run's kind. */
 const struct kind *claim_kind(const struct claim *claim);

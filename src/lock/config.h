@@ -27,6 +27,8 @@ struct lock_config {
 	const struct kind *kind;
 	int permits;	     /* of kind_permits */
 	bool is_hold;	     /* without a job: it joins no outer run */
+	int64_t hold_ms;     /* how long a hold lasts */
+	bool is_pause;	     /* a hold at the front of the queue */
 	const char *command; /* for the holder's record; empty: a hold */
 	const char *label;   /* for the record, too, or empty */
 	const char *outer;   /* RLOCKRUN_HELD, or NULL */
@@ -53,6 +55,14 @@ static inline bool
 config_needs_queue(const struct lock_config *config)
 {
 	return config->newest || config->replace || config->replaceable;
+}
+
+/* A try says more than a plain one. */
+static inline bool
+config_has_policy(const struct lock_config *config)
+{
+	return config_needs_queue(config) || config->once_ms > 0 ||
+	       config->once_id != NULL || config->expect_ms >= 0;
 }
 
 #endif

@@ -25,13 +25,13 @@ key_helper(const char *key, char letter)
 }
 
 char *
-key_doorbell(const char *key, const char *token)
+key_of_token(const char *key, char letter, const char *token)
 {
 	char *name;
 
 	if (asprintf(&name,
-		has_hash_tag(key) ? "%s:rlkt:m:%s" : "{%s}:rlk:m:%s", key,
-		token) == -1)
+		has_hash_tag(key) ? "%s:rlkt:%c:%s" : "{%s}:rlk:%c:%s", key,
+		letter, token) == -1)
 		return NULL;
 	return name;
 }
@@ -39,25 +39,17 @@ key_doorbell(const char *key, const char *token)
 void
 key_names_init(struct key_names *names, const char *key)
 {
-	static const char letters[KEY_COUNT] = {[KEY_FENCE] = 'f',
-	    [KEY_RECORD] = 'i',
-	    [KEY_NESTED] = 'n',
-	    [KEY_QUEUE] = 'q',
-	    [KEY_ALIVE] = 'l',
-	    [KEY_HISTORY] = 'r',
-	    [KEY_NEWEST] = 'o',
-	    [KEY_ORDER] = 's'};
-
 	names->lock = (char *)key;
-	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)
-		names->all[i] = i == KEY_DOORBELL ? key_doorbell(key, "any")
-						  : key_helper(key, letters[i]);
+	names->info = key_helper(key, 'i');
+	names->runs = key_helper(key, 'r');
+	names->queue = key_helper(key, 'q');
+	names->alive = key_helper(key, 'l');
 }
 
 void
 key_names_fini(struct key_names *names)
 {
-	for (enum key i = KEY_LOCK + 1; i < KEY_COUNT; i++)
+	for (enum key i = KEY_LOCK + 1; i < KEY_DOORBELL; i++)
 		free(names->all[i]);
 }
 

@@ -6,30 +6,24 @@
 
 #include <stdbool.h>
 
-/* A lock's own key and its helper keys. This order is that of acquire.lua, of
- * the tiers in claim.h and of the bits in needs.h. */
+/* A lock's own key and its helper keys. This order is that of acquire.lua, and
+ * of the bits in needs.h. */
 enum key {
 	KEY_LOCK,
-	KEY_FENCE,
-	KEY_RECORD,
-	KEY_NESTED,
-	KEY_QUEUE,
-	KEY_ALIVE,
-	KEY_DOORBELL,
-	KEY_HISTORY,
-	KEY_NEWEST, /* from here on: of a policy, behind those of a tier */
-	KEY_ORDER,
+	KEY_INFO,     /* what is known about the lock */
+	KEY_RUNS,     /* the last ten */
+	KEY_QUEUE,    /* waiter -> ticket */
+	KEY_ALIVE,    /* waiter -> alive until */
+	KEY_DOORBELL, /* of one waiter */
+	KEY_NESTED,   /* the nested runs of one holder */
 	KEY_COUNT,
 };
 
 struct key_names {
 	union {
-		char *all[KEY_COUNT];
+		char *all[KEY_DOORBELL];
 		struct {
-			char *lock, *fence, *record, *nested, *queue, *alive;
-			char *doorbell; /* that all waiters share */
-			char *history;
-			char *newest, *order;
+			char *lock, *info, *runs, *queue, *alive;
 		};
 	};
 };
@@ -41,9 +35,10 @@ void key_names_fini(struct key_names *names);
 /* The helper key with that letter, to be freed. Dies when memory is out. */
 char *key_helper(const char *key, char letter);
 
-/* The doorbell of the waiter with that token, to be freed. NULL when memory is
+/* The key with that letter that belongs to one token, to be freed: 'm', a
+ * waiter's doorbell, or 'n', the nested runs of a holder. NULL when memory is
  * out. */
-char *key_doorbell(const char *key, const char *token);
+char *key_of_token(const char *key, char letter, const char *token);
 
 /* Whether the helper keys lie in the key's slot: all do, unless it has a '}'
  * but no hash tag. */

@@ -12,6 +12,8 @@ struct kind {
 	const struct script *renew;
 	const struct script *release;
 	const struct script *join;
+	const struct script *plain_acquire; /* of the lower tier */
+	const struct script *plain_release;
 };
 
 extern const struct kind kind_exclusive; /* a string, the token */

@@ -91,7 +91,7 @@ plant_again(struct lock *lock)
 static void
 join_again(struct lock *lock)
 {
-	if (lock->claim.outer != NULL && lock->claim.tier >= CLAIM_WITH_NESTED)
+	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
 		lock_ask(lock, REQUEST_JOIN_AGAIN, ASK_SEND, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
@@ -148,18 +148,17 @@ on_head(void *arg, const struct reply *reply)
 		claim_expect_head(&lock->claim, answer->head);
 }
 
-/* In the same write as the renewal that follows. The history of a long job must
- * not end before the job: it is armed again when half of its life has passed,
- * as most jobs are over by then. */
+/* In the same write as the renewal that follows. What is known of a long job
+ * must not end before the job: it is armed again when half of its life has
+ * passed, as most jobs are over by then. */
 static void
 send_with_renewal(struct lock *lock, int64_t deadline)
 {
-	int64_t history_ms = claim_history_ms(&lock->claim);
+	int64_t life_ms = claim_life_ms(&lock->claim);
 
-	lock_ask(lock, REQUEST_RECORD, ASK_SEND, NULL, deadline);
-	if (clock_now() >= lock->history_at + history_ms / 2) {
-		lock->history_at = clock_now();
-		lock_ask(lock, REQUEST_HISTORY, ASK_SEND, NULL, deadline);
+	if (clock_now() >= lock->known_at + life_ms / 2) {
+		lock->known_at = clock_now();
+		lock_ask(lock, REQUEST_LIFE, ASK_SEND, NULL, deadline);
 	}
 	lock_ask(lock, REQUEST_HEAD, ASK_SEND, on_head, deadline);
 }
@@ -278,7 +277,7 @@ lease_begin(struct lock *lock, int64_t sent_at)
 {
 	look_for_order(lock);
 	lock_enter(lock, LOCK_HELD, on_lease_due);
-	lock->acquired_at = lock->history_at = sent_at;
+	lock->acquired_at = lock->known_at = sent_at;
 	prove(lock, sent_at);
 	schedule_renewal(lock, sent_at,
 	    quorum_is_one(lock->quorum) ? PART : FIRST_PART);

@@ -13,7 +13,7 @@
  * waiter is dead after three. */
 #define LIMIT_HEARTBEAT_MS 5000
 #define LIMIT_HEARTBEAT_NEXT_MS 800
-#define LIMIT_NEXT_POSITIONS 2
+#define LIMIT_NEXT_POSITIONS 3
 /* How long an order to stop is valid: a few heartbeats of the first waiter. */
 #define LIMIT_ORDER_MS 5000
 /* Tickets below it are those of pauses: see front.lua. */

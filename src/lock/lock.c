@@ -10,7 +10,7 @@ enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 static void
 on_stray(void *arg)
 {
-	lock_post(arg, REQUEST_UNDO, ASK_RECALL, false);
+	lock_post_release(arg, ASK_RECALL, false);
 }
 
 int
@@ -25,7 +25,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	lock->quorum = quorum_new(loop, config, on_stray, lock);
 	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
-	if (lock->claim.tier == CLAIM_KEY_ONLY)
+	if (lock->claim.tier == CLAIM_PLAIN)
 		snprintf(lock->no_queue, sizeof(lock->no_queue),
 		    "in a cluster, no key can lie beside a name with a '}' but "
 		    "without a hash tag");
@@ -72,7 +72,6 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	const struct command command = {.script = request->script,
 	    .argc = request->argc,
 	    .argv = request->argv,
-	    .padding = request->padding,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
@@ -85,7 +84,9 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .replicas_ms = wait_ms};
 	int sent = 0;
 
-	if (request->argc > 0)
+	if (request->failed)
+		sent = -1;
+	else if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, quorum_error(lock->quorum));
@@ -103,51 +104,55 @@ lock_ask(struct lock *lock, enum request_what what, enum ask ask,
 	return lock_send(lock, &request, ask, on_reply, deadline);
 }
 
-void
-lock_post_request(struct lock *lock, struct request *request)
+static void
+post(struct lock *lock, struct request *request, enum ask ask)
 {
-	lock_send(lock, request, ASK_SEND, NULL, clock_now() + LOCK_REPLY_MS);
-}
-
-void
-lock_post(struct lock *lock, enum request_what what, enum ask ask, bool more)
-{
-	struct request request;
-
-	request_make(&request, &lock->claim, what);
-	request.more = more;
-	lock_send(lock, &request, ask, NULL, clock_now() + LOCK_REPLY_MS);
+	lock_send(lock, request, ask, NULL, clock_now() + LOCK_REPLY_MS);
 }
 
 void
 lock_make_release(struct lock *lock, struct request *request)
 {
-	const struct request_end end = {.fence = lock->fence,
-	    .undo_fence = lock->failure == LOCK_REFUSED,
+	const struct request_end end = {
 	    .keep_ms = lock->release.keep_until - clock_now(),
+	    .is_late = lock->release.is_late || clock_now() >= lock->valid_until,
+	    .is_skip = lock->failure == LOCK_BUSY,
 	    .run = lock->release.run};
 
+	if (lock->acquired_at == 0)
+		lock->claim.was_queued = true;
 	request_release(request, &lock->claim, &end);
 }
 
 void
-lock_post_release(struct lock *lock)
+lock_post_release(struct lock *lock, enum ask ask, bool more)
 {
 	struct request request;
 
 	lock_make_release(lock, &request);
-	lock_post_request(lock, &request);
+	request.more = more;
+	post(lock, &request, ask);
 }
 
 void
-lock_notify(struct lock *lock, const struct answer_waiters *waiters, bool more)
+lock_drop_former(struct lock *lock)
 {
 	struct request request;
 
-	request_notify(&request, &lock->claim.keys, waiters->names,
-	    waiters->count);
-	request.more = more;
-	lock_post_request(lock, &request);
+	for (size_t i = 0; i < lock->claim.former_count; i++) {
+		request_drop_former(&request, &lock->claim, i);
+		request.more = true;
+		post(lock, &request, ASK_SEND);
+	}
+}
+
+void
+lock_ring(struct lock *lock, const char *const *waiters, size_t count)
+{
+	struct request request;
+
+	request_ring(&request, &lock->claim.keys, waiters, count);
+	post(lock, &request, ASK_SEND);
 }
 
 void

@@ -78,6 +78,7 @@ struct lock_release {
 	enum lock_released outcome;
 	struct request_run run;
 	bool unrecorded;       /* the history was out of reach */
+	bool is_late;	       /* its lease can be proven no more */
 	char unreplicated[64]; /* why too few replicas have it, or empty */
 	int64_t give_up_at;
 	int64_t keep_until; /* the server is to keep the lock until then */
@@ -96,7 +97,7 @@ struct lock {
 	int64_t permits;	       /* of other holders, if they disagree */
 	int64_t success_ahead_ms;      /* the last success lies in the future */
 	char no_queue[LOCK_ERROR_MAX]; /* why the tier is lower, or empty */
-	char no_history[LOCK_ERROR_MAX]; /* why there is none, or empty */
+	char no_history[LOCK_ERROR_MAX]; /* why the end is not recorded */
 	struct holder holder;		 /* by the reply to the last busy try */
 	struct queue queue;		 /* by that reply, too */
 	struct holder_by by;		 /* LOCK_OVERTAKEN, or ordered */
@@ -113,10 +114,11 @@ struct lock {
 	bool order_out;		       /* its reply is awaited */
 	enum lock_command command;
 	bool grant_unknown; /* whether the server has our token in the key */
+	bool healed;	    /* helper keys of a wrong type were deleted */
 	int64_t backoff_ms;
 	int64_t patience_ms;   /* how long a renewal's reply is awaited */
 	int64_t round_trip_ms; /* of the last grant or renewal */
-	int64_t history_at;    /* when its life began anew */
+	int64_t known_at;      /* when the life of :i began anew */
 };
 
 /* The config must outlive the lock. 0, or -1 with errno (no randomness, no
@@ -140,17 +142,15 @@ int lock_send(struct lock *lock, struct request *request, enum ask ask,
 /* Makes the request first. */
 int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
-/* The same for what nobody awaits a reply to. more: another command follows in
- * the same write. */
-void lock_post_request(struct lock *lock, struct request *request);
-void lock_post(struct lock *lock, enum request_what what, enum ask ask,
-    bool more);
-/* Makes a release of what the lock has come to; posts it. */
+/* Makes a release of what the lock has come to. */
 void lock_make_release(struct lock *lock, struct request *request);
-void lock_post_release(struct lock *lock);
+/* Sends it, and nobody awaits the reply. more: another command follows in the
+ * same write. */
+void lock_post_release(struct lock *lock, enum ask ask, bool more);
+/* In the plain tier, before a try: frees what former ones may have got. */
+void lock_drop_former(struct lock *lock);
 /* Rings the doorbells of these waiters. */
-void lock_notify(struct lock *lock, const struct answer_waiters *waiters,
-    bool more);
+void lock_ring(struct lock *lock, const char *const *waiters, size_t count);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,

@@ -24,6 +24,7 @@ struct look_holder {
 	bool token_is_whole;	       /* and is no binary */
 	char digest[LOOK_DIGEST_SIZE]; /* for script_force; or empty */
 	struct holder who;	       /* known: a rlockrun, with a record */
+	bool is_left; /* to nested runs: the outermost run has ended */
 	char *command;
 	int64_t since_ms;	     /* by the server's clock; 0: not known */
 	char fence[LOOK_FENCE_SIZE]; /* decimal, or empty */
@@ -66,7 +67,7 @@ struct look {
 	int64_t waiting;	     /* -1: not known */
 	struct look_waiter *queue;
 	size_t queued; /* of the queue; those behind them are only counted */
-	int64_t nested;
+	int64_t nested;	       /* set by who asked, see request_nested */
 	bool released;	       /* the outermost of a nest has ended */
 	int64_t now_ms;	       /* the server's clock */
 	struct look_run last;  /* the first of the runs */

@@ -160,9 +160,6 @@ vote_by_value(struct member *member, const struct reply *reply)
 			set_absent(member,
 			    for_good ? MEMBER_UNUSABLE : MEMBER_FAILED,
 			    "not counted", why);
-	} else if (vote == ANSWER_NOT_YET) {
-		set_vote(member, MEMBER_NOT_YET,
-		    "%s still removes expired entries", label(member));
 	} else if (member->ask == ASK_RENEW && !had_lock(member)) {
 		set_absent(member, MEMBER_FAILED, "not counted",
 		    "it has not got the lock");
@@ -367,7 +364,6 @@ member_add_vote(const struct member *member, struct votes *votes)
 	votes->yes += vote == MEMBER_YES;
 	votes->unreplicated += vote == MEMBER_YES && member->may_be_replica;
 	votes->no += vote == MEMBER_NO;
-	votes->not_yet += vote == MEMBER_NOT_YET;
 	votes->unsent += out && misses_release;
 	votes->lost += vote == MEMBER_NO && had_lock(member);
 	votes->permanent += member_is_absent_for_good(member);

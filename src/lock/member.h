@@ -26,7 +26,6 @@ enum member_vote {
 	MEMBER_OUT, /* it may still vote */
 	MEMBER_YES,
 	MEMBER_NO,
-	MEMBER_NOT_YET, /* it cannot say before it is asked again */
 	/* Absent, from here on: no reply, and none the next time either, */
 	MEMBER_SILENT,
 	MEMBER_UNREACHABLE,

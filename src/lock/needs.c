@@ -8,80 +8,70 @@
 #include "base/exitcode.h"
 
 #define RULE(name, rule) rule,
-const char needs_rules[NEEDS_COMMANDS][16] = {NEEDS_COMMAND_LIST(RULE)};
+const char needs_rules[NEEDS_COMMANDS][20] = {NEEDS_COMMAND_LIST(RULE)};
 
 #define C(name) NEEDS_BIT(NEEDS_##name)
 #define K(name) NEEDS_BIT(KEY_##name)
 #define LOOK_COMMANDS                                                     \
 	(C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(HMGET) | C(ZCOUNT) | \
-	    C(ZRANGE) | C(ZSCORE))
+	    C(ZRANGE) | C(ZSCORE) | C(LRANGE))
+#define QUEUE_COMMANDS                                          \
+	(C(ZADD) | C(ZREM) | C(ZRANK) | C(ZSCORE) | C(ZCARD) | \
+	    C(ZRANGEBYSCORE))
 
 const struct needs_row needs_rows[] = {
-    {"access-lock", "no lock can be acquired and kept", CLAIM_KEY_ONLY, true,
+    {"access-lock", "no lock can be acquired and kept", CLAIM_PLAIN, true,
 	EXITCODE_REFUSED, NEEDS_BY_ALL,
-	{C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(SET) | C(DEL) | C(PEXPIRE),
+	{C(SCRIPTS) | C(GET) | C(PTTL) | C(SET) | C(DEL) | C(PEXPIRE) |
+		C(EXISTS),
 	    K(LOCK)}},
-    {"access-lock", "no lock can be acquired and kept", CLAIM_WITH_RECORD, true,
-	EXITCODE_REFUSED, NEEDS_BY_ALL, {C(HSET), K(FENCE) | K(RECORD)}},
-    {"access-counted", "--shared and --permits are refused", CLAIM_KEY_ONLY,
-	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED,
-	{C(ZRANGE) | C(ZSCORE) | C(ZCOUNT) | C(ZADD) | C(ZREM), 0}},
-    {"access-counted", "--shared and --permits are refused", CLAIM_WITH_RECORD,
-	true, EXITCODE_REFUSED, NEEDS_BY_COUNTED, {C(HDEL), 0}},
-    {"access-nested", "a nested run loses the lock when the outer run ends",
-	CLAIM_WITH_NESTED, true, 0, NEEDS_BY_ALL, {0, K(NESTED)}},
-    {"access-nested", "a nested run loses the lock when the outer run ends",
-	CLAIM_WITH_NESTED, false, 0, NEEDS_BY_ALL,
-	{C(ZRANGE) | C(ZSCORE) | C(ZADD) | C(ZREM), 0}},
-    {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
-	NEEDS_BY_WAITING,
-	{C(ZSCORE) | C(ZRANK) | C(ZCOUNT) | C(ZADD) | C(ZREM), 0}},
-    {"access-queue", "there is no queue", CLAIM_WITH_QUEUE, true, 0,
-	NEEDS_BY_ALL, {C(ZRANGE), K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
-    {"access-doorbell", "waiters are not woken, and ask again and again",
-	CLAIM_WITH_QUEUE, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
-    {"access-history", "the last run is not recorded", CLAIM_WITH_HISTORY, true,
-	0, NEEDS_BY_HISTORY, {0, K(HISTORY)}},
-    {"access-once", "--once-per, --once-id and --expect are refused",
-	CLAIM_WITH_HISTORY, true, EXITCODE_REFUSED, NEEDS_BY_ONCE,
-	{C(HMGET), 0}},
-    {"access-newest", "--newest is refused", CLAIM_WITH_QUEUE, true,
-	EXITCODE_REFUSED, NEEDS_BY_NEWEST, {0, K(NEWEST)}},
-    {"access-replace", "--replace and --replaceable are refused",
-	CLAIM_WITH_QUEUE, true, EXITCODE_REFUSED, NEEDS_BY_REPLACE,
-	{0, K(ORDER)}},
-    {"access-replace", "--replace is refused", CLAIM_WITH_QUEUE, true,
-	EXITCODE_REFUSED, NEEDS_BY_ASKING, {C(HMGET), 0}},
-    {"access-holder", "messages cannot name the holder", CLAIM_WITH_RECORD,
-	false, 0, NEEDS_BY_ALL, {C(HMGET), 0}},
-    {"access-scripts", "a run fails when the server has forgotten the scripts",
-	CLAIM_KEY_ONLY, false, 0, NEEDS_BY_ALL, {C(EVAL), 0}},
-    {"access-digest", "all scripts are sent as a whole", CLAIM_KEY_ONLY, false,
-	0, NEEDS_BY_NONE, {C(EVALSHA), 0}},
-    {"access-unlink",
-	"the server does nothing else while it deletes a large key",
-	CLAIM_WITH_RECORD, false, 0, NEEDS_BY_NONE, {C(UNLINK), 0}},
-    {"access-name", "the connection has no name", CLAIM_KEY_ONLY, false, 0,
-	NEEDS_BY_NONE, {C(SETNAME), 0}},
-    {"access-status", "--status does not work", CLAIM_KEY_ONLY, false, 0,
-	NEEDS_BY_NONE, {LOOK_COMMANDS, 0}},
-    {"access-list", "--list does not work", CLAIM_KEY_ONLY, false, 0,
-	NEEDS_BY_NONE, {LOOK_COMMANDS | C(SCAN), 0}},
-    {"access-force", "--force-release does not work", CLAIM_KEY_ONLY, false, 0,
-	NEEDS_BY_NONE,
-	{LOOK_COMMANDS | C(DEL) | C(UNLINK) | C(ZADD) | C(ZREM) | C(RPUSH) |
-		C(PEXPIRE),
+    {"access-counted", "--shared and --permits are refused", CLAIM_PLAIN, true,
+	EXITCODE_REFUSED, NEEDS_BY_COUNTED,
+	{C(TIME) | C(ZRANGE) | C(ZSCORE) | C(ZCARD) | C(ZADD) | C(ZREM) |
+		C(ZREMRANGEBYSCORE),
 	    0}},
-    {"access-replicas", "--wait-replicas does not work", CLAIM_KEY_ONLY, false,
+    {"access-helpers", "there is no queue, no holder's name and no fence",
+	CLAIM_FULL, true, 0, NEEDS_BY_ALL,
+	{C(TIME) | C(HMGET) | C(HSET) | C(ZRANGE),
+	    K(INFO) | K(RUNS) | K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
+    {"access-records", "records of counted locks stay behind", CLAIM_FULL,
+	true, 0, NEEDS_BY_COUNTED, {C(HKEYS) | C(HDEL), 0}},
+    {"access-queue", "there is no queue", CLAIM_FULL, true, 0,
+	NEEDS_BY_WAITING, {QUEUE_COMMANDS, 0}},
+    {"access-policy", "policies are refused", CLAIM_FULL, true,
+	EXITCODE_REFUSED, NEEDS_BY_POLICY, {QUEUE_COMMANDS, 0}},
+    {"access-nested", "a nested run loses the lock when the outer run ends",
+	CLAIM_FULL, false, 0, NEEDS_BY_ALL,
+	{C(SADD) | C(SREM) | C(SMEMBERS), K(NESTED)}},
+    {"access-doorbell", "waiters are not woken, and ask again and again",
+	CLAIM_FULL, false, 0, NEEDS_BY_ALL, {C(RPUSH) | C(BLPOP), 0}},
+    {"access-history", "the last runs are not recorded", CLAIM_FULL, false, 0,
+	NEEDS_BY_HISTORY, {C(LPUSH) | C(LTRIM) | C(LRANGE) | C(LSET), 0}},
+    {"access-scripts", "a run fails when the server has forgotten the scripts",
+	CLAIM_PLAIN, false, 0, NEEDS_BY_ALL, {C(EVAL), 0}},
+    {"access-digest", "all scripts are sent as a whole", CLAIM_PLAIN, false, 0,
+	NEEDS_BY_NONE, {C(EVALSHA), 0}},
+    {"access-name", "the connection has no name", CLAIM_PLAIN, false, 0,
+	NEEDS_BY_NONE, {C(SETNAME), 0}},
+    {"access-status", "--status does not work", CLAIM_PLAIN, false, 0,
+	NEEDS_BY_NONE, {LOOK_COMMANDS, 0}},
+    {"access-list", "--list does not work", CLAIM_PLAIN, false, 0,
+	NEEDS_BY_NONE, {LOOK_COMMANDS | C(SCAN), 0}},
+    {"access-force", "--force-release does not work", CLAIM_PLAIN, false, 0,
+	NEEDS_BY_NONE,
+	{LOOK_COMMANDS | QUEUE_COMMANDS | C(DEL) | C(HSET) | C(RPUSH) |
+		C(PEXPIRE) | C(ZREMRANGEBYSCORE),
+	    0}},
+    {"access-replicas", "--wait-replicas does not work", CLAIM_PLAIN, false,
 	EXITCODE_REFUSED, NEEDS_BY_REPLICAS, {C(WAIT), 0}},
-    {"access-votes", "this server does not count", CLAIM_KEY_ONLY, false,
+    {"access-votes", "this server does not count", CLAIM_PLAIN, false,
 	EXITCODE_REFUSED, NEEDS_BY_SEVERAL, {C(INFO), 0}},
-    {"access-sentinel", "a replica is detected later", CLAIM_KEY_ONLY, false, 0,
+    {"access-sentinel", "a replica is detected later", CLAIM_PLAIN, false, 0,
 	NEEDS_BY_SENTINEL, {C(ROLE), 0}},
     {"access-cluster", "slots that move and nodes that die are lost sight of",
-	CLAIM_KEY_ONLY, false, 0, NEEDS_BY_CLUSTER,
+	CLAIM_PLAIN, false, 0, NEEDS_BY_CLUSTER,
 	{C(ASKING) | C(CLUSTER_SLOTS), 0}},
-    {"", "", CLAIM_KEY_ONLY, false, 0, NEEDS_BY_NONE, {0, 0}},
+    {"", "", CLAIM_PLAIN, false, 0, NEEDS_BY_NONE, {0, 0}},
 };
 
 enum needs_use
@@ -95,14 +85,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 		return config->kind != &kind_exclusive;
 	case NEEDS_BY_HISTORY:
 		return config->history_ms > 0;
-	case NEEDS_BY_ONCE:
-		return config_needs_history(config);
-	case NEEDS_BY_NEWEST:
-		return config->newest;
-	case NEEDS_BY_REPLACE:
-		return config->replace || config->replaceable;
-	case NEEDS_BY_ASKING:
-		return config->replace;
+	case NEEDS_BY_POLICY:
+		return config_has_policy(config);
 	case NEEDS_BY_REPLICAS:
 		return config->replicas > 0;
 	case NEEDS_BY_SEVERAL:
@@ -131,31 +115,6 @@ needs_any(const struct needs *needs)
 
 /* --- tiers ------------------------------------------------------------ */
 
-enum claim_tier
-needs_least_tier(const struct lock_config *config)
-{
-	return config_needs_history(config) ? CLAIM_WITH_HISTORY
-	       : config_needs_queue(config) ? CLAIM_WITH_QUEUE
-					    : CLAIM_KEY_ONLY;
-}
-
-static enum claim_tier
-tier_below(const struct lock_config *config, enum claim_tier tier)
-{
-	if (tier == needs_least_tier(config))
-		return 0;
-	switch (tier) {
-	case CLAIM_WITH_HISTORY:
-		return CLAIM_WITH_QUEUE;
-	case CLAIM_WITH_QUEUE:
-		return CLAIM_WITH_NESTED;
-	case CLAIM_WITH_NESTED:
-		return CLAIM_WITH_RECORD;
-	default:
-		return 0;
-	}
-}
-
 static bool
 is_lost(const struct lock_config *config, enum claim_tier tier,
     const struct needs *denied)
@@ -176,52 +135,12 @@ enum claim_tier
 needs_tier(const struct lock_config *config, enum claim_tier tier,
     const struct needs *denied)
 {
-	while (tier != 0 && is_lost(config, tier, denied))
-		tier = tier_below(config, tier);
-	return tier;
-}
+	bool needs_full =
+	    config_needs_queue(config) || config_needs_history(config);
 
-/* A script appends the command to the error of a denied one; the server names
- * it between quotes. An error about access to keys names none of them. */
-static struct needs
-denied_by(const char *error)
-{
-	struct needs denied = {0, 0};
-	char in_script[20], by_server[20];
-
-	if (strstr(error, " access ") != NULL)
-		return denied;
-	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++) {
-		snprintf(in_script, sizeof(in_script), "(%.15s)",
-		    needs_rules[i]);
-		snprintf(by_server, sizeof(by_server), "'%.15s'",
-		    needs_rules[i]);
-		if (strcasestr(error, in_script) != NULL ||
-		    strcasestr(error, by_server) != NULL)
-			denied.commands |= NEEDS_BIT(i);
-	}
-	return denied;
-}
-
-/* Only permissions speak against the history. A nested run waits in no queue,
- * and only permissions speak against the key of nested runs. */
-enum claim_tier
-needs_next_tier(const struct claim *claim, const char *error, bool refused)
-{
-	struct lock_config config = *claim->config;
-	struct needs denied = denied_by(error);
-	enum claim_tier below;
-
-	/* With -n such an error is about waiters that are queued. */
-	config.wait = true;
-	if (claim->outer != NULL)
-		config.newest = config.replace = config.replaceable = false;
-	below = tier_below(&config, claim->tier);
-
-	if (refused)
-		return needs_tier(&config, below, &denied);
-	return below >= CLAIM_WITH_NESTED && claim->outer == NULL &&
-		       !config_needs_queue(&config)
-		   ? CLAIM_WITH_NESTED
-		   : 0;
+	if (is_lost(config, CLAIM_PLAIN, denied))
+		return CLAIM_NONE;
+	if (tier == CLAIM_FULL && !is_lost(config, CLAIM_FULL, denied))
+		return CLAIM_FULL;
+	return needs_full ? CLAIM_NONE : CLAIM_PLAIN;
 }

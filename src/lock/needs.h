@@ -28,8 +28,20 @@
 	X(ZSCORE, "zscore")               \
 	X(ZRANK, "zrank")                 \
 	X(ZCOUNT, "zcount")               \
+	X(ZCARD, "zcard")                 \
 	X(ZADD, "zadd")                   \
 	X(ZREM, "zrem")                   \
+	X(ZRANGEBYSCORE, "zrangebyscore") \
+	X(ZREMRANGEBYSCORE, "zremrangebyscore") \
+	X(EXISTS, "exists")               \
+	X(HKEYS, "hkeys")                 \
+	X(SADD, "sadd")                   \
+	X(SREM, "srem")                   \
+	X(SMEMBERS, "smembers")           \
+	X(LPUSH, "lpush")                 \
+	X(LTRIM, "ltrim")                 \
+	X(LRANGE, "lrange")               \
+	X(LSET, "lset")                   \
 	X(RPUSH, "rpush")                 \
 	X(BLPOP, "blpop")                 \
 	X(SETNAME, "client|setname")      \
@@ -39,12 +51,11 @@
 	X(ASKING, "asking")               \
 	X(CLUSTER_SLOTS, "cluster|slots") \
 	X(INFO, "info")                   \
-	X(DEL, "del")                     \
-	X(UNLINK, "unlink")
+	X(DEL, "del")
 
 #define NEEDS_ENUMERATOR(name, rule) NEEDS_##name,
 enum needs_command { NEEDS_COMMAND_LIST(NEEDS_ENUMERATOR) NEEDS_COMMANDS };
-extern const char needs_rules[NEEDS_COMMANDS][16];
+extern const char needs_rules[NEEDS_COMMANDS][20];
 
 #define NEEDS_BIT(number) (UINT64_C(1) << (number))
 
@@ -77,10 +88,7 @@ struct needs_row {
 		NEEDS_BY_WAITING, /* not with -n, while nobody is queued */
 		NEEDS_BY_COUNTED,
 		NEEDS_BY_HISTORY,
-		NEEDS_BY_ONCE,
-		NEEDS_BY_NEWEST,
-		NEEDS_BY_REPLACE,
-		NEEDS_BY_ASKING, /* the holder to stop */
+		NEEDS_BY_POLICY,
 		NEEDS_BY_REPLICAS,
 		NEEDS_BY_SEVERAL, /* servers */
 		NEEDS_BY_SENTINEL,
@@ -99,17 +107,8 @@ enum needs_use needs_use_of(const struct needs_row *row,
 struct needs needs_both(const struct needs *one, const struct needs *other);
 bool needs_any(const struct needs *needs);
 
-/* Pure. The lowest tier that a run with that configuration can use. */
-enum claim_tier needs_least_tier(const struct lock_config *config);
-
-/* Pure. The highest tier up to this one that needs nothing of what is denied; 0
- * if there is none: then the lock is refused. */
+/* Pure. The highest tier up to this one that needs nothing of what is denied. */
 enum claim_tier needs_tier(const struct lock_config *config,
     enum claim_tier tier, const struct needs *denied);
-
-/* Pure. The next tier that an error reply leaves to a try, or 0. refused: the
- * reply was for lack of permission. */
-enum claim_tier needs_next_tier(const struct claim *claim, const char *error,
-    bool refused);
 
 #endif

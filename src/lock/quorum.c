@@ -211,8 +211,7 @@ static void
 decide(struct quorum *quorum)
 {
 	static const enum member_vote agreeing[] = {[VOTES_YES] = MEMBER_YES,
-	    [VOTES_NO] = MEMBER_NO,
-	    [VOTES_NOT_YET] = MEMBER_NOT_YET};
+	    [VOTES_NO] = MEMBER_NO};
 	struct member *member = quorum->members;
 	struct votes votes = count_votes(quorum);
 	bool grant = quorum->ask == ASK_GRANT;

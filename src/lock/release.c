@@ -9,9 +9,6 @@
 /* A release has the first of these at most, and the second also when its lease
  * has ended: what the run has come to is recorded all the same. */
 enum { RELEASE_MS = 10000, RECORD_MS = 1000, WITHDRAW_MS = 300 };
-/* A released lock's expired entries are removed so long, to find the waiter to
- * notify; without that, the waiter comes at its next heartbeat. */
-enum { SWEEP_MS = 1000 };
 
 static void send_release(struct lock *lock);
 static bool record_end(struct lock *lock);
@@ -21,8 +18,8 @@ static bool
 is_recorded(const struct lock *lock)
 {
 	return lock->release.run.status != REQUEST_NO_JOB &&
-	       lock->claim.tier == CLAIM_WITH_HISTORY &&
-	       lock->claim.outer == NULL && *lock->fence != '\0';
+	       lock->claim.tier == CLAIM_FULL && lock->claim.outer == NULL &&
+	       lock->config->history_ms > 0 && *lock->fence != '\0';
 }
 
 static void
@@ -54,9 +51,9 @@ release_leave_queue(struct lock *lock)
 {
 	if (lock->queue.position == -1)
 		return;
-	lock_post(lock, REQUEST_LEAVE, ASK_SEND, false);
-	lock_post(lock, REQUEST_LEAVE_ALIVE, ASK_SEND, false);
+	lock_post_release(lock, ASK_SEND, false);
 	lock->queue.position = -1;
+	lock->claim.was_queued = false;
 }
 
 static void
@@ -68,8 +65,13 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	/* Otherwise why the lock was withdrawn is to be reported. */
 	if (lock->failure == 0)
 		lock_note_error(lock, "error from", reply->label, words);
+	if (verdict == REPLY_REPORT && lock->claim.tier == CLAIM_FULL &&
+	    lock->claim.outer == NULL) {
+		lock->claim.tier = CLAIM_PLAIN;
+		send_release(lock);
+		return;
+	}
 	if (verdict == REPLY_REPORT) {
-		release_leave_queue(lock);
 		finish_release(lock);
 		return;
 	}
@@ -105,9 +107,7 @@ is_gone(const struct lock *lock)
 }
 
 /* If the lock may have been freed already, or never granted, "not yours" means
- * nothing. The first reply that frees the lock counts; the release is repeated
- * until the server has removed what has expired: only then is the next waiter
- * known. */
+ * nothing. The first reply that frees the lock counts. */
 static void
 on_release_answer(struct lock *lock, const struct answer *answer)
 {
@@ -117,29 +117,17 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	    [ANSWER_LEFT] = LOCK_LEFT,
 	    [ANSWER_KEPT] = LOCK_KEPT};
 	struct lock_release *release = &lock->release;
-	bool again = answer->unfinished && clock_now() < release->give_up_at;
-	bool left = answer->outcome == ANSWER_LEFT;
-	struct request behind;
 
-	/* In one write: a server that cannot send its reply to a first one any
-	 * more, as we have gone, does not read a second. */
-	request_notify_behind(&behind, &lock->claim, answer);
-	lock_notify(lock, &answer->to_notify, behind.argc > 0);
-	lock_post_request(lock, &behind);
-	if (release->outcome == LOCK_UNCONFIRMED && !(left && again)) {
+	lock_ring(lock, &answer->head, *answer->head != '\0');
+	if (release->outcome == LOCK_UNCONFIRMED) {
 		release->outcome = outcomes[answer->outcome];
 		if (answer->outcome == ANSWER_NOT_OURS &&
 		    !lock->grant_unknown && clock_now() < lock->valid_until)
 			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
-		if (!left)
-			give_up_within(lock, SWEEP_MS);
 	}
-	lock->grant_unknown = lock->grant_unknown || again;
-	release->unrecorded = release->unrecorded || answer->unrecorded;
-	if (again)
-		send_release(lock);
-	else if (!(is_gone(lock) || release->unrecorded) || !record_end(lock))
+	release->unrecorded = answer->unrecorded;
+	if (!(is_gone(lock) || release->unrecorded) || !record_end(lock))
 		finish_release(lock);
 }
 
@@ -200,7 +188,7 @@ on_release_due(void *arg)
 
 	if (lock->command == LOCK_OUT) {
 		if (!lock->grant_unknown && quorum_is_one(lock->quorum))
-			lock_post_release(lock);
+			lock_post_release(lock, ASK_SEND, false);
 		lock_due_at(lock, lock->release.give_up_at);
 	}
 	if (lock->command == LOCK_OUT_TWICE ||
@@ -226,7 +214,7 @@ begin_release(struct lock *lock, int64_t give_up_at)
 	if ((is_out && lock->grant_unknown) ||
 	    (quorum_owes_grant(lock->quorum) &&
 		lock->release.keep_until <= clock_now()))
-		lock_post(lock, REQUEST_UNDO, ASK_UNDO, true);
+		lock_post_release(lock, ASK_UNDO, true);
 	lock_enter(lock, LOCK_RELEASING, on_release_due);
 	lock->release.outcome = LOCK_UNCONFIRMED;
 	lock->release.give_up_at = give_up_at;
@@ -300,9 +288,9 @@ on_corrected(void *arg, const struct reply *reply)
 		lock_note_silence(lock, reply->failure);
 	}
 	if (answer != NULL)
-		finish_correction(lock, answer_vote(answer) == ANSWER_YES
-					    ? NULL
-					    : "the server has forgotten it");
+		finish_correction(lock, answer->unrecorded
+					    ? "the server has refused it"
+					    : NULL);
 	else if ((reply->error != NULL && verdict == REPLY_REPORT) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);
@@ -318,10 +306,11 @@ send_correction(void *arg)
 	    clock_now() + lock->patience_ms);
 	struct request request;
 
-	request_correction(&request, &lock->claim, lock->fence,
-	    &lock->release.run);
+	lock->release.is_late = true;
+	lock_make_release(lock, &request);
 	lock_due_at(lock, CLOCK_NEVER);
-	if (lock_send(lock, &request, ASK_SEND, on_corrected, deadline) == -1)
+	if (lock_send(lock, &request, ASK_RELEASE, on_corrected, deadline) ==
+	    -1)
 		finish_correction(lock, lock->error);
 }
 
@@ -341,9 +330,7 @@ begin_correction(struct lock *lock, int64_t ms)
 static bool
 record_end(struct lock *lock)
 {
-	bool was_lost = lock->release.outcome == LOCK_WAS_LOST;
-
-	if (!is_recorded(lock) || (was_lost && lock->release.run.status == 0))
+	if (!is_recorded(lock) || lock->release.outcome == LOCK_WAS_LOST)
 		return false;
 	begin_correction(lock, RECORD_MS);
 	return true;
@@ -356,7 +343,7 @@ void
 release_lost(struct lock *lock)
 {
 	if (!quorum_is_one(lock->quorum))
-		lock_post_release(lock);
+		lock_post_release(lock, ASK_SEND, false);
 	record_end(lock);
 }
 

@@ -10,9 +10,6 @@
 #include "lock/script.h"
 #include "lock/waiter.h"
 
-enum { HELPER_LIFE_MS = 60 * 60 * 1000 };
-enum { READ_BYTES = 16384, READ_ROUNDED = 4096, HANDSHAKE_BYTES = 128 };
-
 /* --- words ------------------------------------------------------------ */
 
 /* Adds these words. */
@@ -36,16 +33,46 @@ number(struct request *request, int64_t value)
 	return text;
 }
 
+/* Takes a text that is freed with the request. */
+static const char *
+own(struct request *request, char *text)
+{
+	if (text == NULL)
+		request->failed = true;
+	else
+		request->owned[request->owned_count++] = text;
+	return text != NULL ? text : "";
+}
+
+__attribute__((format(printf, 2, 3))) static const char *
+print(struct request *request, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) == -1)
+		text = NULL;
+	va_end(arguments);
+	return own(request, text);
+}
+
 static void
 begin_request(struct request *request)
 {
-	*request = (struct request){.argv = request->words};
+	request->script = NULL;
+	request->argc = 0;
+	request->argv = request->words;
+	request->decode = NULL;
+	request->withdraws = request->more = request->failed = false;
+	request->more_words = NULL;
+	request->number_count = request->owned_count = 0;
 }
 
 /* With these keys. The arguments follow. */
 static void
 add_script(struct request *request, const struct script *script,
-    char *const *keys, size_t count)
+    const char *const *keys, size_t count)
 {
 	request->script = script;
 	ADD(request, number(request, (int64_t)count));
@@ -56,26 +83,57 @@ add_script(struct request *request, const struct script *script,
 void
 request_fini(struct request *request)
 {
-	while (request->doorbell_count > 0)
-		free(request->doorbells[--request->doorbell_count]);
+	while (request->owned_count > 0)
+		free(request->owned[--request->owned_count]);
 	free(request->more_words);
 }
 
-/* The doorbell of that waiter; NULL if the name is not one, or when memory is
- * out. */
-static char *
+/* What stands for a token in the lock's key. */
+static const char *
+member_of(struct request *request, const struct claim *claim, const char *token)
+{
+	size_t i = token == claim->token
+		       ? CLAIM_FORMER_MAX
+		       : (size_t)((const char(*)[TOKEN_SIZE])token -
+				  claim->former);
+
+	snprintf(request->members[i], MEMBER_SIZE,
+	    claim_kind(claim) == &kind_shared ? "s:%s" : "%s", token);
+	return request->members[i];
+}
+
+static const char *
+own_member(struct request *request, const struct claim *claim)
+{
+	return member_of(request, claim, claim->token);
+}
+
+static void
+add_former(struct request *request, const struct claim *claim)
+{
+	for (size_t i = 0; i < claim->former_count; i++)
+		ADD(request, member_of(request, claim, claim->former[i]));
+}
+
+/* The doorbell of that waiter, or NULL. */
+static const char *
 doorbell_of(struct request *request, const char *key, const char *name)
 {
 	struct waiter waiter;
-	char *doorbell;
 
 	if (!waiter_parse(&waiter, name))
 		return NULL;
-	doorbell = key_doorbell(key, waiter.token);
-	if (doorbell != NULL)
-		request->doorbells[request->doorbell_count++] = doorbell;
-	return doorbell;
+	return own(request, key_of_token(key, 'm', waiter.token));
 }
+
+static const char *
+key_of_nested(struct request *request, const struct claim *claim)
+{
+	return own(request,
+	    key_of_token(claim->keys.lock, 'n', claim->token));
+}
+
+/* --- acquire ---------------------------------------------------------- */
 
 static const char *
 permits(struct request *request, const struct claim *claim)
@@ -85,221 +143,121 @@ permits(struct request *request, const struct claim *claim)
 	return count > 0 ? number(request, count) : "";
 }
 
-static void
-add_former(struct request *request, const struct claim *claim)
-{
-	for (size_t i = 0; i < claim->former_count; i++)
-		ADD(request, claim->former[i]);
-}
-
+/* Several servers have no queue, and a try is not the last one. */
 static const char *
-helper_life(struct request *request, const struct claim *claim)
+wait_word(struct request *request, const struct lock_config *config)
 {
-	int64_t life_ms = 10 * claim->config->ttl_ms;
-
-	return number(request,
-	    life_ms > HELPER_LIFE_MS ? life_ms : HELPER_LIFE_MS);
+	if (config->server_count > 1)
+		return "?";
+	if (!config->wait)
+		return "";
+	return config->max_waiters == CONFIG_ANY_WAITERS
+		   ? "-"
+		   : number(request, config->max_waiters);
 }
 
+/* A number that is given, or nothing. */
 static const char *
-history_life(struct request *request, const struct claim *claim)
+number_if(struct request *request, bool given, int64_t value)
 {
-	return claim->tier == CLAIM_WITH_HISTORY
-		   ? number(request, claim_history_ms(claim))
-		   : "";
+	return given ? number(request, value) : "";
 }
 
-/* With the period in which a success is due, if the run states one. */
-static const char *
-life_and_period(struct request *request, const struct claim *claim)
-{
-	const char *life = history_life(request, claim);
-	int64_t expect_ms = claim->config->expect_ms;
-
-	if (expect_ms < 0 || *life == '\0')
-		return life;
-	snprintf(request->joined, sizeof(request->joined), "%s:%" PRId64, life,
-	    expect_ms);
-	return request->joined;
-}
-
-/* The number, or nothing, and the id of --once-id if there is one. */
-static const char *
-with_id(struct request *request, const struct claim *claim, const char *text)
-{
-	const char *id = claim->config->once_id;
-
-	if (id == NULL)
-		return text;
-	snprintf(request->tagged, sizeof(request->tagged), "%s:%s", text, id);
-	return request->tagged;
-}
-
-/* --- acquire ---------------------------------------------------------- */
-
-/* Only with the keys that it needs: its bytes count, see pad_try(). */
 static void
-make_undo(struct request *request, const struct claim *claim)
-{
-	const struct key_names *keys = &claim->keys;
-	char *const needed[] = {keys->lock, keys->record, keys->queue,
-	    keys->alive, keys->doorbell, keys->history};
-	size_t count = claim->tier == CLAIM_WITH_HISTORY ? 6 : 5;
-
-	if (claim->outer != NULL)
-		return;
-	if (claim->tier < CLAIM_WITH_QUEUE)
-		count = claim->tier == CLAIM_KEY_ONLY ? 1 : 2;
-	add_script(request, &script_undo, needed, count);
-	request->withdraws = true;
-	ADD(request, claim->token, claim->waiter);
-	add_former(request, claim);
-}
-
-/* "$LENGTH", and the word. */
-static size_t
-word_size(const char *word)
-{
-	size_t length = strlen(word);
-	size_t size = strlen("$0\r\n\r\n") + length;
-
-	while ((length /= 10) > 0)
-		size++;
-	return size;
-}
-
-static size_t
-wire_size(const struct request *request, const char *name, const char *body)
-{
-	size_t size = strlen("*10\r\n") + word_size(name) + word_size(body);
-
-	for (int i = 0; i < request->argc; i++)
-		size += word_size(request->argv[i]);
-	return size;
-}
-
-/* How much longer a try must be to end in the same read as what follows it. */
-static size_t
-missing(size_t size, size_t rest)
-{
-	const size_t end =
-	    size < READ_ROUNDED
-		? READ_BYTES
-		: ((size - READ_ROUNDED) / READ_BYTES + 1) * READ_BYTES;
-
-	return size + rest < end ? 0 : end + READ_ROUNDED - size;
-}
-
-/* A server that was frozen executes what it has read, then notices that we have
- * gone and drops the rest. So the undo that may follow a try must arrive with
- * the try's end. Redis reads READ_BYTES at a time; Redis 7 reads as much as it
- * has room for, which an allocator may have rounded up to READ_ROUNDED more. If
- * try and undo do not fit into the least of these, with a handshake before
- * them, the try is padded to end beyond the most. */
-static void
-pad_try(struct request *request, const struct claim *claim)
-{
-	const struct script *script = request->script;
-	struct request undo;
-	size_t rest;
-
-	begin_request(&undo);
-	make_undo(&undo, claim);
-	rest = wire_size(&undo, "EVAL", script_undo.text) + HANDSHAKE_BYTES;
-	request->padding.by_digest =
-	    missing(wire_size(request, "EVALSHA", script->digest), rest);
-	request->padding.whole =
-	    missing(wire_size(request, "EVAL", script->text), rest);
-}
-
-/* The keys of the tier, then those of the policies: no other request has them.
- */
-static void
-add_acquire(struct request *request, const struct claim *claim)
-{
-	char *keys[KEY_COUNT];
-	size_t count = claim->tier;
-
-	memcpy(keys, claim->keys.all, count * sizeof(*keys));
-	if (claim->config->newest)
-		keys[count++] = claim->keys.newest;
-	if (claim->config->replace || claim->config->replaceable)
-		keys[count++] = claim->keys.order;
-	add_script(request, claim->config->kind->acquire, keys, count);
-}
-
-/* "n", and the ticket, or for how long it has been asked for. */
-static void
-put_newest(const struct claim *claim, char *end, size_t size)
-{
-	if (claim->ticket[0] != '\0' || claim->asked_at == 0)
-		snprintf(end, size, "n%.20s", claim->ticket);
-	else
-		snprintf(end, size, "n-%" PRId64,
-		    clock_now() - claim->asked_at);
-}
-
-/* "1" or "0", and the letters of the policies. */
-static const char *
-wait_word(struct request *request, const struct claim *claim)
+add_policies(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
-	char *text;
+	int64_t asked_ms =
+	    claim->asked_at != 0 ? clock_now() - claim->asked_at : 0;
 
-	if (!config_needs_queue(config))
-		return config->wait ? "1" : "0";
-	text = request->numbers[request->number_count++];
-	snprintf(text, sizeof(*request->numbers), "%d%s%s", config->wait,
-	    config->replace ? "r" : "", config->replaceable ? "o" : "");
-	if (config->newest)
-		put_newest(claim, text + strlen(text),
-		    sizeof(*request->numbers) - strlen(text));
-	return text;
+	ADD(request, number_if(request, config->once_ms > 0, config->once_ms),
+	    config->once_id != NULL ? config->once_id : "",
+	    number_if(request, config->expect_ms >= 0, config->expect_ms),
+	    number_if(request, config->newest, asked_ms),
+	    config->replace	   ? "r"
+	    : config->replaceable ? "o"
+				  : "");
+}
+
+/* How long the last runs are remembered; 0: they are not. */
+static const char *
+runs_life(struct request *request, const struct claim *claim)
+{
+	bool is_kept = claim->outer == NULL && claim->config->server_count == 1;
+
+	return number(request, is_kept ? claim->config->history_ms : 0);
 }
 
 static void
-make_join(struct request *request, const struct claim *claim, const char *ttl,
-    size_t keys)
+make_acquire(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
-	const struct kind *kind = claim_kind(claim);
+	const char *const keys[] = {claim->keys.lock, claim->keys.info,
+	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
+	    claim->doorbell};
 
-	add_script(request, kind->join, claim->keys.all, keys);
-	ADD(request, claim->token, ttl);
-	ADD(request, kind->letter, claim->run, helper_life(request, claim),
-	    config->is_hold ? "" : config->kind->letter);
-	request->decode = answer_join;
-}
-
-static void
-make_try(struct request *request, const struct claim *claim, const char *ttl)
-{
-	const struct lock_config *config = claim->config;
-	const struct kind *kind = claim_kind(claim);
-	const struct holder *self = &claim->self;
-
-	if (claim->outer != NULL) {
-		/* All keys of the tier: this shows whether a release may use
-		 * them. */
-		make_join(request, claim, ttl, claim->tier);
+	request->decode = answer_acquire;
+	if (claim->tier == CLAIM_PLAIN) {
+		add_script(request, config->kind->plain_acquire, keys, 1);
+		ADD(request, own_member(request, claim),
+		    number(request, config->ttl_ms), permits(request, claim));
 		return;
 	}
-	add_acquire(request, claim);
-	ADD(request, claim->token, ttl);
-	ADD(request, helper_life(request, claim), kind->letter,
-	    permits(request, claim), self->host, self->pid, self->user,
-	    config->command, config->label, claim->waiter,
-	    wait_word(request, claim),
-	    config->max_waiters == CONFIG_ANY_WAITERS
-		? ""
-		: number(request, config->max_waiters));
-	request->padding.at = request->argc;
-	ADD(request, "", life_and_period(request, claim),
-	    with_id(request, claim,
-		config->once_ms > 0 ? number(request, config->once_ms) : ""));
+	add_script(request, config->kind->acquire, keys, 6);
+	ADD(request, own_member(request, claim),
+	    number(request, config->ttl_ms), claim->record,
+	    number(request, claim_life_ms(claim)), runs_life(request, claim),
+	    claim->waiter, wait_word(request, config), permits(request, claim),
+	    claim->ticket);
+	if (!config_has_policy(config) && claim->former_count == 0)
+		return;
+	add_policies(request, claim);
 	add_former(request, claim);
-	pad_try(request, claim);
-	request->decode = answer_acquire;
+}
+
+/* A renewal shows whether the token is that of the outer run. */
+static void
+make_renewal(struct request *request, const struct claim *claim)
+{
+	const char *const keys[] = {claim->keys.lock};
+
+	add_script(request, claim_kind(claim)->renew, keys, 1);
+	ADD(request, own_member(request, claim),
+	    number(request, claim->config->ttl_ms));
+	request->decode = answer_renew;
+}
+
+static void
+make_join(struct request *request, const struct claim *claim, bool again)
+{
+	const struct lock_config *config = claim->config;
+	const char *const keys[] = {claim->keys.lock,
+	    key_of_nested(request, claim), claim->keys.info};
+
+	if (config->is_hold || config->kind != claim->outer) {
+		make_renewal(request, claim);
+		request->decode = answer_other_kind;
+	} else if (claim->tier == CLAIM_PLAIN) {
+		make_renewal(request, claim);
+		request->decode = answer_plain_join;
+	} else {
+		add_script(request, claim->outer->join, keys, again ? 2 : 3);
+		ADD(request, own_member(request, claim),
+		    number(request, config->ttl_ms), claim->run,
+		    number(request, 10 * config->ttl_ms));
+		request->decode = answer_join;
+	}
+}
+
+static void
+make_heal(struct request *request, const struct claim *claim)
+{
+	const char *const keys[] = {claim->keys.info, claim->keys.runs,
+	    claim->keys.queue, claim->keys.alive, claim->doorbell,
+	    key_of_nested(request, claim)};
+
+	add_script(request, &script_heal, keys, 6);
+	ADD(request, "hash", "list", "zset", "zset", "list", "set");
 }
 
 void
@@ -307,117 +265,128 @@ request_make(struct request *request, const struct claim *claim,
     enum request_what what)
 {
 	const struct key_names *keys = &claim->keys;
-	const struct kind *kind = claim_kind(claim);
-	const char *ttl;
+	const char *const info[] = {keys->info};
+	bool is_full = claim->tier == CLAIM_FULL;
 
 	begin_request(request);
-	ttl = number(request, claim->config->ttl_ms);
-	request->more = what >= REQUEST_RECORD && what <= REQUEST_HEAD;
-	switch (what) {
-	case REQUEST_TRY:
-		make_try(request, claim, ttl);
-		break;
-	case REQUEST_JOIN_AGAIN:
-		make_join(request, claim, ttl, CLAIM_WITH_NESTED);
-		break;
-	case REQUEST_UNDO:
-		make_undo(request, claim);
-		break;
-	case REQUEST_RENEWAL:
-		add_script(request, kind->renew, &keys->lock, 1);
-		ADD(request, claim->token, ttl, kind->letter);
-		request->decode = answer_renew;
-		break;
-	case REQUEST_RECORD:
-		if (claim->tier >= CLAIM_WITH_RECORD)
-			ADD(request, "PEXPIRE", keys->record,
-			    helper_life(request, claim));
-		break;
-	case REQUEST_HISTORY:
-		if (claim->tier < CLAIM_WITH_HISTORY)
-			break;
-		add_script(request, &script_remember, &keys->history, 1);
-		ADD(request, history_life(request, claim));
-		break;
-	case REQUEST_HEAD:
-		if (claim->tier >= CLAIM_WITH_QUEUE)
+	request->more = what == REQUEST_LIFE || what == REQUEST_HEAD;
+	if (what == REQUEST_TRY && claim->outer == NULL) {
+		make_acquire(request, claim);
+	} else if (what == REQUEST_TRY || what == REQUEST_JOIN_AGAIN) {
+		make_join(request, claim, what == REQUEST_JOIN_AGAIN);
+	} else if (what == REQUEST_HEAL) {
+		make_heal(request, claim);
+	} else if (what == REQUEST_RENEWAL) {
+		make_renewal(request, claim);
+	} else if (what == REQUEST_LIFE && is_full) {
+		ADD(request, "PEXPIRE", keys->info,
+		    number(request, claim_life_ms(claim)));
+	} else if (what == REQUEST_HEAD) {
+		if (is_full)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
 		request->decode = answer_head;
-		break;
-	case REQUEST_ORDER:
-		ADD(request, "GET", keys->order);
+	} else if (what == REQUEST_ORDER) {
+		add_script(request, &script_order, info, 1);
 		request->decode = answer_order;
-		break;
-	case REQUEST_LEAVE:
-		ADD(request, "ZREM", keys->queue, claim->waiter);
-		break;
-	case REQUEST_LEAVE_ALIVE:
-		ADD(request, "ZREM", keys->alive, claim->waiter);
-		break;
 	}
 }
 
 /* --- release ---------------------------------------------------------- */
 
-/* What the run has come to: "0", and for the history "0 1500 job_ended". */
-static const char *
-describe_end(struct request *request, const struct claim *claim,
-    const struct request_run *run)
+void
+request_drop_former(struct request *request, const struct claim *claim,
+    size_t which)
 {
-	if (run->status == REQUEST_NO_JOB)
-		return "";
-	if (claim->tier < CLAIM_WITH_HISTORY)
-		return number(request, run->status);
-	snprintf(request->joined, sizeof(request->joined),
-	    "%d %" PRId64 " %.20s", run->status,
-	    run->waited_ms > 0 ? run->waited_ms : 0, run->reason);
-	return request->joined;
+	const char *const keys[] = {claim->keys.lock};
+
+	begin_request(request);
+	add_script(request, claim->config->kind->plain_release, keys, 1);
+	ADD(request, member_of(request, claim, claim->former[which]), "0");
 }
 
-/* With the queue also the doorbell of its head, before the history. */
+static void
+make_plain_release(struct request *request, const struct claim *claim,
+    const struct request_end *end)
+{
+	const char *const keys[] = {claim->keys.lock};
+
+	if (claim->outer != NULL)
+		return;
+	add_script(request, claim->config->kind->plain_release, keys, 1);
+	ADD(request, own_member(request, claim),
+	    number(request, end->keep_ms > 0 ? end->keep_ms : 0));
+	request->decode = answer_plain_release;
+}
+
+/* Of a run that had a job: its grant, and what it has come to. */
+static void
+add_run(struct request *request, const struct claim *claim,
+    const struct request_run *run)
+{
+	if (claim->fence[0] != '\0')
+		ADD(request, print(request, "%s %" PRId64 " %s", claim->fence,
+				 claim->start, claim->record));
+	else
+		ADD(request, "");
+	if (run->status != REQUEST_NO_JOB && claim->fence[0] != '\0')
+		ADD(request, print(request, "%d %" PRId64 " %s", run->status,
+				 run->waited_ms > 0 ? run->waited_ms : 0,
+				 run->reason));
+	else
+		ADD(request, "");
+}
+
+/* What a plain run can do without. */
+static void
+add_rest(struct request *request, const struct claim *claim,
+    const struct request_end *end)
+{
+	const char *id = claim->config->once_id;
+
+	if (end->keep_ms <= 0 && !end->is_late && claim->run[0] == '\0' &&
+	    id == NULL && claim->head[0] == '\0' && !end->is_skip &&
+	    claim->former_count == 0)
+		return;
+	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),
+	    end->is_late ? "1" : "", claim->run, id != NULL ? id : "",
+	    claim->head);
+	if (!end->is_skip && claim->former_count == 0)
+		return;
+	ADD(request, end->is_skip ? print(request, "wait|%s", claim->record)
+				  : "");
+	add_former(request, claim);
+}
+
 void
 request_release(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
 	const struct key_names *keys = &claim->keys;
-	const char *doorbell;
+	const char *needed[8] = {keys->lock, keys->info, keys->runs,
+	    keys->queue, keys->alive};
+	size_t count = 6;
 
 	begin_request(request);
-	add_script(request, claim_kind(claim)->release, keys->all, claim->tier);
-	if (claim->tier >= CLAIM_WITH_QUEUE) {
-		doorbell = doorbell_of(request, keys->lock, claim->head);
-		request->argv[0] = number(request, claim->tier + 1);
-		request->argc = CLAIM_WITH_QUEUE + 1;
-		ADD(request, doorbell != NULL ? doorbell : keys->doorbell);
-	}
-	if (claim->tier == CLAIM_WITH_HISTORY)
-		ADD(request, keys->history);
-	ADD(request, claim->token, claim_kind(claim)->letter,
-	    permits(request, claim), end->undo_fence ? end->fence : "",
-	    number(request, end->keep_ms > 0 ? end->keep_ms : 0), claim->waiter,
-	    claim->run, claim->head,
-	    with_id(request, claim, history_life(request, claim)),
-	    describe_end(request, claim, &end->run), end->fence,
-	    claim->self.host);
-	add_former(request, claim);
-	request->decode = answer_release;
 	request->withdraws = true;
-}
-
-void
-request_correction(struct request *request, const struct claim *claim,
-    const char *fence, const struct request_run *run)
-{
-	int64_t ago_ms = run->ended_at != 0 ? clock_now() - run->ended_at : 0;
-	const char *id = claim->config->once_id;
-
-	begin_request(request);
-	add_script(request, &script_correct, &claim->keys.history, 1);
-	ADD(request, fence, number(request, run->status),
-	    number(request, run->waited_ms > 0 ? run->waited_ms : 0),
-	    run->reason, number(request, ago_ms), history_life(request, claim),
-	    claim->self.host, id != NULL ? id : "");
-	request->decode = answer_renew; /* as they are alike */
+	if (claim->tier == CLAIM_PLAIN) {
+		make_plain_release(request, claim, end);
+		return;
+	}
+	needed[5] = key_of_nested(request, claim);
+	if (claim->was_queued || claim->head[0] != '\0')
+		needed[count++] = claim->doorbell;
+	if (claim->head[0] != '\0')
+		needed[count++] = doorbell_of(request, keys->lock, claim->head);
+	add_script(request, claim_kind(claim)->release, needed, count);
+	ADD(request, own_member(request, claim),
+	    claim->was_queued || claim_kind(claim) != &kind_exclusive
+		? claim->waiter
+		: "");
+	add_run(request, claim, &end->run);
+	ADD(request, number(request, claim_life_ms(claim)),
+	    runs_life(request, claim));
+	add_rest(request, claim, end);
+	request->decode = answer_release;
 }
 
 /* --- doorbells -------------------------------------------------------- */
@@ -425,57 +394,34 @@ request_correction(struct request *request, const struct claim *claim,
 void
 request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 {
-	char *seconds;
-
 	begin_request(request);
-	seconds = request->numbers[0];
-	snprintf(seconds, sizeof(*request->numbers), "%.*f",
-	    ms % 1000 == 0 ? 0 : 3, (double)ms / 1000);
-	ADD(request, "BLPOP", claim->keys.doorbell, claim->shared_doorbell,
-	    seconds);
+	ADD(request, "BLPOP", claim->doorbell,
+	    print(request, "%.*f", ms % 1000 == 0 ? 0 : 3, (double)ms / 1000));
 }
 
 void
-request_notify(struct request *request, const struct key_names *keys,
+request_ring(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count)
 {
-	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
+	const char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
 
 	begin_request(request);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
-	if (count == 0 || request->doorbell_count < count)
+		if (needed[i + 2] == NULL || request->failed)
+			return;
+	}
+	if (count == 0)
 		return;
-	add_script(request, &script_notify, needed, count + 2);
+	add_script(request, &script_ring, needed, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
 }
 
-/* The head of the queue is the one expected, or the one named first. */
-void
-request_notify_behind(struct request *request, const struct claim *claim,
-    const struct answer *answer)
-{
-	const struct answer_waiters *named = &answer->to_notify;
-	const char *head = named->count > 0 ? named->names[0] : claim->head;
-	char *needed[] = {claim->keys.queue, claim->keys.alive, NULL, NULL,
-	    claim->shared_doorbell};
-
-	begin_request(request);
-	needed[2] = doorbell_of(request, claim->keys.lock, head);
-	needed[3] = doorbell_of(request, claim->keys.lock, answer->behind);
-	if (request->doorbell_count < 2)
-		return;
-	add_script(request, &script_notify_behind, needed, 5);
-	ADD(request, answer->behind);
-}
-
-/* --- pauses ----------------------------------------------------------- */
-
 void
 request_front(struct request *request, const struct claim *claim)
 {
-	char *const needed[] = {claim->keys.queue, claim->keys.alive};
+	const char *const needed[] = {claim->keys.queue, claim->keys.alive};
 
 	begin_request(request);
 	add_script(request, &script_front, needed, 2);
@@ -483,14 +429,15 @@ request_front(struct request *request, const struct claim *claim)
 }
 
 void
-request_pause(struct request *request, const struct key_names *keys,
+request_lengthen(struct request *request, const struct key_names *keys,
     const char *token, int64_t ms)
 {
-	char *const needed[] = {keys->lock, keys->record};
+	const char *const needed[] = {keys->lock};
 
 	begin_request(request);
-	add_script(request, &script_pause, needed, 2);
+	add_script(request, &script_renew_exclusive, needed, 1);
 	ADD(request, token, number(request, ms));
+	request->decode = answer_renew;
 }
 
 /* --- for people ------------------------------------------------------- */
@@ -499,8 +446,8 @@ void
 request_look(struct request *request, const struct key_names *keys,
     enum request_look_keys count, const struct request_look_limits *limits)
 {
-	char *const looked_at[] = {keys->lock, keys->fence, keys->record,
-	    keys->queue, keys->alive, keys->nested, keys->history};
+	const char *const looked_at[] = {keys->lock, keys->info, keys->runs,
+	    keys->queue, keys->alive};
 
 	begin_request(request);
 	add_script(request, &script_look, looked_at, count);
@@ -509,25 +456,35 @@ request_look(struct request *request, const struct key_names *keys,
 }
 
 void
-request_force(struct request *request, const struct key_names *keys,
-    bool helpers, const struct look *look, const struct look_holder *only)
+request_nested(struct request *request, const struct key_names *keys,
+    const char *token)
 {
+	begin_request(request);
+	ADD(request, "SMEMBERS",
+	    own(request, key_of_token(keys->lock, 'n', token)));
+}
+
+void
+request_force(struct request *request, const struct key_names *keys,
+    const struct request_force *force)
+{
+	const struct look *look = force->look;
 	const char *head = look->queued > 0 ? look->queue[0].id : "";
-	char *needed[] = {keys->lock, keys->record, keys->nested, keys->queue,
+	const char *needed[] = {keys->lock, keys->info, keys->queue,
 	    keys->alive, NULL};
-	size_t count = helpers ? 5 : 1;
+	size_t count = force->helpers ? 4 : 1;
 
 	begin_request(request);
 	request->argv = request->more_words =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
-	needed[count] = doorbell_of(request, keys->lock, head);
-	if (needed[count] != NULL)
+	needed[4] = count == 4 ? doorbell_of(request, keys->lock, head) : NULL;
+	if (needed[4] != NULL)
 		count++;
 	else
 		head = "";
 	add_script(request, &script_force, needed, count);
-	ADD(request, head);
+	ADD(request, head, force->who, "3600000", force->ends_pause ? "p" : "x");
 	for (size_t i = 0; i < look->listed; i++)
-		if (only == NULL || only == &look->holders[i])
+		if (force->only == NULL || force->only == &look->holders[i])
 			ADD(request, look->holders[i].digest);
 }

@@ -19,14 +19,15 @@ extern const struct script script_release_exclusive;
 extern const struct script script_release_counted;
 extern const struct script script_join_exclusive;
 extern const struct script script_join_counted;
-extern const struct script script_undo;
-extern const struct script script_notify;
-extern const struct script script_notify_behind;
-extern const struct script script_remember;
-extern const struct script script_correct;
+extern const struct script script_plain_acquire_exclusive;
+extern const struct script script_plain_acquire_counted;
+extern const struct script script_plain_release_exclusive;
+extern const struct script script_plain_release_counted;
+extern const struct script script_ring;
+extern const struct script script_front;
+extern const struct script script_order;
+extern const struct script script_heal;
 extern const struct script script_look;
 extern const struct script script_force;
-extern const struct script script_front;
-extern const struct script script_pause;
 
 #endif

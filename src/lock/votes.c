@@ -31,19 +31,13 @@ static enum votes_decision
 decide_grant(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
-	size_t denied = votes->no + votes->not_yet;
-	bool soon = votes->not_yet > 0 &&
-		    votes->yes + votes->out + votes->not_yet >= majority;
 
 	if (votes->yes >= majority)
 		return VOTES_YES;
 	if (votes->yes + votes->out >= majority)
 		return VOTES_WAIT;
-	if (votes->out > 0 && votes->yes + denied < majority)
+	if (votes->out > 0 && votes->yes + votes->no < majority)
 		return VOTES_WAIT;
-	/* A server that still owes its answer would not be asked again. */
-	if (soon)
-		return votes->out > 0 ? VOTES_WAIT : VOTES_NOT_YET;
 	if (votes->no > 0 && votes->yes + votes->no >= majority &&
 	    !votes_never_agree(votes))
 		return VOTES_NO;
@@ -55,14 +49,13 @@ static enum votes_decision
 decide_renewal(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
-	size_t denied = votes->no + votes->not_yet;
 
 	if (votes->yes >= majority)
 		return VOTES_YES;
-	if (denied >= majority)
+	if (votes->no >= majority)
 		return VOTES_NO;
 	if (votes->yes + votes->out >= majority ||
-	    denied + votes->out >= majority)
+	    votes->no + votes->out >= majority)
 		return VOTES_WAIT;
 	return VOTES_FAILED;
 }
@@ -73,7 +66,6 @@ static enum votes_decision
 decide_release(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
-	size_t denied = votes->no + votes->not_yet;
 
 	if (votes->yes - votes->unreplicated >= majority && votes->unsent == 0)
 		return VOTES_YES;
@@ -81,7 +73,7 @@ decide_release(const struct votes *votes)
 		return VOTES_WAIT;
 	if (votes->lost >= majority)
 		return VOTES_NO;
-	return votes->yes > 0 && votes->yes + denied >= majority ? VOTES_YES
+	return votes->yes > 0 && votes->yes + votes->no >= majority ? VOTES_YES
 								 : VOTES_FAILED;
 }
 

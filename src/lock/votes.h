@@ -17,7 +17,6 @@ struct votes {
 	size_t unreplicated; /* of yes, to a release: too few replicas have it
 			      */
 	size_t no;
-	size_t not_yet; /* would have to be asked again */
 	/* The rest is absent: silent, failed, not to be counted. */
 	size_t unsent;	  /* of out: would miss the release if we went */
 	size_t lost;	  /* of no: had the lock before */
@@ -33,7 +32,6 @@ enum votes_decision {
 	VOTES_WAIT, /* a vote that is out may change it */
 	VOTES_YES,
 	VOTES_NO,
-	VOTES_NOT_YET, /* a majority may agree if it is asked again at once */
 	VOTES_FAILED,  /* neither yes nor no: too few votes */
 };
 

@@ -100,20 +100,6 @@ put_words(struct pipeline *pipeline, int total, const char *const *words,
 }
 
 static int
-put_blanks(struct pipeline *pipeline, size_t length)
-{
-	char *end = make_room(pipeline, length + HEAD_MAX);
-
-	if (end == NULL)
-		return -1;
-	end = put_length(end, '$', length);
-	memset(end, ' ', length);
-	end = mempcpy(end + length, "\r\n", 2);
-	pipeline->out_length = (size_t)(end - pipeline->out);
-	return 0;
-}
-
-static int
 put_bytes(struct pipeline *pipeline, const char *bytes, size_t length)
 {
 	char *end = make_room(pipeline, length);
@@ -156,29 +142,11 @@ put_wait(struct pipeline *pipeline, const struct command *command)
 	return put_words(pipeline, 3, words, 3);
 }
 
-static int
-put_arguments(struct pipeline *pipeline, const struct command *command,
-    bool by_digest)
-{
-	const struct command_padding *padding = &command->padding;
-	const int at = padding->at;
-
-	if (at == 0)
-		return put_words(pipeline, 0, command->argv, command->argc);
-	if (put_words(pipeline, 0, command->argv, at) == -1 ||
-	    put_blanks(pipeline,
-		by_digest ? padding->by_digest : padding->whole) == -1)
-		return -1;
-	return put_words(pipeline, 0, command->argv + at + 1,
-	    command->argc - at - 1);
-}
-
 /* What follows a script. */
 static int
-put_rest(struct pipeline *pipeline, const struct command *command,
-    bool by_digest)
+put_rest(struct pipeline *pipeline, const struct command *command)
 {
-	if (put_arguments(pipeline, command, by_digest) == -1)
+	if (put_words(pipeline, 0, command->argv, command->argc) == -1)
 		return -1;
 	return command->replicas > 0 ? put_wait(pipeline, command) : 0;
 }
@@ -196,7 +164,7 @@ put_command(struct pipeline *pipeline, const struct command *command,
 		put = put_script(pipeline, script, command->argc, by_digest);
 	else
 		put = put_words(pipeline, command->argc, NULL, 0);
-	return put == -1 ? -1 : put_rest(pipeline, command, by_digest);
+	return put == -1 ? -1 : put_rest(pipeline, command);
 }
 
 /* --- commands --------------------------------------------------------- */
@@ -251,7 +219,7 @@ static struct spare *
 make_spare(struct pipeline *pipeline, const struct command *command)
 {
 	const size_t begin = pipeline->out_length;
-	int put = put_rest(pipeline, command, false);
+	int put = put_rest(pipeline, command);
 	size_t length = pipeline->out_length - begin;
 	struct spare *spare =
 	    put == -1 ? NULL : malloc(sizeof(*spare) + length);

@@ -22,18 +22,10 @@
 
 #define PIPELINE_MAX 16 /* commands that may be unanswered */
 
-/* An argument of a script which only makes the command longer: argv[at], which
- * is sent as so many blanks. None if at is 0. */
-struct command_padding {
-	int at;
-	size_t by_digest, whole;
-};
-
 struct command {
 	const struct script *script; /* NULL: a plain command */
 	int argc;
 	const char **argv; /* with a script what follows it */
-	struct command_padding padding;
 	int64_t deadline; /* absolute: connecting and answer together */
 	/* Until then the answer counts, which may also come later; 0: until the
 	 * deadline. All addresses of the server are tried in time for it. */

@@ -48,6 +48,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .kind = kind_of(opts->kind),
 		    .permits = opts->permits,
 		    .is_hold = opts->action == OPTS_HOLD,
+		    .hold_ms = opts->hold_ms,
 		    .command = opts->command != NULL ? opts->command[0] : "",
 		    .label = opts->label,
 		    .outer = getenv("RLOCKRUN_HELD"),

@@ -105,7 +105,7 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	struct event event = {.type = EVENT_NO_QUEUE,
 	    .why = lock->no_queue,
 	    /* It is in the nature of the key's name. */
-	    .minor = lock->claim.tier == CLAIM_KEY_ONLY};
+	    .minor = lock->claim.tier == CLAIM_PLAIN};
 
 	if (observer->no_queue || lock->no_queue[0] == '\0')
 		return;
@@ -192,7 +192,7 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 	const char *why = "several servers keep none";
 
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
-	    lock->claim.tier == CLAIM_WITH_HISTORY)
+	    (lock->claim.tier == CLAIM_FULL && quorum_is_one(lock->quorum)))
 		return;
 	if (lock->no_history[0] != '\0')
 		why = lock->no_history;

@@ -244,8 +244,7 @@ describe_end(const struct run *run)
 					    ? event_shell_status(facts->status)
 					    : REQUEST_NO_JOB,
 	    .reason = event_rows[facts->ending].word,
-	    .waited_ms = facts_waited_ms(facts),
-	    .ended_at = run->watch.over_at};
+	    .waited_ms = facts_waited_ms(facts)};
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does

@@ -1,5 +1,6 @@
 /* The lock protocol between three clients and one server. README.md says what
  * is left out and how time is abstracted, `run` which macros make which run.
+ * `queue.pml` plays the queue against its clock.
  *
  * Every step is one that some party can take now: a client is paused by not
  * being scheduled, while its guard, the network, the server and the clock go
@@ -18,7 +19,8 @@
  *                               v v|
  *                             GONE RING
  *
- * ASK, RENEW, LEAVE and RING have their command on the way. GONE is also what
+ * ASK, RENEW, LEAVE and RING have their command on the way, and so has whoever
+ * is to ring others. GONE is also what
  * hasn't come yet, and what kill -9 makes of any of them; who has left no
  * trace may come again, with a new token. */
 mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, FRONT, OUT }
@@ -26,11 +28,12 @@ mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, FRONT
 /* What an abandoned connection still has to deliver; POP is the BLPOP that it
  * still has at the server. RENEW_OVER is a renewal whose lock was released
  * meanwhile. */
-mtype:stray = { NOTHING, ACQUIRE_L, RENEW_L, RENEW_OVER, RELEASE_L, RING_L, POP }
+mtype:stray = { NOTHING, ACQUIRE_L, RENEW_L, RENEW_OVER, RELEASE_L, POP }
 
-/* A queued waiter's alive-until: ahead; about to pass though nobody has rung;
- * past; past though nobody has rung. OFF is not queued. */
-mtype:life = { OFF, ALIVE, UNRUNG, DEAD, ROBBED }
+/* A queued waiter's alive-until: ahead; in a second at most, since it was rung;
+ * the same though nobody has rung; past; past though nobody has rung. OFF is
+ * not queued. */
+mtype:life = { OFF, ALIVE, RUNG, UNRUNG, DEAD, ROBBED }
 
 /* The server: whose tokens are in K (readers: more than one), the queue (its
  * head in q[1], 0 is nobody), and doorbells, lists of at most one element. */
@@ -51,9 +54,7 @@ byte late_of;
  * becomes of the client. */
 mtype:state pc[4] = GONE;
 bool job[4];
-#ifdef RING_PLAIN
-byte whom[4]; /* to be rung by a command of i's own */
-#endif
+byte whom[4]; /* to be rung by a command of i's own, as bits */
 
 /* A late Acquire of i ran while it was leaving. */
 bool strayed[4];
@@ -89,6 +90,7 @@ bool in_front; /* it has been, and is in the queue */
 /* Scratch, empty between two steps. */
 byte x;
 byte had; /* K's owners, as bits */
+byte named_to_ring; /* by a script's answer, as bits */
 mtype:state unread = GONE;
 
 short faults = FAULTS;
@@ -106,6 +108,8 @@ bool no_lock_for_the_dead = true;
 bool no_lease_over_a_gap = true;
 #define must(property, truth) property = (truth); assert(property)
 
+#define bit(i) (1 << (i - 1))
+#define to_ring(i) (mark[i] == ALIVE -> bit(i) : 0)
 #define waiting(i) (pc[i] == ASK || pc[i] == WAIT || pc[i] == FRONT)
 #define late_from(i, what) (late == what && late_of == i)
 #define traceless(i) (late_of != i && !hold[i] && !old[i] && mark[i] == OFF)
@@ -158,7 +162,7 @@ bool came[4];
 
 /* ---- the server's scripts ---- */
 
-/* src: lock/script/release.lua release */
+/* src: lock/script/release.lua */
 inline leave_queue(i)
 {
 	if
@@ -182,7 +186,11 @@ inline enter_queue(i)
 	:: mark[i] == OFF && q[1] && q[2] == 0 -> q[2] = i
 	:: mark[i] == OFF && q[2] -> q[3] = i
 	fi;
+#ifdef RUNG_FOR_GOOD
+	mark[i] = (mark[i] == RUNG -> RUNG : ALIVE)
+#else
 	mark[i] = ALIVE
+#endif
 }
 
 /* world: a token gets the key; no order names it yet */
@@ -207,7 +215,7 @@ inline end_ownership(i)
 
 #ifdef REPLACE
 /* The head alone orders, with its try.
- * src: lock/script/shared/exclusive.lua give_order */
+ * src: lock/script/acquire.lua enter */
 inline give_order(i)
 {
 	if
@@ -239,7 +247,7 @@ inline note_arrival(i)
 }
 
 /* Sets unread to OUT if a later one has overtaken i.
- * src: lock/script/shared/exclusive.lua find_newest */
+ * src: lock/script/acquire.lua find_newest */
 inline find_newest(i)
 {
 	if
@@ -251,7 +259,7 @@ inline find_newest(i)
 		:: !ticket[i] && newest != 0 && newest != i &&
 		    mark[newest] != OFF ->
 #ifndef NEWEST_NOT_NAMED
-			call(newest);
+			named_to_ring = to_ring(newest);
 			newest = i
 #else
 			skip
@@ -287,25 +295,69 @@ inline front(i)
 }
 #endif
 
-/* src: lock/script/shared/head.lua live_head */
-inline purge_dead_heads()
+/* world: whoever calls is alive */
+inline call(i)
 {
-	do
-#ifndef NO_PURGE
-	:: q[1] && (mark[q[1]] == DEAD || mark[q[1]] == ROBBED) ->
-		x = q[1];
-		printf("server: %d is dead and leaves the queue\n", x);
-		must(the_living_keep_their_place, mark[x] != ROBBED);
-		leave_queue(x);
-		x = 0
-#endif
-	:: else -> break
-	od
+	mark[i] = (mark[i] == OFF || mark[i] == RUNG -> mark[i] : ALIVE)
 }
 
-/* src: lock/script/acquire.lua grant_at_once
- * src: lock/script/acquire.lua grant
- * src: lock/script/acquire.lua answer_busy */
+/* src: lock/script/shared/queue.lua remove_dead */
+inline remove_if_dead(i)
+{
+	if
+#ifndef NO_PURGE
+	:: mark[i] == DEAD || mark[i] == ROBBED ->
+		printf("server: %d is dead and leaves the queue\n", i);
+		must(the_living_keep_their_place, mark[i] != ROBBED);
+		leave_queue(i)
+#endif
+	:: else
+	fi
+}
+
+/* src: lock/script/shared/queue.lua remove_dead */
+inline remove_dead()
+{
+	remove_if_dead(1);
+	remove_if_dead(2);
+	remove_if_dead(3)
+}
+
+/* A reader's grant names the waiting readers that can go with it.
+ * src: lock/script/shared/counted_rest.lua follow_counted */
+inline name_followers(i)
+{
+#ifndef RING_ONE
+	if
+	:: reader(i) && q[1] && reader(q[1]) ->
+		named_to_ring = named_to_ring | to_ring(q[1]);
+		if
+		:: q[2] && reader(q[2]) ->
+			named_to_ring = named_to_ring | to_ring(q[2])
+		:: else
+		fi
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* Whoever has room but not the turn rings the head.
+ * src: lock/script/acquire.lua busy */
+inline name_head(i)
+{
+	if
+	:: held_room(i) && q[1] && q[1] != i ->
+		named_to_ring = named_to_ring | to_ring(q[1])
+	:: else
+	fi
+}
+
+/* named_to_ring is part of the answer.
+ * src: lock/script/acquire.lua is_ours
+ * src: lock/script/acquire.lua in_turn
+ * src: lock/script/acquire.lua grant */
 inline acquire(i, becomes)
 {
 #ifdef NEWEST
@@ -325,8 +377,8 @@ inline acquire(i, becomes)
 	:: hold[i] || old[i] -> hold[i] = true; old[i] = false
 	:: else ->
 		/* Its own mark first, or it would purge itself. */
-		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
-		purge_dead_heads();
+		call(i);
+		remove_dead();
 		if
 		:: held_room(i) && turn(i) ->
 #ifdef PAUSER
@@ -338,8 +390,10 @@ inline acquire(i, becomes)
 #ifdef SETNX_EXPIRE
 			endless[i] = true;
 #endif
-			leave_queue(i)
+			leave_queue(i);
+			name_followers(i)
 		:: else ->
+			name_head(i);
 			enter_queue(i);
 #ifdef REPLACE
 			give_order(i);
@@ -357,7 +411,7 @@ inline acquire(i, becomes)
 }
 
 /* The client has gone on to another token.
- * src: lock/script/shared/exclusive.lua former_owns
+ * src: lock/script/acquire.lua is_ours
  * src: lock/claim.c claim_supersede_token */
 inline acquire_late(i)
 {
@@ -375,8 +429,8 @@ inline acquire_late(i)
 		note_arrival(i);
 		find_newest(i);
 #endif
-		mark[i] = (mark[i] == OFF -> OFF : ALIVE);
-		purge_dead_heads();
+		call(i);
+		remove_dead();
 		if
 #ifdef NEWEST
 		:: unread == OUT -> unread = GONE
@@ -402,26 +456,26 @@ inline renew(i)
 	must(no_lease_over_a_gap, !hold[i] || !gap[i])
 }
 
-/* src: lock/script/shared/queue.lua notify */
-inline call(i)
+/* src: lock/script/shared/ring.lua ring */
+inline ring(i)
 {
 	printf("server: rings %d\n", i);
-	mark[i] = ALIVE; /* a second ahead: gone or paused is dead soon */
+	mark[i] = RUNG; /* a second ahead: gone or paused is dead soon */
 	bell[i] = waiting(i) /* nobody else will look */
 }
 
 #define given_to_dead(i, bit) (hold[i] && !(had & bit) && pc[i] == GONE)
 
-/* Cancel is the same script. It rings whoever can go now, be it that this run
- * has freed K, or an earlier one whose answer was lost, or that it only was in
- * the way. `right`: the doorbells among its KEYS are theirs.
- * src: lock/script/release.lua release
- * src: lock/script/release.lua free */
+/* Cancel is the same script. It rings the head if that can go now, be it that
+ * this run has freed K, or an earlier one whose answer was lost, or that it only
+ * was in the way. `right`: the doorbell among its KEYS is the head's.
+ * src: lock/script/shared/exclusive_release.lua find_ours
+ * src: lock/script/release.lua is_to_ring */
 inline release(i, becomes, right)
 {
 	printf("server: release of %d\n", i);
 #ifdef CANCEL_SILENT
-	x = hold[i] || pc[i] == RING;
+	x = hold[i];
 #endif
 	end_ownership(i);
 #ifdef NO_COMPARE
@@ -462,7 +516,7 @@ inline release(i, becomes, right)
 /* world: what no script does */
 inline ring_who_can_go(i, becomes, right)
 {
-	purge_dead_heads();
+	remove_dead();
 	if
 	:: q[1] && held_room(q[1]) ->
 		x = q[1];
@@ -475,27 +529,17 @@ inline ring_who_can_go(i, becomes, right)
 	fi
 }
 #else
-/* src: lock/script/shared/queue.lua waiters_to_notify
- * src: lock/script/shared/queue.lua notify_expected */
+/* src: lock/script/release.lua is_to_ring */
 inline ring_who_can_go(i, becomes, right)
 {
-	purge_dead_heads();
+	remove_dead();
 	if
-	:: q[1] && held_room(q[1]) && right ->
-		call(q[1]);
-#ifndef RING_ONE
-		if /* i isn't queued: there is no third */
-		:: reader(q[1]) && q[2] && reader(q[2]) -> call(q[2])
-		:: else
-		fi
-#else
-		skip
-#endif
-	:: q[1] && held_room(q[1]) && !right ->
-		printf("server: tells %d whom to ring\n", i);
-#ifdef RING_PLAIN
+	:: q[1] && held_room(q[1]) && mark[q[1]] == ALIVE && right -> ring(q[1])
+	:: q[1] && held_room(q[1]) && mark[q[1]] == ALIVE && !right ->
+		printf("server: tells %d to ring %d\n", i, q[1]);
+		named_to_ring = bit(q[1]);
+#ifdef SECOND_BEFORE_RING
 		mark[q[1]] = UNRUNG;
-		whom[i] = q[1];
 #endif
 		becomes = RING
 	:: else
@@ -503,16 +547,18 @@ inline ring_who_can_go(i, becomes, right)
 }
 #endif
 
-#ifdef RING_PLAIN
-/* src: lock/lock.c lock_notify */
-inline ring(i)
+/* Whoever has left the queue is not rung, and nobody twice.
+ * src: lock/script/ring.lua */
+inline ring_named(i, other)
 {
-	printf("client %d: rings %d\n", i, whom[i]);
-	bell[whom[i]] = waiting(whom[i]);
-	mark[whom[i]] = (mark[whom[i]] == UNRUNG -> ALIVE : mark[whom[i]]);
-	whom[i] = 0
-}
+	if
+	:: (whom[i] & bit(other)) && mark[other] == ALIVE -> ring(other)
+#ifdef SECOND_BEFORE_RING
+	:: (whom[i] & bit(other)) && mark[other] == UNRUNG -> ring(other)
 #endif
+	:: else
+	fi
+}
 
 /* ---- clients, network, clock ---- */
 
@@ -532,12 +578,28 @@ inline start_job(i)
 	pc[i] = RUN
 }
 
+/* The answer has arrived.
+ * src: lock/lock.c lock_notify */
+inline note_whom(i)
+{
+	whom[i] = named_to_ring;
+	named_to_ring = 0
+}
+
+/* world: or it reaches nobody */
+inline ignore_answer()
+{
+	unread = GONE;
+	named_to_ring = 0
+}
+
 /* What becomes of i once its release was executed.
  * src: lock/release.c on_release_answer */
 inline released(i, becomes)
 {
 	pc[i] = becomes;
 	becomes = GONE;
+	note_whom(i);
 	must(nothing_left_of_a_leaver, strayed[i] ||
 	    (!hold[i] && mark[i] == OFF));
 	if
@@ -556,7 +618,6 @@ inline abandon(i)
 	:: pc[i] == WAIT -> late = POP
 	:: pc[i] == RENEW -> late = RENEW_L
 	:: pc[i] == LEAVE -> late = RELEASE_L
-	:: pc[i] == RING -> late = RELEASE_L
 	:: else -> late = NOTHING; late_of = 0
 	fi
 }
@@ -576,7 +637,7 @@ end:	do
 	/* Commands arrive. Whether a release named the right doorbells is
 	 * left open, so that nothing need be remembered.
 	 * src: lock/acquire.c on_tried */
-	:: d_step { pc[me] == ASK -> acquire(me, pc[me]) }
+	:: d_step { pc[me] == ASK -> acquire(me, pc[me]); note_whom(me) }
 	/* src: lock/lease.c on_renewed
 	 * src: lock/lease.c lose_lock */
 	:: d_step {
@@ -598,24 +659,17 @@ end:	do
 		release(me, unread, false);
 		released(me, unread)
 	}
-#ifndef RING_PLAIN
-	/* The same again, with what the answer said, and once more where a
-	 * fault has changed that meanwhile.
+	/* What is due comes before what the answer leads to.
 	 * src: lock/lock.c lock_notify */
 	:: d_step {
-		pc[me] == RING ->
-		release(me, unread, true);
-		released(me, unread)
+		whom[me] != 0 ->
+		printf("client %d: rings\n", me);
+		ring_named(me, 1);
+		ring_named(me, 2);
+		ring_named(me, 3);
+		whom[me] = 0;
+		pc[me] = (pc[me] == RING -> GONE : pc[me])
 	}
-	:: d_step {
-		pc[me] == RING && fault_left ->
-		count_fault;
-		release(me, unread, false);
-		released(me, unread)
-	}
-#else
-	:: d_step { pc[me] == RING -> ring(me); pc[me] = GONE }
-#endif
 
 	/* world: or they arrive late, and the answer reaches nobody */
 	:: d_step {
@@ -623,7 +677,8 @@ end:	do
 		printf("late: ");
 		delivered(me);
 		strayed[me] = (pc[me] == LEAVE || pc[me] == RING);
-		acquire_late(me)
+		acquire_late(me);
+		ignore_answer()
 	}
 	:: d_step {
 		late_from(me, RENEW_L) || late_from(me, RENEW_OVER) ->
@@ -637,14 +692,14 @@ end:	do
 		printf("late: ");
 		delivered(me);
 		release(me, unread, true);
-		unread = GONE
+		ignore_answer()
 	}
 	:: d_step {
 		late_from(me, RELEASE_L) ->
 		printf("late: ");
 		delivered(me);
 		release(me, unread, false);
-		unread = GONE
+		ignore_answer()
 	}
 	:: d_step {
 		late_from(me, POP) && bell[me] ->
@@ -697,10 +752,10 @@ end:	do
 		job[me] = false
 	}
 #endif
-	:: d_step { pc[me] == GRANTED -> start_job(me) }
+	:: d_step { pc[me] == GRANTED && whom[me] == 0 -> start_job(me) }
 	/* src: lock/acquire.c on_doorbell */
 	:: d_step {
-		pc[me] == WAIT && bell[me] ->
+		pc[me] == WAIT && bell[me] && whom[me] == 0 ->
 		printf("client %d: hears its bell\n", me);
 		bell[me] = false;
 #ifdef TRUST_BELL
@@ -712,18 +767,10 @@ end:	do
 #ifndef NO_TIMERS
 	/* src: lock/queue.c queue_wait_ms */
 	:: d_step {
-		pc[me] == WAIT ->
+		pc[me] == WAIT && whom[me] == 0 ->
 		printf("client %d: its heartbeat is due\n", me);
 		pc[me] = ASK
 	}
-#endif
-
-#ifdef SEARCH
-	/* The head has missed its second, so those behind it are rung, too; or
-	 * one of them by the doorbell that all share.
-	 * src: lock/script/acquire.lua search
-	 * src: lock/script/notify_behind.lua */
-	:: d_step { mark[me] == ALIVE && waiting(me) && !bell[me] -> call(me) }
 #endif
 
 	/* The job ends, or its guard ends it: at the deadline, which a paused
@@ -754,6 +801,7 @@ end:	do
 		printf("server: the lease of %d ends\n", me);
 		count_unless_gone(me);
 		end_ownership(me);
+		whom[me] = (pc[me] == GRANTED -> 0 : whom[me]);
 		pc[me] = (pc[me] == GRANTED -> ASK : pc[me])
 	}
 	/* world: what nobody believes in, nobody renews */
@@ -772,7 +820,8 @@ end:	do
 	}
 #endif
 	:: d_step {
-		mark[me] == ALIVE && (pc[me] == GONE || fault_left) ->
+		(mark[me] == ALIVE || mark[me] == RUNG) &&
+		    (pc[me] == GONE || fault_left) ->
 		printf("server: %d counts as dead\n", me);
 		count_unless_gone(me);
 		mark[me] = DEAD
@@ -793,6 +842,7 @@ end:	do
 		:: true
 		fi;
 		pc[me] = GONE;
+		whom[me] = 0;
 		bell[me] = false;
 		strayed[me] = false
 	}
@@ -814,15 +864,17 @@ end:	do
 		if
 		:: waiting(me) || pc[me] == GRANTED -> pc[me] = ASK
 		:: pc[me] == RENEW -> pc[me] = RUN
-		:: pc[me] == LEAVE || pc[me] == RING -> pc[me] = LEAVE
-		fi
+		:: pc[me] == LEAVE
+		:: pc[me] == RING -> pc[me] = GONE
+		fi;
+		whom[me] = 0
 	}
 	/* src: lock/release.c on_released */
 	:: d_step {
 		pc[me] == LEAVE && fault_left ->
 		count_fault;
 		release(me, unread, true);
-		unread = GONE;
+		ignore_answer();
 		printf("client %d: no answer, releases again\n", me)
 	}
 	od
@@ -835,7 +887,7 @@ end:	do
 inline give_up(i)
 {
 	d_step {
-		pc[i] == WAIT || pc[i] == GRANTED ->
+		(pc[i] == WAIT || pc[i] == GRANTED) && whom[i] == 0 ->
 		printf("client %d: gives up\n", i);
 		pc[i] = LEAVE
 	}

@@ -139,14 +139,14 @@ check_hand_over(const struct actor *actor)
  * start to its end, if the servers know its scripts. */
 static const struct cost bounds[KINDS_OF_SERVERS] = {
     /* CLIENT SETNAME, acquire, release. */
-    [ONE] = {.requests = 3, .calls = 26, .sent = 1100, .received = 80},
+    [ONE] = {.requests = 3, .calls = 17, .sent = 900, .received = 120},
     /* Of each: INFO, too, a release that travels as text, and where a server
      * was not needed for the majority its record. */
-    [REDLOCK] = {.requests = 5, .calls = 17, .sent = 10500, .received = 270},
+    [REDLOCK] = {.requests = 5, .calls = 17, .sent = 6000, .received = 300},
     /* A sentinel's reply, and ROLE. */
-    [SENTINEL] = {.requests = 6, .calls = 26, .sent = 1250, .received = 180},
+    [SENTINEL] = {.requests = 6, .calls = 17, .sent = 1050, .received = 220},
     /* CLUSTER MYID. */
-    [CLUSTER] = {.requests = 4, .calls = 26, .sent = 1120, .received = 90},
+    [CLUSTER] = {.requests = 4, .calls = 17, .sent = 920, .received = 130},
 };
 /* WAIT behind both. */
 static const struct cost wait_replicas = {2, 0, 70, 10};

@@ -28,125 +28,99 @@
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, own ticket or
 --   '', 1 if there is room but for those in front, kind, how many hold it, the
 --   server's ms, the holder's entry in :i or '', waiters to ring...}
---   The ms are those left of the lease that is waited for (-1: no end), or where
---   there is room those until the head of the queue is overdue.
+--   The ms are those left of the lease that is waited for (-1: no end), or if
+--   there is room, those until the head of the queue is overdue.
 local lock, info, runs, queue, alive, doorbell = unpack(KEYS)
-local token, ttl, record = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local life, runs_life, me = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local wait, limit, ticket = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
-local head, known, us, now
-local ahead_ms, other, held, follow = 0, '', nil, nil
+local token, ttl, record, life = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local me, ticket = ARGV[6], tonumber(ARGV[9])
+local letter = string.sub(me, 1, 1)
+local entry = letter == 'x' and 'h' or 'h:' .. token
+local ahead_ms, head, known, us, now, held = 0, nil, nil, nil, nil, nil
 -- include: call
--- include: digits
--- include: push
--- include: KIND
 
--- The run whose entry is still there has died, unless it is ours, or a release
--- has changed the entry: a ':' behind the token. Returns what we were granted.
-local function file_last(text)
-  local whose, rest = string.match(text, '^(%S+) (.*)$')
-  if whose == token then return rest end
-  if not whose or string.find(whose, ':', 3, true) then return end
-  for i = 15, #ARGV do
-    if whose == ARGV[i] then return end
-  end
-  if runs_life ~= '0' then push('- - - - ' .. rest) end
+-- Writes fields of :i. Where PEXPIRE is denied, nothing stays without a life.
+local function note(...)
+  local is_there = call('PEXPIRE', info, life) == 1
+  call('HSET', info, 't', life, ...)
+  if not is_there then call('PEXPIRE', info, life) end
 end
 
--- A repeated try gets the fence and the start of the first one.
-local function record_grant()
-  local last = digits(known[1], LIMIT_EXACT) or 0
-  local fence, start = math.max(last + 1, us), now
-  local ours = file_last(known[2] or '')
-  if ours then
-    local was, since = string.match(ours, '^(%d+) (%d+)')
-    fence = digits(was, LIMIT_EXACT) or fence
-    start = digits(since, LIMIT_EXACT) or start
-  end
-  local text = string.format('%.0f', fence)
-  call('HSET', info, 'f', text, entry,
-    string.format('%s %s %.0f %s', token, text, start, record), 't', life)
-  call('PEXPIRE', info, life)
-  return {1, text, start, life, ahead_ms, other, ''}
+-- Grants the lock, with what a renewal and a release need tried on the way. A
+-- repeated try has the fence and the start of the first one already.
+local function grant(left, fence, start)
+  -- include: KIND
+  call('PTTL', lock)
+  call('DEL', doorbell)
+  local next_fence = math.max(us, (tonumber(known[1]) or 0) + 1)
+  if next_fence > LIMIT_EXACT then next_fence = us end
+  next_fence = string.format('%.0f', next_fence)
+  fence, start = fence or next_fence, start or now
+  note('f', next_fence, entry,
+    token .. ' ' .. fence .. ' ' .. start .. ' ' .. record)
+  return {1, fence, start, life, ahead_ms, '', ''}
 end
 
--- What fails once the lock is taken gives it back: nothing of it is left on a
--- server that denies what a renewal or a release needs.
-local function grant(left)
-  take(left)
-  local done, answer = pcall(function()
-    call('PTTL', lock)
-    call('DEL', doorbell)
-    local granted = record_grant()
-    if follow then follow(granted) end
-    return granted
-  end)
-  if done then return answer end
-  give_back()
-  error(answer, 0)
-end
-
-local function read()
+-- A plain run finds nobody waiting, no run whose end is not recorded, and a free
+-- lock. What is read here serves the others, too.
+local function grant_plain()
   head = call('ZRANGE', queue, 0, 0)[1]
   known = call('HMGET', info, 'f', entry, 't')
   local time = call('TIME')
   us = time[1] * 1000000 + time[2]
   now = math.floor(us / 1000)
-  life = math.max(life, digits(known[3], LIMIT_AGE_MS) or 0)
-  if not head and #ARGV < 10 and is_free() then return grant(0) end
+  life = math.max(life, math.min(tonumber(known[3]) or 0, LIMIT_AGE_MS))
+  life = math.floor(life)
+  local is_plain = not (head or ARGV[10]) and letter == 'x'
+    and (known[2] or '') == '' and not redis.pcall('GET', lock)
+  return is_plain and grant(0)
 end
 
-local done, answer = pcall(read)
-if not done then return {err = answer} end
-if answer then return answer end
+local done, answer = pcall(grant_plain)
+if answer then return answer_of(done, answer) end
 -- include: holders
 -- include: queue
+
+local wait, limit = ARGV[7], letter == 'x' and 1 or tonumber(ARGV[8])
 local once, id, expect = ARGV[10] or '', ARGV[11] or '', ARGV[12] or ''
-local asked_ms, order = tonumber(ARGV[13]), ARGV[14] or ''
-local places, overtakes
-
-local function cut(text) return string.sub(text or '', 1, LIMIT_ENTRY) end
-
-local function note(...)
-  call('HSET', info, 't', life, ...)
-  call('PEXPIRE', info, life)
-end
+local asked_ms, order = tonumber(ARGV[13]), ARGV[14]
+local ours, places, overtakes = {[token] = true}, nil, nil
+for i = 15, #ARGV do ours[ARGV[i]] = true end
 
 -- A skip leaves its time, who was skipped, and behind a '|' because of whom.
 local function skip(reason, by)
-  redis.pcall('HSET', info, 't', life, 'k:' .. reason,
-    string.format('%.0f %s | %s', now, record, by))
-  redis.pcall('PEXPIRE', info, life)
+  pcall(note, 'k:' .. reason, now .. ' ' .. record .. ' | ' .. by)
 end
 
--- How long ago a success was. A failover may have led to a server whose clock is
--- a little behind: then it is over just now.
+-- The number that a text begins with, or nil: any key may hold anybody's bytes.
+local function number_of(text)
+  return tonumber(string.match(text or '', '^%d+'))
+end
+
+-- How long ago a success was. A failover may have led to a server whose clock
+-- is a little behind: then it is over just now.
 local function ago_of(text)
-  local ended = digits(string.match(text or '', '^%d+'), LIMIT_EXACT)
-  local ago = ended and now - ended
-  return ago and ago < 0 and ago >= -LIMIT_CLOCKS_MS and 0 or ago
+  local ago = now - (number_of(text) or -math.huge)
+  return ago < 0 and ago >= -LIMIT_CLOCKS_MS and 0 or ago
 end
 
 local function find_success()
   local last, last_id, with_id = unpack(
     call('HMGET', info, 's', 'd', 'ds'), 1, 3)
   local ago = ago_of(last)
-  if once ~= '' and ago and ago >= 0 and ago < tonumber(once) then
+  if once ~= '' and ago >= 0 and ago < tonumber(once) then
     skip('due', cut(last))
     return {2, ago, cut(last)}
   elseif id ~= '' and last_id == id then
     skip('id', cut(with_id))
-    ago = math.max(0, math.min(ago_of(with_id) or 0, LIMIT_AGE_MS))
-    return {5, ago, cut(with_id)}
+    return {5, math.max(0, math.min(ago_of(with_id), LIMIT_AGE_MS)),
+      cut(with_id)}
   end
-  if once ~= '' then
-    ahead_ms = math.min(math.max(-(ago or 0), 0), LIMIT_AGE_MS)
-  end
+  if once ~= '' then ahead_ms = math.max(0, math.min(-ago, LIMIT_AGE_MS)) end
 end
 
 local function next_ticket()
   local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
-  return math.max(us, (tonumber(last[2]) or 0) + 1)
+  return math.min(math.max(us, (tonumber(last[2]) or 0) + 1), LIMIT_EXACT)
 end
 
 -- Of the waiters with --newest the one with the latest ticket stays. A ticket
@@ -154,14 +128,14 @@ end
 -- again without having been told it lies where it first asked.
 local function find_newest()
   local text = call('HMGET', info, 'w')[1] or ''
-  local last, waiter, label = string.match(text, '^(%d+) (%S+) (.*)$')
-  last = digits(last, LIMIT_EXACT) or 0
+  local waiter, label = string.match(text, '^%d+ (%S+) (.*)$')
+  local last = waiter and number_of(text) or 0
   if last > us + 1000 * LIMIT_CLOCKS_MS then last, waiter = 0, nil end
   if waiter == me then ticket = last end
-  ticket = ticket or tonumber(call('ZSCORE', queue, me) or nil)
+  ticket = ticket or tonumber(call('ZSCORE', queue, me))
     or asked_ms > 0 and us - 1000 * asked_ms or nil
   if waiter ~= me and ticket and ticket < last then
-    skip('overtaken', label)
+    skip('overtaken', cut(label))
     return {3, cut(waiter), cut(label)}
   end
   ticket = ticket or math.max(next_ticket(), last + 1)
@@ -170,86 +144,124 @@ local function find_newest()
 end
 
 -- A policy starts no job that could not do its part once somebody waits.
-local function check_access()
-  call('ZADD', queue, 'XX', 0, '')
-  call('ZADD', alive, 'XX', 0, '')
-  call('ZREM', queue, '')
-  call('ZCARD', queue)
-  call('ZRANK', queue, me)
-  call('ZSCORE', alive, me)
-  call('ZRANGEBYSCORE', alive, 0, 0)
-end
-
 local function refuse_by_policy()
-  check_access()
-  if once ~= '' or id ~= '' then
-    local enough = find_success()
-    if enough then return enough end
+  call('ZADD', queue, 'XX', 0, '')
+  for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
+    call(command, queue, '')
+    call(command, alive, '')
   end
-  return asked_ms and find_newest()
+  call('ZCARD', queue)
+  call('ZRANGEBYSCORE', alive, 0, 0)
+  local refused = (once ~= '' or id ~= '') and find_success()
+  return refused or asked_ms and find_newest()
 end
 
--- What is known about a holder: the entry begins with what the key holds.
-local function entry_of(member)
-  local text = call('HMGET', info, held.kind == 'x' and 'h' or 'h:' .. member)[1]
-  local is_its = text and string.sub(text, 1, #member) == member
-    and string.find(text, '^[: ]', #member + 1)
-  return is_its and cut(text) or ''
-end
-
--- include: KIND_rest
-
+-- Whether the lock is ours, by this token or by that of a former try.
 local function is_ours()
-  for i = 15, #ARGV do
-    if owns(ARGV[i]) then return true end
+  if held.count == 0 or held.kind == 'x' or letter == 'x' then
+    return held.kind == letter and ours[held.first]
   end
-  return held.count > 0 and owns(token)
+  for member in pairs(ours) do
+    if (tonumber(call('ZSCORE', lock, member)) or 0) > now then return true end
+  end
+end
+
+-- The waiters of our kind at the front of the queue, so many at most.
+local function list_front(most)
+  local front = {}
+  for _, waiter in ipairs(call('ZRANGE', queue, 0, most)) do
+    if #front >= most or string.sub(waiter, 1, 1) ~= letter then break end
+    front[#front + 1] = waiter
+  end
+  return front
 end
 
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
-local function in_turn()
-  if not head or head == me then return true end
-  if places < 2 or string.sub(head, 1, 1) ~= letter then return false end
-  local rank = call('ZRANK', queue, me) or call('ZCARD', queue)
-  if rank >= places or rank > 1000 then return false end
-  for _, waiter in ipairs(call('ZRANGE', queue, 0, rank - 1)) do
-    if string.sub(waiter, 1, 1) ~= letter then return false end
+local function is_in_turn()
+  local front = list_front(math.min(places, 1000))
+  for _, waiter in ipairs(front) do
+    if waiter == me then return true end
   end
-  return true
+  return #front < places and #front == call('ZCARD', queue)
+end
+
+-- The run that an entry describes has died, unless it is ours, or a release has
+-- changed the entry: a ':' behind the token. A hold and a pause are no runs.
+local function file_dead(text)
+  local whose, run = string.match(text or '', '^(%S+) (%d+ %d+ r.*)$')
+  if not whose or ours[whose] or string.find(whose, ':', 3, true)
+    or ARGV[5] == '0' then return end
+  redis.pcall('LPUSH', runs, '- - - - ' .. run)
+  redis.pcall('LTRIM', runs, 0, 9)
+  redis.pcall('PEXPIRE', runs, ARGV[5])
+end
+
+-- Entries without a member are those of former tries, and of runs that died.
+local function file_members()
+  for _, field in ipairs(call('HKEYS', info)) do
+    local member = string.match(field, '^h:?(.*)')
+    if member and not call('ZSCORE', lock, member) then
+      file_dead(call('HMGET', info, field)[1])
+      call('HDEL', info, field)
+    end
+  end
+end
+
+-- Who else holds the lock, and the waiters behind us that can go, too.
+local function follow_counted(granted)
+  if held.count == 0 or held.removed > 0 or ARGV[15] then file_members() end
+  if held.count > 0 and held.first ~= token then
+    local text = call('HMGET', info, 'h:' .. held.first)[1]
+    granted[6] = entry_of(text, held.first)
+  end
+  for _, waiter in ipairs(list_front(math.min(places - 1, LIMIT_NOTIFY))) do
+    local _, to_ring = time_to_come(waiter)
+    if to_ring then granted[#granted + 1] = waiter end
+  end
 end
 
 -- Without a success the period counts from its first statement, unless that was
 -- withdrawn since, or lies in the future.
 local function note_expect()
   local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
-  since = former ~= '0' and digits(since, LIMIT_EXACT)
-  if not since or since > now + LIMIT_CLOCKS_MS then since = now end
-  note('e', expect, 'es', string.format('%.0f', since))
+  since = former ~= '0' and number_of(since) or math.huge
+  note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
 end
 
 local function note_newest()
-  note('w', string.format('%.0f %s %s', ticket, me, record))
+  note('w', string.format('%.0f ', ticket) .. me .. ' ' .. record)
 end
 
--- What belongs to a grant that is not plain.
-function follow(granted)
+local function grant_rest(is_repeat)
+  local whose, fence, start =
+    string.match(known[2] or '', '^(%S+) (%d+) (%d+) ')
+  fence, start = tonumber(fence), tonumber(start)
+  local is_known = whose == token and fence <= LIMIT_EXACT and start < 1e14
+  local granted = grant(call('PTTL', lock),
+    is_known and string.format('%.0f', fence), is_known and start)
+  file_dead(known[2])
   if head then
     call('ZREM', queue, me)
     call('ZREM', alive, me)
     granted[7] = call('ZRANGE', queue, 0, 0)[1] or ''
   end
   if expect ~= '' then note_expect() end
-  if asked_ms then note_newest() end
-  follow_counted(granted)
+  if asked_ms and not is_repeat then note_newest() end
+  if letter ~= 'x' then follow_counted(granted) end
+  return granted
 end
 
--- Enters the queue or sends a heartbeat. Who may not leave does not enter.
+-- Enters the queue or sends a heartbeat. Who may not leave does not enter, and
+-- what may be denied comes before ZADD: nothing is left without a life.
 local function enter()
   local rank = call('ZRANK', queue, me)
   if not rank then
     if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
-    call('ZREM', queue, '')
+    for _, key in ipairs({queue, alive}) do
+      call('ZREM', key, '')
+      call('PEXPIRE', key, 60000)
+    end
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
@@ -257,47 +269,55 @@ local function enter()
   ticket = ticket or tonumber(call('ZSCORE', queue, me))
   local beat = rank < LIMIT_NEXT_POSITIONS and LIMIT_HEARTBEAT_NEXT_MS
     or LIMIT_HEARTBEAT_MS
-  call('ZADD', alive, now + 3 * beat, me)
   call('PEXPIRE', queue, 60000)
+  call('ZADD', alive, now + 3 * beat, me)
   call('PEXPIRE', alive, 60000)
   if asked_ms then note_newest() end
   if rank == 0 and order == 'r' and held.kind == 'x' then
-    note('o', string.format('%s %.0f %s %s', held.first, now + LIMIT_ORDER_MS,
-      me, record))
+    local till = LIMIT_ORDER_MS + now
+    note('o', held.first .. ' ' .. till .. ' ' .. me .. ' ' .. record)
   end
   return rank
 end
 
+-- The lock has no room for us, or only for those in front of us.
 local function busy()
-  local is_free, rings, left, by = places > 0, {}, 0, ''
+  local is_like = held.kind == letter
+  local rings, position, by = {}, -1, ''
+  local left = is_like and held.first_left or held.last_left
   if held.count > 0 then
-    local like_us = held.kind == letter
-    left = like_us and held.first_left or held.last_left
-    by = entry_of(like_us and held.first or held.last)
+    local member = is_like and held.first or held.last
+    by = call('HMGET', info, field_of(held.kind, member))[1]
+    by = entry_of(by, member)
   end
-  if is_free then
+  -- A head that waits for another kind than ours is rung only if it has not been
+  -- seen as the head yet: it may have died behind others.
+  if places > 0 then
+    local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
-    left, to_ring = time_to_come(head)
+    left, to_ring = time_to_come(head,
+      not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  local waits = wait ~= '' and wait ~= '?'
-  local position = waits and enter() or -1
+  if wait == '' then skip('busy', by)
+  elseif wait ~= '?' then position = enter() end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
-  if wait == '' then skip('busy', by) end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',
-    is_free and 1 or 0, held.kind or '', held.count, now, by, unpack(rings)}
+    places > 0 and 1 or 0, held.kind, held.count, now, by, unpack(rings)}
 end
 
-return answer_of(function()
+return answer_of(pcall(function()
   held = find_holders()
-  local ours = is_ours()
-  if #ARGV > 9 and not ours then
-    local refused = refuse_by_policy()
-    if refused then return refused end
+  local is_repeat = is_ours()
+  local refused = ARGV[10] and not is_repeat and refuse_by_policy()
+  if refused then return refused end
+  places = (held.count == 0 or held.kind == letter)
+    and (limit or math.huge) - held.count or 0
+  if not is_repeat and head and head ~= me then
+    remove_dead(me)
+    head = call('ZRANGE', queue, 0, 0)[1]
   end
-  places = free_places()
-  if not ours and head and head ~= me then head = remove_dead(me) end
-  if not ours and (places < 1 or not in_turn()) then return busy() end
-  return grant(held.count > 0 and call('PTTL', lock) or 0)
-end)
+  if not is_repeat and (places < 1 or not is_in_turn()) then return busy() end
+  return grant_rest(is_repeat)
+end))

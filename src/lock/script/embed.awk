@@ -26,8 +26,9 @@ function read_limits(file,  line, word) {
 
 function read_lua(file, kind,  line, name, status) {
 	while ((status = (getline line <file)) > 0) {
-		if (line ~ /^-- include: /) {
-			name = substr(line, 13)
+		if (line ~ /^ *-- include: /) {
+			name = line
+			sub(/^ *-- include: /, "", name)
 			sub(/^KIND/, kind, name)
 			read_lua(folder "shared/" name ".lua")
 		} else if (line !~ /^ *(--|$)/) {
@@ -195,7 +196,7 @@ BEGIN {
 		gsub(/.*\/|[.]lua$/, "", name)
 		has_kinds = 0
 		while ((getline line <ARGV[at]) > 0)
-			has_kinds += line ~ /^-- include: KIND/
+			has_kinds += line ~ /^ *-- include: KIND/
 		close(ARGV[at])
 		if (has_kinds) {
 			embed(name "_exclusive", ARGV[at], "exclusive")

@@ -4,48 +4,47 @@
 -- it.
 --
 -- KEYS: the lock, :i, :q, :l, and if ARGV names a waiter its doorbell.
--- ARGV: the waiter that is expected to be the head of the queue or '', who takes
---   it away, life of :i in ms, the field that says so ('x', or 'p' for a pause
---   that is ended), the digests of the holders.
--- {how many have lost it, or 1 if it was free; head of the queue, to be rung, or
--- ''}; {0, ''}: others hold it.
+-- ARGV: the waiter that is expected to be the head of the queue or '', who
+--   takes it away, life of :i in ms, the field that says so ('x', or 'p' for a
+--   pause that is ended), the digests of the holders.
+-- {how many have lost it, or 1 if it was free; head of the queue if it is to be
+-- rung, or ''}; {0, ''}: others hold it.
 local lock, info, queue, alive, bell = unpack(KEYS)
+local expected, who, life, field = unpack(ARGV)
 local now
 -- include: call
 -- include: holders
 -- include: queue
--- include: ring
 
-local function take_away(held, named)
+local function take_away(held)
+  local named, found = {}, {}
+  for i = 5, #ARGV do named[ARGV[i]] = true end
   if held.kind == 'x' then
     return named[redis.sha1hex(held.first)] and call('DEL', lock) or 0
   end
-  local found = {}
   for _, member in ipairs(call('ZRANGE', lock, 0, 4999)) do
     if named[redis.sha1hex(member)] then found[#found + 1] = member end
   end
   return found[1] and call('ZREM', lock, unpack(found)) or 0
 end
 
-return answer_of(function()
+local function note(held)
+  local known = call('HMGET', info, field_of(held.kind, held.first))
+  life = math.max(life, call('PTTL', info))
+  call('PEXPIRE', info, life)
+  call('HSET', info, field, now .. ' ' .. who .. ' | ' .. cut(known[1]))
+  call('PEXPIRE', info, life)
+end
+
+return answer_of(pcall(function()
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
-  local held, named = find_holders(), {}
-  for i = 5, #ARGV do named[ARGV[i]] = true end
-  local freed = held.count == 0 and 1 or take_away(held, named)
+  local held = find_holders()
+  local freed = held.count == 0 and 1 or take_away(held)
   if freed == 0 or not info then return {freed, ''} end
-  if held.count > 0 then
-    local entry = held.kind == 'x' and 'h' or 'h:' .. held.first
-    local whose = call('HMGET', info, entry)[1] or ''
-    call('HSET', info, ARGV[4], string.format('%.0f %s | %s', now, ARGV[2],
-      string.sub(whose, 1, LIMIT_ENTRY)))
-    local left = call('PTTL', info)
-    if left < tonumber(ARGV[3]) then call('PEXPIRE', info, ARGV[3]) end
-  end
+  -- The lock is free, whatever is denied from here on.
+  if held.count > 0 then pcall(note, held) end
   remove_dead()
-  local head = call('ZRANGE', queue, 0, 0)[1]
-  if not head or not select(2, time_to_come(head)) then return {freed, ''} end
-  if head ~= ARGV[1] then return {freed, head} end
-  ring(head, bell)
-  return {freed, ''}
-end)
+  local head = redis.pcall('ZRANGE', queue, 0, 0)[1]
+  return {freed, head and ring_head(head, expected, bell) or ''}
+end))

@@ -5,16 +5,17 @@
 local queue, alive, me = KEYS[1], KEYS[2], ARGV[1]
 -- include: call
 
-return answer_of(function()
+return answer_of(pcall(function()
   local time = call('TIME')
   local us = time[1] * 1000000 + time[2]
   call('ZREM', queue, '')
-  local ticket = tonumber(call('ZSCORE', queue, me) or nil)
-  if not ticket or ticket >= LIMIT_FRONT_US then
-    call('ZADD', queue, string.format('%.0f', us - LIMIT_FRONT_US), me)
-  end
-  call('ZADD', alive, math.floor(us / 1000) + 3 * LIMIT_HEARTBEAT_NEXT_MS, me)
   call('PEXPIRE', queue, 60000)
+  local ticket = tonumber(call('ZSCORE', queue, me))
+  if not ticket or ticket >= LIMIT_FRONT_US then
+    call('ZADD', queue, us - LIMIT_FRONT_US, me)
+  end
+  call('PEXPIRE', queue, 60000)
+  call('ZADD', alive, math.floor(us / 1000) + 3 * LIMIT_HEARTBEAT_NEXT_MS, me)
   call('PEXPIRE', alive, 60000)
   return 1
-end)
+end))

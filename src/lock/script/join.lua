@@ -5,24 +5,30 @@
 --
 -- KEYS: the lock, the nested runs (:n:<token>), at first also :i.
 -- ARGV: token (member), ttl in ms, own name, life of :n in ms.
--- {1, the holder's entry in :i or '', why it is not counted or ''}; {0, '', ''}:
--- not held by that token.
+-- {1, the holder's entry in :i or '', why it is not counted or ''};
+-- {0, '', ''}: not held by that token.
 local lock, nested, info = unpack(KEYS)
-local token, ttl, me, life = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local now = 0
+local token, ttl = ARGV[1], tonumber(ARGV[2])
 -- include: call
--- include: KIND_join
+-- include: KIND_renew
 
-return answer_of(function()
-  if not owns() then return {0, '', ''} end
-  lengthen()
-  local known = info and redis.pcall('HMGET', info, entry)
-  local counted, failure = pcall(function()
-    call('SMEMBERS', nested)
-    call('SREM', nested, '')
-    call('SADD', nested, me)
-    call('PEXPIRE', nested, life)
-  end)
-  return {1, known and string.sub(known[1] or '', 1, LIMIT_ENTRY) or '',
-    counted and '' or failure}
-end)
+-- What may be denied comes before SADD: nothing is left without a life.
+local function count()
+  call('SMEMBERS', nested)
+  call('SREM', nested, '')
+  call('PEXPIRE', nested, ARGV[4])
+  call('SADD', nested, ARGV[3])
+  call('PEXPIRE', nested, ARGV[4])
+  return ''
+end
+
+local done, answer = pcall(renew)
+if answer == 0 or not done and string.find(answer, 'WRONGTYPE') then
+  return {0, '', ''}
+elseif not done then
+  return answer_of(done, answer)
+end
+local known = info and redis.pcall('HMGET', info, 'h', 'h:' .. token) or {}
+local is_first = string.sub(known[1] or '', 1, #token) == token
+local text = is_first and known[1] or known[2] or ''
+return {1, string.sub(text, 1, LIMIT_ENTRY), select(2, pcall(count))}

@@ -6,3 +6,5 @@
 local lock, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 -- include: call
 -- include: KIND_plain
+
+return answer_of(pcall(acquire))

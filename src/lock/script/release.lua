@@ -1,9 +1,10 @@
 -- Frees the lock, or leaves it to nested runs or to the server, records how the
--- run has ended, and rings who comes next. A waiter that gives up and a try that
--- is withdrawn call it, too. Nothing that a server denies keeps it from freeing.
+-- run has ended, and rings who comes next. A waiter that gives up and a try
+-- that is withdrawn call it, too. Nothing that is denied keeps it from freeing.
 --
 -- KEYS: the lock, :i, :r, :q, :l, :n:<token>; of a run that may be in the queue
---   its doorbell; where a head of the queue is expected, that waiter's doorbell.
+--   or expects a head of it, its doorbell; the doorbell of that head. If no job
+--   has run, the doorbell may stand in place of :n, as nobody can have joined.
 -- ARGV:  1 token (the member, of a counted lock)
 --        2 own name in the queue, or '' if we never were there
 --        3 fence, start and record of the run, or ''
@@ -11,7 +12,7 @@
 --        5, 6 life of :i and of :r in ms; 0: no history is kept
 --   Further ones may be missing:
 --        7 ms to keep the lock for, or ''
---        8 '1' where no lease can be proven any more: the end is recorded though
+--        8 '1' if no lease can be proven any more: the end is recorded even if
 --          the lock is not ours
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
@@ -19,134 +20,138 @@
 --       12 reason of a skip, '|' and who was skipped, or ''
 --   13.. former tokens: what these tries were granted is freed without a word
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if the end
---   could not be recorded; ms that it is kept; head of the queue, to be rung, or
---   ''}
+--   could not be recorded; ms that it is kept; head of the queue if it is to be
+--   rung, or ''}
 local lock, info, runs, queue, alive, nested, doorbell, bell = unpack(KEYS)
-local token, me, run, ended = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local life, runs_life = ARGV[5], ARGV[6]
-local keep_ms, member = tonumber(ARGV[7]) or 0, ARGV[9] or ''
-local call = redis.pcall
-local time = call('TIME')
+local token, me, run, ended, life, runs_life = unpack(ARGV)
+local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
+local call, time = redis.pcall, redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
-local status, success = string.match(ended, '^%d+'), now .. ' ' .. run
--- include: push
+local status = string.match(ended, '^%d+')
 -- include: KIND_release
 
--- What :i is told: the new entry of the run, and a success. Returns an error.
-local function note(text, is_success)
-  local words = {}
-  if text then words = {entry, text} end
-  if is_success and (ARGV[10] or '') ~= '' then
-    words = {entry, text, 's', success, 'd', ARGV[10], 'ds', success}
-  elseif is_success then
-    words = {entry, text, 's', success}
+-- Writes a success to :i, and the entry of the run, unless that is nil. Returns
+-- whether that was refused.
+local function note(text)
+  local words, reply, success = {}, 0, now .. ' ' .. run
+  if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
+  elseif text then words = {entry, text} end
+  if status == '0' and runs_life ~= '0' then
+    words[#words + 1], words[#words + 2] = 's', success
+    if (id or '') ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
   end
-  local reply = call('HSET', info, unpack(words))
+  if words[1] then reply = call('HSET', info, unpack(words)) end
   call('PEXPIRE', info, life)
-  return type(reply) == 'table' and reply.err
+  return type(reply) == 'table'
 end
 
--- How the run has ended, with the new text of its entry. 1 if that could not be
--- recorded.
+-- Records the end of the run. The list is cut to ten when it has twenty; one of
+-- another type is somebody's mistake. 1 if anything was refused.
 local function record(text)
-  local failure = runs_life ~= '0' and push(now .. ' ' .. ended .. ' ' .. run)
-  return (note(text, status == '0') or failure) and 1 or 0
+  local length = 0
+  if runs_life ~= '0' then
+    local line = now .. ' ' .. ended .. ' ' .. run
+    length = call('LPUSH', runs, line)
+    if type(length) ~= 'number' then
+      if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
+      length = call('LPUSH', runs, line)
+    elseif length >= 20 then
+      call('LTRIM', runs, 0, 9)
+    end
+    call('PEXPIRE', runs, runs_life)
+  end
+  return (note(text) or type(length) == 'table') and 1 or 0
 end
 
-local ours = find_ours()
 local more = call('EXISTS', nested, queue)
-if ours and more == 0 and keep_ms == 0 and status then
+if is_ours and more == 0 and keep_ms == 0 and status then
   free()
   return {1, record(''), 0, ''}
 end
+-- include: queue
 
 -- Nested runs. The outermost one leaves a mark if others are left; the last one
--- to leave behind the mark frees the lock, or lets the server keep it. SREM is a
--- write that a full server does not refuse, and the next one is not its first.
-local code = ours and 1 or 0
-if ours and more ~= 0 then
+-- to leave behind the mark frees the lock, or lets the server keep it. A full
+-- server refuses only a first write, and does not refuse SREM. If the members
+-- cannot be read, the lock is left to its ttl.
+local code = is_ours and 1 or 0
+if is_ours and (more ~= 0 or member ~= '') then
   call('SREM', nested, member)
-  local users = call('SMEMBERS', nested)
-  local others, marked = 0, member == ''
-  for _, user in ipairs(users.err and {} or users) do
-    if user == '!k' then keep_ms = math.max(keep_ms, call('PTTL', lock)) end
-    if string.sub(user, 1, 1) == '!' then marked = true
+  local users, is_marked = call('SMEMBERS', nested), member == ''
+  local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
+  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
+  for _, user in ipairs(users) do
+    if user == '!k' then keep_ms = math.max(keep_ms, left_ms() or 0) end
+    if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
   end
-  if others > 0 or not marked then code = 2
+  if others > 0 or not is_marked then code = 2
   elseif users[1] then call('DEL', nested) end
   if code == 2 and member == '' then
     call('SADD', nested, keep_ms > 0 and '!k' or '!')
-    if call('PTTL', lock) < keep_ms then call('PEXPIRE', lock, keep_ms) end
+    if (left_ms() or keep_ms) < keep_ms then extend(keep_ms) end
   end
 end
 if code == 1 and keep_ms > 0 then code = 3 end
-local kept_ms = code == 3 and keep() or not ours and still_kept() or 0
+local kept_ms = (code == 3 or not is_ours) and keep(keep_ms) or 0
 if code == 1 then free() elseif kept_ms > 0 then code = 3 end
-
--- What no release has changed yet: the token's entry, with a blank behind it.
-local function has_entry()
-  local text = call('HMGET', info, entry)[1]
-  return type(text) == 'string'
-    and string.sub(text, 1, #token + 1) == token .. ' '
-end
 
 -- The run had lost its lock, and the next one has filed it without an end. Its
 -- success counts, unless a later run has had one.
 local function report_late()
   local fence = string.match(run, '^%d+')
-  local filed = call('LRANGE', runs, 0, 9)
-  for i, text in ipairs(filed.err and {} or filed) do
+  for i, text in ipairs(call('LRANGE', runs, 0, 9)) do
     if string.match(text, '^%- %- %- %- (%d+)') == fence then
       call('LSET', runs, i - 1, now .. ' ' .. ended .. ' ' .. run)
+      call('PEXPIRE', runs, runs_life)
     end
   end
-  if status ~= '0' then return 0 end
-  local last = call('HMGET', info, 's')[1]
-  last = type(last) == 'string' and string.match(last, '^%d+ (%d+)')
-  local is_newer = (tonumber(last) or 0) < tonumber(fence)
-  return is_newer and note(nil, true) and 1 or 0
+  local last = call('HMGET', info, 's')[1] or ''
+  local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
+  local is_success = status == '0' and last_fence < tonumber(fence)
+  return is_success and note() and 1 or 0
 end
 
--- Nothing is recorded twice. A grant that no job has used is no run.
+-- Nothing is recorded twice: the first to do so frees the lock, or changes the
+-- blank behind the token. A grant that no job has used is no run.
 local function record_end()
-  local first = has_entry()
-  if not status then return first and note('') and 1 or 0 end
-  if first then
+  local text = call('HMGET', info, entry)[1] or ''
+  if code == 1 or is_ours and text == ''
+    or string.sub(text, 1, #token + 1) == token .. ' ' then
+    if not status then return note('') and 1 or 0 end
     return record(code == 2 and token .. ': ' .. run
       or code == 3 and token .. ':kept ' .. run or '')
   end
-  return not ours and kept_ms == 0 and report_late() or 0
+  return status and not is_ours and kept_ms == 0 and report_late() or 0
 end
 
 local is_late = ARGV[8] == '1' and run ~= ''
-local unrecorded = member == '' and (ours or is_late) and record_end() or 0
+local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
 local skipped, who = string.match(ARGV[12] or '', '^([^|]+)|(.*)$')
 if skipped then
   call('HSET', info, 'k:' .. skipped, now .. ' ' .. who .. ' | ')
-  call('PEXPIRE', info, life)
+  local left = tonumber(call('PTTL', info)) or 0
+  if left < tonumber(life) then call('PEXPIRE', info, life) end
 end
 if more == 0 or code == 2 then return {code, unrecorded, kept_ms, ''} end
--- include: queue
--- include: ring
 
+local former_head = call('ZRANGE', queue, 0, 0)[1]
 call('ZREM', queue, me)
 call('ZREM', alive, me)
 if doorbell then call('DEL', doorbell) end
 remove_dead(me)
 local head = call('ZRANGE', queue, 0, 0)[1]
 
--- A kept lock has another end than the head knows.
-local function is_to_ring()
-  if not head then return false end
+-- A kept lock has another end than the head knows. A counted lock has room for
+-- the head only where we have made some, or the former head may have had it.
+local function is_news()
   local value = code ~= 3 and call('GET', lock)
-  if value and type(value) == 'string' then return false end
-  local first = value and call('ZRANGE', lock, 0, 0)[1]
-  local kind = first and (string.sub(first, 1, 2) == 's:' and 's' or 'p')
-  return (not kind or kind == string.sub(head, 1, 1))
-    and select(2, time_to_come(head))
+  if not value then return true end
+  local first = type(value) == 'table' and call('ZRANGE', lock, 0, 0)[1]
+  return first and (code == 1 or head ~= former_head)
+    and (string.sub(first, 1, 2) == 's:' and 's' or 'p')
+    == string.sub(head, 1, 1)
 end
 
-if not is_to_ring() then head = nil
-elseif head == ARGV[11] then ring(head, bell) head = nil end
-return {code, unrecorded, kept_ms, head or ''}
+local to_ring = head and is_news() and ring_head(head, ARGV[11], bell) or ''
+return {code, unrecorded, kept_ms, to_ring}

@@ -4,9 +4,10 @@
 local queue, alive = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- include: ring
+-- include: queue
 
 for i, waiter in ipairs(ARGV) do
-  if redis.pcall('ZSCORE', queue, waiter) then ring(waiter, KEYS[i + 2]) end
+  local ticket = redis.pcall('ZSCORE', queue, waiter)
+  if type(ticket) == 'string' then ring(waiter, KEYS[i + 2]) end
 end
 return 1

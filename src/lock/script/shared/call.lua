@@ -1,5 +1,7 @@
--- Runs a command and returns its reply; raises the text of an error, with the
--- command behind it, as the server does not name one that an ACL denies.
+local undo = {}
+
+-- Runs a command and returns its reply. Raises the text of an error, with the
+-- command behind it: the server does not name a command that an ACL denies.
 local function call(command, ...)
   local reply = redis.pcall(command, ...)
   if type(reply) == 'table' and reply.err then
@@ -8,8 +10,9 @@ local function call(command, ...)
   return reply
 end
 
--- The answer of a script: what it returns, or the error that it raises.
-local function answer_of(script, ...)
-  local done, answer = pcall(script, ...)
-  return done and answer or {err = answer}
+-- The reply of a script, from what pcall has returned. An error undoes a grant.
+local function answer_of(done, answer)
+  if done then return answer end
+  if undo[1] then redis.pcall(unpack(undo)) end
+  return {err = answer}
 end

@@ -1,6 +1,7 @@
-if ARGV[2] == '0' then return redis.call('ZREM', KEYS[1], ARGV[1]) end
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
-local time = redis.call('TIME')
-redis.call('ZADD', KEYS[1], 'XX', string.format('%.0f',
-  time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2]), ARGV[1])
+if keep_ms == '0' then return call('ZREM', lock, token) end
+if not call('ZSCORE', lock, token) then return 0 end
+local time = call('TIME')
+local till = time[1] * 1000 + math.floor(time[2] / 1000) + keep_ms
+call('ZADD', lock, 'XX', till, token)
+call('PEXPIRE', lock, math.max(keep_ms, call('PTTL', lock)))
 return 1

@@ -1,6 +1,7 @@
-return answer_of(function()
+local function acquire()
   if call('EXISTS', lock) == 0 then
     call('GET', lock)
+    call('PTTL', lock)
     call('PEXPIRE', lock, 1)
     call('DEL', lock)
   end
@@ -11,4 +12,4 @@ return answer_of(function()
     and call('ZRANGE', lock, 0, 0)
   return {0, call('PTTL', lock), -1, 0, '', 0, is_counted and 'p' or 'x', 1, 0,
     ''}
-end)
+end

@@ -1,6 +1,7 @@
 -- Uses queue, alive and now.
 
--- Removes the dead, a hundred at a time. Whoever calls is alive.
+-- Removes the dead, a hundred at a time, and returns the head of the queue.
+-- Whoever calls is alive.
 local function remove_dead(me)
   local dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 100)
   for _, waiter in ipairs(dead) do
@@ -9,12 +10,35 @@ local function remove_dead(me)
       redis.pcall('ZREM', alive, waiter)
     end
   end
+  return redis.pcall('ZRANGE', queue, 0, 0)[1]
 end
 
--- The ms that the head of the queue still has to come, and whether it is to be
--- rung: a waiter that was rung has a second at most.
-local function time_to_come(waiter)
-  local till = tonumber(redis.pcall('ZSCORE', alive, waiter) or nil)
-  if not till or till > now + 1000 then return 1000, true end
+-- The ms that a waiter still has to come, and whether it is to be rung: one that
+-- was rung has a second at most.
+local function time_to_come(waiter, most)
+  local till = tonumber(redis.pcall('ZSCORE', alive, waiter))
+  most = most or 1000
+  if not till or till > now + most then return most, true end
   return math.max(till - now, 0), false
+end
+
+-- Rings a waiter's doorbell and gives it one second to come, in one step: who
+-- rings may die on the way. A ring only ever shortens. The list has one element
+-- at most, and is not left without a life.
+local function ring(waiter, bell)
+  if not select(2, time_to_come(waiter)) then return end
+  redis.pcall('ZADD', alive, now + 1000, waiter)
+  redis.pcall('PEXPIRE', alive, 60000)
+  redis.pcall('DEL', bell)
+  redis.pcall('RPUSH', bell, 1)
+  if redis.pcall('PEXPIRE', bell, 10000) ~= 1 then redis.pcall('DEL', bell) end
+end
+
+-- Rings the head of the queue if it is the one whose doorbell is known. Returns
+-- any other, which the caller is to ring, or ''.
+local function ring_head(head, expected, bell)
+  if not select(2, time_to_come(head)) then return '' end
+  if head ~= expected then return head end
+  ring(head, bell)
+  return ''
 end

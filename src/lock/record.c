@@ -1,0 +1,188 @@
+#include "lock/record.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "lock/token.h"
+
+/* How a run holds the lock. */
+static const char hows[][12] = {[HOLDER_KNOWN] = "run",
+    [HOLDER_HOLD] = "hold",
+    [HOLDER_PAUSED] = "pause"};
+#define REPLACEABLE "replaceable"
+
+/* --- words ------------------------------------------------------------ */
+
+static bool
+is_plain(unsigned char c)
+{
+	return c > ' ' && c != 0x7f && c != '%' && c != '|';
+}
+
+static void
+put_word(FILE *stream, const char *text, size_t max)
+{
+	if (*text == '\0')
+		fputc('-', stream);
+	else if (strcmp(text, "-") == 0)
+		fputs("%2D", stream);
+	else
+		for (; *text != '\0' && max > 0; text++, max--)
+			fprintf(stream,
+			    is_plain((unsigned char)*text) ? "%c" : "%%%02X",
+			    (unsigned char)*text);
+}
+
+static int
+hex_value(char c)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	const char *digit = c != '\0' ? strchr(digits, c) : NULL;
+
+	return digit != NULL ? (int)(digit - digits) : -1;
+}
+
+void
+record_word(struct record_words *words, char *word, size_t size)
+{
+	const char *at = words->at;
+	size_t length = 0;
+
+	if (strncmp(at, "-", strcspn(at, " ")) == 0 && *at == '-')
+		at++;
+	for (; *at != ' ' && *at != '\0'; at++) {
+		int high = *at == '%' ? hex_value(at[1]) : -1;
+		int low = high != -1 ? hex_value(at[2]) : -1;
+		char c = low > 0 || high > 0 ? (char)(16 * high + low) : *at;
+
+		if (low != -1)
+			at += 2;
+		if (length + 1 < size)
+			word[length++] = c;
+	}
+	word[length] = '\0';
+	words->at = *at == ' ' ? at + 1 : at;
+}
+
+int64_t
+record_number(struct record_words *words, int64_t max)
+{
+	char word[24];
+	int64_t number;
+
+	record_word(words, word, sizeof(word));
+	return *word != '\0' && num_int(word, 0, max, &number) == 0 ? number
+								    : -1;
+}
+
+void
+record_skip_part(struct record_words *words)
+{
+	words->at += strcspn(words->at, "|");
+	words->at += strspn(words->at, "| ");
+}
+
+/* --- records ---------------------------------------------------------- */
+
+static const char *
+how_held(const struct lock_config *config)
+{
+	if (config->is_pause)
+		return hows[HOLDER_PAUSED];
+	if (config->is_hold)
+		return hows[HOLDER_HOLD];
+	return config->replaceable ? REPLACEABLE : hows[HOLDER_KNOWN];
+}
+
+char *
+record_make(const struct lock_config *config, const struct holder *self)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (stream == NULL)
+		return NULL;
+	fprintf(stream, "%s %d ", how_held(config),
+	    config->kind == &kind_permits ? config->permits : 0);
+	put_word(stream, self->pid, sizeof(self->pid));
+	fputc(' ', stream);
+	put_word(stream, self->host, sizeof(self->host));
+	fputc(' ', stream);
+	put_word(stream, self->user, sizeof(self->user) - 1);
+	fputc(' ', stream);
+	put_word(stream, config->label, LIMIT_LABEL);
+	fputc(' ', stream);
+	put_word(stream, config->command, LIMIT_LONG_TEXT);
+	if (fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+void
+record_read(struct record_words *words, struct holder *holder, char *command,
+    size_t size)
+{
+	char how[16], none[1];
+	int64_t number;
+
+	record_word(words, how, sizeof(how));
+	holder->state = HOLDER_KNOWN;
+	for (enum holder_state i = HOLDER_KNOWN; i <= HOLDER_PAUSED; i++)
+		if (strcmp(how, hows[i]) == 0)
+			holder->state = i;
+	holder->replaceable = strcmp(how, REPLACEABLE) == 0;
+	number = record_number(words, LIMIT_PERMITS);
+	holder->permits = number > 0 ? number : 0;
+	number = record_number(words, LIMIT_PID);
+	snprintf(holder->pid, sizeof(holder->pid), number >= 0 ? "%" PRId64 : "?",
+	    number);
+	record_word(words, holder->host, sizeof(holder->host));
+	record_word(words, holder->user, sizeof(holder->user));
+	record_word(words, holder->label, sizeof(holder->label));
+	record_word(words, command != NULL ? command : none,
+	    command != NULL ? size : sizeof(none));
+}
+
+/* Clocks are stepped. */
+static bool
+is_near(int64_t ms, int64_t now_ms)
+{
+	return ms > 0 && llabs(now_ms - ms) < LIMIT_AGE_MS;
+}
+
+bool
+record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
+    struct record_entry *entry)
+{
+	const char *mark = strchr(text, ' ');
+	struct record_words words = {mark != NULL ? mark + 1 : text};
+	int64_t fence;
+	bool is_kept;
+
+	*entry = (struct record_entry){.fence = ""};
+	if (mark == NULL)
+		return false;
+	entry->is_left = mark > text && mark[-1] == ':';
+	is_kept = mark - text > 5 && strncmp(mark - 5, ":kept", 5) == 0;
+	fence = record_number(&words, LIMIT_EXACT);
+	if (fence > 0)
+		snprintf(entry->fence, sizeof(entry->fence), "%" PRId64, fence);
+	entry->since_ms = record_number(&words, LIMIT_EXACT);
+	if (!is_near(entry->since_ms, now_ms))
+		entry->since_ms = 0;
+	record_read(&words, holder, entry->command, sizeof(entry->command));
+	if (is_kept)
+		holder->state = HOLDER_ENDED;
+	if (is_kept || entry->is_left)
+		holder->replaceable = false;
+	holder->held_ms = entry->since_ms == 0	       ? -1
+			  : now_ms > entry->since_ms ? now_ms - entry->since_ms
+						       : 0;
+	return true;
+}
