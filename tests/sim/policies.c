@@ -148,9 +148,10 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 	case ENDING_REPLACED:
 		return other->opts->replace;
 	case ENDING_QUEUE_FULL:
-		return known_may_hold(other, key,
-		    actor->begun_at - (world.calm ? 0 : DEAD_WAITERS),
-		    actor->ended_at);
+		return actor->opts->max_waiters != OPTS_ANY_WAITERS &&
+		       known_may_hold(other, key,
+			   actor->begun_at - (world.calm ? 0 : DEAD_WAITERS),
+			   actor->ended_at);
 	default:
 		return known_may_hold(other, key, actor->begun_at,
 		    actor->ended_at);
