@@ -45,12 +45,12 @@ local function note(text)
   return type(reply) == 'table'
 end
 
--- Records the end of the run. The list is cut to ten when it has twenty; one of
--- another type is somebody's mistake. 1 if anything was refused.
+-- Records the end of the run, in the list and then in :i: what is refused leaves
+-- the entry as it was, for a report that follows. The list is cut to ten when it
+-- has twenty; one of another type is somebody's mistake. 1 if it was refused.
 local function record(text)
-  local length = 0
+  local line, length = now .. ' ' .. ended .. ' ' .. run, 0
   if runs_life ~= '0' then
-    local line = now .. ' ' .. ended .. ' ' .. run
     length = call('LPUSH', runs, line)
     if type(length) ~= 'number' then
       if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
@@ -60,7 +60,10 @@ local function record(text)
     end
     call('PEXPIRE', runs, runs_life)
   end
-  return (note(text) or type(length) == 'table') and 1 or 0
+  local is_pushed = type(length) == 'number'
+  if not note(is_pushed and text or nil) then return is_pushed and 0 or 1 end
+  if is_pushed and length > 0 then call('LTRIM', runs, 1, -1) end
+  return 1
 end
 
 local more = call('EXISTS', nested, queue)
