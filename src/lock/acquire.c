@@ -243,7 +243,8 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
 	} else if (!wait || (answer->position == -1 &&
-				lock->claim.tier == CLAIM_FULL)) {
+				lock->claim.tier == CLAIM_FULL &&
+				quorum_is_one(lock->quorum))) {
 		fail_acquire(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);
