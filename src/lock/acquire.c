@@ -230,6 +230,8 @@ static void
 on_busy(struct lock *lock, const struct answer *answer, bool partial)
 {
 	bool wait = lock->config->wait;
+	bool has_queue = lock->claim.tier == CLAIM_FULL &&
+			 quorum_is_one(lock->quorum);
 
 	lock_note_reply(lock);
 	lock->queue.position = answer->position;
@@ -242,8 +244,7 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
-	} else if (!wait || (answer->position == -1 &&
-				lock->claim.tier == CLAIM_FULL)) {
+	} else if (!wait || (has_queue && answer->position == -1)) {
 		fail_acquire(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);
