@@ -72,6 +72,9 @@ check_status(const struct actor *actor)
 		world_find("the exit code tells the truth",
 		    "%s exits with %d, its job with %d", actor->name, status,
 		    job->status);
+	if (actor->ending == ENDING_QUEUE_FULL &&
+	    actor->opts->max_waiters == OPTS_ANY_WAITERS)
+		find_lie(actor, "a skip has a reason", "the queue is full");
 	if (status == EXITCODE_INTERNAL)
 		find_lie(actor, "no internal error",
 		    actor->err != NULL ? actor->err : "nothing");
