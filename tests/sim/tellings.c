@@ -477,9 +477,14 @@ fate_of(const char *key, const struct actor *looker)
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
 		if (!actor_is_run(run) || !actor_has_key(run, key) ||
-		    run->opts->history_ms == 0 || run->outer != NULL ||
-		    run->begun_at > looker->ended_at)
+		    run->outer != NULL || run->begun_at > looker->ended_at)
 			continue;
+		/* It leaves nothing behind, but is shown while it runs. */
+		if (run->opts->history_ms == 0) {
+			fate.is_clear &= !known_may_hold(run, key,
+			    looker->begun_at, looker->ended_at);
+			continue;
+		}
 		if (run->granted_at < 0 ||
 		    run->granted_at > looker->ended_at + CLOCKS) {
 			fate.is_clear &= !may_have_tried(run, looker);
