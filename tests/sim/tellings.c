@@ -321,7 +321,10 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 	    run->begun_at > actor->ended_at)
 		return false;
 	if (shown->has_end)
-		return may_have_ended(run, key, shown->status);
+		/* A release that arrives twice has freed the lock, and says
+		 * that it was lost. */
+		return known_has_repeated() ||
+		       may_have_ended(run, key, shown->status);
 	if (shown->is_on)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
