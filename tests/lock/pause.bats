@@ -377,6 +377,14 @@ is_in_front() {
 	cli acl deluser poor >/dev/null
 }
 
+@test "without access to its doorbell a pause does not enter the queue, status 77" {
+	known "$KEY"
+	cli acl setuser poor on '>v' "~$KEY" "~{$KEY}:rlk:[irqln]*" '+@all' >/dev/null
+	run -77 rlockrun -r "unix://poor:v@$SUITE_DIR/s" --pause "$KEY"
+	[[ $(cli exists "{$KEY}:rlk:q") == 0 ]]
+	cli acl deluser poor >/dev/null
+}
+
 @test "a key that is no lock is not paused, status 76, and the others are" {
 	known "$KEY" "$KEY:2"
 	cli rpush "$KEY" x >/dev/null
