@@ -615,7 +615,7 @@ has_read() {
 	wait_until busy
 	start_proxy proxy
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 60 sh -c 'exit 6'
-	wait_until has_passed proxy EVAL/8 2
+	wait_until has_passed proxy EVAL/acquire 2
 	cli script kill
 	exits_with 6 "$PID"
 }
@@ -632,7 +632,7 @@ busy() {
 	wait_until busy
 	start "$RLOCKRUN" -k "$KEY" -w 20 -r "$RLOCKRUN_REDIS?db=3" \
 		sh -c 'redis-cli -s "$0" -n 3 get "$RLOCKRUN_KEY" >owner; exit 6' "$SUITE_DIR/s"
-	wait_until has_passed proxy EVAL/8 2
+	wait_until has_passed proxy EVAL/acquire 2
 	cli script kill
 	exits_with 6 "$PID"
 	[[ $(<owner) =~ ^[0-9a-f-]{36}$ ]]
