@@ -15,9 +15,8 @@ const char needs_rules[NEEDS_COMMANDS][20] = {NEEDS_COMMAND_LIST(RULE)};
 #define LOOK_COMMANDS                                                     \
 	(C(SCRIPTS) | C(TIME) | C(GET) | C(PTTL) | C(HMGET) | C(ZCOUNT) | \
 	    C(ZRANGE) | C(ZSCORE) | C(LRANGE))
-#define QUEUE_COMMANDS                                          \
-	(C(ZADD) | C(ZREM) | C(ZRANK) | C(ZSCORE) | C(ZCARD) | \
-	    C(ZRANGEBYSCORE))
+#define QUEUE_COMMANDS \
+	(C(ZADD) | C(ZREM) | C(ZRANK) | C(ZSCORE) | C(ZCARD) | C(ZRANGEBYSCORE))
 
 const struct needs_row needs_rows[] = {
     {"access-lock", "no lock can be acquired and kept", CLAIM_PLAIN, true,
@@ -34,10 +33,10 @@ const struct needs_row needs_rows[] = {
 	CLAIM_FULL, true, 0, NEEDS_BY_ALL,
 	{C(TIME) | C(HMGET) | C(HSET) | C(ZRANGE),
 	    K(INFO) | K(RUNS) | K(QUEUE) | K(ALIVE) | K(DOORBELL)}},
-    {"access-records", "records of counted locks stay behind", CLAIM_FULL,
-	true, 0, NEEDS_BY_COUNTED, {C(HKEYS) | C(HDEL), 0}},
-    {"access-queue", "there is no queue", CLAIM_FULL, true, 0,
-	NEEDS_BY_WAITING, {QUEUE_COMMANDS, 0}},
+    {"access-records", "records of counted locks stay behind", CLAIM_FULL, true,
+	0, NEEDS_BY_COUNTED, {C(HKEYS) | C(HDEL), 0}},
+    {"access-queue", "there is no queue", CLAIM_FULL, true, 0, NEEDS_BY_WAITING,
+	{QUEUE_COMMANDS, 0}},
     {"access-policy", "policies are refused", CLAIM_FULL, true,
 	EXITCODE_REFUSED, NEEDS_BY_POLICY, {QUEUE_COMMANDS, 0}},
     {"access-nested", "a nested run loses the lock when the outer run ends",

@@ -12,45 +12,45 @@
 
 /* The commands, as access rules name them: "+" stands before. SCRIPTS is EVAL,
  * or EVALSHA while the server knows the scripts. */
-#define NEEDS_COMMAND_LIST(X)             \
-	X(SET, "set")                     \
-	X(SCRIPTS, "eval")                \
-	X(EVAL, "eval")                   \
-	X(EVALSHA, "evalsha")             \
-	X(TIME, "time")                   \
-	X(GET, "get")                     \
-	X(PTTL, "pttl")                   \
-	X(HMGET, "hmget")                 \
-	X(HSET, "hset")                   \
-	X(HDEL, "hdel")                   \
-	X(PEXPIRE, "pexpire")             \
-	X(ZRANGE, "zrange")               \
-	X(ZSCORE, "zscore")               \
-	X(ZRANK, "zrank")                 \
-	X(ZCOUNT, "zcount")               \
-	X(ZCARD, "zcard")                 \
-	X(ZADD, "zadd")                   \
-	X(ZREM, "zrem")                   \
-	X(ZRANGEBYSCORE, "zrangebyscore") \
+#define NEEDS_COMMAND_LIST(X)                   \
+	X(SET, "set")                           \
+	X(SCRIPTS, "eval")                      \
+	X(EVAL, "eval")                         \
+	X(EVALSHA, "evalsha")                   \
+	X(TIME, "time")                         \
+	X(GET, "get")                           \
+	X(PTTL, "pttl")                         \
+	X(HMGET, "hmget")                       \
+	X(HSET, "hset")                         \
+	X(HDEL, "hdel")                         \
+	X(PEXPIRE, "pexpire")                   \
+	X(ZRANGE, "zrange")                     \
+	X(ZSCORE, "zscore")                     \
+	X(ZRANK, "zrank")                       \
+	X(ZCOUNT, "zcount")                     \
+	X(ZCARD, "zcard")                       \
+	X(ZADD, "zadd")                         \
+	X(ZREM, "zrem")                         \
+	X(ZRANGEBYSCORE, "zrangebyscore")       \
 	X(ZREMRANGEBYSCORE, "zremrangebyscore") \
-	X(EXISTS, "exists")               \
-	X(HKEYS, "hkeys")                 \
-	X(SADD, "sadd")                   \
-	X(SREM, "srem")                   \
-	X(SMEMBERS, "smembers")           \
-	X(LPUSH, "lpush")                 \
-	X(LTRIM, "ltrim")                 \
-	X(LRANGE, "lrange")               \
-	X(LSET, "lset")                   \
-	X(RPUSH, "rpush")                 \
-	X(BLPOP, "blpop")                 \
-	X(SETNAME, "client|setname")      \
-	X(SCAN, "scan")                   \
-	X(WAIT, "wait")                   \
-	X(ROLE, "role")                   \
-	X(ASKING, "asking")               \
-	X(CLUSTER_SLOTS, "cluster|slots") \
-	X(INFO, "info")                   \
+	X(EXISTS, "exists")                     \
+	X(HKEYS, "hkeys")                       \
+	X(SADD, "sadd")                         \
+	X(SREM, "srem")                         \
+	X(SMEMBERS, "smembers")                 \
+	X(LPUSH, "lpush")                       \
+	X(LTRIM, "ltrim")                       \
+	X(LRANGE, "lrange")                     \
+	X(LSET, "lset")                         \
+	X(RPUSH, "rpush")                       \
+	X(BLPOP, "blpop")                       \
+	X(SETNAME, "client|setname")            \
+	X(SCAN, "scan")                         \
+	X(WAIT, "wait")                         \
+	X(ROLE, "role")                         \
+	X(ASKING, "asking")                     \
+	X(CLUSTER_SLOTS, "cluster|slots")       \
+	X(INFO, "info")                         \
 	X(DEL, "del")
 
 #define NEEDS_ENUMERATOR(name, rule) NEEDS_##name,
@@ -107,7 +107,8 @@ enum needs_use needs_use_of(const struct needs_row *row,
 struct needs needs_both(const struct needs *one, const struct needs *other);
 bool needs_any(const struct needs *needs);
 
-/* Pure. The highest tier up to this one that needs nothing of what is denied. */
+/* Pure. The highest tier up to this one that needs nothing of what is denied.
+ */
 enum claim_tier needs_tier(const struct lock_config *config,
     enum claim_tier tier, const struct needs *denied);
 

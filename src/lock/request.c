@@ -92,10 +92,10 @@ request_fini(struct request *request)
 static const char *
 member_of(struct request *request, const struct claim *claim, const char *token)
 {
-	size_t i = token == claim->token
-		       ? CLAIM_FORMER_MAX
-		       : (size_t)((const char(*)[TOKEN_SIZE])token -
-				  claim->former);
+	size_t i =
+	    token == claim->token
+		? CLAIM_FORMER_MAX
+		: (size_t)((const char(*)[TOKEN_SIZE])token - claim->former);
 
 	snprintf(request->members[i], MEMBER_SIZE,
 	    claim_kind(claim) == &kind_shared ? "s:%s" : "%s", token);
@@ -129,8 +129,7 @@ doorbell_of(struct request *request, const char *key, const char *name)
 static const char *
 key_of_nested(struct request *request, const struct claim *claim)
 {
-	return own(request,
-	    key_of_token(claim->keys.lock, 'n', claim->token));
+	return own(request, key_of_token(claim->keys.lock, 'n', claim->token));
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -174,7 +173,7 @@ add_policies(struct request *request, const struct claim *claim)
 	    config->once_id != NULL ? config->once_id : "",
 	    number_if(request, config->expect_ms >= 0, config->expect_ms),
 	    number_if(request, config->newest, asked_ms),
-	    config->replace	   ? "r"
+	    config->replace	  ? "r"
 	    : config->replaceable ? "o"
 				  : "");
 }
@@ -329,9 +328,9 @@ add_run(struct request *request, const struct claim *claim,
 	else
 		ADD(request, "");
 	if (run->status != REQUEST_NO_JOB && claim->fence[0] != '\0')
-		ADD(request, print(request, "%d %" PRId64 " %s", run->status,
-				 run->waited_ms > 0 ? run->waited_ms : 0,
-				 run->reason));
+		ADD(request,
+		    print(request, "%d %" PRId64 " %s", run->status,
+			run->waited_ms > 0 ? run->waited_ms : 0, run->reason));
 	else
 		ADD(request, "");
 }
@@ -352,8 +351,8 @@ add_rest(struct request *request, const struct claim *claim,
 	    claim->head);
 	if (!end->is_skip && claim->former_count == 0)
 		return;
-	ADD(request, end->is_skip ? print(request, "wait|%s", claim->record)
-				  : "");
+	ADD(request,
+	    end->is_skip ? print(request, "wait|%s", claim->record) : "");
 	add_former(request, claim);
 }
 
@@ -487,7 +486,8 @@ request_force(struct request *request, const struct key_names *keys,
 	else
 		head = "";
 	add_script(request, &script_force, needed, count);
-	ADD(request, head, force->who, "3600000", force->ends_pause ? "p" : "x");
+	ADD(request, head, force->who, "3600000",
+	    force->ends_pause ? "p" : "x");
 	for (size_t i = 0; i < look->listed; i++)
 		if (force->only == NULL || force->only == &look->holders[i])
 			ADD(request, look->holders[i].digest);
