@@ -134,6 +134,15 @@ end
 
 local is_late = ARGV[8] == '1' and run ~= ''
 local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
+
+-- A nested run that leaves last keeps the lock for its outer one.
+if code == 3 and member ~= '' then
+  local text = call('HMGET', info, entry)[1] or ''
+  if string.sub(text, 1, #token + 2) == token .. ': ' then
+    call('HSET', info, entry, token .. ':kept' .. string.sub(text, #token + 2))
+  end
+end
+
 local skipped, who = string.match(ARGV[12] or '', '^([^|]+)|(.*)$')
 if skipped then
   call('HSET', info, 'k:' .. skipped, now .. ' ' .. who .. ' | ')
