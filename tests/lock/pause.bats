@@ -15,7 +15,6 @@ teardown_file() { stop_suite_server; }
 setup() {
 	begin_queue_test
 	export LOGNAME=deploy
-	OLD=$ROOT/build/former/rlockrun
 }
 teardown() {
 	[[ ! -S $SUITE_DIR/s ]] || rlockrun --resume '*' >/dev/null 2>&1 || true
@@ -208,28 +207,6 @@ is_in_front() {
 		exits_with 0 "${STARTED[-1]}"
 		[[ -e late${kind%% *} ]]
 	done
-}
-
-@test "runs of the former version wait, and start when the pause ends" {
-	[[ -x $OLD ]] || skip "not here: no history to build the former version from"
-	start "$OLD" -k "$KEY" sh ./turn A
-	wait_for_file A.started
-	start "$OLD" -k "$KEY" sh ./turn B
-	wait_until is_queued "$PID"
-	pausing "$KEY" --label x
-	pause=$PID
-	wait_until is_in_front "$pause"
-	run -75 "$OLD" -n -k "$KEY" touch ran
-	run -75 "$OLD" -n -s -k "$KEY" touch ran
-	touch go.A
-	exits_with 0 "$pause"
-	run -75 "$OLD" -n -k "$KEY" touch ran
-	[[ $output == *"is held by $(uname -n) ("* ]]
-	[[ $(<order) == A && ! -e ran ]]
-	touch go
-	run -0 rlockrun --resume "$KEY"
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
 }
 
 @test "a foreign holder is waited for, and does not get the lock back" {

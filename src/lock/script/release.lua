@@ -100,15 +100,14 @@ if code == 1 and keep_ms > 0 then code = 3 end
 local kept_ms = (code == 3 or not is_ours) and keep(keep_ms) or 0
 if code == 1 then free() elseif kept_ms > 0 then code = 3 end
 
--- The run had lost its lock, and the next one has filed it without an end, or
--- has not. Its success counts, unless a later run has had one.
+-- The run had lost its lock, and the next one has filed it without an end. Its
+-- success counts, unless a later run has had one. 1 if the list lacks the run.
 local function report_late()
-  if time.err then return 1 end
-  local fence, unrecorded = string.match(run, '^%d+'), nil
-  for i, text in ipairs(call('LRANGE', runs, 0, 19)) do
-    local its_status, its = string.match(text, '^%S+ (%S+) %S+ %S+ (%d+)')
-    if its == fence then unrecorded = 0 end
-    if its == fence and its_status == '-' then
+  local fence, missing = string.match(run, '^%d+'), runs_life ~= '0' and 1 or 0
+  for i, text in ipairs(call('LRANGE', runs, 0, 9)) do
+    local ended_at, whose = string.match(text, '^(%S+) %S+ %S+ %S+ (%d+)')
+    if whose == fence then missing = 0 end
+    if whose == fence and ended_at == '-' then
       call('LSET', runs, i - 1, now .. ' ' .. ended .. ' ' .. run)
       call('PEXPIRE', runs, runs_life)
     end
@@ -116,7 +115,7 @@ local function report_late()
   local last = call('HMGET', info, 's')[1] or ''
   local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
   local is_success = status == '0' and last_fence < tonumber(fence)
-  return is_success and note() and 1 or unrecorded or push()
+  return is_success and note() and 1 or missing
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the
