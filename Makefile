@@ -188,7 +188,7 @@ demo: ## show the promises on a private server of its own
 	@RLOCKRUN=$(CURDIR)/$(B)/rlockrun packaging/demo.sh
 
 # DEPS=no installs and fetches nothing, and skips what needs that.
-FETCHED = $(CLIENTS) $(FORMER) $(PROMTOOL) $(POSTGRESQL)
+FETCHED = $(CLIENTS) $(PROMTOOL) $(POSTGRESQL)
 check: ## the everyday tests (TESTS, FILTER, TAGS, TOPOLOGY choose; DEPS=no SLOW=1)
 	@$(if $(filter no,$(DEPS)),,packaging/deps.sh check sim)
 	@$(MAKE) $(PARALLEL) -s all $(UNIT) $(BENCH) $(HELPERS)
@@ -203,16 +203,6 @@ $(CLIENTS): $(wildcard tests/helpers/clients/package*.json)
 	cp $^ build/clients
 	cd build/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >npm.log
 	@touch $@
-
-# A version with other scripts on the wire, which tests/lock/versions.bats runs
-# beside this one. Without the history its tests are skipped.
-FORMER_COMMIT := 9d58104
-FORMER := $(if $(shell git rev-parse -q --verify $(FORMER_COMMIT)^{commit} 2>/dev/null),build/former/rlockrun)
-build/former/rlockrun:
-	@mkdir -p build/former
-	git archive $(FORMER_COMMIT) Makefile src | tar -x -C build/former
-	$(MAKE) -C build/former -s VARIANT=release CFLAGS='-O1 -g0' WERROR= all
-	cp build/former/build/release/rlockrun $@
 
 # promtool checks our metrics and alert rules, PostgreSQL the book's example of fencing.
 # They are fetched like CLIENTS, and one after the other: apt locks its lists.
@@ -361,7 +351,7 @@ faults-selftest: ## what the system call faults must find is found
 mutants: ## break the program in one place at a time (SEED= COUNT=100 ONLY=FILE)
 	@packaging/deps.sh mutants sim
 	@$(MAKE) $(PARALLEL) -s all $(B)/sim $(UNIT) $(HELPERS)
-	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS) $(FORMER)
+	-@$(MAKE) $(PARALLEL) -s -k $(CLIENTS)
 	@packaging/server.sh $(B)/bin
 	@tests/mutants/run
 

@@ -226,6 +226,14 @@ note_place(struct lock *lock, const struct answer *answer)
 		    answer->ticket);
 }
 
+/* Outside the full tier, and with several servers, nobody queues. */
+static bool
+is_queue_full(const struct lock *lock, const struct answer *answer)
+{
+	return answer->position == -1 && lock->claim.tier == CLAIM_FULL &&
+	       quorum_is_one(lock->quorum);
+}
+
 static void
 on_busy(struct lock *lock, const struct answer *answer, bool partial)
 {
@@ -242,8 +250,7 @@ on_busy(struct lock *lock, const struct answer *answer, bool partial)
 	if (!wait && partial) {
 		lock->failure = LOCK_BUSY;
 		release_withdraw(lock);
-	} else if (!wait || (answer->position == -1 &&
-				lock->claim.tier == CLAIM_FULL)) {
+	} else if (!wait || is_queue_full(lock, answer)) {
 		fail_acquire(lock, LOCK_BUSY);
 	} else {
 		wait_for_turn(lock);

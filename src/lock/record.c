@@ -10,9 +10,8 @@
 #include "lock/token.h"
 
 /* How a run holds the lock. */
-static const char hows[][12] = {[HOLDER_KNOWN] = "run",
-    [HOLDER_HOLD] = "hold",
-    [HOLDER_PAUSED] = "pause"};
+static const char hows[][12] =
+    {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
 
 /* --- words ------------------------------------------------------------ */
@@ -57,10 +56,12 @@ record_word(struct record_words *words, char *word, size_t size)
 	for (; *at != ' ' && *at != '\0'; at++) {
 		int high = *at == '%' ? hex_value(at[1]) : -1;
 		int low = high != -1 ? hex_value(at[2]) : -1;
-		char c = low > 0 || high > 0 ? (char)(16 * high + low) : *at;
+		char c = *at;
 
-		if (low != -1)
+		if (low > 0 || (low == 0 && high > 0)) {
+			c = (char)(16 * high + low);
 			at += 2;
+		}
 		if (length + 1 < size)
 			word[length++] = c;
 	}
@@ -134,14 +135,14 @@ record_read(struct record_words *words, struct holder *holder, char *command,
 	record_word(words, how, sizeof(how));
 	holder->state = HOLDER_KNOWN;
 	for (enum holder_state i = HOLDER_KNOWN; i <= HOLDER_PAUSED; i++)
-		if (strcmp(how, hows[i]) == 0)
+		if (*how != '\0' && strcmp(how, hows[i]) == 0)
 			holder->state = i;
 	holder->replaceable = strcmp(how, REPLACEABLE) == 0;
 	number = record_number(words, LIMIT_PERMITS);
 	holder->permits = number > 0 ? number : 0;
 	number = record_number(words, LIMIT_PID);
-	snprintf(holder->pid, sizeof(holder->pid), number >= 0 ? "%" PRId64 : "?",
-	    number);
+	snprintf(holder->pid, sizeof(holder->pid),
+	    number >= 0 ? "%" PRId64 : "?", number);
 	record_word(words, holder->host, sizeof(holder->host));
 	record_word(words, holder->user, sizeof(holder->user));
 	record_word(words, holder->label, sizeof(holder->label));
@@ -181,8 +182,8 @@ record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
 		holder->state = HOLDER_ENDED;
 	if (is_kept || entry->is_left)
 		holder->replaceable = false;
-	holder->held_ms = entry->since_ms == 0	       ? -1
+	holder->held_ms = entry->since_ms == 0	     ? -1
 			  : now_ms > entry->since_ms ? now_ms - entry->since_ms
-						       : 0;
+						     : 0;
 	return true;
 }

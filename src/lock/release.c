@@ -67,6 +67,8 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		lock_note_error(lock, "error from", reply->label, words);
 	if (verdict == REPLY_REPORT && lock->claim.tier == CLAIM_FULL &&
 	    lock->claim.outer == NULL) {
+		if (is_recorded(lock))
+			note_unrecorded(lock, lock->error);
 		lock->claim.tier = CLAIM_PLAIN;
 		send_release(lock);
 		return;
@@ -99,13 +101,6 @@ note_replicas(struct lock *lock, const struct reply *reply)
 		    wanted);
 }
 
-static bool
-is_gone(const struct lock *lock)
-{
-	return lock->release.outcome == LOCK_NOT_HELD ||
-	       lock->release.outcome == LOCK_WAS_LOST;
-}
-
 /* If the lock may have been freed already, or never granted, "not yours" means
  * nothing. The first reply that frees the lock counts. */
 static void
@@ -126,8 +121,10 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
 	}
-	release->unrecorded = answer->unrecorded;
-	if (!(is_gone(lock) || release->unrecorded) || !record_end(lock))
+	release->unrecorded = release->unrecorded || answer->unrecorded;
+	if (release->outcome == LOCK_WAS_LOST ||
+	    (release->outcome != LOCK_NOT_HELD && !release->unrecorded) ||
+	    !record_end(lock))
 		finish_release(lock);
 }
 
@@ -288,9 +285,8 @@ on_corrected(void *arg, const struct reply *reply)
 		lock_note_silence(lock, reply->failure);
 	}
 	if (answer != NULL)
-		finish_correction(lock, answer->unrecorded
-					    ? "the server has refused it"
-					    : NULL);
+		finish_correction(lock,
+		    answer->unrecorded ? "the server has refused it" : NULL);
 	else if ((reply->error != NULL && verdict == REPLY_REPORT) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);
@@ -325,12 +321,12 @@ begin_correction(struct lock *lock, int64_t ms)
 
 /* A release that has found the lock gone has recorded nothing, nor has one
  * whose record the server has refused, and none follows a lock that is LOST.
- * Only we know whether the job has ended inside the lease. A success under a
- * lost lock is none: the run corrects it before. */
+ * Only we know whether the job has ended inside the lease. The end of a lock
+ * that the release finds lost is left to the run, which corrects it. */
 static bool
 record_end(struct lock *lock)
 {
-	if (!is_recorded(lock) || lock->release.outcome == LOCK_WAS_LOST)
+	if (!is_recorded(lock))
 		return false;
 	begin_correction(lock, RECORD_MS);
 	return true;
@@ -342,9 +338,13 @@ record_end(struct lock *lock)
 void
 release_lost(struct lock *lock)
 {
+	bool was_lost = lock->release.outcome == LOCK_WAS_LOST;
+
 	if (!quorum_is_one(lock->quorum))
 		lock_post_release(lock, ASK_SEND, false);
-	record_end(lock);
+	/* A success under a lost lock is none. */
+	if (!was_lost || lock->release.run.status != 0)
+		record_end(lock);
 }
 
 /* Also where the release was not confirmed, or found the lock free at a second

@@ -372,9 +372,9 @@ request_release(struct request *request, const struct claim *claim,
 		make_plain_release(request, claim, end);
 		return;
 	}
-	needed[5] = claim->outer != NULL || end->run.status != REQUEST_NO_JOB
-			? key_of_nested(request, claim)
-			: claim->doorbell;
+	needed[5] = end->run.status == REQUEST_NO_JOB && claim->outer == NULL
+			? claim->doorbell
+			: key_of_nested(request, claim);
 	if (claim->was_queued || claim->head[0] != '\0')
 		needed[count++] = claim->doorbell;
 	if (claim->head[0] != '\0')
@@ -423,10 +423,12 @@ request_ring(struct request *request, const struct key_names *keys,
 void
 request_front(struct request *request, const struct claim *claim)
 {
-	const char *const needed[] = {claim->keys.queue, claim->keys.alive};
+	const char *const keys[] = {claim->keys.lock, claim->keys.info,
+	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
+	    claim->doorbell};
 
 	begin_request(request);
-	add_script(request, &script_front, needed, 2);
+	add_script(request, &script_front, keys, 6);
 	ADD(request, claim->waiter);
 }
 

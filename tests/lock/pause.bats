@@ -15,7 +15,6 @@ teardown_file() { stop_suite_server; }
 setup() {
 	begin_queue_test
 	export LOGNAME=deploy
-	OLD=$ROOT/build/former/rlockrun
 }
 teardown() {
 	[[ ! -S $SUITE_DIR/s ]] || rlockrun --resume '*' >/dev/null 2>&1 || true
@@ -210,28 +209,6 @@ is_in_front() {
 	done
 }
 
-@test "runs of the former version wait, and start when the pause ends" {
-	[[ -x $OLD ]] || skip "not here: no history to build the former version from"
-	start "$OLD" -k "$KEY" sh ./turn A
-	wait_for_file A.started
-	start "$OLD" -k "$KEY" sh ./turn B
-	wait_until is_queued "$PID"
-	pausing "$KEY" --label x
-	pause=$PID
-	wait_until is_in_front "$pause"
-	run -75 "$OLD" -n -k "$KEY" touch ran
-	run -75 "$OLD" -n -s -k "$KEY" touch ran
-	touch go.A
-	exits_with 0 "$pause"
-	run -75 "$OLD" -n -k "$KEY" touch ran
-	[[ $output == *"is held by $(uname -n) ("* ]]
-	[[ $(<order) == A && ! -e ran ]]
-	touch go
-	run -0 rlockrun --resume "$KEY"
-	all_end_well
-	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
-}
-
 @test "a foreign holder is waited for, and does not get the lock back" {
 	cli set "$KEY" foreign px 60000 >/dev/null
 	pausing none -k "$KEY"
@@ -397,6 +374,14 @@ is_in_front() {
 	run -77 rlockrun -r "unix://poor:v@$SUITE_DIR/s" --pause "$KEY"
 	[[ $output == *"refused by "*"(ZRANK)"* ]]
 	none_left
+	cli acl deluser poor >/dev/null
+}
+
+@test "without access to its doorbell a pause does not enter the queue, status 77" {
+	known "$KEY"
+	cli acl setuser poor on '>v' "~$KEY" "~{$KEY}:rlk:[irqln]*" '+@all' >/dev/null
+	run -77 rlockrun -r "unix://poor:v@$SUITE_DIR/s" --pause "$KEY"
+	[[ $(cli exists "{$KEY}:rlk:q") == 0 ]]
 	cli acl deluser poor >/dev/null
 }
 

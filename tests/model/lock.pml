@@ -19,8 +19,7 @@
  *                               v v|
  *                             GONE RING
  *
- * ASK, RENEW, LEAVE and RING have their command on the way, and so has whoever
- * is to ring others. GONE is also what
+ * ASK, RENEW, LEAVE and RING have their command on the way. GONE is also what
  * hasn't come yet, and what kill -9 makes of any of them; who has left no
  * trace may come again, with a new token. */
 mtype:state = { GONE, ASK, GRANTED, EXPIRE, WAIT, RUN, RENEW, LEAVE, RING, FRONT, OUT }
@@ -578,6 +577,15 @@ inline start_job(i)
 	pc[i] = RUN
 }
 
+/* src: lock/script/ring.lua */
+inline ring_whom(i)
+{
+	ring_named(i, 1);
+	ring_named(i, 2);
+	ring_named(i, 3);
+	whom[i] = 0
+}
+
 /* The answer has arrived.
  * src: lock/lock.c lock_notify */
 inline note_whom(i)
@@ -637,7 +645,19 @@ end:	do
 	/* Commands arrive. Whether a release named the right doorbells is
 	 * left open, so that nothing need be remembered.
 	 * src: lock/acquire.c on_tried */
-	:: d_step { pc[me] == ASK -> acquire(me, pc[me]); note_whom(me) }
+	:: d_step {
+		pc[me] == ASK ->
+		acquire(me, pc[me]);
+		note_whom(me);
+		ring_whom(me)
+	}
+	/* world: the ringer is paused, or cut off */
+	:: d_step {
+		pc[me] == ASK && fault_left ->
+		count_fault;
+		acquire(me, pc[me]);
+		ignore_answer()
+	}
 	/* src: lock/lease.c on_renewed
 	 * src: lock/lease.c lose_lock */
 	:: d_step {
@@ -659,17 +679,8 @@ end:	do
 		release(me, unread, false);
 		released(me, unread)
 	}
-	/* What is due comes before what the answer leads to.
-	 * src: lock/lock.c lock_notify */
-	:: d_step {
-		whom[me] != 0 ->
-		printf("client %d: rings\n", me);
-		ring_named(me, 1);
-		ring_named(me, 2);
-		ring_named(me, 3);
-		whom[me] = 0;
-		pc[me] = (pc[me] == RING -> GONE : pc[me])
-	}
+	/* src: lock/lock.c lock_notify */
+	:: d_step { pc[me] == RING -> ring_whom(me); pc[me] = GONE }
 
 	/* world: or they arrive late, and the answer reaches nobody */
 	:: d_step {
@@ -752,10 +763,10 @@ end:	do
 		job[me] = false
 	}
 #endif
-	:: d_step { pc[me] == GRANTED && whom[me] == 0 -> start_job(me) }
+	:: d_step { pc[me] == GRANTED -> start_job(me) }
 	/* src: lock/acquire.c on_doorbell */
 	:: d_step {
-		pc[me] == WAIT && bell[me] && whom[me] == 0 ->
+		pc[me] == WAIT && bell[me] ->
 		printf("client %d: hears its bell\n", me);
 		bell[me] = false;
 #ifdef TRUST_BELL
@@ -767,7 +778,7 @@ end:	do
 #ifndef NO_TIMERS
 	/* src: lock/queue.c queue_wait_ms */
 	:: d_step {
-		pc[me] == WAIT && whom[me] == 0 ->
+		pc[me] == WAIT ->
 		printf("client %d: its heartbeat is due\n", me);
 		pc[me] = ASK
 	}
@@ -801,7 +812,6 @@ end:	do
 		printf("server: the lease of %d ends\n", me);
 		count_unless_gone(me);
 		end_ownership(me);
-		whom[me] = (pc[me] == GRANTED -> 0 : whom[me]);
 		pc[me] = (pc[me] == GRANTED -> ASK : pc[me])
 	}
 	/* world: what nobody believes in, nobody renews */
@@ -887,7 +897,7 @@ end:	do
 inline give_up(i)
 {
 	d_step {
-		(pc[i] == WAIT || pc[i] == GRANTED) && whom[i] == 0 ->
+		pc[i] == WAIT || pc[i] == GRANTED ->
 		printf("client %d: gives up\n", i);
 		pc[i] = LEAVE
 	}

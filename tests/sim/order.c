@@ -164,7 +164,8 @@ is_plain(const struct actor *actor)
 	       actor->is_released;
 }
 
-/* Whether the other one makes it wait, or has left the lock in another form. */
+/* Whether the other one makes it wait, or has left the lock in another form, or
+ * its entry beside the lock. */
 static bool
 competes(const struct actor *actor, const struct actor *other)
 {
@@ -174,8 +175,9 @@ competes(const struct actor *actor, const struct actor *other)
 	    other->begun_at > actor->ended_at)
 		return false;
 	return other->state == ACTOR_ALIVE ||
-	       other->ended_at >= actor->begun_at ||
-	       (other->opts != NULL && other->opts->kind != 'x') ||
+	       other->ended_at >= actor->begun_at || other->is_left ||
+	       (other->opts != NULL && (other->opts->kind != 'x' ||
+					   other->opts->min_hold_ms > 0)) ||
 	       known_may_hold(other, key, actor->begun_at, actor->ended_at);
 }
 

@@ -160,6 +160,10 @@ is_reason(const struct actor *actor, const struct actor *other, const char *key)
 		return is_enough(actor, other);
 	case ENDING_REPLACED:
 		return other->opts->replace;
+	case ENDING_QUEUE_FULL:
+		return actor->opts->max_waiters != OPTS_ANY_WAITERS &&
+		       known_may_hold(other, key, hindered_since(actor),
+			   actor->ended_at);
 	default:
 		return known_may_hold(other, key, hindered_since(actor),
 		    actor->ended_at);

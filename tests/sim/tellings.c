@@ -72,6 +72,9 @@ check_status(const struct actor *actor)
 		world_find("the exit code tells the truth",
 		    "%s exits with %d, its job with %d", actor->name, status,
 		    job->status);
+	if (actor->ending == ENDING_QUEUE_FULL &&
+	    actor->opts->max_waiters == OPTS_ANY_WAITERS)
+		find_lie(actor, "a skip has a reason", "the queue is full");
 	if (status == EXITCODE_INTERNAL)
 		find_lie(actor, "no internal error",
 		    actor->err != NULL ? actor->err : "nothing");
@@ -318,7 +321,10 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 	    run->begun_at > actor->ended_at)
 		return false;
 	if (shown->has_end)
-		return may_have_ended(run, key, shown->status);
+		/* A release that arrives twice has freed the lock, and says
+		 * that it was lost. */
+		return known_has_repeated() ||
+		       may_have_ended(run, key, shown->status);
 	if (shown->is_on)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
@@ -474,9 +480,14 @@ fate_of(const char *key, const struct actor *looker)
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
 		if (!actor_is_run(run) || !actor_has_key(run, key) ||
-		    run->opts->history_ms == 0 || run->outer != NULL ||
-		    run->begun_at > looker->ended_at)
+		    run->outer != NULL || run->begun_at > looker->ended_at)
 			continue;
+		/* It leaves nothing behind, but is shown while it runs. */
+		if (run->opts->history_ms == 0) {
+			fate.is_clear &= !known_may_hold(run, key,
+			    looker->begun_at, looker->ended_at);
+			continue;
+		}
 		if (run->granted_at < 0 ||
 		    run->granted_at > looker->ended_at + CLOCKS) {
 			fate.is_clear &= !may_have_tried(run, looker);

@@ -11,12 +11,11 @@
 enum way {
 	AGAIN,	    /* on the same connection */
 	ANEW,	    /* on another one */
-	REFUSED,    /* with fewer keys, and in the end: 77 */
-	NO_EVAL,    /* 77 at once, as fewer keys do not help */
-	NOT_A_LOCK, /* likewise 76 */
-	UNFORESEEN, /* likewise 69 */
+	REFUSED,    /* with the lock's key alone, and then: 77 */
+	NOT_A_LOCK, /* when no helper key is to blame: 76 */
+	UNFORESEEN, /* 69 at once */
 	LOST,
-	TOLD,
+	TOLD, /* freed with the lock's key alone, and reported */
 };
 
 static const struct {
@@ -48,9 +47,9 @@ static const struct {
     {REFUSED, AGAIN, TOLD, "ERR The user executing the script can't run this",
 	NULL},
     {REFUSED, AGAIN, TOLD, "ERR ACL failure in script: User u has no", NULL},
-    {NO_EVAL, AGAIN, TOLD, "ERR unknown command 'EVAL', with args",
+    {REFUSED, AGAIN, TOLD, "ERR unknown command 'EVAL', with args",
 	"does not know EVAL"},
-    {NO_EVAL, AGAIN, TOLD, "ERR Command is not available: 'EVAL'. See", NULL},
+    {REFUSED, AGAIN, TOLD, "ERR Command is not available: 'EVAL'. See", NULL},
     {REFUSED, AGAIN, TOLD, "ERR handle request, command is not allowed", NULL},
     {UNFORESEEN, AGAIN, TOLD, "ERR the moon is full", NULL},
     {UNFORESEEN, AGAIN, TOLD, "", NULL},
@@ -73,18 +72,16 @@ static const struct {
 	"start granted +10500 E +100", HELD "@10500 renew! drop @10600 renew!",
 	"start granted release E +100",
 	HELD "release =releasing drop @100 release"},
-    [REFUSED] = {"start E E E", "try =acquiring try try =failed:refused", NULL,
+    [REFUSED] = {"start E E", "try =acquiring plain-try =failed:refused", NULL,
 	NULL, NULL, NULL},
-    [NO_EVAL] = {"start E", "try =acquiring =failed:refused", NULL, NULL, NULL,
+    [NOT_A_LOCK] = {"start E E", "try =acquiring heal try =failed:not-a-lock",
+	NULL, NULL, NULL, NULL},
+    [UNFORESEEN] = {"start E", "try =acquiring =failed:error", NULL, NULL, NULL,
 	NULL},
-    [NOT_A_LOCK] = {"start E E", "try =acquiring try =failed:not-a-lock", NULL,
-	NULL, NULL, NULL},
-    [UNFORESEEN] = {"start E E", "try =acquiring try =failed:error", NULL, NULL,
-	NULL, NULL},
     [LOST] = {NULL, NULL, "start granted +10500 E", HELD "@10500 renew! =lost",
 	NULL, NULL},
-    [TOLD] = {NULL, NULL, NULL, NULL, "start granted release E",
-	HELD "release =releasing =released:unconfirmed"},
+    [TOLD] = {NULL, NULL, NULL, NULL, "start granted release E E",
+	HELD "release =releasing plain-release =released:unconfirmed"},
 };
 
 /* Plays STEPS with `-ERROR` in place of each `E`. */

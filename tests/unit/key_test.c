@@ -31,7 +31,7 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *helper = key_helper(cases[i].key, 'i');
-		char *bell = key_doorbell(cases[i].key, "t-1");
+		char *bell = key_of_token(cases[i].key, 'm', "t-1");
 		char *back;
 
 		is_text(helper, cases[i].helper, cases[i].key);

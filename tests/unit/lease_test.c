@@ -97,23 +97,23 @@ static const struct scripted_row silence[] = {
 static const struct scripted_row orders[] = {
     ROW("a replaceable holder looks for an order each second", "replaceable",
 	"start granted +1000 no-order +1000 ordered +3000",
-	"try =acquiring =held until@29698 @1000 GET @2000 GET ordered"),
+	"try =acquiring =held until@29698 @1000 order @2000 order ordered"),
     ROW("an order to another holder is none", "replaceable",
 	"start granted +1000 other-ordered +1000",
-	"try =acquiring =held until@29698 @1000 GET @2000 GET"),
+	"try =acquiring =held until@29698 @1000 order @2000 order"),
     ROW("a look without a reply is not repeated, and harms no renewal",
 	"replaceable", "start granted +10500 2:silent 3:renewed",
-	"try =acquiring =held until@29698 @1000 GET @10500 renew! "
+	"try =acquiring =held until@29698 @1000 order @10500 renew! "
 	"until@40198"),
     ROW("a look that fails is repeated", "replaceable",
 	"start granted +1000 silent +1000 -ERR_x +1000",
-	"try =acquiring =held until@29698 @1000 GET @2000 GET @3000 GET"),
+	"try =acquiring =held until@29698 @1000 order @2000 order @3000 order"),
     ROW("memory is out for a look", "replaceable",
 	"start granted full +1000 +1000",
-	"try =acquiring =held until@29698 @1000 (GET) @2000 GET"),
+	"try =acquiring =held until@29698 @1000 (order) @2000 order"),
     ROW("an order that comes when the lock is released is none", "replaceable",
 	"start granted +1000 release 2:ordered freed",
-	"try =acquiring =held until@29698 @1000 GET release =releasing "
+	"try =acquiring =held until@29698 @1000 order release =releasing "
 	"=released:freed"),
     ROW("a nested run leaves it to the outer one", "replaceable nested",
 	"start granted +5000", "join =acquiring =held until@29698"),

@@ -6,12 +6,15 @@
 
 #include "tap.h"
 
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
 static const struct endpoint server = {.cluster = false};
 static struct lock_config config = {.key = "job",
     .servers = &server,
     .server_count = 1,
     .wait = true,
     .kind = &kind_exclusive,
+    .expect_ms = -1,
     .history_ms = 1000};
 
 /* --- tiers ------------------------------------------------------------ */
@@ -28,103 +31,101 @@ tier_without(uint64_t commands, uint64_t keys)
 #define KEY(name) NEEDS_BIT(KEY_##name)
 
 static void
+is_tier(uint64_t commands, uint64_t keys, enum claim_tier tier,
+    const char *what)
+{
+	is_int(tier_without(commands, keys), tier, what);
+}
+
+/* Whether a run can do without, by what is denied of each. */
+static void
 test_tiers(void)
 {
-	is_int(tier_without(0, 0), CLAIM_WITH_HISTORY, "nothing is denied");
-	is_int(tier_without(0, KEY(HISTORY)), CLAIM_WITH_QUEUE, "the history");
-	is_int(tier_without(0, KEY(DOORBELL)), CLAIM_WITH_NESTED, "a doorbell");
-	is_int(tier_without(BIT(ZADD), 0), CLAIM_WITH_NESTED, "a command");
-	is_int(tier_without(BIT(BLPOP) | BIT(HMGET) | BIT(UNLINK), 0),
-	    CLAIM_WITH_HISTORY, "those that a run does without");
-	is_int(tier_without(0, KEY(NESTED)), CLAIM_WITH_RECORD, "nested runs");
-	is_int(tier_without(0, KEY(FENCE)), 0, "the fence: refused");
-	is_int(tier_without(BIT(PTTL), 0), 0, "the lease: refused");
-	config.once_ms = 1000;
-	is_int(tier_without(BIT(BLPOP), 0), CLAIM_WITH_HISTORY, "--once-per");
-	is_int(tier_without(BIT(ZADD), 0), 0, "  depends on the history");
+	static const uint64_t helper_keys[] = {KEY(INFO), KEY(RUNS), KEY(QUEUE),
+	    KEY(ALIVE), KEY(DOORBELL)};
+	static const uint64_t lock_commands[] = {BIT(SCRIPTS), BIT(GET),
+	    BIT(PTTL), BIT(SET), BIT(DEL), BIT(PEXPIRE), BIT(EXISTS)};
+
+	is_tier(0, 0, CLAIM_FULL, "nothing is denied");
+	for (size_t i = 0; i < LENGTH(helper_keys); i++)
+		is_tier(0, helper_keys[i], CLAIM_PLAIN, "a helper key");
+	for (size_t i = 0; i < LENGTH(lock_commands); i++)
+		is_tier(lock_commands[i], 0, CLAIM_NONE,
+		    "a command that each lock needs");
+	is_tier(0, KEY(LOCK), CLAIM_NONE, "the lock's own key");
+	is_tier(BIT(HSET), 0, CLAIM_PLAIN, "the record");
+	is_tier(BIT(ZADD), 0, CLAIM_PLAIN, "the queue");
+	is_tier(BIT(BLPOP) | BIT(RPUSH) | BIT(LPUSH) | BIT(LRANGE) | BIT(HDEL) |
+		    BIT(EVALSHA) | BIT(SETNAME) | BIT(ZCOUNT),
+	    KEY(NESTED), CLAIM_FULL, "what a run does without");
 	config.wait = false;
-	is_int(tier_without(BIT(ZSCORE) | BIT(ZRANK) | BIT(ZCOUNT) | BIT(ZADD) |
-				BIT(ZREM),
-		   0),
-	    CLAIM_WITH_HISTORY, "  and on these if it waits");
-	is_int(tier_without(BIT(ZRANGE), 0), 0, "  on this in any case");
+	is_tier(BIT(ZADD) | BIT(ZRANK), 0, CLAIM_FULL,
+	    "the queue, with --no-wait");
 	config.wait = true;
-	config.once_ms = 0;
-	is_int(tier_without(0, KEY(NEWEST)), CLAIM_WITH_HISTORY,
-	    "the key of --newest, which this run does not use");
-	config.newest = true;
-	is_int(tier_without(0, KEY(HISTORY)), CLAIM_WITH_QUEUE, "--newest");
-	is_int(tier_without(0, KEY(NEWEST)), 0, "  depends on its key");
-	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
-	config.newest = false;
-	config.replaceable = true;
-	is_int(tier_without(0, KEY(NEWEST)), CLAIM_WITH_HISTORY,
-	    "--replaceable");
-	is_int(tier_without(0, KEY(ORDER)), 0, "  depends on its key");
-	is_int(tier_without(0, KEY(ALIVE)), 0, "  and on the queue");
-	config.replaceable = false;
-	config.once_id = "a";
-	is_int(tier_without(BIT(ZADD), 0), 0, "so does --once-id");
-	config.once_id = NULL;
-	config.expect_ms = 1000;
-	is_int(tier_without(BIT(ZADD), 0), 0, "so does --expect");
-	config.expect_ms = 0;
-	config.kind = &kind_shared;
-	is_int(tier_without(BIT(ZADD), 0), 0, "a reader is a member");
-	config.server_count = 2;
-	config.servers = (const struct endpoint[2]){server, server};
-	is_int(tier_without(0, KEY(QUEUE)), CLAIM_WITH_NESTED, "Redlock");
-	config.server_count = 1;
-	config.servers = &server;
-	config.kind = &kind_exclusive;
+}
+
+/* Policies do not fall back. */
+static void
+test_policies(void)
+{
+	static const struct {
+		const char *what;
+		struct lock_config with;
+	} policies[] = {
+	    {"--once-per", {.once_ms = 1000, .expect_ms = -1}},
+	    {"--once-id", {.once_id = "a", .expect_ms = -1}},
+	    {"--expect", {.expect_ms = 1000}},
+	    {"--newest", {.newest = true, .expect_ms = -1}},
+	    {"--replace", {.replace = true, .expect_ms = -1}},
+	    {"--replaceable", {.replaceable = true, .expect_ms = -1}},
+	};
+	const struct lock_config plain = config;
+
+	for (size_t i = 0; i < LENGTH(policies); i++) {
+		config = policies[i].with;
+		config.key = plain.key;
+		config.servers = plain.servers;
+		config.server_count = 1;
+		config.kind = &kind_exclusive;
+		is_tier(BIT(LPUSH) | BIT(BLPOP), 0, CLAIM_FULL,
+		    policies[i].what);
+		is_tier(0, KEY(INFO), CLAIM_NONE, "  needs the record");
+		is_tier(BIT(ZRANGEBYSCORE), 0, CLAIM_NONE,
+		    "  and the queue, also if it does not wait");
+	}
+	config = plain;
 }
 
 static void
-test_next_tier(void)
+test_counted(void)
 {
-	static const struct {
-		const char *error;
-		enum claim_tier tier, next;
-	} errors[] = {
-	    {"NOPERM this user has no permissions to access one of the keys",
-		CLAIM_WITH_HISTORY, CLAIM_WITH_QUEUE},
-	    {"ERR The user executing the script can't run this command or "
-	     "subcommand (ZADD)",
-		CLAIM_WITH_HISTORY, CLAIM_WITH_NESTED},
-	    {"ERR ACL failure in script: User u has no permissions to run the "
-	     "'zadd' command (ZADD)",
-		CLAIM_WITH_QUEUE, CLAIM_WITH_NESTED},
-	    {"ERR ACL failure in script: No permissions to access a key "
-	     "(PEXPIRE)",
-		CLAIM_WITH_HISTORY, CLAIM_WITH_QUEUE},
-	    {"ERR The user executing the script can't run this command or "
-	     "subcommand (SET)",
-		CLAIM_WITH_HISTORY, 0},
-	    {"NOPERM User u has no permissions to run the 'eval' command",
-		CLAIM_WITH_HISTORY, 0},
-	    {"NOPERM No permissions to access a key", CLAIM_WITH_RECORD, 0},
-	};
-	struct claim claim = {.config = &config};
+	config.kind = &kind_shared;
+	is_tier(BIT(ZADD), 0, CLAIM_NONE, "a reader is a member");
+	is_tier(BIT(HKEYS), 0, CLAIM_PLAIN, "whose record cannot be filed");
+	is_tier(BIT(ZRANK), 0, CLAIM_PLAIN, "without a queue");
+	config.kind = &kind_exclusive;
+}
 
-	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		claim.tier = errors[i].tier;
-		is_int(needs_next_tier(&claim, errors[i].error, true),
-		    errors[i].next, errors[i].error);
+/* Of the rows of one server, none is about another way to find it. */
+static void
+test_uses(void)
+{
+	static const struct endpoint node = {.cluster = true};
+	const struct needs_row *row = needs_rows;
+	size_t elsewhere = 0, unused = 0;
+
+	config.server_count = 2;
+	for (; *row->check != '\0'; row++) {
+		enum needs_use use = needs_use_of(row, &config, &node);
+
+		elsewhere += use == NEEDS_ELSEWHERE;
+		unused += use == NEEDS_UNUSED;
+		if (row->by == NEEDS_BY_CLUSTER || row->by == NEEDS_BY_SEVERAL)
+			is_int(use, NEEDS_USED, row->check);
 	}
-	claim.tier = CLAIM_WITH_HISTORY;
-	config.wait = false;
-	is_int(needs_next_tier(&claim, errors[1].error, true), errors[1].next,
-	    "likewise with -n");
-	config.wait = true;
-	is_int(needs_next_tier(&claim, "WRONGTYPE", false), CLAIM_WITH_NESTED,
-	    "a damaged queue");
-	config.newest = true;
-	is_int(needs_next_tier(&claim, "WRONGTYPE", false), 0,
-	    "  which --newest depends on");
-	config.newest = false;
-	claim.tier = CLAIM_WITH_NESTED;
-	is_int(needs_next_tier(&claim, "WRONGTYPE", false), 0,
-	    "  is no reason to do without nested runs");
+	is_int((int64_t)elsewhere, 1, "sentinels are elsewhere");
+	ok(unused > 0, "and some rows are about others");
+	config.server_count = 1;
 }
 
 /* --- the manual ------------------------------------------------------- */
@@ -197,7 +198,6 @@ test_manual(void)
 
 	run.once_ms = 1000;
 	all = commands_of(NULL, &run) | commands_of("access-digest", NULL) |
-	      commands_of("access-unlink", NULL) |
 	      commands_of("access-name", NULL);
 	is_rules(rules_between("\nACL SETUSER locker on", "\n.Ed"), all,
 	    "the rules of the manual are those of an exclusive lock");
@@ -235,7 +235,9 @@ main(void)
 	}
 	fclose(file);
 	test_tiers();
-	test_next_tier();
+	test_policies();
+	test_counted();
+	test_uses();
 	test_manual();
 	return tap_done();
 }

@@ -356,44 +356,6 @@ test_release_with_replicas(struct pipeline *pipeline)
 	is_text(seen.acks, "2", "  then it is delivered");
 }
 
-/* Blanks take the place of an argument: as many as EVALSHA or EVAL needs. */
-static void
-test_padding(struct pipeline *pipeline)
-{
-	static const char *argv[] = {"1", "k", "", "z"};
-	struct command command = eval();
-
-	command.argc = 4;
-	command.argv = argv;
-	command.padding = (struct command_padding){2, 0, 3};
-	command.replicas = 2;
-	command.replicas_ms = 500;
-	send_written(pipeline, &command,
-	    "*6\r\n$7\r\nEVALSHA\r\n"
-	    "$40\r\n0123456789012345678901234567890123456789\r\n" REST
-	    "$0\r\n\r\n$1\r\nz\r\n" WAIT);
-	deliver(pipeline, NOSCRIPT, NULL);
-	is_out(pipeline, "*6\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n" REST
-			 "$3\r\n   \r\n$1\r\nz\r\n" WAIT);
-	pipeline_wrote(pipeline, pipeline->out_length);
-	deliver(pipeline, ":0\r\n", NULL);
-	deliver(pipeline, ":1\r\n", NULL);
-	deliver(pipeline, ":2\r\n", NULL);
-	is_int((int64_t)pipeline->queued, 0, "  all is answered");
-	command.padding.by_digest = 1;
-	command.replicas = 0;
-	send_written(pipeline, &command,
-	    "*6\r\n$7\r\nEVALSHA\r\n"
-	    "$40\r\n0123456789012345678901234567890123456789\r\n" REST
-	    "$1\r\n \r\n$1\r\nz\r\n");
-	deliver(pipeline, ":1\r\n", NULL);
-	command.whole = true;
-	send_written(pipeline, &command,
-	    "*6\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n" REST
-	    "$3\r\n   \r\n$1\r\nz\r\n");
-	deliver(pipeline, ":1\r\n", NULL);
-}
-
 /* What arrives is not run, and nothing is sent again. */
 static void
 check_not_sent(struct pipeline *pipeline, const char *refusal, const char *what)
@@ -636,7 +598,6 @@ main(void)
 	test_scripts(&pipeline);
 	test_scripts_with_others(&pipeline);
 	test_release_with_replicas(&pipeline);
-	test_padding(&pipeline);
 	test_scripts_too_late(&pipeline);
 	test_scripts_without_room(&pipeline);
 	test_digests_denied(&pipeline);

@@ -24,20 +24,6 @@ static const struct scripted_row answers[] = {
 	"try =acquiring =held until@29698 release =releasing =released:left"),
     ROW("kept for --min-hold", "", "start granted keep4000 kept",
 	"try =acquiring =held until@29698 release =releasing =released:kept"),
-    ROW("expired entries are left: released again until they are gone", "",
-	"start granted release freed,unfinished +10 not-ours,unfinished +10 "
-	"not-ours",
-	"try =acquiring =held until@29698 release =releasing release! @10 "
-	"release! @20 =released:freed"),
-    ROW("but for a second at most", "",
-	"start granted release freed,unfinished +600 not-ours,unfinished +400 "
-	"not-ours,unfinished",
-	"try =acquiring =held until@29698 release =releasing release! @600 "
-	"release! @1000 =released:freed"),
-    ROW("left, with entries: what it comes to is known at the end", "",
-	"start granted release left,unfinished freed",
-	"try =acquiring =held until@29698 release =releasing release! "
-	"=released:freed"),
     ROW("a second reply changes nothing", "",
 	"start granted release freed 2:not-ours 2:silent",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
@@ -123,15 +109,29 @@ static const struct scripted_row errors[] = {
 	"start granted release -READONLY_x up +100 freed",
 	"try =acquiring =held until@29698 release =releasing drop @100 release "
 	"=released:freed"),
-    FAILS("what is not permitted is reported", "",
-	"start granted release -NOPERM_x",
-	"try =acquiring =held until@29698 release =releasing "
+    ROW("what is not permitted: freed with the lock's key alone", "",
+	"start granted release -NOPERM_x freed",
+	"try =acquiring =held until@29698 release =releasing plain-release "
+	"=released:freed"),
+    FAILS("which costs the record", "history",
+	"start granted ended0 release -NOPERM_x freed",
+	"try =acquiring =held until@29698 release =releasing plain-release "
+	"=released:freed",
+	"unrecorded: error from S: NOPERM x"),
+    FAILS("nor is that permitted: reported", "",
+	"start granted release -NOPERM_x -NOPERM_y",
+	"try =acquiring =held until@29698 release =releasing plain-release "
 	"=released:unconfirmed",
-	"NOPERM"),
+	"NOPERM y"),
     ROW("a lock that is something else now", "",
-	"start granted release -WRONGTYPE_x",
-	"try =acquiring =held until@29698 release =releasing "
+	"start granted release -WRONGTYPE_x -WRONGTYPE_x",
+	"try =acquiring =held until@29698 release =releasing plain-release "
 	"=released:unconfirmed"),
+    FAILS("a record that is refused is reported once more", "history",
+	"start granted ended0 release freed,unrecorded freed,unrecorded",
+	"try =acquiring =held until@29698 release =releasing late-release "
+	"=released:freed",
+	"unrecorded: the server has refused it"),
     FAILS("a slot that stays half-way: never without the helper keys",
 	"history short",
 	"start granted ended0 release -TRYAGAIN_x +100 -TRYAGAIN_x +200 "
@@ -139,8 +139,9 @@ static const struct scripted_row errors[] = {
 	"try =acquiring =held until@988 release =releasing @100 release @300 "
 	"release @700 release @1000 =released:unconfirmed",
 	"TRYAGAIN"),
-    ROW("a login that is refused", "", "start granted release no:-NOAUTH_x",
-	"try =acquiring =held until@29698 release =releasing "
+    ROW("a login that is refused", "",
+	"start granted release no:-NOAUTH_x no:-NOAUTH_x",
+	"try =acquiring =held until@29698 release =releasing plain-release "
 	"=released:unconfirmed"),
     ROW("a login that is refused for now: another connection", "",
 	"start granted release no:-LOADING_x up +100 freed",
@@ -149,10 +150,10 @@ static const struct scripted_row errors[] = {
 };
 
 static const struct scripted_row corrections[] = {
-    ROW("what was recorded is corrected", "history",
+    ROW("the end is reported again when another lock was lost", "history",
 	"start granted ended0 release freed correct70 freed",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"correct =releasing =released:freed"),
+	"late-release =releasing =released:freed"),
     ROW("not where no job ran", "history",
 	"start granted release freed correct70",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
@@ -162,21 +163,22 @@ static const struct scripted_row corrections[] = {
     ROW("when it was lost, the end is recorded so", "history",
 	"start granted ended0 release not-ours correct70 renewed",
 	"try =acquiring =held until@29698 release =releasing "
-	"=released:was-lost correct =releasing =released:was-lost"),
+	"=released:was-lost late-release =releasing =released:was-lost"),
     ROW("but that is not waited for", "history",
 	"start granted ended0 release not-ours correct70 +300 silent",
 	"try =acquiring =held until@29698 release =releasing "
-	"=released:was-lost correct =releasing @300 =released:was-lost"),
+	"=released:was-lost late-release =releasing @300 =released:was-lost"),
     ROW("a loss that was noticed is recorded", "history",
 	"start granted +10500 not-ours ended79 loss renewed",
-	"try =acquiring =held until@29698 @10500 renew! =lost correct "
+	"try =acquiring =held until@29698 @10500 renew! =lost late-release "
 	"=releasing =released:was-lost"),
     FAILS("for a second at most", "history",
 	"start granted +10500 not-ours ended79 down loss silent +100 silent "
 	"+200 silent +400 silent +300 silent",
-	"try =acquiring =held until@29698 @10500 renew! =lost correct "
-	"=releasing @10600 correct @10800 correct @11200 correct @11500 "
-	"correct =released:was-lost",
+	"try =acquiring =held until@29698 @10500 renew! =lost late-release "
+	"=releasing @10600 late-release @10800 late-release @11200 "
+	"late-release @11500 "
+	"late-release =released:was-lost",
 	"unrecorded: no answer"),
     ROW("not before the job has run", "history",
 	"start granted +10500 not-ours loss",
@@ -190,59 +192,57 @@ static const struct scripted_row corrections[] = {
     ROW("but it was one if the lease had ended before", "history",
 	"start granted +10500 stopped20000 not-ours ended0 loss renewed",
 	"try =acquiring =held until@29698 @10500 renew! @30500 "
-	"=lost correct =releasing =released:not-held"),
+	"=lost late-release =releasing =released:not-held"),
     ROW("a correction without a reply is repeated", "history",
 	"start granted ended0 release freed correct70 silent +100 freed",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"correct =releasing @100 correct =released:freed"),
+	"late-release =releasing @100 late-release =released:freed"),
     ROW("for a moment only if the release had no reply", "history short",
 	"start granted ended0 release +1000 correct70 silent +100 silent +200 "
 	"silent",
 	"try =acquiring =held until@988 release =releasing @1000 free "
-	"=released:unconfirmed correct =releasing @1100 correct @1300 "
-	"correct =released:unconfirmed"),
+	"=released:unconfirmed late-release =releasing @1100 late-release! "
+	"@1300 late-release! =released:unconfirmed"),
     ROW("an error to a correction that passes", "history",
 	"start granted ended0 release freed correct70 -LOADING_x +100 freed",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"correct =releasing @100 correct =released:freed"),
+	"late-release =releasing @100 late-release =released:freed"),
     ROW("an error to a correction that does not", "history",
 	"start granted ended0 release freed correct70 -NOPERM_x",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"correct =releasing =released:freed"),
+	"late-release =releasing =released:freed"),
     ROW("memory is out for a correction", "history",
 	"start granted ended0 release freed full correct70",
 	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"(correct)"),
+	"(late-release)"),
 };
 
 /* rlockrun was stopped until the lease had ended, the job was not. */
 static const struct scripted_row stopped[] = {
     ROW("still ours: the release records it", "history short",
 	"start granted stopped1100 ended0 release freed",
-	"try =acquiring =held until@988 @1100 release =releasing "
+	"try =acquiring =held until@988 @1100 late-release =releasing "
 	"=released:freed"),
     ROW("gone: it is recorded all the same, also a success", "history short",
 	"start granted stopped1100 ended0 release not-ours renewed",
-	"try =acquiring =held until@988 @1100 release =releasing correct "
+	"try =acquiring =held until@988 @1100 late-release =releasing "
+	"late-release "
 	"=released:not-held"),
-    FAILS("the server does not know the run any more", "history short",
-	"start granted stopped1100 ended0 release not-ours not-ours",
-	"try =acquiring =held until@988 @1100 release =releasing correct "
-	"=released:not-held",
-	"unrecorded: the server has forgotten it"),
     FAILS("the record is refused", "history short",
 	"start granted stopped1100 ended3 release not-ours -NOPERM_x",
-	"try =acquiring =held until@988 @1100 release =releasing correct "
+	"try =acquiring =held until@988 @1100 late-release =releasing "
+	"late-release "
 	"=released:not-held",
 	"unrecorded: error from"),
     FAILS("no reply", "history short",
 	"start granted stopped1100 ended3 release +1000",
-	"try =acquiring =held until@988 @1100 release =releasing @2100 free "
+	"try =acquiring =held until@988 @1100 late-release =releasing @2100 "
+	"free "
 	"=released:unconfirmed",
 	"unrecorded: no answer"),
     ROW("without a history", "short",
 	"start granted stopped1100 ended0 release not-ours",
-	"try =acquiring =held until@988 @1100 release =releasing "
+	"try =acquiring =held until@988 @1100 late-release =releasing "
 	"=released:not-held"),
     ROW("without a job", "history short",
 	"start granted stopped1100 release not-ours",

@@ -1,28 +1,24 @@
-#include <limits.h>
+/* The words of each request: the keys and arguments that the heads of
+ * script/NAME.lua describe, in their order. */
+#include "lock/request.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "lock/request.h"
 #include "lock/script.h"
 #include "tap.h"
 
-/* Redis reads so much, or up to so much more: see request.c. */
-enum { READ_BYTES = 16384, READ_ROUNDED = 4096 };
-enum { KEY_MAX = 1024 };
-
-static const struct {
-	enum claim_tier tier;
-	int acquire, release, undo; /* how many keys they get */
-} tiers[] = {
-    {CLAIM_KEY_ONLY, 1, 1, 1},
-    {CLAIM_WITH_RECORD, 3, 3, 2},
-    {CLAIM_WITH_NESTED, 4, 4, 2},
-    {CLAIM_WITH_QUEUE, 7, 8, 5},
-    {CLAIM_WITH_HISTORY, 8, 9, 6},
-};
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+#define TOKEN "01234567-89ab-4def-8123-456789abcdef"
+#define FORMER "11234567-89ab-4def-8123-456789abcdef"
+#define RUN_ID "21234567-89ab-4def-8123-456789abcdef"
+#define HEAD "x:31234567-89ab-4def-8123-456789abcdef:1@h"
+#define HEAD_BELL "{job}:rlk:m:31234567-89ab-4def-8123-456789abcdef"
+#define LIFE "3600000"
 
 static const struct endpoint server = {.cluster = false};
-static struct lock_config config = {.servers = &server,
+static const struct lock_config plain = {.key = "job",
+    .servers = &server,
     .server_count = 1,
     .ttl_ms = 30000,
     .wait = true,
@@ -31,371 +27,457 @@ static struct lock_config config = {.servers = &server,
     .kind = &kind_exclusive,
     .command = "backup",
     .label = ""};
+static struct lock_config config;
 
-/* By digest, or as EVAL. */
-static size_t
-wire_bytes(const struct request *request, bool whole)
+/* A claim whose names are known. */
+static void
+begin(struct claim *claim)
 {
-	const char *name = whole ? "EVAL" : "EVALSHA";
-	const char *body =
-	    whole ? request->script->text : request->script->digest;
-	int size = snprintf(NULL, 0, "*%d\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
-	    request->argc + 2, strlen(name), name, strlen(body), body);
+	claim_init(claim, &config);
+	strcpy(claim->token, TOKEN);
+	strcpy(claim->waiter, "W");
+	free(claim->doorbell);
+	free(claim->record);
+	claim->doorbell = strdup("BELL");
+	claim->record = strdup("RECORD");
+}
 
-	for (int i = 0; i < request->argc; i++) {
-		size_t length = strlen(request->argv[i]);
+/* The words between blanks, where "-" is an empty one; `...` ends them. */
+static void
+is_request(struct request *request, const struct script *script,
+    const char *words, const char *what)
+{
+	char text[4096] = "";
+	size_t length = 0;
 
-		if (i > 0 && i == request->padding.at)
-			length = whole ? request->padding.whole
-				       : request->padding.by_digest;
-		size += snprintf(NULL, 0, "$%zu\r\n%*s\r\n", length,
-		    (int)length, request->argv[i]);
-	}
-	return (size_t)size;
+	for (int i = 0; i < request->argc; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length,
+		    "%s%s", i > 0 ? " " : "",
+		    *request->argv[i] != '\0' ? request->argv[i] : "-");
+	ok(request->script == script, "%s: its script", what);
+	is_text(text, words, "  its words");
+	ok(request->argc == 0 || request->argv[request->argc] == NULL,
+	    "  which end with NULL");
+	request_fini(request);
 }
 
 static void
-check_keys(const struct request *request, int count, const char *what)
+is_made(const struct claim *claim, enum request_what which,
+    const struct script *script, const char *words, const char *what)
 {
-	ok(request->script != NULL, "%s is a script", what);
-	is_int(atoi(request->argv[0]), count, "  its number of keys");
-	is_text(request->argv[1], "job", "  the first is the lock's");
-	is_text(request->argv[request->argc], NULL, "  ends with NULL");
-}
-
-static void
-test_tiers(void)
-{
-	const struct request_end end = {"", false, -5,
-	    {.status = REQUEST_NO_JOB}};
-	struct claim claim;
 	struct request request;
 
-	config.key = "job";
-	claim_init(&claim, &config);
-	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++) {
-		claim.tier = tiers[i].tier;
-		request_make(&request, &claim, REQUEST_TRY);
-		check_keys(&request, tiers[i].acquire, "acquire");
-		is_text(request.argv[1 + tiers[i].acquire], claim.token,
-		    "  then the token");
-		request_fini(&request);
-		request_release(&request, &claim, &end);
-		check_keys(&request, tiers[i].release, "release");
-		is_text(request.argv[1 + tiers[i].release + 4], "0",
-		    "  keeps for no time that is over");
-		request_fini(&request);
-		request_make(&request, &claim, REQUEST_UNDO);
-		check_keys(&request, tiers[i].undo, "undo");
-		request_fini(&request);
-		request_make(&request, &claim, REQUEST_RENEWAL);
-		check_keys(&request, 1, "renew, in each tier");
-		request_fini(&request);
-		request_make(&request, &claim, REQUEST_RECORD);
-		is_int(request.argc, claim.tier > CLAIM_KEY_ONLY ? 3 : 0,
-		    "the record's life");
-		request_make(&request, &claim, REQUEST_HEAD);
-		is_int(request.argc, claim.tier >= CLAIM_WITH_QUEUE ? 4 : 0,
-		    "the head of the queue");
-		request_make(&request, &claim, REQUEST_HISTORY);
-		is_int(request.argc, claim.tier == CLAIM_WITH_HISTORY ? 3 : 0,
-		    "the history's life");
-	}
+	request_make(&request, claim, which);
+	is_request(&request, script, words, what);
+}
+
+/* --- acquire ---------------------------------------------------------- */
+
+#define TRY_KEYS \
+	"6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " TOKEN
+#define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W "
+
+static void
+is_try(const char *words, const char *what)
+{
+	struct claim claim;
+
+	begin(&claim);
+	is_made(&claim, REQUEST_TRY, config.kind->acquire, words, what);
 	claim_fini(&claim);
-}
-
-/* The word that says whether to wait, behind the keys and eleven others. */
-static const char *
-wait_word(const struct request *request)
-{
-	return request->argv[atoi(request->argv[0]) + 12];
+	config = plain;
 }
 
 static void
-is_newest(struct claim *claim, const char *word, const char *what)
+test_try(void)
 {
-	struct request request;
-
-	request_make(&request, claim, REQUEST_TRY);
-	is_text(wait_word(&request), word, what);
-	request_fini(&request);
+	config = plain;
+	is_try(TRY "- - -", "a waiter");
+	config.wait = false;
+	is_try(TRY "- - -", "one that does not wait");
+	config.max_waiters = 7;
+	is_try(TRY "7 - -", "one among seven at most");
+	config.max_waiters = 0;
+	is_try(TRY "0 - -", "one that waits only alone");
+	config.server_count = 3;
+	config.servers = (const struct endpoint[3]){server, server, server};
+	config.history_ms = 60000;
+	is_try(TRY "? - -", "one of several servers, which have no queue");
+	config.history_ms = 86400000;
+	is_try(TRY_KEYS " 30000 RECORD 86400000 86400000 W - - -",
+	    "with a history");
+	config.kind = &kind_permits;
+	config.permits = 3;
+	is_try(TRY "- 3 -", "with a permit");
+	config.kind = &kind_shared;
+	config.permits = 3;
+	is_try("6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL "
+	       "s:" TOKEN " 30000 RECORD " LIFE " 0 W - - -",
+	    "a reader");
 }
 
-/* The key of a policy follows those of the tier, and no other request has it.
- */
+/* An empty word is shown as one that is '-': which is which. */
 static void
-test_newest(void)
+test_wait_words(void)
 {
-	const struct request_end end = {"", false, 0,
-	    {.status = REQUEST_NO_JOB}};
+	static const struct {
+		bool wait;
+		const char *word;
+	} rows[] = {{true, "-"}, {false, ""}};
 	struct claim claim;
 	struct request request;
 
-	config.key = "job";
-	claim_init(&claim, &config);
-	is_newest(&claim, "1", "a run without --newest only waits");
-	config.newest = true;
-	for (int i = 0; i < 2; i++) {
-		claim.tier = i == 0 ? CLAIM_WITH_QUEUE : CLAIM_WITH_HISTORY;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		config = plain;
+		config.wait = rows[i].wait;
+		begin(&claim);
 		request_make(&request, &claim, REQUEST_TRY);
-		check_keys(&request, (int)claim.tier + 1, "with --newest");
-		is_text(request.argv[claim.tier + 1], "{job}:rlk:o",
-		    "  its key is the last");
+		is_text(request.argv[6 + 7], rows[i].word, "whether it waits");
 		request_fini(&request);
-		request_release(&request, &claim, &end);
-		check_keys(&request, (int)claim.tier + 1, "its release");
-		request_fini(&request);
+		claim_fini(&claim);
 	}
-	is_newest(&claim, "1n", "its first try has no ticket");
+	config = plain;
+}
+
+static void
+test_policies(void)
+{
+	config = plain;
+	config.once_ms = 5000;
+	is_try(TRY "- - - 5000 - - - -", "--once-per");
+	config.once_id = "12:a b";
+	is_try(TRY "- - - - 12:a b - - -", "--once-id");
+	config.expect_ms = 7000000;
+	is_try(TRY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000 - -",
+	    "--expect");
+	config.expect_ms = 0;
+	is_try(TRY "- - - - - 0 - -", "--expect 0");
+	config.newest = true;
+	is_try(TRY "- - - - - - 0 -", "--newest");
+	config.replace = true;
+	is_try(TRY "- - - - - - - r", "--replace");
+	config.replaceable = true;
+	is_try(TRY "- - - - - - - o", "--replaceable");
+	config.replace = config.replaceable = true;
+	is_try(TRY "- - - - - - - r", "both");
+}
+
+/* What a try says more, once it was asked before. */
+static void
+test_tries(void)
+{
+	struct claim claim;
+	struct request request;
+
+	config = plain;
+	config.newest = true;
+	begin(&claim);
 	claim.asked_at = clock_now() - 5000;
 	request_make(&request, &claim, REQUEST_TRY);
-	ok(strncmp(wait_word(&request), "1n-5", 4) == 0,
-	    "the next one says how long it has been asked for");
+	ok(atoll(request.argv[6 + 13]) >= 5000,
+	    "with --newest, how long it has been asked for");
+	ok(!request.withdraws, "  which withdraws nothing");
 	request_fini(&request);
-	claim_note_ticket(&claim, "1700000000000000");
-	is_newest(&claim, "1n1700000000000000", "a reply has given it one");
-	claim_note_ticket(&claim, "1800000000000000");
-	is_newest(&claim, "1n1700000000000000", "  which it keeps");
 	config.newest = false;
-	config.replace = true;
-	is_newest(&claim, "1r", "with --replace");
-	config.newest = config.replaceable = true;
-	is_newest(&claim, "1ron1700000000000000", "with all policies");
-	request_make(&request, &claim, REQUEST_TRY);
-	check_keys(&request, (int)claim.tier + 2, "which");
-	is_text(request.argv[claim.tier + 1], "{job}:rlk:o", "  first one,");
-	is_text(request.argv[claim.tier + 2], "{job}:rlk:s",
-	    "  then the other");
-	request_fini(&request);
-	config.newest = config.replace = config.wait = false;
-	is_newest(&claim, "0o", "a replaceable run that does not wait");
-	request_make(&request, &claim, REQUEST_ORDER);
-	is_text(request.argv[1], "{job}:rlk:s", "it looks for an order");
-	request_fini(&request);
-	config.replaceable = false;
-	config.wait = true;
+	strcpy(claim.ticket, "17");
+	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY "- - 17",
+	    "with a ticket");
+	strcpy(claim.former[0], FORMER);
+	strcpy(claim.former[1], RUN_ID);
+	claim.former_count = 2;
+	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
+	    TRY "- - 17 - - - - - " FORMER " " RUN_ID, "after two others");
+	claim.life_ms = 7200000;
+	claim.former_count = 0;
+	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
+	    TRY_KEYS " 30000 RECORD 7200000 0 W - - 17",
+	    "of a lock that is remembered longer");
 	claim_fini(&claim);
 }
 
-/* The id travels behind a number that may be missing: no run without it sends a
- * byte more. */
 static void
-test_once(void)
+test_plain_tier(void)
 {
-	static const struct {
-		int64_t once_ms;
-		const char *id, *acquire, *release;
-	} rows[] = {
-	    {0, NULL, "", "60000"},
-	    {5, NULL, "5", "60000"},
-	    {0, "12:a", ":12:a", "60000:12:a"},
-	    {5, "12:a", "5:12:a", "60000:12:a"},
-	};
-	const struct request_end end = {"", false, 0, {0, "job_ended", 12, 0}};
-
-	config.key = "job";
-	config.history_ms = 60000;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct claim claim;
-		struct request request;
-
-		config.once_ms = rows[i].once_ms;
-		config.once_id = rows[i].id;
-		claim_init(&claim, &config);
-		request_make(&request, &claim, REQUEST_TRY);
-		is_text(request.argv[8 + 16], rows[i].acquire, "a try");
-		request_fini(&request);
-		request_release(&request, &claim, &end);
-		is_text(request.argv[9 + 9], rows[i].release, "  its release");
-		is_text(request.argv[9 + 10], "0 12 job_ended", "  its end");
-		request_fini(&request);
-		claim_fini(&claim);
-	}
-	config.once_ms = config.history_ms = 0;
-	config.once_id = NULL;
-}
-
-static void
-test_expect(void)
-{
-	static const struct {
-		int64_t history_ms, expect_ms;
-		const char *life;
-		int at; /* behind the keys */
-	} rows[] = {
-	    {60000, -1, "60000", 8},
-	    {60000, 5000, "60000:5000", 8},
-	    {60000, 0, "60000:0", 8},
-	    {0, 5000, "", 7},
-	};
-
-	config.key = "job";
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct claim claim;
-		struct request request;
-
-		config.history_ms = rows[i].history_ms;
-		config.expect_ms = rows[i].expect_ms;
-		claim_init(&claim, &config);
-		request_make(&request, &claim, REQUEST_TRY);
-		is_text(request.argv[rows[i].at + 15], rows[i].life, "a try");
-		request_fini(&request);
-		claim_fini(&claim);
-	}
-	config.history_ms = 0;
-	config.expect_ms = -1;
-}
-
-/* Former tokens come last. */
-static void
-test_former(void)
-{
-	const struct request_end end = {"", false, 0,
-	    {.status = REQUEST_NO_JOB}};
+	static const struct request_end end = {.keep_ms = 5000,
+	    .run = {.status = 3, .reason = "job_ended"}};
 	struct claim claim;
 	struct request request;
-	char former[TOKEN_SIZE];
-	int words;
 
-	config.key = "job";
-	claim_init(&claim, &config);
+	config = plain;
+	config.kind = &kind_permits;
+	config.permits = 3;
+	begin(&claim);
+	claim.tier = CLAIM_PLAIN;
+	strcpy(claim.former[0], FORMER);
+	claim.former_count = 1;
+	is_made(&claim, REQUEST_TRY, &script_plain_acquire_counted,
+	    "1 job " TOKEN " 30000 3", "a try in the plain tier");
+	request_drop_former(&request, &claim, 0);
+	is_request(&request, &script_plain_release_counted,
+	    "1 job " FORMER " 0", "  what goes ahead");
+	is_made(&claim, REQUEST_RENEWAL, &script_renew_counted,
+	    "1 job " TOKEN " 30000", "  a renewal");
+	is_made(&claim, REQUEST_LIFE, NULL, "", "  nothing else has a life");
+	is_made(&claim, REQUEST_HEAD, NULL, "", "  nor is there a queue");
 	request_release(&request, &claim, &end);
-	words = request.argc;
-	is_text(request.argv[words - 1], claim.self.host,
-	    "without former tokens, a release ends with the host");
-	ok(request.withdraws, "  and withdraws what is sent before it");
-	request_fini(&request);
-	snprintf(former, sizeof(former), "%s", claim.token);
-	claim_supersede_token(&claim);
+	ok(request.withdraws, "  a release withdraws");
+	is_request(&request, &script_plain_release_counted,
+	    "1 job " TOKEN " 5000", "  it");
+	claim.outer = &kind_permits;
 	request_release(&request, &claim, &end);
-	is_int(request.argc, words + 1, "a former token is one more word");
-	is_text(request.argv[words], former, "  the last");
-	request_fini(&request);
-	request_make(&request, &claim, REQUEST_UNDO);
-	ok(request.withdraws, "an undo withdraws, too");
-	is_text(request.argv[request.argc - 1], former,
-	    "  also what the former token was granted");
-	request_fini(&request);
-	request_make(&request, &claim, REQUEST_TRY);
-	ok(!request.withdraws, "a try does not");
-	request_fini(&request);
+	is_request(&request, NULL, "", "  nothing of a nested run");
+	claim_fini(&claim);
+	config = plain;
+}
+
+/* --- renew, join ------------------------------------------------------ */
+
+static void
+test_renewal(void)
+{
+	struct claim claim;
+
+	config = plain;
+	begin(&claim);
+	is_made(&claim, REQUEST_RENEWAL, &script_renew_exclusive,
+	    "1 job " TOKEN " 30000", "a renewal, of the lock's key alone");
+	is_made(&claim, REQUEST_LIFE, NULL, "PEXPIRE {job}:rlk:i " LIFE,
+	    "the life of what is known");
+	is_made(&claim, REQUEST_HEAD, NULL, "ZRANGE {job}:rlk:q 0 0",
+	    "the head of the queue");
+	is_made(&claim, REQUEST_ORDER, &script_order, "1 {job}:rlk:i",
+	    "the look for an order");
+	is_made(&claim, REQUEST_HEAL, &script_heal,
+	    "6 {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL "
+	    "{job}:rlk:n:" TOKEN " hash list zset zset list set",
+	    "the types of all helper keys");
 	claim_fini(&claim);
 }
 
-/* Whether one read of a server may end between the end of the try and that of
- * the undo behind it. */
-static bool
-straddles(const struct request *try, bool whole, const struct request *undo)
-{
-	size_t begin = wire_bytes(try, whole);
-	size_t end = begin + wire_bytes(undo, true);
+#define NESTED "{job}:rlk:n:" TOKEN
 
-	for (size_t read = READ_BYTES; read < end; read += READ_BYTES)
-		if (begin < read + READ_ROUNDED)
-			return true;
-	return false;
-}
-
-/* The try and an undo behind it fit into one read of the server, or the try
- * reaches into the next one. */
 static void
-test_padding(const struct kind *kind, size_t command_length)
+test_join(void)
 {
-	static char key[KEY_MAX + 1], command[PATH_MAX];
-	int padded = 0, wrong = 0, wrong_whole = 0;
+	struct claim claim;
+	struct request request;
 
-	config.kind = kind;
-	config.key = key;
-	memset(command, '\0', sizeof(command));
-	memset(command, 'c', command_length);
-	config.command = command;
-	for (size_t length = 1; length <= KEY_MAX; length += 7) {
-		struct claim claim;
-		struct request try, undo;
-
-		memset(key, 'k', length);
-		claim_init(&claim, &config);
-		for (size_t i = 0; i < length % (CLAIM_FORMER_MAX + 1); i++)
-			claim_supersede_token(&claim);
-		request_make(&try, &claim, REQUEST_TRY);
-		request_make(&undo, &claim, REQUEST_UNDO);
-		wrong += straddles(&try, false, &undo);
-		wrong_whole += straddles(&try, true, &undo);
-		padded += try.padding.by_digest > 0;
-		request_fini(&try);
-		request_fini(&undo);
-		claim_fini(&claim);
-	}
-	memset(key, '\0', sizeof(key));
-	is_int(wrong, 0, "an undo arrives with its try");
-	is_int(wrong_whole, 0, "  also with one that is sent as EVAL");
-	ok((padded > 0) == (command_length > KEY_MAX),
-	    "  padded by digest, too, if key and command are long");
+	config = plain;
+	config.outer = "x:" TOKEN ":job";
+	begin(&claim);
+	strcpy(claim.run, RUN_ID);
+	is_made(&claim, REQUEST_TRY, &script_join_exclusive,
+	    "3 job " NESTED " {job}:rlk:i " TOKEN " 30000 " RUN_ID " 300000",
+	    "a nested run joins");
+	is_made(&claim, REQUEST_JOIN_AGAIN, &script_join_exclusive,
+	    "2 job " NESTED " " TOKEN " 30000 " RUN_ID " 300000",
+	    "  again, with what that needs");
+	request_make(&request, &claim, REQUEST_TRY);
+	ok(request.decode == answer_join, "  its answer");
+	request_fini(&request);
+	claim.tier = CLAIM_PLAIN;
+	request_make(&request, &claim, REQUEST_TRY);
+	ok(request.decode == answer_plain_join, "in the plain tier");
+	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
+	    "  it only renews");
+	config.kind = &kind_shared;
+	request_make(&request, &claim, REQUEST_TRY);
+	ok(request.decode == answer_other_kind, "in another kind");
+	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 30000",
+	    "  it asks whether the outer one is there");
+	claim_fini(&claim);
+	config = plain;
 }
+
+/* --- release ---------------------------------------------------------- */
+
+#define END_KEYS "job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l " NESTED
+#define NOT_QUEUED "6 " END_KEYS " " TOKEN " - "
+
+static void
+is_release(const struct claim *claim, struct request_end end, const char *words,
+    const char *what)
+{
+	struct request request;
+
+	request_release(&request, claim, &end);
+	ok(request.withdraws && request.decode == answer_release,
+	    "%s withdraws what is sent before it", what);
+	is_request(&request, claim_kind(claim)->release, words, what);
+}
+
+static void
+test_release(void)
+{
+	static const struct request_end none = {.keep_ms = -5,
+	    .run = {.status = REQUEST_NO_JOB}};
+	struct request_end end = {
+	    .run = {.status = 3, .reason = "job_ended", .waited_ms = 12}};
+	struct claim claim;
+
+	config = plain;
+	begin(&claim);
+	is_release(&claim, none, NOT_QUEUED "- - " LIFE " 0", "a withdrawal");
+	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0",
+	    "one that was never granted");
+	strcpy(claim.fence, "17");
+	claim.start = 1700000000000;
+	is_release(&claim, none,
+	    NOT_QUEUED "17 1700000000000 RECORD - " LIFE " 0",
+	    "a grant without a job");
+	is_release(&claim, end,
+	    NOT_QUEUED "17 1700000000000 RECORD 3 12 job_ended " LIFE " 0",
+	    "the end of a run");
+	end.run.waited_ms = -12;
+	config.history_ms = 7200000;
+	is_release(&claim, end,
+	    NOT_QUEUED "17 1700000000000 RECORD 3 0 job_ended 7200000 7200000",
+	    "the end that a history gets");
+	claim_fini(&claim);
+	config = plain;
+}
+
+#define GRANT "17 1700000000000 RECORD 0 0 job_ended " LIFE " 0 "
+
+static void
+test_rest(void)
+{
+	static const struct request_end done = {
+	    .run = {.status = 0, .reason = "job_ended"}};
+	struct request_end end = done;
+	struct claim claim;
+
+	config = plain;
+	begin(&claim);
+	strcpy(claim.fence, "17");
+	claim.start = 1700000000000;
+	end.keep_ms = 5000;
+	is_release(&claim, end, NOT_QUEUED GRANT "5000 - - - -",
+	    "one that is kept");
+	end = done;
+	end.is_late = true;
+	is_release(&claim, end, NOT_QUEUED GRANT "- 1 - - -", "a late one");
+	config.once_id = "12:a";
+	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
+	    "one with an id");
+	config.once_id = NULL;
+	strcpy(claim.head, HEAD);
+	is_release(&claim, done,
+	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
+	    "- - - - " HEAD,
+	    "one that expects a head of the queue");
+	claim.head[0] = '\0';
+	claim.was_queued = true;
+	is_release(&claim, done,
+	    "7 " END_KEYS " BELL " TOKEN " W "
+	    "17 1700000000000 RECORD 0 0 job_ended " LIFE " 0",
+	    "one that may be in the queue");
+	claim.was_queued = false;
+	strcpy(claim.former[0], FORMER);
+	claim.former_count = 1;
+	is_release(&claim, done, NOT_QUEUED GRANT "- - - - - - " FORMER,
+	    "one with a former token");
+	end = (struct request_end){.is_skip = true,
+	    .run = {.status = REQUEST_NO_JOB}};
+	claim.fence[0] = '\0';
+	is_release(&claim, end,
+	    NOT_QUEUED "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
+	    "the end of a wait");
+	claim_fini(&claim);
+	config = plain;
+}
+
+/* A counted lock leaves the queue in any case, as its group may hold it. */
+static void
+test_counted_release(void)
+{
+	static const struct request_end end = {
+	    .run = {.status = REQUEST_NO_JOB}};
+	struct claim claim;
+
+	config = plain;
+	config.kind = &kind_shared;
+	begin(&claim);
+	is_release(&claim, end, "6 " END_KEYS " s:" TOKEN " W - - " LIFE " 0",
+	    "a reader's release");
+	claim_fini(&claim);
+	config = plain;
+	config.outer = "x:" TOKEN ":job";
+	config.history_ms = 60000;
+	begin(&claim);
+	strcpy(claim.run, RUN_ID);
+	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0 - - " RUN_ID " - -",
+	    "a nested run's, which leaves no history");
+	claim_fini(&claim);
+	config = plain;
+}
+
+/* --- bytes ------------------------------------------------------------ */
 
 static size_t
-bytes_by_digest(size_t key_length)
+wire_bytes(const struct request *request)
 {
-	static char key[KEY_MAX + 1];
-	struct claim claim;
-	struct request try;
-	size_t bytes;
+	size_t bytes = strlen("*99\r\n$7\r\nEVALSHA\r\n$40\r\n") + 42;
 
-	memset(key, 'k', key_length);
-	key[key_length] = '\0';
-	config.key = key;
-	claim_init(&claim, &config);
-	request_make(&try, &claim, REQUEST_TRY);
-	bytes = wire_bytes(&try, false);
-	request_fini(&try);
-	claim_fini(&claim);
+	for (int i = 0; i < request->argc; i++)
+		bytes += (size_t)snprintf(NULL, 0, "$%zu\r\n%s\r\n",
+		    strlen(request->argv[i]), request->argv[i]);
 	return bytes;
 }
 
-/* The server has the script of a usual try, which EVAL alone must lengthen. A
- * key is in the name of each of its helper keys, too. */
+/* What a warm plain run sends, with a name of 20 bytes. */
 static void
-test_bytes(const struct kind *kind)
+test_bytes(void)
 {
-	static const size_t lengths[] = {20, 60, 255};
-	size_t least;
+	static const struct request_end end = {
+	    .run = {.status = 0, .reason = "job_ended"}};
+	struct claim claim;
+	struct request request;
+	size_t bytes;
 
-	config.kind = kind;
-	config.command = "backup";
-	least = bytes_by_digest(8);
-	ok(least < 1024, "a try by digest takes %zu bytes", least);
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		size_t more = bytes_by_digest(lengths[i]) - least;
-		size_t names = CLAIM_WITH_HISTORY * (lengths[i] - 8);
-
-		ok(more <= names + CLAIM_WITH_HISTORY,
-		    "  a key of %zu bytes adds %zu", lengths[i], more);
-	}
+	config = plain;
+	config.key = "nightly-report-daily";
+	claim_init(&claim, &config);
+	request_make(&request, &claim, REQUEST_TRY);
+	bytes = wire_bytes(&request);
+	request_fini(&request);
+	strcpy(claim.fence, "1700000000000000");
+	claim.start = 1700000000000;
+	request_release(&request, &claim, &end);
+	bytes += wire_bytes(&request);
+	request_fini(&request);
+	ok(bytes <= 1000, "a plain run sends %zu bytes", bytes);
+	claim_fini(&claim);
+	config = plain;
 }
 
+/* --- doorbells -------------------------------------------------------- */
+
 static void
-test_notify(void)
+test_ring(void)
 {
-	const char *const names[] = {
-	    "x:01234567-89ab-cdef-0123-456789abcdef:1@h",
-	    "s:11234567-89ab-cdef-0123-456789abcdef:2@h", "no waiter"};
+	const char *const names[] = {HEAD, "s:" FORMER ":2@h", "no waiter"};
+	const char *many[LIMIT_NOTIFY];
 	struct key_names keys;
 	struct request request;
 
 	key_names_init(&keys, "job");
-	request_notify(&request, &keys, names, 2);
-	is_int(atoi(request.argv[0]), 4, "queue, heartbeats, two doorbells");
-	is_text(request.argv[4],
-	    "{job}:rlk:m:11234567-89ab-cdef-0123-456789abcdef",
-	    "  the second one's");
-	is_text(request.argv[6], names[1], "  and its name");
-	is_int(request.argc, 7, "  nothing else");
+	request_ring(&request, &keys, names, 2);
+	is_request(&request, &script_ring,
+	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER
+	    " " HEAD " s:" FORMER ":2@h",
+	    "two waiters are rung");
+	request_ring(&request, &keys, names, 3);
+	is_int(request.argc, 0, "nobody, if one name is no waiter's");
 	request_fini(&request);
-	request_notify(&request, &keys, names, 3);
-	is_int(request.argc, 0, "nothing, if one name is no waiter's");
+	request_ring(&request, &keys, names, 0);
+	is_int(request.argc, 0, "nobody, for no waiter");
 	request_fini(&request);
-	request_notify(&request, &keys, names, 0);
-	is_int(request.argc, 0, "nothing, for no waiter");
+	for (size_t i = 0; i < LENGTH(many); i++)
+		many[i] = HEAD;
+	request_ring(&request, &keys, many, LENGTH(many));
+	is_int(request.argc, 1 + 2 + 2 * LIMIT_NOTIFY,
+	    "as many as an answer names");
 	request_fini(&request);
 	key_names_fini(&keys);
 }
@@ -405,37 +487,106 @@ test_doorbell(void)
 {
 	static const struct {
 		int64_t ms;
-		const char *seconds;
-	} cases[] = {{1000, "1"}, {5000, "5"}, {1350, "1.350"}, {2, "0.002"}};
+		const char *words;
+	} cases[] = {{1000, "BLPOP BELL 1"}, {5000, "BLPOP BELL 5"},
+	    {1350, "BLPOP BELL 1.350"}, {2, "BLPOP BELL 0.002"}};
 	struct claim claim;
 	struct request request;
 
-	config.key = "job";
-	claim_init(&claim, &config);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	config = plain;
+	begin(&claim);
+	for (size_t i = 0; i < LENGTH(cases); i++) {
 		request_doorbell(&request, &claim, cases[i].ms);
-		is_int(request.argc, 4, "two doorbells, and a timeout");
-		is_text(request.argv[3], cases[i].seconds, "  in seconds");
-		request_fini(&request);
+		is_request(&request, NULL, cases[i].words, "the own doorbell");
 	}
+	request_front(&request, &claim);
+	is_request(&request, &script_front, "2 {job}:rlk:q {job}:rlk:l W",
+	    "the front of the queue");
 	claim_fini(&claim);
+}
+
+/* --- for people ------------------------------------------------------- */
+
+static void
+test_look(void)
+{
+	static const struct request_look_limits limits = {1, 2, 3};
+	struct key_names keys;
+	struct request request;
+
+	key_names_init(&keys, "job");
+	request_look(&request, &keys, REQUEST_LOOK_KEY_ONLY, &limits);
+	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
+	request_look(&request, &keys, REQUEST_LOOK_HELPERS, &limits);
+	is_request(&request, &script_look,
+	    "5 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "a look at all");
+	request_nested(&request, &keys, TOKEN);
+	is_request(&request, NULL, "SMEMBERS " NESTED, "the nested runs");
+	request_lengthen(&request, &keys, TOKEN, 5000);
+	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
+	    "a longer lease");
+	key_names_fini(&keys);
+}
+
+#define FORCE_KEYS "job {job}:rlk:i {job}:rlk:q {job}:rlk:l"
+
+static void
+test_force(void)
+{
+	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
+	struct look_waiter waiters[] = {{.id = (char *)HEAD}};
+	struct look look = {.holders = holders, .listed = 2};
+	struct request_force force = {.look = &look,
+	    .who = "RECORD",
+	    .helpers = true};
+	struct key_names keys;
+	struct request request;
+
+	key_names_init(&keys, "job");
+	request_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "4 " FORCE_KEYS " - RECORD " LIFE " x D1 D2", "from all holders");
+	force.only = &holders[1];
+	force.ends_pause = true;
+	request_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2", "the end of a pause");
+	look.queue = waiters;
+	look.queued = 1;
+	request_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "5 " FORCE_KEYS " " HEAD_BELL " " HEAD " RECORD " LIFE " p D2",
+	    "with a head of the queue");
+	waiters[0].id = (char *)"no waiter";
+	request_force(&request, &keys, &force);
+	is_request(&request, &script_force,
+	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2",
+	    "with one that is no waiter");
+	force.helpers = false;
+	request_force(&request, &keys, &force);
+	is_request(&request, &script_force, "1 job - RECORD " LIFE " p D2",
+	    "with the lock's key alone");
+	key_names_fini(&keys);
 }
 
 int
 main(void)
 {
-	test_tiers();
-	test_once();
-	test_expect();
-	test_former();
-	test_newest();
-	test_padding(&kind_exclusive, 6);
-	test_padding(&kind_exclusive, PATH_MAX - 1);
-	test_padding(&kind_permits, 6);
-	test_padding(&kind_permits, PATH_MAX - 1);
-	test_bytes(&kind_exclusive);
-	test_bytes(&kind_permits);
-	test_notify();
+	test_try();
+	test_wait_words();
+	test_policies();
+	test_tries();
+	test_plain_tier();
+	test_renewal();
+	test_join();
+	test_release();
+	test_rest();
+	test_counted_release();
+	test_bytes();
+	test_ring();
 	test_doorbell();
+	test_look();
+	test_force();
 	return tap_done();
 }

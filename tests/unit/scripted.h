@@ -113,6 +113,16 @@ note(const char *format, ...)
 	va_end(arguments);
 }
 
+/* A release that records a run though its lease has ended, see release.lua. */
+static inline bool
+is_late(const struct command *command)
+{
+	int keys = atoi(command->argv[0]);
+
+	return command->argc > keys + 8 && *command->argv[keys + 4] != '\0' &&
+	       strcmp(command->argv[keys + 8], "1") == 0;
+}
+
 static inline const char *
 name_of(const struct command *command, enum ask ask)
 {
@@ -120,24 +130,27 @@ name_of(const struct command *command, enum ask ask)
 		const struct script *script;
 		const char *name;
 	} names[] = {{&script_acquire_exclusive, "try"},
-	    {&script_acquire_counted, "try"}, {&script_join_exclusive, "join"},
-	    {&script_undo, "undo"}, {&script_renew_exclusive, "renew"},
-	    {&script_renew_counted, "renew"},
+	    {&script_plain_acquire_exclusive, "plain-try"},
+	    {&script_join_exclusive, "join"},
+	    {&script_renew_exclusive, "renew"},
 	    {&script_release_exclusive, "release"},
-	    {&script_release_counted, "release"}, {&script_notify, "notify"},
-	    {&script_notify_behind, "notify-behind"},
-	    {&script_remember, "remember"}, {&script_correct, "correct"}};
+	    {&script_plain_release_exclusive, "plain-release"},
+	    {&script_ring, "notify"}, {&script_order, "order"},
+	    {&script_heal, "heal"}};
 
 	if (ask == ASK_PLANT)
 		return "plant";
 	if (ask == ASK_RENEW_AGAIN)
 		return "renew-again";
+	if (ask == ASK_UNDO)
+		return "undo";
+	if (command->script == &script_release_exclusive)
+		return ask == ASK_SEND	  ? "free"
+		       : is_late(command) ? "late-release"
+					  : "release";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].script == command->script)
-			return ask == ASK_SEND &&
-				       strcmp(names[i].name, "release") == 0
-				   ? "free"
-				   : names[i].name;
+			return names[i].name;
 	return command->argv[0];
 }
 
@@ -145,7 +158,7 @@ name_of(const struct command *command, enum ask ask)
 static inline bool
 is_companion(const char *name)
 {
-	static const char *const names[] = {"PEXPIRE", "remember", "ZRANGE"};
+	static const char *const names[] = {"PEXPIRE", "ZRANGE"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (strcmp(names[i], name) == 0)
@@ -355,6 +368,7 @@ answer_value(struct sent *sent, const struct answer *answer,
 }
 
 #define NOTIFIES .to_notify = {.count = 1, .names = {SCRIPTED_WAITER}}
+#define NOTIFIES_HEAD .head = SCRIPTED_WAITER
 #define HELD_BY .waiting = 1, .holder = {.state = HOLDER_KNOWN, .left_ms = 5000}
 #define FOREIGN .holder = {.state = HOLDER_FOREIGN, .left_ms = -1}
 
@@ -374,9 +388,10 @@ static const struct {
     {"queued", 1, {.outcome = ANSWER_BUSY, HELD_BY}},
     {"queued,notify", 1, {.outcome = ANSWER_BUSY, HELD_BY, NOTIFIES}},
     {"foreign", 0, {.outcome = ANSWER_BUSY, FOREIGN}},
-    {"unfinished", 3, {.outcome = ANSWER_UNFINISHED}},
     {"not-due", -1,
-	{.outcome = ANSWER_NOT_DUE, .ago_ms = 60000, .host = "web-3"}},
+	{.outcome = ANSWER_NOT_DUE,
+	    .ago_ms = 60000,
+	    .holder = {.host = "web-3"}}},
     {"overtaken", -1,
 	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
     {"no-order", -1, {.outcome = ANSWER_BUSY}},
@@ -385,19 +400,18 @@ static const struct {
     {"same-id", -1,
 	{.outcome = ANSWER_NOT_DUE,
 	    .ago_ms = 60000,
-	    .host = "web-3",
+	    .holder = {.host = "web-3"},
 	    .by_id = true}},
     {"not-held", -1, {.outcome = ANSWER_NOT_HELD}},
     {"other-kind", -1, {.outcome = ANSWER_OTHER_KIND}},
     {"renewed", -1, {.outcome = ANSWER_RENEWED}},
     {"not-ours", -1, {.outcome = ANSWER_NOT_OURS}},
-    {"not-ours,unfinished", -1,
-	{.outcome = ANSWER_NOT_OURS, .unfinished = true}},
     {"freed", -1, {.outcome = ANSWER_FREED}},
-    {"freed,notify", -1, {.outcome = ANSWER_FREED, NOTIFIES}},
-    {"freed,unfinished", -1, {.outcome = ANSWER_FREED, .unfinished = true}},
+    {"freed,notify", -1, {.outcome = ANSWER_FREED, NOTIFIES_HEAD}},
+    {"freed,unrecorded", -1, {.outcome = ANSWER_FREED, .unrecorded = true}},
     {"left", -1, {.outcome = ANSWER_LEFT}},
-    {"left,unfinished", -1, {.outcome = ANSWER_LEFT, .unfinished = true}},
+    {"not-ours,unrecorded", -1,
+	{.outcome = ANSWER_NOT_OURS, .unrecorded = true}},
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
 
@@ -416,9 +430,7 @@ answer_of(size_t i)
 	answer.head = or_empty(answer.head);
 	answer.fence = or_empty(answer.fence);
 	answer.uncounted = or_empty(answer.uncounted);
-	answer.host = or_empty(answer.host);
 	answer.ticket = or_empty(answer.ticket);
-	answer.behind = or_empty(answer.behind);
 	answer.position = replies[i].position;
 	return answer;
 }
@@ -623,9 +635,12 @@ has_word(const char *words, const char *word)
 static inline void
 play(const struct scripted_row *row)
 {
-	static const struct endpoint servers[3];
+	static const struct endpoint plain[3], cluster[] = {{.cluster = true}};
 	const char *with = row->with;
-	const struct lock_config config = {.key = "job",
+	const struct endpoint *servers =
+	    has_word(with, "cluster") ? cluster : plain;
+	const struct lock_config config = {.key = servers == cluster ? "a}b"
+								     : "job",
 	    .name = "job",
 	    .servers = servers,
 	    .server_count = has_word(with, "many") ? 3 : 1,

@@ -24,8 +24,8 @@ test_patience(void)
 }
 
 /* One letter for each server: y(es), r (yes, but too few replicas have it),
- * n(o), l (no: it has lost the lock), g (no: the outer run's lock is gone), ?
- * (not yet), - (absent), x (absent for good), o(ut), u (out, and not sent). */
+ * n(o), l (no: it has lost the lock), g (no: the outer run's lock is gone), -
+ * (absent), x (absent for good), o(ut), u (out, and not sent). */
 static struct votes
 parse(const char *letters)
 {
@@ -37,7 +37,6 @@ parse(const char *letters)
 		votes.no += strchr("nlg", *letters) != NULL;
 		votes.gone += *letters == 'g';
 		votes.lost += *letters == 'l';
-		votes.not_yet += *letters == '?';
 		votes.permanent += *letters == 'x';
 		votes.out += *letters == 'o' || *letters == 'u';
 		votes.unsent += *letters == 'u';
@@ -70,11 +69,6 @@ test_decisions(void)
 	    {"yyxxx", "failed", "failed", "failed"},
 	    {"nnnxx", "no", "no", "failed"},
 	    {"nnxxx", "failed", "failed", "failed"},
-	    {"yy?oo", "wait", "wait", "wait"},
-	    {"yy?no", "wait", "wait", "wait"},
-	    {"yy?nn", "not yet", "no", "yes"},
-	    {"y?nnn", "no", "no", "yes"},
-	    {"y?-?-", "not yet", "failed", "yes"},
 	    {"yy--", "failed", "failed", "failed"},
 	    {"yynn", "no", "failed", "yes"},
 	    {"y-", "failed", "failed", "failed"},
@@ -84,7 +78,6 @@ test_decisions(void)
 	static const char *const names[] = {[VOTES_WAIT] = "wait",
 	    [VOTES_YES] = "yes",
 	    [VOTES_NO] = "no",
-	    [VOTES_NOT_YET] = "not yet",
 	    [VOTES_FAILED] = "failed"};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -116,9 +109,6 @@ is_sound_grant(const struct votes *votes)
 		return false;
 	if (decision == VOTES_NO)
 		return votes->no > 0 && votes->yes + votes->no >= majority;
-	if (decision == VOTES_NOT_YET)
-		return votes->out == 0 &&
-		       votes->yes + votes->not_yet >= majority;
 	return true;
 }
 
@@ -126,19 +116,18 @@ static bool
 is_sound_renewal(const struct votes *votes)
 {
 	size_t majority = votes_majority(votes->size);
-	size_t denied = votes->no + votes->not_yet;
 
 	switch (votes_decide(ASK_RENEW, votes)) {
 	case VOTES_WAIT:
 		return votes->out > 0 && votes->yes < majority &&
-		       denied < majority;
+		       votes->no < majority;
 	case VOTES_YES:
 		return votes->yes >= majority;
 	case VOTES_NO:
-		return denied >= majority;
+		return votes->no >= majority;
 	case VOTES_FAILED:
 		return votes->yes + votes->out < majority &&
-		       denied + votes->out < majority;
+		       votes->no + votes->out < majority;
 	default:
 		return false;
 	}
@@ -170,7 +159,7 @@ is_sound_release(const struct votes *votes)
 static size_t
 count_unsound(size_t size, bool (*is_sound)(const struct votes *votes))
 {
-	static const char kinds[] = "ynl?-xou";
+	static const char kinds[] = "ynl-xou";
 	char letters[8] = "";
 	size_t unsound = 0, total = 1;
 

@@ -149,7 +149,6 @@ local function refuse_by_policy()
   call('ZADD', queue, 'XX', 0, '')
   note()
   for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
-    call(command, queue, '')
     call(command, alive, '')
   end
   call('ZCARD', queue)
@@ -181,6 +180,7 @@ end
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
+  if head and string.sub(head, 1, 1) ~= letter then return false end
   local front = list_front(math.min(places, 1000))
   for _, waiter in ipairs(front) do
     if waiter == me then return true end
@@ -224,14 +224,6 @@ local function follow_counted(granted)
   end
 end
 
--- Without a success the period counts from its first statement, unless that was
--- withdrawn since, or lies in the future.
-local function note_expect()
-  local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
-  since = former ~= '0' and number_of(since) or math.huge
-  note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
-end
-
 local function note_newest()
   note('w', string.format('%.0f ', ticket) .. me .. ' ' .. record)
 end
@@ -249,7 +241,13 @@ local function grant_rest(is_repeat)
     call('ZREM', alive, me)
     granted[7] = call('ZRANGE', queue, 0, 0)[1] or ''
   end
-  if expect ~= '' then note_expect() end
+  -- Without a success the period counts from its first statement, unless that
+  -- was withdrawn since, or lies in the future.
+  if expect ~= '' then
+    local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
+    since = former ~= '0' and number_of(since) or math.huge
+    note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
+  end
   if asked_ms and not is_repeat then note_newest() end
   if letter ~= 'x' then follow_counted(granted) end
   return granted

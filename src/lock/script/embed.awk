@@ -5,7 +5,8 @@
 #     awk -f embed.awk -v out=FOLDER LIMITS.H SCRIPT.LUA...
 #
 # Rules for the Lua sources:
-#   -- include: NAME   stands for shared/NAME.lua. KIND as a name stands for
+#   -- include: NAME   stands for shared/NAME.lua, also inside a function. KIND
+#                      as a name, or the beginning of one, stands for
 #                      exclusive and counted, and makes two scripts of one.
 #   LIMIT_...          stands for the number of that name in LIMITS.H.
 #   A comment has lines of its own, a string has single quotes. A function has

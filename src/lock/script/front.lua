@@ -1,8 +1,9 @@
 -- Puts a waiter at the front of the queue, for a pause: its ticket lies
 -- LIMIT_FRONT_US below those of all others. Pauses keep their order.
 --
--- KEYS: :q, :l. ARGV: the waiter.
-local queue, alive, me = KEYS[1], KEYS[2], ARGV[1]
+-- KEYS: the lock, :i, :r, :q, :l, the own doorbell, as for an acquire: without
+--   access to all of them, a pause could not leave the queue. ARGV: the waiter.
+local queue, alive, me = KEYS[4], KEYS[5], ARGV[1]
 -- include: call
 
 return answer_of(pcall(function()

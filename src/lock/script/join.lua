@@ -1,7 +1,8 @@
 -- A nested run joins those that use the lock, and so does each of its renewals:
 -- a failover, a server planted again or DEL may have forgotten it. One that
 -- cannot be counted takes part all the same, and loses the lock when the outer
--- run ends first.
+-- run ends first; so does one whose outer run is in the plain tier, and has
+-- neither written a record nor looks for nested runs.
 --
 -- KEYS: the lock, the nested runs (:n:<token>), at first also :i.
 -- ARGV: token (member), ttl in ms, own name, life of :n in ms.
@@ -28,7 +29,12 @@ if answer == 0 or not done and string.find(answer, 'WRONGTYPE') then
 elseif not done then
   return answer_of(done, answer)
 end
-local known = info and redis.pcall('HMGET', info, 'h', 'h:' .. token) or {}
+if not info then return {1, '', select(2, pcall(count))} end
+local known = redis.pcall('HMGET', info, 'h', 'h:' .. token)
 local is_first = string.sub(known[1] or '', 1, #token) == token
 local text = is_first and known[1] or known[2] or ''
-return {1, string.sub(text, 1, LIMIT_ENTRY), select(2, pcall(count))}
+local uncounted = select(2, pcall(count))
+if text == '' and uncounted == '' then
+  uncounted = 'the outer run has no record, and may free the lock earlier'
+end
+return {1, string.sub(text, 1, LIMIT_ENTRY), uncounted}

@@ -32,16 +32,13 @@ local function ask(instead, command, key, ...)
   return instead
 end
 
--- Members and the ends of their leases.
-local function list_members(held)
-  if held.count == 0 then return {} end
-  if held.kind == 'x' then return {held.first, now + held.first_left} end
-  return call('ZRANGE', lock, -held.count,
-    math.min(most - held.count, 0) - 1, 'WITHSCORES')
-end
-
 local function describe_holders(held)
-  local holders, members = {}, list_members(held)
+  local holders, members = {}, {}
+  if held.kind == 'x' then members = {held.first, now + held.first_left}
+  elseif held.count > 0 then
+    members = call('ZRANGE', lock, -held.count,
+      math.min(most - held.count, 0) - 1, 'WITHSCORES')
+  end
   for i = 1, #members, 2 do
     local member = members[i]
     local text = ask({}, 'HMGET', info, field_of(held.kind, member))[1]

@@ -45,22 +45,26 @@ local function note(text)
   return type(reply) == 'table'
 end
 
--- Records the end of the run. The list is cut to ten when it has twenty; one of
--- another type is somebody's mistake. 1 if anything was refused.
-local function record(text)
-  local length = 0
-  if runs_life ~= '0' then
-    local line = now .. ' ' .. ended .. ' ' .. run
+-- Puts the run into the list, which is cut to ten when it has twenty. One of
+-- another type is somebody's mistake. Returns 1 if that was refused.
+local function push()
+  if runs_life == '0' then return 0 end
+  local line = now .. ' ' .. ended .. ' ' .. run
+  local length = call('LPUSH', runs, line)
+  if type(length) ~= 'number' then
+    if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
     length = call('LPUSH', runs, line)
-    if type(length) ~= 'number' then
-      if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
-      length = call('LPUSH', runs, line)
-    elseif length >= 20 then
-      call('LTRIM', runs, 0, 9)
-    end
-    call('PEXPIRE', runs, runs_life)
+  elseif length >= 20 then
+    call('LTRIM', runs, 0, 9)
   end
-  return (note(text) or type(length) == 'table') and 1 or 0
+  call('PEXPIRE', runs, runs_life)
+  return type(length) == 'table' and 1 or 0
+end
+
+-- Records the end of the run. An entry that stays in :i is filed by the next
+-- run, and one in the list besides would show the run twice.
+local function record(text)
+  return (time.err or note(text)) and 1 or push()
 end
 
 local more = call('EXISTS', nested, queue)
@@ -97,11 +101,13 @@ local kept_ms = (code == 3 or not is_ours) and keep(keep_ms) or 0
 if code == 1 then free() elseif kept_ms > 0 then code = 3 end
 
 -- The run had lost its lock, and the next one has filed it without an end. Its
--- success counts, unless a later run has had one.
+-- success counts, unless a later run has had one. 1 if the list lacks the run.
 local function report_late()
-  local fence = string.match(run, '^%d+')
+  local fence, missing = string.match(run, '^%d+'), runs_life ~= '0' and 1 or 0
   for i, text in ipairs(call('LRANGE', runs, 0, 9)) do
-    if string.match(text, '^%- %- %- %- (%d+)') == fence then
+    local ended_at, whose = string.match(text, '^(%S+) %S+ %S+ %S+ (%d+)')
+    if whose == fence then missing = 0 end
+    if whose == fence and ended_at == '-' then
       call('LSET', runs, i - 1, now .. ' ' .. ended .. ' ' .. run)
       call('PEXPIRE', runs, runs_life)
     end
@@ -109,7 +115,7 @@ local function report_late()
   local last = call('HMGET', info, 's')[1] or ''
   local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
   local is_success = status == '0' and last_fence < tonumber(fence)
-  return is_success and note() and 1 or 0
+  return is_success and note() and 1 or missing
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the

@@ -108,7 +108,8 @@ class Locks:
         return [self.other(c).member] if self.dice.random() < 0.15 else []
 
     def record(self):
-        return f"x - 41 web-{self.dice.randrange(3)} {self.words.one('ada', '-')} - make"
+        how = self.words.one("run", "run", "hold", "pause")
+        return f"{how} 0 41 web-{self.dice.randrange(3)} {self.words.one('ada', '-')} - make"
 
     def runs_life(self):
         return self.words.one("86400000", "60000", "0")
