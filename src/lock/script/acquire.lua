@@ -180,7 +180,8 @@ end
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
-  if head and string.sub(head, 1, 1) ~= letter then return false end
+  if not head then return true end
+  if string.sub(head, 1, 1) ~= letter then return false end
   local front = list_front(math.min(places, 1000))
   for _, waiter in ipairs(front) do
     if waiter == me then return true end
