@@ -506,12 +506,15 @@ add_findings(struct rules *rules)
 
 		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
 			continue;
+		lacking.keys &= ~reported->keys;
 		if (use == NEEDS_USED) {
 			lacking.commands &= ~reported->commands;
-			lacking.keys &= ~reported->keys;
 			reported->commands |= lacking.commands;
 			reported->keys |= lacking.keys;
 		}
+		/* One rule permits them all. */
+		if (reported->keys & ~NEEDS_BIT(KEY_LOCK))
+			reported->keys |= NEEDS_HELPER_KEYS;
 		if (lacking.commands != 0 || lacking.keys != 0)
 			add_finding(rules, row, &lacking, use);
 	}

@@ -84,7 +84,8 @@ needs_use_of(const struct needs_row *row, const struct lock_config *config,
 {
 	switch (row->by) {
 	case NEEDS_BY_WAITING:
-		return config->wait && config->server_count == 1;
+		return (config->wait || config_has_policy(config)) &&
+		       config->server_count == 1;
 	case NEEDS_BY_EXCLUSIVE:
 		return config->kind == &kind_exclusive;
 	case NEEDS_BY_COUNTED:

@@ -60,6 +60,7 @@ enum needs_command { NEEDS_COMMAND_LIST(NEEDS_ENUMERATOR) NEEDS_COMMANDS };
 extern const char needs_rules[NEEDS_COMMANDS][20];
 
 #define NEEDS_BIT(number) (UINT64_C(1) << (number))
+#define NEEDS_HELPER_KEYS ((NEEDS_BIT(KEY_COUNT) - 1) & ~NEEDS_BIT(KEY_LOCK))
 
 /* Sets of commands and keys (enum key), by their bits. */
 struct needs {
