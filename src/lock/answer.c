@@ -535,14 +535,29 @@ read_run(const char *text, struct look_run *run, int64_t now_ms)
 static void
 add_run(struct look *look, const struct look_run *run)
 {
+	struct look_run *runs = look->runs;
 	size_t at = look->run_count;
 
-	if (run->start_ms == 0 || look->run_count > RUNS_MAX)
+	if (at > RUNS_MAX && runs[at - 1].start_ms < run->start_ms)
+		at = --look->run_count;
+	if (run->start_ms == 0 || at > RUNS_MAX)
 		return;
-	for (; at > 0 && look->runs[at - 1].start_ms < run->start_ms; at--)
-		look->runs[at] = look->runs[at - 1];
-	look->runs[at] = *run;
+	for (; at > 0 && runs[at - 1].start_ms < run->start_ms; at--)
+		runs[at] = runs[at - 1];
+	runs[at] = *run;
 	look->run_count++;
+}
+
+/* Of a counted lock: the runs that share it. */
+static void
+add_sharing_run(struct look *look, const struct look_holder *holder)
+{
+	struct look_run run = {.exists = true, .holds = true, .who = holder->who,
+	    .start_ms = holder->since_ms, .status = -1, .waited_ms = -1};
+
+	snprintf(run.fence, sizeof(run.fence), "%s", holder->fence);
+	if (!holder->is_left && !holder_has_end(&run.who))
+		add_run(look, &run);
 }
 
 /* The run whose entry no release has changed has the lock, or has died. */
@@ -715,6 +730,8 @@ answer_look(struct look *look, const struct value *reply)
 		if (look->holders[i].who.permits > 0)
 			look->permits = look->holders[i].who.permits;
 		look->released = look->released || look->holders[i].is_left;
+		if (look->kind != 'x')
+			add_sharing_run(look, &look->holders[i]);
 	}
 	take_part(&cursor, look, take_known);
 	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
