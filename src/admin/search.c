@@ -77,7 +77,7 @@ is_wanted(const struct search_item *item, const struct look *look)
 	bool by_record = item->helper == 'i';
 
 	if (opts->all && (look_has_history(look) || problem != NULL))
-		return by_record == (look->has_info || problem != NULL);
+		return by_record == look->has_info;
 	if (item->helper == 'r')
 		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')

@@ -460,6 +460,7 @@ add_problem(struct look *look, const char *key, const char *error)
 	problem->key = mem_strdup(key);
 	problem->error = mem_strdup(error);
 	value_strip_place(problem->error);
+	look->has_info = look->has_info || strcmp(key, look->keys->info) == 0;
 }
 
 static void
@@ -666,7 +667,7 @@ take_known(struct cursor *values, struct look *look)
 	const char *fence = take_text(values, LIMIT_ENTRY), *period, *entry;
 	struct record_words words = {fence};
 
-	look->has_info = *fence != '\0';
+	look->has_info = look->has_info || *fence != '\0';
 	if (*fence != '\0')
 		read_fence(&words, look->fence);
 	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
