@@ -16,8 +16,9 @@ teardown() { end_test; }
 
 @test "S33: without a permission, the doctor's verdict is a run's status, and nothing stays" {
 	own_server
-	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared nothing lock q r +eval +del +zadd
-	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now o +zrem
+	"$HELPERS/denials" "$SUITE_DIR/s" nothing
+	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared lock q n +eval +del +zadd
+	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now n +zrem +hset
 }
 
 # bats test_tags=night
