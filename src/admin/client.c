@@ -217,8 +217,8 @@ static bool
 look_without_helpers(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
 {
-	char *why = mem_printf("holder and last run are not shown: %s",
-	    client->error);
+	char *why =
+	    mem_printf("holder and last run are not shown: %s", client->error);
 	bool found =
 	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
 

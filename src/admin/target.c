@@ -149,8 +149,7 @@ read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
 	struct answer *answer = answer_renew(value);
-	bool is_paused =
-	    answer != NULL && answer->outcome == ANSWER_RENEWED;
+	bool is_paused = answer != NULL && answer->outcome == ANSWER_RENEWED;
 
 	if (answer == NULL)
 		return -1;

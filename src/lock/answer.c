@@ -138,8 +138,10 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 static struct answer
 no_answer(void)
 {
-	return (struct answer){
-	    .head = "", .fence = "", .uncounted = "", .ticket = ""};
+	return (struct answer){.head = "",
+	    .fence = "",
+	    .uncounted = "",
+	    .ticket = ""};
 }
 
 static struct answer *
@@ -557,10 +559,10 @@ add_present_run(struct look *look, const char *entry)
 		return;
 	read_grant(&words, &run, look->now_ms);
 	for (size_t i = 0; i < look->listed; i++)
-		run.holds = run.holds ||
-			    (strlen(look->holders[i].token) == length &&
-				strncmp(look->holders[i].token, entry,
-				    length) == 0);
+		run.holds =
+		    run.holds ||
+		    (strlen(look->holders[i].token) == length &&
+			strncmp(look->holders[i].token, entry, length) == 0);
 	if (!holder_has_end(&run.who))
 		add_run(look, &run);
 }
@@ -642,8 +644,8 @@ take_queue(struct cursor *values, struct look *look)
 		parsed = read_waiter(waiter->id);
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
-		waiter->waiting_ms = waiting_since(
-		    take_text(values, LIMIT_TEXT), look->now_ms);
+		waiter->waiting_ms =
+		    waiting_since(take_text(values, LIMIT_TEXT), look->now_ms);
 	}
 }
 

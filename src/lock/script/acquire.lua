@@ -305,8 +305,8 @@ local function busy()
       not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  if wait == '' then skip('busy', by)
-  elseif wait ~= '?' then position = enter() end
+  if wait ~= '' and wait ~= '?' then position = enter() end
+  if wait ~= '?' and position < 0 then skip('busy', by) end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',
