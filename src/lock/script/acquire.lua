@@ -267,6 +267,7 @@ local function enter()
       call('ZREM', key, '')
       call('PEXPIRE', key, 60000)
     end
+    call('ZRANGEBYSCORE', alive, 0, 0)
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
