@@ -12,7 +12,6 @@ teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_test
-	N="{$KEY}:rlk:n"
 	write_nest
 }
 teardown() { end_test; }
@@ -30,15 +29,12 @@ write_nest() {
 	export RLOCKRUN A_JOB
 }
 
-members() {
-	cli zcard "$N"
+# places: the key of the nested runs of who holds the lock.
+places() {
+	echo "{$KEY}:rlk:n:$(cli get "$KEY")"
 }
 has_members() {
-	[[ $(members) == "$1" ]]
-}
-# Of the only one.
-alive_until() {
-	cli --raw zrange "$N" 0 0 withscores | tail -n 1
+	[[ $(cli scard "$(places)") == "$1" ]]
 }
 # outer SCRIPT [OPTION...]: a rlockrun with this job; PID is its pid.
 outer() {
@@ -49,10 +45,9 @@ outer() {
 
 # bats test_tags=smoke
 @test "B2: nested in the same name: no deadlock, the same token and fence" {
-	export N
 	run -0 rl sh -c 'echo "$RLOCKRUN_TOKEN $RLOCKRUN_FENCE"
 		"$RLOCKRUN" -k "$KEY" sh -c "echo \$RLOCKRUN_TOKEN \$RLOCKRUN_FENCE"
-		redis-cli -s "$0" exists "$KEY" "$N"' "$SUITE_DIR/s"
+		redis-cli -s "$0" exists "$KEY" "{$KEY}:rlk:n:$RLOCKRUN_TOKEN"' "$SUITE_DIR/s"
 	echo "$output"
 	[[ ${lines[0]} == "${lines[1]}" && ${#lines[0]} -gt 50 ]]
 	[[ ${lines[2]} == 1 ]]
@@ -145,9 +140,9 @@ outer() {
 @test "S21: a nested run with a ttl of 30 s never shortens the lease of 600 s" {
 	outer '"$RLOCKRUN" -t 30 -k "$KEY" sh ./nest in' -t 600
 	wait_for_file in.pid
-	export alive
-	alive=$(alive_until)
-	wait_until eval '(($(alive_until) > alive))'
+	# Its renewal joins again.
+	cli del "$(places)"
+	wait_until has_members 1
 	(($(left_ms) > 500000))
 	touch in.go
 	exits_with 0 "$PID"
@@ -177,7 +172,7 @@ outer() {
 		run -75 rl -n $option true
 		[[ $output == *"is kept for "* ]]
 		(($(left_ms) > 3500000))
-		cli del "$KEY" "{$KEY}:rlk:i" "$N"
+		cli del "$KEY" "{$KEY}:rlk:i"
 		STARTED=()
 	done
 }
@@ -204,7 +199,7 @@ outer() {
 		[[ $output == *"is kept for "* && ! -e ran ]]
 		(($(left_ms) < 95000))
 		unset RLOCKRUN_HELD
-		cli del "$KEY" "{$KEY}:rlk:i" "$N"
+		cli del "$KEY" "{$KEY}:rlk:i"
 	done
 }
 
@@ -288,7 +283,6 @@ outer() {
 	wait_until gone "$(<in.pid)"
 	wait_for_file on
 	run -75 rl -n true
-	cli zadd "$N" 1 "$(cli zrange "$N" 0 0)"
 	start "$RLOCKRUN" -k "$KEY" -- true
 	touch go
 	exits_with 0 "$holder"
@@ -344,7 +338,7 @@ place_is_deleted() {
 	outer "sh ./leave $1"' -k "$KEY" sh ./nest in; "$A_JOB" until:outer.go' "$1" -t 60
 	wait_for_file in.pid
 	has_members 1
-	cli del "$N"
+	cli del "$(places)"
 	wait_until has_members 1
 	outlived "$1"
 }
@@ -448,10 +442,10 @@ place_is_deleted() {
 }
 
 @test "a server that doesn't let nested runs be counted" {
-	cli acl setuser "$KEY" on '>secret' '~*' +@all -zadd
+	cli acl setuser "$KEY" on '>secret' '~*' +@all -sadd
 	url=unix://${KEY//:/%3a}:secret@$SUITE_DIR/s
 	run -4 rl -r "$url" sh -c '"$RLOCKRUN" -r "$0" -k "$KEY" sh -c "exit 4"' "$url"
-	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(ZADD) "* ]]
+	[[ ${#lines[@]} == 1 && $output == *": the outer run cannot see this one: error from "*"(SADD) "* ]]
 	cli acl deluser "$KEY"
 	[[ -z $(keys_left) ]]
 }
@@ -473,7 +467,7 @@ with_access() {
 }
 
 @test "without access to the queue: the last of the nested frees the lock" {
-	with_access '[fin]'
+	with_access '[inr]*'
 	export url
 	outer 'sh ./leave -r "$url" -k "$KEY" sh ./nest in; "$A_JOB" until:in.pid' -r "$url"
 	exits_with 0 "$PID"
@@ -486,8 +480,8 @@ with_access() {
 }
 
 @test "a key of the nested runs of another type is reported, and does no harm" {
-	run -4 rl sh -c 'redis-cli -s "$0" set "$1" garbage >/dev/null
-		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s" "$N"
+	run -4 rl sh -c 'redis-cli -s "$0" set "{$KEY}:rlk:n:$RLOCKRUN_TOKEN" garbage >/dev/null
+		"$RLOCKRUN" -k "$KEY" sh -c "exit 4"' "$SUITE_DIR/s"
 	[[ ${#lines[@]} == 1 ]]
 	[[ $output == *": the outer run cannot see this one: error from "*": WRONGTYPE "* ]]
 	[[ -z $(keys_left) ]]
