@@ -48,11 +48,11 @@ struct answer {
 	enum answer_outcome outcome;
 	const char *head; /* of the queue: a waiter's name */
 	/* GRANTED: */
-	const char *fence; /* decimal digits, below 2^53 */
-	int64_t start;	   /* server's ms */
-	int64_t life_ms;   /* of :i */
-	int64_t permits;   /* that another holder allows, or 0 */
-	int64_t ahead_ms;  /* the last success lies so far in the future */
+	const char *fence;     /* decimal digits, below 2^53 */
+	int64_t start;	       /* server's ms */
+	int64_t life_ms;       /* of :i */
+	int64_t permits;       /* that another holder allows, or 0 */
+	int64_t ahead_ms;      /* the last success lies so far in the future */
 	const char *uncounted; /* why a nested run is not counted */
 	char own_fence[24];    /* of a nested run: that of the outer one */
 	/* NOT_DUE, of the last success: */

@@ -46,7 +46,8 @@ local function note(text)
 end
 
 -- Puts the run into the list, which is cut to ten when it has twenty. One of
--- another type is somebody's mistake. Returns 1 if that was refused.
+-- another type is somebody's mistake. 1 if that was refused: where PEXPIRE is
+-- denied, no list stays without a life.
 local function push()
   if runs_life == '0' then return 0 end
   local line = now .. ' ' .. ended .. ' ' .. run
@@ -57,8 +58,9 @@ local function push()
   elseif length >= 20 then
     call('LTRIM', runs, 0, 9)
   end
-  call('PEXPIRE', runs, runs_life)
-  return type(length) == 'table' and 1 or 0
+  local has_life = call('PEXPIRE', runs, runs_life) == 1
+  if not has_life then call('DEL', runs) end
+  return has_life and type(length) == 'number' and 0 or 1
 end
 
 -- Records the end of the run. An entry that stays in :i is filed by the next
@@ -103,6 +105,7 @@ if code == 1 then free() elseif kept_ms > 0 then code = 3 end
 -- The run had lost its lock, and the next one has filed it without an end. Its
 -- success counts, unless a later run has had one. 1 if the list lacks the run.
 local function report_late()
+  if time.err then return 1 end
   local fence, missing = string.match(run, '^%d+'), runs_life ~= '0' and 1 or 0
   for i, text in ipairs(call('LRANGE', runs, 0, 9)) do
     local ended_at, whose = string.match(text, '^(%S+) %S+ %S+ %S+ (%d+)')
