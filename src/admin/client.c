@@ -194,7 +194,9 @@ client_reaches_helpers(const struct client *client, const char *key)
 static int
 read_client_look(void *arg, const struct value *value)
 {
-	return answer_look(arg, value) ? 0 : -1;
+	struct look *look = arg;
+
+	return answer_look(look, value, look->keys) ? 0 : -1;
 }
 
 static bool
@@ -205,6 +207,7 @@ look_with(struct client *client, const struct key_names *keys,
 	struct request request;
 	bool found;
 
+	look->keys = keys;
 	request_look(&request, keys, count, limits);
 	found = client_ask(client, request.script, request.argv,
 	    read_client_look, look);
@@ -217,8 +220,8 @@ static bool
 look_without_helpers(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
 {
-	char *why = mem_printf("holder and last run are not shown: %s",
-	    client->error);
+	char *why =
+	    mem_printf("holder and last run are not shown: %s", client->error);
 	bool found =
 	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
 

@@ -150,7 +150,7 @@ literal_text() {
 	RLOCKRUN_CONFIG=$PWD/rlockrun.conf run -0 rlockrun -k nightly:report --min-hold 0 -- true
 	[[ -z $output ]]
 	[[ $(redis-cli -s "$SUITE_DIR/s" --user locker -a secret --no-auth-warning \
-		get '{job:nightly:report}:rlk:f') == 1* ]]
+		hget '{job:nightly:report}:rlk:i' f) == 1* ]]
 }
 
 # --- access rules ---------------------------------------------------------------

@@ -41,11 +41,11 @@ bin_sleep() {
 	bin_sleep
 	PATH=$PWD/bin:$PATH MASK='cat' plays "$ROOT/README.md" 'Quick start'
 	[ "$(wc -l <commands)" -ge 8 ]
-	# What remains on the server, for an hour and four days.
-	[[ $(cli keys '*' | sort) == $'{demo}:rlk:f\n{demo}:rlk:r' ]]
-	for left in f:3600 r:345600; do
-		seconds=$(cli ttl "{demo}:rlk:${left%:*}")
-		((seconds <= ${left#*:} && seconds > ${left#*:} / 2))
+	# What remains on the server, for four days.
+	[[ $(cli keys '*' | sort) == $'{demo}:rlk:i\n{demo}:rlk:r' ]]
+	for key in i r; do
+		seconds=$(cli ttl "{demo}:rlk:$key")
+		((seconds <= 345600 && seconds > 172800))
 	done
 }
 
