@@ -139,7 +139,7 @@ behind() {
 	[[ $output == *"$KEY"* ]]
 	touch "done"
 	exits_with 0 "$PID"
-	set_rules limited limit:10000 answer:EVALSHA::"$UNKNOWN"
+	set_rules limited limit:4000 answer:EVALSHA::"$UNKNOWN"
 	runs 69 "script is too long"
 }
 
