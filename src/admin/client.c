@@ -194,7 +194,9 @@ client_reaches_helpers(const struct client *client, const char *key)
 static int
 read_client_look(void *arg, const struct value *value)
 {
-	return answer_look(arg, value) ? 0 : -1;
+	struct look *look = arg;
+
+	return answer_look(look, value, look->keys) ? 0 : -1;
 }
 
 static bool
@@ -205,6 +207,7 @@ look_with(struct client *client, const struct key_names *keys,
 	struct request request;
 	bool found;
 
+	look->keys = keys;
 	request_look(&request, keys, count, limits);
 	found = client_ask(client, request.script, request.argv,
 	    read_client_look, look);

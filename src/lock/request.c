@@ -191,9 +191,10 @@ static void
 make_acquire(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
+	bool has_policy = config_has_policy(config);
 	const char *const keys[] = {claim->keys.lock, claim->keys.info,
 	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
-	    claim->doorbell};
+	    claim->doorbell, has_policy ? key_of_nested(request, claim) : NULL};
 
 	request->decode = answer_acquire;
 	if (claim->tier == CLAIM_PLAIN) {
@@ -202,13 +203,13 @@ make_acquire(struct request *request, const struct claim *claim)
 		    number(request, config->ttl_ms), permits(request, claim));
 		return;
 	}
-	add_script(request, config->kind->acquire, keys, 6);
+	add_script(request, config->kind->acquire, keys, has_policy ? 7 : 6);
 	ADD(request, own_member(request, claim),
 	    number(request, config->ttl_ms), claim->record,
 	    number(request, claim_life_ms(claim)), runs_life(request, claim),
 	    claim->waiter, wait_word(request, config), permits(request, claim),
 	    claim->ticket);
-	if (!config_has_policy(config) && claim->former_count == 0)
+	if (!has_policy && claim->former_count == 0)
 		return;
 	add_policies(request, claim);
 	add_former(request, claim);

@@ -4,6 +4,9 @@
 
 #include "lines.h"
 
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
 
@@ -535,7 +538,7 @@ test_values(void)
 			!is_answer(&answer, answer_join, reply) &&
 			!is_answer(&answer, answer_renew, reply) &&
 			!is_answer(&answer, answer_release, reply) &&
-			!answer_look(&look, reply),
+			!answer_look(&look, reply, &names),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);
 	}
