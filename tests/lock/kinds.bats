@@ -285,23 +285,6 @@ rules_of_manual() {
 	wait_until eval '! live_members 1'
 }
 
-# Only the first of the holders needs DEL to acquire the lock, and only the last of
-# them to release it.
-@test "a reader that may not delete the record of the holders: released all the same" {
-	own_server
-	cli acl setuser locker on '>v' '~*' +@all -del -unlink
-	holds R1 -s
-	start "$RLOCKRUN" -r "unix://locker:v@$SUITE_DIR/s" -n -s -k "$KEY" -- sh ./turn R2
-	wait_for_file R2.started
-	touch go.R1
-	exits_with 0 "${STARTED[0]}"
-	touch go.R2
-	exits_with 0 "$PID"
-	[[ ! -s $ERR ]]
-	is_free
-	cli del "$I"
-}
-
 # --- as DistributedLock.Redis has permits --------------------------------------------
 
 # net ACQUIRE-OR-RELEASE COUNT EXPIRY_MS ID: the scripts of its semaphore.
