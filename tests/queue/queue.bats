@@ -195,16 +195,14 @@ was_rung() {
 # The lock is held by a rlockrun of another host, whose end rings nobody.
 hold_elsewhere() {
 	cli set "$KEY" other
-	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u kind x \
-		since "$(cli --raw time | head -n 1)000"
+	cli hset "{$KEY}:rlk:i" h "other 17 $(server_ms) run 0 1 h u - -"
 }
 
 # By now its heartbeat is that of the first two positions; a ring gives it 1 s.
 is_fast() {
 	local left
 	left=$(cli --raw zscore "$L" "$1")
-	# A part of a millisecond marks one that is about to be notified.
-	left=$((${left%.*} - $(server_ms)))
+	left=$((left - $(server_ms)))
 	((left > 1000 && left <= 4500))
 }
 

@@ -50,7 +50,7 @@ gives_order() {
 	touch go
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
-	[[ $(cli hget "{$KEY}:rlk:r" status) == 0 ]]
+	[[ $(cli lindex "{$KEY}:rlk:r" 0) == [0-9]*" 0 "* ]]
 	none_left
 }
 
