@@ -83,17 +83,29 @@ enqueued() {
 
 @test "a waiter that is refused leaves the queue" {
 	not_over cluster
-	for rule in -set -zrange "resetkeys ~$KEY ~{$KEY}:rlk:[inqlr]*"; do
-		cli acl setuser "$KEY" on '>secret' '~*' +@all
-		enqueued --user "$KEY" --password-file <(echo secret)
-		# shellcheck disable=SC2086 # a rule is several words
-		cli acl setuser "$KEY" $rule
-		[[ $rule != -set ]] || cli del "$KEY"
-		exits_with 77 "$PID"
-		has_left
-		[[ ! -e ran ]]
-	done
+	cli acl setuser "$KEY" on '>secret' '~*' +@all
+	enqueued --user "$KEY" --password-file <(echo secret)
+	cli acl setuser "$KEY" -set
 	cli del "$KEY"
+	exits_with 77 "$PID"
+	has_left
+	[[ ! -e ran ]]
+	cli acl deluser "$KEY"
+}
+
+@test "a waiter that goes on without the queue leaves it" {
+	not_over cluster
+	for rule in -zrange -zrank -hmget; do
+		cli acl setuser "$KEY" reset on '>secret' '~*' +@all
+		enqueued --user "$KEY" --password-file <(echo secret)
+		cli acl setuser "$KEY" "$rule"
+		wait_until has_left
+		wait_until grep -q 'the queue cannot be used' "$ERR"
+		cli del "$KEY"
+		exits_with 0 "$PID"
+		[[ -e ran ]]
+		rm ran
+	done
 	cli acl deluser "$KEY"
 }
 
