@@ -100,9 +100,11 @@ SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
 	$(PKG_CONFIG) --exists $$(name) && echo $$(name)))))$(SIM_LUA)
-# One stands in for OpenSSL, which the static build has, the other takes Lua.
+# Those that play whole runs take Lua.
+PLAYED_TESTS := tables denials
+# One stands in for OpenSSL, which the static build has.
 UNIT_SRC := $(filter-out $(patsubst %,tests/unit/%_test.c,$(if $(filter static,$(VARIANT)),\
-	tls_memory tables,$(if $(filter no,$(DEPS)),$(if $(SIM_LUA),,tables)))),\
+	tls_memory $(PLAYED_TESTS),$(if $(filter no,$(DEPS)),$(if $(SIM_LUA),,$(PLAYED_TESTS))))),\
 	$(wildcard tests/unit/*_test.c))
 UNIT := $(UNIT_SRC:%.c=$(B)/%)
 TARGETS ?= *
@@ -131,9 +133,10 @@ $(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
 	$(B)/src/base/dice.o,$(OBJ))
 $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
 TABLES_TEST := $(B)/tests/unit/tables_test
-$(filter-out $(SCRIPTED) $(TABLES_TEST),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
+PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
+$(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
 $(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
-$(B)/rlockrun $(filter-out $(TABLES_TEST),$(UNIT)) $(FUZZ):
+$(B)/rlockrun $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/%.o: %.c Makefile $(STAMP)
@@ -241,7 +244,7 @@ STATIC_TESTS := tests/package/static.bats tests/package/hardening.bats tests/pac
 # The user mode of qemu has no subreaper, so no job runs in it: of another
 # architecture it runs the unit tests, and release.bats builds the release twice.
 # Three of them need that, clone(2) without an exit signal or MADV_WIPEONFORK.
-OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory tables descendants hooks secret), \
+OTHER_TESTS = $(filter-out $(patsubst %,tests/unit/%_test.c,tls_memory $(PLAYED_TESTS) descendants hooks secret), \
 	$(wildcard tests/unit/*_test.c)) tests/package/release.bats
 check-static: static ## a choice of tests with the static build (ARCH=s390x: unit tests)
 	@packaging/deps.sh check release image sign $(OTHER)
@@ -261,16 +264,16 @@ SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close co
 	recv send setsockopt signals_die signals_init signals_next socket \
 	terminal_is_controlling time timerfd_create write
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
-TABLES_OBJ := $(TABLES_TEST).o $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
-$(SIM_OBJ) $(TABLES_OBJ): DIALECT += -Itests/sim -Itests/tables \
+TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
+$(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
 	$(shell $(PKG_CONFIG) --cflags-only-I $(SIM_LUA))
 $(B)/tests/sim/program.o: $(B)/src/app/main.o
 	@mkdir -p $(@D)
 	objcopy --redefine-sym main=rlockrun_main $< $@
-$(TABLES_TEST): ALL_LDFLAGS += -Wl,--wrap=check_host
+$(PLAYED): ALL_LDFLAGS += -Wl,--wrap=check_host
 $(B)/sim: $(SIM_OBJ)
-$(TABLES_TEST): $(TABLES_OBJ) $(filter-out $(B)/tests/sim/main.o,$(SIM_OBJ))
-$(B)/sim $(TABLES_TEST): $(B)/tests/sim/program.o \
+$(PLAYED): %: %.o $(TABLES_OBJ) $(filter-out $(B)/tests/sim/main.o,$(SIM_OBJ))
+$(B)/sim $(PLAYED): $(B)/tests/sim/program.o \
 		$(filter-out $(B)/src/app/main.o $(B)/src/job/guard.o,$(OBJ))
 	$(CC) $(ALL_LDFLAGS) $(SIM_WRAPS:%=-Wl,--wrap=%) -o $@ $^ $(LIBS) \
 	    $(shell $(PKG_CONFIG) --libs $(SIM_LUA)) -lcrypto -lm

@@ -97,8 +97,7 @@ consider_hold(struct client *client, const struct key_names *keys,
 		return client_end(client, ENDING_HOLD_OVER,
 		    look->listed > 0 ? who : NULL, NULL);
 	if (is_hold(look, holder))
-		return extend(client, keys, holder->token,
-		    holder->who.left_ms);
+		return extend(client, keys, holder->token, holder->who.left_ms);
 	client_emit(client,
 	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});
 	return EXITCODE_BUSY;

@@ -86,7 +86,7 @@ read_target_look(struct target *target, const struct value *value)
 	const struct look_holder *holder;
 	struct look look;
 
-	if (!answer_look(&look, value))
+	if (!answer_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
 	target->state = TARGET_FRONT;
@@ -149,8 +149,7 @@ read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
 	struct answer *answer = answer_renew(value);
-	bool is_paused =
-	    answer != NULL && answer->outcome == ANSWER_RENEWED;
+	bool is_paused = answer != NULL && answer->outcome == ANSWER_RENEWED;
 
 	if (answer == NULL)
 		return -1;

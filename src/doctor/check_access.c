@@ -76,6 +76,7 @@ static const struct {
 	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
 	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
 	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
+	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
 
@@ -102,10 +103,10 @@ struct rules {
 	struct names names[OPTS_KEYS_MAX];
 	size_t names_count;
 	/* What is denied, the commands of it that the server does not have, and
-	 * the tier that it leaves to a run, */
+	 * what of it a finding about this run names, */
 	struct needs denied;
 	uint64_t missing;
-	enum claim_tier tier;
+	struct needs reported;
 	enum claim_tier top; /* of the best that one of the locks may have */
 	size_t lacking;	     /* rows of needs.h */
 };
@@ -471,18 +472,13 @@ add_finding(struct rules *rules, const struct needs_row *row,
 {
 	struct findings *findings = rules->visit->findings;
 	char *list = list_rules(rules, lacking);
-	int status = row->status;
+	int severity = FINDING_NOTE;
 
+	if (use == NEEDS_USED)
+		severity = needs_refuses(row, &rules->config) ? EXITCODE_REFUSED
+							      : FINDING_WARNING;
 	rules->lacking++;
-	if (row->decides && row->tier == CLAIM_FULL &&
-	    (config_needs_queue(&rules->config) ||
-		config_needs_history(&rules->config)))
-		status = EXITCODE_REFUSED;
-	findings_add(findings,
-	    use != NEEDS_USED ? FINDING_NOTE
-	    : status != 0     ? status
-			      : FINDING_WARNING,
-	    row->check,
+	findings_add(findings, severity, row->check,
 	    "the server lacks a command, or a proxy refuses it: see "
 	    "rename-command in its configuration, or what the provider "
 	    "supports",
@@ -493,62 +489,42 @@ add_finding(struct rules *rules, const struct needs_row *row,
 	free(list);
 }
 
-/* What is denied of that which the row needs; a row of a tier that a run cannot
- * use needs all of the lower ones, too. */
-static struct needs
-lacking_for(const struct rules *rules, const struct needs_row *row)
-{
-	struct needs all = row->needs;
-
-	if (row->decides && rules->tier != 0 && row->tier > rules->tier)
-		for (const struct needs_row *other = needs_rows; other < row;
-		     other++)
-			if (other->decides &&
-			    needs_use_of(other, &rules->config,
-				rules->visit->enquiry.endpoint) == NEEDS_USED) {
-				all.commands |= other->needs.commands;
-				all.keys |= other->needs.keys;
-			}
-	return needs_both(&all, &rules->denied);
-}
-
-/* Neighbours with the same check are one finding. */
+/* Of all that a denial means for this run, the gravest is reported, which comes
+ * first in the table. What the run does not use are notes. */
 static void
 add_findings(struct rules *rules)
 {
-	const struct needs_row *row = needs_rows;
-	struct needs lacking = {0, 0};
+	const struct needs *denied = &rules->denied;
+	struct needs *reported = &rules->reported;
 
-	for (; *row->check != '\0'; row++) {
+	for (const struct needs_row *row = needs_rows; *row->check != '\0';
+	     row++) {
 		enum needs_use use = needs_use_of(row, &rules->config,
 		    rules->visit->enquiry.endpoint);
-		struct needs more = lacking_for(rules, row);
+		struct needs lacking = {row->needs.commands & denied->commands,
+		    row->needs.keys & denied->keys};
 
 		if (use == NEEDS_ELSEWHERE || row->tier > rules->top)
 			continue;
-		lacking.commands |= more.commands;
-		lacking.keys |= more.keys;
-		if (strcmp(row->check, row[1].check) == 0)
-			continue;
-		if (needs_any(&lacking))
+		lacking.keys &= ~reported->keys;
+		if (use == NEEDS_USED) {
+			lacking.commands &= ~reported->commands;
+			reported->commands |= lacking.commands;
+			reported->keys |= lacking.keys;
+		}
+		/* One rule permits them all. */
+		if (reported->keys & ~NEEDS_BIT(KEY_LOCK))
+			reported->keys |= NEEDS_HELPER_KEYS;
+		if (lacking.commands != 0 || lacking.keys != 0)
 			add_finding(rules, row, &lacking, use);
-		lacking = (struct needs){0, 0};
 	}
 }
 
 static void
 judge_rules(struct rules *rules)
 {
-	/* A policy permits no lower tier; but what each tier lacks is reported
-	 * all the same. */
-	struct lock_config config = rules->config;
 	bool partial = forget_keys(rules);
 
-	config.once_ms = 0;
-	config.newest = config.replace = config.replaceable = false;
-	config.once_id = NULL;
-	config.expect_ms = 0;
-	rules->tier = needs_tier(&config, rules->top, &rules->denied);
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
 		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,

@@ -125,9 +125,9 @@ on_try_error(struct lock *lock, const struct reply *reply)
 			quorum_drop(lock->quorum);
 		lock_retry(lock, silence_ends_at(lock));
 	} else if (no_access ||
-		   !(verdict == REPLY_REFUSED ? try_without_helpers(lock)
-					      : verdict == REPLY_NOT_A_LOCK &&
-						    heal(lock))) {
+		   !(verdict == REPLY_REFUSED
+			   ? try_without_helpers(lock)
+			   : verdict == REPLY_NOT_A_LOCK && heal(lock))) {
 		fail_and_leave(lock, failures[verdict]);
 	}
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lock/holder.h"
+#include "lock/key.h"
 #include "lock/limit.h"
 #include "lock/look.h"
 #include "lock/token.h"
@@ -47,11 +48,11 @@ struct answer {
 	enum answer_outcome outcome;
 	const char *head; /* of the queue: a waiter's name */
 	/* GRANTED: */
-	const char *fence; /* decimal digits, below 2^53 */
-	int64_t start;	   /* server's ms */
-	int64_t life_ms;   /* of :i */
-	int64_t permits;   /* that another holder allows, or 0 */
-	int64_t ahead_ms;  /* the last success lies so far in the future */
+	const char *fence;     /* decimal digits, below 2^53 */
+	int64_t start;	       /* server's ms */
+	int64_t life_ms;       /* of :i */
+	int64_t permits;       /* that another holder allows, or 0 */
+	int64_t ahead_ms;      /* the last success lies so far in the future */
 	const char *uncounted; /* why a nested run is not counted */
 	char own_fence[24];    /* of a nested run: that of the outer one */
 	/* NOT_DUE, of the last success: */
@@ -116,8 +117,10 @@ int answer_replicas(const struct value *reply);
  * to be freed with what is in it. Dies when memory is out. */
 bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 
-/* *look then needs answer_look_fini. Dies when memory is out. */
-bool answer_look(struct look *look, const struct value *reply);
+/* To a look at these keys. *look then needs answer_look_fini. Dies when memory
+ * is out. */
+bool answer_look(struct look *look, const struct value *reply,
+    const struct key_names *keys);
 void answer_look_fini(struct look *look);
 
 #endif

@@ -27,8 +27,8 @@ claim_init(struct claim *claim, const struct lock_config *config)
 {
 	char outer[TOKEN_SIZE];
 
-	*claim = (struct claim){.config = config,
-	    .tier = claim_top_tier(config)};
+	*claim =
+	    (struct claim){.config = config, .tier = claim_top_tier(config)};
 	holder_self(&claim->self);
 	key_names_init(&claim->keys, config->key);
 	if (token_make(claim->token) == -1)

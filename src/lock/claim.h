@@ -15,8 +15,8 @@
 
 #define CLAIM_FORMER_MAX 8
 
-/* Acquire and release use the same keys: a server that permits the former permits
- * the latter. */
+/* Acquire and release use the same keys: a server that permits the former
+ * permits the latter. */
 enum claim_tier {
 	CLAIM_NONE,  /* the lock is refused */
 	CLAIM_PLAIN, /* the lock's own key alone */
@@ -76,8 +76,8 @@ void claim_forget_outer(struct claim *claim);
 /* Remembers the head of the queue, which a release notifies. */
 void claim_expect_head(struct claim *claim, const char *waiter);
 
-/* How long :i is kept, which knows all about the lock: longer than anything that
- * it is asked for. */
+/* How long :i is kept, which knows all about the lock: longer than anything
+ * that it is asked for. */
 int64_t claim_life_ms(const struct claim *claim);
 
 /* The policies of the run need the keys beside the lock's own. */

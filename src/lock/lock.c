@@ -113,10 +113,11 @@ post(struct lock *lock, struct request *request, enum ask ask)
 void
 lock_make_release(struct lock *lock, struct request *request)
 {
-	const struct request_end end = {
-	    .keep_ms = lock->release.keep_until - clock_now(),
-	    .is_late = lock->release.is_late || clock_now() >= lock->valid_until,
-	    .is_skip = lock->failure == LOCK_BUSY,
+	const struct request_end end = {.keep_ms = lock->release.keep_until -
+						   clock_now(),
+	    .is_late =
+		lock->release.is_late || clock_now() >= lock->valid_until,
+	    .is_skip = lock->release.is_skip,
 	    .run = lock->release.run};
 
 	if (lock->acquired_at == 0)

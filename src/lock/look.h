@@ -66,18 +66,20 @@ struct look {
 	char fence[LOOK_FENCE_SIZE]; /* the last one: decimal, or empty */
 	int64_t waiting;	     /* -1: not known */
 	struct look_waiter *queue;
-	size_t queued; /* of the queue; those behind them are only counted */
-	int64_t nested;	       /* set by who asked, see request_nested */
-	bool released;	       /* the outermost of a nest has ended */
-	int64_t now_ms;	       /* the server's clock */
+	size_t queued;	/* of the queue; those behind them are only counted */
+	int64_t nested; /* set by who asked, see request_nested */
+	bool released;	/* the outermost of a nest has ended */
+	int64_t now_ms; /* the server's clock */
 	struct look_run last;  /* the first of the runs */
 	struct look_run *runs; /* the newest first */
 	size_t run_count;
 	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
 	int64_t expect_since_ms; /* first stated then; 0: not known */
 	struct look_success success;
+	bool has_info; /* :i is there */
 	struct look_problem *problems;
 	size_t problem_count;
+	const struct key_names *keys; /* that were looked at */
 	bool whole; /* set by who asked: all helper keys were looked at */
 };
 

@@ -1,6 +1,7 @@
 /* The commands and keys that a lock needs on its servers, and what is missing
- * without each. From one table come the tier that a run falls back to, what
- * --doctor finds, and the access rules of rlockrun-servers(7). */
+ * without each. From one table come what --doctor finds and the access rules of
+ * rlockrun-servers(7). A run does not read it: its scripts try what they need
+ * before they grant the lock. */
 #ifndef NEEDS_H
 #define NEEDS_H
 
@@ -12,45 +13,46 @@
 
 /* The commands, as access rules name them: "+" stands before. SCRIPTS is EVAL,
  * or EVALSHA while the server knows the scripts. */
-#define NEEDS_COMMAND_LIST(X)             \
-	X(SET, "set")                     \
-	X(SCRIPTS, "eval")                \
-	X(EVAL, "eval")                   \
-	X(EVALSHA, "evalsha")             \
-	X(TIME, "time")                   \
-	X(GET, "get")                     \
-	X(PTTL, "pttl")                   \
-	X(HMGET, "hmget")                 \
-	X(HSET, "hset")                   \
-	X(HDEL, "hdel")                   \
-	X(PEXPIRE, "pexpire")             \
-	X(ZRANGE, "zrange")               \
-	X(ZSCORE, "zscore")               \
-	X(ZRANK, "zrank")                 \
-	X(ZCOUNT, "zcount")               \
-	X(ZCARD, "zcard")                 \
-	X(ZADD, "zadd")                   \
-	X(ZREM, "zrem")                   \
-	X(ZRANGEBYSCORE, "zrangebyscore") \
+#define NEEDS_COMMAND_LIST(X)                   \
+	X(SET, "set")                           \
+	X(SCRIPTS, "eval")                      \
+	X(EVAL, "eval")                         \
+	X(EVALSHA, "evalsha")                   \
+	X(TIME, "time")                         \
+	X(GET, "get")                           \
+	X(PTTL, "pttl")                         \
+	X(HMGET, "hmget")                       \
+	X(HSET, "hset")                         \
+	X(HDEL, "hdel")                         \
+	X(PEXPIRE, "pexpire")                   \
+	X(ZRANGE, "zrange")                     \
+	X(ZSCORE, "zscore")                     \
+	X(ZRANK, "zrank")                       \
+	X(ZCOUNT, "zcount")                     \
+	X(ZCARD, "zcard")                       \
+	X(ZADD, "zadd")                         \
+	X(ZREM, "zrem")                         \
+	X(ZRANGEBYSCORE, "zrangebyscore")       \
 	X(ZREMRANGEBYSCORE, "zremrangebyscore") \
-	X(EXISTS, "exists")               \
-	X(HKEYS, "hkeys")                 \
-	X(SADD, "sadd")                   \
-	X(SREM, "srem")                   \
-	X(SMEMBERS, "smembers")           \
-	X(LPUSH, "lpush")                 \
-	X(LTRIM, "ltrim")                 \
-	X(LRANGE, "lrange")               \
-	X(LSET, "lset")                   \
-	X(RPUSH, "rpush")                 \
-	X(BLPOP, "blpop")                 \
-	X(SETNAME, "client|setname")      \
-	X(SCAN, "scan")                   \
-	X(WAIT, "wait")                   \
-	X(ROLE, "role")                   \
-	X(ASKING, "asking")               \
-	X(CLUSTER_SLOTS, "cluster|slots") \
-	X(INFO, "info")                   \
+	X(EXISTS, "exists")                     \
+	X(HKEYS, "hkeys")                       \
+	X(SADD, "sadd")                         \
+	X(SREM, "srem")                         \
+	X(SMEMBERS, "smembers")                 \
+	X(LPUSH, "lpush")                       \
+	X(LTRIM, "ltrim")                       \
+	X(LRANGE, "lrange")                     \
+	X(LSET, "lset")                         \
+	X(TYPE, "type")                         \
+	X(RPUSH, "rpush")                       \
+	X(BLPOP, "blpop")                       \
+	X(SETNAME, "client|setname")            \
+	X(SCAN, "scan")                         \
+	X(WAIT, "wait")                         \
+	X(ROLE, "role")                         \
+	X(ASKING, "asking")                     \
+	X(CLUSTER_SLOTS, "cluster|slots")       \
+	X(INFO, "info")                         \
 	X(DEL, "del")
 
 #define NEEDS_ENUMERATOR(name, rule) NEEDS_##name,
@@ -58,6 +60,7 @@ enum needs_command { NEEDS_COMMAND_LIST(NEEDS_ENUMERATOR) NEEDS_COMMANDS };
 extern const char needs_rules[NEEDS_COMMANDS][20];
 
 #define NEEDS_BIT(number) (UINT64_C(1) << (number))
+#define NEEDS_HELPER_KEYS ((NEEDS_BIT(KEY_COUNT) - 1) & ~NEEDS_BIT(KEY_LOCK))
 
 /* Sets of commands and keys (enum key), by their bits. */
 struct needs {
@@ -73,19 +76,21 @@ enum needs_use {
 /* Without pointers, which the loader would have to adjust at the start of each
  * run. The table ends with a row without a check. */
 struct needs_row {
-	char check[20];	  /* of --doctor; of neighbours, one for all */
-	char without[64]; /* what a denial means */
-	/* No lower tier needs it. */
-	enum claim_tier tier;
-	/* Whether the tier is lost without it. Otherwise it is the feature. */
-	bool decides;
-	/* That of a run that depends on it, or 0: it does without. */
-	int status;
+	char check[20];	      /* of --doctor; each has its own */
+	char without[64];     /* what a denial means */
+	enum claim_tier tier; /* the lowest one that needs it */
+	/* What a run that depends on it loses without it. */
+	enum {
+		NEEDS_TIER,    /* the tier, and a run that has no lower one */
+		NEEDS_OPTION,  /* the run: the option is refused */
+		NEEDS_FEATURE, /* that alone */
+	} loses;
 	/* Who depends on it. */
 	enum {
 		NEEDS_BY_ALL,
 		NEEDS_BY_NONE,
 		NEEDS_BY_WAITING, /* not with -n, while nobody is queued */
+		NEEDS_BY_EXCLUSIVE,
 		NEEDS_BY_COUNTED,
 		NEEDS_BY_HISTORY,
 		NEEDS_BY_POLICY,
@@ -103,12 +108,9 @@ extern const struct needs_row needs_rows[];
 enum needs_use needs_use_of(const struct needs_row *row,
     const struct lock_config *config, const struct endpoint *server);
 
-/* Pure. What both have. */
-struct needs needs_both(const struct needs *one, const struct needs *other);
-bool needs_any(const struct needs *needs);
-
-/* Pure. The highest tier up to this one that needs nothing of what is denied. */
-enum claim_tier needs_tier(const struct lock_config *config,
-    enum claim_tier tier, const struct needs *denied);
+/* Pure. Whether a run with that configuration, which uses what the row is
+ * about, is refused without it. Otherwise it does without. */
+bool needs_refuses(const struct needs_row *row,
+    const struct lock_config *config);
 
 #endif

@@ -31,6 +31,9 @@ heartbeat_ms(const struct queue *queue, const struct holder *holder)
 			   : LIMIT_HEARTBEAT_MS;
 	int64_t ms = dice_between(beat - beat / 10, beat + beat / 10);
 
+	/* A waiter is not dead before three heartbeats. */
+	if (queue->whole_seconds && ms < 1000)
+		ms = 1000;
 	if ((queue->position >= first && !queue->watches_head) ||
 	    holder->left_ms < 0)
 		return ms;

@@ -210,8 +210,8 @@ deliver_no_majority(struct quorum *quorum, const struct votes *votes,
 static void
 decide(struct quorum *quorum)
 {
-	static const enum member_vote agreeing[] = {[VOTES_YES] = MEMBER_YES,
-	    [VOTES_NO] = MEMBER_NO};
+	static const enum member_vote agreeing[] =
+	    {[VOTES_YES] = MEMBER_YES, [VOTES_NO] = MEMBER_NO};
 	struct member *member = quorum->members;
 	struct votes votes = count_votes(quorum);
 	bool grant = quorum->ask == ASK_GRANT;

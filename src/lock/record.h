@@ -1,7 +1,7 @@
-/* What a run says of itself in the keys beside a lock: words with blanks between
- * them, which the server stores and nobody but this module takes apart. A word
- * has '%XX' for blanks, control characters, '%' and '|'; an empty one is "-".
- * See RECORDS in rlockrun-protocol(7). */
+/* What a run says of itself in the keys beside a lock: words with blanks
+ * between them, which the server stores and nobody but this module takes apart.
+ * A word has '%XX' for blanks, control characters, '%' and '|'; an empty one is
+ * "-". See RECORDS in rlockrun-protocol(7). */
 #ifndef RECORD_H
 #define RECORD_H
 
@@ -25,8 +25,7 @@ void record_skip_part(struct record_words *words);
 
 /* The record of a run: how it holds the lock, permits, pid, host, user, label
  * and command. To be freed; NULL when memory is out. */
-char *record_make(const struct lock_config *config,
-    const struct holder *self);
+char *record_make(const struct lock_config *config, const struct holder *self);
 
 /* The holder that a record tells of. command may be NULL. */
 void record_read(struct record_words *words, struct holder *holder,

@@ -92,10 +92,10 @@ request_fini(struct request *request)
 static const char *
 member_of(struct request *request, const struct claim *claim, const char *token)
 {
-	size_t i = token == claim->token
-		       ? CLAIM_FORMER_MAX
-		       : (size_t)((const char(*)[TOKEN_SIZE])token -
-				  claim->former);
+	size_t i =
+	    token == claim->token
+		? CLAIM_FORMER_MAX
+		: (size_t)((const char(*)[TOKEN_SIZE])token - claim->former);
 
 	snprintf(request->members[i], MEMBER_SIZE,
 	    claim_kind(claim) == &kind_shared ? "s:%s" : "%s", token);
@@ -129,8 +129,7 @@ doorbell_of(struct request *request, const char *key, const char *name)
 static const char *
 key_of_nested(struct request *request, const struct claim *claim)
 {
-	return own(request,
-	    key_of_token(claim->keys.lock, 'n', claim->token));
+	return own(request, key_of_token(claim->keys.lock, 'n', claim->token));
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -174,7 +173,7 @@ add_policies(struct request *request, const struct claim *claim)
 	    config->once_id != NULL ? config->once_id : "",
 	    number_if(request, config->expect_ms >= 0, config->expect_ms),
 	    number_if(request, config->newest, asked_ms),
-	    config->replace	   ? "r"
+	    config->replace	  ? "r"
 	    : config->replaceable ? "o"
 				  : "");
 }
@@ -192,9 +191,10 @@ static void
 make_acquire(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
+	bool has_policy = config_has_policy(config);
 	const char *const keys[] = {claim->keys.lock, claim->keys.info,
 	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
-	    claim->doorbell};
+	    claim->doorbell, has_policy ? key_of_nested(request, claim) : NULL};
 
 	request->decode = answer_acquire;
 	if (claim->tier == CLAIM_PLAIN) {
@@ -203,13 +203,13 @@ make_acquire(struct request *request, const struct claim *claim)
 		    number(request, config->ttl_ms), permits(request, claim));
 		return;
 	}
-	add_script(request, config->kind->acquire, keys, 6);
+	add_script(request, config->kind->acquire, keys, has_policy ? 7 : 6);
 	ADD(request, own_member(request, claim),
 	    number(request, config->ttl_ms), claim->record,
 	    number(request, claim_life_ms(claim)), runs_life(request, claim),
 	    claim->waiter, wait_word(request, config), permits(request, claim),
 	    claim->ticket);
-	if (!config_has_policy(config) && claim->former_count == 0)
+	if (!has_policy && claim->former_count == 0)
 		return;
 	add_policies(request, claim);
 	add_former(request, claim);
@@ -329,9 +329,9 @@ add_run(struct request *request, const struct claim *claim,
 	else
 		ADD(request, "");
 	if (run->status != REQUEST_NO_JOB && claim->fence[0] != '\0')
-		ADD(request, print(request, "%d %" PRId64 " %s", run->status,
-				 run->waited_ms > 0 ? run->waited_ms : 0,
-				 run->reason));
+		ADD(request,
+		    print(request, "%d %" PRId64 " %s", run->status,
+			run->waited_ms > 0 ? run->waited_ms : 0, run->reason));
 	else
 		ADD(request, "");
 }
@@ -352,8 +352,8 @@ add_rest(struct request *request, const struct claim *claim,
 	    claim->head);
 	if (!end->is_skip && claim->former_count == 0)
 		return;
-	ADD(request, end->is_skip ? print(request, "wait|%s", claim->record)
-				  : "");
+	ADD(request,
+	    end->is_skip ? print(request, "wait|%s", claim->record) : "");
 	add_former(request, claim);
 }
 
@@ -487,7 +487,8 @@ request_force(struct request *request, const struct key_names *keys,
 	else
 		head = "";
 	add_script(request, &script_force, needed, count);
-	ADD(request, head, force->who, "3600000", force->ends_pause ? "p" : "x");
+	ADD(request, head, force->who, "3600000",
+	    force->ends_pause ? "p" : "x");
 	for (size_t i = 0; i < look->listed; i++)
 		if (force->only == NULL || force->only == &look->holders[i])
 			ADD(request, look->holders[i].digest);

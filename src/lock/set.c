@@ -332,6 +332,13 @@ set_correct(struct set *set, const struct request_run *run)
 }
 
 void
+set_skip(struct set *set)
+{
+	set->locks[set->at].release.is_skip = true;
+	set_cancel(set);
+}
+
+void
 set_cancel(struct set *set)
 {
 	if (set->state == LOCK_RELEASED)

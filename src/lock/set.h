@@ -71,6 +71,8 @@ void set_correct(struct set *set, const struct request_run *run);
 
 /* From any state to RELEASED, as release_at_once. */
 void set_cancel(struct set *set);
+/* The same, as the wait is over: the lock that was waited for remembers it. */
+void set_skip(struct set *set);
 
 /* The lock of that config. */
 const struct lock *set_lock(const struct set *set,

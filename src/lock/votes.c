@@ -78,8 +78,9 @@ decide_release(const struct votes *votes)
 		return VOTES_WAIT;
 	if (votes->lost >= majority)
 		return VOTES_NO;
-	return votes->yes > 0 && votes->yes + votes->no >= majority ? VOTES_YES
-								 : VOTES_FAILED;
+	return votes->yes > 0 && votes->yes + votes->no >= majority
+		   ? VOTES_YES
+		   : VOTES_FAILED;
 }
 
 enum votes_decision

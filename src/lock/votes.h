@@ -33,7 +33,7 @@ enum votes_decision {
 	VOTES_WAIT, /* a vote that is out may change it */
 	VOTES_YES,
 	VOTES_NO,
-	VOTES_FAILED,  /* neither yes nor no: too few votes */
+	VOTES_FAILED, /* neither yes nor no: too few votes */
 };
 
 size_t votes_majority(size_t size);

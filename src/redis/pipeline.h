@@ -26,7 +26,7 @@ struct command {
 	const struct script *script; /* NULL: a plain command */
 	int argc;
 	const char **argv; /* with a script what follows it */
-	int64_t deadline; /* absolute: connecting and answer together */
+	int64_t deadline;  /* absolute: connecting and answer together */
 	/* Until then the answer counts, which may also come later; 0: until the
 	 * deadline. All addresses of the server are tried in time for it. */
 	int64_t counts_until;

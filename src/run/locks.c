@@ -197,6 +197,16 @@ locks_cancel(struct locks *locks)
 }
 
 static void
+end_wait(struct locks *locks)
+{
+	if (locks->set.answered)
+		add_wait_over(locks);
+	locks->state = LOCKS_CANCELLING;
+	set_skip(&locks->set);
+	step_cancelling(locks);
+}
+
+static void
 step_trying(struct locks *locks)
 {
 	const struct set *set = &locks->set;
@@ -208,9 +218,7 @@ step_trying(struct locks *locks)
 	} else if (set->state == LOCK_FAILED) {
 		on_failed(locks);
 	} else if (locks->loop->now >= locks->wait_until) {
-		if (set->answered)
-			add_wait_over(locks);
-		locks_cancel(locks);
+		end_wait(locks);
 	} else {
 		locks_wake_at(locks, locks->wait_until);
 		observer_watch_acquire(&locks->observer);

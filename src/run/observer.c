@@ -105,7 +105,7 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	struct event event = {.type = EVENT_NO_QUEUE,
 	    .why = lock->no_queue,
 	    /* It is in the nature of the key's name. */
-	    .minor = lock->claim.tier == CLAIM_PLAIN};
+	    .minor = claim_top_tier(lock->config) == CLAIM_PLAIN};
 
 	if (observer->no_queue || lock->no_queue[0] == '\0')
 		return;

@@ -16,8 +16,9 @@ teardown() { end_test; }
 
 @test "S33: without a permission, the doctor's verdict is a run's status, and nothing stays" {
 	own_server
-	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared nothing lock q r +eval +del +zadd
-	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now o +zrem
+	"$HELPERS/denials" "$SUITE_DIR/s" nothing
+	"$HELPERS/denials" "$SUITE_DIR/s" exclusive shared lock q n +eval +del +zadd
+	"$HELPERS/denials" "$SUITE_DIR/s" newest once-now n +zrem +hset
 }
 
 # bats test_tags=night
@@ -37,7 +38,7 @@ teardown() { end_test; }
 		for options in '' -s; do
 			# shellcheck disable=SC2086 # no option is no word
 			run rlockrun -n -k "$KEY" $options true
-			[[ $status == 77 || "$command$options" == zadd ]]
+			[[ $status == 77 || $command$options == zadd || $command$options == set-s ]]
 			[[ $status == 0 || $output == *"${command^^}"*"; command not started" ]]
 			[[ -z $(keys_left) ]]
 			# shellcheck disable=SC2086
@@ -56,8 +57,8 @@ teardown() { end_test; }
 		# shellcheck disable=SC2086
 		[[ -z $dryrun ]] || cli acl setuser locker $dryrun
 		doctor 0 -k "$KEY" -r "unix://locker:v@$SUITE_DIR/s"
-		[[ $(problems) == "note:info note:config "*"note:clients note:access-counted note:access-list note:access-replicas" ]]
-		found access-counted note "+hdel" "ACL SETUSER locker +hdel"
+		[[ $(problems) == "note:info note:config "*"note:clients note:access-list note:access-replicas" ]]
+		found access-list note "+scan" "ACL SETUSER locker +scan"
 		[[ $(cli dbsize) == 0 ]]
 	done
 }
@@ -97,18 +98,19 @@ manual_user() {
 	cli acl setuser locker -blpop
 	doctor 1 -k "$KEY"
 	found access-doorbell warning "not permitted: +blpop" "ACL SETUSER locker +blpop"
-	cli acl setuser locker +blpop +acl resetkeys "~$KEY" "~{$KEY}:rlk:[finqlm]*"
+	cli acl setuser locker +blpop +acl resetkeys "~$KEY" "~{$KEY}:rlk:[iqlm]*"
 	doctor 1 -k "$KEY"
-	found access-history warning "~{$KEY}:rlk:*"
+	found access-helpers warning "~{$KEY}:rlk:*"
 	# Other names than those of locks, and no scratch key among them.
 	doctor 0
 	found access-keys note "certain keys only" "name a lock by -k"
 	# The scratch key is denied, those of the lock are asked for.
 	cli acl setuser locker -acl
 	doctor 1 -k "$KEY"
-	found access-history warning "~{$KEY}:rlk:*"
+	found access-helpers warning "~{$KEY}:rlk:*"
 	doctor 77 -k "$KEY:other"
-	found access-lock error "~$KEY:other ~{$KEY:other}:rlk:*"
+	found access-lock error "~$KEY:other"
+	found access-helpers warning "~{$KEY:other}:rlk:*"
 	cli acl setuser locker -zadd
 	doctor 77 -k "$KEY" -s
 	[[ $(cli dbsize) == 0 ]]
@@ -121,7 +123,9 @@ manual_user() {
 		cli acl setuser locker on '>v' resetkeys '~nothing' +@all
 		doctor 77 -k "$name"
 		/usr/bin/python3 -c 'import json, sys
-print(*[f["remedy"] for f in json.loads(sys.argv[1])["findings"] if f["check"] == "access-lock"])' \
+for f in json.loads(sys.argv[1])["findings"]:
+    if f["check"] in ("access-lock", "access-helpers"):
+        print(f["remedy"])' \
 			"$output" >rules
 		sed 's/, then CONFIG REWRITE$//' rules | cli
 		doctor 0 -k "$name"

@@ -121,8 +121,8 @@ behind() {
 	[[ ${#lines[@]} == 1 ]]
 }
 
-@test "deny: a server that refuses scripts of more than 16,000 bytes" {
-	behind limited limit:16000 answer:EVALSHA::"$UNKNOWN"
+@test "deny: a server that refuses scripts of more than 10,000 bytes" {
+	behind limited limit:10000 answer:EVALSHA::"$UNKNOWN"
 	for option in --once-per=1h --shared --permits=2 --wait-replicas=0; do
 		runs 0 '' "$option"
 	done
@@ -139,7 +139,7 @@ behind() {
 	[[ $output == *"$KEY"* ]]
 	touch "done"
 	exits_with 0 "$PID"
-	set_rules limited limit:10000 answer:EVALSHA::"$UNKNOWN"
+	set_rules limited limit:5000 answer:EVALSHA::"$UNKNOWN"
 	runs 69 "script is too long"
 }
 

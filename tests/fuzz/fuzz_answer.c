@@ -13,6 +13,9 @@
 #include "lock/kind.h"
 #include "lock/waiter.h"
 
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
@@ -48,7 +51,7 @@ check_busy(const struct answer *answer)
 
 	require(answer->position >= -1 && answer->position <= INT64_C(1) << 40);
 	require(answer->waiting >= 0 && answer->holder.left_ms >= -1);
-	require(answer->holder.held_ms >= 0);
+	require(answer->holder.held_ms >= -1);
 	require(answer->holder.held_ms <= NUM_DURATION_MAX_MS);
 	require(answer->holder.left_ms <= 10 * NUM_DURATION_MAX_MS);
 	require(
@@ -68,10 +71,11 @@ check_answer(struct answer *answer, bool is_acquire)
 		return false;
 	check_waiters(&answer->to_notify);
 	check_number(answer->fence);
+	check_number(answer->ticket);
+	require(answer->start >= 0 && answer->life_ms >= 0);
 	require(*answer->head == '\0' || waiter_parse(&waiter, answer->head));
 	require(answer_vote(answer) != ANSWER_ABSENT);
-	if (is_acquire && (answer->outcome == ANSWER_BUSY ||
-			      answer->outcome == ANSWER_UNFINISHED))
+	if (is_acquire && answer->outcome == ANSWER_BUSY)
 		check_busy(answer);
 	free(answer);
 	return true;
@@ -100,7 +104,7 @@ check_look(const struct value *reply)
 	struct look look;
 	char text[640];
 
-	if (!answer_look(&look, reply))
+	if (!answer_look(&look, reply, &names))
 		return;
 	look_describe_holders(&look, text, sizeof(text));
 	look_describe_kind(&look, text, sizeof(text));
@@ -113,19 +117,19 @@ check_look(const struct value *reply)
 	answer_look_fini(&look);
 }
 
-/* Anything else is no order, and that is an answer as well. */
+/* Of a damaged text, what there is. */
 static void
 check_order(const struct value *reply)
 {
 	struct answer *answer = answer_order(reply);
 	char text[640];
 
-	require(answer != NULL);
-	require(*answer->ordered == '\0' ||
-		strlen(answer->ordered) == TOKEN_SIZE - 1);
+	require((answer != NULL) == (value_text(reply) != NULL));
+	if (answer == NULL)
+		return;
+	require(strlen(answer->ordered) <= TOKEN_SIZE - 1);
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
-	require((*answer->by.pid != '\0') == (*answer->ordered != '\0'));
-	require((*answer->by.host != '\0') == (*answer->ordered != '\0'));
+	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
 	holder_describe_by(&answer->by, text, sizeof(text));
 	free(answer);
 }
@@ -147,17 +151,20 @@ static void
 check(const struct value *reply)
 {
 	struct answer_force force;
-	int64_t left_ms;
+	int64_t count;
 	bool is_acquire = check_answer(answer_acquire(reply), true);
 	bool is_join = check_answer(answer_join(reply), false);
 	bool is_renewal = check_answer(answer_renew(reply), false);
 	bool is_release = check_answer(answer_release(reply), false);
 
-	require(is_acquire + is_release + (is_join || is_renewal) <= 1);
+	require(is_acquire + is_release + is_join + is_renewal <= 1);
+	require(check_answer(answer_plain_join(reply), false) == is_renewal);
+	require(check_answer(answer_other_kind(reply), false) == is_renewal);
+	require(check_answer(answer_plain_release(reply), false) == is_renewal);
 	if (answer_force(&force, reply))
 		check_waiters(&force.to_notify);
-	if (answer_pause(&left_ms, reply))
-		require(left_ms >= 0 && left_ms <= LIMIT_LEFT_MS);
+	if (answer_nested(&count, reply))
+		require(count >= 0);
 	check_answer(answer_head(reply), false);
 	check_order(reply);
 	require(answer_replicas(reply) >= 0);

@@ -124,10 +124,18 @@ check_holder(const struct actor *actor, const char *message)
 		since = world.now - age > since ? world.now - age : since;
 	}
 	holder = actor_find(name);
-	if (strcmp(name, "another") == 0)
-		return; /* client */
+	if (strcmp(name, "another") == 0) { /* client */
+		if (world.calm && !seen_of(key)->had_foreign)
+			find_lie(actor, "a message names the holder", message);
+		return;
+	}
 	if (holder == NULL || !known_may_hold(holder, key, since, world.now))
 		find_lie(actor, "a message names the holder", message);
+	/* Nested runs that keep the lock of one that has left read no order. */
+	if (holder != NULL && holder->state == ACTOR_ENDED &&
+	    holder->ended_at < since &&
+	    strstr(message, "asked to stop") != NULL)
+		find_lie(actor, "who is asked to stop can obey", message);
 }
 
 void

@@ -1,12 +1,12 @@
-/* What a lock needs on its servers: the tier that is left, and the access rules
- * of the manual. */
+/* What a lock needs on its servers: that the table has what the scripts call,
+ * and the access rules of the manual. */
 #include "lock/needs.h"
 
+#include <ctype.h>
+#include <glob.h>
 #include <stdlib.h>
 
 #include "tap.h"
-
-#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct endpoint server = {.cluster = false};
 static struct lock_config config = {.key = "job",
@@ -17,93 +17,74 @@ static struct lock_config config = {.key = "job",
     .expect_ms = -1,
     .history_ms = 1000};
 
-/* --- tiers ------------------------------------------------------------ */
-
-static enum claim_tier
-tier_without(uint64_t commands, uint64_t keys)
-{
-	const struct needs denied = {commands, keys};
-
-	return needs_tier(&config, claim_top_tier(&config), &denied);
-}
-
 #define BIT(name) NEEDS_BIT(NEEDS_##name)
-#define KEY(name) NEEDS_BIT(KEY_##name)
 
-static void
-is_tier(uint64_t commands, uint64_t keys, enum claim_tier tier,
-    const char *what)
+/* --- uses -------------------------------------------------------------- */
+
+static const struct needs_row *
+find_row(const char *check)
 {
-	is_int(tier_without(commands, keys), tier, what);
+	const struct needs_row *row = needs_rows;
+
+	while (*row->check != '\0' && strcmp(row->check, check) != 0)
+		row++;
+	return row;
 }
 
-/* Whether a run can do without, by what is denied of each. */
-static void
-test_tiers(void)
+static bool
+refuses(const char *check)
 {
-	static const uint64_t helper_keys[] = {KEY(INFO), KEY(RUNS), KEY(QUEUE),
-	    KEY(ALIVE), KEY(DOORBELL)};
-	static const uint64_t lock_commands[] = {BIT(SCRIPTS), BIT(GET),
-	    BIT(PTTL), BIT(SET), BIT(DEL), BIT(PEXPIRE), BIT(EXISTS)};
-
-	is_tier(0, 0, CLAIM_FULL, "nothing is denied");
-	for (size_t i = 0; i < LENGTH(helper_keys); i++)
-		is_tier(0, helper_keys[i], CLAIM_PLAIN, "a helper key");
-	for (size_t i = 0; i < LENGTH(lock_commands); i++)
-		is_tier(lock_commands[i], 0, CLAIM_NONE,
-		    "a command that each lock needs");
-	is_tier(0, KEY(LOCK), CLAIM_NONE, "the lock's own key");
-	is_tier(BIT(HSET), 0, CLAIM_PLAIN, "the record");
-	is_tier(BIT(ZADD), 0, CLAIM_PLAIN, "the queue");
-	is_tier(BIT(BLPOP) | BIT(RPUSH) | BIT(LPUSH) | BIT(LRANGE) | BIT(HDEL) |
-		    BIT(EVALSHA) | BIT(SETNAME) | BIT(ZCOUNT),
-	    KEY(NESTED), CLAIM_FULL, "what a run does without");
-	config.wait = false;
-	is_tier(BIT(ZADD) | BIT(ZRANK), 0, CLAIM_FULL,
-	    "the queue, with --no-wait");
-	config.wait = true;
+	return needs_refuses(find_row(check), &config);
 }
 
-/* Policies do not fall back. */
+/* Policies do not fall back. What ends a run is played in denials_test. */
 static void
-test_policies(void)
+test_refusals(void)
 {
-	static const struct {
-		const char *what;
-		struct lock_config with;
-	} policies[] = {
-	    {"--once-per", {.once_ms = 1000, .expect_ms = -1}},
-	    {"--once-id", {.once_id = "a", .expect_ms = -1}},
-	    {"--expect", {.expect_ms = 1000}},
-	    {"--newest", {.newest = true, .expect_ms = -1}},
-	    {"--replace", {.replace = true, .expect_ms = -1}},
-	    {"--replaceable", {.replaceable = true, .expect_ms = -1}},
-	};
-	const struct lock_config plain = config;
-
-	for (size_t i = 0; i < LENGTH(policies); i++) {
-		config = policies[i].with;
-		config.key = plain.key;
-		config.servers = plain.servers;
-		config.server_count = 1;
-		config.kind = &kind_exclusive;
-		is_tier(BIT(LPUSH) | BIT(BLPOP), 0, CLAIM_FULL,
-		    policies[i].what);
-		is_tier(0, KEY(INFO), CLAIM_NONE, "  needs the record");
-		is_tier(BIT(ZRANGEBYSCORE), 0, CLAIM_NONE,
-		    "  and the queue, also if it does not wait");
-	}
-	config = plain;
+	ok(refuses("access-lock"), "the lock itself");
+	ok(!refuses("access-helpers"), "the helper keys are done without");
+	ok(!refuses("access-doorbell"), "like features");
+	config.once_ms = 1000;
+	ok(refuses("access-helpers"), "but for policies");
+	ok(!refuses("access-doorbell"), "  which need no feature");
+	config.once_ms = 0;
+	ok(refuses("access-replicas"), "an option that is given");
 }
 
+/* Two of one name would be one finding with the severity of one of them. */
 static void
-test_counted(void)
+test_names(void)
 {
-	config.kind = &kind_shared;
-	is_tier(BIT(ZADD), 0, CLAIM_NONE, "a reader is a member");
-	is_tier(BIT(HKEYS), 0, CLAIM_PLAIN, "whose record cannot be filed");
-	is_tier(BIT(ZRANK), 0, CLAIM_PLAIN, "without a queue");
-	config.kind = &kind_exclusive;
+	for (const struct needs_row *row = needs_rows; *row->check != '\0';
+	     row++)
+		ok(find_row(row->check) == row, "%s is one row", row->check);
+}
+
+/* Each command that a script calls: NAME behind call(' or pcall('. */
+static void
+test_scripts(const char *path)
+{
+	char line[400], name[40];
+	FILE *file = fopen(path, "r");
+
+	ok(file != NULL, "%s", path);
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		for (char *at = line; (at = strstr(at, "call('")) != NULL;) {
+			size_t i = 0;
+
+			at += strlen("call('");
+			snprintf(name, sizeof(name), "%.*s",
+			    (int)strcspn(at, "'"), at);
+			for (char *c = name; *c != '\0'; c++)
+				*c = (char)tolower((unsigned char)*c);
+			while (i < NEEDS_COMMANDS &&
+			       strcmp(needs_rules[i], name) != 0)
+				i++;
+			if (i == NEEDS_COMMANDS)
+				ok(false, "%s is in needs.h", name);
+		}
+	if (file != NULL)
+		fclose(file);
 }
 
 /* Of the rows of one server, none is about another way to find it. */
@@ -197,13 +178,13 @@ test_manual(void)
 	uint64_t all;
 
 	run.once_ms = 1000;
-	all = commands_of(NULL, &run) | commands_of("access-digest", NULL) |
+	all = commands_of(NULL, &run) | commands_of("access-counted", NULL) |
+	      commands_of("access-records", NULL) |
+	      commands_of("access-digest", NULL) |
+	      commands_of("access-exists", NULL) |
 	      commands_of("access-name", NULL);
 	is_rules(rules_between("\nACL SETUSER locker on", "\n.Ed"), all,
-	    "the rules of the manual are those of an exclusive lock");
-	is_rules(rules_between("\nTo acquire counted locks", "needed"),
-	    commands_of("access-counted", NULL) & ~all,
-	    "those of counted locks");
+	    "the rules of the manual are those of locks of all kinds");
 	is_rules(rules_between("\n.Fl Fl wait-replicas\nneeds", ","),
 	    commands_of("access-replicas", NULL), "of --wait-replicas");
 	is_rules(rules_between("\nand several servers need", ","),
@@ -212,7 +193,7 @@ test_manual(void)
 	    commands_of("access-sentinel", NULL), "of sentinels");
 	is_rules(rules_between("\nWith Cluster,", ".Fl Fl wait-replicas"),
 	    commands_of("access-cluster", NULL), "of a cluster");
-	is_rules(rules_between("\n.Fl Fl status\nneeds", "Without"),
+	is_rules(rules_between("\n.Fl Fl status\nneeds", "and without"),
 	    commands_of("access-status", NULL), "of --status");
 	is_rules(rules_between("\n.Fl Fl list\nalso needs", ".Pq"),
 	    commands_of("access-list", NULL) &
@@ -227,6 +208,7 @@ test_manual(void)
 int
 main(void)
 {
+	glob_t scripts = {0};
 	FILE *file = fopen("man/rlockrun-servers.7", "r");
 
 	if (file == NULL || fread(manual, 1, sizeof(manual) - 1, file) < 1000) {
@@ -234,9 +216,13 @@ main(void)
 		return EXIT_FAILURE;
 	}
 	fclose(file);
-	test_tiers();
-	test_policies();
-	test_counted();
+	test_refusals();
+	test_names();
+	glob("src/lock/script/*.lua", 0, NULL, &scripts);
+	glob("src/lock/script/shared/*.lua", GLOB_APPEND, NULL, &scripts);
+	for (size_t i = 0; i < scripts.gl_pathc; i++)
+		test_scripts(scripts.gl_pathv[i]);
+	globfree(&scripts);
 	test_uses();
 	test_manual();
 	return tap_done();

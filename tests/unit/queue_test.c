@@ -6,7 +6,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const struct holder ours = {.state = HOLDER_KNOWN, .left_ms = -1};
-static const struct holder ours_1s = {.state = HOLDER_KNOWN, .left_ms = 1000};
+static const struct holder ours_500ms = {.state = HOLDER_KNOWN, .left_ms = 500};
 static const struct holder foreign = {.state = HOLDER_FOREIGN, .left_ms = -1};
 static const struct holder foreign_20ms = {.state = HOLDER_FOREIGN,
     .left_ms = 20};
@@ -26,24 +26,25 @@ test_ways(void)
 	    {QUEUE_OUTSIDE, -1, &ours, QUEUE_OUTSIDE, 50, 250, "no position"},
 	    {QUEUE_OUTSIDE, -1, &foreign_20ms, QUEUE_OUTSIDE, 22, 22,
 		"no position, the lease ends soon"},
-	    {QUEUE_OUTSIDE, 0, &ours, QUEUE_DOORBELL, 1350, 1650, "head"},
-	    {QUEUE_OUTSIDE, 0, &none, QUEUE_DOORBELL, 1350, 1650,
+	    {QUEUE_OUTSIDE, 0, &ours, QUEUE_DOORBELL, 720, 880, "head"},
+	    {QUEUE_OUTSIDE, 0, &none, QUEUE_DOORBELL, 720, 880,
 		"head of a free lock"},
-	    {QUEUE_OUTSIDE, 1, &ours, QUEUE_DOORBELL, 1350, 1650, "second"},
-	    {QUEUE_OUTSIDE, 2, &ours, QUEUE_DOORBELL, 4500, 5500, "third"},
-	    {QUEUE_OUTSIDE, 0, &ours_1s, QUEUE_DOORBELL, 1002, 1002,
+	    {QUEUE_OUTSIDE, 1, &ours, QUEUE_DOORBELL, 720, 880, "second"},
+	    {QUEUE_OUTSIDE, 2, &ours, QUEUE_DOORBELL, 720, 880, "third"},
+	    {QUEUE_OUTSIDE, 3, &ours, QUEUE_DOORBELL, 4500, 5500, "fourth"},
+	    {QUEUE_OUTSIDE, 0, &ours_500ms, QUEUE_DOORBELL, 502, 502,
 		"head, at the end of the lease"},
-	    {QUEUE_OUTSIDE, 1, &ours_1s, QUEUE_DOORBELL, 1050, 1050,
+	    {QUEUE_OUTSIDE, 1, &ours_500ms, QUEUE_DOORBELL, 550, 550,
 		"second, at the end of the lease"},
-	    {QUEUE_OUTSIDE, 2, &ours_1s, QUEUE_DOORBELL, 1100, 1100,
+	    {QUEUE_OUTSIDE, 2, &ours_500ms, QUEUE_DOORBELL, 600, 600,
 		"third, at the end of the lease"},
-	    {QUEUE_OUTSIDE, 3, &ours_1s, QUEUE_DOORBELL, 4500, 5500,
+	    {QUEUE_OUTSIDE, 3, &ours_500ms, QUEUE_DOORBELL, 4500, 5500,
 		"fourth: does not wait for the lease"},
 	    {QUEUE_DOORBELL, 0, &foreign, QUEUE_FOREIGN, 80, 100,
 		"head behind another client"},
 	    {QUEUE_DOORBELL, 0, &foreign_20ms, QUEUE_FOREIGN, 22, 22,
 		"head, the other client's lease ends soon"},
-	    {QUEUE_DOORBELL, 1, &foreign, QUEUE_DOORBELL, 1350, 1650,
+	    {QUEUE_DOORBELL, 1, &foreign, QUEUE_DOORBELL, 720, 880,
 		"second behind another client"},
 	    {QUEUE_NO_DOORBELL, 2, &ours, QUEUE_NO_DOORBELL, 50, 250,
 		"doorbell refused"},
@@ -96,7 +97,8 @@ test_whole_seconds(void)
 	} cases[] = {
 	    {0, 30000, false, QUEUE_DOORBELL, 1000, 1000, "head"},
 	    {1, 30000, false, QUEUE_DOORBELL, 1000, 1000, "second"},
-	    {2, 30000, false, QUEUE_DOORBELL, 4000, 5000, "third"},
+	    {2, 30000, false, QUEUE_DOORBELL, 1000, 1000, "third"},
+	    {3, 30000, false, QUEUE_DOORBELL, 4000, 5000, "fourth"},
 	    {0, 998, false, QUEUE_DOORBELL, 1000, 1000, "the head may wait"},
 	    {0, 997, false, QUEUE_LAST_SECOND, 50, 50, "the head polls"},
 	    {0, 10, false, QUEUE_LAST_SECOND, 12, 12, "  until the end"},

@@ -291,8 +291,11 @@ test_join(void)
 
 /* --- release ---------------------------------------------------------- */
 
-#define END_KEYS "job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l " NESTED
+#define HELPERS "job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l "
+#define END_KEYS HELPERS NESTED
 #define NOT_QUEUED "6 " END_KEYS " " TOKEN " - "
+/* Nobody can have joined a run without a job. */
+#define NO_JOB "6 " HELPERS "BELL " TOKEN " - "
 
 static void
 is_release(const struct claim *claim, struct request_end end, const char *words,
@@ -317,13 +320,12 @@ test_release(void)
 
 	config = plain;
 	begin(&claim);
-	is_release(&claim, none, NOT_QUEUED "- - " LIFE " 0", "a withdrawal");
+	is_release(&claim, none, NO_JOB "- - " LIFE " 0", "a withdrawal");
 	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0",
 	    "one that was never granted");
 	strcpy(claim.fence, "17");
 	claim.start = 1700000000000;
-	is_release(&claim, none,
-	    NOT_QUEUED "17 1700000000000 RECORD - " LIFE " 0",
+	is_release(&claim, none, NO_JOB "17 1700000000000 RECORD - " LIFE " 0",
 	    "a grant without a job");
 	is_release(&claim, end,
 	    NOT_QUEUED "17 1700000000000 RECORD 3 12 job_ended " LIFE " 0",
@@ -381,7 +383,7 @@ test_rest(void)
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';
 	is_release(&claim, end,
-	    NOT_QUEUED "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
+	    NO_JOB "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
 	    "the end of a wait");
 	claim_fini(&claim);
 	config = plain;
@@ -398,7 +400,8 @@ test_counted_release(void)
 	config = plain;
 	config.kind = &kind_shared;
 	begin(&claim);
-	is_release(&claim, end, "6 " END_KEYS " s:" TOKEN " W - - " LIFE " 0",
+	is_release(&claim, end,
+	    "6 " HELPERS "BELL s:" TOKEN " W - - " LIFE " 0",
 	    "a reader's release");
 	claim_fini(&claim);
 	config = plain;
@@ -500,7 +503,7 @@ test_doorbell(void)
 		is_request(&request, NULL, cases[i].words, "the own doorbell");
 	}
 	request_front(&request, &claim);
-	is_request(&request, &script_front, "2 {job}:rlk:q {job}:rlk:l W",
+	is_request(&request, &script_front, "6 " HELPERS "BELL W",
 	    "the front of the queue");
 	claim_fini(&claim);
 }

@@ -14,6 +14,9 @@
 #include "sink/metrics_text.h"
 #include "tap.h"
 
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
 #define CORPUS "tests/fuzz/corpus/"
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
@@ -66,13 +69,14 @@ static const struct {
 } answers[] = {
     {"busy", answer_acquire, ANSWER_BUSY},
     {"free", answer_acquire, ANSWER_BUSY},
-    {"unfinished", answer_acquire, ANSWER_UNFINISHED},
     {"granted", answer_acquire, ANSWER_GRANTED},
     {"not-due", answer_acquire, ANSWER_NOT_DUE},
+    {"same-id", answer_acquire, ANSWER_NOT_DUE},
     {"overtaken", answer_acquire, ANSWER_OVERTAKEN},
     {"joined", answer_join, ANSWER_GRANTED},
-    {"other-kind", answer_join, ANSWER_OTHER_KIND},
-    {"held", answer_renew, ANSWER_RENEWED},
+    {"flag", answer_plain_join, ANSWER_GRANTED},
+    {"flag", answer_other_kind, ANSWER_OTHER_KIND},
+    {"flag", answer_renew, ANSWER_RENEWED},
     {"lost", answer_renew, ANSWER_NOT_OURS},
     {"freed", answer_release, ANSWER_FREED},
     {"kept", answer_release, ANSWER_KEPT},
@@ -96,37 +100,45 @@ static void
 test_waiters(void)
 {
 	struct value *next = read_reply("answer", "next");
-	struct value *order = read_reply("answer", "order");
 	struct answer *head = answer_head(next);
-	struct answer *ordered = answer_order(order);
 
 	ok(head != NULL && *head->head != '\0', "answer/next is a waiter");
-	ok(ordered != NULL && *ordered->ordered != '\0',
-	    "answer/order is an order");
 	free(head);
-	free(ordered);
 	value_free(next);
-	value_free(order);
+}
+
+static void
+test_order(const char *name, bool has_pid)
+{
+	struct value *reply = read_reply("answer", name);
+	struct answer *order = answer_order(reply);
+
+	ok(order != NULL && strlen(order->ordered) == TOKEN_SIZE - 1 &&
+		(strcmp(order->by.pid, "?") != 0) == has_pid,
+	    "answer/%s is an order", name);
+	free(order);
+	value_free(reply);
 }
 
 static void
 test_other_replies(void)
 {
 	struct value *page = read_reply("answer", "page");
-	struct value *paused = read_reply("answer", "paused");
+	struct value *forced = read_reply("answer", "forced");
 	struct value *replicas = read_reply("answer", "replicas");
 	const char *cursor;
 	char **keys = NULL;
-	int64_t left_ms;
+	struct answer_force force;
 
 	ok(answer_page(&cursor, &keys, page), "answer/page");
 	for (char **key = keys; key != NULL && *key != NULL; key++)
 		free(*key);
 	free(keys);
-	ok(answer_pause(&left_ms, paused) && left_ms > 0, "answer/paused");
+	ok(answer_force(&force, forced) && force.to_notify.count > 0,
+	    "answer/forced");
 	ok(answer_replicas(replicas) > 0, "answer/replicas");
 	value_free(page);
-	value_free(paused);
+	value_free(forced);
 	value_free(replicas);
 }
 
@@ -140,7 +152,7 @@ test_look(const char *name)
 {
 	struct value *reply = read_reply("answer", name);
 	struct look look;
-	bool good = answer_look(&look, reply);
+	bool good = answer_look(&look, reply, &names);
 
 	ok(good, "answer/%s", name);
 	if (good) {
@@ -244,6 +256,8 @@ main(void)
 {
 	test_answers();
 	test_waiters();
+	test_order("order", true);
+	test_order("order-no-pid", false);
 	test_other_replies();
 	test_looks();
 	test_places();

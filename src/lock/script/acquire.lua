@@ -1,7 +1,8 @@
 -- Grants the lock, or says who holds it and enters the queue. A plain run comes
 -- no further than to the first return.
 --
--- KEYS: the lock, :i, :r, :q, :l, the own doorbell.
+-- KEYS: the lock, :i, :r, :q, :l, the own doorbell; with a policy also
+--   :n:<token>, so that no release is refused which has to record a success.
 -- ARGV:  1 token (the member, of a counted lock)
 --        2 ttl in ms
 --        3 own record: words, which the server only stores
@@ -146,6 +147,7 @@ end
 -- A policy starts no job that could not do its part once somebody waits.
 local function refuse_by_policy()
   call('ZADD', queue, 'XX', 0, '')
+  note()
   for _, command in ipairs({'ZREM', 'ZRANK', 'ZSCORE'}) do
     call(command, alive, '')
   end
@@ -178,7 +180,8 @@ end
 -- Whether all in front of us can go together with us. Nobody joins a group
 -- across more than a thousand.
 local function is_in_turn()
-  if head and string.sub(head, 1, 1) ~= letter then return false end
+  if not head then return true end
+  if string.sub(head, 1, 1) ~= letter then return false end
   local front = list_front(math.min(places, 1000))
   for _, waiter in ipairs(front) do
     if waiter == me then return true end
@@ -199,6 +202,7 @@ end
 
 -- Entries without a member are those of former tries, and of runs that died.
 local function file_members()
+  call('HDEL', info, '')
   for _, field in ipairs(call('HKEYS', info)) do
     local member = string.match(field, '^h:?(.*)')
     if member and not call('ZSCORE', lock, member) then
@@ -239,11 +243,13 @@ local function grant_rest(is_repeat)
     granted[7] = call('ZRANGE', queue, 0, 0)[1] or ''
   end
   -- Without a success the period counts from its first statement, unless that
-  -- was withdrawn since, or lies in the future.
+  -- was withdrawn since, or is no time near now.
   if expect ~= '' then
     local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
     since = former ~= '0' and number_of(since) or math.huge
-    note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
+    local is_near = math.abs(now - since) < LIMIT_AGE_MS
+      and since <= now + LIMIT_CLOCKS_MS
+    note('e', expect, 'es', is_near and since or now)
   end
   if asked_ms and not is_repeat then note_newest() end
   if letter ~= 'x' then follow_counted(granted) end
@@ -255,11 +261,13 @@ end
 local function enter()
   local rank = call('ZRANK', queue, me)
   if not rank then
-    if wait ~= '-' and call('ZCARD', queue) >= tonumber(wait) then return -1 end
+    local length = call('ZCARD', queue)
+    if wait ~= '-' and length >= tonumber(wait) then return -1 end
     for _, key in ipairs({queue, alive}) do
       call('ZREM', key, '')
       call('PEXPIRE', key, 60000)
     end
+    call('ZRANGEBYSCORE', alive, 0, 0)
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
@@ -288,17 +296,20 @@ local function busy()
     by = call('HMGET', info, field_of(held.kind, member))[1]
     by = entry_of(by, member)
   end
-  -- A head that waits for another kind than ours is rung only if it has not been
-  -- seen as the head yet: it may have died behind others.
+  -- Who may not remove the dead would wait for a dead head for ever. A head that
+  -- waits for another kind than ours is rung only if it has not been seen as the
+  -- head yet: it may have died behind others.
   if places > 0 then
+    call('ZRANGEBYSCORE', alive, 0, 0)
+    call('ZREM', alive, '')
     local can_go = held.count == 0 or string.sub(head, 1, 1) == letter
     local to_ring
     left, to_ring = time_to_come(head,
       not can_go and 3 * LIMIT_HEARTBEAT_NEXT_MS or nil)
     if to_ring then rings[1] = head end
   end
-  if wait == '' then skip('busy', by)
-  elseif wait ~= '?' then position = enter() end
+  if wait ~= '' and wait ~= '?' then position = enter() end
+  if wait ~= '?' and position < 0 then skip('busy', by) end
   if position >= 0 and overtakes then rings[#rings + 1] = overtakes end
   return {0, math.max(-1, math.min(left, LIMIT_LEFT_MS)), position,
     call('ZCARD', queue), position >= 0 and string.format('%.0f', ticket) or '',

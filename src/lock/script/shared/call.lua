@@ -1,4 +1,4 @@
-local undo = {}
+local undo
 
 -- Runs a command and returns its reply. Raises the text of an error, with the
 -- command behind it: the server does not name a command that an ACL denies.
@@ -13,6 +13,6 @@ end
 -- The reply of a script, from what pcall has returned. An error undoes a grant.
 local function answer_of(done, answer)
   if done then return answer end
-  if undo[1] then redis.pcall(unpack(undo)) end
+  if undo then undo() end
   return {err = answer}
 end

@@ -4,7 +4,12 @@
 call('ZADD', lock, 'XX', now, '')
 call('ZREM', lock, '', unpack(ARGV, 15))
 held.removed = call('ZREMRANGEBYSCORE', lock, '-inf', now)
+if held.count == 0 then
+  call('ZSCORE', lock, token)
+  call('ZRANGE', lock, 0, 0)
+  call('ZCOUNT', lock, 0, 0)
+end
 call('PEXPIRE', lock, math.max(3 * ttl, left))
 call('ZADD', lock, now + ttl, token)
-undo = {'ZREM', lock, token}
+undo = function() redis.pcall('ZREM', lock, token) end
 call('PEXPIRE', lock, math.max(3 * ttl, left))

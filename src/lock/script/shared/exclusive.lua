@@ -1,5 +1,9 @@
 -- An exclusive lock is a string, the token of its holder. SET comes first: at
 -- maxmemory only a script's first write is refused. And no ACL that permitted
--- it denies the one that gives the lock back.
+-- it denies the one that gives the lock back, if DEL and PEXPIRE are denied.
 call('SET', lock, token, 'PX', math.max(ttl, left))
-undo = {'SET', lock, token, 'PX', 1}
+undo = function()
+  redis.pcall('SET', lock, token, 'PX', 1)
+  redis.pcall('DEL', lock)
+  redis.pcall('PEXPIRE', lock, 0)
+end

@@ -1,6 +1,11 @@
 local function acquire()
-  if call('EXISTS', lock) == 0 then
-    call('GET', lock)
+  local value = redis.pcall('GET', lock)
+  local is_counted = type(value) == 'table'
+  if is_counted and not string.find(value.err, 'WRONGTYPE') then
+    error(value.err .. ' (GET)', 0)
+  elseif is_counted then
+    call('ZRANGE', lock, 0, 0)
+  elseif not value then
     call('PTTL', lock)
     call('PEXPIRE', lock, 1)
     call('DEL', lock)
@@ -8,8 +13,6 @@ local function acquire()
   if call('SET', lock, token, 'NX', 'PX', ttl) then
     return {1, '', 0, 0, 0, '', ''}
   end
-  local is_counted = type(redis.pcall('GET', lock)) == 'table'
-    and call('ZRANGE', lock, 0, 0)
   return {0, call('PTTL', lock), -1, 0, '', 0, is_counted and 'p' or 'x', 1, 0,
     ''}
 end

@@ -1,0 +1,401 @@
+/* S53: for each kind of lock and each policy, without each command and each
+ * key: what --doctor says is how a run ends. What a run needs is tried by its
+ * scripts, what the doctor reports is listed in needs.c, and here they meet.
+ *
+ * Each cell is played in worlds of their own (tests/sim): the doctor asks by
+ * ACL DRYRUN and by a scratch key, and a run finds the lock free, used before,
+ * held, queued for, or the queue left behind by a waiter that died.
+ *
+ *     denials_test [OPTIONS [DENIAL]]     those that contain these words */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "actor.h"
+#include "base/exitcode.h"
+#include "lock/needs.h"
+#include "node.h"
+#include "play.h"
+#include "runs.h"
+#include "tap.h"
+#include "world.h"
+
+#define LENGTH(list) (sizeof(list) / sizeof(*(list)))
+
+static const char *const kinds[] = {"", " --shared", " --permits 1",
+    " --permits 2"};
+static const char *const policies[] = {"", " --once-per 1h", " --once-id a",
+    " --expect 1h", " --newest", " --replace", " --replaceable",
+    " --keep-history 0", " --min-hold 1"};
+static const char *const waits[] = {" -n", " -w 60"};
+
+/* What is there when the run begins. */
+enum scene { FREE, USED, HELD, TAKEN, QUEUED, DEAD, LONG, NESTED, SCENES };
+static const char *const scene_names[SCENES] = {[FREE] = "free",
+    [USED] = "free, and used before",
+    [HELD] = "held for a moment",
+    [TAKEN] = "held for longer than it waits",
+    [QUEUED] = "held, and others waiting",
+    [DEAD] = "free, and a dead waiter in the queue",
+    [LONG] = "free, and renews it",
+    [NESTED] = "free, and has a nested run"};
+
+/* By name, as access rules have it, or the key. */
+struct denial {
+	const char *name, *rule;
+};
+
+static struct denial denials[NEEDS_COMMANDS + KEY_COUNT + 2];
+static size_t denial_count;
+
+struct findings;
+struct opts;
+void __wrap_check_host(struct findings *findings, const struct opts *opts);
+
+void
+__wrap_check_host(struct findings *findings, const struct opts *opts)
+{
+	(void)findings, (void)opts;
+}
+
+static void
+list_denials(void)
+{
+	static const char *const keys[] = {"job", "{job}:rlk:i", "{job}:rlk:r",
+	    "{job}:rlk:q", "{job}:rlk:l", "{job}:rlk:m:*", "{job}:rlk:n:*"};
+
+	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
+		if (i != NEEDS_SCRIPTS)
+			denials[denial_count++] =
+			    (struct denial){needs_rules[i],
+				"commands = {'%s'}"};
+	denials[denial_count++] =
+	    (struct denial){"eval', 'evalsha", "commands = {'%s'}"};
+	for (size_t i = 0; i < LENGTH(keys); i++)
+		denials[denial_count++] =
+		    (struct denial){keys[i], "keys = {'%s'}"};
+}
+
+/* --- one run ------------------------------------------------------------ */
+
+/* Everything is permitted without a denial. */
+static void
+begin(const struct denial *denial, bool has_dryrun)
+{
+	struct node *node;
+
+	play_begin(1);
+	world.is_still = world.calm = true;
+	play_line("servers one");
+	node = node_find("s1");
+	node_do(node, "obey",
+	    "self.users = {locker = 'v'} "
+	    "self.settings.appendonly = 'yes' "
+	    "self.settings.appendfsync = 'always'");
+	if (!has_dryrun)
+		node_do(node, "obey",
+		    "self:deny{user = 'locker', commands = {'acl'}}");
+	if (denial == NULL)
+		return;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	node_do(node, "obey",
+	    world_format("self:deny{user = 'locker', %s}",
+		world_format(denial->rule, denial->name)));
+#pragma GCC diagnostic pop
+}
+
+/* By the user to whom something is denied. */
+static struct actor *
+start(const char *host, const char *words)
+{
+	return run_start(
+	    world_format("%s$ rlockrun -r redis://locker:v@10.0.0.1 -k job%s",
+		host, words));
+}
+
+/* By one to whom nothing is. */
+static struct actor *
+start_free(const char *host, const char *words)
+{
+	return run_start(
+	    world_format("%s$ rlockrun -r redis://10.0.0.1 -k job%s", host,
+		words));
+}
+
+static const char *
+ask(const char *const *words)
+{
+	return node_execute(node_find("s1"), words);
+}
+
+#define ASK(...) ask((const char *const[]){__VA_ARGS__, NULL})
+
+/* The lock, or a place in the queue but that of the dead waiter. */
+static bool
+has_left_something(void)
+{
+	return strcmp(ASK("EXISTS", "job"), ":0\r\n") != 0 ||
+	       strcmp(ASK("ZCOUNT", "{job}:rlk:q", "10", "+inf"), ":0\r\n") !=
+		   0;
+}
+
+struct end {
+	int status;
+	bool warned, left;
+};
+
+static struct end
+end_of(struct actor *actor)
+{
+	struct end end;
+
+	run_to_end(actor);
+	run_end_beat();
+	end.status = actor->state == ACTOR_ENDED ? actor->status & 0xff : -1;
+	end.warned = actor->err_length > 0;
+	return end;
+}
+
+static void
+set_scene(enum scene scene, const char *kind)
+{
+	if (scene == USED) {
+		end_of(start_free("other", world_format(" -n%s false", kind)));
+	} else if (scene == HELD) {
+		ASK("SET", "job", "another", "PX", "2000");
+	} else if (scene == TAKEN) {
+		ASK("SET", "job", "another", "PX", "70000");
+	} else if (scene == QUEUED) {
+		start_free("other", world_format(" -n%s sleep 3", kind));
+		start_free("more", world_format(" -n%s sleep 3", kind));
+		run_end_beat();
+		start_free("third", world_format(" -w 60%s sleep 1", kind));
+		run_end_beat();
+	} else if (scene == DEAD) {
+		ASK("ZADD", "{job}:rlk:q", "1",
+		    "x00000000-0000-4000-8000-000000000000");
+		ASK("ZADD", "{job}:rlk:l", "1",
+		    "x00000000-0000-4000-8000-000000000000");
+		ASK("PEXPIRE", "{job}:rlk:q", "60000");
+		ASK("PEXPIRE", "{job}:rlk:l", "60000");
+	}
+}
+
+static void
+pass(int64_t us)
+{
+	int64_t end = world.now + us;
+
+	actor_play(end);
+	world.now = end;
+}
+
+static struct end
+play(const char *kind, const char *options, const struct denial *denial,
+    enum scene scene)
+{
+	struct end end, nested;
+	struct actor *run;
+
+	begin(denial, true);
+	set_scene(scene, kind);
+	run = start("here", world_format("%s %s", options,
+				scene == LONG	  ? "sleep 40"
+				: scene == NESTED ? "sleep 5"
+						  : "true"));
+	run_end_beat();
+	if (scene == NESTED && run->state == ACTOR_ALIVE)
+		nested =
+		    end_of(start("here/job", world_format("%s true", options)));
+	else
+		nested = (struct end){.status = 0};
+	end = end_of(run);
+	if (end.status == 0)
+		end.status = nested.status;
+	end.warned = end.warned || nested.warned;
+	for (int i = 0; i < actor_count(); i++)
+		run_to_end(actor_number(i));
+	if (strstr(ASK("GET", "job"), "another") != NULL)
+		ASK("DEL", "job");
+	pass(WORLD_S);
+	end.left = has_left_something();
+	play_end();
+	return end;
+}
+
+/* --- the doctor --------------------------------------------------------- */
+
+/* How many findings but notes name what is denied. */
+static int
+count_findings(char *text, const char *what)
+{
+	int count = 0;
+
+	for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
+		const char *found = strstr(line, what);
+
+		count += found != NULL && strstr(line, "  access-") != NULL &&
+			 (strncmp(line, "  error", 7) == 0 ||
+			     strncmp(line, "  warning", 9) == 0) &&
+			 strchr(" \n", found[strlen(what)]) != NULL;
+	}
+	return count;
+}
+
+struct verdict {
+	int status, named;
+};
+
+static struct verdict
+examine(const char *options, const struct denial *denial, bool has_dryrun)
+{
+	struct verdict verdict;
+	struct actor *actor;
+	const char *what = "";
+
+	begin(denial, has_dryrun);
+	if (denial != NULL)
+		what = *denial->rule == 'c' ? world_format("+%s", denial->name)
+		       : *denial->name == '{' ? "~{job}:rlk:*"
+					      : "~job";
+	actor = start("doctor", world_format("%s --doctor", options));
+	run_to_end(actor);
+	verdict.status = actor->status & 0xff;
+	verdict.named =
+	    count_findings(world_copy(actor->stream_text != NULL
+					  ? actor->stream_text
+					  : actor->out,
+			       actor->stream_text != NULL ? actor->streamed
+							  : actor->out_length),
+		what);
+	play_end();
+	return verdict;
+}
+
+/* --- cells -------------------------------------------------------------- */
+
+static int contradictions, cells;
+
+__attribute__((format(printf, 3, 4))) static void
+contradict(const char *options, const struct denial *denial, const char *format,
+    ...)
+{
+	va_list arguments;
+
+	contradictions++;
+	printf("#%s without %s: ", options, denial->name);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+}
+
+/* Refused if the doctor says so, and otherwise as with all permissions. */
+static void
+compare_scene(const char *options, const struct denial *denial,
+    enum scene scene, const struct end *end, const struct end *permitted,
+    const struct verdict *verdict)
+{
+	const char *name = scene_names[scene];
+	bool refuses = verdict->status == EXITCODE_REFUSED;
+
+	/* Another run has taught the server the scripts. */
+	if (strcmp(denial->name, needs_rules[NEEDS_EVAL]) == 0 &&
+	    (scene == USED || scene == QUEUED))
+		return;
+	if (end->left && !permitted->left)
+		contradict(options, denial,
+		    "a run that finds the lock %s leaves something", name);
+	if (permitted->status == EXITCODE_BUSY &&
+	    (end->status == EXITCODE_BUSY || end->status == 0 ||
+		(refuses && end->status == EXITCODE_REFUSED)))
+		; /* A busy lock shows less than a free one. */
+	else if (end->status !=
+		 (refuses ? EXITCODE_REFUSED : permitted->status))
+		contradict(options, denial,
+		    "the doctor says %d, a run that finds the lock %s ends "
+		    "with %d",
+		    verdict->status, name, end->status);
+	/* A run with -n only looks at the queue where there is one. */
+	if (end->status == permitted->status && end->warned &&
+	    !permitted->warned && verdict->status == 0 &&
+	    (strstr(options, "-n") == NULL ||
+		(scene != DEAD && scene != QUEUED)))
+		contradict(options, denial,
+		    "the doctor says 0, a run that finds the lock %s warns",
+		    name);
+}
+
+static void
+compare_cell(const char *kind, const char *options, const struct denial *denial,
+    const struct end *permitted)
+{
+	struct verdict dry = examine(options, denial, true);
+	struct verdict scratch = examine(options, denial, false);
+
+	cells++;
+	if (dry.status != scratch.status)
+		contradict(options, denial,
+		    "the doctor says %d by DRYRUN, %d by a scratch key",
+		    dry.status, scratch.status);
+	if (dry.status > EXITCODE_WARNINGS && dry.status != EXITCODE_REFUSED)
+		contradict(options, denial, "the doctor says %d", dry.status);
+	if (strchr(denial->name, '\'') == NULL &&
+	    dry.named != (dry.status != 0))
+		contradict(options, denial,
+		    "the doctor says %d, %d findings name it", dry.status,
+		    dry.named);
+	for (enum scene scene = 0; scene < SCENES; scene++) {
+		struct end end = play(kind, options, denial, scene);
+
+		compare_scene(options, denial, scene, &end, &permitted[scene],
+		    &dry);
+	}
+}
+
+static void
+compare_row(const char *kind, const char *policy, const char *wait,
+    const char *only)
+{
+	struct end permitted[SCENES];
+	char options[100];
+	int before = contradictions;
+
+	snprintf(options, sizeof(options), "%s%s%s", wait, kind, policy);
+	for (enum scene scene = 0; scene < SCENES; scene++) {
+		permitted[scene] = play(kind, options, NULL, scene);
+		if (permitted[scene].status == EXITCODE_USAGE)
+			return; /* no such combination */
+	}
+	if (examine(options, NULL, true).status != 0)
+		contradict(options, &(struct denial){"nothing", ""},
+		    "the doctor finds something");
+	for (size_t i = 0; i < denial_count; i++)
+		if (only == NULL || strstr(denials[i].name, only) != NULL)
+			compare_cell(kind, options, &denials[i], permitted);
+	ok(contradictions == before, "the doctor and the run agree:%s",
+	    options);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *chosen = argc > 1 ? argv[1] : "";
+	char options[100];
+
+	setenv("TZ", "UTC", 1);
+	node_load("tests/sim");
+	list_denials();
+	for (size_t i = 0; i < LENGTH(kinds); i++)
+		for (size_t j = 0; j < LENGTH(policies); j++)
+			for (size_t k = 0; k < LENGTH(waits); k++) {
+				snprintf(options, sizeof(options), "%s%s%s",
+				    waits[k], kinds[i], policies[j]);
+				if (strstr(options, chosen) != NULL)
+					compare_row(kinds[i], policies[j],
+					    waits[k],
+					    argc > 2 ? argv[2] : NULL);
+			}
+	printf("# %d cells\n", cells);
+	return tap_done();
+}

@@ -1,0 +1,377 @@
+/* A look at a lock, decoded: holders, waiters, runs, what is expected, and what
+ * others have left in the keys. */
+#include "admin/look.h"
+
+#include "lines.h"
+#include "lock/answer.h"
+
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
+#define DIGEST "+0123456789012345678901234567890123456789"
+#define HOLDER_OF(token, length, digest, left, entry) \
+	"+" token "\n" length "\n" digest "\n" left "\n" entry "\n"
+#define HOLDER HOLDER_OF(TOKEN, "36", DIGEST, "1500", ENTRY)
+#define EMPTY5 "+\n+\n+\n+\n+\n"
+#define EMPTY9 EMPTY5 "+\n+\n+\n+\n"
+/* What is known: fence, success, expectation and since when, the holder's
+ * entry. */
+#define KNOWN(fence, success, expect, since, entry)                    \
+	"[\n+" fence "\n+" success "\n+" expect "\n+" since "\n" entry \
+	"\n" EMPTY9 "]\n"
+#define UNKNOWN "[\n" EMPTY5 EMPTY9 "]\n"
+#define QUEUE "[\n+" WAITER "\n+1699999998000000\n]\n"
+#define NONE "[\n]\n"
+#define HEAD(count) "+x\n" count "\n1500\n" NOW "\n"
+#define FREE "+\n0\n-2\n" NOW "\n" NONE
+#define REST UNKNOWN "1\n" QUEUE NONE "[\n]"
+#define RUN "+1699999999900 3 12 job_ended 16 1699999999000 run 0 7 h u l c\n"
+#define NO_END "+- - - - 15 1699999998000 run 0 8 h u - c\n"
+
+static const struct {
+	const char *lines;
+	bool good;
+} looks[] = {
+    {HEAD("1") "[\n" HOLDER "]\n" REST, true},
+    {FREE UNKNOWN "-1\n" NONE NONE "[\n+a\n+@user_script: 5: b\n]", true},
+    {FREE UNKNOWN "0\n" NONE NONE "[\n]", true},
+    {"+p\n2\n-1\n" NOW "\n[\n" HOLDER HOLDER "]\n" REST, true},
+    {"+p\n5000\n-1\n" NOW "\n" NONE REST, true},
+    {"+z\n1\n1500\n" NOW "\n[\n" HOLDER "]\n" REST, false},
+    {HEAD("0") "[\n" HOLDER "]\n" REST, false},
+    {"+\n1\n1500\n" NOW "\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n-3\n" NOW "\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n3155760000001\n" NOW "\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n1500\n-1\n[\n" HOLDER "]\n" REST, false},
+    {"+x\n1\n1500\n9007199254740992\n[\n" HOLDER "]\n" REST, false},
+    {HEAD("1") "[\n" HOLDER "5\n]\n" REST, false},
+    {HEAD("1") "[\n5\n]\n" REST, false},
+    {HEAD("1") "5\n" REST, false},
+    {HEAD("1") "[\n" HOLDER "]\n" REST "\n5", false},
+    {HEAD("1") "[\n" HOLDER_OF(TOKEN, "-1", DIGEST, "1500", ENTRY) "]\n" REST,
+	false},
+    {HEAD("1") "[\n" HOLDER_OF(TOKEN, "36", DIGEST "0", "1500",
+	 ENTRY) "]\n" REST,
+	false},
+    {HEAD("1") "[\n" HOLDER_OF(TOKEN, "36", DIGEST, "-2", ENTRY) "]\n" REST,
+	false},
+    {HEAD("1") "[\n" HOLDER_OF(TOKEN, "36", DIGEST, "1500", "5") "]\n" REST,
+	false},
+    {HEAD("1") "[\n" HOLDER_OF("", "0", "+", "-1", "+damaged") "]\n" REST,
+	true},
+    {FREE "[\n" EMPTY9 "]\n1\n" QUEUE NONE "[\n]", true},
+    {FREE "[\n" EMPTY5 "]\n1\n" QUEUE NONE "[\n]", true},
+    {FREE "[\n+\n+\n+\n+\n]\n1\n" QUEUE NONE "[\n]", false},
+    {FREE NONE "1\n" QUEUE NONE "[\n]", false},
+    {FREE "[\n" EMPTY5 "5\n]\n1\n" QUEUE NONE "[\n]", false},
+    {FREE UNKNOWN "-2\n" NONE NONE "[\n]", false},
+    {FREE UNKNOWN "1\n[\n+a\n]\n" NONE "[\n]", false},
+    {FREE UNKNOWN "1\n[\n+a\n5\n]\n" NONE "[\n]", false},
+    {FREE UNKNOWN "1\n[\n+a\n+inf\n]\n" NONE "[\n]", true},
+    {FREE UNKNOWN "0\n" NONE "[\n5\n]\n[\n]", false},
+    {FREE UNKNOWN "0\n" NONE "[\n+\n+damaged\n" RUN "]\n[\n]", true},
+    {FREE UNKNOWN "0\n" NONE NONE "[\n+a\n5\n]", false},
+    {FREE UNKNOWN "0\n" NONE NONE "[\n+a\n]", false},
+    {FREE UNKNOWN "0\n" NONE NONE, false},
+};
+
+static void
+test_looks(void)
+{
+	struct look look;
+
+	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
+		void *reply = array(looks[i].lines);
+		bool good = answer_look(&look, reply, &names);
+		ok(good == looks[i].good, "look %zu: %s", i,
+		    escaped(looks[i].lines));
+		if (good)
+			answer_look_fini(&look);
+		freeReplyObject(reply);
+	}
+}
+
+/* A look that is one. */
+static void
+look_at(struct look *look, const char *lines)
+{
+	void *reply = array(lines);
+
+	if (!answer_look(look, reply, &names))
+		abort();
+	freeReplyObject(reply);
+}
+
+static void
+test_look(void)
+{
+	struct look look;
+
+	look_at(&look, looks[0].lines);
+	ok(look.kind == 'x', "a look at a kind");
+	is_int((int64_t)look.listed, 1, "  a holder");
+	is_text(look.holders[0].token, TOKEN, "  its token");
+	ok(look.holders[0].token_is_whole, "  all of it");
+	is_text(look.holders[0].digest, DIGEST + 1, "  its digest");
+	is_int(look.holders[0].who.held_ms, 5000, "  held for");
+	is_int(look.holders[0].since_ms, 1699999995000, "  since");
+	is_text(look.holders[0].who.pid, "7", "  pid");
+	is_text(look.holders[0].who.label, "l", "  label");
+	is_text(look.holders[0].command, "backup", "  command");
+	is_text(look.holders[0].fence, "17", "  fence");
+	ok(!look.released, "  it has not left");
+	is_int(look.waiting, 1, "  so many wait");
+	is_int((int64_t)look.queued, 1, "  a waiter");
+	is_text(look.queue[0].host, "web-3", "  its host");
+	is_text(look.queue[0].pid, "7", "  its pid");
+	is_int(look.queue[0].waiting_ms, 2000, "  waits for");
+	ok(!look.last.exists && look.success.end_ms == 0, "  no run is known");
+	answer_look_fini(&look);
+}
+
+/* Holders that are foreign, shared, left to nested runs, and cut. */
+static void
+test_look_holders(void)
+{
+	struct look look;
+
+	look_at(&look,
+	    "+s\n4\n1500\n" NOW
+	    "\n[\n" HOLDER_OF("s:" TOKEN, "38", DIGEST, "1500",
+		"+s:" TOKEN " 17 " NOW " run 4 7 h u l c") HOLDER_OF(TOKEN,
+		"36", DIGEST, "1500", "+" TOKEN ": 17 " NOW " run 0 7 h u l c")
+		HOLDER_OF("long", "2000", "+", "3155760000000", "+")
+		    HOLDER_OF("s:x", "3", DIGEST, "-1", "+damaged") "]\n" REST);
+	is_int(look.permits, 4, "permits that a holder states");
+	ok(look.released && look.holders[1].is_left,
+	    "a holder that has left the lock to nested runs");
+	is_text(look.holders[0].token, TOKEN, "a reader's token");
+	ok(look.holders[0].token_is_whole, "  is whole");
+	ok(!look.holders[2].token_is_whole, "a token that was cut is not");
+	is_int(look.holders[2].who.state, HOLDER_FOREIGN,
+	    "  and foreign without an entry");
+	is_int(look.holders[2].since_ms, 0, "  since an unknown time");
+	is_text(look.holders[2].command, "", "  with an unknown command");
+	is_int(look.holders[3].who.state, HOLDER_FOREIGN,
+	    "so is one whose entry is no text of ours");
+	answer_look_fini(&look);
+}
+
+static void
+test_history(void)
+{
+	struct look look;
+
+	look_at(&look,
+	    FREE KNOWN("17", "1699999999900 16 1699999999000 run 0 7 h u l c",
+		"5000", "1699999990000", "+") "0\n" NONE "[\n" NO_END RUN
+					      "]\n[\n]");
+	is_text(look.fence, "17", "a look with a fence");
+	is_int((int64_t)look.run_count, 2, "  two runs");
+	is_text(look.last.who.host, "h", "  the last one's host");
+	is_text(look.last.who.pid, "7", "  pid");
+	is_text(look.last.who.label, "l", "  label");
+	is_int(look.last.start_ms, 1699999999000, "  start");
+	is_int(look.last.end_ms, 1699999999900, "  end");
+	is_int(look.last.status, 3, "  status");
+	is_text(look.last.fence, "16", "  fence");
+	is_int(look.last.waited_ms, 12, "  waited");
+	is_text(look.last.reason, "job_ended", "  reason");
+	ok(!look.last.holds && look_last_over(&look) == &look.runs[0],
+	    "  it has ended");
+	ok(look.runs[1].end_ms == 0 && look_run_has_failed(&look.runs[1]),
+	    "  the one that began before left no end");
+	is_int(look.runs[1].waited_ms, -1, "  nor how long it waited");
+	is_text(look.runs[1].reason, "", "  nor a reason");
+	is_int(look.success.end_ms, 1699999999900, "  the last success");
+	is_text(look.success.host, "h", "  its host");
+	is_text(look.success.fence, "16", "  its fence");
+	is_int(look.expect_ms, 5000, "  another is due");
+	is_int(look.expect_since_ms, 1699999990000, "  since then");
+	answer_look_fini(&look);
+}
+
+/* The run that has the lock, or has died with it, is known by its entry. */
+static void
+test_present_run(void)
+{
+	static const struct {
+		const char *lines;
+		bool exists, holds;
+	} rows[] = {
+	    {HEAD("1") "[\n" HOLDER "]\n" KNOWN("", "", "", "", ENTRY), true,
+		true},
+	    {FREE KNOWN("", "", "", "", ENTRY), true, false},
+	    {FREE KNOWN("", "", "", "",
+		 "+" TOKEN ": 17 1699999995000 run 0 7 h"),
+		false, false},
+	    {FREE KNOWN("", "", "", "",
+		 "+" TOKEN ":kept 17 1699999995000 run 0 7 h"),
+		false, false},
+	    {FREE KNOWN("", "", "", "",
+		 "+" TOKEN " 17 1699999995000 hold 0 7 h"),
+		false, false},
+	    {FREE KNOWN("", "", "", "", "+" TOKEN " 17 x run 0 7 h"), false,
+		false},
+	    {FREE KNOWN("", "", "", "", "+a 17 1699999995000 run 0 7 h"), false,
+		false},
+	    {FREE KNOWN("", "", "", "", "+" TOKEN), false, false},
+	};
+	char lines[1000];
+	struct look look;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(lines, sizeof(lines), "%s0\n" NONE "[\n" RUN "]\n[\n]",
+		    rows[i].lines);
+		look_at(&look, lines);
+		is_int((int64_t)look.run_count, 1 + rows[i].exists,
+		    escaped(rows[i].lines));
+		is_int(look_run_is_on(&look.runs[look.run_count - 1]),
+		    rows[i].holds, "  whether it still holds");
+		is_int(look_last_over(&look)->end_ms, 1699999999900,
+		    "  the last one that is over");
+		answer_look_fini(&look);
+	}
+}
+
+/* Bytes of others: numbers out of range, and no more than can be shown. */
+static void
+test_damage(void)
+{
+	static char lines[4000] =
+	    FREE KNOWN("9007199254740992", "99999999999999 -1 x run",
+		"315619200001", "1e12", "+" TOKEN " x") "0\n" NONE "[\n";
+	struct look look;
+
+	for (int i = 0; i < 20; i++)
+		strcat(lines, RUN);
+	strcat(lines, "+1699999999900 256 -5 word%0A"
+		      "long-enough-to-be-cut-off-at-the-end 1 0 run\n"
+		      "+x 1 2 3 4 5 6\n"
+		      "+1e12 0 0 w 17 1699999999999 run 0 7 h u l c\n]\n[\n]");
+	look_at(&look, lines);
+	is_text(look.fence, "", "a fence out of range");
+	is_int(look.success.end_ms, 0, "  a success of no time");
+	is_int(look.expect_ms, 0, "  a period out of range");
+	is_int(look.expect_since_ms, 0, "  since no time");
+	is_int((int64_t)look.run_count, 11, "  so many runs at most");
+	answer_look_fini(&look);
+	look_at(&look, FREE UNKNOWN "0\n" NONE "[\n+0 256 315619200001 "
+				    "word%0Along-enough-to-be-cut-off-here 0 "
+				    "1699999999000 run 0 7 h u l c\n]\n[\n]");
+	is_int(look.last.end_ms, 0, "an end at no time");
+	is_int(look.last.status, -1, "  a status out of range");
+	is_int(look.last.waited_ms, -1, "  a wait out of range");
+	is_text(look.last.reason, "word\nlong-enough-to-be-cut-off-h",
+	    "  a reason that is cut off");
+	answer_look_fini(&look);
+}
+
+/* Others may add any member to a queue. */
+static void
+test_queue(void)
+{
+	struct look look;
+
+	look_at(&look,
+	    FREE UNKNOWN "3\n[\n+x:" TOKEN ":@\n+5\n+y\n+1700000000001000\n+\n"
+			 "+-inf\n]\n" NONE "[\n]");
+	for (size_t i = 0; i < 3; i++) {
+		is_text(look.queue[i].pid, "?", "a waiter of others: its pid");
+		is_text(look.queue[i].host, "?", "  its host");
+	}
+	is_int(look.queue[1].waiting_ms, 0, "  a ticket of the future");
+	is_int(look.queue[2].waiting_ms, 0, "  one that is no number");
+	answer_look_fini(&look);
+}
+
+/* A pause's ticket lies below all others. */
+static void
+test_front(void)
+{
+	struct look look;
+
+	look_at(&look, FREE UNKNOWN "1\n[\n+" WAITER
+				    "\n+699999998000000\n]\n" NONE "[\n]");
+	is_int(look.queue[0].waiting_ms, 2000, "a pause waits for");
+	answer_look_fini(&look);
+}
+
+static void
+test_problems(void)
+{
+	struct look look;
+
+	look_at(&look, looks[1].lines);
+	is_int((int64_t)look.problem_count, 1, "a look with a problem");
+	is_text(look.problems[0].key, "a", "  its key");
+	is_text(look.problems[0].error, "ERR b", "  its error");
+	answer_look_fini(&look);
+}
+
+/* When the next success is due: after the last one, otherwise after that was
+ * first stated, or the first run that is known. */
+static void
+test_due(void)
+{
+	enum { DAY = 1000000 };
+	static const struct {
+		int64_t success_ms, since_ms, start_ms,
+		    expect_ms; /* from DAY */
+		enum look_due due;
+		int64_t overdue_ms;
+	} rows[] = {
+	    {-100, -800, -500, 100, LOOK_DUE_LATER, 0},
+	    {-100, -800, -500, 99, LOOK_DUE_OVERDUE, 1},
+	    {-900, -800, -500, 800, LOOK_DUE_OVERDUE, 100},
+	    {-DAY, -800, -500, 600, LOOK_DUE_OVERDUE, 200},
+	    {-DAY, -800, -500, 900, LOOK_DUE_LATER, -100},
+	    {-DAY, -800, -DAY, 600, LOOK_DUE_OVERDUE, 200},
+	    {-DAY, -DAY, -500, 400, LOOK_DUE_OVERDUE, 100},
+	    {-DAY, -DAY, -500, 600, LOOK_DUE_LATER, -100},
+	    {-DAY, -DAY, -DAY, 600, LOOK_DUE_NEVER, 0},
+	    {-100, -800, -500, 0, LOOK_DUE_NEVER, 0},
+	    {60000, -800, -500, 100, LOOK_DUE_LATER, -60100},
+	    {60001, -800, -500, 100, LOOK_DUE_UNKNOWN, 0},
+	    {60001, -800, -500, 0, LOOK_DUE_UNKNOWN, 0},
+	    {60000, -800, -500, 0, LOOK_DUE_NEVER, 0},
+	    {-100, 60001, 60001, 100, LOOK_DUE_LATER, 0},
+	    {-DAY, 60000, -500, 100, LOOK_DUE_LATER, -60100},
+	    {-DAY, 60001, -500, 100, LOOK_DUE_UNKNOWN, 0},
+	    {-DAY, 60001, -500, 0, LOOK_DUE_NEVER, 0},
+	    {-DAY, -DAY, 60001, 100, LOOK_DUE_UNKNOWN, 0},
+	    {-DAY, -DAY, 60001, 0, LOOK_DUE_NEVER, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct look_run runs[2] = {{.start_ms = DAY - 10},
+		    {.start_ms = DAY + rows[i].start_ms}};
+		const struct look look = {.now_ms = DAY,
+		    .expect_ms = rows[i].expect_ms,
+		    .expect_since_ms = DAY + rows[i].since_ms,
+		    .success.end_ms = DAY + rows[i].success_ms,
+		    .runs = runs,
+		    .run_count = rows[i].start_ms > -DAY ? 2 : 0};
+		int64_t overdue_ms;
+
+		ok(look_due(&look, &overdue_ms) == rows[i].due,
+		    "row %zu: whether a success is due", i);
+		is_int(overdue_ms, rows[i].overdue_ms, "  overdue for");
+	}
+}
+
+int
+main(void)
+{
+	test_looks();
+	test_look();
+	test_look_holders();
+	test_history();
+	test_present_run();
+	test_damage();
+	test_queue();
+	test_front();
+	test_problems();
+	test_due();
+	return tap_done();
+}
