@@ -194,7 +194,9 @@ client_reaches_helpers(const struct client *client, const char *key)
 static int
 read_client_look(void *arg, const struct value *value)
 {
-	return answer_look(arg, value) ? 0 : -1;
+	struct look *look = arg;
+
+	return answer_look(look, value, look->keys) ? 0 : -1;
 }
 
 static bool
@@ -205,6 +207,7 @@ look_with(struct client *client, const struct key_names *keys,
 	struct request request;
 	bool found;
 
+	look->keys = keys;
 	request_look(&request, keys, count, limits);
 	found = client_ask(client, request.script, request.argv,
 	    read_client_look, look);
@@ -212,7 +215,8 @@ look_with(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-/* Access rules may deny the keys beside the lock's own. */
+/* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
+ * like another client. */
 static bool
 look_without_helpers(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
@@ -223,9 +227,8 @@ look_without_helpers(struct client *client, const struct key_names *keys,
 	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
 
 	if (found)
-		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-					.minor = true,
-					.why = why});
+		client_emit(client,
+		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
 	free(why);
 	return found;
 }

@@ -29,7 +29,8 @@ look_history_problem(const struct look *look, const char *key)
 
 	key_names_init(&keys, key);
 	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
-		if (strcmp(look->problems[i].key, keys.runs) == 0)
+		if (strcmp(look->problems[i].key, keys.runs) == 0 ||
+		    strcmp(look->problems[i].key, keys.info) == 0)
 			found = &look->problems[i];
 	key_names_fini(&keys);
 	return found;

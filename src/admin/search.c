@@ -63,20 +63,21 @@ report_denial(struct search *search, const struct look *look, const char *key)
 	    denial);
 }
 
-/* A lock with both a record and a queue is shown once, and one with a history
- * by that alone if all locks are to be shown. A record that the access rules
- * withhold counts as that of the holder. A history that is damaged or withheld
- * may have runs. */
+/* A lock with both a record and a queue is shown once. If all locks are to be
+ * shown, one with a history is by its record, or by the last runs if that is
+ * gone. A record that the access rules withhold counts as that of the holder. A
+ * history that is damaged or withheld may have runs. */
 static bool
 is_wanted(const struct search_item *item, const struct look *look)
 {
 	const struct opts *opts = item->search->client->opts;
 	const struct look_holder *oldest = look_oldest(look);
+	const struct look_problem *problem =
+	    look_history_problem(look, item->key);
 	bool by_record = item->helper == 'i';
 
-	if (opts->all && (look_has_history(look) ||
-			     look_history_problem(look, item->key) != NULL))
-		return item->helper == 'r';
+	if (opts->all && (look_has_history(look) || problem != NULL))
+		return by_record == look->has_info;
 	if (item->helper == 'r')
 		return look->kind == '\0' && look->last.exists;
 	if (look->kind == '\0')
@@ -92,9 +93,14 @@ read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
+	struct key_names keys;
 	struct look look;
+	bool good;
 
-	if (!answer_look(&look, value))
+	key_names_init(&keys, item->key);
+	good = answer_look(&look, value, &keys);
+	key_names_fini(&keys);
+	if (!good)
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
 		report_denial(search, &look, item->key);

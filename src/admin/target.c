@@ -86,7 +86,7 @@ read_target_look(struct target *target, const struct value *value)
 	const struct look_holder *holder;
 	struct look look;
 
-	if (!answer_look(&look, value))
+	if (!answer_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
 	target->state = TARGET_FRONT;

@@ -444,48 +444,33 @@ answer_replicas(const struct value *reply)
 
 /* --- look ------------------------------------------------------------- */
 
+/* A helper key that cannot be shown as a whole, once for each reason. */
 static void
-take_holder(struct cursor *cursor, struct look_holder *holder, int64_t now_ms)
+add_problem(struct look *look, const char *key, const char *error)
 {
-	struct holder *who = &holder->who;
-	struct record_entry read;
-	const char *entry, *member;
-	int64_t length;
+	struct look_problem *problem;
 
-	member = take_text(cursor, LIMIT_LONG_TEXT);
-	length = take_integer(cursor, 0, LIMIT_EXACT);
-	if (strncmp(member, "s:", 2) == 0) {
-		member += 2;
-		length -= 2;
-	}
-	holder->token = mem_strdup(member);
-	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
-	take_copy(cursor, holder->digest, sizeof(holder->digest),
-	    DIGEST_LENGTH);
-	who->reported_at = clock_now();
-	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	entry = take_text(cursor, LIMIT_ENTRY);
-	read_holder(who, "", now_ms);
-	who->held_ms = -1;
-	if (!record_read_entry(entry, now_ms, who, &read)) {
-		holder->command = mem_strdup("");
-		return;
-	}
-	holder->command = mem_strdup(read.command);
-	holder->since_ms = read.since_ms;
-	holder->is_left = read.is_left;
-	snprintf(holder->fence, sizeof(holder->fence), "%s", read.fence);
+	for (size_t i = 0; i < look->problem_count; i++)
+		if (strcmp(look->problems[i].key, key) == 0 &&
+		    strcmp(look->problems[i].error, error) == 0)
+			return;
+	look->problems = mem_realloc(look->problems,
+	    (look->problem_count + 1) * sizeof(*look->problems));
+	problem = &look->problems[look->problem_count++];
+	problem->key = mem_strdup(key);
+	problem->error = mem_strdup(error);
+	value_strip_place(problem->error);
+	look->has_info = look->has_info || strcmp(key, look->keys->info) == 0;
 }
 
 static void
-take_holders(struct cursor *values, struct look *look)
+check_number(struct look *look, bool is_good, const char *what)
 {
-	size_t count = values->count / HOLDER_VALUES;
+	char error[80];
 
-	look->holders = mem_alloc(count * sizeof(*look->holders));
-	while (look->listed < count && !values->bad)
-		take_holder(values, &look->holders[look->listed++],
-		    look->now_ms);
+	snprintf(error, sizeof(error), "%s is no number in range", what);
+	if (!is_good)
+		add_problem(look, look->keys->info, error);
 }
 
 /* A time near now, or 0. */
@@ -531,40 +516,91 @@ read_run(const char *text, struct look_run *run, int64_t now_ms)
 	read_grant(&words, run, now_ms);
 }
 
-/* The one that has started last is the first. */
+/* The one that has started last is the first, and so many are known at most. */
 static void
 add_run(struct look *look, const struct look_run *run)
 {
 	size_t at = look->run_count;
 
-	if (run->start_ms == 0 || look->run_count > RUNS_MAX)
+	if (run->start_ms == 0) {
+		add_problem(look, look->keys->runs, "a former run is damaged");
 		return;
-	for (; at > 0 && look->runs[at - 1].start_ms < run->start_ms; at--)
-		look->runs[at] = look->runs[at - 1];
+	}
+	while (at > 0 && look->runs[at - 1].start_ms < run->start_ms)
+		at--;
+	if (at > RUNS_MAX)
+		return;
+	if (look->run_count <= RUNS_MAX)
+		look->run_count++;
+	memmove(&look->runs[at + 1], &look->runs[at],
+	    (look->run_count - 1 - at) * sizeof(*look->runs));
 	look->runs[at] = *run;
-	look->run_count++;
 }
 
 /* The run whose entry no release has changed has the lock, or has died. */
 static void
-add_present_run(struct look *look, const char *entry)
+add_present_run(struct look *look, const char *entry, bool holds)
 {
 	const char *end = strchr(entry, ' ');
 	struct record_words words = {end != NULL ? end + 1 : ""};
-	struct look_run run = {.status = -1, .waited_ms = -1};
+	struct look_run run = {.holds = holds, .status = -1, .waited_ms = -1};
 	size_t length = end != NULL ? (size_t)(end - entry) : 0;
 
 	if (length < TOKEN_SIZE - 1 || entry[length - 1] == ':' ||
 	    (length > 5 && strncmp(end - 5, ":kept", 5) == 0))
 		return;
 	read_grant(&words, &run, look->now_ms);
-	for (size_t i = 0; i < look->listed; i++)
-		run.holds =
-		    run.holds ||
-		    (strlen(look->holders[i].token) == length &&
-			strncmp(look->holders[i].token, entry, length) == 0);
-	if (!holder_has_end(&run.who))
+	if (!holder_has_end(&run.who) && run.start_ms != 0)
 		add_run(look, &run);
+}
+
+static void
+take_holder(struct cursor *cursor, struct look_holder *holder,
+    struct look *look)
+{
+	struct holder *who = &holder->who;
+	struct record_entry read;
+	const char *entry, *member;
+	int64_t length;
+
+	member = take_text(cursor, LIMIT_LONG_TEXT);
+	length = take_integer(cursor, 0, LIMIT_EXACT);
+	if (strncmp(member, "s:", 2) == 0) {
+		member += 2;
+		length -= 2;
+	}
+	holder->token = mem_strdup(member);
+	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
+	take_copy(cursor, holder->digest, sizeof(holder->digest),
+	    DIGEST_LENGTH);
+	who->reported_at = clock_now();
+	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
+	entry = take_text(cursor, LIMIT_ENTRY);
+	read_holder(who, "", look->now_ms);
+	who->held_ms = -1;
+	if (!record_read_entry(entry, look->now_ms, who, &read)) {
+		holder->command = mem_strdup("");
+		return;
+	}
+	holder->command = mem_strdup(read.command);
+	holder->since_ms = read.since_ms;
+	holder->is_left = read.is_left;
+	snprintf(holder->fence, sizeof(holder->fence), "%s", read.fence);
+	check_number(look, *who->pid != '?', "pid");
+	check_number(look, read.since_ms != 0, "since");
+	check_number(look, *read.fence != '\0', "fence");
+	if (look->kind != 'x')
+		add_present_run(look, entry, true);
+}
+
+static void
+take_holders(struct cursor *values, struct look *look)
+{
+	size_t count = values->count / HOLDER_VALUES;
+
+	look->holders = mem_alloc(count * sizeof(*look->holders));
+	while (look->listed < count && !values->bad)
+		take_holder(values, &look->holders[look->listed++], look);
 }
 
 /* The runs of the history follow. */
@@ -589,6 +625,8 @@ read_success(struct look *look, const char *text)
 
 	look->success.end_ms = read_time(&words, look->now_ms);
 	read_grant(&words, &run, look->now_ms);
+	check_number(look, *text == '\0' || look->success.end_ms != 0,
+	    "the last success");
 	if (look->success.end_ms == 0)
 		return;
 	snprintf(look->success.host, sizeof(look->success.host), "%s",
@@ -597,22 +635,47 @@ read_success(struct look *look, const char *text)
 	    run.fence);
 }
 
+static void
+read_expectation(struct look *look, const char *period, const char *since)
+{
+	struct record_words words = {period};
+	int64_t ms = record_number(&words, LIMIT_AGE_MS);
+
+	look->expect_ms = ms > 0 ? ms : 0;
+	check_number(look, *period == '\0' || ms >= 0, "expect");
+	words.at = since;
+	look->expect_since_ms = read_time(&words, look->now_ms);
+	check_number(look, look->expect_ms == 0 || look->expect_since_ms != 0,
+	    "since when that is expected");
+}
+
+/* That of the one who has the lock exclusively. */
+static bool
+is_entry_of_holder(const struct look *look, const char *entry)
+{
+	size_t length = strcspn(entry, " ");
+
+	return look->kind == 'x' && look->listed > 0 &&
+	       strlen(look->holders[0].token) == length &&
+	       strncmp(look->holders[0].token, entry, length) == 0;
+}
+
 /* What :i says: see look.lua. */
 static void
 take_known(struct cursor *values, struct look *look)
 {
-	struct record_words words = {take_text(values, LIMIT_ENTRY)};
-	int64_t number;
+	const char *fence = take_text(values, LIMIT_ENTRY), *period, *entry;
+	struct record_words words = {fence};
 
-	if (*words.at != '\0')
+	look->has_info = look->has_info || *fence != '\0';
+	if (*fence != '\0')
 		read_fence(&words, look->fence);
+	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
 	read_success(look, take_text(values, LIMIT_ENTRY));
-	words.at = take_text(values, LIMIT_ENTRY);
-	number = record_number(&words, LIMIT_AGE_MS);
-	look->expect_ms = number > 0 ? number : 0;
-	words.at = take_text(values, LIMIT_ENTRY);
-	look->expect_since_ms = read_time(&words, look->now_ms);
-	add_present_run(look, take_text(values, LIMIT_ENTRY));
+	period = take_text(values, LIMIT_ENTRY);
+	read_expectation(look, period, take_text(values, LIMIT_ENTRY));
+	entry = take_text(values, LIMIT_ENTRY);
+	add_present_run(look, entry, is_entry_of_holder(look, entry));
 	while (values->at < values->count)
 		take_text(values, LIMIT_ENTRY);
 }
@@ -652,15 +715,10 @@ take_queue(struct cursor *values, struct look *look)
 static void
 take_problems(struct cursor *values, struct look *look)
 {
-	size_t count = values->count / 2;
+	while (values->at < values->count && !values->bad) {
+		const char *key = take_text(values, SIZE_MAX);
 
-	look->problems = mem_alloc(count * sizeof(*look->problems));
-	while (look->problem_count < count && !values->bad) {
-		struct look_problem *problem =
-		    &look->problems[look->problem_count++];
-		problem->key = mem_strdup(take_text(values, SIZE_MAX));
-		problem->error = mem_strdup(take_text(values, SIZE_MAX));
-		value_strip_place(problem->error);
+		add_problem(look, key, take_text(values, SIZE_MAX));
 	}
 }
 
@@ -698,12 +756,13 @@ answer_look_fini(struct look *look)
 }
 
 bool
-answer_look(struct look *look, const struct value *reply)
+answer_look(struct look *look, const struct value *reply,
+    const struct key_names *keys)
 {
 	struct cursor cursor = read_array(reply);
 	bool good;
 
-	*look = (struct look){.kind = take_kind(&cursor)};
+	*look = (struct look){.keys = keys, .kind = take_kind(&cursor)};
 	look->runs = mem_alloc((RUNS_MAX + 1) * sizeof(*look->runs));
 	look->count = take_integer(&cursor, 0, COUNT_MAX);
 	look->left_ms = take_integer(&cursor, -2, LIMIT_LEFT_MS);

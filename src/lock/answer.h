@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lock/holder.h"
+#include "lock/key.h"
 #include "lock/limit.h"
 #include "lock/look.h"
 #include "lock/token.h"
@@ -116,8 +117,10 @@ int answer_replicas(const struct value *reply);
  * to be freed with what is in it. Dies when memory is out. */
 bool answer_page(const char **cursor, char ***keys, const struct value *reply);
 
-/* *look then needs answer_look_fini. Dies when memory is out. */
-bool answer_look(struct look *look, const struct value *reply);
+/* To a look at these keys. *look then needs answer_look_fini. Dies when memory
+ * is out. */
+bool answer_look(struct look *look, const struct value *reply,
+    const struct key_names *keys);
 void answer_look_fini(struct look *look);
 
 #endif

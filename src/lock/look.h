@@ -76,8 +76,10 @@ struct look {
 	int64_t expect_ms;	 /* a success is due so often; 0: not stated */
 	int64_t expect_since_ms; /* first stated then; 0: not known */
 	struct look_success success;
+	bool has_info; /* :i is there */
 	struct look_problem *problems;
 	size_t problem_count;
+	const struct key_names *keys; /* that were looked at */
 	bool whole; /* set by who asked: all helper keys were looked at */
 };
 

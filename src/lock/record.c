@@ -13,6 +13,7 @@
 static const char hows[][12] =
     {[HOLDER_KNOWN] = "run", [HOLDER_HOLD] = "hold", [HOLDER_PAUSED] = "pause"};
 #define REPLACEABLE "replaceable"
+enum { RECORD_HEAD = 32 }; /* how, and the number of permits */
 
 /* --- words ------------------------------------------------------------ */
 
@@ -22,18 +23,29 @@ is_plain(unsigned char c)
 	return c > ' ' && c != 0x7f && c != '%' && c != '|';
 }
 
-static void
-put_word(FILE *stream, const char *text, size_t max)
+/* Writes the word, with a blank behind it, and returns its end. It takes three
+ * bytes for each of the text at most, and two more. */
+static char *
+put_word(char *end, const char *text, size_t max)
 {
+	static const char digits[] = "0123456789ABCDEF";
+	const char *from = text;
+
 	if (*text == '\0')
-		fputc('-', stream);
-	else if (strcmp(text, "-") == 0)
-		fputs("%2D", stream);
-	else
-		for (; *text != '\0' && max > 0; text++, max--)
-			fprintf(stream,
-			    is_plain((unsigned char)*text) ? "%c" : "%%%02X",
-			    (unsigned char)*text);
+		*end++ = '-';
+	for (; *text != '\0' && max > 0; text++, max--) {
+		unsigned char c = (unsigned char)*text;
+
+		if (is_plain(c) && strcmp(from, "-") != 0) {
+			*end++ = (char)c;
+			continue;
+		}
+		*end++ = '%';
+		*end++ = digits[c / 16];
+		*end++ = digits[c % 16];
+	}
+	*end++ = ' ';
+	return end;
 }
 
 static int
@@ -102,27 +114,34 @@ how_held(const struct lock_config *config)
 char *
 record_make(const struct lock_config *config, const struct holder *self)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	const char *const words[] = {self->pid, self->host, self->user,
+	    config->label, config->command};
+	const size_t most[] = {sizeof(self->pid), sizeof(self->host),
+	    sizeof(self->user) - 1, LIMIT_LABEL, LIMIT_LONG_TEXT};
+	const size_t count = sizeof(most) / sizeof(*most);
+	size_t size = RECORD_HEAD;
+	char *text, *end;
 
-	if (stream == NULL)
+	for (size_t i = 0; i < count; i++)
+		size += 3 * strnlen(words[i], most[i]) + 2;
+	text = malloc(size);
+	if (text == NULL)
 		return NULL;
-	fprintf(stream, "%s %d ", how_held(config),
-	    config->kind == &kind_permits ? config->permits : 0);
-	put_word(stream, self->pid, sizeof(self->pid));
-	fputc(' ', stream);
-	put_word(stream, self->host, sizeof(self->host));
-	fputc(' ', stream);
-	put_word(stream, self->user, sizeof(self->user) - 1);
-	fputc(' ', stream);
-	put_word(stream, config->label, LIMIT_LABEL);
-	fputc(' ', stream);
-	put_word(stream, config->command, LIMIT_LONG_TEXT);
-	if (fclose(stream) == 0)
-		return text;
-	free(text);
-	return NULL;
+	end = text + snprintf(text, RECORD_HEAD, "%s %d ", how_held(config),
+			 config->kind == &kind_permits ? config->permits : 0);
+	for (size_t i = 0; i < count; i++)
+		end = put_word(end, words[i], most[i]);
+	end[-1] = '\0';
+	return text;
+}
+
+/* One that is missing is unknown. */
+static void
+read_name(struct record_words *words, char *name, size_t size)
+{
+	record_word(words, name, size);
+	if (*name == '\0')
+		snprintf(name, size, "?");
 }
 
 void
@@ -143,8 +162,8 @@ record_read(struct record_words *words, struct holder *holder, char *command,
 	number = record_number(words, LIMIT_PID);
 	snprintf(holder->pid, sizeof(holder->pid),
 	    number >= 0 ? "%" PRId64 : "?", number);
-	record_word(words, holder->host, sizeof(holder->host));
-	record_word(words, holder->user, sizeof(holder->user));
+	read_name(words, holder->host, sizeof(holder->host));
+	read_name(words, holder->user, sizeof(holder->user));
 	record_word(words, holder->label, sizeof(holder->label));
 	record_word(words, command != NULL ? command : none,
 	    command != NULL ? size : sizeof(none));

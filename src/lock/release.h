@@ -12,9 +12,8 @@
  * keep_until; a time in the past frees it at once. */
 void release_start(struct lock *lock, int64_t keep_until);
 
-/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way,
- * whatever the release has recorded. Unless its status is 0, the success before
- * it is forgotten. */
+/* RELEASED -> RELEASING -> RELEASED: records that the run ended this way, where
+ * the release has recorded nothing. */
 void release_correct(struct lock *lock, const struct request_run *run);
 
 /* LOST, and the job is dead. Of several servers, a few may still have the lock:
@@ -32,9 +31,8 @@ void release_at_once(struct lock *lock);
 /* RELEASING, until a moment from now: undoes what a try may have got. */
 void release_withdraw(struct lock *lock);
 
-/* Removes us from the queue by plain commands, as the scripts are refused. A
- * waiter that only stopped its heartbeats would delay the next one until it
- * counts as dead. */
+/* Removes us from the queue, as far as that is permitted: a waiter that only
+ * stopped its heartbeats would delay the next one until it counts as dead. */
 void release_leave_queue(struct lock *lock);
 
 /* The same after a silence that has lasted too long: nobody waits for the

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Mistakes: one line that says what is wrong, the right status, no job, and nothing
-# changed on the server. Here are one process of each class; tests/tables/mistakes.txt
+# Mistakes: one line that says what is wrong, the right status, no job, and nothing of
+# the lock on the server. Here are one process of each class; tests/tables/mistakes.txt
 # has the messages.
 # shellcheck disable=SC2154 # run sets stderr and stderr_lines
 
@@ -12,12 +12,20 @@ teardown_file() { stop_suite_server; }
 setup() { begin_test; }
 teardown() { end_test; }
 
-# mistake STATUS WORDS ARGUMENT...: that status with one line, and no job.
+# mistake STATUS WORDS ARGUMENT...: that status with one line, and no job. The server
+# has never granted the lock.
 mistake() {
+	refused "$@"
+	[[ -z $(cli --raw keys "*$KEY*") ]]
+}
+
+# refused STATUS WORDS ARGUMENT...: likewise, when the lock may have been granted and
+# released, as with the rights of an open user default.
+refused() {
 	run -"$1" --separate-stderr timeout -k 1 30 "$RLOCKRUN" "${@:3}"
 	echo "$stderr"
 	[[ -z $output && ${#stderr_lines[@]} == 1 && ! -e ran ]]
-	[[ $stderr == "rlockrun: "*"$2"* && $(cli dbsize) == 0 ]]
+	[[ $stderr == "rlockrun: "*"$2"* && -z $(keys_left) ]]
 }
 
 @test "mistakes on the command line: 64, one line, no job" {
@@ -36,8 +44,8 @@ mistake() {
 }
 
 @test "wrong passwords, dbs that do not exist, no server" {
-	mistake 77 WRONGPASS -k "$KEY" -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
-	mistake 77 "DB index is out of range" -k "$KEY" -r "unix://$SUITE_DIR/s?db=16" touch ran
+	refused 77 WRONGPASS -k "$KEY" -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
+	refused 77 "DB index is out of range" -k "$KEY" -r "unix://$SUITE_DIR/s?db=16" touch ran
 	mistake 69 "No such file or directory" --list --server-timeout 0.1 -r unix:///nowhere
 }
 

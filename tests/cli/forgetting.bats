@@ -50,7 +50,7 @@ as_locker() {
 # lasts as if a job had it.
 take_lock() {
 	run -0 rl --min-hold 1h true
-	[[ $(as_locker exists "$KEY" "{$KEY}:rlk:f") == 2 ]]
+	[[ $(as_locker exists "$KEY" "{$KEY}:rlk:i") == 2 ]]
 }
 
 rules_of_default() {
@@ -71,7 +71,7 @@ rules_of_default() {
 		found persistence error "a restart loses locks: the append-only file is replayed as user default, who may not" "$remedy"
 		doctor 69
 		restart
-		[[ $(as_locker exists "$KEY" "{$KEY}:rlk:f") == 0 ]]
+		[[ $(as_locker exists "$KEY" "{$KEY}:rlk:i") == 0 ]]
 		run -0 rl -n true
 		run -0 as_locker acl setuser default off resetpass '~*' '&*' +@all
 		as_locker acl save
@@ -80,7 +80,7 @@ rules_of_default() {
 		doctor 0 -k "$KEY"
 		found persistence ok "a restart loses no lock"
 		restart
-		[[ $(as_locker exists "$KEY" "{$KEY}:rlk:f") == 2 ]]
+		[[ $(as_locker exists "$KEY" "{$KEY}:rlk:i") == 2 ]]
 		[[ $(redis-cli -s "$PWD/own/s" ping) == NOAUTH* ]]
 		run -75 rl -n true
 		stop_server "$PWD/own"

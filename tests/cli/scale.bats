@@ -18,10 +18,8 @@ write_locks() {
 				local key = "scale:" .. i
 				local token = string.format("00000000-0000-4000-8000-%012d", i)
 				redis.call("SET", key, token, "PX", 600000)
-				redis.call("HSET", "{" .. key .. "}:rlk:i", "token", token,
-					"host", "web-1", "pid", "4711", "user", "deploy",
-					"command", "sync", "fence", "1", "since", time[1] .. "000",
-					"kind", "x")
+				redis.call("HSET", "{" .. key .. "}:rlk:i", "h", token .. " 1 " ..
+					time[1] .. "000 run 0 4711 web-1 deploy - sync")
 			end' 0 "$part" >written
 	done
 }

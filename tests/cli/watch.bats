@@ -99,8 +99,7 @@ has_ended() {
 @test "watch: holders, times, waiters and last runs, until q" {
 	own_server
 	held job:a web-1 3723
-	held job:b web-2 5
-	cli hset "{job:b}:rlk:i" label 'nightly sync' >/dev/null
+	held job:b web-2 5 "$(record web-2 nightly%20sync)"
 	waiter job:b web-3 1000 600000
 	waiter job:b web-4 1000 600000
 	"$RLOCKRUN" -k done:ok true
@@ -175,8 +174,7 @@ age_has_changed() { [[ $(first_age) != "$1" ]]; }
 @test "watch: names and records that mean harm are escaped, long ones cut" {
 	own_server
 	evil=$'e\e]0;t\a\nx\xc2\x9b\xff\xe2\x80\xae'
-	held "$evil" "$evil"
-	cli hset "{$evil}:rlk:i" user "$evil" command "$evil" label "$evil" pid 7 >/dev/null
+	held "$evil" h 0 "run 0 7 $evil $evil $evil $evil"
 	held "$(printf 'long%.0s' {1..256})" h
 	watch
 	sees ' e\\x1b'
@@ -358,7 +356,7 @@ keeps_connections() {
 
 @test "watch: without permission for the last runs, it says so and shows the rest" {
 	own_server
-	cli acl setuser viewer on '>v' resetkeys '~a' '~*:rlk:[fiqln]' +@all
+	cli acl setuser viewer on '>v' resetkeys '~a' '~*:rlk:[iqln]' +@all
 	held a h
 	watch --watch=100ms -r "unix://viewer:v@$SUITE_DIR/s"
 	sees '^1 held, 0 waiting  [0-9:]{8}  last runs are not shown'

@@ -13,6 +13,9 @@
 #include "lock/kind.h"
 #include "lock/waiter.h"
 
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
@@ -101,7 +104,7 @@ check_look(const struct value *reply)
 	struct look look;
 	char text[640];
 
-	if (!answer_look(&look, reply))
+	if (!answer_look(&look, reply, &names))
 		return;
 	look_describe_holders(&look, text, sizeof(text));
 	look_describe_kind(&look, text, sizeof(text));

@@ -17,26 +17,30 @@ waiter() {
 	cli zadd "{$1}:rlk:l" "$((now + $4))" "$WAITER" >/dev/null
 }
 
-# held NAME HOST [SECONDS_AGO]: a lock with a record, without a holder behind it.
-held() {
-	cli set "$1" "token of $1" px 600000 >/dev/null
-	cli hset "{$1}:rlk:i" token "token of $1" host "$2" pid 41 user deploy \
-		command sh kind x since "$(($(server_ms) - ${3:-0} * 1000))" >/dev/null
+# record HOST [LABEL]: what a run of a script says of itself.
+record() {
+	echo "run 0 41 $1 deploy ${2:--} sh"
 }
 
-# counted NAME KIND LIMIT TOKEN:HOST:AGO_MS:LEFT_MS:FLAG...: a counted lock with
-# such records.
+# held NAME HOST [SECONDS_AGO [RECORD]]: a lock with a record, without a holder
+# behind it.
+held() {
+	local token=00000000-0000-4000-8000-000000000000
+	cli set "$1" $token px 600000 >/dev/null
+	cli hset "{$1}:rlk:i" h "$token 7 $(($(server_ms) - ${3:-0} * 1000)) ${4:-$(record "$2")}" \
+		>/dev/null
+}
+
+# counted NAME KIND TOKEN:HOST:AGO_MS:LEFT_MS...: a counted lock with such records.
 counted() {
-	local name=$1 kind=$2 now one token host ago left flag member
+	local name=$1 now one token host ago left member
 	now=$(server_ms)
-	cli hset "{$name}:rlk:i" kind "$kind" limit "$3" >/dev/null
-	for one in "${@:4}"; do
-		IFS=: read -r token host ago left flag <<<"$one"
+	for one in "${@:3}"; do
+		IFS=: read -r token host ago left <<<"$one"
 		member=$token
-		[[ $kind != s ]] || member=s:$token
+		[[ $2 != s ]] || member=s:$token
 		cli zadd "$name" $((now + left)) "$member" >/dev/null
-		[[ -z $host ]] || cli hset "{$name}:rlk:i" "$token" \
-			"$((now - ago)) $flag 7$ago 41 $host deploy" >/dev/null
+		cli hset "{$name}:rlk:i" "h:$member" "$member 7 $((now - ago)) $(record "$host")" >/dev/null
 	done
 	cli pexpire "$name" 600000 >/dev/null
 }
@@ -76,8 +80,8 @@ bulk() {
 		for i = 1, ARGV[1] do
 			local name, info = "bulk:" .. i, "{bulk:" .. i .. "}:rlk:i"
 			redis.call("SET", name, i, "PX", 3600000)
-			redis.call("HSET", info, "token", i, "host", "h", "pid", i,
-				"user", "u", "kind", "x", "since", t[1] * 1000)
+			redis.call("HSET", info, "h", string.format("%d 7 %d000 run 0 %d h u - sh",
+				i, t[1], i))
 		end' 0 "$1" >/dev/null
 }
 

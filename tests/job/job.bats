@@ -106,7 +106,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	ends_with 127 locked -- file/command
 	[[ $(wc -l <err) == 1 ]]
 	[[ $(cli info commandstats | grep -c cmdstat_eval || :) == "$before" ]] ||
-		[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
+		[[ $(cli exists "{$KEY}:rlk:i") == 0 ]]
 }
 
 @test "P5: a file that can't be executed is 126, and so is a folder" {
@@ -117,7 +117,7 @@ os.kill(os.getpid(), signal.SIGTERM)'
 	ends_with 126 locked -- ./folder
 	[[ $(<err) == 'rlockrun: cannot run "./folder": Is a directory; command not started' ]]
 	ends_with 126 locked -- /
-	[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
+	[[ $(cli exists "{$KEY}:rlk:i") == 0 ]]
 }
 
 @test "P5: a bad interpreter is 126 and the message says so" {
@@ -297,7 +297,7 @@ print(open("/proc/self/comm").read())'
 	run ! grep '=old$' out
 	grep -qx "RLOCKRUN_KEY=$KEY" out
 	grep -qx "RLOCKRUN_TTL_MS=7500" out
-	grep -qx "RLOCKRUN_FENCE=$(cli get "{$KEY}:rlk:f")" out
+	grep -qx "RLOCKRUN_FENCE=$(cli hget "{$KEY}:rlk:i" f)" out
 	grep -qx "RLOCKRUN_TOKEN=$(tail -n 1 out)" out
 	grep -qx "RLOCKRUN_HELD=x:$(tail -n 1 out):$KEY" out
 }
@@ -368,7 +368,7 @@ print(s.getsockname()[1])')
 
 @test "-c with a \$SHELL that is not there is 127" {
 	SHELL=/no/such/shell ends_with 127 locked -c true
-	[[ $(cli exists "{$KEY}:rlk:f") == 0 ]]
+	[[ $(cli exists "{$KEY}:rlk:i") == 0 ]]
 }
 
 @test "options after the command are the command's" {

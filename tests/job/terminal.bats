@@ -273,7 +273,7 @@ says_why() {
 	code 79
 	grep -q 'lost: its lease ended; the job was killed' screen
 	run ! grep -E 'did not act|being lost' screen
-	[[ $(cli --raw hget "{$KEY}:rlk:r" status) == 79 ]]
+	[[ $(cli --raw lindex "{$KEY}:rlk:r" 0) == [0-9]*' 79 '* ]]
 }
 
 stopped_by_a_key() {

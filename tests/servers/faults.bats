@@ -21,7 +21,7 @@ ends_at() {
 	rules "$1"
 	running -n
 	[[ $(cli get "$KEY") == "$(<token)" ]]
-	[[ $(cli get "{$KEY}:rlk:f") == "$(<fence)" ]]
+	[[ $(cli hget "{$KEY}:rlk:i" f) == "$(<fence)" ]]
 	ends_well
 	[[ ! -s $ERR ]]
 }
@@ -30,8 +30,8 @@ ends_at() {
 @test "the connection ends before, instead of or after any reply: nobody notices" {
 	local rule
 	through
-	for rule in lose:CLIENT:1 hangup:CLIENT:1 lose:EVAL/8:1 cut:EVAL/8:1 hangup:EVAL/8:1 \
-		lose:EVAL/9:1 cut:EVAL/9:1; do
+	for rule in lose:CLIENT:1 hangup:CLIENT:1 lose:EVAL/acquire:1 cut:EVAL/acquire:1 hangup:EVAL/acquire:1 \
+		lose:EVAL/release:1 cut:EVAL/release:1; do
 		ends_at "$rule"
 	done
 	cli acl setuser "$KEY" on '>secret' '~*' +@all
@@ -44,9 +44,9 @@ ends_at() {
 
 @test "the connection ends while waiting, again and again: reported once" {
 	cli set "$KEY" other
-	through hangup:EVAL/8:2 cut:EVAL/8:3 lose:EVAL/8:4
+	through hangup:EVAL/acquire:2 cut:EVAL/acquire:3 lose:EVAL/acquire:4
 	job
-	passed EVAL/8 6
+	passed EVAL/acquire 6
 	(($(connections) == 4))
 	cli del "$KEY"
 	wait_for_file job
@@ -56,7 +56,7 @@ ends_at() {
 
 # The doubled reply of the grant, and what follows unasked, count for nothing.
 @test "while holding: the connection ends, a reply is lost, doubled or unasked: renewed again" {
-	through twice:EVAL/8:1 cut:EVAL/1:1 lose:EVAL/1:2 'also:EVAL/1:3:>2\r\n+message\r\n+hello' \
+	through twice:EVAL/acquire:1 cut:EVAL/1:1 lose:EVAL/1:2 'also:EVAL/1:3:>2\r\n+message\r\n+hello' \
 		twice:EVAL/1:4
 	running
 	says "renewed again"
@@ -66,7 +66,7 @@ ends_at() {
 }
 
 @test "the connection ends at each release: a warning, the job's status" {
-	through lose:EVAL/9
+	through lose:EVAL/release
 	running -t 3
 	touch "done"
 	exits_with 7 "$PID"
@@ -108,7 +108,7 @@ is_connecting() {
 	through
 	job
 	says waiting
-	rules vanish:EVAL/8:1
+	rules vanish:EVAL/acquire:1
 	cli del "$KEY"
 	wait_for_file job
 	rules vanish:EVAL/1:1
@@ -132,11 +132,11 @@ is_connecting() {
 	through
 	start rl -w 60 sh -c 'echo B >>order'
 	says waiting
-	rules drop:EVAL/8:1
-	passed EVAL/8 2
+	rules drop:EVAL/acquire:1
+	passed EVAL/acquire 2
 	RLOCKRUN_REDIS=unix://$SUITE_DIR/s start rl -w 60 sh -c 'echo C >>order'
 	says waiting
-	passed EVAL/8 3
+	passed EVAL/acquire 3
 	(($(connections) == 2))
 	touch "done"
 	wait_until eval '[[ -e order && $(wc -l <order) == 2 ]]'
@@ -147,7 +147,7 @@ is_connecting() {
 
 @test "silence instead of the reply to a release: the job's status, freed, not lost" {
 	local rule
-	for rule in vanish:EVAL/9:1 drop:EVAL/9:1; do
+	for rule in vanish:EVAL/release:1 drop:EVAL/release:1; do
 		through
 		ends_at "$rule"
 		(($(connections) == 2))
@@ -158,7 +158,7 @@ is_connecting() {
 # --- too late --------------------------------------------------------------------------
 
 @test "S30: a try that comes late plants nothing that its owner believes" {
-	through stay:late:EVAL/8:1
+	through stay:late:EVAL/acquire:1
 	running -t 9
 	(($(connections) == 2))
 	[[ $(cli getdel "$KEY") == "$(<token)" ]]
@@ -166,26 +166,26 @@ is_connecting() {
 	[[ $(cli exists "$KEY") == 0 ]]
 	touch proxy/late
 	# The first try has arrived, and what it planted is not the job's token.
-	passed EVAL/8 2
+	passed EVAL/acquire 2
 	exits_with 79 "$PID"
 	wait_until none_left
 }
 
 @test "an acquire that arrives after -w is undone" {
-	through stay:late:EVAL/8
+	through stay:late:EVAL/acquire
 	run -69 rl -w 1.5 touch ran
-	run ! has_passed proxy EVAL/8 1
+	run ! has_passed proxy EVAL/acquire 1
 	touch proxy/late
-	passed EVAL/9 1
+	passed EVAL/release 1
 	wait_until none_left
 	[[ ! -e ran ]]
 }
 
 # bats test_tags=night
 @test "grants that are always 0.6 TTL late: no job, 69, nothing is left" {
-	through delay:1800:EVAL/8
+	through delay:1800:EVAL/acquire
 	run -69 rl -t 3 --server-timeout 9 touch ran
 	[[ $output == *"too slow for this ttl"* && ! -e ran ]]
-	passed EVAL/9 1
+	passed EVAL/release 1
 	wait_until none_left
 }

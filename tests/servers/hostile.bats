@@ -17,7 +17,7 @@ teardown() { end_test; }
 # nonsense WORDS TEXT: TEXT as the reply of an acquire: 69, with WORDS in one line.
 nonsense() {
 	echo "$2"
-	rules "answer:EVAL/8::$2"
+	rules "answer:EVAL/acquire::$2"
 	ends_unserved 69 "$1"
 	[[ $output == *"rlockrun: \"$KEY\": "*"$RLOCKRUN_REDIS: "* ]]
 }
@@ -30,8 +30,8 @@ always_nonsense() {
 	cli set "$KEY" other
 	job
 	says waiting
-	rules "answer:EVAL/8:1:$2" "answer:EVAL/9:1:$2"
-	wait_until grep -q '^answered EVAL/8' proxy/log
+	rules "answer:EVAL/acquire:1:$2" "answer:EVAL/release:1:$2"
+	wait_until grep -q '^answered EVAL/acquire' proxy/log
 	cli del "$KEY"
 	wait_for_file job
 	peak_below 8000
@@ -85,10 +85,10 @@ reply() {
 @test "S29: replies out of range: 69, no crash, no job" {
 	local answer
 	through
-	rules "answer:EVAL/8::$(reply 0 100 0 1 =known =x 1 0 =h =1 =u = 5 0)"
+	rules "answer:EVAL/acquire::$(reply 0 100 0 1 =5 0 =x 1 5 =)"
 	run -75 rl -n touch ran
-	for answer in "$(reply 0 -2 0 1 =known =x 1 0 =h =1 =u = 5 0)" "$(reply 1 =5x = 0 0)" \
-		"$(reply 0 100 0 1 =known =x 1 0 =h =1 "=$(printf %0300d 0)" = 5 0)"; do
+	for answer in "$(reply 0 -2 0 1 =5 0 =x 1 5 =)" "$(reply 1 =5x 5 5 0 = =)" \
+		"$(reply 0 100 0 1 "=$(printf %0300d 0)" 0 =x 1 5 =)"; do
 		nonsense 'unexpected answer from ' "$answer"
 	done
 }
@@ -96,8 +96,8 @@ reply() {
 @test "S29: the same to a nested run" {
 	local answer
 	export RLOCKRUN
-	answer=$(reply 0 9 0 1 =known =x 1 0 =h =1 =u 5 0)
-	through "answer:EVAL/7::$answer"
+	answer=$(reply 3 = =)
+	through "answer:EVAL/3::$answer"
 	run -5 rl -n sh -c '"$RLOCKRUN" -k "$KEY" --server-timeout 2 touch ran
 		[ $? = 69 ] && exit 5'
 	[[ $output == *"unexpected answer from "* && ! -e ran ]]
@@ -106,7 +106,7 @@ reply() {
 # bats test_tags=night
 @test "S29: while holding and releasing, a reply out of range counts as none" {
 	through "answer:EVAL/1:1:$(reply 2)" "answer:EVAL/1:2:$(reply -1)" "answer:EVAL/1:3:$(reply 1 1)" \
-		"answer:EVAL/1:4:$(reply 9223372036854775807)" "answer:EVAL/9:1:$(reply 4)"
+		"answer:EVAL/1:4:$(reply 9223372036854775807)" "answer:EVAL/release:1:$(reply 4 0 0 =)"
 	running
 	says "unexpected answer from "
 	says "renewed again"

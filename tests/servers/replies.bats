@@ -17,10 +17,10 @@ teardown() { end_test; }
 # one, else the status with which it ends. What isn't to be tried again is asked once
 # more with fewer keys.
 acquiring() {
-	local before name status=$2 rules=()
+	local before status=$2
 	before=$(connections)
 	if [[ $2 == a* ]]; then
-		rules "answer:EVAL/8:1:-$1"
+		rules "answer:EVAL/acquire:1:-$1"
 		run -7 rl -n sh -c 'exit 7'
 		[[ -z $output ]]
 		[[ $2 == again ]] && before=$((before + 1)) || before=$((before + 2))
@@ -28,26 +28,30 @@ acquiring() {
 		status=69
 	fi
 	# As long as the server speaks so there is no lock, and no loop either.
-	for name in 8 7 4 3; do rules+=("answer:EVAL/$name::-$1"); done
-	rules "${rules[@]}"
+	rules "answer:EVAL/acquire::-$1" "answer:EVAL/1::-$1"
 	ends_unserved "$status" "${1%% *}"
 	[[ $output == *"rlockrun: \"$KEY\""* && -z $(keys_left) ]]
-	(($(grep -c '^answered EVAL/8' proxy/log) < 30))
+	(($(grep -c '^answered EVAL/acquire' proxy/log) < 30))
 }
 
-# Who releases gets ERROR once: `again` and `anew` as above, or it is `told`.
+# Who releases gets ERROR once: `again` and `anew` as above. Else a release with the lock's
+# key alone follows, and if that gets ERROR, too, it is `told`.
 releasing() {
 	local before
-	rules "answer:EVAL/9:1:-$1"
+	rules "answer:EVAL/release:1:-$1"
 	running
 	before=$(connections)
 	[[ $2 != anew ]] || before=$((before + 1))
 	if [[ $2 == told ]]; then
-		rules "answer:EVAL/9::-$1"
+		ends_well
+		[[ ! -s $ERR ]]
+		rules "answer:EVAL/release::-$1" "answer:EVAL/1::-$1"
+		running
+		before=$((before + 1))
 		touch "done"
 		exits_with 7 "$PID"
 		[[ $(<"$ERR") == "rlockrun: \"$KEY\": cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"$1"* ]]
-		[[ $(cli del "$KEY" "{$KEY}:rlk:i") == 2 ]]
+		[[ $(cli del "$KEY") == 1 ]]
 	else
 		ends_well
 		[[ ! -s $ERR ]]
@@ -102,7 +106,7 @@ is_lost() {
 	is_lost "$taken" "$name" 'its key was taken away or has expired'
 	is_lost "$PID" "$KEY" 'its key holds something else now'
 	gone "$(<job)"
-	cli del "$KEY" "{$KEY}:rlk:i" "{$name}:rlk:i"
+	cli del "$KEY"
 }
 
 # bats test_tags=night
@@ -124,7 +128,7 @@ is_lost() {
 	through
 	start "$RLOCKRUN" -k "$KEY" --server-timeout 60 touch ran
 	says waiting
-	rules "answer:EVAL/8::-LOADING Redis is loading"
+	rules "answer:EVAL/acquire::-LOADING Redis is loading"
 	says "LOADING Redis is loading (it is loading its data; --server-timeout limits the wait); trying again"
 	cli del "$KEY"
 	rules
@@ -150,7 +154,7 @@ trouble() {
 	touch "done"
 	through
 	RLOCKRUN_REDIS=unix://$PWD/proxy/s start "$RLOCKRUN" -k "$KEY:new" --server-timeout 60 sh -c 'exit 6'
-	passed EVAL/8 1
+	passed EVAL/acquire 1
 	eval "cli $2"
 	exits_with 6 "$PID"
 	exits_with 7 "${STARTED[0]}"
@@ -260,7 +264,7 @@ make_haste() {
 	says "cannot renew the lock"
 	through
 	start "$RLOCKRUN" -k "$KEY:new" --server-timeout 60 sh -c 'exit 6'
-	passed EVAL/8 1
+	passed EVAL/acquire 1
 	make_haste
 	exits_with 6 "$PID"
 	ERR=err.1

@@ -133,7 +133,8 @@ check_holder(const struct actor *actor, const char *message)
 		find_lie(actor, "a message names the holder", message);
 	/* Nested runs that keep the lock of one that has left read no order. */
 	if (holder != NULL && holder->state == ACTOR_ENDED &&
-	    holder->ended_at < since && strstr(message, "asked to stop") != NULL)
+	    holder->ended_at < since &&
+	    strstr(message, "asked to stop") != NULL)
 		find_lie(actor, "who is asked to stop can obey", message);
 }
 

@@ -14,6 +14,9 @@
 #include "sink/metrics_text.h"
 #include "tap.h"
 
+static const struct key_names names = {
+    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
+
 #define CORPUS "tests/fuzz/corpus/"
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
@@ -149,7 +152,7 @@ test_look(const char *name)
 {
 	struct value *reply = read_reply("answer", name);
 	struct look look;
-	bool good = answer_look(&look, reply);
+	bool good = answer_look(&look, reply, &names);
 
 	ok(good, "answer/%s", name);
 	if (good) {

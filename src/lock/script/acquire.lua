@@ -243,11 +243,13 @@ local function grant_rest(is_repeat)
     granted[7] = call('ZRANGE', queue, 0, 0)[1] or ''
   end
   -- Without a success the period counts from its first statement, unless that
-  -- was withdrawn since, or lies in the future.
+  -- was withdrawn since, or is no time near now.
   if expect ~= '' then
     local former, since = unpack(call('HMGET', info, 'e', 'es'), 1, 2)
     since = former ~= '0' and number_of(since) or math.huge
-    note('e', expect, 'es', since > now + LIMIT_CLOCKS_MS and now or since)
+    local is_near = math.abs(now - since) < LIMIT_AGE_MS
+      and since <= now + LIMIT_CLOCKS_MS
+    note('e', expect, 'es', is_near and since or now)
   end
   if asked_ms and not is_repeat then note_newest() end
   if letter ~= 'x' then follow_counted(granted) end
@@ -265,6 +267,7 @@ local function enter()
       call('ZREM', key, '')
       call('PEXPIRE', key, 60000)
     end
+    call('ZRANGEBYSCORE', alive, 0, 0)
     ticket = ticket or next_ticket()
     call('ZADD', queue, string.format('%.0f', ticket), me)
     rank = call('ZRANK', queue, me)
