@@ -385,7 +385,7 @@ compare_row(const char *kind, const char *options, const char *only)
 	for (size_t i = 0; i < denial_count; i++)
 		if (only == NULL || strstr(denials[i].name, only) != NULL)
 			compare_cell(kind, options, &denials[i], permitted);
-	ok(contradictions == before, "the doctor and the run agree:%s",
+	ok(contradictions == before, "S53: the doctor and the run agree:%s",
 	    options);
 }
 
