@@ -215,7 +215,8 @@ look_with(struct client *client, const struct key_names *keys,
 	return found;
 }
 
-/* Access rules may deny the keys beside the lock's own. */
+/* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
+ * like another client. */
 static bool
 look_without_helpers(struct client *client, const struct key_names *keys,
     const struct request_look_limits *limits, struct look *look)
@@ -226,9 +227,8 @@ look_without_helpers(struct client *client, const struct key_names *keys,
 	    look_with(client, keys, REQUEST_LOOK_KEY_ONLY, limits, look);
 
 	if (found)
-		client_emit(client, (struct event){.type = EVENT_NOT_SHOWN,
-					.minor = true,
-					.why = why});
+		client_emit(client,
+		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
 	free(why);
 	return found;
 }

@@ -135,6 +135,15 @@ record_make(const struct lock_config *config, const struct holder *self)
 	return text;
 }
 
+/* One that is missing is unknown. */
+static void
+read_name(struct record_words *words, char *name, size_t size)
+{
+	record_word(words, name, size);
+	if (*name == '\0')
+		snprintf(name, size, "?");
+}
+
 void
 record_read(struct record_words *words, struct holder *holder, char *command,
     size_t size)
@@ -153,8 +162,8 @@ record_read(struct record_words *words, struct holder *holder, char *command,
 	number = record_number(words, LIMIT_PID);
 	snprintf(holder->pid, sizeof(holder->pid),
 	    number >= 0 ? "%" PRId64 : "?", number);
-	record_word(words, holder->host, sizeof(holder->host));
-	record_word(words, holder->user, sizeof(holder->user));
+	read_name(words, holder->host, sizeof(holder->host));
+	read_name(words, holder->user, sizeof(holder->user));
 	record_word(words, holder->label, sizeof(holder->label));
 	record_word(words, command != NULL ? command : none,
 	    command != NULL ? size : sizeof(none));

@@ -165,6 +165,13 @@ send_release(struct lock *lock)
 
 	lock->command = LOCK_NONE_OUT;
 	lock_make_release(lock, &request);
+	/* A nested run in the plain tier has nothing to leave. */
+	if (request.argc == 0) {
+		request_fini(&request);
+		lock->release.outcome = LOCK_LEFT;
+		give_up_within(lock, 0);
+		return;
+	}
 	if (lock_send(lock, &request, ASK_RELEASE, on_released,
 		clock_min(give_up_at, overdue_at + 1)) == -1) {
 		lock_retry(lock, lock->release.give_up_at);

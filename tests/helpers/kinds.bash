@@ -1,5 +1,6 @@
 # What suites about readers, permits and locks that are kept share: a job whose turns
-# are logged. Q, L, I and F are the names of the lock's keys.
+# are logged. Q, L and I are names of the
+# lock's keys.
 # shellcheck shell=bash disable=SC2034 # suites use what is set
 
 begin_kinds_test() {
@@ -8,7 +9,6 @@ begin_kinds_test() {
 	Q="{$KEY}:rlk:q"
 	L="{$KEY}:rlk:l"
 	I="{$KEY}:rlk:i"
-	F="{$KEY}:rlk:f"
 	export RLOCKRUN
 }
 

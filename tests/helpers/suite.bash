@@ -489,6 +489,9 @@ list_keys() {
 	done
 }
 
+# The last fencing number.
+fence() { cli hget "{$KEY}:rlk:i" f; }
+
 # How long the lease still lasts.
 left_ms() { cli pttl "$KEY"; }
 left_above() { ask pttl "$KEY" && ((REPLY > $1)); }

@@ -109,7 +109,7 @@ ran_once() {
 	[[ ! -s $ERR ]]
 	ran_once
 	# Nothing but the scripts is sent once more.
-	[[ $(sent CLIENT) == 1 && $(sent EVAL/8) == 2 && $(sent EVAL/9) == 2 ]]
+	[[ $(sent CLIENT) == 1 && $(sent EVAL/acquire) == 2 && $(sent EVAL/release) == 2 ]]
 	[[ $(sent ZRANGE) == "$(sent PEXPIRE)" ]]
 }
 
@@ -127,47 +127,47 @@ ran_once() {
 # The try, which has gone as a digest, is followed by its release alone.
 is_released_unsent() {
 	job
-	passed EVAL/8 1
+	passed EVAL/acquire 1
 	kill -TERM "$PID"
-	passed EVAL/9 1
+	passed EVAL/release 1
 	touch proxy/go
 	exits_with 143 "$PID"
-	[[ $(sent EVAL/8) == 1 && $(sent EVAL/9) == 1 && $(calls set) == 0 ]]
+	[[ $(sent EVAL/acquire) == 1 && $(sent EVAL/release) == 1 && $(calls set) == 0 ]]
 	[[ ! -e job && -z $(keys_left) ]]
 }
 
 @test "a try without its script is not sent again behind its release" {
 	cold_server
-	rules until:go:EVAL/8:1
+	rules until:go:EVAL/acquire:1
 	is_released_unsent
 }
 
 @test "a try without its script is not sent again to a cluster behind its release" {
 	TOPOLOGY=cluster own_server
-	start_proxy proxy until:go:EVAL/8:1
+	start_proxy proxy until:go:EVAL/acquire:1
 	RLOCKRUN_REDIS=redis-cluster://127.0.0.1:$PORT
 	is_released_unsent
 }
 
 @test "a try whose time is over is not sent again" {
 	cold_server
-	rules stay:go:EVAL/8:1
+	rules stay:go:EVAL/acquire:1
 	run -69 rl -w 1 touch ran
 	touch proxy/go
-	wait_until eval '(($(sent EVAL/8) == 1))'
+	wait_until eval '(($(sent EVAL/acquire) == 1))'
 	[[ ! -e ran && $(calls set) == 0 && -z $(keys_left) ]]
 }
 
 @test "a release without its script is sent again, though the run was signalled" {
 	cold_server
 	running
-	rules until:go:EVAL/9:1
+	rules until:go:EVAL/release:1
 	touch "done"
 	wait_for_file proxy/go.held
 	kill -TERM "$PID"
 	touch proxy/go
 	exits_with 7 "$PID"
-	[[ $(sent EVAL/9) == 2 && -z $(keys_left) ]]
+	[[ $(sent EVAL/release) == 2 && -z $(keys_left) ]]
 }
 
 # The server that thaws knows how to grant, not how to release, and we are gone.
@@ -176,10 +176,10 @@ is_released_unsent() {
 	load_script acquire_exclusive
 	freeze
 	job -t 60
-	passed EVAL/8 1
+	passed EVAL/acquire 1
 	kill -TERM "$PID"
 	exits_with 143 "$PID"
-	passed EVAL/9 1
+	passed EVAL/release 1
 	thaw
 	wait_until eval '(($(calls eval) == 2))' # an undo and the release
 	[[ $(calls set) != 0 && ! -e job && -z $(keys_left) ]]
@@ -190,15 +190,15 @@ is_released_unsent() {
 	running -t 60
 	freeze
 	touch "done"
-	passed EVAL/9 1
+	passed EVAL/release 1
 	kill -TERM "$PID" # ends the wait for a server that is silent
 	exits_with 7 "$PID"
-	passed EVAL/9 2
+	passed EVAL/release 2
 	thaw
 	wait_until none_left
 	says 'cannot confirm the release'
 	# Of the try and of the release; the signal leaves time for another one.
-	(($(sent EVAL/9) >= 2 && $(calls eval) >= 2))
+	(($(sent EVAL/release) >= 2 && $(calls eval) >= 2))
 }
 
 @test "a waiter that is ended leaves nothing, with scripts forgotten each time" {

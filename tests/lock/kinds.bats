@@ -419,7 +419,7 @@ net() {
 		holds A $option
 		catch_up
 		fence=$(cli get "$F")
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/acquire 1
 		[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 		members 1
 		[[ $(cli hlen "$I") == 3 ]]
@@ -430,7 +430,7 @@ net() {
 		# shellcheck disable=SC2086
 		holds B $option
 		catch_up
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/release 1
 		[[ ${lines[0]} == 0 ]]
 		members 1
 		touch go

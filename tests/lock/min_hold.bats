@@ -106,7 +106,7 @@ as_if_later() {
 		catch_up
 		as_if_later 10000
 		first=$(score_or_pttl)
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/release 1
 		[[ ${lines[0]} == 3 ]]
 		(($(score_or_pttl) <= first))
 		cli del "$KEY" "$I"
@@ -117,7 +117,7 @@ as_if_later() {
 @test "R2: a release with --min-hold whose reply is lost keeps it no longer" {
 	# It is sent again, with what is left by then.
 	own_server
-	start_proxy cut cut:EVAL/9:1
+	start_proxy cut cut:EVAL/release:1
 	run -0 rl --min-hold 1h true
 	(($(left_ms) <= 3600000 && $(left_ms) > 3500000))
 	cli del "$KEY" "$I"

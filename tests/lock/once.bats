@@ -294,7 +294,7 @@ write_nightly() {
 
 @test "a reply that is lost: the own grant is taken over, it runs once" {
 	succeeded 7200000
-	through cut:EVAL/8:1
+	through cut:EVAL/acquire:1
 	once 0 "${count[@]}"
 	[[ -z $output ]]
 	stop_proxy
@@ -305,7 +305,7 @@ write_nightly() {
 
 @test "a waiter whose try was lost before leaves nothing behind" {
 	succeeded 1000
-	through cut:EVAL/8:1
+	through cut:EVAL/acquire:1
 	once 75 "${count[@]}"
 	wait_until none_left
 	[[ ! -e ran ]]
@@ -313,14 +313,14 @@ write_nightly() {
 
 @test "why a waiter leaves is reported, though its leaving is not answered" {
 	succeeded 1000
-	through cut:EVAL/8:1 cut:EVAL/9
+	through cut:EVAL/acquire:1 cut:EVAL/release
 	once 75 "${count[@]}"
 	[[ $output == *"last succeeded on web-3 "*"; command not started" ]]
 }
 
 # bats test_tags=night
 @test "a release whose reply is lost has recorded the success" {
-	through cut:EVAL/9
+	through cut:EVAL/release
 	# The release is repeated while the lease lasts.
 	once 0 -t 5 "${count[@]}"
 	stop_proxy

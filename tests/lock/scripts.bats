@@ -66,7 +66,7 @@ state() {
 	fence=$(cli get "$F")
 	cli pexpire "$KEY" 15000
 	cli pexpire "$I" 15000
-	again EVAL/8 1
+	again EVAL/acquire 1
 	[[ ${lines[0]} == 1 && ${lines[1]} -gt $fence ]]
 	[[ $(cli get "$KEY") == "$token" && $(cli get "$F") == "${lines[1]}" ]]
 	[[ $(cli hget "$I" fence) == "${lines[1]}" ]]
@@ -82,9 +82,9 @@ state() {
 	wait_in_line
 	tickets=$(cli zrange "$Q" 0 -1 withscores)
 	state >before
-	again EVAL/8 2
+	again EVAL/acquire 2
 	[[ ${lines[0]} == 0 && ${lines[2]} == 0 ]]
-	again EVAL/8 3
+	again EVAL/acquire 3
 	[[ ${lines[0]} == 0 && ${lines[2]} == 1 ]]
 	[[ $(cli zrange "$Q" 0 -1 withscores) == "$tickets" ]]
 	state | diff before -
@@ -97,7 +97,7 @@ state() {
 # bats test_tags=night
 @test "R2: a late acquire of a waiter that is gone delays others by a ttl at most" {
 	run -0 rl -t 5 true
-	again EVAL/8 1
+	again EVAL/acquire 1
 	[[ ${lines[0]} == 1 ]]
 	run -0 rl touch ran
 	[[ -e ran && -z $(keys_left) ]]
@@ -138,7 +138,7 @@ renewed() {
 	catch_up
 	rings=$(grep -c 'lua\] "RPUSH"' "$MONITOR")
 	state >before
-	again EVAL/9 1
+	again EVAL/release 1
 	[[ ${lines[0]} == 0 ]]
 	state | diff before -
 	catch_up
@@ -154,7 +154,7 @@ renewed() {
 	wait_in_line
 	run -75 rl -w 2 true
 	state >before
-	again EVAL/9 1
+	again EVAL/release 1
 	[[ ${lines[0]} == 0 ]]
 	state | diff before -
 	touch "done"
@@ -203,7 +203,7 @@ has_joined_again() { grep -q "\"EVAL.* \"4\" \"$KEY\"" "$MONITOR"; }
 	again EVAL/4 1
 	until=$(cli --raw zrange "$N" 0 0 withscores | tail -n 1)
 	((until <= $(server_ms) + 30000))
-	again EVAL/8 2
+	again EVAL/acquire 2
 	[[ ${lines[0]} == 2 && $(cli exists "$KEY") == 1 ]]
 	touch go
 	exits_with 0 "$PID"

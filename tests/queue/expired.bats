@@ -136,7 +136,7 @@ calls_are_short() {
 	cli del "$KEY" >/dev/null
 	answers=
 	for _ in {1..8}; do
-		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
+		run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/acquire 1
 		answers+=" ${lines[0]}"
 		[[ ${lines[0]} == -1 ]] || break
 		[[ $(cli exists "$KEY") == 0 ]]
@@ -157,7 +157,7 @@ calls_are_short() {
 	run -0 rl true
 	catch_up
 	fill "$Q" 2000 1 x: :1@h
-	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/8 1
+	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/acquire 1
 	[[ ${lines[0]} == -1 && $(cli --raw zrange "$Q" -1 -1) == *@* ]]
 	[[ $(cli --raw zrange "$L" -1 -1) == "$(cli --raw zrange "$Q" -1 -1)" ]]
 	cli flushall

@@ -247,7 +247,7 @@ spoiled() {
 	b=$PID
 	before=$(cli --raw get "$O")
 	catch_up
-	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/9 1
+	run -0 "$HELPERS/again" "$MONITOR" "$SUITE_DIR/s" EVAL/release 1
 	[[ ${lines[0]} == 1 && $(cli --raw get "$O") == "$before" ]]
 	heartbeats_pass
 	touch go

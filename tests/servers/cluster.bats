@@ -181,12 +181,12 @@ waiting_are() {
 	[[ $output == *": the run is not recorded: in a cluster, no key can lie beside"* ]]
 }
 
-@test "a plain server behind redis-cluster:// keeps nothing of ours" {
+@test "a plain server behind redis-cluster:// keeps no lock of ours" {
 	start_server "$PWD/plain" --port 0
 	choose_port
 	redis-cli -s "$PWD/plain/s" config set port "$PORT" >/dev/null
 	fails 77 'it is not in cluster mode (redis://)' -r "redis-cluster://127.0.0.1:$PORT"
-	[[ -z $(redis-cli -s "$PWD/plain/s" keys '*') ]]
+	[[ $(redis-cli -s "$PWD/plain/s" exists "$KEY") == 0 ]]
 }
 
 @test "a node of a cluster behind redis://" {
@@ -265,6 +265,7 @@ points_at_itself() {
 		key_on "$i"
 		keys+=("$KEY")
 		cli set "$KEY" token px 60000 >/dev/null
+		cli hset "{$KEY}:rlk:i" h "token 1 1 r" >/dev/null
 	done
 	stop_server "$PWD/c1"
 	run -69 --separate-stderr "$RLOCKRUN" --list --server-timeout 1

@@ -166,15 +166,14 @@ refused_login() {
 		            yield argument.get("token")
 		        yield from later_options(argument)
 		for path in sys.argv[1:]:
-		    text = open(path).read()
-		    words = re.findall(r"(.)'([A-Z]+)'", text)
-		    used = {word for _, word in words if word in docs}
-		    print(len(used), "commands")
-		    for name in used:
+		    calls = re.findall(r"'([A-Z]+)'((?:[^(){}]|\([^()]*\))*)", open(path).read())
+		    calls = [(name, options) for name, options in calls if name in docs]
+		    print(len(calls), "commands")
+		    for name, options in calls:
 		        if is_later(docs[name]):
 		            print("later:", path, name)
 		        for option in later_options(docs[name]):
-		            if ("," , option) in words:
+		            if f", '{option}'" in options:
 		                print("later:", path, name, option)
 	END
 	grep -q '^[1-9][0-9]* commands' later

@@ -34,7 +34,8 @@ acquiring() {
 	(($(grep -c '^answered EVAL/acquire' proxy/log) < 30))
 }
 
-# Who releases gets ERROR once: `again` and `anew` as above, or it is `told`.
+# Who releases gets ERROR once: `again` and `anew` as above. Else a release with the lock's
+# key alone follows, and if that gets ERROR, too, it is `told`.
 releasing() {
 	local before
 	rules "answer:EVAL/release:1:-$1"
@@ -42,7 +43,11 @@ releasing() {
 	before=$(connections)
 	[[ $2 != anew ]] || before=$((before + 1))
 	if [[ $2 == told ]]; then
-		rules "answer:EVAL/release::-$1"
+		ends_well
+		[[ ! -s $ERR ]]
+		rules "answer:EVAL/release::-$1" "answer:EVAL/1::-$1"
+		running
+		before=$((before + 1))
 		touch "done"
 		exits_with 7 "$PID"
 		[[ $(<"$ERR") == "rlockrun: \"$KEY\": cannot confirm the release, the lock may last for its ttl: error from unix://$PWD/proxy/s: "*"$1"* ]]

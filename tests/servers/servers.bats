@@ -326,6 +326,14 @@ for_queue() {
 	cli acl deluser "$KEY"
 }
 
+@test "a user with the lock's key alone: acquired, also by a nested run, and released" {
+	user "~$KEY" +@all
+	run -0 rl -r "$UNIX_URL" "$RLOCKRUN" -k "$KEY" -r "$UNIX_URL" true
+	[[ $output == *": the outer run cannot see this one: "* && $output != *"cannot confirm"* ]]
+	[[ -z $(keys_left) && $(cli exists "{$KEY}:rlk:i") == 0 ]]
+	cli acl deluser "$KEY"
+}
+
 @test "a user without client setname or hmget gets the lock all the same" {
 	user '~*' +@all -client -hmget
 	run -0 rl -n -r "$UNIX_URL" true

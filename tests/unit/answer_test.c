@@ -248,7 +248,7 @@ test_refusals(void)
 	ok(answer.outcome == ANSWER_NOT_DUE && answer.by_id, "  is that");
 	is_text(answer.holder.host, "web-4", "  its host");
 	ok(is_answer(&answer, answer_acquire, damaged), "not due, damaged");
-	is_text(answer.holder.host, "", "  no host");
+	is_text(answer.holder.host, "?", "  no host");
 	ok(is_answer(&answer, answer_acquire, overtaken), "overtaken");
 	ok(answer.outcome == ANSWER_OVERTAKEN, "  is that");
 	is_text(answer.by.label, "build 4711", "  by a label");

@@ -27,7 +27,16 @@ local token, me, run, ended, life, runs_life = unpack(ARGV)
 local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
 local call, time = redis.pcall, redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
-local status = string.match(ended, '^%d+')
+local status, failed = string.match(ended, '^%d+'), nil
+
+-- Runs a command without which nothing is released, and remembers its error. A
+-- lock of another type is not ours any more.
+local function must(...)
+  local reply = call(...)
+  if type(reply) == 'table' and reply.err
+    and not string.find(reply.err, 'WRONGTYPE') then failed = reply end
+  return reply
+end
 -- include: KIND_release
 
 -- Writes a success to :i, and the entry of the run, unless that is nil. Returns
@@ -72,17 +81,21 @@ end
 local more = call('EXISTS', nested, queue)
 if is_ours and more == 0 and keep_ms == 0 and status then
   free()
-  return {1, record(''), 0, ''}
+  return failed or {1, record(''), 0, ''}
 end
 -- include: queue
 
 -- Nested runs. The outermost one leaves a mark if others are left; the last one
 -- to leave behind the mark frees the lock, or lets the server keep it. A full
 -- server refuses only a first write, and does not refuse SREM. If the members
--- cannot be read, the lock is left to its ttl.
+-- cannot be read, the lock is left to its ttl. A server that takes no writes at
+-- the moment is asked again.
 local code = is_ours and 1 or 0
 if is_ours and (more ~= 0 or member ~= '') then
-  call('SREM', nested, member)
+  local left = call('SREM', nested, member)
+  for _, word in ipairs({'READONLY', 'MISCONF', 'NOREPLICAS'}) do
+    if type(left) == 'table' and string.find(left.err, word) then return left end
+  end
   local users, is_marked = call('SMEMBERS', nested), member == ''
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
   local others = is_denied and tonumber(call('EXISTS', nested)) or 0
@@ -101,6 +114,7 @@ end
 if code == 1 and keep_ms > 0 then code = 3 end
 local kept_ms = (code == 3 or not is_ours) and keep(keep_ms) or 0
 if code == 1 then free() elseif kept_ms > 0 then code = 3 end
+if failed then return failed end
 
 -- The run had lost its lock, and the next one has filed it without an end. Its
 -- success counts, unless a later run has had one. 1 if the list lacks the run.

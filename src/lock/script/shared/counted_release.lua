@@ -1,13 +1,13 @@
 -- What former tries were granted is freed.
-local entry, till = 'h:' .. token, call('ZSCORE', lock, token)
+local entry, till = 'h:' .. token, must('ZSCORE', lock, token)
 local is_ours = type(till) == 'string'
 for i = 13, #ARGV do
-  if call('ZREM', lock, ARGV[i]) == 1 then
+  if must('ZREM', lock, ARGV[i]) == 1 then
     call('HDEL', info, 'h:' .. ARGV[i])
   end
 end
 
-local function free() call('ZREM', lock, token) end
+local function free() must('ZREM', lock, token) end
 
 local function left_ms() return till - now end
 
@@ -16,7 +16,7 @@ local function left_ms() return till - now end
 local function extend(ms)
   local left = tonumber(call('PTTL', lock)) or math.huge
   call('PEXPIRE', lock, math.max(ms, left))
-  call('ZADD', lock, 'XX', now + ms, token)
+  must('ZADD', lock, 'XX', now + ms, token)
 end
 
 -- Leaves the lock to the server, for that many ms from now. Returns them.

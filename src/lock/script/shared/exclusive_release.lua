@@ -1,11 +1,12 @@
 -- What former tries were granted is freed.
-local entry, value = 'h', call('GET', lock)
+local entry, value = 'h', must('GET', lock)
 local is_ours = value == token
-for i = 13, #ARGV do
-  if value == ARGV[i] then call('DEL', lock) end
-end
 
-local function free() call('DEL', lock) end
+local function free() must('DEL', lock) end
+
+for i = 13, #ARGV do
+  if value == ARGV[i] then free() end
+end
 
 local function left_ms() return tonumber(call('PTTL', lock)) end
 
@@ -19,6 +20,6 @@ local function keep(ms)
     return value == token .. ':kept' and left_ms() or 0
   end
   extend(ms)
-  call('SET', lock, token .. ':kept', 'PX', ms)
+  must('SET', lock, token .. ':kept', 'PX', ms)
   return ms
 end

@@ -1,16 +1,27 @@
 -- Uses queue, alive and now.
 
--- Removes the dead, a hundred at a time, and returns the head of the queue.
--- Whoever calls is alive.
+-- Removes the dead, and what stands at the front and is no waiter's name: it
+-- could not be rung. Returns the head of the queue. Whoever calls is alive.
 local function remove_dead(me)
-  local dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 100)
-  for _, waiter in ipairs(dead) do
-    if waiter ~= me then
-      redis.pcall('ZREM', queue, waiter)
-      redis.pcall('ZREM', alive, waiter)
+  local dead, removed, head
+  repeat
+    dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 1000)
+    removed = #dead == 1000
+    for i, waiter in ipairs(dead) do
+      if waiter == me then table.remove(dead, i) break end
     end
-  end
-  return redis.pcall('ZRANGE', queue, 0, 0)[1]
+    if dead[1] then
+      redis.pcall('ZREM', queue, unpack(dead))
+      local count = redis.pcall('ZREM', alive, unpack(dead))
+      removed = removed and type(count) == 'number'
+    end
+  until not removed
+  repeat
+    head = redis.pcall('ZRANGE', queue, 0, 0)[1]
+    local token = string.match(head or '', '^[psx]:([%x-]+):%d*@')
+  until not head or #(token or '') == 36
+    or redis.pcall('ZREM', queue, head) ~= 1
+  return head
 end
 
 -- The ms that a waiter still has to come, and whether it is to be rung: one that
