@@ -117,7 +117,8 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	if (release->outcome == LOCK_UNCONFIRMED) {
 		release->outcome = outcomes[answer->outcome];
 		if (answer->outcome == ANSWER_NOT_OURS &&
-		    !lock->grant_unknown && clock_now() < lock->valid_until)
+		    !lock->grant_unknown && !release->is_proven &&
+		    clock_now() < lock->valid_until)
 			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
 	}

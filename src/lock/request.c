@@ -341,15 +341,16 @@ static void
 add_rest(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
+	static const char modes[2][2][3] = {{"", "1"}, {"0", "01"}};
+	const char *mode = modes[end->run.is_unproven][end->is_late];
 	const char *id = claim->config->once_id;
 
-	if (end->keep_ms <= 0 && !end->is_late && claim->run[0] == '\0' &&
+	if (end->keep_ms <= 0 && *mode == '\0' && claim->run[0] == '\0' &&
 	    id == NULL && claim->head[0] == '\0' && !end->is_skip &&
 	    claim->former_count == 0)
 		return;
-	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),
-	    end->is_late ? "1" : "", claim->run, id != NULL ? id : "",
-	    claim->head);
+	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms), mode,
+	    claim->run, id != NULL ? id : "", claim->head);
 	if (!end->is_skip && claim->former_count == 0)
 		return;
 	ADD(request,

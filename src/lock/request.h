@@ -75,6 +75,8 @@ struct request_run {
 	int status;	    /* or REQUEST_NO_JOB */
 	const char *reason; /* a word, which outlives the request */
 	int64_t waited_ms;
+	bool
+	    is_unproven; /* status 0 is no success: a lock may have been lost */
 };
 
 struct request_end {

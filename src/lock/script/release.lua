@@ -12,8 +12,8 @@
 --        5, 6 life of :i and of :r in ms; 0: no history is kept
 --   Further ones may be missing:
 --        7 ms to keep the lock for, or ''
---        8 '1' if no lease can be proven any more: the end is recorded even if
---          the lock is not ours
+--        8 '0': a status of 0 is no success, '1': the end is recorded even if the
+--          lock is not ours, as no lease can be proven any more; '01', or ''
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
 --       11 waiter that is expected to be the head of the queue, or ''
@@ -45,7 +45,7 @@ local function note(text)
   local words, reply, success = {}, 0, now .. ' ' .. run
   if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
   elseif text then words = {entry, text} end
-  if status == '0' and runs_life ~= '0' then
+  if is_success then
     words[#words + 1], words[#words + 2] = 's', success
     if (id or '') ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
   end
@@ -132,8 +132,8 @@ local function report_late()
   end
   local last = call('HMGET', info, 's')[1] or ''
   local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
-  local is_success = status == '0' and last_fence < tonumber(fence)
-  return is_success and note() and 1 or missing
+  local is_last = is_success and last_fence < tonumber(fence)
+  return is_last and note() and 1 or missing
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the
@@ -149,7 +149,7 @@ local function record_end()
   return status and not is_ours and kept_ms == 0 and report_late() or 0
 end
 
-local is_late = ARGV[8] == '1' and run ~= ''
+local is_late = string.find(mode, '1', 1, true) and run ~= ''
 local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
 
 -- A nested run that leaves last keeps the lock for its outer one.
