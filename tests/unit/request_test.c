@@ -76,7 +76,7 @@ is_made(const struct claim *claim, enum request_what which,
 #define TRY_KEYS \
 	"6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " TOKEN
 #define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W "
-/* A policy is refused where a release could not count nested runs. */
+/* With a policy also the key that its release needs. */
 #define POLICY_KEYS                                                   \
 	"7 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " \
 	"{job}:rlk:n:" TOKEN " " TOKEN
@@ -525,9 +525,13 @@ test_look(void)
 	key_names_init(&keys, "job");
 	request_look(&request, &keys, REQUEST_LOOK_KEY_ONLY, &limits);
 	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
+	request_look(&request, &keys, REQUEST_LOOK_WITHOUT_RUNS, &limits);
+	is_request(&request, &script_look,
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "a look without the runs");
 	request_look(&request, &keys, REQUEST_LOOK_HELPERS, &limits);
 	is_request(&request, &script_look,
-	    "5 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "5 job {job}:rlk:i {job}:rlk:q {job}:rlk:l {job}:rlk:r 1 2 3",
 	    "a look at all");
 	request_nested(&request, &keys, TOKEN);
 	is_request(&request, NULL, "SMEMBERS " NESTED, "the nested runs");
