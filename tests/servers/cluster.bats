@@ -393,6 +393,8 @@ is_renewed_on() {
 	B=$PID
 	run -69 rl -w 1 true
 	[[ $output == *TRYAGAIN* ]]
+	run -69 rl -n --server-timeout 1 true
+	[[ $output == *TRYAGAIN* ]]
 	move_keys 1 2
 	close_slot 1 2
 	exits_with 0 "$B"

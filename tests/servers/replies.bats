@@ -168,6 +168,24 @@ trouble() {
 		'(it is a replica: use the address of the primary, or redis-sentinel://)'
 }
 
+@test "S50: an outer run leaves the lock of a replica to a nested one once it is none" {
+	own_server
+	through
+	start "$RLOCKRUN" -t 600 -k "$KEY" sh -c 'setsid "$RLOCKRUN" -k "$KEY" "$0" in=%p until:in.go \
+			</dev/null >/dev/null 2>nested.err &
+		exec "$0" until:done' "$A_JOB"
+	wait_for_file in
+	cli replicaof 127.0.0.1 1
+	touch "done"
+	passed EVAL/release 2
+	cli replicaof no one
+	exits_with 0 "$PID"
+	is_held
+	touch in.go
+	wait_until is_free
+	[[ ! -s $ERR && ! -s nested.err ]]
+}
+
 # bats test_tags=night
 @test "a real replica that may not serve: MASTERDOWN" {
 	own_server --replica-serve-stale-data no

@@ -499,26 +499,6 @@ fails() {
 	((BASH_REMATCH[1] >= 6))
 }
 
-# bats test_tags=night
-@test "a frozen server: what it does later is undone, however long the name is" {
-	local length
-	own_server
-	for length in 100 250 350 450 600 800 1024; do
-		KEY=$(printf "%0${length}d" "$length")
-		freeze
-		run -69 rl -n --server-timeout 0.3 true
-		thaw
-		wait_until has_seen "$length"
-		wait_until eval '[[ $(cli exists "$KEY") == 0 ]]'
-	done
-}
-
-# Whether a try for a name of that length has been executed, or has been dropped.
-has_seen() {
-	cli ping >/dev/null
-	[[ $(cli client list) != *name=rlockrun* ]]
-}
-
 # Whether so many runs have been heard, with all that they sent first.
 has_read() {
 	[[ $(cli info commandstats) =~ cmdstat_client.setname:calls=$1, ]]
