@@ -88,7 +88,7 @@ end
 -- Nested runs. The outermost one leaves a mark if others are left, with the time
 -- until which the lock is to be kept; the last one to leave behind the mark frees
 -- the lock, or lets the server keep it. A full server refuses only a first write,
--- and does not refuse SREM. If the members cannot be read, the lock is left to
+-- and does not refuse SREM. Without the members or the time, the lock is left to
 -- its ttl. A server that takes no writes at the moment is asked again.
 local code = is_ours and 1 or 0
 if is_ours and (more ~= 0 or member ~= '') then
@@ -98,9 +98,10 @@ if is_ours and (more ~= 0 or member ~= '') then
   end
   local users, is_marked = call('SMEMBERS', nested), member == ''
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
-  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
+  local others = (is_denied or time.err)
+    and tonumber(call('EXISTS', nested)) or 0
   for _, user in ipairs(users) do
-    local till = tonumber(string.match(user, '^!(%d+)$')) or 0
+    local till = not time.err and tonumber(string.match(user, '^!(%d+)$')) or 0
     keep_ms = math.max(keep_ms, math.min(till - now, LIMIT_AGE_MS))
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
