@@ -285,6 +285,10 @@ request_make(struct request *request, const struct claim *claim,
 		if (is_full)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
 		request->decode = answer_head;
+	} else if (what == REQUEST_LEAVE_QUEUE) {
+		ADD(request, "ZREM", keys->queue, claim->waiter);
+	} else if (what == REQUEST_LEAVE_ALIVE) {
+		ADD(request, "ZREM", keys->alive, claim->waiter);
 	} else if (what == REQUEST_ORDER) {
 		add_script(request, &script_order, info, 1);
 		request->decode = answer_order;

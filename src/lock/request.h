@@ -56,6 +56,9 @@ enum request_what {
 	REQUEST_RENEWAL,
 	REQUEST_LIFE,
 	REQUEST_HEAD,
+	/* Give up the place in the queue where scripts are refused. */
+	REQUEST_LEAVE_QUEUE,
+	REQUEST_LEAVE_ALIVE,
 	/* Whether somebody asks the holder to stop: for --replaceable. */
 	REQUEST_ORDER,
 };
