@@ -17,16 +17,26 @@ setup() {
 }
 teardown() { end_test; }
 
-# history FIELD
-history() { cli --raw hget "$R" "$1"; }
+# last FIELD: of the last run, as --status --json shows it; nothing for null.
+# success FIELD: of the last success.
+last() { field last_run "$1"; }
+success() { field last_success "$1"; }
+field() {
+	timeout 20 "$RLOCKRUN" --status --json -r "unix://$SUITE_DIR/s" -k "$KEY" |
+		sed -n 's/.*"'"$1"'":{[^}]*"'"$2"'":"\?\([^",}]*\).*/\1/p' | sed 's/^null$//'
+}
 
 # is_recorded STATUS: of the last run.
 is_recorded() {
-	[[ $(history status) == "$1" ]] || {
-		cli hgetall "$R" >&2
+	[[ $(last status) == "$1" ]] || {
+		cli lrange "$R" 0 -1 >&2
+		cli hgetall "$I" >&2
 		return 1
 	}
 }
+
+# has_id ID: the last success with an id had this one.
+has_id() { [[ $(cli hget "$I" d) == "$1" ]]; }
 
 # show OPTION...: what a command that looks prints.
 show() { timeout 20 "$RLOCKRUN" "$@"; }
@@ -72,8 +82,8 @@ goes_on() {
 	wait_until is_free
 	goes_on 79
 	is_recorded 79
-	[[ $(history more) == *' lease_over' && -z $(history success) ]]
-	(($(history end) >= $(history start)))
+	[[ $(last reason) == lease_over && -z $(success end_ms) ]]
+	(($(last end_ms) >= $(last start_ms)))
 	[[ $(show --history -k "$KEY") == *" 79 "*victim* ]]
 	run -1 show --check "$KEY"
 	[[ $(show --list --failed) == *"$KEY"* ]]
@@ -85,21 +95,19 @@ goes_on() {
 	stopped 3 3
 	goes_on 3
 	is_recorded 3
-	[[ $(history more) == *' job_ended' && -z $(history success) ]]
+	[[ $(last reason) == job_ended && -z $(success end_ms) ]]
 	only_paused
 }
 
 @test "S41: a success inside the lease counts, for --once-id, --once-per and --expect" {
-	local end life_ms
+	local life_ms
 	stopped 0 9 --once-id A --expect 1h
-	end=$(server_ms)
 	goes_on 0
 	only_paused
 	is_recorded 0
-	# It counts from its end, not from when it was recorded.
-	(($(history end) <= end && $(history success) == $(history end)))
-	[[ $(history success_fence) == "$(history fence)" && $(history success_host) == "$(hostname)" ]]
-	[[ $(history id) == A && $(history id_success) == "$(history success)" ]]
+	[[ $(success end_ms) == "$(last end_ms)" ]]
+	[[ $(success fence) == "$(last fence)" && $(success host) == "$(hostname)" ]]
+	has_id A
 	run -75 rl --once-id A touch again
 	run -75 rl --once-per 1h touch again
 	[[ ! -e again ]]
@@ -112,39 +120,37 @@ goes_on() {
 @test "S41: the lock had another holder meanwhile: the run is filed, its success stands" {
 	stopped 0 3 --once-id A
 	run -4 rl sh -c 'exit 4'
-	[[ $(history run0) == *' - - - - '* ]]
+	[[ $(cli lindex "$R" 1) == '- - - - '* ]]
 	goes_on 0
 	is_recorded 4
-	[[ $(history run0) =~ ^[0-9]+\ [0-9]+\ [0-9]+\ 0\ [0-9]+\ job_ended ]]
-	(($(history success) > 0 && $(history success_fence) < $(history fence)))
+	[[ $(cli lindex "$R" 1) =~ ^[0-9]+\ 0\ [0-9]+\ job_ended ]]
+	(($(success end_ms) > 0 && $(success fence) < $(last fence)))
 	run -75 rl --once-id A true
 }
 
 # bats test_tags=night
 @test "S41: a later success is not overwritten; another id's is" {
-	local success
+	local before
 	stopped 0 3 --once-id A
 	run -0 rl true
-	success=$(history success)
+	before=$(success fence)
 	goes_on 0
-	[[ $(history success) == "$success" && $(history success_fence) == "$(history fence)" ]]
-	[[ $(history id) == A ]]
-	(($(history id_success) < success))
+	[[ $(success fence) == "$before" && $(last fence) == "$before" ]]
 	stopped 0 3 --once-id B
 	run -0 rl --once-id C true
 	goes_on 0
-	[[ $(history id) == C && $(history id_success) == "$(history success)" ]]
+	has_id C
 }
 
 # bats test_tags=night
 @test "S41: shared and permits" {
 	local kind
 	for kind in -s -p2; do
-		cli del "$R"
+		cli del "$R" "$I"
 		stopped 0 3 "$kind"
 		goes_on 0
 		is_recorded 0
-		(($(history success) > 0))
+		(($(success end_ms) > 0))
 	done
 }
 
@@ -159,8 +165,8 @@ goes_on() {
 	wait_until eval 'is_free && [[ $(cli exists "$KEY:2") == 0 ]]'
 	goes_on 0
 	is_recorded 0
-	[[ $(cli --raw hget "{$KEY:2}:rlk:r" status) == 0 ]]
-	(($(history success) > 0))
+	[[ $(cli lindex "{$KEY:2}:rlk:r" 0) == [0-9]*" 0 "* ]]
+	(($(success end_ms) > 0))
 }
 
 # bats test_tags=night
@@ -197,7 +203,7 @@ goes_on() {
 # bats test_tags=night
 @test "S41: a server that has lost its data has no such run any more: a warning" {
 	stopped 3 3
-	cli del "$R" >/dev/null
+	cli del "$R" "$I" >/dev/null
 	goes_on 3
 	grep -q "\"$KEY\": the run is not recorded: " "$ERR"
 	[[ $(cli exists "$R") == 0 ]]
@@ -219,5 +225,6 @@ goes_on() {
 	touch proxy/go
 	goes_on 79
 	is_recorded 79
-	[[ -z $(history success) && -z $(history id) ]]
+	[[ -z $(success end_ms) ]]
+	has_id ''
 }

@@ -42,22 +42,6 @@ are_disconnected() {
 	[[ $(paste -sd ' ' order) == "A B C D E" && -z $(keys_left) ]]
 }
 
-# A server that cannot reply to the first of two writes does not read the other.
-# bats test_tags=native
-@test "the head and those behind it are notified in one write" {
-	need_strace
-	not_over tls
-	start strace -f -qq -s 9000 -o trace -e trace=sendto "$RLOCKRUN" -k "$KEY" sh ./turn A
-	wait_for_file A.started
-	for n in B C D; do
-		enqueue "$n"
-	done
-	touch go
-	all_end_well
-	[[ $(grep -c ':rlk:m:any' trace) == 1 ]]
-	[[ $(grep ':rlk:m:any' trace | grep -o '"EVAL\|EVAL\\r' | wc -l) == 2 ]]
-}
-
 @test "ten waiters at the front are killed: the living start, in order" {
 	local n
 	holds A
@@ -81,4 +65,3 @@ are_disconnected() {
 	[[ $(paste -sd ' ' order) == "A B C D" && ! -e ran && ! -e overlaps ]]
 	only_bells_left
 }
-

@@ -195,55 +195,7 @@ was_rung() {
 # The lock is held by a rlockrun of another host, whose end rings nobody.
 hold_elsewhere() {
 	cli set "$KEY" other
-	cli hset "{$KEY}:rlk:i" token other host h pid 1 user u kind x \
-		since "$(cli --raw time | head -n 1)000"
-}
-
-# By now its heartbeat is that of the first two positions; a ring gives it 1 s.
-is_fast() {
-	local left
-	left=$(cli --raw zscore "$L" "$1")
-	# A part of a millisecond marks one that is about to be notified.
-	left=$((${left%.*} - $(server_ms)))
-	((left > 1000 && left <= 4500))
-}
-
-@test "a waiter that becomes the head behind a dead holder learns it at once" {
-	hold_elsewhere
-	for n in 1 2 3; do
-		enqueue "$n"
-		members[n]=$(member_of "$PID")
-	done
-	token=$(token_of "$PID")
-	monitor
-	# As if the second had had the lock, and had died.
-	kill -STOP "${STARTED[1]}"
-	cli zrem "$Q" "${members[2]}"
-	cli del "$KEY" "{$KEY}:rlk:i"
-	wait_for_file 1.started
-	wait_until was_rung "$token"
-	wait_until is_fast "${members[3]}"
-	kill -CONT "${STARTED[1]}"
-	touch go
-	all_end_well
-}
-
-@test "a waiter that moves up since another gave up learns it at once" {
-	hold_elsewhere
-	for n in 1 2 3; do
-		enqueue "$n"
-	done
-	member=$(member_of "$PID")
-	token=$(token_of "$PID")
-	monitor
-	kill -TERM "${STARTED[0]}"
-	exits_with 143 "${STARTED[0]}"
-	wait_until was_rung "$token"
-	wait_until is_fast "$member"
-	cli del "$KEY" "{$KEY}:rlk:i"
-	STARTED=("${STARTED[@]:1}")
-	touch go
-	all_end_well
+	cli hset "{$KEY}:rlk:i" h "other 17 $(server_ms) run 0 1 h u - -"
 }
 
 @test "L5: a waiter that was not woken starts with its heartbeat" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Keys beside a lock that hold something else, or garbage: a clear warning, the
-# simple tier or a second of patience, and exclusion as ever.
+# Keys beside a lock that hold something else, or garbage: they are replaced or
+# passed over, and exclusion and order are as ever.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 # bats file_tags=everywhere
@@ -12,74 +12,50 @@ setup_file() { start_suite_server; }
 teardown_file() { stop_suite_server; }
 
 setup() {
-	begin_test
-	write_turn
-	Q="{$KEY}:rlk:q"
-	L="{$KEY}:rlk:l"
+	begin_queue_test
 	I="{$KEY}:rlk:i"
-	N="{$KEY}:rlk:n"
 }
 teardown() { end_test; }
 
-has_exactly() {
-	[[ $(wc -l <"$1") == "$2" ]]
-}
-
-# excludes TYPE: with such a helper key a holder, three who wait and one who
-# doesn't; each of them says what is wrong, once.
-excludes() {
-	local n pid
-	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
-	wait_for_file order
+# come_in_order: a holder, three who wait and one who does not; nothing is said but
+# that they wait.
+come_in_order() {
+	local n
+	rm -f order go* ./*.started
+	STARTED=()
+	holds A
 	run -75 rl -n touch ran
 	[[ $output == *"\"$KEY\" is held by "* ]]
 	for n in 1 2 3; do
-		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
-		wait_until has_exactly "$ERR" 2
+		enqueue "$n"
 	done
 	touch go
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	grep -h . err.* | sort | uniq -c
-	for n in 1 2 3 4; do
-		[[ $(grep -c "the queue cannot be used: error from .*: WRONGTYPE " "err.$n") == 1 ]]
-	done
-	[[ $(wc -l <order) == 4 && ! -e overlaps && ! -e ran ]]
+	all_end_well
+	run -1 grep -v '; waiting\|: acquired after' err.*
+	[[ $(paste -sd ' ' order) == "A 1 2 3" && ! -e overlaps && ! -e ran && -z $(keys_left) ]]
 }
 
-@test "a queue that is a string" {
-	cli set "$Q" x
-	excludes
-	[[ $(cli get "$Q") == x && $(keys_left) == "$Q" ]]
-	cli del "$Q"
+@test "a queue of another type is replaced" {
+	local key damage
+	for key in "$Q" "$L"; do
+		for damage in 'set %s x' 'rpush %s x' 'hset %s x y'; do
+			# shellcheck disable=SC2059,SC2046 # several words
+			cli $(printf "$damage" "$key") >/dev/null
+			come_in_order
+		done
+	done
 }
 
-@test "a queue that is a list" {
-	cli rpush "$Q" x
-	excludes
-	[[ $(keys_left) == "$Q" ]]
-	cli del "$Q"
-}
-
-@test "a queue that becomes a list while they wait" {
-	start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
-	wait_for_file order
-	for n in 1 2; do
-		start "$RLOCKRUN" -k "$KEY" -- sh ./turn "$n"
-		wait_until are_queued "$n"
-	done
-	cli eval 'redis.call("DEL", KEYS[1]) redis.call("RPUSH", KEYS[1], "x")' 1 "$Q"
-	for n in 2 3; do
-		wait_until grep -q "the queue cannot be used: error from .*: WRONGTYPE " "err.$n"
-	done
+@test "a queue that becomes a list while they wait: they come back to their places" {
+	holds A
+	enqueue B
+	enqueue C
+	cli eval 'redis.call("DEL", KEYS[1], KEYS[2]) redis.call("RPUSH", KEYS[1], "x")' 2 "$Q" "$L"
+	wait_until is_queued "${STARTED[2]}"
+	wait_until is_queued "${STARTED[1]}"
 	touch go
-	for pid in "${STARTED[@]}"; do
-		exits_with 0 "$pid"
-	done
-	[[ $(wc -l <order) == 3 && ! -e overlaps ]]
-	cli del "$Q" "$L"
-	[[ -z $(keys_left) ]]
+	all_end_well
+	[[ $(paste -sd ' ' order) == "A B C" && ! -e overlaps && -z $(keys_left) ]]
 }
 
 # has_left: nothing in the queue says that somebody waits.
@@ -107,29 +83,30 @@ enqueued() {
 
 @test "a waiter that is refused leaves the queue" {
 	not_over cluster
-	for rule in '-eval -evalsha' "resetkeys ~{$KEY}*" -set; do
-		cli acl setuser "$KEY" on '>secret' '~*' +@all
-		enqueued --user "$KEY" --password-file <(echo secret)
-		# shellcheck disable=SC2086 # a rule is several words
-		cli acl setuser "$KEY" $rule
-		[[ $rule == -set ]] && cli del "$KEY"
-		exits_with 77 "$PID"
-		has_left
-		[[ ! -e ran ]]
-	done
+	cli acl setuser "$KEY" on '>secret' '~*' +@all
+	enqueued --user "$KEY" --password-file <(echo secret)
+	cli acl setuser "$KEY" -set
 	cli del "$KEY"
+	exits_with 77 "$PID"
+	has_left
+	[[ ! -e ran ]]
 	cli acl deluser "$KEY"
 }
 
 @test "a waiter that goes on without the queue leaves it" {
-	enqueued
-	cli rpush "{$KEY}list" damaged
-	cli rename "{$KEY}list" "$L"
-	wait_until grep -q 'the queue cannot be used' "$ERR"
-	wait_until eval '[[ $(cli exists "$Q") == 0 ]]'
-	cli del "$L" "$KEY"
-	exits_with 0 "$PID"
-	[[ -e ran ]]
+	not_over cluster
+	for rule in -zrange -zrank -hmget; do
+		cli acl setuser "$KEY" reset on '>secret' '~*' +@all
+		enqueued --user "$KEY" --password-file <(echo secret)
+		cli acl setuser "$KEY" "$rule"
+		wait_until has_left
+		wait_until grep -q 'the queue cannot be used' "$ERR"
+		cli del "$KEY"
+		exits_with 0 "$PID"
+		[[ -e ran ]]
+		rm ran
+	done
+	cli acl deluser "$KEY"
 }
 
 @test "without doorbells that can be rung waiters poll" {
@@ -174,7 +151,7 @@ enqueued() {
 	[[ -z $(keys_left) ]]
 }
 
-@test "a queue of 100,000 dead waiters is cleared" {
+@test "a queue with 100,000 names that are none is cleared" {
 	cli eval 'for i = 1, 100000 do redis.call("ZADD", KEYS[1], i, i) end' 1 "$Q"
 	run -0 rl -n true
 	[[ -z $output && -z $(keys_left) ]]
@@ -197,12 +174,10 @@ enqueued() {
 
 # --- garbage about the holder ---------------------------------------------------
 
-# told FIELD VALUE...: what -n says of a holder whose record has these.
+# told RECORD: what -n says of a holder that has this record, behind its fence.
 told() {
 	cli set "$KEY" token PX 60000
-	cli del "$I"
-	cli hset "$I" token token host h pid 1 user u kind x \
-		since "$(cli --raw time | head -n 1)000" "$@" >/dev/null
+	cli hset "$I" h "token 17 $1" >/dev/null
 	run -75 rl -n touch ran
 	[[ ${#lines[@]} == 1 && $output != *[[:cntrl:]]* ]]
 	cli del "$KEY" "$I"
@@ -223,19 +198,24 @@ told() {
 }
 
 @test "a record with control characters, newlines, and much of it" {
-	told host $'a\nrlockrun: all is well\r\e[2J\x9b' user $'\x07\xc2\x85' pid $'1\n2'
+	local now long
+	now=$(server_ms)
+	long=$(printf %0100000d 0)
+	told "$now run 0 "$'1\n2 a\nrlockrun:%20all%20is%20well\r\e[2J\x9b \x07\xc2\x85 - -'
 	[[ $output == *'is held by a\nrlockrun: all is well\x0d\x1b[2J\x9b (pid ?, \x07\xc2\x85) since '* ]]
-	told host "$(printf %0100000d 0)" user "$(printf %0100000d 0)" pid "$(printf %0100000d 0)"
+	told "$now run 0 1 a%0Arlockrun:%1B%0D%9B%00 %07%C2%85 - -"
+	[[ $output == *'is held by a\nrlockrun:\x1b\x0d\x9b'*' (pid 1, \x07\xc2\x85) since '* ]]
+	told "$now run 0 $long $long $long - -"
 	((${#output} < 1200))
-	told host '%s%n%s%n' user '%n' pid '%x'
+	told "$now run 0 %x %s%n%s%n %n - -"
 	[[ $output == *'is held by %s%n%s%n (pid ?, %n) since '* ]]
-	told host '' user '' pid ''
+	told "$now"
 	[[ $output == *'is held by '* ]]
 }
 
 @test "a record with a time that is none" {
 	for since in nan inf -inf 1e300 -1e300 x '' 0x10 99999999999999999999 -1; do
-		told since "$since"
+		told "$since run 0 1 h u - -"
 		[[ $output == "rlockrun: \"$KEY\" is held by "* ]]
 	done
 }
@@ -243,7 +223,7 @@ told() {
 @test "a fence that is no number one can count on is not counted on" {
 	for fence in nan -nan inf -inf 1e300 -1e300 0x7fffffffffffffff 9007199254740992 \
 		99999999999999999999 ' 12 ' ''; do
-		cli set "{$KEY}:rlk:f" "$fence"
+		cli hset "$I" f "$fence"
 		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
 		first=$output
 		run -0 rl sh -c 'echo "$RLOCKRUN_FENCE"'
@@ -251,21 +231,4 @@ told() {
 		[[ $first =~ ^[0-9]{16}$ && $output =~ ^[0-9]{16}$ ]]
 		((output > first && output < 1 << 53)) || return
 	done
-}
-
-# --- garbage about nested runs --------------------------------------------------
-
-@test "a key of the nested that is another type: the lock is freed all the same" {
-	for type in 'set x' 'rpush x'; do
-		rm -f go order
-		read -r command value <<<"$type"
-		cli "$command" "$N" "$value"
-		start "$RLOCKRUN" -k "$KEY" -- sh ./turn A
-		wait_for_file order
-		touch go
-		exits_with 0 "$PID"
-		[[ $(cli exists "$KEY") == 0 ]]
-		cli del "$N"
-	done
-	[[ -z $(keys_left) ]]
 }

@@ -14,7 +14,6 @@ teardown_file() { stop_suite_server; }
 setup() {
 	begin_queue_test
 	I="{$KEY}:rlk:i"
-	S="{$KEY}:rlk:s"
 }
 teardown() {
 	end_monitor
@@ -35,7 +34,7 @@ replaced_by() {
 }
 
 gives_order() {
-	[[ $(cli exists "$S") == 1 ]]
+	[[ $(cli hget "$I" o) == "$(cli get "$KEY") "* ]]
 }
 
 # --- one after the other ------------------------------------------------------------
@@ -50,7 +49,7 @@ gives_order() {
 	touch go
 	exits_with 0 "$PID"
 	[[ $(paste -sd ' ' order) == "A B" && ! -e overlaps ]]
-	[[ $(cli hget "{$KEY}:rlk:r" status) == 0 ]]
+	[[ $(cli lindex "{$KEY}:rlk:r" 0) == [0-9]*" 0 "* ]]
 	none_left
 }
 
@@ -172,39 +171,35 @@ gives_order() {
 ignores() {
 	holds A --replaceable
 	for text; do
-		cli set "$S" "$text"
+		cli hset "$I" o "$text"
 		monitor
 		wait_until looked
 		end_monitor
 	done
-	cli del "$S"
-	cli rpush "$S" x
-	monitor
-	wait_until looked
-	cli del "$S"
 	touch go
 	exits_with 0 "$PID"
 }
 # Once before the reply to the other look.
 looked() {
 	catch_up
-	(($(grep -c "\"GET\" \"$S\"" "$MONITOR") >= 2))
+	(($(grep -c "\"HMGET\" \"$I\" \"o\"" "$MONITOR") >= 2))
 }
-other=$'01234567-89ab-4def-8123-456789abcdef x:01234567-89ab-4def-8123-456789abcdef:7@ci\nX'
+by='x:01234567-89ab-4def-8123-456789abcdef:7@ci run 0 7 ci u X -'
+soon() { echo $(($(server_ms) + 600000)); }
 
 @test "--replace: an order names its holder, and reaches no other" {
-	ignores "$other"
+	ignores "01234567-89ab-4def-8123-456789abcdef $(soon) $by"
 }
 
 # bats test_tags=night
 @test "--replace: a malformed order stops nobody" {
-	ignores '' x 01234567-89ab-4def-8123-456789abcdef "${other/ /:}" "${other/$'\n'/ }"
+	local token=01234567-89ab-4def-8123-456789abcdef
+	ignores '' x "$token" "$token:$(soon) $by" "$token 1e300 $by" "$token 1 $by" "$token $(soon)"
 }
 
 @test "--replace: what an order says is escaped" {
 	holds A --replaceable
-	printf '%s x:01234567-89ab-4def-8123-456789abcdef:7@\e[31m\n"\e[0m"' "$(cli get "$KEY")" |
-		cli -x set "$S"
+	cli hset "$I" o "$(cli get "$KEY") $(soon) x:01234567-89ab-4def-8123-456789abcdef:7@"$'\e[31m run 0 7 ci u "\e[0m" -'
 	exits_with 80 "$PID"
 	[[ $(tail -n 1 "$ERR") == *' was replaced by "\"\x1b[0m\"" on \x1b[31m' ]]
 }
@@ -267,17 +262,16 @@ no_job() {
 	kill -STOP "$a"
 	replaces B
 	wait_until gives_order
-	(($(cli pttl "$S") <= 5000))
+	till=$(cli hget "$I" o | cut -d ' ' -f 2)
+	((till <= $(server_ms) + 5000))
 	kill -KILL "$PID"
-	cli pexpire "$S" 1
-	wait_until no_order
+	wait_until is_past "$till"
 	kill -CONT "$a"
 	monitor
 	wait_until looked
 	touch go
 	exits_with 0 "$a"
 }
-no_order() { ! gives_order; }
 
 # bats test_tags=night
 @test "--replace: a third one replaces the second" {
@@ -318,10 +312,10 @@ no_order() { ! gives_order; }
 
 # bats test_tags=night
 @test "--replace: a look whose reply is lost is repeated, and harms no renewal" {
-	start_proxy proxy cut:GET:1 lose:GET:2
+	start_proxy proxy cut:EVAL/1:1 lose:EVAL/1:2
 	holds A --replaceable
 	a=$PID err=$ERR
-	passed GET 3
+	passed EVAL/1 3
 	RLOCKRUN_REDIS=$SUITE_URL
 	replaces B
 	replaced_by B "$a" "$err"
@@ -372,23 +366,23 @@ no_order() { ! gives_order; }
 	run -0 rl --replaceable -n true
 }
 
-@test "--replace: without access to its key or the queue 77, and no lower tier" {
+@test "--replace: without access to the record or the queue 77, and no plain tier" {
 	not_over cluster sentinel
-	cli acl setuser noorder on '>v' '+@all' "~$KEY" "~{$KEY}:rlk:[finqlmr]*"
+	cli acl setuser noorder on '>v' '+@all' "~$KEY" "~{$KEY}:rlk:[nqlmr]*"
 	for option in --replace --replaceable; do
 		run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" "$option" touch ran
 	done
 	run -0 rl -r "unix://noorder:v@$SUITE_DIR/s" true
-	cli acl setuser noorder resetkeys "~$KEY" "~{$KEY}:rlk:[finsr]*"
+	cli acl setuser noorder resetkeys "~$KEY" "~{$KEY}:rlk:[inr]*"
 	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replaceable touch ran
 	cli acl setuser noorder "~{$KEY}:rlk:*" -hmget
 	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replace touch ran
+	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replaceable touch ran
 	[[ ! -e ran ]]
-	run -0 rl -r "unix://noorder:v@$SUITE_DIR/s" --replaceable true
 	none_left
 	hold --replaceable
 	run -77 rl -r "unix://noorder:v@$SUITE_DIR/s" --replace touch ran
-	[[ ! -e ran && $(cli exists "$S") == 0 ]]
+	[[ ! -e ran && $(cli hget "$I" o) == "" ]]
 }
 
 @test "a run without --replaceable never looks for an order, and names no policy" {
@@ -399,6 +393,5 @@ no_order() { ! gives_order; }
 	touch go
 	all_end_well
 	catch_up
-	run -1 grep -F "$S" "$MONITOR"
-	[[ $(cli hget "$I" replaceable) == "" ]]
+	run -1 grep -F "\"HMGET\" \"$I\" \"o\"" "$MONITOR"
 }

@@ -70,11 +70,10 @@ said_busy() {
 	[[ $output == *"; 2 are waiting already; command not started" ]]
 	member=$(member_of "$c")
 	kill -KILL "$c"
-	# As if its heartbeats had been missing for long. It isn't the first in line,
-	# so that nobody has taken it out yet.
+	# As if its heartbeats had been missing for long.
 	cli zadd "$L" 1 "$member"
 	enqueue D --max-waiters 2
-	are_queued 3
+	are_queued 2
 	run -75 rl --max-waiters 2 true
 	[[ $output == *"; 2 are waiting already; command not started" ]]
 	touch go
