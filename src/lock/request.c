@@ -450,8 +450,8 @@ void
 request_look(struct request *request, const struct key_names *keys,
     enum request_look_keys count, const struct request_look_limits *limits)
 {
-	const char *const looked_at[] = {keys->lock, keys->info, keys->runs,
-	    keys->queue, keys->alive};
+	const char *const looked_at[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive, keys->runs};
 
 	begin_request(request);
 	add_script(request, &script_look, looked_at, count);

@@ -106,6 +106,7 @@ void request_front(struct request *request, const struct claim *claim);
 
 enum request_look_keys {
 	REQUEST_LOOK_KEY_ONLY = 1,
+	REQUEST_LOOK_WITHOUT_RUNS = 4,
 	REQUEST_LOOK_HELPERS = 5,
 };
 

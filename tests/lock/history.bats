@@ -306,7 +306,7 @@ record() {
 		rm -f job "done"
 		hold "$kind"
 		status
-		[[ $output == *"holder:   "* && $output != *"last run"* && $output == *"success:  "*" at "* ]]
+		[[ $output == *"holder:   "* && $output != *"last run"* ]]
 		status --json
 		has_json '"last_run":{"running":true,"host":"'"$(uname -n)\",\"pid\":$PID," '"end_ms":null,"status":null'
 		touch "done"

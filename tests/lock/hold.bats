@@ -353,13 +353,13 @@ full_pipe() {
 # --- faults -------------------------------------------------------------------------
 
 @test "a grant whose reply is lost: the next try takes it over" {
-	start_proxy proxy cut:EVAL/7:1
+	start_proxy proxy cut:EVAL/acquire:1
 	keep 1h
 	left_above 3590000
 }
 
 @test "without any reply to a grant: 69, and the lock lasts 30 s at most" {
-	start_proxy proxy cut:EVAL/7
+	start_proxy proxy cut:EVAL/acquire
 	RLOCKRUN_TTL=10m run -69 rl --hold 1h --server-timeout 1
 	[[ $output != *"not started"* ]]
 	left_below 30001

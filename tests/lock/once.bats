@@ -11,7 +11,7 @@ teardown_file() { stop_suite_server; }
 
 setup() {
 	begin_queue_test
-	R="{$KEY}:rlk:r"
+	I="{$KEY}:rlk:i"
 }
 teardown() {
 	end_monitor
@@ -30,9 +30,11 @@ ran() {
 
 count=(sh -c 'echo >>ran')
 
-# succeeded AGO_MS
+# succeeded AGO_MS [FIELD [HOST]]: the last success, or with field ds the last with
+# an id.
 succeeded() {
-	cli hset "$R" success $(($(server_ms) - $1)) success_host web-3 >/dev/null
+	local ended=$(($(server_ms) - $1))
+	cli hset "$I" "${2:-s}" "$ended 17 $((ended - 5000)) run 0 421 ${3:-web-3} ci - sh" >/dev/null
 }
 
 # --- whether it runs --------------------------------------------------------------
@@ -113,21 +115,28 @@ succeeded() {
 
 @test "garbage in the record is no success, and is replaced" {
 	local garbage
-	for garbage in 1e300 -5 nan inf '' 0x10 99999999999999999999 "$(printf '1%.0s' {1..5000})"; do
-		cli hset "$R" success "$garbage"
+	for garbage in 1e300 -5 nan inf '' 0x10; do
+		cli hset "$I" s "$garbage 1 1 run 0 1 h u - -"
 		once 0 "${count[@]}"
 		[[ -z $output ]]
 		once 75 "${count[@]}"
 	done
-	for garbage in "set $R x" "rpush $R a" "zadd $R 1 a"; do
-		cli del "$R"
+	# Numbers are times, however far away.
+	for garbage in 99999999999999999999 "$(printf '1%.0s' {1..5000})"; do
+		cli hset "$I" s "$garbage 1 1 run 0 1 h u - -"
+		once 0 "${count[@]}"
+		[[ ${#lines[@]} == 1 && $output == *" in the future "* && ${#output} -lt 300 ]]
+		once 75 "${count[@]}"
+	done
+	for garbage in "set $I x" "rpush $I a" "zadd $I 1 a"; do
+		cli del "$I"
 		# shellcheck disable=SC2086 # a command is several words
 		cli $garbage
 		once 0 "${count[@]}"
 		[[ -z $output ]]
 		once 75 "${count[@]}"
 	done
-	cli hset "$R" success_host $'web\e[2J'"$(printf 'x%.0s' {1..5000})"
+	succeeded 1000 s $'web\e[2J'"$(printf 'x%.0s' {1..5000})"
 	once 75 "${count[@]}"
 	[[ $output != *$'\e'* && ${#output} -lt 600 ]]
 	ran 11
@@ -177,15 +186,15 @@ once_id() {
 		once_id 75 "$id" "${count[@]}"
 		[[ $output != *$'\e'* && ${#lines[@]} == 1 ]]
 	done
-	cli hset "$R" id_host $'web\e[2J'"$(printf 'x%.0s' {1..5000})" id_success 1e300
+	cli hset "$I" ds "1e300 1 1 run 0 1 web"$'\e[2J'"$(printf 'x%.0s' {1..5000})"
 	once_id 75 "$id" "${count[@]}"
-	[[ $output == *" 0s ago;"* && $output != *$'\e'* && ${#output} -lt 1500 ]]
-	cli hset "$R" id_success $(($(server_ms) + 7200000))
+	[[ $output == *" ago;"* && $output != *$'\e'* && ${#output} -lt 1500 ]]
+	succeeded -7200000 ds
 	once_id 75 "$id" "${count[@]}"
-	cli hdel "$R" id
+	cli hdel "$I" d
 	once_id 0 "$id" "${count[@]}"
-	cli del "$R"
-	cli set "$R" x
+	cli del "$I"
+	cli set "$I" x
 	once_id 0 "$id" "${count[@]}"
 	once_id 75 "$id" "${count[@]}"
 	ran 7
@@ -330,12 +339,12 @@ write_nightly() {
 
 @test "without permission for the record: 77, nothing is left" {
 	local rule
-	for rule in "~$KEY ~{$KEY}:rlk:[finqlm]* +@all" "~* +@all -hmget"; do
+	for rule in "~$KEY ~{$KEY}:rlk:[rnqlm]* +@all" "~* +@all -hmget"; do
 		# shellcheck disable=SC2086 # a rule is several words
 		cli acl setuser "$KEY" reset on '>secret' $rule
 		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-id a "${count[@]}"
 		run -77 rl -r "unix://${KEY//:/%3a}:secret@$SUITE_DIR/s" --once-per 1h "${count[@]}"
-		[[ $output == *"(permit it: see ACCESS RULES in rlockrun-servers(7)); command not started" && -z $(keys_left) && $(cli exists "$R") == 0 ]]
+		[[ $output == *"(permit it: see ACCESS RULES in rlockrun-servers(7)); command not started" && -z $(keys_left) && $(cli exists "$I") == 0 ]]
 	done
 	cli acl deluser "$KEY"
 	[[ ! -e ran ]]
@@ -345,11 +354,11 @@ write_nightly() {
 
 @test "the record lasts at least as long as --once-per" {
 	run -0 rl --keep-history 1h --once-per 7d true
-	(($(cli pttl "$R") > 604000000))
+	(($(cli pttl "$I") > 604000000))
 	run -3 rl sh -c 'exit 3'
-	(($(cli pttl "$R") > 604000000))
+	(($(cli pttl "$I") > 604000000))
 	run -0 rl --keep-history 9d true
-	(($(cli pttl "$R") > 9 * 86390000))
+	(($(cli pttl "$I") > 9 * 86390000))
 }
 
 @test "a nested run that joins the lock runs" {

@@ -235,7 +235,7 @@ await_monitor() {
 @test "the job's variables are in the order given" {
 	run -0 rl_keys '2 1' --prefix p: -- sh -c 'echo "$RLOCKRUN_KEY"
 		for key in $RLOCKRUN_KEY; do redis-cli -s "$0" get "p:$key"; done
-		for key in $RLOCKRUN_KEY; do redis-cli -s "$0" get "{p:$key}:rlk:f"; done
+		for key in $RLOCKRUN_KEY; do redis-cli -s "$0" hget "{p:$key}:rlk:i" f; done
 		echo "$RLOCKRUN_TOKEN"
 		echo "$RLOCKRUN_FENCE"' "$SUITE_DIR/s"
 	[[ ${lines[0]} == "$KEY:2" && ${lines[1]} == "$KEY:1" && ${#lines[@]} == 10 ]]
@@ -269,22 +269,28 @@ await_monitor() {
 
 # --- what is recorded ---------------------------------------------------------
 
-# recorded NUMBER FIELD
-recorded() { cli --raw hget "{$KEY:$1}:rlk:r" "$2"; }
+# recorded NUMBER: the status of its last run. success NUMBER: whether there was one.
+recorded() {
+	rl_keys "$1" --status --json | sed -n 's/.*"last_run":{[^}]*"status":\([0-9]*\).*/\1/p'
+}
+success() { rl_keys "$1" --status --json | grep -q '"last_success":{'; }
 
 @test "S31: a run that has lost one lock is a success of none" {
 	local lost other
 	for lost in 1 2 3; do
 		other=$((lost % 3 + 1))
 		run -79 rl_keys '3 1 2' --min-hold 0.01 -- redis-cli -s "$SUITE_DIR/s" del "$KEY:$lost"
-		[[ $output == *"\"$KEY:$lost\" was lost: "* && $(recorded "$other" status) == 79 ]]
-		[[ -z $(recorded "$other" success) && -z $(recorded "$lost" success) ]]
+		[[ $output == *"\"$KEY:$lost\" was lost: "* && $(recorded "$other") == 79 ]]
+		run ! success "$other"
+		run ! success "$lost"
 	done
 	run -0 rl_keys 3 --once-per 20h -- touch ran
 	[[ -e ran ]]
 	run -75 rl_keys 3 --once-per 20h -- true
 	run -0 rl_keys '1 2' -- true
-	[[ $(recorded 1 status) == 0 && -n $(recorded 1 success) && -n $(recorded 2 success) ]]
+	[[ $(recorded 1) == 0 ]]
+	success 1
+	success 2
 }
 
 # --- losing one is losing all -------------------------------------------------

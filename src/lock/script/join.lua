@@ -23,6 +23,13 @@ local function count()
   return ''
 end
 
+-- A member that is kept for --min-hold is nobody's any more.
+local known = info and redis.pcall('HMGET', info, 'h', 'h:' .. token) or {}
+local is_first = string.sub(known[1] or '', 1, #token) == token
+local text = is_first and known[1] or known[2] or ''
+if string.sub(text, #token + 1, #token + 5) == ':kept' then
+  return {0, '', ''}
+end
 local done, answer = pcall(renew)
 if answer == 0 or not done and string.find(answer, 'WRONGTYPE') then
   return {0, '', ''}
@@ -30,9 +37,6 @@ elseif not done then
   return answer_of(done, answer)
 end
 if not info then return {1, '', select(2, pcall(count))} end
-local known = redis.pcall('HMGET', info, 'h', 'h:' .. token)
-local is_first = string.sub(known[1] or '', 1, #token) == token
-local text = is_first and known[1] or known[2] or ''
 local uncounted = select(2, pcall(count))
 if text == '' and uncounted == '' then
   uncounted = 'the outer run has no record, and may free the lock earlier'

@@ -85,11 +85,11 @@ if is_ours and more == 0 and keep_ms == 0 and status then
 end
 -- include: queue
 
--- Nested runs. The outermost one leaves a mark if others are left; the last one
--- to leave behind the mark frees the lock, or lets the server keep it. A full
--- server refuses only a first write, and does not refuse SREM. If the members
--- cannot be read, the lock is left to its ttl. A server that takes no writes at
--- the moment is asked again.
+-- Nested runs. The outermost one leaves a mark if others are left, with the time
+-- until which the lock is to be kept; the last one to leave behind the mark frees
+-- the lock, or lets the server keep it. A full server refuses only a first write,
+-- and does not refuse SREM. If the members cannot be read, the lock is left to
+-- its ttl. A server that takes no writes at the moment is asked again.
 local code = is_ours and 1 or 0
 if is_ours and (more ~= 0 or member ~= '') then
   local left = call('SREM', nested, member)
@@ -100,14 +100,15 @@ if is_ours and (more ~= 0 or member ~= '') then
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
   local others = is_denied and tonumber(call('EXISTS', nested)) or 0
   for _, user in ipairs(users) do
-    if user == '!k' then keep_ms = math.max(keep_ms, left_ms() or 0) end
+    local till = tonumber(string.match(user, '^!(%d+)$')) or 0
+    keep_ms = math.max(keep_ms, math.min(till - now, LIMIT_AGE_MS))
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
   end
   if others > 0 or not is_marked then code = 2
   elseif users[1] then call('DEL', nested) end
   if code == 2 and member == '' then
-    call('SADD', nested, keep_ms > 0 and '!k' or '!')
+    call('SADD', nested, keep_ms > 0 and '!' .. now + keep_ms or '!')
     if (left_ms() or keep_ms) < keep_ms then extend(keep_ms) end
   end
 end

@@ -19,9 +19,12 @@ local function extend(ms)
   must('ZADD', lock, 'XX', now + ms, token)
 end
 
--- Leaves the lock to the server, for that many ms from now. Returns them.
+-- Leaves the lock to the server, for that many ms from now, unless an earlier
+-- release has done so. Returns for how many ms.
 local function keep(ms)
   if not is_ours then return 0 end
+  local text = call('HMGET', info, entry)[1] or ''
+  if string.sub(text, #token + 1, #token + 5) == ':kept' then return left_ms() end
   extend(ms)
   return ms
 end
