@@ -60,8 +60,8 @@ has_given_way(const char *key, const struct seen *seen)
 		const struct actor *actor = actor_number(i);
 		/* One that has lengthened another's pause keeps its place at
 		 * the front until it ends, and sends no heartbeats. */
-		if (actor_has_word(actor, "--pause") &&
-		    actor->begun_at >= 0 && actor->begun_at < seen->taken_at &&
+		if (actor_has_word(actor, "--pause") && actor->begun_at >= 0 &&
+		    actor->begun_at < seen->taken_at &&
 		    (actor->state == ACTOR_ALIVE ||
 			actor->ended_at > seen->freed_at - SAME_TIME))
 			return true;
