@@ -68,8 +68,8 @@ return answer_of(pcall(function()
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
   local held = find_holders()
-  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'w', 'o', 'p', 'x',
-    'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:wait')
+  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'w', 'o', 'p',
+    'x', 'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:wait')
   for i = 1, 14 do known[i] = cut(known[i]) end
   local past = ask({}, 'LRANGE', runs, 0, runs_most - 1)
   for i, text in ipairs(past) do past[i] = cut(text) end
