@@ -27,7 +27,9 @@ local token, me, run, ended, life, runs_life = unpack(ARGV)
 local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
 local call, time = redis.pcall, redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
-local status, failed = string.match(ended, '^%d+'), nil
+local status, mode, failed = string.match(ended, '^%d+'), ARGV[8] or '', nil
+local is_success = status == '0' and runs_life ~= '0'
+  and not string.find(mode, '0', 1, true)
 
 -- Runs a command without which nothing is released, and remembers its error. A
 -- lock of another type is not ours any more.
