@@ -93,6 +93,7 @@ read_target_look(struct target *target, const struct value *value)
 	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
 	    strlen(holder->token) < sizeof(target->other)) {
 		memcpy(target->other, holder->token, strlen(holder->token) + 1);
+		target->other_until = target->asked_at + holder->who.left_ms;
 		target->state = TARGET_MARK;
 	}
 	answer_look_fini(&look);
@@ -158,6 +159,9 @@ read_mark(struct target *target, const struct value *value)
 	if (is_paused) {
 		target->until =
 		    target->asked_at + target->client->opts->pause_ms;
+		if (*target->other != '\0' &&
+		    target->until < target->other_until)
+			target->until = target->other_until;
 		target->state = TARGET_PAUSED;
 		return 0;
 	}

@@ -3,7 +3,7 @@
 -- Removes the dead, and what stands at the front and is no waiter's name: it
 -- could not be rung. Returns the head of the queue. Whoever calls is alive.
 local function remove_dead(me)
-  local dead, removed, head
+  local dead, removed
   repeat
     dead = redis.pcall('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, 1000)
     removed = #dead == 1000
@@ -16,12 +16,13 @@ local function remove_dead(me)
       removed = removed and type(count) == 'number'
     end
   until not removed
-  repeat
-    head = redis.pcall('ZRANGE', queue, 0, 0)[1]
+  while true do
+    local head = redis.pcall('ZRANGE', queue, 0, 0)[1]
     local token = string.match(head or '', '^[psx]:([%x-]+):%d*@')
-  until not head or #(token or '') == 36
-    or redis.pcall('ZREM', queue, head) ~= 1
-  return head
+    if not head or #(token or '') == 36
+      or redis.pcall('ZREM', queue, head) ~= 1 then return head end
+    redis.pcall('ZREM', alive, head)
+  end
 end
 
 -- The ms that a waiter still has to come, and whether it is to be rung: one that
