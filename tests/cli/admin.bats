@@ -100,7 +100,7 @@ asked_and_then() {
 change_hands() { cli set "$KEY" other; }
 change_queue() {
 	cli del "{$KEY}:rlk:q"
-	waiter "$KEY" other 1000 9000
+	waiter "$KEY" other 1000 19000
 }
 free() { cli del "$KEY"; }
 join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
@@ -122,7 +122,7 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 
 @test "force-release: a waiter that became the head during the question is woken" {
 	cli set "$KEY" plain
-	waiter "$KEY" first 5000 9000
+	waiter "$KEY" first 5000 19000
 	asked_and_then change_queue
 	[[ $code == 0 && $(cli llen "{$KEY}:rlk:m:$TOKEN") == 1 ]]
 	[[ $(cli pttl "{$KEY}:rlk:m:$TOKEN") -gt 5000 ]]

@@ -338,8 +338,10 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
 	/* One lock of several may have been lost before the job started, and a
-	 * grant of which it never heard may be filed by another holder. */
-	return known_has_repeated() || run->opts->key_count > 1 ||
+	 * grant of which it never heard may be filed by another holder. What
+	 * its release may not read it cannot file. */
+	return known_has_repeated() || known_has_unreadable() ||
+	       run->opts->key_count > 1 ||
 	       (!world.calm && shown->fence != fence_of(run)) ||
 	       run->ended_at > actor->begun_at || !is_recorded(run, key);
 }
@@ -505,6 +507,7 @@ fate_of(const char *key, const struct actor *looker)
 		add_run(&fate, run);
 		/* Of several holders: who was the last one to get it? */
 		fate.is_clear &= run->opts->kind == 'x' &&
+				 !run->is_unconfirmed &&
 				 (world.calm || run->opts->key_count == 1);
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)
 			add_end(&fate, run);
