@@ -423,11 +423,11 @@ renew_all(struct pause *pause)
 	renew_below(pause, least_ms);
 	while (any_renews(pause)) {
 		run_round(pause);
-		if (!any_renews(pause) || has_given_up(pause) ||
-		    clock_now() >= give_up_at)
+		if (has_given_up(pause) || clock_now() >= give_up_at)
 			return;
-		enquiry_sleep(&pause->client->enquiry,
-		    clock_min(clock_now() + POLL_MIN_MS, give_up_at));
+		if (any_renews(pause))
+			enquiry_sleep(&pause->client->enquiry,
+			    clock_min(clock_now() + POLL_MIN_MS, give_up_at));
 		renew_below(pause, least_ms);
 	}
 }

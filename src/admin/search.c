@@ -157,7 +157,8 @@ send_look(struct search_item *item, bool more)
 
 	key_names_init(&keys, item->key);
 	request_look(&request, &keys,
-	    shows_history(item) ? REQUEST_LOOK_HELPERS : REQUEST_LOOK_HELPERS,
+	    shows_history(item) ? REQUEST_LOOK_HELPERS
+				: REQUEST_LOOK_WITHOUT_RUNS,
 	    &limits);
 	item->question =
 	    (struct question){.script = request.script, .argv = request.argv};

@@ -80,6 +80,7 @@ struct lock_release {
 	bool unrecorded;       /* the history was out of reach */
 	bool is_late;	       /* its lease can be proven no more */
 	bool is_skip;	       /* the wait for the lock is over */
+	bool is_proven;	       /* it was held when the job had ended */
 	char unreplicated[64]; /* why too few replicas have it, or empty */
 	int64_t give_up_at;
 	int64_t keep_until; /* the server is to keep the lock until then */

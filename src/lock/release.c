@@ -49,9 +49,12 @@ give_up_within(struct lock *lock, int64_t ms)
 void
 release_leave_queue(struct lock *lock)
 {
-	if (lock->queue.position == -1)
+	int64_t deadline = clock_now() + LOCK_REPLY_MS;
+
+	if (!lock->claim.was_queued)
 		return;
-	lock_post_release(lock, ASK_SEND, false);
+	lock_ask(lock, REQUEST_LEAVE_QUEUE, ASK_SEND, NULL, deadline);
+	lock_ask(lock, REQUEST_LEAVE_ALIVE, ASK_SEND, NULL, deadline);
 	lock->queue.position = -1;
 	lock->claim.was_queued = false;
 }
@@ -69,6 +72,7 @@ on_release_error(struct lock *lock, const struct reply *reply,
 	    lock->claim.outer == NULL) {
 		if (is_recorded(lock))
 			note_unrecorded(lock, lock->error);
+		release_leave_queue(lock);
 		lock->claim.tier = CLAIM_PLAIN;
 		send_release(lock);
 		return;
@@ -117,7 +121,8 @@ on_release_answer(struct lock *lock, const struct answer *answer)
 	if (release->outcome == LOCK_UNCONFIRMED) {
 		release->outcome = outcomes[answer->outcome];
 		if (answer->outcome == ANSWER_NOT_OURS &&
-		    !lock->grant_unknown && clock_now() < lock->valid_until)
+		    !lock->grant_unknown && !release->is_proven &&
+		    clock_now() < lock->valid_until)
 			release->outcome = LOCK_WAS_LOST;
 		release->kept_until = clock_now() + answer->kept_ms;
 	}

@@ -31,8 +31,9 @@ void release_at_once(struct lock *lock);
 /* RELEASING, until a moment from now: undoes what a try may have got. */
 void release_withdraw(struct lock *lock);
 
-/* Removes us from the queue, as far as that is permitted: a waiter that only
- * stopped its heartbeats would delay the next one until it counts as dead. */
+/* Removes us from the queue by plain commands, as scripts or keys are denied: a
+ * waiter that only stopped its heartbeats would delay the next one until it
+ * counts as dead. */
 void release_leave_queue(struct lock *lock);
 
 /* The same after a silence that has lasted too long: nobody waits for the

@@ -285,6 +285,10 @@ request_make(struct request *request, const struct claim *claim,
 		if (is_full)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
 		request->decode = answer_head;
+	} else if (what == REQUEST_LEAVE_QUEUE) {
+		ADD(request, "ZREM", keys->queue, claim->waiter);
+	} else if (what == REQUEST_LEAVE_ALIVE) {
+		ADD(request, "ZREM", keys->alive, claim->waiter);
 	} else if (what == REQUEST_ORDER) {
 		add_script(request, &script_order, info, 1);
 		request->decode = answer_order;
@@ -341,15 +345,16 @@ static void
 add_rest(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
+	static const char modes[2][2][3] = {{"", "1"}, {"0", "01"}};
+	const char *mode = modes[end->run.is_unproven][end->is_late];
 	const char *id = claim->config->once_id;
 
-	if (end->keep_ms <= 0 && !end->is_late && claim->run[0] == '\0' &&
+	if (end->keep_ms <= 0 && *mode == '\0' && claim->run[0] == '\0' &&
 	    id == NULL && claim->head[0] == '\0' && !end->is_skip &&
 	    claim->former_count == 0)
 		return;
-	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),
-	    end->is_late ? "1" : "", claim->run, id != NULL ? id : "",
-	    claim->head);
+	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms), mode,
+	    claim->run, id != NULL ? id : "", claim->head);
 	if (!end->is_skip && claim->former_count == 0)
 		return;
 	ADD(request,
@@ -450,8 +455,8 @@ void
 request_look(struct request *request, const struct key_names *keys,
     enum request_look_keys count, const struct request_look_limits *limits)
 {
-	const char *const looked_at[] = {keys->lock, keys->info, keys->runs,
-	    keys->queue, keys->alive};
+	const char *const looked_at[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive, keys->runs};
 
 	begin_request(request);
 	add_script(request, &script_look, looked_at, count);

@@ -56,6 +56,9 @@ enum request_what {
 	REQUEST_RENEWAL,
 	REQUEST_LIFE,
 	REQUEST_HEAD,
+	/* Give up the place in the queue where scripts are refused. */
+	REQUEST_LEAVE_QUEUE,
+	REQUEST_LEAVE_ALIVE,
 	/* Whether somebody asks the holder to stop: for --replaceable. */
 	REQUEST_ORDER,
 };
@@ -75,6 +78,8 @@ struct request_run {
 	int status;	    /* or REQUEST_NO_JOB */
 	const char *reason; /* a word, which outlives the request */
 	int64_t waited_ms;
+	bool
+	    is_unproven; /* status 0 is no success: a lock may have been lost */
 };
 
 struct request_end {
@@ -106,6 +111,7 @@ void request_front(struct request *request, const struct claim *claim);
 
 enum request_look_keys {
 	REQUEST_LOOK_KEY_ONLY = 1,
+	REQUEST_LOOK_WITHOUT_RUNS = 4,
 	REQUEST_LOOK_HELPERS = 5,
 };
 

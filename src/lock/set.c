@@ -317,6 +317,7 @@ set_release(struct set *set, int64_t keep_until, const struct request_run *run)
 	set->state = LOCK_RELEASING;
 	for (size_t i = set->count; i-- > 0;) {
 		set->locks[i].release.run = *run;
+		set->locks[i].release.is_proven = set->confirmed;
 		release_one(&set->locks[i], keep_until);
 	}
 	step_releasing(set);

@@ -65,8 +65,8 @@ void set_confirm(struct set *set);
 void set_release(struct set *set, int64_t keep_until,
     const struct request_run *run);
 
-/* RELEASED -> RELEASING -> RELEASED: one of them was lost, so the run ended
- * this way and is no success, whatever the releases have recorded. */
+/* RELEASED -> RELEASING -> RELEASED: one of them was lost under the job, and
+ * the run has ended this way. */
 void set_correct(struct set *set, const struct request_run *run);
 
 /* From any state to RELEASED, as release_at_once. */

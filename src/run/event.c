@@ -105,6 +105,9 @@ const struct event_row event_rows[EVENT_COUNT] = {
 	    "{name}: the queue cannot be used: {why}"),
 	[EVENT_NO_HISTORY] = ROW("no_history", WARNING,
 	    "{name}: the run is not recorded: {why}"),
+	[EVENT_UNPROVEN] = ROW("unproven", WARNING,
+	    "{name}: not recorded as a success, since it may have been lost: "
+	    "{why}"),
 	[EVENT_NEST_HIDDEN] = ROW("nest_hidden", WARNING,
 	    "{name}: the outer run cannot see this one: {why}"),
 	[EVENT_NEST_UNCOUNTED] = ROW("nest_uncounted", WARNING,

@@ -66,6 +66,7 @@ enum event_type {
 	EVENT_NOT_REREAD,  /* a file of the login; its former content counts */
 	EVENT_NO_QUEUE,
 	EVENT_NO_HISTORY,
+	EVENT_UNPROVEN,
 	EVENT_NEST_HIDDEN,    /* the outer run does not see this one */
 	EVENT_NEST_UNCOUNTED, /* nested runs are not counted */
 	EVENT_NEST_UNKNOWN,   /* it waits for an outer run */

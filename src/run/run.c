@@ -53,6 +53,7 @@ struct run {
 	enum run_state state;
 	int64_t splay_until;
 	int64_t confirm_until;
+	bool is_unproven; /* it is not known whether all locks were held */
 };
 
 /* --- the job's environment -------------------------------------------- */
@@ -244,7 +245,8 @@ describe_end(const struct run *run)
 					    ? event_shell_status(facts->status)
 					    : REQUEST_NO_JOB,
 	    .reason = event_rows[facts->ending].word,
-	    .waited_ms = facts_waited_ms(facts)};
+	    .waited_ms = facts_waited_ms(facts),
+	    .is_unproven = run->is_unproven};
 }
 
 /* Sent first, so that the guard goes while the server answers. --min-hold does
@@ -277,14 +279,22 @@ run_step_confirm(struct run *run)
 
 	if (set->state == LOCK_LOST)
 		locks_add_ending(&run->locks, ENDING_TAKEN, EVENT_THEN_NOTHING);
-	if (set->state == LOCK_LOST || set->confirmed || over ||
-	    locks_is_hurried(&run->locks))
+	if (set->state == LOCK_LOST || set->confirmed) {
 		run_release(run);
-	else
+	} else if (over || locks_is_hurried(&run->locks)) {
+		run->is_unproven = true;
+		if (run->locks.events->facts->status == 0)
+			locks_emit(&run->locks,
+			    (struct event){.type = EVENT_UNPROVEN,
+				.name = set->about->config->name,
+				.why = set->about->error});
+		run_release(run);
+	} else {
 		locks_wake_at(&run->locks, until);
+	}
 }
 
-/* A lock that was lost after the others were confirmed. */
+/* The release has found that a lock was lost under the job. */
 static void
 on_taken(struct run *run)
 {

@@ -100,7 +100,7 @@ asked_and_then() {
 change_hands() { cli set "$KEY" other; }
 change_queue() {
 	cli del "{$KEY}:rlk:q"
-	waiter "$KEY" other 1000 9000
+	waiter "$KEY" other 1000 19000
 }
 free() { cli del "$KEY"; }
 join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
@@ -122,7 +122,7 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 
 @test "force-release: a waiter that became the head during the question is woken" {
 	cli set "$KEY" plain
-	waiter "$KEY" first 5000 9000
+	waiter "$KEY" first 5000 19000
 	asked_and_then change_queue
 	[[ $code == 0 && $(cli llen "{$KEY}:rlk:m:$TOKEN") == 1 ]]
 	[[ $(cli pttl "{$KEY}:rlk:m:$TOKEN") -gt 5000 ]]
@@ -145,7 +145,7 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 	held job:1 web-1
 	waiter job:1 dead 9000 -1
 	waiter job:1 web-2 1000 9000
-	look="+eval +time +get +pttl +hmget +zcount +zrange +zscore +client|setname"
+	look="+eval +time +get +pttl +hmget +zcount +zrange +zscore +lrange +smembers +client|setname"
 	# shellcheck disable=SC2086
 	cli acl setuser viewer on '>v' '~job:*' '~{job:*}:rlk:*' $look
 	url=unix://viewer:v@$SUITE_DIR/s
@@ -158,7 +158,7 @@ join_them() { cli zadd "$KEY" $(($(server_ms) + 50000)) s:later; }
 	[[ $stderr == *": 1 lock found on "* && $output == *job:1*web-1* ]]
 	run -77 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 1 ]]
-	cli acl setuser viewer +del +zadd +zrem +rpush +pexpire
+	cli acl setuser viewer +del +zadd +zrem +zrangebyscore +hset +rpush +pexpire
 	run -0 rlockrun -r "$url" --force-release --yes -k job:1
 	[[ $(cli exists job:1) == 0 && $(cli llen "{job:1}:rlk:m:$TOKEN") == 1 ]]
 }

@@ -46,7 +46,7 @@ refused() {
 @test "wrong passwords, dbs that do not exist, no server" {
 	refused 77 WRONGPASS -k "$KEY" -r "unix://ghost:boo@$SUITE_DIR/s" touch ran
 	refused 77 "DB index is out of range" -k "$KEY" -r "unix://$SUITE_DIR/s?db=16" touch ran
-	mistake 69 "No such file or directory" --list --server-timeout 0.1 -r unix:///nowhere
+	refused 69 "No such file or directory" --list --server-timeout 0.1 -r unix:///nowhere
 }
 
 @test "a command whose name has a blank in it is run" {

@@ -47,8 +47,8 @@ examines() {
 # lacks_wait WORDS: --wait-replicas is refused. (The doctor's status is that of what it
 # finds first, that there is no replica.)
 lacks_wait() {
-	runs 77 "--wait-replicas needs WAIT: $1" --wait-replicas 1:100ms
-	examines 69 "error access-replicas" --wait-replicas 1:100ms
+	runs 77 "--wait-replicas needs WAIT: $1" --wait-replicas 1:5s
+	examines 69 "error access-replicas" --wait-replicas 1:5s
 }
 
 @test "deny: a server without CLIENT and CONFIG, with one db" {
@@ -93,8 +93,8 @@ behind() {
 	behind upstash "${UPSTASH[@]}"
 	runs 0 ''
 	runs 77 "--wait-replicas needs WAIT: ERR Command is not available: 'WAIT'." \
-		--wait-replicas 1:100ms
-	examines 69 "error access-replicas" --wait-replicas 1:100ms
+		--wait-replicas 1:5s
+	examines 69 "error access-replicas" --wait-replicas 1:5s
 	set_rules upstash "${UPSTASH//WAIT/EVAL}"
 	runs 77 "ERR Command is not available: 'EVAL'."
 	examines 77 "error access-lock"

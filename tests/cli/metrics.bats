@@ -276,7 +276,7 @@ harmless() {
 	run ! grep rlockrun- descriptors
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "a short run writes once, and nothing is synced" {
 	need_strace
 	rl true

@@ -100,21 +100,21 @@ has_ended() {
 	own_server
 	held job:a web-1 3723
 	held job:b web-2 5 "$(record web-2 nightly%20sync)"
-	waiter job:b web-3 1000 600000
-	waiter job:b web-4 1000 600000
+	start "$RLOCKRUN" -k job:b true
+	start "$RLOCKRUN" -k job:b true
 	"$RLOCKRUN" -k done:ok true
 	"$RLOCKRUN" -k done:bad sh -c 'exit 3' || :
 	watch
 	sees '^2 held, 2 waiting  [0-9:]{8}  unix:'
 	sees 'NAME +HELD .*WAITING +HOLDER .*LAST RUN +JOB'
-	sees $'\njob:b +[0-9]+s .* 2 +web-2 .* nightly sync\njob:a +1h02m .* 0 +web-1 .* sh\n'
-	sees $'\ndone:bad +free .* status 3, [0-9]+s ago +-\ndone:ok +free .* ok, [0-9]+s ago +-\n'
+	sees $'\njob:b +[0-9ms]+ .* 2 +web-2 .* nightly sync\njob:a +1h[0-9]+m .* 0 +web-1 .* sh\n'
+	sees $'\ndone:bad +free .* status 3, [0-9ms]+ ago +-\ndone:ok +free .* ok, [0-9ms]+ ago +-\n'
 	cli del job:a >/dev/null
 	sees '^1 held, 2 waiting '
 	on_screen 'job:b'
 	! on_screen 'job:a' || false
 	held job:c web-9 0
-	sees $'\njob:c +[0-9]+s .* 0 +web-9'
+	sees $'\njob:c +[0-9ms]+ .* 0 +web-9'
 	press q
 	has_ended 0
 	# Cleared as a whole at the beginning and at the end, not between frames.

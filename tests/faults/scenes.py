@@ -242,10 +242,11 @@ SCENES = [
           differs="guard command hold stop release"),
     Scene("lost-warn", ["--on-lost", "warn"], LOSE + "sleep 0.9; " + END, status=79,
           owned=False, differs="hold stop release"),
-    Scene("max-run", [*KILL, "--max-run", "0.2"], LONG, status=124,
+    # The time may end before the report that the command cannot be executed.
+    Scene("max-run", [*KILL, "--max-run", "0.2"], LONG, status=124, statuses=(124,),
           differs="hold stop release"),
     Scene("max-run-stubborn", [*KILL, "--max-run", "0.2"], STUBBORN + LONG, status=124,
-          differs="guard command hold stop release"),
+          statuses=(124,), differs="guard command hold stop release"),
     Scene("term", KILL, "sleep 20 & " + TO_SELF % "TERM" + LONG, status=TERM, started=True,
           differs="hold stop release"),
     Scene("job-killed", job="sleep 0.1; kill -KILL $$", status=KILLED, started=True,
@@ -276,7 +277,7 @@ SCENES = [
     Scene("silent", job='redis-cli -s "$S" client pause 700 all >/dev/null; sleep 1.2; '
           "OWNER;" + END, differs="hold"),
     Scene("terminal", job=SHORT, terminal=True, differs="start acquire launch hold release"),
-    Scene("terminal-wait", job=SHORT, before=foreign(400), statuses=(75,), terminal=True,
+    Scene("terminal-wait", job=SHORT, before=brief_run, statuses=(75,), terminal=True,
           differs="acquire"),
     Scene("terminal-stop", job="(sleep 0.2; kill -CONT $$) & kill -STOP $$; " + SHORT,
           terminal=True, differs="hold release"),

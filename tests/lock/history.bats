@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The last runs (:r) and the last success (:i): who records them and when, how long
 # they live, and that nothing in them can stop a run.
-# shellcheck disable=SC2016 # the jobs' shells are to expand that
+# shellcheck disable=SC2016,SC2154 # the jobs' shells expand that, and run sets stderr
 
 load ../helpers/suite
 load ../helpers/queue

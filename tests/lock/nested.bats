@@ -292,6 +292,7 @@ outer() {
 		"$A_JOB" until:go'
 	holder=$PID
 	wait_for_file in.pid
+	wait_for_file nested
 	kill -KILL "$(<nested)"
 	wait_until gone "$(<in.pid)"
 	wait_for_file on

@@ -323,7 +323,7 @@ inline remove_dead()
 }
 
 /* A reader's grant names the waiting readers that can go with it.
- * src: lock/script/shared/counted_rest.lua follow_counted */
+ * src: lock/script/acquire.lua follow_counted */
 inline name_followers(i)
 {
 #ifndef RING_ONE
@@ -355,7 +355,7 @@ inline name_head(i)
 
 /* named_to_ring is part of the answer.
  * src: lock/script/acquire.lua is_ours
- * src: lock/script/acquire.lua in_turn
+ * src: lock/script/acquire.lua is_in_turn
  * src: lock/script/acquire.lua grant */
 inline acquire(i, becomes)
 {
@@ -455,7 +455,7 @@ inline renew(i)
 	must(no_lease_over_a_gap, !hold[i] || !gap[i])
 }
 
-/* src: lock/script/shared/ring.lua ring */
+/* src: lock/script/shared/queue.lua ring */
 inline ring(i)
 {
 	printf("server: rings %d\n", i);
@@ -468,8 +468,8 @@ inline ring(i)
 /* Cancel is the same script. It rings the head if that can go now, be it that
  * this run has freed K, or an earlier one whose answer was lost, or that it only
  * was in the way. `right`: the doorbell among its KEYS is the head's.
- * src: lock/script/shared/exclusive_release.lua find_ours
- * src: lock/script/release.lua is_to_ring */
+ * src: lock/script/release.lua is_news
+ * src: lock/script/shared/queue.lua ring_head */
 inline release(i, becomes, right)
 {
 	printf("server: release of %d\n", i);
@@ -528,7 +528,7 @@ inline ring_who_can_go(i, becomes, right)
 	fi
 }
 #else
-/* src: lock/script/release.lua is_to_ring */
+/* src: lock/script/release.lua is_news */
 inline ring_who_can_go(i, becomes, right)
 {
 	remove_dead();
@@ -587,7 +587,7 @@ inline ring_whom(i)
 }
 
 /* The answer has arrived.
- * src: lock/lock.c lock_notify */
+ * src: lock/lock.c lock_ring */
 inline note_whom(i)
 {
 	whom[i] = named_to_ring;
@@ -679,7 +679,7 @@ end:	do
 		release(me, unread, false);
 		released(me, unread)
 	}
-	/* src: lock/lock.c lock_notify */
+	/* src: lock/lock.c lock_ring */
 	:: d_step { pc[me] == RING -> ring_whom(me); pc[me] = GONE }
 
 	/* world: or they arrive late, and the answer reaches nobody */

@@ -161,7 +161,7 @@ inline time_to_come(i)
 }
 
 /* A ring only ever shortens.
- * src: lock/script/shared/ring.lua ring */
+ * src: lock/script/shared/queue.lua ring */
 inline give_second(i)
 {
 	must(nothing_after_three_heartbeats, pc[i] == WAITS || life[i] >= SECOND);
@@ -174,8 +174,8 @@ inline give_second(i)
 
 /* It arrives; or whoever was to send it has died; or a BLPOP that a former
  * connection has left behind eats it.
- * src: lock/script/shared/ring.lua ring
- * src: lock/lock.c lock_notify */
+ * src: lock/script/shared/queue.lua ring
+ * src: lock/lock.c lock_ring */
 inline ring(i)
 {
 	if
@@ -251,7 +251,7 @@ inline answer_busy(i)
 /* Removes the dead unless K is ours; granted if it is, or may be. to_ring says
  * whether the waiter is to ring the head.
  * src: lock/script/acquire.lua is_ours
- * src: lock/script/acquire.lua in_turn
+ * src: lock/script/acquire.lua is_in_turn
  * src: lock/script/acquire.lua grant */
 inline acquire(i)
 {
@@ -279,8 +279,8 @@ inline acquire(i)
 }
 
 /* A waiter that gives up calls it, too.
- * src: lock/script/shared/exclusive_release.lua find_ours
- * src: lock/script/release.lua is_to_ring */
+ * src: lock/script/release.lua is_news
+ * src: lock/script/shared/queue.lua ring_head */
 inline release(i)
 {
 	printf("server: release of %d\n", i);
@@ -321,7 +321,7 @@ inline clear()
 	to_ring = false
 }
 
-/* src: lock/lock.c lock_notify */
+/* src: lock/lock.c lock_ring */
 inline ring_if_told()
 {
 	if

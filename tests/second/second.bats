@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# rlockrun beside client.py, which was written from rlockrun-protocol(7): one lock, one
-# queue.
+# rlockrun beside client.py, which is written from rlockrun-protocol(7): one lock, one
+# queue, one history, and each reads what the other has written.
 # shellcheck disable=SC2016 # the jobs' shells are to expand that
 
 load ../helpers/suite
@@ -11,6 +11,8 @@ teardown_file() { stop_suite_server; }
 setup() {
 	begin_test
 	CLIENT=$ROOT/tests/second/client.py
+	Q="{$KEY}:rlk:q"
+	L="{$KEY}:rlk:l"
 }
 teardown() { end_test; }
 
@@ -23,44 +25,49 @@ holds() {
 	wait_for_file held
 }
 
-waiting_are() { (($(cli zcard "{$KEY}:rlk:q") == $1)); }
+ends() {
+	touch "done"
+	exits_with 0 "$HOLDER"
+	rm -f held "done"
+}
+
+waiting_are() { (($(cli zcard "$Q") == $1)); }
 
 @test "the lock of each is busy for the other" {
 	holds "$CLIENT" -k "$KEY" --
 	run -75 rl -n touch ran
 	[[ $output == *"is held by "*" (pid $HOLDER, "* ]]
 	[[ $(cli get "$KEY") == "$(<held)" ]]
-	touch "done"
-	exits_with 0 "$HOLDER"
-	rm held "done"
+	ends
 	holds "$RLOCKRUN" -k "$KEY" --
 	run -75 client -w 0 -- touch ran
-	[[ ! -e ran ]]
-	touch "done"
-	exits_with 0 "$HOLDER"
+	[[ ! -e ran && $(cli hget "{$KEY}:rlk:i" k:busy) == *" run 0 "*" | $(<held) "* ]]
+	ends
 	[[ -z $(keys_left) ]]
 }
 
-@test "--status shows its holder and its waiter" {
-	holds "$CLIENT" -k "$KEY" --
-	start "$CLIENT" -k "$KEY" -- true
+@test "--status shows its holder and its waiter, --history how its run ended" {
+	holds "$CLIENT" -k "$KEY" --label 'a b|c%d' --
+	start "$CLIENT" -k "$KEY" -- sh -c 'exit 3'
 	wait_until waiting_are 1
 	run -0 "$RLOCKRUN" --status -k "$KEY" --json
 	[[ $output == *"\"pid\":$HOLDER"* && $output == *'"waiting":1,'* ]]
+	[[ $output == *'"label":"a b|c%d"'* && $output == *'"command":"sh"'* ]]
+	[[ $(cli hget "{$KEY}:rlk:i" h) == *" a%20b%7Cc%25d sh" ]]
 	touch "done"
 	exits_with 0 "$HOLDER"
-	exits_with 0 "$PID"
+	exits_with 3 "$PID"
+	run -0 "$RLOCKRUN" --history -k "$KEY" --json
+	[[ $output == *'"runs":[{'*'"pid":'"$PID,"*'"status":3,'*'"pid":'"$HOLDER,"*'"status":0,'* ]]
+	[[ $output == *'"problems":[]'* ]]
 }
 
-@test "both wait in one line, and each rings the next" {
-	local pids=() i
+@test "both wait in one queue, and each rings the next" {
+	local pids=() i command
 	holds "$RLOCKRUN" -k "$KEY" -t 300 --
 	for i in 1 2 3 4 5 6; do
-		if ((i % 2)); then
-			start "$CLIENT" -t 300 -k "$KEY" -- sh -c "echo $i \$RLOCKRUN_FENCE >>order"
-		else
-			start "$RLOCKRUN" -t 300 -k "$KEY" -- sh -c "echo $i \$RLOCKRUN_FENCE >>order"
-		fi
+		((i % 2)) && command=$CLIENT || command=$RLOCKRUN
+		start "$command" -t 300 -k "$KEY" -- sh -c "echo $i \$RLOCKRUN_FENCE >>order"
 		pids+=("$PID")
 		wait_until waiting_are "$i"
 	done
@@ -72,21 +79,202 @@ waiting_are() { (($(cli zcard "{$KEY}:rlk:q") == $1)); }
 	[[ -z $(keys_left) ]]
 }
 
-@test "a client rings who is first, and does not overtake it" {
+# overtakes_not RELEASER WAITER LATE: the first rings the second, which is stopped, and
+# the third does not overtake it.
+overtakes_not() {
 	local waiter
-	holds "$CLIENT" -k "$KEY" -t 300 --
-	start "$RLOCKRUN" -k "$KEY" -t 300 -w 300 -- touch ran
+	holds "$1" -k "$KEY" -t 300 --
+	start "$2" -k "$KEY" -t 300 -w 300 -- touch ran
 	wait_until waiting_are 1
-	waiter=$(cli zrange "{$KEY}:rlk:q" 0 0)
+	waiter=$(cli zrange "$Q" 0 0)
+	cli del "{$KEY}:rlk:m:${waiter:2:36}" >/dev/null
 	kill -STOP "$PID"
-	touch "done"
-	exits_with 0 "$HOLDER"
-	[[ $(cli zscore "{$KEY}:rlk:l" "$waiter") == *.5 ]] # it was rung
-	cli zadd "{$KEY}:rlk:l" "$(($(server_ms) + 15000))" "$waiter" >/dev/null
-	run -75 client -w 0 -- touch overtaken
+	ends
+	# It was rung: its doorbell, or its connection, has the element.
+	(($(cli zscore "$L" "$waiter") <= $(server_ms) + 1000))
+	cli zadd "$L" "$(($(server_ms) + 15000))" "$waiter" >/dev/null
+	run -75 "$3" -k "$KEY" -w 0 -- touch overtaken
 	kill -CONT "$PID"
 	exits_with 0 "$PID"
 	[[ -e ran && ! -e overtaken && -z $(keys_left) ]]
+	rm ran
+}
+
+@test "each rings the first waiter, and does not overtake it" {
+	overtakes_not "$CLIENT" "$RLOCKRUN" "$CLIENT"
+	overtakes_not "$RLOCKRUN" "$CLIENT" "$RLOCKRUN"
+}
+
+@test "each passes a dead waiter of the other" {
+	local first second
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$second" -k "$KEY" -t 300 --
+		start "$first" -k "$KEY" -t 300 -- touch never
+		wait_until waiting_are 1
+		kill -KILL "$PID"
+		start "$second" -k "$KEY" -t 300 -- touch ran
+		wait_until waiting_are 2
+		ends
+		exits_with 0 "$PID"
+		[[ -e ran && ! -e never ]]
+		rm ran
+		wait_until none_left
+	done
+}
+
+@test "a waiter that gives up leaves nothing behind, and wakes the next" {
+	holds "$RLOCKRUN" -k "$KEY" -t 300 --
+	start "$CLIENT" -k "$KEY" -t 300 -- touch never
+	wait_until waiting_are 1
+	start "$RLOCKRUN" -k "$KEY" -t 300 -- touch ran
+	wait_until waiting_are 2
+	kill -TERM "${STARTED[1]}"
+	exits_with 143 "${STARTED[1]}"
+	waiting_are 1
+	ends
+	exits_with 0 "$PID"
+	[[ -e ran && ! -e never && -z $(keys_left) ]]
+}
+
+@test "a nested run of each joins the other's lock, and keeps it when it is left alone" {
+	local outer inner
+	for outer in "$RLOCKRUN" "$CLIENT"; do
+		[[ $outer == "$CLIENT" ]] && inner=$RLOCKRUN || inner=$CLIENT
+		start "$outer" -k "$KEY" -t 300 -- sh -c \
+			'echo "$RLOCKRUN_FENCE" >fence
+			setsid "$0" -k "$1" -t 300 -- sh -c "echo \$RLOCKRUN_FENCE >>fence; \
+				until [ -e done ]; do sleep 0.02; done" >nest 2>&1 &
+			until [ "$(wc -l <fence)" = 2 ]; do sleep 0.02; done' "$inner" "$KEY"
+		exits_with 0 "$PID"
+		[[ $(uniq fence | wc -l) == 1 ]]
+		[[ $(cli exists "$KEY") == 1 ]]
+		[[ $(cli hget "{$KEY}:rlk:i" h) == "$(cli get "$KEY"): $(head -n 1 fence) "* ]]
+		run -75 rl -n true
+		run -75 client -w 0 -- true
+		touch "done"
+		wait_until none_left
+		[[ ! -s nest ]]
+		rm fence "done"
+	done
+}
+
+@test "readers and permits of both share a lock, and the kinds exclude each other" {
+	local kind second
+	for kind in -s --permits=2; do
+		[[ $kind == -s ]] && second=-s || second=-p2
+		holds "$RLOCKRUN" -k "$KEY" "$kind" --
+		run -0 client "$second" -w 0 -- true
+		run -75 client -w 0 -- true
+		run -75 rl -n true
+		ends
+		holds "$CLIENT" -k "$KEY" "$second" --
+		run -0 rl "$kind" -n true
+		run -75 rl -n true
+		run -75 client -w 0 -- true
+		ends
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "permits are counted over both, and a release lets a waiter of the other in" {
+	local first second
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$first" -k "$KEY" -p 1 -t 300 --
+		start "$second" -k "$KEY" -p 1 -t 300 -- touch ran
+		wait_until waiting_are 1
+		ends
+		exits_with 0 "$PID"
+		[[ -e ran ]]
+		rm ran
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "readers that wait together go together, rung by one another" {
+	local pids=() i command
+	holds "$RLOCKRUN" -k "$KEY" -t 300 --
+	for i in 1 2 3 4; do
+		((i % 2)) && command=$CLIENT || command=$RLOCKRUN
+		start "$command" -s -t 300 -k "$KEY" -- sh -c \
+			"echo >>in; until [ \"\$(wc -l <in)\" = 4 ]; do sleep 0.02; done"
+		pids+=("$PID")
+		wait_until waiting_are "$i"
+	done
+	ends
+	for i in "${pids[@]}"; do exits_with 0 "$i"; done
+	[[ -z $(keys_left) ]]
+}
+
+# The one behind is stopped, so that nothing but a ring changes its time to come.
+@test "a reader that goes rings the reader of the other behind it" {
+	local first second waiter
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$RLOCKRUN" -k "$KEY" -t 300 --
+		start "$first" -s -k "$KEY" -t 300 -- sh -c 'echo >went; until [ -e go ]; do sleep 0.02; done'
+		wait_until waiting_are 1
+		start "$second" -s -k "$KEY" -t 300 -- true
+		wait_until waiting_are 2
+		kill -STOP "$PID"
+		waiter=$(cli zrange "$Q" 1 1)
+		cli zadd "$L" "$(($(server_ms) + 3000000))" "$waiter" >/dev/null
+		ends
+		wait_for_file went
+		wait_until eval '(($(cli zscore "$L" "'"$waiter"'") < $(server_ms) + 3000000 - 1000000))'
+		kill -CONT "$PID"
+		exits_with 0 "$PID"
+		touch go
+		exits_with 0 "${STARTED[-2]}"
+		rm went go
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "a success of each counts for --once-per and --once-id of the other" {
+	run -0 client -- true
+	run -75 rl --once-per 1h touch ran
+	[[ $output == *"last succeeded on $(uname -n) at "* ]]
+	run -0 rl --once-id monday true
+	run -75 client --once-id monday -- touch ran
+	run -75 client --once-per 3600 -- touch ran
+	run -0 client --once-id tuesday -- true
+	run -75 rl --once-id tuesday touch ran
+	[[ ! -e ran && $(cli hget "{$KEY}:rlk:i" k:id) == *" | "* ]]
+	[[ -z $(keys_left) ]]
+}
+
+@test "of waiters with --newest the later one of either stays" {
+	local first second
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$RLOCKRUN" -k "$KEY" -t 300 --
+		start "$first" -k "$KEY" -t 300 --newest -- touch early
+		wait_until waiting_are 1
+		start "$second" -k "$KEY" -t 300 --newest -- touch late
+		exits_with 75 "${STARTED[-2]}"
+		wait_until waiting_are 1
+		ends
+		exits_with 0 "$PID"
+		[[ -e late && ! -e early ]]
+		rm late
+	done
+	[[ -z $(keys_left) ]]
+}
+
+@test "a run of either that died is recorded by the other, without an end" {
+	local first second
+	for first in "$RLOCKRUN" "$CLIENT"; do
+		[[ $first == "$CLIENT" ]] && second=$RLOCKRUN || second=$CLIENT
+		holds "$first" -k "$KEY" -t 300 --
+		kill -KILL "$HOLDER"
+		rm held
+		cli del "$KEY" >/dev/null
+		run -0 "$second" -k "$KEY" -- true
+		run -0 "$RLOCKRUN" --history -k "$KEY"
+		[[ ${lines[2]} == *"no end recorded"*" $HOLDER "* ]]
+	done
 }
 
 # bats test_tags=night

@@ -94,7 +94,7 @@ sent() {
 	echo "$(grep -c 'sin_port' trace) $(grep -c 'sendto([0-9]*, "\*' trace)"
 }
 
-# bats test_tags=native
+# bats test_tags=night,native
 @test "a good seed costs no round trip, a wrong one one redirect" {
 	need_strace
 	key_on 1

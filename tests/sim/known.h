@@ -23,7 +23,7 @@ struct seen {
 	const struct actor *freed_by; /* by a request of that one; or NULL */
 	int64_t taken_at;	      /* it came into being there */
 	int64_t stolen_at;	      /* somebody has written to the key */
-	int foreign;		      /* holders of other libraries, now */
+	bool is_foreign;	      /* another library holds it, now */
 	bool had_foreign;
 };
 

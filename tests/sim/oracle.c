@@ -70,7 +70,7 @@ check_alone(const struct actor *actor, const char *key)
 {
 	int others = 0;
 
-	if (seen_of(key)->foreign > 0 && actor->opts->kind == 'x')
+	if (seen_of(key)->is_foreign && actor->opts->kind == 'x')
 		world_find("one at a time",
 		    "%s runs beside a foreign holder of %s", actor->name, key);
 	if (known_is_excused(actor))
@@ -283,6 +283,8 @@ oracle_on_key(const struct actor *actor, const char *key, bool exists)
 	}
 	seen->freed_at = world.now;
 	seen->freed_by = actor;
+	if (actor != NULL && actor_has_word(actor, "--force-release"))
+		seen->is_foreign = false;
 	for (int i = 0; i < actor_count(); i++)
 		if (world.now - actor_number(i)->asked_at < CROSSING)
 			actor_number(i)->crossed_at = world.now;
@@ -312,7 +314,7 @@ oracle_on_foreign(const char *key, bool holds)
 {
 	struct seen *seen = seen_of(key);
 
-	seen->foreign += holds ? 1 : -1;
+	seen->is_foreign = holds;
 	seen->had_foreign = true;
 	if (!holds)
 		return;

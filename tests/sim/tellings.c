@@ -131,8 +131,9 @@ check_holder(const struct actor *actor, const char *message)
 	}
 	if (holder == NULL || !known_may_hold(holder, key, since, world.now))
 		find_lie(actor, "a message names the holder", message);
-	/* Nested runs that keep the lock of one that has left read no order. */
-	if (holder != NULL && holder->state == ACTOR_ENDED &&
+	/* Nested runs that keep the lock of one that has left read no order.
+	 * Otherwise a late try of one that has ended may have been granted. */
+	if (world.calm && holder != NULL && holder->state == ACTOR_ENDED &&
 	    holder->ended_at < since &&
 	    strstr(message, "asked to stop") != NULL)
 		find_lie(actor, "who is asked to stop can obey", message);
@@ -337,8 +338,10 @@ is_true(const struct actor *actor, const char *key, const struct shown *shown)
 		return known_may_hold(run, key, actor->begun_at,
 		    actor->ended_at);
 	/* One lock of several may have been lost before the job started, and a
-	 * grant of which it never heard may be filed by another holder. */
-	return known_has_repeated() || run->opts->key_count > 1 ||
+	 * grant of which it never heard may be filed by another holder. What
+	 * its release may not read it cannot file. */
+	return known_has_repeated() || known_has_unreadable() ||
+	       run->opts->key_count > 1 ||
 	       (!world.calm && shown->fence != fence_of(run)) ||
 	       run->ended_at > actor->begun_at || !is_recorded(run, key);
 }
@@ -504,6 +507,7 @@ fate_of(const char *key, const struct actor *looker)
 		add_run(&fate, run);
 		/* Of several holders: who was the last one to get it? */
 		fate.is_clear &= run->opts->kind == 'x' &&
+				 !run->is_unconfirmed &&
 				 (world.calm || run->opts->key_count == 1);
 		if (is_recorded(run, key) && run->ended_at < looker->begun_at)
 			add_end(&fate, run);

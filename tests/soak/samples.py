@@ -16,9 +16,11 @@ SLACK = {
     # A doorbell lives for 10 s, and a killed waiter is removed after 15 s.
     "doorbells": 12,
     "waiters": 30,
+    # The list is cut to ten when it has twenty.
+    "most runs of a lock": 10,
 }
 NONE = "keys that never expire"  # of these the first is one too many
-COUNTS = {"hash": "HLEN", "zset": "ZCARD"}
+COUNTS = {"hash": "HLEN", "zset": "ZCARD", "set": "SCARD"}
 
 
 def slack_of(name):
@@ -40,9 +42,10 @@ def sample(server, residents, folder):
 def of_server(server):
     keys = server.query(("KEYS", "*"), 10)
     types = [server.query(("TYPE", key), 10) for key in keys]
-    doorbells = types.count("list")
+    doorbells = sum(":m:" in key for key in keys)
     sizes = {key: server.query((COUNTS[kind], key), 10)
              for key, kind in zip(keys, types) if kind in COUNTS}
+    runs = [server.query(("LLEN", key), 10) for key in keys if key.endswith(":r")]
     queues = [key for key in sizes if key.endswith((":q", ":l"))]
     lines = server.query(("INFO", "everything"), 10).splitlines()
     info = dict(line.split(":", 1) for line in lines if ":" in line)
@@ -51,6 +54,7 @@ def of_server(server):
         "doorbells": doorbells,
         NONE: sum(server.query(("PTTL", key), 10) == -1 for key in keys),
         "waiters": sum(sizes[key] for key in queues),
+        "most runs of a lock": max(runs, default=0),
         "members of other keys": sum(sizes.values()) - sum(sizes[key] for key in queues),
         "connections": int(info["connected_clients"]),
         "scripts": int(info["number_of_cached_scripts"]),

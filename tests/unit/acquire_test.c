@@ -148,7 +148,7 @@ static const struct scripted_row errors[] = {
 	"until@29798"),
     ROW("a waiter loses access to the queue: leaves it", "wait",
 	"start queued ring -NOPERM_key granted",
-	"try =acquiring BLPOP try free plain-try =held until@29698"),
+	"try =acquiring BLPOP try ZREM ZREM plain-try =held until@29698"),
     FAILS("a login that is refused", "", "start no:-NOAUTH_x",
 	"try =acquiring drop =failed:refused", "NOAUTH"),
     FAILS("one that is refused, and grants: released", "",

@@ -76,6 +76,11 @@ is_made(const struct claim *claim, enum request_what which,
 #define TRY_KEYS \
 	"6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " TOKEN
 #define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W "
+/* With a policy also the key that its release needs. */
+#define POLICY_KEYS                                                   \
+	"7 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " \
+	"{job}:rlk:n:" TOKEN " " TOKEN
+#define POLICY POLICY_KEYS " 30000 RECORD " LIFE " 0 W "
 
 static void
 is_try(const char *words, const char *what)
@@ -144,22 +149,22 @@ test_policies(void)
 {
 	config = plain;
 	config.once_ms = 5000;
-	is_try(TRY "- - - 5000 - - - -", "--once-per");
+	is_try(POLICY "- - - 5000 - - - -", "--once-per");
 	config.once_id = "12:a b";
-	is_try(TRY "- - - - 12:a b - - -", "--once-id");
+	is_try(POLICY "- - - - 12:a b - - -", "--once-id");
 	config.expect_ms = 7000000;
-	is_try(TRY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000 - -",
+	is_try(POLICY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000 - -",
 	    "--expect");
 	config.expect_ms = 0;
-	is_try(TRY "- - - - - 0 - -", "--expect 0");
+	is_try(POLICY "- - - - - 0 - -", "--expect 0");
 	config.newest = true;
-	is_try(TRY "- - - - - - 0 -", "--newest");
+	is_try(POLICY "- - - - - - 0 -", "--newest");
 	config.replace = true;
-	is_try(TRY "- - - - - - - r", "--replace");
+	is_try(POLICY "- - - - - - - r", "--replace");
 	config.replaceable = true;
-	is_try(TRY "- - - - - - - o", "--replaceable");
+	is_try(POLICY "- - - - - - - o", "--replaceable");
 	config.replace = config.replaceable = true;
-	is_try(TRY "- - - - - - - r", "both");
+	is_try(POLICY "- - - - - - - r", "both");
 }
 
 /* What a try says more, once it was asked before. */
@@ -174,7 +179,7 @@ test_tries(void)
 	begin(&claim);
 	claim.asked_at = clock_now() - 5000;
 	request_make(&request, &claim, REQUEST_TRY);
-	ok(atoll(request.argv[6 + 13]) >= 5000,
+	ok(atoll(request.argv[7 + 13]) >= 5000,
 	    "with --newest, how long it has been asked for");
 	ok(!request.withdraws, "  which withdraws nothing");
 	request_fini(&request);
@@ -520,9 +525,13 @@ test_look(void)
 	key_names_init(&keys, "job");
 	request_look(&request, &keys, REQUEST_LOOK_KEY_ONLY, &limits);
 	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
+	request_look(&request, &keys, REQUEST_LOOK_WITHOUT_RUNS, &limits);
+	is_request(&request, &script_look,
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "a look without the runs");
 	request_look(&request, &keys, REQUEST_LOOK_HELPERS, &limits);
 	is_request(&request, &script_look,
-	    "5 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l 1 2 3",
+	    "5 job {job}:rlk:i {job}:rlk:q {job}:rlk:l {job}:rlk:r 1 2 3",
 	    "a look at all");
 	request_nested(&request, &keys, TOKEN);
 	is_request(&request, NULL, "SMEMBERS " NESTED, "the nested runs");

@@ -2,7 +2,7 @@
 -- they are: whoever asked takes them apart. Damaged helper keys are reported,
 -- and cost no more than what they hide.
 --
--- KEYS: the lock, :i, :r, :q, :l; or the lock alone.
+-- KEYS: the lock, :i, :q, :l, :r; or without the last, or the lock alone.
 -- ARGV: how many of the holders, of the queue and of the runs, at most.
 -- {the letter of the kind ('' when free), how many hold it, ms left of the last
 --   lease to end (-1: no end, -2: free), the server's time in ms,
@@ -12,7 +12,7 @@
 --     k:wait; '' where there is none},
 --   how many wait (-1: not known), {waiter, ticket, ...}, {the runs},
 --   what is wrong with helper keys, once each: {key, error, ...}}
-local lock, info, runs, queue, alive = unpack(KEYS)
+local lock, info, queue, alive, runs = unpack(KEYS)
 local most, queue_most, runs_most = unpack(ARGV)
 local now
 -- include: call
@@ -68,8 +68,8 @@ return answer_of(pcall(function()
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
   local held = find_holders()
-  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'w', 'o', 'p', 'x',
-    'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:wait')
+  local known = ask({}, 'HMGET', info, 'f', 's', 'e', 'es', 'h', 'w', 'o', 'p',
+    'x', 'k:busy', 'k:due', 'k:id', 'k:overtaken', 'k:wait')
   for i = 1, 14 do known[i] = cut(known[i]) end
   local past = ask({}, 'LRANGE', runs, 0, runs_most - 1)
   for i, text in ipairs(past) do past[i] = cut(text) end

@@ -12,8 +12,8 @@
 --        5, 6 life of :i and of :r in ms; 0: no history is kept
 --   Further ones may be missing:
 --        7 ms to keep the lock for, or ''
---        8 '1' if no lease can be proven any more: the end is recorded even if
---          the lock is not ours
+--        8 '0': a status of 0 is no success, '1': the end is recorded even if the
+--          lock is not ours, as no lease can be proven any more; '01', or ''
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
 --       11 waiter that is expected to be the head of the queue, or ''
@@ -27,7 +27,9 @@ local token, me, run, ended, life, runs_life = unpack(ARGV)
 local keep_ms, member, id = tonumber(ARGV[7]) or 0, ARGV[9] or '', ARGV[10]
 local call, time = redis.pcall, redis.pcall('TIME')
 local now = time.err and 0 or time[1] * 1000 + math.floor(time[2] / 1000)
-local status, failed = string.match(ended, '^%d+'), nil
+local status, mode, failed = string.match(ended, '^%d+'), ARGV[8] or '', nil
+local is_success = status == '0' and runs_life ~= '0'
+  and not string.find(mode, '0', 1, true)
 
 -- Runs a command without which nothing is released, and remembers its error. A
 -- lock of another type is not ours any more.
@@ -45,7 +47,7 @@ local function note(text)
   local words, reply, success = {}, 0, now .. ' ' .. run
   if text == '' and entry ~= 'h' then reply = call('HDEL', info, entry)
   elseif text then words = {entry, text} end
-  if status == '0' and runs_life ~= '0' then
+  if is_success then
     words[#words + 1], words[#words + 2] = 's', success
     if (id or '') ~= '' then words = {'d', id, 'ds', success, unpack(words)} end
   end
@@ -88,7 +90,7 @@ end
 -- Nested runs. The outermost one leaves a mark if others are left, with the time
 -- until which the lock is to be kept; the last one to leave behind the mark frees
 -- the lock, or lets the server keep it. A full server refuses only a first write,
--- and does not refuse SREM. If the members cannot be read, the lock is left to
+-- and does not refuse SREM. Without the members or the time, the lock is left to
 -- its ttl. A server that takes no writes at the moment is asked again.
 local code = is_ours and 1 or 0
 if is_ours and (more ~= 0 or member ~= '') then
@@ -98,9 +100,10 @@ if is_ours and (more ~= 0 or member ~= '') then
   end
   local users, is_marked = call('SMEMBERS', nested), member == ''
   local is_denied = users.err and not string.find(users.err, 'WRONGTYPE')
-  local others = is_denied and tonumber(call('EXISTS', nested)) or 0
+  local others = (is_denied or time.err)
+    and tonumber(call('EXISTS', nested)) or 0
   for _, user in ipairs(users) do
-    local till = tonumber(string.match(user, '^!(%d+)$')) or 0
+    local till = not time.err and tonumber(string.match(user, '^!(%d+)$')) or 0
     keep_ms = math.max(keep_ms, math.min(till - now, LIMIT_AGE_MS))
     if string.sub(user, 1, 1) == '!' then is_marked = true
     else others = others + 1 end
@@ -132,8 +135,8 @@ local function report_late()
   end
   local last = call('HMGET', info, 's')[1] or ''
   local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
-  local is_success = status == '0' and last_fence < tonumber(fence)
-  return is_success and note() and 1 or missing
+  local is_last = is_success and last_fence < tonumber(fence)
+  return is_last and note() and 1 or missing
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the
@@ -149,7 +152,7 @@ local function record_end()
   return status and not is_ours and kept_ms == 0 and report_late() or 0
 end
 
-local is_late = ARGV[8] == '1' and run ~= ''
+local is_late = string.find(mode, '1', 1, true) and run ~= ''
 local unrecorded = member == '' and (is_ours or is_late) and record_end() or 0
 
 -- A nested run that leaves last keeps the lock for its outer one.

@@ -1,4 +1,4 @@
-local undo
+local undo = false
 
 -- Runs a command and returns its reply. Raises the text of an error, with the
 -- command behind it: the server does not name a command that an ACL denies.

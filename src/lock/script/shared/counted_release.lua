@@ -1,6 +1,6 @@
 -- What former tries were granted is freed.
-local entry, till = 'h:' .. token, must('ZSCORE', lock, token)
-local is_ours = type(till) == 'string'
+local entry, lease_end = 'h:' .. token, must('ZSCORE', lock, token)
+local is_ours = type(lease_end) == 'string'
 for i = 13, #ARGV do
   if must('ZREM', lock, ARGV[i]) == 1 then
     call('HDEL', info, 'h:' .. ARGV[i])
@@ -9,7 +9,7 @@ end
 
 local function free() must('ZREM', lock, token) end
 
-local function left_ms() return till - now end
+local function left_ms() return lease_end - now end
 
 -- PEXPIRE opens the script for ZADD on a full server. Others hold the lock, too:
 -- where PTTL is denied, the number is none, and the life of the key stays.
@@ -24,7 +24,8 @@ end
 local function keep(ms)
   if not is_ours then return 0 end
   local text = call('HMGET', info, entry)[1] or ''
-  if string.sub(text, #token + 1, #token + 5) == ':kept' then return left_ms() end
+  local mark = string.sub(text, #token + 1, #token + 5)
+  if mark == ':kept' then return left_ms() end
   extend(ms)
   return ms
 end
