@@ -10,13 +10,14 @@ static const struct key_names names = {
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
 
-/* Whether it is an answer to that question; *answer is undefined otherwise. */
+/* Whether it is an answer to that question; *answer is empty otherwise. */
 static bool
 is_answer(struct answer *answer, void *(*decode)(const struct value *value),
     const struct value *reply)
 {
 	struct answer *decoded = decode(reply);
 
+	*answer = (struct answer){0};
 	if (decoded == NULL)
 		return false;
 	*answer = *decoded;

@@ -131,7 +131,7 @@ start_free(const char *host, const char *words)
 static const char *
 ask(const char *const *words)
 {
-	const char *reply = NULL;
+	const char *reply = "";
 
 	for (int i = 0; i < node_count(); i++)
 		reply = node_execute(node_number(i), words);
@@ -157,7 +157,7 @@ struct end {
 static struct end
 end_of(struct actor *actor)
 {
-	struct end end;
+	struct end end = {0};
 
 	run_to_end(actor);
 	run_end_beat();

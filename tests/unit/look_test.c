@@ -112,7 +112,7 @@ test_look(void)
 	is_int((int64_t)look.listed, 1, "  a holder");
 	is_text(look.holders[0].token, TOKEN, "  its token");
 	ok(look.holders[0].token_is_whole, "  all of it");
-	is_text(look.holders[0].digest, DIGEST + 1, "  its digest");
+	is_text(look.holders[0].digest, &DIGEST[1], "  its digest");
 	is_int(look.holders[0].who.held_ms, 5000, "  held for");
 	is_int(look.holders[0].since_ms, 1699999995000, "  since");
 	is_text(look.holders[0].who.pid, "7", "  pid");
