@@ -121,7 +121,8 @@ if code == 1 then free() elseif kept_ms > 0 then code = 3 end
 if failed then return failed end
 
 -- The run had lost its lock, and the next one has filed it without an end. Its
--- success counts, unless a later run has had one. 1 if the list lacks the run.
+-- success counts, unless a later run has had one, and so does the one with its
+-- id. 1 if the list lacks the run.
 local function report_late()
   if time.err then return 1 end
   local fence, missing = string.match(run, '^%d+'), runs_life ~= '0' and 1 or 0
@@ -133,10 +134,17 @@ local function report_late()
       call('PEXPIRE', runs, runs_life)
     end
   end
-  local last = call('HMGET', info, 's')[1] or ''
-  local last_fence = tonumber(string.match(last, '^%d+ (%d+)')) or 0
-  local is_last = is_success and last_fence < tonumber(fence)
-  return is_last and note() and 1 or missing
+  if not is_success then return missing end
+  local function is_newer(success)
+    local before = string.match(success or '', '^%d+ (%d+)')
+    return (tonumber(before) or 0) < tonumber(fence)
+  end
+  local last = call('HMGET', info, 's', 'ds')
+  if is_newer(last[1]) then return note() and 1 or missing end
+  if (id or '') ~= '' and is_newer(last[2]) then
+    call('HSET', info, 'd', id, 'ds', now .. ' ' .. run)
+  end
+  return missing
 end
 
 -- Nothing is recorded twice: the first to do so frees the lock, or changes the
