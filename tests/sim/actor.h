@@ -86,6 +86,7 @@ struct actor {
 	bool is_released, is_left; /* its lock: to runs of its nest */
 	bool is_lost;		   /* its lock, in a calm world */
 	bool is_hidden;		   /* it has warned: from its outer run */
+	bool is_plain;		   /* it has warned: without helper keys */
 	int64_t asked_at;	   /* its last request arrived at a server */
 	int64_t crossed_at;   /* a lock was freed while its reply was away */
 	int64_t parted_at;    /* its last request that left in parts */

@@ -205,7 +205,7 @@ oracle_on_event(struct actor *actor, const struct events *events,
 		actor->granted_at = world.now;
 	if (event->type == EVENT_UNCONFIRMED ||
 	    event->type == EVENT_UNREPLICATED ||
-	    event->type == EVENT_NO_HISTORY)
+	    event->type == EVENT_UNPROVEN || event->type == EVENT_NO_HISTORY)
 		actor->is_unconfirmed = true;
 	if (event->type == EVENT_RELEASED || event->type == EVENT_KEPT ||
 	    event->type == EVENT_LEFT)
@@ -214,6 +214,8 @@ oracle_on_event(struct actor *actor, const struct events *events,
 		actor->is_left = true;
 	if (event->type == EVENT_NEST_HIDDEN)
 		actor->is_hidden = true;
+	if (event->type == EVENT_NO_QUEUE)
+		actor->is_plain = true;
 	if (event->type == EVENT_ENDED)
 		actor->ending = event->ending;
 	policies_on_event(actor, event);

@@ -341,7 +341,8 @@ policies_on_event(const struct actor *actor, const struct event *event)
 	switch (event->type) {
 	case EVENT_KEPT:
 		if (opts->kind != 'x' || actor->outer != NULL ||
-		    actor->guarded == NULL || actor->guarded->started_at < 0)
+		    actor->guarded == NULL || actor->guarded->started_at < 0 ||
+		    actor->is_unconfirmed)
 			return;
 		kept.until = since + at_least(opts->min_hold_ms);
 		break;

@@ -235,6 +235,10 @@ is_out_of_sight(const char *key, const struct actor *actor)
 {
 	int64_t at = seen_of(world_format("{%s}:rlk:i", key))->stolen_at;
 
+	for (int i = 0; i < actor_count(); i++)
+		if (actor_number(i)->is_plain &&
+		    actor_has_key(actor_number(i), key))
+			return true;
 	return !known_has_majority() && at >= 0 && at <= actor->ended_at;
 }
 
