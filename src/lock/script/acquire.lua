@@ -47,8 +47,9 @@ local function note(...)
 end
 
 -- Grants the lock, with what a renewal and a release need tried on the way. A
--- repeated try has the fence and the start of the first one already.
-local function grant(left, fence, start)
+-- repeated try has the fence and the start of the first one already. One whose
+-- token holds the lock may have its job by now: nothing is given back.
+local function grant(left, fence, start, is_held)
   -- include: KIND
   call('PTTL', lock)
   call('DEL', doorbell)
@@ -157,14 +158,17 @@ local function refuse_by_policy()
   return refused or asked_ms and find_newest()
 end
 
--- Whether the lock is ours, by this token or by that of a former try.
-local function is_ours()
+-- The token by which the lock is ours: this one or that of a former try.
+local function find_own()
   if held.count == 0 or held.kind == 'x' or letter == 'x' then
-    return held.kind == letter and ours[held.first]
+    return held.kind == letter and ours[held.first] and held.first
   end
+  local own
   for member in pairs(ours) do
-    if (tonumber(call('ZSCORE', lock, member)) or 0) > now then return true end
+    local till = tonumber(call('ZSCORE', lock, member)) or 0
+    if till > now and own ~= token then own = member end
   end
+  return own
 end
 
 -- The waiters of our kind at the front of the queue, so many at most.
@@ -229,13 +233,14 @@ local function note_newest()
   note('w', string.format('%.0f ', ticket) .. me .. ' ' .. record)
 end
 
-local function grant_rest(is_repeat)
+local function grant_rest(repeated)
   local whose, fence, start =
     string.match(known[2] or '', '^(%S+) (%d+) (%d+) ')
   fence, start = tonumber(fence), tonumber(start)
   local is_known = whose == token and fence <= LIMIT_EXACT and start < 1e14
   local granted = grant(call('PTTL', lock),
-    is_known and string.format('%.0f', fence), is_known and start)
+    is_known and string.format('%.0f', fence), is_known and start,
+    repeated == token)
   file_dead(known[2])
   if head then
     call('ZREM', queue, me)
@@ -251,7 +256,7 @@ local function grant_rest(is_repeat)
       and since <= now + LIMIT_CLOCKS_MS
     note('e', expect, 'es', is_near and since or now)
   end
-  if asked_ms and not is_repeat then note_newest() end
+  if asked_ms and not repeated then note_newest() end
   if letter ~= 'x' then follow_counted(granted) end
   return granted
 end
@@ -318,15 +323,15 @@ end
 
 return answer_of(pcall(function()
   held = find_holders()
-  local is_repeat = is_ours()
-  local refused = ARGV[10] and not is_repeat and refuse_by_policy()
+  local repeated = find_own()
+  local refused = ARGV[10] and not repeated and refuse_by_policy()
   if refused then return refused end
   places = (held.count == 0 or held.kind == letter)
     and (limit or math.huge) - held.count or 0
-  if not is_repeat and head and head ~= me then
+  if not repeated and head and head ~= me then
     remove_dead(me)
     head = call('ZRANGE', queue, 0, 0)[1]
   end
-  if not is_repeat and (places < 1 or not is_in_turn()) then return busy() end
-  return grant_rest(is_repeat)
+  if not repeated and (places < 1 or not is_in_turn()) then return busy() end
+  return grant_rest(repeated)
 end))

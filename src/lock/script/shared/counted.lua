@@ -11,5 +11,5 @@ if held.count == 0 then
 end
 call('PEXPIRE', lock, math.max(3 * ttl, left))
 call('ZADD', lock, now + ttl, token)
-undo = function() redis.pcall('ZREM', lock, token) end
+undo = not is_held and function() redis.pcall('ZREM', lock, token) end
 call('PEXPIRE', lock, math.max(3 * ttl, left))

@@ -14,6 +14,7 @@ local function acquire()
     return {0, is_like and held.first_left or held.last_left, -1, 0, '', 0,
       held.kind, held.count, now, ''}
   end
+  local is_held = till > now
   -- include: counted
   return {1, '', 0, 0, 0, '', ''}
 end
