@@ -62,7 +62,9 @@ is_counted(const struct actor *actor, const char *key)
 static bool
 is_hidden(const struct actor *actor)
 {
-	return actor->is_hidden && actor->proved[1] <= stage.refused_until;
+	return actor->is_hidden &&
+	       (actor->proved[1] <= stage.refused_until ||
+		   (actor->outer != NULL && actor->outer->is_plain));
 }
 
 static void

@@ -495,7 +495,11 @@ fate_of(const char *key, const struct actor *looker)
 	for (int i = 0; i < actor_count(); i++) {
 		const struct actor *run = actor_number(i);
 		if (!actor_is_run(run) || !actor_has_key(run, key) ||
-		    run->outer != NULL || run->begun_at > looker->ended_at)
+		    run->begun_at > looker->ended_at)
+			continue;
+		/* It may have outlived the outer run, and be one of its own. */
+		fate.is_clear &= run->outer == NULL || world.calm;
+		if (run->outer != NULL)
 			continue;
 		/* It leaves nothing behind, but is shown while it runs. */
 		if (run->opts->history_ms == 0) {
