@@ -92,7 +92,9 @@ check_calm_status(const struct actor *actor)
 	if (actor->status == EXITCODE_LOST && actor->guarded != NULL &&
 	    !known_is_excused(actor) && actor->outer == NULL)
 		find_lie(actor, promise, text);
-	if (actor->status == EXITCODE_UNAVAILABLE && !known_has_majority())
+	/* The wait for several may end when the next one was not asked yet. */
+	if (actor->status == EXITCODE_UNAVAILABLE && !known_has_majority() &&
+	    (actor->opts->key_count == 1 || actor->opts->wait_ms < 0))
 		find_lie(actor, promise, text);
 	if (actor->ending == ENDING_BUSY && actor_waits_plainly(actor) &&
 	    actor->opts->wait_ms < 0)
