@@ -477,6 +477,11 @@ may_have_tried(const struct actor *run, const struct actor *looker)
 {
 	bool withdraws = run->opts->key_count > 1 || run->opts->replicas > 0;
 
+	/* What it has sent may be granted when it is dead: a run without an
+	 * end.
+	 */
+	if (run->state == ACTOR_KILLED)
+		return true;
 	/* It may have lost one of its locks, and begun again; and what it
 	 * expects stays. */
 	if (!world.calm && (run->opts->key_count > 1 ||
