@@ -354,7 +354,7 @@ inline name_head(i)
 }
 
 /* named_to_ring is part of the answer.
- * src: lock/script/acquire.lua is_ours
+ * src: lock/script/acquire.lua find_own
  * src: lock/script/acquire.lua is_in_turn
  * src: lock/script/acquire.lua grant */
 inline acquire(i, becomes)
@@ -410,7 +410,7 @@ inline acquire(i, becomes)
 }
 
 /* The client has gone on to another token.
- * src: lock/script/acquire.lua is_ours
+ * src: lock/script/acquire.lua find_own
  * src: lock/claim.c claim_supersede_token */
 inline acquire_late(i)
 {

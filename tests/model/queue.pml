@@ -250,7 +250,7 @@ inline answer_busy(i)
 
 /* Removes the dead unless K is ours; granted if it is, or may be. to_ring says
  * whether the waiter is to ring the head.
- * src: lock/script/acquire.lua is_ours
+ * src: lock/script/acquire.lua find_own
  * src: lock/script/acquire.lua is_in_turn
  * src: lock/script/acquire.lua grant */
 inline acquire(i)
