@@ -359,18 +359,17 @@ release_lost(struct lock *lock)
 		record_end(lock);
 }
 
-/* Also where the release was not confirmed, or found the lock free at a second
- * try: an earlier one whose reply was lost may have recorded a success. */
+/* What a confirmed release has recorded stays. */
 void
 release_correct(struct lock *lock, const struct request_run *run)
 {
 	enum lock_released outcome = lock->release.outcome;
-	bool is_brief = outcome == LOCK_UNCONFIRMED || outcome == LOCK_WAS_LOST;
 
-	if (!is_recorded(lock))
+	if (!is_recorded(lock) ||
+	    (outcome != LOCK_UNCONFIRMED && outcome != LOCK_WAS_LOST))
 		return;
 	lock->release.run = *run;
-	begin_correction(lock, is_brief ? WITHDRAW_MS : RELEASE_MS);
+	begin_correction(lock, WITHDRAW_MS);
 }
 
 /* --- withdrawal --------------------------------------------------------- */
