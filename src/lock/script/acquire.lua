@@ -328,10 +328,7 @@ return answer_of(pcall(function()
   if refused then return refused end
   places = (held.count == 0 or held.kind == letter)
     and (limit or math.huge) - held.count or 0
-  if not repeated and head and head ~= me then
-    remove_dead(me)
-    head = call('ZRANGE', queue, 0, 0)[1]
-  end
+  if not repeated and head and head ~= me then head = remove_dead(me) end
   if not repeated and (places < 1 or not is_in_turn()) then return busy() end
   return grant_rest(repeated)
 end))

@@ -44,7 +44,6 @@ return answer_of(pcall(function()
   if freed == 0 or not info then return {freed, ''} end
   -- The lock is free, whatever is denied from here on.
   if held.count > 0 then pcall(note, held) end
-  remove_dead()
-  local head = redis.pcall('ZRANGE', queue, 0, 0)[1]
+  local head = remove_dead()
   return {freed, head and ring_head(head, expected, bell) or ''}
 end))

@@ -183,8 +183,7 @@ local former_head = call('ZRANGE', queue, 0, 0)[1]
 call('ZREM', queue, me)
 call('ZREM', alive, me)
 if doorbell then call('DEL', doorbell) end
-remove_dead(me)
-local head = call('ZRANGE', queue, 0, 0)[1]
+local head = remove_dead(me)
 
 -- A kept lock has another end than the head knows. A counted lock has room for
 -- the head only where we have made some, or the former head may have had it.
