@@ -473,15 +473,6 @@ check_number(struct look *look, bool is_good, const char *what)
 		add_problem(look, look->keys->info, error);
 }
 
-/* A time near now, or 0. */
-static int64_t
-read_time(struct record_words *words, int64_t now_ms)
-{
-	int64_t ms = record_number(words, LIMIT_EXACT);
-
-	return ms > 0 && llabs(now_ms - ms) < LIMIT_AGE_MS ? ms : 0;
-}
-
 static void
 read_fence(struct record_words *words, char fence[LOOK_FENCE_SIZE])
 {
@@ -499,7 +490,7 @@ read_grant(struct record_words *words, struct look_run *run, int64_t now_ms)
 	run->exists = true;
 	run->who.reported_at = clock_now();
 	read_fence(words, run->fence);
-	run->start_ms = read_time(words, now_ms);
+	run->start_ms = record_time(words, now_ms);
 	record_read(words, &run->who, NULL, 0);
 }
 
@@ -509,7 +500,7 @@ read_run(const char *text, struct look_run *run, int64_t now_ms)
 {
 	struct record_words words = {text};
 
-	run->end_ms = read_time(&words, now_ms);
+	run->end_ms = record_time(&words, now_ms);
 	run->status = (int)record_number(&words, LIMIT_STATUS);
 	run->waited_ms = record_number(&words, LIMIT_AGE_MS);
 	record_word(&words, run->reason, sizeof(run->reason));
@@ -541,17 +532,21 @@ add_run(struct look *look, const struct look_run *run)
 static void
 add_present_run(struct look *look, const char *entry, bool holds)
 {
-	const char *end = strchr(entry, ' ');
-	struct record_words words = {end != NULL ? end + 1 : ""};
-	struct look_run run = {.holds = holds, .status = -1, .waited_ms = -1};
-	size_t length = end != NULL ? (size_t)(end - entry) : 0;
+	struct look_run run = {.exists = true,
+	    .holds = holds,
+	    .status = -1,
+	    .waited_ms = -1};
+	struct record_entry read;
 
-	if (length < TOKEN_SIZE - 1 || entry[length - 1] == ':' ||
-	    (length > 5 && strncmp(end - 5, ":kept", 5) == 0))
+	if (strcspn(entry, " ") < TOKEN_SIZE - 1 ||
+	    !record_read_entry(entry, look->now_ms, &run.who, &read) ||
+	    read.is_left || read.is_kept || read.since_ms == 0 ||
+	    holder_has_end(&run.who))
 		return;
-	read_grant(&words, &run, look->now_ms);
-	if (!holder_has_end(&run.who) && run.start_ms != 0)
-		add_run(look, &run);
+	run.who.reported_at = clock_now();
+	run.start_ms = read.since_ms;
+	snprintf(run.fence, sizeof(run.fence), "%s", read.fence);
+	add_run(look, &run);
 }
 
 static void
@@ -623,7 +618,7 @@ read_success(struct look *look, const char *text)
 	struct record_words words = {text};
 	struct look_run run = {.exists = true};
 
-	look->success.end_ms = read_time(&words, look->now_ms);
+	look->success.end_ms = record_time(&words, look->now_ms);
 	read_grant(&words, &run, look->now_ms);
 	check_number(look, *text == '\0' || look->success.end_ms != 0,
 	    "the last success");
@@ -644,12 +639,12 @@ read_expectation(struct look *look, const char *period, const char *since)
 	look->expect_ms = ms > 0 ? ms : 0;
 	check_number(look, *period == '\0' || ms >= 0, "expect");
 	words.at = since;
-	look->expect_since_ms = read_time(&words, look->now_ms);
+	look->expect_since_ms = record_time(&words, look->now_ms);
 	check_number(look, look->expect_ms == 0 || look->expect_since_ms != 0,
 	    "since when that is expected");
 }
 
-/* That of the one who has the lock exclusively. */
+/* Whether the entry is that of the exclusive holder. */
 static bool
 is_entry_of_holder(const struct look *look, const char *entry)
 {

@@ -89,7 +89,7 @@ claim_expect_head(struct claim *claim, const char *waiter)
 		memcpy(claim->head, waiter, strlen(waiter) + 1);
 }
 
-/* The last runs are told of by :r, which has a life of its own. */
+/* The last runs are in :r, which has its own life. */
 int64_t
 claim_life_ms(const struct claim *claim)
 {

@@ -1,6 +1,5 @@
 #include "lock/record.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,11 +91,12 @@ record_number(struct record_words *words, int64_t max)
 								    : -1;
 }
 
-void
-record_skip_part(struct record_words *words)
+int64_t
+record_time(struct record_words *words, int64_t now_ms)
 {
-	words->at += strcspn(words->at, "|");
-	words->at += strspn(words->at, "| ");
+	int64_t ms = record_number(words, LIMIT_EXACT);
+
+	return ms > 0 && llabs(now_ms - ms) < LIMIT_AGE_MS ? ms : 0;
 }
 
 /* --- records ---------------------------------------------------------- */
@@ -169,13 +169,6 @@ record_read(struct record_words *words, struct holder *holder, char *command,
 	    command != NULL ? size : sizeof(none));
 }
 
-/* Clocks are stepped. */
-static bool
-is_near(int64_t ms, int64_t now_ms)
-{
-	return ms > 0 && llabs(now_ms - ms) < LIMIT_AGE_MS;
-}
-
 bool
 record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
     struct record_entry *entry)
@@ -183,23 +176,20 @@ record_read_entry(const char *text, int64_t now_ms, struct holder *holder,
 	const char *mark = strchr(text, ' ');
 	struct record_words words = {mark != NULL ? mark + 1 : text};
 	int64_t fence;
-	bool is_kept;
 
 	*entry = (struct record_entry){.fence = ""};
 	if (mark == NULL)
 		return false;
 	entry->is_left = mark > text && mark[-1] == ':';
-	is_kept = mark - text > 5 && strncmp(mark - 5, ":kept", 5) == 0;
+	entry->is_kept = mark - text > 5 && strncmp(mark - 5, ":kept", 5) == 0;
 	fence = record_number(&words, LIMIT_EXACT);
 	if (fence > 0)
 		snprintf(entry->fence, sizeof(entry->fence), "%" PRId64, fence);
-	entry->since_ms = record_number(&words, LIMIT_EXACT);
-	if (!is_near(entry->since_ms, now_ms))
-		entry->since_ms = 0;
+	entry->since_ms = record_time(&words, now_ms);
 	record_read(&words, holder, entry->command, sizeof(entry->command));
-	if (is_kept)
+	if (entry->is_kept)
 		holder->state = HOLDER_ENDED;
-	if (is_kept || entry->is_left)
+	if (entry->is_kept || entry->is_left)
 		holder->replaceable = false;
 	holder->held_ms = entry->since_ms == 0	     ? -1
 			  : now_ms > entry->since_ms ? now_ms - entry->since_ms

@@ -20,14 +20,14 @@ struct record_words {
 void record_word(struct record_words *words, char *word, size_t size);
 /* A whole number in range, in digits; otherwise -1. */
 int64_t record_number(struct record_words *words, int64_t max);
-/* Past the next '|', or to the end. */
-void record_skip_part(struct record_words *words);
+/* A time near now_ms, by the same clock; otherwise 0, as clocks are stepped. */
+int64_t record_time(struct record_words *words, int64_t now_ms);
 
 /* The record of a run: how it holds the lock, permits, pid, host, user, label
  * and command. To be freed; NULL when memory is out. */
 char *record_make(const struct lock_config *config, const struct holder *self);
 
-/* The holder that a record tells of. command may be NULL. */
+/* The holder that a record describes. command may be NULL. */
 void record_read(struct record_words *words, struct holder *holder,
     char *command, size_t size);
 
@@ -38,6 +38,7 @@ struct record_entry {
 	char fence[24];
 	int64_t since_ms;
 	bool is_left; /* to nested runs: the outermost run has ended */
+	bool is_kept; /* for --min-hold */
 	char command[LIMIT_LONG_TEXT + 1];
 };
 bool record_read_entry(const char *text, int64_t now_ms, struct holder *holder,

@@ -27,7 +27,7 @@
 --   --once-id. Overtaken: {3, the newest waiter, its record}. A waiter has its
 --   place all the same, and leaves it by a release.
 -- Busy: {0, ms to wait, own position from 0 or -1, how many wait, own ticket or
---   '', 1 if there is room but for those in front, kind, how many hold it, the
+--   '', 1 if only those in front take the room, kind, how many hold it, the
 --   server's ms, the holder's entry in :i or '', waiters to ring...}
 --   The ms are those left of the lease that is waited for (-1: no end), or if
 --   there is room, those until the head of the queue is overdue.
@@ -88,7 +88,7 @@ local asked_ms, order = tonumber(ARGV[13]), ARGV[14]
 local ours, places, overtakes = {[token] = true}, nil, nil
 for i = 15, #ARGV do ours[ARGV[i]] = true end
 
--- A skip leaves its time, who was skipped, and behind a '|' because of whom.
+-- Notes a skip: its time, who was skipped and, behind a '|', who caused it.
 local function skip(reason, by)
   pcall(note, 'k:' .. reason, now .. ' ' .. record .. ' | ' .. by)
 end
@@ -126,8 +126,8 @@ local function next_ticket()
 end
 
 -- Of the waiters with --newest the one with the latest ticket stays. A ticket
--- further ahead than clocks differ counts as none. The ticket of one that asks
--- again without having been told it lies where it first asked.
+-- further ahead than clocks differ counts as none. A waiter that asks again, and
+-- was never told its ticket, gets one of the time of its first try.
 local function find_newest()
   local text = call('HMGET', info, 'w')[1] or ''
   local waiter, label = string.match(text, '^%d+ (%S+) (.*)$')

@@ -2,7 +2,7 @@
 -- the key while it is absent.
 --
 -- KEYS: the lock. ARGV: token (member), ttl in ms, number of permits or ''.
--- As acquire answers, without what only helper keys tell.
+-- The answers of acquire; what is stored in helper keys is empty.
 local lock, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 -- include: call
 -- include: KIND_plain

@@ -17,7 +17,7 @@
 --        9 own name of a nested run, or ''
 --       10 id of --once-id or ''
 --       11 waiter that is expected to be the head of the queue, or ''
---       12 reason of a skip, '|' and who was skipped, or ''
+--       12 of a skip its reason, a '|' and the record of who was skipped, or ''
 --   13.. former tokens: what these tries were granted is freed without a word
 -- {1: freed, 2: left to nested runs, 3: kept, 0: it was not ours; 1 if the end
 --   could not be recorded; ms that it is kept; head of the queue if it is to be
