@@ -57,21 +57,22 @@ local function note(text)
 end
 
 -- Puts the run into the list, which is cut to ten when it has twenty. One of
--- another type is somebody's mistake. 1 if that was refused: where PEXPIRE is
--- denied, no list stays without a life.
+-- another type is somebody's mistake. 1 if that was refused. Where PEXPIRE is
+-- denied, no list stays without a life, and none is lost.
 local function push()
   if runs_life == '0' then return 0 end
   local line = now .. ' ' .. ended .. ' ' .. run
+  local has_life = call('PEXPIRE', runs, runs_life)
+  if type(has_life) ~= 'number' then return 1 end
   local length = call('LPUSH', runs, line)
-  if type(length) ~= 'number' then
-    if string.find(length.err, 'WRONGTYPE') then call('DEL', runs) end
-    length = call('LPUSH', runs, line)
-  elseif length >= 20 then
+  if type(length) ~= 'number' and string.find(length.err, 'WRONGTYPE') then
+    call('DEL', runs)
+    length, has_life = call('LPUSH', runs, line), 0
+  elseif type(length) == 'number' and length >= 20 then
     call('LTRIM', runs, 0, 9)
   end
-  local has_life = call('PEXPIRE', runs, runs_life) == 1
-  if not has_life then call('DEL', runs) end
-  return has_life and type(length) == 'number' and 0 or 1
+  if has_life == 0 then call('PEXPIRE', runs, runs_life) end
+  return type(length) == 'number' and 0 or 1
 end
 
 -- Records the end of the run. An entry that stays in :i is filed by the next
