@@ -56,7 +56,7 @@ check_record(const char *text)
 	require(holder.state >= HOLDER_KNOWN && holder.state <= HOLDER_PAUSED);
 	require(holder.permits >= 0 && holder.permits <= LIMIT_PERMITS);
 	check_again(&holder, command);
-	record_skip_part(&words);
+	require(record_time(&words, 0) >= 0);
 	require(words.at <= text + strlen(text));
 }
 

@@ -154,23 +154,26 @@ test_numbers(void)
 }
 
 static void
-test_parts(void)
+test_times(void)
 {
 	static const struct {
-		const char *text, *behind;
+		const char *text;
+		int64_t now_ms, time_ms;
 	} rows[] = {
-	    {"a b | c d", "c d"},
-	    {"a | ", ""},
-	    {"a|b|c", "b|c"},
-	    {"a b", ""},
-	    {"", ""},
+	    {"1700000000000", 1700000001000, 1700000000000},
+	    {"1700000002000", 1700000001000, 1700000002000},
+	    {"0", 1700000001000, 0},
+	    {"1700000000000", 1700000000000 + LIMIT_AGE_MS, 0},
+	    {"1700000000000", 1700000000000 - LIMIT_AGE_MS, 0},
+	    {"1700000000000x", 1700000001000, 0},
+	    {"-", 1700000001000, 0},
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct record_words at = {rows[i].text};
 
-		record_skip_part(&at);
-		is_text(at.at, rows[i].behind, rows[i].text);
+		is_int(record_time(&at, rows[i].now_ms), rows[i].time_ms,
+		    rows[i].text);
 	}
 }
 
@@ -363,7 +366,7 @@ main(void)
 	test_words();
 	test_strange_words();
 	test_numbers();
-	test_parts();
+	test_times();
 	test_lengths();
 	test_reads();
 	test_entries();
