@@ -150,10 +150,9 @@ static const struct scripted_row errors[] = {
 };
 
 static const struct scripted_row corrections[] = {
-    ROW("the end is reported again when another lock was lost", "history",
-	"start granted ended0 release freed correct70 freed",
-	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"late-release =releasing =released:freed"),
+    ROW("what was recorded stays when another lock was lost", "history",
+	"start granted ended0 release freed correct70",
+	"try =acquiring =held until@29698 release =releasing =released:freed"),
     ROW("not where no job ran", "history",
 	"start granted release freed correct70",
 	"try =acquiring =held until@29698 release =releasing =released:freed"),
@@ -194,9 +193,10 @@ static const struct scripted_row corrections[] = {
 	"try =acquiring =held until@29698 @10500 renew! @30500 "
 	"=lost late-release =releasing =released:not-held"),
     ROW("a correction without a reply is repeated", "history",
-	"start granted ended0 release freed correct70 silent +100 freed",
-	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"late-release =releasing @100 late-release =released:freed"),
+	"start granted ended0 release not-ours correct70 silent +100 renewed",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost late-release =releasing @100 late-release "
+	"=released:was-lost"),
     ROW("for a moment only if the release had no reply", "history short",
 	"start granted ended0 release +1000 correct70 silent +100 silent +200 "
 	"silent",
@@ -204,17 +204,19 @@ static const struct scripted_row corrections[] = {
 	"=released:unconfirmed late-release =releasing @1100 late-release! "
 	"@1300 late-release! =released:unconfirmed"),
     ROW("an error to a correction that passes", "history",
-	"start granted ended0 release freed correct70 -LOADING_x +100 freed",
-	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"late-release =releasing @100 late-release =released:freed"),
+	"start granted ended0 release not-ours correct70 -LOADING_x +100 "
+	"renewed",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost late-release =releasing @100 late-release "
+	"=released:was-lost"),
     ROW("an error to a correction that does not", "history",
-	"start granted ended0 release freed correct70 -NOPERM_x",
-	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"late-release =releasing =released:freed"),
+	"start granted ended0 release not-ours correct70 -NOPERM_x",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost late-release =releasing =released:was-lost"),
     ROW("memory is out for a correction", "history",
-	"start granted ended0 release freed full correct70",
-	"try =acquiring =held until@29698 release =releasing =released:freed "
-	"(late-release)"),
+	"start granted ended0 release not-ours full correct70",
+	"try =acquiring =held until@29698 release =releasing "
+	"=released:was-lost (late-release)"),
 };
 
 /* rlockrun was stopped until the lease had ended, the job was not. */
