@@ -258,8 +258,8 @@ read_nested(void *arg, const struct value *value)
 	return answer_nested(arg, value) ? 0 : -1;
 }
 
-/* Each holder has a key of its own for the runs that are nested in it. Whether
- * it can be read hardly matters. */
+/* Each holder has a key of its own for the runs that are nested in it, but not
+ * one whose lock is kept. Whether it can be read hardly matters. */
 static void
 count_nested(struct client *client, const struct key_names *keys,
     struct look *look)
@@ -269,7 +269,8 @@ count_nested(struct client *client, const struct key_names *keys,
 		int64_t count = 0;
 
 		if (!look->holders[i].token_is_whole ||
-		    !holder_is_known(&look->holders[i].who))
+		    !holder_is_known(&look->holders[i].who) ||
+		    look->holders[i].who.state == HOLDER_ENDED)
 			continue;
 		request_nested(&request, keys, look->holders[i].token);
 		if (client_ask(client, request.script, request.argv,

@@ -549,6 +549,22 @@ add_present_run(struct look *look, const char *entry, bool holds)
 	add_run(look, &run);
 }
 
+/* Without what a kind or --min-hold puts before or behind it. */
+static char *
+token_of(const char *member)
+{
+	static const char kept[] = ":kept";
+	size_t length;
+
+	if (strncmp(member, "s:", 2) == 0)
+		member += 2;
+	length = strlen(member);
+	if (length == TOKEN_SIZE - 1 + strlen(kept) &&
+	    strcmp(member + TOKEN_SIZE - 1, kept) == 0)
+		length = TOKEN_SIZE - 1;
+	return mem_strndup(member, length);
+}
+
 static void
 take_holder(struct cursor *cursor, struct look_holder *holder,
     struct look *look)
@@ -560,12 +576,8 @@ take_holder(struct cursor *cursor, struct look_holder *holder,
 
 	member = take_text(cursor, LIMIT_LONG_TEXT);
 	length = take_integer(cursor, 0, LIMIT_EXACT);
-	if (strncmp(member, "s:", 2) == 0) {
-		member += 2;
-		length -= 2;
-	}
-	holder->token = mem_strdup(member);
-	holder->token_is_whole = (int64_t)strlen(holder->token) == length;
+	holder->token_is_whole = (int64_t)strlen(member) == length;
+	holder->token = token_of(member);
 	take_copy(cursor, holder->digest, sizeof(holder->digest),
 	    DIGEST_LENGTH);
 	who->reported_at = clock_now();

@@ -155,6 +155,12 @@ test_look_holders(void)
 	is_int(look.holders[3].who.state, HOLDER_FOREIGN,
 	    "so is one whose entry is no text of ours");
 	answer_look_fini(&look);
+	look_at(&look,
+	    HEAD("1500") "[\n" HOLDER_OF(TOKEN ":kept", "41", DIGEST, "1500",
+		"+" TOKEN ":kept 17 " NOW " run 0 7 h u l c") "]\n" REST);
+	is_text(look.holders[0].token, TOKEN, "the token of a kept lock");
+	ok(look.holders[0].token_is_whole, "  is whole");
+	answer_look_fini(&look);
 }
 
 static void

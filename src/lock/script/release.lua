@@ -158,7 +158,7 @@ local function record_end()
     return record(code == 2 and token .. ': ' .. run
       or code == 3 and token .. ':kept ' .. run or '')
   end
-  return status and not is_ours and kept_ms == 0 and report_late() or 0
+  return status and not is_ours and report_late() or 0
 end
 
 local is_late = string.find(mode, '1', 1, true) and run ~= ''
