@@ -338,7 +338,7 @@ full_pipe() {
 	touch "done"
 	exits_with 0 "$PID"
 	run -0 rl --min-hold 20 true
-	run -75 rl --hold 5h --token "$(cli get "$KEY")"
+	run -75 rl --hold 5h --token "$(cli get "$KEY" | cut -d : -f 1)"
 	left_below 20001
 }
 
