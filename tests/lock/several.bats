@@ -293,6 +293,20 @@ success() { rl_keys "$1" --status --json | grep -q '"last_success":{'; }
 	success 2
 }
 
+@test "one that is lost after all were proven was lost after the job: a success" {
+	not_over cluster sentinel tls
+	start_proxy proxy stay:go:EVAL/release:1
+	start rl_keys '1 2' -- true
+	wait_for_file proxy/go.held
+	[[ $(cli del "$KEY:2") == 1 ]]
+	touch proxy/go
+	exits_with 0 "$PID"
+	[[ ! -s err.1 && $(recorded 2) == 0 ]]
+	success 1
+	success 2
+	is_free_key 1
+}
+
 # --- losing one is losing all -------------------------------------------------
 
 # bats test_tags=night
