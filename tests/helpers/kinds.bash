@@ -1,6 +1,5 @@
 # What suites about readers, permits and locks that are kept share: a job whose turns
-# are logged. Q, L and I are names
-# of the lock's keys.
+# are logged. Q, L and I are names of the lock's keys.
 # shellcheck shell=bash disable=SC2034 # suites use what is set
 
 begin_kinds_test() {
