@@ -208,7 +208,7 @@ make_acquire(struct request *request, const struct claim *claim)
 	    number(request, config->ttl_ms), claim->record,
 	    number(request, claim_life_ms(claim)), runs_life(request, claim),
 	    claim->waiter, wait_word(request, config), permits(request, claim),
-	    claim->ticket);
+	    config->is_pause ? "front" : claim->ticket);
 	if (!has_policy && claim->former_count == 0)
 		return;
 	add_policies(request, claim);
@@ -423,18 +423,6 @@ request_ring(struct request *request, const struct key_names *keys,
 	add_script(request, &script_ring, needed, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
-}
-
-void
-request_front(struct request *request, const struct claim *claim)
-{
-	const char *const keys[] = {claim->keys.lock, claim->keys.info,
-	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
-	    claim->doorbell};
-
-	begin_request(request);
-	add_script(request, &script_front, keys, 6);
-	ADD(request, claim->waiter);
 }
 
 void

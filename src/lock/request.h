@@ -106,9 +106,6 @@ void request_ring(struct request *request, const struct key_names *keys,
 void request_lengthen(struct request *request, const struct key_names *keys,
     const char *token, int64_t ms);
 
-/* Puts the waiter at the front of the queue. Any answer will do. */
-void request_front(struct request *request, const struct claim *claim);
-
 enum request_look_keys {
 	REQUEST_LOOK_KEY_ONLY = 1,
 	REQUEST_LOOK_WITHOUT_RUNS = 4,

@@ -507,9 +507,6 @@ test_doorbell(void)
 		request_doorbell(&request, &claim, cases[i].ms);
 		is_request(&request, NULL, cases[i].words, "the own doorbell");
 	}
-	request_front(&request, &claim);
-	is_request(&request, &script_front, "6 " HELPERS "BELL W",
-	    "the front of the queue");
 	claim_fini(&claim);
 }
 
