@@ -8,7 +8,7 @@ STOREYS = {
     "redis": ["src/redis/*.c", "src/redis/*/*.c"],
     "lock": ["src/lock/*.c"],
     "script": ["src/lock/script/*.lua", "src/lock/script/shared/*.lua"],
-    "job": ["src/job/*.c"],
+    "job": ["src/job/*.c", "src/sink/hook*.c"],
     "run": ["src/run/*.c"],
 }
 # Parts of the static build alone, which is not played here.
@@ -86,8 +86,8 @@ FIRST = {
     "src/job/child.c": ["job/job"],
     "src/job/descendants.c": ["job/groups", "job/guard"],
     "src/job/guard.c": ["job/guard", "job/guard_lost"],
-    "src/job/hook_runner.c": ["job/hook"],
-    "src/job/hooks.c": ["job/hook"],
+    "src/sink/hook_runner.c": ["job/hook"],
+    "src/sink/hooks.c": ["job/hook"],
     "src/job/process.c": ["job/kernels", "job/groups"],
     "src/job/signals.c": ["job/signals"],
     "src/job/supervisor.c": ["job/guard", "job/signals", "job/guard_lost"],
