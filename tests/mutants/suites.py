@@ -54,7 +54,6 @@ FIRST = {
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
     "src/lock/member.c": ["servers/redlock"],
-    "src/lock/needs.c": ["queue/queuekeys", "lock/history", "cli/access"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/quorum.c": ["servers/redlock"],
     "src/lock/release.c": ["queue/waiters", "lock/min_hold", "servers/replies",
