@@ -466,22 +466,14 @@ request_force(struct request *request, const struct key_names *keys,
     const struct request_force *force)
 {
 	const struct look *look = force->look;
-	const char *head = look->queued > 0 ? look->queue[0].id : "";
-	const char *needed[] = {keys->lock, keys->info, keys->queue,
-	    keys->alive, NULL};
-	size_t count = force->helpers ? 4 : 1;
+	const char *const needed[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive};
 
 	begin_request(request);
 	request->argv = request->more_words =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
-	needed[4] = count == 4 ? doorbell_of(request, keys->lock, head) : NULL;
-	if (needed[4] != NULL)
-		count++;
-	else
-		head = "";
-	add_script(request, &script_force, needed, count);
-	ADD(request, head, force->who, "3600000",
-	    force->ends_pause ? "p" : "x");
+	add_script(request, &script_force, needed, force->helpers ? 4 : 1);
+	ADD(request, force->who, "3600000", force->ends_pause ? "p" : "x");
 	for (size_t i = 0; i < look->listed; i++)
 		if (force->only == NULL || force->only == &look->holders[i])
 			ADD(request, look->holders[i].digest);

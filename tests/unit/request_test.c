@@ -538,13 +538,10 @@ test_look(void)
 	key_names_fini(&keys);
 }
 
-#define FORCE_KEYS "job {job}:rlk:i {job}:rlk:q {job}:rlk:l"
-
 static void
 test_force(void)
 {
 	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
-	struct look_waiter waiters[] = {{.id = (char *)HEAD}};
 	struct look look = {.holders = holders, .listed = 2};
 	struct request_force force = {.look = &look,
 	    .who = "RECORD",
@@ -555,26 +552,17 @@ test_force(void)
 	key_names_init(&keys, "job");
 	request_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " x D1 D2", "from all holders");
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD " LIFE " x D1 D2",
+	    "from all holders");
 	force.only = &holders[1];
 	force.ends_pause = true;
 	request_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2", "the end of a pause");
-	look.queue = waiters;
-	look.queued = 1;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "5 " FORCE_KEYS " " HEAD_BELL " " HEAD " RECORD " LIFE " p D2",
-	    "with a head of the queue");
-	waiters[0].id = (char *)"no waiter";
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2",
-	    "with one that is no waiter");
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD " LIFE " p D2",
+	    "the end of a pause");
 	force.helpers = false;
 	request_force(&request, &keys, &force);
-	is_request(&request, &script_force, "1 job - RECORD " LIFE " p D2",
+	is_request(&request, &script_force, "1 job RECORD " LIFE " p D2",
 	    "with the lock's key alone");
 	key_names_fini(&keys);
 }
