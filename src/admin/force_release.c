@@ -13,6 +13,7 @@
 #include "lock/answer.h"
 #include "lock/record.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { HOLDERS_FORCED = 4000 };
 
@@ -108,7 +109,7 @@ report_forced(const struct client *client, const struct look *look,
 	char who[HOLDER_TEXT_MAX];
 
 	if (only != NULL)
-		holder_describe(&only->who, who, sizeof(who));
+		holder_text_format(&only->who, who, sizeof(who));
 	else
 		look_describe_holders(look, who, sizeof(who));
 	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});

@@ -9,6 +9,7 @@
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { KNOWN_LONGER_MS = 60 * 60 * 1000 };
 

@@ -12,6 +12,7 @@
 #include "lock/answer.h"
 #include "lock/kind.h"
 #include "lock/waiter.h"
+#include "sink/holder_text.h"
 
 static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
@@ -58,7 +59,7 @@ check_busy(const struct answer *answer)
 	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
 	require(answer->holder.state == HOLDER_NONE ||
 		kind_of(answer->holder.kind) != NULL);
-	holder_describe_lock(&answer->holder, text, sizeof(text));
+	holder_text_format_lock(&answer->holder, text, sizeof(text));
 }
 
 /* Whether it is one. */
@@ -130,7 +131,7 @@ check_order(const struct value *reply)
 	require(strlen(answer->ordered) <= TOKEN_SIZE - 1);
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
 	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
-	holder_describe_by(&answer->by, text, sizeof(text));
+	holder_text_format_by(&answer->by, text, sizeof(text));
 	free(answer);
 }
 
