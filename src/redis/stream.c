@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "redis/socket.h"
-#include "redis/tls_context.h"
-#include "redis/tls_names.h"
+#include "redis/tls/tls_context.h"
+#include "redis/tls/tls_names.h"
 
 enum { DAY_S = 24 * 60 * 60 };
 
