@@ -259,10 +259,10 @@ helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
-SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close connect dup2 \
-	events_emit exit file_write gethostname getpid getrandom getsockopt getuid isatty poll prctl \
-	recv send setsockopt signals_die signals_init signals_next socket \
-	terminal_is_controlling time timerfd_create write
+SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
+	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
+	signals_die signals_init signals_next socket_address socket_close socket_connect \
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
