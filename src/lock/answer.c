@@ -11,6 +11,7 @@
 #include "lock/limit.h"
 #include "lock/record.h"
 #include "lock/waiter.h"
+#include "redis/cursor.h"
 
 enum { DIGEST_LENGTH = 40, DIGITS_MAX = 16 };
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
@@ -18,72 +19,13 @@ enum { RUNS_MAX = 10 };
 #define COUNT_MAX (INT64_C(1) << 40)
 _Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
-/* --- reading an array ------------------------------------------------- */
-
-/* Takes one element after the other. What does not fit makes it bad, and is
- * taken for the least value, or for an empty text. */
-struct cursor {
-	const struct value *array;
-	size_t count;
-	size_t at;
-	bool bad;
-};
-
-static struct cursor
-read_array(const struct value *reply)
-{
-	struct cursor cursor = {.array = reply};
-
-	cursor.bad = !value_count(reply, &cursor.count);
-	return cursor;
-}
-
-static const struct value *
-take_element(struct cursor *cursor)
-{
-	return value_at(cursor->array, cursor->at++);
-}
-
-static bool
-is_done(const struct cursor *cursor)
-{
-	return !cursor->bad && cursor->at == cursor->count;
-}
-
-static int64_t
-take_integer(struct cursor *cursor, int64_t min, int64_t max)
-{
-	int64_t value;
-
-	if (value_integer(take_element(cursor), &value) && value >= min &&
-	    value <= max)
-		return value;
-	cursor->bad = true;
-	return min;
-}
-
-static bool
-take_flag(struct cursor *cursor)
-{
-	return take_integer(cursor, 0, 1) == 1;
-}
-
-static const char *
-take_text(struct cursor *cursor, size_t max)
-{
-	const char *text = value_text(take_element(cursor));
-
-	if (text != NULL && strlen(text) <= max)
-		return text;
-	cursor->bad = true;
-	return "";
-}
+/* --- parts of an answer ------------------------------------------------ */
 
 /* Decimal digits, or nothing. */
 static const char *
 take_digits(struct cursor *cursor, int64_t max)
 {
-	const char *text = take_text(cursor, DIGITS_MAX);
+	const char *text = cursor_text(cursor, DIGITS_MAX);
 	int64_t value;
 
 	if (*text == '\0' || num_int(text, 0, max, &value) == 0)
@@ -96,14 +38,14 @@ take_digits(struct cursor *cursor, int64_t max)
 static void
 take_copy(struct cursor *cursor, char *copy, size_t size, size_t max)
 {
-	snprintf(copy, size, "%s", take_text(cursor, max));
+	snprintf(copy, size, "%s", cursor_text(cursor, max));
 }
 
 /* The letter of a kind; '\0' for a lock that nobody has. */
 static char
 take_kind(struct cursor *cursor)
 {
-	const char *letter = take_text(cursor, 1);
+	const char *letter = cursor_text(cursor, 1);
 
 	cursor->bad =
 	    cursor->bad || (*letter != '\0' && kind_of(*letter) == NULL);
@@ -114,7 +56,7 @@ take_kind(struct cursor *cursor)
 static const char *
 take_waiter(struct cursor *cursor)
 {
-	const char *name = take_text(cursor, SIZE_MAX);
+	const char *name = cursor_text(cursor, SIZE_MAX);
 	struct waiter waiter;
 
 	return waiter_parse(&waiter, name) ? name : "";
@@ -128,7 +70,7 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 	waiters->count = 0;
 	if (cursor->count > most)
 		cursor->bad = true;
-	while (!cursor->bad && cursor->at < cursor->count) {
+	while (cursor_has_more(cursor)) {
 		const char *name = take_waiter(cursor);
 		waiters->names[waiters->count] = name;
 		waiters->count += *name != '\0';
@@ -148,7 +90,7 @@ static struct answer *
 copy_if_done(const struct cursor *cursor, const struct answer *read)
 {
 	struct answer *answer =
-	    is_done(cursor) ? malloc(sizeof(*answer)) : NULL;
+	    cursor_is_done(cursor) ? malloc(sizeof(*answer)) : NULL;
 
 	if (answer != NULL)
 		*answer = *read;
@@ -215,15 +157,15 @@ take_busy(struct cursor *cursor, struct answer *answer)
 	int64_t now_ms;
 
 	holder->reported_at = clock_now();
-	holder->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	answer->position = take_integer(cursor, -1, COUNT_MAX);
-	answer->waiting = take_integer(cursor, 0, COUNT_MAX);
+	holder->left_ms = cursor_integer(cursor, -1, LIMIT_LEFT_MS);
+	answer->position = cursor_integer(cursor, -1, COUNT_MAX);
+	answer->waiting = cursor_integer(cursor, 0, COUNT_MAX);
 	answer->ticket = take_digits(cursor, LIMIT_EXACT);
-	holder->others_queued = take_flag(cursor);
+	holder->others_queued = cursor_flag(cursor);
 	holder->kind = take_kind(cursor);
-	holder->count = take_integer(cursor, 0, COUNT_MAX);
-	now_ms = take_integer(cursor, 0, LIMIT_EXACT);
-	entry = take_text(cursor, LIMIT_ENTRY);
+	holder->count = cursor_integer(cursor, 0, COUNT_MAX);
+	now_ms = cursor_integer(cursor, 0, LIMIT_EXACT);
+	entry = cursor_text(cursor, LIMIT_ENTRY);
 	holder->state = HOLDER_NONE;
 	if (holder->count > 0)
 		read_holder(holder, entry, now_ms);
@@ -239,10 +181,10 @@ take_grant(struct cursor *cursor, struct answer *answer)
 	const char *entry;
 
 	answer->fence = take_digits(cursor, LIMIT_EXACT);
-	answer->start = take_integer(cursor, 0, LIMIT_EXACT);
-	answer->life_ms = take_integer(cursor, 0, LIMIT_LEFT_MS);
-	answer->ahead_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	entry = take_text(cursor, LIMIT_ENTRY);
+	answer->start = cursor_integer(cursor, 0, LIMIT_EXACT);
+	answer->life_ms = cursor_integer(cursor, 0, LIMIT_LEFT_MS);
+	answer->ahead_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
+	entry = cursor_text(cursor, LIMIT_ENTRY);
 	if (*entry != '\0')
 		read_holder(&other, entry, answer->start);
 	answer->permits = other.permits;
@@ -256,8 +198,8 @@ take_success(struct cursor *cursor, struct answer *answer)
 {
 	struct record_words words;
 
-	answer->ago_ms = take_integer(cursor, 0, LIMIT_AGE_MS);
-	words.at = take_text(cursor, LIMIT_ENTRY);
+	answer->ago_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
+	words.at = cursor_text(cursor, LIMIT_ENTRY);
 	for (int i = 0; i < 3; i++)
 		record_number(&words, LIMIT_EXACT);
 	record_read(&words, &answer->holder, NULL, 0);
@@ -266,9 +208,9 @@ take_success(struct cursor *cursor, struct answer *answer)
 void *
 answer_acquire(const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 	struct answer answer = no_answer();
-	int64_t code = take_integer(&cursor, 0, 5);
+	int64_t code = cursor_integer(&cursor, 0, 5);
 	const char *waiter;
 
 	if (code == 1) {
@@ -280,8 +222,8 @@ answer_acquire(const struct value *reply)
 		take_success(&cursor, &answer);
 	} else if (code == 3) {
 		answer.outcome = ANSWER_OVERTAKEN;
-		waiter = take_text(&cursor, LIMIT_ENTRY);
-		read_by(&answer.by, waiter, take_text(&cursor, LIMIT_ENTRY));
+		waiter = cursor_text(&cursor, LIMIT_ENTRY);
+		read_by(&answer.by, waiter, cursor_text(&cursor, LIMIT_ENTRY));
 	} else {
 		answer.outcome = ANSWER_BUSY;
 		take_busy(&cursor, &answer);
@@ -292,17 +234,18 @@ answer_acquire(const struct value *reply)
 void *
 answer_join(const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 	struct answer answer = no_answer();
 	struct record_words words;
 
-	answer.outcome = take_flag(&cursor) ? ANSWER_GRANTED : ANSWER_NOT_HELD;
-	words.at = take_text(&cursor, LIMIT_ENTRY);
+	answer.outcome =
+	    cursor_flag(&cursor) ? ANSWER_GRANTED : ANSWER_NOT_HELD;
+	words.at = cursor_text(&cursor, LIMIT_ENTRY);
 	words.at += strcspn(words.at, " ");
 	words.at += *words.at == ' ';
 	snprintf(answer.own_fence, sizeof(answer.own_fence), "%.*s",
 	    (int)strspn(words.at, "0123456789"), words.at);
-	answer.uncounted = take_text(&cursor, SIZE_MAX);
+	answer.uncounted = cursor_text(&cursor, SIZE_MAX);
 	return copy_if_done(&cursor, &answer);
 }
 
@@ -351,12 +294,12 @@ answer_release(const struct value *reply)
 {
 	static const enum answer_outcome outcomes[] = {ANSWER_NOT_OURS,
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 	struct answer answer = no_answer();
 
-	answer.outcome = outcomes[take_integer(&cursor, 0, 3)];
-	answer.unrecorded = take_flag(&cursor);
-	answer.kept_ms = take_integer(&cursor, 0, LIMIT_LEFT_MS);
+	answer.outcome = outcomes[cursor_integer(&cursor, 0, 3)];
+	answer.unrecorded = cursor_flag(&cursor);
+	answer.kept_ms = cursor_integer(&cursor, 0, LIMIT_LEFT_MS);
 	answer.head = take_waiter(&cursor);
 	return copy_if_done(&cursor, &answer);
 }
@@ -381,28 +324,29 @@ answer_vote(const struct answer *answer)
 bool
 answer_nested(int64_t *count, const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 
-	for (*count = 0; cursor.at < cursor.count;)
-		*count += *take_text(&cursor, SIZE_MAX) != '!';
-	return !cursor.bad;
+	*count = 0;
+	while (cursor_has_more(&cursor))
+		*count += *cursor_text(&cursor, SIZE_MAX) != '!';
+	return cursor_is_done(&cursor);
 }
 
 bool
 answer_force(struct answer_force *answer, const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 
-	answer->freed = take_integer(&cursor, 0, COUNT_MAX);
+	answer->freed = cursor_integer(&cursor, 0, COUNT_MAX);
 	answer->to_notify.names[0] = take_waiter(&cursor);
 	answer->to_notify.count = *answer->to_notify.names[0] != '\0';
-	return is_done(&cursor);
+	return cursor_is_done(&cursor);
 }
 
 void *
 answer_head(const struct value *reply)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 	struct answer answer = no_answer();
 
 	if (cursor.count > 0)
@@ -574,15 +518,15 @@ take_holder(struct cursor *cursor, struct look_holder *holder,
 	const char *entry, *member;
 	int64_t length;
 
-	member = take_text(cursor, LIMIT_LONG_TEXT);
-	length = take_integer(cursor, 0, LIMIT_EXACT);
+	member = cursor_text(cursor, LIMIT_LONG_TEXT);
+	length = cursor_integer(cursor, 0, LIMIT_EXACT);
 	holder->token_is_whole = (int64_t)strlen(member) == length;
 	holder->token = token_of(member);
 	take_copy(cursor, holder->digest, sizeof(holder->digest),
 	    DIGEST_LENGTH);
 	who->reported_at = clock_now();
-	who->left_ms = take_integer(cursor, -1, LIMIT_LEFT_MS);
-	entry = take_text(cursor, LIMIT_ENTRY);
+	who->left_ms = cursor_integer(cursor, -1, LIMIT_LEFT_MS);
+	entry = cursor_text(cursor, LIMIT_ENTRY);
 	read_holder(who, "", look->now_ms);
 	who->held_ms = -1;
 	if (!record_read_entry(entry, look->now_ms, who, &read)) {
@@ -614,10 +558,10 @@ take_holders(struct cursor *values, struct look *look)
 static void
 take_runs(struct cursor *values, struct look *look)
 {
-	while (values->at < values->count && !values->bad) {
+	while (cursor_has_more(values)) {
 		struct look_run run = {.exists = true};
 
-		read_run(take_text(values, LIMIT_ENTRY), &run, look->now_ms);
+		read_run(cursor_text(values, LIMIT_ENTRY), &run, look->now_ms);
 		add_run(look, &run);
 	}
 	if (look->run_count > 0)
@@ -671,20 +615,20 @@ is_entry_of_holder(const struct look *look, const char *entry)
 static void
 take_known(struct cursor *values, struct look *look)
 {
-	const char *fence = take_text(values, LIMIT_ENTRY), *period, *entry;
+	const char *fence = cursor_text(values, LIMIT_ENTRY), *period, *entry;
 	struct record_words words = {fence};
 
 	look->has_info = look->has_info || *fence != '\0';
 	if (*fence != '\0')
 		read_fence(&words, look->fence);
 	check_number(look, *fence == '\0' || *look->fence != '\0', "the fence");
-	read_success(look, take_text(values, LIMIT_ENTRY));
-	period = take_text(values, LIMIT_ENTRY);
-	read_expectation(look, period, take_text(values, LIMIT_ENTRY));
-	entry = take_text(values, LIMIT_ENTRY);
+	read_success(look, cursor_text(values, LIMIT_ENTRY));
+	period = cursor_text(values, LIMIT_ENTRY);
+	read_expectation(look, period, cursor_text(values, LIMIT_ENTRY));
+	entry = cursor_text(values, LIMIT_ENTRY);
 	add_present_run(look, entry, is_entry_of_holder(look, entry));
-	while (values->at < values->count)
-		take_text(values, LIMIT_ENTRY);
+	while (cursor_has_more(values))
+		cursor_text(values, LIMIT_ENTRY);
 }
 
 /* By the ticket, in us; those of pauses lie far below. */
@@ -710,22 +654,23 @@ take_queue(struct cursor *values, struct look *look)
 		struct look_waiter *waiter = &look->queue[look->queued++];
 		struct waiter parsed;
 
-		waiter->id = mem_strdup(take_text(values, SIZE_MAX));
+		waiter->id = mem_strdup(cursor_text(values, SIZE_MAX));
 		parsed = read_waiter(waiter->id);
 		waiter->pid = mem_strndup(parsed.pid, strcspn(parsed.pid, "@"));
 		waiter->host = mem_strdup(parsed.host);
 		waiter->waiting_ms =
-		    waiting_since(take_text(values, LIMIT_TEXT), look->now_ms);
+		    waiting_since(cursor_text(values, LIMIT_TEXT),
+			look->now_ms);
 	}
 }
 
 static void
 take_problems(struct cursor *values, struct look *look)
 {
-	while (values->at < values->count && !values->bad) {
-		const char *key = take_text(values, SIZE_MAX);
+	while (cursor_has_more(values)) {
+		const char *key = cursor_text(values, SIZE_MAX);
 
-		add_problem(look, key, take_text(values, SIZE_MAX));
+		add_problem(look, key, cursor_text(values, SIZE_MAX));
 	}
 }
 
@@ -734,10 +679,10 @@ static void
 take_part(struct cursor *cursor, struct look *look,
     void (*take)(struct cursor *values, struct look *look))
 {
-	struct cursor values = read_array(take_element(cursor));
+	struct cursor values = cursor_of(cursor_take(cursor));
 
 	take(&values, look);
-	cursor->bad = cursor->bad || !is_done(&values);
+	cursor->bad = cursor->bad || !cursor_is_done(&values);
 }
 
 void
@@ -766,14 +711,14 @@ bool
 answer_look(struct look *look, const struct value *reply,
     const struct key_names *keys)
 {
-	struct cursor cursor = read_array(reply);
+	struct cursor cursor = cursor_of(reply);
 	bool good;
 
 	*look = (struct look){.keys = keys, .kind = take_kind(&cursor)};
 	look->runs = mem_alloc((RUNS_MAX + 1) * sizeof(*look->runs));
-	look->count = take_integer(&cursor, 0, COUNT_MAX);
-	look->left_ms = take_integer(&cursor, -2, LIMIT_LEFT_MS);
-	look->now_ms = take_integer(&cursor, 0, LIMIT_EXACT);
+	look->count = cursor_integer(&cursor, 0, COUNT_MAX);
+	look->left_ms = cursor_integer(&cursor, -2, LIMIT_LEFT_MS);
+	look->now_ms = cursor_integer(&cursor, 0, LIMIT_EXACT);
 	if ((look->kind == '\0') != (look->count == 0))
 		cursor.bad = true;
 	take_part(&cursor, look, take_holders);
@@ -783,11 +728,11 @@ answer_look(struct look *look, const struct value *reply,
 		look->released = look->released || look->holders[i].is_left;
 	}
 	take_part(&cursor, look, take_known);
-	look->waiting = take_integer(&cursor, -1, COUNT_MAX);
+	look->waiting = cursor_integer(&cursor, -1, COUNT_MAX);
 	take_part(&cursor, look, take_queue);
 	take_part(&cursor, look, take_runs);
 	take_part(&cursor, look, take_problems);
-	good = is_done(&cursor);
+	good = cursor_is_done(&cursor);
 	if (!good)
 		answer_look_fini(look);
 	return good;
@@ -798,16 +743,16 @@ answer_look(struct look *look, const struct value *reply,
 bool
 answer_page(const char **cursor, char ***keys, const struct value *reply)
 {
-	struct cursor page = read_array(reply);
+	struct cursor page = cursor_of(reply);
 	struct cursor found;
 	char **key;
 
-	*cursor = take_text(&page, LIMIT_TEXT);
-	found = read_array(take_element(&page));
-	if (!is_done(&page) || found.bad)
+	*cursor = cursor_text(&page, LIMIT_TEXT);
+	found = cursor_of(cursor_take(&page));
+	if (!cursor_is_done(&page) || found.bad)
 		return false;
 	*keys = key = mem_alloc((found.count + 1) * sizeof(**keys));
 	while (found.at < found.count)
-		*key++ = mem_strdup(take_text(&found, SIZE_MAX));
+		*key++ = mem_strdup(cursor_text(&found, SIZE_MAX));
 	return true;
 }
