@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/script.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "lock/answer.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "lock/script.h"
 #include "lock/waiter.h"
 #include "redis/cursor.h"
 

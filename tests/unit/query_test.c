@@ -1,6 +1,7 @@
 /* What commands ask about locks of others, decoded. A look at a lock: holders,
  * waiters, runs, what is expected, and what others have left in the keys. */
 #include "admin/look.h"
+#include "admin/script.h"
 
 #include "lines.h"
 #include "words.h"

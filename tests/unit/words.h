@@ -3,7 +3,6 @@
 #define WORDS_H
 
 #include "lock/request.h"
-#include "lock/script.h"
 #include "tap.h"
 
 /* The words between blanks, where "-" is an empty one; `...` ends them. */
