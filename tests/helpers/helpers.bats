@@ -70,3 +70,10 @@ skipped: all suites, which need redis-server at least
 	stop_server own # a child of ours
 	gone "$other"
 }
+
+@test "a port is given to one server only, also before that one listens" {
+	choose_port
+	run -1 take_port "$PORT"
+	choose_bus_port
+	run -1 take_port $((PORT + 10000))
+}
