@@ -91,9 +91,9 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := src/redis/tls_linked.c src/redis/tls_memory.c src/redis/resolve_getent.c
-SHARED_SRC := src/redis/tls_loaded.c src/redis/resolve_libc.c
-ALL_SRC := $(wildcard src/*/*.c)
+STATIC_SRC := $(addprefix src/redis/,tls/tls_linked.c tls/tls_memory.c names/resolve_getent.c)
+SHARED_SRC := $(addprefix src/redis/,tls/tls_loaded.c names/resolve_libc.c)
+ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
 LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
@@ -111,7 +111,7 @@ TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
 HELPERS := $(B)/helpers/ask $(B)/helpers/job
-HEADERS := $(wildcard src/*/*.h tests/*/*.h)
+HEADERS := $(wildcard src/*/*.h src/*/*/*.h tests/*/*.h)
 
 # Our own sub-makes use all cores unless the user said how many.
 PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
@@ -135,7 +135,7 @@ $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
-$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
+$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls/tls_memory.o
 $(B)/rlockrun $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -150,7 +150,7 @@ $(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d)
 
 # Where a page of man/ is installed: that of section 7 in man7.
 PAGES := $(sort $(wildcard man/*.[157]))
@@ -407,7 +407,7 @@ model: ## check the models of queue and guard (spin; QUICK=1)
 
 fmt: ## format the C sources in place
 	@packaging/deps.sh lint
-	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
+	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
 LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
@@ -415,7 +415,7 @@ lint: ## all linters, side by side; silent when all is well
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
 
 lint-format:
-	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] tests/*/*.[ch])
+	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 lint-tidy: $(ALL_SRC:%=build/tidy/%)
 build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
 	@mkdir -p $(@D)

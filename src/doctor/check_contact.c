@@ -10,7 +10,7 @@
 #include "doctor/checks.h"
 #include "lock/votes.h"
 #include "redis/reply.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 
 /* Clocks that are kept by NTP differ by less; a step is more than drift. */
 enum { FAR_US = 1000000, STEP_MIN_US = 10000 };

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "redis/tls_context.h"
-#include "redis/tls_names.h"
+#include "redis/tls/tls_context.h"
+#include "redis/tls/tls_names.h"
 
 /* A peer that has vanished is noticed even when nothing is sent. */
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3 };

@@ -9,8 +9,8 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/hooks.h"
 #include "sink/event_text.h"
+#include "sink/hooks.h"
 #include "sink/sinks.h"
 
 enum { MESSAGE_MAX = 4096 };

@@ -206,8 +206,8 @@ class Tracer:
 
     def role_of_child(self, parent):
         roles = {"job/guard.c": "guard", "job/supervisor.c": "command",
-                 "redis/resolve.c": "resolver", "job/hooks.c": "runner",
-                 "job/hook_runner.c": "hook"}
+                 "redis/resolve.c": "resolver", "sink/hooks.c": "runner",
+                 "sink/hook_runner.c": "hook"}
         return roles.get(parent.site.file if parent.site else "", "other")
 
     def on_command(self, pid):

@@ -1,6 +1,6 @@
 /* What a lock needs on its servers: that the table has what the scripts call,
  * and the access rules of the manual. */
-#include "lock/needs.h"
+#include "doctor/needs.h"
 
 #include <ctype.h>
 #include <glob.h>

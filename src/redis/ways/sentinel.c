@@ -1,4 +1,4 @@
-#include "redis/sentinel.h"
+#include "redis/ways/sentinel.h"
 
 #include <errno.h>
 #include <stdio.h>
