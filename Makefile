@@ -95,7 +95,7 @@ STATIC_SRC := $(addprefix src/redis/,tls/tls_linked.c tls/tls_memory.c names/res
 SHARED_SRC := $(addprefix src/redis/,tls/tls_loaded.c names/resolve_libc.c)
 ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
-LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
+LUA := $(wildcard src/*/script/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
@@ -143,10 +143,12 @@ $(B)/%.o: %.c Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Beside it, in a folder of the same name, each script as it is sent.
-$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
+# Those of lock and of admin. Beside it, in a folder of the same name, each script as
+# it is sent.
+$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) \
+		$(wildcard src/lock/script/shared/*.lua) Makefile
 	@rm -rf $(SCRIPTS) $(SCRIPTS)-named && mkdir -p $(SCRIPTS) $(SCRIPTS)-named
-	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(wildcard src/lock/script/*.lua) >$@
+	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(LUA) >$@
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/moment.h"
 #include "lock/answer.h"
 #include "lock/lease.h"
 #include "lock/release.h"
@@ -269,8 +270,8 @@ on_not_due(struct lock *lock, const struct answer *answer)
 	char at[32], age[32], id[4 * LIMIT_LABEL + 4];
 
 	lock_note_reply(lock);
-	holder_describe_time(-answer->ago_ms, at, sizeof(at));
-	holder_describe_age(answer->ago_ms, age, sizeof(age));
+	moment_describe_time(-answer->ago_ms, at, sizeof(at));
+	moment_describe_age(answer->ago_ms, age, sizeof(age));
 	escape_quote(answer->by_id ? lock->config->once_id : "", id,
 	    sizeof(id));
 	snprintf(lock->error, sizeof(lock->error),

@@ -277,7 +277,7 @@ inline find_newest(i)
 #endif
 
 #ifdef PAUSER
-/* src: lock/script/front.lua */
+/* src: admin/script/front.lua */
 inline front(i)
 {
 	printf("server: %d goes to the front\n", i);
