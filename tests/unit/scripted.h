@@ -1,4 +1,702 @@
+/* A lock that is moved from state to state by a script: what it sends is only
+ * noted, a reply comes when the script has it come, and time stands still until
+ * the script moves it. So a reply that is lost, late, doubled or wrong, at any
+ * step, is a row of a table.
+ *
+ * Stands in for lock/quorum.c and base/dice.c, which tests with this header are
+ * linked without, and for clock_now: see SCRIPTED in the Makefile. Chance
+ * always falls on the upper end.
+ *
+ * The words of a script:
+ *
+ *   start         acquires
+ *   +500          time passes, and the timer comes when it is due
+ *   stopped500    time passes, and nothing is done: the process was stopped
+ *   ended0        the run has this status: the history gets it
+ *   loss          as when a run that has lost it ends
+ *   release       as when the job has ended, and kept N for --min-hold
+ *   stop          as on a signal: release_at_once
+ *   renew         as when several locks are renewed together
+ *   up, down      whether commands can be written at once
+ *   rest500       it hangs up soon: no connection is to be made for so long
+ *   owes, lacks   of several servers, as quorum_owes_grant, quorum_lacks_lock
+ *   full          memory is out for the next command
+ *
+ * and replies, each to the oldest question that has none, or with `N:` before
+ * it, to the Nth that was sent, from 1. See `replies` below.
+ *
+ * What comes of it is one line, in the order in which it happened:
+ *
+ *   @500          it is so late now
+ *   try           what was sent, see `name_of`; `!` as a whole, `+` with the
+ *                 next one in one write
+ *   drop          the connection was given up
+ *   =held         the new state, with why it failed or what a release came to
+ *   until@29698   the lease is proven until then
+ *   ordered       the holder is asked to stop */
+#ifndef SCRIPTED_H
+#define SCRIPTED_H
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "lock/acquire.h"
+#include "lock/answer.h"
+#include "lock/lease.h"
+#include "lock/lock.h"
+#include "lock/release.h"
+#include "lock/script.h"
+#include "tap.h"
+
+#define SCRIPTED_TOKEN "01234567-89ab-4def-8123-456789abcdef"
+#define SCRIPTED_WAITER "x:" SCRIPTED_TOKEN ":7@b"
+
+/* The machine has been up for a while. */
+enum { SCRIPTED_BEGIN = 1000000 };
+enum { SCRIPTED_SENT_MAX = 64, SCRIPTED_TRACE_MAX = 2048 };
+
+struct scripted_row {
+	const char *what;
+	const char *with; /* words of the configuration, see `play` */
+	const char *steps;
+	const char *trace;
+	const char *error; /* is a part of the lock's, if not NULL */
+};
+
+/* Rows, with and without an error. */
+#define FAILS(what, with, steps, trace, error)  \
+	{                                       \
+		what, with, steps, trace, error \
+	}
+#define ROW(what, with, steps, trace)          \
+	{                                      \
+		what, with, steps, trace, NULL \
+	}
+
+struct quorum {
+	int64_t now;
+	bool is_one, is_up, owes, lacks, full, keeps;
+	bool asked_twice; /* and neither is answered */
+	struct sent {
+		reply_handler *on_reply;
+		void *arg;
+		bool is_ring;
+		bool answered;
+		int64_t at; /* CLOCK_NEVER while it cannot be written */
+	} sent[SCRIPTED_SENT_MAX];
+	size_t count;
+	char trace[SCRIPTED_TRACE_MAX];
+	int64_t noted_at;
+	int64_t rests_until;
+};
+
+static struct quorum scripted;
+
+/* --- what is noted ---------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static inline void
+note(const char *format, ...)
+{
+	size_t length = strlen(scripted.trace);
+	va_list arguments;
+
+	if (scripted.now != scripted.noted_at)
+		length += (size_t)snprintf(scripted.trace + length,
+		    sizeof(scripted.trace) - length, "%s@%" PRId64,
+		    length > 0 ? " " : "", scripted.now - SCRIPTED_BEGIN);
+	scripted.noted_at = scripted.now;
+	length += (size_t)snprintf(scripted.trace + length,
+	    sizeof(scripted.trace) - length, "%s", length > 0 ? " " : "");
+	va_start(arguments, format);
+	vsnprintf(scripted.trace + length, sizeof(scripted.trace) - length,
+	    format, arguments);
+	va_end(arguments);
+}
+
+/* A release that records a run though its lease has ended, see release.lua. */
+static inline bool
+is_late(const struct command *command)
+{
+	int keys = atoi(command->argv[0]);
+
+	return command->argc > keys + 8 && *command->argv[keys + 4] != '\0' &&
+	       strcmp(command->argv[keys + 8], "1") == 0;
+}
+
+static inline const char *
+name_of(const struct command *command, enum ask ask)
+{
+	static const struct {
+		const struct script *script;
+		const char *name;
+	} names[] = {{&script_acquire_exclusive, "try"},
+	    {&script_plain_acquire_exclusive, "plain-try"},
+	    {&script_join_exclusive, "join"},
+	    {&script_renew_exclusive, "renew"},
+	    {&script_release_exclusive, "release"},
+	    {&script_plain_release_exclusive, "plain-release"},
+	    {&script_ring, "notify"}, {&script_order, "order"},
+	    {&script_heal, "heal"}};
+
+	if (ask == ASK_PLANT)
+		return "plant";
+	if (ask == ASK_RENEW_AGAIN)
+		return "renew-again";
+	if (ask == ASK_UNDO)
+		return "undo";
+	if (command->script == &script_release_exclusive)
+		return ask == ASK_SEND	  ? "free"
+		       : is_late(command) ? "late-release"
+					  : "release";
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].script == command->script)
+			return names[i].name;
+	return command->argv[0];
+}
+
+/* Goes along with a renewal, and does not matter to it. */
+static inline bool
+is_companion(const char *name)
+{
+	static const char *const names[] = {"PEXPIRE", "ZRANGE"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* --- what stands in for others ---------------------------------------- */
+
+int64_t __wrap_clock_now(void);
+int64_t
+__wrap_clock_now(void)
+{
+	return scripted.now;
+}
+
+int dice_fill(void *bytes, size_t size);
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
+int64_t dice_between(int64_t low, int64_t high);
+int64_t
+dice_between(int64_t low, int64_t high)
+{
+	(void)low;
+	return high;
+}
+
+struct quorum *
+quorum_new(struct loop *loop, const struct lock_config *config,
+    void (*on_stray)(void *arg), void *arg)
+{
+	(void)loop, (void)config, (void)on_stray, (void)arg;
+	return &scripted;
+}
+
+void
+quorum_free(struct quorum *quorum)
+{
+	(void)quorum;
+}
+
+int
+quorum_send(struct quorum *quorum, const struct command *command, enum ask ask)
+{
+	const char *name = name_of(command, ask);
+	struct sent *sent = &quorum->sent[quorum->count];
+
+	if (is_companion(name))
+		return 0;
+	if (quorum->full) {
+		quorum->full = false;
+		note("(%s)", name);
+		return -1;
+	}
+	note("%s%s%s", name,
+	    command->whole && command->on_reply != NULL ? "!" : "",
+	    command->more ? "+" : "");
+	if (ask == ASK_RENEW_AGAIN)
+		quorum->asked_twice = true;
+	if (command->on_reply == NULL || ask == ASK_RENEW_AGAIN)
+		return 0;
+	*sent = (struct sent){.on_reply = command->on_reply,
+	    .arg = command->arg,
+	    .is_ring = strcmp(name, "BLPOP") == 0,
+	    .at = quorum->is_up ? quorum->now : CLOCK_NEVER};
+	quorum->count++;
+	return 0;
+}
+
+bool
+quorum_lacks_lock(const struct quorum *quorum)
+{
+	return quorum->lacks;
+}
+
+bool
+quorum_owes_grant(const struct quorum *quorum)
+{
+	return quorum->owes;
+}
+
+bool
+quorum_await_renewals(struct quorum *quorum, bool keep,
+    void (*on_quiet)(void *arg))
+{
+	(void)on_quiet;
+	return quorum->asked_twice || (keep && quorum->keeps);
+}
+
+bool
+quorum_is_one(const struct quorum *quorum)
+{
+	return quorum->is_one;
+}
+
+bool
+quorum_is_up(const struct quorum *quorum)
+{
+	return quorum->is_up;
+}
+
+int64_t
+quorum_rests_until(const struct quorum *quorum, const char **why)
+{
+	*why = "lost the connection to S: closed by the server";
+	return quorum->rests_until;
+}
+
+static void answer_none(struct sent *sent, bool permanent);
+
+/* As server_drop: all that is unanswered gets a reply before it returns. */
+void
+quorum_drop(struct quorum *quorum)
+{
+	size_t count = quorum->count;
+
+	note("drop");
+	quorum->is_up = false;
+	for (size_t i = 0; i < count; i++)
+		if (!quorum->sent[i].answered)
+			answer_none(&quorum->sent[i], false);
+}
+
+const char *
+quorum_error(struct quorum *quorum)
+{
+	return quorum->is_up ? "" : "cannot connect to S";
+}
+
+const char *
+quorum_label(const struct quorum *quorum)
+{
+	(void)quorum;
+	return "S";
+}
+
+struct quorum_faults
+quorum_faults(struct quorum *quorum)
+{
+	(void)quorum;
+	return (struct quorum_faults){.duplicates = NULL};
+}
+
+/* --- replies ---------------------------------------------------------- */
+
+static inline void
+deliver(struct sent *sent, struct reply *reply)
+{
+	reply->label = "S";
+	reply->sent_at = sent->at;
+	sent->answered = true;
+	scripted.asked_twice = false;
+	sent->on_reply(sent->arg, reply);
+}
+
+static inline void
+answer_none(struct sent *sent, bool permanent)
+{
+	struct reply reply = {.kind = REPLY_NONE,
+	    .failure = "no answer from S: Connection reset by peer",
+	    .permanent = permanent};
+
+	deliver(sent, &reply);
+}
+
+/* A value of those bytes. */
+static inline struct value *
+value_of(const char *bytes)
+{
+	const struct value_limits limits = {.bytes = 1000, .elements = 9};
+	struct value_reader *reader = value_reader_new();
+	struct value *value = NULL;
+
+	value_reader_feed(reader, bytes, strlen(bytes));
+	value_reader_next(reader, limits, &value);
+	value_reader_free(reader);
+	return value;
+}
+
+static inline void
+answer_error(struct sent *sent, enum reply_kind kind, const char *words)
+{
+	char bytes[200];
+	struct value *value;
+	struct reply reply = {.kind = kind, .failure = "not this"};
+
+	snprintf(bytes, sizeof(bytes), "-%s\r\n", words);
+	value = value_of(bytes);
+	reply.value = value;
+	reply.error = value_error(value);
+	deliver(sent, &reply);
+	value_free(value);
+}
+
+/* That of a refused login, with the answer of the script all the same. */
+static inline void
+answer_value(struct sent *sent, const struct answer *answer,
+    enum reply_kind kind, bool partial)
+{
+	struct value *value =
+	    value_of(sent->is_ring ? "*2\r\n$1\r\nb\r\n$1\r\n1\r\n" : ":1\r\n");
+	struct reply reply = {.kind = kind,
+	    .value = value,
+	    .answer = answer,
+	    .partial = partial,
+	    .error = kind == REPLY_NO_ACCESS ? "NOPERM no permission" : NULL};
+
+	deliver(sent, &reply);
+	value_free(value);
+}
+
+#define NOTIFIES .to_notify = {.count = 1, .names = {SCRIPTED_WAITER}}
+#define NOTIFIES_HEAD .head = SCRIPTED_WAITER
+#define HELD_BY .waiting = 1, .holder = {.state = HOLDER_KNOWN, .left_ms = 5000}
+#define FOREIGN .holder = {.state = HOLDER_FOREIGN, .left_ms = -1}
+
+/* Answers to a try, a renewal, a release, and a position in the queue. */
+static const struct {
+	const char *word;
+	int64_t position;
+	struct answer answer;
+} replies[] = {
+    {"granted", -1, {.outcome = ANSWER_GRANTED, .fence = "17"}},
+    {"granted,notify", -1,
+	{.outcome = ANSWER_GRANTED, .fence = "17", NOTIFIES}},
+    {"uncounted", -1,
+	{.outcome = ANSWER_GRANTED, .uncounted = "NOPERM no key"}},
+    {"busy", -1, {.outcome = ANSWER_BUSY, HELD_BY}},
+    {"head", 0, {.outcome = ANSWER_BUSY, HELD_BY}},
+    {"queued", 1, {.outcome = ANSWER_BUSY, HELD_BY}},
+    {"queued,notify", 1, {.outcome = ANSWER_BUSY, HELD_BY, NOTIFIES}},
+    {"foreign", 0, {.outcome = ANSWER_BUSY, FOREIGN}},
+    {"not-due", -1,
+	{.outcome = ANSWER_NOT_DUE,
+	    .ago_ms = 60000,
+	    .holder = {.host = "web-3"}}},
+    {"overtaken", -1,
+	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
+    {"no-order", -1, {.outcome = ANSWER_BUSY}},
+    {"ordered", -1, {.by = {.host = "ci-3", .pid = "7"}}},
+    {"other-ordered", -1, {.ordered = SCRIPTED_TOKEN}},
+    {"same-id", -1,
+	{.outcome = ANSWER_NOT_DUE,
+	    .ago_ms = 60000,
+	    .holder = {.host = "web-3"},
+	    .by_id = true}},
+    {"not-held", -1, {.outcome = ANSWER_NOT_HELD}},
+    {"other-kind", -1, {.outcome = ANSWER_OTHER_KIND}},
+    {"renewed", -1, {.outcome = ANSWER_RENEWED}},
+    {"not-ours", -1, {.outcome = ANSWER_NOT_OURS}},
+    {"freed", -1, {.outcome = ANSWER_FREED}},
+    {"freed,notify", -1, {.outcome = ANSWER_FREED, NOTIFIES_HEAD}},
+    {"freed,unrecorded", -1, {.outcome = ANSWER_FREED, .unrecorded = true}},
+    {"left", -1, {.outcome = ANSWER_LEFT}},
+    {"not-ours,unrecorded", -1,
+	{.outcome = ANSWER_NOT_OURS, .unrecorded = true}},
+    {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
+};
+
+static inline const char *
+or_empty(const char *text)
+{
+	return text != NULL ? text : "";
+}
+
+/* As it is decoded: no text is NULL. */
+static inline struct answer
+answer_of(size_t i)
+{
+	struct answer answer = replies[i].answer;
+
+	answer.head = or_empty(answer.head);
+	answer.fence = or_empty(answer.fence);
+	answer.uncounted = or_empty(answer.uncounted);
+	answer.ticket = or_empty(answer.ticket);
+	answer.position = replies[i].position;
+	return answer;
+}
+
+/* The oldest question without a reply, or the one that the word begins with. */
+static inline struct sent *
+question(const char **word)
+{
+	char *rest;
+	long number = strtol(*word, &rest, 10);
+
+	if (*rest == ':') {
+		*word = rest + 1;
+		return &scripted.sent[number - 1];
+	}
+	for (size_t i = 0; i < scripted.count; i++)
+		if (!scripted.sent[i].answered)
+			return &scripted.sent[i];
+	return NULL;
+}
+
+/* `refused:` is a server that has refused AUTH or SELECT before, `some:` one of
+ * several that have granted it although the reply does not say yes. */
+static inline bool
+answer_by(struct sent *sent, const char *word)
+{
+	enum reply_kind kind = REPLY_VALUE;
+	bool some = strncmp(word, "some:", 5) == 0;
+
+	word += some ? 5 : 0;
+	if (strncmp(word, "refused:", 8) == 0) {
+		kind = REPLY_NO_ACCESS;
+		word += 8;
+	}
+	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
+		if (strcmp(word, replies[i].word) == 0) {
+			const struct lock *lock = sent->arg;
+			struct answer answer = answer_of(i);
+
+			if (strcmp(word, "ordered") == 0)
+				memcpy(answer.ordered, lock->claim.token,
+				    sizeof(answer.ordered));
+			answer_value(sent, &answer, kind, some);
+			return true;
+		}
+	return false;
+}
+
+/* Others: `silent` it may have been run, or not; `permanent` nor will the next;
+ * `few` too few servers or replicas; `twins` two are the same one; `ring` the
+ * doorbell; `-ERR_text` an error, `no:-ERR_text` the refusal of the login. */
+static inline void
+answer_word(const char *word)
+{
+	struct sent *sent = question(&word);
+	struct reply few = {.kind = REPLY_TOO_FEW,
+	    .failure = "not safe on S: 0 of 1 replicas have it",
+	    .partial = true};
+	char words[100];
+	size_t length = 0;
+
+	if (sent == NULL) {
+		note("?%s", word);
+		return;
+	}
+	for (const char *c = word; *c != '\0' && length < 99; c++)
+		words[length++] = *c == '_' ? ' ' : *c;
+	words[length] = '\0';
+	if (strcmp(word, "silent") == 0 || strcmp(word, "permanent") == 0)
+		answer_none(sent, *word == 'p');
+	else if (strcmp(word, "few") == 0)
+		deliver(sent, &few);
+	else if (strcmp(word, "twins") == 0)
+		deliver(sent, &(struct reply){.kind = REPLY_DUPLICATE,
+				  .failure = "A and B are the same server"});
+	else if (strcmp(word, "ring") == 0)
+		answer_value(sent, NULL, REPLY_VALUE, false);
+	else if (*word == '-')
+		answer_error(sent, REPLY_ERROR, words + 1);
+	else if (strncmp(word, "no:-", 4) == 0)
+		answer_error(sent, REPLY_NO_ACCESS, words + 4);
+	else if (!answer_by(sent, word))
+		note("?%s", word);
+}
+
+/* --- steps ------------------------------------------------------------ */
+
+static inline void
+note_state(const struct lock *lock)
+{
+	static const char *const states[] = {"idle", "acquiring", "held",
+	    "lost", "releasing", "released", "failed"};
+	static const char *const failures[] = {"", ":busy", ":unavailable",
+	    ":not-a-lock", ":other-kind", ":refused", ":error",
+	    ":misconfigured", ":not-due", ":overtaken"};
+	static const char *const outcomes[] = {":not-held", ":unconfirmed",
+	    ":was-lost", ":freed", ":left", ":kept"};
+	static enum lock_state last;
+	static int64_t until;
+	static bool ordered;
+
+	if (lock->state == LOCK_IDLE)
+		until = 0;
+	if (lock->ordered && !ordered)
+		note("ordered");
+	ordered = lock->ordered;
+	if (lock->state != last && lock->state != LOCK_IDLE)
+		note("=%s%s%s", states[lock->state],
+		    lock->state == LOCK_FAILED ? failures[lock->failure] : "",
+		    lock->state == LOCK_RELEASED
+			? outcomes[lock->release.outcome]
+			: "");
+	last = lock->state;
+	if (lock->valid_until != until)
+		note("until@%" PRId64, lock->valid_until - SCRIPTED_BEGIN);
+	until = lock->valid_until;
+}
+
+/* One that was never set is not due. */
+static inline struct loop_timer *
+first_timer(struct lock *lock)
+{
+	struct loop_timer *order = &lock->order_timer;
+
+	return order->on_due != NULL && order->at < lock->timer.at
+		   ? order
+		   : &lock->timer;
+}
+
+static inline void
+pass(struct lock *lock, int64_t ms)
+{
+	int64_t end = scripted.now + ms;
+
+	for (;;) {
+		struct loop_timer *timer = first_timer(lock);
+
+		if (timer->at > end)
+			break;
+		if (timer->at > scripted.now)
+			scripted.now = timer->at;
+		timer->at = CLOCK_NEVER;
+		timer->on_due(lock);
+		note_state(lock);
+	}
+	scripted.now = end;
+}
+
+static inline void
+step(struct lock *lock, const char *word)
+{
+	if (strcmp(word, "start") == 0)
+		acquire_start(lock);
+	else if (*word == '+')
+		pass(lock, atoll(word + 1));
+	else if (strncmp(word, "stopped", 7) == 0)
+		scripted.now += atoll(word + 7);
+	else if (strcmp(word, "release") == 0)
+		release_start(lock, 0);
+	else if (strncmp(word, "keep", 4) == 0)
+		release_start(lock, scripted.now + atoll(word + 4));
+	else if (strncmp(word, "ended", 5) == 0)
+		lock->release.run =
+		    (struct request_run){.status = atoi(word + 5),
+			.reason = "job_ended"};
+	else if (strncmp(word, "correct", 7) == 0)
+		release_correct(lock,
+		    &(struct request_run){.status = atoi(word + 7),
+			.reason = "taken"});
+	else if (strcmp(word, "loss") == 0)
+		release_lost(lock);
+	else if (strcmp(word, "stop") == 0)
+		release_at_once(lock);
+	else if (strcmp(word, "renew") == 0)
+		lease_renew(lock);
+	else if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
+		scripted.is_up = *word == 'u';
+	else if (strncmp(word, "rest", 4) == 0)
+		scripted.rests_until = scripted.now + atoll(word + 4);
+	else if (strcmp(word, "owes") == 0)
+		scripted.owes = true;
+	else if (strcmp(word, "lacks") == 0)
+		scripted.lacks = true;
+	else if (strcmp(word, "full") == 0)
+		scripted.full = true;
+	else
+		answer_word(word);
+	note_state(lock);
+}
+
+/* --- rows ------------------------------------------------------------- */
+
+static inline bool
+has_word(const char *words, const char *word)
+{
+	const char *found = strstr(words, word);
+
+	return found != NULL && (found == words || found[-1] == ' ') &&
+	       strchr(" ", found[strlen(word)]) != NULL;
+}
+
+static inline void
+play(const struct scripted_row *row)
+{
+	static const struct endpoint plain[3], cluster[] = {{.cluster = true}};
+	const char *with = row->with;
+	const struct endpoint *servers =
+	    has_word(with, "cluster") ? cluster : plain;
+	const struct lock_config config = {.key = servers == cluster ? "a}b"
+								     : "job",
+	    .name = "job",
+	    .servers = servers,
+	    .server_count = has_word(with, "many") ? 3 : 1,
+	    .ttl_ms = has_word(with, "short") ? 1000 : 30000,
+	    .server_timeout_ms = 5000,
+	    .try_ms = 1000,
+	    .wait = has_word(with, "wait"),
+	    .max_waiters = CONFIG_ANY_WAITERS,
+	    .newest = has_word(with, "newest"),
+	    .replaceable = has_word(with, "replaceable"),
+	    .replicas = has_word(with, "replicas"),
+	    .replicas_ms = has_word(with, "replicas") ? 200 : 0,
+	    .kind = &kind_exclusive,
+	    .command = "backup",
+	    .label = "",
+	    .outer =
+		has_word(with, "nested") ? "x:" SCRIPTED_TOKEN ":job" : NULL,
+	    .history_ms = has_word(with, "history") ? 60000 : 0,
+	    .expect_ms = -1,
+	    .once_ms = has_word(with, "once") ? 1 : 0,
+	    .once_id = has_word(with, "id") ? "1\n\"" : NULL};
+	struct loop loop;
+	struct lock lock;
+	char steps[400];
+
+	scripted = (struct quorum){.now = SCRIPTED_BEGIN,
+	    .noted_at = SCRIPTED_BEGIN,
+	    .is_one = !has_word(with, "many"),
+	    .is_up = !has_word(with, "down")};
+	loop_init(&loop);
+	lock_init(&lock, &loop, &config);
+	note_state(&lock);
+	snprintf(steps, sizeof(steps), "%s", row->steps);
+	for (char *word = strtok(steps, " "); word != NULL;
+	     word = strtok(NULL, " "))
+		step(&lock, word);
+	is_text(scripted.trace, row->trace, row->what);
+	if (lock.release.unrecorded)
+		snprintf(lock.error, sizeof(lock.error), "unrecorded: %.1000s",
+		    lock.no_history);
+	if (row->error != NULL && strstr(lock.error, row->error) == NULL)
+		is_text(lock.error, row->error, "  its error");
+	lock_fini(&lock);
+	loop_fini(&loop);
+}
+
+#define PLAY(rows)                                                  \
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*(rows)); i++) \
+	play(&(rows)[i])
+
+#endif
