@@ -162,7 +162,7 @@ check_named(struct client *client, const struct key_names *keys,
 static int
 check_names(struct check *check)
 {
-	static const struct request_look_limits limits = {1, 0, RUNS_SEEN};
+	static const struct query_limits limits = {1, 0, RUNS_SEEN};
 	struct client *client = check->client;
 	int result = EXITCODE_OK;
 

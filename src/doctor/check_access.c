@@ -12,7 +12,6 @@
 #include "lock/config.h"
 #include "lock/key.h"
 #include "lock/kind.h"
-#include "lock/script.h"
 #include "lock/token.h"
 #include "redis/reply.h"
 

@@ -175,6 +175,13 @@ __wrap_clock_now(void)
 	return scripted.now;
 }
 
+int dice_fill(void *bytes, size_t size);
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
 int64_t dice_between(int64_t low, int64_t high);
 int64_t
 dice_between(int64_t low, int64_t high)
