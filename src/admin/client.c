@@ -283,7 +283,7 @@ client_look(struct client *client, const char *key,
 	struct key_names keys;
 	int result;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	if (look_at(client, &keys, limits, &look)) {
 		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);

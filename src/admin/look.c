@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/limit.h"
 #include "sink/holder_text.h"
 
@@ -29,7 +29,7 @@ look_history_problem(const struct look *look, const char *key)
 	const struct look_problem *found = NULL;
 	struct key_names keys;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
 		if (strcmp(look->problems[i].key, keys.runs) == 0 ||
 		    strcmp(look->problems[i].key, keys.info) == 0)

@@ -8,7 +8,7 @@
 #include "admin/look.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/request.h"
 
 enum { HOLDERS_SHOWN = 100 };
@@ -96,7 +96,7 @@ read_found_look(void *arg, const struct value *value)
 	struct look look;
 	bool good;
 
-	key_names_init(&keys, item->key);
+	key_names_init(&keys, item->key, NULL);
 	good = query_read_look(&look, value, &keys);
 	key_names_fini(&keys);
 	if (!good)
@@ -154,7 +154,7 @@ send_look(struct search_item *item, bool more)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, item->key);
+	key_names_init(&keys, item->key, NULL);
 	query_look(&request, &keys,
 	    shows_history(item) ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
 	item->question =

@@ -10,7 +10,6 @@
 #include "doctor/needs.h"
 #include "lock/claim.h"
 #include "lock/config.h"
-#include "lock/key.h"
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "redis/reply.h"
@@ -89,7 +88,6 @@ enum access {
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
-	char *others[KEY_COUNT - KEY_DOORBELL]; /* of a token */
 	uint64_t usable; /* those of a name that can have helper keys here */
 	uint64_t denied; /* of these */
 };
@@ -335,9 +333,8 @@ try_keys(struct rules *rules, struct names *names)
 	bool answered;
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] = (struct trial){.words = words,
-		    .key = i < KEY_DOORBELL ? names->keys.all[i]
-					    : names->others[i - KEY_DOORBELL]};
+		trials[i] =
+		    (struct trial){.words = words, .key = names->keys.all[i]};
 	answered = try_all(rules, trials, KEY_COUNT, false);
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (trials[i].access == ACCESS_NO_KEY)
@@ -548,12 +545,8 @@ name_locks(struct rules *rules)
 
 		config.key = opts->key_count > 0 ? opts->keys[i].key
 						 : rules->visit->scratch;
-		key_names_init(&rules->names[i].keys, config.key);
+		key_names_init(&rules->names[i].keys, config.key, NULL);
 		tier = claim_top_tier(&config);
-		rules->names[i].others[0] =
-		    key_of_token(config.key, 'm', "any");
-		rules->names[i].others[1] =
-		    key_of_token(config.key, 'n', "any");
 		rules->names[i].usable = tier == CLAIM_FULL
 					     ? NEEDS_BIT(KEY_COUNT) - 1
 					     : NEEDS_BIT(KEY_LOCK);
@@ -584,11 +577,8 @@ check_access(struct visit *visit)
 	answered = try_rules(&rules);
 	if (answered)
 		judge_rules(&rules);
-	for (size_t i = 0; i < rules.names_count; i++) {
+	for (size_t i = 0; i < rules.names_count; i++)
 		key_names_fini(&rules.names[i].keys);
-		free(rules.names[i].others[0]);
-		free(rules.names[i].others[1]);
-	}
 	free(rules.own_user);
 	return answered;
 }

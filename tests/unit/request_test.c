@@ -35,10 +35,11 @@ begin(struct claim *claim)
 {
 	claim_init(claim, &config);
 	strcpy(claim->token, TOKEN);
+	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
-	free(claim->doorbell);
+	free(claim->keys.doorbell);
 	free(claim->record);
-	claim->doorbell = strdup("BELL");
+	claim->keys.doorbell = strdup("BELL");
 	claim->record = strdup("RECORD");
 }
 
@@ -349,7 +350,7 @@ test_rest(void)
 	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
 	    "one with an id");
 	config.once_id = NULL;
-	strcpy(claim.head, HEAD);
+	claim_expect_head(&claim, HEAD);
 	is_release(&claim, done,
 	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
 	    "- - - - " HEAD,
@@ -450,7 +451,7 @@ test_ring(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	request_ring(&request, &keys, names, 2);
 	is_request(&request, &script_ring,
 	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER
