@@ -57,9 +57,8 @@ check_contact_warn(struct visit *visit, const struct question *question,
 static void
 add_unreached(struct visit *visit, const struct question *question)
 {
-	bool refused =
-	    question->outcome == QUESTION_REFUSED &&
-	    reply_judge(REPLY_ACQUIRING, question->error) != REPLY_RETRY;
+	bool refused = question->outcome == QUESTION_REFUSED &&
+		       question->verdict != VERDICT_RETRY;
 
 	add_failure(visit,
 	    visit->is_replica ? FINDING_NOTE
@@ -104,7 +103,7 @@ take_sample(struct visit *visit, struct check_sample *sample)
 
 	/* A server that runs a long script replies so to all commands. */
 	if (answered && question.outcome == QUESTION_FAILED &&
-	    reply_judge(REPLY_ACQUIRING, question.error) == REPLY_RETRY) {
+	    question.verdict == VERDICT_RETRY) {
 		add_unreached(visit, &question);
 		answered = false;
 	}
@@ -337,7 +336,7 @@ judge_write(const struct visit *visit, const struct question *question,
 	int64_t number;
 
 	if (question->outcome == QUESTION_FAILED) {
-		if (reply_judge(REPLY_ACQUIRING, error) != REPLY_REFUSED)
+		if (question->verdict != VERDICT_REFUSED)
 			findings_add(visit->findings, EXITCODE_UNAVAILABLE,
 			    "writes", reply_advise(error),
 			    "the server refuses to write: %.256s",
