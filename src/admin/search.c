@@ -133,25 +133,19 @@ has_moved(struct search_item *item)
 	return true;
 }
 
-static bool
-shows_history(const struct search_item *item)
-{
-	const struct search *search = item->search;
-
-	return item->helper == 'r' || search->client->opts->all ||
-	       (search->wants_history != NULL &&
-		   search->wants_history(search->arg, item->key));
-}
-
 static void
 send_look(struct search_item *item, bool more)
 {
 	const struct query_limits limits = {HOLDERS_SHOWN, 0,
 	    item->search->runs > 0 ? item->search->runs : 1};
+	const struct search *search = item->search;
+	bool history = item->helper == 'r' || search->client->opts->all ||
+		       (search->wants_history != NULL &&
+			   search->wants_history(search->arg, item->key));
 
 	key_names_init(&item->keys, item->key, NULL);
 	query_look(&item->request, &item->keys,
-	    shows_history(item) ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+	    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
 	item->question = (struct question){.script = item->request.script,
 	    .argv = item->request.argv};
 	enquiry_send(&item->search->client->enquiry, &item->question, more);
@@ -180,29 +174,22 @@ look_at_all(struct search_item *items, size_t count)
 	       client->failure == ENDING_NOT_A_LOCK;
 }
 
-/* The globs are matched as bytes: no locale is set. */
-static bool
-matches(const struct opts *opts, const char *key)
-{
-	size_t length = strlen(opts->prefix);
-
-	if (strncmp(key, opts->prefix, length) != 0)
-		return false;
-	if (*opts->globs == NULL)
-		return true;
-	for (char **glob = opts->globs; *glob != NULL; glob++)
-		if (fnmatch(*glob, key + length, 0) == 0)
-			return true;
-	return false;
-}
-
-/* The lock that the helper key belongs to, if it may be shown: to be freed. */
+/* The lock that the helper key belongs to, if it may be shown: to be freed. The
+ * globs are matched as bytes: no locale is set. */
 static char *
 find_lock(const struct search *search, const char *helper)
 {
+	const struct opts *opts = search->client->opts;
+	size_t length = strlen(opts->prefix);
 	char *key = key_of_helper(helper);
+	bool matches = false;
 
-	if (key != NULL && matches(search->client->opts, key))
+	if (key != NULL && strncmp(key, opts->prefix, length) == 0) {
+		matches = *opts->globs == NULL;
+		for (char **glob = opts->globs; *glob != NULL; glob++)
+			matches |= fnmatch(*glob, key + length, 0) == 0;
+	}
+	if (matches)
 		return key;
 	free(key);
 	return NULL;
@@ -241,16 +228,6 @@ look_at_page(struct search *search)
 	return true;
 }
 
-static void
-forget_page(struct search *search)
-{
-	for (char **found = search->found; found != NULL && *found != NULL;
-	     found++)
-		free(*found);
-	free(search->found);
-	search->found = NULL;
-}
-
 static int
 read_page(void *arg, const struct value *value)
 {
@@ -275,7 +252,10 @@ search_page(struct search *search)
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
 
 	found = found && look_at_page(search);
-	forget_page(search);
+	for (char **key = search->found; key != NULL && *key != NULL; key++)
+		free(*key);
+	free(search->found);
+	search->found = NULL;
 	if (!found)
 		return client_report_failure(search->client);
 	return search->on_page != NULL ? search->on_page(search->arg)
@@ -323,26 +303,22 @@ search_nodes(struct client *client)
 	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
 }
 
-static int
-search_cluster(struct search *search)
-{
-	struct client *client = search->client;
-
-	if (!search_nodes(client))
-		return client_report_failure(client);
-	search->result = EXITCODE_OK;
-	enquiry_visit_nodes(&client->enquiry, search_node, search);
-	return search->result;
-}
-
 int
 search_run(struct search *search)
 {
+	struct client *client = search->client;
 	int result;
 
 	search->incomplete = false;
-	result = search->client->endpoint->cluster ? search_cluster(search)
-						   : search_server(search);
+	if (!client->endpoint->cluster) {
+		result = search_server(search);
+	} else if (search_nodes(client)) {
+		search->result = EXITCODE_OK;
+		enquiry_visit_nodes(&client->enquiry, search_node, search);
+		result = search->result;
+	} else {
+		result = client_report_failure(client);
+	}
 	if (result == EXITCODE_OK && search->incomplete)
 		result = EXITCODE_UNAVAILABLE;
 	for (size_t i = 0; i < SEARCH_SEEN; i++) {
