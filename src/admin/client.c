@@ -34,20 +34,18 @@ set_failure(struct client *client, enum ending_reason failure, const char *what,
 static void
 note_error(struct client *client, const struct question *question)
 {
-	enum reply_verdict verdict =
-	    reply_judge(REPLY_ACQUIRING, question->error);
+	enum verdict verdict = question->verdict;
 
 	/* If AUTH or SELECT was refused, the answer may be of another db. */
-	if (verdict == REPLY_REFUSED ||
-	    (question->outcome == QUESTION_REFUSED && verdict != REPLY_RETRY)) {
+	if (verdict == VERDICT_REFUSED) {
 		set_failure(client, ENDING_REFUSED, "refused by", question);
 		return;
 	}
-	if (verdict == REPLY_RETRY || verdict == REPLY_RECONNECT)
+	if (verdict == VERDICT_RETRY || verdict == VERDICT_ANEW)
 		client->is_transient = true;
 	set_failure(client,
-	    verdict == REPLY_NOT_A_LOCK ? ENDING_NOT_A_LOCK
-					: ENDING_SERVER_ERROR,
+	    verdict == VERDICT_WRONGTYPE ? ENDING_NOT_A_LOCK
+					 : ENDING_SERVER_ERROR,
 	    "error from", question);
 }
 
@@ -300,7 +298,7 @@ client_look(struct client *client, const char *key,
 bool
 client_is_denied(const struct look_problem *problem)
 {
-	return reply_judge(REPLY_ACQUIRING, problem->error) == REPLY_REFUSED;
+	return reply_judge_error(problem->error) == VERDICT_REFUSED;
 }
 
 void

@@ -74,18 +74,6 @@ query_force(struct request *request, const struct key_names *keys,
 			REQUEST_ADD(request, look->holders[i].digest);
 }
 
-void
-query_front(struct request *request, const struct claim *claim)
-{
-	char *const keys[] = {claim->keys.lock, claim->keys.info,
-	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
-	    claim->keys.doorbell};
-
-	request_begin(request);
-	request_script(request, &script_front, keys, 6);
-	REQUEST_ADD(request, claim->waiter);
-}
-
 /* --- a look ----------------------------------------------------------- */
 
 /* A helper key that cannot be shown as a whole, once for each reason. */

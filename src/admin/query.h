@@ -128,9 +128,6 @@ struct query_force {
 void query_force(struct request *request, const struct key_names *keys,
     const struct query_force *force);
 
-/* Puts the waiter at the front of the queue. Any answer will do. */
-void query_front(struct request *request, const struct claim *claim);
-
 /* These decode what a server sends. They return false for a reply that is no
  * answer to the question, for an error and for NULL; what they fill in is
  * undefined then. They die when memory is out. */

@@ -8,6 +8,5 @@
 
 extern const struct script script_look;
 extern const struct script script_force;
-extern const struct script script_front;
 
 #endif

@@ -89,7 +89,7 @@ read_target_look(struct target *target, const struct value *value)
 	if (!query_read_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
-	target->state = TARGET_FRONT;
+	target->state = TARGET_TRY;
 	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
 	    strlen(holder->token) < sizeof(target->other)) {
 		memcpy(target->other, holder->token, strlen(holder->token) + 1);
@@ -114,8 +114,6 @@ read_try(struct target *target, const struct value *value)
 		target->state = TARGET_MARK;
 	else if (answer->holder.state == HOLDER_PAUSED)
 		target->state = TARGET_LOOK;
-	else if (answer->position != 0)
-		target->state = TARGET_FRONT;
 	free(answer);
 	return 0;
 }
@@ -210,11 +208,8 @@ target_ask(struct request *request, struct target *target)
 	case TARGET_LOOK:
 		ask_look(request, target);
 		break;
-	case TARGET_FRONT:
-		target->is_queued = true;
-		query_front(request, &target->claim);
-		break;
 	case TARGET_TRY:
+		target->is_queued = true;
 		request_make(request, &target->claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
@@ -237,9 +232,6 @@ target_read(void *arg, const struct value *value)
 	switch (target->state) {
 	case TARGET_LOOK:
 		return read_target_look(target, value);
-	case TARGET_FRONT:
-		target->state = TARGET_TRY;
-		return 0;
 	case TARGET_TRY:
 		return read_try(target, value);
 	case TARGET_MARK:

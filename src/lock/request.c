@@ -204,7 +204,8 @@ make_acquire(struct request *request, const struct claim *claim)
 	    request_number(request, config->ttl_ms), claim->record,
 	    request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim), claim->waiter,
-	    wait_word(request, config), permits(request, claim), claim->ticket);
+	    wait_word(request, config), permits(request, claim),
+	    config->is_pause ? "front" : claim->ticket);
 	if (!has_policy && claim->former_count == 0)
 		return;
 	add_policies(request, claim);

@@ -65,7 +65,6 @@ FIRST = {
     "src/lock/votes.c": ["servers/redlock"],
     "src/lock/script/acquire.lua": ["queue/queue", "lock/once", "lock/nested"],
     "src/admin/script/force.lua": ["cli/admin"],
-    "src/admin/script/front.lua": ["lock/pause"],
     "src/lock/script/heal.lua": ["queue/queuekeys"],
     "src/lock/script/join.lua": ["lock/nested"],
     "src/admin/script/look.lua": ["cli/admin"],

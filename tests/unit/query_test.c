@@ -550,18 +550,6 @@ test_force_asked(void)
 	key_names_fini(&keys);
 }
 
-static void
-test_front_asked(void)
-{
-	struct claim claim = {.waiter = "W",
-	    .keys = {.all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE", "BELL"}}};
-	struct request request;
-
-	query_front(&request, &claim);
-	is_request(&request, &script_front,
-	    "6 job INFO RUNS QUEUE ALIVE BELL W", "the front of the queue");
-}
-
 int
 main(void)
 {
@@ -577,7 +565,6 @@ main(void)
 	test_due();
 	test_asked();
 	test_force_asked();
-	test_front_asked();
 	test_forces();
 	test_nested();
 	test_page();

@@ -39,6 +39,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lock/acquire.h"
 #include "lock/answer.h"
