@@ -50,24 +50,14 @@ query_force(struct request *request, const struct key_names *keys,
     const struct query_force *force)
 {
 	const struct look *look = force->look;
-	const char *head = look->queued > 0 ? look->queue[0].id : "";
-	char *needed[] = {keys->lock, keys->info, keys->queue, keys->alive,
-	    NULL};
-	size_t count = force->helpers ? 4 : 1;
-	struct waiter waiter;
+	char *const needed[] = {keys->lock, keys->info, keys->queue,
+	    keys->alive};
 
 	request_begin(request);
 	request->argv = request->more_words =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
-	if (count == 4 && waiter_parse(&waiter, head)) {
-		needed[count] = mem_strdup(keys->doorbell);
-		key_set_token(needed[count], waiter.token);
-		request_own(request, needed[count++]);
-	} else {
-		head = "";
-	}
-	request_script(request, &script_force, needed, count);
-	REQUEST_ADD(request, head, force->who, "3600000",
+	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
+	REQUEST_ADD(request, force->who, "3600000",
 	    force->ends_pause ? "p" : "x");
 	for (size_t i = 0; i < look->listed; i++)
 		if (force->only == NULL || force->only == &look->holders[i])

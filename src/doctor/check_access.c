@@ -17,8 +17,8 @@
 /* Stands for the key in the words of a command. */
 #define KEY "\001"
 
-/* Nothing else uses the scratch key, and it is deleted a moment later. If that
- * is denied, it expires. */
+/* Nothing else uses the scratch key, and it is gone a moment later. If the
+ * doctor is killed meanwhile, it expires. */
 #define LIFE_MS "600000"
 
 /* How the server is asked for each command: by a harmless one. Without
@@ -275,16 +275,18 @@ try_all(const struct rules *rules, struct trial *trials, size_t count,
 }
 
 /* The first one creates the scratch key, as a string: a command for another
- * type is then permitted or denied without effect. The last ones delete it. If
- * it could not be created, commands that might create another key are left
- * out. A proxy refuses what it cannot send to a server, but never looks into
- * scripts: there, the server itself answers. */
+ * type is then permitted or denied without effect. The last one deletes it; if
+ * that is denied, what created it ends its life. If it could not be created,
+ * commands that might create another key are left out. A proxy refuses what it
+ * cannot send to a server, but never looks into scripts: there, the server
+ * itself answers. */
 static bool
 try_commands(struct rules *rules)
 {
 	struct trial trials[NEEDS_COMMANDS];
 	const char *key =
 	    rules->is_dry ? rules->names[0].keys.lock : rules->visit->scratch;
+	struct trial end = {.words = "SET|" KEY "||PX|1", .key = key};
 	bool answered;
 
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++)
@@ -299,6 +301,9 @@ try_commands(struct rules *rules)
 	answered = answered &&
 		   try_all(rules, &trials[1], NEEDS_COMMANDS - 1, false) &&
 		   try_all(rules, trials, NEEDS_COMMANDS, true);
+	if (answered && !rules->is_dry && trials[NEEDS_SET].succeeded &&
+	    !trials[NEEDS_DEL].succeeded)
+		answered = try_all(rules, &end, 1, false);
 	for (size_t i = 0; i < NEEDS_COMMANDS; i++) {
 		enum access access = trials[i].access;
 

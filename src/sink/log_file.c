@@ -120,7 +120,8 @@ log_file_append(struct log_file *file, const char *line)
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
-	if (file->is_ours && (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT))
+	if (file->is_ours &&
+	    (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT))
 		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;
