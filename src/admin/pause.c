@@ -225,18 +225,19 @@ ask_together(struct pause *pause, struct target **targets, size_t count)
 	struct enquiry *enquiry = &pause->client->enquiry;
 	struct question questions[ENQUIRY_AT_ONCE];
 	enum target_state state = targets[0]->state;
-	struct request request;
+	struct request requests[ENQUIRY_AT_ONCE];
 
 	enquiry->replicas =
 	    state == TARGET_MARK ? pause->client->opts->replicas : 0;
 	for (size_t i = 0; i < count; i++) {
-		target_ask(&request, targets[i]);
-		questions[i] = (struct question){.script = request.script,
-		    .argv = request.argv};
+		target_ask(&requests[i], targets[i]);
+		questions[i] = (struct question){.script = requests[i].script,
+		    .argv = requests[i].argv};
 		enquiry_send(enquiry, &questions[i], i + 1 < count);
-		request_fini(&request);
 	}
 	enquiry_await(enquiry);
+	for (size_t i = 0; i < count; i++)
+		request_fini(&requests[i]);
 	enquiry->replicas = 0;
 	take_answers(pause, targets, questions, count);
 }

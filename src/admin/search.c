@@ -18,6 +18,8 @@ enum { HOLDERS_SHOWN = 100 };
 struct search_item {
 	struct search *search;
 	struct question question;
+	struct request request;
+	struct key_names keys;
 	char *key;
 	char helper; /* by which it was found: its last letter */
 };
@@ -92,14 +94,9 @@ read_found_look(void *arg, const struct value *value)
 {
 	struct search_item *item = arg;
 	struct search *search = item->search;
-	struct key_names keys;
 	struct look look;
-	bool good;
 
-	key_names_init(&keys, item->key, NULL);
-	good = query_read_look(&look, value, &keys);
-	key_names_fini(&keys);
-	if (!good)
+	if (!query_read_look(&look, value, &item->keys))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
 		report_denial(search, &look, item->key);
@@ -151,17 +148,13 @@ send_look(struct search_item *item, bool more)
 {
 	const struct query_limits limits = {HOLDERS_SHOWN, 0,
 	    item->search->runs > 0 ? item->search->runs : 1};
-	struct key_names keys;
-	struct request request;
 
-	key_names_init(&keys, item->key, NULL);
-	query_look(&request, &keys,
+	key_names_init(&item->keys, item->key, NULL);
+	query_look(&item->request, &item->keys,
 	    shows_history(item) ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
-	item->question =
-	    (struct question){.script = request.script, .argv = request.argv};
+	item->question = (struct question){.script = item->request.script,
+	    .argv = item->request.argv};
 	enquiry_send(&item->search->client->enquiry, &item->question, more);
-	request_fini(&request);
-	key_names_fini(&keys);
 }
 
 /* A key that has changed its type meanwhile is not a lock any more. */
@@ -179,6 +172,8 @@ look_at_all(struct search_item *items, size_t count)
 			client_take(client, &items[i].question, read_found_look,
 			    &items[i]);
 		enquiry_forget(&items[i].question, 1);
+		request_fini(&items[i].request);
+		key_names_fini(&items[i].keys);
 		free(items[i].key);
 	}
 	return client->failure == ENDING_NONE ||

@@ -61,7 +61,7 @@ request_begin(struct request *request)
 	request->argc = 0;
 	request->argv = request->words;
 	request->decode = NULL;
-	request->withdraws = request->more = request->failed = false;
+	request->more = request->failed = false;
 	request->more_words = NULL;
 	request->number_count = request->owned_count = 0;
 }
@@ -366,7 +366,6 @@ request_release(struct request *request, const struct claim *claim,
 	size_t count = 6;
 
 	request_begin(request);
-	request->withdraws = true;
 	if (claim->tier == CLAIM_PLAIN) {
 		make_plain_release(request, claim, end);
 		return;

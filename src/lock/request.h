@@ -26,7 +26,6 @@ struct request {
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
 	void *(*decode)(const struct value *value);
-	bool withdraws;
 	bool more;
 
 	const char *words[REQUEST_WORDS];
@@ -88,7 +87,7 @@ struct request_end {
 	struct request_run run;
 };
 
-/* Also withdraws a try. Nothing to send for a nested run in the plain tier. */
+/* Nothing to send for a nested run in the plain tier. */
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
