@@ -75,8 +75,8 @@ target_fini(struct target *target)
 static void
 ask_look(struct request *request, struct target *target)
 {
-	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
-	    &(struct request_look_limits){1, 0, 0});
+	query_look(request, &target->claim.keys, QUERY_HELPERS,
+	    &(struct query_limits){1, 0, 0});
 }
 
 /* The pause of another process is lengthened. */
@@ -86,7 +86,7 @@ read_target_look(struct target *target, const struct value *value)
 	const struct look_holder *holder;
 	struct look look;
 
-	if (!answer_look(&look, value, &target->claim.keys))
+	if (!query_read_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
 	target->state = TARGET_TRY;
@@ -96,7 +96,7 @@ read_target_look(struct target *target, const struct value *value)
 		target->other_until = target->asked_at + holder->who.left_ms;
 		target->state = TARGET_MARK;
 	}
-	answer_look_fini(&look);
+	query_fini(&look);
 	return 0;
 }
 
