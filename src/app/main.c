@@ -141,9 +141,7 @@ acquire(struct program *self, struct loop *loop)
 	if (signals_init(&signals) == -1)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
 	allow_reading(self);
-	return self->opts.action == OPTS_RUN
-		   ? run(&self->opts, loop, &self->events, &signals)
-		   : hold(&self->opts, loop, &self->events, &signals);
+	return run(&self->opts, loop, &self->events, &signals);
 }
 
 static client_command *
