@@ -91,11 +91,11 @@ ALL_CFLAGS = $(DIALECT) -MMD -MP -Wall -Wextra -Wshadow -Wconversion -Wformat=2 
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(CFLAGS) $(LDFLAGS)
 
 # What only `make static` has, and what it has not.
-STATIC_SRC := src/redis/tls_linked.c src/redis/tls_memory.c src/redis/resolve_getent.c
-SHARED_SRC := src/redis/tls_loaded.c src/redis/resolve_libc.c
-ALL_SRC := $(wildcard src/*/*.c)
+STATIC_SRC := $(addprefix src/redis/,tls/tls_linked.c tls/tls_memory.c names/resolve_getent.c)
+SHARED_SRC := $(addprefix src/redis/,tls/tls_loaded.c names/resolve_libc.c)
+ALL_SRC := $(wildcard src/*/*.c src/*/*/*.c)
 SRC := $(filter-out $(if $(filter static,$(VARIANT)),$(SHARED_SRC),$(STATIC_SRC)),$(ALL_SRC))
-LUA := $(wildcard src/lock/script/*.lua src/lock/script/shared/*.lua)
+LUA := $(wildcard src/*/script/*.lua)
 SCRIPTS := $(B)/src/lock/scripts
 OBJ := $(SRC:%.c=$(B)/%.o) $(SCRIPTS).o
 SIM_LUA = $(eval SIM_LUA := $$(firstword $$(foreach name,luajit lua5.1 lua-5.1,$$(shell \
@@ -111,7 +111,7 @@ TARGETS ?= *
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard $(TARGETS:%=tests/fuzz/fuzz_%.c)))
 BENCH := $(B)/bench/pair $(B)/bench/stamp
 HELPERS := $(B)/helpers/ask $(B)/helpers/job
-HEADERS := $(wildcard src/*/*.h tests/*/*.h)
+HEADERS := $(wildcard src/*/*.h src/*/*/*.h tests/*/*.h)
 
 # Our own sub-makes use all cores unless the user said how many.
 PARALLEL = --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
@@ -135,7 +135,7 @@ $(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))
-$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls_memory.o
+$(B)/tests/unit/tls_memory_test: $(B)/src/redis/tls/tls_memory.o
 $(B)/rlockrun $(filter-out $(PLAYED),$(UNIT)) $(FUZZ):
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -143,14 +143,16 @@ $(B)/%.o: %.c Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Beside it, in a folder of the same name, each script as it is sent.
-$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) Makefile
+# Those of lock and of admin. Beside it, in a folder of the same name, each script as
+# it is sent.
+$(SCRIPTS).c: src/lock/script/embed.awk src/lock/limit.h $(LUA) \
+		$(wildcard src/lock/script/shared/*.lua) Makefile
 	@rm -rf $(SCRIPTS) $(SCRIPTS)-named && mkdir -p $(SCRIPTS) $(SCRIPTS)-named
-	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(wildcard src/lock/script/*.lua) >$@
+	awk -f $< -v out=$(SCRIPTS) src/lock/limit.h $(LUA) >$@
 $(SCRIPTS).o: $(SCRIPTS).c
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d)
 
 # Where a page of man/ is installed: that of section 7 in man7.
 PAGES := $(sort $(wildcard man/*.[157]))
@@ -259,10 +261,10 @@ helpers: $(HELPERS)
 
 # Whole runs in virtual time: the program, in which the linker replaces what has to do
 # with time, chance, connections and signals (tests/sim/kernel.c), and the guard.
-SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us close connect dup2 \
-	events_emit exit file_write gethostname getpid getrandom getsockopt getuid isatty poll prctl \
-	recv send setsockopt signals_die signals_init signals_next socket \
-	terminal_is_controlling time timerfd_create write
+SIM_WRAPS := clock_arm clock_epoch clock_gettime clock_now clock_now_us clock_timer close dup2 \
+	events_emit exit file_write gethostname getpid getrandom getuid isatty poll_wait prctl \
+	signals_die signals_init signals_next socket_address socket_close socket_connect \
+	socket_error socket_open socket_read socket_write terminal_is_controlling time write
 SIM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 TABLES_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/tables/*.c))
 $(SIM_OBJ) $(TABLES_OBJ) $(PLAYED:=.o): DIALECT += -Itests/sim -Itests/tables \
@@ -407,7 +409,7 @@ model: ## check the models of queue and guard (spin; QUICK=1)
 
 fmt: ## format the C sources in place
 	@packaging/deps.sh lint
-	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] tests/*/*.[ch])
+	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
 LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
@@ -415,7 +417,7 @@ lint: ## all linters, side by side; silent when all is well
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
 
 lint-format:
-	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] tests/*/*.[ch])
+	$(CLANG_FORMAT) --dry-run -Werror $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 lint-tidy: $(ALL_SRC:%=build/tidy/%)
 build/tidy/src/%.c: src/%.c $(HEADERS) .clang-tidy
 	@mkdir -p $(@D)

@@ -12,6 +12,7 @@
 #include "base/escape.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "base/moment.h"
 
 /* By their exit codes. */
 enum check_state { CHECK_FINE, CHECK_FAILED, CHECK_OVERDUE, CHECK_UNKNOWN };
@@ -95,7 +96,7 @@ describe_lock(const struct look *look, enum look_due due)
 			: NULL;
 	char every[32], *text;
 
-	holder_describe_age(look->expect_ms, every, sizeof(every));
+	moment_describe_age(look->expect_ms, every, sizeof(every));
 	text = mem_printf("%s%s%s%s%s%s", success,
 	    overdue ? ", due every " : "", overdue ? every : "",
 	    end != NULL ? "; last run: " : "", end != NULL ? end : "",
@@ -161,7 +162,7 @@ check_named(struct client *client, const struct key_names *keys,
 static int
 check_names(struct check *check)
 {
-	static const struct request_look_limits limits = {1, 0, RUNS_SEEN};
+	static const struct query_limits limits = {1, 0, RUNS_SEEN};
 	struct client *client = check->client;
 	int result = EXITCODE_OK;
 

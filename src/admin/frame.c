@@ -11,6 +11,7 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "lock/holder.h"
 
 /* Titles only where rows are not dearer. */
@@ -128,8 +129,8 @@ draw_silence(struct canvas *canvas, const struct frame *frame)
 	char text[TEXT_MAX], medium[64], brief[48], age[32], since[32];
 	const char *texts[] = {text, medium, brief, age, NULL};
 
-	holder_describe_age(frame->silent_ms, age, sizeof(age));
-	holder_describe_time(-frame->silent_ms, since, sizeof(since));
+	moment_describe_age(frame->silent_ms, age, sizeof(age));
+	moment_describe_time(-frame->silent_ms, since, sizeof(since));
 	snprintf(brief, sizeof(brief), "old: %s", age);
 	snprintf(medium, sizeof(medium), "nothing new for %s", age);
 	snprintf(text, sizeof(text), "nothing new since %s, %s ago%s%s", since,
@@ -178,7 +179,7 @@ draw_counts(struct canvas *canvas, const struct frame *frame)
 	begin_line(canvas, BOLD);
 	used = put_text(canvas, choose_text(texts, canvas->columns),
 	    canvas->columns);
-	holder_describe_time(0, now, sizeof(now));
+	moment_describe_time(0, now, sizeof(now));
 	snprintf(rest, sizeof(rest), "  %s  %s", now,
 	    frame->notice != NULL ? frame->notice : frame->place);
 	if (used + 2 + strlen(now) <= canvas->columns)

@@ -59,7 +59,7 @@ print_history(struct client *client, const struct key_names *keys,
 int
 history_show(struct client *client)
 {
-	static const struct request_look_limits limits = {1, 0, RUNS_SHOWN};
+	static const struct query_limits limits = {1, 0, RUNS_SHOWN};
 
 	return client_look(client, client->opts->keys[0].key, &limits,
 	    print_history);

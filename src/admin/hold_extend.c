@@ -9,6 +9,7 @@
 #include "base/exitcode.h"
 #include "lock/answer.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { KNOWN_LONGER_MS = 60 * 60 * 1000 };
 
@@ -106,8 +107,7 @@ consider_hold(struct client *client, const struct key_names *keys,
 int
 hold_extend(struct client *client)
 {
-	static const struct request_look_limits limits = {1, CLIENT_QUEUE_SHOWN,
-	    1};
+	static const struct query_limits limits = {1, CLIENT_QUEUE_SHOWN, 1};
 
 	return client_look(client, client->opts->keys[0].key, &limits,
 	    consider_hold);

@@ -10,6 +10,7 @@
 #include "admin/search.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "base/table.h"
 
 /* With --all. */
@@ -72,7 +73,7 @@ add_last_run(struct list *list, const struct look *look, const char *name)
 	if (look_is_ahead(look->success.end_ms, look->now_ms))
 		snprintf(success, sizeof(success), "future");
 	else if (look->success.end_ms > 0)
-		holder_describe_age(look->now_ms - look->success.end_ms,
+		moment_describe_age(look->now_ms - look->success.end_ms,
 		    success, sizeof(success));
 	cells[ALL_STATE] = state;
 	cells[ALL_SUCCESS] = success;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/look.h"
+#include "base/moment.h"
 
 const char *const list_titles[LIST_COLUMNS] = {"NAME", "KIND", "HOLDER", "PID",
     "USER", "HELD", "TTL", "WAITING", "FENCE", "LABEL", "LAST RUN", "JOB"};
@@ -37,7 +38,7 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 	if (*who->label == '\0')
 		row->cells[LIST_JOB] = or_dash(holder->command);
 	if (who->held_ms >= 0)
-		holder_describe_age(who->held_ms + elapsed_ms, row->held,
+		moment_describe_age(who->held_ms + elapsed_ms, row->held,
 		    sizeof(row->held));
 	if (who->state == HOLDER_ENDED)
 		snprintf(row->left + length, sizeof(row->left) - length,

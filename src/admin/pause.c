@@ -12,6 +12,7 @@
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/moment.h"
 
 /* Each round asks about all locks, so their number is limited. The head of a
  * queue may be notified between two rounds, and has a second for its try. */
@@ -472,7 +473,7 @@ print_target(const struct client *client, const struct target *target)
 		printf("}\n");
 	} else if (is_paused && !client->opts->quiet) {
 		escape_quote(target->config.name, name, sizeof(name));
-		holder_describe_time(left_ms, end, sizeof(end));
+		moment_describe_time(left_ms, end, sizeof(end));
 		printf("%s: paused until %s\n", name, end);
 	}
 }

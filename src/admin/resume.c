@@ -9,7 +9,6 @@
 #include "base/exitcode.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 
 enum { PAGE_MAX = 256 }; /* paused locks that are ended together */
 
@@ -79,7 +78,7 @@ end_pauses(void *arg)
 
 		if (resume->result == EXITCODE_OK)
 			end_pause(resume, paused);
-		answer_look_fini(&paused->look);
+		query_fini(&paused->look);
 		free(paused->key);
 	}
 	return resume->result;

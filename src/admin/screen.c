@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/poll.h"
 #include "job/terminal.h"
 
 enum { DEFAULT_ROWS = 24, DEFAULT_COLUMNS = 80 };
@@ -47,7 +47,7 @@ write_text(const struct screen *screen, const char *text)
 	int64_t until = clock_now() + WRITE_MS, left_ms;
 
 	while (*text != '\0' && (left_ms = until - clock_now()) > 0 &&
-	       poll(&out, 1, (int)left_ms) == 1) {
+	       poll_wait(&out, 1, (int)left_ms) == 1) {
 		ssize_t sent = write(out.fd, text, strlen(text));
 
 		if (sent == -1 && errno != EAGAIN && errno != EINTR)

@@ -8,7 +8,6 @@
 #include "admin/look.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 #include "lock/key.h"
 #include "lock/request.h"
 
@@ -98,7 +97,7 @@ read_found_look(void *arg, const struct value *value)
 	bool good;
 
 	key_names_init(&keys, item->key);
-	good = answer_look(&look, value, &keys);
+	good = query_read_look(&look, value, &keys);
 	key_names_fini(&keys);
 	if (!good)
 		return -1;
@@ -106,7 +105,7 @@ read_found_look(void *arg, const struct value *value)
 		report_denial(search, &look, item->key);
 		search->on_lock(search->arg, &look, item->key);
 	}
-	answer_look_fini(&look);
+	query_fini(&look);
 	return 0;
 }
 
@@ -150,16 +149,14 @@ shows_history(const struct search_item *item)
 static void
 send_look(struct search_item *item, bool more)
 {
-	const struct request_look_limits limits = {HOLDERS_SHOWN, 0,
+	const struct query_limits limits = {HOLDERS_SHOWN, 0,
 	    item->search->runs > 0 ? item->search->runs : 1};
 	struct key_names keys;
 	struct request request;
 
 	key_names_init(&keys, item->key);
-	request_look(&request, &keys,
-	    shows_history(item) ? REQUEST_LOOK_HELPERS
-				: REQUEST_LOOK_WITHOUT_RUNS,
-	    &limits);
+	query_look(&request, &keys,
+	    shows_history(item) ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
 	item->question =
 	    (struct question){.script = request.script, .argv = request.argv};
 	enquiry_send(&item->search->client->enquiry, &item->question, more);
@@ -265,7 +262,7 @@ read_page(void *arg, const struct value *value)
 	struct search *search = arg;
 	const char *cursor;
 
-	if (!answer_page(&cursor, &search->found, value))
+	if (!query_read_page(&cursor, &search->found, value))
 		return -1;
 	free(search->cursor);
 	search->cursor = mem_strdup(cursor);

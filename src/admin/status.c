@@ -32,7 +32,7 @@ note_status(struct client *client, const struct key_names *keys,
 int
 status_show(struct client *client)
 {
-	static const struct request_look_limits limits = {HOLDERS_SHOWN,
+	static const struct query_limits limits = {HOLDERS_SHOWN,
 	    CLIENT_QUEUE_SHOWN, 1};
 
 	return client_look(client, client->opts->keys[0].key, &limits,

@@ -15,7 +15,7 @@
 #include "options/opts_help.h"
 #include "options/opts_parse.h"
 #include "redis/reread.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 #include "redis/value.h"
 #include "run/run.h"
 #include "sink/sinks.h"

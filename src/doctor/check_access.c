@@ -7,12 +7,11 @@
 #include "base/exitcode.h"
 #include "base/mem.h"
 #include "doctor/checks.h"
+#include "doctor/needs.h"
 #include "lock/claim.h"
 #include "lock/config.h"
 #include "lock/key.h"
 #include "lock/kind.h"
-#include "lock/needs.h"
-#include "lock/script.h"
 #include "lock/token.h"
 #include "redis/reply.h"
 
@@ -160,10 +159,10 @@ judge_words(const char *words)
 /* In the words of a proxy. Those of Redis before 6 are about a part of a
  * second, which a run does without. */
 static bool
-is_refusal(const char *error)
+is_refusal(const struct question *question)
 {
-	return reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT &&
-	       !reply_is(error, "ERR timeout is not an integer");
+	return question->verdict == VERDICT_REPORT &&
+	       !reply_is(question->error, "ERR timeout is not an integer");
 }
 
 /* An error that is no denial shows that the command was run, or would be.
@@ -180,7 +179,7 @@ judge_access(const struct question *question, enum trial_kind kind)
 		access = judge_words(words);
 	if (question->outcome == QUESTION_FAILED &&
 	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
-	    is_refusal(words))
+	    is_refusal(question))
 		access = ACCESS_MISSING;
 	return access;
 }

@@ -10,7 +10,7 @@
 #include "doctor/checks.h"
 #include "lock/votes.h"
 #include "redis/reply.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 
 /* Clocks that are kept by NTP differ by less; a step is more than drift. */
 enum { FAR_US = 1000000, STEP_MIN_US = 10000 };
@@ -57,9 +57,8 @@ check_contact_warn(struct visit *visit, const struct question *question,
 static void
 add_unreached(struct visit *visit, const struct question *question)
 {
-	bool refused =
-	    question->outcome == QUESTION_REFUSED &&
-	    reply_judge(REPLY_ACQUIRING, question->error) != REPLY_RETRY;
+	bool refused = question->outcome == QUESTION_REFUSED &&
+		       question->verdict != VERDICT_RETRY;
 
 	add_failure(visit,
 	    visit->is_replica ? FINDING_NOTE
@@ -101,7 +100,7 @@ static bool
 is_busy(const struct question *question)
 {
 	return question->outcome == QUESTION_FAILED &&
-	       reply_judge(REPLY_ACQUIRING, question->error) == REPLY_RETRY;
+	       question->verdict == VERDICT_RETRY;
 }
 
 static bool
@@ -348,7 +347,7 @@ judge_write(const struct visit *visit, const struct question *question,
 	int64_t number;
 
 	if (question->outcome == QUESTION_FAILED) {
-		if (reply_judge(REPLY_ACQUIRING, error) != REPLY_REFUSED)
+		if (question->verdict != VERDICT_REFUSED)
 			findings_add(visit->findings, EXITCODE_UNAVAILABLE,
 			    "writes", reply_advise(error),
 			    "the server refuses to write: %.256s",

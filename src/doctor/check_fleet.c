@@ -8,10 +8,10 @@
 #include "base/num.h"
 #include "doctor/checks.h"
 #include "lock/votes.h"
-#include "redis/cluster.h"
 #include "redis/info.h"
 #include "redis/reply.h"
-#include "redis/sentinel.h"
+#include "redis/ways/cluster.h"
+#include "redis/ways/sentinel.h"
 
 /* --- a cluster -------------------------------------------------------- */
 

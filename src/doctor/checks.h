@@ -11,7 +11,7 @@
 
 #include "doctor/findings.h"
 #include "enquiry/enquiry.h"
-#include "redis/sentinel.h"
+#include "redis/ways/sentinel.h"
 
 enum { CHECK_PROBES = 9 };
 

@@ -55,6 +55,7 @@ on_question_reply(void *arg, const struct reply *reply)
 	enquiry->heard_at = clock_now();
 	question->took_us = clock_now_us() - question->sent_us;
 	question->label = reply->label;
+	question->verdict = reply_judge(reply);
 	if (reply->kind == REPLY_NO_ACCESS) {
 		question->outcome = QUESTION_REFUSED;
 	} else if (reply->kind == REPLY_ERROR) {

@@ -11,6 +11,7 @@
 
 #include "base/loop.h"
 #include "options/opts.h"
+#include "redis/reply.h"
 #include "redis/server.h"
 #include "redis/value.h"
 
@@ -35,9 +36,10 @@ struct question {
 	const char **argv;
 
 	/* What came of it. */
-	struct value *value; /* of the answer, or NULL */
-	char *error;	     /* why there is none, or NULL */
-	const char *label;   /* of the server that replied */
+	struct value *value;  /* of the answer, or NULL */
+	char *error;	      /* why there is none, or NULL */
+	enum verdict verdict; /* on the reply */
+	const char *label;    /* of the server that replied */
 	enum question_outcome outcome;
 	bool is_permanent;	  /* it is silent, and will be */
 	int64_t sent_us, took_us; /* of clock_now_us */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* A lock's own key and its helper keys. This order is that of acquire.lua, and
- * of the bits in needs.h. */
+ * of the bits in doctor/needs.h. */
 enum key {
 	KEY_LOCK,
 	KEY_INFO,     /* what is known about the lock */

@@ -58,19 +58,22 @@ lose_lock(struct lock *lock, const char *why)
 	lock_end(lock, LOCK_LOST);
 }
 
-/* After a refused AUTH or SELECT a value may be about another db. */
+/* A refusal says nothing about the lock: passwords and rules change under long
+ * jobs, and may change back before the lease ends. So the lease decides, of
+ * other errors too. After a refused AUTH or SELECT a value may be about another
+ * db. */
 static void
 on_renewal_error(struct lock *lock, const struct reply *reply)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
+	enum verdict verdict = reply_judge(reply);
 
-	if (verdict == REPLY_LOST) {
+	if (verdict == VERDICT_WRONGTYPE) {
 		lose_lock(lock, "its key holds something else now");
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
 	lock_retry(lock, CLOCK_NEVER);
 }

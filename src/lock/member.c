@@ -76,15 +76,16 @@ static void
 vote_by_error(struct member *member, const struct reply *reply)
 {
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	enum reply_verdict verdict =
-	    reply_judge((enum reply_phase)member->ask, reply->error);
-	bool anew = verdict == REPLY_RECONNECT;
-	bool transient = verdict == REPLY_RETRY || anew;
+	enum verdict verdict = reply_judge(reply);
+	bool renewal = member->ask == ASK_RENEW;
+	bool lost = renewal && verdict == VERDICT_WRONGTYPE;
+	bool anew = verdict == VERDICT_ANEW;
+	bool transient = verdict == VERDICT_RETRY || anew || (renewal && !lost);
 
 	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
 	reply_describe(member->why, sizeof(member->why),
 	    refused ? "refused by" : "error from", label(member), reply->error);
-	if (verdict == REPLY_LOST && had_lock(member))
+	if (lost && had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))
 		server_drop(member->server);
@@ -95,8 +96,7 @@ member_denies_wait(const struct reply *reply)
 {
 	const char *error = value_error(reply->acks);
 
-	return error != NULL &&
-	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
+	return error != NULL && reply_judge_error(error) == VERDICT_REFUSED;
 }
 
 bool
@@ -228,7 +228,7 @@ on_info(void *arg, const struct reply *reply)
 		    reply->label);
 	} else if (reply->value != NULL &&
 		   (error == NULL ||
-		       reply_judge(REPLY_ACQUIRING, error) != REPLY_RETRY)) {
+		       reply_judge_error(error) != VERDICT_RETRY)) {
 		snprintf(identity->obstacle, sizeof(identity->obstacle),
 		    "cannot be identified by INFO (+info): %s",
 		    error != NULL ? error : "no run_id and no uptime in it");

@@ -59,16 +59,24 @@ release_leave_queue(struct lock *lock)
 	lock->claim.was_queued = false;
 }
 
+/* Whether a release that was answered so may succeed later. */
+static bool
+may_pass(enum verdict verdict)
+{
+	return verdict == VERDICT_RETRY || verdict == VERDICT_ANEW;
+}
+
 static void
 on_release_error(struct lock *lock, const struct reply *reply,
     const char *words)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_RELEASING, words);
+	enum verdict verdict =
+	    lock->failure == 0 ? reply_judge(reply) : reply_judge_error(words);
 
 	/* Otherwise why the lock was withdrawn is to be reported. */
 	if (lock->failure == 0)
 		lock_note_error(lock, "error from", reply->label, words);
-	if (verdict == REPLY_REPORT && lock->claim.tier == CLAIM_FULL &&
+	if (!may_pass(verdict) && lock->claim.tier == CLAIM_FULL &&
 	    lock->claim.outer == NULL) {
 		if (is_recorded(lock))
 			note_unrecorded(lock, lock->error);
@@ -77,11 +85,11 @@ on_release_error(struct lock *lock, const struct reply *reply,
 		send_release(lock);
 		return;
 	}
-	if (verdict == REPLY_REPORT) {
+	if (!may_pass(verdict)) {
 		finish_release(lock);
 		return;
 	}
-	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
 	lock_retry(lock, lock->release.give_up_at);
 }
@@ -285,21 +293,20 @@ on_corrected(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
 	const struct answer *answer = reply->answer;
-	enum reply_verdict verdict = REPLY_REPORT;
+	enum verdict verdict = reply_judge(reply);
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->answered = reply->value != NULL;
 	if (reply->error != NULL) {
 		lock_note_error(lock, "error from", reply->label, reply->error);
-		verdict = reply_judge(REPLY_RELEASING, reply->error);
 	} else if (answer == NULL) {
 		lock_note_silence(lock, reply->failure);
 	}
 	if (answer != NULL)
 		finish_correction(lock,
 		    answer->unrecorded ? "the server has refused it" : NULL);
-	else if ((reply->error != NULL && verdict == REPLY_REPORT) ||
+	else if ((reply->error != NULL && !may_pass(verdict)) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);
 	else

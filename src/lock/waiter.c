@@ -34,3 +34,17 @@ waiter_parse(struct waiter *waiter, const char *name)
 	waiter->host = at + 1;
 	return *at == '@';
 }
+
+struct waiter
+waiter_read(const char *name)
+{
+	struct waiter waiter;
+
+	if (!waiter_parse(&waiter, name))
+		return (struct waiter){.pid = "?", .host = "?"};
+	if (*waiter.pid == '@')
+		waiter.pid = "?";
+	if (*waiter.host == '\0')
+		waiter.host = "?";
+	return waiter;
+}

@@ -26,4 +26,8 @@ void waiter_name(char name[WAITER_SIZE], char kind, const char *token,
  * into the name. */
 bool waiter_parse(struct waiter *waiter, const char *name);
 
+/* For people: any text may be in a queue. What it lacks of such a name is "?".
+ * A pid ends with the '@', if the name has one. */
+struct waiter waiter_read(const char *name);
+
 #endif

@@ -21,11 +21,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "redis/probe.h"
 #include "redis/race.h"
 #include "redis/resolve.h"
 #include "redis/rest.h"
 #include "redis/stream.h"
+#include "redis/tls/probe.h"
 #include "redis/value.h"
 
 enum { READ_BYTES = 16384 };

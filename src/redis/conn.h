@@ -14,7 +14,7 @@
 #include "base/loop.h"
 #include "redis/handshake.h"
 #include "redis/pipeline.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 #include "redis/url.h"
 
 struct conn;

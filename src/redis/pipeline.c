@@ -353,7 +353,7 @@ denies_digests(const char *error)
 	return strcasestr(error, "EVALSHA") != NULL ||
 	       reply_denies_command(error) ||
 	       (reply_is(error, "ERR ") &&
-		   reply_judge(REPLY_ACQUIRING, error) == REPLY_REPORT);
+		   reply_judge_error(error) == VERDICT_REPORT);
 }
 
 static bool

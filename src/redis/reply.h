@@ -18,7 +18,7 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/quorum.h answers so: */
+	/* Only lock/quorum.h answers so, which counts as silence: */
 	REPLY_TOO_FEW,	 /* servers, or replicas, agree; it may pass */
 	REPLY_DUPLICATE, /* two addresses lead to the same server */
 };
@@ -73,19 +73,26 @@ typedef void reply_handler(void *arg, const struct reply *reply);
 struct reply_owned reply_take(const struct reply *reply);
 void reply_free(struct reply_owned *owned);
 
-enum reply_phase { REPLY_ACQUIRING, REPLY_HOLDING, REPLY_RELEASING };
-
-enum reply_verdict {
-	REPLY_RETRY,	  /* the server is busy with itself: back off */
-	REPLY_RECONNECT,  /* not the server to talk to: resolve and connect */
-	REPLY_NOT_A_LOCK, /* the key holds something else */
-	REPLY_REFUSED,	  /* password, ACL: a person must act */
-	REPLY_LOST,	  /* the lock is gone */
-	REPLY_REPORT,	  /* report it, there is nothing else to do */
+/* What a reply means for whoever has asked. What a lock does about it while it
+ * is acquired, held or released stands in acquire.c, lease.c and release.c. */
+enum verdict {
+	VERDICT_VALUE,
+	VERDICT_RETRY,	   /* the server is busy with itself: back off */
+	VERDICT_ANEW,	   /* not the server to talk to: find and connect */
+	VERDICT_SILENT,	   /* no reply, but the next command may have one */
+	VERDICT_DEAD,	   /* no reply, nor will there be one */
+	VERDICT_WRONGTYPE, /* a key holds something else */
+	/* Password, access rules, a command that does not exist: a person must
+	 * act. */
+	VERDICT_REFUSED,
+	VERDICT_REPORT, /* an error that nobody has foreseen */
 };
 
+/* If the server refused AUTH or SELECT, that is what the verdict is about,
+ * whatever the value is. */
+enum verdict reply_judge(const struct reply *reply);
 /* error is the text of an error, without the leading '-'. */
-enum reply_verdict reply_judge(enum reply_phase phase, const char *error);
+enum verdict reply_judge_error(const char *error);
 
 /* Whether another server may be the one to talk to now: the primary, or the
  * owner of the slot. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "redis/conn.h"
-#include "redis/sentinel.h"
-#include "redis/slot.h"
+#include "redis/ways/sentinel.h"
+#include "redis/ways/slot.h"
 
 /* A slow server must be able to answer when time is short. */
 enum { ANSWER_MS = 2000 };

@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 #include "base/loop.h"
-#include "redis/cluster.h"
 #include "redis/pipeline.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 #include "redis/url.h"
+#include "redis/ways/cluster.h"
 
 struct server;
 

@@ -9,7 +9,7 @@
 
 #include "base/loop.h"
 #include "redis/resolve.h"
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 
 struct stream_tls;
 

@@ -64,11 +64,11 @@ held_by_job(const struct run *run)
 
 	if (run->cover == COVER_NONE)
 		return strdup(above != NULL ? above : "");
-	for (size_t i = 0; i < run->set.count; i++) {
-		const struct lock_config *config = &run->configs[i];
-		const char *token = set_lock(&run->set, config)->claim.token;
-		char *with =
-		    outer_with(above, config->key, config->kind, token);
+	for (size_t i = 0; i < run->set.keys; i++) {
+		const struct lock *lock = set_lock(&run->set, i);
+		char *with = outer_with(above, lock->config->key,
+		    lock->config->kind, lock->claim.token);
+
 		free(held);
 		above = held = with;
 		if (held == NULL)
@@ -84,17 +84,17 @@ put_lock_env(const struct run *run, char *end)
 	const char *separator = "RLOCKRUN_TOKEN=";
 	bool fenced = false;
 
-	for (size_t i = 0; i < run->set.count; i++) {
-		const struct lock *lock = set_lock(&run->set, &run->configs[i]);
+	for (size_t i = 0; i < run->set.keys; i++) {
+		const struct lock *lock = set_lock(&run->set, i);
 		end = stpcpy(stpcpy(end, separator), lock->claim.token);
 		separator = "\n";
 		fenced = fenced || lock->fence[0] != '\0';
 	}
 	end++;
 	separator = "RLOCKRUN_FENCE=";
-	for (size_t i = 0; fenced && i < run->set.count; i++) {
+	for (size_t i = 0; fenced && i < run->set.keys; i++) {
 		end = stpcpy(stpcpy(end, separator),
-		    set_lock(&run->set, &run->configs[i])->fence);
+		    set_lock(&run->set, i)->fence);
 		separator = "\n";
 	}
 	return fenced ? end + 1 : end;
@@ -111,8 +111,8 @@ command_env(const struct run *run, size_t *length)
 
 	if (held != NULL)
 		entries = malloc(ENV_ROOM + strlen(run->opts->names) +
-				 set->count * (sizeof(set->locks->claim.token) +
-						  sizeof(set->locks->fence)) +
+				 set->keys * (sizeof(set->locks->claim.token) +
+						 sizeof(set->locks->fence)) +
 				 strlen(held));
 	if (entries != NULL) {
 		end =

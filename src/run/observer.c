@@ -68,7 +68,7 @@ static void
 watch_wait(struct run *run, const struct lock *lock)
 {
 	struct observer *observer = &run->observer;
-	bool waits = observer->waiting == lock;
+	bool waits = observer->waiting == lock->config->key;
 	bool was_paused = waits && observer->holder.state == HOLDER_PAUSED;
 
 	if (waits && observer->position == lock->queue.position &&
@@ -76,7 +76,7 @@ watch_wait(struct run *run, const struct lock *lock)
 		return;
 	watch_holder(run, lock);
 	observer->waited = true;
-	observer->waiting = lock;
+	observer->waiting = lock->config->key;
 	observer->position = lock->queue.position;
 	observer->holder = lock->holder;
 	emit(run, lock,
@@ -105,7 +105,7 @@ watch_queue(struct run *run, const struct lock *lock)
 	run->observer.no_queue = true;
 	if (lock->claim.outer != NULL)
 		event.type = EVENT_NEST_HIDDEN;
-	else if (!quorum_is_one(lock->quorum))
+	else if (set_is_majority(&run->set))
 		event.type = EVENT_NEST_UNCOUNTED;
 	emit(run, lock, event);
 }
@@ -138,7 +138,7 @@ watch_silence(struct run *run, const struct lock *lock, bool is_calm)
 	emit(run, lock,
 	    (struct event){.type = EVENT_NO_REPLY,
 		.minor = observer->silence == OBSERVER_SILENCE,
-		.why = lock->error});
+		.why = run->set.error});
 	observer->waited = true;
 	observer->silence++;
 	/* The next reply shows whether anything has changed. */
@@ -150,22 +150,20 @@ watch_acquire(struct run *run)
 {
 	struct set *set = &run->set;
 	const struct lock *lock = set->about;
-	const char *why;
 	bool is_calm;
 
 	/* When one has failed, only the release of the others is awaited. */
-	if (lock->state != LOCK_ACQUIRING)
+	if (set->backing_out)
 		return;
 	if (set->lost_early != NULL)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
-	/* Not if the server replies, but hangs up soon after each time. */
-	is_calm = lock->answered && quorum_rests_until(lock->quorum, &why) == 0;
+	is_calm = set_is_calm(set);
 	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(run, lock);
-		if (lock->answered &&
+		if (set->answered &&
 		    (is_calm || run->observer.silence < OBSERVER_SILENCE_NOTED))
 			watch_wait(run, lock);
 	}
@@ -179,7 +177,7 @@ report_no_history(const struct run *run, const struct lock *lock)
 	const char *why = "several servers keep none";
 
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
-	    (lock->claim.tier == CLAIM_FULL && quorum_is_one(lock->quorum)))
+	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(&run->set)))
 		return;
 	if (lock->no_history[0] != '\0')
 		why = lock->no_history;
@@ -214,9 +212,10 @@ watch_servers(struct run *run, const struct lock *lock)
 }
 
 static void
-report_acquired(struct run *run, const struct lock *lock)
+report_acquired(struct run *run, size_t key)
 {
 	const struct opts *opts = run->opts;
+	const struct lock *lock = set_lock(&run->set, key);
 
 	watch_queue(run, lock);
 	report_no_history(run, lock);
@@ -234,7 +233,7 @@ report_acquired(struct run *run, const struct lock *lock)
 	emit(run, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
-		.server = quorum_label(lock->quorum),
+		.server = set_label(&run->set, key),
 		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
 		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
@@ -268,8 +267,8 @@ watch_held(struct run *run)
 	bool fails = lock->state == LOCK_HELD && !lock->answered;
 
 	if (run->events->facts->acquired_at == 0) {
-		for (size_t i = 0; i < set->count; i++)
-			report_acquired(run, set_lock(set, &run->configs[i]));
+		for (size_t i = 0; i < set->keys; i++)
+			report_acquired(run, i);
 		if (observer->waited)
 			events_emit(run->events,
 			    &(struct event){.type = EVENT_WAITED,
@@ -284,7 +283,7 @@ watch_held(struct run *run)
 		emit(run, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
 			.ms = lock->valid_until - clock_now(),
-			.why = lock->error});
+			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
 		emit(run, before, (struct event){.type = EVENT_RENEWED_AGAIN});
 }
@@ -321,8 +320,8 @@ report_release(const struct run *run)
 	const struct set *set = &run->set;
 	bool all_free = true;
 
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lock *lock = &set->locks[i];
+	for (size_t i = 0; i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
 
 		if (lock->release.unreplicated[0] != '\0')
 			emit(run, lock,
@@ -333,8 +332,8 @@ report_release(const struct run *run)
 	if (all_free)
 		events_emit(run->events,
 		    &(struct event){.type = EVENT_RELEASED});
-	for (size_t i = 0; !all_free && i < set->count; i++) {
-		const struct lock *lock = set_lock(set, &run->configs[i]);
+	for (size_t i = 0; !all_free && i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
 
 		emit(run, lock,
 		    (struct event){.type = kind_of_release(lock),
@@ -351,8 +350,8 @@ report_unrecorded(const struct run *run)
 	const struct set *set = &run->set;
 	bool lost = facts_say_lost(run->events->facts);
 
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lock *lock = &set->locks[i];
+	for (size_t i = 0; i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
 		bool matters = lost || config_needs_history(lock->config) ||
 			       lock->release.outcome == LOCK_NOT_HELD;
 
@@ -373,7 +372,7 @@ report_end(const struct run *run)
 	if (!lost && run->set.outcome == LOCK_UNCONFIRMED)
 		emit(run, lock,
 		    (struct event){.type = EVENT_UNCONFIRMED,
-			.why = lock->error});
+			.why = run->set.error});
 	else if (!lost)
 		report_release(run);
 	report_unrecorded(run);
@@ -395,8 +394,7 @@ observer_look(struct run *run)
 			watch_acquire(run);
 		break;
 	case RUN_WITHDRAW:
-		if (set->state == LOCK_FAILED &&
-		    set->about->failure == LOCK_BUSY)
+		if (set->state == LOCK_FAILED && set->failure == LOCK_BUSY)
 			watch_holder(run, set->about);
 		break;
 	case RUN_JOB:

@@ -45,7 +45,7 @@ run_add_ending(const struct run *run, enum ending_reason reason,
 
 	ending_add(run->events, reason,
 	    (struct event){.name = lock->config->name,
-		.why = lock->error,
+		.why = run->set.error,
 		.then = then});
 }
 
@@ -135,7 +135,7 @@ run_step_confirm(struct run *run)
 			events_emit(run->events,
 			    &(struct event){.type = EVENT_UNPROVEN,
 				.name = set->about->config->name,
-				.why = set->about->error});
+				.why = set->error});
 		run_release(run);
 	} else {
 		run_wake_at(run, until);
@@ -164,7 +164,7 @@ is_needed(const void *arg, int fd)
 void
 run_on_job_over(struct run *run)
 {
-	if (run->cover == COVER_NONE || run->set.count == 1 ||
+	if (run->cover == COVER_NONE || run->set.keys == 1 ||
 	    facts_say_lost(run->events->facts)) {
 		run_release(run);
 	} else {
@@ -209,17 +209,18 @@ add_failure(const struct run *run)
 	    [LOCK_OVERTAKEN] = ENDING_OVERTAKEN,
 	};
 	const struct lock *lock = run->set.about;
-	enum ending_reason reason = endings[lock->failure];
+	enum lock_failure failure = run->set.failure;
+	enum ending_reason reason = endings[failure];
 	struct event event = {.name = lock->config->name,
-	    .why = lock->error,
+	    .why = run->set.error,
 	    .holder = &lock->holder,
 	    .count = lock->queue.length};
 
-	if (lock->failure == LOCK_BUSY)
+	if (failure == LOCK_BUSY)
 		reason = lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY;
-	if (lock->failure == LOCK_OVERTAKEN)
+	if (failure == LOCK_OVERTAKEN)
 		event.by = &lock->by;
-	if (lock->failure == LOCK_OTHER_KIND)
+	if (failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
 	ending_add(run->events, reason, event);
 }
@@ -232,13 +233,12 @@ run_step_withdraw(struct run *run)
 
 	if (set->state != LOCK_RELEASED && set->state != LOCK_FAILED)
 		return;
-	if (set->state == LOCK_FAILED &&
-	    set->about->failure != LOCK_UNAVAILABLE)
+	if (set->state == LOCK_FAILED && set->failure != LOCK_UNAVAILABLE)
 		add_failure(run);
 	if (run->events->facts->ending == ENDING_NONE && has_job(run) &&
 	    run->opts->unavailable_run) {
-		events_emit(run->events, &(struct event){.type = EVENT_UNLOCKED,
-					     .why = set->about->error});
+		events_emit(run->events,
+		    &(struct event){.type = EVENT_UNLOCKED, .why = set->error});
 		start_job(run);
 		return;
 	}

@@ -103,9 +103,9 @@ struct output {
 
 /* What was reported last, by observer.c alone. */
 struct observer {
-	int64_t began_at;	    /* the first try was sent, or 0 */
-	bool waited;		    /* that, or silence, was reported */
-	const struct lock *waiting; /* the lock of the next two */
+	int64_t began_at;    /* the first try was sent, or 0 */
+	bool waited;	     /* that, or silence, was reported */
+	const char *waiting; /* the key of the next two */
 	struct holder holder;
 	int64_t position;
 	enum {

@@ -9,8 +9,9 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/hooks.h"
 #include "sink/event_text.h"
+#include "sink/holder_text.h"
+#include "sink/hooks.h"
 #include "sink/sinks.h"
 
 enum { MESSAGE_MAX = 4096 };
@@ -95,7 +96,7 @@ hook_put_all(FILE *out, const struct facts *facts, const struct event *event)
 	hook_put_ms(out, "WAITED_MS", facts_waited_ms(facts));
 	hook_put_ms(out, "HELD_MS", facts_held_ms(facts));
 	if (event->holder != NULL && holder_is_known(event->holder))
-		holder_describe(event->holder, holder, sizeof(holder));
+		holder_text_format(event->holder, holder, sizeof(holder));
 	hook_put_safe(out, "HOLDER", holder);
 	hook_put_ms(out, "STATUS",
 	    over ? event_shell_status(event->status) : -1);

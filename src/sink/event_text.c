@@ -15,8 +15,10 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/moment.h"
 #include "base/tty.h"
 #include "job/terminal.h"
+#include "sink/holder_text.h"
 #include "sink/reminder.h"
 #include "sink/sinks.h"
 #include "sink/wait_line.h"
@@ -79,7 +81,7 @@ static void
 detail_holder(struct message *message)
 {
 	if (message->event->holder != NULL)
-		holder_describe_lock(message->event->holder, message->room,
+		holder_text_format_lock(message->event->holder, message->room,
 		    ROOM);
 }
 
@@ -87,7 +89,7 @@ static void
 detail_by(struct message *message)
 {
 	if (message->event->by != NULL)
-		holder_describe_by(message->event->by, message->room, ROOM);
+		holder_text_format_by(message->event->by, message->room, ROOM);
 }
 
 static void
@@ -109,13 +111,13 @@ detail_age(struct message *message)
 		snprintf(message->room, ROOM, "%" PRId64 ".%" PRId64 "s",
 		    ms / SECOND_MS, ms % SECOND_MS / TENTH_MS);
 	else
-		holder_describe_age(ms, message->room, ROOM);
+		moment_describe_age(ms, message->room, ROOM);
 }
 
 static void
 detail_until(struct message *message)
 {
-	holder_describe_time(message->event->ms, message->room, ROOM);
+	moment_describe_time(message->event->ms, message->room, ROOM);
 }
 
 /* What is left of -w, or -1. */
@@ -134,7 +136,7 @@ static void
 detail_waited(struct message *message)
 {
 	if (message->event->ms >= MINUTE_MS)
-		holder_describe_age(message->event->ms, message->room, ROOM);
+		moment_describe_age(message->event->ms, message->room, ROOM);
 }
 
 static void
@@ -143,7 +145,7 @@ detail_left(struct message *message)
 	int64_t left = left_ms(message->opts, message->event->ms);
 
 	if (left >= 0 && message->event->ms >= MINUTE_MS)
-		holder_describe_age(left + SECOND_MS - 1, message->room, ROOM);
+		moment_describe_age(left + SECOND_MS - 1, message->room, ROOM);
 }
 
 static void

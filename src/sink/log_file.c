@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/escape.h"
 #include "base/file_write.h"
 #include "base/log.h"
+#include "base/poll.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -47,7 +47,7 @@ can_write(const struct log_file *file)
 	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
 
 	return !file->is_ours ||
-	       (poll(&out, 1, 0) == 1 && out.revents == POLLOUT);
+	       (poll_wait(&out, 1, 0) == 1 && out.revents == POLLOUT);
 }
 
 /* ------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lock/key.h"
-#include "redis/cluster.h"
+#include "redis/ways/cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #define resolve_failure fuzzed_failure
 #define resolve_is_permanent fuzzed_is_permanent
 #define resolve_advice fuzzed_advice
-#include "redis/resolve_getent.c"
+#include "redis/names/resolve_getent.c"
 
 #include <netinet/in.h>
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define hook_runner_main fuzzed_runner_main
-#include "job/hook_runner.c"
+#include "sink/hook_runner.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

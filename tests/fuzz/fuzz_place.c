@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/cluster.h"
-#include "redis/sentinel.h"
 #include "redis/value.h"
+#include "redis/ways/cluster.h"
+#include "redis/ways/sentinel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

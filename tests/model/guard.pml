@@ -583,8 +583,8 @@ active proctype system()
 	parent[C] = INIT;
 #ifdef RUNNER_BELOW
 	/* rlockrun, as a subreaper or as the first process, inherits it.
-	 * src: job/hooks.c fork_runner
-	 * src: job/hook_runner.c hook_runner_main */
+	 * src: sink/hooks.c fork_runner
+	 * src: sink/hook_runner.c hook_runner_main */
 	parent[R] = SELF;
 	state[R] = ALIVE;
 #endif
@@ -719,7 +719,7 @@ end:	do
 	:: job_ends(D)
 	:: job_ends(E)
 	/* The hook runner ends, of a kill -9 or because its job is done.
-	 * src: job/hook_runner.c leave */
+	 * src: sink/hook_runner.c leave */
 	:: d_step { state[R] == ALIVE || state[R] == DYING -> end_process(R) }
 
 	/* world: the clock */

@@ -5,14 +5,15 @@ import re
 
 STOREYS = {
     "base": ["src/base/*.c"],
-    "redis": ["src/redis/*.c"],
+    "redis": ["src/redis/*.c", "src/redis/*/*.c"],
     "lock": ["src/lock/*.c"],
-    "script": ["src/lock/script/*.lua", "src/lock/script/shared/*.lua"],
-    "job": ["src/job/*.c"],
+    "script": ["src/*/script/*.lua", "src/lock/script/shared/*.lua"],
+    "job": ["src/job/*.c", "src/sink/hook*.c"],
     "run": ["src/run/*.c"],
 }
 # Parts of the static build alone, which is not played here.
-NOT_BUILT = {f"src/redis/{name}.c" for name in ("tls_linked", "tls_memory", "resolve_getent")}
+NOT_BUILT = {f"src/redis/{name}.c"
+             for name in ("tls/tls_linked", "tls/tls_memory", "names/resolve_getent")}
 
 LOCK = ["tests/lock/*", "tests/queue/*", "tests/servers/redlock", "tests/servers/replies",
         "tests/cli/admin"]
@@ -31,19 +32,19 @@ SUITES = {
 
 # File -> what knows it best.
 FIRST = {
-    "src/redis/cluster.c": ["servers/cluster"],
-    "src/redis/slot.c": ["servers/cluster"],
-    "src/redis/sentinel.c": ["servers/sentinel"],
+    "src/redis/ways/cluster.c": ["servers/cluster"],
+    "src/redis/ways/slot.c": ["servers/cluster"],
+    "src/redis/ways/sentinel.c": ["servers/sentinel"],
     "src/redis/race.c": ["servers/addresses"],
     "src/redis/resolve.c": ["servers/addresses"],
-    "src/redis/resolve_libc.c": ["servers/addresses"],
+    "src/redis/names/resolve_libc.c": ["servers/addresses"],
     "src/redis/reread.c": ["servers/rotation"],
     "src/redis/password_file.c": ["servers/rotation"],
     "src/redis/handshake.c": ["servers/servers", "servers/replies"],
     "src/redis/rest.c": ["servers/hangups"],
-    "src/redis/tls.c": ["servers/tls"],
-    "src/redis/tls_loaded.c": ["servers/tls"],
-    "src/redis/tls_names.c": ["servers/tls"],
+    "src/redis/tls/tls.c": ["servers/tls"],
+    "src/redis/tls/tls_loaded.c": ["servers/tls"],
+    "src/redis/tls/tls_names.c": ["servers/tls"],
     "src/redis/url.c": ["servers/addresses"],
     "src/lock/acquire.c": ["lock/lock", "queue/queue"],
     "src/lock/answer.c": ["lock/history", "lock/once"],
@@ -53,7 +54,6 @@ FIRST = {
     "src/lock/kind.c": ["lock/kinds"],
     "src/lock/lease.c": ["lock/nested", "lock/lease"],
     "src/lock/member.c": ["servers/redlock"],
-    "src/lock/needs.c": ["queue/queuekeys", "lock/history", "cli/access"],
     "src/lock/queue.c": ["queue/queue", "queue/waiters"],
     "src/lock/quorum.c": ["servers/redlock"],
     "src/lock/release.c": ["queue/waiters", "lock/min_hold", "servers/replies",
@@ -65,11 +65,10 @@ FIRST = {
     "src/lock/votes.c": ["servers/redlock"],
     "src/lock/waiter.c": ["queue/waiters"],
     "src/lock/script/acquire.lua": ["queue/queue", "lock/once", "lock/nested"],
-    "src/lock/script/force.lua": ["cli/admin"],
-    "src/lock/script/front.lua": ["lock/pause"],
+    "src/admin/script/force.lua": ["cli/admin"],
     "src/lock/script/heal.lua": ["queue/queuekeys"],
     "src/lock/script/join.lua": ["lock/nested"],
-    "src/lock/script/look.lua": ["cli/admin"],
+    "src/admin/script/look.lua": ["cli/admin"],
     "src/lock/script/order.lua": ["queue/replace"],
     "src/lock/script/plain_acquire.lua": ["cli/access"],
     "src/lock/script/plain_release.lua": ["cli/access"],
@@ -85,8 +84,8 @@ FIRST = {
     "src/job/child.c": ["job/job"],
     "src/job/descendants.c": ["job/groups", "job/guard"],
     "src/job/guard.c": ["job/guard", "job/guard_lost"],
-    "src/job/hook_runner.c": ["job/hook"],
-    "src/job/hooks.c": ["job/hook"],
+    "src/sink/hook_runner.c": ["job/hook"],
+    "src/sink/hooks.c": ["job/hook"],
     "src/job/process.c": ["job/kernels", "job/groups"],
     "src/job/signals.c": ["job/signals"],
     "src/job/supervisor.c": ["job/guard", "job/signals", "job/guard_lost"],
@@ -107,7 +106,7 @@ FIRST = {
 # changed line.
 PROBES = {
     "base": ("src/base/loop.c loop_timer_remove", "if (*p == timer) {", "if (*p != timer) {"),
-    "redis": ("src/redis/cluster.c cluster_redirect",
+    "redis": ("src/redis/ways/cluster.c cluster_redirect",
               'if (strncmp(error, "MOVED ", 6) == 0)', 'if (strncmp(error, "MOVED ", 6) != 0)'),
     "lock": ("src/lock/release.c send_release",
              "clock_min(give_up_at, overdue_at + 1)) == -1) {",

@@ -45,7 +45,7 @@ teardown() { end_test; }
 # The formats of the calls that print a message, and the page. A format without words
 # of its own prints what is compared elsewhere: an event, or a mistake in an option.
 @test "messages: what else the program prints is there, and nothing that it does not" {
-	/usr/bin/python3 - "$BOOK/messages.md" "$ROOT"/src/*/*.[ch] <<-'END'
+	/usr/bin/python3 - "$BOOK/messages.md" "$ROOT"/src/*/{,*/}*.[ch] <<-'END'
 		import os, re, sys
 
 		EXEMPT = {

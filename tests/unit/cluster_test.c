@@ -1,4 +1,4 @@
-#include "redis/cluster.h"
+#include "redis/ways/cluster.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include "actor.h"
 #include "base/exitcode.h"
-#include "lock/needs.h"
+#include "doctor/needs.h"
 #include "node.h"
 #include "play.h"
 #include "runs.h"

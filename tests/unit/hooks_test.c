@@ -1,6 +1,6 @@
 /* Hooks that wait for their turn: 64 at most, in order, and the others are
  * counted. What a hook gets of the environment. The end of the runner. */
-#include "job/hooks.h"
+#include "sink/hooks.h"
 
 #include <errno.h>
 #include <fcntl.h>

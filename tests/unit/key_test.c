@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "redis/cluster.h"
+#include "redis/ways/cluster.h"
 #include "tap.h"
 
 static const struct {

@@ -39,6 +39,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lock/acquire.h"
 #include "lock/answer.h"
@@ -173,6 +174,13 @@ int64_t
 __wrap_clock_now(void)
 {
 	return scripted.now;
+}
+
+int dice_fill(void *bytes, size_t size);
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
 }
 
 int64_t dice_between(int64_t low, int64_t high);

@@ -1,4 +1,4 @@
-#include "redis/tls_memory.h"
+#include "redis/tls/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <stdint.h>

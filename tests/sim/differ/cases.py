@@ -54,8 +54,8 @@ def words_of(root):
     """{(a word that may be a command, that behind it): a file}, of all that talks to
     servers."""
     found = {}
-    for path in glob.glob(f"{root}/src/*/*.c") + glob.glob(f"{root}/src/lock/script/**/*.lua",
-                                                           recursive=True):
+    for path in (glob.glob(f"{root}/src/**/*.c", recursive=True)
+                 + glob.glob(f"{root}/src/*/script/**/*.lua", recursive=True)):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".lua"):

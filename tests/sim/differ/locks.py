@@ -1,5 +1,5 @@
 """Random calls of the project's own scripts, as the client makes them: the heads of
-src/lock/script/*.lua list their keys and arguments. Beside them what others may have done
+src/*/script/*.lua list their keys and arguments. Beside them what others may have done
 to the keys."""
 import glob
 import hashlib

@@ -1,4 +1,4 @@
-#include "lock/needs.h"
+#include "doctor/needs.h"
 
 #include <stddef.h>
 

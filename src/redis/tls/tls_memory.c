@@ -1,6 +1,6 @@
 /* Small objects are cut from large chunks. Their sizes are powers of two, and
  * one that is freed is kept for the next of its size. Others are mapped. */
-#include "redis/tls_memory.h"
+#include "redis/tls/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <stddef.h>

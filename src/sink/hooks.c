@@ -1,4 +1,4 @@
-#include "job/hooks.h"
+#include "sink/hooks.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "job/hook_runner.h"
 #include "job/process.h"
 #include "job/signals.h"
+#include "sink/hook_runner.h"
 
 enum { ROUND_MS = 20 }; /* between two attempts to wake the runner */
 

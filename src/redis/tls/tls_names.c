@@ -1,4 +1,4 @@
-#include "redis/tls_names.h"
+#include "redis/tls/tls_names.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/tls_context.h"
+#include "redis/tls/tls_context.h"
 
 /* Whether verification failed because the certificate is for another host. */
 bool tls_names_mismatch(long result);

@@ -9,13 +9,13 @@
  *        |  +------------------+ when nothing is out any more            |
  *        +--any other answer---------------------------------------------+
  */
-#include "redis/slot.h"
+#include "redis/ways/slot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/cluster.h"
+#include "redis/ways/cluster.h"
 
 enum { HOPS_MAX = 5 };
 /* As for sentinels: an unreachable node must not use up all the time there is,

@@ -1,4 +1,4 @@
-#include "job/hook_runner.h"
+#include "sink/hook_runner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "redis/tls_context.h"
+#include "redis/tls/tls_context.h"
 
 /* For OPENSSL_init_crypto(3), beside others. */
 extern const uint64_t tls_library_options;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "job/hook_runner.h"
+#include "sink/hook_runner.h"
 
 struct hooks {
 	int sock;

@@ -1,4 +1,4 @@
-#include "redis/probe.h"
+#include "redis/tls/probe.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "redis/tls.h"
-#include "redis/tls_library.h"
-#include "redis/tls_memory.h"
+#include "redis/tls/tls.h"
+#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_memory.h"
 
 #define SECURITY_LEVEL 2 /* SSL_CTX_set_security_level(3) */
 

@@ -1,4 +1,4 @@
-#include "redis/cluster.h"
+#include "redis/ways/cluster.h"
 
 #include <stdint.h>
 #include <stdio.h>

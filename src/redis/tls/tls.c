@@ -1,4 +1,4 @@
-#include "redis/tls.h"
+#include "redis/tls/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/escape.h"
-#include "redis/tls_context.h"
-#include "redis/tls_library.h"
-#include "redis/tls_names.h"
+#include "redis/tls/tls_context.h"
+#include "redis/tls/tls_library.h"
+#include "redis/tls/tls_names.h"
 
 #define OPENSSL_3 0x30000000UL /* of its version numbers */
 

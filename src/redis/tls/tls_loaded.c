@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redis/tls.h"
-#include "redis/tls_library.h"
+#include "redis/tls/tls.h"
+#include "redis/tls/tls_library.h"
 
 /* clang-format off */
 #define PLACE(name) {#name, offsetof(struct library, name)},
