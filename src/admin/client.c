@@ -81,18 +81,6 @@ client_take(struct client *client, const struct question *question,
 
 /* --- asking ------------------------------------------------------------- */
 
-static void
-try_once(struct client *client, const struct script *script, const char **argv,
-    client_read *read, void *arg)
-{
-	struct question question = {.script = script, .argv = argv};
-
-	client_forget_failure(client);
-	enquiry_ask(&client->enquiry, &question, 1);
-	client_take(client, &question, read, arg);
-	enquiry_forget(&question, 1);
-}
-
 bool
 client_ask(struct client *client, const struct script *script,
     const char **argv, client_read *read, void *arg)
@@ -104,7 +92,12 @@ client_ask(struct client *client, const struct script *script,
 	bool reported = false;
 
 	for (;;) {
-		try_once(client, script, argv, read, arg);
+		struct question question = {.script = script, .argv = argv};
+
+		client_forget_failure(client);
+		enquiry_ask(enquiry, &question, 1);
+		client_take(client, &question, read, arg);
+		enquiry_forget(&question, 1);
 		if (!client->is_transient || enquiry->is_stopped ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
@@ -283,7 +276,7 @@ client_look(struct client *client, const char *key,
 	struct key_names keys;
 	int result;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	if (look_at(client, &keys, limits, &look)) {
 		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);

@@ -151,30 +151,24 @@ ask_user(const struct client *client, const struct look *look)
 }
 
 /* A lock may have such a name, but a glob is more likely. A name that contains
- * a quote cannot be quoted for a shell in this way. To be freed. */
-static char *
-hint_at_globs(const char *name)
-{
-	if (strpbrk(name, "*?[") == NULL)
-		return mem_strdup("");
-	return mem_printf("--force-release takes one name and expands no globs "
-			  "(--list '%s' shows the locks that match)",
-	    strchr(name, '\'') == NULL ? name : "GLOB");
-}
-
+ * a quote cannot be quoted for a shell in this way. */
 static void
 report_free(const struct client *client, const struct look *look)
 {
 	const char *unknown =
 	    look_is_unknown(look) ? "no such lock is known" : "";
-	char *hint = hint_at_globs(client->opts->keys[0].name);
-	char *why = mem_printf("%s%s%s", unknown,
-	    *unknown != '\0' && *hint != '\0' ? "; " : "", hint);
+	const char *name = client->opts->keys[0].name;
+	char *why = strpbrk(name, "*?[") == NULL
+			? mem_strdup(unknown)
+			: mem_printf("%s%s--force-release takes one name and "
+				     "expands no globs (--list '%s' shows the "
+				     "locks that match)",
+			      unknown, *unknown != '\0' ? "; " : "",
+			      strchr(name, '\'') == NULL ? name : "GLOB");
 
 	client_emit(client,
 	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
 	free(why);
-	free(hint);
 }
 
 static int

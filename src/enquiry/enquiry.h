@@ -41,7 +41,9 @@ struct question {
 	enum verdict verdict; /* on the reply */
 	const char *label;    /* of the server that replied */
 	enum question_outcome outcome;
-	bool is_permanent;	  /* it is silent, and will be */
+	bool is_permanent; /* it is silent, and will be */
+	int repeats;	   /* as the server had run nothing */
+	int64_t deadline;
 	int64_t sent_us, took_us; /* of clock_now_us */
 	struct enquiry *enquiry;
 };
@@ -77,7 +79,7 @@ void enquiry_begin(struct enquiry *enquiry, const struct endpoint *endpoint,
     const char *key);
 void enquiry_end(struct enquiry *enquiry);
 
-/* Sends a question, which must last until its reply; its words need not. more:
+/* Sends a question, which must last until its reply, as its words must. more:
  * others follow at once, up to ENQUIRY_AT_ONCE. Then awaits all replies. */
 void enquiry_send(struct enquiry *enquiry, struct question *question,
     bool more);

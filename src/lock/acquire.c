@@ -28,6 +28,7 @@
 #include "redis/reply.h"
 
 static void send_try(struct lock *lock);
+static void ask_try(struct lock *lock);
 static void wait_for_turn(struct lock *lock);
 
 static void
@@ -430,6 +431,13 @@ on_tried(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_ACQUIRING)
 		return;
 	lock->command = LOCK_NONE_OUT;
+	if (verdict == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			ask_try(lock);
+		else
+			lock_retry(lock, silence_ends_at(lock));
+		return;
+	}
 	/* A try that is busy and does not wait has time to undo its grants. */
 	if (reply->partial && refused)
 		lock->grant_unknown = true;
@@ -495,10 +503,23 @@ must_rest(struct lock *lock)
 /* Our own timers come before the connection's: they send an undo behind the
  * try. */
 static void
+ask_try(struct lock *lock)
+{
+	int64_t ends_at = quorum_is_up(lock->quorum) ? try_ends_at(lock)
+						     : connect_ends_at(lock);
+
+	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
+	    -1) {
+		lock_retry(lock, silence_ends_at(lock));
+		return;
+	}
+	lock->command = LOCK_OUT;
+	lock_due_at(lock, try_ends_at(lock));
+}
+
+static void
 send_try(struct lock *lock)
 {
-	int64_t ends_at;
-
 	if (must_rest(lock))
 		return;
 	lock->try.sent_at = clock_now();
@@ -506,21 +527,13 @@ send_try(struct lock *lock)
 		lock->try.silent_since = lock->try.sent_at;
 		lock->try.reply_ms = lock->config->try_ms;
 	}
-	ends_at = quorum_is_up(lock->quorum) ? try_ends_at(lock)
-					     : connect_ends_at(lock);
 	lock->claim.was_queued =
 	    lock->claim.was_queued || lock->claim.asked_at != 0;
 	if (lock->claim.tier == CLAIM_PLAIN && lock->claim.outer == NULL)
 		lock_drop_former(lock);
-	if (lock_ask(lock, REQUEST_TRY, ASK_GRANT, on_tried, ends_at + 1) ==
-	    -1) {
-		lock_retry(lock, silence_ends_at(lock));
-		return;
-	}
-	if (lock->claim.asked_at == 0)
+	ask_try(lock);
+	if (lock->command == LOCK_OUT && lock->claim.asked_at == 0)
 		lock->claim.asked_at = lock->try.sent_at;
-	lock->command = LOCK_OUT;
-	lock_due_at(lock, try_ends_at(lock));
 }
 
 /* An undo follows the try on its connection, so that a late try leaves nothing

@@ -34,6 +34,9 @@ enum ask {
 	 * from those that have been away since they had it. It counts for
 	 * nothing, and no reply is delivered. */
 	ASK_PLANT,
+	/* The grant that was asked for last, for the servers that have run
+	 * nothing and are to be asked again. */
+	ASK_GRANT_AGAIN,
 	/* Sent to the servers with a stray grant. */
 	ASK_RECALL,
 };

@@ -63,7 +63,8 @@ release_leave_queue(struct lock *lock)
 static bool
 may_pass(enum verdict verdict)
 {
-	return verdict == VERDICT_RETRY || verdict == VERDICT_ANEW;
+	return verdict == VERDICT_RETRY || verdict == VERDICT_ANEW ||
+	       verdict == VERDICT_AGAIN;
 }
 
 static void
@@ -151,7 +152,12 @@ on_released(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (error != NULL) {
+	if (reply_judge(reply) == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			send_release(lock);
+		else
+			lock_retry(lock, lock->release.give_up_at);
+	} else if (error != NULL) {
 		on_release_error(lock, reply, error);
 	} else if (reply->answer != NULL) {
 		note_replicas(lock, reply);
@@ -195,8 +201,8 @@ send_release(struct lock *lock)
 }
 
 /* A frozen server that lacks the script of the release that is out would find
- * nobody to send it again when it goes on. So the script follows as a whole,
- * unless it has been sent so. */
+ * nobody to ask it again when it goes on. So a release follows whose script
+ * travels as a text, unless that was so before. */
 static void
 on_release_due(void *arg)
 {
@@ -288,6 +294,8 @@ finish_correction(struct lock *lock, const char *unrecorded)
 	lock_end(lock, lock->failure == 0 ? LOCK_RELEASED : LOCK_FAILED);
 }
 
+static void send_correction(void *arg);
+
 static void
 on_corrected(void *arg, const struct reply *reply)
 {
@@ -297,6 +305,10 @@ on_corrected(void *arg, const struct reply *reply)
 
 	if (lock->state != LOCK_RELEASING)
 		return;
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply)) {
+		send_correction(lock);
+		return;
+	}
 	lock->answered = reply->value != NULL;
 	if (reply->error != NULL) {
 		lock_note_error(lock, "error from", reply->label, reply->error);

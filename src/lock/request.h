@@ -10,7 +10,6 @@
 
 #include "lock/answer.h"
 #include "lock/claim.h"
-#include "lock/key.h"
 #include "redis/pipeline.h"
 
 enum {
@@ -27,7 +26,6 @@ struct request {
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
 	void *(*decode)(const struct value *value);
-	bool withdraws;
 	bool more;
 
 	const char *words[REQUEST_WORDS];
@@ -89,7 +87,7 @@ struct request_end {
 	struct request_run run;
 };
 
-/* Also withdraws a try. Nothing to send for a nested run in the plain tier. */
+/* Nothing to send for a nested run in the plain tier. */
 void request_release(struct request *request, const struct claim *claim,
     const struct request_end *end);
 
@@ -112,7 +110,7 @@ void request_lengthen(struct request *request, const struct key_names *keys,
 void request_begin(struct request *request);
 /* A script with these keys. Its arguments follow. */
 void request_script(struct request *request, const struct script *script,
-    const char *const *keys, size_t count);
+    char *const *keys, size_t count);
 /* Words, or arguments. The list ends with NULL. */
 #define REQUEST_ADD(request, ...) \
 	request_add(request, (const char *const[]){__VA_ARGS__, NULL})

@@ -23,6 +23,13 @@ enum reply_kind {
 	REPLY_DUPLICATE, /* two addresses lead to the same server */
 };
 
+/* The server ran nothing: the same command will do, with this in its member
+ * again. Whoever has asked makes it again, as nobody has kept it. */
+enum again {
+	AGAIN_NO,
+	AGAIN_AS_TEXT, /* the server lacks the script, or denies EVALSHA */
+};
+
 /* What the reply points at, until somebody takes it. */
 struct reply_owned {
 	struct value *value;
@@ -44,6 +51,7 @@ struct reply {
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
 	const char *failure;
+	enum again again;	  /* with REPLY_ERROR */
 	const struct value *acks; /* of WAIT, NULL without */
 	const char *label;	  /* of the server, for messages */
 	/* The clock just before the command was written, CLOCK_NEVER when it
@@ -54,9 +62,6 @@ struct reply {
 	 * a certificate, an option or the server is changed. Never once the
 	 * server has answered, as that may be changed back. */
 	bool permanent;
-	/* Without a value: not run, and another command that withdraws it may
-	 * have overtaken it. So it must not be sent again as it is. */
-	bool too_late;
 	/* Some servers may have done what was asked although the reply does
 	 * not say yes; this is to be undone. Of a release: it says yes, but
 	 * too few replicas have that on a majority. */
@@ -77,6 +82,7 @@ void reply_free(struct reply_owned *owned);
  * is acquired, held or released stands in acquire.c, lease.c and release.c. */
 enum verdict {
 	VERDICT_VALUE,
+	VERDICT_AGAIN,	   /* at once: see enum again */
 	VERDICT_RETRY,	   /* the server is busy with itself: back off */
 	VERDICT_ANEW,	   /* not the server to talk to: find and connect */
 	VERDICT_SILENT,	   /* no reply, but the next command may have one */

@@ -6,8 +6,7 @@
 
 #include "lock/holder.h"
 
-/* Room for what holder_text_format and holder_text_format_lock print. */
-enum { HOLDER_TEXT_MAX = 1024, HOLDER_TEXT_LOCK_MAX = 1280 };
+enum { HOLDER_TEXT_MAX = 1024 }; /* room for what holder_text_format prints */
 
 /* The lock, after its name, in parts that make a sentence: "is held by ",
  * "web-3", " (pid 4121, deploy)" and so on. Those that do not matter are empty.

@@ -39,17 +39,6 @@ use_descriptor(struct log_file *file, const char *path, int number)
 	return NULL;
 }
 
-/* A pipe or a terminal may block, and a pipe without a reader would raise
- * SIGPIPE. */
-static bool
-can_write(const struct log_file *file)
-{
-	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
-
-	return !file->is_ours ||
-	       (poll_wait(&out, 1, 0) == 1 && out.revents == POLLOUT);
-}
-
 /* ------------------------------------------------------------------------- */
 
 /* Opening a device may already act on it, so look at first. In between it may
@@ -120,15 +109,19 @@ log_file_follow(struct log_file *file)
 	}
 }
 
+/* A pipe or a terminal may block, and a pipe without a reader would raise
+ * SIGPIPE. */
 const char *
 log_file_append(struct log_file *file, const char *line)
 {
+	struct pollfd out = {.fd = file->fd, .events = POLLOUT};
 	size_t length = strlen(line);
 	struct iovec parts[] = {{(void *)(uintptr_t) "\n", 0},
 	    {(void *)(uintptr_t)line, length}};
 	ssize_t wrote;
 
-	if (!can_write(file))
+	if (file->is_ours &&
+	    (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT))
 		return "it is full";
 	/* The end of the line that was cut. */
 	parts[0].iov_len = file->torn ? 1 : 0;

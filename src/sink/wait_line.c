@@ -53,21 +53,9 @@ ordinal_end(int64_t number)
 }
 
 static void
-describe_position(int64_t position, struct parts *parts)
-{
-	if (position < 1)
-		return;
-	snprintf(parts->position, sizeof(parts->position),
-	    ", position %" PRId64 " in the queue", position);
-	snprintf(parts->brief_position, sizeof(parts->brief_position),
-	    ", position %" PRId64, position);
-	snprintf(parts->rank, sizeof(parts->rank), ", %" PRId64 "%s", position,
-	    ordinal_end(position));
-}
-
-static void
 describe_parts(const struct event *event, struct parts *parts)
 {
+	int64_t position = event->position;
 	char age[32];
 
 	*parts = (struct parts){.pid = ""};
@@ -80,7 +68,14 @@ describe_parts(const struct event *event, struct parts *parts)
 	moment_describe_age(event->left_ms + SECOND_MS - 1, age, sizeof(age));
 	if (event->left_ms >= 0)
 		snprintf(parts->left, sizeof(parts->left), "%s left", age);
-	describe_position(event->position, parts);
+	if (position < 1)
+		return;
+	snprintf(parts->position, sizeof(parts->position),
+	    ", position %" PRId64 " in the queue", position);
+	snprintf(parts->brief_position, sizeof(parts->brief_position),
+	    ", position %" PRId64, position);
+	snprintf(parts->rank, sizeof(parts->rank), ", %" PRId64 "%s", position,
+	    ordinal_end(position));
 }
 
 /* "rlockrun: NAME is held by web-3 (pid 4121, deploy) since 12:03:11, 3m12s

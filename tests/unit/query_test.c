@@ -476,7 +476,7 @@ test_asked(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	query_look(&request, &keys, QUERY_KEY_ONLY, &limits);
 	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
 	query_look(&request, &keys, QUERY_WITHOUT_RUNS, &limits);
@@ -495,13 +495,10 @@ test_asked(void)
 	key_names_fini(&keys);
 }
 
-#define FORCE_KEYS "job {job}:rlk:i {job}:rlk:q {job}:rlk:l"
-
 static void
 test_force_asked(void)
 {
 	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
-	struct look_waiter waiters[] = {{.id = (char *)WAITER}};
 	struct look look = {.holders = holders, .listed = 2};
 	struct query_force force = {.look = &look,
 	    .who = "RECORD",
@@ -509,43 +506,20 @@ test_force_asked(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	query_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD "
-	    "3600000"
-	    " x D1 D2",
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 x D1 D2",
 	    "from all holders");
 	force.only = &holders[1];
 	force.ends_pause = true;
 	query_force(&request, &keys, &force);
 	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD "
-	    "3600000"
-	    " p D2",
+	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 p D2",
 	    "the end of a pause");
-	look.queue = waiters;
-	look.queued = 1;
-	query_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "5 " FORCE_KEYS " "
-	    "{job}:rlk:m:" TOKEN " " WAITER " RECORD "
-	    "3600000"
-	    " p D2",
-	    "with a head of the queue");
-	waiters[0].id = (char *)"no waiter";
-	query_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD "
-	    "3600000"
-	    " p D2",
-	    "with one that is no waiter");
 	force.helpers = false;
 	query_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "1 job - RECORD "
-	    "3600000"
-	    " p D2",
+	is_request(&request, &script_force, "1 job RECORD 3600000 p D2",
 	    "with the lock's key alone");
 	key_names_fini(&keys);
 }

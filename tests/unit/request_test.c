@@ -35,10 +35,11 @@ begin(struct claim *claim)
 {
 	claim_init(claim, &config);
 	strcpy(claim->token, TOKEN);
+	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
-	free(claim->doorbell);
+	free(claim->keys.doorbell);
 	free(claim->record);
-	claim->doorbell = strdup("BELL");
+	claim->keys.doorbell = strdup("BELL");
 	claim->record = strdup("RECORD");
 }
 
@@ -162,7 +163,6 @@ test_tries(void)
 	request_make(&request, &claim, REQUEST_TRY);
 	ok(atoll(request.argv[7 + 13]) >= 5000,
 	    "with --newest, how long it has been asked for");
-	ok(!request.withdraws, "  which withdraws nothing");
 	request_fini(&request);
 	config.newest = false;
 	strcpy(claim.ticket, "17");
@@ -206,7 +206,6 @@ test_plain_tier(void)
 	is_made(&claim, REQUEST_LIFE, NULL, "", "  nothing else has a life");
 	is_made(&claim, REQUEST_HEAD, NULL, "", "  nor is there a queue");
 	request_release(&request, &claim, &end);
-	ok(request.withdraws, "  a release withdraws");
 	is_request(&request, &script_plain_release_counted,
 	    "1 job " TOKEN " 5000", "  it");
 	claim.outer = &kind_permits;
@@ -290,8 +289,7 @@ is_release(const struct claim *claim, struct request_end end, const char *words,
 	struct request request;
 
 	request_release(&request, claim, &end);
-	ok(request.withdraws && request.decode == answer_release,
-	    "%s withdraws what is sent before it", what);
+	ok(request.decode == answer_release, "%s: its answer", what);
 	is_request(&request, claim_kind(claim)->release, words, what);
 }
 
@@ -349,7 +347,7 @@ test_rest(void)
 	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
 	    "one with an id");
 	config.once_id = NULL;
-	strcpy(claim.head, HEAD);
+	claim_expect_head(&claim, HEAD);
 	is_release(&claim, done,
 	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
 	    "- - - - " HEAD,
@@ -450,7 +448,7 @@ test_ring(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	request_ring(&request, &keys, names, 2);
 	is_request(&request, &script_ring,
 	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER
