@@ -10,43 +10,38 @@
 #include "base/exitcode.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "lock/answer.h"
 #include "lock/record.h"
 #include "lock/request.h"
+#include "sink/holder_text.h"
 
 enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
 	int64_t freed;
-	size_t waiter_count;
-	char *waiters[LIMIT_NOTIFY]; /* to be notified */
+	char *head; /* of the queue, to be notified, or empty */
 };
 
 static int
 read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
-	struct answer_force answer;
+	const char *head;
 
-	if (!answer_force(&answer, value))
+	if (!query_read_force(&forced->freed, &head, value))
 		return -1;
-	forced->freed = answer.freed;
-	forced->waiter_count = answer.to_notify.count;
-	for (size_t i = 0; i < forced->waiter_count; i++)
-		forced->waiters[i] = mem_strdup(answer.to_notify.names[i]);
+	forced->head = mem_strdup(head);
 	return 0;
 }
 
 /* The lock is already free: a waiter that is not notified comes at its next
  * heartbeat. */
 static void
-notify_waiters(struct client *client, const struct key_names *keys,
-    const struct forced *forced)
+notify_head(struct client *client, const struct key_names *keys,
+    const char *head)
 {
 	struct request request;
 
-	request_ring(&request, keys, (const char *const *)forced->waiters,
-	    forced->waiter_count);
+	request_ring(&request, keys, &head, 1);
 	if (request.argc > 0 && !client_ask(client, request.script,
 				    request.argv, client_ignore, NULL))
 		client_emit(client,
@@ -73,8 +68,8 @@ send_force(struct client *client, const struct key_names *keys,
 
 	holder_self(&self);
 	who = record_make(&config, &self);
-	request_force(&request, keys,
-	    &(struct request_force){.look = look,
+	query_force(&request, keys,
+	    &(struct query_force){.look = look,
 		.only = only,
 		.who = who != NULL ? who : "-",
 		.ends_pause = client->opts->action == OPTS_RESUME,
@@ -93,10 +88,9 @@ force_holders(struct client *client, const struct key_names *keys,
 	struct forced forced = {.freed = 0};
 	bool replied = send_force(client, keys, look, only, &forced);
 
-	if (replied && forced.freed > 0)
-		notify_waiters(client, keys, &forced);
-	for (size_t i = 0; i < forced.waiter_count; i++)
-		free(forced.waiters[i]);
+	if (replied && forced.freed > 0 && *forced.head != '\0')
+		notify_head(client, keys, forced.head);
+	free(forced.head);
 	return replied ? forced.freed : -1;
 }
 
@@ -108,7 +102,7 @@ report_forced(const struct client *client, const struct look *look,
 	char who[HOLDER_TEXT_MAX];
 
 	if (only != NULL)
-		holder_describe(&only->who, who, sizeof(who));
+		holder_text_format(&only->who, who, sizeof(who));
 	else
 		look_describe_holders(look, who, sizeof(who));
 	client_emit(client, (struct event){.type = EVENT_FORCED, .who = who});
@@ -157,30 +151,24 @@ ask_user(const struct client *client, const struct look *look)
 }
 
 /* A lock may have such a name, but a glob is more likely. A name that contains
- * a quote cannot be quoted for a shell in this way. To be freed. */
-static char *
-hint_at_globs(const char *name)
-{
-	if (strpbrk(name, "*?[") == NULL)
-		return mem_strdup("");
-	return mem_printf("--force-release takes one name and expands no globs "
-			  "(--list '%s' shows the locks that match)",
-	    strchr(name, '\'') == NULL ? name : "GLOB");
-}
-
+ * a quote cannot be quoted for a shell in this way. */
 static void
 report_free(const struct client *client, const struct look *look)
 {
 	const char *unknown =
 	    look_is_unknown(look) ? "no such lock is known" : "";
-	char *hint = hint_at_globs(client->opts->keys[0].name);
-	char *why = mem_printf("%s%s%s", unknown,
-	    *unknown != '\0' && *hint != '\0' ? "; " : "", hint);
+	const char *name = client->opts->keys[0].name;
+	char *why = strpbrk(name, "*?[") == NULL
+			? mem_strdup(unknown)
+			: mem_printf("%s%s--force-release takes one name and "
+				     "expands no globs (--list '%s' shows the "
+				     "locks that match)",
+			      unknown, *unknown != '\0' ? "; " : "",
+			      strchr(name, '\'') == NULL ? name : "GLOB");
 
 	client_emit(client,
 	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
 	free(why);
-	free(hint);
 }
 
 static int
@@ -219,7 +207,7 @@ consider_force(struct client *client, const struct key_names *keys,
 int
 force_release(struct client *client)
 {
-	static const struct request_look_limits limits = {HOLDERS_FORCED,
+	static const struct query_limits limits = {HOLDERS_FORCED,
 	    CLIENT_QUEUE_SHOWN, 1};
 
 	return client_look(client, client->opts->keys[0].key, &limits,

@@ -75,8 +75,8 @@ target_fini(struct target *target)
 static void
 ask_look(struct request *request, struct target *target)
 {
-	request_look(request, &target->claim.keys, REQUEST_LOOK_HELPERS,
-	    &(struct request_look_limits){1, 0, 0});
+	query_look(request, &target->claim.keys, QUERY_HELPERS,
+	    &(struct query_limits){1, 0, 0});
 }
 
 /* The pause of another process is lengthened. */
@@ -86,17 +86,17 @@ read_target_look(struct target *target, const struct value *value)
 	const struct look_holder *holder;
 	struct look look;
 
-	if (!answer_look(&look, value, &target->claim.keys))
+	if (!query_read_look(&look, value, &target->claim.keys))
 		return -1;
 	holder = look.listed > 0 ? &look.holders[0] : NULL;
-	target->state = TARGET_FRONT;
+	target->state = TARGET_TRY;
 	if (holder != NULL && holder->who.state == HOLDER_PAUSED &&
 	    strlen(holder->token) < sizeof(target->other)) {
 		memcpy(target->other, holder->token, strlen(holder->token) + 1);
 		target->other_until = target->asked_at + holder->who.left_ms;
 		target->state = TARGET_MARK;
 	}
-	answer_look_fini(&look);
+	query_fini(&look);
 	return 0;
 }
 
@@ -114,8 +114,6 @@ read_try(struct target *target, const struct value *value)
 		target->state = TARGET_MARK;
 	else if (answer->holder.state == HOLDER_PAUSED)
 		target->state = TARGET_LOOK;
-	else if (answer->position != 0)
-		target->state = TARGET_FRONT;
 	free(answer);
 	return 0;
 }
@@ -210,11 +208,8 @@ target_ask(struct request *request, struct target *target)
 	case TARGET_LOOK:
 		ask_look(request, target);
 		break;
-	case TARGET_FRONT:
-		target->is_queued = true;
-		request_front(request, &target->claim);
-		break;
 	case TARGET_TRY:
+		target->is_queued = true;
 		request_make(request, &target->claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
@@ -237,9 +232,6 @@ target_read(void *arg, const struct value *value)
 	switch (target->state) {
 	case TARGET_LOOK:
 		return read_target_look(target, value);
-	case TARGET_FRONT:
-		target->state = TARGET_TRY;
-		return 0;
 	case TARGET_TRY:
 		return read_try(target, value);
 	case TARGET_MARK:

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 
 #include "base/escape.h"
 #include "base/file_write.h"
+#include "base/poll.h"
 #include "base/tty.h"
 
 #define DEFAULT_COLUMNS 80
@@ -67,7 +67,7 @@ log_raw(const char *line, size_t length)
 	const struct iovec text = {(void *)(uintptr_t)line, length};
 	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-	if (poll(&out, 1, 0) != 1 || out.revents != POLLOUT)
+	if (poll_wait(&out, 1, 0) != 1 || out.revents != POLLOUT)
 		return;
 	if (file_write(out.fd, &text, 1) < 0)
 		return; /* there is no other place to report it */

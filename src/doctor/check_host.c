@@ -52,20 +52,6 @@ check_kernel(struct findings *findings)
 
 /* "... - proc proc rw,hidepid=invisible": the options behind the last word. */
 static void
-find_hidepid(const char *line, char *value, size_t size)
-{
-	const char *mark = strstr(line, " - proc "), *found;
-
-	if (strstr(line, " /proc ") == NULL || mark == NULL)
-		return;
-	found = strstr(mark, "hidepid=");
-	value[0] = '\0';
-	if (found != NULL)
-		snprintf(value, size, "%.*s", (int)strcspn(found + 8, ", \n"),
-		    found + 8);
-}
-
-static void
 read_hidepid(char *value, size_t size)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -73,8 +59,17 @@ read_hidepid(char *value, size_t size)
 
 	value[0] = '\0';
 	/* Of two mounts on one place the later one counts. */
-	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL)
-		find_hidepid(line, value, size);
+	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL) {
+		const char *mark = strstr(line, " - proc "), *found;
+
+		if (strstr(line, " /proc ") == NULL || mark == NULL)
+			continue;
+		found = strstr(mark, "hidepid=");
+		value[0] = '\0';
+		if (found != NULL)
+			snprintf(value, size, "%.*s",
+			    (int)strcspn(found + 8, ", \n"), found + 8);
+	}
 	if (mounts != NULL)
 		fclose(mounts);
 }
@@ -283,16 +278,6 @@ deny_file(const char *path)
 }
 
 static const char *
-deny_syslog(void)
-{
-	struct stat file;
-
-	if (stat(SYSLOG_PATH, &file) == -1)
-		return strerror(errno);
-	return S_ISSOCK(file.st_mode) ? NULL : "not a socket";
-}
-
-static const char *
 deny_folder(const char *path)
 {
 	struct stat folder;
@@ -330,6 +315,7 @@ void
 check_host(struct findings *findings, const struct opts *opts)
 {
 	const char *log = opts->log_to, *metrics = opts->metrics_folder;
+	struct stat file;
 
 	findings->subject = "this host";
 	check_kernel(findings);
@@ -339,7 +325,10 @@ check_host(struct findings *findings, const struct opts *opts)
 	check_files(findings);
 	check_clock(findings);
 	if (log != NULL && strcmp(log, "syslog") == 0)
-		check_sink(findings, "log", SYSLOG_PATH, deny_syslog());
+		check_sink(findings, "log", SYSLOG_PATH,
+		    stat(SYSLOG_PATH, &file) == -1 ? strerror(errno)
+		    : S_ISSOCK(file.st_mode)	   ? NULL
+						   : "not a socket");
 	else if (log != NULL)
 		check_sink(findings, "log", log, deny_file(log));
 	if (*metrics != '\0')

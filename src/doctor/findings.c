@@ -112,15 +112,6 @@ findings_fini(struct findings *findings)
 
 /* --- text ------------------------------------------------------------- */
 
-static bool
-has_colour(void)
-{
-	const char *refused = getenv("NO_COLOR");
-
-	return tty_find_obstacle(STDOUT_FILENO) == NULL &&
-	       (refused == NULL || *refused == '\0');
-}
-
 static void
 put_escaped(const char *text, const char *end)
 {
@@ -149,8 +140,9 @@ put_finding(const struct finding *finding, bool colour)
 void
 findings_print(const struct findings *findings, size_t from)
 {
-	bool colour = has_colour();
-	const char *subject = NULL;
+	const char *refused = getenv("NO_COLOR"), *subject = NULL;
+	bool colour = tty_find_obstacle(STDOUT_FILENO) == NULL &&
+		      (refused == NULL || *refused == '\0');
 
 	for (size_t i = from; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
@@ -183,28 +175,23 @@ findings_print_summary(const struct findings *findings)
 
 /* --- JSON ------------------------------------------------------------- */
 
-static void
-put_object(const struct finding *finding)
-{
-	const char *remedy = finding->remedy;
-
-	fputs("{\"subject\":", stdout);
-	json_string(stdout, finding->subject, JSON_WHOLE);
-	json_text(stdout, "check", finding->check);
-	json_text(stdout, "severity", severities[severity_of(finding)].name);
-	json_text(stdout, "text", finding->text);
-	json_text_if_any(stdout, "remedy", remedy != NULL ? remedy : "");
-	putchar('}');
-}
-
 void
 findings_print_json(const struct findings *findings, int status)
 {
 	fputs("{\"findings\":[", stdout);
 	for (size_t i = 0; i < findings->count; i++) {
-		if (i > 0)
-			putchar(',');
-		put_object(&findings->list[i]);
+		const struct finding *finding = &findings->list[i];
+		const char *remedy = finding->remedy;
+
+		printf("%s{\"subject\":", i > 0 ? "," : "");
+		json_string(stdout, finding->subject, JSON_WHOLE);
+		json_text(stdout, "check", finding->check);
+		json_text(stdout, "severity",
+		    severities[severity_of(finding)].name);
+		json_text(stdout, "text", finding->text);
+		json_text_if_any(stdout, "remedy",
+		    remedy != NULL ? remedy : "");
+		putchar('}');
 	}
 	printf("],\"errors\":%zu,\"warnings\":%zu,\"notes\":%zu,"
 	       "\"status\":%d}\n",

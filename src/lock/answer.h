@@ -14,10 +14,9 @@
 #include <stdint.h>
 
 #include "lock/holder.h"
-#include "lock/key.h"
 #include "lock/limit.h"
-#include "lock/look.h"
 #include "lock/token.h"
+#include "redis/cursor.h"
 #include "redis/value.h"
 
 /* The waiters to notify. Each name is one that waiter_parse takes: others have
@@ -73,11 +72,6 @@ struct answer {
 	struct answer_waiters to_notify;
 };
 
-struct answer_force {
-	int64_t freed; /* so many have lost it */
-	struct answer_waiters to_notify;
-};
-
 /* For decode of struct command: a struct answer, or NULL, also when memory is
  * out. */
 void *answer_acquire(const struct value *reply);
@@ -99,13 +93,6 @@ void *answer_order(const struct value *reply);
 enum answer_vote { ANSWER_NO, ANSWER_YES, ANSWER_ABSENT };
 enum answer_vote answer_vote(const struct answer *answer);
 
-/* Whoever has asked calls the functions below with the reply. They return false
- * for a reply that is no answer to the question, for an error and for NULL;
- * what they fill in is undefined then. */
-bool answer_force(struct answer_force *answer, const struct value *reply);
-/* To request_nested: how many nested runs there are. */
-bool answer_nested(int64_t *count, const struct value *reply);
-
 /* Whether a doorbell was rung, by the reply to BLPOP, and not the time over. */
 bool answer_is_ring(const struct value *reply);
 
@@ -113,14 +100,9 @@ bool answer_is_ring(const struct value *reply);
  */
 int answer_replicas(const struct value *reply);
 
-/* A page of SCAN: the next cursor, and the keys: a list that ends with NULL,
- * to be freed with what is in it. Dies when memory is out. */
-bool answer_page(const char **cursor, char ***keys, const struct value *reply);
-
-/* To a look at these keys. *look then needs answer_look_fini. Dies when memory
- * is out. */
-bool answer_look(struct look *look, const struct value *reply,
-    const struct key_names *keys);
-void answer_look_fini(struct look *look);
+/* How many holders or waiters are counted at most. */
+#define ANSWER_COUNT_MAX (INT64_C(1) << 40)
+/* The letter of a kind; '\0' for a lock that nobody has. */
+char answer_kind(struct cursor *cursor);
 
 #endif

@@ -3,21 +3,19 @@
 #ifndef ASK_H
 #define ASK_H
 
-#include "redis/reply.h"
-
 enum ask {
-	/* The questions, as phases of reply.h. With several servers all of them
-	 * vote; there is one question at a time.
+	/* The questions. With several servers all of them vote; there is one
+	 * question at a time.
 	 *
 	 * Yes, if a majority grants it in time. Not yet: it is to be asked for
 	 * again at once. */
-	ASK_GRANT = REPLY_ACQUIRING,
+	ASK_GRANT,
 	/* Yes or no, as a majority says. A no counts only from a server that
 	 * had the lock. */
-	ASK_RENEW = REPLY_HOLDING,
+	ASK_RENEW,
 	/* Answered when a majority has freed it and the others will, or when
 	 * all have had time to answer. */
-	ASK_RELEASE = REPLY_RELEASING,
+	ASK_RELEASE,
 
 	/* Sent to all; with several servers, the reply is not delivered. */
 	ASK_SEND,
@@ -36,6 +34,9 @@ enum ask {
 	 * from those that have been away since they had it. It counts for
 	 * nothing, and no reply is delivered. */
 	ASK_PLANT,
+	/* The grant that was asked for last, for the servers that have run
+	 * nothing and are to be asked again. */
+	ASK_GRANT_AGAIN,
 	/* Sent to the servers with a stray grant. */
 	ASK_RECALL,
 };

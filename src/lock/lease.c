@@ -58,19 +58,22 @@ lose_lock(struct lock *lock, const char *why)
 	lock_end(lock, LOCK_LOST);
 }
 
-/* After a refused AUTH or SELECT a value may be about another db. */
+/* A refusal says nothing about the lock: passwords and rules change under long
+ * jobs, and may change back before the lease ends. So the lease decides, of
+ * other errors too. After a refused AUTH or SELECT a value may be about another
+ * db. */
 static void
 on_renewal_error(struct lock *lock, const struct reply *reply)
 {
-	enum reply_verdict verdict = reply_judge(REPLY_HOLDING, reply->error);
+	enum verdict verdict = reply_judge(reply);
 
-	if (verdict == REPLY_LOST) {
+	if (verdict == VERDICT_WRONGTYPE) {
 		lose_lock(lock, "its key holds something else now");
 		return;
 	}
 	lock_note_error(lock, "error from", reply->label, reply->error);
 	lock->answered = false;
-	if (verdict == REPLY_RECONNECT || reply->kind == REPLY_NO_ACCESS)
+	if (verdict == VERDICT_ANEW || reply->kind == REPLY_NO_ACCESS)
 		quorum_drop(lock->quorum);
 	lock_retry(lock, CLOCK_NEVER);
 }
@@ -96,6 +99,9 @@ join_again(struct lock *lock)
 		    clock_now() + lock->config->ttl_ms);
 }
 
+static void ask_renewal(struct lock *lock, int64_t deadline);
+static int64_t renewal_ends_at(const struct lock *lock);
+
 static void
 on_renewed(void *arg, const struct reply *reply)
 {
@@ -111,7 +117,12 @@ on_renewed(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (reply->value != NULL && reply->error != NULL) {
+	if (reply_judge(reply) == VERDICT_AGAIN) {
+		if (lock_may_repeat(lock, reply))
+			ask_renewal(lock, renewal_ends_at(lock));
+		else
+			lock_retry(lock, CLOCK_NEVER);
+	} else if (reply->value != NULL && reply->error != NULL) {
 		on_renewal_error(lock, reply);
 	} else if (answer == NULL) {
 		lock_note_silence(lock, reply->failure);
@@ -166,24 +177,36 @@ send_with_renewal(struct lock *lock, int64_t deadline)
 /* With one server the reply is awaited as long as it can prove anything: a slow
  * network is no reason to ask again from the start. A connection that has died
  * unnoticed is what the second one is for. */
-void
-lease_renew(struct lock *lock)
+static int64_t
+renewal_ends_at(const struct lock *lock)
 {
 	bool is_one = quorum_is_one(lock->quorum);
-	int64_t deadline =
-	    clock_now() + (is_one ? lock->config->ttl_ms : overdue_ms(lock));
 
-	if (lock->state != LOCK_HELD || is_out(lock))
-		return;
-	send_with_renewal(lock, deadline);
+	return clock_now() + (is_one ? lock->config->ttl_ms : overdue_ms(lock));
+}
+
+static void
+ask_renewal(struct lock *lock, int64_t deadline)
+{
 	if (lock_ask(lock, REQUEST_RENEWAL, ASK_RENEW, on_renewed, deadline) ==
 	    -1) {
 		lock_retry(lock, CLOCK_NEVER);
 		return;
 	}
 	lock->command = LOCK_OUT;
-	if (is_one)
+	if (quorum_is_one(lock->quorum))
 		lock_due_in(lock, overdue_ms(lock));
+}
+
+void
+lease_renew(struct lock *lock)
+{
+	int64_t deadline = renewal_ends_at(lock);
+
+	if (lock->state != LOCK_HELD || is_out(lock))
+		return;
+	send_with_renewal(lock, deadline);
+	ask_renewal(lock, deadline);
 }
 
 /* That is no trouble if round trips always take so long. */
@@ -231,6 +254,15 @@ on_lease_due(void *arg)
 
 /* --- an order to stop --------------------------------------------------- */
 
+static void on_order(void *arg, const struct reply *reply);
+
+static void
+ask_for_order(struct lock *lock)
+{
+	lock->order_out = lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
+			      clock_now() + ORDER_REPLY_MS) == 0;
+}
+
 /* Ignores an order for another holder, and a value that is no order. */
 static void
 on_order(void *arg, const struct reply *reply)
@@ -239,7 +271,11 @@ on_order(void *arg, const struct reply *reply)
 	const struct answer *answer = reply->answer;
 
 	lock->order_out = false;
-	if (lock->state != LOCK_HELD || answer == NULL || lock->ordered ||
+	if (lock->state != LOCK_HELD)
+		return;
+	if (reply_judge(reply) == VERDICT_AGAIN && lock_may_repeat(lock, reply))
+		ask_for_order(lock);
+	if (answer == NULL || lock->ordered ||
 	    strcmp(answer->ordered, lock->claim.token) != 0)
 		return;
 	lock->by = answer->by;
@@ -255,9 +291,7 @@ on_order_due(void *arg)
 	if (lock->state != LOCK_HELD || lock->ordered)
 		return;
 	if (!lock->order_out)
-		lock->order_out =
-		    lock_ask(lock, REQUEST_ORDER, ASK_SEND, on_order,
-			clock_now() + ORDER_REPLY_MS) == 0;
+		ask_for_order(lock);
 	loop_timer_set(lock->loop, &lock->order_timer, clock_now() + LOOK_MS);
 }
 

@@ -6,11 +6,19 @@
 #include "redis/reply.h"
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
+enum { REPEATS_MAX = 5 };
 
 static void
 on_stray(void *arg)
 {
 	lock_post_release(arg, ASK_RECALL, false);
+}
+
+/* The deadline is that of the question. */
+static void
+on_again(void *arg)
+{
+	lock_ask(arg, REQUEST_TRY, ASK_GRANT_AGAIN, NULL, CLOCK_NEVER);
 }
 
 int
@@ -22,7 +30,7 @@ lock_init(struct lock *lock, struct loop *loop,
 	    .release.run.status = REQUEST_NO_JOB};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->quorum = quorum_new(loop, config, on_stray, lock);
+	lock->quorum = quorum_new(loop, config, on_stray, on_again, lock);
 	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
 		return -1;
 	if (lock->claim.tier == CLAIM_PLAIN)
@@ -62,12 +70,14 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 }
 
 /* A lease ends while it is renewed, so a renewal must not take two round trips:
- * it goes as a whole, as its script is short. */
+ * it travels as a text, which is short. So does a release if nobody may be left
+ * to ask again. */
 int
 lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
+	bool ends = ask == ASK_RELEASE && lock->grant_unknown;
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
 	    .argc = request->argc,
@@ -76,14 +86,16 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .on_reply = on_reply,
 	    .arg = lock,
 	    .decode = request->decode,
+	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
+								 : lock->again,
 	    .more = request->more,
-	    .whole = renews || on_reply == NULL ||
-		     (request->withdraws && lock->grant_unknown),
-	    .withdraws = request->withdraws,
 	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
 	    .replicas_ms = wait_ms};
 	int sent = 0;
 
+	if (lock->again == AGAIN_NO)
+		lock->repeats = 0;
+	lock->again = AGAIN_NO;
 	if (request->failed)
 		sent = -1;
 	else if (request->argc > 0)
@@ -102,6 +114,19 @@ lock_ask(struct lock *lock, enum request_what what, enum ask ask,
 
 	request_make(&request, &lock->claim, what);
 	return lock_send(lock, &request, ask, on_reply, deadline);
+}
+
+bool
+lock_may_repeat(struct lock *lock, const struct reply *reply)
+{
+	if (++lock->repeats <= REPEATS_MAX) {
+		lock->again = reply->again;
+		return true;
+	}
+	lock->answered = false;
+	snprintf(lock->error, sizeof(lock->error),
+	    "redirected too often, last by %.960s", reply->label);
+	return false;
 }
 
 static void

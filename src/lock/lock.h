@@ -111,6 +111,8 @@ struct lock {
 	const struct lock_config *config;
 	struct loop *loop;
 	struct quorum *quorum;
+	enum again again;	       /* of the command that is sent next */
+	int repeats;		       /* of it, so far */
 	struct loop_timer timer;       /* next try, renewal or release */
 	struct loop_timer order_timer; /* --replaceable: the next look at it */
 	bool order_out;		       /* its reply is awaited */
@@ -144,6 +146,10 @@ int lock_send(struct lock *lock, struct request *request, enum ask ask,
 /* Makes the request first. */
 int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
+/* After VERDICT_AGAIN: whether the same is to be asked once more at once, by
+ * the command that is sent next. Otherwise it was too often: that is the error,
+ * and the next try is due after a back-off. */
+bool lock_may_repeat(struct lock *lock, const struct reply *reply);
 /* Makes a release of what the lock has come to. */
 void lock_make_release(struct lock *lock, struct request *request);
 /* Sends it, and nobody awaits the reply. more: another command follows in the

@@ -76,15 +76,16 @@ static void
 vote_by_error(struct member *member, const struct reply *reply)
 {
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	enum reply_verdict verdict =
-	    reply_judge((enum reply_phase)member->ask, reply->error);
-	bool anew = verdict == REPLY_RECONNECT;
-	bool transient = verdict == REPLY_RETRY || anew;
+	enum verdict verdict = reply_judge(reply);
+	bool renewal = member->ask == ASK_RENEW;
+	bool lost = renewal && verdict == VERDICT_WRONGTYPE;
+	bool anew = verdict == VERDICT_ANEW;
+	bool transient = verdict == VERDICT_RETRY || anew || (renewal && !lost);
 
 	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
 	reply_describe(member->why, sizeof(member->why),
 	    refused ? "refused by" : "error from", label(member), reply->error);
-	if (verdict == REPLY_LOST && had_lock(member))
+	if (lost && had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))
 		server_drop(member->server);
@@ -95,8 +96,7 @@ member_denies_wait(const struct reply *reply)
 {
 	const char *error = value_error(reply->acks);
 
-	return error != NULL &&
-	       reply_judge(REPLY_ACQUIRING, error) == REPLY_REFUSED;
+	return error != NULL && reply_judge_error(error) == VERDICT_REFUSED;
 }
 
 bool
@@ -228,7 +228,7 @@ on_info(void *arg, const struct reply *reply)
 		    reply->label);
 	} else if (reply->value != NULL &&
 		   (error == NULL ||
-		       reply_judge(REPLY_ACQUIRING, error) != REPLY_RETRY)) {
+		       reply_judge_error(error) != VERDICT_RETRY)) {
 		snprintf(identity->obstacle, sizeof(identity->obstacle),
 		    "cannot be identified by INFO (+info): %s",
 		    error != NULL ? error : "no run_id and no uptime in it");
@@ -270,7 +270,7 @@ note_presence(struct member *member, const struct ballot *ballot,
 		    !is_last_grant)
 			return;
 		member->access = MEMBER_STRAY;
-		member->config.on_stray(member->config.stray_arg);
+		member->config.on_stray(member->config.lock_arg);
 		return;
 	}
 	member->access = MEMBER_ADMITS;
@@ -300,6 +300,12 @@ on_ballot(void *arg, const struct reply *reply)
 	    strncmp(known, reply->label, sizeof(member->identity.label) - 1) !=
 		0)
 		member->identity.known = false;
+	if (counts && reply_judge(reply) == VERDICT_AGAIN &&
+	    ballot->ask == ASK_GRANT) {
+		member->again = reply->again;
+		member->config.on_again(member->config.lock_arg);
+		return;
+	}
 	note_presence(member, ballot, reply);
 	if (!counts)
 		return;
@@ -400,6 +406,8 @@ ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 	member->ask = ask;
 	member->replicas = command->replicas;
 	if (grant) {
+		member->deadline = command->deadline;
+		member->counts_until = command->counts_until;
 		member->grant = member->question;
 		member->presence = MEMBER_UNKNOWN;
 		member->was_away = false;
@@ -416,6 +424,21 @@ ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 	if (grant)
 		ask_info(member, command);
 	if (send_ballot(member, command, ask, true) == -1)
+		set_absent(member, MEMBER_SILENT, "cannot ask",
+		    "too much is unanswered");
+}
+
+static void
+repeat_grant(struct member *member, const struct command *command)
+{
+	struct command own = *command;
+
+	own.again = member->again;
+	own.deadline = member->deadline;
+	own.counts_until = member->counts_until;
+	member->again = AGAIN_NO;
+	if (own.again != AGAIN_NO &&
+	    send_ballot(member, &own, ASK_GRANT, true) == -1)
 		set_absent(member, MEMBER_SILENT, "cannot ask",
 		    "too much is unanswered");
 }
@@ -462,6 +485,9 @@ member_send(struct member *member, const struct command *command, enum ask ask)
 		    send_ballot(member, command, ASK_GRANT, false) != -1)
 			member->presence =
 			    had_lock(member) ? MEMBER_HAS : MEMBER_UNKNOWN;
+		break;
+	case ASK_GRANT_AGAIN:
+		repeat_grant(member, command);
 		break;
 	case ASK_RECALL:
 		if (member->access != MEMBER_STRAY)

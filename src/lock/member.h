@@ -58,7 +58,9 @@ struct member_config {
 	void *vote_arg;
 	/* It has become MEMBER_STRAY: member_recall undoes that. */
 	void (*on_stray)(void *arg);
-	void *stray_arg;
+	/* It has run nothing of the grant: ASK_GRANT_AGAIN does. */
+	void (*on_again)(void *arg);
+	void *lock_arg;
 };
 
 /* Which server it is, by INFO. */
@@ -94,6 +96,8 @@ struct member {
 	char refusal[256]; /* of AUTH, SELECT or WAIT, or no identity */
 	int replicas;
 	bool may_be_replica;
+	enum again again; /* of the grant, until it is sent once more */
+	int64_t deadline, counts_until; /* of the grant */
 	struct ballot {
 		struct member *member;
 		enum ask ask;

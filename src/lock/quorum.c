@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/member.h"
 #include "lock/single.h"
 #include "lock/votes.h"
@@ -44,7 +44,8 @@ static void on_time(void *arg);
 /* --- set-up ----------------------------------------------------------- */
 
 static int
-add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
+add_members(struct quorum *quorum, void (*on_stray)(void *arg),
+    void (*on_again)(void *arg), void *arg)
 {
 	const struct lock_config *config = quorum->config;
 
@@ -60,7 +61,8 @@ add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 		    .on_vote = on_vote,
 		    .vote_arg = quorum,
 		    .on_stray = on_stray,
-		    .stray_arg = arg};
+		    .on_again = on_again,
+		    .lock_arg = arg};
 
 		snprintf(quorum->label + length, sizeof(quorum->label) - length,
 		    "%s%s", i > 0 ? ", " : "", own.server->label);
@@ -72,7 +74,7 @@ add_members(struct quorum *quorum, void (*on_stray)(void *arg), void *arg)
 
 struct quorum *
 quorum_new(struct loop *loop, const struct lock_config *config,
-    void (*on_stray)(void *arg), void *arg)
+    void (*on_stray)(void *arg), void (*on_again)(void *arg), void *arg)
 {
 	struct quorum *quorum = calloc(1, sizeof(*quorum));
 
@@ -85,7 +87,7 @@ quorum_new(struct loop *loop, const struct lock_config *config,
 		quorum->single = single_new(loop, config->servers, config->key);
 	if (quorum->single != NULL ||
 	    (config->server_count > 1 &&
-		add_members(quorum, on_stray, arg) == 0))
+		add_members(quorum, on_stray, on_again, arg) == 0))
 		return quorum;
 	quorum_free(quorum);
 	return NULL;
@@ -313,7 +315,8 @@ quorum_send(struct quorum *quorum, const struct command *command, enum ask ask)
 		return single_send(quorum->single, command, ask);
 	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RELEASE) {
 		/* Not all replies to a release are awaited. */
-		own.whole = own.whole || ask == ASK_RELEASE;
+		if (ask == ASK_RELEASE)
+			own.again = AGAIN_AS_TEXT;
 		ask_members(quorum, &own, ask);
 		return 0;
 	}

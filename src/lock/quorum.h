@@ -24,7 +24,7 @@ struct quorum;
  * has granted what was asked last, in another db or to another user. It is to
  * send what undoes that, as ASK_RECALL. */
 struct quorum *quorum_new(struct loop *loop, const struct lock_config *config,
-    void (*on_stray)(void *arg), void *arg);
+    void (*on_stray)(void *arg), void (*on_again)(void *arg), void *arg);
 void quorum_free(struct quorum *quorum);
 
 /* As server_send. The reply to an earlier question is not delivered any more.

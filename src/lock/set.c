@@ -23,6 +23,13 @@
 
 /* --- set-up ----------------------------------------------------------- */
 
+static void
+look_at(struct set *set, const struct lock *lock)
+{
+	set->about = lock;
+	set->error = lock->error;
+}
+
 static int
 by_key(const void *a, const void *b)
 {
@@ -36,11 +43,14 @@ int
 set_init(struct set *set, struct loop *loop, const struct lock_config *configs,
     size_t count)
 {
-	*set = (struct set){.loop = loop, .count = count};
+	*set = (struct set){.loop = loop,
+	    .configs = configs,
+	    .count = count,
+	    .keys = count};
 	set->locks = calloc(count, sizeof(*set->locks));
 	if (set->locks == NULL)
 		return -1;
-	set->about = set->locks;
+	look_at(set, set->locks);
 	/* A lock that is in use can't be moved any more. */
 	for (size_t i = 0; i < count; i++)
 		set->locks[i].config = &configs[i];
@@ -63,13 +73,34 @@ set_fini(struct set *set)
 }
 
 const struct lock *
-set_lock(const struct set *set, const struct lock_config *config)
+set_lock(const struct set *set, size_t key)
 {
 	const struct lock *lock = set->locks;
 
-	while (lock->config != config)
+	while (lock->config != &set->configs[key])
 		lock++;
 	return lock;
+}
+
+const char *
+set_label(const struct set *set, size_t key)
+{
+	return quorum_label(set_lock(set, key)->quorum);
+}
+
+bool
+set_is_majority(const struct set *set)
+{
+	return set->configs->server_count > 1;
+}
+
+bool
+set_is_calm(const struct set *set)
+{
+	const char *why;
+
+	return set->about->answered &&
+	       quorum_rests_until(set->about->quorum, &why) == 0;
 }
 
 /* --- what all phases share -------------------------------------------- */
@@ -173,7 +204,7 @@ go_on(struct set *set)
 	if (lock->state != LOCK_HELD)
 		return;
 	if (set->at + 1 < set->count) {
-		set->about = &set->locks[++set->at];
+		look_at(set, &set->locks[++set->at]);
 		acquire_start(&set->locks[set->at]);
 		return;
 	}
@@ -200,7 +231,8 @@ step_acquiring(struct set *set)
 	else if (!set->backing_out)
 		go_on(set);
 	if (set->backing_out && all_settled(set)) {
-		if (current->failure != 0)
+		set->failure = current->failure;
+		if (set->failure != 0)
 			set->state = LOCK_FAILED;
 		else
 			start_over(set);
@@ -214,7 +246,7 @@ set_acquire(struct set *set)
 	set->state = LOCK_ACQUIRING;
 	set->at = 0;
 	set->backing_out = false;
-	set->about = set->locks;
+	look_at(set, set->locks);
 	acquire_start(&set->locks[0]);
 }
 
@@ -260,7 +292,7 @@ step_held(struct set *set)
 			: lock->valid_until < worst->valid_until)
 			worst = lock;
 	}
-	set->about = lost != NULL ? lost : worst;
+	look_at(set, lost != NULL ? lost : worst);
 	if (lost != NULL)
 		set->state = LOCK_LOST;
 	for (size_t i = 0; set->count > 1 && i < set->count; i++)
@@ -297,12 +329,12 @@ step_releasing(struct set *set)
 
 		if (outcome == LOCK_WAS_LOST) {
 			set->outcome = LOCK_WAS_LOST;
-			set->about = lock;
+			look_at(set, lock);
 		} else if (releasing || outcome == LOCK_UNCONFIRMED) {
 			set->answered = set->answered && lock->answered;
 			if (set->outcome == LOCK_WAS_LOST)
 				continue;
-			set->about = lock;
+			look_at(set, lock);
 			if (!releasing)
 				set->outcome = LOCK_UNCONFIRMED;
 		}

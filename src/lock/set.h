@@ -16,13 +16,15 @@
 struct set {
 	/* Facts, to be read only. */
 	enum lock_state state;
-	const struct lock *about; /* the lock that these facts are about: it is
-				   * waited for, has failed, is lost, or its
-				   * lease is in the greatest danger */
-	bool answered;		  /* all last contacts succeeded */
-	int64_t acquired_at;	  /* all of them */
-	int64_t valid_until;	  /* all leases hold until then, proven */
-	bool confirmed;		  /* all were held after set_confirm */
+	enum lock_failure failure; /* FAILED: why */
+	const struct lock *about;  /* the lock that these facts are about: it is
+				    * waited for, has failed, is lost, or its
+				    * lease is in the greatest danger */
+	const char *error;	   /* of the last thing that went wrong */
+	bool answered;		   /* all last contacts succeeded */
+	int64_t acquired_at;	   /* all of them */
+	int64_t valid_until;	   /* all leases hold until then, proven */
+	bool confirmed;		   /* all were held after set_confirm */
 	/* LOCK_WAS_LOST or LOCK_UNCONFIRMED: at least one of them is. */
 	enum lock_released outcome;
 	/* This one was lost while others were waited for, so all started over.
@@ -30,8 +32,10 @@ struct set {
 	const struct lock_config *lost_early;
 
 	struct loop *loop;
+	const struct lock_config *configs;
 	struct lock *locks; /* by key */
 	size_t count;
+	size_t keys;
 	size_t at;	       /* ACQUIRING: those before it are held */
 	int64_t confirm_since; /* HELD: when that was asked, or 0 */
 	bool backing_out;      /* ACQUIRING: they are being released again */
@@ -74,8 +78,16 @@ void set_cancel(struct set *set);
 /* The same, as the wait is over: the lock that was waited for remembers it. */
 void set_skip(struct set *set);
 
-/* The lock of that config. */
-const struct lock *set_lock(const struct set *set,
-    const struct lock_config *config);
+/* The lock of a key, by its place in the configs. */
+const struct lock *set_lock(const struct set *set, size_t key);
+
+/* The servers of that lock, for messages. */
+const char *set_label(const struct set *set, size_t key);
+
+/* Whether a majority of servers decides: they keep no queue and no history. */
+bool set_is_majority(const struct set *set);
+
+/* ACQUIRING: the last contact succeeded, and the connection lasts. */
+bool set_is_calm(const struct set *set);
 
 #endif

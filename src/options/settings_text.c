@@ -23,34 +23,23 @@ duration_of(const struct settings *settings, enum option_id id)
 	return *(const int64_t *)(opts + opts_table[id].field);
 }
 
-/* A duration may depend on other options, or be none at all. */
+/* Not one that another option overrules, or that has no value. */
 static bool
-has_value(const struct settings *settings, enum option_id id)
+is_shown(const struct settings *settings, enum option_id id)
 {
 	const struct opts_row *row = &opts_table[id];
-
-	return row->type == OPTS_DURATION
-		   ? duration_of(settings, id) >= row->min
-		   : settings->of[id].text != NULL || row->type == OPTS_SERVER;
-}
-
-static bool
-is_overruled(const struct settings *settings, enum option_id id)
-{
 	enum option_id password = id == OPT_PASSWORD_FILE ? OPT_PASSWORD
 				  : id == OPT_SENTINEL_PASSWORD_FILE
 				      ? OPT_SENTINEL_PASSWORD
 				      : id;
 
-	return settings_winner(settings, id) != id ||
-	       settings_compare(settings, password, id) > 0;
-}
-
-static bool
-is_shown(const struct settings *settings, enum option_id id)
-{
-	return opts_row_is_in_files(&opts_table[id]) &&
-	       !is_overruled(settings, id) && has_value(settings, id);
+	if (!opts_row_is_in_files(row) || settings_winner(settings, id) != id ||
+	    settings_compare(settings, password, id) > 0)
+		return false;
+	/* It may depend on other options, or be none at all. */
+	if (row->type == OPTS_DURATION)
+		return duration_of(settings, id) >= row->min;
+	return settings->of[id].text != NULL || row->type == OPTS_SERVER;
 }
 
 /* --- a line ---------------------------------------------------------- */
@@ -174,20 +163,6 @@ print_hooks(FILE *out, const struct settings *settings)
 	}
 }
 
-static void
-print_option(FILE *out, const struct settings *settings, enum option_id id)
-{
-	char *value;
-
-	if (id == OPT_HOOK && settings->opts->hook_count > 0) {
-		print_hooks(out, settings);
-		return;
-	}
-	value = describe_value(settings, id);
-	print_line(out, settings, id, value);
-	free(value);
-}
-
 char *
 settings_text(const struct settings *settings)
 {
@@ -195,9 +170,19 @@ settings_text(const struct settings *settings)
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++)
-		if (is_shown(settings, id))
-			print_option(out, settings, id);
+	for (enum option_id id = 0; out != NULL && id < OPT_COUNT; id++) {
+		char *value;
+
+		if (!is_shown(settings, id))
+			continue;
+		if (id == OPT_HOOK && settings->opts->hook_count > 0) {
+			print_hooks(out, settings);
+			continue;
+		}
+		value = describe_value(settings, id);
+		print_line(out, settings, id, value);
+		free(value);
+	}
 	if (out == NULL || fclose(out) == EOF)
 		log_die(EXITCODE_RESOURCE, "out of memory");
 	return text;

@@ -486,8 +486,6 @@ take_reply(struct conn *conn, struct value *value)
 		return;
 	else if (handshake_hangs_up(&conn->handshake))
 		on_hang_up(conn, 0);
-	else
-		flush(conn); /* a script is sent again */
 }
 
 /* The reader may go while a handler runs, when that gives the connection up. */

@@ -123,7 +123,7 @@ locks_add_ending(const struct locks *locks, enum ending_reason reason,
 
 	ending_add(locks->events, reason,
 	    (struct event){.name = lock->config->name,
-		.why = lock->error,
+		.why = locks->set.error,
 		.then = then});
 }
 
@@ -140,27 +140,28 @@ on_failed(struct locks *locks)
 	    [LOCK_OVERTAKEN] = ENDING_OVERTAKEN,
 	};
 	const struct lock *lock = locks->set.about;
+	enum lock_failure failure = locks->set.failure;
 	struct event event = {.name = lock->config->name,
-	    .why = lock->error,
+	    .why = locks->set.error,
 	    .holder = &lock->holder,
 	    .count = lock->queue.length};
 
-	if (lock->failure == LOCK_UNAVAILABLE) {
+	if (failure == LOCK_UNAVAILABLE) {
 		locks->state = LOCKS_UNAVAILABLE;
 		return;
 	}
-	if (lock->failure == LOCK_OVERTAKEN)
+	if (failure == LOCK_OVERTAKEN)
 		event.by = &lock->by;
-	if (lock->failure == LOCK_OTHER_KIND)
+	if (failure == LOCK_OTHER_KIND)
 		event.why = lock->claim.outer->adverb;
-	if (lock->failure == LOCK_BUSY)
+	if (failure == LOCK_BUSY)
 		observer_watch_holder(&locks->observer, lock);
-	if (lock->failure == LOCK_BUSY)
+	if (failure == LOCK_BUSY)
 		ending_add(locks->events,
 		    lock->config->wait ? ENDING_QUEUE_FULL : ENDING_BUSY,
 		    event);
 	else
-		ending_add(locks->events, endings[lock->failure], event);
+		ending_add(locks->events, endings[failure], event);
 	locks->state = LOCKS_FAILED;
 }
 
@@ -242,8 +243,7 @@ locks_begin(struct locks *locks)
 	locks->state = LOCKS_TRYING;
 	locks->wait_until =
 	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
-	observer_init(&locks->observer, opts, locks->events, &locks->set,
-	    locks->configs);
+	observer_init(&locks->observer, opts, locks->events, &locks->set);
 	set_acquire(&locks->set);
 }
 

@@ -18,15 +18,13 @@ observer_emit(const struct observer *observer, const struct lock *lock,
 
 void
 observer_init(struct observer *observer, const struct opts *opts,
-    const struct events *events, struct set *set,
-    const struct lock_config *configs)
+    const struct events *events, struct set *set)
 {
 	struct event event = {.count = (int64_t)opts->server_count};
 
 	*observer = (struct observer){.opts = opts,
 	    .events = events,
 	    .set = set,
-	    .configs = configs,
 	    .began_at = clock_now()};
 	event.type = event.count == 2 ? EVENT_TWO_SERVERS : EVENT_EVEN_SERVERS;
 	if (event.count % 2 == 0)
@@ -75,7 +73,7 @@ observer_watch_holder(struct observer *observer, const struct lock *lock)
 static void
 watch_wait(struct observer *observer, const struct lock *lock)
 {
-	bool waits = observer->waiting == lock;
+	bool waits = observer->waiting == lock->config->key;
 	bool was_paused = waits && observer->holder.state == HOLDER_PAUSED;
 
 	if (waits && observer->position == lock->queue.position &&
@@ -83,7 +81,7 @@ watch_wait(struct observer *observer, const struct lock *lock)
 		return;
 	observer_watch_holder(observer, lock);
 	observer->waited = true;
-	observer->waiting = lock;
+	observer->waiting = lock->config->key;
 	observer->position = lock->queue.position;
 	observer->holder = lock->holder;
 	observer_emit(observer, lock,
@@ -112,18 +110,9 @@ watch_queue(struct observer *observer, const struct lock *lock)
 	observer->no_queue = true;
 	if (lock->claim.outer != NULL)
 		event.type = EVENT_NEST_HIDDEN;
-	else if (!quorum_is_one(lock->quorum))
+	else if (set_is_majority(observer->set))
 		event.type = EVENT_NEST_UNCOUNTED;
 	observer_emit(observer, lock, event);
-}
-
-/* Not if the server replies, but hangs up soon after each time. */
-static bool
-has_calm_contact(const struct lock *lock)
-{
-	const char *why;
-
-	return lock->answered && quorum_rests_until(lock->quorum, &why) == 0;
 }
 
 /* A server that restarts is back in a moment. Silence for --server-timeout ends
@@ -153,7 +142,7 @@ watch_silence(struct observer *observer, const struct lock *lock, bool is_calm)
 	observer_emit(observer, lock,
 	    (struct event){.type = EVENT_NO_REPLY,
 		.minor = observer->silence == OBSERVER_SILENCE,
-		.why = lock->error});
+		.why = observer->set->error});
 	observer->waited = true;
 	observer->silence++;
 	/* The next reply shows whether anything has changed. */
@@ -168,17 +157,17 @@ observer_watch_acquire(struct observer *observer)
 	bool is_calm;
 
 	/* When one has failed, only the release of the others is awaited. */
-	if (lock->state != LOCK_ACQUIRING)
+	if (set->backing_out)
 		return;
 	if (set->lost_early != NULL)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_LOST_EARLY,
 			.name = set->lost_early->name});
 	set->lost_early = NULL;
-	is_calm = has_calm_contact(lock);
+	is_calm = set_is_calm(set);
 	if (lock->holder.state != HOLDER_UNSEEN) {
 		watch_queue(observer, lock);
-		if (lock->answered &&
+		if (set->answered &&
 		    (is_calm || observer->silence < OBSERVER_SILENCE_NOTED))
 			watch_wait(observer, lock);
 	}
@@ -192,7 +181,7 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 	const char *why = "several servers keep none";
 
 	if (lock->config->history_ms == 0 || lock->claim.outer != NULL ||
-	    (lock->claim.tier == CLAIM_FULL && quorum_is_one(lock->quorum)))
+	    (lock->claim.tier == CLAIM_FULL && !set_is_majority(observer->set)))
 		return;
 	if (lock->no_history[0] != '\0')
 		why = lock->no_history;
@@ -226,9 +215,10 @@ watch_servers(struct observer *observer, const struct lock *lock)
 }
 
 static void
-report_acquired(struct observer *observer, const struct lock *lock)
+report_acquired(struct observer *observer, size_t key)
 {
 	const struct opts *opts = observer->opts;
+	const struct lock *lock = set_lock(observer->set, key);
 
 	watch_queue(observer, lock);
 	report_no_history(observer, lock);
@@ -246,7 +236,7 @@ report_acquired(struct observer *observer, const struct lock *lock)
 	observer_emit(observer, lock,
 	    (struct event){.type = lock->claim.outer != NULL ? EVENT_JOINED
 							     : EVENT_ACQUIRED,
-		.server = quorum_label(lock->quorum),
+		.server = set_label(observer->set, key),
 		.fence = lock->fence[0] != '\0' ? lock->fence : "none",
 		.token = lock->claim.token,
 		.ms = opts->ttl_ms});
@@ -257,8 +247,8 @@ observer_report_acquired(struct observer *observer)
 {
 	const struct set *set = observer->set;
 
-	for (size_t i = 0; i < set->count; i++)
-		report_acquired(observer, set_lock(set, &observer->configs[i]));
+	for (size_t i = 0; i < set->keys; i++)
+		report_acquired(observer, i);
 	if (observer->waited)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_WAITED,
@@ -306,7 +296,7 @@ observer_watch_lease(struct observer *observer)
 		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
 			.ms = lock->valid_until - clock_now(),
-			.why = lock->error});
+			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
 		observer_emit(observer, before,
 		    (struct event){.type = EVENT_RENEWED_AGAIN});
@@ -347,16 +337,17 @@ observer_report_release(const struct observer *observer)
 	const struct set *set = observer->set;
 	bool all_free = true;
 
-	for (size_t i = 0; i < set->count; i++) {
-		report_unreplicated(observer, &set->locks[i]);
-		all_free = all_free &&
-			   kind_of_release(&set->locks[i]) == EVENT_RELEASED;
+	for (size_t i = 0; i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
+
+		report_unreplicated(observer, lock);
+		all_free = all_free && kind_of_release(lock) == EVENT_RELEASED;
 	}
 	if (all_free)
 		events_emit(observer->events,
 		    &(struct event){.type = EVENT_RELEASED});
-	for (size_t i = 0; !all_free && i < set->count; i++) {
-		const struct lock *lock = set_lock(set, &observer->configs[i]);
+	for (size_t i = 0; !all_free && i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
 
 		observer_emit(observer, lock,
 		    (struct event){.type = kind_of_release(lock),
@@ -372,8 +363,8 @@ observer_report_unrecorded(const struct observer *observer)
 	const struct set *set = observer->set;
 	bool lost = facts_say_lost(observer->events->facts);
 
-	for (size_t i = 0; i < set->count; i++) {
-		const struct lock *lock = &set->locks[i];
+	for (size_t i = 0; i < set->keys; i++) {
+		const struct lock *lock = set_lock(set, i);
 		bool matters = lost || config_needs_history(lock->config) ||
 			       lock->release.outcome == LOCK_NOT_HELD;
 

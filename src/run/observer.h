@@ -18,11 +18,10 @@ struct observer {
 	const struct opts *opts;
 	const struct events *events;
 	struct set *set;
-	const struct lock_config *configs;
 	int64_t began_at; /* the first try was sent */
 	bool waited;	  /* that, or silence, was emitted */
 	/* What was emitted last. */
-	const struct lock *waiting; /* the lock of the next two */
+	const char *waiting; /* the key of the next two */
 	struct holder holder;
 	int64_t position;
 	enum observer_silence silence;
@@ -35,11 +34,9 @@ struct observer {
 	bool unusable[OPTS_SERVERS_MAX];
 };
 
-/* To be called when the first try is sent. configs: those of the set, in the
- * order of the options. */
+/* To be called when the first try is sent. */
 void observer_init(struct observer *observer, const struct opts *opts,
-    const struct events *events, struct set *set,
-    const struct lock_config *configs);
+    const struct events *events, struct set *set);
 
 /* To be called when the holder of a lock is known, before it is reported: says
  * once if that is an outer run, which does not end before this one. */

@@ -67,12 +67,11 @@ held_by_job(const struct run *run)
 
 	if (!run->watch.locked)
 		return strdup(above != NULL ? above : "");
-	for (size_t i = 0; i < run->locks.set.count; i++) {
-		const struct lock_config *config = &run->locks.configs[i];
-		const char *token =
-		    set_lock(&run->locks.set, config)->claim.token;
-		char *with =
-		    outer_with(above, config->key, config->kind, token);
+	for (size_t i = 0; i < run->locks.set.keys; i++) {
+		const struct lock *lock = set_lock(&run->locks.set, i);
+		char *with = outer_with(above, lock->config->key,
+		    lock->config->kind, lock->claim.token);
+
 		free(held);
 		above = held = with;
 		if (held == NULL)
@@ -88,18 +87,18 @@ put_lock_env(const struct run *run, char *end)
 	const char *separator = "RLOCKRUN_TOKEN=";
 	bool fenced = false;
 
-	for (size_t i = 0; i < run->locks.set.count; i++) {
-		const struct lock *lock =
-		    set_lock(&run->locks.set, &run->locks.configs[i]);
+	for (size_t i = 0; i < run->locks.set.keys; i++) {
+		const struct lock *lock = set_lock(&run->locks.set, i);
+
 		end = stpcpy(stpcpy(end, separator), lock->claim.token);
 		separator = "\n";
 		fenced = fenced || lock->fence[0] != '\0';
 	}
 	end++;
 	separator = "RLOCKRUN_FENCE=";
-	for (size_t i = 0; fenced && i < run->locks.set.count; i++) {
+	for (size_t i = 0; fenced && i < run->locks.set.keys; i++) {
 		end = stpcpy(stpcpy(end, separator),
-		    set_lock(&run->locks.set, &run->locks.configs[i])->fence);
+		    set_lock(&run->locks.set, i)->fence);
 		separator = "\n";
 	}
 	return fenced ? end + 1 : end;
@@ -131,8 +130,8 @@ job_env(const struct run *run, size_t *length)
 
 	if (held != NULL)
 		entries = malloc(ENV_ROOM + strlen(run->locks.opts->names) +
-				 set->count * (sizeof(set->locks->claim.token) +
-						  sizeof(set->locks->fence)) +
+				 set->keys * (sizeof(set->locks->claim.token) +
+						 sizeof(set->locks->fence)) +
 				 strlen(held));
 	if (entries != NULL)
 		*length = (size_t)(put_env(run, held, entries) - entries);
@@ -176,9 +175,8 @@ static void
 on_unavailable(struct run *run)
 {
 	if (run->locks.opts->unavailable_run) {
-		locks_emit(&run->locks,
-		    (struct event){.type = EVENT_UNLOCKED,
-			.why = run->locks.set.about->error});
+		locks_emit(&run->locks, (struct event){.type = EVENT_UNLOCKED,
+					    .why = run->locks.set.error});
 		run_start_job(run);
 		return;
 	}
@@ -287,7 +285,7 @@ run_step_confirm(struct run *run)
 			locks_emit(&run->locks,
 			    (struct event){.type = EVENT_UNPROVEN,
 				.name = set->about->config->name,
-				.why = set->about->error});
+				.why = set->error});
 		run_release(run);
 	} else {
 		locks_wake_at(&run->locks, until);
@@ -331,7 +329,7 @@ run_step_release(struct run *run)
 		locks_emit(&run->locks,
 		    (struct event){.type = EVENT_UNCONFIRMED,
 			.name = lock->config->name,
-			.why = lock->error});
+			.why = set->error});
 	else if (!lost)
 		observer_report_release(&run->locks.observer);
 	if (run->state == RUN_DONE)
@@ -346,7 +344,7 @@ on_over(struct run *run)
 {
 	struct set *set = &run->locks.set;
 
-	if (!run->watch.locked || set->count == 1 ||
+	if (!run->watch.locked || set->keys == 1 ||
 	    facts_say_lost(run->locks.events->facts)) {
 		run_release(run);
 		return;

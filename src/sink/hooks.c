@@ -46,18 +46,6 @@ await_parent(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
-/* Its parent has sent it. */
-static pid_t
-receive_runner(int sock)
-{
-	pid_t runner = 0;
-
-	if (recv(sock, &runner, sizeof(runner), MSG_DONTWAIT) <
-	    (ssize_t)sizeof(runner))
-		return 0;
-	return runner;
-}
-
 int
 hooks_start(struct hooks *hooks, const struct hook_command *commands,
     size_t count)
@@ -72,8 +60,11 @@ hooks_start(struct hooks *hooks, const struct hook_command *commands,
 		fork_runner(socks[1], commands, count);
 	if (pid != -1 && await_parent(pid) == 0) {
 		close(socks[1]);
-		*hooks = (struct hooks){.sock = socks[0],
-		    .runner = receive_runner(socks[0])};
+		*hooks = (struct hooks){.sock = socks[0]};
+		/* Its parent has sent its id. */
+		if (recv(socks[0], &pid, sizeof(pid), MSG_DONTWAIT) ==
+		    (ssize_t)sizeof(pid))
+			hooks->runner = pid;
 		return 0;
 	}
 	error = errno;

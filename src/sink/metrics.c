@@ -190,12 +190,21 @@ metrics_on_due(void *arg)
 	backlog_add(&sink->backlog);
 }
 
+/* What was begun does not have the end of the run. */
 static void
-warn_slow(struct metrics_sink *sink)
+write_last(struct metrics_sink *sink)
 {
-	const struct lock_metrics *first = find_next(sink);
+	const struct lock_metrics *first;
 	int count = 0;
 
+	sink->last_try_at = clock_now() + LAST_TRY_MS;
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		metrics_file_cancel(&sink->locks[i].file);
+	start_round(sink);
+	backlog_add(&sink->backlog);
+	if (backlog_finish(&sink->backlog))
+		return;
+	first = find_next(sink);
 	for (; find_next(sink) != NULL; sink->at++)
 		count++;
 	if (first != NULL)
@@ -204,29 +213,7 @@ warn_slow(struct metrics_sink *sink)
 		log_warnx("the metrics of %d locks were not written", count);
 }
 
-/* What was begun does not have the end of the run. */
-static void
-write_last(struct metrics_sink *sink)
-{
-	sink->last_try_at = clock_now() + LAST_TRY_MS;
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		metrics_file_cancel(&sink->locks[i].file);
-	start_round(sink);
-	backlog_add(&sink->backlog);
-	if (!backlog_finish(&sink->backlog))
-		warn_slow(sink);
-}
-
 /* --- events ----------------------------------------------------------- */
-
-/* Written when it has lasted, so that nothing delays the start of the job. */
-static void
-begin_run(struct metrics_sink *sink, bool holds)
-{
-	sink->run =
-	    (struct metrics_run){.holds = holds, .since_ms = clock_epoch()};
-	write_in(sink, SETTLE_MS);
-}
 
 static void
 end_run(struct metrics_sink *sink)
@@ -348,7 +335,11 @@ metrics_on_event(void *arg, const struct event *event)
 	switch (event->type) {
 	case EVENT_BEGUN:
 	case EVENT_ACQUIRED:
-		begin_run(sink, event->type == EVENT_ACQUIRED);
+		sink->run =
+		    (struct metrics_run){.holds = event->type == EVENT_ACQUIRED,
+			.since_ms = clock_epoch()};
+		/* So that nothing delays the start of the job. */
+		write_in(sink, SETTLE_MS);
 		break;
 	case EVENT_RENEWAL_FAILED:
 		write_in(sink, 0);
@@ -370,29 +361,22 @@ metrics_on_event(void *arg, const struct event *event)
 	}
 }
 
-static void
-demand_folder(const struct opts *opts)
-{
-	const char *why = metrics_file_check_folder(opts->metrics_folder);
-	char folder[1024];
-
-	if (why == NULL)
-		return;
-	escape_quote(opts->metrics_folder, folder, sizeof(folder));
-	log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s", folder,
-	    why);
-}
-
 static void *
 open_sink(const struct facts *facts, struct loop *loop)
 {
 	const struct opts *opts = facts->opts;
 	struct metrics_sink *sink;
+	const char *why = NULL;
+	char folder[1024];
 
 	if (*opts->metrics_folder == '\0' || opts->action != OPTS_RUN)
 		return NULL;
 	if (opts->metrics_demanded)
-		demand_folder(opts);
+		why = metrics_file_check_folder(opts->metrics_folder);
+	escape_quote(opts->metrics_folder, folder, sizeof(folder));
+	if (why != NULL)
+		log_die(EXITCODE_CONFIG, "cannot write metrics into %s: %s",
+		    folder, why);
 	sink =
 	    mem_alloc(sizeof(*sink) + opts->key_count * sizeof(*sink->locks));
 	sink->opts = opts;

@@ -139,18 +139,6 @@ open_metrics_folder(struct metrics_file *file)
 				     : fail_errno(file, NULL);
 }
 
-/* Somebody may have removed it, and the folder. */
-static bool
-is_current(const struct metrics_file *file, const char *path)
-{
-	struct stat ours, there;
-
-	return fstat(file->lock_fd, &ours) == 0 &&
-	       fstatat(file->folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) ==
-		   0 &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-
 static void
 close_lock(struct metrics_file *file)
 {
@@ -160,10 +148,16 @@ close_lock(struct metrics_file *file)
 	file->byte = 0;
 }
 
+/* Somebody may have removed it, and the folder. */
 static enum metrics_update
 open_lock(struct metrics_file *file)
 {
-	if (file->lock_fd != -1 && is_current(file, file->lock_name))
+	struct stat ours, there;
+
+	if (file->lock_fd != -1 && fstat(file->lock_fd, &ours) == 0 &&
+	    fstatat(file->folder_fd, file->lock_name, &there,
+		AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		return METRICS_UPDATE_GOES_ON;
 	close_lock(file);
 	file->lock_fd = openat(file->folder_fd, file->lock_name,

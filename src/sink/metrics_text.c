@@ -249,26 +249,20 @@ put_sample(struct text *text, enum metrics_value value, int64_t number,
 
 /* The ends of jobs from the start, so that their first increase is seen; others
  * once they have happened. */
-static bool
-is_known(const struct metrics *metrics, enum metrics_value value)
-{
-	int64_t number = metrics->values[value];
-	bool happens = value >= METRICS_ENDED &&
-		       value != METRICS_ENDED + ENDING_JOB &&
-		       value != METRICS_JOB_FAILED;
-
-	return happens ? number > 0 : number != METRICS_UNKNOWN;
-}
-
 static void
 put_samples(struct text *text, const struct metrics *metrics,
     enum metrics_value from, enum metrics_value to, const char *label)
 {
 	for (enum metrics_value i = from; i < to; i++) {
+		int64_t number = metrics->values[i];
+		bool happens = i >= METRICS_ENDED &&
+			       i != METRICS_ENDED + ENDING_JOB &&
+			       i != METRICS_JOB_FAILED;
+
 		if (i <= METRICS_ENDED)
 			put_part(text, rows[i].head);
-		if (is_known(metrics, i))
-			put_sample(text, i, metrics->values[i], label);
+		if (happens ? number > 0 : number != METRICS_UNKNOWN)
+			put_sample(text, i, number, label);
 	}
 }
 
@@ -408,11 +402,14 @@ read_sample(struct metrics *metrics, const char *label, const char *line,
 }
 
 static bool
-read_run(struct metrics *metrics, const char *line)
+read_comment(struct metrics *metrics, const char *line)
 {
 	struct metrics_run run;
 	int64_t byte;
 
+	if (match(&line, "# HELP rlockrun_") ||
+	    match(&line, "# TYPE rlockrun_"))
+		return true;
 	if (!match(&line, "# run ") ||
 	    !read_digits(&line, METRICS_RUNS_MAX, &byte) || byte == 0)
 		return false;
@@ -426,13 +423,6 @@ read_run(struct metrics *metrics, const char *line)
 			return false;
 	metrics->runs[metrics->run_count++] = run;
 	return true;
-}
-
-static bool
-read_comment(struct metrics *metrics, const char *line)
-{
-	return match(&line, "# HELP rlockrun_") ||
-	       match(&line, "# TYPE rlockrun_") || read_run(metrics, line);
 }
 
 /* Only what has a newline is a line. */

@@ -7,11 +7,13 @@
 
 #include "admin/list_row.h"
 #include "admin/look.h"
+#include "admin/query.h"
 #include "admin/run_row.h"
 #include "base/num.h"
 #include "lock/answer.h"
+#include "lock/claim.h"
 #include "lock/kind.h"
-#include "lock/waiter.h"
+#include "sink/holder_text.h"
 
 static const struct key_names names = {
     .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
@@ -58,7 +60,7 @@ check_busy(const struct answer *answer)
 	    answer->holder.count > 0 || answer->holder.state == HOLDER_NONE);
 	require(answer->holder.state == HOLDER_NONE ||
 		kind_of(answer->holder.kind) != NULL);
-	holder_describe_lock(&answer->holder, text, sizeof(text));
+	holder_text_format_lock(&answer->holder, text, sizeof(text));
 }
 
 /* Whether it is one. */
@@ -104,7 +106,7 @@ check_look(const struct value *reply)
 	struct look look;
 	char text[640];
 
-	if (!answer_look(&look, reply, &names))
+	if (!query_read_look(&look, reply, &names))
 		return;
 	look_describe_holders(&look, text, sizeof(text));
 	look_describe_kind(&look, text, sizeof(text));
@@ -114,7 +116,7 @@ check_look(const struct value *reply)
 	for (size_t i = 0; i < look.listed; i++)
 		check_number(look.holders[i].fence);
 	check_rows(&look);
-	answer_look_fini(&look);
+	query_fini(&look);
 }
 
 /* Of a damaged text, what there is. */
@@ -130,7 +132,7 @@ check_order(const struct value *reply)
 	require(strlen(answer->ordered) <= TOKEN_SIZE - 1);
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
 	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
-	holder_describe_by(&answer->by, text, sizeof(text));
+	holder_text_format_by(&answer->by, text, sizeof(text));
 	free(answer);
 }
 
@@ -140,7 +142,7 @@ check_page(const struct value *reply)
 	const char *cursor;
 	char **keys;
 
-	if (!answer_page(&cursor, &keys, reply))
+	if (!query_read_page(&cursor, &keys, reply))
 		return;
 	for (char **key = keys; *key != NULL; key++)
 		free(*key);
@@ -150,7 +152,8 @@ check_page(const struct value *reply)
 static void
 check(const struct value *reply)
 {
-	struct answer_force force;
+	struct waiter waiter;
+	const char *head;
 	int64_t count;
 	bool is_acquire = check_answer(answer_acquire(reply), true);
 	bool is_join = check_answer(answer_join(reply), false);
@@ -161,9 +164,9 @@ check(const struct value *reply)
 	require(check_answer(answer_plain_join(reply), false) == is_renewal);
 	require(check_answer(answer_other_kind(reply), false) == is_renewal);
 	require(check_answer(answer_plain_release(reply), false) == is_renewal);
-	if (answer_force(&force, reply))
-		check_waiters(&force.to_notify);
-	if (answer_nested(&count, reply))
+	if (query_read_force(&count, &head, reply))
+		require(*head == '\0' || waiter_parse(&waiter, head));
+	if (query_read_nested(&count, reply))
 		require(count >= 0);
 	check_answer(answer_head(reply), false);
 	check_order(reply);

@@ -277,7 +277,7 @@ inline find_newest(i)
 #endif
 
 #ifdef PAUSER
-/* src: lock/script/front.lua */
+/* src: lock/script/acquire.lua next_ticket */
 inline front(i)
 {
 	printf("server: %d goes to the front\n", i);

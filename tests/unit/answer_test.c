@@ -1,11 +1,8 @@
 /* What servers answer, decoded: of each question each answer, and what is none
- * of them. See look_test for what a look shows. */
+ * of them.See query_test for what commands ask. */
 #include "lock/answer.h"
 
 #include "lines.h"
-
-static const struct key_names names = {
-    .all = {"job", "INFO", "RUNS", "QUEUE", "ALIVE"}};
 
 #define MAX_NUMBER "9223372036854775807"
 #define MAX ":" MAX_NUMBER "\r\n"
@@ -365,50 +362,46 @@ test_orders(void)
 static const struct {
 	const char *lines;
 	int release; /* an outcome, or -1: no answer */
-	int64_t force;
-} others[] = {
-    {"0", -1, -1},
-    {"1", -1, -1},
-    {"", -1, -1},
-    {"[\n]", -1, -1},
-    {"+1\n+", -1, -1},
-    {"0\n+", -1, 0},
-    {"1\n+" WAITER, -1, 1},
-    {"5000\n+garbage", -1, 5000},
-    {"-1\n+", -1, -1},
-    {MAX_NUMBER "\n+", -1, -1},
-    {"1\n5", -1, -1},
-    {"1\n+" WAITER "\n+" WAITER, -1, -1},
-    {"0\n0\n0\n+", ANSWER_NOT_OURS, -1},
-    {"1\n0\n0\n+" WAITER, ANSWER_FREED, -1},
-    {"2\n1\n0\n+", ANSWER_LEFT, -1},
-    {"3\n0\n5000\n+garbage", ANSWER_KEPT, -1},
-    {"3\n0\n-1\n+", -1, -1},
-    {"3\n0\n" MAX_NUMBER "\n+", -1, -1},
-    {"4\n0\n0\n+", -1, -1},
-    {"-1\n0\n0\n+", -1, -1},
-    {"1\n2\n0\n+", -1, -1},
-    {"1\n-1\n0\n+", -1, -1},
-    {"1\n0\n0\n5", -1, -1},
-    {"1\n0\n0", -1, -1},
-    {"1\n0\n0\n+" WAITER "\n+" WAITER, -1, -1},
+} releases[] = {
+    {"0", -1},
+    {"1", -1},
+    {"", -1},
+    {"[\n]", -1},
+    {"+1\n+", -1},
+    {"0\n+", -1},
+    {"1\n+" WAITER, -1},
+    {"5000\n+garbage", -1},
+    {"-1\n+", -1},
+    {MAX_NUMBER "\n+", -1},
+    {"1\n5", -1},
+    {"1\n+" WAITER "\n+" WAITER, -1},
+    {"0\n0\n0\n+", ANSWER_NOT_OURS},
+    {"1\n0\n0\n+" WAITER, ANSWER_FREED},
+    {"2\n1\n0\n+", ANSWER_LEFT},
+    {"3\n0\n5000\n+garbage", ANSWER_KEPT},
+    {"3\n0\n-1\n+", -1},
+    {"3\n0\n" MAX_NUMBER "\n+", -1},
+    {"4\n0\n0\n+", -1},
+    {"-1\n0\n0\n+", -1},
+    {"1\n2\n0\n+", -1},
+    {"1\n-1\n0\n+", -1},
+    {"1\n0\n0\n5", -1},
+    {"1\n0\n0", -1},
+    {"1\n0\n0\n+" WAITER "\n+" WAITER, -1},
 };
 
 static void
-test_others(void)
+test_releases(void)
 {
 	struct answer release;
-	struct answer_force force;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		void *reply = array(others[i].lines);
-		int released = is_answer(&release, answer_release, reply)
-				   ? (int)release.outcome
-				   : -1;
-		int64_t forced = answer_force(&force, reply) ? force.freed : -1;
+	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
+		void *reply = array(releases[i].lines);
 
-		is_int(released, others[i].release, escaped(others[i].lines));
-		is_int(forced, others[i].force, "  to a release by force");
+		is_int(is_answer(&release, answer_release, reply)
+			   ? (int)release.outcome
+			   : -1,
+		    releases[i].release, escaped(releases[i].lines));
 		freeReplyObject(reply);
 	}
 }
@@ -440,9 +433,6 @@ test_release(void)
 {
 	void *freed = array("1\n1\n0\n+" WAITER);
 	void *kept = array("3\n0\n5000\n+");
-	void *forced = array("2\n+" WAITER);
-	void *by_hand = array("1\n+garbage");
-	struct answer_force force;
 	struct answer answer;
 
 	ok(is_answer(&answer, answer_release, freed) && answer.unrecorded,
@@ -453,34 +443,8 @@ test_release(void)
 	    "one that is recorded");
 	is_int(answer.kept_ms, 5000, "  kept for so long");
 	is_text(answer.head, "", "  nobody is to be rung");
-	ok(answer_force(&force, forced) && force.to_notify.count == 1,
-	    "by force, somebody is");
-	is_text(force.to_notify.names[0], WAITER, "  its name");
-	ok(answer_force(&force, by_hand) && force.to_notify.count == 0,
-	    "  but what is no waiter");
 	freeReplyObject(freed);
 	freeReplyObject(kept);
-	freeReplyObject(forced);
-	freeReplyObject(by_hand);
-}
-
-static void
-test_nested(void)
-{
-	static const struct {
-		const char *lines;
-		int64_t count; /* or -1: no answer */
-	} rows[] = {{"", 0}, {"+a\n+b", 2}, {"+!\n+a", 1}, {"+!k", 0},
-	    {"5", -1}};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		void *reply = array(rows[i].lines);
-		int64_t count;
-
-		is_int(answer_nested(&count, reply) ? count : -1, rows[i].count,
-		    "nested runs");
-		freeReplyObject(reply);
-	}
 }
 
 static void
@@ -531,15 +495,13 @@ test_values(void)
 	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
 	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
 	struct answer answer;
-	struct look look;
 
 	for (size_t i = 0; i < sizeof(wires) / sizeof(*wires); i++) {
 		void *reply = parse(wires[i]);
 		ok(!is_answer(&answer, answer_acquire, reply) &&
 			!is_answer(&answer, answer_join, reply) &&
 			!is_answer(&answer, answer_renew, reply) &&
-			!is_answer(&answer, answer_release, reply) &&
-			!answer_look(&look, reply, &names),
+			!is_answer(&answer, answer_release, reply),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);
 	}
@@ -564,27 +526,6 @@ test_replicas(void)
 	}
 }
 
-static void
-test_page(void)
-{
-	void *page = parse("*2\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n");
-	void *none = parse("*1\r\n$1\r\n7\r\n");
-	const char *cursor;
-	char **keys;
-
-	ok(answer_page(&cursor, &keys, page), "a page");
-	is_text(cursor, "7", "  cursor");
-	is_text(keys[0], "a", "  the first key");
-	is_text(keys[1], "b", "  the last");
-	ok(keys[2] == NULL, "  the end");
-	free(keys[0]);
-	free(keys[1]);
-	free(keys);
-	ok(!answer_page(&cursor, &keys, none), "without keys it is none");
-	freeReplyObject(page);
-	freeReplyObject(none);
-}
-
 int
 main(void)
 {
@@ -597,14 +538,12 @@ main(void)
 	test_join();
 	test_flags();
 	test_orders();
-	test_others();
+	test_releases();
 	test_renewals();
 	test_release();
-	test_nested();
 	test_waiters();
 	test_next();
 	test_values();
 	test_replicas();
-	test_page();
 	return tap_done();
 }

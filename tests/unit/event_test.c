@@ -436,7 +436,7 @@ test_renewals(void)
 	struct set set = {.about = &lock, .valid_until = 1000};
 	struct observer observer;
 
-	observer_init(&observer, &opts, &events, &set, &config);
+	observer_init(&observer, &opts, &events, &set);
 	is_int(log.types[0], EVENT_BEGUN, "the first try is sent");
 	observer_watch_lease(&observer);
 	observer_watch_lease(&observer);

@@ -110,7 +110,7 @@ main(void)
 		abort();
 	for (size_t i = 0; i < SERVERS; i++)
 		listen_at(i, &servers[i]);
-	quorum = quorum_new(&loop, &config, on_stray, NULL);
+	quorum = quorum_new(&loop, &config, on_stray, on_stray, NULL);
 	test_drop(&loop, quorum);
 	quorum_free(quorum);
 	loop_fini(&loop);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "lock/script.h"
-#include "tap.h"
+#include "words.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define TOKEN "01234567-89ab-4def-8123-456789abcdef"
@@ -35,30 +35,12 @@ begin(struct claim *claim)
 {
 	claim_init(claim, &config);
 	strcpy(claim->token, TOKEN);
+	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
-	free(claim->doorbell);
+	free(claim->keys.doorbell);
 	free(claim->record);
-	claim->doorbell = strdup("BELL");
+	claim->keys.doorbell = strdup("BELL");
 	claim->record = strdup("RECORD");
-}
-
-/* The words between blanks, where "-" is an empty one; `...` ends them. */
-static void
-is_request(struct request *request, const struct script *script,
-    const char *words, const char *what)
-{
-	char text[4096] = "";
-	size_t length = 0;
-
-	for (int i = 0; i < request->argc; i++)
-		length += (size_t)snprintf(text + length, sizeof(text) - length,
-		    "%s%s", i > 0 ? " " : "",
-		    *request->argv[i] != '\0' ? request->argv[i] : "-");
-	ok(request->script == script, "%s: its script", what);
-	is_text(text, words, "  its words");
-	ok(request->argc == 0 || request->argv[request->argc] == NULL,
-	    "  which end with NULL");
-	request_fini(request);
 }
 
 static void
@@ -181,7 +163,6 @@ test_tries(void)
 	request_make(&request, &claim, REQUEST_TRY);
 	ok(atoll(request.argv[7 + 13]) >= 5000,
 	    "with --newest, how long it has been asked for");
-	ok(!request.withdraws, "  which withdraws nothing");
 	request_fini(&request);
 	config.newest = false;
 	strcpy(claim.ticket, "17");
@@ -225,7 +206,6 @@ test_plain_tier(void)
 	is_made(&claim, REQUEST_LIFE, NULL, "", "  nothing else has a life");
 	is_made(&claim, REQUEST_HEAD, NULL, "", "  nor is there a queue");
 	request_release(&request, &claim, &end);
-	ok(request.withdraws, "  a release withdraws");
 	is_request(&request, &script_plain_release_counted,
 	    "1 job " TOKEN " 5000", "  it");
 	claim.outer = &kind_permits;
@@ -309,8 +289,7 @@ is_release(const struct claim *claim, struct request_end end, const char *words,
 	struct request request;
 
 	request_release(&request, claim, &end);
-	ok(request.withdraws && request.decode == answer_release,
-	    "%s withdraws what is sent before it", what);
+	ok(request.decode == answer_release, "%s: its answer", what);
 	is_request(&request, claim_kind(claim)->release, words, what);
 }
 
@@ -368,7 +347,7 @@ test_rest(void)
 	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
 	    "one with an id");
 	config.once_id = NULL;
-	strcpy(claim.head, HEAD);
+	claim_expect_head(&claim, HEAD);
 	is_release(&claim, done,
 	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
 	    "- - - - " HEAD,
@@ -469,7 +448,7 @@ test_ring(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	request_ring(&request, &keys, names, 2);
 	is_request(&request, &script_ring,
 	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER
@@ -487,6 +466,9 @@ test_ring(void)
 	is_int(request.argc, 1 + 2 + 2 * LIMIT_NOTIFY,
 	    "as many as an answer names");
 	request_fini(&request);
+	request_lengthen(&request, &keys, TOKEN, 5000);
+	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
+	    "a longer lease");
 	key_names_fini(&keys);
 }
 
@@ -507,79 +489,7 @@ test_doorbell(void)
 		request_doorbell(&request, &claim, cases[i].ms);
 		is_request(&request, NULL, cases[i].words, "the own doorbell");
 	}
-	request_front(&request, &claim);
-	is_request(&request, &script_front, "6 " HELPERS "BELL W",
-	    "the front of the queue");
 	claim_fini(&claim);
-}
-
-/* --- for people ------------------------------------------------------- */
-
-static void
-test_look(void)
-{
-	static const struct request_look_limits limits = {1, 2, 3};
-	struct key_names keys;
-	struct request request;
-
-	key_names_init(&keys, "job");
-	request_look(&request, &keys, REQUEST_LOOK_KEY_ONLY, &limits);
-	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
-	request_look(&request, &keys, REQUEST_LOOK_WITHOUT_RUNS, &limits);
-	is_request(&request, &script_look,
-	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l 1 2 3",
-	    "a look without the runs");
-	request_look(&request, &keys, REQUEST_LOOK_HELPERS, &limits);
-	is_request(&request, &script_look,
-	    "5 job {job}:rlk:i {job}:rlk:q {job}:rlk:l {job}:rlk:r 1 2 3",
-	    "a look at all");
-	request_nested(&request, &keys, TOKEN);
-	is_request(&request, NULL, "SMEMBERS " NESTED, "the nested runs");
-	request_lengthen(&request, &keys, TOKEN, 5000);
-	is_request(&request, &script_renew_exclusive, "1 job " TOKEN " 5000",
-	    "a longer lease");
-	key_names_fini(&keys);
-}
-
-#define FORCE_KEYS "job {job}:rlk:i {job}:rlk:q {job}:rlk:l"
-
-static void
-test_force(void)
-{
-	struct look_holder holders[] = {{.digest = "D1"}, {.digest = "D2"}};
-	struct look_waiter waiters[] = {{.id = (char *)HEAD}};
-	struct look look = {.holders = holders, .listed = 2};
-	struct request_force force = {.look = &look,
-	    .who = "RECORD",
-	    .helpers = true};
-	struct key_names keys;
-	struct request request;
-
-	key_names_init(&keys, "job");
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " x D1 D2", "from all holders");
-	force.only = &holders[1];
-	force.ends_pause = true;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2", "the end of a pause");
-	look.queue = waiters;
-	look.queued = 1;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "5 " FORCE_KEYS " " HEAD_BELL " " HEAD " RECORD " LIFE " p D2",
-	    "with a head of the queue");
-	waiters[0].id = (char *)"no waiter";
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force,
-	    "4 " FORCE_KEYS " - RECORD " LIFE " p D2",
-	    "with one that is no waiter");
-	force.helpers = false;
-	request_force(&request, &keys, &force);
-	is_request(&request, &script_force, "1 job - RECORD " LIFE " p D2",
-	    "with the lock's key alone");
-	key_names_fini(&keys);
 }
 
 int
@@ -598,7 +508,5 @@ main(void)
 	test_bytes();
 	test_ring();
 	test_doorbell();
-	test_look();
-	test_force();
 	return tap_done();
 }

@@ -39,6 +39,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lock/acquire.h"
 #include "lock/answer.h"
@@ -175,6 +176,13 @@ __wrap_clock_now(void)
 	return scripted.now;
 }
 
+int dice_fill(void *bytes, size_t size);
+int
+dice_fill(void *bytes, size_t size)
+{
+	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
 int64_t dice_between(int64_t low, int64_t high);
 int64_t
 dice_between(int64_t low, int64_t high)
@@ -185,9 +193,9 @@ dice_between(int64_t low, int64_t high)
 
 struct quorum *
 quorum_new(struct loop *loop, const struct lock_config *config,
-    void (*on_stray)(void *arg), void *arg)
+    void (*on_stray)(void *arg), void (*on_again)(void *arg), void *arg)
 {
-	(void)loop, (void)config, (void)on_stray, (void)arg;
+	(void)loop, (void)config, (void)on_stray, (void)on_again, (void)arg;
 	return &scripted;
 }
 
@@ -210,8 +218,7 @@ quorum_send(struct quorum *quorum, const struct command *command, enum ask ask)
 		note("(%s)", name);
 		return -1;
 	}
-	note("%s%s%s", name,
-	    command->whole && command->on_reply != NULL ? "!" : "",
+	note("%s%s%s", name, command->again != AGAIN_NO ? "!" : "",
 	    command->more ? "+" : "");
 	if (ask == ASK_RENEW_AGAIN)
 		quorum->asked_twice = true;
@@ -480,6 +487,7 @@ answer_by(struct sent *sent, const char *word)
 }
 
 /* Others: `silent` it may have been run, or not; `permanent` nor will the next;
+ * `again` it has not, and is asked the same once more;
  * `few` too few servers or replicas; `twins` two are the same one; `ring` the
  * doorbell; `-ERR_text` an error, `no:-ERR_text` the refusal of the login. */
 static inline void
@@ -489,6 +497,9 @@ answer_word(const char *word)
 	struct reply few = {.kind = REPLY_TOO_FEW,
 	    .failure = "not safe on S: 0 of 1 replicas have it",
 	    .partial = true};
+	struct reply again = {.kind = REPLY_ERROR,
+	    .error = "NOSCRIPT",
+	    .again = AGAIN_AS_TEXT};
 	char words[100];
 	size_t length = 0;
 
@@ -501,6 +512,8 @@ answer_word(const char *word)
 	words[length] = '\0';
 	if (strcmp(word, "silent") == 0 || strcmp(word, "permanent") == 0)
 		answer_none(sent, *word == 'p');
+	else if (strcmp(word, "again") == 0)
+		deliver(sent, &again);
 	else if (strcmp(word, "few") == 0)
 		deliver(sent, &few);
 	else if (strcmp(word, "twins") == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "admin/look.h"
+#include "admin/query.h"
 #include "lock/answer.h"
 #include "lock/outer.h"
 #include "redis/info.h"
@@ -128,13 +129,14 @@ test_other_replies(void)
 	struct value *replicas = read_reply("answer", "replicas");
 	const char *cursor;
 	char **keys = NULL;
-	struct answer_force force;
+	const char *head;
+	int64_t freed;
 
-	ok(answer_page(&cursor, &keys, page), "answer/page");
+	ok(query_read_page(&cursor, &keys, page), "answer/page");
 	for (char **key = keys; key != NULL && *key != NULL; key++)
 		free(*key);
 	free(keys);
-	ok(answer_force(&force, forced) && force.to_notify.count > 0,
+	ok(query_read_force(&freed, &head, forced) && *head != '\0',
 	    "answer/forced");
 	ok(answer_replicas(replicas) > 0, "answer/replicas");
 	value_free(page);
@@ -152,7 +154,7 @@ test_look(const char *name)
 {
 	struct value *reply = read_reply("answer", name);
 	struct look look;
-	bool good = answer_look(&look, reply, &names);
+	bool good = query_read_look(&look, reply, &names);
 
 	ok(good, "answer/%s", name);
 	if (good) {
@@ -162,7 +164,7 @@ test_look(const char *name)
 		seen.ended += look_last_over(&look) != NULL;
 		seen.successes += look.success.end_ms > 0;
 		seen.problems += look.problem_count;
-		answer_look_fini(&look);
+		query_fini(&look);
 	}
 	value_free(reply);
 }

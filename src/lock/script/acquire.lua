@@ -12,7 +12,8 @@
 --        7 how many may wait beside us; '-': any number; '': we do not wait,
 --          and a busy lock is a skip; '?': we do not wait, and try again
 --        8 number of permits or ''
---        9 own ticket or ''
+--        9 own ticket, '' or 'front': a pause precedes all others, by a ticket
+--          that lies LIMIT_FRONT_US below theirs
 --   Where there is a policy, or a former try:
 --       10 ms of --once-per or ''
 --       11 id of --once-id or ''
@@ -121,6 +122,7 @@ local function find_success()
 end
 
 local function next_ticket()
+  if ARGV[9] == 'front' then return us - LIMIT_FRONT_US end
   local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
   return math.min(math.max(us, (tonumber(last[2]) or 0) + 1), LIMIT_EXACT)
 end
