@@ -50,20 +50,6 @@ find_denial(const struct look *look)
 	return NULL;
 }
 
-/* Once: it is the same for all locks. */
-static void
-report_denial(struct search *search, const struct look *look, const char *key)
-{
-	const struct opts *opts = search->client->opts;
-	const struct look_problem *denial = find_denial(look);
-
-	if (denial == NULL || search->is_denied || opts->json || opts->quiet)
-		return;
-	search->is_denied = true;
-	client_report_problem(search->client, key + strlen(opts->prefix),
-	    denial);
-}
-
 /* A lock with both a record and a queue is shown once. If all locks are to be
  * shown, one with a history is by its record, or by the last runs if that is
  * gone. A record that the access rules withhold counts as that of the holder. A
@@ -99,7 +85,16 @@ read_found_look(void *arg, const struct value *value)
 	if (!query_read_look(&look, value, &item->keys))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
-		report_denial(search, &look, item->key);
+		const struct opts *opts = search->client->opts;
+		const struct look_problem *denial = find_denial(&look);
+
+		/* Once: it is the same for all locks. */
+		if (denial != NULL && !search->is_denied && !opts->json &&
+		    !opts->quiet) {
+			search->is_denied = true;
+			client_report_problem(search->client,
+			    item->key + strlen(opts->prefix), denial);
+		}
 		search->on_lock(search->arg, &look, item->key);
 	}
 	query_fini(&look);

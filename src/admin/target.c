@@ -72,13 +72,6 @@ target_fini(struct target *target)
 
 /* --- what is asked ------------------------------------------------------ */
 
-static void
-ask_look(struct request *request, struct target *target)
-{
-	query_look(request, &target->claim.keys, QUERY_HELPERS,
-	    &(struct query_limits){1, 0, 0});
-}
-
 /* The pause of another process is lengthened. */
 static int
 read_target_look(struct target *target, const struct value *value)
@@ -116,16 +109,6 @@ read_try(struct target *target, const struct value *value)
 		target->state = TARGET_LOOK;
 	free(answer);
 	return 0;
-}
-
-static void
-ask_mark(struct request *request, struct target *target)
-{
-	const char *token =
-	    *target->other != '\0' ? target->other : target->claim.token;
-
-	request_lengthen(request, &target->claim.keys, token,
-	    target->client->opts->pause_ms);
 }
 
 bool
@@ -166,14 +149,6 @@ read_mark(struct target *target, const struct value *value)
 	return target_lose(target, was_paused) ? 0 : -1;
 }
 
-static void
-ask_leave(struct request *request, struct target *target)
-{
-	target->claim.was_queued = true;
-	request_release(request, &target->claim,
-	    &(struct request_end){.run.status = REQUEST_NO_JOB});
-}
-
 static int
 read_left(struct target *target, const struct value *value)
 {
@@ -190,36 +165,37 @@ read_left(struct target *target, const struct value *value)
 	return 0;
 }
 
-static void
-ask_notify(struct request *request, struct target *target)
-{
-	request_ring(request, &target->claim.keys,
-	    (const char *const *)target->waiters, target->waiter_count);
-	if (request->argc == 0)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-}
-
 /* No table of functions, whose addresses the loader would have to adjust at the
  * start of each run. */
 void
 target_ask(struct request *request, struct target *target)
 {
+	struct claim *claim = &target->claim;
+
 	switch (target->state) {
 	case TARGET_LOOK:
-		ask_look(request, target);
+		query_look(request, &claim->keys, QUERY_HELPERS,
+		    &(struct query_limits){1, 0, 0});
 		break;
 	case TARGET_TRY:
 		target->is_queued = true;
-		request_make(request, &target->claim, REQUEST_TRY);
+		request_make(request, claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
-		ask_mark(request, target);
+		request_lengthen(request, &claim->keys,
+		    *target->other != '\0' ? target->other : claim->token,
+		    target->client->opts->pause_ms);
 		break;
 	case TARGET_LEAVE:
-		ask_leave(request, target);
+		claim->was_queued = true;
+		request_release(request, claim,
+		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
 	default:
-		ask_notify(request, target);
+		request_ring(request, &claim->keys,
+		    (const char *const *)target->waiters, target->waiter_count);
+		if (request->argc == 0)
+			log_die(EXITCODE_RESOURCE, "out of memory");
 		break;
 	}
 }

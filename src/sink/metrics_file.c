@@ -206,19 +206,6 @@ read_former(struct metrics_file *file)
 	return METRICS_UPDATE_GOES_ON;
 }
 
-/* Whether it is damaged. */
-static bool
-parse_former(struct metrics_file *file, struct metrics *former)
-{
-	if (file->length == 0)
-		return false;
-	if (file->length == file->room)
-		return true;
-	file->text[file->length] = '\0';
-	return strlen(file->text) < file->length ||
-	       metrics_text_read(former, file->label, file->text);
-}
-
 static enum metrics_update
 merge(struct metrics_file *file)
 {
@@ -230,7 +217,13 @@ merge(struct metrics_file *file)
 	if (read_former(file) == METRICS_UPDATE_FAILED)
 		return METRICS_UPDATE_FAILED;
 	metrics_init(&metrics);
-	file->damaged = parse_former(file, &metrics);
+	file->damaged = file->length == file->room;
+	if (file->length > 0 && !file->damaged) {
+		file->text[file->length] = '\0';
+		file->damaged =
+		    strlen(file->text) < file->length ||
+		    metrics_text_read(&metrics, file->label, file->text);
+	}
 	metrics_add(&metrics, &file->written);
 	remove_dead_runs(file, &metrics);
 	if (file->run.since_ms != 0)

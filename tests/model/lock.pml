@@ -468,8 +468,7 @@ inline ring(i)
 /* Cancel is the same script. It rings the head if that can go now, be it that
  * this run has freed K, or an earlier one whose answer was lost, or that it only
  * was in the way. `right`: the doorbell among its KEYS is the head's.
- * src: lock/script/release.lua is_news
- * src: lock/script/shared/queue.lua ring_head */
+ * src: lock/script/release.lua is_news */
 inline release(i, becomes, right)
 {
 	printf("server: release of %d\n", i);
