@@ -11,29 +11,14 @@
 /* For the names of the job's variables, and the ttl. */
 enum { ENV_ROOM = 128 };
 
-/* A shell command given as one word, as in: rlockrun -k NAME "a; b" */
-static bool
-is_shell_syntax(char *const *command)
-{
-	return command[1] == NULL &&
-	       strpbrk(command[0], " \t\n;&|<>()$`*?\"'=~") != NULL;
-}
-
-/* A shell sets a variable by it: FOO=1 command */
-static bool
-is_assignment(const char *word)
-{
-	size_t length = strspn(word,
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-
-	return length > 0 && word[length] == '=' &&
-	       (*word < '0' || *word > '9');
-}
-
 void
 command_find(struct run *run)
 {
+	static const char in_names[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 	char **command = run->opts->command;
+	const char *word = command[0];
+	size_t length = strspn(word, in_names);
 	const char *why = "not found";
 	int status;
 
@@ -45,14 +30,14 @@ command_find(struct run *run)
 		return;
 	if (status != EXITCODE_NOT_FOUND)
 		why = strerror(errno);
-	else if (is_shell_syntax(command))
+	else if (command[1] == NULL && /* one word: "a; b" */
+		 strpbrk(word, " \t\n;&|<>()$`*?\"'=~") != NULL)
 		why = "not found (for a shell command use -c)";
-	else if (command[1] != NULL && is_assignment(command[0]))
+	else if (command[1] != NULL && length > 0 && word[length] == '=' &&
+		 (*word < '0' || *word > '9')) /* FOO=1 command */
 		why = "not found (to set a variable use env(1))";
 	ending_add(run->events, ENDING_NO_COMMAND,
-	    (struct event){.command = command[0],
-		.why = why,
-		.status = status});
+	    (struct event){.command = word, .why = why, .status = status});
 }
 
 /* RLOCKRUN_HELD, to be freed. NULL when memory is out. */

@@ -20,8 +20,10 @@ static void
 report_begin(struct run *run)
 {
 	int64_t count = (int64_t)run->opts->server_count;
+	int64_t now = clock_now();
 
-	run->observer.began_at = clock_now();
+	run->observer.began_at = run->observer.silent_since = now;
+	run->observer.silence = OBSERVER_SILENCE;
 	if (run->opts->action == OPTS_HOLD &&
 	    strpbrk(run->opts->keys[0].name, "*?[") != NULL)
 		events_emit(run->events,

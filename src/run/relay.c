@@ -100,21 +100,11 @@ take_caught(struct relay *relay)
 	return asked;
 }
 
-/* When the job has stopped, so do we, so that the shell gets its terminal back.
- * If our group is orphaned no shell waits, and the kernel does not stop us: a
- * job that the guard has stopped for the terminal goes on, too. */
-static void
-follow_stop(struct run *run)
-{
-	bool was_stopped = terminal_suspend(SIGTSTP);
-
-	run->relay.terminal = was_stopped ? RELAY_SUSPENDED : RELAY_TERMINAL;
-	if (!was_stopped && run->guard.job.suspended)
-		guard_continue(&run->guard);
-}
-
-/* The job, or the kernel, decides whether a stop signal stops the job.
- * Without a terminal no shell waits for us, and we go on renewing. */
+/* The job, or the kernel, decides whether a stop signal stops the job. When it
+ * has, so do we, so that the shell gets its terminal back. If our group is
+ * orphaned no shell waits, and the kernel does not stop us: a job that the
+ * guard has stopped for the terminal goes on, too. Without a terminal no shell
+ * waits either, and we go on renewing. */
 void
 relay_forward(struct run *run)
 {
@@ -135,9 +125,16 @@ relay_forward(struct run *run)
 	}
 	if (take_caught(relay))
 		relay->asked_to_end = true;
-	if (relay->terminal != RELAY_NO_TERMINAL &&
-	    guard_take_stop(&run->guard))
-		follow_stop(run);
+	if (relay->terminal == RELAY_NO_TERMINAL ||
+	    !guard_take_stop(&run->guard))
+		return;
+	if (terminal_suspend(SIGTSTP)) {
+		relay->terminal = RELAY_SUSPENDED;
+	} else {
+		relay->terminal = RELAY_TERMINAL;
+		if (run->guard.job.suspended)
+			guard_continue(&run->guard);
+	}
 }
 
 bool

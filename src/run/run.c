@@ -288,26 +288,15 @@ run_step_acquire(struct run *run)
 	}
 }
 
-/* The guard has them for the job. If they stayed open here, too, a reader of
+/* The first try is on its way to the server while the guard is forked, which
+ * has stdin and stdout for the job. If they stayed open here, too, a reader of
  * the job's stdout would not see end of file when the job closes it, nor would
  * the writer of its stdin get SIGPIPE. */
-static void
-leave_stdio_to_job(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null == -1)
-		return;
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	close(null);
-}
-
-/* The first try is on its way to the server while the guard is forked. */
 static void
 begin(struct run *run)
 {
 	const struct opts *opts = run->opts;
+	int null;
 
 	run->limits.wait_until =
 	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
@@ -315,15 +304,21 @@ begin(struct run *run)
 	set_acquire(&run->set);
 	if (!has_job(run))
 		return;
-	if (guard_fork(&run->guard, &run->child) == 0) {
-		leave_stdio_to_job();
+	if (guard_fork(&run->guard, &run->child) == -1) {
+		ending_add_unguarded(run->events, errno);
+		withdraw(run);
 		return;
 	}
-	ending_add_unguarded(run->events, errno);
-	withdraw(run);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null == -1)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
 }
 
-/* There is no guard yet, and nothing has been sent to a server. */
+/* Each run begins with it; without --splay it is over at once. There is no
+ * guard yet, since nobody needs it, and nothing has been sent to a server. */
 static void
 run_step_splay(struct run *run)
 {
@@ -418,6 +413,8 @@ configure(struct lock_config *configs, const struct opts *opts)
 static void
 set_up(struct run *run, struct signals *signals)
 {
+	int64_t splay_ms;
+
 	if (has_job(run) && guard_init(&run->guard, run->loop) == -1) {
 		ending_add_unguarded(run->events, errno);
 		return;
@@ -429,23 +426,13 @@ set_up(struct run *run, struct signals *signals)
 		ending_add_text(run->events, ENDING_NO_LOCK, strerror(errno));
 	else if (has_job(run))
 		command_find(run);
-}
-
-/* The guard is forked after a delay: nobody needs it before. */
-static void
-begin_or_delay(struct run *run)
-{
-	int64_t ms;
-
-	if (!has_job(run) || run->opts->splay_ms == 0) {
-		begin(run);
+	if (run->events->facts->ending != ENDING_NONE || !has_job(run) ||
+	    run->opts->splay_ms == 0)
 		return;
-	}
-	ms = dice_between(0, run->opts->splay_ms);
+	splay_ms = dice_between(0, run->opts->splay_ms);
+	run->limits.splay_until = clock_now() + splay_ms;
 	events_emit(run->events,
-	    &(struct event){.type = EVENT_DELAYED, .ms = ms});
-	run->state = RUN_SPLAY;
-	run->limits.splay_until = clock_now() + ms;
+	    &(struct event){.type = EVENT_DELAYED, .ms = splay_ms});
 }
 
 int
@@ -460,7 +447,6 @@ run(const struct opts *opts, struct loop *loop, const struct events *events,
 	run->loop = loop;
 	set_up(run, signals);
 	if (events->facts->ending == ENDING_NONE) {
-		begin_or_delay(run);
 		do
 			step(run);
 		while (run->state < RUN_DONE && loop_turn(loop) == 0);

@@ -110,7 +110,7 @@ struct observer {
 	int64_t position;
 	enum {
 		OBSERVER_NO_SILENCE,
-		OBSERVER_SILENCE,	   /* the last contact failed */
+		OBSERVER_SILENCE, /* no contact yet, or the last one failed */
 		OBSERVER_SILENCE_NOTED,	   /* as a minor event */
 		OBSERVER_SILENCE_REPORTED, /* it lasts */
 	} silence;

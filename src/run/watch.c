@@ -38,13 +38,6 @@ kill_at(const struct run *run)
 	return run->set.valid_until - kill_ahead(run);
 }
 
-/* From TERM to KILL, in the time of the lease. */
-static int64_t
-grace_ms(const struct run *run)
-{
-	return clock_min(run->opts->kill_after_ms, run->opts->ttl_ms / 2);
-}
-
 int64_t
 watch_start(struct run *run)
 {
@@ -104,24 +97,16 @@ is_late(const struct run *run)
 	       (all ? job->gone_at : job->ended_at) >= run->set.valid_until;
 }
 
-/* A job that ended before TERM reached it keeps its status. */
-static bool
-is_replaced(const struct run *run)
-{
-	const struct job *job = &run->guard.job;
-	int64_t over_at = run->opts->wait_all ? job->gone_at : job->ended_at;
-
-	return run->replaced &&
-	       !(job->ended && over_at < run->limits.stopping_since);
-}
-
 /* A command that was not executed has not ended. One that ended without a
- * status was killed by the guard, or died with it. */
+ * status was killed by the guard, or died with it. A job that ended before TERM
+ * reached it keeps its status. */
 static void
 finish(struct run *run)
 {
 	const struct job *job = &run->guard.job;
 	enum ending_reason ending = run->events->facts->ending;
+	int64_t over_at = run->opts->wait_all ? job->gone_at : job->ended_at;
+	bool was_first = job->ended && over_at < run->limits.stopping_since;
 
 	if (job->exec_error == 0 && job->state != JOB_LATE)
 		events_emit(run->events,
@@ -133,7 +118,7 @@ finish(struct run *run)
 					   : EVENT_THEN_NOTHING);
 	else if (ending == ENDING_NONE && job->exec_error != 0)
 		add_exec_failure(run);
-	else if (ending == ENDING_NONE && is_replaced(run))
+	else if (ending == ENDING_NONE && run->replaced && !was_first)
 		ending_add(run->events, ENDING_REPLACED,
 		    (struct event){.by = &run->set.about->by});
 	else if (ending == ENDING_NONE)
@@ -152,22 +137,6 @@ begin_stop(struct run *run, int64_t stop_by)
 	run->limits.stop_by = stop_by;
 	events_emit(run->events, &(struct event){.type = EVENT_JOB_STOPPING});
 	guard_terminate(&run->guard);
-}
-
-static void
-on_lost(struct run *run)
-{
-	int64_t grace = clock_min(grace_ms(run), LOST_GRACE_MAX_MS);
-
-	if (facts_say_lost(run->events->facts))
-		return;
-	run->limits.warn_at = CLOCK_NEVER;
-	if (run->opts->lost_warn) {
-		run_add_ending(run, ENDING_LOST, EVENT_THEN_CONTINUES);
-		return;
-	}
-	run_add_ending(run, ENDING_LOST, EVENT_THEN_STOPPED);
-	begin_stop(run, clock_min(run->set.valid_until, clock_now() + grace));
 }
 
 /* An outage that has lasted until here ends the job in time. After a pause of
@@ -195,12 +164,23 @@ on_lease_ending(struct run *run)
 static void
 watch_lease(struct run *run)
 {
+	int64_t grace =
+	    clock_min(run->opts->kill_after_ms, run->opts->ttl_ms / 2);
 	int64_t term_at = kill_at(run);
 
 	if (term_at != CLOCK_NEVER)
-		term_at -= grace_ms(run);
+		term_at -= grace;
+	if (facts_say_lost(run->events->facts))
+		return; /* --on-lost warn */
 	if (run->set.state == LOCK_LOST) {
-		on_lost(run);
+		run->limits.warn_at = CLOCK_NEVER;
+		run_add_ending(run, ENDING_LOST,
+		    run->opts->lost_warn ? EVENT_THEN_CONTINUES
+					 : EVENT_THEN_STOPPED);
+		grace = clock_min(grace, LOST_GRACE_MAX_MS);
+		if (!run->opts->lost_warn)
+			begin_stop(run, clock_min(run->set.valid_until,
+					    clock_now() + grace));
 	} else if (run->loop->now >= term_at) {
 		on_lease_ending(run);
 	} else {

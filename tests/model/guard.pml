@@ -658,7 +658,7 @@ end:	do
 	/* src: run/watch.c on_lease_ending */
 	:: d_step { self_acts && must_stop -> begin_stop(kill_at) }
 	/* A lost lock is one that is not renewed any more.
-	 * src: run/watch.c on_lost
+	 * src: run/watch.c watch_lease
 	 * src: run/watch.c watch_limits */
 	:: d_step { self_acts && watches_lease -> begin_stop(now) }
 	:: d_step { self_acts && watches_lease -> begin_stop(now + 1) }

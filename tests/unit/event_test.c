@@ -478,6 +478,36 @@ test_renewals(void)
 	is_int(log.types[5], EVENT_PAUSED, "a pause is emitted even then");
 }
 
+/* A loop that waits for a server that does not reply does not turn before the
+ * silence is to be reported. */
+static void
+test_first_silence(void)
+{
+	static const struct event_sink sink = {.on_event = add_to_log};
+	const struct lock_config config = {.name = "a"};
+	struct log log = {.count = 0};
+	struct events events = {.sinks = {&sink}, .states = {&log}, .count = 1};
+	struct loop loop = {.now = 0};
+	struct lock lock = {.state = LOCK_ACQUIRING, .config = &config};
+	struct run run = {.opts = &opts,
+	    .events = &events,
+	    .loop = &loop,
+	    .state = RUN_ACQUIRE,
+	    .limits.wait_until = 1,
+	    .set = {.about = &lock, .error = ""}};
+
+	observer_look(&run);
+	run.set.state = LOCK_ACQUIRING;
+	run.observer.silent_since -= 2000;
+	observer_look(&run);
+	is_int(log.types[1], EVENT_NO_REPLY,
+	    "silence counts from the first try");
+	run.observer.silence = OBSERVER_SILENCE;
+	loop.now = 1;
+	observer_look(&run);
+	is_int((int64_t)log.count, 2, "but is not reported as -w ends");
+}
+
 /* --- endings ---------------------------------------------------------- */
 
 static void
@@ -641,6 +671,7 @@ main(void)
 	test_end_of_wait();
 	test_silence();
 	test_renewals();
+	test_first_silence();
 	test_endings();
 	test_not_started();
 	test_ending_rows();
