@@ -122,9 +122,7 @@ acquire(struct program *self, struct loop *loop)
 		log_die(EXITCODE_RESOURCE, "cannot read signals");
 	if (self->dumpable && !has_tls_key && !secret_was_here())
 		prctl(PR_SET_DUMPABLE, 1);
-	return self->opts.action == OPTS_RUN
-		   ? run(&self->opts, loop, &self->events, &signals)
-		   : hold(&self->opts, loop, &self->events, &signals);
+	return run(&self->opts, loop, &self->events, &signals);
 }
 
 static client_command *

@@ -73,7 +73,7 @@ static const struct {
 	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
 	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
 	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
+	[NEEDS_LREM] = {"LREM|" KEY "|0|e", TRIAL_PLAIN},
 	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
