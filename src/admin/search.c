@@ -128,33 +128,31 @@ has_moved(struct search_item *item)
 	return true;
 }
 
-static void
-send_look(struct search_item *item, bool more)
-{
-	const struct query_limits limits = {HOLDERS_SHOWN, 0,
-	    item->search->runs > 0 ? item->search->runs : 1};
-	const struct search *search = item->search;
-	bool history = item->helper == 'r' || search->client->opts->all ||
-		       (search->wants_history != NULL &&
-			   search->wants_history(search->arg, item->key));
-
-	key_names_init(&item->keys, item->key, NULL);
-	query_look(&item->request, &item->keys,
-	    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
-	item->question = (struct question){.script = item->request.script,
-	    .argv = item->request.argv};
-	enquiry_send(&item->search->client->enquiry, &item->question, more);
-}
-
 /* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct search_item *items, size_t count)
 {
-	struct client *client = items[0].search->client;
+	const struct search *search = items[0].search;
+	const struct query_limits limits = {HOLDERS_SHOWN, 0,
+	    search->runs > 0 ? search->runs : 1};
+	struct client *client = search->client;
 
 	client_forget_failure(client);
-	for (size_t i = 0; i < count; i++)
-		send_look(&items[i], i + 1 < count);
+	for (size_t i = 0; i < count; i++) {
+		struct search_item *item = &items[i];
+		bool history =
+		    item->helper == 'r' || client->opts->all ||
+		    (search->wants_history != NULL &&
+			search->wants_history(search->arg, item->key));
+
+		key_names_init(&item->keys, item->key, NULL);
+		query_look(&item->request, &item->keys,
+		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+		item->question =
+		    (struct question){.script = item->request.script,
+			.argv = item->request.argv};
+		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+	}
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_moved(&items[i]))

@@ -18,29 +18,15 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* Refuses a lock that would never be granted. */
-static void
-check_target(struct target *target)
-{
-	const struct client *client = target->client;
-	const char *key = target->config.key;
-	char token[TOKEN_SIZE];
-	const struct kind *held =
-	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
-
-	if (held != NULL)
-		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
-	else if (!client_reaches_helpers(client, key))
-		target_refuse(target, ENDING_MISCONFIGURED,
-		    "in a cluster there is no queue for a lock of this name");
-}
-
 /* 0, or -1 with errno. */
 int
 target_init(struct target *target, const struct client *client, const char *key,
     int node)
 {
 	const struct opts *opts = client->opts;
+	char token[TOKEN_SIZE];
+	const struct kind *held =
+	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
 	*target = (struct target){.client = client, .node = node};
 	target->config = (struct lock_config){.key = key,
@@ -57,7 +43,11 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    .hold_ms = opts->pause_ms,
 	    .command = "",
 	    .label = opts->label};
-	check_target(target);
+	if (held != NULL)
+		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
+	else if (!client_reaches_helpers(client, key))
+		target_refuse(target, ENDING_MISCONFIGURED,
+		    "in a cluster there is no queue for a lock of this name");
 	return claim_init(&target->claim, &target->config);
 }
 
