@@ -1,3 +1,6 @@
+/* Reports what has changed about the locks since it last looked: that one is
+ * waited for or held, that renewals fail, that servers do not count, how the
+ * release went. Decides nothing. */
 #include <stdlib.h>
 #include <string.h>
 

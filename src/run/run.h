@@ -101,7 +101,7 @@ struct output {
 	int printed; /* so many bytes of the token's line */
 };
 
-/* What was reported last, by observer.c alone. */
+/* Of observer.c alone: what it has reported. */
 struct observer {
 	int64_t began_at;    /* the first try was sent, or 0 */
 	bool waited;	     /* that, or silence, was reported */

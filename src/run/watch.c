@@ -1,3 +1,6 @@
+/* Watches a job that runs, and stops it when it must end: its lock is lost, the
+ * lease ends, --max-run is over, another run is to replace it, it has left
+ * processes that were asked to end, or the guard has died. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
