@@ -18,30 +18,26 @@ enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
 	int64_t freed;
-	char *head; /* of the queue, to be notified, or empty */
+	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
 };
 
 static int
 read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
-	const char *head;
 
-	if (!query_read_force(&forced->freed, &head, value))
-		return -1;
-	forced->head = mem_strdup(head);
-	return 0;
+	return query_read_force(&forced->freed, forced->head, value) ? 0 : -1;
 }
 
 /* The lock is already free: a waiter that is not notified comes at its next
  * heartbeat. */
 static void
 notify_head(struct client *client, const struct key_names *keys,
-    const char *head)
+    const char (*head)[WAITER_SIZE])
 {
 	struct request request;
 
-	request_ring(&request, keys, &head, 1);
+	request_ring(&request, keys, head, 1);
 	if (request.argc > 0 && !client_ask(client, request.script,
 				    request.argv, client_ignore, NULL))
 		client_emit(client,
@@ -89,8 +85,7 @@ force_holders(struct client *client, const struct key_names *keys,
 	bool replied = send_force(client, keys, look, only, &forced);
 
 	if (replied && forced.freed > 0 && *forced.head != '\0')
-		notify_head(client, keys, forced.head);
-	free(forced.head);
+		notify_head(client, keys, &forced.head);
 	return replied ? forced.freed : -1;
 }
 
