@@ -73,7 +73,7 @@ static const struct {
 	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
 	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
 	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
+	[NEEDS_LREM] = {"LREM|" KEY "|0|e", TRIAL_PLAIN},
 	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
@@ -154,17 +154,8 @@ judge_words(const char *words)
 	return ACCESS_PERMITTED;
 }
 
-/* In the words of a proxy. Those of Redis before 6 are about a part of a
- * second, which a run does without. */
-static bool
-is_refusal(const struct question *question)
-{
-	return question->verdict == VERDICT_REPORT &&
-	       !reply_is(question->error, "ERR timeout is not an integer");
-}
-
 /* An error that is no denial shows that the command was run, or would be.
- * DRYRUN answers OK, or in words why not. */
+ * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
 static enum access
 judge_access(const struct question *question, enum trial_kind kind)
 {
@@ -175,9 +166,12 @@ judge_access(const struct question *question, enum trial_kind kind)
 		words = question->error;
 	if (words != NULL)
 		access = judge_words(words);
+	/* Redis before 6 knows no part of a second, which a run does without.
+	 */
 	if (question->outcome == QUESTION_FAILED &&
 	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
-	    is_refusal(question))
+	    question->verdict == VERDICT_REPORT &&
+	    !reply_is(words, "ERR timeout is not an integer"))
 		access = ACCESS_MISSING;
 	return access;
 }
@@ -385,23 +379,6 @@ try_rules(struct rules *rules)
 
 /* --- what is denied ----------------------------------------------------- */
 
-/* Without -k nobody knows which names the rules should permit. */
-static bool
-forget_keys(struct rules *rules)
-{
-	struct findings *findings = rules->visit->findings;
-
-	if (rules->visit->enquiry.opts->key_count > 0 ||
-	    !(rules->names[0].denied & NEEDS_BIT(KEY_LOCK)))
-		return false;
-	findings_add(findings, FINDING_NOTE, "access-keys", "name a lock by -k",
-	    "the rules permit certain keys only, and not \"%s\", so those of "
-	    "locks are not examined",
-	    rules->visit->scratch);
-	rules->denied.keys = 0;
-	return true;
-}
-
 static char *
 append_rule(char *text, const char *prefix, const char *word)
 {
@@ -436,23 +413,6 @@ key_pattern(const char *key)
 	return pattern;
 }
 
-/* The patterns of a lock that are lacking. */
-static char *
-append_patterns(char *list, const struct names *names, uint64_t keys)
-{
-	uint64_t lacking = keys & names->denied;
-	char *pattern = key_pattern(names->keys.lock);
-	char *helpers = key_helper(pattern, '*');
-
-	if (lacking & NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", pattern);
-	if (lacking & ~NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", helpers);
-	free(helpers);
-	free(pattern);
-	return list;
-}
-
 /* As rules, such as "+zadd ~{job}:rlk:*". To be freed. */
 static char *
 list_rules(const struct rules *rules, const struct needs *lacking)
@@ -462,8 +422,19 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
 			list = append_rule(list, "+", needs_rules[i]);
-	for (size_t i = 0; i < rules->names_count; i++)
-		list = append_patterns(list, &rules->names[i], lacking->keys);
+	for (size_t i = 0; i < rules->names_count; i++) {
+		const struct names *names = &rules->names[i];
+		uint64_t keys = lacking->keys & names->denied;
+		char *pattern = key_pattern(names->keys.lock);
+		char *helpers = key_helper(pattern, '*');
+
+		if (keys & NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", pattern);
+		if (keys & ~NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", helpers);
+		free(helpers);
+		free(pattern);
+	}
 	return list;
 }
 
@@ -524,11 +495,22 @@ add_findings(struct rules *rules)
 static void
 judge_rules(struct rules *rules)
 {
-	bool partial = forget_keys(rules);
+	struct findings *findings = rules->visit->findings;
+	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
+		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
 
+	/* Without -k nobody knows which names the rules should permit. */
+	if (partial) {
+		findings_add(findings, FINDING_NOTE, "access-keys",
+		    "name a lock by -k",
+		    "the rules permit certain keys only, and not \"%s\", so "
+		    "those of locks are not examined",
+		    rules->visit->scratch);
+		rules->denied.keys = 0;
+	}
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,
+		findings_add(findings, FINDING_OK, "access", NULL,
 		    "user %s may use all features (by %s)", rules->own_user,
 		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }

@@ -334,8 +334,7 @@ add_rest(struct request *request, const struct claim *claim,
 	    claim->run, id != NULL ? id : "", claim->head);
 	if (!end->is_skip && claim->former_count == 0)
 		return;
-	ADD(request,
-	    end->is_skip ? print(request, "wait|%s", claim->record) : "");
+	ADD(request, end->is_skip ? claim->record : "");
 	add_former(request, claim);
 }
 

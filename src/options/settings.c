@@ -32,28 +32,6 @@ find_word(const char *words, const char *text)
 }
 
 static const char *
-set_switch(bool *field, const char *text)
-{
-	int place = find_word("no|yes|0|1|false|true|off|on", text);
-
-	if (place == -1)
-		return "neither yes nor no";
-	*field = place % 2;
-	return NULL;
-}
-
-static const char *
-set_choice(int *field, const struct opts_row *row, const char *text)
-{
-	int place = find_word(row->argument, text);
-
-	if (place == -1)
-		return row->mistake;
-	*field = place;
-	return NULL;
-}
-
-static const char *
 set_number(int *field, const struct opts_row *row, const char *text)
 {
 	int64_t value;
@@ -191,12 +169,21 @@ set_value(struct settings *settings, const struct opts_row *row,
 	struct opts *opts = settings->opts;
 	void *field = (char *)opts + row->field;
 	enum origin servers = settings->of[OPT_REDIS].origin;
+	int place;
 
 	switch (row->type) {
 	case OPTS_SWITCH:
-		return set_switch(field, text);
+		place = find_word("no|yes|0|1|false|true|off|on", text);
+		if (place == -1)
+			return "neither yes nor no";
+		*(bool *)field = place % 2;
+		return NULL;
 	case OPTS_CHOICE:
-		return set_choice(field, row, text);
+		place = find_word(row->argument, text);
+		if (place == -1)
+			return row->mistake;
+		*(int *)field = place;
+		return NULL;
 	case OPTS_NUMBER:
 		return set_number(field, row, text);
 	case OPTS_DURATION:

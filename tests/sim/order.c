@@ -128,6 +128,10 @@ check_hand_over(const struct actor *actor)
 	if (is_news(key, seen))
 		most +=
 		    NAMED + (seen->freed_by->opts->replicas > 0) * CONFIRMED;
+	/* An administrator's ring is a script that the server may not know. */
+	if (seen->freed_by->opts == NULL ||
+	    seen->freed_by->opts->action != OPTS_RUN)
+		most += NAMED;
 	if (actor->parted_at >= seen->freed_at ||
 	    seen->freed_by->parted_at >= seen->freed_at)
 		most += IN_PARTS;

@@ -367,7 +367,7 @@ test_rest(void)
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';
 	is_release(&claim, end,
-	    NO_JOB "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
+	    NO_JOB "- - " LIFE " 0 - - - - - RECORD " FORMER,
 	    "the end of a wait");
 	claim_fini(&claim);
 	config = plain;
