@@ -174,8 +174,7 @@ target_ask(struct request *request, struct target *target)
 		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
 	default:
-		request_ring(request, &claim->keys,
-		    (const char *const *)target->waiters, target->waiter_count);
+		request_ring(request, &claim->keys, &target->head, 1);
 		if (request->argc == 0)
 			log_die(EXITCODE_RESOURCE, "out of memory");
 		break;
