@@ -18,37 +18,15 @@ enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
 	int64_t freed;
-	char *head; /* of the queue, to be notified, or empty */
+	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
 };
 
 static int
 read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
-	const char *head;
 
-	if (!query_read_force(&forced->freed, &head, value))
-		return -1;
-	forced->head = mem_strdup(head);
-	return 0;
-}
-
-/* The lock is already free: a waiter that is not notified comes at its next
- * heartbeat. */
-static void
-notify_head(struct client *client, const struct key_names *keys,
-    const char *head)
-{
-	struct request request;
-
-	request_ring(&request, keys, &head, 1);
-	if (request.argc > 0 && !client_ask(client, request.script,
-				    request.argv, client_ignore, NULL))
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_WOKEN,
-			.name = keys->lock + strlen(client->opts->prefix),
-			.why = client->error});
-	request_fini(&request);
+	return query_read_force(&forced->freed, forced->head, value) ? 0 : -1;
 }
 
 /* Of the holder whose token was given, or of all that were seen. */
@@ -86,21 +64,40 @@ force_holders(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	struct forced forced = {.freed = 0};
-	bool replied = send_force(client, keys, look, only, &forced);
+	struct request request;
 
-	if (replied && forced.freed > 0 && *forced.head != '\0')
-		notify_head(client, keys, forced.head);
-	free(forced.head);
-	return replied ? forced.freed : -1;
+	if (!send_force(client, keys, look, only, &forced))
+		return -1;
+	/* The lock is already free: a waiter that is not notified comes at its
+	 * next heartbeat. */
+	if (forced.freed > 0 && *forced.head != '\0') {
+		request_ring(&request, keys, &forced.head, 1);
+		if (request.argc > 0 && !client_ask(client, request.script,
+					    request.argv, client_ignore, NULL))
+			client_emit(client,
+			    (struct event){.type = EVENT_NOT_WOKEN,
+				.name =
+				    keys->lock + strlen(client->opts->prefix),
+				.why = client->error});
+		request_fini(&request);
+	}
+	return forced.freed;
 }
 
-static void
-report_forced(const struct client *client, const struct look *look,
-    const struct look_holder *only)
+static int
+force(struct client *client, const struct key_names *keys,
+    const struct look *look, const struct look_holder *only)
 {
+	int64_t freed = force_holders(client, keys, look, only);
 	int64_t others = look->count - (int64_t)look->listed;
 	char who[HOLDER_TEXT_MAX];
 
+	if (freed == -1)
+		return client_report_failure(client);
+	if (freed == 0) {
+		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
+		return EXITCODE_BUSY;
+	}
 	if (only != NULL)
 		holder_text_format(&only->who, who, sizeof(who));
 	else
@@ -109,21 +106,6 @@ report_forced(const struct client *client, const struct look *look,
 	if (only == NULL && others > 0)
 		client_emit(client,
 		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
-}
-
-static int
-force(struct client *client, const struct key_names *keys,
-    const struct look *look, const struct look_holder *only)
-{
-	int64_t freed = force_holders(client, keys, look, only);
-
-	if (freed == -1)
-		return client_report_failure(client);
-	if (freed == 0) {
-		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
-		return EXITCODE_BUSY;
-	}
-	report_forced(client, look, only);
 	return EXITCODE_OK;
 }
 

@@ -62,24 +62,6 @@ on_found_key(void *arg, const char *key)
 	add_found(pause, key, node > 0 ? node : 0);
 }
 
-/* The exit code. */
-static int
-find_locks(struct pause *pause)
-{
-	const struct opts *opts = pause->client->opts;
-	struct search *search = mem_alloc(sizeof(*search));
-	int result;
-
-	*search = (struct search){.client = pause->client,
-	    .on_key = on_found_key,
-	    .arg = pause};
-	result = search_run(search);
-	free(search);
-	for (size_t i = 0; i < opts->key_count; i++)
-		add_found(pause, opts->keys[i].key, 0);
-	return result;
-}
-
 static int
 compare_found(const void *a, const void *b)
 {
@@ -105,21 +87,6 @@ sort_found(struct pause *pause)
 			found[count++] = found[i];
 	}
 	pause->found_count = count;
-}
-
-static int
-init_targets(struct pause *pause)
-{
-	size_t size = pause->found_count * sizeof(*pause->targets);
-	int rc = 0;
-
-	pause->targets = mem_alloc(size);
-	for (size_t i = 0; i < pause->found_count && rc == 0; i++) {
-		pause->count++;
-		rc = target_init(&pause->targets[i], pause->client,
-		    pause->found[i].key, pause->found[i].node);
-	}
-	return rc;
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -539,26 +506,46 @@ pause_found(struct pause *pause)
 	    .name = pause->client->opts->glob,
 	    .status = EXITCODE_USAGE};
 
+	size_t count;
+
 	sort_found(pause);
-	if (pause->found_count > 0 && pause->found_count <= PAUSE_LOCKS)
-		return init_targets(pause) == 0
-			   ? pause_targets(pause)
-			   : client_end(pause->client, ENDING_NO_LOCK, NULL,
-				 "no randomness, or no memory");
-	none.why = pause->found_count == 0
-		       ? "no known lock matches; -k pauses one that has "
-			 "never run"
-		       : "more than 1000 locks match";
-	client_emit(pause->client, none);
-	return EXITCODE_USAGE;
+	count = pause->found_count;
+	if (count == 0 || count > PAUSE_LOCKS) {
+		none.why =
+		    count == 0
+			? "no known lock matches; -k pauses one that has "
+			  "never run"
+			: "more than 1000 locks match";
+		client_emit(pause->client, none);
+		return EXITCODE_USAGE;
+	}
+	pause->targets = mem_alloc(count * sizeof(*pause->targets));
+	while (pause->count < count) {
+		const struct found *found = &pause->found[pause->count];
+
+		if (target_init(&pause->targets[pause->count++], pause->client,
+			found->key, found->node) == -1)
+			return client_end(pause->client, ENDING_NO_LOCK, NULL,
+			    "no randomness, or no memory");
+	}
+	return pause_targets(pause);
 }
 
 int
 pause_locks(struct client *client)
 {
+	const struct opts *opts = client->opts;
 	struct pause pause = {.client = client};
-	int result = find_locks(&pause);
+	struct search *search = mem_alloc(sizeof(*search));
+	int result;
 
+	*search = (struct search){.client = client,
+	    .on_key = on_found_key,
+	    .arg = &pause};
+	result = search_run(search);
+	free(search);
+	for (size_t i = 0; i < opts->key_count; i++)
+		add_found(&pause, opts->keys[i].key, 0);
 	if (result == EXITCODE_OK)
 		result = pause_found(&pause);
 	for (size_t i = 0; i < pause.count; i++)

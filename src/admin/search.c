@@ -50,20 +50,6 @@ find_denial(const struct look *look)
 	return NULL;
 }
 
-/* Once: it is the same for all locks. */
-static void
-report_denial(struct search *search, const struct look *look, const char *key)
-{
-	const struct opts *opts = search->client->opts;
-	const struct look_problem *denial = find_denial(look);
-
-	if (denial == NULL || search->is_denied || opts->json || opts->quiet)
-		return;
-	search->is_denied = true;
-	client_report_problem(search->client, key + strlen(opts->prefix),
-	    denial);
-}
-
 /* A lock with both a record and a queue is shown once. If all locks are to be
  * shown, one with a history is by its record, or by the last runs if that is
  * gone. A record that the access rules withhold counts as that of the holder. A
@@ -99,7 +85,16 @@ read_found_look(void *arg, const struct value *value)
 	if (!query_read_look(&look, value, &item->keys))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
-		report_denial(search, &look, item->key);
+		const struct opts *opts = search->client->opts;
+		const struct look_problem *denial = find_denial(&look);
+
+		/* Once: it is the same for all locks. */
+		if (denial != NULL && !search->is_denied && !opts->json &&
+		    !opts->quiet) {
+			search->is_denied = true;
+			client_report_problem(search->client,
+			    item->key + strlen(opts->prefix), denial);
+		}
 		search->on_lock(search->arg, &look, item->key);
 	}
 	query_fini(&look);
@@ -133,33 +128,31 @@ has_moved(struct search_item *item)
 	return true;
 }
 
-static void
-send_look(struct search_item *item, bool more)
-{
-	const struct query_limits limits = {HOLDERS_SHOWN, 0,
-	    item->search->runs > 0 ? item->search->runs : 1};
-	const struct search *search = item->search;
-	bool history = item->helper == 'r' || search->client->opts->all ||
-		       (search->wants_history != NULL &&
-			   search->wants_history(search->arg, item->key));
-
-	key_names_init(&item->keys, item->key, NULL);
-	query_look(&item->request, &item->keys,
-	    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
-	item->question = (struct question){.script = item->request.script,
-	    .argv = item->request.argv};
-	enquiry_send(&item->search->client->enquiry, &item->question, more);
-}
-
 /* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct search_item *items, size_t count)
 {
-	struct client *client = items[0].search->client;
+	const struct search *search = items[0].search;
+	const struct query_limits limits = {HOLDERS_SHOWN, 0,
+	    search->runs > 0 ? search->runs : 1};
+	struct client *client = search->client;
 
 	client_forget_failure(client);
-	for (size_t i = 0; i < count; i++)
-		send_look(&items[i], i + 1 < count);
+	for (size_t i = 0; i < count; i++) {
+		struct search_item *item = &items[i];
+		bool history =
+		    item->helper == 'r' || client->opts->all ||
+		    (search->wants_history != NULL &&
+			search->wants_history(search->arg, item->key));
+
+		key_names_init(&item->keys, item->key, NULL);
+		query_look(&item->request, &item->keys,
+		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+		item->question =
+		    (struct question){.script = item->request.script,
+			.argv = item->request.argv};
+		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+	}
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_moved(&items[i]))

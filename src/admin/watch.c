@@ -145,36 +145,33 @@ on_gone(void *arg, int error)
 /* --- signals ------------------------------------------------------------ */
 
 static void
-obey_signal(struct watch *watch, int signo)
-{
-	enum signals_action action = signals_default_action(signo);
-	bool is_open = watch->stage != STAGE_CONNECTING, ours = true;
-
-	if (action == SIGNALS_END)
-		end_view(watch, -signo);
-	else if (action == SIGNALS_STOP && is_open)
-		ours = screen_suspend(&watch->screen, signo);
-	else if (action == SIGNALS_STOP)
-		terminal_suspend(signo);
-	else if (signo == SIGCONT && is_open)
-		ours = screen_resume(&watch->screen);
-	/* Helpers that look up addresses of servers are children of ours. */
-	while (signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
-		continue;
-	if (!ours)
-		end_without_terminal(watch, NOT_OURS);
-	draw_view(watch);
-}
-
-static void
 on_signal(void *arg, short revents)
 {
 	struct watch *watch = arg;
 	struct signalfd_siginfo info;
 
 	(void)revents;
-	while (!watch->has_ended && signals_next(&watch->signals, &info))
-		obey_signal(watch, (int)info.ssi_signo);
+	while (!watch->has_ended && signals_next(&watch->signals, &info)) {
+		int signo = (int)info.ssi_signo;
+		enum signals_action action = signals_default_action(signo);
+		bool is_open = watch->stage != STAGE_CONNECTING, ours = true;
+
+		if (action == SIGNALS_END)
+			end_view(watch, -signo);
+		else if (action == SIGNALS_STOP && is_open)
+			ours = screen_suspend(&watch->screen, signo);
+		else if (action == SIGNALS_STOP)
+			terminal_suspend(signo);
+		else if (signo == SIGCONT && is_open)
+			ours = screen_resume(&watch->screen);
+		/* Helpers that look up addresses of servers are our children.
+		 */
+		while (signo == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		if (!ours)
+			end_without_terminal(watch, NOT_OURS);
+		draw_view(watch);
+	}
 }
 
 /* --- events ------------------------------------------------------------- */
@@ -348,22 +345,6 @@ begin_round(struct watch *watch)
 	draw_view(watch);
 }
 
-static void
-run_rounds(struct watch *watch)
-{
-	int64_t pause_ms;
-
-	while (!watch->has_ended) {
-		begin_round(watch);
-		pause_ms = watch->client->opts->watch_ms;
-		if (watch->outcome == OUTCOME_FAILED)
-			pause_ms = clock_min(pause_ms, TROUBLE_MS);
-		if (!watch->has_ended)
-			enquiry_sleep(&watch->client->enquiry,
-			    clock_now() + pause_ms);
-	}
-}
-
 /* ---------------------------------------------------------------------- */
 
 static void
@@ -397,27 +378,29 @@ open_view(struct watch *watch, struct client *client)
 	on_tick(watch);
 }
 
-static void
-close_view(struct watch *watch)
-{
-	screen_close(&watch->screen);
-	loop_remove(watch->client->enquiry.loop, &watch->caught);
-	loop_timer_remove(watch->client->enquiry.loop, &watch->tick);
-	close(watch->signals.fd);
-	roster_fini(watch->known);
-	roster_fini(watch->found);
-	watch->client->events = watch->outer;
-}
-
 int
 watch_show(struct client *client)
 {
 	struct watch *watch = mem_alloc(sizeof(*watch));
+	int64_t pause_ms;
 	int result;
 
 	open_view(watch, client);
-	run_rounds(watch);
-	close_view(watch);
+	while (!watch->has_ended) {
+		begin_round(watch);
+		pause_ms = client->opts->watch_ms;
+		if (watch->outcome == OUTCOME_FAILED)
+			pause_ms = clock_min(pause_ms, TROUBLE_MS);
+		if (!watch->has_ended)
+			enquiry_sleep(&client->enquiry, clock_now() + pause_ms);
+	}
+	screen_close(&watch->screen);
+	loop_remove(client->enquiry.loop, &watch->caught);
+	loop_timer_remove(client->enquiry.loop, &watch->tick);
+	close(watch->signals.fd);
+	roster_fini(watch->known);
+	roster_fini(watch->found);
+	client->events = watch->outer;
 	result = watch->result;
 	free(watch);
 	return result;

@@ -279,17 +279,21 @@ add_certificate(struct findings *findings, const char *whose,
 		    whose, days, days == 1 ? "" : "s");
 }
 
-static void
-describe_tls(const struct visit *visit)
+bool
+check_contact_begin(struct visit *visit)
 {
 	const struct endpoint *endpoint = visit->enquiry.endpoint;
 	const struct server *server = visit->enquiry.server;
 	struct tls_session session;
 	char address[64];
-	bool is_local = !server_address(server, address, sizeof(address)) ||
-			strncmp(address, "127.", 4) == 0 ||
-			strcmp(address, "::1") == 0;
+	bool is_local;
 
+	if (!check_contact_measure(visit))
+		return false;
+	visit->findings->subject = server_label(server);
+	is_local = !server_address(server, address, sizeof(address)) ||
+		   strncmp(address, "127.", 4) == 0 ||
+		   strcmp(address, "::1") == 0;
 	if (server_describe_tls(server, &session)) {
 		findings_add(visit->findings, FINDING_OK, "tls", NULL, "%s, %s",
 		    session.protocol, session.cipher);
@@ -306,15 +310,6 @@ describe_tls(const struct visit *visit)
 			? ", nor is the password"
 			: "");
 	}
-}
-
-bool
-check_contact_begin(struct visit *visit)
-{
-	if (!check_contact_measure(visit))
-		return false;
-	visit->findings->subject = server_label(visit->enquiry.server);
-	describe_tls(visit);
 	return true;
 }
 

@@ -211,30 +211,21 @@ read_clock_s(clockid_t id)
 	return now.tv_sec;
 }
 
-static void
-read_source(char *name, size_t size)
-{
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
-			   "current_clocksource",
-	    "re");
-
-	snprintf(name, size, "unknown");
-	if (file == NULL)
-		return;
-	if (fgets(name, (int)size, file) != NULL)
-		name[strcspn(name, "\n")] = '\0';
-	fclose(file);
-}
-
 /* Two reads at different times may fall on both sides of a second. */
 static void
 check_clock(struct findings *findings)
 {
 	int64_t asleep_s =
 	    read_clock_s(CLOCK_BOOTTIME) - read_clock_s(CLOCK_MONOTONIC);
-	char source[64];
+	char source[64] = "unknown";
+	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
+			   "current_clocksource",
+	    "re");
 
-	read_source(source, sizeof(source));
+	if (file != NULL && fgets(source, sizeof(source), file) != NULL)
+		source[strcspn(source, "\n")] = '\0';
+	if (file != NULL)
+		fclose(file);
 	if (asleep_s <= 1)
 		findings_add(findings, FINDING_OK, "local-clock", NULL,
 		    "CLOCK_BOOTTIME (source %s), which counts the time of a "

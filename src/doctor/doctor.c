@@ -56,19 +56,6 @@ examine_primary(void *arg)
 }
 
 static void
-examine_cluster(struct doctor *doctor)
-{
-	struct visit *visit = &doctor->visit;
-
-	if (!check_fleet_slots(visit) || !check_access(visit))
-		return;
-	print_new(doctor);
-	visit->scratch = NULL;
-	if (check_fleet_nodes(visit))
-		enquiry_visit_nodes(&visit->enquiry, examine_primary, doctor);
-}
-
-static void
 examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 {
 	struct visit *visit = &doctor->visit;
@@ -83,10 +70,15 @@ examine_endpoint(struct doctor *doctor, const struct endpoint *endpoint)
 	if (endpoint->master != NULL)
 		check_fleet_sentinels(visit, endpoint);
 	enquiry_begin(&visit->enquiry, endpoint, scratch);
-	if (endpoint->cluster)
-		examine_cluster(doctor);
-	else
+	if (!endpoint->cluster) {
 		examine_server(visit);
+	} else if (check_fleet_slots(visit) && check_access(visit)) {
+		print_new(doctor);
+		visit->scratch = NULL;
+		if (check_fleet_nodes(visit))
+			enquiry_visit_nodes(&visit->enquiry, examine_primary,
+			    doctor);
+	}
 	if (visit->identity.label != NULL) {
 		visit->identity.label = endpoint->label;
 		doctor->identities[doctor->known++] = visit->identity;

@@ -35,36 +35,21 @@ severity_of(const struct finding *finding)
 
 /* --- the list --------------------------------------------------------- */
 
-static struct finding *
-add_room(struct findings *findings)
-{
-	size_t room = findings->room == 0 ? 32 : findings->room * 2;
-	struct finding *list;
-
-	if (findings->count < findings->room)
-		return &findings->list[findings->count++];
-	list = mem_alloc(room * sizeof(*list));
-	if (findings->count > 0)
-		memcpy(list, findings->list, findings->count * sizeof(*list));
-	free(findings->list);
-	findings->list = list;
-	findings->room = room;
-	return &list[findings->count++];
-}
-
 void
 findings_add(struct findings *findings, int severity, const char *check,
     const char *remedy, const char *format, ...)
 {
-	struct finding *finding = add_room(findings);
+	size_t size = (findings->count + 1) * sizeof(*findings->list);
 	va_list arguments;
 
+	findings->list = mem_realloc(findings->list, size);
 	va_start(arguments, format);
-	*finding = (struct finding){.subject = mem_strdup(findings->subject),
-	    .check = check,
-	    .severity = severity,
-	    .text = mem_vprintf(format, arguments),
-	    .remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
+	findings->list[findings->count++] =
+	    (struct finding){.subject = mem_strdup(findings->subject),
+		.check = check,
+		.severity = severity,
+		.text = mem_vprintf(format, arguments),
+		.remedy = remedy != NULL ? mem_strdup(remedy) : NULL};
 	va_end(arguments);
 }
 
@@ -121,22 +106,6 @@ put_escaped(const char *text, const char *end)
 	free(escaped);
 }
 
-static void
-put_finding(const struct finding *finding, bool colour)
-{
-	int severity = severity_of(finding);
-	const char *name = severities[severity].name;
-
-	printf("  %s%s%s%*s%-*s ", colour ? severities[severity].colour : "",
-	    name, colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
-	    CHECK_WIDTH, finding->check);
-	put_escaped(finding->text, "");
-	if (finding->remedy == NULL)
-		return;
-	printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
-	put_escaped(finding->remedy, "");
-}
-
 void
 findings_print(const struct findings *findings, size_t from)
 {
@@ -146,13 +115,23 @@ findings_print(const struct findings *findings, size_t from)
 
 	for (size_t i = from; i < findings->count; i++) {
 		const struct finding *finding = &findings->list[i];
+		int severity = severity_of(finding);
+		const char *name = severities[severity].name;
 
 		if (subject == NULL || strcmp(subject, finding->subject) != 0) {
 			subject = finding->subject;
 			printf("%s%s", i > 0 ? "\n" : "", colour ? BOLD : "");
 			put_escaped(subject, colour ? PLAIN : "");
 		}
-		put_finding(finding, colour);
+		printf("  %s%s%s%*s%-*s ",
+		    colour ? severities[severity].colour : "", name,
+		    colour ? PLAIN : "", SEVERITY_WIDTH - (int)strlen(name), "",
+		    CHECK_WIDTH, finding->check);
+		put_escaped(finding->text, "");
+		if (finding->remedy == NULL)
+			continue;
+		printf("%*s-> ", 2 + SEVERITY_WIDTH + CHECK_WIDTH + 1, "");
+		put_escaped(finding->remedy, "");
 	}
 	fflush(stdout);
 }

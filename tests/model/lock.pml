@@ -560,7 +560,7 @@ inline ring_named(i, other)
 
 /* ---- clients, network, clock ---- */
 
-/* src: run/run.c run_on_held */
+/* src: run/run.c run_step_acquire */
 inline start_job(i)
 {
 	printf("client %d: the job starts\n", i);
@@ -750,7 +750,7 @@ end:	do
 #endif
 #ifdef REPLACE
 	/* src: lock/lease.c on_order
-	 * src: run/job_watch.c obey_order */
+	 * src: run/watch.c watch_limits */
 	:: d_step {
 #ifdef ORDER_BY_NAME
 		pc[me] == RUN && job[me] && order == me ->
