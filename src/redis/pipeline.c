@@ -25,7 +25,7 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
 	secret_free(pipeline->out);
 }
 
@@ -153,7 +153,7 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 	bool waits = command->replicas > 0;
 	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
 	    .arg = command->arg,
-	    .decode = command->decode,
+	    .tag = command->tag,
 	    .limits = command->limits,
 	    .deadline = command->deadline,
 	    .by_digest = is_digest_due(pipeline, command),
@@ -173,6 +173,7 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 		queue_up(pipeline,
 		    (struct pending){.on_reply = command->on_reply,
 			.arg = command->arg,
+			.tag = command->tag,
 			.deadline = command->deadline});
 	return 0;
 }
@@ -287,47 +288,18 @@ take_oldest(struct pipeline *pipeline)
 	    pipeline->queued * sizeof(*pipeline->queue));
 }
 
-/* What was received goes with the reply, that of the command behind WAIT's. */
-static void
-deliver_answer(struct pipeline *pipeline, const struct pending *to,
-    struct reply_owned received, struct reply reply)
-{
-	struct reply_owned first = pipeline->first;
-
-	pipeline->first = (struct reply_owned){NULL, NULL};
-	reply.acks = first.value == NULL ? NULL : received.value;
-	reply.owned = first.value == NULL ? &received : &first;
-	reply.value = reply.owned->value;
-	reply.answer = reply.owned->answer;
-	if (reply.kind != REPLY_NO_ACCESS) {
-		reply.error = value_error(reply.value);
-		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
-	}
-	reply.sent_at = to->sent_at;
-	if (to->on_reply != NULL)
-		to->on_reply(to->arg, &reply);
-	reply_free(&received);
-	reply_free(&first);
-}
-
-/* If we have no access, nothing is to be sent again. Otherwise it is at once:
- * the WAIT behind a command that was not run is answered for nobody. */
-bool
+/* What was received goes with the reply, that of the command behind WAIT's. If
+ * we have no access, nothing is to be sent again. Otherwise it is at once: the
+ * WAIT behind a command that was not run is answered for nobody. */
+void
 pipeline_deliver(struct pipeline *pipeline, struct value *value,
     const struct reply *begun)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct reply_owned received = {.value = value};
+	struct value *first = pipeline->first;
 	struct reply reply = *begun;
 	const char *error = value_error(value);
 
-	if (oldest.decode != NULL && error == NULL) {
-		received.answer = oldest.decode(value);
-		if (received.answer == NULL) {
-			value_free(value);
-			return false;
-		}
-	}
 	take_oldest(pipeline);
 	if (error != NULL && begun->kind != REPLY_NO_ACCESS)
 		reply.again = judge_script(pipeline, &oldest, error);
@@ -336,11 +308,22 @@ pipeline_deliver(struct pipeline *pipeline, struct value *value,
 		pipeline->queue[0].on_reply = NULL;
 		oldest.joined = false;
 	}
+	pipeline->first = oldest.joined ? value : NULL;
 	if (oldest.joined)
-		pipeline->first = received;
-	else
-		deliver_answer(pipeline, &oldest, received, reply);
-	return true;
+		return;
+	reply.acks = first != NULL ? value : NULL;
+	reply.owned = first != NULL ? &first : &value;
+	reply.value = *reply.owned;
+	if (reply.kind != REPLY_NO_ACCESS) {
+		reply.error = value_error(reply.value);
+		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
+	}
+	reply.tag = oldest.tag;
+	reply.sent_at = oldest.sent_at;
+	if (oldest.on_reply != NULL)
+		oldest.on_reply(oldest.arg, &reply);
+	value_free(first);
+	value_free(value);
 }
 
 size_t
@@ -350,7 +333,8 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 
 	memcpy(drained, pipeline->queue, count * sizeof(*drained));
 	pipeline->queued = 0;
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
+	pipeline->first = NULL;
 	explicit_bzero(pipeline->out, pipeline->out_length);
 	pipeline->out_length = 0;
 	return count;
