@@ -9,6 +9,7 @@
 #include "lock/config.h"
 #include "lock/holder.h"
 #include "lock/kind.h"
+#include "lock/record.h"
 #include "lock/token.h"
 
 enum { CLAIM_FORMER_MAX = 8, WAITER_SIZE = 320 };
@@ -94,7 +95,7 @@ struct claim {
 	/* The doorbell is that of the first token, :n that of the present one.
 	 */
 	struct key_names keys;
-	char *record; /* what others are to know of us */
+	char record[RECORD_SIZE]; /* what others are to know of us */
 	struct holder self;
 	char token[TOKEN_SIZE];
 	/* Tokens of tries without a reply, the newest last: a try that arrives
@@ -119,8 +120,8 @@ struct claim {
 enum claim_tier claim_top_tier(const struct lock_config *config);
 
 /* The config must outlive the claim. A key that an outer run holds, by
- * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno (no randomness,
- * no memory); claim_fini is due in any case. */
+ * RLOCKRUN_HELD, is claimed by its token. 0, or -1 with errno without
+ * randomness; claim_fini is due in any case. Dies when memory is out. */
 int claim_init(struct claim *claim, const struct lock_config *config);
 void claim_fini(struct claim *claim);
 

@@ -96,9 +96,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
 	lock->again = AGAIN_NO;
-	if (request->failed)
-		sent = -1;
-	else if (request->argc > 0)
+	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, quorum_error(lock->quorum));
