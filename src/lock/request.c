@@ -83,6 +83,14 @@ add_former(struct request *request, const struct claim *claim)
 		ADD(request, member(request, claim, claim->former[i]));
 }
 
+/* The last arguments of the two scripts of a plain run may be missing. */
+static void
+drop_empty(struct request *request)
+{
+	while (*request->argv[request->argc - 1] == '\0')
+		request->argv[--request->argc] = NULL;
+}
+
 /* --- acquire ---------------------------------------------------------- */
 
 static const char *
@@ -156,10 +164,9 @@ make_acquire(struct request *request, const struct claim *claim)
 	    runs_life(request, claim), claim->waiter,
 	    wait_word(request, config), permits(request, claim),
 	    config->is_pause ? "front" : claim->ticket);
-	if (!has_policy && claim->former_count == 0)
-		return;
 	add_policies(request, claim);
 	add_former(request, claim);
+	drop_empty(request);
 }
 
 /* A renewal shows whether the token is that of the outer run. */
@@ -274,25 +281,19 @@ add_run(struct request *request, const struct claim *claim,
 	ADD(request, request->grant, request->end);
 }
 
-/* What a plain run can do without. */
 static void
 add_rest(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
 	static const char modes[2][2][3] = {{"", "1"}, {"0", "01"}};
-	const char *mode = modes[end->run.is_unproven][end->is_late];
 	const char *id = claim->config->once_id;
 
-	if (end->keep_ms <= 0 && *mode == '\0' && claim->run[0] == '\0' &&
-	    id == NULL && claim->head[0] == '\0' && !end->is_skip &&
-	    claim->former_count == 0)
-		return;
-	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms), mode,
-	    claim->run, id != NULL ? id : "", claim->head);
-	if (!end->is_skip && claim->former_count == 0)
-		return;
-	ADD(request, end->is_skip ? claim->record : "");
+	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),
+	    modes[end->run.is_unproven][end->is_late], claim->run,
+	    id != NULL ? id : "", claim->head,
+	    end->is_skip ? claim->record : "");
 	add_former(request, claim);
+	drop_empty(request);
 }
 
 void

@@ -32,6 +32,23 @@ find_word(const char *words, const char *text)
 }
 
 static const char *
+set_word(void *field, const struct opts_row *row, const char *text)
+{
+	bool is_switch = row->type == OPTS_SWITCH;
+	int place = find_word(is_switch ? "no|yes|0|1|false|true|off|on"
+					: row->argument,
+	    text);
+
+	if (place == -1)
+		return is_switch ? "neither yes nor no" : row->mistake;
+	if (is_switch)
+		*(bool *)field = place % 2;
+	else
+		*(int *)field = place;
+	return NULL;
+}
+
+static const char *
 set_number(int *field, const struct opts_row *row, const char *text)
 {
 	int64_t value;
@@ -169,21 +186,11 @@ set_value(struct settings *settings, const struct opts_row *row,
 	struct opts *opts = settings->opts;
 	void *field = (char *)opts + row->field;
 	enum origin servers = settings->of[OPT_REDIS].origin;
-	int place;
 
 	switch (row->type) {
 	case OPTS_SWITCH:
-		place = find_word("no|yes|0|1|false|true|off|on", text);
-		if (place == -1)
-			return "neither yes nor no";
-		*(bool *)field = place % 2;
-		return NULL;
 	case OPTS_CHOICE:
-		place = find_word(row->argument, text);
-		if (place == -1)
-			return row->mistake;
-		*(int *)field = place;
-		return NULL;
+		return set_word(field, row, text);
 	case OPTS_NUMBER:
 		return set_number(field, row, text);
 	case OPTS_DURATION:

@@ -1,12 +1,15 @@
 /* A run: a job under its locks, or a hold, which is a lock without a job, lasts
  * for its time and is not renewed. One context for all that decides about it.
  *
- *   SPLAY --> ACQUIRE --held--> JOB --must end--> STOP --unkillable-->
- * ABANDONED |         |  |             |                 | |         |  |
- * +------over-------+----> CONFIRM --> RELEASE |         |  | ^    | | |  +--a
- * hold--> LENGTHEN --> PRINT --must end---------+    | |         | | | |
- * +--given up--> WITHDRAW        +--printed--+               | | | v |
- *     +--signal-------------------+--------------------> DONE <------------+
+ *   SPLAY --> ACQUIRE --held--> JOB --must end--> STOP --> ABANDONED
+ *     |         |  |             |                 |
+ *     |         |  |             +------over-------+--> CONFIRM --> RELEASE
+ *     |         |  |                                                ^    |
+ *     |         |  +--a hold--> LENGTHEN --> PRINT --must end-------+    |
+ *     |         |                              |                         |
+ *     |         +--given up--> WITHDRAW        +--printed--+             |
+ *     |                           |                        v             |
+ *     +--signal-------------------+--------------------> DONE <----------+
  *
  * Callbacks only record facts. After each turn of the loop the step of the
  * present state looks at them, and it alone acts. After WITHDRAW a job may
@@ -68,8 +71,7 @@ struct limits {
 	int64_t overrun_at; /* --max-run, or CLOCK_NEVER: when TERM is sent, */
 	int64_t killed_at;  /* and KILL */
 	int64_t warn_at;    /* --warn-after, or CLOCK_NEVER */
-	int64_t last_chance_at; /* for a renewal after a pause of our own, or 0
-				 */
+	int64_t last_chance_at; /* a pause of our own: for a renewal, or 0 */
 	int64_t stopping_since; /* STOP */
 	int64_t stop_by;	/* STOP: KILL, apart from the lease's own end */
 	int64_t resumed_at;	/* STOP: we were stopped until then, or 0 */

@@ -9,12 +9,12 @@
 --        4 life of :i in ms
 --        5 life of :r in ms; 0: no history is kept
 --        6 own name in the queue
+--   The last ones from here on may be missing:
 --        7 how many may wait beside us; '-': any number; '': we do not wait,
 --          and a busy lock is a skip; '?': we do not wait, and try again
 --        8 number of permits or ''
 --        9 own ticket, '' or 'front': a pause precedes all others, by a ticket
 --          that lies LIMIT_FRONT_US below theirs
---   Where there is a policy, or a former try:
 --       10 ms of --once-per or ''
 --       11 id of --once-id or ''
 --       12 ms of --expect or ''
@@ -83,7 +83,7 @@ if answer then return answer_of(done, answer) end
 -- include: holders
 -- include: queue
 
-local wait, limit = ARGV[7], letter == 'x' and 1 or tonumber(ARGV[8])
+local wait, limit = ARGV[7] or '', letter == 'x' and 1 or tonumber(ARGV[8])
 local once, id, expect = ARGV[10] or '', ARGV[11] or '', ARGV[12] or ''
 local asked_ms, order = tonumber(ARGV[13]), ARGV[14]
 local ours, places, overtakes = {[token] = true}, nil, nil

@@ -140,6 +140,8 @@ class Locks:
             arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
                           w.one("", "", "5000"), w.one("", "", "0", "500"),
                           w.one("", "", "r", "o")] + self.former(c)
+        while arguments[-1] == "":
+            arguments.pop()
         return keys_of(c.lock, "kirqlm", c.token), arguments
 
     def release(self, c):
