@@ -85,7 +85,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .tag = request->tag,
+	    .tag = (int)request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
