@@ -84,7 +84,6 @@ struct waiter waiter_read(const char *name);
 /* Acquire and release use the same keys: a server that permits the former
  * permits the latter. */
 enum claim_tier {
-	CLAIM_NONE,  /* the lock is refused */
 	CLAIM_PLAIN, /* the lock's own key alone */
 	CLAIM_FULL,
 };
