@@ -215,7 +215,7 @@ make_renewal(struct request *request, const struct claim *claim)
 }
 
 static void
-make_join(struct request *request, const struct claim *claim, bool again)
+make_join(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	char *const keys[] = {claim->keys.lock, claim->keys.nested,
@@ -228,8 +228,7 @@ make_join(struct request *request, const struct claim *claim, bool again)
 		make_renewal(request, claim);
 		request->tag = ANSWER_TO_PLAIN_JOIN;
 	} else {
-		request_script(request, claim->outer->join, keys,
-		    again ? 2 : 3);
+		request_script(request, claim->outer->join, keys, 3);
 		ADD(request, own_member(request, claim),
 		    request_number(request, config->ttl_ms), claim->run,
 		    request_number(request, 10 * config->ttl_ms));
@@ -256,8 +255,8 @@ request_make(struct request *request, const struct claim *claim,
 	request->more = what == REQUEST_LIFE || what == REQUEST_HEAD;
 	if (what == REQUEST_TRY && claim->outer == NULL) {
 		make_acquire(request, claim);
-	} else if (what == REQUEST_TRY || what == REQUEST_JOIN_AGAIN) {
-		make_join(request, claim, what == REQUEST_JOIN_AGAIN);
+	} else if (what == REQUEST_TRY) {
+		make_join(request, claim);
 	} else if (what == REQUEST_HEAL) {
 		make_heal(request, claim);
 	} else if (what == REQUEST_RENEWAL) {
