@@ -411,7 +411,7 @@ fmt: ## format the C sources in place
 	@packaging/deps.sh lint
 	@$(CLANG_FORMAT) -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*/*.[ch])
 
-LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers models paths tags links spelling)
+LINTS := $(addprefix lint-,format tidy gcc clang cppcheck lua shell python man layers trusted models paths tags links spelling)
 lint: ## all linters, side by side; silent when all is well
 	@packaging/deps.sh lint
 	@$(MAKE) $(PARALLEL) -s -k -Otarget $(LINTS)
@@ -443,8 +443,11 @@ lint-man:
 lint-links:
 	packaging/site.sh build/site
 	tests/lint/links build/site
-lint-shell lint-python lint-layers lint-models lint-paths lint-tags lint-spelling: lint-%:
+lint-shell lint-python lint-layers lint-trusted lint-models lint-paths lint-tags lint-spelling: lint-%:
 	tests/lint/$*
+
+trusted: ## the path that must be trusted: its files, and how long they are
+	@tests/lint/trusted count
 
 dist: ## build/rlockrun-VERSION.tar.gz of what is committed
 	@mkdir -p build
@@ -491,6 +494,6 @@ help: ## this list
 
 .PHONY: all static install uninstall demo check check-asan coverage check-valgrind valgrind-run check-static check-matrix check-machines check-packages night fuzz fuzz-run fuzz-merge fuzz-merge-run faults faults-selftest mutants chaos soak soak-selftest bench bench-plot \
 	model sim sim-selftest tables differential fmt lint $(LINTS) \
-	objects libraries unit helpers dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
+	objects libraries unit helpers trusted dist release release-all image sign deb site clean help $(FUZZ:%=%.run) $(FUZZ:%=%.merge)
 .SECONDARY:
 .DELETE_ON_ERROR:

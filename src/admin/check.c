@@ -186,22 +186,15 @@ check_names(struct check *check)
 /* --- all, or those that match a glob ---------------------------------------
  */
 
-static bool
-is_named(const struct opts *opts, const char *key)
-{
-	for (size_t i = 0; i < opts->key_count; i++)
-		if (strcmp(opts->keys[i].key, key) == 0)
-			return true;
-	return false;
-}
-
 static void
 on_check_lock(void *arg, struct look *look, const char *key)
 {
 	const struct check *check = arg;
+	const struct opts *opts = check->client->opts;
 
-	if (is_named(check->client->opts, key))
-		return;
+	for (size_t i = 0; i < opts->key_count; i++)
+		if (strcmp(opts->keys[i].key, key) == 0)
+			return;
 	if (!check_problems(arg, look, key) && look_has_history(look))
 		check_look(arg, look, key);
 }

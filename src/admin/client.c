@@ -31,24 +31,6 @@ set_failure(struct client *client, enum ending_reason failure, const char *what,
 	    question->label, question->error);
 }
 
-static void
-note_error(struct client *client, const struct question *question)
-{
-	enum verdict verdict = question->verdict;
-
-	/* If AUTH or SELECT was refused, the answer may be of another db. */
-	if (verdict == VERDICT_REFUSED) {
-		set_failure(client, ENDING_REFUSED, "refused by", question);
-		return;
-	}
-	if (verdict == VERDICT_RETRY || verdict == VERDICT_ANEW)
-		client->is_transient = true;
-	set_failure(client,
-	    verdict == VERDICT_WRONGTYPE ? ENDING_NOT_A_LOCK
-					 : ENDING_SERVER_ERROR,
-	    "error from", question);
-}
-
 void
 client_fail(struct client *client, enum ending_reason failure, const char *what,
     const char *why)
@@ -71,27 +53,26 @@ client_take(struct client *client, const struct question *question,
 		client->is_transient = true;
 		set_failure(client, ENDING_UNAVAILABLE, "too few replicas of",
 		    question);
-	} else if (question->outcome != QUESTION_ANSWERED) {
-		note_error(client, question);
-	} else if (read(arg, question->value) == -1) {
+	} else if (question->outcome == QUESTION_ANSWERED) {
+		if (read(arg, question->value) == 0)
+			return;
 		client_fail(client, ENDING_SERVER_ERROR,
 		    "unexpected answer from", "not that of our command");
+	} else if (question->verdict == VERDICT_REFUSED) {
+		/* Also AUTH or SELECT: then the answer may be of another db. */
+		set_failure(client, ENDING_REFUSED, "refused by", question);
+	} else {
+		client->is_transient |= question->verdict == VERDICT_RETRY ||
+					question->verdict == VERDICT_ANEW;
+		set_failure(client,
+		    question->verdict == VERDICT_WRONGTYPE
+			? ENDING_NOT_A_LOCK
+			: ENDING_SERVER_ERROR,
+		    "error from", question);
 	}
 }
 
 /* --- asking ------------------------------------------------------------- */
-
-static void
-try_once(struct client *client, const struct script *script, const char **argv,
-    client_read *read, void *arg)
-{
-	struct question question = {.script = script, .argv = argv};
-
-	client_forget_failure(client);
-	enquiry_ask(&client->enquiry, &question, 1);
-	client_take(client, &question, read, arg);
-	enquiry_forget(&question, 1);
-}
 
 bool
 client_ask(struct client *client, const struct script *script,
@@ -104,7 +85,12 @@ client_ask(struct client *client, const struct script *script,
 	bool reported = false;
 
 	for (;;) {
-		try_once(client, script, argv, read, arg);
+		struct question question = {.script = script, .argv = argv};
+
+		client_forget_failure(client);
+		enquiry_ask(enquiry, &question, 1);
+		client_take(client, &question, read, arg);
+		enquiry_forget(&question, 1);
 		if (!client->is_transient || enquiry->is_stopped ||
 		    clock_now() + backoff_ms >= give_up_at)
 			break;
@@ -214,36 +200,31 @@ look_with(struct client *client, const struct key_names *keys,
 /* Access rules may deny the keys beside the lock's own. Then a rlockrun looks
  * like another client. */
 static bool
-look_without_helpers(struct client *client, const struct key_names *keys,
-    const struct query_limits *limits, struct look *look)
-{
-	char *why =
-	    mem_printf("holder and last run are not shown: %s", client->error);
-	bool found = look_with(client, keys, QUERY_KEY_ONLY, limits, look);
-
-	if (found)
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
-	free(why);
-	return found;
-}
-
-static bool
 look_at(struct client *client, const struct key_names *keys,
     const struct query_limits *limits, struct look *look)
 {
 	enum query_keys count = client_reaches_helpers(client, keys->lock)
 				    ? QUERY_HELPERS
 				    : QUERY_KEY_ONLY;
+	bool found;
+	char *why;
 
 	if (look_with(client, keys, count, limits, look)) {
 		look->whole = count == QUERY_HELPERS;
 		return true;
 	}
-	return count == QUERY_HELPERS && client->failure == ENDING_REFUSED &&
-	       client->opts->action != OPTS_HISTORY &&
-	       client->opts->action != OPTS_CHECK &&
-	       look_without_helpers(client, keys, limits, look);
+	if (count != QUERY_HELPERS || client->failure != ENDING_REFUSED ||
+	    client->opts->action == OPTS_HISTORY ||
+	    client->opts->action == OPTS_CHECK)
+		return false;
+	why =
+	    mem_printf("holder and last run are not shown: %s", client->error);
+	found = look_with(client, keys, QUERY_KEY_ONLY, limits, look);
+	if (found)
+		client_emit(client,
+		    (struct event){.type = EVENT_NOT_SHOWN, .why = why});
+	free(why);
+	return found;
 }
 
 static int
@@ -283,7 +264,7 @@ client_look(struct client *client, const char *key,
 	struct key_names keys;
 	int result;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	if (look_at(client, &keys, limits, &look)) {
 		count_nested(client, &keys, &look);
 		result = act(client, &keys, &look);

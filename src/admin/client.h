@@ -9,7 +9,7 @@
 
 #include "admin/query.h"
 #include "enquiry/enquiry.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/request.h"
 #include "options/opts.h"
 #include "run/ending.h"

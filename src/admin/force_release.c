@@ -33,24 +33,6 @@ read_forced(void *arg, const struct value *value)
 	return 0;
 }
 
-/* The lock is already free: a waiter that is not notified comes at its next
- * heartbeat. */
-static void
-notify_head(struct client *client, const struct key_names *keys,
-    const char *head)
-{
-	struct request request;
-
-	request_ring(&request, keys, &head, 1);
-	if (request.argc > 0 && !client_ask(client, request.script,
-				    request.argv, client_ignore, NULL))
-		client_emit(client,
-		    (struct event){.type = EVENT_NOT_WOKEN,
-			.name = keys->lock + strlen(client->opts->prefix),
-			.why = client->error});
-	request_fini(&request);
-}
-
 /* Of the holder whose token was given, or of all that were seen. */
 static bool
 send_force(struct client *client, const struct key_names *keys,
@@ -86,21 +68,42 @@ force_holders(struct client *client, const struct key_names *keys,
     const struct look *look, const struct look_holder *only)
 {
 	struct forced forced = {.freed = 0};
-	bool replied = send_force(client, keys, look, only, &forced);
+	struct request request;
 
-	if (replied && forced.freed > 0 && *forced.head != '\0')
-		notify_head(client, keys, forced.head);
+	if (!send_force(client, keys, look, only, &forced))
+		return -1;
+	/* The lock is already free: a waiter that is not notified comes at its
+	 * next heartbeat. */
+	if (forced.freed > 0 && *forced.head != '\0') {
+		request_ring(&request, keys, (const char *const *)&forced.head,
+		    1);
+		if (request.argc > 0 && !client_ask(client, request.script,
+					    request.argv, client_ignore, NULL))
+			client_emit(client,
+			    (struct event){.type = EVENT_NOT_WOKEN,
+				.name =
+				    keys->lock + strlen(client->opts->prefix),
+				.why = client->error});
+		request_fini(&request);
+	}
 	free(forced.head);
-	return replied ? forced.freed : -1;
+	return forced.freed;
 }
 
-static void
-report_forced(const struct client *client, const struct look *look,
-    const struct look_holder *only)
+static int
+force(struct client *client, const struct key_names *keys,
+    const struct look *look, const struct look_holder *only)
 {
+	int64_t freed = force_holders(client, keys, look, only);
 	int64_t others = look->count - (int64_t)look->listed;
 	char who[HOLDER_TEXT_MAX];
 
+	if (freed == -1)
+		return client_report_failure(client);
+	if (freed == 0) {
+		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
+		return EXITCODE_BUSY;
+	}
 	if (only != NULL)
 		holder_text_format(&only->who, who, sizeof(who));
 	else
@@ -109,21 +112,6 @@ report_forced(const struct client *client, const struct look *look,
 	if (only == NULL && others > 0)
 		client_emit(client,
 		    (struct event){.type = EVENT_FORCE_AGAIN, .count = others});
-}
-
-static int
-force(struct client *client, const struct key_names *keys,
-    const struct look *look, const struct look_holder *only)
-{
-	int64_t freed = force_holders(client, keys, look, only);
-
-	if (freed == -1)
-		return client_report_failure(client);
-	if (freed == 0) {
-		client_emit(client, (struct event){.type = EVENT_FORCE_LATE});
-		return EXITCODE_BUSY;
-	}
-	report_forced(client, look, only);
 	return EXITCODE_OK;
 }
 
@@ -151,30 +139,24 @@ ask_user(const struct client *client, const struct look *look)
 }
 
 /* A lock may have such a name, but a glob is more likely. A name that contains
- * a quote cannot be quoted for a shell in this way. To be freed. */
-static char *
-hint_at_globs(const char *name)
-{
-	if (strpbrk(name, "*?[") == NULL)
-		return mem_strdup("");
-	return mem_printf("--force-release takes one name and expands no globs "
-			  "(--list '%s' shows the locks that match)",
-	    strchr(name, '\'') == NULL ? name : "GLOB");
-}
-
+ * a quote cannot be quoted for a shell in this way. */
 static void
 report_free(const struct client *client, const struct look *look)
 {
 	const char *unknown =
 	    look_is_unknown(look) ? "no such lock is known" : "";
-	char *hint = hint_at_globs(client->opts->keys[0].name);
-	char *why = mem_printf("%s%s%s", unknown,
-	    *unknown != '\0' && *hint != '\0' ? "; " : "", hint);
+	const char *name = client->opts->keys[0].name;
+	char *why = strpbrk(name, "*?[") == NULL
+			? mem_strdup(unknown)
+			: mem_printf("%s%s--force-release takes one name and "
+				     "expands no globs (--list '%s' shows the "
+				     "locks that match)",
+			      unknown, *unknown != '\0' ? "; " : "",
+			      strchr(name, '\'') == NULL ? name : "GLOB");
 
 	client_emit(client,
 	    (struct event){.type = EVENT_FORCE_FREE, .why = why});
 	free(why);
-	free(hint);
 }
 
 static int

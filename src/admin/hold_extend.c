@@ -76,15 +76,6 @@ extend(struct client *client, const struct key_names *keys, const char *token,
 }
 
 /* Without a record, as where the access rules deny it, the token is enough. */
-static bool
-is_hold(const struct look *look, const struct look_holder *holder)
-{
-	enum holder_state state = holder->who.state;
-
-	return look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
-	       (state == HOLDER_HOLD || state == HOLDER_FOREIGN);
-}
-
 static int
 consider_hold(struct client *client, const struct key_names *keys,
     const struct look *look)
@@ -97,7 +88,9 @@ consider_hold(struct client *client, const struct key_names *keys,
 	if (holder == NULL)
 		return client_end(client, ENDING_HOLD_OVER,
 		    look->listed > 0 ? who : NULL, NULL);
-	if (is_hold(look, holder))
+	if (look->kind == 'x' && strlen(holder->token) < TOKEN_SIZE &&
+	    (holder->who.state == HOLDER_HOLD ||
+		holder->who.state == HOLDER_FOREIGN))
 		return extend(client, keys, holder->token, holder->who.left_ms);
 	client_emit(client,
 	    (struct event){.type = EVENT_NOT_EXTENDED, .who = who});

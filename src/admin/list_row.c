@@ -51,15 +51,6 @@ describe_holder(struct list_row *row, const struct look_holder *holder,
 		    " paused");
 }
 
-static void
-describe_run_as_holder(struct list_row *row, const struct look_run *run)
-{
-	snprintf(row->kind, sizeof(row->kind), "free");
-	snprintf(row->held, sizeof(row->held), "free");
-	snprintf(row->left, sizeof(row->left), "-");
-	describe_who(row, &run->who);
-}
-
 /* The last that has ended: "ok, 3m12s ago", "status 2, 3m12s ago". */
 static void
 describe_last(struct list_row *row, const struct look *look, int64_t elapsed_ms)
@@ -100,12 +91,16 @@ list_row_describe(struct list_row *row, const struct look *look,
 		left_ms = left_ms > elapsed_ms ? left_ms - elapsed_ms : 0;
 	look_describe_kind(look, row->kind, sizeof(row->kind));
 	look_describe_left(left_ms, row->left, sizeof(row->left));
-	if (look->kind == '\0')
-		describe_run_as_holder(row, &look->last);
-	else if (oldest != NULL)
+	if (look->kind == '\0') {
+		snprintf(row->kind, sizeof(row->kind), "free");
+		snprintf(row->held, sizeof(row->held), "free");
+		snprintf(row->left, sizeof(row->left), "-");
+		describe_who(row, &look->last.who);
+	} else if (oldest != NULL) {
 		describe_holder(row, oldest, elapsed_ms);
-	else
+	} else {
 		row->cells[LIST_FENCE] = "-"; /* that of an earlier holder */
+	}
 	if (look->waiting >= 0)
 		snprintf(row->waiting, sizeof(row->waiting), "%" PRId64,
 		    look->waiting);

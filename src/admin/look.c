@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/moment.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/limit.h"
 #include "sink/holder_text.h"
 
@@ -29,7 +29,7 @@ look_history_problem(const struct look *look, const char *key)
 	const struct look_problem *found = NULL;
 	struct key_names keys;
 
-	key_names_init(&keys, key);
+	key_names_init(&keys, key, NULL);
 	for (size_t i = 0; i < look->problem_count && found == NULL; i++)
 		if (strcmp(look->problems[i].key, keys.runs) == 0 ||
 		    strcmp(look->problems[i].key, keys.info) == 0)
@@ -325,30 +325,25 @@ print_last_run(const struct look *look)
 	    words.process, start, end, took, status);
 }
 
-static void
-print_last_success(const struct look *look)
-{
-	const struct look_success *success = &look->success;
-	char end[32], ago[64];
-
-	if (success->end_ms == 0 ||
-	    (look->last.exists && look->last.end_ms == success->end_ms))
-		return;
-	moment_describe_time(success->end_ms - look->now_ms, end, sizeof(end));
-	look_describe_ago(success->end_ms, look->now_ms, ago, sizeof(ago));
-	print_line("success:", "%s at %s, %s%s", success->host, end, ago,
-	    look_is_ahead(success->end_ms, look->now_ms)
-		? " by the clock of the server"
-		: "");
-}
-
+/* The last success, if that was another run, and when the next one is due. */
 static void
 print_expected(const struct look *look)
 {
-	char every[32], late[32];
+	const struct look_success *success = &look->success;
+	bool ahead = look_is_ahead(success->end_ms, look->now_ms);
+	char end[32], ago[64], every[32], late[32];
 	int64_t overdue_ms;
 	enum look_due due = look_due(look, &overdue_ms);
 
+	if (success->end_ms > 0 &&
+	    (!look->last.exists || look->last.end_ms != success->end_ms)) {
+		moment_describe_time(success->end_ms - look->now_ms, end,
+		    sizeof(end));
+		look_describe_ago(success->end_ms, look->now_ms, ago,
+		    sizeof(ago));
+		print_line("success:", "%s at %s, %s%s", success->host, end,
+		    ago, ahead ? " by the clock of the server" : "");
+	}
 	if (look->expect_ms == 0)
 		return;
 	moment_describe_age(look->expect_ms, every, sizeof(every));
@@ -391,7 +386,6 @@ look_print(const struct look *look, const struct client *client)
 		    look->nested, plural(look->nested),
 		    look->released ? "; the outer one has ended" : "");
 	print_last_run(look);
-	print_last_success(look);
 	print_expected(look);
 	print_queue(look);
 	fflush(stdout);
@@ -421,11 +415,10 @@ json_who(const struct look_holder *holder)
 	json_integer(stdout, "since_ms", holder->since_ms > 0,
 	    holder->since_ms);
 	json_integer(stdout, "held_ms", who->held_ms >= 0, who->held_ms);
-	printf(",\"ended\":%s", who->state == HOLDER_ENDED ? "true" : "false");
-	printf(",\"hold\":%s", holder_has_end(who) ? "true" : "false");
-	printf(",\"paused\":%s",
-	    who->state == HOLDER_PAUSED ? "true" : "false");
-	printf(",\"replaceable\":%s", who->replaceable ? "true" : "false");
+	json_bool(stdout, "ended", who->state == HOLDER_ENDED);
+	json_bool(stdout, "hold", holder_has_end(who));
+	json_bool(stdout, "paused", who->state == HOLDER_PAUSED);
+	json_bool(stdout, "replaceable", who->replaceable);
 }
 
 static void
@@ -494,17 +487,6 @@ json_run(const struct look_run *run)
 }
 
 static void
-json_runs(const struct look *look)
-{
-	printf(",\"runs\":[");
-	for (size_t i = 0; i < look->run_count; i++) {
-		printf("%s", i > 0 ? "," : "");
-		json_run(&look->runs[i]);
-	}
-	printf("]");
-}
-
-static void
 json_history(const struct look *look)
 {
 	const struct look_success *success = &look->success;
@@ -560,15 +542,21 @@ look_print_json(const struct look *look, const struct client *client,
 	json_number(stdout, "fence", look->fence);
 	json_holders(look);
 	json_integer(stdout, "nested", true, look->nested);
-	printf(",\"outer_ended\":%s", look->released ? "true" : "false");
+	json_bool(stdout, "outer_ended", look->released);
 	json_integer(stdout, "waiting", look->waiting >= 0, look->waiting);
 	if (opts->action == OPTS_STATUS)
 		json_queue(look);
 	if (opts->action == OPTS_STATUS || opts->action == OPTS_HISTORY ||
 	    opts->all)
 		json_history(look);
-	if (opts->action == OPTS_HISTORY)
-		json_runs(look);
+	if (opts->action == OPTS_HISTORY) {
+		printf(",\"runs\":[");
+		for (size_t i = 0; i < look->run_count; i++) {
+			printf("%s", i > 0 ? "," : "");
+			json_run(&look->runs[i]);
+		}
+		printf("]");
+	}
 	json_problems(look);
 	printf("}\n");
 }

@@ -49,40 +49,17 @@ add_found(struct pause *pause, const char *key, int node)
 	    (struct found){.key = mem_strdup(key), .node = node};
 }
 
-/* The node of a cluster that is being asked. */
-static int
-asked_node(const struct enquiry *enquiry)
-{
-	for (int i = 0; i < enquiry->node_count; i++)
-		if (enquiry->endpoint == &enquiry->nodes[i].endpoint)
-			return i;
-	return 0;
-}
-
+/* Of a cluster, at the node that is being asked. */
 static void
 on_found_key(void *arg, const char *key)
 {
 	struct pause *pause = arg;
+	const struct enquiry *enquiry = &pause->client->enquiry;
+	int node = enquiry->node_count - 1;
 
-	add_found(pause, key, asked_node(&pause->client->enquiry));
-}
-
-/* The exit code. */
-static int
-find_locks(struct pause *pause)
-{
-	const struct opts *opts = pause->client->opts;
-	struct search *search = mem_alloc(sizeof(*search));
-	int result;
-
-	*search = (struct search){.client = pause->client,
-	    .on_key = on_found_key,
-	    .arg = pause};
-	result = search_run(search);
-	free(search);
-	for (size_t i = 0; i < opts->key_count; i++)
-		add_found(pause, opts->keys[i].key, 0);
-	return result;
+	while (node > 0 && enquiry->endpoint != &enquiry->nodes[node].endpoint)
+		node--;
+	add_found(pause, key, node > 0 ? node : 0);
 }
 
 static int
@@ -110,32 +87,6 @@ sort_found(struct pause *pause)
 			found[count++] = found[i];
 	}
 	pause->found_count = count;
-}
-
-static int
-init_targets(struct pause *pause)
-{
-	size_t size = pause->found_count * sizeof(*pause->targets);
-	int rc = 0;
-
-	pause->targets = mem_alloc(size);
-	for (size_t i = 0; i < pause->found_count && rc == 0; i++) {
-		pause->count++;
-		rc = target_init(&pause->targets[i], pause->client,
-		    pause->found[i].key, pause->found[i].node);
-	}
-	return rc;
-}
-
-static void
-pause_fini(struct pause *pause)
-{
-	for (size_t i = 0; i < pause->count; i++)
-		target_fini(&pause->targets[i]);
-	for (size_t i = 0; i < pause->found_count; i++)
-		free(pause->found[i].key);
-	free(pause->targets);
-	free(pause->found);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -275,14 +226,6 @@ visit_node(void *arg)
 	pause->node++;
 }
 
-static void
-find_nodes(struct pause *pause)
-{
-	pause->must_find_nodes = !search_nodes(pause->client);
-	for (size_t i = 0; i < pause->count; i++)
-		pause->targets[i].node = 0;
-}
-
 /* Asks once about each lock that is not settled. */
 static void
 run_round(struct pause *pause)
@@ -291,8 +234,11 @@ run_round(struct pause *pause)
 
 	pause->has_progress = false;
 	client_forget_failure(client);
-	if (pause->must_find_nodes)
-		find_nodes(pause);
+	if (pause->must_find_nodes) {
+		pause->must_find_nodes = !search_nodes(client);
+		for (size_t i = 0; i < pause->count; i++)
+			pause->targets[i].node = 0;
+	}
 	pause->node = 0;
 	if (client->endpoint->cluster)
 		enquiry_visit_nodes(&client->enquiry, visit_node, pause);
@@ -336,30 +282,25 @@ any_renews(const struct pause *pause)
 	return false;
 }
 
-static bool
-is_same_holder(const struct holder *one, const struct holder *other)
-{
-	return one->state == other->state &&
-	       strcmp(one->host, other->host) == 0 &&
-	       strcmp(one->pid, other->pid) == 0;
-}
-
 /* Each holder once. */
 static void
 report_holders(const struct pause *pause, struct holder *seen)
 {
 	for (size_t i = 0; i < pause->count; i++) {
 		const struct target *target = &pause->targets[i];
+		const struct holder *holder = &target->holder;
 
 		if (target->state >= TARGET_MARK ||
-		    target->holder.state < HOLDER_FOREIGN ||
-		    is_same_holder(&target->holder, &seen[i]))
+		    holder->state < HOLDER_FOREIGN ||
+		    (holder->state == seen[i].state &&
+			strcmp(holder->host, seen[i].host) == 0 &&
+			strcmp(holder->pid, seen[i].pid) == 0))
 			continue;
-		seen[i] = target->holder;
+		seen[i] = *holder;
 		client_emit(pause->client,
 		    (struct event){.type = EVENT_PAUSE_WAITS,
 			.name = target->config.name,
-			.holder = &target->holder});
+			.holder = holder});
 	}
 }
 
@@ -565,28 +506,53 @@ pause_found(struct pause *pause)
 	    .name = pause->client->opts->glob,
 	    .status = EXITCODE_USAGE};
 
+	size_t count;
+
 	sort_found(pause);
-	if (pause->found_count > 0 && pause->found_count <= PAUSE_LOCKS)
-		return init_targets(pause) == 0
-			   ? pause_targets(pause)
-			   : client_end(pause->client, ENDING_NO_LOCK, NULL,
-				 "no randomness, or no memory");
-	none.why = pause->found_count == 0
-		       ? "no known lock matches; -k pauses one that has "
-			 "never run"
-		       : "more than 1000 locks match";
-	client_emit(pause->client, none);
-	return EXITCODE_USAGE;
+	count = pause->found_count;
+	if (count == 0 || count > PAUSE_LOCKS) {
+		none.why =
+		    count == 0
+			? "no known lock matches; -k pauses one that has "
+			  "never run"
+			: "more than 1000 locks match";
+		client_emit(pause->client, none);
+		return EXITCODE_USAGE;
+	}
+	pause->targets = mem_alloc(count * sizeof(*pause->targets));
+	while (pause->count < count) {
+		const struct found *found = &pause->found[pause->count];
+
+		if (target_init(&pause->targets[pause->count++], pause->client,
+			found->key, found->node) == -1)
+			return client_end(pause->client, ENDING_NO_LOCK, NULL,
+			    "no randomness, or no memory");
+	}
+	return pause_targets(pause);
 }
 
 int
 pause_locks(struct client *client)
 {
+	const struct opts *opts = client->opts;
 	struct pause pause = {.client = client};
-	int result = find_locks(&pause);
+	struct search *search = mem_alloc(sizeof(*search));
+	int result;
 
+	*search = (struct search){.client = client,
+	    .on_key = on_found_key,
+	    .arg = &pause};
+	result = search_run(search);
+	free(search);
+	for (size_t i = 0; i < opts->key_count; i++)
+		add_found(&pause, opts->keys[i].key, 0);
 	if (result == EXITCODE_OK)
 		result = pause_found(&pause);
-	pause_fini(&pause);
+	for (size_t i = 0; i < pause.count; i++)
+		target_fini(&pause.targets[i]);
+	for (size_t i = 0; i < pause.found_count; i++)
+		free(pause.found[i].key);
+	free(pause.targets);
+	free(pause.found);
 	return result;
 }

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "lock/answer.h"
+#include "lock/claim.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "lock/waiter.h"
 #include "redis/cursor.h"
 
 enum { HOLDER_VALUES = 5 }; /* of look.lua, for each */
@@ -22,7 +22,7 @@ void
 query_look(struct request *request, const struct key_names *keys,
     enum query_keys count, const struct query_limits *limits)
 {
-	const char *const looked_at[] = {keys->lock, keys->info, keys->queue,
+	char *const looked_at[] = {keys->lock, keys->info, keys->queue,
 	    keys->alive, keys->runs};
 
 	request_begin(request);
@@ -36,9 +36,12 @@ void
 query_nested(struct request *request, const struct key_names *keys,
     const char *token)
 {
+	size_t prefix = strlen(keys->nested) - (TOKEN_SIZE - 1);
+
 	request_begin(request);
 	REQUEST_ADD(request, "SMEMBERS",
-	    request_own(request, key_of_token(keys->lock, 'n', token)));
+	    request_own(request,
+		mem_printf("%.*s%s", (int)prefix, keys->nested, token)));
 }
 
 /* There may be more holders than a request has room for. */
@@ -47,7 +50,7 @@ query_force(struct request *request, const struct key_names *keys,
     const struct query_force *force)
 {
 	const struct look *look = force->look;
-	const char *const needed[] = {keys->lock, keys->info, keys->queue,
+	char *const needed[] = {keys->lock, keys->info, keys->queue,
 	    keys->alive};
 
 	request_begin(request);

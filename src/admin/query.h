@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/claim.h"
 #include "lock/holder.h"
-#include "lock/key.h"
 #include "lock/request.h"
 #include "redis/value.h"
 

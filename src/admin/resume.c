@@ -56,7 +56,7 @@ end_pause(struct resume *resume, const struct paused *paused)
 	struct key_names keys;
 	int64_t freed;
 
-	key_names_init(&keys, paused->key);
+	key_names_init(&keys, paused->key, NULL);
 	freed = force_holders(client, &keys, &paused->look, NULL);
 	key_names_fini(&keys);
 	if (freed > 0) {

@@ -15,19 +15,6 @@ or_dash(const char *text)
 	return *text != '\0' ? text : "-";
 }
 
-static void
-describe_reason(struct run_row *row, const struct look_run *run)
-{
-	const char **reason = &row->cells[RUN_REASON];
-
-	if (look_run_is_on(run))
-		*reason = "running";
-	else if (run->end_ms == 0)
-		*reason = "no end recorded";
-	else
-		*reason = or_dash(run->reason);
-}
-
 void
 run_row_describe(struct run_row *row, const struct look_run *run,
     int64_t now_ms)
@@ -52,5 +39,7 @@ run_row_describe(struct run_row *row, const struct look_run *run,
 		    sizeof(row->waited));
 	if (run->status >= 0)
 		snprintf(row->status, sizeof(row->status), "%d", run->status);
-	describe_reason(row, run);
+	row->cells[RUN_REASON] = look_run_is_on(run) ? "running"
+				 : run->end_ms == 0  ? "no end recorded"
+						     : or_dash(run->reason);
 }

@@ -8,7 +8,7 @@
 #include "admin/look.h"
 #include "base/exitcode.h"
 #include "base/mem.h"
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/request.h"
 
 enum { HOLDERS_SHOWN = 100 };
@@ -50,20 +50,6 @@ find_denial(const struct look *look)
 	return NULL;
 }
 
-/* Once: it is the same for all locks. */
-static void
-report_denial(struct search *search, const struct look *look, const char *key)
-{
-	const struct opts *opts = search->client->opts;
-	const struct look_problem *denial = find_denial(look);
-
-	if (denial == NULL || search->is_denied || opts->json || opts->quiet)
-		return;
-	search->is_denied = true;
-	client_report_problem(search->client, key + strlen(opts->prefix),
-	    denial);
-}
-
 /* A lock with both a record and a queue is shown once. If all locks are to be
  * shown, one with a history is by its record, or by the last runs if that is
  * gone. A record that the access rules withhold counts as that of the holder. A
@@ -99,7 +85,16 @@ read_found_look(void *arg, const struct value *value)
 	if (!query_read_look(&look, value, &item->keys))
 		return -1;
 	if (is_wanted(item, &look) && !seen_lately(search, item->key)) {
-		report_denial(search, &look, item->key);
+		const struct opts *opts = search->client->opts;
+		const struct look_problem *denial = find_denial(&look);
+
+		/* Once: it is the same for all locks. */
+		if (denial != NULL && !search->is_denied && !opts->json &&
+		    !opts->quiet) {
+			search->is_denied = true;
+			client_report_problem(search->client,
+			    item->key + strlen(opts->prefix), denial);
+		}
 		search->on_lock(search->arg, &look, item->key);
 	}
 	query_fini(&look);
@@ -133,39 +128,31 @@ has_moved(struct search_item *item)
 	return true;
 }
 
-static bool
-shows_history(const struct search_item *item)
-{
-	const struct search *search = item->search;
-
-	return item->helper == 'r' || search->client->opts->all ||
-	       (search->wants_history != NULL &&
-		   search->wants_history(search->arg, item->key));
-}
-
-static void
-send_look(struct search_item *item, bool more)
-{
-	const struct query_limits limits = {HOLDERS_SHOWN, 0,
-	    item->search->runs > 0 ? item->search->runs : 1};
-
-	key_names_init(&item->keys, item->key);
-	query_look(&item->request, &item->keys,
-	    shows_history(item) ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
-	item->question = (struct question){.script = item->request.script,
-	    .argv = item->request.argv};
-	enquiry_send(&item->search->client->enquiry, &item->question, more);
-}
-
 /* A key that has changed its type meanwhile is not a lock any more. */
 static bool
 look_at_all(struct search_item *items, size_t count)
 {
-	struct client *client = items[0].search->client;
+	const struct search *search = items[0].search;
+	const struct query_limits limits = {HOLDERS_SHOWN, 0,
+	    search->runs > 0 ? search->runs : 1};
+	struct client *client = search->client;
 
 	client_forget_failure(client);
-	for (size_t i = 0; i < count; i++)
-		send_look(&items[i], i + 1 < count);
+	for (size_t i = 0; i < count; i++) {
+		struct search_item *item = &items[i];
+		bool history =
+		    item->helper == 'r' || client->opts->all ||
+		    (search->wants_history != NULL &&
+			search->wants_history(search->arg, item->key));
+
+		key_names_init(&item->keys, item->key, NULL);
+		query_look(&item->request, &item->keys,
+		    history ? QUERY_HELPERS : QUERY_WITHOUT_RUNS, &limits);
+		item->question =
+		    (struct question){.script = item->request.script,
+			.argv = item->request.argv};
+		enquiry_send(&client->enquiry, &item->question, i + 1 < count);
+	}
 	enquiry_await(&client->enquiry);
 	for (size_t i = 0; i < count; i++) {
 		if (!has_moved(&items[i]))
@@ -180,29 +167,22 @@ look_at_all(struct search_item *items, size_t count)
 	       client->failure == ENDING_NOT_A_LOCK;
 }
 
-/* The globs are matched as bytes: no locale is set. */
-static bool
-matches(const struct opts *opts, const char *key)
-{
-	size_t length = strlen(opts->prefix);
-
-	if (strncmp(key, opts->prefix, length) != 0)
-		return false;
-	if (*opts->globs == NULL)
-		return true;
-	for (char **glob = opts->globs; *glob != NULL; glob++)
-		if (fnmatch(*glob, key + length, 0) == 0)
-			return true;
-	return false;
-}
-
-/* The lock that the helper key belongs to, if it may be shown: to be freed. */
+/* The lock that the helper key belongs to, if it may be shown: to be freed. The
+ * globs are matched as bytes: no locale is set. */
 static char *
 find_lock(const struct search *search, const char *helper)
 {
+	const struct opts *opts = search->client->opts;
+	size_t length = strlen(opts->prefix);
 	char *key = key_of_helper(helper);
+	bool matches = false;
 
-	if (key != NULL && matches(search->client->opts, key))
+	if (key != NULL && strncmp(key, opts->prefix, length) == 0) {
+		matches = *opts->globs == NULL;
+		for (char **glob = opts->globs; *glob != NULL; glob++)
+			matches |= fnmatch(*glob, key + length, 0) == 0;
+	}
+	if (matches)
 		return key;
 	free(key);
 	return NULL;
@@ -241,16 +221,6 @@ look_at_page(struct search *search)
 	return true;
 }
 
-static void
-forget_page(struct search *search)
-{
-	for (char **found = search->found; found != NULL && *found != NULL;
-	     found++)
-		free(*found);
-	free(search->found);
-	search->found = NULL;
-}
-
 static int
 read_page(void *arg, const struct value *value)
 {
@@ -275,7 +245,10 @@ search_page(struct search *search)
 	bool found = client_ask(search->client, NULL, argv, read_page, search);
 
 	found = found && look_at_page(search);
-	forget_page(search);
+	for (char **key = search->found; key != NULL && *key != NULL; key++)
+		free(*key);
+	free(search->found);
+	search->found = NULL;
 	if (!found)
 		return client_report_failure(search->client);
 	return search->on_page != NULL ? search->on_page(search->arg)
@@ -323,26 +296,22 @@ search_nodes(struct client *client)
 	return client_ask(client, NULL, argv, read_primaries, &client->enquiry);
 }
 
-static int
-search_cluster(struct search *search)
-{
-	struct client *client = search->client;
-
-	if (!search_nodes(client))
-		return client_report_failure(client);
-	search->result = EXITCODE_OK;
-	enquiry_visit_nodes(&client->enquiry, search_node, search);
-	return search->result;
-}
-
 int
 search_run(struct search *search)
 {
+	struct client *client = search->client;
 	int result;
 
 	search->incomplete = false;
-	result = search->client->endpoint->cluster ? search_cluster(search)
-						   : search_server(search);
+	if (!client->endpoint->cluster) {
+		result = search_server(search);
+	} else if (search_nodes(client)) {
+		search->result = EXITCODE_OK;
+		enquiry_visit_nodes(&client->enquiry, search_node, search);
+		result = search->result;
+	} else {
+		result = client_report_failure(client);
+	}
 	if (result == EXITCODE_OK && search->incomplete)
 		result = EXITCODE_UNAVAILABLE;
 	for (size_t i = 0; i < SEARCH_SEEN; i++) {

@@ -18,29 +18,15 @@ target_refuse(struct target *target, enum ending_reason failure,
 	target->state = target->is_queued ? TARGET_LEAVE : TARGET_OUT;
 }
 
-/* Refuses a lock that would never be granted. */
-static void
-check_target(struct target *target)
-{
-	const struct client *client = target->client;
-	const char *key = target->config.key;
-	char token[TOKEN_SIZE];
-	const struct kind *held =
-	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
-
-	if (held != NULL)
-		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
-	else if (!client_reaches_helpers(client, key))
-		target_refuse(target, ENDING_MISCONFIGURED,
-		    "in a cluster there is no queue for a lock of this name");
-}
-
 /* 0, or -1 with errno. */
 int
 target_init(struct target *target, const struct client *client, const char *key,
     int node)
 {
 	const struct opts *opts = client->opts;
+	char token[TOKEN_SIZE];
+	const struct kind *held =
+	    outer_find(getenv("RLOCKRUN_HELD"), key, token);
 
 	*target = (struct target){.client = client, .node = node};
 	target->config = (struct lock_config){.key = key,
@@ -57,7 +43,11 @@ target_init(struct target *target, const struct client *client, const char *key,
 	    .hold_ms = opts->pause_ms,
 	    .command = "",
 	    .label = opts->label};
-	check_target(target);
+	if (held != NULL)
+		target_refuse(target, ENDING_OTHER_KIND, held->adverb);
+	else if (!client_reaches_helpers(client, key))
+		target_refuse(target, ENDING_MISCONFIGURED,
+		    "in a cluster there is no queue for a lock of this name");
 	return claim_init(&target->claim, &target->config);
 }
 
@@ -71,13 +61,6 @@ target_fini(struct target *target)
 }
 
 /* --- what is asked ------------------------------------------------------ */
-
-static void
-ask_look(struct request *request, struct target *target)
-{
-	query_look(request, &target->claim.keys, QUERY_HELPERS,
-	    &(struct query_limits){1, 0, 0});
-}
 
 /* The pause of another process is lengthened. */
 static int
@@ -118,16 +101,6 @@ read_try(struct target *target, const struct value *value)
 	return 0;
 }
 
-static void
-ask_mark(struct request *request, struct target *target)
-{
-	const char *token =
-	    *target->other != '\0' ? target->other : target->claim.token;
-
-	request_lengthen(request, &target->claim.keys, token,
-	    target->client->opts->pause_ms);
-}
-
 bool
 target_lose(struct target *target, bool was_paused)
 {
@@ -166,14 +139,6 @@ read_mark(struct target *target, const struct value *value)
 	return target_lose(target, was_paused) ? 0 : -1;
 }
 
-static void
-ask_leave(struct request *request, struct target *target)
-{
-	target->claim.was_queued = true;
-	request_release(request, &target->claim,
-	    &(struct request_end){.run.status = REQUEST_NO_JOB});
-}
-
 static int
 read_left(struct target *target, const struct value *value)
 {
@@ -190,36 +155,37 @@ read_left(struct target *target, const struct value *value)
 	return 0;
 }
 
-static void
-ask_notify(struct request *request, struct target *target)
-{
-	request_ring(request, &target->claim.keys,
-	    (const char *const *)target->waiters, target->waiter_count);
-	if (request->argc == 0)
-		log_die(EXITCODE_RESOURCE, "out of memory");
-}
-
 /* No table of functions, whose addresses the loader would have to adjust at the
  * start of each run. */
 void
 target_ask(struct request *request, struct target *target)
 {
+	struct claim *claim = &target->claim;
+
 	switch (target->state) {
 	case TARGET_LOOK:
-		ask_look(request, target);
+		query_look(request, &claim->keys, QUERY_HELPERS,
+		    &(struct query_limits){1, 0, 0});
 		break;
 	case TARGET_TRY:
 		target->is_queued = true;
-		request_make(request, &target->claim, REQUEST_TRY);
+		request_make(request, claim, REQUEST_TRY);
 		break;
 	case TARGET_MARK:
-		ask_mark(request, target);
+		request_lengthen(request, &claim->keys,
+		    *target->other != '\0' ? target->other : claim->token,
+		    target->client->opts->pause_ms);
 		break;
 	case TARGET_LEAVE:
-		ask_leave(request, target);
+		claim->was_queued = true;
+		request_release(request, claim,
+		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
 	default:
-		ask_notify(request, target);
+		request_ring(request, &claim->keys,
+		    (const char *const *)target->waiters, target->waiter_count);
+		if (request->argc == 0)
+			log_die(EXITCODE_RESOURCE, "out of memory");
 		break;
 	}
 }

@@ -81,28 +81,20 @@ send_message(const struct message *message)
 
 /* "rlockrun: text", in place of a progress line. */
 LOG_FORMAT(2, 0)
-static void
-compose(struct message *message, const char *format, va_list arguments)
-{
-	char text[PIPE_BUF];
-
-	vsnprintf(text, sizeof(text), format, arguments);
-	message->length = 0;
-	if (in_progress || erases_others)
-		append_text(message, ERASE_LINE, strlen(ERASE_LINE));
-	append_text(message, LOG_PREFIX, strlen(LOG_PREFIX));
-	append_safe(message, text);
-}
-
 /* error: errno to append, or 0. */
 LOG_FORMAT(2, 0)
 static void
 log_message(int error, const char *format, va_list arguments)
 {
 	int saved_errno = errno;
-	struct message message;
+	struct message message = {.length = 0};
+	char text[PIPE_BUF];
 
-	compose(&message, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
+	if (in_progress || erases_others)
+		append_text(&message, ERASE_LINE, strlen(ERASE_LINE));
+	append_text(&message, LOG_PREFIX, strlen(LOG_PREFIX));
+	append_safe(&message, text);
 	in_progress = false;
 	if (error != 0) {
 		append_safe(&message, ": ");

@@ -10,7 +10,6 @@
 #include "doctor/needs.h"
 #include "lock/claim.h"
 #include "lock/config.h"
-#include "lock/key.h"
 #include "lock/kind.h"
 #include "lock/token.h"
 #include "redis/reply.h"
@@ -74,7 +73,7 @@ static const struct {
 	[NEEDS_LPUSH] = {"LPUSH|" KEY "|e", TRIAL_CREATES},
 	[NEEDS_LTRIM] = {"LTRIM|" KEY "|0|9", TRIAL_PLAIN},
 	[NEEDS_LRANGE] = {"LRANGE|" KEY "|0|0", TRIAL_PLAIN},
-	[NEEDS_LSET] = {"LSET|" KEY "|0|e", TRIAL_PLAIN},
+	[NEEDS_LREM] = {"LREM|" KEY "|0|e", TRIAL_PLAIN},
 	[NEEDS_TYPE] = {"TYPE|" KEY, TRIAL_PLAIN},
     /* clang-format on */
 };
@@ -89,7 +88,6 @@ enum access {
 /* One of the locks, or the scratch key in their place. */
 struct names {
 	struct key_names keys;
-	char *others[KEY_COUNT - KEY_DOORBELL]; /* of a token */
 	uint64_t usable; /* those of a name that can have helper keys here */
 	uint64_t denied; /* of these */
 };
@@ -156,17 +154,8 @@ judge_words(const char *words)
 	return ACCESS_PERMITTED;
 }
 
-/* In the words of a proxy. Those of Redis before 6 are about a part of a
- * second, which a run does without. */
-static bool
-is_refusal(const struct question *question)
-{
-	return question->verdict == VERDICT_REPORT &&
-	       !reply_is(question->error, "ERR timeout is not an integer");
-}
-
 /* An error that is no denial shows that the command was run, or would be.
- * DRYRUN answers OK, or in words why not. */
+ * DRYRUN answers OK, or in words why not. A proxy has words of its own. */
 static enum access
 judge_access(const struct question *question, enum trial_kind kind)
 {
@@ -177,9 +166,12 @@ judge_access(const struct question *question, enum trial_kind kind)
 		words = question->error;
 	if (words != NULL)
 		access = judge_words(words);
+	/* Redis before 6 knows no part of a second, which a run does without.
+	 */
 	if (question->outcome == QUESTION_FAILED &&
 	    access == ACCESS_PERMITTED && kind == TRIAL_SUCCEEDS &&
-	    is_refusal(question))
+	    question->verdict == VERDICT_REPORT &&
+	    !reply_is(words, "ERR timeout is not an integer"))
 		access = ACCESS_MISSING;
 	return access;
 }
@@ -335,9 +327,8 @@ try_keys(struct rules *rules, struct names *names)
 	bool answered;
 
 	for (size_t i = 0; i < KEY_COUNT; i++)
-		trials[i] = (struct trial){.words = words,
-		    .key = i < KEY_DOORBELL ? names->keys.all[i]
-					    : names->others[i - KEY_DOORBELL]};
+		trials[i] =
+		    (struct trial){.words = words, .key = names->keys.all[i]};
 	answered = try_all(rules, trials, KEY_COUNT, false);
 	for (size_t i = 0; i < KEY_COUNT; i++)
 		if (trials[i].access == ACCESS_NO_KEY)
@@ -388,23 +379,6 @@ try_rules(struct rules *rules)
 
 /* --- what is denied ----------------------------------------------------- */
 
-/* Without -k nobody knows which names the rules should permit. */
-static bool
-forget_keys(struct rules *rules)
-{
-	struct findings *findings = rules->visit->findings;
-
-	if (rules->visit->enquiry.opts->key_count > 0 ||
-	    !(rules->names[0].denied & NEEDS_BIT(KEY_LOCK)))
-		return false;
-	findings_add(findings, FINDING_NOTE, "access-keys", "name a lock by -k",
-	    "the rules permit certain keys only, and not \"%s\", so those of "
-	    "locks are not examined",
-	    rules->visit->scratch);
-	rules->denied.keys = 0;
-	return true;
-}
-
 static char *
 append_rule(char *text, const char *prefix, const char *word)
 {
@@ -439,23 +413,6 @@ key_pattern(const char *key)
 	return pattern;
 }
 
-/* The patterns of a lock that are lacking. */
-static char *
-append_patterns(char *list, const struct names *names, uint64_t keys)
-{
-	uint64_t lacking = keys & names->denied;
-	char *pattern = key_pattern(names->keys.lock);
-	char *helpers = key_helper(pattern, '*');
-
-	if (lacking & NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", pattern);
-	if (lacking & ~NEEDS_BIT(KEY_LOCK))
-		list = append_rule(list, "~", helpers);
-	free(helpers);
-	free(pattern);
-	return list;
-}
-
 /* As rules, such as "+zadd ~{job}:rlk:*". To be freed. */
 static char *
 list_rules(const struct rules *rules, const struct needs *lacking)
@@ -465,8 +422,19 @@ list_rules(const struct rules *rules, const struct needs *lacking)
 	for (enum needs_command i = 0; i < NEEDS_COMMANDS; i++)
 		if (lacking->commands & NEEDS_BIT(i))
 			list = append_rule(list, "+", needs_rules[i]);
-	for (size_t i = 0; i < rules->names_count; i++)
-		list = append_patterns(list, &rules->names[i], lacking->keys);
+	for (size_t i = 0; i < rules->names_count; i++) {
+		const struct names *names = &rules->names[i];
+		uint64_t keys = lacking->keys & names->denied;
+		char *pattern = key_pattern(names->keys.lock);
+		char *helpers = key_helper(pattern, '*');
+
+		if (keys & NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", pattern);
+		if (keys & ~NEEDS_BIT(KEY_LOCK))
+			list = append_rule(list, "~", helpers);
+		free(helpers);
+		free(pattern);
+	}
 	return list;
 }
 
@@ -527,11 +495,22 @@ add_findings(struct rules *rules)
 static void
 judge_rules(struct rules *rules)
 {
-	bool partial = forget_keys(rules);
+	struct findings *findings = rules->visit->findings;
+	bool partial = rules->visit->enquiry.opts->key_count == 0 &&
+		       (rules->names[0].denied & NEEDS_BIT(KEY_LOCK)) != 0;
 
+	/* Without -k nobody knows which names the rules should permit. */
+	if (partial) {
+		findings_add(findings, FINDING_NOTE, "access-keys",
+		    "name a lock by -k",
+		    "the rules permit certain keys only, and not \"%s\", so "
+		    "those of locks are not examined",
+		    rules->visit->scratch);
+		rules->denied.keys = 0;
+	}
 	add_findings(rules);
 	if (rules->lacking == 0 && !partial)
-		findings_add(rules->visit->findings, FINDING_OK, "access", NULL,
+		findings_add(findings, FINDING_OK, "access", NULL,
 		    "user %s may use all features (by %s)", rules->own_user,
 		    rules->is_dry ? "ACL DRYRUN" : "a scratch key");
 }
@@ -548,12 +527,8 @@ name_locks(struct rules *rules)
 
 		config.key = opts->key_count > 0 ? opts->keys[i].key
 						 : rules->visit->scratch;
-		key_names_init(&rules->names[i].keys, config.key);
+		key_names_init(&rules->names[i].keys, config.key, NULL);
 		tier = claim_top_tier(&config);
-		rules->names[i].others[0] =
-		    key_of_token(config.key, 'm', "any");
-		rules->names[i].others[1] =
-		    key_of_token(config.key, 'n', "any");
 		rules->names[i].usable = tier == CLAIM_FULL
 					     ? NEEDS_BIT(KEY_COUNT) - 1
 					     : NEEDS_BIT(KEY_LOCK);
@@ -584,11 +559,8 @@ check_access(struct visit *visit)
 	answered = try_rules(&rules);
 	if (answered)
 		judge_rules(&rules);
-	for (size_t i = 0; i < rules.names_count; i++) {
+	for (size_t i = 0; i < rules.names_count; i++)
 		key_names_fini(&rules.names[i].keys);
-		free(rules.names[i].others[0]);
-		free(rules.names[i].others[1]);
-	}
 	free(rules.own_user);
 	return answered;
 }

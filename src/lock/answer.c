@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "lock/claim.h"
 #include "lock/kind.h"
 #include "lock/limit.h"
 #include "lock/record.h"
-#include "lock/waiter.h"
 #include "redis/cursor.h"
 
 enum { DIGITS_MAX = 16 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/key.h"
+#include "lock/claim.h"
 #include "lock/member.h"
 #include "lock/single.h"
 #include "lock/votes.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "lock/claim.h"
 #include "lock/script.h"
-#include "lock/waiter.h"
 
 /* --- words ------------------------------------------------------------ */
 
@@ -68,7 +68,7 @@ request_begin(struct request *request)
 
 void
 request_script(struct request *request, const struct script *script,
-    const char *const *keys, size_t count)
+    char *const *keys, size_t count)
 {
 	request->script = script;
 	ADD(request, request_number(request, (int64_t)count));
@@ -112,21 +112,28 @@ add_former(struct request *request, const struct claim *claim)
 }
 
 /* The doorbell of that waiter, or NULL. */
-static const char *
-doorbell_of(struct request *request, const char *key, const char *name)
+static char *
+doorbell_of(struct request *request, const struct key_names *keys,
+    const char *name)
 {
 	struct waiter waiter;
+	char *doorbell;
 
 	if (!waiter_parse(&waiter, name))
 		return NULL;
-	return request_own(request, key_of_token(key, 'm', waiter.token));
+	doorbell = strdup(keys->doorbell);
+	if (doorbell != NULL)
+		key_set_token(doorbell, waiter.token);
+	request_own(request, doorbell);
+	return doorbell;
 }
 
-static const char *
-key_of_nested(struct request *request, const struct claim *claim)
+/* The last arguments of the two scripts of a plain run may be missing. */
+static void
+drop_empty(struct request *request)
 {
-	return request_own(request,
-	    key_of_token(claim->keys.lock, 'n', claim->token));
+	while (*request->argv[request->argc - 1] == '\0')
+		request->argv[--request->argc] = NULL;
 }
 
 /* --- acquire ---------------------------------------------------------- */
@@ -189,9 +196,7 @@ make_acquire(struct request *request, const struct claim *claim)
 {
 	const struct lock_config *config = claim->config;
 	bool has_policy = config_has_policy(config);
-	const char *const keys[] = {claim->keys.lock, claim->keys.info,
-	    claim->keys.runs, claim->keys.queue, claim->keys.alive,
-	    claim->doorbell, has_policy ? key_of_nested(request, claim) : NULL};
+	char *const *keys = claim->keys.all;
 
 	request->decode = answer_acquire;
 	if (claim->tier == CLAIM_PLAIN) {
@@ -202,24 +207,23 @@ make_acquire(struct request *request, const struct claim *claim)
 		return;
 	}
 	request_script(request, config->kind->acquire, keys,
-	    has_policy ? 7 : 6);
+	    has_policy ? KEY_COUNT : KEY_NESTED);
 	ADD(request, own_member(request, claim),
 	    request_number(request, config->ttl_ms), claim->record,
 	    request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim), claim->waiter,
 	    wait_word(request, config), permits(request, claim),
 	    config->is_pause ? "front" : claim->ticket);
-	if (!has_policy && claim->former_count == 0)
-		return;
 	add_policies(request, claim);
 	add_former(request, claim);
+	drop_empty(request);
 }
 
 /* A renewal shows whether the token is that of the outer run. */
 static void
 make_renewal(struct request *request, const struct claim *claim)
 {
-	const char *const keys[] = {claim->keys.lock};
+	char *const keys[] = {claim->keys.lock};
 
 	request_script(request, claim_kind(claim)->renew, keys, 1);
 	ADD(request, own_member(request, claim),
@@ -231,8 +235,8 @@ static void
 make_join(struct request *request, const struct claim *claim, bool again)
 {
 	const struct lock_config *config = claim->config;
-	const char *const keys[] = {claim->keys.lock,
-	    key_of_nested(request, claim), claim->keys.info};
+	char *const keys[] = {claim->keys.lock, claim->keys.nested,
+	    claim->keys.info};
 
 	if (config->is_hold || config->kind != claim->outer) {
 		make_renewal(request, claim);
@@ -253,11 +257,7 @@ make_join(struct request *request, const struct claim *claim, bool again)
 static void
 make_heal(struct request *request, const struct claim *claim)
 {
-	const char *const keys[] = {claim->keys.info, claim->keys.runs,
-	    claim->keys.queue, claim->keys.alive, claim->doorbell,
-	    key_of_nested(request, claim)};
-
-	request_script(request, &script_heal, keys, 6);
+	request_script(request, &script_heal, &claim->keys.all[KEY_INFO], 6);
 	ADD(request, "hash", "list", "zset", "zset", "list", "set");
 }
 
@@ -266,7 +266,7 @@ request_make(struct request *request, const struct claim *claim,
     enum request_what what)
 {
 	const struct key_names *keys = &claim->keys;
-	const char *const info[] = {keys->info};
+	char *const info[] = {keys->info};
 	bool is_full = claim->tier == CLAIM_FULL;
 
 	request_begin(request);
@@ -302,7 +302,7 @@ void
 request_drop_former(struct request *request, const struct claim *claim,
     size_t which)
 {
-	const char *const keys[] = {claim->keys.lock};
+	char *const keys[] = {claim->keys.lock};
 
 	request_begin(request);
 	request_script(request, claim->config->kind->plain_release, keys, 1);
@@ -313,7 +313,7 @@ static void
 make_plain_release(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
-	const char *const keys[] = {claim->keys.lock};
+	char *const keys[] = {claim->keys.lock};
 
 	if (claim->outer != NULL)
 		return;
@@ -341,26 +341,19 @@ add_run(struct request *request, const struct claim *claim,
 		ADD(request, "");
 }
 
-/* What a plain run can do without. */
 static void
 add_rest(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
 	static const char modes[2][2][3] = {{"", "1"}, {"0", "01"}};
-	const char *mode = modes[end->run.is_unproven][end->is_late];
 	const char *id = claim->config->once_id;
 
-	if (end->keep_ms <= 0 && *mode == '\0' && claim->run[0] == '\0' &&
-	    id == NULL && claim->head[0] == '\0' && !end->is_skip &&
-	    claim->former_count == 0)
-		return;
-	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms), mode,
-	    claim->run, id != NULL ? id : "", claim->head);
-	if (!end->is_skip && claim->former_count == 0)
-		return;
-	ADD(request,
-	    end->is_skip ? print(request, "wait|%s", claim->record) : "");
+	ADD(request, number_if(request, end->keep_ms > 0, end->keep_ms),
+	    modes[end->run.is_unproven][end->is_late], claim->run,
+	    id != NULL ? id : "", claim->head,
+	    end->is_skip ? claim->record : "");
 	add_former(request, claim);
+	drop_empty(request);
 }
 
 void
@@ -368,8 +361,8 @@ request_release(struct request *request, const struct claim *claim,
     const struct request_end *end)
 {
 	const struct key_names *keys = &claim->keys;
-	const char *needed[8] = {keys->lock, keys->info, keys->runs,
-	    keys->queue, keys->alive};
+	char *needed[8] = {keys->lock, keys->info, keys->runs, keys->queue,
+	    keys->alive};
 	size_t count = 6;
 
 	request_begin(request);
@@ -378,12 +371,12 @@ request_release(struct request *request, const struct claim *claim,
 		return;
 	}
 	needed[5] = end->run.status == REQUEST_NO_JOB && claim->outer == NULL
-			? claim->doorbell
-			: key_of_nested(request, claim);
+			? claim->keys.doorbell
+			: claim->keys.nested;
 	if (claim->was_queued || claim->head[0] != '\0')
-		needed[count++] = claim->doorbell;
+		needed[count++] = claim->keys.doorbell;
 	if (claim->head[0] != '\0')
-		needed[count++] = doorbell_of(request, keys->lock, claim->head);
+		needed[count++] = claim->head_doorbell;
 	request_script(request, claim_kind(claim)->release, needed, count);
 	ADD(request, own_member(request, claim),
 	    claim->was_queued || claim_kind(claim) != &kind_exclusive
@@ -402,7 +395,7 @@ void
 request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 {
 	request_begin(request);
-	ADD(request, "BLPOP", claim->doorbell,
+	ADD(request, "BLPOP", claim->keys.doorbell,
 	    print(request, "%.*f", ms % 1000 == 0 ? 0 : 3, (double)ms / 1000));
 }
 
@@ -410,11 +403,11 @@ void
 request_ring(struct request *request, const struct key_names *keys,
     const char *const *waiters, size_t count)
 {
-	const char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
+	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
 
 	request_begin(request);
 	for (size_t i = 0; i < count; i++) {
-		needed[i + 2] = doorbell_of(request, keys->lock, waiters[i]);
+		needed[i + 2] = doorbell_of(request, keys, waiters[i]);
 		if (needed[i + 2] == NULL || request->failed)
 			return;
 	}
@@ -429,7 +422,7 @@ void
 request_lengthen(struct request *request, const struct key_names *keys,
     const char *token, int64_t ms)
 {
-	const char *const needed[] = {keys->lock};
+	char *const needed[] = {keys->lock};
 
 	request_begin(request);
 	request_script(request, &script_renew_exclusive, needed, 1);

@@ -10,7 +10,6 @@
 
 #include "lock/answer.h"
 #include "lock/claim.h"
-#include "lock/key.h"
 #include "redis/pipeline.h"
 
 enum {
@@ -111,7 +110,7 @@ void request_lengthen(struct request *request, const struct key_names *keys,
 void request_begin(struct request *request);
 /* A script with these keys. Its arguments follow. */
 void request_script(struct request *request, const struct script *script,
-    const char *const *keys, size_t count);
+    char *const *keys, size_t count);
 /* Words, or arguments. The list ends with NULL. */
 #define REQUEST_ADD(request, ...) \
 	request_add(request, (const char *const[]){__VA_ARGS__, NULL})

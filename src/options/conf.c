@@ -254,27 +254,10 @@ read_heading(struct conf *conf, char *line)
 	return conf_fail(conf, "a section is [profile NAME] or [lock GLOB]");
 }
 
-/* text begins with a quote. */
-static enum conf_item
-read_quoted(struct conf *conf, char *text)
-{
-	char *end = strchr(text + 1, '"');
-
-	if (end == NULL)
-		return conf_fail(conf, "a quote without its end");
-	*end = '\0';
-	conf->value = text + 1;
-	text = end + 1;
-	cut_comment(text);
-	return *trim(text) == '\0'
-		   ? CONF_VALUE
-		   : conf_fail(conf, "text after a quoted value");
-}
-
 static enum conf_item
 read_setting(struct conf *conf, char *line)
 {
-	char *sign = strchr(line, '='), *text;
+	char *sign = strchr(line, '='), *text, *end;
 
 	if (sign == NULL)
 		return conf_fail(conf, "neither name = value nor a section");
@@ -283,11 +266,20 @@ read_setting(struct conf *conf, char *line)
 	if (*conf->name == '\0')
 		return conf_fail(conf, "no name before the '='");
 	text = sign + 1;
-	if (text[strspn(text, " \t")] == '"')
-		return read_quoted(conf, trim(text));
-	cut_comment(text);
-	conf->value = trim(text);
-	return CONF_VALUE;
+	if (text[strspn(text, " \t")] != '"') {
+		cut_comment(text);
+		conf->value = trim(text);
+		return CONF_VALUE;
+	}
+	conf->value = trim(text) + 1;
+	end = strchr(conf->value, '"');
+	if (end == NULL)
+		return conf_fail(conf, "a quote without its end");
+	*end++ = '\0';
+	cut_comment(end);
+	return *trim(end) == '\0'
+		   ? CONF_VALUE
+		   : conf_fail(conf, "text after a quoted value");
 }
 
 enum conf_item

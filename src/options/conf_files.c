@@ -428,8 +428,8 @@ set_values(struct reading *reading, size_t size)
 	}
 }
 
-static void
-read_files(struct conf_files *files, struct settings *settings)
+void
+conf_files_apply(struct conf_files *files, struct settings *settings)
 {
 	const char *profile = settings->opts->profile;
 	struct reading reading = {.settings = settings,
@@ -437,6 +437,12 @@ read_files(struct conf_files *files, struct settings *settings)
 	size_t size = 0;
 	int section = 0;
 
+	*files = (struct conf_files){.count = 0};
+	if (settings_are_final(settings))
+		return;
+	open_files(files, settings);
+	if (settings->status != 0)
+		return;
 	for (size_t i = 0; i < files->count; i++) {
 		struct conf *conf = &files->files[i];
 
@@ -450,17 +456,6 @@ read_files(struct conf_files *files, struct settings *settings)
 	check_profile(&reading);
 	set_values(&reading, size);
 	free(reading.lines);
-}
-
-void
-conf_files_apply(struct conf_files *files, struct settings *settings)
-{
-	*files = (struct conf_files){.count = 0};
-	if (settings_are_final(settings))
-		return;
-	open_files(files, settings);
-	if (settings->status == 0)
-		read_files(files, settings);
 }
 
 void

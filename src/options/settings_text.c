@@ -102,35 +102,31 @@ print_value(FILE *out, const char *name, const char *value)
 }
 
 static void
-print_place(FILE *out, const struct setting *setting)
-{
-	const struct place *place = &setting->place;
-	char *file = escape_text(place->file, ESCAPE_TEXT);
-	char *name = escape_text(place->section_name, ESCAPE_TEXT);
-
-	fprintf(out, "%s:%d", file, place->line);
-	if (setting->origin != ORIGIN_GENERAL)
-		fprintf(out, " [%s %s]",
-		    setting->origin == ORIGIN_LOCK ? "lock" : "profile", name);
-	free(file);
-	free(name);
-}
-
-static void
 print_origin(FILE *out, const struct settings *settings, enum option_id id)
 {
 	const struct setting *setting = &settings->of[id];
+	const struct place *place = &setting->place;
+	char *file, *name;
 
-	if (setting->place.file != NULL)
-		print_place(out, setting);
-	else if (setting->origin == ORIGIN_COMMAND_LINE)
+	if (place->file != NULL) {
+		file = escape_text(place->file, ESCAPE_TEXT);
+		name = escape_text(place->section_name, ESCAPE_TEXT);
+		fprintf(out, "%s:%d", file, place->line);
+		if (setting->origin != ORIGIN_GENERAL)
+			fprintf(out, " [%s %s]",
+			    setting->origin == ORIGIN_LOCK ? "lock" : "profile",
+			    name);
+		free(file);
+		free(name);
+	} else if (setting->origin == ORIGIN_COMMAND_LINE) {
 		fputs("command line", out);
-	else if (setting->origin == ORIGIN_ENVIRONMENT)
+	} else if (setting->origin == ORIGIN_ENVIRONMENT) {
 		fputs(opts_table[id].variable, out);
-	else if (id == OPT_REDIS && !settings->opts->servers[0].is_default)
+	} else if (id == OPT_REDIS && !settings->opts->servers[0].is_default) {
 		fputs(opts_table[OPT_REDIS_URL].variable, out);
-	else
+	} else {
 		fputs("default", out);
+	}
 }
 
 static void

@@ -328,20 +328,6 @@ may_draw(const struct event_text *state, bool now)
 		   (!now || terminal_is_foreground(STDERR_FILENO)));
 }
 
-/* In place of the wait, until the server replies. */
-static void
-draw_no_reply(struct event_text *state, const struct event *event)
-{
-	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
-	size_t columns = log_columns();
-
-	event_text_format(event, state->opts, message, sizeof(message));
-	snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
-	escape_shorten(line, ESCAPE_TEXT, columns, message, sizeof(message));
-	log_progress(message, columns);
-	reminder_stop(&state->reminder);
-}
-
 static void
 show_waiting(void *arg, const struct event *event)
 {
@@ -368,10 +354,19 @@ static void
 event_text_on_event(void *arg, const struct event *event)
 {
 	struct event_text *state = arg;
+	char message[TEXT_MAX], line[TEXT_MAX + sizeof(LOG_PREFIX)];
+	size_t columns;
 
+	/* In place of the wait, until the server replies. */
 	if (event->type == EVENT_NO_REPLY && event->minor &&
 	    !state->opts->verbose && may_draw(state, true)) {
-		draw_no_reply(state, event);
+		columns = log_columns();
+		event_text_format(event, state->opts, message, sizeof(message));
+		snprintf(line, sizeof(line), LOG_PREFIX "%s", message);
+		escape_shorten(line, ESCAPE_TEXT, columns, message,
+		    sizeof(message));
+		log_progress(message, columns);
+		reminder_stop(&state->reminder);
 		return;
 	}
 	/* The message of what ends the wait replaces the line. */

@@ -106,25 +106,13 @@ event_of(const struct order *order)
 
 /* --- a hook ----------------------------------------------------------- */
 
-/* Returns only on failure. */
-static void
-exec_hook(struct order *order)
-{
-	char *end = order->entries + order->length, *command;
-
-	for (char *at = order->entries; at < end; at += strlen(at) + 1)
-		if (putenv(at) != 0)
-			return;
-	command = strndup(order->command->text, order->command->length);
-	if (command != NULL)
-		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
-	free(command);
-}
-
 static _Noreturn void
 become_hook(const struct runner *self, pid_t runner)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	struct order *order = self->order;
+	char *end = order->entries + order->length, *command;
+	bool good = true;
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -135,7 +123,11 @@ become_hook(const struct runner *self, pid_t runner)
 		sigaction(signo, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	exec_hook(self->order);
+	for (char *at = order->entries; at < end; at += strlen(at) + 1)
+		good = good && putenv(at) == 0;
+	command = strndup(order->command->text, order->command->length);
+	if (good && command != NULL)
+		execl("/bin/sh", "/bin/sh", "-c", command, (char *)NULL);
 	log_warn("cannot run /bin/sh");
 	_exit(EXITCODE_CANNOT_RUN);
 }

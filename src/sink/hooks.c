@@ -132,29 +132,25 @@ signal_runner(const struct hooks *hooks, int signo)
 	process_release(held);
 }
 
-/* Only the runner finds all that the hooks have started. They may stop it
- * again, but it needs little time. */
-static void
-wake_and_end(const struct hooks *hooks)
-{
-	int64_t until = clock_now() + HOOK_RUNNER_KILL_MS;
-
-	log_warnx("the hook runner does not end; killing all hooks");
-	do {
-		signal_runner(hooks, HOOK_RUNNER_HURRY);
-		signal_runner(hooks, SIGCONT);
-	} while (!has_ended(hooks->sock, ROUND_MS) && clock_now() < until);
-	signal_runner(hooks, SIGKILL);
-}
-
 void
 hooks_finish(struct hooks *hooks)
 {
 	struct signals signals = {.fd = signals_open_ends()};
+	int64_t until;
 
 	shutdown(hooks->sock, SHUT_WR);
-	if (!await_end(hooks->sock, &signals))
-		wake_and_end(hooks);
+	if (!await_end(hooks->sock, &signals)) {
+		/* Only the runner finds all that the hooks have started. They
+		 * may stop it again, but it needs little time. */
+		until = clock_now() + HOOK_RUNNER_KILL_MS;
+		log_warnx("the hook runner does not end; killing all hooks");
+		do {
+			signal_runner(hooks, HOOK_RUNNER_HURRY);
+			signal_runner(hooks, SIGCONT);
+		} while (
+		    !has_ended(hooks->sock, ROUND_MS) && clock_now() < until);
+		signal_runner(hooks, SIGKILL);
+	}
 	if (signals.fd != -1)
 		close(signals.fd);
 	hooks_leave(hooks);

@@ -75,27 +75,20 @@ log_file_open(struct log_file *file, const char *path)
 /* logrotate(8) renames it, and may make a new one or leave that to us. What
  * cannot be looked at is taken for the same file. What /proc has of a process
  * may be gone at any time. */
-static bool
-is_replaced(const struct log_file *file)
-{
-	struct stat st;
-
-	if (file->is_ours ||
-	    strncmp(file->path, "/proc/", strlen("/proc/")) == 0)
-		return false;
-	if (stat(file->path, &st) == -1)
-		return errno == ENOENT;
-	return st.st_dev != file->device || st.st_ino != file->inode;
-}
-
 void
 log_file_follow(struct log_file *file)
 {
 	struct log_file next;
+	struct stat st;
 	const char *why;
 	char name[1024];
 
-	if (!is_replaced(file))
+	if (file->is_ours ||
+	    strncmp(file->path, "/proc/", strlen("/proc/")) == 0)
+		return;
+	if (stat(file->path, &st) == -1
+		? errno != ENOENT
+		: st.st_dev == file->device && st.st_ino == file->inode)
 		return;
 	why = log_file_open(&next, file->path);
 	if (why == NULL) {

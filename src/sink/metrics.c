@@ -97,27 +97,23 @@ start_round(struct metrics_sink *sink)
 }
 
 /* Another run has the file locked for less than a millisecond, unless it is
- * stopped or the disk is slow. False when that lasts. */
-static bool
-retry_update(struct metrics_sink *sink)
-{
-	int64_t now = clock_now();
-	bool is_last = sink->last_try_at != 0;
-	int64_t pause_ms =
-	    is_last ? clock_min(1 << clock_min(sink->busy, 4), LAST_PAUSE_MS)
-		    : AGAIN_MS;
-
-	sink->busy++;
-	sink->again_at = now + pause_ms;
-	return is_last ? now < sink->last_try_at : sink->busy < AGAIN_MAX;
-}
-
+ * stopped or the disk is slow. */
 static void
 finish_update(struct metrics_sink *sink, struct lock_metrics *lock,
     enum metrics_update result)
 {
-	if (result == METRICS_UPDATE_BUSY && retry_update(sink))
-		return;
+	int64_t now = clock_now();
+	bool is_last = sink->last_try_at != 0;
+
+	if (result == METRICS_UPDATE_BUSY) {
+		sink->again_at =
+		    now + (is_last ? clock_min(1 << clock_min(sink->busy, 4),
+					 LAST_PAUSE_MS)
+				   : AGAIN_MS);
+		sink->busy++;
+		if (is_last ? now < sink->last_try_at : sink->busy < AGAIN_MAX)
+			return;
+	}
 	if (result == METRICS_UPDATE_BUSY)
 		warn_not_written(sink, lock,
 		    "another process has locked the file");
@@ -188,29 +184,6 @@ metrics_on_due(void *arg)
 	struct metrics_sink *sink = arg;
 
 	backlog_add(&sink->backlog);
-}
-
-/* What was begun does not have the end of the run. */
-static void
-write_last(struct metrics_sink *sink)
-{
-	const struct lock_metrics *first;
-	int count = 0;
-
-	sink->last_try_at = clock_now() + LAST_TRY_MS;
-	for (size_t i = 0; i < sink->opts->key_count; i++)
-		metrics_file_cancel(&sink->locks[i].file);
-	start_round(sink);
-	backlog_add(&sink->backlog);
-	if (backlog_finish(&sink->backlog))
-		return;
-	first = find_next(sink);
-	for (; find_next(sink) != NULL; sink->at++)
-		count++;
-	if (first != NULL)
-		warn_not_written(sink, first, "the disk is too slow");
-	if (count > 1)
-		log_warnx("the metrics of %d locks were not written", count);
 }
 
 /* --- events ----------------------------------------------------------- */
@@ -398,8 +371,25 @@ static void
 close_sink(void *arg)
 {
 	struct metrics_sink *sink = arg;
+	const struct lock_metrics *first;
+	int count = 0;
 
-	write_last(sink);
+	/* What was begun does not have the end of the run. */
+	sink->last_try_at = clock_now() + LAST_TRY_MS;
+	for (size_t i = 0; i < sink->opts->key_count; i++)
+		metrics_file_cancel(&sink->locks[i].file);
+	start_round(sink);
+	backlog_add(&sink->backlog);
+	if (!backlog_finish(&sink->backlog)) {
+		first = find_next(sink);
+		for (; find_next(sink) != NULL; sink->at++)
+			count++;
+		if (first != NULL)
+			warn_not_written(sink, first, "the disk is too slow");
+		if (count > 1)
+			log_warnx("the metrics of %d locks were not written",
+			    count);
+	}
 	loop_timer_remove(sink->loop, &sink->timer);
 	for (size_t i = 0; i < sink->opts->key_count; i++)
 		metrics_file_fini(&sink->locks[i].file);

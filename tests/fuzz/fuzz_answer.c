@@ -11,8 +11,8 @@
 #include "admin/run_row.h"
 #include "base/num.h"
 #include "lock/answer.h"
+#include "lock/claim.h"
 #include "lock/kind.h"
-#include "lock/waiter.h"
 #include "sink/holder_text.h"
 
 static const struct key_names names = {

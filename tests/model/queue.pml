@@ -279,8 +279,7 @@ inline acquire(i)
 }
 
 /* A waiter that gives up calls it, too.
- * src: lock/script/release.lua is_news
- * src: lock/script/shared/queue.lua ring_head */
+ * src: lock/script/release.lua is_news */
 inline release(i)
 {
 	printf("server: release of %d\n", i);

@@ -476,7 +476,7 @@ test_asked(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	query_look(&request, &keys, QUERY_KEY_ONLY, &limits);
 	is_request(&request, &script_look, "1 job 1 2 3", "a look at the key");
 	query_look(&request, &keys, QUERY_WITHOUT_RUNS, &limits);
@@ -506,7 +506,7 @@ test_force_asked(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	query_force(&request, &keys, &force);
 	is_request(&request, &script_force,
 	    "4 job {job}:rlk:i {job}:rlk:q {job}:rlk:l RECORD 3600000 x D1 D2",

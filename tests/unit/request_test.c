@@ -35,10 +35,11 @@ begin(struct claim *claim)
 {
 	claim_init(claim, &config);
 	strcpy(claim->token, TOKEN);
+	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
-	free(claim->doorbell);
+	free(claim->keys.doorbell);
 	free(claim->record);
-	claim->doorbell = strdup("BELL");
+	claim->keys.doorbell = strdup("BELL");
 	claim->record = strdup("RECORD");
 }
 
@@ -56,12 +57,12 @@ is_made(const struct claim *claim, enum request_what which,
 
 #define TRY_KEYS \
 	"6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " TOKEN
-#define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W "
+#define TRY TRY_KEYS " 30000 RECORD " LIFE " 0 W"
 /* With a policy also the key that its release needs. */
 #define POLICY_KEYS                                                   \
 	"7 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL " \
 	"{job}:rlk:n:" TOKEN " " TOKEN
-#define POLICY POLICY_KEYS " 30000 RECORD " LIFE " 0 W "
+#define POLICY POLICY_KEYS " 30000 RECORD " LIFE " 0 W"
 
 static void
 is_try(const char *words, const char *what)
@@ -78,27 +79,27 @@ static void
 test_try(void)
 {
 	config = plain;
-	is_try(TRY "- - -", "a waiter");
+	is_try(TRY " -", "a waiter");
 	config.wait = false;
-	is_try(TRY "- - -", "one that does not wait");
+	is_try(TRY, "one that does not wait");
 	config.max_waiters = 7;
-	is_try(TRY "7 - -", "one among seven at most");
+	is_try(TRY " 7", "one among seven at most");
 	config.max_waiters = 0;
-	is_try(TRY "0 - -", "one that waits only alone");
+	is_try(TRY " 0", "one that waits only alone");
 	config.server_count = 3;
 	config.servers = (const struct endpoint[3]){server, server, server};
 	config.history_ms = 60000;
-	is_try(TRY "? - -", "one of several servers, which have no queue");
+	is_try(TRY " ?", "one of several servers, which have no queue");
 	config.history_ms = 86400000;
-	is_try(TRY_KEYS " 30000 RECORD 86400000 86400000 W - - -",
+	is_try(TRY_KEYS " 30000 RECORD 86400000 86400000 W -",
 	    "with a history");
 	config.kind = &kind_permits;
 	config.permits = 3;
-	is_try(TRY "- 3 -", "with a permit");
+	is_try(TRY " - 3", "with a permit");
 	config.kind = &kind_shared;
 	config.permits = 3;
 	is_try("6 job {job}:rlk:i {job}:rlk:r {job}:rlk:q {job}:rlk:l BELL "
-	       "s:" TOKEN " 30000 RECORD " LIFE " 0 W - - -",
+	       "s:" TOKEN " 30000 RECORD " LIFE " 0 W -",
 	    "a reader");
 }
 
@@ -115,6 +116,8 @@ test_wait_words(void)
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		config = plain;
+		config.kind = &kind_permits;
+		config.permits = 3; /* a word behind it */
 		config.wait = rows[i].wait;
 		begin(&claim);
 		request_make(&request, &claim, REQUEST_TRY);
@@ -130,22 +133,22 @@ test_policies(void)
 {
 	config = plain;
 	config.once_ms = 5000;
-	is_try(POLICY "- - - 5000 - - - -", "--once-per");
+	is_try(POLICY " - - - 5000", "--once-per");
 	config.once_id = "12:a b";
-	is_try(POLICY "- - - - 12:a b - - -", "--once-id");
+	is_try(POLICY " - - - - 12:a b", "--once-id");
 	config.expect_ms = 7000000;
-	is_try(POLICY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000 - -",
+	is_try(POLICY_KEYS " 30000 RECORD 28000000 0 W - - - - - 7000000",
 	    "--expect");
 	config.expect_ms = 0;
-	is_try(POLICY "- - - - - 0 - -", "--expect 0");
+	is_try(POLICY " - - - - - 0", "--expect 0");
 	config.newest = true;
-	is_try(POLICY "- - - - - - 0 -", "--newest");
+	is_try(POLICY " - - - - - - 0", "--newest");
 	config.replace = true;
-	is_try(POLICY "- - - - - - - r", "--replace");
+	is_try(POLICY " - - - - - - - r", "--replace");
 	config.replaceable = true;
-	is_try(POLICY "- - - - - - - o", "--replaceable");
+	is_try(POLICY " - - - - - - - o", "--replaceable");
 	config.replace = config.replaceable = true;
-	is_try(POLICY "- - - - - - - r", "both");
+	is_try(POLICY " - - - - - - - r", "both");
 }
 
 /* What a try says more, once it was asked before. */
@@ -165,13 +168,13 @@ test_tries(void)
 	request_fini(&request);
 	config.newest = false;
 	strcpy(claim.ticket, "17");
-	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY "- - 17",
+	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive, TRY " - - 17",
 	    "with a ticket");
 	strcpy(claim.former[0], FORMER);
 	strcpy(claim.former[1], RUN_ID);
 	claim.former_count = 2;
 	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
-	    TRY "- - 17 - - - - - " FORMER " " RUN_ID, "after two others");
+	    TRY " - - 17 - - - - - " FORMER " " RUN_ID, "after two others");
 	claim.life_ms = 7200000;
 	claim.former_count = 0;
 	is_made(&claim, REQUEST_TRY, &script_acquire_exclusive,
@@ -337,16 +340,15 @@ test_rest(void)
 	strcpy(claim.fence, "17");
 	claim.start = 1700000000000;
 	end.keep_ms = 5000;
-	is_release(&claim, end, NOT_QUEUED GRANT "5000 - - - -",
-	    "one that is kept");
+	is_release(&claim, end, NOT_QUEUED GRANT "5000", "one that is kept");
 	end = done;
 	end.is_late = true;
-	is_release(&claim, end, NOT_QUEUED GRANT "- 1 - - -", "a late one");
+	is_release(&claim, end, NOT_QUEUED GRANT "- 1", "a late one");
 	config.once_id = "12:a";
-	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a -",
+	is_release(&claim, done, NOT_QUEUED GRANT "- - - 12:a",
 	    "one with an id");
 	config.once_id = NULL;
-	strcpy(claim.head, HEAD);
+	claim_expect_head(&claim, HEAD);
 	is_release(&claim, done,
 	    "8 " END_KEYS " BELL " HEAD_BELL " " TOKEN " - " GRANT
 	    "- - - - " HEAD,
@@ -366,7 +368,7 @@ test_rest(void)
 	    .run = {.status = REQUEST_NO_JOB}};
 	claim.fence[0] = '\0';
 	is_release(&claim, end,
-	    NO_JOB "- - " LIFE " 0 - - - - - wait|RECORD " FORMER,
+	    NO_JOB "- - " LIFE " 0 - - - - - RECORD " FORMER,
 	    "the end of a wait");
 	claim_fini(&claim);
 	config = plain;
@@ -392,7 +394,7 @@ test_counted_release(void)
 	config.history_ms = 60000;
 	begin(&claim);
 	strcpy(claim.run, RUN_ID);
-	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0 - - " RUN_ID " - -",
+	is_release(&claim, end, NOT_QUEUED "- - " LIFE " 0 - - " RUN_ID,
 	    "a nested run's, which leaves no history");
 	claim_fini(&claim);
 	config = plain;
@@ -447,7 +449,7 @@ test_ring(void)
 	struct key_names keys;
 	struct request request;
 
-	key_names_init(&keys, "job");
+	key_names_init(&keys, "job", NULL);
 	request_ring(&request, &keys, names, 2);
 	is_request(&request, &script_ring,
 	    "4 {job}:rlk:q {job}:rlk:l " HEAD_BELL " {job}:rlk:m:" FORMER

@@ -140,6 +140,8 @@ class Locks:
             arguments += [w.one("", "", "1000", "60000"), w.one("", "id1"),
                           w.one("", "", "5000"), w.one("", "", "0", "500"),
                           w.one("", "", "r", "o")] + self.former(c)
+        while arguments[-1] == "":
+            arguments.pop()
         return keys_of(c.lock, "kirqlm", c.token), arguments
 
     def release(self, c):
@@ -151,7 +153,7 @@ class Locks:
         arguments = [c.member, w.one("", c.waiter, c.waiter), run, ended, LIFE_MS,
                      self.runs_life(), w.one("", "", "2000", "70000"), w.one("", "1"),
                      w.one("run1", "run2") if is_nested else "", w.one("", "id1"),
-                     w.one("", head, head), w.one("", "", f"wait|{self.record()}")]
+                     w.one("", head, head), w.one("", "", self.record())]
         arguments += self.former(c)
         if self.dice.random() < 0.4:
             arguments = arguments[:self.dice.randint(6, len(arguments))]
