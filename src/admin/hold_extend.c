@@ -17,12 +17,11 @@ static int
 read_renewed(void *arg, const struct value *value)
 {
 	bool *ours = arg;
-	struct answer *answer = answer_renew(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
 		return -1;
-	*ours = answer->outcome == ANSWER_RENEWED;
-	free(answer);
+	*ours = answer.outcome == ANSWER_RENEWED;
 	return 0;
 }
 

@@ -433,15 +433,13 @@ query_read_nested(int64_t *count, const struct value *reply)
 }
 
 bool
-query_read_force(int64_t *freed, const char **head, const struct value *reply)
+query_read_force(int64_t *freed, char head[WAITER_SIZE],
+    const struct value *reply)
 {
 	struct cursor answer = cursor_of(reply);
-	struct waiter waiter;
 
 	*freed = cursor_integer(&answer, 0, ANSWER_COUNT_MAX);
-	*head = cursor_text(&answer, SIZE_MAX);
-	if (!waiter_parse(&waiter, *head))
-		*head = "";
+	answer_waiter(&answer, head);
 	return cursor_is_done(&answer);
 }
 

@@ -88,7 +88,7 @@ on_question_reply(void *arg, const struct reply *reply)
 		error = why;
 	} else {
 		question->outcome = QUESTION_ANSWERED;
-		question->value = reply_take(reply).value;
+		question->value = reply_take(reply);
 		return;
 	}
 	question->error = mem_strdup(error);

@@ -418,11 +418,10 @@ note_grant(struct lock *lock, const struct answer *answer)
 	bool nested = claim->outer != NULL;
 
 	if (quorum_is_one(lock->quorum))
-		snprintf(lock->fence, sizeof(lock->fence), "%s",
-		    nested ? answer->own_fence : answer->fence);
+		memcpy(lock->fence, answer->fence, sizeof(lock->fence));
 	if (nested)
 		return;
-	snprintf(claim->fence, sizeof(claim->fence), "%s", answer->fence);
+	memcpy(claim->fence, answer->fence, sizeof(claim->fence));
 	claim->start = answer->start;
 	claim->life_ms = answer->life_ms;
 }
@@ -432,10 +431,10 @@ on_tried(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
 	bool refused = reply->kind == REPLY_NO_ACCESS;
-	const struct answer *answer = reply->answer;
-	bool granted = answer != NULL && answer->outcome == ANSWER_GRANTED;
-	bool busy = answer != NULL && answer->outcome == ANSWER_BUSY;
-	enum verdict verdict = reply_judge(reply);
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool granted = answer.outcome == ANSWER_GRANTED;
+	bool busy = answer.outcome == ANSWER_BUSY;
 
 	if (lock->state != LOCK_ACQUIRING)
 		return;
@@ -451,9 +450,9 @@ on_tried(void *arg, const struct reply *reply)
 		 !withdraw_grants(lock))
 		return;
 	lock->grant_unknown = lock->grant_unknown || granted ||
-			      (refused && busy && answer->position != -1);
+			      (refused && busy && answer.position != -1);
 	if (granted)
-		note_grant(lock, answer);
+		note_grant(lock, &answer);
 	if (refused && (granted || verdict == VERDICT_REFUSED ||
 			   verdict == VERDICT_AGAIN)) {
 		/* The script may have run all the same, as an open default user
@@ -462,7 +461,7 @@ on_tried(void *arg, const struct reply *reply)
 		lock->failure = LOCK_REFUSED;
 		release_at_once(lock);
 	} else if (verdict == VERDICT_VALUE) {
-		on_try_answer(lock, answer, reply);
+		on_try_answer(lock, &answer, reply);
 	} else if (verdict == VERDICT_AGAIN) { /* too often */
 		lock_retry(lock, silence_ends_at(lock));
 	} else if (verdict == VERDICT_SILENT || verdict == VERDICT_DEAD) {

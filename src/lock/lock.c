@@ -86,7 +86,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .decode = request->decode,
+	    .tag = request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
@@ -105,6 +105,19 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 		lock_note_silence(lock, quorum_error(lock->quorum));
 	request_fini(request);
 	return sent;
+}
+
+enum verdict
+lock_judge(struct lock *lock, const struct reply *reply, struct answer *answer)
+{
+	enum verdict verdict = reply_judge(reply);
+
+	answer->outcome = ANSWER_NONE;
+	if (reply->value == NULL || value_error(reply->value) != NULL ||
+	    answer_read(answer, (enum answer_to)reply->tag, reply->value))
+		return verdict;
+	quorum_reject(lock->quorum);
+	return verdict == VERDICT_VALUE ? VERDICT_SILENT : verdict;
 }
 
 int
@@ -174,7 +187,7 @@ lock_drop_former(struct lock *lock)
 }
 
 void
-lock_ring(struct lock *lock, const char *const *waiters, size_t count)
+lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE], size_t count)
 {
 	struct request request;
 
@@ -253,7 +266,8 @@ void
 lock_note_silence(struct lock *lock, const char *why)
 {
 	lock->answered = false;
-	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	snprintf(lock->error, sizeof(lock->error), "%s",
+	    why != NULL ? why : quorum_error(lock->quorum));
 }
 
 void

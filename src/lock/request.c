@@ -60,7 +60,7 @@ request_begin(struct request *request)
 	request->script = NULL;
 	request->argc = 0;
 	request->argv = request->words;
-	request->decode = NULL;
+	request->tag = 0;
 	request->more = request->failed = false;
 	request->more_words = NULL;
 	request->number_count = request->owned_count = 0;
@@ -109,23 +109,6 @@ add_former(struct request *request, const struct claim *claim)
 {
 	for (size_t i = 0; i < claim->former_count; i++)
 		ADD(request, member_of(request, claim, claim->former[i]));
-}
-
-/* The doorbell of that waiter, or NULL. */
-static char *
-doorbell_of(struct request *request, const struct key_names *keys,
-    const char *name)
-{
-	struct waiter waiter;
-	char *doorbell;
-
-	if (!waiter_parse(&waiter, name))
-		return NULL;
-	doorbell = strdup(keys->doorbell);
-	if (doorbell != NULL)
-		key_set_token(doorbell, waiter.token);
-	request_own(request, doorbell);
-	return doorbell;
 }
 
 /* The last arguments of the two scripts of a plain run may be missing. */
@@ -198,7 +181,7 @@ make_acquire(struct request *request, const struct claim *claim)
 	bool has_policy = config_has_policy(config);
 	char *const *keys = claim->keys.all;
 
-	request->decode = answer_acquire;
+	request->tag = ANSWER_TO_TRY;
 	if (claim->tier == CLAIM_PLAIN) {
 		request_script(request, config->kind->plain_acquire, keys, 1);
 		ADD(request, own_member(request, claim),
@@ -228,7 +211,7 @@ make_renewal(struct request *request, const struct claim *claim)
 	request_script(request, claim_kind(claim)->renew, keys, 1);
 	ADD(request, own_member(request, claim),
 	    request_number(request, claim->config->ttl_ms));
-	request->decode = answer_renew;
+	request->tag = ANSWER_TO_RENEWAL;
 }
 
 static void
@@ -240,17 +223,17 @@ make_join(struct request *request, const struct claim *claim, bool again)
 
 	if (config->is_hold || config->kind != claim->outer) {
 		make_renewal(request, claim);
-		request->decode = answer_other_kind;
+		request->tag = ANSWER_TO_OTHER_KIND;
 	} else if (claim->tier == CLAIM_PLAIN) {
 		make_renewal(request, claim);
-		request->decode = answer_plain_join;
+		request->tag = ANSWER_TO_PLAIN_JOIN;
 	} else {
 		request_script(request, claim->outer->join, keys,
 		    again ? 2 : 3);
 		ADD(request, own_member(request, claim),
 		    request_number(request, config->ttl_ms), claim->run,
 		    request_number(request, 10 * config->ttl_ms));
-		request->decode = answer_join;
+		request->tag = ANSWER_TO_JOIN;
 	}
 }
 
@@ -285,14 +268,14 @@ request_make(struct request *request, const struct claim *claim,
 	} else if (what == REQUEST_HEAD) {
 		if (is_full)
 			ADD(request, "ZRANGE", keys->queue, "0", "0");
-		request->decode = answer_head;
+		request->tag = ANSWER_TO_HEAD;
 	} else if (what == REQUEST_LEAVE_QUEUE) {
 		ADD(request, "ZREM", keys->queue, claim->waiter);
 	} else if (what == REQUEST_LEAVE_ALIVE) {
 		ADD(request, "ZREM", keys->alive, claim->waiter);
 	} else if (what == REQUEST_ORDER) {
 		request_script(request, &script_order, info, 1);
-		request->decode = answer_order;
+		request->tag = ANSWER_TO_ORDER;
 	}
 }
 
@@ -320,7 +303,7 @@ make_plain_release(struct request *request, const struct claim *claim,
 	request_script(request, claim->config->kind->plain_release, keys, 1);
 	ADD(request, own_member(request, claim),
 	    request_number(request, end->keep_ms > 0 ? end->keep_ms : 0));
-	request->decode = answer_plain_release;
+	request->tag = ANSWER_TO_PLAIN_RELEASE;
 }
 
 /* Of a run that had a job: its grant, and what it has come to. */
@@ -386,7 +369,7 @@ request_release(struct request *request, const struct claim *claim,
 	ADD(request, request_number(request, claim_life_ms(claim)),
 	    runs_life(request, claim));
 	add_rest(request, claim, end);
-	request->decode = answer_release;
+	request->tag = ANSWER_TO_RELEASE;
 }
 
 /* --- doorbells -------------------------------------------------------- */
@@ -401,18 +384,24 @@ request_doorbell(struct request *request, const struct claim *claim, int64_t ms)
 
 void
 request_ring(struct request *request, const struct key_names *keys,
-    const char *const *waiters, size_t count)
+    const char (*waiters)[WAITER_SIZE], size_t count)
 {
+	size_t size = strlen(keys->doorbell) + 1;
 	char *needed[LIMIT_NOTIFY + 2] = {keys->queue, keys->alive};
+	char *doorbells = count > 0 ? malloc(count * size) : NULL;
+	struct waiter waiter;
 
 	request_begin(request);
-	for (size_t i = 0; i < count; i++) {
-		needed[i + 2] = doorbell_of(request, keys, waiters[i]);
-		if (needed[i + 2] == NULL || request->failed)
-			return;
-	}
-	if (count == 0)
+	if (doorbells == NULL)
 		return;
+	request_own(request, doorbells);
+	for (size_t i = 0; i < count; i++) {
+		if (!waiter_parse(&waiter, waiters[i]))
+			return;
+		needed[i + 2] =
+		    memcpy(doorbells + i * size, keys->doorbell, size);
+		key_set_token(needed[i + 2], waiter.token);
+	}
 	request_script(request, &script_ring, needed, count + 2);
 	for (size_t i = 0; i < count; i++)
 		ADD(request, waiters[i]);
@@ -427,5 +416,5 @@ request_lengthen(struct request *request, const struct key_names *keys,
 	request_begin(request);
 	request_script(request, &script_renew_exclusive, needed, 1);
 	ADD(request, token, request_number(request, ms));
-	request->decode = answer_renew;
+	request->tag = ANSWER_TO_RENEWAL;
 }

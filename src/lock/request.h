@@ -15,7 +15,7 @@
 enum {
 	REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16,
 	REQUEST_NUMBERS = 10,
-	REQUEST_OWNED = LIMIT_NOTIFY + 4,
+	REQUEST_OWNED = 4,
 	MEMBER_SIZE = TOKEN_SIZE + 2,
 };
 
@@ -25,7 +25,7 @@ struct request {
 	const struct script *script; /* as in command, like what follows */
 	int argc;		     /* 0: there is nothing to send */
 	const char **argv;	     /* ends with NULL, too */
-	void *(*decode)(const struct value *value);
+	enum answer_to tag;
 	bool more;
 
 	const char *words[REQUEST_WORDS];
@@ -98,7 +98,7 @@ void request_doorbell(struct request *request, const struct claim *claim,
 /* Rings the doorbells of these waiters. Nothing to send without any, if
  * a name is none, or when memory is out: a doorbell is a hint. */
 void request_ring(struct request *request, const struct key_names *keys,
-    const char *const *waiters, size_t count);
+    const char (*waiters)[WAITER_SIZE], size_t count);
 
 /* Lengthens the lease of an exclusive lock that has this token. */
 void request_lengthen(struct request *request, const struct key_names *keys,

@@ -340,6 +340,12 @@ conn_fail(struct conn *conn, const char *what, const char *why)
 	give_up(conn);
 }
 
+void
+conn_reject(struct conn *conn)
+{
+	conn_fail(conn, "unexpected answer from", "not that of our script");
+}
+
 static void
 conn_fail_next_turn(struct conn *conn)
 {
@@ -543,11 +549,7 @@ take_reply(struct conn *conn, struct value *value)
 		delivery.reply.again = locator->heed(conn->locator_arg, error);
 	if (delivery.reply.again == AGAIN_AT_OWNER)
 		conn->stale = true;
-	if (!pipeline_take(&conn->pipeline, value, &delivery)) {
-		conn_fail(conn, "unexpected answer from",
-		    "not that of our script");
-		return;
-	}
+	pipeline_take(&conn->pipeline, value, &delivery);
 	close_if_stale(conn);
 	pipeline_deliver(&delivery);
 	if (conn->handshake.misfit != NULL)

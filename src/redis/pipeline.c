@@ -25,7 +25,7 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
 	secret_free(pipeline->out);
 }
 
@@ -155,7 +155,7 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 	bool waits = command->replicas > 0;
 	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
 	    .arg = command->arg,
-	    .decode = command->decode,
+	    .tag = command->tag,
 	    .limits = command->limits,
 	    .deadline = command->deadline,
 	    .by_digest = is_digest_due(pipeline, command),
@@ -175,6 +175,7 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 		queue_up(pipeline,
 		    (struct pending){.on_reply = command->on_reply,
 			.arg = command->arg,
+			.tag = command->tag,
 			.deadline = command->deadline});
 	return 0;
 }
@@ -299,22 +300,14 @@ take_oldest(struct pipeline *pipeline)
 
 /* If we have no access, a script is not to be sent again. What is, is so at
  * once: the WAIT behind a command that was not run is answered for nobody. */
-bool
+void
 pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct reply_owned received = {.value = value};
 	struct reply *reply = &delivery->reply;
 	const char *error = value_error(value);
 
-	if (oldest.decode != NULL && error == NULL) {
-		received.answer = oldest.decode(value);
-		if (received.answer == NULL) {
-			value_free(value);
-			return false;
-		}
-	}
 	take_oldest(pipeline);
 	if (error != NULL && reply->again == AGAIN_NO &&
 	    reply->kind != REPLY_NO_ACCESS)
@@ -326,15 +319,11 @@ pipeline_take(struct pipeline *pipeline, struct value *value,
 	}
 	delivery->on_reply = oldest.on_reply;
 	delivery->arg = oldest.arg;
-	delivery->received = received;
 	delivery->first = pipeline->first;
-	pipeline->first = (struct reply_owned){NULL, NULL};
-	if (oldest.joined) {
-		pipeline->first = received;
-		delivery->received = (struct reply_owned){NULL, NULL};
-	}
+	delivery->received = oldest.joined ? NULL : value;
+	pipeline->first = oldest.joined ? value : NULL;
+	reply->tag = oldest.tag;
 	reply->sent_at = oldest.sent_at;
-	return true;
 }
 
 /* What was received goes with the reply, that of the command behind WAIT's. */
@@ -342,20 +331,19 @@ void
 pipeline_deliver(struct delivery *delivery)
 {
 	struct reply *reply = &delivery->reply;
-	struct reply_owned *first = &delivery->first;
+	bool joined = delivery->first != NULL;
 
-	reply->acks = first->value == NULL ? NULL : delivery->received.value;
-	reply->owned = first->value == NULL ? &delivery->received : first;
-	reply->value = reply->owned->value;
-	reply->answer = reply->owned->answer;
+	reply->acks = joined ? delivery->received : NULL;
+	reply->owned = joined ? &delivery->first : &delivery->received;
+	reply->value = *reply->owned;
 	if (reply->kind != REPLY_NO_ACCESS) {
 		reply->error = value_error(reply->value);
 		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
 	}
 	if (delivery->on_reply != NULL)
 		delivery->on_reply(delivery->arg, reply);
-	reply_free(&delivery->received);
-	reply_free(first);
+	value_free(delivery->first);
+	value_free(delivery->received);
 }
 
 size_t
@@ -365,7 +353,8 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 
 	memcpy(drained, pipeline->queue, count * sizeof(*drained));
 	pipeline->queued = 0;
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
+	pipeline->first = NULL;
 	explicit_bzero(pipeline->out, pipeline->out_length);
 	pipeline->out_length = 0;
 	return count;

@@ -33,10 +33,7 @@ struct command {
 	 * reply does not matter. */
 	reply_handler *on_reply;
 	void *arg;
-	/* Decodes a value that is no error: the reply's answer, which free(3)
-	 * frees. NULL: it does not answer this command, which breaks the
-	 * protocol and fails the connection. Without it any value will do. */
-	void *(*decode)(const struct value *value);
+	int tag; /* given back in the reply */
 	/* Of its answer; 0, 0: what suits commands about one lock. */
 	struct value_limits limits;
 	enum again again; /* what the reply to the same command has asked for;
@@ -51,7 +48,7 @@ struct command {
 struct pending {
 	reply_handler *on_reply;
 	void *arg;
-	void *(*decode)(const struct value *value);
+	int tag;
 	struct value_limits limits;
 	int64_t deadline;
 	int64_t sent_at;
@@ -67,7 +64,7 @@ struct pipeline {
 		PIPELINE_BY_TEXT,   /* the server permits EVAL alone */
 		PIPELINE_BY_DIGEST, /* the server permits EVALSHA alone */
 	} scripts;
-	struct reply_owned first; /* until WAIT is answered */
+	struct value *first; /* until WAIT is answered */
 	char *out; /* of secret.h: what is not written yet, AUTH included */
 	size_t out_length;
 };
@@ -102,14 +99,13 @@ struct delivery {
 	reply_handler *on_reply; /* NULL: it is awaited by nobody, or not yet */
 	void *arg;
 	struct reply reply;
-	struct reply_owned received, first;
+	struct value *received, *first; /* first: of the command before WAIT */
 };
 
 /* Takes the answer to the oldest command, and makes it a reply that the caller
  * has begun: its label, what it asks for again, and for REPLY_NO_ACCESS its
- * kind and error. Takes the value. False when it does not answer the command:
- * then there is nothing to deliver. */
-bool pipeline_take(struct pipeline *pipeline, struct value *value,
+ * kind and error. Takes the value. */
+void pipeline_take(struct pipeline *pipeline, struct value *value,
     struct delivery *delivery);
 
 /* Calls the handler, which may do anything but end the pipeline. */

@@ -32,12 +32,6 @@ enum again {
 	AGAIN_ASKING,	/* it is on its way there: this command alone */
 };
 
-/* What the reply points at, until somebody takes it. */
-struct reply_owned {
-	struct value *value;
-	void *answer;
-};
-
 /* Valid while it is handled, with all that it points at, unless the handler
  * sends anew before it reads. */
 struct reply {
@@ -45,16 +39,14 @@ struct reply {
 	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
 	 * perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
-	/* What the decode of the command has made of it, if it is no error and
-	 * there is one. Its texts lie in the value. */
-	const void *answer;
-	struct reply_owned *owned; /* both, see reply_take */
+	struct value **owned; /* the same, see reply_take */
 	/* The words of the error, or of the refusal; else NULL. */
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
 	const char *failure;
 	enum again again;	  /* with an error */
 	const struct value *acks; /* of WAIT, NULL without */
+	int tag;		  /* of the command */
 	const char *label;	  /* of the server, for messages */
 	/* The clock just before the command was written, CLOCK_NEVER when it
 	 * never was. Without a value and with a sent_at the server may or may
@@ -75,10 +67,8 @@ enum { REPLY_FAILURE_MAX = 1408 };
 
 typedef void reply_handler(void *arg, const struct reply *reply);
 
-/* Value and answer, or NULL, for the caller to free: they outlive the handler
- * then. */
-struct reply_owned reply_take(const struct reply *reply);
-void reply_free(struct reply_owned *owned);
+/* The value, or NULL, for the caller to free: it outlives the handler then. */
+struct value *reply_take(const struct reply *reply);
 
 /* What a reply means for whoever has asked. What a lock does about it while it
  * is acquired, held or released stands in acquire.c, lease.c and release.c. */
