@@ -37,7 +37,7 @@ client_fail(struct client *client, enum ending_reason failure, const char *what,
 {
 	client->failure = failure;
 	reply_describe(client->error, sizeof(client->error), what,
-	    server_label(client->enquiry.server), why);
+	    way_label(client->enquiry.server), why);
 }
 
 void
@@ -101,7 +101,7 @@ client_ask(struct client *client, const struct script *script,
 				.why = client->error});
 			reported = true;
 		}
-		server_drop(enquiry->server);
+		way_drop(enquiry->server);
 		enquiry_sleep(enquiry, clock_now() + backoff_ms);
 		backoff_ms = clock_min(backoff_ms * 2, BACKOFF_MAX_MS);
 	}
@@ -170,7 +170,7 @@ client_check_output(struct client *client)
 bool
 client_reaches_helpers(const struct client *client, const char *key)
 {
-	return !server_is_clustered(client->enquiry.server) ||
+	return !way_is_clustered(client->enquiry.server) ||
 	       key_is_placeable(key);
 }
 

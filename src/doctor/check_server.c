@@ -541,7 +541,7 @@ identify(struct visit *visit, const char *facts)
 	info_text(facts, "run_id", identity->run_id, sizeof(identity->run_id));
 	info_text(facts, "save_rules", visit->save_rules,
 	    sizeof(visit->save_rules));
-	if (!server_address(enquiry->server, identity->address,
+	if (!way_address_text(enquiry->server, identity->address,
 		sizeof(identity->address)))
 		snprintf(identity->address, sizeof(identity->address), "%s",
 		    is_unix ? "localhost" : "");

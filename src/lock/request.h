@@ -10,7 +10,7 @@
 
 #include "lock/answer.h"
 #include "lock/claim.h"
-#include "redis/pipeline.h"
+#include "redis/command.h"
 
 enum {
 	REQUEST_WORDS = 2 * LIMIT_NOTIFY + 16,
