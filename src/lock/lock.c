@@ -85,7 +85,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .tag = request->tag,
+	    .tag = (int)request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
@@ -96,9 +96,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
 	lock->again = AGAIN_NO;
-	if (request->failed)
-		sent = -1;
-	else if (request->argc > 0)
+	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, quorum_error(lock->quorum));
