@@ -39,9 +39,8 @@ query_nested(struct request *request, const struct key_names *keys,
 	size_t prefix = strlen(keys->nested) - (TOKEN_SIZE - 1);
 
 	request_begin(request);
-	REQUEST_ADD(request, "SMEMBERS",
-	    request_own(request,
-		mem_printf("%.*s%s", (int)prefix, keys->nested, token)));
+	request->owned = mem_printf("%.*s%s", (int)prefix, keys->nested, token);
+	REQUEST_ADD(request, "SMEMBERS", request->owned);
 }
 
 /* There may be more holders than a request has room for. */
@@ -54,7 +53,7 @@ query_force(struct request *request, const struct key_names *keys,
 	    keys->alive};
 
 	request_begin(request);
-	request->argv = request->more_words =
+	request->argv = request->owned =
 	    mem_alloc((REQUEST_WORDS + look->listed) * sizeof(*request->argv));
 	request_script(request, &script_force, needed, force->helpers ? 4 : 1);
 	REQUEST_ADD(request, force->who, "3600000",

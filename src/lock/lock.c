@@ -62,7 +62,8 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 	int64_t left_ms = deadline - clock_now();
 	int64_t ms = lock->config->replicas_ms;
 
-	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RENEW_AGAIN)
+	if (ask == ASK_GRANT || ask == ASK_GRANT_AGAIN || ask == ASK_RENEW ||
+	    ask == ASK_RENEW_AGAIN)
 		return ms;
 	if (ask != ASK_RELEASE || !ends_run || ms == 0)
 		return 0;
@@ -85,7 +86,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .tag = request->tag,
+	    .tag = (int)request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
@@ -96,9 +97,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
 	lock->again = AGAIN_NO;
-	if (request->failed)
-		sent = -1;
-	else if (request->argc > 0)
+	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, quorum_error(lock->quorum));

@@ -38,9 +38,8 @@ begin(struct claim *claim)
 	key_set_token(claim->keys.nested, TOKEN);
 	strcpy(claim->waiter, "W");
 	free(claim->keys.doorbell);
-	free(claim->record);
 	claim->keys.doorbell = strdup("BELL");
-	claim->record = strdup("RECORD");
+	strcpy(claim->record, "RECORD");
 }
 
 static void
