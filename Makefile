@@ -131,7 +131,7 @@ $(B)/rlockrun: $(OBJ)
 SCRIPTED := $(patsubst %,$(B)/tests/unit/%_test,acquire errors lease release)
 $(SCRIPTED): %: %.o $(filter-out $(B)/src/app/main.o $(B)/src/lock/quorum.o \
 	$(B)/src/base/dice.o,$(OBJ))
-$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now
+$(SCRIPTED): ALL_LDFLAGS += -Wl,--wrap=clock_now,--wrap=answer_read
 TABLES_TEST := $(B)/tests/unit/tables_test
 PLAYED := $(PLAYED_TESTS:%=$(B)/tests/unit/%_test)
 $(filter-out $(SCRIPTED) $(PLAYED),$(UNIT)) $(FUZZ): %: %.o $(filter-out $(B)/src/app/main.o,$(OBJ))

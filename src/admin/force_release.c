@@ -18,19 +18,15 @@ enum { HOLDERS_FORCED = 4000 };
 
 struct forced {
 	int64_t freed;
-	char *head; /* of the queue, to be notified, or empty */
+	char head[WAITER_SIZE]; /* of the queue, to be notified, or empty */
 };
 
 static int
 read_forced(void *arg, const struct value *value)
 {
 	struct forced *forced = arg;
-	const char *head;
 
-	if (!query_read_force(&forced->freed, &head, value))
-		return -1;
-	forced->head = mem_strdup(head);
-	return 0;
+	return query_read_force(&forced->freed, forced->head, value) ? 0 : -1;
 }
 
 /* Of the holder whose token was given, or of all that were seen. */
@@ -45,21 +41,20 @@ send_force(struct client *client, const struct key_names *keys,
 	    .label = client->opts->label};
 	struct holder self;
 	struct request request;
-	char *who;
+	char who[RECORD_SIZE];
 	bool replied;
 
 	holder_self(&self);
-	who = record_make(&config, &self);
+	record_make(who, &config, &self);
 	query_force(&request, keys,
 	    &(struct query_force){.look = look,
 		.only = only,
-		.who = who != NULL ? who : "-",
+		.who = who,
 		.ends_pause = client->opts->action == OPTS_RESUME,
 		.helpers = client_reaches_helpers(client, keys->lock)});
 	replied = client_ask(client, request.script, request.argv, read_forced,
 	    forced);
 	request_fini(&request);
-	free(who);
 	return replied;
 }
 
@@ -75,8 +70,7 @@ force_holders(struct client *client, const struct key_names *keys,
 	/* The lock is already free: a waiter that is not notified comes at its
 	 * next heartbeat. */
 	if (forced.freed > 0 && *forced.head != '\0') {
-		request_ring(&request, keys, (const char *const *)&forced.head,
-		    1);
+		request_ring(&request, keys, &forced.head, 1);
 		if (request.argc > 0 && !client_ask(client, request.script,
 					    request.argv, client_ignore, NULL))
 			client_emit(client,
@@ -86,7 +80,6 @@ force_holders(struct client *client, const struct key_names *keys,
 				.why = client->error});
 		request_fini(&request);
 	}
-	free(forced.head);
 	return forced.freed;
 }
 

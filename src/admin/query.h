@@ -141,8 +141,8 @@ void query_fini(struct look *look);
 bool query_read_nested(int64_t *count, const struct value *reply);
 
 /* How many have lost the lock, and the head of the queue if it is to be
- * notified, otherwise an empty text. That lies in the reply. */
-bool query_read_force(int64_t *freed, const char **head,
+ * notified, otherwise an empty text. */
+bool query_read_force(int64_t *freed, char head[WAITER_SIZE],
     const struct value *reply);
 
 /* A page of SCAN: the next cursor, which lies in the reply, and the keys: a

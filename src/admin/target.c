@@ -54,8 +54,6 @@ target_init(struct target *target, const struct client *client, const char *key,
 void
 target_fini(struct target *target)
 {
-	while (target->waiter_count > 0)
-		free(target->waiters[--target->waiter_count]);
 	free(target->why);
 	claim_fini(&target->claim);
 }
@@ -86,18 +84,17 @@ read_target_look(struct target *target, const struct value *value)
 static int
 read_try(struct target *target, const struct value *value)
 {
-	struct answer *answer = answer_acquire(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_TRY, value))
 		return -1;
 	target->claim.former_count = 0;
-	target->holder = answer->holder;
+	target->holder = answer.holder;
 	target->holder.others_queued = false;
-	if (answer->outcome == ANSWER_GRANTED)
+	if (answer.outcome == ANSWER_GRANTED)
 		target->state = TARGET_MARK;
-	else if (answer->holder.state == HOLDER_PAUSED)
+	else if (answer.holder.state == HOLDER_PAUSED)
 		target->state = TARGET_LOOK;
-	free(answer);
 	return 0;
 }
 
@@ -120,14 +117,12 @@ static int
 read_mark(struct target *target, const struct value *value)
 {
 	bool was_paused = target->until > clock_now();
-	struct answer *answer = answer_renew(value);
-	bool is_paused = answer != NULL && answer->outcome == ANSWER_RENEWED;
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RENEWAL, value))
 		return -1;
-	free(answer);
 	target->until = 0;
-	if (is_paused) {
+	if (answer.outcome == ANSWER_RENEWED) {
 		target->until =
 		    target->asked_at + target->client->opts->pause_ms;
 		if (*target->other != '\0' &&
@@ -142,16 +137,13 @@ read_mark(struct target *target, const struct value *value)
 static int
 read_left(struct target *target, const struct value *value)
 {
-	struct answer *answer = answer_release(value);
+	struct answer answer;
 
-	if (answer == NULL)
+	if (!answer_read(&answer, ANSWER_TO_RELEASE, value))
 		return -1;
 	target->is_queued = false;
-	if (*answer->head != '\0')
-		target->waiters[target->waiter_count++] =
-		    mem_strdup(answer->head);
-	target->state = target->waiter_count > 0 ? TARGET_NOTIFY : TARGET_OUT;
-	free(answer);
+	memcpy(target->head, answer.head, sizeof(target->head));
+	target->state = *target->head != '\0' ? TARGET_NOTIFY : TARGET_OUT;
 	return 0;
 }
 
@@ -182,8 +174,7 @@ target_ask(struct request *request, struct target *target)
 		    &(struct request_end){.run.status = REQUEST_NO_JOB});
 		break;
 	default:
-		request_ring(request, &claim->keys,
-		    (const char *const *)target->waiters, target->waiter_count);
+		request_ring(request, &claim->keys, &target->head, 1);
 		if (request->argc == 0)
 			log_die(EXITCODE_RESOURCE, "out of memory");
 		break;

@@ -45,10 +45,9 @@ struct target {
 	int64_t asked_at;	/* the last question was sent */
 	int64_t failing_since;	/* nothing is answered; 0: it was */
 	int64_t until;		/* paused; 0: it is not */
-	enum ending_reason failure;  /* ENDING_NONE: it can be paused */
-	char *why;		     /* it is not paused; or NULL */
-	char *waiters[LIMIT_NOTIFY]; /* to be notified */
-	size_t waiter_count;
+	enum ending_reason failure; /* ENDING_NONE: it can be paused */
+	char *why;		    /* it is not paused; or NULL */
+	char head[WAITER_SIZE];	    /* to be notified, or empty */
 };
 
 /* The key, with the prefix, must outlive the target. 0, or -1 with errno (no

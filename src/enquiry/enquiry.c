@@ -63,6 +63,9 @@ on_question_reply(void *arg, const struct reply *reply)
 		send_question(question, reply->again, false);
 		return;
 	}
+	if (reply->kind == REPLY_NO_ACCESS &&
+	    question->verdict == VERDICT_AGAIN)
+		question->verdict = VERDICT_REFUSED; /* redirected too often */
 	enquiry->unanswered--;
 	enquiry->heard_at = clock_now();
 	question->took_us = clock_now_us() - question->sent_us;
@@ -85,7 +88,7 @@ on_question_reply(void *arg, const struct reply *reply)
 		error = why;
 	} else {
 		question->outcome = QUESTION_ANSWERED;
-		question->value = reply_take(reply).value;
+		question->value = reply_take(reply);
 		return;
 	}
 	question->error = mem_strdup(error);

@@ -12,22 +12,21 @@
 #include "lock/record.h"
 #include "redis/cursor.h"
 
-enum { DIGITS_MAX = 16 };
 _Static_assert(LIMIT_AGE_MS == NUM_DURATION_MAX_MS, "no holder is older");
 
 /* --- parts of an answer ------------------------------------------------ */
 
-/* Decimal digits, or nothing. */
-static const char *
-take_digits(struct cursor *cursor, int64_t max)
+/* A whole number that a double has, in decimal digits, or nothing. */
+static void
+take_digits(struct cursor *cursor, char digits[ANSWER_DIGITS_SIZE])
 {
-	const char *text = cursor_text(cursor, DIGITS_MAX);
+	const char *text = cursor_text(cursor, ANSWER_DIGITS_SIZE - 1);
 	int64_t value;
 
-	if (*text == '\0' || num_int(text, 0, max, &value) == 0)
-		return text;
-	cursor->bad = true;
-	return "";
+	if (*text != '\0' && num_int(text, 0, LIMIT_EXACT, &value) != 0)
+		cursor->bad = true;
+	else
+		memcpy(digits, text, strlen(text) + 1);
 }
 
 char
@@ -40,14 +39,17 @@ answer_kind(struct cursor *cursor)
 	return *letter;
 }
 
-/* A member of a queue may be any text. */
-static const char *
-take_waiter(struct cursor *cursor)
+bool
+answer_waiter(struct cursor *cursor, char name[WAITER_SIZE])
 {
-	const char *name = cursor_text(cursor, SIZE_MAX);
+	const char *text = cursor_text(cursor, SIZE_MAX);
 	struct waiter waiter;
 
-	return waiter_parse(&waiter, name) ? name : "";
+	name[0] = '\0';
+	if (strlen(text) >= WAITER_SIZE || !waiter_parse(&waiter, text))
+		return false;
+	memcpy(name, text, strlen(text) + 1);
+	return true;
 }
 
 static void
@@ -58,53 +60,24 @@ take_waiters(struct cursor *cursor, struct answer_waiters *waiters)
 	waiters->count = 0;
 	if (cursor->count > most)
 		cursor->bad = true;
-	while (cursor_has_more(cursor)) {
-		const char *name = take_waiter(cursor);
-		waiters->names[waiters->count] = name;
-		waiters->count += *name != '\0';
-	}
-}
-
-static struct answer
-no_answer(void)
-{
-	return (struct answer){.head = "",
-	    .fence = "",
-	    .uncounted = "",
-	    .ticket = ""};
-}
-
-static struct answer *
-copy_if_done(const struct cursor *cursor, const struct answer *read)
-{
-	struct answer *answer =
-	    cursor_is_done(cursor) ? malloc(sizeof(*answer)) : NULL;
-
-	if (answer != NULL)
-		*answer = *read;
-	return answer;
+	while (cursor_has_more(cursor))
+		waiters->count +=
+		    answer_waiter(cursor, waiters->names[waiters->count]);
 }
 
 /* --- acquire, join ---------------------------------------------------- */
-
-static void
-name_by(struct holder_by *by, const char *name)
-{
-	const struct waiter waiter = waiter_read(name);
-
-	snprintf(by->pid, sizeof(by->pid), "%.*s",
-	    (int)strcspn(waiter.pid, "@"), waiter.pid);
-	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
-}
 
 /* A waiter, and the label in its record. */
 static void
 read_by(struct holder_by *by, const char *name, const char *record)
 {
+	const struct waiter waiter = waiter_read(name);
 	struct record_words words = {record};
 	struct holder holder = {.label = ""};
 
-	name_by(by, name);
+	snprintf(by->pid, sizeof(by->pid), "%.*s",
+	    (int)strcspn(waiter.pid, "@"), waiter.pid);
+	snprintf(by->host, sizeof(by->host), "%s", waiter.host);
 	record_read(&words, &holder, NULL, 0);
 	snprintf(by->label, sizeof(by->label), "%s", holder.label);
 }
@@ -133,7 +106,7 @@ take_busy(struct cursor *cursor, struct answer *answer)
 	holder->left_ms = cursor_integer(cursor, -1, LIMIT_LEFT_MS);
 	answer->position = cursor_integer(cursor, -1, ANSWER_COUNT_MAX);
 	answer->waiting = cursor_integer(cursor, 0, ANSWER_COUNT_MAX);
-	answer->ticket = take_digits(cursor, LIMIT_EXACT);
+	take_digits(cursor, answer->ticket);
 	holder->others_queued = cursor_flag(cursor);
 	holder->kind = answer_kind(cursor);
 	holder->count = cursor_integer(cursor, 0, ANSWER_COUNT_MAX);
@@ -153,7 +126,7 @@ take_grant(struct cursor *cursor, struct answer *answer)
 	struct holder other = {.permits = 0};
 	const char *entry;
 
-	answer->fence = take_digits(cursor, LIMIT_EXACT);
+	take_digits(cursor, answer->fence);
 	answer->start = cursor_integer(cursor, 0, LIMIT_EXACT);
 	answer->life_ms = cursor_integer(cursor, 0, LIMIT_LEFT_MS);
 	answer->ahead_ms = cursor_integer(cursor, 0, LIMIT_AGE_MS);
@@ -161,7 +134,7 @@ take_grant(struct cursor *cursor, struct answer *answer)
 	if (*entry != '\0')
 		read_holder(&other, entry, answer->start);
 	answer->permits = other.permits;
-	answer->head = take_waiter(cursor);
+	answer_waiter(cursor, answer->head);
 	take_waiters(cursor, &answer->to_notify);
 }
 
@@ -178,111 +151,147 @@ take_success(struct cursor *cursor, struct answer *answer)
 	record_read(&words, &answer->holder, NULL, 0);
 }
 
-void *
-answer_acquire(const struct value *reply)
+static void
+take_try(struct cursor *cursor, struct answer *answer)
 {
-	struct cursor cursor = cursor_of(reply);
-	struct answer answer = no_answer();
-	int64_t code = cursor_integer(&cursor, 0, 5);
+	int64_t code = cursor_integer(cursor, 0, 5);
 	const char *waiter;
 
 	if (code == 1) {
-		answer.outcome = ANSWER_GRANTED;
-		take_grant(&cursor, &answer);
+		answer->outcome = ANSWER_GRANTED;
+		take_grant(cursor, answer);
 	} else if (code == 2 || code == 5) {
-		answer.outcome = ANSWER_NOT_DUE;
-		answer.by_id = code == 5;
-		take_success(&cursor, &answer);
+		answer->outcome = ANSWER_NOT_DUE;
+		answer->by_id = code == 5;
+		take_success(cursor, answer);
 	} else if (code == 3) {
-		answer.outcome = ANSWER_OVERTAKEN;
-		waiter = cursor_text(&cursor, LIMIT_ENTRY);
-		read_by(&answer.by, waiter, cursor_text(&cursor, LIMIT_ENTRY));
+		answer->outcome = ANSWER_OVERTAKEN;
+		waiter = cursor_text(cursor, LIMIT_ENTRY);
+		read_by(&answer->by, waiter, cursor_text(cursor, LIMIT_ENTRY));
 	} else {
-		answer.outcome = ANSWER_BUSY;
-		take_busy(&cursor, &answer);
+		answer->outcome = ANSWER_BUSY;
+		take_busy(cursor, answer);
 	}
-	return copy_if_done(&cursor, &answer);
 }
 
-void *
-answer_join(const struct value *reply)
+/* The fence is that in the outer run's entry. */
+static void
+take_join(struct cursor *cursor, struct answer *answer)
 {
-	struct cursor cursor = cursor_of(reply);
-	struct answer answer = no_answer();
-	struct record_words words;
+	const char *entry;
 
-	answer.outcome =
-	    cursor_flag(&cursor) ? ANSWER_GRANTED : ANSWER_NOT_HELD;
-	words.at = cursor_text(&cursor, LIMIT_ENTRY);
-	words.at += strcspn(words.at, " ");
-	words.at += *words.at == ' ';
-	snprintf(answer.own_fence, sizeof(answer.own_fence), "%.*s",
-	    (int)strspn(words.at, "0123456789"), words.at);
-	answer.uncounted = cursor_text(&cursor, SIZE_MAX);
-	return copy_if_done(&cursor, &answer);
-}
-
-static void *
-answer_flag(const struct value *reply, enum answer_outcome yes,
-    enum answer_outcome no)
-{
-	struct cursor cursor = {.array = reply};
-	struct answer answer = no_answer();
-	int64_t flag;
-
-	if (!value_integer(reply, &flag) || flag < 0)
-		return NULL;
-	answer.outcome = flag > 0 ? yes : no;
-	return copy_if_done(&cursor, &answer);
-}
-
-void *
-answer_plain_join(const struct value *reply)
-{
-	return answer_flag(reply, ANSWER_GRANTED, ANSWER_NOT_HELD);
-}
-
-void *
-answer_other_kind(const struct value *reply)
-{
-	return answer_flag(reply, ANSWER_OTHER_KIND, ANSWER_NOT_HELD);
+	answer->outcome =
+	    cursor_flag(cursor) ? ANSWER_GRANTED : ANSWER_NOT_HELD;
+	entry = cursor_text(cursor, LIMIT_ENTRY);
+	entry += strcspn(entry, " ");
+	entry += *entry == ' ';
+	snprintf(answer->fence, sizeof(answer->fence), "%.*s",
+	    (int)strspn(entry, "0123456789"), entry);
+	snprintf(answer->uncounted, sizeof(answer->uncounted), "%s",
+	    cursor_text(cursor, SIZE_MAX));
 }
 
 /* --- renew, release --------------------------------------------------- */
 
-void *
-answer_renew(const struct value *reply)
-{
-	return answer_flag(reply, ANSWER_RENEWED, ANSWER_NOT_OURS);
-}
-
-void *
-answer_plain_release(const struct value *reply)
-{
-	return answer_flag(reply, ANSWER_FREED, ANSWER_NOT_OURS);
-}
-
-void *
-answer_release(const struct value *reply)
+static void
+take_release(struct cursor *cursor, struct answer *answer)
 {
 	static const enum answer_outcome outcomes[] = {ANSWER_NOT_OURS,
 	    ANSWER_FREED, ANSWER_LEFT, ANSWER_KEPT};
-	struct cursor cursor = cursor_of(reply);
-	struct answer answer = no_answer();
 
-	answer.outcome = outcomes[cursor_integer(&cursor, 0, 3)];
-	answer.unrecorded = cursor_flag(&cursor);
-	answer.kept_ms = cursor_integer(&cursor, 0, LIMIT_LEFT_MS);
-	answer.head = take_waiter(&cursor);
-	return copy_if_done(&cursor, &answer);
+	answer->outcome = outcomes[cursor_integer(cursor, 0, 3)];
+	answer->unrecorded = cursor_flag(cursor);
+	answer->kept_ms = cursor_integer(cursor, 0, LIMIT_LEFT_MS);
+	answer_waiter(cursor, answer->head);
+}
+
+/* A number: whether the token is in the key. */
+static bool
+read_flag(struct answer *answer, const struct value *reply,
+    enum answer_outcome yes, enum answer_outcome no)
+{
+	int64_t flag;
+
+	if (!value_integer(reply, &flag) || flag < 0)
+		return false;
+	answer->outcome = flag > 0 ? yes : no;
+	return true;
+}
+
+static bool
+read_order(struct answer *answer, const struct value *reply)
+{
+	const char *text = value_text(reply);
+	struct record_words words = {text};
+	char name[WAITER_SIZE];
+
+	if (text == NULL)
+		return false;
+	record_word(&words, answer->ordered, sizeof(answer->ordered));
+	record_number(&words, LIMIT_EXACT);
+	record_word(&words, name, sizeof(name));
+	read_by(&answer->by, name, words.at);
+	return true;
+}
+
+/* --- all ---------------------------------------------------------------- */
+
+static bool
+read_asked(struct answer *answer, enum answer_to asked,
+    const struct value *reply)
+{
+	struct cursor cursor = cursor_of(reply);
+
+	switch (asked) {
+	case ANSWER_TO_TRY:
+		take_try(&cursor, answer);
+		break;
+	case ANSWER_TO_JOIN:
+		take_join(&cursor, answer);
+		break;
+	case ANSWER_TO_PLAIN_JOIN:
+		return read_flag(answer, reply, ANSWER_GRANTED,
+		    ANSWER_NOT_HELD);
+	case ANSWER_TO_OTHER_KIND:
+		return read_flag(answer, reply, ANSWER_OTHER_KIND,
+		    ANSWER_NOT_HELD);
+	case ANSWER_TO_RENEWAL:
+		return read_flag(answer, reply, ANSWER_RENEWED,
+		    ANSWER_NOT_OURS);
+	case ANSWER_TO_PLAIN_RELEASE:
+		return read_flag(answer, reply, ANSWER_FREED, ANSWER_NOT_OURS);
+	case ANSWER_TO_RELEASE:
+		take_release(&cursor, answer);
+		break;
+	case ANSWER_TO_HEAD:
+		answer->outcome = ANSWER_HINT;
+		if (cursor.count > 0)
+			answer_waiter(&cursor, answer->head);
+		break;
+	case ANSWER_TO_ORDER:
+		answer->outcome = ANSWER_HINT;
+		return read_order(answer, reply);
+	}
+	return cursor_is_done(&cursor);
+}
+
+bool
+answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply)
+{
+	*answer = (struct answer){.outcome = ANSWER_NONE};
+	if (read_asked(answer, asked, reply))
+		return true;
+	answer->outcome = ANSWER_NONE;
+	return false;
 }
 
 enum answer_vote
 answer_vote(const struct answer *answer)
 {
-	if (answer == NULL)
-		return ANSWER_ABSENT;
 	switch (answer->outcome) {
+	case ANSWER_NONE:
+		return ANSWER_ABSENT;
 	case ANSWER_GRANTED:
 	case ANSWER_RENEWED:
 	case ANSWER_FREED:
@@ -292,33 +301,6 @@ answer_vote(const struct answer *answer)
 	default:
 		return ANSWER_NO;
 	}
-}
-
-void *
-answer_head(const struct value *reply)
-{
-	struct cursor cursor = cursor_of(reply);
-	struct answer answer = no_answer();
-
-	if (cursor.count > 0)
-		answer.head = take_waiter(&cursor);
-	return copy_if_done(&cursor, &answer);
-}
-
-void *
-answer_order(const struct value *reply)
-{
-	const struct cursor read = {.array = reply};
-	struct answer answer = no_answer();
-	const char *text = value_text(reply);
-	struct record_words words = {text != NULL ? text : ""};
-	char name[WAITER_SIZE];
-
-	record_word(&words, answer.ordered, sizeof(answer.ordered));
-	record_number(&words, LIMIT_EXACT);
-	record_word(&words, name, sizeof(name));
-	read_by(&answer.by, name, words.at);
-	return text != NULL ? copy_if_done(&read, &answer) : NULL;
 }
 
 bool

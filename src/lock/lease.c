@@ -95,7 +95,7 @@ static void
 join_again(struct lock *lock)
 {
 	if (lock->claim.outer != NULL && lock->claim.tier == CLAIM_FULL)
-		lock_ask(lock, REQUEST_JOIN_AGAIN, ASK_SEND, NULL,
+		lock_ask(lock, REQUEST_TRY, ASK_SEND, NULL,
 		    clock_now() + lock->config->ttl_ms);
 }
 
@@ -106,8 +106,9 @@ static void
 on_renewed(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
-	bool ours = answer_vote(answer) == ANSWER_YES;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
+	bool ours = answer_vote(&answer) == ANSWER_YES;
 
 	if (lock->state == LOCK_RELEASING && lock->command == LOCK_OUT_TWICE) {
 		if (ours)
@@ -117,14 +118,14 @@ on_renewed(void *arg, const struct reply *reply)
 	if (lock->state != LOCK_HELD)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (reply_judge(reply) == VERDICT_AGAIN) {
+	if (verdict == VERDICT_AGAIN) {
 		if (lock_may_repeat(lock, reply))
 			ask_renewal(lock, renewal_ends_at(lock));
 		else
 			lock_retry(lock, CLOCK_NEVER);
 	} else if (reply->value != NULL && reply->error != NULL) {
 		on_renewal_error(lock, reply);
-	} else if (answer == NULL) {
+	} else if (answer.outcome == ANSWER_NONE) {
 		lock_note_silence(lock, reply->failure);
 		lock_be_patient(lock, 2 * lock->patience_ms);
 		lock_retry(lock, CLOCK_NEVER);
@@ -153,10 +154,11 @@ static void
 on_head(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
+	struct answer answer;
 
-	if (answer != NULL)
-		claim_expect_head(&lock->claim, answer->head);
+	lock_judge(lock, reply, &answer);
+	if (answer.outcome != ANSWER_NONE)
+		claim_expect_head(&lock->claim, answer.head);
 }
 
 /* In the same write as the renewal that follows. What is known of a long job
@@ -268,17 +270,18 @@ static void
 on_order(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 
 	lock->order_out = false;
 	if (lock->state != LOCK_HELD)
 		return;
-	if (reply_judge(reply) == VERDICT_AGAIN && lock_may_repeat(lock, reply))
+	if (verdict == VERDICT_AGAIN && lock_may_repeat(lock, reply))
 		ask_for_order(lock);
-	if (answer == NULL || lock->ordered ||
-	    strcmp(answer->ordered, lock->claim.token) != 0)
+	if (answer.outcome == ANSWER_NONE || lock->ordered ||
+	    strcmp(answer.ordered, lock->claim.token) != 0)
 		return;
-	lock->by = answer->by;
+	lock->by = answer.by;
 	lock->ordered = true;
 }
 

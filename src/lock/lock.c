@@ -62,7 +62,8 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 	int64_t left_ms = deadline - clock_now();
 	int64_t ms = lock->config->replicas_ms;
 
-	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RENEW_AGAIN)
+	if (ask == ASK_GRANT || ask == ASK_GRANT_AGAIN || ask == ASK_RENEW ||
+	    ask == ASK_RENEW_AGAIN)
 		return ms;
 	if (ask != ASK_RELEASE || !ends_run || ms == 0)
 		return 0;
@@ -85,7 +86,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,
-	    .decode = request->decode,
+	    .tag = (int)request->tag,
 	    .again = lock->again == AGAIN_NO && (renews || ends) ? AGAIN_AS_TEXT
 								 : lock->again,
 	    .more = request->more,
@@ -96,14 +97,25 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (lock->again == AGAIN_NO)
 		lock->repeats = 0;
 	lock->again = AGAIN_NO;
-	if (request->failed)
-		sent = -1;
-	else if (request->argc > 0)
+	if (request->argc > 0)
 		sent = quorum_send(lock->quorum, &command, ask);
 	if (sent == -1)
 		lock_note_silence(lock, quorum_error(lock->quorum));
 	request_fini(request);
 	return sent;
+}
+
+enum verdict
+lock_judge(struct lock *lock, const struct reply *reply, struct answer *answer)
+{
+	enum verdict verdict = reply_judge(reply);
+
+	answer->outcome = ANSWER_NONE;
+	if (reply->value == NULL || value_error(reply->value) != NULL ||
+	    answer_read(answer, (enum answer_to)reply->tag, reply->value))
+		return verdict;
+	quorum_reject(lock->quorum);
+	return verdict == VERDICT_VALUE ? VERDICT_SILENT : verdict;
 }
 
 int
@@ -173,7 +185,7 @@ lock_drop_former(struct lock *lock)
 }
 
 void
-lock_ring(struct lock *lock, const char *const *waiters, size_t count)
+lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE], size_t count)
 {
 	struct request request;
 
@@ -252,7 +264,8 @@ void
 lock_note_silence(struct lock *lock, const char *why)
 {
 	lock->answered = false;
-	snprintf(lock->error, sizeof(lock->error), "%s", why);
+	snprintf(lock->error, sizeof(lock->error), "%s",
+	    why != NULL ? why : quorum_error(lock->quorum));
 }
 
 void

@@ -143,6 +143,11 @@ void lock_fini(struct lock *lock);
  * others, but on_reply (NULL: nobody awaits a reply) is not called. */
 int lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
+/* What a reply means, and what it says, also where AUTH or SELECT was refused.
+ * One that is no answer to what was asked fails the connection, and counts as
+ * silence. */
+enum verdict lock_judge(struct lock *lock, const struct reply *reply,
+    struct answer *answer);
 /* Makes the request first. */
 int lock_ask(struct lock *lock, enum request_what what, enum ask ask,
     reply_handler *on_reply, int64_t deadline);
@@ -158,7 +163,8 @@ void lock_post_release(struct lock *lock, enum ask ask, bool more);
 /* In the plain tier, before a try: frees what former ones may have got. */
 void lock_drop_former(struct lock *lock);
 /* Rings the doorbells of these waiters. */
-void lock_ring(struct lock *lock, const char *const *waiters, size_t count);
+void lock_ring(struct lock *lock, const char (*waiters)[WAITER_SIZE],
+    size_t count);
 
 /* Enters that state: on_due is what its timer calls. */
 void lock_enter(struct lock *lock, enum lock_state state,
@@ -178,7 +184,8 @@ void lock_be_patient(struct lock *lock, int64_t ms);
 /* Record what the last contact brought: a reply, its round trip, */
 void lock_note_reply(struct lock *lock);
 void lock_note_round_trip(struct lock *lock, int64_t sent_at);
-/* an error ("error from", the server's label, its words), no reply, */
+/* an error ("error from", the server's label, its words), no reply (NULL: as
+ * the server's error says), */
 void lock_note_error(struct lock *lock, const char *what, const char *label,
     const char *words);
 void lock_note_silence(struct lock *lock, const char *why);

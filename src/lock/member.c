@@ -21,7 +21,7 @@ void
 member_fini(struct member *member)
 {
 	server_free(member->server);
-	reply_free(&member->said);
+	value_free(member->said);
 }
 
 /* --- votes ------------------------------------------------------------ */
@@ -80,7 +80,8 @@ vote_by_error(struct member *member, const struct reply *reply)
 	bool renewal = member->ask == ASK_RENEW;
 	bool lost = renewal && verdict == VERDICT_WRONGTYPE;
 	bool anew = verdict == VERDICT_ANEW;
-	bool transient = verdict == VERDICT_RETRY || anew || (renewal && !lost);
+	bool transient = verdict == VERDICT_RETRY || verdict == VERDICT_AGAIN ||
+			 anew || (renewal && !lost);
 
 	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
 	reply_describe(member->why, sizeof(member->why),
@@ -148,7 +149,7 @@ does_count(struct member *member, const struct reply *reply,
 static void
 vote_by_value(struct member *member, const struct reply *reply)
 {
-	enum answer_vote vote = answer_vote(reply->answer);
+	enum answer_vote vote = answer_vote(&member->answer);
 	bool for_good =
 	    member->ask == ASK_GRANT &&
 	    (member->identity.obstacle[0] != '\0' || member_denies_wait(reply));
@@ -169,15 +170,18 @@ vote_by_value(struct member *member, const struct reply *reply)
 }
 
 static void
-vote(struct member *member, const struct reply *reply)
+vote(struct member *member, const struct reply *reply,
+    const struct answer *answer)
 {
 	const char *refusal = reply->error;
 	char wait_refusal[sizeof(member->refusal)];
 
 	member->said = reply_take(reply);
-	member->may_have_granted =
-	    reply->value == NULL ? reply->sent_at != CLOCK_NEVER
-				 : answer_vote(reply->answer) == ANSWER_YES;
+	member->tag = reply->tag;
+	member->answer = *answer;
+	member->may_have_granted = reply->value == NULL
+				       ? reply->sent_at != CLOCK_NEVER
+				       : answer_vote(answer) == ANSWER_YES;
 	if (reply->value == NULL)
 		set_vote(member,
 		    reply->permanent ? MEMBER_UNREACHABLE : MEMBER_SILENT, "%s",
@@ -259,9 +263,8 @@ ask_info(struct member *member, const struct command *grant)
  * was withdrawn with its token. */
 static void
 note_presence(struct member *member, const struct ballot *ballot,
-    const struct reply *reply)
+    const struct reply *reply, enum answer_vote vote)
 {
-	enum answer_vote vote = answer_vote(reply->answer);
 	bool is_last_grant = ballot->grant == member->grant;
 
 	if (reply->kind == REPLY_NO_ACCESS) {
@@ -286,15 +289,25 @@ note_presence(struct member *member, const struct ballot *ballot,
 }
 
 static void
-on_ballot(void *arg, const struct reply *reply)
+on_ballot(void *arg, const struct reply *received)
 {
 	struct ballot *ballot = arg;
+	struct reply own = *received;
+	const struct reply *reply = &own;
+	struct answer answer = {.outcome = ANSWER_NONE};
 	struct member *member = ballot->member;
 	const char *known = member->identity.label;
 	bool counts = ballot->counts && ballot->question == member->question &&
 		      member->vote == MEMBER_OUT;
 
 	ballot->question = 0;
+	if (own.value != NULL && value_error(own.value) == NULL &&
+	    !answer_read(&answer, (enum answer_to)own.tag, own.value)) {
+		server_reject(member->server);
+		own.value = NULL;
+		own.kind = own.kind == REPLY_NO_ACCESS ? own.kind : REPLY_NONE;
+		own.failure = server_error(member->server);
+	}
 	/* In a cluster another node may have answered than the one asked. */
 	if (reply->value == NULL ||
 	    strncmp(known, reply->label, sizeof(member->identity.label) - 1) !=
@@ -306,10 +319,10 @@ on_ballot(void *arg, const struct reply *reply)
 		member->config.on_again(member->config.lock_arg);
 		return;
 	}
-	note_presence(member, ballot, reply);
+	note_presence(member, ballot, reply, answer_vote(&answer));
 	if (!counts)
 		return;
-	vote(member, reply);
+	vote(member, reply, &answer);
 	member->config.on_vote(member->config.vote_arg);
 }
 
@@ -355,7 +368,6 @@ owes(const struct member *member, unsigned but, bool grant)
 void
 member_add_vote(const struct member *member, struct votes *votes)
 {
-	const struct answer *answer = member->said.answer;
 	enum member_vote vote = member->vote;
 	bool out = vote == MEMBER_OUT;
 	/* A server that cannot send the reply to an earlier command, as we have
@@ -373,8 +385,8 @@ member_add_vote(const struct member *member, struct votes *votes)
 	votes->no += vote == MEMBER_NO;
 	votes->unsent += out && misses_release;
 	votes->lost += vote == MEMBER_NO && had_lock(member);
-	votes->gone += vote == MEMBER_NO && answer != NULL &&
-		       answer->outcome == ANSWER_NOT_HELD;
+	votes->gone +=
+	    vote == MEMBER_NO && member->answer.outcome == ANSWER_NOT_HELD;
 	votes->permanent += member_is_absent_for_good(member);
 	votes->answered +=
 	    !out && vote != MEMBER_SILENT && vote != MEMBER_UNREACHABLE;
@@ -399,7 +411,9 @@ ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 	bool grant = ask == ASK_GRANT;
 	bool owes_any = owes(member, 0, false);
 
-	reply_free(&member->said);
+	value_free(member->said);
+	member->said = NULL;
+	member->answer.outcome = ANSWER_NONE;
 	member->may_have_granted = false;
 	member->question++;
 	member->question += member->question == 0;

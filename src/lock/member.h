@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "lock/answer.h"
 #include "lock/ask.h"
 #include "lock/config.h"
 #include "lock/votes.h"
@@ -76,11 +77,13 @@ struct member_identity {
 struct member {
 	/* Facts, to be read only: about the present question, */
 	enum member_vote vote;
-	struct reply_owned said; /* what it voted with, if anything */
-	enum reply_kind kind;	 /* of that reply */
-	const char *error;	 /* of that reply */
-	char why[640];		 /* it voted so */
-	bool may_have_granted;	 /* whatever the vote is */
+	struct value *said;    /* what it voted with, if anything, */
+	int tag;	       /* to what, */
+	struct answer answer;  /* and that as a value */
+	enum reply_kind kind;  /* of that reply */
+	const char *error;     /* of that reply */
+	char why[640];	       /* it voted so */
+	bool may_have_granted; /* whatever the vote is */
 	/* about the lock, */
 	enum member_presence presence;
 	bool was_away; /* since it had the lock */

@@ -160,18 +160,17 @@ explain_votes(struct quorum *quorum)
 static void
 deliver_votes(struct quorum *quorum, struct reply reply, struct member *speaker)
 {
-	struct reply_owned said = {NULL, NULL};
+	struct value *said = NULL;
 
 	if (speaker != NULL) {
 		said = speaker->said;
-		speaker->said = (struct reply_owned){NULL, NULL};
+		speaker->said = NULL;
+		reply.tag = speaker->tag;
 		reply.kind = speaker->kind;
 		reply.error = speaker->error;
 	}
-	if (reply.kind != REPLY_NO_ACCESS) {
-		reply.value = said.value;
-		reply.answer = said.answer;
-	}
+	if (reply.kind != REPLY_NO_ACCESS)
+		reply.value = said;
 	reply.sent_at = reply.value == NULL && quorum->ask == ASK_GRANT
 			    ? CLOCK_NEVER
 			    : quorum->asked_at;
@@ -183,7 +182,7 @@ deliver_votes(struct quorum *quorum, struct reply reply, struct member *speaker)
 	loop_timer_set(quorum->loop, &quorum->timer, CLOCK_NEVER);
 	if (quorum->on_reply != NULL)
 		quorum->on_reply(quorum->arg, &reply);
-	reply_free(&said);
+	value_free(said);
 }
 
 /* In the words of the first of those that make a majority impossible, if there
@@ -413,6 +412,13 @@ quorum_drop(struct quorum *quorum)
 		single_drop(quorum->single);
 	for (size_t i = 0; i < quorum->count; i++)
 		server_drop(quorum->members[i].server);
+}
+
+void
+quorum_reject(struct quorum *quorum)
+{
+	if (quorum->single != NULL)
+		server_reject(single_server(quorum->single));
 }
 
 const char *

@@ -63,6 +63,8 @@ bool quorum_is_one(const struct quorum *quorum);
 /* As those of server.h: any is up, all are dropped. */
 bool quorum_is_up(const struct quorum *quorum);
 void quorum_drop(struct quorum *quorum);
+/* As server_reject. Of several servers each was looked at already. */
+void quorum_reject(struct quorum *quorum);
 const char *quorum_error(struct quorum *quorum);
 const char *quorum_label(const struct quorum *quorum);
 

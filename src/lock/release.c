@@ -146,22 +146,24 @@ static void
 on_released(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 	const char *error =
 	    lock->failure == 0 ? reply->error : value_error(reply->value);
 
 	if (lock->state != LOCK_RELEASING)
 		return;
 	lock->command = LOCK_NONE_OUT;
-	if (reply_judge(reply) == VERDICT_AGAIN) {
+	if (verdict == VERDICT_AGAIN) {
 		if (lock_may_repeat(lock, reply))
 			send_release(lock);
 		else
 			lock_retry(lock, lock->release.give_up_at);
 	} else if (error != NULL) {
 		on_release_error(lock, reply, error);
-	} else if (reply->answer != NULL) {
+	} else if (answer.outcome != ANSWER_NONE) {
 		note_replicas(lock, reply);
-		on_release_answer(lock, reply->answer);
+		on_release_answer(lock, &answer);
 	} else {
 		if (reply->sent_at != CLOCK_NEVER)
 			lock->grant_unknown = true;
@@ -300,8 +302,8 @@ static void
 on_corrected(void *arg, const struct reply *reply)
 {
 	struct lock *lock = arg;
-	const struct answer *answer = reply->answer;
-	enum verdict verdict = reply_judge(reply);
+	struct answer answer;
+	enum verdict verdict = lock_judge(lock, reply, &answer);
 
 	if (lock->state != LOCK_RELEASING)
 		return;
@@ -310,14 +312,13 @@ on_corrected(void *arg, const struct reply *reply)
 		return;
 	}
 	lock->answered = reply->value != NULL;
-	if (reply->error != NULL) {
+	if (reply->error != NULL)
 		lock_note_error(lock, "error from", reply->label, reply->error);
-	} else if (answer == NULL) {
+	else if (answer.outcome == ANSWER_NONE)
 		lock_note_silence(lock, reply->failure);
-	}
-	if (answer != NULL)
+	if (answer.outcome != ANSWER_NONE)
 		finish_correction(lock,
-		    answer->unrecorded ? "the server has refused it" : NULL);
+		    answer.unrecorded ? "the server has refused it" : NULL);
 	else if ((reply->error != NULL && !may_pass(verdict)) ||
 		 clock_now() >= lock->release.give_up_at)
 		finish_correction(lock, lock->error);

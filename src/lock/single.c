@@ -78,6 +78,15 @@ drop_link(struct link *link)
 		server_drop(link->server);
 }
 
+static enum answer_vote
+vote_of(const struct reply *reply)
+{
+	struct answer answer;
+
+	answer_read(&answer, (enum answer_to)reply->tag, reply->value);
+	return answer_vote(&answer);
+}
+
 /* Of the errors of WAIT a refusal counts as one. Others pass, such as that of a
  * primary that is being replaced. */
 static void
@@ -86,8 +95,8 @@ deliver_single(struct single *single, const struct reply *received)
 	struct reply reply = *received;
 	char why[MEMBER_WORDS_MAX], label[512];
 	bool lacking = reply.kind == REPLY_VALUE &&
-		       answer_vote(reply.answer) == ANSWER_YES &&
-		       member_lacks_replicas(&reply, single->replicas, why);
+		       member_lacks_replicas(&reply, single->replicas, why) &&
+		       vote_of(&reply) == ANSWER_YES;
 
 	if (lacking && member_denies_wait(&reply)) {
 		reply.kind = REPLY_NO_ACCESS;
@@ -98,7 +107,6 @@ deliver_single(struct single *single, const struct reply *received)
 	} else if (lacking) {
 		reply.kind = REPLY_TOO_FEW;
 		reply.value = NULL;
-		reply.answer = NULL;
 		reply.partial = single->ask == ASK_GRANT;
 		reply.failure = single->error;
 		snprintf(single->error, sizeof(single->error),
@@ -114,7 +122,7 @@ static bool
 is_decisive(const struct single *single, const struct reply *reply)
 {
 	char why[MEMBER_WORDS_MAX];
-	enum answer_vote vote = answer_vote(reply->answer);
+	enum answer_vote vote = vote_of(reply);
 
 	return vote != ANSWER_ABSENT && reply->kind == REPLY_VALUE &&
 	       (vote != ANSWER_YES ||

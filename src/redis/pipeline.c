@@ -25,7 +25,7 @@ pipeline_init(struct pipeline *pipeline)
 void
 pipeline_fini(struct pipeline *pipeline)
 {
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
 	secret_free(pipeline->out);
 }
 
@@ -110,7 +110,8 @@ put_command(struct pipeline *pipeline, const struct command *command,
 			   : script->text};
 	int head_count = script == NULL ? 0 : 2;
 
-	if ((command->asking && put_words(pipeline, 1, asking, 1) == -1) ||
+	if ((command->again == AGAIN_ASKING &&
+		put_words(pipeline, 1, asking, 1) == -1) ||
 	    put_words(pipeline, command->argc + head_count, head, head_count) ==
 		-1 ||
 	    put_words(pipeline, 0, command->argv, command->argc) == -1)
@@ -150,22 +151,23 @@ int
 pipeline_append(struct pipeline *pipeline, const struct command *command)
 {
 	const size_t begin = pipeline->out_length;
+	bool asking = command->again == AGAIN_ASKING;
 	bool waits = command->replicas > 0;
 	struct pending pending = {.on_reply = waits ? NULL : command->on_reply,
 	    .arg = command->arg,
-	    .decode = command->decode,
+	    .tag = command->tag,
 	    .limits = command->limits,
 	    .deadline = command->deadline,
 	    .by_digest = is_digest_due(pipeline, command),
 	    .joined = waits};
 
-	if (pipeline->queued + command->asking + 1 + waits > PIPELINE_MAX)
+	if (pipeline->queued + asking + 1 + waits > PIPELINE_MAX)
 		return -1;
 	if (put_command(pipeline, command, pending.by_digest) == -1) {
 		cut_output(pipeline, begin);
 		return -1;
 	}
-	if (command->asking)
+	if (asking)
 		queue_up(pipeline,
 		    (struct pending){.deadline = command->deadline});
 	queue_up(pipeline, pending);
@@ -173,6 +175,7 @@ pipeline_append(struct pipeline *pipeline, const struct command *command)
 		queue_up(pipeline,
 		    (struct pending){.on_reply = command->on_reply,
 			.arg = command->arg,
+			.tag = command->tag,
 			.deadline = command->deadline});
 	return 0;
 }
@@ -196,14 +199,22 @@ pipeline_limits(const struct pipeline *pipeline)
 	return pipeline->queue[0].limits;
 }
 
-void
-pipeline_hurry(struct pipeline *pipeline, reply_handler *on_reply,
-    int64_t deadline)
+bool
+pipeline_is_awaited(const struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < pipeline->queued; i++)
-		if (pipeline->queue[i].on_reply == on_reply &&
-		    deadline < pipeline->queue[i].deadline)
-			pipeline->queue[i].deadline = deadline;
+		if (pipeline->queue[i].on_reply != NULL)
+			return true;
+	return false;
+}
+
+bool
+pipeline_is_unsent(const struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < pipeline->queued; i++)
+		if (pipeline->queue[i].sent_at != CLOCK_NEVER)
+			return false;
+	return true;
 }
 
 /* The time that starts a lease must lie before the write, and one that is too
@@ -287,60 +298,52 @@ take_oldest(struct pipeline *pipeline)
 	    pipeline->queued * sizeof(*pipeline->queue));
 }
 
-/* What was received goes with the reply, that of the command behind WAIT's. */
-static void
-deliver_answer(struct pipeline *pipeline, const struct pending *to,
-    struct reply_owned received, struct reply reply)
-{
-	struct reply_owned first = pipeline->first;
-
-	pipeline->first = (struct reply_owned){NULL, NULL};
-	reply.acks = first.value == NULL ? NULL : received.value;
-	reply.owned = first.value == NULL ? &received : &first;
-	reply.value = reply.owned->value;
-	reply.answer = reply.owned->answer;
-	if (reply.kind != REPLY_NO_ACCESS) {
-		reply.error = value_error(reply.value);
-		reply.kind = reply.error == NULL ? REPLY_VALUE : REPLY_ERROR;
-	}
-	reply.sent_at = to->sent_at;
-	if (to->on_reply != NULL)
-		to->on_reply(to->arg, &reply);
-	reply_free(&received);
-	reply_free(&first);
-}
-
-/* If we have no access, nothing is to be sent again. Otherwise it is at once:
- * the WAIT behind a command that was not run is answered for nobody. */
-bool
-pipeline_deliver(struct pipeline *pipeline, struct value *value,
-    const struct reply *begun)
+/* If we have no access, a script is not to be sent again. What is, is so at
+ * once: the WAIT behind a command that was not run is answered for nobody. */
+void
+pipeline_take(struct pipeline *pipeline, struct value *value,
+    struct delivery *delivery)
 {
 	struct pending oldest = pipeline->queue[0];
-	struct reply_owned received = {.value = value};
-	struct reply reply = *begun;
+	struct reply *reply = &delivery->reply;
 	const char *error = value_error(value);
 
-	if (oldest.decode != NULL && error == NULL) {
-		received.answer = oldest.decode(value);
-		if (received.answer == NULL) {
-			value_free(value);
-			return false;
-		}
-	}
 	take_oldest(pipeline);
-	if (error != NULL && begun->kind != REPLY_NO_ACCESS)
-		reply.again = judge_script(pipeline, &oldest, error);
-	if (reply.again != AGAIN_NO && oldest.joined) {
+	if (error != NULL && reply->again == AGAIN_NO &&
+	    reply->kind != REPLY_NO_ACCESS)
+		reply->again = judge_script(pipeline, &oldest, error);
+	if (reply->again != AGAIN_NO && oldest.joined) {
 		oldest.on_reply = pipeline->queue[0].on_reply;
 		pipeline->queue[0].on_reply = NULL;
 		oldest.joined = false;
 	}
-	if (oldest.joined)
-		pipeline->first = received;
-	else
-		deliver_answer(pipeline, &oldest, received, reply);
-	return true;
+	delivery->on_reply = oldest.on_reply;
+	delivery->arg = oldest.arg;
+	delivery->first = pipeline->first;
+	delivery->received = oldest.joined ? NULL : value;
+	pipeline->first = oldest.joined ? value : NULL;
+	reply->tag = oldest.tag;
+	reply->sent_at = oldest.sent_at;
+}
+
+/* What was received goes with the reply, that of the command behind WAIT's. */
+void
+pipeline_deliver(struct delivery *delivery)
+{
+	struct reply *reply = &delivery->reply;
+	bool joined = delivery->first != NULL;
+
+	reply->acks = joined ? delivery->received : NULL;
+	reply->owned = joined ? &delivery->first : &delivery->received;
+	reply->value = *reply->owned;
+	if (reply->kind != REPLY_NO_ACCESS) {
+		reply->error = value_error(reply->value);
+		reply->kind = reply->error == NULL ? REPLY_VALUE : REPLY_ERROR;
+	}
+	if (delivery->on_reply != NULL)
+		delivery->on_reply(delivery->arg, reply);
+	value_free(delivery->first);
+	value_free(delivery->received);
 }
 
 size_t
@@ -350,7 +353,8 @@ pipeline_drain(struct pipeline *pipeline, struct pending drained[PIPELINE_MAX])
 
 	memcpy(drained, pipeline->queue, count * sizeof(*drained));
 	pipeline->queued = 0;
-	reply_free(&pipeline->first);
+	value_free(pipeline->first);
+	pipeline->first = NULL;
 	explicit_bzero(pipeline->out, pipeline->out_length);
 	pipeline->out_length = 0;
 	return count;

@@ -92,24 +92,16 @@ static const struct {
  * its own. */
 static const char of_a_cluster[][PREFIX_SIZE] = {"MOVED ", "ASK ", "CROSSSLOT"};
 
-struct reply_owned
+struct value *
 reply_take(const struct reply *reply)
 {
-	struct reply_owned taken = {NULL, NULL};
+	struct value *value = NULL;
 
 	if (reply->value != NULL) {
-		taken = *reply->owned;
-		*reply->owned = (struct reply_owned){NULL, NULL};
+		value = *reply->owned;
+		*reply->owned = NULL;
 	}
-	return taken;
-}
-
-void
-reply_free(struct reply_owned *owned)
-{
-	free(owned->answer);
-	value_free(owned->value);
-	*owned = (struct reply_owned){NULL, NULL};
+	return value;
 }
 
 bool
@@ -177,8 +169,8 @@ reply_judge(const struct reply *reply)
 	enum verdict verdict = VERDICT_VALUE;
 
 	if (reply->again != AGAIN_NO)
-		verdict = VERDICT_AGAIN;
-	else if (reply->error != NULL)
+		return VERDICT_AGAIN;
+	if (reply->error != NULL)
 		verdict = reply_judge_error(reply->error);
 	else if (reply->value == NULL)
 		verdict = reply->permanent ? VERDICT_DEAD : VERDICT_SILENT;

@@ -27,13 +27,9 @@ enum reply_kind {
  * again. Whoever has asked makes it again, as nobody has kept it. */
 enum again {
 	AGAIN_NO,
-	AGAIN_AS_TEXT, /* the server lacks the script, or denies EVALSHA */
-};
-
-/* What the reply points at, until somebody takes it. */
-struct reply_owned {
-	struct value *value;
-	void *answer;
+	AGAIN_AS_TEXT,	/* the server lacks the script, or denies EVALSHA */
+	AGAIN_AT_OWNER, /* the slot of the key has another owner */
+	AGAIN_ASKING,	/* it is on its way there: this command alone */
 };
 
 /* Valid while it is handled, with all that it points at, unless the handler
@@ -43,16 +39,14 @@ struct reply {
 	/* The answer, if there is one: with REPLY_VALUE, with REPLY_ERROR, and
 	 * perhaps with REPLY_NO_ACCESS. */
 	const struct value *value;
-	/* What the decode of the command has made of it, if it is no error and
-	 * there is one. Its texts lie in the value. */
-	const void *answer;
-	struct reply_owned *owned; /* both, see reply_take */
+	struct value **owned; /* the same, see reply_take */
 	/* The words of the error, or of the refusal; else NULL. */
 	const char *error;
 	/* Without a value, why there is none: a line that names the server. */
 	const char *failure;
-	enum again again;	  /* with REPLY_ERROR */
+	enum again again;	  /* with an error */
 	const struct value *acks; /* of WAIT, NULL without */
+	int tag;		  /* of the command */
 	const char *label;	  /* of the server, for messages */
 	/* The clock just before the command was written, CLOCK_NEVER when it
 	 * never was. Without a value and with a sent_at the server may or may
@@ -73,10 +67,8 @@ enum { REPLY_FAILURE_MAX = 1408 };
 
 typedef void reply_handler(void *arg, const struct reply *reply);
 
-/* Value and answer, or NULL, for the caller to free: they outlive the handler
- * then. */
-struct reply_owned reply_take(const struct reply *reply);
-void reply_free(struct reply_owned *owned);
+/* The value, or NULL, for the caller to free: it outlives the handler then. */
+struct value *reply_take(const struct reply *reply);
 
 /* What a reply means for whoever has asked. What a lock does about it while it
  * is acquired, held or released stands in acquire.c, lease.c and release.c. */
@@ -95,7 +87,7 @@ enum verdict {
 };
 
 /* If the server refused AUTH or SELECT, that is what the verdict is about,
- * whatever the value is. */
+ * whatever the value is, unless another one is to be asked. */
 enum verdict reply_judge(const struct reply *reply);
 /* error is the text of an error, without the leading '-'. */
 enum verdict reply_judge_error(const char *error);

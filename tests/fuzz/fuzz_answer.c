@@ -65,21 +65,25 @@ check_busy(const struct answer *answer)
 
 /* Whether it is one. */
 static bool
-check_answer(struct answer *answer, bool is_acquire)
+check_answer(const struct value *reply, enum answer_to asked)
 {
+	static struct answer read;
+	const struct answer *answer = &read;
 	struct waiter waiter;
 
-	if (answer == NULL)
+	if (!answer_read(&read, asked, reply)) {
+		require(answer_vote(answer) == ANSWER_ABSENT);
 		return false;
+	}
 	check_waiters(&answer->to_notify);
-	check_number(answer->fence);
+	if (asked != ANSWER_TO_JOIN)
+		check_number(answer->fence);
 	check_number(answer->ticket);
 	require(answer->start >= 0 && answer->life_ms >= 0);
 	require(*answer->head == '\0' || waiter_parse(&waiter, answer->head));
 	require(answer_vote(answer) != ANSWER_ABSENT);
-	if (is_acquire && answer->outcome == ANSWER_BUSY)
+	if (asked == ANSWER_TO_TRY && answer->outcome == ANSWER_BUSY)
 		check_busy(answer);
-	free(answer);
 	return true;
 }
 
@@ -123,17 +127,18 @@ check_look(const struct value *reply)
 static void
 check_order(const struct value *reply)
 {
-	struct answer *answer = answer_order(reply);
+	struct answer read;
+	const struct answer *answer = &read;
+	bool good = answer_read(&read, ANSWER_TO_ORDER, reply);
 	char text[640];
 
-	require((answer != NULL) == (value_text(reply) != NULL));
-	if (answer == NULL)
+	require(good == (value_text(reply) != NULL));
+	if (!good)
 		return;
 	require(strlen(answer->ordered) <= TOKEN_SIZE - 1);
 	require(strlen(answer->by.label) <= LIMIT_LABEL);
 	require(*answer->by.pid != '\0' && *answer->by.host != '\0');
 	holder_text_format_by(&answer->by, text, sizeof(text));
-	free(answer);
 }
 
 static void
@@ -153,22 +158,22 @@ static void
 check(const struct value *reply)
 {
 	struct waiter waiter;
-	const char *head;
+	char head[WAITER_SIZE];
 	int64_t count;
-	bool is_acquire = check_answer(answer_acquire(reply), true);
-	bool is_join = check_answer(answer_join(reply), false);
-	bool is_renewal = check_answer(answer_renew(reply), false);
-	bool is_release = check_answer(answer_release(reply), false);
+	bool is_acquire = check_answer(reply, ANSWER_TO_TRY);
+	bool is_join = check_answer(reply, ANSWER_TO_JOIN);
+	bool is_renewal = check_answer(reply, ANSWER_TO_RENEWAL);
+	bool is_release = check_answer(reply, ANSWER_TO_RELEASE);
 
 	require(is_acquire + is_release + is_join + is_renewal <= 1);
-	require(check_answer(answer_plain_join(reply), false) == is_renewal);
-	require(check_answer(answer_other_kind(reply), false) == is_renewal);
-	require(check_answer(answer_plain_release(reply), false) == is_renewal);
-	if (query_read_force(&count, &head, reply))
+	require(check_answer(reply, ANSWER_TO_PLAIN_JOIN) == is_renewal);
+	require(check_answer(reply, ANSWER_TO_OTHER_KIND) == is_renewal);
+	require(check_answer(reply, ANSWER_TO_PLAIN_RELEASE) == is_renewal);
+	if (query_read_force(&count, head, reply))
 		require(*head == '\0' || waiter_parse(&waiter, head));
 	if (query_read_nested(&count, reply))
 		require(count >= 0);
-	check_answer(answer_head(reply), false);
+	check_answer(reply, ANSWER_TO_HEAD);
 	check_order(reply);
 	require(answer_replicas(reply) >= 0);
 	check_look(reply);

@@ -393,9 +393,9 @@ test_forces(void)
 {
 	for (size_t i = 0; i < sizeof(forces) / sizeof(*forces); i++) {
 		void *reply = array(forces[i].lines);
-		const char *head;
+		char head[WAITER_SIZE];
 		int64_t freed;
-		bool good = query_read_force(&freed, &head, reply);
+		bool good = query_read_force(&freed, head, reply);
 
 		is_int(good ? freed : -1, forces[i].freed,
 		    escaped(forces[i].lines));
@@ -451,6 +451,7 @@ test_values(void)
 {
 	static const char *const wires[] = {"$-1\r\n", "+OK\r\n", "$1\r\n1\r\n",
 	    "-ERR x\r\n", "*-1\r\n", "*1\r\n*0\r\n", "*1\r\n$-1\r\n"};
+	char head[WAITER_SIZE];
 	const char *text;
 	struct look look;
 	int64_t freed;
@@ -460,7 +461,7 @@ test_values(void)
 		void *reply = parse(wires[i]);
 
 		ok(!query_read_look(&look, reply, &names) &&
-			!query_read_force(&freed, &text, reply) &&
+			!query_read_force(&freed, head, reply) &&
 			!query_read_page(&text, &keys, reply),
 		    "no array of ours: %zu", i);
 		freeReplyObject(reply);

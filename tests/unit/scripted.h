@@ -4,8 +4,8 @@
  * step, is a row of a table.
  *
  * Stands in for lock/quorum.c and base/dice.c, which tests with this header are
- * linked without, and for clock_now: see SCRIPTED in the Makefile. Chance
- * always falls on the upper end.
+ * linked without, for clock_now and for answer_read: see SCRIPTED in the
+ * Makefile. Chance always falls on the upper end.
  *
  * The words of a script:
  *
@@ -183,6 +183,20 @@ dice_fill(void *bytes, size_t size)
 	return getrandom(bytes, size, 0) == (ssize_t)size ? 0 : -1;
 }
 
+/* What the reply that is being delivered says. */
+static const struct answer *said;
+
+bool __wrap_answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply);
+bool
+__wrap_answer_read(struct answer *answer, enum answer_to asked,
+    const struct value *reply)
+{
+	(void)asked, (void)reply;
+	*answer = *said;
+	return true;
+}
+
 int64_t dice_between(int64_t low, int64_t high);
 int64_t
 dice_between(int64_t low, int64_t high)
@@ -272,6 +286,12 @@ quorum_rests_until(const struct quorum *quorum, const char **why)
 }
 
 static void answer_none(struct sent *sent, bool permanent);
+
+void
+quorum_reject(struct quorum *quorum)
+{
+	quorum_drop(quorum);
+}
 
 /* As server_drop: all that is unanswered gets a reply before it returns. */
 void
@@ -366,10 +386,10 @@ answer_value(struct sent *sent, const struct answer *answer,
 	    value_of(sent->is_ring ? "*2\r\n$1\r\nb\r\n$1\r\n1\r\n" : ":1\r\n");
 	struct reply reply = {.kind = kind,
 	    .value = value,
-	    .answer = answer,
 	    .partial = partial,
 	    .error = kind == REPLY_NO_ACCESS ? "NOPERM no permission" : NULL};
 
+	said = answer;
 	deliver(sent, &reply);
 	value_free(value);
 }
@@ -401,9 +421,10 @@ static const struct {
 	    .holder = {.host = "web-3"}}},
     {"overtaken", -1,
 	{.outcome = ANSWER_OVERTAKEN, .by = {.host = "ci-3", .pid = "7"}}},
-    {"no-order", -1, {.outcome = ANSWER_BUSY}},
-    {"ordered", -1, {.by = {.host = "ci-3", .pid = "7"}}},
-    {"other-ordered", -1, {.ordered = SCRIPTED_TOKEN}},
+    {"no-order", -1, {.outcome = ANSWER_HINT}},
+    {"ordered", -1,
+	{.outcome = ANSWER_HINT, .by = {.host = "ci-3", .pid = "7"}}},
+    {"other-ordered", -1, {.outcome = ANSWER_HINT, .ordered = SCRIPTED_TOKEN}},
     {"same-id", -1,
 	{.outcome = ANSWER_NOT_DUE,
 	    .ago_ms = 60000,
@@ -421,26 +442,6 @@ static const struct {
 	{.outcome = ANSWER_NOT_OURS, .unrecorded = true}},
     {"kept", -1, {.outcome = ANSWER_KEPT, .kept_ms = 4000}},
 };
-
-static inline const char *
-or_empty(const char *text)
-{
-	return text != NULL ? text : "";
-}
-
-/* As it is decoded: no text is NULL. */
-static inline struct answer
-answer_of(size_t i)
-{
-	struct answer answer = replies[i].answer;
-
-	answer.head = or_empty(answer.head);
-	answer.fence = or_empty(answer.fence);
-	answer.uncounted = or_empty(answer.uncounted);
-	answer.ticket = or_empty(answer.ticket);
-	answer.position = replies[i].position;
-	return answer;
-}
 
 /* The oldest question without a reply, or the one that the word begins with. */
 static inline struct sent *
@@ -475,8 +476,9 @@ answer_by(struct sent *sent, const char *word)
 	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++)
 		if (strcmp(word, replies[i].word) == 0) {
 			const struct lock *lock = sent->arg;
-			struct answer answer = answer_of(i);
+			struct answer answer = replies[i].answer;
 
+			answer.position = replies[i].position;
 			if (strcmp(word, "ordered") == 0)
 				memcpy(answer.ordered, lock->claim.token,
 				    sizeof(answer.ordered));
