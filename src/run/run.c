@@ -302,7 +302,6 @@ begin(struct run *run)
 	    opts->wait_ms > 0 ? clock_now() + opts->wait_ms : CLOCK_NEVER;
 	run_enter(run, RUN_ACQUIRE);
 	set_acquire(&run->set);
-	set_step(&run->set); /* it may have failed before anything was sent */
 	if (!has_job(run))
 		return;
 	if (guard_fork(&run->guard, &run->child) == -1) {
