@@ -347,6 +347,7 @@ step(struct run *run)
 	    [RUN_PRINT] = run_step_print,
 	};
 	enum run_state before;
+	enum lock_state set_before;
 
 	if (has_job(run) && run->relay.child_changed)
 		guard_on_sigchld(&run->guard);
@@ -356,30 +357,27 @@ step(struct run *run)
 	run->wake_at = CLOCK_NEVER;
 	do {
 		before = run->state;
+		set_before = run->set.state;
 		steps[before](run);
 		/* An order may be carried out at once. */
 		set_step(&run->set);
-	} while (run->state != before && run->state < RUN_DONE);
+	} while ((run->state != before || run->set.state != set_before) &&
+		 run->state < RUN_DONE);
 	loop_timer_set(run->loop, &run->timer, run->wake_at);
-}
-
-/* A third of the time that servers may be silent: a reply that was lost never
- * comes, and a second connection is to have its chance. */
-static int64_t
-try_ms(const struct opts *opts)
-{
-	int64_t ms = opts->server_timeout_ms;
-
-	if (opts->wait_ms > 0)
-		ms = clock_min(ms, opts->wait_ms);
-	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
 }
 
 _Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
 
+/* A try gets a third of the time that servers may be silent: a reply that was
+ * lost never comes, and a second connection is to have its chance. */
 static void
 configure(struct lock_config *configs, const struct opts *opts)
 {
+	int64_t try_ms = opts->server_timeout_ms;
+
+	if (opts->wait_ms > 0)
+		try_ms = clock_min(try_ms, opts->wait_ms);
+	try_ms = try_ms / 3 > TRY_MIN_MS ? try_ms / 3 : TRY_MIN_MS;
 	for (size_t i = 0; i < opts->key_count; i++)
 		configs[i] = (struct lock_config){
 		    .key = opts->keys[i].key,
@@ -389,7 +387,7 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .min_uptime_ms = opts->min_uptime_ms,
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
-		    .try_ms = try_ms(opts),
+		    .try_ms = clock_min(try_ms, TRY_MAX_MS),
 		    .wait = opts->wait_ms != 0,
 		    .max_waiters = opts->max_waiters,
 		    .newest = opts->newest,
