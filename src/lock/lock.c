@@ -62,7 +62,8 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 	int64_t left_ms = deadline - clock_now();
 	int64_t ms = lock->config->replicas_ms;
 
-	if (ask == ASK_GRANT || ask == ASK_RENEW || ask == ASK_RENEW_AGAIN)
+	if (ask == ASK_GRANT || ask == ASK_GRANT_AGAIN || ask == ASK_RENEW ||
+	    ask == ASK_RENEW_AGAIN)
 		return ms;
 	if (ask != ASK_RELEASE || !ends_run || ms == 0)
 		return 0;

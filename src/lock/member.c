@@ -80,7 +80,8 @@ vote_by_error(struct member *member, const struct reply *reply)
 	bool renewal = member->ask == ASK_RENEW;
 	bool lost = renewal && verdict == VERDICT_WRONGTYPE;
 	bool anew = verdict == VERDICT_ANEW;
-	bool transient = verdict == VERDICT_RETRY || anew || (renewal && !lost);
+	bool transient = verdict == VERDICT_RETRY || verdict == VERDICT_AGAIN ||
+			 anew || (renewal && !lost);
 
 	member->vote = transient ? MEMBER_FAILED : MEMBER_UNUSABLE;
 	reply_describe(member->why, sizeof(member->why),
