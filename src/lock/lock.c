@@ -81,8 +81,7 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	bool ends = ask == ASK_RELEASE && lock->grant_unknown;
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
-	    .argc = request->argc,
-	    .argv = request->argv,
+	    .words = request->argv,
 	    .deadline = deadline,
 	    .on_reply = on_reply,
 	    .arg = lock,

@@ -13,14 +13,14 @@ member_init(struct member *member, struct loop *loop,
     const struct member_config *config)
 {
 	*member = (struct member){.config = *config};
-	member->server = server_new(loop, config->server, config->lock->key);
+	member->server = way_new(loop, config->server, config->lock->key);
 	return member->server == NULL ? -1 : 0;
 }
 
 void
 member_fini(struct member *member)
 {
-	server_free(member->server);
+	way_free(member->server);
 	value_free(member->said);
 }
 
@@ -50,7 +50,7 @@ lacks_lock(const struct member *member)
 static const char *
 label(const struct member *member)
 {
-	return server_label(member->server);
+	return way_label(member->server);
 }
 
 __attribute__((format(printf, 3, 4))) static void
@@ -89,7 +89,7 @@ vote_by_error(struct member *member, const struct reply *reply)
 	if (lost && had_lock(member))
 		member->vote = MEMBER_NO;
 	if (anew || (refused && transient))
-		server_drop(member->server);
+		way_drop(member->server);
 }
 
 bool
@@ -243,9 +243,8 @@ on_info(void *arg, const struct reply *reply)
 static void
 ask_info(struct member *member, const struct command *grant)
 {
-	const char *argv[] = {"INFO", "server"};
-	const struct command command = {.argc = 2,
-	    .argv = argv,
+	static const char *const words[] = {"INFO", "server", NULL};
+	const struct command command = {.words = words,
 	    .deadline = grant->deadline,
 	    .counts_until = grant->counts_until,
 	    .on_reply = on_info,
@@ -253,7 +252,7 @@ ask_info(struct member *member, const struct command *grant)
 	    .more = true};
 
 	if (!member->identity.known)
-		server_send(member->server, &command);
+		way_send(member->server, &command, 1);
 }
 
 /* --- questions -------------------------------------------------------- */
@@ -303,10 +302,10 @@ on_ballot(void *arg, const struct reply *received)
 	ballot->question = 0;
 	if (own.value != NULL && value_error(own.value) == NULL &&
 	    !answer_read(&answer, (enum answer_to)own.tag, own.value)) {
-		server_reject(member->server);
+		way_reject(member->server);
 		own.value = NULL;
 		own.kind = own.kind == REPLY_NO_ACCESS ? own.kind : REPLY_NONE;
-		own.failure = server_error(member->server);
+		own.failure = way_error(member->server);
 	}
 	/* In a cluster another node may have answered than the one asked. */
 	if (reply->value == NULL ||
@@ -345,7 +344,7 @@ send_ballot(struct member *member, const struct command *command, enum ask ask,
 	    .counts = counts};
 	own.on_reply = on_ballot;
 	own.arg = ballot;
-	if (server_send(member->server, &own) == 0)
+	if (way_send(member->server, &own, 1) == 0)
 		return 0;
 	ballot->question = 0;
 	return -1;
@@ -374,7 +373,7 @@ member_add_vote(const struct member *member, struct votes *votes)
 	 * gone, does not read the release behind it. One that is still being
 	 * connected to has read nothing, and has no lock unless it had one
 	 * before. */
-	bool misses_release = server_is_up(member->server)
+	bool misses_release = way_is_up(member->server)
 				  ? owes(member, member->question, false)
 				  : had_lock(member);
 
@@ -398,7 +397,7 @@ member_add_vote(const struct member *member, struct votes *votes)
 static void
 notice_gap(struct member *member)
 {
-	if (server_is_up(member->server))
+	if (way_is_up(member->server))
 		return;
 	member->identity.known = false;
 	member->access = MEMBER_ADMITS;
@@ -427,7 +426,7 @@ ask_for_vote(struct member *member, const struct command *command, enum ask ask)
 		member->was_away = false;
 	}
 	if (member->may_be_replica)
-		server_doubt(member->server);
+		way_doubt(member->server);
 	member->may_be_replica = false;
 	notice_gap(member);
 	if (grant && owes_any) {
@@ -469,7 +468,7 @@ void
 member_doubt_grant(struct member *member)
 {
 	if (member->ask == ASK_GRANT && member->vote == MEMBER_YES &&
-	    !server_is_up(member->server))
+	    !way_is_up(member->server))
 		set_absent(member, MEMBER_FAILED, "not counted",
 		    "its connection has ended since");
 }
@@ -489,9 +488,9 @@ member_send(struct member *member, const struct command *command, enum ask ask)
 		/* FALLTHROUGH */
 	case ASK_SEND:
 		notice_gap(member);
-		if (server_is_up(member->server) || owes(member, 0, false) ||
+		if (way_is_up(member->server) || owes(member, 0, false) ||
 		    member->may_have_granted)
-			server_send(member->server, command);
+			way_send(member->server, command, 1);
 		break;
 	case ASK_PLANT:
 		if (lacks_lock(member) && !owes(member, 0, true) &&
@@ -507,8 +506,8 @@ member_send(struct member *member, const struct command *command, enum ask ask)
 		if (member->access != MEMBER_STRAY)
 			break;
 		member->access = MEMBER_REFUSES;
-		if (server_is_up(member->server))
-			server_send(member->server, command);
+		if (way_is_up(member->server))
+			way_send(member->server, command, 1);
 		break;
 	default: /* nothing for several servers */
 		break;

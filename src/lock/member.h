@@ -12,9 +12,9 @@
 #include "lock/ask.h"
 #include "lock/config.h"
 #include "lock/votes.h"
-#include "redis/pipeline.h"
+#include "redis/command.h"
 #include "redis/reply.h"
-#include "redis/server.h"
+#include "redis/way.h"
 
 /* Replies that one server may owe. */
 #define MEMBER_OWED_MAX 8
@@ -90,7 +90,7 @@ struct member {
 	/* and about the server. */
 	enum member_access access;
 	struct member_identity identity;
-	struct server *server;
+	struct way *server;
 
 	struct member_config config;
 	unsigned question; /* counts them; never 0 */

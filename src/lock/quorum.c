@@ -17,7 +17,7 @@
 #include "lock/single.h"
 #include "lock/votes.h"
 #include "redis/reply.h"
-#include "redis/server.h"
+#include "redis/way.h"
 
 struct quorum {
 	struct loop *loop;
@@ -133,8 +133,8 @@ find_duplicates(struct quorum *quorum)
 				snprintf(quorum->duplicates,
 				    sizeof(quorum->duplicates),
 				    "%.120s and %.120s are the same server",
-				    server_label(members[j].server),
-				    server_label(members[i].server));
+				    way_label(members[j].server),
+				    way_label(members[i].server));
 		}
 }
 
@@ -203,7 +203,7 @@ deliver_no_majority(struct quorum *quorum, const struct votes *votes,
 	}
 	while (!member_is_absent_for_good(member))
 		member++;
-	reply.label = server_label(member->server);
+	reply.label = way_label(member->server);
 	reply.permanent = member->vote == MEMBER_UNREACHABLE;
 	deliver_votes(quorum, reply, member);
 }
@@ -376,32 +376,32 @@ bool
 quorum_is_up(const struct quorum *quorum)
 {
 	for (size_t i = 0; i < quorum->count; i++)
-		if (server_is_up(quorum->members[i].server))
+		if (way_is_up(quorum->members[i].server))
 			return true;
 	return quorum->single != NULL &&
-	       server_is_up(single_server(quorum->single));
+	       way_is_up(single_server(quorum->single));
 }
 
 int64_t
 quorum_rests_until(const struct quorum *quorum, const char **why)
 {
-	const struct server *server = NULL;
+	const struct way *server = NULL;
 	int64_t until = CLOCK_NEVER;
 
 	if (quorum->single != NULL) {
 		server = single_server(quorum->single);
-		until = server_rests_until(server);
+		until = way_rests_until(server);
 	}
 	for (size_t i = 0; i < quorum->count; i++) {
-		const struct server *other = quorum->members[i].server;
-		int64_t other_until = server_rests_until(other);
+		const struct way *other = quorum->members[i].server;
+		int64_t other_until = way_rests_until(other);
 
 		if (other_until < until) {
 			server = other;
 			until = other_until;
 		}
 	}
-	*why = server_error(server);
+	*why = way_error(server);
 	return until;
 }
 
@@ -411,14 +411,14 @@ quorum_drop(struct quorum *quorum)
 	if (quorum->single != NULL)
 		single_drop(quorum->single);
 	for (size_t i = 0; i < quorum->count; i++)
-		server_drop(quorum->members[i].server);
+		way_drop(quorum->members[i].server);
 }
 
 void
 quorum_reject(struct quorum *quorum)
 {
 	if (quorum->single != NULL)
-		server_reject(single_server(quorum->single));
+		way_reject(single_server(quorum->single));
 }
 
 const char *
@@ -434,7 +434,6 @@ quorum_error(struct quorum *quorum)
 const char *
 quorum_label(const struct quorum *quorum)
 {
-	return quorum->single != NULL
-		   ? server_label(single_server(quorum->single))
-		   : quorum->label;
+	return quorum->single != NULL ? way_label(single_server(quorum->single))
+				      : quorum->label;
 }

@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "lock/ask.h"
 #include "lock/config.h"
-#include "redis/pipeline.h"
+#include "redis/command.h"
 
 #define QUORUM_SERVERS_MAX 15
 

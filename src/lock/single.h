@@ -8,9 +8,9 @@
 
 #include "base/loop.h"
 #include "lock/ask.h"
-#include "redis/pipeline.h"
-#include "redis/server.h"
+#include "redis/command.h"
 #include "redis/url.h"
+#include "redis/way.h"
 
 struct single;
 
@@ -34,7 +34,7 @@ bool single_await_renewals(struct single *single, bool keep,
     void (*on_quiet)(void *arg));
 
 /* The connection that is in use. */
-struct server *single_server(const struct single *single);
+struct way *single_server(const struct single *single);
 
 /* As those of server.h. */
 void single_drop(struct single *single);

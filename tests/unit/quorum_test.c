@@ -72,9 +72,8 @@ turn(struct loop *loop)
 static void
 test_drop(struct loop *loop, struct quorum *quorum)
 {
-	const char *words[] = {"PING"};
-	const struct command command = {.argc = 1,
-	    .argv = words,
+	const char *words[] = {"PING", NULL};
+	const struct command command = {.words = words,
 	    .deadline = clock_now() + 10000,
 	    .on_reply = on_answer};
 

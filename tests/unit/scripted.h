@@ -118,10 +118,12 @@ note(const char *format, ...)
 static inline bool
 is_late(const struct command *command)
 {
-	int keys = atoi(command->argv[0]);
+	int keys = atoi(command->words[0]), count = 0;
 
-	return command->argc > keys + 8 && *command->argv[keys + 4] != '\0' &&
-	       strcmp(command->argv[keys + 8], "1") == 0;
+	while (command->words[count] != NULL)
+		count++;
+	return count > keys + 8 && *command->words[keys + 4] != '\0' &&
+	       strcmp(command->words[keys + 8], "1") == 0;
 }
 
 static inline const char *
@@ -152,7 +154,7 @@ name_of(const struct command *command, enum ask ask)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].script == command->script)
 			return names[i].name;
-	return command->argv[0];
+	return command->words[0];
 }
 
 /* Goes along with a renewal, and does not matter to it. */
