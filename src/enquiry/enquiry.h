@@ -37,13 +37,13 @@ struct question {
 	const char **argv;
 
 	/* What came of it. */
-	struct value *value;  /* of the answer, or NULL */
-	char *error;	      /* why there is none, or NULL */
-	enum verdict verdict; /* on the reply */
-	const char *label;    /* of the server that replied */
+	struct value *value; /* of the answer, or NULL */
+	char *error;	     /* why there is none, or NULL */
+	const char *label;   /* of the server that replied */
 	enum question_outcome outcome;
-	bool is_permanent; /* it is silent, and will be */
-	int repeats;	   /* as the server had run nothing */
+	enum verdict verdict; /* on the reply */
+	bool is_permanent;    /* it is silent, and will be */
+	int repeats;	      /* as the server had run nothing */
 	int64_t deadline;
 	int64_t sent_us, took_us; /* of clock_now_us */
 	struct enquiry *enquiry;
