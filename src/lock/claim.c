@@ -15,11 +15,9 @@ enum { LIFE_MS = 60 * 60 * 1000 };
 enum claim_tier
 claim_top_tier(const struct lock_config *config)
 {
-	for (size_t i = 0; i < config->server_count; i++)
-		if (config->servers[i].cluster &&
-		    !key_is_placeable(config->key))
-			return CLAIM_PLAIN;
-	return CLAIM_FULL;
+	return config->server->cluster && !key_is_placeable(config->key)
+		   ? CLAIM_PLAIN
+		   : CLAIM_FULL;
 }
 
 int
@@ -61,15 +59,33 @@ claim_change_token(struct claim *claim)
 	return token_make(claim->token) == 0;
 }
 
-bool
-claim_supersede_token(struct claim *claim)
+void
+claim_adopt_token(struct claim *claim, const char *token)
 {
 	if (claim->former_count == CLAIM_FORMER_MAX)
 		memmove(claim->former[0], claim->former[1],
 		    --claim->former_count * sizeof(*claim->former));
 	memcpy(claim->former[claim->former_count++], claim->token,
 	    sizeof(claim->token));
-	return token_make(claim->token) == 0;
+	memcpy(claim->token, token, sizeof(claim->token));
+}
+
+bool
+claim_supersede_token(struct claim *claim)
+{
+	char token[TOKEN_SIZE];
+
+	if (token_make(token) == -1)
+		return false;
+	claim_adopt_token(claim, token);
+	return true;
+}
+
+void
+claim_share(struct claim *claim, const struct claim *with)
+{
+	memcpy(claim->token, with->token, sizeof(claim->token));
+	memcpy(claim->run, with->run, sizeof(claim->run));
 }
 
 void

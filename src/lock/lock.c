@@ -7,12 +7,6 @@
 
 enum { BACKOFF_MAX_MS = 1000, PATIENCE_MAX_MS = 10000 };
 
-static void
-on_stray(void *arg)
-{
-	lock_post_release(arg, ASK_RECALL, false);
-}
-
 int
 lock_init(struct lock *lock, struct loop *loop,
     const struct lock_config *config)
@@ -22,8 +16,8 @@ lock_init(struct lock *lock, struct loop *loop,
 	    .release.run.status = REQUEST_NO_JOB};
 	lock->timer.arg = lock;
 	queue_init(&lock->queue);
-	lock->quorum = quorum_new(loop, config, on_stray, lock);
-	if (claim_init(&lock->claim, config) == -1 || lock->quorum == NULL)
+	lock->single = single_new(loop, config);
+	if (claim_init(&lock->claim, config) == -1 || lock->single == NULL)
 		return -1;
 	if (lock->claim.tier == CLAIM_PLAIN)
 		snprintf(lock->no_queue, sizeof(lock->no_queue),
@@ -39,8 +33,20 @@ lock_fini(struct lock *lock)
 		loop_timer_remove(lock->loop, &lock->timer);
 	if (lock->loop != NULL)
 		loop_timer_remove(lock->loop, &lock->order_timer);
-	quorum_free(lock->quorum);
+	single_free(lock->single);
 	claim_fini(&lock->claim);
+}
+
+void
+lock_begin_anew(struct lock *lock)
+{
+	lock_end(lock, LOCK_IDLE);
+	lock->failure = 0;
+	lock->command = LOCK_NONE_OUT;
+	lock->acquired_at = lock->valid_until = lock->renewed_at = 0;
+	lock->grant_unknown = lock->was_away = false;
+	lock->try = (struct lock_try){.sent_at = 0};
+	lock->release = (struct lock_release){.run.status = REQUEST_NO_JOB};
 }
 
 /* How long replicas have for what is asked, 0 if they are not waited for. WAIT
@@ -62,22 +68,28 @@ replicas_ms(const struct lock *lock, enum ask ask, int64_t deadline)
 }
 
 /* A lease ends while it is renewed, so a renewal must not take two round trips:
- * it goes as a whole, as its script is short. */
+ * it goes as a whole, as its script is short. So does the release of a vote,
+ * whose reply may not be awaited. */
 int
 lock_send(struct lock *lock, struct request *request, enum ask ask,
     reply_handler *on_reply, int64_t deadline)
 {
+	bool votes = config_is_vote(lock->config);
 	bool renews = ask == ASK_RENEW || ask == ASK_RENEW_AGAIN;
 	int64_t wait_ms = replicas_ms(lock, ask, deadline);
 	const struct command command = {.script = request->script,
 	    .argc = request->argc,
 	    .argv = request->argv,
 	    .deadline = deadline,
+	    .counts_until = votes && ask == ASK_GRANT
+				? clock_now() + wait_ms + lock->config->vote_ms
+				: 0,
 	    .on_reply = on_reply,
 	    .arg = lock,
 	    .decode = request->decode,
 	    .more = request->more,
 	    .whole = renews || on_reply == NULL ||
+		     (votes && ask == ASK_RELEASE) ||
 		     (request->withdraws && lock->grant_unknown),
 	    .withdraws = request->withdraws,
 	    .replicas = wait_ms > 0 ? lock->config->replicas : 0,
@@ -87,9 +99,9 @@ lock_send(struct lock *lock, struct request *request, enum ask ask,
 	if (request->failed)
 		sent = -1;
 	else if (request->argc > 0)
-		sent = quorum_send(lock->quorum, &command, ask);
+		sent = single_send(lock->single, &command, ask);
 	if (sent == -1)
-		lock_note_silence(lock, quorum_error(lock->quorum));
+		lock_note_silence(lock, single_error(lock->single));
 	request_fini(request);
 	return sent;
 }
@@ -210,6 +222,22 @@ lock_note_reply(struct lock *lock)
 }
 
 void
+lock_note_grant(struct lock *lock, const struct answer *answer)
+{
+	struct claim *claim = &lock->claim;
+	bool nested = claim->outer != NULL;
+
+	if (!config_is_vote(lock->config))
+		snprintf(lock->fence, sizeof(lock->fence), "%s",
+		    nested ? answer->own_fence : answer->fence);
+	if (nested)
+		return;
+	snprintf(claim->fence, sizeof(claim->fence), "%s", answer->fence);
+	claim->start = answer->start;
+	claim->life_ms = answer->life_ms;
+}
+
+void
 lock_note_round_trip(struct lock *lock, int64_t sent_at)
 {
 	lock->round_trip_ms = clock_now() - sent_at;
@@ -233,11 +261,8 @@ lock_note_silence(struct lock *lock, const char *why)
 void
 lock_note_obstacle(struct lock *lock)
 {
-	bool is_one = quorum_is_one(lock->quorum);
-	const char *error = quorum_error(lock->quorum);
+	const char *error = single_error(lock->single);
 
-	if (is_one ? quorum_is_up(lock->quorum) : lock->command != LOCK_OUT)
-		return;
-	if (*error != '\0')
+	if (!single_is_up(lock->single) && *error != '\0')
 		snprintf(lock->error, sizeof(lock->error), "%s", error);
 }

@@ -18,9 +18,8 @@ enum reply_kind {
 	 * the same, as another user or in another db. */
 	REPLY_NO_ACCESS,
 	REPLY_NONE, /* nothing was received */
-	/* Only lock/quorum.h answers so: */
-	REPLY_TOO_FEW,	 /* servers, or replicas, agree; it may pass */
-	REPLY_DUPLICATE, /* two addresses lead to the same server */
+	/* Only lock/single.h answers so: */
+	REPLY_TOO_FEW, /* replicas have what was done; it may pass */
 };
 
 /* What the reply points at, until somebody takes it. */
@@ -57,10 +56,6 @@ struct reply {
 	/* Without a value: not run, and another command that withdraws it may
 	 * have overtaken it. So it must not be sent again as it is. */
 	bool too_late;
-	/* Some servers may have done what was asked although the reply does
-	 * not say yes; this is to be undone. Of a release: it says yes, but
-	 * too few replicas have that on a majority. */
-	bool partial;
 };
 
 /* Room for a failure. */

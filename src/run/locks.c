@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "lock/redlock.h"
 
 /* An acquire's reply is awaited so long. */
 enum { TRY_MIN_MS = 1000, TRY_MAX_MS = 5000 };
@@ -23,17 +24,23 @@ try_ms(const struct opts *opts)
 	return clock_min(ms / 3 > TRY_MIN_MS ? ms / 3 : TRY_MIN_MS, TRY_MAX_MS);
 }
 
-_Static_assert(OPTS_SERVERS_MAX <= QUORUM_SERVERS_MAX, "faults of all");
+_Static_assert(OPTS_KEYS_MAX <= SET_LOCKS_MAX &&
+		   OPTS_SERVERS_MAX <= REDLOCK_SERVERS_MAX,
+    "a lock for each");
 
-static void
+/* One for each key, or for each server: their number. */
+static size_t
 configure(struct lock_config *configs, const struct opts *opts)
 {
-	for (size_t i = 0; i < opts->key_count; i++)
+	bool votes = opts->server_count > 1;
+	size_t count = votes ? opts->server_count : opts->key_count;
+
+	for (size_t i = 0; i < count; i++)
 		configs[i] = (struct lock_config){
-		    .key = opts->keys[i].key,
-		    .name = opts->keys[i].name,
-		    .servers = opts->servers,
-		    .server_count = opts->server_count,
+		    .key = opts->keys[votes ? 0 : i].key,
+		    .name = opts->keys[votes ? 0 : i].name,
+		    .server = &opts->servers[votes ? i : 0],
+		    .vote_ms = votes ? redlock_patience_ms(opts->ttl_ms) : 0,
 		    .min_uptime_ms = opts->min_uptime_ms,
 		    .ttl_ms = opts->ttl_ms,
 		    .server_timeout_ms = opts->server_timeout_ms,
@@ -57,15 +64,18 @@ configure(struct lock_config *configs, const struct opts *opts)
 		    .once_id = opts->once_id,
 		    .expect_ms = opts->expect_ms,
 		};
+	return count;
 }
 
 int
 locks_init(struct locks *locks, struct signals *signals, struct guard *guard)
 {
+	size_t count = configure(locks->configs, locks->opts);
+
 	relay_init(&locks->relay, locks->loop, signals, guard);
-	configure(locks->configs, locks->opts);
-	if (set_init(&locks->set, locks->loop, locks->configs,
-		locks->opts->key_count) == 0)
+	if (set_init(&locks->set, locks->loop,
+		locks->opts->server_count > 1 ? &rule_majority : &rule_all,
+		locks->configs, count) == 0)
 		return 0;
 	ending_add_text(locks->events, ENDING_NO_LOCK, strerror(errno));
 	return -1;

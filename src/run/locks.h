@@ -37,7 +37,8 @@ struct locks {
 	/* Facts, to be read only. */
 	enum locks_state state;
 	struct set set;
-	struct lock_config configs[OPTS_KEYS_MAX]; /* as opts->keys */
+	/* As opts->keys or, for one key, as opts->servers. */
+	struct lock_config configs[SET_LOCKS_MAX];
 
 	struct observer observer;
 	struct relay relay;

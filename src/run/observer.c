@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "job/process.h"
+#include "lock/redlock.h"
 
 enum { PAUSE_MIN_MS = 200, TROUBLE_MIN_MS = 2000, END_DIFFERS_MS = 2000 };
 
@@ -196,7 +197,7 @@ report_no_history(const struct observer *observer, const struct lock *lock)
 static void
 watch_servers(struct observer *observer, const struct lock *lock)
 {
-	struct quorum_faults faults = quorum_faults(lock->quorum);
+	struct redlock_faults faults = redlock_faults(observer->set);
 
 	if (faults.duplicates != NULL && !observer->duplicates)
 		observer_emit(observer, lock,
@@ -285,7 +286,7 @@ observer_watch_lease(struct observer *observer)
 	const struct set *set = observer->set;
 	const struct lock *lock = set->about;
 	const struct lock *before = observer->in_trouble;
-	bool fails = lock->state == LOCK_HELD && !lock->answered;
+	bool fails = set->state == LOCK_HELD && !set->answered;
 
 	if (set->valid_until > observer->valid_until &&
 	    observer->valid_until != 0)
@@ -295,7 +296,9 @@ observer_watch_lease(struct observer *observer)
 	if (fails && before == NULL)
 		observer_emit(observer, lock,
 		    (struct event){.type = EVENT_RENEWAL_FAILED,
-			.ms = lock->valid_until - clock_now(),
+			.ms = (set_is_majority(set) ? set->valid_until
+						    : lock->valid_until) -
+			      clock_now(),
 			.why = set->error});
 	else if (!fails && before != NULL && lock->state == LOCK_HELD)
 		observer_emit(observer, before,
