@@ -41,7 +41,7 @@ enum vote {
 	VOTE_UNUSABLE,
 };
 
-/* Which server it is, by INFO, once a connection. */
+/* Which server it is, by INFO, once a connection, and how it stands. */
 struct identity {
 	bool known;
 	int64_t started_at; /* or up to a second earlier */
@@ -49,7 +49,7 @@ struct identity {
 	char label[320];		 /* of the server that replied so */
 	char obstacle[SINGLE_WORDS_MAX]; /* why it can never be known, or empty
 					  */
-	char unusable[WHY_MAX];		 /* see redlock_faults */
+	char why[WHY_MAX]; /* it stands so, as it was judged last */
 };
 
 struct redlock {
@@ -207,12 +207,12 @@ find_duplicates(const struct set *set)
 /* --- how a server stands -------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void
-explain(char why[WHY_MAX], const char *format, ...)
+explain(struct identity *identity, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(why, WHY_MAX, format, arguments);
+	vsnprintf(identity->why, sizeof(identity->why), format, arguments);
 	va_end(arguments);
 }
 
@@ -220,78 +220,79 @@ explain(char why[WHY_MAX], const char *format, ...)
  * another node may have answered than the one that was identified. A server
  * whose connection has ended may have restarted, and forgotten the grant. */
 static enum vote
-judge_grant(const struct set *set, size_t i, char why[WHY_MAX])
+judge_grant(const struct lock *lock, struct identity *identity)
 {
-	const struct lock *lock = &set->locks[i];
-	const struct identity *identity = &set->redlock->identities[i];
 	const char *label = single_label(lock->single);
 	int64_t up_ms = clock_now() - identity->started_at;
 
 	if (identity->obstacle[0] != '\0') {
-		explain(why, "not counted %.120s: %.180s", label,
+		explain(identity, "not counted %.120s: %.180s", label,
 		    identity->obstacle);
 		return VOTE_UNUSABLE;
 	}
 	if (!identity->known ||
 	    strncmp(identity->label, label, sizeof(identity->label) - 1) != 0)
-		explain(why, "not counted %.120s: it is not identified yet",
-		    label);
+		explain(identity,
+		    "not counted %.120s: it is not identified yet", label);
 	else if (up_ms < lock->config->min_uptime_ms)
-		explain(why,
+		explain(identity,
 		    "not counted %.120s: up for %.1f s only, so it abstains "
 		    "(--min-uptime)",
 		    label, (double)up_ms / 1000);
 	else if (!single_is_up(lock->single))
-		explain(why,
+		explain(identity,
 		    "not counted %.120s: its connection has ended since",
 		    label);
 	else if (clock_now() >= lock->valid_until)
-		explain(why, "not counted %.120s: its lease has ended", label);
+		explain(identity, "not counted %.120s: its lease has ended",
+		    label);
 	else {
-		explain(why, "%s agrees", label);
+		explain(identity, "%s agrees", label);
 		return VOTE_YES;
 	}
 	return VOTE_FAILED;
 }
 
 static enum vote
-judge_vote(const struct set *set, size_t i, char why[WHY_MAX])
+judge_vote(const struct set *set, size_t i)
 {
 	const struct lock *lock = &set->locks[i];
+	struct identity *identity = &set->redlock->identities[i];
 	const char *label = single_label(lock->single);
-	bool over = set->loop->now >= set->redlock->votes_until;
 
 	if (lock->state == LOCK_HELD)
-		return judge_grant(set, i, why);
-	if (lock->state == LOCK_ACQUIRING && !over) {
-		explain(why, "%s has not answered", label);
+		return judge_grant(lock, identity);
+	if (lock->state == LOCK_ACQUIRING &&
+	    set->loop->now < set->redlock->votes_until) {
+		explain(identity, "%s has not answered", label);
 		return VOTE_OUT;
 	}
-	if (lock->failure == 0) {
-		explain(why, "no answer from %.120s: not within its time",
+	if (lock->state == LOCK_ACQUIRING)
+		explain(identity, "no answer from %.120s: not within its time",
 		    label);
+	/* One that is left out of this round stands as before. */
+	if (lock->failure == 0)
 		return VOTE_SILENT;
-	}
 	switch (lock->failure) {
 	case LOCK_BUSY:
 	case LOCK_NO_OUTER:
 	case LOCK_OTHER_KIND:
-		explain(why, "%s denies it", label);
+		explain(identity, "%s denies it", label);
 		return VOTE_NO;
 	case LOCK_UNAVAILABLE:
-		explain(why, "%s", lock->error);
+		explain(identity, "%s", lock->error);
 		if (lock->try.permanent)
 			return VOTE_UNREACHABLE;
 		return lock->try.silent_since == 0 ? VOTE_FAILED : VOTE_SILENT;
 	default:
-		explain(why, "%s", lock->error);
+		explain(identity, "%s", lock->error);
 		return VOTE_UNUSABLE;
 	}
 }
 
 /* How it stands to a renewal, or a release. */
 static void
-describe_lock(const struct lock *lock, char why[WHY_MAX])
+describe_lock(const struct lock *lock, struct identity *identity)
 {
 	const char *label = single_label(lock->single);
 	bool is_ours =
@@ -301,15 +302,15 @@ describe_lock(const struct lock *lock, char why[WHY_MAX])
 			  lock->release.outcome != LOCK_UNCONFIRMED);
 
 	if (!lock->answered)
-		explain(why, "%s", lock->error);
+		explain(identity, "%s", lock->error);
 	else if (lock->command == LOCK_OUT)
-		explain(why, "%s has not answered", label);
+		explain(identity, "%s has not answered", label);
 	else if (is_ours)
-		explain(why, "%s agrees", label);
+		explain(identity, "%s agrees", label);
 	else if (denies)
-		explain(why, "%s denies it", label);
+		explain(identity, "%s denies it", label);
 	else
-		explain(why, "%s", lock->error);
+		explain(identity, "%s", lock->error);
 }
 
 /* Why there is no majority, by each server. */
@@ -318,18 +319,18 @@ explain_votes(struct set *set)
 {
 	char *error = set->redlock->error;
 	size_t size = sizeof(set->redlock->error);
-	char why[WHY_MAX];
 
 	snprintf(error, size, "no majority of %zu servers", set->count);
 	for (size_t i = 0; i < set->count; i++) {
+		struct identity *identity = &set->redlock->identities[i];
 		size_t length = strlen(error);
 
 		if (set->state == LOCK_ACQUIRING)
-			judge_vote(set, i, why);
+			judge_vote(set, i);
 		else
-			describe_lock(&set->locks[i], why);
+			describe_lock(&set->locks[i], identity);
 		snprintf(error + length, size - length, "%s%s",
-		    i == 0 ? ": " : "; ", why);
+		    i == 0 ? ": " : "; ", identity->why);
 	}
 }
 
@@ -337,10 +338,9 @@ static struct redlock_votes
 count_votes(const struct set *set)
 {
 	struct redlock_votes votes = {.size = set->count};
-	char why[WHY_MAX];
 
 	for (size_t i = 0; i < set->count; i++) {
-		enum vote vote = judge_vote(set, i, why);
+		enum vote vote = judge_vote(set, i);
 
 		votes.out += vote == VOTE_OUT;
 		votes.yes += vote == VOTE_YES;
@@ -367,11 +367,10 @@ redlock_faults(const struct set *set)
 	if (redlock->duplicates[0] != '\0')
 		faults.duplicates = redlock->duplicates;
 	for (size_t i = 0; i < set->count; i++) {
-		char *why = redlock->identities[i].unusable;
-		enum vote vote = judge_vote(set, i, why);
+		enum vote vote = judge_vote(set, i);
 
 		if (vote == VOTE_UNREACHABLE || vote == VOTE_UNUSABLE)
-			faults.unusable[i] = why;
+			faults.unusable[i] = redlock->identities[i].why;
 	}
 	return faults;
 }
@@ -382,6 +381,8 @@ redlock_faults(const struct set *set)
 static int64_t
 silence_ends_at(const struct set *set)
 {
+	if (set->redlock->silent_since == 0)
+		return CLOCK_NEVER;
 	return set->redlock->silent_since + set->configs->server_timeout_ms;
 }
 
@@ -417,6 +418,8 @@ fail_rounds(struct set *set, enum lock_failure failure)
 	set->backing_out = true;
 	for (size_t i = set->count; i-- > 0;)
 		release_at_once(&set->locks[i]);
+	if (set_is_settled(set))
+		set->state = LOCK_FAILED;
 }
 
 /* What a minority has granted is freed at once: nobody is to hold it. The next
@@ -461,10 +464,7 @@ rest(struct set *set, int64_t ms)
 {
 	struct redlock *redlock = set->redlock;
 
-	redlock->rest_until = clock_now() + ms;
-	if (redlock->silent_since != 0)
-		redlock->rest_until =
-		    clock_min(redlock->rest_until, silence_ends_at(set));
+	redlock->rest_until = clock_min(clock_now() + ms, silence_ends_at(set));
 	loop_timer_set(set->loop, &set->timer, redlock->rest_until);
 }
 
@@ -505,11 +505,10 @@ on_never(struct set *set)
 {
 	struct redlock *redlock = set->redlock;
 	const struct lock *lock;
-	char why[WHY_MAX];
 	size_t i = 0;
 	enum vote vote;
 
-	while ((vote = judge_vote(set, i, why)) != VOTE_UNREACHABLE &&
+	while ((vote = judge_vote(set, i)) != VOTE_UNREACHABLE &&
 	       vote != VOTE_UNUSABLE)
 		i++;
 	lock = &set->locks[i];
@@ -543,8 +542,7 @@ on_no_majority(struct set *set, const struct redlock_votes *votes)
 	}
 	if (votes->answered >= set->need && set->configs->wait)
 		redlock->silent_since = 0;
-	if (redlock->silent_since != 0 &&
-	    set->loop->now >= silence_ends_at(set)) {
+	if (set->loop->now >= silence_ends_at(set)) {
 		fail_rounds(set, LOCK_UNAVAILABLE);
 		return;
 	}
@@ -566,7 +564,9 @@ step_acquiring(struct set *set)
 		return;
 	}
 	if (redlock->rest_until != 0) {
-		if (set->loop->now >= redlock->rest_until)
+		if (set->loop->now >= silence_ends_at(set))
+			fail_rounds(set, LOCK_UNAVAILABLE);
+		else if (set->loop->now >= redlock->rest_until)
 			begin_round(set);
 		return;
 	}
@@ -618,9 +618,9 @@ is_agreed_since(const struct set *set, int64_t at)
 }
 
 /* A server that has come back without the lock gets it again, and so does one
- * that was silent, or had voted for others, when it was acquired. Of a nested
- * run it cannot get it. A server that was away has just forgotten the lock, so
- * nobody else can have taken it from there. */
+ * that was silent, or had voted for others, when it was acquired. A nested run
+ * joins its outer run there as soon as that has got it. A server that was away
+ * has just forgotten the lock, so nobody else can have taken it from there. */
 static void
 plant(struct set *set)
 {
@@ -630,7 +630,7 @@ plant(struct set *set)
 			     lock->state == LOCK_FAILED ||
 			     lock->state == LOCK_RELEASED;
 
-		if (lacks && !lock->try.is_out && lock->claim.outer == NULL &&
+		if (lacks && !lock->try.is_out &&
 		    ((lock->was_away && lock->timer.at == CLOCK_NEVER) ||
 			is_agreed_since(set, lock->try.sent_at)))
 			lease_plant(lock);
